@@ -1,0 +1,104 @@
+package bench
+
+import "time"
+
+// ChunkKind says what a content event carried.
+type ChunkKind uint8
+
+// The kinds of content.
+const (
+	Text ChunkKind = iota
+	Reasoning
+	Refusal
+	Tool // function name followed by a fragment of its arguments
+	Audio
+)
+
+// String returns the lower-case name.
+func (k ChunkKind) String() string {
+	switch k {
+	case Text:
+		return "text"
+	case Reasoning:
+		return "reasoning"
+	case Refusal:
+		return "refusal"
+	case Tool:
+		return "tool"
+	case Audio:
+		return "audio"
+	}
+	return "unknown"
+}
+
+// Chunk is one content event: something the model produced, with the time at
+// which its bytes were received.
+type Chunk struct {
+	At     time.Duration // when the read that completed the event returned
+	Kind   ChunkKind
+	Choice int32
+	Bytes  int32 // length of the text, or of the decoded audio
+	Tokens int32 // tokens it carried by the server's own word; 0 = unknown
+	Read   int32 // number of that read; chunks of one read share it
+}
+
+// Finish is the normalised reason why a choice ended; empty = none was given.
+type Finish string
+
+// The normalised finish reasons.
+const (
+	FinishStop          Finish = "stop"
+	FinishLength        Finish = "length"
+	FinishToolCalls     Finish = "tool_calls"
+	FinishFunctionCall  Finish = "function_call" // the older form of tool_calls
+	FinishContentFilter Finish = "content_filter"
+	FinishError         Finish = "error"
+	FinishAbort         Finish = "abort"
+	FinishOther         Finish = "other"
+)
+
+// ToolCall is one assembled tool call.
+type ToolCall struct {
+	ID        string
+	Name      string
+	Arguments string // JSON text as the model wrote it
+}
+
+// Choice is one assembled answer.
+type Choice struct {
+	Index     int
+	Text      string
+	Reasoning string
+	Refusal   string
+	ToolCalls []ToolCall
+	Finish    Finish
+}
+
+// Usage is the server's own token count, normalised over vendors. A nil field
+// means that the server did not say; absent is not zero.
+type Usage struct {
+	Input      *Tokens // prompt tokens, cached ones included
+	Output     *Tokens // completion tokens, reasoning included
+	Total      *Tokens
+	Reasoning  *Tokens // part of Output
+	Cached     *Tokens // part of Input
+	CacheWrite *Tokens
+	CacheMiss  *Tokens
+	AudioIn    *Tokens
+	AudioOut   *Tokens
+	Accepted   *Tokens // accepted prediction tokens
+	Rejected   *Tokens // rejected prediction tokens
+}
+
+// Answer is a decoded response.
+type Answer struct {
+	Streamed   bool     // the body really came as a stream, so TTFT and gaps mean something
+	Chunks     []Chunk  // content events in order of arrival
+	Choices    []Choice // in order of index
+	Usage      *Usage   // nil = none was sent
+	ResponseID string
+	Model      string         // as the server names it
+	FirstEvent time.Duration  // first data event of any kind; 0 = none
+	Warnings   map[string]int // named doubts about the wire format, with their count
+	Failure    *Failure       // nil = success
+}

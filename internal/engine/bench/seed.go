@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"strconv"
+)
+
+// The identifiers of the random streams of a run, named as AIPerf names them.
+// Every consumer draws from its own stream, so a new consumer never shifts
+// another one's draws.
+const (
+	StreamPromptLength    = "dataset.prompt.length"            // input lengths
+	StreamPromptCorpus    = "dataset.prompt.corpus"            // where in the corpus a prompt starts
+	StreamPromptPrefix    = "dataset.prompt.prefix"            // pool of prefixes and who gets which
+	StreamTurnCount       = "composer.conversation.turn_count" // turns of a conversation
+	StreamTurnDelay       = "composer.conversation.turn_delay" // think times
+	StreamMaxTokens       = "composer.turn.max_tokens"         // output lengths
+	StreamModelSelection  = "composer.turn.model_selection"    // random choice of a model
+	StreamSamplerRandom   = "dataset.sampler.random"           // draws with replacement
+	StreamSamplerShuffle  = "dataset.sampler.shuffle"          // permutations
+	StreamPoissonInterval = "timing.request.poisson_interval"  // gaps of the Poisson process
+	StreamGammaInterval   = "timing.request.gamma_interval"    // gaps of the gamma process
+	StreamSystemPrompt    = "dataset.prompt.shared_system"     // ours: the shared system prompt
+	StreamUserContext     = "dataset.prompt.user_context"      // ours: the user contexts
+)
+
+// Seed is the root of a tree of random streams; every value, 0 included, is a
+// seed of its own. The same seed and identifier give the same numbers on every
+// platform. A Seed is a value and safe for concurrent use; the generators made
+// from it are not, so each goroutine makes its own.
+type Seed uint64
+
+// digest is SHA-256 of "S:identifier", S in decimal.
+func (s Seed) digest(stream string) [sha256.Size]byte {
+	b := strconv.AppendUint(make([]byte, 0, 64), uint64(s), 10)
+	b = append(b, ':')
+	return sha256.Sum256(append(b, stream...))
+}
+
+// Child returns the seed of a stream: the first eight bytes, big-endian, of the
+// SHA-256 of "S:identifier".
+func (s Seed) Child(stream string) Seed {
+	d := s.digest(stream)
+	return Seed(binary.BigEndian.Uint64(d[:8]))
+}
+
+// Rand returns a new generator (PCG) at the start of a stream. Its two words of
+// state are the first sixteen bytes of the digest that [Seed.Child] is cut from.
+func (s Seed) Rand(stream string) *rand.Rand {
+	d := s.digest(stream)
+	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(d[:8]), binary.BigEndian.Uint64(d[8:16])))
+}
+
+// Index returns a new generator for item i of a stream. Work that is split over
+// goroutines seeds by item in this way, so that the result does not depend on
+// how many there are.
+func (s Seed) Index(stream string, i int) *rand.Rand {
+	return s.Child(stream).Rand(strconv.Itoa(i))
+}
