@@ -1,0 +1,232 @@
+package redact
+
+import (
+	"net/url"
+	"strings"
+)
+
+// class says how strongly a name suggests a secret. The order is by strength.
+type class uint8
+
+const (
+	harmless class = iota
+	// sessionName: a session may be a login or only a conversation.
+	sessionName
+	// keyName: a name that ends in key or auth; a key may also be a map key.
+	keyName
+	// tokenName: a name that ends in token and does not count tokens.
+	tokenName
+	// softName: a credential in structured data, but a common word in prose.
+	softName
+	// strongName: a credential wherever it stands.
+	strongName
+	// lineName: a header whose value runs to the end of the line.
+	lineName
+)
+
+// SensitiveName reports whether name, that of a query parameter, map key, flag
+// or header, holds a secret. Words are separated by punctuation, blanks and
+// camel case; "api_key", "X-API-Key" and "apiKey" are one name. Names that end
+// in file, path, dir or env refer to a secret and are not one; names that
+// count tokens or name a special token ("time_to_first_token") are not either,
+// nor are keys that only tell things apart ("Idempotency-Key").
+func SensitiveName(name string) bool { return classify(name) != harmless }
+
+// SensitiveHeader reports whether the header called name holds a secret. It is
+// wider than [SensitiveName]: a fragment such as "auth" anywhere in the name is
+// enough, as in AIPerf. Rate-limit headers count tokens and are kept.
+func SensitiveHeader(name string) bool {
+	if SensitiveName(name) {
+		return true
+	}
+	lower := strings.ToLower(name)
+	if strings.Contains(lower, "ratelimit") {
+		return false
+	}
+	for _, fragment := range [...]string{
+		"auth", "token", "secret", "password", "passwd", "credential", "cookie",
+		"apikey", "api-key", "api_key", "session", "signature", "sas-key",
+		"access-key", "private-key", "subscription-key", "functions-key",
+	} {
+		if strings.Contains(lower, fragment) {
+			return true
+		}
+	}
+	return false
+}
+
+// sensitiveQuery reports whether a query, fragment or matrix parameter holds a
+// secret; name is as it stands in the URL, percent-encoded or not. OAuth and
+// Azure put credentials in a parameter called code.
+func sensitiveQuery(name string) bool {
+	if strings.ContainsAny(name, "%+") {
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+	}
+	return SensitiveName(name) || strings.EqualFold(name, "code")
+}
+
+// classify splits name into lower-case words and returns the strongest class
+// that a word, a pair of words or the last word gives it.
+func classify(name string) class {
+	var store [96]byte
+	buf := store[:0]
+	best := harmless
+	var before, prev, word span // the last two words and the one being read
+	for i := 0; i <= len(name); i++ {
+		if i == len(name) || wordStarts(name, i) {
+			if len(buf) > word.from {
+				word.to = len(buf)
+				best = max(best, classOfWord(buf[word.from:word.to]),
+					classOfPair(buf[prev.from:prev.to], buf[word.from:word.to]))
+				before, prev, word = prev, word, span{from: len(buf)}
+			}
+		}
+		if i < len(name) && !isSeparator(name[i]) {
+			buf = append(buf, lower(name[i]))
+		}
+	}
+	if prev.to == prev.from {
+		return harmless
+	}
+	last := buf[prev.from:prev.to]
+	switch string(last) {
+	case "file", "path", "dir", "env":
+		return harmless
+	case "authorization", "cookie":
+		return lineName
+	}
+	return max(best, classOfLast(buf[before.from:before.to], last))
+}
+
+// wordStarts reports whether a new word begins, or the last one ended, at i.
+func wordStarts(name string, i int) bool {
+	c := name[i]
+	if isSeparator(c) {
+		return true
+	}
+	if i == 0 || !isUpper(c) {
+		return false
+	}
+	p := name[i-1]
+	return isLower(p) || isDigit(p) || isUpper(p) && i+1 < len(name) && isLower(name[i+1])
+}
+
+func classOfWord(word []byte) class {
+	switch string(trimDigits(word)) {
+	case "authorization", "cookie", "password", "passwd", "passphrase", "secret", "jwt",
+		"apikey", "apikeys", "apitoken", "accesskey", "accesstoken", "authtoken", "bearertoken",
+		"refreshtoken", "idtoken", "sessiontoken", "privatekey", "secretkey", "clientsecret",
+		"subscriptionkey", "functionskey", "accesskeyid", "awsaccesskeyid":
+		return strongName
+	case "pwd", "credential", "credentials", "signature", "sig", "bearer", "sas",
+		"cookies", "passwords", "secrets":
+		return softName
+	case "sessionid", "jsessionid", "phpsessid":
+		return sessionName
+	}
+	return harmless
+}
+
+func classOfPair(first, second []byte) class {
+	switch string(trimDigits(second)) {
+	case "key", "keys":
+		switch string(first) {
+		case "api", "access", "private", "subscription", "functions":
+			return strongName
+		}
+	case "token":
+		switch string(first) {
+		case "auth", "api", "access", "bearer", "id", "refresh", "security", "session",
+			"csrf", "xsrf", "private", "hf":
+			return strongName
+		}
+	case "tokens":
+		switch string(first) {
+		case "auth", "api", "access", "bearer", "refresh":
+			return strongName
+		}
+	case "id":
+		if string(first) == "session" {
+			return sessionName
+		}
+	}
+	return harmless
+}
+
+// classOfLast classifies the last word of a name; before is the word in front
+// of it.
+func classOfLast(before, last []byte) class {
+	switch string(last) {
+	case "token":
+		if countsTokens(before) {
+			return harmless
+		}
+		return tokenName
+	case "key":
+		switch string(before) {
+		case "idempotency", "cache", "sort", "primary", "foreign", "partition", "public":
+			return harmless
+		}
+		return keyName
+	case "auth":
+		return keyName
+	case "session":
+		return sessionName
+	}
+	return harmless
+}
+
+// countsTokens reports whether the word in front of "token" makes it a unit of
+// text: first_token, per_token, max_token, eos_token.
+func countsTokens(before []byte) bool {
+	switch string(before) {
+	case "first", "second", "last", "next", "inter", "per", "output", "input", "prompt",
+		"completion", "reasoning", "generated", "total", "max", "min", "num", "draft",
+		"accepted", "cached", "eos", "bos", "pad", "unk", "mask", "stop", "special",
+		"image", "audio":
+		return true
+	}
+	return false
+}
+
+func trimDigits(word []byte) []byte {
+	for len(word) > 0 && isDigit(word[len(word)-1]) {
+		word = word[:len(word)-1]
+	}
+	return word
+}
+
+func lower(c byte) byte {
+	if isUpper(c) {
+		return c | 0x20
+	}
+	return c
+}
+
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isAlnum(c byte) bool { return isLower(c|0x20) || isDigit(c) }
+
+// isSeparator: everything in ASCII that is neither letter nor digit; other
+// bytes belong to letters.
+func isSeparator(c byte) bool { return c < 0x80 && !isAlnum(c) }
+
+// isReference reports whether value only says where a secret is to be found:
+// ${NAME}, ${env:NAME}, ${secret:NAME} or ${file:PATH}. With a default value
+// behind the name it is no mere reference.
+func isReference(value string) bool {
+	name, ok := strings.CutPrefix(value, "${")
+	if !ok || !strings.HasSuffix(name, "}") {
+		return false
+	}
+	name = name[:len(name)-1]
+	for _, kind := range [...]string{"env:", "secret:", "file:"} {
+		if rest, ok := strings.CutPrefix(name, kind); ok {
+			return isToken(strings.ReplaceAll(rest, "/", "_"))
+		}
+	}
+	return isToken(name)
+}

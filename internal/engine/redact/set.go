@@ -1,0 +1,228 @@
+package redact
+
+import (
+	"encoding/base64"
+	"io"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	// minSecret is the shortest secret, in bytes, that is searched for in text.
+	minSecret = 6
+	// minField is the same for a value that is known to be a secret.
+	minField = 4
+)
+
+// Set holds the secrets of one run and removes them from whatever leaves it.
+// The zero value and nil redact by patterns only. All methods may be called at
+// the same time; text that is redacted while a secret is added may or may not
+// still hold it.
+type Set struct {
+	mu       sync.Mutex
+	patterns map[string]struct{}
+	built    atomic.Pointer[machine] // nil: patterns changed since
+}
+
+// machine is the automaton over the patterns of a Set, nil where it has none.
+type machine struct{ automaton *automaton }
+
+// NewSet returns a Set of secrets, each as by [Set.Add].
+func NewSet(secrets ...string) *Set {
+	s := new(Set)
+	for _, secret := range secrets {
+		s.Add(secret)
+	}
+	return s
+}
+
+// Add adds a secret with every form derived from it: the part behind Bearer or
+// Basic, user and password in a Basic token, and each of these escaped for JSON
+// and URLs and in base64. Forms shorter than 6 bytes are left out, because they
+// occur by chance.
+func (s *Set) Add(secret string) { s.add(secret, minSecret) }
+
+// AddField adds a value from a field that is known to hold a secret, as by
+// [Set.Add], but forms of 4 and 5 bytes count too.
+func (s *Set) AddField(secret string) { s.add(secret, minField) }
+
+// AddURL adds what is secret in a URL: user, password, both together, and the
+// values of sensitive parameters, decoded and as they stand.
+func (s *Set) AddURL(raw string) {
+	spans, ok := urlSecrets(raw, 0)
+	if at := strings.LastIndexByte(raw, '@'); !ok && at > 0 {
+		s.addUserInfo(raw[schemeEnd(raw[:at]):at])
+	}
+	for _, sp := range spans {
+		value := raw[sp.from:sp.to]
+		if sp.to < len(raw) && raw[sp.to] == '@' {
+			s.addUserInfo(value)
+			continue
+		}
+		s.AddField(value)
+		if plain, err := url.QueryUnescape(value); err == nil {
+			s.AddField(plain)
+		}
+		if plain, err := url.PathUnescape(value); err == nil {
+			s.AddField(plain)
+		}
+	}
+}
+
+// addUserInfo adds "user:password", or a lone token, from a URL.
+func (s *Set) addUserInfo(info string) {
+	for _, form := range []string{info, unescape(info)} {
+		s.AddField(form)
+		if user, password, found := strings.Cut(form, ":"); found {
+			s.Add(user)
+			s.AddField(password)
+		}
+	}
+	if user, password, found := strings.Cut(info, ":"); found {
+		s.Add(unescape(user))
+		s.AddField(unescape(password))
+	}
+}
+
+func unescape(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+func (s *Set) add(secret string, least int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.patterns == nil {
+		s.patterns = map[string]struct{}{}
+	}
+	for _, part := range parts(secret, least) {
+		if len(part.text) < part.least || isLiteral(part.text) {
+			continue
+		}
+		for _, form := range forms(part.text) {
+			if len(form) >= part.least && !strings.Contains(form, Placeholder) {
+				s.patterns[form] = struct{}{}
+			}
+		}
+	}
+	s.built.Store(nil)
+}
+
+// part is a piece of a secret with the length from which it counts.
+type part struct {
+	text  string
+	least int
+}
+
+// parts takes a header value apart: scheme, Basic user and password, cookies.
+func parts(secret string, least int) []part {
+	secret = strings.TrimSpace(secret)
+	out := []part{{secret, least}}
+	scheme, token, found := strings.Cut(secret, " ")
+	token = strings.TrimSpace(token)
+	switch strings.ToLower(scheme) {
+	case "bearer", "token", "apikey", "api-key", "key", "negotiate":
+		if found {
+			out = append(out, part{token, least})
+		}
+	case "basic":
+		out = append(out, part{token, least})
+		if plain, ok := decodeBase64(token); ok {
+			user, password, _ := strings.Cut(plain, ":")
+			out = append(out, part{plain, least}, part{user, minSecret}, part{password, least})
+		}
+	}
+	for cookie := range strings.SplitSeq(secret, "; ") {
+		if _, value, found := strings.Cut(cookie, "="); found && len(value) >= 8 {
+			out = append(out, part{value, minSecret})
+		}
+	}
+	return out
+}
+
+func decodeBase64(token string) (string, bool) {
+	token = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(token, "="))
+	plain, err := base64.RawStdEncoding.DecodeString(token)
+	return string(plain), err == nil
+}
+
+// isLiteral lists words that stand for no value at all; replacing them would
+// break every JSON document.
+func isLiteral(word string) bool {
+	switch strings.ToLower(word) {
+	case "null", "none", "true", "false", "undefined":
+		return true
+	}
+	return false
+}
+
+// String returns text without the secrets of s, in any of their forms, and
+// without what [Text] finds. Text that holds none is returned as it is, without
+// an allocation.
+func (s *Set) String(text string) string { return Text(s.Exact(text)) }
+
+// Exact is [Set.String] without the patterns: for structured data and
+// generated text, where patterns may find what only looks like a secret.
+func (s *Set) Exact(text string) string {
+	a := s.automaton()
+	if a == nil {
+		return text
+	}
+	return replaceSpans(text, a.find(text))
+}
+
+// Bytes is [Set.String] for bodies, files and frames. It never changes b; it
+// returns b itself where there is nothing to redact, else a new slice.
+func (s *Set) Bytes(b []byte) []byte {
+	// The string shares b's memory, lives in this call only, and b is not
+	// written meanwhile.
+	view := unsafe.String(unsafe.SliceData(b), len(b))
+	clean := s.String(view)
+	if len(clean) == len(view) && unsafe.StringData(clean) == unsafe.StringData(view) {
+		return b
+	}
+	return []byte(clean)
+}
+
+// Writer returns a writer that passes every Write on to w redacted as one unit:
+// a log line or a whole document, never a part of one. Write returns len(p)
+// once w has taken all of it. The writer is as safe for concurrent use as w.
+func (s *Set) Writer(w io.Writer) io.Writer { return setWriter{s, w} }
+
+type setWriter struct {
+	set *Set
+	to  io.Writer
+}
+
+// Write implements io.Writer.
+func (w setWriter) Write(p []byte) (int, error) {
+	clean := w.set.Bytes(p)
+	n, err := w.to.Write(clean)
+	if err == nil && n < len(clean) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return min(n, len(p)), err
+	}
+	return len(p), nil
+}
+
+// automaton returns the current automaton and builds it if need be.
+func (s *Set) automaton() *automaton {
+	if s == nil {
+		return nil
+	}
+	if m := s.built.Load(); m != nil {
+		return m.automaton
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := &machine{newAutomaton(sortedKeys(s.patterns))}
+	s.built.Store(m)
+	return m.automaton
+}
