@@ -1,0 +1,64 @@
+package tokenizer
+
+import "math/bits"
+
+// pairTable maps a pair of 32-bit numbers to a third by open addressing. It is
+// filled once and then only read. It serves as the merge table of BPE and as
+// the edges of a trie.
+type pairTable struct {
+	keys []uint64 // key+1; 0 marks a free slot
+	vals []uint32
+}
+
+// newPairTable returns a table with room for n pairs.
+func newPairTable(n int) pairTable {
+	size := n + n/2 + 8
+	return pairTable{keys: make([]uint64, size), vals: make([]uint32, size)}
+}
+
+func pairKey(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
+
+// slot returns the first slot to probe for key (Fibonacci hashing, then scaled
+// to the size of the table).
+func (t *pairTable) slot(key uint64) int {
+	key ^= key >> 29
+	hi, _ := bits.Mul64(key*0x9E3779B97F4A7C15, uint64(len(t.keys)))
+	return int(hi)
+}
+
+// put stores v for (a, b), replacing an earlier value. It reports whether the pair is new.
+func (t *pairTable) put(a, b, v uint32) bool {
+	key := pairKey(a, b)
+	for i := t.slot(key); ; {
+		switch t.keys[i] {
+		case 0:
+			t.keys[i], t.vals[i] = key+1, v
+			return true
+		case key + 1:
+			t.vals[i] = v
+			return false
+		}
+		if i++; i == len(t.keys) {
+			i = 0
+		}
+	}
+}
+
+// noValue is what get returns for a pair that is not in the table.
+const noValue = ^uint32(0)
+
+// get returns the value of (a, b), or noValue.
+func (t *pairTable) get(a, b uint32) uint32 {
+	key := pairKey(a, b)
+	for i := t.slot(key); ; {
+		switch t.keys[i] {
+		case key + 1:
+			return t.vals[i]
+		case 0:
+			return noValue
+		}
+		if i++; i == len(t.keys) {
+			i = 0
+		}
+	}
+}
