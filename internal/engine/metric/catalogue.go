@@ -1,0 +1,198 @@
+package metric
+
+import (
+	"math"
+	"slices"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// row is one entry of the catalogue with the code behind it. Exactly one of
+// each, list, total and curve is set. Records are measured in base units:
+// nanoseconds, bytes, tokens; totals return display units. NaN means absent.
+type row struct {
+	Def
+	unit  unit
+	scope scope
+	each  func(*view) float64
+	list  func(*view, []float64) []float64 // appends the values
+	total func(*totals) float64
+	curve curve
+	base  string // of an adj_ row: the metric that it adjusts
+}
+
+// unit says how base values are shown.
+type unit struct {
+	name   string
+	div    float64 // shown value = base value / div
+	sketch float64 // value in sketches (seconds, bytes, tokens) = base value / sketch
+}
+
+// The units. Times are kept in nanoseconds.
+var (
+	inMS         = unit{"ms", 1e6, 1e9}
+	inMSPerToken = unit{"ms/token", 1e6, 1e9}
+	inKB         = unit{"KB", 1024, 1}
+	inTokens     = plain("tokens")
+	inPercent    = plain("%")
+	inRatio      = plain("ratio")
+	inRequests   = plain("requests")
+	inCount      = plain("count")
+	inSeconds    = plain("sec")
+	inTPS        = plain("tokens/sec")
+	inTPSUser    = plain("tokens/sec/user")
+	inRPS        = plain("requests/sec")
+)
+
+// plain is a unit that is shown as it is kept.
+func plain(name string) unit { return unit{name, 1, 1} }
+
+// scope says which records a metric looks at.
+type scope uint8
+
+const (
+	onValid   scope = iota // successes
+	onError                // errors, cancellations not included
+	onAttempt              // every record
+)
+
+// covers reports whether a record of an outcome is looked at.
+func (s scope) covers(o outcome) bool {
+	switch s {
+	case onValid:
+		return o == success
+	case onError:
+		return o == failure
+	case onAttempt:
+		return true
+	}
+	return false
+}
+
+// The origins of metrics.
+const (
+	aiperf = "aiperf"
+	ours   = "aiperfd"
+)
+
+// catalogue is every metric in order. It is never changed.
+var catalogue = buildCatalogue()
+
+// buildCatalogue joins the tables and fills in what follows from a row's code.
+func buildCatalogue() []row {
+	rows := slices.Concat(
+		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(),
+		usageRows(), usageTotalRows(), traceRows(), curveRows(),
+	)
+	out := make([]row, 0, len(rows)+8)
+	for _, r := range rows {
+		out = append(out, r.completed())
+		if r.Flags&IncludesFailed != 0 {
+			out = append(out, adjusted(r.completed()))
+		}
+	}
+	return out
+}
+
+// completed returns r with kind, unit, origin and scope set.
+func (r row) completed() row {
+	r.Unit = r.unit.name
+	if r.Origin == "" {
+		r.Origin = aiperf
+	}
+	if r.Flags&ErrorOnly != 0 {
+		r.scope = onError
+	}
+	switch {
+	case r.each != nil:
+		r.Kind = PerRecord
+	case r.list != nil:
+		r.Kind = PerRecordList
+	case r.curve != noCurve:
+		r.Kind = Curve
+	case r.Kind != Aggregate:
+		r.Kind = Derived
+	}
+	return r
+}
+
+// adjusted returns the twin of r in which every error counts as infinitely slow.
+func adjusted(r row) row {
+	origin := r.Origin
+	if r.Tag == "effective_latency" {
+		origin = ours // AIPerf mixes errors into the metric itself
+	}
+	return row{
+		Def: Def{
+			Tag: "adj_" + r.Tag, Header: r.Header + " (error-adjusted)", Unit: r.Unit, Kind: Derived,
+			Group: r.Group, Flags: r.Flags &^ IncludesFailed, Origin: origin,
+			Doc: "The values of " + r.Tag + " and one +Inf for each error; percentiles by nearest rank. Only with at least one error.",
+		},
+		unit: r.unit,
+		base: r.Tag,
+	}
+}
+
+// Defs returns the catalogue in order. The slice belongs to the caller. Results
+// can also hold one slo_attainment.<tag> for each objective, which is made when
+// a [Set] is.
+func Defs() []Def {
+	defs := make([]Def, len(catalogue))
+	for i := range catalogue {
+		defs[i] = catalogue[i].Def
+	}
+	return defs
+}
+
+// Options say what a run can measure and what is asked of it.
+type Options struct {
+	Streaming    bool // answers are asked for as streams
+	Caps         Caps
+	SLOs         map[string]float64 // thresholds by tag of a per-record metric, in its display unit
+	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
+	OpenLoop     bool               // requests are due by a schedule
+	// ExactLimit is the number of values that each metric keeps; a metric with
+	// more takes its percentiles from its sketch, and with more records than that
+	// there are no curves. 0 = [DefaultExactLimit]; negative = keep none.
+	ExactLimit int
+}
+
+// DefaultExactLimit is the number of values kept for exact percentiles: 16 MB a
+// metric.
+const DefaultExactLimit = 2_000_000
+
+// Caps are the abilities of the endpoint that decide which metrics apply.
+type Caps struct {
+	ProducesTokens bool // generates text
+	TokenizesInput bool // takes text
+	Reasoning      bool // may report reasoning
+}
+
+// applies reports whether a metric with flags makes sense under o.
+func (o *Options) applies(f Flags) bool {
+	for _, need := range []struct {
+		flag Flags
+		have bool
+	}{
+		{StreamingOnly, o.Streaming},
+		{ProducesTokensOnly, o.Caps.ProducesTokens},
+		{TokenizesInputOnly, o.Caps.TokenizesInput},
+		{SupportsReasoning, o.Caps.Reasoning},
+		{GoodputOnly, len(o.SLOs) > 0},
+		{UsageDiffOnly, !o.ServerTokens},
+		{OpenLoopOnly, o.OpenLoop},
+	} {
+		if f&need.flag != 0 && !need.have {
+			return false
+		}
+	}
+	return true
+}
+
+// count turns an optional token count into a value.
+func count(t *bench.Tokens) float64 {
+	if t == nil {
+		return math.NaN()
+	}
+	return float64(*t)
+}

@@ -1,0 +1,202 @@
+package metric
+
+// curveRows are functions of time, weighted by how long each value lasted.
+func curveRows() []row {
+	return []row{
+		{
+			Def: Def{
+				Tag: "effective_concurrency", Header: "Effective Concurrency",
+				Group: GroupEffective, Order: 10,
+				Doc: "Requests in flight, failed ones included.",
+			},
+			unit: inRequests, curve: concurrency,
+		},
+		{
+			Def: Def{
+				Tag: "effective_decode_throughput", Header: "Effective Decode Throughput",
+				Group: GroupEffective, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
+				Doc: "Sum of the token rates of the requests that are being answered: in each gap between content events that took time, (OSL - 1) / (gaps that took time) / gap.",
+			},
+			unit: inTPS, curve: decodeRate,
+		},
+		{
+			Def: Def{
+				Tag: "effective_prefill_throughput", Header: "Effective Prefill Throughput",
+				Group: GroupEffective, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
+				Doc: "Sum of ISL / time_to_first_token over the requests that wait for their first token.",
+			},
+			unit: inTPS, curve: prefillRate,
+		},
+		{
+			Def: Def{
+				Tag: "effective_decode_concurrency", Header: "Effective Decode Concurrency",
+				Group: GroupEffective, Order: 40, Flags: StreamingOnly | ProducesTokensOnly,
+				Doc: "Requests between their first token and their end.",
+			},
+			unit: inRequests, curve: decodes,
+		},
+		{
+			Def: Def{
+				Tag: "effective_prefill_concurrency", Header: "Effective Prefill Concurrency",
+				Group: GroupEffective, Order: 50, Flags: StreamingOnly | ProducesTokensOnly,
+				Doc: "Requests between their start and their first token.",
+			},
+			unit: inRequests, curve: prefills,
+		},
+		{
+			Def: Def{
+				Tag: "effective_total_throughput", Header: "Effective Total Throughput",
+				Group: GroupEffective, Order: 60, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
+				Doc: "Prefill throughput and, of each request that is being answered, (OSL - 1) spread evenly from its first token to its end.",
+			},
+			unit: inTPS, curve: totalRate,
+		},
+		{
+			Def: Def{
+				Tag: "effective_decode_throughput_per_user", Header: "Effective Decode Throughput Per User",
+				Group: GroupEffective, Order: 70, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
+				Doc: "Decode throughput / decode concurrency; 0 where nothing is decoded.",
+			},
+			unit: inTPSUser, curve: decodeRatePerUser,
+		},
+		{
+			Def: Def{
+				Tag: "effective_prefill_throughput_per_user", Header: "Effective Prefill Throughput Per User",
+				Group: GroupEffective, Order: 80, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
+				Doc: "Prefill throughput / prefill concurrency; 0 where nothing is prefilled.",
+			},
+			unit: inTPSUser, curve: prefillRatePerUser,
+		},
+		{
+			Def: Def{
+				Tag: "tokens_in_flight", Header: "Tokens In Flight",
+				Group: GroupEffective, Order: 90, Flags: StreamingOnly | ProducesTokensOnly,
+				Doc: "Prompt tokens of the requests in flight and the output tokens that they have received.",
+			},
+			unit: inTokens, curve: tokensInFlight,
+		},
+		{
+			Def: Def{
+				Tag: "active_decode_throughput", Header: "Active Decode Throughput",
+				Group: GroupActive, Order: 10, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
+				Doc: "effective_decode_throughput over the time in which something is decoded.",
+			},
+			unit: inTPS, curve: activeDecodeRate,
+		},
+		{
+			Def: Def{
+				Tag: "active_prefill_throughput", Header: "Active Prefill Throughput",
+				Group: GroupActive, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
+				Doc: "effective_prefill_throughput over the time in which something is prefilled.",
+			},
+			unit: inTPS, curve: activePrefillRate,
+		},
+		{
+			Def: Def{
+				Tag: "active_decode_throughput_per_user", Header: "Active Decode Throughput Per User",
+				Group: GroupActive, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
+				Doc: "effective_decode_throughput_per_user over the time in which something is decoded.",
+			},
+			unit: inTPSUser, curve: activeDecodeRatePerUser,
+		},
+		{
+			Def: Def{
+				Tag: "active_prefill_throughput_per_user", Header: "Active Prefill Throughput Per User",
+				Group: GroupActive, Order: 40, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
+				Doc: "effective_prefill_throughput_per_user over the time in which something is prefilled.",
+			},
+			unit: inTPSUser, curve: activePrefillRatePerUser,
+		},
+		{
+			Def: Def{
+				Tag: "active_total_throughput", Header: "Active Total Throughput",
+				Group: GroupActive, Order: 50, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
+				Doc: "effective_total_throughput over the time in which requests are in flight.",
+			},
+			unit: inTPS, curve: activeTotalRate,
+		},
+	}
+}
+
+// curve names one function of time.
+type curve uint8
+
+const (
+	noCurve curve = iota
+	concurrency
+	decodes
+	prefills
+	decodeRate
+	prefillRate
+	totalRate
+	decodeRatePerUser
+	prefillRatePerUser
+	tokensInFlight
+	activeDecodeRate
+	activePrefillRate
+	activeTotalRate
+	activeDecodeRatePerUser
+	activePrefillRatePerUser
+)
+
+// needs says which facts about requests a curve is made of.
+func (c curve) needs() (first, isl, osl bool) {
+	switch c {
+	case noCurve, concurrency:
+		return false, false, false
+	case decodes, prefills, tokensInFlight:
+		return true, false, false
+	case decodeRate, decodeRatePerUser, activeDecodeRate, activeDecodeRatePerUser:
+		return true, false, true
+	case prefillRate, prefillRatePerUser, activePrefillRate, activePrefillRatePerUser:
+		return true, true, false
+	case totalRate, activeTotalRate:
+		return true, true, true
+	}
+	return false, false, false
+}
+
+// value returns the curve's value in a level, and whether the curve is defined
+// there: an active curve is not where nothing happens.
+func (c curve) value(l *level) (float64, bool) {
+	switch c {
+	case concurrency:
+		return float64(l.running), true
+	case decodes:
+		return float64(l.decoding), true
+	case prefills:
+		return float64(l.prefilling), true
+	case decodeRate:
+		return l.decodeRate, true
+	case prefillRate:
+		return l.prefillRate, true
+	case totalRate:
+		return l.prefillRate + l.evenRate, true
+	case decodeRatePerUser:
+		return share(l.decodeRate, l.decoding), true
+	case prefillRatePerUser:
+		return share(l.prefillRate, l.prefilling), true
+	case tokensInFlight:
+		return l.tokens, true
+	case activeDecodeRate:
+		return l.decodeRate, l.decoding > 0
+	case activePrefillRate:
+		return l.prefillRate, l.prefilling > 0
+	case activeTotalRate:
+		return l.prefillRate + l.evenRate, l.running > 0
+	case activeDecodeRatePerUser:
+		return share(l.decodeRate, l.decoding), l.decoding > 0
+	case activePrefillRatePerUser:
+		return share(l.prefillRate, l.prefilling), l.prefilling > 0
+	case noCurve:
+	}
+	return 0, false
+}
+
+// share divides a rate among n requests; 0 where there is none.
+func share(rate float64, n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return rate / float64(n)
+}

@@ -1,0 +1,191 @@
+package metric
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sketch"
+)
+
+// totals is what derived metrics are computed from.
+type totals struct {
+	*tally
+	set          *Set
+	window       float64 // seconds; NaN = none, so that rates are absent
+	skippedTurns int64
+}
+
+// newTotals joins what a set knows with what its phase knows.
+func (s *Set) newTotals(w time.Duration, skippedTurns int64) *totals {
+	return &totals{tally: &s.tally, set: s, window: positive(w.Seconds()), skippedTurns: skippedTurns}
+}
+
+// count returns the number of values of a per-record metric.
+func (t *totals) count(tag string) uint64 {
+	i, ok := t.set.byTag[tag]
+	if !ok {
+		return 0
+	}
+	return t.set.series[i].sketch.Count()
+}
+
+// sum returns the sum of a per-record metric in display units; NaN if it has no
+// values.
+func (t *totals) sum(tag string) float64 {
+	if t.count(tag) == 0 {
+		return math.NaN()
+	}
+	se := &t.set.series[t.set.byTag[tag]]
+	return se.sketch.Sum() * se.row.unit.sketch / se.row.unit.div
+}
+
+// Live returns the metrics of a running phase at an instant of the run's clock,
+// from sketches and counters: the work does not grow with the number of
+// records. Curves are absent, since requests in flight belong to them.
+func (s *Set) Live(p bench.PhaseStats, now time.Duration) Results {
+	f := finisher{set: s, totals: s.newTotals(p.Window(now), p.SkippedTurns), live: true}
+	return f.results()
+}
+
+// Final returns the metrics of a finished phase. w is its window W, which rates
+// divide by; curves span w from p.Start. Internal and experimental metrics are
+// among the results; whoever prints them decides by their flags.
+func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
+	f := finisher{
+		set: s, totals: s.newTotals(w, p.SkippedTurns),
+		parts: []Part{{Set: s, Window: w, Phase: p}},
+	}
+	return f.results()
+}
+
+// Part is one phase of a pooled result.
+type Part struct {
+	Set    *Set
+	Window time.Duration
+	Phase  bench.PhaseStats
+}
+
+// Pool returns the metrics of several phases together, as if their windows
+// followed one another: W is the sum of the windows. The sets must have the same
+// options; they stay as they are.
+func Pool(parts ...Part) (Results, error) {
+	switch len(parts) {
+	case 0:
+		return nil, errors.New("pool phases: there are none")
+	case 1:
+		return parts[0].Set.Final(parts[0].Window, parts[0].Phase), nil
+	}
+	all, err := NewSet(parts[0].Set.opts)
+	if err != nil {
+		return nil, fmt.Errorf("pool phases: %w", err)
+	}
+	var w time.Duration
+	var skipped int64
+	for _, p := range parts {
+		if err := all.Merge(p.Set); err != nil {
+			return nil, fmt.Errorf("pool phases: %w", err)
+		}
+		w += p.Window
+		skipped += p.Phase.SkippedTurns
+	}
+	f := finisher{set: all, totals: all.newTotals(w, skipped), parts: parts}
+	return f.results(), nil
+}
+
+// finisher turns a set into results.
+type finisher struct {
+	set    *Set
+	totals *totals
+	parts  []Part
+	live   bool
+
+	sorted    []float64 // values of the series sortedTag, ascending
+	sortedTag string
+	sweep     *sweep // made for the first curve
+}
+
+// results goes through the catalogue.
+func (f *finisher) results() Results {
+	out := make(Results, 0, len(catalogue)+len(f.set.slos))
+	for i := range catalogue {
+		r := &catalogue[i]
+		if !f.set.opts.applies(r.Flags) {
+			continue
+		}
+		res := Result{Def: &r.Def}
+		f.fill(&res, r)
+		if res.has != 0 {
+			out = append(out, res)
+		}
+	}
+	attempts := positive(float64(f.totals.Success + f.totals.Errors))
+	for i := range f.set.slos {
+		res := Result{Def: &f.set.slos[i].def}
+		res.Set(Avg, float64(f.totals.SLOs[i].Met)/attempts)
+		if res.has != 0 {
+			out = append(out, res)
+		}
+	}
+	return out
+}
+
+// fill computes one metric.
+func (f *finisher) fill(res *Result, r *row) {
+	switch {
+	case r.total != nil:
+		res.Set(Avg, r.total(f.totals))
+	case r.curve != noCurve:
+		if !f.live {
+			f.fillCurve(res, r.curve)
+		}
+	case r.base != "":
+		f.fillAdjusted(res, &f.set.series[f.set.byTag[r.base]])
+	default:
+		se := &f.set.series[f.set.byTag[r.Tag]]
+		switch {
+		case se.sketch.Count() == 0:
+		case f.live || se.dropped:
+			sketched(res, se.sketch, r.unit.sketch/r.unit.div)
+		default:
+			exactly(res, se.exact, f.sort(se), r.unit.div)
+		}
+	}
+}
+
+// sort returns the values of a series in ascending order, until the next call.
+func (f *finisher) sort(se *series) []float64 {
+	if f.sortedTag != se.row.Tag {
+		f.sorted = append(f.sorted[:0], se.exact...)
+		slices.Sort(f.sorted)
+		f.sortedTag = se.row.Tag
+	}
+	return f.sorted
+}
+
+// fillAdjusted computes an error-adjusted metric.
+func (f *finisher) fillAdjusted(res *Result, se *series) {
+	if f.totals.Errors == 0 || se.sketch.Count() == 0 {
+		return
+	}
+	n := int64(se.sketch.Count())
+	if f.live || se.dropped {
+		scale := se.row.unit.sketch / se.row.unit.div
+		res.RelError = sketch.RelativeError
+		withErrors(res, n, f.totals.Errors, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
+		return
+	}
+	sorted := f.sort(se)
+	withErrors(res, n, f.totals.Errors, func(k int64) float64 { return sorted[k] / se.row.unit.div })
+}
+
+// fillCurve computes a time-weighted metric.
+func (f *finisher) fillCurve(res *Result, c curve) {
+	if f.sweep == nil {
+		f.sweep = newSweep(f.parts)
+	}
+	f.sweep.fill(res, c)
+}

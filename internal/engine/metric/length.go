@@ -1,0 +1,162 @@
+package metric
+
+import "math"
+
+// lengthRows are token counts and their totals.
+func lengthRows() []row {
+	return []row{
+		{
+			Def: Def{
+				Tag: "output_sequence_length", Header: "Output Sequence Length", Short: "OSL",
+				Group: GroupDefault, Order: 600, Flags: ProducesTokensOnly | LargerIsBetter,
+				Doc: "OSL: tokens of the answer and of its reasoning.",
+			},
+			unit: inTokens, each: func(v *view) float64 { return v.osl },
+		},
+		{
+			Def: Def{
+				Tag: "input_sequence_length", Header: "Input Sequence Length", Short: "ISL",
+				Group: GroupDefault, Order: 700, Flags: LargerIsBetter | TokenizesInputOnly,
+				Doc: "ISL: tokens of the prompt.",
+			},
+			unit: inTokens, each: func(v *view) float64 { return v.isl },
+		},
+		{
+			Def: Def{
+				Tag: "output_token_count", Header: "Output Token Count", Short: "Output Tokens",
+				Flags: ProducesTokensOnly | LargerIsBetter,
+				Doc:   "Tokens of the answer, tool calls included, reasoning excluded; 0 counts as unknown.",
+			},
+			unit: inTokens, each: func(v *view) float64 { return positive(v.out) },
+		},
+		{
+			Def: Def{
+				Tag: "reasoning_token_count", Header: "Reasoning Token Count", Short: "Reasoning Tokens",
+				Flags: ProducesTokensOnly | LargerIsBetter | SupportsReasoning,
+				Doc:   "Tokens of the reasoning.",
+			},
+			unit: inTokens, each: func(v *view) float64 { return v.think },
+		},
+		{
+			Def: Def{
+				Tag: "total_isl", Header: "Total Input Sequence Length", Short: "Total ISL",
+				Flags: LargerIsBetter | TokenizesInputOnly,
+				Doc:   "Sum of ISL over successes.",
+			},
+			unit: inTokens, total: sumOf("input_sequence_length"),
+		},
+		{
+			Def: Def{
+				Tag: "total_osl", Header: "Total Output Sequence Length", Short: "Total OSL",
+				Flags: ProducesTokensOnly | LargerIsBetter,
+				Doc:   "Sum of OSL over successes.",
+			},
+			unit: inTokens, total: sumOf("output_sequence_length"),
+		},
+		{
+			Def: Def{
+				Tag: "total_output_tokens", Header: "Total Output Tokens", Short: "Total Output",
+				Flags: ProducesTokensOnly | LargerIsBetter,
+				Doc:   "Sum of output_token_count.",
+			},
+			unit: inTokens, total: sumOf("output_token_count"),
+		},
+		{
+			Def: Def{
+				Tag: "total_reasoning_tokens", Header: "Total Reasoning Tokens", Short: "Total Reasoning",
+				Flags: ProducesTokensOnly | LargerIsBetter,
+				Doc:   "Sum of reasoning_token_count.",
+			},
+			unit: inTokens, total: sumOf("reasoning_token_count"),
+		},
+		{
+			Def: Def{
+				Tag: "requested_osl", Header: "Requested OSL", Short: "Req OSL",
+				Flags: ProducesTokensOnly | Internal,
+				Doc:   "Output tokens that the request asked for.",
+			},
+			unit: inTokens, each: requested,
+		},
+		{
+			Def: Def{
+				Tag: "osl_mismatch_diff_pct", Header: "OSL Mismatch Diff %", Short: "OSL Diff",
+				Flags: ProducesTokensOnly | DisabledOnAccuracy,
+				Doc:   "100 \u00b7 (OSL - requested) / requested, signed.",
+			},
+			unit: inPercent, each: func(v *view) float64 { return 100 * (v.osl - requested(v)) / requested(v) },
+		},
+		{
+			Def: Def{
+				Tag: "osl_mismatch_count", Header: "OSL Mismatch Count", Short: "OSL Mismatches", Kind: Aggregate,
+				Flags: ProducesTokensOnly | NoIndividualRecords | DisabledOnAccuracy,
+				Doc:   "Requests whose OSL is off the requested one by more than 5 % or 50 tokens, whichever is less.",
+			},
+			unit: inRequests, total: func(t *totals) float64 {
+				return present(t.count("osl_mismatch_diff_pct") > 0, float64(t.oslMismatches))
+			},
+		},
+		{
+			Def: Def{
+				Tag: "thinking_efficiency", Header: "Thinking Efficiency",
+				Group: GroupDefault, Flags: ProducesTokensOnly | SupportsReasoning | Experimental,
+				Doc: "Reasoning tokens / output tokens.",
+			},
+			unit: inRatio, each: func(v *view) float64 { return v.think / positive(v.out) },
+		},
+		{
+			Def: Def{
+				Tag: "overall_thinking_efficiency", Header: "Overall Thinking Efficiency", Short: "Overall Eff.",
+				Group: GroupDefault, Flags: ProducesTokensOnly | SupportsReasoning | Experimental,
+				Doc: "total_reasoning_tokens / total_output_tokens.",
+			},
+			unit: inRatio, total: func(t *totals) float64 { return t.sum("reasoning_token_count") / positive(t.sum("output_token_count")) },
+		},
+		{
+			Def: Def{
+				Tag: "first_chunk_tokens", Header: "First Chunk Tokens", Short: "First Chunk", Origin: ours,
+				Flags: StreamingOnly | ProducesTokensOnly,
+				Doc:   "Tokens that the first content event brought, by the server's word. Above 1, ITL and ICL differ.",
+			},
+			unit: inTokens, each: firstChunkTokens,
+		},
+		{
+			Def: Def{
+				Tag: "tokens_per_chunk", Header: "Tokens per Chunk", Short: "Tok/Chunk", Origin: ours,
+				Flags: StreamingOnly | ProducesTokensOnly,
+				Doc:   "Tokens that each content event brought, where the server says so.",
+			},
+			unit: inTokens, list: chunkTokens,
+		},
+	}
+}
+
+// requested is the output length asked for.
+func requested(v *view) float64 { return positive(float64(v.r.RequestedTokens)) }
+
+// oslMismatched reports whether the output length is off the requested one by
+// more than 5 % or 50 tokens, whichever is less.
+func oslMismatched(v *view) bool {
+	want := requested(v)
+	return math.Abs(v.osl-want) > min(0.05*want, 50)
+}
+
+// firstChunkTokens is the number of tokens of the first content event.
+func firstChunkTokens(v *view) float64 {
+	if !v.streams {
+		return math.NaN()
+	}
+	return positive(float64(v.r.Answer.Chunks[0].Tokens))
+}
+
+// chunkTokens appends the tokens of the content events whose size is known.
+func chunkTokens(v *view, dst []float64) []float64 {
+	if !v.streams {
+		return dst
+	}
+	for i := range v.r.Answer.Chunks {
+		if t := v.r.Answer.Chunks[i].Tokens; t > 0 {
+			dst = append(dst, float64(t))
+		}
+	}
+	return dst
+}

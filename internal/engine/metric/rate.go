@@ -1,0 +1,178 @@
+package metric
+
+import "aiperfd/internal/engine/bench"
+
+// rateRows are what the whole phase achieved.
+func rateRows() []row {
+	return []row{
+		{
+			Def: Def{
+				Tag: "error_isl", Header: "Error Input Sequence Length", Short: "Error ISL",
+				Order: 700, Flags: ErrorOnly | LargerIsBetter | TokenizesInputOnly,
+				Doc: "ISL of the requests that ended in an error.",
+			},
+			unit: inTokens, each: func(v *view) float64 { return v.isl },
+		},
+		{
+			Def: Def{
+				Tag: "total_error_isl", Header: "Total Error Input Sequence Length", Short: "Total Error ISL",
+				Flags: ErrorOnly | LargerIsBetter | TokenizesInputOnly,
+				Doc:   "Sum of error_isl.",
+			},
+			unit: inTokens, total: sumOf("error_isl"),
+		},
+		{
+			Def: Def{
+				Tag: "output_token_throughput", Header: "Output Token Throughput", Short: "Output TPS",
+				Group: GroupDefault, Order: 800, Flags: ProducesTokensOnly | LargerIsBetter,
+				Doc: "total_osl / W, W being the phase window.",
+			},
+			unit: inTPS, total: rateOf("output_sequence_length"),
+		},
+		{
+			Def: Def{
+				Tag: "input_token_throughput", Header: "Input Token Throughput", Short: "Input TPS",
+				Group: GroupDefault, Order: 805, Flags: LargerIsBetter,
+				Doc: "total_isl / W.",
+			},
+			unit: inTPS, total: rateOf("input_sequence_length"),
+		},
+		{
+			Def: Def{
+				Tag: "total_token_throughput", Header: "Total Token Throughput", Short: "Total TPS",
+				Flags: ProducesTokensOnly | LargerIsBetter,
+				Doc:   "(total_isl + total_osl) / W.",
+			},
+			unit: inTPS, total: func(t *totals) float64 {
+				return (t.sum("input_sequence_length") + t.sum("output_sequence_length")) / t.window
+			},
+		},
+		{
+			Def: Def{
+				Tag: "request_throughput", Header: "Request Throughput", Short: "Req/sec",
+				Group: GroupDefault, Order: 900, Flags: LargerIsBetter,
+				Doc: "request_count / W.",
+			},
+			unit: inRPS, total: func(t *totals) float64 { return float64(t.Success) / t.window },
+		},
+		{
+			Def: Def{
+				Tag: "goodput", Header: "Goodput", Short: "Goodput",
+				Group: GroupDefault, Order: 1000, Flags: GoodputOnly,
+				Doc: "good_request_count / W.",
+			},
+			unit: inRPS, total: func(t *totals) float64 { return float64(t.Good) / t.window },
+		},
+		{
+			Def: Def{
+				Tag: "output_token_goodput", Header: "Output Token Goodput", Short: "Goodput TPS", Origin: ours,
+				Flags: ProducesTokensOnly | GoodputOnly | LargerIsBetter,
+				Doc:   "OSL of the requests that meet every objective / W.",
+			},
+			unit: inTPS, total: func(t *totals) float64 { return present(t.count("output_sequence_length") > 0, t.goodTokens/t.window) },
+		},
+		{
+			Def: Def{
+				Tag: "benchmark_duration", Header: "Benchmark Duration", Short: "Duration",
+				Doc: "Last content event minus the first start, over successes. Rates do not divide by it but by W.",
+			},
+			unit: inSeconds, total: func(t *totals) float64 { return positive((t.lastContent - t.firstStart).Seconds()) },
+		},
+	}
+}
+
+// outcomeRows count how requests ended.
+func outcomeRows() []row {
+	return []row{
+		{
+			Def: Def{
+				Tag: "completed_request_count", Header: "Completed Requests (Success + Error)", Short: "Completed",
+				Group: GroupDefault, Order: 1075, Flags: NoIndividualRecords,
+				Doc: "request_count + error_request_count.",
+			},
+			unit: inRequests, total: func(t *totals) float64 { return float64(t.Success + t.Errors) },
+		},
+		{
+			Def: Def{
+				Tag: "request_error_rate", Header: "Request Error Rate", Short: "Err %",
+				Group: GroupDefault, Order: 1080, Flags: NoIndividualRecords,
+				Doc: "100 \u00b7 errors / (successes + errors).",
+			},
+			unit: inPercent, total: func(t *totals) float64 { return 100 * float64(t.Errors) / positive(float64(t.Success+t.Errors)) },
+		},
+		{
+			Def: Def{
+				Tag: "request_count", Header: "Request Count", Short: "Requests", Kind: Aggregate,
+				Group: GroupDefault, Order: 1100, Flags: LargerIsBetter | NoIndividualRecords,
+				Doc: "Requests that succeeded: no failure, at least one content event, and time passed.",
+			},
+			unit: inRequests, total: func(t *totals) float64 { return float64(t.Success) },
+		},
+		{
+			Def: Def{
+				Tag: "error_request_count", Header: "Error Request Count", Short: "Error Count", Kind: Aggregate,
+				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
+				Doc: "Requests that ended in an error; cancellations are not among them. Absent when there was none.",
+			},
+			unit: inRequests, total: func(t *totals) float64 { return positive(float64(t.Errors)) },
+		},
+		{
+			Def: Def{
+				Tag: "context_overflow_count", Header: "Context Overflow Count", Short: "Ctx Overflow", Kind: Aggregate,
+				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
+				Doc: "Errors because the prompt did not fit the model.",
+			},
+			unit: inRequests, total: func(t *totals) float64 { return present(t.Errors > 0, float64(t.ByClass[bench.ContextOverflow])) },
+		},
+		{
+			Def: Def{
+				Tag: "good_request_count", Header: "Good Request Count", Kind: Aggregate,
+				Flags: GoodputOnly,
+				Doc:   "Successes that meet every objective.",
+			},
+			unit: inRequests, total: func(t *totals) float64 { return float64(t.Good) },
+		},
+		{
+			Def: Def{
+				Tag: "good_request_fraction", Header: "GoodRequestFraction", Short: "GoodReqFrac",
+				Flags: LargerIsBetter | GoodputOnly,
+				Doc:   "good_request_count / (successes + errors).",
+			},
+			unit: inRatio, total: func(t *totals) float64 { return float64(t.Good) / positive(float64(t.Success+t.Errors)) },
+		},
+		{
+			Def: Def{
+				Tag: "cancelled_request_count", Header: "Cancelled Request Count", Short: "Cancelled", Kind: Aggregate, Origin: ours,
+				Group: GroupDefault, Flags: NoIndividualRecords,
+				Doc: "Requests that the benchmark itself ended: neither successes nor errors. Absent when there was none.",
+			},
+			unit: inRequests, total: func(t *totals) float64 { return positive(float64(t.Cancelled)) },
+		},
+		{
+			Def: Def{
+				Tag: "wasted_output_tokens", Header: "Wasted Output Tokens", Short: "Wasted", Kind: Aggregate, Origin: ours,
+				Flags: ProducesTokensOnly | NoIndividualRecords,
+				Doc:   "Output tokens that arrived for requests that then failed or were cancelled; one for each content event where nobody counted them.",
+			},
+			unit: inTokens, total: func(t *totals) float64 { return present(t.Errors+t.Cancelled > 0, float64(t.WastedTokens)) },
+		},
+		{
+			Def: Def{
+				Tag: "skipped_turns", Header: "Skipped Turns", Short: "Skipped", Kind: Aggregate, Origin: ours,
+				Flags: NoIndividualRecords,
+				Doc:   "Turns that were not sent because an earlier turn of their session failed. Absent when there was none.",
+			},
+			unit: inRequests, total: func(t *totals) float64 { return positive(float64(t.skippedTurns)) },
+		},
+	}
+}
+
+// sumOf is the sum of a per-record metric, in its display unit.
+func sumOf(tag string) func(*totals) float64 {
+	return func(t *totals) float64 { return t.sum(tag) }
+}
+
+// rateOf is the sum of a per-record metric divided by the window.
+func rateOf(tag string) func(*totals) float64 {
+	return func(t *totals) float64 { return t.sum(tag) / t.window }
+}

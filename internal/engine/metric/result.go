@@ -1,0 +1,81 @@
+package metric
+
+import "math"
+
+// Stat names one statistic of a metric, in the order in which files list them.
+type Stat uint8
+
+// The statistics. P999 and P9999 are ours; the others are AIPerf's.
+const (
+	Avg Stat = iota
+	Min
+	Max
+	Sum
+	P1
+	P5
+	P10
+	P25
+	P50
+	P75
+	P90
+	P95
+	P99
+	Std
+	P999
+	P9999
+	numStats
+)
+
+var _ = [1]struct{}{}[numStats-16]
+
+// String returns the key in JSON files: avg, min, p50, p99, p99_9.
+func (s Stat) String() string {
+	return [numStats]string{
+		"avg", "min", "max", "sum", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95",
+		"p99", "std", "p99_9", "p99_99",
+	}[s]
+}
+
+// Result is one metric of a finished or running phase, in display units.
+type Result struct {
+	Def   *Def
+	Count int64 // observations; 0 = a scalar, or a family that has no count
+	// RelError bounds the relative error of the percentiles: 0 = they are exact,
+	// otherwise they come from a sketch.
+	RelError float64
+
+	values [numStats]float64
+	has    uint32
+}
+
+// Set stores a statistic. NaN means "no value" and is not stored; infinities
+// are (an error-adjusted percentile can be infinite) and every writer decides
+// what to print for them.
+func (r *Result) Set(s Stat, v float64) {
+	if math.IsNaN(v) {
+		return
+	}
+	r.values[s] = v
+	r.has |= 1 << s
+}
+
+// Get returns a statistic, and whether it exists.
+func (r *Result) Get(s Stat) (float64, bool) {
+	return r.values[s], r.has&(1<<s) != 0
+}
+
+// Scalar reports whether the metric has one value only, kept in Avg.
+func (r *Result) Scalar() bool { return r.has == 1<<Avg && r.Count == 0 }
+
+// Results is a set of metrics in catalogue order.
+type Results []Result
+
+// Find returns the metric with a tag, nil if it is absent.
+func (rs Results) Find(tag string) *Result {
+	for i := range rs {
+		if rs[i].Def.Tag == tag {
+			return &rs[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package metric
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sketch"
+)
+
+// Set accumulates the records of one phase. It is not safe for concurrent use:
+// the goroutine that observes also asks for results, and hands these on.
+type Set struct {
+	tally  tally
+	opts   Options
+	series []series       // one for each per-record metric that applies, in catalogue order
+	byTag  map[string]int // indexes series; fixed after NewSet
+	slos   []slo
+
+	spans     []span // for the curves
+	noSpans   bool   // there were more records than ExactLimit
+	errors    *Errors
+	cancelled *Errors
+
+	view   view      // scratch of Observe
+	values []float64 // scratch of Observe: this record's value for each series
+	list   []float64 // scratch of Observe
+}
+
+// series is one metric with its values so far.
+type series struct {
+	row     *row
+	sketch  *sketch.Sketch // in seconds, bytes, tokens …
+	exact   []float64      // in base units, in order of observation
+	dropped bool           // there were more than the limit; exact is nil
+}
+
+// add takes one value in base units.
+func (s *series) add(x float64, limit int) {
+	s.sketch.Add(x / s.row.unit.sketch)
+	switch {
+	case s.dropped:
+	case len(s.exact) >= limit:
+		s.exact, s.dropped = nil, true
+	default:
+		s.exact = append(s.exact, x)
+	}
+}
+
+// tally is what a set counts besides the values of metrics.
+type tally struct {
+	Counters
+	firstStart, lastContent time.Duration // of the successes
+	firstSent, lastEnd      time.Duration // of all records
+	goodTokens              float64       // output tokens of good requests
+	oslMismatches           int64
+	compared, discrepancies int64 // records with two token counts, and those that disagree
+}
+
+// Counters are plain totals of a set, for scraping.
+type Counters struct {
+	Success   int64 // records that entered latency metrics
+	Errors    int64 // failures that were not cancellations
+	Cancelled int64 // ended by the benchmark itself
+	ByClass   map[bench.Class]int64
+
+	InputTokens     int64 // of successes
+	OutputTokens    int64 // of successes, reasoning not included
+	ReasoningTokens int64 // of successes
+	WastedTokens    int64 // that arrived for errors and cancellations
+
+	ServerCounted int64 // successes whose tokens the server counted
+	ClientCounted int64 // successes whose tokens the run counted
+
+	Good int64      // successes that meet every objective
+	SLOs []SLOCount // one for each objective, ordered by tag
+}
+
+// NewSet returns an empty set. Its error names every objective that cannot be
+// measured, with the nearest tag that can.
+func NewSet(o Options) (*Set, error) {
+	if o.ExactLimit == 0 {
+		o.ExactLimit = DefaultExactLimit
+	}
+	o.SLOs = maps.Clone(o.SLOs)
+	s := &Set{opts: o, byTag: make(map[string]int), errors: NewErrors(), cancelled: NewErrors()}
+	s.tally.ByClass = make(map[bench.Class]int64)
+	for i := range catalogue {
+		r := &catalogue[i]
+		if (r.each == nil && r.list == nil) || !o.applies(r.Flags) {
+			continue
+		}
+		s.byTag[r.Tag] = len(s.series)
+		s.series = append(s.series, series{row: r, sketch: sketch.New()})
+	}
+	s.values = make([]float64, len(s.series))
+	var err error
+	if s.slos, err = s.objectives(); err != nil {
+		return nil, fmt.Errorf("read objectives: %w", err)
+	}
+	return s, nil
+}
+
+// Observe takes one record in. It keeps nothing of r but numbers and the texts
+// of its failure.
+func (s *Set) Observe(r *bench.Record) {
+	v := &s.view
+	v.load(r)
+	s.measure(v)
+	s.window(r)
+	switch v.outcome {
+	case success:
+		s.succeed(v)
+	case failure:
+		f := failureOf(r)
+		s.tally.Errors++
+		s.tally.ByClass[f.Class]++
+		s.errors.Add(f, at(r))
+		s.tally.WastedTokens += int64(v.wasted())
+		for i := range s.slos {
+			s.tally.SLOs[i].Missed++
+		}
+	case cancelled:
+		s.tally.Cancelled++
+		s.tally.ByClass[bench.Cancelled]++
+		s.cancelled.Add(r.Answer.Failure, at(r))
+		s.tally.WastedTokens += int64(v.wasted())
+	}
+	s.keepSpan(v)
+	v.r, v.usage = nil, nil
+}
+
+// measure adds the record's value to each series.
+func (s *Set) measure(v *view) {
+	for i := range s.series {
+		se := &s.series[i]
+		s.values[i] = math.NaN()
+		if !se.row.scope.covers(v.outcome) {
+			continue
+		}
+		if se.row.list != nil {
+			s.list = se.row.list(v, s.list[:0])
+			for _, x := range s.list {
+				se.add(x, s.opts.ExactLimit)
+			}
+			continue
+		}
+		if x := se.row.each(v); !math.IsNaN(x) {
+			s.values[i] = x
+			se.add(x, s.opts.ExactLimit)
+		}
+	}
+}
+
+// succeed counts a success.
+func (s *Set) succeed(v *view) {
+	s.tally.Success++
+	s.tally.InputTokens += known(v.isl)
+	s.tally.OutputTokens += known(v.out)
+	s.tally.ReasoningTokens += known(v.think)
+	switch v.r.TokenSource {
+	case bench.TokensServer:
+		s.tally.ServerCounted++
+	case bench.TokensClient:
+		s.tally.ClientCounted++
+	case bench.TokensNone:
+	}
+	if oslMismatched(v) {
+		s.tally.oslMismatches++
+	}
+	compared, discrepant := compare(v)
+	s.tally.compared += one(compared)
+	s.tally.discrepancies += one(discrepant)
+	if len(s.slos) > 0 && s.judge() {
+		s.tally.Good++
+		s.tally.goodTokens += orZero(v.osl)
+	}
+	start := v.r.Stamps.Start
+	if s.tally.firstStart == 0 || start < s.tally.firstStart {
+		s.tally.firstStart = start
+	}
+	s.tally.lastContent = max(s.tally.lastContent, start+time.Duration(v.last))
+}
+
+// window widens the activity window.
+func (s *Set) window(r *bench.Record) {
+	if start := r.Stamps.Start; start != 0 && (s.tally.firstSent == 0 || start < s.tally.firstSent) {
+		s.tally.firstSent = start
+	}
+	s.tally.lastEnd = max(s.tally.lastEnd, r.Stamps.End)
+}
+
+// Activity returns the first start and the last end over all records, errors and
+// cancellations included, as offsets from the run's epoch; 0, 0 without any.
+func (s *Set) Activity() (first, last time.Duration) { return s.tally.firstSent, s.tally.lastEnd }
+
+// Counters returns a copy of the counters.
+func (s *Set) Counters() Counters {
+	c := s.tally.Counters
+	c.ByClass = maps.Clone(c.ByClass)
+	c.SLOs = slices.Clone(c.SLOs)
+	return c
+}
+
+// Histogram returns a copy of the sketch of a per-record metric; false if the
+// metric does not exist or does not apply. Times are in seconds, sizes in bytes,
+// everything else in its display unit.
+func (s *Set) Histogram(tag string) (*sketch.Sketch, bool) {
+	i, ok := s.byTag[tag]
+	if !ok {
+		return nil, false
+	}
+	return s.series[i].sketch.Clone(), true
+}
+
+// ErrorGroups returns the errors by kind, most frequent first. Cancellations are
+// not among them.
+func (s *Set) ErrorGroups() []ErrorGroup { return s.errors.Groups() }
+
+// CancelGroups returns the cancellations by kind, most frequent first.
+func (s *Set) CancelGroups() []ErrorGroup { return s.cancelled.Groups() }
+
+// failureOf returns why a record is an error. A record can be one without a
+// failure attached, when it has no content or its content came in no time.
+func failureOf(r *bench.Record) *bench.Failure {
+	switch {
+	case r.Answer.Failure != nil:
+		return r.Answer.Failure
+	case len(r.Answer.Chunks) == 0:
+		return &bench.Failure{Class: bench.EmptyOutput, Step: bench.StepBody, Status: r.Status, Message: "no content"}
+	}
+	return &bench.Failure{
+		Class: bench.ClientError, Step: bench.StepBody, Status: r.Status,
+		Message: "last content is not after the start of the request",
+	}
+}
+
+// at is when a failure was known.
+func at(r *bench.Record) time.Duration { return max(r.Stamps.End, r.Stamps.Start) }
+
+// known returns a token count as an integer, 0 if it is unknown.
+func known(x float64) int64 { return int64(orZero(x)) }
+
+// orZero returns x, 0 if it is NaN.
+func orZero(x float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return x
+}
+
+// one is 1 for true.
+func one(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,109 @@
+package metric
+
+import (
+	"math"
+
+	"aiperfd/internal/engine/sketch"
+)
+
+// percentile is a statistic with its quantile and the number of values from
+// which on it is given.
+type percentile struct {
+	stat Stat
+	q    float64
+	from int64
+}
+
+// percentiles are all of them, ascending.
+var percentiles = [...]percentile{
+	{P1, 0.01, 1}, {P5, 0.05, 1}, {P10, 0.10, 1}, {P25, 0.25, 1}, {P50, 0.50, 1}, {P75, 0.75, 1},
+	{P90, 0.90, 1}, {P95, 0.95, 1}, {P99, 0.99, 1}, {P999, 0.999, 1000}, {P9999, 0.9999, 10000},
+}
+
+// quantiles are the quantiles of percentiles.
+var quantiles = func() (qs [len(percentiles)]float64) {
+	for i, p := range percentiles {
+		qs[i] = p.q
+	}
+	return qs
+}()
+
+// linear returns the quantile q of sorted values, which are not empty:
+// interpolated at position q·(n-1), numpy's default.
+func linear(sorted []float64, q float64) float64 {
+	r := q * float64(len(sorted)-1)
+	lo := int(r)
+	if lo+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[lo] + (r-float64(lo))*(sorted[lo+1]-sorted[lo])
+}
+
+// nearest returns the rank of quantile q among n values: position q·(n-1)
+// rounded to the nearest integer, halves to the even one.
+func nearest(q float64, n int64) int64 { return int64(math.RoundToEven(q * float64(n-1))) }
+
+// exactly fills a result from all values in base units, given in order of
+// observation and sorted.
+func exactly(res *Result, values, sorted []float64, div float64) {
+	n := float64(len(values))
+	var sum float64
+	for _, x := range values {
+		sum += x
+	}
+	mean := sum / n
+	var squares float64
+	for _, x := range values {
+		squares += (x - mean) * (x - mean)
+	}
+	res.Count = int64(len(values))
+	res.Set(Avg, mean/div)
+	res.Set(Min, sorted[0]/div)
+	res.Set(Max, sorted[len(sorted)-1]/div)
+	res.Set(Sum, sum/div)
+	res.Set(Std, math.Sqrt(squares/n)/div)
+	for _, p := range percentiles {
+		if res.Count >= p.from {
+			res.Set(p.stat, linear(sorted, p.q)/div)
+		}
+	}
+}
+
+// sketched fills a result from a sketch; scale turns its unit into the shown one.
+func sketched(res *Result, s *sketch.Sketch, scale float64) {
+	res.Count = int64(s.Count())
+	res.RelError = sketch.RelativeError
+	res.Set(Avg, s.Mean()*scale)
+	res.Set(Min, s.Min()*scale)
+	res.Set(Max, s.Max()*scale)
+	res.Set(Sum, s.Sum()*scale)
+	res.Set(Std, s.Std()*scale)
+	var out [len(percentiles)]float64
+	s.Quantiles(quantiles[:], out[:])
+	for i, p := range percentiles {
+		if res.Count >= p.from {
+			res.Set(p.stat, out[i]*scale)
+		}
+	}
+}
+
+// withErrors fills a result from n values and as many infinite ones as there
+// were errors. rank returns the k-th smallest of the n values, from 0; it is
+// called with ascending k.
+func withErrors(res *Result, n, errors int64, rank func(k int64) float64) {
+	res.Count = n + errors
+	res.Set(Min, rank(0))
+	for _, s := range []Stat{Avg, Max, Sum} {
+		res.Set(s, math.Inf(1))
+	}
+	for _, p := range percentiles {
+		if res.Count < p.from {
+			continue
+		}
+		if k := nearest(p.q, res.Count); k < n {
+			res.Set(p.stat, rank(k))
+		} else {
+			res.Set(p.stat, math.Inf(1))
+		}
+	}
+}

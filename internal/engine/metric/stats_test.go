@@ -1,0 +1,203 @@
+package metric
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sketch"
+)
+
+// TestPercentiles compares with numpy.percentile(values, p), method "linear".
+func TestPercentiles(t *testing.T) {
+	squares := func(n, factor int) []float64 {
+		out := make([]float64, n)
+		for i := range out {
+			k := float64(i * factor % n)
+			out[i] = k * k
+		}
+		return out
+	}
+	tests := []struct {
+		values []float64
+		want   []float64 // p1 … p99, then p99.9
+	}{
+		{[]float64{7}, []float64{7, 7, 7, 7, 7, 7, 7, 7, 7}},
+		{[]float64{20, 10}, []float64{10.1, 10.5, 11, 12.5, 15, 17.5, 19, 19.5, 19.9}},
+		{[]float64{300, 100, 200}, []float64{102, 110, 120, 150, 200, 250, 280, 290, 298}},
+		{squares(10, 7), []float64{0.09, 0.45, 0.9, 5.25, 20.5, 45.75, 65.7, 73.35, 79.47}},
+		{squares(1000, 617), []float64{99.81, 2495.05, 9980.1, 62375.25, 249500.5, 561375.75, 808380.9, 900695.95, 978140.79, 996005.997}},
+	}
+	for _, test := range tests {
+		res := &Result{}
+		exactly(res, test.values, slices.Sorted(slices.Values(test.values)), 1)
+		for i, p := range percentiles {
+			v, ok := res.Get(p.stat)
+			if i >= len(test.want) {
+				if ok {
+					t.Errorf("n = %d: %v = %v, want none", len(test.values), p.stat, v)
+				}
+			} else if !ok || !near(v, test.want[i], 1e-12) {
+				t.Errorf("n = %d: %v = %v, %v, want %v", len(test.values), p.stat, v, ok, test.want[i])
+			}
+		}
+	}
+}
+
+func TestRarePercentiles(t *testing.T) {
+	for _, n := range []int{999, 1000, 9999, 10000} {
+		values := make([]float64, n)
+		s := sketch.New()
+		for i := range values {
+			values[i] = float64(i)
+			s.Add(float64(i))
+		}
+		for name, fill := range map[string]func(*Result){
+			"exact":  func(r *Result) { exactly(r, values, values, 1) },
+			"sketch": func(r *Result) { sketched(r, s, 1) },
+		} {
+			res := &Result{}
+			fill(res)
+			if _, ok := res.Get(P999); ok != (n >= 1000) {
+				t.Errorf("%s n = %d: has p99_9 is %v", name, n, ok)
+			}
+			if _, ok := res.Get(P9999); ok != (n >= 10000) {
+				t.Errorf("%s n = %d: has p99_99 is %v", name, n, ok)
+			}
+		}
+	}
+}
+
+func TestNearestRank(t *testing.T) {
+	tests := []struct {
+		q    float64
+		n    int64
+		want int64
+	}{
+		{0.5, 1, 0}, {0.5, 2, 0}, {0.5, 3, 1}, {0.5, 4, 2}, {0.5, 60, 30}, {0.9, 10, 8}, {0.99, 2, 1},
+		{0.25, 3, 0}, {0.75, 3, 2}, {0.95, 1000, 949}, {0.01, 10, 0},
+	}
+	for _, test := range tests {
+		if got := nearest(test.q, test.n); got != test.want {
+			t.Errorf("nearest(%v, %d) = %d, want %d", test.q, test.n, got, test.want)
+		}
+	}
+}
+
+func TestWithErrors(t *testing.T) {
+	values := []float64{1, 2, 3, 4, 5, 6, 7, 8}
+	res := &Result{}
+	withErrors(res, 8, 2, func(k int64) float64 { return values[k] })
+	inf := math.Inf(1)
+	want := map[Stat]float64{Avg: inf, Min: 1, Max: inf, Sum: inf, P1: 1, P5: 1, P10: 2, P25: 3, P50: 5, P75: 8, P90: inf, P95: inf, P99: inf}
+	for s := range numStats {
+		got, ok := res.Get(s)
+		if w, wanted := want[s]; ok != wanted || ok && got != w {
+			t.Errorf("%v = %v, %v, want %v, %v", s, got, ok, w, wanted)
+		}
+	}
+	if res.Count != 10 {
+		t.Errorf("count = %d, want 10", res.Count)
+	}
+}
+
+// TestCurves computes by hand the curves of a request of 100 input and 5 output
+// tokens whose two events came 1 s and 3 s after its start, and of a failed one,
+// in a window of 5 s.
+func TestCurves(t *testing.T) {
+	set := newSet(t, everything())
+	set.Observe(&bench.Record{
+		Stamps:      bench.Stamps{Start: 1 * time.Second, End: 4 * time.Second},
+		Answer:      bench.Answer{Streamed: true, Chunks: []bench.Chunk{{At: 2 * time.Second}, {At: 4 * time.Second}}},
+		InputTokens: tokens(100), OutputTokens: tokens(5),
+	})
+	set.Observe(&bench.Record{
+		Stamps: bench.Stamps{Start: 3 * time.Second, End: 5 * time.Second},
+		Answer: bench.Answer{Failure: &bench.Failure{Class: bench.ConnectionReset}},
+	})
+	results := set.Final(5*time.Second, bench.PhaseStats{Start: time.Second})
+	tests := []struct {
+		tag                     string
+		avg, min, max, p50, p90 float64
+	}{
+		{"effective_concurrency", 1, 0, 2, 1, 2},
+		{"effective_prefill_concurrency", 0.2, 0, 1, 0, 1},
+		{"effective_decode_concurrency", 0.4, 0, 1, 0, 1},
+		{"effective_prefill_throughput", 20, 0, 100, 0, 100},
+		{"effective_decode_throughput", 0.8, 0, 2, 0, 2},
+		{"effective_total_throughput", 20.8, 0, 100, 2, 100},
+		{"effective_prefill_throughput_per_user", 20, 0, 100, 0, 100},
+		{"effective_decode_throughput_per_user", 0.8, 0, 2, 0, 2},
+		{"tokens_in_flight", 60.4, 0, 101, 100, 101},
+		{"active_prefill_throughput", 100, 100, 100, 100, 100},
+		{"active_decode_throughput", 2, 2, 2, 2, 2},
+		{"active_total_throughput", 26, 0, 100, 2, 100},
+		{"active_prefill_throughput_per_user", 100, 100, 100, 100, 100},
+		{"active_decode_throughput_per_user", 2, 2, 2, 2, 2},
+	}
+	for _, test := range tests {
+		for s, want := range map[Stat]float64{Avg: test.avg, Min: test.min, Max: test.max, P50: test.p50, P90: test.p90} {
+			if got := stat(t, results, test.tag, s); !near(got, want, 1e-12) {
+				t.Errorf("%s: %v = %v, want %v", test.tag, s, got, want)
+			}
+		}
+	}
+	if got := stat(t, results, "effective_concurrency", Std); !near(got, math.Sqrt(0.4), 1e-12) {
+		t.Errorf("effective_concurrency: std = %v, want %v", got, math.Sqrt(0.4))
+	}
+	if r := results.Find("effective_concurrency"); r.Count != 0 || r.Scalar() {
+		t.Errorf("effective_concurrency: count %d scalar %v, want 0 false", r.Count, r.Scalar())
+	}
+}
+
+// TestCurvesNeedFacts checks that curves without their facts are absent.
+func TestCurvesNeedFacts(t *testing.T) {
+	tests := []struct {
+		name    string
+		change  func(r *bench.Record, o *Options)
+		has     []string
+		lacks   []string
+		expects map[string]float64
+	}{
+		{name: "no input length", change: func(r *bench.Record, _ *Options) { r.InputTokens = nil },
+			has: []string{"effective_decode_throughput", "tokens_in_flight"}, lacks: []string{"effective_prefill_throughput", "effective_total_throughput"}},
+		{name: "no output length", change: func(r *bench.Record, _ *Options) { r.OutputTokens, r.ReasoningTokens = nil, nil },
+			has: []string{"effective_prefill_throughput"}, lacks: []string{"effective_decode_throughput", "active_total_throughput"}},
+		{name: "no stream", change: func(r *bench.Record, o *Options) { r.Answer.Streamed = false },
+			has: []string{"effective_concurrency"}, lacks: []string{"effective_prefill_concurrency", "tokens_in_flight"}},
+		{name: "not asked to stream", change: func(_ *bench.Record, o *Options) { o.Streaming = false },
+			has: []string{"effective_concurrency"}, lacks: []string{"effective_prefill_concurrency", "time_to_first_token"}},
+		{name: "no memory", change: func(_ *bench.Record, o *Options) { o.ExactLimit = -1 },
+			has: []string{"request_latency"}, lacks: []string{"effective_concurrency"}},
+		{name: "gaps not kept", change: func(r *bench.Record, o *Options) { o.ExactLimit = 2 },
+			has: []string{"effective_concurrency"},
+			// 9 tokens, and 50 tokens for 200 ms and 10 more for 100 ms, in 10 s
+			expects: map[string]float64{"effective_decode_throughput": 0.9, "tokens_in_flight": 1.1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r, o := handRecord(), everything()
+			test.change(r, &o)
+			set := newSet(t, o)
+			set.Observe(r)
+			results := set.Final(10*time.Second, bench.PhaseStats{Start: 1000 * ms})
+			for _, tag := range test.has {
+				if results.Find(tag) == nil {
+					t.Errorf("%s is absent", tag)
+				}
+			}
+			for _, tag := range test.lacks {
+				if results.Find(tag) != nil {
+					t.Errorf("%s exists", tag)
+				}
+			}
+			for tag, want := range test.expects {
+				if got := stat(t, results, tag, Avg); !near(got, want, 1e-9) {
+					t.Errorf("%s = %v, want %v", tag, got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,151 @@
+package metric
+
+import "time"
+
+// traceRows split a request into the work of its connection.
+func traceRows() []row {
+	return []row{
+		{
+			Def: Def{
+				Tag: "http_req_blocked", Header: "HTTP Blocked", Short: "Blocked",
+				Order: 2000, Flags: HTTPTraceOnly,
+				Doc: "Wait for a free connection.",
+			},
+			unit: inMS, each: blocked,
+		},
+		{
+			Def: Def{
+				Tag: "http_req_dns_lookup", Header: "HTTP DNS Lookup", Short: "DNS",
+				Order: 2010, Flags: HTTPTraceOnly,
+				Doc: "Name look-up; 0 when none was needed.",
+			},
+			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.DNS)) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_connecting", Header: "HTTP Connecting", Short: "Connecting",
+				Order: 2020, Flags: HTTPTraceOnly,
+				Doc: "TCP and TLS handshakes; 0 on a reused connection.",
+			},
+			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.Connect+v.r.Conn.TLS)) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_tls", Header: "HTTP TLS Handshake", Short: "TLS", Origin: ours,
+				Order: 2025, Flags: HTTPTraceOnly,
+				Doc: "TLS handshake alone; 0 on a reused or plain connection.",
+			},
+			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.TLS)) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_sending", Header: "HTTP Sending", Short: "Sending",
+				Order: 2030, Flags: HTTPTraceOnly,
+				Doc: "Connection at hand to request written.",
+			},
+			unit: inMS, each: sending,
+		},
+		{
+			Def: Def{
+				Tag: "http_req_waiting", Header: "HTTP Waiting (TTFB)", Short: "TTFB",
+				Order: 2040, Flags: HTTPTraceOnly,
+				Doc: "Request written to first byte of the response head.",
+			},
+			unit: inMS, each: waiting,
+		},
+		{
+			Def: Def{
+				Tag: "http_req_receiving", Header: "HTTP Receiving", Short: "Receiving",
+				Order: 2050, Flags: HTTPTraceOnly,
+				Doc: "First byte of the response head to end of the body.",
+			},
+			unit: inMS, each: receiving,
+		},
+		{
+			Def: Def{
+				Tag: "http_req_connection_reused", Header: "HTTP Connection Reused", Short: "Conn Reused",
+				Order: 2060, Flags: HTTPTraceOnly,
+				Doc: "1 if the connection had served an earlier request, else 0.",
+			},
+			unit: inRatio, each: reused,
+		},
+		{
+			Def: Def{
+				Tag: "http_req_data_sent", Header: "HTTP Data Sent", Short: "Sent",
+				Order: 2070, Flags: HTTPTraceOnly,
+				Doc: "Bytes of the request body.",
+			},
+			unit: inKB, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.Sent)) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_data_received", Header: "HTTP Data Received", Short: "Received",
+				Order: 2090, Flags: HTTPTraceOnly,
+				Doc: "Bytes of the response body as they came over the wire.",
+			},
+			unit: inKB, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.Received)) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_chunks_received", Header: "HTTP Chunks Received", Short: "Chunks Recv",
+				Order: 2100, Flags: HTTPTraceOnly,
+				Doc: "Reads that returned bytes of the response.",
+			},
+			unit: inCount, each: func(v *view) float64 { return traced(v, positive(float64(v.r.Conn.Reads))) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_connection_overhead", Header: "HTTP Connection Overhead", Short: "Conn Overhead",
+				Order: 2110, Flags: HTTPTraceOnly,
+				Doc: "Blocked + name look-up + connecting.",
+			},
+			unit: inMS, each: func(v *view) float64 { return traced(v, float64(overhead(v))) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_duration", Header: "HTTP Duration (excl. conn)", Short: "Dur (excl)",
+				Order: 2120, Flags: HTTPTraceOnly,
+				Doc: "Sending + waiting + receiving.",
+			},
+			unit: inMS, each: func(v *view) float64 { return sending(v) + waiting(v) + receiving(v) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_total", Header: "HTTP Total Time", Short: "Total",
+				Order: 2130, Flags: HTTPTraceOnly,
+				Doc: "Blocked + name look-up + connecting + sending + waiting + receiving; the phases do not overlap.",
+			},
+			unit: inMS, each: func(v *view) float64 { return float64(overhead(v)) + sending(v) + waiting(v) + receiving(v) },
+		},
+	}
+}
+
+// traced returns x if the request got a connection.
+func traced(v *view, x float64) float64 { return present(v.r.Stamps.Connected != 0, x) }
+
+// overhead is the time spent on getting a connection.
+func overhead(v *view) time.Duration {
+	c := &v.r.Conn
+	return c.Blocked + c.DNS + c.Connect + c.TLS
+}
+
+// blocked is the wait for a free connection.
+func blocked(v *view) float64 { return traced(v, float64(v.r.Conn.Blocked)) }
+
+// reused is 1 for a connection that had been used before.
+func reused(v *view) float64 {
+	if v.r.Conn.Reused {
+		return traced(v, 1)
+	}
+	return traced(v, 0)
+}
+
+// sending is the time to write the request.
+func sending(v *view) float64 { return max(0, since(v.r.Stamps.Wrote, v.r.Stamps.Connected)) }
+
+// waiting is the time from the request to the first byte of the response. It is
+// 0 when the server answered before it had read everything.
+func waiting(v *view) float64 { return max(0, since(v.r.Stamps.FirstByte, v.r.Stamps.Wrote)) }
+
+// receiving is the time that the response took to arrive.
+func receiving(v *view) float64 { return max(0, since(v.r.Stamps.End, v.r.Stamps.FirstByte)) }

@@ -1,0 +1,195 @@
+// Package sketch estimates quantiles of a stream in bounded memory, with a
+// stated error, and merges exactly.
+//
+// Buckets are exponential with base 2^(1/128): bucket i holds the values in
+// (2^((i-1)/128), 2^(i/128)]. That is schema 7 of Prometheus native histograms,
+// so a sketch can be exported at any schema from 0 to 7 without a second
+// estimate. A bucket is found by integer arithmetic on the bits of the value, so
+// equal values fall into equal buckets on every machine, and merging adds
+// counts: the order of merging cannot be seen in the result. No buckets are
+// collapsed, therefore the error holds at every quantile; only the span between
+// the smallest and the largest value costs memory (about 3.4 KB for each decade).
+package sketch
+
+import (
+	"math"
+	"slices"
+)
+
+// RelativeError bounds |estimate - exact| / |exact| of every quantile of values
+// between [MinValue] and [MaxValue]: (γ-1)/(γ+1) with γ = 2^(1/128), rounded up.
+const RelativeError = 0.00271
+
+// MinValue and MaxValue are the smallest and the largest magnitude that are told
+// apart: 2^-60 (about 8.7e-19) and 2^60 (about 1.2e18). Smaller magnitudes count
+// as zero, larger finite ones fall into the last bucket.
+const (
+	MinValue = 1.0 / MaxValue
+	MaxValue = 1 << 60
+)
+
+// Sketch is a quantile sketch with exact count, sum, minimum and maximum. The
+// zero Sketch is empty and ready to use. It is not safe for concurrent use.
+//
+// Values may be negative or +Inf; NaN and -Inf are ignored. An infinite value
+// takes part in counts and quantiles and makes sum, mean and maximum infinite.
+type Sketch struct {
+	pos, neg store
+	zeros    uint64
+	infs     uint64
+	finite   uint64  // values that are neither NaN nor infinite
+	min, max float64 // of the finite values
+	sum      float64 // of the finite values
+	mean, m2 float64 // Welford, of the finite values
+}
+
+// New returns an empty sketch.
+func New() *Sketch { return &Sketch{} }
+
+// Add counts one value. It allocates only when the value lies outside the span
+// seen so far.
+func (s *Sketch) Add(v float64) {
+	if !s.count(v, 1) {
+		return
+	}
+	s.finite++
+	s.sum += v
+	d := v - s.mean
+	s.mean += d / float64(s.finite)
+	s.m2 += d * (v - s.mean)
+}
+
+// AddN counts one value n times; n = 0 does nothing.
+func (s *Sketch) AddN(v float64, n uint64) {
+	if n == 0 || !s.count(v, n) {
+		return
+	}
+	s.finite += n
+	s.sum += v * float64(n)
+	d := v - s.mean
+	s.mean += d * float64(n) / float64(s.finite)
+	s.m2 += d * (v - s.mean) * float64(n)
+}
+
+// count puts v into its bucket and reports whether it is finite. Minimum and
+// maximum are kept here, because they need to know whether v is the first.
+func (s *Sketch) count(v float64, n uint64) bool {
+	switch {
+	case v >= MinValue && v <= math.MaxFloat64:
+		s.pos.add(index(v), n)
+	case v <= -MinValue && v >= -math.MaxFloat64:
+		s.neg.add(index(-v), n)
+	case v > 1:
+		s.infs += n
+		return false
+	case math.IsNaN(v) || v < -1:
+		return false
+	default:
+		s.zeros += n
+	}
+	if s.finite == 0 {
+		s.min, s.max = v, v
+	} else {
+		s.min, s.max = min(s.min, v), max(s.max, v)
+	}
+	return true
+}
+
+// Merge adds everything that o has counted. o stays as it is. Counts, minimum,
+// maximum and quantiles do not depend on the order of merges; sums, means and
+// deviations do in the last bits.
+func (s *Sketch) Merge(o *Sketch) {
+	s.infs += o.infs
+	if o.finite == 0 {
+		return
+	}
+	if s.finite == 0 {
+		s.min, s.max = o.min, o.max
+	} else {
+		s.min, s.max = min(s.min, o.min), max(s.max, o.max)
+	}
+	a, b := float64(s.finite), float64(o.finite)
+	d := o.mean - s.mean
+	s.m2 += o.m2 + d*d*a*b/(a+b)
+	s.mean += d * b / (a + b)
+	s.sum += o.sum
+	s.finite += o.finite
+	s.zeros += o.zeros
+	s.pos.merge(&o.pos)
+	s.neg.merge(&o.neg)
+}
+
+// Clone returns an independent copy.
+func (s *Sketch) Clone() *Sketch {
+	c := *s
+	c.pos.counts = slices.Clone(s.pos.counts)
+	c.neg.counts = slices.Clone(s.neg.counts)
+	return &c
+}
+
+// Reset empties the sketch and keeps its memory.
+func (s *Sketch) Reset() {
+	clear(s.pos.counts)
+	clear(s.neg.counts)
+	*s = Sketch{pos: s.pos, neg: s.neg}
+}
+
+// Count returns the number of values, infinite ones included.
+func (s *Sketch) Count() uint64 { return s.finite + s.infs }
+
+// Zeros returns the number of values closer to zero than [MinValue].
+func (s *Sketch) Zeros() uint64 { return s.zeros }
+
+// Infs returns the number of values that were +Inf.
+func (s *Sketch) Infs() uint64 { return s.infs }
+
+// Sum returns the sum of the values, +Inf if one of them was; 0 without values.
+func (s *Sketch) Sum() float64 {
+	if s.infs > 0 {
+		return math.Inf(1)
+	}
+	return s.sum
+}
+
+// Min returns the smallest value; NaN without values.
+func (s *Sketch) Min() float64 {
+	switch {
+	case s.finite > 0:
+		return s.min
+	case s.infs > 0:
+		return math.Inf(1)
+	}
+	return math.NaN()
+}
+
+// Max returns the largest value; NaN without values.
+func (s *Sketch) Max() float64 {
+	switch {
+	case s.infs > 0:
+		return math.Inf(1)
+	case s.finite > 0:
+		return s.max
+	}
+	return math.NaN()
+}
+
+// Mean returns the arithmetic mean, +Inf if a value was infinite; NaN without
+// values.
+func (s *Sketch) Mean() float64 {
+	switch {
+	case s.infs > 0:
+		return math.Inf(1)
+	case s.finite > 0:
+		return s.sum / float64(s.finite)
+	}
+	return math.NaN()
+}
+
+// Std returns the population standard deviation; NaN without values or with an
+// infinite one.
+func (s *Sketch) Std() float64 {
+	if s.finite == 0 || s.infs > 0 {
+		return math.NaN()
+	}
+	return math.Sqrt(max(0, s.m2/float64(s.finite)))
+}
