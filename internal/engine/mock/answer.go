@@ -1,0 +1,101 @@
+package mock
+
+import "math/rand/v2"
+
+// dialect is what distinguishes the routes that answer with choices of text.
+// Implementations are stateless.
+type dialect interface {
+	// names returns the prefix of ids and the object names of plain answers and
+	// of stream events.
+	names() (idPrefix, object, chunk string)
+	// prompts reads the input texts, at least one unless f.err is set.
+	prompts(s *Server, f *fields) []prompt
+	// hasRole and hasReasoning say whether streams have role events and whether
+	// reasoning is told apart from the answer.
+	hasRole() bool
+	hasReasoning() bool
+	// openDelta and closeDelta enclose the text of one stream event. An empty
+	// field means an event without text.
+	openDelta(dst []byte, role bool, field string) []byte
+	closeDelta(dst []byte, role bool, field string) []byte
+	// appendMessage appends the text members of a choice of a plain answer.
+	appendMessage(dst []byte, c *choice, reasoningField string) []byte
+}
+
+// choice is one generated text.
+type choice struct {
+	index     int
+	text      passage
+	thoughts  passage
+	reasoning int    // tokens of reasoning, first
+	total     int    // tokens, reasoning included
+	finish    string // "length" or "stop"
+}
+
+// appendTokens appends the tokens from, from+1 … to−1, escaped for JSON.
+func (c *choice) appendTokens(dst []byte, from, to int) []byte {
+	for i := from; i < to; i++ {
+		if i < c.reasoning {
+			dst = c.thoughts.appendJSON(dst, i)
+		} else {
+			dst = c.text.appendJSON(dst, i-c.reasoning)
+		}
+	}
+	return dst
+}
+
+// plan decides lengths and texts of all choices. It depends on the seeds and the
+// request only.
+func (s *Server) plan(q *textRequest, reasoning bool) []choice {
+	choices := make([]choice, 0, len(q.prompts)*q.n)
+	for i := range q.prompts {
+		for k := range q.n {
+			salt := mix64(s.opt.Seed^q.seed, uint64(q.prompts[i].hash)+uint64(k)<<32)
+			c := choice{index: len(choices), text: s.passageFor(&q.prompts[i], salt)}
+			thoughts := 0
+			if reasoning && s.opt.ReasoningTokens > 0 {
+				thoughts = s.opt.ReasoningTokens
+				c.thoughts = s.proseFor(mix64(salt, 1))
+			}
+			room := max(1, s.opt.MaxModelLen-q.prompts[i].tokens)
+			c.total, c.finish = s.outputLength(q, salt, thoughts, room)
+			c.reasoning = min(thoughts, c.total)
+			choices = append(choices, c)
+		}
+	}
+	return choices
+}
+
+// outputLength returns the number of output tokens and the finish reason.
+func (s *Server) outputLength(q *textRequest, salt uint64, thoughts, room int) (int, string) {
+	if q.maxTokens > 0 && (q.ignoreEOS || s.opt.OutputMode == OutputExact) {
+		return q.maxTokens, "length"
+	}
+	rng := rand.New(rand.NewPCG(salt, s.opt.Seed))
+	n := max(s.opt.OutputTokens.draw(rng)+thoughts, q.minTokens)
+	limit := room
+	if q.maxTokens > 0 {
+		limit = min(limit, q.maxTokens)
+	}
+	if n >= limit {
+		return limit, "length"
+	}
+	return n, "stop"
+}
+
+func longestChoice(choices []choice) int {
+	longest := 0
+	for i := range choices {
+		longest = max(longest, choices[i].total)
+	}
+	return longest
+}
+
+// tokens sums up output and reasoning tokens over choices.
+func tokens(choices []choice) (output, reasoning int) {
+	for i := range choices {
+		output += choices[i].total
+		reasoning += choices[i].reasoning
+	}
+	return output, reasoning
+}

@@ -1,0 +1,253 @@
+package mock
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// exchange is one inference request in service. It belongs to the goroutine of
+// its handler.
+type exchange struct {
+	s       *Server
+	w       http.ResponseWriter
+	r       *http.Request
+	dialect dialect
+
+	q       *textRequest
+	choices []choice
+	rng     *rand.Rand // delays and chunk sizes
+	itl     Delay      // of this request
+	firstNs int64      // due time of the first token; a hold moves it
+	rule    *Fault     // the rule that is to act, or nil
+	acted   bool       // it has
+	timer   *time.Timer
+	metrics *modelMetrics
+
+	panics bool // the connection must be cut, and only net/http can do it
+	truth  Truth
+}
+
+// serveText returns the handler of one text route.
+func serveText(d dialect) func(*Server, http.ResponseWriter, *http.Request) {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) {
+		x := s.newExchange(w, r, d)
+		err := x.run()
+		x.finish(err)
+		if x.panics {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, d dialect) *exchange {
+	seq := s.seq.Add(1)
+	running := s.running.Add(1)
+	for peak := s.peak.Load(); running > peak && !s.peak.CompareAndSwap(peak, running); {
+		peak = s.peak.Load()
+	}
+	x := &exchange{
+		s: s, w: w, r: r, dialect: d,
+		rng: rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, uint64(seq)))),
+		truth: Truth{
+			Seq: seq, Path: r.URL.Path, AcceptNs: s.now(),
+			RequestID: r.Header.Get("X-Request-Id"), CorrelationID: r.Header.Get("X-Correlation-ID"),
+		},
+	}
+	for i := range s.opt.Faults {
+		if s.opt.Faults[i].matches(s.opt.Seed, i, seq) {
+			x.rule = &s.opt.Faults[i]
+			break
+		}
+	}
+	return x
+}
+
+// run answers the request. The error is one of errors.go's, or an apiError that
+// was sent already.
+func (x *exchange) run() error {
+	refusal, err := x.read()
+	if err != nil {
+		return err
+	}
+	if err := x.beforeHeaders(); err != nil {
+		return err
+	}
+	if refusal != nil {
+		x.refuse(refusal)
+		return refusal
+	}
+	x.prepare()
+	if x.q.stream {
+		return x.stream()
+	}
+	return x.plain()
+}
+
+// read takes the body and parses it. A refusal is not sent yet: a fault rule
+// comes first.
+func (x *exchange) read() (refusal *apiError, err error) {
+	buf := x.s.bodies.Get().(*bytes.Buffer)
+	defer x.s.putBody(buf)
+	if err := x.s.readBody(x.w, x.r, buf); err != nil {
+		if errors.As(err, &refusal) {
+			return refusal, nil
+		}
+		return nil, err
+	}
+	x.truth.BodyReadNs = x.s.now()
+	x.q, refusal = x.s.parseText(buf.Bytes(), x.dialect.prompts)
+	if x.q != nil {
+		x.truth.Model, x.truth.Stream = x.q.model, x.q.stream
+		x.truth.N, x.truth.MaxTokens = x.q.n*len(x.q.prompts), x.q.maxTokens
+		x.truth.PromptTokens = x.q.promptTokens()
+	}
+	return refusal, nil
+}
+
+// prepare plans the answer and its first due time.
+func (x *exchange) prepare() {
+	x.choices = x.s.plan(x.q, x.dialect.hasReasoning())
+	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind == emptyOutput {
+		x.acted = true
+		for i := range x.choices {
+			x.choices[i].total, x.choices[i].reasoning, x.choices[i].finish = 0, 0, "stop"
+		}
+	}
+	opt := &x.s.opt
+	x.itl = opt.ITL
+	if opt.ITLPerRequest {
+		x.itl = ConstDelay(opt.ITL.draw(x.rng))
+	}
+	ttft := opt.TTFT.draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
+	x.firstNs += x.truth.BodyReadNs + int64(ttft) // on top of what was held already
+	x.metrics = x.s.metrics.forModel(x.q.model)
+	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
+}
+
+// refuse sends an error body.
+func (x *exchange) refuse(e *apiError) {
+	x.head(e.status)
+	// The outcome is the refusal; a client that left meanwhile changes nothing.
+	_ = writeJSON(x.w, e.status, appendError(nil, e))
+}
+
+// head stamps the response head, which the caller writes next.
+func (x *exchange) head(status int) {
+	x.truth.HeadersNs, x.truth.Status = x.s.now(), status
+	if x.s.opt.RequestIDHeaders {
+		x.w.Header().Set("X-Request-Id", x.requestID())
+	}
+}
+
+// requestID is the client's X-Request-Id, else one made from seed and number.
+func (x *exchange) requestID() string {
+	if x.truth.RequestID != "" {
+		return x.truth.RequestID
+	}
+	seq := uint64(x.truth.Seq)
+	return fmt.Sprintf("%016x%016x", mix64(x.s.opt.Seed, seq), mix64(seq, x.s.opt.Seed+1))
+}
+
+// waitUntil waits for a time of the server's clock. It returns at once when that
+// has passed, else the reason for which it ended early.
+func (x *exchange) waitUntil(dueNs int64) error {
+	d := time.Duration(dueNs - x.s.now())
+	if d <= 0 {
+		return x.interrupted()
+	}
+	if x.timer == nil {
+		x.timer = time.NewTimer(d)
+	} else {
+		x.timer.Reset(d)
+	}
+	select {
+	case <-x.timer.C:
+		return nil
+	case <-x.r.Context().Done():
+		return errClientGone
+	case <-x.s.stopping:
+		return errShutdown
+	}
+}
+
+// interrupted says whether the exchange has to end, without waiting.
+func (x *exchange) interrupted() error {
+	select {
+	case <-x.r.Context().Done():
+		return errClientGone
+	case <-x.s.stopping:
+		return errShutdown
+	default:
+		return nil
+	}
+}
+
+// hold waits for d, for ever when d is negative, and moves all later due times.
+func (x *exchange) hold(d time.Duration) error {
+	if d >= 0 {
+		x.firstNs += int64(d)
+		return x.waitUntil(x.s.now() + int64(d))
+	}
+	select {
+	case <-x.r.Context().Done():
+		return errClientGone
+	case <-x.s.stopping:
+		return errShutdown
+	}
+}
+
+// finish records the exchange.
+func (x *exchange) finish(err error) {
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	t := &x.truth
+	t.Outcome = x.outcome(err)
+	t.EndNs = x.s.now()
+	t.derive()
+	x.countEnd(err)
+	x.s.running.Add(-1)
+	x.s.record(t)
+}
+
+func (x *exchange) outcome(err error) string {
+	var refusal *apiError
+	switch {
+	case x.acted:
+		return OutcomeFault + x.rule.text
+	case err == nil:
+		return OutcomeOK
+	case errors.As(err, &refusal):
+		return OutcomeRejected + strconv.Itoa(refusal.status)
+	case errors.Is(err, errShutdown):
+		return OutcomeShutdown
+	default:
+		return OutcomeClientGone
+	}
+}
+
+// countEnd adds the end of the exchange to the metrics.
+func (x *exchange) countEnd(err error) {
+	m := x.metrics
+	if m == nil {
+		return // refused before it reached the engine
+	}
+	t := &x.truth
+	m.generationTokens.Add(float64(t.OutputTokens))
+	switch {
+	case err == nil:
+		for i := range x.choices {
+			m.finished(x.choices[i].finish)
+		}
+		m.latency.Observe(float64(t.EndNs-t.AcceptNs) / float64(time.Second))
+	case errors.Is(err, errFaulted):
+		m.finished("error")
+	default:
+		m.finished("abort")
+	}
+}

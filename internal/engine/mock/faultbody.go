@@ -1,0 +1,113 @@
+package mock
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// hugeBody is the size in bytes of the body kind "huge".
+const hugeBody = 1 << 20
+
+// bodyKinds lists the kinds of errorBody.
+func bodyKinds() []string {
+	return []string{"vllm", "openai", "fastapi", "sglang", "text", "html", "empty", "json_string", "huge", "echo_headers"}
+}
+
+// errorBody renders the body of an error answer. r is what echo_headers repeats;
+// it may be nil when only the kind is to be checked. ok is false for an unknown
+// kind.
+func errorBody(kind string, status int, r *http.Request) (body faultBody, ok bool) {
+	text := http.StatusText(status)
+	message := fmt.Sprintf("%s (simulated fault)", text)
+	switch kind {
+	case "vllm":
+		return jsonBody(appendError(nil, &apiError{status, message, kindOf(status), ""})), true
+	case "openai":
+		return jsonBody(fmt.Appendf(nil, `{"error":{"message":%s,"type":"server_error","param":null,"code":%s}}`,
+			quote(message), quote(strings.ReplaceAll(strings.ToLower(text), " ", "_")))), true
+	case "fastapi":
+		return jsonBody(fmt.Appendf(nil, `{"detail":%s}`, quote(message))), true
+	case "sglang":
+		return jsonBody(fmt.Appendf(nil, `{"object":"error","message":%s,"type":%s,"param":null,"code":%d}`,
+			quote(message), quote(kindOf(status)), status)), true
+	case "text":
+		return faultBody{"text/plain; charset=utf-8", []byte(message)}, true
+	case "html":
+		return faultBody{"text/html", fmt.Appendf(nil, "<html>\r\n<head><title>%d %s</title></head>\r\n<body>\r\n"+
+			"<center><h1>%d %s</h1></center>\r\n</body>\r\n</html>\r\n", status, text, status, text)}, true
+	case "empty":
+		return faultBody{}, true
+	case "json_string":
+		return jsonBody(appendJSONString(nil, message)), true
+	case "huge":
+		return jsonBody(fmt.Appendf(nil, `{"error":{"message":%s,"type":"server_error","param":null,"code":%d}}`,
+			quote(strings.Repeat("overflow ", hugeBody/len("overflow "))), status)), true
+	case "echo_headers":
+		return echoBody(status, r), true
+	}
+	return faultBody{}, false
+}
+
+type faultBody struct {
+	contentType string // "" = none
+	data        []byte
+}
+
+func jsonBody(data []byte) faultBody { return faultBody{"application/json", data} }
+
+func quote(s string) []byte { return appendJSONString(nil, s) }
+
+// echoBody imitates servers that repeat in their errors what they were sent,
+// credentials included. It exists to test that clients keep secrets.
+func echoBody(status int, r *http.Request) faultBody {
+	var message strings.Builder
+	message.WriteString("request refused")
+	if r != nil {
+		fmt.Fprintf(&message, ": %s http://%s%s", r.Method, r.Host, r.URL.RequestURI())
+		for _, name := range []string{"Authorization", "Api-Key", "X-Api-Key", "Cookie"} {
+			if v := r.Header.Get(name); v != "" {
+				fmt.Fprintf(&message, "; %s: %s", name, v)
+			}
+		}
+	}
+	return jsonBody(appendError(nil, &apiError{status, message.String(), kindOf(status), ""}))
+}
+
+// corrupt breaks the JSON text data[start:] in the given way and returns data.
+func corrupt(data []byte, start int, kind string) []byte {
+	doc := data[start:]
+	switch kind {
+	case badJSON:
+		if i := bytes.IndexByte(doc, ':'); i >= 0 {
+			doc[i] = '='
+		}
+	case truncatedJSON:
+		return data[:start+len(doc)/2]
+	case nanNumber:
+		key := []byte(`"created":`)
+		if i := bytes.Index(doc, key); i >= 0 {
+			from := start + i + len(key)
+			to := from
+			for to < len(data) && data[to] >= '0' && data[to] <= '9' {
+				to++
+			}
+			return splice(data, from, to, "NaN")
+		}
+	case invalidUTF8:
+		for _, key := range []string{`"content":"`, `"text":"`, `"reasoning`, `"id":"`} {
+			if i := bytes.Index(doc, []byte(key)); i >= 0 {
+				at := start + i + len(key)
+				return splice(data, at, at, "\xff\xfe")
+			}
+		}
+	}
+	return data
+}
+
+// splice replaces data[from:to].
+func splice(data []byte, from, to int, with string) []byte {
+	tail := bytes.Clone(data[to:])
+	return append(append(data[:from], with...), tail...)
+}

@@ -1,0 +1,54 @@
+package mock
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// serverVersion is what /version says; it parses as a version and as no real
+// release.
+const serverVersion = "0.0.0+mock"
+
+// serveModels lists the models as vLLM does.
+func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
+	dst := append([]byte(nil), `{"object":"list","data":[`...)
+	for i, name := range s.models() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"id":`...)
+		dst = appendJSONString(dst, name)
+		dst = append(dst, `,"object":"model","created":`...)
+		dst = strconv.AppendInt(dst, s.anchorNs/int64(time.Second), 10)
+		dst = append(dst, `,"owned_by":"aiperfd-mock","root":`...)
+		dst = appendJSONString(dst, name)
+		dst = append(dst, `,"parent":null,"max_model_len":`...)
+		dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen), 10)
+		dst = append(dst, `,"permission":[]}`...)
+	}
+	_ = writeJSON(w, http.StatusOK, append(dst, "]}"...))
+}
+
+// serveHealth answers 200 without a body, 503 until the server is ready.
+func serveHealth(s *Server, w http.ResponseWriter, _ *http.Request) {
+	if !s.ready() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+func serveVersion(_ *Server, w http.ResponseWriter, _ *http.Request) {
+	_ = writeJSON(w, http.StatusOK, appendVersion(nil))
+}
+
+func appendVersion(dst []byte) []byte {
+	dst = append(dst, `{"version":`...)
+	dst = appendJSONString(dst, serverVersion)
+	return append(dst, '}')
+}
+
+func serveMetrics(s *Server, w http.ResponseWriter, r *http.Request) {
+	s.metrics.handler.ServeHTTP(w, r)
+}

@@ -1,0 +1,139 @@
+package mock
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// maxModelLabels bounds how many values the label model_name takes; requests for
+// further names count under otherModel.
+const maxModelLabels = 100
+
+const otherModel = "other"
+
+// metrics is the registry of one server, with the names, labels and buckets of
+// vLLM's exporter.
+type metrics struct {
+	handler    http.Handler
+	registry   *prometheus.Registry
+	prompt     *prometheus.CounterVec
+	generation *prometheus.CounterVec
+	success    *prometheus.CounterVec
+	ttft       *prometheus.HistogramVec
+	itl        *prometheus.HistogramVec
+	latency    *prometheus.HistogramVec
+
+	mu     sync.RWMutex
+	models map[string]*modelMetrics
+}
+
+// modelMetrics is the part of one model, looked up once a request.
+type modelMetrics struct {
+	promptTokens     prometheus.Counter
+	generationTokens prometheus.Counter
+	ttft             prometheus.Observer
+	itl              prometheus.Observer
+	latency          prometheus.Observer
+	ends             map[string]prometheus.Counter // by finished_reason
+}
+
+func ttftBuckets() []float64 {
+	return []float64{
+		0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1,
+		2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
+	}
+}
+
+func itlBuckets() []float64 {
+	return []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+}
+
+func latencyBuckets() []float64 {
+	return []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+}
+
+func newMetrics(s *Server) *metrics {
+	reg := prometheus.NewRegistry()
+	labels := []string{"model_name", "engine"}
+	counter := func(name, help string, more ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append(labels, more...))
+		reg.MustRegister(c)
+		return c
+	}
+	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+		reg.MustRegister(h)
+		return h
+	}
+	m := &metrics{
+		registry:   reg,
+		handler:    promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
+		models:     make(map[string]*modelMetrics),
+		prompt:     counter("vllm:prompt_tokens_total", "Number of prefill tokens processed."),
+		generation: counter("vllm:generation_tokens_total", "Number of generation tokens processed."),
+		success:    counter("vllm:request_success_total", "Count of finished requests by reason.", "finished_reason"),
+		ttft: histogram("vllm:time_to_first_token_seconds",
+			"Time from the arrival of a request to its first token.", ttftBuckets()),
+		itl: histogram("vllm:inter_token_latency_seconds",
+			"Time from one token to the next.", itlBuckets()),
+		latency: histogram("vllm:e2e_request_latency_seconds",
+			"Time from the arrival of a request to its end.", latencyBuckets()),
+	}
+	gauge := func(name, help string, value func() float64) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: name, Help: help,
+			ConstLabels: prometheus.Labels{"model_name": s.models()[0], "engine": "0"},
+		}, value))
+	}
+	gauge("vllm:num_requests_running", "Number of requests in service.", func() float64 {
+		return float64(s.running.Load() - s.waiting.Load())
+	})
+	gauge("vllm:num_requests_waiting", "Number of requests that are held before service.", func() float64 {
+		return float64(s.waiting.Load())
+	})
+	for _, name := range s.models() {
+		m.forModel(name) // so that every series exists from the start
+	}
+	return m
+}
+
+// forModel returns the metrics of a model.
+func (m *metrics) forModel(name string) *modelMetrics {
+	name = strings.ToValidUTF8(name, "\uFFFD") // a label must be UTF-8, a request need not
+	m.mu.RLock()
+	found, ok := m.models[name]
+	full := len(m.models) >= maxModelLabels
+	m.mu.RUnlock()
+	if ok {
+		return found
+	}
+	if full && name != otherModel {
+		return m.forModel(otherModel)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if found, ok := m.models[name]; ok {
+		return found
+	}
+	const engine = "0"
+	made := &modelMetrics{
+		promptTokens:     m.prompt.WithLabelValues(name, engine),
+		generationTokens: m.generation.WithLabelValues(name, engine),
+		ttft:             m.ttft.WithLabelValues(name, engine),
+		itl:              m.itl.WithLabelValues(name, engine),
+		latency:          m.latency.WithLabelValues(name, engine),
+		ends:             make(map[string]prometheus.Counter),
+	}
+	for _, reason := range []string{"stop", "length", "abort", "error"} {
+		made.ends[reason] = m.success.WithLabelValues(name, engine, reason)
+	}
+	m.models[name] = made
+	return made
+}
+
+// finished counts one finished choice.
+func (m *modelMetrics) finished(reason string) { m.ends[reason].Inc() }

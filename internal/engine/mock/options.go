@@ -1,0 +1,230 @@
+package mock
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Defaults that New puts in place of zero values.
+const (
+	DefaultTTFT           = 20 * time.Millisecond
+	DefaultITL            = 5 * time.Millisecond
+	DefaultModel          = "mock-model"
+	DefaultMaxModelLen    = 131072
+	DefaultMaxBody        = 64 << 20
+	DefaultTruthLimit     = 100_000
+	DefaultReasoningField = "reasoning_content"
+)
+
+// DefaultOutputTokens is the distribution of answer lengths unless told otherwise,
+// lognormal:128:0.5.
+func DefaultOutputTokens() Length {
+	return Length{dist{kind: distLognormal, a: 128, b: 0.5, text: "lognormal:128:0.5"}}
+}
+
+// Option values. The first of each list is the default.
+const (
+	OutputExact   = "exact"   // max_tokens, when given, is the length
+	OutputNatural = "natural" // an end of sequence is drawn; max_tokens caps it
+
+	ContentCorpus = "corpus" // prose, cycled
+	ContentEcho   = "echo"   // the last user message, cycled
+
+	RoleSeparate  = "separate"         // a role event right before the first token
+	RoleWithFirst = "with_first_token" // role and first token in one event
+	RoleNone      = "none"             // never
+	RoleEarly     = "early"            // a role event right after the headers
+
+	UsageOnRequest  = "on_request"  // when stream_options asks for it
+	UsageAlways     = "always"      // on every stream
+	UsageNever      = "never"       // nowhere, not even in plain answers
+	UsageEveryChunk = "every_chunk" // on every event and at the end
+
+	FinishSeparate = "separate"        // an own event without text
+	FinishWithLast = "with_last_token" // on the last token's event
+	FinishMissing  = "missing"         // no finish_reason at all
+
+	LineLF   = "lf"
+	LineCRLF = "crlf"
+
+	SplitNone      = "none"       // one write an event
+	SplitEveryByte = "every-byte" // one write and flush a byte
+)
+
+// choices maps each option with a closed list to that list, default first.
+func choices() map[string][]string {
+	return map[string][]string{
+		"output-mode":  {OutputExact, OutputNatural},
+		"content":      {ContentCorpus, ContentEcho},
+		"role-chunk":   {RoleSeparate, RoleWithFirst, RoleNone, RoleEarly},
+		"usage":        {UsageOnRequest, UsageAlways, UsageNever, UsageEveryChunk},
+		"finish-chunk": {FinishSeparate, FinishWithLast, FinishMissing},
+		"line-end":     {LineLF, LineCRLF},
+		"split":        {SplitNone, SplitEveryByte},
+	}
+}
+
+// Choices returns what the option with a closed list accepts, default first, nil
+// for any other option. Option names are those of the command line.
+func Choices(option string) []string { return choices()[option] }
+
+// Tokenizer counts and cuts text. Both methods must be safe for concurrent use
+// and agree: Count(t) equals len(Pieces(t)), and the pieces joined are t.
+type Tokenizer interface {
+	Count(text string) int
+	Pieces(text string) []string
+}
+
+// Options configures a Server. The zero value of every field is valid and means
+// the documented default. New copies what it needs; slices must not be changed
+// afterwards.
+type Options struct {
+	Prefix           string   // extra path prefix under which every route is served as well
+	ServedModels     []string // model names that are answered; empty = any name
+	MaxModelLen      int      // tokens, prompt plus output; DefaultMaxModelLen
+	MaxBody          int64    // bytes; DefaultMaxBody
+	APIKey           string   // bearer token that /v1 routes demand; "" = open
+	RequestIDHeaders bool     // answer with X-Request-Id
+	ReadyAfter       time.Duration
+	NoModelsRoute    bool // GET /v1/models is 404
+
+	TTFT            Delay         // time from the body's last byte to the first token
+	ITL             Delay         // time from token to token
+	ITLPerRequest   bool          // draw ITL once a request instead of once a token
+	PrefillPerToken time.Duration // added to TTFT for every prompt token
+	Fast            bool          // no delays at all: TTFT, ITL and prefill are 0
+	Seed            uint64        // of everything random
+
+	Tokenizer       Tokenizer // nil = the package's own
+	OutputMode      string
+	OutputTokens    Length // when the request does not say; DefaultOutputTokens
+	Content         string
+	ReasoningTokens int    // chat only: tokens of reasoning before the answer
+	ReasoningField  string // DefaultReasoningField
+
+	TokensPerChunk Length // 1; a chunk is written when its last token is due
+	Coalesce       int    // events a network write, 1
+	RoleChunk      string
+	Usage          string
+	FinishChunk    string
+	NoDone         bool          // leave out the [DONE] event
+	Comments       time.Duration // comment after this much silence in a stream; 0 = never
+	Split          string
+	LineEnd        string
+
+	Faults []Fault // first match wins
+
+	TruthFile   string // JSONL file of Truth, created or truncated; "" = none
+	TruthChunks bool   // record Truth.ChunkNs
+	TruthLimit  int    // Truths kept in memory; DefaultTruthLimit
+}
+
+// withDefaults returns o with every zero value replaced, or all its problems.
+func (o Options) withDefaults() (Options, error) {
+	if !o.TTFT.isSet() {
+		o.TTFT = ConstDelay(DefaultTTFT)
+	}
+	if !o.ITL.isSet() {
+		o.ITL = ConstDelay(DefaultITL)
+	}
+	if o.Fast {
+		o.TTFT, o.ITL, o.PrefillPerToken = ConstDelay(0), ConstDelay(0), 0
+	}
+	if !o.OutputTokens.isSet() {
+		o.OutputTokens = DefaultOutputTokens()
+	}
+	if !o.TokensPerChunk.isSet() {
+		o.TokensPerChunk = ConstLength(1)
+	}
+	if o.Tokenizer == nil {
+		o.Tokenizer = Words{}
+	}
+	if o.ReasoningField == "" {
+		o.ReasoningField = DefaultReasoningField
+	}
+	o.Prefix = strings.TrimRight(o.Prefix, "/")
+	err := errors.Join(o.fillNumbers(), o.fillChoices(), o.checkPrefix())
+	return o, err
+}
+
+func (o *Options) fillNumbers() error {
+	ints := []struct {
+		name string
+		p    *int
+		def  int
+	}{
+		{"max-model-len", &o.MaxModelLen, DefaultMaxModelLen},
+		{"coalesce", &o.Coalesce, 1},
+		{"truth-limit", &o.TruthLimit, DefaultTruthLimit},
+		{"reasoning-tokens", &o.ReasoningTokens, 0},
+	}
+	var errs []error
+	for _, f := range ints {
+		if *f.p < 0 {
+			errs = append(errs, fmt.Errorf("%s is %d, want ≥ 0 (0 = default)", f.name, *f.p))
+		}
+		if *f.p == 0 {
+			*f.p = f.def
+		}
+	}
+	if o.MaxBody < 0 {
+		errs = append(errs, fmt.Errorf("max-body is %d, want ≥ 0 (0 = default)", o.MaxBody))
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	durations := []struct {
+		name string
+		v    time.Duration
+	}{
+		{"prefill-per-token", o.PrefillPerToken},
+		{"comments", o.Comments},
+		{"ready-after", o.ReadyAfter},
+	}
+	for _, f := range durations {
+		if f.v < 0 {
+			errs = append(errs, fmt.Errorf("%s is %v, want ≥ 0", f.name, f.v))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) fillChoices() error {
+	fields := []struct {
+		name string
+		p    *string
+	}{
+		{"output-mode", &o.OutputMode},
+		{"content", &o.Content},
+		{"role-chunk", &o.RoleChunk},
+		{"usage", &o.Usage},
+		{"finish-chunk", &o.FinishChunk},
+		{"line-end", &o.LineEnd},
+		{"split", &o.Split},
+	}
+	accepted := choices()
+	var errs []error
+	for _, f := range fields {
+		list := accepted[f.name]
+		if *f.p == "" {
+			*f.p = list[0]
+		}
+		if !slices.Contains(list, *f.p) {
+			errs = append(errs, fmt.Errorf("%s is %q, want one of %s", f.name, *f.p, strings.Join(list, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) checkPrefix() error {
+	if o.Prefix == "" {
+		return nil
+	}
+	if !strings.HasPrefix(o.Prefix, "/") || strings.ContainsAny(o.Prefix, "{}*?#") {
+		return fmt.Errorf("prefix is %q, want a path such as /v2/EP/openai", o.Prefix)
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package mock
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/valyala/fastjson"
+)
+
+// maxChoices bounds n times the number of prompts of one request.
+const maxChoices = 1024
+
+// mediaTokens is what an image, audio or video part counts.
+const mediaTokens = 256
+
+// textRequest is what the two text routes have in common.
+type textRequest struct {
+	model           string
+	stream          bool
+	includeUsage    bool
+	continuousUsage bool
+	ignoreEOS       bool
+	maxTokens       int // 0 = not given
+	minTokens       int
+	n               int // ≥ 1
+	seed            uint64
+	prompts         []prompt // at least one; each gets n choices
+}
+
+// prompt is what is kept of one input text.
+type prompt struct {
+	tokens int
+	hash   uint32
+	echo   string // only filled when the content is ContentEcho
+}
+
+func (q *textRequest) promptTokens() int {
+	sum := 0
+	for i := range q.prompts {
+		sum += q.prompts[i].tokens
+	}
+	return sum
+}
+
+// fields reads typed members of a JSON object and keeps the first problem.
+// Absent and null are the same.
+type fields struct {
+	v   *fastjson.Value
+	err *apiError
+}
+
+func (f *fields) fail(name, want string) {
+	if f.err == nil {
+		f.err = badRequest(name, fmt.Sprintf("Input should be a valid %s: %s", want, name))
+	}
+}
+
+func (f *fields) get(name string) (*fastjson.Value, bool) {
+	v := f.v.Get(name)
+	return v, v != nil && v.Type() != fastjson.TypeNull
+}
+
+func (f *fields) boolean(name string) bool {
+	v, ok := f.get(name)
+	if !ok {
+		return false
+	}
+	b, err := v.Bool()
+	if err != nil {
+		f.fail(name, "boolean")
+	}
+	return b
+}
+
+func (f *fields) text(name string) string {
+	v, ok := f.get(name)
+	if !ok {
+		return ""
+	}
+	b, err := v.StringBytes()
+	if err != nil {
+		f.fail(name, "string")
+	}
+	return string(b)
+}
+
+func (f *fields) integer(name string) (int, bool) {
+	v, ok := f.get(name)
+	if !ok {
+		return 0, false
+	}
+	x, err := v.Float64()
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+		f.fail(name, "integer")
+		return 0, false
+	}
+	return int(x), true
+}
+
+// readBody reads the whole body into buf.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer) error {
+	_, err := io.Copy(buf, http.MaxBytesReader(w, r.Body, s.opt.MaxBody))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		status := http.StatusRequestEntityTooLarge
+		return &apiError{status, fmt.Sprintf("Request body is larger than %d bytes.", tooLarge.Limit), kindOf(status), ""}
+	}
+	if err != nil {
+		return errClientGone
+	}
+	return nil
+}
+
+// parseText reads the members that both text routes share, then the prompts.
+func (s *Server) parseText(body []byte, prompts func(*Server, *fields) []prompt) (*textRequest, *apiError) {
+	if err := fastjson.ValidateBytes(body); err != nil {
+		return nil, badRequest("", "JSON decode error: "+firstLine(err))
+	}
+	parser := s.parsers.Get()
+	defer s.parsers.Put(parser)
+	v, err := parser.ParseBytes(body)
+	if err != nil {
+		return nil, badRequest("", "JSON decode error: "+firstLine(err))
+	}
+	if v.Type() != fastjson.TypeObject {
+		return nil, badRequest("", "Input should be a valid dictionary")
+	}
+	f := &fields{v: v}
+	q := &textRequest{
+		model:     f.text("model"),
+		stream:    f.boolean("stream"),
+		ignoreEOS: f.boolean("ignore_eos"),
+	}
+	q.readLengths(f)
+	q.readStreamOptions(f)
+	q.prompts = prompts(s, f)
+	if f.err == nil && len(q.prompts)*q.n > maxChoices {
+		f.err = badRequest("n", fmt.Sprintf("n must be at most %d over all prompts.", maxChoices))
+	}
+	if f.err == nil {
+		f.err = s.checkRequest(q)
+	}
+	return q, f.err
+}
+
+// firstLine shortens a parser's error, which quotes the input.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text[:min(len(text), 200)]
+}
+
+func (q *textRequest) readLengths(f *fields) {
+	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+		v, ok := f.integer(name)
+		if !ok {
+			continue
+		}
+		if v < 1 && f.err == nil {
+			f.err = badRequest(name, fmt.Sprintf("%s must be at least 1, got %d.", name, v))
+		}
+		q.maxTokens = v
+	}
+	q.n = 1
+	if v, ok := f.integer("n"); ok {
+		if (v < 1 || v > maxChoices) && f.err == nil {
+			f.err = badRequest("n", fmt.Sprintf("n must be between 1 and %d, got %d.", maxChoices, v))
+		}
+		q.n = v
+	}
+	if v, ok := f.integer("min_tokens"); ok {
+		if v < 0 && f.err == nil {
+			f.err = badRequest("min_tokens", fmt.Sprintf("min_tokens must be greater than or equal to 0, got %d.", v))
+		}
+		q.minTokens = v
+	}
+	if q.maxTokens > 0 && q.minTokens > q.maxTokens && f.err == nil {
+		f.err = badRequest("min_tokens", fmt.Sprintf("min_tokens must be less than or equal to max_tokens=%d, got %d.",
+			q.maxTokens, q.minTokens))
+	}
+	if v, ok := f.integer("seed"); ok {
+		q.seed = uint64(v)
+	}
+}
+
+func (q *textRequest) readStreamOptions(f *fields) {
+	v, ok := f.get("stream_options")
+	if !ok {
+		return
+	}
+	if v.Type() != fastjson.TypeObject {
+		f.fail("stream_options", "dictionary")
+		return
+	}
+	if !q.stream && f.err == nil {
+		f.err = badRequest("stream_options", "Stream options can only be defined when `stream=True`.")
+	}
+	o := &fields{v: v, err: f.err}
+	q.includeUsage = o.boolean("include_usage")
+	q.continuousUsage = o.boolean("continuous_usage_stats")
+	f.err = o.err
+}
+
+// checkRequest compares a well-formed request with the server's limits.
+func (s *Server) checkRequest(q *textRequest) *apiError {
+	if q.model == "" {
+		q.model = s.models()[0]
+	}
+	if !s.serves(q.model) {
+		status := http.StatusNotFound
+		return &apiError{status, fmt.Sprintf("The model `%s` does not exist.", q.model), kindOf(status), "model"}
+	}
+	for i := range q.prompts {
+		in := q.prompts[i].tokens
+		if in+max(q.maxTokens, 1) > s.opt.MaxModelLen {
+			return badRequest("max_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. "+
+				"However, you requested %d output tokens and your prompt contains %d input tokens.",
+				s.opt.MaxModelLen, q.maxTokens, in))
+		}
+	}
+	return nil
+}

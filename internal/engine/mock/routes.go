@@ -1,0 +1,101 @@
+package mock
+
+import (
+	"crypto/subtle"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// route is one row of the table of routes.
+type route struct {
+	method, pattern string
+	guarded         bool // needs the API key, and readiness
+	serve           func(*Server, http.ResponseWriter, *http.Request)
+}
+
+// routes is everything the server answers, in the order of the documentation.
+func routes() []route {
+	return []route{
+		{http.MethodPost, "/v1/chat/completions", true, serveText(chatDialect{})},
+		{http.MethodPost, "/v1/completions", true, serveText(completionDialect{})},
+		{http.MethodGet, "/v1/models", true, serveModels},
+		{http.MethodGet, "/health", false, serveHealth},
+		{http.MethodGet, "/ping", false, serveHealth},
+		{http.MethodPost, "/ping", false, serveHealth},
+		{http.MethodGet, "/version", false, serveVersion},
+		{http.MethodGet, "/metrics", false, serveMetrics},
+		{http.MethodGet, "/mock/summary", false, serveSummary},
+		{http.MethodGet, "/mock/requests", false, serveRequests},
+	}
+}
+
+// newHandler serves the table at the root and below the prefix.
+func (s *Server) newHandler() http.Handler {
+	r := chi.NewRouter()
+	for _, row := range routes() {
+		if s.opt.NoModelsRoute && row.pattern == "/v1/models" {
+			continue
+		}
+		h := s.wrap(row)
+		r.Method(row.method, row.pattern, h)
+		if s.opt.Prefix != "" {
+			r.Method(row.method, s.opt.Prefix+row.pattern, h)
+		}
+	}
+	// The texts are FastAPI's. Errors of a dead connection have no reader.
+	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
+		_ = writeJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
+	})
+	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Allow", strings.Join(s.allowed(strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
+		_ = writeJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
+	})
+	return r
+}
+
+// allowed lists the methods of a path.
+func (s *Server) allowed(path string) []string {
+	var methods []string
+	for _, row := range routes() {
+		if row.pattern == path && !slices.Contains(methods, row.method) {
+			methods = append(methods, row.method)
+		}
+	}
+	return methods
+}
+
+// wrap admits a request before its route serves it.
+func (s *Server) wrap(row route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.enter() {
+			s.unavailable(w)
+			return
+		}
+		defer s.active.Done()
+		if row.guarded && !s.authorized(r) {
+			_ = writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+			return
+		}
+		if row.guarded && !s.ready() {
+			s.unavailable(w)
+			return
+		}
+		row.serve(s, w, r)
+	})
+}
+
+func (s *Server) unavailable(w http.ResponseWriter) {
+	status := http.StatusServiceUnavailable
+	_ = writeJSON(w, status, appendError(nil, &apiError{status, "The server is not ready.", kindOf(status), ""}))
+}
+
+func (s *Server) authorized(r *http.Request) bool {
+	if s.opt.APIKey == "" {
+		return true
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(token), []byte(s.opt.APIKey)) == 1
+}

@@ -1,0 +1,187 @@
+package mock
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fastjson"
+)
+
+// closeTimeout bounds how long Close waits for requests in service.
+const closeTimeout = 5 * time.Second
+
+// maxPooledBody is the largest request body buffer that is kept for reuse.
+const maxPooledBody = 1 << 20
+
+// Server is a simulated inference server. Make it with New, close it with Close.
+// All methods are safe for concurrent use.
+type Server struct {
+	opt     Options // complete
+	prose   corpus
+	handler http.Handler
+	metrics *metrics
+	truths  ring
+	file    *truthFile // nil without Options.TruthFile
+
+	anchor   time.Time // start of the server's clock
+	anchorNs int64     // the same moment, Unix nanoseconds
+
+	seq     atomic.Int64 // of the last inference request
+	running atomic.Int64 // inference requests in service
+	waiting atomic.Int64 // those of them that are held before their head
+	peak    atomic.Int64 // largest running
+
+	bodies  sync.Pool // *bytes.Buffer
+	frames  sync.Pool // *frame
+	parsers fastjson.ParserPool
+
+	stopping chan struct{} // closed by Stop: requests in service end
+
+	mu      sync.Mutex
+	stopped bool
+	closed  bool
+	active  sync.WaitGroup // handlers; Add under mu while not closed
+}
+
+// New returns a server for opt, or all problems of opt at once. It opens the
+// truth file and starts its writer.
+func New(opt Options) (*Server, error) {
+	opt, err := opt.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		opt:      opt,
+		prose:    newCorpus(opt.Tokenizer, prose),
+		truths:   ring{limit: opt.TruthLimit},
+		anchor:   time.Now(),
+		bodies:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		frames:   sync.Pool{New: func() any { return new(frame) }},
+		stopping: make(chan struct{}),
+	}
+	s.anchorNs = s.anchor.UnixNano()
+	s.metrics = newMetrics(s)
+	s.handler = s.newHandler()
+	if opt.TruthFile != "" {
+		if s.file, err = openTruthFile(opt.TruthFile); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Handler returns the server's routes. After Close it answers 503.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Truth returns what happened to the last requests, in the order in which they
+// ended; at most Options.TruthLimit of them. ChunkNs slices are shared and must
+// not be changed.
+func (s *Server) Truth() []Truth { return s.truths.last(s.opt.TruthLimit) }
+
+// Stop ends the requests in service, with outcome OutcomeShutdown, and lets no
+// new ones in. It does not wait. Repeated calls do nothing.
+func (s *Server) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
+}
+
+// stop is Stop for holders of mu.
+func (s *Server) stop() {
+	if !s.stopped {
+		s.stopped = true
+		close(s.stopping)
+	}
+}
+
+// Close stops the server, waits up to five seconds for its handlers and writes
+// the rest of the truth file. Errors are those of the file, and of handlers that
+// hang in a write: close their connections first. Repeated calls return nil.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.stop()
+	s.mu.Unlock()
+	idle := make(chan struct{})
+	go func() { // ends with the last handler, at the latest when its connection closes
+		s.active.Wait()
+		close(idle)
+	}()
+	timer := time.NewTimer(closeTimeout)
+	defer timer.Stop()
+	var err error
+	select {
+	case <-idle:
+	case <-timer.C:
+		err = errors.New("close mock server: requests are still in service")
+	}
+	if s.file != nil {
+		err = errors.Join(err, s.file.close())
+	}
+	return err
+}
+
+// enter admits a handler; ok is false once the server stops. The caller calls
+// s.active.Done at the end.
+func (s *Server) enter() (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
+	s.active.Add(1)
+	return true
+}
+
+// now reads the server's clock: Unix nanoseconds at New, advanced by the
+// monotonic clock.
+func (s *Server) now() int64 { return s.anchorNs + int64(time.Since(s.anchor)) }
+
+func (s *Server) ready() bool { return time.Since(s.anchor) >= s.opt.ReadyAfter }
+
+// models lists the served names, at least one.
+func (s *Server) models() []string {
+	if len(s.opt.ServedModels) == 0 {
+		return []string{DefaultModel}
+	}
+	return s.opt.ServedModels
+}
+
+func (s *Server) serves(model string) bool {
+	return len(s.opt.ServedModels) == 0 || slices.Contains(s.opt.ServedModels, model)
+}
+
+// record keeps a finished truth. A line that cannot be rendered would be a bug of
+// Truth's types, so there is no error to hand on.
+func (s *Server) record(t *Truth) {
+	s.truths.add(*t)
+	if s.file == nil {
+		return
+	}
+	var line bytes.Buffer
+	if err := appendTruthLine(&line, t); err == nil {
+		s.file.write(line.Bytes())
+	}
+}
+
+func (s *Server) putBody(b *bytes.Buffer) {
+	if b.Cap() <= maxPooledBody {
+		b.Reset()
+		s.bodies.Put(b)
+	}
+}
+
+func (s *Server) putFrame(f *frame) {
+	if cap(f.b) <= maxFrame {
+		s.frames.Put(f)
+	}
+}

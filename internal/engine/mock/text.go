@@ -1,0 +1,154 @@
+package mock
+
+import (
+	"hash/crc32"
+	"strings"
+	"unicode/utf8"
+)
+
+// prose is what answers are made of when the content is ContentCorpus. It ends
+// in a paragraph break, so that cycling through it reads on.
+const prose = `A lighthouse keeper keeps two books. In the first he writes the weather, the ships and the oil that was burned. In the second he writes what he thought the weather would be. After a year he lays them side by side, and the difference between the two is everything he has learned.
+
+The river does not hurry, and yet the mill never stops. Water that came from the hills in the morning turns the wheel at noon and reaches the sea by night. A miller who counts only the sacks at his door will believe that the mill is fast; a farmer who waits for his flour knows better.
+
+Bread is made from four things, and three of them are cheap. Flour, water and salt can be bought in any market. The fourth is time, and no baker has ever found a shop that sells it. Those who try to do without it make something that looks like bread and is eaten with disappointment.
+
+There was once a clock in a village square that was always seven minutes late. Everybody knew it, and everybody came seven minutes late to church, to the market and to the train. One day a careful man repaired the clock. For a whole month nobody in the village was on time.
+
+To measure a field, the old surveyors used a chain of one hundred links. The chain grew longer in the heat and shorter in the cold, and the men who carried it grew tired in the afternoon. So they measured every field twice, once in each direction, and trusted the number only when both agreed.
+
+Snow fell on the pass before the mules were across. The guide said nothing, tied the first rope and walked. Behind him came twelve people who had argued about the road for three days. On the other side they all remembered that they had been of one opinion from the start.
+
+An orchard is planted by people who will not eat most of its fruit. They dig holes for trees that look like sticks, carry water through two dry summers, and paint the trunks against the hares. Then they are old, and children whom they have never met climb up and complain that the apples are small.
+
+The ferryman had a rule: he left when the boat was full, or when the shadow of the mast touched the pier. Merchants liked the first half of the rule, and travellers the second. Nobody liked both halves, and so he knew that it was fair.
+
+When the telescope was new, the astronomer looked first at the moon, then at the neighbours. The moon was covered with mountains. The neighbours, seen from so near, turned out to be reading, mending shoes and looking at the moon. He wrote down all of it, because a good instrument does not choose.
+
+Rain came in the evening, first a few drops, then a curtain, then a sound that filled the house. The roof held in every place but one. They put a bowl under that place, and all night long it told them, drop by drop, how the storm was getting on.
+
+A carpenter who cuts a board too long can cut it again. A carpenter who cuts it too short must look for another board. This is why apprentices are told to measure with care, and why old carpenters, who have measured with care for forty years, still leave a finger's width.
+
+The caravan carried salt to the south and came back with gold. It was said that in the middle of the desert the two weighed the same. The guides did not believe such stories. They counted the wells, the days between the wells and the camels that could still walk, and these three numbers were always true.
+
+`
+
+// piece is one token of output.
+type piece struct {
+	text string
+	json string // text as the inside of a JSON string
+}
+
+// corpus is a text cut into tokens. It is immutable.
+type corpus struct {
+	pieces []piece
+	starts []int // indexes at which a sentence begins
+}
+
+// newCorpus cuts text, which is not empty.
+func newCorpus(t Tokenizer, text string) corpus {
+	c := corpus{pieces: cut(t, text), starts: []int{0}}
+	ended := false
+	for i, p := range c.pieces {
+		if word := strings.TrimSpace(p.text); word != "" {
+			// A start loses its leading space and must still be one token then.
+			if ended && word[0] >= 'A' && word[0] <= 'Z' && t.Count(word) == 1 {
+				c.starts = append(c.starts, i)
+			}
+			ended = word == "."
+		}
+	}
+	return c
+}
+
+func cut(t Tokenizer, text string) []piece {
+	texts := t.Pieces(text)
+	pieces := make([]piece, len(texts))
+	for i, s := range texts {
+		pieces[i] = piece{text: s, json: string(appendJSONInner(nil, s))}
+	}
+	return pieces
+}
+
+// passage is an endless text that begins somewhere in a list of pieces and cycles
+// through it. The list is not empty.
+type passage struct {
+	pieces []piece
+	start  int
+}
+
+// appendJSON appends token number i of the passage, escaped for JSON. The first
+// token loses its leading space.
+func (p *passage) appendJSON(dst []byte, i int) []byte {
+	s := p.pieces[(p.start+i)%len(p.pieces)].json
+	if i == 0 && len(s) > 1 && s[0] == ' ' {
+		s = s[1:]
+	}
+	return append(dst, s...)
+}
+
+// passageFor picks the text of an answer: the same for the same seed and prompt.
+func (s *Server) passageFor(p *prompt, salt uint64) passage {
+	if s.opt.Content == ContentEcho && p.echo != "" {
+		return passage{pieces: cut(s.opt.Tokenizer, p.echo)}
+	}
+	return s.proseFor(salt)
+}
+
+func (s *Server) proseFor(salt uint64) passage {
+	return passage{pieces: s.prose.pieces, start: s.prose.starts[salt%uint64(len(s.prose.starts))]}
+}
+
+// mix64 spreads the bits of its arguments over the result (the finaliser of
+// SplitMix64), so that related numbers give unrelated streams.
+func mix64(a, b uint64) uint64 {
+	z := a + b*0x9e3779b97f4a7c15 + 0x9e3779b97f4a7c15
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return z ^ (z >> 31)
+}
+
+// hashText continues a checksum that stands for a prompt.
+func hashText(h uint32, text []byte) uint32 {
+	return crc32.Update(h, crc32.MakeTable(crc32.Castagnoli), text)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendJSONInner appends s escaped for the inside of a JSON string. Invalid
+// UTF-8 becomes U+FFFD; HTML characters stay as they are.
+func appendJSONInner(dst []byte, s string) []byte {
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			dst = utf8.AppendRune(dst, r)
+			i += size
+			continue
+		}
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c == '\n':
+			dst = append(dst, '\\', 'n')
+		case c == '\r':
+			dst = append(dst, '\\', 'r')
+		case c == '\t':
+			dst = append(dst, '\\', 't')
+		case c < 0x20 || c == 0x7f:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		default:
+			dst = append(dst, c)
+		}
+		i++
+	}
+	return dst
+}
+
+// appendJSONString appends s as a JSON string with its quotes.
+func appendJSONString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	dst = appendJSONInner(dst, s)
+	return append(dst, '"')
+}

@@ -1,0 +1,114 @@
+package mock
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+)
+
+// Outcomes of a request. A fault's outcome is OutcomeFault followed by the text
+// of its rule, a refusal's OutcomeRejected followed by the status.
+const (
+	OutcomeOK         = "ok"
+	OutcomeFault      = "fault:"
+	OutcomeRejected   = "rejected:"
+	OutcomeClientGone = "client_gone"
+	OutcomeShutdown   = "shutdown"
+)
+
+// Truth is what really happened to one inference request, by the server's clock.
+//
+// Stamps are Unix nanoseconds that advance with the monotonic clock; 0 means that
+// the moment was never reached. A content event is one that carries text of the
+// answer or of its reasoning; role, usage, finish and comment events are none. A
+// plain (not streamed) answer counts as one content event.
+type Truth struct {
+	Seq             int64  `json:"seq"` // from 1, in order of arrival
+	Path            string `json:"path"`
+	RequestID       string `json:"request_id"`     // X-Request-Id of the request
+	CorrelationID   string `json:"correlation_id"` // X-Correlation-ID of the request
+	Model           string `json:"model"`
+	Stream          bool   `json:"stream"`
+	Status          int    `json:"status"` // 0 = no response head was sent
+	N               int    `json:"n"`      // choices
+	MaxTokens       int    `json:"max_tokens"`
+	PromptTokens    int    `json:"prompt_tokens"`
+	OutputTokens    int    `json:"output_tokens"`    // sent, reasoning included
+	ReasoningTokens int    `json:"reasoning_tokens"` // sent
+	FinishReason    string `json:"finish_reason"`    // of the first choice; "" = not reached
+
+	AcceptNs        int64   `json:"accept_ns"`    // the handler was entered
+	BodyReadNs      int64   `json:"body_read_ns"` // the body's last byte was read
+	HeadersNs       int64   `json:"headers_ns"`   // before the head was written
+	FirstWriteNs    int64   `json:"first_write_ns"`
+	FirstWriteEndNs int64   `json:"first_write_end_ns"`
+	LastWriteNs     int64   `json:"last_write_ns"`
+	LastWriteEndNs  int64   `json:"last_write_end_ns"`
+	EndNs           int64   `json:"end_ns"`             // the handler returned
+	ChunkNs         []int64 `json:"chunk_ns,omitempty"` // start of the write of every content event
+
+	TTFTMs    *float64 `json:"ttft_ms"`    // first content write − accept; null unless streamed
+	ITLMs     *float64 `json:"itl_ms"`     // (last − first content write) / (output tokens − 1); null below two
+	LatencyMs float64  `json:"latency_ms"` // last content write (else the end) − accept
+
+	Outcome string `json:"outcome"`
+}
+
+// derive fills the members that are computed from stamps.
+func (t *Truth) derive() {
+	last := t.LastWriteNs
+	if last == 0 {
+		last = t.EndNs
+	}
+	t.LatencyMs = millis(last - t.AcceptNs)
+	if !t.Stream || t.FirstWriteNs == 0 {
+		return
+	}
+	ttft := millis(t.FirstWriteNs - t.AcceptNs)
+	t.TTFTMs = &ttft
+	if t.OutputTokens > 1 {
+		itl := millis(t.LastWriteNs-t.FirstWriteNs) / float64(t.OutputTokens-1)
+		t.ITLMs = &itl
+	}
+}
+
+func millis(ns int64) float64 { return float64(ns) / 1e6 }
+
+// appendTruthLine renders t as one line of JSON.
+func appendTruthLine(buf *bytes.Buffer, t *Truth) error {
+	enc := json.NewEncoder(buf) // ends in a newline
+	enc.SetEscapeHTML(false)
+	return enc.Encode(t)
+}
+
+// ring keeps the last limit truths. Safe for concurrent use.
+type ring struct {
+	limit int
+
+	mu    sync.Mutex
+	items []Truth
+	next  int // where the oldest is, once the ring is full
+}
+
+func (r *ring) add(t Truth) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.items) < r.limit {
+		r.items = append(r.items, t)
+		return
+	}
+	r.items[r.next] = t
+	r.next = (r.next + 1) % r.limit
+}
+
+// last returns a copy of the newest n truths, oldest first.
+func (r *ring) last(n int) []Truth {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n = min(n, len(r.items))
+	out := make([]Truth, 0, n)
+	for i := len(r.items) - n; i < len(r.items); i++ {
+		out = append(out, r.items[(r.next+i)%len(r.items)])
+	}
+	return out
+}
