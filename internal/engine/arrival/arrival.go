@@ -1,0 +1,156 @@
+// Package arrival says when the requests of an open-loop phase are due. A
+// process is a pure sequence of offsets from the start of the phase: it knows
+// nothing of clocks, servers or slots, so late service never moves a due time
+// and the same seed gives the same schedule on every machine.
+//
+// The closed loop has no arrivals of its own; it is the nil sequence.
+package arrival
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Options describe one arrival process.
+type Options struct {
+	Rate       float64    // mean arrivals per second; finite, > 0
+	Smoothness float64    // gamma only: shape of the gaps; finite, > 0; 1 = Poisson
+	Seed       bench.Seed // root of the random streams; not used by constant
+}
+
+// Kind is one row of the table of arrival processes.
+type Kind struct {
+	Name string // the phase's type in documents
+	Doc  string // one sentence for the documentation
+	Mean string // mean gap as a formula
+	CV   string // coefficient of variation of the gaps as a formula
+	// New checks the options and returns the process. Each iteration over it
+	// starts again at the first arrival and yields the same offsets.
+	New func(Options) (iter.Seq[time.Duration], error)
+}
+
+// Kinds lists the arrival processes in the order of the documentation.
+func Kinds() []Kind {
+	return []Kind{
+		{
+			Name: "constant", Mean: "1/rate", CV: "0",
+			Doc: "One arrival every 1/rate seconds, computed from its number, so the schedule does not drift.",
+			New: func(o Options) (iter.Seq[time.Duration], error) {
+				return checked(o.Rate, 1, Constant(o.Rate))
+			},
+		},
+		{
+			Name: "poisson", Mean: "1/rate", CV: "1",
+			Doc: "Independent, exponentially distributed gaps: many users who do not know of each other.",
+			New: func(o Options) (iter.Seq[time.Duration], error) {
+				return checked(o.Rate, 1, Poisson(o.Rate, o.Seed))
+			},
+		},
+		{
+			Name: "gamma", Mean: "1/rate", CV: "1/√smoothness",
+			Doc: "Gamma-distributed gaps of shape `smoothness`: below 1 arrivals come in bursts, 1 is Poisson, " +
+				"above 1 they are more regular. The same quantity is called burstiness in vLLM.",
+			New: func(o Options) (iter.Seq[time.Duration], error) {
+				return checked(o.Rate, o.Smoothness, Gamma(o.Rate, o.Smoothness, o.Seed))
+			},
+		},
+	}
+}
+
+func checked(rate, smoothness float64, seq iter.Seq[time.Duration]) (iter.Seq[time.Duration], error) {
+	if !(rate > 0) || math.IsInf(rate, 1) {
+		return nil, fmt.Errorf("rate %v: must be a finite number of arrivals per second above 0", rate)
+	}
+	if !(smoothness > 0) || math.IsInf(smoothness, 1) {
+		return nil, fmt.Errorf("smoothness %v: must be a finite number above 0", smoothness)
+	}
+	return seq, nil
+}
+
+// horizon is where every sequence ends: 290 years, just below the largest
+// time.Duration, so that neither a sum nor a conversion can overflow.
+const horizon = 290 * 365 * 24 * time.Hour
+
+// nanos is a second in the unit of time.Duration.
+const nanos = float64(time.Second)
+
+// Constant yields k/rate for k = 1, 2, …, rounded to the nearest nanosecond.
+// rate is in arrivals per second, finite and > 0. Each offset is computed from
+// k alone, so rounding errors do not add up.
+func Constant(rate float64) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		for k := 1.0; ; k++ {
+			// k·10⁹ is exact up to 9·10⁶ arrivals and correctly rounded beyond.
+			at := math.RoundToEven(k * nanos / rate)
+			if !(at < float64(horizon)) || !yield(time.Duration(at)) {
+				return
+			}
+		}
+	}
+}
+
+// Poisson yields the arrivals of a Poisson process of rate arrivals per second
+// (finite, > 0). The gaps come from stream timing.request.poisson_interval.
+func Poisson(rate float64, seed bench.Seed) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		r := seed.Rand(bench.StreamPoissonInterval)
+		sum(func() float64 { return r.ExpFloat64() * nanos / rate }, yield)
+	}
+}
+
+// Gamma yields a renewal process whose gaps have the gamma distribution of
+// shape smoothness and scale 1/(rate·smoothness), both finite and > 0: mean
+// 1/rate seconds, coefficient of variation 1/√smoothness. The gaps come from
+// stream timing.request.gamma_interval.
+func Gamma(rate, smoothness float64, seed bench.Seed) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		g := newGamma(smoothness, seed.Rand(bench.StreamGammaInterval))
+		sum(func() float64 { return g.draw() / smoothness * nanos / rate }, yield)
+	}
+}
+
+// sum yields the running sum of gaps (nanoseconds, ≥ 0). Whole nanoseconds are
+// added as integers, which is exact, and only the fraction of one is carried as
+// a float; a plain float sum would lose precision as it grows and drift.
+func sum(gap func() float64, yield func(time.Duration) bool) {
+	var at time.Duration
+	carry := 0.0 // in [0, 1) nanoseconds
+	for {
+		g := gap()
+		if !(g < float64(horizon)) {
+			return
+		}
+		whole, fraction := math.Modf(g)
+		carry += fraction
+		if carry >= 1 {
+			carry--
+			whole++
+		}
+		if whole >= float64(horizon-at) {
+			return
+		}
+		at += time.Duration(whole)
+		if !yield(at) {
+			return
+		}
+	}
+}
+
+// WriteDocs writes the table of processes as Markdown.
+func WriteDocs(w io.Writer) error {
+	const head = "| type | mean gap | CV of the gaps | what it is |\n|---|---|---|---|\n"
+	if _, err := io.WriteString(w, head); err != nil {
+		return fmt.Errorf("write arrival docs: %w", err)
+	}
+	for _, k := range Kinds() {
+		if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", k.Name, k.Mean, k.CV, k.Doc); err != nil {
+			return fmt.Errorf("write arrival docs: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/tokenizer"
+)
+
+// Corpus is one row of the table of texts that prompts are cut from.
+type Corpus struct {
+	Name string // as documents write it
+	Doc  string // one sentence for the documentation
+	text func(tokenizer.Tokenizer) string
+}
+
+// Corpora lists the texts in the order of the documentation; the first is the
+// default. They are made by generators with a fixed seed, so every run on every
+// platform has the same ones.
+func Corpora() []Corpus {
+	return []Corpus{
+		{"sonnet", "English prose.", func(tokenizer.Tokenizer) string { return proseText() }},
+		{"coding", "Source code in several languages, JSON, logs, shell sessions, diffs and stack traces.",
+			func(tokenizer.Tokenizer) string { return codeText() }},
+		{"random", "The ordinary tokens of the vocabulary in random order.", randomText},
+	}
+}
+
+func findCorpus(name string) (Corpus, error) {
+	var names []string
+	for _, c := range Corpora() {
+		if c.Name == name {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return Corpus{}, fmt.Errorf("unknown corpus %q; accepted: %s", name, strings.Join(names, ", "))
+}
+
+const (
+	corpusSeed  bench.Seed = 20251121
+	corpusBytes            = 1 << 20 // of the generated corpora; about a quarter as many tokens
+	// randomTokens bounds the random corpus. Larger vocabularies give a sample.
+	randomTokens = 200_000
+)
+
+// proseText returns the English corpus.
+func proseText() string {
+	g := &grammar{rand: corpusSeed.Rand("corpus.prose"), lists: proseWords(), templates: proseSentences()}
+	b := make([]byte, 0, corpusBytes+4096)
+	for len(b) < corpusBytes {
+		for range 3 + below(g.rand, 5) {
+			b = append(g.expand(b), ' ')
+		}
+		b = append(b[:len(b)-1], "\n\n"...)
+	}
+	return string(b)
+}
+
+// codeText returns the corpus of code-like texts.
+func codeText() string {
+	g := &grammar{rand: corpusSeed.Rand("corpus.code"), lists: codeWords(), templates: codeSnippets()}
+	b := make([]byte, 0, corpusBytes+4096)
+	for len(b) < corpusBytes {
+		b = append(g.expand(b), '\n')
+	}
+	return string(b)
+}
+
+// randomText returns the texts of the ordinary tokens in one random order. Two
+// neighbours may merge to another token when they are encoded; the ring corrects
+// the length.
+func randomText(t tokenizer.Tokenizer) string {
+	ids := make([]int, t.VocabSize())
+	for i := range ids {
+		ids[i] = i
+	}
+	r := corpusSeed.Rand("corpus.random")
+	for i := len(ids) - 1; i > 0; i-- {
+		j := below(r, i+1)
+		ids[i], ids[j] = ids[j], ids[i]
+	}
+	var b strings.Builder
+	n := 0
+	for _, id := range ids {
+		if text := t.Decode([]int{id}); n < randomTokens && ordinary(text) && t.Count(text) == 1 {
+			b.WriteString(text)
+			n++
+		}
+	}
+	return b.String()
+}
+
+// ordinary reports whether a token's text may stand in a prompt: complete
+// characters, and nothing that looks like a special token (<|end|>, <s>, [PAD]),
+// which a server could take for one.
+func ordinary(text string) bool {
+	if text == "" || !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
+		return false
+	}
+	bare := strings.TrimSpace(text)
+	angled := strings.HasPrefix(bare, "<") && strings.HasSuffix(bare, ">")
+	square := strings.HasPrefix(bare, "[") && strings.HasSuffix(bare, "]")
+	return !(angled || square || strings.Contains(bare, "<|") || strings.Contains(bare, "|>"))
+}

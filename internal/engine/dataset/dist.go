@@ -1,0 +1,231 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Bounds of what a distribution may be made of. They keep a slip of the keyboard
+// from asking for more memory than there is.
+const (
+	maxDistValue = 1e9 // mean, median, points, clamps
+	maxDistDepth = 4   // mixtures of mixtures
+	maxRejects   = 10_000
+)
+
+// DistSpec describes a distribution as documents do. Exactly one of Mean, Peaks
+// and Points is given; Stddev and Median go with Mean and exclude each other.
+type DistSpec struct {
+	Mean   *float64 // ≥ 0; alone: a constant
+	Stddev float64  // ≥ 0; normal, truncated at 0 by rejection
+	Median *float64 // > 0 and < Mean: log-normal
+	Min    *float64 // ≥ 0; clamp after drawing
+	Max    *float64 // ≥ Min; clamp after drawing
+	Peaks  []Peak   // mixture
+	Points []Point  // empirical
+}
+
+// Peak is one component of a mixture.
+type Peak struct {
+	DistSpec
+	Weight float64 // > 0, relative to the other peaks
+}
+
+// Point is one value of an empirical distribution.
+type Point struct {
+	Value  float64 // ≥ 0
+	Weight float64 // > 0, relative to the other points
+}
+
+type distKind uint8
+
+const (
+	distNone distKind = iota
+	distConstant
+	distNormal
+	distLogNormal
+	distMixture
+	distEmpirical
+)
+
+// Dist is a distribution of non-negative numbers. The zero value means "not
+// given" and draws 0; make others with [NewDist] or [Fixed]. A Dist is immutable
+// and safe for concurrent use.
+type Dist struct {
+	kind     distKind
+	a, b     float64 // constant: value; normal: mean, sd; log-normal: μ, σ
+	min, max float64
+	parts    []Dist    // mixture
+	values   []float64 // empirical
+	sums     []float64 // cumulated weights of parts or values
+}
+
+// Fixed returns the distribution that always draws v, clamped to 0 … 10⁹.
+func Fixed(v float64) Dist {
+	return Dist{kind: distConstant, a: min(max(v, 0), maxDistValue), max: math.Inf(1)}
+}
+
+// NewDist checks a description and returns the distribution. The error names
+// everything that is wrong with it.
+func NewDist(s DistSpec) (Dist, error) { return newDist(s, maxDistDepth) }
+
+func newDist(s DistSpec, depth int) (Dist, error) {
+	if err := s.check(); err != nil {
+		return Dist{}, err
+	}
+	d := Dist{max: math.Inf(1)}
+	if s.Min != nil {
+		d.min = *s.Min
+	}
+	if s.Max != nil {
+		d.max = *s.Max
+	}
+	switch {
+	case len(s.Points) > 0:
+		d.kind = distEmpirical
+		return d, d.addPoints(s.Points)
+	case len(s.Peaks) > 0:
+		if depth == 0 {
+			return Dist{}, fmt.Errorf("peaks within peaks: at most %d levels are accepted", maxDistDepth)
+		}
+		d.kind = distMixture
+		return d, d.addPeaks(s.Peaks, depth-1)
+	case s.Median != nil:
+		d.kind = distLogNormal
+		d.a, d.b = math.Log(*s.Median), math.Sqrt(2*math.Log(*s.Mean / *s.Median))
+	case s.Stddev > 0:
+		d.kind, d.a, d.b = distNormal, *s.Mean, s.Stddev
+	default:
+		d.kind, d.a = distConstant, *s.Mean
+	}
+	return d, nil
+}
+
+// check tests everything that does not need the parts of a mixture.
+func (s DistSpec) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	number := func(name string, v *float64) {
+		if v != nil && !(*v >= 0 && *v <= maxDistValue) {
+			bad("%s %v: must be a number from 0 to %g", name, *v, maxDistValue)
+		}
+	}
+	forms := 0
+	for _, given := range []bool{s.Mean != nil, len(s.Peaks) > 0, len(s.Points) > 0} {
+		if given {
+			forms++
+		}
+	}
+	if forms != 1 {
+		bad("exactly one of mean, peaks and points must be given, not %d of them", forms)
+	}
+	number("mean", s.Mean)
+	number("stddev", &s.Stddev)
+	number("median", s.Median)
+	number("min", s.Min)
+	number("max", s.Max)
+	if s.Min != nil && s.Max != nil && *s.Min > *s.Max {
+		bad("min %v is above max %v", *s.Min, *s.Max)
+	}
+	if (s.Stddev != 0 || s.Median != nil) && s.Mean == nil {
+		bad("stddev and median need a mean")
+	}
+	if s.Stddev != 0 && s.Median != nil {
+		bad("stddev and median exclude each other")
+	}
+	if s.Median != nil && s.Mean != nil && !(*s.Median > 0 && *s.Mean > *s.Median) {
+		bad("mean %v must be above median %v, and that above 0", *s.Mean, *s.Median)
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Dist) addPoints(points []Point) error {
+	var errs []error
+	for i, p := range points {
+		if !(p.Value >= 0 && p.Value <= maxDistValue) {
+			errs = append(errs, fmt.Errorf("points[%d]: value %v: must be a number from 0 to %g", i, p.Value, maxDistValue))
+		}
+		errs = append(errs, d.addWeight("points", i, p.Weight))
+		d.values = append(d.values, p.Value)
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Dist) addPeaks(peaks []Peak, depth int) error {
+	var errs []error
+	for i, p := range peaks {
+		part, err := newDist(p.DistSpec, depth)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("peaks[%d]: %w", i, err))
+		}
+		errs = append(errs, d.addWeight("peaks", i, p.Weight))
+		d.parts = append(d.parts, part)
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Dist) addWeight(list string, i int, w float64) error {
+	if !(w > 0 && w <= maxDistValue) {
+		return fmt.Errorf("%s[%d]: weight %v: must be above 0 and at most %g", list, i, w, maxDistValue)
+	}
+	total := 0.0
+	if n := len(d.sums); n > 0 {
+		total = d.sums[n-1]
+	}
+	d.sums = append(d.sums, total+w)
+	return nil
+}
+
+// Given reports whether there is anything to draw.
+func (d Dist) Given() bool { return d.kind != distNone }
+
+// Draw returns one value, ≥ 0, clamped to min and max. A constant takes nothing
+// from r, which may then be nil.
+func (d Dist) Draw(r *rand.Rand) float64 {
+	return min(max(d.draw(r), d.min), d.max)
+}
+
+// The explicit conversions keep the compiler from fusing a product and a sum,
+// so that all platforms draw the same.
+func (d Dist) draw(r *rand.Rand) float64 {
+	switch d.kind {
+	case distNone:
+		return 0
+	case distConstant:
+		return d.a
+	case distNormal:
+		for range maxRejects {
+			if x := d.a + float64(d.b*r.NormFloat64()); x >= 0 {
+				return x
+			}
+		}
+		return 0
+	case distLogNormal:
+		return math.Exp(d.a + float64(d.b*r.NormFloat64()))
+	case distMixture:
+		return d.parts[d.pick(r)].Draw(r)
+	case distEmpirical:
+		return d.values[d.pick(r)]
+	}
+	return 0
+}
+
+// pick draws an index in proportion to the weights.
+func (d Dist) pick(r *rand.Rand) int {
+	last := len(d.sums) - 1
+	at := r.Float64() * d.sums[last]
+	for i, s := range d.sums[:last] {
+		if at < s {
+			return i
+		}
+	}
+	return last
+}
+
+// DrawInt returns one value rounded half to even, from 1 to 10⁹. AIPerf 0.13
+// rounds up instead, which moves the mean by about +0.5; we do not.
+func (d Dist) DrawInt(r *rand.Rand) int {
+	return int(max(1, math.RoundToEven(min(d.Draw(r), maxDistValue))))
+}

@@ -1,0 +1,37 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteDocs writes the kinds of datasets, the corpora and the sampling
+// strategies as Markdown.
+func WriteDocs(w io.Writer) error {
+	var b strings.Builder
+	for _, k := range Kinds() {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n", k.Name, k.Doc)
+		head := "option"
+		if k.File {
+			head = "member"
+		}
+		fmt.Fprintf(&b, "| %s | type | meaning |\n|---|---|---|\n", head)
+		for _, f := range k.Fields {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, f.Type, f.Doc)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("## Corpora\n\n| corpus | texts |\n|---|---|\n")
+	for _, c := range Corpora() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, c.Doc)
+	}
+	b.WriteString("\n## Sampling\n\n| strategy | order |\n|---|---|\n")
+	for _, s := range Samplers() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", s.Name, s.Doc)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write dataset docs: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package dataset
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// hashVersion begins every hashed dataset; it changes with the form below.
+const hashVersion = "aiperfd dataset 1"
+
+// contentHash identifies what a dataset sends: SHA-256 over all fields in order,
+// numbers as eight bytes, texts and lists preceded by their length. Counted
+// input tokens stay out, since they say how the texts were measured, not what
+// they are.
+func contentHash(entries []*bench.Conversation) string {
+	sum := sha256.New()
+	w := bufio.NewWriterSize(sum, 1<<16)
+	h := hasher{w}
+	h.text(hashVersion)
+	h.number(int64(len(entries)))
+	for _, c := range entries {
+		h.conversation(c)
+	}
+	// Neither a bytes buffer nor a hash can refuse a write.
+	_ = w.Flush()
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+type hasher struct{ w *bufio.Writer }
+
+func (h hasher) number(n int64) {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(n))
+	_, _ = h.w.Write(b[:])
+}
+
+func (h hasher) text(s string) {
+	h.number(int64(len(s)))
+	_, _ = io.WriteString(h.w, s)
+}
+
+func (h hasher) conversation(c *bench.Conversation) {
+	h.text(c.ID)
+	h.text(c.System)
+	h.text(c.Context)
+	h.text(c.Model)
+	independent := int64(0)
+	if c.Independent {
+		independent = 1
+	}
+	h.number(independent)
+	h.number(int64(len(c.Turns)))
+	for i := range c.Turns {
+		t := &c.Turns[i]
+		h.number(int64(len(t.Texts)))
+		for _, s := range t.Texts {
+			h.text(s)
+		}
+		h.text(t.Role)
+		h.text(t.Model)
+		h.number(int64(t.MaxTokens))
+		h.number(int64(t.Delay))
+		h.text(string(t.ExtraBody))
+	}
+}

@@ -1,0 +1,330 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// row is one decoded record of format single_turn.
+type row struct {
+	texts   []string
+	role    string
+	session string   // empty = a conversation of its own
+	delay   *float64 // milliseconds; nil = not given
+	output  int64    // 0 = not given
+	extra   json.RawMessage
+}
+
+// member is one row of the table of members a record may have.
+type member struct {
+	Field
+	set func(*row, json.RawMessage) error // nil = known to AIPerf, refused by name here
+}
+
+// singleTurnMembers lists the members of a single_turn record in the order of
+// the documentation.
+func singleTurnMembers() []member {
+	text := func(r *row, v json.RawMessage) (err error) {
+		if r.texts != nil {
+			return errors.New("text and texts are both given; use one of them")
+		}
+		r.texts, err = decodeTexts(v)
+		return err
+	}
+	refused := func(name string) member {
+		return member{Field: Field{Name: name, Doc: "Not supported; a record that has it is refused."}}
+	}
+	return []member{
+		{Field{"text", "string, list of strings, or {name, contents}", "The prompt, or several for a batch."}, text},
+		{Field{"texts", "as text, or a list of {name, contents}", "Another name of `text`. A text's `name` is a label and is not sent."}, text},
+		{Field{"role", "string", "Role of the message; user where it is not given."}, func(r *row, v json.RawMessage) error {
+			return decodeString(v, &r.role)
+		}},
+		{Field{"session_id", "string", "Records that share it form one conversation, in the order of the file."}, func(r *row, v json.RawMessage) error {
+			return decodeString(v, &r.session)
+		}},
+		{Field{"delay", "number", "Milliseconds to wait after the previous record's answer; needs session_id."}, decodeDelay},
+		{Field{"output_length", "integer", "Output cap in tokens, at least 1."}, decodeOutputLength},
+		{Field{"extra", "object", "Merged over the request body."}, decodeExtra},
+		{Field{"type", "string", "Name of the format, single_turn."}, func(_ *row, v json.RawMessage) error {
+			var name string
+			if err := decodeString(v, &name); err != nil {
+				return err
+			}
+			if name != "single_turn" {
+				return fmt.Errorf("%q: this file is read as single_turn", name)
+			}
+			return nil
+		}},
+		refused("timestamp"),
+		refused("image"), refused("images"), refused("image_uuids"),
+		refused("audio"), refused("audios"), refused("video"), refused("videos"),
+	}
+}
+
+// singleTurnDocs returns the table for the documentation.
+func singleTurnDocs() []Field {
+	var out []Field
+	for _, m := range singleTurnMembers() {
+		out = append(out, m.Field)
+	}
+	return out
+}
+
+// rowDecoder reads records; it may be used for one after the other.
+type rowDecoder struct {
+	members map[string]member
+	names   []string
+}
+
+func newRowDecoder() *rowDecoder {
+	d := &rowDecoder{members: map[string]member{}}
+	for _, m := range singleTurnMembers() {
+		d.members[m.Name] = m
+		d.names = append(d.names, m.Name)
+	}
+	return d
+}
+
+// decode reads one record and returns everything that is wrong with it. The row
+// keeps nothing of raw.
+func (d *rowDecoder) decode(raw []byte) (row, []string) {
+	var r row
+	var problems []string
+	if !utf8.Valid(raw) {
+		return r, []string{"the record is not valid UTF-8"}
+	}
+	seen := map[string]bool{}
+	err := eachMember(raw, func(name string, v json.RawMessage) {
+		if seen[name] {
+			problems = append(problems, name+": given twice")
+			return
+		}
+		seen[name] = true
+		if problem := d.apply(&r, name, v); problem != "" {
+			problems = append(problems, problem)
+		}
+	})
+	if err != nil {
+		return r, append(problems, err.Error())
+	}
+	if len(problems) > 0 {
+		return r, problems
+	}
+	if r.texts == nil {
+		problems = append(problems, "text is missing")
+	}
+	if r.delay != nil && r.session == "" {
+		problems = append(problems, "delay: needs a session_id, since a record of its own has no previous answer to wait after")
+	}
+	return r, problems
+}
+
+// apply sets one member and returns what is wrong with it; empty = nothing.
+func (d *rowDecoder) apply(r *row, name string, v json.RawMessage) string {
+	m, known := d.members[name]
+	switch {
+	case !known:
+		text := fmt.Sprintf("unknown member %q", clip(name))
+		if guess := nearest(name, d.names); guess != "" {
+			return fmt.Sprintf("%s; did you mean %q?", text, guess)
+		}
+		return text + "; accepted: " + strings.Join(d.accepted(), ", ")
+	case string(v) == "null":
+		return ""
+	case m.set == nil && name == "timestamp":
+		return "timestamp: not supported yet; requests of a file are sent by the phase's own schedule"
+	case m.set == nil:
+		return name + ": not supported yet; only text is sent"
+	}
+	if err := m.set(r, v); err != nil {
+		return name + ": " + err.Error()
+	}
+	return ""
+}
+
+func (d *rowDecoder) accepted() []string {
+	return slices.DeleteFunc(slices.Clone(d.names), func(n string) bool { return d.members[n].set == nil })
+}
+
+// eachMember calls do for the members of a JSON object in their order.
+func eachMember(raw []byte, do func(name string, v json.RawMessage)) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	start, err := dec.Token()
+	if err != nil {
+		return syntaxError(err)
+	}
+	if start != json.Delim('{') {
+		return errors.New("must be a JSON object, one on each line")
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return syntaxError(err)
+		}
+		var v json.RawMessage
+		if err := dec.Decode(&v); err != nil {
+			return syntaxError(err)
+		}
+		// Within an object the decoder accepts only strings as names.
+		do(name.(string), v)
+	}
+	if _, err := dec.Token(); err != nil {
+		return syntaxError(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the JSON object on its line")
+	}
+	return nil
+}
+
+func syntaxError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the JSON object ends too early")
+	}
+	return fmt.Errorf("not valid JSON: %w", err)
+}
+
+// decodeTexts accepts a string, a {name, contents} object, or a list of either.
+func decodeTexts(v json.RawMessage) ([]string, error) {
+	if v[0] != '[' {
+		return decodeText(v)
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(v, &items); err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return nil, errors.New("the list is empty")
+	}
+	var texts []string
+	for i, item := range items {
+		t, err := decodeText(item)
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+		texts = append(texts, t...)
+	}
+	return texts, nil
+}
+
+// decodeText accepts one string or one {name, contents} object, whose contents
+// are a list of strings.
+func decodeText(v json.RawMessage) ([]string, error) {
+	if v[0] == '"' {
+		texts := make([]string, 1)
+		return texts, decodeString(v, &texts[0])
+	}
+	if v[0] != '{' {
+		return nil, fmt.Errorf("must be a string, {name, contents}, or a list of either, not %s", clip(string(v)))
+	}
+	var texts []string
+	var errs []error
+	err := eachMember(v, func(name string, v json.RawMessage) {
+		switch name {
+		case "name":
+			errs = append(errs, checkLabel(v))
+		case "contents":
+			var err error
+			texts, err = decodeContents(v)
+			errs = append(errs, err)
+		default:
+			errs = append(errs, fmt.Errorf("unknown member %q; accepted: name, contents", clip(name)))
+		}
+	})
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	if texts == nil {
+		return nil, errors.New("contents is missing")
+	}
+	return texts, nil
+}
+
+// checkLabel tests the name of a text. The labels of ranking requests have a
+// meaning that no endpoint here can give them.
+func checkLabel(v json.RawMessage) error {
+	var label string
+	if err := json.Unmarshal(v, &label); err != nil {
+		return fmt.Errorf("name: must be a string, not %s", clip(string(v)))
+	}
+	if label == "query" || label == "passages" {
+		return fmt.Errorf("name %q: ranking requests are not supported yet", label)
+	}
+	return nil
+}
+
+func decodeContents(v json.RawMessage) ([]string, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(v, &items); err != nil || len(items) == 0 {
+		return nil, fmt.Errorf("contents: must be a list of strings, not %s", clip(string(v)))
+	}
+	texts := make([]string, len(items))
+	for i, item := range items {
+		if err := decodeString(item, &texts[i]); err != nil {
+			return nil, fmt.Errorf("contents[%d]: %w", i, err)
+		}
+	}
+	return texts, nil
+}
+
+// decodeString accepts a string that is not empty.
+func decodeString(v json.RawMessage, to *string) error {
+	if err := json.Unmarshal(v, to); err != nil {
+		return fmt.Errorf("must be a string, not %s", clip(string(v)))
+	}
+	if *to == "" {
+		return errors.New("must not be empty")
+	}
+	return nil
+}
+
+func decodeDelay(r *row, v json.RawMessage) error {
+	var ms float64
+	if err := json.Unmarshal(v, &ms); err != nil || ms < 0 {
+		return fmt.Errorf("must be a number of milliseconds, not negative, not %s", clip(string(v)))
+	}
+	r.delay = &ms
+	return nil
+}
+
+func decodeOutputLength(r *row, v json.RawMessage) error {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || n < 1 || n > maxDistValue {
+		return fmt.Errorf("must be a whole number of tokens from 1 to %g, not %s", maxDistValue, clip(string(v)))
+	}
+	r.output = n
+	return nil
+}
+
+func decodeExtra(r *row, v json.RawMessage) error {
+	if v[0] != '{' {
+		return fmt.Errorf("must be an object, not %s", clip(string(v)))
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, v); err != nil {
+		return err
+	}
+	r.extra = b.Bytes()
+	return nil
+}
+
+// clip shortens a text from a file for a message.
+func clip(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}

@@ -1,0 +1,146 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// longDelay is a think time that is probably a mistake of unit.
+const longDelay = time.Minute
+
+// manyRecords is how many inline records a document should have at most.
+const manyRecords = 500
+
+// openSingleTurn reads a file of independent requests.
+func openSingleTurn(ctx context.Context, o Options) (Source, error) {
+	name := "inline records"
+	if o.File.Path != "" {
+		name = o.File.Path
+	}
+	b := rowBuilder{Options: o, byID: map[string]*bench.Conversation{}, ids: map[string]bool{}}
+	err := b.read(ctx)
+	if err == nil {
+		err = b.count(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open dataset %s: %w", name, err)
+	}
+	about := Description{Kind: "single_turn", Path: o.File.Path, Warnings: b.warnings()}
+	return newMemory(b.entries, about)
+}
+
+// rowBuilder groups records to conversations.
+type rowBuilder struct {
+	Options
+	entries []*bench.Conversation
+	byID    map[string]*bench.Conversation // sessions that are kept
+	ids     map[string]bool                // every session id of the file
+	rows    int
+	longest time.Duration // largest think time before the cap
+}
+
+func (b *rowBuilder) read(ctx context.Context) error {
+	if b.Entries < 0 || b.Entries > maxEntries {
+		return fmt.Errorf("entries %d: must be from 0 to %d", b.Entries, maxEntries)
+	}
+	if err := b.File.check(); err != nil {
+		return err
+	}
+	decoder := newRowDecoder()
+	var wrong FileError
+	err := b.File.each(ctx, func(where string, record []byte) bool {
+		r, problems := decoder.decode(record)
+		if len(problems) > 0 {
+			return wrong.add(where, problems...)
+		}
+		b.add(r)
+		return true
+	})
+	switch {
+	case err != nil && len(wrong.Problems) > 0:
+		return errors.Join(&wrong, err)
+	case err != nil:
+		return err
+	case len(wrong.Problems) > 0:
+		return &wrong
+	case b.rows == 0:
+		return errors.New("there are no records in it")
+	}
+	b.name()
+	return nil
+}
+
+// add appends a record to its conversation, unless that is beyond the number of
+// entries asked for.
+func (b *rowBuilder) add(r row) {
+	index := b.rows
+	b.rows++
+	c := b.byID[r.session]
+	if r.session == "" {
+		c = nil
+	}
+	b.ids[r.session] = true
+	if c == nil {
+		if b.Entries > 0 && len(b.entries) == b.Entries {
+			return
+		}
+		c = &bench.Conversation{ID: r.session, System: b.System, Independent: true}
+		b.entries = append(b.entries, c)
+		if r.session != "" {
+			b.byID[r.session] = c
+		}
+	}
+	t := bench.Turn{Texts: r.texts, Role: r.role, MaxTokens: bench.Tokens(r.output), ExtraBody: r.extra}
+	if r.delay != nil {
+		b.longest = max(b.longest, milliseconds(*r.delay, nil))
+		t.Delay = milliseconds(*r.delay, b.DelayCap)
+	}
+	if t.MaxTokens == 0 && b.File.OSL.Given() {
+		t.MaxTokens = bench.Tokens(b.File.OSL.DrawInt(b.Seed.Index(bench.StreamMaxTokens, index)))
+	}
+	c.Turns = append(c.Turns, t)
+}
+
+// name gives every conversation without a session id one that no record uses.
+func (b *rowBuilder) name() {
+	next := 0
+	for _, c := range b.entries {
+		for c.ID == "" {
+			if id := fmt.Sprintf("session_%06d", next); !b.ids[id] {
+				c.ID = id
+			}
+			next++
+		}
+	}
+}
+
+// count measures the texts where there is a tokenizer.
+func (b *rowBuilder) count(ctx context.Context) error {
+	if b.Tokenizer == nil {
+		return nil
+	}
+	return parallel(ctx, len(b.entries), func(i int) error {
+		for k := range b.entries[i].Turns {
+			t := &b.entries[i].Turns[k]
+			for _, text := range t.Texts {
+				t.InputTokens += bench.Tokens(b.Tokenizer.Count(text))
+			}
+		}
+		return nil
+	})
+}
+
+func (b *rowBuilder) warnings() []string {
+	var out []string
+	if b.longest > longDelay && b.DelayCap == nil {
+		out = append(out, fmt.Sprintf("the longest delay is %v; delays are milliseconds, and no cap is set", b.longest))
+	}
+	if n := len(b.File.Records); n > manyRecords {
+		out = append(out, fmt.Sprintf("%d inline records; a file is read faster and keeps the document small", n))
+	}
+	return out
+}

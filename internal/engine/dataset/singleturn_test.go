@@ -1,0 +1,297 @@
+package dataset
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/tokenizer"
+)
+
+// fromText returns options that read the text as file chats.jsonl.
+func fromText(text string) Options {
+	return Options{File: File{Path: "in/chats.jsonl", FS: fstest.MapFS{"in/chats.jsonl": {Data: []byte(text)}}}}
+}
+
+// entries copies the conversations of a source.
+func entries(s Source) []bench.Conversation {
+	var out []bench.Conversation
+	for i := range s.Len() {
+		out = append(out, *s.At(i))
+	}
+	return out
+}
+
+const goodFile = `{"text": "List three rivers.", "output_length": 40}
+
+{"texts": ["first input", "second input"], "role": "system", "image": null}
+  {"session_id": "s", "text": "one", "type": "single_turn"}
+{"text": {"name": "a", "contents": ["x", "y"]}, "extra": {"temperature": 0, "stop": [ "a b" ]}}
+{"delay": 1500.5, "session_id": "s", "texts": [{"contents": ["two"]}, "three"]}
+{"text": "Grüße, \"世界\" \u00e9", "session_id": "session_000000"}`
+
+// goodEntries is what goodFile means.
+func goodEntries() []bench.Conversation {
+	one := func(id string, t ...bench.Turn) bench.Conversation {
+		return bench.Conversation{ID: id, Turns: t, Independent: true}
+	}
+	return []bench.Conversation{
+		one("session_000001", bench.Turn{Texts: []string{"List three rivers."}, MaxTokens: 40}),
+		one("session_000002", bench.Turn{Texts: []string{"first input", "second input"}, Role: "system"}),
+		one("s", bench.Turn{Texts: []string{"one"}},
+			bench.Turn{Texts: []string{"two", "three"}, Delay: 1500500 * time.Microsecond}),
+		one("session_000003", bench.Turn{Texts: []string{"x", "y"},
+			ExtraBody: json.RawMessage(`{"temperature":0,"stop":["a b"]}`)}),
+		one("session_000000", bench.Turn{Texts: []string{`Grüße, "世界" é`}}),
+	}
+}
+
+func TestSingleTurn(t *testing.T) {
+	var zipped, packed bytes.Buffer
+	g := gzip.NewWriter(&zipped)
+	z, err := zstd.NewWriter(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []interface {
+		Write([]byte) (int, error)
+		Close() error
+	}{g, z} {
+		if _, err := w.Write([]byte("\ufeff" + goodFile)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"plain":           goodFile,
+		"byte order mark": "\ufeff" + goodFile,
+		"windows lines":   strings.ReplaceAll(goodFile, "\n", "\r\n") + "\r\n",
+		"gzip":            zipped.String(),
+		"zstd":            packed.String(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := mustOpen(t, "single_turn", fromText(text))
+			if diff := cmp.Diff(goodEntries(), entries(s)); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+			want := Description{Kind: "single_turn", Path: "in/chats.jsonl", Entries: 5, Turns: 6}
+			if diff := cmp.Diff(want, s.Describe()); diff != "" {
+				t.Errorf("Describe (-want +got):\n%s", diff)
+			}
+			if want := "a03647db5f9f0e255ec30ac3a7b604fc4381296b5a5bf08c80e0dd5967b006db"; s.Hash() != want {
+				t.Errorf("hash = %s, want %s", s.Hash(), want)
+			}
+		})
+	}
+}
+
+func TestSingleTurnInline(t *testing.T) {
+	var o Options
+	for line := range strings.Lines(goodFile) {
+		if strings.TrimSpace(line) != "" {
+			o.File.Records = append(o.File.Records, json.RawMessage(line))
+		}
+	}
+	s := mustOpen(t, "single_turn", o)
+	if diff := cmp.Diff(goodEntries(), entries(s)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	for len(o.File.Records) <= 500 {
+		o.File.Records = append(o.File.Records, json.RawMessage(`{"text": "x"}`))
+	}
+	if w := mustOpen(t, "single_turn", o).Describe().Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "501 inline records") {
+		t.Errorf("warnings = %q, want one about 501 inline records", w)
+	}
+}
+
+func TestSingleTurnOptions(t *testing.T) {
+	const text = `{"text": "a b c", "output_length": 40}` + "\n" +
+		`{"text": "d", "session_id": "s"}` + "\n" +
+		`{"text": "e"}` + "\n" +
+		`{"text": "f", "session_id": "s", "delay": 90000}` + "\n"
+	o := fromText(text)
+	o.Entries, o.System, o.Tokenizer = 2, "Be brief.", tokenizer.Builtin()
+	o.File.OSL = dist(t, DistSpec{Points: []Point{{7, 1}}})
+	s := mustOpen(t, "single_turn", o)
+	want := []bench.Conversation{
+		{ID: "session_000000", System: "Be brief.", Independent: true, Turns: []bench.Turn{
+			{Texts: []string{"a b c"}, MaxTokens: 40, InputTokens: 3},
+		}},
+		{ID: "s", System: "Be brief.", Independent: true, Turns: []bench.Turn{
+			{Texts: []string{"d"}, MaxTokens: 7, InputTokens: 1},
+			{Texts: []string{"f"}, MaxTokens: 7, InputTokens: 1, Delay: 90 * time.Second},
+		}},
+	}
+	if diff := cmp.Diff(want, entries(s)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if w := s.Describe().Warnings; len(w) != 1 || !strings.Contains(w[0], "longest delay is 1m30s") {
+		t.Errorf("warnings = %q, want one about the delay", w)
+	}
+	o.DelayCap = new(10 * time.Second)
+	s = mustOpen(t, "single_turn", o)
+	if got := s.At(1).Turns[1].Delay; got != 10*time.Second || len(s.Describe().Warnings) != 0 {
+		t.Errorf("capped delay = %v with warnings %q, want 10s and none", got, s.Describe().Warnings)
+	}
+}
+
+func TestSingleTurnSeeds(t *testing.T) {
+	o := fromText(strings.Repeat(`{"text": "x"}`+"\n", 20))
+	o.File.OSL = normal(t, 1000, 300)
+	a, b := mustOpen(t, "single_turn", o), mustOpen(t, "single_turn", o)
+	if diff := cmp.Diff(entries(a), entries(b)); diff != "" || a.Hash() != b.Hash() {
+		t.Errorf("the same seed gives another dataset:\n%s", diff)
+	}
+	o.Seed = 1
+	if mustOpen(t, "single_turn", o).Hash() == a.Hash() {
+		t.Error("seeds 0 and 1 draw the same output lengths")
+	}
+}
+
+func TestSingleTurnRecordProblems(t *testing.T) {
+	tests := []struct{ record, want string }{
+		{`{}`, `text is missing`},
+		{`{"text": ""}`, `text: must not be empty`},
+		{`{"text": 3}`, `text: must be a string, {name, contents}, or a list of either, not 3`},
+		{`{"text": null}`, `text is missing`},
+		{`{"texts": []}`, `texts: the list is empty`},
+		{`{"texts": ["a", 4]}`, `texts: item 1: must be a string, {name, contents}, or a list of either, not 4`},
+		{`{"texts": ["a", ""]}`, `texts: item 1: must not be empty`},
+		{`{"texts": [["a"]]}`, `texts: item 0: must be a string, {name, contents}, or a list of either, not ["a"]`},
+		{`{"text": "a", "texts": ["b"]}`, `texts: text and texts are both given; use one of them`},
+		{`{"text": {"name": "a"}}`, `text: contents is missing`},
+		{`{"text": {"contents": []}}`, `text: contents: must be a list of strings, not []`},
+		{`{"text": {"contents": [1]}}`, `text: contents[0]: must be a string, not 1`},
+		{`{"text": {"contents": ["a"], "name": 1}}`, `text: name: must be a string, not 1`},
+		{`{"text": {"contents": ["a"], "nam": "x"}}`, `text: unknown member "nam"; accepted: name, contents`},
+		{`{"texts": [{"name": "query", "contents": ["a"]}]}`, `texts: item 0: name "query": ranking requests are not supported yet`},
+		{`{"text": "a", "role": ""}`, `role: must not be empty`},
+		{`{"text": "a", "session_id": 7}`, `session_id: must be a string, not 7`},
+		{`{"text": "a", "delay": 5}`, `delay: needs a session_id, since a record of its own has no previous answer to wait after`},
+		{`{"text": "a", "session_id": "s", "delay": -1}`, `delay: must be a number of milliseconds, not negative, not -1`},
+		{`{"text": "a", "session_id": "s", "delay": "1s"}`, `delay: must be a number of milliseconds, not negative, not "1s"`},
+		{`{"text": "a", "session_id": "s", "delay": 1e999}`, `delay: must be a number of milliseconds, not negative, not 1e999`},
+		{`{"text": "a", "output_length": 0}`, `output_length: must be a whole number of tokens from 1 to 1e+09, not 0`},
+		{`{"text": "a", "output_length": 1.5}`, `output_length: must be a whole number of tokens from 1 to 1e+09, not 1.5`},
+		{`{"text": "a", "output_length": "9"}`, `output_length: must be a whole number of tokens from 1 to 1e+09, not "9"`},
+		{`{"text": "a", "extra": []}`, `extra: must be an object, not []`},
+		{`{"text": "a", "type": "multi_turn"}`, `type: "multi_turn": this file is read as single_turn`},
+		{`{"text": "a", "image": "a.png"}`, `image: not supported yet; only text is sent`},
+		{`{"text": "a", "audios": ["a.wav"]}`, `audios: not supported yet; only text is sent`},
+		{`{"text": "a", "timestamp": 250}`, `timestamp: not supported yet; requests of a file are sent by the phase's own schedule`},
+		{`{"text": "a", "txet": "b"}`, `unknown member "txet"; did you mean "text"?`},
+		{`{"text": "a", "sessionid": "b"}`, `unknown member "sessionid"; did you mean "session_id"?`},
+		{`{"text": "a", "wholly_else": 1}`, `unknown member "wholly_else"; accepted: text, texts, role, session_id, delay, output_length, extra, type`},
+		{`{"text": "a", "text": "b"}`, `text: given twice`},
+		{`["a"]`, `must be a JSON object, one on each line`},
+		{`"a"`, `must be a JSON object, one on each line`},
+		{`{"text": "a"`, `the JSON object ends too early`},
+		{`{"text": `, `the JSON object ends too early`},
+		{`{"text": "a"} {"text": "b"}`, `something follows the JSON object on its line`},
+		{"{\"text\": \"\xff\"}", `the record is not valid UTF-8`},
+		{`{"text": a}`, `not valid JSON: invalid character 'a' looking for beginning of value`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.want, func(t *testing.T) {
+			_, err := Open(t.Context(), "single_turn", fromText("{\"text\": \"fine\"}\n"+tt.record+"\n"))
+			var wrong *FileError
+			if !errors.As(err, &wrong) {
+				t.Fatalf("error = %v, want a FileError", err)
+			}
+			want := []Problem{{"chats.jsonl:2", tt.want}}
+			if diff := cmp.Diff(want, wrong.Problems); diff != "" {
+				t.Errorf("problems of %s (-want +got):\n%s", tt.record, diff)
+			}
+			if want := "open dataset in/chats.jsonl: chats.jsonl:2: " + tt.want; err.Error() != want {
+				t.Errorf("error = %q, want %q", err, want)
+			}
+		})
+	}
+}
+
+func TestSingleTurnListsProblems(t *testing.T) {
+	_, err := Open(t.Context(), "single_turn", fromText(`{"foo_bar": 1, "role": 2}`+"\n\n"+`{"text": 1}`))
+	const want = `open dataset in/chats.jsonl: chats.jsonl:1: unknown member "foo_bar"; accepted: text, texts, role, session_id, delay, output_length, extra, type
+chats.jsonl:1: role: must be a string, not 2
+chats.jsonl:3: text: must be a string, {name, contents}, or a list of either, not 1`
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v\nwant    %s", err, want)
+	}
+	_, err = Open(t.Context(), "single_turn", fromText(strings.Repeat("{}\n", 1000)))
+	var wrong *FileError
+	if !errors.As(err, &wrong) || len(wrong.Problems) != 20 || !wrong.More ||
+		!strings.HasSuffix(err.Error(), "chats.jsonl:20: text is missing\nstopped after 20 problems") {
+		t.Errorf("error of 1000 bad records = %v, want 20 problems", err)
+	}
+	_, err = Open(t.Context(), "single_turn", fromText(strings.Repeat("{}\n", 20)))
+	if !errors.As(err, &wrong) || len(wrong.Problems) != 20 || wrong.More {
+		t.Errorf("error of 20 bad records = %v, want 20 problems and no more", err)
+	}
+	o := Options{File: File{Records: []json.RawMessage{[]byte(`{"text":"a"}`), []byte(`7`), nil}}}
+	_, err = Open(t.Context(), "single_turn", o)
+	if want := "open dataset inline records: records[1]: must be a JSON object, one on each line\n" +
+		"records[2]: the JSON object ends too early"; err == nil || err.Error() != want {
+		t.Errorf("error = %v\nwant    %s", err, want)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"text", "texts", "session_id", "output_length"}
+	for name, want := range map[string]string{
+		"txet": "text", "Text": "text", "sessionId": "session_id", "output_lenght": "output_length",
+		"": "", "zzz": "", "outputs": "", strings.Repeat("text", 20): "",
+	} {
+		if got := nearest(name, names); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func FuzzSingleTurn(f *testing.F) {
+	for line := range strings.Lines(goodFile) {
+		f.Add([]byte(line))
+	}
+	f.Add([]byte(goodFile))
+	f.Add([]byte("{\"text\":\"a\"}\n{\"text\":[1]}"))
+	f.Add([]byte("\x1f\x8b\x08\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o := fromText(string(data))
+		o.File.MaxBytes = 1 << 20
+		s, err := Open(t.Context(), "single_turn", o)
+		if err != nil {
+			var wrong *FileError
+			if errors.As(err, &wrong) && (len(wrong.Problems) == 0 || len(wrong.Problems) > maxProblems) {
+				t.Fatalf("%d problems", len(wrong.Problems))
+			}
+			return
+		}
+		ids := map[string]bool{}
+		for i := range s.Len() {
+			c := s.At(i)
+			if c.ID == "" || ids[c.ID] || len(c.Turns) == 0 {
+				t.Fatalf("entry %d: id %q, %d turns", i, c.ID, len(c.Turns))
+			}
+			ids[c.ID] = true
+			for _, turn := range c.Turns {
+				if len(turn.Texts) == 0 || turn.MaxTokens < 0 || turn.Delay < 0 ||
+					turn.ExtraBody != nil && (!json.Valid(turn.ExtraBody) || turn.ExtraBody[0] != '{') {
+					t.Fatalf("entry %d: turn %+v", i, turn)
+				}
+			}
+		}
+		if again := mustOpen(t, "single_turn", o); again.Hash() != s.Hash() {
+			t.Fatal("the second reading gives another hash")
+		}
+	})
+}

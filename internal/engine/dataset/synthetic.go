@@ -1,0 +1,274 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/tokenizer"
+)
+
+// Bounds that keep a slip of the keyboard from asking for more memory than
+// there is.
+const (
+	maxEntries      = 10_000_000
+	maxTurns        = 100_000 // of one conversation
+	maxPromptTokens = 1 << 24 // of one text
+	maxTotalTokens  = 1 << 30 // of the dataset
+	maxBatch        = 10_000
+	turnCost        = 32 // tokens whose text takes as much memory as a turn without text
+	maxPool         = 1_000_000
+)
+
+// Synthetic describes generated conversations. Lengths are in tokens of the
+// run's tokenizer. ISL is the size of the generated user text of one turn:
+// prefixes, system prompts, user contexts and the history of earlier turns come
+// on top of it.
+type Synthetic struct {
+	ISL        Dist    // input length of each text; required
+	OSL        Dist    // output cap of each turn; not given = none is sent
+	Turns      Dist    // turns of a conversation; not given = 1
+	TurnDelay  Dist    // think time before each turn but the first, milliseconds; not given = none
+	DelayRatio float64 // factor on think times, ≥ 0; 0 = no think time
+	BatchSize  int     // texts of one turn, ≥ 1
+	Corpus     string  // name of the corpus, see [Corpora]
+
+	SharedSystem int // length of one system message for all conversations; 0 = none
+	UserContext  int // length of a context message, another one for each conversation; 0 = none
+	PrefixPool   int // number of prefixes, of which each conversation draws one; 0 = none
+	PrefixLength int // length of each prefix; 0 = none
+}
+
+// syntheticFields documents the options under the names of the document.
+func syntheticFields() []Field {
+	return []Field{
+		{"entries", "integer", "Distinct conversations."},
+		{"prompts.isl", "distribution", "Tokens of each generated text. Tokens that the server adds to every sequence are subtracted, but not below 1."},
+		{"prompts.osl", "distribution", "Output cap of each turn; none is sent where it is not given."},
+		{"prompts.batchSize", "integer", "Texts of one turn."},
+		{"prompts.corpus", "string", "Where texts come from, see below."},
+		{"turns", "distribution", "Turns of a conversation."},
+		{"turnDelay", "distribution", "Think time before each turn but the first, milliseconds."},
+		{"turnDelayRatio", "number", "Factor on think times."},
+		{"interTurnDelayCapSeconds", "number", "Upper bound of think times."},
+		{"systemPrompt", "string", "Literal system message, put before a generated one."},
+		{"prefixPrompts.sharedSystemLength", "integer", "Tokens of one generated system message that all conversations share."},
+		{"prefixPrompts.userContextLength", "integer", "Tokens of a message before the first turn, another one for each conversation."},
+		{"prefixPrompts.poolSize", "integer", "Number of generated prefixes; each conversation begins its first text with one of them."},
+		{"prefixPrompts.length", "integer", "Tokens of each prefix."},
+	}
+}
+
+// check returns everything that is wrong with the options.
+func (o Options) checkSynthetic() error {
+	var errs []error
+	s := o.Synthetic
+	whole := func(name string, v, low, high int) {
+		if v < low || v > high {
+			errs = append(errs, fmt.Errorf("%s %d: must be from %d to %d", name, v, low, high))
+		}
+	}
+	whole("entries", o.Entries, 1, maxEntries)
+	whole("batch size", s.BatchSize, 1, maxBatch)
+	whole("shared system length", s.SharedSystem, 0, maxPromptTokens)
+	whole("user context length", s.UserContext, 0, maxPromptTokens)
+	whole("prefix pool size", s.PrefixPool, 0, maxPool)
+	whole("prefix length", s.PrefixLength, 0, maxPromptTokens)
+	if (s.PrefixPool > 0) != (s.PrefixLength > 0) {
+		errs = append(errs, fmt.Errorf("prefix pool size %d and prefix length %d: both or neither must be above 0",
+			s.PrefixPool, s.PrefixLength))
+	}
+	if !s.ISL.Given() {
+		errs = append(errs, errors.New("input length is missing"))
+	}
+	if !(s.DelayRatio >= 0 && s.DelayRatio <= maxDistValue) {
+		errs = append(errs, fmt.Errorf("turn delay ratio %v: must be a number from 0 to %g", s.DelayRatio, maxDistValue))
+	}
+	if o.Tokenizer == nil {
+		errs = append(errs, errors.New("a tokenizer is needed to make prompts of a given length"))
+	}
+	if o.DelayCap != nil && *o.DelayCap < 0 {
+		errs = append(errs, fmt.Errorf("delay cap %v: must not be negative", *o.DelayCap))
+	}
+	if _, err := findCorpus(s.Corpus); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// openSynthetic builds the conversations of kind synthetic.
+func openSynthetic(ctx context.Context, o Options) (Source, error) {
+	if err := o.checkSynthetic(); err != nil {
+		return nil, fmt.Errorf("open synthetic dataset: %w", err)
+	}
+	b, err := newBuilder(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open synthetic dataset: %w", err)
+	}
+	entries := make([]*bench.Conversation, o.Entries)
+	err = parallel(ctx, o.Entries, func(i int) error {
+		c, err := b.conversation(i)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+		entries[i] = c
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open synthetic dataset: %w", err)
+	}
+	about := Description{Kind: "synthetic", Inexact: int(b.prompts.inexact.Load())}
+	if about.Inexact > 0 {
+		about.Warnings = append(about.Warnings, fmt.Sprintf(
+			"%d generated texts missed their length, because this tokenizer does not reproduce its own tokens; "+
+				"their real lengths are used", about.Inexact))
+	}
+	return newMemory(entries, about)
+}
+
+// builder holds what the entries of one dataset share.
+type builder struct {
+	Options
+	prompts  *prompter
+	system   string
+	prefixes []prompt
+	special  int          // tokens the server adds to a text
+	total    atomic.Int64 // tokens asked for so far
+}
+
+func newBuilder(ctx context.Context, o Options) (*builder, error) {
+	corpus, err := findCorpus(o.Synthetic.Corpus)
+	if err != nil {
+		return nil, err
+	}
+	ring := tokenizer.NewRing(o.Tokenizer, corpus.text(o.Tokenizer))
+	if ring.Len() == 0 {
+		return nil, fmt.Errorf("the tokenizer makes no tokens of corpus %s", corpus.Name)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b := &builder{Options: o, special: o.Tokenizer.SpecialTokensToAdd()}
+	b.prompts = newPrompter(ring, o.Tokenizer, o.Seed.Rand(bench.StreamPromptCorpus))
+	b.system = o.System
+	if n := o.Synthetic.SharedSystem; n > 0 {
+		shared, err := b.prompts.text(o.Seed.Rand(bench.StreamSystemPrompt), n)
+		if err != nil {
+			return nil, fmt.Errorf("shared system prompt: %w", err)
+		}
+		b.system = strings.TrimPrefix(b.system+"\n\n"+shared.text, "\n\n")
+	}
+	b.prefixes = make([]prompt, o.Synthetic.PrefixPool)
+	seed := o.Seed.Child(bench.StreamPromptPrefix)
+	err = parallel(ctx, len(b.prefixes), func(k int) error {
+		err := b.spend(o.Synthetic.PrefixLength)
+		if err == nil {
+			b.prefixes[k], err = b.prompts.text(seed.Index("pool", k), o.Synthetic.PrefixLength)
+		}
+		if err != nil {
+			return fmt.Errorf("prefix %d: %w", k, err)
+		}
+		return nil
+	})
+	return b, err
+}
+
+// spend counts tokens against the bound of the whole dataset.
+func (b *builder) spend(n int) error {
+	if n > maxPromptTokens {
+		return fmt.Errorf("a text of %d tokens: at most %d are accepted", n, maxPromptTokens)
+	}
+	if b.total.Add(int64(n)) > maxTotalTokens {
+		return fmt.Errorf("the dataset has more than %d tokens; use fewer entries or shorter prompts", maxTotalTokens)
+	}
+	return nil
+}
+
+// conversation builds entry i. All of its draws come from streams of its own.
+func (b *builder) conversation(i int) (*bench.Conversation, error) {
+	s := &b.Synthetic
+	turns := 1
+	if s.Turns.Given() {
+		turns = s.Turns.DrawInt(b.Seed.Index(bench.StreamTurnCount, i))
+	}
+	if turns > maxTurns {
+		return nil, fmt.Errorf("%d turns: at most %d are accepted", turns, maxTurns)
+	}
+	if err := b.spend(turns * turnCost); err != nil {
+		return nil, err
+	}
+	c := &bench.Conversation{
+		ID:     fmt.Sprintf("session_%06d", i),
+		System: b.system,
+		Turns:  make([]bench.Turn, turns),
+	}
+	if s.UserContext > 0 {
+		if err := b.spend(s.UserContext); err != nil {
+			return nil, err
+		}
+		own, err := b.prompts.text(b.Seed.Index(bench.StreamUserContext, i), s.UserContext)
+		if err != nil {
+			return nil, fmt.Errorf("user context: %w", err)
+		}
+		c.Context = own.text
+	}
+	d := draws{
+		length: b.Seed.Index(bench.StreamPromptLength, i),
+		start:  b.Seed.Index(bench.StreamPromptCorpus, i),
+		output: b.Seed.Index(bench.StreamMaxTokens, i),
+		delay:  b.Seed.Index(bench.StreamTurnDelay, i),
+	}
+	for k := range c.Turns {
+		if err := b.turn(&c.Turns[k], i, k, d); err != nil {
+			return nil, fmt.Errorf("turn %d: %w", k, err)
+		}
+	}
+	return c, nil
+}
+
+// draws are the random streams of one entry.
+type draws struct{ length, start, output, delay *rand.Rand }
+
+// turn fills turn k of entry i.
+func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
+	s := &b.Synthetic
+	t.Texts = make([]string, s.BatchSize)
+	for j := range t.Texts {
+		n := max(1, s.ISL.DrawInt(d.length)-b.special)
+		if err := b.spend(n); err != nil {
+			return err
+		}
+		made, err := b.prompt(i, k, j, n, d.start)
+		if err != nil {
+			return err
+		}
+		t.Texts[j] = made.text
+		t.InputTokens += bench.Tokens(made.tokens)
+	}
+	if s.OSL.Given() {
+		t.MaxTokens = bench.Tokens(s.OSL.DrawInt(d.output))
+	}
+	if k > 0 && s.TurnDelay.Given() {
+		t.Delay = milliseconds(s.TurnDelay.Draw(d.delay)*s.DelayRatio, b.DelayCap)
+	}
+	return nil
+}
+
+// prompt makes text j of turn k of entry i. Only first turns are spread over the
+// ring: the others follow a history, which is different already.
+func (b *builder) prompt(i, k, j, n int, r *rand.Rand) (prompt, error) {
+	if k > 0 {
+		return b.prompts.text(r, n)
+	}
+	start := b.prompts.spread(i*b.Synthetic.BatchSize + j)
+	if j > 0 || len(b.prefixes) == 0 {
+		return b.prompts.at(r, n, start)
+	}
+	seed := b.Seed.Child(bench.StreamPromptPrefix)
+	prefix := b.prefixes[below(seed.Index("choice", i), len(b.prefixes))]
+	return b.prompts.after(r, prefix, n, start)
+}

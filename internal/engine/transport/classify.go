@@ -1,0 +1,116 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// CancelWith makes a failure the cause of a cancelled context: Do reports it as
+// the failure of the exchanges that it ends.
+func CancelWith(f *bench.Failure) error { return &cancelCause{f} }
+
+type cancelCause struct{ failure *bench.Failure }
+
+func (c *cancelCause) Error() string { return c.failure.String() }
+
+// classify names what went wrong in an exchange.
+func classify(ctx context.Context, err error, step bench.Step) *bench.Failure {
+	if f := byCause(context.Cause(ctx), step); f != nil {
+		return f
+	}
+	var dial *dialError
+	if errors.As(err, &dial) || step == bench.StepConnect {
+		return connectFailure(err)
+	}
+	if local(err) {
+		return &bench.Failure{Class: bench.ClientError, Step: step, Code: "limit", Message: plain(err)}
+	}
+	return &bench.Failure{Class: bench.ConnectionReset, Step: step, Message: plain(err)}
+}
+
+// byCause names a failure by the reason for which the context ended; nil if it
+// did not end.
+func byCause(cause error, step bench.Step) *bench.Failure {
+	var ours *cancelCause
+	switch {
+	case cause == nil:
+		return nil
+	case errors.As(cause, &ours):
+		f := *ours.failure
+		f.Step = step
+		return &f
+	case cause == errHeadersTimeout:
+		return &bench.Failure{Class: bench.TimeoutHeaders, Step: step, Message: cause.Error()}
+	case cause == errIdleTimeout:
+		return &bench.Failure{Class: bench.TimeoutIdle, Step: step, Message: cause.Error()}
+	case cause == errTotalTimeout, errors.Is(cause, context.DeadlineExceeded):
+		return &bench.Failure{Class: bench.TimeoutTotal, Step: step, Message: errTotalTimeout.Error()}
+	}
+	return &bench.Failure{Class: bench.Cancelled, Step: step, Code: "aborted", Message: "run aborted"}
+}
+
+func connectFailure(err error) *bench.Failure {
+	f := &bench.Failure{Class: bench.ConnectError, Step: bench.StepConnect, Message: plain(err)}
+	var (
+		dns    *net.DNSError
+		record tls.RecordHeaderError
+		alert  tls.AlertError
+		cert   *tls.CertificateVerificationError
+		host   x509.HostnameError
+		netErr net.Error
+	)
+	switch {
+	case errors.Is(err, errConnectTimeout):
+		f.Class = bench.TimeoutConnect
+	case local(err):
+		f.Class, f.Code = bench.ClientError, "limit"
+	case errors.As(err, &dns):
+		f.Code = "dns"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		f.Code = "refused"
+	case errors.As(err, &record), errors.As(err, &alert), errors.As(err, &cert), errors.As(err, &host):
+		f.Code = "tls"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		f.Code = "unreachable"
+	case errors.As(err, &netErr) && netErr.Timeout():
+		f.Class = bench.TimeoutConnect
+	}
+	return f
+}
+
+// local reports whether a limit of this host was hit.
+func local(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
+}
+
+// isReset reports whether the peer dropped the connection.
+func isReset(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		isServerClosedIdle(err)
+}
+
+// isServerClosedIdle recognises net/http's unexported error for a pooled
+// connection that the server closed.
+func isServerClosedIdle(err error) bool {
+	return err != nil && err.Error() == "http: server closed idle connection"
+}
+
+// plain is the innermost useful text of an error: no URL, no wrapping.
+func plain(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		if op.Op == "dial" || op.Op == "read" || op.Op == "write" {
+			return op.Op + ": " + op.Err.Error()
+		}
+	}
+	return err.Error()
+}

@@ -1,0 +1,279 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/transport/frame"
+)
+
+// Reuse says what happens to a connection after a request.
+type Reuse uint8
+
+// The ways to reuse connections.
+const (
+	Pooled Reuse = iota // shared keep-alive pool
+	Never               // a new connection for each request
+	Sticky              // one private connection for each session
+)
+
+// Defaults of [Options].
+const (
+	DefaultConnectTimeout = 10 * time.Second
+	DefaultTotalTimeout   = 6 * time.Hour // AIPerf's
+	idleConnTimeout       = 300 * time.Second
+	staleAfter            = time.Second // a connection idle for less is not blamed on keep-alive
+	maxRedirects          = 3
+	drainTime             = 250 * time.Millisecond // after the end marker
+	readBuffer            = 16 << 10
+)
+
+// Options configure a [Client]. A timeout of 0 means none.
+type Options struct {
+	Clock          bench.Clock
+	Reuse          Reuse
+	MaxIdle        int           // idle connections kept for each host; at least the concurrency
+	ConnectTimeout time.Duration // dial and, separately, TLS handshake
+	HeadersTimeout time.Duration // request written → response head
+	IdleTimeout    time.Duration // between reads of the body
+	TotalTimeout   time.Duration // the whole exchange
+	SkipTLSVerify  bool
+	// Dial opens connections; nil = the system's. Tests give an in-memory one.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Client performs exchanges over HTTP/1.1, one request a connection at a time.
+// It never follows the environment's proxies, never asks for compression and
+// never repeats a request behind the caller's back, except on a pooled
+// connection that went stale, which it counts. Safe for concurrent use.
+type Client struct {
+	opts   Options
+	shared *http.Transport
+	mu     sync.Mutex
+	sticky map[string]*http.Transport // guarded by mu; by session
+	bufs   sync.Pool
+}
+
+// New returns a client.
+func New(o Options) *Client {
+	c := &Client{opts: o, sticky: map[string]*http.Transport{}}
+	c.shared = c.newTransport(o.Reuse == Never)
+	c.bufs.New = func() any { return &scratch{buf: make([]byte, readBuffer)} }
+	return c
+}
+
+// scratch is what one exchange needs while it reads; pooled.
+type scratch struct {
+	buf    []byte
+	framer frame.Framer
+}
+
+func (c *Client) newTransport(oneShot bool) *http.Transport {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		DialContext:         c.opts.dial,
+		TLSHandshakeTimeout: c.opts.ConnectTimeout,
+		TLSClientConfig:     &tls.Config{InsecureSkipVerify: c.opts.SkipTLSVerify, MinVersion: tls.VersionTLS12}, //nolint:gosec // asked for, and stated in the result
+		Protocols:           &protocols,
+		DisableCompression:  true,
+		DisableKeepAlives:   oneShot,
+		MaxIdleConns:        0,
+		MaxIdleConnsPerHost: max(c.opts.MaxIdle, 2),
+		IdleConnTimeout:     idleConnTimeout,
+		WriteBufferSize:     4 << 10,
+		ReadBufferSize:      4 << 10,
+	}
+}
+
+// Close drops idle connections. Exchanges under way are not disturbed.
+func (c *Client) Close() {
+	c.shared.CloseIdleConnections()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, t := range c.sticky {
+		t.CloseIdleConnections()
+		delete(c.sticky, key)
+	}
+}
+
+// EndSession drops the private connection of a session; it does nothing unless
+// connections are sticky.
+func (c *Client) EndSession(session string) {
+	if c.opts.Reuse != Sticky {
+		return
+	}
+	c.mu.Lock()
+	t := c.sticky[session]
+	delete(c.sticky, session)
+	c.mu.Unlock()
+	if t != nil {
+		t.CloseIdleConnections()
+	}
+}
+
+func (c *Client) transportFor(session string) *http.Transport {
+	if c.opts.Reuse != Sticky {
+		return c.shared
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.sticky[session]
+	if t == nil {
+		t = c.newTransport(false)
+		c.sticky[session] = t
+	}
+	return t
+}
+
+// Request is one HTTP request, ready to be sent.
+type Request struct {
+	URL       *url.URL
+	Header    http.Header // complete; not changed
+	Body      []byte      // not changed; must stay as it is until Do returns
+	Streaming bool        // a stream was asked for
+	Session   string      // for sticky connections
+}
+
+// Exchange is what one request led to.
+type Exchange struct {
+	Response *bench.Response
+	Stamps   bench.Stamps // Start and later; Due and Permit are the caller's
+	Conn     bench.Connection
+}
+
+// Do sends a request and reads the whole response. It never fails: what goes
+// wrong is Response.Failure. When ctx ends, the connection is closed and the
+// failure is the *[bench.Failure] that is ctx's cause (see [CancelWith]), or
+// class cancelled.
+func (c *Client) Do(ctx context.Context, r *Request) Exchange {
+	x := Exchange{Conn: bench.Connection{Sent: bench.Bytes(len(r.Body))}}
+	x.Stamps.Start = c.opts.Clock.Now()
+	target, header := r.URL, r.Header
+	for hops := 0; ; {
+		t := &trace{clock: c.opts.Clock, ex: &x}
+		resp, again := c.attempt(ctx, r, target, header, t)
+		t.finish()
+		if again {
+			x.Conn.Retries++
+			x.Stamps = bench.Stamps{Start: c.opts.Clock.Now()}
+			continue
+		}
+		if next := redirected(resp, target); next != nil && hops < maxRedirects {
+			hops++
+			if next.Host != target.Host || next.Scheme != target.Scheme {
+				header = header.Clone()
+				header.Del("Authorization")
+			}
+			target = next
+			continue
+		}
+		x.Response = resp
+		x.Stamps.End = resp.EndAt
+		return x
+	}
+}
+
+// attempt is one request on one connection. again asks for a repetition on
+// another connection.
+func (c *Client) attempt(ctx context.Context, r *Request, target *url.URL, header http.Header, t *trace) (resp *bench.Response, again bool) {
+	w := newWatch(ctx, c.opts)
+	defer w.stop()
+	t.wrote = w.requestWritten
+	req := &http.Request{
+		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		ContentLength: int64(len(r.Body)), Body: io.NopCloser(bytes.NewReader(r.Body)),
+	}
+	hr, err := c.transportFor(r.Session).RoundTrip(req.WithContext(t.attach(w.ctx)))
+	if err != nil {
+		if t.stale() && w.ctx.Err() == nil && isReset(err) {
+			return nil, true
+		}
+		f := classify(w.ctx, err, t.step())
+		return &bench.Response{Failure: f, End: endOf(f), EndAt: c.opts.Clock.Now()}, false
+	}
+	t.headers()
+	w.headersSeen()
+	return c.read(hr, r.Streaming, w, t), false
+}
+
+// read takes the body to its end.
+func (c *Client) read(hr *http.Response, streaming bool, w *watch, t *trace) *bench.Response {
+	s := c.bufs.Get().(*scratch)
+	defer c.bufs.Put(s)
+	defer hr.Body.Close()
+	s.framer.Reset(frame.Head{
+		Status: hr.StatusCode, ContentType: hr.Header.Get("Content-Type"),
+		ContentEncoding: hr.Header.Get("Content-Encoding"), Streaming: streaming,
+	})
+	failure, end := c.pump(hr.Body, s, w, t)
+	endAt := t.lastRead()
+	if end != bench.EndEOF || endAt == 0 {
+		endAt = c.opts.Clock.Now()
+	}
+	s.framer.Finish(endAt, end)
+	resp := *s.framer.Response()
+	resp.Status, resp.Header, resp.End, resp.EndAt = hr.StatusCode, hr.Header, end, endAt
+	if f := s.framer.Err(); f != nil {
+		failure = f
+	}
+	if failure != nil {
+		failure.Status = hr.StatusCode
+		resp.Failure = failure
+	}
+	return &resp
+}
+
+// pump feeds the framer until the body ends, the answer is over and drained, or
+// something breaks.
+func (c *Client) pump(body io.Reader, s *scratch, w *watch, t *trace) (*bench.Failure, bench.End) {
+	for {
+		n, err := body.Read(s.buf)
+		if n > 0 {
+			w.read()
+			t.received(n)
+			s.framer.Feed(t.lastRead(), s.buf[:n])
+			if s.framer.Err() != nil {
+				return nil, bench.EndAborted
+			}
+			if s.framer.Done() {
+				w.drain()
+			}
+		}
+		switch {
+		case err == nil:
+		case err == io.EOF:
+			return nil, bench.EndEOF
+		case w.drained():
+			return nil, bench.EndEOF
+		default:
+			f := classify(w.ctx, err, bench.StepBody)
+			return f, endOf(f)
+		}
+	}
+}
+
+// redirected returns where a 307 or 308 points to, nil for anything else.
+func redirected(resp *bench.Response, from *url.URL) *url.URL {
+	if resp.Status != http.StatusTemporaryRedirect && resp.Status != http.StatusPermanentRedirect {
+		return nil
+	}
+	location := resp.Header.Get("Location")
+	if location == "" {
+		return nil
+	}
+	to, err := from.Parse(location)
+	if err != nil || (to.Scheme != "http" && to.Scheme != "https") {
+		return nil
+	}
+	return to
+}

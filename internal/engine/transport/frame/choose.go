@@ -1,0 +1,150 @@
+package frame
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// bom is the UTF-8 byte order mark.
+const bom = "\xef\xbb\xbf"
+
+// mediaType returns the type of a Content-Type header in lower case, without
+// its parameters.
+func mediaType(contentType string) string {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
+// choose sets the mode by status, encoding and type.
+func (f *Framer) choose() {
+	success := f.head.Status >= 200 && f.head.Status < 300
+	f.chooseEncoding(success)
+	switch {
+	case f.fail != nil:
+		f.mode = modeStop
+	case !success:
+		f.keepDocument(bench.FramingNone, MaxErrorBody) // named at the end, by content
+	case f.media == "text/event-stream":
+		f.mode, f.framing = modeSSE, bench.FramingSSE
+	case isLines(f.media):
+		f.mode, f.framing = modeLines, bench.FramingNDJSON
+	case isJSON(f.media):
+		f.mode, f.framing = modeBody, bench.FramingJSON
+	case isBinary(f.media):
+		f.mode, f.framing = modeCount, bench.FramingBinary
+	default:
+		f.mode = modeSniff
+	}
+}
+
+// chooseEncoding prepares decompression. Encodings that we cannot undo make a
+// success useless; the status of an error says enough without its body.
+func (f *Framer) chooseEncoding(success bool) {
+	encoding := strings.ToLower(strings.TrimSpace(f.head.ContentEncoding))
+	switch encoding {
+	case "", "identity":
+	case "gzip", "x-gzip", "deflate":
+		f.unzip = newInflater(encoding)
+	default:
+		f.fail = &bench.Failure{
+			Class: bench.UnexpectedContent, Step: bench.StepBody, Status: f.head.Status,
+			Code: "content_encoding", Message: fmt.Sprintf("content encoding %q is not supported", encoding),
+		}
+		if !success {
+			f.fail, f.mode = nil, modeStop
+		}
+	}
+}
+
+// keepDocument keeps the body up to limit bytes and ignores the rest.
+func (f *Framer) keepDocument(framing bench.Framing, limit int) {
+	if f.mode != modeStop {
+		f.mode = modeBody
+	}
+	f.framing, f.limit, f.truncates = framing, limit, true
+}
+
+func isLines(media string) bool {
+	switch media {
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/stream+json":
+		return true
+	}
+	return false
+}
+
+func isJSON(media string) bool {
+	return media == "application/json" || strings.HasSuffix(media, "+json")
+}
+
+func isBinary(media string) bool {
+	if media == "application/octet-stream" || media == "application/vnd.amazon.eventstream" {
+		return true
+	}
+	kind, _, _ := strings.Cut(media, "/")
+	return kind == "audio" || kind == "video" || kind == "image"
+}
+
+// sniffBytes looks at the start of a body whose type says nothing. It returns
+// the bytes seen so far once the mode is known, and nil before. With final set
+// it decides by what there is.
+func (f *Framer) sniffBytes(b []byte, final bool) []byte {
+	f.sniff = append(f.sniff, b...)
+	start := bytes.TrimLeft(f.sniff, " \t\r\n")
+	if len(start) < len(bom) && strings.HasPrefix(bom, string(start)) && !final {
+		f.sniff = f.sniff[:copy(f.sniff, start)] // white space is not kept
+		return nil
+	}
+	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte(bom)), " \t\r\n")
+	f.sniff = f.sniff[:copy(f.sniff, start)]
+	if len(f.sniff) == 0 {
+		return nil
+	}
+	known := f.sniffKnown(f.sniff, final)
+	if !known {
+		return nil
+	}
+	return f.sniff
+}
+
+// sniffKnown sets the mode by the first bytes and reports whether it could.
+func (f *Framer) sniffKnown(start []byte, final bool) bool {
+	fields := []string{"data:", "event:", "id:", "retry:", ":"}
+	isField := func(field string) bool { return bytes.HasPrefix(start, []byte(field)) }
+	couldBe := func(field string) bool { return strings.HasPrefix(field, string(start)) }
+	switch {
+	case slices.ContainsFunc(fields, isField):
+		f.sniffed++
+		f.sse.bom = len(bom) // already dropped
+		f.mode, f.framing = modeSSE, bench.FramingSSE
+	case start[0] == '{' || start[0] == '[':
+		f.mode, f.framing = modeBody, bench.FramingJSON
+	case !final && slices.ContainsFunc(fields, couldBe):
+		return false
+	case f.media == "text/html" || f.media != "text/plain" && start[0] == '<':
+		f.keepDocument(bench.FramingHTML, MaxErrorBody)
+	case f.media == "text/plain" || f.media == "":
+		f.mode, f.framing = modeBody, bench.FramingText
+	default:
+		f.mode, f.framing = modeCount, bench.FramingBinary
+	}
+	return true
+}
+
+// nameDocument decides what an error body is, by its type and first byte.
+func (f *Framer) nameDocument() {
+	start := bytes.TrimLeft(bytes.TrimPrefix(f.arena, []byte(bom)), " \t\r\n")
+	switch {
+	case len(start) == 0:
+		f.framing = bench.FramingNone
+	case start[0] == '{' || start[0] == '[' || isJSON(f.media):
+		f.framing = bench.FramingJSON
+	case f.media == "text/html" || start[0] == '<':
+		f.framing = bench.FramingHTML
+	default:
+		f.framing = bench.FramingText
+	}
+}

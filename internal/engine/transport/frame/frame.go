@@ -1,0 +1,272 @@
+// Package frame cuts the body of one response into events while it arrives:
+// server-sent events, JSON lines, one JSON document or plain bytes. It stamps
+// every event with the read that completed it and decodes nothing, so that the
+// reading goroutine is back at its socket at once.
+//
+// Rules for server-sent events are those of the WHATWG HTML standard, section
+// 9.2.6, with leniencies that each leave a named warning.
+package frame
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// The limits of one response. What is over them is a failure of class
+// event_too_large, so that a hostile server cannot take our memory.
+const (
+	MaxEvent     = 64 << 20  // bytes of one event or line, 64 MiB
+	MaxBody      = 512 << 20 // bytes kept of one response, 512 MiB
+	MaxErrorBody = 1 << 20   // bytes kept of an error or HTML body, 1 MiB
+	MaxEvents    = 4 << 20   // events of one response
+)
+
+// keepCapacity (bytes) and keepEvents are how much buffer a Framer takes along
+// into its next response.
+const (
+	keepCapacity = 1 << 20
+	keepEvents   = 16 << 10
+)
+
+// Warnings that a Framer leaves on the response.
+const (
+	WarnSniffedSSE        = "sniffed_sse"              // the body was a stream, its type did not say so
+	WarnUnterminatedEvent = "unterminated_final_event" // the last event had no blank line
+	WarnMalformedEvent    = "malformed_event"          // the last event was cut
+	WarnRepairedEvent     = "repaired_event"           // a raw line break inside a JSON string
+	WarnDataAfterDone     = "data_after_done"          // events after the end marker, ignored
+)
+
+// Head is what decides how a body is cut.
+type Head struct {
+	Status          int
+	ContentType     string // value of the header; empty = none
+	ContentEncoding string // value of the header; empty = none
+	Streaming       bool   // the request asked for a stream
+}
+
+// mode is what a Framer does with the next bytes.
+type mode uint8
+
+const (
+	modeSniff mode = iota // the type says nothing: look at the first bytes
+	modeSSE               // cut into server-sent events
+	modeLines             // keep, cut into lines at the end
+	modeBody              // keep as one document
+	modeCount             // only note that bytes came
+	modeStop              // failed or full: ignore everything
+)
+
+// span is a range of the arena.
+type span struct{ start, end int }
+
+// mark says up to which byte of the arena a read filled it. Only reads that
+// hold a line end leave one.
+type mark struct {
+	end  int
+	at   time.Duration
+	read int32
+}
+
+// Framer cuts one response body into events. The zero Framer works after
+// [Framer.Reset], which also makes it ready for the next response. It is not
+// safe for concurrent use.
+//
+// Every Reset must be followed by [Framer.Finish] or another Reset, because a
+// compressed body holds a decompressor that has to be stopped.
+type Framer struct {
+	head      Head
+	media     string // content type without parameters, lower case
+	mode      mode
+	framing   bench.Framing
+	limit     int // bytes of arena that may be kept
+	maxEvent  int // MaxEvent, MaxEvents; smaller in tests
+	maxEvents int
+	truncates bool
+	full      bool // a truncating body reached its limit
+	reads     int32
+	lastAt    time.Duration // when the last byte was read
+	endAt     time.Duration
+	end       bench.End
+	finished  bool
+
+	arena  []byte // data of all events, or the body
+	events []bench.Event
+	spans  []span // data of each event
+	marks  []mark
+	line0  int // start of the unfinished line in the arena (modeLines)
+	sniff  []byte
+	sse    sse
+	unzip  *inflater
+	names  []string // event names seen, to allocate each once
+
+	unterminated, malformed, repaired, afterDone, sniffed int
+
+	fail *bench.Failure
+	resp bench.Response
+}
+
+// Reset makes the Framer ready for the body of a response with head h. What
+// [Framer.Response] returned before is no longer valid.
+func (f *Framer) Reset(h Head) {
+	f.stopInflating()
+	clear(f.events) // drop references into the old arena
+	*f = Framer{
+		head: h, media: mediaType(h.ContentType), limit: MaxBody,
+		maxEvent: MaxEvent, maxEvents: MaxEvents,
+		arena: reuse(f.arena, keepCapacity), sniff: reuse(f.sniff, keepCapacity),
+		events: reuse(f.events, keepEvents), spans: reuse(f.spans, keepEvents),
+		marks: reuse(f.marks, keepEvents), names: f.names,
+		sse: sse{
+			line:    reuse(f.sse.line, keepCapacity),
+			tail:    reuse(f.sse.tail, keepCapacity),
+			comment: reuse(f.sse.comment, keepCapacity),
+		},
+	}
+	f.choose()
+}
+
+// reuse returns s emptied, or nil where it has grown beyond limit elements.
+func reuse[T any](s []T, limit int) []T {
+	if cap(s) > limit {
+		return nil
+	}
+	return s[:0]
+}
+
+// Feed takes the bytes of one network read that returned at. It numbers the
+// reads itself, from 1; an empty read is none. It keeps no reference to b.
+func (f *Framer) Feed(at time.Duration, b []byte) {
+	if len(b) == 0 || f.finished {
+		return
+	}
+	f.reads++
+	f.lastAt = at
+	if f.unzip != nil {
+		f.inflate(at, b)
+		return
+	}
+	f.consume(at, b)
+}
+
+// consume takes bytes of the decompressed body.
+func (f *Framer) consume(at time.Duration, b []byte) {
+	if f.mode == modeSniff {
+		if b = f.sniffBytes(b, false); b == nil {
+			return
+		}
+	}
+	switch f.mode {
+	case modeSSE:
+		f.feedSSE(at, b)
+	case modeLines, modeBody:
+		f.feedBody(at, b)
+	case modeSniff, modeCount, modeStop:
+	}
+}
+
+// Done reports whether nothing that follows can matter: the end marker was
+// seen, the server reported an error in the stream, an error body is as long as
+// we keep, or [Framer.Err] is set. The caller should read on only for a moment
+// (at most 250 ms or 64 KiB), so that the connection may be reused.
+func (f *Framer) Done() bool {
+	return f.sse.done || f.sse.failed || f.full || f.fail != nil
+}
+
+// Err returns what the Framer found wrong with the body; nil means nothing.
+func (f *Framer) Err() *bench.Failure { return f.fail }
+
+// Finish ends the body. A clean end completes an event that lacks only its
+// blank line; after any other end an unfinished event is dropped. Only the
+// first call counts.
+func (f *Framer) Finish(at time.Duration, how bench.End) {
+	if f.finished {
+		return
+	}
+	if f.mode == modeSniff && f.lastAt != 0 {
+		if rest := f.sniffBytes(nil, true); len(rest) > 0 && f.mode == modeSSE {
+			f.feedSSE(f.lastAt, rest)
+		} else if len(rest) > 0 && f.mode != modeCount {
+			f.feedBody(f.lastAt, rest)
+		}
+	}
+	switch f.mode {
+	case modeSSE:
+		f.finishSSE(how)
+	case modeLines, modeBody:
+		f.finishBody(how)
+	case modeStop:
+		if f.framing == bench.FramingNDJSON { // what came before the limit still counts
+			f.cutLines(bench.EndAborted)
+		}
+	case modeSniff, modeCount:
+	}
+	f.stopInflating()
+	f.finished, f.end, f.endAt = true, how, at
+}
+
+// Response returns what was received so far; complete after [Framer.Finish].
+// The caller adds the header. It and all bytes in it belong to the Framer and
+// are valid until the next call to Reset.
+func (f *Framer) Response() *bench.Response {
+	r := &f.resp
+	*r = bench.Response{
+		Status: f.head.Status, Framing: f.framing, Done: f.sse.done,
+		End: f.end, EndAt: f.endAt, Failure: f.fail, Warnings: f.warnings(),
+	}
+	switch f.framing {
+	case bench.FramingSSE, bench.FramingNDJSON:
+		for i := range f.events {
+			s := f.spans[i]
+			f.events[i].Data = f.arena[s.start:s.end:s.end]
+		}
+		r.Events = f.events
+	case bench.FramingJSON, bench.FramingText, bench.FramingHTML:
+		r.Body = f.arena
+		r.BodyAt = f.lastAt
+	case bench.FramingBinary:
+		r.BodyAt = f.lastAt
+	case bench.FramingNone:
+	}
+	return r
+}
+
+func (f *Framer) warnings() map[string]int {
+	w := map[string]int{
+		WarnSniffedSSE:        f.sniffed,
+		WarnUnterminatedEvent: f.unterminated,
+		WarnMalformedEvent:    f.malformed,
+		WarnRepairedEvent:     f.repaired,
+		WarnDataAfterDone:     f.afterDone,
+	}
+	maps.DeleteFunc(w, func(_ string, n int) bool { return n == 0 })
+	if len(w) == 0 {
+		return nil
+	}
+	return w
+}
+
+// push records a range of the arena as an event, if there may be another.
+func (f *Framer) push(e bench.Event, s span) bool {
+	if len(f.events) >= f.maxEvents {
+		f.giveUp("event_count", fmt.Sprintf("more than %d events in one response", f.maxEvents))
+		return false
+	}
+	f.events = append(f.events, e)
+	f.spans = append(f.spans, s)
+	return true
+}
+
+// giveUp records that the response is over a limit; nothing more is kept.
+func (f *Framer) giveUp(code, message string) {
+	if f.fail == nil {
+		f.fail = &bench.Failure{
+			Class: bench.EventTooLarge, Step: bench.StepBody,
+			Status: f.head.Status, Code: code, Message: message,
+		}
+	}
+	f.mode = modeStop
+}

@@ -1,0 +1,289 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// maxComment is how much comment text is kept for an error event, in bytes.
+const maxComment = 4 << 10
+
+// maxNames bounds the table of event names; a protocol has about twenty.
+const maxNames = 64
+
+// sse is the state of the event-stream machine.
+type sse struct {
+	bom     int  // bytes of the byte order mark matched so far; 3 = over
+	skipLF  bool // the last line ended at a CR: a LF that follows belongs to it
+	done    bool // the end marker was seen
+	failed  bool // the server reported an error
+	line    []byte
+	start   int    // where the data of the pending event starts in the arena
+	hasData bool   // the pending event has a data line
+	unknown bool   // ... and, after it, a line whose field name nobody knows
+	name    string // event name
+	comment []byte
+	tail    []byte        // raw lines after the first data line, each after a LF
+	at      time.Duration // when the last line of the pending event ended
+	read    int32         // number of that read
+}
+
+// feedSSE cuts bytes into lines at LF, CR or CRLF.
+func (f *Framer) feedSSE(at time.Duration, b []byte) {
+	if f.sse.bom < len(bom) {
+		b = f.skipBOM(b)
+	}
+	lf := -1 // position of the next LF in b; len(b) = there is none
+	for pos := 0; pos < len(b) && f.mode == modeSSE; {
+		if f.sse.skipLF {
+			f.sse.skipLF = false
+			if b[pos] == '\n' {
+				pos++
+				continue
+			}
+		}
+		if lf < pos {
+			if lf = bytes.IndexByte(b[pos:], '\n'); lf < 0 {
+				lf = len(b)
+			} else {
+				lf += pos
+			}
+		}
+		end := lf
+		if cr := bytes.IndexByte(b[pos:lf], '\r'); cr >= 0 {
+			end = pos + cr
+			f.sse.skipLF = true
+		}
+		if end == len(b) {
+			f.partialLine(b[pos:])
+			return
+		}
+		f.fullLine(at, b[pos:end])
+		pos = end + 1
+	}
+}
+
+// skipBOM drops a byte order mark at the start of the stream, which may come
+// in pieces.
+func (f *Framer) skipBOM(b []byte) []byte {
+	for i, c := range b {
+		if f.sse.bom == len(bom) {
+			return b[i:]
+		}
+		if c != bom[f.sse.bom] {
+			f.sse.line = append(f.sse.line, bom[:f.sse.bom]...)
+			f.sse.bom = len(bom)
+			return b[i:]
+		}
+		f.sse.bom++
+	}
+	return nil
+}
+
+func (f *Framer) partialLine(part []byte) {
+	if f.eventFits(len(part)) {
+		f.sse.line = append(f.sse.line, part...)
+	}
+}
+
+// fullLine completes the pending line with part and handles it.
+func (f *Framer) fullLine(at time.Duration, part []byte) {
+	if !f.eventFits(len(part)) {
+		return
+	}
+	if len(f.sse.line) == 0 {
+		f.handleLine(at, part)
+		return
+	}
+	f.sse.line = append(f.sse.line, part...)
+	f.handleLine(at, f.sse.line)
+	f.sse.line = f.sse.line[:0]
+}
+
+// eventFits checks the limits before n more bytes are kept.
+func (f *Framer) eventFits(n int) bool {
+	n += len(f.sse.line)
+	if len(f.arena)-f.sse.start+n > f.maxEvent || len(f.sse.tail)+n > f.maxEvent {
+		f.giveUp("event_size", fmt.Sprintf("one event is larger than %d bytes", f.maxEvent))
+		return false
+	}
+	if len(f.arena)+n > f.limit {
+		f.giveUp("body_size", fmt.Sprintf("events are larger than %d bytes together", f.limit))
+		return false
+	}
+	return true
+}
+
+// handleLine handles one line without its end.
+func (f *Framer) handleLine(at time.Duration, line []byte) {
+	if len(line) == 0 {
+		f.dispatch(at, f.reads)
+		return
+	}
+	field, value, hasColon := bytes.Cut(line, []byte{':'})
+	if hasColon && len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	s := &f.sse
+	hadData := s.hasData
+	switch string(field) {
+	case "data":
+		if s.hasData {
+			f.arena = append(f.arena, '\n')
+		}
+		s.hasData = true
+		f.arena = append(f.arena, value...)
+		s.at, s.read = at, f.reads
+	case "":
+		if room := maxComment - len(s.comment); room > 0 {
+			if len(s.comment) > 0 {
+				s.comment = append(s.comment, '\n')
+			}
+			s.comment = append(s.comment, value[:min(len(value), room)]...)
+		}
+	case "event":
+		s.name = f.intern(value)
+		s.at, s.read = at, f.reads
+	case "id", "retry": // we never reconnect
+		s.at, s.read = at, f.reads
+	default:
+		s.unknown = s.unknown || hadData
+	}
+	if hadData {
+		s.tail = append(append(s.tail, '\n'), line...)
+	}
+}
+
+// intern returns name as a string, allocated once.
+func (f *Framer) intern(name []byte) string {
+	if len(name) == 0 {
+		return ""
+	}
+	for _, known := range f.names {
+		if known == string(name) {
+			return known
+		}
+	}
+	s := string(name[:min(len(name), maxComment)])
+	if len(f.names) < maxNames && len(s) <= 128 {
+		f.names = append(f.names, s)
+	}
+	return s
+}
+
+// dispatch ends the pending event at a blank line.
+func (f *Framer) dispatch(at time.Duration, read int32) {
+	s := &f.sse
+	data := f.arena[s.start:]
+	trimmed := data
+	if len(data) > 0 && (data[0] <= ' ' || data[len(data)-1] <= ' ') {
+		trimmed = bytes.Trim(data, " \t\r\n")
+	}
+	keep := false
+	switch {
+	case len(trimmed) == 0 && s.name != "error":
+	case s.done:
+		f.afterDone++
+	case string(trimmed) == "[DONE]":
+		s.done = true
+	case s.failed:
+	default:
+		keep = true
+	}
+	if keep {
+		f.pushSSE(at, read)
+	} else {
+		f.arena = f.arena[:s.start]
+	}
+	s.start = len(f.arena)
+	s.hasData, s.unknown, s.name = false, false, ""
+	s.comment, s.tail = s.comment[:0], s.tail[:0]
+}
+
+func (f *Framer) pushSSE(at time.Duration, read int32) {
+	s := &f.sse
+	if s.unknown && f.arena[s.start] == '{' {
+		f.repair()
+	}
+	data := f.arena[s.start:]
+	e := bench.Event{At: at, Read: read, Name: s.name}
+	if s.name == "error" {
+		e.Comment = string(s.comment)
+		s.failed = true
+	}
+	if saysError(data) {
+		s.failed = true
+	}
+	f.push(e, span{s.start, len(f.arena)})
+}
+
+// repair handles a server that writes a raw line break inside a JSON string:
+// the lines after the data line are put back, with the break escaped, if that
+// makes the data JSON.
+func (f *Framer) repair() {
+	s := &f.sse
+	if json.Valid(f.arena[s.start:]) {
+		return
+	}
+	first := f.arena[s.start:]
+	if i := bytes.IndexByte(first, '\n'); i >= 0 {
+		first = first[:i]
+	}
+	whole := append(bytes.Clone(first), bytes.ReplaceAll(s.tail, []byte("\n"), []byte(`\n`))...)
+	if json.Valid(whole) && len(whole) <= f.maxEvent {
+		f.arena = append(f.arena[:s.start], whole...)
+		f.repaired++
+	}
+}
+
+// saysError recognises, without decoding, the error object that most servers
+// send in a stream: a first member "error" that is an object or a string with
+// something in it. What it misses the codec finds later.
+func saysError(data []byte) bool {
+	rest, ok := bytes.CutPrefix(data, []byte(`{"error":`))
+	if !ok {
+		return false
+	}
+	rest = bytes.TrimLeft(rest, " ")
+	return len(rest) > 1 && (rest[0] == '{' && rest[1] == '"' || rest[0] == '"' && rest[1] != '"')
+}
+
+// finishSSE handles what the stream ended in the middle of. Only a clean end
+// may complete an event; its time is then that of its own last byte.
+func (f *Framer) finishSSE(how bench.End) {
+	s := &f.sse
+	if how != bench.EndEOF {
+		return
+	}
+	if len(s.line) > 0 {
+		f.handleLine(f.lastAt, s.line)
+		s.line = s.line[:0]
+	}
+	data := bytes.Trim(f.arena[s.start:], " \t\r\n")
+	switch {
+	case string(data) == "[DONE]" || s.done || s.failed || len(data) == 0:
+	case s.name == "error" || json.Valid(data):
+		f.unterminated++
+	case s.unknown:
+		if f.repair(); !json.Valid(f.arena[s.start:]) {
+			f.dropPending()
+			return
+		}
+		f.unterminated++
+		s.unknown = false
+	default:
+		f.dropPending()
+		return
+	}
+	f.dispatch(s.at, s.read)
+}
+
+// dropPending forgets the pending event because it was cut.
+func (f *Framer) dropPending() {
+	f.malformed++
+	f.arena = f.arena[:f.sse.start]
+}

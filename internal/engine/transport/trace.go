@@ -1,0 +1,151 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// trace collects the stamps of one attempt. net/http calls its hooks from
+// several goroutines, in an order that it does not promise and possibly after
+// RoundTrip returned; finish ends that.
+type trace struct {
+	clock bench.Clock
+	wrote func() (cancel func())
+
+	mu          sync.Mutex
+	ex          *Exchange // guarded by mu; nil after finish
+	conn        *stampConn
+	reads       int32 // of conn before this request
+	began       time.Duration
+	dns, dialed time.Duration
+	shook       time.Duration
+	idle        time.Duration
+	reused      bool
+	got         bool
+	sent        bool
+	cancelHead  func()
+}
+
+func (t *trace) attach(ctx context.Context) context.Context {
+	t.began = t.clock.Now()
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:           t.gotConn,
+		DNSStart:          func(httptrace.DNSStartInfo) { t.note(func() { t.dns = t.clock.Now() }) },
+		DNSDone:           func(httptrace.DNSDoneInfo) { t.note(func() { t.ex.Conn.DNS = t.clock.Now() - t.dns }) },
+		ConnectStart:      func(string, string) { t.note(func() { t.dialed = t.clock.Now() }) },
+		ConnectDone:       func(string, string, error) { t.note(func() { t.ex.Conn.Connect = t.clock.Now() - t.dialed }) },
+		TLSHandshakeStart: func() { t.note(func() { t.shook = t.clock.Now() }) },
+		TLSHandshakeDone: func(tls.ConnectionState, error) {
+			t.note(func() { t.ex.Conn.TLS = t.clock.Now() - t.shook })
+		},
+		WroteRequest:         t.wroteRequest,
+		GotFirstResponseByte: func() { t.note(func() { t.ex.Stamps.FirstByte = t.readStamp() }) },
+	})
+}
+
+// note runs f under the lock unless the attempt is over.
+func (t *trace) note(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ex != nil {
+		f()
+	}
+}
+
+func (t *trace) gotConn(info httptrace.GotConnInfo) {
+	t.note(func() {
+		t.conn = stamped(info.Conn)
+		if t.conn != nil {
+			t.reads = t.conn.reads.Load()
+		}
+		t.got, t.reused, t.idle = true, info.Reused, info.IdleTime
+		now := t.clock.Now()
+		t.ex.Conn.Reused = info.Reused
+		t.ex.Stamps.Connected = now
+		c := &t.ex.Conn
+		if info.Reused {
+			c.DNS, c.Connect, c.TLS = 0, 0, 0
+		}
+		c.Blocked = max(0, now-t.began-c.DNS-c.Connect-c.TLS)
+	})
+}
+
+func (t *trace) wroteRequest(info httptrace.WroteRequestInfo) {
+	t.note(func() {
+		t.ex.Stamps.Wrote = t.clock.Now()
+		t.sent = info.Err == nil
+		if t.sent && t.ex.Stamps.Headers == 0 {
+			t.cancelHead = t.wrote()
+		}
+	})
+}
+
+// headers is called when the response head was parsed.
+func (t *trace) headers() {
+	t.note(func() {
+		t.ex.Stamps.Headers = t.clock.Now()
+		if t.cancelHead != nil {
+			t.cancelHead()
+		}
+	})
+}
+
+// received counts bytes of the body.
+func (t *trace) received(n int) { t.ex.Conn.Received += bench.Bytes(n) }
+
+// readStamp returns when the connection's last read returned, or now if there
+// is no stamp below. Call with mu held.
+func (t *trace) readStamp() time.Duration {
+	if t.conn != nil {
+		if at := t.conn.lastRead(); at != 0 {
+			return at
+		}
+	}
+	return t.clock.Now()
+}
+
+// lastRead is readStamp for the goroutine that reads the body.
+func (t *trace) lastRead() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.readStamp()
+}
+
+// step says how far the attempt got.
+func (t *trace) step() bench.Step {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case !t.got:
+		return bench.StepConnect
+	case !t.sent:
+		return bench.StepSend
+	}
+	return bench.StepHeaders
+}
+
+// stale reports whether the attempt ran on a pooled connection that had been
+// idle long enough for the server to have dropped it, and got no byte back.
+func (t *trace) stale() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.got && t.reused && t.idle >= staleAfter && t.ex != nil && t.ex.Stamps.FirstByte == 0
+}
+
+// finish ends the attempt: later hooks change nothing.
+func (t *trace) finish() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn != nil && t.ex != nil {
+		t.ex.Conn.Reads = t.conn.reads.Load() - t.reads
+	}
+	if t.cancelHead != nil {
+		t.cancelHead()
+	}
+	t.ex = nil
+}
