@@ -1,0 +1,153 @@
+package endpoint
+
+import (
+	"cmp"
+	"slices"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// encodeChat writes a body for POST /v1/chat/completions (OpenAI API reference,
+// "Create chat completion").
+func encodeChat(dst []byte, r *Request) ([]byte, error) {
+	maxField := fieldMaxCompletion
+	if r.Settings.LegacyMaxTokens {
+		maxField = fieldMaxTokens
+	}
+	messages := appendMessages(make([]byte, 0, messagesSize(r)), r)
+	return newBody(r, Field{"messages", messages}, maxField).finish(dst, r, maxField)
+}
+
+// messagesSize estimates the length of the messages, to allocate once.
+func messagesSize(r *Request) int {
+	const perMessage = 48
+	size := 2*perMessage + len(r.System) + len(r.Context) + textSize(r.Turn)
+	for i := range r.History {
+		e := &r.History[i]
+		size += 2*perMessage + textSize(e.Turn) + len(e.Answer.Text)
+	}
+	return size + size/16 // room for escapes
+}
+
+func textSize(t bench.Turn) int {
+	n := 0
+	for _, s := range t.Texts {
+		n += len(s) + 32
+	}
+	return n
+}
+
+// appendMessages appends the conversation: system, context, earlier turns with
+// their answers, this turn. The run's system message is put in front of a
+// system message that the data itself starts with.
+func appendMessages(dst []byte, r *Request) []byte {
+	m := messages{dst: append(dst, '[')}
+	history := r.History
+	first := r.Turn
+	if len(history) > 0 {
+		first = history[0].Turn
+	}
+	systemFirst := first.Role == "system"
+	if systemFirst {
+		m.turn(withSystem(first, r.System))
+	} else if r.System != "" {
+		m.text("system", r.System)
+	}
+	if r.Context != "" {
+		m.text("user", r.Context)
+	}
+	for i := range history {
+		if i > 0 || !systemFirst {
+			m.turn(history[i].Turn)
+		}
+		m.answer(&history[i].Answer)
+	}
+	if len(history) > 0 || !systemFirst {
+		m.turn(r.Turn)
+	}
+	return append(m.dst, ']')
+}
+
+// withSystem returns a system turn with the run's system message in front.
+func withSystem(t bench.Turn, system string) bench.Turn {
+	switch {
+	case system == "":
+	case len(t.Texts) == 0:
+		t.Texts = []string{system}
+	case len(t.Texts) == 1:
+		t.Texts = []string{system + "\n\n" + t.Texts[0]}
+	default:
+		t.Texts = slices.Concat([]string{system}, t.Texts)
+	}
+	return t
+}
+
+// messages appends chat messages, separated by commas.
+type messages struct {
+	dst   []byte
+	count int
+}
+
+func (m *messages) open(role string) {
+	if m.count++; m.count > 1 {
+		m.dst = append(m.dst, ',')
+	}
+	m.dst = append(m.dst, `{"role":`...)
+	m.dst = appendString(m.dst, role)
+	m.dst = append(m.dst, `,"content":`...)
+}
+
+func (m *messages) text(role, content string) {
+	m.open(role)
+	m.dst = append(appendString(m.dst, content), '}')
+}
+
+// turn appends a turn: one text is a bare string, several are parts.
+func (m *messages) turn(t bench.Turn) {
+	role := cmp.Or(t.Role, "user")
+	switch len(t.Texts) {
+	case 0:
+		m.text(role, "")
+	case 1:
+		m.text(role, t.Texts[0])
+	default:
+		m.open(role)
+		for i, s := range t.Texts {
+			if i == 0 {
+				m.dst = append(m.dst, '[')
+			} else {
+				m.dst = append(m.dst, ',')
+			}
+			m.dst = append(m.dst, `{"type":"text","text":`...)
+			m.dst = append(appendString(m.dst, s), '}')
+		}
+		m.dst = append(m.dst, ']', '}')
+	}
+}
+
+// answer appends what the model said, as it said it, without its reasoning.
+func (m *messages) answer(c *bench.Choice) {
+	if len(c.ToolCalls) == 0 {
+		m.text("assistant", c.Text)
+		return
+	}
+	m.open("assistant")
+	if c.Text == "" {
+		m.dst = append(m.dst, "null"...)
+	} else {
+		m.dst = appendString(m.dst, c.Text)
+	}
+	m.dst = append(m.dst, `,"tool_calls":[`...)
+	for i, call := range c.ToolCalls {
+		if i > 0 {
+			m.dst = append(m.dst, ',')
+		}
+		m.dst = append(m.dst, `{"id":`...)
+		m.dst = appendString(m.dst, call.ID)
+		m.dst = append(m.dst, `,"type":"function","function":{"name":`...)
+		m.dst = appendString(m.dst, call.Name)
+		m.dst = append(m.dst, `,"arguments":`...)
+		m.dst = append(appendString(m.dst, call.Arguments), '}', '}')
+	}
+	m.dst = append(m.dst, ']', '}')
+}

@@ -1,0 +1,29 @@
+package endpoint
+
+import "strings"
+
+// encodeCompletions writes a body for POST /v1/completions (OpenAI API
+// reference, "Create completion"). The dialect has no roles: system, context,
+// earlier turns, their answers and this turn are joined with spaces.
+func encodeCompletions(dst []byte, r *Request) ([]byte, error) {
+	prompt := appendString(nil, joinPrompt(r))
+	return newBody(r, Field{"prompt", prompt}, fieldMaxTokens).finish(dst, r, fieldMaxTokens)
+}
+
+func joinPrompt(r *Request) string {
+	var parts []string
+	add := func(texts ...string) {
+		for _, s := range texts {
+			if s != "" {
+				parts = append(parts, s)
+			}
+		}
+	}
+	add(r.System, r.Context)
+	for i := range r.History {
+		add(r.History[i].Turn.Texts...)
+		add(r.History[i].Answer.Text)
+	}
+	add(r.Turn.Texts...)
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,54 @@
+package endpoint
+
+import (
+	"math"
+
+	"github.com/valyala/fastjson"
+)
+
+// tokenCredit says how many tokens a chunk carried, from a cumulative usage on
+// every chunk. Tokens of chunks without content count for the next one with.
+type tokenCredit struct {
+	onChunk bool  // the current chunk has a usage
+	broken  bool  // content came without usage: the usage is not cumulative
+	last    int64 // output tokens so far
+	open    int64 // of these, not credited yet
+}
+
+func (c *tokenCredit) usage(output count) {
+	if !output.known() {
+		return
+	}
+	c.onChunk = true
+	c.open += max(0, output.n-c.last)
+	c.last = max(c.last, output.n)
+}
+
+// take returns the tokens of a content event, by the best evidence there is.
+func (c *tokenCredit) take(choice *choiceState) int32 {
+	if c.onChunk && !c.broken {
+		n := c.open
+		c.open, choice.tokens = 0, 0
+		return int32(min(n, math.MaxInt32))
+	}
+	c.broken = c.broken || !c.onChunk
+	n := choice.tokens
+	choice.tokens = 0
+	return n
+}
+
+// tokenEvidence counts tokens by the server's token ids or log-probabilities.
+func tokenEvidence(tokenIDs, logprobs *fastjson.Value) int32 {
+	if tokenIDs != nil && len(tokenIDs.GetArray()) > 0 {
+		return int32(len(tokenIDs.GetArray()))
+	}
+	if logprobs == nil {
+		return 0
+	}
+	for _, name := range []string{"content", "tokens", "refusal"} {
+		if list := logprobs.GetArray(name); len(list) > 0 {
+			return int32(len(list))
+		}
+	}
+	return 0
+}

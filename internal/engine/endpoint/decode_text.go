@@ -1,0 +1,340 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Warnings that decoding leaves on an answer, beside those of the framing.
+const (
+	warnNotStreamed     = "not_streamed"          // a stream was asked for, one document came
+	warnStreamed        = "streamed_unexpectedly" // the other way round
+	warnNoDone          = "no_done_marker"        // complete, but the marker was missing
+	warnResetAfter      = "reset_after_finish"    // the connection broke after the answer was complete
+	warnNoVisibleOutput = "no_visible_output"     // tokens were counted, none could be seen
+	warnMalformedEvent  = "malformed_event"
+	warnRepairedEvent   = "repaired_event"
+	warnInvalidUTF8     = "invalid_utf8"
+)
+
+// keepDecoder is the size of a response, in bytes, beyond which its decoder is
+// left to the garbage collector instead of being used again.
+const keepDecoder = 1 << 20
+
+// decoders holds decoders between responses; their buffers are worth keeping.
+var decoders = sync.Pool{New: func() any { return new(textDecoder) }}
+
+// decodeText reads a response of the chat and completions dialects. Both are
+// decided by the fields that are there, since servers mix them up.
+func decodeText(resp *bench.Response, streaming bool) bench.Answer {
+	d, _ := decoders.Get().(*textDecoder)
+	d.reset(resp)
+	d.decode(resp, streaming)
+	a := d.answer()
+	if d.size <= keepDecoder {
+		d.a, d.last = bench.Answer{}, repeat{} // keep nothing of the response alive
+		decoders.Put(d)
+	}
+	return a
+}
+
+// textDecoder assembles one answer. It is used again for other responses.
+type textDecoder struct {
+	json    jsonParser
+	a       bench.Answer
+	status  int
+	size    int // bytes parsed
+	choices []choiceState
+
+	usage    usageCounts
+	hasUsage bool
+	valid    int // JSON documents that were read
+	bad      int // events that were none
+	answers  bool
+
+	// the event being read
+	at       time.Duration
+	read     int32
+	streamed bool
+	credit   tokenCredit
+	last     repeat
+}
+
+// choiceState is one choice in the making.
+type choiceState struct {
+	index                    int
+	text, reasoning, refusal []byte
+	calls                    []callState
+	finish                   bench.Finish // empty = not finished
+	tokens                   int32        // tokens received and not yet credited to a chunk
+}
+
+func (d *textDecoder) reset(resp *bench.Response) {
+	d.a = bench.Answer{Warnings: maps.Clone(resp.Warnings)}
+	d.status, d.size, d.valid, d.bad, d.answers = resp.Status, 0, 0, 0, false
+	d.choices = d.choices[:0]
+	d.usage, d.hasUsage = usageCounts{}, false
+	d.credit, d.last = tokenCredit{}, repeat{}
+	d.at, d.read = 0, 0
+}
+
+func (d *textDecoder) warn(name string) {
+	if d.a.Warnings == nil {
+		d.a.Warnings = make(map[string]int, 2)
+	}
+	d.a.Warnings[name]++
+}
+
+// fail records the first failure; later ones are its consequences.
+func (d *textDecoder) fail(f *bench.Failure) {
+	if d.a.Failure == nil {
+		d.a.Failure = f
+	}
+}
+
+func (d *textDecoder) failAs(class bench.Class, message string) {
+	d.fail(&bench.Failure{Class: class, Step: bench.StepBody, Status: d.status, Message: clip(message)})
+}
+
+// decode chooses by status and framing.
+func (d *textDecoder) decode(resp *bench.Response, streaming bool) {
+	if resp.Status < 200 || resp.Status > 299 {
+		d.failStatus(resp)
+		return
+	}
+	switch resp.Framing {
+	case bench.FramingSSE, bench.FramingNDJSON:
+		d.stream(resp, streaming)
+	case bench.FramingJSON:
+		d.document(resp, streaming)
+	case bench.FramingNone, bench.FramingText, bench.FramingHTML, bench.FramingBinary:
+		if !d.failBroken(resp) {
+			d.failContent(resp)
+		}
+	}
+}
+
+// failStatus handles what is no success, or has no status at all.
+func (d *textDecoder) failStatus(resp *bench.Response) {
+	isError := resp.Status >= 400
+	switch {
+	case resp.Failure != nil && !isError:
+		d.fail(resp.Failure)
+	case resp.Status == 0:
+		d.fail(&bench.Failure{
+			Class: bench.ConnectionReset, Step: bench.StepHeaders,
+			Message: "the connection ended before a response head came",
+		})
+	default:
+		d.fail(statusFailure(resp))
+	}
+}
+
+// failBroken records that the transport did not get the whole body, and
+// reports whether that is so.
+func (d *textDecoder) failBroken(resp *bench.Response) bool {
+	switch {
+	case resp.Failure != nil:
+		d.fail(resp.Failure)
+	case resp.End == bench.EndReset:
+		d.failAs(bench.ConnectionReset, "the connection broke before the answer was complete")
+	case resp.End == bench.EndTimeout:
+		d.failAs(bench.TimeoutTotal, "time ran out before the answer was complete")
+	}
+	return d.a.Failure != nil
+}
+
+// isReset reports whether the only thing wrong with the transfer is that the
+// connection broke.
+func isReset(resp *bench.Response) bool {
+	if resp.Failure != nil {
+		return resp.Failure.Class == bench.ConnectionReset
+	}
+	return resp.End == bench.EndReset
+}
+
+// failContent explains a 2xx body that is neither stream nor JSON.
+func (d *textDecoder) failContent(resp *bench.Response) {
+	switch {
+	case resp.BodyAt == 0 || resp.Framing != bench.FramingBinary && len(trimSpace(resp.Body)) == 0:
+		d.failAs(bench.EmptyResponse, "the response has no body")
+	case resp.Framing == bench.FramingBinary:
+		d.failAs(bench.UnexpectedContent, fmt.Sprintf("content type %q is not an answer", resp.Header.Get("Content-Type")))
+	case resp.Framing == bench.FramingHTML:
+		d.failAs(bench.UnexpectedContent, plainMessage(string(toValidUTF8(trimSpace(resp.Body)))))
+	default:
+		d.failAs(bench.MalformedResponse, plainMessage(string(toValidUTF8(trimSpace(resp.Body)))))
+	}
+}
+
+// document reads one JSON document.
+func (d *textDecoder) document(resp *bench.Response, streaming bool) {
+	body := trimSpace(resp.Body)
+	d.at = resp.BodyAt
+	d.streamed = false
+	ok := len(body) > 0 && d.object(body)
+	switch {
+	case !ok && d.failBroken(resp):
+		return
+	case len(body) == 0:
+		d.failAs(bench.EmptyResponse, "the response has no body")
+		return
+	case !ok && d.valid > 0 && listsError(body):
+		d.fail(errorInBody(body, d.status))
+		return
+	case !ok:
+		d.failAs(bench.MalformedResponse, "the body is not a JSON object: "+plainMessage(string(toValidUTF8(body))))
+		return
+	}
+	if streaming {
+		d.warn(warnNotStreamed)
+	}
+	if isReset(resp) {
+		d.warn(warnResetAfter)
+	} else if d.failBroken(resp) {
+		return
+	}
+	if !d.answers && d.a.Failure == nil {
+		d.failAs(bench.MalformedResponse, "the body is JSON without an answer: "+plainMessage(string(toValidUTF8(body))))
+		return
+	}
+	d.checkOutput()
+}
+
+// stream reads the events of a stream until its end or an error in it.
+func (d *textDecoder) stream(resp *bench.Response, streaming bool) {
+	d.a.Streamed, d.streamed = true, true
+	if !streaming {
+		d.warn(warnStreamed)
+	}
+	d.a.Chunks = make([]bench.Chunk, 0, len(resp.Events))
+	for i := range resp.Events {
+		d.event(&resp.Events[i])
+		if d.a.Failure != nil {
+			return
+		}
+	}
+	d.endStream(resp)
+}
+
+// event reads one event.
+func (d *textDecoder) event(e *bench.Event) {
+	d.at, d.read = e.At, e.Read
+	if d.a.FirstEvent == 0 && len(e.Data) > 0 {
+		d.a.FirstEvent = e.At
+	}
+	if e.Name == "error" {
+		d.fail(errorInStream(eventError(e, d.status), d.status))
+		return
+	}
+	if d.repeated(e.Data) {
+		return
+	}
+	valid, bad, chunks := d.valid, d.bad, len(d.a.Chunks)
+	if d.object(e.Data) {
+		if d.bad == bad {
+			d.learn(e.Data, chunks)
+		}
+		return
+	}
+	if d.valid > valid && listsError(e.Data) {
+		d.fail(errorInStream(describe(e.Data, d.status), d.status))
+		return
+	}
+	d.valid = valid
+	d.bad++
+	d.warn(warnMalformedEvent)
+}
+
+// eventError reads an event named "error": its data, or else its comment,
+// which may be a JSON string.
+func eventError(e *bench.Event, status int) detail {
+	if len(trimSpace(e.Data)) > 0 {
+		return describe(e.Data, status)
+	}
+	comment := strings.Trim(e.Comment, " \t\r\n")
+	var plain string
+	if json.Unmarshal([]byte(comment), &plain) == nil {
+		comment = plain
+	}
+	if comment == "" {
+		comment = "the server sent an error event without a message"
+	}
+	return detail{message: clip(strings.ToValidUTF8(comment, "\ufffd"))}
+}
+
+// endStream judges a stream in which the server reported no error.
+func (d *textDecoder) endStream(resp *bench.Response) {
+	complete := resp.Done || d.allFinished()
+	reset := isReset(resp)
+	switch {
+	case resp.Done || complete && reset:
+	case d.failBroken(resp):
+		return
+	}
+	switch {
+	case d.valid == 0 && d.bad > 0:
+		d.failAs(bench.MalformedResponse, "no event of the stream could be read")
+		return
+	case d.valid == 0:
+		d.failAs(bench.EmptyResponse, "the stream has no event")
+		return
+	case !complete:
+		d.failAs(bench.StreamTruncated, "the stream ended before the answer was complete")
+		return
+	case resp.Done:
+	case reset:
+		d.warn(warnResetAfter)
+	case resp.Framing == bench.FramingSSE:
+		d.warn(warnNoDone)
+	}
+	d.checkOutput()
+}
+
+// checkOutput judges a complete answer by what it holds.
+func (d *textDecoder) checkOutput() {
+	if len(d.a.Chunks) > 0 || d.a.Failure != nil {
+		return
+	}
+	if d.usage.output.n >= 1 {
+		d.warn(warnNoVisibleOutput)
+		return
+	}
+	d.failAs(bench.EmptyOutput, "the answer holds no output")
+}
+
+// allFinished reports whether every choice that was seen gave its reason to end.
+func (d *textDecoder) allFinished() bool {
+	for i := range d.choices {
+		if d.choices[i].finish == "" {
+			return false
+		}
+	}
+	return len(d.choices) > 0
+}
+
+// answer hands out what was assembled; nothing in it belongs to the decoder.
+func (d *textDecoder) answer() bench.Answer {
+	if d.hasUsage {
+		d.a.Usage = d.usage.usage()
+	}
+	if len(d.choices) > 0 {
+		d.a.Choices = make([]bench.Choice, len(d.choices))
+	}
+	for i := range d.choices {
+		c := &d.choices[i]
+		d.a.Choices[i] = bench.Choice{
+			Index: c.index, Text: string(c.text), Reasoning: string(c.reasoning),
+			Refusal: string(c.refusal), ToolCalls: c.toolCalls(), Finish: c.finish,
+		}
+	}
+	slices.SortFunc(d.a.Choices, func(a, b bench.Choice) int { return a.Index - b.Index })
+	return d.a
+}

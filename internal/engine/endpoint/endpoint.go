@@ -1,0 +1,66 @@
+// Package endpoint holds the codecs between a turn and an API dialect: which
+// bytes go out, and what the bytes that come back mean. Codecs are pure: no
+// I/O, no clock, no randomness.
+//
+// To add an endpoint type, write one file with its encode and decode functions
+// and add one row to [Kinds].
+package endpoint
+
+import (
+	"encoding/json"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Kind is one API dialect.
+type Kind struct {
+	Name    string   // canonical AIPerf name, for example "chat"
+	Aliases []string // also accepted; compared like [Lookup] does
+	Path    string   // default path, with a leading slash; may hold {model}
+	Title   string   // metrics title, for example "LLM Metrics"
+	Caps    Caps
+	// Encode appends the request body to dst. It must not keep r or anything
+	// in it, and it must not change what r points to. Its error means that the
+	// turn cannot be expressed in this dialect.
+	Encode func(dst []byte, r *Request) ([]byte, error)
+	// Decode reads a response. It never fails: what is wrong with the response
+	// becomes Answer.Failure, and everything received before stays on it. The
+	// answer does not keep slices of the response.
+	Decode func(resp *bench.Response, streaming bool) bench.Answer
+}
+
+// Caps says what a dialect can do; validation and the choice of metrics read it.
+type Caps struct {
+	Streams        bool // can be asked to stream
+	ProducesTokens bool // generates text
+	TokenizesInput bool // takes text
+	Reasoning      bool // may report reasoning
+	System         bool // takes a system message
+	History        bool // takes earlier turns
+	RootPath       bool // its path does not live under /v1
+}
+
+// Request is everything that decides one request body.
+type Request struct {
+	Model    string
+	System   string           // run's and conversation's system messages, already joined; empty = none
+	Context  string           // user message before the first turn; empty = none
+	History  []bench.Exchange // earlier turns with their answers, oldest first
+	Turn     bench.Turn
+	Settings *Settings
+}
+
+// Settings are the run-wide choices about bodies. Immutable while a run lives.
+type Settings struct {
+	Streaming       bool
+	StreamUsage     bool    // ask for a usage block in streams
+	PerChunkUsage   bool    // ask for usage on every chunk
+	LegacyMaxTokens bool    // max_tokens instead of max_completion_tokens
+	Extra           []Field // merged over every body, in order
+}
+
+// Field is one member of a JSON object, kept in order.
+type Field struct {
+	Name  string
+	Value json.RawMessage
+}

@@ -1,0 +1,49 @@
+package endpoint
+
+import "strings"
+
+// Kinds returns every endpoint type, in the order in which they are listed for
+// people. The slice is the caller's.
+func Kinds() []Kind {
+	return []Kind{
+		{
+			Name: "chat", Aliases: []string{"openai-chat"},
+			Path: "/v1/chat/completions", Title: "LLM Metrics",
+			Caps: Caps{
+				Streams: true, ProducesTokens: true, TokenizesInput: true,
+				Reasoning: true, System: true, History: true,
+			},
+			Encode: encodeChat, Decode: decodeText,
+		},
+		{
+			Name: "completions", Aliases: []string{"openai", "vllm"},
+			Path: "/v1/completions", Title: "LLM Metrics",
+			Caps: Caps{
+				Streams: true, ProducesTokens: true, TokenizesInput: true,
+				System: true, History: true,
+			},
+			Encode: encodeCompletions, Decode: decodeText,
+		},
+	}
+}
+
+// Lookup finds an endpoint type by its name or an alias. Case does not matter,
+// and "-" and "_" are the same.
+func Lookup(name string) (Kind, bool) {
+	want := canonical(name)
+	for _, k := range Kinds() {
+		if canonical(k.Name) == want {
+			return k, true
+		}
+		for _, alias := range k.Aliases {
+			if canonical(alias) == want {
+				return k, true
+			}
+		}
+	}
+	return Kind{}, false
+}
+
+func canonical(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "-", "_")
+}

@@ -1,0 +1,233 @@
+package endpoint
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"aiperfd/internal/engine/redact"
+)
+
+var (
+	schemePattern  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	versionPattern = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+)
+
+// JoinURL returns the URL that requests of kind k go to. base may lack a scheme
+// (http is assumed), may or may not hold the version segment, and may already
+// be the whole URL. path replaces the kind's default path: nil = keep the
+// default, empty = post to base as it is. {model} in a path becomes the escaped
+// model name. User info and fragment are dropped (see [BasicAuth]), the query
+// is kept. Works on strings, so that escapes such as %2F stay as they are.
+func JoinURL(base string, k Kind, path *string, model string) (string, error) {
+	parts, err := splitBase(base)
+	if err != nil {
+		return "", fmt.Errorf("read base URL %q: %w", redact.URL(base), err)
+	}
+	endpointPath, endpointQuery := k.Path, ""
+	if path != nil {
+		endpointPath, _, _ = strings.Cut(*path, "#")
+		endpointPath, endpointQuery, _ = strings.Cut(endpointPath, "?")
+	}
+	joined := parts.path
+	if endpointPath != "" {
+		joined = joinPath(parts.path, endpointPath, k.Caps.RootPath, path == nil)
+	}
+	joined = strings.ReplaceAll(joined, "{model}", url.PathEscape(model))
+	switch {
+	case strings.Contains(joined, "{version}"):
+		return "", fmt.Errorf("join base URL %q and path %q: {version} stands for a model version, and none can be given", redact.URL(base), endpointPath)
+	case strings.ContainsFunc(joined+endpointQuery, unprintable):
+		return "", fmt.Errorf("join base URL %q and path %q: the path holds white space or a control character", redact.URL(base), endpointPath)
+	}
+	whole := WithQuery(parts.scheme+"://"+parts.host+joined, mergeQuery(parts.query, endpointQuery))
+	if parts.scheme != "http+unix" { // its host is a file name, which net/url does not allow
+		if _, err := url.Parse(whole); err != nil {
+			return "", fmt.Errorf("join base URL %q: %w", redact.URL(base), parseReason(err))
+		}
+	}
+	return whole, nil
+}
+
+// BasicAuth returns the value of the Authorization header that the user info of
+// a base URL asks for; ok = false when it has none.
+func BasicAuth(base string) (header string, ok bool) {
+	parts, err := splitBase(base)
+	if err != nil || parts.user == "" {
+		return "", false
+	}
+	name, password, _ := strings.Cut(parts.user, ":")
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(unescape(name)+":"+unescape(password))), true
+}
+
+// WithQuery adds the pairs of query ("a=1&b=2") to a URL. A key in query
+// replaces all pairs of that key in the URL; repeated keys in query are kept.
+func WithQuery(rawURL, query string) string {
+	head, old, _ := strings.Cut(rawURL, "?")
+	merged := mergeQuery(old, query)
+	if merged == "" {
+		return head
+	}
+	return head + "?" + merged
+}
+
+// baseURL is a base URL in pieces, nothing decoded.
+type baseURL struct{ scheme, user, host, path, query string }
+
+func unprintable(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+func splitBase(base string) (baseURL, error) {
+	var u baseURL
+	if base == "" {
+		return u, errors.New("it is empty")
+	}
+	if strings.ContainsFunc(base, unprintable) {
+		return u, errors.New("it holds white space or a control character")
+	}
+	if !schemePattern.MatchString(base) {
+		base = "http://" + base
+	}
+	scheme, rest, _ := strings.Cut(base, "://")
+	u.scheme = strings.ToLower(scheme)
+	if !slices.Contains([]string{"http", "https", "http+unix"}, u.scheme) {
+		return u, fmt.Errorf("scheme %q is not supported (http, https, http+unix)", u.scheme)
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	rest, u.query, _ = strings.Cut(rest, "?")
+	end := strings.IndexByte(rest, '/')
+	if end < 0 {
+		end = len(rest)
+	}
+	authority := rest[:end]
+	u.path = rest[end:]
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		u.user, authority = authority[:at], authority[at+1:]
+	}
+	u.host = authority
+	if u.scheme == "http+unix" {
+		if authority == "" {
+			return u, errors.New("it has no socket path")
+		}
+		return u, nil
+	}
+	return u, checkHost(authority)
+}
+
+// checkHost checks host[:port].
+func checkHost(host string) error {
+	name, port, hasPort := host, "", false
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		address, after, closed := strings.Cut(inner, "]")
+		if !closed {
+			return errors.New("the address lacks its closing bracket")
+		}
+		if ip, err := netip.ParseAddr(strings.Replace(address, "%25", "%", 1)); err != nil || !ip.Is6() {
+			return errors.New("what stands in brackets is not an IPv6 address")
+		}
+		name = address
+		if after != "" {
+			if port, hasPort = strings.CutPrefix(after, ":"); !hasPort {
+				return errors.New("only a port may follow the closing bracket")
+			}
+		}
+	} else {
+		if strings.Count(host, ":") > 1 {
+			return fmt.Errorf("an IPv6 address needs brackets: write %s", bracketed(host))
+		}
+		name, port, hasPort = strings.Cut(host, ":")
+	}
+	if name == "" {
+		return errors.New("it has no host")
+	}
+	if !hasPort {
+		return nil
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return errors.New("the port is not a number from 1 to 65535")
+	}
+	return nil
+}
+
+// bracketed guesses what was meant by an IPv6 address without brackets: the
+// digits after the last colon are taken for a port.
+func bracketed(host string) string {
+	i := strings.LastIndexByte(host, ':')
+	address, port := host[:i], host[i+1:]
+	_, addressErr := netip.ParseAddr(address)
+	if _, err := strconv.ParseUint(port, 10, 16); err == nil && addressErr == nil {
+		return "[" + address + "]:" + port
+	}
+	return "[" + host + "]"
+}
+
+// joinPath joins the path of the base and the path of the endpoint, leaving out
+// what both say.
+func joinPath(base, path string, root, isDefault bool) string {
+	b, e := segments(base), segments(path)
+	if len(b) >= len(e) && slices.Equal(b[len(b)-len(e):], e) {
+		return rooted(b)
+	}
+	if n := len(b); isDefault && n > 0 && isVersion(b[n-1]) {
+		if root || isVersion(e[0]) && e[0] != b[n-1] {
+			b = b[:n-1]
+		}
+	}
+	for k := min(len(b), len(e)); k > 0; k-- {
+		if slices.Equal(b[len(b)-k:], e[:k]) && (k >= 2 || isVersion(e[0])) {
+			e = e[k:]
+			break
+		}
+	}
+	return rooted(slices.Concat(b, e))
+}
+
+func isVersion(segment string) bool { return versionPattern.MatchString(segment) }
+
+func segments(path string) []string {
+	return slices.DeleteFunc(strings.Split(path, "/"), func(s string) bool { return s == "" })
+}
+
+func rooted(segments []string) string { return "/" + strings.Join(segments, "/") }
+
+// mergeQuery adds later's pairs to earlier's; a key of later replaces earlier's.
+func mergeQuery(earlier, later string) string {
+	split := func(query string) []string {
+		return slices.DeleteFunc(strings.Split(query, "&"), func(s string) bool { return s == "" })
+	}
+	added := split(later)
+	pairs := slices.DeleteFunc(split(earlier), func(old string) bool {
+		return slices.ContainsFunc(added, func(pair string) bool { return queryKey(pair) == queryKey(old) })
+	})
+	return strings.Join(append(pairs, added...), "&")
+}
+
+func queryKey(pair string) string {
+	key, _, _ := strings.Cut(pair, "=")
+	if plain, err := url.QueryUnescape(key); err == nil {
+		return plain
+	}
+	return key
+}
+
+func unescape(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+// parseReason takes the URL out of a net/url error.
+func parseReason(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
