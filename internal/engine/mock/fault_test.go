@@ -98,7 +98,7 @@ func TestFaultRate(t *testing.T) {
 	if a, b := count(1, 0), count(1, 0); a != b {
 		t.Errorf("the same seed matched %d, then %d", a, b)
 	}
-	if a, b, c := count(1, 0), count(2, 0), count(1, 1); a == b && a == c {
+	if a, b, c := count(1, 0), count(2, 0), count(1, 1); a == b && b == c {
 		t.Errorf("seed and place in the list change nothing: %d", a)
 	}
 }

@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"testing"
@@ -85,7 +86,8 @@ func TestCutWithoutHijack(t *testing.T) {
 	}
 	defer s.Close()
 	defer func() {
-		if p := recover(); p != http.ErrAbortHandler {
+		p := recover()
+		if err, _ := p.(error); !errors.Is(err, http.ErrAbortHandler) {
 			t.Errorf("panic = %v, want http.ErrAbortHandler", p)
 		}
 		if got := s.Truth(); len(got) != 1 || got[0].Outcome != "fault:reset:after_tokens:1" || got[0].OutputTokens != 1 {

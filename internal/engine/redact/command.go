@@ -154,7 +154,7 @@ func (c *commandLine) isKnownFlag(token string) bool {
 // value prints a value of the current kind behind prefix, which is "" or the
 // flag in the same token.
 func (c *commandLine) value(prefix, value string) {
-	clean := value
+	var clean string
 	switch {
 	case c.pending == secretWindow && !c.isPair(value):
 		clean = Placeholder

@@ -20,14 +20,14 @@ func metaspaceOf(data json.RawMessage) (metaspace, error) {
 		return metaspace{}, err
 	}
 	if utf8.RuneCountInString(j.Replacement) != 1 {
-		return metaspace{}, fmt.Errorf("Metaspace: unsupported replacement %q", j.Replacement)
+		return metaspace{}, fmt.Errorf("metaspace: unsupported replacement %q", j.Replacement)
 	}
 	m := metaspace{replacement: j.Replacement, cut: j.Split == nil || *j.Split}
 	switch j.PrependScheme {
 	case "always", "":
 		if j.AddPrefixSpace != nil && !*j.AddPrefixSpace {
 			if j.PrependScheme != "" {
-				return m, errors.New("Metaspace: unsupported add_prefix_space false with prepend_scheme always")
+				return m, errors.New("metaspace: unsupported add_prefix_space false with prepend_scheme always")
 			}
 			m.prepend = prependNever
 		}
@@ -36,7 +36,7 @@ func metaspaceOf(data json.RawMessage) (metaspace, error) {
 	case "never":
 		m.prepend = prependNever
 	default:
-		return m, fmt.Errorf("Metaspace: unsupported prepend_scheme %q", j.PrependScheme)
+		return m, fmt.Errorf("metaspace: unsupported prepend_scheme %q", j.PrependScheme)
 	}
 	return m, nil
 }

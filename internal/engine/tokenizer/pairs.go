@@ -26,17 +26,17 @@ func (t *pairTable) slot(key uint64) int {
 	return int(hi)
 }
 
-// put stores v for (a, b), replacing an earlier value. It reports whether the pair is new.
-func (t *pairTable) put(a, b, v uint32) bool {
+// put stores v for (a, b), replacing an earlier value.
+func (t *pairTable) put(a, b, v uint32) {
 	key := pairKey(a, b)
 	for i := t.slot(key); ; {
 		switch t.keys[i] {
 		case 0:
 			t.keys[i], t.vals[i] = key+1, v
-			return true
+			return
 		case key + 1:
 			t.vals[i] = v
-			return false
+			return
 		}
 		if i++; i == len(t.keys) {
 			i = 0

@@ -220,7 +220,7 @@ func (k casedWords) scan(c *classTable, s string, i int) int {
 	if p&propN != 0 {
 		return digits(c, s, i, k.digits)
 	}
-	other := uint32(propSpace | propL | propN)
+	other := propSpace | propL | propN
 	start := i
 	if s[i] == ' ' {
 		start, w = i+1, 0

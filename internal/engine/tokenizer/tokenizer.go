@@ -71,6 +71,19 @@ func Load(name string) (Tokenizer, error) {
 	return t, nil
 }
 
+// IsBuiltin reports whether a name is that of an embedded vocabulary.
+func IsBuiltin(name string) bool { return name == builtinName || name == o200kName }
+
+// Read returns the tokenizer of a tokenizer.json's content. name is what the
+// user asked for.
+func Read(name string, content []byte) (Tokenizer, error) {
+	t, err := parse(name, content)
+	if err != nil {
+		return nil, fmt.Errorf("load tokenizer %s: %w", name, err)
+	}
+	return t, nil
+}
+
 // renamed is a tokenizer under another of its names.
 type renamed struct {
 	*pipeline

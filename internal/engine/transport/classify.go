@@ -46,11 +46,11 @@ func byCause(cause error, step bench.Step) *bench.Failure {
 		f := *ours.failure
 		f.Step = step
 		return &f
-	case cause == errHeadersTimeout:
+	case errors.Is(cause, errHeadersTimeout):
 		return &bench.Failure{Class: bench.TimeoutHeaders, Step: step, Message: cause.Error()}
-	case cause == errIdleTimeout:
+	case errors.Is(cause, errIdleTimeout):
 		return &bench.Failure{Class: bench.TimeoutIdle, Step: step, Message: cause.Error()}
-	case cause == errTotalTimeout, errors.Is(cause, context.DeadlineExceeded):
+	case errors.Is(cause, errTotalTimeout), errors.Is(cause, context.DeadlineExceeded):
 		return &bench.Failure{Class: bench.TimeoutTotal, Step: step, Message: errTotalTimeout.Error()}
 	}
 	return &bench.Failure{Class: bench.Cancelled, Step: step, Code: "aborted", Message: "run aborted"}

@@ -55,25 +55,21 @@ type Options struct {
 // never repeats a request behind the caller's back, except on a pooled
 // connection that went stale, which it counts. Safe for concurrent use.
 type Client struct {
-	opts   Options
-	shared *http.Transport
-	mu     sync.Mutex
-	sticky map[string]*http.Transport // guarded by mu; by session
-	bufs   sync.Pool
+	opts    Options
+	shared  *http.Transport
+	mu      sync.Mutex
+	sticky  map[string]*http.Transport // guarded by mu; by session
+	bufs    sync.Pool                  // of *[readBuffer]byte
+	framers sync.Pool                  // of *frame.Framer
 }
 
 // New returns a client.
 func New(o Options) *Client {
 	c := &Client{opts: o, sticky: map[string]*http.Transport{}}
 	c.shared = c.newTransport(o.Reuse == Never)
-	c.bufs.New = func() any { return &scratch{buf: make([]byte, readBuffer)} }
+	c.bufs.New = func() any { return new([readBuffer]byte) }
+	c.framers.New = func() any { return new(frame.Framer) }
 	return c
-}
-
-// scratch is what one exchange needs while it reads; pooled.
-type scratch struct {
-	buf    []byte
-	framer frame.Framer
 }
 
 func (c *Client) newTransport(oneShot bool) *http.Transport {
@@ -145,9 +141,21 @@ type Request struct {
 
 // Exchange is what one request led to.
 type Exchange struct {
-	Response *bench.Response
-	Stamps   bench.Stamps // Start and later; Due and Permit are the caller's
+	Response *bench.Response // valid until Release
+	Stamps   bench.Stamps    // Start and later; Due and Permit are the caller's
 	Conn     bench.Connection
+
+	framer  *frame.Framer // owns the bytes of Response; nil = nothing was read
+	framers *sync.Pool
+}
+
+// Release gives the memory of the response back; the response must not be used
+// any more. Without it the memory is garbage like any other.
+func (x *Exchange) Release() {
+	if x.framer != nil {
+		x.framers.Put(x.framer)
+		x.framer, x.Response = nil, nil
+	}
 }
 
 // Do sends a request and reads the whole response. It never fails: what goes
@@ -174,6 +182,7 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 				header.Del("Authorization")
 			}
 			target = next
+			x.Release()
 			continue
 		}
 		x.Response = resp
@@ -203,49 +212,51 @@ func (c *Client) attempt(ctx context.Context, r *Request, target *url.URL, heade
 	}
 	t.headers()
 	w.headersSeen()
-	return c.read(hr, r.Streaming, w, t), false
+	framer := c.framers.Get().(*frame.Framer)
+	t.own(framer, &c.framers)
+	return c.read(hr, framer, r.Streaming, w, t), false
 }
 
 // read takes the body to its end.
-func (c *Client) read(hr *http.Response, streaming bool, w *watch, t *trace) *bench.Response {
-	s := c.bufs.Get().(*scratch)
-	defer c.bufs.Put(s)
+func (c *Client) read(hr *http.Response, framer *frame.Framer, streaming bool, w *watch, t *trace) *bench.Response {
 	defer hr.Body.Close()
-	s.framer.Reset(frame.Head{
+	framer.Reset(frame.Head{
 		Status: hr.StatusCode, ContentType: hr.Header.Get("Content-Type"),
 		ContentEncoding: hr.Header.Get("Content-Encoding"), Streaming: streaming,
 	})
-	failure, end := c.pump(hr.Body, s, w, t)
+	failure, end := c.pump(hr.Body, framer, w, t)
 	endAt := t.lastRead()
 	if end != bench.EndEOF || endAt == 0 {
 		endAt = c.opts.Clock.Now()
 	}
-	s.framer.Finish(endAt, end)
-	resp := *s.framer.Response()
+	framer.Finish(endAt, end)
+	resp := framer.Response()
 	resp.Status, resp.Header, resp.End, resp.EndAt = hr.StatusCode, hr.Header, end, endAt
-	if f := s.framer.Err(); f != nil {
+	if f := framer.Err(); f != nil {
 		failure = f
 	}
 	if failure != nil {
 		failure.Status = hr.StatusCode
 		resp.Failure = failure
 	}
-	return &resp
+	return resp
 }
 
 // pump feeds the framer until the body ends, the answer is over and drained, or
 // something breaks.
-func (c *Client) pump(body io.Reader, s *scratch, w *watch, t *trace) (*bench.Failure, bench.End) {
+func (c *Client) pump(body io.Reader, framer *frame.Framer, w *watch, t *trace) (*bench.Failure, bench.End) {
+	buf := c.bufs.Get().(*[readBuffer]byte)
+	defer c.bufs.Put(buf)
 	for {
-		n, err := body.Read(s.buf)
+		n, err := body.Read(buf[:])
 		if n > 0 {
 			w.read()
 			t.received(n)
-			s.framer.Feed(t.lastRead(), s.buf[:n])
-			if s.framer.Err() != nil {
+			framer.Feed(t.lastRead(), buf[:n])
+			if framer.Err() != nil {
 				return nil, bench.EndAborted
 			}
-			if s.framer.Done() {
+			if framer.Done() {
 				w.drain()
 			}
 		}

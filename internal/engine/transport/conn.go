@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync/atomic"
 	"time"
@@ -57,7 +58,7 @@ func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, err
 	}
 	c, err := open(ctx, network, addr)
 	if err != nil {
-		if context.Cause(ctx) == errConnectTimeout {
+		if errors.Is(context.Cause(ctx), errConnectTimeout) {
 			return nil, &dialError{errConnectTimeout}
 		}
 		return nil, &dialError{err}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/transport/frame"
 )
 
 // trace collects the stamps of one attempt. net/http calls its hooks from
@@ -94,6 +95,9 @@ func (t *trace) headers() {
 		}
 	})
 }
+
+// own ties the memory of the response to the exchange.
+func (t *trace) own(f *frame.Framer, pool *sync.Pool) { t.ex.framer, t.ex.framers = f, pool }
 
 // received counts bytes of the body.
 func (t *trace) received(n int) { t.ex.Conn.Received += bench.Bytes(n) }

@@ -77,7 +77,7 @@ func (w *watch) drain() {
 }
 
 // drained reports whether the exchange was ended by drain.
-func (w *watch) drained() bool { return context.Cause(w.ctx) == errDrained }
+func (w *watch) drained() bool { return errors.Is(context.Cause(w.ctx), errDrained) }
 
 func (w *watch) stop() {
 	for _, t := range w.timers {

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// check reports what is missing and what contradicts, before defaults blur what
+// was given. It runs over broken documents too: what could not be read counts
+// as given.
+func (l *loader) check() {
+	if !l.has("benchmark") {
+		l.require("benchmark", "a benchmark section is required")
+		return
+	}
+	if l.at("benchmark").shape != object {
+		return
+	}
+	l.checkModels()
+	l.checkEndpoint()
+	if n := l.at("benchmark.datasets"); n == nil || n.shape == list {
+		for i := range l.doc.Benchmark.Datasets {
+			l.checkDataset(i)
+		}
+	}
+	l.checkPhases()
+	l.checkArtifacts()
+	l.checkTokenizer()
+	if l.has("benchmark.runtime.apiHost") && !l.has("benchmark.runtime.apiPort") {
+		l.conflict("benchmark.runtime.apiHost", "needs a port")
+	}
+}
+
+// checkFilled gives warnings that need the complete document.
+func (l *loader) checkFilled() {
+	const few = 100 // below it the 99th percentile is a single request
+	for i, p := range l.doc.Benchmark.Phases {
+		if p.Kind == "profiling" && p.Requests != nil && *p.Requests < few {
+			l.warn(l.where(phasePath(i)), CodeShortRun,
+				"phase %s: at most %d requests; percentiles above p90 will be noisy", p.Name, *p.Requests)
+		}
+	}
+}
+
+// require reports a missing value.
+func (l *loader) require(path, detail string) {
+	at := l.where(path)
+	if l.flags {
+		at = place{ptr: canonicalPointer(path)}
+		if name := flagFor(path); name != "" {
+			at.flag, detail = name, name+": required"
+		}
+	}
+	l.fail(at, CodeRequired, "%s", detail)
+}
+
+// conflict reports a given value that contradicts others.
+func (l *loader) conflict(path, detail string) {
+	at := l.where(path)
+	l.fail(at, CodeConflict, "%s: %s", label(at), detail)
+}
+
+func (l *loader) checkModels() {
+	const path = "benchmark.models"
+	m := &l.doc.Benchmark.Models
+	if !l.has(path) || l.at(path).shape == object && !l.has(path+".items") {
+		l.require(path+".items", "models: at least one model name is required")
+		return
+	}
+	sum, given := 0.0, 0
+	for i, item := range m.Items {
+		at := path + ".items." + strconv.Itoa(i)
+		if n := l.at(at); n != nil && n.shape == object && !l.has(at+".name") {
+			l.require(at+".name", "name: required")
+		}
+		if l.has(at + ".weight") {
+			given++
+		}
+		if item.Weight != nil {
+			sum += *item.Weight
+		} else if l.failed[at+".weight"] {
+			sum = math.NaN() // no complaint about the sum
+		}
+		if l.has(at+".weight") && m.Strategy != "weighted" {
+			l.conflict(at+".weight", "only the strategy weighted uses weights")
+		}
+	}
+	if m.Strategy != "weighted" || l.failed[path+".strategy"] {
+		return
+	}
+	switch {
+	case given < len(m.Items):
+		l.require(path+".items", "weight: the strategy weighted needs a weight for every model")
+	case math.Abs(sum-1) > 0.01:
+		l.fail(l.where(path+".items"), CodeOutOfRange, "weights: must add up to 1, not %s", format(sum))
+	}
+}
+
+func (l *loader) checkEndpoint() {
+	const path = "benchmark.endpoint"
+	e := &l.doc.Benchmark.Endpoint
+	if e.Path != nil && *e.Path != "" && (!strings.HasPrefix(*e.Path, "/") || strings.ContainsAny(*e.Path, " \t\r\n?#")) {
+		l.failValue(l.at(path+".path"), CodeOutOfRange, "must begin with / and have no blanks, query or fragment")
+	}
+	if e.SessionHeader != nil && !validHeaderName(*e.SessionHeader) {
+		l.failValue(l.at(path+".sessionHeader"), CodeOutOfRange, "must be a header name")
+	}
+	if !validHeaderValue(e.APIKey.Reveal()) {
+		at := l.where(path + ".apiKey")
+		l.fail(at, CodeOutOfRange, "%s: has characters that a header cannot carry", label(at))
+	}
+	if e.PerChunkUsage && !(e.Streaming && e.UseServerTokenCount && e.Type == "chat") {
+		l.conflict(path+".perChunkUsage", "needs streaming, server token counts and the endpoint type chat")
+	}
+	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage {
+		l.conflict(path+".streamUsage", "must not be off when the server's token counts are used")
+	}
+	for name := range e.Headers {
+		if strings.EqualFold(name, "Authorization") && !e.APIKey.Empty() {
+			at := l.where(path + ".headers." + name)
+			l.warn(at, CodeNoEffect, "%s: the header is sent; the API key is not used", label(at))
+		}
+	}
+}
+
+func (l *loader) checkArtifacts() {
+	const path = "benchmark.artifacts"
+	if l.doc.Benchmark.Artifacts.ExportOutputs {
+		at := l.where(path + ".exportOutputsJson")
+		l.fail(at, CodeUnsupported, "%s: writing outputs.json is not supported by aiperfd yet", label(at))
+	}
+	if p := l.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
+		l.failValue(l.at(path+".prefix"), CodeOutOfRange, "must be the beginning of a file name")
+	}
+}
+
+// artifacts reads the artifacts section. AIPerf says with records and raw which
+// files are wanted; level says the same in one word.
+func (l *loader) artifacts(n *node, path string) {
+	if n.shape != object {
+		l.wrongType(n, path, "an object")
+		return
+	}
+	rest := *n
+	rest.members = append([]member(nil), n.members...)
+	records, raw := rest.drop("records"), rest.drop("raw")
+	l.fields(&rest, &l.doc.Benchmark.Artifacts, path)
+	level, ok := l.exportLevel(records, raw, path)
+	if !ok || level == "" {
+		return
+	}
+	if a := &l.doc.Benchmark.Artifacts; l.has(path+".level") && a.Level != level {
+		l.conflict(path+".level", "contradicts records and raw, which mean "+level)
+	} else {
+		a.Level = level
+	}
+}
+
+// exportLevel reads AIPerf's two fields; "" = nothing was said.
+func (l *loader) exportLevel(records, raw *node, path string) (level string, ok bool) {
+	if records != nil && records.shape != null {
+		l.given[path+".records"] = records
+		switch {
+		case records.shape == boolean && records.scalar == "false":
+			level = "summary"
+		case records.shape == list && len(records.items) == 1 && records.items[0].scalar == "jsonl":
+			level = "records"
+		default:
+			l.failValue(records, CodeBadEnum, "must be false or [\"jsonl\"]")
+			return "", false
+		}
+	}
+	if raw == nil || raw.shape == null {
+		return level, true
+	}
+	l.given[path+".raw"] = raw
+	switch {
+	case raw.shape == list && len(raw.items) == 0, raw.shape == boolean && raw.scalar == "false":
+		return level, true
+	case raw.shape != boolean:
+		return "", l.wrongType(raw, path+".raw", "true or false")
+	case level == "summary":
+		l.conflict(path+".raw", "raw records are written beside records; records is false")
+		return "", false
+	}
+	return "raw", true
+}

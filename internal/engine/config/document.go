@@ -1,0 +1,232 @@
+// Package config is the benchmark document that users write: AIPerf's shape, in
+// JSON or YAML, with camelCase or snake_case keys. It loads a document strictly,
+// applies the defaults into it, and reports every problem at once. Command-line
+// flags map onto the same document, so that flags, files and the API cannot
+// disagree.
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"time"
+)
+
+// Document is the whole of what a user submits: one benchmark and the few
+// settings around it.
+type Document struct {
+	SchemaVersion string    `json:"schemaVersion,omitempty" validate:"oneof=2.0"`
+	RandomSeed    *int64    `json:"randomSeed,omitempty" validate:"gte=0"` // ≥ 0; nil = drawn and recorded when the run is compiled
+	Benchmark     Benchmark `json:"benchmark"`
+	Metadata      Metadata  `json:"metadata,omitzero"`
+
+	defaulted []Default // what the loader chose because of other values
+	injected  []string  // values that substitutions put into secret places
+	untrusted bool      // files only under roots
+	roots     []string
+}
+
+// Metadata is what people say about a run; it never changes what is measured.
+type Metadata struct {
+	Name   string            `json:"name,omitempty" validate:"max=128"`   // ≤ 128 characters
+	Labels map[string]string `json:"labels,omitempty"`                    // ≤ 32, 63/256 characters
+	Notes  string            `json:"notes,omitempty" validate:"max=4096"` // ≤ 4 KiB
+}
+
+// Benchmark is AIPerf's benchmark section.
+type Benchmark struct {
+	Models    Models             `json:"models"`
+	Endpoint  Endpoint           `json:"endpoint"`
+	Datasets  []Dataset          `json:"datasets" validate:"min=1,max=1"` // exactly one for now
+	Phases    []Phase            `json:"phases" validate:"min=1,max=100"` // at least one profiling phase
+	Artifacts Artifacts          `json:"artifacts"`
+	SLOs      map[string]float64 `json:"slos"` // metric tag → threshold in the metric's display unit
+	Tokenizer Tokenizer          `json:"tokenizer"`
+	Runtime   Runtime            `json:"runtime"`
+	Logging   Logging            `json:"logging"`
+}
+
+// Models says which model names go into requests.
+type Models struct {
+	Strategy string  `json:"strategy" validate:"oneof=round_robin random weighted"` // round_robin (default), random, weighted
+	Items    []Model `json:"items" validate:"min=1"`                                // at least one
+}
+
+// Model is one model name.
+type Model struct {
+	Name   string   `json:"name" validate:"min=1"`
+	Weight *float64 `json:"weight" validate:"gte=0"` // strategy weighted only; all together 1 ± 0.01
+}
+
+// Endpoint is the server under test and how to talk to it.
+type Endpoint struct {
+	URLs                []URL             `json:"urls" validate:"min=1"`                    // at least one; default http://localhost:8000
+	URLStrategy         string            `json:"urlStrategy" validate:"oneof=round_robin"` // round_robin
+	Type                string            `json:"type" validate:"oneof=chat completions"`   // chat (default), completions
+	Path                *string           `json:"path"`                                     // replaces the type's path; "" = post to the base URL as it is
+	APIKey              Secret            `json:"apiKey"`
+	Timeout             Seconds           `json:"timeout" validate:"gt=0"`           // total for one exchange, > 0; default 21600
+	ConnectTimeout      Seconds           `json:"connectTimeout" validate:"gte=0"`   // default 10, 0 = none
+	FirstByteTimeout    Seconds           `json:"firstByteTimeout" validate:"gte=0"` // default 0 = none
+	IdleTimeout         Seconds           `json:"idleTimeout" validate:"gte=0"`      // default 0 = none
+	Streaming           bool              `json:"streaming"`
+	ConnectionReuse     string            `json:"connectionReuse" validate:"oneof=pooled never sticky-user-sessions"` // pooled (default), never, sticky-user-sessions
+	UseLegacyMaxTokens  bool              `json:"useLegacyMaxTokens"`
+	UseServerTokenCount bool              `json:"useServerTokenCount"`
+	PerChunkUsage       bool              `json:"perChunkUsage"` // needs streaming, chat and useServerTokenCount
+	StreamUsage         bool              `json:"streamUsage"`   // default true: ask for usage in streams
+	Headers             map[string]Secret `json:"headers"`
+	Extra               Object            `json:"extra"`         // merged over every request body
+	SessionHeader       *string           `json:"sessionHeader"` // replaces X-Correlation-ID
+	TLSVerify           bool              `json:"tlsVerify"`     // default true
+}
+
+// Dataset says what is sent.
+type Dataset struct {
+	Name             string        `json:"name" validate:"min=1"`                // "main" when implicit
+	Type             string        `json:"type" validate:"oneof=synthetic file"` // synthetic (default), file
+	Entries          int           `json:"entries" validate:"gte=1"`             // distinct conversations, ≥ 1; type file: 0 = all of the file
+	RandomSeed       *int64        `json:"randomSeed" validate:"gte=0"`
+	Sampling         string        `json:"sampling" validate:"oneof=sequential random shuffle"` // sequential (default), random, shuffle
+	SystemPrompt     *string       `json:"systemPrompt" validate:"min=1"`
+	SystemPromptFile *string       `json:"systemPromptFile" validate:"min=1"`
+	Prompts          Prompts       `json:"prompts"`
+	PrefixPrompts    PrefixPrompts `json:"prefixPrompts"`
+	Turns            Distribution  `json:"turns" least:"1"`                 // default 1
+	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
+	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
+	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
+	Path             string        `json:"path,omitempty" validate:"min=1"`               // type file
+	Format           string        `json:"format,omitempty" validate:"oneof=single_turn"` // type file: single_turn
+	Records          []Object      `json:"records,omitempty" validate:"min=1"`            // type file: inline instead of path
+	OSL              Distribution  `json:"osl,omitzero" least:"1"`                        // type file: used where a record has no output_length
+}
+
+// Prompts are the lengths and the text source of synthetic prompts.
+type Prompts struct {
+	ISL       Distribution `json:"isl" least:"1"`                                // tokens; default 550
+	OSL       Distribution `json:"osl" least:"1"`                                // tokens; zero value = no cap is sent
+	BatchSize int          `json:"batchSize" validate:"gte=1"`                   // texts a request; default 1
+	Corpus    string       `json:"corpus" validate:"oneof=sonnet coding random"` // sonnet (default), coding, random
+}
+
+// PrefixPrompts are texts that conversations share.
+type PrefixPrompts struct {
+	PoolSize           int  `json:"poolSize" validate:"gte=0"`           // number of prefixes to draw from; 0 = none
+	Length             int  `json:"length" validate:"gte=0"`             // tokens each
+	SharedSystemLength *int `json:"sharedSystemLength" validate:"gte=1"` // one system message for all conversations, tokens
+	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context a conversation, tokens
+}
+
+// Phase is one stretch of load.
+type Phase struct {
+	Name                   string   `json:"name"`
+	Kind                   string   `json:"kind" validate:"oneof=warmup profiling"`                   // warmup, profiling
+	Type                   string   `json:"type" validate:"oneof=concurrency constant poisson gamma"` // concurrency, constant, poisson, gamma
+	ExcludeFromResults     bool     `json:"excludeFromResults"`                                       // true for warm-up, false for profiling
+	Requests               *int64   `json:"requests" validate:"gte=1"`                                // ≥ 1
+	Sessions               *int64   `json:"sessions" validate:"gte=1"`                                // ≥ 1
+	Duration               *Seconds `json:"duration" validate:"gt=0"`                                 // > 0
+	GracePeriod            *Seconds `json:"gracePeriod" validate:"gte=0"`                             // ≥ 0 or inf; needs a duration; default 30 for profiling with a duration, else inf
+	Concurrency            *int     `json:"concurrency" validate:"gte=1"`                             // ≥ 1; closed loop: default 1; rates: nil = without limit
+	Rate                   *float64 `json:"rate" validate:"gt=0"`                                     // requests per second, > 0; rate types only
+	Smoothness             *float64 `json:"smoothness" validate:"gt=0"`                               // gamma only, > 0; 1 = Poisson
+	FailedRequestThreshold *float64 `json:"failedRequestThreshold" validate:"gte=0,lte=1"`            // 0 to 1
+}
+
+// Artifacts says which files a run leaves and where.
+type Artifacts struct {
+	Dir           string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
+	Prefix        *string `json:"prefix"`
+	Level         string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
+	ExportOutputs bool    `json:"exportOutputsJson"`
+}
+
+// Tokenizer names the tokenizer of prompts and answers.
+type Tokenizer struct {
+	Name     string `json:"name"`     // builtin, or a local path; empty = the model's name
+	Revision string `json:"revision"` // main
+}
+
+// Runtime holds settings of the process rather than of the measurement.
+type Runtime struct {
+	UI            string   `json:"ui" validate:"oneof=dashboard simple none"` // dashboard, simple, none
+	APIPort       *int     `json:"apiPort" validate:"gte=1,lte=65535"`
+	APIHost       *string  `json:"apiHost"`
+	StatsInterval *Seconds `json:"statsInterval" validate:"gte=0,lte=1000"`
+}
+
+// Logging holds the log level.
+type Logging struct {
+	Level string `json:"level" validate:"oneof=TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL"` // TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL
+}
+
+// Distribution describes how a quantity varies. The zero value means "not
+// given". A plain number n in a document means {mean: n}.
+type Distribution struct {
+	Mean   *float64 `json:"mean,omitempty"`
+	Stddev float64  `json:"stddev,omitempty"` // normal, truncated at 0
+	Median *float64 `json:"median,omitempty"` // with mean: log-normal, mean > median
+	Min    *float64 `json:"min,omitempty"`    // clamp after drawing
+	Max    *float64 `json:"max,omitempty"`
+	Peaks  []Peak   `json:"peaks,omitempty"`  // mixture
+	Points []Point  `json:"points,omitempty"` // empirical
+}
+
+// Peak is one component of a mixture.
+type Peak struct {
+	Distribution
+	Weight float64 `json:"weight"` // > 0, relative
+}
+
+// Point is one value of an empirical distribution.
+type Point struct {
+	Value  float64 `json:"value"`
+	Weight float64 `json:"weight"` // > 0, relative
+}
+
+// Given reports whether the document said anything.
+func (d Distribution) Given() bool {
+	return d.Mean != nil || len(d.Peaks) > 0 || len(d.Points) > 0
+}
+
+// Seconds is a length of time. In documents it is a number of seconds, or a
+// text such as "30s", "5 min", "2h" or "inf".
+type Seconds float64
+
+// Duration returns the length as a time.Duration; infinite and overlong values
+// become the largest one (292 years).
+func (s Seconds) Duration() time.Duration {
+	const limit = float64(1<<63-1) / float64(time.Second)
+	if float64(s) >= limit {
+		return 1<<63 - 1
+	}
+	return time.Duration(float64(s) * float64(time.Second))
+}
+
+// MarshalJSON writes a number, or "inf".
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(s), 0) {
+		return []byte(`"inf"`), nil
+	}
+	return json.Marshal(float64(s))
+}
+
+// UnmarshalJSON reads what [Seconds.MarshalJSON] writes, and the texts of
+// documents.
+func (s *Seconds) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) != nil {
+		text = string(b)
+	}
+	parsed, ok := parseSeconds(text)
+	if !ok {
+		return errors.New("read length of time: want seconds, or a text such as 30s")
+	}
+	*s = parsed
+	return nil
+}
+
+// Defaulted returns the values that were chosen because of other values. The
+// slice must not be changed.
+func (d *Document) Defaulted() []Default { return d.defaulted }

@@ -1,0 +1,277 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Document builds the document that the options say, or lays them over the file
+// of --config, and checks it like [Load]. Problems name the option at fault. The
+// error is *Invalid, *Malformed for an unreadable --config, or an error of
+// reading a file.
+func (f *Flags) Document() (*Document, []Problem, error) {
+	b, err := f.newBuilder()
+	if err != nil {
+		return nil, nil, err
+	}
+	b.options()
+	b.phases()
+	b.environment()
+	b.loader.problems = append(b.loader.problems, f.report.problems...)
+	return b.loader.finish(b.root)
+}
+
+// builder lays options over a tree.
+type builder struct {
+	flags     *Flags
+	loader    *loader
+	root      *node
+	benchmark *node
+	file      bool                 // the tree came from --config
+	taken     map[string]string    // path → the option that wrote it
+	dropped   map[*occurrence]bool // reported, not applied
+}
+
+func (f *Flags) newBuilder() (*builder, error) {
+	b := &builder{flags: f, loader: newLoader(f.Options), taken: make(map[string]string), dropped: make(map[*occurrence]bool)}
+	b.root = objectNode(member{name: "benchmark", value: objectNode()})
+	if config := f.get("--config"); config != nil {
+		data, err := readFile(config.values[0], b.loader.options.MaxBytes)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", config.values[0], err)
+		}
+		if b.root, err = b.loader.parse(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", config.values[0], err)
+		}
+		b.file = true
+	}
+	b.loader.flags = !b.file
+	b.benchmark = b.root.get("benchmark")
+	if b.benchmark == nil || b.benchmark.shape != object {
+		// The loader reports it; what is typed has nowhere to go.
+		b.benchmark = objectNode()
+	}
+	return b, nil
+}
+
+// readFile reads a whole file that must not be longer than most.
+func readFile(name string, most int) ([]byte, error) {
+	file, err := Open(name, nil)
+	if err != nil {
+		return nil, errors.Join(errNoConfig, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
+	return data, errors.Join(err, file.Close())
+}
+
+// options lays all options over the tree but those of phases.
+func (b *builder) options() {
+	for _, occ := range b.flags.typed {
+		switch {
+		case occ.option.status == inert:
+			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect in aiperfd, which is one process without a message bus", occ.spelling)
+		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
+		case occ.option.path != "":
+			b.option(occ)
+		}
+	}
+	b.fileDataset()
+	b.meanForSpread("dataset.prompts.isl", defaultISL)
+	b.meanForSpread("dataset.turns", 1)
+	b.spreadOfOutput()
+}
+
+// spreadOfOutput: AIPerf has no mean to fall back to for output lengths.
+func (b *builder) spreadOfOutput() {
+	spread, osl := b.flags.get("--osl-stddev"), b.find("dataset.prompts.osl")
+	if spread == nil || osl == nil || osl.get("mean") != nil {
+		return
+	}
+	b.fail(spread, CodeConflict, "needs --osl")
+	parent := b.find("dataset.prompts")
+	if b.isFile() {
+		parent = b.find("dataset")
+	}
+	parent.drop("osl")
+}
+
+func (b *builder) fail(occ *occurrence, code, detail string) {
+	b.loader.fail(b.place(occ, ""), code, "%s: %s", occ.spelling, detail)
+}
+
+func (b *builder) place(occ *occurrence, path string) place {
+	at := place{flag: occ.spelling, order: occ.order + 1}
+	if path != "" {
+		at.ptr = canonicalPointer(path)
+	}
+	return at
+}
+
+// option lays one option over the tree.
+func (b *builder) option(occ *occurrence) {
+	path := occ.option.path
+	if !b.free(path, occ) {
+		return
+	}
+	switch occ.option.names {
+	case "--verbose -v", "--extra-verbose -vv":
+		b.verbose(occ)
+		return
+	}
+	switch path {
+	case "models.items":
+		b.models(occ)
+	case "endpoint.apiKey":
+		b.apiKey(occ)
+	case "endpoint.headers", "endpoint.extra", "slos":
+		b.object(occ, path)
+	case "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
+		b.set(path, occ, &node{shape: boolean, scalar: strconv.FormatBool(!occ.on)})
+	default:
+		if n := b.value(occ); n != nil {
+			b.set(path, occ, n)
+		}
+	}
+}
+
+// free reports whether no other option has written a path.
+func (b *builder) free(path string, occ *occurrence) bool {
+	if before, taken := b.taken[path]; taken {
+		b.fail(occ, CodeConflict, before+" says the same; give one of them")
+		return false
+	}
+	b.taken[path] = occ.spelling
+	return true
+}
+
+// value makes a node of an option's values; nil after a problem.
+func (b *builder) value(occ *occurrence) *node {
+	switch occ.option.kind {
+	case optBool:
+		return &node{shape: boolean, scalar: strconv.FormatBool(occ.on)}
+	case optList, optWords:
+		items := listNode()
+		for _, piece := range commaList(occ.values) {
+			item := textNode(piece)
+			item.place = b.place(occ, "")
+			items.items = append(items.items, item)
+		}
+		if len(items.items) == 0 {
+			b.fail(occ, CodeRequired, "needs a value")
+			return nil
+		}
+		return items
+	case optNumber:
+		return b.number(occ)
+	}
+	return textNode(occ.values[0])
+}
+
+// number reads a number; a comma list of several would be a sweep.
+func (b *builder) number(occ *occurrence) *node {
+	raw := occ.values[0]
+	if occ.option.sweep {
+		pieces := commaList(occ.values)
+		if len(pieces) > 1 {
+			b.fail(occ, CodeUnsupported, "a list of values would be a sweep; sweeps are not supported by aiperfd yet")
+			return nil
+		}
+		raw = strings.Join(pieces, "")
+	}
+	raw = strings.TrimSpace(raw)
+	if plain := strings.TrimPrefix(raw, "+"); jsonNumber(plain) {
+		return &node{shape: number, scalar: plain}
+	}
+	if f, err := strconv.ParseFloat(raw, 64); err == nil && raw != "" && strings.IndexByte("-.0123456789", raw[0]) >= 0 {
+		return &node{shape: number, scalar: strconv.FormatFloat(f, 'g', -1, 64)} // .5 and 007
+	}
+	return textNode(raw)
+}
+
+// commaList splits all values at commas; empty pieces do not count.
+func commaList(values []string) []string {
+	var out []string
+	for _, v := range values {
+		for piece := range strings.SplitSeq(v, ",") {
+			if piece = strings.TrimSpace(piece); piece != "" {
+				out = append(out, piece)
+			}
+		}
+	}
+	return out
+}
+
+func (b *builder) models(occ *occurrence) {
+	names := b.value(occ)
+	if names == nil {
+		return
+	}
+	for i, name := range names.items {
+		named := objectNode(member{place: name.place, name: "name", value: name})
+		named.place = name.place
+		names.items[i] = named
+	}
+	b.set("models.items", occ, names)
+}
+
+// apiKey takes the key itself, or the file that holds it.
+func (b *builder) apiKey(occ *occurrence) {
+	key := occ.values[0]
+	if occ.option.kind == optFile {
+		const most = 64 << 10 // no key is longer, and no file without end is read
+		data, err := readFile(key, most)
+		if err != nil || len(data) > most {
+			b.fail(occ, CodeFileNotAllowed, "the file cannot be read")
+			return
+		}
+		key = strings.TrimSpace(string(data))
+	}
+	if key == "" {
+		b.fail(occ, CodeRequired, "the key is empty")
+		return
+	}
+	b.set("endpoint.apiKey", occ, textNode(key))
+}
+
+func (b *builder) verbose(occ *occurrence) {
+	level := "DEBUG"
+	if strings.HasPrefix(occ.option.names, "--extra") {
+		level = "TRACE"
+	}
+	if !occ.on {
+		return
+	}
+	b.set("logging.level", occ, textNode(level))
+	if !b.flags.Given("--ui") {
+		b.set("runtime.ui", occ, textNode("simple"))
+	}
+}
+
+// fileDataset settles what --input-file means for the type.
+func (b *builder) fileDataset() {
+	input := b.flags.get("--input-file")
+	if input == nil {
+		return
+	}
+	kind := b.find("dataset.type")
+	if kind != nil && kind.scalar != "file" || kind == nil && b.file && b.find("dataset.prompts") != nil {
+		b.fail(input, CodeConflict, "the dataset of the configuration file is not of type file")
+		return
+	}
+	b.set("dataset.type", input, textNode("file"))
+	if d := b.find("dataset"); d != nil {
+		d.drop("records")
+	}
+}
+
+// meanForSpread gives a spread that was typed alone AIPerf's mean.
+func (b *builder) meanForSpread(path string, mean float64) {
+	n := b.find(path)
+	if n == nil || n.shape != object || n.get("mean") != nil || n.get("stddev") == nil || n.get("stddev").flag == "" {
+		return
+	}
+	n.set("mean", &node{shape: number, scalar: format(mean)})
+}

@@ -1,0 +1,216 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// phases lays the options about load over the only profiling phase and the
+// only warm-up phase, which are made if there is no file.
+func (b *builder) phases() {
+	profiling := b.typed("profiling.")
+	warmup := b.typed("warmup.")
+	if b.file && len(profiling)+len(warmup) == 0 {
+		return
+	}
+	all := b.benchmark.get("phases")
+	if all == nil || all.shape != list {
+		all = listNode()
+		all.ptr = "#/benchmark/phases"
+		b.benchmark.set("phases", all)
+	}
+	main, ok := b.phase(all, "profiling", profiling)
+	if !ok {
+		return
+	}
+	if main == nil {
+		main = newPhase("profiling")
+		all.items = append(all.items, main)
+	}
+	b.arrivals(main, "profiling", "--request-rate")
+	b.fields(main, profiling)
+	if !b.file {
+		b.defaultBound(main)
+	}
+	b.warmup(all, main, warmup)
+	for i, item := range all.items {
+		if item.line == 0 {
+			renumber(item, canonicalPointer(phasePath(i)))
+		}
+	}
+}
+
+// typed returns the options whose path begins with a prefix.
+func (b *builder) typed(prefix string) []*occurrence {
+	var out []*occurrence
+	for _, occ := range b.flags.typed {
+		if strings.HasPrefix(occ.option.path, prefix) {
+			out = append(out, occ)
+		}
+	}
+	return out
+}
+
+func newPhase(kind string) *node {
+	return objectNode(member{name: "name", value: textNode(kind)}, member{name: "kind", value: textNode(kind)})
+}
+
+// renumber gives a phase and its fields the pointers of its place in the list.
+func renumber(phase *node, ptr string) {
+	phase.ptr = ptr
+	for i := range phase.members {
+		m := &phase.members[i]
+		m.ptr = ptr + "/" + m.name
+		m.value.ptr = m.ptr
+	}
+}
+
+// phase finds the only phase of a kind; nil = there is none. More than one is a
+// problem if options are typed for it.
+func (b *builder) phase(all *node, kind string, typed []*occurrence) (*node, bool) {
+	var found *node
+	for _, p := range all.items {
+		if p.shape != object || kindOf(p) != kind {
+			continue
+		}
+		if found != nil && len(typed) > 0 {
+			b.fail(typed[0], CodeConflict, "the configuration file has several phases of kind "+kind)
+			return nil, false
+		}
+		found = p
+	}
+	return found, true
+}
+
+func kindOf(phase *node) string {
+	kind := phase.get("kind")
+	if kind == nil {
+		kind = phase.get("name")
+	}
+	if kind != nil && fold(kind.scalar) == "warmup" {
+		return "warmup"
+	}
+	return "profiling"
+}
+
+// fields sets the plain fields of a phase.
+func (b *builder) fields(phase *node, typed []*occurrence) {
+	for _, occ := range typed {
+		_, field, _ := strings.Cut(occ.option.path, ".")
+		if b.dropped[occ] || !b.free(occ.option.path, occ) {
+			continue
+		}
+		n := b.value(occ)
+		if n == nil {
+			continue
+		}
+		n.place = b.place(occ, "")
+		n.ptr = phase.ptr + "/" + field
+		phase.set(field, n)
+	}
+}
+
+// arrivals settles the type of a phase before its fields are set. A rate turns
+// a closed loop of the file into a rate phase, and its concurrency, which drove
+// the load, is dropped rather than kept as a cap. Without a file the loader
+// infers the type from rate and smoothness.
+func (b *builder) arrivals(phase *node, kind, rateFlag string) {
+	rate, pattern, shape := b.typedAs(kind+".rate"), b.typedAs(kind+".type"), b.typedAs(kind+".smoothness")
+	hadRate := phase.get("rate") != nil
+	if rate == nil && !hadRate {
+		for _, occ := range []*occurrence{pattern, shape} {
+			if occ != nil {
+				b.fail(occ, CodeConflict, "needs "+rateFlag)
+				b.dropped[occ] = true
+			}
+		}
+		return
+	}
+	if rate != nil && !hadRate {
+		phase.drop("type")
+		if c := phase.get("concurrency"); c != nil && c.flag == "" && b.typedAs(kind+".concurrency") == nil {
+			phase.drop("concurrency")
+			b.loader.warn(b.place(rate, ""), CodeNoEffect,
+				"%s: the phase is now driven by a rate; the concurrency %s of the configuration file no longer applies", rate.spelling, c.scalar)
+		}
+	}
+	b.checkPattern(pattern)
+	switch {
+	case pattern != nil && shape == nil && fold(pattern.values[0]) != "gamma":
+		phase.drop("smoothness")
+	case pattern == nil && shape != nil:
+		phase.drop("type")
+	}
+}
+
+// checkPattern refuses what is a type of phases but no pattern of arrivals.
+func (b *builder) checkPattern(pattern *occurrence) {
+	choices := []string{"constant", "poisson", "gamma"}
+	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return fold(c) == fold(pattern.values[0]) }) {
+		return
+	}
+	b.loader.fail(b.place(pattern, ""), CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, clip(pattern.values[0]),
+		choiceList(strings.Join(choices, " ")), suggestion(pattern.values[0], choices))
+	b.dropped[pattern] = true
+}
+
+// typedAs returns the option for a path, if it was typed.
+func (b *builder) typedAs(path string) *occurrence {
+	for _, occ := range b.flags.typed {
+		if occ.option.path == path {
+			return occ
+		}
+	}
+	return nil
+}
+
+// defaultBound gives a command line without a bound AIPerf's ten requests.
+func (b *builder) defaultBound(phase *node) {
+	for _, field := range []string{"requests", "sessions", "duration"} {
+		if phase.get(field) != nil {
+			return
+		}
+	}
+	for _, path := range []string{"profiling.requests", "profiling.sessions", "profiling.duration"} {
+		if b.typedAs(path) != nil {
+			return // it was refused; that is reported
+		}
+	}
+	phase.set("requests", &node{shape: number, scalar: strconv.Itoa(defaultFlagRequests)})
+	path := phasePath(0)
+	if len(b.typed("warmup.")) > 0 {
+		path = phasePath(1)
+	}
+	b.loader.infer(path+".requests", int64(defaultFlagRequests), "no bound is given")
+}
+
+// warmup merges onto the warm-up phase, or makes one in front if an option that
+// bounds it is typed. A new one takes over the load of the profiling phase.
+func (b *builder) warmup(all, main *node, typed []*occurrence) {
+	if len(typed) == 0 {
+		return
+	}
+	phase, ok := b.phase(all, "warmup", typed)
+	if !ok {
+		return
+	}
+	if phase == nil {
+		if !b.flags.Given("--warmup-request-count") && !b.flags.Given("--warmup-duration") && !b.flags.Given("--num-warmup-sessions") {
+			for _, occ := range typed {
+				b.fail(occ, CodeConflict, "needs --warmup-request-count, --warmup-duration or --num-warmup-sessions")
+			}
+			return
+		}
+		phase = newPhase("warmup")
+		for _, field := range []string{"type", "concurrency", "rate", "smoothness"} {
+			if n := main.get(field); n != nil {
+				inherited := *n
+				phase.set(field, &inherited)
+			}
+		}
+		all.items = append([]*node{phase}, all.items...)
+	}
+	b.arrivals(phase, "warmup", "--warmup-request-rate")
+	b.fields(phase, typed)
+}

@@ -1,0 +1,433 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/redact"
+)
+
+// base is the command line of AIPerf's measured resolutions.
+var base = []string{"--model", "test-model", "--url", "http://localhost:9", "--tokenizer", "builtin", "--ui", "none"}
+
+func flagsDocument(t testing.TB, env map[string]string, argv ...string) (*Document, []Problem, error) {
+	t.Helper()
+	f, _ := ParseFlags(append(slices.Clone(base), argv...), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	return f.Document()
+}
+
+func mustFlags(t testing.TB, argv ...string) *Document {
+	t.Helper()
+	d, _, err := flagsDocument(t, nil, argv...)
+	if err != nil {
+		t.Fatalf("%q: %v", argv, err)
+	}
+	return d
+}
+
+// phaseText writes what was measured of a phase.
+func phaseText(ph Phase) string {
+	o := view(ph, "benchmark.phases.*", "kind type rate smoothness concurrency requests sessions duration gracePeriod")
+	var out []string
+	for _, m := range o.members {
+		if v := strings.Trim(string(m.Value), `"`); v != "null" {
+			out = append(out, m.Name+" "+v)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestResolutionVectors(t *testing.T) {
+	rows := []struct {
+		argv    string
+		phases  []string
+		entries int
+	}{
+		{"", []string{"kind profiling, type concurrency, concurrency 1, requests 10, gracePeriod inf"}, 10},
+		{"--request-rate 2", []string{"kind profiling, type poisson, rate 2, requests 10, gracePeriod inf"}, 10},
+		{"--request-rate 2 --arrival-smoothness 3", []string{"kind profiling, type gamma, rate 2, smoothness 3, requests 10, gracePeriod inf"}, 10},
+		{"--request-rate 2 --arrival-pattern CONSTANT", []string{"kind profiling, type constant, rate 2, requests 10, gracePeriod inf"}, 10},
+		{"--concurrency 2 --benchmark-duration 10", []string{"kind profiling, type concurrency, concurrency 2, duration 10, gracePeriod 30"}, 100},
+		{"--concurrency 4, --benchmark-duration 10 --benchmark-grace-period inf", []string{"kind profiling, type concurrency, concurrency 4, duration 10, gracePeriod inf"}, 100},
+		{"--request-rate 2 --concurrency 5 --request-count 50 --warmup-request-count 3", []string{
+			"kind warmup, type poisson, rate 2, concurrency 5, requests 3, gracePeriod inf",
+			"kind profiling, type poisson, rate 2, concurrency 5, requests 50, gracePeriod inf"}, 50},
+		{"--warmup-duration 5 --concurrency 7 --benchmark-duration 9", []string{
+			"kind warmup, type concurrency, concurrency 7, duration 5, gracePeriod inf",
+			"kind profiling, type concurrency, concurrency 7, duration 9, gracePeriod 30"}, 100},
+		{"--warmup-duration 5 --warmup-concurrency 2 --warmup-grace-period 1 --concurrency 7", []string{
+			"kind warmup, type concurrency, concurrency 2, duration 5, gracePeriod 1",
+			"kind profiling, type concurrency, concurrency 7, requests 10, gracePeriod inf"}, 10},
+		{"--num-warmup-sessions 5 --warmup-request-rate 9 --warmup-arrival-pattern constant --request-rate 3 --arrival-smoothness 2", []string{
+			"kind warmup, type constant, rate 9, sessions 5, gracePeriod inf",
+			"kind profiling, type gamma, rate 3, smoothness 2, requests 10, gracePeriod inf"}, 10},
+		{"--request-count 5 --num-sessions 3", []string{"kind profiling, type concurrency, concurrency 1, requests 5, sessions 3, gracePeriod inf"}, 3},
+		{"--request-count 5 --num-prompts 8", []string{"kind profiling, type concurrency, concurrency 1, requests 5, gracePeriod inf"}, 8},
+	}
+	for _, row := range rows {
+		t.Run(row.argv, func(t *testing.T) {
+			d := mustFlags(t, strings.Fields(row.argv)...)
+			var got []string
+			for _, ph := range d.Benchmark.Phases {
+				got = append(got, phaseText(ph))
+			}
+			if diff := cmp.Diff(row.phases, got); diff != "" {
+				t.Errorf("phases (-want +got):\n%s", diff)
+			}
+			if n := d.Benchmark.Datasets[0].Entries; n != row.entries {
+				t.Errorf("entries = %d, want %d", n, row.entries)
+			}
+		})
+	}
+}
+
+func TestExtraAndHeaders(t *testing.T) {
+	rows := []struct {
+		name         string
+		argv         []string
+		extra, heads string
+	}{
+		{"merged", []string{"--extra-inputs", "temperature:0.5,top_p:0.9", "--extra-inputs", `{"a":{"b":1}}`}, `{"temperature":0.5,"top_p":0.9,"a":{"b":1}}`, `{}`},
+		{"several tokens", []string{"--extra-inputs", "a:1", "b:2", "--streaming"}, `{"a":1,"b":2}`, `{}`},
+		{"types", []string{"--extra-inputs", "a:TRUE,b:none,c:007,d:1e3,e:-5,f:,g:x:y"}, `{"a":true,"b":null,"c":"007","d":"1e3","e":-5,"f":"","g":"x:y"}`, `{}`},
+		{"comma in a value", []string{"--extra-inputs", "stop:a,b,n:2"}, `{"stop":"a,b","n":2}`, `{}`},
+		{"nested", []string{"--extra-inputs", "x.y:1,x.z.w:2", "--extra-inputs", "x.y:3"}, `{"x":{"y":3,"z":{"w":2}}}`, `{}`},
+		{"exact numbers", []string{"--extra-inputs", `{"n":12345678901234567890.10}`}, `{"n":12345678901234567890.10}`, `{}`},
+		{"headers", []string{"--header", "A:b", "--header", "C:d:e"}, `{}`, `{"A":"b","C":"d:e"}`},
+		{"commas in headers", []string{"-H", "Accept: a,b:c", `{"X-J":"1,2"}`}, `{}`, `{"Accept":"a,b:c","X-J":"1,2"}`},
+		{"glued header", []string{"-HX-A: 1", "-H=X-B: 2"}, `{}`, `{"X-A":"1","X-B":"2"}`},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			e := mustFlags(t, row.argv...).Benchmark.Endpoint
+			if got := string(encode(e.Extra)); got != row.extra {
+				t.Errorf("extra = %s, want %s", got, row.extra)
+			}
+			if got := string(encode(headersView(e.Headers))); got != row.heads {
+				t.Errorf("headers = %s, want %s", got, row.heads)
+			}
+		})
+	}
+}
+
+func TestFlagProblems(t *testing.T) {
+	rows := []struct {
+		name string
+		argv []string
+		want string
+	}{
+		{"rate", []string{"--request-rate", "-5"}, "--request-rate -5: must be greater than 0"},
+		{"type", []string{"--concurrency", "many"}, "--concurrency many: must be a whole number"},
+		{"fraction", []string{"--concurrency", "1.5"}, "--concurrency 1.5: must be a whole number"},
+		{"enum", []string{"--arrival-pattern", "poison", "--request-rate", "1"}, `--arrival-pattern poison: must be constant, poisson or gamma; did you mean "poisson"?`},
+		{"warm-up grace", []string{"--warmup-grace-period", "5"}, "--warmup-grace-period: needs --warmup-request-count, --warmup-duration or --num-warmup-sessions"},
+		{"grace", []string{"--benchmark-grace-period", "5"}, "--benchmark-grace-period: needs a duration"},
+		{"lacking", []string{"--num-users", "4"}, "--num-users: not supported by aiperfd yet"},
+		{"lacking, negated", []string{"--no-force-min-tokens"}, "--no-force-min-tokens: not supported by aiperfd yet"},
+		{"sweep", []string{"--concurrency", "1,2"}, "--concurrency: a list of values would be a sweep; sweeps are not supported by aiperfd yet"},
+		{"pattern alone", []string{"--arrival-pattern", "constant"}, "--arrival-pattern: needs --request-rate"},
+		{"smoothness alone", []string{"--vllm-burstiness", "2"}, "--vllm-burstiness: needs --request-rate"},
+		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only the type gamma has a smoothness"},
+		{"twice", []string{"--isl", "100", "--synthetic-input-tokens-mean", "5"}, "--synthetic-input-tokens-mean: given twice, first as --isl"},
+		{"twice the same", []string{"--concurrency", "1", "--concurrency", "1"}, "--concurrency: given twice"},
+		{"goodput twice", []string{"--goodput", "a:1", "--goodput", "b:2"}, "--goodput: given twice"},
+		{"goodput", []string{"--goodput", "a=1"}, "--goodput: must be tag:number pairs with blanks between, as one argument"},
+		{"unknown", []string{"--concurency", "4"}, `unknown option --concurency; did you mean "--concurrency"?`},
+		{"one dash", []string{"-model", "x"}, `unknown option -model; did you mean "--model"?`},
+		{"argument", []string{"--streaming", "false"}, `unexpected argument "false": options begin with --`},
+		{"no value", []string{"--concurrency", "--streaming"}, "--concurrency: needs a value"},
+		{"no words", []string{"--header"}, "--header: needs a value"},
+		{"header", []string{"--header", "Accept"}, "--header: a header must be Name:Value"},
+		{"extra", []string{"--extra-inputs", "x"}, "--extra-inputs: an extra input must be name:value or a JSON object"},
+		{"extra json", []string{"--extra-inputs", `{"a":1,"a":2}`}, "--extra-inputs: is not a JSON object with distinct names"},
+		{"template", []string{"--extra-inputs", "payload_template:x"}, "--extra-inputs: payload_template: request templates are not supported by aiperfd yet"},
+		{"spread alone", []string{"--osl-stddev", "5"}, "--osl-stddev: needs --osl"},
+		{"verbose twice", []string{"-v", "-vv"}, "-vv: -v says the same; give one of them"},
+		{"host alone", []string{"--api-host", "::"}, "--api-host: needs a port"},
+		{"url", []string{"--url", "ftp://x"}, "--url ftp://x: must be an http or https URL"},
+		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: there is no such file"},
+		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only a synthetic dataset has it\nunknown option --turns"},
+		{"format without file", []string{"--custom-dataset-type", "single-turn"}, "--custom-dataset-type: only a file dataset has it"},
+		{"boolean value", []string{"--streaming=maybe"}, "--streaming maybe: must be true or false, or have no value"},
+		{"inherited", []string{"--concurrency", "0", "--warmup-request-count", "1"}, "--concurrency 0: must be at least 1"},
+		{"key is not shown", []string{"--api-key", "<redacted>"}, "--api-key: holds a redaction placeholder; supply the value itself"},
+		{"completions", []string{"--endpoint-type", "completions", "--system-prompt", "x"}, "--system-prompt: the endpoint type completions takes no system message"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			d, _, err := flagsDocument(t, nil, row.argv...)
+			var invalid *Invalid
+			if !errors.As(err, &invalid) || d != nil {
+				t.Fatalf("error = %v, want *Invalid", err)
+			}
+			// The base gives --url and others; only the added ones are at fault.
+			if got := err.Error(); got != row.want {
+				t.Errorf("problems:\n%s\nwant:\n%s", got, row.want)
+			}
+		})
+	}
+	t.Run("no model", func(t *testing.T) {
+		f, err := ParseFlags(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = f.Document()
+		if err == nil || err.Error() != "--model: required" {
+			t.Errorf("error = %v, want --model: required", err)
+		}
+	})
+}
+
+func TestFlagGrammar(t *testing.T) {
+	d := mustFlags(t, "--request_timeout_seconds=5", "-u", "h1", "h2,h3", "--url=h4", "--model", "a,b", "-m", "c", "-b", "2",
+		"--isl-stddev", "9", "--conversation-turn-stddev", "2", "--random-seed", "0", "--no-stream-usage", "--insecure", "--streaming=true",
+		"--custom-endpoint", "/x", "--goodput", "time_to_first_token:100 x:2.5", "--export-level", "RAW", "--api-key", "-dash",
+		"--failed-request-threshold", ".5", "--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule")
+	b := d.Benchmark
+	var urls, models []string
+	for _, u := range b.Endpoint.URLs {
+		urls = append(urls, u.Reveal())
+	}
+	for _, m := range b.Models.Items {
+		models = append(models, m.Name)
+	}
+	got := []any{urls, models, float64(b.Endpoint.Timeout), b.Datasets[0].Prompts.BatchSize, *b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev,
+		*b.Datasets[0].Turns.Mean, *d.RandomSeed, b.Endpoint.StreamUsage, b.Endpoint.TLSVerify, b.Endpoint.Streaming, *b.Endpoint.Path,
+		b.SLOs["x"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
+	want := []any{[]string{"http://localhost:9", "http://h1", "http://h2", "http://h3", "http://h4"}, []string{"test-model", "a", "b", "c"}, 5.0, 2, 550.0, 9.0,
+		1.0, int64(0), false, false, true, "/x", 2.5, "raw", "-dash", 0.5}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+}
+
+func TestVerbose(t *testing.T) {
+	for flag, want := range map[string]string{"-v": "DEBUG", "--verbose": "DEBUG", "-vv": "TRACE"} {
+		f, _ := ParseFlags([]string{"-m", "x", flag}, nil)
+		d, _, err := f.Document()
+		if err != nil || d.Benchmark.Logging.Level != want || d.Benchmark.Runtime.UI != "simple" {
+			t.Errorf("%s: level %v, want %s with the simple UI (%v)", flag, d, want, err)
+		}
+	}
+}
+
+func TestFlagsOverFile(t *testing.T) {
+	file := func(t *testing.T, doc string) string {
+		name := filepath.Join(t.TempDir(), "bench.yaml")
+		if err := os.WriteFile(name, []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	const closed = "benchmark: {model: m, endpoint: {url: h, headers: {A: b}}, dataset: {isl: {mean: 5, stddev: 1}}, phases: {concurrency: 1, duration: 5}}"
+	rows := []struct{ name, doc, argv, want string }{
+		{"nothing typed", closed, "", "kind profiling, type concurrency, concurrency 1, duration 5, gracePeriod 30"},
+		{"count", closed, "--request-count 500", "kind profiling, type concurrency, concurrency 1, requests 500, duration 5, gracePeriod 30"},
+		{"rate", closed, "--request-rate 5", "kind profiling, type poisson, rate 5, duration 5, gracePeriod 30"},
+		{"rate and cap", closed, "--request-rate 5 --concurrency 9", "kind profiling, type poisson, rate 5, concurrency 9, duration 5, gracePeriod 30"},
+		{"pattern", "benchmark: {model: m, phases: {type: gamma, rate: 2, smoothness: 3, duration: 5}}", "--arrival-pattern constant", "kind profiling, type constant, rate 2, duration 5, gracePeriod 30"},
+		{"warm-up made", closed, "--warmup-request-count 3", "kind warmup, type concurrency, concurrency 1, requests 3, gracePeriod inf; kind profiling, type concurrency, concurrency 1, duration 5, gracePeriod 30"},
+		{"warm-up merged", "benchmark: {model: m, warmup: {requests: 4}, profiling: {duration: 5}}", "--warmup-concurrency 3", "kind warmup, type concurrency, concurrency 3, requests 4, gracePeriod inf; kind profiling, type concurrency, concurrency 1, duration 5, gracePeriod 30"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			f, err := ParseFlags(append([]string{"-f", file(t, row.doc)}, strings.Fields(row.argv)...), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, _, err := f.Document()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, ph := range d.Benchmark.Phases {
+				got = append(got, phaseText(ph))
+			}
+			if s := strings.Join(got, "; "); s != row.want {
+				t.Errorf("phases = %s\nwant %s", s, row.want)
+			}
+		})
+	}
+	t.Run("values", func(t *testing.T) {
+		f, _ := ParseFlags([]string{"--config", file(t, closed), "--isl", "99", "-H", "C:d", "--model", "n", "--random-seed", "3"}, nil)
+		d, _, err := f.Document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := d.Benchmark
+		got := []any{*b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev, string(encode(headersView(b.Endpoint.Headers))), b.Models.Items[0].Name, *d.RandomSeed}
+		if diff := cmp.Diff([]any{99.0, 1.0, `{"A":"b","C":"d"}`, "n", int64(3)}, got); diff != "" {
+			t.Errorf("values (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("problems", func(t *testing.T) {
+		f, _ := ParseFlags([]string{"--config", file(t, "benchmark:\n  model: m\n  foo: 1\n  phases:\n  - {duration: 5}\n"), "--request-rate", "-1", "--input-file", "x"}, nil)
+		_, _, err := f.Document()
+		const want = "--request-rate -1: must be greater than 0\n--input-file x: there is no such file\nline 3: benchmark/foo: unknown field \"foo\""
+		if err == nil || err.Error() != want {
+			t.Errorf("error:\n%v\nwant:\n%s", err, want)
+		}
+	})
+	t.Run("several phases", func(t *testing.T) {
+		f, _ := ParseFlags([]string{"--config", file(t, "benchmark: {model: m, phases: [{name: a, kind: profiling, duration: 5}, {name: b, kind: profiling, duration: 5}]}"), "--concurrency", "2"}, nil)
+		_, _, err := f.Document()
+		if err == nil || err.Error() != "--concurrency: the configuration file has several phases of kind profiling" {
+			t.Errorf("error = %v", err)
+		}
+	})
+	t.Run("no such file", func(t *testing.T) {
+		f, _ := ParseFlags([]string{"--config", "nope.yaml"}, nil)
+		if _, _, err := f.Document(); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("error = %v, want not exist", err)
+		}
+	})
+}
+
+func TestEnvironment(t *testing.T) {
+	env := map[string]string{"AIPERFD_API_KEY": "from-env", "AIPERF_API_SERVER_PORT": "81", "AIPERF_API_SERVER_HOST": "::1", "AIPERF_HTTP_SSL_VERIFY": "False"}
+	d, _, err := flagsDocument(t, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := d.Benchmark
+	got := []any{b.Endpoint.APIKey.Reveal(), *b.Runtime.APIPort, *b.Runtime.APIHost, b.Endpoint.TLSVerify}
+	if diff := cmp.Diff([]any{"from-env", 81, "::1", false}, got); diff != "" {
+		t.Errorf("from the environment (-want +got):\n%s", diff)
+	}
+	d, _, err = flagsDocument(t, env, "--api-key", "typed", "--api-port", "82")
+	if err != nil || d.Benchmark.Endpoint.APIKey.Reveal() != "typed" || *d.Benchmark.Runtime.APIPort != 82 {
+		t.Errorf("a typed option does not win: %v %v", d, err)
+	}
+	_, _, err = flagsDocument(t, map[string]string{"AIPERF_HTTP_SSL_VERIFY": "perhaps"})
+	if err == nil || err.Error() != "AIPERF_HTTP_SSL_VERIFY perhaps: must be true or false" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestAPIKeyFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(name, []byte(" sk-file \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustFlags(t, "--api-key-file", name).Benchmark.Endpoint.APIKey.Reveal(); got != "sk-file" {
+		t.Errorf("key = %q, want sk-file", got)
+	}
+	_, _, err := flagsDocument(t, nil, "--api-key-file", name, "--api-key", "x")
+	if err == nil || err.Error() != "--api-key: --api-key-file says the same; give one of them" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestInertFlags(t *testing.T) {
+	_, warnings, err := flagsDocument(t, nil, "--workers-max", "4", "--zmq-dual-bind", "--benchmark-duration", "5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range warnings {
+		got = append(got, w.Flag+" "+w.Code)
+	}
+	if diff := cmp.Diff([]string{"--workers-max no-effect", "--zmq-dual-bind no-effect"}, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// aiperfFlags reads AIPerf 0.13's options: group, spellings, negated spelling,
+// priority.
+func aiperfFlags(t *testing.T) [][]string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/aiperf-flags.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	for line := range strings.Lines(string(data)) {
+		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+	}
+	return rows
+}
+
+func TestEverySpellingIsKnown(t *testing.T) {
+	table := flagTable()
+	rows := aiperfFlags(t)
+	spellings, seen := 0, 0
+	for _, row := range rows {
+		for _, name := range append(strings.Fields(row[1]), strings.Fields(row[2])...) {
+			spellings++
+			o, ok := table[name]
+			if !ok || o.group != row[0] {
+				t.Errorf("%s of group %s: in table %v, group %q", name, row[0], ok, o.group)
+				continue
+			}
+			if (name == o.negated) != (name == row[2]) {
+				t.Errorf("%s: negated is %q, want %q", name, o.negated, row[2])
+			}
+			f, err := ParseFlags([]string{name, "x"}, nil)
+			if o.status == refused && (err == nil || !strings.HasPrefix(err.Error(), name+": not supported by aiperfd yet")) {
+				t.Errorf("%s: error = %v, want a refusal by name", name, err)
+			}
+			if o.status != refused && !f.Given(name) {
+				t.Errorf("%s: not taken: %v", name, err)
+			}
+		}
+	}
+	for _, o := range options() {
+		seen += len(o.spellings())
+		if o.help == "" || o.status == supported && o.path == "" && o.names != "--config -f" && o.names != "--no-fixed-schedule" {
+			t.Errorf("%s: no help or no path", o.names)
+		}
+	}
+	if len(rows) != 264 || spellings != 321 || seen != spellings+6 || len(table) != seen {
+		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
+	}
+}
+
+// Whatever is refused of AIPerf's everyday options is refused on purpose.
+func TestEverydayOptions(t *testing.T) {
+	table := flagTable()
+	lacking := map[string]bool{"--audio-length-mean": true, "--audio-format": true, "--audio-sample-rates": true,
+		"--image-width-mean": true, "--image-height-mean": true, "--image-batch-size": true,
+		"--fixed-schedule": true, "--otel-url": true, "--mlflow-tracking-uri": true}
+	for _, row := range aiperfFlags(t) {
+		name := strings.Fields(row[1])[0]
+		if row[3] == "P0" && (table[name].status == refused) != lacking[name] {
+			t.Errorf("%s: status %v", name, table[name].status)
+		}
+	}
+}
+
+func TestFlagKinds(t *testing.T) {
+	f, _ := ParseFlags(nil, nil)
+	argv := []string{"profile", "-m", "m", "--api-key", "sk-1", "-H", "X-A: 1", "Authorization: Bearer x", "--url=http://u:p@h", "h2/?api_key=S", "--streaming", "--extra-inputs", "api_key:X", "--api-key-file", "/p"}
+	want := "aiperfd profile -m 'm' --api-key '<redacted>' -H 'X-A: 1' '<redacted>' --url='http://<redacted>@h' 'h2/?api_key=<redacted>' --streaming --extra-inputs 'api_key:<redacted>' --api-key-file '/p'"
+	if got := redact.CommandLine("aiperfd", argv, f); got != want {
+		t.Errorf("command line = %s\nwant %s", got, want)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	var out bytes.Buffer
+	if err := Usage(&out); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{
+		"\nEndpoint\n", "  --model-names, --model, -m TEXT…\n",
+		"  --concurrency NUMBER\n      Sessions in flight; with a rate only a cap. (default: 1 without a rate, no limit with one)\n",
+		"  --header, -H NAME:VALUE\n", "  --insecure\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("help lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "--search-space") || strings.Contains(text, "--zmq-host") {
+		t.Error("help shows options that do nothing")
+	}
+}

@@ -1,0 +1,298 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+)
+
+// feature is a field of AIPerf's document whose feature aiperfd does not have.
+// The value that switches it off is accepted, so that a resolved document can be
+// posted back; anything else is refused by name.
+type feature struct {
+	name string
+	off  string // AIPerf's value for "off" or "default", as JSON; it is also what Compat shows
+	alt  string // another accepted value; "" = none
+	what string // the subject of "… is not supported"
+	// inert fields have no effect in one process; other values are accepted
+	// with a warning.
+	inert bool
+	// strict fields do something by default, so that false and empty are not
+	// the same as off.
+	strict bool
+}
+
+// lacking returns the fields that the object at a canonical path has in AIPerf
+// and not here, in AIPerf's order.
+func lacking(path string) []feature {
+	switch generic(path) {
+	case "":
+		return []feature{
+			{name: "variables", off: `{}`, what: "template variables"},
+			{name: "sweep", off: `null`, what: "sweeps"},
+			{name: "multiRun", off: multiRunOff, what: "repeated runs"},
+			{name: "plot", off: `null`, what: "plotting"},
+			{name: "noSweepTable", off: `false`, inert: true},
+			{name: "apiVersion", off: `null`, what: "Kubernetes resources"},
+			{name: "kind", off: `null`, what: "Kubernetes resources"},
+			{name: "spec", off: `null`, what: "Kubernetes resources"},
+		}
+	case "metadata":
+		return []feature{
+			{name: "priority", off: `0`, what: "priority"},
+			{name: "ttl", off: `null`, what: "a time to live"},
+			{name: "deadline", off: `null`, what: "a deadline"},
+			{name: "startAfter", off: `null`, what: "a start time"},
+		}
+	case "benchmark":
+		return benchmarkFeatures()
+	case "benchmark.models.items.*":
+		return []feature{
+			{name: "lora", off: `null`, what: "LoRA selection"},
+			{name: "modalities", off: `null`, what: "modalities of a model"},
+			{name: "tokenizer", off: `null`, what: "a tokenizer for each model"},
+		}
+	case "benchmark.endpoint":
+		return endpointFeatures()
+	case "benchmark.datasets.*":
+		return datasetFeatures()
+	case "benchmark.datasets.*.prompts":
+		return promptFeatures()
+	case "benchmark.phases.*":
+		return phaseFeatures()
+	case "benchmark.artifacts":
+		return artifactFeatures()
+	case "benchmark.tokenizer":
+		return []feature{
+			{name: "trustRemoteCode", off: `false`, what: "running code of a tokenizer repository"},
+			{name: "applyChatTemplate", off: `false`, what: "chat templates of tokenizers"},
+		}
+	case "benchmark.runtime":
+		return runtimeFeatures()
+	}
+	return nil
+}
+
+const multiRunOff = `{"numRuns":1,"cooldownSeconds":0,"confidenceLevel":0.95,"disableWarmupAfterFirst":true,` +
+	`"setConsistentSeed":true,"varySeedPerTrial":false,"convergence":null}`
+
+func benchmarkFeatures() []feature {
+	return []feature{
+		{name: "gpuTelemetry", what: "GPU telemetry",
+			off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
+		{name: "serverMetrics", what: "scraping of server metrics",
+			off: `{"enabled":false,"urls":[],"formats":["json","csv"],` +
+				`"discovery":{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}}`},
+		{name: "networkLatency", off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, what: "network latency probing"},
+		{name: "otel", what: "OpenTelemetry export",
+			off: `{"metricsUrl":null,"streamMetricsEnabled":true,"streamTimingEnabled":true,` +
+				`"customResourceAttributes":{},"genAiProvider":null}`},
+		{name: "mlflow", what: "MLflow export",
+			off: `{"trackingUri":null,"experiment":"aiperf","runName":null,"tags":null,"parentRunId":null,"artifactGlobs":null}`},
+		{name: "wandb", off: `{"project":null,"entity":null,"runName":null,"tags":null}`, what: "Weights & Biases export"},
+		{name: "metrics", off: `{}`, what: "selection of metrics"},
+		{name: "accuracy", off: `null`, what: "accuracy benchmarking"},
+		{name: "scenario", off: `null`, what: "named scenarios"},
+		{name: "unsafeOverride", off: `false`, what: "overriding a scenario"},
+	}
+}
+
+func endpointFeatures() []feature {
+	return []feature{
+		{name: "transport", off: `null`, alt: `"http"`, what: "another transport than http"},
+		{name: "template", off: `null`, what: "request templates"},
+		{name: "downloadVideoContent", off: `false`, what: "downloading of videos"},
+		{name: "requestContentType", off: `null`, alt: `"application/json"`, what: "another content type than application/json"},
+		{name: "uuidAndStrip", off: `false`, what: "stripping of images"},
+		{name: "waitForModelTimeout", off: `0`, what: "waiting for a model"},
+		{name: "waitForModelInterval", off: `5`, what: "waiting for a model"},
+		{name: "waitForModelMode", off: `"inference"`, what: "waiting for a model"},
+		{name: "resetKvCache", off: `null`, what: "resetting of the server's cache"},
+		{name: "serverProfiler", off: `null`, what: "the server's profiler"},
+	}
+}
+
+func datasetFeatures() []feature {
+	fields := []feature{
+		{name: "images", off: `null`, what: "image input"},
+		{name: "audio", off: `null`, what: "audio input"},
+		{name: "video", off: `null`, what: "video input"},
+		{name: "rankings", off: `null`, what: "rankings"},
+		{name: "synthesis", off: `null`, what: "trace synthesis"},
+		{name: "dataset", off: `null`, what: "public datasets"},
+		{name: "cacheBust", off: `{"target":"none"}`, what: "cache busting"},
+	}
+	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
+		" traceSessionSampleRatio maxIdleGapCapSeconds replaySpeedup openLoopReplay openLoopStrict omitKvHints" +
+		" forceMinTokens traceIdleGapCapSeconds blockSize") {
+		fields = append(fields, feature{name: name, off: `null`, what: "replay of traces and public datasets"})
+	}
+	return fields
+}
+
+func promptFeatures() []feature {
+	return []feature{
+		{name: "blockSize", off: `null`, what: "hash-id blocks"},
+		{name: "cacheBust", off: `{"target":"none"}`, what: "cache busting"},
+		{name: "sequenceDistribution", off: `null`, what: "pairs of lengths"},
+		{name: "randomRangeRatio", off: `null`, what: "range ratios"},
+		{name: "randomCorpusStyle", off: `"vllm"`, what: "another style of the random corpus"},
+	}
+}
+
+func phaseFeatures() []feature {
+	return []feature{
+		{name: "concurrencyRamp", off: `null`, what: "ramping"},
+		{name: "prefillConcurrency", off: `null`, what: "a prefill limit"},
+		{name: "prefillRamp", off: `null`, what: "ramping"},
+		{name: "cancellation", off: `null`, what: "request cancellation"},
+		{name: "sla", off: `[]`, what: "in-run control"},
+		{name: "seamless", off: `false`, what: "a seamless phase change"},
+		{name: "timingMode", off: `null`, what: "agentic replay"},
+		{name: "adaptiveScale", off: `false`, what: "in-run control"},
+		{name: "adaptiveSustainDuration", off: `null`, what: "in-run control"},
+		{name: "adaptiveAssessmentPeriod", off: `null`, what: "in-run control"},
+		{name: "adaptiveMinCompletedRequests", off: `1`, what: "in-run control"},
+		{name: "adaptiveControlVariable", off: `"concurrency"`, what: "in-run control"},
+		{name: "adaptiveControlMin", off: `1`, what: "in-run control"},
+		{name: "adaptiveControlMax", off: `null`, what: "in-run control"},
+		{name: "adaptiveScaleStrategyType", off: `"ramp_until_fail"`, what: "in-run control"},
+		{name: "adaptiveScaleStepPolicy", off: `"sla_margin"`, what: "in-run control"},
+		{name: "adaptiveScaleBaseStep", off: `10`, what: "in-run control"},
+		{name: "adaptiveScaleMaxStepMultiplier", off: `4`, what: "in-run control"},
+		{name: "adaptiveScaleStepPercent", off: `25`, what: "in-run control"},
+		{name: "trajectoryStartMinRatio", off: `0.25`, what: "agentic replay"},
+		{name: "trajectoryStartMaxRatio", off: `0.75`, what: "agentic replay"},
+		{name: "burstPhaseStarts", off: `false`, what: "agentic replay"},
+		{name: "systemIdleGapCapSeconds", off: `null`, what: "agentic replay"},
+		{name: "agenticCacheWarmupDuration", off: `null`, what: "agentic replay"},
+		{name: "agenticWarmupGracePeriod", off: `null`, what: "agentic replay"},
+		{name: "rateRamp", off: `null`, what: "ramping"},
+		{name: "rateSeries", off: `null`, what: "a series of rates"},
+		{name: "users", off: `null`, what: "user-centric load"},
+		{name: "autoOffset", off: `null`, what: "a fixed schedule"},
+		{name: "startOffset", off: `null`, what: "a fixed schedule"},
+		{name: "endOffset", off: `null`, what: "a fixed schedule"},
+	}
+}
+
+func artifactFeatures() []feature {
+	return []feature{
+		{name: "summary", off: `["json"]`, strict: true, what: "another choice of summary files"},
+		{name: "trace", off: `false`, what: "export of HTTP traces"},
+		{name: "sliceDuration", off: `null`, what: "time slices"},
+		{name: "showTraceTiming", off: `false`, what: "printing of HTTP timing"},
+		{name: "userFiles", off: `[]`, what: "files written from the document"},
+		{name: "autoPlot", off: `false`, what: "plotting"},
+		{name: "plotRequired", off: `false`, what: "plotting"},
+	}
+}
+
+func runtimeFeatures() []feature {
+	fields := []feature{{name: "serviceRunType", off: `"multiprocessing"`, inert: true}}
+	for name := range strings.FieldsSeq("workers recordProcessors communication datasetApiBaseUrl workersPerPod" +
+		" recordProcessorsPerPod workersMin") {
+		fields = append(fields, feature{name: name, off: `null`, inert: true})
+	}
+	return fields
+}
+
+// refuse accepts the value that switches f off and reports any other.
+func (l *loader) refuse(n *node, f feature) {
+	off, err := parseJSON([]byte(f.off), &report{})
+	if err != nil {
+		panic("bad default in the table of lacking features: " + f.name) // a test reads every row
+	}
+	bad := differs(n, off)
+	if f.alt != "" && string(n.json()) == f.alt {
+		bad = nil
+	}
+	if f.strict && n.shape != off.shape {
+		bad = n
+	}
+	switch {
+	case bad == nil:
+		if on := n.get("enabled"); on != nil && on.scalar == "true" {
+			l.warn(n.place, CodeNoEffect, "%s is not supported by aiperfd yet; nothing is collected", f.what)
+		}
+	case f.inert:
+		l.warn(n.place, CodeNoEffect, "%s has no effect in aiperfd, which is one process without a message bus", label(n.place))
+	case f.name == "userFiles" && l.options.Untrusted, f.name == "trustRemoteCode" && l.options.Untrusted:
+		l.fail(bad.place, CodeNotAllowed, "%s: %s is not allowed here", label(bad.place), f.what)
+	default:
+		l.fail(bad.place, CodeUnsupported, "%s: %s is not supported by aiperfd yet", label(bad.place), f.what)
+	}
+}
+
+// differs returns the first part of n that says something else than off, or
+// nil. Null, false, empty and disabled values say nothing; nor do the switches
+// enabled of collectors that AIPerf has on by default and that have no target.
+func differs(n, off *node) *node {
+	switch {
+	case n.shape == null, n.shape == boolean && n.scalar == "false":
+		return nil
+	case n.shape == object && (off.shape == object || len(n.members) == 0 || disabled(n)):
+		return memberDiffers(n, off)
+	case n.shape == list && len(n.items) == 0:
+		return nil
+	case n.shape == text && n.scalar == "":
+		return nil
+	case n.shape != off.shape:
+		return n
+	case n.shape == list:
+		return listDiffers(n, off)
+	case n.shape == number:
+		a, _ := strconv.ParseFloat(n.scalar, 64)
+		b, _ := strconv.ParseFloat(off.scalar, 64)
+		if a == b {
+			return nil
+		}
+		return n
+	case n.shape == text && fold(n.scalar) == fold(off.scalar), n.scalar == off.scalar:
+		return nil
+	}
+	return n
+}
+
+func memberDiffers(n, off *node) *node {
+	if off.shape != object {
+		return nil
+	}
+	for _, m := range n.members {
+		i := off.index(m.name)
+		for j, known := range off.members {
+			if m.name == snakeCase(known.name) {
+				i = j
+			}
+		}
+		if i < 0 {
+			return &node{place: m.place}
+		}
+		want := off.members[i].value
+		collects := off.index("enabled") >= 0 && off.index("urls") >= 0
+		if m.name == "enabled" && m.value.shape == boolean && collects {
+			continue
+		}
+		if bad := differs(m.value, want); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// disabled reports whether n is {enabled: false} and nothing else.
+func disabled(n *node) bool {
+	on := n.get("enabled")
+	return len(n.members) == 1 && on != nil && on.shape == boolean && on.scalar == "false"
+}
+
+func listDiffers(n, off *node) *node {
+	if len(n.items) != len(off.items) {
+		return n
+	}
+	for i, item := range n.items {
+		if differs(item, off.items[i]) != nil {
+			return n
+		}
+	}
+	return nil
+}

@@ -1,0 +1,420 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
+
+func mustLoad(t testing.TB, doc string, o LoadOptions) (*Document, []Problem) {
+	t.Helper()
+	d, warnings, err := Load([]byte(doc), o)
+	if err != nil {
+		t.Fatalf("Load: %v\n%s", err, doc)
+	}
+	return d, warnings
+}
+
+func p[T any](v T) *T { return &v }
+
+func TestLoadWhole(t *testing.T) {
+	const doc = `
+schema_version: 2.0
+randomSeed: 0
+metadata: {name: nightly, labels: {gpu: h100}, notes: "x"}
+benchmark:
+  models: {strategy: weighted, items: [{name: a, weight: 0.25}, {name: b, weight: 0.75}]}
+  endpoint:
+    urls: [h1, "https://h2/v1"]
+    type: COMPLETIONS
+    path: ""
+    api_key: k
+    timeout: 5 min
+    connectTimeout: 3
+    first_byte_timeout: 1m
+    idleTimeout: 2s
+    streaming: true
+    connection_reuse: Sticky_User_Sessions
+    useLegacyMaxTokens: true
+    useServerTokenCount: true
+    streamUsage: true
+    headers: {X-Tenant: blue}
+    extra: {z: 1.50, a: {c: [1, null], b: "x"}}
+    session_header: X-S
+    tlsVerify: false
+  datasets:
+  - name: d
+    type: synthetic
+    entries: 10.0
+    random_seed: 9
+    sampling: shuffle
+    prompts: {isl: {mean: 100, median: 80, max: 4e2}, osl: {points: [{value: 8, weight: 1}, {value: 9, weight: 3}]}, batch_size: 2, corpus: random}
+    prefix_prompts: {pool_size: 2, length: 30}
+    turns: {peaks: [{mean: 1, stddev: 0.5, weight: 1}, {mean: 6, weight: 2}], min: 1}
+    turn_delay: {mean: 0.5, stddev: 0.1}
+    turnDelayRatio: 0
+    interTurnDelayCapSeconds: 90
+  phases:
+  - {name: warmup, requests: 5, concurrency: 2}
+  - {name: main, kind: profiling, type: gamma, rate: 2.5, smoothness: 0.5, duration: 1h, grace_period: inf, sessions: 7, concurrency: 9, failedRequestThreshold: 0.25}
+  artifacts: {dir: out, prefix: foo, raw: true}
+  slos: {time_to_first_token: 200, goodness: 1.5}
+  tokenizer: {name: builtin, revision: v1}
+  runtime: {ui: none, apiPort: 8080, statsInterval: 0}
+  logging: {level: debug}
+`
+	want := &Document{
+		SchemaVersion: "2.0", RandomSeed: p(int64(0)),
+		Metadata: Metadata{Name: "nightly", Labels: map[string]string{"gpu": "h100"}, Notes: "x"},
+		Benchmark: Benchmark{
+			Models: Models{Strategy: "weighted", Items: []Model{{"a", p(0.25)}, {"b", p(0.75)}}},
+			Endpoint: Endpoint{
+				URLs: []URL{NewURL("http://h1"), NewURL("https://h2/v1")}, URLStrategy: "round_robin", Type: "completions", Path: p(""),
+				APIKey: NewSecret("k"), Timeout: 300, ConnectTimeout: 3, FirstByteTimeout: 60, IdleTimeout: 2, Streaming: true,
+				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, StreamUsage: true,
+				Headers: map[string]Secret{"X-Tenant": NewSecret("blue")}, SessionHeader: p("X-S"),
+				Extra: NewObject(Member{"z", json.RawMessage("1.50")}, Member{"a", json.RawMessage(`{"c":[1,null],"b":"x"}`)}),
+			},
+			Datasets: []Dataset{{
+				Name: "d", Type: "synthetic", Entries: 10, RandomSeed: p(int64(9)), Sampling: "shuffle",
+				Prompts: Prompts{
+					ISL:       Distribution{Mean: p(100.0), Median: p(80.0), Max: p(400.0)},
+					OSL:       Distribution{Points: []Point{{8, 1}, {9, 3}}},
+					BatchSize: 2, Corpus: "random",
+				},
+				PrefixPrompts: PrefixPrompts{PoolSize: 2, Length: 30},
+				Turns:         Distribution{Min: p(1.0), Peaks: []Peak{{Distribution{Mean: p(1.0), Stddev: 0.5}, 1}, {Distribution{Mean: p(6.0)}, 2}}},
+				TurnDelay:     Distribution{Mean: p(0.5), Stddev: 0.1}, DelayCap: p(Seconds(90)),
+			}},
+			Phases: []Phase{
+				{Name: "warmup", Kind: "warmup", Type: "concurrency", ExcludeFromResults: true, Requests: p(int64(5)), Concurrency: p(2), GracePeriod: p(Seconds(math.Inf(1)))},
+				{Name: "main", Kind: "profiling", Type: "gamma", Sessions: p(int64(7)), Duration: p(Seconds(3600)), GracePeriod: p(Seconds(math.Inf(1))),
+					Concurrency: p(9), Rate: p(2.5), Smoothness: p(0.5), FailedRequestThreshold: p(0.25)},
+			},
+			Artifacts: Artifacts{Dir: "out", Prefix: p("foo"), Level: "raw"},
+			SLOs:      map[string]float64{"time_to_first_token": 200, "goodness": 1.5},
+			Tokenizer: Tokenizer{Name: "builtin", Revision: "v1"},
+			Runtime:   Runtime{UI: "none", APIPort: p(8080), APIHost: p("127.0.0.1"), StatsInterval: p(Seconds(0))},
+			Logging:   Logging{Level: "DEBUG"},
+		},
+	}
+	got, warnings := mustLoad(t, doc, LoadOptions{})
+	if diff := cmp.Diff(want, got, compareDocuments); diff != "" {
+		t.Errorf("Load (-want +got):\n%s", diff)
+	}
+	if len(warnings) != 0 {
+		t.Errorf("warnings = %v, want none", warnings)
+	}
+}
+
+func TestLoadDefaults(t *testing.T) {
+	got, _ := mustLoad(t, `{"benchmark": {"model": "org/m", "phases": {"duration": 60}}}`, LoadOptions{})
+	want := Benchmark{
+		Models: Models{Strategy: "round_robin", Items: []Model{{Name: "org/m"}}},
+		Endpoint: Endpoint{URLs: []URL{NewURL("http://localhost:8000")}, URLStrategy: "round_robin", Type: "chat", Timeout: 21600,
+			ConnectTimeout: 10, ConnectionReuse: "pooled", StreamUsage: true, TLSVerify: true},
+		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100, Sampling: "sequential", TurnDelayRatio: 1,
+			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet"}, Turns: constant(1), TurnDelay: constant(0)}},
+		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: p(Seconds(60)),
+			GracePeriod: p(Seconds(30)), Concurrency: p(1)}},
+		Artifacts: Artifacts{Dir: "artifacts", Level: "records"},
+		Tokenizer: Tokenizer{Name: "org/m", Revision: "main"},
+		Runtime:   Runtime{UI: "dashboard"},
+		Logging:   Logging{Level: "INFO"},
+	}
+	if diff := cmp.Diff(want, got.Benchmark, compareDocuments); diff != "" {
+		t.Errorf("Load (-want +got):\n%s", diff)
+	}
+	var defaulted []string
+	for _, d := range got.Defaulted() {
+		defaulted = append(defaulted, fmt.Sprintf("%s=%v (%s)", d.Pointer, d.Value, d.Reason))
+	}
+	wantDefaulted := []string{
+		"#/benchmark/datasets/0/type=synthetic (no dataset is given)",
+		"#/benchmark/phases/0/name=profiling (the kind of the phase)",
+		"#/benchmark/phases/0/type=concurrency (no rate is given)",
+		"#/benchmark/datasets/0/entries=100 (no number of sessions or requests is given)",
+		"#/benchmark/phases/0/concurrency=1 (a phase without a rate is driven by its concurrency)",
+		"#/benchmark/phases/0/gracePeriod=30 (the phase has a duration)",
+		"#/benchmark/tokenizer/name=org/m (the name of the first model)",
+		"#/benchmark/runtime/ui=dashboard (none is given; without a terminal it is none)",
+	}
+	if diff := cmp.Diff(wantDefaulted, defaulted); diff != "" {
+		t.Errorf("Defaulted (-want +got):\n%s", diff)
+	}
+}
+
+// Each pair says the same.
+func TestShorthands(t *testing.T) {
+	const rest = ", phases: [{name: profiling, kind: profiling, requests: 200}]}"
+	rows := []struct{ name, short, long string }{
+		{"model", "benchmark: {model: m" + rest, "benchmark: {models: {items: [{name: m}]}" + rest},
+		{"models list", "benchmark: {models: [m, {name: n}]" + rest, "benchmark: {models: {items: [{name: m}, {name: n}]}" + rest},
+		{"one url", "benchmark: {model: m, endpoint: {url: h}" + rest, "benchmark: {model: m, endpoint: {urls: [http://h]}" + rest},
+		{"dataset", "benchmark: {model: m, dataset: {entries: 3}" + rest, "benchmark: {model: m, datasets: [{name: default, entries: 3}]" + rest},
+		{"lengths", "benchmark: {model: m, datasets: [{isl: 3, osl: {mean: 4}}]" + rest, "benchmark: {model: m, datasets: [{prompts: {isl: {mean: 3}, osl: 4}}]" + rest},
+		{"one phase", "benchmark: {model: m, phases: {requests: 200}}", "benchmark: {model: m" + rest},
+		{"named phases", "benchmark: {model: m, profiling: {requests: 200}, warmup: {requests: 2}}",
+			"benchmark: {model: m, phases: [{name: warmup, requests: 2}, {name: profiling, requests: 200}]}"},
+		{"durations", "benchmark: {model: m, phases: {duration: 90s, gracePeriod: 2 min}}", "benchmark: {model: m, phases: {duration: 90, grace_period: 120.0}}"},
+		{"bare section", "model: m\nphases: [{requests: 200}]", "benchmark: {model: m" + rest},
+		{"flat file", "model: m\nrandom_seed: 4\ndataset: {name: main}\nphases: [{requests: 200}]", "randomSeed: 4\nbenchmark: {model: m" + rest},
+		{"merge key", "benchmark: {model: m, phases: [&a {name: warmup, requests: 2, concurrency: 4}, {<<: *a, name: profiling}]}",
+			"benchmark: {model: m, phases: [{name: warmup, requests: 2, concurrency: 4}, {name: profiling, requests: 2, concurrency: 4}]}"},
+		{"level", "benchmark: {model: m, artifacts: {level: summary}" + rest, "benchmark: {model: m, artifacts: {records: false}" + rest},
+		{"rate without a type", "benchmark: {model: m, phases: {requests: 200, rate: 3}}", "benchmark: {model: m, phases: {type: poisson, requests: 200, rate: 3}}"},
+		{"switched off", "benchmark: {model: m, gpuTelemetry: {enabled: false}, otel: {}, accuracy: null, unsafeOverride: false, serverMetrics: false" + rest, "benchmark: {model: m" + rest},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			short, _ := mustLoad(t, row.short, LoadOptions{})
+			long, _ := mustLoad(t, row.long, LoadOptions{})
+			if diff := cmp.Diff(long, short, compareDocuments); diff != "" {
+				t.Errorf("short form (-long +short):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSubstitution(t *testing.T) {
+	env := map[string]string{"RATE": "2.5", "STREAM": "true", "KEY": "sk-very-secret", "HOST": "h", "MODEL": "7"}
+	o := LoadOptions{LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	d, _ := mustLoad(t, `benchmark:
+  model: ${MODEL}
+  endpoint: {url: "http://${HOST}:${PORT:80}/", streaming: "${STREAM}", apiKey: "${KEY}", headers: {X-Id: "a-${KEY}"}}
+  phases: {requests: 200, rate: "${RATE}"}`, o)
+	e := d.Benchmark.Endpoint
+	got := []any{d.Benchmark.Models.Items[0].Name, e.URLs[0].Reveal(), e.Streaming, e.APIKey.Reveal(), *d.Benchmark.Phases[0].Rate}
+	if diff := cmp.Diff([]any{"7", "http://h:80/", true, "sk-very-secret", 2.5}, got); diff != "" {
+		t.Errorf("substituted (-want +got):\n%s", diff)
+	}
+	if want := []string{"h", "sk-very-secret"}; !cmp.Equal(d.Secrets(), want) {
+		t.Errorf("Secrets() = %q, want %q", d.Secrets(), want)
+	}
+}
+
+func TestUntrusted(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "in.jsonl"), []byte(`{"text":"a"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(t.TempDir(), "secret.jsonl")
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(root, "link.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	o := LoadOptions{Untrusted: true, DataRoots: []string{root}, AllowEnv: []string{"OK"},
+		LookupEnv:    func(name string) (string, bool) { return "value-of-" + name, true },
+		LookupSecret: func(name string) (string, bool) { return "secret-" + name, name == "hf" }}
+	const phases = ", model: m, phases: {requests: 200}}"
+	rows := []struct{ name, doc, want string }{
+		{"file", "benchmark: {dataset: {type: file, path: in.jsonl}" + phases, ""},
+		{"absolute file", "benchmark: {dataset: {type: file, path: " + filepath.Join(root, "in.jsonl") + "}" + phases, ""},
+		{"outside", "benchmark: {dataset: {type: file, path: " + outside + "}" + phases, "#/benchmark/dataset/path file-not-allowed"},
+		{"dots", "benchmark: {dataset: {type: file, path: ../x}" + phases, "#/benchmark/dataset/path file-not-allowed"},
+		{"link", "benchmark: {dataset: {type: file, path: link.jsonl}" + phases, "#/benchmark/dataset/path file-not-allowed"},
+		{"prompt file", "benchmark: {dataset: {systemPromptFile: /etc/passwd}" + phases, "#/benchmark/dataset/systemPromptFile file-not-allowed"},
+		{"tokenizer file", "benchmark: {tokenizer: {name: /etc/passwd}" + phases, "#/benchmark/tokenizer/name file-not-allowed"},
+		{"allowed variable", "benchmark: {tokenizer: {name: '${OK}'}" + phases, ""},
+		{"variable", "benchmark: {tokenizer: {name: '${HOME:x}'}" + phases, "#/benchmark/tokenizer/name env-not-allowed"},
+		{"secret", "benchmark: {endpoint: {apiKey: '${secret:hf}'}" + phases, ""},
+		{"unknown secret", "benchmark: {endpoint: {apiKey: '${secret:x}'}" + phases, "#/benchmark/endpoint/apiKey secret-not-found"},
+		{"user files", "benchmark: {artifacts: {userFiles: [{path: x}]}" + phases, "#/benchmark/artifacts/userFiles not-allowed"},
+		{"remote code", "benchmark: {tokenizer: {trustRemoteCode: true}" + phases, "#/benchmark/tokenizer/trustRemoteCode not-allowed"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			_, _, err := Load([]byte(row.doc), o)
+			got := ""
+			if err != nil {
+				got = codes(t, err)
+				if strings.Contains(err.Error(), "value-of-HOME") {
+					t.Error("the message shows the environment")
+				}
+			}
+			if got != row.want {
+				t.Errorf("problems = %q, want %q", got, row.want)
+			}
+		})
+	}
+	t.Run("server-owned fields", func(t *testing.T) {
+		d, warnings := mustLoad(t, "benchmark: {artifacts: {dir: /etc}, runtime: {apiPort: 5, bogus: 1}, logging: {level: TRACE}"+phases, o)
+		var got []string
+		for _, w := range warnings {
+			got = append(got, w.Pointer+" "+w.Code)
+		}
+		want := []string{"#/benchmark/artifacts/dir server-owned", "#/benchmark/runtime server-owned", "#/benchmark/logging server-owned"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("warnings (-want +got):\n%s", diff)
+		}
+		b := d.Benchmark
+		if b.Artifacts.Dir != "artifacts" || b.Runtime != (Runtime{UI: "none"}) || b.Logging.Level != "INFO" {
+			t.Errorf("server-owned fields taken over: %+v %+v %+v", b.Artifacts, b.Runtime, b.Logging)
+		}
+	})
+}
+
+func TestWarnings(t *testing.T) {
+	_, warnings := mustLoad(t, "model: m\nserver_metrics: {enabled: true}\nruntime: {workers: 4}\nphases: {requests: 9}", LoadOptions{})
+	var got []string
+	for _, w := range warnings {
+		got = append(got, w.Pointer+" "+w.Code)
+	}
+	want := []string{"# deprecated-field", "#/server_metrics no-effect", "#/runtime/workers no-effect", "#/phases short-run"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// roundTrips are documents without secrets.
+var roundTrips = []string{
+	`benchmark: {model: m, phases: {requests: 200}}`,
+	`benchmark: {models: [a, b], endpoint: {urls: [h1, h2], type: completions, path: /x, timeout: 5, connectTimeout: 0, idleTimeout: 3, streaming: true, streamUsage: false,
+		connectionReuse: never, tlsVerify: false, headers: {X-A: b}, extra: {z: 1.50, y: {x: [1]}}, sessionHeader: X-S}, dataset: {isl: {mean: 9, stddev: 2, max: 20}, osl: {mean: 9, median: 4}},
+		phases: [{kind: warmup, duration: 5}, {type: gamma, rate: 3, smoothness: 2, duration: 60, gracePeriod: inf}]}`,
+	`benchmark: {model: m, dataset: {type: file, path: testdata/prompts.jsonl, osl: 5, entries: 3, interTurnDelayCapSeconds: 4, randomSeed: 0}, profiling: {type: constant, rate: 0.1, sessions: 200, concurrency: 4, failedRequestThreshold: 0},
+		artifacts: {raw: true, prefix: x, dir: y}, slos: {a: 1.5}, tokenizer: {name: builtin, revision: r}, runtime: {ui: simple, apiPort: 1, apiHost: "::", statsInterval: 3}, logging: {level: ERROR}}`,
+	`benchmark: {model: m, dataset: {type: file, records: [{text: "<a&b>", n: 1.0}], systemPrompt: x}, artifacts: {records: false}, profiling: {duration: 2h}}`,
+	`benchmark: {model: m, dataset: {turns: {peaks: [{mean: 2, weight: 1}]}, turnDelay: {points: [{value: 3.5, weight: 2}]}, turnDelayRatio: 0, prefixPrompts: {sharedSystemLength: 4, userContextLength: 5}, sampling: random}, phases: {requests: 200, concurrency: 8}}`,
+}
+
+func TestCompatLoadsAgain(t *testing.T) {
+	for i, doc := range roundTrips {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			first, _ := mustLoad(t, doc, LoadOptions{})
+			shown := encode(Compat(first))
+			second, warnings := mustLoad(t, string(shown), LoadOptions{Format: JSON})
+			if diff := cmp.Diff(first.Benchmark, second.Benchmark, compareDocuments); diff != "" {
+				t.Errorf("benchmark (-first +second):\n%s", diff)
+			}
+			if again := encode(Compat(second)); !bytes.Equal(shown, again) {
+				t.Errorf("Compat changed:\n%s\n%s", shown, again)
+			}
+			for _, w := range warnings {
+				if w.Code != CodeShortRun {
+					t.Errorf("warning %v", w)
+				}
+			}
+		})
+	}
+}
+
+// The keys of AIPerf's GET /api/config, section by section.
+func TestCompatKeys(t *testing.T) {
+	d, _ := mustLoad(t, `benchmark: {model: m, endpoint: {url: "http://u:p@h/?key=K", apiKey: k, headers: {Authorization: x, X-T: y}, extra: {api_key: v, a: 1}}, phases: {rate: 3, requests: 200}}`, LoadOptions{})
+	root := tree(compat(d))
+	keys := func(n *node) string {
+		var names []string
+		for _, m := range n.members {
+			names = append(names, m.name)
+		}
+		return strings.Join(names, " ")
+	}
+	rows := []struct {
+		name string
+		n    *node
+		want string
+	}{
+		{"root", root, "models endpoint datasets phases artifacts slos tokenizer gpuTelemetry serverMetrics networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride"},
+		{"model", root.get("models").get("items").items[0], "name weight lora modalities tokenizer"},
+		{"endpoint", root.get("endpoint"), endpointOrder},
+		{"dataset", root.get("datasets").items[0], syntheticOrder},
+		{"prompts", root.get("datasets").items[0].get("prompts"), promptOrder},
+		{"phase", root.get("phases").items[0], phaseOrder + rateOrder},
+		{"artifacts", root.get("artifacts"), artifactOrder},
+		{"tokenizer", root.get("tokenizer"), tokenizerOrder},
+		{"runtime", root.get("runtime"), runtimeOrder},
+		{"gpu", root.get("gpuTelemetry"), "enabled urls metricsFile collector mode"},
+		{"server metrics", root.get("serverMetrics"), "enabled urls formats discovery"},
+	}
+	for _, row := range rows {
+		if got := keys(row.n); got != row.want {
+			t.Errorf("%s: keys = %s\nwant %s", row.name, got, row.want)
+		}
+	}
+	text := string(encode(Compat(d)))
+	for _, want := range []string{`"urls":["http://<redacted>@h/?key=<redacted>"]`, `"headers":{"Authorization":"<redacted>","X-T":"y"}`, `"extra":{"api_key":"<redacted>","a":1}`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("Compat lacks %s:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "apiKey") {
+		t.Error("Compat shows apiKey")
+	}
+}
+
+func TestInputConfig(t *testing.T) {
+	d, _ := mustLoad(t, `{"randomSeed": 7, "benchmark": {"model": "mock", "endpoint": {"url": "http://127.0.0.1:8101", "streaming": true, "headers": {"camelCase": "x"}},
+		"dataset": {"name": "main", "isl": {"mean": 60, "stddev": 20}, "osl": 30}, "warmup": {"requests": 6, "concurrency": 4}, "profiling": {"requests": 60, "concurrency": 4},
+		"slos": {"time_to_first_token": 110}, "artifacts": {"raw": true}, "tokenizer": {"name": "builtin"}, "runtime": {"ui": "none"}}}`, LoadOptions{})
+	const want = `{"models":{"items":[{"name":"mock"}]},"endpoint":{"urls":["http://127.0.0.1:8101"],"type":"chat","streaming":true,"headers":{"camelCase":"x"}},` +
+		`"datasets":[{"name":"main","type":"synthetic","entries":60,"random_seed":7,"prompts":{"isl":{"mean":60,"stddev":20},"osl":{"mean":30,"stddev":0}}}],` +
+		`"phases":[{"name":"warmup","kind":"warmup","type":"concurrency","exclude_from_results":true,"requests":6,"concurrency":4},` +
+		`{"name":"profiling","kind":"profiling","type":"concurrency","requests":60,"concurrency":4}],` +
+		`"artifacts":{"raw":true},"slos":{"time_to_first_token":110},"tokenizer":{"name":"builtin"},"otel":{},"mlflow":{},"wandb":{},"runtime":{"ui":"none"}}`
+	if diff := cmp.Diff(want, string(encode(InputConfig(d)))); diff != "" {
+		t.Errorf("InputConfig (-want +got):\n%s", diff)
+	}
+}
+
+// Every row of the table of lacking features is readable, and its value passes.
+func TestLackingFeatures(t *testing.T) {
+	paths := []string{"", "metadata", "benchmark", "benchmark.models.items.0", "benchmark.endpoint", "benchmark.datasets.0",
+		"benchmark.datasets.0.prompts", "benchmark.phases.0", "benchmark.artifacts", "benchmark.tokenizer", "benchmark.runtime"}
+	rows := 0
+	for _, path := range paths {
+		for _, f := range lacking(path) {
+			rows++
+			off, err := parseJSON([]byte(f.off), &report{})
+			if err != nil {
+				t.Fatalf("%s.%s: %v", path, f.name, err)
+			}
+			l := newLoader(LoadOptions{})
+			l.refuse(off, f)
+			if len(l.problems)+len(l.warnings) > 0 {
+				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.name, l.problems, l.warnings)
+			}
+			l.refuse(&node{shape: number, scalar: "977"}, f)
+			if len(l.problems)+len(l.warnings) != 1 {
+				t.Errorf("%s.%s: 977 is accepted without a word", path, f.name)
+			}
+		}
+	}
+	if rows < 90 {
+		t.Errorf("%d rows, want at least 90", rows)
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	d, _ := mustLoad(t, `benchmark: {model: m, phases: {requests: 200}, endpoint: {url: "http://user:pass@h/?api_key=Q&x=1", apiKey: KEY,
+		headers: {Authorization: Bearer T, X-Plain: visible}, extra: {password: PW, nested: {token: TOK}, temperature: 1}}}`, LoadOptions{})
+	want := []string{"Bearer T", "KEY", "PW", "Q", "TOK", "pass", "user", "user:pass"}
+	if got := d.Secrets(); !slices.Equal(got, want) {
+		t.Errorf("Secrets() = %q, want %q", got, want)
+	}
+}
+
+func TestMalformedIsNotInvalid(t *testing.T) {
+	_, _, err := Load([]byte(`{"benchmark": `), LoadOptions{Format: JSON})
+	if err == nil || err.Error() != "read configuration: line 1, column 15: the text ends too early" {
+		t.Errorf("error = %v", err)
+	}
+	var invalid *Invalid
+	if errors.As(err, &invalid) {
+		t.Error("a syntax error is *Invalid")
+	}
+}

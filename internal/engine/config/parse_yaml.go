@@ -1,0 +1,304 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// maxAliased is how many nodes aliases may add to a document.
+const maxAliased = 10_000
+
+// yamlParser turns a YAML syntax tree into nodes.
+type yamlParser struct {
+	anchors map[string]*node
+	aliased int
+	report  *report
+}
+
+// parseYAML reads one YAML 1.2 document (core schema). The library's parser is
+// recursive and has panicked on odd input before, so depth is bounded on the
+// tokens first and a panic counts as a syntax error.
+func parseYAML(data []byte, r *report) (root *node, err error) {
+	defer func() {
+		if recover() != nil {
+			root, err = nil, &Malformed{Detail: "the YAML cannot be read"}
+		}
+	}()
+	tokens := lexer.Tokenize(string(data))
+	if err := boundTokens(tokens); err != nil {
+		return nil, err
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, yamlMalformed(err)
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if body != nil {
+			return nil, malformedAt(doc.Body, "more than one document")
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		return nil, &Malformed{Detail: "the document is empty"}
+	}
+	p := &yamlParser{anchors: make(map[string]*node), report: r}
+	root, err = p.node(body, 0)
+	if err != nil {
+		return nil, err
+	}
+	root.locate("#")
+	return root, nil
+}
+
+func malformedAt(n ast.Node, format string, args ...any) error {
+	at := nodePlace(n)
+	return &Malformed{Line: at.line, Column: at.col, Detail: fmt.Sprintf(format, args...)}
+}
+
+// yamlMalformed takes message and position of a library error, but not the
+// source text that it would print around them.
+func yamlMalformed(err error) error {
+	var e interface {
+		GetMessage() string
+		GetToken() *token.Token
+	}
+	if !errors.As(err, &e) {
+		return &Malformed{Detail: "the YAML cannot be read"}
+	}
+	m := &Malformed{Detail: e.GetMessage()}
+	if tk := e.GetToken(); tk != nil && tk.Position != nil {
+		m.Line, m.Column = tk.Position.Line, tk.Position.Column
+	}
+	return m
+}
+
+func nodePlace(n ast.Node) place {
+	var at place
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
+		return nodePlace(m.Values[0].Key)
+	}
+	if m, ok := n.(*ast.MappingValueNode); ok {
+		return nodePlace(m.Key)
+	}
+	if tk := n.GetToken(); tk != nil && tk.Position != nil {
+		at.line, at.col = tk.Position.Line, tk.Position.Column
+	}
+	return at
+}
+
+func (p *yamlParser) node(y ast.Node, depth int) (*node, error) {
+	if depth > maxDepth {
+		return nil, malformedAt(y, "nested deeper than %d levels", maxDepth)
+	}
+	n := &node{place: nodePlace(y)}
+	switch y := y.(type) {
+	case *ast.MappingNode:
+		n.shape = object
+		return n, p.mapping(n, y.Values, depth)
+	case *ast.MappingValueNode:
+		n.shape = object
+		return n, p.mapping(n, []*ast.MappingValueNode{y}, depth)
+	case *ast.SequenceNode:
+		n.shape = list
+		for _, v := range y.Values {
+			item, err := p.node(v, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.items = append(n.items, item)
+		}
+		return n, nil
+	case *ast.AnchorNode:
+		return p.anchor(y, depth)
+	case *ast.AliasNode:
+		return p.alias(y)
+	case *ast.TagNode:
+		return p.tag(y, depth)
+	}
+	return n, scalar(n, y)
+}
+
+// scalar reads a leaf into n.
+func scalar(n *node, y ast.Node) error {
+	switch y := y.(type) {
+	case *ast.NullNode:
+		n.shape = null
+	case *ast.BoolNode:
+		n.shape, n.scalar = boolean, fmt.Sprint(y.Value)
+	case *ast.IntegerNode:
+		n.shape, n.scalar = number, fmt.Sprint(y.Value)
+	case *ast.FloatNode:
+		n.shape, n.scalar = number, y.GetToken().Value
+		if !jsonNumber(n.scalar) {
+			n.scalar = strconv.FormatFloat(y.Value, 'g', -1, 64)
+		}
+		if math.IsInf(y.Value, 0) {
+			n.shape, n.scalar = text, y.GetToken().Value
+		}
+	case *ast.StringNode:
+		n.shape, n.scalar = text, y.Value
+		if y.GetToken().Type == token.StringType && jsonNumber(y.Value) {
+			n.shape = number // 1e3, which the library takes for a text
+		}
+	case *ast.LiteralNode:
+		n.shape, n.scalar = text, y.Value.Value
+	case *ast.InfinityNode:
+		n.shape, n.scalar = text, strings.Replace(strings.ToLower(y.GetToken().Value), ".inf", "inf", 1)
+	case *ast.NanNode:
+		n.shape, n.scalar = text, "nan"
+	default:
+		return malformedAt(y, "%s is not supported", y.Type())
+	}
+	return nil
+}
+
+func (p *yamlParser) mapping(n *node, values []*ast.MappingValueNode, depth int) error {
+	seen := make(map[string]int)
+	var merged []*node
+	for _, v := range values {
+		value, err := p.node(v.Value, depth+1)
+		if err != nil {
+			return err
+		}
+		if v.Key.IsMergeKey() {
+			merged = append(merged, value)
+			continue
+		}
+		key, ok := v.Key.(*ast.StringNode)
+		if !ok {
+			return malformedAt(v.Key, "keys must be texts; put quotes around this one")
+		}
+		n.add(member{place: nodePlace(key), name: key.Value, value: value}, seen, p.report)
+	}
+	for _, m := range merged {
+		sources := []*node{m}
+		if m.shape == list {
+			sources = m.items
+		}
+		for _, s := range sources {
+			if s.shape != object {
+				return &Malformed{Line: m.line, Column: m.col, Detail: "only objects can be merged"}
+			}
+			n.merge(s)
+		}
+	}
+	return nil
+}
+
+// merge takes over the members of s whose names are free.
+func (n *node) merge(s *node) {
+	for _, m := range s.members {
+		if _, taken := n.named(m.name); !taken {
+			n.members = append(n.members, m)
+		}
+	}
+}
+
+// named finds a member by its exact name.
+func (n *node) named(name string) (*node, bool) {
+	for _, m := range n.members {
+		if m.name == name {
+			return m.value, true
+		}
+	}
+	return nil, false
+}
+
+// anchor reads an anchored node. The name is known only behind the node, so an
+// alias cannot refer to what it is part of.
+func (p *yamlParser) anchor(y *ast.AnchorNode, depth int) (*node, error) {
+	n, err := p.node(y.Value, depth)
+	if err != nil {
+		return nil, err
+	}
+	p.anchors[y.Name.GetToken().Value] = n
+	return n, nil
+}
+
+func (p *yamlParser) alias(y *ast.AliasNode) (*node, error) {
+	name := y.Value.GetToken().Value
+	source, ok := p.anchors[name]
+	if !ok {
+		return nil, malformedAt(y, "alias *%s has no anchor before it", name)
+	}
+	n := p.copy(source, nodePlace(y))
+	if n == nil {
+		return nil, malformedAt(y, "aliases expand to more than %d values", maxAliased)
+	}
+	return n, nil
+}
+
+// copy returns a deep copy at another place, or nil when aliases add too much.
+func (p *yamlParser) copy(source *node, at place) *node {
+	if p.aliased++; p.aliased > maxAliased {
+		return nil
+	}
+	n := &node{place: at, shape: source.shape, scalar: source.scalar}
+	for _, m := range source.members {
+		value := p.copy(m.value, at)
+		if value == nil {
+			return nil
+		}
+		n.members = append(n.members, member{place: at, name: m.name, value: value})
+	}
+	for _, item := range source.items {
+		value := p.copy(item, at)
+		if value == nil {
+			return nil
+		}
+		n.items = append(n.items, value)
+	}
+	return n
+}
+
+// tag reads a tagged node; only the tags of the core schema that change nothing
+// but the type of a scalar are understood.
+func (p *yamlParser) tag(y *ast.TagNode, depth int) (*node, error) {
+	if y.Value == nil {
+		return nil, malformedAt(y, "tag without a value")
+	}
+	n, err := p.node(y.Value, depth)
+	if err != nil {
+		return nil, err
+	}
+	switch name := y.GetToken().Value; {
+	case name == "!!str" && n.shape < list:
+		n.shape, n.scalar = text, y.Value.GetToken().Value
+	case (name == "!!int" || name == "!!float") && n.shape <= text && jsonNumber(n.scalar):
+		n.shape = number
+	case name == "!!bool" && n.shape == boolean, name == "!!map" && n.shape == object, name == "!!seq" && n.shape == list:
+	default:
+		return nil, malformedAt(y, "tag %s is not supported here", name)
+	}
+	return n, nil
+}
+
+// jsonNumber reports whether s is a number literal of JSON.
+func jsonNumber(s string) bool {
+	digits := strings.TrimPrefix(s, "-")
+	if digits == "" || digits[0] < '0' || digits[0] > '9' || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
+		return false
+	}
+	if strings.HasSuffix(digits, ".") || strings.Contains(digits, ".e") || strings.Contains(digits, ".E") {
+		return false
+	}
+	for i := range len(digits) {
+		if strings.IndexByte("0123456789.eE+-", digits[i]) < 0 {
+			return false
+		}
+	}
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil || errors.Is(err, strconv.ErrRange)
+}

@@ -1,0 +1,163 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The codes of problems and warnings, as clients see them.
+const (
+	CodeRequired       = "required"
+	CodeUnknownField   = "unknown-field"
+	CodeWrongType      = "wrong-type"
+	CodeOutOfRange     = "out-of-range"
+	CodeBadEnum        = "bad-enum"
+	CodeConflict       = "conflict"
+	CodeNotAllowed     = "not-allowed"
+	CodeRedacted       = "redacted-placeholder"
+	CodeFileNotAllowed = "file-not-allowed"
+	CodeEnvNotAllowed  = "env-not-allowed"
+	CodeSecretNotFound = "secret-not-found"
+	CodeUnsupported    = "unsupported-feature"
+
+	CodeServerOwned = "server-owned"     // warning: the daemon decides this, the value is ignored
+	CodeDeprecated  = "deprecated-field" // warning: an old spelling or layout
+	CodeNoEffect    = "no-effect"        // warning: AIPerf's field or flag that means nothing here
+	CodeShortRun    = "short-run"        // warning: too few requests for some statistics
+)
+
+// Problem is one thing that is wrong with a document or a command line, or
+// worth a warning.
+type Problem struct {
+	Pointer string `json:"pointer"`          // RFC 6901 in fragment form, in the user's spelling: #/benchmark/phases/0/rate
+	Flag    string `json:"flag,omitempty"`   // the flag or environment variable at fault, if it was one
+	Code    string `json:"code"`             // one of the Code constants
+	Detail  string `json:"detail"`           // a sentence: field, value, what is accepted
+	Value   any    `json:"value,omitempty"`  // the value; nil where it may be secret
+	Line    int    `json:"line,omitempty"`   // 1-based; 0 = not from a file
+	Column  int    `json:"column,omitempty"` // 1-based, in bytes
+}
+
+// String is for terminals: where, then what.
+func (p Problem) String() string {
+	switch {
+	case p.Flag != "":
+		return p.Detail
+	case p.Line > 0:
+		return fmt.Sprintf("line %d: %s: %s", p.Line, strings.TrimPrefix(p.Pointer, "#/"), p.Detail)
+	}
+	return strings.TrimPrefix(p.Pointer, "#/") + ": " + p.Detail
+}
+
+// Invalid is the error for a document or command line that was understood but
+// cannot be run. It holds at least one problem, in document order.
+type Invalid struct{ Problems []Problem }
+
+// Error lists the problems, one a line.
+func (e *Invalid) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Malformed is the error for text that is not a document at all: a syntax
+// error, or a structure that is too large or too deep to be read.
+type Malformed struct {
+	Line, Column int // 1-based; 0 = the text as a whole
+	Detail       string
+}
+
+// Error gives position and reason.
+func (e *Malformed) Error() string {
+	if e.Line == 0 {
+		return "read configuration: " + e.Detail
+	}
+	return fmt.Sprintf("read configuration: line %d, column %d: %s", e.Line, e.Column, e.Detail)
+}
+
+// found is a problem with what is needed to sort it.
+type found struct {
+	Problem
+	order int // of the flag
+}
+
+// report collects problems and warnings.
+type report struct {
+	problems []found
+	warnings []found
+}
+
+// maxProblems bounds what is collected: a hostile document can have a problem
+// in every other byte, and nobody reads more.
+const maxProblems = 100
+
+// full reports whether no more problems are collected.
+func (r *report) full() bool { return len(r.problems) >= maxProblems }
+
+func newFound(at place, code, detail string, value any) found {
+	return found{
+		Problem: Problem{
+			Pointer: cmp.Or(at.ptr, "#"), Flag: at.flag, Code: code, Detail: detail,
+			Value: value, Line: at.line, Column: at.col,
+		},
+		order: at.order,
+	}
+}
+
+// fail adds a problem without a value.
+func (r *report) fail(at place, code, format string, args ...any) {
+	if !r.full() {
+		r.problems = append(r.problems, newFound(at, code, fmt.Sprintf(format, args...), nil))
+	}
+}
+
+// failValue adds a problem about the value of n. The detail is the requirement;
+// the name of the field or flag and the value are put before it.
+func (r *report) failValue(n *node, code, requirement string) {
+	if r.full() {
+		return
+	}
+	shown, value := shownValue(n)
+	detail := label(n.place) + ": " + requirement
+	if shown != "" {
+		detail = label(n.place) + " " + shown + ": " + requirement
+	}
+	r.problems = append(r.problems, newFound(n.place, code, detail, value))
+}
+
+func (r *report) warn(at place, code, format string, args ...any) {
+	if len(r.warnings) >= maxProblems {
+		return
+	}
+	r.warnings = append(r.warnings, newFound(at, code, fmt.Sprintf(format, args...), nil))
+}
+
+// label is the flag, or the last segment of the pointer.
+func label(at place) string {
+	if at.flag != "" {
+		return at.flag
+	}
+	return cmp.Or(at.ptr[strings.LastIndexByte(at.ptr, '/')+1:], "document")
+}
+
+// inOrder returns the problems as they stand in the document.
+func inOrder(all []found) []Problem {
+	slices.SortStableFunc(all, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.order, b.order))
+	})
+	out := make([]Problem, 0, len(all))
+	for _, f := range all {
+		// One flag may reach two phases.
+		twice := slices.ContainsFunc(out, func(p Problem) bool {
+			return p == f.Problem || p.Flag != "" && p.Flag == f.Flag && p.Code == f.Code && p.Detail == f.Detail
+		})
+		if !twice {
+			out = append(out, f.Problem)
+		}
+	}
+	return out
+}

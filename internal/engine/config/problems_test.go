@@ -1,0 +1,283 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Rows are members of a benchmark section; those that do not mention models or
+// phases get a valid one.
+var problemRows = []struct{ name, members, want string }{
+	{"unknown section", `endpont: {}`, "#/benchmark/endpont unknown-field"},
+	{"unknown field", `endpoint: {timout: 3}`, "#/benchmark/endpoint/timout unknown-field"},
+	{"unknown field in snake case", `endpoint: {time_out_s: 3}`, "#/benchmark/endpoint/time_out_s unknown-field"},
+	{"pointer escapes", `endpoint: {"a/b~ ü": 3}`, "#/benchmark/endpoint/a~1b~0%20%C3%BC unknown-field"},
+	{"camel and snake together", `endpoint: {connect_timeout: 1, connectTimeout: 1}`, "#/benchmark/endpoint/connectTimeout conflict"},
+	{"key twice", `endpoint: {streaming: true, streaming: false}`, "# conflict"},
+	{"section of a wrong type", `endpoint: 5`, "#/benchmark/endpoint wrong-type"},
+	{"no models", `models: null`, "#/benchmark/models/items required"},
+	{"empty models", `models: []`, "#/benchmark/models out-of-range"},
+	{"model without a name", `models: {items: [{weight: 1}], strategy: weighted}`, "#/benchmark/models/items/0/name required"},
+	{"empty model name", `models: [""]`, "#/benchmark/models/0 out-of-range"},
+	{"model name of a wrong type", `models: [5]`, "#/benchmark/models/0 wrong-type"},
+	{"model and models", `model: a, models: [b]`, "#/benchmark/model conflict"},
+	{"bad strategy", `models: {items: [{name: a}], strategy: weihted}`, "#/benchmark/models/strategy bad-enum"},
+	{"weights missing", `models: {items: [{name: a, weight: 1}, {name: b}], strategy: weighted}`, "#/benchmark/models/items required"},
+	{"weights off", `models: {items: [{name: a, weight: 0.5}, {name: b, weight: 0.4}], strategy: weighted}`, "#/benchmark/models/items out-of-range"},
+	{"weight without weighted", `models: {items: [{name: a, weight: 1}]}`, "#/benchmark/models/items/0/weight conflict"},
+	{"negative weight", `models: {items: [{name: a, weight: -1}], strategy: weighted}`, "#/benchmark/models/items/0/weight out-of-range"},
+	{"lora", `models: {items: [{name: a, lora: x}]}`, "#/benchmark/models/items/0/lora unsupported-feature"},
+	{"endpoint type of AIPerf", `endpoint: {type: embeddings}`, "#/benchmark/endpoint/type unsupported-feature"},
+	{"endpoint type of nobody", `endpoint: {type: chatt}`, "#/benchmark/endpoint/type bad-enum"},
+	{"ftp", `endpoint: {url: "ftp://h"}`, "#/benchmark/endpoint/url out-of-range"},
+	{"port 0", `endpoint: {urls: ["http://h:1", "http://h:0"]}`, "#/benchmark/endpoint/urls/1 out-of-range"},
+	{"blank in URL", `endpoint: {url: "http://a b"}`, "#/benchmark/endpoint/url out-of-range"},
+	{"no URL", `endpoint: {urls: []}`, "#/benchmark/endpoint/urls out-of-range"},
+	{"redacted URL", `endpoint: {url: "http://<redacted>@h"}`, "#/benchmark/endpoint/url redacted-placeholder"},
+	{"redacted key", `endpoint: {api_key: <redacted>}`, "#/benchmark/endpoint/api_key redacted-placeholder"},
+	{"redacted header", `endpoint: {headers: {Authorization: Bearer <redacted>}}`, "#/benchmark/endpoint/headers/Authorization redacted-placeholder"},
+	{"redacted extra", `endpoint: {extra: {a: {token: <redacted>}}}`, "#/benchmark/endpoint/extra/a/token redacted-placeholder"},
+	{"header name", `endpoint: {headers: {"a b": c}}`, "#/benchmark/endpoint/headers/a%20b out-of-range"},
+	{"header twice", `endpoint: {headers: {X-A: c, x-a: d}}`, "#/benchmark/endpoint/headers/x-a conflict"},
+	{"header of the client", `endpoint: {headers: {content-length: "3"}}`, "#/benchmark/endpoint/headers/content-length not-allowed"},
+	{"header value", `endpoint: {headers: {A: "b\nc"}}`, "#/benchmark/endpoint/headers/A out-of-range"},
+	{"zero timeout", `endpoint: {timeout: 0}`, "#/benchmark/endpoint/timeout out-of-range"},
+	{"infinite timeout", `endpoint: {timeout: inf}`, "#/benchmark/endpoint/timeout out-of-range"},
+	{"strange unit", `endpoint: {timeout: 5 days}`, "#/benchmark/endpoint/timeout wrong-type"},
+	{"path", `endpoint: {path: v1/x}`, "#/benchmark/endpoint/path out-of-range"},
+	{"boolean as text", `endpoint: {streaming: "yes"}`, "#/benchmark/endpoint/streaming wrong-type"},
+	{"per-chunk usage", `endpoint: {perChunkUsage: true}`, "#/benchmark/endpoint/perChunkUsage conflict"},
+	{"stream usage off", `endpoint: {streaming: true, useServerTokenCount: true, streamUsage: false}`, "#/benchmark/endpoint/streamUsage conflict"},
+	{"session header", `endpoint: {sessionHeader: "a b"}`, "#/benchmark/endpoint/sessionHeader out-of-range"},
+	{"readiness", `endpoint: {waitForModelTimeout: 30}`, "#/benchmark/endpoint/waitForModelTimeout unsupported-feature"},
+	{"template body", `endpoint: {template: {body: "{}"}}`, "#/benchmark/endpoint/template unsupported-feature"},
+	{"two datasets", `datasets: [{type: synthetic}, {type: synthetic}]`, "#/benchmark/datasets out-of-range"},
+	{"public dataset", `dataset: {type: public, dataset: sharegpt}`, "#/benchmark/dataset/type unsupported-feature; #/benchmark/dataset/dataset unsupported-feature"},
+	{"format of AIPerf", `dataset: {type: file, path: testdata/prompts.jsonl, format: mooncake_trace}`, "#/benchmark/dataset/format unsupported-feature"},
+	{"file without a path", `dataset: {type: file}`, "#/benchmark/dataset/path required"},
+	{"file and records", `dataset: {type: file, path: testdata/prompts.jsonl, records: [{text: a}]}`, "#/benchmark/dataset/records conflict"},
+	{"missing file", `dataset: {type: file, path: testdata/none.jsonl}`, "#/benchmark/dataset/path file-not-allowed"},
+	{"directory", `dataset: {type: file, path: testdata}`, "#/benchmark/dataset/path file-not-allowed"},
+	{"lengths of a file", `dataset: {type: file, path: testdata/prompts.jsonl, prompts: {isl: 3}}`, "#/benchmark/dataset/prompts conflict"},
+	{"path of a synthetic", `dataset: {type: synthetic, path: x}`, "#/benchmark/dataset/path conflict"},
+	{"zero entries", `dataset: {entries: 0}`, "#/benchmark/dataset/entries out-of-range"},
+	{"half an entry", `dataset: {entries: 1.5}`, "#/benchmark/dataset/entries wrong-type"},
+	{"huge entries", `dataset: {entries: 1e30}`, "#/benchmark/dataset/entries out-of-range"},
+	{"zero isl", `dataset: {isl: 0}`, "#/benchmark/dataset/isl out-of-range"},
+	{"negative spread", `dataset: {isl: {mean: 5, stddev: -1}}`, "#/benchmark/dataset/isl/stddev out-of-range"},
+	{"median above mean", `dataset: {isl: {mean: 5, median: 6}}`, "#/benchmark/dataset/isl/median out-of-range"},
+	{"median and spread", `dataset: {isl: {mean: 7, median: 6, stddev: 1}}`, "#/benchmark/dataset/isl/median conflict"},
+	{"min above max", `dataset: {isl: {mean: 7, min: 9, max: 8}}`, "#/benchmark/dataset/isl/max out-of-range"},
+	{"spread alone", `dataset: {osl: {stddev: 3}}`, "#/benchmark/dataset/osl required"},
+	{"mean and points", `dataset: {isl: {mean: 3, points: [{value: 4, weight: 1}]}}`, "#/benchmark/dataset/isl conflict"},
+	{"point without weight", `dataset: {isl: {points: [{value: 4}]}}`, "#/benchmark/dataset/isl/points/0 required"},
+	{"zero weight", `dataset: {isl: {peaks: [{mean: 4, weight: 0}]}}`, "#/benchmark/dataset/isl/peaks/0/weight out-of-range"},
+	{"no peaks", `dataset: {isl: {peaks: []}}`, "#/benchmark/dataset/isl/peaks out-of-range"},
+	{"unknown in a distribution", `dataset: {isl: {mean: 4, sd: 1}}`, "#/benchmark/dataset/isl/sd unknown-field"},
+	{"distribution as text", `dataset: {isl: many}`, "#/benchmark/dataset/isl wrong-type"},
+	{"delay spread alone", `dataset: {turnDelay: {mean: 0, stddev: 4}}`, "#/benchmark/dataset/turnDelay conflict"},
+	{"prefix length alone", `dataset: {prefixPrompts: {length: 4}}`, "#/benchmark/dataset/prefixPrompts/length conflict"},
+	{"pool and shared", `dataset: {prefixPrompts: {length: 4, poolSize: 2, sharedSystemLength: 3}}`, "#/benchmark/dataset/prefixPrompts/sharedSystemLength conflict"},
+	{"system prompt twice", `dataset: {systemPrompt: a, systemPromptFile: testdata/prompts.jsonl}`, "#/benchmark/dataset/systemPromptFile conflict"},
+	{"system prompt for completions", `endpoint: {type: completions}, dataset: {systemPrompt: a}`, "#/benchmark/dataset/systemPrompt conflict"},
+	{"images", `dataset: {images: {batchSize: 2}}`, "#/benchmark/dataset/images unsupported-feature"},
+	{"sequence distribution", `dataset: {prompts: {sequenceDistribution: "1,2:100"}}`, "#/benchmark/dataset/prompts/sequenceDistribution unsupported-feature"},
+	{"cache busting", `dataset: {prompts: {cacheBust: {target: system_prefix}}}`, "#/benchmark/dataset/prompts/cacheBust/target unsupported-feature"},
+	{"unknown in a lacking section", `dataset: {prompts: {cacheBust: {tarket: none}}}`, "#/benchmark/dataset/prompts/cacheBust/tarket unsupported-feature"},
+	{"no phases", `phases: null`, "#/benchmark/phases required"},
+	{"empty phases", `phases: []`, "#/benchmark/phases out-of-range"},
+	{"warm-up alone", `warmup: {requests: 3}`, "#/benchmark/phases required"},
+	{"phases and profiling", `phases: [{requests: 200}], profiling: {requests: 3}`, "#/benchmark/profiling conflict"},
+	{"phase as text", `phases: [fast]`, "#/benchmark/phases/0 wrong-type"},
+	{"no bound", `phases: [{concurrency: 3}]`, "#/benchmark/phases/0/requests required"},
+	{"negative rate", `phases: [{requests: 200, type: poisson, rate: -5}]`, "#/benchmark/phases/0/rate out-of-range"},
+	{"rate missing", `phases: [{requests: 200, type: constant}]`, "#/benchmark/phases/0/rate required"},
+	{"rate as text", `phases: [{requests: 200, type: constant, rate: fast}]`, "#/benchmark/phases/0/rate wrong-type"},
+	{"rate of a closed loop", `phases: [{requests: 200, type: concurrency, rate: 3}]`, "#/benchmark/phases/0/rate conflict"},
+	{"smoothness of poisson", `phases: [{requests: 200, type: poisson, rate: 3, smoothness: 2}]`, "#/benchmark/phases/0/smoothness conflict"},
+	{"smoothness without rate", `phases: [{requests: 200, smoothness: 2}]`, "#/benchmark/phases/0/smoothness conflict"},
+	{"grace without duration", `phases: [{requests: 200, gracePeriod: 3}]`, "#/benchmark/phases/0/gracePeriod conflict"},
+	{"zero duration", `phases: [{duration: 0 s}]`, "#/benchmark/phases/0/duration out-of-range"},
+	{"zero concurrency", `phases: [{requests: 200, concurrency: 0}]`, "#/benchmark/phases/0/concurrency out-of-range"},
+	{"list as a sweep", `phases: [{requests: 200, concurrency: [1, 2]}]`, "#/benchmark/phases/0/concurrency wrong-type"},
+	{"threshold", `phases: [{requests: 200, failedRequestThreshold: 1.5}]`, "#/benchmark/phases/0/failedRequestThreshold out-of-range"},
+	{"threshold of a warm-up", `warmup: {requests: 3, failed_request_threshold: 0.5}, profiling: {requests: 200}`, "#/benchmark/warmup/failed_request_threshold conflict"},
+	{"name of a phase", `phases: [{name: "a b", kind: profiling, requests: 200}]`, "#/benchmark/phases/0/name out-of-range"},
+	{"device name", `phases: [{name: Com1, kind: profiling, requests: 200}]`, "#/benchmark/phases/0/name out-of-range"},
+	{"names twice", `phases: [{name: a, kind: profiling, requests: 200}, {name: A, kind: profiling, requests: 200}]`, "#/benchmark/phases/1/name conflict"},
+	{"kind missing", `phases: [{name: soak, requests: 200}]`, "#/benchmark/phases/0/kind required"},
+	{"kind contradicts", `phases: [{name: profiling, kind: warmup, requests: 200}]`, "#/benchmark/phases required; #/benchmark/phases/0/kind conflict"},
+	{"warm-up that counts", `warmup: {requests: 3, excludeFromResults: false}, profiling: {requests: 200}`, "#/benchmark/warmup/excludeFromResults conflict"},
+	{"ramp", `phases: [{requests: 200, concurrency_ramp: 30s}]`, "#/benchmark/phases/0/concurrency_ramp unsupported-feature"},
+	{"user-centric", `phases: [{requests: 200, type: user_centric, rate: 1, users: 4}]`, "#/benchmark/phases/0/type unsupported-feature; #/benchmark/phases/0/users unsupported-feature"},
+	{"cancellation", `phases: [{requests: 200, cancellation: {rate: 5}}]`, "#/benchmark/phases/0/cancellation unsupported-feature"},
+	{"telemetry URL", `gpuTelemetry: "http://h:9400"`, "#/benchmark/gpuTelemetry unsupported-feature"},
+	{"metrics URLs", `serverMetrics: {enabled: true, urls: ["http://h"]}`, "#/benchmark/serverMetrics/urls unsupported-feature"},
+	{"otel", `otel: {metrics_url: "http://h"}`, "#/benchmark/otel/metrics_url unsupported-feature"},
+	{"accuracy", `accuracy: {benchmark: mmlu}`, "#/benchmark/accuracy unsupported-feature"},
+	{"scenario", `scenario: x`, "#/benchmark/scenario unsupported-feature"},
+	{"slices", `artifacts: {sliceDuration: 2}`, "#/benchmark/artifacts/sliceDuration unsupported-feature"},
+	{"no summary", `artifacts: {summary: false}`, "#/benchmark/artifacts/summary unsupported-feature"},
+	{"outputs", `artifacts: {exportOutputsJson: true}`, "#/benchmark/artifacts/exportOutputsJson unsupported-feature"},
+	{"records format", `artifacts: {records: [csv]}`, "#/benchmark/artifacts/records bad-enum"},
+	{"raw without records", `artifacts: {records: false, raw: true}`, "#/benchmark/artifacts/raw conflict"},
+	{"level contradicts", `artifacts: {level: summary, raw: true}`, "#/benchmark/artifacts/level conflict"},
+	{"remote code", `tokenizer: {trustRemoteCode: true}`, "#/benchmark/tokenizer/trustRemoteCode unsupported-feature"},
+	{"slo of a wrong type", `slos: {time_to_first_token: fast}`, "#/benchmark/slos/time_to_first_token wrong-type"},
+	{"slo of nothing", `slos: {time_to_frist_token: 5}`, "#/benchmark/slos/time_to_frist_token unknown-field"},
+	{"host without port", `runtime: {apiHost: "::"}`, "#/benchmark/runtime/apiHost conflict"},
+	{"port", `runtime: {apiPort: 70000}`, "#/benchmark/runtime/apiPort out-of-range"},
+	{"log level", `logging: {level: LOUD}`, "#/benchmark/logging/level bad-enum"},
+	{"unset variable", `tokenizer: {name: "${NOPE}"}`, "#/benchmark/tokenizer/name required"},
+	{"open substitution", `tokenizer: {name: "${NOPE"}`, "#/benchmark/tokenizer/name wrong-type"},
+	{"secret reference", `endpoint: {apiKey: "${secret:hf}"}`, "#/benchmark/endpoint/apiKey unsupported-feature"},
+	{"jinja", `tokenizer: {name: "{{ model }}"}`, "#/benchmark/tokenizer/name unsupported-feature"},
+	{"everything at once", `endpoint: {timeout: -1, foo: 1}, phases: [{rate: x, concurrency: 0}]`,
+		"#/benchmark/endpoint/timeout out-of-range; #/benchmark/endpoint/foo unknown-field; #/benchmark/phases/0/requests required; #/benchmark/phases/0/rate wrong-type; #/benchmark/phases/0/concurrency out-of-range"},
+}
+
+func TestLoadProblems(t *testing.T) {
+	for _, row := range problemRows {
+		t.Run(row.name, func(t *testing.T) {
+			members := row.members
+			if !strings.Contains(members, "model:") && !strings.Contains(members, "models:") {
+				members = "models: [m], " + members
+			}
+			if !strings.Contains(members, "phases:") && !strings.Contains(members, "profiling:") && !strings.Contains(members, "warmup:") {
+				members += ", phases: [{requests: 200}]"
+			}
+			doc, _, err := Load([]byte("benchmark: {"+members+"}\n"), LoadOptions{MetricTags: []string{"time_to_first_token"}})
+			if doc != nil {
+				t.Fatal("Load gave a document")
+			}
+			if diff := cmp.Diff(row.want, codes(t, err)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s\n%v", diff, err)
+			}
+		})
+	}
+}
+
+// codes writes the problems of an error as "pointer code; …".
+func codes(t *testing.T, err error) string {
+	t.Helper()
+	var invalid *Invalid
+	if !errors.As(err, &invalid) {
+		t.Fatalf("error = %v, want *Invalid", err)
+	}
+	parts := make([]string, len(invalid.Problems))
+	for i, p := range invalid.Problems {
+		parts[i] = p.Pointer + " " + p.Code
+	}
+	return strings.Join(parts, "; ")
+}
+
+func TestEnvelopeProblems(t *testing.T) {
+	const ok = "benchmark: {models: [m], phases: [{requests: 200}]}\n"
+	rows := []struct{ name, doc, want string }{
+		{"unknown key", ok + "randomSed: 3", "#/randomSed unknown-field"},
+		{"negative seed", ok + "random_seed: -3", "#/random_seed out-of-range"},
+		{"version", ok + "schemaVersion: '3.0'", "#/schemaVersion bad-enum"},
+		{"sweep", ok + "sweep: {type: grid}", "#/sweep unsupported-feature"},
+		{"repeated runs", ok + "multiRun: {numRuns: 3}", "#/multiRun/numRuns unsupported-feature"},
+		{"variables", ok + "variables: {a: 1}", "#/variables/a unsupported-feature"},
+		{"kubernetes", ok + "apiVersion: v1", "#/apiVersion unsupported-feature"},
+		{"long name", ok + "metadata: {name: " + strings.Repeat("x", 129) + "}", "#/metadata/name out-of-range"},
+		{"label", ok + "metadata: {labels: {a: 5}}", "#/metadata/labels/a wrong-type"},
+		{"priority", ok + "metadata: {priority: 5}", "#/metadata/priority unsupported-feature"},
+		{"nothing", "metadata: {name: x}", "#/models/items required; #/phases required"},
+		{"benchmark null", "benchmark: null", "#/benchmark required"},
+		{"flat", "model: m\nprofiling: {requests: 0}", "#/profiling/requests out-of-range"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			_, _, err := Load([]byte(row.doc), LoadOptions{})
+			if diff := cmp.Diff(row.want, codes(t, err)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+	for i := 1; i < 6; i++ {
+		prev, next := string(rune('0'+i-1)), string(rune('0'+i))
+		bomb += "a" + next + ": &a" + next + " [" + strings.Repeat("*a"+prev+",", 9) + "*a" + prev + "]\n"
+	}
+	rows := []struct {
+		name, doc string
+		line, col int
+	}{
+		{"open brace", "{\"a\": 1", 1, 8},
+		{"bad token", "{\"a\": 1,\n \"b\": x}", 2, 7},
+		{"text behind", "{} {}", 1, 4},
+		{"not an object", "[1]", 1, 1},
+		{"empty", "", 0, 0},
+		{"two documents", "a: 1\n---\nb: 2\n", 3, 1},
+		{"number as key", "benchmark: {1: 2}", 1, 13},
+		{"yaml syntax", "a: [1,\nb: {", 2, 4},
+		{"deep json", strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70), 1, 326},
+		{"deep flow", "a: " + strings.Repeat("[", 100_000), 1, 68},
+		{"deep block", strings.Repeat("- ", 50_000) + "x", 1, 257},
+		{"alias bomb", bomb, 4, 0},
+		{"alias to itself", "a: &a [*a]", 1, 8},
+		{"crowded object", "a:\n" + strings.Repeat("  k: v\n", 501), 502, 4},
+		{"not UTF-8", "a: \xff", 0, 0},
+		{"tag", "a: !!binary aGk=", 1, 4},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			format := Auto
+			if strings.HasPrefix(row.doc, "{") {
+				format = JSON
+			}
+			_, _, err := Load([]byte(row.doc), LoadOptions{Format: format})
+			var m *Malformed
+			if !errors.As(err, &m) {
+				t.Fatalf("error = %.200v, want *Malformed", err)
+			}
+			if m.Line != row.line || row.col > 0 && m.Column != row.col {
+				t.Errorf("at %d:%d, want %d:%d: %v", m.Line, m.Column, row.line, row.col, err)
+			}
+		})
+	}
+	t.Run("too long", func(t *testing.T) {
+		_, _, err := Load([]byte("benchmark: {}"), LoadOptions{MaxBytes: 5})
+		var m *Malformed
+		if !errors.As(err, &m) {
+			t.Errorf("error = %v, want *Malformed", err)
+		}
+	})
+}
+
+func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
+	_, _, err := Load([]byte(`{
+  "benchmark": {
+    "models": ["m"],
+    "endpoint": {"apiKey": 12345, "timout": 3},
+    "phases": [
+      {"requests": 200, "type": "poisson",
+       "rate": -5}]}}`), LoadOptions{})
+	var invalid *Invalid
+	if !errors.As(err, &invalid) {
+		t.Fatal(err)
+	}
+	want := []Problem{
+		{Pointer: "#/benchmark/endpoint/apiKey", Code: CodeWrongType, Detail: "apiKey: must be a text", Line: 4, Column: 28},
+		{Pointer: "#/benchmark/endpoint/timout", Code: CodeUnknownField, Detail: `unknown field "timout"; did you mean "timeout"?`, Line: 4, Column: 35},
+		{Pointer: "#/benchmark/phases/0/rate", Code: CodeOutOfRange, Detail: "rate -5: must be greater than 0", Line: 7, Column: 16},
+	}
+	got := invalid.Problems
+	if len(got) == 3 {
+		if s := string(encode(got[2].Value)); s != "-5" {
+			t.Errorf("value = %s, want -5", s)
+		}
+		got[2].Value = nil
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/go-playground/validator/v10"
+)
+
+// rules checks a value against its field's validate tag, as the validator
+// library reads it: gt, gte, lt, lte, min, max, oneof.
+func (l *loader) rules(n *node, v reflect.Value, tag reflect.StructTag, path string) {
+	rule := tag.Get("validate")
+	if rule == "" {
+		return
+	}
+	if choices, ok := strings.CutPrefix(rule, "oneof="); ok {
+		canonical(v, strings.Fields(choices))
+	}
+	err := l.validate.Var(v.Interface(), rule)
+	var broken validator.ValidationErrors
+	if !errors.As(err, &broken) {
+		return
+	}
+	l.failed[path] = true
+	for _, e := range broken {
+		if e.Tag() == "oneof" && isLackingValue(path, v.String()) {
+			l.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+choiceList(e.Param()))
+			continue
+		}
+		code := CodeOutOfRange
+		if e.Tag() == "oneof" {
+			code = CodeBadEnum
+		}
+		hint := ""
+		if code == CodeBadEnum {
+			hint = suggestion(v.String(), strings.Fields(e.Param()))
+		}
+		l.failValue(n, code, requirement(e, v.Kind())+hint)
+	}
+}
+
+// canonical replaces a choice by its own spelling: AIPerf compares choices
+// without regard to case, and takes - for _.
+func canonical(v reflect.Value, choices []string) {
+	for _, c := range choices {
+		if fold(c) == fold(v.String()) && len(c) == len(v.String()) {
+			v.SetString(c)
+		}
+	}
+}
+
+// requirement says what a rule accepts.
+func requirement(e validator.FieldError, kind reflect.Kind) string {
+	switch e.Tag() {
+	case "gt":
+		return "must be greater than " + e.Param()
+	case "gte":
+		return "must be at least " + e.Param()
+	case "lte":
+		return "must be at most " + e.Param()
+	case "oneof":
+		return "must be " + choiceList(e.Param())
+	case "min":
+		if kind == reflect.String {
+			return "must not be empty"
+		}
+		return "needs at least " + e.Param()
+	case "max":
+		if kind == reflect.String {
+			return "must have at most " + e.Param() + " characters"
+		}
+		return "takes at most " + e.Param()
+	}
+	return fmt.Sprintf("must satisfy %s %s", e.Tag(), e.Param())
+}
+
+// choiceList writes "a, b or c".
+func choiceList(choices string) string {
+	names := strings.Fields(choices)
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// isLackingValue reports whether AIPerf knows a choice that we do not have.
+func isLackingValue(path, value string) bool {
+	var names string
+	switch generic(path) {
+	case "benchmark.endpoint.type":
+		names = "responses messages embeddings chat_embeddings nim_embeddings nim_rankings cohere_rankings" +
+			" hf_tei_rankings huggingface_generate image_generation image_edit video_generation" +
+			" audio_transcription image_retrieval solido_rag raw template"
+	case "benchmark.datasets.*.type":
+		names = "public"
+	case "benchmark.datasets.*.format":
+		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace raw_payload" +
+			" inputs_json sagemaker_data_capture dag_jsonl weka_trace weka_hf tracelab speed_bench sharegpt"
+	case "benchmark.phases.*.type":
+		names = "user_centric fixed_schedule agentic_replay"
+	}
+	for _, name := range strings.Fields(names) {
+		if fold(name) == fold(value) {
+			return true
+		}
+	}
+	return false
+}
+
+// generic replaces the indexes in a canonical path by *.
+func generic(path string) string {
+	parts := strings.Split(path, ".")
+	for i, p := range parts {
+		if p != "" && p[0] >= '0' && p[0] <= '9' {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, ".")
+}

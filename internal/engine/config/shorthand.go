@@ -1,0 +1,202 @@
+package config
+
+import "slices"
+
+// The keys beside the benchmark section.
+var envelopeKeys = [...]string{
+	"schemaVersion", "randomSeed", "metadata", "variables", "sweep", "multiRun", "plot", "noSweepTable",
+	"apiVersion", "kind", "spec",
+}
+
+// normalise brings the short forms of a document into the long one: afterwards
+// there is a benchmark section with models.items, endpoint.urls, datasets and
+// phases as lists. Nodes keep the places where the user wrote them. What does
+// not have the expected type is left as it is, for the decoder to report.
+func (l *loader) normalise(root *node) *node {
+	benchmark := root.get("benchmark")
+	if benchmark == nil && root.index("benchmark") < 0 {
+		root = l.wrap(root)
+		benchmark = root.get("benchmark")
+	}
+	if benchmark == nil || benchmark.shape != object {
+		return root
+	}
+	l.renameOnly(benchmark, "model", "models")
+	normaliseModels(benchmark)
+	l.normaliseEndpoint(benchmark.get("endpoint"))
+	if d := benchmark.get("dataset"); d != nil && d.shape == object && d.index("name") < 0 {
+		d.set("name", &node{place: d.place, shape: text, scalar: "default"})
+	}
+	l.normaliseDatasets(benchmark)
+	l.normalisePhases(benchmark)
+	return root
+}
+
+// wrap makes a document of a benchmark section that stands alone, or of an old
+// flat file that mixes it with the keys around it.
+func (l *loader) wrap(root *node) *node {
+	section, outer := objectNode(), objectNode()
+	section.place, outer.place = root.place, root.place
+	old := false
+	for _, m := range root.members {
+		switch {
+		case slices.ContainsFunc(envelopeKeys[:], func(k string) bool { return m.name == k || m.name == snakeCase(k) }):
+			outer.members = append(outer.members, m)
+			old = old || m.name != "metadata"
+		default:
+			section.members = append(section.members, m)
+			old = old || m.name == "model" || m.name == "dataset"
+		}
+	}
+	if old && len(section.members) > 0 {
+		l.warn(root.place, CodeDeprecated, "flat layout: put all but schemaVersion, randomSeed and metadata under \"benchmark\"")
+	}
+	if d := section.get("dataset"); d != nil && d.shape == object && d.index("name") < 0 {
+		d.set("name", &node{place: d.place, shape: text, scalar: "main"})
+	}
+	outer.set("benchmark", section)
+	return outer
+}
+
+// renameOnly gives the member short its long name; both together are an error.
+func (l *loader) renameOnly(n *node, short, long string) {
+	i := n.index(short)
+	if i < 0 {
+		return
+	}
+	if n.index(long) >= 0 {
+		l.fail(n.members[i].place, CodeConflict, "%q and %q say the same; give one of them", short, long)
+		n.drop(short)
+		return
+	}
+	n.members[i].name = long
+}
+
+// asList returns the node itself if it is a list, else a list of it.
+func asList(n *node) *node {
+	if n.shape == list {
+		return n
+	}
+	l := listNode(n)
+	l.place = n.place
+	return l
+}
+
+// normaliseModels turns a name or a list of names into {items: [{name}]}.
+func normaliseModels(benchmark *node) {
+	models := benchmark.get("models")
+	if models == nil {
+		return
+	}
+	if models.isText() || models.shape == list {
+		outer := objectNode(member{place: models.place, name: "items", value: asList(models)})
+		outer.place = models.place
+		benchmark.set("models", outer)
+		models = outer
+	}
+	items := models.get("items")
+	if items == nil || items.shape != list {
+		return
+	}
+	for i, item := range items.items {
+		if item.isText() {
+			named := objectNode(member{place: item.place, name: "name", value: item})
+			named.place = item.place
+			items.items[i] = named
+		}
+	}
+}
+
+func (l *loader) normaliseEndpoint(endpoint *node) {
+	if endpoint == nil || endpoint.shape != object {
+		return
+	}
+	l.renameOnly(endpoint, "url", "urls")
+	if urls := endpoint.get("urls"); urls != nil && urls.isText() {
+		endpoint.set("urls", asList(urls))
+	}
+}
+
+// normaliseDatasets makes a list of one dataset, and moves isl and osl that
+// stand beside type: synthetic into prompts.
+func (l *loader) normaliseDatasets(benchmark *node) {
+	l.renameOnly(benchmark, "dataset", "datasets")
+	datasets := benchmark.get("datasets")
+	if datasets == nil {
+		return
+	}
+	datasets = asList(datasets)
+	benchmark.set("datasets", datasets)
+	for _, d := range datasets.items {
+		if d.shape != object {
+			continue
+		}
+		if kind := d.get("type"); kind != nil && fold(kind.scalar) != "synthetic" {
+			continue
+		}
+		l.moveInto(d, "prompts", "isl", "osl")
+	}
+}
+
+// moveInto moves members of n into its member group.
+func (l *loader) moveInto(n *node, group string, names ...string) {
+	for _, name := range names {
+		i := n.index(name)
+		if i < 0 {
+			continue
+		}
+		at := n.members[i].place
+		value := n.drop(name)
+		inner := n.get(group)
+		if inner == nil {
+			inner = objectNode()
+			inner.place = n.place
+			n.set(group, inner)
+		}
+		switch {
+		case inner.shape != object:
+			l.fail(at, CodeConflict, "%q stands beside %q, which is not an object", name, group)
+		case inner.index(name) >= 0:
+			l.fail(at, CodeConflict, "%q is given here and in %q", name, group)
+		default:
+			inner.members = append(inner.members, member{place: at, name: name, value: value})
+		}
+	}
+}
+
+// normalisePhases makes a list of one phase, or of the warmup and profiling
+// members.
+func (l *loader) normalisePhases(benchmark *node) {
+	var named []*node
+	for _, name := range []string{"warmup", "profiling"} {
+		i := benchmark.index(name)
+		if i < 0 {
+			continue
+		}
+		at := benchmark.members[i].place
+		value := benchmark.drop(name)
+		switch {
+		case benchmark.index("phases") >= 0:
+			l.fail(at, CodeConflict, "%q cannot stand beside \"phases\"", name)
+		case value.shape == object:
+			if value.index("name") < 0 {
+				value.set("name", &node{place: value.place, shape: text, scalar: name})
+			}
+			if value.index("kind") < 0 {
+				value.set("kind", &node{place: value.place, shape: text, scalar: name})
+			}
+			named = append(named, value)
+		case value.shape != null:
+			named = append(named, value)
+		}
+	}
+	if len(named) > 0 {
+		phases := listNode(named...)
+		phases.place = benchmark.place
+		phases.ptr += "/phases"
+		benchmark.set("phases", phases)
+	}
+	if phases := benchmark.get("phases"); phases != nil && phases.shape == object {
+		benchmark.set("phases", asList(phases))
+	}
+}
