@@ -1,0 +1,52 @@
+# aiperfd: build, test, demo. `make` prints what there is.
+.DEFAULT_GOAL := help
+SHELL         := /bin/bash
+
+BIN     := bin/aiperfd
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOTOOL  := go tool -modfile=tools/go.mod
+# ONCE=1 lets the demo end by itself; without a terminal it always does.
+ONCE    ?=
+
+.PHONY: help build demo test race lint generate check-generated e2e fuzz bench docker clean
+
+help: ## print this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
+
+build: ## build bin/aiperfd, one static binary
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/aiperfd
+
+demo: build ## daemon, simulated server and one benchmark in one process (ONCE=1: end afterwards)
+	$(BIN) demo $(if $(ONCE),--once)
+
+test: ## run all tests
+	go test ./...
+
+race: ## run all tests under the race detector
+	go test -race ./...
+
+lint: ## check style, formatting and unused code
+	$(GOTOOL) golangci-lint run ./...
+
+generate: ## rewrite what is generated: openapi/openapi.json and the tables in docs/
+	go run ./openapi/gen
+	go run ./scripts/docs
+
+check-generated: generate ## fail if generated files are not up to date
+	@git diff --exit-code -- openapi docs || { echo "generated files differ: run 'make generate' and commit the result"; exit 1; }
+
+e2e: build ## drive the built binary: scripts, real Prometheus, a browser, the OpenAI SDK
+	scripts/e2e.sh
+
+fuzz: ## fuzz every parser for FUZZTIME (default 20s) each
+	scripts/fuzz.sh $${FUZZTIME:-20s}
+
+bench: ## run the Go benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+docker: ## build the container image
+	docker build -t aiperfd .
+
+clean: ## remove build output
+	rm -rf bin dist coverage.out

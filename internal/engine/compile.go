@@ -1,0 +1,414 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+
+	"aiperfd/internal/engine/arrival"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/transport"
+)
+
+// userAgent names us to servers; no version, so that requests of two releases
+// are the same.
+const userAgent = "aiperfd"
+
+// Compile resolves a document to a plan. The document must come from
+// config.Load or config flags, which apply defaults and check everything that
+// can be checked without looking at a plan; what is left is reported as
+// *config.Invalid with all problems at once.
+func Compile(d *config.Document) (*Plan, error) {
+	c := compiler{doc: d, b: &d.Benchmark}
+	p := &Plan{}
+	if d.RandomSeed == nil {
+		seed := drawSeed()
+		d.RandomSeed = &seed // recorded, so that every run can be repeated
+	}
+	p.Seed = bench.Seed(*d.RandomSeed)
+	p.Models = newModels(c.b.Models)
+	c.endpoint(p)
+	c.targets(p)
+	c.headers(p)
+	c.dataset(p)
+	c.phases(p)
+	c.metrics(p)
+	c.transport(p)
+	p.Shown = config.InputConfig(d)
+	p.Files = Files{
+		Records: c.b.Artifacts.Level != "summary",
+		Raw:     c.b.Artifacts.Level == "raw",
+	}
+	if prefix := c.b.Artifacts.Prefix; prefix != nil {
+		p.Files.Prefix = *prefix
+	}
+	if len(c.problems) > 0 {
+		return nil, &config.Invalid{Problems: c.problems}
+	}
+	return p, nil
+}
+
+// compiler collects problems while it fills a plan.
+type compiler struct {
+	doc      *config.Document
+	b        *config.Benchmark
+	problems []config.Problem
+}
+
+func (c *compiler) problem(pointer, code, format string, args ...any) {
+	c.problems = append(c.problems, config.Problem{
+		Pointer: "#/benchmark/" + pointer, Code: code, Detail: fmt.Sprintf(format, args...),
+	})
+}
+
+func (c *compiler) endpoint(p *Plan) {
+	e := &c.b.Endpoint
+	kind, ok := endpoint.Lookup(e.Type)
+	if !ok {
+		c.problem("endpoint/type", "bad-enum", "endpoint type %q does not exist", e.Type)
+		return
+	}
+	p.Kind = kind
+	p.Settings = endpoint.Settings{
+		Streaming: e.Streaming && kind.Caps.Streams, StreamUsage: e.StreamUsage,
+		PerChunkUsage: e.PerChunkUsage, LegacyMaxTokens: e.UseLegacyMaxTokens,
+	}
+	for _, m := range e.Extra.Members() {
+		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
+	}
+}
+
+func (c *compiler) targets(p *Plan) {
+	for i, base := range c.b.Endpoint.URLs {
+		raw := base.Reveal()
+		model := ""
+		if len(c.b.Models.Items) > 0 {
+			model = c.b.Models.Items[0].Name
+		}
+		joined, err := endpoint.JoinURL(raw, p.Kind, c.b.Endpoint.Path, model)
+		if err != nil {
+			c.problem(fmt.Sprintf("endpoint/urls/%d", i), "out-of-range", "%v", err)
+			continue
+		}
+		u, err := url.Parse(joined)
+		if err != nil {
+			c.problem(fmt.Sprintf("endpoint/urls/%d", i), "out-of-range", "%s is not a valid URL", base)
+			continue
+		}
+		p.Targets = append(p.Targets, Target{URL: u, Shown: base.String()})
+	}
+}
+
+// headers builds what every request carries. A header that the user gives wins
+// over ours; the identity headers are written last, by the execution.
+func (c *compiler) headers(p *Plan) {
+	e := &c.b.Endpoint
+	h := http.Header{
+		"User-Agent": {userAgent}, "Content-Type": {"application/json"},
+		"Accept": {"application/json"}, "Accept-Encoding": {"identity"},
+	}
+	if p.Settings.Streaming {
+		h.Set("Accept", "text/event-stream")
+	}
+	if !e.APIKey.Empty() {
+		h.Set("Authorization", "Bearer "+e.APIKey.Reveal())
+	}
+	for _, base := range e.URLs {
+		if basic, ok := endpoint.BasicAuth(base.Reveal()); ok && h.Get("Authorization") == "" {
+			h.Set("Authorization", basic)
+		}
+	}
+	for name, value := range e.Headers {
+		h.Set(name, value.Reveal())
+	}
+	p.Header = h
+	p.SessionID = "X-Correlation-Id"
+	if e.SessionHeader != nil && *e.SessionHeader != "" {
+		p.SessionID = textproto.CanonicalMIMEHeaderKey(*e.SessionHeader)
+	}
+}
+
+func (c *compiler) dataset(p *Plan) {
+	if len(c.b.Datasets) != 1 {
+		c.problem("datasets", "out-of-range", "%d datasets; exactly one is possible", len(c.b.Datasets))
+		return
+	}
+	d := &c.b.Datasets[0]
+	p.Tokens = tokenPlan{Open: c.tokenizerFile(), Name: c.b.Tokenizer.Name, Server: c.b.Endpoint.UseServerTokenCount, Explicit: c.tokenizerGiven()}
+	o := dataset.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}
+	if d.RandomSeed != nil {
+		o.Seed = bench.Seed(*d.RandomSeed)
+	}
+	if d.DelayCap != nil {
+		limit := d.DelayCap.Duration()
+		o.DelayCap = &limit
+	}
+	name := d.Type
+	if d.Type == "file" {
+		name = d.Format
+		o.File = c.file(d)
+		p.Tokens.Optional = p.Tokens.Server
+	} else {
+		o.Synthetic = c.synthetic(d)
+	}
+	for _, kind := range dataset.Kinds() {
+		if kind.Name == name {
+			p.Dataset = datasetPlan{Kind: kind, Options: o, Sampling: d.Sampling}
+			return
+		}
+	}
+	c.problem("datasets/0/type", "bad-enum", "dataset %q does not exist", name)
+}
+
+// tokenizerGiven reports whether the user named a tokenizer, so that it is not
+// just the model's name.
+func (c *compiler) tokenizerGiven() bool {
+	return len(c.b.Models.Items) == 0 || c.b.Tokenizer.Name != c.b.Models.Items[0].Name
+}
+
+// tokenizerFile opens the tokenizer that an untrusted document names; nil = the
+// tokenizer's name may be resolved freely.
+func (c *compiler) tokenizerFile() func() (io.ReadCloser, error) {
+	if c.doc.Trusted() {
+		return nil
+	}
+	doc, name := c.doc, c.b.Tokenizer.Name
+	return func() (io.ReadCloser, error) { return doc.Open(name) }
+}
+
+// systemPrompt returns the literal system prompt, read from its file if it is
+// given as one.
+func (c *compiler) systemPrompt(d *config.Dataset) string {
+	switch {
+	case d.SystemPrompt != nil:
+		return *d.SystemPrompt
+	case d.SystemPromptFile != nil:
+		text, err := c.readFile(*d.SystemPromptFile)
+		if err != nil {
+			c.problem("datasets/0/systemPromptFile", "file-not-allowed", "%v", err)
+		}
+		return string(text)
+	}
+	return ""
+}
+
+// maxPrompt bounds a system prompt's file.
+const maxPrompt = 16 << 20
+
+func (c *compiler) readFile(name string) ([]byte, error) {
+	f, err := c.doc.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxPrompt))
+}
+
+func (c *compiler) file(d *config.Dataset) dataset.File {
+	f := dataset.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL)}
+	if !c.doc.Trusted() && d.Path != "" {
+		f.FS, f.Path = documentFiles{c.doc, d.Path}, documentFile
+	}
+	for _, r := range d.Records {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			c.problem("datasets/0/records", "wrong-type", "%v", err)
+		}
+		f.Records = append(f.Records, raw)
+	}
+	return f
+}
+
+func (c *compiler) synthetic(d *config.Dataset) dataset.Synthetic {
+	s := dataset.Synthetic{
+		ISL: c.dist("datasets/0/prompts/isl", d.Prompts.ISL), OSL: c.dist("datasets/0/prompts/osl", d.Prompts.OSL),
+		Turns: c.dist("datasets/0/turns", d.Turns), TurnDelay: c.dist("datasets/0/turnDelay", d.TurnDelay),
+		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
+		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
+	}
+	if n := d.PrefixPrompts.SharedSystemLength; n != nil {
+		s.SharedSystem = *n
+	}
+	if n := d.PrefixPrompts.UserContextLength; n != nil {
+		s.UserContext = *n
+	}
+	return s
+}
+
+// documentFile is the name of the one file of a documentFiles.
+const documentFile = "data"
+
+// documentFiles is a file system with one file: the one that an untrusted
+// document names, opened within the document's bounds.
+type documentFiles struct {
+	doc  *config.Document
+	path string
+}
+
+// Open implements fs.FS.
+func (d documentFiles) Open(name string) (fs.File, error) {
+	if name != documentFile {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return d.doc.Open(d.path)
+}
+
+// dist compiles a distribution; one that is not given stays so.
+func (c *compiler) dist(pointer string, d config.Distribution) dataset.Dist {
+	if !d.Given() {
+		return dataset.Dist{}
+	}
+	out, err := dataset.NewDist(distSpec(d))
+	if err != nil {
+		c.problem(pointer, "out-of-range", "%v", err)
+	}
+	return out
+}
+
+func distSpec(d config.Distribution) dataset.DistSpec {
+	s := dataset.DistSpec{Mean: d.Mean, Stddev: d.Stddev, Median: d.Median, Min: d.Min, Max: d.Max}
+	for _, p := range d.Peaks {
+		s.Peaks = append(s.Peaks, dataset.Peak{DistSpec: distSpec(p.Distribution), Weight: p.Weight})
+	}
+	for _, p := range d.Points {
+		s.Points = append(s.Points, dataset.Point{Value: p.Value, Weight: p.Weight})
+	}
+	return s
+}
+
+func (c *compiler) phases(p *Plan) {
+	profiling := 0
+	for i := range c.b.Phases {
+		ph := c.phase(i, p.Seed)
+		if ph.Kind == bench.Profiling {
+			ph.ProfilingIndex = profiling
+			profiling++
+		}
+		p.Phases = append(p.Phases, ph)
+	}
+}
+
+func (c *compiler) phase(i int, seed bench.Seed) PhasePlan {
+	d := &c.b.Phases[i]
+	ph := PhasePlan{
+		Index: i, ProfilingIndex: -1, Name: d.Name, Kind: bench.PhaseKind(d.Kind), Grace: -1,
+		Excluded: d.ExcludeFromResults, FailThreshold: d.FailedRequestThreshold,
+	}
+	if d.Requests != nil {
+		ph.Requests = *d.Requests
+	}
+	if d.Sessions != nil {
+		ph.Sessions = *d.Sessions
+	}
+	if d.Duration != nil {
+		ph.Duration = d.Duration.Duration()
+	}
+	if d.Concurrency != nil {
+		ph.Concurrency = *d.Concurrency
+	}
+	const forever = 1<<63 - 1
+	if d.GracePeriod != nil && d.GracePeriod.Duration() != forever {
+		ph.Grace = d.GracePeriod.Duration()
+	}
+	if d.Type == "concurrency" {
+		ph.Concurrency = max(1, ph.Concurrency)
+		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency)
+		return ph
+	}
+	c.arrivals(i, d, seed, &ph)
+	return ph
+}
+
+func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *PhasePlan) {
+	o := arrival.Options{Smoothness: 1, Seed: seed.Child("phase." + d.Name)}
+	if d.Rate != nil {
+		o.Rate = *d.Rate
+	}
+	if d.Smoothness != nil {
+		o.Smoothness = *d.Smoothness
+	}
+	ph.Rate = o.Rate
+	ph.Load = fmt.Sprintf("%s %v/s", d.Type, o.Rate)
+	if ph.Concurrency > 0 {
+		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
+	}
+	for _, kind := range arrival.Kinds() {
+		if kind.Name != d.Type {
+			continue
+		}
+		var err error
+		if ph.Arrivals, err = kind.New(o); err != nil {
+			c.problem(fmt.Sprintf("phases/%d", i), "out-of-range", "%v", err)
+		}
+		return
+	}
+	c.problem(fmt.Sprintf("phases/%d/type", i), "bad-enum", "load %q does not exist", d.Type)
+}
+
+func (c *compiler) metrics(p *Plan) {
+	p.Metrics = metric.Options{
+		Streaming: p.Settings.Streaming,
+		Caps: metric.Caps{
+			ProducesTokens: p.Kind.Caps.ProducesTokens, TokenizesInput: p.Kind.Caps.TokenizesInput,
+			Reasoning: p.Kind.Caps.Reasoning,
+		},
+		SLOs: c.b.SLOs, ServerTokens: p.Tokens.Server,
+	}
+	for _, ph := range p.Phases {
+		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Arrivals != nil)
+	}
+	if _, err := metric.NewSet(p.Metrics); err != nil {
+		c.problem("slos", "bad-enum", "%v", err)
+	}
+}
+
+func (c *compiler) transport(p *Plan) {
+	e := &c.b.Endpoint
+	o := transport.Options{
+		ConnectTimeout: e.ConnectTimeout.Duration(), HeadersTimeout: e.FirstByteTimeout.Duration(),
+		IdleTimeout: e.IdleTimeout.Duration(), TotalTimeout: e.Timeout.Duration(),
+		SkipTLSVerify: !e.TLSVerify,
+	}
+	switch e.ConnectionReuse {
+	case "", "pooled":
+	case "never":
+		o.Reuse = transport.Never
+	case "sticky-user-sessions":
+		o.Reuse = transport.Sticky
+	default:
+		c.problem("endpoint/connectionReuse", "bad-enum", "connection reuse %q does not exist", e.ConnectionReuse)
+	}
+	const unlimited = 10_000 // rate phases without a cap
+	for _, ph := range p.Phases {
+		if ph.Concurrency == 0 {
+			o.MaxIdle = max(o.MaxIdle, unlimited)
+		}
+		o.MaxIdle = max(o.MaxIdle, ph.Concurrency)
+	}
+	p.Transport = o
+}
+
+// shares reports whether two plans load the same server.
+func (p *Plan) shares(other *Plan) bool {
+	for _, a := range p.Targets {
+		for _, b := range other.Targets {
+			if strings.EqualFold(a.URL.Host, b.URL.Host) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// drawSeed returns a seed for a run that was given none: 53 bits of the clock's
+// and the system's randomness, so that it survives a JSON number.
+func drawSeed() int64 { return int64(randomBits() >> 11) }

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/redact"
+)
+
+// describe makes the public face of a submission. Everything in it is redacted.
+func describe(s Submission, plan *Plan) (Run, error) {
+	d := s.Document
+	b := &d.Benchmark
+	shown, err := encode(config.Compat(d))
+	if err != nil {
+		return Run{}, fmt.Errorf("encode configuration: %w", err)
+	}
+	r := Run{
+		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
+		State: bench.Queued, CreatedAt: time.Now().UTC(), Via: s.Via, Seed: *d.RandomSeed,
+		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.names,
+		CLICommand: s.CLICommand, Warnings: append([]Warning{}, s.Warnings...), Config: shown,
+		Credentials: credentials(&b.Endpoint),
+	}
+	for _, t := range plan.Targets {
+		r.Targets = append(r.Targets, t.Shown)
+	}
+	for i := range plan.Phases {
+		if p := &plan.Phases[i]; p.Kind == bench.Profiling {
+			r.Concurrency = optional(p.Concurrency)
+			if p.Rate > 0 {
+				r.Rate = &p.Rate
+			}
+			break
+		}
+	}
+	return r, nil
+}
+
+func credentials(e *config.Endpoint) Credentials {
+	c := Credentials{APIKey: !e.APIKey.Empty(), Headers: []string{}}
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+		if redact.SensitiveHeader(name) {
+			c.Headers = append(c.Headers, name)
+		}
+	}
+	for _, u := range e.URLs {
+		c.URLUserinfo = c.URLUserinfo || u.Reveal() != u.String()
+	}
+	return c
+}
+
+// any reports whether the run has secrets, which are never stored.
+func (c Credentials) any() bool { return c.APIKey || len(c.Headers) > 0 || c.URLUserinfo }
+
+// encode is json.Marshal without HTML escaping.
+func encode(v any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(out.Bytes(), "\n"), nil
+}

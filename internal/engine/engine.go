@@ -1,0 +1,440 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/redact"
+)
+
+// Defaults of [Options].
+const (
+	DefaultMaxRuns   = 1
+	DefaultMaxQueued = 100
+	shutdownGrace    = 10 * time.Second // for requests in flight when the process stops
+	storeTimeout     = 10 * time.Second
+)
+
+// Options configure an [Engine].
+type Options struct {
+	Store     Store
+	Publisher Publisher // nil = nobody listens
+	Log       zerolog.Logger
+	Version   string
+	MaxRuns   int // runs at a time; 0 = 1, because load generators disturb each other
+	MaxQueued int // 0 = 100
+	// Load is how documents are read back that an earlier process queued.
+	Load config.LoadOptions
+	// Dial opens connections to targets; nil = the system's. Tests give an
+	// in-memory network.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Engine queues runs and executes them. Its methods are safe for concurrent use.
+type Engine struct {
+	opts Options
+	wake chan struct{} // buffered 1: the queue changed
+
+	mu       sync.Mutex
+	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
+	queue    []*job          // guarded by mu; next first
+	active   []*job          // guarded by mu; in order of start
+	last     string          // guarded by mu; id of the run that finished last
+	health   Health          // guarded by mu
+	stopping bool            // guarded by mu
+}
+
+// job is a run that this process knows.
+type job struct {
+	doc     *config.Document
+	plan    *Plan
+	secrets *redact.Set
+	exec    *execution
+	done    chan struct{} // closed when the run is terminal and durable
+
+	save sync.Mutex // orders changes of run and their storing; held across both on purpose
+	mu   sync.Mutex
+	run  Run // guarded by mu
+}
+
+// view returns a copy of the run.
+func (j *job) view() *Run {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := j.run
+	return &r
+}
+
+// New returns an engine. It does nothing until [Engine.Run].
+func New(o Options) (*Engine, error) {
+	if o.Store == nil {
+		return nil, errors.New("make engine: no store")
+	}
+	o.MaxRuns, o.MaxQueued = cmp.Or(o.MaxRuns, DefaultMaxRuns), cmp.Or(o.MaxQueued, DefaultMaxQueued)
+	if o.Publisher == nil {
+		o.Publisher = nobody{}
+	}
+	return &Engine{
+		opts: o, jobs: map[string]*job{}, wake: make(chan struct{}, 1),
+		health: Health{State: HealthStarting, Since: time.Now().UTC(), Checks: map[string]string{}},
+	}, nil
+}
+
+type nobody struct{}
+
+func (nobody) Publish(Event) {}
+
+// Submit compiles a document and queues the run. The run is durable when Submit
+// returns. Errors are *config.Invalid for what the user can mend, ErrQueueFull,
+// ErrStopping, or ErrStore.
+func (e *Engine) Submit(ctx context.Context, s Submission) (*Run, error) {
+	j, err := e.newJob(s)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	switch {
+	case e.stopping:
+		err = ErrStopping
+	case len(e.queue) >= e.opts.MaxQueued:
+		err = ErrQueueFull
+	}
+	e.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.opts.Store.Put(ctx, &j.run); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	created := j.view()
+	e.enqueue(j)
+	return created, nil
+}
+
+// newJob compiles a submission.
+func (e *Engine) newJob(s Submission) (*job, error) {
+	plan, err := Compile(s.Document)
+	if err != nil {
+		return nil, err
+	}
+	plan.Transport.Dial = e.opts.Dial
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("make run id: %w", err)
+	}
+	j := &job{
+		doc: s.Document, plan: plan, done: make(chan struct{}),
+		secrets: redact.NewSet(s.Document.Secrets()...),
+	}
+	if j.run, err = describe(s, plan); err != nil {
+		return nil, err
+	}
+	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
+	j.run.Version = e.opts.Version
+	j.exec = newExecution(plan, j.secrets)
+	return j, nil
+}
+
+// enqueue makes a stored job eligible.
+func (e *Engine) enqueue(j *job) {
+	e.mu.Lock()
+	e.jobs[j.run.ID] = j
+	e.queue = append(e.queue, j)
+	e.mu.Unlock()
+	e.emit(j, EventRunQueued, nil)
+	e.poke()
+}
+
+// poke makes the loop look at the queue.
+func (e *Engine) poke() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run executes the queue until ctx ends. Then it stops active runs gracefully,
+// cuts what is left after ten seconds, exports what was measured, and returns.
+// Queued runs stay queued in the store.
+func (e *Engine) Run(ctx context.Context) error {
+	if err := e.recover(ctx); err != nil {
+		e.setHealth(HealthFailed, "store", err.Error())
+		return err
+	}
+	e.setHealth(HealthRunning, "store", "ok")
+	var supervisors sync.WaitGroup
+	defer supervisors.Wait()
+	for {
+		for j := e.next(); j != nil; j = e.next() {
+			supervisors.Go(func() {
+				e.supervise(j)
+				e.poke()
+			})
+		}
+		select {
+		case <-e.wake:
+		case <-ctx.Done():
+			e.stop()
+			return nil
+		}
+	}
+}
+
+// next takes the first queued job that may start now: there is room, and no
+// active run loads the same server.
+func (e *Engine) next() *job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopping || len(e.active) >= e.opts.MaxRuns {
+		return nil
+	}
+	for i, j := range e.queue {
+		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan.shares(j.plan) }) {
+			e.queue = slices.Delete(e.queue, i, i+1)
+			e.active = append(e.active, j)
+			return j
+		}
+	}
+	return nil
+}
+
+// stop refuses new work and ends what is active.
+func (e *Engine) stop() {
+	e.mu.Lock()
+	e.stopping = true
+	active := slices.Clone(e.active)
+	e.mu.Unlock()
+	e.setHealth(HealthStopping, "engine", "stopping")
+	grace := shutdownGrace
+	for _, j := range active {
+		e.cancelActive(j, CancelRequest{Grace: &grace, Reason: "process is stopping"})
+	}
+}
+
+// Cancel stops a run. changed is false if there was nothing left to do: the run
+// was already stopping or cancelled. ErrAlreadyFinished says that it completed
+// or failed before.
+func (e *Engine) Cancel(ctx context.Context, id string, c CancelRequest) (r *Run, changed bool, err error) {
+	e.mu.Lock()
+	j := e.jobs[id]
+	at := -1
+	if j != nil {
+		at = slices.Index(e.queue, j)
+	}
+	if at >= 0 {
+		e.queue = slices.Delete(e.queue, at, at+1)
+	}
+	e.mu.Unlock()
+	if at >= 0 {
+		err := e.change(j, func(r *Run) { finishRun(r, bench.Aborted, cmp.Or(c.Reason, "cancelled while queued")) })
+		e.retire(j)
+		return j.view(), false, err
+	}
+	if j != nil && !j.view().State.Terminal() {
+		first := e.cancelActive(j, c)
+		return j.view(), first || c.Force, nil
+	}
+	r, err = e.Get(ctx, id)
+	if err == nil && r.State != bench.Aborted {
+		err = ErrAlreadyFinished
+	}
+	return r, false, err
+}
+
+// cancelActive passes a cancel on to the run's execution.
+func (e *Engine) cancelActive(j *job, c CancelRequest) (first bool) {
+	first = j.exec.cancel(c)
+	if first {
+		e.warn(e.change(j, func(r *Run) {
+			if r.State == bench.Starting || r.State == bench.Running {
+				r.State, r.StateReason = bench.Stopping, cmp.Or(c.Reason, "cancelled")
+				j.exec.state.Store(bench.Stopping)
+			}
+		}))
+	}
+	return first
+}
+
+// Get returns a run with its configuration.
+func (e *Engine) Get(ctx context.Context, id string) (*Run, error) {
+	if j := e.job(id); j != nil {
+		return j.view(), nil
+	}
+	return e.opts.Store.Get(ctx, id)
+}
+
+// List returns runs without their configurations. The state of those that are
+// active is as it was last stored, which is at every change of state.
+func (e *Engine) List(ctx context.Context, q Query) (Page, error) { return e.opts.Store.List(ctx, q) }
+
+// Delete forgets a terminal run and removes its files. With force, an active
+// run is cancelled first.
+func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
+	if j := e.job(id); j != nil && !j.view().State.Terminal() {
+		if !force {
+			return ErrActive
+		}
+		if _, _, err := e.Cancel(ctx, id, CancelRequest{Force: true, Reason: "deleted"}); err != nil && !errors.Is(err, ErrAlreadyFinished) {
+			return err
+		}
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := e.opts.Store.Delete(ctx, id); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	delete(e.jobs, id)
+	if e.last == id {
+		e.last = ""
+	}
+	e.mu.Unlock()
+	e.opts.Publisher.Publish(Event{Type: EventRunDeleted, RunID: id, At: time.Now().UTC()})
+	return nil
+}
+
+// Selected returns the run that routes without an id speak of: the active run
+// that started last, else the run that finished last.
+func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
+	e.mu.Lock()
+	if n := len(e.active); n > 0 {
+		defer e.mu.Unlock()
+		return e.active[n-1].run.ID, true
+	}
+	last := e.last
+	e.mu.Unlock()
+	if last != "" {
+		return last, true
+	}
+	page, err := e.opts.Store.List(ctx, Query{
+		States: []bench.State{bench.Completed, bench.Aborted, bench.Failed}, Sort: SortEnded, Descending: true, Limit: 1,
+	})
+	if err != nil || len(page.Runs) == 0 {
+		return "", false
+	}
+	return page.Runs[0].ID, true
+}
+
+// Snapshot returns the newest snapshot of a run; a run that was never started
+// has an empty one.
+func (e *Engine) Snapshot(ctx context.Context, id string) (*Snapshot, error) {
+	if j := e.job(id); j != nil {
+		if snap := j.exec.latest(); snap != nil {
+			return snap, nil
+		}
+		return &Snapshot{Wall: time.Now().UTC(), State: j.view().State}, nil
+	}
+	r, err := e.opts.Store.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return loadSnapshot(e.opts.Store.Dir(id), r.State)
+}
+
+// Queue returns the state of the queue.
+func (e *Engine) Queue() Queue {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := Queue{IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns}
+	for _, j := range e.queue {
+		q.IDs = append(q.IDs, j.run.ID)
+	}
+	for _, j := range e.active {
+		q.Running = append(q.Running, j.run.ID)
+	}
+	return q
+}
+
+// Artifacts opens the folder of a run; the caller closes it.
+func (e *Engine) Artifacts(id string) (*os.Root, error) {
+	root, err := os.OpenRoot(e.opts.Store.Dir(id))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	return root, err
+}
+
+// Health returns what the probes say.
+func (e *Engine) Health() Health {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := e.health
+	h.Checks = map[string]string{}
+	for k, v := range e.health.Checks {
+		h.Checks[k] = v
+	}
+	return h
+}
+
+// Wait returns when a run is terminal and durable, or when ctx ends.
+func (e *Engine) Wait(ctx context.Context, id string) (*Run, error) {
+	if j := e.job(id); j != nil {
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return e.Get(ctx, id)
+}
+
+func (e *Engine) job(id string) *job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.jobs[id]
+}
+
+func (e *Engine) setHealth(state, check, value string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.health.State != state {
+		e.health.State, e.health.Since = state, time.Now().UTC()
+	}
+	e.health.Checks[check] = value
+}
+
+// warn logs a store failure that does not stop a run.
+func (e *Engine) warn(err error) {
+	if err != nil {
+		e.opts.Log.Error().Err(err).Msg("store run")
+		e.setHealth(HealthRunning, "store", err.Error())
+	}
+}
+
+// CancelAll cuts every active run by force.
+func (e *Engine) CancelAll() {
+	e.mu.Lock()
+	active := slices.Clone(e.active)
+	e.mu.Unlock()
+	for _, j := range active {
+		e.cancelActive(j, CancelRequest{Force: true})
+	}
+}
+
+// ObjectiveTags lists the metrics that a service-level objective may name.
+func ObjectiveTags() []string {
+	var tags []string
+	for _, d := range metric.Defs() {
+		if d.Kind == metric.PerRecord {
+			tags = append(tags, d.Tag)
+		}
+	}
+	return tags
+}

@@ -1,0 +1,238 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/transport"
+)
+
+// defaultCancelGrace is how long requests in flight may still take after a
+// graceful cancel of a phase whose own grace has no limit.
+const defaultCancelGrace = 30 * time.Second
+
+// execution is one run while it is active. Its supervisor goroutine calls its
+// methods in order; request and snapshot may be used from anywhere.
+type execution struct {
+	plan    *Plan
+	clock   bench.Clock
+	secrets *redact.Set
+	files   recordFiles
+	publish func(EventType, *Snapshot)
+
+	client   *transport.Client
+	source   dataset.Source
+	sampler  *dataset.Sampler
+	tokens   counter
+	choose   *rand.Rand // of models; only the dispatcher draws
+	started  int64      // sessions; only the dispatcher counts
+	spare    *session   // prepared but not started; only the dispatcher touches it
+	finished []finishedPhase
+	warnings []Warning // of the preparation; only the supervisor adds
+
+	snapshot    atomic.Pointer[Snapshot]
+	state       atomic.Value // bench.State
+	cancelAsked chan struct{}
+	process     processMeter
+
+	mu            sync.Mutex
+	request       *CancelRequest          // guarded by mu; nil = nobody asked
+	current       *phase                  // guarded by mu
+	force         context.CancelCauseFunc // guarded by mu; nil before the first phase
+	stopPreparing context.CancelFunc      // guarded by mu; nil once prepared
+}
+
+// finishedPhase is a phase that has ended.
+type finishedPhase struct {
+	plan   *PhasePlan
+	set    *metric.Set
+	public Phase
+}
+
+// load performs all phases. ctx ends everything at once; cancel is the gentle
+// way.
+func (x *execution) load(ctx context.Context) {
+	ctx, force := context.WithCancelCause(ctx)
+	defer force(nil)
+	x.mu.Lock()
+	x.force = force
+	x.mu.Unlock()
+	for i := range x.plan.Phases {
+		if x.cancelled() || ctx.Err() != nil {
+			return
+		}
+		if end := x.phase(ctx, &x.plan.Phases[i]); end == bench.PhaseFailed || end == bench.PhaseAborted {
+			return
+		}
+	}
+}
+
+// phase performs one phase and keeps what it measured.
+func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
+	set, err := metric.NewSet(x.plan.Metrics)
+	if err != nil {
+		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))
+	}
+	p := newPhase(x, plan)
+	x.mu.Lock()
+	x.current = p
+	x.mu.Unlock()
+	if x.cancelled() {
+		p.stop(bench.PhaseCancelled)
+	}
+	rec := newRecorder(p, set)
+	end := p.execute(ctx, rec)
+	x.mu.Lock()
+	x.current = nil
+	x.mu.Unlock()
+	stats := p.stats(p.clock.Now())
+	stats.End = end
+	x.finished = append(x.finished, finishedPhase{plan: plan, set: set, public: rec.public(stats)})
+	snap := x.baseSnapshot()
+	if plan.Kind == bench.Profiling {
+		snap.Metrics, snap.MetricsAt, snap.Errors = rec.live, p.clock.Wall(rec.computed), set.ErrorGroups()
+	}
+	x.announce(EventPhaseComplete, snap)
+	return end
+}
+
+// cancel asks the run to stop. A second call can only make it harder: force
+// after graceful, or another grace period. first reports whether nobody had
+// asked before.
+func (x *execution) cancel(c CancelRequest) (first bool) {
+	x.mu.Lock()
+	first = x.request == nil
+	if !first {
+		c.Force = c.Force || x.request.Force
+		if c.Grace == nil {
+			c.Grace = x.request.Grace
+		}
+		if c.Reason == "" {
+			c.Reason = x.request.Reason
+		}
+	}
+	x.request = &c
+	current, force := x.current, x.force
+	if x.stopPreparing != nil {
+		x.stopPreparing()
+	}
+	x.mu.Unlock()
+	if first {
+		close(x.cancelAsked)
+	}
+	if current != nil {
+		current.stop(bench.PhaseCancelled)
+	}
+	if c.Force && force != nil {
+		force(transport.CancelWith(&bench.Failure{
+			Class: bench.Cancelled, Code: "run_cancelled", Message: "run cancelled by force",
+		}))
+	}
+	return first
+}
+
+// cancelled reports whether somebody asked to stop.
+func (x *execution) cancelled() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.request != nil
+}
+
+// cancelGrace returns how long requests in flight may take because of a cancel;
+// false = nobody cancelled, or the phase's own grace holds.
+func (x *execution) cancelGrace() (time.Duration, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.request == nil:
+		return 0, false
+	case x.request.Force:
+		return 0, true
+	case x.request.Grace != nil:
+		return *x.request.Grace, true
+	case x.current != nil && x.current.plan.Grace < 0:
+		return defaultCancelGrace, true
+	}
+	return 0, false
+}
+
+// nextSession returns the session that an earlier phase prepared and did not
+// start, or draws a conversation, a model and a target for a new one.
+func (x *execution) nextSession(p *phase) *session {
+	if s := x.spare; s != nil {
+		x.spare = nil
+		s.phase = p
+		return s
+	}
+	s := &session{
+		phase: p, num: x.started, talk: x.source.At(x.sampler.Next()),
+		target:      int(x.started) % len(x.plan.Targets),
+		correlation: uuid.NewString(),
+		permit:      make(chan time.Duration, 1), // the dispatcher never waits for a session
+	}
+	s.model = s.talk.Model
+	if s.model == "" {
+		s.model = x.plan.Models.pick(x.started, x.choose)
+	}
+	x.started++
+	return s
+}
+
+// headers are those of every request plus the identity of this one.
+func (x *execution) headers(rec *bench.Record) http.Header {
+	h := maps.Clone(x.plan.Header)
+	h["X-Request-Id"] = []string{rec.RequestID}
+	h[x.plan.SessionID] = []string{rec.CorrelationID}
+	h["X-Session-Affinity"] = []string{rec.CorrelationID}
+	return h
+}
+
+// keep hands a record to the record files. A file that cannot be written is
+// reported once, by the export.
+func (x *execution) keep(rec *bench.Record) { x.files.write(rec) }
+
+// redactRecord takes secrets out of the texts that a server chose.
+func (x *execution) redactRecord(rec *bench.Record) {
+	a := &rec.Answer
+	a.ResponseID, a.Model = x.secrets.String(a.ResponseID), x.secrets.String(a.Model)
+	if f := a.Failure; f != nil {
+		clean := *f
+		clean.Message, clean.Code, clean.Type = x.secrets.String(f.Message), x.secrets.String(f.Code), x.secrets.String(f.Type)
+		a.Failure = &clean
+	}
+}
+
+// baseSnapshot is what is known without the phase that is running.
+func (x *execution) baseSnapshot() *Snapshot {
+	snap := &Snapshot{
+		Wall: time.Now().UTC(), State: x.state.Load().(bench.State), Cancelled: x.cancelled(),
+		Process: x.process.read(),
+	}
+	for i := range x.finished {
+		snap.Phases = append(snap.Phases, x.finished[i].public)
+	}
+	snap.Phases = slices.Clip(snap.Phases)
+	if len(snap.Phases) > 0 {
+		snap.Elapsed = x.clock.Now() - snap.Phases[0].Stats.Start
+	}
+	return snap
+}
+
+// announce publishes a snapshot and the event that goes with it.
+func (x *execution) announce(what EventType, snap *Snapshot) {
+	x.snapshot.Store(snap)
+	x.publish(what, snap)
+}

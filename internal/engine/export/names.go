@@ -1,0 +1,65 @@
+package export
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// The markers in a run's folder. Files may be read once the ready marker is
+// there; the processing marker is there while they are written.
+const (
+	ReadyMarker      = ".aiperf_results_ready.json"
+	ProcessingMarker = ".aiperf_results_processing.json"
+)
+
+// Names are the files of a run, relative to its folder, as AIPerf 0.13 names
+// them.
+type Names struct {
+	JSON    string // summary
+	CSV     string // summary
+	Records string // one line a request
+	Raw     string // one line a request, with bodies
+	Inputs  string // request bodies of the dataset
+	Outputs string // texts of the answers
+	Console string // the report as it is printed
+	Log     string
+}
+
+// nameSuffixes are stripped off a prefix, so that the name of any file of a run
+// stands for all of them. A suffix that ends like another comes before it.
+var nameSuffixes = [...]string{
+	"_timeslices.json", "_timeslices.csv", "_console.txt", "_raw.jsonl", "_gpu_telemetry.jsonl",
+	"_network_latency.jsonl", "_accuracy.jsonl", "_server_metrics.jsonl", "_server_metrics.json",
+	"_server_metrics.csv", "_server_metrics.parquet", ".jsonl", ".json", ".csv",
+}
+
+// NamesFor returns the names that begin with prefix. Its folders and known
+// suffixes do not count. Where nothing is left, the names are AIPerf's own.
+func NamesFor(prefix string) Names {
+	n := Names{
+		JSON: "profile_export_aiperf.json", CSV: "profile_export_aiperf.csv",
+		Records: "profile_export.jsonl", Raw: "profile_export_raw.jsonl",
+		Inputs: "inputs.json", Outputs: "outputs.json",
+		Console: "profile_export_console.txt", Log: "logs/aiperf.log",
+	}
+	if prefix == "" {
+		return n
+	}
+	base := filepath.Base(filepath.ToSlash(prefix))
+	for _, s := range nameSuffixes {
+		if short, found := strings.CutSuffix(base, s); found {
+			base = short
+			break
+		}
+	}
+	base = strings.TrimLeft(base, ".") // names that begin with a dot are ours
+	if base == "" || base == "/" {
+		return n
+	}
+	n.JSON, n.CSV, n.Records, n.Raw = base+".json", base+".csv", base+".jsonl", base+"_raw.jsonl"
+	n.Console = base + "_console.txt"
+	if n.JSON == n.Inputs || n.JSON == n.Outputs {
+		n.JSON = base + "_aiperf.json" // the two names are taken
+	}
+	return n
+}

@@ -1,0 +1,82 @@
+package export
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// appendFloat writes a finite number as Python prints it: the shortest text that
+// gives v back, with a decimal point or an exponent.
+func appendFloat(b []byte, v float64) []byte {
+	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.AppendFloat(b, v, 'e', -1, 64)
+	}
+	b = strconv.AppendFloat(b, v, 'f', -1, 64)
+	if v == math.Trunc(v) {
+		b = append(b, ".0"...)
+	}
+	return b
+}
+
+// finite reports whether a number can be written to JSON.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// appendText writes a JSON string without HTML escaping.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return appendEscaped(b, s)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// appendEscaped is appendText for text that needs care.
+func appendEscaped(b []byte, s string) []byte {
+	data, err := encode(s)
+	if err != nil {
+		return append(b, `""`...) // cannot happen: every string can be encoded
+	}
+	return append(b, data...)
+}
+
+// decimal formats a number for the CSV file: two decimals, and for numbers below
+// 1 as many as four significant digits need, without zeros at the end.
+func decimal(v float64) string {
+	a := math.Abs(v)
+	if a == 0 || a >= 1 {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	if a < 1e-9 {
+		return strconv.FormatFloat(v, 'e', 3, 64)
+	}
+	text := strconv.FormatFloat(v, 'f', 3-int(math.Floor(math.Log10(a))), 64)
+	for dot := strings.IndexByte(text, '.'); len(text) > dot+3 && text[len(text)-1] == '0'; {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// grouped formats a number with two decimals and thousands separators.
+func grouped(v float64) string {
+	text := strconv.FormatFloat(math.Abs(v), 'f', 2, 64)
+	whole, fraction := text[:len(text)-3], text[len(text)-3:]
+	var b strings.Builder
+	if v < 0 && text != "0.00" {
+		b.WriteByte('-')
+	}
+	for i := range len(whole) {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte(whole[i])
+	}
+	b.WriteString(fraction)
+	return b.String()
+}
+
+var _ json.Marshaler = redactedValue{}

@@ -1,0 +1,464 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/redact"
+)
+
+// ms is one millisecond as an offset.
+const ms = time.Millisecond
+
+// testEpoch is the epoch of records in tests.
+var testEpoch = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+
+func testOptions() RecordOptions {
+	return RecordOptions{
+		Clock: bench.ClockAt(testEpoch), Worker: "worker-0",
+		Phases: []PhaseName{
+			{Index: 0, ProfilingIndex: -1, Name: "warmup", Kind: bench.Warmup},
+			{Index: 1, ProfilingIndex: 0, Name: "profiling", Kind: bench.Profiling},
+		},
+		Metrics: metric.Options{
+			Streaming: true, OpenLoop: true,
+			Caps: metric.Caps{ProducesTokens: true, TokenizesInput: true, Reasoning: true},
+			SLOs: map[string]float64{"time_to_first_token": 30, "request_latency": 100},
+		},
+	}
+}
+
+// testRecord is a success with three content events.
+func testRecord() *bench.Record {
+	return &bench.Record{
+		Phase: 1, SessionNum: 7, Turn: 1, Turns: 3, RequestID: "r-1", CorrelationID: "c-1", ConversationID: "s<1>",
+		Model: "m", Target: 1, Status: 200,
+		Stamps: bench.Stamps{
+			Due: 10 * ms, Permit: 11 * ms, Start: 12 * ms, Connected: 12*ms + 1, Wrote: 13 * ms,
+			FirstByte: 20 * ms, Headers: 21 * ms, End: 50 * ms,
+		},
+		Conn: bench.Connection{Reused: true, Blocked: 1, Retries: 1, Reads: 3, Sent: 512, Received: 1024},
+		Answer: bench.Answer{
+			Streamed: true, FirstEvent: 21 * ms, ResponseID: "resp", Model: "m-2026",
+			Chunks: []bench.Chunk{
+				{At: 22 * ms, Kind: bench.Reasoning, Bytes: 5, Read: 1},
+				{At: 30 * ms, Bytes: 4, Tokens: 2, Read: 2},
+				{At: 40 * ms, Bytes: 3, Read: 3, Choice: 1},
+			},
+			Choices:  []bench.Choice{{Text: "secret answer", Finish: bench.FinishStop}, {Index: 1, Finish: bench.FinishLength}},
+			Usage:    &bench.Usage{Input: new(bench.Tokens(9)), Output: new(bench.Tokens(4)), Reasoning: new(bench.Tokens(1))},
+			Warnings: map[string]int{"late-usage": 2},
+		},
+		RequestedTokens: 8, InputTokens: new(bench.Tokens(9)), OutputTokens: new(bench.Tokens(3)),
+		ReasoningTokens: new(bench.Tokens(1)), TokenSource: bench.TokensServer,
+		ClientInput: new(bench.Tokens(10)), ClientOutput: new(bench.Tokens(3)),
+	}
+}
+
+// write returns the file that holds the records.
+func write(t testing.TB, o RecordOptions, records ...*bench.Record) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := NewRecordWriter(&out, o)
+	for _, r := range records {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestRecordLine(t *testing.T) {
+	o := testOptions()
+	got := string(write(t, o, testRecord()))
+	const head = `{"metadata":{"session_num":7,"x_request_id":"r-1","x_correlation_id":"c-1","conversation_id":"s<1>","turn_index":1,` +
+		`"credit_issued_ns":1767323045011000006,"request_start_ns":1767323045012000006,"request_ack_ns":1767323045021000006,` +
+		`"request_end_ns":1767323045050000006,"worker_id":"worker-0","record_processor_id":"record-processor-0",` +
+		`"benchmark_phase":"profiling","phase_index":1,"profiling_index":0,"phase_name":"profiling","phase_kind":"profiling",` +
+		`"was_cancelled":false,"context_overflow_skip":false,"agent_depth":0,"root_correlation_id":"c-1"},"metrics":{`
+	if !strings.HasPrefix(got, head) {
+		t.Errorf("line begins\n%.700s\nwant\n%s", got, head)
+	}
+	const tail = `},"ours":{"epoch_ns":1767323045000000006,"model":"m","target":1,"turns":3,"status":200,` +
+		`"stamps":{"due":10000000,"permit":11000000,"start":12000000,"connected":12000001,"wrote":13000000,` +
+		`"first_byte":20000000,"headers":21000000,"first_event":21000000,"end":50000000},` +
+		`"connection":{"reused":true,"blocked_ns":1,"retries":1,"reads":3,"sent_bytes":512,"received_bytes":1024},` +
+		`"requested_tokens":8,"token_source":"server","counts":{"input":9,"output":3,"reasoning":1},` +
+		`"client_counts":{"input":10,"output":3},"usage":{"input":9,"output":4,"reasoning":1},"streamed":true,` +
+		`"chunks":[[22000000,5,0,1,0,1],[30000000,4,2,0,0,2],[40000000,3,0,0,1,3]],` +
+		`"choices":[{"index":0,"finish":"stop"},{"index":1,"finish":"length"}],` +
+		`"response_id":"resp","response_model":"m-2026","warnings":{"late-usage":2}}}` + "\n"
+	if !strings.HasSuffix(got, tail) {
+		t.Errorf("line ends\n%s\nwant\n%s", got[max(0, len(got)-1000):], tail)
+	}
+	var line struct {
+		Metrics map[string]struct {
+			Value any
+			Unit  string
+		}
+	}
+	if err := json.Unmarshal([]byte(got), &line); err != nil {
+		t.Fatal(err)
+	}
+	for tag, want := range map[string]string{
+		"time_to_first_token": "10 ms", "request_latency": "28 ms", "output_sequence_length": "4 tokens",
+		"inter_chunk_latency": "[8 10] ms", "input_sequence_length": "9 tokens",
+	} {
+		m := line.Metrics[tag]
+		if got := fmt.Sprint(m.Value, " ", m.Unit); got != want {
+			t.Errorf("%s = %s, want %s", tag, got, want)
+		}
+	}
+	for _, want := range []string{
+		`"output_sequence_length":{"value":4,"unit":"tokens"}`, `"request_latency":{"value":28.0,"unit":"ms"}`,
+		`"inter_chunk_latency":{"value":[8.0,10.0],"unit":"ms"}`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("line does not hold %s:\n%s", want, got)
+		}
+	}
+}
+
+func TestRecordLineErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		failure bench.Failure
+		want    []string
+		lacks   []string
+	}{
+		"bad status": {
+			bench.Failure{Class: bench.Overloaded, Step: bench.StepHeaders, Status: 503, Code: "busy", Type: "overload", Message: "a \"b\" <c>\n", RetryAfter: time.Second},
+			[]string{
+				`"error":{"code":503,"type":"Service Unavailable","message":"a \"b\" <c>\n"}`,
+				`"failure":{"class":"overloaded","step":"headers","status":503,"code":"busy","type":"overload","message":"a \"b\" <c>\n","retry_after_ns":1000000000}`,
+				`"error_isl":{"value":9,"unit":"tokens"}`, `"was_cancelled":false`,
+			},
+			[]string{"request_ack_ns", "cancellation_time_ns", `"request_latency"`},
+		},
+		"cancelled": {
+			bench.Failure{Class: bench.Cancelled, Step: bench.StepBody, Code: "grace", Message: "over"},
+			[]string{
+				`"error":{"code":499,"type":"RequestCancellationError","message":"over"}`, `"was_cancelled":true`,
+				`"cancellation_time_ns":1767323045050000006`,
+			},
+			[]string{`"request_latency"`},
+		},
+		"no status": {
+			bench.Failure{Class: bench.ConnectError, Step: bench.StepConnect, Code: "refused", Message: "connection refused"},
+			[]string{`"error":{"type":"connect_error","message":"connection refused"}`},
+			[]string{"request_ack_ns"},
+		},
+		"a strange status": {
+			bench.Failure{Class: bench.ServerError, Status: 599, Message: "?"},
+			[]string{`"error":{"code":599,"type":"server_error","message":"?"}`}, nil,
+		},
+		"inside a good response": {
+			bench.Failure{Class: bench.StreamError, Status: 200, Message: "?"},
+			[]string{`"error":{"type":"stream_error","message":"?"}`}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := testRecord()
+			r.Answer.Failure = &c.failure
+			line := string(write(t, testOptions(), r))
+			for _, want := range c.want {
+				if !strings.Contains(line, want) {
+					t.Errorf("line does not hold %s:\n%s", want, line)
+				}
+			}
+			for _, bad := range c.lacks {
+				if strings.Contains(line, bad) {
+					t.Errorf("line holds %s:\n%s", bad, line)
+				}
+			}
+		})
+	}
+}
+
+func TestRecordSecrets(t *testing.T) {
+	o := testOptions()
+	o.Secrets = redact.NewSet("sk-hunter2", "1767323045") // the second looks like a wall time
+	r := testRecord()
+	r.ConversationID, r.Model = "conversation sk-hunter2", "1767323045"
+	r.Answer.Failure = &bench.Failure{Class: bench.Auth, Status: 401, Message: "bad key \"sk-hunter2\"", Code: "sk-hunter2"}
+	r.Answer.Warnings = map[string]int{"sk-hunter2": 1}
+	line := write(t, o, r)
+	if bytes.Contains(line, []byte("hunter2")) {
+		t.Errorf("line holds a secret: %s", line)
+	}
+	log, err := ReadRecords(bytes.NewReader(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for got, err := range log.Records {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Model != redact.Placeholder || got.Stamps != r.Stamps {
+			t.Errorf("model = %q, stamps = %+v; want %q, %+v", got.Model, got.Stamps, redact.Placeholder, r.Stamps)
+		}
+	}
+}
+
+// tokensGen draws a count that may be unknown.
+func tokensGen(t *rapid.T, name string) *bench.Tokens {
+	if !rapid.Bool().Draw(t, name+" known") {
+		return nil
+	}
+	n := bench.Tokens(rapid.Int64Range(0, 5000).Draw(t, name))
+	return &n
+}
+
+// genRecord draws a record with anything that can happen in it.
+func genRecord(t *rapid.T) *bench.Record {
+	at := time.Duration(0)
+	next := func(name string) time.Duration {
+		if rapid.IntRange(0, 9).Draw(t, name+" happened") == 0 {
+			return 0
+		}
+		at += time.Duration(rapid.Int64Range(0, 3e9).Draw(t, name))
+		return at
+	}
+	word := rapid.StringMatching(`[ -~éß☃\n"\\<&]{0,20}`)
+	r := &bench.Record{
+		Phase: rapid.IntRange(0, 1).Draw(t, "phase"), SessionNum: rapid.Int64Range(0, 1e12).Draw(t, "session"),
+		Turn: rapid.IntRange(0, 5).Draw(t, "turn"), Turns: 6, RequestID: word.Draw(t, "id"),
+		CorrelationID: word.Draw(t, "correlation"), ConversationID: word.Draw(t, "conversation"),
+		Model: word.Draw(t, "model"), Target: rapid.IntRange(0, 3).Draw(t, "target"),
+		Status: rapid.SampledFrom([]int{0, 200, 404, 503}).Draw(t, "status"),
+		Conn: bench.Connection{
+			Reused: rapid.Bool().Draw(t, "reused"), DNS: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "dns")),
+			Connect: 3, TLS: 4, Blocked: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "blocked")),
+			Retries: rapid.IntRange(0, 2).Draw(t, "retries"), Reads: 7,
+			Sent: bench.Bytes(rapid.Int64Range(0, 1e9).Draw(t, "sent")), Received: 9,
+		},
+		RequestedTokens: bench.Tokens(rapid.Int64Range(0, 100).Draw(t, "requested")),
+		InputTokens:     tokensGen(t, "isl"), OutputTokens: tokensGen(t, "osl"), ReasoningTokens: tokensGen(t, "reasoning"),
+		ClientInput: tokensGen(t, "client isl"), ClientOutput: tokensGen(t, "client osl"), ClientReasoning: tokensGen(t, "client reasoning"),
+		TokenSource: rapid.SampledFrom([]bench.TokenSource{bench.TokensNone, bench.TokensServer, bench.TokensClient}).Draw(t, "source"),
+	}
+	s := &r.Stamps
+	s.Due, s.Permit, s.Start = next("due"), next("permit"), next("start")
+	s.Connected, s.Wrote, s.FirstByte, s.Headers = next("connected"), next("wrote"), next("first byte"), next("headers")
+	a := &r.Answer
+	a.Streamed, a.FirstEvent = rapid.Bool().Draw(t, "streamed"), next("first event")
+	for i := range rapid.IntRange(0, 6).Draw(t, "chunks") {
+		a.Chunks = append(a.Chunks, bench.Chunk{
+			At: next("chunk") + 1, Kind: bench.ChunkKind(rapid.IntRange(0, 4).Draw(t, "kind")), Choice: int32(i % 2),
+			Bytes: rapid.Int32Range(0, 1e6).Draw(t, "bytes"), Tokens: rapid.Int32Range(0, 20).Draw(t, "tokens"), Read: int32(i / 2),
+		})
+	}
+	s.End = next("end")
+	if rapid.Bool().Draw(t, "usage") {
+		a.Usage = &bench.Usage{
+			Input: tokensGen(t, "u.input"), Output: tokensGen(t, "u.output"), Total: tokensGen(t, "u.total"),
+			Reasoning: tokensGen(t, "u.reasoning"), Cached: tokensGen(t, "u.cached"), CacheWrite: tokensGen(t, "u.write"),
+			CacheMiss: tokensGen(t, "u.miss"), AudioIn: tokensGen(t, "u.in"), AudioOut: tokensGen(t, "u.out"),
+			Accepted: tokensGen(t, "u.accepted"), Rejected: tokensGen(t, "u.rejected"),
+		}
+	}
+	if rapid.Bool().Draw(t, "choice") {
+		a.Choices = []bench.Choice{{Index: 1, Finish: bench.FinishLength}}
+		a.Warnings = map[string]int{word.Draw(t, "warning"): 3}
+		a.ResponseID, a.Model = word.Draw(t, "response"), word.Draw(t, "response model")
+	}
+	if rapid.IntRange(0, 2).Draw(t, "failed") == 0 {
+		a.Failure = &bench.Failure{
+			Class: rapid.SampledFrom(bench.Classes()).Draw(t, "class"), Step: bench.StepBody, Status: r.Status,
+			Code: word.Draw(t, "code"), Type: word.Draw(t, "type"), Message: word.Draw(t, "message"),
+			RetryAfter: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "retry")),
+		}
+	}
+	return r
+}
+
+// What is read is what was written, and gives the same metrics.
+func TestRecordsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := rapid.SliceOfN(rapid.Custom(genRecord), 1, 20).Draw(t, "records")
+		o := testOptions()
+		o.Metrics.ServerTokens = rapid.Bool().Draw(t, "server tokens")
+		var file bytes.Buffer
+		w := NewRecordWriter(&file, o)
+		for _, r := range records {
+			if err := w.Write(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(file.Bytes()) {
+			if !json.Valid(line) {
+				t.Fatalf("line is not JSON: %s", line)
+			}
+		}
+		log, err := ReadRecords(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := log.Clock.UnixNano(5), testEpoch.UnixNano()+5; got != want {
+			t.Fatalf("epoch + 5 ns = %d, want %d", got, want)
+		}
+		before, after := newSet(t, o.Metrics), newSet(t, o.Metrics)
+		n := 0
+		for got, err := range log.Records {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(records[n], got); diff != "" {
+				t.Fatalf("record %d (-written +read):\n%s", n, diff)
+			}
+			before.Observe(records[n])
+			after.Observe(got)
+			n++
+		}
+		if n != len(records) {
+			t.Fatalf("read %d records, wrote %d", n, len(records))
+		}
+		phase := bench.PhaseStats{Start: 1, SkippedTurns: 3}
+		a, b := before.Final(10*time.Second, phase), after.Final(10*time.Second, phase)
+		if diff := cmp.Diff(a, b, cmp.AllowUnexported(metric.Result{})); diff != "" {
+			t.Fatalf("metrics (-written +read):\n%s", diff)
+		}
+	})
+}
+
+func newSet(t *rapid.T, o metric.Options) *metric.Set {
+	s, err := metric.NewSet(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestReadRecordsTorn(t *testing.T) {
+	a, b := testRecord(), testRecord()
+	b.SessionNum = 8
+	whole := write(t, testOptions(), a, b)
+	first := bytes.IndexByte(whole, '\n') + 1
+	read := func(data []byte) (sessions []int64, err error) {
+		log, err := ReadRecords(bytes.NewReader(data))
+		if err != nil {
+			return nil, err
+		}
+		for r, err := range log.Records {
+			if err != nil {
+				return sessions, err
+			}
+			sessions = append(sessions, r.SessionNum)
+		}
+		return sessions, nil
+	}
+	for cut := range len(whole) + 1 {
+		want := []int64{7, 8}
+		switch {
+		case cut < first:
+			want = nil
+		case cut < len(whole):
+			want = want[:1]
+		}
+		got, err := read(whole[:cut])
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("cut after %d bytes: sessions %v, error %v; want %v", cut, got, err, want)
+		}
+	}
+	zeros := slices.Concat(whole, make([]byte, 4096))
+	if got, err := read(zeros); err != nil || len(got) != 2 {
+		t.Errorf("blocks of zeros at the end: %v, %v; want 2 records", got, err)
+	}
+	holed := slices.Concat(whole, make([]byte, 100), []byte("}\n"))
+	if got, err := read(holed); err != nil || len(got) != 2 {
+		t.Errorf("a last line with a hole: %v, %v; want 2 records", got, err)
+	}
+	middle := slices.Concat(whole[:first], []byte("{]\n"), whole[first:])
+	if got, err := read(middle); err == nil || !strings.Contains(err.Error(), "line 2") || len(got) != 1 {
+		t.Errorf("a broken line in the middle: %v, %v; want 1 record and an error about line 2", got, err)
+	}
+	o := testOptions()
+	o.Clock = bench.ClockAt(testEpoch.Add(1))
+	if _, err := read(slices.Concat(whole, write(t, o, a))); err == nil || !strings.Contains(err.Error(), "epoch") {
+		t.Errorf("records of two runs: error %v, want one about the epoch", err)
+	}
+	if _, err := read([]byte("{\"metadata\":{}}\n")); err == nil {
+		t.Error("a file that AIPerf wrote was read")
+	}
+}
+
+// brokenWriter fails after some writes.
+type brokenWriter struct{ left int }
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return len(p), nil
+}
+
+func TestRecordWriterError(t *testing.T) {
+	w := NewRecordWriter(&brokenWriter{}, testOptions())
+	if err := w.Write(testRecord()); err != nil {
+		t.Fatalf("Write = %v, want the line to be kept", err)
+	}
+	if err := w.Flush(); err != io.ErrShortWrite {
+		t.Errorf("Flush = %v, want %v", err, io.ErrShortWrite)
+	}
+	if err := w.Write(testRecord()); err != io.ErrShortWrite {
+		t.Errorf("Write after an error = %v, want %v", err, io.ErrShortWrite)
+	}
+}
+
+// hundredChunks is a long answer.
+func hundredChunks() *bench.Record {
+	r := testRecord()
+	r.Answer.Chunks = nil
+	for i := range 100 {
+		r.Answer.Chunks = append(r.Answer.Chunks, bench.Chunk{
+			At: 22*ms + time.Duration(i)*10_123_457, Bytes: 4, Read: int32(i),
+		})
+	}
+	r.Stamps.End = 2 * time.Second
+	return r
+}
+
+func BenchmarkRecordWriter(b *testing.B) {
+	w := NewRecordWriter(io.Discard, testOptions())
+	r := hundredChunks()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := w.Write(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReadRecords(b *testing.B) {
+	const lines = 100
+	records := slices.Repeat([]*bench.Record{hundredChunks()}, lines)
+	file := write(b, testOptions(), records...)
+	b.SetBytes(int64(len(file)))
+	for b.Loop() {
+		log, err := ReadRecords(bytes.NewReader(file))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, err := range log.Records {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package export
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// ours appends what AIPerf's keys do not hold. What is zero or absent is left
+// out. Stamps are offsets from the run's epoch in nanoseconds.
+func (w *RecordWriter) ours(b []byte, r *bench.Record) []byte {
+	a := &r.Answer
+	b = field(b, "epoch_ns", w.opts.Clock.UnixNano(0))
+	b = w.text(b, "model", r.Model)
+	b = some(b, "target", int64(r.Target))
+	b = some(b, "turns", int64(r.Turns))
+	b = some(b, "status", int64(r.Status))
+	b = stamps(b, r)
+	b = connection(b, &r.Conn)
+	b = some(b, "requested_tokens", int64(r.RequestedTokens))
+	if r.TokenSource != bench.TokensNone {
+		b = w.text(b, "token_source", string(r.TokenSource))
+	}
+	b = tokens(b, "counts", []optionalCount{
+		{"input", r.InputTokens}, {"output", r.OutputTokens}, {"reasoning", r.ReasoningTokens},
+	})
+	b = tokens(b, "client_counts", []optionalCount{
+		{"input", r.ClientInput}, {"output", r.ClientOutput}, {"reasoning", r.ClientReasoning},
+	})
+	if u := a.Usage; u != nil {
+		b = usage(b, u)
+	}
+	b = boolean(b, "streamed", a.Streamed)
+	b = chunks(b, a.Chunks)
+	b = w.choices(b, a.Choices)
+	if a.ResponseID != "" {
+		b = w.text(b, "response_id", a.ResponseID)
+	}
+	if a.Model != "" {
+		b = w.text(b, "response_model", a.Model)
+	}
+	b = w.warnings(b, a.Warnings)
+	if f := a.Failure; f != nil {
+		b = w.failure(b, f)
+	}
+	return b
+}
+
+// some appends a number unless it is 0.
+func some(b []byte, name string, v int64) []byte {
+	if v == 0 {
+		return b
+	}
+	return field(b, name, v)
+}
+
+func stamps(b []byte, r *bench.Record) []byte {
+	s := &r.Stamps
+	b = append(key(b, "stamps"), '{')
+	for _, x := range [...]struct {
+		name string
+		at   time.Duration
+	}{
+		{"due", s.Due}, {"permit", s.Permit}, {"start", s.Start}, {"connected", s.Connected}, {"wrote", s.Wrote},
+		{"first_byte", s.FirstByte}, {"headers", s.Headers}, {"first_event", r.Answer.FirstEvent}, {"end", s.End},
+	} {
+		b = some(b, x.name, int64(x.at))
+	}
+	return append(b, '}')
+}
+
+func connection(b []byte, c *bench.Connection) []byte {
+	b = append(key(b, "connection"), '{')
+	b = boolean(b, "reused", c.Reused)
+	for _, x := range [...]struct {
+		name string
+		v    int64
+	}{
+		{"dns_ns", int64(c.DNS)}, {"connect_ns", int64(c.Connect)}, {"tls_ns", int64(c.TLS)},
+		{"blocked_ns", int64(c.Blocked)}, {"retries", int64(c.Retries)}, {"reads", int64(c.Reads)},
+		{"sent_bytes", int64(c.Sent)}, {"received_bytes", int64(c.Received)},
+	} {
+		b = some(b, x.name, x.v)
+	}
+	return append(b, '}')
+}
+
+// optionalCount is a token count that may be unknown.
+type optionalCount struct {
+	name string
+	n    *bench.Tokens
+}
+
+// tokens appends an object of the counts that are known, if any is.
+func tokens(b []byte, name string, counts []optionalCount) []byte {
+	if !slices.ContainsFunc(counts, func(c optionalCount) bool { return c.n != nil }) {
+		return b
+	}
+	b = append(key(b, name), '{')
+	for _, c := range counts {
+		if c.n != nil {
+			b = field(b, c.name, int64(*c.n))
+		}
+	}
+	return append(b, '}')
+}
+
+// usage appends the server's own counts; an empty object says that it sent a
+// block without any.
+func usage(b []byte, u *bench.Usage) []byte {
+	b = append(key(b, "usage"), '{')
+	for _, c := range []optionalCount{
+		{"input", u.Input}, {"output", u.Output}, {"total", u.Total}, {"reasoning", u.Reasoning},
+		{"cached", u.Cached}, {"cache_write", u.CacheWrite}, {"cache_miss", u.CacheMiss},
+		{"audio_in", u.AudioIn}, {"audio_out", u.AudioOut}, {"accepted", u.Accepted}, {"rejected", u.Rejected},
+	} {
+		if c.n != nil {
+			b = field(b, c.name, int64(*c.n))
+		}
+	}
+	return append(b, '}')
+}
+
+// chunks appends a list [offset, bytes, tokens, kind, choice, read] for each
+// content event. Kinds are numbered as in bench: 0 text, 1 reasoning, 2 refusal,
+// 3 tool, 4 audio.
+func chunks(b []byte, list []bench.Chunk) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = append(key(b, "chunks"), '[')
+	for i := range list {
+		c := &list[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '[')
+		b = strconv.AppendInt(b, int64(c.At), 10)
+		for _, v := range [...]int64{int64(c.Bytes), int64(c.Tokens), int64(c.Kind), int64(c.Choice), int64(c.Read)} {
+			b = append(b, ',')
+			b = strconv.AppendInt(b, v, 10)
+		}
+		b = append(b, ']')
+	}
+	return append(b, ']')
+}
+
+// choices appends how each answer ended; texts are not kept.
+func (w *RecordWriter) choices(b []byte, list []bench.Choice) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = append(key(b, "choices"), '[')
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '{')
+		b = field(b, "index", int64(list[i].Index))
+		b = w.text(b, "finish", string(list[i].Finish))
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+func (w *RecordWriter) warnings(b []byte, all map[string]int) []byte {
+	if len(all) == 0 {
+		return b
+	}
+	b = append(key(b, "warnings"), '{')
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if b[len(b)-1] != '{' {
+			b = append(b, ',')
+		}
+		b = append(appendText(b, w.opts.Secrets.Exact(name)), ':')
+		b = strconv.AppendInt(b, int64(all[name]), 10)
+	}
+	return append(b, '}')
+}
+
+func (w *RecordWriter) failure(b []byte, f *bench.Failure) []byte {
+	b = append(key(b, "failure"), '{')
+	b = appendText(key(b, "class"), string(f.Class))
+	b = appendText(key(b, "step"), string(f.Step))
+	b = some(b, "status", int64(f.Status))
+	b = w.text(b, "code", f.Code)
+	b = w.text(b, "type", f.Type)
+	b = w.text(b, "message", f.Message)
+	b = some(b, "retry_after_ns", int64(f.RetryAfter))
+	return append(b, '}')
+}

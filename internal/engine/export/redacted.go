@@ -1,0 +1,129 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/redact"
+)
+
+// redacted returns a copy of a report without secrets. They were taken out of it
+// before; this is the net under that. Names are searched for exact values only,
+// free text for patterns too.
+func redacted(r *Report, s *redact.Set) *Report {
+	c := *r
+	for _, text := range []*string{&c.Reason, &c.CLICommand, &c.Load} {
+		*text = s.String(*text)
+	}
+	for _, name := range []*string{&c.Name, &c.Title, &c.Tokenizer, &c.Endpoint} {
+		*name = s.Exact(*name)
+	}
+	c.Models = slices.Clone(r.Models)
+	for i := range c.Models {
+		c.Models[i] = s.Exact(c.Models[i])
+	}
+	if r.Labels != nil {
+		c.Labels = make(map[string]string, len(r.Labels))
+		for k, v := range r.Labels {
+			c.Labels[s.Exact(k)] = s.Exact(v)
+		}
+	}
+	c.Notes = slices.Clone(r.Notes)
+	for i := range c.Notes {
+		c.Notes[i].Detail = s.String(c.Notes[i].Detail)
+	}
+	c.Errors = redactedErrors(r.Errors, s)
+	c.Phases = slices.Clone(r.Phases)
+	for i := range c.Phases {
+		c.Phases[i].Errors = redactedErrors(c.Phases[i].Errors, s)
+	}
+	c.InputConfig = redactedValue{r.InputConfig, s}
+	return &c
+}
+
+func redactedErrors(groups []metric.ErrorGroup, s *redact.Set) []metric.ErrorGroup {
+	out := slices.Clone(groups)
+	for i := range out {
+		g := &out[i]
+		for _, text := range []*string{&g.Code, &g.Type, &g.Pattern, &g.Example} {
+			*text = s.String(*text)
+		}
+	}
+	return out
+}
+
+// redactedValue encodes a value without secrets.
+type redactedValue struct {
+	value   any
+	secrets *redact.Set
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v redactedValue) MarshalJSON() ([]byte, error) {
+	data, err := encode(v.value)
+	if err != nil {
+		return nil, err
+	}
+	return redactJSON(data, v.secrets), nil
+}
+
+// encode is json.Marshal without HTML escaping.
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// redactJSON takes exact secrets out of the strings of a JSON document. Numbers
+// and structure stay as they are, whatever a secret looks like, so that the
+// result is a JSON document too. It returns data itself where it holds no
+// secret.
+func redactJSON(data []byte, s *redact.Set) []byte {
+	if whole := string(data); s.Exact(whole) == whole && bytes.IndexByte(data, '\\') < 0 {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); {
+		if data[i] != '"' {
+			out = append(out, data[i])
+			i++
+			continue
+		}
+		end := stringEnd(data, i)
+		out = append(out, redactLiteral(data[i:end], s)...)
+		i = end
+	}
+	return out
+}
+
+// stringEnd returns the index after the string literal that begins at i.
+func stringEnd(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		switch data[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(data)
+}
+
+// redactLiteral takes secrets out of one string literal, quotes included.
+func redactLiteral(literal []byte, s *redact.Set) []byte {
+	text := string(bytes.Trim(literal, `"`))
+	if bytes.IndexByte(literal, '\\') >= 0 && json.Unmarshal(literal, &text) != nil {
+		return literal // not a whole literal
+	}
+	clean := s.Exact(text)
+	if clean == text {
+		return literal
+	}
+	return appendText(nil, clean)
+}

@@ -1,0 +1,59 @@
+// Package export turns a finished run into files. A format is one row of
+// [Formats] and one file of this package. Formats read a [Report] and nothing
+// else, except for the record stream, which is appended while the run goes.
+package export
+
+import (
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+)
+
+// Report is everything that is known about a finished (or interrupted) run. It
+// is immutable; secrets have already been taken out of every text in it.
+type Report struct {
+	RunID       string
+	Version     string // of aiperfd
+	Seed        int64
+	Name        string            // metadata; may be empty
+	Labels      map[string]string // metadata; may be nil
+	CLICommand  string            // redacted; empty for runs submitted over the API
+	InputConfig any               // encodes to the input_config object
+	State       bench.State
+	Reason      string // why it ended, for people; may be empty
+	Cancelled   bool
+	Complete    bool // all expected results arrived
+	Models      []string
+	Endpoint    string // endpoint type
+	Title       string // metrics title, for example "LLM Metrics"
+	Streaming   bool
+	Load        string // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
+	Tokenizer   string // method that counted tokens; empty = none
+	Dataset     string // hash of the dataset; may be empty
+
+	Start, End time.Time     // profiling window, wall clock
+	Duration   time.Duration // profiling phase window W that rates divide by
+	Expected   int64         // requests asked for; 0 = not bounded by requests
+
+	Results metric.Results // profiling phases together
+	Warmup  metric.Results // nil without a warm-up
+	Phases  []PhaseReport
+	Errors  []metric.ErrorGroup // profiling only, most frequent first
+	Notes   []Note
+}
+
+// PhaseReport is one phase alone.
+type PhaseReport struct {
+	Stats   bench.PhaseStats
+	Start   time.Time
+	End     time.Time
+	Results metric.Results
+	Errors  []metric.ErrorGroup
+}
+
+// Note is a doubt about the result, stated as data.
+type Note struct {
+	Code   string `json:"code"`   // kebab-case, stable
+	Detail string `json:"detail"` // for people
+}

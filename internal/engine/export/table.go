@@ -1,0 +1,189 @@
+package export
+
+import (
+	"strings"
+	"unicode"
+)
+
+// table is a box with a heavy head. Cells may have several lines.
+type table struct {
+	title string
+	head  []string
+	left  []bool // by column: aligned to the left; missing = to the right
+	rows  [][]string
+}
+
+// rules are the four horizontal lines of a box: beginning, line, junction, end.
+type rules struct {
+	top, middle, bottom  [4]string
+	headBar, rowBar      string
+	panelTop, panelFloor [4]string
+	panelBar             string
+}
+
+// boxRules returns the lines of a box, in ASCII where nothing else can be shown.
+func boxRules(ascii bool) rules {
+	if ascii {
+		line := [4]string{"+", "-", "+", "+"}
+		return rules{
+			top: line, middle: [4]string{"+", "=", "+", "+"}, bottom: line, headBar: "|", rowBar: "|",
+			panelTop: line, panelFloor: line, panelBar: "|",
+		}
+	}
+	return rules{
+		top: [4]string{"┏", "━", "┳", "┓"}, middle: [4]string{"┡", "━", "╇", "┩"}, bottom: [4]string{"└", "─", "┴", "┘"},
+		headBar: "┃", rowBar: "│",
+		panelTop: [4]string{"╭", "─", "─", "╮"}, panelFloor: [4]string{"╰", "─", "─", "╯"}, panelBar: "│",
+	}
+}
+
+// widths returns the width of each column's text.
+func (t *table) widths() []int {
+	out := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, c := range row {
+			for line := range strings.Lines(c) {
+				out[i] = max(out[i], textWidth(strings.TrimSuffix(line, "\n")))
+			}
+		}
+	}
+	return out
+}
+
+// width returns the width of the whole table.
+func (t *table) width() int {
+	n := 1
+	for _, w := range t.widths() {
+		n += w + 3
+	}
+	return n
+}
+
+// wrapColumn breaks the text of a column so that the table is no wider than
+// limit; the column keeps at least least columns of text.
+func (t *table) wrapColumn(column, limit, least int) {
+	over := t.width() - limit
+	if over <= 0 {
+		return
+	}
+	room := max(least, t.widths()[column]-over)
+	for _, row := range t.rows {
+		row[column] = wrap(row[column], room)
+	}
+}
+
+// dropColumn removes the column with a header, if there is one.
+func (t *table) dropColumn(header string) {
+	for i, h := range t.head {
+		if h != header {
+			continue
+		}
+		t.head = append(t.head[:i:i], t.head[i+1:]...)
+		for j, row := range t.rows {
+			t.rows[j] = append(row[:i:i], row[i+1:]...)
+		}
+		return
+	}
+}
+
+// render writes the table with its title in the middle above.
+func (t *table) render(p *page) {
+	widths := t.widths()
+	r := &p.rules
+	pad := max(0, (t.width()-textWidth(t.title))/2)
+	p.line(strings.Repeat(" ", pad) + p.paint(bold, t.title))
+	p.line(rule(r.top, widths))
+	t.renderRow(p, r.headBar, t.head, widths, true)
+	p.line(rule(r.middle, widths))
+	for _, row := range t.rows {
+		t.renderRow(p, r.rowBar, row, widths, false)
+	}
+	p.line(rule(r.bottom, widths))
+}
+
+func rule(parts [4]string, widths []int) string {
+	var b strings.Builder
+	b.WriteString(parts[0])
+	for i, w := range widths {
+		if i > 0 {
+			b.WriteString(parts[2])
+		}
+		b.WriteString(strings.Repeat(parts[1], w+2))
+	}
+	b.WriteString(parts[3])
+	return b.String()
+}
+
+func (t *table) renderRow(p *page, bar string, row []string, widths []int, head bool) {
+	cells := make([][]string, len(row))
+	height := 1
+	for i, c := range row {
+		cells[i] = strings.Split(c, "\n")
+		height = max(height, len(cells[i]))
+	}
+	for y := range height {
+		var b strings.Builder
+		for i, w := range widths {
+			text := ""
+			if y < len(cells[i]) {
+				text = cells[i][y]
+			}
+			space := strings.Repeat(" ", w-textWidth(text))
+			if head {
+				text = p.paint(bold, text)
+			}
+			if i < len(t.left) && t.left[i] {
+				text += space
+			} else {
+				text = space + text
+			}
+			b.WriteString(bar + " " + text + " ")
+		}
+		p.line(b.String() + bar)
+	}
+}
+
+// wrap breaks text into lines of at most width columns: at blanks, and inside a
+// word that is longer than a line.
+func wrap(text string, width int) string {
+	var lines []string
+	for part := range strings.SplitSeq(text, "\n") {
+		line := ""
+		for _, word := range strings.Fields(part) {
+			for {
+				joined := strings.TrimLeft(line+" "+word, " ")
+				if textWidth(joined) <= width {
+					line = joined
+					break
+				}
+				if line != "" {
+					lines, line = append(lines, line), ""
+					continue
+				}
+				head := truncate(word, width, "")
+				if head == "" {
+					line = word // not even one character fits
+					break
+				}
+				lines, word = append(lines, head), word[len(head):]
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// printableText makes text of unknown origin fit for a terminal: white space
+// becomes a blank, other characters that control the terminal or the direction
+// of writing are dropped.
+func printableText(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar:
+			return -1
+		}
+		return r
+	}, s)
+}

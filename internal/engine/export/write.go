@@ -1,0 +1,190 @@
+package export
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"aiperfd/internal/engine/redact"
+)
+
+// Format is one way to write a report.
+type Format struct {
+	Name  string                             // lower case, unique
+	File  func(Names) string                 // which file it makes
+	Write func(w io.Writer, r *Report) error // does not change r
+}
+
+// consoleFileWidth is the width of the console report in a file, in columns.
+const consoleFileWidth = 140
+
+// Formats returns the formats in the order in which they are written.
+func Formats() []Format {
+	return []Format{
+		{"json", func(n Names) string { return n.JSON }, writeJSON},
+		{"csv", func(n Names) string { return n.CSV }, writeCSV},
+		{"console", func(n Names) string { return n.Console }, func(w io.Writer, r *Report) error {
+			return Console(w, r, ConsoleOptions{Width: consoleFileWidth})
+		}},
+	}
+}
+
+// marker is the content of the ready marker.
+type marker struct {
+	Ready     bool     `json:"ready"`
+	Cancelled bool     `json:"was_cancelled"`
+	Partial   bool     `json:"partial"`
+	Failed    []string `json:"failed_exporters"`
+}
+
+// Write writes a report in every format into a folder that exists, each file
+// complete and durable or not at all, and then the ready marker. A format that
+// fails does not stop the others: failed says which and why, and the marker names
+// it. The error is for a folder that cannot be written at all.
+func Write(dir string, n Names, r *Report, secrets *redact.Set) (failed []string, err error) {
+	if err := begin(dir); err != nil {
+		return nil, fmt.Errorf("begin export: %w", err)
+	}
+	r = redacted(r, secrets)
+	m := marker{Ready: true, Cancelled: r.Cancelled, Failed: []string{}}
+	var problems []error
+	formats := Formats()
+	for _, f := range formats {
+		removeLeftovers(filepath.Join(dir, f.File(n)))
+		err := replaceFile(filepath.Join(dir, f.File(n)), func(w io.Writer) error { return f.Write(w, r) })
+		if err == nil {
+			continue
+		}
+		m.Failed = append(m.Failed, f.Name)
+		problems = append(problems, fmt.Errorf("write %s: %w", f.File(n), cause(err)))
+		failed = append(failed, fmt.Sprintf("%s: %v", f.Name, cause(err)))
+	}
+	if len(problems) == len(formats) {
+		return failed, errors.Join(problems...)
+	}
+	m.Partial = len(m.Failed) > 0
+	if err := finish(dir, m); err != nil {
+		return failed, fmt.Errorf("finish export: %w", err)
+	}
+	return failed, nil
+}
+
+// begin makes it known that files are about to change.
+func begin(dir string) error {
+	if err := os.Remove(filepath.Join(dir, ReadyMarker)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, ProcessingMarker), []byte("{\"processing\":true}\n"))
+}
+
+// finish makes it known that the files are complete. Their names are durable
+// before the marker is.
+func finish(dir string, m marker) error {
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := WriteFile(filepath.Join(dir, ReadyMarker), append(data, '\n')); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(dir, ProcessingMarker)); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// cause returns what went wrong without the path, which is of no use outside.
+func cause(err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return fmt.Errorf("%s: %w", p.Op, p.Err)
+	case errors.As(err, &l):
+		return fmt.Errorf("%s: %w", l.Op, l.Err)
+	}
+	return err
+}
+
+// WriteFile replaces a file: whatever happens, the path holds the old content
+// or the new one, and after a return without error the new one survives a loss
+// of power. The file can be read by its owner only.
+func WriteFile(path string, data []byte) error {
+	err := replaceFile(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// replaceFile is [WriteFile] for content that is written piece by piece. The
+// name is durable after syncDir only.
+func replaceFile(path string, write func(io.Writer) error) (err error) {
+	dir, name := filepath.Split(path)
+	file, err := os.CreateTemp(dir, temporary(name)) // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreClosed(file.Close()), os.Remove(file.Name()))
+		}
+	}()
+	buffer := bufio.NewWriterSize(file, 64<<10)
+	if err := write(buffer); err != nil {
+		return err
+	}
+	if err := buffer.Flush(); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// temporary is the pattern of the names under which a file is written.
+func temporary(name string) string { return "." + name + ".*.tmp" }
+
+// removeLeftovers removes what an earlier process that was killed left of a
+// file. It is not done for files that others may be writing at the same time.
+func removeLeftovers(path string) {
+	dir, name := filepath.Split(path)
+	left, err := filepath.Glob(filepath.Join(dir, temporary(name)))
+	if err != nil {
+		return // a name with brackets; leftovers do no harm
+	}
+	for _, l := range left {
+		_ = os.Remove(l) // the same
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,292 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/redact"
+)
+
+// files lists a folder, with the content of the markers.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().IsRegular() && info.Mode() != 0o600 {
+			t.Errorf("mode of %s = %v, want 0600", e.Name(), info.Mode())
+		}
+		out[e.Name()] = ""
+		if strings.HasPrefix(e.Name(), ".") {
+			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[e.Name()] = string(data)
+		}
+	}
+	return out
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, ".profile_export_aiperf.csv.123.tmp")
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time over the files of the first
+		failed, err := Write(dir, NamesFor(""), mixedReport(t), redact.NewSet())
+		if err != nil || len(failed) > 0 {
+			t.Fatalf("Write = %q, %v", failed, err)
+		}
+		want := map[string]string{
+			"profile_export_aiperf.json": "", "profile_export_aiperf.csv": "", "profile_export_console.txt": "",
+			ReadyMarker: `{"ready":true,"was_cancelled":true,"partial":false,"failed_exporters":[]}` + "\n",
+		}
+		if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+			t.Errorf("files (-want +got):\n%s", diff)
+		}
+	}
+	for name, golden := range map[string]string{"profile_export_aiperf.json": "mixed.json", "profile_export_console.txt": "mixed.txt"} {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, golden, got)
+	}
+}
+
+func TestWriteOneFails(t *testing.T) {
+	dir := t.TempDir()
+	n := NamesFor("p")
+	if err := os.Mkdir(filepath.Join(dir, n.CSV), 0o700); err != nil { // in the way
+		t.Fatal(err)
+	}
+	failed, err := Write(dir, n, failedReport(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(failed) != 1 || !strings.HasPrefix(failed[0], "csv: rename: ") || strings.Contains(failed[0], dir) {
+		t.Errorf("failed = %q, want the cause of csv without a path", failed)
+	}
+	want := map[string]string{
+		"p.json": "", "p.csv": "", "p_console.txt": "",
+		ReadyMarker: `{"ready":true,"was_cancelled":false,"partial":true,"failed_exporters":["csv"]}` + "\n",
+	}
+	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestWriteNothing(t *testing.T) {
+	dir := t.TempDir()
+	n := NamesFor("p")
+	for _, f := range Formats() {
+		if err := os.Mkdir(filepath.Join(dir, f.File(n)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failed, err := Write(dir, n, failedReport(t), nil)
+	if err == nil || len(failed) != len(Formats()) {
+		t.Errorf("Write = %q, %v; want an error", failed, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ReadyMarker)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("ready marker: %v, want none", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ProcessingMarker)); err != nil {
+		t.Errorf("processing marker: %v", err)
+	}
+	if _, err := Write(filepath.Join(dir, "missing"), n, failedReport(t), nil); err == nil {
+		t.Error("Write into a folder that does not exist succeeded")
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.json")
+	for _, text := range []string{"first", "2"} {
+		if err := WriteFile(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != text {
+			t.Errorf("content = %q, %v, want %q", got, err, text)
+		}
+	}
+	if got := files(t, filepath.Dir(path)); len(got) != 1 {
+		t.Errorf("files = %v, want one", got)
+	}
+}
+
+// A secret in any field of a report must not reach any file, and must not break
+// the structure of one, even if it looks like a number.
+func TestWriteSecrets(t *testing.T) {
+	secrets := redact.NewSet("sk-hunter2", "line\nbreak", "123456")
+	const planted = "x sk-hunter2 y line\nbreak z 123456"
+	r := &Report{
+		RunID: "id", Name: planted, Labels: map[string]string{planted: planted}, CLICommand: planted,
+		InputConfig: map[string]any{planted: []any{planted, 123456, 1.5}}, State: bench.Failed, Reason: planted,
+		Models: []string{planted}, Endpoint: planted, Title: planted, Load: planted, Tokenizer: planted,
+		Results: metric.Results{result(t, "request_count", 0, map[metric.Stat]float64{metric.Avg: 123456})},
+		Phases:  []PhaseReport{{Errors: []metric.ErrorGroup{{Example: planted}}}},
+		Errors: []metric.ErrorGroup{
+			{Class: bench.Auth, Status: 401, Code: planted, Type: planted, Pattern: planted, Example: planted, Count: 1},
+		},
+		Notes: []Note{{Code: "c", Detail: planted}},
+	}
+	dir := t.TempDir()
+	if failed, err := Write(dir, NamesFor(""), r, secrets); err != nil || len(failed) > 0 {
+		t.Fatalf("Write = %q, %v", failed, err)
+	}
+	for name := range files(t, dir) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"hunter2", `line\nbreak`, "line\nbreak", "line break"} {
+			if bytes.Contains(data, []byte(secret)) {
+				t.Errorf("%s holds %q:\n%s", name, secret, data)
+			}
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "profile_export_aiperf.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Config map[string][]any      `json:"input_config"`
+		Count  struct{ Avg float64 } `json:"request_count"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatalf("the summary is not JSON: %v\n%s", err, data)
+	}
+	const clean = "x <redacted> y <redacted> z <redacted>"
+	if diff := cmp.Diff(map[string][]any{clean: {clean, 123456.0, 1.5}}, file.Config); diff != "" {
+		t.Errorf("input_config (-want +got):\n%s", diff)
+	}
+	if file.Count.Avg != 123456 {
+		t.Errorf("request_count = %v, want 123456", file.Count.Avg)
+	}
+	if r.Name != planted || r.Errors[0].Example != planted {
+		t.Error("the report itself was changed")
+	}
+}
+
+func TestNamesFor(t *testing.T) {
+	own := NamesFor("")
+	if diff := cmp.Diff(Names{
+		JSON: "profile_export_aiperf.json", CSV: "profile_export_aiperf.csv", Records: "profile_export.jsonl",
+		Raw: "profile_export_raw.jsonl", Inputs: "inputs.json", Outputs: "outputs.json",
+		Console: "profile_export_console.txt", Log: "logs/aiperf.log",
+	}, own); diff != "" {
+		t.Errorf("names without prefix (-want +got):\n%s", diff)
+	}
+	mine := own
+	mine.JSON, mine.CSV, mine.Records, mine.Raw, mine.Console = "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_console.txt"
+	for _, prefix := range []string{
+		"mine", "mine.json", "mine.csv", "mine.jsonl", "mine_raw.jsonl", "mine_timeslices.csv", "mine_console.txt",
+		"a/b/mine", "/etc/mine.json", "../mine", ".mine", "mine_server_metrics.parquet",
+	} {
+		if diff := cmp.Diff(mine, NamesFor(prefix)); diff != "" {
+			t.Errorf("NamesFor(%q) (-want +got):\n%s", prefix, diff)
+		}
+	}
+	for _, prefix := range []string{".", "..", "/", "a/..", ".json"} {
+		if got := NamesFor(prefix); got != own {
+			t.Errorf("NamesFor(%q) = %+v, want AIPerf's names", prefix, got)
+		}
+	}
+	for _, prefix := range []string{"inputs", "outputs", "x", ""} {
+		n := NamesFor(prefix)
+		all := []string{n.JSON, n.CSV, n.Records, n.Raw, n.Inputs, n.Outputs, n.Console}
+		slices.Sort(all)
+		if len(slices.Compact(all)) != 7 {
+			t.Errorf("NamesFor(%q) has a name twice: %+v", prefix, n)
+		}
+	}
+}
+
+func TestWriteInputs(t *testing.T) {
+	type talk struct {
+		id       string
+		payloads []json.RawMessage
+	}
+	run := func(secrets *redact.Set, talks ...talk) string {
+		t.Helper()
+		var out bytes.Buffer
+		err := WriteInputs(&out, func(yield func(string, []json.RawMessage) bool) {
+			for _, x := range talks {
+				if !yield(x.id, x.payloads) {
+					return
+				}
+			}
+		}, secrets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	got := run(redact.NewSet("sk-hunter2", "123456"),
+		talk{"session_000000", []json.RawMessage{
+			json.RawMessage(`{"messages":[{"role":"user","content":"a <b> \"sk-hunter2\"\n 123456"}],"n":123456,"extra":{}}`),
+			json.RawMessage(`{"model":"m"}`),
+		}},
+		talk{"none", nil})
+	const want = `{
+  "data": [
+    {
+      "session_id": "session_000000",
+      "payloads": [
+        {
+          "messages": [
+            {
+              "role": "user",
+              "content": "a <b> \"<redacted>\"\n <redacted>"
+            }
+          ],
+          "n": 123456,
+          "extra": {}
+        },
+        {
+          "model": "m"
+        }
+      ]
+    },
+    {
+      "session_id": "none",
+      "payloads": []
+    }
+  ]
+}
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("inputs (-want +got):\n%s", diff)
+	}
+	if got, want := run(nil), "{\n  \"data\": []\n}\n"; got != want {
+		t.Errorf("no inputs = %q, want %q", got, want)
+	}
+	one := func(yield func(string, []json.RawMessage) bool) { yield("s", []json.RawMessage{json.RawMessage("{")}) }
+	if err := WriteInputs(&bytes.Buffer{}, one, nil); err == nil || !strings.Contains(err.Error(), "payload 0 of session s") {
+		t.Errorf("broken payload: %v, want an error that names it", err)
+	}
+	if err := WriteInputs(&brokenWriter{}, func(func(string, []json.RawMessage) bool) {}, nil); err == nil {
+		t.Error("an error of the writer was lost")
+	}
+}

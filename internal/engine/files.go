@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/export"
+)
+
+// flushEvery bounds what a crash of the process can lose of the record file.
+const flushEvery = time.Second
+
+// recordFiles are the files that grow while a run goes. The recorder writes, one
+// goroutine of ours encodes and appends; it ends when close is called.
+type recordFiles struct {
+	in     chan *bench.Record // nil = no file is wanted
+	writer sync.WaitGroup
+	err    error // of the writer; read it after close
+}
+
+// open writes what is known before the first request and starts the writer.
+func (f *recordFiles) open(dir string, x *execution) error {
+	names := export.NamesFor(x.plan.Files.Prefix)
+	if err := x.writeInputs(filepath.Join(dir, names.Inputs)); err != nil {
+		return err
+	}
+	if !x.plan.Files.Records {
+		return nil
+	}
+	file, err := os.OpenFile(filepath.Join(dir, names.Records), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	f.in = make(chan *bench.Record, 1024) // a second of a slow disk at a thousand requests per second
+	f.writer.Go(func() { f.err = f.append(file, x) })
+	return nil
+}
+
+// write hands a record over; it blocks while the disk is behind.
+func (f *recordFiles) write(rec *bench.Record) {
+	if f.in != nil {
+		f.in <- rec
+	}
+}
+
+// close waits until everything is on disk.
+func (f *recordFiles) close() error {
+	if f.in != nil {
+		close(f.in)
+		f.writer.Wait()
+		f.in = nil
+	}
+	return f.err
+}
+
+// append writes records until the channel is closed. After an error it goes on
+// receiving, so that the run is not held up.
+func (f *recordFiles) append(file *os.File, x *execution) error {
+	buffer := bufio.NewWriterSize(file, 256<<10)
+	out := export.NewRecordWriter(buffer, x.recordOptions())
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	var failure error
+	note := func(err error) {
+		if failure == nil {
+			failure = err
+		}
+	}
+	for {
+		select {
+		case rec, open := <-f.in:
+			if !open {
+				note(errors.Join(out.Flush(), buffer.Flush(), file.Sync(), file.Close()))
+				return failure
+			}
+			if failure == nil {
+				note(out.Write(rec))
+			}
+		case <-tick.C:
+			if failure == nil {
+				note(errors.Join(out.Flush(), buffer.Flush()))
+			}
+		}
+	}
+}
+
+func (x *execution) recordOptions() export.RecordOptions {
+	o := export.RecordOptions{Clock: x.clock, Metrics: x.plan.Metrics, Secrets: x.secrets, Worker: "worker-0"}
+	for i := range x.plan.Phases {
+		p := &x.plan.Phases[i]
+		o.Phases = append(o.Phases, export.PhaseName{
+			Index: p.Index, ProfilingIndex: p.ProfilingIndex, Name: p.Name, Kind: p.Kind,
+		})
+	}
+	return o
+}
+
+// writeInputs writes the request bodies of the dataset, each turn without the
+// history that it carries when it is sent.
+func (x *execution) writeInputs(path string) (err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	buffer := bufio.NewWriterSize(file, 256<<10)
+	var fault error
+	if err := export.WriteInputs(buffer, x.inputs(&fault), x.secrets); err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return errors.Join(fault, buffer.Flush())
+}
+
+// inputs encodes the dataset; the first turn that cannot be encoded is reported
+// in fault and ends the sequence.
+func (x *execution) inputs(fault *error) iter.Seq2[string, []json.RawMessage] {
+	return func(yield func(string, []json.RawMessage) bool) {
+		for i := range x.source.Len() {
+			talk := x.source.At(i)
+			var bodies []json.RawMessage
+			for t := range talk.Turns {
+				body, err := x.plan.Kind.Encode(nil, &endpoint.Request{
+					Model: x.plan.modelOf(talk, t), System: talk.System, Context: talk.Context,
+					Turn: talk.Turns[t], Settings: &x.plan.Settings,
+				})
+				if err != nil {
+					*fault = fmt.Errorf("encode turn %d of conversation %s: %w", t, talk.ID, err)
+					return
+				}
+				bodies = append(bodies, body)
+			}
+			if !yield(talk.ID, bodies) {
+				return
+			}
+		}
+	}
+}
+
+// modelOf returns the model of a turn as far as it is known before a session
+// draws one.
+func (p *Plan) modelOf(talk *bench.Conversation, turn int) string {
+	for _, name := range []string{talk.Turns[turn].Model, talk.Model} {
+		if name != "" {
+			return name
+		}
+	}
+	return p.Models.names[0]
+}

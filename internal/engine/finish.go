@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/engine/transport"
+)
+
+// finishing is a request whose last byte is in, on its way to the recorder.
+type finishing struct {
+	rec      *bench.Record
+	exchange transport.Exchange
+	talk     *bench.Conversation
+	history  []bench.Exchange // what the request carried; the session only appends
+	decoded  bool
+}
+
+// decode reads the response into the record; a second call does nothing.
+func (f *finishing) decode(plan *Plan) {
+	if f.decoded {
+		return
+	}
+	f.decoded = true
+	f.rec.Answer = plan.Kind.Decode(f.exchange.Response, plan.Settings.Streaming)
+	f.exchange.Release()
+}
+
+// startFinishers starts the pool that decodes answers and counts tokens. It
+// ends when p.finish is closed; the caller waits and closes out afterwards.
+func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
+	var pool sync.WaitGroup
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		pool.Go(func() {
+			for f := range p.finish {
+				f.decode(p.run.plan)
+				p.run.tokens.count(&f)
+				if failure := f.rec.Answer.Failure; failure != nil && failure.Class != bench.Cancelled {
+					p.count.failed.Add(1)
+				}
+				p.run.redactRecord(f.rec)
+				out <- f.rec
+			}
+		})
+	}
+	return &pool
+}
+
+// counter counts the tokens of requests and answers. Safe for concurrent use.
+type counter struct {
+	plan      tokenPlan
+	tokenizer tokenizer.Tokenizer // nil = the client does not count
+}
+
+// method says who counts, for the report.
+func (c *counter) method() string {
+	switch {
+	case c.plan.Server:
+		return "server usage"
+	case c.tokenizer != nil:
+		return "server usage where sent, else " + c.tokenizer.Method()
+	}
+	return ""
+}
+
+// count fills the token fields of a record: from the server's usage block where
+// it says something, else from the client's own count. With server counts
+// asked for, what the server leaves out stays unknown.
+func (c *counter) count(f *finishing) {
+	rec := f.rec
+	if c.tokenizer != nil && rec.Stamps.Wrote != 0 {
+		c.client(f)
+	}
+	usage := rec.Answer.Usage
+	if usage != nil && usage.Output != nil {
+		rec.TokenSource = bench.TokensServer
+		rec.InputTokens = usage.Input
+		reasoning := bench.Tokens(0)
+		if usage.Reasoning != nil {
+			reasoning = *usage.Reasoning
+			rec.ReasoningTokens = usage.Reasoning
+		}
+		visible := max(0, *usage.Output-reasoning)
+		rec.OutputTokens = &visible
+		if rec.InputTokens == nil && !c.plan.Server {
+			rec.InputTokens = rec.ClientInput
+		}
+		return
+	}
+	if c.plan.Server {
+		if usage != nil {
+			rec.InputTokens = usage.Input
+		}
+		return
+	}
+	if c.tokenizer != nil {
+		rec.TokenSource = bench.TokensClient
+		rec.InputTokens, rec.OutputTokens, rec.ReasoningTokens = rec.ClientInput, rec.ClientOutput, rec.ClientReasoning
+	}
+}
+
+// client counts with the run's tokenizer: the texts of the request joined by one
+// space, and all answer texts joined without a separator, tool calls included.
+func (c *counter) client(f *finishing) {
+	rec := f.rec
+	turn := f.talk.Turns[rec.Turn]
+	if known := turn.InputTokens; known > 0 && len(f.history) == 0 && f.talk.System == "" && f.talk.Context == "" {
+		rec.ClientInput = &known
+	} else {
+		n := bench.Tokens(c.tokenizer.Count(strings.Join(f.texts(), " ")))
+		rec.ClientInput = &n
+	}
+	var output, reasoning strings.Builder
+	for i := range rec.Answer.Choices {
+		choice := &rec.Answer.Choices[i]
+		reasoning.WriteString(choice.Reasoning)
+		output.WriteString(choice.Text)
+		output.WriteString(choice.Refusal)
+		for _, call := range choice.ToolCalls {
+			output.WriteString(call.Name)
+			output.WriteString(call.Arguments)
+		}
+	}
+	if output.Len() > 0 {
+		n := bench.Tokens(c.tokenizer.Count(output.String()))
+		rec.ClientOutput = &n
+	}
+	if reasoning.Len() > 0 {
+		n := bench.Tokens(c.tokenizer.Count(reasoning.String()))
+		rec.ClientReasoning = &n
+	}
+}
+
+// texts lists the text of a request in the order in which it was sent.
+func (f *finishing) texts() []string {
+	var out []string
+	for _, fixed := range []string{f.talk.System, f.talk.Context} {
+		if fixed != "" {
+			out = append(out, fixed)
+		}
+	}
+	for i := range f.history {
+		out = append(out, f.history[i].Turn.Texts...)
+		out = append(out, f.history[i].Answer.Text)
+	}
+	return append(out, f.talk.Turns[f.rec.Turn].Texts...)
+}

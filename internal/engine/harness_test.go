@@ -1,0 +1,252 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/memnet"
+	"aiperfd/internal/engine/mock"
+)
+
+// bed is an engine with a simulated server on an in-memory network. Inside a
+// synctest bubble everything in it runs in virtual time.
+type bed struct {
+	t      *testing.T
+	engine *engine.Engine
+	store  *memStore
+	server *mock.Server
+	stop   func()
+}
+
+// newBed starts an engine and a server; both end with the test. wrap, if given,
+// goes around the server's handler.
+func newBed(t *testing.T, o mock.Options, wrap func(http.Handler) http.Handler) *bed {
+	t.Helper()
+	server, err := mock.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := server.Handler()
+	if wrap != nil {
+		h = wrap(h)
+	}
+	ln := memnet.Listen()
+	web := &http.Server{Handler: h}
+	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
+	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() { web.Serve(ln) })
+	group.Go(func() {
+		if err := e.Run(ctx); err != nil {
+			t.Errorf("engine: %v", err)
+		}
+	})
+	b := &bed{t: t, engine: e, store: store, server: server}
+	b.stop = sync.OnceFunc(func() {
+		cancel()
+		web.Close()
+		group.Wait()
+		server.Close()
+	})
+	t.Cleanup(b.stop)
+	return b
+}
+
+// submit loads a YAML document and queues it.
+func (b *bed) submit(document string) string {
+	b.t.Helper()
+	d, _, err := config.Load([]byte(document), config.LoadOptions{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r, err := b.engine.Submit(b.t.Context(), engine.Submission{Document: d, Via: "api"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r.ID
+}
+
+// run submits a document and waits for the end of the run.
+func (b *bed) run(document string) *engine.Run {
+	b.t.Helper()
+	return b.wait(b.submit(document))
+}
+
+func (b *bed) wait(id string) *engine.Run {
+	b.t.Helper()
+	r, err := b.engine.Wait(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+// line is what tests read of one line of the record file.
+type line struct {
+	Metadata struct {
+		SessionNum     int64  `json:"session_num"`
+		ConversationID string `json:"conversation_id"`
+		Turn           int    `json:"turn_index"`
+		Phase          string `json:"phase_name"`
+		CreditNs       int64  `json:"credit_issued_ns"`
+		StartNs        int64  `json:"request_start_ns"`
+		EndNs          int64  `json:"request_end_ns"`
+		Cancelled      bool   `json:"was_cancelled"`
+	}
+	Metrics map[string]struct{ Value json.RawMessage }
+	Error   *struct{ Type, Message string }
+}
+
+func (l *line) metric(tag string) string {
+	m, ok := l.Metrics[tag]
+	if !ok {
+		return "-"
+	}
+	return strings.TrimSuffix(string(m.Value), ".0") // AIPerf writes floats as Python does
+}
+
+// records reads the record file of a run, in order of start.
+func (b *bed) records(id string) []line {
+	b.t.Helper()
+	f, err := os.Open(filepath.Join(b.store.Dir(id), export.NamesFor("").Records))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer f.Close()
+	var out []line
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		var l line
+		if err := json.Unmarshal(sc.Bytes(), &l); err != nil {
+			b.t.Fatalf("%s: %v", sc.Bytes(), err)
+		}
+		out = append(out, l)
+	}
+	slices.SortStableFunc(out, func(a, b line) int {
+		if a.Metadata.StartNs != b.Metadata.StartNs {
+			return int(a.Metadata.StartNs - b.Metadata.StartNs)
+		}
+		return int(a.Metadata.SessionNum - b.Metadata.SessionNum)
+	})
+	return out
+}
+
+// transcript is one line a request: session, turn, when it started and ended
+// (from the first start), and some metrics.
+func (b *bed) transcript(id string, tags ...string) string {
+	b.t.Helper()
+	var out strings.Builder
+	lines := b.records(id)
+	for i := range lines {
+		l := &lines[i]
+		m := l.Metadata
+		from := lines[0].Metadata.StartNs
+		fmt.Fprintf(&out, "%s s%d.%d %v-%v", m.Phase, m.SessionNum, m.Turn,
+			time.Duration(m.StartNs-from), time.Duration(m.EndNs-from))
+		for _, tag := range tags {
+			fmt.Fprintf(&out, " %s", l.metric(tag))
+		}
+		if l.Error != nil {
+			fmt.Fprintf(&out, " !%s", l.Error.Type)
+			if testing.Verbose() {
+				b.t.Logf("error: %+v", *l.Error)
+			}
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// value returns one statistic of the exported summary.
+func (b *bed) value(id, tag, stat string) float64 {
+	b.t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.store.Dir(id), export.NamesFor("").JSON))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		b.t.Fatal(err)
+	}
+	var block map[string]any
+	if err := json.Unmarshal(all[tag], &block); err != nil {
+		b.t.Fatalf("metric %s: %v", tag, err)
+	}
+	v, ok := block[stat].(float64)
+	if !ok {
+		b.t.Fatalf("metric %s has no %s: %s", tag, stat, all[tag])
+	}
+	return v
+}
+
+// memStore keeps runs in memory and their files in a folder.
+type memStore struct {
+	dir  string
+	mu   sync.Mutex
+	runs map[string]engine.Run
+}
+
+var _ engine.Store = (*memStore)(nil)
+
+func (s *memStore) Put(_ context.Context, r *engine.Run) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[r.ID] = *r
+	return os.MkdirAll(s.Dir(r.ID), 0o700)
+}
+
+func (s *memStore) Get(_ context.Context, id string) (*engine.Run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.runs[id]
+	if !ok {
+		return nil, engine.ErrNotFound
+	}
+	return &r, nil
+}
+
+func (s *memStore) List(_ context.Context, q engine.Query) (engine.Page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var page engine.Page
+	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
+		if r := s.runs[id]; len(q.States) == 0 || slices.Contains(q.States, r.State) {
+			page.Runs = append(page.Runs, r)
+		}
+	}
+	page.Total = len(page.Runs)
+	return page, nil
+}
+
+func (s *memStore) Delete(_ context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.runs[id]; !ok {
+		return engine.ErrNotFound
+	}
+	delete(s.runs, id)
+	return os.RemoveAll(s.Dir(id))
+}
+
+func (s *memStore) Dir(id string) string         { return filepath.Join(s.dir, id) }
+func (s *memStore) Ping(_ context.Context) error { return errors.Join() }

@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
+)
+
+// outcome is what a run came to.
+type outcome struct {
+	state    bench.State
+	reason   string
+	err      *RunError
+	report   *export.Report
+	summary  *Summary
+	warnings []Warning
+}
+
+// export closes the record files, computes the exact results and writes them.
+func (x *execution) export(r *Run, dir string) outcome {
+	fileErr := errors.Join(x.files.close())
+	x.client.Close()
+	o := x.judge(r)
+	o.report = x.report(r, &o)
+	failed, err := export.Write(dir, export.NamesFor(x.plan.Files.Prefix), o.report, x.secrets)
+	if err = errors.Join(fileErr, err); err != nil {
+		o.err = &RunError{Code: ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
+		o.state = bench.Failed
+	} else if len(failed) > 0 {
+		o.warnings = append(o.warnings, Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
+	}
+	o.summary = summarise(o.report)
+	return o
+}
+
+// judge says how the run ended: by what it was asked, and by what succeeded.
+func (x *execution) judge(r *Run) outcome {
+	o := outcome{state: bench.Completed, warnings: x.warnings}
+	var success, failed int64
+	for i := range x.finished {
+		f := &x.finished[i]
+		count := f.set.Counters()
+		end := f.public.Stats.End
+		switch {
+		case f.plan.Kind == bench.Warmup:
+			if end == bench.PhaseFailed && count.Success == 0 {
+				return o.fail(WarmupFailed, f.plan.Name, "every warm-up request failed: "+topError(f.set))
+			}
+			if count.Errors > 0 {
+				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, topError(f.set)))
+			}
+		default:
+			success, failed = success+count.Success, failed+count.Errors
+			if end == bench.PhaseFailed && count.Success > 0 {
+				o.fail(ErrorThreshold, f.plan.Name, fmt.Sprintf("%d of %d requests failed, more than the threshold allows: %s",
+					count.Errors, count.Errors+count.Success, topError(f.set)))
+			}
+			if end == bench.PhaseGraceTimeout {
+				o.warn("cut-by-grace", fmt.Sprintf("%d requests were still running when the grace period of phase %s ended; the slowest are missing from its percentiles",
+					f.public.Stats.Cancelled, f.plan.Name))
+			}
+		}
+	}
+	switch {
+	case o.err != nil:
+	case x.cancelled():
+		o.state, o.reason = bench.Aborted, r.StateReason
+	case success == 0:
+		message := "no request succeeded"
+		if n := len(x.finished); n > 0 && failed > 0 {
+			message += ": " + topError(x.finished[n-1].set)
+		}
+		return o.fail(NoSuccess, "", message)
+	case failed > 0:
+		o.warn("request-errors", fmt.Sprintf("%d of %d requests failed; latencies are of the successful ones", failed, failed+success))
+	}
+	return o
+}
+
+func (o *outcome) warn(code, detail string) {
+	o.warnings = append(o.warnings, Warning{Code: code, Detail: detail})
+}
+
+func (o *outcome) fail(code ErrorCode, phase, message string) outcome {
+	o.state, o.reason, o.err = bench.Failed, message, &RunError{Code: code, Message: message, Phase: phase}
+	return *o
+}
+
+// topError quotes the most frequent error of a phase.
+func topError(set *metric.Set) string {
+	groups := set.ErrorGroups()
+	if len(groups) == 0 {
+		return "no request was answered"
+	}
+	g := &groups[0]
+	if g.Status != 0 {
+		return fmt.Sprintf("%s, HTTP %d, %d times: %s", g.Class, g.Status, g.Count, g.Example)
+	}
+	return fmt.Sprintf("%s, %d times: %s", g.Class, g.Count, g.Example)
+}
+
+// report computes the exact results of all phases that ended.
+func (x *execution) report(r *Run, o *outcome) *export.Report {
+	rep := newReport(r, x.plan)
+	rep.State, rep.Reason, rep.Cancelled = o.state, o.reason, x.cancelled()
+	rep.Tokenizer = x.tokens.method()
+	if x.source != nil {
+		rep.Dataset = x.source.Hash()
+	}
+	var phases []measured
+	for i := range x.finished {
+		f := &x.finished[i]
+		phases = append(phases, measured{plan: f.plan, set: f.set, stats: f.public.Stats})
+	}
+	fill(rep, x.clock, phases)
+	for _, w := range o.warnings {
+		rep.Notes = append(rep.Notes, export.Note{Code: w.Code, Detail: w.Detail})
+	}
+	return rep
+}
+
+// measured is one phase with its accumulated records.
+type measured struct {
+	plan  *PhasePlan
+	set   *metric.Set
+	stats bench.PhaseStats
+}
+
+// fill computes the results of phases into a report.
+func fill(rep *export.Report, clock bench.Clock, phases []measured) {
+	var profiling, warmup []metric.Part
+	complete := true
+	for _, m := range phases {
+		part := metric.Part{Set: m.set, Window: m.stats.Window(m.stats.LastUpdate), Phase: m.stats}
+		rep.Phases = append(rep.Phases, export.PhaseReport{
+			Stats: m.stats, Start: clock.Wall(m.stats.Start), End: clock.Wall(m.stats.Start + part.Window),
+			Results: m.set.Final(part.Window, m.stats), Errors: m.set.ErrorGroups(),
+		})
+		complete = complete && (m.stats.End == bench.PhaseCompleted)
+		switch {
+		case m.plan.Kind == bench.Warmup:
+			warmup = append(warmup, part)
+		case !m.plan.Excluded:
+			profiling = append(profiling, part)
+			rep.Expected += m.plan.Requests
+			rep.Duration += part.Window
+			if rep.Start.IsZero() {
+				rep.Start = clock.Wall(m.stats.Start)
+			}
+			rep.End = clock.Wall(m.stats.Start + part.Window)
+		}
+	}
+	rep.Complete = complete && len(profiling) > 0
+	rep.Results, rep.Errors = pooled(profiling)
+	rep.Warmup, _ = pooled(warmup)
+}
+
+// pooled returns the results and errors of several phases together.
+func pooled(parts []metric.Part) (metric.Results, []metric.ErrorGroup) {
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	results, err := metric.Pool(parts...)
+	if err != nil {
+		panic(fmt.Sprintf("phases of one run have the same metrics: %v", err))
+	}
+	if len(parts) == 1 {
+		return results, parts[0].Set.ErrorGroups()
+	}
+	all := metric.NewErrors()
+	for _, p := range parts {
+		for _, g := range p.Set.ErrorGroups() {
+			all.AddGroup(&g)
+		}
+	}
+	return results, all.Groups()
+}
+
+// newReport returns a report of what does not depend on any measurement.
+func newReport(r *Run, plan *Plan) *export.Report {
+	rep := &export.Report{
+		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
+		InputConfig: plan.Shown, Models: r.Models, Endpoint: r.Endpoint, Title: plan.Kind.Title, Streaming: r.Streaming,
+	}
+	for i := range plan.Phases {
+		if p := &plan.Phases[i]; p.Kind == bench.Profiling {
+			if rep.Load != "" {
+				rep.Load += ", then "
+			}
+			rep.Load += p.Load
+		}
+	}
+	return rep
+}
+
+// summarise picks the few numbers of a list view.
+func summarise(rep *export.Report) *Summary {
+	s := &Summary{}
+	get := func(tag string, stat metric.Stat) *float64 {
+		m := rep.Results.Find(tag)
+		if m == nil {
+			return nil
+		}
+		if v, ok := m.Get(stat); ok {
+			return &v
+		}
+		return nil
+	}
+	count := func(tag string) int64 {
+		if v := get(tag, metric.Avg); v != nil {
+			return int64(*v)
+		}
+		return 0
+	}
+	s.Requests, s.Errors = count("request_count"), count("error_request_count")
+	s.Cancelled = count("cancelled_request_count")
+	s.ErrorRate = get("request_error_rate", metric.Avg)
+	s.RequestThroughput = get("request_throughput", metric.Avg)
+	s.OutputTokenThroughput = get("output_token_throughput", metric.Avg)
+	s.TTFTP50, s.TTFTP99 = get("time_to_first_token", metric.P50), get("time_to_first_token", metric.P99)
+	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
+	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
+	s.Goodput = get("goodput", metric.Avg)
+	return s
+}
+
+// snapshotFile holds the last snapshot of a terminal run. Its name starts with
+// a dot: it is ours, not an artifact.
+const snapshotFile = ".snapshot.json"
+
+// finalSnapshot publishes and stores the last state of a run. rep is nil for a
+// run that never got to measure.
+func (x *execution) finalSnapshot(state bench.State, dir string, rep *export.Report) error {
+	snap := x.baseSnapshot()
+	snap.State, snap.Final, snap.Exported = state, true, rep != nil
+	if rep != nil {
+		snap.Metrics, snap.Warmup, snap.Errors = rep.Results, rep.Warmup, rep.Errors
+		snap.MetricsAt, snap.Start, snap.End = snap.Wall, rep.Start, rep.End
+	}
+	x.snapshot.Store(snap)
+	return storeSnapshot(dir, snap)
+}
+
+func storeSnapshot(dir string, snap *Snapshot) error {
+	data, err := json.Marshal(snap)
+	if err != nil {
+		return fmt.Errorf("encode snapshot: %w", err)
+	}
+	return export.WriteFile(filepath.Join(dir, snapshotFile), data)
+}
+
+// loadSnapshot reads the last snapshot of a terminal run; an empty one if the
+// run left none.
+func loadSnapshot(dir string, state bench.State) (*Snapshot, error) {
+	data, err := os.ReadFile(filepath.Join(dir, snapshotFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return &Snapshot{Wall: time.Now().UTC(), State: state, Final: state.Terminal()}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	snap := new(Snapshot)
+	if err := json.Unmarshal(data, snap); err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	snap.State = state
+	return snap, nil
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/transport"
+)
+
+// Plan is a compiled configuration: every name has become a value, and nothing
+// is looked up by string after this. It holds secrets (in headers and target
+// URLs) and is never printed; [Plan.Describe] is what may be shown.
+type Plan struct {
+	Seed      bench.Seed
+	Models    models
+	Kind      endpoint.Kind
+	Settings  endpoint.Settings
+	Targets   []Target
+	Header    http.Header // of every request
+	SessionID string      // name of the session header
+	Transport transport.Options
+	Dataset   datasetPlan
+	Tokens    tokenPlan
+	Phases    []PhasePlan
+	Metrics   metric.Options
+	Files     Files
+	Shown     any // the configuration as exports show it, redacted
+}
+
+// Target is one server under test.
+type Target struct {
+	URL   *url.URL // where requests are posted; holds secrets
+	Shown string   // the base URL, redacted
+}
+
+// Files says which artifacts a run leaves.
+type Files struct {
+	Prefix  string // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
+	Records bool   // profile_export.jsonl
+	Raw     bool   // profile_export_raw.jsonl
+}
+
+// PhasePlan is one stretch of load.
+type PhasePlan struct {
+	Index          int
+	ProfilingIndex int // -1 for warm-up
+	Name           string
+	Kind           bench.PhaseKind
+	Arrivals       iter.Seq[time.Duration] // offsets from the phase's start; nil = closed loop
+	Concurrency    int                     // sessions at a time; 0 = without limit
+	Requests       int64                   // 0 = without bound
+	Sessions       int64                   // 0 = without bound
+	Duration       time.Duration           // 0 = without bound
+	Grace          time.Duration           // after Duration; <0 = without limit
+	Rate           float64                 // arrivals per second; 0 = closed loop
+	Excluded       bool                    // its records do not enter the result
+	FailThreshold  *float64                // share of failures that ends the phase; nil = only a total failure does
+	Load           string                  // for people: "concurrency 8", "poisson 12/s, cap 64"
+}
+
+// enough returns how many records of a phase say something about its failures.
+func (p *PhasePlan) enough() int64 { return max(int64(p.Concurrency), 10) }
+
+// datasetPlan opens the dataset; opening may take long and is done by the run.
+type datasetPlan struct {
+	Kind     dataset.Kind
+	Options  dataset.Options
+	Sampling string
+}
+
+// tokenPlan says who counts tokens.
+type tokenPlan struct {
+	Name     string // tokenizer: builtin, a path, or a model's name
+	Explicit bool   // the user named it; it is not just the model's name
+	Server   bool   // only the server's usage block counts
+	Optional bool   // nothing needs a tokenizer
+	// Open opens the file of that name within the bounds of an untrusted
+	// document; nil = the name is resolved freely.
+	Open func() (io.ReadCloser, error)
+}
+
+// String is a summary without secrets.
+func (p *Plan) String() string {
+	return fmt.Sprintf("%s on %d target(s), %d phase(s)", p.Kind.Name, len(p.Targets), len(p.Phases))
+}

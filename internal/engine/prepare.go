@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/engine/transport"
+)
+
+// prepareError says which part of the preparation failed.
+type prepareError struct {
+	code ErrorCode
+	err  error
+}
+
+func (e *prepareError) Error() string { return e.err.Error() }
+func (e *prepareError) Unwrap() error { return e.err }
+
+func newExecution(plan *Plan, secrets *redact.Set) *execution {
+	x := &execution{
+		plan: plan, secrets: secrets, cancelAsked: make(chan struct{}),
+		publish: func(EventType, *Snapshot) {},
+	}
+	x.state.Store(bench.Queued)
+	return x
+}
+
+// prepare does everything that may be slow before the first request: tokenizer,
+// dataset, files. Nothing of it is inside a timed window.
+func (x *execution) prepare(ctx context.Context, dir string) error {
+	counts, err := x.openTokenizer()
+	if err != nil {
+		return &prepareError{TokenizerFailed, err}
+	}
+	if err := x.openDataset(ctx, counts); err != nil {
+		return &prepareError{DatasetFailed, fmt.Errorf("open dataset: %w", err)}
+	}
+	x.choose = x.plan.Seed.Rand(bench.StreamModelSelection)
+	x.clock = bench.NewClock()
+	x.plan.Transport.Clock = x.clock
+	x.client = transport.New(x.plan.Transport)
+	if err := x.files.open(dir, x); err != nil {
+		return &prepareError{ExportFailed, fmt.Errorf("open result files: %w", err)}
+	}
+	return nil
+}
+
+// openTokenizer loads the run's tokenizer if anything needs it. A tokenizer that
+// the user named must exist; where only a model is named and its tokenizer is
+// not on this machine, the built-in one counts, and the result says so.
+func (x *execution) openTokenizer() (tokenizer.Tokenizer, error) {
+	t := &x.plan.Tokens
+	x.tokens.plan = *t
+	if t.Optional {
+		return nil, nil
+	}
+	name := cmp.Or(t.Name, "builtin")
+	tok, err := t.load(name)
+	if err != nil && !t.Explicit && errors.Is(err, tokenizer.ErrNotLocal) {
+		tok, err = tokenizer.Builtin(), nil
+		x.warn("tokenizer-substituted", fmt.Sprintf(
+			"no tokenizer of model %q on this machine: lengths are counted with the built-in %s; name a tokenizer.json to count as the model does",
+			name, tok.Method()))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load tokenizer: %w", err)
+	}
+	if !t.Server {
+		x.tokens.tokenizer = tok
+	}
+	return tok, nil
+}
+
+// maxTokenizer bounds a tokenizer.json.
+const maxTokenizer = 256 << 20
+
+// load finds a tokenizer by its name. In an untrusted document only built-in
+// names and files within the document's bounds exist.
+func (t *tokenPlan) load(name string) (tokenizer.Tokenizer, error) {
+	if t.Open == nil || tokenizer.IsBuiltin(name) {
+		return tokenizer.Load(name)
+	}
+	file, err := t.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%w (%q)", tokenizer.ErrNotLocal, name)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxTokenizer))
+	if err != nil {
+		return nil, err
+	}
+	return tokenizer.Read(name, content)
+}
+
+func (x *execution) openDataset(ctx context.Context, tok tokenizer.Tokenizer) error {
+	o := x.plan.Dataset.Options
+	o.Tokenizer = tok
+	source, err := x.plan.Dataset.Kind.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	for _, doubt := range source.Describe().Warnings {
+		x.warn("dataset", doubt)
+	}
+	x.source = source
+	x.sampler, err = dataset.NewSampler(cmp.Or(x.plan.Dataset.Sampling, "sequential"), source.Len(), x.plan.Seed)
+	return err
+}
+
+// warn keeps a doubt for the result.
+func (x *execution) warn(code, detail string) {
+	x.warnings = append(x.warnings, Warning{Code: code, Detail: detail})
+}
+
+// close ends what prepare opened.
+func (x *execution) close() {
+	if x.client != nil {
+		x.client.Close()
+	}
+	if err := x.files.close(); err != nil {
+		x.warn("records", err.Error())
+	}
+}
+
+// latest returns the newest snapshot; nil before the first.
+func (x *execution) latest() *Snapshot { return x.snapshot.Load() }
+
+// onCancel registers what a cancel has to stop while there is no phase.
+func (x *execution) onCancel(stop context.CancelFunc) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stopPreparing = stop
+	if stop != nil && x.request != nil {
+		stop()
+	}
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/sketch"
+)
+
+// How often a running phase tells about itself.
+const (
+	progressEvery = 250 * time.Millisecond
+	metricsEvery  = time.Second
+)
+
+// recorder folds the records of one phase into its metrics, hands them to the
+// record files, and publishes snapshots. Only its own goroutine touches it,
+// until that has ended.
+type recorder struct {
+	phase *phase
+	in    chan *bench.Record
+	set   *metric.Set
+	bytes struct{ sent, received int64 }
+
+	computed  time.Duration // when live was computed
+	live      metric.Results
+	announced bool // that sending is complete
+}
+
+func newRecorder(p *phase, set *metric.Set) *recorder {
+	return &recorder{
+		phase: p, set: set,
+		in: make(chan *bench.Record, 256), // rides out a slow disk without holding finishers up
+	}
+}
+
+// began announces the phase; it is called before loop runs.
+func (r *recorder) began() { r.phase.run.announce(EventPhaseStart, r.snapshot()) }
+
+// loop receives records until the channel is closed, then announces the end.
+func (r *recorder) loop() {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case rec, open := <-r.in:
+			if !open {
+				r.phase.count.recordsEnd.Store(int64(r.phase.clock.Now()))
+				r.publish(true)
+				return
+			}
+			r.fold(rec)
+		case <-tick.C:
+			r.publish(false)
+		}
+	}
+}
+
+// fold takes one record in.
+func (r *recorder) fold(rec *bench.Record) {
+	r.set.Observe(rec)
+	r.bytes.sent += int64(rec.Conn.Sent)
+	r.bytes.received += int64(rec.Conn.Received)
+	count := &r.phase.count
+	switch {
+	case rec.Cancelled():
+	case rec.OK():
+		count.successRecords.Add(1)
+	default:
+		count.errorRecords.Add(1)
+	}
+	r.phase.run.keep(rec)
+	r.judge()
+}
+
+// judge ends a phase whose failures say that going on is pointless: more than
+// the configured share, or, without one, every single request so far.
+func (r *recorder) judge() {
+	p := r.phase
+	ok, failed := p.count.successRecords.Load(), p.count.errorRecords.Load()
+	if ok+failed < p.plan.enough() {
+		return
+	}
+	limit := p.plan.FailThreshold
+	if (limit == nil && ok == 0) || (limit != nil && float64(failed) > *limit*float64(ok+failed)) {
+		p.stop(bench.PhaseFailed)
+	}
+}
+
+// publish makes the present state visible; the metrics of the phase at most
+// once a second, and at its end.
+func (r *recorder) publish(last bool) {
+	p := r.phase
+	now := p.clock.Now()
+	fresh := p.plan.Kind == bench.Profiling && (last || now-r.computed >= metricsEvery)
+	if fresh {
+		r.computed = now
+		r.live = r.set.Live(p.stats(now), now)
+	}
+	snap := r.snapshot()
+	if !r.announced && p.count.sentEnd.Load() != 0 {
+		r.announced = true
+		p.run.announce(EventPhaseSent, snap)
+	}
+	p.run.announce(EventPhaseProgress, snap)
+	if fresh {
+		p.run.announce(EventMetrics, snap)
+	}
+}
+
+// snapshot describes the run as it is now.
+func (r *recorder) snapshot() *Snapshot {
+	p := r.phase
+	snap := p.run.baseSnapshot()
+	snap.Phases = append(snap.Phases, r.public(p.stats(p.clock.Now())))
+	if p.plan.Kind == bench.Profiling {
+		snap.Metrics, snap.MetricsAt = r.live, p.clock.Wall(r.computed)
+		snap.Errors = r.set.ErrorGroups()
+	}
+	return snap
+}
+
+// public is the phase as the outside sees it.
+func (r *recorder) public(stats bench.PhaseStats) Phase {
+	p := publicPhase(r.phase.plan, r.set, stats, r.phase.clock)
+	p.Counters.BytesSent, p.Counters.BytesReceived = r.bytes.sent, r.bytes.received
+	return p
+}
+
+// publicPhase describes a phase by its metrics and its counters.
+func publicPhase(plan *PhasePlan, set *metric.Set, stats bench.PhaseStats, clock bench.Clock) Phase {
+	count := set.Counters()
+	c := Counters{
+		Sent: stats.Sent, Success: count.Success, Cancelled: count.Cancelled, Errors: count.ByClass,
+		InputTokens: count.InputTokens, OutputTokens: count.OutputTokens + count.ReasoningTokens,
+		ReasoningTokens: count.ReasoningTokens,
+		SLOMet:          map[string]int64{}, SLOMissed: map[string]int64{}, Histograms: map[string]*sketch.Sketch{},
+	}
+	delete(c.Errors, bench.Cancelled)
+	for _, slo := range count.SLOs {
+		c.SLOMet[slo.Tag], c.SLOMissed[slo.Tag] = slo.Met, slo.Missed
+	}
+	for _, tag := range histogramTags {
+		if h, ok := set.Histogram(tag); ok {
+			c.Histograms[tag] = h
+		}
+	}
+	return Phase{Stats: stats, Epoch: clock.Wall(0), Counters: c, Concurrency: optional(plan.Concurrency)}
+}
+
+// histogramTags lists the metrics whose distributions Prometheus gets.
+var histogramTags = [...]string{
+	"request_latency", "time_to_first_token", "inter_token_latency", "inter_chunk_latency",
+	"schedule_lag", "input_sequence_length", "output_sequence_length",
+}
+
+// optional returns nil for 0.
+func optional(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}

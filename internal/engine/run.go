@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Run is what the outside may know about one run: identity, state, and the
+// redacted configuration. Values of this type are copies; changing one changes
+// nothing. It is stored as JSON, so that a run's folder stands alone.
+type Run struct {
+	ID          string            `json:"id"` // 32 lower-case hex digits, ordered by time
+	Name        string            `json:"name"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Notes       string            `json:"notes,omitempty"`
+	State       bench.State       `json:"state"`
+	StateReason string            `json:"state_reason"` // for people; empty when there is nothing to say
+	CreatedAt   time.Time         `json:"created_at"`
+	StartedAt   *time.Time        `json:"started_at"`
+	EndedAt     *time.Time        `json:"ended_at"`
+	Via         string            `json:"submitted_via"` // "api" or "cli"
+	Version     string            `json:"aiperfd_version"`
+	Seed        int64             `json:"random_seed"`
+	Models      []string          `json:"models"`
+	Targets     []string          `json:"targets"` // redacted base URLs
+	Endpoint    string            `json:"endpoint_type"`
+	Streaming   bool              `json:"streaming"`
+	Concurrency *int              `json:"concurrency"`  // of the first profiling phase
+	Rate        *float64          `json:"request_rate"` // of the first profiling phase; requests/s
+	Credentials Credentials       `json:"credentials"`
+	CLICommand  string            `json:"cli_command,omitempty"` // redacted
+	Summary     *Summary          `json:"summary"`               // once terminal
+	Error       *RunError         `json:"error"`
+	Warnings    []Warning         `json:"warnings"`
+	Revision    int64             `json:"revision"` // grows with every change
+	// Config is AIPerf's camelCase document with every default, redacted. The
+	// API serves it on its own route.
+	Config json.RawMessage `json:"-"`
+}
+
+// Credentials says which secrets a run has, never what they are.
+type Credentials struct {
+	APIKey      bool     `json:"api_key"`
+	Headers     []string `json:"headers"` // names of headers with secret values
+	URLUserinfo bool     `json:"url_userinfo"`
+}
+
+// Summary are the few numbers of a list view; nil = the metric does not exist.
+type Summary struct {
+	Requests              int64    `json:"requests"`
+	Errors                int64    `json:"errors"`
+	Cancelled             int64    `json:"cancelled"`
+	ErrorRate             *float64 `json:"error_rate_percent"`
+	RequestThroughput     *float64 `json:"request_throughput_per_sec"`
+	OutputTokenThroughput *float64 `json:"output_token_throughput_per_sec"`
+	TTFTP50               *float64 `json:"time_to_first_token_p50_ms"`
+	TTFTP99               *float64 `json:"time_to_first_token_p99_ms"`
+	ITLAvg                *float64 `json:"inter_token_latency_avg_ms"`
+	ITLP99                *float64 `json:"inter_token_latency_p99_ms"`
+	LatencyP50            *float64 `json:"request_latency_p50_ms"`
+	LatencyP99            *float64 `json:"request_latency_p99_ms"`
+	Goodput               *float64 `json:"goodput_per_sec"`
+}
+
+// RunError is why a run failed; redacted.
+type RunError struct {
+	Code    ErrorCode `json:"code"`
+	Message string    `json:"message"`
+	Phase   string    `json:"phase,omitempty"`
+}
+
+// ErrorCode is the closed list of causes of a failed run.
+type ErrorCode string
+
+// The causes.
+const (
+	NoSuccess       ErrorCode = "no-success"       // not one request succeeded
+	ErrorThreshold  ErrorCode = "error-threshold"  // failedRequestThreshold was crossed
+	TokenizerFailed ErrorCode = "tokenizer"        // the tokenizer could not be loaded
+	DatasetFailed   ErrorCode = "dataset"          // the dataset could not be opened or built
+	WarmupFailed    ErrorCode = "warmup"           // every warm-up request failed
+	ExportFailed    ErrorCode = "export"           // results could not be written
+	Internal        ErrorCode = "internal"         // a fault of ours
+	Interrupted     ErrorCode = "daemon-restarted" // the process ended while the run was active
+	SecretLost      ErrorCode = "secret-lost"      // queued with secrets, which are never stored
+)
+
+// Warning is a doubt that does not stop a run.
+type Warning struct {
+	Pointer string `json:"pointer,omitempty"` // into the submitted document
+	Code    string `json:"code"`
+	Detail  string `json:"detail"`
+}
