@@ -1,0 +1,349 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+)
+
+// start is when the first run of a test was created.
+var start = time.Date(2026, 5, 4, 10, 0, 0, 120_000_001, time.UTC)
+
+// id returns the n-th id.
+func id(n int) string { return fmt.Sprintf("%032x", n) }
+
+// newRun returns the n-th run, with everything set.
+func newRun(n int) *engine.Run {
+	at := start.Add(time.Duration(n) * time.Minute)
+	return &engine.Run{
+		ID: id(n), Name: fmt.Sprint("Run ", n), Labels: map[string]string{"gpu": "h100", "n": fmt.Sprint(n)},
+		Notes: "a \"note\" <1>", State: bench.Completed, StateReason: "r", CreatedAt: at,
+		StartedAt: new(at.Add(time.Second)), EndedAt: new(at.Add(time.Duration(100-n) * time.Second)), Via: "api",
+		Version: "0.1.0", Seed: 1 << 60, Models: []string{"m", "m", fmt.Sprint("m", n%3)}, Targets: []string{"http://a:1", "http://b"},
+		Endpoint: "chat", Streaming: true, Concurrency: new(8), Rate: new(1.5),
+		Credentials: engine.Credentials{Headers: []string{"X-Key"}}, CLICommand: "aiperfd profile",
+		Summary:  &engine.Summary{Requests: 1 << 53, LatencyP99: new(1.25)},
+		Error:    &engine.RunError{Code: engine.NoSuccess, Message: "m", Phase: "p"},
+		Warnings: []engine.Warning{{Pointer: "/a", Code: "c", Detail: "d"}}, Revision: 5,
+		Config: json.RawMessage(`{"b":  [1, 2.0, "<é>"], "a":null}`),
+	}
+}
+
+// eachStore runs a test on every store.
+func eachStore(t *testing.T, f func(t *testing.T, s engine.Store)) {
+	t.Helper()
+	t.Run("Store", func(t *testing.T) { f(t, open(t, t.TempDir())) })
+	t.Run("Single", func(t *testing.T) { f(t, NewSingle(filepath.Join(t.TempDir(), "a", "b"))) })
+}
+
+// open opens a store until the end of the test.
+func open(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	})
+	return s
+}
+
+func put(t *testing.T, s engine.Store, runs ...*engine.Run) {
+	t.Helper()
+	for _, r := range runs {
+		if err := s.Put(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func get(t *testing.T, s engine.Store, id string) *engine.Run {
+	t.Helper()
+	r, err := s.Get(t.Context(), id)
+	if err != nil {
+		t.Fatalf("Get(%s) = %v", id, err)
+	}
+	return r
+}
+
+func TestPutGet(t *testing.T) {
+	eachStore(t, func(t *testing.T, s engine.Store) {
+		full, bare := newRun(1), &engine.Run{ID: id(2), State: bench.Queued, CreatedAt: start}
+		put(t, s, full, bare)
+		for _, want := range []*engine.Run{full, bare} {
+			if diff := cmp.Diff(want, get(t, s, want.ID)); diff != "" {
+				t.Errorf("run (-put +got):\n%s", diff)
+			}
+		}
+		changed := newRun(1)
+		changed.State, changed.Revision, changed.Labels, changed.Models, changed.Config = bench.Failed, 6, nil, nil, json.RawMessage(`{}`)
+		put(t, s, changed)
+		if diff := cmp.Diff(changed, get(t, s, id(1))); diff != "" {
+			t.Errorf("replaced run (-put +got):\n%s", diff)
+		}
+		page, err := s.List(t.Context(), engine.Query{Labels: []engine.LabelFilter{{Name: "gpu", AnyValue: true}}})
+		if err != nil || page.Total != 0 {
+			t.Errorf("runs with a label that was removed: %d, %v; want none", page.Total, err)
+		}
+		if _, err := s.Get(t.Context(), id(3)); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("Get of no run = %v, want %v", err, engine.ErrNotFound)
+		}
+		if err := s.Put(t.Context(), &engine.Run{}); err == nil {
+			t.Error("Put of a run without id succeeded")
+		}
+		info, err := os.Stat(s.Dir(id(1)))
+		if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 || !filepath.IsAbs(s.Dir(id(1))) {
+			t.Errorf("Dir = %s: %v, %v; want an absolute folder with mode 0700", s.Dir(id(1)), info, err)
+		}
+		if err := s.Ping(t.Context()); err != nil {
+			t.Errorf("Ping = %v", err)
+		}
+	})
+}
+
+func TestListFilters(t *testing.T) {
+	eachStore(t, func(t *testing.T, s engine.Store) {
+		for n := range 6 {
+			put(t, s, newRun(n))
+		}
+		odd := newRun(6)
+		odd.Name, odd.Notes, odd.State, odd.Labels = "ÄRGER 100%_x", "", bench.Queued, map[string]string{"gpu": ""}
+		odd.Models, odd.Targets, odd.StartedAt, odd.EndedAt = nil, nil, nil, nil
+		put(t, s, odd)
+		label := func(f ...engine.LabelFilter) engine.Query { return engine.Query{Labels: f} }
+		for name, c := range map[string]struct {
+			q    engine.Query
+			want []int
+		}{
+			"all":             {engine.Query{}, []int{6, 5, 4, 3, 2, 1, 0}},
+			"default sort":    {engine.Query{Descending: false}, []int{6, 5, 4, 3, 2, 1, 0}},
+			"states":          {engine.Query{States: []bench.State{bench.Queued, bench.Failed}}, []int{6}},
+			"label value":     {label(engine.LabelFilter{Name: "n", Value: "3"}), []int{3}},
+			"label empty":     {label(engine.LabelFilter{Name: "gpu"}), []int{6}},
+			"label any":       {label(engine.LabelFilter{Name: "n", AnyValue: true}), []int{5, 4, 3, 2, 1, 0}},
+			"label absent":    {label(engine.LabelFilter{Name: "n", AnyValue: true, Not: true}), []int{6}},
+			"label not":       {label(engine.LabelFilter{Name: "n", Value: "3", Not: true}), []int{6, 5, 4, 2, 1, 0}},
+			"labels":          {label(engine.LabelFilter{Name: "gpu", Value: "h100"}, engine.LabelFilter{Name: "n", Value: "2"}), []int{2}},
+			"model":           {engine.Query{Model: "m1"}, []int{4, 1}},
+			"target":          {engine.Query{Target: "http://b"}, []int{5, 4, 3, 2, 1, 0}},
+			"text in name":    {engine.Query{Text: "rUN 2"}, []int{2}},
+			"text in notes":   {engine.Query{Text: `"NOTE" <`}, []int{5, 4, 3, 2, 1, 0}},
+			"text unicode":    {engine.Query{Text: "ärger"}, []int{6}},
+			"text is literal": {engine.Query{Text: "%_"}, []int{6}},
+			"text nowhere":    {engine.Query{Text: "x\na"}, nil},
+			"after":           {engine.Query{CreatedAfter: start.Add(4 * time.Minute)}, []int{6, 5}},
+			"before":          {engine.Query{CreatedBefore: start.Add(2 * time.Minute)}, []int{1, 0}},
+			"between":         {engine.Query{CreatedAfter: start.Add(-time.Hour), CreatedBefore: start.Add(1)}, []int{0}},
+			"created":         {engine.Query{Sort: engine.SortCreated}, []int{0, 1, 2, 3, 4, 5, 6}},
+			"started":         {engine.Query{Sort: engine.SortStarted, Descending: true}, []int{6, 5, 4, 3, 2, 1, 0}},
+			"ended":           {engine.Query{Sort: engine.SortEnded}, []int{0, 1, 2, 3, 4, 5, 6}},
+			"duration":        {engine.Query{Sort: engine.SortDuration}, []int{5, 4, 3, 2, 1, 0, 6}},
+			"name":            {engine.Query{Sort: engine.SortName, Descending: true}, []int{6, 5, 4, 3, 2, 1, 0}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				page, err := s.List(t.Context(), c.q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.want, numbers(t, page.Runs)); diff != "" {
+					t.Errorf("runs (-want +got):\n%s", diff)
+				}
+				if page.Total != len(c.want) || page.Next != "" {
+					t.Errorf("total = %d, next = %q; want %d and none", page.Total, page.Next, len(c.want))
+				}
+				for _, r := range page.Runs {
+					if r.Config != nil {
+						t.Error("a run in a list has its configuration")
+					}
+				}
+			})
+		}
+	})
+}
+
+// numbers returns the numbers of runs; each must be whole.
+func numbers(t *testing.T, runs []engine.Run) (out []int) {
+	t.Helper()
+	for _, r := range runs {
+		var n int
+		if _, err := fmt.Sscanf(r.ID, "%x", &n); err != nil {
+			t.Fatal(err)
+		}
+		if r.CreatedAt.IsZero() || r.Version == "" {
+			t.Errorf("run %d came back in part: %+v", n, r)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func TestListPages(t *testing.T) {
+	eachStore(t, func(t *testing.T, s engine.Store) {
+		for n := range 7 {
+			r := newRun(n)
+			r.Name = "same" // the id decides
+			put(t, s, r)
+		}
+		for _, sort := range []engine.Sort{engine.SortDefault, engine.SortCreated, engine.SortName, engine.SortDuration} {
+			q := engine.Query{Sort: sort, Limit: 3, Descending: true}
+			var got []int
+			for i := 0; ; i++ {
+				page, err := s.List(t.Context(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i == 0 {
+					put(t, s, newRun(50), newRun(51)) // new runs do not move the pages
+				}
+				for _, n := range numbers(t, page.Runs) {
+					if n < 50 {
+						got = append(got, n)
+					}
+				}
+				if q.Cursor = page.Next; q.Cursor == "" {
+					break
+				}
+			}
+			for _, n := range []int{50, 51} {
+				if err := s.Delete(t.Context(), id(n)); err != nil {
+					if _, ok := s.(*Single); !ok {
+						t.Fatal(err)
+					}
+				}
+			}
+			want := []int{6, 5, 4, 3, 2, 1, 0}
+			if sort == engine.SortDuration {
+				want = []int{0, 1, 2, 3, 4, 5, 6}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("all pages by %q (-want +got):\n%s", sort, diff)
+			}
+		}
+	})
+}
+
+func TestListErrors(t *testing.T) {
+	eachStore(t, func(t *testing.T, s engine.Store) {
+		put(t, s, newRun(1), newRun(2))
+		page, err := s.List(t.Context(), engine.Query{Limit: 1, Model: "m"})
+		if err != nil || page.Next == "" {
+			t.Fatalf("List = %+v, %v; want a next page", page, err)
+		}
+		for name, q := range map[string]engine.Query{
+			"of another filter": {Limit: 1, Cursor: page.Next},
+			"of another sort":   {Limit: 1, Model: "m", Sort: engine.SortName, Cursor: page.Next},
+			"of another order":  {Limit: 1, Model: "m", Sort: engine.SortCreated, Cursor: page.Next},
+			"no base64":         {Cursor: "!"},
+			"no JSON":           {Cursor: "AAAA"},
+			"empty JSON":        {Cursor: "e30"},
+		} {
+			if _, err := s.List(t.Context(), q); !errors.Is(err, engine.ErrBadCursor) {
+				t.Errorf("cursor %s: %v, want %v", name, err, engine.ErrBadCursor)
+			}
+		}
+		q := engine.Query{Limit: 500, Model: "m", Cursor: page.Next} // another page size is fine
+		if page, err := s.List(t.Context(), q); err != nil || len(page.Runs) != 1 || page.Total != 2 {
+			t.Errorf("next page = %+v, %v; want 1 run of 2", page, err)
+		}
+		for _, q := range []engine.Query{{Limit: -1}, {Limit: 501}, {Sort: "color"}} {
+			if _, err := s.List(t.Context(), q); err == nil {
+				t.Errorf("List(%+v) succeeded", q)
+			}
+		}
+	})
+}
+
+func TestContext(t *testing.T) {
+	eachStore(t, func(t *testing.T, s engine.Store) {
+		put(t, s, newRun(1))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, getErr := s.Get(ctx, id(1))
+		_, listErr := s.List(ctx, engine.Query{})
+		for name, err := range map[string]error{
+			"Put": s.Put(ctx, newRun(2)), "Get": getErr, "List": listErr, "Ping": s.Ping(ctx),
+		} {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s with an ended context = %v, want %v", name, err, context.Canceled)
+			}
+		}
+		if _, err := s.Get(t.Context(), id(2)); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("Get of a run whose Put failed = %v, want %v", err, engine.ErrNotFound)
+		}
+	})
+}
+
+// Many goroutines change and list runs; each sees its own last change.
+func TestConcurrent(t *testing.T) {
+	eachStore(t, func(t *testing.T, s engine.Store) {
+		const workers, changes = 8, 10
+		var all sync.WaitGroup
+		for w := range workers {
+			all.Go(func() {
+				for i := range changes {
+					r := newRun(w)
+					r.Revision = int64(i)
+					if err := s.Put(t.Context(), r); err != nil {
+						t.Errorf("Put: %v", err)
+					}
+					got, err := s.Get(t.Context(), r.ID)
+					if err != nil || got.Revision != r.Revision {
+						t.Errorf("Get after Put = %+v, %v; want revision %d", got, err, i)
+					}
+					page, err := s.List(t.Context(), engine.Query{Labels: []engine.LabelFilter{{Name: "n", Value: fmt.Sprint(w)}}})
+					if err != nil || page.Total != 1 {
+						t.Errorf("List = %d, %v; want 1 run", page.Total, err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+func BenchmarkPut(b *testing.B) {
+	s, err := Open(b.Context(), b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	n := 0
+	for b.Loop() {
+		n++
+		if err := s.Put(b.Context(), newRun(n%1000)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkList(b *testing.B) {
+	s, err := Open(b.Context(), b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	for n := range 1000 {
+		if err := s.Put(b.Context(), newRun(n)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if page, err := s.List(b.Context(), engine.Query{}); err != nil || page.Total != 1000 {
+			b.Fatal(page.Total, err)
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"aiperfd/internal/engine"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// readers is the number of connections for reading: more than enough for an API
+// that few people look at.
+const readers = 4
+
+// busyTimeout is how long a statement waits for a lock; only the end of the log
+// and backups by hand ever hold one.
+const busyTimeout = 5 * time.Second
+
+// openDatabase opens the database. A damaged one is put aside, and an empty one
+// takes its place.
+func (s *Store) openDatabase(ctx context.Context) error {
+	err := s.connect(ctx)
+	if err == nil || !damaged(err) {
+		return err
+	}
+	cause := err
+	if err := s.disconnect(); err != nil {
+		return errors.Join(cause, err)
+	}
+	aside, err := s.putAside("corrupt", "", "-wal", "-shm")
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	s.warn("the database was damaged (%v); it is kept as %s and made again from the folders of the runs", cause, aside)
+	return s.connect(ctx)
+}
+
+// putAside renames the database's files with some suffixes out of the way and
+// returns the name that they now begin with.
+func (s *Store) putAside(why string, suffixes ...string) (string, error) {
+	aside := fmt.Sprintf("%s.%s-%s", databaseFile, why, time.Now().UTC().Format("20060102T150405.000000000"))
+	for _, suffix := range suffixes {
+		err := os.Rename(filepath.Join(s.dir, databaseFile+suffix), filepath.Join(s.dir, aside+suffix))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return aside, nil
+}
+
+// connect opens the database and brings it up to date.
+func (s *Store) connect(ctx context.Context) error {
+	path := filepath.Join(s.dir, databaseFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		// A log without its database must not be applied to a new one.
+		if _, err := s.putAside("lost", "-wal", "-shm"); err != nil {
+			return err
+		}
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite gives its other files the same mode
+	if err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	if s.write, err = sql.Open("sqlite", source(path, "_txlock=immediate")); err != nil {
+		return err
+	}
+	s.write.SetMaxOpenConns(1)
+	if err := verify(ctx, s.write); err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.write); err != nil {
+		return err
+	}
+	if s.read, err = sql.Open("sqlite", source(path, "_pragma=query_only(1)")); err != nil {
+		return err
+	}
+	s.read.SetMaxOpenConns(readers)
+	return s.read.PingContext(ctx)
+}
+
+func (s *Store) disconnect() error {
+	var errs []error
+	for _, db := range []**sql.DB{&s.read, &s.write} {
+		if *db != nil {
+			errs = append(errs, (*db).Close())
+			*db = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// source names the database file with the settings of every connection.
+func source(path, more string) string {
+	u := url.URL{Scheme: "file", Path: path, RawQuery: fmt.Sprintf(
+		"_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&%s",
+		busyTimeout.Milliseconds(), more)}
+	return u.String()
+}
+
+// damage is what SQLite found wrong in a file that it could read.
+type damage string
+
+func (d damage) Error() string { return "database is malformed: " + string(d) }
+
+// verify reads the database through.
+func verify(ctx context.Context, db *sql.DB) error {
+	var verdict string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		return damage(verdict)
+	}
+	return nil
+}
+
+// damaged reports whether an error is about the content of the file.
+func damaged(err error) bool {
+	var d damage
+	if errors.As(err, &d) {
+		return true
+	}
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	primary := e.Code() & 0xff
+	return primary == sqlite3.SQLITE_CORRUPT || primary == sqlite3.SQLITE_NOTADB
+}
+
+// migrate brings the schema up to date. A database of a newer version is left
+// alone.
+func migrate(ctx context.Context, db *sql.DB) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	current, target, err := p.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if current > target {
+		return fmt.Errorf("database was written by a newer aiperfd: its schema is %d, this version knows %d", current, target)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate database: %w", err)
+	}
+	return nil
+}
+
+// insert writes a run in place of what is known of it.
+func insert(ctx context.Context, tx *sql.Tx, r *engine.Run) error {
+	run, err := encode(r)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", r.ID); err != nil { // and what refers to it
+		return err
+	}
+	k := keysOf(r)
+	_, err = tx.ExecContext(ctx, `INSERT INTO runs
+		(id, run, config, state, created_at, started_at, ended_at, duration, name, notes)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.ID, string(run), string(r.Config), string(r.State), k.created, k.started, k.ended, k.duration, k.name, k.notes)
+	if err != nil {
+		return err
+	}
+	for name, value := range r.Labels {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO labels (run_id, name, value) VALUES (?, ?, ?)", r.ID, name, value); err != nil {
+			return err
+		}
+	}
+	for _, list := range []struct {
+		statement string
+		values    []string
+	}{
+		{"INSERT INTO models (run_id, model) VALUES (?, ?)", r.Models},
+		{"INSERT INTO targets (run_id, target) VALUES (?, ?)", r.Targets},
+	} {
+		values := slices.Clone(list.values)
+		slices.Sort(values)
+		for _, v := range slices.Compact(values) {
+			if _, err := tx.ExecContext(ctx, list.statement, r.ID, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// emptyTrash completes the deletions that the end of a process interrupted.
+func (s *Store) emptyTrash(ctx context.Context) error {
+	left, err := os.ReadDir(s.trash)
+	if err != nil {
+		return err
+	}
+	for _, e := range left {
+		_, err := os.Stat(s.Dir(e.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			_, err = s.write.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", e.Name())
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.RemoveAll(filepath.Join(s.trash, e.Name())); err != nil {
+			s.warn("a deleted run is still on disk: %v", err)
+		}
+	}
+	return nil
+}
+
+// index fills a new database from the folders of the runs.
+func (s *Store) index(ctx context.Context) error {
+	var done int
+	if err := s.write.QueryRowContext(ctx, "SELECT count(*) FROM facts WHERE name = 'indexed'").Scan(&done); err != nil {
+		return err
+	}
+	if done > 0 {
+		return nil
+	}
+	folders, err := os.ReadDir(s.runs)
+	if err != nil {
+		return err
+	}
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	found, err := s.indexFolders(ctx, tx, folders)
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO facts (name, value) VALUES ('indexed', ?)", time.Now().UTC().Format(time.RFC3339)); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	if found > 0 {
+		s.warn("the database was made again from the folders of %d runs", found)
+	}
+	return nil
+}
+
+// indexFolders inserts the runs of folders; those without a usable copy of their
+// run are left alone.
+func (s *Store) indexFolders(ctx context.Context, tx *sql.Tx, folders []os.DirEntry) (found int, err error) {
+	for _, f := range folders {
+		if !usableID.MatchString(f.Name()) {
+			continue
+		}
+		r, err := readRun(s.Dir(f.Name()))
+		if err != nil {
+			s.warn("the folder of run %s is not in the list of runs: %v", f.Name(), err)
+			continue
+		}
+		if err := insert(ctx, tx, r); err != nil {
+			return found, err
+		}
+		found++
+	}
+	return found, nil
+}

@@ -1,0 +1,15 @@
+//go:build !(linux || darwin || freebsd || openbsd || netbsd || dragonfly)
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+)
+
+// lock fails: without it two processes could take the same folder.
+func lock(string) (*os.File, error) {
+	return nil, fmt.Errorf("lock data folder on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}

@@ -1,0 +1,282 @@
+package store
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"aiperfd/internal/engine"
+)
+
+// The bounds of a page.
+const (
+	defaultLimit = 50
+	maxLimit     = 500
+)
+
+// absent is the sort key of a run that lacks the value: after all others.
+const absent = math.MaxInt64
+
+// query is a checked engine.Query.
+type query struct {
+	engine.Query
+	column string // sort column
+	text   bool   // the sort column holds text
+	bound  string // names everything of the query but page and cursor
+	after  *cursor
+}
+
+// cursor is the last run of the page before.
+type cursor struct {
+	Bound string `json:"q"` // of the query that it belongs to
+	Num   int64  `json:"n"` // sort key, if it is a number
+	Text  string `json:"t"` // sort key, if it is text
+	ID    string `json:"i"`
+}
+
+// check completes a query. Its errors are about the caller.
+func check(q engine.Query) (*query, error) {
+	if q.Limit < 0 || q.Limit > maxLimit {
+		return nil, fmt.Errorf("limit %d is not between 1 and %d", q.Limit, maxLimit)
+	}
+	out := &query{Query: q}
+	out.Limit = cmp.Or(q.Limit, defaultLimit)
+	switch q.Sort {
+	case engine.SortDefault:
+		out.column, out.Descending = "created_at", true
+	case engine.SortCreated, engine.SortStarted, engine.SortEnded, engine.SortDuration:
+		out.column = string(q.Sort)
+	case engine.SortName:
+		out.column, out.text = string(q.Sort), true
+	default:
+		return nil, fmt.Errorf("runs cannot be sorted by %q", q.Sort)
+	}
+	out.bound = bind(out.Query)
+	return out, out.readCursor()
+}
+
+// bind names a query, whatever its page.
+func bind(q engine.Query) string {
+	q.Limit, q.Cursor = 0, ""
+	q.Sort = cmp.Or(q.Sort, engine.SortCreated)
+	q.CreatedAfter, q.CreatedBefore = q.CreatedAfter.UTC(), q.CreatedBefore.UTC()
+	text, err := json.Marshal(q)
+	if err != nil {
+		text = fmt.Append(nil, q) // a time that JSON does not know
+	}
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// readCursor decodes the query's cursor, if it has one.
+func (q *query) readCursor() error {
+	if q.Cursor == "" {
+		return nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(q.Cursor)
+	if err != nil {
+		return engine.ErrBadCursor
+	}
+	var c cursor
+	if json.Unmarshal(text, &c) != nil || c.Bound != q.bound || c.ID == "" {
+		return engine.ErrBadCursor
+	}
+	q.after = &c
+	return nil
+}
+
+// next returns the cursor behind a run.
+func (q *query) next(r *engine.Run) (string, error) {
+	k := keysOf(r)
+	c := cursor{Bound: q.bound, ID: r.ID, Num: q.number(k)}
+	if q.text {
+		c.Text = k.name
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("encode cursor: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(text), nil
+}
+
+// number returns the sort key of a run, 0 if it is text.
+func (q *query) number(k keys) int64 {
+	switch q.column {
+	case "created_at":
+		return k.created
+	case "started_at":
+		return k.started
+	case "ended_at":
+		return k.ended
+	case "duration":
+		return k.duration
+	}
+	return 0
+}
+
+// keys are what runs are sorted and searched by.
+type keys struct {
+	created, started, ended, duration int64
+	name, notes                       string
+}
+
+func keysOf(r *engine.Run) keys {
+	k := keys{
+		created: unixNano(&r.CreatedAt), started: unixNano(r.StartedAt), ended: unixNano(r.EndedAt), duration: absent,
+		name: strings.ToLower(r.Name), notes: strings.ToLower(r.Notes),
+	}
+	if r.StartedAt != nil && r.EndedAt != nil {
+		k.duration = int64(r.EndedAt.Sub(*r.StartedAt))
+	}
+	return k
+}
+
+// unixNano returns a time as a sort key. Times that do not fit come first or
+// last.
+func unixNano(t *time.Time) int64 {
+	switch {
+	case t == nil:
+		return absent
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// matches reports whether a run is among those selected.
+func (q *query) matches(r *engine.Run) bool {
+	k := keysOf(r)
+	text := strings.ToLower(q.Text)
+	switch {
+	case len(q.States) > 0 && !slices.Contains(q.States, r.State),
+		q.Model != "" && !slices.Contains(r.Models, q.Model),
+		q.Target != "" && !slices.Contains(r.Targets, q.Target),
+		text != "" && !strings.Contains(k.name, text) && !strings.Contains(k.notes, text),
+		!q.CreatedAfter.IsZero() && k.created <= unixNano(&q.CreatedAfter),
+		!q.CreatedBefore.IsZero() && k.created >= unixNano(&q.CreatedBefore):
+		return false
+	}
+	for _, l := range q.Labels {
+		value, found := r.Labels[l.Name]
+		if (found && (l.AnyValue || value == l.Value)) == l.Not {
+			return false
+		}
+	}
+	return true
+}
+
+// compare orders two runs as the query asks.
+func (q *query) compare(a, b *engine.Run) int {
+	x, y := keysOf(a), keysOf(b)
+	c := cmp.Compare(q.number(x), q.number(y))
+	if q.text {
+		c = cmp.Compare(x.name, y.name)
+	}
+	c = cmp.Or(c, cmp.Compare(a.ID, b.ID))
+	if q.Descending {
+		return -c
+	}
+	return c
+}
+
+// beyond reports whether a run comes after the query's cursor.
+func (q *query) beyond(r *engine.Run) bool {
+	k := keysOf(r)
+	var c int
+	if q.text {
+		c = cmp.Compare(k.name, q.after.Text)
+	} else {
+		c = cmp.Compare(q.number(k), q.after.Num)
+	}
+	c = cmp.Or(c, cmp.Compare(r.ID, q.after.ID))
+	if q.Descending {
+		return c < 0
+	}
+	return c > 0
+}
+
+// where returns the condition that selects the runs of all pages.
+func (q *query) where() (string, []any) {
+	cond := []string{"1"}
+	var args []any
+	add := func(c string, a ...any) {
+		cond = append(cond, c)
+		args = append(args, a...)
+	}
+	if len(q.States) > 0 {
+		var states []any
+		for _, s := range q.States {
+			states = append(states, string(s))
+		}
+		add("state IN (?"+strings.Repeat(",?", len(states)-1)+")", states...)
+	}
+	for _, l := range q.Labels {
+		c, a := "EXISTS (SELECT 1 FROM labels WHERE run_id = runs.id AND name = ?", []any{l.Name}
+		if !l.AnyValue {
+			c, a = c+" AND value = ?", append(a, l.Value)
+		}
+		if l.Not {
+			c = "NOT " + c
+		}
+		add(c+")", a...)
+	}
+	if q.Model != "" {
+		add("EXISTS (SELECT 1 FROM models WHERE run_id = runs.id AND model = ?)", q.Model)
+	}
+	if q.Target != "" {
+		add("EXISTS (SELECT 1 FROM targets WHERE run_id = runs.id AND target = ?)", q.Target)
+	}
+	if text := strings.ToLower(q.Text); text != "" {
+		add("(instr(name, ?) > 0 OR instr(notes, ?) > 0)", text, text)
+	}
+	if !q.CreatedAfter.IsZero() {
+		add("created_at > ?", unixNano(&q.CreatedAfter))
+	}
+	if !q.CreatedBefore.IsZero() {
+		add("created_at < ?", unixNano(&q.CreatedBefore))
+	}
+	return strings.Join(cond, " AND "), args
+}
+
+// page returns the statement that selects the runs of one page and one more.
+func (q *query) page() (string, []any) {
+	cond, args := q.where()
+	direction, beyond := "ASC", ">"
+	if q.Descending {
+		direction, beyond = "DESC", "<"
+	}
+	if q.after != nil {
+		cond += fmt.Sprintf(" AND (%s, id) %s (?, ?)", q.column, beyond)
+		if q.text {
+			args = append(args, q.after.Text, q.after.ID)
+		} else {
+			args = append(args, q.after.Num, q.after.ID)
+		}
+	}
+	return fmt.Sprintf("SELECT run FROM runs WHERE %s ORDER BY %s %s, id %[3]s LIMIT %d",
+		cond, q.column, direction, q.Limit+1), args
+}
+
+// cut makes a page of at most Limit runs out of those that were found from the
+// cursor on.
+func (q *query) cut(runs []engine.Run, total int) (engine.Page, error) {
+	p := engine.Page{Runs: runs, Total: total}
+	if len(runs) <= q.Limit {
+		return p, nil
+	}
+	p.Runs = runs[:q.Limit]
+	var err error
+	p.Next, err = q.next(&p.Runs[q.Limit-1])
+	return p, err
+}
+
+var errNoID = errors.New("run has no usable id")

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/export"
+)
+
+// runFile is the copy of a run in its folder. Its name starts with a dot: it is
+// ours, not an artifact.
+const runFile = ".run.json"
+
+// document is the content of runFile.
+type document struct {
+	Schema string          `json:"schema"` // always documentSchema
+	Run    *engine.Run     `json:"run"`
+	Config json.RawMessage `json:"config,omitempty"`
+}
+
+const documentSchema = "aiperfd-run/1"
+
+// usableID matches the ids of runs, which are names of folders.
+var usableID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// writeRun writes the copy of a run.
+func writeRun(dir string, r *engine.Run) error {
+	data, err := encode(document{documentSchema, r, r.Config})
+	if err != nil {
+		return fmt.Errorf("encode run: %w", err)
+	}
+	return export.WriteFile(filepath.Join(dir, runFile), data)
+}
+
+// encode writes one line of JSON without HTML escaping.
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return out.Bytes(), err
+}
+
+// readRun reads the copy of a run. A folder without one is fs.ErrNotExist.
+func readRun(dir string) (*engine.Run, error) {
+	data, err := os.ReadFile(filepath.Join(dir, runFile))
+	if err != nil {
+		return nil, err
+	}
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, fmt.Errorf("decode run: %w", err)
+	}
+	switch {
+	case d.Schema != documentSchema:
+		return nil, fmt.Errorf("decode run: schema is %q, not %q", d.Schema, documentSchema)
+	case d.Run == nil || d.Run.ID != filepath.Base(dir):
+		return nil, errors.New("decode run: it is not the run of this folder")
+	}
+	d.Run.Config = d.Config
+	return d.Run, nil
+}
+
+// makeDir creates a folder that only its owner can read, durably. Its parent
+// exists.
+func makeDir(path string) error {
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"aiperfd/internal/engine"
+)
+
+// Single keeps the runs of one command in memory; the artifacts of all of them
+// go to one folder. Nothing of a run itself is written. It is safe for
+// concurrent use.
+type Single struct {
+	dir string
+
+	mu   sync.RWMutex
+	runs map[string]engine.Run // guarded by mu
+}
+
+var _ engine.Store = (*Single)(nil)
+
+// NewSingle returns an empty store for a folder, which is created by the first
+// Put.
+func NewSingle(dir string) *Single {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs // it fails only where there is no working directory
+	}
+	return &Single{dir: dir, runs: make(map[string]engine.Run)}
+}
+
+// Put implements engine.Store.
+func (s *Single) Put(ctx context.Context, r *engine.Run) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("put run %s: %w", r.ID, err)
+	}
+	if r.ID == "" {
+		return fmt.Errorf("put run: %w", errNoID)
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("put run %s: %w", r.ID, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[r.ID] = *r
+	return nil
+}
+
+// Get implements engine.Store.
+func (s *Single) Get(ctx context.Context, id string) (*engine.Run, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("get run %s: %w", id, err)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	r, ok := s.runs[id]
+	if !ok {
+		return nil, engine.ErrNotFound
+	}
+	return &r, nil
+}
+
+// List implements engine.Store.
+func (s *Single) List(ctx context.Context, request engine.Query) (engine.Page, error) {
+	if err := ctx.Err(); err != nil {
+		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+	}
+	q, err := check(request)
+	if err != nil {
+		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+	}
+	s.mu.RLock()
+	var all []engine.Run
+	for _, r := range s.runs {
+		if q.matches(&r) {
+			r.Config = nil
+			all = append(all, r)
+		}
+	}
+	s.mu.RUnlock()
+	total := len(all)
+	slices.SortFunc(all, func(a, b engine.Run) int { return q.compare(&a, &b) })
+	if q.after != nil {
+		all = slices.DeleteFunc(all, func(r engine.Run) bool { return !q.beyond(&r) })
+	}
+	return q.cut(all, total)
+}
+
+// Delete implements engine.Store by an error: the folder is the user's, and may
+// hold other files.
+func (s *Single) Delete(_ context.Context, id string) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if _, ok := s.runs[id]; !ok {
+		return engine.ErrNotFound
+	}
+	return fmt.Errorf("delete run %s: %w", id, errors.New("the results of a command are deleted by removing their folder"))
+}
+
+// Dir implements engine.Store.
+func (s *Single) Dir(string) string { return s.dir }
+
+// Ping implements engine.Store.
+func (s *Single) Ping(ctx context.Context) error { return ctx.Err() }

@@ -1,0 +1,282 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"aiperfd/internal/engine"
+)
+
+// Store keeps runs in a data folder. It is safe for concurrent use; changes
+// happen one after the other. Every method ends with its context, except that
+// the removal of a deleted folder is not interrupted.
+type Store struct {
+	dir, runs, trash string
+	lock             *os.File
+	write            *sql.DB // one connection: it is what makes changes take turns
+	read             *sql.DB
+	warnings         []string
+}
+
+var _ engine.Store = (*Store)(nil)
+
+// InUseError says that another process has the data folder.
+type InUseError struct {
+	PID string // of the other process; may be empty
+}
+
+// Error implements error.
+func (e *InUseError) Error() string {
+	if e.PID == "" {
+		return "data folder is in use by another aiperfd"
+	}
+	return "data folder is in use by another aiperfd, process " + e.PID
+}
+
+// The names in a data folder.
+const (
+	databaseFile = "aiperfd.db"
+	lockFile     = "aiperfd.lock"
+	runsFolder   = "runs"
+	trashFolder  = "trash"
+)
+
+// Open opens a data folder, which is created if need be, and takes it for this
+// process: *[InUseError] if another one has it. A database that is lost or
+// damaged is made again from the folders of the runs; [Store.Warnings] says so.
+func Open(ctx context.Context, dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s := &Store{dir: dir, runs: filepath.Join(dir, runsFolder), trash: filepath.Join(dir, trashFolder)}
+	if err := s.open(ctx); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", dir, errors.Join(err, s.Close()))
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	for _, folder := range []string{s.runs, s.trash} {
+		if err := makeDir(folder); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.lock, err = lock(filepath.Join(s.dir, lockFile)); err != nil {
+		return err
+	}
+	if err := s.openDatabase(ctx); err != nil {
+		return err
+	}
+	if err := s.emptyTrash(ctx); err != nil {
+		return err
+	}
+	return s.index(ctx)
+}
+
+// Close closes the database and releases the folder. Calls that have not
+// returned fail.
+func (s *Store) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.read, s.write} { // the writer last, so that it folds the log into the database
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Warnings lists what Open found amiss and dealt with, for the log.
+func (s *Store) Warnings() []string { return slices.Clone(s.warnings) }
+
+func (s *Store) warn(format string, args ...any) {
+	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
+}
+
+// Put implements engine.Store. The copy in the run's folder is written after
+// the database, while no other change can happen.
+func (s *Store) Put(ctx context.Context, r *engine.Run) error {
+	if !usableID.MatchString(r.ID) {
+		return fmt.Errorf("put run %q: %w", r.ID, errNoID)
+	}
+	if err := s.put(ctx, r); err != nil {
+		return fmt.Errorf("put run %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+func (s *Store) put(ctx context.Context, r *engine.Run) error {
+	conn, err := s.write.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := makeDir(s.Dir(r.ID)); err != nil {
+		return err
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := insert(ctx, tx, r); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return writeRun(s.Dir(r.ID), r)
+}
+
+// Get implements engine.Store.
+func (s *Store) Get(ctx context.Context, id string) (*engine.Run, error) {
+	var run, config string
+	err := s.read.QueryRowContext(ctx, "SELECT run, config FROM runs WHERE id = ?", id).Scan(&run, &config)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, engine.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get run %s: %w", id, err)
+	}
+	r := new(engine.Run)
+	if err := json.Unmarshal([]byte(run), r); err != nil {
+		return nil, fmt.Errorf("get run %s: decode: %w", id, err)
+	}
+	if config != "" {
+		r.Config = json.RawMessage(config)
+	}
+	return r, nil
+}
+
+// List implements engine.Store.
+func (s *Store) List(ctx context.Context, request engine.Query) (engine.Page, error) {
+	q, err := check(request)
+	if err != nil {
+		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+	}
+	p, err := s.list(ctx, q)
+	if err != nil {
+		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+	}
+	return p, nil
+}
+
+func (s *Store) list(ctx context.Context, q *query) (page engine.Page, err error) {
+	tx, err := s.read.BeginTx(ctx, nil) // the page and its total are of one instant
+	if err != nil {
+		return page, err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	cond, args := q.where()
+	var total int
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE "+cond, args...).Scan(&total); err != nil {
+		return page, err
+	}
+	statement, args := q.page()
+	rows, err := tx.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return page, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var runs []engine.Run
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return page, err
+		}
+		var r engine.Run
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			return page, fmt.Errorf("decode: %w", err)
+		}
+		runs = append(runs, r)
+	}
+	if err := rows.Err(); err != nil {
+		return page, err
+	}
+	return q.cut(runs, total)
+}
+
+// Delete implements engine.Store. The folder goes to the trash first: whatever
+// happens then, the run is whole or gone after the next Open. A trash that cannot
+// be emptied is emptied by the next Open too.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	err := s.delete(ctx, id)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return fmt.Errorf("delete run %s: %w", id, err)
+	}
+	return err
+}
+
+func (s *Store) delete(ctx context.Context, id string) error {
+	trash := filepath.Join(s.trash, id)
+	if err := s.forget(ctx, id, trash); err != nil {
+		return err
+	}
+	_ = os.RemoveAll(trash) // see Delete
+	return nil
+}
+
+// forget moves a run's folder to the trash and takes the run out of the
+// database.
+func (s *Store) forget(ctx context.Context, id, trash string) error {
+	conn, err := s.write.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var found int
+	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE id = ?", id).Scan(&found); err != nil {
+		return err
+	}
+	if found == 0 {
+		return engine.ErrNotFound
+	}
+	if err := os.RemoveAll(trash); err != nil { // of an earlier run that was imported again
+		return err
+	}
+	moved := true
+	if err := os.Rename(s.Dir(id), trash); errors.Is(err, fs.ErrNotExist) {
+		moved = false // somebody removed it by hand
+	} else if err != nil {
+		return err
+	}
+	err = errors.Join(syncDir(s.trash), syncDir(s.runs))
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", id)
+	}
+	if err != nil && moved {
+		err = errors.Join(err, os.Rename(trash, s.Dir(id)))
+	}
+	return err
+}
+
+// Dir implements engine.Store. The path of what is no id leads nowhere.
+func (s *Store) Dir(id string) string {
+	if !usableID.MatchString(id) {
+		return filepath.Join(s.runs, ".none")
+	}
+	return filepath.Join(s.runs, id)
+}
+
+// Ping implements engine.Store: it writes to the database.
+func (s *Store) Ping(ctx context.Context) error {
+	const statement = "INSERT INTO facts (name, value) VALUES ('ping', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+	if _, err := s.write.ExecContext(ctx, statement, time.Now().UTC().Format(time.RFC3339)); err != nil {
+		return fmt.Errorf("write store: %w", err)
+	}
+	return nil
+}
