@@ -1,0 +1,152 @@
+// Package api serves runs over HTTP: AIPerf 0.13's routes and aiperfd's own,
+// Prometheus metrics, a WebSocket feed, the API document and the live page. It
+// turns requests into calls of the engine and snapshots into answers, and
+// decides nothing about a benchmark.
+package api
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/api/feed"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+)
+
+// Runs is what the API needs to manage runs. Every method is safe for
+// concurrent use. The errors are those of package engine, wrapped or not.
+type Runs interface {
+	// Submit queues a run. The run is durable when the method returns.
+	Submit(ctx context.Context, s engine.Submission) (*engine.Run, error)
+	// Get returns a run with its configuration.
+	Get(ctx context.Context, id string) (*engine.Run, error)
+	// List returns runs without their configurations.
+	List(ctx context.Context, q engine.Query) (engine.Page, error)
+	// Cancel asks a run to stop and returns it as it is then. changed is false
+	// if the request made no difference.
+	Cancel(ctx context.Context, id string, c engine.CancelRequest) (r *engine.Run, changed bool, err error)
+	// Delete forgets a run and its files. With force an active run is stopped
+	// first, which goes on after the method has returned.
+	Delete(ctx context.Context, id string, force bool) error
+}
+
+// Live is what the API needs to show runs. Every method is safe for concurrent
+// use and never waits for a run.
+type Live interface {
+	// Selected returns the active run that started last, else the run that
+	// finished last.
+	Selected(ctx context.Context) (id string, ok bool)
+	// Snapshot returns the newest snapshot of a run, live or stored. A queued
+	// run has an empty one.
+	Snapshot(ctx context.Context, id string) (*engine.Snapshot, error)
+	// Queue returns the queue of this moment.
+	Queue() engine.Queue
+	// Artifacts opens the folder of a run; the caller closes it.
+	Artifacts(id string) (*os.Root, error)
+	// Health returns the state of the service without any I/O.
+	Health() engine.Health
+}
+
+// LoadFunc reads a document from the network. Its errors are *config.Invalid
+// and *config.Malformed.
+type LoadFunc func(data []byte, format config.Format) (*config.Document, []config.Problem, error)
+
+// The names of metrics that /metrics serves.
+const (
+	NamesCompat = "compat" // AIPerf's
+	NamesNative = "native" // base units and real types
+	NamesAll    = "all"
+)
+
+// The defaults of Options.
+const (
+	DefaultMaxBody       = 1 << 20
+	DefaultMetricsLinger = 10 * time.Minute
+)
+
+// Options are what a server is made of. The fields of the first group are
+// required.
+type Options struct {
+	Runs   Runs
+	Live   Live
+	Hub    *feed.Hub
+	Load   LoadFunc
+	Compat func(*config.Document) any // the resolved document as clients see it, redacted
+	// Shutdown asks the program to end and returns at once.
+	Shutdown func()
+	Version  string
+
+	Log           zerolog.Logger // the zero Logger writes nothing
+	Features      []string       // for GET /api/version; nil = none
+	Bind          string         // host that the listener is bound to; empty = loopback
+	AllowedHosts  []string       // more values for the Host header, without a port
+	OneShot       bool           // the process exists for one run
+	MetricNames   string         // of /metrics unless a scrape says otherwise; empty = NamesAll
+	MetricsLinger time.Duration  // how long a finished run is scraped; 0 = DefaultMetricsLinger
+	MaxBody       int64          // bytes of a request body; 0 = DefaultMaxBody
+}
+
+// Server answers requests. It is made by [New] and safe for concurrent use.
+type Server struct {
+	Options
+	router  *chi.Mux
+	handler http.Handler
+	self    *selfMetrics
+	sums    checksums
+}
+
+// New returns a server. Its error names the option that is missing.
+func New(o Options) (*Server, error) {
+	switch {
+	case o.Runs == nil:
+		return nil, errors.New("make API server: Runs is missing")
+	case o.Live == nil:
+		return nil, errors.New("make API server: Live is missing")
+	case o.Hub == nil:
+		return nil, errors.New("make API server: Hub is missing")
+	case o.Load == nil || o.Compat == nil:
+		return nil, errors.New("make API server: Load or Compat is missing")
+	case o.Shutdown == nil:
+		return nil, errors.New("make API server: Shutdown is missing")
+	}
+	if o.MetricNames == "" {
+		o.MetricNames = NamesAll
+	}
+	if o.MetricsLinger == 0 {
+		o.MetricsLinger = DefaultMetricsLinger
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.Bind == "" {
+		o.Bind = "127.0.0.1"
+	}
+	s := &Server{Options: o, router: chi.NewRouter()}
+	s.self = newSelfMetrics(s)
+	if err := s.mount(); err != nil {
+		return nil, err
+	}
+	if !loopback(o.Bind) {
+		o.Log.Warn().Str("host", o.Bind).Msg("the API is reachable from other machines and asks nobody who they are")
+	}
+	return s, nil
+}
+
+// Handler returns the handler of every route.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// loopback reports whether a host is this machine alone.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

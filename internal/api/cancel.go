@@ -1,0 +1,136 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+)
+
+// cancel stops a run.
+//
+//	@Summary		Cancel a run
+//	@Description	A graceful cancel waits for the requests in flight, a forced one cuts them; everything that was recorded is exported.
+//	@Tags			runs
+//	@Accept			json
+//	@Param			id		path		string		true	"Run id or current"
+//	@Param			wait	query		integer		false	"Seconds to wait until the run is terminal"	minimum(0)	maximum(60)
+//	@Param			cancel	body		wire.Cancel	false	"How to stop"
+//	@Success		200		{object}	wire.Run	"The run is terminal, or was stopping already"
+//	@Success		202		{object}	wire.Run	"The run is stopping"
+//	@Failure		400		{object}	wire.Problem
+//	@Failure		403		{object}	wire.Problem
+//	@Failure		404		{object}	wire.Problem
+//	@Failure		409		{object}	wire.Problem
+//	@Failure		415		{object}	wire.Problem
+//	@Failure		422		{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/runs/{id}/cancel [post]
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
+	wait := time.Duration(0)
+	if value := r.URL.Query().Get("wait"); value != "" {
+		var err error
+		if wait, err = seconds("wait", value, maxCancelWait); err != nil {
+			return err
+		}
+	}
+	request, err := s.readCancel(w, r)
+	if err != nil {
+		return err
+	}
+	run, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	run, changed, err := s.Runs.Cancel(r.Context(), run.ID, request)
+	if err != nil {
+		return err
+	}
+	if wait > 0 && !run.State.Terminal() {
+		if run, err = s.await(r.Context(), run, wait); err != nil {
+			return err
+		}
+	}
+	status := http.StatusOK
+	if changed && !run.State.Terminal() {
+		status = http.StatusAccepted
+	}
+	return s.writeRun(w, r, status, run)
+}
+
+// readCancel reads the optional body of a cancel.
+func (s *Server) readCancel(w http.ResponseWriter, r *http.Request) (engine.CancelRequest, error) {
+	var out engine.CancelRequest
+	data, err := s.readBody(w, r)
+	if err != nil || len(data) == 0 {
+		return out, err
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return out, fail(errMediaType, "Content-Type %q is not supported; send application/json", r.Header.Get("Content-Type"))
+	}
+	var body wire.Cancel
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&body); err != nil {
+		return out, cancelFault(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return out, fail(errMalformed, "There is something after the JSON object")
+	}
+	switch body.Mode {
+	case "", "graceful":
+	case "force":
+		out.Force = true
+	default:
+		return out, invalidMember("mode", config.CodeBadEnum, "must be graceful or force", body.Mode)
+	}
+	if body.Grace != nil {
+		if !(*body.Grace >= 0 && *body.Grace <= maxGrace.Seconds()) {
+			return out, invalidMember("grace_period_sec", config.CodeOutOfRange, "must be from 0 to 86400", *body.Grace)
+		}
+		out.Grace = new(time.Duration(math.Round(*body.Grace * float64(time.Second))))
+	}
+	if len(body.Reason) > maxReason {
+		return out, invalidMember("reason", config.CodeOutOfRange, "must have at most 1024 bytes", nil)
+	}
+	out.Reason = body.Reason
+	return out, nil
+}
+
+// The limits of a request to cancel.
+const (
+	maxGrace  = 24 * time.Hour
+	maxReason = 1024 // bytes
+)
+
+// cancelFault tells a member that is wrong from text that is no JSON.
+func cancelFault(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return invalidMember(wrong.Field, config.CodeWrongType, "must not be a "+wrong.Value, nil)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return invalidMember(strings.Trim(name, `"`), config.CodeUnknownField, "unknown field; known are mode, grace_period_sec and reason", nil)
+	}
+	return fail(errMalformed, "The body is not a JSON object: %v", err)
+}
+
+func invalidMember(name, code, detail string, value any) error {
+	pointer := "#"
+	if name != "" {
+		pointer = "#/" + name
+	}
+	return &failure{
+		err: errInvalid, detail: "The request to cancel is not valid",
+		errors: []config.Problem{{Pointer: pointer, Code: code, Detail: detail, Value: value}},
+	}
+}

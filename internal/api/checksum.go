@@ -1,0 +1,56 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// maxChecksums bounds the memory of checksums.
+const maxChecksums = 4096
+
+// checksums remembers the SHA-256 of files, which do not change without a new
+// size or time of modification. The zero value is ready for use by several
+// goroutines.
+type checksums struct {
+	mu    sync.Mutex
+	known map[checksumKey]string
+}
+
+type checksumKey struct {
+	run, name string
+	size      int64
+	modified  time.Time
+}
+
+// of returns what a file is and its checksum in hexadecimal. It may move the
+// file's offset.
+func (c *checksums) of(run, name string, file *os.File) (fs.FileInfo, string, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, "", err
+	}
+	key := checksumKey{run, name, info.Size(), info.ModTime()}
+	c.mu.Lock()
+	sum, ok := c.known[key]
+	c.mu.Unlock()
+	if ok {
+		return info, sum, nil
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.LimitReader(file, info.Size())); err != nil {
+		return nil, "", err
+	}
+	sum = hex.EncodeToString(hash.Sum(nil))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxChecksums {
+		c.known = make(map[checksumKey]string)
+	}
+	c.known[key] = sum
+	return info, sum, nil
+}

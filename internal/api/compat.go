@@ -1,0 +1,176 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"aiperfd/internal/api/wire"
+)
+
+// getConfig serves the resolved configuration.
+//
+//	@Summary		Configuration of a run
+//	@Description	AIPerf's benchmark section with all defaults filled in, camelCase, nulls kept, secrets replaced.
+//	@Tags			aiperf
+//	@Param			run	query		string	false	"Run id, current or latest"
+//	@Param			id	path		string	true	"Run id, current or latest"
+//	@Success		200	{object}	object
+//	@Failure		404	{object}	wire.Problem
+//	@Failure		503	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/config [get]
+//	@Router			/api/runs/{id}/config [get]
+func (s *Server) getConfig(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return errNoActiveRun
+	}
+	return s.writeOf(w, r, found, found.Config)
+}
+
+// getRunInfo serves the identity of a run.
+//
+//	@Summary	Identity of a run
+//	@Tags		aiperf
+//	@Param		run	query		string	false	"Run id, current or latest"
+//	@Param		id	path		string	true	"Run id, current or latest"
+//	@Success	200	{object}	wire.RunInfo
+//	@Failure	404	{object}	wire.Problem
+//	@Failure	503	{object}	wire.Problem
+//	@Produce	json
+//	@Router		/api/run [get]
+//	@Router		/api/runs/{id}/run [get]
+func (s *Server) getRunInfo(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return errNoActiveRun
+	}
+	return s.writeOf(w, r, found, wire.NewRunInfo(found))
+}
+
+// getMetrics serves the metrics, live or final.
+//
+//	@Summary	Metrics of a run
+//	@Tags		aiperf
+//	@Param		run	query		string	false	"Run id, current or latest"
+//	@Param		id	path		string	true	"Run id, current or latest"
+//	@Success	200	{object}	wire.Metrics
+//	@Failure	404	{object}	wire.Problem
+//	@Produce	json
+//	@Router		/api/metrics [get]
+//	@Router		/api/runs/{id}/metrics [get]
+func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	snap, err := s.snapshot(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	return s.writeOf(w, r, found, wire.NewMetrics(s.Version, found, snap))
+}
+
+// getProgress serves the progress of the phases.
+//
+//	@Summary	Progress of a run
+//	@Tags		aiperf
+//	@Param		run	query		string	false	"Run id, current or latest"
+//	@Param		id	path		string	true	"Run id, current or latest"
+//	@Success	200	{object}	wire.Progress
+//	@Failure	404	{object}	wire.Problem
+//	@Produce	json
+//	@Router		/api/progress [get]
+//	@Router		/api/runs/{id}/progress [get]
+func (s *Server) getProgress(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	snap, err := s.snapshot(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	return s.writeOf(w, r, found, wire.NewProgress(found, snap))
+}
+
+// getWorkers serves the state of the load generator.
+//
+//	@Summary	Load generator of a run
+//	@Tags		aiperf
+//	@Param		run	query		string	false	"Run id, current or latest"
+//	@Param		id	path		string	true	"Run id, current or latest"
+//	@Success	200	{object}	wire.Workers
+//	@Failure	404	{object}	wire.Problem
+//	@Produce	json
+//	@Router		/api/workers [get]
+//	@Router		/api/runs/{id}/workers [get]
+func (s *Server) getWorkers(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	snap, err := s.snapshot(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	now, recent := time.Now(), wire.Recent{}
+	if found != nil {
+		recent = s.Hub.Recent(found.ID, now)
+	}
+	return s.writeOf(w, r, found, wire.NewWorkers(found, snap, recent, now))
+}
+
+// getServerMetrics says that nothing was scraped from the server under test.
+//
+//	@Summary	Metrics of the server under test
+//	@Tags		aiperf
+//	@Param		run	query		string	false	"Run id, current or latest"
+//	@Param		id	path		string	true	"Run id, current or latest"
+//	@Success	200	{object}	wire.ServerMetrics
+//	@Failure	404	{object}	wire.Problem
+//	@Produce	json
+//	@Router		/api/server-metrics [get]
+//	@Router		/api/runs/{id}/server-metrics [get]
+func (s *Server) getServerMetrics(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	return s.writeOf(w, r, found, wire.ServerMetrics{
+		Endpoints: map[string]struct{}{}, Message: "No server metrics available yet",
+	})
+}
+
+// getResults serves the outcome of a run.
+//
+//	@Summary		Results of a run
+//	@Description	The status is running until the files of the run are complete and durable.
+//	@Tags			aiperf
+//	@Param			run	query		string	false	"Run id, current or latest"
+//	@Param			id	path		string	true	"Run id, current or latest"
+//	@Success		200	{object}	wire.Results
+//	@Failure		404	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/results [get]
+//	@Router			/api/runs/{id}/results [get]
+func (s *Server) getResults(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return errNoRun
+	}
+	snap, err := s.snapshot(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	return s.writeOf(w, r, found, wire.NewResults(found, snap))
+}

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+	"github.com/go-chi/chi/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/openapi"
+)
+
+func document(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Examples are validated, too.
+	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// Every route is in the document, and the document has no other.
+func TestDocumentHasRoutes(t *testing.T) {
+	ts := newTestServer(t, nil)
+	var documented, served []string
+	for path, item := range document(t).Paths.Map() {
+		for method := range item.Operations() {
+			documented = append(documented, method+" "+path)
+		}
+	}
+	hidden := map[string]bool{}
+	for _, rt := range ts.routes() {
+		hidden[rt.pattern] = rt.hidden
+	}
+	err := chi.Walk(ts.router, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if method != http.MethodHead && !hidden[pattern] {
+			served = append(served, method+" "+strings.Replace(pattern, "*", "{path}", 1))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(documented)
+	slices.Sort(served)
+	if diff := cmp.Diff(documented, served); diff != "" {
+		t.Errorf("routes (-documented +served):\n%s", diff)
+	}
+}
+
+// Real answers have the shapes that the document promises.
+func TestAnswersMatchDocument(t *testing.T) {
+	doc := document(t)
+	router, err := legacy.NewRouter(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := newTestServer(t, nil)
+	ts.fake.writeArtifacts(t, idDone, map[string]string{markerReady: `{"ready":true}`, "a.json": "{}"})
+	const yaml = "Content-Type: application/yaml"
+	requests := []struct {
+		method, target, body string
+		headers              []string
+	}{
+		{"GET", "/api/queue", "", nil}, {"GET", "/api/version", "", nil}, {"GET", "/healthz", "", nil}, {"GET", "/readyz", "", nil},
+		{"GET", "/metrics", "", nil}, {"GET", "/openapi.json", "", nil}, {"GET", "/ws", "", nil},
+		{"GET", "/api/runs", "", nil}, {"GET", "/api/runs?limit=0", "", nil},
+		{"GET", "/api/runs/" + idMissing, "", nil}, {"GET", "/api/runs/" + idDone + "/metrics.prom", "", nil},
+		{"GET", "/api/runs/" + idDone + "/results/files/a.json", "", nil}, {"GET", "/api/runs/" + idDone + "/results/files/b.json", "", nil},
+		{"GET", "/api/results/files/b.json?run=" + idDone, "", nil},
+		{"POST", "/api/validate", "rate: -5", []string{yaml}}, {"POST", "/api/validate", "x", []string{yaml}},
+		{"POST", "/api/runs", "x", []string{yaml}}, {"POST", "/api/run", "rate: -5", []string{yaml}}, {"POST", "/api/runs", "x", nil},
+		{"POST", "/api/runs/" + idRunning + "/cancel", "", nil}, {"POST", "/api/runs/" + idDone + "/cancel", "", nil},
+		{"POST", "/api/shutdown", "", nil}, {"POST", "/api/shutdown?force=true", "", nil},
+		{"DELETE", "/api/runs/" + idFailed, "", nil}, {"DELETE", "/api/runs/" + idRunning, "", nil},
+	}
+	for _, what := range []string{"config", "run", "metrics", "progress", "workers", "server-metrics", "results", "results/list"} {
+		for _, id := range []string{idDone, idRunning, idQueued, idFailed} {
+			requests = append([]struct {
+				method, target, body string
+				headers              []string
+			}{{"GET", "/api/runs/" + id + "/" + what, "", nil}, {"GET", "/api/" + what + "?run=" + id, "", nil}, {"GET", "/api/runs/" + id, "", nil}}, requests...)
+		}
+	}
+	seen := map[string]bool{}
+	for _, q := range requests {
+		w := ts.do(q.method, q.target, q.body, q.headers...)
+		checkAnswer(t, router, q.method, q.target, w, seen)
+	}
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			if !seen[method+" "+path] {
+				t.Errorf("%s %s was not tried", method, path)
+			}
+		}
+	}
+}
+
+func checkAnswer(t *testing.T, router routers.Router, method, target string, w *httptest.ResponseRecorder, seen map[string]bool) {
+	t.Helper()
+	r := httptest.NewRequest(method, target, nil)
+	found, params, err := router.FindRoute(r)
+	if err != nil {
+		t.Errorf("%s %s: %v", method, target, err)
+		return
+	}
+	seen[method+" "+found.Path] = true
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: found},
+		Status:                 w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())),
+		Options: &openapi3filter.Options{
+			IncludeResponseStatus: true,
+			// Text and files have no shape to check.
+			ExcludeResponseBody: !strings.Contains(w.Header().Get("Content-Type"), "json") ||
+				w.Code == http.StatusOK && strings.Contains(target, "/results/files/"),
+		},
+	}
+	if err := openapi3filter.ValidateResponse(t.Context(), input); err != nil {
+		t.Errorf("%s %s = %d %s\n%v", method, target, w.Code, w.Body, err)
+	}
+}
+
+// A secret that a request carried is in no answer.
+func TestCanary(t *testing.T) {
+	ts := newTestServer(t, nil)
+	answers := []*httptest.ResponseRecorder{
+		ts.do("POST", "/api/runs", "apiKey: "+canary, "Content-Type: application/yaml", "Authorization: Bearer "+canary),
+		ts.do("POST", "/api/validate", "apiKey: "+canary, "Content-Type: application/yaml"),
+		ts.do("POST", "/api/validate", "[:"+canary, "Content-Type: application/yaml"),
+		ts.do("POST", "/api/runs", "rate: -5 # "+canary, "Content-Type: application/yaml"),
+		ts.do("GET", "/metrics", ""), ts.do("GET", "/api/runs", ""), ts.do("GET", "/api/config", ""),
+		ts.do("GET", "/api/nope?api_key="+canary, ""),
+	}
+	for i, w := range answers {
+		if strings.Contains(w.Body.String(), canary) {
+			t.Errorf("answer %d shows the secret: %s", i, w.Body)
+		}
+	}
+	if len(ts.fake.submitted) != 1 || ts.fake.submitted[0].Document.Benchmark.Endpoint.APIKey.Reveal() != canary {
+		t.Error("the secret did not reach the engine")
+	}
+}

@@ -1,0 +1,362 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"aiperfd/internal/api/feed"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/sketch"
+)
+
+// The runs of the tests.
+const (
+	idDone    = "01990f2c7d3e7a10b1c2d3e4f5a6b7c8"
+	idRunning = "01990f2c7d3e7a10b1c2d3e4f5a6b7c9"
+	idQueued  = "01990f2c7d3e7a10b1c2d3e4f5a6b7ca"
+	idFailed  = "01990f2c7d3e7a10b1c2d3e4f5a6b7cb"
+	idMissing = "ffffffffffffffffffffffffffffffff"
+)
+
+// epoch is the wall time of everything in the tests.
+var epoch = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+
+// fakeEngine is an engine that has runs but runs nothing.
+type fakeEngine struct {
+	mu        sync.Mutex
+	runs      []*engine.Run
+	snapshots map[string]*engine.Snapshot
+	queue     engine.Queue
+	health    engine.Health
+	dir       string
+	submitted []engine.Submission
+	cancelled []engine.CancelRequest
+	err       error // of every method that has one
+	next      string
+}
+
+var (
+	_ Runs = (*fakeEngine)(nil)
+	_ Live = (*fakeEngine)(nil)
+)
+
+func (f *fakeEngine) get(id string) *engine.Run {
+	i := slices.IndexFunc(f.runs, func(r *engine.Run) bool { return r.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return f.runs[i]
+}
+
+func (f *fakeEngine) Submit(_ context.Context, s engine.Submission) (*engine.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	f.submitted = append(f.submitted, s)
+	r := testRun("01990f2c7d3e7a10b1c2d3e4f5a6b7d0", bench.Queued)
+	r.Warnings = s.Warnings
+	f.runs = append(f.runs, r)
+	f.queue.IDs = append(f.queue.IDs, r.ID)
+	return r, nil
+}
+
+func (f *fakeEngine) Get(_ context.Context, id string) (*engine.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	if r := f.get(id); r != nil {
+		return new(*r), nil
+	}
+	return nil, engine.ErrNotFound
+}
+
+func (f *fakeEngine) List(_ context.Context, q engine.Query) (engine.Page, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return engine.Page{}, f.err
+	}
+	if q.Cursor == "foreign" {
+		return engine.Page{}, engine.ErrBadCursor
+	}
+	var page engine.Page
+	for _, r := range slices.Backward(f.runs) {
+		if len(q.States) == 0 || slices.Contains(q.States, r.State) {
+			page.Runs = append(page.Runs, *r)
+		}
+	}
+	if q.Sort == engine.SortEnded {
+		slices.SortStableFunc(page.Runs, func(a, b engine.Run) int { return b.EndedAt.Compare(*a.EndedAt) })
+	}
+	page.Total = len(page.Runs)
+	if q.Limit > 0 && q.Limit < len(page.Runs) {
+		page.Runs, page.Next = page.Runs[:q.Limit], f.next
+	}
+	return page, nil
+}
+
+func (f *fakeEngine) Cancel(_ context.Context, id string, c engine.CancelRequest) (*engine.Run, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.get(id)
+	if r == nil {
+		return nil, false, engine.ErrNotFound
+	}
+	f.cancelled = append(f.cancelled, c)
+	switch r.State {
+	case bench.Completed, bench.Failed:
+		return nil, false, engine.ErrAlreadyFinished
+	case bench.Stopping, bench.Aborted:
+		return new(*r), c.Force, nil
+	case bench.Queued:
+		r.State = bench.Aborted
+	case bench.Starting, bench.Running, bench.Exporting:
+		r.State = bench.Stopping
+	}
+	r.Revision++
+	return new(*r), true, nil
+}
+
+func (f *fakeEngine) Delete(_ context.Context, id string, force bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.get(id)
+	if r == nil {
+		return engine.ErrNotFound
+	}
+	if !r.State.Terminal() && !force {
+		return engine.ErrActive
+	}
+	f.runs = slices.DeleteFunc(f.runs, func(r *engine.Run) bool { return r.ID == id })
+	return nil
+}
+
+func (f *fakeEngine) Selected(context.Context) (string, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := len(f.queue.Running); n > 0 {
+		return f.queue.Running[n-1], true
+	}
+	for _, r := range slices.Backward(f.runs) {
+		if r.State.Terminal() {
+			return r.ID, true
+		}
+	}
+	return "", false
+}
+
+func (f *fakeEngine) Snapshot(_ context.Context, id string) (*engine.Snapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.snapshots[id]; s != nil {
+		return s, nil
+	}
+	return nil, engine.ErrNotFound
+}
+
+func (f *fakeEngine) Queue() engine.Queue {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.queue
+}
+
+func (f *fakeEngine) Artifacts(id string) (*os.Root, error) {
+	return os.OpenRoot(filepath.Join(f.dir, id))
+}
+
+func (f *fakeEngine) Health() engine.Health { return f.health }
+
+func testRun(id string, state bench.State) *engine.Run {
+	r := &engine.Run{
+		ID: id, Name: "qwen nightly", Labels: map[string]string{"gpu": "h100"}, State: state,
+		CreatedAt: epoch, Via: "api", Version: "0.1.0", Seed: 7, Models: []string{"qwen-7b"},
+		Targets: []string{"https://<redacted>@gw.lab:8443"}, Endpoint: "chat", Streaming: true,
+		Concurrency: new(64), Rate: new(30.0), Credentials: engine.Credentials{APIKey: true, Headers: []string{"Authorization"}},
+		Revision: 3, Config: json.RawMessage(`{"endpoint":{"urls":["https://<redacted>@gw.lab:8443"],"headers":{"Authorization":"<redacted>"}},"phases":[{"gracePeriod":null}]}`),
+	}
+	if state != bench.Queued {
+		r.StartedAt = new(epoch.Add(time.Second))
+	}
+	if state.Terminal() {
+		r.EndedAt = new(epoch.Add(44 * time.Second))
+		r.Summary = &engine.Summary{Requests: 500, Errors: 3, ErrorRate: new(0.6), TTFTP50: new(38.9)}
+	}
+	if state == bench.Failed {
+		r.Error = &engine.RunError{Code: engine.NoSuccess, Message: "not one request succeeded"}
+	}
+	return r
+}
+
+// testMetrics are one record metric, two scalars and one that only developers
+// see.
+func testMetrics() metric.Results {
+	ttft := metric.Result{Def: &metric.Def{Tag: "time_to_first_token", Header: "Time to First Token", Unit: "ms"}, Count: 480}
+	for stat, v := range map[metric.Stat]float64{
+		metric.Avg: 41.2, metric.P50: 38.9, metric.P99: 97, metric.Min: 30.1, metric.Max: 120.4, metric.Std: 9.7, metric.Sum: 19776,
+	} {
+		ttft.Set(stat, v)
+	}
+	count := metric.Result{Def: &metric.Def{Tag: "request_count", Header: "Request Count", Unit: "requests", Flags: metric.LargerIsBetter}}
+	count.Set(metric.Avg, 500)
+	rate := metric.Result{Def: &metric.Def{Tag: "request_throughput", Header: "Request Throughput", Unit: "requests/sec", Flags: metric.LargerIsBetter}}
+	rate.Set(metric.Avg, 11.87)
+	secret := metric.Result{Def: &metric.Def{Tag: "internal_thing", Header: "Internal", Unit: "ms", Flags: metric.Internal}}
+	secret.Set(metric.Avg, 1)
+	return metric.Results{count, ttft, rate, secret}
+}
+
+// testSnapshot is a run in the middle of its profiling phase, or at its end.
+func testSnapshot(final bool) *engine.Snapshot {
+	latency := sketch.New()
+	for i := range 100 {
+		latency.Add(0.010 * float64(i+1))
+	}
+	st := bench.PhaseStats{
+		ProfilingIndex: 0, Name: "profiling", Kind: bench.Profiling, Start: time.Second, ExpectedRequests: 500,
+		Grace: -1, Sent: 128, Completed: 121, Errors: 2, SentSessions: 128, CompletedSessions: 121, SessionTurns: 128,
+		SuccessRecords: 118, ErrorRecords: 2, LastUpdate: 11 * time.Second,
+	}
+	s := &engine.Snapshot{
+		Wall: epoch.Add(11 * time.Second), Elapsed: 10 * time.Second, State: bench.Running, Metrics: testMetrics(),
+		MetricsAt: epoch.Add(11 * time.Second), Start: epoch.Add(time.Second),
+		Process: engine.Process{
+			PID: 4711, Created: epoch.Add(-time.Second), CPUUser: 3100 * time.Millisecond, CPUSystem: 400 * time.Millisecond,
+			CPUPercent: 31, RSS: 58720256, Threads: 14, VoluntarySwitches: 410, InvoluntarySwitches: 33,
+		},
+	}
+	counters := engine.Counters{
+		Sent: 128, Success: 119, Errors: map[bench.Class]int64{bench.Overloaded: 1, bench.TimeoutTotal: 1},
+		InputTokens: 1000, OutputTokens: 2000, ReasoningTokens: 10, BytesSent: 5, BytesReceived: 6,
+		SLOMet: map[string]int64{"time_to_first_token": 100}, SLOMissed: map[string]int64{"time_to_first_token": 19},
+		Histograms: map[string]*sketch.Sketch{"request_latency": latency},
+	}
+	if final {
+		st.Sent, st.Completed, st.Errors, st.SentSessions, st.CompletedSessions = 500, 500, 3, 500, 500
+		st.SuccessRecords, st.ErrorRecords, st.End = 497, 3, bench.PhaseCompleted
+		st.SentEnd, st.RequestsEnd, st.RecordsEnd = 40*time.Second, 43*time.Second, 43*time.Second
+		counters.Success, counters.Errors = 497, map[bench.Class]int64{bench.Overloaded: 3}
+		s.Wall, s.State, s.Final, s.Exported, s.End = epoch.Add(44*time.Second), bench.Completed, true, true, epoch.Add(43*time.Second)
+		s.Errors = []metric.ErrorGroup{{Class: bench.Overloaded, Status: 503, Type: "Service Unavailable", Example: "overloaded", Count: 3}}
+	}
+	s.Phases = []engine.Phase{{Stats: st, Epoch: epoch, Counters: counters, Concurrency: new(64)}}
+	return s
+}
+
+// newFake has a finished, a failed, a running and a queued run.
+func newFake(t testing.TB) *fakeEngine {
+	t.Helper()
+	f := &fakeEngine{
+		runs: []*engine.Run{
+			testRun(idFailed, bench.Failed), testRun(idDone, bench.Completed), testRun(idRunning, bench.Running), testRun(idQueued, bench.Queued),
+		},
+		snapshots: map[string]*engine.Snapshot{idDone: testSnapshot(true), idRunning: testSnapshot(false), idQueued: {}},
+		queue:     engine.Queue{IDs: []string{idQueued}, Running: []string{idRunning}, Max: 100, MaxRuns: 1},
+		health:    engine.Health{State: engine.HealthRunning, Since: epoch, Checks: map[string]string{"store": "ok"}},
+		dir:       t.TempDir(), next: "page2",
+	}
+	f.runs[0].EndedAt = new(epoch.Add(10 * time.Second))
+	return f
+}
+
+// writeArtifacts gives a run its files.
+func (f *fakeEngine) writeArtifacts(t testing.TB, id string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(f.dir, id, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, epoch, epoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fakeLoad knows three documents.
+func fakeLoad(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
+	switch text := string(data); {
+	case strings.Contains(text, "[:"):
+		return nil, nil, &config.Malformed{Line: 1, Column: 2, Detail: "unexpected token"}
+	case strings.Contains(text, "rate: -5"):
+		return nil, []config.Problem{{Pointer: "#/benchmark", Code: "short-run", Detail: "short"}}, &config.Invalid{Problems: []config.Problem{
+			{Pointer: "#/benchmark/phases/0/rate", Code: "out-of-range", Detail: "must be greater than 0", Value: -5, Line: 14, Column: 11},
+			{Pointer: "#/benchmark/endpoint/apiKey", Code: "redacted-placeholder", Detail: "holds <redacted>"},
+		}}
+	}
+	doc := &config.Document{Metadata: config.Metadata{Name: string(format)}}
+	doc.Benchmark.Endpoint.APIKey = config.NewSecret(canary)
+	return doc, []config.Problem{{Pointer: "#/benchmark/artifacts/dir", Code: "server-owned", Detail: "ignored"}}, nil
+}
+
+// canary is a secret that no answer may show.
+const canary = "sk-canary-5f1d0a77"
+
+// testServer is a server over a fake engine.
+type testServer struct {
+	*Server
+	fake      *fakeEngine
+	shutdowns int
+}
+
+func newTestServer(t testing.TB, change func(*Options)) *testServer {
+	t.Helper()
+	ts := &testServer{fake: newFake(t)}
+	o := Options{
+		Runs: ts.fake, Live: ts.fake, Hub: feed.NewHub(2), Load: fakeLoad, Version: "0.1.0",
+		Compat:   func(d *config.Document) any { return d },
+		Shutdown: func() { ts.shutdowns++ }, Features: []string{"feed"},
+	}
+	if change != nil {
+		change(&o)
+	}
+	var err error
+	if ts.Server, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+// do sends a request to the handler. Headers are "Name: value".
+func (ts *testServer) do(method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://localhost", strings.NewReader(body))
+	r.URL.Path, r.URL.RawQuery, _ = strings.Cut(target, "?")
+	r.URL.RawPath = ""
+	if path, err := urlPath(r.URL.Path); err == nil && path != r.URL.Path {
+		r.URL.RawPath, r.URL.Path = r.URL.Path, path
+	}
+	if body == "" {
+		r.Body = http.NoBody
+	}
+	r.RemoteAddr = "127.0.0.1:4242"
+	r.Header.Set(headerRequestID, "req-1")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if name == "Host" {
+			r.Host = value
+			continue
+		}
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	ts.Handler().ServeHTTP(w, r)
+	return w
+}

@@ -1,0 +1,339 @@
+// Package feed turns the events of runs into messages, keeps the latest of
+// them, and sends them to WebSocket clients. It speaks AIPerf 0.13's protocol
+// and extends it by run ids, sequence numbers, snapshots and replay.
+package feed
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+)
+
+// The bounds of a hub.
+const (
+	DefaultMaxClients = 100
+
+	ringMessages  = 10_000   // kept for each run
+	ringBytes     = 16 << 20 // kept for each run
+	endedStreams  = 4        // ended runs whose messages are kept
+	recentWindow  = 10 * time.Second
+	queueMessages = 256
+	queueBytes    = 4 << 20
+)
+
+// Hub takes events of runs and gives messages to clients. Make one with
+// [NewHub]. All methods are safe for concurrent use.
+//
+// Locks are taken in the order stream, hub, client, and none is held over I/O.
+type Hub struct {
+	maxClients int
+
+	mu       sync.Mutex
+	streams  map[string]*stream
+	active   []string // runs that were started and are not complete, in that order
+	ended    []string // complete runs, the newest last; at most endedStreams
+	clients  map[*client]struct{}
+	reserved int // places taken, connected clients included
+	closing  *closing
+	idle     chan struct{} // closed when reserved falls to 0 after Shutdown
+	dropped  int64
+	finished map[bench.State]int64
+	waiters  map[string][]chan struct{} // by run; see Await
+}
+
+var _ engine.Publisher = (*Hub)(nil)
+
+// NewHub returns a hub for at most maxClients WebSocket clients; 0 means
+// [DefaultMaxClients].
+func NewHub(maxClients int) *Hub {
+	if maxClients <= 0 {
+		maxClients = DefaultMaxClients
+	}
+	return &Hub{
+		maxClients: maxClients, streams: map[string]*stream{}, clients: map[*client]struct{}{},
+		finished: map[bench.State]int64{}, waiters: map[string][]chan struct{}{}, idle: make(chan struct{}),
+	}
+}
+
+// stream is what is kept of one run.
+type stream struct {
+	publish sync.Mutex // serialises Publish for this run; guards what follows
+	said    wire.SystemState
+	cadence map[string]time.Time
+	credits bool // credits_complete was sent
+
+	// The hub's lock guards the rest.
+	seq     uint64
+	ring    []message // consecutive in seq, the last one has seq
+	bytes   int       // of ring
+	latest  map[string]message
+	samples []sample
+	ended   bool // the run is terminal
+	done    bool // no message follows
+}
+
+// sample are the totals of a run at one instant.
+type sample struct {
+	at                time.Time
+	completed, errors int64
+}
+
+// message is one encoded message of a run.
+type message struct {
+	kind string
+	run  string // empty: of no run
+	seq  uint64
+	key  string // messages of one key replace each other; empty: each one counts
+	data []byte
+}
+
+// streamOf returns the stream of a run, and makes it if need be. The hub's lock
+// must be held.
+func (h *Hub) streamOf(id string) *stream {
+	s := h.streams[id]
+	if s == nil {
+		s = &stream{cadence: map[string]time.Time{}, latest: map[string]message{}}
+		h.streams[id] = s
+	}
+	return s
+}
+
+// Publish turns an event into messages, keeps them and hands them to the
+// clients that want them. It never waits for a client. Events of one run must
+// come in order; events of different runs may come at the same time.
+func (h *Hub) Publish(ev engine.Event) {
+	h.mu.Lock()
+	s := h.streamOf(ev.RunID)
+	recent := s.observe(ev)
+	h.mu.Unlock()
+
+	s.publish.Lock()
+	defer s.publish.Unlock()
+	drafts := s.translate(ev, recent)
+	for i := range drafts {
+		drafts[i].encode()
+	}
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.follow(ev, s)
+	for i := range drafts {
+		h.send(s, ev, &drafts[i])
+	}
+	h.settle(ev, s)
+}
+
+// follow keeps track of which runs are active, before the messages go out.
+func (h *Hub) follow(ev engine.Event, s *stream) {
+	if ev.Run != nil && ev.Run.State.Active() && !s.done && !slices.Contains(h.active, ev.RunID) {
+		h.active = append(h.active, ev.RunID)
+	}
+}
+
+// send numbers a message, keeps it, and offers it to every client.
+func (h *Hub) send(s *stream, ev engine.Event, d *draft) {
+	s.seq++
+	m := message{kind: d.kind, run: ev.RunID, seq: s.seq, key: d.key(ev.RunID), data: d.finish(ev, s.seq)}
+	s.keep(m)
+	current := h.current()
+	for c := range h.clients {
+		h.dropped += c.offer(m, ev.RunID == current)
+	}
+}
+
+// settle closes what ends with an event, after its messages went out.
+func (h *Hub) settle(ev engine.Event, s *stream) {
+	terminal := ev.Run != nil && ev.Run.State.Terminal()
+	if terminal && !s.ended {
+		s.ended = true
+		h.finished[ev.Run.State]++
+	}
+	if terminal {
+		for _, w := range h.waiters[ev.RunID] {
+			close(w)
+		}
+		delete(h.waiters, ev.RunID)
+	}
+	switch {
+	case ev.Type == engine.EventRunDeleted:
+		delete(h.streams, ev.RunID)
+		h.forget(ev.RunID)
+	case ev.Type == engine.EventComplete, terminal && !slices.Contains(h.active, ev.RunID):
+		// A run that never became active may end without EventComplete.
+		s.done = true
+		h.forget(ev.RunID)
+		h.ended = append(h.ended, ev.RunID)
+		if len(h.ended) > endedStreams {
+			delete(h.streams, h.ended[0])
+			h.ended = h.ended[1:]
+		}
+	}
+}
+
+// forget takes a run out of the lists.
+func (h *Hub) forget(id string) {
+	is := func(other string) bool { return other == id }
+	h.active = slices.DeleteFunc(h.active, is)
+	h.ended = slices.DeleteFunc(h.ended, is)
+}
+
+// current returns the run that a client follows unless it names one: the active
+// run that started last, else the one that ended last. Empty: none is known.
+func (h *Hub) current() string {
+	if n := len(h.active); n > 0 {
+		return h.active[n-1]
+	}
+	if n := len(h.ended); n > 0 {
+		return h.ended[n-1]
+	}
+	return ""
+}
+
+// keep appends a message to the ring and forgets the oldest over the bounds.
+func (s *stream) keep(m message) {
+	s.ring = append(s.ring, m)
+	s.bytes += len(m.data)
+	drop := 0
+	for len(s.ring)-drop > ringMessages || s.bytes > ringBytes && len(s.ring)-drop > 1 {
+		s.bytes -= len(s.ring[drop].data)
+		drop++
+	}
+	clear(s.ring[:drop])
+	s.ring = s.ring[drop:]
+	if m.key != "" {
+		s.latest[m.key] = m
+	}
+}
+
+// observe notes the totals of an event's snapshot and returns what happened in
+// the recent past.
+func (s *stream) observe(ev engine.Event) wire.Recent {
+	if ev.Snapshot != nil {
+		now := sample{at: ev.At}
+		for i := range ev.Snapshot.Phases {
+			now.completed += ev.Snapshot.Phases[i].Stats.Completed
+			now.errors += ev.Snapshot.Phases[i].Stats.Errors
+		}
+		s.samples = append(s.samples, now)
+	}
+	return s.recent(ev.At)
+}
+
+func (s *stream) recent(now time.Time) wire.Recent {
+	// The last sample before the window is where the window's counts begin.
+	for len(s.samples) > 1 && now.Sub(s.samples[1].at) >= recentWindow {
+		s.samples = s.samples[1:]
+	}
+	if len(s.samples) == 0 {
+		return wire.Recent{}
+	}
+	last, first := s.samples[len(s.samples)-1], s.samples[0]
+	if now.Sub(first.at) < recentWindow {
+		first = sample{}
+	}
+	return wire.Recent{Completed: last.completed - first.completed, Errors: last.errors - first.errors}
+}
+
+// Recent returns what a run's requests did in the last ten seconds; zero for a
+// run that is not known.
+func (h *Hub) Recent(id string, now time.Time) wire.Recent {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := h.streams[id]; s != nil {
+		return s.recent(now)
+	}
+	return wire.Recent{}
+}
+
+// Await waits until a run is terminal or ctx ends. ended is asked once, after
+// the hub listens and before waiting, whether the run is terminal already.
+func (h *Hub) Await(ctx context.Context, id string, ended func() bool) error {
+	w := make(chan struct{})
+	h.mu.Lock()
+	h.waiters[id] = append(h.waiters[id], w)
+	h.mu.Unlock()
+	defer h.stopWaiting(id, w)
+	if ended() {
+		return nil
+	}
+	select {
+	case <-w:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for run %s: %w", id, ctx.Err())
+	}
+}
+
+func (h *Hub) stopWaiting(id string, w chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	rest := slices.DeleteFunc(h.waiters[id], func(o chan struct{}) bool { return o == w })
+	if len(rest) == 0 {
+		delete(h.waiters, id)
+		return
+	}
+	h.waiters[id] = rest
+}
+
+// Counts are the hub's own totals.
+type Counts struct {
+	Clients  int
+	Dropped  int64                 // messages that slow clients did not get
+	Finished map[bench.State]int64 // runs that became terminal, since the hub was made
+}
+
+// Counts returns the totals of this instant.
+func (h *Hub) Counts() Counts {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return Counts{Clients: len(h.clients), Dropped: h.dropped, Finished: maps.Clone(h.finished)}
+}
+
+// Reserve takes a place for a client; false if there is none or the hub shuts
+// down. A place that was taken must be given to [Hub.Serve] or [Hub.Release].
+func (h *Hub) Reserve() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing != nil || h.reserved >= h.maxClients {
+		return false
+	}
+	h.reserved++
+	return true
+}
+
+// Release gives a place back.
+func (h *Hub) Release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reserved--
+	if h.closing != nil && h.reserved == 0 {
+		close(h.idle)
+	}
+}
+
+// Shutdown closes every client with a close code and waits until they are gone
+// or ctx ends. It must be called once.
+func (h *Hub) Shutdown(ctx context.Context, code int, text string) error {
+	h.mu.Lock()
+	h.closing = &closing{code: code, text: text}
+	for c := range h.clients {
+		c.close(code, text)
+	}
+	if h.reserved == 0 {
+		close(h.idle)
+	}
+	h.mu.Unlock()
+	select {
+	case <-h.idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("close feed clients: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,231 @@
+package feed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+)
+
+var start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+
+func ofRun(id string, kind engine.EventType, state bench.State) engine.Event {
+	return engine.Event{Type: kind, RunID: id, At: start, Run: &engine.Run{ID: id, State: state}, Snapshot: &engine.Snapshot{}}
+}
+
+func newClient(h *Hub, kinds ...string) *client {
+	c := &client{hub: h, wake: make(chan struct{}, 1), kinds: map[string]bool{}, run: everyRun}
+	for _, k := range kinds {
+		c.kinds[k] = true
+	}
+	h.clients[c] = struct{}{}
+	return c
+}
+
+// The current run is the active one that started last, else the one that ended
+// last.
+func TestCurrent(t *testing.T) {
+	h := NewHub(0)
+	steps := []struct {
+		ev   engine.Event
+		want string
+	}{
+		{ofRun("a", engine.EventRunQueued, bench.Queued), ""},
+		{ofRun("a", engine.EventStateChanged, bench.Starting), "a"},
+		{ofRun("b", engine.EventStateChanged, bench.Starting), "b"},
+		{ofRun("a", engine.EventMetrics, bench.Running), "b"},
+		{ofRun("b", engine.EventStateChanged, bench.Completed), "b"},
+		{ofRun("b", engine.EventComplete, bench.Completed), "a"},
+		{ofRun("a", engine.EventComplete, bench.Failed), "a"},
+		{ofRun("c", engine.EventStateChanged, bench.Aborted), "c"}, // out of the queue
+		{ofRun("c", engine.EventRunDeleted, ""), "a"},
+	}
+	for i, step := range steps {
+		if step.ev.Type == engine.EventRunDeleted {
+			step.ev.Run = nil
+		}
+		h.Publish(step.ev)
+		if got := h.current(); got != step.want {
+			t.Errorf("after step %d: current = %q, want %q", i, got, step.want)
+		}
+	}
+	if got := h.Counts().Finished; got[bench.Completed] != 1 || got[bench.Failed] != 1 || got[bench.Aborted] != 1 {
+		t.Errorf("finished = %v", got)
+	}
+}
+
+// Only the messages of a few ended runs are kept.
+func TestEndedStreams(t *testing.T) {
+	h := NewHub(0)
+	for i := range 10 {
+		id := fmt.Sprint(i)
+		h.Publish(ofRun(id, engine.EventStateChanged, bench.Running))
+		h.Publish(ofRun(id, engine.EventComplete, bench.Completed))
+	}
+	if len(h.streams) != endedStreams || h.streams["9"] == nil || len(h.active) != 0 {
+		t.Errorf("%d streams, %d active", len(h.streams), len(h.active))
+	}
+}
+
+func TestRingBounds(t *testing.T) {
+	var s stream
+	s.latest = map[string]message{}
+	for i := range ringMessages + 10 {
+		s.seq++
+		s.keep(message{seq: s.seq, data: []byte{byte(i)}})
+	}
+	if len(s.ring) != ringMessages || s.ring[0].seq != 11 || s.bytes != ringMessages {
+		t.Errorf("ring: %d messages from %d, %d bytes", len(s.ring), s.ring[0].seq, s.bytes)
+	}
+	s.keep(message{seq: s.seq + 1, data: make([]byte, ringBytes)})
+	if len(s.ring) != 1 || s.bytes != ringBytes {
+		t.Errorf("after a huge message: %d messages, %d bytes", len(s.ring), s.bytes)
+	}
+}
+
+// Messages that only their newest matters of replace each other, and the order
+// by number stays.
+func TestCoalescing(t *testing.T) {
+	h := NewHub(0)
+	c := newClient(h, kindMetrics, kindPhaseComplete)
+	phase := &engine.Phase{Stats: bench.PhaseStats{Name: "p"}}
+	for range 3 {
+		h.Publish(ofRun("a", engine.EventMetrics, bench.Running))
+		ev := ofRun("a", engine.EventPhaseComplete, bench.Running)
+		ev.Phase = phase
+		h.Publish(ev)
+	}
+	var got []string
+	for _, m := range c.queue {
+		got = append(got, fmt.Sprint(m.kind, " ", m.seq))
+	}
+	want := []string{"credit_phase_complete 2", "credit_phase_complete 4", "realtime_metrics 5", "credit_phase_complete 6"}
+	if !slices.Equal(got, want) {
+		t.Errorf("queue = %v, want %v", got, want)
+	}
+	size := 0
+	for _, m := range c.queue {
+		size += len(m.data)
+	}
+	if c.bytes != size {
+		t.Errorf("bytes = %d, want %d", c.bytes, size)
+	}
+}
+
+func TestFullQueue(t *testing.T) {
+	h := NewHub(0)
+	c := newClient(h)
+	big := make([]byte, queueBytes/2)
+	if lost := c.enqueue(message{data: big}) + c.enqueue(message{data: big}); lost != 0 {
+		t.Fatalf("lost %d", lost)
+	}
+	if lost := c.enqueue(message{key: "k", data: []byte("x")}); lost != 1 || c.closing != nil {
+		t.Errorf("a replaceable message that does not fit: lost %d, closing %v", lost, c.closing)
+	}
+	if lost := c.enqueue(message{data: []byte("x")}); lost != 3 || c.closing == nil || c.closing.code != 1013 {
+		t.Errorf("a message that must not be lost: lost %d, closing %+v", lost, c.closing)
+	}
+	if len(c.queue) != 1 || !strings.Contains(string(c.queue[0].data), "slow_consumer") {
+		t.Errorf("queue = %v", c.queue)
+	}
+	if lost := c.enqueue(message{data: []byte("x")}); lost != 0 || len(c.queue) != 1 {
+		t.Errorf("after giving up: lost %d, %d queued", lost, len(c.queue))
+	}
+}
+
+// A replay that falls behind its ring is a slow consumer.
+func TestReplayOverrun(t *testing.T) {
+	h := NewHub(0)
+	c := newClient(h, kindMetrics)
+	h.Publish(ofRun("a", engine.EventMetrics, bench.Running))
+	c.queue, c.bytes = nil, 0
+	c.replay = &replay{run: "a", next: 1}
+	s := h.streams["a"]
+	s.ring = []message{{seq: 5}}
+	s.seq = 5
+	batch, _ := c.take()
+	if len(batch) != 1 || !strings.Contains(string(batch[0].data), "slow_consumer") || c.closing == nil {
+		t.Errorf("batch = %v, closing = %v", batch, c.closing)
+	}
+}
+
+func TestRecent(t *testing.T) {
+	h := NewHub(0)
+	at := func(second int, completed, errors int64) {
+		ev := ofRun("a", engine.EventPhaseProgress, bench.Running)
+		ev.At = start.Add(time.Duration(second) * time.Second)
+		ev.Snapshot = &engine.Snapshot{Phases: []engine.Phase{{Stats: bench.PhaseStats{Completed: completed, Errors: errors}}}}
+		h.Publish(ev)
+	}
+	at(0, 10, 10)
+	at(5, 100, 10)
+	at(9, 190, 12)
+	for _, tt := range []struct {
+		second int
+		want   wire.Recent
+	}{
+		{9, wire.Recent{Completed: 190, Errors: 12}},
+		{12, wire.Recent{Completed: 180, Errors: 2}},
+		{15, wire.Recent{Completed: 90, Errors: 2}},
+		{60, wire.Recent{}},
+	} {
+		if got := h.Recent("a", start.Add(time.Duration(tt.second)*time.Second)); got != tt.want {
+			t.Errorf("Recent after %d s = %+v, want %+v", tt.second, got, tt.want)
+		}
+	}
+	if got := h.Recent("unknown", start); got != (wire.Recent{}) {
+		t.Errorf("Recent of an unknown run = %+v", got)
+	}
+}
+
+// The messages about workers keep AIPerf's cadences.
+func TestCadence(t *testing.T) {
+	h := NewHub(0)
+	counts := map[string]int{}
+	for i := range 40 { // ten seconds at four a second
+		ev := ofRun("a", engine.EventPhaseProgress, bench.Running)
+		ev.At = start.Add(time.Duration(i) * 250 * time.Millisecond)
+		ev.Snapshot = &engine.Snapshot{Wall: ev.At, Process: engine.Process{PID: 1}}
+		ev.Phase = &engine.Phase{Stats: bench.PhaseStats{Name: "p"}}
+		h.Publish(ev)
+	}
+	for _, m := range h.streams["a"].ring {
+		counts[m.kind]++
+	}
+	want := map[string]int{kindPhaseProgress: 40, kindProcessing: 40, kindStatus: 20, kindHealth: 5, kindGroup: 5}
+	for kind, n := range want {
+		if counts[kind] != n {
+			t.Errorf("%s was sent %d times, want %d", kind, counts[kind], n)
+		}
+	}
+}
+
+// A failed start says why, under AIPerf's name.
+func TestServiceError(t *testing.T) {
+	h := NewHub(0)
+	ev := ofRun("a", engine.EventStateChanged, bench.Failed)
+	ev.Run.Error = &engine.RunError{Code: engine.TokenizerFailed, Message: "no such file"}
+	h.Publish(ev)
+	ring := h.streams["a"].ring
+	want := `{"message_type":"service_error","service_id":"system_controller","run_id":"a","seq":3,"ts_ns":1777888800000000000,"error":{"code":"tokenizer","message":"no such file"}}`
+	if got := string(ring[len(ring)-1].data); got != want {
+		t.Errorf("last message = %s, want %s", got, want)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	h := NewHub(2)
+	first, second, third := h.Reserve(), h.Reserve(), h.Reserve()
+	if !first || !second || third {
+		t.Error("a hub for two takes exactly two")
+	}
+	h.Release()
+	if !h.Reserve() {
+		t.Error("a place that was released is not given again")
+	}
+}

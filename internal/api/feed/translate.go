@@ -1,0 +1,281 @@
+package feed
+
+import (
+	"strconv"
+	"time"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+)
+
+// The types of messages. Those up to Heartbeat are AIPerf's.
+const (
+	kindMetrics       = "realtime_metrics"
+	kindPhaseStart    = "credit_phase_start"
+	kindPhaseProgress = "credit_phase_progress"
+	kindPhaseSent     = "credit_phase_sending_complete"
+	kindPhaseComplete = "credit_phase_complete"
+	kindCredits       = "credits_complete"
+	kindProcessing    = "processing_stats"
+	kindRecords       = "all_records_received"
+	kindHealth        = "worker_health"
+	kindStatus        = "worker_status_summary"
+	kindGroup         = "worker_group_stats"
+	kindSystem        = "system_state_changed"
+	kindResults       = "process_all_results"
+	kindExported      = "results_exported"
+	kindComplete      = "benchmark_complete"
+	kindError         = "service_error"
+	kindHeartbeat     = "heartbeat"
+	kindRunState      = "run_state_changed"
+	kindQueued        = "run_queued"
+	kindDeleted       = "run_deleted"
+	kindSnapshot      = "snapshot"
+)
+
+// Kinds lists every type of message that a client can subscribe to.
+func Kinds() []string {
+	return []string{
+		kindMetrics, kindPhaseStart, kindPhaseProgress, kindPhaseSent, kindPhaseComplete, kindCredits,
+		kindProcessing, kindRecords, kindHealth, kindStatus, kindGroup, kindSystem, kindResults, kindExported,
+		kindComplete, kindError, kindHeartbeat, kindRunState, kindQueued, kindDeleted, kindSnapshot,
+	}
+}
+
+// replaceable reports whether only the newest message of a type matters.
+func replaceable(kind string) bool {
+	switch kind {
+	case kindMetrics, kindPhaseProgress, kindProcessing, kindHealth, kindStatus, kindGroup, kindHeartbeat, kindSnapshot:
+		return true
+	}
+	return false
+}
+
+// The senders that AIPerf's messages name.
+const (
+	fromTiming  = "timing_manager"
+	fromRecords = "records_manager"
+	fromWorker  = "worker-0"
+	fromSystem  = "system_controller"
+)
+
+// draft is a message before it has a number.
+type draft struct {
+	kind, service string
+	phase         string // for messages about one phase
+	payload       any    // encodes to an object
+	body          []byte // its members, without braces
+}
+
+// key is what later messages that replace this one have in common with it.
+func (d *draft) key(run string) string {
+	if !replaceable(d.kind) {
+		return ""
+	}
+	return d.kind + "\x00" + run + "\x00" + d.phase
+}
+
+// encode makes the body. Nulls are left out, as AIPerf does on this channel.
+// The payloads are structs of this module that always encode; if one should not,
+// the message goes out with its envelope alone.
+func (d *draft) encode() {
+	if b, err := wire.Marshal(d.payload); err == nil && len(b) > 2 {
+		b = wire.OmitNulls(b)
+		d.body = b[1 : len(b)-1]
+	}
+}
+
+// finish puts the envelope around the body.
+func (d *draft) finish(ev engine.Event, seq uint64) []byte {
+	out := make([]byte, 0, len(d.body)+160)
+	out = append(out, `{"message_type":"`...)
+	out = append(out, d.kind...)
+	out = append(out, `","service_id":"`...)
+	out = append(out, d.service...)
+	if ev.RunID != "" {
+		out = append(out, `","run_id":"`...)
+		out = append(out, ev.RunID...)
+		out = append(out, `","seq":`...)
+		out = strconv.AppendUint(out, seq, 10)
+	} else {
+		out = append(out, '"')
+	}
+	out = append(out, `,"ts_ns":`...)
+	out = strconv.AppendInt(out, ev.At.UnixNano(), 10)
+	if len(d.body) > 0 {
+		out = append(out, ',')
+		out = append(out, d.body...)
+	}
+	return append(out, '}')
+}
+
+// translate lists the messages of an event in the order in which they go out.
+func (s *stream) translate(ev engine.Event, recent wire.Recent) []draft {
+	switch ev.Type {
+	case engine.EventRunQueued:
+		return []draft{{kind: kindQueued, service: fromSystem, payload: runPayload{briefRun(ev)}}}
+	case engine.EventStateChanged:
+		return s.stateMessages(ev)
+	case engine.EventPhaseStart:
+		return phaseMessage(kindPhaseStart, ev)
+	case engine.EventPhaseProgress:
+		return append(phaseMessage(kindPhaseProgress, ev), s.workerMessages(ev, recent)...)
+	case engine.EventPhaseSent:
+		return phaseMessage(kindPhaseSent, ev)
+	case engine.EventPhaseComplete:
+		return phaseMessage(kindPhaseComplete, ev)
+	case engine.EventMetrics:
+		return metricsMessage(ev)
+	case engine.EventExported:
+		out := s.creditMessages(ev)
+		if ev.Snapshot != nil && ev.Run != nil {
+			results := resultsPayload{wire.NewProfileResults(ev.Run, ev.Snapshot)}
+			out = append(out, draft{kind: kindResults, service: fromRecords, payload: results})
+		}
+		return append(out, draft{kind: kindExported, service: fromSystem, payload: endPayload{wasCancelled(ev)}})
+	case engine.EventComplete:
+		return []draft{{kind: kindComplete, service: fromSystem, payload: endPayload{wasCancelled(ev)}}}
+	case engine.EventRunDeleted:
+		return []draft{{kind: kindDeleted, service: fromSystem, payload: struct{}{}}}
+	}
+	return nil
+}
+
+// stateMessages announces a change of state under our name and AIPerf's.
+func (s *stream) stateMessages(ev engine.Event) []draft {
+	if ev.Run == nil {
+		return nil
+	}
+	out := []draft{{kind: kindRunState, service: fromSystem, payload: runPayload{briefRun(ev)}}}
+	if now := wire.SystemStateOf(ev.Run.State); now != s.said {
+		s.said = now
+		out = append(out, draft{kind: kindSystem, service: fromSystem, payload: statePayload{now}})
+	}
+	if ev.Run.State == bench.Exporting {
+		out = append(out, s.creditMessages(ev)...)
+	}
+	if ev.Run.State == bench.Failed && ev.Run.Error != nil {
+		out = append(out, draft{kind: kindError, service: fromSystem, payload: errorPayload{ev.Run.Error}})
+	}
+	return out
+}
+
+// creditMessages says once that every request returned and every record was
+// processed.
+func (s *stream) creditMessages(ev engine.Event) []draft {
+	if s.credits {
+		return nil
+	}
+	s.credits = true
+	out := []draft{{kind: kindCredits, service: fromTiming, payload: struct{}{}}}
+	if ev.Snapshot == nil {
+		return out
+	}
+	var total recordCounts
+	for i := range ev.Snapshot.Phases {
+		if p := &ev.Snapshot.Phases[i]; p.Stats.Kind == bench.Profiling {
+			counts := countRecords(p)
+			total.Phase, total.EndNS = counts.Phase, counts.EndNS
+			total.Success += counts.Success
+			total.Errors += counts.Errors
+		}
+	}
+	return append(out, draft{kind: kindRecords, service: fromRecords, payload: recordsPayload{total}})
+}
+
+func phaseMessage(kind string, ev engine.Event) []draft {
+	if ev.Phase == nil {
+		return nil
+	}
+	p := phasePayload{Stats: wire.NewPhase(ev.Phase, ev.At)}
+	if kind == kindPhaseStart {
+		p.Config = &phaseConfig{
+			Phase: p.Stats.Phase, Requests: p.Stats.ExpectedRequests, Sessions: p.Stats.ExpectedSessions,
+			DurationSec: p.Stats.ExpectedDuration, GraceSec: p.Stats.ExpectedGrace, Concurrency: ev.Phase.Concurrency,
+		}
+	}
+	return []draft{{kind: kind, service: fromTiming, phase: p.Stats.PhaseName, payload: p}}
+}
+
+func metricsMessage(ev engine.Event) []draft {
+	if ev.Snapshot == nil {
+		return nil
+	}
+	return []draft{{kind: kindMetrics, service: fromRecords, payload: metricsPayload{wire.NewRecords(ev.Snapshot.Metrics)}}}
+}
+
+// The cadences of the messages that come along with the progress of a phase.
+const (
+	slowCadence   = 2 * time.Second
+	statusCadence = 500 * time.Millisecond
+)
+
+// workerMessages are the messages that AIPerf's services send on their own
+// clocks.
+func (s *stream) workerMessages(ev engine.Event, recent wire.Recent) []draft {
+	var out []draft
+	if ev.Phase != nil {
+		counts := countRecords(ev.Phase)
+		out = append(out, draft{
+			kind: kindProcessing, service: fromRecords, phase: ev.Phase.Stats.Name, payload: processingPayload{
+				Stats:   counts,
+				Workers: map[string]recordCounts{fromWorker: {Success: counts.Success, Errors: counts.Errors}},
+			},
+		})
+	}
+	if ev.Snapshot == nil || ev.Run == nil {
+		return out
+	}
+	ws := wire.NewWorkers(ev.Run, ev.Snapshot, recent, ev.At)
+	w, ok := ws.Workers[fromWorker]
+	if !ok {
+		return out
+	}
+	statuses := map[string]wire.WorkerStatus{fromWorker: w.Status}
+	if s.due(kindStatus, ev.At, statusCadence) {
+		out = append(out, draft{kind: kindStatus, service: fromSystem, payload: statusPayload{
+			Statuses: statuses, Startup: map[string]string{fromWorker: *w.StartupState},
+		}})
+	}
+	if s.due(kindHealth, ev.At, slowCadence) {
+		out = append(out, draft{kind: kindHealth, service: fromWorker, payload: healthPayload{w.Health, w.Tasks}})
+		out = append(out, draft{kind: kindGroup, service: fromSystem, payload: groupPayload{
+			WorkerGroup: ws.Groups["local"], Statuses: statuses, Tasks: map[string]wire.TaskStats{fromWorker: w.Tasks},
+		}})
+	}
+	return out
+}
+
+// due reports whether a message of a cadence should go out, and notes it.
+func (s *stream) due(kind string, now time.Time, every time.Duration) bool {
+	if last, ok := s.cadence[kind]; ok && now.Sub(last) < every {
+		return false
+	}
+	s.cadence[kind] = now
+	return true
+}
+
+func countRecords(p *engine.Phase) recordCounts {
+	out := recordCounts{
+		Phase: p.Stats.Kind, Index: &p.Stats.Index, Name: p.Stats.Name,
+		Success: p.Stats.SuccessRecords, Errors: p.Stats.ErrorRecords,
+	}
+	if end := p.UnixNano(p.Stats.RecordsEnd); end != 0 {
+		out.EndNS = &end
+	}
+	return out
+}
+
+// briefRun is the run resource without what only the API knows.
+func briefRun(ev engine.Event) wire.Run {
+	if ev.Run == nil {
+		return wire.Run{ID: ev.RunID}
+	}
+	r := wire.NewRun(ev.Run, ev.Snapshot, 0, wire.Artifacts{Ready: ev.Snapshot != nil && ev.Snapshot.Exported})
+	return r
+}
+
+func wasCancelled(ev engine.Event) bool {
+	return ev.Run != nil && ev.Run.State == bench.Aborted || ev.Snapshot != nil && ev.Snapshot.Cancelled
+}

@@ -1,0 +1,336 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine"
+)
+
+// The files that say whether the others can be used. They are never served.
+const (
+	markerReady      = ".aiperf_results_ready.json"
+	markerProcessing = ".aiperf_results_processing.json"
+)
+
+// readyMarker is the content of the ready marker.
+type readyMarker struct {
+	Ready           bool     `json:"ready"`
+	Partial         bool     `json:"partial"`
+	FailedExporters []string `json:"failed_exporters"`
+}
+
+// folder is the artifacts of one run, opened.
+type folder struct {
+	*os.Root
+	id         string
+	marker     readyMarker
+	processing bool
+}
+
+// openFolder opens the artifacts of a run; the caller closes it. A folder that
+// does not exist is reported by an error that is fs.ErrNotExist.
+func (s *Server) openFolder(id string) (*folder, error) {
+	root, err := s.Live.Artifacts(id)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{Root: root, id: id}
+	if data, err := root.ReadFile(markerReady); err == nil {
+		// A marker that cannot be read is one that is not there: fail closed.
+		_ = json.Unmarshal(data, &f.marker)
+	}
+	_, err = root.Stat(markerProcessing)
+	f.processing = err == nil
+	return f, nil
+}
+
+// files yields the regular files that may be served, ordered by name.
+func (f *folder) files() ([]string, error) {
+	var names []string
+	err := fs.WalkDir(f.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == ".":
+			return nil
+		case strings.HasPrefix(d.Name(), ".") && d.IsDir():
+			return fs.SkipDir
+		case strings.HasPrefix(d.Name(), ".") || !d.Type().IsRegular():
+			return nil
+		}
+		names = append(names, name)
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// artifacts counts the files of a run; nothing is ready when they cannot be
+// read.
+func (s *Server) artifacts(id string) wire.Artifacts {
+	f, err := s.openFolder(id)
+	if err != nil {
+		return wire.Artifacts{}
+	}
+	defer f.Close()
+	names, err := f.files()
+	if err != nil || !f.marker.Ready {
+		return wire.Artifacts{}
+	}
+	out := wire.Artifacts{Ready: true, Count: len(names)}
+	for _, name := range names {
+		if info, err := f.Stat(name); err == nil {
+			out.Bytes += info.Size()
+		}
+	}
+	return out
+}
+
+// listFiles lists the artifacts of a run.
+//
+//	@Summary		Files of a run
+//	@Description	Empty until every file is complete. Names contain slashes for files in folders.
+//	@Tags			aiperf
+//	@Param			run	query		string	false	"Run id, current or latest"
+//	@Param			id	path		string	true	"Run id, current or latest"
+//	@Success		200	{object}	wire.ResultFiles
+//	@Failure		404	{object}	wire.Problem
+//	@Produce		json
+//	@Router			/api/results/list [get]
+//	@Router			/api/runs/{id}/results/list [get]
+func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return errNoRun
+	}
+	out := wire.ResultFiles{Files: []wire.ResultFile{}, FailedExporters: []string{}}
+	f, err := s.openFolder(found.ID)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.writeJSON(w, http.StatusOK, out)
+	case err != nil:
+		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, engine.ErrStore, err)
+	}
+	defer f.Close()
+	out.Ready, out.Processing, out.Partial = f.marker.Ready, f.processing, f.marker.Partial
+	out.FailedExporters = append(out.FailedExporters, f.marker.FailedExporters...)
+	if out.Ready {
+		if out.Files, err = s.describe(f); err != nil {
+			return fmt.Errorf("list artifacts of run %s: %w: %w", found.ID, engine.ErrStore, err)
+		}
+	}
+	return s.writeJSON(w, http.StatusOK, out)
+}
+
+func (s *Server) describe(f *folder) ([]wire.ResultFile, error) {
+	names, err := f.files()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]wire.ResultFile, 0, len(names))
+	for _, name := range names {
+		file, err := f.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		info, sum, err := s.sums.of(f.id, name, file)
+		file.Close()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, wire.ResultFile{
+			Name: name, Size: info.Size(), SHA256: sum, ModifiedAt: info.ModTime().UTC(), ContentType: contentType(name),
+			Href: "/api/runs/" + f.id + "/results/files/" + escapePath(name),
+		})
+	}
+	return out, nil
+}
+
+// getFile serves one artifact.
+//
+//	@Summary		File of a run
+//	@Description	Supports Range, If-Range and If-None-Match; the entity tag is the SHA-256 of the file.
+//	@Tags			aiperf
+//	@Param			run		query	string	false	"Run id, current or latest"
+//	@Param			id		path	string	true	"Run id, current or latest"
+//	@Param			path	path	string	true	"Name of the file, with slashes for folders"
+//	@Success		200		{file}	binary
+//	@Success		206		{file}	binary
+//	@Failure		400		{object}	wire.Problem
+//	@Failure		404		{object}	wire.Problem
+//	@Failure		416		{object}	wire.Problem
+//	@Produce		application/octet-stream,json,application/x-ndjson,text/csv,plain,html
+//	@Router			/api/results/files/{path} [get]
+//	@Router			/api/runs/{id}/results/files/{path} [get]
+func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
+	name := chi.URLParam(r, "*")
+	if r.URL.RawPath != "" { // chi routed by the raw path
+		var err error
+		if name, err = url.PathUnescape(name); err != nil {
+			return errNotFound
+		}
+	}
+	if !goodName(name) {
+		return fail(errFilename, "Invalid filename '%s': path traversal or reserved marker name", name)
+	}
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return errNoRun
+	}
+	f, err := s.openFolder(found.ID)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f = &folder{id: found.ID}
+	case err != nil:
+		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, engine.ErrStore, err)
+	default:
+		defer f.Close()
+	}
+	if !f.marker.Ready {
+		processing := ""
+		if f.processing {
+			processing = "export still processing; "
+		}
+		return fail(errNotReady, "Results not ready for %s; %smarker file %s not present — retry after completion",
+			found.ID, processing, markerReady)
+	}
+	return s.sendFile(w, r, f, name)
+}
+
+func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, f *folder, name string) error {
+	missing := fail(errNotFound, "Result file not found: %s", name)
+	if name == "" || hidden(name) {
+		return missing
+	}
+	file, err := f.Open(name)
+	if err != nil {
+		return missing // including links that lead out of the folder
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return missing
+	}
+	info, sum, err := s.sums.of(f.id, name, file)
+	if err != nil {
+		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, engine.ErrStore, err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, engine.ErrStore, err)
+	}
+	base := path.Base(name)
+	h := w.Header()
+	h.Set("Content-Type", contentType(name))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": base}))
+	if ascii(base) {
+		h.Set("Content-Disposition", `attachment; filename="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(base)+`"`)
+		h.Set("X-Filename", base)
+	}
+	h.Set("Etag", `"`+sum+`"`)
+	h.Set("Cache-Control", noStore)
+	if chi.URLParam(r, "id") == f.id {
+		h.Set("Cache-Control", immutable)
+	}
+	// Only what was there when it was opened; a file that grows is cut there.
+	content := io.NewSectionReader(file, 0, info.Size())
+	sender := &patient{ResponseWriter: w, control: http.NewResponseController(w)}
+	http.ServeContent(sender, r, "", info.ModTime(), content)
+	return sender.refused
+}
+
+// patient gives a client time as long as it takes something. What
+// http.ServeContent refuses is kept back, to be answered with a problem.
+type patient struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	refused error
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (p *patient) WriteHeader(status int) {
+	switch status {
+	case http.StatusRequestedRangeNotSatisfiable:
+		p.refused = errRange
+	case http.StatusPreconditionFailed:
+		p.refused = fail(errPrecondition, "The file is not the one that the request is about")
+	default:
+		p.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write implements io.Writer.
+func (p *patient) Write(b []byte) (int, error) {
+	if p.refused != nil {
+		return len(b), nil
+	}
+	_ = p.control.SetWriteDeadline(time.Now().Add(bodyLimit)) // a writer of tests has none
+	return p.ResponseWriter.Write(b)
+}
+
+// goodName refuses names that lead out of the folder, and the markers.
+func goodName(name string) bool {
+	if strings.ContainsAny(name, "\x00\\") || strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':' {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." || part == markerReady || part == markerProcessing {
+			return false
+		}
+	}
+	return true
+}
+
+// hidden reports whether a name or one of its folders begins with a dot.
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
+}
+
+func ascii(s string) bool {
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func escapePath(name string) string { return (&url.URL{Path: name}).EscapedPath() }
+
+// contentType is the media type of an artifact by its extension.
+func contentType(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".json":
+		return "application/json"
+	case ".jsonl":
+		return "application/x-ndjson"
+	case ".csv":
+		return "text/csv; charset=utf-8"
+	case ".parquet":
+		return "application/vnd.apache.parquet"
+	case ".txt", ".log":
+		return "text/plain; charset=utf-8"
+	case ".html":
+		return "text/html; charset=utf-8"
+	}
+	return "application/octet-stream"
+}

@@ -1,0 +1,163 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+)
+
+// listParameters are the parameters of GET /api/runs.
+func listParameters() []string {
+	return []string{
+		"state", "label", "model", "target", "q", "created_after", "created_before", "sort", "limit", "cursor",
+	}
+}
+
+const maxPage = 500
+
+// listRuns lists runs.
+//
+//	@Summary	Runs
+//	@Tags		runs
+//	@Param		state			query		string		false	"States, separated by commas"
+//	@Param		label			query		[]string	false	"name=value, name, or !name; may be repeated"	collectionFormat(multi)
+//	@Param		model			query		string		false	"Model name"
+//	@Param		target			query		string		false	"Target URL"
+//	@Param		q				query		string		false	"Part of the name or the notes"
+//	@Param		created_after	query		string		false	"RFC 3339 time"	format(date-time)
+//	@Param		created_before	query		string		false	"RFC 3339 time"	format(date-time)
+//	@Param		sort			query		string		false	"created_at, started_at, ended_at, name or duration; a minus sign reverses"
+//	@Param		limit			query		integer		false	"Length of a page"	minimum(1)	maximum(500)
+//	@Param		cursor			query		string		false	"next_cursor of the page before"
+//	@Success	200				{object}	wire.RunList
+//	@Header		200				{string}	Link	"Next page"
+//	@Header		200				{string}	ETag	"Changes with the list"
+//	@Success	304
+//	@Failure	400	{object}	wire.Problem
+//	@Produce	json
+//	@Router		/api/runs [get]
+func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
+	params := r.URL.Query()
+	query, err := parseQuery(params)
+	if err != nil {
+		return err
+	}
+	page, err := s.Runs.List(r.Context(), query)
+	if err != nil {
+		return err
+	}
+	out := wire.RunList{Items: make([]wire.Run, 0, len(page.Runs)), Total: page.Total}
+	for i := range page.Runs {
+		item, err := s.resource(r.Context(), &page.Runs[i])
+		if err != nil {
+			return err
+		}
+		item.Links = nil
+		out.Items = append(out.Items, item)
+	}
+	if page.Next != "" {
+		out.NextCursor = &page.Next
+		params.Set("cursor", page.Next)
+		w.Header().Set("Link", "<"+r.URL.Path+"?"+params.Encode()+`>; rel="next"`)
+	}
+	body, err := wire.Marshal(out)
+	if err != nil {
+		return err
+	}
+	s.writeTagged(w, r, "W/"+bodyTag(body), body)
+	return nil
+}
+
+// parseQuery reads the parameters of a list.
+func parseQuery(params url.Values) (engine.Query, error) {
+	q := engine.Query{
+		Model: params.Get("model"), Target: params.Get("target"), Text: params.Get("q"), Cursor: params.Get("cursor"),
+	}
+	var err error
+	if q.States, err = parseStates(params.Get("state")); err != nil {
+		return q, err
+	}
+	for _, text := range params["label"] {
+		f, err := parseLabel(text)
+		if err != nil {
+			return q, err
+		}
+		q.Labels = append(q.Labels, f)
+	}
+	if q.CreatedAfter, err = parseTime(params, "created_after"); err != nil {
+		return q, err
+	}
+	if q.CreatedBefore, err = parseTime(params, "created_before"); err != nil {
+		return q, err
+	}
+	if q.Sort, q.Descending, err = parseSort(params.Get("sort")); err != nil {
+		return q, err
+	}
+	if text := params.Get("limit"); text != "" {
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxPage {
+			return q, fail(errParameter, "limit must be a whole number from 1 to %d, not %q", maxPage, text)
+		}
+	}
+	return q, nil
+}
+
+func parseStates(text string) ([]bench.State, error) {
+	if text == "" {
+		return nil, nil
+	}
+	all := []bench.State{
+		bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting,
+		bench.Completed, bench.Aborted, bench.Failed,
+	}
+	var out []bench.State
+	for name := range strings.SplitSeq(text, ",") {
+		if !slices.Contains(all, bench.State(name)) {
+			return nil, fail(errParameter, "state %q does not exist", name)
+		}
+		out = append(out, bench.State(name))
+	}
+	return out, nil
+}
+
+// parseLabel reads name=value, name, !name or !name=value.
+func parseLabel(text string) (engine.LabelFilter, error) {
+	rest, not := strings.CutPrefix(text, "!")
+	name, value, exact := strings.Cut(rest, "=")
+	if name == "" {
+		return engine.LabelFilter{}, fail(errParameter, "label %q has no name", text)
+	}
+	return engine.LabelFilter{Name: name, Value: value, AnyValue: !exact, Not: not}, nil
+}
+
+func parseTime(params url.Values, name string) (time.Time, error) {
+	text := params.Get(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return t, fail(errParameter, "%s must be an RFC 3339 time, not %q", name, text)
+	}
+	return t, nil
+}
+
+func parseSort(text string) (engine.Sort, bool, error) {
+	if text == "" {
+		return engine.SortDefault, false, nil
+	}
+	name, descending := strings.CutPrefix(text, "-")
+	known := []engine.Sort{
+		engine.SortCreated, engine.SortStarted, engine.SortEnded, engine.SortName, engine.SortDuration,
+	}
+	if !slices.Contains(known, engine.Sort(name)) {
+		return "", false, fail(errParameter, "sort %q does not exist", text)
+	}
+	return engine.Sort(name), descending, nil
+}

@@ -1,0 +1,199 @@
+package api
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/klauspost/compress/gzhttp"
+)
+
+// middleware is one layer around every handler.
+type middleware = func(http.Handler) http.Handler
+
+// minCompressed is the size of a body from which it is compressed.
+const minCompressed = 1 << 10
+
+// layers lists the middleware, the outermost first.
+func (s *Server) layers() ([]middleware, error) {
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed))
+	if err != nil {
+		return nil, err
+	}
+	origins := http.NewCrossOriginProtection()
+	return []middleware{
+		s.observe,
+		s.recover,
+		s.checkHost,
+		s.checkOrigin(origins),
+		func(next http.Handler) http.Handler {
+			compressed := compress(next)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == feedPath {
+					next.ServeHTTP(w, r)
+					return
+				}
+				compressed.ServeHTTP(w, r)
+			})
+		},
+	}, nil
+}
+
+// response watches what is answered.
+type response struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader notes the status. A body that was encoded on the way is not the
+// same bytes as the stored one, so its strong entity tag becomes a weak one.
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 || w.status < http.StatusOK {
+		w.status = status
+	}
+	h := w.Header()
+	if tag := h.Get("Etag"); tag != "" && h.Get("Content-Encoding") != "" && !strings.HasPrefix(tag, "W/") {
+		h.Set("Etag", "W/"+tag)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements io.Writer.
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Hijack is for the WebSocket upgrade.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.status = http.StatusSwitchingProtocols
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+const (
+	maxRequestID = 128
+	writeLimit   = 90 * time.Second // longer than any handler waits
+)
+
+// observe sets what every answer has, counts and logs.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		id := r.Header.Get(headerRequestID)
+		if !sane(id) {
+			id = strings.ToLower(rand.Text())
+		}
+		h := w.Header()
+		h.Set(headerRequestID, id)
+		h.Set("X-Content-Type-Options", "nosniff")
+		// Writers without deadlines are those of tests.
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(start.Add(writeLimit))
+		if r.Body != nil && r.Body != http.NoBody {
+			_ = control.SetReadDeadline(start.Add(bodyLimit))
+		}
+		watched := &response{ResponseWriter: w}
+		defer func() {
+			route := chi.RouteContext(r.Context()).RoutePattern()
+			if route == "" || watched.status == http.StatusNotFound && strings.HasSuffix(route, "/*") {
+				route = "unmatched"
+			}
+			s.self.requested(route, watched.status)
+			s.Log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", watched.status).
+				Dur("took", time.Since(start)).Str("request_id", id).Msg("request")
+		}()
+		next.ServeHTTP(watched, r)
+	})
+}
+
+// sane reports whether a request id may be repeated in headers and logs.
+func sane(id string) bool {
+	if id == "" || len(id) > maxRequestID {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// recover answers a panic with an internal problem.
+func (s *Server) recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(cause)
+			}
+			s.Log.Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("path", r.URL.Path).Msg("handler panicked")
+			if watched, ok := w.(*response); ok && watched.status != 0 {
+				panic(http.ErrAbortHandler) // too late to answer: break the connection
+			}
+			s.writeProblem(w, r, errInternal)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// checkHost refuses requests for other hosts, so that a page of another site
+// cannot reach a loopback server through a name that it resolves as it likes
+// (DNS rebinding). A server that others can reach is checked only if its hosts
+// were named. The probes answer everybody.
+func (s *Server) checkHost(next http.Handler) http.Handler {
+	if !loopback(s.Bind) && len(s.AllowedHosts) == 0 {
+		return next
+	}
+	allowed := []string{"localhost", "127.0.0.1", "::1", strings.ToLower(s.Bind)}
+	for _, h := range s.AllowedHosts {
+		allowed = append(allowed, strings.ToLower(h))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
+		if !probe && !slices.Contains(allowed, hostname(r.Host)) {
+			s.writeProblem(w, r, errHost)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostname is the host of a Host header, without port and brackets, in lower
+// case.
+func hostname(hostport string) string {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	return strings.ToLower(host)
+}
+
+// checkOrigin refuses requests that change something and come from a page of
+// another site.
+func (s *Server) checkOrigin(origins *http.CrossOriginProtection) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := origins.Check(r); err != nil {
+				s.writeProblem(w, r, errOrigin)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}

@@ -1,0 +1,157 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+)
+
+// What can be wrong with a request.
+var (
+	errNotFound       = errors.New("not found")
+	errMethod         = errors.New("method not allowed")
+	errParameter      = errors.New("bad parameter")
+	errMalformed      = errors.New("malformed body")
+	errMediaType      = errors.New("unsupported media type")
+	errTooLarge       = errors.New("body too large")
+	errInvalid        = errors.New("not valid")
+	errOrigin         = errors.New("forbidden origin")
+	errHost           = errors.New("misdirected host")
+	errNoRun          = errors.New("no run")
+	errNoActiveRun    = errors.New("no active run")
+	errNotReady       = errors.New("results not ready")
+	errFilename       = errors.New("invalid filename")
+	errPrecondition   = errors.New("precondition failed")
+	errTooManyStreams = errors.New("too many streams")
+	errUpgrade        = errors.New("upgrade required")
+	errRange          = errors.New("range not satisfiable")
+	errInternal       = errors.New("internal error")
+)
+
+// What problems say; AIPerf has the same details, and scripts look for them.
+const (
+	problemTypePrefix   = "urn:aiperfd:problem:"
+	retryAfterSeconds   = 10
+	detailNotFound      = "Not Found"
+	detailMethod        = "Method Not Allowed"
+	detailNoActiveRun   = "No active benchmark run."
+	detailStillRunning  = "Benchmark is still running. Cannot shut down API service."
+	detailInternalError = "Internal Server Error"
+)
+
+// problemRow says how an error is told to clients.
+type problemRow struct {
+	err    error
+	status int
+	name   string // of the type, after the prefix
+	title  string
+	detail string // for errors that come without one
+	retry  bool   // it may work later
+}
+
+// problemTable is every error that clients are told; the first row that matches
+// counts, and anything else is internal.
+func problemTable() []problemRow {
+	return []problemRow{
+		{errNotFound, 404, "not-found", "Not found", detailNotFound, false},
+		{engine.ErrNotFound, 404, "not-found", "Not found", "There is no such run", false},
+		{errMethod, 405, "method-not-allowed", "Method not allowed", detailMethod, false},
+		{errParameter, 400, "bad-parameter", "Bad parameter", "A parameter is not valid", false},
+		{engine.ErrBadCursor, 400, "bad-parameter", "Bad parameter", "The cursor is not valid for this query", false},
+		{errMalformed, 400, "malformed-body", "Malformed body", "The body cannot be parsed", false},
+		{errMediaType, 415, "unsupported-media-type", "Unsupported media type", "The media type of the body is not supported", false},
+		{errTooLarge, 413, "body-too-large", "Body too large", "The body is too large", false},
+		{errInvalid, 422, "validation-failed", "Configuration is not valid", "The configuration is not valid", false},
+		{errOrigin, 403, "forbidden-origin", "Forbidden origin", "Requests from this origin are not allowed", false},
+		{errHost, 421, "misdirected-host", "Misdirected request", "This server does not answer for the host of the request", false},
+		{errNoRun, 404, "no-run", "No run", "There is no run yet", false},
+		{errNoActiveRun, 503, "no-active-run", "No active run", detailNoActiveRun, false},
+		{errNotReady, 404, "results-not-ready", "Results not ready", "The results are not ready", false},
+		{errFilename, 400, "invalid-filename", "Invalid file name", "The file name is not valid", false},
+		{errRange, 416, "range-not-satisfiable", "Range not satisfiable", "The range lies outside the file", false},
+		{engine.ErrActive, 409, "run-active", "Run is active", "The run is not finished; cancel it first or use force=true", false},
+		{engine.ErrAlreadyFinished, 409, "already-finished", "Run has finished", "The run has already finished", false},
+		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
+		{engine.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
+		{errTooManyStreams, 503, "too-many-streams", "Too many streams", "Too many clients are connected", true},
+		{errUpgrade, 426, "upgrade-required", "Upgrade required", "This address speaks WebSocket only", false},
+		{engine.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
+		{engine.ErrStore, 503, "store-failed", "Store failed", "The store cannot be read or written", true},
+		{errInternal, 500, "internal", "Internal error", detailInternalError, false},
+	}
+}
+
+// failure is an error with what its problem should say beyond the table.
+type failure struct {
+	err      error // of the table
+	detail   string
+	header   map[string]string
+	position config.Malformed // of errMalformed
+	errors   []config.Problem
+	warnings []config.Problem
+}
+
+// Error is for logs.
+func (f *failure) Error() string { return fmt.Sprintf("%v: %s", f.err, f.detail) }
+
+// Unwrap leads to the error of the table.
+func (f *failure) Unwrap() error { return f.err }
+
+// fail makes an error of the table with a detail of its own.
+func fail(err error, format string, args ...any) *failure {
+	return &failure{err: err, detail: fmt.Sprintf(format, args...)}
+}
+
+// problemOf finds the row of an error.
+func problemOf(err error) problemRow {
+	table := problemTable()
+	for _, row := range table {
+		if errors.Is(err, row.err) {
+			return row
+		}
+	}
+	return table[len(table)-1]
+}
+
+// writeProblem answers with the problem of an error.
+func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
+	row := problemOf(err)
+	if row.status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+		s.Log.Error().Err(err).Str("request_id", w.Header().Get(headerRequestID)).Str("path", r.URL.Path).Msg("request failed")
+	}
+	p := wire.Problem{
+		Type: problemTypePrefix + row.name, Title: row.title, Status: row.status, Detail: row.detail,
+		Instance: r.URL.EscapedPath(), RequestID: w.Header().Get(headerRequestID),
+	}
+	h := w.Header()
+	var f *failure
+	if errors.As(err, &f) {
+		if f.detail != "" {
+			p.Detail = f.detail
+		}
+		p.Line, p.Column, p.Errors, p.Warnings = f.position.Line, f.position.Column, f.errors, f.warnings
+		for name, value := range maps.All(f.header) {
+			h.Set(name, value)
+		}
+	}
+	if row.retry {
+		h.Set("Retry-After", strconv.Itoa(retryAfterSeconds))
+	}
+	for _, name := range []string{"Etag", "Last-Modified", "Content-Disposition", "X-Filename", "Content-Encoding", "Accept-Ranges"} {
+		h.Del(name)
+	}
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	body, err := wire.Marshal(p)
+	if err != nil {
+		s.Log.Error().Err(err).Msg("encode problem")
+	}
+	s.write(w, row.status, body)
+}

@@ -1,0 +1,314 @@
+// Package prom renders runs as Prometheus metrics: under AIPerf's names
+// ([Compat]), and under names in base units with real types ([Collector]).
+package prom
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+)
+
+// Run is a run with its newest snapshot; Snapshot may be nil.
+type Run struct {
+	Run      *engine.Run
+	Snapshot *engine.Snapshot
+}
+
+// Collector gives the native families of some runs. It is immutable and safe
+// for concurrent use.
+type Collector struct {
+	runs    []Run
+	version string
+}
+
+var _ prometheus.Collector = (*Collector)(nil)
+
+// NewCollector returns a collector for runs, which must differ in their ids.
+func NewCollector(version string, runs ...Run) *Collector {
+	return &Collector{runs: runs, version: version}
+}
+
+// family describes one metric family.
+func family(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// families are the descriptions of everything but the histograms.
+type families struct {
+	info, state, start, end          *prometheus.Desc
+	sent, requests, errors, inFlight *prometheus.Desc
+	input, output, reasoning         *prometheus.Desc
+	slo, bytesIn, bytesOut, elapsed  *prometheus.Desc
+}
+
+func newFamilies() families {
+	return families{
+		info: family("aiperf_run_info", "Constant 1 with what identifies the run.",
+			"run_id", "name", "model", "endpoint_type", "streaming", "concurrency", "request_rate", "version"),
+		state:    family("aiperf_run_state", "1 for the state that the run is in, 0 for the others.", "run_id", "state"),
+		start:    family("aiperf_run_start_timestamp_seconds", "When the run started.", "run_id"),
+		end:      family("aiperf_run_end_timestamp_seconds", "When the run ended.", "run_id"),
+		sent:     family("aiperf_requests_sent_total", "Requests that were sent.", "run_id", "phase"),
+		requests: family("aiperf_requests_total", "Requests that returned, by outcome.", "run_id", "phase", "outcome"),
+		errors:   family("aiperf_request_errors_total", "Requests that failed, by class of error.", "run_id", "phase", "class"),
+		inFlight: family("aiperf_requests_in_flight", "Requests that were sent and have not returned.", "run_id", "phase"),
+		input:    family("aiperf_input_tokens_total", "Input tokens of successful requests.", "run_id", "phase"),
+		output:   family("aiperf_output_tokens_total", "Output tokens of successful requests, reasoning included.", "run_id", "phase"),
+		reasoning: family("aiperf_reasoning_tokens_total", "Reasoning tokens of successful requests.",
+			"run_id", "phase"),
+		slo: family("aiperf_slo_requests_total", "Requests that met or missed an objective.", "run_id", "slo", "result"),
+		bytesIn: family("aiperf_bytes_received_total", "Bytes of response bodies that were received.",
+			"run_id"),
+		bytesOut: family("aiperf_bytes_sent_total", "Bytes of request bodies that were sent.", "run_id"),
+		elapsed: family("aiperf_run_elapsed_seconds", "Time since the first phase of the run started.",
+			"run_id"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(out chan<- *prometheus.Desc) {
+	f := newFamilies()
+	for _, d := range []*prometheus.Desc{
+		f.info, f.state, f.start, f.end, f.sent, f.requests, f.errors, f.inFlight, f.input, f.output,
+		f.reasoning, f.slo, f.bytesIn, f.bytesOut, f.elapsed,
+	} {
+		out <- d
+	}
+	for _, h := range histograms() {
+		out <- h.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	e := emitter{out: out, families: newFamilies(), histograms: histograms()}
+	for _, r := range c.runs {
+		e.run(r.Run, c.version)
+		if r.Snapshot != nil {
+			e.snapshot(r.Run.ID, r.Snapshot)
+		}
+	}
+}
+
+// emitter sends the metrics of one collection.
+type emitter struct {
+	families
+	out        chan<- prometheus.Metric
+	histograms []histogram
+}
+
+func (e *emitter) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	e.out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func (e *emitter) counter(d *prometheus.Desc, v int64, labels ...string) {
+	e.out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+}
+
+// states lists every state of a run in the order of its life.
+func states() []bench.State {
+	return []bench.State{
+		bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting,
+		bench.Completed, bench.Aborted, bench.Failed,
+	}
+}
+
+func (e *emitter) run(r *engine.Run, version string) {
+	concurrency, rate := "", ""
+	if r.Concurrency != nil {
+		concurrency = strconv.Itoa(*r.Concurrency)
+	}
+	if r.Rate != nil {
+		rate = Float(*r.Rate)
+	}
+	e.gauge(e.info, 1, r.ID, r.Name, wire.ModelText(r), r.Endpoint, strconv.FormatBool(r.Streaming),
+		concurrency, rate, version)
+	for _, s := range states() {
+		value := 0.0
+		if s == r.State {
+			value = 1
+		}
+		e.gauge(e.state, value, r.ID, string(s))
+	}
+	if r.StartedAt != nil {
+		e.gauge(e.start, float64(r.StartedAt.UnixMilli())/1e3, r.ID)
+	}
+	if r.EndedAt != nil {
+		e.gauge(e.end, float64(r.EndedAt.UnixMilli())/1e3, r.ID)
+	}
+}
+
+func (e *emitter) snapshot(id string, s *engine.Snapshot) {
+	var in, out int64
+	met, missed := map[string]int64{}, map[string]int64{}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		e.phase(id, p)
+		in += p.Counters.BytesReceived
+		out += p.Counters.BytesSent
+		if p.Stats.Kind != bench.Profiling {
+			continue
+		}
+		for name, n := range p.Counters.SLOMet {
+			met[name] += n
+			missed[name] += 0
+		}
+		for name, n := range p.Counters.SLOMissed {
+			missed[name] += n
+			met[name] += 0
+		}
+	}
+	e.gauge(e.elapsed, s.Elapsed.Seconds(), id)
+	e.counter(e.bytesIn, in, id)
+	e.counter(e.bytesOut, out, id)
+	for name, n := range met {
+		e.counter(e.slo, n, id, name, "met")
+		e.counter(e.slo, missed[name], id, name, "missed")
+	}
+}
+
+func (e *emitter) phase(id string, p *engine.Phase) {
+	name, c := p.Stats.Name, &p.Counters
+	e.counter(e.sent, c.Sent, id, name)
+	byClass := map[string]int64{}
+	for _, class := range ErrorClasses() {
+		byClass[class] = 0
+	}
+	var failed int64
+	for class, n := range c.Errors {
+		byClass[ErrorClass(class)] += n
+		failed += n
+	}
+	for class, n := range byClass {
+		e.counter(e.errors, n, id, name, class)
+	}
+	e.counter(e.requests, c.Success, id, name, "success")
+	e.counter(e.requests, failed, id, name, "error")
+	e.counter(e.requests, c.Cancelled, id, name, "cancelled")
+	e.gauge(e.inFlight, float64(p.Stats.InFlight()), id, name)
+	e.counter(e.input, c.InputTokens, id, name)
+	e.counter(e.output, c.OutputTokens, id, name)
+	e.counter(e.reasoning, c.ReasoningTokens, id, name)
+	for _, h := range e.histograms {
+		if s := c.Histograms[h.tag]; s != nil {
+			e.out <- h.metric(s, id, name)
+		}
+	}
+}
+
+// Distribution is a sketch of a distribution in base units: seconds or tokens.
+type Distribution interface {
+	Count() uint64 // observations
+	Sum() float64
+	CountAtMost(v float64) uint64 // finite observations not greater than v
+}
+
+// histogram is one native family made from the sketch of a metric.
+type histogram struct {
+	tag    string // of the metric
+	desc   *prometheus.Desc
+	bounds []float64
+}
+
+func (h *histogram) metric(d Distribution, labels ...string) prometheus.Metric {
+	buckets := make(map[float64]uint64, len(h.bounds))
+	for _, b := range h.bounds {
+		buckets[b] = d.CountAtMost(b)
+	}
+	sum := d.Sum()
+	if d.Count() == 0 || math.IsNaN(sum) {
+		sum = 0
+	}
+	return prometheus.MustNewConstHistogram(h.desc, d.Count(), sum, buckets, labels...)
+}
+
+// histograms lists the native histograms.
+func histograms() []histogram {
+	latency, token, length := decades(-3, 3, 0.63e3), decades(-4, 1, 10), powers(20)
+	row := func(tag, name, help string, bounds []float64) histogram {
+		return histogram{tag, family(name, help, "run_id", "phase"), bounds}
+	}
+	return []histogram{
+		row("request_latency", "aiperf_request_duration_seconds",
+			"Time from the start of a request to the last content of its answer.", latency),
+		row("time_to_first_token", "aiperf_time_to_first_token_seconds",
+			"Time from the start of a request to the first content of its answer.", latency),
+		row("inter_token_latency", "aiperf_time_per_output_token_seconds",
+			"Mean time between the output tokens of a request after the first.", token),
+		row("inter_chunk_latency", "aiperf_inter_chunk_seconds",
+			"Time between two content events of a stream.", token),
+		row("schedule_lag", "aiperf_schedule_delay_seconds",
+			"Time from when a request was due to its start.", latency),
+		row("input_sequence_length", "aiperf_input_sequence_tokens", "Input tokens of a request.", length),
+		row("output_sequence_length", "aiperf_output_sequence_tokens", "Output tokens of a request.", length),
+	}
+}
+
+// decades returns bounds from 10^from to at most limit in five steps a decade
+// (factor about 1.6, the R5 series of ISO 3).
+func decades(from, to int, limit float64) []float64 {
+	var out []float64
+	for exp := from; exp <= to; exp++ {
+		for _, digits := range []string{"1", "1.6", "2.5", "4", "6.3"} {
+			// Parsed, not multiplied: 6.3e-3 must print as 0.0063.
+			b, err := strconv.ParseFloat(digits+"e"+strconv.Itoa(exp), 64)
+			if err != nil || b > limit {
+				return out
+			}
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// powers returns 1, 2, 4 … 2^n.
+func powers(n int) []float64 {
+	out := make([]float64, 0, n+1)
+	for i := range n + 1 {
+		out = append(out, math.Ldexp(1, i))
+	}
+	return out
+}
+
+// ErrorClasses lists the values of the class label of errors.
+func ErrorClasses() []string {
+	return []string{"timeout", "connect", "http_4xx", "http_5xx", "protocol", "other"}
+}
+
+// ErrorClass maps a class of failure to its label.
+func ErrorClass(c bench.Class) string {
+	switch c {
+	case bench.TimeoutConnect, bench.TimeoutHeaders, bench.TimeoutIdle, bench.TimeoutTotal:
+		return "timeout"
+	case bench.ConnectError, bench.ConnectionReset:
+		return "connect"
+	case bench.Auth, bench.NotFound, bench.Timeout, bench.PayloadTooLarge, bench.RateLimited,
+		bench.ContextOverflow, bench.BadRequest:
+		return "http_4xx"
+	case bench.Overloaded, bench.Gateway, bench.ServerError:
+		return "http_5xx"
+	case bench.Redirect, bench.StreamError, bench.StreamTruncated, bench.EmptyResponse, bench.EmptyOutput,
+		bench.MalformedResponse, bench.UnexpectedContent, bench.EventTooLarge:
+		return "protocol"
+	case bench.Cancelled, bench.ClientError:
+		return "other"
+	}
+	return "other"
+}
+
+// Names lists the tags whose sketches a snapshot must carry in
+// Counters.Histograms for every native histogram to appear.
+func Names() []string {
+	var out []string
+	for _, h := range histograms() {
+		out = append(out, h.tag)
+	}
+	slices.Sort(out)
+	return out
+}

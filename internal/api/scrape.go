@@ -1,0 +1,236 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
+
+	"aiperfd/internal/api/prom"
+	"aiperfd/internal/engine"
+)
+
+// textFormat is Prometheus' text format.
+const textFormat = "text/plain; version=0.0.4; charset=utf-8"
+
+// selfMetrics are the metrics of this process.
+type selfMetrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+}
+
+func newSelfMetrics(s *Server) *selfMetrics {
+	m := &selfMetrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "aiperfd_http_requests_total", Help: "Requests that the API answered.",
+		}, []string{"route", "code"}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "aiperfd_build_info", Help: "Constant 1 with what was built.",
+		ConstLabels: prometheus.Labels{"version": s.Version},
+	})
+	build.Set(1)
+	m.registry.MustRegister(m.requests, build, &serviceCollector{s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// requested counts an answered request.
+func (m *selfMetrics) requested(route string, status int) {
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+}
+
+// serviceCollector gives the metrics of the queue and the feed.
+type serviceCollector struct{ server *Server }
+
+// serviceFamilies describe what a serviceCollector gives.
+type serviceFamilies struct{ depth, runs, clients, dropped *prometheus.Desc }
+
+func newServiceFamilies() serviceFamilies {
+	return serviceFamilies{
+		depth:   prometheus.NewDesc("aiperfd_queue_depth", "Runs that wait to be started.", nil, nil),
+		runs:    prometheus.NewDesc("aiperfd_runs_total", "Runs that ended since the process started, by final state.", []string{"state"}, nil),
+		clients: prometheus.NewDesc("aiperfd_ws_clients", "WebSocket clients that are connected.", nil, nil),
+		dropped: prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages that slow WebSocket clients did not get.", nil, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
+	f := newServiceFamilies()
+	for _, d := range []*prometheus.Desc{f.depth, f.runs, f.clients, f.dropped} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
+	f := newServiceFamilies()
+	counts := c.server.Hub.Counts()
+	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
+	out <- prometheus.MustNewConstMetric(f.depth, gauge, float64(len(c.server.Live.Queue().IDs)))
+	out <- prometheus.MustNewConstMetric(f.clients, gauge, float64(counts.Clients))
+	out <- prometheus.MustNewConstMetric(f.dropped, counter, float64(counts.Dropped))
+	for _, state := range terminalStates() {
+		out <- prometheus.MustNewConstMetric(f.runs, counter, float64(counts.Finished[state]), string(state))
+	}
+}
+
+// scrape serves Prometheus metrics.
+//
+//	@Summary		Prometheus metrics
+//	@Description	names=compat gives AIPerf's names for the selected run, names=native base units and real types for the active runs and the one that finished last, names=all both.
+//	@Tags			aiperf
+//	@Param			names	query		string	false	"Which names"	Enums(compat, native, all)
+//	@Param			run		query		string	false	"Run of the compat names: id, current or latest"
+//	@Success		200		{string}	string
+//	@Failure		400		{object}	wire.Problem
+//	@Failure		404		{object}	wire.Problem
+//	@Produce		plain
+//	@Router			/metrics [get]
+func (s *Server) scrape(w http.ResponseWriter, r *http.Request) error {
+	names := r.URL.Query().Get("names")
+	if names == "" {
+		names = s.MetricNames
+	}
+	if !slices.Contains([]string{NamesCompat, NamesNative, NamesAll}, names) {
+		return fail(errParameter, "names must be compat, native or all, not %q", names)
+	}
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	if names == NamesCompat {
+		body, err := s.compatText(r.Context(), found)
+		if err != nil {
+			return err
+		}
+		s.writeText(w, body)
+		return nil
+	}
+	runs, err := s.scraped(r.Context(), time.Now())
+	if err != nil {
+		return err
+	}
+	own := prometheus.NewRegistry()
+	if err := own.Register(prom.NewCollector(s.Version, runs...)); err != nil {
+		return fmt.Errorf("collect metrics: %w", err)
+	}
+	all := prometheus.Gatherers{own, s.self.registry}
+	if names == NamesNative {
+		w.Header().Set("Cache-Control", noStore)
+		promhttp.HandlerFor(all, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true}).ServeHTTP(w, r)
+		return nil
+	}
+	return s.writeAll(w, r, found, all)
+}
+
+// scrapeRun serves the Prometheus metrics of one run.
+//
+//	@Summary	Prometheus metrics of a run
+//	@Tags		runs
+//	@Param		id	path		string	true	"Run id, current or latest"
+//	@Success	200	{string}	string
+//	@Failure	404	{object}	wire.Problem
+//	@Produce	plain
+//	@Router		/api/runs/{id}/metrics.prom [get]
+func (s *Server) scrapeRun(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.run(w, r)
+	if err != nil {
+		return err
+	}
+	snap, err := s.snapshot(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	own := prometheus.NewRegistry()
+	if err := own.Register(prom.NewCollector(s.Version, prom.Run{Run: found, Snapshot: snap})); err != nil {
+		return fmt.Errorf("collect metrics of run %s: %w", found.ID, err)
+	}
+	return s.writeAll(w, r, found, own)
+}
+
+// writeAll answers with what a gatherer has and then AIPerf's names of a run,
+// if there is one.
+func (s *Server) writeAll(w http.ResponseWriter, r *http.Request, run *engine.Run, g prometheus.Gatherer) error {
+	families, err := g.Gather()
+	if err != nil {
+		return fmt.Errorf("gather metrics: %w", err)
+	}
+	var buf bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&buf, f); err != nil {
+			return fmt.Errorf("write metric %s: %w", f.GetName(), err)
+		}
+	}
+	compat, err := s.compatText(r.Context(), run)
+	if err != nil {
+		return err
+	}
+	buf.Write(compat)
+	s.writeText(w, buf.Bytes())
+	return nil
+}
+
+func (s *Server) writeText(w http.ResponseWriter, body []byte) {
+	w.Header().Set("Content-Type", textFormat)
+	w.Header().Set("Cache-Control", noStore)
+	s.write(w, http.StatusOK, body)
+}
+
+// compatText is the exposition under AIPerf's names; empty without a run.
+func (s *Server) compatText(ctx context.Context, run *engine.Run) ([]byte, error) {
+	if run == nil {
+		return nil, nil
+	}
+	snap, err := s.snapshot(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return prom.Compat(s.Version, run, snap), nil
+}
+
+// scraped returns the runs that a scrape sees: those that are active, and the
+// one that finished last until another starts or its time is over, which is
+// long enough for every scraper to see the final values.
+func (s *Server) scraped(ctx context.Context, now time.Time) ([]prom.Run, error) {
+	var runs []*engine.Run
+	for _, id := range s.Live.Queue().Running {
+		run, err := s.Runs.Get(ctx, id)
+		if errors.Is(err, engine.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	if len(runs) == 0 {
+		last, err := s.lastFinished(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if last != nil && last.EndedAt != nil && now.Sub(*last.EndedAt) <= s.MetricsLinger {
+			runs = append(runs, last)
+		}
+	}
+	out := make([]prom.Run, 0, len(runs))
+	for _, run := range runs {
+		snap, err := s.snapshot(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, prom.Run{Run: run, Snapshot: snap})
+	}
+	return out, nil
+}

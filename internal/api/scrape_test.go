@@ -1,0 +1,143 @@
+package api
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"aiperfd/internal/engine"
+)
+
+func TestScrapeCompat(t *testing.T) {
+	ts := newTestServer(t, nil)
+	w := ts.do("GET", "/metrics?names=compat&run="+idDone, "")
+	if w.Code != 200 || w.Header().Get("Content-Type") != textFormat || w.Header().Get(headerRunID) != idDone {
+		t.Fatalf("scrape = %d %v", w.Code, w.Header())
+	}
+	golden(t, "compat.prom", w.Body.Bytes())
+}
+
+// Both name spaces together are one valid exposition, each family once.
+func TestScrapeAll(t *testing.T) {
+	ts := newTestServer(t, nil)
+	for _, target := range []string{"/metrics", "/metrics?names=all", "/api/runs/" + idDone + "/metrics.prom"} {
+		w := ts.do("GET", target, "")
+		if w.Code != 200 {
+			t.Fatalf("GET %s = %d %s", target, w.Code, w.Body)
+		}
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		families, err := parser.TextToMetricFamilies(strings.NewReader(w.Body.String()))
+		if err != nil {
+			t.Fatalf("GET %s: %v", target, err)
+		}
+		for _, name := range []string{"aiperf_info", "aiperf_run_info", "aiperf_requests_total", "aiperf_time_to_first_token_ms", "aiperf_request_count_avg_requests"} {
+			if families[name] == nil {
+				t.Errorf("GET %s: no family %s", target, name)
+			}
+		}
+		if got := families["aiperfd_build_info"] != nil; got != strings.HasPrefix(target, "/metrics") {
+			t.Errorf("GET %s: metrics of the process: %t", target, got)
+		}
+	}
+	if w := ts.do("GET", "/metrics?names=some", ""); w.Code != 400 {
+		t.Errorf("names=some = %d", w.Code)
+	}
+}
+
+func TestScrapeNative(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.do("GET", "/api/run", "")
+	w := ts.do("GET", "/metrics?names=native", "")
+	problems, err := promlint.New(strings.NewReader(w.Body.String())).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v %v", problems, err)
+	}
+	var ours []string
+	for line := range strings.Lines(w.Body.String()) {
+		if regexp.MustCompile(`^aiperf_|^aiperfd_(queue|runs|ws)|^aiperfd_http.*/api/run"`).MatchString(line) {
+			ours = append(ours, line)
+		}
+	}
+	golden(t, "native.prom", []byte(strings.Join(ours, "")))
+
+	open := ts.do("GET", "/metrics?names=native", "", "Accept: application/openmetrics-text; version=1.0.0")
+	if got := open.Header().Get("Content-Type"); !strings.HasPrefix(got, "application/openmetrics-text; version=1.0.0") ||
+		!strings.HasSuffix(open.Body.String(), "# EOF\n") {
+		t.Errorf("OpenMetrics: %s", got)
+	}
+}
+
+// A scrape sees active runs; without one, the last that finished, for a while.
+func TestScrapedRuns(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ended := epoch.Add(44 * time.Second)
+	tests := []struct {
+		name    string
+		running []string
+		now     time.Time
+		want    []string
+	}{
+		{"active", []string{idRunning}, ended, []string{idRunning}},
+		{"deleted in between", []string{idMissing}, ended, []string{idDone}},
+		{"just finished", nil, ended.Add(10 * time.Minute), []string{idDone}},
+		{"long ago", nil, ended.Add(10*time.Minute + 1), nil},
+	}
+	for _, tt := range tests {
+		ts.fake.queue.Running = tt.running
+		runs, err := ts.scraped(t.Context(), tt.now)
+		var got []string
+		for _, r := range runs {
+			got = append(got, r.Run.ID)
+		}
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: scraped %v, %v, want %v", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// The counters of the process count what happens.
+func TestSelfMetrics(t *testing.T) {
+	ts := newTestServer(t, nil)
+	ts.do("GET", "/api/runs/"+idDone, "")
+	ts.do("GET", "/api/runs/"+idMissing, "")
+	ts.do("GET", "/nope", "")
+	ts.Hub.Publish(engine.Event{Type: engine.EventComplete, RunID: idDone, At: epoch, Run: ts.fake.runs[1]})
+	families, err := prometheus.Gatherers{ts.self.registry}.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "aiperfd_") || f.GetName() == "aiperfd_build_info" {
+			continue
+		}
+		var b strings.Builder
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if line[0] != '#' {
+				got = append(got, strings.TrimSpace(line))
+			}
+		}
+	}
+	want := []string{
+		`aiperfd_http_requests_total{code="200",route="/api/runs/{id}"} 1`,
+		`aiperfd_http_requests_total{code="404",route="/api/runs/{id}"} 1`,
+		`aiperfd_http_requests_total{code="404",route="unmatched"} 1`,
+		`aiperfd_queue_depth 1`,
+		`aiperfd_runs_total{state="cancelled"} 0`, `aiperfd_runs_total{state="completed"} 1`, `aiperfd_runs_total{state="failed"} 0`,
+		`aiperfd_ws_clients 0`, `aiperfd_ws_dropped_messages_total 0`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/metric"
+)
+
+// Stats are the statistics of one metric in its display unit. Which of them
+// exist depends on the metric: all for a record metric, avg alone for a scalar.
+type Stats struct {
+	Unit    string   `json:"unit" example:"ms"`
+	Header  string   `json:"header" example:"Time to First Token"`
+	Avg     *float64 `json:"avg,omitempty"`
+	P1      *float64 `json:"p1,omitempty"`
+	P5      *float64 `json:"p5,omitempty"`
+	P10     *float64 `json:"p10,omitempty"`
+	P25     *float64 `json:"p25,omitempty"`
+	P50     *float64 `json:"p50,omitempty"`
+	P75     *float64 `json:"p75,omitempty"`
+	P90     *float64 `json:"p90,omitempty"`
+	P95     *float64 `json:"p95,omitempty"`
+	P99     *float64 `json:"p99,omitempty"`
+	Min     *float64 `json:"min,omitempty"`
+	Max     *float64 `json:"max,omitempty"`
+	Std     *float64 `json:"std,omitempty"`
+	Current *float64 `json:"current,omitempty"`
+	Count   *int64   `json:"count,omitempty"`
+	Sum     *float64 `json:"sum,omitempty"`
+	// HigherIsBetter says which direction is an improvement.
+	HigherIsBetter bool `json:"higher_is_better"`
+}
+
+// Record is one metric of a result: the statistics with every key present.
+type Record struct {
+	Tag     string   `json:"tag" example:"time_to_first_token"`
+	Header  string   `json:"header"`
+	Unit    string   `json:"unit"`
+	Avg     *float64 `json:"avg"`
+	P1      *float64 `json:"p1"`
+	P5      *float64 `json:"p5"`
+	P10     *float64 `json:"p10"`
+	P25     *float64 `json:"p25"`
+	P50     *float64 `json:"p50"`
+	P75     *float64 `json:"p75"`
+	P90     *float64 `json:"p90"`
+	P95     *float64 `json:"p95"`
+	P99     *float64 `json:"p99"`
+	Min     *float64 `json:"min"`
+	Max     *float64 `json:"max"`
+	Std     *float64 `json:"std"`
+	Current *float64 `json:"current"`
+	Count   *int64   `json:"count"`
+	Sum     *float64 `json:"sum"`
+}
+
+// Metrics is the body of GET /api/metrics.
+type Metrics struct {
+	Version     string           `json:"aiperf_version" example:"aiperfd/0.1.0"`
+	BenchmarkID *string          `json:"benchmark_id"`
+	Model       *string          `json:"model"` // sorted names joined by commas
+	Endpoint    *string          `json:"endpoint_type"`
+	Streaming   *bool            `json:"streaming"`
+	Concurrency *int             `json:"concurrency"`
+	RequestRate *float64         `json:"request_rate"`
+	Metrics     map[string]Stats `json:"metrics"`
+	SnapshotNS  *int64           `json:"snapshot_ns"` // when the values were computed
+	Final       bool             `json:"final"`
+	ElapsedSec  float64          `json:"elapsed_sec"`
+}
+
+// NewMetrics describes a run's metrics. Both arguments may be nil: no run, or
+// nothing measured yet.
+func NewMetrics(version string, r *engine.Run, s *engine.Snapshot) Metrics {
+	m := Metrics{Version: VersionText(version), Metrics: map[string]Stats{}}
+	if r != nil {
+		m.BenchmarkID, m.Model, m.Endpoint = &r.ID, new(ModelText(r)), &r.Endpoint
+		m.Streaming, m.Concurrency, m.RequestRate = &r.Streaming, r.Concurrency, r.Rate
+	}
+	if s == nil {
+		return m
+	}
+	m.SnapshotNS, m.Final, m.ElapsedSec = nanos(s.MetricsAt), s.Final, s.Elapsed.Seconds()
+	for i := range s.Metrics {
+		if res := &s.Metrics[i]; Shown(res) {
+			m.Metrics[res.Def.Tag] = newStats(res)
+		}
+	}
+	return m
+}
+
+// VersionText is how aiperfd names itself where AIPerf writes its own version.
+func VersionText(version string) string { return "aiperfd/" + version }
+
+// ModelText joins the sorted model names of a run by commas.
+func ModelText(r *engine.Run) string {
+	return strings.Join(slices.Sorted(slices.Values(r.Models)), ",")
+}
+
+// Shown reports whether a metric is for users.
+func Shown(r *metric.Result) bool { return r.Def.Flags&(metric.Internal|metric.Experimental) == 0 }
+
+// NewRecords returns the metrics of a result in catalogue order, never nil.
+func NewRecords(rs metric.Results) []Record {
+	out := make([]Record, 0, len(rs))
+	for i := range rs {
+		if !Shown(&rs[i]) {
+			continue
+		}
+		s := newStats(&rs[i])
+		out = append(out, Record{
+			Tag: rs[i].Def.Tag, Header: s.Header, Unit: s.Unit, Avg: s.Avg,
+			P1: s.P1, P5: s.P5, P10: s.P10, P25: s.P25, P50: s.P50, P75: s.P75, P90: s.P90,
+			P95: s.P95, P99: s.P99, Min: s.Min, Max: s.Max, Std: s.Std, Current: s.Current,
+			Count: s.Count, Sum: s.Sum,
+		})
+	}
+	return out
+}
+
+func newStats(r *metric.Result) Stats {
+	get := func(s metric.Stat) *float64 {
+		v, ok := r.Get(s)
+		if !ok {
+			return nil
+		}
+		return finite(v)
+	}
+	out := Stats{
+		Unit: r.Def.Unit, Header: r.Def.Header, Avg: get(metric.Avg),
+		P1: get(metric.P1), P5: get(metric.P5), P10: get(metric.P10), P25: get(metric.P25),
+		P50: get(metric.P50), P75: get(metric.P75), P90: get(metric.P90), P95: get(metric.P95),
+		P99: get(metric.P99), Min: get(metric.Min), Max: get(metric.Max), Std: get(metric.Std),
+		Count: Observations(r), Sum: get(metric.Sum),
+		HigherIsBetter: r.Def.Flags&metric.LargerIsBetter != 0,
+	}
+	return out
+}
+
+// Observations returns how many values a metric was made of: 1 for a scalar,
+// nil for a family that does not count.
+func Observations(r *metric.Result) *int64 {
+	switch {
+	case r.Count > 0:
+		return new(r.Count)
+	case r.Scalar():
+		return new(int64(1))
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package wire
+
+import (
+	"time"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+)
+
+// Progress is the body of GET /api/progress.
+type Progress struct {
+	Phases          map[string]Phase `json:"phases"` // by the user's phase name
+	Workers         WorkerCounts     `json:"workers"`
+	ResultsExported bool             `json:"results_exported"`
+	SystemState     SystemState      `json:"system_state"`
+}
+
+// WorkerCounts are the counts of a worker fleet; all 0 in one process.
+type WorkerCounts struct {
+	Ready              int `json:"ready"`
+	Total              int `json:"total"`
+	Dispatchable       int `json:"dispatchable"`
+	RouterConnected    int `json:"router_connected"`
+	ReadyProcessors    int `json:"ready_record_processors"`
+	DeclaredProcessors int `json:"declared_record_processors"`
+	ReadyPods          int `json:"ready_pods"`
+	TotalPods          int `json:"total_pods"`
+	DegradedPods       int `json:"degraded_pods"`
+}
+
+// SystemState is AIPerf's name for where a benchmark is; it only moves forward.
+type SystemState string
+
+// The system states.
+const (
+	Initializing SystemState = "initializing"
+	Configuring  SystemState = "configuring"
+	Ready        SystemState = "ready"
+	InProfiling  SystemState = "profiling"
+	StoppingRun  SystemState = "stopping"
+	Processing   SystemState = "processing"
+	ShutDown     SystemState = "shutdown"
+)
+
+// SystemStateOf maps the state of a run.
+func SystemStateOf(s bench.State) SystemState {
+	switch s {
+	case bench.Queued:
+		return Initializing
+	case bench.Starting:
+		return Configuring
+	case bench.Running:
+		return InProfiling
+	case bench.Stopping:
+		return StoppingRun
+	case bench.Exporting:
+		return Processing
+	case bench.Completed, bench.Aborted, bench.Failed:
+		return ShutDown
+	}
+	return Initializing
+}
+
+// Phase is the state of one phase. Times are nanoseconds since 1970, null until
+// they happen.
+type Phase struct {
+	Phase           bench.PhaseKind `json:"phase" enums:"warmup,profiling"`
+	PhaseIndex      int             `json:"phase_index"`
+	ProfilingIndex  *int            `json:"profiling_index"` // null for warm-up
+	PhaseName       string          `json:"phase_name"`
+	PhaseKind       bench.PhaseKind `json:"phase_kind" enums:"warmup,profiling"`
+	StartNS         *int64          `json:"start_ns"`
+	SentEndNS       *int64          `json:"sent_end_ns"`
+	RequestsEndNS   *int64          `json:"requests_end_ns"`
+	RecordsEndNS    *int64          `json:"records_end_ns"`
+	BaselineStartNS *int64          `json:"baseline_start_ns"`
+	BaselineEndNS   *int64          `json:"baseline_end_ns"`
+	LastUpdateNS    *int64          `json:"last_update_ns"`
+
+	ExpectedRequests *int64   `json:"total_expected_requests"`
+	ExpectedSessions *int64   `json:"expected_num_sessions"`
+	ExpectedDuration *float64 `json:"expected_duration_sec"`
+	ExpectedGrace    *float64 `json:"expected_grace_period_sec"` // null = without limit
+
+	Sent              int64 `json:"requests_sent"`
+	Completed         int64 `json:"requests_completed"` // success and error, not cancelled
+	Cancelled         int64 `json:"requests_cancelled"`
+	Errors            int64 `json:"request_errors"`
+	SentSessions      int64 `json:"sent_sessions"`
+	CompletedSessions int64 `json:"completed_sessions"`
+	CancelledSessions int64 `json:"cancelled_sessions"`
+	SessionTurns      int64 `json:"total_session_turns"`
+	SuccessRecords    int64 `json:"success_records"`
+	ErrorRecords      int64 `json:"error_records"`
+
+	FinalSent              *int64 `json:"final_requests_sent"`
+	FinalCompleted         *int64 `json:"final_requests_completed"`
+	FinalCancelled         *int64 `json:"final_requests_cancelled"`
+	FinalErrors            *int64 `json:"final_request_errors"`
+	FinalSentSessions      *int64 `json:"final_sent_sessions"`
+	FinalCompletedSessions *int64 `json:"final_completed_sessions"`
+	FinalCancelledSessions *int64 `json:"final_cancelled_sessions"`
+
+	TimeoutTriggered bool     `json:"timeout_triggered"` // also for a normal end by duration
+	GraceTriggered   bool     `json:"grace_period_timeout_triggered"`
+	WasCancelled     bool     `json:"was_cancelled"`
+	RequestRate      *float64 `json:"requests_per_second"` // cumulative
+	RecordRate       *float64 `json:"records_per_second"`  // cumulative
+	RequestsETA      *float64 `json:"requests_eta_sec"`
+	RecordsETA       *float64 `json:"records_eta_sec"`
+
+	Percent  *float64 `json:"progress_percent"` // 0 to 100; null when nothing bounds the phase
+	InFlight int64    `json:"in_flight_requests"`
+	State    string   `json:"state" enums:"running,draining,complete,cancelled,failed"`
+}
+
+// NewProgress describes the phases of a run. Both arguments may be nil.
+func NewProgress(r *engine.Run, s *engine.Snapshot) Progress {
+	out := Progress{Phases: map[string]Phase{}, SystemState: Ready}
+	if r != nil {
+		out.SystemState = SystemStateOf(r.State)
+	}
+	if s == nil {
+		return out
+	}
+	out.ResultsExported = s.Exported
+	for i := range s.Phases {
+		out.Phases[s.Phases[i].Stats.Name] = newPhase(&s.Phases[i], s)
+	}
+	return out
+}
+
+// NewPhase describes one phase as of an instant.
+func NewPhase(p *engine.Phase, at time.Time) Phase {
+	return newPhase(p, &engine.Snapshot{Wall: at})
+}
+
+func newPhase(p *engine.Phase, s *engine.Snapshot) Phase {
+	st := &p.Stats
+	now := s.Wall.Sub(p.Epoch)
+	out := Phase{
+		Phase: st.Kind, PhaseIndex: st.Index, PhaseName: st.Name, PhaseKind: st.Kind,
+		StartNS:       nonzero(p.UnixNano(st.Start)),
+		SentEndNS:     nonzero(p.UnixNano(st.SentEnd)),
+		RequestsEndNS: nonzero(p.UnixNano(st.RequestsEnd)), RecordsEndNS: nonzero(p.UnixNano(st.RecordsEnd)),
+		LastUpdateNS:     nonzero(p.UnixNano(st.LastUpdate)),
+		ExpectedRequests: nonzero(st.ExpectedRequests), ExpectedSessions: nonzero(st.ExpectedSessions),
+		ExpectedDuration: positive(st.ExpectedDuration.Seconds()),
+		Sent:             st.Sent, Completed: st.Completed, Cancelled: st.Cancelled, Errors: st.Errors,
+		SentSessions: st.SentSessions, CompletedSessions: st.CompletedSessions,
+		CancelledSessions: st.CancelledSessions, SessionTurns: st.SessionTurns,
+		SuccessRecords: st.SuccessRecords, ErrorRecords: st.ErrorRecords,
+		TimeoutTriggered: st.DurationReached, GraceTriggered: st.End == bench.PhaseGraceTimeout,
+		WasCancelled: st.End == bench.PhaseCancelled, InFlight: st.InFlight(), State: phaseState(st),
+	}
+	if st.ProfilingIndex >= 0 {
+		out.ProfilingIndex = new(st.ProfilingIndex)
+	}
+	if st.Grace >= 0 {
+		out.ExpectedGrace = new(st.Grace.Seconds())
+	}
+	if st.End != "" {
+		out.FinalSent, out.FinalCompleted = new(st.Sent), new(st.Completed)
+		out.FinalCancelled, out.FinalErrors = new(st.Cancelled), new(st.Errors)
+		out.FinalSentSessions, out.FinalCompletedSessions = new(st.SentSessions), new(st.CompletedSessions)
+		out.FinalCancelledSessions = new(st.CancelledSessions)
+	}
+	out.rates(st, now)
+	return out
+}
+
+// rates fills what is derived from the counters and the time that has passed.
+func (p *Phase) rates(st *bench.PhaseStats, now time.Duration) {
+	records := st.SuccessRecords + st.ErrorRecords
+	window := st.Window(now)
+	recordWindow := max(0, now-st.Start)
+	if st.RecordsEnd != 0 {
+		recordWindow = st.RecordsEnd - st.Start
+	}
+	if st.Start == 0 {
+		recordWindow = 0
+	}
+	p.RequestRate = positive(float64(st.Completed) / window.Seconds())
+	p.RecordRate = positive(float64(records) / recordWindow.Seconds())
+	p.Percent = percent(st, window)
+	if st.End == "" {
+		p.RequestsETA = eta(st, st.Completed+st.Cancelled, window)
+		p.RecordsETA = eta(st, records, window)
+	}
+}
+
+func phaseState(st *bench.PhaseStats) string {
+	switch st.End {
+	case bench.PhaseCompleted, bench.PhaseGraceTimeout:
+		return "complete"
+	case bench.PhaseCancelled:
+		return "cancelled"
+	case bench.PhaseFailed, bench.PhaseAborted:
+		return "failed"
+	}
+	if st.SentEnd != 0 {
+		return "draining"
+	}
+	return "running"
+}
+
+// percent is the share of the bound that is nearest to being reached.
+func percent(st *bench.PhaseStats, window time.Duration) *float64 {
+	share, bounded := 0.0, false
+	take := func(done, expected float64) {
+		if expected > 0 {
+			share, bounded = max(share, done/expected), true
+		}
+	}
+	take(float64(st.Completed+st.Cancelled), float64(st.ExpectedRequests))
+	take(float64(st.CompletedSessions+st.CancelledSessions), float64(st.ExpectedSessions))
+	take(window.Seconds(), st.ExpectedDuration.Seconds())
+	if !bounded {
+		return nil
+	}
+	if st.End == bench.PhaseCompleted || st.End == bench.PhaseGraceTimeout {
+		share = 1
+	}
+	return new(100 * min(1, share))
+}
+
+// eta is the time in seconds until the first bound is reached at the pace so
+// far, nil when that cannot be told.
+func eta(st *bench.PhaseStats, done int64, window time.Duration) *float64 {
+	var best *float64
+	take := func(v float64) {
+		if p := finite(max(0, v)); p != nil && (best == nil || *p < *best) {
+			best = p
+		}
+	}
+	if st.ExpectedRequests > 0 && done > 0 {
+		take(float64(st.ExpectedRequests-done) * window.Seconds() / float64(done))
+	}
+	if st.ExpectedSessions > 0 && st.CompletedSessions > 0 {
+		take(float64(st.ExpectedSessions-st.CompletedSessions) * window.Seconds() / float64(st.CompletedSessions))
+	}
+	if st.ExpectedDuration > 0 {
+		take((st.ExpectedDuration - window).Seconds())
+	}
+	return best
+}

@@ -1,0 +1,184 @@
+package wire
+
+import (
+	"time"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+)
+
+// Results is the body of GET /api/results.
+type Results struct {
+	Status  ResultStatus     `json:"status" enums:"running,complete,cancelled,incomplete"`
+	Results *BenchmarkResult `json:"results"`
+	State   bench.State      `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
+	Error   *engine.RunError `json:"error"`
+}
+
+// ResultStatus says whether results are there.
+type ResultStatus string
+
+// The result statuses. Everything before the exports are durable is running.
+const (
+	ResultsRunning    ResultStatus = "running"
+	ResultsComplete   ResultStatus = "complete"
+	ResultsCancelled  ResultStatus = "cancelled"
+	ResultsIncomplete ResultStatus = "incomplete"
+)
+
+// BenchmarkResult is the profile and the errors of the run as a whole.
+type BenchmarkResult struct {
+	Results ProfileResults `json:"results"`
+	Errors  []ErrorDetails `json:"errors"`
+}
+
+// ProfileResults are the final numbers of a run. Fields of AIPerf that have no
+// counterpart here are null.
+type ProfileResults struct {
+	Records          []Record     `json:"records"`
+	WarmupRecords    []Record     `json:"warmup_records"` // null without a warm-up
+	Timeslices       *[]struct{}  `json:"timeslices"`
+	TotalExpected    *int64       `json:"total_expected"`
+	Completed        int64        `json:"completed"` // requests that returned
+	StartNS          int64        `json:"start_ns"`
+	EndNS            int64        `json:"end_ns"`
+	WasCancelled     bool         `json:"was_cancelled"`
+	IsComplete       bool         `json:"is_complete"`
+	IncompleteReason *string      `json:"incomplete_reason"`
+	Successful       int64        `json:"successful_request_count"`
+	Failed           int64        `json:"error_request_count"`
+	ErrorSummary     []ErrorCount `json:"error_summary"`
+	BranchStats      *struct{}    `json:"branch_stats"`
+	ContextOverflow  int64        `json:"context_overflow_count"`
+	PhaseRecords     *[]struct{}  `json:"phase_records"`
+	AcceptanceHist   *struct{}    `json:"pooled_spec_decode_acceptance_histogram"`
+}
+
+// ErrorCount is one kind of error with how often it happened.
+type ErrorCount struct {
+	Details ErrorDetails `json:"error_details"`
+	Count   int64        `json:"count"`
+}
+
+// ErrorDetails describes an error. Texts are redacted.
+type ErrorDetails struct {
+	Code       *int      `json:"code"` // HTTP status
+	Type       *string   `json:"type"`
+	Message    string    `json:"message"`
+	Cause      *string   `json:"cause"`
+	CauseChain *[]string `json:"cause_chain"`
+	Details    *struct{} `json:"details"`
+	Class      string    `json:"class" example:"overloaded"`
+}
+
+// NewResults describes the outcome of a run; s may be nil.
+func NewResults(r *engine.Run, s *engine.Snapshot) Results {
+	out := Results{State: r.State, Error: r.Error}
+	switch r.State {
+	case bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting:
+		out.Status = ResultsRunning
+		return out
+	case bench.Completed:
+		out.Status = ResultsComplete
+	case bench.Aborted:
+		out.Status = ResultsCancelled
+	case bench.Failed:
+		out.Status = ResultsIncomplete
+		return out
+	}
+	if s == nil || !s.Final {
+		if r.State == bench.Completed {
+			out.Status = ResultsIncomplete
+		}
+		return out
+	}
+	out.Results = &BenchmarkResult{Results: NewProfileResults(r, s), Errors: []ErrorDetails{}}
+	return out
+}
+
+// NewProfileResults describes the numbers of a final snapshot.
+func NewProfileResults(r *engine.Run, s *engine.Snapshot) ProfileResults {
+	out := ProfileResults{
+		Records: NewRecords(s.Metrics), StartNS: unixNano(s.Start), EndNS: unixNano(s.End),
+		WasCancelled: s.Cancelled, IsComplete: s.Final && !s.Cancelled && r.State != bench.Failed,
+		ErrorSummary: NewErrorSummary(s.Errors),
+	}
+	if len(s.Warmup) > 0 {
+		out.WarmupRecords = NewRecords(s.Warmup)
+	}
+	if !out.IsComplete && r.StateReason != "" {
+		out.IncompleteReason = &r.StateReason
+	}
+	var expected int64
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.Stats.Kind != bench.Profiling {
+			continue
+		}
+		expected += p.Stats.ExpectedRequests
+		out.Completed += p.Stats.Completed
+		out.Successful += p.Counters.Success
+		for class, n := range p.Counters.Errors {
+			out.Failed += n
+			if class == bench.ContextOverflow {
+				out.ContextOverflow += n
+			}
+		}
+	}
+	out.TotalExpected = nonzero(expected)
+	return out
+}
+
+// NewErrorSummary lists the kinds of errors, most frequent first, never nil.
+func NewErrorSummary(groups []metric.ErrorGroup) []ErrorCount {
+	out := make([]ErrorCount, 0, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		d := ErrorDetails{Message: g.Example, Class: string(g.Class)}
+		if g.Status != 0 {
+			d.Code = new(g.Status)
+		}
+		if g.Type != "" {
+			d.Type = &g.Type
+		} else if g.Class != "" {
+			d.Type = &d.Class
+		}
+		out = append(out, ErrorCount{Details: d, Count: g.Count})
+	}
+	return out
+}
+
+func unixNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// ResultFiles is the body of GET /api/results/list.
+type ResultFiles struct {
+	Files           []ResultFile `json:"files"` // ordered by name; empty until ready
+	Ready           bool         `json:"ready"`
+	Processing      bool         `json:"processing"`
+	Partial         bool         `json:"partial"`
+	FailedExporters []string     `json:"failed_exporters"`
+}
+
+// ResultFile is one artifact.
+type ResultFile struct {
+	Name        string    `json:"name" example:"profile_export_aiperf.json"` // with slashes for subfolders
+	Size        int64     `json:"size"`
+	SHA256      string    `json:"sha256"`
+	ModifiedAt  time.Time `json:"modified_at" format:"date-time"`
+	ContentType string    `json:"content_type" example:"application/json"`
+	Encoding    *string   `json:"encoding"` // null: stored as it is
+	Href        string    `json:"href"`
+}
+
+// ServerMetrics is the body of GET /api/server-metrics before anything was
+// scraped.
+type ServerMetrics struct {
+	Endpoints map[string]struct{} `json:"endpoint_summaries"`
+	Message   string              `json:"message"`
+}

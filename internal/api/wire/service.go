@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"time"
+
+	"aiperfd/internal/engine/config"
+)
+
+// Problem is an RFC 9457 problem with aiperfd's extension members.
+type Problem struct {
+	Type      string           `json:"type" example:"urn:aiperfd:problem:not-found"`
+	Title     string           `json:"title" example:"Not found"`
+	Status    int              `json:"status" example:"404"`
+	Detail    string           `json:"detail" example:"Not Found"`
+	Instance  string           `json:"instance" example:"/api/nope"`
+	RequestID string           `json:"request_id"`
+	Line      int              `json:"line,omitempty"`   // malformed-body: 1-based
+	Column    int              `json:"column,omitempty"` // malformed-body: 1-based
+	Errors    []config.Problem `json:"errors,omitempty"`
+	Warnings  []config.Problem `json:"warnings,omitempty"`
+}
+
+// Validation is the body of POST /api/validate.
+type Validation struct {
+	Valid    bool             `json:"valid"`
+	Errors   []config.Problem `json:"errors"`
+	Warnings []config.Problem `json:"warnings"`
+	Config   any              `json:"config,omitempty" swaggertype:"object"` // the resolved document, redacted; only if valid
+}
+
+// NewValidation describes the outcome of loading a document.
+func NewValidation(resolved any, problems, warnings []config.Problem) Validation {
+	return Validation{Valid: len(problems) == 0, Errors: list(problems), Warnings: list(warnings), Config: resolved}
+}
+
+// Cancel is the body of POST /api/runs/{id}/cancel.
+type Cancel struct {
+	Mode   string   `json:"mode" enums:"graceful,force" default:"graceful"`
+	Grace  *float64 `json:"grace_period_sec" minimum:"0"` // null = the phase's own
+	Reason string   `json:"reason" maxLength:"1024"`
+}
+
+// Version is the body of GET /api/version.
+type Version struct {
+	Name     string   `json:"name" example:"aiperfd"`
+	Version  string   `json:"version" example:"0.1.0"`
+	APILevel int      `json:"api_level" example:"1"`
+	Compat   string   `json:"compat" example:"aiperf-0.13"`
+	Go       string   `json:"go" example:"go1.26.8"`
+	Features []string `json:"features"`
+}
+
+// Health is the verbose body of the probes.
+type Health struct {
+	State      string            `json:"state" enums:"starting,running,stopping,failed"`
+	Since      time.Time         `json:"since" format:"date-time"`
+	Checks     map[string]string `json:"checks"`
+	ActiveRuns int               `json:"active_runs"`
+	QueueDepth int               `json:"queue_depth"`
+	Version    string            `json:"version"`
+}
+
+// ShuttingDown is the body of POST /api/shutdown.
+type ShuttingDown struct {
+	Status string `json:"status" enums:"shutting_down"`
+}

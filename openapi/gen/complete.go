@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"aiperfd/internal/api/wire"
+)
+
+// bodies are the types of all answers; the types inside them are found from
+// here.
+func bodies() []any {
+	return []any{
+		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
+		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
+		wire.ShuttingDown{}, wire.Problem{},
+	}
+}
+
+// complete adds what swag cannot know.
+func complete(doc *openapi3.T, examples string) error {
+	doc.Servers = openapi3.Servers{{URL: "/", Description: "This server"}}
+	seen := map[reflect.Type]bool{}
+	for _, body := range bodies() {
+		if err := refine(doc, reflect.TypeOf(body), seen); err != nil {
+			return err
+		}
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			op.OperationID = operationID(method, path)
+			op.Parameters = slices.DeleteFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return misplaced(path, p.Value) })
+			problems(op)
+			if err := addExample(op, examples); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refine tells a schema which members of its Go type can be null, and which are
+// always there. It goes on with the types of the members.
+func refine(doc *openapi3.T, t reflect.Type, seen map[reflect.Type]bool) error {
+	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map, reflect.Array}, t.Kind()) {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t.NumField() == 0 || t.PkgPath() == "time" || seen[t] {
+		return nil
+	}
+	seen[t] = true
+	ref := doc.Components.Schemas[t.String()]
+	if ref == nil {
+		return fmt.Errorf("type %s has no schema", t)
+	}
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
+		member := ref.Value.Properties[name]
+		if member == nil {
+			return fmt.Errorf("member %s of %s has no schema", name, t)
+		}
+		optional := strings.Contains(options, "omit")
+		if !optional {
+			ref.Value.Required = append(ref.Value.Required, name)
+		}
+		ref.Value.Properties[name] = refineMember(member, f, optional)
+		if err := refine(doc, f.Type, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refineMember describes one member by its Go type.
+func refineMember(member *openapi3.SchemaRef, f reflect.StructField, optional bool) *openapi3.SchemaRef {
+	nullable := !optional && (f.Type.Kind() == reflect.Pointer || f.Name == "WarmupRecords")
+	if member.Ref != "" {
+		if !nullable {
+			return member
+		}
+		return openapi3.NewSchemaRef("", &openapi3.Schema{AllOf: openapi3.SchemaRefs{member}, Nullable: true})
+	}
+	member.Value.Nullable = member.Value.Nullable || nullable
+	if f.Type.Kind() == reflect.Interface { // any JSON value
+		member.Value.Type = nil
+		member.Value.Nullable = true
+	}
+	if f.Type == reflect.TypeFor[*int64]() || f.Type.Kind() == reflect.Int64 {
+		member.Value.Format = "int64"
+	}
+	if size := arrayOf(f.Type); size > 0 {
+		member.Value.MinItems, member.Value.MaxItems = uint64(size), new(uint64(size))
+	}
+	return member
+}
+
+// arrayOf is the length of an array type or a pointer to one, else 0.
+func arrayOf(t reflect.Type) int {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Array {
+		return t.Len()
+	}
+	return 0
+}
+
+// misplaced reports whether a parameter belongs to another address of the same
+// handler: a handler that serves the selected run and a run by id has both.
+func misplaced(path string, p *openapi3.Parameter) bool {
+	if p.In == "path" {
+		return !strings.Contains(path, "{"+p.Name+"}")
+	}
+	return p.In == "query" && p.Name == "run" && strings.Contains(path, "{id}")
+}
+
+// problems gives the answers that are problems their media type.
+func problems(op *openapi3.Operation) {
+	for _, response := range op.Responses.Map() {
+		for _, media := range response.Value.Content {
+			if media.Schema != nil && strings.HasSuffix(media.Schema.Ref, "/wire.Problem") {
+				response.Value.Content = openapi3.Content{"application/problem+json": media}
+				break
+			}
+		}
+	}
+}
+
+// operationID makes an id such as getApiRunsIdConfig.
+func operationID(method, path string) string {
+	var b strings.Builder
+	b.WriteString(strings.ToLower(method))
+	for _, word := range strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("/{}-._", r) }) {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}
+
+// addExample attaches examples/<operation id>.json to the first good answer
+// that has JSON, and examples/<operation id>.request.json to the request.
+func addExample(op *openapi3.Operation, folder string) error {
+	if example, err := readExample(filepath.Join(folder, op.OperationID+".json")); err != nil {
+		return err
+	} else if example != nil {
+		for _, status := range []string{"200", "201"} {
+			if r := op.Responses.Value(status); r != nil && r.Value.Content["application/json"] != nil {
+				r.Value.Content["application/json"].Example = example
+				break
+			}
+		}
+	}
+	if op.RequestBody == nil {
+		return nil
+	}
+	example, err := readExample(filepath.Join(folder, op.OperationID+".request.json"))
+	if err == nil && example != nil {
+		op.RequestBody.Value.Content["application/json"].Example = example
+	}
+	return err
+}
+
+func readExample(path string) (any, error) {
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, fmt.Errorf("decode example %s: %w", path, err)
+	}
+	return v, nil
+}
