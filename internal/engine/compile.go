@@ -376,7 +376,7 @@ func (c *compiler) transport(p *Plan) {
 	o := transport.Options{
 		ConnectTimeout: e.ConnectTimeout.Duration(), HeadersTimeout: e.FirstByteTimeout.Duration(),
 		IdleTimeout: e.IdleTimeout.Duration(), TotalTimeout: e.Timeout.Duration(),
-		SkipTLSVerify: !e.TLSVerify,
+		SkipTLSVerify: !e.TLSVerify, Streaming: p.Settings.Streaming,
 	}
 	switch e.ConnectionReuse {
 	case "", "pooled":

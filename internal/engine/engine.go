@@ -48,6 +48,7 @@ type Options struct {
 type Engine struct {
 	opts Options
 	wake chan struct{} // buffered 1: the queue changed
+	open chan struct{} // closed when runs of an earlier process are settled
 
 	mu       sync.Mutex
 	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
@@ -89,7 +90,7 @@ func New(o Options) (*Engine, error) {
 		o.Publisher = nobody{}
 	}
 	return &Engine{
-		opts: o, jobs: map[string]*job{}, wake: make(chan struct{}, 1),
+		opts: o, jobs: map[string]*job{}, wake: make(chan struct{}, 1), open: make(chan struct{}),
 		health: Health{State: HealthStarting, Since: time.Now().UTC(), Checks: map[string]string{}},
 	}, nil
 }
@@ -99,12 +100,18 @@ type nobody struct{}
 func (nobody) Publish(Event) {}
 
 // Submit compiles a document and queues the run. The run is durable when Submit
-// returns. Errors are *config.Invalid for what the user can mend, ErrQueueFull,
+// returns. It waits until [Engine.Run] has settled what an earlier process left.
+// Errors are *config.Invalid for what the user can mend, ErrQueueFull,
 // ErrStopping, or ErrStore.
 func (e *Engine) Submit(ctx context.Context, s Submission) (*Run, error) {
 	j, err := e.newJob(s)
 	if err != nil {
 		return nil, err
+	}
+	select {
+	case <-e.open:
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	e.mu.Lock()
 	switch {
@@ -176,6 +183,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	e.setHealth(HealthRunning, "store", "ok")
+	close(e.open)
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
 	for {

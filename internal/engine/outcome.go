@@ -48,15 +48,15 @@ func (x *execution) judge(r *Run) outcome {
 		f := &x.finished[i]
 		count := f.set.Counters()
 		end := f.public.Stats.End
-		switch {
-		case f.plan.Kind == bench.Warmup:
+		switch f.plan.Kind {
+		case bench.Warmup:
 			if end == bench.PhaseFailed && count.Success == 0 {
 				return o.fail(WarmupFailed, f.plan.Name, "every warm-up request failed: "+topError(f.set))
 			}
 			if count.Errors > 0 {
 				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, topError(f.set)))
 			}
-		default:
+		case bench.Profiling:
 			success, failed = success+count.Success, failed+count.Errors
 			if end == bench.PhaseFailed && count.Success > 0 {
 				o.fail(ErrorThreshold, f.plan.Name, fmt.Sprintf("%d of %d requests failed, more than the threshold allows: %s",

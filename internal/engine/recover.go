@@ -45,9 +45,6 @@ func (e *Engine) each(ctx context.Context, s bench.State, f func(context.Context
 		}
 	}
 	for i := range all {
-		if e.job(all[i].ID) != nil {
-			continue // submitted to this process while it started
-		}
 		r, err := e.opts.Store.Get(ctx, all[i].ID)
 		if err != nil {
 			return fmt.Errorf("read run %s: %w", all[i].ID, err)

@@ -28,6 +28,7 @@ type Stamps struct {
 // Connection describes the connection that a request used.
 type Connection struct {
 	Reused   bool
+	Kernel   bool          // reads are stamped by the kernel, not after the read returned
 	DNS      time.Duration // length of the look-up; 0 = none was needed
 	Connect  time.Duration // length of the TCP handshake
 	TLS      time.Duration // length of the TLS handshake

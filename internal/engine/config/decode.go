@@ -124,7 +124,7 @@ func (l *loader) value(n *node, v reflect.Value, tag reflect.StructTag, path str
 			}
 		}()
 	}
-	ok := true
+	var ok bool
 	switch p := v.Addr().Interface().(type) {
 	case *Seconds:
 		ok = l.seconds(n, p, path)
@@ -148,7 +148,7 @@ func (l *loader) value(n *node, v reflect.Value, tag reflect.StructTag, path str
 		l.labels(n, p, path)
 		return
 	default:
-		ok = l.plain(n, v, tag, path)
+		ok = l.plain(n, v, path)
 	}
 	if ok {
 		l.rules(n, v, tag, path)
@@ -156,13 +156,13 @@ func (l *loader) value(n *node, v reflect.Value, tag reflect.StructTag, path str
 }
 
 // plain reads Go's own kinds.
-func (l *loader) plain(n *node, v reflect.Value, tag reflect.StructTag, path string) bool {
+func (l *loader) plain(n *node, v reflect.Value, path string) bool {
 	switch v.Kind() {
 	case reflect.Struct:
 		l.object(n, v, path)
 		return true
 	case reflect.Slice:
-		return l.list(n, v, tag, path)
+		return l.list(n, v, path)
 	case reflect.Bool:
 		if n.shape != boolean {
 			return l.wrongType(n, path, "true or false")
@@ -189,7 +189,7 @@ func (l *loader) plain(n *node, v reflect.Value, tag reflect.StructTag, path str
 	return true
 }
 
-func (l *loader) list(n *node, v reflect.Value, tag reflect.StructTag, path string) bool {
+func (l *loader) list(n *node, v reflect.Value, path string) bool {
 	if n.shape != list {
 		return l.wrongType(n, path, "a list")
 	}

@@ -33,7 +33,7 @@ func (r distributionReader) read(n *node, p *Distribution, path string, peak boo
 		return
 	}
 	r.members(n, p, path, peak)
-	r.combination(n, p, path, peak)
+	r.combination(n, p, path)
 }
 
 func (r distributionReader) members(n *node, p *Distribution, path string, peak bool) {
@@ -77,7 +77,7 @@ func known(name string) bool {
 }
 
 // combination checks what the members say together.
-func (r distributionReader) combination(n *node, p *Distribution, path string, peak bool) {
+func (r distributionReader) combination(n *node, p *Distribution, path string) {
 	kinds := 0
 	for _, name := range []string{"mean", "peaks", "points"} {
 		if n.get(name) != nil {

@@ -44,7 +44,7 @@ func (f File) check() error {
 	case f.Path != "" && len(f.Records) > 0:
 		return errors.New("both a path and records are given; use one of them")
 	case f.FS != nil && f.Path != "" && !fs.ValidPath(f.Path):
-		return fmt.Errorf("path %q: must be relative, with slashes and without ..", f.Path)
+		return fmt.Errorf("path %q: must be relative, with slashes, and must not leave its root", f.Path)
 	case f.MaxBytes < 0:
 		return fmt.Errorf("size limit %d: must not be negative", f.MaxBytes)
 	}

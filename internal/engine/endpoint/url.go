@@ -122,7 +122,10 @@ func splitBase(base string) (baseURL, error) {
 
 // checkHost checks host[:port].
 func checkHost(host string) error {
-	name, port, hasPort := host, "", false
+	var (
+		name, port string
+		hasPort    bool
+	)
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		address, after, closed := strings.Cut(inner, "]")
 		if !closed {

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -78,5 +77,3 @@ func grouped(v float64) string {
 	b.WriteString(fraction)
 	return b.String()
 }
-
-var _ json.Marshaler = redactedValue{}

@@ -3,15 +3,13 @@ package export
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
@@ -213,138 +211,6 @@ func TestRecordSecrets(t *testing.T) {
 	}
 }
 
-// tokensGen draws a count that may be unknown.
-func tokensGen(t *rapid.T, name string) *bench.Tokens {
-	if !rapid.Bool().Draw(t, name+" known") {
-		return nil
-	}
-	n := bench.Tokens(rapid.Int64Range(0, 5000).Draw(t, name))
-	return &n
-}
-
-// genRecord draws a record with anything that can happen in it.
-func genRecord(t *rapid.T) *bench.Record {
-	at := time.Duration(0)
-	next := func(name string) time.Duration {
-		if rapid.IntRange(0, 9).Draw(t, name+" happened") == 0 {
-			return 0
-		}
-		at += time.Duration(rapid.Int64Range(0, 3e9).Draw(t, name))
-		return at
-	}
-	word := rapid.StringMatching(`[ -~éß☃\n"\\<&]{0,20}`)
-	r := &bench.Record{
-		Phase: rapid.IntRange(0, 1).Draw(t, "phase"), SessionNum: rapid.Int64Range(0, 1e12).Draw(t, "session"),
-		Turn: rapid.IntRange(0, 5).Draw(t, "turn"), Turns: 6, RequestID: word.Draw(t, "id"),
-		CorrelationID: word.Draw(t, "correlation"), ConversationID: word.Draw(t, "conversation"),
-		Model: word.Draw(t, "model"), Target: rapid.IntRange(0, 3).Draw(t, "target"),
-		Status: rapid.SampledFrom([]int{0, 200, 404, 503}).Draw(t, "status"),
-		Conn: bench.Connection{
-			Reused: rapid.Bool().Draw(t, "reused"), DNS: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "dns")),
-			Connect: 3, TLS: 4, Blocked: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "blocked")),
-			Retries: rapid.IntRange(0, 2).Draw(t, "retries"), Reads: 7,
-			Sent: bench.Bytes(rapid.Int64Range(0, 1e9).Draw(t, "sent")), Received: 9,
-		},
-		RequestedTokens: bench.Tokens(rapid.Int64Range(0, 100).Draw(t, "requested")),
-		InputTokens:     tokensGen(t, "isl"), OutputTokens: tokensGen(t, "osl"), ReasoningTokens: tokensGen(t, "reasoning"),
-		ClientInput: tokensGen(t, "client isl"), ClientOutput: tokensGen(t, "client osl"), ClientReasoning: tokensGen(t, "client reasoning"),
-		TokenSource: rapid.SampledFrom([]bench.TokenSource{bench.TokensNone, bench.TokensServer, bench.TokensClient}).Draw(t, "source"),
-	}
-	s := &r.Stamps
-	s.Due, s.Permit, s.Start = next("due"), next("permit"), next("start")
-	s.Connected, s.Wrote, s.FirstByte, s.Headers = next("connected"), next("wrote"), next("first byte"), next("headers")
-	a := &r.Answer
-	a.Streamed, a.FirstEvent = rapid.Bool().Draw(t, "streamed"), next("first event")
-	for i := range rapid.IntRange(0, 6).Draw(t, "chunks") {
-		a.Chunks = append(a.Chunks, bench.Chunk{
-			At: next("chunk") + 1, Kind: bench.ChunkKind(rapid.IntRange(0, 4).Draw(t, "kind")), Choice: int32(i % 2),
-			Bytes: rapid.Int32Range(0, 1e6).Draw(t, "bytes"), Tokens: rapid.Int32Range(0, 20).Draw(t, "tokens"), Read: int32(i / 2),
-		})
-	}
-	s.End = next("end")
-	if rapid.Bool().Draw(t, "usage") {
-		a.Usage = &bench.Usage{
-			Input: tokensGen(t, "u.input"), Output: tokensGen(t, "u.output"), Total: tokensGen(t, "u.total"),
-			Reasoning: tokensGen(t, "u.reasoning"), Cached: tokensGen(t, "u.cached"), CacheWrite: tokensGen(t, "u.write"),
-			CacheMiss: tokensGen(t, "u.miss"), AudioIn: tokensGen(t, "u.in"), AudioOut: tokensGen(t, "u.out"),
-			Accepted: tokensGen(t, "u.accepted"), Rejected: tokensGen(t, "u.rejected"),
-		}
-	}
-	if rapid.Bool().Draw(t, "choice") {
-		a.Choices = []bench.Choice{{Index: 1, Finish: bench.FinishLength}}
-		a.Warnings = map[string]int{word.Draw(t, "warning"): 3}
-		a.ResponseID, a.Model = word.Draw(t, "response"), word.Draw(t, "response model")
-	}
-	if rapid.IntRange(0, 2).Draw(t, "failed") == 0 {
-		a.Failure = &bench.Failure{
-			Class: rapid.SampledFrom(bench.Classes()).Draw(t, "class"), Step: bench.StepBody, Status: r.Status,
-			Code: word.Draw(t, "code"), Type: word.Draw(t, "type"), Message: word.Draw(t, "message"),
-			RetryAfter: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "retry")),
-		}
-	}
-	return r
-}
-
-// What is read is what was written, and gives the same metrics.
-func TestRecordsRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		records := rapid.SliceOfN(rapid.Custom(genRecord), 1, 20).Draw(t, "records")
-		o := testOptions()
-		o.Metrics.ServerTokens = rapid.Bool().Draw(t, "server tokens")
-		var file bytes.Buffer
-		w := NewRecordWriter(&file, o)
-		for _, r := range records {
-			if err := w.Write(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		for line := range bytes.Lines(file.Bytes()) {
-			if !json.Valid(line) {
-				t.Fatalf("line is not JSON: %s", line)
-			}
-		}
-		log, err := ReadRecords(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := log.Clock.UnixNano(5), testEpoch.UnixNano()+5; got != want {
-			t.Fatalf("epoch + 5 ns = %d, want %d", got, want)
-		}
-		before, after := newSet(t, o.Metrics), newSet(t, o.Metrics)
-		n := 0
-		for got, err := range log.Records {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(records[n], got); diff != "" {
-				t.Fatalf("record %d (-written +read):\n%s", n, diff)
-			}
-			before.Observe(records[n])
-			after.Observe(got)
-			n++
-		}
-		if n != len(records) {
-			t.Fatalf("read %d records, wrote %d", n, len(records))
-		}
-		phase := bench.PhaseStats{Start: 1, SkippedTurns: 3}
-		a, b := before.Final(10*time.Second, phase), after.Final(10*time.Second, phase)
-		if diff := cmp.Diff(a, b, cmp.AllowUnexported(metric.Result{})); diff != "" {
-			t.Fatalf("metrics (-written +read):\n%s", diff)
-		}
-	})
-}
-
-func newSet(t *rapid.T, o metric.Options) *metric.Set {
-	s, err := metric.NewSet(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func TestReadRecordsTorn(t *testing.T) {
 	a, b := testRecord(), testRecord()
 	b.SessionNum = 8
@@ -413,10 +279,10 @@ func TestRecordWriterError(t *testing.T) {
 	if err := w.Write(testRecord()); err != nil {
 		t.Fatalf("Write = %v, want the line to be kept", err)
 	}
-	if err := w.Flush(); err != io.ErrShortWrite {
+	if err := w.Flush(); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("Flush = %v, want %v", err, io.ErrShortWrite)
 	}
-	if err := w.Write(testRecord()); err != io.ErrShortWrite {
+	if err := w.Write(testRecord()); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("Write after an error = %v, want %v", err, io.ErrShortWrite)
 	}
 }

@@ -75,6 +75,9 @@ func stamps(b []byte, r *bench.Record) []byte {
 func connection(b []byte, c *bench.Connection) []byte {
 	b = append(key(b, "connection"), '{')
 	b = boolean(b, "reused", c.Reused)
+	if c.Kernel {
+		b = boolean(b, "kernel", true)
+	}
 	for _, x := range [...]struct {
 		name string
 		v    int64

@@ -145,6 +145,7 @@ type lineStamps struct {
 
 type lineConnection struct {
 	Reused   bool          `json:"reused"`
+	Kernel   bool          `json:"kernel"`
 	DNS      time.Duration `json:"dns_ns"`
 	Connect  time.Duration `json:"connect_ns"`
 	TLS      time.Duration `json:"tls_ns"`

@@ -60,6 +60,8 @@ type redactedValue struct {
 	secrets *redact.Set
 }
 
+var _ json.Marshaler = redactedValue{}
+
 // MarshalJSON implements json.Marshaler.
 func (v redactedValue) MarshalJSON() ([]byte, error) {
 	data, err := encode(v.value)

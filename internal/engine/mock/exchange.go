@@ -54,7 +54,7 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, d dialect) 
 		s: s, w: w, r: r, dialect: d,
 		rng: rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, uint64(seq)))),
 		truth: Truth{
-			Seq: seq, Path: r.URL.Path, AcceptNs: s.now(),
+			Seq: seq, Path: r.URL.Path, AcceptNs: s.arrived(r.Context()),
 			RequestID: r.Header.Get("X-Request-Id"), CorrelationID: r.Header.Get("X-Correlation-ID"),
 		},
 	}

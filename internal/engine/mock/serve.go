@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"aiperfd/internal/engine/sockstamp"
 )
 
 const (
@@ -34,11 +36,14 @@ func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) er
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       opt.KeepAlive,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
 		// Aborted connections are the business of this server, not news.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
+	go func() { failed <- srv.Serve(stamping{ln}) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve mock: %w", err)
@@ -70,4 +75,16 @@ func drain(srv *http.Server, s *Server) error {
 		return err
 	}
 	return srv.Close()
+}
+
+// stamping makes the connections of a listener tell when bytes arrived.
+type stamping struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l stamping) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return sockstamp.New(c), nil
 }

@@ -2,6 +2,7 @@ package mock
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/engine/sockstamp"
 )
 
 // closeTimeout bounds how long Close waits for requests in service.
@@ -145,6 +148,20 @@ func (s *Server) enter() (ok bool) {
 // now reads the server's clock: Unix nanoseconds at New, advanced by the
 // monotonic clock.
 func (s *Server) now() int64 { return s.anchorNs + int64(time.Since(s.anchor)) }
+
+// connKey is the context key of a request's *sockstamp.Conn.
+type connKey struct{}
+
+// arrived returns when the bytes of a request arrived at the socket, by the
+// kernel's clock where it gives stamps, so that waiting for a core before the
+// handler runs counts as service. Without a stamp it is now.
+func (s *Server) arrived(ctx context.Context) int64 {
+	conn, _ := ctx.Value(connKey{}).(*sockstamp.Conn)
+	if conn == nil || conn.Last().IsZero() {
+		return s.now()
+	}
+	return s.anchorNs + int64(conn.Last().Sub(s.anchor))
+}
 
 func (s *Server) ready() bool { return time.Since(s.anchor) >= s.opt.ReadyAfter }
 

@@ -46,6 +46,9 @@ type Options struct {
 	IdleTimeout    time.Duration // between reads of the body
 	TotalTimeout   time.Duration // the whole exchange
 	SkipTLSVerify  bool
+	// Streaming makes reads small, so that a read that comes late does not take
+	// several events at once: its stamp is that of its last packet.
+	Streaming bool
 	// Dial opens connections; nil = the system's. Tests give an in-memory one.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -86,8 +89,16 @@ func (c *Client) newTransport(oneShot bool) *http.Transport {
 		MaxIdleConnsPerHost: max(c.opts.MaxIdle, 2),
 		IdleConnTimeout:     idleConnTimeout,
 		WriteBufferSize:     4 << 10,
-		ReadBufferSize:      4 << 10,
+		ReadBufferSize:      c.opts.readAhead(),
 	}
+}
+
+// readAhead is how much net/http reads before it looks at what it got.
+func (o *Options) readAhead() int {
+	if o.Streaming {
+		return 512 // about one or two events
+	}
+	return 4 << 10
 }
 
 // Close drops idle connections. Exchanges under way are not disturbed.

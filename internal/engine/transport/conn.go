@@ -5,40 +5,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"sync/atomic"
 	"time"
 
-	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sockstamp"
 )
 
-// stampConn notes the time right after each read returns, before TLS, HTTP or
-// anything else looks at the bytes. One goroutine reads at a time (net/http's
-// rule); others may ask for the last stamp.
-type stampConn struct {
-	net.Conn
-	clock bench.Clock
-	last  atomic.Int64 // offset of the last read that returned bytes
-	reads atomic.Int32
-}
-
-func (c *stampConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n > 0 {
-		c.last.Store(int64(c.clock.Now()))
-		c.reads.Add(1)
-	}
-	return n, err
-}
-
-// lastRead returns when the last read returned bytes; 0 = never.
-func (c *stampConn) lastRead() time.Duration { return time.Duration(c.last.Load()) }
-
-// stamped finds the stampConn below c, which may be a TLS connection.
-func stamped(c net.Conn) *stampConn {
+// stamped finds the stamping connection below c, which may be a TLS connection.
+func stamped(c net.Conn) *sockstamp.Conn {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
-	s, _ := c.(*stampConn)
+	s, _ := c.(*sockstamp.Conn)
 	return s
 }
 
@@ -63,7 +40,7 @@ func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, err
 		}
 		return nil, &dialError{err}
 	}
-	return &stampConn{Conn: c, clock: o.Clock}, nil
+	return sockstamp.New(c), nil
 }
 
 // dialError marks an error as one of the connect step.

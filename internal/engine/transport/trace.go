@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sockstamp"
 	"aiperfd/internal/engine/transport/frame"
 )
 
@@ -20,7 +21,7 @@ type trace struct {
 
 	mu          sync.Mutex
 	ex          *Exchange // guarded by mu; nil after finish
-	conn        *stampConn
+	conn        *sockstamp.Conn
 	reads       int32 // of conn before this request
 	began       time.Duration
 	dns, dialed time.Duration
@@ -62,11 +63,12 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 	t.note(func() {
 		t.conn = stamped(info.Conn)
 		if t.conn != nil {
-			t.reads = t.conn.reads.Load()
+			t.reads = t.conn.Reads()
 		}
 		t.got, t.reused, t.idle = true, info.Reused, info.IdleTime
 		now := t.clock.Now()
 		t.ex.Conn.Reused = info.Reused
+		t.ex.Conn.Kernel = t.conn != nil && t.conn.Kernel()
 		t.ex.Stamps.Connected = now
 		c := &t.ex.Conn
 		if info.Reused {
@@ -106,8 +108,8 @@ func (t *trace) received(n int) { t.ex.Conn.Received += bench.Bytes(n) }
 // is no stamp below. Call with mu held.
 func (t *trace) readStamp() time.Duration {
 	if t.conn != nil {
-		if at := t.conn.lastRead(); at != 0 {
-			return at
+		if at := t.conn.Last(); !at.IsZero() {
+			return t.clock.Offset(at)
 		}
 	}
 	return t.clock.Now()
@@ -146,7 +148,7 @@ func (t *trace) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn != nil && t.ex != nil {
-		t.ex.Conn.Reads = t.conn.reads.Load() - t.reads
+		t.ex.Conn.Reads = t.conn.Reads() - t.reads
 	}
 	if t.cancelHead != nil {
 		t.cancelHead()
