@@ -1,0 +1,191 @@
+package arch
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// allowed says which packages of ours a package may import, both relative to the
+// module. A package without a row fails the test: whoever adds one decides here
+// where it belongs. Tests are free, within what the compiler lets them.
+//
+//	cmd ─▶ api ─▶ engine ◀─ store
+//	engine ─▶ config · arrival · dataset · endpoint · transport · metric · export
+//	       ─▶ tokenizer · sketch · redact ─▶ bench
+func allowed() map[string][]string {
+	const e = "internal/engine/"
+	return map[string][]string{
+		// The vocabulary and what needs at most it.
+		e + "bench":     nil,
+		e + "sketch":    nil,
+		e + "redact":    nil,
+		e + "memnet":    nil,
+		e + "tokenizer": nil,
+		e + "sockstamp": nil,
+		// One table of kinds each; none knows another, with two exceptions:
+		// frames are the transport's own, and reports are made of metrics.
+		e + "arrival":         {e + "bench"},
+		e + "dataset":         {e + "bench", e + "tokenizer"},
+		e + "endpoint":        {e + "bench", e + "redact"},
+		e + "transport":       {e + "bench", e + "sockstamp", e + "transport/frame"},
+		e + "transport/frame": {e + "bench"},
+		e + "metric":          {e + "bench", e + "sketch"},
+		e + "export":          {e + "bench", e + "metric", e + "redact"},
+		e + "config":          {e + "bench", e + "redact"},
+		// The simulated server stands alone: it must not share a mistake with
+		// the code that it tests. Only the receive times of sockets are common.
+		e + "mock": {e + "sockstamp"},
+		"internal/engine": {
+			e + "arrival", e + "bench", e + "config", e + "dataset", e + "endpoint", e + "export",
+			e + "metric", e + "redact", e + "sketch", e + "tokenizer", e + "transport",
+		},
+		"internal/store": {"internal/engine", e + "bench", e + "export"}, // export writes files atomically
+		// The API shows what the engine says; it does not open stores.
+		"internal/api": {
+			"internal/api/feed", "internal/api/prom", "internal/api/wire", "internal/engine",
+			e + "bench", e + "config", e + "export", e + "metric", e + "redact", "openapi", "web",
+		},
+		"internal/api/feed": {"internal/api/wire", "internal/engine", e + "bench", e + "metric"},
+		"internal/api/prom": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "sketch"},
+		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric"},
+		"cmd/aiperfd": {
+			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
+			e + "bench", e + "config", e + "export", e + "metric", e + "mock", e + "redact", e + "tokenizer",
+		},
+		// Generators and embedded files.
+		"openapi":       nil,
+		"web":           nil,
+		"openapi/gen":   {"internal/api/wire"},
+		"scripts/docs":  {e + "arrival", e + "config", e + "dataset", e + "endpoint", e + "export", e + "metric"},
+		"internal/arch": nil,
+	}
+}
+
+func TestImports(t *testing.T) {
+	rows := allowed()
+	seen := map[string]bool{}
+	for _, s := range code(t) {
+		seen[s.dir] = true
+		row, ok := rows[s.dir]
+		if !ok {
+			t.Errorf("%s: package %s has no row in allowed", s.path, s.dir)
+			continue
+		}
+		for _, imp := range s.file.Imports {
+			target, ours := strings.CutPrefix(importPath(t, imp.Path.Value), module+"/")
+			if ours && !slices.Contains(row, target) {
+				t.Errorf("%s:%d: %s must not import %s", s.path, s.line(imp.Pos()), s.dir, target)
+			}
+		}
+	}
+	for dir := range maps.Keys(rows) {
+		if !seen[dir] {
+			t.Errorf("allowed has a row for %s, which does not exist", dir)
+		}
+	}
+}
+
+// TestBlankImports: registration by import is hidden state.
+func TestBlankImports(t *testing.T) {
+	reasons := map[string]string{
+		"embed":              "go:embed needs it",
+		"modernc.org/sqlite": "database/sql finds drivers in no other way",
+	}
+	for _, s := range code(t) {
+		for _, imp := range s.file.Imports {
+			name := importPath(t, imp.Path.Value)
+			if imp.Name != nil && imp.Name.Name == "_" && reasons[name] == "" {
+				t.Errorf("%s:%d: blank import of %s", s.path, s.line(imp.Pos()), name)
+			}
+			if imp.Name != nil && imp.Name.Name == "." {
+				t.Errorf("%s:%d: dot import of %s", s.path, s.line(imp.Pos()), name)
+			}
+		}
+	}
+}
+
+// TestPackageNames: a package is named for what it holds.
+func TestPackageNames(t *testing.T) {
+	vague := []string{"util", "utils", "common", "types", "lib", "models", "helpers", "misc", "base", "shared"}
+	for _, s := range sources(t) {
+		for _, name := range []string{s.file.Name.Name, path.Base(s.dir)} {
+			if slices.Contains(vague, name) {
+				t.Errorf("%s: package %s says nothing about what it holds", s.path, name)
+			}
+		}
+	}
+}
+
+// TestDependencies: docs/dependencies.md has one row for every module that our
+// code or our tests import, and no other.
+func TestDependencies(t *testing.T) {
+	modules := requirements(t)
+	used := map[string]string{}
+	for _, s := range sources(t) {
+		for _, imp := range s.file.Imports {
+			name := importPath(t, imp.Path.Value)
+			first, _, _ := strings.Cut(name, "/")
+			if !strings.Contains(first, ".") {
+				continue // the standard library, or ours
+			}
+			m := owner(modules, name)
+			if m == "" {
+				t.Errorf("%s: no module of go.mod holds %s", s.path, name)
+				continue
+			}
+			used[m] = s.path
+		}
+	}
+	rows := map[string]bool{}
+	for _, cells := range table(t, "docs/dependencies.md", "module") {
+		rows[code1(cells[0])] = true
+	}
+	for m, file := range used {
+		if !rows[m] {
+			t.Errorf("docs/dependencies.md has no row for %s, which %s imports", m, file)
+		}
+	}
+	for m := range rows {
+		if used[m] == "" {
+			t.Errorf("docs/dependencies.md has a row for %s, which nothing imports", m)
+		}
+	}
+}
+
+// requirements lists the modules of go.mod.
+func requirements(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for line := range strings.Lines(read(t, "go.mod")) {
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(fields) >= 2 && strings.HasPrefix(fields[1], "v") && strings.Contains(fields[0], ".") {
+			out = append(out, fields[0])
+		}
+	}
+	return out
+}
+
+// owner returns the module with the longest path that holds a package; empty if
+// there is none.
+func owner(modules []string, pkg string) string {
+	best := ""
+	for _, m := range modules {
+		if len(m) > len(best) && (pkg == m || strings.HasPrefix(pkg, m+"/")) {
+			best = m
+		}
+	}
+	return best
+}
+
+func importPath(t *testing.T, literal string) string {
+	t.Helper()
+	p, err := strconv.Unquote(literal)
+	if err != nil {
+		t.Fatalf("import path %s: %v", literal, err)
+	}
+	return p
+}
