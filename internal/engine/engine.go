@@ -233,8 +233,8 @@ func (e *Engine) stop() {
 	}
 }
 
-// Cancel stops a run. changed is false if there was nothing left to do: the run
-// was already stopping or cancelled. ErrAlreadyFinished says that it completed
+// Cancel stops a run; one that is queued is cancelled at once. changed is false
+// if there was nothing left to do: the run was already stopping or cancelled. ErrAlreadyFinished says that it completed
 // or failed before.
 func (e *Engine) Cancel(ctx context.Context, id string, c CancelRequest) (r *Run, changed bool, err error) {
 	e.mu.Lock()
@@ -250,7 +250,8 @@ func (e *Engine) Cancel(ctx context.Context, id string, c CancelRequest) (r *Run
 	if at >= 0 {
 		err := e.change(j, func(r *Run) { finishRun(r, bench.Aborted, cmp.Or(c.Reason, "cancelled while queued")) })
 		e.retire(j)
-		return j.view(), false, err
+		e.emit(j, EventComplete, nil)
+		return j.view(), true, err
 	}
 	if j != nil && !j.view().State.Terminal() {
 		first := e.cancelActive(j, c)
@@ -370,13 +371,10 @@ func (e *Engine) Queue() Queue {
 	return q
 }
 
-// Artifacts opens the folder of a run; the caller closes it.
+// Artifacts opens the folder of a run; the caller closes it. The error is
+// fs.ErrNotExist if there is none.
 func (e *Engine) Artifacts(id string) (*os.Root, error) {
-	root, err := os.OpenRoot(e.opts.Store.Dir(id))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, ErrNotFound
-	}
-	return root, err
+	return os.OpenRoot(e.opts.Store.Dir(id))
 }
 
 // Health returns what the probes say.

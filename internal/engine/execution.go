@@ -15,6 +15,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
@@ -30,7 +31,8 @@ type execution struct {
 	plan    *Plan
 	clock   bench.Clock
 	secrets *redact.Set
-	files   recordFiles
+	files   recordFile[*bench.Record]
+	raws    recordFile[*export.Raw]
 	publish func(EventType, *Snapshot)
 
 	client   *transport.Client

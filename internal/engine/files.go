@@ -19,41 +19,35 @@ import (
 // flushEvery bounds what a crash of the process can lose of the record file.
 const flushEvery = time.Second
 
-// recordFiles are the files that grow while a run goes. The recorder writes, one
-// goroutine of ours encodes and appends; it ends when close is called.
-type recordFiles struct {
-	in     chan *bench.Record // nil = no file is wanted
+// recordFile is a file that grows while a run goes, one line a request. Others
+// hand lines over; one goroutine of its own encodes and appends them, and ends
+// when close is called. The zero recordFile swallows everything.
+type recordFile[T any] struct {
+	in     chan T
 	writer sync.WaitGroup
 	err    error // of the writer; read it after close
 }
 
-// open writes what is known before the first request and starts the writer.
-func (f *recordFiles) open(dir string, x *execution) error {
-	names := export.NamesFor(x.plan.Files.Prefix)
-	if err := x.writeInputs(filepath.Join(dir, names.Inputs)); err != nil {
-		return err
-	}
-	if !x.plan.Files.Records {
-		return nil
-	}
-	file, err := os.OpenFile(filepath.Join(dir, names.Records), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+// open creates the file and starts the writer, which appends by encode.
+func (f *recordFile[T]) open(path string, o export.RecordOptions, encode func(*export.RecordWriter, T) error) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	f.in = make(chan *bench.Record, 1024) // a second of a slow disk at a thousand requests per second
-	f.writer.Go(func() { f.err = f.append(file, x) })
+	f.in = make(chan T, 1024) // a second of a slow disk at a thousand requests per second
+	f.writer.Go(func() { f.err = f.append(file, o, encode) })
 	return nil
 }
 
-// write hands a record over; it blocks while the disk is behind.
-func (f *recordFiles) write(rec *bench.Record) {
+// write hands a line over; it blocks while the disk is behind.
+func (f *recordFile[T]) write(line T) {
 	if f.in != nil {
-		f.in <- rec
+		f.in <- line
 	}
 }
 
 // close waits until everything is on disk.
-func (f *recordFiles) close() error {
+func (f *recordFile[T]) close() error {
 	if f.in != nil {
 		close(f.in)
 		f.writer.Wait()
@@ -62,11 +56,10 @@ func (f *recordFiles) close() error {
 	return f.err
 }
 
-// append writes records until the channel is closed. After an error it goes on
+// append writes lines until the channel is closed. After an error it goes on
 // receiving, so that the run is not held up.
-func (f *recordFiles) append(file *os.File, x *execution) error {
-	buffer := bufio.NewWriterSize(file, 256<<10)
-	out := export.NewRecordWriter(buffer, x.recordOptions())
+func (f *recordFile[T]) append(file *os.File, o export.RecordOptions, encode func(*export.RecordWriter, T) error) error {
+	out := export.NewRecordWriter(file, o)
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	var failure error
@@ -77,21 +70,41 @@ func (f *recordFiles) append(file *os.File, x *execution) error {
 	}
 	for {
 		select {
-		case rec, open := <-f.in:
+		case line, open := <-f.in:
 			if !open {
-				note(errors.Join(out.Flush(), buffer.Flush(), file.Sync(), file.Close()))
+				note(errors.Join(out.Flush(), file.Sync(), file.Close()))
 				return failure
 			}
 			if failure == nil {
-				note(out.Write(rec))
+				note(encode(out, line))
 			}
 		case <-tick.C:
-			if failure == nil {
-				note(errors.Join(out.Flush(), buffer.Flush()))
-			}
+			note(out.Flush())
 		}
 	}
 }
+
+// openFiles writes what is known before the first request and starts the
+// writers of what grows.
+func (x *execution) openFiles(dir string) error {
+	names := export.NamesFor(x.plan.Files.Prefix)
+	if err := x.writeInputs(filepath.Join(dir, names.Inputs)); err != nil {
+		return err
+	}
+	o := x.recordOptions()
+	if x.plan.Files.Records {
+		if err := x.files.open(filepath.Join(dir, names.Records), o, (*export.RecordWriter).Write); err != nil {
+			return err
+		}
+	}
+	if x.plan.Files.Raw {
+		return x.raws.open(filepath.Join(dir, names.Raw), o, (*export.RecordWriter).WriteRaw)
+	}
+	return nil
+}
+
+// closeFiles waits until all lines are on disk.
+func (x *execution) closeFiles() error { return errors.Join(x.files.close(), x.raws.close()) }
 
 func (x *execution) recordOptions() export.RecordOptions {
 	o := export.RecordOptions{Clock: x.clock, Metrics: x.plan.Metrics, Secrets: x.secrets, Worker: "worker-0"}

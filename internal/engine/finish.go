@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"net/http"
 	"runtime"
 	"strings"
 	"sync"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
 )
@@ -16,6 +18,9 @@ type finishing struct {
 	exchange transport.Exchange
 	talk     *bench.Conversation
 	history  []bench.Exchange // what the request carried; the session only appends
+	sent     http.Header      // nil unless raw records are kept
+	body     []byte           // the session does not change it
+	raw      *export.Raw      // nil unless raw records are kept
 	decoded  bool
 }
 
@@ -26,6 +31,9 @@ func (f *finishing) decode(plan *Plan) {
 	}
 	f.decoded = true
 	f.rec.Answer = plan.Kind.Decode(f.exchange.Response, plan.Settings.Streaming)
+	if plan.Files.Raw {
+		f.raw = export.NewRaw(f.rec, f.sent, f.body, f.exchange.Response)
+	}
 	f.exchange.Release()
 }
 
@@ -42,6 +50,9 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 					p.count.failed.Add(1)
 				}
 				p.run.redactRecord(f.rec)
+				if f.raw != nil {
+					p.run.raws.write(f.raw)
+				}
 				out <- f.rec
 			}
 		})

@@ -46,7 +46,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 	x.clock = bench.NewClock()
 	x.plan.Transport.Clock = x.clock
 	x.client = transport.New(x.plan.Transport)
-	if err := x.files.open(dir, x); err != nil {
+	if err := x.openFiles(dir); err != nil {
 		return &prepareError{ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
 	return nil
@@ -124,7 +124,7 @@ func (x *execution) close() {
 	if x.client != nil {
 		x.client.Close()
 	}
-	if err := x.files.close(); err != nil {
+	if err := x.closeFiles(); err != nil {
 		x.warn("records", err.Error())
 	}
 }

@@ -63,6 +63,7 @@ func (e *Engine) interrupted(ctx context.Context, r *Run) error {
 	r.Revision++
 	if err := e.rebuild(r); err != nil {
 		e.opts.Log.Warn().Err(err).Str("run", r.ID).Msg("no partial results of interrupted run")
+		err = errors.Join(err, export.Abandon(e.opts.Store.Dir(r.ID)))
 		r.Warnings = append(slices.Clip(r.Warnings), Warning{Code: "no-partial-results", Detail: err.Error()})
 	}
 	if err := e.opts.Store.Put(ctx, r); err != nil {

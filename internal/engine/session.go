@@ -181,8 +181,9 @@ func (s *session) exchange(rec *bench.Record) finishing {
 			Class: bench.ClientError, Step: bench.StepBuild, Message: s.encodeErr.Error(),
 		}}
 	} else {
+		f.sent, f.body = p.run.headers(rec), s.body
 		f.exchange = p.run.client.Do(p.inflight, &transport.Request{
-			URL: p.run.plan.Targets[s.target].URL, Header: p.run.headers(rec), Body: s.body,
+			URL: p.run.plan.Targets[s.target].URL, Header: f.sent, Body: f.body,
 			Streaming: p.run.plan.Settings.Streaming, Session: s.correlation,
 		})
 		due, permit := rec.Stamps.Due, rec.Stamps.Permit

@@ -59,8 +59,8 @@ type Counters struct {
 	BytesReceived   int64                 `json:"bytes_received"` // response bodies
 	SLOMet          map[string]int64      `json:"slo_met"`
 	SLOMissed       map[string]int64      `json:"slo_missed"`
-	// Histograms holds clones of the sketches by metric tag, in internal units
-	// (nanoseconds, tokens). nil after a restart of the process.
+	// Histograms holds copies of the sketches by metric tag: times in seconds,
+	// lengths in tokens. nil after a restart of the process.
 	Histograms map[string]*sketch.Sketch `json:"-"`
 }
 

@@ -188,3 +188,13 @@ func syncDir(dir string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// Abandon removes the marker of an export that was never finished, so that
+// nobody waits for it.
+func Abandon(dir string) error {
+	err := os.Remove(filepath.Join(dir, ProcessingMarker))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}

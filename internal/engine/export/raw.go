@@ -1,0 +1,124 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/redact"
+)
+
+// Raw is one request with the bytes of both directions. It owns everything in
+// it.
+type Raw struct {
+	Record    *bench.Record
+	Header    map[string]string // of the request, without secret values
+	Body      []byte            // of the request
+	Responses []RawResponse     // in order of arrival
+}
+
+// RawResponse is one event of a response, or a whole body.
+type RawResponse struct {
+	PerfNs      int64       `json:"perf_ns"` // on the clock of start_perf_ns
+	Packets     []RawPacket `json:"packets,omitempty"`
+	Text        *string     `json:"text,omitempty"` // a body that was not streamed
+	ContentType string      `json:"content_type,omitempty"`
+}
+
+// RawPacket is one line of a server-sent event.
+type RawPacket struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// NewRaw copies what is needed of a request and its response, which may be
+// released afterwards.
+func NewRaw(rec *bench.Record, sent http.Header, body []byte, resp *bench.Response) *Raw {
+	raw := &Raw{Record: rec, Header: map[string]string{}, Body: bytes.Clone(body), Responses: []RawResponse{}}
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		value := sent.Get(name)
+		if redact.SensitiveHeader(name) {
+			value = redact.Placeholder
+		}
+		raw.Header[name] = value
+	}
+	if resp.Status >= 300 || resp.Status == 0 {
+		return raw // AIPerf lists no responses of failed requests; the error has the message
+	}
+	for i := range resp.Events {
+		e := &resp.Events[i]
+		r := RawResponse{PerfNs: int64(e.At)}
+		if e.Name != "" {
+			r.Packets = append(r.Packets, RawPacket{Name: "event", Value: e.Name})
+		}
+		if e.Comment != "" {
+			r.Packets = append(r.Packets, RawPacket{Name: "comment", Value: e.Comment})
+		}
+		r.Packets = append(r.Packets, RawPacket{Name: "data", Value: string(e.Data)})
+		raw.Responses = append(raw.Responses, r)
+	}
+	if resp.Done {
+		raw.Responses = append(raw.Responses, RawResponse{
+			PerfNs: int64(resp.EndAt), Packets: []RawPacket{{Name: "data", Value: "[DONE]"}},
+		})
+	}
+	if len(resp.Events) == 0 && len(resp.Body) > 0 {
+		text := string(resp.Body)
+		raw.Responses = append(raw.Responses, RawResponse{
+			PerfNs: int64(resp.BodyAt), Text: &text, ContentType: resp.Header.Get("Content-Type"),
+		})
+	}
+	return raw
+}
+
+// WriteRaw appends a line of profile_export_raw.jsonl. Exact secrets are taken
+// out of all of it.
+func (w *RecordWriter) WriteRaw(raw *Raw) error {
+	line, err := w.rawLine(raw)
+	if err != nil {
+		return err
+	}
+	w.buf = append(append(w.buf, line...), '\n')
+	if len(w.buf) >= recordBuffer {
+		return w.Flush()
+	}
+	return w.err
+}
+
+// rawLine encodes one line without its line end.
+func (w *RecordWriter) rawLine(raw *Raw) ([]byte, error) {
+	r := raw.Record
+	out := struct {
+		Metadata json.RawMessage   `json:"metadata"`
+		Start    int64             `json:"start_perf_ns"`
+		Header   map[string]string `json:"request_headers"`
+		Status   int               `json:"status,omitempty"`
+		Response []RawResponse     `json:"responses"`
+		Payload  json.RawMessage   `json:"payload,omitempty"`
+		Error    *errorDetails     `json:"error,omitempty"`
+	}{
+		Metadata: append(w.metadata([]byte{'{'}, r), '}'), Start: int64(r.Stamps.Start),
+		Header: raw.Header, Status: r.Status, Response: raw.Responses,
+	}
+	if json.Valid(raw.Body) {
+		out.Payload = raw.Body
+	}
+	if f := r.Answer.Failure; f != nil {
+		d := describeError(f.Class, f.Status, f.Message)
+		out.Error = &d
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(out); err != nil {
+		return nil, err
+	}
+	line := bytes.TrimRight(buf.Bytes(), "\n")
+	if w.opts.Secrets != nil {
+		line = []byte(w.opts.Secrets.Exact(string(line)))
+	}
+	return line, nil
+}

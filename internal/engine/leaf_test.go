@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"aiperfd/internal/engine/config"
+)
+
+// baseDocument gives every optional section something to change.
+const baseDocument = `
+randomSeed: 1
+benchmark:
+  models: {strategy: weighted, items: [{name: a, weight: 0.5}, {name: b, weight: 0.5}]}
+  endpoint: {urls: ["http://h:1"], type: chat, streaming: true, apiKey: k1, headers: {X-A: "1"}, extra: {x: 1}}
+  datasets:
+    - {name: main, type: synthetic, entries: 10, prompts: {isl: 20, osl: 5}, turns: 2, turnDelay: 10, prefixPrompts: {poolSize: 2, length: 5}}
+  phases:
+    - {name: profiling, kind: profiling, type: gamma, rate: 5, smoothness: 2, requests: 10}
+  slos: {request_latency: 100}
+`
+
+// changes says how to change each leaf of the document. A leaf that is not here
+// is an option that nobody checks: add it, or the test fails.
+var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a table
+	"randomSeed":                        func(d *config.Document) { *d.RandomSeed = 2 },
+	"models.strategy":                   func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
+	"models.items.name":                 func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
+	"models.items.weight":               func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
+	"endpoint.urls":                     func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
+	"endpoint.type":                     func(d *config.Document) { d.Benchmark.Endpoint.Type = "completions" },
+	"endpoint.path":                     func(d *config.Document) { d.Benchmark.Endpoint.Path = ref("/x") },
+	"endpoint.apiKey":                   func(d *config.Document) { d.Benchmark.Endpoint.APIKey = config.NewSecret("k2") },
+	"endpoint.timeout":                  func(d *config.Document) { d.Benchmark.Endpoint.Timeout = 7 },
+	"endpoint.connectTimeout":           func(d *config.Document) { d.Benchmark.Endpoint.ConnectTimeout = 7 },
+	"endpoint.firstByteTimeout":         func(d *config.Document) { d.Benchmark.Endpoint.FirstByteTimeout = 7 },
+	"endpoint.idleTimeout":              func(d *config.Document) { d.Benchmark.Endpoint.IdleTimeout = 7 },
+	"endpoint.streaming":                func(d *config.Document) { d.Benchmark.Endpoint.Streaming = false },
+	"endpoint.connectionReuse":          func(d *config.Document) { d.Benchmark.Endpoint.ConnectionReuse = "never" },
+	"endpoint.useLegacyMaxTokens":       func(d *config.Document) { d.Benchmark.Endpoint.UseLegacyMaxTokens = true },
+	"endpoint.useServerTokenCount":      func(d *config.Document) { d.Benchmark.Endpoint.UseServerTokenCount = true },
+	"endpoint.perChunkUsage":            func(d *config.Document) { d.Benchmark.Endpoint.PerChunkUsage = true },
+	"endpoint.streamUsage":              func(d *config.Document) { d.Benchmark.Endpoint.StreamUsage = false },
+	"endpoint.headers":                  func(d *config.Document) { d.Benchmark.Endpoint.Headers["X-A"] = config.NewSecret("2") },
+	"endpoint.extra":                    func(d *config.Document) { d.Benchmark.Endpoint.Extra = config.Object{} },
+	"endpoint.sessionHeader":            func(d *config.Document) { d.Benchmark.Endpoint.SessionHeader = ref("X-S") },
+	"endpoint.tlsVerify":                func(d *config.Document) { d.Benchmark.Endpoint.TLSVerify = false },
+	"datasets.entries":                  func(d *config.Document) { d.Benchmark.Datasets[0].Entries = 11 },
+	"datasets.randomSeed":               func(d *config.Document) { d.Benchmark.Datasets[0].RandomSeed = ref(int64(9)) },
+	"datasets.sampling":                 func(d *config.Document) { d.Benchmark.Datasets[0].Sampling = "shuffle" },
+	"datasets.systemPrompt":             func(d *config.Document) { d.Benchmark.Datasets[0].SystemPrompt = ref("s") },
+	"datasets.systemPromptFile":         func(d *config.Document) { d.Benchmark.Datasets[0].SystemPromptFile = ref("leaf_test.go") },
+	"datasets.prompts.isl":              func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = ref(21.0) },
+	"datasets.prompts.osl":              func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = ref(6.0) },
+	"datasets.prompts.batchSize":        func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.BatchSize = 2 },
+	"datasets.prompts.corpus":           func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.Corpus = "coding" },
+	"datasets.prefixPrompts.poolSize":   func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.PoolSize = 3 },
+	"datasets.prefixPrompts.length":     func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.Length = 6 },
+	"datasets.turns":                    func(d *config.Document) { d.Benchmark.Datasets[0].Turns.Mean = ref(3.0) },
+	"datasets.turnDelay":                func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelay.Mean = ref(11.0) },
+	"datasets.turnDelayRatio":           func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelayRatio = 2 },
+	"datasets.interTurnDelayCapSeconds": func(d *config.Document) { d.Benchmark.Datasets[0].DelayCap = ref(config.Seconds(1)) },
+	"datasets.prefixPrompts.sharedSystemLength": func(d *config.Document) {
+		d.Benchmark.Datasets[0].PrefixPrompts.SharedSystemLength = ref(4)
+	},
+	"datasets.prefixPrompts.userContextLength": func(d *config.Document) {
+		d.Benchmark.Datasets[0].PrefixPrompts.UserContextLength = ref(4)
+	},
+	"datasets.type": toFile, "datasets.format": toFile, "datasets.path": toFile,
+	"datasets.records": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Path = ""
+		d.Benchmark.Datasets[0].Records = []config.Object{config.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
+	},
+	"datasets.osl": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].OSL.Mean = ref(3.0)
+	},
+	"phases.name":                   func(d *config.Document) { d.Benchmark.Phases[0].Name = "p" },
+	"phases.kind":                   func(d *config.Document) { d.Benchmark.Phases[0].Kind = "warmup" },
+	"phases.type":                   func(d *config.Document) { d.Benchmark.Phases[0].Type = "constant" },
+	"phases.excludeFromResults":     func(d *config.Document) { d.Benchmark.Phases[0].ExcludeFromResults = true },
+	"phases.requests":               func(d *config.Document) { *d.Benchmark.Phases[0].Requests = 11 },
+	"phases.sessions":               func(d *config.Document) { d.Benchmark.Phases[0].Sessions = ref(int64(3)) },
+	"phases.duration":               func(d *config.Document) { d.Benchmark.Phases[0].Duration = ref(config.Seconds(3)) },
+	"phases.gracePeriod":            func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = ref(config.Seconds(3)) },
+	"phases.concurrency":            func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = ref(3) },
+	"phases.rate":                   func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
+	"phases.smoothness":             func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
+	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = ref(0.5) },
+	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = ref("p") },
+	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
+	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
+	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
+}
+
+// elsewhere are leaves that mean something to others than the plan.
+var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
+	"schemaVersion":               "checked by the loader, one value only",
+	"endpoint.urlStrategy":        "one value only, round_robin",
+	"datasets.name":               "names the only data set for error messages",
+	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
+	"artifacts.exportOutputsJson": "refused by the loader until it exists",
+	"tokenizer.revision":          "only main is accepted: files on this machine have no revisions",
+	"runtime.ui":                  "how the command line shows progress",
+	"runtime.apiPort":             "the command line's own listener",
+	"runtime.apiHost":             "the command line's own listener",
+	"runtime.statsInterval":       "the command line's log lines",
+	"logging.level":               "the command line's log",
+}
+
+func ref[T any](v T) *T { return &v }
+
+func toFile(d *config.Document) {
+	data := &d.Benchmark.Datasets[0]
+	data.Type, data.Format, data.Path = "file", "single_turn", "leaf_test.go"
+}
+
+// No option is accepted and ignored: changing a leaf changes the plan.
+func TestEveryLeafReachesThePlan(t *testing.T) {
+	var names []string
+	for name := range leaves(reflect.TypeFor[config.Document](), "") {
+		names = append(names, name)
+		change, ok := changes[name]
+		if _, other := elsewhere[name]; ok == other {
+			t.Errorf("leaf %s: must be in exactly one of changes and elsewhere", name)
+		}
+		if !ok {
+			continue
+		}
+		before, after := load(t), load(t)
+		change(after)
+		if a, b := digest(t, before), digest(t, after); a == b {
+			t.Errorf("leaf %s changes nothing in the plan", name)
+		}
+	}
+	for name := range changes {
+		if !slices.Contains(names, name) {
+			t.Errorf("the document has no leaf %s", name)
+		}
+	}
+}
+
+func load(t *testing.T) *config.Document {
+	t.Helper()
+	d, _, err := config.Load([]byte(baseDocument), config.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// leaves yields the JSON paths of all values below a document, without indices.
+func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if !f.IsExported() || name == "metadata" {
+				continue // what people say about a run never changes what is measured
+			}
+			path := strings.TrimPrefix(prefix+"."+name, ".")
+			path = strings.TrimPrefix(path, "benchmark.")
+			inner := f.Type
+			for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			if structured(inner) {
+				for p := range leaves(inner, path) {
+					if !yield(p) {
+						return
+					}
+				}
+			} else if !yield(path) {
+				return
+			}
+		}
+	}
+}
+
+// structured reports whether a type is a section of the document rather than a
+// value in it.
+func structured(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[config.Secret](), reflect.TypeFor[config.URL](), reflect.TypeFor[config.Object](),
+		reflect.TypeFor[config.Distribution]():
+		return false
+	}
+	return t.Kind() == reflect.Struct
+}
+
+// digest is a text of everything in a plan that can be compared.
+func digest(t *testing.T, d *config.Document) string {
+	t.Helper()
+	p, err := Compile(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		if ph.Arrivals != nil {
+			n := 0
+			for at := range ph.Arrivals {
+				fmt.Fprintf(&out, "%d ", at)
+				if n++; n == 5 {
+					break
+				}
+			}
+			ph.Arrivals = nil
+		}
+		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
+		ph.FailThreshold = nil
+	}
+	o := p.Dataset.Options
+	fmt.Fprintf(&out, "cap %v\n", deref(o.DelayCap))
+	o.DelayCap = nil
+	for _, target := range p.Targets {
+		fmt.Fprintln(&out, target.URL.String())
+	}
+	p.Transport.Dial = nil
+	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v",
+		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
+		p.Dataset.Sampling, p.Tokens, p.Phases, p.Metrics, p.Files)
+	return out.String()
+}
+
+func deref[T any](p *T) any {
+	if p == nil {
+		return "none"
+	}
+	return *p
+}
