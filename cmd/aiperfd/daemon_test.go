@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/store"
+)
+
+// testDaemon is the daemon as serve puts it together, in this process.
+type testDaemon struct {
+	t    *testing.T
+	url  string
+	dir  string
+	logs *lockedBuffer
+	stop func() // ends it; called again by the end of the test
+}
+
+// lockedBuffer is a buffer that many may write to.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.String()
+}
+
+// startTestDaemon serves a new data directory on a free port. Variables are the
+// environment that documents may use.
+func startTestDaemon(t *testing.T, variables map[string]string) *testDaemon {
+	t.Helper()
+	d := &testDaemon{t: t, dir: t.TempDir(), logs: &lockedBuffer{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	db, err := store.Open(ctx, d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := listen(ctx, "127.0.0.1", 0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := config.LoadOptions{
+		Untrusted: true, MetricTags: engine.ObjectiveTags(),
+		LookupEnv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
+	}
+	for name := range variables {
+		load.AllowEnv = append(load.AllowEnv, name)
+	}
+	s, err := newService(serviceOptions{
+		store: db, listener: ln, host: "127.0.0.1", load: load, log: zerolog.New(d.logs).Level(zerolog.TraceLevel),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.url = s.url()
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	d.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("daemon: %v", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Errorf("close store: %v", err)
+		}
+	})
+	t.Cleanup(d.stop)
+	d.until("/readyz", func(status int, _ string) bool { return status == http.StatusOK })
+	return d
+}
+
+// answer is what the daemon said.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call makes one request; body may be nil.
+func (d *testDaemon) call(method, path, contentType string, body []byte) answer {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, d.url+path, bytes.NewReader(body))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		d.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return answer{resp.StatusCode, resp.Header, data}
+}
+
+// submit posts a YAML document that must be accepted, and returns the run's id.
+func (d *testDaemon) submit(document string) string {
+	d.t.Helper()
+	got := d.call(http.MethodPost, "/api/runs", "application/yaml", []byte(document))
+	var run struct{ ID string }
+	if err := json.Unmarshal(got.body, &run); err != nil || got.status != http.StatusCreated {
+		d.t.Fatalf("POST /api/runs: %d %s", got.status, got.body)
+	}
+	return run.ID
+}
+
+// until asks for a path until the answer is the wanted one, and returns it.
+func (d *testDaemon) until(path string, done func(status int, body string) bool) string {
+	d.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for {
+		got := d.call(http.MethodGet, path, "", nil)
+		if done(got.status, string(got.body)) {
+			return string(got.body)
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			d.t.Fatalf("GET %s: still %d %s after %s", path, got.status, got.body, patience)
+		}
+	}
+}
+
+// finished waits for the end of a run and returns its resource.
+func (d *testDaemon) finished(id string) string {
+	d.t.Helper()
+	return d.until("/api/runs/"+id, func(_ int, body string) bool { return strings.Contains(body, `"ended_at":"`) })
+}

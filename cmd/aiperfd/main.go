@@ -1,0 +1,129 @@
+// Command aiperfd benchmarks LLM inference servers: as a daemon with an API, or
+// once from the command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "dev" //nolint:gochecknoglobals // the linker can set nothing else
+
+// Exit codes, those of a shell's conventions included.
+const (
+	exitOK        = 0
+	exitFailed    = 1   // the run, or the program
+	exitUsage     = 2   // bad configuration or flags
+	exitSLO       = 3   // reserved: a service-level check failed
+	exitCancelled = 130 // as after SIGINT
+)
+
+func main() {
+	zerolog.TimeFieldFormat = zerolog.TimeFormatUnixMs // seconds would hide the order of events
+	os.Exit(execute(context.Background(), os.Args[1:]))
+}
+
+// execute runs a command line and returns its exit code.
+func execute(ctx context.Context, args []string) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		if code.err != nil {
+			fmt.Fprintln(root.ErrOrStderr(), "aiperfd:", code.err)
+		}
+		return code.code
+	}
+	fmt.Fprintln(root.ErrOrStderr(), "aiperfd:", err)
+	return exitFailed
+}
+
+// exitError ends the program with a code, and with a message if err is set.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e exitError) Unwrap() error { return e.err }
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "aiperfd",
+		Short: "Benchmark LLM inference servers, and know how far the numbers can be trusted",
+		Long: `aiperfd benchmarks LLM inference servers: vLLM, SGLang, TensorRT-LLM, Runpod
+workers and every other server with an OpenAI-compatible API.
+
+aiperfd serve is a daemon that takes benchmarks over HTTP, shows them live and
+remembers their results. aiperfd profile runs one benchmark from the command line
+with the flags of NVIDIA's aiperf profile.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          knownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{exitUsage, err} })
+	root.AddCommand(
+		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(),
+		newValidateCommand(), newHealthcheckCommand(), newVersionCommand(),
+	)
+	for _, cmd := range root.Commands() {
+		cmd.Args = usage(cmd.Args)
+	}
+	return root
+}
+
+// knownCommand refuses what follows the program's name and is no command.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q", args[0])
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		text += fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return exitError{exitUsage, errors.New(text)}
+}
+
+// usage gives the errors of a check of arguments their exit code.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	if check == nil {
+		return nil // the command takes any
+	}
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return exitError{exitUsage, err}
+		}
+		return nil
+	}
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "aiperfd %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/engine/tokenizer"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// mockEnvPrefix starts the environment variables of the mock's flags.
+const mockEnvPrefix = "AIPERFD_MOCK_"
+
+const mockLong = `Run a simulated inference server with the OpenAI API.
+
+The first token of an answer comes --ttft after the request, each further one
+--itl after the last. Both are distributions: 20ms, const:20ms,
+uniform:10ms:30ms, normal:20ms:5ms, lognormal:20ms:0.5, exp:20ms,
+gamma:20ms:0.5 or bimodal:0.01:const:20ms:const:2s (the second with that
+probability).
+
+Every flag is also an environment variable: --ttft is AIPERFD_MOCK_TTFT.
+A list is separated by newlines there. Flags win.
+
+Routes: POST /v1/chat/completions, POST /v1/completions, GET /v1/models, /health,
+/ping, /version, /metrics (vLLM's names), /mock/summary and
+/mock/requests?limit=N (what the server did, by its own clock).
+
+Fault rules (--fault, repeatable):
+` + mock.FaultHelp
+
+const mockExample = `  aiperfd mock
+  aiperfd mock --port 0 --ttft lognormal:80ms:0.3 --itl 12ms --truth truth.jsonl
+  aiperfd mock --fault status:503,rate=0.1 --fault reset:after_tokens:5,every=10`
+
+// mockFlags is what the command line of the mock sets.
+type mockFlags struct {
+	host      string
+	port      int
+	portFile  string
+	keepAlive time.Duration
+	tokenizer string
+	opt       mock.Options
+}
+
+// newMockCommand returns the command that runs the simulated server until SIGINT
+// or SIGTERM. It prints one line of JSON with the address on standard output and
+// logs on standard error.
+func newMockCommand() *cobra.Command {
+	f := new(mockFlags)
+	cmd := &cobra.Command{
+		Use:     "mock",
+		Short:   "Run a simulated inference server",
+		Long:    mockLong,
+		Example: mockExample,
+		Args:    cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SilenceUsage = true // from here on, usage would not help
+			return flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return f.run(ctx, cmd)
+		},
+	}
+	f.serverFlags(cmd.Flags())
+	f.timingFlags(cmd.Flags())
+	f.outputFlags(cmd.Flags())
+	f.streamFlags(cmd.Flags())
+	return cmd
+}
+
+func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
+	o := &f.opt
+	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
+	fs.IntVar(&f.port, "port", 8000, "port to listen on; 0 picks a free one")
+	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
+	fs.StringVar(&o.Prefix, "prefix", "", "serve every route below this `path` too, such as /v2/EP/openai")
+	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "answer only this `model` (repeatable); default any")
+	fs.IntVar(&o.MaxModelLen, "max-model-len", mock.DefaultMaxModelLen, "context length in `tokens`")
+	fs.Int64Var(&o.MaxBody, "max-body", mock.DefaultMaxBody, "largest request body in `bytes`")
+	fs.StringVar(&o.APIKey, "api-key", "", "demand this bearer token on /v1 routes")
+	fs.BoolVar(&o.RequestIDHeaders, "enable-request-id-headers", false, "answer with X-Request-Id")
+	fs.DurationVar(&f.keepAlive, "keep-alive-timeout", 0, "close idle connections after this; 0 = never")
+	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "answer 503 for this long after the start")
+	fs.BoolVar(&o.NoModelsRoute, "no-models-route", false, "answer 404 to GET /v1/models")
+	fs.Var((*faultList)(&o.Faults), "fault", "a fault `rule` (repeatable), see above")
+	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line a request with the server's time stamps to this `file`")
+	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "record the time of every content event in truths")
+	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "how many truths to keep for /mock/summary and /mock/requests")
+}
+
+func (f *mockFlags) timingFlags(fs *pflag.FlagSet) {
+	o := &f.opt
+	fs.TextVar(&o.TTFT, "ttft", mock.ConstDelay(mock.DefaultTTFT), "time to the first token, a `distribution`")
+	fs.TextVar(&o.ITL, "itl", mock.ConstDelay(mock.DefaultITL), "time from token to token, a `distribution`")
+	fs.BoolVar(&o.ITLPerRequest, "itl-per-request", false, "draw --itl once a request instead of once a token")
+	fs.DurationVar(&o.PrefillPerToken, "prefill-per-token", 0, "added to --ttft for every prompt token")
+	fs.BoolVar(&o.Fast, "fast", false, "no delays at all")
+	fs.Uint64Var(&o.Seed, "seed", 0, "seed of everything random")
+}
+
+func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
+	o := &f.opt
+	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "count tokens with this: builtin (o200k_base), the `path` of a tokenizer.json, or words for a simple one of its own")
+	choiceVar(fs, &o.OutputMode, "output-mode", "exact: max_tokens is the length; natural: an end is drawn from --output-tokens")
+	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "answer length when the request does not say, a `distribution`")
+	choiceVar(fs, &o.Content, "content", "what answers say")
+	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the answer of a chat")
+	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the member that carries reasoning")
+}
+
+func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
+	o := &f.opt
+	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", mock.ConstLength(1), "tokens an event, a `distribution`")
+	fs.IntVar(&o.Coalesce, "coalesce", 1, "events a network write")
+	choiceVar(fs, &o.RoleChunk, "role-chunk", "where a chat stream says the role")
+	choiceVar(fs, &o.Usage, "usage", "when to send token counts")
+	choiceVar(fs, &o.FinishChunk, "finish-chunk", "where a stream says the finish reason")
+	fs.BoolVar(&o.NoDone, "no-done", false, "end streams without [DONE]")
+	fs.DurationVar(&o.Comments, "comments", 0, "send a comment after this much silence in a stream; 0 = never")
+	choiceVar(fs, &o.Split, "split", "how to cut events into writes")
+	choiceVar(fs, &o.LineEnd, "line-end", "line ends of streams")
+}
+
+// choiceVar adds a flag with a closed list of values, which mock.New checks.
+func choiceVar(fs *pflag.FlagSet, p *string, name, usage string) {
+	list := mock.Choices(name)
+	fs.StringVar(p, name, list[0], usage+" (one of "+strings.Join(list, ", ")+")")
+}
+
+// faultList is a repeatable flag of fault rules.
+type faultList []mock.Fault
+
+// Set implements pflag.Value. A value from the environment may hold several
+// lines.
+func (l *faultList) Set(text string) error {
+	for line := range strings.Lines(text) {
+		rule, err := mock.ParseFault(strings.TrimSpace(line))
+		if err != nil {
+			return err
+		}
+		*l = append(*l, rule)
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (l *faultList) String() string {
+	rules := make([]string, len(*l))
+	for i, r := range *l {
+		rules[i] = r.String()
+	}
+	return strings.Join(rules, "\n")
+}
+
+// Type implements pflag.Value.
+func (l *faultList) Type() string { return "rule" }
+
+// flagsFromEnv sets every flag that the command line left alone from its
+// environment variable, and returns all problems.
+func flagsFromEnv(fs *pflag.FlagSet, prefix string, lookup func(string) (string, bool)) error {
+	var errs []error
+	fs.VisitAll(func(flag *pflag.Flag) {
+		name := prefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		text, ok := lookup(name)
+		if !ok || flag.Changed || flag.Name == "help" {
+			return
+		}
+		values := []string{text}
+		if flag.Value.Type() == "stringArray" {
+			values = strings.Split(text, "\n")
+		}
+		for _, v := range values {
+			if err := fs.Set(flag.Name, v); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			}
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// run serves until ctx ends.
+func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
+	log := zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
+	if f.tokenizer != "words" {
+		t, err := tokenizer.Load(f.tokenizer)
+		if err != nil {
+			return fmt.Errorf("load tokenizer: %w", err)
+		}
+		f.opt.Tokenizer = mock.FromCodec(t)
+	}
+	server, err := mock.New(f.opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(f.host, strconv.Itoa(f.port)))
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if err := f.announce(cmd, ln); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	log.Info().Stringer("address", ln.Addr()).Stringer("ttft", f.opt.TTFT).Stringer("itl", f.opt.ITL).
+		Int("faults", len(f.opt.Faults)).Msg("mock server is listening")
+	err = mock.Serve(ctx, ln, server, mock.ServeOptions{KeepAlive: f.keepAlive})
+	sum := server.Summary()
+	log.Info().Int64("requests", sum.Requests).Int("ok", sum.ByOutcome[mock.OutcomeOK]).
+		Int64("max_concurrency", sum.MaxConcurrency).Msg("mock server stopped")
+	return err
+}
+
+// announce tells where the server listens: on standard output and in the port
+// file.
+func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
+	if f.portFile != "" {
+		_, port, err := net.SplitHostPort(ln.Addr().String())
+		if err != nil {
+			return fmt.Errorf("read own port: %w", err)
+		}
+		if err := os.WriteFile(f.portFile, []byte(port+"\n"), 0o644); err != nil {
+			return fmt.Errorf("write port file: %w", err)
+		}
+	}
+	line, err := json.Marshal(map[string]string{"listening": "http://" + ln.Addr().String()})
+	if err != nil {
+		return fmt.Errorf("announce address: %w", err)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", line)
+	return err
+}

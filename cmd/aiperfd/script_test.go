@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience bounds every wait of a script for something that should happen at
+// once. It is generous: a busy machine is no failure.
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"aiperfd": main,
+		"exits":   func() { os.Exit(runExits(os.Args[1:])) },
+	})
+}
+
+// TestScript drives the program as users do: by its command line, signals and
+// HTTP. The scripts are in testdata/script.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("AIPERF_API_SERVER_POST_COMPLETE_GRACE", "0")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"address":  scriptAddress,
+			"http":     scriptHTTP,
+			"signal":   scriptSignal,
+			"ends":     scriptEnds,
+			"json":     scriptJSON,
+			"capture":  scriptCapture,
+			"grown":    scriptGrown,
+			"envsubst": scriptEnvsubst,
+		},
+	})
+}
+
+// runExits is the command "exits CODE COMMAND ARGUMENT…": it runs a command,
+// hands signals on to it, and succeeds if the command ends with that code.
+func runExits(args []string) int {
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "exits: first argument must be a number")
+		return 1
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, "exits:", err)
+		return 1
+	}
+	go func() {
+		for s := range signals {
+			_ = cmd.Process.Signal(s) // it may just have ended
+		}
+	}()
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		fmt.Fprintln(os.Stderr, "exits:", err)
+		return 1
+	}
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		fmt.Fprintf(os.Stderr, "exits: %s ended with %d, want %d\n", args[1], got, want)
+		return 1
+	}
+	return 0
+}
+
+// scriptAddress is "address NAME FILE": wait for a port file, then set the
+// variable NAME to the address that it means and NAME_PORT to the port.
+func scriptAddress(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: address NAME FILE")
+	}
+	file := ts.MkAbs(args[1])
+	var port string
+	poll(ts, "port file "+args[1], patience, func() bool {
+		data, err := os.ReadFile(file)
+		port = strings.TrimSpace(string(data))
+		return err == nil && strings.HasSuffix(string(data), "\n")
+	})
+	ts.Setenv(args[0], "http://127.0.0.1:"+port)
+	ts.Setenv(args[0]+"_PORT", port)
+}
+
+// scriptHTTP is "http [-code N] [-until REGEXP] METHOD URL [FILE]": one request,
+// or with -until as many as it takes until the answer matches. The body of the
+// answer becomes the standard output. FILE is the body of the request.
+func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
+	code, until := http.StatusOK, (*regexp.Regexp)(nil)
+	var err error
+	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
+		switch args[0] {
+		case "-code":
+			code, err = strconv.Atoi(args[1])
+		case "-until":
+			until, err = regexp.Compile(args[1])
+		default:
+			ts.Fatalf("http: unknown option %s", args[0])
+		}
+		ts.Check(err)
+		args = args[2:]
+	}
+	if len(args) < 2 || len(args) > 3 || neg {
+		ts.Fatalf("usage: http [-code N] [-until REGEXP] METHOD URL [FILE]")
+	}
+	var body []byte
+	if len(args) == 3 {
+		body = []byte(ts.ReadFile(args[2]))
+	}
+	var got string
+	poll(ts, args[1], patience, func() bool {
+		status, answer, err := exchange(args[0], args[1], body)
+		if err != nil && until != nil {
+			return false // the server may be starting
+		}
+		ts.Check(err)
+		got = answer
+		if until == nil && status != code {
+			ts.Fatalf("%s %s: status %d, want %d\n%s", args[0], args[1], status, code, answer)
+		}
+		return status == code && (until == nil || until.MatchString(answer))
+	})
+	_, err = io.WriteString(ts.Stdout(), got)
+	ts.Check(err)
+}
+
+func exchange(method, url string, body []byte) (status int, answer string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/yaml")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(data), err
+}
+
+// poll asks again and again until the answer is yes.
+func poll(ts *testscript.TestScript, what string, limit time.Duration, done func() bool) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(limit)
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("%s: not within %s", what, limit)
+		}
+	}
+}
+
+// scriptSignal is "signal WORD INT|TERM|KILL": it signals the one background
+// command that has the word in its command line.
+func scriptSignal(ts *testscript.TestScript, _ bool, args []string) {
+	known := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}
+	if len(args) != 2 || known[args[1]] == 0 {
+		ts.Fatalf("usage: signal WORD INT|TERM|KILL")
+	}
+	ts.Check(background(ts, args[0]).Signal(known[args[1]]))
+}
+
+// scriptEnds is "ends WORD DURATION": the background command with the word in
+// its command line is gone by then.
+func scriptEnds(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: ends WORD DURATION")
+	}
+	limit, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	process := background(ts, args[0])
+	poll(ts, args[0]+" has ended", limit, func() bool {
+		return errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	})
+}
+
+func background(ts *testscript.TestScript, word string) *os.Process {
+	var found []*os.Process
+	for _, cmd := range ts.BackgroundCmds() {
+		if strings.Contains(strings.Join(cmd.Args, " "), word) {
+			found = append(found, cmd.Process)
+		}
+	}
+	if len(found) != 1 {
+		ts.Fatalf("%d background commands have %q in their command line, want 1", len(found), word)
+	}
+	return found[0]
+}
+
+// scriptJSON is "json FILE PATH REGEXP": the value at a path of a JSON file (or
+// of stdout), a/0/b from the top, matches when it is written as JSON; a text is
+// taken without its quotation marks. With ! it does not match or is not there.
+func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: [!] json FILE PATH REGEXP")
+	}
+	want, err := regexp.Compile("^(?:" + args[2] + ")$")
+	ts.Check(err)
+	got, err := jsonAt(ts.ReadFile(args[0]), args[1])
+	switch matches := err == nil && want.MatchString(got); {
+	case !matches && !neg:
+		ts.Fatalf("%s in %s is %s (error %v), want %s", args[1], args[0], got, err, args[2])
+	case matches && neg:
+		ts.Fatalf("%s in %s is %s", args[1], args[0], got)
+	}
+}
+
+// scriptCapture is "capture NAME FILE PATH": it sets a variable to a value of a
+// JSON file.
+func scriptCapture(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: capture NAME FILE PATH")
+	}
+	value, err := jsonAt(ts.ReadFile(args[1]), args[2])
+	ts.Check(err)
+	ts.Setenv(args[0], value)
+}
+
+func jsonAt(text, path string) (string, error) {
+	var at any
+	if err := json.Unmarshal([]byte(text), &at); err != nil {
+		return text, err
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		next, ok := any(nil), false
+		switch in := at.(type) {
+		case map[string]any:
+			next, ok = in[name]
+		case []any:
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(in) {
+				next, ok = in[i], true
+			}
+		}
+		if !ok {
+			return "", fmt.Errorf("nothing at %q", name)
+		}
+		at = next
+	}
+	if text, ok := at.(string); ok {
+		return text, nil
+	}
+	out, err := json.Marshal(at)
+	return string(out), err
+}
+
+// scriptGrown is "grown FILE BYTES": wait until a file has that size.
+func scriptGrown(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: grown FILE BYTES")
+	}
+	size, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	poll(ts, args[0]+" has grown", patience, func() bool {
+		info, err := os.Stat(ts.MkAbs(args[0]))
+		return err == nil && info.Size() >= size
+	})
+}
+
+// scriptEnvsubst is "envsubst FILE": variables in the file become their values.
+func scriptEnvsubst(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: envsubst FILE")
+	}
+	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"aiperfd/internal/api"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/store"
+)
+
+// serveFlags is what the command line of the daemon sets.
+type serveFlags struct {
+	host, dataDir, portFile, level, names string
+	port, maxRuns, maxQueued              int
+	dataRoots, allowEnv, hosts            []string
+}
+
+const serveLong = `Run the daemon: it takes benchmark documents by POST /api/runs, runs them one after
+the other, shows them live and remembers their results.
+
+  curl -sS -X POST http://127.0.0.1:9097/api/runs -H 'Content-Type: application/yaml' --data-binary @bench.yaml
+  curl -sS http://127.0.0.1:9097/api/progress
+  curl -sS http://127.0.0.1:9097/metrics
+
+The API is described at /docs. SIGTERM stops it: the active run is ended, its
+results are written, and queued runs wait in the data directory.`
+
+func newServeCommand() *cobra.Command {
+	f := new(serveFlags)
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon",
+		Long:  serveLong,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flagsFromEnv(cmd.Flags(), "AIPERFD_", os.LookupEnv); err != nil {
+				return exitError{exitUsage, err}
+			}
+			return f.run(cmd.Context())
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; others than loopback can be reached by everybody")
+	fs.IntVar(&f.port, "api-port", defaultPort, "`port` to listen on; 0 picks a free one")
+	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
+	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "`folder` of the run index and the results")
+	fs.IntVar(&f.maxRuns, "max-concurrent-runs", engine.DefaultMaxRuns, "runs at a time; more than one disturb each other's numbers")
+	fs.IntVar(&f.maxQueued, "max-queued", engine.DefaultMaxQueued, "runs that may wait")
+	fs.StringSliceVar(&f.dataRoots, "data-root", nil, "`folder` whose files submitted documents may name (repeatable); default none")
+	fs.StringSliceVar(&f.allowEnv, "allow-env", nil, "`name` of an environment variable that submitted documents may use as ${NAME} (repeatable)")
+	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "further `name` by which clients may call this host (repeatable)")
+	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
+	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
+
+func (f *serveFlags) run(ctx context.Context) error {
+	level, err := zerolog.ParseLevel(f.level)
+	if err != nil {
+		return exitError{exitUsage, fmt.Errorf("--log-level %s: must be debug, info, warn or error", f.level)}
+	}
+	if f.names != api.NamesAll && f.names != api.NamesCompat && f.names != api.NamesNative {
+		return exitError{exitUsage, fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names)}
+	}
+	log := newLogger(os.Stderr, level, isTerminal(os.Stderr))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ln, err := listen(ctx, f.host, f.port, f.portFile)
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
+	openCtx, opened := context.WithTimeout(ctx, storeOpenLimit)
+	db, err := store.Open(openCtx, f.dataDir)
+	opened()
+	if err != nil {
+		return errors.Join(fmt.Errorf("open data directory: %w", err), ln.Close())
+	}
+	defer db.Close()
+	for _, w := range db.Warnings() {
+		log.Warn().Msg(w)
+	}
+	s, err := newService(serviceOptions{
+		store: db, listener: ln, host: f.host, log: log, maxRuns: f.maxRuns, maxQueue: f.maxQueued,
+		hosts: f.hosts, names: f.names,
+		load: config.LoadOptions{
+			Untrusted: true, AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv,
+			MetricTags: engine.ObjectiveTags(),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer interrupts(cancel, func() { s.engine.CancelAll() })()
+	log.Info().Str("url", s.url()).Str("data", f.dataDir).Str("version", version).Msg("serving")
+	return s.run(ctx)
+}

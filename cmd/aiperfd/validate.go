@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+)
+
+func newValidateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Check a benchmark document and print it with every default",
+		Long: `Check a benchmark document (JSON or YAML; - reads standard input). Every problem
+is printed with its place, and the exit code is 2. A valid document is printed as
+it would run, with every default and without its secrets.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			data, err := readInput(cmd.InOrStdin(), args[0])
+			if err != nil {
+				return exitError{exitUsage, err}
+			}
+			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv})
+			for _, w := range warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+			}
+			if err == nil {
+				_, err = engine.Compile(doc)
+			}
+			if err != nil {
+				return exitError{exitUsage, problemList(err)}
+			}
+			out := json.NewEncoder(cmd.OutOrStdout())
+			out.SetEscapeHTML(false)
+			out.SetIndent("", "  ")
+			return out.Encode(config.Compat(doc))
+		},
+	}
+}
+
+func readInput(stdin io.Reader, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(stdin, 64<<20))
+	}
+	return os.ReadFile(name)
+}
+
+// problemList prints all problems of a document, one a line.
+func problemList(err error) error {
+	var invalid *config.Invalid
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	text := fmt.Sprintf("%d problem(s) in the configuration", len(invalid.Problems))
+	for _, p := range invalid.Problems {
+		text += "\n  " + p.String()
+	}
+	return errors.New(text)
+}

@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# Drives the built binary with tools that are none of ours: curl, a real
+# Prometheus, the official OpenAI SDK and a real browser. Run it by `make e2e`.
+# Whatever is missing is fetched into a temporary folder, or by apt-get where it
+# has to be installed. A stage whose tool cannot be had is skipped on a desk, and
+# fails where CI=true.
+# Stages may be named: scripts/e2e.sh curl prometheus sdk browser
+set -euo pipefail
+cd "$(dirname "$0")/.."
+readonly bin=$PWD/bin/aiperfd here=$PWD/scripts
+work=$(mktemp -d)
+readonly work
+pids=()
+
+cleanup() {
+  local code=$? pid
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do
+    for _ in {1..50}; do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+    kill -9 "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  if ((code)); then
+    echo "--- logs" >&2
+    tail -n 20 "$work"/*.log >&2 2>/dev/null || true
+  fi
+  rm -rf "$work"
+  exit "$code"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+die() {
+  echo "e2e: $*" >&2
+  exit 1
+}
+
+# lacking ends a stage whose tool cannot be had.
+lacking() {
+  [[ ${CI:-} != true ]] || die "$1 cannot be installed, and this is CI"
+  echo "skipped: $1 cannot be installed"
+}
+
+# eventually SECONDS COMMAND…: the command succeeds within that time.
+eventually() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < deadline)) || die "not in time: $*"
+    sleep 0.2
+  done
+}
+
+# background NAME COMMAND…: start, remember for the clean-up, log to NAME.log.
+background() {
+  local log=$work/$1.log
+  shift
+  "$@" >"$log" 2>&1 &
+  pids+=($!)
+}
+
+# fetch installs Debian packages, if that is possible here.
+fetch() {
+  local as=()
+  command -v apt-get >/dev/null || return 1
+  ((EUID == 0)) || as=(sudo -n)
+  # RUNLEVEL=1 keeps packages from starting their services.
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qy --no-install-recommends "$@" >"$work/apt.log" 2>&1 && return
+  "${as[@]}" apt-get update -q >>"$work/apt.log" 2>&1 || return 1
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qy --no-install-recommends "$@" >>"$work/apt.log" 2>&1
+}
+
+get() { curl -fsS --max-time 10 "$api$1"; }
+field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | head -n 1; }
+
+# submit SECONDS: posts a benchmark of that length and prints its id.
+submit() {
+  curl -fsS --max-time 10 -X POST "$api/api/runs" -H 'Content-Type: application/yaml' --data-binary @- <<YAML | field id
+metadata: {name: e2e}
+benchmark:
+  model: my-model
+  endpoint: {url: "$target", type: chat, streaming: true}
+  dataset: {type: synthetic, isl: 200, osl: 20}
+  tokenizer: {name: builtin}
+  phases:
+    - {name: warmup, kind: warmup, type: concurrency, concurrency: 4, requests: 8}
+    - {name: profiling, type: poisson, rate: 20, duration: ${1}s}
+  slos: {time_to_first_token: 200}
+YAML
+}
+state() { get "/api/runs/$1" | field state; }
+is() { [[ $(state "$1") == "$2" ]]; }
+# sent is the number of requests of all phases.
+sent() { get /api/progress | grep -o '"requests_sent":[0-9]*' | awk -F: '{n += $2} END {print n + 0}'; }
+counted() { get '/metrics?names=native' | awk '/^aiperf_requests_total.*success.*profiling/ {print $NF; found = 1} END {exit !found}'; }
+more_than() { (($($1) > $2)); } 2>/dev/null
+
+# start gives every stage its daemon and its simulated server.
+start() {
+  background mock "$bin" mock --port 0 --port-file "$work/mock.port" --ttft lognormal:50ms:0.3 --itl 5ms
+  background daemon "$bin" serve --api-port 0 --port-file "$work/api.port" --data-dir "$work/data"
+  eventually 20 test -s "$work/mock.port" -a -s "$work/api.port"
+  target=http://127.0.0.1:$(<"$work/mock.port")
+  api=http://127.0.0.1:$(<"$work/api.port")
+  eventually 20 get /readyz
+}
+
+# The curl tour of README.
+stage_curl() {
+  local id other before metrics
+  id=$(submit 10)
+  [[ $id =~ ^[0-9a-f]{32}$ ]] || die "POST /api/runs gave no id: $id"
+  other=$(submit 600)
+  is "$other" queued || die "the second run does not wait: $(state "$other")"
+  eventually 20 more_than sent 8
+  before=$(sent) && eventually 5 more_than sent "$before"
+  eventually 20 counted
+  metrics=$(counted) && eventually 5 more_than counted "${metrics%.*}"
+  get /api/metrics | grep -q '"time_to_first_token":{' || die "no live metrics"
+  eventually 60 is "$id" completed
+  get "/api/runs/$id/results" | grep -q '"status":"complete"' || die "no results"
+  for file in profile_export_aiperf.json profile_export_aiperf.csv profile_export.jsonl profile_export_console.txt inputs.json; do
+    get "/api/runs/$id/results/list" | grep -q "\"name\":\"$file\"" || die "$file is not listed"
+    get "/api/runs/$id/results/files/$file" >"$work/$file" && [[ -s $work/$file ]] || die "$file cannot be downloaded"
+  done
+  grep -q 'Time to First Token' "$work/profile_export_console.txt"
+
+  # The second run started by itself; cancelled, it leaves what it measured.
+  eventually 30 is "$other" running
+  eventually 30 more_than sent 5
+  curl -fsS --max-time 10 -X POST "$api/api/runs/current/cancel" >"$work/cancelled.json"
+  eventually 60 is "$other" cancelled
+  get "/api/runs/$other/results/files/profile_export_aiperf.json" | grep -q '"was_cancelled": *true' || die "no partial results"
+  get /api/runs | grep -q '"total":2' || die "the daemon has forgotten a run"
+  [[ $(curl -sS -o "$work/problem.json" -w '%{http_code} %{content_type}' --max-time 10 -X POST "$api/api/runs" \
+    -H 'Content-Type: application/yaml' --data-binary 'benchmark: {model: m, endpoint: {timout: 3}}') == "422 application/problem+json" ]] || die "a bad document is not refused"
+  grep -q 'did you mean' "$work/problem.json"
+  "$bin" healthcheck --url "$api/healthz" | grep -qx ok
+}
+
+# A real Prometheus scrapes the daemon.
+stage_prometheus() {
+  local id port query quantile tools=$PATH
+  if ! command -v promtool >/dev/null || ! command -v prometheus >/dev/null; then
+    # The package alone, unpacked here: no service and no user is made.
+    mkdir "$work/prometheus"
+    (cd "$work/prometheus" && { apt-get download prometheus || { apt-get update -q && apt-get download prometheus; }; } >apt.log 2>&1 &&
+      dpkg-deb -x prometheus_*.deb .) || { lacking prometheus; return; }
+    tools=$work/prometheus/usr/bin:$PATH
+  fi
+  id=$(submit 12)
+  eventually 30 counted
+  get '/metrics?names=native' >"$work/native.txt"
+  env PATH="$tools" promtool check metrics <"$work/native.txt" >"$work/promtool.txt" 2>&1 || die "promtool: $(<"$work/promtool.txt")"
+  [[ ! -s $work/promtool.txt ]] || die "promtool: $(<"$work/promtool.txt")"
+  cat >"$work/prometheus.yml" <<YAML
+global: {scrape_interval: 1s}
+scrape_configs:
+  - job_name: aiperfd
+    params: {names: [native]}
+    static_configs: [{targets: ["${api#http://}"]}]
+YAML
+  port=$(free_port)
+  background prometheus env PATH="$tools" prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --web.listen-address="127.0.0.1:$port"
+  query='histogram_quantile(0.99, sum by (le) (rate(aiperf_time_to_first_token_seconds_bucket[30s])))'
+  quantile() { curl -fsS --max-time 5 "http://127.0.0.1:$port/api/v1/query" --data-urlencode "query=$query" | sed -n 's/.*"value":\[[^,]*,"\([^"]*\)"\].*/\1/p'; }
+  answered() { quantile | grep -Eq '^[0-9.e-]+$'; }
+  eventually 45 answered
+  # The simulated server draws around 50 ms, and hardly ever above 150 ms.
+  awk -v q="$(quantile)" 'BEGIN {exit !(q > 0.03 && q < 0.5)}' || die "p99 of TTFT is $(quantile) s"
+  echo "p99 of TTFT by Prometheus: $(quantile) s"
+  curl -fsS --max-time 5 "http://127.0.0.1:$port/api/v1/targets" | grep -q '"health":"up"' || die "Prometheus does not reach the daemon"
+  eventually 60 is "$id" completed
+}
+
+# free_port prints a port that nobody listens on.
+free_port() {
+  local p
+  for p in $(shuf -i 20000-30000 -n 50); do
+    (: <"/dev/tcp/127.0.0.1/$p") 2>/dev/null || { echo "$p"; return; }
+  done
+  die "no free port"
+}
+
+# The official OpenAI SDK talks to the simulated server.
+stage_sdk() {
+  local python=python3
+  if ! python3 -c 'import openai' 2>/dev/null; then
+    { python3 -m venv "$work/venv" && "$work/venv/bin/pip" install -q --disable-pip-version-check openai; } >"$work/pip.log" 2>&1 ||
+      { lacking "the OpenAI SDK"; return; }
+    python=$work/venv/bin/python
+  fi
+  timeout 60 "$python" "$here/e2e_sdk.py" "$target/v1"
+}
+
+# The live page in a real browser.
+stage_browser() {
+  local chromium id
+  chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+    fetch chromium || { lacking chromium; return; }
+    chromium=$(command -v chromium)
+  }
+  command -v npm >/dev/null || fetch nodejs npm || { lacking npm; return; }
+  mkdir "$work/browser"
+  (cd "$work/browser" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-audit --no-fund playwright-core) >"$work/npm.log" 2>&1 ||
+    { lacking playwright-core; return; }
+  cp "$here/e2e_browser.mjs" "$work/browser/"
+  id=$(submit 8)
+  timeout 90 node "$work/browser/e2e_browser.mjs" "$api" "$id" "$chromium" "$work/live.png"
+  [[ -s $work/live.png ]] || die "no screenshot"
+}
+
+main() {
+  [[ -x $bin ]] || die "bin/aiperfd is missing: run make build"
+  local stage begin stages=("$@")
+  ((${#stages[@]})) || stages=(curl prometheus sdk browser)
+  start
+  for stage in "${stages[@]}"; do
+    begin=$SECONDS
+    echo "--- $stage"
+    "stage_$stage"
+    echo "--- $stage: $((SECONDS - begin)) s"
+  done
+}
+main "$@"
