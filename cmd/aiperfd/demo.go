@@ -70,7 +70,7 @@ type demo struct {
 func (d *demo) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer interrupts(cancel)()
+	defer interrupts(func(os.Signal) { cancel() })()
 	if d.dataDir == "" {
 		if d.dataDir, err = os.MkdirTemp("", "aiperfd-demo-"); err != nil {
 			return fmt.Errorf("make folder: %w", err)

@@ -123,11 +123,15 @@ func (o *oneShot) measure(ctx context.Context, s *service) (*engine.Run, error) 
 	}
 	id := run.ID
 	defer interrupts(
-		func() {
+		func(by os.Signal) {
+			reason := "interrupted from the keyboard"
+			if by != os.Interrupt {
+				reason = "ended by signal: " + by.String()
+			}
 			o.log.Warn().Msg("cancelling: waiting for requests in flight; press Ctrl+C again to cut them")
-			o.cancel(ctx, s, id, engine.CancelRequest{Reason: "interrupted from the keyboard"})
+			o.cancel(ctx, s, id, engine.CancelRequest{Reason: reason})
 		},
-		func() { o.cancel(ctx, s, id, engine.CancelRequest{Force: true}) },
+		func(os.Signal) { o.cancel(ctx, s, id, engine.CancelRequest{Force: true}) },
 	)()
 	show := newProgress(o.doc.Benchmark.Runtime.UI, o.log, statsInterval(o.doc))
 	stop := show.follow(ctx, s.engine, id)
@@ -198,7 +202,7 @@ func (o *oneShot) linger(ctx context.Context, s *service) {
 	timer := time.NewTimer(time.Duration(seconds * float64(time.Second)))
 	defer timer.Stop()
 	interrupted := make(chan struct{})
-	defer interrupts(func() { close(interrupted) })()
+	defer interrupts(func(os.Signal) { close(interrupted) })()
 	select {
 	case <-timer.C:
 	case <-interrupted:

@@ -97,7 +97,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer interrupts(cancel, func() { s.engine.CancelAll() })()
+	defer interrupts(func(os.Signal) { cancel() }, func(os.Signal) { s.engine.CancelAll() })()
 	log.Info().Str("url", s.url()).Str("data", f.dataDir).Str("version", version).Msg("serving")
 	return s.run(ctx)
 }

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -137,28 +138,31 @@ func listen(ctx context.Context, host string, port int, portFile string) (net.Li
 	return ln, nil
 }
 
-// interrupts calls the given functions on the first, second … SIGINT or
-// SIGTERM, and exits at the one after the last. The returned function ends it.
-func interrupts(on ...func()) (stop func()) {
+// interrupts calls the given functions with the first, second … SIGINT or
+// SIGTERM, and exits at the one after the last. The returned function ends it
+// and waits for a call under way.
+func interrupts(on ...func(os.Signal)) (stop func()) {
 	signals := make(chan os.Signal, len(on)+1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
-	go func() {
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
 		for n := 0; ; n++ {
 			select {
-			case <-signals:
+			case s := <-signals:
 				if n >= len(on) {
 					os.Exit(exitCancelled)
 				}
-				on[n]()
+				on[n](s)
 			case <-done:
 				return
 			}
 		}
-	}()
+	})
 	return func() {
 		signal.Stop(signals)
 		close(done)
+		watcher.Wait()
 	}
 }
 

@@ -120,6 +120,7 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 		phases = append(phases, measured{plan: f.plan, set: f.set, stats: f.public.Stats})
 	}
 	fill(rep, x.clock, phases)
+	o.warnings = append(o.warnings, lengthDoubts(x.plan, rep.Results)...)
 	for _, w := range o.warnings {
 		rep.Notes = append(rep.Notes, export.Note{Code: w.Code, Detail: w.Detail})
 	}

@@ -29,7 +29,7 @@ func options() []option {
 		{names: "--api-key", group: "Endpoint", kind: optText, path: "endpoint.apiKey", redact: redact.Secret, help: "Sent as a bearer token and shown nowhere. Other users of this machine can see it; prefer --api-key-file."},
 		{names: "--transport --transport-type", group: "Endpoint", kind: optText, path: "endpoint.transport", def: "http", help: "Transport: http is the only one."},
 		{names: "--use-legacy-max-tokens", group: "Endpoint", kind: optBool, path: "endpoint.useLegacyMaxTokens", redact: redact.Bool, help: "Send max_tokens in place of max_completion_tokens."},
-		{names: "--use-server-token-count", group: "Endpoint", kind: optBool, path: "endpoint.useServerTokenCount", redact: redact.Bool, help: "Take token counts from the usage block of responses."},
+		{names: "--use-server-token-count", group: "Endpoint", kind: optBool, path: "endpoint.useServerTokenCount", redact: redact.Bool, help: "Take token counts from the usage block of responses only, and load no tokenizer. Without it, usage counts where it is sent, and the tokenizer where it is not."},
 		{names: "--per-chunk-usage", group: "Endpoint", kind: optBool, path: "endpoint.perChunkUsage", redact: redact.Bool, help: "Ask for usage on every chunk, so that a first chunk of several tokens is seen as such."},
 		{names: "--connection-reuse-strategy", group: "Endpoint", kind: optText, path: "endpoint.connectionReuse", def: "pooled", help: "Connections: pooled keeps them, never opens one a request, sticky-user-sessions one a session."},
 		{names: "--download-video-content", group: "Endpoint", kind: optBool, status: refused, redact: redact.Bool, help: "Fetch the generated video after the job ends."},
