@@ -110,7 +110,7 @@ func put(doc any, path []string, value any) {
 			doc = in[name]
 		case []any:
 			var n int
-			fmt.Sscan(name, &n) //nolint:errcheck // the path was made from this list
+			fmt.Sscan(name, &n) // the path was made from this list
 			if last {
 				in[n] = value
 			}

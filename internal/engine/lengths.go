@@ -10,15 +10,15 @@ import (
 // for or believes them to be.
 func lengthDoubts(plan *Plan, rs metric.Results) []Warning {
 	var out []Warning
-	number := func(tag string, stat metric.Stat) float64 {
+	average := func(tag string) float64 {
 		if m := rs.Find(tag); m != nil {
-			if v, ok := m.Get(stat); ok {
+			if v, ok := m.Get(metric.Avg); ok {
 				return v
 			}
 		}
 		return 0
 	}
-	requests := number("request_count", metric.Avg)
+	requests := average("request_count")
 	if requests == 0 || !plan.Kind.Caps.ProducesTokens {
 		return nil
 	}
@@ -29,13 +29,13 @@ func lengthDoubts(plan *Plan, rs metric.Results) []Warning {
 				requests-float64(told), requests, usageAdvice(plan))})
 		}
 	}
-	if off := number("osl_mismatch_count", metric.Avg); off > 0 {
-		diff := number("osl_mismatch_diff_pct", metric.Avg)
+	if off := average("osl_mismatch_count"); off > 0 {
+		diff := average("osl_mismatch_diff_pct")
 		out = append(out, Warning{Code: "output-length", Detail: fmt.Sprintf(
 			"%.0f of %.0f answers were not as long as asked for (%+.0f %% on average, %.0f tokens): %s",
-			off, requests, diff, number("output_sequence_length", metric.Avg), lengthAdvice(plan, diff))})
+			off, requests, diff, average("output_sequence_length"), lengthAdvice(plan, diff))})
 	}
-	if off := number("usage_discrepancy_count", metric.Avg); off > 0 {
+	if off := average("usage_discrepancy_count"); off > 0 {
 		out = append(out, Warning{Code: "usage-discrepancy", Detail: fmt.Sprintf(
 			"in %.0f of %.0f answers the server's token counts differ from the client's by more than 10 %%: the two use different tokenizers, or the chat template adds to the prompt",
 			off, requests)})
@@ -68,4 +68,3 @@ func lengthAdvice(plan *Plan, diff float64) string {
 	}
 	return "the server seems to ignore the limit in the request"
 }
-

@@ -25,8 +25,8 @@ func TestLengthDoubts(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, usage string
-		wrap              func(http.Handler) http.Handler
-		want              map[string]string // code → part of the text
+		wrap        func(http.Handler) http.Handler
+		want        map[string]string // code → part of the text
 	}{
 		{"as asked", "", nil, nil},
 		{"no usage", "never", nil, map[string]string{
