@@ -73,7 +73,9 @@ func statusFailure(resp *bench.Response) *bench.Failure {
 		f.Class = bench.ContextOverflow
 	}
 	if location := resp.Header.Get("Location"); f.Class == bench.Redirect && location != "" {
-		f.Message = clip(f.Message + ": " + redact.URL(location))
+		// Not the body's message: it may have been cut within a secret, and what is
+		// cut is recognised at the end of a text only.
+		f.Message = clip(describe(nil, resp.Status).message + ": " + redact.URL(location))
 	}
 	return f
 }

@@ -101,7 +101,7 @@ func (w *RecordWriter) rawLine(raw *Raw) ([]byte, error) {
 		Error    *errorDetails     `json:"error,omitempty"`
 	}{
 		Metadata: append(w.metadata([]byte{'{'}, r), '}'), Start: int64(r.Stamps.Start),
-		Header: raw.Header, Status: r.Status, Response: raw.Responses,
+		Header: raw.Header, Status: r.Status, Response: w.cleanResponses(raw.Responses),
 	}
 	if json.Valid(raw.Body) {
 		out.Payload = raw.Body
@@ -121,4 +121,23 @@ func (w *RecordWriter) rawLine(raw *Raw) ([]byte, error) {
 		line = []byte(w.opts.Secrets.Exact(string(line)))
 	}
 	return line, nil
+}
+
+// cleanResponses returns responses without secrets. A body may have been cut
+// within a secret, which can be seen only before it becomes a part of a line.
+func (w *RecordWriter) cleanResponses(list []RawResponse) []RawResponse {
+	out := slices.Clone(list)
+	for i := range out {
+		r := &out[i]
+		r.ContentType = w.opts.Secrets.Exact(r.ContentType)
+		if r.Text != nil {
+			clean := w.opts.Secrets.Exact(*r.Text)
+			r.Text = &clean
+		}
+		r.Packets = slices.Clone(r.Packets)
+		for j := range r.Packets {
+			r.Packets[j].Value = w.opts.Secrets.Exact(r.Packets[j].Value)
+		}
+	}
+	return out
 }

@@ -1,8 +1,10 @@
 package redact
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // automaton finds all patterns of a set in one pass over a text, after Aho and
@@ -15,32 +17,46 @@ type automaton struct {
 	first  [256]int32 // the row that a byte leads to from the start; saves a look-up
 	next   []int32    // row*width + column → row offset (row*width)
 	out    []match    // by row
+
+	shortest, longest int       // pattern, in bytes
+	digits            [256]int8 // of base64
+	searches          sync.Pool // of *search; their buffers are worth keeping
 }
 
-// match is the longest pattern that ends in a row.
+// match is what ends in a row.
 type match struct {
-	length int32 // 0: none
-	digits bool  // digits only; see isNumber
+	length int32 // of the longest pattern; 0: none
+	begun  int32 // of the longest start of a pattern that counts when the text is cut behind it
+	digits bool  // the pattern has digits only; see isNumber
 }
 
-// newAutomaton builds the automaton of patterns, none of them empty. It
-// returns nil for no patterns.
-func newAutomaton(patterns []string) *automaton {
+// newAutomaton builds the automaton of patterns, none of them empty; the value
+// says whether the start of a pattern counts by itself. It returns nil for no
+// patterns. A blank and a plus are the same to it, because they are in a query.
+func newAutomaton(patterns map[string]bool) *automaton {
 	if len(patterns) == 0 {
 		return nil
 	}
-	a := &automaton{width: 1}
-	for _, p := range patterns {
+	a := &automaton{width: 1, digits: base64Digits()}
+	a.searches.New = func() any { return &search{a: a} }
+	sorted := slices.Sorted(maps.Keys(patterns)) // equal sets make equal automata
+	for _, p := range sorted {
+		if a.shortest == 0 || len(p) < a.shortest {
+			a.shortest = len(p)
+		}
+		a.longest = max(a.longest, len(p))
 		for i := range len(p) {
 			if a.column[p[i]] == 0 {
 				a.column[p[i]] = uint16(a.width)
 				a.width++
 			}
+			a.column[' '] = max(a.column[' '], a.column['+'])
+			a.column['+'] = a.column[' ']
 		}
 	}
 	a.addRow()
-	for _, p := range patterns {
-		a.insert(p)
+	for _, p := range sorted {
+		a.insert(p, patterns[p])
 	}
 	a.link()
 	for c, column := range a.column {
@@ -56,7 +72,7 @@ func (a *automaton) addRow() int32 {
 	return row
 }
 
-func (a *automaton) insert(pattern string) {
+func (a *automaton) insert(pattern string, starts bool) {
 	row := int32(0)
 	for i := range len(pattern) {
 		cell := row + int32(a.column[pattern[i]])
@@ -65,8 +81,12 @@ func (a *automaton) insert(pattern string) {
 			a.next[cell] = child
 		}
 		row = a.next[cell]
+		if starts {
+			a.out[int(row)/a.width].begun = int32(i + 1)
+		}
 	}
-	a.out[int(row)/a.width] = match{length: int32(len(pattern)), digits: allDigits(pattern)}
+	end := &a.out[int(row)/a.width]
+	end.length, end.digits = int32(len(pattern)), allDigits(pattern)
 }
 
 // link turns the tree into an automaton: breadth first, a missing child becomes
@@ -83,8 +103,12 @@ func (a *automaton) link() {
 		row := queue[0]
 		queue = queue[1:]
 		suffix := fail[int(row)/a.width]
-		if a.out[int(row)/a.width].length == 0 {
-			a.out[int(row)/a.width] = a.out[int(suffix)/a.width]
+		out, shorter := &a.out[int(row)/a.width], a.out[int(suffix)/a.width]
+		if out.length == 0 {
+			out.length, out.digits = shorter.length, shorter.digits
+		}
+		if out.begun == 0 {
+			out.begun = shorter.begun
 		}
 		for c := range a.width {
 			child := a.next[int(row)+c]
@@ -98,11 +122,10 @@ func (a *automaton) link() {
 	}
 }
 
-// find returns the union of all places where a pattern occurs, in order.
-// Overlapping places become one; a placeholder in the text is a wall.
-func (a *automaton) find(text string) []span {
-	var found []span
-	row := int32(0)
+// find appends all places of a layer's source where a pattern occurs. A
+// placeholder in the text is a wall.
+func (a *automaton) find(l layer, found []span) []span {
+	text, row := l.text, int32(0)
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if c == '<' && strings.HasPrefix(text[i:], Placeholder) {
@@ -122,18 +145,26 @@ func (a *automaton) find(text string) []span {
 		if m.digits && isNumber(text, sp) {
 			continue
 		}
-		found = merge(found, sp)
+		found = append(found, span{l.start(sp.from), l.start(sp.to)})
 	}
 	return found
 }
 
-// merge adds sp, which ends behind all of found, and swallows what it overlaps.
-func merge(found []span, sp span) []span {
-	for n := len(found); n > 0 && found[n-1].to > sp.from; n = len(found) {
-		sp.from = min(sp.from, found[n-1].from)
-		found = found[:n-1]
+// begun returns how many bytes at the end of text are the start of a pattern.
+func (a *automaton) begun(text string) int {
+	row := int32(0)
+	for i := 0; i < len(text); i++ {
+		if text[i] == '<' && strings.HasPrefix(text[i:], Placeholder) {
+			row, i = 0, i+len(Placeholder)-1
+			continue
+		}
+		row = a.next[row+int32(a.column[text[i]])]
 	}
-	return append(found, sp)
+	n := int(a.out[int(row)/a.width].begun)
+	if sp := (span{len(text) - n, len(text)}); allDigits(text[sp.from:]) && isNumber(text, sp) {
+		return 0
+	}
+	return n
 }
 
 // isNumber reports whether the digits at sp are a number, or part of one, and
@@ -157,14 +188,3 @@ func isNumber(text string, sp span) bool {
 }
 
 func partOfNumber(c byte) bool { return isDigit(c) || c == '.' }
-
-// sortedKeys returns the keys of set in order, so that equal sets make equal
-// automata.
-func sortedKeys(set map[string]struct{}) []string {
-	keys := make([]string, 0, len(set))
-	for k := range set {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}

@@ -1,29 +1,44 @@
 package redact
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"net/url"
 	"strings"
 	"unicode/utf8"
 )
 
-// minCore is the shortest piece of base64 text that is taken for a secret
-// inside a longer encoded value; shorter ones occur by chance.
-const minCore = 10
+// maxEscapes is how many escapings, one around the other, are undone in a text:
+// JSON in JSON in a query, say.
+const maxEscapes = 3
 
-// forms lists every form in which a server, a log or an error may hand secret
-// back: as it is, escaped for JSON, for a URL, or in base64. It may repeat
-// itself.
+// forms lists what is searched for to find secret. Encodings are undone in the
+// text (see [search]), so these are the secret itself and what is left of it
+// where a reader unescapes more than a writer has escaped, keeps \n as it is,
+// repairs the encoding or joins blanks. The usual escapes of the secret are there
+// too: a stray mark in front of them, as in 100%ab%21, would make them read
+// differently. It may repeat itself.
 func forms(secret string) []string {
 	out := append([]string{secret}, jsonForms(secret)...)
-	for _, form := range out[1:] {
-		if form != secret {
-			out = append(out, jsonForms(form)...) // JSON in a JSON string
-		}
-	}
 	out = append(out, urlForms(secret)...)
-	return append(out, base64Forms(secret)...)
+	plain := []string{secret}
+	for range maxEscapes {
+		var b buffer
+		l, ok := b.unescape(layer{text: secret})
+		if !ok {
+			break
+		}
+		secret = strings.Clone(l.text) + secret[l.start(len(l.text)):]
+		plain = append(plain, secret)
+	}
+	controls := strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`, "\b", `\b`, "\f", `\f`)
+	for _, form := range plain {
+		out = append(out, form,
+			controls.Replace(form),
+			string([]rune(form)), // JSON and Go: a U+FFFD for each bad byte
+			strings.ToValidUTF8(form, "\ufffd"),
+			strings.Join(strings.Fields(form), " "))
+	}
+	return out
 }
 
 // jsonForms escapes secret as encoders do: the least, HTML-safe, ASCII only,
@@ -101,25 +116,4 @@ func lowerEscapes(s string) string {
 		}
 	}
 	return string(b)
-}
-
-// base64Forms encodes secret in the four usual alphabets. Inside a longer
-// value, such as "user:secret", the text depends on where the secret starts
-// modulo three; of each start the digits that the secret alone determines are
-// taken.
-func base64Forms(secret string) []string {
-	var out []string
-	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-		raw := enc.WithPadding(base64.NoPadding)
-		out = append(out, enc.EncodeToString([]byte(secret)), raw.EncodeToString([]byte(secret)))
-		for shift := range 3 {
-			whole := raw.EncodeToString([]byte("\x00\x00"[:shift] + secret))
-			first := (shift*8 + 5) / 6
-			last := (shift + len(secret)) * 8 / 6
-			if last-first >= minCore {
-				out = append(out, whole[first:last])
-			}
-		}
-	}
-	return out
 }

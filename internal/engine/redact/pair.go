@@ -140,7 +140,8 @@ func (s *scanner) value(i int, a assignment) int {
 // quotedValue redacts what stands between quotes.
 func (s *scanner) quotedValue(i int, quote string, a assignment) int {
 	i += len(quote)
-	if a.quote == "" && closes(quote, s.text[i:]) {
+	mayClose := a.quote == "" || a.quote == `\"` && quote == `"` // of the JSON string around it all
+	if mayClose && closes(quote, s.text[i:]) {
 		return 0
 	}
 	if a.class < strongName {

@@ -15,6 +15,10 @@ const (
 	minSecret = 6
 	// minField is the same for a value that is known to be a secret.
 	minField = 4
+	// maxRounds bounds how often a text is redacted again because what was left
+	// reads differently without what was taken out. Two rounds are the rule: the
+	// second finds nothing.
+	maxRounds = 4
 )
 
 // Set holds the secrets of one run and removes them from whatever leaves it.
@@ -23,7 +27,7 @@ const (
 // still hold it.
 type Set struct {
 	mu       sync.Mutex
-	patterns map[string]struct{}
+	patterns map[string]bool         // true: the start of it counts by itself
 	built    atomic.Pointer[machine] // nil: patterns changed since
 }
 
@@ -39,14 +43,14 @@ func NewSet(secrets ...string) *Set {
 	return s
 }
 
-// Add adds a secret with every form derived from it: the part behind Bearer or
-// Basic, user and password in a Basic token, and each of these escaped for JSON
-// and URLs and in base64. Forms shorter than 6 bytes are left out, because they
-// occur by chance.
+// Add adds a secret and its parts: what stands behind Bearer or Basic, user and
+// password of a Basic token, the values of cookies. All are found as they are
+// and escaped for JSON, URLs or HTML, in base64, and in one of these inside
+// another. Those shorter than 6 bytes are left out, because they occur by chance.
 func (s *Set) Add(secret string) { s.add(secret, minSecret) }
 
 // AddField adds a value from a field that is known to hold a secret, as by
-// [Set.Add], but forms of 4 and 5 bytes count too.
+// [Set.Add], but 4 and 5 bytes count too.
 func (s *Set) AddField(secret string) { s.add(secret, minField) }
 
 // AddURL adds what is secret in a URL: user, password, both together, and the
@@ -98,15 +102,15 @@ func (s *Set) add(secret string, least int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.patterns == nil {
-		s.patterns = map[string]struct{}{}
+		s.patterns = map[string]bool{}
 	}
 	for _, part := range parts(secret, least) {
-		if len(part.text) < part.least || isLiteral(part.text) {
+		if len(part.text) < part.least {
 			continue
 		}
 		for _, form := range forms(part.text) {
-			if len(form) >= part.least && !strings.Contains(form, Placeholder) {
-				s.patterns[form] = struct{}{}
+			if len(form) >= part.least && !isLiteral(form) && !strings.Contains(form, Placeholder) {
+				s.patterns[form] = s.patterns[form] || !part.named
 			}
 		}
 	}
@@ -117,29 +121,31 @@ func (s *Set) add(secret string, least int) {
 type part struct {
 	text  string
 	least int
+	named bool // it begins with the name of a scheme, and what stands behind it is a part too
 }
 
 // parts takes a header value apart: scheme, Basic user and password, cookies.
 func parts(secret string, least int) []part {
 	secret = strings.TrimSpace(secret)
-	out := []part{{secret, least}}
+	out := []part{{text: secret, least: least}}
 	scheme, token, found := strings.Cut(secret, " ")
 	token = strings.TrimSpace(token)
 	switch strings.ToLower(scheme) {
 	case "bearer", "token", "apikey", "api-key", "key", "negotiate":
 		if found {
-			out = append(out, part{token, least})
+			out = append(out, part{text: token, least: least})
 		}
 	case "basic":
-		out = append(out, part{token, least})
+		out = append(out, part{text: token, least: least})
 		if plain, ok := decodeBase64(token); ok {
 			user, password, _ := strings.Cut(plain, ":")
-			out = append(out, part{plain, least}, part{user, minSecret}, part{password, least})
+			out = append(out, part{text: plain, least: least}, part{text: user, least: minSecret}, part{text: password, least: least})
 		}
 	}
+	out[0].named = len(out) > 1
 	for cookie := range strings.SplitSeq(secret, "; ") {
 		if _, value, found := strings.Cut(cookie, "="); found && len(value) >= 8 {
-			out = append(out, part{value, minSecret})
+			out = append(out, part{text: value, least: minSecret})
 		}
 	}
 	return out
@@ -163,8 +169,18 @@ func isLiteral(word string) bool {
 
 // String returns text without the secrets of s, in any of their forms, and
 // without what [Text] finds. Text that holds none is returned as it is, without
-// an allocation.
-func (s *Set) String(text string) string { return Text(s.Exact(text)) }
+// an allocation. A text of 256 bytes or more may have been cut: the start of a
+// secret at its end, of 6 bytes or more, counts as the secret.
+func (s *Set) String(text string) string {
+	for range maxRounds {
+		clean := Text(s.Exact(text))
+		if clean == text {
+			break
+		}
+		text = clean
+	}
+	return text
+}
 
 // Exact is [Set.String] without the patterns: for structured data and
 // generated text, where patterns may find what only looks like a secret.
@@ -173,7 +189,14 @@ func (s *Set) Exact(text string) string {
 	if a == nil {
 		return text
 	}
-	return replaceSpans(text, a.find(text))
+	for range maxRounds {
+		clean := a.redact(text)
+		if clean == text {
+			break
+		}
+		text = clean
+	}
+	return text
 }
 
 // Bytes is [Set.String] for bodies, files and frames. It never changes b; it
@@ -222,7 +245,7 @@ func (s *Set) automaton() *automaton {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := &machine{newAutomaton(sortedKeys(s.patterns))}
+	m := &machine{newAutomaton(s.patterns)}
 	s.built.Store(m)
 	return m.automaton
 }

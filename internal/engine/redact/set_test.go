@@ -46,7 +46,7 @@ func TestSetExact(t *testing.T) {
 		{"JSON beyond the plane", add("abc😀def"), `abc\ud83d\ude00def`, "R"},
 		{"query", add("a b/c+d"), "a+b%2Fc%2Bd a%20b%2Fc%2Bd a+b%2fc%2bd a%20b/c+d", "R R R R"},
 		{"base64", add("abcdefg?>"), "YWJjZGVmZz8+ YWJjZGVmZz8-", "R R"},
-		{"base64 inside", add("long-secret-value"), base64.StdEncoding.EncodeToString([]byte("user:long-secret-value")), "dXNlcjpRQ=="},
+		{"base64 inside", add("long-secret-value"), base64.StdEncoding.EncodeToString([]byte("user:long-secret-value")), "dXNlcjR"},
 		{"null", addField("null"), "null", "null"},
 		{"placeholder", add("redacted", "<redacted>"), "redacted <redacted>", "R <redacted>"},
 		{"number kept", addField("1234"), `{"a":1234,"b":[1234, 1234],"c": 1234,"d":12345,"e":0.1234}`, `{"a":1234,"b":[1234, 1234],"c": 1234,"d":12345,"e":0.1234}`},

@@ -87,6 +87,7 @@ func TestText(t *testing.T) {
 		{`{"password": 12345}`, `{"password": "R"}`},
 		{`{"password":"a\"b\\","n":1}`, `{"password":"R","n":1}`},
 		{`{"e":"{\"api_key\":\"S\",\"n\":1}"}`, `{"e":"{\"api_key\":\"R\",\"n\":1}"}`},
+		{`{"e":"\"password\":"}`, `{"e":"\"password\":"}`},
 		{`{"e":"{\"password\": 12}"}`, `{"e":"{\"password\": \"R\"}"}`},
 		{`{"e":"password=abc\\","n":1}`, `{"e":"password=R","n":1}`},
 		{`{"e":"password='abc","n":"it's"}`, `{"e":"password='R","n":"it's"}`},

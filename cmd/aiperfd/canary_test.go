@@ -1,0 +1,472 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"aiperfd/internal/engine/mock"
+	"aiperfd/openapi"
+)
+
+// canary makes a secret that can be told from all others and that every encoding
+// writes differently. Its core survives escaping, so a search for it finds the
+// secret in plain, JSON, URL and HTML form, and a part of it.
+func canary(name string) string { return `x"<` + core(name) + `&>/+\` + "x" }
+
+func core(name string) string { return "canary" + name + "5d1e77" }
+
+// canaries are the places where a document can hold a secret.
+func canaries() []string {
+	return []string{
+		"apikey", "acmetoken", "cookie", "env", "query", "sas", "extrakey", "nested", // of the first document
+		"user", "password", // of the second
+		"basic", // of the third
+	}
+}
+
+// canaryDocuments hold all canaries; a server can be sent only one credential in
+// Authorization, so it takes several documents.
+func canaryDocuments(base string) []string {
+	const rest = `
+  dataset: {type: synthetic, isl: 8, osl: 4}
+  tokenizer: {name: builtin}
+  phases: [{name: profiling, type: concurrency, concurrency: 2, requests: %d}]
+`
+	quote := func(text string) string { b, _ := json.Marshal(text); return string(b) } //nolint:errchkjson // a text encodes
+	address, userinfo, ok := strings.Cut(base, "://")
+	if !ok {
+		panic("no scheme in " + base)
+	}
+	credentials := url.UserPassword(canary("user"), canary("password")).String()
+	query := url.Values{"api_key": {canary("query")}, "sig": {canary("sas")}, "plain": {"visible"}}.Encode()
+	requests := 3 * len(echoes())
+	return []string{
+		"metadata: {name: keys, labels: {team: blue}}\nbenchmark:\n  model: m\n  endpoint:\n" +
+			"    url: " + quote(base+"/?"+query) + "\n    streaming: true\n    apiKey: " + quote(canary("apikey")) + "\n" +
+			"    headers: {X-Acme-Token: " + quote(canary("acmetoken")) + ", Cookie: " + quote("session="+canary("cookie")) +
+			", X-Api-Key: \"${CANARY}\", X-Tenant: visible}\n" +
+			"    extra: {api_key: " + quote(canary("extrakey")) + ", options: {access_token: " + quote(canary("nested")) + ", plain: visible}}" +
+			fmt.Sprintf(rest, requests),
+		"metadata: {name: userinfo}\nbenchmark:\n  model: m\n  endpoint: {url: " + quote(address+"://"+credentials+"@"+userinfo) + "}" +
+			fmt.Sprintf(rest, requests),
+		"metadata: {name: header}\nbenchmark:\n  model: m\n  endpoint: {url: " + quote(base) + ", streaming: true, headers: {authorization: " +
+			quote("Basic "+base64.StdEncoding.EncodeToString([]byte("name:"+canary("basic")))) + "}}" + fmt.Sprintf(rest, requests),
+	}
+}
+
+// echoServer answers every request with everything that it got, each time in
+// another way, and remembers what that was.
+type echoServer struct {
+	*httptest.Server
+	mu   sync.Mutex
+	n    int
+	seen strings.Builder
+}
+
+// echoes are the ways in which servers repeat what they got.
+func echoes() []func(w http.ResponseWriter, all string) {
+	text := func(status int, encode func(string) string) func(http.ResponseWriter, string) {
+		return func(w http.ResponseWriter, all string) {
+			w.Header().Set("Content-Type", "text/plain")
+			w.WriteHeader(status)
+			io.WriteString(w, encode(all))
+		}
+	}
+	object := func(all string) string {
+		b, _ := json.Marshal(map[string]any{"error": map[string]any{"message": "refused: " + all, "code": 400}}) //nolint:errchkjson // a text encodes
+		return string(b)
+	}
+	return []func(http.ResponseWriter, string){
+		text(400, object),
+		text(503, func(s string) string { return s }),
+		text(401, url.QueryEscape),
+		text(401, url.PathEscape),
+		text(500, func(s string) string { return "debug " + base64.StdEncoding.EncodeToString([]byte(s)) }),
+		text(200, object),
+		text(200, func(s string) string { return "<html>" + s + "</html>" }),
+		func(w http.ResponseWriter, all string) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", object(all))
+		},
+		func(w http.ResponseWriter, all string) {
+			b, _ := json.Marshal(all) //nolint:errchkjson // a text encodes
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: {\"id\":%[1]s,\"model\":%[1]s,\"choices\":[{\"index\":0,\"delta\":{\"content\":%[1]s},\"finish_reason\":%[1]s}]}\n\ndata: [DONE]\n\n", b)
+		},
+		func(w http.ResponseWriter, all string) {
+			w.Header().Set("Location", "/elsewhere?"+url.QueryEscape(all))
+			w.Header().Set("X-Request-Id", url.QueryEscape(all))
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			io.WriteString(w, all)
+		},
+		func(w http.ResponseWriter, all string) {
+			w.Header().Set("Content-Type", "application/"+strings.Map(func(r rune) rune {
+				if r < ' ' {
+					return ' '
+				}
+				return r
+			}, all))
+			io.WriteString(w, "{")
+		},
+	}
+}
+
+func newEchoServer(t *testing.T) *echoServer {
+	t.Helper()
+	faulty, err := mock.ParseFault("status:503,body=echo_headers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulated, err := mock.New(mock.Options{Faults: []mock.Fault{faulty}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { simulated.Close() })
+	e, ways := &echoServer{}, echoes()
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("read request: %v", err)
+		}
+		all := r.Method + " " + r.URL.String() + "\n"
+		for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+			all += name + ": " + strings.Join(r.Header[name], ", ") + "\n"
+		}
+		user, password, _ := r.BasicAuth()
+		all += "user " + user + " password " + password + "\n" + string(body)
+		e.mu.Lock()
+		fmt.Fprintln(&e.seen, all)
+		e.n++
+		n := e.n % (len(ways) + 1)
+		e.mu.Unlock()
+		if n == len(ways) {
+			simulated.Handler().ServeHTTP(w, r)
+			return
+		}
+		ways[n](w, all)
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// haystack is everything that left the program, by where it was found.
+type haystack map[string][]byte
+
+// hits returns where a canary, or the start of one, can be read, plain or in an
+// encoding, also where a table wraps it.
+func (h haystack) hits(name string) []string {
+	var out []string
+	needles := []string{core(name)[:9]}
+	for shift := range 3 { // base64 has three ways to write a text, by where it begins
+		padded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("-", shift) + core(name)[:12]))
+		needles = append(needles, padded[4:len(padded)-4])
+	}
+	for _, place := range slices.Sorted(maps.Keys(h)) {
+		text := string(h[place]) + unwrapped(string(h[place]))
+		for _, needle := range needles {
+			if at := strings.Index(text, needle); at >= 0 {
+				out = append(out, fmt.Sprintf("%s: …%q…", place, text[max(0, at-80):min(len(text), at+80)]))
+			}
+		}
+	}
+	return out
+}
+
+// unwrapped joins what stands in each column of the tables in a text.
+func unwrapped(text string) string {
+	var columns []string
+	for line := range strings.Lines(text) {
+		cells := strings.Split(line, "│")
+		if len(cells) == 1 {
+			continue
+		}
+		for i, cell := range cells {
+			if i == len(columns) {
+				columns = append(columns, "\n")
+			}
+			columns[i] += strings.TrimSpace(cell)
+		}
+	}
+	return strings.Join(columns, "")
+}
+
+func (h haystack) check(t *testing.T) {
+	t.Helper()
+	for _, name := range canaries() {
+		for _, hit := range h.hits(name) {
+			t.Errorf("the secret %q can be read in %s", name, hit)
+		}
+	}
+}
+
+// files adds every file below a folder.
+func (h haystack) files(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		h["file "+filepath.Base(path)+" in "+filepath.Dir(path)] = data
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHaystack shows that the search would find what it is looking for.
+func TestHaystack(t *testing.T) {
+	secret := canary("apikey")
+	quoted, err := json.Marshal(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"plain": secret, "json": string(quoted), "query": url.QueryEscape(secret), "path": url.PathEscape(secret), "part": core("apikey")[:9],
+		"wrapped": "│ 1 │ " + secret[:10] + " │\n│   │ " + secret[10:] + " │",
+		"base64":  base64.StdEncoding.EncodeToString([]byte("ab" + secret)),
+		"base64+": base64.URLEncoding.EncodeToString([]byte("a" + secret)), "basic": base64.StdEncoding.EncodeToString([]byte(secret)),
+	} {
+		h := haystack{"here": []byte("before " + text + " after")}
+		if len(h.hits("apikey")) == 0 {
+			t.Errorf("the %s form %s is not found", name, text)
+		}
+		if hits := h.hits("cookie"); len(hits) > 0 {
+			t.Errorf("found what is not there: %s", hits)
+		}
+	}
+}
+
+// TestCanaryDaemon puts a secret wherever a document can hold one, runs it
+// against a server that repeats everything it gets, and looks for the secrets in
+// everything that the daemon says and writes.
+func TestCanaryDaemon(t *testing.T) {
+	server := newEchoServer(t)
+	d := startTestDaemon(t, map[string]string{"CANARY": canary("env")})
+	found := haystack{}
+	frames := followFeed(t, d)
+	var ids []string
+	for _, document := range canaryDocuments(server.URL) {
+		found.refusals(d, document)
+		ids = append(ids, d.submit(document)) // the second and third wait in the queue
+	}
+	found.routes(t, d, "live", ids)
+	for _, id := range ids {
+		run := d.finished(id)
+		if !strings.Contains(run, `"summary":{`) {
+			t.Errorf("run has no summary: %s", run)
+		}
+		found.routes(t, d, id, []string{id})
+	}
+	d.stop()
+	found["frames"] = []byte(strings.Join(frames(), "\n"))
+	found["log"] = []byte(d.logs.String())
+	found.files(t, d.dir)
+
+	// The test would prove nothing if the server had not been told, or if what
+	// the server said were kept nowhere.
+	for _, name := range canaries() {
+		seen := haystack{"request": []byte(server.seen.String())}
+		if len(seen.hits(name)) == 0 {
+			t.Errorf("the server was never sent the secret %q", name)
+		}
+	}
+	for _, place := range []string{"frames", "GET /api/runs/" + ids[0] + "/results (" + ids[0] + ")"} {
+		if text := string(found[place]); !strings.Contains(text, "refused: POST") || !strings.Contains(text, "visible") {
+			t.Errorf("%s do not have the server's answers: %s", place, text[:min(2000, len(text))])
+		}
+	}
+	if n := len(found); n < 100 {
+		t.Errorf("searched %d places only: %q", n, slices.Sorted(maps.Keys(found)))
+	}
+	found.check(t)
+}
+
+// refusals adds what the daemon answers to documents with secrets that it cannot
+// run.
+func (h haystack) refusals(d *testDaemon, document string) {
+	for i, broken := range []string{
+		document,
+		document + "unknown: 1\n",
+		strings.Replace(document, "benchmark:", "benchmark:\n  unknown: {api_key: "+canary("apikey")[3:]+"}", 1),
+		strings.Replace(document, "  model: m", "  model: m\n  endpoint: 3", 1),
+		strings.Replace(document, "apiKey: \"", "apiKey: 3\n    api_key: \"", 1),
+		strings.Replace(document, "headers: {", "headers: {X-Bad-Token: [\""+core("acmetoken")+"\"], ", 1),
+		strings.Replace(document, "http://", "ftp://", 1),
+		document[:len(document)/2],
+	} {
+		if i > 0 && broken == document {
+			continue // it has no such field
+		}
+		got := d.call(http.MethodPost, "/api/validate", "application/yaml", []byte(broken))
+		h[fmt.Sprintf("validate %d of %.30q", i, document)] = got.body
+		if i > 0 {
+			got = d.call(http.MethodPost, "/api/runs", "application/yaml", []byte(broken))
+			h[fmt.Sprintf("refusal %d of %.30q", i, document)] = got.body
+		}
+	}
+}
+
+// routes adds the answers of every address that can be read, headers included.
+func (h haystack) routes(t *testing.T, d *testDaemon, when string, ids []string) {
+	t.Helper()
+	var document struct {
+		Paths map[string]map[string]any
+	}
+	if err := json.Unmarshal(openapi.JSON, &document); err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{"/", "/dashboard", "/docs", "/metrics?names=native", "/metrics?names=compat", "/healthz?verbose", "/readyz?verbose", "/api/runs?q=keys"}
+	for path, methods := range document.Paths {
+		switch {
+		case methods["get"] == nil || path == "/ws":
+		case strings.Contains(path, "{id}"):
+			for _, id := range ids {
+				paths = append(paths, filesOf(t, d, strings.ReplaceAll(path, "{id}", id))...)
+			}
+		default:
+			paths = append(paths, filesOf(t, d, path)...)
+		}
+	}
+	for _, path := range paths {
+		got := d.call(http.MethodGet, path, "", nil)
+		if got.status == http.StatusInternalServerError {
+			t.Errorf("GET %s: %s", path, got.body)
+		}
+		h["GET "+path+" ("+when+")"] = fmt.Append(nil, got.status, got.header, "\n", string(got.body))
+	}
+}
+
+// filesOf fills the name of every file into a path that has a place for it.
+func filesOf(t *testing.T, d *testDaemon, path string) []string {
+	t.Helper()
+	base, ok := strings.CutSuffix(path, "files/{path}")
+	if !ok {
+		return []string{path}
+	}
+	var list struct{ Files []struct{ Name string } }
+	got := d.call(http.MethodGet, base+"list", "", nil)
+	if err := json.Unmarshal(got.body, &list); err != nil {
+		t.Fatalf("GET %slist: %v", base, err)
+	}
+	var out []string
+	for _, f := range list.Files {
+		out = append(out, base+"files/"+f.Name)
+	}
+	return out
+}
+
+// followFeed subscribes to every message of every run; the result waits for the
+// end of the feed and returns what came.
+func followFeed(t *testing.T, d *testDaemon) func() []string {
+	t.Helper()
+	conn, resp, err := websocket.DefaultDialer.DialContext(t.Context(), strings.Replace(d.url, "http", "ws", 1)+"/ws", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if err := conn.WriteJSON(map[string]any{"type": "subscribe", "run": "*", "message_types": []string{"*"}, "snapshot": true}); err != nil {
+		t.Fatal(err)
+	}
+	frames := make(chan []string, 1)
+	go func() {
+		var all []string
+		for {
+			_, data, err := conn.ReadMessage()
+			if err != nil {
+				frames <- all
+				return
+			}
+			all = append(all, string(data))
+		}
+	}()
+	t.Cleanup(func() { conn.Close() })
+	return func() []string { return <-frames }
+}
+
+// TestCanaryProfile does the same with the command line: what it prints, and the
+// folder that it leaves.
+func TestCanaryProfile(t *testing.T) {
+	server := newEchoServer(t)
+	dir := t.TempDir()
+	keyFile := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(keyFile, []byte(canary("apikey")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	query := url.Values{"api_key": {canary("query")}, "sig": {canary("sas")}}.Encode()
+	credentials := url.UserPassword(canary("user"), canary("password")).String()
+	common := []string{
+		"profile", "--model", "m", "--tokenizer", "builtin", "--synthetic-input-tokens-mean", "8",
+		"--request-count", fmt.Sprint(2 * len(echoes())), "--concurrency", "2", "--log-level", "TRACE",
+	}
+	found := haystack{}
+	for name, args := range map[string][]string{
+		"file": {
+			"--url", server.URL + "/?" + query, "--api-key-file", keyFile, "--streaming",
+			"--header", "X-Acme-Token:" + canary("acmetoken"), "-H", "Cookie: " + canary("cookie"), "--header=X-Api-Key: " + canary("env"),
+			"--extra-inputs", "api_key:" + canary("extrakey"), "--extra-inputs", `{"options":{"access_token":` + fmt.Sprintf("%q", canary("nested")) + `}}`,
+		},
+		"raw": {
+			"--url", server.URL + "/?" + query, "--api-key", canary("apikey"), "--export-level", "raw", "--streaming",
+			"--extra-inputs", "api_key:" + canary("extrakey"), "-H", "Cookie: session=" + canary("cookie"),
+		},
+		"userinfo": {"--url", strings.Replace(server.URL, "://", "://"+credentials+"@", 1)},
+		"key":      {"--url", server.URL, "--api-key", canary("apikey")},
+		"basic":    {"--url", server.URL, "-H", "authorization:Basic " + base64.StdEncoding.EncodeToString([]byte("n:"+canary("basic")))},
+		"mistyped": {"--url", server.URL, "--api-key", canary("apikey"), "--header", canary("acmetoken"), "--concurrency", canary("env")},
+	} {
+		out := filepath.Join(dir, name)
+		found["screen of "+name] = runCommand(t, dir, slices.Concat(common, args, []string{"--artifact-dir", out}))
+		if name != "mistyped" {
+			found.files(t, out)
+		}
+	}
+	for _, name := range canaries() {
+		seen := haystack{"request": []byte(server.seen.String())}
+		if len(seen.hits(name)) == 0 {
+			t.Errorf("the server was never sent the secret %q", name)
+		}
+	}
+	if found["file profile_export_raw.jsonl in "+filepath.Join(dir, "raw")] == nil {
+		t.Errorf("searched no raw records: %q", slices.Sorted(maps.Keys(found)))
+	}
+	if screen := string(found["screen of key"]); !strings.Contains(screen, "Error Summary") || !strings.Contains(screen, "--api-key '<redacted>'") {
+		t.Errorf("screen: %s", screen)
+	}
+	found.check(t)
+}
+
+// runCommand runs the program in a process of its own and returns what it
+// printed. How it ends does not matter here.
+func runCommand(t *testing.T, dir string, args []string) []byte {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Args[0] = "aiperfd" // TestMain becomes the program
+	cmd.Dir = dir
+	screen, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return screen
+}

@@ -1,0 +1,212 @@
+package redact
+
+import (
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// layer is a text with one or more encodings undone. Byte i of it is what the
+// source holds in [start(i), start(i+1)).
+type layer struct {
+	text    string
+	at      []int32 // len(text)+1 offsets in the source, ascending; nil: it is the source
+	tail    bool    // it reaches the end of the source
+	decoded bool    // from base64
+}
+
+// start returns where the source of byte i begins.
+func (l layer) start(i int) int {
+	if l.at == nil {
+		return i
+	}
+	return int(l.at[i])
+}
+
+// buffer is the memory of one layer, used again and again.
+type buffer struct {
+	text []byte
+	at   []int32
+}
+
+func (b *buffer) reset() { b.text, b.at = b.text[:0], b.at[:0] }
+
+// layer returns what was written, whose source ends at end. It is valid until
+// the buffer is reset.
+func (b *buffer) layer(end int, tail bool) layer {
+	b.at = append(b.at, int32(end))
+	// The string shares b's memory; nobody keeps it beyond the next reset.
+	return layer{text: unsafe.String(unsafe.SliceData(b.text), len(b.text)), at: b.at, tail: tail}
+}
+
+// unescape undoes one level of percent-encoding, JSON's and Python's
+// backslashes, and HTML's entities. An escape that the end of the text cuts
+// short is left out. ok is false if that changes nothing.
+func (b *buffer) unescape(l layer) (out layer, ok bool) {
+	i := firstEscape(l.text)
+	if i == len(l.text) {
+		return layer{}, false
+	}
+	b.reset()
+	b.copy(l, 0, i)
+	for i < len(l.text) {
+		c, n := escape(l.text[i:])
+		switch {
+		case n < 0:
+			return b.layer(l.start(i), l.tail), ok || l.tail
+		case n == 0:
+			end := i + 1
+			for end < len(l.text) && l.text[end] != '%' && l.text[end] != '\\' && l.text[end] != '&' {
+				end++
+			}
+			b.copy(l, i, end)
+			i = end
+			continue
+		case c < 0: // one byte, whatever it is a part of
+			b.text = append(b.text, byte(^c))
+		default:
+			b.text = utf8.AppendRune(b.text, c)
+		}
+		for len(b.at) < len(b.text) {
+			b.at = append(b.at, int32(l.start(i)))
+		}
+		i, ok = i+n, true
+	}
+	return b.layer(l.start(i), l.tail), ok
+}
+
+// copy appends l.text[from:to] as it is.
+func (b *buffer) copy(l layer, from, to int) {
+	b.text = append(b.text, l.text[from:to]...)
+	for i := from; i < to; i++ {
+		b.at = append(b.at, int32(l.start(i)))
+	}
+}
+
+// firstEscape is the index of the first byte that may begin an escape, or the
+// length of s.
+func firstEscape(s string) int {
+	for _, c := range [...]byte{'%', '\\', '&'} {
+		if i := strings.IndexByte(s, c); i >= 0 {
+			s = s[:i]
+		}
+	}
+	return len(s)
+}
+
+// escape reads the escape at the start of s. It returns a character, or ^b for
+// a byte b, and the length of the escape: 0 if there is none, -1 if s ends
+// before it does.
+func escape(s string) (c rune, n int) {
+	switch {
+	case s[0] == '%':
+		return hexEscape(s, 1, 2)
+	case s[0] == '&':
+		return entity(s)
+	case s[0] != '\\':
+		return 0, 0
+	case len(s) == 1:
+		return 0, -1
+	}
+	switch s[1] {
+	case 'x':
+		return hexEscape(s, 2, 2)
+	case 'u':
+		return unicodeEscape(s)
+	}
+	if s[1] == '"' || s[1] == '\\' || s[1] == '/' || s[1] == '\'' {
+		return rune(s[1]), 2
+	}
+	return 0, 0 // \n may also be a backslash in front of a word; see [forms]
+}
+
+// hexEscape reads one byte in digits hexadecimal digits behind a mark.
+func hexEscape(s string, mark, digits int) (c rune, n int) {
+	value, n := hexDigits(s, mark, digits)
+	return ^value, n
+}
+
+// hexDigits reads hexadecimal digits behind a mark and returns the length of
+// both, 0 if they are none, or -1 if s ends before them.
+func hexDigits(s string, mark, digits int) (value rune, n int) {
+	for i := mark; i < mark+digits; i++ {
+		if i >= len(s) {
+			return 0, -1
+		}
+		c := lower(s[i])
+		switch {
+		case isDigit(c):
+			value = value<<4 | rune(c-'0')
+		case 'a' <= c && c <= 'f':
+			value = value<<4 | rune(c-'a'+10)
+		default:
+			return 0, 0
+		}
+	}
+	return value, mark + digits
+}
+
+// unicodeEscape reads \uXXXX, or two of them that make one character.
+func unicodeEscape(s string) (c rune, n int) {
+	high, n := hexDigits(s, 2, 4)
+	if n <= 0 || high < 0xd800 || high > 0xdbff {
+		return high, n
+	}
+	rest := s[n:]
+	if rest == "" || rest == `\` {
+		return 0, -1
+	}
+	if !strings.HasPrefix(rest, `\u`) {
+		return utf8.RuneError, n
+	}
+	low, m := hexDigits(rest, 2, 4)
+	switch {
+	case m < 0:
+		return 0, -1
+	case low < 0xdc00 || low > 0xdfff:
+		return utf8.RuneError, n
+	}
+	return 0x10000 + (high-0xd800)<<10 + (low - 0xdc00), n + m
+}
+
+// entity reads an entity of the characters that HTML and XML escape.
+func entity(s string) (c rune, n int) {
+	for _, known := range [...]struct {
+		name string
+		c    rune
+	}{{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}} {
+		if strings.HasPrefix(s, known.name) {
+			return known.c, len(known.name)
+		}
+		if strings.HasPrefix(known.name, s) {
+			return 0, -1
+		}
+	}
+	if len(s) > 1 && s[1] == '#' {
+		return numericEntity(s)
+	}
+	return 0, 0
+}
+
+// numericEntity reads &#34; or &#x22;.
+func numericEntity(s string) (c rune, n int) {
+	const most = len("&#x10ffff")
+	base, i := rune(10), len("&#")
+	if i < len(s) && lower(s[i]) == 'x' {
+		base, i = 16, i+1
+	}
+	for first := i; i < len(s) && i <= most; i++ {
+		digit, ok := hexDigits(s[i:], 0, 1)
+		switch {
+		case s[i] == ';' && i > first:
+			return c, i + 1
+		case ok == 0 || digit >= base:
+			return 0, 0
+		}
+		c = c*base + digit
+	}
+	if i == len(s) {
+		return 0, -1
+	}
+	return 0, 0
+}
