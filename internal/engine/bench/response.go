@@ -24,7 +24,7 @@ type Event struct {
 	At      time.Duration // when the read that completed it returned
 	Read    int32         // number of that read
 	Name    string        // SSE event name; empty = "message"
-	Data    []byte        // owned by the Response
+	Data    []byte        // as it was sent; who owns it is said where it comes from
 	Comment string        // comment lines before the event (only kept for error events)
 }
 
@@ -45,7 +45,7 @@ type Response struct {
 	Status   int // 0 = no response head
 	Header   http.Header
 	Framing  Framing
-	Events   []Event        // FramingSSE and FramingNDJSON
+	Events   Events         // FramingSSE and FramingNDJSON
 	Body     []byte         // other framings and error statuses; bounded by the transport
 	BodyAt   time.Duration  // when the last byte of Body was read; 0 = none
 	Done     bool           // the end marker [DONE] was seen

@@ -39,7 +39,7 @@ func decodeText(resp *bench.Response, streaming bool) bench.Answer {
 	d.decode(resp, streaming)
 	a := d.answer()
 	if d.size <= keepDecoder {
-		d.a, d.last = bench.Answer{}, repeat{} // keep nothing of the response alive
+		d.a = bench.Answer{} // keep nothing of the response alive
 		decoders.Put(d)
 	}
 	return a
@@ -64,7 +64,10 @@ type textDecoder struct {
 	read     int32
 	streamed bool
 	credit   tokenCredit
-	last     repeat
+
+	effects []effect     // by shape
+	probe   *textDecoder // reads what the effects are found with
+	scratch []byte       // text of the current event, or a document with marks
 }
 
 // choiceState is one choice in the making.
@@ -81,7 +84,8 @@ func (d *textDecoder) reset(resp *bench.Response) {
 	d.status, d.size, d.valid, d.bad, d.answers = resp.Status, 0, 0, 0, false
 	d.choices = d.choices[:0]
 	d.usage, d.hasUsage = usageCounts{}, false
-	d.credit, d.last = tokenCredit{}, repeat{}
+	d.credit = tokenCredit{}
+	d.effects = d.effects[:0]
 	d.at, d.read = 0, 0
 }
 
@@ -214,43 +218,46 @@ func (d *textDecoder) stream(resp *bench.Response, streaming bool) {
 	if !streaming {
 		d.warn(warnStreamed)
 	}
-	d.a.Chunks = make([]bench.Chunk, 0, len(resp.Events))
-	for i := range resp.Events {
-		d.event(&resp.Events[i])
-		if d.a.Failure != nil {
-			return
+	d.a.Chunks = make([]bench.Chunk, 0, resp.Events.Len())
+	d.effects = slices.Grow(d.effects, resp.Events.Shapes())[:resp.Events.Shapes()]
+	clear(d.effects)
+	for cur := resp.Events.Cursor(); d.a.Failure == nil && cur.Next(); {
+		if cur.Shape != bench.NoShape && d.apply(&cur) {
+			continue
+		}
+		e := cur.Event()
+		read := d.event(&e)
+		if cur.Shape != bench.NoShape && read && d.effects[cur.Shape].state == effectUnknown {
+			d.effects[cur.Shape] = d.learn(&resp.Events, cur.Shape)
 		}
 	}
-	d.endStream(resp)
+	if d.a.Failure == nil {
+		d.endStream(resp)
+	}
 }
 
-// event reads one event.
-func (d *textDecoder) event(e *bench.Event) {
+// event reads one event in full, and reports whether it was a good one.
+func (d *textDecoder) event(e *bench.Event) bool {
 	d.at, d.read = e.At, e.Read
 	if d.a.FirstEvent == 0 && len(e.Data) > 0 {
 		d.a.FirstEvent = e.At
 	}
 	if e.Name == "error" {
 		d.fail(errorInStream(eventError(e, d.status), d.status))
-		return
+		return false
 	}
-	if d.repeated(e.Data) {
-		return
-	}
-	valid, bad, chunks := d.valid, d.bad, len(d.a.Chunks)
+	valid, bad := d.valid, d.bad
 	if d.object(e.Data) {
-		if d.bad == bad {
-			d.learn(e.Data, chunks)
-		}
-		return
+		return d.bad == bad
 	}
 	if d.valid > valid && listsError(e.Data) {
 		d.fail(errorInStream(describe(e.Data, d.status), d.status))
-		return
+		return false
 	}
 	d.valid = valid
 	d.bad++
 	d.warn(warnMalformedEvent)
+	return false
 }
 
 // eventError reads an event named "error": its data, or else its comment,

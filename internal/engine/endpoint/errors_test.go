@@ -164,7 +164,9 @@ func TestErrorEvent(t *testing.T) {
 		{"nothing", bench.Event{}, "the server sent an error event without a message"},
 	} {
 		tt.event.Name = "error"
-		a := decodeText(&bench.Response{Status: 200, Framing: bench.FramingSSE, Events: []bench.Event{tt.event}}, true)
+		resp := &bench.Response{Status: 200, Framing: bench.FramingSSE}
+		resp.Events.Append(tt.event)
+		a := decodeText(resp, true)
 		if a.Failure == nil || a.Failure.Class != bench.StreamError || a.Failure.Message != tt.want {
 			t.Errorf("%s: failure = %v, want stream_error with %q", tt.name, a.Failure, tt.want)
 		}

@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
 )
@@ -67,61 +64,6 @@ func TestToValidUTF8(t *testing.T) {
 	}
 }
 
-// checkRepeat decodes events as they are, and again with white space in front
-// that keeps any from being recognised as a repetition.
-func checkRepeat(t *testing.T, events []string) {
-	t.Helper()
-	spaced := make([]string, len(events))
-	for i, s := range events {
-		spaced[i] = s
-		if s != "[DONE]" {
-			spaced[i] = strings.Repeat(" ", i%7+1) + s
-		}
-	}
-	if diff := cmp.Diff(decodeText(sse(spaced...), true), decodeText(sse(events...), true)); diff != "" {
-		t.Errorf("events %q (-parsed +repeated):\n%s", events, diff)
-	}
-}
-
-func TestRepeat(t *testing.T) {
-	plain := func(text string) string { return delta(`"content":"` + text + `"`) }
-	var d textDecoder
-	d.reset(sse())
-	d.streamed = true
-	for i, s := range []string{plain("a"), plain("b"), plain("é"), plain("c d")} {
-		event := bench.Event{At: time.Duration(i), Data: []byte(s)}
-		if got := d.repeated(event.Data); got != (i > 0) {
-			t.Errorf("event %d recognised as repetition: %v", i, got)
-		}
-		d.event(&event)
-	}
-	for _, s := range []string{
-		plain(""), plain(`\n`), plain(`"`), plain("\x01"), plain("\xff"), delta(`"content":"x","role":"y"`), plain("x") + " ", "", "{}",
-	} {
-		if d.repeated([]byte(s)) {
-			t.Errorf("%q recognised as repetition", s)
-		}
-	}
-	usage := func(n string) string {
-		return `{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"completion_tokens":` + n + `}}`
-	}
-	for _, events := range [][]string{
-		{plain("a"), plain("b"), plain("\xff"), plain(`\u0041`), plain("c\nd"), plain(`e","x":"`), stop, "[DONE]"},
-		{plain("a"), `{"choices":[{"index":1,"delta":{"content":"a"}}]}`, plain("b"), `{"choices":[{"index":1,"delta":{"content":"b"}}]}`, "[DONE]"},
-		{usage("1"), usage("1"), usage("3"), plain("x"), usage("9"), "[DONE]"},
-		{`{"choices":[{"text":"a"}]}`, `{"choices":[{"text":"b"}]}`, `{"choices":[{"text": "c"}]}`, `{"choices":[{"text": "d"}]}`, "[DONE]"},
-		{`{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}`, `{"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}]}`},
-		{`{"choices":[{"delta":{"content":"a"},"token_ids":[1]}]}`, `{"choices":[{"delta":{"content":"b"},"token_ids":[1]}]}`, "[DONE]"},
-		{`{"choices":[{"delta":{"content":"a"},"logprobs":NaN}]}`, `{"choices":[{"delta":{"content":"b"},"logprobs":NaN}]}`, "[DONE]"},
-		{`{"choices":[{"delta":{"content":"a"}},{"index":-1}]}`, `{"choices":[{"delta":{"content":"b"}},{"index":-1}]}`, "[DONE]"},
-		{`{"text":"q","choices":[{"delta":{"content":"q"}}]}`, `{"text":"q","choices":[{"delta":{"content":"r"}}]}`, `{"text":"z","choices":[{"delta":{"content":"r"}}]}`, "[DONE]"},
-		{`{"text":"q","choices":[{"delta":{"cont\u0065nt":"q"}}]}`, `{"text":"z","choices":[{"delta":{"cont\u0065nt":"q"}}]}`, "[DONE]"},
-		{delta(`"tool_calls":[{"index":0,"function":{"arguments":"a"}}]`), delta(`"tool_calls":[{"index":0,"function":{"arguments":"b"}}]`), "[DONE]"},
-	} {
-		checkRepeat(t, events)
-	}
-}
-
 // FuzzDecodeChat checks that no body can crash the decoder, and that an answer
 // is consistent with itself.
 func FuzzDecodeChat(f *testing.F) {
@@ -142,7 +84,7 @@ func FuzzDecodeChat(f *testing.F) {
 					events = append(events, string(line))
 				}
 			}
-			checkRepeat(t, events)
+			checkShapes(t, sse(events...))
 			resp = sse(events...)
 		}
 		a := decodeText(resp, stream)
@@ -179,23 +121,4 @@ func FuzzDecodeChat(f *testing.F) {
 			t.Error(err)
 		}
 	})
-}
-
-// BenchmarkDecodeChat measures the decoding of a stream of 64 tokens.
-func BenchmarkDecodeChat(b *testing.B) {
-	const head = `{"id":"chatcmpl-123456","object":"chat.completion.chunk","created":1700000000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":`
-	events := []string{head + `[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`}
-	for range 64 {
-		events = append(events, head+`[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}`)
-	}
-	events = append(events, head+`[{"index":0,"delta":{},"finish_reason":"stop"}]}`,
-		head+`[],"usage":{"prompt_tokens":10,"completion_tokens":64,"total_tokens":74}}`, "[DONE]")
-	resp := sse(events...)
-	b.ReportAllocs()
-	for b.Loop() {
-		if a := decodeText(resp, true); len(a.Chunks) != 64 {
-			b.Fatalf("%d chunks", len(a.Chunks))
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(resp.Events)), "ns/event")
 }

@@ -22,9 +22,11 @@ type chunk struct {
 func (d *textDecoder) object(data []byte) bool {
 	d.size += len(data)
 	v := d.json.parse(data)
-	if v == nil {
-		return false
-	}
+	return v != nil && d.values(v, data)
+}
+
+// values is [textDecoder.object] for data that was parsed.
+func (d *textDecoder) values(v *fastjson.Value, data []byte) bool {
 	d.valid++
 	object := v.GetObject()
 	if object == nil {

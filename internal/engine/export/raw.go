@@ -48,8 +48,7 @@ func NewRaw(rec *bench.Record, sent http.Header, body []byte, resp *bench.Respon
 	if resp.Status >= 300 || resp.Status == 0 {
 		return raw // AIPerf lists no responses of failed requests; the error has the message
 	}
-	for i := range resp.Events {
-		e := &resp.Events[i]
+	for e := range resp.Events.All() {
 		r := RawResponse{PerfNs: int64(e.At)}
 		if e.Name != "" {
 			r.Packets = append(r.Packets, RawPacket{Name: "event", Value: e.Name})
@@ -65,7 +64,7 @@ func NewRaw(rec *bench.Record, sent http.Header, body []byte, resp *bench.Respon
 			PerfNs: int64(resp.EndAt), Packets: []RawPacket{{Name: "data", Value: "[DONE]"}},
 		})
 	}
-	if len(resp.Events) == 0 && len(resp.Body) > 0 {
+	if resp.Events.Len() == 0 && len(resp.Body) > 0 {
 		text := string(resp.Body)
 		raw.Responses = append(raw.Responses, RawResponse{
 			PerfNs: int64(resp.BodyAt), Text: &text, ContentType: resp.Header.Get("Content-Type"),

@@ -66,7 +66,7 @@ func TestStampsAreExact(t *testing.T) {
 			t.Fatal(x.Response.Failure)
 		}
 		var got []time.Duration
-		for _, e := range x.Response.Events {
+		for e := range x.Response.Events.All() {
 			got = append(got, e.At-x.Stamps.Start)
 		}
 		if want := "[200ms 220ms 240ms]"; fmt.Sprint(got[:3]) != want {

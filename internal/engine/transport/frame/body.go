@@ -9,17 +9,18 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// feedBody keeps bytes, and for each read that ends a line where and when.
+// feedBody keeps bytes and, where they may turn out to be lines, for each read
+// that ends one where and when.
 func (f *Framer) feedBody(at time.Duration, b []byte) {
 	if room := f.limit - len(f.arena); len(b) > room {
 		if !f.truncates {
-			f.giveUp("body_size", fmt.Sprintf("body is larger than %d bytes", f.limit))
+			f.giveUpBody()
 			return
 		}
 		b, f.full = b[:room], true
 	}
 	lineEnd := -1
-	if f.wantsLines() {
+	if f.maybeLines() {
 		lineEnd = bytes.LastIndexByte(b, '\n')
 	}
 	if lineEnd >= 0 && len(f.marks) >= f.maxEvents {
@@ -29,86 +30,112 @@ func (f *Framer) feedBody(at time.Duration, b []byte) {
 	before := len(f.arena)
 	f.arena = append(f.arena, b...)
 	if lineEnd >= 0 {
-		f.line0 = before + lineEnd + 1
-		f.marks = append(f.marks, mark{end: f.line0, at: at, read: f.reads})
-	}
-	if f.mode == modeLines && len(f.arena)-f.line0 > f.maxEvent {
-		f.giveUp("event_size", fmt.Sprintf("one line is larger than %d bytes", f.maxEvent))
+		f.marks = append(f.marks, mark{end: before + lineEnd + 1, at: at, read: f.reads})
 	}
 }
 
-// wantsLines reports whether the body is, or may turn out to be, JSON lines: a
-// stream was asked for and JSON came.
-func (f *Framer) wantsLines() bool {
-	return f.mode == modeLines || f.head.Streaming && f.framing == bench.FramingJSON
+func (f *Framer) giveUpBody() {
+	f.giveUp("body_size", fmt.Sprintf("body is larger than %d bytes", f.limit))
 }
 
-// finishBody names an error body and cuts JSON lines.
+// maybeLines reports whether a document may turn out to be JSON lines: a stream
+// was asked for and JSON came.
+func (f *Framer) maybeLines() bool {
+	return f.head.Streaming && f.framing == bench.FramingJSON
+}
+
+// finishBody names an error body and cuts JSON lines that came as a document.
 func (f *Framer) finishBody(how bench.End) {
-	switch {
-	case f.framing == bench.FramingNone:
+	if f.framing == bench.FramingNone {
 		f.nameDocument()
-	case f.mode == modeLines:
-		f.cutLines(how)
-	case f.wantsLines() && f.severalObjects():
-		f.framing = bench.FramingNDJSON
-		f.cutLines(how)
 	}
+	if !f.maybeLines() || !f.severalObjects() {
+		return
+	}
+	f.mode, f.framing = modeLines, bench.FramingNDJSON
+	body, start := f.arena, 0
+	f.arena = nil
+	for _, m := range f.marks {
+		f.lines(m.at, m.read, body[start:m.end])
+		start = m.end
+	}
+	f.arena = body[start:]
+	f.finishLines(how)
 }
 
 // severalObjects reports whether the body starts with a line that is a JSON
 // object of its own, and more follows.
 func (f *Framer) severalObjects() bool {
-	rest := bytes.TrimLeft(bytes.TrimPrefix(f.arena, []byte(bom)), " \t\r\n")
+	rest := bytes.TrimLeft(bytes.TrimPrefix(f.arena, []byte(bom)), space)
 	first, rest, _ := bytes.Cut(rest, []byte{'\n'})
-	return len(bytes.Trim(rest, " \t\r\n")) > 0 && len(first) > 0 && first[0] == '{' && json.Valid(first)
+	return len(bytes.Trim(rest, space)) > 0 && len(first) > 0 && first[0] == '{' && json.Valid(first)
 }
 
-// cutLines makes an event of every line that is not blank. A last line without
-// its end counts after a clean end of the body, when it is whole.
-func (f *Framer) cutLines(how bench.End) {
-	body := f.arena
-	next := 0 // index of the mark that covers the current line
-	for pos := 0; pos < len(body); {
-		at, read := f.lastAt, f.reads
-		end := bytes.IndexByte(body[pos:], '\n')
-		open := end < 0
-		if open {
-			end = len(body)
-		} else {
-			end += pos
-			for f.marks[next].end <= end {
-				next++
+// feedLines makes events of lines.
+func (f *Framer) feedLines(at time.Duration, b []byte) {
+	if len(b) > f.limit-f.total-len(f.arena) {
+		f.giveUpBody()
+		return
+	}
+	f.lines(at, f.reads, b)
+}
+
+// lines cuts b into lines and keeps an unfinished one.
+func (f *Framer) lines(at time.Duration, read int32, b []byte) {
+	events := &f.resp.Events
+	for len(b) > 0 && f.mode == modeLines {
+		if len(f.arena) == 0 && events.Len() < f.maxEvents {
+			if n := events.Match("", b); n > 0 && n < len(b) && b[n] == '\n' {
+				events.AppendMatch(at, read, b[:n])
+				f.total += n + 1
+				b = b[n+1:]
+				continue
 			}
-			at, read = f.marks[next].at, f.marks[next].read
 		}
-		s := trimSpan(body, span{pos, end})
-		pos = end + 1
-		switch line := body[s.start:s.end]; {
-		case len(line) == 0:
-		case !open || how == bench.EndEOF && json.Valid(line):
-			if !f.push(bench.Event{At: at, Read: read}, s) {
-				return
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 {
+			if f.arena = append(f.arena, b...); len(f.arena) > f.maxEvent {
+				f.giveUp("event_size", fmt.Sprintf("one line is larger than %d bytes", f.maxEvent))
 			}
-		case how == bench.EndEOF:
-			f.malformed++
+			return
 		}
+		line := b[:end]
+		b = b[end+1:]
+		if len(f.arena) > 0 {
+			f.arena = append(f.arena, line...)
+			line = f.arena
+		}
+		size := len(line) + 1
+		if line = f.trimLine(line); len(line) > 0 && f.push(bench.Event{At: at, Read: read, Data: line}) {
+			size -= len(line) // push counted it
+		}
+		f.total += size
+		f.arena = f.arena[:0]
 	}
 }
 
-// trimSpan narrows s to what is neither white space nor a byte order mark at
-// the start of the body.
-func trimSpan(body []byte, s span) span {
-	if s.start == 0 && bytes.HasPrefix(body[:s.end], []byte(bom)) {
-		s.start = len(bom)
+// finishLines handles a last line without its end: it counts after a clean end
+// of the body, when it is whole.
+func (f *Framer) finishLines(how bench.End) {
+	line := f.trimLine(f.arena)
+	switch {
+	case how != bench.EndEOF || len(line) == 0:
+	case json.Valid(line):
+		f.push(bench.Event{At: f.lastAt, Read: f.reads, Data: line})
+	default:
+		f.malformed++
 	}
-	for s.start < s.end && isSpace(body[s.start]) {
-		s.start++
-	}
-	for s.start < s.end && isSpace(body[s.end-1]) {
-		s.end--
-	}
-	return s
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+// space is the white space of JSON.
+const space = " \t\r\n"
+
+// trimLine narrows a line to what is neither white space nor a byte order mark
+// at the start of the body.
+func (f *Framer) trimLine(line []byte) []byte {
+	if !f.begun {
+		line = bytes.TrimPrefix(line, []byte(bom))
+		f.begun = true
+	}
+	return bytes.Trim(line, space)
+}

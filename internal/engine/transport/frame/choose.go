@@ -93,12 +93,12 @@ func isBinary(media string) bool {
 // it decides by what there is.
 func (f *Framer) sniffBytes(b []byte, final bool) []byte {
 	f.sniff = append(f.sniff, b...)
-	start := bytes.TrimLeft(f.sniff, " \t\r\n")
+	start := bytes.TrimLeft(f.sniff, space)
 	if len(start) < len(bom) && strings.HasPrefix(bom, string(start)) && !final {
 		f.sniff = f.sniff[:copy(f.sniff, start)] // white space is not kept
 		return nil
 	}
-	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte(bom)), " \t\r\n")
+	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte(bom)), space)
 	f.sniff = f.sniff[:copy(f.sniff, start)]
 	if len(f.sniff) == 0 {
 		return nil
@@ -136,7 +136,7 @@ func (f *Framer) sniffKnown(start []byte, final bool) bool {
 
 // nameDocument decides what an error body is, by its type and first byte.
 func (f *Framer) nameDocument() {
-	start := bytes.TrimLeft(bytes.TrimPrefix(f.arena, []byte(bom)), " \t\r\n")
+	start := bytes.TrimLeft(bytes.TrimPrefix(f.arena, []byte(bom)), space)
 	switch {
 	case len(start) == 0:
 		f.framing = bench.FramingNone

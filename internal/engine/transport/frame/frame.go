@@ -1,7 +1,9 @@
 // Package frame cuts the body of one response into events while it arrives:
 // server-sent events, JSON lines, one JSON document or plain bytes. It stamps
 // every event with the read that completed it and decodes nothing, so that the
-// reading goroutine is back at its socket at once.
+// reading goroutine is back at its socket at once. An event that is like an
+// earlier one is recognised by its bytes in one pass, which finds its end, too,
+// and only what is new in it is kept.
 //
 // Rules for server-sent events are those of the WHATWG HTML standard, section
 // 9.2.6, with leniencies that each leave a named warning.
@@ -19,16 +21,16 @@ import (
 // event_too_large, so that a hostile server cannot take our memory.
 const (
 	MaxEvent     = 64 << 20  // bytes of one event or line, 64 MiB
-	MaxBody      = 512 << 20 // bytes kept of one response, 512 MiB
+	MaxBody      = 512 << 20 // bytes of one response, 512 MiB
 	MaxErrorBody = 1 << 20   // bytes kept of an error or HTML body, 1 MiB
 	MaxEvents    = 4 << 20   // events of one response
 )
 
-// keepCapacity (bytes) and keepEvents are how much buffer a Framer takes along
-// into its next response.
+// keepCapacity (bytes) and keepMarks are how much of each buffer a Framer takes
+// along into its next response: enough for thousands of events.
 const (
-	keepCapacity = 1 << 20
-	keepEvents   = 16 << 10
+	keepCapacity = 64 << 10
+	keepMarks    = 1 << 10
 )
 
 // Warnings that a Framer leaves on the response.
@@ -60,9 +62,6 @@ const (
 	modeStop              // failed or full: ignore everything
 )
 
-// span is a range of the arena.
-type span struct{ start, end int }
-
 // mark says up to which byte of the arena a read filled it. Only reads that
 // hold a line end leave one.
 type mark struct {
@@ -82,7 +81,8 @@ type Framer struct {
 	media     string // content type without parameters, lower case
 	mode      mode
 	framing   bench.Framing
-	limit     int // bytes of arena that may be kept
+	limit     int // bytes that all events, or the body, may have
+	total     int // bytes of all events so far
 	maxEvent  int // MaxEvent, MaxEvents; smaller in tests
 	maxEvents int
 	truncates bool
@@ -93,33 +93,31 @@ type Framer struct {
 	end       bench.End
 	finished  bool
 
-	arena  []byte // data of all events, or the body
-	events []bench.Event
-	spans  []span // data of each event
-	marks  []mark
-	line0  int // start of the unfinished line in the arena (modeLines)
-	sniff  []byte
-	sse    sse
-	unzip  *inflater
-	names  []string // event names seen, to allocate each once
+	arena []byte // data of the pending event, the unfinished line, or the body
+	marks []mark // of a body that may turn out to be lines
+	begun bool   // a line was seen (modeLines)
+	sniff []byte
+	sse   sse
+	unzip *inflater
+	names []string // event names seen, to allocate each once
 
 	unterminated, malformed, repaired, afterDone, sniffed int
 
 	fail *bench.Failure
-	resp bench.Response
+	resp bench.Response // holds the events; the rest is filled in by Response
 }
 
 // Reset makes the Framer ready for the body of a response with head h. What
 // [Framer.Response] returned before is no longer valid.
 func (f *Framer) Reset(h Head) {
 	f.stopInflating()
-	clear(f.events) // drop references into the old arena
+	events := f.resp.Events
+	events.Reset(keepCapacity)
 	*f = Framer{
 		head: h, media: mediaType(h.ContentType), limit: MaxBody,
 		maxEvent: MaxEvent, maxEvents: MaxEvents,
 		arena: reuse(f.arena, keepCapacity), sniff: reuse(f.sniff, keepCapacity),
-		events: reuse(f.events, keepEvents), spans: reuse(f.spans, keepEvents),
-		marks: reuse(f.marks, keepEvents), names: f.names,
+		marks: reuse(f.marks, keepMarks), names: f.names, resp: bench.Response{Events: events},
 		sse: sse{
 			line:    reuse(f.sse.line, keepCapacity),
 			tail:    reuse(f.sse.tail, keepCapacity),
@@ -162,7 +160,9 @@ func (f *Framer) consume(at time.Duration, b []byte) {
 	switch f.mode {
 	case modeSSE:
 		f.feedSSE(at, b)
-	case modeLines, modeBody:
+	case modeLines:
+		f.feedLines(at, b)
+	case modeBody:
 		f.feedBody(at, b)
 	case modeSniff, modeCount, modeStop:
 	}
@@ -196,13 +196,11 @@ func (f *Framer) Finish(at time.Duration, how bench.End) {
 	switch f.mode {
 	case modeSSE:
 		f.finishSSE(how)
-	case modeLines, modeBody:
+	case modeLines:
+		f.finishLines(how)
+	case modeBody:
 		f.finishBody(how)
-	case modeStop:
-		if f.framing == bench.FramingNDJSON { // what came before the limit still counts
-			f.cutLines(bench.EndAborted)
-		}
-	case modeSniff, modeCount:
+	case modeSniff, modeCount, modeStop:
 	}
 	f.stopInflating()
 	f.finished, f.end, f.endAt = true, how, at
@@ -214,22 +212,16 @@ func (f *Framer) Finish(at time.Duration, how bench.End) {
 func (f *Framer) Response() *bench.Response {
 	r := &f.resp
 	*r = bench.Response{
-		Status: f.head.Status, Framing: f.framing, Done: f.sse.done,
+		Status: f.head.Status, Framing: f.framing, Events: r.Events, Done: f.sse.done,
 		End: f.end, EndAt: f.endAt, Failure: f.fail, Warnings: f.warnings(),
 	}
 	switch f.framing {
-	case bench.FramingSSE, bench.FramingNDJSON:
-		for i := range f.events {
-			s := f.spans[i]
-			f.events[i].Data = f.arena[s.start:s.end:s.end]
-		}
-		r.Events = f.events
 	case bench.FramingJSON, bench.FramingText, bench.FramingHTML:
 		r.Body = f.arena
 		r.BodyAt = f.lastAt
 	case bench.FramingBinary:
 		r.BodyAt = f.lastAt
-	case bench.FramingNone:
+	case bench.FramingNone, bench.FramingSSE, bench.FramingNDJSON:
 	}
 	return r
 }
@@ -249,14 +241,14 @@ func (f *Framer) warnings() map[string]int {
 	return w
 }
 
-// push records a range of the arena as an event, if there may be another.
-func (f *Framer) push(e bench.Event, s span) bool {
-	if len(f.events) >= f.maxEvents {
+// push keeps an event, if there may be another.
+func (f *Framer) push(e bench.Event) bool {
+	if f.resp.Events.Len() >= f.maxEvents {
 		f.giveUp("event_count", fmt.Sprintf("more than %d events in one response", f.maxEvents))
 		return false
 	}
-	f.events = append(f.events, e)
-	f.spans = append(f.spans, s)
+	f.resp.Events.Append(e)
+	f.total += len(e.Data) + len(e.Name) + len(e.Comment)
 	return true
 }
 

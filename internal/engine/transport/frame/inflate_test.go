@@ -60,7 +60,7 @@ func TestInflate(t *testing.T) {
 				single = append(single, in{1 * ms, string(whole[i : i+1])})
 			}
 			got := cut(h, bench.EndEOF, single...)
-			if len(got.Events) != 3 || !got.Done || got.Failure != nil {
+			if got.Events.Len() != 3 || !got.Done || got.Failure != nil {
 				t.Errorf("byte by byte: %s", show(got))
 			}
 		})

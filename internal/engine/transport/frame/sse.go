@@ -22,7 +22,6 @@ type sse struct {
 	done    bool // the end marker was seen
 	failed  bool // the server reported an error
 	line    []byte
-	start   int    // where the data of the pending event starts in the arena
 	hasData bool   // the pending event has a data line
 	unknown bool   // ... and, after it, a line whose field name nobody knows
 	name    string // event name
@@ -46,6 +45,10 @@ func (f *Framer) feedSSE(at time.Duration, b []byte) {
 				continue
 			}
 		}
+		if n := f.sameShape(at, b[pos:]); n > 0 {
+			pos += n
+			continue
+		}
 		if lf < pos {
 			if lf = bytes.IndexByte(b[pos:], '\n'); lf < 0 {
 				lf = len(b)
@@ -65,6 +68,50 @@ func (f *Framer) feedSSE(at time.Duration, b []byte) {
 		f.fullLine(at, b[pos:end])
 		pos = end + 1
 	}
+}
+
+// sameShape takes an event that starts with b, has the shape of an earlier one,
+// and ends within b, and returns its length; 0 = there is none such. It decides
+// what [Framer.handleLine] and [Framer.dispatch] would, without cutting lines.
+func (f *Framer) sameShape(at time.Duration, b []byte) int {
+	s, events := &f.sse, &f.resp.Events
+	if s.hasData || s.done || s.failed || len(s.line) > 0 || s.name == "error" || events.Shapes() == 0 {
+		return 0
+	}
+	const field = "data:"
+	if len(b) < len(field) || string(b[:len(field)]) != field {
+		return 0
+	}
+	start := len(field)
+	if start < len(b) && b[start] == ' ' {
+		start++
+	}
+	n := events.Match(s.name, b[start:])
+	if n == 0 {
+		return 0
+	}
+	end := start + n
+	data := b[start:end]
+	size := blankLine(b[end:])
+	if size == 0 || saysError(data) || events.Len() >= f.maxEvents || end > f.maxEvent || f.total+end > f.limit {
+		return 0 // not the end of the event, or one that needs a closer look
+	}
+	events.AppendMatch(at, f.reads, data)
+	f.total += n + len(s.name)
+	s.name, s.comment = "", s.comment[:0]
+	return end + size
+}
+
+// blankLine returns the length of the two line ends that b starts with; 0 when
+// that is not certain.
+func blankLine(b []byte) int {
+	switch {
+	case len(b) >= 2 && b[0] == '\n' && b[1] == '\n':
+		return 2
+	case len(b) >= 4 && string(b[:4]) == "\r\n\r\n":
+		return 4
+	}
+	return 0
 }
 
 // skipBOM drops a byte order mark at the start of the stream, which may come
@@ -107,11 +154,11 @@ func (f *Framer) fullLine(at time.Duration, part []byte) {
 // eventFits checks the limits before n more bytes are kept.
 func (f *Framer) eventFits(n int) bool {
 	n += len(f.sse.line)
-	if len(f.arena)-f.sse.start+n > f.maxEvent || len(f.sse.tail)+n > f.maxEvent {
+	if len(f.arena)+n > f.maxEvent || len(f.sse.tail)+n > f.maxEvent {
 		f.giveUp("event_size", fmt.Sprintf("one event is larger than %d bytes", f.maxEvent))
 		return false
 	}
-	if len(f.arena)+n > f.limit {
+	if f.total+len(f.arena)+n > f.limit {
 		f.giveUp("body_size", fmt.Sprintf("events are larger than %d bytes together", f.limit))
 		return false
 	}
@@ -178,10 +225,10 @@ func (f *Framer) intern(name []byte) string {
 // dispatch ends the pending event at a blank line.
 func (f *Framer) dispatch(at time.Duration, read int32) {
 	s := &f.sse
-	data := f.arena[s.start:]
+	data := f.arena
 	trimmed := data
 	if len(data) > 0 && (data[0] <= ' ' || data[len(data)-1] <= ' ') {
-		trimmed = bytes.Trim(data, " \t\r\n")
+		trimmed = bytes.Trim(data, space)
 	}
 	keep := false
 	switch {
@@ -196,29 +243,26 @@ func (f *Framer) dispatch(at time.Duration, read int32) {
 	}
 	if keep {
 		f.pushSSE(at, read)
-	} else {
-		f.arena = f.arena[:s.start]
 	}
-	s.start = len(f.arena)
+	f.arena = f.arena[:0]
 	s.hasData, s.unknown, s.name = false, false, ""
 	s.comment, s.tail = s.comment[:0], s.tail[:0]
 }
 
 func (f *Framer) pushSSE(at time.Duration, read int32) {
 	s := &f.sse
-	if s.unknown && f.arena[s.start] == '{' {
+	if s.unknown && len(f.arena) > 0 && f.arena[0] == '{' {
 		f.repair()
 	}
-	data := f.arena[s.start:]
-	e := bench.Event{At: at, Read: read, Name: s.name}
+	e := bench.Event{At: at, Read: read, Name: s.name, Data: f.arena}
 	if s.name == "error" {
 		e.Comment = string(s.comment)
 		s.failed = true
 	}
-	if saysError(data) {
+	if saysError(e.Data) {
 		s.failed = true
 	}
-	f.push(e, span{s.start, len(f.arena)})
+	f.push(e)
 }
 
 // repair handles a server that writes a raw line break inside a JSON string:
@@ -226,16 +270,16 @@ func (f *Framer) pushSSE(at time.Duration, read int32) {
 // makes the data JSON.
 func (f *Framer) repair() {
 	s := &f.sse
-	if json.Valid(f.arena[s.start:]) {
+	if json.Valid(f.arena) {
 		return
 	}
-	first := f.arena[s.start:]
+	first := f.arena
 	if i := bytes.IndexByte(first, '\n'); i >= 0 {
 		first = first[:i]
 	}
 	whole := append(bytes.Clone(first), bytes.ReplaceAll(s.tail, []byte("\n"), []byte(`\n`))...)
 	if json.Valid(whole) && len(whole) <= f.maxEvent {
-		f.arena = append(f.arena[:s.start], whole...)
+		f.arena = append(f.arena[:0], whole...)
 		f.repaired++
 	}
 }
@@ -244,11 +288,11 @@ func (f *Framer) repair() {
 // send in a stream: a first member "error" that is an object or a string with
 // something in it. What it misses the codec finds later.
 func saysError(data []byte) bool {
-	rest, ok := bytes.CutPrefix(data, []byte(`{"error":`))
-	if !ok {
+	const member = `{"error":`
+	if len(data) <= len(member) || string(data[:len(member)]) != member {
 		return false
 	}
-	rest = bytes.TrimLeft(rest, " ")
+	rest := bytes.TrimLeft(data[len(member):], " ")
 	return len(rest) > 1 && (rest[0] == '{' && rest[1] == '"' || rest[0] == '"' && rest[1] != '"')
 }
 
@@ -263,13 +307,13 @@ func (f *Framer) finishSSE(how bench.End) {
 		f.handleLine(f.lastAt, s.line)
 		s.line = s.line[:0]
 	}
-	data := bytes.Trim(f.arena[s.start:], " \t\r\n")
+	data := bytes.Trim(f.arena, space)
 	switch {
 	case string(data) == "[DONE]" || s.done || s.failed || len(data) == 0:
 	case s.name == "error" || json.Valid(data):
 		f.unterminated++
 	case s.unknown:
-		if f.repair(); !json.Valid(f.arena[s.start:]) {
+		if f.repair(); !json.Valid(f.arena) {
 			f.dropPending()
 			return
 		}
@@ -285,5 +329,5 @@ func (f *Framer) finishSSE(how bench.End) {
 // dropPending forgets the pending event because it was cut.
 func (f *Framer) dropPending() {
 	f.malformed++
-	f.arena = f.arena[:f.sse.start]
+	f.arena = f.arena[:0]
 }

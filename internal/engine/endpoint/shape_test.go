@@ -1,0 +1,251 @@
+package endpoint
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// decodePlain reads a stream as [decodeText] does, but every event in full.
+func decodePlain(resp *bench.Response) bench.Answer {
+	var d textDecoder
+	d.reset(resp)
+	d.a.Streamed, d.streamed = true, true
+	d.a.Chunks = []bench.Chunk{}
+	for e := range resp.Events.All() {
+		d.event(&e)
+		if d.a.Failure != nil {
+			return d.answer()
+		}
+	}
+	d.endStream(resp)
+	return d.answer()
+}
+
+// checkShapes checks that a stream means the same whichever way it is read.
+func checkShapes(t testing.TB, resp *bench.Response) {
+	t.Helper()
+	if diff := cmp.Diff(decodePlain(resp), decodeText(resp, true)); diff != "" {
+		var b strings.Builder
+		for e := range resp.Events.All() {
+			fmt.Fprintf(&b, "%q\n", e.Data)
+		}
+		t.Fatalf("events\n%s(-each in full +by shape):\n%s", b.String(), diff)
+	}
+}
+
+// many returns nine events of each text, enough for shapes of many holes.
+func many(format string, args ...func(i int) any) []string {
+	var list []string
+	for i := range 12 {
+		values := make([]any, len(args))
+		for k, arg := range args {
+			values[k] = arg(i)
+		}
+		list = append(list, fmt.Sprintf(format, values...))
+	}
+	return list
+}
+
+func TestShapes(t *testing.T) {
+	word := func(i int) any { return fmt.Sprintf("w%d", i) }
+	number := func(i int) any { return 1700000000 + i }
+	pair := func(i int) any { return i % 2 }
+	const known, whole = true, false
+	for _, tt := range []struct {
+		name   string
+		events []string
+		want   bool // the last shape is read by its holes
+	}{
+		{"content", many(delta(`"content":"%s"`), word), known},
+		{"reasoning", many(delta(`"content":null,"reasoning_content":"%s"`), word), known},
+		{"reasoning in the other spelling", many(delta(`"reasoning":"%s","reasoning_content":""`), word), known},
+		{"refusal", many(delta(`"refusal":"%s"`), word), known},
+		{"text of completions", many(`{"id":"i","choices":[{"text":"%s","logprobs":null,"finish_reason":null}],"usage":null}`, word), known},
+		{"a message that is sent in pieces", many(`{"choices":[{"message":{"content":"%s"}}]}`, word), known},
+		{"arguments of a tool", many(delta(`"tool_calls":[{"index":1,"id":"c","type":"function","function":{"arguments":"%s"}}]`), word), known},
+		{"a tool without index", many(delta(`"tool_calls":[{"function":{"arguments":"%s"}}]`), word), whole},
+		{"a tool that says its name", many(delta(`"tool_calls":[{"index":0,"function":{"name":"f","arguments":"%s"}}]`), word), whole},
+		{"names of tools", many(delta(`"tool_calls":[{"index":0,"function":{"name":"%s"}}]`), word), whole},
+		{"two tools at once", many(delta(`"tool_calls":[{"index":0,"function":{"arguments":"%s"}},{"index":1}]`), word), whole},
+		{"padding", many(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"obfuscation":"%s"}`, word, word), known},
+		{"padding with escapes", many(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"obfuscation":"\\%s"}`, word, word), known},
+		{"times and numbers", many(`{"created":%d,"choices":[{"index":0,"delta":{"content":"%s"}}],"sequence":%d}`, number, word, number), known},
+		{"index as a hole", many(`{"choices":[{"index":%d,"delta":{"content":"%s"}}]}`, pair, word), known},
+		{"the same text again and again", many(delta(`"content":"x"`)), known},
+		{"events that say nothing", many(`{"type":"ping"}`), known},
+		{"choices that say nothing", many(delta(``)), known},
+		{"ids before one is known", many(`{"id":"%s","choices":[{"text":"x"}]}`, word), known},
+		{"models before one is known", many(`{"model":{"a":"%s"},"choices":[{"text":"x"}]}`, word), known},
+		{"usage in every chunk", many(`{"choices":[{"text":"%s"}],"usage":{"completion_tokens":%d}}`, word, number), whole},
+		{"usage that stays", many(`{"choices":[{"text":"%s"}],"usage":{"completion_tokens":3}}`, word), whole},
+		{"finish reasons", many(`{"choices":[{"text":"x","finish_reason":"%s"}]}`, word), whole},
+		{"a finish reason that stays", many(`{"choices":[{"text":"%s","finish_reason":"stop"}]}`, word), whole},
+		{"log-probabilities", many(`{"choices":[{"text":"%s","logprobs":{"tokens":["x"]}}]}`, word), whole},
+		{"token ids", many(`{"choices":[{"text":"%s","token_ids":[1]}]}`, word), whole},
+		{"two choices in a chunk", many(`{"choices":[{"index":0,"text":"%s"},{"index":1,"text":"%s"}]}`, word, word), whole},
+		{"content and text", many(`{"choices":[{"delta":{"content":"%s"},"text":"%s"}]}`, word, word), whole},
+		{"content beside a text", many(`{"choices":[{"delta":{"content":"%s"},"text":"t"}]}`, word), known},
+		{"text behind a content", many(`{"choices":[{"delta":{"content":"c"},"text":"%s"}]}`, word), whole},
+		{"one spelling behind the other", many(delta(`"reasoning":"%s","reasoning_content":"x"`), word), whole},
+		{"member twice", many(delta(`"content":"%s","content":"y"`), word), whole},
+		{"member twice, the last counts", many(delta(`"content":"y","content":"%s"`), word), known},
+		{"typed parts", many(delta(`"content":[{"type":"text","text":"%s"}]`), word), whole},
+		{"audio", many(delta(`"audio":{"transcript":"%s"}`), word), whole},
+		{"not finite", many(`{"choices":[{"text":"%s","logprobs":NaN}]}`, word), whole},
+		{"no UTF-8", many(`{"x":"`+"\xff"+`","choices":[{"text":"%s"}]}`, word), whole},
+		{"a type", many(`{"type":"%s","choices":[{"text":"x"}]}`, word), whole},
+		{"lists", many(`["%s"]`, word), whole},
+		{"scalars", many(`"%s"`, word), whole},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			resp := sse(append(tt.events, stop, "[DONE]")...)
+			checkShapes(t, resp)
+			var d textDecoder
+			d.reset(resp)
+			d.stream(resp, true)
+			last := bench.NoShape
+			for c := resp.Events.Cursor(); c.Next(); {
+				last = max(last, c.Shape)
+			}
+			if last == bench.NoShape {
+				t.Fatal("no two events have a shape")
+			}
+			if got := d.effects[last].state == effectKnown; got != tt.want {
+				t.Errorf("read by its holes: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestShapeText checks texts that need a look at every byte.
+func TestShapeText(t *testing.T) {
+	for _, tt := range []struct{ inside, want string }{
+		{`\n\t\"\\\/\b\f\r`, "\n\t\"\\/\b\f\r"}, {`\u0041é\u00e9`, "Aéé"}, {`\ud83d\ude00`, "😀"}, {`\u0000`, "\x00"}, {"\x7f", "\x7f"},
+	} {
+		got, ok := appendUnescaped([]byte("> "), []byte(tt.inside))
+		if !ok || string(got) != "> "+tt.want {
+			t.Errorf("appendUnescaped(%q) = %q, %v; want %q", tt.inside, got, ok, tt.want)
+		}
+	}
+	bad := []string{`\`, `\x`, `\u12`, `\u12g4`, `\ud83d`, `\ud83dx`, `\ud83d\n`, `\ude00\ud83d`, "\xff", "\xff\\n", "a\\n\xe2\x82"}
+	for _, inside := range bad {
+		if got, ok := appendUnescaped(nil, []byte(inside)); ok {
+			t.Errorf("appendUnescaped(%q) = %q, want none", inside, got)
+		}
+		if isPlain([]byte(inside)) {
+			t.Errorf("isPlain(%q)", inside)
+		}
+	}
+	for _, inside := range append(bad, "", "é", `\u0041`, "c d") {
+		events := []string{delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"` + inside + `"`), delta(`"content":"z"`), stop, "[DONE]"}
+		checkShapes(t, sse(events...))
+	}
+	checkShapes(t, sse(delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"`+strings.Repeat("x,", bigDocument)+`"`), stop, "[DONE]"))
+}
+
+// genStream draws a stream of a few kinds of events in any order, some of them
+// damaged.
+func genStream(t *rapid.T) *bench.Response {
+	formats := []string{
+		delta(`"content":"%s"`), delta(`"reasoning_content":"%s","content":null`), delta(`"reasoning":"%s","reasoning_content":"%s"`),
+		delta(`"role":"assistant","content":"%s"`), delta(`"tool_calls":[{"index":%d,"function":{"arguments":"%s"}}]`),
+		delta(`"tool_calls":[{"index":0,"id":"%s","function":{"name":"f","arguments":""}}]`), delta(`"refusal":"%s","content":"x"`),
+		`{"id":"%s","created":%d,"choices":[{"index":%d,"delta":{"content":"%s"},"finish_reason":null}],"obfuscation":"%s"}`,
+		`{"choices":[{"text":"%s","index":%d}],"usage":{"completion_tokens":%d}}`, `{"model":"%s","choices":[],"usage":null}`,
+		`{"choices":[{"index":%d,"text":"%s","delta":{"content":"%s"}}]}`, `{"object":"%s","choices":[{"message":{"content":"%s"}}]}`,
+		`{"choices":[{"text":"%s","logprobs":{"tokens":["%s"]}}]}`, `{"error":"%s"}`, `{"choices":[{"delta":{"content":"x"},"finish_reason":"%s"}]}`,
+	}
+	text := rapid.OneOf(
+		rapid.SampledFrom([]string{"", "a", " token", `\n`, `\"`, `\\`, `\u00e9`, `\ud83d\ude00`, `\ud83d`, "é", "\xff", "\xe2\x82", `\q`, "stop", "error"}),
+		rapid.String(),
+	)
+	used := rapid.SliceOfNDistinct(rapid.SampledFrom(formats), 1, 4, rapid.ID[string]).Draw(t, "formats")
+	var events []string
+	for range rapid.IntRange(1, 40).Draw(t, "events") {
+		var b strings.Builder
+		rest := rapid.SampledFrom(used).Draw(t, "format")
+		for rest != "" {
+			head, tail, found := strings.Cut(rest, "%")
+			b.WriteString(head)
+			if !found {
+				break
+			}
+			if tail[0] == 's' {
+				b.WriteString(text.Draw(t, "text"))
+			} else {
+				fmt.Fprint(&b, rapid.SampledFrom([]string{"0", "1", "2", "-1", "1.5", "1e2", "01", "99999999999"}).Draw(t, "number"))
+			}
+			rest = tail[1:]
+		}
+		event := b.String()
+		if rapid.IntRange(0, 30).Draw(t, "damage") == 0 {
+			cut := rapid.IntRange(0, len(event)-1).Draw(t, "cut")
+			event = event[:cut] + rapid.SampledFrom([]string{"", " ", `"`, "1", "}"}).Draw(t, "instead") + event[cut+1:]
+		}
+		events = append(events, event)
+	}
+	return sse(append(events, stop, "[DONE]")...)
+}
+
+func TestShapesProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		resp := genStream(t)
+		if diff := cmp.Diff(decodePlain(resp), decodeText(resp, true)); diff != "" {
+			t.Fatalf("(-each in full +by shape):\n%s", diff)
+		}
+	})
+}
+
+// tokens returns a stream of n tokens as OpenAI's servers write it.
+func tokens(n int, padded bool) *bench.Response {
+	const head = `{"id":"chatcmpl-123456","object":"chat.completion.chunk","created":1700000000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":`
+	events := []string{head + `[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`}
+	for i := range n {
+		text, tail := fmt.Sprintf(" tok%d", i), "}"
+		if i%10 == 0 {
+			text = `.\n\n`
+		}
+		if padded {
+			tail = fmt.Sprintf(`,"obfuscation":"%x"}`, i*i)
+		}
+		events = append(events, head+`[{"index":0,"delta":{"content":"`+text+`"},"logprobs":null,"finish_reason":null}]`+tail)
+	}
+	events = append(events, head+`[{"index":0,"delta":{},"finish_reason":"stop"}]}`,
+		head+`[],"usage":{"prompt_tokens":10,"completion_tokens":64,"total_tokens":74}}`, "[DONE]")
+	return sse(events...)
+}
+
+// TestDecodeAllocations checks that the number of events does not matter to the
+// number of allocations.
+func TestDecodeAllocations(t *testing.T) {
+	count := func(events int) float64 {
+		resp := tokens(events, true)
+		return testing.AllocsPerRun(20, func() { decodeText(resp, true) })
+	}
+	few, more := count(100), count(2000)
+	if more > few+20 { // buffers that grow
+		t.Errorf("%v allocations for 100 events, %v for 2,000", few, more)
+	}
+}
+
+// BenchmarkDecodeChat measures the decoding of a stream of 600 tokens.
+func BenchmarkDecodeChat(b *testing.B) {
+	for name, padded := range map[string]bool{"plain": false, "padded": true} {
+		b.Run(name, func(b *testing.B) {
+			resp := tokens(600, padded)
+			b.ReportAllocs()
+			for b.Loop() {
+				if a := decodeText(resp, true); len(a.Chunks) != 600 {
+					b.Fatalf("%d chunks", len(a.Chunks))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*resp.Events.Len()), "ns/event")
+		})
+	}
+}
