@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/transport/frame"
 )
 
 // decodePlain reads a stream as [decodeText] does, but every event in full.
@@ -39,7 +40,7 @@ func checkShapes(t testing.TB, resp *bench.Response) {
 	}
 }
 
-// many returns nine events of each text, enough for shapes of many holes.
+// many returns twelve events of one format, enough for shapes of many holes.
 func many(format string, args ...func(i int) any) []string {
 	var list []string
 	for i := range 12 {
@@ -199,6 +200,34 @@ func TestShapesProperty(t *testing.T) {
 		if diff := cmp.Diff(decodePlain(resp), decodeText(resp, true)); diff != "" {
 			t.Fatalf("(-each in full +by shape):\n%s", diff)
 		}
+	})
+}
+
+// FuzzStream feeds a body in two reads through the framer into the codec: it must
+// not panic, and mean what it means when every event is read in full.
+func FuzzStream(f *testing.F) {
+	line := func(events []string) string {
+		return "data: " + strings.Join(append(events, stop, "[DONE]"), "\n\ndata: ") + "\n\n"
+	}
+	word := func(i int) any { return fmt.Sprintf("w%d", i) }
+	number := func(i int) any { return i % 3 }
+	f.Add([]byte(line(many(delta(`"content":"%s"`), word))), uint16(100), false)
+	f.Add([]byte(line(many(`{"id":"%s","choices":[{"index":%d,"text":"\n%s"}],"padding":"%s"}`, word, number, word, word))), uint16(100), false)
+	f.Add([]byte(line(many(delta(`"tool_calls":[{"index":%d,"function":{"arguments":"%s"}}]`), number, word))), uint16(100), false)
+	f.Add([]byte(line(many(`{"choices":[{"delta":{"reasoning":"%s"}}],"usage":{"completion_tokens":%d}}`, word, number))), uint16(100), false)
+	f.Add([]byte(strings.Join(many(delta(`"content":"%s"`), word), "\n")), uint16(50), true)
+	f.Fuzz(func(t *testing.T, body []byte, at uint16, lines bool) {
+		head := frame.Head{Status: 200, ContentType: "text/event-stream", Streaming: true}
+		if lines {
+			head.ContentType = "application/x-ndjson"
+		}
+		var framer frame.Framer
+		framer.Reset(head)
+		i := int(at) % (len(body) + 1)
+		framer.Feed(1, body[:i])
+		framer.Feed(2, body[i:])
+		framer.Finish(3, bench.EndEOF)
+		checkShapes(t, framer.Response())
 	})
 }
 
