@@ -29,7 +29,7 @@ failed=()
 for entry in "${found[@]}"; do
   read -r package target <<<"$entry"
   echo "=== $package $target"
-  go test -run '^$' -fuzz "^$target\$" -fuzztime "$duration" "$package" || failed+=("$entry")
+  go test -run '^$' -fuzz "^$target\$" -fuzztime "$duration" -fuzzminimizetime 100x "$package" || failed+=("$entry")
 done
 echo "${#found[@]} targets, ${#failed[@]} failed"
 if ((${#failed[@]})); then

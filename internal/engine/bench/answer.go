@@ -32,14 +32,15 @@ func (k ChunkKind) String() string {
 }
 
 // Chunk is one content event: something the model produced, with the time at
-// which its bytes were received.
+// which its bytes were received. There is one for each event of every answer
+// that is being worked on, so it is small: 24 bytes.
 type Chunk struct {
 	At     time.Duration // when the read that completed the event returned
+	Bytes  int32         // length of the text, or of the decoded audio
+	Tokens int32         // tokens it carried by the server's own word; 0 = unknown
+	Read   int32         // number of that read; chunks of one read share it
+	Choice uint16        // index of the choice
 	Kind   ChunkKind
-	Choice int32
-	Bytes  int32 // length of the text, or of the decoded audio
-	Tokens int32 // tokens it carried by the server's own word; 0 = unknown
-	Read   int32 // number of that read; chunks of one read share it
 }
 
 // Finish is the normalised reason why a choice ended; empty = none was given.

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -208,5 +209,11 @@ func TestAppendAllocations(t *testing.T) {
 	run()
 	if n := testing.AllocsPerRun(20, run); n > 2 { // the cursor and its buffer
 		t.Errorf("%v allocations for 501 events, want 2", n)
+	}
+}
+
+func TestChunkSize(t *testing.T) {
+	if got := reflect.TypeFor[Chunk]().Size(); got != 24 {
+		t.Errorf("a chunk takes %d bytes, want 24", got)
 	}
 }

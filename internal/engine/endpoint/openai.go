@@ -12,6 +12,9 @@ import (
 // maxChoices bounds the choices of one answer; servers allow far fewer.
 const maxChoices = 4096
 
+// maxIndex bounds the index of a choice.
+const maxIndex = math.MaxUint16
+
 // chunk is one chunk of a stream, or a whole answer, as its parts.
 type chunk struct {
 	choices, usage, groq, err, kind, object *fastjson.Value
@@ -186,7 +189,7 @@ func (d *textDecoder) state(v *fastjson.Value, position int) *choiceState {
 	index := position
 	if v != nil && v.Type() == fastjson.TypeNumber {
 		n, ok := tokenCount(v)
-		if !ok || n > math.MaxInt32 {
+		if !ok || n > maxIndex {
 			return nil
 		}
 		index = int(n)

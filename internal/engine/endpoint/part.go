@@ -98,7 +98,7 @@ func (d *textDecoder) emit(c *choiceState, kind bench.ChunkKind, content []byte)
 }
 
 func (d *textDecoder) emitSize(c *choiceState, kind bench.ChunkKind, size int) {
-	e := bench.Chunk{At: d.at, Kind: kind, Choice: int32(c.index), Bytes: int32(size), Read: d.read}
+	e := bench.Chunk{At: d.at, Kind: kind, Choice: uint16(c.index), Bytes: int32(size), Read: d.read}
 	if d.streamed {
 		e.Tokens = d.credit.take(c)
 	}

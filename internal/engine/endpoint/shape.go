@@ -20,7 +20,7 @@ import (
 // writes, or a number that can be the index of something.
 func mark(hole int, number bool) string {
 	if number {
-		return strconv.Itoa(1_900_000_000 + hole)
+		return strconv.Itoa(maxIndex - hole)
 	}
 	return "\u2402hole " + strconv.Itoa(hole) + "\u2403"
 }

@@ -12,11 +12,35 @@ func appendFloat(b []byte, v float64) []byte {
 	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
 		return strconv.AppendFloat(b, v, 'e', -1, 64)
 	}
+	if v >= 1e-4 && v < micros {
+		if n := math.Round(v * 1e6); n/1e6 == v {
+			return appendMicros(b, uint64(n))
+		}
+	}
 	b = strconv.AppendFloat(b, v, 'f', -1, 64)
 	if v == math.Trunc(v) {
 		b = append(b, ".0"...)
 	}
 	return b
+}
+
+// micros is where six decimals are the last of fifteen digits: below it a number
+// that is n millionths is written as those digits, which are the only ones of
+// their length that mean it. Nearly all our numbers are whole nanoseconds in
+// milliseconds.
+const micros = 1e9
+
+// appendMicros appends n millionths, without zeros at the end but for one.
+func appendMicros(b []byte, n uint64) []byte {
+	b = strconv.AppendUint(b, n/1e6, 10)
+	rest := n % 1e6
+	b = append(b, '.')
+	for unit := uint64(1e5); ; unit /= 10 {
+		b = append(b, '0'+byte(rest/unit))
+		if rest %= unit; rest == 0 {
+			return b
+		}
+	}
 }
 
 // finite reports whether a number can be written to JSON.

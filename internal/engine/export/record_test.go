@@ -300,6 +300,7 @@ func hundredChunks() *bench.Record {
 	return r
 }
 
+// BenchmarkRecordWriter measures a line about 100 events.
 func BenchmarkRecordWriter(b *testing.B) {
 	w := NewRecordWriter(io.Discard, testOptions())
 	r := hundredChunks()
@@ -308,6 +309,28 @@ func BenchmarkRecordWriter(b *testing.B) {
 		if err := w.Write(r); err != nil {
 			b.Fatal(err)
 		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(r.Answer.Chunks)), "ns/event")
+}
+
+// TestRecordAllocations checks that the number of events does not matter to the
+// number of allocations, but for buffers that grow.
+func TestRecordAllocations(t *testing.T) {
+	count := func(factor int) float64 {
+		w := NewRecordWriter(io.Discard, testOptions())
+		r := hundredChunks()
+		r.Answer.Chunks = slices.Repeat(r.Answer.Chunks, factor)
+		for i := range r.Answer.Chunks {
+			r.Answer.Chunks[i].At = 22*ms + time.Duration(i)*10_123_457
+		}
+		return testing.AllocsPerRun(20, func() {
+			if err := w.Write(r); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, more := count(1), count(20); more > few+10 {
+		t.Errorf("%v allocations for 100 events, %v for 2,000", few, more)
 	}
 }
 

@@ -142,13 +142,22 @@ func chunks(b []byte, list []bench.Chunk) []byte {
 		}
 		b = append(b, '[')
 		b = strconv.AppendInt(b, int64(c.At), 10)
-		for _, v := range [...]int64{int64(c.Bytes), int64(c.Tokens), int64(c.Kind), int64(c.Choice), int64(c.Read)} {
-			b = append(b, ',')
-			b = strconv.AppendInt(b, v, 10)
-		}
+		b = appendNext(b, c.Bytes)
+		b = appendNext(b, c.Tokens)
+		b = appendNext(b, int32(c.Kind))
+		b = appendNext(b, int32(c.Choice))
+		b = appendNext(b, c.Read)
 		b = append(b, ']')
 	}
 	return append(b, ']')
+}
+
+// appendNext appends a comma and a number, which mostly is a digit.
+func appendNext(b []byte, v int32) []byte {
+	if v >= 0 && v < 10 {
+		return append(b, ',', '0'+byte(v))
+	}
+	return strconv.AppendInt(append(b, ','), int64(v), 10)
 }
 
 // choices appends how each answer ended; texts are not kept.

@@ -214,7 +214,7 @@ func (l *recordLine) record() *bench.Record {
 	for _, x := range o.Chunks {
 		a.Chunks = append(a.Chunks, bench.Chunk{
 			At: time.Duration(x[0]), Bytes: int32(x[1]), Tokens: int32(x[2]),
-			Kind: bench.ChunkKind(x[3]), Choice: int32(x[4]), Read: int32(x[5]),
+			Kind: bench.ChunkKind(x[3]), Choice: uint16(x[4]), Read: int32(x[5]),
 		})
 	}
 	for _, x := range o.Choices {

@@ -57,7 +57,7 @@ func genRecord(t *rapid.T) *bench.Record {
 	a.Streamed, a.FirstEvent = rapid.Bool().Draw(t, "streamed"), next("first event")
 	for i := range rapid.IntRange(0, 6).Draw(t, "chunks") {
 		a.Chunks = append(a.Chunks, bench.Chunk{
-			At: next("chunk") + 1, Kind: bench.ChunkKind(rapid.IntRange(0, 4).Draw(t, "kind")), Choice: int32(i % 2),
+			At: next("chunk") + 1, Kind: bench.ChunkKind(rapid.IntRange(0, 4).Draw(t, "kind")), Choice: uint16(i % 2),
 			Bytes: rapid.Int32Range(0, 1e6).Draw(t, "bytes"), Tokens: rapid.Int32Range(0, 20).Draw(t, "tokens"), Read: int32(i / 2),
 		})
 	}
