@@ -288,48 +288,51 @@ func TestRecordWriterError(t *testing.T) {
 }
 
 // hundredChunks is a long answer.
-func hundredChunks() *bench.Record {
+func hundredChunks() *bench.Record { return longRecord(100) }
+
+// longRecord is an answer of n events.
+func longRecord(n int) *bench.Record {
 	r := testRecord()
 	r.Answer.Chunks = nil
-	for i := range 100 {
+	for i := range n {
 		r.Answer.Chunks = append(r.Answer.Chunks, bench.Chunk{
 			At: 22*ms + time.Duration(i)*10_123_457, Bytes: 4, Read: int32(i),
 		})
 	}
-	r.Stamps.End = 2 * time.Second
+	r.Stamps.End = 22*ms + time.Duration(n)*10_123_457
 	return r
 }
 
-// BenchmarkRecordWriter measures a line about 100 events.
+// BenchmarkRecordWriter measures lines about few and many events.
 func BenchmarkRecordWriter(b *testing.B) {
-	w := NewRecordWriter(io.Discard, testOptions())
-	r := hundredChunks()
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := w.Write(r); err != nil {
-			b.Fatal(err)
-		}
+	for _, events := range []int{1, 600} {
+		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
+			w := NewRecordWriter(io.Discard, testOptions())
+			r := longRecord(events)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := w.Write(r); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*events), "ns/event")
+		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(r.Answer.Chunks)), "ns/event")
 }
 
 // TestRecordAllocations checks that the number of events does not matter to the
 // number of allocations, but for buffers that grow.
 func TestRecordAllocations(t *testing.T) {
-	count := func(factor int) float64 {
+	count := func(events int) float64 {
 		w := NewRecordWriter(io.Discard, testOptions())
-		r := hundredChunks()
-		r.Answer.Chunks = slices.Repeat(r.Answer.Chunks, factor)
-		for i := range r.Answer.Chunks {
-			r.Answer.Chunks[i].At = 22*ms + time.Duration(i)*10_123_457
-		}
+		r := longRecord(events)
 		return testing.AllocsPerRun(20, func() {
 			if err := w.Write(r); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
-	if few, more := count(1), count(20); more > few+10 {
+	if few, more := count(100), count(2000); more > few+10 {
 		t.Errorf("%v allocations for 100 events, %v for 2,000", few, more)
 	}
 }

@@ -226,7 +226,11 @@ func (f *Framer) Response() *bench.Response {
 	return r
 }
 
+// warnings returns what there is to say; mostly nothing.
 func (f *Framer) warnings() map[string]int {
+	if f.sniffed+f.unterminated+f.malformed+f.repaired+f.afterDone == 0 {
+		return nil
+	}
 	w := map[string]int{
 		WarnSniffedSSE:        f.sniffed,
 		WarnUnterminatedEvent: f.unterminated,
@@ -235,9 +239,6 @@ func (f *Framer) warnings() map[string]int {
 		WarnDataAfterDone:     f.afterDone,
 	}
 	maps.DeleteFunc(w, func(_ string, n int) bool { return n == 0 })
-	if len(w) == 0 {
-		return nil
-	}
 	return w
 }
 
