@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/pace"
 )
 
 // defaultPort is where the daemon listens.
@@ -59,7 +60,7 @@ func newService(o serviceOptions) (*service, error) {
 	var err error
 	s.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: s.hub, Log: o.log, Version: version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueue, Load: o.load,
+		MaxQueued: o.maxQueue, Load: o.load, Pacer: pace.Precise,
 	})
 	if err != nil || o.listener == nil {
 		return s, err

@@ -24,6 +24,7 @@ func allowed() map[string][]string {
 		e + "sketch":    nil,
 		e + "redact":    nil,
 		e + "memnet":    nil,
+		e + "pace":      nil,
 		e + "tokenizer": nil,
 		e + "sockstamp": nil,
 		// One table of kinds each; none knows another, with two exceptions:
@@ -41,7 +42,7 @@ func allowed() map[string][]string {
 		e + "mock": {e + "sockstamp"},
 		"internal/engine": {
 			e + "arrival", e + "bench", e + "config", e + "dataset", e + "endpoint", e + "export",
-			e + "metric", e + "redact", e + "sketch", e + "tokenizer", e + "transport",
+			e + "metric", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport",
 		},
 		"internal/store": {"internal/engine", e + "bench", e + "export"}, // export writes files atomically
 		// The API shows what the engine says; it does not open stores.
@@ -54,7 +55,7 @@ func allowed() map[string][]string {
 		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric"},
 		"cmd/aiperfd": {
 			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
-			e + "bench", e + "config", e + "export", e + "metric", e + "mock", e + "redact", e + "tokenizer",
+			e + "bench", e + "config", e + "export", e + "metric", e + "mock", e + "pace", e + "redact", e + "tokenizer",
 		},
 		// Generators and embedded files.
 		"openapi":       nil,

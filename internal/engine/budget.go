@@ -54,6 +54,15 @@ func (b *budget) closed() bool {
 	return b.over || b.full() || (b.sessions > 0 && b.started >= b.sessions)
 }
 
+// room reports whether the budget has room for one more session behind so many
+// that wait already.
+func (b *budget) room(waiting int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.over && (b.requests == 0 || b.sent+waiting < b.requests) &&
+		(b.sessions == 0 || b.started+waiting < b.sessions)
+}
+
 // exhausted reports whether no request will ever be allowed again.
 func (b *budget) exhausted() bool {
 	b.mu.Lock()

@@ -2,14 +2,14 @@ package engine
 
 import (
 	"iter"
+	"sync"
 	"time"
 )
 
 // dispatch starts sessions until the phase's bounds, its duration or somebody
-// says stop. It runs in the supervisor's goroutine and is the only one that
-// draws conversations.
+// says stop. It runs in the supervisor's goroutine. In a closed loop it only
+// fills the slots: each of them goes on by itself.
 func (p *phase) dispatch() {
-	defer close(p.dispatched)
 	if p.plan.Arrivals == nil {
 		p.closedLoop()
 		return
@@ -17,150 +17,143 @@ func (p *phase) dispatch() {
 	p.openLoop()
 }
 
-// closedLoop keeps plan.Concurrency sessions alive: a session is due at the
-// instant at which its slot became free.
+// closedLoop starts plan.Concurrency sessions, all due at the start of the
+// phase. The goroutine of a session that has ended performs the next one.
 func (p *phase) closedLoop() {
-	slots := p.plan.Concurrency
-	due := p.start
-	for {
-		next := p.prepare()
-		if slots == 0 {
-			select {
-			case due = <-p.freed:
-				slots++
-			case <-p.stopped:
-				p.run.spare = next
-				return
-			}
-		}
-		if !p.budget.takeSession() {
-			p.run.spare = next
+	for range p.plan.Concurrency {
+		s := p.successor(p.start)
+		if s == nil {
 			return
 		}
-		slots--
-		p.launch(next, due)
+		p.launch(s)
 	}
 }
 
-// openLoop starts sessions at the arrival process's due times, whatever the
-// server does. An arrival that finds no free slot waits in a FIFO backlog and
-// keeps its due time; nothing is dropped and nothing is forgotten. A turn that
-// continues a session takes the next arrival.
+// successor returns the next session of a closed loop, due at the instant at
+// which its slot became free; nil = the budget allows none.
+func (p *phase) successor(due time.Duration) *session {
+	if !p.budget.takeSession() {
+		return nil
+	}
+	s := p.ahead.take()
+	s.admit(due)
+	return s
+}
+
+// openLoop uses the arrivals of the process at their due times, whatever the
+// server does.
 func (p *phase) openLoop() {
+	defer p.endDispatch()
 	next, stop := iter.Pull(p.plan.Arrivals)
 	defer stop()
-	o := &open{phase: p, slots: p.plan.Concurrency, capped: p.plan.Concurrency > 0}
-	defer func() {
-		if o.prepared != nil {
-			p.run.spare = o.prepared
-		}
-	}()
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	wait := p.run.pacer()
+	defer wait.Close()
 	for {
 		offset, more := next()
-		if !more || !o.waitUntil(p.start+offset, timer) {
+		if !more || !wait.Until(p.clock.At(p.start+offset), p.dispatched) {
 			return
 		}
-		o.arrive(p.start + offset)
-		if o.over() {
-			return
+		if s := p.open.arrive(p.start + offset); s != nil {
+			p.launch(s)
 		}
 	}
 }
 
-// open is the state of an open loop; only the dispatcher touches it.
+// endDispatch says that no arrival will come any more.
+func (p *phase) endDispatch() { p.dispatchOnce.Do(func() { close(p.dispatched) }) }
+
+// open is who waits for what in an open loop. An arrival that finds no free slot
+// waits in a FIFO backlog and keeps its due time; nothing is dropped and nothing
+// is forgotten. A turn that continues a session takes the next arrival. The
+// dispatcher and the sessions call the methods themselves, so that nobody has to
+// be woken to pass a slot on.
 type open struct {
-	phase    *phase
-	capped   bool
-	slots    int             // free ones, if capped
-	backlog  []time.Duration // due times that wait for a slot, oldest first
-	waiting  []*session      // continuations that wait for an arrival, oldest first
-	prepared *session
-	live     int
-}
+	phase  *phase
+	capped bool
 
-// waitUntil handles whatever happens before an instant; false = stop.
-func (o *open) waitUntil(due time.Duration, timer *time.Timer) bool {
-	p := o.phase
-	if o.prepared == nil && !p.budget.closed() {
-		o.prepared = p.prepare()
-	}
-	timer.Reset(max(0, due-p.clock.Now()))
-	for {
-		select {
-		case <-timer.C:
-			return true
-		case s := <-p.ready:
-			o.waiting = append(o.waiting, s)
-		case <-p.freed:
-			o.slotFreed()
-			if o.over() {
-				return false
-			}
-		case <-p.stopped:
-			return false
-		}
-	}
+	mu      sync.Mutex
+	slots   int             // guarded by mu; free ones, if capped
+	backlog []time.Duration // guarded by mu; due times that wait for a slot, oldest first
+	waiting []*session      // guarded by mu; continuations that wait for an arrival, oldest first
+	live    int             // guarded by mu; sessions
 }
 
 // arrive uses one arrival: for the oldest waiting continuation if there is one,
-// else for a new session.
-func (o *open) arrive(due time.Duration) {
+// else for a new session. It returns the session that may start now, if any.
+func (o *open) arrive(due time.Duration) *session {
 	p := o.phase
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.check()
 	if len(o.waiting) > 0 {
 		s := o.waiting[0]
 		o.waiting = o.waiting[1:]
 		if p.budget.takeTurn() {
-			s.permit <- due
+			s.permits <- due
 		} else {
-			close(s.permit)
+			close(s.permits)
 		}
-		return
+		return nil
 	}
-	if p.budget.closed() {
-		return // nobody needs this arrival
-	}
-	if bound := p.budget.requests; bound > 0 {
-		if sent, _ := p.budget.counts(); sent+int64(len(o.backlog)) >= bound {
-			return // those that wait use up the bound
-		}
-	}
-	if bound := p.budget.sessions; bound > 0 {
-		if _, started := p.budget.counts(); started+int64(len(o.backlog)) >= bound {
-			return
-		}
+	if !p.budget.room(int64(len(o.backlog))) {
+		return nil // nobody needs this arrival
 	}
 	o.backlog = append(o.backlog, due)
-	o.serve()
+	return o.pull()
 }
 
-// serve starts sessions for the backlog while slots are free.
-func (o *open) serve() {
+// pull returns the session for the oldest arrival of the backlog if it has a slot
+// and the budget allows it. Call with mu held.
+func (o *open) pull() *session {
 	p := o.phase
-	for len(o.backlog) > 0 && (!o.capped || o.slots > 0) && p.budget.takeSession() {
-		due := o.backlog[0]
-		o.backlog = o.backlog[1:]
-		s := o.prepared
-		o.prepared = nil
-		if s == nil {
-			s = p.prepare()
-		}
-		o.slots--
-		o.live++
-		p.launch(s, due)
+	defer func() { p.noteBacklog(int64(len(o.backlog))) }()
+	if len(o.backlog) == 0 || (o.capped && o.slots == 0) || !p.budget.takeSession() {
+		return nil
 	}
-	p.noteBacklog(int64(len(o.backlog)))
+	due := o.backlog[0]
+	o.backlog = o.backlog[1:]
+	o.slots--
+	o.live++
+	s := p.ahead.take()
+	s.admit(due)
+	return s
 }
 
-func (o *open) slotFreed() {
+// ended takes the slot of a session that has ended back, and returns the session
+// that gets it, if any.
+func (o *open) ended() *session {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.check()
 	o.slots++
 	o.live--
-	o.serve()
+	return o.pull()
 }
 
-// over reports whether nothing can be sent any more.
-func (o *open) over() bool {
+// await queues a session for an arrival; it gets its permission by s.permits.
+func (o *open) await(s *session) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting = append(o.waiting, s)
+}
+
+// withdraw takes a permission that a session was given at the last moment: it is
+// in the budget, so it has to be used.
+func (o *open) withdraw(s *session) (due time.Duration, ok bool) {
+	o.mu.Lock() // who permits holds it from the budget to the channel
+	defer o.mu.Unlock()
+	select {
+	case due, ok = <-s.permits:
+	default:
+	}
+	return due, ok
+}
+
+// check ends the dispatching when nothing can be sent any more. Call with mu
+// held.
+func (o *open) check() {
 	b := &o.phase.budget
-	return b.exhausted() || (b.closed() && len(o.backlog) == 0 && o.live == 0)
+	if b.exhausted() || (b.closed() && len(o.backlog) == 0 && o.live == 0) {
+		o.phase.endDispatch()
+	}
 }

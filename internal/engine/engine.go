@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -42,6 +43,9 @@ type Options struct {
 	// Dial opens connections to targets; nil = the system's. Tests give an
 	// in-memory network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Pacer makes what open loops wait for due times with; nil = [pace.Timers].
+	// [pace.Precise] is for real time only.
+	Pacer func() pace.Waiter
 }
 
 // Engine queues runs and executes them. Its methods are safe for concurrent use.
@@ -86,6 +90,9 @@ func New(o Options) (*Engine, error) {
 		return nil, errors.New("make engine: no store")
 	}
 	o.MaxRuns, o.MaxQueued = cmp.Or(o.MaxRuns, DefaultMaxRuns), cmp.Or(o.MaxQueued, DefaultMaxQueued)
+	if o.Pacer == nil {
+		o.Pacer = pace.Timers
+	}
 	if o.Publisher == nil {
 		o.Publisher = nobody{}
 	}
@@ -153,6 +160,7 @@ func (e *Engine) newJob(s Submission) (*job, error) {
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
 	j.run.Version = e.opts.Version
 	j.exec = newExecution(plan, j.secrets)
+	j.exec.pacer = e.opts.Pacer
 	return j, nil
 }
 

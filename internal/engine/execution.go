@@ -11,12 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 )
@@ -39,9 +38,11 @@ type execution struct {
 	source   dataset.Source
 	sampler  *dataset.Sampler
 	tokens   counter
-	choose   *rand.Rand // of models; only the dispatcher draws
-	started  int64      // sessions; only the dispatcher counts
-	spare    *session   // prepared but not started; only the dispatcher touches it
+	ids      identities
+	pacer    func() pace.Waiter
+	choose   *rand.Rand // of models; only who holds ahead.making draws
+	drawn    int64      // sessions; only who holds ahead.making counts
+	spares   []*session // built for an earlier phase but not started, in order; as above
 	finished []finishedPhase
 	warnings []Warning // of the preparation; only the supervisor adds
 
@@ -171,34 +172,36 @@ func (x *execution) cancelGrace() (time.Duration, bool) {
 	return 0, false
 }
 
-// nextSession returns the session that an earlier phase prepared and did not
+// nextSession returns the oldest session that an earlier phase built and did not
 // start, or draws a conversation, a model and a target for a new one.
-func (x *execution) nextSession(p *phase) *session {
-	if s := x.spare; s != nil {
-		x.spare = nil
-		s.phase = p
+func (x *execution) nextSession() *session {
+	if len(x.spares) > 0 {
+		s := x.spares[0]
+		x.spares = x.spares[1:]
 		return s
 	}
 	s := &session{
-		phase: p, num: x.started, talk: x.source.At(x.sampler.Next()),
-		target:      int(x.started) % len(x.plan.Targets),
-		correlation: uuid.NewString(),
-		permit:      make(chan time.Duration, 1), // the dispatcher never waits for a session
+		num: x.drawn, talk: x.source.At(x.sampler.Next()),
+		target:      int(x.drawn) % len(x.plan.Targets),
+		correlation: x.ids.next(),
+		permits:     make(chan time.Duration, 1), // who permits never waits for a session
 	}
 	s.model = s.talk.Model
 	if s.model == "" {
-		s.model = x.plan.Models.pick(x.started, x.choose)
+		s.model = x.plan.Models.pick(x.drawn, x.choose)
 	}
-	x.started++
+	x.drawn++
 	return s
 }
 
 // headers are those of every request plus the identity of this one.
 func (x *execution) headers(rec *bench.Record) http.Header {
-	h := maps.Clone(x.plan.Header)
-	h["X-Request-Id"] = []string{rec.RequestID}
-	h[x.plan.SessionID] = []string{rec.CorrelationID}
-	h["X-Session-Affinity"] = []string{rec.CorrelationID}
+	h := make(http.Header, len(x.plan.Header)+3)
+	maps.Copy(h, x.plan.Header)
+	values := []string{rec.RequestID, rec.CorrelationID}
+	h["X-Request-Id"] = values[:1:1]
+	h[x.plan.SessionID] = values[1:]
+	h["X-Session-Affinity"] = values[1:]
 	return h
 }
 

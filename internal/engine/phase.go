@@ -20,16 +20,18 @@ type phase struct {
 	budget budget
 	count  counts
 
-	freed      chan time.Duration // a session ended at this instant
-	ready      chan *session      // a session wants to continue (open loop)
-	dispatched chan struct{}      // closed when the dispatcher has returned
-	stopped    chan struct{}      // closed when no more may be sent
-	stopOnce   sync.Once
-	end        atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
-	inflight   context.Context                // of every exchange
-	cut        context.CancelCauseFunc
-	sessions   sync.WaitGroup
-	finish     chan finishing
+	ahead *ahead
+	open  *open // nil = closed loop
+
+	dispatched   chan struct{} // closed when no arrival will come any more
+	dispatchOnce sync.Once
+	stopped      chan struct{} // closed when no more may be sent
+	stopOnce     sync.Once
+	end          atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
+	inflight     context.Context                // of every exchange
+	cut          context.CancelCauseFunc
+	sessions     sync.WaitGroup // goroutines of sessions
+	finish       chan finishing
 }
 
 // counts are the live counters of a phase that the budget does not keep.
@@ -48,13 +50,26 @@ func newPhase(x *execution, plan *PhasePlan) *phase {
 	p := &phase{
 		plan: plan, run: x, clock: x.clock,
 		budget:     budget{requests: plan.Requests, sessions: plan.Sessions},
-		freed:      make(chan time.Duration),
-		ready:      make(chan *session),
 		dispatched: make(chan struct{}),
 		stopped:    make(chan struct{}),
-		finish:     make(chan finishing, 64), // so that a burst of ends does not wait for token counting
+		finish:     make(chan finishing, finishRoom(plan)),
+	}
+	p.ahead = newAhead(p)
+	if plan.Arrivals != nil {
+		p.open = &open{phase: p, slots: plan.Concurrency, capped: plan.Concurrency > 0}
 	}
 	return p
+}
+
+// finishRoom is how many responses may wait for the finish pool: all that can be
+// in flight may end at once, and their successors must not wait until the tokens
+// of all of them are counted.
+func finishRoom(plan *PhasePlan) int {
+	const least, most = 256, 8192
+	if plan.Concurrency == 0 {
+		return most / 2
+	}
+	return min(max(2*plan.Concurrency, least), most)
 }
 
 // execute runs the phase to its end. ctx cuts requests in flight; the graceful
@@ -63,6 +78,7 @@ func (p *phase) execute(ctx context.Context, rec *recorder) bench.PhaseEnd {
 	p.inflight, p.cut = context.WithCancelCause(ctx)
 	defer p.cut(nil)
 	finishers := p.startFinishers(rec.in)
+	p.ahead.start()
 	p.start = p.clock.Now()
 	rec.began()
 	var recording sync.WaitGroup
@@ -72,6 +88,7 @@ func (p *phase) execute(ctx context.Context, rec *recorder) bench.PhaseEnd {
 	duration := p.durationTimer()
 	p.dispatch()
 	cut := p.drain()
+	p.ahead.close()
 	unwatch()
 	if duration != nil {
 		duration.Stop()
@@ -109,6 +126,7 @@ func (p *phase) stopSending() {
 	p.stopOnce.Do(func() {
 		p.budget.stop()
 		close(p.stopped)
+		p.endDispatch()
 	})
 }
 
@@ -181,7 +199,7 @@ func (p *phase) markSent() {
 func (p *phase) noteBacklog(n int64) {
 	p.count.backlog.Store(n)
 	if n > p.count.backlogMax.Load() {
-		p.count.backlogMax.Store(n) // only the dispatcher writes it
+		p.count.backlogMax.Store(n) // only who holds open.mu writes it
 	}
 }
 

@@ -3,15 +3,13 @@ package engine
 import (
 	"time"
 
-	"github.com/google/uuid"
-
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/transport"
 )
 
-// session is one execution of a conversation. After launch it belongs to its
-// own goroutine.
+// session is one execution of a conversation. After launch it belongs to one
+// goroutine.
 type session struct {
 	phase       *phase
 	num         int64 // running number in the run
@@ -20,53 +18,66 @@ type session struct {
 	target      int
 	correlation string
 	history     []bench.Exchange
-	body        []byte // of the next turn, encoded ahead
-	encodeErr   error
-	permit      chan time.Duration // due time of the next turn; closed = no more
+	next        turn               // built ahead
+	due, permit time.Duration      // of the next turn
+	permits     chan time.Duration // open loop: due times of further turns; closed = no more
 }
 
-// prepare draws the next conversation and encodes its first body, so that this
-// is done before the session is due. Only the dispatcher calls it.
+// turn is a request that needs only to be sent, and its record.
+type turn struct {
+	rec     *bench.Record
+	request transport.Request
+	err     error // it could not be encoded
+}
+
+// prepare draws the next conversation and builds its first turn, so that this is
+// done before the session is due.
 func (p *phase) prepare() *session {
-	s := p.run.nextSession(p)
-	if s.body == nil && s.encodeErr == nil {
-		s.encode(0)
+	s := p.run.nextSession()
+	s.phase = p
+	if s.next.rec == nil {
+		s.build(0)
 	}
 	return s
 }
 
-// launch starts a session whose first request the budget has allowed.
-func (p *phase) launch(s *session, due time.Duration) {
+// admit accounts for a session that the budget has allowed to start.
+func (s *session) admit(due time.Duration) {
+	p := s.phase
 	turns := int64(len(s.talk.Turns))
 	p.count.turns.Add(turns)
 	p.count.pendingTurns.Add(turns)
-	permit := p.clock.Now()
-	p.sessions.Go(func() { s.run(due, permit) })
+	s.due, s.permit = due, p.clock.Now()
+}
+
+// launch performs a session, and those that follow it in its slot, in a
+// goroutine of its own.
+func (p *phase) launch(s *session) {
+	p.sessions.Go(func() {
+		for s != nil {
+			s = s.run()
+		}
+	})
 }
 
 // run performs the turns one after the other. The slot is given back as soon as
-// the last byte is in; decoding and counting the last answer come after that.
-func (s *session) run(due, permit time.Duration) {
-	for turn := 0; ; turn++ {
-		rec := s.record(turn, due, permit)
+// the last byte is in; decoding and counting the last answer come after that. run
+// returns the session that got the slot, if any.
+func (s *session) run() (successor *session) {
+	for n := 0; ; n++ {
 		s.settle(1)
-		f := s.exchange(rec)
-		if turn == len(s.talk.Turns)-1 {
-			s.leave(turn + 1)
+		f := s.exchange()
+		if n == len(s.talk.Turns)-1 {
+			successor = s.leave(n + 1)
 			s.phase.finish <- f
-			return
+			return successor
 		}
 		f.decode(s.phase.run.plan) // the next turn needs the answer
-		answered, ok := rec.Stamps.End, s.remember(turn, &rec.Answer)
-		s.phase.finish <- f // rec is not ours any more
-		if ok {
-			due, ok = s.next(turn+1, answered)
+		answered, ok := f.rec.Stamps.End, s.remember(n, &f.rec.Answer)
+		s.phase.finish <- f // the record is not ours any more
+		if !ok || !s.proceed(n+1, answered) {
+			return s.leave(n + 1)
 		}
-		if !ok {
-			s.leave(turn + 1)
-			return
-		}
-		permit = s.phase.clock.Now()
 	}
 }
 
@@ -83,13 +94,15 @@ func (s *session) remember(turn int, a *bench.Answer) bool {
 		}
 		s.history = append(s.history, bench.Exchange{Turn: s.talk.Turns[turn], Answer: answer})
 	}
-	s.encode(turn + 1)
+	s.build(turn + 1)
 	return true
 }
 
-// leave gives the slot back after so many requests and settles the counters.
-func (s *session) leave(sent int) {
+// leave gives the slot back after so many requests and settles the counters. It
+// returns the session that gets the slot, if any.
+func (s *session) leave(sent int) (successor *session) {
 	p := s.phase
+	ended := p.clock.Now()
 	if missing := int64(len(s.talk.Turns) - sent); missing > 0 {
 		p.count.skipped.Add(missing)
 		p.count.sessionsCut.Add(1)
@@ -98,10 +111,10 @@ func (s *session) leave(sent int) {
 		p.count.sessionsDone.Add(1)
 	}
 	p.run.client.EndSession(s.correlation)
-	select {
-	case p.freed <- p.clock.Now():
-	case <-p.dispatched:
+	if p.plan.Arrivals == nil {
+		return p.successor(ended)
 	}
+	return p.open.ended()
 }
 
 // settle takes turns off those that are still to be sent, and notes when none
@@ -113,83 +126,84 @@ func (s *session) settle(turns int64) {
 	}
 }
 
-// next waits out the think time and then for permission to send the next turn.
-func (s *session) next(turn int, answered time.Duration) (due time.Duration, ok bool) {
+// proceed waits out the think time of a turn and then for permission to send it.
+func (s *session) proceed(turn int, answered time.Duration) (ok bool) {
 	p := s.phase
-	due = answered + s.talk.Turns[turn].Delay
-	if wait := due - p.clock.Now(); wait > 0 {
+	s.due = answered + s.talk.Turns[turn].Delay
+	if wait := s.due - p.clock.Now(); wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
 		case <-p.stopped:
-			return 0, false
+			return false
 		}
 	}
 	if p.plan.Arrivals == nil {
-		return due, p.budget.takeTurn()
+		ok = p.budget.takeTurn()
+	} else {
+		ok = s.awaitArrival()
 	}
-	select {
-	case p.ready <- s:
-	case <-p.dispatched:
-		return 0, false
-	}
-	select {
-	case due, ok = <-s.permit:
-		return due, ok
-	case <-p.dispatched:
-		return 0, false
-	}
+	s.permit = p.clock.Now()
+	return ok
 }
 
-// encode builds the body of a turn.
-func (s *session) encode(turn int) {
-	t := s.talk.Turns[turn]
-	model := s.model
-	if t.Model != "" {
-		model = t.Model
-	}
-	s.body, s.encodeErr = s.phase.run.plan.Kind.Encode(nil, &endpoint.Request{
-		Model: model, System: s.talk.System, Context: s.talk.Context, History: s.history,
-		Turn: t, Settings: &s.phase.run.plan.Settings,
-	})
-}
-
-// record starts the record of a turn.
-func (s *session) record(turn int, due, permit time.Duration) *bench.Record {
-	t := s.talk.Turns[turn]
-	model := s.model
-	if t.Model != "" {
-		model = t.Model
-	}
-	return &bench.Record{
-		Phase: s.phase.plan.Index, SessionNum: s.num, Turn: turn, Turns: len(s.talk.Turns),
-		RequestID: uuid.NewString(), CorrelationID: s.correlation, ConversationID: s.talk.ID,
-		Model: model, Target: s.target, RequestedTokens: t.MaxTokens,
-		Stamps: bench.Stamps{Due: due, Permit: permit},
-	}
-}
-
-// exchange sends one turn and takes its response, undecoded.
-func (s *session) exchange(rec *bench.Record) finishing {
+// awaitArrival takes the due time from the next arrival that nobody before it
+// waits for.
+func (s *session) awaitArrival() (ok bool) {
 	p := s.phase
+	p.open.await(s)
+	select {
+	case s.due, ok = <-s.permits:
+		return ok
+	case <-p.dispatched:
+		s.due, ok = p.open.withdraw(s)
+		return ok
+	}
+}
+
+// build makes everything of a turn that can be made before it is due: body,
+// headers and record.
+func (s *session) build(n int) {
+	x := s.phase.run
+	t := s.talk.Turns[n]
+	model := s.model
+	if t.Model != "" {
+		model = t.Model
+	}
+	rec := &bench.Record{
+		SessionNum: s.num, Turn: n, Turns: len(s.talk.Turns),
+		RequestID: x.ids.next(), CorrelationID: s.correlation, ConversationID: s.talk.ID,
+		Model: model, Target: s.target, RequestedTokens: t.MaxTokens,
+	}
+	body, err := x.plan.Kind.Encode(nil, &endpoint.Request{
+		Model: model, System: s.talk.System, Context: s.talk.Context, History: s.history,
+		Turn: t, Settings: &x.plan.Settings,
+	})
+	s.next = turn{rec: rec, err: err, request: transport.Request{
+		URL: x.plan.Targets[s.target].URL, Header: x.headers(rec), Body: body,
+		Streaming: x.plan.Settings.Streaming, Session: s.correlation,
+	}}
+}
+
+// exchange sends the turn that was built and takes its response, undecoded.
+func (s *session) exchange() finishing {
+	p, next := s.phase, &s.next
+	rec := next.rec
+	rec.Phase = p.plan.Index
 	f := finishing{rec: rec, talk: s.talk, history: s.history}
-	if s.encodeErr != nil {
+	if next.err != nil {
 		now := p.clock.Now()
 		rec.Stamps.Start, rec.Stamps.End = now, now
 		f.exchange.Response = &bench.Response{EndAt: now, Failure: &bench.Failure{
-			Class: bench.ClientError, Step: bench.StepBuild, Message: s.encodeErr.Error(),
+			Class: bench.ClientError, Step: bench.StepBuild, Message: next.err.Error(),
 		}}
 	} else {
-		f.sent, f.body = p.run.headers(rec), s.body
-		f.exchange = p.run.client.Do(p.inflight, &transport.Request{
-			URL: p.run.plan.Targets[s.target].URL, Header: f.sent, Body: f.body,
-			Streaming: p.run.plan.Settings.Streaming, Session: s.correlation,
-		})
-		due, permit := rec.Stamps.Due, rec.Stamps.Permit
+		f.sent, f.body = next.request.Header, next.request.Body
+		f.exchange = p.run.client.Do(p.inflight, &next.request)
 		rec.Stamps, rec.Conn, rec.Status = f.exchange.Stamps, f.exchange.Conn, f.exchange.Response.Status
-		rec.Stamps.Due, rec.Stamps.Permit = due, permit
 	}
+	rec.Stamps.Due, rec.Stamps.Permit = s.due, s.permit
 	if failure := f.exchange.Response.Failure; failure != nil && failure.Class == bench.Cancelled {
 		p.count.cancelled.Add(1)
 	} else {
