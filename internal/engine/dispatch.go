@@ -4,6 +4,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"aiperfd/internal/engine/pace"
 )
 
 // dispatch starts sessions until the phase's bounds, its duration or somebody
@@ -41,20 +43,33 @@ func (p *phase) successor(due time.Duration) *session {
 }
 
 // openLoop uses the arrivals of the process at their due times, whatever the
-// server does.
+// server does. It returns when no arrival will come any more.
 func (p *phase) openLoop() {
-	defer p.endDispatch()
 	next, stop := iter.Pull(p.plan.Arrivals)
 	defer stop()
 	wait := p.run.pacer()
 	defer wait.Close()
+	p.sessions.Go(func() { p.watch(next, wait) })
+	<-p.dispatched
+	<-p.watched
+}
+
+// watch waits for arrivals until a session has to be started. Then it leaves the
+// watch to a new goroutine and performs the session itself: the thread that was
+// woken at the due time is the one that sends, and the runtime takes its time to
+// schedule the other.
+func (p *phase) watch(next func() (time.Duration, bool), wait pace.Waiter) {
 	for {
 		offset, more := next()
 		if !more || !wait.Until(p.clock.At(p.start+offset), p.dispatched) {
+			p.endDispatch()
+			close(p.watched)
 			return
 		}
 		if s := p.open.arrive(p.start + offset); s != nil {
-			p.launch(s)
+			p.sessions.Go(func() { p.watch(next, wait) })
+			s.perform()
+			return
 		}
 	}
 }

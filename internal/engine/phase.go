@@ -25,6 +25,7 @@ type phase struct {
 
 	dispatched   chan struct{} // closed when no arrival will come any more
 	dispatchOnce sync.Once
+	watched      chan struct{} // open loop: closed when nobody waits for arrivals any more
 	stopped      chan struct{} // closed when no more may be sent
 	stopOnce     sync.Once
 	end          atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
@@ -51,6 +52,7 @@ func newPhase(x *execution, plan *PhasePlan) *phase {
 		plan: plan, run: x, clock: x.clock,
 		budget:     budget{requests: plan.Requests, sessions: plan.Sessions},
 		dispatched: make(chan struct{}),
+		watched:    make(chan struct{}),
 		stopped:    make(chan struct{}),
 		finish:     make(chan finishing, finishRoom(plan)),
 	}

@@ -50,14 +50,14 @@ func (s *session) admit(due time.Duration) {
 	s.due, s.permit = due, p.clock.Now()
 }
 
-// launch performs a session, and those that follow it in its slot, in a
-// goroutine of its own.
-func (p *phase) launch(s *session) {
-	p.sessions.Go(func() {
-		for s != nil {
-			s = s.run()
-		}
-	})
+// launch performs a session in a goroutine of its own.
+func (p *phase) launch(s *session) { p.sessions.Go(s.perform) }
+
+// perform performs a session, and those that follow it in its slot.
+func (s *session) perform() {
+	for s != nil {
+		s = s.run()
+	}
 }
 
 // run performs the turns one after the other. The slot is given back as soon as
