@@ -26,7 +26,7 @@ func (e *prepareError) Unwrap() error { return e.err }
 func newExecution(plan *Plan, secrets *redact.Set) *execution {
 	x := &execution{
 		plan: plan, secrets: secrets, cancelAsked: make(chan struct{}),
-		ids: newIdentities(),
+		ids:     newIdentities(),
 		publish: func(EventType, *Snapshot) {},
 	}
 	x.state.Store(bench.Queued)

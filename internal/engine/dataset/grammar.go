@@ -30,7 +30,7 @@ func (g *grammar) expand(dst []byte) []byte {
 
 // fill appends one template.
 func (g *grammar) fill(dst []byte, template string) []byte {
-	bound := map[string]string{}
+	var bound map[string]string // made for the templates that bind words
 	for {
 		before, rest, found := strings.Cut(template, "$")
 		dst = append(dst, before...)
@@ -49,6 +49,9 @@ func (g *grammar) fill(dst []byte, template string) []byte {
 		if end < len(rest) && rest[end] >= '1' && rest[end] <= '9' {
 			end++
 		}
+		if end > n && bound == nil {
+			bound = map[string]string{}
+		}
 		word := g.word(rest[:n], rest[n:end], bound)
 		if strings.ContainsRune("aeiou", rune(word[0])) && endsWithArticle(before) {
 			dst = append(dst[:len(dst)-1], "n "...)
@@ -61,11 +64,12 @@ func (g *grammar) fill(dst []byte, template string) []byte {
 // word draws for a placeholder; a bound one keeps its first word.
 func (g *grammar) word(name, number string, bound map[string]string) string {
 	list := strings.ToLower(name)
-	key := list + number
-	word, ok := bound[key]
-	if !ok || number == "" {
+	var word string
+	if number == "" {
 		word = g.pick(list)
-		bound[key] = word
+	} else if word = bound[list+number]; word == "" {
+		word = g.pick(list)
+		bound[list+number] = word
 	}
 	if name != list {
 		word = strings.ToUpper(word[:1]) + word[1:]

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -88,21 +89,35 @@ func unpackPairs(packed []byte) (*bpe, error) {
 	}
 	at := func(plane, i int) uint32 { return uint32(planes[plane*n+i]) }
 	m := &bpe{byteMode: true, takeWhole: true, unk: noValue, merges: newPairTable(n)}
-	tokens := make([]string, n)
+	lefts, rights := make([]uint32, n), make([]uint32, n)
+	// The strings go straight into the block of the vocabulary: 200,000 strings of
+	// their own would take longer than everything else.
+	blob, starts := make([]byte, 0, 8*n), make([]uint32, n+1)
 	for i := range n {
 		left := at(0, i) | at(1, i)<<8 | at(2, i)<<16
 		right := at(3, i) | at(4, i)<<8 | at(5, i)<<16
+		lefts[i], rights[i] = left, right
 		switch {
 		case left == uint32(i) && right < 256:
-			tokens[i] = string([]byte{byte(right)})
+			blob = append(blob, byte(right))
 			m.byteIDs[right] = left
 		case left < uint32(i) && right < uint32(i):
-			tokens[i] = tokens[left] + tokens[right]
-			m.merges.put(left, right, uint32(i))
+			blob = append(blob, blob[starts[left]:starts[left+1]]...)
+			blob = append(blob, blob[starts[right]:starts[right+1]]...)
 		default:
 			return nil, fmt.Errorf("token %d is made of later tokens", i)
 		}
+		starts[i+1] = uint32(len(blob))
 	}
-	m.vocab = newVocab(tokens, nil)
+	m.vocab = &vocab{blob: string(blob), starts: starts, seed: maphash.MakeSeed()}
+	// The two tables are most of the work, and do not need each other.
+	var index sync.WaitGroup
+	index.Go(func() { m.vocab.buildIndex(nil) })
+	for i := range n {
+		if lefts[i] != uint32(i) {
+			m.merges.put(lefts[i], rights[i], uint32(i))
+		}
+	}
+	index.Wait()
 	return m, nil
 }

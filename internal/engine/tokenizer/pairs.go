@@ -6,14 +6,19 @@ import "math/bits"
 // filled once and then only read. It serves as the merge table of BPE and as
 // the edges of a trie.
 type pairTable struct {
-	keys []uint64 // key+1; 0 marks a free slot
-	vals []uint32
+	slots []pairSlot
+}
+
+// pairSlot is a place for one pair; key and value lie together, because they are
+// used together and seldom in the processor's cache.
+type pairSlot struct {
+	key uint64 // key+1; 0 marks a free slot
+	val uint32
 }
 
 // newPairTable returns a table with room for n pairs.
 func newPairTable(n int) pairTable {
-	size := n + n/2 + 8
-	return pairTable{keys: make([]uint64, size), vals: make([]uint32, size)}
+	return pairTable{make([]pairSlot, n+n/2+8)}
 }
 
 func pairKey(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
@@ -22,7 +27,7 @@ func pairKey(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
 // to the size of the table).
 func (t *pairTable) slot(key uint64) int {
 	key ^= key >> 29
-	hi, _ := bits.Mul64(key*0x9E3779B97F4A7C15, uint64(len(t.keys)))
+	hi, _ := bits.Mul64(key*0x9E3779B97F4A7C15, uint64(len(t.slots)))
 	return int(hi)
 }
 
@@ -30,15 +35,15 @@ func (t *pairTable) slot(key uint64) int {
 func (t *pairTable) put(a, b, v uint32) {
 	key := pairKey(a, b)
 	for i := t.slot(key); ; {
-		switch t.keys[i] {
+		switch s := &t.slots[i]; s.key {
 		case 0:
-			t.keys[i], t.vals[i] = key+1, v
+			s.key, s.val = key+1, v
 			return
 		case key + 1:
-			t.vals[i] = v
+			s.val = v
 			return
 		}
-		if i++; i == len(t.keys) {
+		if i++; i == len(t.slots) {
 			i = 0
 		}
 	}
@@ -51,13 +56,13 @@ const noValue = ^uint32(0)
 func (t *pairTable) get(a, b uint32) uint32 {
 	key := pairKey(a, b)
 	for i := t.slot(key); ; {
-		switch t.keys[i] {
+		switch s := &t.slots[i]; s.key {
 		case key + 1:
-			return t.vals[i]
+			return s.val
 		case 0:
 			return noValue
 		}
-		if i++; i == len(t.keys) {
+		if i++; i == len(t.slots) {
 			i = 0
 		}
 	}

@@ -1,8 +1,11 @@
 package tokenizer
 
 import (
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -34,13 +37,33 @@ const (
 func NewRing(t Tokenizer, corpus string) *Ring {
 	r := &Ring{tok: t}
 	corpus = strings.ReplaceAll(validUTF8(corpus), "\uFFFD", "")
-	var chunk strings.Builder
-	flush := func() {
-		if chunk.Len() > 0 {
-			r.ids = append(r.ids, t.Encode(chunk.String())...)
-			chunk.Reset()
+	chunks := chunksOf(corpus)
+	parts := make([][]int, len(chunks))
+	var next atomic.Int64
+	encode := func() {
+		for i := next.Add(1) - 1; i < int64(len(chunks)); i = next.Add(1) - 1 {
+			parts[i] = t.Encode(chunks[i])
 		}
 	}
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(chunks)) - 1 {
+		others.Go(encode)
+	}
+	encode()
+	others.Wait()
+	r.ids = slices.Concat(parts...)
+	if s, ok := t.(interface{ isSpecial(id int) bool }); ok {
+		r.ids = slices.DeleteFunc(r.ids, s.isSpecial)
+	}
+	r.fillers = fillers(t, corpus)
+	return r
+}
+
+// chunksOf returns the trimmed lines of a corpus, joined by blanks to chunks of
+// at least ringChunk bytes; only the last one may be shorter.
+func chunksOf(corpus string) []string {
+	var chunks []string
+	var chunk strings.Builder
 	for line := range strings.Lines(corpus) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -50,15 +73,14 @@ func NewRing(t Tokenizer, corpus string) *Ring {
 		}
 		chunk.WriteString(line)
 		if chunk.Len() >= ringChunk {
-			flush()
+			chunks = append(chunks, chunk.String())
+			chunk.Reset()
 		}
 	}
-	flush()
-	if s, ok := t.(interface{ isSpecial(id int) bool }); ok {
-		r.ids = slices.DeleteFunc(r.ids, s.isSpecial)
+	if chunk.Len() > 0 {
+		chunks = append(chunks, chunk.String())
 	}
-	r.fillers = fillers(t, corpus)
-	return r
+	return chunks
 }
 
 // fillers returns short ways to make a text longer: blank and word, the most
@@ -66,18 +88,21 @@ func NewRing(t Tokenizer, corpus string) *Ring {
 // the tokenizer and on the text before it, so Prompt measures it.
 func fillers(t Tokenizer, corpus string) []string {
 	counts := make(map[string]int)
-	for i, w := range strings.Fields(corpus) {
-		if i == 20_000 {
+	i := 0
+	for w := range strings.FieldsSeq(corpus) {
+		if i++; i > 20_000 {
 			break
 		}
 		w = strings.ToLower(strings.Trim(w, ".,;:!?\"'()"))
-		if n := len(w); n > 0 && n <= 8 && t.Count(" "+w) <= 2 {
+		if n := len(w); n > 0 && n <= 8 {
 			counts[w]++
 		}
 	}
 	words := make([]string, 0, len(counts))
 	for w := range counts {
-		words = append(words, w)
+		if t.Count(" "+w) <= 2 {
+			words = append(words, w)
+		}
 	}
 	slices.SortFunc(words, func(a, b string) int {
 		if counts[a] != counts[b] {
