@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"aiperfd/internal/engine/arrival/goodness"
 	"aiperfd/internal/engine/bench"
 )
 
@@ -132,6 +133,35 @@ func TestKSRejectsTheWrongShape(t *testing.T) {
 	g := gaps(take(t, Gamma(20, 1.2, 1), 100_000))
 	if d, limit := ksDistance(g, distuv.Exponential{Rate: 20}.CDF), 1.949/math.Sqrt(100_000); d < limit {
 		t.Errorf("KS distance of smoothness 1.2 to Poisson = %v, want more than %v", d, limit)
+	}
+}
+
+// The gaps of every process come from its distribution, tails included; the
+// seeds are fixed, so the outcome is, too.
+func TestAndersonDarling(t *testing.T) {
+	const n = 60_000 // half a minute at 2,000 a second
+	for i, c := range cases() {
+		if c.cdf == nil {
+			continue
+		}
+		at := take(t, c.seq(t, bench.Seed(2000+i)), n)
+		// Arrivals are given in nanoseconds; a gap near that size has lost its
+		// distribution, which a bursty process notices (a seventh of the gaps of
+		// smoothness 0.1). Of what is longer than that, all must fit.
+		const least = 1e-6
+		long := slices.DeleteFunc(gaps(at), func(gap float64) bool { return gap < least })
+		below := c.cdf(least)
+		a2, p := goodness.AndersonDarling(long, func(x float64) float64 { return (c.cdf(x) - below) / (1 - below) })
+		if p < 0.01 {
+			t.Errorf("%s rate %v smoothness %v: A² = %.3f, p = %.4f, want p of at least 0.01", c.kind, c.rate, c.smoothness, a2, p)
+		}
+	}
+	// The test must be able to fail.
+	if _, p := goodness.AndersonDarling(gaps(take(t, Gamma(20, 1.05, 1), n)), distuv.Exponential{Rate: 20}.CDF); p > 1e-4 {
+		t.Errorf("smoothness 1.05 against Poisson: p = %v, want below 1e-4", p)
+	}
+	if _, p := goodness.AndersonDarling(gaps(take(t, Poisson(20.5, 1), n)), distuv.Exponential{Rate: 20}.CDF); p > 1e-4 {
+		t.Errorf("rate 20.5 against 20: p = %v, want below 1e-4", p)
 	}
 }
 

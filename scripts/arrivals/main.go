@@ -1,0 +1,193 @@
+// Command arrivals says whether the requests of a run went out as the process of
+// an open loop asks.
+//
+//	go run ./scripts/arrivals artifacts/…/profile_export.jsonl --rate 2000 --process poisson
+//
+// It reads the record stream of a run and compares, of one phase, the gaps
+// between the due times and the gaps between the starts with the distribution of
+// the process, by the Anderson–Darling test, and prints the achieved rate and the
+// lag of the starts. It exits with 1 if the starts of a random process do not fit
+// (p below 0.01), if a due time of a constant one is not where it should be, or if
+// the rate is off by more than 0.5 %.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"aiperfd/internal/engine/arrival/goodness"
+)
+
+// Limits of the verdict.
+const (
+	leastP    = 0.01
+	rateSlack = 0.005
+	dueSlack  = 2.0 // nanoseconds that rounding may cost a gap of a constant process
+)
+
+func main() {
+	ok, err := run(os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "arrivals:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// options are what the command line says.
+type options struct {
+	file       string
+	process    string
+	rate       float64
+	smoothness float64
+	phase      string
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	set := flag.NewFlagSet("arrivals", flag.ContinueOnError)
+	set.StringVar(&o.process, "process", "poisson", "constant, poisson or gamma")
+	set.Float64Var(&o.rate, "rate", 0, "arrivals per second that were asked for")
+	set.Float64Var(&o.smoothness, "smoothness", 1, "of a gamma process")
+	set.StringVar(&o.phase, "phase", "profiling", "kind of the phase to look at")
+	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
+		o.file, args = args[0], args[1:]
+	}
+	if err := set.Parse(args); err != nil {
+		return o, err
+	}
+	if o.file == "" {
+		o.file = set.Arg(0)
+	}
+	switch {
+	case o.file == "":
+		return o, errors.New("no file; usage: arrivals FILE --rate N [--process poisson]")
+	case !(o.rate > 0) || !(o.smoothness > 0):
+		return o, errors.New("--rate and --smoothness must be above 0")
+	case !slices.Contains([]string{"constant", "poisson", "gamma"}, o.process):
+		return o, fmt.Errorf("process %q does not exist", o.process)
+	}
+	return o, nil
+}
+
+// run prints the report; false = the arrivals are not what was asked for.
+func run(args []string, out io.Writer) (bool, error) {
+	o, err := parse(args)
+	if err != nil {
+		return false, err
+	}
+	file, err := os.Open(o.file)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	dues, starts, err := read(file, o.phase)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", o.file, err)
+	}
+	if len(starts) < 3 {
+		return false, fmt.Errorf("%s has %d requests of an open loop; at least 3 are needed", o.file, len(starts))
+	}
+	return o.report(dues, starts, out), nil
+}
+
+// report compares due times and starts, in nanoseconds and in the same order,
+// with the process.
+func (o *options) report(dues, starts []float64, out io.Writer) bool {
+	lags := make([]float64, len(starts))
+	for i := range starts {
+		lags[i] = (starts[i] - dues[i]) / 1e6
+	}
+	slices.Sort(lags)
+	slices.Sort(dues)
+	slices.Sort(starts)
+	n := len(starts)
+	achieved := float64(n-1) / (starts[n-1] - starts[0]) * 1e9
+	scheduled := float64(n-1) / (dues[n-1] - dues[0]) * 1e9
+	at := func(q float64) float64 { return lags[min(n-1, int(q*float64(n)))] }
+	fmt.Fprintf(out, "%d requests, asked %g/s, scheduled %.2f/s, achieved %.2f/s\n", n, o.rate, scheduled, achieved)
+	fmt.Fprintf(out, "schedule lag: p50 %.4f ms, p90 %.4f ms, p99 %.4f ms, max %.4f ms\n", at(0.5), at(0.9), at(0.99), lags[n-1])
+	// A random process of a finite run has a rate of its own.
+	ok := math.Abs(achieved/scheduled-1) <= rateSlack
+	if o.process == "constant" {
+		worst := 0.0
+		for i := range dues {
+			worst = max(worst, math.Abs(dues[i]-dues[0]-float64(i)*1e9/o.rate))
+		}
+		fmt.Fprintf(out, "due times: at most %.1f ns from where they should be\n", worst)
+		return ok && worst <= dueSlack
+	}
+	shape := o.cdf()
+	for _, s := range []struct {
+		name string
+		at   []float64
+	}{{"due times", dues}, {"starts", starts}} {
+		a2, p := goodness.AndersonDarling(gaps(s.at), shape)
+		fmt.Fprintf(out, "gaps of the %s: A² = %.3f, p = %.4f\n", s.name, a2, p)
+		ok = ok && p >= leastP
+	}
+	return ok
+}
+
+// cdf is the distribution of the gaps in seconds.
+func (o *options) cdf() func(float64) float64 {
+	if o.process == "gamma" {
+		return distuv.Gamma{Alpha: o.smoothness, Beta: o.rate * o.smoothness}.CDF
+	}
+	return distuv.Exponential{Rate: o.rate}.CDF
+}
+
+// gaps returns the differences of sorted nanoseconds, in seconds.
+func gaps(at []float64) []float64 {
+	out := make([]float64, 0, len(at))
+	for i := 1; i < len(at); i++ {
+		out = append(out, (at[i]-at[i-1])/1e9)
+	}
+	return out
+}
+
+// read returns when the requests of a phase were due and when they started, in
+// nanoseconds from the first start of the file.
+func read(r io.Reader, phase string) (dues, starts []float64, err error) {
+	type line struct {
+		Metadata struct {
+			Kind    string `json:"phase_kind"`
+			StartNs int64  `json:"request_start_ns"`
+		} `json:"metadata"`
+		Metrics struct {
+			Lag *struct {
+				Value float64 `json:"value"` // ms
+			} `json:"schedule_lag"`
+		} `json:"metrics"`
+	}
+	var epoch int64
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var l line
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return nil, nil, err
+		}
+		if epoch == 0 {
+			epoch = l.Metadata.StartNs
+		}
+		if l.Metadata.Kind != phase || l.Metrics.Lag == nil {
+			continue // failed requests have no metrics
+		}
+		start := float64(l.Metadata.StartNs - epoch)
+		starts = append(starts, start)
+		dues = append(dues, start-math.Round(l.Metrics.Lag.Value*1e6))
+	}
+	return dues, starts, lines.Err()
+}
