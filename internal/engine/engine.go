@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -198,6 +199,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
 				e.supervise(j)
+				e.rest()
 				e.poke()
 			})
 		}
@@ -207,6 +209,18 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.stop()
 			return nil
 		}
+	}
+}
+
+// rest gives memory back to the system when no run is active: a daemon waits most
+// of its life, and the runtime would keep for minutes what a run needed. A run is
+// not disturbed, and one that starts meanwhile is only being prepared.
+func (e *Engine) rest() {
+	e.mu.Lock()
+	idle := len(e.active) == 0 && len(e.queue) == 0 && !e.stopping
+	e.mu.Unlock()
+	if idle {
+		debug.FreeOSMemory()
 	}
 }
 

@@ -130,6 +130,12 @@ func (x *execution) close() {
 	}
 }
 
+// forget lets go of what only a run that goes on needs; the snapshot stays.
+func (x *execution) forget() {
+	x.source, x.sampler, x.spares, x.finished, x.client = nil, nil, nil, nil, nil
+	x.tokens.tokenizer = nil
+}
+
 // latest returns the newest snapshot; nil before the first.
 func (x *execution) latest() *Snapshot { return x.snapshot.Load() }
 

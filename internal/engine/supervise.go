@@ -74,6 +74,7 @@ func (e *Engine) supervise(j *job) {
 	x.load(context.Background())
 	e.enter(j, bench.Exporting)
 	e.conclude(j, x.export(j.view(), e.opts.Store.Dir(j.run.ID)))
+	x.forget()
 }
 
 // enter moves an active run to its next state.
