@@ -35,6 +35,15 @@ func shapesOf(e *Events) string {
 	return b.String()
 }
 
+// distinct returns n events of different structure.
+func distinct(n int) []string {
+	var list []string
+	for i := range n {
+		list = append(list, strings.Repeat("[", i+1)+strings.Repeat("]", i+1))
+	}
+	return list
+}
+
 func TestEventShapes(t *testing.T) {
 	eight := []string{`{}`, `[]`, `null`, `{"a":{}}`, `{"b":{}}`, `[[]]`, `[true]`, `[{}]`}
 	for _, tt := range []struct {
@@ -56,6 +65,9 @@ func TestEventShapes(t *testing.T) {
 		{"two kinds in turn", []string{`["a"]`, `{"b":"b"}`, `["c"]`, `{"b":"d"}`, `["e"]`, `{"b":"f"}`}, "--0101"},
 		{"too many holes", append(eight[:8:8], `[1,1,1,1,1,1,1,1,1]`, `[2,2,2,2,2,2,2,2,2]`, `[1,2,2,2,2,2,2,2,2]`), "----------0"},
 		{"nothing", []string{"", "", ""}, "---"},
+		{"hopeless", append(distinct(70), `["x"]`, `["y"]`, `["y"]`), strings.Repeat("-", 73)},
+		{"not yet hopeless", append(distinct(60), `["x"]`, `["y"]`, `["y"]`), strings.Repeat("-", 61) + "00"},
+		{"hope from time to time", append(distinct(127), `["x"]`, `["y"]`), strings.Repeat("-", 128) + "0"},
 		{"no JSON at all", []string{"x", "x", "y", `"`, `"`, `"1"2`, `"3"2`}, "-0---" + "-1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -120,7 +120,7 @@ func (d *textDecoder) learn(events *bench.Events, shape int) effect {
 	if !ok || !p.values(v, p.scratch) {
 		return whole
 	}
-	quiet := p.a.Failure == nil && len(p.a.Warnings) == 0 && p.bad == 0 && !p.hasUsage && !p.credit.onChunk
+	quiet := p.a.Failure == nil && len(p.a.Warnings) == 0 && p.bad == 0 && !p.hasUsage
 	if !quiet || len(p.choices) > 1 || len(p.a.Chunks) > 1 || !d.effectOn(&e, p, v) {
 		return whole
 	}

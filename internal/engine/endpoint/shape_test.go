@@ -97,6 +97,9 @@ func TestShapes(t *testing.T) {
 		{"member twice", many(delta(`"content":"%s","content":"y"`), word), whole},
 		{"member twice, the last counts", many(delta(`"content":"y","content":"%s"`), word), known},
 		{"typed parts", many(delta(`"content":[{"type":"text","text":"%s"}]`), word), whole},
+		{"token ids without text", many(`{"choices":[{"token_ids":[1],"x":"%s"}]}`, word), whole},
+		{"usage that does not count output", many(`{"choices":[{"text":"%s"}],"usage":{"prompt_tokens":3}}`, word), whole},
+		{"what looks like a mark", many(`{"choices":[{"text":"%s"}],"x":"`+mark(0, false)+`"}`, word), whole},
 		{"audio", many(delta(`"audio":{"transcript":"%s"}`), word), whole},
 		{"not finite", many(`{"choices":[{"text":"%s","logprobs":NaN}]}`, word), whole},
 		{"no UTF-8", many(`{"x":"`+"\xff"+`","choices":[{"text":"%s"}]}`, word), whole},
@@ -148,6 +151,36 @@ func TestShapeText(t *testing.T) {
 		checkShapes(t, sse(events...))
 	}
 	checkShapes(t, sse(delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"`+strings.Repeat("x,", bigDocument)+`"`), stop, "[DONE]"))
+}
+
+// TestShapeMixed checks events that mean something else after other events.
+func TestShapeMixed(t *testing.T) {
+	text := func(s string) string { return delta(`"content":"` + s + `"`) }
+	beside := func(s string) string { return `{"choices":[{"delta":{"content":"` + s + `"},"text":"t"}]}` }
+	named := func(id string) string { return `{"id":"` + id + `","choices":[{"text":"x"}]}` }
+	prompt := func(s, n string) string {
+		return `{"choices":[{"text":"` + s + `"}],"usage":{"prompt_tokens":` + n + `}}`
+	}
+	call := func(i int) any { return i % 2 }
+	word := func(i int) any { return fmt.Sprintf("w%d", i) }
+	for _, tt := range []struct {
+		name   string
+		events []string
+	}{
+		{"an empty text gives way to another", []string{beside("a"), beside("b"), beside("c"), beside(""), beside("d")}},
+		{"the first id is found late", []string{named(`\q`), named(""), named("x"), named("y")}},
+		{"tokens that came before", []string{text("a"), text("b"), text("c"), `{"choices":[],"usage":{"completion_tokens":5}}`, text("d"), text("e")}},
+		{"token ids that came before", append(many(`{"choices":[{"token_ids":[1],"x":"%s"}]}`, word), text("a"))},
+		{"the last usage counts", []string{prompt("a", "1"), prompt("b", "1"), prompt("c", "1"), prompt("d", "2"), prompt("e", "1")}},
+		{"calls with an id in several choices", append(
+			[]string{text("a"), `{"choices":[{"index":1,"text":"a"}]}`, `{"choices":[{"text":"a","index":2}]}`, `{"choices":[]}`, `{}`, `{"a":[]}`, `{"b":[]}`, `{"c":[]}`, `{"d":[]}`},
+			many(`{"choices":[{"index":%d,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"%s"}}]}}]}`, func(i int) any { return i % 3 }, word)...)},
+		{"a choice that is new", append(many(`{"choices":[{"index":%d,"text":"%s"}]}`, call, word), `{"choices":[{"index":7,"text":"x"}]}`, `{"choices":[{"index":7,"text":"y"}]}`, `{"choices":[{"index":99999,"text":"y"}]}`)},
+		{"too many values", []string{text("a"), text("b"), text("c"), text(strings.Repeat(",", maxValues+1)), text("d")}},
+		{"an end in the middle", []string{text("a"), text("b"), text("c"), `{"error":{"message":"m"}}`, text("d")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { checkShapes(t, sse(append(tt.events, stop, "[DONE]")...)) })
+	}
 }
 
 // genStream draws a stream of a few kinds of events in any order, some of them

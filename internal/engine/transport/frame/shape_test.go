@@ -115,6 +115,21 @@ func TestSameShapeLimits(t *testing.T) {
 	}
 }
 
+// TestSameShapeTooLarge checks an event that is like the others but for its size.
+func TestSameShapeTooLarge(t *testing.T) {
+	for extra, want := range map[int]int{0: 3, 1: 2} {
+		var f Framer
+		f.Reset(stream)
+		f.maxEvent = 100
+		for _, n := range []int{1, 2, 100 - len(`data: {"a":""}`) + extra} {
+			f.Feed(1, []byte(`data: {"a":"`+strings.Repeat("x", n)+"\"}\n\n"))
+		}
+		if got := f.Response().Events.Len(); got != want || (f.Err() == nil) != (extra == 0) {
+			t.Errorf("%d bytes over the limit: %d events and failure %v, want %d", extra, got, f.Err(), want)
+		}
+	}
+}
+
 // naive cuts a whole stream into events by the standard, as simply as can be.
 func naive(body string) []string {
 	body = strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(body, bom), "\r\n", "\n"), "\r", "\n")

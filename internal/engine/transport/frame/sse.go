@@ -72,10 +72,11 @@ func (f *Framer) feedSSE(at time.Duration, b []byte) {
 
 // sameShape takes an event that starts with b, has the shape of an earlier one,
 // and ends within b, and returns its length; 0 = there is none such. It decides
-// what [Framer.handleLine] and [Framer.dispatch] would, without cutting lines.
+// what [Framer.handleLine] and [Framer.dispatch] would, without cutting lines. An
+// event that reports an error is the last one, so none of these has a shape.
 func (f *Framer) sameShape(at time.Duration, b []byte) int {
 	s, events := &f.sse, &f.resp.Events
-	if s.hasData || s.done || s.failed || len(s.line) > 0 || s.name == "error" || events.Shapes() == 0 {
+	if s.hasData || s.done || s.failed || len(s.line) > 0 || events.Shapes() == 0 {
 		return 0
 	}
 	const field = "data:"
@@ -93,8 +94,8 @@ func (f *Framer) sameShape(at time.Duration, b []byte) int {
 	end := start + n
 	data := b[start:end]
 	size := blankLine(b[end:])
-	if size == 0 || saysError(data) || events.Len() >= f.maxEvents || end > f.maxEvent || f.total+end > f.limit {
-		return 0 // not the end of the event, or one that needs a closer look
+	if size == 0 || events.Len() >= f.maxEvents || end > f.maxEvent || f.total+end > f.limit {
+		return 0 // not the end of the event, or one over a limit
 	}
 	events.AppendMatch(at, f.reads, data)
 	f.total += n + len(s.name)
