@@ -22,6 +22,7 @@ const (
 	exitFailed    = 1   // the run, or the program
 	exitUsage     = 2   // bad configuration or flags
 	exitSLO       = 3   // reserved: a service-level check failed
+	exitClient    = 4   // --strict-client: the client could not keep up, so its numbers are invalid
 	exitCancelled = 130 // as after SIGINT
 )
 

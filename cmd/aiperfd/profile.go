@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/store"
 )
 
@@ -162,6 +163,9 @@ func (o *oneShot) report(run *engine.Run) error {
 		}
 	}
 	if run.State == bench.Completed {
+		if c := run.Client; o.doc.Benchmark.Client.Strict && c != nil && c.Verdict == verdict.Invalid {
+			return exitError{exitClient, fmt.Errorf("the client could not keep up: %s", c.Reasons[0].Message)}
+		}
 		o.log.Info().Msg("benchmark completed")
 		return nil
 	}

@@ -37,14 +37,17 @@ func allowed() map[string][]string {
 		e + "transport":       {e + "bench", e + "sockstamp", e + "transport/frame"},
 		e + "transport/frame": {e + "bench"},
 		e + "metric":          {e + "bench", e + "sketch"},
-		e + "export":          {e + "bench", e + "metric", e + "redact"},
+		e + "export":          {e + "bench", e + "metric", e + "redact", e + "verdict"},
+		// Judgements are made of records and results; the monitor observes for them.
+		e + "verdict": {e + "bench", e + "metric"},
+		e + "monitor": {e + "verdict"},
 		e + "config":          {e + "bench", e + "redact"},
 		// The simulated server stands alone: it must not share a mistake with
 		// the code that it tests. Only the receive times of sockets are common.
 		e + "mock": {e + "sockstamp"},
 		"internal/engine": {
 			e + "arrival", e + "bench", e + "config", e + "dataset", e + "endpoint", e + "export",
-			e + "metric", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport",
+			e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
 		},
 		"internal/store": {"internal/engine", e + "bench", e + "export"}, // export writes files atomically
 		// The API shows what the engine says; it does not open stores.
@@ -57,7 +60,7 @@ func allowed() map[string][]string {
 		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric"},
 		"cmd/aiperfd": {
 			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
-			e + "bench", e + "config", e + "export", e + "metric", e + "mock", e + "pace", e + "redact", e + "tokenizer",
+			e + "bench", e + "config", e + "export", e + "metric", e + "mock", e + "pace", e + "redact", e + "tokenizer", e + "verdict",
 		},
 		// Generators and embedded files.
 		"openapi":          nil,

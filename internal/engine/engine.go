@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
 )
@@ -47,6 +48,10 @@ type Options struct {
 	// Pacer makes what open loops wait for due times with; nil = [pace.Timers].
 	// [pace.Precise] is for real time only.
 	Pacer func() pace.Waiter
+	// Monitor says how the engine watches itself during a run; the zero value is
+	// this process in real time. Tests in virtual time give a timer and a host of
+	// their own.
+	Monitor monitor.Options
 }
 
 // Engine queues runs and executes them. Its methods are safe for concurrent use.

@@ -15,9 +15,11 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/engine/verdict"
 )
 
 // defaultCancelGrace is how long requests in flight may still take after a
@@ -50,6 +52,10 @@ type execution struct {
 	state       atomic.Value // bench.State
 	cancelAsked chan struct{}
 	process     processMeter
+	monitor     *monitor.Monitor // while phases are performed
+	// stampLag returns how long received bytes waited for the client since the
+	// run began, by the kernel's stamps; nil = the transport does not measure it.
+	stampLag func() verdict.Histogram
 
 	mu            sync.Mutex
 	request       *CancelRequest          // guarded by mu; nil = nobody asked
@@ -63,6 +69,7 @@ type finishedPhase struct {
 	plan   *PhasePlan
 	set    *metric.Set
 	public Phase
+	watch  *watch
 }
 
 // load performs all phases. ctx ends everything at once; cancel is the gentle
@@ -103,7 +110,7 @@ func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
 	x.mu.Unlock()
 	stats := p.stats(p.clock.Now())
 	stats.End = end
-	x.finished = append(x.finished, finishedPhase{plan: plan, set: set, public: rec.public(stats)})
+	x.finished = append(x.finished, finishedPhase{plan: plan, set: set, public: rec.public(stats), watch: rec.watch})
 	snap := x.baseSnapshot()
 	if plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt, snap.Errors = rec.live, p.clock.Wall(rec.computed), set.ErrorGroups()
@@ -230,6 +237,7 @@ func (x *execution) baseSnapshot() *Snapshot {
 		snap.Phases = append(snap.Phases, x.finished[i].public)
 	}
 	snap.Phases = slices.Clip(snap.Phases)
+	snap.Client, snap.Stream = x.trust(nil)
 	if len(snap.Phases) > 0 {
 		snap.Elapsed = x.clock.Now() - snap.Phases[0].Stats.Start
 	}

@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/engine/monitor"
 )
 
 // bed is an engine with a simulated server on an in-memory network. Inside a
@@ -50,7 +51,8 @@ func newBed(t *testing.T, o mock.Options, wrap func(http.Handler) http.Handler) 
 	ln := memnet.Listen()
 	web := &http.Server{Handler: h}
 	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
-	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext})
+	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext,
+		Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +73,15 @@ func newBed(t *testing.T, o mock.Options, wrap func(http.Handler) http.Handler) 
 	})
 	t.Cleanup(b.stop)
 	return b
+}
+
+// still is a host that uses nothing: what real processors do has no place in
+// virtual time.
+type still struct{}
+
+func (still) Read() monitor.Totals {
+	idle := time.Duration(time.Now().UnixNano())
+	return monitor.Totals{At: idle, Cores: 1, CPU: new(time.Duration), Machine: &monitor.Machine{Cores: 1, Idle: idle}}
 }
 
 // submit loads a YAML document and queues it.

@@ -111,6 +111,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"runtime.apiHost":             "the command line's own listener",
 	"runtime.statsInterval":       "the command line's log lines",
 	"logging.level":               "the command line's log",
+	"client.strict":               "the command line's exit code",
 }
 
 func ref[T any](v T) *T { return &v }

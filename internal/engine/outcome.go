@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
 )
 
 // outcome is what a run came to.
@@ -117,10 +118,14 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 	var phases []measured
 	for i := range x.finished {
 		f := &x.finished[i]
-		phases = append(phases, measured{plan: f.plan, set: f.set, stats: f.public.Stats})
+		phases = append(phases, measured{plan: f.plan, set: f.set, stats: f.public.Stats, tally: &f.watch.tally, self: f.watch.self})
 	}
 	fill(rep, x.clock, phases)
 	o.warnings = append(o.warnings, lengthDoubts(x.plan, rep.Results)...)
+	rep.Client, _ = x.trust(nil)
+	for _, w := range doubts(rep) {
+		o.warn(w.Code, w.Detail)
+	}
 	for _, w := range o.warnings {
 		rep.Notes = append(rep.Notes, export.Note{Code: w.Code, Detail: w.Detail})
 	}
@@ -132,6 +137,8 @@ type measured struct {
 	plan  *PhasePlan
 	set   *metric.Set
 	stats bench.PhaseStats
+	tally *verdict.Tally
+	self  *verdict.Self // nil = nobody watched
 }
 
 // fill computes the results of phases into a report.
@@ -158,6 +165,7 @@ func fill(rep *export.Report, clock bench.Clock, phases []measured) {
 			rep.End = clock.Wall(m.stats.Start + part.Window)
 		}
 	}
+	trusted(rep, phases)
 	rep.Complete = complete && len(profiling) > 0
 	rep.Results, rep.Errors = pooled(profiling)
 	rep.Warmup, _ = pooled(warmup)

@@ -19,6 +19,7 @@ const (
 // until that has ended.
 type recorder struct {
 	phase *phase
+	watch *watch
 	in    chan *bench.Record
 	set   *metric.Set
 	bytes struct{ sent, received int64 }
@@ -30,13 +31,16 @@ type recorder struct {
 
 func newRecorder(p *phase, set *metric.Set) *recorder {
 	return &recorder{
-		phase: p, set: set,
+		phase: p, set: set, watch: &watch{},
 		in: make(chan *bench.Record, 256), // rides out a slow disk without holding finishers up
 	}
 }
 
 // began announces the phase; it is called before loop runs.
-func (r *recorder) began() { r.phase.run.announce(EventPhaseStart, r.snapshot()) }
+func (r *recorder) began() {
+	r.watch.begin(r.phase)
+	r.phase.run.announce(EventPhaseStart, r.snapshot())
+}
 
 // loop receives records until the channel is closed, then announces the end.
 func (r *recorder) loop() {
@@ -60,6 +64,7 @@ func (r *recorder) loop() {
 // fold takes one record in.
 func (r *recorder) fold(rec *bench.Record) {
 	r.set.Observe(rec)
+	r.watch.tally.Observe(rec)
 	r.bytes.sent += int64(rec.Conn.Sent)
 	r.bytes.received += int64(rec.Conn.Received)
 	count := &r.phase.count
@@ -96,7 +101,9 @@ func (r *recorder) publish(last bool) {
 	fresh := p.plan.Kind == bench.Profiling && (last || now-r.computed >= metricsEvery)
 	if fresh {
 		r.computed = now
-		r.live = r.set.Live(p.stats(now), now)
+		stats := p.stats(now)
+		r.live = r.set.Live(stats, now)
+		r.watch.look(p, &stats, r.live)
 	}
 	snap := r.snapshot()
 	if !r.announced && p.count.sentEnd.Load() != 0 {
@@ -117,6 +124,7 @@ func (r *recorder) snapshot() *Snapshot {
 	if p.plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt = r.live, p.clock.Wall(r.computed)
 		snap.Errors = r.set.ErrorGroups()
+		snap.Client, snap.Stream = p.run.trust(r.watch)
 	}
 	return snap
 }

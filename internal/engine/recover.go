@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/verdict"
 )
 
 // interruptedReason is shown with runs that the end of the process interrupted.
@@ -103,6 +104,9 @@ func (e *Engine) rebuild(r *Run) error {
 	rep.State, rep.Reason = r.State, r.StateReason
 	fill(rep, log.Clock, phases)
 	rep.Notes = append(rep.Notes, export.Note{Code: "interrupted", Detail: interruptedReason})
+	for _, w := range doubts(rep) {
+		rep.Notes = append(rep.Notes, export.Note{Code: w.Code, Detail: w.Detail})
+	}
 	rep.Complete = false
 	if _, err := export.Write(dir, names, rep, &redact.Set{}); err != nil {
 		return err
@@ -111,6 +115,7 @@ func (e *Engine) rebuild(r *Run) error {
 	snap := &Snapshot{
 		Wall: time.Now().UTC(), State: r.State, Final: true, Exported: true, Phases: publicPhases(phases, log.Clock),
 		Metrics: rep.Results, Warmup: rep.Warmup, Errors: rep.Errors, Start: rep.Start, End: rep.End,
+		Stream: rep.Stream,
 	}
 	snap.MetricsAt = snap.Wall
 	return storeSnapshot(dir, snap)
@@ -133,7 +138,7 @@ func replay(plan *Plan, log *export.RecordLog) ([]measured, error) {
 				return nil, err
 			}
 			p := &plan.Phases[rec.Phase]
-			*m = measured{plan: p, set: set, stats: bench.PhaseStats{
+			*m = measured{plan: p, set: set, tally: new(verdict.Tally), stats: bench.PhaseStats{
 				Index: p.Index, ProfilingIndex: p.ProfilingIndex, Name: p.Name, Kind: p.Kind,
 				ExpectedRequests: p.Requests, ExpectedSessions: p.Sessions, ExpectedDuration: p.Duration,
 				Grace: p.Grace, End: bench.PhaseAborted, Start: rec.Stamps.Due,
@@ -147,6 +152,7 @@ func replay(plan *Plan, log *export.RecordLog) ([]measured, error) {
 // fold counts one record as a running phase would have.
 func (m *measured) fold(rec *bench.Record) {
 	m.set.Observe(rec)
+	m.tally.Observe(rec)
 	s := &m.stats
 	s.Sent++
 	s.Start = min(s.Start, rec.Stamps.Due, rec.Stamps.Start)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/verdict"
 )
 
 // Run is what the outside may know about one run: identity, state, and the
@@ -32,6 +33,7 @@ type Run struct {
 	Credentials Credentials       `json:"credentials"`
 	CLICommand  string            `json:"cli_command,omitempty"` // redacted
 	Summary     *Summary          `json:"summary"`               // once terminal
+	Client      *ClientVerdict    `json:"client"`                // once terminal; nil = it never got to measure
 	Error       *RunError         `json:"error"`
 	Warnings    []Warning         `json:"warnings"`
 	Revision    int64             `json:"revision"` // grows with every change
@@ -62,6 +64,13 @@ type Summary struct {
 	LatencyP50            *float64 `json:"request_latency_p50_ms"`
 	LatencyP99            *float64 `json:"request_latency_p99_ms"`
 	Goodput               *float64 `json:"goodput_per_sec"`
+}
+
+// ClientVerdict says whether the load generator itself kept up in a run.
+type ClientVerdict struct {
+	Verdict verdict.Level    `json:"verdict"`
+	Reasons []verdict.Reason `json:"reasons"` // never null
+	Bias    []verdict.Bias   `json:"bias"`    // never null
 }
 
 // RunError is why a run failed; redacted.

@@ -6,6 +6,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/verdict"
 )
 
 // Snapshot is what a run looked like at one instant. It is immutable: readers
@@ -25,7 +26,9 @@ type Snapshot struct {
 	Warmup    metric.Results      `json:"warmup_metrics"` // Final only
 	Errors    []metric.ErrorGroup `json:"errors"`         // profiling only, most frequent first
 	Process   Process             `json:"process"`
-	Start     time.Time           `json:"start"` // profiling window; zero before it opens
+	Client    *verdict.Report     `json:"client"` // whether the load generator itself kept up; nil before a profiling phase
+	Stream    *verdict.Stream     `json:"stream"` // how answers came; nil without streams
+	Start     time.Time           `json:"start"`  // profiling window; zero before it opens
 	End       time.Time           `json:"end"`
 }
 

@@ -71,7 +71,7 @@ func (e *Engine) supervise(j *job) {
 	if !x.cancelled() {
 		e.enter(j, bench.Running)
 	}
-	x.load(context.Background())
+	x.watched(e.opts.Monitor, func() { x.load(context.Background()) })
 	e.enter(j, bench.Exporting)
 	e.conclude(j, x.export(j.view(), e.opts.Store.Dir(j.run.ID)))
 	x.forget()
@@ -115,6 +115,7 @@ func (e *Engine) conclude(j *job, o outcome) {
 	e.emit(j, EventExported, x.latest())
 	e.warn(e.change(j, func(r *Run) {
 		r.Summary, r.Warnings = o.summary, append(slices.Clip(r.Warnings), o.warnings...)
+		r.Client = clientVerdict(o.report.Client)
 		if o.err != nil {
 			failRun(r, o.err)
 			return

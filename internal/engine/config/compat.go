@@ -75,6 +75,9 @@ func compat(d *Document) Object {
 	for _, m := range view(struct{}{}, "benchmark", restOrder).members {
 		out.set(m)
 	}
+	if b.Client != plain.Client {
+		out.put("client", view(b.Client, "benchmark.client", "strict"))
+	}
 	return out
 }
 

@@ -44,6 +44,7 @@ type Benchmark struct {
 	Tokenizer Tokenizer          `json:"tokenizer"`
 	Runtime   Runtime            `json:"runtime"`
 	Logging   Logging            `json:"logging"`
+	Client    Client             `json:"client"`
 }
 
 // Models says which model names go into requests.
@@ -159,6 +160,11 @@ type Runtime struct {
 // Logging holds the log level.
 type Logging struct {
 	Level string `json:"level" validate:"oneof=TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL"` // TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL
+}
+
+// Client says what follows when the load generator itself could not keep up.
+type Client struct {
+	Strict bool `json:"strict"` // the command line ends with exit code 4 if the verdict on the client is invalid
 }
 
 // Distribution describes how a quantity varies. The zero value means "not

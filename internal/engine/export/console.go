@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
 )
 
 // ConsoleOptions say how a report is printed. The zero value is what files hold.
@@ -114,9 +115,24 @@ func (p *page) head(r *Report) {
 	}
 	p.fact(bold, "Requests", requests)
 	p.fact(bold, "Tokens", cmp.Or(r.Tokenizer, "not counted"))
+	if r.Client != nil {
+		p.fact(verdictStyle(r.Client.Verdict), "Client", "verdict "+r.Client.Line())
+	}
 	for _, n := range r.Notes {
 		p.fact(yellow, "Note", n.Detail)
 	}
+}
+
+// verdictStyle is how a verdict looks.
+func verdictStyle(l verdict.Level) style {
+	switch l {
+	case verdict.Invalid:
+		return red
+	case verdict.Suspect:
+		return yellow
+	case verdict.OK, verdict.Unknown:
+	}
+	return bold
 }
 
 // count returns a metric of whole numbers, 0 if it is absent.
@@ -219,7 +235,11 @@ func (p *page) groups(r *Report) {
 			t.head = append(t.head, s.String())
 		}
 		for _, m := range grouping(r.Results, g.group) {
-			t.rows = append(t.rows, p.row(m))
+			row := p.row(m)
+			if r.Stream != nil {
+				withhold(row, r.Stream.Withheld[m.Def.Tag])
+			}
+			t.rows = append(t.rows, row)
 		}
 		if len(t.rows) == 0 {
 			continue
@@ -263,6 +283,21 @@ func (p *page) row(m *metric.Result) []string {
 		row = append(row, p.number(m, s))
 	}
 	return row
+}
+
+// withhold takes the percentiles out of a row where they mean nothing; a note at
+// the head says why.
+func withhold(row []string, w verdict.Withheld) {
+	if w.Reason == "" {
+		return
+	}
+	for i, s := range consoleStats {
+		switch s {
+		case metric.P50, metric.P90, metric.P99, metric.Std:
+			row[i+1] = "withheld"
+		default:
+		}
+	}
 }
 
 // number prints one statistic. Error-adjusted ones can be infinite.

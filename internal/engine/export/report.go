@@ -8,6 +8,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
 )
 
 // Report is everything that is known about a finished (or interrupted) run. It
@@ -41,6 +42,10 @@ type Report struct {
 	Phases  []PhaseReport
 	Errors  []metric.ErrorGroup // profiling only, most frequent first
 	Notes   []Note
+
+	Client *verdict.Report // nil = nobody watched the client
+	Stream *verdict.Stream // nil without streams
+	Checks verdict.Checks  // whether the numbers agree with each other
 }
 
 // PhaseReport is one phase alone.

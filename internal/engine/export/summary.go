@@ -65,6 +65,15 @@ func writeJSON(w io.Writer, r *Report) error {
 		notes = []Note{}
 	}
 	s.value("notes", notes)
+	if r.Client != nil {
+		s.value("client", r.Client)
+	}
+	if r.Stream != nil {
+		s.value("stream", r.Stream)
+	}
+	if len(r.Checks.Checked) > 0 {
+		s.value("consistency", r.Checks)
+	}
 	if s.err != nil {
 		return s.err
 	}

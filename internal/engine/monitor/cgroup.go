@@ -1,0 +1,96 @@
+package monitor
+
+import (
+	"bytes"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"aiperfd/internal/engine/verdict"
+)
+
+// readCgroup finds the tightest limit on processors that holds for this process,
+// and for how long it has been stopped by it. nil if there is no control group
+// that limits them. Groups of version 2 are looked at first: cgroup-v2.rst; then
+// those of version 1: sched-bwc.rst of the kernel's documentation.
+func readCgroup(root fs.FS) *verdict.Cgroup {
+	data, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	var tightest *verdict.Cgroup
+	for line := range bytes.Lines(data) {
+		// number:controllers:path; version 2 has number 0 and no controllers.
+		parts := strings.SplitN(strings.TrimSpace(string(line)), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		var mounts []string
+		read := limitV1
+		switch {
+		case parts[0] == "0" && parts[1] == "":
+			mounts, read = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}, limitV2
+		case slices.Contains(strings.Split(parts[1], ","), "cpu"):
+			mounts = []string{"sys/fs/cgroup/" + parts[1], "sys/fs/cgroup/cpu"}
+		default:
+			continue
+		}
+		for _, mount := range mounts {
+			// A limit of a group holds for all groups below it.
+			for dir := path.Join(mount, parts[2]); strings.HasPrefix(dir, mount); dir = path.Dir(dir) {
+				if g := read(root, dir); g != nil && (tightest == nil || g.Quota < tightest.Quota) {
+					tightest = g
+				}
+			}
+		}
+	}
+	return tightest
+}
+
+// limitV2 reads the limit of one group of version 2; nil if it has none.
+func limitV2(root fs.FS, dir string) *verdict.Cgroup {
+	words := strings.Fields(readText(root, dir+"/cpu.max")) // "max 100000", or quota and period in µs
+	if len(words) != 2 {
+		return nil
+	}
+	quota, err := strconv.ParseFloat(words[0], 64)
+	period, _ := strconv.ParseFloat(words[1], 64)
+	if err != nil || quota <= 0 || period <= 0 {
+		return nil
+	}
+	stopped := statOf(readText(root, dir+"/cpu.stat"), "throttled_usec")
+	return &verdict.Cgroup{Quota: quota / period, Throttled: time.Duration(stopped) * time.Microsecond}
+}
+
+// limitV1 reads the limit of one group of version 1; nil if it has none.
+func limitV1(root fs.FS, dir string) *verdict.Cgroup {
+	quota, err := strconv.ParseFloat(strings.TrimSpace(readText(root, dir+"/cpu.cfs_quota_us")), 64)
+	period, _ := strconv.ParseFloat(strings.TrimSpace(readText(root, dir+"/cpu.cfs_period_us")), 64)
+	if err != nil || quota <= 0 || period <= 0 { // -1 = none
+		return nil
+	}
+	stopped := statOf(readText(root, dir+"/cpu.stat"), "throttled_time")
+	return &verdict.Cgroup{Quota: quota / period, Throttled: time.Duration(stopped)}
+}
+
+// readText returns the content of a file; empty if it cannot be read.
+func readText(root fs.FS, name string) string {
+	data, err := fs.ReadFile(root, name)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// statOf returns a number of a file of "name number" lines.
+func statOf(text, name string) int64 {
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) == 2 && words[0] == name {
+			return numbers(words[1:])[0]
+		}
+	}
+	return 0
+}

@@ -1,0 +1,210 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Report is the judgement of one window, or of a run, with what it rests on. It
+// encodes to JSON without loss. Times are in milliseconds. A null means that the
+// system does not tell, or that there was nothing to measure.
+type Report struct {
+	Verdict Level    `json:"verdict"`
+	Reasons []Reason `json:"reasons"` // never null
+	Bias    []Bias   `json:"bias"`    // never null
+	Phase   string   `json:"phase"`   // that the figures below are of; of a run: its worst phase
+
+	Window      float64    `json:"window_sec"` // how long the client watched itself
+	TickLag     *Lag       `json:"tick_lag"`
+	Scheduler   *Lag       `json:"scheduler_latency"`
+	GCPause     *Lag       `json:"gc_pause"`
+	ScheduleLag *Lag       `json:"schedule_lag"` // the client's part of it: without waiting for a free slot
+	SendLag     *Lag       `json:"send_lag"`
+	StampLag    *Lag       `json:"receive_stamp_lag"`
+	StampSource string     `json:"stamp_source"` // kernel, read, mixed; empty = no response
+	Rates       *Rates     `json:"rates"`
+	CPU         *Processor `json:"cpu"`
+	RSS         *int64     `json:"rss_bytes"`
+
+	Phases []Report `json:"phases,omitempty"` // of a run with several profiling phases
+}
+
+// Lag is a distribution of lags.
+type Lag struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean_ms"`
+	P50   float64 `json:"p50_ms"`
+	P99   float64 `json:"p99_ms"`
+	Max   float64 `json:"max_ms"`
+}
+
+// Rates compare what was asked for with what went out.
+type Rates struct {
+	Offered   *float64 `json:"offered_per_sec"` // null in a closed loop, which asks for no rate
+	Delivered *float64 `json:"delivered_per_sec"`
+	// Undelivered is the share of the load that the client failed to send; null
+	// where a concurrency limit of the plan held requests back.
+	Undelivered *float64 `json:"undelivered_share"`
+}
+
+// Processor is the use of processors.
+type Processor struct {
+	UsedCores      float64  `json:"used_cores"`
+	AvailableCores float64  `json:"available_cores"` // the least of processors, quota and GOMAXPROCS
+	BusyShare      float64  `json:"busy_share"`      // of the window, above 80 % of them
+	QuotaCores     *float64 `json:"quota_cores"`     // null = none
+	ThrottledShare *float64 `json:"throttled_share"` // of the window
+	RunQueueWait   *float64 `json:"run_queue_wait_mean_ms"`
+	MachineCores   *int     `json:"machine_cores"`
+	MachineIdle    *float64 `json:"machine_idle_share"`
+	OtherCores     *float64 `json:"other_processes_cores"`
+	StealShare     *float64 `json:"steal_share"`
+}
+
+// Overall joins the judgements of the phases of a run: the worst level, all
+// reasons, the largest bias of each metric, and the figures of the worst phase.
+// Without phases nothing is known.
+func Overall(phases []Report) Report {
+	if len(phases) == 0 {
+		return Report{Verdict: Unknown, Reasons: []Reason{}, Bias: []Bias{}}
+	}
+	worst := 0
+	for i := range phases {
+		if phases[i].Verdict.rank() > phases[worst].Verdict.rank() {
+			worst = i
+		}
+	}
+	r := phases[worst]
+	if len(phases) == 1 {
+		return r
+	}
+	r.Reasons, r.Bias = []Reason{}, []Bias{}
+	for i := range phases {
+		r.Reasons = append(r.Reasons, phases[i].Reasons...)
+		r.Bias = mergeBias(r.Bias, phases[i].Bias)
+	}
+	r.Phases = phases
+	return r
+}
+
+// measures fills in the figures.
+func (r *Report) measures(o *Observation) {
+	s, l := &o.Self, &o.Load
+	r.Window = round(s.Window.Seconds())
+	r.TickLag, r.Scheduler, r.GCPause = lag(&s.Ticks), lag(s.Scheduler), lag(s.Pauses)
+	r.ScheduleLag, r.SendLag, r.StampLag = lag(&l.Schedule), lag(&l.Send), lag(l.StampLag)
+	switch {
+	case l.Kernel > 0 && l.Read > 0:
+		r.StampSource = "mixed"
+	case l.Kernel > 0:
+		r.StampSource = "kernel"
+	case l.Read > 0:
+		r.StampSource = "read"
+	}
+	r.Rates = rates(l)
+	r.CPU = processor(s)
+	if s.RSS > 0 {
+		r.RSS = &s.RSS
+	}
+}
+
+func rates(l *Load) *Rates {
+	if l.Requests == 0 {
+		return nil
+	}
+	out := &Rates{}
+	if l.Delivered > 0 {
+		out.Delivered = number(l.Delivered)
+	}
+	if l.Open && l.Offered > 0 {
+		out.Offered = number(l.Offered)
+	}
+	for _, f := range delivered(l) {
+		out.Undelivered = number(max(0, f.value))
+	}
+	return out
+}
+
+func processor(s *Self) *Processor {
+	if s.CPU == nil || s.Window <= 0 {
+		return nil
+	}
+	share := func(d time.Duration) float64 { return float64(d) / float64(s.Window) }
+	p := &Processor{
+		UsedCores: round(share(s.CPU.Used)), AvailableCores: round(s.CPU.Cores), BusyShare: round(share(s.CPU.Busy)),
+	}
+	if g := s.Cgroup; g != nil {
+		p.ThrottledShare = number(share(g.Throttled))
+		if g.Quota > 0 {
+			p.QuotaCores = number(g.Quota)
+		}
+	}
+	if q := s.RunQueue; q != nil && q.Slices > 0 {
+		p.RunQueueWait = number(ms(q.Wait) / float64(q.Slices))
+	}
+	if m := s.Machine; m != nil && m.Cores > 0 {
+		p.MachineCores = &m.Cores
+		p.MachineIdle = number(share(m.Idle) / float64(m.Cores))
+		p.OtherCores = number(share(m.Others))
+		p.StealShare = number(share(m.Steal) / float64(m.Cores))
+	}
+	return p
+}
+
+// Line says it all in one line, for people.
+func (r *Report) Line() string {
+	var facts []string
+	add := func(name string, l *Lag) {
+		if l != nil {
+			facts = append(facts, fmt.Sprintf("%s p99 %.2g ms", name, l.P99))
+		}
+	}
+	add("tick lag", r.TickLag)
+	add("schedule lag", r.ScheduleLag)
+	add("send lag", r.SendLag)
+	add("receive-stamp lag", r.StampLag)
+	if r.CPU != nil {
+		facts = append(facts, fmt.Sprintf("CPU %.2f of %.3g cores", r.CPU.UsedCores, r.CPU.AvailableCores))
+	}
+	text := string(r.Verdict)
+	if len(facts) > 0 {
+		text += ": " + strings.Join(facts, ", ")
+	}
+	for _, b := range r.Bias {
+		if b.Metric == "time_to_first_token" || b.Metric == "request_latency" {
+			text += fmt.Sprintf("; %s off by at most %.2g ms in 99 %% of requests", b.Metric, b.P99)
+			break
+		}
+	}
+	return text
+}
+
+// lag describes a histogram; nil for nil and for an empty one.
+func lag(h *Histogram) *Lag {
+	if h == nil || h.Count() == 0 {
+		return nil
+	}
+	return &Lag{
+		Count: h.Count(), Mean: round(ms(h.Mean())), P50: round(ms(h.Quantile(0.5))),
+		P99: round(ms(h.Quantile(0.99))), Max: round(ms(h.Max())),
+	}
+}
+
+// ms is a duration in milliseconds.
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// round keeps six decimals and makes what is not finite zero, so that it can be
+// written as JSON.
+func round(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return math.Round(x*1e6) / 1e6
+}
+
+func number(x float64) *float64 {
+	x = round(x)
+	return &x
+}

@@ -1,0 +1,141 @@
+package verdict
+
+import (
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Tally takes in the records of one phase for [Judge], [Streams] and [Check]. The
+// zero value is empty. Not safe for concurrent use. It keeps nothing of a record.
+type Tally struct {
+	send, due, permit Histogram // from the start until written; from due, from permit to the start
+	kernel, read      int64     // responses by who stamped them
+
+	requests                 int64 // that were started
+	firstDue, lastDue        time.Duration
+	firstStart, lastStart    time.Duration
+	slots, residence, atWork time.Duration // sums: due to end, permit to end, start to end
+	streams                  streams
+	tokens                   conservation
+}
+
+// conservation compares tokens that were counted in two ways.
+type conservation struct {
+	records, differ  int64         // with a count on every event and a total
+	byEvent, byUsage bench.Tokens  // their sums
+	excess           int64         // records with more content events than tokens
+	counted          int64         // records with a total
+	negative         int64         // records in which a content event is earlier than the one before it
+	unordered        time.Duration // the largest step back
+}
+
+// Observe takes one record in, whatever became of it.
+func (t *Tally) Observe(rec *bench.Record) {
+	st := &rec.Stamps
+	if st.Start == 0 {
+		return
+	}
+	t.requests++
+	t.due.Add(st.Start - st.Due)
+	t.permit.Add(st.Start - st.Permit)
+	if t.firstStart == 0 || st.Start < t.firstStart {
+		t.firstStart = st.Start
+	}
+	if t.firstDue == 0 || st.Due < t.firstDue {
+		t.firstDue = st.Due
+	}
+	t.lastStart, t.lastDue = max(t.lastStart, st.Start), max(t.lastDue, st.Due)
+	if st.End >= st.Start {
+		t.slots += st.End - st.Due
+		t.residence += st.End - st.Permit
+		t.atWork += st.End - st.Start
+	}
+	if st.Wrote > st.Start {
+		c := &rec.Conn
+		t.send.Add(st.Wrote - st.Start - c.DNS - c.Connect - c.TLS)
+	}
+	if rec.Conn.Reads > 0 {
+		if rec.Conn.Kernel {
+			t.kernel++
+		} else {
+			t.read++
+		}
+	}
+	if rec.OK() && rec.Answer.Streamed {
+		t.streams.observe(rec)
+		t.tokens.observe(rec)
+	}
+}
+
+// observe compares the tokens of a record.
+func (c *conservation) observe(rec *bench.Record) {
+	chunks := rec.Answer.Chunks
+	var byEvent bench.Tokens
+	every, back := true, time.Duration(0)
+	for i := range chunks {
+		every = every && chunks[i].Tokens > 0
+		byEvent += bench.Tokens(chunks[i].Tokens)
+		if i > 0 {
+			back = max(back, chunks[i-1].At-chunks[i].At)
+		}
+	}
+	if back > 0 {
+		c.negative++
+		c.unordered = max(c.unordered, back)
+	}
+	usage := rec.Answer.Usage
+	if usage == nil || usage.Output == nil {
+		return
+	}
+	c.counted++
+	if bench.Tokens(len(chunks)) > *usage.Output {
+		c.excess++
+	}
+	if every {
+		c.records++
+		c.byEvent += byEvent
+		c.byUsage += *usage.Output
+		if byEvent != *usage.Output {
+			c.differ++
+		}
+	}
+}
+
+// Asked is what the plan of a phase asked for.
+type Asked struct {
+	Open       bool          // a schedule says when requests are due
+	BacklogMax int64         // arrivals that waited for a slot at the same time, at most
+	TTFT       time.Duration // median time to first token; 0 = unknown
+}
+
+// Load says what the records tell about the client.
+func (t *Tally) Load(a Asked) Load {
+	l := Load{
+		Open: a.Open, Capped: a.Open && a.BacklogMax > 0, Send: t.send, Schedule: t.due, Requests: t.requests,
+		TTFT: a.TTFT, Kernel: t.kernel, Read: t.read,
+	}
+	if l.Capped {
+		// Waiting for a slot is what the plan asks for. What follows it is the
+		// client's.
+		l.Schedule = t.permit
+	}
+	if n := float64(t.requests - 1); n > 0 {
+		if span := t.lastStart - t.firstStart; span > 0 {
+			l.Delivered = n / span.Seconds()
+		}
+		if span := t.lastDue - t.firstDue; span > 0 && a.Open {
+			l.Offered = n / span.Seconds()
+		}
+	}
+	switch {
+	case a.Open && l.Offered > 0:
+		l.Interval = time.Duration(float64(time.Second) / l.Offered)
+	case !a.Open && t.requests > 0:
+		l.Interval = t.slots / time.Duration(t.requests)
+	}
+	if t.slots > 0 {
+		l.Lost = max(0, float64(t.slots-t.atWork)/float64(t.slots))
+	}
+	return l
+}

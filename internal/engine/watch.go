@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/engine/verdict"
+)
+
+// watched performs work while the process watches itself.
+func (x *execution) watched(o monitor.Options, work func()) {
+	x.monitor = monitor.Start(o)
+	stop := sync.OnceFunc(x.monitor.Stop)
+	defer stop()
+	work()
+}
+
+// watch is how the client is watched over one phase, and what its records say
+// about it. Only the phase's recorder touches it, until that has ended.
+type watch struct {
+	tally  verdict.Tally
+	mark   *monitor.Mark // nil = a phase that is not judged
+	stamps verdict.Histogram
+	self   *verdict.Self
+	report *verdict.Report // of the last look
+}
+
+// judged reports whether the records of a phase enter the result, so that the
+// client must have kept up with it.
+func (p *PhasePlan) judged() bool { return p.Kind == bench.Profiling && !p.Excluded }
+
+// begin opens the window.
+func (w *watch) begin(p *phase) {
+	x := p.run
+	if x.monitor == nil || !p.plan.judged() {
+		return
+	}
+	if x.stampLag != nil {
+		w.stamps = x.stampLag()
+	}
+	w.mark = x.monitor.Mark()
+	x.monitor.Watch(func() int64 {
+		sent, _ := p.budget.counts()
+		return sent - p.count.completed.Load() - p.count.cancelled.Load()
+	})
+}
+
+// look judges the window so far. The last look closes it.
+func (w *watch) look(p *phase, stats *bench.PhaseStats, live metric.Results) {
+	x := p.run
+	if w.mark == nil {
+		return
+	}
+	if stats.RequestsEnd != 0 {
+		x.monitor.Watch(nil)
+	}
+	self := x.monitor.Since(w.mark)
+	asked := verdict.Asked{Open: p.plan.Arrivals != nil, BacklogMax: stats.BacklogMax}
+	if m := live.Find("time_to_first_token"); m != nil {
+		if v, ok := m.Get(metric.P50); ok {
+			asked.TTFT = time.Duration(v * float64(time.Millisecond))
+		}
+	}
+	o := verdict.Observation{Phase: p.plan.Name, Self: self, Load: w.tally.Load(asked)}
+	if x.stampLag != nil {
+		now := x.stampLag()
+		lag := now.Since(&w.stamps)
+		o.Load.StampLag = &lag
+	}
+	report := verdict.Judge(&o)
+	w.self, w.report = &self, &report
+}
+
+// trust says how far the numbers of all phases so far can be trusted; running is
+// the watch of the phase that goes on, or nil. Both are nil where there is
+// nothing to judge.
+func (x *execution) trust(running *watch) (*verdict.Report, *verdict.Stream) {
+	var reports []verdict.Report
+	var tallies []*verdict.Tally
+	add := func(w *watch) {
+		if w == nil || w.mark == nil {
+			return
+		}
+		tallies = append(tallies, &w.tally)
+		if w.report != nil {
+			reports = append(reports, *w.report)
+		}
+	}
+	for i := range x.finished {
+		add(x.finished[i].watch)
+	}
+	add(running)
+	stream := verdict.Streams(tallies...)
+	if len(reports) == 0 {
+		return nil, stream
+	}
+	overall := verdict.Overall(reports)
+	return &overall, stream
+}
+
+// trusted adds to a report how its streams came, and whether its numbers agree.
+func trusted(rep *export.Report, phases []measured) {
+	var tallies []*verdict.Tally
+	var checks []verdict.Checks
+	for i := range phases {
+		m, r := &phases[i], &rep.Phases[i]
+		if m.plan.judged() {
+			tallies = append(tallies, m.tally)
+		}
+		checks = append(checks, verdict.Check(&verdict.Account{
+			Results: r.Results, Counters: m.set.Counters(), Stats: m.stats, Window: m.stats.Window(m.stats.LastUpdate),
+			Start: r.Start, End: r.End, Tally: m.tally, Self: m.self,
+		}))
+	}
+	rep.Stream = verdict.Streams(tallies...)
+	rep.Checks = verdict.JoinChecks(checks)
+}
+
+// doubts lists what speaks against the numbers of a report.
+func doubts(rep *export.Report) []Warning {
+	var out []Warning
+	if c := rep.Client; c != nil {
+		for i := range c.Reasons {
+			r := &c.Reasons[i]
+			out = append(out, Warning{Code: "client-" + string(r.Level), Detail: fmt.Sprintf(
+				"%s: %s (%s is %.3g %s, the limit is %.3g)", r.Code, r.Message, r.Metric, r.Value, r.Unit, r.Limit)})
+		}
+	}
+	if s := rep.Stream; s != nil && s.Class != verdict.PerToken {
+		out = append(out, Warning{Code: "stream-" + string(s.Class), Detail: s.Message})
+	}
+	for i := range rep.Checks.Warnings {
+		w := &rep.Checks.Warnings[i]
+		out = append(out, Warning{Code: "inconsistent-result", Detail: fmt.Sprintf(
+			"phase %s: %s: %s", cmp.Or(w.Phase, "?"), w.Code, w.Detail)})
+	}
+	return out
+}
+
+// clientVerdict is what lists of runs show of a report.
+func clientVerdict(r *verdict.Report) *ClientVerdict {
+	if r == nil {
+		return nil
+	}
+	return &ClientVerdict{Verdict: r.Verdict, Reasons: r.Reasons, Bias: r.Bias}
+}
