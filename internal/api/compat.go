@@ -51,7 +51,11 @@ func (s *Server) getRunInfo(w http.ResponseWriter, r *http.Request) error {
 	if found == nil {
 		return errNoActiveRun
 	}
-	return s.writeOf(w, r, found, wire.NewRunInfo(found))
+	snap, err := s.snapshot(r.Context(), found)
+	if err != nil {
+		return err
+	}
+	return s.writeOf(w, r, found, wire.NewRunInfo(found, snap))
 }
 
 // getMetrics serves the metrics, live or final.

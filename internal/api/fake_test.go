@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/verdict"
 )
 
 // The runs of the tests.
@@ -221,6 +222,25 @@ func testMetrics() metric.Results {
 	return metric.Results{count, ttft, rate, secret}
 }
 
+// testClient is the judgement of a client that was late at times.
+func testClient() *verdict.Report {
+	const msec = time.Millisecond
+	o := verdict.Observation{
+		Phase: "profiling",
+		Self: verdict.Self{
+			Window: 10 * time.Second, CPU: &verdict.CPU{Used: 2 * time.Second, Cores: 2, Busy: time.Second}, RSS: 58720256,
+			Machine: &verdict.Machine{Cores: 2, Idle: 12 * time.Second, Others: 6 * time.Second},
+		},
+		Load: verdict.Load{Requests: 121, Delivered: 12.1, Lost: 0.001, TTFT: 200 * msec, Interval: time.Second, Kernel: 121},
+	}
+	o.Self.Ticks.AddN(msec/10, 1950)
+	o.Self.Ticks.AddN(4*msec, 50)
+	o.Load.Send.AddN(msec/20, 121)
+	o.Load.Schedule.AddN(msec/5, 121)
+	r := verdict.Judge(&o)
+	return &r
+}
+
 // testSnapshot is a run in the middle of its profiling phase, or at its end.
 func testSnapshot(final bool) *engine.Snapshot {
 	latency := sketch.New()
@@ -253,6 +273,10 @@ func testSnapshot(final bool) *engine.Snapshot {
 		counters.Success, counters.Errors = 497, map[bench.Class]int64{bench.Overloaded: 3}
 		s.Wall, s.State, s.Final, s.Exported, s.End = epoch.Add(44*time.Second), bench.Completed, true, true, epoch.Add(43*time.Second)
 		s.Errors = []metric.ErrorGroup{{Class: bench.Overloaded, Status: 503, Type: "Service Unavailable", Example: "overloaded", Count: 3}}
+	}
+	s.Client, s.Stream = testClient(), &verdict.Stream{
+		Class: verdict.PerToken, Message: "about one token an event", Streams: 119, Events: 2000, Gaps: 1881, EventsPerRead: 1,
+		Withheld: map[string]verdict.Withheld{},
 	}
 	s.Phases = []engine.Phase{{Stats: st, Epoch: epoch, Counters: counters, Concurrency: new(64)}}
 	return s

@@ -200,9 +200,9 @@ func TestFeedRun(t *testing.T) {
 		want := []string{
 			"run_state_changed", "system_state_changed", "credit_phase_start",
 			"credit_phase_progress", "processing_stats", "worker_status_summary", "worker_health", "worker_group_stats",
-			"realtime_metrics", "credit_phase_sending_complete", "credit_phase_complete",
+			"realtime_metrics", "client_verdict", "credit_phase_sending_complete", "credit_phase_complete",
 			"run_state_changed", "system_state_changed", "credits_complete", "all_records_received",
-			"process_all_results", "results_exported", "run_state_changed", "system_state_changed", "benchmark_complete",
+			"process_all_results", "client_verdict", "results_exported", "run_state_changed", "system_state_changed", "benchmark_complete",
 		}
 		var got []string
 		// run_queued has number 1; who follows the current run does not see it.
@@ -217,7 +217,7 @@ func TestFeedRun(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("messages (-want +got):\n%s", diff)
 		}
-		wantEnd := fmt.Sprintf(`{"message_type":"results_exported","service_id":"system_controller","run_id":%q,"seq":18,"ts_ns":1777888844000000000,"was_cancelled":false}`, idRunning)
+		wantEnd := fmt.Sprintf(`{"message_type":"results_exported","service_id":"system_controller","run_id":%q,"seq":20,"ts_ns":1777888844000000000,"was_cancelled":false}`, idRunning)
 		if diff := cmp.Diff(wantEnd, some.hear()); diff != "" {
 			t.Errorf("results_exported (-want +got):\n%s", diff)
 		}
@@ -269,6 +269,9 @@ func TestFeedSubscriptions(t *testing.T) {
 		if e := c.event(); e.Kind != "realtime_metrics" {
 			t.Errorf("heard %s, want the wildcard to stay", e.Kind)
 		}
+		if e := c.event(); e.Kind != "client_verdict" {
+			t.Errorf("heard %s, want what the wildcard covers", e.Kind)
+		}
 		say(`{"type":"unsubscribe","message_types":["*"]}`)
 		publish(ft.testServer, engine.EventMetrics, bench.Running, false)
 		c.silent()
@@ -288,7 +291,7 @@ func TestFeedSnapshot(t *testing.T) {
 		c.say(`{"type":"subscribe","message_types":["realtime_metrics","credit_phase_progress","system_state_changed"],"snapshot":true}`)
 		c.hear()
 		progress, metrics := c.event(), c.event()
-		if progress.Kind != "credit_phase_progress" || progress.Seq != 4 || metrics.Kind != "realtime_metrics" || metrics.Seq != 9 {
+		if progress.Kind != "credit_phase_progress" || progress.Seq != 5 || metrics.Kind != "realtime_metrics" || metrics.Seq != 10 {
 			t.Errorf("snapshot = %+v, %+v", progress, metrics)
 		}
 		c.silent()

@@ -41,7 +41,7 @@ func allowed() map[string][]string {
 		// Judgements are made of records and results; the monitor observes for them.
 		e + "verdict": {e + "bench", e + "metric"},
 		e + "monitor": {e + "verdict"},
-		e + "config":          {e + "bench", e + "redact"},
+		e + "config":  {e + "bench", e + "redact"},
 		// The simulated server stands alone: it must not share a mistake with
 		// the code that it tests. Only the receive times of sockets are common.
 		e + "mock": {e + "sockstamp"},
@@ -55,9 +55,9 @@ func allowed() map[string][]string {
 			"internal/api/feed", "internal/api/prom", "internal/api/wire", "internal/engine",
 			e + "bench", e + "config", e + "export", e + "metric", e + "redact", "openapi", "web",
 		},
-		"internal/api/feed": {"internal/api/wire", "internal/engine", e + "bench", e + "metric"},
-		"internal/api/prom": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "sketch"},
-		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric"},
+		"internal/api/feed": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "verdict"},
+		"internal/api/prom": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "sketch", e + "verdict"},
+		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric", e + "verdict"},
 		"cmd/aiperfd": {
 			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
 			e + "bench", e + "config", e + "export", e + "metric", e + "mock", e + "pace", e + "redact", e + "tokenizer", e + "verdict",

@@ -40,6 +40,12 @@ type bed struct {
 // goes around the server's handler.
 func newBed(t *testing.T, o mock.Options, wrap func(http.Handler) http.Handler) *bed {
 	t.Helper()
+	return newWatchedBed(t, o, wrap, monitor.Options{Ticker: monitor.NewTimer, Host: still{}})
+}
+
+// newWatchedBed is newBed with a client that is watched in another way.
+func newWatchedBed(t *testing.T, o mock.Options, wrap func(http.Handler) http.Handler, m monitor.Options) *bed {
+	t.Helper()
 	server, err := mock.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -51,8 +57,7 @@ func newBed(t *testing.T, o mock.Options, wrap func(http.Handler) http.Handler) 
 	ln := memnet.Listen()
 	web := &http.Server{Handler: h}
 	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
-	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext,
-		Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}}})
+	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext, Monitor: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +114,11 @@ func (b *bed) wait(id string) *engine.Run {
 	r, err := b.engine.Wait(b.t.Context(), id)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	for _, w := range r.Warnings {
+		if w.Code == "inconsistent-result" {
+			b.t.Errorf("the numbers of run %s contradict each other: %s", id, w.Detail)
+		}
 	}
 	return r
 }

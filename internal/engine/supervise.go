@@ -115,7 +115,7 @@ func (e *Engine) conclude(j *job, o outcome) {
 	e.emit(j, EventExported, x.latest())
 	e.warn(e.change(j, func(r *Run) {
 		r.Summary, r.Warnings = o.summary, append(slices.Clip(r.Warnings), o.warnings...)
-		r.Client = clientVerdict(o.report.Client)
+		r.Client = NewClientVerdict(o.report.Client)
 		if o.err != nil {
 			failRun(r, o.err)
 			return

@@ -143,8 +143,9 @@ func doubts(rep *export.Report) []Warning {
 	return out
 }
 
-// clientVerdict is what lists of runs show of a report.
-func clientVerdict(r *verdict.Report) *ClientVerdict {
+// NewClientVerdict returns what resources of runs show of a report; nil for nil. It
+// shares the slices of the report, which nobody changes.
+func NewClientVerdict(r *verdict.Report) *ClientVerdict {
 	if r == nil {
 		return nil
 	}

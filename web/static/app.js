@@ -102,7 +102,7 @@ function connect() {
   socket.onopen = () => socket.send(JSON.stringify({
     type: "subscribe", run: "*",
     message_types: ["run_queued", "run_state_changed", "run_deleted", "credit_phase_start", "credit_phase_progress",
-      "credit_phase_sending_complete", "credit_phase_complete", "realtime_metrics", "results_exported", "benchmark_complete"],
+      "credit_phase_sending_complete", "credit_phase_complete", "realtime_metrics", "client_verdict", "results_exported", "benchmark_complete"],
   }));
   socket.onmessage = (message) => receive(JSON.parse(message.data));
   socket.onclose = () => { view.socket = null; status(false); setTimeout(connect, 3000); };
@@ -123,6 +123,7 @@ function receive(event) {
   }
   if (event.run_id !== view.id || !view.progress) return;
   if (event.stats) view.progress.phases[event.stats.phase_name] = event.stats;
+  if (kind === "client_verdict" && view.run) view.run.client = event.client;
   if (event.metrics) view.metrics = Object.fromEntries(event.metrics.map((m) => [m.tag, m]));
   sample();
   render();
@@ -133,6 +134,7 @@ function render() {
   el("state").textContent = run ? run.state : "idle";
   el("state").className = "pill " + (run ? run.state : "");
   el("cancel").hidden = !run || terminal(run.state);
+  showClient(run && run.client);
   el("link-results").href = view.id ? `/api/runs/${view.id}/results` : "/api/results";
   el("alert").hidden = !run || !run.error;
   // Nothing was drawn of a run that had ended before the page was opened.
@@ -152,6 +154,16 @@ function render() {
   showTiles();
   showPercentiles();
   showErrors();
+}
+
+// showClient says whether the load generator itself keeps up.
+function showClient(client) {
+  const badge = el("client");
+  badge.hidden = !client;
+  if (!client) return;
+  badge.textContent = "client " + client.verdict;
+  badge.className = "pill client-" + client.verdict;
+  badge.title = client.reasons.map((r) => r.message).join("; ") || "the load generator itself kept up";
 }
 
 function showPhases() {

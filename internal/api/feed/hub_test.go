@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/verdict"
 )
 
 var start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
@@ -227,5 +228,24 @@ func TestPlaces(t *testing.T) {
 	h.Release()
 	if !h.Reserve() {
 		t.Error("a place that was released is not given again")
+	}
+}
+
+// The verdict on the client goes out with the metrics, and only if there is one.
+func TestClientVerdict(t *testing.T) {
+	h := NewHub(0)
+	ev := ofRun("a", engine.EventMetrics, bench.Running)
+	h.Publish(ev)
+	report := verdict.Overall(nil)
+	ev.Snapshot = &engine.Snapshot{Client: &report}
+	h.Publish(ev)
+	var bodies []string
+	for _, m := range h.streams["a"].ring {
+		if m.kind == kindClient {
+			bodies = append(bodies, string(m.data))
+		}
+	}
+	if len(bodies) != 1 || !strings.Contains(bodies[0], `"client":{"verdict":"unknown","reasons":[],"bias":[],`) {
+		t.Errorf("messages: %q", bodies)
 	}
 }

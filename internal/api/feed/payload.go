@@ -4,6 +4,7 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/verdict"
 )
 
 // The payloads.
@@ -53,6 +54,10 @@ type (
 	}
 	statePayload struct {
 		State wire.SystemState `json:"state"`
+	}
+	clientPayload struct {
+		Client *verdict.Report `json:"client"`
+		Stream *verdict.Stream `json:"stream"`
 	}
 	resultsPayload struct {
 		Results wire.ProfileResults `json:"results"`

@@ -32,6 +32,7 @@ const (
 	kindQueued        = "run_queued"
 	kindDeleted       = "run_deleted"
 	kindSnapshot      = "snapshot"
+	kindClient        = "client_verdict"
 )
 
 // Kinds lists every type of message that a client can subscribe to.
@@ -40,13 +41,14 @@ func Kinds() []string {
 		kindMetrics, kindPhaseStart, kindPhaseProgress, kindPhaseSent, kindPhaseComplete, kindCredits,
 		kindProcessing, kindRecords, kindHealth, kindStatus, kindGroup, kindSystem, kindResults, kindExported,
 		kindComplete, kindError, kindHeartbeat, kindRunState, kindQueued, kindDeleted, kindSnapshot,
+		kindClient,
 	}
 }
 
 // replaceable reports whether only the newest message of a type matters.
 func replaceable(kind string) bool {
 	switch kind {
-	case kindMetrics, kindPhaseProgress, kindProcessing, kindHealth, kindStatus, kindGroup, kindHeartbeat, kindSnapshot:
+	case kindMetrics, kindPhaseProgress, kindProcessing, kindHealth, kindStatus, kindGroup, kindHeartbeat, kindSnapshot, kindClient:
 		return true
 	}
 	return false
@@ -126,13 +128,14 @@ func (s *stream) translate(ev engine.Event, recent wire.Recent) []draft {
 	case engine.EventPhaseComplete:
 		return phaseMessage(kindPhaseComplete, ev)
 	case engine.EventMetrics:
-		return metricsMessage(ev)
+		return append(metricsMessage(ev), clientMessage(ev)...)
 	case engine.EventExported:
 		out := s.creditMessages(ev)
 		if ev.Snapshot != nil && ev.Run != nil {
 			results := resultsPayload{wire.NewProfileResults(ev.Run, ev.Snapshot)}
 			out = append(out, draft{kind: kindResults, service: fromRecords, payload: results})
 		}
+		out = append(out, clientMessage(ev)...)
 		return append(out, draft{kind: kindExported, service: fromSystem, payload: endPayload{wasCancelled(ev)}})
 	case engine.EventComplete:
 		return []draft{{kind: kindComplete, service: fromSystem, payload: endPayload{wasCancelled(ev)}}}
@@ -203,6 +206,14 @@ func metricsMessage(ev engine.Event) []draft {
 		return nil
 	}
 	return []draft{{kind: kindMetrics, service: fromRecords, payload: metricsPayload{wire.NewRecords(ev.Snapshot.Metrics)}}}
+}
+
+// clientMessage tells whether the load generator itself keeps up.
+func clientMessage(ev engine.Event) []draft {
+	if ev.Snapshot == nil || ev.Snapshot.Client == nil {
+		return nil
+	}
+	return []draft{{kind: kindClient, service: fromSystem, payload: clientPayload{ev.Snapshot.Client, ev.Snapshot.Stream}}}
 }
 
 // The cadences of the messages that come along with the progress of a phase.

@@ -45,6 +45,7 @@ type families struct {
 	sent, requests, errors, inFlight *prometheus.Desc
 	input, output, reasoning         *prometheus.Desc
 	slo, bytesIn, bytesOut, elapsed  *prometheus.Desc
+	client                           clientFamilies
 }
 
 func newFamilies() families {
@@ -68,6 +69,7 @@ func newFamilies() families {
 		bytesOut: family("aiperf_bytes_sent_total", "Bytes of request bodies that were sent.", "run_id"),
 		elapsed: family("aiperf_run_elapsed_seconds", "Time since the first phase of the run started.",
 			"run_id"),
+		client: newClientFamilies(),
 	}
 }
 
@@ -78,6 +80,9 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 		f.info, f.state, f.start, f.end, f.sent, f.requests, f.errors, f.inFlight, f.input, f.output,
 		f.reasoning, f.slo, f.bytesIn, f.bytesOut, f.elapsed,
 	} {
+		out <- d
+	}
+	for _, d := range f.client.all() {
 		out <- d
 	}
 	for _, h := range histograms() {
@@ -165,6 +170,9 @@ func (e *emitter) snapshot(id string, s *engine.Snapshot) {
 		}
 	}
 	e.gauge(e.elapsed, s.Elapsed.Seconds(), id)
+	if s.Client != nil {
+		e.judgement(id, s.Client)
+	}
 	e.counter(e.bytesIn, in, id)
 	e.counter(e.bytesOut, out, id)
 	for name, n := range met {

@@ -6,6 +6,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
 )
 
 // Results is the body of GET /api/results.
@@ -14,6 +15,8 @@ type Results struct {
 	Results *BenchmarkResult `json:"results"`
 	State   bench.State      `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
 	Error   *engine.RunError `json:"error"`
+	Client  *verdict.Report  `json:"client"` // whether the load generator kept up; null while nothing was measured
+	Stream  *verdict.Stream  `json:"stream"` // how answers came; null without streams
 }
 
 // ResultStatus says whether results are there.
@@ -75,6 +78,9 @@ type ErrorDetails struct {
 // NewResults describes the outcome of a run; s may be nil.
 func NewResults(r *engine.Run, s *engine.Snapshot) Results {
 	out := Results{State: r.State, Error: r.Error}
+	if s != nil {
+		out.Client, out.Stream = s.Client, s.Stream
+	}
 	switch r.State {
 	case bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting:
 		out.Status = ResultsRunning

@@ -19,48 +19,60 @@ type RunInfo struct {
 	EndedAt     *time.Time  `json:"ended_at,omitempty" format:"date-time"`
 	Version     string      `json:"aiperfd_version" example:"0.1.0"`
 	Via         string      `json:"submitted_via" enums:"api,cli"`
+	// Client says whether the load generator itself keeps up; null before the
+	// first profiling phase.
+	Client *engine.ClientVerdict `json:"client"`
 }
 
-// NewRunInfo describes the identity of a run.
-func NewRunInfo(r *engine.Run) RunInfo {
+// NewRunInfo describes the identity of a run; s may be nil.
+func NewRunInfo(r *engine.Run, s *engine.Snapshot) RunInfo {
 	return RunInfo{
 		BenchmarkID: r.ID, RandomSeed: r.Seed, CLICommand: r.CLICommand, State: r.State,
 		CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt),
-		Version: r.Version, Via: r.Via,
+		Version: r.Version, Via: r.Via, Client: clientOf(r, s),
 	}
+}
+
+// clientOf is the newest verdict on the client; nil if there is none.
+func clientOf(r *engine.Run, s *engine.Snapshot) *engine.ClientVerdict {
+	if s != nil && s.Client != nil {
+		return engine.NewClientVerdict(s.Client)
+	}
+	return r.Client
 }
 
 // Run is the run resource.
 type Run struct {
-	ID            string             `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
-	Name          string             `json:"name"`
-	Labels        map[string]string  `json:"labels"`
-	Notes         string             `json:"notes"`
-	Kind          string             `json:"kind" enums:"run"`
-	ParentID      *string            `json:"parent_id"`
-	State         bench.State        `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
-	StateReason   string             `json:"state_reason"`
-	QueuePosition *int               `json:"queue_position"` // 1 = the next to start; null when not queued
-	CreatedAt     time.Time          `json:"created_at" format:"date-time"`
-	StartedAt     *time.Time         `json:"started_at" format:"date-time"`
-	EndedAt       *time.Time         `json:"ended_at" format:"date-time"`
-	Via           string             `json:"submitted_via" enums:"api,cli"`
-	Version       string             `json:"aiperfd_version"`
-	RandomSeed    int64              `json:"random_seed"`
-	Models        []string           `json:"models"`
-	Targets       []string           `json:"targets"` // redacted
-	Endpoint      string             `json:"endpoint_type"`
-	Streaming     bool               `json:"streaming"`
-	Concurrency   *int               `json:"concurrency"`
-	RequestRate   *float64           `json:"request_rate"` // requests per second
-	Credentials   engine.Credentials `json:"credentials"`
-	Progress      *RunProgress       `json:"progress"` // null before the first phase
-	Summary       *engine.Summary    `json:"summary"`  // null until the run is terminal
-	Error         *engine.RunError   `json:"error"`
-	Warnings      []engine.Warning   `json:"warnings"`
-	Artifacts     Artifacts          `json:"artifacts"`
-	Links         *Links             `json:"links,omitempty"` // absent in lists
-	Revision      int64              `json:"revision"`
+	ID            string                `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
+	Name          string                `json:"name"`
+	Labels        map[string]string     `json:"labels"`
+	Notes         string                `json:"notes"`
+	Kind          string                `json:"kind" enums:"run"`
+	ParentID      *string               `json:"parent_id"`
+	State         bench.State           `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
+	StateReason   string                `json:"state_reason"`
+	QueuePosition *int                  `json:"queue_position"` // 1 = the next to start; null when not queued
+	CreatedAt     time.Time             `json:"created_at" format:"date-time"`
+	StartedAt     *time.Time            `json:"started_at" format:"date-time"`
+	EndedAt       *time.Time            `json:"ended_at" format:"date-time"`
+	Via           string                `json:"submitted_via" enums:"api,cli"`
+	Version       string                `json:"aiperfd_version"`
+	RandomSeed    int64                 `json:"random_seed"`
+	Models        []string              `json:"models"`
+	Targets       []string              `json:"targets"` // redacted
+	Endpoint      string                `json:"endpoint_type"`
+	Streaming     bool                  `json:"streaming"`
+	Concurrency   *int                  `json:"concurrency"`
+	RequestRate   *float64              `json:"request_rate"` // requests per second
+	Credentials   engine.Credentials    `json:"credentials"`
+	Progress      *RunProgress          `json:"progress"` // null before the first phase
+	Summary       *engine.Summary       `json:"summary"`  // null until the run is terminal
+	Client        *engine.ClientVerdict `json:"client"`   // null before the first profiling phase
+	Error         *engine.RunError      `json:"error"`
+	Warnings      []engine.Warning      `json:"warnings"`
+	Artifacts     Artifacts             `json:"artifacts"`
+	Links         *Links                `json:"links,omitempty"` // absent in lists
+	Revision      int64                 `json:"revision"`
 }
 
 // RunProgress is the progress of the phase that started last.
@@ -117,7 +129,7 @@ func NewRun(r *engine.Run, s *engine.Snapshot, position int, files Artifacts) Ru
 		EndedAt: utc(r.EndedAt), Via: r.Via, Version: r.Version, RandomSeed: r.Seed,
 		Models: list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
 		Concurrency: r.Concurrency, RequestRate: r.Rate, Credentials: r.Credentials,
-		Progress: newRunProgress(s), Summary: r.Summary, Error: r.Error, Warnings: list(r.Warnings),
+		Progress: newRunProgress(s), Summary: r.Summary, Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
 		Artifacts: files, Links: newLinks(r.ID), Revision: r.Revision,
 	}
 	if out.Labels == nil {

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/engine/verdict"
+)
+
+// idle is a host that tells nothing.
+type idle struct{}
+
+func (idle) Read() monitor.Totals { return monitor.Totals{} }
+
+// What the transport says about receive stamps is judged by phase: what came
+// before the phase does not count.
+func TestStampLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lag verdict.Histogram
+		lag.AddN(time.Second, 1000)
+		x := newExecution(&Plan{}, nil)
+		x.clock = bench.NewClock()
+		x.stampLag = func() verdict.Histogram { return lag }
+		x.watched(monitor.Options{Host: idle{}, Ticker: monitor.NewTimer}, func() {
+			p := newPhase(x, &PhasePlan{Kind: bench.Profiling, Name: "p"})
+			w := &watch{}
+			w.begin(p)
+			lag.AddN(2*time.Millisecond, 100)
+			time.Sleep(time.Second)
+			w.look(p, &bench.PhaseStats{}, nil)
+			if got := w.report.StampLag; got == nil || got.Count != 100 || got.P50 < 2 || got.Max > 2.2 {
+				t.Errorf("stamp lag = %+v, want 100 of 2 ms", got)
+			}
+			if r := w.report; r.Verdict != verdict.Suspect || r.Reasons[0].Code != "receive-stamp-lag" {
+				t.Errorf("report = %+v", r)
+			}
+			warmup := &watch{}
+			warmup.begin(newPhase(x, &PhasePlan{Kind: bench.Warmup}))
+			warmup.look(p, &bench.PhaseStats{}, nil)
+			if warmup.report != nil {
+				t.Errorf("a warm-up was judged: %+v", warmup.report)
+			}
+		})
+	})
+}

@@ -1,0 +1,195 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/engine/verdict"
+)
+
+// sections are the judgements in a summary file.
+type sections struct {
+	Client *struct {
+		Verdict string
+		Reasons []struct{ Code, Level, Phase string }
+		Bias    []struct {
+			Metric string
+			P50    float64 `json:"p50_ms"`
+			P99    float64 `json:"p99_ms"`
+		}
+		TickLag *struct {
+			Count int64
+			P99   float64 `json:"p99_ms"`
+		} `json:"tick_lag"`
+		Phases []struct{ Phase, Verdict string }
+	}
+	Stream *struct {
+		Class    string
+		Withheld map[string]map[string]json.RawMessage
+	}
+	Consistency struct {
+		Checked  []string
+		Warnings []verdict.Warning
+	}
+	Notes []export.Note
+}
+
+func (b *bed) sections(id string) sections {
+	b.t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.store.Dir(id), export.NamesFor("").JSON))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var s sections
+	if err := json.Unmarshal(data, &s); err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+func codes(warnings []engine.Warning) []string {
+	var out []string
+	for _, w := range warnings {
+		out = append(out, w.Code)
+	}
+	return out
+}
+
+// In virtual time nothing is late, and every relation between the numbers holds.
+func TestVerdictOfACalmClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil)
+		r := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData))
+		s := b.sections(r.ID)
+		if s.Client.Verdict != "ok" || len(s.Client.Reasons) != 0 || s.Client.TickLag.P99 != 0 || s.Client.TickLag.Count/2 != 120 {
+			t.Errorf("client = %+v, ticks %+v", s.Client, s.Client.TickLag)
+		}
+		for _, bias := range s.Client.Bias {
+			if bias.P50 != 0 || bias.P99 != 0 {
+				t.Errorf("bias of %s: %v, %v; want none", bias.Metric, bias.P50, bias.P99)
+			}
+		}
+		want := []string{
+			"requests-conserved", "records-conserved", "request-rate", "token-rate", "window", "littles-law", "concurrency-curve",
+			"latency-sum", "events-within-tokens", "events-in-order", "percentiles-in-order",
+		}
+		if diff := cmp.Diff(want, s.Consistency.Checked); diff != "" || len(s.Consistency.Warnings) != 0 {
+			t.Errorf("checked (-want +got):\n%swarnings %+v", diff, s.Consistency.Warnings)
+		}
+		if s.Stream.Class != "per_token" || len(s.Stream.Withheld) != 0 {
+			t.Errorf("stream = %+v", s.Stream)
+		}
+		snap, err := b.engine.Snapshot(t.Context(), r.ID)
+		if err != nil || snap.Client.Verdict != verdict.OK || r.Client.Verdict != verdict.OK || snap.Stream.Streams != 10 {
+			t.Errorf("snapshot %+v, run %+v, error %v", snap.Client, r.Client, err)
+		}
+		b.stop()
+	})
+}
+
+// late is a ticker that is late by a fixed time.
+type late struct {
+	monitor.Ticker
+	by time.Duration
+}
+
+func (l late) Wait(until time.Time) bool { return l.Ticker.Wait(until.Add(l.by)) }
+
+// burning is a host on which this process uses every processor.
+type burning struct{}
+
+func (burning) Read() monitor.Totals {
+	now := time.Duration(time.Now().UnixNano())
+	return monitor.Totals{At: now, Cores: 1, CPU: &now}
+}
+
+// A client that could not keep up does not fail the run: the verdict says it.
+func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
+	tests := map[string]struct {
+		options monitor.Options
+		level   verdict.Level
+		reason  string
+	}{
+		"woken late":     {monitor.Options{Host: still{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 4 * time.Millisecond} }}, verdict.Suspect, "tick-lag"},
+		"woken too late": {monitor.Options{Host: still{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 40 * time.Millisecond} }}, verdict.Invalid, "tick-lag"},
+		"no processor":   {monitor.Options{Host: burning{}, Ticker: monitor.NewTimer}, verdict.Invalid, "cpu-share"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newWatchedBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil, tt.options)
+				r := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData))
+				if r.State != bench.Completed || r.Client.Verdict != tt.level || r.Client.Reasons[0].Code != tt.reason {
+					t.Errorf("run %s, client %+v", r.State, r.Client)
+				}
+				if !slices.Contains(codes(r.Warnings), "client-"+string(tt.level)) {
+					t.Errorf("warnings: %v", r.Warnings)
+				}
+				s := b.sections(r.ID)
+				if s.Client.Verdict != string(tt.level) || s.Client.Reasons[0].Phase != "profiling" || len(s.Notes) == 0 {
+					t.Errorf("file: %+v, notes %v", s.Client, s.Notes)
+				}
+				console, err := os.ReadFile(filepath.Join(b.store.Dir(r.ID), export.NamesFor("").Console))
+				if want := "Client:    verdict " + string(tt.level) + ": tick lag p99 "; err != nil || !strings.Contains(string(console), want) {
+					t.Errorf("no %q in %s, error %v", want, console, err)
+				}
+				b.stop()
+			})
+		})
+	}
+}
+
+// Each profiling phase has a window of its own; warm-up has none.
+func TestVerdictByPhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, 100*time.Millisecond, 0), nil)
+		r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 10", fileData), "    - {name: profiling",
+			"    - {name: warmup, kind: warmup, type: concurrency, requests: 5}\n    - {name: first, kind: profiling, type: constant, rate: 5, requests: 10}\n    - {name: profiling", 1))
+		s := b.sections(r.ID)
+		var phases []string
+		for _, p := range s.Client.Phases {
+			phases = append(phases, p.Phase+" "+p.Verdict)
+		}
+		if diff := cmp.Diff([]string{"first ok", "profiling ok"}, phases); diff != "" {
+			t.Errorf("phases (-want +got):\n%s", diff)
+		}
+		b.stop()
+	})
+}
+
+// A server that holds everything back is named, and per-token percentiles are
+// withheld; AIPerf's own members of the file stay.
+func TestBufferedStreamsAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, time.Second, 0), nil)
+		r := b.run(document("type: concurrency, concurrency: 1, requests: 10", strings.ReplaceAll(fileData, "length: 3", "length: 9")))
+		s := b.sections(r.ID)
+		if s.Stream.Class != "buffered" || !slices.Contains(codes(r.Warnings), "stream-buffered") {
+			t.Errorf("stream %+v, warnings %v", s.Stream, r.Warnings)
+		}
+		w := s.Stream.Withheld["inter_token_latency"]
+		if string(w["percentiles"]) != "null" || len(w["reason"]) < 10 {
+			t.Errorf("withheld: %s", w)
+		}
+		if got := b.value(r.ID, "inter_token_latency", "p50"); got != 0 {
+			t.Errorf("inter_token_latency p50 = %v, want AIPerf's 0", got)
+		}
+		console, err := os.ReadFile(filepath.Join(b.store.Dir(r.ID), export.NamesFor("").Console))
+		if err != nil || !strings.Contains(string(console), "withheld") {
+			t.Errorf("the console does not say so: %s, %v", console, err)
+		}
+		b.stop()
+	})
+}
