@@ -202,7 +202,7 @@ func TestFeedRun(t *testing.T) {
 			"credit_phase_progress", "processing_stats", "worker_status_summary", "worker_health", "worker_group_stats",
 			"realtime_metrics", "client_verdict", "credit_phase_sending_complete", "credit_phase_complete",
 			"run_state_changed", "system_state_changed", "credits_complete", "all_records_received",
-			"process_all_results", "client_verdict", "results_exported", "run_state_changed", "system_state_changed", "benchmark_complete",
+			"process_all_results", "results_exported", "run_state_changed", "system_state_changed", "benchmark_complete",
 		}
 		var got []string
 		// run_queued has number 1; who follows the current run does not see it.
@@ -217,7 +217,7 @@ func TestFeedRun(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("messages (-want +got):\n%s", diff)
 		}
-		wantEnd := fmt.Sprintf(`{"message_type":"results_exported","service_id":"system_controller","run_id":%q,"seq":20,"ts_ns":1777888844000000000,"was_cancelled":false}`, idRunning)
+		wantEnd := fmt.Sprintf(`{"message_type":"results_exported","service_id":"system_controller","run_id":%q,"seq":19,"ts_ns":1777888844000000000,"was_cancelled":false}`, idRunning)
 		if diff := cmp.Diff(wantEnd, some.hear()); diff != "" {
 			t.Errorf("results_exported (-want +got):\n%s", diff)
 		}

@@ -135,7 +135,6 @@ func (s *stream) translate(ev engine.Event, recent wire.Recent) []draft {
 			results := resultsPayload{wire.NewProfileResults(ev.Run, ev.Snapshot)}
 			out = append(out, draft{kind: kindResults, service: fromRecords, payload: results})
 		}
-		out = append(out, clientMessage(ev)...)
 		return append(out, draft{kind: kindExported, service: fromSystem, payload: endPayload{wasCancelled(ev)}})
 	case engine.EventComplete:
 		return []draft{{kind: kindComplete, service: fromSystem, payload: endPayload{wasCancelled(ev)}}}

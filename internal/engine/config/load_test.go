@@ -252,17 +252,17 @@ func TestUntrusted(t *testing.T) {
 		})
 	}
 	t.Run("server-owned fields", func(t *testing.T) {
-		d, warnings := mustLoad(t, "benchmark: {artifacts: {dir: /etc}, runtime: {apiPort: 5, bogus: 1}, logging: {level: TRACE}"+phases, o)
+		d, warnings := mustLoad(t, "benchmark: {artifacts: {dir: /etc}, runtime: {apiPort: 5, bogus: 1}, logging: {level: TRACE}, client: {strict: true}"+phases, o)
 		var got []string
 		for _, w := range warnings {
 			got = append(got, w.Pointer+" "+w.Code)
 		}
-		want := []string{"#/benchmark/artifacts/dir server-owned", "#/benchmark/runtime server-owned", "#/benchmark/logging server-owned"}
+		want := []string{"#/benchmark/artifacts/dir server-owned", "#/benchmark/runtime server-owned", "#/benchmark/logging server-owned", "#/benchmark/client server-owned"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("warnings (-want +got):\n%s", diff)
 		}
 		b := d.Benchmark
-		if b.Artifacts.Dir != "artifacts" || b.Runtime != (Runtime{UI: "none"}) || b.Logging.Level != "INFO" {
+		if b.Artifacts.Dir != "artifacts" || b.Runtime != (Runtime{UI: "none"}) || b.Logging.Level != "INFO" || b.Client.Strict {
 			t.Errorf("server-owned fields taken over: %+v %+v %+v", b.Artifacts, b.Runtime, b.Logging)
 		}
 	})
