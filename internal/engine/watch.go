@@ -128,8 +128,7 @@ func doubts(rep *export.Report) []Warning {
 	if c := rep.Client; c != nil {
 		for i := range c.Reasons {
 			r := &c.Reasons[i]
-			out = append(out, Warning{Code: "client-" + string(r.Level), Detail: fmt.Sprintf(
-				"%s: %s (%s is %.3g %s, the limit is %.3g)", r.Code, r.Message, r.Metric, r.Value, r.Unit, r.Limit)})
+			out = append(out, Warning{Code: "client-" + string(r.Level), Detail: r.Text()})
 		}
 	}
 	if s := rep.Stream; s != nil && s.Class != verdict.PerToken {

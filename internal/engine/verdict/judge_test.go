@@ -232,6 +232,26 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func TestText(t *testing.T) {
+	tests := []struct {
+		reason Reason
+		want   string
+	}{
+		{Reason{Code: "tick-lag", Message: "late", Metric: "tick_lag_p99", Value: 159.4, Limit: 2, Unit: "ms"}, "tick-lag: late (tick_lag_p99 is 159 ms, the limit is 2.0)"},
+		{Reason{Code: "cpu-share", Message: "busy", Metric: "cpu_busy_share", Value: 0.1234, Limit: 0.05, Unit: "ratio"}, "cpu-share: busy (cpu_busy_share is 0.12, the limit is 0.05)"},
+	}
+	for _, tt := range tests {
+		if got := tt.reason.Text(); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
+	for x, want := range map[float64]string{0: "0", 0.00049: "0", 0.0123: "0.012", 9.94: "9.9", 12345: "12345"} {
+		if got := figure(x); got != want {
+			t.Errorf("figure(%v) = %s, want %s", x, got, want)
+		}
+	}
+}
+
 // What is not known is null, and never a zero that looks like a measurement.
 func TestReportNulls(t *testing.T) {
 	r := Judge(&Observation{Phase: "p", Self: Self{Window: time.Second, Ticks: lags(0, 10)}})

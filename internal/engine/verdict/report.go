@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -158,7 +159,7 @@ func (r *Report) Line() string {
 	var facts []string
 	add := func(name string, l *Lag) {
 		if l != nil {
-			facts = append(facts, fmt.Sprintf("%s p99 %.2g ms", name, l.P99))
+			facts = append(facts, name+" p99 "+figure(l.P99)+" ms")
 		}
 	}
 	add("tick lag", r.TickLag)
@@ -174,11 +175,34 @@ func (r *Report) Line() string {
 	}
 	for _, b := range r.Bias {
 		if b.Metric == "time_to_first_token" || b.Metric == "request_latency" {
-			text += fmt.Sprintf("; %s off by at most %.2g ms in 99 %% of requests", b.Metric, b.P99)
+			text += fmt.Sprintf("; %s off by at most %s ms in 99 %% of requests", b.Metric, figure(b.P99))
 			break
 		}
 	}
 	return text
+}
+
+// Text says why, with the figures.
+func (r *Reason) Text() string {
+	unit := " " + r.Unit
+	if r.Unit == "ratio" {
+		unit = ""
+	}
+	return fmt.Sprintf("%s: %s (%s is %s%s, the limit is %s)", r.Code, r.Message, r.Metric, figure(r.Value), unit, figure(r.Limit))
+}
+
+// figure prints a number with two digits or more, never with an exponent that
+// people would have to read.
+func figure(x float64) string {
+	switch {
+	case x >= 10:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case x >= 1:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	case x >= 0.001:
+		return strconv.FormatFloat(x, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 0, 64)
 }
 
 // lag describes a histogram; nil for nil and for an empty one.
