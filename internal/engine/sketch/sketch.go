@@ -108,12 +108,7 @@ func (s *Sketch) Merge(o *Sketch) {
 	} else {
 		s.min, s.max = min(s.min, o.min), max(s.max, o.max)
 	}
-	a, b := float64(s.finite), float64(o.finite)
-	d := o.mean - s.mean
-	s.m2 += o.m2 + d*d*a*b/(a+b)
-	s.mean += d * b / (a + b)
-	s.sum += o.sum
-	s.finite += o.finite
+	s.join(o.finite, o.sum, o.mean, o.m2)
 	s.zeros += o.zeros
 	s.pos.merge(&o.pos)
 	s.neg.merge(&o.neg)

@@ -294,3 +294,79 @@ func BenchmarkQuantiles(b *testing.B) {
 		s.Quantiles(probes, out)
 	}
 }
+
+// TestAddAll compares a batch with its values one by one: equal in all that is
+// counted, and up to rounding in what is summed.
+func TestAddAll(t *testing.T) {
+	mixed := samples(5000, func(r *rand.Rand) float64 {
+		switch r.IntN(10) {
+		case 0:
+			return 0
+		case 1:
+			return -math.Exp(r.NormFloat64())
+		case 2:
+			return 1e-30
+		}
+		return 1e9 * math.Exp(r.NormFloat64())
+	})
+	mixed = append(mixed, math.NaN(), math.Inf(1), math.Inf(-1), 5e18)
+	for name, values := range map[string][]float64{
+		"empty": nil, "one": {3e9}, "zeros": {0, 0, 0}, "not finite": {math.NaN(), math.Inf(1)},
+		"constant": {2e9, 2e9, 2e9, 2e9}, "mixed": mixed,
+	} {
+		one, all := New(), New()
+		for _, v := range values {
+			one.Add(v / 1e9)
+		}
+		for len(values) > 0 {
+			n := min(len(values), 37)
+			all.AddAll(values[:n], 1e9)
+			values = values[n:]
+		}
+		if diff := cmp.Diff(slices.Collect(one.Buckets()), slices.Collect(all.Buckets())); diff != "" {
+			t.Errorf("%s: buckets (-one by one +batch):\n%s", name, diff)
+		}
+		if one.Count() != all.Count() || one.Zeros() != all.Zeros() || one.Infs() != all.Infs() {
+			t.Errorf("%s: count %d, zeros %d, infs %d, want %d, %d, %d", name,
+				all.Count(), all.Zeros(), all.Infs(), one.Count(), one.Zeros(), one.Infs())
+		}
+		for what, pair := range map[string][2]float64{
+			"min": {one.Min(), all.Min()}, "max": {one.Max(), all.Max()}, "sum": {one.Sum(), all.Sum()},
+			"mean": {one.Mean(), all.Mean()}, "std": {one.Std(), all.Std()},
+		} {
+			want, got := pair[0], pair[1]
+			if math.IsNaN(want) != math.IsNaN(got) || math.Abs(got-want) > 1e-9*math.Abs(want) {
+				t.Errorf("%s: %s = %v, want %v", name, what, got, want)
+			}
+		}
+	}
+}
+
+// TestSize checks that the memory of a sketch depends on the span of its values
+// alone.
+func TestSize(t *testing.T) {
+	s := New()
+	for i := range 100_000 {
+		s.Add(1 + float64(i%9))
+	}
+	if size := s.Size(); size > 8<<10 {
+		t.Errorf("one decade takes %d bytes", size)
+	}
+	for e := -70; e < 70; e++ {
+		s.Add(math.Exp2(float64(e)))
+		s.Add(-math.Exp2(float64(e)))
+	}
+	if size := s.Size(); size > 256<<10 {
+		t.Errorf("the widest sketch takes %d bytes, more than 256 KiB", size)
+	}
+}
+
+func BenchmarkAddAll(b *testing.B) {
+	values := samples(50, func(r *rand.Rand) float64 { return 2e7 * math.Exp(r.NormFloat64()) })
+	s := New()
+	b.ReportAllocs()
+	for b.Loop() {
+		s.AddAll(values, 1e9)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/50, "ns/value")
+}

@@ -12,7 +12,8 @@ var growth = math.Exp2(1.0 / perOctave)
 // distance to any value of the bucket is smallest.
 var center = 2 / (1 + growth)
 
-// bounds[k] is the mantissa (without the hidden bit) of 2^(k/128);
+// bounds[k] is the mantissa (without the hidden bit) of 2^(k/128), the upper
+// bound of bucket k of an octave, so that bucket 0 holds the power of two alone;
 // bounds[128] stands for 2 itself.
 var bounds = func() (b [perOctave + 1]uint64) {
 	for k := 1; k < perOctave; k++ {
@@ -23,11 +24,12 @@ var bounds = func() (b [perOctave + 1]uint64) {
 }()
 
 // starts maps the first eight bits of a mantissa to the first bucket that can
-// hold it, so that a search is a table look-up and at most one step.
+// hold it. Even the narrowest bucket is wider than a 256th, so at most one bound
+// lies inside a cell of the table: a search is a look-up and at most one step.
 var starts = func() (t [256]uint8) {
 	for i := range t {
-		k := 1
-		for bounds[k] <= uint64(i)<<(mantissaBits-8) {
+		k := 0
+		for bounds[k] < uint64(i)<<(mantissaBits-8) {
 			k++
 		}
 		t[i] = uint8(k)
@@ -47,14 +49,11 @@ func index(v float64) int {
 	bits := math.Float64bits(v)
 	octave := (int(bits>>mantissaBits) - exponentBias) * perOctave
 	m := bits & mantissaMask
-	if m == 0 {
-		return octave // a power of two is the upper bound of its bucket
-	}
 	k := int(starts[m>>(mantissaBits-8)])
-	for m > bounds[k] {
-		k++
-	}
-	return octave + k
+	// The step is the borrow of a subtraction instead of a branch: which side of a
+	// bound a value falls on cannot be predicted.
+	step := int((bounds[k] - m) >> 63)
+	return octave + k + step
 }
 
 // upper returns the upper bound of bucket i.
