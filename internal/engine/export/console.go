@@ -252,6 +252,7 @@ func (p *page) groups(r *Report) {
 		}
 		t.render(p)
 	}
+	p.footnotes(r)
 }
 
 // grouping returns the metrics of one table: by their order, those without one
@@ -300,12 +301,15 @@ func withhold(row []string, w verdict.Withheld) {
 	}
 }
 
-// number prints one statistic. Error-adjusted ones can be infinite.
+// number prints one statistic. Error-adjusted ones can be infinite. A percentile
+// that the sample does not support has a star.
 func (p *page) number(m *metric.Result, s metric.Stat) string {
 	v, ok := m.Get(s)
 	switch {
 	case !ok:
 		return "N/A"
+	case finite(v) && !m.Confidence.Supported(s):
+		return grouped(v) + "*"
 	case finite(v):
 		return grouped(v)
 	case p.opts.ASCII:

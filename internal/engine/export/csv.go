@@ -16,8 +16,8 @@ var csvStats = [...]metric.Stat{
 }
 
 // writeCSV writes AIPerf's table: profile_export_aiperf.csv. Distributions come
-// first, then metrics of one value; within both, AIPerf's metrics sorted by tag
-// and then ours.
+// first, then metrics of one value, then, in a table of ours, how far they can be
+// trusted; within each, AIPerf's metrics sorted by tag and then ours.
 func writeCSV(w io.Writer, r *Report) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
@@ -40,13 +40,21 @@ func writeCSV(w io.Writer, r *Report) error {
 	if err := out.WriteAll(append([][]string{head}, rows...)); err != nil {
 		return err
 	}
-	if len(scalars) == 0 {
-		return nil
+	if len(scalars) > 0 {
+		scalars = append([][]string{{"Metric", "Value"}}, scalars...)
 	}
-	if _, err := io.WriteString(w, "\r\n"); err != nil { // WriteAll has flushed
-		return err
+	for _, table := range [][][]string{scalars, confidenceTable(sortedByTag(r.Results))} {
+		if len(table) == 0 {
+			continue
+		}
+		if _, err := io.WriteString(w, "\r\n"); err != nil { // WriteAll has flushed
+			return err
+		}
+		if err := out.WriteAll(table); err != nil {
+			return err
+		}
 	}
-	return out.WriteAll(append([][]string{{"Metric", "Value"}}, scalars...))
+	return nil
 }
 
 // sortedByTag returns the metrics in the order of the CSV file.

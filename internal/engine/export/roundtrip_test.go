@@ -131,7 +131,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 		}
 		phase := bench.PhaseStats{Start: 1, SkippedTurns: 3}
 		a, b := before.Final(10*time.Second, phase), after.Final(10*time.Second, phase)
-		if diff := cmp.Diff(a, b, cmp.AllowUnexported(metric.Result{})); diff != "" {
+		if diff := cmp.Diff(a, b, cmp.AllowUnexported(metric.Result{}, metric.Confidence{})); diff != "" {
 			t.Fatalf("metrics (-written +read):\n%s", diff)
 		}
 	})

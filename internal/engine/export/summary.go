@@ -60,6 +60,7 @@ func writeJSON(w io.Writer, r *Report) error {
 		s.raw = append(s.raw, '}')
 	}
 	s.metrics(r.Results, first)
+	s.statistics(r.Results)
 	notes := r.Notes
 	if notes == nil {
 		notes = []Note{}

@@ -19,6 +19,9 @@ type row struct {
 	total func(*totals) float64
 	curve curve
 	base  string // of an adj_ row: the metric that it adjusts
+	// fromStart: a time since the start of the request, so that in an open loop
+	// there is one since the due time too.
+	fromStart bool
 }
 
 // unit says how base values are shown.
@@ -151,15 +154,16 @@ type Options struct {
 	SLOs         map[string]float64 // thresholds by tag of a per-record metric, in its display unit
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
-	// ExactLimit is the number of values that each metric keeps; a metric with
-	// more takes its percentiles from its sketch, and with more records than that
-	// there are no curves. 0 = [DefaultExactLimit]; negative = keep none.
-	ExactLimit int
+	// Budget bounds the memory of a set, in bytes. As long as everything fits,
+	// every value is kept and percentiles are exact; see [Set.Size] for what
+	// happens then. 0 = [DefaultBudget]; negative = nothing is kept.
+	Budget int64
 }
 
-// DefaultExactLimit is the number of values kept for exact percentiles: 16 MB a
-// metric.
-const DefaultExactLimit = 2_000_000
+// DefaultBudget is the memory of a set unless [Options] say otherwise: 64 MiB,
+// enough for
+// all values of some 400,000 streamed requests and of 2 million content events.
+const DefaultBudget = 64 << 20
 
 // Caps are the abilities of the endpoint that decide which metrics apply.
 type Caps struct {

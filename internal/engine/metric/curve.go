@@ -156,47 +156,57 @@ func (c curve) needs() (first, isl, osl bool) {
 	return false, false, false
 }
 
-// value returns the curve's value in a level, and whether the curve is defined
-// there: an active curve is not where nothing happens.
-func (c curve) value(l *level) (float64, bool) {
+// value returns the curve's value in a level, and the share of the time for
+// which it counts: an active curve does not count where nothing happens. In an
+// instant the share is 0 or 1. In a bin, whose level is a mean, less than one
+// request on average means that for the rest of the time there was none.
+func (c curve) value(l *level) (v, share float64) {
 	switch c {
 	case concurrency:
-		return float64(l.running), true
+		return l.running, 1
 	case decodes:
-		return float64(l.decoding), true
+		return l.decoding, 1
 	case prefills:
-		return float64(l.prefilling), true
+		return l.prefilling, 1
 	case decodeRate:
-		return l.decodeRate, true
+		return l.decodeRate, 1
 	case prefillRate:
-		return l.prefillRate, true
+		return l.prefillRate, 1
 	case totalRate:
-		return l.prefillRate + l.evenRate, true
+		return l.prefillRate + l.evenRate, 1
 	case decodeRatePerUser:
-		return share(l.decodeRate, l.decoding), true
+		return perUser(l.decodeRate, l.decoding) * min(1, l.decoding), 1
 	case prefillRatePerUser:
-		return share(l.prefillRate, l.prefilling), true
+		return perUser(l.prefillRate, l.prefilling) * min(1, l.prefilling), 1
 	case tokensInFlight:
-		return l.tokens, true
+		return l.tokens, 1
 	case activeDecodeRate:
-		return l.decodeRate, l.decoding > 0
+		return active(l.decodeRate, l.decoding)
 	case activePrefillRate:
-		return l.prefillRate, l.prefilling > 0
+		return active(l.prefillRate, l.prefilling)
 	case activeTotalRate:
-		return l.prefillRate + l.evenRate, l.running > 0
+		return active(l.prefillRate+l.evenRate, l.running)
 	case activeDecodeRatePerUser:
-		return share(l.decodeRate, l.decoding), l.decoding > 0
+		return perUser(l.decodeRate, l.decoding), min(1, l.decoding)
 	case activePrefillRatePerUser:
-		return share(l.prefillRate, l.prefilling), l.prefilling > 0
+		return perUser(l.prefillRate, l.prefilling), min(1, l.prefilling)
 	case noCurve:
 	}
-	return 0, false
+	return 0, 0
 }
 
-// share divides a rate among n requests; 0 where there is none.
-func share(rate float64, n int) float64 {
-	if n == 0 {
+// active returns a rate and the share of the time in which there were requests.
+func active(rate, requests float64) (v, share float64) {
+	if requests <= 0 {
+		return 0, 0
+	}
+	return rate / min(1, requests), min(1, requests)
+}
+
+// perUser divides a rate among requests; 0 where there is none.
+func perUser(rate, requests float64) float64 {
+	if requests <= 0 {
 		return 0
 	}
-	return rate / float64(n)
+	return rate / requests
 }

@@ -3,6 +3,7 @@ package metric
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -10,6 +11,15 @@ import (
 
 // maxGroups is the number of kinds of errors that are told apart.
 const maxGroups = 1000
+
+// Bounds of the texts that groups keep, in bytes. Messages are at most 4 KiB
+// already; all of it is kept for the first groups only.
+const (
+	maxCode      = 128
+	wholeGroups  = 100
+	groupBytes   = 320 // of a group and its key, without texts
+	shortExample = maxPattern
+)
 
 // otherClass is the class of the group that takes the errors beyond maxGroups.
 const otherClass bench.Class = "other"
@@ -41,6 +51,7 @@ type groupKey struct {
 type Errors struct {
 	groups map[groupKey]*ErrorGroup
 	other  ErrorGroup
+	bytes  int64 // memory held
 
 	message, pattern string // the last pair, as equal errors come in bursts
 }
@@ -54,7 +65,7 @@ func (e *Errors) Add(f *bench.Failure, at time.Duration) {
 		e.message, e.pattern = f.Message, Pattern(f.Message)
 	}
 	e.add(&ErrorGroup{
-		Class: f.Class, Status: f.Status, Code: f.Code, Type: f.Type,
+		Class: f.Class, Status: f.Status, Code: clip(f.Code, maxCode), Type: clip(f.Type, maxCode),
 		Pattern: e.pattern, Example: f.Message, Count: 1, First: at, Last: at,
 	})
 }
@@ -68,7 +79,11 @@ func (e *Errors) add(g *ErrorGroup) {
 		known.absorb(g)
 	case g.Class != otherClass && len(e.groups) < maxGroups:
 		kept := *g
+		if len(e.groups) >= wholeGroups {
+			kept.Example = clip(kept.Example, shortExample)
+		}
 		e.groups[key] = &kept
+		e.bytes += groupBytes + int64(len(g.Code)+len(g.Type)+len(g.Pattern)+len(kept.Example))
 	case e.other.Count == 0:
 		e.other = ErrorGroup{
 			Class: otherClass, Pattern: "(further kinds of errors)", Example: g.Example,
@@ -79,10 +94,18 @@ func (e *Errors) add(g *ErrorGroup) {
 	}
 }
 
+// clip returns at most n bytes of a text, in memory of its own.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.Clone(strings.ToValidUTF8(text[:n], ""))
+}
+
 // absorb adds the failures of o.
 func (g *ErrorGroup) absorb(o *ErrorGroup) {
 	if o.First < g.First {
-		g.First, g.Example = o.First, o.Example
+		g.First, g.Example = o.First, clip(o.Example, max(shortExample, len(g.Example)))
 	}
 	g.Count += o.Count
 	g.Last = max(g.Last, o.Last)

@@ -17,11 +17,21 @@ type totals struct {
 	set          *Set
 	window       float64 // seconds; NaN = none, so that rates are absent
 	skippedTurns int64
+	dropped      float64 // arrivals that were due and never sent; NaN = not known
 }
 
-// newTotals joins what a set knows with what its phase knows.
-func (s *Set) newTotals(w time.Duration, skippedTurns int64) *totals {
-	return &totals{tally: &s.tally, set: s, window: positive(w.Seconds()), skippedTurns: skippedTurns}
+// newTotals joins what a set knows with what its phases know. A running phase may
+// still send what waits; what waited when a process died has left no trace.
+func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *totals {
+	t := &totals{tally: &s.tally, set: s, window: positive(w.Seconds())}
+	for _, p := range phases {
+		t.skippedTurns += p.SkippedTurns
+		t.dropped += float64(p.Backlog)
+		if p.RequestsEnd == 0 || p.End == bench.PhaseAborted {
+			t.dropped = math.NaN()
+		}
+	}
+	return t
 }
 
 // count returns the number of values of a per-record metric.
@@ -47,7 +57,7 @@ func (t *totals) sum(tag string) float64 {
 // from sketches and counters: the work does not grow with the number of
 // records. Curves are absent, since requests in flight belong to them.
 func (s *Set) Live(p bench.PhaseStats, now time.Duration) Results {
-	f := finisher{set: s, totals: s.newTotals(p.Window(now), p.SkippedTurns), live: true}
+	f := finisher{set: s, totals: s.newTotals(p.Window(now), p), live: true}
 	return f.results()
 }
 
@@ -56,7 +66,7 @@ func (s *Set) Live(p bench.PhaseStats, now time.Duration) Results {
 // among the results; whoever prints them decides by their flags.
 func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
 	f := finisher{
-		set: s, totals: s.newTotals(w, p.SkippedTurns),
+		set: s, totals: s.newTotals(w, p),
 		parts: []Part{{Set: s, Window: w, Phase: p}},
 	}
 	return f.results()
@@ -79,20 +89,24 @@ func Pool(parts ...Part) (Results, error) {
 	case 1:
 		return parts[0].Set.Final(parts[0].Window, parts[0].Phase), nil
 	}
-	all, err := NewSet(parts[0].Set.opts)
+	o := parts[0].Set.opts
+	for _, p := range parts[1:] {
+		o.Budget += p.Set.opts.Budget // so that what was kept of each is kept of all
+	}
+	all, err := NewSet(o)
 	if err != nil {
 		return nil, fmt.Errorf("pool phases: %w", err)
 	}
 	var w time.Duration
-	var skipped int64
+	var phases []bench.PhaseStats
 	for _, p := range parts {
 		if err := all.Merge(p.Set); err != nil {
 			return nil, fmt.Errorf("pool phases: %w", err)
 		}
 		w += p.Window
-		skipped += p.Phase.SkippedTurns
+		phases = append(phases, p.Phase)
 	}
-	f := finisher{set: all, totals: all.newTotals(w, skipped), parts: parts}
+	f := finisher{set: all, totals: all.newTotals(w, phases...), parts: parts}
 	return f.results(), nil
 }
 
@@ -148,18 +162,43 @@ func (f *finisher) fill(res *Result, r *row) {
 		se := &f.set.series[f.set.byTag[r.Tag]]
 		switch {
 		case se.sketch.Count() == 0:
-		case f.live || se.dropped:
-			sketched(res, se.sketch, r.unit.sketch/r.unit.div)
+		case f.live || se.dropped():
+			f.fromSketch(res, se)
 		default:
-			exactly(res, se.exact, f.sort(se), r.unit.div)
+			f.fromValues(res, se)
 		}
+	}
+}
+
+// fromValues computes a metric that has kept its values.
+func (f *finisher) fromValues(res *Result, se *series) {
+	sorted, div := f.sort(se), se.row.unit.div
+	exactly(res, &se.exact, sorted, div)
+	var at [len(monitored)]float64
+	for i, p := range monitored {
+		at[i] = linear(sorted, p)
+	}
+	o := newOrder(at)
+	for run := range se.exact.runs() {
+		o.addAll(run)
+	}
+	res.Confidence = confide(res, o, func(k int64) float64 { return sorted[k] / div })
+}
+
+// fromSketch computes a metric whose values are gone, or many while the phase
+// runs.
+func (f *finisher) fromSketch(res *Result, se *series) {
+	scale := se.row.unit.sketch / se.row.unit.div
+	sketched(res, se.sketch, scale)
+	if !f.live {
+		res.Confidence = confide(res, se.order, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
 	}
 }
 
 // sort returns the values of a series in ascending order, until the next call.
 func (f *finisher) sort(se *series) []float64 {
 	if f.sortedTag != se.row.Tag {
-		f.sorted = append(f.sorted[:0], se.exact...)
+		f.sorted = se.exact.appendTo(f.sorted[:0])
 		slices.Sort(f.sorted)
 		f.sortedTag = se.row.Tag
 	}
@@ -172,7 +211,7 @@ func (f *finisher) fillAdjusted(res *Result, se *series) {
 		return
 	}
 	n := int64(se.sketch.Count())
-	if f.live || se.dropped {
+	if f.live || se.dropped() {
 		scale := se.row.unit.sketch / se.row.unit.div
 		res.RelError = sketch.RelativeError
 		withErrors(res, n, f.totals.Errors, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })

@@ -116,7 +116,7 @@ func compareCurves(t *testing.T, s *goldenSummary) int {
 	part := &sweep.parts[0]
 	part.steps = part.steps[:0]
 	for i := range set.spans {
-		part.steps = append(part.steps, s.gridSteps(set.spans[i].steps(nil, set.gapValues()))...)
+		part.steps = append(part.steps, s.gridSteps(set.spans[i].steps(nil, set.spans[i].own(set.gapValues())))...)
 	}
 	slices.SortFunc(part.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	n := 0

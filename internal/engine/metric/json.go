@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // attainmentPrefix begins the tag of the share of requests that meet one
@@ -43,8 +44,9 @@ func attainmentDef(base *Def) *Def {
 // accumulator. It keeps nothing of g but a copy.
 func (e *Errors) AddGroup(g *ErrorGroup) { e.add(g) }
 
-// MarshalJSON writes tag, unit, count, the error bound of the percentiles if
-// there is one, and the statistics that exist. JSON has no infinities: they are
+// MarshalJSON writes tag, unit, count, the error bound of the percentiles or the
+// width of the bins if there is one, the confidence, and the statistics that
+// exist. JSON has no infinities: they are
 // the strings "inf" and "-inf".
 func (r Result) MarshalJSON() ([]byte, error) {
 	if r.Def == nil {
@@ -60,6 +62,14 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	if r.RelError != 0 {
 		b = append(b, `,"rel_error":`...)
 		b = appendNumber(b, r.RelError)
+	}
+	if r.Bin != 0 {
+		b = append(b, `,"bin_ns":`...)
+		b = strconv.AppendInt(b, int64(r.Bin), 10)
+	}
+	if r.Confidence != nil {
+		b = append(b, `,"confidence":`...)
+		b = r.Confidence.appendJSON(b)
 	}
 	b = append(b, `,"stats":{`...)
 	first := true
@@ -98,8 +108,11 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		Tag      string
 		Unit     string
 		Count    int64
-		RelError float64 `json:"rel_error"`
+		RelError float64       `json:"rel_error"`
+		Bin      time.Duration `json:"bin_ns"`
 		Stats    map[string]json.RawMessage
+
+		Confidence *Confidence
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("decode metric: %w", err)
@@ -111,7 +124,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	if !ok {
 		def = &Def{Tag: in.Tag, Header: in.Tag, Unit: in.Unit, Kind: Derived, Origin: ours}
 	}
-	*r = Result{Def: def, Count: in.Count, RelError: in.RelError}
+	*r = Result{Def: def, Count: in.Count, RelError: in.RelError, Bin: in.Bin, Confidence: in.Confidence}
 	for s := range numStats {
 		raw, ok := in.Stats[s.String()]
 		if !ok {

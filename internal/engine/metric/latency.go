@@ -15,7 +15,8 @@ func latencyRows() []row {
 				Group: GroupDefault, Order: 100, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "First content event (text, reasoning, refusal or tool call) minus the start of the request.",
 			},
-			unit: inMS, each: func(v *view) float64 { return v.first },
+			fromStart: true,
+			unit:      inMS, each: func(v *view) float64 { return v.first },
 		},
 		{
 			Def: Def{
@@ -31,7 +32,8 @@ func latencyRows() []row {
 				Group: GroupDefault, Order: 210, Flags: StreamingOnly | ProducesTokensOnly | SupportsReasoning,
 				Doc: "First content event that is not reasoning minus the start of the request; equal to time_to_first_token when nothing was reasoned.",
 			},
-			unit: inMS, each: firstOutput,
+			fromStart: true,
+			unit:      inMS, each: firstOutput,
 		},
 		{
 			Def: Def{
@@ -39,7 +41,8 @@ func latencyRows() []row {
 				Group: GroupDefault, Order: 300, Flags: IncludesFailed,
 				Doc: "Last content event minus the start of the request; for an answer that was not streamed, the end of its body.",
 			},
-			unit: inMS, each: func(v *view) float64 { return v.last },
+			fromStart: true,
+			unit:      inMS, each: func(v *view) float64 { return v.last },
 		},
 		{
 			Def: Def{
@@ -71,7 +74,8 @@ func latencyRows() []row {
 				Group: GroupDefault, Flags: StreamingOnly | Experimental,
 				Doc: "Response head minus the start of the request.",
 			},
-			unit: inMS, each: setup,
+			fromStart: true,
+			unit:      inMS, each: setup,
 		},
 		{
 			Def: Def{
@@ -87,7 +91,8 @@ func latencyRows() []row {
 				Flags: StreamingOnly,
 				Doc:   "First data event of any kind, a role announcement for example, minus the start of the request.",
 			},
-			unit: inMS, each: func(v *view) float64 { return present(v.streams, v.afterStart(v.r.Answer.FirstEvent)) },
+			fromStart: true,
+			unit:      inMS, each: func(v *view) float64 { return present(v.streams, v.afterStart(v.r.Answer.FirstEvent)) },
 		},
 		{
 			Def: Def{
@@ -119,7 +124,8 @@ func latencyRows() []row {
 				Flags: StreamingOnly,
 				Doc:   "End of the body (after usage and end marker) minus the start of the request.",
 			},
-			unit: inMS, each: func(v *view) float64 { return present(v.streams, v.end) },
+			fromStart: true,
+			unit:      inMS, each: func(v *view) float64 { return present(v.streams, v.end) },
 		},
 		{
 			Def: Def{

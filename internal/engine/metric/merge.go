@@ -7,49 +7,72 @@ import (
 
 // Merge adds everything that o has observed. o stays as it is. Counts and
 // quantiles come out as if one set had observed all records. The sets must have
-// the same options.
+// the same options but for the budget; that of s holds.
 func (s *Set) Merge(o *Set) error {
 	if !s.opts.equal(&o.opts) {
 		return errors.New("merge metric sets: their options differ")
 	}
-	gapsBefore := len(s.gapValues())
+	s.adopt(o)
+	gapsBefore := 0
+	if s.gaps != nil {
+		gapsBefore = s.gaps.exact.len()
+	}
 	for i := range s.series {
-		s.series[i].merge(&o.series[i], s.opts.ExactLimit)
+		s.series[i].merge(&o.series[i])
 	}
 	s.mergeSpans(o, gapsBefore)
+	s.facts = s.facts.or(o.facts)
 	s.tally.merge(&o.tally)
 	s.errors.Merge(o.errors)
 	s.cancelled.Merge(o.cancelled)
+	s.enforce()
 	return nil
+}
+
+// adopt drops what o has dropped.
+func (s *Set) adopt(o *Set) {
+	if o.sketched && !s.sketched {
+		s.dropExact()
+	}
+	if o.bins != nil {
+		s.startBins()
+	}
+	for i := range s.series {
+		if o.series[i].dropped() {
+			s.dropList(&s.series[i])
+		}
+	}
 }
 
 // equal reports whether two sets measure the same things.
 func (o *Options) equal(p *Options) bool {
 	return o.Streaming == p.Streaming && o.Caps == p.Caps && o.ServerTokens == p.ServerTokens &&
-		o.OpenLoop == p.OpenLoop && o.ExactLimit == p.ExactLimit && maps.Equal(o.SLOs, p.SLOs)
+		o.OpenLoop == p.OpenLoop && maps.Equal(o.SLOs, p.SLOs)
 }
 
-// merge adds the values of o, a series of the same metric.
-func (s *series) merge(o *series, limit int) {
-	s.sketch.Merge(o.sketch)
-	if s.dropped || o.dropped || len(s.exact)+len(o.exact) > limit {
-		s.exact, s.dropped = nil, true
-		return
-	}
-	s.exact = append(s.exact, o.exact...)
-}
-
-// mergeSpans adds the spans of o, whose gaps now begin after ours.
+// mergeSpans adds the requests of o, whose gaps now begin after ours.
 func (s *Set) mergeSpans(o *Set, gapsBefore int) {
-	if s.noSpans || o.noSpans || len(s.spans)+len(o.spans) > s.opts.ExactLimit {
-		s.spans, s.noSpans = nil, true
-		return
-	}
-	for _, sp := range o.spans {
-		sp.gapsAt += gapsBefore
-		s.spans = append(s.spans, sp)
+	switch {
+	case s.bins == nil: // then o has none either
+		for _, sp := range o.spans {
+			sp.gapsAt += gapsBefore
+			s.spans = append(s.spans, sp)
+		}
+		if s.steps += o.steps; s.steps*stepBytes > s.opts.Budget {
+			s.startBins()
+		}
+	case o.bins != nil:
+		s.bins.merge(o.bins)
+	default:
+		gaps := o.gapValues()
+		for i := range o.spans {
+			s.binSpan(&o.spans[i], o.spans[i].own(gaps))
+		}
 	}
 }
+
+// or returns what one of the two knows.
+func (f facts) or(g facts) facts { return facts{f.first || g.first, f.isl || g.isl, f.osl || g.osl} }
 
 // merge adds the counts of o.
 func (t *tally) merge(o *tally) {
@@ -74,6 +97,7 @@ func (t *tally) merge(o *tally) {
 	t.oslMismatches += o.oslMismatches
 	t.compared += o.compared
 	t.discrepancies += o.discrepancies
+	t.late += o.late
 	if o.firstStart != 0 && (t.firstStart == 0 || o.firstStart < t.firstStart) {
 		t.firstStart = o.firstStart
 	}

@@ -78,6 +78,8 @@ func TestValues(t *testing.T) {
 		"inter_token_stall": 60, "icl_same_read_fraction": 1.0 / 3, "normalized_latency": 18,
 		"stream_end_latency": 200, "stream_tail_latency": 20, "schedule_lag": 5,
 		"corrected_time_to_first_token": 105, "corrected_request_latency": 185, "corrected_e2e_latency": 205,
+		"corrected_time_to_first_output_token": 125, "corrected_time_to_first_event": 60,
+		"corrected_stream_end_latency": 205, "corrected_normalized_latency": 18.5,
 		"output_token_throughput_per_user": 100, "e2e_output_token_throughput": 10 / 0.18,
 		"prefill_throughput_per_user": 500, "output_sequence_length": 10, "input_sequence_length": 50,
 		"output_token_count": 6, "reasoning_token_count": 4, "osl_mismatch_diff_pct": 25, "first_chunk_tokens": 2,
@@ -262,7 +264,7 @@ func checkGroups(t *testing.T, set *Set) {
 
 func TestFinalEmpty(t *testing.T) {
 	got := avgs(newSet(t, everything()).Final(time.Second, bench.PhaseStats{}))
-	want := map[string]float64{"request_count": 0, "completed_request_count": 0, "request_throughput": 0}
+	want := map[string]float64{"request_count": 0, "completed_request_count": 0, "request_throughput": 0, "late_request_count": 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("without records (-want +got):\n%s", diff)
 	}

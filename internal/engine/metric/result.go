@@ -1,6 +1,9 @@
 package metric
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Stat names one statistic of a metric, in the order in which files list them.
 type Stat uint8
@@ -43,6 +46,14 @@ type Result struct {
 	// RelError bounds the relative error of the percentiles: 0 = they are exact,
 	// otherwise they come from a sketch.
 	RelError float64
+	// Bin is the width of the bins of a curve whose requests were too many to be
+	// kept: its statistics are of the means over bins. The average stays exact,
+	// except of curves per user and of active ones; extremes are smoothed. 0 = all
+	// statistics are exact.
+	Bin time.Duration
+	// Confidence is what the sample supports; nil for live results and for metrics
+	// that are not samples.
+	Confidence *Confidence
 
 	values [numStats]float64
 	has    uint32
@@ -63,6 +74,27 @@ func (r *Result) Set(s Stat, v float64) {
 func (r *Result) Get(s Stat) (float64, bool) {
 	return r.values[s], r.has&(1<<s) != 0
 }
+
+// Method says where the percentiles come from.
+func (r *Result) Method() Method {
+	switch {
+	case r.RelError != 0:
+		return Sketched
+	case r.Bin != 0:
+		return Binned
+	}
+	return Exact
+}
+
+// Method is where percentiles come from.
+type Method string
+
+// The methods.
+const (
+	Exact    Method = "exact"  // all values
+	Sketched Method = "sketch" // a sketch, with the relative error of the result
+	Binned   Method = "binned" // means over equal intervals of time
+)
 
 // Scalar reports whether the metric has one value only, kept in Avg.
 func (r *Result) Scalar() bool { return r.has == 1<<Avg && r.Count == 0 }

@@ -1,7 +1,53 @@
 package metric
 
-// scheduleRows are the times that count from the schedule instead of the start.
+import (
+	"strings"
+	"time"
+)
+
+// LateAfter is the lag from which on an arrival counts as late: a start more than
+// a millisecond after it was due is no longer explained by the dispatcher's own
+// precision.
+const LateAfter = time.Millisecond
+
+// scheduleRows are the times that count from the schedule instead of the start,
+// and how well the schedule was kept.
 func scheduleRows() []row {
+	rows := lagRows()
+	for _, r := range latencyRows() {
+		if r.fromStart {
+			rows = append(rows, corrected(r))
+		}
+	}
+	return rows
+}
+
+// corrected returns the twin of a latency that counts from the instant at which
+// the request was due. Tables show the twins of the two that everybody looks at.
+func corrected(r row) row {
+	each := r.each
+	c := row{
+		Def: Def{
+			Tag: "corrected_" + r.Tag, Header: "Corrected " + r.Header, Short: "Corr " + r.Short, Origin: ours,
+			Flags: r.Flags | OpenLoopOnly,
+			Doc:   strings.Replace(r.Doc, "the start of the request", "the instant at which the request was due", 1),
+		},
+		unit: r.unit, each: func(v *view) float64 { return each(v) + since(v.r.Stamps.Start, v.r.Stamps.Due) },
+	}
+	if r.Short == "" {
+		c.Short = ""
+	}
+	switch r.Tag {
+	case "time_to_first_token":
+		c.Group, c.Order = GroupEffective, 110
+	case "request_latency":
+		c.Group, c.Order = GroupEffective, 120
+	}
+	return c
+}
+
+// lagRows are how well the schedule was kept.
+func lagRows() []row {
 	return []row{
 		{
 			Def: Def{
@@ -29,19 +75,29 @@ func scheduleRows() []row {
 		},
 		{
 			Def: Def{
-				Tag: "corrected_time_to_first_token", Header: "Corrected Time to First Token", Short: "Corr TTFT", Origin: ours,
-				Group: GroupEffective, Order: 110, Flags: StreamingOnly | ProducesTokensOnly | OpenLoopOnly | IncludesFailed,
-				Doc: "First content event minus the instant at which the request was due, so that waiting to be sent counts.",
+				Tag: "corrected_normalized_latency", Header: "Corrected Normalized Latency", Short: "Corr Norm Latency", Origin: ours,
+				Flags: ProducesTokensOnly | OpenLoopOnly,
+				Doc:   "corrected_request_latency / OSL.",
 			},
-			unit: inMS, each: func(v *view) float64 { return v.first + since(v.r.Stamps.Start, v.r.Stamps.Due) },
+			unit: inMSPerToken, each: func(v *view) float64 {
+				return (v.last + since(v.r.Stamps.Start, v.r.Stamps.Due)) / positive(v.osl)
+			},
 		},
 		{
 			Def: Def{
-				Tag: "corrected_request_latency", Header: "Corrected Request Latency", Short: "Corr Req Latency", Origin: ours,
-				Group: GroupEffective, Order: 120, Flags: OpenLoopOnly | IncludesFailed,
-				Doc: "Last content event minus the instant at which the request was due.",
+				Tag: "late_request_count", Header: "Late Request Count", Short: "Late", Kind: Aggregate, Origin: ours,
+				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
+				Doc: "Requests, of every outcome, that started more than 1 ms after they were due.",
 			},
-			unit: inMS, each: func(v *view) float64 { return v.last + since(v.r.Stamps.Start, v.r.Stamps.Due) },
+			unit: inRequests, total: func(t *totals) float64 { return float64(t.late) },
+		},
+		{
+			Def: Def{
+				Tag: "dropped_arrival_count", Header: "Dropped Arrival Count", Short: "Dropped", Kind: Aggregate, Origin: ours,
+				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
+				Doc: "Arrivals that were due but still waited for a free slot when the phase stopped sending; no latency contains them. Final results only; absent if a run was restored from its record file.",
+			},
+			unit: inRequests, total: func(t *totals) float64 { return t.dropped },
 		},
 		{
 			Def: Def{

@@ -20,34 +20,21 @@ type Set struct {
 	byTag  map[string]int // indexes series; fixed after NewSet
 	slos   []slo
 
-	spans     []span // for the curves
-	noSpans   bool   // there were more records than ExactLimit
+	gaps  *series // inter_chunk_latency; nil if it does not apply
+	spans []span  // for the curves, until there are bins
+	steps int64   // that the spans make, at most
+	bins  *bins   // nil = curves are exact
+	facts facts   // of the requests, for the curves
+
+	sketched  bool // the values of single requests were more than the budget allows
+	unchecked int  // records since the memory was last counted
 	errors    *Errors
 	cancelled *Errors
 
-	view   view      // scratch of Observe
-	values []float64 // scratch of Observe: this record's value for each series
-	list   []float64 // scratch of Observe
-}
-
-// series is one metric with its values so far.
-type series struct {
-	row     *row
-	sketch  *sketch.Sketch // in seconds, bytes, tokens …
-	exact   []float64      // in base units, in order of observation
-	dropped bool           // there were more than the limit; exact is nil
-}
-
-// add takes one value in base units.
-func (s *series) add(x float64, limit int) {
-	s.sketch.Add(x / s.row.unit.sketch)
-	switch {
-	case s.dropped:
-	case len(s.exact) >= limit:
-		s.exact, s.dropped = nil, true
-	default:
-		s.exact = append(s.exact, x)
-	}
+	view    view      // scratch of Observe
+	values  []float64 // scratch of Observe: this record's value for each series
+	list    []float64 // scratch of Observe
+	scratch []step    // scratch of Observe
 }
 
 // tally is what a set counts besides the values of metrics.
@@ -58,6 +45,7 @@ type tally struct {
 	goodTokens              float64       // output tokens of good requests
 	oslMismatches           int64
 	compared, discrepancies int64 // records with two token counts, and those that disagree
+	late                    int64 // requests that started more than LateAfter after they were due
 }
 
 // Counters are plain totals of a set, for scraping.
@@ -82,8 +70,8 @@ type Counters struct {
 // NewSet returns an empty set. Its error names every objective that cannot be
 // measured, with the nearest tag that can.
 func NewSet(o Options) (*Set, error) {
-	if o.ExactLimit == 0 {
-		o.ExactLimit = DefaultExactLimit
+	if o.Budget == 0 {
+		o.Budget = DefaultBudget
 	}
 	o.SLOs = maps.Clone(o.SLOs)
 	s := &Set{opts: o, byTag: make(map[string]int), errors: NewErrors(), cancelled: NewErrors()}
@@ -97,6 +85,12 @@ func NewSet(o Options) (*Set, error) {
 		s.series = append(s.series, series{row: r, sketch: sketch.New()})
 	}
 	s.values = make([]float64, len(s.series))
+	if i, ok := s.byTag["inter_chunk_latency"]; ok {
+		s.gaps = &s.series[i]
+	}
+	if o.Budget < 0 {
+		s.dropExact()
+	}
 	var err error
 	if s.slos, err = s.objectives(); err != nil {
 		return nil, fmt.Errorf("read objectives: %w", err)
@@ -111,6 +105,9 @@ func (s *Set) Observe(r *bench.Record) {
 	v.load(r)
 	s.measure(v)
 	s.window(r)
+	if since(r.Stamps.Start, r.Stamps.Due) > float64(LateAfter) {
+		s.tally.late++
+	}
 	switch v.outcome {
 	case success:
 		s.succeed(v)
@@ -130,6 +127,7 @@ func (s *Set) Observe(r *bench.Record) {
 		s.tally.WastedTokens += int64(v.wasted())
 	}
 	s.keepSpan(v)
+	s.keepWithinBudget()
 	v.r, v.usage = nil, nil
 }
 
@@ -143,14 +141,12 @@ func (s *Set) measure(v *view) {
 		}
 		if se.row.list != nil {
 			s.list = se.row.list(v, s.list[:0])
-			for _, x := range s.list {
-				se.add(x, s.opts.ExactLimit)
-			}
+			se.addAll(s.list)
 			continue
 		}
 		if x := se.row.each(v); !math.IsNaN(x) {
 			s.values[i] = x
-			se.add(x, s.opts.ExactLimit)
+			se.add(x)
 		}
 	}
 }

@@ -148,39 +148,13 @@ func compareLive(t *testing.T, got, want *Result) {
 	}
 }
 
-// TestExactLimit checks the fall-back to sketches.
-func TestExactLimit(t *testing.T) {
-	records := randomRecords(2, 500)
-	o := everything()
-	o.ExactLimit = 100
-	small, full := observed(t, o, records), observed(t, everything(), records)
-	stats := bench.PhaseStats{Start: ms}
-	a, b := small.Final(10*time.Second, stats), full.Final(10*time.Second, stats)
-	for _, tag := range []string{"request_latency", "adj_request_latency", "inter_chunk_latency"} {
-		got, want := a.Find(tag), b.Find(tag)
-		if got.RelError != sketch.RelativeError || want.RelError != 0 || got.Count != want.Count {
-			t.Errorf("%s: rel_error %v and %v, count %d and %d", tag, got.RelError, want.RelError, got.Count, want.Count)
-		}
-		compareLive(t, got, want)
-	}
-	if a.Find("error_isl").RelError != 0 {
-		t.Error("error_isl has few values but comes from a sketch")
-	}
-	if a.Find("effective_concurrency") != nil || b.Find("effective_concurrency") == nil {
-		t.Error("curves must be absent with more records than the limit, and only then")
-	}
-	if se := small.series[small.byTag["request_latency"]]; se.exact != nil {
-		t.Errorf("keeps %d values beyond the limit", len(se.exact))
-	}
-}
-
 // TestMerge checks that sets cannot tell how records were divided among them.
 func TestMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := randomRecords(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 60).Draw(t, "n"))
 		cut := rapid.IntRange(0, len(records)).Draw(t, "cut")
 		o := withSLOs()
-		o.ExactLimit = rapid.SampledFrom([]int{-1, 10, 1000}).Draw(t, "limit")
+		o.Budget = rapid.SampledFrom([]int64{-1, 1, 0}).Draw(t, "budget")
 		whole, a, b := mustSet(t, o), mustSet(t, o), mustSet(t, o)
 		for i, r := range records {
 			whole.Observe(r)
@@ -193,6 +167,7 @@ func TestMerge(t *testing.T) {
 		if err := a.Merge(b); err != nil {
 			t.Fatal(err)
 		}
+		whole.enforce() // merging has counted the memory, observing does so now and then
 		if diff := cmp.Diff(whole.Counters(), a.Counters()); diff != "" {
 			t.Fatalf("counters (-whole +merged):\n%s", diff)
 		}

@@ -45,18 +45,22 @@ func nearest(q float64, n int64) int64 { return int64(math.RoundToEven(q * float
 
 // exactly fills a result from all values in base units, given in order of
 // observation and sorted.
-func exactly(res *Result, values, sorted []float64, div float64) {
-	n := float64(len(values))
+func exactly(res *Result, values *column, sorted []float64, div float64) {
+	n := float64(values.len())
 	var sum float64
-	for _, x := range values {
-		sum += x
+	for run := range values.runs() {
+		for _, x := range run {
+			sum += x
+		}
 	}
 	mean := sum / n
 	var squares float64
-	for _, x := range values {
-		squares += (x - mean) * (x - mean)
+	for run := range values.runs() {
+		for _, x := range run {
+			squares += (x - mean) * (x - mean)
+		}
 	}
-	res.Count = int64(len(values))
+	res.Count = int64(values.len())
 	res.Set(Avg, mean/div)
 	res.Set(Min, sorted[0]/div)
 	res.Set(Max, sorted[len(sorted)-1]/div)

@@ -32,7 +32,7 @@ func TestPercentiles(t *testing.T) {
 	}
 	for _, test := range tests {
 		res := &Result{}
-		exactly(res, test.values, slices.Sorted(slices.Values(test.values)), 1)
+		exactly(res, columnOf(test.values), slices.Sorted(slices.Values(test.values)), 1)
 		for i, p := range percentiles {
 			v, ok := res.Get(p.stat)
 			if i >= len(test.want) {
@@ -55,7 +55,7 @@ func TestRarePercentiles(t *testing.T) {
 			s.Add(float64(i))
 		}
 		for name, fill := range map[string]func(*Result){
-			"exact":  func(r *Result) { exactly(r, values, values, 1) },
+			"exact":  func(r *Result) { exactly(r, columnOf(values), values, 1) },
 			"sketch": func(r *Result) { sketched(r, s, 1) },
 		} {
 			res := &Result{}
@@ -169,10 +169,12 @@ func TestCurvesNeedFacts(t *testing.T) {
 			has: []string{"effective_concurrency"}, lacks: []string{"effective_prefill_concurrency", "tokens_in_flight"}},
 		{name: "not asked to stream", change: func(_ *bench.Record, o *Options) { o.Streaming = false },
 			has: []string{"effective_concurrency"}, lacks: []string{"effective_prefill_concurrency", "time_to_first_token"}},
-		{name: "no memory", change: func(_ *bench.Record, o *Options) { o.ExactLimit = -1 },
-			has: []string{"request_latency"}, lacks: []string{"effective_concurrency"}},
-		{name: "gaps not kept", change: func(r *bench.Record, o *Options) { o.ExactLimit = 2 },
-			has: []string{"effective_concurrency"},
+		{name: "nothing is kept", change: func(_ *bench.Record, o *Options) { o.Budget = -1 },
+			has: []string{"request_latency", "active_total_throughput"},
+			// (1 + 9) tokens more in 80 ms, 50 tokens for 200 ms
+			expects: map[string]float64{"effective_decode_throughput": 0.9, "effective_concurrency": 0.02}},
+		{name: "gaps go back", change: func(r *bench.Record, _ *Options) { r.Answer.Chunks[1].At = r.Answer.Chunks[0].At - 1 },
+			has: []string{"effective_concurrency"}, lacks: []string{"inter_chunk_latency"},
 			// 9 tokens, and 50 tokens for 200 ms and 10 more for 100 ms, in 10 s
 			expects: map[string]float64{"effective_decode_throughput": 0.9, "tokens_in_flight": 1.1}},
 	}

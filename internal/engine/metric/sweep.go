@@ -16,34 +16,94 @@ type span struct {
 	gaps       int           // 0 = none, or they are not kept
 }
 
-// keepSpan adds the record to the spans.
+// keepSpan adds the record to the spans, or, once these are too many, to the
+// bins.
 func (s *Set) keepSpan(v *view) {
 	st := &v.r.Stamps
-	if s.noSpans || st.Start == 0 {
-		return
-	}
-	if len(s.spans) >= s.opts.ExactLimit {
-		s.spans, s.noSpans = nil, true
+	if st.Start == 0 {
 		return
 	}
 	sp := span{start: st.Start, end: max(st.End, st.Start), isl: v.isl, osl: v.osl}
 	if v.outcome == success && v.streams {
 		sp.first = st.Start + time.Duration(v.first)
-		if gaps := s.gapValues(); gaps != nil {
+		if s.gaps != nil {
 			sp.gaps = v.gaps
-			sp.gapsAt = len(gaps) - v.gaps
 		}
 	}
+	s.facts.note(&sp)
+	if s.bins != nil {
+		s.list = s.list[:0]
+		if sp.gaps > 0 {
+			s.list = gapList(v, s.list)
+		}
+		s.binSpan(&sp, s.list)
+		return
+	}
+	if s.gaps != nil {
+		sp.gapsAt = s.gaps.exact.len() - sp.gaps
+	}
+	s.steps += sp.maxSteps()
 	s.spans = append(s.spans, sp)
+	if s.steps*stepBytes > s.opts.Budget {
+		s.startBins()
+	}
+}
+
+// facts say what is known of any request.
+type facts struct{ first, isl, osl bool }
+
+func (f *facts) note(sp *span) {
+	f.first = f.first || sp.first != 0
+	f.isl = f.isl || sp.first != 0 && !math.IsNaN(sp.isl)
+	f.osl = f.osl || sp.first != 0 && !math.IsNaN(sp.osl)
+}
+
+// binSpan adds the changes that a request makes to the bins. gaps are its own.
+// Those between content events, of which there are many, take a short cut.
+func (s *Set) binSpan(sp *span, gaps []float64) {
+	short := len(gaps) > 0 && sp.first != 0 && sp.osl >= 1
+	if short {
+		s.bins.gaps(sp, gaps)
+	}
+	s.scratch = sp.outline(s.scratch[:0])
+	if !short {
+		s.scratch = sp.inside(s.scratch, nil)
+	}
+	for i := range s.scratch {
+		s.bins.step(&s.scratch[i])
+	}
+}
+
+// startBins moves the kept requests to bins, from where on curves have the bins'
+// resolution. Nothing happens if that has been done before.
+func (s *Set) startBins() {
+	if s.bins != nil {
+		return
+	}
+	s.bins = newBins(s.opts.Budget)
+	gaps := s.gapValues()
+	for i := range s.spans {
+		sp := &s.spans[i]
+		s.binSpan(sp, sp.own(gaps))
+	}
+	s.spans, s.steps = nil, 0
 }
 
 // gapValues returns the gaps between content events of all requests in order of
-// observation; nil if they are not kept.
+// observation. They are there as long as the spans are.
 func (s *Set) gapValues() []float64 {
-	if i, ok := s.byTag["inter_chunk_latency"]; ok {
-		return s.series[i].exact
+	if s.gaps == nil {
+		return nil
 	}
-	return nil
+	return s.gaps.exact.appendTo(nil)
+}
+
+// own returns the request's gaps among those of all.
+func (s *span) own(gaps []float64) []float64 {
+	if s.gaps == 0 {
+		return nil
+	}
+	return gaps[s.gapsAt : s.gapsAt+s.gaps]
 }
 
 // step is a change of the level at an instant. It is small because a run can
@@ -76,7 +136,9 @@ type level struct {
 	prefillRate float64
 	tokens      float64
 
-	running, prefilling, decoding, gaps int // gaps: those in which tokens are made
+	// Numbers of requests and of gaps in which tokens are made. They are whole in
+	// an instant; in a bin they are means, except gaps.
+	running, prefilling, decoding, gaps float64
 }
 
 // apply takes a step.
@@ -127,48 +189,57 @@ func (l *level) settle() {
 	}
 }
 
-// maxSteps bounds the number of steps that a span makes with the gaps of all
-// requests.
-func (s *span) maxSteps(gaps []float64) int {
-	if gaps == nil {
-		return 11
-	}
-	return 11 + 3*s.gaps
-}
+// maxSteps bounds the number of steps that a request makes.
+func (s *span) maxSteps() int64 { return 11 + 3*int64(s.gaps) }
 
 // steps appends the changes that a request makes, in no particular order. gaps
-// are those of all requests.
+// are its own; none = its tokens are taken to come evenly.
 func (s *span) steps(dst []step, gaps []float64) []step {
+	return s.inside(s.outline(dst), gaps)
+}
+
+// outline appends the changes at the start, the first content and the end.
+func (s *span) outline(dst []step) []step {
 	dst = append(dst, step{s.start, 0, requestBegins}, step{s.end, 0, requestEnds})
 	if s.first == 0 {
 		return dst
 	}
 	isl, osl := orZero(s.isl), orZero(s.osl)
-	var prefill, even float64
+	var prefill float64
 	if ttft := (s.first - s.start).Seconds(); ttft > 0 {
 		prefill = isl / ttft
 	}
-	if length := (s.end - s.first).Seconds(); length > 0 && osl > 1 {
-		even = (osl - 1) / length
-	}
-	dst = append(dst,
+	even := s.even()
+	return append(dst,
 		step{s.start, isl, tokensCome}, step{s.start, prefill, prefillBegins}, step{s.first, -prefill, prefillEnds},
 		step{s.first, even, decodeBegins}, step{s.end, -even, decodeEnds}, step{s.end, -isl - osl, tokensCome})
-	if gaps != nil && s.gaps > 0 && osl >= 1 {
-		return s.byGaps(dst, osl, gaps[s.gapsAt:s.gapsAt+s.gaps])
+}
+
+// even is the rate at which the tokens after the first would come evenly.
+func (s *span) even() float64 {
+	if length := (s.end - s.first).Seconds(); length > 0 && s.osl > 1 {
+		return (s.osl - 1) / length
 	}
-	return append(dst, step{s.first, osl, tokensCome}, step{s.first, even, gapBegins}, step{s.end, -even, gapEnds})
+	return 0
+}
+
+// inside appends the changes between the first content and the end.
+func (s *span) inside(dst []step, gaps []float64) []step {
+	switch osl := orZero(s.osl); {
+	case s.first == 0:
+		return dst
+	case len(gaps) > 0 && osl >= 1:
+		return s.byGaps(dst, osl, gaps)
+	default:
+		even := s.even()
+		return append(dst, step{s.first, osl, tokensCome}, step{s.first, even, gapBegins}, step{s.end, -even, gapEnds})
+	}
 }
 
 // byGaps gives each gap that took time the same share of the output, and each
 // content event the same share of the tokens.
 func (s *span) byGaps(dst []step, osl float64, gaps []float64) []step {
-	long := 0
-	for _, g := range gaps {
-		if g > 0 {
-			long++
-		}
-	}
+	long := timed(gaps)
 	dst = append(dst, step{s.first, 1, tokensCome})
 	each := (osl - 1) / float64(len(gaps))
 	at := s.first
@@ -184,18 +255,30 @@ func (s *span) byGaps(dst []step, osl float64, gaps []float64) []step {
 	return dst
 }
 
+// timed returns the number of gaps that took time.
+func timed(gaps []float64) int {
+	n := 0
+	for _, g := range gaps {
+		if g > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // sweep holds the steps of one or several phases, each in order of time.
 type sweep struct {
-	parts           []sweepPart
-	first, isl, osl bool // whether any request has the fact
-	missing         bool // some phase has not kept its spans
-	weights         []weight
+	parts   []sweepPart
+	facts   facts
+	bin     time.Duration // the widest bin; 0 = every part is exact
+	weights []weight
 }
 
 // sweepPart is one phase.
 type sweepPart struct {
 	from, to time.Duration
 	steps    []step
+	bins     *bins // in place of steps; nil = exact
 }
 
 // weight is a value and how long it lasted.
@@ -208,41 +291,49 @@ type weight struct {
 func newSweep(parts []Part) *sweep {
 	s := &sweep{}
 	for _, p := range parts {
-		s.missing = s.missing || p.Set.noSpans
-		gaps := p.Set.gapValues()
-		from := p.Phase.Start
-		n := 0
-		for i := range p.Set.spans {
-			n += p.Set.spans[i].maxSteps(gaps)
+		s.facts = s.facts.or(p.Set.facts)
+		part := sweepPart{from: p.Phase.Start, steps: p.Set.allSteps(), bins: p.Set.bins}
+		if part.bins != nil {
+			s.bin = max(s.bin, part.bins.width())
 		}
-		steps := make([]step, 0, n)
-		for i := range p.Set.spans {
-			sp := &p.Set.spans[i]
-			steps = sp.steps(steps, gaps)
-			s.first = s.first || sp.first != 0
-			s.isl = s.isl || sp.first != 0 && !math.IsNaN(sp.isl)
-			s.osl = s.osl || sp.first != 0 && !math.IsNaN(sp.osl)
+		if part.from == 0 {
+			part.from = p.Set.tally.firstSent
 		}
-		slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
-		if from == 0 && len(steps) > 0 {
-			from = steps[0].at
-		}
-		s.parts = append(s.parts, sweepPart{from: from, to: from + p.Window, steps: steps})
+		part.to = part.from + p.Window
+		s.parts = append(s.parts, part)
 	}
 	return s
+}
+
+// allSteps returns the steps of the kept requests in order of time.
+func (s *Set) allSteps() []step {
+	steps := make([]step, 0, s.steps)
+	gaps := s.gapValues()
+	for i := range s.spans {
+		sp := &s.spans[i]
+		steps = sp.steps(steps, sp.own(gaps))
+	}
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return steps
 }
 
 // fill computes the statistics of a curve. There are none if the requests lack
 // the facts it is made of.
 func (s *sweep) fill(res *Result, c curve) {
 	first, isl, osl := c.needs()
-	if s.missing || first && !s.first || isl && !s.isl || osl && !s.osl {
+	if first && !s.facts.first || isl && !s.facts.isl || osl && !s.facts.osl {
 		return
 	}
 	s.weights = s.weights[:0]
 	for i := range s.parts {
-		s.weights = s.parts[i].weigh(s.weights, c)
+		p := &s.parts[i]
+		if p.bins != nil {
+			s.weights = p.bins.weigh(s.weights, c, p.from, p.to)
+		} else {
+			s.weights = p.weigh(s.weights, c)
+		}
 	}
+	res.Bin = s.bin
 	weighted(res, s.weights)
 }
 
@@ -259,7 +350,7 @@ func (p *sweepPart) weigh(dst []weight, c curve) []weight {
 			return
 		}
 		l.settle()
-		if v, ok := c.value(&l); ok {
+		if v, share := c.value(&l); share > 0 {
 			if n := len(dst); n > 0 && dst[n-1].value == v {
 				dst[n-1].seconds += (to - from).Seconds()
 			} else {

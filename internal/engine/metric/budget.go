@@ -1,0 +1,74 @@
+package metric
+
+// checkEvery is the number of records after which memory is counted again. One
+// record takes some 500 bytes besides its lists.
+const checkEvery = 64
+
+// listShare is the part of the budget that the values of one list may take: a
+// list has a value for every content event, and must not drive out the values of
+// requests.
+const listShare = 8
+
+// Size returns the memory that the set holds for what it has observed, in bytes.
+// It is kept within the budget of [Options], in this order:
+//
+//   - a list (one value for each content event) keeps its values while they fit
+//     an eighth of the budget;
+//   - curves are exact while the steps they are made of would fit the budget;
+//     then they are kept in bins of equal width, in at most an eighth of it;
+//   - all other metrics keep their values while everything together fits.
+//
+// Whatever no longer keeps its values has its percentiles from a sketch, whose
+// memory does not grow with the number of values. Results say which are. What is
+// left when nothing is kept is bounded too: sketches (typically 10 KB a metric,
+// 250 KB at most), the bins (1 MB at least) and 2,000 kinds of errors (1.5 KB
+// each at most). Computing final results takes as much again for a moment.
+func (s *Set) Size() int64 {
+	n := curveSpanBytes*int64(cap(s.spans)) + s.errors.bytes + s.cancelled.bytes
+	if s.bins != nil {
+		n += s.bins.size()
+	}
+	for i := range s.series {
+		n += s.series[i].size()
+	}
+	return n
+}
+
+// keepWithinBudget drops values that have become too many.
+func (s *Set) keepWithinBudget() {
+	if s.unchecked++; s.unchecked < checkEvery {
+		return
+	}
+	s.unchecked = 0
+	s.enforce()
+}
+
+// enforce counts the memory and drops what is too much.
+func (s *Set) enforce() {
+	for i := range s.series {
+		if se := &s.series[i]; se.row.list != nil && se.exact.bytes > s.opts.Budget/listShare {
+			s.dropList(se)
+		}
+	}
+	if !s.sketched && s.Size() > s.opts.Budget {
+		s.dropExact()
+	}
+}
+
+// dropList drops the values of a list. The kept requests need the gaps, so they
+// go with them.
+func (s *Set) dropList(se *series) {
+	if se == s.gaps {
+		s.startBins()
+	}
+	se.drop()
+}
+
+// dropExact drops the values of all metrics.
+func (s *Set) dropExact() {
+	s.startBins()
+	for i := range s.series {
+		s.series[i].drop()
+	}
+	s.sketched = true
+}
