@@ -362,6 +362,7 @@ func (c *compiler) metrics(p *Plan) {
 			Reasoning: p.Kind.Caps.Reasoning,
 		},
 		SLOs: c.b.SLOs, ServerTokens: p.Tokens.Server,
+		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
 	for _, ph := range p.Phases {
 		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Arrivals != nil)

@@ -33,7 +33,7 @@ type docSection struct {
 // docSections are the tables in order.
 var docSections = [...]docSection{
 	{"Latency", "One value for each success; `inter_chunk_latency` has several.", latencyRows},
-	{"Schedule", "Times that count from the instant a request was due or allowed to go.", scheduleRows},
+	{"Schedule", "Times that count from the instant a request was due or allowed to go, and how well the schedule was kept.", scheduleRows},
 	{"Throughput of one request", "One value for each success.", throughputRows},
 	{"Lengths", "Token counts come from the server's usage block or from the run's tokenizer; each record says from which.", lengthRows},
 	{"Rates", "Achievements of the whole phase. W is the phase window: from the start of the phase to its last returned request.", rateRows},
@@ -41,7 +41,7 @@ var docSections = [...]docSection{
 	{"Usage", "What the server counted itself.", usageRows},
 	{"Usage totals", "Sums over successes.", usageTotalRows},
 	{"Connection", "Phases of a request that do not overlap and add up to its total.", traceRows},
-	{"Over time", "Step functions over the phase window, weighted by time. They have avg, std, min, max, p50, p90, p95 and p99 and exist in final results only.", curveRows},
+	{"Over time", "Step functions over the phase window, weighted by time. They have avg, std, min, max, p50, p90, p95 and p99 and exist in final results only. Beyond some 500,000 content events they are made of means over bins of equal width (1 ms at first, 67 ms in a run of an hour): averages stay exact, except per user and active ones, where bins in which activity begins or ends are estimated; extremes are smoothed.", curveRows},
 }
 
 const docsIntro = `# Metrics
@@ -52,7 +52,9 @@ Tags, headers, units and flags of the metrics whose origin is ` + "`aiperf`" + `
 
 - **Kinds.** A *record* metric has one value for each request, a *list* has several; both have ` + "`avg min max sum p1 p5 p10 p25 p50 p75 p90 p95 p99 std count`" + `, and ` + "`p99_9`" + ` from 1,000 values, ` + "`p99_99`" + ` from 10,000. *Aggregate* and *derived* metrics have one value. A *curve* is weighted by time.
 - **Absent is not zero.** A metric that lacks something it needs is left out.
-- **Percentiles** interpolate linearly at position p/100·(n-1). They are exact while every value is kept (two million for each metric); beyond that, and in live results, they come from a sketch with a relative error of at most 0.3 %. Averages, sums, extremes and counts are always exact.
+- **Percentiles** interpolate linearly at position p/100·(n-1). They are exact while everything that a run keeps fits 64 MiB (about 400,000 requests, two million content events); beyond that, and in live results, they come from a sketch with a relative error of at most 0.3 %. The results say which. Averages, sums, extremes and counts are always exact.
+- **Confidence.** Records and lists have an effective sample size and 95 % intervals of avg, p50, p90, p95 and p99; percentiles that the sample is too small for are marked. [accuracy.md](accuracy.md) says how.
+- **Both clocks.** In an open loop every latency since the start of a request has a twin ` + "`corrected_<tag>`" + ` since the instant at which it was due; ` + "`schedule_lag`" + ` is the difference.
 - **std** is the population standard deviation.
 - **Cancelled requests** are neither successes nor errors.
 `
