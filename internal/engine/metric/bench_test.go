@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -41,24 +42,46 @@ func BenchmarkObserve(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/50, "ns/chunk")
 }
 
-// BenchmarkObserveSketched is Observe once nothing is kept any more.
-func BenchmarkObserveSketched(b *testing.B) {
+// BenchmarkObserveEvents is what content events cost in long answers: while
+// values are kept, and once nothing is kept any more. In plain answers the server
+// does not say how many tokens an event carries.
+func BenchmarkObserveEvents(b *testing.B) {
+	const events = 500
+	for _, kept := range []bool{true, false} {
+		for _, plain := range []bool{true, false} {
+			b.Run(fmt.Sprintf("kept=%v/plain=%v", kept, plain), func(b *testing.B) {
+				records := longRecords(events, plain)
+				o := withSLOs()
+				if !kept {
+					o.Budget = -1
+				}
+				set := newSet(b, o)
+				b.ReportAllocs()
+				i := 0
+				for b.Loop() {
+					set.Observe(records[i%len(records)])
+					i++
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/events, "ns/event")
+			})
+		}
+	}
+}
+
+// longRecords are successes with many content events.
+func longRecords(events int, plain bool) []*bench.Record {
 	r := rand.New(rand.NewPCG(1, 2))
-	records := make([]*bench.Record, 256)
+	records := make([]*bench.Record, 32)
 	for i := range records {
-		records[i] = randomRecord(r, i, 50)
+		records[i] = randomRecord(r, i, events)
 		records[i].Answer.Failure = nil
+		for c := range records[i].Answer.Chunks {
+			if plain {
+				records[i].Answer.Chunks[c].Tokens = 0
+			}
+		}
 	}
-	o := withSLOs()
-	o.Budget = -1
-	set := newSet(b, o)
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		set.Observe(records[i&255])
-		i++
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/50, "ns/chunk")
+	return records
 }
 
 func BenchmarkLive(b *testing.B) {

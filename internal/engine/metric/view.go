@@ -72,18 +72,22 @@ func (v *view) load(r *bench.Record) {
 
 // loadGaps looks at the gaps between content events.
 func (v *view) loadGaps(chunks []bench.Chunk) {
+	var longest time.Duration
+	same := 0
+	last := &chunks[0]
 	for i := 1; i < len(chunks); i++ {
-		gap := chunks[i].At - chunks[i-1].At
+		c := &chunks[i]
+		gap := c.At - last.At
 		if gap < 0 {
-			v.gaps, v.maxGap, v.sameRead = 0, 0, 0
 			return
 		}
-		v.gaps++
-		v.maxGap = max(v.maxGap, float64(gap))
-		if chunks[i].Read == chunks[i-1].Read {
-			v.sameRead++
+		longest = max(longest, gap)
+		if c.Read == last.Read {
+			same++
 		}
+		last = c
 	}
+	v.gaps, v.maxGap, v.sameRead = len(chunks)-1, float64(longest), same
 }
 
 // since returns to - from in nanoseconds; NaN if one of them did not happen.
