@@ -11,6 +11,13 @@
 // inside a testing/synctest bubble.
 //
 // All exported methods of [Server] are safe for concurrent use. One goroutine
-// serves one request; the only goroutine that the package itself starts is the
+// serves one request; the only goroutine that a [Server] itself starts is the
 // writer of the truth file, which [Server.Close] waits for.
+//
+// [Serve] puts something cheaper before the handler where it can: the front, one
+// thread that serves plain requests of a TCP listener on Linux, so that the
+// simulated server can share two cores with the client that it is to measure. It
+// renders the same bytes by the same code, and gives every connection with
+// anything else on it to net/http. A server with fault rules, comments or byte by
+// byte writes is served by net/http alone.
 package mock

@@ -11,11 +11,11 @@ import (
 )
 
 // exchange is one inference request in service. It belongs to the goroutine of
-// its handler.
+// its handler, or to the front.
 type exchange struct {
 	s       *Server
 	w       http.ResponseWriter
-	r       *http.Request
+	r       *http.Request // nil in the front
 	dialect dialect
 
 	q       *textRequest
@@ -35,7 +35,11 @@ type exchange struct {
 // serveText returns the handler of one text route.
 func serveText(d dialect) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		x := s.newExchange(w, r, d)
+		x := s.newExchange(d, origin{
+			path: r.URL.Path, acceptNs: s.arrived(r.Context()),
+			requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
+		})
+		x.w, x.r = w, r
 		err := x.run()
 		x.finish(err)
 		if x.panics {
@@ -44,18 +48,28 @@ func serveText(d dialect) func(*Server, http.ResponseWriter, *http.Request) {
 	}
 }
 
-func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, d dialect) *exchange {
+// origin is what an exchange keeps of the head of its request.
+type origin struct {
+	path          string
+	requestID     string
+	correlationID string
+	acceptNs      int64 // when the request arrived
+}
+
+// newExchange counts a request and picks the rule that is to act on it. The
+// caller sets w, and r unless it neither waits nor has rules.
+func (s *Server) newExchange(d dialect, o origin) *exchange {
 	seq := s.seq.Add(1)
 	running := s.running.Add(1)
 	for peak := s.peak.Load(); running > peak && !s.peak.CompareAndSwap(peak, running); {
 		peak = s.peak.Load()
 	}
 	x := &exchange{
-		s: s, w: w, r: r, dialect: d,
+		s: s, dialect: d,
 		rng: rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, uint64(seq)))),
 		truth: Truth{
-			Seq: seq, Path: r.URL.Path, AcceptNs: s.arrived(r.Context()),
-			RequestID: r.Header.Get("X-Request-Id"), CorrelationID: r.Header.Get("X-Correlation-ID"),
+			Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
+			RequestID: o.requestID, CorrelationID: o.correlationID,
 		},
 	}
 	for i := range s.opt.Faults {
@@ -99,14 +113,19 @@ func (x *exchange) read() (refusal *apiError, err error) {
 		}
 		return nil, err
 	}
+	return x.parse(buf.Bytes()), nil
+}
+
+// parse reads the body, which has just come in whole.
+func (x *exchange) parse(body []byte) (refusal *apiError) {
 	x.truth.BodyReadNs = x.s.now()
-	x.q, refusal = x.s.parseText(buf.Bytes(), x.dialect.prompts)
+	x.q, refusal = x.s.parseText(body, x.dialect.prompts)
 	if x.q != nil {
 		x.truth.Model, x.truth.Stream = x.q.model, x.q.stream
 		x.truth.N, x.truth.MaxTokens = x.q.n*len(x.q.prompts), x.q.maxTokens
 		x.truth.PromptTokens = x.q.promptTokens()
 	}
-	return refusal, nil
+	return refusal
 }
 
 // prepare plans the answer and its first due time.
@@ -211,8 +230,8 @@ func (x *exchange) finish(err error) {
 	t.EndNs = x.s.now()
 	t.derive()
 	x.countEnd(err)
-	x.s.running.Add(-1)
 	x.s.record(t)
+	x.s.running.Add(-1)
 }
 
 func (x *exchange) outcome(err error) string {

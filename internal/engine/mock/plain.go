@@ -17,6 +17,11 @@ func (x *exchange) plain() error {
 	if err := x.waitUntil(x.tokenDue(longest)); err != nil {
 		return err
 	}
+	return x.plainNow(buf)
+}
+
+// plainNow sends the whole document.
+func (x *exchange) plainNow(buf *frame) error {
 	buf.b = x.appendBody(buf.b[:0])
 	return x.sendPlain(buf.b, len(buf.b))
 }

@@ -75,7 +75,7 @@ func (s *Server) wrap(row route) http.Handler {
 			return
 		}
 		defer s.active.Done()
-		if row.guarded && !s.authorized(r) {
+		if row.guarded && !s.authorized(r.Header.Get("Authorization")) {
 			_ = writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return
 		}
@@ -92,10 +92,11 @@ func (s *Server) unavailable(w http.ResponseWriter) {
 	_ = writeJSON(w, status, appendError(nil, &apiError{status, "The server is not ready.", kindOf(status), ""}))
 }
 
-func (s *Server) authorized(r *http.Request) bool {
+// authorized checks the value of an Authorization header.
+func (s *Server) authorized(header string) bool {
 	if s.opt.APIKey == "" {
 		return true
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	scheme, token, _ := strings.Cut(header, " ")
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(token), []byte(s.opt.APIKey)) == 1
 }

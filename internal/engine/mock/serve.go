@@ -31,6 +31,10 @@ type ServeOptions struct {
 // requests in service finish for up to DrainTimeout, stops the rest and returns
 // nil. It closes ln, but not s. TCP connections have TCP_NODELAY set, as Go's
 // always do.
+//
+// On Linux a TCP listener is served by one thread of its own ([front]), which
+// hands what is not plain to net/http; elsewhere net/http serves everything. The
+// bytes and their due times are the same.
 func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) error {
 	srv := &http.Server{
 		Handler:           s.Handler(),
@@ -42,39 +46,77 @@ func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) er
 		// Aborted connections are the business of this server, not news.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(stamping{ln}) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve mock: %w", err)
-	case <-ctx.Done():
-	}
-	err := drain(srv, s)
-	if serveErr := <-failed; !errors.Is(serveErr, http.ErrServerClosed) {
-		err = errors.Join(err, serveErr)
-	}
+	rest := newHandover(ln.Addr())
+	f, err := newFront(ln, s, rest, opt.KeepAlive)
 	if err != nil {
-		return fmt.Errorf("stop mock: %w", err)
+		return errors.Join(fmt.Errorf("serve mock: %w", err), ln.Close())
 	}
-	return nil
+	servers := []httpServer{srv}
+	failed := make(chan error, 2)
+	if f != nil {
+		servers = []httpServer{f, srv}
+		go func() { failed <- f.Serve() }()
+		go func() { failed <- srv.Serve(rest) }()
+	} else {
+		go func() { failed <- srv.Serve(stamping{ln}) }()
+	}
+	return await(ctx, s, servers, failed)
 }
 
-// drain ends srv in three steps: by itself, by stopping s, by closing
+// httpServer is what [http.Server] and front have in common.
+type httpServer interface {
+	Shutdown(ctx context.Context) error
+	Close() error
+}
+
+// await ends the servers when ctx ends or one of them fails, and waits for them.
+func await(ctx context.Context, s *Server, servers []httpServer, failed <-chan error) error {
+	running := len(servers)
+	var err error
+	select {
+	case failure := <-failed:
+		running--
+		err = fmt.Errorf("serve mock: %w", failure)
+	case <-ctx.Done():
+	}
+	if stopErr := drain(servers, s); stopErr != nil {
+		err = errors.Join(err, fmt.Errorf("stop mock: %w", stopErr))
+	}
+	for range running {
+		if serveErr := <-failed; !errors.Is(serveErr, http.ErrServerClosed) {
+			err = errors.Join(err, fmt.Errorf("stop mock: %w", serveErr))
+		}
+	}
+	return err
+}
+
+// drain ends servers in three steps: by themselves, by stopping s, by closing
 // connections.
-func drain(srv *http.Server, s *Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), DrainTimeout)
-	defer cancel()
-	err := srv.Shutdown(ctx)
+func drain(servers []httpServer, s *Server) error {
+	err := shutdown(servers, DrainTimeout)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	s.Stop()
-	ctx, cancel = context.WithTimeout(context.Background(), endTimeout)
-	defer cancel()
-	if err := srv.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := shutdown(servers, endTimeout); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return srv.Close()
+	err = nil
+	for _, srv := range servers {
+		err = errors.Join(err, srv.Close())
+	}
+	return err
+}
+
+// shutdown lets servers end one after the other, within the limit for all.
+func shutdown(servers []httpServer, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	var err error
+	for _, srv := range servers {
+		err = errors.Join(err, srv.Shutdown(ctx))
+	}
+	return err
 }
 
 // stamping makes the connections of a listener tell when bytes arrived.

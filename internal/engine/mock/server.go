@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/valyala/fastjson"
-
-	"aiperfd/internal/engine/sockstamp"
 )
 
 // closeTimeout bounds how long Close waits for requests in service.
@@ -149,14 +147,14 @@ func (s *Server) enter() (ok bool) {
 // monotonic clock.
 func (s *Server) now() int64 { return s.anchorNs + int64(time.Since(s.anchor)) }
 
-// connKey is the context key of a request's *sockstamp.Conn.
+// connKey is the context key of a request's connection, a stamped.
 type connKey struct{}
 
 // arrived returns when the bytes of a request arrived at the socket, by the
 // kernel's clock where it gives stamps, so that waiting for a core before the
 // handler runs counts as service. Without a stamp it is now.
 func (s *Server) arrived(ctx context.Context) int64 {
-	conn, _ := ctx.Value(connKey{}).(*sockstamp.Conn)
+	conn, _ := ctx.Value(connKey{}).(stamped)
 	if conn == nil || conn.Last().IsZero() {
 		return s.now()
 	}
@@ -177,16 +175,11 @@ func (s *Server) serves(model string) bool {
 	return len(s.opt.ServedModels) == 0 || slices.Contains(s.opt.ServedModels, model)
 }
 
-// record keeps a finished truth. A line that cannot be rendered would be a bug of
-// Truth's types, so there is no error to hand on.
+// record keeps a finished truth.
 func (s *Server) record(t *Truth) {
 	s.truths.add(*t)
-	if s.file == nil {
-		return
-	}
-	var line bytes.Buffer
-	if err := appendTruthLine(&line, t); err == nil {
-		s.file.write(line.Bytes())
+	if s.file != nil {
+		s.file.write(t)
 	}
 }
 

@@ -7,66 +7,104 @@ import (
 
 // stream answers with server-sent events.
 func (x *exchange) stream() error {
-	e := x.newEvents()
+	e, err := x.openStream()
 	defer e.release()
+	if err != nil {
+		return err
+	}
+	if err := x.checkpoint(posAfterHeaders, 0); err != nil {
+		return err
+	}
+	if err := e.earlyRoles(); err != nil {
+		return err
+	}
+	c := x.newCadence(e)
+	for {
+		if err := x.tokenFault(e, c.sent); err != nil {
+			return err
+		}
+		if c.over() {
+			return x.streamEnd(e)
+		}
+		if err := e.waitUntil(c.next()); err != nil {
+			return err
+		}
+		if err := c.emit(); err != nil {
+			return err
+		}
+	}
+}
+
+// openStream sends the response head. The caller releases the events, after an
+// error too.
+func (x *exchange) openStream() (*events, error) {
+	e := x.newEvents()
 	h := x.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
-	if x.flush() != nil {
-		return errClientGone
+	if e.flusher.Flush() != nil {
+		return e, errClientGone
 	}
 	e.lastNs = x.s.now()
-	if err := x.checkpoint(posAfterHeaders, 0); err != nil {
-		return err
-	}
-	if x.s.opt.RoleChunk == RoleEarly {
-		if err := e.roles(); err != nil {
-			return err
-		}
-		if err := e.flush(); err != nil {
-			return err
-		}
-	}
-	if err := x.streamTokens(e); err != nil {
-		return err
-	}
-	return x.streamEnd(e)
+	return e, nil
 }
 
-// streamTokens sends every choice up to its finish event.
-func (x *exchange) streamTokens(e *events) error {
-	longest := longestChoice(x.choices)
-	offset := int64(0) // from the first token's due time
-	for sent := 0; ; {
-		if err := x.tokenFault(e, sent); err != nil {
+// earlyRoles sends the role events that come right after the head.
+func (e *events) earlyRoles() error {
+	if e.x.s.opt.RoleChunk != RoleEarly {
+		return nil
+	}
+	if err := e.roles(); err != nil {
+		return err
+	}
+	return e.flush()
+}
+
+// cadence says when the next tokens of a stream are due, and sends them. Calls
+// of next and emit alternate until over.
+type cadence struct {
+	x       *exchange
+	e       *events
+	longest int   // tokens of the longest choice
+	sent    int   // tokens of every choice so far
+	size    int   // tokens that are due next
+	offset  int64 // of their due time, from the first token's
+	begun   bool  // emit was called
+}
+
+func (x *exchange) newCadence(e *events) cadence {
+	return cadence{x: x, e: e, longest: longestChoice(x.choices)}
+}
+
+// over says that all tokens were sent; an answer without any takes one emit too.
+func (c *cadence) over() bool { return c.begun && c.sent == c.longest }
+
+// next draws what comes next and returns when it is due.
+func (c *cadence) next() int64 {
+	c.size = c.x.chunkSize(c.sent, c.longest)
+	gaps := c.size
+	if c.sent == 0 {
+		gaps = max(c.size-1, 0)
+	}
+	c.offset += int64(c.x.itl.drawSum(c.x.rng, gaps))
+	return c.x.firstNs + c.offset
+}
+
+// emit sends what next has drawn.
+func (c *cadence) emit() error {
+	c.begun = true
+	if c.sent == 0 && c.x.s.opt.RoleChunk == RoleSeparate {
+		if err := c.e.roles(); err != nil {
 			return err
-		}
-		if sent > 0 && sent == longest {
-			return nil
-		}
-		k := x.chunkSize(sent, longest)
-		gaps := k
-		if sent == 0 {
-			gaps = max(k-1, 0)
-		}
-		offset += int64(x.itl.drawSum(x.rng, gaps))
-		if err := e.waitUntil(x.firstNs + offset); err != nil {
-			return err
-		}
-		if sent == 0 && x.s.opt.RoleChunk == RoleSeparate {
-			if err := e.roles(); err != nil {
-				return err
-			}
-		}
-		if err := e.step(sent, sent+k); err != nil {
-			return err
-		}
-		if sent += k; longest == 0 {
-			return x.tokenFault(e, 0)
 		}
 	}
+	if err := c.e.step(c.sent, c.sent+c.size); err != nil {
+		return err
+	}
+	c.sent += c.size
+	return nil
 }
 
 // chunkSize draws how many tokens the next events carry; an event never mixes

@@ -112,14 +112,11 @@ func serveRequests(s *Server, w http.ResponseWriter, r *http.Request) {
 		}
 		limit = v
 	}
-	var buf bytes.Buffer
+	var lines []byte
 	for _, t := range s.truths.last(limit) {
-		if err := appendTruthLine(&buf, &t); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
+		lines = appendTruthLine(lines, &t)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/x-ndjson")
-	_, _ = w.Write(buf.Bytes())
+	_, _ = w.Write(lines)
 }

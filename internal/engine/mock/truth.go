@@ -1,10 +1,6 @@
 package mock
 
-import (
-	"bytes"
-	"encoding/json"
-	"sync"
-)
+import "sync"
 
 // Outcomes of a request. A fault's outcome is OutcomeFault followed by the text
 // of its rule, a refusal's OutcomeRejected followed by the status.
@@ -73,13 +69,6 @@ func (t *Truth) derive() {
 }
 
 func millis(ns int64) float64 { return float64(ns) / 1e6 }
-
-// appendTruthLine renders t as one line of JSON.
-func appendTruthLine(buf *bytes.Buffer, t *Truth) error {
-	enc := json.NewEncoder(buf) // ends in a newline
-	enc.SetEscapeHTML(false)
-	return enc.Encode(t)
-}
 
 // ring keeps the last limit truths. Safe for concurrent use.
 type ring struct {

@@ -1,27 +1,33 @@
 package mock
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 )
 
 const (
 	truthFlushEvery = time.Second
 	truthFileMode   = 0o644
-	// truthBacklog is how many lines may wait for the disk before requests wait
-	// for it too: a second's worth at a few thousand requests a second.
-	truthBacklog = 4096
+	// truthBatch is how many bytes wake the writer before the second is over, and
+	// truthBacklog how many may wait for the disk before requests wait for it too.
+	truthBatch   = 256 << 10
+	truthBacklog = 8 << 20
 )
 
 // truthFile appends lines to a file. One goroutine owns the file; write is safe
 // for concurrent use and blocks while the backlog is full.
 type truthFile struct {
-	lines chan []byte
-	stop  chan struct{} // closed by close: write what is queued and end
-	done  chan error    // buffered 1; the result of the writer
+	mu     sync.Mutex
+	room   sync.Cond // the backlog was taken, or the file is closed
+	lines  []byte    // not written yet
+	closed bool
+
+	full chan struct{} // buffered 1; lines has a batch
+	stop chan struct{} // closed by close: write what is there and end
+	done chan error    // buffered 1; the result of the writer
 }
 
 // openTruthFile creates path, or truncates it, and starts the writer.
@@ -30,47 +36,69 @@ func openTruthFile(path string) (*truthFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open truth file: %w", err)
 	}
-	t := &truthFile{
-		lines: make(chan []byte, truthBacklog),
-		stop:  make(chan struct{}),
-		done:  make(chan error, 1),
-	}
+	t := &truthFile{full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan error, 1)}
+	t.room.L = &t.mu
 	go func() { t.done <- t.run(f) }()
 	return t, nil
 }
 
-// write queues one line; it is dropped when the file is closed already.
-func (t *truthFile) write(line []byte) {
-	select {
-	case t.lines <- line:
-	case <-t.stop:
+// write queues the line of a truth; it is dropped when the file is closed
+// already.
+func (t *truthFile) write(truth *Truth) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.lines) >= truthBacklog && !t.closed {
+		t.room.Wait()
 	}
+	if t.closed {
+		return
+	}
+	t.lines = appendTruthLine(t.lines, truth)
+	if len(t.lines) >= truthBatch {
+		select {
+		case t.full <- struct{}{}:
+		default: // the writer knows
+		}
+	}
+}
+
+// take returns what is queued and leaves the empty buffer spare in its place.
+func (t *truthFile) take(spare []byte) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := t.lines
+	t.lines = spare[:0]
+	t.room.Broadcast()
+	return lines
 }
 
 // run writes lines until stop. After an error it goes on to take lines, so that
 // no request hangs, and reports the first error at the end.
 func (t *truthFile) run(f *os.File) error {
-	w := bufio.NewWriterSize(f, 64<<10)
 	tick := time.NewTicker(truthFlushEvery)
 	defer tick.Stop()
-	for {
-		// bufio remembers the first error, and Flush below returns it.
+	var buf []byte
+	var failed error
+	for stop := false; !stop; {
 		select {
-		case line := <-t.lines:
-			w.Write(line)
+		case <-t.full:
 		case <-tick.C:
-			w.Flush()
 		case <-t.stop:
-			for range len(t.lines) {
-				w.Write(<-t.lines)
-			}
-			return errors.Join(w.Flush(), f.Close())
+			stop = true
+		}
+		if buf = t.take(buf); failed == nil {
+			_, failed = f.Write(buf)
 		}
 	}
+	return errors.Join(failed, f.Close())
 }
 
 // close writes what is queued and waits for the writer. Call it once.
 func (t *truthFile) close() error {
+	t.mu.Lock()
+	t.closed = true
+	t.room.Broadcast()
+	t.mu.Unlock()
 	close(t.stop)
 	if err := <-t.done; err != nil {
 		return fmt.Errorf("write truth file: %w", err)

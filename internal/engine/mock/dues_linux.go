@@ -1,0 +1,92 @@
+package mock
+
+// dues is a queue of connections by due time, a binary heap. The zero value is
+// empty.
+type dues struct{ items []due }
+
+type due struct {
+	at int64
+	c  *frontConn // c.slot is the item's index
+}
+
+// push adds a connection, or moves it to another time.
+func (d *dues) push(c *frontConn, at int64) {
+	if c.slot < 0 {
+		c.slot = len(d.items)
+		d.items = append(d.items, due{})
+		d.up(c.slot, due{at, c})
+		return
+	}
+	i := c.slot
+	if at < d.items[i].at {
+		d.up(i, due{at, c})
+	} else {
+		d.down(i, due{at, c})
+	}
+}
+
+// remove takes a connection out, if it is in.
+func (d *dues) remove(c *frontConn) {
+	i := c.slot
+	if i < 0 {
+		return
+	}
+	c.slot = -1
+	last := len(d.items) - 1
+	moved := d.items[last]
+	d.items[last] = due{}
+	d.items = d.items[:last]
+	if i == last {
+		return
+	}
+	if i > 0 && moved.at < d.items[(i-1)/2].at {
+		d.up(i, moved)
+	} else {
+		d.down(i, moved)
+	}
+}
+
+// first returns the earliest item; ok is false when there is none.
+func (d *dues) first() (c *frontConn, at int64, ok bool) {
+	if len(d.items) == 0 {
+		return nil, 0, false
+	}
+	return d.items[0].c, d.items[0].at, true
+}
+
+// up puts x at i or above.
+func (d *dues) up(i int, x due) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if d.items[parent].at <= x.at {
+			break
+		}
+		d.set(i, d.items[parent])
+		i = parent
+	}
+	d.set(i, x)
+}
+
+// down puts x at i or below.
+func (d *dues) down(i int, x due) {
+	for {
+		child := 2*i + 1
+		if child >= len(d.items) {
+			break
+		}
+		if child+1 < len(d.items) && d.items[child+1].at < d.items[child].at {
+			child++
+		}
+		if x.at <= d.items[child].at {
+			break
+		}
+		d.set(i, d.items[child])
+		i = child
+	}
+	d.set(i, x)
+}
+
+func (d *dues) set(i int, x due) {
+	d.items[i] = x
+	x.c.slot = i
+}
