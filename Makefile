@@ -8,8 +8,10 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOTOOL  := go tool -modfile=tools/go.mod
 # ONCE=1 lets the demo end by itself; without a terminal it always does.
 ONCE    ?=
+# ARGS are further arguments of bench-limits.
+ARGS    ?=
 
-.PHONY: help build demo test race lint generate check-generated e2e fuzz bench docker clean
+.PHONY: help build demo test race lint generate check-generated e2e fuzz bench bench-limits docker clean
 
 help: ## print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -42,8 +44,11 @@ e2e: build ## drive the built binary: scripts, real Prometheus, a browser, the O
 fuzz: ## fuzz every parser for FUZZTIME (default 20s) each
 	scripts/fuzz.sh $${FUZZTIME:-20s}
 
-bench: ## run the Go benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## run the Go benchmarks, and the tests that count allocations
+	go test -run Alloc -bench . -benchmem ./...
+
+bench-limits: build ## compare with a raw epoll client and with the server's truth (Linux, gcc; ARGS=--list)
+	go run ./benchmarks/limits --bin $(BIN) $(ARGS)
 
 docker: ## build the container image
 	docker build -t aiperfd .

@@ -323,6 +323,20 @@ static double percentile(double q) {
     return i + 1 < ttft_n ? ttft[i] + (at - (double)i) * (ttft[i + 1] - ttft[i]) : ttft[i];
 }
 
+// peak_kib is the most memory that was resident. getrusage(2) would include that
+// of the program that started this one.
+static long peak_kib(void) {
+    FILE *f = fopen("/proc/self/status", "r");
+    if (!f) die("/proc/self/status");
+    char line[256];
+    long kib = 0;
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, "VmHWM: %ld", &kib) == 1) break;
+    }
+    fclose(f);
+    return kib;
+}
+
 static void report(void) {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
@@ -334,7 +348,7 @@ static void report(void) {
         "\"seconds\":%.6f,\"cpu_seconds\":%.6f,\"rss_kib\":%ld,"
         "\"ttft_ms\":{\"avg\":%.6f,\"p50\":%.6f,\"p99\":%.6f}}\n",
         streams, finished, failed, (unsigned long long)events, (unsigned long long)bytes, (unsigned long long)reads,
-        wall, cpu, u.ru_maxrss, ttft_n ? sum / (double)ttft_n : 0, percentile(0.5), percentile(0.99));
+        wall, cpu, peak_kib(), ttft_n ? sum / (double)ttft_n : 0, percentile(0.5), percentile(0.99));
 }
 
 static void usage(void) {

@@ -311,6 +311,9 @@ func (f *front) add(fd int) {
 	// Options that a socket refuses leave a slower connection, not a wrong one.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+	// Reno is always there and, unlike BBR, does not hold segments back by a timer,
+	// behind the stamp of their write.
+	_ = unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno")
 	for len(f.conns) <= fd {
 		f.conns = append(f.conns, nil)
 	}

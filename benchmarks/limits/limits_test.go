@@ -1,0 +1,161 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPercentile(t *testing.T) {
+	tests := []struct {
+		values []float64
+		q      float64
+		want   float64
+	}{
+		{[]float64{3}, 0.99, 3},
+		{[]float64{4, 1, 3, 2}, 0.5, 2.5},
+		{[]float64{10, 0}, 0.99, 9.9},
+		{[]float64{1, 2, 3}, 1, 3},
+	}
+	for _, tt := range tests {
+		if got := percentile(slices.Clone(tt.values), tt.q); math.Abs(got-tt.want) > 1e-12 {
+			t.Errorf("percentile(%v, %v) = %v, want %v", tt.values, tt.q, got, tt.want)
+		}
+	}
+	if got := percentile(nil, 0.5); !math.IsNaN(got) {
+		t.Errorf("percentile of nothing = %v, want NaN", got)
+	}
+}
+
+// TestJudge: a ratio is the median of the ratios of the rounds, not the ratio of
+// the medians.
+func TestJudge(t *testing.T) {
+	var rows []row
+	for i, pair := range [][2]float64{{10, 12}, {20, 40}, {40, 44}} { // ratios 1.2, 2, 1.1
+		rows = append(rows,
+			row{"s", i + 1, rawClient, map[string]float64{cpuPerEvent: pair[0], requestRate: 100}},
+			row{"s", i + 1, ourClient, map[string]float64{cpuPerEvent: pair[1], requestRate: 98, ttftP99Error: float64(i)}})
+	}
+	tests := []struct {
+		check check
+		want  verdict
+	}{
+		{cpuAtMost(1.2), verdict{"s", "CPU per event", "20", "40", "1.20 ×", "≤ 1.20 ×", "pass"}},
+		{cpuAtMost(1.19), verdict{"s", "CPU per event", "20", "40", "1.20 ×", "≤ 1.19 ×", "FAIL"}},
+		{rateAtLeast(0.98), verdict{"s", "requests/s", "100", "98", "0.98 ×", "≥ 0.98 ×", "pass"}},
+		{rateAtLeast(0.99), verdict{"s", "requests/s", "100", "98", "0.98 ×", "≥ 0.99 ×", "FAIL"}},
+		{atMost("error", ttftP99Error, 0.05, "ms"), verdict{"s", "error", "–", "1", "1 ms", "≤ 0.0500 ms", "FAIL"}},
+		{atMost("missing", lagP99, 1, "ms"), verdict{"s", "missing", "–", "–", "– ms", "≤ 1 ms", "FAIL"}},
+	}
+	for _, tt := range tests {
+		got := judge(&scenario{name: "s", plain: true, checks: []check{tt.check}}, rows)
+		if diff := cmp.Diff(tt.want, got[0], cmp.AllowUnexported(verdict{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.check.what, diff)
+		}
+		if slices.ContainsFunc(got[1:], func(v verdict) bool { return v.word != "–" }) {
+			t.Errorf("%s: a measure without a limit has a verdict: %+v", tt.check.what, got[1:])
+		}
+	}
+}
+
+func TestPrintTable(t *testing.T) {
+	verdicts := []verdict{{"load", "what", "1", "2", "2 ×", "≤ 3 ×", "pass"}}
+	var b bytes.Buffer
+	if err := printTable(&b, verdicts, true); err != nil {
+		t.Fatal(err)
+	}
+	want := "| load | measure | raw | aiperfd | result | limit | verdict |\n" +
+		"|---|---|---|---|---|---|---|\n| load | what | 1 | 2 | 2 × | ≤ 3 × | pass |\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("Markdown (-want +got):\n%s", diff)
+	}
+}
+
+// TestTruths: only whole lines count, and a later call goes on behind them.
+func TestTruths(t *testing.T) {
+	line := func(id string, accept, first int64) string {
+		return fmt.Sprintf(`{"request_id":%q,"stream":true,"output_tokens":2,"accept_ns":%d,"body_read_ns":%d,"first_write_ns":%d,`+
+			`"last_write_ns":%d,"end_ns":%d,"chunk_ns":[%d,%d],"outcome":"ok"}`+"\n",
+			id, accept, accept, first, first+7e6, first+8e6, first, first+7e6)
+	}
+	path := filepath.Join(t.TempDir(), "truth")
+	text := line("a", 0, 20e6) + line("b", 1e6, 23e6)
+	if err := os.WriteFile(path, []byte(text+line("c", 0, 0)[:30]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	truths, end, err := readTruthsFrom(path, 0)
+	if err != nil || len(truths) != 2 || end != int64(len(text)) {
+		t.Fatalf("readTruthsFrom = %d truths, end %d, %v; want 2, %d", len(truths), end, err, len(text))
+	}
+	if more, _, err := readTruthsFrom(path, end); err != nil || len(more) != 0 {
+		t.Errorf("behind the end: %d truths, %v", len(more), err)
+	}
+	r := row{M: map[string]float64{ttftAvg: 21.21, ttftP99: 22.5, icP99: 7.7, requestRate: 70}}
+	r.sumUp(truths, &scenario{streams: 2, ttft: 20 * time.Millisecond, itl: 5 * time.Millisecond})
+	// TTFT 20 and 22 ms: mean 21, p99 21.98. Service 28 and 30 ms: two streams make 2/0.029 requests a second.
+	want := map[string]float64{
+		ttftAvg: 21.21, ttftP99: 22.5, icP99: 7.7, requestRate: 70,
+		truthTTFTAvg: 21, truthTTFTP50: 21, truthTTFTP99: 21.98, ttftP99Error: 0.52, ttftAvgErrorShare: 1, ttftP99ErrorShare: 100 * 0.52 / 21.98,
+		truthICP99: 7, icP99Ratio: 1.1, mockLateP99: 3.98, throughputError: 100 * (70*0.029/2 - 1),
+	}
+	for name, v := range want {
+		if math.Abs(r.M[name]-v) > 1e-9 {
+			t.Errorf("%s = %v, want %v", name, r.M[name], v)
+		}
+	}
+	if len(r.M) != len(want) {
+		t.Errorf("measures: %v, want %v", r.M, want)
+	}
+}
+
+func TestEachLine(t *testing.T) {
+	long := strings.Repeat("x", 3<<20)
+	var got []int
+	err := eachLine(strings.NewReader("a\n\n"+long+"\nbc\nrest"), func(line []byte) error {
+		got = append(got, len(line))
+		return nil
+	})
+	if diff := cmp.Diff([]int{2, len(long) + 1, 3}, got); err != nil || diff != "" {
+		t.Errorf("lengths (-want +got):\n%s\n%v", diff, err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	all, err := choose("")
+	if err != nil || len(all) != len(scenarios()) {
+		t.Fatalf("choose all: %d, %v", len(all), err)
+	}
+	for _, sc := range all {
+		for _, c := range sc.checks {
+			if c.ratio && !sc.raw {
+				t.Errorf("%s: %s is a ratio, but the raw client does not run", sc.name, c.what)
+			}
+		}
+	}
+	two, err := choose("plain-64,stream-64")
+	if err != nil || len(two) != 2 || two[0].name != "plain-64" {
+		t.Errorf("choose two: %v, %v", two, err)
+	}
+	if _, err := choose("plain-63"); err == nil {
+		t.Error("an unknown name is accepted")
+	}
+}
+
+func TestPeakMemory(t *testing.T) {
+	if got := peakMemory([]byte("Name:\tx\nVmHWM:\t    2048 kB\nVmRSS: 1 kB\n")); got != 2 {
+		t.Errorf("peakMemory = %v, want 2", got)
+	}
+	if got := peakMemory([]byte("Name:\tx\n")); got != 0 {
+		t.Errorf("without VmHWM: %v, want 0", got)
+	}
+}

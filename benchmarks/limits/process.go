@@ -1,0 +1,210 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	startTimeout = 10 * time.Second
+	runTimeout   = 5 * time.Minute
+	truthTimeout = 10 * time.Second
+	lookEvery    = 50 * time.Millisecond
+	// ticksPerSecond is USER_HZ, the unit of times in /proc (proc(5)); it is 100 on
+	// every platform that Go runs on.
+	ticksPerSecond = 100
+)
+
+// cost is what a process has used.
+type cost struct {
+	cpu     time.Duration
+	rssMiB  float64
+	elapsed time.Duration
+}
+
+// execute runs a program to its end and returns its standard output and its cost.
+func execute(ctx context.Context, program string, args ...string) ([]byte, cost, error) {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		return nil, cost{}, fmt.Errorf("start %s: %w", filepath.Base(program), err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	rssMiB, err := watchMemory(cmd.Process.Pid, ended)
+	if err != nil {
+		return nil, cost{}, fmt.Errorf("run %s: %w\n%s", filepath.Base(program), err, tail(stderr.Bytes()))
+	}
+	return stdout.Bytes(), cost{
+		cpu:     cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+		rssMiB:  rssMiB,
+		elapsed: time.Since(begin),
+	}, nil
+}
+
+// watchMemory waits for the end of a process and returns the most memory that it
+// had resident, as of its last look. The figure of wait4(2) is of no use: it
+// includes what this program had when it started the process.
+func watchMemory(pid int, ended <-chan error) (rssMiB float64, err error) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return rssMiB, err
+		case <-tick.C:
+			// The process may end between the look and the next.
+			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
+				rssMiB = max(rssMiB, peakMemory(b))
+			}
+		}
+	}
+}
+
+// peakMemory reads VmHWM of /proc/PID/status (proc(5)), in MiB; 0 without one.
+func peakMemory(status []byte) float64 {
+	_, rest, ok := bytes.Cut(status, []byte("VmHWM:"))
+	fields := bytes.Fields(rest)
+	if !ok || len(fields) == 0 {
+		return 0
+	}
+	kib, err := strconv.ParseFloat(string(fields[0]), 64)
+	if err != nil {
+		return 0
+	}
+	return kib / 1024
+}
+
+// tail returns the end of a long output.
+func tail(b []byte) []byte {
+	const most = 2000
+	return b[max(0, len(b)-most):]
+}
+
+// mockServer is a running simulated server.
+type mockServer struct {
+	cmd    *exec.Cmd
+	url    string
+	port   string
+	truth  string
+	offset int64 // of the truth file, up to which it was read
+}
+
+// startMock starts the simulated server of a scenario.
+func startMock(ctx context.Context, binary, dir string, sc *scenario) (*mockServer, error) {
+	m := &mockServer{truth: filepath.Join(dir, "truth.jsonl")}
+	args := []string{
+		"mock", "--port", "0", "--tokenizer", "words", "--role-chunk", "none", "--truth", m.truth, "--truth-limit", "1000",
+		"--ttft", sc.ttft.String(), "--itl", sc.itl.String(),
+	}
+	if sc.chunks {
+		args = append(args, "--truth-chunks")
+	}
+	m.cmd = exec.CommandContext(ctx, binary, append(args, sc.mock...)...)
+	stdout, err := m.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start mock: %w", err)
+	}
+	if err := m.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start mock: %w", err)
+	}
+	// A mock that says nothing is killed, which ends the decoder's read.
+	timer := time.AfterFunc(startTimeout, func() { _ = m.cmd.Process.Kill() })
+	defer timer.Stop()
+	var hello struct {
+		Listening string `json:"listening"`
+	}
+	if err := json.NewDecoder(stdout).Decode(&hello); err != nil {
+		_ = m.stop()
+		return nil, fmt.Errorf("start mock: read its address: %w", err)
+	}
+	u, err := url.Parse(hello.Listening)
+	if err == nil {
+		_, m.port, err = net.SplitHostPort(u.Host)
+	}
+	if err != nil {
+		_ = m.stop()
+		return nil, fmt.Errorf("start mock: read its address: %w", err)
+	}
+	m.url = hello.Listening
+	return m, nil
+}
+
+// stop ends the server and waits for it.
+func (m *mockServer) stop() error {
+	_ = m.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+	timer := time.AfterFunc(startTimeout, func() { _ = m.cmd.Process.Kill() })
+	defer timer.Stop()
+	if err := m.cmd.Wait(); err != nil {
+		return fmt.Errorf("stop mock: %w", err)
+	}
+	return nil
+}
+
+// cpu returns the CPU time that the server has used.
+func (m *mockServer) cpu() (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("read CPU time of the mock: %w", err)
+	}
+	// The name in parentheses may hold blanks; utime and stime are fields 14 and 15.
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("read CPU time of the mock: %d fields", len(fields))
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	if err1 != nil || err2 != nil {
+		return 0, fmt.Errorf("read CPU time of the mock: %q", fields[11:13])
+	}
+	return time.Duration(user+system) * time.Second / ticksPerSecond, nil
+}
+
+// loadAverage returns how many threads wanted to run over the last minute, as
+// /proc/loadavg has it; NaN where it cannot be read.
+func loadAverage() float64 {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return math.NaN()
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	v, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// buildRaw compiles the raw client into dir.
+func buildRaw(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "epoll")
+	for _, compiler := range []string{"gcc", "cc", "clang"} {
+		path, err := exec.LookPath(compiler)
+		if err != nil {
+			continue
+		}
+		if _, _, err := execute(ctx, path, "-O2", "-Wall", "-o", program, filepath.Join("benchmarks", "epoll", "epoll.c")); err != nil {
+			return "", fmt.Errorf("build the raw client: %w", err)
+		}
+		return program, nil
+	}
+	return "", fmt.Errorf("build the raw client: no C compiler was found (gcc, cc, clang)")
+}

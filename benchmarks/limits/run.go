@@ -1,0 +1,316 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// row is one run of one client.
+type row struct {
+	Scenario string             `json:"scenario"`
+	Round    int                `json:"round"` // from 1
+	Client   string             `json:"client"`
+	M        map[string]float64 `json:"measures"`
+}
+
+// The two clients.
+const (
+	rawClient = "raw"
+	ourClient = "aiperfd"
+)
+
+// runner runs scenarios.
+type runner struct {
+	binary string // aiperfd
+	raw    string // the raw client
+	dir    string // for files that do not matter afterwards
+	rounds int
+	keep   func(row) error // takes every row as it is made
+}
+
+// run starts one server and lets the clients measure it in turn.
+func (r *runner) run(ctx context.Context, sc *scenario) (rows []row, err error) {
+	dir, err := os.MkdirTemp(r.dir, sc.name)
+	if err != nil {
+		return nil, fmt.Errorf("make folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	body := filepath.Join(dir, "body.json")
+	if err := os.WriteFile(body, requestBody(sc), 0o600); err != nil {
+		return nil, fmt.Errorf("write request: %w", err)
+	}
+	m, err := startMock(ctx, r.binary, dir, sc)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if stopErr := m.stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	rounds := r.rounds
+	if sc.rounds > 0 {
+		rounds = sc.rounds
+	}
+	for round := 1; round <= rounds; round++ {
+		clients := []string{ourClient}
+		if sc.raw {
+			clients = []string{rawClient, ourClient}
+		}
+		for _, client := range clients {
+			out := row{Scenario: sc.name, Round: round, Client: client, M: map[string]float64{}}
+			if err := r.measure(ctx, m, sc, &out, dir); err != nil {
+				return nil, fmt.Errorf("%s, round %d, %s: %w", sc.name, round, client, err)
+			}
+			// JSON has no NaN; what could not be measured is left out.
+			maps.DeleteFunc(out.M, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+			rows = append(rows, out)
+			if err := r.keep(out); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// measure runs one client once.
+func (r *runner) measure(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) error {
+	out.M[loadBefore] = loadAverage()
+	before, err := m.cpu()
+	if err != nil {
+		return err
+	}
+	var truths []truth
+	if out.Client == rawClient {
+		truths, err = r.runRaw(ctx, m, sc, out, dir)
+	} else {
+		truths, err = r.runOurs(ctx, m, sc, out, filepath.Join(dir, strconv.Itoa(out.Round)))
+	}
+	if err != nil {
+		return err
+	}
+	after, err := m.cpu()
+	if err != nil {
+		return err
+	}
+	events := 0
+	for i := range truths {
+		events += truths[i].events()
+	}
+	out.M[mockCPUPerEvent] = micros(after-before) / float64(events)
+	return nil
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// charge adds what a client has used for the answers in truths, the first ones
+// that open its connections included.
+func (r row) charge(c cost, truths []truth) {
+	events := 0
+	for i := range truths {
+		events += truths[i].events()
+	}
+	r.M[cpuPerEvent] = micros(c.cpu) / float64(events)
+	r.M[cores] = c.cpu.Seconds() / c.elapsed.Seconds()
+	r.M[rss] = c.rssMiB
+}
+
+// runRaw runs the raw client.
+func (r *runner) runRaw(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
+	args := []string{
+		"--port", m.port, "--body", filepath.Join(dir, "body.json"),
+		"--streams", strconv.Itoa(sc.streams), "--requests", strconv.Itoa(sc.requests),
+	}
+	if sc.plain {
+		args = append(args, "--plain")
+	}
+	stdout, used, err := execute(ctx, r.raw, args...)
+	if err != nil {
+		return nil, err
+	}
+	var result struct {
+		Requests int     `json:"requests"`
+		Failed   int     `json:"failed"`
+		Events   int     `json:"events"`
+		Seconds  float64 `json:"seconds"`
+		TTFT     stats   `json:"ttft_ms"`
+	}
+	if err := json.Unmarshal(stdout, &result); err != nil {
+		return nil, fmt.Errorf("read result: %w", err)
+	}
+	truths, err := m.readTruths(ctx, sc.requests)
+	if err != nil {
+		return nil, err
+	}
+	out.charge(used, truths)
+	out.M[failures] = float64(result.Failed)
+	out.M[requestRate] = float64(result.Requests) / result.Seconds
+	out.M[eventRate] = float64(result.Events) / result.Seconds
+	out.M[ttftAvg], out.M[ttftP50], out.M[ttftP99] = result.TTFT.Avg, result.TTFT.P50, result.TTFT.P99
+	out.sumUp(truths, sc)
+	return truths, nil
+}
+
+// stats is what both clients say of a quantity.
+type stats struct {
+	Avg float64 `json:"avg"`
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+}
+
+// runOurs runs aiperfd.
+func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
+	args := []string{
+		"profile", "--model", "m", "--tokenizer", "builtin", "--url", m.url, "--isl", "32", "--osl", strconv.Itoa(sc.tokens),
+		"--request-count", strconv.Itoa(sc.requests), "--warmup-request-count", strconv.Itoa(sc.warmup),
+		"--output-artifact-dir", dir, "--ui", "none", "--random-seed", "1", "--num-dataset-entries", "64",
+	}
+	if !sc.plain {
+		args = append(args, "--streaming")
+	}
+	if sc.streams > 0 {
+		args = append(args, "--concurrency", strconv.Itoa(sc.streams))
+	}
+	_, used, err := execute(ctx, r.binary, append(args, sc.client...)...)
+	if err != nil {
+		return nil, err
+	}
+	truths, err := m.readTruths(ctx, sc.requests+sc.warmup)
+	if err != nil {
+		return nil, err
+	}
+	out.charge(used, truths)
+	if err := readReport(dir, out); err != nil {
+		return nil, err
+	}
+	records, err := readRecords(dir)
+	if err != nil {
+		return nil, err
+	}
+	measured := matched(truths, records)
+	if len(measured) != sc.requests {
+		return nil, fmt.Errorf("match records with the server's truths: %d of %d", len(measured), sc.requests)
+	}
+	out.M[failures] = float64(failedOf(measured))
+	out.compareEach(measured, records)
+	out.sumUp(measured, sc)
+	return truths, os.RemoveAll(dir)
+}
+
+// failedOf counts answers that were not given whole.
+func failedOf(truths []truth) int {
+	n := 0
+	for i := range truths {
+		if truths[i].Outcome != "ok" {
+			n++
+		}
+	}
+	return n
+}
+
+// readReport takes the measures of aiperfd's report.
+func readReport(dir string, out *row) error {
+	b, err := os.ReadFile(filepath.Join(dir, "profile_export_aiperf.json"))
+	if err != nil {
+		return fmt.Errorf("read report: %w", err)
+	}
+	var report struct {
+		Rate  stats `json:"request_throughput"`
+		TTFT  stats `json:"time_to_first_token"`
+		Chunk stats `json:"inter_chunk_latency"`
+		Lag   stats `json:"schedule_lag"`
+	}
+	if err := json.Unmarshal(b, &report); err != nil {
+		return fmt.Errorf("read report: %w", err)
+	}
+	out.M[requestRate] = report.Rate.Avg
+	out.M[ttftAvg], out.M[ttftP50], out.M[ttftP99] = report.TTFT.Avg, report.TTFT.P50, report.TTFT.P99
+	out.M[icP99], out.M[lagP99] = report.Chunk.P99, report.Lag.P99
+	return nil
+}
+
+// record is what is needed of a line of profile_export.jsonl.
+type record struct {
+	Metadata struct {
+		RequestID string `json:"x_request_id"`
+		DueNs     int64  `json:"credit_issued_ns"`
+		StartNs   int64  `json:"request_start_ns"`
+		Phase     string `json:"benchmark_phase"`
+	} `json:"metadata"`
+	Metrics struct {
+		TTFT *struct {
+			Value float64 `json:"value"`
+		} `json:"time_to_first_token"`
+	} `json:"metrics"`
+}
+
+// readRecords returns the measured requests by id.
+func readRecords(dir string) (map[string]record, error) {
+	f, err := os.Open(filepath.Join(dir, "profile_export.jsonl"))
+	if err != nil {
+		return nil, fmt.Errorf("open records: %w", err)
+	}
+	defer f.Close()
+	records := map[string]record{}
+	err = eachLine(f, func(line []byte) error {
+		var x record
+		if err := json.Unmarshal(line, &x); err != nil {
+			return err
+		}
+		if x.Metadata.Phase == "profiling" {
+			records[x.Metadata.RequestID] = x
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read records: %w", err)
+	}
+	return records, nil
+}
+
+// matched returns the truths of the requests in records.
+func matched(truths []truth, records map[string]record) []truth {
+	return slices.DeleteFunc(slices.Clone(truths), func(t truth) bool {
+		_, ok := records[t.RequestID]
+		return !ok
+	})
+}
+
+// compareEach adds measures that compare requests one by one.
+func (r row) compareEach(truths []truth, records map[string]record) {
+	var errs, due, start []float64
+	events := 0
+	for i := range truths {
+		t := &truths[i]
+		x := records[t.RequestID]
+		events += t.events()
+		if x.Metrics.TTFT != nil {
+			errs = append(errs, math.Abs(x.Metrics.TTFT.Value-t.ttft()))
+		}
+		due = append(due, float64(x.Metadata.DueNs))
+		start = append(start, float64(x.Metadata.StartNs))
+	}
+	r.M[ttftEachP99] = percentile(errs, 0.99)
+	r.M[eventRate] = r.M[requestRate] * float64(events) / float64(len(truths))
+	r.M[rateError] = 100 * math.Abs((slices.Max(due)-slices.Min(due))/(slices.Max(start)-slices.Min(start))-1)
+}
+
+// requestBody is a request as aiperfd sends it.
+func requestBody(sc *scenario) []byte {
+	stream := ""
+	if !sc.plain {
+		stream = `,"stream":true,"stream_options":{"include_usage":true}`
+	}
+	return fmt.Appendf(nil, `{"model":"m","messages":[{"role":"user","content":"The keeper of the light writes the weather, the ships and the `+
+		`oil that was burned into one book, and what he thought the weather would be into another."}],"max_completion_tokens":%d%s}`, sc.tokens, stream)
+}

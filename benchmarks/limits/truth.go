@@ -1,0 +1,178 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"time"
+)
+
+// truth is what is needed of a line of the server's truth file.
+type truth struct {
+	RequestID    string  `json:"request_id"`
+	Stream       bool    `json:"stream"`
+	Status       int     `json:"status"`
+	OutputTokens int     `json:"output_tokens"`
+	AcceptNs     int64   `json:"accept_ns"`
+	BodyReadNs   int64   `json:"body_read_ns"`
+	FirstWriteNs int64   `json:"first_write_ns"`
+	LastWriteNs  int64   `json:"last_write_ns"`
+	EndNs        int64   `json:"end_ns"`
+	ChunkNs      []int64 `json:"chunk_ns"`
+	Outcome      string  `json:"outcome"`
+}
+
+// events counts what was sent.
+func (t *truth) events() int {
+	if !t.Stream {
+		return 1
+	}
+	return t.OutputTokens + responseExtras
+}
+
+func (t *truth) ttft() float64 { return float64(t.FirstWriteNs-t.AcceptNs) / 1e6 }
+
+// readTruths waits for n further lines of the truth file and returns all that
+// have come since the last call.
+func (m *mockServer) readTruths(ctx context.Context, n int) ([]truth, error) {
+	deadline := time.Now().Add(truthTimeout)
+	for {
+		truths, size, err := readTruthsFrom(m.truth, m.offset)
+		if err != nil {
+			return nil, err
+		}
+		if len(truths) >= n {
+			m.offset = size
+			return truths, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("read truth file: %d requests, want %d", len(truths), n)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second): // the server writes once a second
+		}
+	}
+}
+
+// readTruthsFrom reads whole lines from an offset and returns where they end.
+func readTruthsFrom(path string, offset int64) ([]truth, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open truth file: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return nil, 0, fmt.Errorf("read truth file: %w", err)
+	}
+	var truths []truth
+	err = eachLine(f, func(line []byte) error {
+		var t truth
+		if err := json.Unmarshal(line, &t); err != nil {
+			return err
+		}
+		truths = append(truths, t)
+		offset += int64(len(line))
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("read truth file: %w", err)
+	}
+	return truths, offset, nil
+}
+
+// eachLine calls f with every line that ends in a line feed, which it includes.
+func eachLine(r io.Reader, f func(line []byte) error) error {
+	in := bufio.NewReaderSize(r, 1<<20)
+	var long []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line := part
+		if len(long) > 0 || errors.Is(err, bufio.ErrBufferFull) {
+			long = append(long, part...)
+			line = long
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			if err := f(line); err != nil {
+				return err
+			}
+		}
+		long = long[:0]
+	}
+}
+
+// percentile is numpy's: linear between the closest ranks. It sorts values; NaN
+// without any.
+func percentile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	at := q * float64(len(values)-1)
+	i := int(at)
+	if i+1 >= len(values) {
+		return values[len(values)-1]
+	}
+	return values[i] + (at-float64(i))*(values[i+1]-values[i])
+}
+
+func median(values []float64) float64 { return percentile(slices.Clone(values), 0.5) }
+
+// mean is NaN without values.
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// sumUp adds the server's measures to a row.
+func (r row) sumUp(truths []truth, sc *scenario) {
+	var ttfts, gaps, late, service []float64
+	for i := range truths {
+		t := &truths[i]
+		ttfts = append(ttfts, t.ttft())
+		service = append(service, float64(t.EndNs-t.AcceptNs)/1e9)
+		for k := 1; k < len(t.ChunkNs); k++ {
+			gaps = append(gaps, float64(t.ChunkNs[k]-t.ChunkNs[k-1])/1e6)
+		}
+		if sc.itl > 0 && t.Stream {
+			due := t.BodyReadNs + int64(sc.ttft) + int64(sc.itl)*int64(t.OutputTokens-1)
+			late = append(late, float64(t.LastWriteNs-due)/1e6)
+		}
+	}
+	r.M[truthTTFTAvg], r.M[truthTTFTP50], r.M[truthTTFTP99] = mean(ttfts), percentile(ttfts, 0.5), percentile(ttfts, 0.99)
+	if len(gaps) > 0 {
+		r.M[truthICP99] = percentile(gaps, 0.99)
+		r.M[icP99Ratio] = r.M[icP99] / r.M[truthICP99]
+	}
+	if len(late) > 0 {
+		r.M[mockLateP99] = percentile(late, 0.99)
+	}
+	if sc.streams > 0 {
+		expected := float64(sc.streams) / mean(service)
+		r.M[throughputError] = 100 * math.Abs(r.M[requestRate]/expected-1)
+	}
+	r.M[ttftP99Error] = math.Abs(r.M[ttftP99] - r.M[truthTTFTP99])
+	r.M[ttftP99ErrorShare] = 100 * r.M[ttftP99Error] / r.M[truthTTFTP99]
+	r.M[ttftAvgErrorShare] = 100 * math.Abs(r.M[ttftAvg]/r.M[truthTTFTAvg]-1)
+}
