@@ -29,7 +29,7 @@ import (
 // bed is an engine with a simulated server on an in-memory network. Inside a
 // synctest bubble everything in it runs in virtual time.
 type bed struct {
-	t      *testing.T
+	t      testing.TB
 	engine *engine.Engine
 	store  *memStore
 	server *mock.Server
@@ -38,7 +38,7 @@ type bed struct {
 
 // newBed starts an engine and a server; both end with the test. wrap, if given,
 // goes around the server's handler.
-func newBed(t *testing.T, o mock.Options, wrap func(http.Handler) http.Handler) *bed {
+func newBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler) *bed {
 	t.Helper()
 	return newWatchedBed(t, o, wrap, monitor.Options{Ticker: monitor.NewTimer, Host: still{}})
 }

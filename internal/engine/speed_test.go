@@ -1,0 +1,141 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/mock"
+)
+
+// newLoopbackBed is newBed with a server on a TCP port, as in real runs, and
+// without logs. The server answers at url.
+func newLoopbackBed(t testing.TB, o mock.Options) (b *bed, url string) {
+	t.Helper()
+	server, err := mock.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
+	e, err := engine.New(engine.Options{Store: store, Log: zerolog.Nop(), Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := mock.Serve(ctx, ln, server, mock.ServeOptions{}); err != nil {
+			t.Errorf("mock: %v", err)
+		}
+	})
+	group.Go(func() {
+		if err := e.Run(ctx); err != nil {
+			t.Errorf("engine: %v", err)
+		}
+	})
+	b = &bed{t: t, engine: e, store: store, server: server}
+	b.stop = sync.OnceFunc(func() {
+		cancel()
+		group.Wait()
+		server.Close()
+	})
+	t.Cleanup(b.stop)
+	return b, "http://" + ln.Addr().String()
+}
+
+// load is a closed loop over loopback: so many requests of so many tokens.
+func load(url string, streaming bool, concurrency, requests, tokens int) string {
+	return fmt.Sprintf(`
+randomSeed: 7
+benchmark:
+  model: m
+  endpoint: {url: %q, type: chat, streaming: %v, useServerTokenCount: true}
+  dataset: {type: file, format: single_turn, records: [{text: one, output_length: %d}]}
+  phases:
+    - {name: profiling, kind: profiling, type: concurrency, concurrency: %d, requests: %d}
+`, url, streaming, tokens, concurrency, requests)
+}
+
+// complete performs a run and fails unless every request was answered.
+func (b *bed) complete(document string, requests int64) *engine.Run {
+	b.t.Helper()
+	r := b.run(document)
+	if r.State != bench.Completed || r.Summary.Requests != requests {
+		b.t.Fatalf("run = %s with %d requests, want completed with %d: %v", r.State, r.Summary.Requests, requests, r.Error)
+	}
+	return r
+}
+
+// TestRunAllocations: what a whole run allocates does not grow with every event.
+// It counts everything in the process, the server included, and subtracts a run
+// with few events from one with many.
+func TestRunAllocations(t *testing.T) {
+	const requests, few, many = 20, 10, 1010
+	// An answer comes in one write: how many reads it takes, each of which may
+	// allocate, must not depend on how busy the machine is.
+	b, url := newLoopbackBed(t, mock.Options{Fast: true, RoleChunk: mock.RoleNone, Coalesce: many + 10})
+	count := func(tokens int) float64 {
+		return testing.AllocsPerRun(3, func() { b.complete(load(url, true, 1, requests, tokens), requests) })
+	}
+	low := count(few)
+	perEvent := (count(many) - low) / (requests * (many - few))
+	t.Logf("%.3f allocations an event", perEvent)
+	// Buffers that grow with an answer are what is left.
+	if perEvent > 0.2 {
+		t.Errorf("%.3f allocations an event, want at most 0.2", perEvent)
+	}
+}
+
+// BenchmarkDispatch is the cost of a request that is answered at once, from the
+// draw of its conversation to its record, server included.
+func BenchmarkDispatch(b *testing.B) {
+	const requests = 2000
+	bed, url := newLoopbackBed(b, mock.Options{Fast: true})
+	b.ReportAllocs()
+	for b.Loop() {
+		bed.complete(load(url, false, 16, requests, 1), requests)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*requests), "ns/request")
+}
+
+// BenchmarkEndToEnd is the cost of a streamed event, server included: one event a
+// write, and a whole answer in one write.
+func BenchmarkEndToEnd(b *testing.B) {
+	const requests, tokens = 200, 200
+	for _, bc := range []struct {
+		name     string
+		coalesce int
+	}{{"segments", 1}, {"bursts", tokens + 10}} {
+		b.Run(bc.name, func(b *testing.B) {
+			bed, url := newLoopbackBed(b, mock.Options{Fast: true, Coalesce: bc.coalesce})
+			b.ReportAllocs()
+			for b.Loop() {
+				bed.complete(load(url, true, 16, requests, tokens), requests)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*requests*tokens), "ns/event")
+		})
+	}
+}
+
+// BenchmarkSnapshot is the cost of reading what a run looks like, with all its
+// metrics.
+func BenchmarkSnapshot(b *testing.B) {
+	bed, url := newLoopbackBed(b, mock.Options{Fast: true})
+	r := bed.complete(load(url, true, 4, 100, 10), 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := bed.engine.Snapshot(b.Context(), r.ID); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
