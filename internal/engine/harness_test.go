@@ -44,7 +44,7 @@ func newBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler) 
 }
 
 // newWatchedBed is newBed with a client that is watched in another way.
-func newWatchedBed(t *testing.T, o mock.Options, wrap func(http.Handler) http.Handler, m monitor.Options) *bed {
+func newWatchedBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler, m monitor.Options) *bed {
 	t.Helper()
 	server, err := mock.New(o)
 	if err != nil {
