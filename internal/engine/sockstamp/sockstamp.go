@@ -10,17 +10,24 @@ import (
 )
 
 // Conn notes for each read when its bytes arrived. One goroutine reads at a
-// time, as net/http does; Last may be called from anywhere.
+// time, as net/http does; Last may be called from anywhere. Reads allocate
+// nothing.
 type Conn struct {
 	net.Conn
 	kernel *reader // nil = the platform or the connection has no kernel stamps
-	last   atomic.Pointer[time.Time]
+	lags   *Lags   // nil = lags are not counted
+	base   time.Time
+	last   atomic.Int64 // nanoseconds after base; valid if there were reads
 	reads  atomic.Int32
 }
 
 // New wraps a connection. Kernel stamps are used where c is a TCP socket on
 // Linux; anything else is stamped right after Read returns.
-func New(c net.Conn) *Conn { return &Conn{Conn: c, kernel: newReader(c)} }
+func New(c net.Conn) *Conn { return &Conn{Conn: c, kernel: newReader(c), base: time.Now()} }
+
+// CountIn makes the connection count its reads in lags. It is called before the
+// first read.
+func (c *Conn) CountIn(lags *Lags) { c.lags = lags }
 
 // Kernel reports whether stamps are the kernel's.
 func (c *Conn) Kernel() bool { return c.kernel != nil }
@@ -29,28 +36,33 @@ func (c *Conn) Kernel() bool { return c.kernel != nil }
 func (c *Conn) Read(b []byte) (int, error) {
 	if c.kernel == nil {
 		n, err := c.Conn.Read(b)
-		c.note(n, time.Now())
+		if n > 0 {
+			c.note(Stamp{At: time.Now()})
+		}
 		return n, err
 	}
-	n, at, err := c.kernel.read(b)
-	c.note(n, at)
+	n, s, err := c.kernel.read(b)
+	if n > 0 {
+		c.note(s)
+	}
 	return n, err
 }
 
-func (c *Conn) note(n int, at time.Time) {
-	if n > 0 {
-		c.last.Store(&at)
-		c.reads.Add(1)
+func (c *Conn) note(s Stamp) {
+	c.last.Store(int64(s.At.Sub(c.base)))
+	c.reads.Add(1)
+	if c.lags != nil {
+		c.lags.Count(s)
 	}
 }
 
 // Last returns when the bytes of the last read arrived, with a monotonic
 // reading; the zero time before the first read.
 func (c *Conn) Last() time.Time {
-	if at := c.last.Load(); at != nil {
-		return *at
+	if c.reads.Load() == 0 {
+		return time.Time{}
 	}
-	return time.Time{}
+	return c.base.Add(time.Duration(c.last.Load()))
 }
 
 // Reads returns the number of reads that returned bytes.
@@ -73,4 +85,11 @@ func (c *Conn) SetLinger(sec int) error {
 		return w.SetLinger(sec)
 	}
 	return nil
+}
+
+// Stamp says when the bytes of one read arrived.
+type Stamp struct {
+	At     time.Time     // with a monotonic reading
+	Lag    time.Duration // from the arrival to the end of the read; 0 unless Kernel
+	Kernel bool          // At is the kernel's; otherwise it is the end of the read
 }

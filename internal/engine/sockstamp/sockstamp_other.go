@@ -5,7 +5,6 @@ package sockstamp
 import (
 	"errors"
 	"net"
-	"time"
 )
 
 // reader does not exist on this platform.
@@ -13,6 +12,6 @@ type reader struct{}
 
 func newReader(net.Conn) *reader { return nil }
 
-func (*reader) read([]byte) (int, time.Time, error) {
-	return 0, time.Time{}, errors.ErrUnsupported
+func (*reader) read([]byte) (int, Stamp, error) {
+	return 0, Stamp{}, errors.ErrUnsupported
 }
