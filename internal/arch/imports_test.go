@@ -30,12 +30,16 @@ func allowed() map[string][]string {
 		e + "tokenizer":        nil,
 		e + "sockstamp":        nil,
 		// One table of kinds each; none knows another, with two exceptions:
-		// frames are the transport's own, and reports are made of metrics.
+		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
 		e + "arrival":         {e + "bench"},
 		e + "dataset":         {e + "bench", e + "tokenizer"},
 		e + "endpoint":        {e + "bench", e + "redact"},
-		e + "transport":       {e + "bench", e + "sockstamp", e + "transport/frame"},
+		e + "transport": {
+			e + "bench", e + "sockstamp", e + "transport/frame", e + "transport/http1", e + "transport/loop",
+		},
 		e + "transport/frame": {e + "bench"},
+		e + "transport/http1": nil,
+		e + "transport/loop":  {e + "bench", e + "sockstamp"},
 		e + "metric":          {e + "bench", e + "sketch"},
 		e + "export":          {e + "bench", e + "metric", e + "redact", e + "verdict"},
 		// Judgements are made of records and results; the monitor observes for them.

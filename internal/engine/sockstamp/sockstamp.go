@@ -19,6 +19,7 @@ type Conn struct {
 	base   time.Time
 	last   atomic.Int64 // nanoseconds after base; valid if there were reads
 	reads  atomic.Int32
+	lag    atomic.Int64 // nanoseconds, the longest since TakeLag
 }
 
 // New wraps a connection. Kernel stamps are used where c is a TCP socket on
@@ -51,6 +52,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 func (c *Conn) note(s Stamp) {
 	c.last.Store(int64(s.At.Sub(c.base)))
 	c.reads.Add(1)
+	c.lag.Store(max(c.lag.Load(), int64(s.Lag))) // one goroutine reads; TakeLag is called between its requests
 	if c.lags != nil {
 		c.lags.Count(s)
 	}
@@ -67,6 +69,10 @@ func (c *Conn) Last() time.Time {
 
 // Reads returns the number of reads that returned bytes.
 func (c *Conn) Reads() int32 { return c.reads.Load() }
+
+// TakeLag returns the longest lag of a read since the last call; 0 where the
+// stamps are not the kernel's.
+func (c *Conn) TakeLag() time.Duration { return time.Duration(c.lag.Swap(0)) }
 
 // Unwrap returns the connection below.
 func (c *Conn) Unwrap() net.Conn { return c.Conn }

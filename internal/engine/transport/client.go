@@ -1,17 +1,17 @@
 package transport
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"crypto/tls"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sockstamp"
 	"aiperfd/internal/engine/transport/frame"
 )
 
@@ -57,58 +57,64 @@ type Options struct {
 // It never follows the environment's proxies, never asks for compression and
 // never repeats a request behind the caller's back, except on a pooled
 // connection that went stale, which it counts. Safe for concurrent use.
+//
+// Plain HTTP on Linux goes over an event loop of ours; https, connections of
+// [Options.Dial] and other systems go over net/http (ADR 10). What a caller sees
+// is the same.
 type Client struct {
 	opts    Options
-	shared  *http.Transport
-	mu      sync.Mutex
-	sticky  map[string]*http.Transport // guarded by mu; by session
-	bufs    sync.Pool                  // of *[readBuffer]byte
-	framers sync.Pool                  // of *frame.Framer
+	lags    sockstamp.Lags
+	framers sync.Pool // of *frame.Framer
+	std     way
+	loops   func() *looped // starts the event loop at the first call; nil = it cannot be had
+	started atomic.Bool    // loops has been called and returned one
 }
+
+// way performs exchanges in one way. Safe for concurrent use.
+type way interface {
+	// attempt is one request on one connection. again asks for a repetition on
+	// another connection. The response is valid until a.x is released.
+	attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool)
+	// endSession closes the private connections of a session.
+	endSession(session string)
+	// close closes idle connections and ends what was started.
+	close()
+}
+
+// attempt is one request to one address.
+type attempt struct {
+	*Request
+	target *url.URL
+	header http.Header
+	x      *Exchange // to be filled in
+}
+
+// method returns the method of the request.
+func (a *attempt) method() string { return cmp.Or(a.Method, http.MethodPost) }
 
 // New returns a client.
 func New(o Options) *Client {
-	c := &Client{opts: o, sticky: map[string]*http.Transport{}}
-	c.shared = c.newTransport(o.Reuse == Never)
-	c.bufs.New = func() any { return new([readBuffer]byte) }
+	c := &Client{opts: o}
 	c.framers.New = func() any { return new(frame.Framer) }
+	c.std = newStdlib(&c.opts, &c.lags, &c.framers)
+	c.loops = sync.OnceValue(func() *looped {
+		l, err := newLooped(&c.opts, &c.lags, &c.framers)
+		if err != nil {
+			return nil // net/http serves as well; each record says whether it had the kernel's stamps
+		}
+		c.started.Store(true)
+		return l
+	})
 	return c
 }
 
-func (c *Client) newTransport(oneShot bool) *http.Transport {
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	return &http.Transport{
-		DialContext:         c.opts.dial,
-		TLSHandshakeTimeout: c.opts.ConnectTimeout,
-		TLSClientConfig:     &tls.Config{InsecureSkipVerify: c.opts.SkipTLSVerify, MinVersion: tls.VersionTLS12}, //nolint:gosec // asked for, and stated in the result
-		Protocols:           &protocols,
-		DisableCompression:  true,
-		DisableKeepAlives:   oneShot,
-		MaxIdleConns:        0,
-		MaxIdleConnsPerHost: max(c.opts.MaxIdle, 2),
-		IdleConnTimeout:     idleConnTimeout,
-		WriteBufferSize:     4 << 10,
-		ReadBufferSize:      c.opts.readAhead(),
-	}
-}
-
-// readAhead is how much net/http reads before it looks at what it got.
-func (o *Options) readAhead() int {
-	if o.Streaming {
-		return 512 // about one or two events
-	}
-	return 4 << 10
-}
-
-// Close drops idle connections. Exchanges under way are not disturbed.
+// Close closes idle connections and waits for the event loop to end, if one was
+// started: exchanges that are still under way on it fail as cancelled. It is
+// called once, after the last exchange.
 func (c *Client) Close() {
-	c.shared.CloseIdleConnections()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, t := range c.sticky {
-		t.CloseIdleConnections()
-		delete(c.sticky, key)
+	c.std.close()
+	if c.started.Load() {
+		c.loops().close()
 	}
 }
 
@@ -118,31 +124,47 @@ func (c *Client) EndSession(session string) {
 	if c.opts.Reuse != Sticky {
 		return
 	}
-	c.mu.Lock()
-	t := c.sticky[session]
-	delete(c.sticky, session)
-	c.mu.Unlock()
-	if t != nil {
-		t.CloseIdleConnections()
+	c.std.endSession(session)
+	if c.started.Load() {
+		c.loops().endSession(session)
 	}
 }
 
-func (c *Client) transportFor(session string) *http.Transport {
-	if c.opts.Reuse != Sticky {
-		return c.shared
+// wayTo chooses how an address is reached.
+func (c *Client) wayTo(target *url.URL) way {
+	if c.opts.Dial == nil && loopReaches(target) {
+		if l := c.loops(); l != nil {
+			return l
+		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.sticky[session]
-	if t == nil {
-		t = c.newTransport(false)
-		c.sticky[session] = t
-	}
-	return t
+	return c.std
 }
+
+// loopReaches reports whether the event loop knows what to do with an address.
+// Names outside ASCII and zones of IPv6 are left to net/http.
+func loopReaches(target *url.URL) bool {
+	if target.Scheme != "http" {
+		return false
+	}
+	for _, r := range target.Host {
+		if r <= ' ' || r > '~' || r == '%' {
+			return false
+		}
+	}
+	return target.Hostname() != ""
+}
+
+// Lag returns how late reads were handled so far, and where their stamps came
+// from. It is cheap and may be called at any time.
+func (c *Client) Lag() LagCounts { return c.lags.Counts() }
+
+// LagCounts is a histogram of the time from the kernel's receive stamp to the
+// moment at which we handled the bytes.
+type LagCounts = sockstamp.LagCounts
 
 // Request is one HTTP request, ready to be sent.
 type Request struct {
+	Method    string // empty = POST
 	URL       *url.URL
 	Header    http.Header // complete; not changed
 	Body      []byte      // not changed; must stay as it is until Do returns
@@ -155,6 +177,9 @@ type Exchange struct {
 	Response *bench.Response // valid until Release
 	Stamps   bench.Stamps    // Start and later; Due and Permit are the caller's
 	Conn     bench.Connection
+	// Lag is the longest time from the kernel's stamp of a read of this exchange
+	// to the moment at which we handled the bytes; 0 unless Conn.Kernel.
+	Lag time.Duration
 
 	framer  *frame.Framer // owns the bytes of Response; nil = nothing was read
 	framers *sync.Pool
@@ -176,23 +201,21 @@ func (x *Exchange) Release() {
 func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 	x := Exchange{Conn: bench.Connection{Sent: bench.Bytes(len(r.Body))}}
 	x.Stamps.Start = c.opts.Clock.Now()
-	target, header := r.URL, r.Header
+	a := attempt{Request: r, target: r.URL, header: r.Header, x: &x}
 	for hops := 0; ; {
-		t := &trace{clock: c.opts.Clock, ex: &x}
-		resp, again := c.attempt(ctx, r, target, header, t)
-		t.finish()
+		resp, again := c.wayTo(a.target).attempt(ctx, &a)
 		if again {
 			x.Conn.Retries++
 			x.Stamps = bench.Stamps{Start: c.opts.Clock.Now()}
 			continue
 		}
-		if next := redirected(resp, target); next != nil && hops < maxRedirects {
+		if next := redirected(resp, a.target); next != nil && hops < maxRedirects {
 			hops++
-			if next.Host != target.Host || next.Scheme != target.Scheme {
-				header = header.Clone()
-				header.Del("Authorization")
+			if next.Host != a.target.Host || next.Scheme != a.target.Scheme {
+				a.header = a.header.Clone()
+				a.header.Del("Authorization")
 			}
-			target = next
+			a.target = next
 			x.Release()
 			continue
 		}
@@ -202,86 +225,20 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 	}
 }
 
-// attempt is one request on one connection. again asks for a repetition on
-// another connection.
-func (c *Client) attempt(ctx context.Context, r *Request, target *url.URL, header http.Header, t *trace) (resp *bench.Response, again bool) {
-	w := newWatch(ctx, c.opts)
-	defer w.stop()
-	t.wrote = w.requestWritten
-	req := &http.Request{
-		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		ContentLength: int64(len(r.Body)), Body: io.NopCloser(bytes.NewReader(r.Body)),
-	}
-	hr, err := c.transportFor(r.Session).RoundTrip(req.WithContext(t.attach(w.ctx)))
-	if err != nil {
-		if t.stale() && w.ctx.Err() == nil && isReset(err) {
-			return nil, true
-		}
-		f := classify(w.ctx, err, t.step())
-		return &bench.Response{Failure: f, End: endOf(f), EndAt: c.opts.Clock.Now()}, false
-	}
-	t.headers()
-	w.headersSeen()
-	framer := c.framers.Get().(*frame.Framer)
-	t.own(framer, &c.framers)
-	return c.read(hr, framer, r.Streaming, w, t), false
-}
-
-// read takes the body to its end.
-func (c *Client) read(hr *http.Response, framer *frame.Framer, streaming bool, w *watch, t *trace) *bench.Response {
-	defer hr.Body.Close()
-	framer.Reset(frame.Head{
-		Status: hr.StatusCode, ContentType: hr.Header.Get("Content-Type"),
-		ContentEncoding: hr.Header.Get("Content-Encoding"), Streaming: streaming,
-	})
-	failure, end := c.pump(hr.Body, framer, w, t)
-	endAt := t.lastRead()
-	if end != bench.EndEOF || endAt == 0 {
-		endAt = c.opts.Clock.Now()
-	}
-	framer.Finish(endAt, end)
-	resp := framer.Response()
-	resp.Status, resp.Header, resp.End, resp.EndAt = hr.StatusCode, hr.Header, end, endAt
-	if f := framer.Err(); f != nil {
+// conclude ends the body of a framer whose head was h and returns the response.
+// failure is why the body is not whole; nil = it is, or the framer gave up.
+func conclude(f *frame.Framer, h http.Header, end bench.End, endAt time.Duration, failure *bench.Failure) *bench.Response {
+	f.Finish(endAt, end)
+	resp := f.Response()
+	resp.Header, resp.End, resp.EndAt = h, end, endAt
+	if f := f.Err(); f != nil {
 		failure = f
 	}
 	if failure != nil {
-		failure.Status = hr.StatusCode
+		failure.Status = resp.Status
 		resp.Failure = failure
 	}
 	return resp
-}
-
-// pump feeds the framer until the body ends, the answer is over and drained, or
-// something breaks.
-func (c *Client) pump(body io.Reader, framer *frame.Framer, w *watch, t *trace) (*bench.Failure, bench.End) {
-	buf := c.bufs.Get().(*[readBuffer]byte)
-	defer c.bufs.Put(buf)
-	for {
-		n, err := body.Read(buf[:])
-		if n > 0 {
-			w.read()
-			t.received(n)
-			framer.Feed(t.lastRead(), buf[:n])
-			if framer.Err() != nil {
-				return nil, bench.EndAborted
-			}
-			if framer.Done() {
-				w.drain()
-			}
-		}
-		switch {
-		case err == nil:
-		case err == io.EOF:
-			return nil, bench.EndEOF
-		case w.drained():
-			return nil, bench.EndEOF
-		default:
-			f := classify(w.ctx, err, bench.StepBody)
-			return f, endOf(f)
-		}
-	}
 }
 
 // redirected returns where a 307 or 308 points to, nil for anything else.

@@ -21,13 +21,13 @@ func stamped(c net.Conn) *sockstamp.Conn {
 
 // dial opens connections within the connect timeout and puts a stamp below
 // everything else.
-func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if o.ConnectTimeout > 0 {
+func (s *stdlib) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if s.opts.ConnectTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.ConnectTimeout, errConnectTimeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, s.opts.ConnectTimeout, errConnectTimeout)
 		defer cancel()
 	}
-	open := o.Dial
+	open := s.opts.Dial
 	if open == nil {
 		open = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 			Enable: true, Idle: 60 * time.Second, Interval: 30 * time.Second,
@@ -40,7 +40,9 @@ func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, err
 		}
 		return nil, &dialError{err}
 	}
-	return sockstamp.New(c), nil
+	stamping := sockstamp.New(c)
+	stamping.CountIn(s.lags)
+	return stamping, nil
 }
 
 // dialError marks an error as one of the connect step.

@@ -64,6 +64,7 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 		t.conn = stamped(info.Conn)
 		if t.conn != nil {
 			t.reads = t.conn.Reads()
+			t.conn.TakeLag()
 		}
 		t.got, t.reused, t.idle = true, info.Reused, info.IdleTime
 		now := t.clock.Now()
@@ -88,10 +89,11 @@ func (t *trace) wroteRequest(info httptrace.WroteRequestInfo) {
 	})
 }
 
-// headers is called when the response head was parsed.
+// headers is called when the response head was parsed: its stamp is that of the
+// read that completed it.
 func (t *trace) headers() {
 	t.note(func() {
-		t.ex.Stamps.Headers = t.clock.Now()
+		t.ex.Stamps.Headers = t.readStamp()
 		if t.cancelHead != nil {
 			t.cancelHead()
 		}
@@ -149,6 +151,7 @@ func (t *trace) finish() {
 	defer t.mu.Unlock()
 	if t.conn != nil && t.ex != nil {
 		t.ex.Conn.Reads = t.conn.Reads() - t.reads
+		t.ex.Lag = t.conn.TakeLag()
 	}
 	if t.cancelHead != nil {
 		t.cancelHead()

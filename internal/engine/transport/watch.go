@@ -22,7 +22,7 @@ var (
 type watch struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	opts    Options
+	opts    *Options
 	timers  [4]*time.Timer // total, headers, idle, drain; nil = not started
 	drainOn bool
 }
@@ -34,7 +34,7 @@ const (
 	timerDrain
 )
 
-func newWatch(parent context.Context, o Options) *watch {
+func newWatch(parent context.Context, o *Options) *watch {
 	w := &watch{opts: o}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
 	w.start(timerTotal, o.TotalTimeout, errTotalTimeout)

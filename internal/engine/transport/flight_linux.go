@@ -1,0 +1,268 @@
+//go:build amd64 || arm64
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/transport/frame"
+	"aiperfd/internal/engine/transport/loop"
+)
+
+// flight is one request on its way. The session that sent it fills it in, hands
+// it to a link and sleeps; the loop performs the exchange and wakes the session
+// once, when it is over. From begin to the end its fields belong to the lock of
+// its link.
+type flight struct {
+	owner     *looped
+	link      *link
+	head      []byte // of the request; kept for the next flight
+	body      []byte
+	streaming bool
+	noBody    bool          // the response has none
+	done      chan struct{} // capacity 1, so that the loop never waits: the flight is over, or an address did not answer
+
+	stamps bench.Stamps
+	conn   bench.Connection
+	step   bench.Step
+	began  time.Duration
+	dialed time.Duration
+	idle   time.Duration // of the connection, before this flight
+	last   time.Duration // when the last bytes arrived
+	lag    time.Duration // longest of a read
+
+	// Deadlines, as offsets; 0 = none.
+	connectBy, totalBy, headBy, idleBy, drainBy time.Duration
+
+	framer *frame.Framer // nil = no response head
+	header http.Header
+
+	over    bool
+	end     bench.End
+	err     error // what broke; nil = nothing
+	cause   error // which of our own reasons ended it; nil = none
+	dialErr error // why the last address could not be reached
+	unsent  error // why the request could not be written
+}
+
+// connected goes on after an attempt to connect.
+func (f *flight) connected(err error) {
+	f.connectBy = 0
+	f.conn.Connect = f.owner.clock.Now() - f.dialed
+	if err != nil {
+		f.dialErr = err
+		f.done <- struct{}{}
+		return
+	}
+	f.begin()
+}
+
+// begin sends the request on the link's open connection.
+func (f *flight) begin() {
+	now := f.owner.clock.Now()
+	f.step = bench.StepSend
+	f.stamps.Connected = now
+	f.conn.Kernel = f.link.conn.Kernel()
+	f.conn.Blocked = max(0, now-f.began-f.conn.DNS-f.conn.Connect)
+	f.link.parser.Reset(f.noBody)
+	sent, err := f.link.conn.Send(f.head, f.body)
+	if f.unsent = err; sent {
+		f.wrote()
+	}
+	f.arm()
+}
+
+// wrote is called when the request was written.
+func (f *flight) wrote() {
+	f.stamps.Wrote = f.owner.clock.Now()
+	if f.step == bench.StepSend {
+		f.step = bench.StepHeaders
+	}
+	if timeout := f.owner.opts.HeadersTimeout; timeout > 0 && f.framer == nil {
+		f.headBy = f.stamps.Wrote + timeout
+		f.link.conn.Arm(f.headBy)
+	}
+}
+
+// received takes what arrived.
+func (f *flight) received(r loop.Read) {
+	p := &f.link.parser
+	f.last = r.At
+	f.conn.Reads++
+	f.lag = max(f.lag, r.Lag)
+	if f.stamps.FirstByte == 0 {
+		f.stamps.FirstByte = r.At
+	}
+	body, err := p.Feed(r.Bytes)
+	if f.framer == nil && p.HasHead() {
+		f.gotHead(r.At)
+	}
+	now := r.At + r.Lag
+	if idle := f.owner.opts.IdleTimeout; idle > 0 && f.framer != nil {
+		first := f.idleBy == 0
+		if f.idleBy = now + idle; first {
+			f.link.conn.Arm(f.idleBy)
+		}
+	}
+	if len(body) > 0 {
+		f.conn.Received += bench.Bytes(len(body))
+		f.framer.Feed(r.At, body)
+	}
+	switch {
+	case f.framer != nil && f.framer.Err() != nil:
+		f.settle(bench.EndAborted, nil)
+	case p.Done():
+		f.settle(bench.EndEOF, nil)
+	case err != nil:
+		f.settle(bench.EndReset, err)
+	case f.drainBy == 0 && f.framer != nil && f.framer.Done():
+		f.drainBy = now + drainTime
+		f.link.conn.Arm(f.drainBy)
+	}
+}
+
+// gotHead prepares for the body.
+func (f *flight) gotHead(at time.Duration) {
+	p := &f.link.parser
+	f.stamps.Headers, f.step, f.headBy = at, bench.StepBody, 0
+	f.header = p.Header()
+	f.framer = f.owner.framers.Get().(*frame.Framer)
+	f.framer.Reset(frame.Head{
+		Status: p.Status(), ContentType: f.header.Get("Content-Type"),
+		ContentEncoding: f.header.Get("Content-Encoding"), Streaming: f.streaming,
+	})
+}
+
+// ended is called when the connection is gone.
+func (f *flight) ended(err error) {
+	switch {
+	case errors.Is(err, loop.ErrClosed):
+		f.cause = errClientClosed
+		f.settle(bench.EndAborted, nil)
+		return
+	case errors.Is(err, io.EOF):
+		if err = f.link.parser.End(); err == nil {
+			f.settle(bench.EndEOF, nil)
+			return
+		}
+	}
+	if f.step == bench.StepSend && f.unsent != nil {
+		err = f.unsent
+	}
+	f.settle(bench.EndReset, err)
+}
+
+// expired looks at the deadlines.
+func (f *flight) expired(now time.Duration) {
+	passed := func(by time.Duration) bool { return by != 0 && now >= by }
+	switch {
+	case passed(f.totalBy):
+		f.cause = errTotalTimeout
+	case passed(f.connectBy):
+		f.link.conn.Shut()
+		f.connected(errConnectTimeout)
+		return
+	case passed(f.headBy):
+		f.cause = errHeadersTimeout
+	case passed(f.drainBy):
+		f.settle(bench.EndEOF, nil)
+		return
+	case passed(f.idleBy):
+		f.cause = errIdleTimeout
+	default:
+		f.arm()
+		return
+	}
+	f.settle(bench.EndTimeout, nil)
+}
+
+// arm makes the loop look at the earliest deadline.
+func (f *flight) arm() {
+	earliest := time.Duration(0)
+	for _, by := range [...]time.Duration{f.connectBy, f.totalBy, f.headBy, f.idleBy, f.drainBy} {
+		if by != 0 && (earliest == 0 || by < earliest) {
+			earliest = by
+		}
+	}
+	if earliest != 0 {
+		f.link.conn.Arm(earliest)
+	}
+}
+
+// settle ends the flight and wakes its session. The connection is free before
+// that, so that the session's next request finds it.
+func (f *flight) settle(end bench.End, err error) {
+	f.over, f.end, f.err = true, end, err
+	k := f.link
+	k.flight = nil
+	if f.stamps.Wrote == 0 || !k.park(f.owner.clock.Now()) {
+		k.conn.Shut()
+	}
+	f.done <- struct{}{}
+}
+
+// await sleeps until the flight is over (true) or an address did not answer
+// (false). If ctx ends first, the connection is closed and the flight is over.
+func (f *flight) await(ctx context.Context) bool {
+	select {
+	case <-f.done:
+		return f.over
+	case <-ctx.Done():
+	}
+	f.link.conn.Lock()
+	defer f.link.conn.Unlock()
+	if !f.over {
+		f.over, f.end = true, bench.EndAborted
+		f.link.flight = nil
+		f.link.conn.Shut()
+	}
+	select {
+	case <-f.done: // it ended, or an address failed, while ctx did
+	default:
+	}
+	return true
+}
+
+// stale reports whether the flight failed on a pooled connection that had been
+// idle long enough for the server to have dropped it, and got no byte back.
+func (f *flight) stale() bool {
+	return f.conn.Reused && f.idle >= staleAfter && f.stamps.FirstByte == 0 && f.cause == nil && isReset(f.err)
+}
+
+// conclude makes the response of a flight that is over and fills in x.
+func (f *flight) conclude(ctx context.Context, x *Exchange) *bench.Response {
+	f.stamps.Start = x.Stamps.Start
+	f.conn.Sent, f.conn.Retries = x.Conn.Sent, x.Conn.Retries
+	f.conn.Received += x.Conn.Received
+	x.Stamps, x.Conn, x.Lag = f.stamps, f.conn, f.lag
+	failure, end, endAt := f.failure(ctx), f.end, f.last
+	if failure != nil {
+		end = endOf(failure)
+	}
+	if end != bench.EndEOF || endAt == 0 {
+		endAt = f.owner.clock.Now()
+	}
+	if f.framer == nil {
+		return &bench.Response{Failure: failure, End: end, EndAt: endAt}
+	}
+	x.framer, x.framers = f.framer, f.owner.framers
+	return conclude(f.framer, f.header, end, endAt, failure)
+}
+
+// failure names what ended the flight; nil = nothing did, or the framer knows.
+func (f *flight) failure(ctx context.Context) *bench.Failure {
+	switch {
+	case f.step == bench.StepBuild:
+		return &bench.Failure{Class: bench.ClientError, Step: f.step, Message: f.cause.Error()}
+	case f.cause != nil:
+		return byCause(f.cause, f.step)
+	case f.end == bench.EndEOF, f.framer != nil && f.framer.Err() != nil:
+		return nil
+	}
+	return classify(ctx, f.err, f.step)
+}

@@ -1,0 +1,250 @@
+//go:build amd64 || arm64
+
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sockstamp"
+)
+
+const (
+	readBuffer = 64 << 10 // bytes of one read; one buffer for all connections
+	batch      = 256      // events taken from the kernel at once
+)
+
+// ErrClosed is the error of connections of a loop that was closed.
+var ErrClosed = errors.New("event loop is closed")
+
+// Loop serves connections. It is safe for concurrent use.
+//
+// Locks: a connection's lock is taken before the loop's, never after it.
+type Loop struct {
+	clock bench.Clock
+	lags  *sockstamp.Lags
+	epoll int
+	alarm int // eventfd(2) that ends a wait
+	stamp int // socket whose only purpose is that the kernel keeps stamping
+	done  chan struct{}
+
+	mu          sync.Mutex
+	conns       []*Conn       // by file descriptor; guarded by mu
+	open        int           // connections in conns; guarded by mu
+	generation  int32         // of the next connection; guarded by mu
+	timers      timers        // guarded by mu
+	sleepsUntil time.Duration // 0 = the loop is awake; guarded by mu
+	closing     bool          // guarded by mu
+
+	// The loop's goroutine alone uses these.
+	receiver sockstamp.Receiver
+	buffer   [readBuffer]byte
+	events   [batch]unix.EpollEvent
+	ready    [batch]*Conn
+}
+
+// New starts a loop that stamps by clock and counts its reads in lags. It must be
+// closed.
+func New(clock bench.Clock, lags *sockstamp.Lags) (*Loop, error) {
+	l := &Loop{clock: clock, lags: lags, epoll: -1, alarm: -1, stamp: -1, done: make(chan struct{})}
+	if err := l.init(); err != nil {
+		l.release()
+		return nil, fmt.Errorf("start event loop: %w", err)
+	}
+	go l.run()
+	return l, nil
+}
+
+func (l *Loop) init() (err error) {
+	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	if l.alarm, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return os.NewSyscallError("eventfd", err)
+	}
+	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.alarm)}
+	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.alarm, &event); err != nil {
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	// The kernel stamps packets only while some socket asks for it, and starts a
+	// moment after the first one does. Without this socket it would stop between
+	// the connections of a quiet run.
+	if fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err == nil {
+		l.stamp = fd
+		_ = sockstamp.Enable(fd) // without it stamps are taken after reads, and say so
+	}
+	return nil
+}
+
+// Close ends all connections with [ErrClosed] and waits for the loop to end.
+func (l *Loop) Close() {
+	l.mu.Lock()
+	if !l.closing {
+		l.closing = true
+		l.wake()
+	}
+	l.mu.Unlock()
+	<-l.done
+}
+
+// wake ends the loop's wait. Call with mu held.
+func (l *Loop) wake() {
+	one := [8]byte{1} // in either byte order: any number will do
+	_, _ = unix.Write(l.alarm, one[:])
+}
+
+func (l *Loop) run() {
+	defer close(l.done)
+	defer l.release()
+	for busy := false; ; {
+		n := l.wait(busy)
+		busy = n > 0
+		l.resolve(n)
+		for i, c := range l.ready[:n] {
+			if c != nil {
+				c.serve(l.events[i].Events)
+				l.ready[i] = nil
+			}
+		}
+		l.expire(l.clock.Now())
+		if l.ended() {
+			return
+		}
+	}
+}
+
+// wait returns the number of events. After a wait that had some it only looks
+// first, and lets the goroutines that those events woke run before it sleeps.
+func (l *Loop) wait(busy bool) int {
+	if busy {
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events[0])), batch, 0, 0, 0)
+		if errno == 0 && n > 0 {
+			return int(n)
+		}
+		runtime.Gosched()
+	}
+	n, err := unix.EpollWait(l.epoll, l.events[:], l.untilNext())
+	l.mu.Lock()
+	l.sleepsUntil = 0
+	l.mu.Unlock()
+	if err != nil {
+		return 0 // EINTR; anything else would be a misuse of ours
+	}
+	return n
+}
+
+// untilNext returns how many milliseconds the loop may sleep; -1 = for ever.
+func (l *Loop) untilNext() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sleepsUntil = math.MaxInt64
+	if l.closing {
+		return 0
+	}
+	if len(l.timers) == 0 {
+		return -1
+	}
+	l.sleepsUntil = l.timers[0].due
+	left := (l.sleepsUntil - l.clock.Now() + time.Millisecond - 1) / time.Millisecond
+	return int(min(max(left, 0), math.MaxInt32))
+}
+
+// resolve finds the connections of the first n events. An event of a connection
+// that was closed meanwhile finds none, even where its descriptor is in use again.
+func (l *Loop) resolve(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.events[:n] {
+		fd, generation := int(l.events[i].Fd), l.events[i].Pad
+		switch {
+		case fd == l.alarm:
+			var count [8]byte
+			_, _ = unix.Read(l.alarm, count[:])
+		case fd < len(l.conns) && l.conns[fd] != nil && l.conns[fd].generation == generation:
+			l.ready[i] = l.conns[fd]
+		}
+	}
+}
+
+// ended reports whether the loop is to end, after it has closed what is open.
+func (l *Loop) ended() bool {
+	l.mu.Lock()
+	closing := l.closing
+	var left []*Conn
+	if closing {
+		left = append(left, l.conns...)
+	}
+	l.mu.Unlock()
+	for _, c := range left {
+		if c != nil {
+			c.Lock()
+			c.end(ErrClosed)
+			c.Unlock()
+		}
+	}
+	return closing
+}
+
+func (l *Loop) release() {
+	for _, fd := range []int{l.epoll, l.alarm, l.stamp} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// add makes the loop watch a connection's socket.
+func (l *Loop) add(c *Conn, events uint32) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		return ErrClosed
+	}
+	l.generation++
+	c.generation = l.generation
+	if grow := c.fd + 1 - len(l.conns); grow > 0 {
+		l.conns = append(l.conns, make([]*Conn, grow)...)
+	}
+	l.conns[c.fd] = c
+	event := unix.EpollEvent{Events: events, Fd: int32(c.fd), Pad: c.generation}
+	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, c.fd, &event); err != nil {
+		l.conns[c.fd] = nil
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	l.open++
+	return nil
+}
+
+// modify changes what the loop waits for.
+func (l *Loop) modify(c *Conn, events uint32) error {
+	event := unix.EpollEvent{Events: events, Fd: int32(c.fd), Pad: c.generation}
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.epoll, unix.EPOLL_CTL_MOD, c.fd, &event))
+}
+
+// remove makes the loop forget a connection.
+func (l *Loop) remove(c *Conn) {
+	l.disarm(c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conns[c.fd] == c {
+		l.conns[c.fd] = nil
+		l.open--
+	}
+	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+}
+
+// Open returns the number of open connections.
+func (l *Loop) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}

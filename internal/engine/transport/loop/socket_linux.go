@@ -1,0 +1,55 @@
+//go:build amd64 || arm64
+
+package loop
+
+import (
+	"net"
+	"net/netip"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Keep-alive probes of TCP, in seconds: they find a peer that vanished during a
+// long silence.
+const (
+	probeAfter = 60
+	probeEvery = 30
+)
+
+// socket opens a socket that sends at once (TCP_NODELAY) and never blocks.
+func socket(to netip.AddrPort) (int, error) {
+	family := unix.AF_INET
+	if !to.Addr().Is4() && !to.Addr().Is4In6() {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return -1, os.NewSyscallError("socket", err)
+	}
+	for _, o := range [...]struct{ level, name, value int }{
+		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, probeAfter},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, probeEvery},
+	} {
+		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
+			_ = unix.Close(fd)
+			return -1, os.NewSyscallError("setsockopt", err)
+		}
+	}
+	return fd, nil
+}
+
+func connect(fd int, to netip.AddrPort) error {
+	addr := to.Addr().Unmap()
+	if addr.Is4() {
+		return unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: addr.As4()})
+	}
+	return unix.Connect(fd, &unix.SockaddrInet6{Port: int(to.Port()), Addr: addr.As16()})
+}
+
+// dialError is the error that package net would return.
+func dialError(to netip.AddrPort, err error) error {
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(to), Err: err}
+}

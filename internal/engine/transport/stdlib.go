@@ -1,0 +1,173 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"sync"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sockstamp"
+	"aiperfd/internal/engine/transport/frame"
+)
+
+// stdlib performs exchanges with net/http over connections that stamp their
+// reads below TLS.
+type stdlib struct {
+	opts    *Options
+	lags    *sockstamp.Lags
+	framers *sync.Pool // of *frame.Framer
+	bufs    sync.Pool  // of *[readBuffer]byte
+	shared  *http.Transport
+	mu      sync.Mutex
+	sticky  map[string]*http.Transport // guarded by mu; by session
+}
+
+var _ way = (*stdlib)(nil)
+
+func newStdlib(o *Options, lags *sockstamp.Lags, framers *sync.Pool) *stdlib {
+	s := &stdlib{opts: o, lags: lags, framers: framers, sticky: map[string]*http.Transport{}}
+	s.shared = s.newTransport(o.Reuse == Never)
+	s.bufs.New = func() any { return new([readBuffer]byte) }
+	return s
+}
+
+func (s *stdlib) newTransport(oneShot bool) *http.Transport {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		DialContext:         s.dial,
+		TLSHandshakeTimeout: s.opts.ConnectTimeout,
+		TLSClientConfig:     &tls.Config{InsecureSkipVerify: s.opts.SkipTLSVerify, MinVersion: tls.VersionTLS12}, //nolint:gosec // asked for, and stated in the result
+		Protocols:           &protocols,
+		DisableCompression:  true,
+		DisableKeepAlives:   oneShot,
+		MaxIdleConns:        0,
+		MaxIdleConnsPerHost: s.opts.maxIdle(),
+		IdleConnTimeout:     idleConnTimeout,
+		WriteBufferSize:     4 << 10,
+		ReadBufferSize:      s.opts.readAhead(),
+	}
+}
+
+// maxIdle is how many idle connections are kept for each host.
+func (o *Options) maxIdle() int { return max(o.MaxIdle, 2) }
+
+// readAhead is how much net/http reads before it looks at what it got.
+func (o *Options) readAhead() int {
+	if o.Streaming {
+		return 512 // about one or two events
+	}
+	return 4 << 10
+}
+
+// close drops idle connections. Exchanges under way are not disturbed.
+func (s *stdlib) close() {
+	s.shared.CloseIdleConnections()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, t := range s.sticky {
+		t.CloseIdleConnections()
+		delete(s.sticky, key)
+	}
+}
+
+func (s *stdlib) endSession(session string) {
+	s.mu.Lock()
+	t := s.sticky[session]
+	delete(s.sticky, session)
+	s.mu.Unlock()
+	if t != nil {
+		t.CloseIdleConnections()
+	}
+}
+
+func (s *stdlib) transportFor(session string) *http.Transport {
+	if s.opts.Reuse != Sticky {
+		return s.shared
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.sticky[session]
+	if t == nil {
+		t = s.newTransport(false)
+		s.sticky[session] = t
+	}
+	return t
+}
+
+func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
+	t := &trace{clock: s.opts.Clock, ex: a.x}
+	defer t.finish()
+	w := newWatch(ctx, s.opts)
+	defer w.stop()
+	t.wrote = w.requestWritten
+	req := &http.Request{
+		Method: a.method(), URL: a.target, Host: a.target.Host, Header: a.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
+	}
+	if len(a.Body) > 0 {
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
+	}
+	hr, err := s.transportFor(a.Session).RoundTrip(req.WithContext(t.attach(w.ctx)))
+	if err != nil {
+		if t.stale() && w.ctx.Err() == nil && isReset(err) {
+			return nil, true
+		}
+		f := classify(w.ctx, err, t.step())
+		return &bench.Response{Failure: f, End: endOf(f), EndAt: s.opts.Clock.Now()}, false
+	}
+	t.headers()
+	w.headersSeen()
+	framer := s.framers.Get().(*frame.Framer)
+	t.own(framer, s.framers)
+	return s.read(hr, framer, a.Streaming, w, t), false
+}
+
+// read takes the body to its end.
+func (s *stdlib) read(hr *http.Response, framer *frame.Framer, streaming bool, w *watch, t *trace) *bench.Response {
+	defer hr.Body.Close()
+	framer.Reset(frame.Head{
+		Status: hr.StatusCode, ContentType: hr.Header.Get("Content-Type"),
+		ContentEncoding: hr.Header.Get("Content-Encoding"), Streaming: streaming,
+	})
+	failure, end := s.pump(hr.Body, framer, w, t)
+	endAt := t.lastRead()
+	if end != bench.EndEOF || endAt == 0 {
+		endAt = s.opts.Clock.Now()
+	}
+	return conclude(framer, hr.Header, end, endAt, failure)
+}
+
+// pump feeds the framer until the body ends, the answer is over and drained, or
+// something breaks.
+func (s *stdlib) pump(body io.Reader, framer *frame.Framer, w *watch, t *trace) (*bench.Failure, bench.End) {
+	buf := s.bufs.Get().(*[readBuffer]byte)
+	defer s.bufs.Put(buf)
+	for {
+		n, err := body.Read(buf[:])
+		if n > 0 {
+			w.read()
+			t.received(n)
+			framer.Feed(t.lastRead(), buf[:n])
+			if framer.Err() != nil {
+				return nil, bench.EndAborted
+			}
+			if framer.Done() {
+				w.drain()
+			}
+		}
+		switch {
+		case err == nil:
+		case err == io.EOF:
+			return nil, bench.EndEOF
+		case w.drained():
+			return nil, bench.EndEOF
+		default:
+			f := classify(w.ctx, err, bench.StepBody)
+			return f, endOf(f)
+		}
+	}
+}
