@@ -50,7 +50,11 @@ func (c *Conn) Read(b []byte) (int, error) {
 }
 
 func (c *Conn) note(s Stamp) {
-	c.last.Store(int64(s.At.Sub(c.base)))
+	at := int64(s.At.Sub(c.base))
+	if c.reads.Load() > 0 {
+		at = max(at, c.last.Load()) // wall and monotonic clock are paired to some 10 ns only
+	}
+	c.last.Store(at)
 	c.reads.Add(1)
 	c.lag.Store(max(c.lag.Load(), int64(s.Lag))) // one goroutine reads; TakeLag is called between its requests
 	if c.lags != nil {

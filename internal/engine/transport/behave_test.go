@@ -235,8 +235,9 @@ func TestExchanges(t *testing.T) {
 		for _, way := range ways() {
 			t.Run(tt.name+"/"+way.name, func(t *testing.T) {
 				t.Parallel()
-				tt.opts.Dial = way.dial
-				x := perform(t, tt.serve, tt.opts).do(t.Context())
+				o := tt.opts
+				o.Dial = way.dial
+				x := perform(t, tt.serve, o).do(t.Context())
 				if diff := cmp.Diff(tt.want, look(t, &x)); diff != "" {
 					t.Errorf("%v (-want +got):\n%s", x.Response.Failure, diff)
 				}

@@ -101,6 +101,9 @@ func (c *Conn) Arm(at time.Duration) {
 // already; otherwise Connected will be called. The error is a *net.OpError as
 // package net would return it.
 func (c *Conn) Connect(to netip.AddrPort) (bool, error) {
+	if c.loop.closed() {
+		return false, dialError(to, ErrClosed)
+	}
 	fd, err := socket(to)
 	if err != nil {
 		return false, dialError(to, err)

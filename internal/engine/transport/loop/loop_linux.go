@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime"
 	"sync"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -96,6 +94,13 @@ func (l *Loop) Close() {
 	<-l.done
 }
 
+// closed reports whether Close was called.
+func (l *Loop) closed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closing
+}
+
 // wake ends the loop's wait. Call with mu held.
 func (l *Loop) wake() {
 	one := [8]byte{1} // in either byte order: any number will do
@@ -105,9 +110,8 @@ func (l *Loop) wake() {
 func (l *Loop) run() {
 	defer close(l.done)
 	defer l.release()
-	for busy := false; ; {
-		n := l.wait(busy)
-		busy = n > 0
+	for {
+		n := l.wait()
 		l.resolve(n)
 		for i, c := range l.ready[:n] {
 			if c != nil {
@@ -122,16 +126,11 @@ func (l *Loop) run() {
 	}
 }
 
-// wait returns the number of events. After a wait that had some it only looks
-// first, and lets the goroutines that those events woke run before it sleeps.
-func (l *Loop) wait(busy bool) int {
-	if busy {
-		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events[0])), batch, 0, 0, 0)
-		if errno == 0 && n > 0 {
-			return int(n)
-		}
-		runtime.Gosched()
-	}
+// wait sleeps until there are events, or a deadline, and returns their number. To
+// look first without sleeping costs a system call more for most events, and to
+// sleep longer on purpose, so that more events come at once, makes the kernel join
+// packets in the socket's queue, which have one stamp then.
+func (l *Loop) wait() int {
 	n, err := unix.EpollWait(l.epoll, l.events[:], l.untilNext())
 	l.mu.Lock()
 	l.sleepsUntil = 0

@@ -1,0 +1,127 @@
+//go:build amd64 || arm64
+
+package transport
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// parked returns the only idle connection of a stage, and makes it look as if it
+// had been idle for longer.
+func parked(t *testing.T, st *stage, older time.Duration) *link {
+	t.Helper()
+	p := &st.client.loops().pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.idle[st.url.Host]
+	if len(list) != 1 {
+		t.Fatalf("%d idle connections, want 1", len(list))
+	}
+	list[0].since -= older
+	return list[0]
+}
+
+// A connection that the server drops when it is used again after a while is not a
+// failed request; the repetition is counted. After a short while it is a failure.
+func TestStaleConnectionOnTheLoop(t *testing.T) {
+	st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		take(r)
+		io.WriteString(c, small)
+		take(r)
+	}, Options{})
+	st.do(t.Context())
+	parked(t, st, 5*time.Second)
+	x := st.do(t.Context())
+	if x.Response.Failure != nil || x.Conn.Retries != 1 || x.Conn.Reused || st.dialed() != 2 {
+		t.Errorf("%v, retries %d, connections %d; want none, 1, 2", x.Response.Failure, x.Conn.Retries, st.dialed())
+	}
+	x = st.do(t.Context())
+	if f := x.Response.Failure; f == nil || f.Class != bench.ConnectionReset || f.Step != bench.StepHeaders || !x.Conn.Reused {
+		t.Errorf("%+v, want connection_reset at headers", f)
+	}
+}
+
+// A connection that the server closes while it is idle is noticed at once, and the
+// next request goes to a new one.
+func TestClosedIdleConnectionIsForgotten(t *testing.T) {
+	leave := make(chan struct{})
+	st := perform(t, func(n int, c *net.TCPConn, r *bufio.Reader) {
+		take(r)
+		io.WriteString(c, small)
+		if n == 0 {
+			<-leave
+			return
+		}
+		lingers(c)
+	}, Options{})
+	st.do(t.Context())
+	k := parked(t, st, 0)
+	close(leave)
+	awaitClosed(t, k)
+	x := st.do(t.Context())
+	if x.Response.Failure != nil || x.Conn.Reused || x.Conn.Retries != 0 {
+		t.Errorf("%v, reused %v, retries %d; want an answer on a new connection", x.Response.Failure, x.Conn.Reused, x.Conn.Retries)
+	}
+}
+
+func TestIdleConnectionsAreReaped(t *testing.T) {
+	st := perform(t, answers(false, small), Options{})
+	st.do(t.Context())
+	k := parked(t, st, idleConnTimeout)
+	k.conn.Lock()
+	k.conn.Arm(1) // long ago: the loop looks at it now
+	k.conn.Unlock()
+	awaitClosed(t, k)
+	p := &st.client.loops().pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.idle[st.url.Host]); n != 0 {
+		t.Errorf("%d idle connections, want none", n)
+	}
+}
+
+func awaitClosed(t *testing.T, k *link) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		k.conn.Lock()
+		closed := k.conn.Closed()
+		k.conn.Unlock()
+		if closed {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the connection is still open")
+		}
+	}
+}
+
+func TestPool(t *testing.T) {
+	p := pool{limit: 2, idle: map[string][]*link{}}
+	a, b, c := &link{key: "s", host: "x"}, &link{key: "s", host: "y"}, &link{key: "s", host: "x"}
+	if !p.put(a) || !p.put(b) || p.put(c) {
+		t.Fatal("the limit of 2 was not kept")
+	}
+	if got := p.take("s", "x"); got != a {
+		t.Errorf("took %p, want the one to x", got)
+	}
+	if got := p.take("s", "x"); got != nil {
+		t.Errorf("took %p, want none", got)
+	}
+	p.remove(a) // is not here any more
+	if !p.put(c) || p.take("s", "y") != b || p.take("other", "x") != nil {
+		t.Error("b is not where it was put")
+	}
+	if got := p.drop("s"); len(got) != 1 || got[0] != c || p.take("s", "x") != nil {
+		t.Errorf("dropped %v, want c alone", got)
+	}
+	p.shut()
+	if p.put(a) {
+		t.Error("a pool that was shut took a connection")
+	}
+}
