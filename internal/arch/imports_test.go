@@ -31,9 +31,9 @@ func allowed() map[string][]string {
 		e + "sockstamp":        nil,
 		// One table of kinds each; none knows another, with two exceptions:
 		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
-		e + "arrival":         {e + "bench"},
-		e + "dataset":         {e + "bench", e + "tokenizer"},
-		e + "endpoint":        {e + "bench", e + "redact"},
+		e + "arrival":  {e + "bench"},
+		e + "dataset":  {e + "bench", e + "tokenizer"},
+		e + "endpoint": {e + "bench", e + "redact"},
 		e + "transport": {
 			e + "bench", e + "sockstamp", e + "transport/frame", e + "transport/http1", e + "transport/loop",
 		},

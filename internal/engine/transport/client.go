@@ -59,7 +59,7 @@ type Options struct {
 // connection that went stale, which it counts. Safe for concurrent use.
 //
 // Plain HTTP on Linux goes over an event loop of ours; https, connections of
-// [Options.Dial] and other systems go over net/http (ADR 10). What a caller sees
+// [Options.Dial] and other systems go over net/http (ADR 11). What a caller sees
 // is the same.
 type Client struct {
 	opts    Options

@@ -73,14 +73,16 @@ func (c *looped) endSession(session string) {
 func (c *looped) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
 	f := c.flights.Get().(*flight)
 	defer c.flights.Put(f)
-	if err := f.prepare(a); err != nil {
+	err := f.prepare(a)
+	switch {
+	case err != nil:
 		f.end, f.cause = bench.EndReset, err
-	} else if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		f.end = bench.EndAborted
-	} else if !f.resume(a) {
-		f.dial(ctx, a)
-	} else {
+	case f.resume(a):
 		f.await(ctx)
+	default:
+		f.dial(ctx, a)
 	}
 	if f.stale() && ctx.Err() == nil {
 		return nil, true
