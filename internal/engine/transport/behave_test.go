@@ -137,7 +137,7 @@ func look(t *testing.T, x *Exchange) view {
 	t.Helper()
 	r := x.Response
 	v := view{Status: r.Status, Body: string(r.Body), Done: r.Done, End: r.End, Type: r.Header.Get("Content-Type")}
-	for _, e := range r.Events {
+	for e := range r.Events.All() {
 		v.Body += string(e.Data) + "\n"
 	}
 	if r.Failure != nil {
