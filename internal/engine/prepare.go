@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/engine/verdict"
 )
 
 // prepareError says which part of the preparation failed.
@@ -46,7 +47,14 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 	x.choose = x.plan.Seed.Rand(bench.StreamModelSelection)
 	x.clock = bench.NewClock()
 	x.plan.Transport.Clock = x.clock
-	x.client = transport.New(x.plan.Transport)
+	client := transport.New(x.plan.Transport)
+	x.client = client
+	if x.stampLag == nil {
+		x.stampLag = func() (lags verdict.Histogram) {
+			client.Lag().Each(lags.AddN)
+			return lags
+		}
+	}
 	if err := x.openFiles(dir); err != nil {
 		return &prepareError{ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}

@@ -80,6 +80,16 @@ func (c LagCounts) Source() string {
 	return ""
 }
 
+// Each calls count for every bucket with the lag below which its reads lie and
+// how many they are.
+func (c LagCounts) Each(count func(below time.Duration, reads uint64)) {
+	for i, n := range c.Buckets {
+		if n > 0 {
+			count(LagBound(i), n)
+		}
+	}
+}
+
 // Quantile returns an upper bound, at most an eighth too high, of the lag that a
 // share q (0 to 1) of the kernel-stamped reads did not exceed; 0 without any.
 func (c LagCounts) Quantile(q float64) time.Duration {
