@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"aiperfd/internal/engine/memnet"
@@ -22,6 +23,9 @@ type rig struct {
 	base   string
 	start  time.Time
 	stop   func() // ends the server; the test's end does so too
+	// virtual: in a synctest bubble, so that one can wait for the server to be done
+	// with a request whose answer is in.
+	virtual bool
 }
 
 // newRig serves opt over an in-memory network until the test ends. It is to be
@@ -29,7 +33,9 @@ type rig struct {
 func newRig(t testing.TB, opt Options) *rig {
 	t.Helper()
 	ln := memnet.Listen()
-	return serveRig(t, opt, ln, "http://mock.test", ln.DialContext)
+	r := serveRig(t, opt, ln, "http://mock.test", ln.DialContext)
+	r.virtual = true
+	return r
 }
 
 // newTCPRig is newRig over loopback, in real time.
@@ -148,6 +154,9 @@ func (r *rig) stream(path, body string) ([]line, error) {
 // lastTruth returns the truth of the newest finished request.
 func (r *rig) lastTruth() Truth {
 	r.t.Helper()
+	if r.virtual {
+		synctest.Wait()
+	}
 	all := r.server.Truth()
 	if len(all) == 0 {
 		r.t.Fatalf("Truth() is empty")

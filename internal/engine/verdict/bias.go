@@ -64,15 +64,19 @@ func bias(o *Observation) []Bias {
 }
 
 // receiving returns what bounds the lateness of receive stamps; nil if the
-// kernel made them all.
+// kernel made them all, each for a packet of its own.
 func receiving(o *Observation) (h *Histogram, basis string) {
-	switch {
-	case o.Load.Read == 0 && o.Load.Kernel > 0:
-		return nil, ""
-	case o.Self.Scheduler != nil && o.Self.Scheduler.Quantile(0.995) > o.Self.Ticks.Quantile(0.995):
-		return o.Self.Scheduler, "scheduler latency: arrivals are stamped after they were read"
+	why := "arrivals are stamped after they were read"
+	if o.Load.Read == 0 && o.Load.Kernel > 0 {
+		if o.Load.Merged == 0 {
+			return nil, ""
+		}
+		why = "events that came in one read have the stamp of the last"
 	}
-	return &o.Self.Ticks, "tick lag: arrivals are stamped after they were read"
+	if o.Self.Scheduler != nil && o.Self.Scheduler.Quantile(0.995) > o.Self.Ticks.Quantile(0.995) {
+		return o.Self.Scheduler, "scheduler latency: " + why
+	}
+	return &o.Self.Ticks, "tick lag: " + why
 }
 
 // bound adds up the quantiles of parts.

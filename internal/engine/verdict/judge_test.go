@@ -166,6 +166,12 @@ func TestBias(t *testing.T) {
 		}, map[string][2]float64{
 			"time_to_first_token": {18, 24}, "request_latency": {18, 24}, "inter_chunk_latency": {16, 16},
 		}},
+		{"events in one read have one stamp, even the kernel's", func(o *Observation) {
+			o.Load.Merged = 1
+			o.Self.Ticks = lags(msec, 800, 4*msec, 200)
+		}, map[string][2]float64{
+			"time_to_first_token": {3, 12}, "request_latency": {3, 12}, "inter_chunk_latency": {1, 4},
+		}},
 		{"an open loop also starts late", func(o *Observation) {
 			open(o)
 			o.Load.Schedule = lags(16*msec, 1000)

@@ -76,6 +76,10 @@ type Load struct {
 	// Kernel and Read count the responses by who stamped their arrival: the
 	// kernel, or this process after it had read them.
 	Kernel, Read int64
+	// Merged counts the gaps whose two events came in one read. The kernel joins
+	// packets that nobody reads, and keeps the stamp of the last: either the server
+	// sent the events together, or the first of them has a stamp that is too late.
+	Merged int64
 	// StampLag is the time from the kernel's receive stamp until the client
 	// handled the bytes; nil = not measured.
 	StampLag *Histogram

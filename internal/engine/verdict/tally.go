@@ -113,7 +113,7 @@ type Asked struct {
 func (t *Tally) Load(a Asked) Load {
 	l := Load{
 		Open: a.Open, Capped: a.Open && a.BacklogMax > 0, Send: t.send, Schedule: t.due, Requests: t.requests,
-		TTFT: a.TTFT, Kernel: t.kernel, Read: t.read,
+		TTFT: a.TTFT, Kernel: t.kernel, Read: t.read, Merged: t.streams.sameRead,
 	}
 	if l.Capped {
 		// Waiting for a slot is what the plan asks for. What follows it is the
