@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -167,21 +168,23 @@ func fill(rep *export.Report, clock bench.Clock, phases []measured) {
 	}
 	trusted(rep, phases)
 	rep.Complete = complete && len(profiling) > 0
-	rep.Results, rep.Errors = pooled(profiling)
-	rep.Warmup, _ = pooled(warmup)
+	rep.Results, rep.Errors = pooled(profiling, rep.Phases)
+	rep.Warmup, _ = pooled(warmup, rep.Phases)
 }
 
-// pooled returns the results and errors of several phases together.
-func pooled(parts []metric.Part) (metric.Results, []metric.ErrorGroup) {
-	if len(parts) == 0 {
+// pooled returns the results and errors of several phases together; those of a
+// single one are in its report already.
+func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []metric.ErrorGroup) {
+	switch len(parts) {
+	case 0:
 		return nil, nil
+	case 1:
+		i := slices.IndexFunc(done, func(r export.PhaseReport) bool { return r.Stats.Index == parts[0].Phase.Index })
+		return done[i].Results, done[i].Errors
 	}
 	results, err := metric.Pool(parts...)
 	if err != nil {
 		panic(fmt.Sprintf("phases of one run have the same metrics: %v", err))
-	}
-	if len(parts) == 1 {
-		return results, parts[0].Set.ErrorGroups()
 	}
 	all := metric.NewErrors()
 	for _, p := range parts {

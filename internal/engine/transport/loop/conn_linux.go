@@ -181,6 +181,7 @@ func (c *Conn) end(err error) {
 // may have answered before it stopped reading.
 func (c *Conn) Send(head, body []byte) (bool, error) {
 	c.rest = [2][]byte{head, body}
+	c.loop.sends.Add(1)
 	for {
 		n, err := c.send()
 		switch {

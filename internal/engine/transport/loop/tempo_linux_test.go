@@ -1,0 +1,44 @@
+//go:build amd64 || arm64
+
+package loop
+
+import (
+	"testing"
+	"time"
+)
+
+func TestTempo(t *testing.T) {
+	tests := []struct {
+		name   string
+		wait   time.Duration // between two waits
+		events int           // of one wait
+		sends  int64         // between two waits
+		want   bool
+	}{
+		{"nothing comes", time.Second, 0, 0, false},
+		{"one slow stream", 20 * time.Millisecond, 1, 0, false},
+		{"many streams", 100 * time.Microsecond, 3, 0, true},
+		{"many streams, few that end", 100 * time.Microsecond, 32, 1, true},
+		{"short answers", 100 * time.Microsecond, 3, 1, false},
+		{"as many as fit into a wait, far apart", 10 * time.Millisecond, batch, 0, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var pulse tempo
+			var sends int64
+			now := time.Minute
+			for range 100 {
+				pulse.count(now, tt.events, sends)
+				now += tt.wait
+				sends += tt.sends
+			}
+			if pulse.streaming != tt.want {
+				t.Errorf("streaming = %v, want %v", pulse.streaming, tt.want)
+			}
+			pulse.count(now+time.Second, 1, sends)
+			if pulse.streaming {
+				t.Error("still streaming after a second of silence")
+			}
+		})
+	}
+}
