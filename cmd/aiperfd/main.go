@@ -82,7 +82,7 @@ with the flags of NVIDIA's aiperf profile.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{exitUsage, err} })
 	root.AddCommand(
-		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(),
+		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newValidateCommand(), newHealthcheckCommand(), newVersionCommand(),
 	)
 	for _, cmd := range root.Commands() {

@@ -46,11 +46,15 @@ func allowed() map[string][]string {
 		e + "verdict": {e + "bench", e + "metric"},
 		e + "monitor": {e + "verdict"},
 		e + "config":  {e + "bench", e + "redact"},
+		// The certificate drives a server of its own through what runs use.
+		e + "certify": {
+			e + "arrival", e + "bench", e + "endpoint", e + "pace", e + "sockstamp", e + "transport", e + "verdict",
+		},
 		// The simulated server stands alone: it must not share a mistake with
 		// the code that it tests. Only the receive times of sockets are common.
 		e + "mock": {e + "sockstamp"},
 		"internal/engine": {
-			e + "arrival", e + "bench", e + "config", e + "dataset", e + "endpoint", e + "export",
+			e + "arrival", e + "bench", e + "certify", e + "config", e + "dataset", e + "endpoint", e + "export",
 			e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
 		},
 		"internal/store": {"internal/engine", e + "bench", e + "export"}, // export writes files atomically
@@ -64,7 +68,8 @@ func allowed() map[string][]string {
 		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric", e + "verdict"},
 		"cmd/aiperfd": {
 			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
-			e + "bench", e + "config", e + "export", e + "metric", e + "mock", e + "pace", e + "redact", e + "tokenizer", e + "verdict",
+			e + "bench", e + "certify", e + "config", e + "export", e + "metric", e + "mock", e + "pace", e + "redact", e + "tokenizer",
+			e + "transport", e + "verdict",
 		},
 		// Generators and embedded files.
 		"openapi":          nil,

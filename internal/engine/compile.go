@@ -43,6 +43,7 @@ func Compile(d *config.Document) (*Plan, error) {
 	c.phases(p)
 	c.metrics(p)
 	c.transport(p)
+	p.Certify = c.b.Client.Certify
 	p.Shown = config.InputConfig(d)
 	p.Files = Files{
 		Records: c.b.Artifacts.Level != "summary",

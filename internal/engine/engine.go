@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
@@ -45,6 +46,9 @@ type Options struct {
 	// Dial opens connections to targets; nil = the system's. Tests give an
 	// in-memory network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Reference opens the network between the client and its reference server when
+	// it certifies itself; nil = the loopback interface. Tests give one in memory.
+	Reference func() (net.Listener, certify.Dial, error)
 	// Pacer makes what open loops wait for due times with; nil = [pace.Timers].
 	// [pace.Precise] is for real time only.
 	Pacer func() pace.Waiter

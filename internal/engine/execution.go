@@ -52,7 +52,8 @@ type execution struct {
 	state       atomic.Value // bench.State
 	cancelAsked chan struct{}
 	process     processMeter
-	monitor     *monitor.Monitor // while phases are performed
+	monitor     *monitor.Monitor     // while phases are performed
+	certificate *verdict.Certificate // nil = none was asked for, or not yet
 	// stampLag returns how long received bytes waited for the client since the
 	// run began, by the kernel's stamps; nil = the transport does not measure it.
 	stampLag func() verdict.Histogram
@@ -70,6 +71,7 @@ type finishedPhase struct {
 	set    *metric.Set
 	public Phase
 	watch  *watch
+	chunks int64 // content events of all responses
 }
 
 // load performs all phases. ctx ends everything at once; cancel is the gentle
@@ -110,7 +112,7 @@ func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
 	x.mu.Unlock()
 	stats := p.stats(p.clock.Now())
 	stats.End = end
-	x.finished = append(x.finished, finishedPhase{plan: plan, set: set, public: rec.public(stats), watch: rec.watch})
+	x.finished = append(x.finished, finishedPhase{plan: plan, set: set, public: rec.public(stats), watch: rec.watch, chunks: rec.bytes.chunks})
 	snap := x.baseSnapshot()
 	if plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt, snap.Errors = rec.live, p.clock.Wall(rec.computed), set.ErrorGroups()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/memnet"
@@ -57,7 +59,7 @@ func newWatchedBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Ha
 	ln := memnet.Listen()
 	web := &http.Server{Handler: h}
 	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
-	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext, Monitor: m})
+	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext, Monitor: m, Reference: reference})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +80,12 @@ func newWatchedBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Ha
 	})
 	t.Cleanup(b.stop)
 	return b
+}
+
+// reference is the network of certificates: in memory too.
+func reference() (net.Listener, certify.Dial, error) {
+	ln := memnet.Listen()
+	return ln, ln.DialContext, nil
 }
 
 // still is a host that uses nothing: what real processors do has no place in

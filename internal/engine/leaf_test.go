@@ -93,6 +93,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.smoothness":             func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = ref(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = ref("p") },
+	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
@@ -224,9 +225,9 @@ func digest(t *testing.T, d *config.Document) string {
 		fmt.Fprintln(&out, target.URL.String())
 	}
 	p.Transport.Dial = nil
-	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v",
+	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v %s",
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
-		p.Dataset.Sampling, p.Tokens, p.Phases, p.Metrics, p.Files)
+		p.Dataset.Sampling, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
 	return out.String()
 }
 

@@ -32,7 +32,8 @@ type Plan struct {
 	Phases    []PhasePlan
 	Metrics   metric.Options
 	Files     Files
-	Shown     any // the configuration as exports show it, redacted
+	Certify   string // when the client certifies itself: none, before, after
+	Shown     any    // the configuration as exports show it, redacted
 }
 
 // Target is one server under test.

@@ -22,7 +22,7 @@ type recorder struct {
 	watch *watch
 	in    chan *bench.Record
 	set   *metric.Set
-	bytes struct{ sent, received int64 }
+	bytes struct{ sent, received, chunks int64 }
 
 	computed  time.Duration // when live was computed
 	live      metric.Results
@@ -67,6 +67,7 @@ func (r *recorder) fold(rec *bench.Record) {
 	r.watch.tally.Observe(rec)
 	r.bytes.sent += int64(rec.Conn.Sent)
 	r.bytes.received += int64(rec.Conn.Received)
+	r.bytes.chunks += int64(len(rec.Answer.Chunks))
 	count := &r.phase.count
 	switch {
 	case rec.Cancelled():

@@ -71,6 +71,9 @@ type ClientVerdict struct {
 	Verdict verdict.Level    `json:"verdict"`
 	Reasons []verdict.Reason `json:"reasons"` // never null
 	Bias    []verdict.Bias   `json:"bias"`    // never null
+	// Certificate says what the client adds to latencies, as it was measured; only
+	// of runs that asked for one.
+	Certificate *verdict.Certificate `json:"certificate,omitempty"`
 }
 
 // RunError is why a run failed; redacted.

@@ -67,11 +67,15 @@ func (e *Engine) supervise(j *job) {
 		e.abandon(j, err)
 		return
 	}
+	x.certify(ctx, "before", e.opts.Reference)
 	x.onCancel(nil)
 	if !x.cancelled() {
 		e.enter(j, bench.Running)
 	}
 	x.watched(e.opts.Monitor, func() { x.load(context.Background()) })
+	x.onCancel(cancel)
+	x.certify(ctx, "after", e.opts.Reference)
+	x.onCancel(nil)
 	e.enter(j, bench.Exporting)
 	e.conclude(j, x.export(j.view(), e.opts.Store.Dir(j.run.ID)))
 	x.forget()

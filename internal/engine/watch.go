@@ -97,10 +97,11 @@ func (x *execution) trust(running *watch) (*verdict.Report, *verdict.Stream) {
 	}
 	add(running)
 	stream := verdict.Streams(tallies...)
-	if len(reports) == 0 {
+	if len(reports) == 0 && x.certificate == nil {
 		return nil, stream
 	}
 	overall := verdict.Overall(reports)
+	overall.Certificate = x.certificate
 	return &overall, stream
 }
 
@@ -148,5 +149,5 @@ func NewClientVerdict(r *verdict.Report) *ClientVerdict {
 	if r == nil {
 		return nil
 	}
-	return &ClientVerdict{Verdict: r.Verdict, Reasons: r.Reasons, Bias: r.Bias}
+	return &ClientVerdict{Verdict: r.Verdict, Reasons: r.Reasons, Bias: r.Bias, Certificate: r.Certificate}
 }

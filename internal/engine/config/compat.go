@@ -76,7 +76,7 @@ func compat(d *Document) Object {
 		out.set(m)
 	}
 	if b.Client != plain.Client {
-		out.put("client", view(b.Client, "benchmark.client", "strict"))
+		out.put("client", view(b.Client, "benchmark.client", "strict certify"))
 	}
 	return out
 }

@@ -106,7 +106,7 @@ func (l *loader) ownedByServer(m member, path string) bool {
 		return false
 	}
 	switch path {
-	case "benchmark.runtime", "benchmark.logging", "benchmark.client", "benchmark.artifacts.dir":
+	case "benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir":
 		l.warn(m.place, CodeServerOwned, "%s is decided by the server; the value is ignored", m.name)
 		return true
 	}

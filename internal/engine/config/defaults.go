@@ -30,6 +30,7 @@ func prefill(b *Benchmark) {
 	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records"}
 	b.Tokenizer.Revision = defaultRevision
 	b.Logging.Level = defaultLogLevel
+	b.Client.Certify = "none"
 }
 
 // infer sets a value that depends on others, and remembers why.

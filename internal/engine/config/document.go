@@ -162,9 +162,10 @@ type Logging struct {
 	Level string `json:"level" validate:"oneof=TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL"` // TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL
 }
 
-// Client says what follows when the load generator itself could not keep up.
+// Client says what the load generator finds out about itself, and what follows.
 type Client struct {
-	Strict bool `json:"strict"` // the command line ends with exit code 4 if the verdict on the client is invalid
+	Strict  bool   `json:"strict"`                                     // the command line ends with exit code 4 if the verdict on the client is invalid
+	Certify string `json:"certify" validate:"oneof=none before after"` // when the client measures what it adds to latencies: none (default), before, after; true is before, false none
 }
 
 // Distribution describes how a quantity varies. The zero value means "not

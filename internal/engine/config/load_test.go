@@ -108,6 +108,7 @@ benchmark:
 			Tokenizer: Tokenizer{Name: "builtin", Revision: "v1"},
 			Runtime:   Runtime{UI: "none", APIPort: p(8080), APIHost: p("127.0.0.1"), StatsInterval: p(Seconds(0))},
 			Logging:   Logging{Level: "DEBUG"},
+			Client:    Client{Certify: "none"},
 		},
 	}
 	got, warnings := mustLoad(t, doc, LoadOptions{})
@@ -133,6 +134,7 @@ func TestLoadDefaults(t *testing.T) {
 		Tokenizer: Tokenizer{Name: "org/m", Revision: "main"},
 		Runtime:   Runtime{UI: "dashboard"},
 		Logging:   Logging{Level: "INFO"},
+		Client:    Client{Certify: "none"},
 	}
 	if diff := cmp.Diff(want, got.Benchmark, compareDocuments); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)
@@ -252,18 +254,18 @@ func TestUntrusted(t *testing.T) {
 		})
 	}
 	t.Run("server-owned fields", func(t *testing.T) {
-		d, warnings := mustLoad(t, "benchmark: {artifacts: {dir: /etc}, runtime: {apiPort: 5, bogus: 1}, logging: {level: TRACE}, client: {strict: true}"+phases, o)
+		d, warnings := mustLoad(t, "benchmark: {artifacts: {dir: /etc}, runtime: {apiPort: 5, bogus: 1}, logging: {level: TRACE}, client: {strict: true, certify: after}"+phases, o)
 		var got []string
 		for _, w := range warnings {
 			got = append(got, w.Pointer+" "+w.Code)
 		}
-		want := []string{"#/benchmark/artifacts/dir server-owned", "#/benchmark/runtime server-owned", "#/benchmark/logging server-owned", "#/benchmark/client server-owned"}
+		want := []string{"#/benchmark/artifacts/dir server-owned", "#/benchmark/runtime server-owned", "#/benchmark/logging server-owned", "#/benchmark/client/strict server-owned"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("warnings (-want +got):\n%s", diff)
 		}
 		b := d.Benchmark
-		if b.Artifacts.Dir != "artifacts" || b.Runtime != (Runtime{UI: "none"}) || b.Logging.Level != "INFO" || b.Client.Strict {
-			t.Errorf("server-owned fields taken over: %+v %+v %+v", b.Artifacts, b.Runtime, b.Logging)
+		if b.Artifacts.Dir != "artifacts" || b.Runtime != (Runtime{UI: "none"}) || b.Logging.Level != "INFO" || b.Client != (Client{Certify: "after"}) {
+			t.Errorf("server-owned fields taken over, or others not: %+v %+v %+v %+v", b.Artifacts, b.Runtime, b.Logging, b.Client)
 		}
 	})
 }

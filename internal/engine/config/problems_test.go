@@ -130,6 +130,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"slo of nothing", `slos: {time_to_frist_token: 5}`, "#/benchmark/slos/time_to_frist_token unknown-field"},
 	{"host without port", `runtime: {apiHost: "::"}`, "#/benchmark/runtime/apiHost conflict"},
 	{"port", `runtime: {apiPort: 70000}`, "#/benchmark/runtime/apiPort out-of-range"},
+	{"certify", `client: {certify: later}`, "#/benchmark/client/certify bad-enum"},
 	{"log level", `logging: {level: LOUD}`, "#/benchmark/logging/level bad-enum"},
 	{"unset variable", `tokenizer: {name: "${NOPE}"}`, "#/benchmark/tokenizer/name required"},
 	{"open substitution", `tokenizer: {name: "${NOPE"}`, "#/benchmark/tokenizer/name wrong-type"},

@@ -24,6 +24,7 @@ func (l *loader) normalise(root *node) *node {
 	l.renameOnly(benchmark, "model", "models")
 	normaliseModels(benchmark)
 	l.normaliseEndpoint(benchmark.get("endpoint"))
+	normaliseClient(benchmark.get("client"))
 	if d := benchmark.get("dataset"); d != nil && d.shape == object && d.index("name") < 0 {
 		d.set("name", &node{place: d.place, shape: text, scalar: "default"})
 	}
@@ -115,6 +116,23 @@ func (l *loader) normaliseEndpoint(endpoint *node) {
 	if urls := endpoint.get("urls"); urls != nil && urls.isText() {
 		endpoint.set("urls", asList(urls))
 	}
+}
+
+// normaliseClient turns yes and no into when: certify: true is before the run.
+func normaliseClient(client *node) {
+	if client == nil || client.shape != object {
+		return
+	}
+	certify := client.get("certify")
+	if certify == nil || certify.shape != boolean {
+		return
+	}
+	when := textNode("none")
+	if certify.scalar == "true" {
+		when = textNode("before")
+	}
+	when.place = certify.place
+	client.set("certify", when)
 }
 
 // normaliseDatasets makes a list of one dataset, and moves isl and osl that

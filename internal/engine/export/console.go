@@ -117,6 +117,9 @@ func (p *page) head(r *Report) {
 	p.fact(bold, "Tokens", cmp.Or(r.Tokenizer, "not counted"))
 	if r.Client != nil {
 		p.fact(verdictStyle(r.Client.Verdict), "Client", "verdict "+r.Client.Line())
+		if c := r.Client.Certificate; c != nil {
+			p.fact(bold, "Certificate", c.Line())
+		}
 	}
 	for _, n := range r.Notes {
 		p.fact(yellow, "Note", n.Detail)

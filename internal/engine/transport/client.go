@@ -154,6 +154,10 @@ func loopReaches(target *url.URL) bool {
 	return target.Hostname() != ""
 }
 
+// Looped reports whether the event loop was started, so that exchanges over plain
+// HTTP went over it.
+func (c *Client) Looped() bool { return c.started.Load() }
+
 // Lag returns how late reads were handled so far, and where their stamps came
 // from. It is cheap and may be called at any time.
 func (c *Client) Lag() LagCounts { return c.lags.Counts() }

@@ -30,6 +30,8 @@ type Report struct {
 	RSS         *int64     `json:"rss_bytes"`
 
 	Phases []Report `json:"phases,omitempty"` // of a run with several profiling phases
+
+	Certificate *Certificate `json:"certificate,omitempty"` // of a run that asked for one
 }
 
 // Lag is a distribution of lags.

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"aiperfd/internal/engine/certify"
+	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/engine/verdict"
+)
+
+const certifyLong = `Measure what this client adds to the latencies that it reports, on this machine
+and now. A small server inside the program streams answers over the loopback
+interface and writes down when it really did; the client's own way of sending,
+receiving and decoding is compared with that. Nothing leaves the machine.
+
+added is what the p99 of a run of this kind is off by at most, in 95 of 100 runs;
+~ marks a bound that is extrapolated from few independent observations. error is
+what the p99 was off by this time. ok: the bounds are within 1 % of --ttft and
+--itl. likely: only the errors are. over: they are not. With few streams answers
+are shortened, so that there are enough of them.
+
+The server competes with the client for the same processors: against a server on
+another machine the client can do more than this.`
+
+// certifyFlags is what the command line asks for.
+type certifyFlags struct {
+	streams []int
+	seconds float64
+	chunk   int
+	ttft    time.Duration
+	itl     time.Duration
+	asJSON  bool
+}
+
+func newCertifyCommand() *cobra.Command {
+	f := new(certifyFlags)
+	cmd := &cobra.Command{
+		Use:     "certify",
+		Short:   "Measure what this client adds to latencies on this machine",
+		Long:    certifyLong,
+		Example: "  aiperfd certify\n  aiperfd certify --concurrency 64,256 --seconds 10 --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return exitError{exitUsage, err}
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			err := f.run(ctx, cmd.OutOrStdout())
+			if ctx.Err() != nil {
+				return exitError{exitCancelled, errors.New("cancelled")}
+			}
+			return err
+		},
+	}
+	fs := cmd.Flags()
+	fs.IntSliceVar(&f.streams, "concurrency", []int{1, 8, 64, 256, 1000}, "`streams` at the same time, ascending")
+	fs.Float64Var(&f.seconds, "seconds", 3, "how long to measure each")
+	fs.IntVar(&f.chunk, "chunk-bytes", certify.DefaultChunkBytes, "size of an event in `bytes`")
+	fs.DurationVar(&f.ttft, "ttft", certify.DefaultTTFT, "time to the first token that the server keeps")
+	fs.DurationVar(&f.itl, "itl", certify.DefaultITL, "time from event to event that the server keeps")
+	fs.BoolVar(&f.asJSON, "json", false, "print the measurements as JSON")
+	return cmd
+}
+
+// check finds what no measurement could be made with.
+func (f *certifyFlags) check() error {
+	switch {
+	case len(f.streams) == 0:
+		return errors.New("--concurrency: needs a value")
+	case !slices.IsSorted(f.streams) || f.streams[0] < 1 || f.streams[len(f.streams)-1] > certify.MaxStreams:
+		return fmt.Errorf("--concurrency: must ascend, from 1 to %d", certify.MaxStreams)
+	case !(f.seconds >= 1 && f.seconds <= certify.MaxTime.Seconds()):
+		return fmt.Errorf("--seconds %v: must be from 1 to %v", f.seconds, certify.MaxTime.Seconds())
+	case f.chunk < 1 || f.chunk > certify.MaxChunkBytes:
+		return fmt.Errorf("--chunk-bytes %d: must be from 1 to %d", f.chunk, certify.MaxChunkBytes)
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"--ttft", f.ttft}, {"--itl", f.itl}} {
+		if d.value <= 0 || d.value > time.Second {
+			return fmt.Errorf("%s %s: must be more than 0 and at most 1s", d.name, d.value)
+		}
+	}
+	return nil
+}
+
+// ability is one line of the table.
+type ability struct {
+	verdict.Certificate
+	// Grade says whether the client is within one percent: ok by its bounds,
+	// likely by what was seen only, else over.
+	Grade string `json:"grade"`
+}
+
+// abilities is what --json prints.
+type abilities struct {
+	Measurements []ability `json:"measurements"`
+	// Streams is up to how many the errors seen were within one percent, and
+	// Proven up to how many the bounds were; 0 = not even the first.
+	Streams int `json:"streams_within_1_percent"`
+	Proven  int `json:"streams_within_1_percent_proven"`
+}
+
+// The grades.
+const (
+	gradeOK     = "ok"
+	gradeLikely = "likely"
+	gradeOver   = "over"
+)
+
+// run measures one concurrency after the other and prints.
+func (f *certifyFlags) run(ctx context.Context, out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if !f.asJSON {
+		fmt.Fprintln(table, "\t\t\tTTFT p99, ms\t\t\tinter-chunk p99, ms\t\t\t\t\t")
+		fmt.Fprintln(table, "streams\tevents/s\trequests\ttrue\terror\tadded\ttrue\terror\tadded\tcores\tverdict\t")
+	}
+	var all abilities
+	for _, streams := range f.streams {
+		c, err := certify.Run(ctx, certify.Options{
+			Concurrency: streams, Time: time.Duration(f.seconds * float64(time.Second)), TTFT: f.ttft, ITL: f.itl,
+			ChunkBytes: f.chunk, Pacer: pace.Precise, Transport: transport.Options{},
+		})
+		if err != nil {
+			return fmt.Errorf("certify %d streams: %w", streams, err)
+		}
+		a := ability{*c, f.grade(c)}
+		all.Measurements = append(all.Measurements, a)
+		if !f.asJSON {
+			a.row(table)
+		}
+	}
+	all.conclude()
+	if f.asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(&all)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, "\n"+all.line(f.itl))
+	return err
+}
+
+// grade compares a measurement with one percent of what the server was asked for.
+func (f *certifyFlags) grade(c *verdict.Certificate) string {
+	ttft, itl := f.ttft.Seconds()*1000/100, f.itl.Seconds()*1000/100
+	switch {
+	case c.TTFTAdded <= ttft && c.InterChunkAdded <= itl:
+		return gradeOK
+	case off(&c.TTFT) <= ttft && off(&c.InterChunk) <= itl:
+		return gradeLikely
+	}
+	return gradeOver
+}
+
+// off is what a p99 was off by, in milliseconds.
+func off(c *verdict.Certified) float64 { return math.Abs(c.ReportedP99 - c.TrueP99) }
+
+// conclude finds how far the client got before the first measurement that was not
+// good enough.
+func (a *abilities) conclude() {
+	proven := true
+	for i := range a.Measurements {
+		m := &a.Measurements[i]
+		if m.Grade == gradeOver {
+			return
+		}
+		a.Streams = *m.Concurrency
+		if proven = proven && m.Grade == gradeOK; proven {
+			a.Proven = a.Streams
+		}
+	}
+}
+
+// line says it for people.
+func (a *abilities) line(itl time.Duration) string {
+	pace := strconv.FormatFloat(1/itl.Seconds(), 'g', 3, 64) + " events/s"
+	last := a.Measurements[len(a.Measurements)-1]
+	switch {
+	case a.Streams == 0:
+		return fmt.Sprintf("this host drives no stream of %s with an error of at most 1 %%", pace)
+	case a.Streams == *last.Concurrency:
+		return fmt.Sprintf("this host drives %d streams of %s before its error passes 1 %%, or more: no more were tried (proven: %d)", a.Streams, pace, a.Proven)
+	}
+	return fmt.Sprintf("this host drives %d streams of %s before its error passes 1 %% (proven: %d)", a.Streams, pace, a.Proven)
+}
+
+// row prints a measurement.
+func (a *ability) row(w io.Writer) {
+	cores := "-"
+	if a.UsedCores != nil {
+		cores = fmt.Sprintf("%.2f", *a.UsedCores)
+	}
+	added := func(bound float64, c *verdict.Certified) string {
+		text := fmt.Sprintf("%.3f", bound)
+		if c.Extrapolated {
+			text = "~" + text
+		}
+		return text
+	}
+	fmt.Fprintf(w, "%d\t%.0f\t%d\t%.2f\t%.3f\t%s\t%.2f\t%.3f\t%s\t%s\t%s\t\n",
+		*a.Concurrency, float64(a.Events)/a.Window, a.Requests,
+		a.TTFT.TrueP99, off(&a.TTFT), added(a.TTFTAdded, &a.TTFT),
+		a.InterChunk.TrueP99, off(&a.InterChunk), added(a.InterChunkAdded, &a.InterChunk), cores, a.Grade)
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/certify"
+	"aiperfd/internal/engine/endpoint"
+)
+
+// certify has the client measure itself at the load of the run, if the plan says
+// that it is the time for that. A failure is a doubt, not the end of the run; a
+// cancel of the run ends it.
+func (x *execution) certify(ctx context.Context, when string, network func() (net.Listener, certify.Dial, error)) {
+	if x.plan.Certify != when || x.cancelled() {
+		return
+	}
+	o := x.reference()
+	o.Network = network
+	c, err := certify.Run(ctx, o)
+	switch {
+	case err == nil:
+		c.When = when
+		x.certificate = c
+	case !x.cancelled():
+		x.warn("not-certified", fmt.Sprintf("no certificate of the client: %v", err))
+	}
+}
+
+// reference says what load to certify for: that of the heaviest phase that enters
+// the result.
+func (x *execution) reference() certify.Options {
+	o := certify.Options{Transport: x.plan.Transport, Pacer: x.pacer, RequestBytes: x.requestBytes()}
+	for i := range x.plan.Phases {
+		p := &x.plan.Phases[i]
+		if !p.judged() {
+			continue
+		}
+		if p.Arrivals == nil {
+			o.Concurrency = max(o.Concurrency, p.Concurrency)
+		} else {
+			o.Rate = max(o.Rate, p.Rate)
+		}
+	}
+	if o.Rate == 0 {
+		o.Concurrency = max(o.Concurrency, 1) // a run of nothing but warm-up
+	}
+	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && x.plan.Targets[0].URL.Scheme != "http" {
+		o.Transport.Dial = (&net.Dialer{}).DialContext // as to a target with https: over net/http
+	}
+	var chunks, received int64
+	for i := range x.finished {
+		f := &x.finished[i]
+		if f.plan.Kind == bench.Profiling {
+			chunks, received = chunks+f.chunks, received+f.public.Counters.BytesReceived
+		}
+	}
+	if chunks > 0 {
+		o.ChunkBytes = int(min(max(received/chunks, 1), certify.MaxChunkBytes))
+	}
+	return o
+}
+
+// requestBytes is the mean size of a first request, by a few of them.
+func (x *execution) requestBytes() int {
+	const most = 16
+	total, count := 0, 0
+	for i := range min(x.source.Len(), most) {
+		talk := x.source.At(i)
+		body, err := x.plan.Kind.Encode(nil, &endpoint.Request{
+			Model: talk.Model, System: talk.System, Context: talk.Context, Turn: talk.Turns[0], Settings: &x.plan.Settings,
+		})
+		if err == nil {
+			total, count = total+len(body), count+1
+		}
+	}
+	return total / max(count, 1)
+}

@@ -1,0 +1,145 @@
+// Package certify measures how much this client adds to the latencies that it
+// reports, on this machine and now: it drives a small server of its own, which
+// writes down when it really did what, through the same transport and the same
+// codec as a run.
+//
+// The server runs in this process and competes with the client for the same
+// processors. A run against a server on another machine has more of them, so what
+// is measured here is rather too much than too little.
+package certify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/engine/verdict"
+)
+
+// Defaults and bounds of [Options].
+const (
+	DefaultTime       = 5 * time.Second
+	DefaultTTFT       = 200 * time.Millisecond
+	DefaultITL        = 20 * time.Millisecond
+	DefaultChunkBytes = 256
+	MaxTime           = time.Minute
+	MaxStreams        = 2000    // both ends of a connection are in this process
+	MaxChunkBytes     = 1 << 20 // of one event
+	maxRequestBytes   = 16 << 20
+	spare             = 10 * time.Second // for what the last requests may take beyond their time
+)
+
+// Dial opens a connection, as in [transport.Options].
+type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Options say what is driven, and how.
+type Options struct {
+	// Concurrency is the number of streams of a closed loop. More than
+	// [MaxStreams] are not tried. Not used with a Rate.
+	Concurrency int
+	Rate        float64 // requests per second of a Poisson process; 0 = closed loop
+	// Time is for how long requests are started; 0 = [DefaultTime], at most
+	// [MaxTime]. A certificate takes up to about two seconds more.
+	Time time.Duration
+	// TTFT and ITL are what the server is asked to keep; 0 = the defaults. Where
+	// they are too long for enough requests in the time, they are shortened.
+	TTFT, ITL    time.Duration
+	ChunkBytes   int // of an event on the wire, about; 0 = [DefaultChunkBytes]
+	RequestBytes int // of the body of a request, about
+	// Transport is the client's; its clock, timeouts and Streaming are set here.
+	Transport transport.Options
+	Pacer     func() pace.Waiter // waits for due times; nil = [pace.Timers]
+	// Network opens the way to the server; nil = TCP on the loopback interface.
+	Network func() (net.Listener, Dial, error)
+}
+
+// Run drives the reference server and returns what came out. It takes no longer
+// than Time and some seconds. It fails when ctx ends, and when a request fails:
+// that must not happen here.
+func Run(ctx context.Context, o Options) (*verdict.Certificate, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	sh := newShape(&o)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Time+2*sh.length()+spare,
+		errors.New("the reference server did not get done in time"))
+	defer cancel()
+	open := o.Network
+	if open == nil {
+		open = loopback
+	}
+	ln, dial, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("open reference server: %w", err)
+	}
+	o.Transport.Clock = bench.NewClock()
+	o.Transport.Dial = cmpDial(dial, o.Transport.Dial)
+	srv := newServer(ln, o.Transport.Clock, sh, o.Pacer())
+	defer srv.close()
+	d, err := newDriver(&o, sh, srv)
+	if err != nil {
+		return nil, err
+	}
+	defer d.client.Close()
+	used := processTime()
+	began := time.Now()
+	if err := d.run(ctx); err != nil {
+		return nil, fmt.Errorf("drive reference server: %w", err)
+	}
+	c, err := d.certificate()
+	if err != nil {
+		return nil, err
+	}
+	if used != nil {
+		cores := float64(*processTime()-*used) / float64(max(time.Since(began), 1))
+		c.UsedCores = &cores
+	}
+	c.At = began.UTC()
+	return c, nil
+}
+
+// cmpDial prefers the network's own way to open connections.
+func cmpDial(network, given Dial) Dial {
+	if network != nil {
+		return network
+	}
+	return given
+}
+
+// complete fills in defaults and checks bounds.
+func (o *Options) complete() error {
+	o.Time, o.TTFT, o.ITL = cmp.Or(o.Time, DefaultTime), cmp.Or(o.TTFT, DefaultTTFT), cmp.Or(o.ITL, DefaultITL)
+	o.ChunkBytes = cmp.Or(o.ChunkBytes, DefaultChunkBytes)
+	if o.Pacer == nil {
+		o.Pacer = pace.Timers
+	}
+	switch {
+	case o.Time < 100*time.Millisecond || o.Time > MaxTime:
+		return fmt.Errorf("certify: time %s is not from 100ms to %s", o.Time, MaxTime)
+	case o.TTFT < 0 || o.ITL < 0 || o.TTFT > o.Time || o.ITL > o.Time:
+		return fmt.Errorf("certify: ttft %s and itl %s must be more than 0 and at most the time, %s", o.TTFT, o.ITL, o.Time)
+	case o.ChunkBytes < 0 || o.ChunkBytes > MaxChunkBytes:
+		return fmt.Errorf("certify: chunk of %d bytes is not from 1 to %d", o.ChunkBytes, MaxChunkBytes)
+	case o.Rate < 0 || o.Rate > 1e5:
+		return fmt.Errorf("certify: rate %v/s is not from 0 to 100000", o.Rate)
+	case o.Rate == 0 && o.Concurrency < 1:
+		return fmt.Errorf("certify: concurrency %d is less than 1", o.Concurrency)
+	}
+	o.RequestBytes = min(max(o.RequestBytes, 0), maxRequestBytes)
+	t := &o.Transport
+	t.Streaming, t.MaxIdle = true, MaxStreams
+	t.ConnectTimeout, t.HeadersTimeout, t.IdleTimeout, t.TotalTimeout = spare, 0, 0, o.Time+spare
+	return nil
+}
+
+// loopback listens on a free port of the loopback interface.
+func loopback() (net.Listener, Dial, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	return ln, nil, err
+}

@@ -1,0 +1,222 @@
+package certify
+
+import (
+	"bufio"
+	"container/heap"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/sockstamp"
+)
+
+// truth is what the server did for one request, by its own clock: offsets of the
+// clock that the client has too.
+type truth struct {
+	received      time.Duration   // the request was there, by the kernel's stamp where it can be had
+	before, after []time.Duration // each write: right before and right after the call
+}
+
+// slot is the place for the truth of one request at a time: the server fills it
+// in and then sends to done, after which it is the client's again.
+type slot struct {
+	truth truth
+	done  chan error // buffered 1: one a request
+}
+
+// server answers each request with the same stream. One goroutine reads each
+// connection, and a single one makes all writes, in the order in which they are
+// due, so that an event costs little more than its system call.
+type server struct {
+	ln    net.Listener
+	clock bench.Clock
+	shape *shape
+	slots []*slot
+	wait  pace.Waiter
+	in    chan *stream  // responses to be written
+	quit  chan struct{} // closed by close
+	ended sync.WaitGroup
+
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{} // guarded by mu
+	closed bool                  // guarded by mu
+}
+
+// stream is a response that is being written.
+type stream struct {
+	conn net.Conn
+	slot *slot
+	due  time.Duration // of the next write
+}
+
+// newServer starts a server. The waiter belongs to it.
+func newServer(ln net.Listener, clock bench.Clock, sh *shape, wait pace.Waiter) *server {
+	s := &server{
+		ln: ln, clock: clock, shape: sh, wait: wait,
+		in: make(chan *stream, sh.streams), quit: make(chan struct{}), conns: map[net.Conn]struct{}{},
+	}
+	for range sh.streams {
+		n := len(sh.writes)
+		s.slots = append(s.slots, &slot{done: make(chan error, 1), truth: truth{
+			before: make([]time.Duration, 0, n), after: make([]time.Duration, 0, n),
+		}})
+	}
+	s.ended.Go(s.accept)
+	s.ended.Go(s.write)
+	return s
+}
+
+// close ends the server and waits for its goroutines.
+func (s *server) close() {
+	s.mu.Lock()
+	s.closed = true
+	for c := range s.conns {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.ln.Close()
+	close(s.quit)
+	s.ended.Wait()
+	s.wait.Close()
+}
+
+func (s *server) accept() {
+	for {
+		c, err := s.ln.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		if s.closed {
+			c.Close()
+		} else {
+			s.conns[c] = struct{}{}
+			s.ended.Go(func() { s.read(c) })
+		}
+		s.mu.Unlock()
+	}
+}
+
+// read takes the requests of one connection. The path names the slot.
+func (s *server) read(c net.Conn) {
+	defer func() {
+		c.Close()
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+	}()
+	stamped := sockstamp.New(c)
+	r := bufio.NewReader(stamped)
+	for {
+		req, err := http.ReadRequest(r)
+		if err != nil {
+			return
+		}
+		n, err := strconv.Atoi(strings.TrimPrefix(req.URL.Path, "/"))
+		if err != nil || n < 0 || n >= len(s.slots) {
+			return
+		}
+		if _, err := io.Copy(io.Discard, req.Body); err != nil {
+			return
+		}
+		slot := s.slots[n]
+		t := &slot.truth
+		t.received = s.clock.Offset(stamped.Last())
+		t.before, t.after = t.before[:0], t.after[:0]
+		select {
+		case s.in <- &stream{conn: c, slot: slot, due: t.received + s.shape.ttft}:
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// near is how long before a due time nothing but the time is waited for.
+const near = time.Millisecond
+
+// write makes all writes at their due times.
+func (s *server) write() {
+	var due dues
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
+	for {
+		alarm.Stop() // without a due time only a request ends the wait
+		if len(due) > 0 {
+			left := due[0].due - s.clock.Now()
+			if left <= near {
+				if !s.wait.Until(s.clock.At(due[0].due), s.quit) {
+					return
+				}
+				s.writeDue(&due)
+				s.take(&due)
+				continue
+			}
+			alarm.Reset(left - near)
+		}
+		select {
+		case next := <-s.in:
+			heap.Push(&due, next)
+		case <-alarm.C:
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// take takes the requests that have come, without waiting for any.
+func (s *server) take(due *dues) {
+	for {
+		select {
+		case next := <-s.in:
+			heap.Push(due, next)
+		default:
+			return
+		}
+	}
+}
+
+// writeDue makes every write that is due by now.
+func (s *server) writeDue(due *dues) {
+	for now := s.clock.Now(); len(*due) > 0 && (*due)[0].due <= now; {
+		r := (*due)[0]
+		t := &r.slot.truth
+		n := len(t.before)
+		t.before = append(t.before, s.clock.Now())
+		_, err := r.conn.Write(s.shape.writes[n])
+		t.after = append(t.after, s.clock.Now())
+		if err == nil && n+1 < len(s.shape.writes) {
+			r.due += s.shape.itl
+			heap.Fix(due, 0)
+			continue
+		}
+		heap.Pop(due)
+		r.slot.done <- err
+	}
+}
+
+// dues are streams, the next one first.
+type dues []*stream
+
+var _ heap.Interface = (*dues)(nil)
+
+func (d dues) Len() int           { return len(d) }
+func (d dues) Less(i, j int) bool { return d[i].due < d[j].due }
+func (d dues) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+
+// Push implements heap.Interface.
+func (d *dues) Push(x any) { *d = append(*d, x.(*stream)) }
+
+// Pop implements heap.Interface.
+func (d *dues) Pop() any {
+	last := len(*d) - 1
+	x := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	return x
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/certify"
+	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/endpoint"
+)
+
+// one is a dataset of one conversation.
+type one struct{ dataset.Source }
+
+func (one) Len() int { return 1 }
+
+func (one) At(int) *bench.Conversation {
+	return &bench.Conversation{Turns: []bench.Turn{{Texts: []string{"hello"}}}}
+}
+
+// A certificate that cannot be made is a doubt, not the end of the run.
+func TestNoCertificate(t *testing.T) {
+	x := newExecution(&Plan{Certify: "before", Phases: []PhasePlan{{Kind: bench.Profiling, Concurrency: 1}}}, nil)
+	x.source = one{}
+	x.plan.Kind.Encode = nobodyEncodes
+	x.certify(t.Context(), "after", nil)
+	if len(x.warnings) != 0 || x.certificate != nil {
+		t.Errorf("not its time: warnings %v, certificate %v", x.warnings, x.certificate)
+	}
+	x.certify(t.Context(), "before", func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") })
+	want := []Warning{{Code: "not-certified", Detail: "no certificate of the client: open reference server: no address left"}}
+	if diff := cmp.Diff(want, x.warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// TestReference: the heaviest phase that enters the result is certified, over the
+// way on which its target is reached.
+func TestReference(t *testing.T) {
+	phase := func(kind bench.PhaseKind, streams int, rate float64, excluded bool) PhasePlan {
+		p := PhasePlan{Kind: kind, Concurrency: streams, Rate: rate, Excluded: excluded}
+		if rate > 0 {
+			p.Arrivals = nobodyArrives
+		}
+		return p
+	}
+	tests := []struct {
+		name    string
+		scheme  string
+		phases  []PhasePlan
+		streams int
+		rate    float64
+		std     bool
+	}{
+		{"heaviest", "http", []PhasePlan{
+			phase(bench.Warmup, 500, 0, false), phase(bench.Profiling, 8, 0, false), phase(bench.Profiling, 64, 0, false),
+			phase(bench.Profiling, 900, 0, true),
+		}, 64, 0, false},
+		{"open loop", "http", []PhasePlan{phase(bench.Profiling, 0, 20, false), phase(bench.Profiling, 0, 30, false)}, 0, 30, false},
+		{"https", "https", []PhasePlan{phase(bench.Profiling, 3, 0, false)}, 3, 0, true},
+		{"warm-up only", "http", []PhasePlan{phase(bench.Warmup, 500, 0, false)}, 1, 0, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			x := newExecution(&Plan{Phases: tt.phases, Targets: []Target{{URL: &url.URL{Scheme: tt.scheme}}}}, nil)
+			x.source = one{}
+			x.plan.Kind.Encode = nobodyEncodes
+			o := x.reference()
+			if o.Concurrency != tt.streams || o.Rate != tt.rate || (o.Transport.Dial != nil) != tt.std {
+				t.Errorf("%d streams, %v/s, over net/http %t; want %d, %v, %t",
+					o.Concurrency, o.Rate, o.Transport.Dial != nil, tt.streams, tt.rate, tt.std)
+			}
+			if o.RequestBytes != 7 || o.ChunkBytes != 0 {
+				t.Errorf("requests of %d bytes, events of %d, want 7 and the default", o.RequestBytes, o.ChunkBytes)
+			}
+		})
+	}
+}
+
+func nobodyEncodes([]byte, *endpoint.Request) ([]byte, error) { return []byte("seven b"), nil }
+
+func nobodyArrives(func(time.Duration) bool) {}
