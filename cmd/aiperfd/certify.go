@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,10 +126,9 @@ const (
 
 // run measures one concurrency after the other and prints.
 func (f *certifyFlags) run(ctx context.Context, out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if !f.asJSON {
-		fmt.Fprintln(table, "\t\t\tTTFT p99, ms\t\t\tinter-chunk p99, ms\t\t\t\t\t")
-		fmt.Fprintln(table, "streams\tevents/s\trequests\ttrue\terror\tadded\ttrue\terror\tadded\tcores\tverdict\t")
+		fmt.Fprintf(out, "%27s%28s%28s\n", "", "TTFT p99, ms        ", "inter-chunk p99, ms     ")
+		fmt.Fprintf(out, tableRow, "streams", "events/s", "requests", "true", "error", "added", "true", "error", "added", "cores", "verdict")
 	}
 	var all abilities
 	for _, streams := range f.streams {
@@ -144,7 +142,7 @@ func (f *certifyFlags) run(ctx context.Context, out io.Writer) error {
 		a := ability{*c, f.grade(c)}
 		all.Measurements = append(all.Measurements, a)
 		if !f.asJSON {
-			a.row(table)
+			a.row(out)
 		}
 	}
 	all.conclude()
@@ -153,9 +151,6 @@ func (f *certifyFlags) run(ctx context.Context, out io.Writer) error {
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(&all)
-	}
-	if err := table.Flush(); err != nil {
-		return err
 	}
 	_, err := fmt.Fprintln(out, "\n"+all.line(f.itl))
 	return err
@@ -194,16 +189,24 @@ func (a *abilities) conclude() {
 
 // line says it for people.
 func (a *abilities) line(itl time.Duration) string {
+	streams := fmt.Sprintf("%d streams", a.Streams)
+	if a.Streams == 1 {
+		streams = "1 stream"
+	}
 	pace := strconv.FormatFloat(1/itl.Seconds(), 'g', 3, 64) + " events/s"
 	last := a.Measurements[len(a.Measurements)-1]
-	switch {
-	case a.Streams == 0:
+	switch a.Streams {
+	case 0:
 		return fmt.Sprintf("this host drives no stream of %s with an error of at most 1 %%", pace)
-	case a.Streams == *last.Concurrency:
-		return fmt.Sprintf("this host drives %d streams of %s before its error passes 1 %%, or more: no more were tried (proven: %d)", a.Streams, pace, a.Proven)
+	case *last.Concurrency:
+		return fmt.Sprintf("this host drives %s of %s before its error passes 1 %%, or more: no more were tried (proven: %d)", streams, pace, a.Proven)
 	}
-	return fmt.Sprintf("this host drives %d streams of %s before its error passes 1 %% (proven: %d)", a.Streams, pace, a.Proven)
+	return fmt.Sprintf("this host drives %s of %s before its error passes 1 %% (proven: %d)", streams, pace, a.Proven)
 }
+
+// tableRow is a line of the table. Lines are printed as they come, so widths are
+// fixed.
+const tableRow = "%7s  %8s  %8s  %8s %8s %9s  %8s %8s %9s  %6s  %s\n"
 
 // row prints a measurement.
 func (a *ability) row(w io.Writer) {
@@ -218,8 +221,9 @@ func (a *ability) row(w io.Writer) {
 		}
 		return text
 	}
-	fmt.Fprintf(w, "%d\t%.0f\t%d\t%.2f\t%.3f\t%s\t%.2f\t%.3f\t%s\t%s\t%s\t\n",
-		*a.Concurrency, float64(a.Events)/a.Window, a.Requests,
-		a.TTFT.TrueP99, off(&a.TTFT), added(a.TTFTAdded, &a.TTFT),
-		a.InterChunk.TrueP99, off(&a.InterChunk), added(a.InterChunkAdded, &a.InterChunk), cores, a.Grade)
+	fixed := func(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
+	fmt.Fprintf(w, tableRow,
+		strconv.Itoa(*a.Concurrency), fixed(float64(a.Events)/a.Window, 0), strconv.Itoa(a.Requests),
+		fixed(a.TTFT.TrueP99, 2), fixed(off(&a.TTFT), 3), added(a.TTFTAdded, &a.TTFT),
+		fixed(a.InterChunk.TrueP99, 2), fixed(off(&a.InterChunk), 3), added(a.InterChunkAdded, &a.InterChunk), cores, a.Grade)
 }

@@ -70,16 +70,14 @@ func Run(ctx context.Context, o Options) (*verdict.Certificate, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Time+2*sh.length()+spare,
 		errors.New("the reference server did not get done in time"))
 	defer cancel()
-	open := o.Network
-	if open == nil {
-		open = loopback
-	}
-	ln, dial, err := open()
+	ln, dial, err := o.open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open reference server: %w", err)
 	}
 	o.Transport.Clock = bench.NewClock()
-	o.Transport.Dial = cmpDial(dial, o.Transport.Dial)
+	if dial != nil {
+		o.Transport.Dial = dial
+	}
 	srv := newServer(ln, o.Transport.Clock, sh, o.Pacer())
 	defer srv.close()
 	d, err := newDriver(&o, sh, srv)
@@ -102,14 +100,6 @@ func Run(ctx context.Context, o Options) (*verdict.Certificate, error) {
 	}
 	c.At = began.UTC()
 	return c, nil
-}
-
-// cmpDial prefers the network's own way to open connections.
-func cmpDial(network, given Dial) Dial {
-	if network != nil {
-		return network
-	}
-	return given
 }
 
 // complete fills in defaults and checks bounds.
@@ -138,8 +128,11 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// loopback listens on a free port of the loopback interface.
-func loopback() (net.Listener, Dial, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+// open opens the way to the server: the loopback interface, if no other is given.
+func (o *Options) open(ctx context.Context) (net.Listener, Dial, error) {
+	if o.Network != nil {
+		return o.Network()
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	return ln, nil, err
 }

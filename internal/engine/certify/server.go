@@ -23,11 +23,13 @@ type truth struct {
 	before, after []time.Duration // each write: right before and right after the call
 }
 
-// slot is the place for the truth of one request at a time: the server fills it
-// in and then sends to done, after which it is the client's again.
+// slot is the place for the truth of one request at a time. The client gives it
+// away through ready before it sends a request; the server fills it in and gives it
+// back through done.
 type slot struct {
 	truth truth
-	done  chan error // buffered 1: one a request
+	ready chan struct{} // buffered 1: one a request
+	done  chan error    // buffered 1: one a request
 }
 
 // server answers each request with the same stream. One goroutine reads each
@@ -63,7 +65,7 @@ func newServer(ln net.Listener, clock bench.Clock, sh *shape, wait pace.Waiter) 
 	}
 	for range sh.streams {
 		n := len(sh.writes)
-		s.slots = append(s.slots, &slot{done: make(chan error, 1), truth: truth{
+		s.slots = append(s.slots, &slot{ready: make(chan struct{}, 1), done: make(chan error, 1), truth: truth{
 			before: make([]time.Duration, 0, n), after: make([]time.Duration, 0, n),
 		}})
 	}
@@ -126,6 +128,11 @@ func (s *server) read(c net.Conn) {
 			return
 		}
 		slot := s.slots[n]
+		select {
+		case <-slot.ready:
+		case <-s.quit:
+			return
+		}
 		t := &slot.truth
 		t.received = s.clock.Offset(stamped.Last())
 		t.before, t.after = t.before[:0], t.after[:0]

@@ -130,6 +130,12 @@ func (b *builder) option(occ *occurrence) {
 		b.object(occ, path)
 	case "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
 		b.set(path, occ, &node{shape: boolean, scalar: strconv.FormatBool(!occ.on)})
+	case "client.certify":
+		when := textNode("none")
+		if occ.on {
+			when = textNode("before")
+		}
+		b.set(path, occ, when)
 	default:
 		if n := b.value(occ); n != nil {
 			b.set(path, occ, n)

@@ -274,7 +274,7 @@ func options() []option {
 		{names: "--api-port", group: "Service", kind: optNumber, path: "runtime.apiPort", help: "Serve the HTTP API on this port during the run."},
 		{names: "--api-host", group: "Service", kind: optText, path: "runtime.apiHost", def: "127.0.0.1", help: "Address for the HTTP API."},
 		{names: "--strict-client", group: "Service", kind: optBool, path: "client.strict", redact: redact.Bool, help: "End with exit code 4 if the client itself could not keep up, so that its numbers are invalid."},
-		{names: "--certify", group: "Service", kind: optBool, path: "client.certify", redact: redact.Bool, help: "Before the run, measure what the client itself adds to latencies at this load on this machine, and keep it with the results. About 7 seconds."},
+		{names: "--certify", group: "Service", kind: optBool, path: "client.certify", redact: redact.Bool, help: "Before the run, measure what the client itself adds to latencies at this load on this machine, and keep it with the results. About 6 seconds."},
 		{names: "--stats-interval", group: "Service", kind: optNumber, path: "runtime.statsInterval", def: "5 for the dashboard, else 30", help: "Seconds between live statistics; 0 prints none."},
 		{names: "--workers-max --max-workers", group: "Workers", kind: optText, status: inert, help: "Worker processes. Accepted without effect."},
 		{names: "--zmq-host", group: "ZMQ Communication", kind: optText, status: inert, help: "Internal bus host. Accepted without effect."},

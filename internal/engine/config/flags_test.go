@@ -218,6 +218,16 @@ func TestVerbose(t *testing.T) {
 	}
 }
 
+func TestCertify(t *testing.T) {
+	for flag, want := range map[string]string{"--streaming": "none", "--certify": "before", "--certify=true": "before", "--certify=false": "none"} {
+		f, _ := ParseFlags([]string{"-m", "x", flag}, nil)
+		d, _, err := f.Document()
+		if err != nil || d.Benchmark.Client.Certify != want {
+			t.Errorf("%s: certify %+v (%v), want %s", flag, d, err, want)
+		}
+	}
+}
+
 func TestFlagsOverFile(t *testing.T) {
 	file := func(t *testing.T, doc string) string {
 		name := filepath.Join(t.TempDir(), "bench.yaml")

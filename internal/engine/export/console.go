@@ -118,7 +118,7 @@ func (p *page) head(r *Report) {
 	if r.Client != nil {
 		p.fact(verdictStyle(r.Client.Verdict), "Client", "verdict "+r.Client.Line())
 		if c := r.Client.Certificate; c != nil {
-			p.fact(bold, "Certificate", c.Line())
+			p.fact(bold, "Certified", c.Line())
 		}
 	}
 	for _, n := range r.Notes {
