@@ -127,7 +127,7 @@ const (
 // run measures one concurrency after the other and prints.
 func (f *certifyFlags) run(ctx context.Context, out io.Writer) error {
 	if !f.asJSON {
-		fmt.Fprintf(out, "%27s%28s%28s\n", "", "TTFT p99, ms        ", "inter-chunk p99, ms     ")
+		fmt.Fprintf(out, "%47s%35s\n", "TTFT p99, ms", "inter-chunk p99, ms")
 		fmt.Fprintf(out, tableRow, "streams", "events/s", "requests", "true", "error", "added", "true", "error", "added", "cores", "verdict")
 	}
 	var all abilities
