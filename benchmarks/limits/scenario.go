@@ -59,16 +59,16 @@ func scenarios() []scenario {
 	bursts := []string{"--fast", "--coalesce", "100000"}
 	return []scenario{
 		{name: "stream-64", about: "64 streams, an event each 2 ms in its own segment", raw: true,
-			streams: 64, tokens: 100, requests: 1280, warmup: 64, ttft: 5 * time.Millisecond, itl: 2 * time.Millisecond,
+			streams: 64, tokens: 100, requests: 6400, warmup: 64, ttft: 5 * time.Millisecond, itl: 2 * time.Millisecond,
 			checks: []check{cpuAtMost(1.5)}},
 		{name: "stream-256", about: "256 streams, an event each 5 ms in its own segment", raw: true,
-			streams: 256, tokens: 100, requests: 2560, warmup: 256, ttft: 5 * time.Millisecond, itl: 5 * time.Millisecond,
+			streams: 256, tokens: 100, requests: 6400, warmup: 256, ttft: 5 * time.Millisecond, itl: 5 * time.Millisecond,
 			checks: []check{cpuAtMost(1.5)}},
 		{name: "burst-64", about: "64 streams, a whole answer of 100 events in one write", raw: true,
 			streams: 64, tokens: 100, requests: 20_000, warmup: 64, mock: bursts,
 			checks: []check{cpuAtMost(5)}},
 		{name: "streams-1000", about: "1,000 streams at 50 events/s each", raw: true,
-			streams: 1000, tokens: 50, requests: 5000, warmup: 1000, ttft: 20 * time.Millisecond, itl: 20 * time.Millisecond,
+			streams: 1000, tokens: 50, requests: 10_000, warmup: 1000, ttft: 20 * time.Millisecond, itl: 20 * time.Millisecond,
 			checks: []check{
 				rateAtLeast(0.99),
 				cpuAtMost(1.4),
