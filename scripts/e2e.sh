@@ -71,7 +71,11 @@ fetch() {
 }
 
 get() { curl -fsS --max-time 10 "$api$1"; }
-field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | head -n 1; }
+field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | sed -n 1p; }
+
+# contains answers whether its input, which it reads to the end, holds the text.
+# (grep -q stops at the first match, and its writer dies of the closed pipe.)
+contains() { [[ $(cat) == *"$1"* ]]; }
 
 # submit SECONDS: posts a benchmark of that length and prints its id.
 submit() {
@@ -116,11 +120,11 @@ stage_curl() {
   before=$(sent) && eventually 5 more_than sent "$before"
   eventually 20 counted
   metrics=$(counted) && eventually 5 more_than counted "${metrics%.*}"
-  get /api/metrics | grep -q '"time_to_first_token":{' || die "no live metrics"
+  get /api/metrics | contains '"time_to_first_token":{' || die "no live metrics"
   eventually 60 is "$id" completed
-  get "/api/runs/$id/results" | grep -q '"status":"complete"' || die "no results"
+  get "/api/runs/$id/results" | contains '"status":"complete"' || die "no results"
   for file in profile_export_aiperf.json profile_export_aiperf.csv profile_export.jsonl profile_export_console.txt inputs.json; do
-    get "/api/runs/$id/results/list" | grep -q "\"name\":\"$file\"" || die "$file is not listed"
+    get "/api/runs/$id/results/list" | contains "\"name\":\"$file\"" || die "$file is not listed"
     get "/api/runs/$id/results/files/$file" >"$work/$file" && [[ -s $work/$file ]] || die "$file cannot be downloaded"
   done
   grep -q 'Time to First Token' "$work/profile_export_console.txt"
@@ -130,12 +134,12 @@ stage_curl() {
   eventually 30 more_than sent 5
   curl -fsS --max-time 10 -X POST "$api/api/runs/current/cancel" >"$work/cancelled.json"
   eventually 60 is "$other" cancelled
-  get "/api/runs/$other/results/files/profile_export_aiperf.json" | grep -q '"was_cancelled": *true' || die "no partial results"
-  get /api/runs | grep -q '"total":2' || die "the daemon has forgotten a run"
+  get "/api/runs/$other/results/files/profile_export_aiperf.json" | tr -d ' ' | contains '"was_cancelled":true' || die "no partial results"
+  get /api/runs | contains '"total":2' || die "the daemon has forgotten a run"
   [[ $(curl -sS -o "$work/problem.json" -w '%{http_code} %{content_type}' --max-time 10 -X POST "$api/api/runs" \
     -H 'Content-Type: application/yaml' --data-binary 'benchmark: {model: m, endpoint: {timout: 3}}') == "422 application/problem+json" ]] || die "a bad document is not refused"
   grep -q 'did you mean' "$work/problem.json"
-  "$bin" healthcheck --url "$api/healthz" | grep -qx ok
+  "$bin" healthcheck --url "$api/healthz" | contains ok
 }
 
 # A real Prometheus scrapes the daemon.
@@ -169,7 +173,7 @@ YAML
   # The simulated server draws around 50 ms, and hardly ever above 150 ms.
   awk -v q="$(quantile)" 'BEGIN {exit !(q > 0.03 && q < 0.5)}' || die "p99 of TTFT is $(quantile) s"
   echo "p99 of TTFT by Prometheus: $(quantile) s"
-  curl -fsS --max-time 5 "http://127.0.0.1:$port/api/v1/targets" | grep -q '"health":"up"' || die "Prometheus does not reach the daemon"
+  curl -fsS --max-time 5 "http://127.0.0.1:$port/api/v1/targets" | contains '"health":"up"' || die "Prometheus does not reach the daemon"
   eventually 60 is "$id" completed
 }
 
