@@ -126,7 +126,7 @@ func newWorker(r *engine.Run, s *engine.Snapshot, recent Recent, now time.Time) 
 		w.Status = Stale
 	case recent.Errors > 0 && 2*recent.Errors >= recent.Completed:
 		w.Status = InError
-	case s.Process.CPUPercent > busyShare*float64(runtime.GOMAXPROCS(0)):
+	case s.Process.CPUPercent > busyShare*float64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0))):
 		w.Status = HighLoad
 	case inFlight == 0:
 		w.Status = Idle

@@ -37,10 +37,11 @@ type flight struct {
 	lag    time.Duration // longest of a read
 
 	// Deadlines, as offsets; 0 = none.
-	connectBy, totalBy, headBy, idleBy, drainBy time.Duration
+	connectBy, totalBy, headBy, idleBy, drainBy, backlogBy time.Duration
 
-	framer *frame.Framer // nil = no response head
-	header http.Header
+	framer  *frame.Framer // nil = no response head
+	header  http.Header
+	backlog backlog
 
 	over    bool
 	end     bench.End
@@ -91,7 +92,6 @@ func (f *flight) wrote() {
 
 // received takes what arrived.
 func (f *flight) received(r loop.Read) {
-	p := &f.link.parser
 	// The pairing of wall clock and monotonic clock is good to some 10 ns: reads of
 	// one packet must not go back in time.
 	f.last = max(f.last, r.At)
@@ -100,20 +100,64 @@ func (f *flight) received(r loop.Read) {
 	if f.stamps.FirstByte == 0 {
 		f.stamps.FirstByte = f.last
 	}
-	body, err := p.Feed(r.Bytes)
-	if f.framer == nil && p.HasHead() {
-		f.gotHead(f.last)
-	}
 	now := r.At + r.Lag
-	if idle := f.owner.opts.IdleTimeout; idle > 0 && f.framer != nil {
-		first := f.idleBy == 0
-		if f.idleBy = now + idle; first {
-			f.link.conn.Arm(f.idleBy)
+	waits := f.framer != nil && f.streaming && f.link.parser.Chunked() && len(r.Bytes) < backlogBytes && middle(r.Bytes)
+	if !waits {
+		if f.catchUp() {
+			f.take(f.last, now, r.Bytes)
 		}
+		return
 	}
+	f.heard(now)
+	if f.backlogBy == 0 {
+		f.backlogBy = now + backlogAge
+		f.link.conn.Arm(f.backlogBy)
+	}
+	if room := f.backlog.add(f.last, r.Bytes); !room {
+		f.catchUp()
+	}
+}
+
+// heard moves the deadline for silence in the body.
+func (f *flight) heard(now time.Duration) {
+	idle := f.owner.opts.IdleTimeout
+	if idle == 0 || f.framer == nil {
+		return
+	}
+	first := f.idleBy == 0
+	if f.idleBy = max(f.idleBy, now+idle); first {
+		f.link.conn.Arm(f.idleBy)
+	}
+}
+
+// catchUp looks at the reads that wait for it. It returns false if the flight is
+// over, and its session's again.
+func (f *flight) catchUp() bool {
+	b, reads := f.backlog.bytes, f.backlog.reads
+	f.backlog.empty()
+	f.backlogBy = 0
+	begin := 0
+	for _, r := range reads {
+		if !f.take(r.at, r.at, b[begin:r.end]) {
+			return false
+		}
+		begin = r.end
+	}
+	return true
+}
+
+// take looks at the bytes of one read. It returns false if the flight is over, and
+// its session's again.
+func (f *flight) take(at, now time.Duration, b []byte) bool {
+	p := &f.link.parser
+	body, err := p.Feed(b)
+	if f.framer == nil && p.HasHead() {
+		f.gotHead(at)
+	}
+	f.heard(now)
 	if len(body) > 0 {
 		f.conn.Received += bench.Bytes(len(body))
-		f.framer.Feed(f.last, body)
+		f.framer.Feed(at, body)
 	}
 	switch {
 	case f.framer != nil && f.framer.Err() != nil:
@@ -125,7 +169,11 @@ func (f *flight) received(r loop.Read) {
 	case f.drainBy == 0 && f.framer != nil && f.framer.Done():
 		f.drainBy = now + drainTime
 		f.link.conn.Arm(f.drainBy)
+		return true
+	default:
+		return true
 	}
+	return false
 }
 
 // gotHead prepares for the body.
@@ -142,6 +190,9 @@ func (f *flight) gotHead(at time.Duration) {
 
 // ended is called when the connection is gone.
 func (f *flight) ended(err error) {
+	if !f.catchUp() {
+		return
+	}
 	switch {
 	case errors.Is(err, loop.ErrClosed):
 		f.cause = errClientClosed
@@ -162,6 +213,11 @@ func (f *flight) ended(err error) {
 // expired looks at the deadlines.
 func (f *flight) expired(now time.Duration) {
 	passed := func(by time.Duration) bool { return by != 0 && now >= by }
+	if passed(f.backlogBy) || passed(f.totalBy) || passed(f.idleBy) {
+		if !f.catchUp() {
+			return
+		}
+	}
 	switch {
 	case passed(f.totalBy):
 		f.cause = errTotalTimeout
@@ -186,7 +242,7 @@ func (f *flight) expired(now time.Duration) {
 // arm makes the loop look at the earliest deadline.
 func (f *flight) arm() {
 	earliest := time.Duration(0)
-	for _, by := range [...]time.Duration{f.connectBy, f.totalBy, f.headBy, f.idleBy, f.drainBy} {
+	for _, by := range [...]time.Duration{f.connectBy, f.totalBy, f.headBy, f.idleBy, f.drainBy, f.backlogBy} {
 		if by != 0 && (earliest == 0 || by < earliest) {
 			earliest = by
 		}
@@ -202,7 +258,7 @@ func (f *flight) settle(end bench.End, err error) {
 	f.over, f.end, f.err = true, end, err
 	k := f.link
 	k.flight = nil
-	if f.stamps.Wrote == 0 || !k.park(f.owner.clock.Now()) {
+	if f.stamps.Wrote == 0 || k.conn.Closed() || !k.park(f.owner.clock.Now()) {
 		k.conn.Shut()
 	}
 	f.done <- struct{}{}
@@ -218,7 +274,7 @@ func (f *flight) await(ctx context.Context) bool {
 	}
 	f.link.conn.Lock()
 	defer f.link.conn.Unlock()
-	if !f.over {
+	if !f.over && f.catchUp() {
 		f.over, f.end = true, bench.EndAborted
 		f.link.flight = nil
 		f.link.conn.Shut()

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,52 @@ func TestStaleConnectionOnTheLoop(t *testing.T) {
 	x = st.do(t.Context())
 	if f := x.Response.Failure; f == nil || f.Class != bench.ConnectionReset || f.Step != bench.StepHeaders || !x.Conn.Reused {
 		t.Errorf("%+v, want connection_reset at headers", f)
+	}
+}
+
+// Reads in the middle of a stream wait to be looked at, whatever ends the stream:
+// none is lost, and each has the stamp of its arrival.
+func TestBacklog(t *testing.T) {
+	const events = 40 // more than one backlog
+	chunk := "400\r\ndata: " + strings.Repeat("x", 0x400-8) + "\n\n\r\n"
+	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for name, tt := range map[string]struct {
+		last  string // bytes at the end
+		then  func(*net.TCPConn)
+		total time.Duration
+		end   bench.End
+	}{
+		"terminated":           {last: "0\r\n\r\n", then: lingers, end: bench.EndEOF},
+		"terminated in pieces": {last: "0\r\n", then: func(c *net.TCPConn) { io.WriteString(c, "\r\n"); lingers(c) }, end: bench.EndEOF},
+		"marked as done":       {last: "e\r\ndata: [DONE]\n\n\r\n", then: lingers, end: bench.EndEOF},
+		"closed":               {then: func(*net.TCPConn) {}, end: bench.EndReset},
+		"silent":               {then: lingers, total: 300 * time.Millisecond, end: bench.EndTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+				take(r)
+				io.WriteString(c, head)
+				for range events {
+					io.WriteString(c, chunk)
+					time.Sleep(time.Millisecond) // or events come in one read; that must not matter either
+				}
+				io.WriteString(c, tt.last)
+				tt.then(c)
+			}, Options{TotalTimeout: tt.total})
+			x := st.do(t.Context())
+			got, last := 0, x.Stamps.FirstByte
+			for e := range x.Response.Events.All() {
+				if e.At < last {
+					t.Errorf("event %d at %v, before the one before it at %v", got, e.At, last)
+				}
+				if got, last = got+1, e.At; len(e.Data) != 0x400-8 {
+					t.Errorf("event %d has %d bytes, want %d", got, len(e.Data), 0x400-8)
+				}
+			}
+			if got != events || x.Response.End != tt.end || last > x.Stamps.End {
+				t.Errorf("%d events, end %v; want %d, %v", got, x.Response.End, events, tt.end)
+			}
+		})
 	}
 }
 

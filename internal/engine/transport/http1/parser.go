@@ -139,6 +139,9 @@ func (p *Parser) End() error {
 // HasHead reports whether the head is complete.
 func (p *Parser) HasHead() bool { return p.state != stateHead }
 
+// Chunked reports whether a body is under way that ends with its last chunk.
+func (p *Parser) Chunked() bool { return p.state == stateBody && p.cur.framing == framingChunks }
+
 // Done reports whether the response is complete.
 func (p *Parser) Done() bool { return p.state == stateDone }
 

@@ -54,9 +54,12 @@ const (
 	open
 )
 
+// The kernel says once that something came (EPOLLET): for many connections it is
+// dear to be asked about each of them again. EPOLL_CTL_MOD makes it look again.
 const (
-	watchRead  = unix.EPOLLIN | unix.EPOLLRDHUP
+	watchRead  = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 	watchWrite = unix.EPOLLOUT
+	watchEnds  = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
 
 // Conn is one connection of a loop at a time. All its methods but Lock need its
@@ -70,6 +73,7 @@ type Conn struct {
 	state      state
 	kernel     bool
 	generation int32
+	window     int32 // of the loop's tempo, in which it was last read
 
 	rest [2][]byte // what could not be written yet
 	sent unix.Msghdr
@@ -235,7 +239,7 @@ func (c *Conn) serve(events uint32) {
 		c.writeOn()
 	}
 	if c.state == open && events&^watchWrite != 0 {
-		c.read()
+		c.read(events&watchEnds != 0)
 	}
 }
 
@@ -255,18 +259,36 @@ func (c *Conn) writeOn() {
 	c.handler.Wrote()
 }
 
-// read reads once. What is left makes the next wait return at once.
-func (c *Conn) read() {
+// read reads once. What may be left then, the next wait reports: the rest of what
+// filled the buffer, or the end that stands behind the last bytes.
+func (c *Conn) read(ends bool) {
 	l := c.loop
+	l.tempo.read(c)
 	n, s, err := l.receiver.Receive(c.fd, l.buffer[:])
 	switch {
 	case errors.Is(err, unix.EAGAIN):
+		return
 	case err != nil:
 		c.end(&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", err)})
+		return
 	case n == 0:
 		c.end(io.EOF)
-	default:
-		l.lags.Count(s)
-		c.handler.Received(Read{At: l.clock.Offset(s.At), Lag: s.Lag, Kernel: s.Kernel, Bytes: l.buffer[:n]})
+		return
 	}
+	was := c.generation
+	l.lags.Count(s)
+	c.handler.Received(Read{At: l.clock.Offset(s.At), Lag: s.Lag, Kernel: s.Kernel, Bytes: l.buffer[:n]})
+	if (ends || n == len(l.buffer)) && c.state == open && c.generation == was {
+		if err := l.modify(c, c.watched()); err != nil {
+			c.end(err)
+		}
+	}
+}
+
+// watched returns what the loop waits for.
+func (c *Conn) watched() uint32 {
+	if len(c.rest[0])+len(c.rest[1]) > 0 {
+		return watchRead | watchWrite
+	}
+	return watchRead
 }

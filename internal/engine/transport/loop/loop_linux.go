@@ -49,7 +49,7 @@ type Loop struct {
 
 	// The loop's goroutine alone uses these.
 	tempo    tempo
-	pause    unix.Timespec
+	pause    unix.Timespec // of the last rest
 	receiver sockstamp.Receiver
 	buffer   [readBuffer]byte
 	events   [batch]unix.EpollEvent
@@ -59,7 +59,7 @@ type Loop struct {
 // New starts a loop that stamps by clock and counts its reads in lags. It must be
 // closed.
 func New(clock bench.Clock, lags *sockstamp.Lags) (*Loop, error) {
-	l := &Loop{clock: clock, lags: lags, pause: unix.NsecToTimespec(int64(pause)), epoll: -1, alarm: -1, stamp: -1, done: make(chan struct{})}
+	l := &Loop{clock: clock, lags: lags, epoll: -1, alarm: -1, stamp: -1, done: make(chan struct{})}
 	if err := l.init(); err != nil {
 		l.release()
 		return nil, fmt.Errorf("start event loop: %w", err)
@@ -158,6 +158,7 @@ func (l *Loop) wait() int {
 // runtime is not told: it would take the processor away from a call of that
 // length and give it back, which costs more than the call.
 func (l *Loop) rest() int {
+	l.pause = unix.NsecToTimespec(int64(l.tempo.pause))
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&l.pause)), 0, 0)
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events)), batch, 0, 0, 0)
 	if errno != 0 {

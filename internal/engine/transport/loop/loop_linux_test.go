@@ -117,6 +117,32 @@ func TestBytesAndTheirStamps(t *testing.T) {
 	}
 }
 
+// What fills the buffer more than once, with the end of the stream right behind
+// it, arrives whole although the kernel reports all of it once.
+func TestEverythingUntilTheEnd(t *testing.T) {
+	for _, size := range []int{1, readBuffer - 1, readBuffer, readBuffer + 1, 3 * readBuffer} {
+		l, _, _ := start(t)
+		r, server := dial(t, l)
+		r.conn.Lock() // the loop comes to it when everything is there
+		if err := server.SetWriteBuffer(size); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, _ = server.Write(make([]byte, size))
+			_ = server.CloseWrite()
+		}()
+		time.Sleep(5 * time.Millisecond) // only more likely, not needed
+		r.conn.Unlock()
+		got := 0
+		for got < size {
+			got += len(within(t, r.reads, "read").Bytes)
+		}
+		if err := within(t, r.ended, "end"); !errors.Is(err, io.EOF) || got != size {
+			t.Errorf("%d bytes and %v, want %d and %v", got, err, size, io.EOF)
+		}
+	}
+}
+
 func TestReset(t *testing.T) {
 	l, _, _ := start(t)
 	r, server := dial(t, l)

@@ -4,26 +4,43 @@ package loop
 
 import "time"
 
-// pause is how long the loop looks away while streams are under way. With the
-// slack of the kernel's timers it is about twice as long.
-const pause = 60 * time.Microsecond
-
 // A loop counts over windows of tempoWindow. It takes what it sees for streams
-// under way from tempoEvents on, if they are tempoShare times as many as requests.
+// under way from tempoRate events a second on, if they are tempoShare times as many
+// as requests.
 const (
-	tempoWindow = 2 * time.Millisecond
-	tempoEvents = 10
+	tempoWindow = 8 * time.Millisecond
+	tempoRate   = 5000
 	tempoShare  = 16
+)
+
+// While streams are under way the loop looks away for a moment at a time: for
+// pauseShare of the time between two events of one stream, within these bounds. The
+// slack of the kernel's timers adds some 60 µs.
+const (
+	minPause   = 60 * time.Microsecond
+	maxPause   = 250 * time.Microsecond
+	pauseShare = 16
 )
 
 // tempo tells streams under way from short requests and their responses, whose
 // ends somebody waits for.
 type tempo struct {
 	streaming bool
+	pause     time.Duration // if streaming
 
+	window int32         // counts windows
 	began  time.Duration // of the window
 	events int           // since then
+	active int           // connections that were read since then
 	sends  int64         // requests until then
+}
+
+// read counts a connection that is read.
+func (t *tempo) read(c *Conn) {
+	if c.window != t.window {
+		c.window = t.window
+		t.active++
+	}
 }
 
 // count takes the events of one wait and the number of requests sent so far.
@@ -33,6 +50,12 @@ func (t *tempo) count(now time.Duration, events int, sends int64) {
 	if length < tempoWindow {
 		return
 	}
-	t.streaming = length < 2*tempoWindow && t.events >= tempoEvents && (sends-t.sends)*tempoShare <= int64(t.events)
-	t.began, t.events, t.sends = now, 0, sends
+	enough := time.Duration(t.events)*time.Second >= tempoRate*length
+	t.streaming = length < 2*tempoWindow && enough && (sends-t.sends)*tempoShare <= int64(t.events)
+	if t.streaming {
+		gap := length * time.Duration(t.active) / time.Duration(t.events)
+		t.pause = min(max(gap/pauseShare, minPause), maxPause)
+	}
+	t.window++
+	t.began, t.events, t.active, t.sends = now, 0, 0, sends
 }
