@@ -2,26 +2,6 @@ package mock
 
 import "math/rand/v2"
 
-// dialect is what distinguishes the routes that answer with choices of text.
-// Implementations are stateless.
-type dialect interface {
-	// names returns the prefix of ids and the object names of plain answers and
-	// of stream events.
-	names() (idPrefix, object, chunk string)
-	// prompts reads the input texts, at least one unless f.err is set.
-	prompts(s *Server, f *fields) []prompt
-	// hasRole and hasReasoning say whether streams have role events and whether
-	// reasoning is told apart from the answer.
-	hasRole() bool
-	hasReasoning() bool
-	// openDelta and closeDelta enclose the text of one stream event. An empty
-	// field means an event without text.
-	openDelta(dst []byte, role bool, field string) []byte
-	closeDelta(dst []byte, role bool, field string) []byte
-	// appendMessage appends the text members of a choice of a plain answer.
-	appendMessage(dst []byte, c *choice, reasoningField string) []byte
-}
-
 // choice is one generated text.
 type choice struct {
 	index     int
@@ -68,6 +48,9 @@ func (s *Server) plan(q *textRequest, reasoning bool) []choice {
 
 // outputLength returns the number of output tokens and the finish reason.
 func (s *Server) outputLength(q *textRequest, salt uint64, thoughts, room int) (int, string) {
+	if q.silent {
+		return 0, "stop"
+	}
 	if q.maxTokens > 0 && (q.ignoreEOS || s.opt.OutputMode == OutputExact) {
 		return q.maxTokens, "length"
 	}

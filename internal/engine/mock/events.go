@@ -1,9 +1,12 @@
 package mock
 
 import (
+	"bytes"
 	"net/http"
-	"strconv"
 )
+
+// eventStream is the content type of server-sent events.
+const eventStream = "text/event-stream; charset=utf-8"
 
 // maxFrame is the largest buffer that is kept for reuse, in bytes. It bounds what
 // an idle stream holds.
@@ -18,10 +21,11 @@ type events struct {
 	x       *exchange
 	flusher *http.ResponseController
 	frame   *frame
-	head    []byte // start of every event, up to the bracket of choices
+	head    []byte // what all events begin with; the protocol's
 	eol     string
 
 	b         []byte // events that are not written yet; a part of frame.b
+	start     int    // of the event that is being rendered
 	gathered  int    // how many
 	content   int    // how many of them are content events
 	lastNs    int64  // end of the last write
@@ -39,20 +43,8 @@ func (x *exchange) newEvents() *events {
 	if opt.LineEnd == LineCRLF {
 		e.eol = "\r\n"
 	}
-	prefix, _, object := x.dialect.names()
-	// The head stays at the front of the buffer, events are rendered behind it.
-	f.b = x.appendHead(append(f.b[:0], "data: "...), prefix, object)
-	e.head = f.b
-	e.b = f.b[len(f.b):]
-	switch opt.Usage {
-	case UsageOnRequest:
-		e.finalUsage = x.q.includeUsage
-		e.chunkUsage = x.q.includeUsage && x.q.continuousUsage
-	case UsageAlways:
-		e.finalUsage = true
-	case UsageEveryChunk:
-		e.finalUsage, e.chunkUsage = true, true
-	}
+	e.b = f.b[:0]
+	x.api.open(e)
 	return e
 }
 
@@ -61,22 +53,6 @@ func (e *events) release() {
 		e.frame.b = e.b // it has grown out of the old one
 	}
 	e.x.s.putFrame(e.frame)
-}
-
-// roles adds the role event of every choice.
-func (e *events) roles() error {
-	if !e.x.dialect.hasRole() {
-		return nil
-	}
-	for i := range e.x.choices {
-		e.open(&e.x.choices[i])
-		e.b = e.x.dialect.openDelta(e.b, true, "")
-		e.b = e.x.dialect.closeDelta(e.b, true, "")
-		if err := e.close(nil, false); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // step adds the tokens from … to−1 of every choice that has them, and the finish
@@ -95,16 +71,15 @@ func (e *events) step(from, to int) error {
 	return nil
 }
 
-// tokens adds one content event of c, and its finish event when it ends there.
+// tokens adds the content of c, and its finish when it ends there.
 func (e *events) tokens(c *choice, from, to int) error {
-	opt := &e.x.s.opt
 	ends := to == c.total && (to > from || c.total == 0)
 	if to > from {
-		finish := (*choice)(nil)
-		if ends && opt.FinishChunk == FinishWithLast {
-			finish = c
+		e.x.truth.OutputTokens += to - from
+		if from < c.reasoning {
+			e.x.truth.ReasoningTokens += to - from
 		}
-		if err := e.contentEvent(c, from, to, finish); err != nil {
+		if err := e.x.api.content(e, c, from, to, ends); err != nil {
 			return err
 		}
 	}
@@ -112,13 +87,7 @@ func (e *events) tokens(c *choice, from, to int) error {
 		return nil
 	}
 	e.x.noteFinish(c)
-	if opt.FinishChunk == FinishSeparate || opt.FinishChunk == FinishWithLast && c.total == 0 {
-		e.open(c)
-		e.b = e.x.dialect.openDelta(e.b, false, "")
-		e.b = e.x.dialect.closeDelta(e.b, false, "")
-		return e.close(c, false)
-	}
-	return nil
+	return e.x.api.finish(e, c)
 }
 
 // noteFinish records a finish that the client is told, or would be.
@@ -128,62 +97,16 @@ func (x *exchange) noteFinish(c *choice) {
 	}
 }
 
-func (e *events) contentEvent(c *choice, from, to int, finish *choice) error {
-	x := e.x
-	field := "content"
-	if from < c.reasoning {
-		field = x.s.opt.ReasoningField
-		x.truth.ReasoningTokens += to - from
-	}
-	x.truth.OutputTokens += to - from
-	role := from == 0 && x.s.opt.RoleChunk == RoleWithFirst && x.dialect.hasRole()
-	start := len(e.b)
-	e.open(c)
-	e.b = x.dialect.openDelta(e.b, role, field)
-	e.b = c.appendTokens(e.b, from, to)
-	e.b = x.dialect.closeDelta(e.b, true, field)
-	if e.breakNext {
-		e.breakNext, x.acted = false, true
-		e.finishObject(finish)
-		e.b = corrupt(e.b, start+len("data: "), x.rule.kind)
-		return e.end(true)
-	}
-	return e.close(finish, true)
-}
-
-// open starts an event for choice c.
-func (e *events) open(c *choice) {
-	e.b = append(e.b, e.head...)
-	e.b = append(e.b, `{"index":`...)
-	e.b = strconv.AppendInt(e.b, int64(c.index), 10)
-}
-
-// close completes an event that open has started; finish is the choice that
-// ends, or nil.
-func (e *events) close(finish *choice, content bool) error {
-	e.finishObject(finish)
-	return e.end(content)
-}
-
-func (e *events) finishObject(finish *choice) {
-	e.b = append(e.b, `,"logprobs":null,"finish_reason":`...)
-	if finish == nil {
-		e.b = append(e.b, "null}]"...)
-	} else {
-		e.b = appendJSONString(e.b, finish.finish)
-		e.b = append(e.b, `,"stop_reason":null}]`...)
-	}
-	if e.chunkUsage {
-		e.b = append(e.b, ',')
-		e.b = e.x.appendUsage(e.b, e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
-	}
-	e.b = append(e.b, '}')
-}
-
 // end puts the blank line behind an event and writes when enough are gathered.
 func (e *events) end(content bool) error {
+	if e.breakNext && content {
+		e.breakNext, e.x.acted = false, true
+		begin := e.start + max(0, bytes.IndexByte(e.b[e.start:], '{'))
+		e.b = corrupt(e.b, begin, e.x.rule.kind)
+	}
 	e.b = append(e.b, e.eol...)
 	e.b = append(e.b, e.eol...)
+	e.start = len(e.b)
 	e.gathered++
 	if content {
 		e.content++
@@ -192,15 +115,6 @@ func (e *events) end(content bool) error {
 		return e.flush()
 	}
 	return nil
-}
-
-// usage adds the event with choices [] and usage.
-func (e *events) usage() error {
-	e.b = append(e.b, e.head...)
-	e.b = append(e.b, "],"...)
-	e.b = e.x.appendUsage(e.b, e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
-	e.b = append(e.b, '}')
-	return e.end(false)
 }
 
 func (e *events) done() error {
@@ -217,15 +131,11 @@ func (e *events) comment() error {
 	return e.flush()
 }
 
-// streamError writes vLLM's error event and the end of the stream.
+// streamError writes what the server says when it breaks down, and the end of
+// the stream.
 func (e *events) streamError(message string) error {
 	status := http.StatusInternalServerError
-	e.b = append(e.b, "data: "...)
-	e.b = appendError(e.b, &apiError{status, message, kindOf(status), ""})
-	if err := e.end(false); err != nil {
-		return err
-	}
-	if err := e.done(); err != nil {
+	if err := e.x.api.fail(e, &apiError{status, message, kindOf(status), ""}); err != nil {
 		return err
 	}
 	if err := e.flush(); err != nil {
@@ -246,7 +156,7 @@ func (e *events) flush() error {
 		e.stamp(start)
 	}
 	e.b = e.b[:0]
-	e.gathered, e.content = 0, 0
+	e.start, e.gathered, e.content = 0, 0, 0
 	if err != nil {
 		return errClientGone
 	}

@@ -13,10 +13,10 @@ import (
 // exchange is one inference request in service. It belongs to the goroutine of
 // its handler, or to the front.
 type exchange struct {
-	s       *Server
-	w       http.ResponseWriter
-	r       *http.Request // nil in the front
-	dialect dialect
+	s   *Server
+	w   http.ResponseWriter
+	r   *http.Request // nil in the front
+	api protocol
 
 	q       *textRequest
 	choices []choice
@@ -32,10 +32,10 @@ type exchange struct {
 	truth  Truth
 }
 
-// serveText returns the handler of one text route.
-func serveText(d dialect) func(*Server, http.ResponseWriter, *http.Request) {
+// inference returns the handler of one route that runs a model.
+func inference(p protocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		x := s.newExchange(d, origin{
+		x := s.newExchange(p, origin{
 			path: r.URL.Path, acceptNs: s.arrived(r.Context()),
 			requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
 		})
@@ -58,14 +58,14 @@ type origin struct {
 
 // newExchange counts a request and picks the rule that is to act on it. The
 // caller sets w, and r unless it neither waits nor has rules.
-func (s *Server) newExchange(d dialect, o origin) *exchange {
+func (s *Server) newExchange(p protocol, o origin) *exchange {
 	seq := s.seq.Add(1)
 	running := s.running.Add(1)
 	for peak := s.peak.Load(); running > peak && !s.peak.CompareAndSwap(peak, running); {
 		peak = s.peak.Load()
 	}
 	x := &exchange{
-		s: s, dialect: d,
+		s: s, api: p,
 		rng: rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, uint64(seq)))),
 		truth: Truth{
 			Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
@@ -119,7 +119,7 @@ func (x *exchange) read() (refusal *apiError, err error) {
 // parse reads the body, which has just come in whole.
 func (x *exchange) parse(body []byte) (refusal *apiError) {
 	x.truth.BodyReadNs = x.s.now()
-	x.q, refusal = x.s.parseText(body, x.dialect.prompts)
+	x.q, refusal = x.api.read(x.s, x.r, body)
 	if x.q != nil {
 		x.truth.Model, x.truth.Stream = x.q.model, x.q.stream
 		x.truth.N, x.truth.MaxTokens = x.q.n*len(x.q.prompts), x.q.maxTokens
@@ -130,7 +130,7 @@ func (x *exchange) parse(body []byte) (refusal *apiError) {
 
 // prepare plans the answer and its first due time.
 func (x *exchange) prepare() {
-	x.choices = x.s.plan(x.q, x.dialect.hasReasoning())
+	x.choices = x.s.plan(x.q, x.api.reasons())
 	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind == emptyOutput {
 		x.acted = true
 		for i := range x.choices {
@@ -152,7 +152,7 @@ func (x *exchange) prepare() {
 func (x *exchange) refuse(e *apiError) {
 	x.head(e.status)
 	// The outcome is the refusal; a client that left meanwhile changes nothing.
-	_ = writeJSON(x.w, e.status, appendError(nil, e))
+	_ = writeJSON(x.w, e.status, x.api.refusal(nil, e))
 }
 
 // head stamps the response head, which the caller writes next.

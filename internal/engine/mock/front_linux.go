@@ -33,7 +33,7 @@ const (
 // net/http, with everything that was read of it, and stays there.
 type front struct {
 	s         *Server
-	routes    map[string]dialect
+	routes    map[string]protocol
 	rest      *handover // to net/http
 	keepAlive time.Duration
 

@@ -98,7 +98,7 @@ func (c *frontConn) take(data []byte) {
 
 // begin serves a request as far as it goes now.
 func (c *frontConn) begin(head frontHead, body []byte) {
-	x := c.f.s.newExchange(head.dialect, origin{
+	x := c.f.s.newExchange(head.api, origin{
 		path: head.path, requestID: head.requestID, correlationID: head.correlationID, acceptNs: c.inAt,
 	})
 	x.w = &c.w
@@ -116,7 +116,7 @@ func (c *frontConn) begin(head frontHead, body []byte) {
 	e, err := x.openStream()
 	c.e = e
 	if err == nil {
-		err = e.earlyRoles()
+		err = c.x.api.begin(e)
 	}
 	if err != nil {
 		c.finish(err)

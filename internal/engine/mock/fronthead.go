@@ -23,7 +23,7 @@ const (
 // frontHead is the head of a request that the front serves.
 type frontHead struct {
 	path          string
-	dialect       dialect
+	api           protocol
 	requestID     string
 	correlationID string
 	authorization string
@@ -31,12 +31,12 @@ type frontHead struct {
 	length        int // bytes of the body
 }
 
-// frontRoutes maps the paths that the front serves to their dialects.
-func (s *Server) frontRoutes() map[string]dialect {
-	m := map[string]dialect{}
-	for path, d := range map[string]dialect{
-		"/v1/chat/completions": chatDialect{},
-		"/v1/completions":      completionDialect{},
+// frontRoutes maps the paths that the front serves to their protocols.
+func (s *Server) frontRoutes() map[string]protocol {
+	m := map[string]protocol{}
+	for path, d := range map[string]protocol{
+		"/v1/chat/completions": openAI{chatDialect{}},
+		"/v1/completions":      openAI{completionDialect{}},
 	} {
 		m[path] = d
 		m[s.opt.Prefix+path] = d
@@ -48,7 +48,7 @@ func (s *Server) frontRoutes() map[string]dialect {
 // plain subset of HTTP/1.1 (RFC 9112): a known path without a query, a
 // Content-Length, a Host, and no header that asks for more than an answer. All
 // else, wrong requests included, is unusual.
-func parseFrontHead(data []byte, routes map[string]dialect) (frontHead, verdict) {
+func parseFrontHead(data []byte, routes map[string]protocol) (frontHead, verdict) {
 	var h frontHead
 	end := bytes.Index(data[:min(len(data), frontHeadLimit)], []byte("\r\n\r\n"))
 	if end < 0 {
@@ -61,8 +61,8 @@ func parseFrontHead(data []byte, routes map[string]dialect) (frontHead, verdict)
 	line, fields, _ := bytes.Cut(data[:end+2], []byte("\r\n"))
 	target, ok := bytes.CutPrefix(line, []byte("POST "))
 	target, isOne := bytes.CutSuffix(target, []byte(" HTTP/1.1"))
-	h.dialect = routes[string(target)]
-	if !ok || !isOne || h.dialect == nil {
+	h.api = routes[string(target)]
+	if !ok || !isOne || h.api == nil {
 		return h, unusual
 	}
 	h.path = string(target)

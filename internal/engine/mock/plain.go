@@ -22,8 +22,15 @@ func (x *exchange) plain() error {
 
 // plainNow sends the whole document.
 func (x *exchange) plainNow(buf *frame) error {
-	buf.b = x.appendBody(buf.b[:0])
+	x.render(buf)
 	return x.sendPlain(buf.b, len(buf.b))
+}
+
+// render makes the document, and names its type in the head.
+func (x *exchange) render(buf *frame) {
+	var kind string
+	buf.b, kind = x.api.document(buf.b[:0], x)
+	x.w.Header().Set("Content-Type", kind)
 }
 
 // tokenDue draws the time at which n tokens are there.
@@ -51,20 +58,19 @@ func (x *exchange) plainFault(buf *frame, longest int) error {
 		return errFaulted
 	case actMalformed:
 		x.acted = true
-		buf.b = corrupt(x.appendBody(buf.b[:0]), 0, x.rule.kind)
+		x.render(buf)
+		buf.b = corrupt(buf.b, 0, x.rule.kind)
 		return x.sendPlain(buf.b, len(buf.b))
 	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty:
 	}
-	buf.b = x.appendBody(buf.b[:0])
+	x.render(buf)
 	return x.sendPlain(buf.b, len(buf.b)/2)
 }
 
 // sendPlain writes the document. With upTo below its length it stops there for
 // the rule to act, then writes the rest.
 func (x *exchange) sendPlain(body []byte, upTo int) error {
-	h := x.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
 	if x.rule != nil {
@@ -116,64 +122,3 @@ func (x *exchange) plainDone() {
 }
 
 func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
-
-// appendBody renders the document.
-func (x *exchange) appendBody(dst []byte) []byte {
-	prefix, object, _ := x.dialect.names()
-	dst = x.appendHead(dst, prefix, object)
-	for i := range x.choices {
-		c := &x.choices[i]
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"index":`...)
-		dst = strconv.AppendInt(dst, int64(c.index), 10)
-		dst = x.dialect.appendMessage(dst, c, x.s.opt.ReasoningField)
-		dst = append(dst, `,"logprobs":null,"finish_reason":`...)
-		dst = x.appendFinish(dst, c)
-		dst = append(dst, `,"stop_reason":null}`...)
-	}
-	dst = append(dst, ']')
-	if x.s.opt.Usage != UsageNever {
-		output, reasoning := tokens(x.choices)
-		dst = x.appendUsage(append(dst, ','), output, reasoning)
-	}
-	return append(dst, '}')
-}
-
-// appendHead opens the object that documents and events have in common, up to
-// and including the bracket of choices.
-func (x *exchange) appendHead(dst []byte, prefix, object string) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = appendJSONString(dst, prefix+x.requestID())
-	dst = append(dst, `,"object":"`...)
-	dst = append(dst, object...)
-	dst = append(dst, `","created":`...)
-	dst = strconv.AppendInt(dst, x.truth.AcceptNs/int64(time.Second), 10)
-	dst = append(dst, `,"model":`...)
-	dst = appendJSONString(dst, x.q.model)
-	return append(dst, `,"choices":[`...)
-}
-
-func (x *exchange) appendFinish(dst []byte, c *choice) []byte {
-	if x.s.opt.FinishChunk == FinishMissing {
-		return append(dst, "null"...)
-	}
-	return appendJSONString(dst, c.finish)
-}
-
-// appendUsage appends the member "usage" for the tokens sent so far.
-func (x *exchange) appendUsage(dst []byte, output, reasoning int) []byte {
-	dst = append(dst, `"usage":{"prompt_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
-	dst = append(dst, `,"total_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens+output), 10)
-	dst = append(dst, `,"completion_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(output), 10)
-	if x.dialect.hasReasoning() && x.s.opt.ReasoningTokens > 0 {
-		dst = append(dst, `,"completion_tokens_details":{"reasoning_tokens":`...)
-		dst = strconv.AppendInt(dst, int64(reasoning), 10)
-		dst = append(dst, '}')
-	}
-	return append(dst, '}')
-}

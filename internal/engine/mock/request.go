@@ -18,7 +18,7 @@ const maxChoices = 1024
 // mediaTokens is what an image, audio or video part counts.
 const mediaTokens = 256
 
-// textRequest is what the two text routes have in common.
+// textRequest is what requests of all protocols have in common.
 type textRequest struct {
 	model           string
 	stream          bool
@@ -29,6 +29,8 @@ type textRequest struct {
 	minTokens       int
 	n               int // ≥ 1
 	seed            uint64
+	silent          bool     // there are no output tokens
+	payload         any      // what else the protocol has read
 	prompts         []prompt // at least one; each gets n choices
 }
 
@@ -116,36 +118,41 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buf
 	return nil
 }
 
-// parseText reads the members that both text routes share, then the prompts.
-func (s *Server) parseText(body []byte, prompts func(*Server, *fields) []prompt) (*textRequest, *apiError) {
+// parseJSON hands a JSON object to read, which must keep nothing of it.
+func (s *Server) parseJSON(body []byte, read func(*fields)) *apiError {
 	if err := fastjson.ValidateBytes(body); err != nil {
-		return nil, badRequest("", "JSON decode error: "+firstLine(err))
+		return badRequest("", "JSON decode error: "+firstLine(err))
 	}
 	parser := s.parsers.Get()
 	defer s.parsers.Put(parser)
 	v, err := parser.ParseBytes(body)
 	if err != nil {
-		return nil, badRequest("", "JSON decode error: "+firstLine(err))
+		return badRequest("", "JSON decode error: "+firstLine(err))
 	}
 	if v.Type() != fastjson.TypeObject {
-		return nil, badRequest("", "Input should be a valid dictionary")
+		return badRequest("", "Input should be a valid dictionary")
 	}
 	f := &fields{v: v}
-	q := &textRequest{
-		model:     f.text("model"),
-		stream:    f.boolean("stream"),
-		ignoreEOS: f.boolean("ignore_eos"),
-	}
-	q.readLengths(f)
-	q.readStreamOptions(f)
-	q.prompts = prompts(s, f)
-	if f.err == nil && len(q.prompts)*q.n > maxChoices {
-		f.err = badRequest("n", fmt.Sprintf("n must be at most %d over all prompts.", maxChoices))
-	}
-	if f.err == nil {
-		f.err = s.checkRequest(q)
-	}
-	return q, f.err
+	read(f)
+	return f.err
+}
+
+// parseText reads the members that OpenAI's text routes share, then the prompts.
+func (s *Server) parseText(body []byte, prompts func(*Server, *fields) []prompt) (*textRequest, *apiError) {
+	q := &textRequest{}
+	refusal := s.parseJSON(body, func(f *fields) {
+		q.model, q.stream, q.ignoreEOS = f.text("model"), f.boolean("stream"), f.boolean("ignore_eos")
+		q.readLengths(f)
+		q.readStreamOptions(f)
+		q.prompts = prompts(s, f)
+		if f.err == nil && len(q.prompts)*q.n > maxChoices {
+			f.err = badRequest("n", fmt.Sprintf("n must be at most %d over all prompts.", maxChoices))
+		}
+		if f.err == nil {
+			f.err = s.checkRequest(q)
+		}
+	})
+	return q, refusal
 }
 
 // firstLine shortens a parser's error, which quotes the input.

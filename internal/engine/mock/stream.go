@@ -15,7 +15,7 @@ func (x *exchange) stream() error {
 	if err := x.checkpoint(posAfterHeaders, 0); err != nil {
 		return err
 	}
-	if err := e.earlyRoles(); err != nil {
+	if err := x.api.begin(e); err != nil {
 		return err
 	}
 	c := x.newCadence(e)
@@ -40,7 +40,7 @@ func (x *exchange) stream() error {
 func (x *exchange) openStream() (*events, error) {
 	e := x.newEvents()
 	h := x.w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Content-Type", x.api.streamType())
 	h.Set("Cache-Control", "no-cache")
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
@@ -49,17 +49,6 @@ func (x *exchange) openStream() (*events, error) {
 	}
 	e.lastNs = x.s.now()
 	return e, nil
-}
-
-// earlyRoles sends the role events that come right after the head.
-func (e *events) earlyRoles() error {
-	if e.x.s.opt.RoleChunk != RoleEarly {
-		return nil
-	}
-	if err := e.roles(); err != nil {
-		return err
-	}
-	return e.flush()
 }
 
 // cadence says when the next tokens of a stream are due, and sends them. Calls
@@ -95,8 +84,8 @@ func (c *cadence) next() int64 {
 // emit sends what next has drawn.
 func (c *cadence) emit() error {
 	c.begun = true
-	if c.sent == 0 && c.x.s.opt.RoleChunk == RoleSeparate {
-		if err := c.e.roles(); err != nil {
+	if c.sent == 0 {
+		if err := c.x.api.first(c.e); err != nil {
 			return err
 		}
 	}
@@ -141,7 +130,7 @@ func (x *exchange) tokenFault(e *events, sent int) error {
 	return x.checkpoint(posAfterTokens, sent)
 }
 
-// streamEnd sends usage and [DONE].
+// streamEnd sends what comes after the last token.
 func (x *exchange) streamEnd(e *events) error {
 	if x.due(posAfterFinish, 0) {
 		if err := e.flush(); err != nil {
@@ -151,15 +140,8 @@ func (x *exchange) streamEnd(e *events) error {
 			return err
 		}
 	}
-	if e.finalUsage {
-		if err := e.usage(); err != nil {
-			return err
-		}
-	}
-	if !x.s.opt.NoDone {
-		if err := e.done(); err != nil {
-			return err
-		}
+	if err := x.api.close(e); err != nil {
+		return err
 	}
 	if err := e.flush(); err != nil {
 		return err

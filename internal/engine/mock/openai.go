@@ -1,0 +1,235 @@
+package mock
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// dialect is what distinguishes OpenAI's two older text routes, as vLLM serves
+// them. Implementations are stateless.
+type dialect interface {
+	// names returns the prefix of ids and the object names of plain answers and
+	// of stream events.
+	names() (idPrefix, object, chunk string)
+	// prompts reads the input texts, at least one unless f.err is set.
+	prompts(s *Server, f *fields) []prompt
+	// hasRole and hasReasoning say whether streams have role events and whether
+	// reasoning is told apart from the answer.
+	hasRole() bool
+	hasReasoning() bool
+	// openDelta and closeDelta enclose the text of one stream event. An empty
+	// field means an event without text.
+	openDelta(dst []byte, role bool, field string) []byte
+	closeDelta(dst []byte, role bool, field string) []byte
+	// appendMessage appends the text members of a choice of a plain answer.
+	appendMessage(dst []byte, c *choice, reasoningField string) []byte
+}
+
+// openAI is the protocol of both routes.
+type openAI struct{ dialect }
+
+var _ protocol = openAI{}
+
+func (p openAI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+	return s.parseText(body, p.prompts)
+}
+
+func (p openAI) reasons() bool { return p.hasReasoning() }
+
+func (openAI) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
+
+func (p openAI) document(dst []byte, x *exchange) ([]byte, string) {
+	prefix, object, _ := p.names()
+	dst = x.appendHead(dst, prefix, object)
+	for i := range x.choices {
+		c := &x.choices[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"index":`...)
+		dst = strconv.AppendInt(dst, int64(c.index), 10)
+		dst = p.appendMessage(dst, c, x.s.opt.ReasoningField)
+		dst = append(dst, `,"logprobs":null,"finish_reason":`...)
+		dst = x.appendFinish(dst, c)
+		dst = append(dst, `,"stop_reason":null}`...)
+	}
+	dst = append(dst, ']')
+	if x.s.opt.Usage != UsageNever {
+		output, reasoning := tokens(x.choices)
+		dst = x.appendUsage(append(dst, ','), output, reasoning)
+	}
+	return append(dst, '}'), "application/json"
+}
+
+func (openAI) streamType() string { return eventStream }
+
+// open renders the head of all events. It stays at the front of the buffer,
+// events are rendered behind it.
+func (p openAI) open(e *events) {
+	prefix, _, object := p.names()
+	e.frame.b = e.x.appendHead(append(e.frame.b[:0], "data: "...), prefix, object)
+	e.head = e.frame.b
+	e.b = e.frame.b[len(e.frame.b):]
+	switch q := e.x.q; e.x.s.opt.Usage {
+	case UsageOnRequest:
+		e.finalUsage = q.includeUsage
+		e.chunkUsage = q.includeUsage && q.continuousUsage
+	case UsageAlways:
+		e.finalUsage = true
+	case UsageEveryChunk:
+		e.finalUsage, e.chunkUsage = true, true
+	}
+}
+
+func (p openAI) begin(e *events) error {
+	if e.x.s.opt.RoleChunk != RoleEarly {
+		return nil
+	}
+	if err := p.roles(e); err != nil {
+		return err
+	}
+	return e.flush()
+}
+
+func (p openAI) first(e *events) error {
+	if e.x.s.opt.RoleChunk != RoleSeparate {
+		return nil
+	}
+	return p.roles(e)
+}
+
+// roles adds the role event of every choice.
+func (p openAI) roles(e *events) error {
+	if !p.hasRole() {
+		return nil
+	}
+	for i := range e.x.choices {
+		p.start(e, &e.x.choices[i])
+		e.b = p.openDelta(e.b, true, "")
+		e.b = p.closeDelta(e.b, true, "")
+		p.stop(e, nil)
+		if err := e.end(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p openAI) content(e *events, c *choice, from, to int, last bool) error {
+	opt := &e.x.s.opt
+	field := "content"
+	if from < c.reasoning {
+		field = opt.ReasoningField
+	}
+	var finish *choice
+	if last && opt.FinishChunk == FinishWithLast {
+		finish = c
+	}
+	role := from == 0 && opt.RoleChunk == RoleWithFirst && p.hasRole()
+	p.start(e, c)
+	e.b = p.openDelta(e.b, role, field)
+	e.b = c.appendTokens(e.b, from, to)
+	e.b = p.closeDelta(e.b, true, field)
+	p.stop(e, finish)
+	return e.end(true)
+}
+
+func (p openAI) finish(e *events, c *choice) error {
+	if mode := e.x.s.opt.FinishChunk; mode == FinishMissing || mode == FinishWithLast && c.total > 0 {
+		return nil
+	}
+	p.start(e, c)
+	e.b = p.openDelta(e.b, false, "")
+	e.b = p.closeDelta(e.b, false, "")
+	p.stop(e, c)
+	return e.end(false)
+}
+
+// start starts an event for choice c.
+func (openAI) start(e *events, c *choice) {
+	e.b = append(e.b, e.head...)
+	e.b = append(e.b, `{"index":`...)
+	e.b = strconv.AppendInt(e.b, int64(c.index), 10)
+}
+
+// stop completes the object of an event; finish is the choice that ends with it,
+// or nil.
+func (openAI) stop(e *events, finish *choice) {
+	e.b = append(e.b, `,"logprobs":null,"finish_reason":`...)
+	if finish == nil {
+		e.b = append(e.b, "null}]"...)
+	} else {
+		e.b = appendJSONString(e.b, finish.finish)
+		e.b = append(e.b, `,"stop_reason":null}]`...)
+	}
+	if e.chunkUsage {
+		e.b = append(e.b, ',')
+		e.b = e.x.appendUsage(e.b, e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
+	}
+	e.b = append(e.b, '}')
+}
+
+func (openAI) close(e *events) error {
+	if e.finalUsage {
+		// The event with choices [].
+		e.b = append(e.b, e.head...)
+		e.b = append(e.b, "],"...)
+		e.b = e.x.appendUsage(e.b, e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
+		e.b = append(e.b, '}')
+		if err := e.end(false); err != nil {
+			return err
+		}
+	}
+	if e.x.s.opt.NoDone {
+		return nil
+	}
+	return e.done()
+}
+
+// fail adds vLLM's error event and the end of the stream.
+func (openAI) fail(e *events, apology *apiError) error {
+	e.b = append(e.b, "data: "...)
+	e.b = appendError(e.b, apology)
+	if err := e.end(false); err != nil {
+		return err
+	}
+	return e.done()
+}
+
+// appendHead opens the object that documents and events have in common, up to
+// and including the bracket of choices.
+func (x *exchange) appendHead(dst []byte, prefix, object string) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = appendJSONString(dst, prefix+x.requestID())
+	dst = append(dst, `,"object":"`...)
+	dst = append(dst, object...)
+	dst = append(dst, `","created":`...)
+	dst = strconv.AppendInt(dst, x.truth.AcceptNs/int64(time.Second), 10)
+	dst = append(dst, `,"model":`...)
+	dst = appendJSONString(dst, x.q.model)
+	return append(dst, `,"choices":[`...)
+}
+
+func (x *exchange) appendFinish(dst []byte, c *choice) []byte {
+	if x.s.opt.FinishChunk == FinishMissing {
+		return append(dst, "null"...)
+	}
+	return appendJSONString(dst, c.finish)
+}
+
+// appendUsage appends the member "usage" for the tokens sent so far.
+func (x *exchange) appendUsage(dst []byte, output, reasoning int) []byte {
+	dst = append(dst, `"usage":{"prompt_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
+	dst = append(dst, `,"total_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens+output), 10)
+	dst = append(dst, `,"completion_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(output), 10)
+	if x.api.reasons() && x.s.opt.ReasoningTokens > 0 {
+		dst = append(dst, `,"completion_tokens_details":{"reasoning_tokens":`...)
+		dst = strconv.AppendInt(dst, int64(reasoning), 10)
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
