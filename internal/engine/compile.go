@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -95,7 +96,7 @@ func (c *compiler) targets(p *Plan) {
 		if len(c.b.Models.Items) > 0 {
 			model = c.b.Models.Items[0].Name
 		}
-		joined, err := endpoint.JoinURL(raw, p.Kind, c.b.Endpoint.Path, model)
+		joined, err := endpoint.JoinURL(raw, p.Kind, p.Settings.Streaming, c.b.Endpoint.Path, model)
 		if err != nil {
 			c.problem(fmt.Sprintf("endpoint/urls/%d", i), "out-of-range", "%v", err)
 			continue
@@ -114,13 +115,16 @@ func (c *compiler) targets(p *Plan) {
 func (c *compiler) headers(p *Plan) {
 	e := &c.b.Endpoint
 	h := http.Header{
-		"User-Agent": {userAgent}, "Content-Type": {"application/json"},
-		"Accept": {"application/json"}, "Accept-Encoding": {"identity"},
+		"User-Agent": {userAgent}, "Content-Type": {cmp.Or(p.Kind.ContentType, "application/json")},
+		"Accept": {cmp.Or(p.Kind.Accept, "application/json")}, "Accept-Encoding": {"identity"},
 	}
 	if p.Settings.Streaming {
-		h.Set("Accept", "text/event-stream")
+		h.Set("Accept", cmp.Or(p.Kind.StreamAccept, "text/event-stream"))
 	}
-	if !e.APIKey.Empty() {
+	switch {
+	case p.Kind.Authorize != nil:
+		p.Kind.Authorize(h, e.APIKey.Reveal())
+	case !e.APIKey.Empty():
 		h.Set("Authorization", "Bearer "+e.APIKey.Reveal())
 	}
 	for _, base := range e.URLs {

@@ -176,7 +176,7 @@ func (s *session) build(n int) {
 		RequestID: x.ids.next(), CorrelationID: s.correlation, ConversationID: s.talk.ID,
 		Model: model, Target: s.target, RequestedTokens: t.MaxTokens,
 	}
-	body, err := x.plan.Kind.Encode(nil, &endpoint.Request{
+	body, err := x.plan.Kind.Body(nil, &endpoint.Request{
 		Model: model, System: s.talk.System, Context: s.talk.Context, History: s.history,
 		Turn: t, Settings: &x.plan.Settings,
 	})

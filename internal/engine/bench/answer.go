@@ -12,6 +12,12 @@ const (
 	Refusal
 	Tool // function name followed by a fragment of its arguments
 	Audio
+	Image
+	ImagePartial // a preview of one that is still being made
+	Video
+	Embedding
+	Ranking
+	Binary // anything else that is only counted
 )
 
 // String returns the lower-case name.
@@ -27,6 +33,18 @@ func (k ChunkKind) String() string {
 		return "tool"
 	case Audio:
 		return "audio"
+	case Image:
+		return "image"
+	case ImagePartial:
+		return "image_partial"
+	case Video:
+		return "video"
+	case Embedding:
+		return "embedding"
+	case Ranking:
+		return "ranking"
+	case Binary:
+		return "binary"
 	}
 	return "unknown"
 }
@@ -91,15 +109,33 @@ type Usage struct {
 	Rejected   *Tokens // rejected prediction tokens
 }
 
+// Vector describes one embedding; its numbers are not kept.
+type Vector struct {
+	Index int
+	Dim   int // length of the innermost lists
+	Rows  int // how many of these; 1 unless the embedding is nested
+}
+
+// Rank is the score of one item.
+type Rank struct {
+	Index int     // of the item in the request
+	Score float64 // NaN = the server gave none
+}
+
 // Answer is a decoded response.
 type Answer struct {
-	Streamed   bool     // the body really came as a stream, so TTFT and gaps mean something
-	Chunks     []Chunk  // content events in order of arrival
-	Choices    []Choice // in order of index
-	Usage      *Usage   // nil = none was sent
-	ResponseID string
-	Model      string         // as the server names it
-	FirstEvent time.Duration  // first data event of any kind; 0 = none
-	Warnings   map[string]int // named doubts about the wire format, with their count
-	Failure    *Failure       // nil = success
+	Streamed bool     // the body really came as a stream, so TTFT and gaps mean something
+	Chunks   []Chunk  // content events in order of arrival
+	Choices  []Choice // in order of index
+	Vectors  []Vector // embeddings, in order of their index
+	Ranks    []Rank   // scores, in the order of the answer
+	Usage    *Usage   // nil = none was sent
+	// ServerTimes are times that the server says it took, by the server's name.
+	// Nil = it said nothing.
+	ServerTimes map[string]time.Duration
+	ResponseID  string
+	Model       string         // as the server names it
+	FirstEvent  time.Duration  // first data event of any kind; 0 = none
+	Warnings    map[string]int // named doubts about the wire format, with their count
+	Failure     *Failure       // nil = success
 }

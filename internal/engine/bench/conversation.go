@@ -20,13 +20,31 @@ type Conversation struct {
 
 // Turn is one request of a conversation.
 type Turn struct {
-	Texts       []string        // user text; several = a batch or several parts
+	Texts       []string     // user text; several = a batch or several parts
+	Named       []NamedTexts // texts that have a part of their own to play: query, passages, …
+	Images      []Media
+	Audios      []Media
+	Videos      []Media
+	Payload     []byte          // replaces the whole body; nil = none
 	Role        string          // empty = "user"
 	Model       string          // overrides the conversation's; empty = not set
 	MaxTokens   Tokens          // requested output cap; 0 = not sent
 	Delay       time.Duration   // think time after the previous answer; 0 = none
 	ExtraBody   json.RawMessage // a JSON object merged over the request body; nil = none
 	InputTokens Tokens          // exact length of Texts by the run's tokenizer; 0 = not counted
+}
+
+// NamedTexts are texts of a turn that an API has a member of its own for.
+type NamedTexts struct {
+	Name  string
+	Texts []string
+}
+
+// Media is a picture, a sound or a film: what it holds, or where it is.
+type Media struct {
+	URL  string // http or https; the server fetches it; empty = Data is sent
+	MIME string // type of Data, for example "image/png"
+	Data []byte
 }
 
 // Tokens counts tokens of a model's vocabulary.

@@ -7,6 +7,19 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
+// chat is OpenAI's chat API, as vLLM, SGLang and most others serve it.
+func chat() Kind {
+	return Kind{
+		Name: "chat", Aliases: []string{"openai-chat"},
+		Path: "/v1/chat/completions", Title: "LLM Metrics",
+		Caps: Caps{
+			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
+			System: true, History: true, Images: true, Audio: true, Video: true,
+		},
+		Encode: encodeChat, Decode: decodeWith(openAI()),
+	}
+}
+
 // encodeChat writes a body for POST /v1/chat/completions (OpenAI API reference,
 // "Create chat completion").
 func encodeChat(dst []byte, r *Request) ([]byte, error) {
@@ -34,7 +47,7 @@ func textSize(t bench.Turn) int {
 	for _, s := range t.Texts {
 		n += len(s) + 32
 	}
-	return n
+	return n + mediaSize(t.Images) + mediaSize(t.Audios) + mediaSize(t.Videos)
 }
 
 // appendMessages appends the conversation: system, context, earlier turns with
@@ -102,27 +115,57 @@ func (m *messages) text(role, content string) {
 	m.dst = append(appendString(m.dst, content), '}')
 }
 
-// turn appends a turn: one text is a bare string, several are parts.
+// turn appends a turn: one text alone is a bare string, anything else are parts.
 func (m *messages) turn(t bench.Turn) {
 	role := cmp.Or(t.Role, "user")
-	switch len(t.Texts) {
-	case 0:
+	media := len(t.Images) + len(t.Audios) + len(t.Videos)
+	switch {
+	case len(t.Texts)+media == 0:
 		m.text(role, "")
-	case 1:
+	case len(t.Texts) == 1 && media == 0:
 		m.text(role, t.Texts[0])
 	default:
 		m.open(role)
-		for i, s := range t.Texts {
-			if i == 0 {
-				m.dst = append(m.dst, '[')
-			} else {
-				m.dst = append(m.dst, ',')
-			}
-			m.dst = append(m.dst, `{"type":"text","text":`...)
-			m.dst = append(appendString(m.dst, s), '}')
-		}
-		m.dst = append(m.dst, ']', '}')
+		m.dst = append(appendParts(append(m.dst, '['), &t), ']', '}')
 	}
+}
+
+// appendParts appends the parts of a turn's content: texts, images, audios, videos.
+func appendParts(dst []byte, t *bench.Turn) []byte {
+	first := len(dst)
+	part := func(kind string) {
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"type":"`...)
+		dst = append(dst, kind...)
+		dst = append(dst, `","`...)
+		dst = append(dst, kind...)
+		dst = append(dst, `":`...)
+	}
+	for _, s := range t.Texts {
+		part("text")
+		dst = append(appendString(dst, s), '}')
+	}
+	for i := range t.Images {
+		part("image_url")
+		dst = append(appendMediaURL(append(dst, `{"url":`...), &t.Images[i]), '}', '}')
+	}
+	for i := range t.Audios {
+		if a := &t.Audios[i]; a.URL != "" {
+			part("audio_url")
+			dst = append(appendMediaURL(append(dst, `{"url":`...), a), '}', '}')
+		} else {
+			part("input_audio")
+			dst = appendInputAudio(dst, a)
+			dst = append(dst, '}')
+		}
+	}
+	for i := range t.Videos {
+		part("video_url")
+		dst = append(appendMediaURL(append(dst, `{"url":`...), &t.Videos[i]), '}', '}')
+	}
+	return dst
 }
 
 // answer appends what the model said, as it said it, without its reasoning.

@@ -2,6 +2,19 @@ package endpoint
 
 import "strings"
 
+// completions is OpenAI's older API for text without roles.
+func completions() Kind {
+	return Kind{
+		Name: "completions", Aliases: []string{"openai", "vllm"},
+		Path: "/v1/completions", Title: "LLM Metrics",
+		Caps: Caps{
+			Streams: true, ProducesTokens: true, TokenizesInput: true,
+			System: true, History: true,
+		},
+		Encode: encodeCompletions, Decode: decodeWith(openAI()),
+	}
+}
+
 // encodeCompletions writes a body for POST /v1/completions (OpenAI API
 // reference, "Create completion"). The dialect has no roles: system, context,
 // earlier turns, their answers and this turn are joined with spaces.

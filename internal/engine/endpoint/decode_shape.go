@@ -17,7 +17,7 @@ type effect struct {
 	kind     bench.ChunkKind
 	text     int    // hole with the text; -1 = it is always constant
 	index    int    // hole with the index of the choice; -1 = it is always choice
-	choice   int    // position in textDecoder.choices; -1 = none is touched
+	choice   int    // position in decoder.choices; -1 = none is touched
 	call     int    // index of the tool call
 	checked  []int  // holes with strings that say nothing, but must be good ones
 	constant []byte // the text
@@ -99,13 +99,13 @@ func roleInChoice(p place) role {
 
 // learn finds out what events of a shape do, after one of them was read in full:
 // what that one left behind need not be done again.
-func (d *textDecoder) learn(events *bench.Events, shape int) effect {
+func (d *decoder) learn(events *bench.Events, shape int) effect {
 	whole := effect{state: effectAny}
 	if d.probe == nil {
-		d.probe = new(textDecoder)
+		d.probe = new(decoder)
 	}
 	p := d.probe
-	p.reset(&bench.Response{Status: d.status})
+	p.reset(d.grammar, &bench.Response{Status: d.status})
 	p.streamed = true
 	p.scratch = appendMarked(p.scratch[:0], events, shape)
 	v := p.json.parse(p.scratch)
@@ -117,7 +117,7 @@ func (d *textDecoder) learn(events *bench.Events, shape int) effect {
 		return whole
 	}
 	e, ok := d.roles(places, events, shape)
-	if !ok || !p.values(v, p.scratch) {
+	if !ok || !p.take(v, "", p.scratch) {
 		return whole
 	}
 	quiet := p.a.Failure == nil && len(p.a.Warnings) == 0 && p.bad == 0 && !p.hasUsage
@@ -129,7 +129,7 @@ func (d *textDecoder) learn(events *bench.Events, shape int) effect {
 }
 
 // roles tells which holes matter; ok = false when one does that we cannot follow.
-func (d *textDecoder) roles(places []place, events *bench.Events, shape int) (e effect, ok bool) {
+func (d *decoder) roles(places []place, events *bench.Events, shape int) (e effect, ok bool) {
 	e = effect{text: noHole, index: noHole, choice: -1}
 	for i, p := range places {
 		number, role := events.IsNumber(shape, i), roleOf(p)
@@ -151,7 +151,7 @@ func (d *textDecoder) roles(places []place, events *bench.Events, shape int) (e 
 
 // effectOn completes e by what the marked document v made of the empty answer
 // in p, and reports whether that is all there is to it.
-func (d *textDecoder) effectOn(e *effect, p *textDecoder, v *fastjson.Value) bool {
+func (d *decoder) effectOn(e *effect, p *decoder, v *fastjson.Value) bool {
 	if len(p.choices) == 0 {
 		return e.text == noHole && e.index == noHole
 	}
@@ -209,13 +209,13 @@ func hasCallIndex(v *fastjson.Value) bool {
 }
 
 // position returns where the choice with an index is in choices; -1 = nowhere.
-func (d *textDecoder) position(index int) int {
+func (d *decoder) position(index int) int {
 	return slices.IndexFunc(d.choices, func(c choiceState) bool { return c.index == index })
 }
 
 // apply reads the current event by the effect of its shape; false, and nothing
 // is done, when it has to be read in full.
-func (d *textDecoder) apply(cur *bench.Cursor) bool {
+func (d *decoder) apply(cur *bench.Cursor) bool {
 	e := &d.effects[cur.Shape]
 	if e.state != effectKnown || cur.Size() > bigDocument {
 		return false
@@ -249,7 +249,7 @@ func (d *textDecoder) apply(cur *bench.Cursor) bool {
 }
 
 // do has the effect e, with these values, for the current event.
-func (d *textDecoder) do(e *effect, cur *bench.Cursor, choice int, text []byte) bool {
+func (d *decoder) do(e *effect, cur *bench.Cursor, choice int, text []byte) bool {
 	var call *callState
 	if e.emits && e.kind == bench.Tool {
 		if call = d.choices[choice].callAt(e.call); call == nil {
@@ -275,7 +275,7 @@ func (d *textDecoder) do(e *effect, cur *bench.Cursor, choice int, text []byte) 
 
 // smallIndex returns the position of the choice whose index is written in
 // number; -1 when there is none yet, or it is no small whole number.
-func (d *textDecoder) smallIndex(number []byte) int {
+func (d *decoder) smallIndex(number []byte) int {
 	index := 0
 	for _, c := range number {
 		if c < '0' || c > '9' || index > maxChoices {

@@ -2,12 +2,14 @@
 // bytes go out, and what the bytes that come back mean. Codecs are pure: no
 // I/O, no clock, no randomness.
 //
-// To add an endpoint type, write one file with its encode and decode functions
-// and add one row to [Kinds].
+// To add an endpoint type, write one file with its [Kind], its encoder and the
+// grammar of its answers, and add one row to [Kinds].
 package endpoint
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
 
 	"aiperfd/internal/engine/bench"
 )
@@ -19,6 +21,16 @@ type Kind struct {
 	Path    string   // default path, with a leading slash; may hold {model}
 	Title   string   // metrics title, for example "LLM Metrics"
 	Caps    Caps
+	// StreamPath is the default path of requests for a stream; empty = Path.
+	StreamPath string
+	// ContentType is that of request bodies; empty = application/json.
+	ContentType string
+	// Accept and StreamAccept are the types of answers that are asked for; empty =
+	// application/json and text/event-stream.
+	Accept, StreamAccept string
+	// Authorize sets the API's own headers, with the API key, which may be empty.
+	// Nil = the key is a bearer token.
+	Authorize func(h http.Header, key string)
 	// Encode appends the request body to dst. It must not keep r or anything
 	// in it, and it must not change what r points to. Its error means that the
 	// turn cannot be expressed in this dialect.
@@ -29,6 +41,31 @@ type Kind struct {
 	Decode func(resp *bench.Response, streaming bool) bench.Answer
 }
 
+// Body appends the body of a request to dst: the payload of the turn, or what the
+// dialect makes of it. The error means that the turn cannot be expressed in it.
+func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
+	t := &r.Turn
+	switch {
+	case t.Payload != nil:
+		return append(dst, t.Payload...), nil
+	case len(t.Images) > 0 && !k.Caps.Images:
+		return dst, fmt.Errorf("endpoint type %s takes no images", k.Name)
+	case len(t.Audios) > 0 && !k.Caps.Audio:
+		return dst, fmt.Errorf("endpoint type %s takes no audio", k.Name)
+	case len(t.Videos) > 0 && !k.Caps.Video:
+		return dst, fmt.Errorf("endpoint type %s takes no video", k.Name)
+	}
+	return k.Encode(dst, r)
+}
+
+// DefaultPath returns the path of requests where the user names none.
+func (k *Kind) DefaultPath(streaming bool) string {
+	if streaming && k.StreamPath != "" {
+		return k.StreamPath
+	}
+	return k.Path
+}
+
 // Caps says what a dialect can do; validation and the choice of metrics read it.
 type Caps struct {
 	Streams        bool // can be asked to stream
@@ -37,6 +74,9 @@ type Caps struct {
 	Reasoning      bool // may report reasoning
 	System         bool // takes a system message
 	History        bool // takes earlier turns
+	Images         bool // takes pictures
+	Audio          bool // takes sound
+	Video          bool // takes films
 	RootPath       bool // its path does not live under /v1
 }
 

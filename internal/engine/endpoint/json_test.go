@@ -76,7 +76,7 @@ func FuzzDecodeChat(f *testing.F) {
 		f.Add([]byte(seed), false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, stream bool) {
-		resp := document(string(data))
+		resp := wholeBody(string(data))
 		if stream {
 			var events []string
 			for line := range bytes.Lines(data) {
@@ -87,7 +87,7 @@ func FuzzDecodeChat(f *testing.F) {
 			checkShapes(t, sse(events...))
 			resp = sse(events...)
 		}
-		a := decodeText(resp, stream)
+		a := decodeWith(openAI())(resp, stream)
 		size := 0
 		for _, c := range a.Chunks {
 			if c.Bytes <= 0 || c.Tokens < 0 {

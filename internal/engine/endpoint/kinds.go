@@ -6,24 +6,8 @@ import "strings"
 // people. The slice is the caller's.
 func Kinds() []Kind {
 	return []Kind{
-		{
-			Name: "chat", Aliases: []string{"openai-chat"},
-			Path: "/v1/chat/completions", Title: "LLM Metrics",
-			Caps: Caps{
-				Streams: true, ProducesTokens: true, TokenizesInput: true,
-				Reasoning: true, System: true, History: true,
-			},
-			Encode: encodeChat, Decode: decodeText,
-		},
-		{
-			Name: "completions", Aliases: []string{"openai", "vllm"},
-			Path: "/v1/completions", Title: "LLM Metrics",
-			Caps: Caps{
-				Streams: true, ProducesTokens: true, TokenizesInput: true,
-				System: true, History: true,
-			},
-			Encode: encodeCompletions, Decode: decodeText,
-		},
+		chat(),
+		completions(),
 	}
 }
 

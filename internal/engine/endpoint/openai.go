@@ -20,29 +20,14 @@ type chunk struct {
 	choices, usage, groq, err, kind, object *fastjson.Value
 }
 
-// object reads one JSON document. It returns false when data is no object;
-// d.valid then tells whether it is JSON at all.
-func (d *textDecoder) object(data []byte) bool {
-	d.size += len(data)
-	v := d.json.parse(data)
-	return v != nil && d.values(v, data)
-}
+// openAI is the grammar of chat and completions. Both are decided by the fields
+// that are there, since servers mix them up.
+func openAI() *grammar { return &grammar{read: readOpenAI, shapes: true, end: endMarker} }
 
-// values is [textDecoder.object] for data that was parsed.
-func (d *textDecoder) values(v *fastjson.Value, data []byte) bool {
-	d.valid++
-	object := v.GetObject()
-	if object == nil {
-		return false
-	}
-	if d.json.repaired {
-		d.warn(warnRepairedEvent)
-	}
-	if d.json.invalidUTF8 {
-		d.warn(warnInvalidUTF8)
-	}
+// readOpenAI takes a chunk of a stream, or a whole answer.
+func readOpenAI(d *decoder, doc *document) bool {
 	var c chunk
-	object.Visit(func(key []byte, v *fastjson.Value) {
+	doc.value.GetObject().Visit(func(key []byte, v *fastjson.Value) {
 		switch string(key) {
 		case "id":
 			keepFirst(&d.a.ResponseID, v)
@@ -66,11 +51,11 @@ func (d *textDecoder) values(v *fastjson.Value, data []byte) bool {
 	d.answers = d.answers || c.choices != nil && c.choices.Type() == fastjson.TypeArray
 	if c.choices != nil {
 		for i, v := range c.choices.GetArray() {
-			d.choice(v, i, data)
+			d.choice(v, i, doc.data)
 		}
 	}
 	if truthy(c.err) || string(str(c.object)) == "error" || string(str(c.kind)) == "error" {
-		d.failInObject(data)
+		d.failInObject(doc.data)
 	}
 	return true
 }
@@ -84,7 +69,7 @@ func keepFirst(dst *string, v *fastjson.Value) {
 
 // failInObject handles an error object: it ends a stream, and makes a failure
 // of a document that holds nothing else.
-func (d *textDecoder) failInObject(data []byte) {
+func (d *decoder) failInObject(data []byte) {
 	switch {
 	case d.streamed:
 		d.fail(errorInStream(describe(data, d.status), d.status))
@@ -93,7 +78,7 @@ func (d *textDecoder) failInObject(data []byte) {
 	}
 }
 
-func (d *textDecoder) readUsage(c *chunk) {
+func (d *decoder) readUsage(c *chunk) {
 	v := c.usage
 	if c.groq != nil && (v == nil || v.Type() != fastjson.TypeObject) {
 		v = c.groq.Get("usage")
@@ -109,7 +94,7 @@ func (d *textDecoder) readUsage(c *chunk) {
 }
 
 // choice reads one member of choices; position stands in for its index.
-func (d *textDecoder) choice(v *fastjson.Value, position int, data []byte) {
+func (d *decoder) choice(v *fastjson.Value, position int, data []byte) {
 	object := v.GetObject()
 	if object == nil {
 		return
@@ -159,7 +144,7 @@ func (d *textDecoder) choice(v *fastjson.Value, position int, data []byte) {
 
 // finish records why a choice ended. A server that ends it with an error or an
 // abort has failed, although the stream itself looks well.
-func (d *textDecoder) finish(c *choiceState, v, err *fastjson.Value, data []byte) {
+func (d *decoder) finish(c *choiceState, v, err *fastjson.Value, data []byte) {
 	if v != nil && v.Type() == fastjson.TypeObject { // SGLang: {"type": …}
 		v = v.Get("type")
 	}
@@ -185,7 +170,7 @@ func (d *textDecoder) finish(c *choiceState, v, err *fastjson.Value, data []byte
 
 // state returns the choice with the given index, made when it is new; nil when
 // it cannot be an index, or there are too many.
-func (d *textDecoder) state(v *fastjson.Value, position int) *choiceState {
+func (d *decoder) state(v *fastjson.Value, position int) *choiceState {
 	index := position
 	if v != nil && v.Type() == fastjson.TypeNumber {
 		n, ok := tokenCount(v)

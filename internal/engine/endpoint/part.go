@@ -11,7 +11,7 @@ import (
 
 // part reads a delta or a message: reasoning, text, refusal, tool calls, audio,
 // each an event of its own, in this order.
-func (d *textDecoder) part(c *choiceState, object *fastjson.Object) {
+func (d *decoder) part(c *choiceState, object *fastjson.Object) {
 	var content, thoughts, reasoning, refusal, tools, function, audio *fastjson.Value
 	object.Visit(func(key []byte, v *fastjson.Value) {
 		switch string(key) {
@@ -81,7 +81,7 @@ func contentOf(v *fastjson.Value) (text, thinking []byte) {
 }
 
 // emit records a content event, if there is content.
-func (d *textDecoder) emit(c *choiceState, kind bench.ChunkKind, content []byte) {
+func (d *decoder) emit(c *choiceState, kind bench.ChunkKind, content []byte) {
 	if len(content) == 0 {
 		return
 	}
@@ -97,7 +97,7 @@ func (d *textDecoder) emit(c *choiceState, kind bench.ChunkKind, content []byte)
 	d.emitSize(c, kind, len(content))
 }
 
-func (d *textDecoder) emitSize(c *choiceState, kind bench.ChunkKind, size int) {
+func (d *decoder) emitSize(c *choiceState, kind bench.ChunkKind, size int) {
 	e := bench.Chunk{At: d.at, Kind: kind, Choice: uint16(c.index), Bytes: int32(size), Read: d.read}
 	if d.streamed {
 		e.Tokens = d.credit.take(c)
@@ -106,7 +106,7 @@ func (d *textDecoder) emitSize(c *choiceState, kind bench.ChunkKind, size int) {
 }
 
 // audio records base64 audio by its decoded size.
-func (d *textDecoder) audio(c *choiceState, data []byte) {
+func (d *decoder) audio(c *choiceState, data []byte) {
 	plain := bytes.TrimRight(data, "=")
 	if size := base64.RawStdEncoding.DecodedLen(len(plain)); size > 0 {
 		d.emitSize(c, bench.Audio, size)

@@ -12,10 +12,10 @@ import (
 	"aiperfd/internal/engine/transport/frame"
 )
 
-// decodePlain reads a stream as [decodeText] does, but every event in full.
+// decodePlain reads a stream as [decodeWith(openAI())] does, but every event in full.
 func decodePlain(resp *bench.Response) bench.Answer {
-	var d textDecoder
-	d.reset(resp)
+	var d decoder
+	d.reset(openAI(), resp)
 	d.a.Streamed, d.streamed = true, true
 	d.a.Chunks = []bench.Chunk{}
 	for e := range resp.Events.All() {
@@ -31,7 +31,7 @@ func decodePlain(resp *bench.Response) bench.Answer {
 // checkShapes checks that a stream means the same whichever way it is read.
 func checkShapes(t testing.TB, resp *bench.Response) {
 	t.Helper()
-	if diff := cmp.Diff(decodePlain(resp), decodeText(resp, true)); diff != "" {
+	if diff := cmp.Diff(decodePlain(resp), decodeWith(openAI())(resp, true)); diff != "" {
 		var b strings.Builder
 		for e := range resp.Events.All() {
 			fmt.Fprintf(&b, "%q\n", e.Data)
@@ -110,8 +110,8 @@ func TestShapes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			resp := sse(append(tt.events, stop, "[DONE]")...)
 			checkShapes(t, resp)
-			var d textDecoder
-			d.reset(resp)
+			var d decoder
+			d.reset(openAI(), resp)
 			d.stream(resp, true)
 			last := bench.NoShape
 			for c := resp.Events.Cursor(); c.Next(); {
@@ -230,7 +230,7 @@ func genStream(t *rapid.T) *bench.Response {
 func TestShapesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		resp := genStream(t)
-		if diff := cmp.Diff(decodePlain(resp), decodeText(resp, true)); diff != "" {
+		if diff := cmp.Diff(decodePlain(resp), decodeWith(openAI())(resp, true)); diff != "" {
 			t.Fatalf("(-each in full +by shape):\n%s", diff)
 		}
 	})
@@ -288,7 +288,7 @@ func tokens(n int, padded bool) *bench.Response {
 func TestDecodeAllocations(t *testing.T) {
 	count := func(events int) float64 {
 		resp := tokens(events, true)
-		return testing.AllocsPerRun(20, func() { decodeText(resp, true) })
+		return testing.AllocsPerRun(20, func() { decodeWith(openAI())(resp, true) })
 	}
 	few, more := count(100), count(2000)
 	if more > few+20 { // buffers that grow
@@ -303,7 +303,7 @@ func BenchmarkDecodeChat(b *testing.B) {
 			resp := tokens(600, padded)
 			b.ReportAllocs()
 			for b.Loop() {
-				if a := decodeText(resp, true); len(a.Chunks) != 600 {
+				if a := decodeWith(openAI())(resp, true); len(a.Chunks) != 600 {
 					b.Fatalf("%d chunks", len(a.Chunks))
 				}
 			}

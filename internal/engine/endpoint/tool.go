@@ -21,7 +21,7 @@ type callState struct {
 const maxCalls = 4096
 
 // tool reads one member of tool_calls: the start of a call, or more of one.
-func (d *textDecoder) tool(c *choiceState, v *fastjson.Value) {
+func (d *decoder) tool(c *choiceState, v *fastjson.Value) {
 	id := str(v.Get("id"))
 	var call *callState
 	if index, ok := indexOf(v); ok {
@@ -47,7 +47,7 @@ func indexOf(v *fastjson.Value) (int, bool) {
 }
 
 // call adds to a call; the event is the name, if new, and the arguments.
-func (d *textDecoder) call(c *choiceState, call *callState, id []byte, function *fastjson.Value) {
+func (d *decoder) call(c *choiceState, call *callState, id []byte, function *fastjson.Value) {
 	if call == nil {
 		return
 	}

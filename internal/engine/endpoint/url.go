@@ -26,12 +26,12 @@ var (
 // default, empty = post to base as it is. {model} in a path becomes the escaped
 // model name. User info and fragment are dropped (see [BasicAuth]), the query
 // is kept. Works on strings, so that escapes such as %2F stay as they are.
-func JoinURL(base string, k Kind, path *string, model string) (string, error) {
+func JoinURL(base string, k Kind, streaming bool, path *string, model string) (string, error) {
 	parts, err := splitBase(base)
 	if err != nil {
 		return "", fmt.Errorf("read base URL %q: %w", redact.URL(base), err)
 	}
-	endpointPath, endpointQuery := k.Path, ""
+	endpointPath, endpointQuery := k.DefaultPath(streaming), ""
 	if path != nil {
 		endpointPath, _, _ = strings.Cut(*path, "#")
 		endpointPath, endpointQuery, _ = strings.Cut(endpointPath, "?")

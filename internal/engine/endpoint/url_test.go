@@ -86,7 +86,7 @@ func TestJoinURL(t *testing.T) {
 		{"http://[fe80::1%25eth0]:80", completions, nil, "http://[fe80::1%25eth0]:80/v1/completions"},
 		{"http+unix://%2Frun%2Fvllm.sock/v1", completions, nil, "http+unix://%2Frun%2Fvllm.sock/v1/completions"},
 	} {
-		got, err := JoinURL(tt.base, tt.kind, tt.path, "m/x")
+		got, err := JoinURL(tt.base, tt.kind, false, tt.path, "m/x")
 		if err != nil || got != tt.want {
 			t.Errorf("JoinURL(%q, %s) = %q, %v; want %q", tt.base, tt.kind.Name, got, err, tt.want)
 		}
@@ -122,12 +122,12 @@ func TestJoinURLErrors(t *testing.T) {
 		{"http://h", given("/a b"), "white space"},
 		{"http://h", given("/m/{version}"), "{version}"},
 	} {
-		_, err := JoinURL(tt.base, lookup(t, "chat"), tt.path, "m")
+		_, err := JoinURL(tt.base, lookup(t, "chat"), false, tt.path, "m")
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("JoinURL(%q) = %v, want an error with %q", tt.base, err, tt.want)
 		}
 	}
-	_, err := JoinURL("http://user:hunter2@h:x", lookup(t, "chat"), nil, "m")
+	_, err := JoinURL("http://user:hunter2@h:x", lookup(t, "chat"), false, nil, "m")
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("error tells the password: %v", err)
 	}

@@ -29,24 +29,11 @@ const (
 const keepDecoder = 1 << 20
 
 // decoders holds decoders between responses; their buffers are worth keeping.
-var decoders = sync.Pool{New: func() any { return new(textDecoder) }}
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// decodeText reads a response of the chat and completions dialects. Both are
-// decided by the fields that are there, since servers mix them up.
-func decodeText(resp *bench.Response, streaming bool) bench.Answer {
-	d, _ := decoders.Get().(*textDecoder)
-	d.reset(resp)
-	d.decode(resp, streaming)
-	a := d.answer()
-	if d.size <= keepDecoder {
-		d.a = bench.Answer{} // keep nothing of the response alive
-		decoders.Put(d)
-	}
-	return a
-}
-
-// textDecoder assembles one answer. It is used again for other responses.
-type textDecoder struct {
+// decoder assembles one answer. It is used again for other responses.
+type decoder struct {
+	grammar *grammar
 	json    jsonParser
 	a       bench.Answer
 	status  int
@@ -55,9 +42,10 @@ type textDecoder struct {
 
 	usage    usageCounts
 	hasUsage bool
-	valid    int // JSON documents that were read
-	bad      int // events that were none
-	answers  bool
+	valid    int  // JSON documents that were read
+	bad      int  // events that were none
+	answers  bool // a document of an answer was read
+	terminal bool // … that says it is the last one
 
 	// the event being read
 	at       time.Duration
@@ -65,9 +53,9 @@ type textDecoder struct {
 	streamed bool
 	credit   tokenCredit
 
-	effects []effect     // by shape
-	probe   *textDecoder // reads what the effects are found with
-	scratch []byte       // text of the current event, or a document with marks
+	effects []effect // by shape
+	probe   *decoder // reads what the effects are found with
+	scratch []byte   // text of the current event, or a document with marks
 }
 
 // choiceState is one choice in the making.
@@ -79,7 +67,8 @@ type choiceState struct {
 	tokens                   int32        // tokens received and not yet credited to a chunk
 }
 
-func (d *textDecoder) reset(resp *bench.Response) {
+func (d *decoder) reset(g *grammar, resp *bench.Response) {
+	d.grammar, d.terminal = g, false
 	d.a = bench.Answer{Warnings: maps.Clone(resp.Warnings)}
 	d.status, d.size, d.valid, d.bad, d.answers = resp.Status, 0, 0, 0, false
 	d.choices = d.choices[:0]
@@ -89,7 +78,7 @@ func (d *textDecoder) reset(resp *bench.Response) {
 	d.at, d.read = 0, 0
 }
 
-func (d *textDecoder) warn(name string) {
+func (d *decoder) warn(name string) {
 	if d.a.Warnings == nil {
 		d.a.Warnings = make(map[string]int, 2)
 	}
@@ -97,18 +86,18 @@ func (d *textDecoder) warn(name string) {
 }
 
 // fail records the first failure; later ones are its consequences.
-func (d *textDecoder) fail(f *bench.Failure) {
+func (d *decoder) fail(f *bench.Failure) {
 	if d.a.Failure == nil {
 		d.a.Failure = f
 	}
 }
 
-func (d *textDecoder) failAs(class bench.Class, message string) {
+func (d *decoder) failAs(class bench.Class, message string) {
 	d.fail(&bench.Failure{Class: class, Step: bench.StepBody, Status: d.status, Message: clip(message)})
 }
 
 // decode chooses by status and framing.
-func (d *textDecoder) decode(resp *bench.Response, streaming bool) {
+func (d *decoder) decode(resp *bench.Response, streaming bool) {
 	if resp.Status < 200 || resp.Status > 299 {
 		d.failStatus(resp)
 		return
@@ -119,14 +108,35 @@ func (d *textDecoder) decode(resp *bench.Response, streaming bool) {
 	case bench.FramingJSON:
 		d.document(resp, streaming)
 	case bench.FramingNone, bench.FramingText, bench.FramingHTML, bench.FramingBinary:
+		if d.other(resp) {
+			return
+		}
 		if !d.failBroken(resp) {
 			d.failContent(resp)
 		}
 	}
 }
 
+// other reads an answer that is no JSON, where the API has such. It returns false
+// if it has not.
+func (d *decoder) other(resp *bench.Response) bool {
+	d.at = resp.BodyAt
+	switch body := trimSpace(resp.Body); {
+	case resp.Framing == bench.FramingText && d.grammar.text != nil && len(body) > 0:
+		d.grammar.text(d, body)
+	case resp.Framing == bench.FramingBinary && d.grammar.binary != nil && resp.BodyAt != 0:
+		d.grammar.binary(d, resp)
+	default:
+		return false
+	}
+	if !d.failBroken(resp) {
+		d.checkOutput()
+	}
+	return true
+}
+
 // failStatus handles what is no success, or has no status at all.
-func (d *textDecoder) failStatus(resp *bench.Response) {
+func (d *decoder) failStatus(resp *bench.Response) {
 	isError := resp.Status >= 400
 	switch {
 	case resp.Failure != nil && !isError:
@@ -143,7 +153,7 @@ func (d *textDecoder) failStatus(resp *bench.Response) {
 
 // failBroken records that the transport did not get the whole body, and
 // reports whether that is so.
-func (d *textDecoder) failBroken(resp *bench.Response) bool {
+func (d *decoder) failBroken(resp *bench.Response) bool {
 	switch {
 	case resp.Failure != nil:
 		d.fail(resp.Failure)
@@ -165,7 +175,7 @@ func isReset(resp *bench.Response) bool {
 }
 
 // failContent explains a 2xx body that is neither stream nor JSON.
-func (d *textDecoder) failContent(resp *bench.Response) {
+func (d *decoder) failContent(resp *bench.Response) {
 	switch {
 	case resp.BodyAt == 0 || resp.Framing != bench.FramingBinary && len(trimSpace(resp.Body)) == 0:
 		d.failAs(bench.EmptyResponse, "the response has no body")
@@ -179,11 +189,11 @@ func (d *textDecoder) failContent(resp *bench.Response) {
 }
 
 // document reads one JSON document.
-func (d *textDecoder) document(resp *bench.Response, streaming bool) {
+func (d *decoder) document(resp *bench.Response, streaming bool) {
 	body := trimSpace(resp.Body)
 	d.at = resp.BodyAt
 	d.streamed = false
-	ok := len(body) > 0 && d.object(body)
+	ok := len(body) > 0 && d.parse("", body)
 	switch {
 	case !ok && d.failBroken(resp):
 		return
@@ -213,7 +223,7 @@ func (d *textDecoder) document(resp *bench.Response, streaming bool) {
 }
 
 // stream reads the events of a stream until its end or an error in it.
-func (d *textDecoder) stream(resp *bench.Response, streaming bool) {
+func (d *decoder) stream(resp *bench.Response, streaming bool) {
 	d.a.Streamed, d.streamed = true, true
 	if !streaming {
 		d.warn(warnStreamed)
@@ -227,7 +237,7 @@ func (d *textDecoder) stream(resp *bench.Response, streaming bool) {
 		}
 		e := cur.Event()
 		read := d.event(&e)
-		if cur.Shape != bench.NoShape && read && d.effects[cur.Shape].state == effectUnknown {
+		if d.grammar.shapes && cur.Shape != bench.NoShape && read && d.effects[cur.Shape].state == effectUnknown {
 			d.effects[cur.Shape] = d.learn(&resp.Events, cur.Shape)
 		}
 	}
@@ -237,7 +247,7 @@ func (d *textDecoder) stream(resp *bench.Response, streaming bool) {
 }
 
 // event reads one event in full, and reports whether it was a good one.
-func (d *textDecoder) event(e *bench.Event) bool {
+func (d *decoder) event(e *bench.Event) bool {
 	d.at, d.read = e.At, e.Read
 	if d.a.FirstEvent == 0 && len(e.Data) > 0 {
 		d.a.FirstEvent = e.At
@@ -247,7 +257,7 @@ func (d *textDecoder) event(e *bench.Event) bool {
 		return false
 	}
 	valid, bad := d.valid, d.bad
-	if d.object(e.Data) {
+	if d.parse(e.Name, e.Data) {
 		return d.bad == bad
 	}
 	if d.valid > valid && listsError(e.Data) {
@@ -278,8 +288,8 @@ func eventError(e *bench.Event, status int) detail {
 }
 
 // endStream judges a stream in which the server reported no error.
-func (d *textDecoder) endStream(resp *bench.Response) {
-	complete := resp.Done || d.allFinished()
+func (d *decoder) endStream(resp *bench.Response) {
+	complete := resp.Done || d.terminal || d.allFinished() || d.grammar.end == endOfBody
 	reset := isReset(resp)
 	switch {
 	case resp.Done || complete && reset:
@@ -299,14 +309,14 @@ func (d *textDecoder) endStream(resp *bench.Response) {
 	case resp.Done:
 	case reset:
 		d.warn(warnResetAfter)
-	case resp.Framing == bench.FramingSSE:
+	case resp.Framing == bench.FramingSSE && d.grammar.end == endMarker:
 		d.warn(warnNoDone)
 	}
 	d.checkOutput()
 }
 
 // checkOutput judges a complete answer by what it holds.
-func (d *textDecoder) checkOutput() {
+func (d *decoder) checkOutput() {
 	if len(d.a.Chunks) > 0 || d.a.Failure != nil {
 		return
 	}
@@ -318,7 +328,7 @@ func (d *textDecoder) checkOutput() {
 }
 
 // allFinished reports whether every choice that was seen gave its reason to end.
-func (d *textDecoder) allFinished() bool {
+func (d *decoder) allFinished() bool {
 	for i := range d.choices {
 		if d.choices[i].finish == "" {
 			return false
@@ -328,7 +338,7 @@ func (d *textDecoder) allFinished() bool {
 }
 
 // answer hands out what was assembled; nothing in it belongs to the decoder.
-func (d *textDecoder) answer() bench.Answer {
+func (d *decoder) answer() bench.Answer {
 	if d.hasUsage {
 		d.a.Usage = d.usage.usage()
 	}

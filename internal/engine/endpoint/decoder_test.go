@@ -28,7 +28,7 @@ func sse(data ...string) *bench.Response {
 	return resp
 }
 
-func document(body string) *bench.Response {
+func wholeBody(body string) *bench.Response {
 	return &bench.Response{Status: 200, Framing: bench.FramingJSON, Body: []byte(body), BodyAt: 9 * time.Millisecond}
 }
 
@@ -178,7 +178,7 @@ func TestDecodeStream(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, show(decodeText(tt.resp, true))); diff != "" {
+			if diff := cmp.Diff(tt.want, show(decodeWith(openAI())(tt.resp, true))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -214,7 +214,7 @@ func TestDecodeDocument(t *testing.T) {
 		{"deep", strings.Repeat("[", 10_000), `! malformed_response "the body is not a JSON object: ` + strings.Repeat("[", 300) + `"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := decodeText(document(tt.body), false)
+			a := decodeWith(openAI())(wholeBody(tt.body), false)
 			if diff := cmp.Diff(tt.want, show(a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -254,9 +254,9 @@ func TestDecodeEnd(t *testing.T) {
 		{"timeout before", with(sse(text), timeout), "timeout_idle"},
 		{"error, then reset", with(sse(text, `{"error":"x"}`), reset), "stream_error"},
 		{"cut before output", sse(delta(`"role":"assistant"`)), "stream_truncated"},
-		{"document, reset", with(document(`{"choi`), reset), "connection_reset"},
-		{"whole document, reset", with(document(`{"choices":[{"text":"a"}]}`), reset), "not_streamed:1 reset_after_finish:1"},
-		{"document, timeout", with(document(``), timeout), "timeout_idle"},
+		{"document, reset", with(wholeBody(`{"choi`), reset), "connection_reset"},
+		{"whole document, reset", with(wholeBody(`{"choices":[{"text":"a"}]}`), reset), "not_streamed:1 reset_after_finish:1"},
+		{"document, timeout", with(wholeBody(``), timeout), "timeout_idle"},
 		{"no head", &bench.Response{End: bench.EndReset}, "connection_reset"},
 		{"no head, told by the transport", &bench.Response{Failure: failure(bench.TimeoutConnect)}, "timeout_connect"},
 		{"error status wins over a reset", with(&bench.Response{Status: 503}, resetAs), "overloaded"},
@@ -268,7 +268,7 @@ func TestDecodeEnd(t *testing.T) {
 		{"encoding", &bench.Response{Status: 200, Failure: failure(bench.UnexpectedContent)}, "unexpected_content"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := decodeText(tt.resp, true)
+			a := decodeWith(openAI())(tt.resp, true)
 			got := show(bench.Answer{Warnings: a.Warnings})
 			if a.Failure != nil {
 				got = string(a.Failure.Class)
@@ -278,7 +278,7 @@ func TestDecodeEnd(t *testing.T) {
 			}
 		})
 	}
-	a := decodeText(sse(text, stop, "[DONE]"), false)
+	a := decodeWith(openAI())(sse(text, stop, "[DONE]"), false)
 	if got, want := show(a), `text:1 | 0 text="a" end=stop streamed_unexpectedly:1`; got != want || !a.Streamed {
 		t.Errorf("unasked stream: %s, want %s", got, want)
 	}
@@ -287,7 +287,7 @@ func TestDecodeEnd(t *testing.T) {
 func TestDecodeMeta(t *testing.T) {
 	resp := sse(`{"id":"","model":"","choices":[]}`, `{"id":"i","model":"m","choices":[]}`, `{"id":"j","choices":[{"text":"x"}]}`, "[DONE]")
 	resp.Warnings = map[string]int{"sniffed_sse": 1}
-	a := decodeText(resp, false)
+	a := decodeWith(openAI())(resp, false)
 	if a.ResponseID != "i" || a.Model != "m" || a.FirstEvent != time.Millisecond || a.Usage != nil {
 		t.Errorf("answer = %+v", a)
 	}
@@ -347,13 +347,13 @@ func TestUsage(t *testing.T) {
 		{"null details", `{"prompt_tokens":1,"prompt_tokens_details":null,"completion_tokens_details":{"reasoning_tokens":null}}`, "in=1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := decodeText(document(`{"choices":[{"text":"x"}],"usage":`+tt.usage+`}`), false)
+			a := decodeWith(openAI())(wholeBody(`{"choices":[{"text":"x"}],"usage":`+tt.usage+`}`), false)
 			if diff := cmp.Diff(tt.want, showUsage(a.Usage)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	a := decodeText(sse(`{"choices":[{"text":"x"}],"usage":{"prompt_tokens":1}}`, `{"usage":null}`, `{"usage":{}}`, `{"x_groq":{"usage":{"prompt_tokens":2}}}`, "[DONE]"), true)
+	a := decodeWith(openAI())(sse(`{"choices":[{"text":"x"}],"usage":{"prompt_tokens":1}}`, `{"usage":null}`, `{"usage":{}}`, `{"x_groq":{"usage":{"prompt_tokens":2}}}`, "[DONE]"), true)
 	if got := showUsage(a.Usage); got != "in=2" {
 		t.Errorf("usage of the stream = %q, want that of its last object", got)
 	}
