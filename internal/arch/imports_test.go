@@ -23,6 +23,7 @@ func allowed() map[string][]string {
 		e + "bench":     nil,
 		e + "sketch":    nil,
 		e + "redact":    nil,
+		e + "media":     nil,
 		e + "memnet":    nil,
 		e + "tokenizer": nil,
 		e + "sockstamp": nil,
