@@ -24,6 +24,7 @@ func allowed() map[string][]string {
 		e + "sketch": nil,
 		e + "redact": nil,
 		e + "memnet": nil,
+		e + "media":  nil,
 		e + "pace":   nil,
 		// The test of fit of arrivals, for tests and for scripts/arrivals.
 		e + "arrival/goodness": nil,
@@ -32,7 +33,7 @@ func allowed() map[string][]string {
 		// One table of kinds each; none knows another, with two exceptions:
 		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
 		e + "arrival":  {e + "bench"},
-		e + "dataset":  {e + "bench", e + "tokenizer"},
+		e + "dataset":  {e + "bench", e + "media", e + "tokenizer"},
 		e + "endpoint": {e + "bench", e + "redact"},
 		e + "transport": {
 			e + "bench", e + "sockstamp", e + "transport/frame", e + "transport/http1", e + "transport/loop",
@@ -52,7 +53,8 @@ func allowed() map[string][]string {
 		},
 		// The simulated server stands alone: it must not share a mistake with
 		// the code that it tests. Only the receive times of sockets are common.
-		e + "mock": {e + "sockstamp"},
+		e + "mock":       {e + "mock/batch", e + "sockstamp"},
+		e + "mock/batch": nil,
 		"internal/engine": {
 			e + "arrival", e + "bench", e + "certify", e + "config", e + "dataset", e + "endpoint", e + "export",
 			e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",

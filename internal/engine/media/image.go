@@ -1,0 +1,106 @@
+package media
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+)
+
+// The limits of a picture, in pixels.
+const (
+	MaxSide   = 16_384
+	MaxPixels = 64 << 20
+)
+
+// JPEGQuality is AIPerf's.
+const JPEGQuality = 85
+
+// Pattern says what a made picture shows.
+type Pattern uint8
+
+// The patterns.
+const (
+	// Noise is independent uniform pixels. It cannot be compressed: a PNG of it
+	// is about three bytes a pixel.
+	Noise Pattern = iota
+	// SmoothNoise is noise of low frequency, with the entropy of a photograph
+	// rather than of a dice.
+	SmoothNoise
+)
+
+// ImageFormat is how a picture is encoded.
+type ImageFormat uint8
+
+// The formats.
+const (
+	PNG  ImageFormat = iota // default compression
+	JPEG                    // quality 85, chroma halved in both directions
+)
+
+// Image makes a picture of exactly width × height pixels.
+func Image(width, height int, p Pattern, f ImageFormat, random *rand.Rand) (Object, error) {
+	if err := checkSize(width, height); err != nil {
+		return Object{}, err
+	}
+	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
+	switch p {
+	case Noise:
+		fill(picture.Pix, random)
+		for i := 3; i < len(picture.Pix); i += 4 {
+			picture.Pix[i] = 0xff
+		}
+	case SmoothNoise:
+		smooth(picture, random)
+	}
+	return Encode(picture, f)
+}
+
+func checkSize(width, height int) error {
+	if width < 1 || height < 1 || width > MaxSide || height > MaxSide || width*height > MaxPixels {
+		return fmt.Errorf("picture of %d × %d pixels: sides must be from 1 to %d, %d pixels in all", width, height, MaxSide, MaxPixels)
+	}
+	return nil
+}
+
+// Encode writes a picture in a format.
+func Encode(picture image.Image, f ImageFormat) (Object, error) {
+	var out bytes.Buffer
+	if f == JPEG {
+		err := jpeg.Encode(&out, picture, &jpeg.Options{Quality: JPEGQuality})
+		return Object{Type: "image/jpeg", Data: out.Bytes()}, err
+	}
+	err := png.Encode(&out, picture)
+	return Object{Type: "image/png", Data: out.Bytes()}, err
+}
+
+// cell is the distance of the points between which smooth noise is interpolated.
+const cell = 32
+
+// smooth fills a picture with interpolated noise and a little grain.
+func smooth(picture *image.NRGBA, random *rand.Rand) {
+	size := picture.Rect.Size()
+	columns, rows := size.X/cell+2, size.Y/cell+2
+	points := make([]byte, columns*rows*3)
+	fill(points, random)
+	grain := make([]byte, size.X)
+	for y := range size.Y {
+		fill(grain, random)
+		top := points[y/cell*columns*3:]
+		bottom := top[columns*3:]
+		v := y % cell
+		row := picture.Pix[y*picture.Stride:]
+		for x := range size.X {
+			at, u := x/cell*3, x%cell
+			for c := range 3 {
+				upper := int(top[at+c])*(cell-u) + int(top[at+c+3])*u
+				lower := int(bottom[at+c])*(cell-u) + int(bottom[at+c+3])*u
+				level := (upper*(cell-v)+lower*v)/(cell*cell) + int(grain[x]&7) - 3
+				row[x*4+c] = byte(min(max(level, 0), 255))
+			}
+			row[x*4+3] = 0xff
+		}
+	}
+}

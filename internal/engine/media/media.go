@@ -1,0 +1,40 @@
+// Package media makes pictures and sound: what multimodal requests carry when
+// the user has no files of their own. Equal parameters and an equal random
+// source give equal bytes.
+package media
+
+import (
+	"encoding/base64"
+	"math/rand/v2"
+)
+
+// Object is one encoded picture or clip.
+type Object struct {
+	Type string // media type, for example "image/png"
+	Data []byte
+}
+
+// DataURL returns the object as a URL (RFC 2397).
+func (o Object) DataURL() string {
+	head := "data:" + o.Type + ";base64,"
+	out := make([]byte, len(head), len(head)+base64.StdEncoding.EncodedLen(len(o.Data)))
+	copy(out, head)
+	return string(base64.StdEncoding.AppendEncode(out, o.Data))
+}
+
+// fill writes random bytes, eight at a time.
+func fill(b []byte, random *rand.Rand) {
+	for len(b) >= 8 {
+		w := random.Uint64()
+		for i := range 8 {
+			b[i] = byte(w >> (8 * i))
+		}
+		b = b[8:]
+	}
+	if len(b) > 0 {
+		w := random.Uint64()
+		for i := range b {
+			b[i] = byte(w >> (8 * i))
+		}
+	}
+}

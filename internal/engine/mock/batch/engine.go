@@ -1,0 +1,287 @@
+package batch
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// ErrFull is returned for a sequence that finds the waiting queue full.
+var ErrFull = errors.New("the waiting queue is full")
+
+// Sequence is one request to the accelerator. The caller fills in the exported
+// fields, does not change them while the sequence is in an [Engine], and never
+// puts one sequence into two engines.
+type Sequence struct {
+	Prompt   []uint32 // token ids
+	Answer   []uint32 // token ids that will be generated, at least one
+	Priority int      // lower is served first; equal ones in order of arrival
+	Salt     uint64   // sequences share cached prefixes only with the same salt
+
+	generated int
+	computed  int // tokens of prompt and answer whose keys and values are in the cache
+	cached    int // prompt tokens found in the prefix cache at first admission
+	admitted  bool
+	blocks    []*block
+	last      uint64 // key of the prefix that the full blocks hold
+	full      int    // blocks that count into last
+}
+
+// Generated returns how many tokens of Answer have come out.
+func (s *Sequence) Generated() int { return s.generated }
+
+// Cached returns how many prompt tokens were found in the prefix cache.
+func (s *Sequence) Cached() int { return s.cached }
+
+// Done reports whether the whole answer has come out.
+func (s *Sequence) Done() bool { return s.generated >= len(s.Answer) }
+
+// tokens returns n tokens of prompt and answer from index i.
+func (s *Sequence) tokens(i, n int) []uint32 {
+	if i+n <= len(s.Prompt) {
+		return s.Prompt[i : i+n]
+	}
+	if i >= len(s.Prompt) {
+		return s.Answer[i-len(s.Prompt) : i-len(s.Prompt)+n]
+	}
+	return slices.Concat(s.Prompt[i:], s.Answer[:i+n-len(s.Prompt)])
+}
+
+// need is how many tokens are still to be computed before the next one comes.
+func (s *Sequence) need() int { return len(s.Prompt) + s.generated - s.computed }
+
+// Stats are running totals and the present state of an [Engine].
+type Stats struct {
+	Running, Waiting int
+	BlocksUsed       int   // held by sequences
+	Blocks           int   // in all
+	Preemptions      int64 // since the beginning
+	PrefixQueries    int64 // prompt tokens looked up in the prefix cache
+	PrefixHits       int64 // of these found
+	Steps            int64
+}
+
+// Engine is the accelerator. It is not safe for concurrent use.
+type Engine struct {
+	params  Params
+	random  *rand.Rand
+	pool    *pool
+	running []*Sequence // in order of admission
+	waiting []*Sequence
+	emitted []*Sequence
+	stats   Stats
+}
+
+// New returns an idle accelerator; random draws the jitter.
+func New(p Params, random *rand.Rand) *Engine {
+	return &Engine{params: p, random: random, pool: newPool(p)}
+}
+
+// Submit puts a sequence into the waiting queue. A sequence that could never
+// fit into the cache is refused with an error that says so.
+func (e *Engine) Submit(s *Sequence) error {
+	if e.params.MaxWaiting > 0 && len(e.waiting) >= e.params.MaxWaiting {
+		return ErrFull
+	}
+	if len(s.Prompt) == 0 || len(s.Answer) == 0 {
+		return errors.New("a sequence needs a prompt and an answer")
+	}
+	if e.blocksFor(len(s.Prompt)+len(s.Answer)) > e.params.Blocks {
+		return errors.New("the sequence is longer than the key-value cache")
+	}
+	at := len(e.waiting)
+	for at > 0 && e.waiting[at-1].Priority > s.Priority {
+		at--
+	}
+	e.waiting = slices.Insert(e.waiting, at, s)
+	return nil
+}
+
+// Remove takes a sequence out, wherever it is; its blocks become free.
+func (e *Engine) Remove(s *Sequence) {
+	e.waiting = remove(e.waiting, s)
+	e.running = remove(e.running, s)
+	e.drop(s)
+}
+
+// ResetPrefixCache forgets every cached prefix that no running sequence uses.
+func (e *Engine) ResetPrefixCache() { e.pool.clear() }
+
+// Stats returns the present state.
+func (e *Engine) Stats() Stats {
+	s := e.stats
+	s.Running, s.Waiting = len(e.running), len(e.waiting)
+	s.Blocks, s.BlocksUsed = e.params.Blocks, e.params.Blocks-e.pool.available()
+	return s
+}
+
+// work adds up what a step computes.
+type work struct {
+	budget    int
+	prefill   int
+	decoding  int
+	context   int
+	attention float64
+	preempted bool
+}
+
+// Step computes one step. It returns how long the step takes and the sequences
+// that have a new token at its end; ok is false if there is nothing to do.
+// Finished sequences leave by themselves. The slice is valid until the next
+// call.
+func (e *Engine) Step() (took time.Duration, emitted []*Sequence, ok bool) {
+	w := work{budget: e.params.MaxBatched}
+	e.advanceRunning(&w)
+	if !w.preempted {
+		e.admit(&w)
+	}
+	if len(e.running) == 0 {
+		return 0, nil, false
+	}
+	e.stats.Steps++
+	e.emitted = e.emitted[:0]
+	kept := e.running[:0]
+	for _, s := range e.running {
+		e.publish(s)
+		if s.need() == 0 {
+			s.generated++
+			e.emitted = append(e.emitted, s)
+		}
+		if s.Done() {
+			e.drop(s)
+			continue
+		}
+		kept = append(kept, s)
+	}
+	clear(e.running[len(kept):])
+	e.running = kept
+	return e.duration(&w), e.emitted, true
+}
+
+// advanceRunning gives every running sequence, in order of admission, what the
+// token budget and the cache allow. Where the cache is full, the sequence that
+// was admitted last goes back to the head of the queue.
+func (e *Engine) advanceRunning(w *work) {
+	for i := 0; i < len(e.running); i++ {
+		s := e.running[i]
+		n := min(s.need(), w.budget)
+		if n == 0 {
+			continue
+		}
+		for e.blocksFor(s.computed+n)-len(s.blocks) > e.pool.available() {
+			w.preempted = true
+			last := e.running[len(e.running)-1]
+			e.preempt(last)
+			if last == s {
+				return
+			}
+		}
+		e.compute(s, n, w)
+	}
+}
+
+// preempt takes everything from the sequence that was admitted last.
+func (e *Engine) preempt(s *Sequence) {
+	e.running = e.running[:len(e.running)-1]
+	e.drop(s)
+	e.waiting = slices.Insert(e.waiting, 0, s)
+	e.stats.Preemptions++
+}
+
+// admit lets waiting sequences in, first come, first served.
+func (e *Engine) admit(w *work) {
+	for len(e.waiting) > 0 && w.budget > 0 && len(e.running) < e.params.MaxSequences {
+		s := e.waiting[0]
+		e.lookUp(s)
+		n := min(s.need(), w.budget)
+		wanted := e.blocksFor(s.computed+n) - len(s.blocks)
+		if wanted > e.pool.available() {
+			e.drop(s)
+			return
+		}
+		if !s.admitted {
+			s.admitted, s.cached = true, min(s.computed, len(s.Prompt))
+			e.stats.PrefixQueries += int64(len(s.Prompt))
+			e.stats.PrefixHits += int64(s.cached)
+		}
+		e.waiting = e.waiting[1:]
+		e.running = append(e.running, s)
+		e.compute(s, n, w)
+	}
+}
+
+// lookUp takes over the longest cached prefix in whole blocks. At least one
+// token is always left to be computed, since the next one comes out of it.
+func (e *Engine) lookUp(s *Sequence) {
+	size := e.params.BlockSize
+	s.last = s.Salt
+	for e.pool.known != nil && s.computed+size < len(s.Prompt)+s.generated {
+		key := e.pool.key(s.last, s.tokens(s.computed, size))
+		b := e.pool.share(key)
+		if b == nil {
+			return
+		}
+		s.blocks = append(s.blocks, b)
+		s.computed += size
+		s.last = key
+		s.full++
+	}
+}
+
+// compute books n more tokens of a sequence; the blocks for them are there.
+func (e *Engine) compute(s *Sequence, n int, w *work) {
+	for missing := e.blocksFor(s.computed+n) - len(s.blocks); missing > 0; missing-- {
+		s.blocks = append(s.blocks, e.pool.take())
+	}
+	if s.generated > 0 && n == 1 && s.need() == 1 {
+		w.decoding++
+		w.context += s.computed
+	} else {
+		w.prefill += n
+		w.attention += float64(n) * (float64(s.computed) + float64(n)/2)
+	}
+	s.computed += n
+	w.budget -= n
+}
+
+// publish makes the blocks that have become full findable.
+func (e *Engine) publish(s *Sequence) {
+	for size := e.params.BlockSize; e.pool.known != nil && (s.full+1)*size <= s.computed; s.full++ {
+		s.last = e.pool.key(s.last, s.tokens(s.full*size, size))
+		e.pool.publish(s.blocks[s.full], s.last)
+	}
+}
+
+// drop gives the blocks of a sequence back.
+func (e *Engine) drop(s *Sequence) {
+	for _, b := range slices.Backward(s.blocks) { // the end of a prefix is the first to be thrown out
+		e.pool.release(b)
+	}
+	clear(s.blocks)
+	s.blocks, s.computed, s.full, s.last = s.blocks[:0], 0, 0, 0
+}
+
+func (e *Engine) blocksFor(tokens int) int {
+	return (tokens + e.params.BlockSize - 1) / e.params.BlockSize
+}
+
+// duration is what the work of a step costs.
+func (e *Engine) duration(w *work) time.Duration {
+	p := &e.params
+	ms := p.Base + p.Prefill*float64(w.prefill) + p.Decode*float64(w.decoding) +
+		p.Context*float64(w.context) + p.Attention*w.attention
+	if p.Jitter > 0 {
+		sigma := math.Sqrt(math.Log1p(p.Jitter * p.Jitter))
+		ms *= math.Exp(sigma*e.random.NormFloat64() - sigma*sigma/2)
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+func remove(list []*Sequence, s *Sequence) []*Sequence {
+	if i := slices.Index(list, s); i >= 0 {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}

@@ -1,0 +1,59 @@
+package batch
+
+import "time"
+
+// Params are the costs and limits of a modelled accelerator. Costs are in
+// milliseconds.
+type Params struct {
+	Base      float64 // of every step
+	Prefill   float64 // per prompt token computed
+	Decode    float64 // per sequence that decodes
+	Context   float64 // per token of context that decoding sequences read
+	Attention float64 // per pair of tokens of prefill attention
+
+	MaxSequences int // running at once
+	MaxBatched   int // tokens computed in one step
+	Blocks       int // of the key-value cache
+	BlockSize    int // tokens in a block
+	PrefixCache  bool
+	MaxWaiting   int // sequences in the queue; 0 = no limit
+
+	Frontend time.Duration // from the arrival of a request to the queue
+	Jitter   float64       // coefficient of variation of a step's duration, log-normal; 0 = none
+}
+
+// Preset is a named set of parameters.
+type Preset struct {
+	Name   string
+	About  string
+	Params Params
+}
+
+// Presets returns the built-in accelerators, the default first. The figures are
+// of the right order of magnitude, estimated from weights, memory bandwidth and
+// arithmetic; they are no vendor's claims.
+func Presets() []Preset {
+	const jitter = 0.03
+	return []Preset{
+		{"h100-8b", "one H100 with an 8B model", Params{
+			Base: 6.5, Prefill: 0.040, Decode: 0.020, Context: 0.00005, Attention: 2e-6,
+			MaxSequences: 256, MaxBatched: 8192, Blocks: 25_600, BlockSize: 16,
+			PrefixCache: true, Frontend: 2 * time.Millisecond, Jitter: jitter,
+		}},
+		{"h100x8-70b", "eight H100 with a 70B model", Params{
+			Base: 13, Prefill: 0.080, Decode: 0.030, Context: 0.000016, Attention: 6e-7,
+			MaxSequences: 256, MaxBatched: 8192, Blocks: 78_000, BlockSize: 16,
+			PrefixCache: true, Frontend: 2 * time.Millisecond, Jitter: jitter,
+		}},
+		{"l4-8b", "one L4 with an 8B model", Params{
+			Base: 58, Prefill: 0.28, Decode: 0.06, Context: 0.00044, Attention: 1.5e-5,
+			MaxSequences: 64, MaxBatched: 2048, Blocks: 1_900, BlockSize: 16,
+			PrefixCache: true, Frontend: 2 * time.Millisecond, Jitter: jitter,
+		}},
+		{"tiny", "milliseconds a step, saturated by 16 sequences; for tests", Params{
+			Base: 1, Prefill: 0.004, Decode: 0.010, Context: 0.000005,
+			MaxSequences: 16, MaxBatched: 1024, Blocks: 1_024, BlockSize: 16,
+			PrefixCache: true, Frontend: 200 * time.Microsecond, Jitter: jitter,
+		}},
+	}
+}
