@@ -185,7 +185,8 @@ func (d *decoder) effectOn(e *effect, p *decoder, v *fastjson.Value) bool {
 			return false
 		}
 		e.call, text = call.index, call.args
-	case bench.Audio:
+	case bench.Audio,
+		bench.Image, bench.ImagePartial, bench.Video, bench.Embedding, bench.Ranking, bench.Binary:
 		return false
 	}
 	if e.text == noHole {

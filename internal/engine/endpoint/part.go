@@ -92,7 +92,8 @@ func (d *decoder) emit(c *choiceState, kind bench.ChunkKind, content []byte) {
 		c.reasoning = append(c.reasoning, content...)
 	case bench.Refusal:
 		c.refusal = append(c.refusal, content...)
-	case bench.Tool, bench.Audio: // assembled elsewhere, or not at all
+	case bench.Tool, bench.Audio,
+		bench.Image, bench.ImagePartial, bench.Video, bench.Embedding, bench.Ranking, bench.Binary: // assembled elsewhere, or not at all
 	}
 	d.emitSize(c, kind, len(content))
 }

@@ -155,7 +155,7 @@ func firstOutput(v *view) float64 {
 		switch c := &v.r.Answer.Chunks[i]; c.Kind {
 		case bench.Text, bench.Tool, bench.Refusal:
 			return v.afterStart(c.At)
-		case bench.Reasoning, bench.Audio:
+		case bench.Reasoning, bench.Audio, bench.Image, bench.ImagePartial, bench.Video, bench.Embedding, bench.Ranking, bench.Binary:
 		}
 	}
 	return math.NaN()

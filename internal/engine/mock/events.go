@@ -24,6 +24,7 @@ type events struct {
 	head    []byte // what all events begin with; the protocol's
 	eol     string
 
+	script    *script
 	b         []byte // events that are not written yet; a part of frame.b
 	start     int    // of the event that is being rendered
 	gathered  int    // how many
@@ -44,7 +45,9 @@ func (x *exchange) newEvents() *events {
 		e.eol = "\r\n"
 	}
 	e.b = f.b[:0]
-	x.api.open(e)
+	if e.script = x.api.script(); e.script.open != nil {
+		e.script.open(e)
+	}
 	return e
 }
 
@@ -79,7 +82,7 @@ func (e *events) tokens(c *choice, from, to int) error {
 		if from < c.reasoning {
 			e.x.truth.ReasoningTokens += to - from
 		}
-		if err := e.x.api.content(e, c, from, to, ends); err != nil {
+		if err := e.script.content(e, c, from, to, ends); err != nil {
 			return err
 		}
 	}
@@ -87,7 +90,10 @@ func (e *events) tokens(c *choice, from, to int) error {
 		return nil
 	}
 	e.x.noteFinish(c)
-	return e.x.api.finish(e, c)
+	if e.script.finish == nil {
+		return nil
+	}
+	return e.script.finish(e, c)
 }
 
 // noteFinish records a finish that the client is told, or would be.
@@ -135,8 +141,10 @@ func (e *events) comment() error {
 // the stream.
 func (e *events) streamError(message string) error {
 	status := http.StatusInternalServerError
-	if err := e.x.api.fail(e, &apiError{status, message, kindOf(status), ""}); err != nil {
-		return err
+	if e.script.fail != nil {
+		if err := e.script.fail(e, &apiError{status, message, kindOf(status), ""}); err != nil {
+			return err
+		}
 	}
 	if err := e.flush(); err != nil {
 		return err

@@ -116,7 +116,7 @@ func (c *frontConn) begin(head frontHead, body []byte) {
 	e, err := x.openStream()
 	c.e = e
 	if err == nil {
-		err = c.x.api.begin(e)
+		err = e.run(e.script.begin)
 	}
 	if err != nil {
 		c.finish(err)

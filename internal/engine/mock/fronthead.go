@@ -35,8 +35,8 @@ type frontHead struct {
 func (s *Server) frontRoutes() map[string]protocol {
 	m := map[string]protocol{}
 	for path, d := range map[string]protocol{
-		"/v1/chat/completions": openAI{chatDialect{}},
-		"/v1/completions":      openAI{completionDialect{}},
+		"/v1/chat/completions": newOpenAI(chatDialect{}),
+		"/v1/completions":      newOpenAI(completionDialect{}),
 	} {
 		m[path] = d
 		m[s.opt.Prefix+path] = d

@@ -27,19 +27,31 @@ type dialect interface {
 }
 
 // openAI is the protocol of both routes.
-type openAI struct{ dialect }
+type openAI struct {
+	dialect
+	streams script
+}
 
-var _ protocol = openAI{}
+var _ protocol = (*openAI)(nil)
 
-func (p openAI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func newOpenAI(d dialect) *openAI {
+	p := &openAI{dialect: d}
+	p.streams = script{
+		contentType: eventStream, open: p.open, begin: p.begin, first: p.first,
+		content: p.content, finish: p.finish, close: p.close, fail: p.fail,
+	}
+	return p
+}
+
+func (p *openAI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
 	return s.parseText(body, p.prompts)
 }
 
-func (p openAI) reasons() bool { return p.hasReasoning() }
+func (p *openAI) reasons() bool { return p.hasReasoning() }
 
-func (openAI) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
+func (*openAI) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
 
-func (p openAI) document(dst []byte, x *exchange) ([]byte, string) {
+func (p *openAI) document(dst []byte, x *exchange) ([]byte, string) {
 	prefix, object, _ := p.names()
 	dst = x.appendHead(dst, prefix, object)
 	for i := range x.choices {
@@ -62,11 +74,11 @@ func (p openAI) document(dst []byte, x *exchange) ([]byte, string) {
 	return append(dst, '}'), "application/json"
 }
 
-func (openAI) streamType() string { return eventStream }
+func (p *openAI) script() *script { return &p.streams }
 
 // open renders the head of all events. It stays at the front of the buffer,
 // events are rendered behind it.
-func (p openAI) open(e *events) {
+func (p *openAI) open(e *events) {
 	prefix, _, object := p.names()
 	e.frame.b = e.x.appendHead(append(e.frame.b[:0], "data: "...), prefix, object)
 	e.head = e.frame.b
@@ -82,7 +94,7 @@ func (p openAI) open(e *events) {
 	}
 }
 
-func (p openAI) begin(e *events) error {
+func (p *openAI) begin(e *events) error {
 	if e.x.s.opt.RoleChunk != RoleEarly {
 		return nil
 	}
@@ -92,7 +104,7 @@ func (p openAI) begin(e *events) error {
 	return e.flush()
 }
 
-func (p openAI) first(e *events) error {
+func (p *openAI) first(e *events) error {
 	if e.x.s.opt.RoleChunk != RoleSeparate {
 		return nil
 	}
@@ -100,7 +112,7 @@ func (p openAI) first(e *events) error {
 }
 
 // roles adds the role event of every choice.
-func (p openAI) roles(e *events) error {
+func (p *openAI) roles(e *events) error {
 	if !p.hasRole() {
 		return nil
 	}
@@ -116,7 +128,7 @@ func (p openAI) roles(e *events) error {
 	return nil
 }
 
-func (p openAI) content(e *events, c *choice, from, to int, last bool) error {
+func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
 	opt := &e.x.s.opt
 	field := "content"
 	if from < c.reasoning {
@@ -135,7 +147,7 @@ func (p openAI) content(e *events, c *choice, from, to int, last bool) error {
 	return e.end(true)
 }
 
-func (p openAI) finish(e *events, c *choice) error {
+func (p *openAI) finish(e *events, c *choice) error {
 	if mode := e.x.s.opt.FinishChunk; mode == FinishMissing || mode == FinishWithLast && c.total > 0 {
 		return nil
 	}
@@ -147,7 +159,7 @@ func (p openAI) finish(e *events, c *choice) error {
 }
 
 // start starts an event for choice c.
-func (openAI) start(e *events, c *choice) {
+func (*openAI) start(e *events, c *choice) {
 	e.b = append(e.b, e.head...)
 	e.b = append(e.b, `{"index":`...)
 	e.b = strconv.AppendInt(e.b, int64(c.index), 10)
@@ -155,7 +167,7 @@ func (openAI) start(e *events, c *choice) {
 
 // stop completes the object of an event; finish is the choice that ends with it,
 // or nil.
-func (openAI) stop(e *events, finish *choice) {
+func (*openAI) stop(e *events, finish *choice) {
 	e.b = append(e.b, `,"logprobs":null,"finish_reason":`...)
 	if finish == nil {
 		e.b = append(e.b, "null}]"...)
@@ -170,7 +182,7 @@ func (openAI) stop(e *events, finish *choice) {
 	e.b = append(e.b, '}')
 }
 
-func (openAI) close(e *events) error {
+func (*openAI) close(e *events) error {
 	if e.finalUsage {
 		// The event with choices [].
 		e.b = append(e.b, e.head...)
@@ -188,7 +200,7 @@ func (openAI) close(e *events) error {
 }
 
 // fail adds vLLM's error event and the end of the stream.
-func (openAI) fail(e *events, apology *apiError) error {
+func (*openAI) fail(e *events, apology *apiError) error {
 	e.b = append(e.b, "data: "...)
 	e.b = appendError(e.b, apology)
 	if err := e.end(false); err != nil {

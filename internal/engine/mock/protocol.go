@@ -1,11 +1,9 @@
 package mock
 
-import (
-	"net/http"
-)
+import "net/http"
 
 // protocol is one API: how a request is read, and how the answer is written.
-// Implementations are stateless.
+// Implementations are made once, for all requests.
 //
 // To add an API, write one file with a protocol and add its rows to [routes].
 type protocol interface {
@@ -18,48 +16,36 @@ type protocol interface {
 	document(dst []byte, x *exchange) ([]byte, string)
 	// refusal appends the body of an error.
 	refusal(dst []byte, e *apiError) []byte
-
-	// What follows writes a stream; [document] has it for APIs without streams.
-	// Each method adds whole events with [events.end], which writes them.
-
-	// streamType is the content type.
-	streamType() string
-	// open prepares what all events have in common.
-	open(e *events)
-	// begin adds what comes right after the head of the response.
-	begin(e *events) error
-	// first adds what comes with the first token, before it.
-	first(e *events) error
-	// content adds an event with the tokens from … to−1 of c; last is true if c
-	// ends with them.
-	content(e *events, c *choice, from, to int, last bool) error
-	// finish is called after the last token of c.
-	finish(e *events, c *choice) error
-	// close adds what comes when all choices have finished.
-	close(e *events) error
-	// fail adds what the server says when it breaks down in the middle.
-	fail(e *events, apology *apiError) error
+	// script says how streams are written; nil = read never asks for one.
+	script() *script
 }
 
-// single is embedded by protocols that never stream and never reason.
-type single struct{}
+// script writes the events of a stream: each function adds whole events to e.b,
+// every one followed by [events.end]. All but content may be nil: there is nothing
+// to add.
+type script struct {
+	contentType string
+	// open prepares what all events have in common.
+	open func(e *events)
+	// begin adds what comes right after the head of the response.
+	begin func(e *events) error
+	// first adds what comes with the first token, before it.
+	first func(e *events) error
+	// content adds an event with the tokens from … to−1 of c; last is true if c
+	// ends with them.
+	content func(e *events, c *choice, from, to int, last bool) error
+	// finish adds what follows the last token of c.
+	finish func(e *events, c *choice) error
+	// close adds what comes when all choices have finished.
+	close func(e *events) error
+	// fail adds what the server says when it breaks down in the middle.
+	fail func(e *events, apology *apiError) error
+}
 
-func (single) reasons() bool { return false }
-
-func (single) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
-
-func (single) streamType() string { return "" }
-
-func (single) open(*events) {}
-
-func (single) begin(*events) error { return nil }
-
-func (single) first(*events) error { return nil }
-
-func (single) content(*events, *choice, int, int, bool) error { return nil }
-
-func (single) finish(*events, *choice) error { return nil }
-
-func (single) close(*events) error { return nil }
-
-func (single) fail(*events, *apiError) error { return nil }
+// run calls a function of the script that may be missing.
+func (e *events) run(step func(*events) error) error {
+	if step == nil {
+		return nil
+	}
+	return step(e)
+}

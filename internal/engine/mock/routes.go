@@ -19,8 +19,8 @@ type route struct {
 // routes is everything the server answers, in the order of the documentation.
 func routes() []route {
 	return []route{
-		{http.MethodPost, "/v1/chat/completions", true, inference(openAI{chatDialect{}})},
-		{http.MethodPost, "/v1/completions", true, inference(openAI{completionDialect{}})},
+		{http.MethodPost, "/v1/chat/completions", true, inference(newOpenAI(chatDialect{}))},
+		{http.MethodPost, "/v1/completions", true, inference(newOpenAI(completionDialect{}))},
 		{http.MethodGet, "/v1/models", true, serveModels},
 		{http.MethodGet, "/health", false, serveHealth},
 		{http.MethodGet, "/ping", false, serveHealth},

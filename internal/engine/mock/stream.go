@@ -15,7 +15,7 @@ func (x *exchange) stream() error {
 	if err := x.checkpoint(posAfterHeaders, 0); err != nil {
 		return err
 	}
-	if err := x.api.begin(e); err != nil {
+	if err := e.run(e.script.begin); err != nil {
 		return err
 	}
 	c := x.newCadence(e)
@@ -40,7 +40,7 @@ func (x *exchange) stream() error {
 func (x *exchange) openStream() (*events, error) {
 	e := x.newEvents()
 	h := x.w.Header()
-	h.Set("Content-Type", x.api.streamType())
+	h.Set("Content-Type", e.script.contentType)
 	h.Set("Cache-Control", "no-cache")
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
@@ -85,7 +85,7 @@ func (c *cadence) next() int64 {
 func (c *cadence) emit() error {
 	c.begun = true
 	if c.sent == 0 {
-		if err := c.x.api.first(c.e); err != nil {
+		if err := c.e.run(c.e.script.first); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (x *exchange) streamEnd(e *events) error {
 			return err
 		}
 	}
-	if err := x.api.close(e); err != nil {
+	if err := e.run(e.script.close); err != nil {
 		return err
 	}
 	if err := e.flush(); err != nil {

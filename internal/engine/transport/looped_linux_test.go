@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -67,16 +68,18 @@ func TestBacklog(t *testing.T) {
 		"silent":               {then: lingers, total: 300 * time.Millisecond, end: bench.EndTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
+			ready := make(chan *stage, 1)
 			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+				st := <-ready
 				take(r)
 				io.WriteString(c, head)
 				for range events {
-					io.WriteString(c, chunk)
-					time.Sleep(time.Millisecond) // or events come in one read; that must not matter either
+					writeAndAwait(st, c, chunk)
 				}
 				io.WriteString(c, tt.last)
 				tt.then(c)
 			}, Options{TotalTimeout: tt.total})
+			ready <- st
 			x := st.do(t.Context())
 			got, last := 0, x.Stamps.FirstByte
 			for e := range x.Response.Events.All() {
@@ -91,6 +94,16 @@ func TestBacklog(t *testing.T) {
 				t.Errorf("%d events, end %v; want %d, %v", got, x.Response.End, events, tt.end)
 			}
 		})
+	}
+}
+
+// writeAndAwait writes something and waits until the client has read it.
+func writeAndAwait(st *stage, c net.Conn, text string) {
+	reads := func() uint64 { n := st.client.Lag(); return n.Kernel + n.Read }
+	before := reads()
+	io.WriteString(c, text)
+	for deadline := time.Now().Add(10 * time.Second); reads() == before && time.Now().Before(deadline); {
+		runtime.Gosched()
 	}
 }
 

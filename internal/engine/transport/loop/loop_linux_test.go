@@ -131,7 +131,6 @@ func TestEverythingUntilTheEnd(t *testing.T) {
 			_, _ = server.Write(make([]byte, size))
 			_ = server.CloseWrite()
 		}()
-		time.Sleep(5 * time.Millisecond) // only more likely, not needed
 		r.conn.Unlock()
 		got := 0
 		for got < size {
