@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,13 +88,21 @@ func millis(f float64) time.Duration { return time.Duration(f * float64(time.Mil
 
 func vectors(t testing.TB) []vector {
 	t.Helper()
-	data, err := os.ReadFile("testdata/streams.json")
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("testdata/streams*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no vectors: %v", err)
 	}
 	var vs []vector
-	if err := json.Unmarshal(data, &vs); err != nil {
-		t.Fatal(err)
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var some []vector
+		if err := json.Unmarshal(data, &some); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		vs = append(vs, some...)
 	}
 	vs = append(vs, bigEvent())
 	for i := range vs {
