@@ -27,7 +27,7 @@ const (
 )
 
 func main() {
-	spareProcessor()
+	tune()
 	zerolog.TimeFieldFormat = zerolog.TimeFormatUnixMs // seconds would hide the order of events
 	os.Exit(execute(context.Background(), os.Args[1:]))
 }

@@ -9,7 +9,7 @@ import (
 
 // A backlog of this size is looked at, or of this age.
 const (
-	backlogBytes = 4 << 10
+	backlogBytes = 2 << 10
 	backlogAge   = 500 * time.Millisecond
 )
 
