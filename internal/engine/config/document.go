@@ -63,7 +63,7 @@ type Model struct {
 type Endpoint struct {
 	URLs                []URL             `json:"urls" validate:"min=1"`                    // at least one; default http://localhost:8000
 	URLStrategy         string            `json:"urlStrategy" validate:"oneof=round_robin"` // round_robin
-	Type                string            `json:"type" validate:"oneof=chat completions"`   // chat (default), completions
+	Type                string            `json:"type" validate:"endpoint"`                 // see [EndpointTypes]; chat (default)
 	Path                *string           `json:"path"`                                     // replaces the type's path; "" = post to the base URL as it is
 	APIKey              Secret            `json:"apiKey"`
 	Timeout             Seconds           `json:"timeout" validate:"gt=0"`           // total for one exchange, > 0; default 21600

@@ -13,7 +13,11 @@ import (
 // library reads it: gt, gte, lt, lte, min, max, oneof.
 func (l *loader) rules(n *node, v reflect.Value, tag reflect.StructTag, path string) {
 	rule := tag.Get("validate")
-	if rule == "" {
+	switch rule {
+	case "":
+		return
+	case "endpoint": // a table of ours, see [EndpointTypes]
+		l.endpointType(n, v, path)
 		return
 	}
 	if choices, ok := strings.CutPrefix(rule, "oneof="); ok {

@@ -1,0 +1,47 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// EndpointType is a value of the field endpoint.type.
+type EndpointType struct {
+	Name    string
+	Aliases []string // also accepted
+}
+
+// EndpointTypes lists the endpoint types. It is what package endpoint has: a test
+// holds the two together, because neither knows the other.
+func EndpointTypes() []EndpointType {
+	return []EndpointType{
+		{"chat", []string{"openai-chat"}},
+		{"completions", []string{"openai", "vllm"}},
+	}
+}
+
+// endpointType replaces an alias, or another spelling, by the name of the type.
+func (l *loader) endpointType(n *node, v reflect.Value, path string) {
+	var names []string
+	for _, t := range EndpointTypes() {
+		names = append(names, t.Name)
+		for _, accepted := range append([]string{t.Name}, t.Aliases...) {
+			if fold(accepted) == fold(v.String()) {
+				v.SetString(t.Name)
+				return
+			}
+		}
+	}
+	l.failed[path] = true
+	choices := strings.Join(names, " ")
+	if isLackingValue(path, v.String()) {
+		l.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+choiceList(choices))
+		return
+	}
+	for _, t := range EndpointTypes() {
+		names = append(names, t.Aliases...)
+	}
+	slices.Sort(names)
+	l.failValue(n, CodeBadEnum, "must be "+choiceList(choices)+suggestion(v.String(), names))
+}
