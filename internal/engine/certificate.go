@@ -69,7 +69,7 @@ func (x *execution) requestBytes() int {
 	total, count := 0, 0
 	for i := range min(x.source.Len(), most) {
 		talk := x.source.At(i)
-		body, err := x.plan.Kind.Encode(nil, &endpoint.Request{
+		body, err := x.plan.Kind.Body(nil, &endpoint.Request{
 			Model: talk.Model, System: talk.System, Context: talk.Context, Turn: talk.Turns[0], Settings: &x.plan.Settings,
 		})
 		if err == nil {

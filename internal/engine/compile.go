@@ -79,6 +79,12 @@ func (c *compiler) endpoint(p *Plan) {
 		c.problem("endpoint/type", "bad-enum", "endpoint type %q does not exist", e.Type)
 		return
 	}
+	if e.Template != nil {
+		var err error
+		if kind, err = endpoint.Templated(e.Template.Body, e.Template.ResponseField); err != nil {
+			c.problem("endpoint/template", "out-of-range", "%v", err)
+		}
+	}
 	p.Kind = kind
 	p.Settings = endpoint.Settings{
 		Streaming: e.Streaming && kind.Caps.Streams, StreamUsage: e.StreamUsage,

@@ -141,7 +141,7 @@ func (x *execution) inputs(fault *error) iter.Seq2[string, []json.RawMessage] {
 			talk := x.source.At(i)
 			var bodies []json.RawMessage
 			for t := range talk.Turns {
-				body, err := x.plan.Kind.Encode(nil, &endpoint.Request{
+				body, err := x.plan.Kind.Body(nil, &endpoint.Request{
 					Model: x.plan.modelOf(talk, t), System: talk.System, Context: talk.Context,
 					Turn: talk.Turns[t], Settings: &x.plan.Settings,
 				})

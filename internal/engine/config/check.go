@@ -113,6 +113,12 @@ func (l *loader) checkEndpoint() {
 	if e.PerChunkUsage && !(e.Streaming && e.UseServerTokenCount && e.Type == "chat") {
 		l.conflict(path+".perChunkUsage", "needs streaming, server token counts and the endpoint type chat")
 	}
+	switch {
+	case e.Type == "template" && (e.Template == nil || e.Template.Body == ""):
+		l.require(path+".template.body", "the endpoint type template needs a body")
+	case e.Template != nil && e.Type != "template":
+		l.conflict(path+".template", "needs the endpoint type template")
+	}
 	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage {
 		l.conflict(path+".streamUsage", "must not be off when the server's token counts are used")
 	}

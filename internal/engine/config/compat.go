@@ -139,6 +139,11 @@ func shown(v reflect.Value, name string) any {
 	switch value := v.FieldByIndex(f.Index).Interface().(type) {
 	case Distribution:
 		return distributionView(value)
+	case *Template:
+		if value == nil {
+			return nil
+		}
+		return view(*value, "benchmark.endpoint.template", "body responseField")
 	case map[string]Secret:
 		return headersView(value)
 	case Object:

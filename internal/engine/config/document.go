@@ -76,10 +76,17 @@ type Endpoint struct {
 	UseServerTokenCount bool              `json:"useServerTokenCount"`
 	PerChunkUsage       bool              `json:"perChunkUsage"` // needs streaming, chat and useServerTokenCount
 	StreamUsage         bool              `json:"streamUsage"`   // default true: ask for usage in streams
+	Template            *Template         `json:"template"`      // of the type template
 	Headers             map[string]Secret `json:"headers"`
 	Extra               Object            `json:"extra"`         // merged over every request body
 	SessionHeader       *string           `json:"sessionHeader"` // replaces X-Correlation-ID
 	TLSVerify           bool              `json:"tlsVerify"`     // default true
+}
+
+// Template describes an API: endpoint type template.
+type Template struct {
+	Body          string `json:"body" validate:"min=1"` // in Jinja's language; must make a JSON object
+	ResponseField string `json:"responseField"`         // JMESPath, or JSONPath with $; default text: found by itself
 }
 
 // Dataset says what is sent.
@@ -97,10 +104,10 @@ type Dataset struct {
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
-	Path             string        `json:"path,omitempty" validate:"min=1"`               // type file
-	Format           string        `json:"format,omitempty" validate:"oneof=single_turn"` // type file: single_turn
-	Records          []Object      `json:"records,omitempty" validate:"min=1"`            // type file: inline instead of path
-	OSL              Distribution  `json:"osl,omitzero" least:"1"`                        // type file: used where a record has no output_length
+	Path             string        `json:"path,omitempty" validate:"min=1"`                           // type file
+	Format           string        `json:"format,omitempty" validate:"oneof=single_turn raw_payload"` // type file: single_turn (default), raw_payload
+	Records          []Object      `json:"records,omitempty" validate:"min=1"`                        // type file: inline instead of path
+	OSL              Distribution  `json:"osl,omitzero" least:"1"`                                    // type file: used where a record has no output_length
 }
 
 // Prompts are the lengths and the text source of synthetic prompts.

@@ -76,20 +76,21 @@ func (b *builder) jsonObject(occ *occurrence, value string, into *node) bool {
 		}
 	})
 	for _, m := range n.members {
-		if !b.passedOn(occ, m.name) {
-			return false
+		if !b.template(occ, m.name, m.value) {
+			put(into, m.name, m.value)
 		}
-		put(into, m.name, m.value)
 	}
 	return true
 }
 
-// passedOn refuses the two names that configure AIPerf instead of the body.
-func (b *builder) passedOn(occ *occurrence, name string) bool {
-	if occ.option.path == "endpoint.extra" && (name == "payload_template" || name == "response_field") {
-		b.fail(occ, CodeUnsupported, name+": request templates are not supported by aiperfd yet")
+// template takes the two extra inputs that configure the endpoint type template,
+// as in AIPerf, and are no part of a body; false = it is another one.
+func (b *builder) template(occ *occurrence, name string, value *node) bool {
+	field := map[string]string{"payload_template": "body", "response_field": "responseField"}[name]
+	if occ.option.path != "endpoint.extra" || field == "" {
 		return false
 	}
+	b.set("endpoint.template."+field, occ, value)
 	return true
 }
 
@@ -114,8 +115,8 @@ func (b *builder) extra(occ *occurrence, value string, into *node) bool {
 			b.fail(occ, CodeWrongType, "an extra input must be name:value or a JSON object")
 			return false
 		}
-		if !b.passedOn(occ, name) {
-			return false
+		if b.template(occ, name, textNode(strings.TrimSpace(raw))) {
+			continue
 		}
 		into := into
 		parts := strings.Split(name, ".")

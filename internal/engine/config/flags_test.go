@@ -147,7 +147,6 @@ func TestFlagProblems(t *testing.T) {
 		{"header", []string{"--header", "Accept"}, "--header: a header must be Name:Value"},
 		{"extra", []string{"--extra-inputs", "x"}, "--extra-inputs: an extra input must be name:value or a JSON object"},
 		{"extra json", []string{"--extra-inputs", `{"a":1,"a":2}`}, "--extra-inputs: is not a JSON object with distinct names"},
-		{"template", []string{"--extra-inputs", "payload_template:x"}, "--extra-inputs: payload_template: request templates are not supported by aiperfd yet"},
 		{"spread alone", []string{"--osl-stddev", "5"}, "--osl-stddev: needs --osl"},
 		{"verbose twice", []string{"-v", "-vv"}, "-vv: -v says the same; give one of them"},
 		{"host alone", []string{"--api-host", "::"}, "--api-host: needs a port"},

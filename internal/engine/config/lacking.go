@@ -99,7 +99,6 @@ func benchmarkFeatures() []feature {
 func endpointFeatures() []feature {
 	return []feature{
 		{name: "transport", off: `null`, alt: `"http"`, what: "another transport than http"},
-		{name: "template", off: `null`, what: "request templates"},
 		{name: "downloadVideoContent", off: `false`, what: "downloading of videos"},
 		{name: "requestContentType", off: `null`, alt: `"application/json"`, what: "another content type than application/json"},
 		{name: "uuidAndStrip", off: `false`, what: "stripping of images"},

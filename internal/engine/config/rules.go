@@ -97,11 +97,11 @@ func isLackingValue(path, value string) bool {
 	case "benchmark.endpoint.type":
 		names = "responses messages embeddings chat_embeddings nim_embeddings nim_rankings cohere_rankings" +
 			" hf_tei_rankings huggingface_generate image_generation image_edit video_generation" +
-			" audio_transcription image_retrieval solido_rag raw template"
+			" audio_transcription image_retrieval solido_rag"
 	case "benchmark.datasets.*.type":
 		names = "public"
 	case "benchmark.datasets.*.format":
-		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace raw_payload" +
+		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
 			" inputs_json sagemaker_data_capture dag_jsonl weka_trace weka_hf tracelab speed_bench sharegpt"
 	case "benchmark.phases.*.type":
 		names = "user_centric fixed_schedule agentic_replay"

@@ -116,6 +116,11 @@ func (l *loader) normaliseEndpoint(endpoint *node) {
 	if urls := endpoint.get("urls"); urls != nil && urls.isText() {
 		endpoint.set("urls", asList(urls))
 	}
+	if t := endpoint.get("template"); t != nil && t.shape == object && endpoint.index("type") < 0 {
+		kind := textNode("template")
+		kind.place = t.place
+		endpoint.set("type", kind)
+	}
 }
 
 // normaliseClient turns yes and no into when: certify: true is before the run.

@@ -85,6 +85,13 @@ func Kinds() []Kind {
 				"sent one after the other, each as a complete request without history.",
 			Fields: singleTurnDocs(), Open: openSingleTurn,
 		},
+		{
+			Name: "raw_payload", File: true,
+			Doc: "One request body a line (JSONL of objects), sent byte for byte: model, stream and extra inputs are " +
+				"not written into it. Works with every endpoint type, whose answers are then expected, and is what " +
+				"the type `raw` needs.",
+			Open: openRawPayload,
+		},
 	}
 }
 

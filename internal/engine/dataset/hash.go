@@ -66,5 +66,9 @@ func (h hasher) conversation(c *bench.Conversation) {
 		h.number(int64(t.MaxTokens))
 		h.number(int64(t.Delay))
 		h.text(string(t.ExtraBody))
+		if t.Payload != nil {
+			h.text("payload")
+			h.text(string(t.Payload))
+		}
 	}
 }

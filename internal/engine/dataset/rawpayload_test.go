@@ -1,0 +1,37 @@
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/tokenizer"
+)
+
+func TestRawPayload(t *testing.T) {
+	records := []json.RawMessage{
+		[]byte(`{"model":"m",  "messages":[{"role":"user","content":"one two"},{"role":"user","content":[{"type":"text","text":"three"}]}]}`),
+		[]byte(`{"prompt":["a b","c"],"n":1e400}`),
+		[]byte(`{"x":1}`),
+	}
+	source, err := Open(t.Context(), "raw_payload", Options{File: File{Records: records}, Tokenizer: tokenizer.Builtin()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bench.Tokens{3, 3, 0} {
+		turn := source.At(i).Turns[0]
+		if string(turn.Payload) != string(records[i]) || turn.InputTokens != want {
+			t.Errorf("entry %d: %s with %d tokens, want %s with %d", i, turn.Payload, turn.InputTokens, records[i], want)
+		}
+	}
+	other, err := Open(t.Context(), "raw_payload", Options{File: File{Records: records[1:]}, Entries: 1})
+	if err != nil || other.Len() != 1 || other.Hash() == source.Hash() {
+		t.Errorf("one entry of other bodies: %d, same hash %v, %v", other.Len(), other.Hash() == source.Hash(), err)
+	}
+	var wrong *FileError
+	if _, err := Open(context.Background(), "raw_payload", Options{File: File{Records: []json.RawMessage{[]byte(`[1]`), []byte(`{}`), []byte(`"x"`)}}}); !errors.As(err, &wrong) || len(wrong.Problems) != 2 {
+		t.Errorf("bodies that are no objects: %v, want two problems", err)
+	}
+}

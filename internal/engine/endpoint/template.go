@@ -1,0 +1,168 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// template is an API that the user describes: a body with holes, and where in an
+// answer the output stands. As a row of [Kinds] it has neither; see [Templated].
+func template() Kind {
+	return Kind{
+		Name: "template", Title: "LLM Metrics", Caps: anyCaps(),
+		Encode: func(dst []byte, _ *Request) ([]byte, error) {
+			return dst, errors.New("endpoint type template needs endpoint.template.body")
+		},
+		Decode: decodeWith(anyGrammar(nil)),
+	}
+}
+
+// raw is an API of which nothing is known: the data has whole bodies.
+func raw() Kind {
+	return Kind{
+		Name: "raw", Title: "LLM Metrics", Caps: anyCaps(),
+		Encode: func(dst []byte, _ *Request) ([]byte, error) {
+			return dst, errors.New("endpoint type raw sends bodies of the dataset as they are, and this turn has none (payload)")
+		},
+		Decode: decodeWith(anyGrammar(nil)),
+	}
+}
+
+// anyCaps is what an API may be able to do.
+func anyCaps() Caps {
+	return Caps{
+		Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
+		System: true, History: true, Images: true, Audio: true, Video: true,
+	}
+}
+
+// Templated returns the type template for a body in Jinja's language and the
+// place of the output in an answer: a JMESPath, a JSONPath where it starts with $,
+// or empty or "text" where the decoder is to find it. The name of a built-in
+// template (nv-embedqa) may stand for the body.
+//
+// A body may use text, texts, image, images, audio, audios, video, videos (data
+// URIs, or URLs), query, queries, passage, passages, texts_by_name, messages (those
+// of the type chat), model, max_tokens, stream, system and role. Printed between
+// quotes, a text is escaped; the filter tojson makes a whole JSON value of
+// anything. The result must be one JSON object; extra inputs are merged over it.
+func Templated(body, responseField string) (Kind, error) {
+	if named, ok := namedTemplates()[body]; ok {
+		body = named
+	}
+	parsed, err := parseJinja(body)
+	if err != nil {
+		return Kind{}, err
+	}
+	var find finder
+	if responseField != "" && responseField != "text" {
+		if find, err = parseField(responseField); err != nil {
+			return Kind{}, err
+		}
+	}
+	k := template()
+	k.Encode = func(dst []byte, r *Request) ([]byte, error) { return encodeTemplate(parsed, dst, r) }
+	k.Decode = decodeWith(anyGrammar(find))
+	return k, nil
+}
+
+// namedTemplates are those that AIPerf has names for.
+func namedTemplates() map[string]string {
+	return map[string]string{"nv-embedqa": `{"text": {{ texts|tojson }}}`}
+}
+
+func encodeTemplate(t *jinja, dst []byte, r *Request) ([]byte, error) {
+	const shown = 200 // characters of a body that is no JSON
+	text, err := t.render(variables(r))
+	if err != nil {
+		return dst, err
+	}
+	fields, err := Fields(text)
+	if err != nil {
+		return dst, fmt.Errorf("endpoint.template.body must make a JSON object: %w, in %s", err, clip(string(text[:min(len(text), shown)])))
+	}
+	b := &body{fields: fields}
+	return b.finish(dst, r, fieldMaxTokens)
+}
+
+// variables are what a body may use of a request.
+func variables(r *Request) map[string]any {
+	t := &r.Turn
+	model := r.Model
+	if t.Model != "" {
+		model = t.Model
+	}
+	role := t.Role
+	if role == "" {
+		role = "user"
+	}
+	v := map[string]any{
+		"texts": allSaid(t.Texts), "text": first(t.Texts), "model": said(model), "role": said(role),
+		"system": said(r.System), "stream": r.Settings.Streaming, "max_tokens": nil,
+		"messages": messagesOf(r),
+	}
+	if t.MaxTokens > 0 {
+		v["max_tokens"] = int(t.MaxTokens)
+	}
+	for name, media := range map[string][]bench.Media{"image": t.Images, "audio": t.Audios, "video": t.Videos} {
+		urls := make([]string, len(media))
+		for i := range media {
+			quoted := appendMediaURL(nil, &media[i])
+			_ = json.Unmarshal(quoted, &urls[i]) // it is a JSON string of ours
+		}
+		v[name], v[name+"s"] = first(urls), allSaid(urls)
+	}
+	v["query"], v["queries"] = said(""), []any{}
+	v["passage"], v["passages"] = said(""), []any{}
+	byName := map[string]any{}
+	for _, named := range t.Named {
+		list := allSaid(named.Texts)
+		byName[named.Name] = list
+		switch strings.TrimSuffix(named.Name, "s") {
+		case "query", "querie":
+			v["query"], v["queries"] = first(named.Texts), list
+		case "passage", "document":
+			v["passage"], v["passages"] = first(named.Texts), list
+		}
+	}
+	v["texts_by_name"] = byName
+	return v
+}
+
+// first returns the first of some texts, or an empty one.
+func first(texts []string) said {
+	if len(texts) == 0 {
+		return ""
+	}
+	return said(texts[0])
+}
+
+// messagesOf returns the conversation as the type chat sends it.
+func messagesOf(r *Request) any {
+	var messages []any
+	if json.Unmarshal(appendMessages(nil, r), &messages) != nil {
+		return []any{} // never: it is our own JSON
+	}
+	return texts(messages)
+}
+
+// texts makes texts of all strings in a JSON value.
+func texts(v any) any {
+	switch v := v.(type) {
+	case string:
+		return said(v)
+	case []any:
+		for i := range v {
+			v[i] = texts(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = texts(v[key])
+		}
+	}
+	return v
+}
