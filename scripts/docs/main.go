@@ -102,14 +102,43 @@ func (p *page) render() ([]byte, error) {
 // endpoints writes one row for each dialect.
 func endpoints(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| type | also accepted | path | streams | makes tokens | reasoning | system message | history |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| type | also accepted | path | streams | makes tokens | reasoning | system message | history | takes besides text |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range endpoint.Kinds() {
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s | %s | %s | %s |\n", k.Name, codes(k.Aliases), k.Path,
-			yes(k.Caps.Streams), yes(k.Caps.ProducesTokens), yes(k.Caps.Reasoning), yes(k.Caps.System), yes(k.Caps.History))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", k.Name, codes(k.Aliases), paths(&k),
+			yes(k.Caps.Streams), yes(k.Caps.ProducesTokens), yes(k.Caps.Reasoning), yes(k.Caps.System), yes(k.Caps.History),
+			media(&k.Caps))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// paths returns the path of requests, and that of streamed ones if it is another.
+func paths(k *endpoint.Kind) string {
+	switch {
+	case k.Path == "":
+		return "– (the URL as it is)"
+	case k.StreamPath != "":
+		return fmt.Sprintf("`%s`, streamed `%s`", k.Path, k.StreamPath)
+	}
+	return "`" + k.Path + "`"
+}
+
+// media lists what a dialect takes besides text.
+func media(c *endpoint.Caps) string {
+	var names []string
+	for _, m := range []struct {
+		name string
+		ok   bool
+	}{{"images", c.Images}, {"audio", c.Audio}, {"video", c.Video}} {
+		if m.ok {
+			names = append(names, m.name)
+		}
+	}
+	if len(names) == 0 {
+		return "–"
+	}
+	return strings.Join(names, ", ")
 }
 
 func codes(names []string) string {
