@@ -53,6 +53,10 @@ type decoder struct {
 	streamed bool
 	credit   tokenCredit
 
+	outputs []outputItem // of a Responses stream
+	blocks  []block      // of a Messages stream
+	merged  usageCounts  // of its events, before they are settled
+
 	effects []effect // by shape
 	probe   *decoder // reads what the effects are found with
 	scratch []byte   // text of the current event, or a document with marks
@@ -75,6 +79,7 @@ func (d *decoder) reset(g *grammar, resp *bench.Response) {
 	d.usage, d.hasUsage = usageCounts{}, false
 	d.credit = tokenCredit{}
 	d.effects = d.effects[:0]
+	d.outputs, d.blocks, d.merged = d.outputs[:0], d.blocks[:0], usageCounts{}
 	d.at, d.read = 0, 0
 }
 

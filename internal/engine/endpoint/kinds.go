@@ -8,6 +8,8 @@ func Kinds() []Kind {
 	return []Kind{
 		chat(),
 		completions(),
+		responses(),
+		messagesAPI(),
 	}
 }
 
