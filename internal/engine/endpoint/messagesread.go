@@ -20,7 +20,7 @@ type blockKind uint8
 const (
 	blockText    blockKind = iota // or thoughts: its deltas say which
 	blockTool                     // a call that the client has to answer
-	blockIgnored                  // what the server does by itself
+	blockIgnored                  // what else there is, such as calls that the server answers itself
 )
 
 // readMessages takes an event of a Messages stream, or a whole message (Anthropic
@@ -144,7 +144,7 @@ func (d *decoder) blockCall(c *choiceState, b *block) *callState {
 func (d *decoder) blockDelta(v *fastjson.Value) {
 	delta := v.Get("delta")
 	b := d.blockOf(v)
-	if b == nil || delta == nil || b.kind == blockIgnored {
+	if b == nil || delta == nil {
 		return
 	}
 	c := d.state(nil, 0)
@@ -154,8 +154,10 @@ func (d *decoder) blockDelta(v *fastjson.Value) {
 	case "thinking_delta":
 		d.emit(c, bench.Reasoning, str(delta.Get("thinking")))
 	case "input_json_delta":
-		b.kind = blockTool // whatever its start said, or if it had none
-		d.feed(c, b, str(delta.Get("partial_json")))
+		if b.kind != blockIgnored {
+			b.kind = blockTool // if its start did not say so
+			d.feed(c, b, str(delta.Get("partial_json")))
+		}
 	}
 }
 
