@@ -4,7 +4,8 @@ import "strconv"
 
 // The life of a streamed response (OpenAI API reference, "Streaming events"):
 // created and in_progress come with the head; every item is added, gets its part,
-// the pieces of it, and is done; the response ends as completed or incomplete.
+// the pieces of it, and is done. As with vLLM the last event is always called
+// completed, and the response in it says whether that is so.
 
 // start starts an event of the given kind, which the caller completes.
 func (*responsesAPI) start(e *events, kind string) {
@@ -142,14 +143,9 @@ func (p *responsesAPI) finish(e *events, c *choice) error {
 }
 
 func (p *responsesAPI) close(e *events) error {
-	c := &e.x.choices[0]
-	kind := "response.completed"
-	if c.finish == "length" {
-		kind = "response.incomplete"
-	}
-	p.start(e, kind)
+	p.start(e, "response.completed")
 	e.b = append(e.b, `,"response":`...)
-	e.b = p.appendResponse(e.b, e.x, c, e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
+	e.b = p.appendResponse(e.b, e.x, &e.x.choices[0], e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
 	return p.stop(e, false)
 }
 
