@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -113,15 +114,26 @@ func (l *loader) checkEndpoint() {
 	if e.PerChunkUsage && !(e.Streaming && e.UseServerTokenCount && e.Type == "chat") {
 		l.conflict(path+".perChunkUsage", "needs streaming, server token counts and the endpoint type chat")
 	}
-	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage {
+	unasked := hasType(e, "responses", "messages", "anthropic") // usage comes unasked
+	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage && !unasked {
 		l.conflict(path+".streamUsage", "must not be off when the server's token counts are used")
 	}
+	if e.UseLegacyMaxTokens && unasked {
+		at := l.where(path + ".useLegacyMaxTokens")
+		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has one field for the length only", label(at), e.Type)
+	}
 	for name := range e.Headers {
-		if strings.EqualFold(name, "Authorization") && !e.APIKey.Empty() {
+		if strings.EqualFold(name, "Authorization") && !e.APIKey.Empty() && !hasType(e, "messages", "anthropic") {
 			at := l.where(path + ".headers." + name)
 			l.warn(at, CodeNoEffect, "%s: the header is sent; the API key is not used", label(at))
 		}
 	}
+}
+
+// hasType reports whether an endpoint has one of these types. Case does not matter,
+// and "-" and "_" are the same.
+func hasType(e *Endpoint, names ...string) bool {
+	return slices.Contains(names, strings.ReplaceAll(strings.ToLower(e.Type), "-", "_"))
 }
 
 func (l *loader) checkArtifacts() {
