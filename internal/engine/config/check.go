@@ -2,7 +2,6 @@ package config
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -114,7 +113,7 @@ func (l *loader) checkEndpoint() {
 	if e.PerChunkUsage && !(e.Streaming && e.UseServerTokenCount && e.Type == "chat") {
 		l.conflict(path+".perChunkUsage", "needs streaming, server token counts and the endpoint type chat")
 	}
-	unasked := hasType(e, "responses", "messages", "anthropic") // usage comes unasked
+	unasked := e.Type == "responses" || e.Type == "messages" // usage comes unasked
 	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage && !unasked {
 		l.conflict(path+".streamUsage", "must not be off when the server's token counts are used")
 	}
@@ -123,17 +122,11 @@ func (l *loader) checkEndpoint() {
 		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has one field for the length only", label(at), e.Type)
 	}
 	for name := range e.Headers {
-		if strings.EqualFold(name, "Authorization") && !e.APIKey.Empty() && !hasType(e, "messages", "anthropic") {
+		if strings.EqualFold(name, "Authorization") && !e.APIKey.Empty() && e.Type != "messages" {
 			at := l.where(path + ".headers." + name)
 			l.warn(at, CodeNoEffect, "%s: the header is sent; the API key is not used", label(at))
 		}
 	}
-}
-
-// hasType reports whether an endpoint has one of these types. Case does not matter,
-// and "-" and "_" are the same.
-func hasType(e *Endpoint, names ...string) bool {
-	return slices.Contains(names, strings.ReplaceAll(strings.ToLower(e.Type), "-", "_"))
 }
 
 func (l *loader) checkArtifacts() {

@@ -18,6 +18,8 @@ func EndpointTypes() []EndpointType {
 	return []EndpointType{
 		{"chat", []string{"openai-chat"}},
 		{"completions", []string{"openai", "vllm"}},
+		{"responses", nil},
+		{"messages", []string{"anthropic"}},
 	}
 }
 

@@ -213,8 +213,8 @@ func (*messagesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 	dst = append(dst, `],"stop_reason":`...)
 	dst = appendStopReason(dst, c)
 	dst = append(dst, `,"stop_sequence":null,`...)
-	output, _ := tokens(x.choices)
-	dst = appendMessageUsage(dst, x, output)
+	output, reasoning := tokens(x.choices)
+	dst = appendMessageUsage(dst, x, output, reasoning)
 	return append(dst, '}'), "application/json"
 }
 
@@ -234,12 +234,17 @@ func appendStopReason(dst []byte, c *choice) []byte {
 }
 
 // appendMessageUsage appends the member usage.
-func appendMessageUsage(dst []byte, x *exchange, output int) []byte {
+func appendMessageUsage(dst []byte, x *exchange, output, reasoning int) []byte {
 	if x.s.opt.Usage == UsageNever {
 		return append(dst, `"usage":null`...)
 	}
 	dst = append(dst, `"usage":{"input_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
 	dst = append(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":`...)
-	return append(strconv.AppendInt(dst, int64(output), 10), '}')
+	dst = strconv.AppendInt(dst, int64(output), 10)
+	if x.s.opt.ReasoningTokens > 0 {
+		dst = append(dst, `,"output_tokens_details":{"thinking_tokens":`...)
+		dst = append(strconv.AppendInt(dst, int64(reasoning), 10), '}')
+	}
+	return append(dst, '}')
 }

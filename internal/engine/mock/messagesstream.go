@@ -24,7 +24,7 @@ func (p *messagesAPI) begin(e *events) error {
 	e.b = append(e.b, `,"message":`...)
 	e.b = appendMessageHead(e.b, e.x)
 	e.b = append(e.b, `"content":[],"stop_reason":null,"stop_sequence":null,`...)
-	e.b = append(appendMessageUsage(e.b, e.x, 0), '}')
+	e.b = append(appendMessageUsage(e.b, e.x, 0, 0), '}')
 	if err := p.stop(e, false); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (p *messagesAPI) close(e *events) error {
 	e.b = append(e.b, `,"delta":{"stop_reason":`...)
 	e.b = appendStopReason(e.b, &e.x.choices[0])
 	e.b = append(e.b, `,"stop_sequence":null},`...)
-	e.b = appendMessageUsage(e.b, e.x, e.x.truth.OutputTokens)
+	e.b = appendMessageUsage(e.b, e.x, e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
 	if err := p.stop(e, false); err != nil {
 		return err
 	}
