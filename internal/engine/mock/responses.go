@@ -25,7 +25,11 @@ func newResponses() *responsesAPI {
 }
 
 // responsesRequest is what answers repeat of a request.
-type responsesRequest struct{ instructions string }
+type responsesRequest struct {
+	instructions string
+	previous     string // id of the response that is continued; "" = none
+	store        bool
+}
 
 func (*responsesAPI) reasons() bool { return true }
 
@@ -43,7 +47,11 @@ func (*responsesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest
 		}
 		q.readStreamOptions(f)
 		var p prompt
-		extra := &responsesRequest{instructions: f.text("instructions")}
+		extra := &responsesRequest{instructions: f.text("instructions"), previous: f.text("previous_response_id"), store: true}
+		if _, ok := f.get("store"); ok {
+			extra.store = f.boolean("store")
+		}
+		s.resume(f, extra.previous, &p)
 		var said strings.Builder
 		readText(s, []byte(extra.instructions), &p, &said)
 		readInput(s, f, &p)
@@ -54,6 +62,30 @@ func (*responsesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest
 	})
 	return q, refusal
 }
+
+// resume starts p with the conversation that ended with a stored response.
+func (s *Server) resume(f *fields, previous string, p *prompt) {
+	if previous == "" || f.err != nil {
+		return
+	}
+	stored, ok := s.responses.get(previous)
+	if !ok {
+		status := http.StatusNotFound
+		f.err = &apiError{status, fmt.Sprintf("Response with id '%s' not found.", previous[:min(len(previous), 100)]), kindOf(status), "previous_response_id"}
+		return
+	}
+	p.tokens, p.hash = stored.tokens, stored.hash
+}
+
+// keep stores an answer that is about to be complete.
+func (*responsesAPI) keep(x *exchange, output int) {
+	if extra, _ := x.q.payload.(*responsesRequest); extra != nil && extra.store {
+		p := &x.q.prompts[0]
+		x.s.responses.put(responseID(x), storedResponse{p.tokens + output, hashText(p.hash, []byte(responseID(x)))})
+	}
+}
+
+func responseID(x *exchange) string { return "resp_" + x.requestID() }
 
 // readLimit reads the length limit under its name in the API.
 func (q *textRequest) readLimit(f *fields, name string) {
@@ -137,6 +169,7 @@ func (f *fields) need(name string) {
 // document appends the response object.
 func (p *responsesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 	output, reasoning := tokens(x.choices)
+	p.keep(x, output)
 	return p.appendResponse(dst, x, &x.choices[0], output, reasoning), "application/json"
 }
 
@@ -145,7 +178,7 @@ func (p *responsesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 func (p *responsesAPI) appendResponse(dst []byte, x *exchange, c *choice, output, reasoning int) []byte {
 	q := x.q
 	dst = append(dst, `{"id":`...)
-	dst = appendJSONString(dst, "resp_"+x.requestID())
+	dst = appendJSONString(dst, responseID(x))
 	dst = append(dst, `,"object":"response","created_at":`...)
 	dst = strconv.AppendInt(dst, x.truth.AcceptNs/int64(time.Second), 10)
 	dst = append(dst, `,"status":"`...)
@@ -158,12 +191,8 @@ func (p *responsesAPI) appendResponse(dst []byte, x *exchange, c *choice, output
 	dst = append(dst, status...)
 	dst = append(dst, `","error":null,"incomplete_details":`...)
 	dst = append(dst, why...)
-	dst = append(dst, `,"instructions":`...)
-	if extra, _ := q.payload.(*responsesRequest); extra != nil && extra.instructions != "" {
-		dst = appendJSONString(dst, extra.instructions)
-	} else {
-		dst = append(dst, "null"...)
-	}
+	extra, _ := q.payload.(*responsesRequest)
+	dst = appendText(append(dst, `,"instructions":`...), extra.instructions)
 	dst = append(dst, `,"max_output_tokens":`...)
 	if q.maxTokens > 0 {
 		dst = strconv.AppendInt(dst, int64(q.maxTokens), 10)
@@ -176,8 +205,9 @@ func (p *responsesAPI) appendResponse(dst []byte, x *exchange, c *choice, output
 	if c != nil {
 		dst = p.appendOutput(dst, x, c)
 	}
-	dst = append(dst, `],"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{"effort":null,"summary":null},`+
-		`"service_tier":"default","store":false,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],`+
+	dst = appendText(append(dst, `],"parallel_tool_calls":true,"previous_response_id":`...), extra.previous)
+	dst = strconv.AppendBool(append(dst, `,"reasoning":{"effort":null,"summary":null},"service_tier":"default","store":`...), extra.store)
+	dst = append(dst, `,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],`+
 		`"top_p":1.0,"truncation":"disabled","usage":`...)
 	if c == nil || x.s.opt.Usage == UsageNever {
 		dst = append(dst, "null"...)
@@ -185,6 +215,14 @@ func (p *responsesAPI) appendResponse(dst []byte, x *exchange, c *choice, output
 		dst = x.appendUsageOf(dst, output, reasoning)
 	}
 	return append(dst, `,"user":null,"metadata":{}}`...)
+}
+
+// appendText appends a text that may be missing.
+func appendText(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return appendJSONString(dst, s)
 }
 
 // appendUsageOf appends the usage object of a response.

@@ -143,6 +143,7 @@ func (p *responsesAPI) finish(e *events, c *choice) error {
 }
 
 func (p *responsesAPI) close(e *events) error {
+	p.keep(e.x, e.x.truth.OutputTokens)
 	p.start(e, "response.completed")
 	e.b = append(e.b, `,"response":`...)
 	e.b = p.appendResponse(e.b, e.x, &e.x.choices[0], e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
@@ -152,7 +153,7 @@ func (p *responsesAPI) close(e *events) error {
 func (p *responsesAPI) fail(e *events, apology *apiError) error {
 	p.start(e, "response.failed")
 	e.b = append(e.b, `,"response":{"id":`...)
-	e.b = appendJSONString(e.b, "resp_"+e.x.requestID())
+	e.b = appendJSONString(e.b, responseID(e.x))
 	e.b = append(e.b, `,"object":"response","status":"failed","error":{"code":"server_error","message":`...)
 	e.b = appendJSONString(e.b, apology.message)
 	e.b = append(e.b, `},"output":[],"usage":null}`...)
