@@ -53,9 +53,9 @@ type decoder struct {
 	streamed bool
 	credit   tokenCredit
 
-	outputs []outputItem // of a Responses stream
-	blocks  []block      // of a Messages stream
-	merged  usageCounts  // of its events, before they are settled
+	outputs []outputItem   // of a Responses stream
+	blocks  []contentBlock // of a Messages stream
+	merged  usageCounts    // of its events, before they are settled
 
 	effects []effect // by shape
 	probe   *decoder // reads what the effects are found with
@@ -241,9 +241,10 @@ func (d *decoder) stream(resp *bench.Response, streaming bool) {
 			continue
 		}
 		e := cur.Event()
+		before := len(d.a.Chunks)
 		read := d.event(&e)
 		if d.grammar.shapes && cur.Shape != bench.NoShape && read && d.effects[cur.Shape].state == effectUnknown {
-			d.effects[cur.Shape] = d.learn(&resp.Events, cur.Shape)
+			d.learnFrom(&resp.Events, cur.Shape, len(d.a.Chunks)-before)
 		}
 	}
 	if d.a.Failure == nil {

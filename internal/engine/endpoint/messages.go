@@ -27,7 +27,7 @@ func messagesAPI() Kind {
 		},
 		Authorize: authorizeMessages,
 		Encode:    encodeMessages,
-		Decode:    decodeWith(&grammar{read: readMessages, end: endTerminal}),
+		Decode:    decodeWith(messagesGrammar()),
 	}
 }
 

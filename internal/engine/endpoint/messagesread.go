@@ -6,8 +6,8 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// block is what is known of one content block of a Messages stream.
-type block struct {
+// contentBlock is what is known of one content block of a Messages stream.
+type contentBlock struct {
 	index int // in the content
 	kind  blockKind
 	call  int    // index of the tool call
@@ -22,6 +22,19 @@ const (
 	blockTool                     // a call that the client has to answer
 	blockIgnored                  // what else there is, such as calls that the server answers itself
 )
+
+func messagesGrammar() *grammar {
+	return &grammar{read: readMessages, shapes: true, role: messagesRole, end: endTerminal}
+}
+
+// messagesRole says what the places of an event mean that differ from one delta to
+// the next.
+func messagesRole(p place) role {
+	if len(p) == 2 && p[0] == "delta" && (p[1] == "text" || p[1] == "thinking") {
+		return roleText
+	}
+	return roleOther
+}
 
 // readMessages takes an event of a Messages stream, or a whole message (Anthropic
 // API reference, "Messages" and "Streaming messages").
@@ -77,7 +90,7 @@ func (d *decoder) mergeUsage(v *fastjson.Value) {
 
 // blockOf returns the block with an index, made when it is new; nil when there are
 // too many.
-func (d *decoder) blockOf(v *fastjson.Value) *block {
+func (d *decoder) blockOf(v *fastjson.Value) *contentBlock {
 	index, ok := smallInt(v.Get("index"))
 	if !ok {
 		index = max(0, len(d.blocks)-1) // the last one
@@ -92,7 +105,7 @@ func (d *decoder) blockOf(v *fastjson.Value) *block {
 		d.warn(warnMalformedEvent)
 		return nil
 	}
-	d.blocks = append(d.blocks, block{index: index, call: noCall})
+	d.blocks = append(d.blocks, contentBlock{index: index, call: noCall})
 	return &d.blocks[len(d.blocks)-1]
 }
 
@@ -107,7 +120,7 @@ func (d *decoder) blockStart(v *fastjson.Value) {
 	case kind == "tool_use":
 		b.kind = blockTool
 		if input := content.Get("input"); truthy(input) {
-			b.input = appendText(nil, input)
+			b.input = appendTextOrJSON(nil, input)
 		}
 		if size := d.nameBlock(c, b, content); size > 0 {
 			d.emitSize(c, bench.Tool, size)
@@ -121,7 +134,7 @@ func (d *decoder) blockStart(v *fastjson.Value) {
 }
 
 // nameBlock opens the call of a block and returns the length of its name.
-func (d *decoder) nameBlock(c *choiceState, b *block, content *fastjson.Value) int {
+func (d *decoder) nameBlock(c *choiceState, b *contentBlock, content *fastjson.Value) int {
 	call := d.blockCall(c, b)
 	if call == nil {
 		return 0
@@ -134,7 +147,7 @@ func (d *decoder) nameBlock(c *choiceState, b *block, content *fastjson.Value) i
 
 // blockCall returns the call of a block, made when it is new; nil when there are
 // too many.
-func (d *decoder) blockCall(c *choiceState, b *block) *callState {
+func (d *decoder) blockCall(c *choiceState, b *contentBlock) *callState {
 	if b.call == noCall {
 		b.call = len(c.calls)
 	}
@@ -162,7 +175,7 @@ func (d *decoder) blockDelta(v *fastjson.Value) {
 }
 
 // feed adds to the arguments of a block's call.
-func (d *decoder) feed(c *choiceState, b *block, arguments []byte) {
+func (d *decoder) feed(c *choiceState, b *contentBlock, arguments []byte) {
 	if len(arguments) == 0 {
 		return
 	}
@@ -223,7 +236,7 @@ func (d *decoder) wholeCall(c *choiceState, part *fastjson.Value) {
 	}
 	call.id, call.name = string(str(part.Get("id"))), string(str(part.Get("name")))
 	if input := part.Get("input"); input != nil {
-		call.args = appendText(call.args, input)
+		call.args = appendTextOrJSON(call.args, input)
 	}
 	if size := len(call.name) + len(call.args); size > 0 {
 		d.emitSize(c, bench.Tool, size)

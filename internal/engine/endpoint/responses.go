@@ -16,14 +16,14 @@ func responses() Kind {
 			System: true, History: true, Images: true, Audio: true, UsageUnasked: true,
 		},
 		Encode: encodeResponses,
-		Decode: decodeWith(&grammar{read: readResponses, end: endTerminal}),
+		Decode: decodeWith(responsesGrammar()),
 	}
 }
 
 // encodeResponses writes a body for POST /v1/responses (OpenAI API reference,
 // "Create a model response"). System messages are its instructions.
 func encodeResponses(dst []byte, r *Request) ([]byte, error) {
-	in := items{dst: make([]byte, 0, messagesSize(r))}
+	in := inputItems{dst: make([]byte, 0, messagesSize(r))}
 	system, err := in.conversation(r)
 	if err != nil {
 		return dst, err
@@ -62,8 +62,8 @@ func foldSystem(r *Request) (system string, taken int) {
 
 func hasMedia(t *bench.Turn) bool { return len(t.Images)+len(t.Audios)+len(t.Videos) > 0 }
 
-// items appends the items of a conversation, separated by commas.
-type items struct {
+// inputItems appends the items of a conversation, separated by commas.
+type inputItems struct {
 	dst   []byte
 	first int              // where the list begins
 	calls []bench.ToolCall // of the last answer: what a tool's turn is about
@@ -71,7 +71,7 @@ type items struct {
 
 // conversation appends the list of items: context, earlier turns with their
 // answers, this turn. It returns the system message, which is none of them.
-func (m *items) conversation(r *Request) (system string, err error) {
+func (m *inputItems) conversation(r *Request) (system string, err error) {
 	system, taken := foldSystem(r)
 	m.dst = append(m.dst, '[')
 	m.first = len(m.dst)
@@ -94,7 +94,7 @@ func (m *items) conversation(r *Request) (system string, err error) {
 }
 
 // open starts an item with its first member.
-func (m *items) open(kind string) {
+func (m *inputItems) open(kind string) {
 	if len(m.dst) > m.first {
 		m.dst = append(m.dst, ',')
 	}
@@ -103,14 +103,14 @@ func (m *items) open(kind string) {
 	m.dst = append(m.dst, '"')
 }
 
-func (m *items) member(name, value string) {
+func (m *inputItems) member(name, value string) {
 	m.dst = append(m.dst, `,"`...)
 	m.dst = append(m.dst, name...)
 	m.dst = append(m.dst, `":`...)
 	m.dst = appendString(m.dst, value)
 }
 
-func (m *items) message(role, text string) {
+func (m *inputItems) message(role, text string) {
 	m.open("message")
 	m.member("role", role)
 	m.member("content", text)
@@ -119,7 +119,7 @@ func (m *items) message(role, text string) {
 
 // turn appends a turn: what tools returned for the calls of the last answer, or a
 // message, whose content is a bare string if it is one text.
-func (m *items) turn(t *bench.Turn) error {
+func (m *inputItems) turn(t *bench.Turn) error {
 	role := cmp.Or(t.Role, "user")
 	switch {
 	case role == "tool" && len(m.calls) > 0 && !hasMedia(t):
@@ -148,7 +148,7 @@ func (m *items) turn(t *bench.Turn) error {
 
 // outputs appends what tools returned, one text for each call in their order;
 // calls beyond the texts returned nothing.
-func (m *items) outputs(texts []string) {
+func (m *inputItems) outputs(texts []string) {
 	for i, call := range m.calls {
 		m.open("function_call_output")
 		m.member("call_id", call.ID)
@@ -173,7 +173,7 @@ func resultOf(texts []string, i, n int) string {
 }
 
 // parts appends the parts of a turn's content: texts, images, audios.
-func (m *items) parts(t *bench.Turn, role string) error {
+func (m *inputItems) parts(t *bench.Turn, role string) error {
 	first := len(m.dst)
 	part := func(kind string) {
 		if len(m.dst) > first {
@@ -209,7 +209,7 @@ func (m *items) parts(t *bench.Turn, role string) error {
 
 // answer appends what the model said, without its reasoning: servers refuse that
 // back unless it is encrypted. An answer without anything else is an empty message.
-func (m *items) answer(c *bench.Choice) {
+func (m *inputItems) answer(c *bench.Choice) {
 	text := c.Text
 	if text == "" {
 		text = c.Refusal

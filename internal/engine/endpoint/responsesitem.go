@@ -101,7 +101,7 @@ func (d *decoder) callItem(it *outputItem, item, arguments *fastjson.Value) {
 	}
 	if call := d.callOf(c, it); call != nil && arguments != nil {
 		before := len(call.args)
-		call.args = appendText(call.args, arguments)
+		call.args = appendTextOrJSON(call.args, arguments)
 		size += len(call.args) - before
 	}
 	if size > 0 {
@@ -110,8 +110,8 @@ func (d *decoder) callItem(it *outputItem, item, arguments *fastjson.Value) {
 	}
 }
 
-// appendText appends a string as it is, and objects and lists as JSON.
-func appendText(dst []byte, v *fastjson.Value) []byte {
+// appendTextOrJSON appends a string as it is, and objects and lists as JSON.
+func appendTextOrJSON(dst []byte, v *fastjson.Value) []byte {
 	switch v.Type() {
 	case fastjson.TypeString:
 		return append(dst, str(v)...)

@@ -47,6 +47,23 @@ const (
 	partArguments
 )
 
+func responsesGrammar() *grammar {
+	return &grammar{read: readResponses, shapes: true, role: responsesRole, end: endTerminal}
+}
+
+// responsesRole says what the places of an event mean that differ from one delta
+// to the next.
+func responsesRole(p place) role {
+	switch {
+	case len(p) != 1:
+	case p[0] == "delta":
+		return roleText
+	case p[0] == "sequence_number", p[0] == "obfuscation":
+		return roleNone
+	}
+	return roleOther
+}
+
 // readResponses takes an event of a Responses stream, or a whole response (OpenAI
 // API reference, "Responses" and "Streaming events").
 func readResponses(d *decoder, doc *document) bool {

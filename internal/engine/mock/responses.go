@@ -192,7 +192,7 @@ func (p *responsesAPI) appendResponse(dst []byte, x *exchange, c *choice, output
 	dst = append(dst, `","error":null,"incomplete_details":`...)
 	dst = append(dst, why...)
 	extra, _ := q.payload.(*responsesRequest)
-	dst = appendText(append(dst, `,"instructions":`...), extra.instructions)
+	dst = appendTextOrNull(append(dst, `,"instructions":`...), extra.instructions)
 	dst = append(dst, `,"max_output_tokens":`...)
 	if q.maxTokens > 0 {
 		dst = strconv.AppendInt(dst, int64(q.maxTokens), 10)
@@ -205,7 +205,7 @@ func (p *responsesAPI) appendResponse(dst []byte, x *exchange, c *choice, output
 	if c != nil {
 		dst = p.appendOutput(dst, x, c)
 	}
-	dst = appendText(append(dst, `],"parallel_tool_calls":true,"previous_response_id":`...), extra.previous)
+	dst = appendTextOrNull(append(dst, `],"parallel_tool_calls":true,"previous_response_id":`...), extra.previous)
 	dst = strconv.AppendBool(append(dst, `,"reasoning":{"effort":null,"summary":null},"service_tier":"default","store":`...), extra.store)
 	dst = append(dst, `,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],`+
 		`"top_p":1.0,"truncation":"disabled","usage":`...)
@@ -217,8 +217,8 @@ func (p *responsesAPI) appendResponse(dst []byte, x *exchange, c *choice, output
 	return append(dst, `,"user":null,"metadata":{}}`...)
 }
 
-// appendText appends a text that may be missing.
-func appendText(dst []byte, s string) []byte {
+// appendTextOrNull appends a text that may be missing.
+func appendTextOrNull(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, "null"...)
 	}
