@@ -116,8 +116,8 @@ func (d *decoder) blockStart(v *fastjson.Value) {
 		return
 	}
 	c := d.state(nil, 0)
-	switch kind := string(str(content.Get("type"))); {
-	case kind == "tool_use":
+	switch string(str(content.Get("type"))) {
+	case "tool_use":
 		b.kind = blockTool
 		if input := content.Get("input"); truthy(input) {
 			b.input = appendTextOrJSON(nil, input)
@@ -125,7 +125,7 @@ func (d *decoder) blockStart(v *fastjson.Value) {
 		if size := d.nameBlock(c, b, content); size > 0 {
 			d.emitSize(c, bench.Tool, size)
 		}
-	case kind == "text", kind == "thinking":
+	case "text", "thinking":
 		d.emit(c, bench.Reasoning, str(content.Get("thinking")))
 		d.emit(c, bench.Text, str(content.Get("text")))
 	default:

@@ -90,11 +90,11 @@ func readResponses(d *decoder, doc *document) bool {
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		d.endResponse(kind, response)
 	case "response.output_item.added":
-		d.itemAdded(d.itemOf(v, true), v.Get("item"))
+		d.itemAdded(d.itemOf(v, opensItem), v.Get("item"))
 	case "response.output_item.done":
-		d.itemDone(d.itemOf(v, false), v.Get("item"))
+		d.itemDone(d.itemOf(v, inItem), v.Get("item"))
 	case "response.output_audio.delta", "response.audio.delta":
-		if it := d.itemOf(v, false); it != nil {
+		if it := d.itemOf(v, inItem); it != nil {
 			it.produced = true
 			d.audio(d.state(nil, 0), str(v.Get("delta")))
 		}
@@ -142,7 +142,7 @@ func (d *decoder) partEvent(kind string, v *fastjson.Value) {
 	default:
 		return
 	}
-	it := d.itemOf(v, false)
+	it := d.itemOf(v, inItem)
 	if it == nil {
 		return
 	}
@@ -219,10 +219,18 @@ func (d *decoder) callOf(c *choiceState, it *outputItem) *callState {
 	return c.callAt(it.call)
 }
 
+// itemEvent says how an event stands to its item.
+type itemEvent uint8
+
+const (
+	inItem    itemEvent = iota // it tells more of it
+	opensItem                  // it is its first
+)
+
 // itemOf returns the item that an event is about, made when it is new; nil when
 // there are too many. An event that does not say is about the last item, or opens
 // one.
-func (d *decoder) itemOf(v *fastjson.Value, opens bool) *outputItem {
+func (d *decoder) itemOf(v *fastjson.Value, what itemEvent) *outputItem {
 	id := string(str(v.Get("item_id")))
 	if id == "" {
 		id = string(str(v.Get("item", "id")))
@@ -236,7 +244,7 @@ func (d *decoder) itemOf(v *fastjson.Value, opens bool) *outputItem {
 		switch {
 		case known && it.index == index:
 		case id != "" && it.id == id && (!known || it.index == unplaced):
-		case !known && id == "" && !opens:
+		case !known && id == "" && what == inItem:
 		default:
 			continue
 		}

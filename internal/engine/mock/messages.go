@@ -201,14 +201,14 @@ func (*messagesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 	dst = append(dst, `"content":[`...)
 	if c.reasoning > 0 {
 		dst = append(dst, `{"type":"thinking","thinking":"`...)
-		dst = append(appendSide(dst, c, true), `","signature":"`+signature+`"}`...)
+		dst = append(appendSide(dst, c, thoughts), `","signature":"`+signature+`"}`...)
 	}
 	if c.total > c.reasoning {
 		if c.reasoning > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"type":"text","text":"`...)
-		dst = append(appendSide(dst, c, false), `"}`...)
+		dst = append(appendSide(dst, c, spoken), `"}`...)
 	}
 	dst = append(dst, `],"stop_reason":`...)
 	dst = appendStopReason(dst, c)

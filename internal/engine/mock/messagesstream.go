@@ -40,13 +40,13 @@ func (p *messagesAPI) first(e *events) error {
 	if c.total == 0 {
 		return nil
 	}
-	return p.openBlock(e, c, c.reasoning > 0)
+	return p.openBlock(e, c, c.sideOf(0))
 }
 
 // openBlock adds the start of the block of thoughts or of text.
-func (p *messagesAPI) openBlock(e *events, c *choice, reasoning bool) error {
-	p.block(e, c, "content_block_start", reasoning)
-	if reasoning {
+func (p *messagesAPI) openBlock(e *events, c *choice, of side) error {
+	p.block(e, c, "content_block_start", of)
+	if of == thoughts {
 		e.b = append(e.b, `,"content_block":{"type":"thinking","thinking":"","signature":""}`...)
 	} else {
 		e.b = append(e.b, `,"content_block":{"type":"text","text":""}`...)
@@ -55,24 +55,24 @@ func (p *messagesAPI) openBlock(e *events, c *choice, reasoning bool) error {
 }
 
 // block starts an event about a block.
-func (p *messagesAPI) block(e *events, c *choice, kind string, reasoning bool) {
+func (p *messagesAPI) block(e *events, c *choice, kind string, of side) {
 	p.start(e, kind)
 	e.b = append(e.b, `,"index":`...)
-	e.b = append(e.b, itemIndex(c, reasoning))
+	e.b = append(e.b, itemIndex(c, of))
 }
 
 func (p *messagesAPI) content(e *events, c *choice, from, to int, _ bool) error {
 	if from == c.reasoning && from > 0 {
-		if err := p.closeBlock(e, c, true); err != nil {
+		if err := p.closeBlock(e, c, thoughts); err != nil {
 			return err
 		}
-		if err := p.openBlock(e, c, false); err != nil {
+		if err := p.openBlock(e, c, spoken); err != nil {
 			return err
 		}
 	}
-	reasoning := from < c.reasoning
-	p.block(e, c, "content_block_delta", reasoning)
-	if reasoning {
+	of := c.sideOf(from)
+	p.block(e, c, "content_block_delta", of)
+	if of == thoughts {
 		e.b = append(e.b, `,"delta":{"type":"thinking_delta","thinking":"`...)
 	} else {
 		e.b = append(e.b, `,"delta":{"type":"text_delta","text":"`...)
@@ -82,15 +82,15 @@ func (p *messagesAPI) content(e *events, c *choice, from, to int, _ bool) error 
 }
 
 // closeBlock adds the end of a block; thoughts are signed.
-func (p *messagesAPI) closeBlock(e *events, c *choice, reasoning bool) error {
-	if reasoning {
-		p.block(e, c, "content_block_delta", true)
+func (p *messagesAPI) closeBlock(e *events, c *choice, of side) error {
+	if of == thoughts {
+		p.block(e, c, "content_block_delta", thoughts)
 		e.b = append(e.b, `,"delta":{"type":"signature_delta","signature":"`+signature+`"}`...)
 		if err := p.stop(e, false); err != nil {
 			return err
 		}
 	}
-	p.block(e, c, "content_block_stop", reasoning)
+	p.block(e, c, "content_block_stop", of)
 	return p.stop(e, false)
 }
 
@@ -98,7 +98,7 @@ func (p *messagesAPI) finish(e *events, c *choice) error {
 	if c.total == 0 {
 		return nil
 	}
-	return p.closeBlock(e, c, c.total == c.reasoning)
+	return p.closeBlock(e, c, c.sideOf(c.total-1))
 }
 
 func (p *messagesAPI) close(e *events) error {

@@ -225,6 +225,30 @@ func appendTextOrNull(dst []byte, s string) []byte {
 	return appendJSONString(dst, s)
 }
 
+// side is one of the two sides of an answer.
+type side uint8
+
+const (
+	thoughts side = iota
+	spoken
+)
+
+// sideOf returns the side that a token of c belongs to.
+func (c *choice) sideOf(token int) side {
+	if token < c.reasoning {
+		return thoughts
+	}
+	return spoken
+}
+
+// extent says how much of something is there.
+type extent uint8
+
+const (
+	begun extent = iota
+	whole
+)
+
 // appendUsageOf appends the usage object of a response.
 func (x *exchange) appendUsageOf(dst []byte, output, reasoning int) []byte {
 	dst = append(dst, `{"input_tokens":`...)
@@ -241,64 +265,64 @@ func (x *exchange) appendUsageOf(dst []byte, output, reasoning int) []byte {
 // appendOutput appends the items of an answer, which are complete.
 func (p *responsesAPI) appendOutput(dst []byte, x *exchange, c *choice) []byte {
 	if c.reasoning > 0 {
-		dst = p.appendItem(dst, x, c, true, true)
+		dst = p.appendItem(dst, x, c, thoughts, whole)
 	}
 	if c.total > c.reasoning {
 		if c.reasoning > 0 {
 			dst = append(dst, ',')
 		}
-		dst = p.appendItem(dst, x, c, false, true)
+		dst = p.appendItem(dst, x, c, spoken, whole)
 	}
 	return dst
 }
 
 // appendItem appends the item of the reasoning or of the answer; without its
 // content it has just begun.
-func (p *responsesAPI) appendItem(dst []byte, x *exchange, c *choice, reasoning, whole bool) []byte {
+func (p *responsesAPI) appendItem(dst []byte, x *exchange, c *choice, of side, part extent) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = appendItemID(dst, x, reasoning)
+	dst = appendItemID(dst, x, of)
 	status := "in_progress"
-	if whole {
-		if status = "completed"; !reasoning && c.finish == "length" {
+	if part == whole {
+		if status = "completed"; of == spoken && c.finish == "length" {
 			status = "incomplete"
 		}
 	}
-	if reasoning {
+	if of == thoughts {
 		dst = append(dst, `,"type":"reasoning","summary":[],"content":[`...)
 	} else {
 		dst = append(dst, `,"type":"message","role":"assistant","content":[`...)
 	}
-	if whole {
-		dst = p.appendPart(dst, c, reasoning, true)
+	if part == whole {
+		dst = p.appendPart(dst, c, of, whole)
 	}
 	dst = append(dst, `],"status":"`...)
 	return append(append(dst, status...), '"', '}')
 }
 
 // appendPart appends the one part of an item; without its text it has just begun.
-func (*responsesAPI) appendPart(dst []byte, c *choice, reasoning, whole bool) []byte {
-	if reasoning {
+func (*responsesAPI) appendPart(dst []byte, c *choice, of side, part extent) []byte {
+	if of == thoughts {
 		dst = append(dst, `{"type":"reasoning_text","text":"`...)
 	} else {
 		dst = append(dst, `{"type":"output_text","annotations":[],"logprobs":[],"text":"`...)
 	}
-	if whole {
-		dst = appendSide(dst, c, reasoning)
+	if part == whole {
+		dst = appendSide(dst, c, of)
 	}
 	return append(dst, '"', '}')
 }
 
 // appendSide appends the reasoning or the answer, escaped for JSON.
-func appendSide(dst []byte, c *choice, reasoning bool) []byte {
-	if reasoning {
+func appendSide(dst []byte, c *choice, of side) []byte {
+	if of == thoughts {
 		return c.appendTokens(dst, 0, c.reasoning)
 	}
 	return c.appendTokens(dst, c.reasoning, c.total)
 }
 
-func appendItemID(dst []byte, x *exchange, reasoning bool) []byte {
+func appendItemID(dst []byte, x *exchange, of side) []byte {
 	prefix := "msg_"
-	if reasoning {
+	if of == thoughts {
 		prefix = "rs_"
 	}
 	return appendJSONString(dst, prefix+x.requestID())

@@ -26,17 +26,17 @@ func (*responsesAPI) stop(e *events, content bool) error {
 }
 
 // place appends where an event belongs: the item, and its one part.
-func (*responsesAPI) place(e *events, c *choice, reasoning bool) {
+func (*responsesAPI) place(e *events, c *choice, of side) {
 	e.b = append(e.b, `,"item_id":`...)
-	e.b = appendItemID(e.b, e.x, reasoning)
+	e.b = appendItemID(e.b, e.x, of)
 	e.b = append(e.b, `,"output_index":`...)
-	e.b = append(e.b, itemIndex(c, reasoning), ',')
+	e.b = append(e.b, itemIndex(c, of), ',')
 	e.b = append(e.b, `"content_index":0`...)
 }
 
 // itemIndex returns the digit of an item's place in the output.
-func itemIndex(c *choice, reasoning bool) byte {
-	if !reasoning && c.reasoning > 0 {
+func itemIndex(c *choice, of side) byte {
+	if of == spoken && c.reasoning > 0 {
 		return '1'
 	}
 	return '0'
@@ -59,53 +59,57 @@ func (p *responsesAPI) first(e *events) error {
 	if c.total == 0 {
 		return nil
 	}
-	return p.openItem(e, c, c.reasoning > 0)
+	return p.openItem(e, c, c.sideOf(0))
 }
 
-func (p *responsesAPI) openItem(e *events, c *choice, reasoning bool) error {
+func (p *responsesAPI) openItem(e *events, c *choice, of side) error {
 	p.start(e, "response.output_item.added")
 	e.b = append(e.b, `,"output_index":`...)
-	e.b = append(e.b, itemIndex(c, reasoning))
+	e.b = append(e.b, itemIndex(c, of))
 	e.b = append(e.b, `,"item":`...)
-	e.b = p.appendItem(e.b, e.x, c, reasoning, false)
+	e.b = p.appendItem(e.b, e.x, c, of, begun)
 	if err := p.stop(e, false); err != nil {
 		return err
 	}
-	return p.part(e, c, reasoning, "added")
+	return p.part(e, c, of, begun)
 }
 
 // part adds the beginning or the end of the one part of an item.
-func (p *responsesAPI) part(e *events, c *choice, reasoning bool, what string) error {
-	p.start(e, "response.content_part."+what)
-	p.place(e, c, reasoning)
+func (p *responsesAPI) part(e *events, c *choice, of side, part extent) error {
+	kind := "response.content_part.added"
+	if part == whole {
+		kind = "response.content_part.done"
+	}
+	p.start(e, kind)
+	p.place(e, c, of)
 	e.b = append(e.b, `,"part":`...)
-	e.b = p.appendPart(e.b, c, reasoning, what == "done")
+	e.b = p.appendPart(e.b, c, of, part)
 	return p.stop(e, false)
 }
 
 func (p *responsesAPI) content(e *events, c *choice, from, to int, _ bool) error {
 	if from == c.reasoning && from > 0 {
-		if err := p.closeItem(e, c, true); err != nil {
+		if err := p.closeItem(e, c, thoughts); err != nil {
 			return err
 		}
-		if err := p.openItem(e, c, false); err != nil {
+		if err := p.openItem(e, c, spoken); err != nil {
 			return err
 		}
 	}
-	reasoning := from < c.reasoning
-	p.start(e, textEvent(reasoning)+".delta")
-	p.place(e, c, reasoning)
+	of := c.sideOf(from)
+	p.start(e, textEvent(of)+".delta")
+	p.place(e, c, of)
 	e.b = append(e.b, `,"delta":"`...)
 	e.b = c.appendTokens(e.b, from, to)
 	e.b = append(e.b, '"')
-	if !reasoning {
+	if of == spoken {
 		e.b = append(e.b, `,"logprobs":[]`...)
 	}
 	return p.stop(e, true)
 }
 
-func textEvent(reasoning bool) string {
-	if reasoning {
+func textEvent(of side) string {
+	if of == thoughts {
 		return "response.reasoning_text"
 	}
 	return "response.output_text"
@@ -113,25 +117,25 @@ func textEvent(reasoning bool) string {
 
 // closeItem adds the ends of the text, of its part and of its item: each repeats
 // all of it.
-func (p *responsesAPI) closeItem(e *events, c *choice, reasoning bool) error {
-	p.start(e, textEvent(reasoning)+".done")
-	p.place(e, c, reasoning)
+func (p *responsesAPI) closeItem(e *events, c *choice, of side) error {
+	p.start(e, textEvent(of)+".done")
+	p.place(e, c, of)
 	e.b = append(e.b, `,"text":"`...)
-	e.b = append(appendSide(e.b, c, reasoning), '"')
-	if !reasoning {
+	e.b = append(appendSide(e.b, c, of), '"')
+	if of == spoken {
 		e.b = append(e.b, `,"logprobs":[]`...)
 	}
 	if err := p.stop(e, false); err != nil {
 		return err
 	}
-	if err := p.part(e, c, reasoning, "done"); err != nil {
+	if err := p.part(e, c, of, whole); err != nil {
 		return err
 	}
 	p.start(e, "response.output_item.done")
 	e.b = append(e.b, `,"output_index":`...)
-	e.b = append(e.b, itemIndex(c, reasoning))
+	e.b = append(e.b, itemIndex(c, of))
 	e.b = append(e.b, `,"item":`...)
-	e.b = p.appendItem(e.b, e.x, c, reasoning, true)
+	e.b = p.appendItem(e.b, e.x, c, of, whole)
 	return p.stop(e, false)
 }
 
@@ -139,7 +143,7 @@ func (p *responsesAPI) finish(e *events, c *choice) error {
 	if c.total == 0 {
 		return nil
 	}
-	return p.closeItem(e, c, c.total == c.reasoning)
+	return p.closeItem(e, c, c.sideOf(c.total-1))
 }
 
 func (p *responsesAPI) close(e *events) error {
