@@ -101,14 +101,14 @@ func (d *decoder) output(v any) {
 	case bool, float64:
 		d.emitAlone(fmt.Append(nil, v))
 	case map[string]any:
-		d.outputs([]any{v})
+		d.outputList([]any{v})
 	case []any:
-		d.outputs(v)
+		d.outputList(v)
 	}
 }
 
-// outputs takes a list: texts, numbers, vectors, or scored items.
-func (d *decoder) outputs(list []any) {
+// outputList takes a list: texts, numbers, vectors, or scored items.
+func (d *decoder) outputList(list []any) {
 	if len(list) == 0 {
 		return
 	}

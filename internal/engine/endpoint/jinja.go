@@ -68,28 +68,28 @@ func (w *bounded) Write(p []byte) (int, error) {
 // WriteString implements io.StringWriter.
 func (w *bounded) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
-// said is a text from the outside. Printed, it is the inside of a JSON string.
-type said string
+// jinjaText is a text from the outside. Printed, it is the inside of a JSON string.
+type jinjaText string
 
 // String returns the text as it stands between the quotes of a JSON string.
-func (s said) String() string {
+func (s jinjaText) String() string {
 	quoted := appendString(nil, string(s))
 	return string(quoted[1 : len(quoted)-1])
 }
 
 // MarshalJSON implements json.Marshaler; "<" stays as it is.
-func (s said) MarshalJSON() ([]byte, error) { return appendString(nil, string(s)), nil }
+func (s jinjaText) MarshalJSON() ([]byte, error) { return appendString(nil, string(s)), nil }
 
-// allSaid makes texts of strings.
-func allSaid(texts []string) []any {
+// jinjaTexts makes texts of strings.
+func jinjaTexts(texts []string) []any {
 	list := make([]any, len(texts))
 	for i, t := range texts {
-		list[i] = said(t)
+		list[i] = jinjaText(t)
 	}
 	return list
 }
 
-// filters are those of the library, with those in place that must know about said.
+// filters are those of the library, with those in place that must know about jinjaText.
 func filters() *exec.FilterSet {
 	own := exec.NewFilterSet(map[string]exec.FilterFunction{
 		"tojson":    func(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value { return toJSON(in) },
@@ -108,15 +108,15 @@ func overText(f func(string) string) exec.FilterFunction {
 		if in.IsError() {
 			return in
 		}
-		if s, ok := in.Interface().(said); ok {
-			return exec.AsValue(said(f(string(s))))
+		if s, ok := in.Interface().(jinjaText); ok {
+			return exec.AsValue(jinjaText(f(string(s))))
 		}
 		return exec.AsValue(f(in.String()))
 	}
 }
 
 func length(in *exec.Value) *exec.Value {
-	if s, ok := in.Interface().(said); ok {
+	if s, ok := in.Interface().(jinjaText); ok {
 		return exec.AsValue(len([]rune(string(s))))
 	}
 	return exec.AsValue(in.Len())
@@ -137,7 +137,7 @@ func toJSON(in *exec.Value) *exec.Value {
 
 // plain returns a value as Go's own types, and texts as they are.
 func plain(v *exec.Value) any {
-	if s, ok := v.Interface().(said); ok {
+	if s, ok := v.Interface().(jinjaText); ok {
 		return s
 	}
 	switch {

@@ -101,8 +101,8 @@ func variables(r *Request) map[string]any {
 		role = "user"
 	}
 	v := map[string]any{
-		"texts": allSaid(t.Texts), "text": first(t.Texts), "model": said(model), "role": said(role),
-		"system": said(r.System), "stream": r.Settings.Streaming, "max_tokens": nil,
+		"texts": jinjaTexts(t.Texts), "text": first(t.Texts), "model": jinjaText(model), "role": jinjaText(role),
+		"system": jinjaText(r.System), "stream": r.Settings.Streaming, "max_tokens": nil,
 		"messages": messagesOf(r),
 	}
 	if t.MaxTokens > 0 {
@@ -114,13 +114,13 @@ func variables(r *Request) map[string]any {
 			quoted := appendMediaURL(nil, &media[i])
 			_ = json.Unmarshal(quoted, &urls[i]) // it is a JSON string of ours
 		}
-		v[name], v[name+"s"] = first(urls), allSaid(urls)
+		v[name], v[name+"s"] = first(urls), jinjaTexts(urls)
 	}
-	v["query"], v["queries"] = said(""), []any{}
-	v["passage"], v["passages"] = said(""), []any{}
+	v["query"], v["queries"] = jinjaText(""), []any{}
+	v["passage"], v["passages"] = jinjaText(""), []any{}
 	byName := map[string]any{}
 	for _, named := range t.Named {
-		list := allSaid(named.Texts)
+		list := jinjaTexts(named.Texts)
 		byName[named.Name] = list
 		switch strings.TrimSuffix(named.Name, "s") {
 		case "query", "querie":
@@ -134,11 +134,11 @@ func variables(r *Request) map[string]any {
 }
 
 // first returns the first of some texts, or an empty one.
-func first(texts []string) said {
+func first(texts []string) jinjaText {
 	if len(texts) == 0 {
 		return ""
 	}
-	return said(texts[0])
+	return jinjaText(texts[0])
 }
 
 // messagesOf returns the conversation as the type chat sends it.
@@ -154,7 +154,7 @@ func messagesOf(r *Request) any {
 func texts(v any) any {
 	switch v := v.(type) {
 	case string:
-		return said(v)
+		return jinjaText(v)
 	case []any:
 		for i := range v {
 			v[i] = texts(v[i])
