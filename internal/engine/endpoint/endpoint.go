@@ -54,6 +54,10 @@ func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
 		return dst, fmt.Errorf("endpoint type %s takes no audio", k.Name)
 	case len(t.Videos) > 0 && !k.Caps.Video:
 		return dst, fmt.Errorf("endpoint type %s takes no video", k.Name)
+	case len(t.Named) > 0 && !k.Caps.Named:
+		plain := *r
+		plain.Turn.Texts = allTexts(t)
+		return k.Encode(dst, &plain)
 	}
 	return k.Encode(dst, r)
 }
@@ -77,6 +81,8 @@ type Caps struct {
 	Images         bool // takes pictures
 	Audio          bool // takes sound
 	Video          bool // takes films
+	Named          bool // takes named texts; elsewhere their names mean nothing
+	TokenIDs       bool // takes the ids of the text's tokens: Request.TokenIDs
 	RootPath       bool // its path does not live under /v1
 }
 
@@ -87,6 +93,7 @@ type Request struct {
 	Context  string           // user message before the first turn; empty = none
 	History  []bench.Exchange // earlier turns with their answers, oldest first
 	Turn     bench.Turn
+	TokenIDs []int // of the turn's texts, one after the other; nil = nobody knows them
 	Settings *Settings
 }
 

@@ -10,6 +10,21 @@ func Kinds() []Kind {
 		completions(),
 		raw(),
 		template(),
+		embeddings(),
+		chatEmbeddings(),
+		pooling(),
+		score(),
+		rerank(),
+		cohereRankings(),
+		classify(),
+		tokenize(),
+		detokenize(),
+		nimEmbeddings(),
+		nimRankings(),
+		imageRetrieval(),
+		teiRankings(),
+		teiEmbed(),
+		ollamaEmbed(),
 	}
 }
 
