@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 )
@@ -40,6 +41,7 @@ type execution struct {
 	source   dataset.Source
 	sampler  *dataset.Sampler
 	tokens   counter
+	encoder  tokenizer.Tokenizer // of turns for APIs that take tokens; nil elsewhere
 	ids      identities
 	pacer    func() pace.Waiter
 	choose   *rand.Rand // of models; only who holds ahead.making draws

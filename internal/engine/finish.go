@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
@@ -63,6 +64,7 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 // counter counts the tokens of requests and answers. Safe for concurrent use.
 type counter struct {
 	plan      tokenPlan
+	caps      endpoint.Caps
 	tokenizer tokenizer.Tokenizer // nil = the client does not count
 }
 
@@ -107,6 +109,10 @@ func (c *counter) count(f *finishing) {
 		}
 		return
 	}
+	if !c.caps.ProducesTokens && usage != nil && usage.Input != nil {
+		rec.TokenSource, rec.InputTokens = bench.TokensServer, usage.Input
+		return
+	}
 	if c.tokenizer != nil {
 		rec.TokenSource = bench.TokensClient
 		rec.InputTokens, rec.OutputTokens, rec.ReasoningTokens = rec.ClientInput, rec.ClientOutput, rec.ClientReasoning
@@ -118,10 +124,10 @@ func (c *counter) count(f *finishing) {
 func (c *counter) client(f *finishing) {
 	rec := f.rec
 	turn := f.talk.Turns[rec.Turn]
-	if known := turn.InputTokens; known > 0 && len(f.history) == 0 && f.talk.System == "" && f.talk.Context == "" {
+	if known := turn.InputTokens; known > 0 && (len(f.history) == 0 || !c.caps.History) && (f.talk.System == "" && f.talk.Context == "" || !c.caps.System) {
 		rec.ClientInput = &known
 	} else {
-		n := bench.Tokens(c.tokenizer.Count(strings.Join(f.texts(), " ")))
+		n := bench.Tokens(c.tokenizer.Count(strings.Join(f.texts(&c.caps), " ")))
 		rec.ClientInput = &n
 	}
 	var output, reasoning strings.Builder
@@ -146,16 +152,24 @@ func (c *counter) client(f *finishing) {
 }
 
 // texts lists the text of a request in the order in which it was sent.
-func (f *finishing) texts() []string {
+func (f *finishing) texts(caps *endpoint.Caps) []string {
 	var out []string
-	for _, fixed := range []string{f.talk.System, f.talk.Context} {
-		if fixed != "" {
-			out = append(out, fixed)
+	if caps.System {
+		for _, fixed := range []string{f.talk.System, f.talk.Context} {
+			if fixed != "" {
+				out = append(out, fixed)
+			}
 		}
 	}
-	for i := range f.history {
-		out = append(out, f.history[i].Turn.Texts...)
-		out = append(out, f.history[i].Answer.Text)
+	if caps.History {
+		for i := range f.history {
+			out = append(out, f.history[i].Turn.Texts...)
+			out = append(out, f.history[i].Answer.Text)
+		}
 	}
-	return append(out, f.talk.Turns[f.rec.Turn].Texts...)
+	turn := &f.talk.Turns[f.rec.Turn]
+	for _, named := range turn.Named {
+		out = append(out, named.Texts...)
+	}
+	return append(out, turn.Texts...)
 }

@@ -32,8 +32,9 @@ type Plan struct {
 	Phases    []PhasePlan
 	Metrics   metric.Options
 	Files     Files
-	Certify   string // when the client certifies itself: none, before, after
-	Shown     any    // the configuration as exports show it, redacted
+	Certify   string    // when the client certifies itself: none, before, after
+	Doubts    []Warning // about what was asked, for the result
+	Shown     any       // the configuration as exports show it, redacted
 }
 
 // Target is one server under test.

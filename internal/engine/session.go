@@ -178,12 +178,29 @@ func (s *session) build(n int) {
 	}
 	body, err := x.plan.Kind.Body(nil, &endpoint.Request{
 		Model: model, System: s.talk.System, Context: s.talk.Context, History: s.history,
-		Turn: t, Settings: &x.plan.Settings,
+		Turn: t, TokenIDs: x.tokenIDs(&t), Settings: &x.plan.Settings,
 	})
 	s.next = turn{rec: rec, err: err, request: transport.Request{
 		URL: x.plan.Targets[s.target].URL, Header: x.headers(rec), Body: body,
 		Streaming: x.plan.Settings.Streaming, Session: s.correlation,
 	}}
+}
+
+// tokenIDs returns the tokens of a turn's texts where the API takes them.
+func (x *execution) tokenIDs(t *bench.Turn) []int {
+	if x.encoder == nil {
+		return nil
+	}
+	var ids []int
+	for _, named := range t.Named {
+		for _, text := range named.Texts {
+			ids = append(ids, x.encoder.Encode(text)...)
+		}
+	}
+	for _, text := range t.Texts {
+		ids = append(ids, x.encoder.Encode(text)...)
+	}
+	return ids
 }
 
 // exchange sends the turn that was built and takes its response, undecoded.
