@@ -86,7 +86,7 @@ func TestReadingShapes(t *testing.T) {
 		{"/v1/infer", `{"input":[{"type":"image_url","url":"data:,"}]}`, `{"data":[{"index":0,"bounding_boxes":{"element":[{"x_min":N,"y_min":N,"x_max":N,"y_max":N,"confidence":0.5}]}}],"usage":{"images_size_mb":6e-06}}`},
 		{"/embed", `{"inputs":["a","b"],"dimensions":1}`, `[[N],[N]]`},
 		{"/embed_all", `{"inputs":"a b","dimensions":1}`, `[[[N],[N]]]`},
-		{"/embed_sparse", `{"inputs":"a","dimensions":1}`, `[[{"index":0,"value":1}]]`},
+		{"/embed_sparse", `{"inputs":"a","dimensions":1}`, `[[{"index":0,"value":N}]]`},
 		{"/predict", `{"inputs":"the best"}`, `[{"score":N,"label":"LABEL_1"},{"score":N,"label":"LABEL_0"}]`},
 		{"/predict", `{"inputs":[["a","b"],["c"]]}`, `[[{"score":N,"label":"LABEL_I"},{"score":N,"label":"LABEL_I"}],[{"score":N,"label":"LABEL_I"},{"score":N,"label":"LABEL_I"}]]`},
 		{"/similarity", `{"inputs":{"source_sentence":"a","sentences":["a"]}}`, `[1]`},

@@ -9,47 +9,69 @@ import (
 	"math"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // DefaultDim is the length of vectors unless told otherwise, that of small
 // embedding models.
 const DefaultDim = 384
 
-// Weights of the two kinds of features. A word counts for more the longer it is,
-// because long words say more; its trigrams find words that are nearly the same.
-const (
-	trigramShare  = 0.25 // of the weight of their word, all of them together
-	longestWeight = 8    // letters; longer words weigh no more
-)
+// longestWeight is what the longest words count for. A word counts for more the
+// longer it is, because long words say more.
+const longestWeight = 8 // letters
+
+// places is how many numbers of a vector a feature touches, so that vectors of short
+// texts are not nearly all zeros.
+const places = 16
 
 // Vector returns the features of a text as a vector of length dim ≥ 1, of unit
-// length: each feature is hashed to a place and a sign (the hashing trick of
-// Weinberger and others, 2009). A text without letters, digits or ideographs is one
+// length: each feature is hashed to some places and a sign for each (the hashing trick
+// of Weinberger and others, 2009). A text without letters, digits or ideographs is one
 // feature as a whole.
+//
+// The features are the words, and the trigrams of each word, which together weigh as
+// much as the word itself and find words that are nearly the same.
 func Vector(text string, dim int) []float32 {
 	sum := make([]float64, dim)
-	add := func(feature string, weight float64) {
-		h := hash(feature)
-		if h>>63 != 0 {
-			weight = -weight
+	add := func(h uint64, weight float64) {
+		for range places {
+			if h = mix(h); h>>63 != 0 {
+				sum[h%uint64(dim)] -= weight
+			} else {
+				sum[h%uint64(dim)] += weight
+			}
 		}
-		sum[h%uint64(dim)] += weight
 	}
-	words := Words(text)
+	words, counts := count(Words(text))
 	if len(words) == 0 {
-		add("text:"+text, 1)
+		add(hash(text), 1)
 	}
-	for _, w := range words {
-		letters := utf8.RuneCountInString(w)
-		weight := float64(min(letters, longestWeight))
-		add("word:"+w, weight)
-		grams := trigrams(w)
-		for _, g := range grams {
-			add("part:"+g, weight*trigramShare/float64(len(grams)))
+	var runes []rune
+	for i, w := range words {
+		runes = append(append(append(runes[:0], border), []rune(w)...), border)
+		weight := float64(counts[i]) * float64(min(len(runes)-2, longestWeight))
+		add(hash(w), weight)
+		grams := len(runes) - 2
+		for k := range grams {
+			add(trigram(runes[k:k+3]), weight/math.Sqrt(float64(grams)))
 		}
 	}
 	return unit(sum)
+}
+
+// count returns each word once, in order of its first place, and how often it is
+// there.
+func count(all []string) (words []string, counts []int) {
+	index := make(map[string]int, len(all))
+	for _, w := range all {
+		i, known := index[w]
+		if !known {
+			i = len(words)
+			index[w] = i
+			words, counts = append(words, w), append(counts, 0)
+		}
+		counts[i]++
+	}
+	return words, counts
 }
 
 // Cosine returns the cosine of the angle between two vectors of unit length and of
@@ -78,7 +100,7 @@ func Words(text string) []string {
 		switch {
 		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana):
 			end(i)
-			words = append(words, text[i:i+utf8.RuneLen(r)])
+			words = append(words, string(r))
 		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
 			if start < 0 {
 				start = i
@@ -91,14 +113,13 @@ func Words(text string) []string {
 	return words
 }
 
-// trigrams returns every three characters of a word, its borders marked.
-func trigrams(word string) []string {
-	runes := []rune("^" + word + "$")
-	var grams []string
-	for i := 0; i+3 <= len(runes); i++ {
-		grams = append(grams, string(runes[i:i+3]))
-	}
-	return grams
+// border stands before and behind a word in its trigrams.
+const border = ' '
+
+// trigram is the hash of three characters.
+func trigram(r []rune) uint64 {
+	const bits = 21 // of a character
+	return mix(uint64(r[0]) | uint64(r[1])<<bits | uint64(r[2])<<(2*bits))
 }
 
 // unit scales a vector to length 1. Features that cancel each other out to nothing
@@ -123,8 +144,12 @@ func unit(sum []float64) []float32 {
 func hash(s string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s)) // never fails
-	// FNV's upper bits change little with the last letters: spread them.
-	z := h.Sum64()
+	return h.Sum64()
+}
+
+// mix goes from one state to the next of SplitMix64, and spreads its bits.
+func mix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31

@@ -3,6 +3,7 @@ package feature
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,4 +65,12 @@ func TestVectorProperty(t *testing.T) {
 			t.Fatalf("a text is like itself by %v", c)
 		}
 	})
+}
+
+func BenchmarkVector(b *testing.B) {
+	text := strings.Repeat("The keeper of the lighthouse writes the weather into two books. ", 40)
+	b.ReportAllocs()
+	for b.Loop() {
+		Vector(text, DefaultDim)
+	}
 }
