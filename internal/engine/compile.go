@@ -176,6 +176,7 @@ func (c *compiler) dataset(p *Plan) {
 		o.File = c.file(d)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+		p.Tokens.Spare = !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic = c.synthetic(d)
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
@@ -66,6 +67,9 @@ type counter struct {
 	plan      tokenPlan
 	caps      endpoint.Caps
 	tokenizer tokenizer.Tokenizer // nil = the client does not count
+
+	substitute *Warning    // the tokenizer is not the model's; nil = it is
+	counted    atomic.Bool // the client's count stands in a record
 }
 
 // method says who counts, for the report.
@@ -114,6 +118,7 @@ func (c *counter) count(f *finishing) {
 		return
 	}
 	if c.tokenizer != nil {
+		c.counted.Store(true)
 		rec.TokenSource = bench.TokensClient
 		rec.InputTokens, rec.OutputTokens, rec.ReasoningTokens = rec.ClientInput, rec.ClientOutput, rec.ClientReasoning
 	}

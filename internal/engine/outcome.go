@@ -45,6 +45,9 @@ func (x *execution) export(r *Run, dir string) outcome {
 // judge says how the run ended: by what it was asked, and by what succeeded.
 func (x *execution) judge(r *Run) outcome {
 	o := outcome{state: bench.Completed, warnings: x.warnings}
+	if s := x.tokens.substitute; s != nil && x.plan.Tokens.Spare && x.tokens.counted.Load() {
+		o.warnings = append(o.warnings, *s)
+	}
 	var success, failed int64
 	for i := range x.finished {
 		f := &x.finished[i]

@@ -75,9 +75,12 @@ func (x *execution) openTokenizer() (tokenizer.Tokenizer, error) {
 	tok, err := t.load(name)
 	if err != nil && !t.Explicit && errors.Is(err, tokenizer.ErrNotLocal) {
 		tok, err = tokenizer.Builtin(), nil
-		x.warn("tokenizer-substituted", fmt.Sprintf(
+		x.tokens.substitute = &Warning{Code: "tokenizer-substituted", Detail: fmt.Sprintf(
 			"no tokenizer of model %q on this machine: lengths are counted with the built-in %s; name a tokenizer.json to count as the model does",
-			name, tok.Method()))
+			name, tok.Method())}
+		if !t.Spare {
+			x.warnings = append(x.warnings, *x.tokens.substitute)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load tokenizer: %w", err)

@@ -58,7 +58,6 @@ func TestVectorTypes(t *testing.T) {
 randomSeed: 7
 benchmark:
   model: m
-  tokenizer: {name: builtin}
   endpoint: {url: "http://mem/v1", type: %s, streaming: true}
   dataset: {type: file, format: single_turn, records: [%s]}
   phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 2, requests: 6}]
@@ -67,8 +66,12 @@ benchmark:
 				if r.State != bench.Completed || r.Summary.Requests != 6 || r.Summary.Errors != 0 || r.Streaming {
 					t.Fatalf("state %s, %+v, streaming %v, error %+v\n%s", r.State, r.Summary, r.Streaming, r.Error, b.transcript(id))
 				}
-				if got := warningCodes(r); !slices.Equal(got, []string{"not-streaming"}) {
-					t.Errorf("warnings %+v, want only that there are no streams", r.Warnings)
+				doubts := []string{"not-streaming"}
+				if tt.kind == "detokenize" { // its tokens are made by a tokenizer that is not the model's
+					doubts = append(doubts, "tokenizer-substituted")
+				}
+				if got := warningCodes(r); !slices.Equal(got, doubts) {
+					t.Errorf("warnings %+v, want %v", r.Warnings, doubts)
 				}
 				want := map[string]float64{"request_latency": 50, "request_count": 6, "request_throughput": 40, "total_isl": tt.tokens}
 				for tag, value := range want {
@@ -115,6 +118,31 @@ func (b *bed) metrics(id string) map[string]json.RawMessage {
 		}
 	}
 	return all
+}
+
+// TestSpareTokenizer: that the client's tokenizer is not the model's matters where the
+// server counts nothing, and is said there alone.
+func TestSpareTokenizer(t *testing.T) {
+	for usage, want := range map[string][]string{"": nil, mock.UsageNever: {"tokenizer-substituted"}} {
+		synctest.Test(t, func(t *testing.T) {
+			o := timing(t, 50*time.Millisecond, time.Millisecond)
+			o.Usage = usage
+			b := newBed(t, o, nil)
+			id := b.submit(`
+randomSeed: 7
+benchmark:
+  model: m
+  endpoint: {url: "http://mem", type: embeddings}
+  dataset: {type: file, format: single_turn, records: [{text: two words}]}
+  phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 3}]
+`)
+			r := b.wait(id)
+			if got := warningCodes(r); !slices.Equal(got, want) || b.value(id, "total_isl", "avg") != 6 {
+				t.Errorf("usage %q: warnings %v, want %v", usage, r.Warnings, want)
+			}
+			b.stop()
+		})
+	}
 }
 
 // TestImageRetrieval: the simulator understands what the type says, and the other way
