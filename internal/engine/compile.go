@@ -395,7 +395,7 @@ func (c *compiler) metrics(p *Plan) {
 		Streaming: p.Settings.Streaming,
 		Caps: metric.Caps{
 			ProducesTokens: p.Kind.Caps.ProducesTokens, TokenizesInput: p.Kind.Caps.TokenizesInput,
-			Reasoning: p.Kind.Caps.Reasoning,
+			Reasoning: p.Kind.Caps.Reasoning, ProducesItems: p.Kind.Caps.Items,
 		},
 		SLOs: c.b.SLOs, ServerTokens: p.Tokens.Server,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends

@@ -33,6 +33,7 @@ func (f *finishing) decode(plan *Plan) {
 	}
 	f.decoded = true
 	f.rec.Answer = plan.Kind.Decode(f.exchange.Response, plan.Settings.Streaming)
+	f.rec.Items = len(f.rec.Answer.Vectors) + len(f.rec.Answer.Ranks)
 	if plan.Files.Raw {
 		f.raw = export.NewRaw(f.rec, f.sent, f.body, f.exchange.Response)
 	}

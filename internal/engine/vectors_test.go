@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,21 +36,22 @@ func TestVectorTypes(t *testing.T) {
 	for _, tt := range []struct {
 		kind, rows string
 		tokens     float64 // of all six requests, by the server or the client
+		items      float64 // vectors and scores of all answers; 0 = there are none
 	}{
-		{"embeddings", plainRows, 2 * (2 + 3 + 1)},
-		{"chat_embeddings", plainRows, 2 * (2 + 3 + 1)},
-		{"pooling", plainRows, 2 * (2 + 3 + 1)},
-		{"score", rankedRows, 3 * (4 + 3 + 2)},
-		{"rerank", rankedRows, 3 * (4 + 3 + 2)},
-		{"cohere_rankings", rankedRows, 3 * (4 + 3 + 2)},
-		{"classify", plainRows, 2 * (2 + 3 + 1)},
-		{"tokenize", `{text: one word}, {text: two}`, 3 * (2 + 1)},
-		{"detokenize", `{text: one word}, {text: two}`, 3 * (2 + 1)},
-		{"nim_embeddings", plainRows, 2 * (2 + 3 + 1)},
-		{"nim_rankings", rankedRows, 3 * (4 + 3 + 2)},
-		{"hf_tei_rankings", rankedRows, 3 * (4 + 3 + 2)},
-		{"tei_embed", plainRows, 2 * (2 + 3 + 1)},
-		{"ollama_embed", plainRows, 2 * (2 + 3 + 1)},
+		{"embeddings", plainRows, 2 * (2 + 3 + 1), 2 * (1 + 2 + 1)},
+		{"chat_embeddings", plainRows, 2 * (2 + 3 + 1), 6},
+		{"pooling", plainRows, 2 * (2 + 3 + 1), 2 * (1 + 2 + 1)},
+		{"score", rankedRows, 3 * (4 + 3 + 2), 3 * (2 + 1)},
+		{"rerank", rankedRows, 3 * (4 + 3 + 2), 3 * (2 + 1)},
+		{"cohere_rankings", rankedRows, 3 * (4 + 3 + 2), 3 * (2 + 1)},
+		{"classify", plainRows, 2 * (2 + 3 + 1), 2 * (1 + 2 + 1)},
+		{"tokenize", `{text: one word}, {text: two}`, 3 * (2 + 1), 0},
+		{"detokenize", `{text: one word}, {text: two}`, 3 * (2 + 1), 0},
+		{"nim_embeddings", plainRows, 2 * (2 + 3 + 1), 2 * (1 + 2 + 1)},
+		{"nim_rankings", rankedRows, 3 * (4 + 3 + 2), 3 * (2 + 1)},
+		{"hf_tei_rankings", rankedRows, 3 * (4 + 3 + 2), 3 * (2 + 1)},
+		{"tei_embed", plainRows, 2 * (2 + 3 + 1), 2 * (1 + 2 + 1)},
+		{"ollama_embed", plainRows, 2 * (2 + 3 + 1), 2 * (1 + 2 + 1)},
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,8 +76,11 @@ benchmark:
 					t.Errorf("warnings %+v, want %v", r.Warnings, doubts)
 				}
 				want := map[string]float64{"request_latency": 50, "request_count": 6, "request_throughput": 40, "total_isl": tt.tokens}
+				if items := tt.items; items > 0 {
+					want["item_throughput"] = items / 0.15
+				}
 				for tag, value := range want {
-					if got := b.value(id, tag, "avg"); got != value {
+					if got := b.value(id, tag, "avg"); math.Abs(got-value) > 1e-9 {
 						t.Errorf("%s = %v, want %v", tag, got, value)
 					}
 				}

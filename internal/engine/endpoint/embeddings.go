@@ -7,7 +7,7 @@ func embeddings() Kind {
 	return Kind{
 		Name: "embeddings", Aliases: []string{"openai-embeddings"},
 		Path: "/v1/embeddings", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true},
+		Caps:   Caps{TokenizesInput: true, Items: true},
 		Encode: encodeEmbeddings, Decode: decodeWith(vectors()),
 	}
 }
@@ -28,7 +28,7 @@ func chatEmbeddings() Kind {
 	return Kind{
 		Name: "chat_embeddings", Aliases: []string{"openai-embeddings-chat"},
 		Path: "/v1/embeddings", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, System: true, Images: true, Audio: true, Video: true},
+		Caps:   Caps{TokenizesInput: true, Items: true, System: true, Images: true, Audio: true, Video: true},
 		Encode: encodeChatEmbeddings, Decode: decodeWith(vectors()),
 	}
 }
@@ -43,7 +43,7 @@ func pooling() Kind {
 	return Kind{
 		Name: "pooling", Aliases: []string{"vllm-pooling"},
 		Path: "/pooling", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, System: true, Images: true, Audio: true, Video: true, RootPath: true},
+		Caps:   Caps{TokenizesInput: true, Items: true, System: true, Images: true, Audio: true, Video: true, RootPath: true},
 		Encode: encodePooling, Decode: decodeWith(vectors()),
 	}
 }
@@ -67,7 +67,7 @@ func ollamaEmbed() Kind {
 	return Kind{
 		Name: "ollama_embed",
 		Path: "/api/embed", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, RootPath: true},
+		Caps:   Caps{TokenizesInput: true, Items: true, RootPath: true},
 		Encode: encodeOllamaEmbed, Decode: decodeWith(ollamaVectors()),
 	}
 }
@@ -102,7 +102,7 @@ func nimEmbeddings() Kind {
 	return Kind{
 		Name: "nim_embeddings",
 		Path: "/v1/embeddings", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, Images: true},
+		Caps:   Caps{TokenizesInput: true, Items: true, Images: true},
 		Encode: encodeNIMEmbeddings, Decode: decodeWith(vectors()),
 	}
 }

@@ -81,6 +81,7 @@ type Caps struct {
 	Images         bool // takes pictures
 	Audio          bool // takes sound
 	Video          bool // takes films
+	Items          bool // answers with vectors or scores
 	Named          bool // takes named texts; elsewhere their names mean nothing
 	TokenIDs       bool // takes the ids of the text's tokens: Request.TokenIDs
 	RootPath       bool // its path does not live under /v1

@@ -6,7 +6,7 @@ func rerank() Kind {
 	return Kind{
 		Name: "rerank", Aliases: []string{"vllm-rerank", "jina_rerank"},
 		Path: "/v1/rerank", Title: "Ranking Metrics",
-		Caps:   Caps{TokenizesInput: true, Named: true},
+		Caps:   Caps{TokenizesInput: true, Items: true, Named: true},
 		Encode: encodeRerank("rerank"), Decode: decodeWith(ranks(rankedItem)),
 	}
 }

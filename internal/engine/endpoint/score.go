@@ -12,7 +12,7 @@ func score() Kind {
 	return Kind{
 		Name: "score",
 		Path: "/score", Title: "Ranking Metrics",
-		Caps:   Caps{TokenizesInput: true, Named: true, RootPath: true},
+		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
 		Encode: encodeScore, Decode: decodeWith(ranks(scoredItem)),
 	}
 }
@@ -48,7 +48,7 @@ func classify() Kind {
 	return Kind{
 		Name: "classify",
 		Path: "/classify", Title: "Classification Metrics",
-		Caps:   Caps{TokenizesInput: true, System: true, Images: true, Audio: true, Video: true, RootPath: true},
+		Caps:   Caps{TokenizesInput: true, Items: true, System: true, Images: true, Audio: true, Video: true, RootPath: true},
 		Encode: encodeClassify, Decode: decodeWith(ranks(classItem)),
 	}
 }

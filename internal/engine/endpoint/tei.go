@@ -14,7 +14,7 @@ func teiRankings() Kind {
 	return Kind{
 		Name: "hf_tei_rankings", Aliases: []string{"tei_rerank"},
 		Path: "/rerank", Title: "Ranking Metrics",
-		Caps:   Caps{TokenizesInput: true, Named: true, RootPath: true},
+		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
 		Encode: encodeTEIRankings, Decode: decodeWith(withTEIHeaders(ranks(rankedItem))),
 	}
 }
@@ -35,7 +35,7 @@ func teiEmbed() Kind {
 	return Kind{
 		Name: "tei_embed",
 		Path: "/embed", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, Named: true, RootPath: true},
+		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
 		Encode: encodeTEIEmbed, Decode: decodeWith(withTEIHeaders(teiVectors())),
 	}
 }
