@@ -50,6 +50,7 @@ type execution struct {
 	finished []finishedPhase
 	warnings []Warning // of the preparation; only the supervisor adds
 
+	mismatched  atomic.Int64 // answers with a count_mismatch
 	snapshot    atomic.Pointer[Snapshot]
 	state       atomic.Value // bench.State
 	cancelAsked chan struct{}

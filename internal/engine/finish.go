@@ -17,6 +17,7 @@ import (
 // finishing is a request whose last byte is in, on its way to the recorder.
 type finishing struct {
 	rec      *bench.Record
+	items    int // that were asked for; 0 = unknown
 	exchange transport.Exchange
 	talk     *bench.Conversation
 	history  []bench.Exchange // what the request carried; the session only appends
@@ -26,6 +27,10 @@ type finishing struct {
 	decoded  bool
 }
 
+// warnCountMismatch is the warning on an answer with more vectors or scores than were
+// asked for, or fewer.
+const warnCountMismatch = "count_mismatch"
+
 // decode reads the response into the record; a second call does nothing.
 func (f *finishing) decode(plan *Plan) {
 	if f.decoded {
@@ -34,6 +39,12 @@ func (f *finishing) decode(plan *Plan) {
 	f.decoded = true
 	f.rec.Answer = plan.Kind.Decode(f.exchange.Response, plan.Settings.Streaming)
 	f.rec.Items = len(f.rec.Answer.Vectors) + len(f.rec.Answer.Ranks)
+	if f.items > 0 && f.rec.Items != f.items && f.rec.Answer.Failure == nil {
+		if f.rec.Answer.Warnings == nil {
+			f.rec.Answer.Warnings = map[string]int{}
+		}
+		f.rec.Answer.Warnings[warnCountMismatch]++
+	}
 	if plan.Files.Raw {
 		f.raw = export.NewRaw(f.rec, f.sent, f.body, f.exchange.Response)
 	}
@@ -49,6 +60,9 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 			for f := range p.finish {
 				f.decode(p.run.plan)
 				p.run.tokens.count(&f)
+				if f.rec.Answer.Warnings[warnCountMismatch] > 0 {
+					p.run.mismatched.Add(1)
+				}
 				if failure := f.rec.Answer.Failure; failure != nil && failure.Class != bench.Cancelled {
 					p.count.failed.Add(1)
 				}

@@ -73,6 +73,9 @@ func (x *execution) judge(r *Run) outcome {
 			}
 		}
 	}
+	if n := x.mismatched.Load(); n > 0 {
+		o.warn("count-mismatch", fmt.Sprintf("%d answers did not hold one vector or score for each that was asked for", n))
+	}
 	switch {
 	case o.err != nil:
 	case x.cancelled():

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -148,6 +149,30 @@ benchmark:
 			b.stop()
 		})
 	}
+}
+
+// TestCountMismatch: answers with too little in them count as successes, and are told.
+func TestCountMismatch(t *testing.T) {
+	forgetful := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(`{"input":["one"]}`)), -1
+			next.ServeHTTP(w, r)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, time.Millisecond, time.Millisecond), forgetful)
+		r := b.run(`
+benchmark:
+  model: m
+  endpoint: {url: "http://mem", type: embeddings, useServerTokenCount: true}
+  dataset: {type: file, format: single_turn, records: [{texts: [a, b]}, {text: c}]}
+  phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 4}]
+`)
+		if len(r.Warnings) != 1 || r.Warnings[0].Code != "count-mismatch" || !strings.HasPrefix(r.Warnings[0].Detail, "2 answers") || r.Summary.Requests != 4 {
+			t.Errorf("warnings %+v, %+v; want 2 of 4 answers told", r.Warnings, r.Summary)
+		}
+		b.stop()
+	})
 }
 
 // TestImageRetrieval: the simulator understands what the type says, and the other way

@@ -8,7 +8,7 @@ func embeddings() Kind {
 		Name: "embeddings", Aliases: []string{"openai-embeddings"},
 		Path: "/v1/embeddings", Title: "Embeddings Metrics",
 		Caps:   Caps{TokenizesInput: true, Items: true},
-		Encode: encodeEmbeddings, Decode: decodeWith(vectors()),
+		Encode: encodeEmbeddings, Items: countTexts, Decode: decodeWith(vectors()),
 	}
 }
 
@@ -19,7 +19,7 @@ func encodeEmbeddings(dst []byte, r *Request) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return object(dst, r, modelField(r), Field{"input", appendStrings(nil, texts)})
+	return object(dst, r, modelField(r), Field{"input", stringList(texts)})
 }
 
 // chatEmbeddings is vLLM's form of the same API for models that read a chat, with
@@ -44,7 +44,7 @@ func pooling() Kind {
 		Name: "pooling", Aliases: []string{"vllm-pooling"},
 		Path: "/pooling", Title: "Embeddings Metrics",
 		Caps:   Caps{TokenizesInput: true, Items: true, System: true, Images: true, Audio: true, Video: true, RootPath: true},
-		Encode: encodePooling, Decode: decodeWith(vectors()),
+		Encode: encodePooling, Items: countTexts, Decode: decodeWith(vectors()),
 	}
 }
 
@@ -58,7 +58,7 @@ func encodePooling(dst []byte, r *Request) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return object(dst, r, modelField(r), Field{"input", appendStrings(nil, texts)})
+	return object(dst, r, modelField(r), Field{"input", stringList(texts)})
 }
 
 // ollamaEmbed is Ollama's API for vectors. It answers its old route
@@ -68,7 +68,7 @@ func ollamaEmbed() Kind {
 		Name: "ollama_embed",
 		Path: "/api/embed", Title: "Embeddings Metrics",
 		Caps:   Caps{TokenizesInput: true, Items: true, RootPath: true},
-		Encode: encodeOllamaEmbed, Decode: decodeWith(ollamaVectors()),
+		Encode: encodeOllamaEmbed, Items: countTexts, Decode: decodeWith(ollamaVectors()),
 	}
 }
 
@@ -122,7 +122,7 @@ func nimInput(t *bench.Turn) ([]byte, error) {
 	switch {
 	case len(images) == 0:
 		texts, err := someTexts("nim_embeddings", t)
-		return appendStrings(nil, texts), err
+		return stringList(texts), err
 	case len(texts) > 0 && len(texts) != len(images):
 		return nil, errUnpaired(len(texts), len(images))
 	}

@@ -35,6 +35,9 @@ type Kind struct {
 	// in it, and it must not change what r points to. Its error means that the
 	// turn cannot be expressed in this dialect.
 	Encode func(dst []byte, r *Request) ([]byte, error)
+	// Items returns how many vectors or scores the answer to a request holds; 0 =
+	// nobody can say. Nil = always 0.
+	Items func(r *Request) int
 	// Decode reads a response. It never fails: what is wrong with the response
 	// becomes Answer.Failure, and everything received before stays on it. The
 	// answer does not keep slices of the response.

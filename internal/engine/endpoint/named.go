@@ -65,9 +65,9 @@ func modelField(r *Request) Field {
 	return Field{"model", appendString(nil, model)}
 }
 
-// appendStrings appends texts as a JSON list.
-func appendStrings(dst []byte, texts []string) json.RawMessage {
-	dst = append(dst, '[')
+// stringList writes texts as a JSON list.
+func stringList(texts []string) json.RawMessage {
+	dst := []byte{'['}
 	for i, s := range texts {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -82,7 +82,7 @@ func oneOrList(texts []string) json.RawMessage {
 	if len(texts) == 1 {
 		return appendString(nil, texts[0])
 	}
-	return appendStrings(nil, texts)
+	return stringList(texts)
 }
 
 // someTexts returns the texts of a turn, at least one.
@@ -91,6 +91,29 @@ func someTexts(kind string, t *bench.Turn) ([]string, error) {
 		return nil, fmt.Errorf("endpoint type %s needs a text, and the turn has none", kind)
 	}
 	return t.Texts, nil
+}
+
+// countTexts is the number of items that are asked for with a vector for each text:
+// one for a chat, and unknown if the user replaces the texts.
+func countTexts(r *Request) int {
+	switch {
+	case r.Turn.Payload != nil || given(r, "input", "messages", "task", "data"):
+		return 0
+	case isChat(r):
+		return 1
+	}
+	return len(allTexts(&r.Turn))
+}
+
+// given reports whether the user merges a member of one of the names into the body.
+func given(r *Request, names ...string) bool {
+	extra, _ := Fields(r.Turn.ExtraBody) // what is no object is refused elsewhere
+	for _, f := range append(extra, r.Settings.Extra...) {
+		if slices.Contains(names, f.Name) {
+			return true
+		}
+	}
+	return false
 }
 
 // message is the member "messages" with the system message and the turn: APIs that

@@ -28,6 +28,6 @@ func encodeRerank(kind string) func(dst []byte, r *Request) ([]byte, error) {
 			return dst, err
 		}
 		return object(dst, r, modelField(r),
-			Field{"query", appendString(nil, query)}, Field{"documents", appendStrings(nil, documents)})
+			Field{"query", appendString(nil, query)}, Field{"documents", stringList(documents)})
 	}
 }

@@ -13,7 +13,7 @@ func score() Kind {
 		Name: "score",
 		Path: "/score", Title: "Ranking Metrics",
 		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
-		Encode: encodeScore, Decode: decodeWith(ranks(scoredItem)),
+		Encode: encodeScore, Items: countPairs, Decode: decodeWith(ranks(scoredItem)),
 	}
 }
 
@@ -43,13 +43,22 @@ func pairs(t *bench.Turn) (left, right []string, err error) {
 	return left, right, nil
 }
 
+// countPairs is the number of scores that are asked for.
+func countPairs(r *Request) int {
+	if r.Turn.Payload != nil || given(r, "text_1", "text_2") {
+		return 0
+	}
+	_, right, _ := pairs(&r.Turn) // without pairs there is no request
+	return len(right)
+}
+
 // classify is vLLM's API for the class of a text; SGLang has it too.
 func classify() Kind {
 	return Kind{
 		Name: "classify",
 		Path: "/classify", Title: "Classification Metrics",
 		Caps:   Caps{TokenizesInput: true, Items: true, System: true, Images: true, Audio: true, Video: true, RootPath: true},
-		Encode: encodeClassify, Decode: decodeWith(ranks(classItem)),
+		Encode: encodeClassify, Items: countTexts, Decode: decodeWith(ranks(classItem)),
 	}
 }
 

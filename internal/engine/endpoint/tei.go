@@ -25,7 +25,7 @@ func encodeTEIRankings(dst []byte, r *Request) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return object(dst, r, Field{"query", appendString(nil, query)}, Field{"texts", appendStrings(nil, texts)})
+	return object(dst, r, Field{"query", appendString(nil, query)}, Field{"texts", stringList(texts)})
 }
 
 // teiEmbed is TEI's own API for vectors. Its other routes (/embed_all,
@@ -49,7 +49,7 @@ func encodeTEIEmbed(dst []byte, r *Request) ([]byte, error) {
 			return dst, err
 		}
 		inputs := appendString([]byte(`{"source_sentence":`), source)
-		inputs = append(append(inputs, `,"sentences":`...), appendStrings(nil, sentences)...)
+		inputs = append(append(inputs, `,"sentences":`...), stringList(sentences)...)
 		return object(dst, r, Field{"inputs", append(inputs, '}')})
 	}
 	t := bench.Turn{Texts: allTexts(&r.Turn)}

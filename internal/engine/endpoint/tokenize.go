@@ -107,21 +107,10 @@ func encodeDetokenize(dst []byte, r *Request) ([]byte, error) {
 		tokens = strconv.AppendInt(tokens, int64(id), 10)
 	}
 	dst, err := object(dst, r, modelField(r), Field{"tokens", append(tokens, ']')})
-	if err == nil && len(r.TokenIDs) == 0 && !givesTokens(r) {
+	if err == nil && len(r.TokenIDs) == 0 && !given(r, "tokens") {
 		return dst, errors.New("endpoint type detokenize needs the tokens of a text: give the turn a text, or extra.tokens")
 	}
 	return dst, err
-}
-
-// givesTokens reports whether the user merges a member "tokens" into the body.
-func givesTokens(r *Request) bool {
-	extra, _ := Fields(r.Turn.ExtraBody) // what is no object was refused before
-	for _, f := range append(extra, r.Settings.Extra...) {
-		if f.Name == "tokens" {
-			return true
-		}
-	}
-	return false
 }
 
 // plainTexts is the grammar of text that was not generated: that of vLLM, SGLang

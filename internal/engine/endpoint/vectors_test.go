@@ -140,6 +140,35 @@ func TestEncodeVectorsErrors(t *testing.T) {
 	}
 }
 
+// TestItems: how many items an answer should hold, where one can say.
+func TestItems(t *testing.T) {
+	ranked := bench.Turn{Named: []bench.NamedTexts{{Name: "query", Texts: []string{"q"}}, {Name: "passages", Texts: []string{"a", "b"}}}}
+	for _, tt := range []struct {
+		kind string
+		req  Request
+		want int
+	}{
+		{"embeddings", Request{Turn: user("a", "b")}, 2},
+		{"embeddings", Request{Turn: ranked}, 3},
+		{"embeddings", Request{Turn: bench.Turn{Texts: []string{"a"}, ExtraBody: json.RawMessage(`{"input":[1,2]}`)}}, 0},
+		{"embeddings", Request{Turn: bench.Turn{Payload: []byte("{}")}}, 0},
+		{"pooling", Request{Turn: user("a", "b"), System: "S"}, 1},
+		{"pooling", Request{Turn: user("a"), Settings: &Settings{Extra: fields(t, `{"task":"plugin"}`)}}, 0},
+		{"classify", Request{Turn: user("a")}, 1},
+		{"ollama_embed", Request{Turn: user("a")}, 1},
+		{"score", Request{Turn: ranked}, 2},
+		{"score", Request{Turn: bench.Turn{Named: ranked.Named, ExtraBody: json.RawMessage(`{"text_2":"x"}`)}}, 0},
+	} {
+		if tt.req.Settings == nil {
+			tt.req.Settings = &Settings{}
+		}
+		k := answering(t)[tt.kind]
+		if got := k.Items(&tt.req); got != tt.want {
+			t.Errorf("%s of %+v: %d items, want %d", tt.kind, tt.req.Turn, got, tt.want)
+		}
+	}
+}
+
 // TestServerTimes: what servers say about their own time is kept in its unit.
 func TestServerTimes(t *testing.T) {
 	tei := wholeBody(`[[1,2]]`)
