@@ -140,6 +140,23 @@ func TestEncodeVectorsErrors(t *testing.T) {
 	}
 }
 
+// TestEncodeVectorsExtra: an extra body that is no object is an error of its own.
+func TestEncodeVectorsExtra(t *testing.T) {
+	for name, kind := range answering(t) {
+		turn := user("a", "b")
+		turn.ExtraBody = json.RawMessage(`{"a":1`)
+		if kind.Caps.Named {
+			turn.Named = []bench.NamedTexts{{Name: "query", Texts: turn.Texts[:1]}, {Name: "passages", Texts: turn.Texts}}
+		}
+		if name == "image_retrieval" {
+			turn.Images = []bench.Media{{URL: "http://h/a.png"}}
+		}
+		if _, err := kind.Body(nil, &Request{Settings: &Settings{}, Turn: turn}); err == nil || !strings.Contains(err.Error(), "extra body") {
+			t.Errorf("%s: %v, want an error about the extra body", name, err)
+		}
+	}
+}
+
 // TestItems: how many items an answer should hold, where one can say.
 func TestItems(t *testing.T) {
 	ranked := bench.Turn{Named: []bench.NamedTexts{{Name: "query", Texts: []string{"q"}}, {Name: "passages", Texts: []string{"a", "b"}}}}
