@@ -39,6 +39,12 @@ Routes: POST /v1/chat/completions, POST /v1/completions, GET /v1/models, /health
 /ping, /version, /metrics (vLLM's names), /mock/summary and
 /mock/requests?limit=N (what the server did, by its own clock).
 
+Vectors, scores and tokens, made of the words of the texts, so that texts which
+are alike score high: POST /v1/embeddings, /pooling, /score, /v1/score, /rerank,
+/v1/rerank, /v2/rerank, /classify, /tokenize, /detokenize (vLLM, Jina, Cohere);
+/embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and /rerank with
+texts (TEI); /v1/ranking, /v1/infer (NIM); /api/embed, /api/embeddings (Ollama).
+
 Fault rules (--fault, repeatable):
 ` + mock.FaultHelp
 

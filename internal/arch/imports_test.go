@@ -53,8 +53,9 @@ func allowed() map[string][]string {
 		},
 		// The simulated server stands alone: it must not share a mistake with
 		// the code that it tests. Only the receive times of sockets are common.
-		e + "mock":       {e + "mock/batch", e + "sockstamp"},
-		e + "mock/batch": nil,
+		e + "mock":         {e + "mock/batch", e + "mock/feature", e + "sockstamp"},
+		e + "mock/feature": nil,
+		e + "mock/batch":   nil,
 		"internal/engine": {
 			e + "arrival", e + "bench", e + "certify", e + "config", e + "dataset", e + "endpoint", e + "export",
 			e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",

@@ -70,7 +70,8 @@ func (x *execution) requestBytes() int {
 	for i := range min(x.source.Len(), most) {
 		talk := x.source.At(i)
 		body, err := x.plan.Kind.Body(nil, &endpoint.Request{
-			Model: talk.Model, System: talk.System, Context: talk.Context, Turn: talk.Turns[0], Settings: &x.plan.Settings,
+			Model: talk.Model, System: talk.System, Context: talk.Context, Turn: talk.Turns[0],
+			TokenIDs: x.tokenIDs(&talk.Turns[0]), Settings: &x.plan.Settings,
 		})
 		if err == nil {
 			total, count = total+len(body), count+1

@@ -92,6 +92,10 @@ func (c *compiler) endpoint(p *Plan) {
 		StreamUsage:   e.StreamUsage && (!kind.Caps.UsageUnasked || e.UseServerTokenCount),
 		PerChunkUsage: e.PerChunkUsage, LegacyMaxTokens: e.UseLegacyMaxTokens,
 	}
+	if e.Streaming && !kind.Caps.Streams {
+		p.Doubts = append(p.Doubts, Warning{Code: "not-streaming", Detail: fmt.Sprintf(
+			"streaming was asked for, and the endpoint type %s has no streams: it is off", kind.Name)})
+	}
 	for _, m := range e.Extra.Members() {
 		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
 	}
@@ -174,11 +178,16 @@ func (c *compiler) dataset(p *Plan) {
 		limit := d.DelayCap.Duration()
 		o.DelayCap = &limit
 	}
+	if given := sharedText(d); given != "" && p.Kind.Name != "" && !p.Kind.Caps.System {
+		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
+	}
 	name := d.Type
 	if d.Type == "file" {
 		name = d.Format
 		o.File = c.file(d)
-		p.Tokens.Optional = p.Tokens.Server
+		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
+		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+		p.Tokens.Spare = !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic = c.synthetic(d)
 	}
@@ -189,6 +198,22 @@ func (c *compiler) dataset(p *Plan) {
 		}
 	}
 	c.problem("datasets/0/type", "bad-enum", "dataset %q does not exist", name)
+}
+
+// sharedText names the member that gives all conversations a system message, or
+// each one a context; empty = there is none.
+func sharedText(d *config.Dataset) string {
+	switch {
+	case d.SystemPrompt != nil:
+		return "systemPrompt"
+	case d.SystemPromptFile != nil:
+		return "systemPromptFile"
+	case d.PrefixPrompts.SharedSystemLength != nil:
+		return "prefixPrompts/sharedSystemLength"
+	case d.PrefixPrompts.UserContextLength != nil:
+		return "prefixPrompts/userContextLength"
+	}
+	return ""
 }
 
 // tokenizerGiven reports whether the user named a tokenizer, so that it is not
@@ -381,7 +406,7 @@ func (c *compiler) metrics(p *Plan) {
 		Streaming: p.Settings.Streaming,
 		Caps: metric.Caps{
 			ProducesTokens: p.Kind.Caps.ProducesTokens, TokenizesInput: p.Kind.Caps.TokenizesInput,
-			Reasoning: p.Kind.Caps.Reasoning,
+			Reasoning: p.Kind.Caps.Reasoning, ProducesItems: p.Kind.Caps.Items,
 		},
 		SLOs: c.b.SLOs, ServerTokens: p.Tokens.Server,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends

@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 )
@@ -40,6 +41,7 @@ type execution struct {
 	source   dataset.Source
 	sampler  *dataset.Sampler
 	tokens   counter
+	encoder  tokenizer.Tokenizer // of turns for APIs that take tokens; nil elsewhere
 	ids      identities
 	pacer    func() pace.Waiter
 	choose   *rand.Rand // of models; only who holds ahead.making draws
@@ -48,6 +50,7 @@ type execution struct {
 	finished []finishedPhase
 	warnings []Warning // of the preparation; only the supervisor adds
 
+	mismatched  atomic.Int64 // answers with a count_mismatch
 	snapshot    atomic.Pointer[Snapshot]
 	state       atomic.Value // bench.State
 	cancelAsked chan struct{}

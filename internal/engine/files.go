@@ -143,7 +143,7 @@ func (x *execution) inputs(fault *error) iter.Seq2[string, []json.RawMessage] {
 			for t := range talk.Turns {
 				body, err := x.plan.Kind.Body(nil, &endpoint.Request{
 					Model: x.plan.modelOf(talk, t), System: talk.System, Context: talk.Context,
-					Turn: talk.Turns[t], Settings: &x.plan.Settings,
+					Turn: talk.Turns[t], TokenIDs: x.tokenIDs(&talk.Turns[t]), Settings: &x.plan.Settings,
 				})
 				if err != nil {
 					*fault = fmt.Errorf("encode turn %d of conversation %s: %w", t, talk.ID, err)

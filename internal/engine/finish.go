@@ -5,8 +5,10 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
@@ -15,6 +17,7 @@ import (
 // finishing is a request whose last byte is in, on its way to the recorder.
 type finishing struct {
 	rec      *bench.Record
+	items    int // that were asked for; 0 = unknown
 	exchange transport.Exchange
 	talk     *bench.Conversation
 	history  []bench.Exchange // what the request carried; the session only appends
@@ -24,6 +27,10 @@ type finishing struct {
 	decoded  bool
 }
 
+// warnCountMismatch is the warning on an answer with more vectors or scores than were
+// asked for, or fewer.
+const warnCountMismatch = "count_mismatch"
+
 // decode reads the response into the record; a second call does nothing.
 func (f *finishing) decode(plan *Plan) {
 	if f.decoded {
@@ -31,6 +38,13 @@ func (f *finishing) decode(plan *Plan) {
 	}
 	f.decoded = true
 	f.rec.Answer = plan.Kind.Decode(f.exchange.Response, plan.Settings.Streaming)
+	f.rec.Items = len(f.rec.Answer.Vectors) + len(f.rec.Answer.Ranks)
+	if f.items > 0 && f.rec.Items != f.items && f.rec.Answer.Failure == nil {
+		if f.rec.Answer.Warnings == nil {
+			f.rec.Answer.Warnings = map[string]int{}
+		}
+		f.rec.Answer.Warnings[warnCountMismatch]++
+	}
 	if plan.Files.Raw {
 		f.raw = export.NewRaw(f.rec, f.sent, f.body, f.exchange.Response)
 	}
@@ -46,6 +60,9 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 			for f := range p.finish {
 				f.decode(p.run.plan)
 				p.run.tokens.count(&f)
+				if f.rec.Answer.Warnings[warnCountMismatch] > 0 {
+					p.run.mismatched.Add(1)
+				}
 				if failure := f.rec.Answer.Failure; failure != nil && failure.Class != bench.Cancelled {
 					p.count.failed.Add(1)
 				}
@@ -63,7 +80,11 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 // counter counts the tokens of requests and answers. Safe for concurrent use.
 type counter struct {
 	plan      tokenPlan
+	caps      endpoint.Caps
 	tokenizer tokenizer.Tokenizer // nil = the client does not count
+
+	substitute *Warning    // the tokenizer is not the model's; nil = it is
+	counted    atomic.Bool // the client's count stands in a record
 }
 
 // method says who counts, for the report.
@@ -107,7 +128,12 @@ func (c *counter) count(f *finishing) {
 		}
 		return
 	}
+	if !c.caps.ProducesTokens && usage != nil && usage.Input != nil {
+		rec.TokenSource, rec.InputTokens = bench.TokensServer, usage.Input
+		return
+	}
 	if c.tokenizer != nil {
+		c.counted.Store(true)
 		rec.TokenSource = bench.TokensClient
 		rec.InputTokens, rec.OutputTokens, rec.ReasoningTokens = rec.ClientInput, rec.ClientOutput, rec.ClientReasoning
 	}
@@ -118,10 +144,10 @@ func (c *counter) count(f *finishing) {
 func (c *counter) client(f *finishing) {
 	rec := f.rec
 	turn := f.talk.Turns[rec.Turn]
-	if known := turn.InputTokens; known > 0 && len(f.history) == 0 && f.talk.System == "" && f.talk.Context == "" {
+	if known := turn.InputTokens; known > 0 && (len(f.history) == 0 || !c.caps.History) && (f.talk.System == "" && f.talk.Context == "" || !c.caps.System) {
 		rec.ClientInput = &known
 	} else {
-		n := bench.Tokens(c.tokenizer.Count(strings.Join(f.texts(), " ")))
+		n := bench.Tokens(c.tokenizer.Count(strings.Join(f.texts(&c.caps), " ")))
 		rec.ClientInput = &n
 	}
 	var output, reasoning strings.Builder
@@ -146,16 +172,24 @@ func (c *counter) client(f *finishing) {
 }
 
 // texts lists the text of a request in the order in which it was sent.
-func (f *finishing) texts() []string {
+func (f *finishing) texts(caps *endpoint.Caps) []string {
 	var out []string
-	for _, fixed := range []string{f.talk.System, f.talk.Context} {
-		if fixed != "" {
-			out = append(out, fixed)
+	if caps.System {
+		for _, fixed := range []string{f.talk.System, f.talk.Context} {
+			if fixed != "" {
+				out = append(out, fixed)
+			}
 		}
 	}
-	for i := range f.history {
-		out = append(out, f.history[i].Turn.Texts...)
-		out = append(out, f.history[i].Answer.Text)
+	if caps.History {
+		for i := range f.history {
+			out = append(out, f.history[i].Turn.Texts...)
+			out = append(out, f.history[i].Answer.Text)
+		}
 	}
-	return append(out, f.talk.Turns[f.rec.Turn].Texts...)
+	turn := &f.talk.Turns[f.rec.Turn]
+	for _, named := range turn.Named {
+		out = append(out, named.Texts...)
+	}
+	return append(out, turn.Texts...)
 }

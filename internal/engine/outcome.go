@@ -45,6 +45,9 @@ func (x *execution) export(r *Run, dir string) outcome {
 // judge says how the run ended: by what it was asked, and by what succeeded.
 func (x *execution) judge(r *Run) outcome {
 	o := outcome{state: bench.Completed, warnings: x.warnings}
+	if s := x.tokens.substitute; s != nil && x.plan.Tokens.Spare && x.tokens.counted.Load() {
+		o.warnings = append(o.warnings, *s)
+	}
 	var success, failed int64
 	for i := range x.finished {
 		f := &x.finished[i]
@@ -69,6 +72,9 @@ func (x *execution) judge(r *Run) outcome {
 					f.public.Stats.Cancelled, f.plan.Name))
 			}
 		}
+	}
+	if n := x.mismatched.Load(); n > 0 {
+		o.warn("count-mismatch", fmt.Sprintf("%d answers did not hold one vector or score for each that was asked for", n))
 	}
 	switch {
 	case o.err != nil:

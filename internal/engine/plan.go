@@ -32,8 +32,9 @@ type Plan struct {
 	Phases    []PhasePlan
 	Metrics   metric.Options
 	Files     Files
-	Certify   string // when the client certifies itself: none, before, after
-	Shown     any    // the configuration as exports show it, redacted
+	Certify   string    // when the client certifies itself: none, before, after
+	Doubts    []Warning // about what was asked, for the result
+	Shown     any       // the configuration as exports show it, redacted
 }
 
 // Target is one server under test.
@@ -83,6 +84,7 @@ type tokenPlan struct {
 	Explicit bool   // the user named it; it is not just the model's name
 	Server   bool   // only the server's usage block counts
 	Optional bool   // nothing needs a tokenizer
+	Spare    bool   // it only counts where the server does not
 	// Open opens the file of that name within the bounds of an untrusted
 	// document; nil = the name is resolved freely.
 	Open func() (io.ReadCloser, error)

@@ -37,6 +37,7 @@ func newExecution(plan *Plan, secrets *redact.Set) *execution {
 // prepare does everything that may be slow before the first request: tokenizer,
 // dataset, files. Nothing of it is inside a timed window.
 func (x *execution) prepare(ctx context.Context, dir string) error {
+	x.warnings = append(x.warnings, x.plan.Doubts...)
 	counts, err := x.openTokenizer()
 	if err != nil {
 		return &prepareError{TokenizerFailed, err}
@@ -66,7 +67,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 // not on this machine, the built-in one counts, and the result says so.
 func (x *execution) openTokenizer() (tokenizer.Tokenizer, error) {
 	t := &x.plan.Tokens
-	x.tokens.plan = *t
+	x.tokens.plan, x.tokens.caps = *t, x.plan.Kind.Caps
 	if t.Optional {
 		return nil, nil
 	}
@@ -74,15 +75,21 @@ func (x *execution) openTokenizer() (tokenizer.Tokenizer, error) {
 	tok, err := t.load(name)
 	if err != nil && !t.Explicit && errors.Is(err, tokenizer.ErrNotLocal) {
 		tok, err = tokenizer.Builtin(), nil
-		x.warn("tokenizer-substituted", fmt.Sprintf(
+		x.tokens.substitute = &Warning{Code: "tokenizer-substituted", Detail: fmt.Sprintf(
 			"no tokenizer of model %q on this machine: lengths are counted with the built-in %s; name a tokenizer.json to count as the model does",
-			name, tok.Method()))
+			name, tok.Method())}
+		if !t.Spare {
+			x.warnings = append(x.warnings, *x.tokens.substitute)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load tokenizer: %w", err)
 	}
 	if !t.Server {
 		x.tokens.tokenizer = tok
+	}
+	if x.plan.Kind.Caps.TokenIDs {
+		x.encoder = tok
 	}
 	return tok, nil
 }
@@ -141,7 +148,7 @@ func (x *execution) close() {
 // forget lets go of what only a run that goes on needs; the snapshot stays.
 func (x *execution) forget() {
 	x.source, x.sampler, x.spares, x.finished, x.client = nil, nil, nil, nil, nil
-	x.tokens.tokenizer = nil
+	x.tokens.tokenizer, x.encoder = nil, nil
 }
 
 // latest returns the newest snapshot; nil before the first.

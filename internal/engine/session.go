@@ -27,6 +27,7 @@ type session struct {
 type turn struct {
 	rec     *bench.Record
 	request transport.Request
+	items   int   // in the answer; 0 = unknown
 	err     error // it could not be encoded
 }
 
@@ -176,14 +177,36 @@ func (s *session) build(n int) {
 		RequestID: x.ids.next(), CorrelationID: s.correlation, ConversationID: s.talk.ID,
 		Model: model, Target: s.target, RequestedTokens: t.MaxTokens,
 	}
-	body, err := x.plan.Kind.Body(nil, &endpoint.Request{
+	asked := endpoint.Request{
 		Model: model, System: s.talk.System, Context: s.talk.Context, History: s.history,
-		Turn: t, Settings: &x.plan.Settings,
-	})
-	s.next = turn{rec: rec, err: err, request: transport.Request{
+		Turn: t, TokenIDs: x.tokenIDs(&t), Settings: &x.plan.Settings,
+	}
+	body, err := x.plan.Kind.Body(nil, &asked)
+	items := 0
+	if x.plan.Kind.Items != nil {
+		items = x.plan.Kind.Items(&asked)
+	}
+	s.next = turn{rec: rec, err: err, items: items, request: transport.Request{
 		URL: x.plan.Targets[s.target].URL, Header: x.headers(rec), Body: body,
 		Streaming: x.plan.Settings.Streaming, Session: s.correlation,
 	}}
+}
+
+// tokenIDs returns the tokens of a turn's texts where the API takes them.
+func (x *execution) tokenIDs(t *bench.Turn) []int {
+	if x.encoder == nil {
+		return nil
+	}
+	var ids []int
+	for _, named := range t.Named {
+		for _, text := range named.Texts {
+			ids = append(ids, x.encoder.Encode(text)...)
+		}
+	}
+	for _, text := range t.Texts {
+		ids = append(ids, x.encoder.Encode(text)...)
+	}
+	return ids
 }
 
 // exchange sends the turn that was built and takes its response, undecoded.
@@ -191,7 +214,7 @@ func (s *session) exchange() finishing {
 	p, next := s.phase, &s.next
 	rec := next.rec
 	rec.Phase = p.plan.Index
-	f := finishing{rec: rec, talk: s.talk, history: s.history}
+	f := finishing{rec: rec, items: next.items, talk: s.talk, history: s.history}
 	if next.err != nil {
 		now := p.clock.Now()
 		rec.Stamps.Start, rec.Stamps.End = now, now

@@ -31,7 +31,7 @@ type Turn struct {
 	MaxTokens   Tokens          // requested output cap; 0 = not sent
 	Delay       time.Duration   // think time after the previous answer; 0 = none
 	ExtraBody   json.RawMessage // a JSON object merged over the request body; nil = none
-	InputTokens Tokens          // exact length of Texts by the run's tokenizer; 0 = not counted
+	InputTokens Tokens          // exact length of Texts and Named by the run's tokenizer; 0 = not counted
 }
 
 // NamedTexts are texts of a turn that an API has a member of its own for.

@@ -59,6 +59,7 @@ type Record struct {
 	Status         int // HTTP status; 0 = none
 	Answer         Answer
 
+	Items           int     // vectors and scores in the answer
 	RequestedTokens Tokens  // max tokens asked for; 0 = none
 	InputTokens     *Tokens // ISL; nil = unknown
 	OutputTokens    *Tokens // visible output, tool calls included; nil = unknown

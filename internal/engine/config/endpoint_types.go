@@ -22,6 +22,21 @@ func EndpointTypes() []EndpointType {
 		{"template", nil},
 		{"responses", nil},
 		{"messages", []string{"anthropic"}},
+		{"embeddings", []string{"openai-embeddings"}},
+		{"chat_embeddings", []string{"openai-embeddings-chat"}},
+		{"pooling", []string{"vllm-pooling"}},
+		{"score", nil},
+		{"rerank", []string{"vllm-rerank", "jina_rerank"}},
+		{"cohere_rankings", nil},
+		{"classify", nil},
+		{"tokenize", nil},
+		{"detokenize", nil},
+		{"nim_embeddings", nil},
+		{"nim_rankings", []string{"nim_ranking"}},
+		{"image_retrieval", nil},
+		{"hf_tei_rankings", []string{"tei_rerank"}},
+		{"tei_embed", nil},
+		{"ollama_embed", nil},
 	}
 }
 

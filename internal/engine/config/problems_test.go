@@ -30,7 +30,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"weight without weighted", `models: {items: [{name: a, weight: 1}]}`, "#/benchmark/models/items/0/weight conflict"},
 	{"negative weight", `models: {items: [{name: a, weight: -1}], strategy: weighted}`, "#/benchmark/models/items/0/weight out-of-range"},
 	{"lora", `models: {items: [{name: a, lora: x}]}`, "#/benchmark/models/items/0/lora unsupported-feature"},
-	{"endpoint type of AIPerf", `endpoint: {type: embeddings}`, "#/benchmark/endpoint/type unsupported-feature"},
+	{"endpoint type of AIPerf", `endpoint: {type: solido_rag}`, "#/benchmark/endpoint/type unsupported-feature"},
 	{"endpoint type of nobody", `endpoint: {type: chatt}`, "#/benchmark/endpoint/type bad-enum"},
 	{"ftp", `endpoint: {url: "ftp://h"}`, "#/benchmark/endpoint/url out-of-range"},
 	{"port 0", `endpoint: {urls: ["http://h:1", "http://h:0"]}`, "#/benchmark/endpoint/urls/1 out-of-range"},

@@ -70,5 +70,17 @@ func (h hasher) conversation(c *bench.Conversation) {
 			h.text("payload")
 			h.text(string(t.Payload))
 		}
+		h.named(t.Named)
+	}
+}
+
+// named adds named texts; nothing where there are none.
+func (h hasher) named(parts []bench.NamedTexts) {
+	for _, p := range parts {
+		h.text(p.Name)
+		h.number(int64(len(p.Texts)))
+		for _, s := range p.Texts {
+			h.text(s)
+		}
 	}
 }

@@ -10,11 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"aiperfd/internal/engine/bench"
 )
 
 // row is one decoded record of format single_turn.
 type row struct {
 	texts   []string
+	named   []bench.NamedTexts // texts with a part to play
 	role    string
 	session string   // empty = a conversation of its own
 	delay   *float64 // milliseconds; nil = not given
@@ -31,11 +34,12 @@ type member struct {
 // singleTurnMembers lists the members of a single_turn record in the order of
 // the documentation.
 func singleTurnMembers() []member {
-	text := func(r *row, v json.RawMessage) (err error) {
-		if r.texts != nil {
+	text := func(r *row, v json.RawMessage) error {
+		if r.texts != nil || r.named != nil {
 			return errors.New("text and texts are both given; use one of them")
 		}
-		r.texts, err = decodeTexts(v)
+		texts, err := decodeTexts(v)
+		r.setTexts(texts)
 		return err
 	}
 	refused := func(name string) member {
@@ -43,7 +47,7 @@ func singleTurnMembers() []member {
 	}
 	return []member{
 		{Field{"text", "string, list of strings, or {name, contents}", "The prompt, or several for a batch."}, text},
-		{Field{"texts", "as text, or a list of {name, contents}", "Another name of `text`. A text's `name` is a label and is not sent."}, text},
+		{Field{"texts", "as text, or a list of {name, contents}", "Another name of `text`. A text's `name` says its part in a request that ranks or compares: query and passages, or text_1 and text_2; another name is a label and is not sent."}, text},
 		{Field{"role", "string", "Role of the message; user where it is not given."}, func(r *row, v json.RawMessage) error {
 			return decodeString(v, &r.role)
 		}},
@@ -118,7 +122,7 @@ func (d *rowDecoder) decode(raw []byte) (row, []string) {
 	if len(problems) > 0 {
 		return r, problems
 	}
-	if r.texts == nil {
+	if r.texts == nil && r.named == nil {
 		problems = append(problems, "text is missing")
 	}
 	if r.delay != nil && r.session == "" {
@@ -193,9 +197,10 @@ func syntaxError(err error) error {
 }
 
 // decodeTexts accepts a string, a {name, contents} object, or a list of either.
-func decodeTexts(v json.RawMessage) ([]string, error) {
+func decodeTexts(v json.RawMessage) ([]labelled, error) {
 	if v[0] != '[' {
-		return decodeText(v)
+		one, err := decodeText(v)
+		return []labelled{one}, err
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(v, &items); err != nil {
@@ -204,61 +209,47 @@ func decodeTexts(v json.RawMessage) ([]string, error) {
 	if len(items) == 0 {
 		return nil, errors.New("the list is empty")
 	}
-	var texts []string
+	texts := make([]labelled, len(items))
 	for i, item := range items {
-		t, err := decodeText(item)
-		if err != nil {
+		var err error
+		if texts[i], err = decodeText(item); err != nil {
 			return nil, fmt.Errorf("item %d: %w", i, err)
 		}
-		texts = append(texts, t...)
 	}
 	return texts, nil
 }
 
 // decodeText accepts one string or one {name, contents} object, whose contents
 // are a list of strings.
-func decodeText(v json.RawMessage) ([]string, error) {
+func decodeText(v json.RawMessage) (labelled, error) {
 	if v[0] == '"' {
-		texts := make([]string, 1)
-		return texts, decodeString(v, &texts[0])
+		one := labelled{texts: make([]string, 1)}
+		return one, decodeString(v, &one.texts[0])
 	}
 	if v[0] != '{' {
-		return nil, fmt.Errorf("must be a string, {name, contents}, or a list of either, not %s", clip(string(v)))
+		return labelled{}, fmt.Errorf("must be a string, {name, contents}, or a list of either, not %s", clip(string(v)))
 	}
-	var texts []string
+	var out labelled
 	var errs []error
 	err := eachMember(v, func(name string, v json.RawMessage) {
+		var err error
 		switch name {
 		case "name":
-			errs = append(errs, checkLabel(v))
+			out.name, err = decodeLabel(v)
 		case "contents":
-			var err error
-			texts, err = decodeContents(v)
-			errs = append(errs, err)
+			out.texts, err = decodeContents(v)
 		default:
-			errs = append(errs, fmt.Errorf("unknown member %q; accepted: name, contents", clip(name)))
+			err = fmt.Errorf("unknown member %q; accepted: name, contents", clip(name))
 		}
+		errs = append(errs, err)
 	})
 	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, err
+		return labelled{}, err
 	}
-	if texts == nil {
-		return nil, errors.New("contents is missing")
+	if out.texts == nil {
+		return labelled{}, errors.New("contents is missing")
 	}
-	return texts, nil
-}
-
-// checkLabel tests the name of a text. The labels of ranking requests have a
-// meaning that no endpoint here can give them.
-func checkLabel(v json.RawMessage) error {
-	var label string
-	if err := json.Unmarshal(v, &label); err != nil {
-		return fmt.Errorf("name: must be a string, not %s", clip(string(v)))
-	}
-	if label == "query" || label == "passages" {
-		return fmt.Errorf("name %q: ranking requests are not supported yet", label)
-	}
-	return nil
+	return out, nil
 }
 
 func decodeContents(v json.RawMessage) ([]string, error) {

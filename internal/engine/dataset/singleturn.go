@@ -94,7 +94,7 @@ func (b *rowBuilder) add(r row) {
 			b.byID[r.session] = c
 		}
 	}
-	t := bench.Turn{Texts: r.texts, Role: r.role, MaxTokens: bench.Tokens(r.output), ExtraBody: r.extra}
+	t := bench.Turn{Texts: r.texts, Named: r.named, Role: r.role, MaxTokens: bench.Tokens(r.output), ExtraBody: r.extra}
 	if r.delay != nil {
 		b.longest = max(b.longest, milliseconds(*r.delay, nil))
 		t.Delay = milliseconds(*r.delay, b.DelayCap)
@@ -128,6 +128,11 @@ func (b *rowBuilder) count(ctx context.Context) error {
 			t := &b.entries[i].Turns[k]
 			for _, text := range t.Texts {
 				t.InputTokens += bench.Tokens(b.Tokenizer.Count(text))
+			}
+			for _, named := range t.Named {
+				for _, text := range named.Texts {
+					t.InputTokens += bench.Tokens(b.Tokenizer.Count(text))
+				}
 			}
 		}
 		return nil

@@ -175,7 +175,6 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 		{`{"text": {"contents": [1]}}`, `text: contents[0]: must be a string, not 1`},
 		{`{"text": {"contents": ["a"], "name": 1}}`, `text: name: must be a string, not 1`},
 		{`{"text": {"contents": ["a"], "nam": "x"}}`, `text: unknown member "nam"; accepted: name, contents`},
-		{`{"texts": [{"name": "query", "contents": ["a"]}]}`, `texts: item 0: name "query": ranking requests are not supported yet`},
 		{`{"text": "a", "role": ""}`, `role: must not be empty`},
 		{`{"text": "a", "session_id": 7}`, `session_id: must be a string, not 7`},
 		{`{"text": "a", "delay": 5}`, `delay: needs a session_id, since a record of its own has no previous answer to wait after`},
@@ -294,4 +293,27 @@ func FuzzSingleTurn(f *testing.F) {
 			t.Fatal("the second reading gives another hash")
 		}
 	})
+}
+
+// TestSingleTurnNamedTexts: texts with a part to play keep their names, are counted
+// and belong to the dataset's hash.
+func TestSingleTurnNamedTexts(t *testing.T) {
+	const ranked = `{"texts": [{"name": "query", "contents": ["what is it"]}, "plain", {"name": "passages", "contents": ["this", "that"]}, {"name": "note", "contents": ["x"]}]}`
+	o := fromText(ranked + "\n" + `{"text": {"name": "text_1", "contents": ["a"]}}`)
+	o.Tokenizer = tokenizer.Builtin()
+	source := mustOpen(t, "single_turn", o)
+	got := entries(source)
+	want := []bench.Turn{
+		{Texts: []string{"plain", "x"}, InputTokens: 7, Named: []bench.NamedTexts{
+			{Name: "query", Texts: []string{"what is it"}}, {Name: "passages", Texts: []string{"this", "that"}},
+		}},
+		{InputTokens: 1, Named: []bench.NamedTexts{{Name: "text_1", Texts: []string{"a"}}}},
+	}
+	if diff := cmp.Diff(want, []bench.Turn{got[0].Turns[0], got[1].Turns[0]}); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+	o = fromText(strings.Replace(ranked, "passages", "documents", 1) + "\n" + `{"text": {"name": "text_1", "contents": ["a"]}}`)
+	if mustOpen(t, "single_turn", o).Hash() == source.Hash() {
+		t.Error("another name gives the same hash")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +38,9 @@ type decoder struct {
 	json    jsonParser
 	a       bench.Answer
 	status  int
+	header  http.Header
 	size    int // bytes parsed
+	sent    int // length of the current document, as it came
 	choices []choiceState
 
 	usage    usageCounts
@@ -60,6 +63,7 @@ type decoder struct {
 	effects []effect // by shape
 	probe   *decoder // reads what the effects are found with
 	scratch []byte   // text of the current event, or a document with marks
+	folded  []byte   // the current document without its numbers
 }
 
 // choiceState is one choice in the making.
@@ -74,6 +78,7 @@ type choiceState struct {
 func (d *decoder) reset(g *grammar, resp *bench.Response) {
 	d.grammar, d.terminal = g, false
 	d.a = bench.Answer{Warnings: maps.Clone(resp.Warnings)}
+	d.header = resp.Header
 	d.status, d.size, d.valid, d.bad, d.answers = resp.Status, 0, 0, 0, false
 	d.choices = d.choices[:0]
 	d.usage, d.hasUsage = usageCounts{}, false

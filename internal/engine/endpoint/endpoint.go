@@ -35,6 +35,9 @@ type Kind struct {
 	// in it, and it must not change what r points to. Its error means that the
 	// turn cannot be expressed in this dialect.
 	Encode func(dst []byte, r *Request) ([]byte, error)
+	// Items returns how many vectors or scores the answer to a request holds; 0 =
+	// nobody can say. Nil = always 0.
+	Items func(r *Request) int
 	// Decode reads a response. It never fails: what is wrong with the response
 	// becomes Answer.Failure, and everything received before stays on it. The
 	// answer does not keep slices of the response.
@@ -54,6 +57,10 @@ func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
 		return dst, fmt.Errorf("endpoint type %s takes no audio", k.Name)
 	case len(t.Videos) > 0 && !k.Caps.Video:
 		return dst, fmt.Errorf("endpoint type %s takes no video", k.Name)
+	case len(t.Named) > 0 && !k.Caps.Named:
+		plain := *r
+		plain.Turn.Texts = allTexts(t)
+		return k.Encode(dst, &plain)
 	}
 	return k.Encode(dst, r)
 }
@@ -77,6 +84,9 @@ type Caps struct {
 	Images         bool // takes pictures
 	Audio          bool // takes sound
 	Video          bool // takes films
+	Items          bool // answers with vectors or scores
+	Named          bool // takes named texts; elsewhere their names mean nothing
+	TokenIDs       bool // takes the ids of the text's tokens: Request.TokenIDs
 	RootPath       bool // its path does not live under /v1
 	UsageUnasked   bool // its streams carry usage without being asked to
 }
@@ -88,6 +98,7 @@ type Request struct {
 	Context  string           // user message before the first turn; empty = none
 	History  []bench.Exchange // earlier turns with their answers, oldest first
 	Turn     bench.Turn
+	TokenIDs []int // of the turn's texts, one after the other; nil = nobody knows them
 	Settings *Settings
 }
 

@@ -20,6 +20,7 @@ type grammar struct {
 	// binary takes an answer that is neither; nil = the API has none.
 	binary func(d *decoder, resp *bench.Response)
 	lists  bool // a document may be a list
+	folds  bool // lists of numbers are only counted; see [appendFolded]
 	shapes bool // events of one shape do the same; see [decoder.learn]
 	// role says what the string or number at a place of an event means, where the
 	// API is not OpenAI's. Effects are then learned from events that have emitted
@@ -52,7 +53,7 @@ func decodeWith(g *grammar) func(resp *bench.Response, streaming bool) bench.Ans
 		d.decode(resp, streaming)
 		a := d.answer()
 		if d.size <= keepDecoder {
-			d.a = bench.Answer{} // keep nothing of the response alive
+			d.a, d.header = bench.Answer{}, nil // keep nothing of the response alive
 			decoders.Put(d)
 		}
 		return a
@@ -62,6 +63,11 @@ func decodeWith(g *grammar) func(resp *bench.Response, streaming bool) bench.Ans
 // parse reads one JSON document. It returns false when it is none of the API's;
 // d.valid then tells whether it is JSON at all.
 func (d *decoder) parse(event string, data []byte) bool {
+	d.sent = len(data)
+	if d.grammar.folds {
+		d.folded = appendFolded(d.folded[:0], data)
+		data = d.folded
+	}
 	d.size += len(data)
 	v := d.json.parse(data)
 	return v != nil && d.take(v, event, data)

@@ -12,6 +12,21 @@ func Kinds() []Kind {
 		template(),
 		responses(),
 		messagesAPI(),
+		embeddings(),
+		chatEmbeddings(),
+		pooling(),
+		score(),
+		rerank(),
+		cohereRankings(),
+		classify(),
+		tokenize(),
+		detokenize(),
+		nimEmbeddings(),
+		nimRankings(),
+		imageRetrieval(),
+		teiRankings(),
+		teiEmbed(),
+		ollamaEmbed(),
 	}
 }
 

@@ -35,6 +35,7 @@ func raw() Kind {
 // anyCaps is what an API may be able to do.
 func anyCaps() Caps {
 	return Caps{
+		Named:   true,
 		Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 		System: true, History: true, Images: true, Audio: true, Video: true,
 	}

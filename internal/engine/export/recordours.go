@@ -20,6 +20,7 @@ func (w *RecordWriter) ours(b []byte, r *bench.Record) []byte {
 	b = some(b, "status", int64(r.Status))
 	b = stamps(b, r)
 	b = connection(b, &r.Conn)
+	b = some(b, "items", int64(r.Items))
 	b = some(b, "requested_tokens", int64(r.RequestedTokens))
 	if r.TokenSource != bench.TokensNone {
 		b = w.text(b, "token_source", string(r.TokenSource))

@@ -116,6 +116,7 @@ type recordLine struct {
 		Status          int               `json:"status"`
 		Stamps          lineStamps        `json:"stamps"`
 		Connection      lineConnection    `json:"connection"`
+		Items           int               `json:"items"`
 		RequestedTokens bench.Tokens      `json:"requested_tokens"`
 		TokenSource     bench.TokenSource `json:"token_source"`
 		Counts          lineCounts        `json:"counts"`
@@ -203,7 +204,7 @@ func (l *recordLine) record() *bench.Record {
 			FirstByte: s.FirstByte, Headers: s.Headers, End: s.End,
 		},
 		Conn: bench.Connection(*c), Status: o.Status,
-		RequestedTokens: o.RequestedTokens, TokenSource: o.TokenSource,
+		Items: o.Items, RequestedTokens: o.RequestedTokens, TokenSource: o.TokenSource,
 		InputTokens: o.Counts.Input, OutputTokens: o.Counts.Output, ReasoningTokens: o.Counts.Reasoning,
 		ClientInput: o.ClientCounts.Input, ClientOutput: o.ClientCounts.Output, ClientReasoning: o.ClientCounts.Reasoning,
 	}

@@ -45,6 +45,8 @@ var (
 	inTPS        = plain("tokens/sec")
 	inTPSUser    = plain("tokens/sec/user")
 	inRPS        = plain("requests/sec")
+	inItems      = plain("items")
+	inIPS        = plain("items/sec")
 )
 
 // plain is a unit that is shown as it is kept.
@@ -86,6 +88,7 @@ func buildCatalogue() []row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(),
 		usageRows(), usageTotalRows(), traceRows(), curveRows(),
+		itemRows(),
 	)
 	out := make([]row, 0, len(rows)+8)
 	for _, r := range rows {
@@ -170,6 +173,7 @@ type Caps struct {
 	ProducesTokens bool // generates text
 	TokenizesInput bool // takes text
 	Reasoning      bool // may report reasoning
+	ProducesItems  bool // answers with vectors or scores
 }
 
 // applies reports whether a metric with flags makes sense under o.
@@ -182,6 +186,7 @@ func (o *Options) applies(f Flags) bool {
 		{ProducesTokensOnly, o.Caps.ProducesTokens},
 		{TokenizesInputOnly, o.Caps.TokenizesInput},
 		{SupportsReasoning, o.Caps.Reasoning},
+		{ProducesItemsOnly, o.Caps.ProducesItems},
 		{GoodputOnly, len(o.SLOs) > 0},
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},

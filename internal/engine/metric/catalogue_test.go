@@ -117,7 +117,7 @@ func TestCatalogue(t *testing.T) {
 	seen := make(map[string]bool)
 	units := []string{
 		"ms", "ms/token", "KB", "tokens", "%", "ratio", "requests", "count", "sec", "tokens/sec", "tokens/sec/user",
-		"requests/sec",
+		"requests/sec", "items", "items/sec",
 	}
 	for i := range catalogue {
 		r := &catalogue[i]
@@ -162,11 +162,11 @@ func TestApplies(t *testing.T) {
 		has   []string
 		lacks []string
 	}{
-		{"embeddings", Options{Caps: Caps{TokenizesInput: true}}, []string{"request_latency", "input_sequence_length"},
+		{"embeddings", Options{Caps: Caps{TokenizesInput: true, ProducesItems: true}}, []string{"request_latency", "input_sequence_length", "item_throughput"},
 			[]string{"time_to_first_token", "output_sequence_length", "inter_token_latency", "goodput"}},
 		{"plain completion", Options{Caps: Caps{ProducesTokens: true, TokenizesInput: true}},
 			[]string{"e2e_output_token_throughput", "usage_prompt_tokens_diff_pct"},
-			[]string{"inter_chunk_latency", "reasoning_token_count", "corrected_e2e_latency"}},
+			[]string{"item_count", "inter_chunk_latency", "reasoning_token_count", "corrected_e2e_latency"}},
 		{"server counts", Options{ServerTokens: true}, []string{"request_latency"}, []string{"usage_prompt_tokens_diff_pct"}},
 		{"everything", everything(), []string{"time_to_first_output_token", "corrected_time_to_first_token"}, []string{"goodput"}},
 	}

@@ -58,4 +58,5 @@ const (
 	IncludesFailed     // also produces adj_<tag>
 	HTTPTraceOnly      // needs the stamps of the connection
 	DisabledOnAccuracy // off when answers are graded
+	ProducesItemsOnly  // needs vectors or scores
 )

@@ -36,6 +36,7 @@ var docSections = [...]docSection{
 	{"Schedule", "Times that count from the instant a request was due or allowed to go, and how well the schedule was kept.", scheduleRows},
 	{"Throughput of one request", "One value for each success.", throughputRows},
 	{"Lengths", "Token counts come from the server's usage block or from the run's tokenizer; each record says from which.", lengthRows},
+	{"Items", "For endpoint types whose answers hold vectors or scores.", itemRows},
 	{"Rates", "Achievements of the whole phase. W is the phase window: from the start of the phase to its last returned request.", rateRows},
 	{"Outcomes", "How requests ended.", outcomeRows},
 	{"Usage", "What the server counted itself.", usageRows},
@@ -118,6 +119,7 @@ var flagNames = [...]struct {
 	{Experimental, "experimental"}, {NoIndividualRecords, "not in record lines"},
 	{LargerIsBetter, "larger is better"}, {IncludesFailed, "includes failed"},
 	{HTTPTraceOnly, "connection"}, {DisabledOnAccuracy, "not when graded"},
+	{ProducesItemsOnly, "produces items"},
 }
 
 // String lists the names of the flags, separated by commas; empty for none.

@@ -29,6 +29,8 @@ type Server struct {
 	truths  ring
 	file    *truthFile // nil without Options.TruthFile
 
+	vocabulary vocabulary
+
 	anchor   time.Time // start of the server's clock
 	anchorNs int64     // the same moment, Unix nanoseconds
 

@@ -1,0 +1,110 @@
+package endpoint
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// teiRankings is the reranking API of Hugging Face's Text Embeddings Inference.
+func teiRankings() Kind {
+	return Kind{
+		Name: "hf_tei_rankings", Aliases: []string{"tei_rerank"},
+		Path: "/rerank", Title: "Ranking Metrics",
+		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
+		Encode: encodeTEIRankings, Decode: decodeWith(withTEIHeaders(ranks(rankedItem))),
+	}
+}
+
+// encodeTEIRankings writes a body for POST /rerank (TEI API): it names no model.
+func encodeTEIRankings(dst []byte, r *Request) ([]byte, error) {
+	query, texts, err := ranking("hf_tei_rankings", &r.Turn)
+	if err != nil {
+		return dst, err
+	}
+	return object(dst, r, Field{"query", appendString(nil, query)}, Field{"texts", stringList(texts)})
+}
+
+// teiEmbed is TEI's own API for vectors. Its other routes (/embed_all,
+// /embed_sparse, /predict, /similarity) take the same requests, and their answers
+// are told apart by their shape.
+func teiEmbed() Kind {
+	return Kind{
+		Name: "tei_embed",
+		Path: "/embed", Title: "Embeddings Metrics",
+		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
+		Encode: encodeTEIEmbed, Decode: decodeWith(withTEIHeaders(teiVectors())),
+	}
+}
+
+// encodeTEIEmbed writes a body for POST /embed (TEI API), or for /similarity where
+// the turn has a query.
+func encodeTEIEmbed(dst []byte, r *Request) ([]byte, error) {
+	if len(named(&r.Turn, queryNames())) > 0 {
+		source, sentences, err := ranking("tei_embed", &r.Turn)
+		if err != nil {
+			return dst, err
+		}
+		inputs := appendString([]byte(`{"source_sentence":`), source)
+		inputs = append(append(inputs, `,"sentences":`...), stringList(sentences)...)
+		return object(dst, r, Field{"inputs", append(inputs, '}')})
+	}
+	t := bench.Turn{Texts: allTexts(&r.Turn)}
+	texts, err := someTexts("tei_embed", &t)
+	if err != nil {
+		return dst, err
+	}
+	return object(dst, r, Field{"inputs", oneOrList(texts)})
+}
+
+// teiVectors is the grammar of vectors, but a bare list of numbers is a score for
+// each sentence.
+func teiVectors() *grammar {
+	g, scores := vectors(), ranks(scoredItem)
+	g.read = func(d *decoder, doc *document) bool {
+		if items, err := doc.value.Array(); err == nil && len(items) > 0 && items[0].Type() == fastjson.TypeNumber {
+			return scores.read(d, doc)
+		}
+		return readVectors(d, doc)
+	}
+	return g
+}
+
+// withTEIHeaders adds what TEI says in the head of its responses: its times, and how many
+// tokens it read.
+func withTEIHeaders(g *grammar) *grammar {
+	read := g.read
+	g.read = func(d *decoder, doc *document) bool {
+		for _, name := range [...]string{"x-total-time", "x-tokenization-time", "x-queue-time", "x-inference-time"} {
+			if ms, err := strconv.ParseFloat(d.header.Get(name), 64); err == nil {
+				d.serverTime(name, ms, milliseconds)
+			}
+		}
+		if n, err := strconv.ParseInt(d.header.Get("x-compute-tokens"), 10, 64); err == nil && n >= 0 {
+			d.inputTokens(n)
+		}
+		return read(d, doc)
+	}
+	return g
+}
+
+// Units of times that servers tell.
+const (
+	nanoseconds  = float64(time.Nanosecond)
+	milliseconds = float64(time.Millisecond)
+)
+
+// serverTime keeps a time that the server says it took, unless it is none.
+func (d *decoder) serverTime(name string, n, unit float64) {
+	const most = float64(1000 * time.Hour)
+	if !(n >= 0 && n*unit <= most) {
+		return
+	}
+	if d.a.ServerTimes == nil {
+		d.a.ServerTimes = map[string]time.Duration{}
+	}
+	d.a.ServerTimes[name] = time.Duration(n * unit)
+}

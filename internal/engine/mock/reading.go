@@ -1,0 +1,256 @@
+package mock
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fastjson"
+)
+
+// maxInputs bounds the texts of one request, as OpenAI does.
+const maxInputs = 2048
+
+// reading is the protocol of an API that reads texts and generates none: its answer
+// is one document, ready before it is due. T is what the request comes to.
+type reading[T any] struct {
+	// accept reads the members of a request. It returns what the answer is made of,
+	// and what the model reads, each by itself; nothing is possible.
+	accept func(s *Server, f *fields) (T, []prompt)
+	// answer appends the document. It is not to keep items beyond x.items.
+	answer func(dst []byte, x *exchange, in T) []byte
+	// refuse appends an error; nil = in vLLM's shape.
+	refuse func(dst []byte, e *apiError) []byte
+}
+
+var _ protocol = reading[int]{}
+
+func (p reading[T]) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+	q := &textRequest{n: 1, silent: true}
+	refusal := s.parseJSON(body, func(f *fields) {
+		q.model = f.text("model")
+		q.payload, q.prompts = p.accept(s, f)
+		if len(q.prompts) > maxInputs && f.err == nil {
+			f.err = badRequest("input", fmt.Sprintf("at most %d texts are possible, got %d.", maxInputs, len(q.prompts)))
+		}
+		if f.err != nil {
+			return
+		}
+		if len(q.prompts) == 0 {
+			q.prompts = make([]prompt, 1)
+		}
+		f.err = s.checkRequest(q)
+	})
+	return q, refusal
+}
+
+func (reading[T]) reasons() bool { return false }
+
+func (reading[T]) script() *script { return nil }
+
+func (p reading[T]) document(dst []byte, x *exchange) ([]byte, string) {
+	in, _ := x.q.payload.(T)
+	return p.answer(dst, x, in), "application/json"
+}
+
+func (p reading[T]) refusal(dst []byte, e *apiError) []byte {
+	if p.refuse == nil {
+		return appendError(dst, e)
+	}
+	return p.refuse(dst, e)
+}
+
+// read returns texts as what a model reads.
+func (s *Server) read(texts []string) []prompt {
+	prompts := make([]prompt, len(texts))
+	for i, text := range texts {
+		prompts[i].tokens = s.opt.Tokenizer.Count(text)
+	}
+	return prompts
+}
+
+// items returns how many of n items an answer holds: none if a fault rule takes its
+// output away.
+func (x *exchange) items(n int) int {
+	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind == emptyOutput {
+		return 0
+	}
+	return n
+}
+
+// appendListHead opens a list object as vLLM writes it, up to and including the
+// bracket of data.
+func (x *exchange) appendListHead(dst []byte, prefix string) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = appendJSONString(dst, prefix+x.requestID())
+	dst = append(dst, `,"object":"list","created":`...)
+	dst = strconv.AppendInt(dst, x.truth.AcceptNs/int64(time.Second), 10)
+	dst = append(dst, `,"model":`...)
+	dst = appendJSONString(dst, x.q.model)
+	return append(dst, `,"data":[`...)
+}
+
+// appendListEnd closes a list object, with its usage.
+func (x *exchange) appendListEnd(dst []byte) []byte {
+	dst = append(dst, ']')
+	if x.s.opt.Usage != UsageNever {
+		dst = x.appendInputUsage(append(dst, ','))
+		dst = append(dst[:len(dst)-1], `,"completion_tokens":0,"prompt_tokens_details":null}`...)
+	}
+	return append(dst, '}')
+}
+
+// appendInputUsage appends the member "usage" of an API without output.
+func (x *exchange) appendInputUsage(dst []byte) []byte {
+	dst = append(dst, `"usage":{"prompt_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
+	dst = append(dst, `,"total_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
+	return append(dst, '}')
+}
+
+// elapsed is how long a request has been in the server.
+func (x *exchange) elapsed() time.Duration { return time.Duration(x.s.now() - x.truth.AcceptNs) }
+
+// appendFloats appends numbers as a JSON list.
+func appendFloats(dst []byte, v []float32) []byte {
+	dst = append(dst, '[')
+	for i, f := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendFloat(dst, float64(f), 'g', -1, 32)
+	}
+	return append(dst, ']')
+}
+
+// oneOf reads the first of several members that the request has; "" if it has none.
+func (f *fields) oneOf(names ...string) string {
+	for _, name := range names {
+		if _, ok := f.get(name); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// texts reads a member that is a text or a list of texts; list tells which. A text
+// may be an object around one: {"text": …}, or {"content": parts}, whose media
+// become words of their own.
+func (f *fields) texts(name string) (texts []string, list bool) {
+	v, ok := f.get(name)
+	if !ok {
+		f.fail(name, "string or list")
+		return nil, false
+	}
+	if v.Type() != fastjson.TypeArray {
+		text, ok := textOf(v)
+		if !ok {
+			f.fail(name, "string or list of strings")
+		}
+		return []string{text}, false
+	}
+	items := v.GetArray()
+	texts = make([]string, len(items))
+	for i, item := range items {
+		if texts[i], ok = textOf(item); !ok {
+			f.fail(name, "string or list of strings")
+		}
+	}
+	return texts, true
+}
+
+// textOf returns the text that v is, or holds; a list of token ids stands for
+// itself.
+func textOf(v *fastjson.Value) (string, bool) {
+	switch v.Type() {
+	case fastjson.TypeString:
+		return string(v.GetStringBytes()), true
+	case fastjson.TypeArray:
+		return joined(v.GetArray())
+	case fastjson.TypeObject:
+		for _, name := range [...]string{"text", "content", "image", "image_url", "input_audio", "audio_url", "video_url"} {
+			inner := v.Get(name)
+			switch {
+			case inner == nil || inner.Type() == fastjson.TypeNull:
+			case name == "text" || name == "content":
+				return textOf(inner)
+			default:
+				return mediaWord(inner), true
+			}
+		}
+	case fastjson.TypeNull, fastjson.TypeTrue, fastjson.TypeFalse, fastjson.TypeNumber:
+	}
+	return "", false
+}
+
+func joined(items []*fastjson.Value) (string, bool) {
+	var b strings.Builder
+	for i, item := range items {
+		text, ok := textOf(item)
+		if item.Type() == fastjson.TypeNumber {
+			text, ok = "token"+item.String(), true
+		}
+		if !ok {
+			return "", false
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(text)
+	}
+	return b.String(), true
+}
+
+// mediaWord is the word that stands for a picture, a sound or a film.
+func mediaWord(v *fastjson.Value) string {
+	return fmt.Sprintf("media%08x", hashText(0, v.MarshalTo(nil)))
+}
+
+// inputs reads what embeddings are made of: input, or the messages of a chat, which
+// are one text.
+func inputs(s *Server, f *fields) ([]string, []prompt) {
+	if _, ok := f.get("messages"); ok {
+		read := (chatDialect{}).prompts(s, f)
+		if f.err != nil {
+			return nil, nil
+		}
+		text, ok := joined(contents(f.v.GetArray("messages")))
+		if !ok {
+			f.fail("messages", "list of messages with text")
+		}
+		return []string{text}, read
+	}
+	var texts []string
+	if v, _ := f.get("input"); v != nil && isTokens(v) { // one text
+		text, ok := joined(v.GetArray())
+		if !ok {
+			f.fail("input", "list of token ids")
+		}
+		texts = []string{text}
+	} else {
+		texts, _ = f.texts("input")
+	}
+	if len(texts) == 0 && f.err == nil {
+		f.err = badRequest("input", "input should have at least 1 item.")
+	}
+	return texts, s.read(texts)
+}
+
+func isTokens(v *fastjson.Value) bool {
+	items := v.GetArray()
+	return len(items) > 0 && items[0].Type() == fastjson.TypeNumber
+}
+
+// contents returns the content of each message that has one.
+func contents(messages []*fastjson.Value) []*fastjson.Value {
+	var all []*fastjson.Value
+	for _, m := range messages {
+		if c := m.Get("content"); c != nil && c.Type() != fastjson.TypeNull {
+			all = append(all, c)
+		}
+	}
+	return all
+}

@@ -1,0 +1,297 @@
+package mock
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/engine/mock/feature"
+)
+
+// scored is one text with how well it fits.
+type scored struct {
+	index int
+	text  string
+	score float64 // 0 to 1
+}
+
+// similarity is how well two texts go together: the cosine of their vectors, those
+// that /v1/embeddings gives out, but never less than 0.
+func similarity(a, b string) float64 {
+	return max(0, feature.Cosine(feature.Vector(a, feature.DefaultDim), feature.Vector(b, feature.DefaultDim)))
+}
+
+// rankBy scores texts by their likeness to a query, the best first.
+func rankBy(query string, texts []string) []scored {
+	about := feature.Vector(query, feature.DefaultDim)
+	out := make([]scored, len(texts))
+	for i, text := range texts {
+		out[i] = scored{i, text, max(0, feature.Cosine(about, feature.Vector(text, feature.DefaultDim)))}
+	}
+	slices.SortStableFunc(out, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	return out
+}
+
+// pairTexts returns what a model reads of a query and texts: each with the query.
+func pairTexts(query string, texts []string) []string {
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		out[i] = query + " " + text
+	}
+	return out
+}
+
+// newScore is POST /score, as vLLM serves it, under all names of its members.
+func newScore() protocol {
+	return reading[[]scored]{
+		accept: func(s *Server, f *fields) ([]scored, []prompt) {
+			names := [2]string{
+				cmp.Or(f.oneOf("text_1", "data_1", "queries"), "text_1"), cmp.Or(f.oneOf("text_2", "data_2", "documents", "items"), "text_2"),
+			}
+			left, _ := f.texts(names[0])
+			right, _ := f.texts(names[1])
+			if f.err == nil && (len(left) == 0 || len(right) == 0 || len(left) > 1 && len(left) != len(right)) {
+				f.err = badRequest(names[0], fmt.Sprintf("Input lengths must be either 1:1, 1:N or N:N, got %d:%d.", len(left), len(right)))
+			}
+			if f.err != nil {
+				return nil, nil
+			}
+			out, texts := make([]scored, len(right)), make([]string, len(right))
+			for i, text := range right {
+				other := left[min(i, len(left)-1)]
+				out[i] = scored{i, text, similarity(other, text)}
+				texts[i] = other + " " + text
+			}
+			return out, s.read(texts)
+		},
+		answer: func(dst []byte, x *exchange, in []scored) []byte {
+			dst = x.appendListHead(dst, "score-")
+			for i := range x.items(len(in)) {
+				dst = appendIndex(dst, i, in[i].index)
+				dst = append(dst, `,"object":"score","score":`...)
+				dst = append(appendNumber(dst, in[i].score), '}')
+			}
+			return x.appendListEnd(dst)
+		},
+	}
+}
+
+// appendIndex opens the object of an item with its index, after a comma unless it
+// is the first.
+func appendIndex(dst []byte, position, index int) []byte {
+	if position > 0 {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `{"index":`...)
+	return strconv.AppendInt(dst, int64(index), 10)
+}
+
+func appendNumber(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'g', -1, 64) }
+
+// ranked is a request to rank texts, with its answer.
+type ranked struct {
+	tei   bool // in the form of TEI
+	raw   bool // scores as they come out of the model, not between 0 and 1
+	texts bool // the answer repeats them
+	items []scored
+}
+
+// newRerank is POST /rerank, /v1/rerank and /v2/rerank: a body with texts speaks
+// TEI's API, one with documents that of vLLM, Jina and Cohere.
+func newRerank() protocol {
+	return reading[ranked]{accept: acceptRerank, answer: appendRanked}
+}
+
+func acceptRerank(s *Server, f *fields) (ranked, []prompt) {
+	member := f.oneOf("texts", "documents")
+	in := ranked{tei: member == "texts", texts: true, raw: f.boolean("raw_scores")}
+	query, many := f.texts("query")
+	if many {
+		f.fail("query", "string")
+	}
+	texts, _ := f.texts(cmp.Or(member, "documents"))
+	top := len(texts)
+	if in.tei {
+		in.texts = f.boolean("return_text")
+	} else {
+		if n, ok := f.integer("top_n"); ok && n > 0 {
+			top = min(n, top)
+		}
+		if _, ok := f.get("return_documents"); ok {
+			in.texts = f.boolean("return_documents")
+		}
+	}
+	if len(texts) == 0 && f.err == nil {
+		f.err = badRequest(member, "At least one text is needed.")
+	}
+	if f.err != nil {
+		return in, nil
+	}
+	in.items = rankBy(query[0], texts)[:top]
+	return in, s.read(pairTexts(query[0], texts))
+}
+
+func appendRanked(dst []byte, x *exchange, in ranked) []byte {
+	items := in.items[:x.items(len(in.items))]
+	if in.tei {
+		x.teiHead()
+		dst = append(dst, '[')
+		for i := range items {
+			dst = appendIndex(dst, i, items[i].index)
+			if in.texts {
+				dst = appendJSONString(append(dst, `,"text":`...), items[i].text)
+			}
+			score := items[i].score
+			if in.raw {
+				score = logit(score)
+			}
+			dst = append(appendNumber(append(dst, `,"score":`...), score), '}')
+		}
+		return append(dst, ']')
+	}
+	dst = appendJSONString(append(dst, `{"id":`...), "rerank-"+x.requestID())
+	dst = appendJSONString(append(dst, `,"model":`...), x.q.model)
+	if x.s.opt.Usage != UsageNever {
+		dst = x.appendInputUsage(append(dst, ','))
+	}
+	dst = append(dst, `,"results":[`...)
+	for i := range items {
+		dst = appendIndex(dst, i, items[i].index)
+		if in.texts {
+			dst = appendJSONString(append(dst, `,"document":{"text":`...), items[i].text)
+			dst = append(dst, '}')
+		}
+		dst = append(appendNumber(append(dst, `,"relevance_score":`...), items[i].score), '}')
+	}
+	return append(dst, "]}"...)
+}
+
+// logit is what a model gives before the sigmoid that makes a score of it, to four
+// digits.
+func logit(score float64) float64 {
+	const edge = 1e-4
+	score = min(1-edge, max(edge, score))
+	return math.Round(math.Log(score/(1-score))*1e4) / 1e4
+}
+
+// newNIMRanking is POST /v1/ranking, as NVIDIA's NIMs serve it.
+func newNIMRanking() protocol {
+	return reading[[]scored]{
+		accept: func(s *Server, f *fields) ([]scored, []prompt) {
+			query, many := f.texts("query")
+			if many {
+				f.fail("query", "dictionary with a text")
+			}
+			passages, _ := f.texts("passages")
+			if len(passages) == 0 && f.err == nil {
+				f.err = badRequest("passages", "passages should have at least 1 item.")
+			}
+			if f.err != nil {
+				return nil, nil
+			}
+			return rankBy(query[0], passages), s.read(pairTexts(query[0], passages))
+		},
+		answer: func(dst []byte, x *exchange, in []scored) []byte {
+			dst = append(dst, `{"rankings":[`...)
+			for i := range x.items(len(in)) {
+				dst = appendIndex(dst, i, in[i].index)
+				dst = append(appendNumber(append(dst, `,"logit":`...), logit(in[i].score)), '}')
+			}
+			dst = append(dst, ']')
+			if x.s.opt.Usage != UsageNever {
+				dst = x.appendInputUsage(append(dst, ','))
+			}
+			return append(dst, '}')
+		},
+	}
+}
+
+// classesOf returns the probabilities of two classes: how near a text is to words
+// that are praise and to words that are none.
+func classesOf(text string) []float32 {
+	const sharpness = 8
+	bad, good := similarity(text, "bad poor wrong awful terrible broken worst hate"), similarity(text, "good great right lovely excellent working best love")
+	p := 1 / (1 + math.Exp(-sharpness*(good-bad)))
+	return []float32{float32(1 - p), float32(p)}
+}
+
+// newClassify is POST /classify, as vLLM serves it.
+func newClassify() protocol {
+	return reading[[][]float32]{
+		accept: func(s *Server, f *fields) ([][]float32, []prompt) {
+			texts, read := inputs(s, f)
+			var classes [][]float32
+			for _, text := range texts {
+				classes = append(classes, classesOf(text))
+			}
+			return classes, read
+		},
+		answer: func(dst []byte, x *exchange, in [][]float32) []byte {
+			dst = x.appendListHead(dst, "classify-")
+			for i := range x.items(len(in)) {
+				dst = appendIndex(dst, i, i)
+				dst = append(dst, `,"label":"`+label(in[i])+`","probs":`...)
+				dst = appendFloats(dst, in[i])
+				dst = append(dst, `,"num_classes":2}`...)
+			}
+			return x.appendListEnd(dst)
+		},
+	}
+}
+
+// label names the more probable of two classes.
+func label(probs []float32) string {
+	if probs[1] > probs[0] {
+		return "LABEL_1"
+	}
+	return "LABEL_0"
+}
+
+// newInfer is POST /v1/infer, as NVIDIA's NIMs for pictures serve it: one box in each
+// picture, which depends on what the picture holds.
+func newInfer() protocol {
+	return reading[[]string]{
+		accept: func(s *Server, f *fields) ([]string, []prompt) {
+			v, _ := f.get("input")
+			items := v.GetArray()
+			if len(items) == 0 {
+				f.fail("input", "non-empty list of pictures")
+				return nil, nil
+			}
+			pictures := make([]string, len(items))
+			for i, item := range items {
+				url := item.Get("url")
+				if string(item.GetStringBytes("type")) != "image_url" || url == nil || url.Type() != fastjson.TypeString {
+					f.fail("input", `list of {"type":"image_url","url":…}`)
+					return nil, nil
+				}
+				pictures[i] = string(url.GetStringBytes())
+			}
+			return pictures, nil
+		},
+		answer: appendFound,
+	}
+}
+
+func appendFound(dst []byte, x *exchange, pictures []string) []byte {
+	bytes := 0
+	dst = append(dst, `{"data":[`...)
+	for i := range x.items(len(pictures)) {
+		h := hashText(0, []byte(pictures[i]))
+		side := func(shift int) float64 { return float64(h>>shift&255) / 512 } // below a half
+		dst = appendIndex(dst, i, i)
+		dst = append(dst, `,"bounding_boxes":{"element":[{"x_min":`...)
+		dst = appendNumber(dst, side(0))
+		dst = appendNumber(append(dst, `,"y_min":`...), side(8))
+		dst = appendNumber(append(dst, `,"x_max":`...), 0.5+side(16))
+		dst = appendNumber(append(dst, `,"y_max":`...), 0.5+side(24))
+		dst = append(dst, `,"confidence":0.5}]}}`...)
+		bytes += len(pictures[i])
+	}
+	dst = append(dst, `],"usage":{"images_size_mb":`...)
+	return append(appendNumber(dst, float64(bytes)/1e6), "}}"...)
+}
