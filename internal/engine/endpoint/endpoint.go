@@ -23,6 +23,9 @@ type Kind struct {
 	Caps    Caps
 	// StreamPath is the default path of requests for a stream; empty = Path.
 	StreamPath string
+	// Dialects are the names of the ways in which its bodies can be written, the
+	// default first; nil = there is one way.
+	Dialects []string
 	// ContentType is that of request bodies; empty = application/json.
 	ContentType string
 	// Accept and StreamAccept are the types of answers that are asked for; empty =
@@ -96,6 +99,8 @@ type Settings struct {
 	StreamUsage     bool    // ask for a usage block in streams
 	PerChunkUsage   bool    // ask for usage on every chunk
 	LegacyMaxTokens bool    // max_tokens instead of max_completion_tokens
+	Dialect         string  // one of the kind's; empty = the first
+	OwnPath         bool    // the user gave the path, so that it does not say whether to stream
 	Extra           []Field // merged over every body, in order
 }
 

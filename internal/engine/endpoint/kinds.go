@@ -8,6 +8,13 @@ func Kinds() []Kind {
 	return []Kind{
 		chat(),
 		completions(),
+		tgi(),
+		ollamaChat(),
+		ollamaGenerate(),
+		sglang(),
+		triton(),
+		kserve(),
+		sagemaker(),
 	}
 }
 
