@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/arrival"
@@ -83,9 +84,26 @@ func (c *compiler) endpoint(p *Plan) {
 	p.Settings = endpoint.Settings{
 		Streaming: e.Streaming && kind.Caps.Streams, StreamUsage: e.StreamUsage,
 		PerChunkUsage: e.PerChunkUsage, LegacyMaxTokens: e.UseLegacyMaxTokens,
+		OwnPath: e.Path != nil,
 	}
+	c.dialect(p)
 	for _, m := range e.Extra.Members() {
 		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
+	}
+}
+
+// dialect checks that the endpoint type has the dialect, if one is named.
+func (c *compiler) dialect(p *Plan) {
+	name := c.b.Endpoint.Dialect
+	switch {
+	case name == nil:
+	case len(p.Kind.Dialects) == 0:
+		c.problem("endpoint/dialect", "conflict", "dialect %q: the endpoint type %s has no dialects", *name, p.Kind.Name)
+	case !slices.Contains(p.Kind.Dialects, *name):
+		c.problem("endpoint/dialect", "bad-enum", "dialect %q: the endpoint type %s has %s",
+			*name, p.Kind.Name, strings.Join(p.Kind.Dialects, " and "))
+	default:
+		p.Settings.Dialect = *name
 	}
 }
 

@@ -61,10 +61,10 @@ type Model struct {
 
 // Endpoint is the server under test and how to talk to it.
 type Endpoint struct {
-	URLs                []URL             `json:"urls" validate:"min=1"`                    // at least one; default http://localhost:8000
-	URLStrategy         string            `json:"urlStrategy" validate:"oneof=round_robin"` // round_robin
-	Type                string            `json:"type" validate:"oneof=chat completions"`   // chat (default), completions
-	Path                *string           `json:"path"`                                     // replaces the type's path; "" = post to the base URL as it is
+	URLs                []URL             `json:"urls" validate:"min=1"`                                                                                                                                                                   // at least one; default http://localhost:8000
+	URLStrategy         string            `json:"urlStrategy" validate:"oneof=round_robin"`                                                                                                                                                // round_robin
+	Type                string            `json:"type" validate:"oneof=chat completions huggingface_generate tgi_generate ollama_chat ollama_generate sglang_generate triton_generate trtllm_generate kserve_infer sagemaker invocations"` // chat (default) or another type of endpoint.Kinds
+	Path                *string           `json:"path"`                                                                                                                                                                                    // replaces the type's path; "" = post to the base URL as it is
 	APIKey              Secret            `json:"apiKey"`
 	Timeout             Seconds           `json:"timeout" validate:"gt=0"`           // total for one exchange, > 0; default 21600
 	ConnectTimeout      Seconds           `json:"connectTimeout" validate:"gte=0"`   // default 10, 0 = none
@@ -80,6 +80,10 @@ type Endpoint struct {
 	Extra               Object            `json:"extra"`         // merged over every request body
 	SessionHeader       *string           `json:"sessionHeader"` // replaces X-Correlation-ID
 	TLSVerify           bool              `json:"tlsVerify"`     // default true
+	// Dialect is one of the ways in which bodies of the type can be written:
+	// sagemaker has chat (default) and completions, triton_generate has trtllm
+	// (default) and vllm. Nil = the default.
+	Dialect *string `json:"dialect" validate:"oneof=chat completions trtllm vllm"`
 }
 
 // Dataset says what is sent.
