@@ -87,6 +87,7 @@ func (c *compiler) endpoint(p *Plan) {
 		OwnPath: e.Path != nil,
 	}
 	c.dialect(p)
+	c.pathModel(p)
 	for _, m := range e.Extra.Members() {
 		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
 	}
@@ -104,6 +105,22 @@ func (c *compiler) dialect(p *Plan) {
 			*name, p.Kind.Name, strings.Join(p.Kind.Dialects, " and "))
 	default:
 		p.Settings.Dialect = *name
+	}
+}
+
+// pathModel notes the model that the path names. There can be only one, since all
+// requests have the same path.
+func (c *compiler) pathModel(p *Plan) {
+	path, items := p.Kind.DefaultPath(p.Settings.Streaming), c.b.Models.Items
+	if own := c.b.Endpoint.Path; own != nil {
+		path = *own
+	}
+	switch {
+	case !strings.Contains(path, "{model}") || len(items) == 0:
+	case len(items) > 1:
+		c.problem("models/items", "conflict", "%d models: the path %s names the model, so that there can be only one", len(items), path)
+	default:
+		p.Settings.PathModel = items[0].Name
 	}
 }
 

@@ -122,6 +122,19 @@ func TestNativeFaults(t *testing.T) {
 	}
 }
 
+// TestModelInPath: where the path names the model, there can be only one.
+func TestModelInPath(t *testing.T) {
+	two := strings.Replace(nativeRun("triton_generate", false, ""), "model: m", "models: [m, n]", 1)
+	d, _, err := config.Load([]byte(two), config.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "2 models: the path /v2/models/{model}/generate names the model, so that there can be only one"
+	if _, err := engine.Compile(d); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 // TestDialect: a dialect that the endpoint type does not have is refused by name.
 func TestDialect(t *testing.T) {
 	for _, tt := range []struct{ kind, dialect, want string }{

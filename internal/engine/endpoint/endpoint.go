@@ -51,6 +51,8 @@ func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
 	switch {
 	case t.Payload != nil:
 		return append(dst, t.Payload...), nil
+	case r.Settings.PathModel != "" && modelOf(r) != r.Settings.PathModel:
+		return dst, fmt.Errorf("the model of the request is %q, and its path names %q", modelOf(r), r.Settings.PathModel)
 	case len(t.Images) > 0 && !k.Caps.Images:
 		return dst, fmt.Errorf("endpoint type %s takes no images", k.Name)
 	case len(t.Audios) > 0 && !k.Caps.Audio:
@@ -100,6 +102,7 @@ type Settings struct {
 	PerChunkUsage   bool    // ask for usage on every chunk
 	LegacyMaxTokens bool    // max_tokens instead of max_completion_tokens
 	Dialect         string  // one of the kind's; empty = the first
+	PathModel       string  // model that the path of requests names; empty = it names none
 	OwnPath         bool    // the user gave the path, so that it does not say whether to stream
 	Extra           []Field // merged over every body, in order
 }

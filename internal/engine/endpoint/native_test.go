@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -117,11 +118,13 @@ func TestEncodeNativeErrors(t *testing.T) {
 	sound := Request{Turn: bench.Turn{Audios: []bench.Media{{}}}, Settings: &Settings{}}
 	extra := Request{Turn: bench.Turn{ExtraBody: json.RawMessage(`[1]`)}, Settings: &Settings{}}
 	inner := Request{Turn: bench.Turn{Images: []bench.Media{{URL: "u"}}}, Settings: &Settings{Dialect: "completions"}}
+	model := Request{Turn: bench.Turn{Model: "T"}, Settings: &Settings{PathModel: "M"}}
 	for _, tt := range []struct {
 		kind string
 		req  Request
 		want string
 	}{
+		{"triton_generate", model, `the model of the request is "T", and its path names "M"`},
 		{"huggingface_generate", talk, "endpoint type huggingface_generate takes conversations of one turn; this is turn 3"},
 		{"sglang_generate", talk, "takes conversations of one turn"},
 		{"triton_generate", talk, "takes conversations of one turn"},
@@ -200,6 +203,17 @@ func TestServerTimes(t *testing.T) {
 			}
 		})
 	}
+	t.Run("no end of names", func(t *testing.T) {
+		var many strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&many, `"n%d_ms":1,`, i)
+		}
+		k := kindOf(t, "chat")
+		a := k.Decode(wholeBody(`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"metrics":{`+many.String()+`"n5_ms":2}}`), false)
+		if len(a.ServerTimes) != maxServerTimes || a.ServerTimes["n5_ms"] != 2*ms {
+			t.Errorf("%d times, want %d; the last value of a name is %v", len(a.ServerTimes), maxServerTimes, a.ServerTimes["n5_ms"])
+		}
+	})
 	t.Run("TGI, in headers", func(t *testing.T) {
 		resp := wholeBody(`{"generated_text":"x"}`)
 		resp.Header = http.Header{"X-Total-Time": {"120"}, "X-Queue-Time": {"0.5"}, "X-Inference-Time": {"x"}, "X-Validation-Time": {"NaN"}}

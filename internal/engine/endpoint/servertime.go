@@ -14,6 +14,9 @@ import (
 // moments beside durations, in the same unit.
 const maxServerTime = 365 * 24 * time.Hour
 
+// maxServerTimes bounds how many times one answer may name.
+const maxServerTimes = 64
+
 // took notes a time that the server says it took; n is in units. What is negative
 // or no such time is left out. The last value of a name counts.
 func (d *decoder) took(name string, n float64, unit time.Duration) {
@@ -22,6 +25,9 @@ func (d *decoder) took(name string, n float64, unit time.Duration) {
 	}
 	if d.a.ServerTimes == nil {
 		d.a.ServerTimes = make(map[string]time.Duration, 4)
+	}
+	if _, ok := d.a.ServerTimes[name]; !ok && len(d.a.ServerTimes) >= maxServerTimes {
+		return
 	}
 	d.a.ServerTimes[name] = time.Duration(math.Round(n * float64(unit)))
 }
