@@ -31,6 +31,9 @@ func (f *finishing) decode(plan *Plan) {
 	}
 	f.decoded = true
 	f.rec.Answer = plan.Kind.Decode(f.exchange.Response, plan.Settings.Streaming)
+	if plan.Kind.Settle != nil {
+		plan.Kind.Settle(&f.rec.Answer, f.exchange.Response, f.body)
+	}
 	if plan.Files.Raw {
 		f.raw = export.NewRaw(f.rec, f.sent, f.body, f.exchange.Response)
 	}

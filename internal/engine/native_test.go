@@ -122,6 +122,25 @@ func TestNativeFaults(t *testing.T) {
 	}
 }
 
+// TestPromptInAnswer: a prompt that the server puts in front of its answer is not
+// counted as output.
+func TestPromptInAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, time.Millisecond, 0), nil)
+		lengths := map[bool]string{}
+		for _, excluded := range []bool{true, false} {
+			r := b.run(nativeRun("triton_generate", false, fmt.Sprintf(", extra: {exclude_input_in_output: %v}", excluded)))
+			for _, l := range b.records(r.ID) {
+				lengths[excluded] += l.metric("output_sequence_length") + " "
+			}
+		}
+		if lengths[true] != lengths[false] || !strings.HasPrefix(lengths[true], "3 ") {
+			t.Errorf("lengths with the prompt are %s, without it %s", lengths[false], lengths[true])
+		}
+		b.stop()
+	})
+}
+
 // TestModelInPath: where the path names the model, there can be only one.
 func TestModelInPath(t *testing.T) {
 	two := strings.Replace(nativeRun("triton_generate", false, ""), "model: m", "models: [m, n]", 1)

@@ -42,6 +42,9 @@ type Kind struct {
 	// becomes Answer.Failure, and everything received before stays on it. The
 	// answer does not keep slices of the response.
 	Decode func(resp *bench.Response, streaming bool) bench.Answer
+	// Settle completes the answer that Decode made of resp by the body that was sent;
+	// nil = there is nothing to complete.
+	Settle func(a *bench.Answer, resp *bench.Response, sent []byte)
 }
 
 // Body appends the body of a request to dst: the payload of the turn, or what the

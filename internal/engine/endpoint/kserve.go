@@ -18,6 +18,7 @@ func kserve() Kind {
 		Caps:   Caps{ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
 		Encode: encodeKServe,
 		Decode: decodeWith(&grammar{read: readKServe, end: endOfBody}),
+		Settle: dropPrompt,
 	}
 }
 

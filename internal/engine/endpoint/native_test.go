@@ -270,6 +270,40 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+// TestDropPrompt: a prompt in front of an answer is no output.
+func TestDropPrompt(t *testing.T) {
+	const triton, kserve = "triton_generate", "kserve_infer"
+	tensor := `{"inputs":[{"name":"n","datatype":"INT32","data":[1]},{"name":"text_input","datatype":"BYTES","data":[["Hi"]]}]}`
+	for _, tt := range []struct {
+		name, kind, sent string
+		resp             *bench.Response
+		want             string
+	}{
+		{"before the answer", triton, `{"text_input":"Hi"}`, wholeBody(`{"text_output":"Hi there"}`), `text:6 | 0 text=" there"`},
+		{"said to be left out", triton, `{"text_input":"Hi","exclude_input_in_output":true}`, wholeBody(`{"text_output":"Hi there"}`), `text:8 | 0 text="Hi there"`},
+		{"said to be there", triton, `{"text_input":"Hi","exclude_input_in_output":false}`, wholeBody(`{"text_output":"Hi there"}`), `text:6 | 0 text=" there"`},
+		{"another answer", triton, `{"text_input":"Hi"}`, wholeBody(`{"text_output":"Ho Hi"}`), `text:5 | 0 text="Ho Hi"`},
+		{"in a stream", triton, `{"text_input":"Hi"}`, sse(`{"text_output":"Hi"}`, `{"text_output":" there"}`), `text:2 text:6 | 0 text="Hi there"`},
+		{"a tensor", kserve, tensor, wholeBody(`{"outputs":[{"datatype":"BYTES","data":["Hi there"]}]}`), `text:6 | 0 text=" there"`},
+		{"no text", kserve, `{"inputs":[{"datatype":"BYTES","data":[[]]},{"datatype":"BYTES","data":[7]}]}`, wholeBody(`{"outputs":[{"datatype":"BYTES","data":["Hi"]}]}`), `text:2 | 0 text="Hi"`},
+		{"no JSON", triton, `{`, wholeBody(`{"text_output":"Hi"}`), `text:2 | 0 text="Hi"`},
+		{"nothing else", triton, `{"text_input":"Hi"}`, wholeBody(`{"text_output":"Hi"}`), `| 0`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			k := kindOf(t, tt.kind)
+			a := k.Decode(tt.resp, tt.resp.Framing == bench.FramingSSE)
+			k.Settle(&a, tt.resp, []byte(tt.sent))
+			if got := strings.TrimSpace(show(a)); !strings.HasPrefix(got, tt.want) {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			empty := a.Failure != nil && a.Failure.Class == bench.EmptyOutput && a.Failure.Status == 200
+			if empty != (len(a.Chunks) == 0) {
+				t.Errorf("failure %v with %d chunks", a.Failure, len(a.Chunks))
+			}
+		})
+	}
+}
+
 func TestDecodeKServeNumbers(t *testing.T) {
 	k := kindOf(t, "kserve_infer")
 	a := k.Decode(wholeBody(`{"outputs":[{"name":"a","shape":[2,3],"datatype":"FP32","data":[1,2,3,4,5,6]},{"name":"b","shape":[2,2],"datatype":"INT64","data":[[1,2],[3,4]]},`+

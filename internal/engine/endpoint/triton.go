@@ -26,6 +26,7 @@ func triton() Kind {
 		Caps:     Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
 		Encode:   encodeTriton,
 		Decode:   decodeWith(&grammar{read: readTriton, end: endOfBody}),
+		Settle:   dropPrompt,
 	}
 }
 

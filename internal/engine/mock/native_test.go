@@ -82,6 +82,9 @@ func TestNativeAnswers(t *testing.T) {
 		{"Triton", "/v2/models/m/generate", trtBody, "application/json", []string{
 			`{"cum_log_probs":0.0,"model_name":"m","model_version":"1","output_log_probs":0.0,"sequence_end":false,"sequence_id":0,"sequence_start":false,"text_output":"Hi there"}`,
 		}},
+		{"Triton with vLLM, the prompt before the answer", "/v2/models/m/generate", `{"text_input":"Hi \"x\"","exclude_input_in_output":false,"parameters":{"max_tokens":1}}`, "application/json", []string{
+			`{"model_name":"m","model_version":"1","text_output":"Hi \"x\"Hi"}`,
+		}},
 		{"Triton with vLLM, streamed", "/v2/models/m/versions/1/generate_stream", `{"text_input":"Hi there","parameters":{"max_tokens":2}}`, eventStream, []string{
 			`data: {"model_name":"m","model_version":"1","text_output":"Hi"}`,
 			`data: {"model_name":"m","model_version":"1","text_output":" there"}`,

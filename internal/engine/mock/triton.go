@@ -25,7 +25,10 @@ func newTriton(streaming bool) *triton {
 }
 
 // tritonRequest is what Triton's answers depend on.
-type tritonRequest struct{ vllm bool }
+type tritonRequest struct {
+	vllm   bool
+	before []byte // text in front of an answer in one piece, escaped for JSON
+}
 
 // pathModel returns the model that a path names.
 func pathModel(r *http.Request) string { return chi.URLParam(r, "model") }
@@ -35,7 +38,11 @@ func (p *triton) read(s *Server, r *http.Request, body []byte) (*textRequest, *a
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.prompts = f.required(s, "text_input")
 		_, vllm := f.get("parameters")
-		q.payload = tritonRequest{vllm: vllm}
+		payload := tritonRequest{vllm: vllm}
+		if _, ok := f.get("exclude_input_in_output"); ok && !f.boolean("exclude_input_in_output") && f.err == nil {
+			payload.before = appendJSONInner(nil, string(f.v.GetStringBytes("text_input")))
+		}
+		q.payload = payload
 		from := f
 		if vllm {
 			from = f.object("parameters")
@@ -56,11 +63,20 @@ func (*triton) refusal(dst []byte, e *apiError) []byte { return appendSimpleErro
 
 func (p *triton) document(dst []byte, x *exchange) ([]byte, string) {
 	c := &x.choices[0]
-	return appendTriton(dst, x, c, 0, c.total), "application/json"
+	dst = appendTritonHead(dst, x)
+	if q, _ := x.q.payload.(tritonRequest); q.before != nil {
+		dst = append(dst, q.before...)
+	}
+	return append(c.appendTokens(dst, 0, c.total), `"}`...), "application/json"
 }
 
 // appendTriton appends an answer with the tokens from … to−1 of c.
 func appendTriton(dst []byte, x *exchange, c *choice, from, to int) []byte {
+	return append(c.appendTokens(appendTritonHead(dst, x), from, to), `"}`...)
+}
+
+// appendTritonHead opens an answer, up to and including the quote before its text.
+func appendTritonHead(dst []byte, x *exchange) []byte {
 	dst = append(dst, '{')
 	q, _ := x.q.payload.(tritonRequest)
 	if !q.vllm {
@@ -71,8 +87,7 @@ func appendTriton(dst []byte, x *exchange, c *choice, from, to int) []byte {
 	if !q.vllm {
 		dst = append(dst, `"output_log_probs":0.0,"sequence_end":false,"sequence_id":0,"sequence_start":false,`...)
 	}
-	dst = appendText(append(dst, `"text_output":`...), c, from, to)
-	return append(dst, '}')
+	return append(dst, `"text_output":"`...)
 }
 
 func (p *triton) script() *script { return &p.streams }
