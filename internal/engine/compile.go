@@ -84,7 +84,10 @@ func (c *compiler) endpoint(p *Plan) {
 	p.Settings = endpoint.Settings{
 		Streaming: e.Streaming && kind.Caps.Streams, StreamUsage: e.StreamUsage,
 		PerChunkUsage: e.PerChunkUsage, LegacyMaxTokens: e.UseLegacyMaxTokens,
-		OwnPath: e.Path != nil,
+		OwnPath: e.Path != nil, LengthHint: e.DynamoOSLHint,
+	}
+	if e.DynamoOSLHint && !kind.Caps.Hints {
+		c.problem("endpoint/dynamoOslHint", "conflict", "the endpoint type %s takes no hints", kind.Name)
 	}
 	c.dialect(p)
 	c.pathModel(p)

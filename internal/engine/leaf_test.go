@@ -45,6 +45,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.useServerTokenCount": func(d *config.Document) { d.Benchmark.Endpoint.UseServerTokenCount = true },
 	"endpoint.perChunkUsage":       func(d *config.Document) { d.Benchmark.Endpoint.PerChunkUsage = true },
 	"endpoint.streamUsage":         func(d *config.Document) { d.Benchmark.Endpoint.StreamUsage = false },
+	"endpoint.dynamoOslHint":       func(d *config.Document) { d.Benchmark.Endpoint.DynamoOSLHint = true },
 	"endpoint.dialect": func(d *config.Document) {
 		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Dialect = "sagemaker", ref("completions")
 	},

@@ -157,6 +157,7 @@ func TestModelInPath(t *testing.T) {
 // TestDialect: a dialect that the endpoint type does not have is refused by name.
 func TestDialect(t *testing.T) {
 	for _, tt := range []struct{ kind, dialect, want string }{
+		{"triton_generate", "trtllm, dynamoOslHint: true", "the endpoint type triton_generate takes no hints"},
 		{"chat", "completions", `dialect "completions": the endpoint type chat has no dialects`},
 		{"sagemaker", "vllm", `dialect "vllm": the endpoint type sagemaker has chat and completions`},
 		{"triton_generate", "chat", `dialect "chat": the endpoint type triton_generate has trtllm and vllm`},

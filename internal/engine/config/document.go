@@ -80,6 +80,9 @@ type Endpoint struct {
 	Extra               Object            `json:"extra"`         // merged over every request body
 	SessionHeader       *string           `json:"sessionHeader"` // replaces X-Correlation-ID
 	TLSVerify           bool              `json:"tlsVerify"`     // default true
+	// DynamoOSLHint tells NVIDIA Dynamo the length of each answer, where one is asked
+	// for; chat and completions.
+	DynamoOSLHint bool `json:"dynamoOslHint"`
 	// Dialect is one of the ways in which bodies of the type can be written:
 	// sagemaker has chat (default) and completions, triton_generate has trtllm
 	// (default) and vllm. Nil = the default.

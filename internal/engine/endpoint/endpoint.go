@@ -85,6 +85,7 @@ type Caps struct {
 	Images         bool // takes pictures
 	Audio          bool // takes sound
 	Video          bool // takes films
+	Hints          bool // takes NVIDIA Dynamo's hints
 	RootPath       bool // its path does not live under /v1
 }
 
@@ -104,6 +105,7 @@ type Settings struct {
 	StreamUsage     bool    // ask for a usage block in streams
 	PerChunkUsage   bool    // ask for usage on every chunk
 	LegacyMaxTokens bool    // max_tokens instead of max_completion_tokens
+	LengthHint      bool    // tell NVIDIA Dynamo how long the answer will be
 	Dialect         string  // one of the kind's; empty = the first
 	PathModel       string  // model that the path of requests names; empty = it names none
 	OwnPath         bool    // the user gave the path, so that it does not say whether to stream

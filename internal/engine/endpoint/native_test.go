@@ -93,6 +93,23 @@ func TestEncodeNative(t *testing.T) {
 			`{"model":"M","messages":[{"role":"user","content":"Hi"}],"stream":false,"nvext":{"annotations":["x"],"extra_fields":["timing"],"agent_hints":{"priority":1}}}`,
 		},
 		{
+			"a hint of the length", "chat", Request{Turn: seven, Settings: &Settings{LengthHint: true}},
+			`{"model":"M","messages":[{"role":"user","content":"Hi"}],"stream":false,"max_completion_tokens":7,"nvext":{"agent_hints":{"osl":7}}}`,
+		},
+		{
+			"a hint beside others", "completions", Request{Turn: seven, Settings: withExtra(t, &Settings{LengthHint: true}, `{"nvext":{"a":1,"agent_hints":{"priority":1}}}`)},
+			`{"model":"M","prompt":"Hi","stream":false,"max_tokens":7,"nvext":{"a":1,"agent_hints":{"priority":1,"osl":7}}}`,
+		},
+		{
+			"a hint of the user's", "completions", Request{Turn: seven, Settings: withExtra(t, &Settings{LengthHint: true}, `{"nvext":{"agent_hints":{"osl":9}}}`)},
+			`{"model":"M","prompt":"Hi","stream":false,"max_tokens":7,"nvext":{"agent_hints":{"osl":9}}}`,
+		},
+		{
+			"no place for a hint", "completions", Request{Turn: seven, Settings: withExtra(t, &Settings{LengthHint: true}, `{"nvext":{"agent_hints":null}}`)},
+			`{"model":"M","prompt":"Hi","stream":false,"max_tokens":7,"nvext":{"agent_hints":null}}`,
+		},
+		{"nothing to hint at", "completions", Request{Turn: user("Hi"), Settings: &Settings{LengthHint: true}}, `{"model":"M","prompt":"Hi","stream":false}`},
+		{
 			"one length alone for TensorRT-LLM", "chat", Request{Turn: seven, Settings: withExtra(t, &Settings{}, `{"max_tokens":9,"ignore_eos":true}`)},
 			`{"model":"M","messages":[{"role":"user","content":"Hi"}],"stream":false,"max_tokens":9,"ignore_eos":true}`,
 		},
