@@ -110,9 +110,9 @@ func (f *Framer) message(at time.Duration, b []byte) {
 	switch {
 	case !ok:
 		f.malform("the headers of a message cannot be read")
-	case h.message == "exception" || h.message == "error":
+	case string(h.message) == "exception" || string(h.message) == "error":
 		f.exception(h, payload)
-	case h.event == "PayloadPart" && len(payload) > 0:
+	case string(h.event) == "PayloadPart" && len(payload) > 0:
 		f.part(at, payload)
 	}
 }
@@ -141,8 +141,8 @@ func (f *Framer) finishAmazon(how bench.End) {
 	}
 }
 
-// amazonHead is what we read of a message's headers.
-type amazonHead struct{ message, event, exception, code, text string }
+// amazonHead is what we read of a message's headers; parts of the message.
+type amazonHead struct{ message, event, exception, code, text []byte }
 
 // amazonHeaders reads the headers of a message; ok = false when they are cut or of
 // a type that does not exist.
@@ -152,23 +152,23 @@ func amazonHeaders(b []byte) (h amazonHead, ok bool) {
 		if len(b) < n+1 {
 			return h, false
 		}
-		name, kind := string(b[1:n]), b[n]
-		value, rest, ok := amazonValue(kind, b[n+1:])
+		name := b[1:n]
+		value, rest, ok := amazonValue(b[n], b[n+1:])
 		if !ok {
 			return h, false
 		}
 		b = rest
-		switch name {
+		switch string(name) {
 		case ":message-type":
-			h.message = string(value)
+			h.message = value
 		case ":event-type":
-			h.event = string(value)
+			h.event = value
 		case ":exception-type":
-			h.exception = string(value)
+			h.exception = value
 		case ":error-code":
-			h.code = string(value)
+			h.code = value
 		case ":error-message":
-			h.text = string(value)
+			h.text = value
 		}
 	}
 	return h, true
@@ -199,7 +199,7 @@ func amazonValue(kind byte, b []byte) (value, rest []byte, ok bool) {
 // JSON object with a message, or text.
 func (f *Framer) exception(h amazonHead, payload []byte) {
 	var said struct{ Message, OriginalMessage string } // names compare without case
-	message := h.text
+	message, code := string(h.text), string(h.exception)
 	if json.Unmarshal(payload, &said) == nil && said.OriginalMessage+said.Message != "" {
 		message = said.OriginalMessage
 		if message == "" {
@@ -208,9 +208,8 @@ func (f *Framer) exception(h amazonHead, payload []byte) {
 	} else if message == "" {
 		message = string(payload)
 	}
-	code := h.exception
 	if code == "" {
-		code = h.code
+		code = string(h.code)
 	}
 	if message == "" {
 		message = "the server sent an exception without a message"

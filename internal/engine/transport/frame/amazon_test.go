@@ -157,6 +157,49 @@ func TestAmazonLimits(t *testing.T) {
 	}
 }
 
+// TestAmazonAllocations: a message costs nothing beyond what it carries.
+func TestAmazonAllocations(t *testing.T) {
+	piece := []byte(payloadPart("data: {\"a\":\"x\"}\n\n"))
+	var f Framer
+	run := func() {
+		f.Reset(wrapped)
+		for range 500 {
+			f.Feed(1, piece[:40])
+			f.Feed(2, piece[40:])
+		}
+		f.Finish(3, bench.EndEOF)
+		if n := f.Response().Events.Len(); n != 500 {
+			t.Fatalf("%d events, want 500", n)
+		}
+	}
+	run()
+	if n := testing.AllocsPerRun(20, run); n > 5 {
+		t.Errorf("%v allocations for 500 messages, want 5 at most", n)
+	}
+}
+
+func BenchmarkAmazon(b *testing.B) {
+	event := "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"},\"finish_reason\":null}]}\n\n"
+	for _, bb := range []struct {
+		name string
+		head Head
+		data string
+	}{{"plain", stream, event}, {"wrapped", wrapped, payloadPart(event)}} {
+		b.Run(bb.name, func(b *testing.B) {
+			var f Framer
+			data := []byte(bb.data)
+			b.ReportAllocs()
+			for b.Loop() {
+				f.Reset(bb.head)
+				for range 100 {
+					f.Feed(1, data)
+				}
+				f.Finish(2, bench.EndEOF)
+			}
+		})
+	}
+}
+
 // FuzzAmazon: bytes of any kind are read the same however they are cut, and what
 // is wrapped comes out again.
 func FuzzAmazon(f *testing.F) {
