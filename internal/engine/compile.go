@@ -105,7 +105,7 @@ func (c *compiler) dialect(p *Plan) {
 		c.problem("endpoint/dialect", "conflict", "dialect %q: the endpoint type %s has no dialects", *name, p.Kind.Name)
 	case !slices.Contains(p.Kind.Dialects, *name):
 		c.problem("endpoint/dialect", "bad-enum", "dialect %q: the endpoint type %s has %s",
-			*name, p.Kind.Name, strings.Join(p.Kind.Dialects, " and "))
+			*name, p.Kind.Name, strings.Join(p.Kind.Dialects, ", "))
 	default:
 		p.Settings.Dialect = *name
 	}

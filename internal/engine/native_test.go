@@ -47,6 +47,7 @@ func TestNativeAPIs(t *testing.T) {
 		{kind: "kserve_infer", plain: "/v2/models/m/infer"},
 		{kind: "sagemaker", path: "/invocations", counts: true},
 		{kind: "sagemaker", more: `, dialect: completions`, path: "/invocations", counts: true},
+		{kind: "sagemaker", more: `, dialect: tgi`, path: "/invocations", counts: true},
 		{kind: "sagemaker", more: `, path: "/invocations-response-stream"`, path: "/invocations-response-stream", counts: true},
 	} {
 		for _, streaming := range []bool{true, false} {
@@ -159,8 +160,8 @@ func TestDialect(t *testing.T) {
 	for _, tt := range []struct{ kind, dialect, want string }{
 		{"triton_generate", "trtllm, dynamoOslHint: true", "the endpoint type triton_generate takes no hints"},
 		{"chat", "completions", `dialect "completions": the endpoint type chat has no dialects`},
-		{"sagemaker", "vllm", `dialect "vllm": the endpoint type sagemaker has chat and completions`},
-		{"triton_generate", "chat", `dialect "chat": the endpoint type triton_generate has trtllm and vllm`},
+		{"sagemaker", "vllm", `dialect "vllm": the endpoint type sagemaker has chat, completions, tgi`},
+		{"triton_generate", "chat", `dialect "chat": the endpoint type triton_generate has trtllm, vllm`},
 		{"triton_generate", "trtllm", ""},
 	} {
 		d, _, err := config.Load([]byte(nativeRun(tt.kind, false, ", dialect: "+tt.dialect)), config.LoadOptions{})

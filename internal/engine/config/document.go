@@ -84,9 +84,9 @@ type Endpoint struct {
 	// for; chat and completions.
 	DynamoOSLHint bool `json:"dynamoOslHint"`
 	// Dialect is one of the ways in which bodies of the type can be written:
-	// sagemaker has chat (default) and completions, triton_generate has trtllm
+	// sagemaker has chat (default), completions and tgi, triton_generate has trtllm
 	// (default) and vllm. Nil = the default.
-	Dialect *string `json:"dialect" validate:"oneof=chat completions trtllm vllm"`
+	Dialect *string `json:"dialect" validate:"oneof=chat completions tgi trtllm vllm"`
 }
 
 // Dataset says what is sent.

@@ -41,7 +41,7 @@ func options() []option {
 		{names: "--first-byte-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.firstByteTimeout", def: "0", help: "Seconds until a response begins; 0 = no limit."},
 		{names: "--idle-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.idleTimeout", def: "0", help: "Seconds without a byte in a response; 0 = no limit."},
 		{names: "--no-stream-usage", group: "Endpoint", kind: optBool, path: "endpoint.streamUsage", redact: redact.Bool, help: "Do not ask for a usage block in streams."},
-		{names: "--endpoint-dialect --inner-type", group: "Endpoint", kind: optText, path: "endpoint.dialect", def: "chat for sagemaker, trtllm for triton_generate", help: "How bodies of the endpoint type are written: chat or completions for sagemaker, trtllm or vllm for triton_generate."},
+		{names: "--endpoint-dialect --inner-type", group: "Endpoint", kind: optText, path: "endpoint.dialect", def: "chat for sagemaker, trtllm for triton_generate", help: "How bodies of the endpoint type are written: chat, completions or tgi for sagemaker, trtllm or vllm for triton_generate."},
 		{names: "--dynamo-osl-hint", group: "Endpoint", kind: optBool, path: "endpoint.dynamoOslHint", redact: redact.Bool, help: "Tell NVIDIA Dynamo the length of each answer (nvext.agent_hints.osl), where a length is asked for; chat and completions."},
 		{names: "--insecure", group: "Endpoint", kind: optBool, path: "endpoint.tlsVerify", redact: redact.Bool, help: "Do not verify TLS certificates."},
 		{names: "--tokenizer", group: "Tokenizer", kind: optText, path: "tokenizer.name", def: "the name of the model", help: "Tokenizer for prompts and answers: builtin, a model id, or a local path."},

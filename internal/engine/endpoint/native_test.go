@@ -86,6 +86,7 @@ func TestEncodeNative(t *testing.T) {
 		},
 
 		{"chat", "sagemaker", Request{Turn: seven, Settings: streaming()}, `{"model":"M","messages":[{"role":"user","content":"Hi"}],"stream":true,"max_completion_tokens":7,"stream_options":{"include_usage":true}}`},
+		{"TGI", "sagemaker", Request{Turn: seven, Settings: &Settings{Streaming: true, Dialect: "tgi"}}, `{"inputs":"Hi","stream":true,"parameters":{"max_new_tokens":7,"details":true}}`},
 		{"completions", "invocations", Request{Turn: seven, Settings: &Settings{Dialect: "completions"}}, `{"model":"M","prompt":"Hi","stream":false,"max_tokens":7}`},
 
 		{
@@ -149,6 +150,7 @@ func TestEncodeNativeErrors(t *testing.T) {
 		{"ollama_chat", url, "image 1 is a URL"},
 		{"ollama_generate", url, "image 1 is a URL"},
 		{"ollama_chat", sound, "takes no audio"},
+		{"sagemaker", Request{History: talk.History, Turn: user("3"), Settings: &Settings{Dialect: "tgi"}}, "takes conversations of one turn"},
 		{"sagemaker", inner, "endpoint type completions takes no images"},
 		{"huggingface_generate", extra, "merge the turn's extra body"},
 		{"triton_generate", extra, "merge the turn's extra body"},

@@ -9,13 +9,20 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
+// The dialects of [sagemaker]: which API the container has.
+const (
+	dialectChat        = "chat"
+	dialectCompletions = "completions"
+	dialectTGI         = "tgi"
+)
+
 // sagemaker is what a container serves on SageMaker: the body of another API,
 // behind one path. AWS wraps streams into frames, which the transport undoes.
 func sagemaker() Kind {
 	return Kind{
 		Name: "sagemaker", Aliases: []string{"invocations"},
 		Path: "/invocations", Title: "LLM Metrics",
-		Dialects: []string{"chat", "completions"},
+		Dialects: []string{dialectChat, dialectCompletions, dialectTGI},
 		Caps: Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, Audio: true, Video: true, RootPath: true,
@@ -27,11 +34,19 @@ func sagemaker() Kind {
 
 // encodeSageMaker writes the body of the inner API.
 func encodeSageMaker(dst []byte, r *Request) ([]byte, error) {
-	inner := chat()
-	if r.Settings.Dialect == "completions" {
-		inner = completions()
+	switch r.Settings.Dialect {
+	case dialectCompletions:
+		inner := completions()
+		return inner.Body(dst, r)
+	case dialectTGI: // one path for both: the body says whether to stream
+		settings := *r.Settings
+		settings.OwnPath = true
+		request := *r
+		request.Settings = &settings
+		inner := tgi()
+		return inner.Body(dst, &request)
 	}
-	return inner.Body(dst, r)
+	return encodeChat(dst, r)
 }
 
 // readSageMaker decides by the members what the container speaks: OpenAI's API, or

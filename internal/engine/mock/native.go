@@ -10,6 +10,37 @@ import (
 	"github.com/valyala/fastjson"
 )
 
+// nativeRoutes are the APIs of other servers than OpenAI's and vLLM's.
+func nativeRoutes() []route {
+	post, get := http.MethodPost, http.MethodGet
+	rows := []route{
+		{post, "/", true, inference(newTGI(tgiAsked))},
+		{post, "/generate", true, inference(newGenerate())},
+		{post, "/generate_stream", true, inference(newTGI(tgiAlways))},
+		{get, "/info", true, serveTGIInfo},
+		{post, "/api/chat", true, inference(newOllama(true))},
+		{post, "/api/generate", true, inference(newOllama(false))},
+		{get, "/api/tags", true, serveOllamaModels},
+		{get, "/api/ps", true, serveOllamaModels},
+		{get, "/api/version", false, serveVersion},
+		{get, "/v2/health/live", false, serveTritonReady},
+		{get, "/v2/health/ready", false, serveTritonReady},
+		{get, "/v2/models/{model}/ready", false, serveTritonReady},
+		{get, "/v2/models/{model}", true, serveTritonModel},
+		{post, "/invocations", true, inference(newInvocations(false))},
+		{post, "/invocations-response-stream", true, inference(newInvocations(true))},
+		{post, "/endpoints/{name}/invocations", true, inference(newInvocations(false))},
+		{post, "/endpoints/{name}/invocations-response-stream", true, inference(newInvocations(true))},
+	}
+	for _, model := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
+		rows = append(rows,
+			route{post, model + "/generate", true, inference(newTriton(false))},
+			route{post, model + "/generate_stream", true, inference(newTriton(true))},
+			route{post, model + "/infer", true, inference(infer{})})
+	}
+	return rows
+}
+
 // object reads a member that is an object; an absent one has no members.
 func (f *fields) object(name string) *fields {
 	v, ok := f.get(name)

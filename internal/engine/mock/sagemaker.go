@@ -3,7 +3,6 @@ package mock
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"net/http"
 )
 
 // amazonStream is the content type of AWS event streams.
@@ -89,35 +88,4 @@ func appendMessage(dst, payload []byte, headers ...string) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[start:]))
 	dst = append(append(dst, head...), payload...)
 	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[start:]))
-}
-
-// nativeRoutes are the APIs of other servers than OpenAI's and vLLM's.
-func nativeRoutes() []route {
-	post, get := http.MethodPost, http.MethodGet
-	rows := []route{
-		{post, "/", true, inference(newTGI(tgiAsked))},
-		{post, "/generate", true, inference(newGenerate())},
-		{post, "/generate_stream", true, inference(newTGI(tgiAlways))},
-		{get, "/info", true, serveTGIInfo},
-		{post, "/api/chat", true, inference(newOllama(true))},
-		{post, "/api/generate", true, inference(newOllama(false))},
-		{get, "/api/tags", true, serveOllamaModels},
-		{get, "/api/ps", true, serveOllamaModels},
-		{get, "/api/version", false, serveVersion},
-		{get, "/v2/health/live", false, serveTritonReady},
-		{get, "/v2/health/ready", false, serveTritonReady},
-		{get, "/v2/models/{model}/ready", false, serveTritonReady},
-		{get, "/v2/models/{model}", true, serveTritonModel},
-		{post, "/invocations", true, inference(newInvocations(false))},
-		{post, "/invocations-response-stream", true, inference(newInvocations(true))},
-		{post, "/endpoints/{name}/invocations", true, inference(newInvocations(false))},
-		{post, "/endpoints/{name}/invocations-response-stream", true, inference(newInvocations(true))},
-	}
-	for _, model := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
-		rows = append(rows,
-			route{post, model + "/generate", true, inference(newTriton(false))},
-			route{post, model + "/generate_stream", true, inference(newTriton(true))},
-			route{post, model + "/infer", true, inference(infer{})})
-	}
-	return rows
 }
