@@ -27,28 +27,24 @@ benchmark:
 // changes says how to change each leaf of the document. A leaf that is not here
 // is an option that nobody checks: add it, or the test fails.
 var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a table
-	"randomSeed":                   func(d *config.Document) { *d.RandomSeed = 2 },
-	"models.strategy":              func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
-	"models.items.name":            func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
-	"models.items.weight":          func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
-	"endpoint.urls":                func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
-	"endpoint.type":                func(d *config.Document) { d.Benchmark.Endpoint.Type = "completions" },
-	"endpoint.path":                func(d *config.Document) { d.Benchmark.Endpoint.Path = ref("/x") },
-	"endpoint.apiKey":              func(d *config.Document) { d.Benchmark.Endpoint.APIKey = config.NewSecret("k2") },
-	"endpoint.timeout":             func(d *config.Document) { d.Benchmark.Endpoint.Timeout = 7 },
-	"endpoint.connectTimeout":      func(d *config.Document) { d.Benchmark.Endpoint.ConnectTimeout = 7 },
-	"endpoint.firstByteTimeout":    func(d *config.Document) { d.Benchmark.Endpoint.FirstByteTimeout = 7 },
-	"endpoint.idleTimeout":         func(d *config.Document) { d.Benchmark.Endpoint.IdleTimeout = 7 },
-	"endpoint.streaming":           func(d *config.Document) { d.Benchmark.Endpoint.Streaming = false },
-	"endpoint.connectionReuse":     func(d *config.Document) { d.Benchmark.Endpoint.ConnectionReuse = "never" },
-	"endpoint.useLegacyMaxTokens":  func(d *config.Document) { d.Benchmark.Endpoint.UseLegacyMaxTokens = true },
-	"endpoint.useServerTokenCount": func(d *config.Document) { d.Benchmark.Endpoint.UseServerTokenCount = true },
-	"endpoint.perChunkUsage":       func(d *config.Document) { d.Benchmark.Endpoint.PerChunkUsage = true },
-	"endpoint.streamUsage":         func(d *config.Document) { d.Benchmark.Endpoint.StreamUsage = false },
-	"endpoint.dynamoOslHint":       func(d *config.Document) { d.Benchmark.Endpoint.DynamoOSLHint = true },
-	"endpoint.dialect": func(d *config.Document) {
-		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Dialect = "sagemaker", ref("completions")
-	},
+	"randomSeed":                        func(d *config.Document) { *d.RandomSeed = 2 },
+	"models.strategy":                   func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
+	"models.items.name":                 func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
+	"models.items.weight":               func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
+	"endpoint.urls":                     func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
+	"endpoint.type":                     func(d *config.Document) { d.Benchmark.Endpoint.Type = "completions" },
+	"endpoint.path":                     func(d *config.Document) { d.Benchmark.Endpoint.Path = ref("/x") },
+	"endpoint.apiKey":                   func(d *config.Document) { d.Benchmark.Endpoint.APIKey = config.NewSecret("k2") },
+	"endpoint.timeout":                  func(d *config.Document) { d.Benchmark.Endpoint.Timeout = 7 },
+	"endpoint.connectTimeout":           func(d *config.Document) { d.Benchmark.Endpoint.ConnectTimeout = 7 },
+	"endpoint.firstByteTimeout":         func(d *config.Document) { d.Benchmark.Endpoint.FirstByteTimeout = 7 },
+	"endpoint.idleTimeout":              func(d *config.Document) { d.Benchmark.Endpoint.IdleTimeout = 7 },
+	"endpoint.streaming":                func(d *config.Document) { d.Benchmark.Endpoint.Streaming = false },
+	"endpoint.connectionReuse":          func(d *config.Document) { d.Benchmark.Endpoint.ConnectionReuse = "never" },
+	"endpoint.useLegacyMaxTokens":       func(d *config.Document) { d.Benchmark.Endpoint.UseLegacyMaxTokens = true },
+	"endpoint.useServerTokenCount":      func(d *config.Document) { d.Benchmark.Endpoint.UseServerTokenCount = true },
+	"endpoint.perChunkUsage":            func(d *config.Document) { d.Benchmark.Endpoint.PerChunkUsage = true },
+	"endpoint.streamUsage":              func(d *config.Document) { d.Benchmark.Endpoint.StreamUsage = false },
 	"endpoint.headers":                  func(d *config.Document) { d.Benchmark.Endpoint.Headers["X-A"] = config.NewSecret("2") },
 	"endpoint.extra":                    func(d *config.Document) { d.Benchmark.Endpoint.Extra = config.Object{} },
 	"endpoint.sessionHeader":            func(d *config.Document) { d.Benchmark.Endpoint.SessionHeader = ref("X-S") },
@@ -70,6 +66,12 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.interTurnDelayCapSeconds": func(d *config.Document) { d.Benchmark.Datasets[0].DelayCap = ref(config.Seconds(1)) },
 	"datasets.prefixPrompts.sharedSystemLength": func(d *config.Document) {
 		d.Benchmark.Datasets[0].PrefixPrompts.SharedSystemLength = ref(4)
+	},
+	"endpoint.dialect": func(d *config.Document) {
+		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Dialect = "sagemaker", ref("completions")
+	},
+	"endpoint.dynamoOslHint": func(d *config.Document) {
+		d.Benchmark.Endpoint.DynamoOSLHint = true
 	},
 	"datasets.prefixPrompts.userContextLength": func(d *config.Document) {
 		d.Benchmark.Datasets[0].PrefixPrompts.UserContextLength = ref(4)
