@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/arrival"
@@ -91,13 +92,50 @@ func (c *compiler) endpoint(p *Plan) {
 		// An API that sends usage unasked is asked only if usage is all that counts.
 		StreamUsage:   e.StreamUsage && (!kind.Caps.UsageUnasked || e.UseServerTokenCount),
 		PerChunkUsage: e.PerChunkUsage, LegacyMaxTokens: e.UseLegacyMaxTokens,
+		OwnPath: e.Path != nil, LengthHint: e.DynamoOSLHint,
 	}
 	if e.Streaming && !kind.Caps.Streams {
 		p.Doubts = append(p.Doubts, Warning{Code: "not-streaming", Detail: fmt.Sprintf(
 			"streaming was asked for, and the endpoint type %s has no streams: it is off", kind.Name)})
 	}
+	if e.DynamoOSLHint && !kind.Caps.Hints {
+		c.problem("endpoint/dynamoOslHint", "conflict", "the endpoint type %s takes no hints", kind.Name)
+	}
+	c.dialect(p)
+	c.pathModel(p)
 	for _, m := range e.Extra.Members() {
 		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
+	}
+}
+
+// dialect checks that the endpoint type has the dialect, if one is named.
+func (c *compiler) dialect(p *Plan) {
+	name := c.b.Endpoint.Dialect
+	switch {
+	case name == nil:
+	case len(p.Kind.Dialects) == 0:
+		c.problem("endpoint/dialect", "conflict", "dialect %q: the endpoint type %s has no dialects", *name, p.Kind.Name)
+	case !slices.Contains(p.Kind.Dialects, *name):
+		c.problem("endpoint/dialect", "bad-enum", "dialect %q: the endpoint type %s has %s",
+			*name, p.Kind.Name, strings.Join(p.Kind.Dialects, ", "))
+	default:
+		p.Settings.Dialect = *name
+	}
+}
+
+// pathModel notes the model that the path names. There can be only one, since all
+// requests have the same path.
+func (c *compiler) pathModel(p *Plan) {
+	path, items := p.Kind.DefaultPath(p.Settings.Streaming), c.b.Models.Items
+	if own := c.b.Endpoint.Path; own != nil {
+		path = *own
+	}
+	switch {
+	case !strings.Contains(path, "{model}") || len(items) == 0:
+	case len(items) > 1:
+		c.problem("models/items", "conflict", "%d models: the path %s names the model, so that there can be only one", len(items), path)
+	default:
+		p.Settings.PathModel = items[0].Name
 	}
 }
 

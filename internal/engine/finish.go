@@ -38,6 +38,9 @@ func (f *finishing) decode(plan *Plan) {
 	}
 	f.decoded = true
 	f.rec.Answer = plan.Kind.Decode(f.exchange.Response, plan.Settings.Streaming)
+	if plan.Kind.Settle != nil {
+		plan.Kind.Settle(&f.rec.Answer, f.exchange.Response, f.body)
+	}
 	f.rec.Items = len(f.rec.Answer.Vectors) + len(f.rec.Answer.Ranks)
 	if f.items > 0 && f.rec.Items != f.items && f.rec.Answer.Failure == nil {
 		if f.rec.Answer.Warnings == nil {

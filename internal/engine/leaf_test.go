@@ -73,6 +73,12 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.prefixPrompts.sharedSystemLength": func(d *config.Document) {
 		d.Benchmark.Datasets[0].PrefixPrompts.SharedSystemLength = ref(4)
 	},
+	"endpoint.dialect": func(d *config.Document) {
+		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Dialect = "sagemaker", ref("completions")
+	},
+	"endpoint.dynamoOslHint": func(d *config.Document) {
+		d.Benchmark.Endpoint.DynamoOSLHint = true
+	},
 	"datasets.prefixPrompts.userContextLength": func(d *config.Document) {
 		d.Benchmark.Datasets[0].PrefixPrompts.UserContextLength = ref(4)
 	},

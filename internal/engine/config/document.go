@@ -81,6 +81,13 @@ type Endpoint struct {
 	Extra               Object            `json:"extra"`         // merged over every request body
 	SessionHeader       *string           `json:"sessionHeader"` // replaces X-Correlation-ID
 	TLSVerify           bool              `json:"tlsVerify"`     // default true
+	// DynamoOSLHint tells NVIDIA Dynamo the length of each answer, where one is asked
+	// for; chat and completions.
+	DynamoOSLHint bool `json:"dynamoOslHint"`
+	// Dialect is one of the ways in which bodies of the type can be written:
+	// sagemaker has chat (default), completions and tgi, triton_generate has trtllm
+	// (default) and vllm. Nil = the default.
+	Dialect *string `json:"dialect" validate:"oneof=chat completions tgi trtllm vllm"`
 }
 
 // Template describes an API: endpoint type template.

@@ -18,6 +18,13 @@ func EndpointTypes() []EndpointType {
 	return []EndpointType{
 		{"chat", []string{"openai-chat"}},
 		{"completions", []string{"openai", "vllm"}},
+		{"huggingface_generate", []string{"tgi_generate"}},
+		{"ollama_chat", nil},
+		{"ollama_generate", nil},
+		{"sglang_generate", nil},
+		{"triton_generate", []string{"trtllm_generate"}},
+		{"kserve_infer", nil},
+		{"sagemaker", []string{"invocations"}},
 		{"raw", nil},
 		{"template", nil},
 		{"responses", nil},

@@ -125,6 +125,7 @@ func (b *body) finish(dst []byte, r *Request, maxField string) ([]byte, error) {
 		b.set(maxField, nil) // two length fields contradict each other: the user's stays
 	}
 	b.setStreamOptions(r.Settings)
+	b.setLengthHint(r)
 	return b.append(dst), nil
 }
 

@@ -14,7 +14,7 @@ func chat() Kind {
 		Path: "/v1/chat/completions", Title: "LLM Metrics",
 		Caps: Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
-			System: true, History: true, Images: true, Audio: true, Video: true,
+			System: true, History: true, Images: true, Audio: true, Video: true, Hints: true,
 		},
 		Encode: encodeChat, Decode: decodeWith(openAI()),
 	}

@@ -9,7 +9,7 @@ func completions() Kind {
 		Path: "/v1/completions", Title: "LLM Metrics",
 		Caps: Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true,
-			System: true, History: true,
+			System: true, History: true, Hints: true,
 		},
 		Encode: encodeCompletions, Decode: decodeWith(openAI()),
 	}

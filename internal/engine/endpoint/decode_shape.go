@@ -50,7 +50,7 @@ const (
 func roleOf(p place) role {
 	top := func(names ...string) bool { return slices.Contains(names, p[0]) }
 	switch {
-	case len(p) == 0 || top("usage", "x_groq", "error", "type", "object"):
+	case len(p) == 0 || top("usage", "x_groq", "error", "type", "object", "metrics", "timings", "nvext"):
 		return roleOther
 	case len(p) == 1 && top("id"):
 		return roleID

@@ -73,6 +73,8 @@ type choiceState struct {
 	calls                    []callState
 	finish                   bench.Finish // empty = not finished
 	tokens                   int32        // tokens received and not yet credited to a chunk
+	counted                  int64        // tokens so far, by a server that counts each choice
+	growth                   growth
 }
 
 func (d *decoder) reset(g *grammar, resp *bench.Response) {
@@ -111,6 +113,9 @@ func (d *decoder) decode(resp *bench.Response, streaming bool) {
 	if resp.Status < 200 || resp.Status > 299 {
 		d.failStatus(resp)
 		return
+	}
+	if d.grammar.head != nil {
+		d.grammar.head(d, resp.Header)
 	}
 	switch resp.Framing {
 	case bench.FramingSSE, bench.FramingNDJSON:
@@ -166,7 +171,7 @@ func (d *decoder) failStatus(resp *bench.Response) {
 func (d *decoder) failBroken(resp *bench.Response) bool {
 	switch {
 	case resp.Failure != nil:
-		d.fail(resp.Failure)
+		d.fail(exception(resp.Failure))
 	case resp.End == bench.EndReset:
 		d.failAs(bench.ConnectionReset, "the connection broke before the answer was complete")
 	case resp.End == bench.EndTimeout:
@@ -300,8 +305,8 @@ func eventError(e *bench.Event, status int) detail {
 
 // endStream judges a stream in which the server reported no error.
 func (d *decoder) endStream(resp *bench.Response) {
-	complete := resp.Done || d.terminal || d.allFinished() || d.grammar.end == endOfBody
 	reset := isReset(resp)
+	complete := resp.Done || d.terminal || d.allFinished() || d.grammar.end == endOfBody && !reset
 	switch {
 	case resp.Done || complete && reset:
 	case d.failBroken(resp):

@@ -23,6 +23,9 @@ type Kind struct {
 	Caps    Caps
 	// StreamPath is the default path of requests for a stream; empty = Path.
 	StreamPath string
+	// Dialects are the names of the ways in which its bodies can be written, the
+	// default first; nil = there is one way.
+	Dialects []string
 	// ContentType is that of request bodies; empty = application/json.
 	ContentType string
 	// Accept and StreamAccept are the types of answers that are asked for; empty =
@@ -42,6 +45,9 @@ type Kind struct {
 	// becomes Answer.Failure, and everything received before stays on it. The
 	// answer does not keep slices of the response.
 	Decode func(resp *bench.Response, streaming bool) bench.Answer
+	// Settle completes the answer that Decode made of resp by the body that was sent;
+	// nil = there is nothing to complete.
+	Settle func(a *bench.Answer, resp *bench.Response, sent []byte)
 }
 
 // Body appends the body of a request to dst: the payload of the turn, or what the
@@ -51,6 +57,8 @@ func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
 	switch {
 	case t.Payload != nil:
 		return append(dst, t.Payload...), nil
+	case r.Settings.PathModel != "" && modelOf(r) != r.Settings.PathModel:
+		return dst, fmt.Errorf("the model of the request is %q, and its path names %q", modelOf(r), r.Settings.PathModel)
 	case len(t.Images) > 0 && !k.Caps.Images:
 		return dst, fmt.Errorf("endpoint type %s takes no images", k.Name)
 	case len(t.Audios) > 0 && !k.Caps.Audio:
@@ -87,6 +95,7 @@ type Caps struct {
 	Items          bool // answers with vectors or scores
 	Named          bool // takes named texts; elsewhere their names mean nothing
 	TokenIDs       bool // takes the ids of the text's tokens: Request.TokenIDs
+	Hints          bool // takes NVIDIA Dynamo's hints
 	RootPath       bool // its path does not live under /v1
 	UsageUnasked   bool // its streams carry usage without being asked to
 }
@@ -108,6 +117,10 @@ type Settings struct {
 	StreamUsage     bool    // ask for a usage block in streams
 	PerChunkUsage   bool    // ask for usage on every chunk
 	LegacyMaxTokens bool    // max_tokens instead of max_completion_tokens
+	LengthHint      bool    // tell NVIDIA Dynamo how long the answer will be
+	Dialect         string  // one of the kind's; empty = the first
+	PathModel       string  // model that the path of requests names; empty = it names none
+	OwnPath         bool    // the user gave the path, so that it does not say whether to stream
 	Extra           []Field // merged over every body, in order
 }
 

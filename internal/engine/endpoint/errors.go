@@ -63,13 +63,19 @@ func mayOverflow(status int) bool { return status == 400 || status == 413 || sta
 
 // statusFailure explains a response whose status is not 2xx.
 func statusFailure(resp *bench.Response) *bench.Failure {
-	d := describe(resp.Body, resp.Status)
+	d, status := describe(resp.Body, resp.Status), resp.Status
+	if original, message, ok := modelError(resp.Body); ok {
+		d = describe([]byte(message), original)
+		if original >= 400 && original <= 599 {
+			status = original
+		}
+	}
 	f := &bench.Failure{
-		Class: statusClass(resp.Status), Step: bench.StepHeaders, Status: resp.Status,
+		Class: statusClass(status), Step: bench.StepHeaders, Status: resp.Status,
 		Code: d.code, Type: d.kind, Message: d.message,
 		RetryAfter: retryAfter(resp.Header),
 	}
-	if mayOverflow(resp.Status) && saysOverflow(string(resp.Body), d.message) {
+	if mayOverflow(status) && saysOverflow(string(resp.Body), d.message) {
 		f.Class = bench.ContextOverflow
 	}
 	if location := resp.Header.Get("Location"); f.Class == bench.Redirect && location != "" {

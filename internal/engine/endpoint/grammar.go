@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"net/http"
+
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
@@ -15,6 +17,8 @@ type grammar struct {
 	// the document belongs to an answer, and d.terminal if nothing follows it. It
 	// returns false if the API has no such document.
 	read func(d *decoder, doc *document) bool
+	// head takes what the head of a success says; nil = nothing.
+	head func(d *decoder, h http.Header)
 	// text takes an answer in plain text; nil = the API has none.
 	text func(d *decoder, body []byte)
 	// binary takes an answer that is neither; nil = the API has none.

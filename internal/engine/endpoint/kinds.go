@@ -27,6 +27,13 @@ func Kinds() []Kind {
 		teiRankings(),
 		teiEmbed(),
 		ollamaEmbed(),
+		tgi(),
+		ollamaChat(),
+		ollamaGenerate(),
+		sglang(),
+		triton(),
+		kserve(),
+		sagemaker(),
 	}
 }
 

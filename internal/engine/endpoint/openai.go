@@ -45,6 +45,10 @@ func readOpenAI(d *decoder, doc *document) bool {
 			c.kind = v
 		case "object":
 			c.object = v
+		case "metrics", "timings": // vLLM, llama.cpp
+			d.tookMillis(v)
+		case "nvext": // Dynamo
+			d.tookMillis(v.Get("timing"))
 		}
 	})
 	d.readUsage(&c)
@@ -197,6 +201,7 @@ func (d *decoder) state(v *fastjson.Value, position int) *choiceState {
 	*c = choiceState{
 		index: index, text: c.text[:0], reasoning: c.reasoning[:0],
 		refusal: c.refusal[:0], calls: c.calls[:0],
+		growth: growth{tries: c.growth.tries[:0]},
 	}
 	return c
 }

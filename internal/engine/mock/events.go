@@ -113,7 +113,17 @@ func (e *events) end(content bool) error {
 		e.b = corrupt(e.b, begin, e.x.rule.kind)
 	}
 	e.b = append(e.b, e.eol...)
-	e.b = append(e.b, e.eol...)
+	if !e.script.lines {
+		e.b = append(e.b, e.eol...)
+	}
+	if e.script.wrap != nil {
+		e.b = e.script.wrap(e.b, e.start)
+	}
+	return e.sealed(content)
+}
+
+// sealed counts an event that is as it goes out, and writes when enough are gathered.
+func (e *events) sealed(content bool) error {
 	e.start = len(e.b)
 	e.gathered++
 	if content {
@@ -132,6 +142,10 @@ func (e *events) done() error {
 
 // comment writes a keep-alive comment, with whatever is gathered.
 func (e *events) comment() error {
+	if e.script.lines {
+		e.lastNs = e.x.s.now()
+		return nil
+	}
 	e.b = append(e.b, ": keep-alive"...)
 	if err := e.end(false); err != nil {
 		return err

@@ -119,6 +119,9 @@ func (x *exchange) read() (refusal *apiError, err error) {
 // parse reads the body, which has just come in whole.
 func (x *exchange) parse(body []byte) (refusal *apiError) {
 	x.truth.BodyReadNs = x.s.now()
+	if c, ok := x.api.(chooser); ok {
+		x.api = c.choose(x.s, body)
+	}
 	x.q, refusal = x.api.read(x.s, x.r, body)
 	if x.q != nil {
 		x.truth.Model, x.truth.Stream = x.q.model, x.q.stream

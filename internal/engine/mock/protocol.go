@@ -20,11 +20,22 @@ type protocol interface {
 	script() *script
 }
 
+// chooser is a protocol that shares its path with others.
+type chooser interface {
+	protocol
+	// choose returns the protocol that the body of a request speaks.
+	choose(s *Server, body []byte) protocol
+}
+
 // script writes the events of a stream: each function adds whole events to e.b,
 // every one followed by [events.end]. All but content may be nil: there is nothing
 // to add.
 type script struct {
 	contentType string
+	// lines: events are lines. They end with one line end, and there are no comments.
+	lines bool
+	// wrap encloses b[start:], a whole event, in what carries it; nil = nothing does.
+	wrap func(b []byte, start int) []byte
 	// open prepares what all events have in common.
 	open func(e *events)
 	// begin adds what comes right after the head of the response.

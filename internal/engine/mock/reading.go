@@ -111,9 +111,6 @@ func (x *exchange) appendInputUsage(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// elapsed is how long a request has been in the server.
-func (x *exchange) elapsed() time.Duration { return time.Duration(x.s.now() - x.truth.AcceptNs) }
-
 // appendFloats appends numbers as a JSON list.
 func appendFloats(dst []byte, v []float32) []byte {
 	dst = append(dst, '[')

@@ -18,7 +18,7 @@ type route struct {
 
 // routes is everything the server answers, in the order of the documentation.
 func routes() []route {
-	return []route{
+	return append([]route{
 		{http.MethodPost, "/v1/chat/completions", true, inference(newOpenAI(chatDialect{}))},
 		{http.MethodPost, "/v1/completions", true, inference(newOpenAI(completionDialect{}))},
 		{http.MethodPost, "/v1/responses", true, inference(newResponses())},
@@ -55,7 +55,7 @@ func routes() []route {
 		{http.MethodGet, "/metrics", false, serveMetrics},
 		{http.MethodGet, "/mock/summary", false, serveSummary},
 		{http.MethodGet, "/mock/requests", false, serveRequests},
-	}
+	}, nativeRoutes()...)
 }
 
 // newHandler serves the table at the root and below the prefix.

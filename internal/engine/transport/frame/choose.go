@@ -34,6 +34,8 @@ func (f *Framer) choose() {
 		f.mode, f.framing = modeLines, bench.FramingNDJSON
 	case isJSON(f.media):
 		f.mode, f.framing = modeBody, bench.FramingJSON
+	case f.media == amazonType: // what is inside, its first byte tells
+		f.amazon.on, f.mode, f.framing = true, modeSniff, bench.FramingSSE
 	case isBinary(f.media):
 		f.mode, f.framing = modeCount, bench.FramingBinary
 	default:
@@ -81,7 +83,7 @@ func isJSON(media string) bool {
 }
 
 func isBinary(media string) bool {
-	if media == "application/octet-stream" || media == "application/vnd.amazon.eventstream" {
+	if media == "application/octet-stream" {
 		return true
 	}
 	kind, _, _ := strings.Cut(media, "/")

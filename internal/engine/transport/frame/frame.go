@@ -1,5 +1,6 @@
 // Package frame cuts the body of one response into events while it arrives:
-// server-sent events, JSON lines, one JSON document or plain bytes. It stamps
+// server-sent events, JSON lines, either of them in an AWS event stream, one JSON
+// document or plain bytes. It stamps
 // every event with the read that completed it and decodes nothing, so that the
 // reading goroutine is back at its socket at once. An event that is like an
 // earlier one is recognised by its bytes in one pass, which finds its end, too,
@@ -93,13 +94,14 @@ type Framer struct {
 	end       bench.End
 	finished  bool
 
-	arena []byte // data of the pending event, the unfinished line, or the body
-	marks []mark // of a body that may turn out to be lines
-	begun bool   // a line was seen (modeLines)
-	sniff []byte
-	sse   sse
-	unzip *inflater
-	names []string // event names seen, to allocate each once
+	arena  []byte // data of the pending event, the unfinished line, or the body
+	marks  []mark // of a body that may turn out to be lines
+	begun  bool   // a line was seen (modeLines)
+	sniff  []byte
+	sse    sse
+	unzip  *inflater
+	amazon amazon
+	names  []string // event names seen, to allocate each once
 
 	unterminated, malformed, repaired, afterDone, sniffed int
 
@@ -117,7 +119,8 @@ func (f *Framer) Reset(h Head) {
 		head: h, media: mediaType(h.ContentType), limit: MaxBody,
 		maxEvent: MaxEvent, maxEvents: MaxEvents,
 		arena: reuse(f.arena, keepCapacity), sniff: reuse(f.sniff, keepCapacity),
-		marks: reuse(f.marks, keepMarks), names: f.names, resp: bench.Response{Events: events},
+		amazon: amazon{pending: reuse(f.amazon.pending, keepCapacity)},
+		marks:  reuse(f.marks, keepMarks), names: f.names, resp: bench.Response{Events: events},
 		sse: sse{
 			line:    reuse(f.sse.line, keepCapacity),
 			tail:    reuse(f.sse.tail, keepCapacity),
@@ -147,10 +150,19 @@ func (f *Framer) Feed(at time.Duration, b []byte) {
 		f.inflate(at, b)
 		return
 	}
+	f.open(at, b)
+}
+
+// open takes bytes of the decompressed body.
+func (f *Framer) open(at time.Duration, b []byte) {
+	if f.amazon.on {
+		f.unwrap(at, b)
+		return
+	}
 	f.consume(at, b)
 }
 
-// consume takes bytes of the decompressed body.
+// consume takes bytes of the body, without compression and wrapping.
 func (f *Framer) consume(at time.Duration, b []byte) {
 	if f.mode == modeSniff {
 		if b = f.sniffBytes(b, false); b == nil {
@@ -202,6 +214,7 @@ func (f *Framer) Finish(at time.Duration, how bench.End) {
 		f.finishBody(how)
 	case modeSniff, modeCount, modeStop:
 	}
+	f.finishAmazon(how)
 	f.stopInflating()
 	f.finished, f.end, f.endAt = true, how, at
 }
@@ -254,10 +267,13 @@ func (f *Framer) push(e bench.Event) bool {
 }
 
 // giveUp records that the response is over a limit; nothing more is kept.
-func (f *Framer) giveUp(code, message string) {
+func (f *Framer) giveUp(code, message string) { f.breakOff(bench.EventTooLarge, code, message) }
+
+// breakOff records why nothing more is kept.
+func (f *Framer) breakOff(class bench.Class, code, message string) {
 	if f.fail == nil {
 		f.fail = &bench.Failure{
-			Class: bench.EventTooLarge, Step: bench.StepBody,
+			Class: class, Step: bench.StepBody,
 			Status: f.head.Status, Code: code, Message: message,
 		}
 	}

@@ -133,7 +133,7 @@ func (f *Framer) inflate(at time.Duration, b []byte) {
 		if out == nil {
 			break
 		}
-		f.consume(at, out)
+		f.open(at, out)
 	}
 	z.in = nil
 }

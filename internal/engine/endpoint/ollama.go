@@ -1,0 +1,226 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/engine/bench"
+)
+
+const (
+	nameOllamaChat     = "ollama_chat"
+	nameOllamaGenerate = "ollama_generate"
+	ndjson             = "application/x-ndjson"
+)
+
+// ollamaChat is Ollama's own chat API.
+func ollamaChat() Kind {
+	return Kind{
+		Name: nameOllamaChat, Path: "/api/chat", Title: "LLM Metrics", StreamAccept: ndjson,
+		Caps: Caps{
+			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
+			System: true, History: true, Images: true, RootPath: true,
+		},
+		Encode: encodeOllamaChat, Decode: decodeWith(ollama()),
+	}
+}
+
+// ollamaGenerate is Ollama's API for text without roles.
+func ollamaGenerate() Kind {
+	return Kind{
+		Name: nameOllamaGenerate, Path: "/api/generate", Title: "LLM Metrics", StreamAccept: ndjson,
+		Caps: Caps{
+			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
+			System: true, History: true, Images: true, RootPath: true,
+		},
+		Encode: encodeOllamaGenerate, Decode: decodeWith(ollama()),
+	}
+}
+
+func ollama() *grammar { return &grammar{read: readOllama, end: endTerminal} }
+
+// ollamaBody completes a body: Ollama streams unless told otherwise, and keeps
+// sampling parameters in options.
+func ollamaBody(outer []Field, r *Request) *nested {
+	return &nested{
+		object: "options",
+		top: []string{
+			"keep_alive", "format", "think", "raw", "system", "template", "truncate", "shift",
+			"logprobs", "top_logprobs", "tools", "suffix", "images", "context",
+		},
+		outer: append(outer, Field{fieldStream, jsonBool(r.Settings.Streaming)}),
+		inner: []Field{{"num_predict", appendMax(r.Turn.MaxTokens)}},
+	}
+}
+
+// encodeOllamaChat writes a body for POST /api/chat (Ollama API documentation,
+// "Generate a chat completion").
+func encodeOllamaChat(dst []byte, r *Request) ([]byte, error) {
+	m := ollamaMessages{dst: append(make([]byte, 0, messagesSize(r)), '[')}
+	if r.System != "" {
+		m.text("system", r.System)
+	}
+	if r.Context != "" {
+		m.text("user", r.Context)
+	}
+	for i := range r.History {
+		e := &r.History[i]
+		if err := m.turn(&e.Turn); err != nil {
+			return dst, err
+		}
+		m.answer(&e.Answer)
+	}
+	if err := m.turn(&r.Turn); err != nil {
+		return dst, err
+	}
+	return ollamaBody([]Field{
+		{"model", appendString(nil, modelOf(r))}, {"messages", append(m.dst, ']')},
+	}, r).finish(dst, r)
+}
+
+// encodeOllamaGenerate writes a body for POST /api/generate ("Generate a
+// completion"). It has a system message but no roles: context, earlier turns,
+// their answers and this turn are joined with spaces.
+func encodeOllamaGenerate(dst []byte, r *Request) ([]byte, error) {
+	rest := *r
+	rest.System = ""
+	outer := []Field{{"model", appendString(nil, modelOf(r))}, {"prompt", appendString(nil, joinPrompt(&rest))}}
+	if r.System != "" {
+		outer = append(outer, Field{"system", appendString(nil, r.System)})
+	}
+	if len(r.Turn.Images) > 0 {
+		images, err := appendImages(nil, r.Turn.Images)
+		if err != nil {
+			return dst, err
+		}
+		outer = append(outer, Field{"images", images})
+	}
+	return ollamaBody(outer, r).finish(dst, r)
+}
+
+// appendImages appends pictures as Ollama takes them: a list of bare base64.
+func appendImages(dst []byte, images []bench.Media) ([]byte, error) {
+	dst = append(dst, '[')
+	for i := range images {
+		if images[i].URL != "" {
+			return dst, fmt.Errorf("image %d is a URL, and Ollama takes only the bytes of images", i+1)
+		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendBase64(append(dst, '"'), &images[i]), '"')
+	}
+	return append(dst, ']'), nil
+}
+
+// ollamaMessages appends messages, separated by commas. Content is always text;
+// images stand beside it.
+type ollamaMessages struct {
+	dst   []byte
+	count int
+}
+
+func (m *ollamaMessages) open(role, content string) {
+	if m.count++; m.count > 1 {
+		m.dst = append(m.dst, ',')
+	}
+	m.dst = appendString(append(m.dst, `{"role":`...), role)
+	m.dst = appendString(append(m.dst, `,"content":`...), content)
+}
+
+func (m *ollamaMessages) text(role, content string) {
+	m.open(role, content)
+	m.dst = append(m.dst, '}')
+}
+
+func (m *ollamaMessages) turn(t *bench.Turn) (err error) {
+	role := t.Role
+	if role == "" {
+		role = "user"
+	}
+	m.open(role, strings.Join(t.Texts, "\n"))
+	if len(t.Images) > 0 {
+		if m.dst, err = appendImages(append(m.dst, `,"images":`...), t.Images); err != nil {
+			return err
+		}
+	}
+	m.dst = append(m.dst, '}')
+	return nil
+}
+
+// answer appends what the model said, without its reasoning. Arguments of tools
+// are objects here.
+func (m *ollamaMessages) answer(c *bench.Choice) {
+	m.open("assistant", c.Text)
+	if len(c.ToolCalls) > 0 {
+		m.dst = append(m.dst, `,"tool_calls":[`...)
+		for i, call := range c.ToolCalls {
+			if i > 0 {
+				m.dst = append(m.dst, ',')
+			}
+			m.dst = appendString(append(m.dst, `{"function":{"name":`...), call.Name)
+			m.dst = append(m.dst, `,"arguments":`...)
+			if json.Valid([]byte(call.Arguments)) {
+				m.dst = append(m.dst, call.Arguments...)
+			} else {
+				m.dst = appendString(m.dst, call.Arguments)
+			}
+			m.dst = append(m.dst, '}', '}')
+		}
+		m.dst = append(m.dst, ']')
+	}
+	m.dst = append(m.dst, '}')
+}
+
+// readOllama takes one object of a stream, or a whole answer, of either API.
+func readOllama(d *decoder, doc *document) bool {
+	v := doc.value
+	if truthy(v.Get("error")) {
+		d.failInObject(doc.data)
+		return true
+	}
+	message, response, done := v.Get("message"), v.Get("response"), v.Get("done")
+	if message.GetObject() == nil && response == nil && done == nil {
+		return true // nothing of an answer
+	}
+	keepFirst(&d.a.Model, v.Get("model"))
+	c := d.state(nil, 0)
+	d.answers = true
+	from := v
+	if message.GetObject() != nil {
+		from = message
+	}
+	d.emit(c, bench.Reasoning, str(from.Get("thinking")))
+	d.emit(c, bench.Text, str(from.Get("content")))
+	d.emit(c, bench.Text, str(response))
+	for _, call := range from.GetArray("tool_calls") {
+		d.ollamaTool(c, call)
+	}
+	if done != nil && done.Type() == fastjson.TypeTrue {
+		d.ollamaDone(c, v, doc.data)
+	}
+	return true
+}
+
+// ollamaTool reads a tool call; every one comes whole.
+func (d *decoder) ollamaTool(c *choiceState, v *fastjson.Value) {
+	if function := v.Get("function"); function.GetObject() != nil {
+		d.call(c, c.callAt(len(c.calls)), str(v.Get("id")), function)
+	}
+}
+
+// ollamaDone reads the counts and times at the end of an answer.
+func (d *decoder) ollamaDone(c *choiceState, v *fastjson.Value, data []byte) {
+	d.terminal = true
+	if u, ok := readUsage(v); ok {
+		d.usage, d.hasUsage = u, true
+	}
+	for _, name := range []string{"total_duration", "load_duration", "prompt_eval_duration", "eval_duration"} {
+		d.tookValue(name, v.Get(name), time.Nanosecond)
+	}
+	d.finish(c, v.Get("done_reason"), nil, data)
+}

@@ -1,0 +1,84 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// The dialects of [sagemaker]: which API the container has.
+const (
+	dialectChat        = "chat"
+	dialectCompletions = "completions"
+	dialectTGI         = "tgi"
+)
+
+// sagemaker is what a container serves on SageMaker: the body of another API,
+// behind one path. AWS wraps streams into frames, which the transport undoes.
+func sagemaker() Kind {
+	return Kind{
+		Name: "sagemaker", Aliases: []string{"invocations"},
+		Path: "/invocations", Title: "LLM Metrics",
+		Dialects: []string{dialectChat, dialectCompletions, dialectTGI},
+		Caps: Caps{
+			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
+			System: true, History: true, Images: true, Audio: true, Video: true, RootPath: true,
+		},
+		Encode: encodeSageMaker,
+		Decode: decodeWith(&grammar{read: readSageMaker, lists: true, end: endTerminal}),
+	}
+}
+
+// encodeSageMaker writes the body of the inner API.
+func encodeSageMaker(dst []byte, r *Request) ([]byte, error) {
+	switch r.Settings.Dialect {
+	case dialectCompletions:
+		inner := completions()
+		return inner.Body(dst, r)
+	case dialectTGI: // one path for both: the body says whether to stream
+		settings := *r.Settings
+		settings.OwnPath = true
+		request := *r
+		request.Settings = &settings
+		inner := tgi()
+		return inner.Body(dst, &request)
+	}
+	return encodeChat(dst, r)
+}
+
+// readSageMaker decides by the members what the container speaks: OpenAI's API, or
+// that of TGI and LMI.
+func readSageMaker(d *decoder, doc *document) bool {
+	v := doc.value
+	if v.Type() == fastjson.TypeArray || v.Get("token") != nil || v.Get("generated_text") != nil {
+		return readTGI(d, doc)
+	}
+	return readOpenAI(d, doc)
+}
+
+// modelError finds what the container said in the error that SageMaker makes of it
+// (API reference of InvokeEndpoint, ModelError). ok = false when it is none.
+func modelError(body []byte) (status int, message string, ok bool) {
+	var e struct {
+		OriginalStatusCode int
+		OriginalMessage    string
+	}
+	if !strings.Contains(string(body), "Original") || json.Unmarshal(body, &e) != nil || e.OriginalMessage == "" {
+		return 0, "", false
+	}
+	return e.OriginalStatusCode, e.OriginalMessage, true
+}
+
+// exception completes a failure that the transport found: where it is the server's
+// own word, it may say that the prompt is too long.
+func exception(f *bench.Failure) *bench.Failure {
+	if f.Class != bench.StreamError || !saysOverflow(f.Message, f.Code) {
+		return f
+	}
+	overflow := *f
+	overflow.Class = bench.ContextOverflow
+	return &overflow
+}

@@ -1,0 +1,110 @@
+package endpoint
+
+import (
+	"math"
+	"time"
+
+	"github.com/valyala/fastjson"
+)
+
+const nameSGLang = "sglang_generate"
+
+// sglang is SGLang's native API.
+func sglang() Kind {
+	return Kind{
+		Name: nameSGLang, Path: "/generate", Title: "LLM Metrics",
+		Caps:   Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
+		Encode: encodeSGLang,
+		Decode: decodeWith(&grammar{read: readSGLang, lists: true, end: endMarker}),
+	}
+}
+
+// encodeSGLang writes a body for POST /generate (SGLang documentation, "Sampling
+// parameters").
+func encodeSGLang(dst []byte, r *Request) ([]byte, error) {
+	prompt, err := onePrompt(r, nameSGLang)
+	if err != nil {
+		return dst, err
+	}
+	n := nested{
+		object: "sampling_params",
+		top: []string{
+			"input_ids", "rid", "session_id", "image_data", "video_data", "audio_data", "return_logprob",
+			"logprob_start_len", "top_logprobs_num", "token_ids_logprob", "return_text_in_logprobs",
+			"log_metrics", "return_hidden_states", "modalities", "session_params", "lora_path", "priority",
+			"routing_key", "conversation_id", "cache_salt", "extra_key", "data_parallel_rank",
+			"bootstrap_host", "bootstrap_port", "bootstrap_room", "custom_logit_processor", "custom_labels",
+		},
+		outer: []Field{{"text", appendString(nil, prompt)}, {fieldStream, jsonBool(r.Settings.Streaming)}},
+		inner: []Field{{"max_new_tokens", appendMax(r.Turn.MaxTokens)}},
+	}
+	return n.finish(dst, r)
+}
+
+// readSGLang takes an answer, a list of answers, or a chunk of a stream.
+func readSGLang(d *decoder, doc *document) bool {
+	if doc.value.Type() == fastjson.TypeObject {
+		d.sglang(doc.value, 0, doc.data)
+		return true
+	}
+	list := doc.value.GetArray()
+	for i, v := range list {
+		if v.Type() != fastjson.TypeObject {
+			return false
+		}
+		d.sglang(v, i, doc.data)
+	}
+	return len(list) > 0
+}
+
+// sglang reads one object; position stands in for its index.
+func (d *decoder) sglang(v *fastjson.Value, position int, data []byte) {
+	text, meta := v.Get("text"), v.Get("meta_info")
+	if truthy(v.Get("error")) || string(str(v.Get("object"))) == "error" {
+		d.failInObject(data)
+		return
+	}
+	if text == nil && meta.GetObject() == nil && v.Get("output_ids") == nil {
+		return
+	}
+	c := d.state(v.Get("index"), position)
+	if c == nil {
+		d.bad++
+		d.warn(warnMalformedEvent)
+		return
+	}
+	d.answers = true
+	if meta.GetObject() == nil {
+		d.grow(c, str(text))
+		return
+	}
+	keepFirst(&d.a.ResponseID, meta.Get("id"))
+	d.sglangUsage(c, meta)
+	d.grow(c, str(text))
+	d.tookValue("e2e_latency", meta.Get("e2e_latency"), time.Second)
+	reason := meta.Get("finish_reason")
+	var why *fastjson.Value // an abort says in the same place what has happened
+	if reason.GetObject() != nil {
+		why = reason
+	}
+	d.finish(c, reason, why, data)
+}
+
+// sglangUsage reads the counts, which are those of one choice so far.
+func (d *decoder) sglangUsage(c *choiceState, meta *fastjson.Value) {
+	u, ok := readUsage(meta)
+	if !ok {
+		return
+	}
+	if u.output.known() {
+		if more := u.output.n - c.counted; more > 0 {
+			c.tokens += int32(min(more, math.MaxInt32-int64(c.tokens)))
+			c.counted = u.output.n
+		}
+		u.output.n = 0
+		for i := range d.choices {
+			u.output.n += d.choices[i].counted
+		}
+	}
+	d.usage, d.hasUsage = u, true
+}
