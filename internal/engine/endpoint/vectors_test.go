@@ -187,7 +187,7 @@ func TestItems(t *testing.T) {
 }
 
 // TestServerTimes: what servers say about their own time is kept in its unit.
-func TestServerTimes(t *testing.T) {
+func TestServerTimesOfVectors(t *testing.T) {
 	tei := wholeBody(`[[1,2]]`)
 	tei.Header = http.Header{"X-Total-Time": {"2.5"}, "X-Queue-Time": {"0"}, "X-Inference-Time": {"NaN"}, "X-Tokenization-Time": {"-1"}, "X-Compute-Tokens": {"7"}}
 	a := answering(t)["tei_embed"].Decode(tei, false)
