@@ -25,6 +25,9 @@ type Kind struct {
 	StreamPath string
 	// ContentType is that of request bodies; empty = application/json.
 	ContentType string
+	// Reserved are the fields that extra inputs cannot set, because the turn decides
+	// them; the dialect passes over them.
+	Reserved []string
 	// Accept and StreamAccept are the types of answers that are asked for; empty =
 	// application/json and text/event-stream.
 	Accept, StreamAccept string
@@ -78,6 +81,8 @@ type Caps struct {
 	Audio          bool // takes sound
 	Video          bool // takes films
 	RootPath       bool // its path does not live under /v1
+	ProducesImages bool // makes pictures
+	ProducesAudio  bool // makes sound
 }
 
 // Request is everything that decides one request body.

@@ -18,10 +18,11 @@ type grammar struct {
 	// text takes an answer in plain text; nil = the API has none.
 	text func(d *decoder, body []byte)
 	// binary takes an answer that is neither; nil = the API has none.
-	binary func(d *decoder, resp *bench.Response)
-	lists  bool      // a document may be a list
-	shapes bool      // events of one shape do the same; see [decoder.learn]
-	end    endSignal // what says that a stream is whole
+	binary  func(d *decoder, resp *bench.Response)
+	lists   bool      // a document may be a list
+	strings bool      // a document may be a string
+	shapes  bool      // events of one shape do the same; see [decoder.learn]
+	end     endSignal // what says that a stream is whole
 }
 
 // endSignal says how a client knows that it was sent a whole stream.
@@ -72,7 +73,11 @@ func (d *decoder) take(v *fastjson.Value, event string, data []byte) bool {
 		if !d.grammar.lists {
 			return false
 		}
-	case fastjson.TypeNull, fastjson.TypeString, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+	case fastjson.TypeString:
+		if !d.grammar.strings {
+			return false
+		}
+	case fastjson.TypeNull, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 		return false
 	}
 	if d.json.repaired {

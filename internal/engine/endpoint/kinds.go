@@ -10,6 +10,7 @@ func Kinds() []Kind {
 		completions(),
 		raw(),
 		template(),
+		audioTranscription(), audioTranslation(), audioSpeech(), imageGeneration(), imageEdit(),
 	}
 }
 
