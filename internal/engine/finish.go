@@ -64,6 +64,7 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 type counter struct {
 	plan      tokenPlan
 	tokenizer tokenizer.Tokenizer // nil = the client does not count
+	noInput   bool                // requests carry no text, whatever the dataset has
 }
 
 // method says who counts, for the report.
@@ -118,7 +119,9 @@ func (c *counter) count(f *finishing) {
 func (c *counter) client(f *finishing) {
 	rec := f.rec
 	turn := f.talk.Turns[rec.Turn]
-	if known := turn.InputTokens; known > 0 && len(f.history) == 0 && f.talk.System == "" && f.talk.Context == "" {
+	if c.noInput {
+		rec.ClientInput = nil
+	} else if known := turn.InputTokens; known > 0 && len(f.history) == 0 && f.talk.System == "" && f.talk.Context == "" {
 		rec.ClientInput = &known
 	} else {
 		n := bench.Tokens(c.tokenizer.Count(strings.Join(f.texts(), " ")))

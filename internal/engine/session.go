@@ -176,10 +176,12 @@ func (s *session) build(n int) {
 		RequestID: x.ids.next(), CorrelationID: s.correlation, ConversationID: s.talk.ID,
 		Model: model, Target: s.target, RequestedTokens: t.MaxTokens,
 	}
-	body, err := x.plan.Kind.Body(nil, &endpoint.Request{
+	asked := &endpoint.Request{
 		Model: model, System: s.talk.System, Context: s.talk.Context, History: s.history,
 		Turn: t, Settings: &x.plan.Settings,
-	})
+	}
+	rec.Images, rec.AudioLength = asked.Contents()
+	body, err := x.plan.Kind.Body(nil, asked)
 	s.next = turn{rec: rec, err: err, request: transport.Request{
 		URL: x.plan.Targets[s.target].URL, Header: x.headers(rec), Body: body,
 		Streaming: x.plan.Settings.Streaming, Session: s.correlation,

@@ -169,8 +169,9 @@ func contents() map[string]string {
 func formats(w io.Writer) error {
 	names := export.NamesFor("")
 	rows := [][3]string{
-		{names.Inputs, "inputs", "Request bodies of the dataset, without the history that later turns carry. Written before the first request."},
+		{names.Inputs, "inputs", "Request bodies of the dataset, without the history that later turns carry. Written before the first request. Of a form it lists the parts, with size and SHA-256 in place of what files hold."},
 		{names.Records, "records", "One JSON object a line for each request. Appended while the run goes, so it survives a kill; absent with `artifacts.level: summary`."},
+		{names.Raw, "raw", "With `artifacts.level: raw`, one JSON object a line: request headers, the body as in `inputs.json`, and every event or body of the response with its time. Of a response that is no text (sound, pictures) it has time and size of each read."},
 	}
 	texts := contents()
 	for _, f := range export.Formats() {

@@ -29,9 +29,18 @@ func (f *form) open(name string) {
 	f.dst = append(f.dst, '"')
 }
 
-// partName escapes a name as browsers do (WHATWG HTML, "multipart/form-data").
+// partName escapes a name as browsers do (WHATWG HTML, "multipart/form-data"), and
+// all control characters like line ends, because a header holds none.
 func partName(s string) string {
-	return strings.NewReplacer("\"", "%22", "\r", "%0D", "\n", "%0A").Replace(s)
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == 0x7f {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // text adds a field.

@@ -198,6 +198,7 @@ func TestFormErrors(t *testing.T) {
 // FuzzForm checks that any form can be read back by the standard library.
 func FuzzForm(f *testing.F) {
 	f.Add("name", "value", []byte("data"))
+	f.Add("\x00", "0", []byte("0"))
 	f.Add("a\"b\r\n", "--"+boundary, []byte("\r\n--"+boundary+"--\r\n"))
 	f.Fuzz(func(t *testing.T, name, value string, data []byte) {
 		w := form{}

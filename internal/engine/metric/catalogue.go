@@ -22,6 +22,9 @@ type row struct {
 	// fromStart: a time since the start of the request, so that in an open loop
 	// there is one since the due time too.
 	fromStart bool
+	// ofSound: it means something for an endpoint that produces sound in place of
+	// tokens, too.
+	ofSound bool
 }
 
 // unit says how base values are shown.
@@ -45,6 +48,9 @@ var (
 	inTPS        = plain("tokens/sec")
 	inTPSUser    = plain("tokens/sec/user")
 	inRPS        = plain("requests/sec")
+	inMSPerImage = unit{"ms/image", 1e6, 1e9}
+	inImages     = plain("images")
+	inIPS        = plain("images/sec")
 )
 
 // plain is a unit that is shown as it is kept.
@@ -84,7 +90,7 @@ var catalogue = buildCatalogue()
 // buildCatalogue joins the tables and fills in what follows from a row's code.
 func buildCatalogue() []row {
 	rows := slices.Concat(
-		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(),
+		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
 		usageRows(), usageTotalRows(), traceRows(), curveRows(),
 	)
 	out := make([]row, 0, len(rows)+8)
@@ -131,8 +137,9 @@ func adjusted(r row) row {
 			Group: r.Group, Flags: r.Flags &^ IncludesFailed, Origin: origin,
 			Doc: "The values of " + r.Tag + " and one +Inf for each error; percentiles by nearest rank. Only with at least one error.",
 		},
-		unit: r.unit,
-		base: r.Tag,
+		unit:    r.unit,
+		base:    r.Tag,
+		ofSound: r.ofSound,
 	}
 }
 
@@ -170,6 +177,19 @@ type Caps struct {
 	ProducesTokens bool // generates text
 	TokenizesInput bool // takes text
 	Reasoning      bool // may report reasoning
+	Images         bool // takes pictures
+	Audio          bool // takes sound
+	ProducesImages bool // makes pictures
+	ProducesAudio  bool // makes sound
+}
+
+// measures reports whether a metric makes sense under o.
+func (o *Options) measures(r *row) bool {
+	flags := r.Flags
+	if r.ofSound && o.Caps.ProducesAudio {
+		flags &^= ProducesTokensOnly
+	}
+	return o.applies(flags)
 }
 
 // applies reports whether a metric with flags makes sense under o.
@@ -182,6 +202,9 @@ func (o *Options) applies(f Flags) bool {
 		{ProducesTokensOnly, o.Caps.ProducesTokens},
 		{TokenizesInputOnly, o.Caps.TokenizesInput},
 		{SupportsReasoning, o.Caps.Reasoning},
+		{SupportsAudioOnly, o.Caps.Audio || o.Caps.ProducesAudio},
+		{SupportsImageOnly, o.Caps.Images},
+		{ProducesImagesOnly, o.Caps.ProducesImages},
 		{GoodputOnly, len(o.SLOs) > 0},
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},

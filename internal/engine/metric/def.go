@@ -58,4 +58,7 @@ const (
 	IncludesFailed     // also produces adj_<tag>
 	HTTPTraceOnly      // needs the stamps of the connection
 	DisabledOnAccuracy // off when answers are graded
+	SupportsAudioOnly  // needs sound in requests or answers
+	SupportsImageOnly  // needs pictures in requests
+	ProducesImagesOnly // needs pictures in answers
 )
