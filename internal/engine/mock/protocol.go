@@ -25,6 +25,8 @@ type protocol interface {
 // to add.
 type script struct {
 	contentType string
+	// unframed: the body is no stream of events, so nothing may be put between them.
+	unframed bool
 	// open prepares what all events have in common.
 	open func(e *events)
 	// begin adds what comes right after the head of the response.

@@ -21,6 +21,12 @@ func routes() []route {
 	return []route{
 		{http.MethodPost, "/v1/chat/completions", true, inference(newOpenAI(chatDialect{}))},
 		{http.MethodPost, "/v1/completions", true, inference(newOpenAI(completionDialect{}))},
+		{http.MethodPost, "/v1/audio/transcriptions", true, inference(newTranscription("transcribe", "transcription.chunk"))},
+		{http.MethodPost, "/v1/audio/translations", true, inference(newTranscription("translate", "translation.chunk"))},
+		{http.MethodPost, "/v1/audio/speech", true, inference(newSpeech())},
+		{http.MethodPost, "/v1/images/generations", true, inference(newImages(false))},
+		{http.MethodPost, "/v1/images/edits", true, inference(newImages(true))},
+		{http.MethodGet, "/mock/files/{id}", false, serveFile},
 		{http.MethodGet, "/v1/models", true, serveModels},
 		{http.MethodGet, "/health", false, serveHealth},
 		{http.MethodGet, "/ping", false, serveHealth},
