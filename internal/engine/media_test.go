@@ -158,7 +158,7 @@ func TestMediaEndpoints(t *testing.T) {
 				}
 				for _, name := range []string{"profile_export_raw.jsonl", "profile_export.jsonl"} {
 					for line := range strings.Lines(b.file(r.ID, name)) {
-						if !json.Valid([]byte(line)) || len(line) > 20_000 {
+						if !json.Valid([]byte(line)) || len(line) > 100_000 {
 							t.Errorf("%s has a line of %d bytes: %.300s", name, len(line), line)
 						}
 					}

@@ -13,10 +13,12 @@ type turns []bench.Conversation
 
 var _ dataset.Source = turns(nil)
 
-func (s turns) Len() int                      { return len(s) }
-func (s turns) At(i int) *bench.Conversation  { return &s[i] }
-func (s turns) Hash() string                  { return "turns" }
-func (s turns) Describe() dataset.Description { return dataset.Description{Entries: len(s), Turns: len(s)} }
+func (s turns) Len() int                     { return len(s) }
+func (s turns) At(i int) *bench.Conversation { return &s[i] }
+func (s turns) Hash() string                 { return "turns" }
+func (s turns) Describe() dataset.Description {
+	return dataset.Description{Entries: len(s), Turns: len(s)}
+}
 
 // SubmitTurns is Submit with turns in place of the document's dataset, for tests of
 // content that no dataset makes.

@@ -20,6 +20,11 @@ func EndpointTypes() []EndpointType {
 		{"completions", []string{"openai", "vllm"}},
 		{"raw", nil},
 		{"template", nil},
+		{"audio_transcription", []string{"transcriptions"}},
+		{"audio_translation", nil},
+		{"audio_speech", []string{"tts"}},
+		{"image_generation", nil},
+		{"image_edit", nil},
 	}
 }
 
