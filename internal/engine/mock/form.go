@@ -3,6 +3,7 @@ package mock
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -39,7 +40,7 @@ func readForm(r *http.Request, body []byte) *formFields {
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
 	for range maxParts {
 		p, err := parts.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return f
 		}
 		var content []byte
