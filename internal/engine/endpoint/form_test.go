@@ -160,6 +160,10 @@ func TestEncodeImageGeneration(t *testing.T) {
 	r.Turn.ExtraBody = []byte(`{"quality":"low"}`)
 	checkEncode(t, "image_generation", r,
 		`{"model":"M","prompt":"a","n":2,"response_format":"b64_json","stream":true,"size":"256x256","partial_images":3,"quality":"low"}`)
+	r = Request{Turn: bench.Turn{Model: "gpt-image-1", Texts: []string{"a"}}, Settings: &Settings{}}
+	checkEncode(t, "image_generation", r, `{"model":"gpt-image-1","prompt":"a","n":1}`)
+	r.Settings = withExtra(t, &Settings{}, `{"response_format":"b64_json"}`)
+	checkEncode(t, "image_generation", r, `{"model":"gpt-image-1","prompt":"a","n":1,"response_format":"b64_json"}`)
 }
 
 func TestEncodeAudioSpeech(t *testing.T) {

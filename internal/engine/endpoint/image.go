@@ -1,8 +1,10 @@
 package endpoint
 
 import (
+	"cmp"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,9 +42,8 @@ func reservedInEdits() []string { return []string{"prompt", "image", "image[]", 
 // encodeImageGeneration writes a body for POST /v1/images/generations (OpenAI API
 // reference, "Create image").
 func encodeImageGeneration(dst []byte, r *Request) ([]byte, error) {
-	fields := []Field{
-		modelField(r), textField("prompt", joinTexts(r)), numberField("n", 1), textField("response_format", "b64_json"),
-	}
+	fields := []Field{modelField(r), textField("prompt", joinTexts(r)), numberField("n", 1)}
+	fields = appendFormat(fields, r)
 	if r.Settings.Streaming {
 		fields = append(fields, trueField(fieldStream))
 	}
@@ -53,12 +54,22 @@ func encodeImageGeneration(dst []byte, r *Request) ([]byte, error) {
 	return appendObject(dst, fields), nil
 }
 
+// appendFormat asks for pictures in the answer, not at an address. OpenAI's own
+// models send them anyway and refuse the field; who needs it adds it as an extra
+// input.
+func appendFormat(fields []Field, r *Request) []Field {
+	model := cmp.Or(r.Turn.Model, r.Model)
+	if strings.HasPrefix(model, "gpt-image") || strings.HasPrefix(model, "chatgpt-image") {
+		return fields
+	}
+	return append(fields, textField("response_format", "b64_json"))
+}
+
 // encodeImageEdit writes a form for POST /v1/images/edits (OpenAI API reference,
 // "Create image edit"): the fields, then the pictures.
 func encodeImageEdit(dst []byte, r *Request) ([]byte, error) {
-	fields := []Field{
-		textField("prompt", joinTexts(r)), modelField(r), textField("response_format", "b64_json"), numberField("n", 1),
-	}
+	fields := appendFormat([]Field{textField("prompt", joinTexts(r)), modelField(r)}, r)
+	fields = append(fields, numberField("n", 1))
 	if r.Settings.Streaming {
 		fields = append(fields, trueField(fieldStream))
 	}
@@ -66,7 +77,11 @@ func encodeImageEdit(dst []byte, r *Request) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	f := form{dst: dst}
+	size := 1 << 10 // for what is around the files
+	for i := range r.Turn.Images {
+		size += 256 + len(r.Turn.Images[i].Data)
+	}
+	f := form{dst: slices.Grow(dst, size)}
 	f.fields(fields)
 	if err := f.pictures(r.Turn.Images); err != nil {
 		return dst, err

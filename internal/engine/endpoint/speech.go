@@ -52,6 +52,13 @@ func readSpeech(d *decoder, doc *document) bool {
 // maxSoundStart is how much of a sound is kept to read its header, in bytes.
 const maxSoundStart = 4 << 10
 
+// warnShortAudio says that a sound is shorter than its header promises.
+const warnShortAudio = "short_audio"
+
+// unknownSize is the least number that servers write into a header when they do
+// not know yet how much will follow.
+const unknownSize = 0x7fff0000
+
 // sound is what was received of an answer's sound.
 type sound struct {
 	start []byte // its first bytes
@@ -99,6 +106,9 @@ func countSpeech(d *decoder, resp *bench.Response) {
 	}
 	if w, ok := readWAV(resp.Start); ok {
 		d.a.AudioLength = w.length(total)
+		if w.size < unknownSize && int64(w.data)+int64(w.size) > total {
+			d.warn(warnShortAudio)
+		}
 	} else if rate := pcmRate(resp.Header.Get("Content-Type")); rate > 0 {
 		d.a.AudioLength = playing(total, rate)
 	}

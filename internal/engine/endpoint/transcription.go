@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/valyala/fastjson"
 
@@ -66,7 +67,8 @@ func encodeSound(dst []byte, r *Request) ([]byte, error) {
 			add("stream_continuous_usage_stats")
 		}
 	}
-	f := form{dst: dst}
+	const head = 1 << 10 // for what is around the file
+	f := form{dst: slices.Grow(dst, len(clip.Data)+head)}
 	filename, mime := soundFile(clip)
 	f.file("file", filename, mime, clip.Data)
 	f.fields(fields)
