@@ -49,8 +49,8 @@ var (
 	inTPSUser    = plain("tokens/sec/user")
 	inRPS        = plain("requests/sec")
 	inMSPerImage = unit{"ms/image", 1e6, 1e9}
-	inImages     = plain("images")
-	inIPS        = plain("images/sec")
+	inImages     = unit{"images", 1, 1}
+	inIPS        = unit{"images/sec", 1, 1}
 )
 
 // plain is a unit that is shown as it is kept.

@@ -26,8 +26,8 @@ type transcription struct {
 	openai script
 }
 
-// spoken is what a transcription keeps of its request.
-type spoken struct {
+// dictation is what a transcription keeps of its request.
+type dictation struct {
 	seconds float64
 	format  string // of the answer
 	words   bool   // timestamps for each word
@@ -49,7 +49,7 @@ func (t *transcription) read(s *Server, r *http.Request, body []byte) (*textRequ
 	q := &textRequest{n: 1, model: f.need("model"), stream: f.boolean("stream")}
 	q.includeUsage, q.continuousUsage = f.boolean("stream_include_usage"), f.boolean("stream_continuous_usage_stats")
 	q.maxTokens = f.integer("max_completion_tokens", 1, math.MaxInt32, 0)
-	sound := &spoken{format: f.text("response_format")}
+	sound := &dictation{format: f.text("response_format")}
 	if sound.format == "" {
 		sound.format = "json"
 	}
@@ -128,7 +128,7 @@ func (*transcription) delta(e *events, c *choice, from, to int, _ bool) error {
 // whole text.
 func (t *transcription) done(e *events) error {
 	c := &e.x.choices[0]
-	if spokenIn(e.x).format == "diarized_json" {
+	if dictationIn(e.x).format == "diarized_json" {
 		for i := range segments(c) {
 			e.b = t.appendSpeech(append(e.b, "data: "...), e.x, i)
 			if err := e.end(false); err != nil {
@@ -142,8 +142,8 @@ func (t *transcription) done(e *events) error {
 	return e.end(false)
 }
 
-func spokenIn(x *exchange) *spoken {
-	sound, _ := x.q.payload.(*spoken)
+func dictationIn(x *exchange) *dictation {
+	sound, _ := x.q.payload.(*dictation)
 	return sound
 }
 
@@ -152,7 +152,7 @@ func spokenIn(x *exchange) *spoken {
 func appendAudioUsage(dst []byte, x *exchange) []byte {
 	if !ownModel(x.q) {
 		dst = append(dst, `"usage":{"type":"duration","seconds":`...)
-		return append(strconv.AppendInt(dst, int64(math.Ceil(spokenIn(x).seconds)), 10), '}')
+		return append(strconv.AppendInt(dst, int64(math.Ceil(dictationIn(x).seconds)), 10), '}')
 	}
 	in, out := x.truth.PromptTokens, longestChoice(x.choices)
 	dst = append(dst, `"usage":{"type":"tokens","input_tokens":`...)

@@ -10,7 +10,7 @@ import (
 func (t *transcription) document(dst []byte, x *exchange) ([]byte, string) {
 	const plain = "text/plain; charset=utf-8"
 	c := &x.choices[0]
-	switch spokenIn(x).format {
+	switch dictationIn(x).format {
 	case "text":
 		return append(append(dst, said(c, 0, c.total)...), '\n'), plain
 	case "srt":
@@ -23,14 +23,14 @@ func (t *transcription) document(dst []byte, x *exchange) ([]byte, string) {
 
 // appendJSON appends the formats that are JSON.
 func (t *transcription) appendJSON(dst []byte, x *exchange) []byte {
-	c, sound := &x.choices[0], spokenIn(x)
+	c, sound := &x.choices[0], dictationIn(x)
 	dst = append(dst, '{')
 	if sound.format != "json" {
 		dst = append(dst, `"task":"`+t.task+`",`...)
 		if sound.format == "verbose_json" {
 			dst = append(dst, `"language":"english",`...)
 		}
-		dst = append(appendSeconds(append(dst, `"duration":`...), sound.seconds), ',')
+		dst = append(appendMoment(append(dst, `"duration":`...), sound.seconds), ',')
 	}
 	dst = append(c.appendTokens(append(dst, `"text":"`...), 0, c.total), '"')
 	switch sound.format {
@@ -68,7 +68,7 @@ func bounds(c *choice, segment int) (from, to int) {
 
 // wordAt returns when a word is said.
 func wordAt(x *exchange, word int) float64 {
-	return spokenIn(x).seconds * float64(word) / float64(max(1, x.choices[0].total))
+	return dictationIn(x).seconds * float64(word) / float64(max(1, x.choices[0].total))
 }
 
 // appendSegment appends a segment as Whisper has them.
@@ -78,9 +78,9 @@ func (*transcription) appendSegment(dst []byte, x *exchange, i int) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = strconv.AppendInt(dst, int64(i), 10)
 	dst = append(dst, `,"seek":0,"start":`...)
-	dst = appendSeconds(dst, wordAt(x, from))
+	dst = appendMoment(dst, wordAt(x, from))
 	dst = append(dst, `,"end":`...)
-	dst = appendSeconds(dst, wordAt(x, to))
+	dst = appendMoment(dst, wordAt(x, to))
 	dst = append(dst, `,"text":"`...)
 	dst = c.appendTokens(dst, from, to)
 	return append(dst, `","tokens":[],"temperature":0.0,"avg_logprob":-0.2,"compression_ratio":1.5,"no_speech_prob":0.01}`...)
@@ -93,9 +93,9 @@ func (*transcription) appendSpeech(dst []byte, x *exchange, i int) []byte {
 	dst = append(dst, `{"type":"transcript.text.segment","id":"seg_`...)
 	dst = strconv.AppendInt(dst, int64(i), 10)
 	dst = append(dst, `","start":`...)
-	dst = appendSeconds(dst, wordAt(x, from))
+	dst = appendMoment(dst, wordAt(x, from))
 	dst = append(dst, `,"end":`...)
-	dst = appendSeconds(dst, wordAt(x, to))
+	dst = appendMoment(dst, wordAt(x, to))
 	dst = append(dst, `,"speaker":"`...)
 	dst = append(dst, "AB"[i%2])
 	dst = append(dst, `","text":"`...)
@@ -111,9 +111,9 @@ func (*transcription) appendWords(dst []byte, x *exchange) []byte {
 		dst = append(dst, `{"word":"`...)
 		dst = c.appendTokens(dst, i, i+1)
 		dst = append(dst, `","start":`...)
-		dst = appendSeconds(dst, wordAt(x, i))
+		dst = appendMoment(dst, wordAt(x, i))
 		dst = append(dst, `,"end":`...)
-		dst = append(appendSeconds(dst, wordAt(x, i+1)), '}')
+		dst = append(appendMoment(dst, wordAt(x, i+1)), '}')
 	}
 	return append(dst, ']')
 }
@@ -146,6 +146,6 @@ func said(c *choice, from, to int) string {
 	return text
 }
 
-func appendSeconds(dst []byte, seconds float64) []byte {
+func appendMoment(dst []byte, seconds float64) []byte {
 	return strconv.AppendFloat(dst, seconds, 'f', 3, 64)
 }
