@@ -32,6 +32,11 @@ func (e *Engine) SubmitTurns(ctx context.Context, s Submission, list ...bench.Tu
 		source = append(source, bench.Conversation{ID: "turn" + strconv.Itoa(i), Turns: list[i : i+1]})
 	}
 	j.plan.Dataset.Kind.Open = func(context.Context, dataset.Options) (dataset.Source, error) { return source, nil }
+	select {
+	case <-e.open: // or the run is taken for one of an earlier process
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if err := e.opts.Store.Put(ctx, &j.run); err != nil {
 		return nil, err
 	}

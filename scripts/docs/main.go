@@ -109,9 +109,20 @@ func endpoints(w io.Writer) error {
 			yes(k.Caps.Streams), yes(k.Caps.ProducesTokens), yes(k.Caps.Reasoning), yes(k.Caps.System), yes(k.Caps.History),
 			media(&k.Caps))
 	}
+	b.WriteString(aboutMedia)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// aboutMedia says what the table cannot about sound and pictures.
+const aboutMedia = `
+## Sound and pictures
+
+- **Forms.** The requests of ` + "`audio_transcription`, `audio_translation` and `image_edit`" + ` are forms (` + "`multipart/form-data`" + `) with a boundary that is always the same: equal requests are equal bytes. Extra inputs are fields: texts as they are, numbers, booleans and objects as JSON, each element of a list as a field of its own whose name ends in ` + "`[]`" + `, no field for ` + "`null`" + `. Fields that the dataset decides (` + "`file`" + `; ` + "`prompt`, `image`, `url`, `mask`" + `) cannot be set, and a warning says so.
+- **Transcripts.** A request takes exactly one clip, by its bytes. The text of a turn is not sent; ` + "`--extra-inputs prompt:…`" + ` is. Streams of vLLM and of OpenAI are read, and every ` + "`response_format`" + `.
+- **Speech.** The answer is the sound itself. With ` + "`--streaming`" + ` every read that brings sound is a content event, and the first of them is ` + "`time_to_first_token`" + `; the header of the file is no sound. Nothing in the request asks for a stream: where a server wants to be asked, add ` + "`--extra-inputs stream_format:sse`" + ` (OpenAI's events) or ` + "`--extra-inputs stream:true`" + `.
+- **Pictures.** With ` + "`--streaming`" + `, previews (` + "`--extra-inputs partial_images:2`" + `) count for ` + "`time_to_first_image`" + `, finished pictures for ` + "`generated_images`" + `. OpenAI's own models (` + "`gpt-image…`" + `) are not sent ` + "`response_format`" + `, which they refuse.
+`
 
 // paths returns the path of requests, and that of streamed ones if it is another.
 func paths(k *endpoint.Kind) string {
