@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/mock"
 )
 
 // wav is a file of 8-bit samples, 1000 a second.
@@ -233,4 +234,43 @@ func TestMediaThatCannotBeSent(t *testing.T) {
 		}
 		b.stop()
 	})
+}
+
+// TestMediaFaults: answers that break off in the middle are failures, never short
+// successes.
+func TestMediaFaults(t *testing.T) {
+	speak := bench.Turn{Texts: []string{"one two three"}}
+	sound := bench.Turn{Audios: []bench.Media{wav(2 * time.Second)}}
+	for _, tt := range []struct {
+		endpoint, fault string
+		turn            bench.Turn
+		want            string
+	}{
+		{"type: audio_speech, streaming: true", "reset:after_tokens:2,requests=2", speak, "connection_reset"},
+		{"type: audio_speech", "reset:after_tokens:2,requests=2", speak, "connection_reset"},
+		{"type: audio_transcription, streaming: true", "close:after_tokens:2,requests=2", sound, "connection_reset"},
+		{"type: audio_transcription, streaming: true", "stream_error:after_tokens:2,requests=2", sound, "stream_error"},
+		{"type: image_generation, streaming: true, extra: {partial_images: 2}", "stream_error:after_tokens:1,requests=2", speak, "stream_error"},
+		{"type: image_generation", "status:503,requests=2", speak, "overloaded"},
+	} {
+		t.Run(tt.endpoint+" "+tt.fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := timing(t, 100*time.Millisecond, 10*time.Millisecond)
+				fault, err := mock.ParseFault(tt.fault)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Faults = []mock.Fault{fault}
+				b := newBed(t, o, nil)
+				r := b.mediaRun(tt.endpoint, "", tt.turn)
+				if r.Summary == nil || r.Summary.Requests != 2 {
+					t.Fatalf("run is %s: %+v, %+v", r.State, r.Summary, r.Error)
+				}
+				if lines := strings.Split(b.file(r.ID, "profile_export.jsonl"), "\n"); !strings.Contains(lines[1], `"class":"`+tt.want+`"`) {
+					t.Errorf("the second record: %s", lines[1])
+				}
+				b.stop()
+			})
+		})
+	}
 }
