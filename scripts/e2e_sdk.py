@@ -1,5 +1,7 @@
 """The official OpenAI and Anthropic SDKs against the simulated server: python e2e_sdk.py BASE_URL."""
 
+import base64
+import struct
 import sys
 
 import anthropic
@@ -87,6 +89,49 @@ except anthropic.BadRequestError as error:
     assert error.body["error"]["type"] == "invalid_request_error", error
 else:
     raise AssertionError("a request beyond the context length was answered")
+
+
+def sound(seconds, rate=8000):
+    """A WAV file of silence: 16 bits, one channel."""
+    data = bytes(2 * int(seconds * rate))
+    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16, b"data", len(data))
+    return head + data
+
+
+def check_media(client):
+    """Transcriptions, translations, speech and images."""
+    clip = ("clip.wav", sound(2.0), "audio/wav")  # five words
+    heard = client.audio.transcriptions.create(model="whisper-1", file=clip)
+    assert heard.text and heard.usage.type == "duration" and heard.usage.seconds == 2, heard
+    verbose = client.audio.transcriptions.create(
+        model="whisper-1", file=clip, response_format="verbose_json", timestamp_granularities=["word", "segment"]
+    )
+    assert verbose.text == heard.text and float(verbose.duration) == 2 and len(verbose.words) == 5, verbose
+    assert client.audio.transcriptions.create(model="whisper-1", file=clip, response_format="text").strip() == heard.text
+    assert "00:00:02,000" in client.audio.transcriptions.create(model="whisper-1", file=clip, response_format="srt")
+    assert client.audio.translations.create(model="whisper-1", file=clip).text
+    events = list(client.audio.transcriptions.create(model="gpt-4o-transcribe", file=clip, stream=True))
+    assert [e.type for e in events] == ["transcript.text.delta"] * 5 + ["transcript.text.done"], events
+    assert "".join(e.delta for e in events[:-1]) == events[-1].text and events[-1].usage.output_tokens == 5, events
+
+    spoken = client.audio.speech.create(model="tts-1", voice="alloy", input="one two three", response_format="wav").read()
+    assert spoken[:4] == b"RIFF" and len(spoken) == 44 + 3 * 19200, len(spoken)
+    with client.audio.speech.with_streaming_response.create(
+        model="tts-1", voice="alloy", input="one two three", response_format="wav"
+    ) as stream:
+        assert b"".join(stream.iter_bytes()) == spoken
+
+    drawn = client.images.generate(model="m", prompt="a cat", n=2, size="256x256", response_format="b64_json")
+    pictures = [base64.b64decode(d.b64_json) for d in drawn.data]
+    assert len(pictures) == 2 and all(p.startswith(b"\x89PNG") for p in pictures) and drawn.usage.total_tokens > 0, drawn
+    steps = list(client.images.generate(model="m", prompt="a cat", stream=True, partial_images=2))
+    kinds = ["image_generation.partial_image"] * 2 + ["image_generation.completed"]
+    assert [s.type for s in steps] == kinds and steps[1].partial_image_index == 1, steps
+    edited = client.images.edit(model="m", prompt="blue", image=("cat.png", pictures[0], "image/png"), response_format="url")
+    assert edited.data[0].url.endswith(".png"), edited
+
+
+check_media(client)
 
 print("OpenAI SDK", openai.__version__, "is served")
 print("Anthropic SDK", anthropic.__version__, "is served")

@@ -445,6 +445,8 @@ func (c *compiler) metrics(p *Plan) {
 		Caps: metric.Caps{
 			ProducesTokens: p.Kind.Caps.ProducesTokens, TokenizesInput: p.Kind.Caps.TokenizesInput,
 			Reasoning: p.Kind.Caps.Reasoning, ProducesItems: p.Kind.Caps.Items,
+			Images: p.Kind.Caps.Images, Audio: p.Kind.Caps.Audio,
+			ProducesImages: p.Kind.Caps.ProducesImages, ProducesAudio: p.Kind.Caps.ProducesAudio,
 		},
 		SLOs: c.b.SLOs, ServerTokens: p.Tokens.Server,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends

@@ -149,7 +149,7 @@ func (x *execution) inputs(fault *error) iter.Seq2[string, []json.RawMessage] {
 					*fault = fmt.Errorf("encode turn %d of conversation %s: %w", t, talk.ID, err)
 					return
 				}
-				bodies = append(bodies, body)
+				bodies = append(bodies, export.Payload(x.plan.Header.Get("Content-Type"), body))
 			}
 			if !yield(talk.ID, bodies) {
 				return

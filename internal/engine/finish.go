@@ -88,6 +88,7 @@ type counter struct {
 
 	substitute *Warning    // the tokenizer is not the model's; nil = it is
 	counted    atomic.Bool // the client's count stands in a record
+	noInput    bool        // requests carry no text, whatever the dataset has
 }
 
 // method says who counts, for the report.
@@ -147,7 +148,9 @@ func (c *counter) count(f *finishing) {
 func (c *counter) client(f *finishing) {
 	rec := f.rec
 	turn := f.talk.Turns[rec.Turn]
-	if known := turn.InputTokens; known > 0 && (len(f.history) == 0 || !c.caps.History) && (f.talk.System == "" && f.talk.Context == "" || !c.caps.System) {
+	if c.noInput {
+		rec.ClientInput = nil
+	} else if known := turn.InputTokens; known > 0 && (len(f.history) == 0 || !c.caps.History) && (f.talk.System == "" && f.talk.Context == "" || !c.caps.System) {
 		rec.ClientInput = &known
 	} else {
 		n := bench.Tokens(c.tokenizer.Count(strings.Join(f.texts(&c.caps), " ")))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
@@ -38,6 +39,7 @@ func newExecution(plan *Plan, secrets *redact.Set) *execution {
 // dataset, files. Nothing of it is inside a timed window.
 func (x *execution) prepare(ctx context.Context, dir string) error {
 	x.warnings = append(x.warnings, x.plan.Doubts...)
+	x.warnReserved()
 	counts, err := x.openTokenizer()
 	if err != nil {
 		return &prepareError{TokenizerFailed, err}
@@ -68,6 +70,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 func (x *execution) openTokenizer() (tokenizer.Tokenizer, error) {
 	t := &x.plan.Tokens
 	x.tokens.plan, x.tokens.caps = *t, x.plan.Kind.Caps
+	x.tokens.noInput = !x.plan.Kind.Caps.TokenizesInput
 	if t.Optional {
 		return nil, nil
 	}
@@ -128,6 +131,16 @@ func (x *execution) openDataset(ctx context.Context, tok tokenizer.Tokenizer) er
 	x.source = source
 	x.sampler, err = dataset.NewSampler(cmp.Or(x.plan.Dataset.Sampling, "sequential"), source.Len(), x.plan.Seed)
 	return err
+}
+
+// warnReserved tells of extra inputs that cannot be sent.
+func (x *execution) warnReserved() {
+	for _, f := range x.plan.Settings.Extra {
+		if slices.Contains(x.plan.Kind.Reserved, f.Name) {
+			x.warn("extra-input-ignored", fmt.Sprintf(
+				"extra input %q is not sent: in requests of type %s this field is what the dataset says", f.Name, x.plan.Kind.Name))
+		}
+	}
 }
 
 // warn keeps a doubt for the result.

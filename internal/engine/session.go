@@ -181,6 +181,7 @@ func (s *session) build(n int) {
 		Model: model, System: s.talk.System, Context: s.talk.Context, History: s.history,
 		Turn: t, TokenIDs: x.tokenIDs(&t), Settings: &x.plan.Settings,
 	}
+	rec.Images, rec.AudioLength = asked.Contents()
 	body, err := x.plan.Kind.Body(nil, &asked)
 	items := 0
 	if x.plan.Kind.Items != nil {

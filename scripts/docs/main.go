@@ -109,9 +109,20 @@ func endpoints(w io.Writer) error {
 			yes(k.Caps.Streams), yes(k.Caps.ProducesTokens), yes(k.Caps.Reasoning), yes(k.Caps.System), yes(k.Caps.History),
 			media(&k.Caps))
 	}
+	b.WriteString(aboutMedia)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// aboutMedia says what the table cannot about sound and pictures.
+const aboutMedia = `
+## Sound and pictures
+
+- **Forms.** The requests of ` + "`audio_transcription`, `audio_translation` and `image_edit`" + ` are forms (` + "`multipart/form-data`" + `) with a boundary that is always the same: equal requests are equal bytes. Extra inputs are fields: texts as they are, numbers, booleans and objects as JSON, each element of a list as a field of its own whose name ends in ` + "`[]`" + `, no field for ` + "`null`" + `. Fields that the dataset decides (` + "`file`" + `; ` + "`prompt`, `image`, `url`, `mask`" + `) cannot be set, and a warning says so.
+- **Transcripts.** A request takes exactly one clip, by its bytes. The text of a turn is not sent; ` + "`--extra-inputs prompt:…`" + ` is. Streams of vLLM and of OpenAI are read, and every ` + "`response_format`" + `.
+- **Speech.** The answer is the sound itself. With ` + "`--streaming`" + ` every read that brings sound is a content event, and the first of them is ` + "`time_to_first_token`" + `; the header of the file is no sound. Nothing in the request asks for a stream: where a server wants to be asked, add ` + "`--extra-inputs stream_format:sse`" + ` (OpenAI's events) or ` + "`--extra-inputs stream:true`" + `.
+- **Pictures.** With ` + "`--streaming`" + `, previews (` + "`--extra-inputs partial_images:2`" + `) count for ` + "`time_to_first_image`" + `, finished pictures for ` + "`generated_images`" + `. OpenAI's own models (` + "`gpt-image…`" + `) are not sent ` + "`response_format`" + `, which they refuse.
+`
 
 // paths returns the path of requests, and that of streamed ones if it is another.
 func paths(k *endpoint.Kind) string {
@@ -169,8 +180,9 @@ func contents() map[string]string {
 func formats(w io.Writer) error {
 	names := export.NamesFor("")
 	rows := [][3]string{
-		{names.Inputs, "inputs", "Request bodies of the dataset, without the history that later turns carry. Written before the first request."},
+		{names.Inputs, "inputs", "Request bodies of the dataset, without the history that later turns carry. Written before the first request. Of a form it lists the parts, with size and SHA-256 in place of what files hold."},
 		{names.Records, "records", "One JSON object a line for each request. Appended while the run goes, so it survives a kill; absent with `artifacts.level: summary`."},
+		{names.Raw, "raw", "With `artifacts.level: raw`, one JSON object a line: request headers, the body as in `inputs.json`, and every event or body of the response with its time. Of a response that is no text (sound, pictures) it has time and size of each read."},
 	}
 	texts := contents()
 	for _, f := range export.Formats() {

@@ -107,6 +107,11 @@ type Usage struct {
 	AudioOut   *Tokens
 	Accepted   *Tokens // accepted prediction tokens
 	Rejected   *Tokens // rejected prediction tokens
+	ImageIn    *Tokens // part of Input
+	ImageOut   *Tokens // part of Output
+	// AudioSeconds is the length of the sound that was counted, where that is what
+	// the server counts; not negative.
+	AudioSeconds *float64
 }
 
 // Vector describes one embedding; its numbers are not kept.
@@ -127,9 +132,12 @@ type Answer struct {
 	Streamed bool     // the body really came as a stream, so TTFT and gaps mean something
 	Chunks   []Chunk  // content events in order of arrival
 	Choices  []Choice // in order of index
-	Vectors  []Vector // embeddings, in order of their index
-	Ranks    []Rank   // scores, in the order of the answer
-	Usage    *Usage   // nil = none was sent
+	// AudioLength is how long the sound plays that the answer consists of; 0 = there
+	// is none, or its format does not tell.
+	AudioLength time.Duration
+	Vectors     []Vector // embeddings, in order of their index
+	Ranks       []Rank   // scores, in the order of the answer
+	Usage       *Usage   // nil = none was sent
 	// ServerTimes are times that the server says it took, by the server's name.
 	// Nil = it said nothing.
 	ServerTimes map[string]time.Duration

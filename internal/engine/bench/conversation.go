@@ -42,6 +42,7 @@ type NamedTexts struct {
 
 // Media is a picture, a sound or a film: what it holds, or where it is.
 type Media struct {
+	Name string // of one that an API has a part of its own for: "mask"; mostly empty
 	URL  string // http or https; the server fetches it; empty = Data is sent
 	MIME string // type of Data, for example "image/png"
 	Data []byte

@@ -59,7 +59,12 @@ type Record struct {
 	Status         int // HTTP status; 0 = none
 	Answer         Answer
 
-	Items           int     // vectors and scores in the answer
+	Items int // vectors and scores in the answer
+	// Images is the number of pictures in the request, and AudioLength how long the
+	// sound in it plays; 0 = none, or unknown.
+	Images      int
+	AudioLength time.Duration
+
 	RequestedTokens Tokens  // max tokens asked for; 0 = none
 	InputTokens     *Tokens // ISL; nil = unknown
 	OutputTokens    *Tokens // visible output, tool calls included; nil = unknown

@@ -28,6 +28,13 @@ type Event struct {
 	Comment string        // comment lines before the event (only kept for error events)
 }
 
+// Piece is what one read brought of a body that is only counted.
+type Piece struct {
+	At   time.Duration // when the read returned
+	Size int32         // bytes of the decompressed body, at least 1
+	Read int32         // number of the read
+}
+
 // End says how the body ended.
 type End uint8
 
@@ -42,12 +49,17 @@ const (
 // Response is what came back for one request: bytes and stamps, undecoded.
 // A transport fills it, a codec reads it.
 type Response struct {
-	Status   int // 0 = no response head
-	Header   http.Header
-	Framing  Framing
-	Events   Events         // FramingSSE and FramingNDJSON
-	Body     []byte         // other framings and error statuses; bounded by the transport
-	BodyAt   time.Duration  // when the last byte of Body was read; 0 = none
+	Status  int // 0 = no response head
+	Header  http.Header
+	Framing Framing
+	Events  Events        // FramingSSE and FramingNDJSON
+	Body    []byte        // other framings and error statuses; bounded by the transport
+	BodyAt  time.Duration // when the last byte of Body was read; 0 = none
+	// Pieces are the reads of a body that is only counted (FramingBinary), in order,
+	// and Start is how it begins. Both are bounded by the transport: the last piece
+	// stands for all reads beyond the bound.
+	Pieces   []Piece
+	Start    []byte
 	Done     bool           // the end marker [DONE] was seen
 	End      End            // how the body ended
 	EndAt    time.Duration  // when it ended

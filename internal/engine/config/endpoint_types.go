@@ -44,6 +44,11 @@ func EndpointTypes() []EndpointType {
 		{"hf_tei_rankings", []string{"tei_rerank"}},
 		{"tei_embed", nil},
 		{"ollama_embed", nil},
+		{"audio_transcription", []string{"transcriptions"}},
+		{"audio_translation", nil},
+		{"audio_speech", []string{"tts"}},
+		{"image_generation", nil},
+		{"image_edit", nil},
 	}
 }
 

@@ -397,6 +397,7 @@ func checkUsage(t *testing.T, want map[string]bench.Tokens, got *bench.Usage) {
 	}
 	fields := map[string]*bench.Tokens{
 		"input": got.Input, "output": got.Output, "reasoning": got.Reasoning, "cached": got.Cached,
+		"audio_in": got.AudioIn,
 	}
 	for name, n := range want {
 		field, ok := fields[name]

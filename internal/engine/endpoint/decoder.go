@@ -54,6 +54,9 @@ type decoder struct {
 	at       time.Duration
 	read     int32
 	streamed bool
+	asked    bool // a stream was asked for
+	deltas   bool // a piece of the text came, so that what repeats it is passed over
+	sound    sound
 	credit   tokenCredit
 
 	outputs []outputItem   // of a Responses stream
@@ -88,6 +91,8 @@ func (d *decoder) reset(g *grammar, resp *bench.Response) {
 	d.effects = d.effects[:0]
 	d.outputs, d.blocks, d.merged = d.outputs[:0], d.blocks[:0], usageCounts{}
 	d.at, d.read = 0, 0
+	d.streamed, d.asked, d.deltas = false, false, false
+	d.sound = sound{start: d.sound.start[:0]}
 }
 
 func (d *decoder) warn(name string) {
@@ -110,6 +115,7 @@ func (d *decoder) failAs(class bench.Class, message string) {
 
 // decode chooses by status and framing.
 func (d *decoder) decode(resp *bench.Response, streaming bool) {
+	d.asked = streaming
 	if resp.Status < 200 || resp.Status > 299 {
 		d.failStatus(resp)
 		return
@@ -325,7 +331,7 @@ func (d *decoder) endStream(resp *bench.Response) {
 	case resp.Done:
 	case reset:
 		d.warn(warnResetAfter)
-	case resp.Framing == bench.FramingSSE && d.grammar.end == endMarker:
+	case resp.Framing == bench.FramingSSE && d.grammar.end == endMarker && !d.terminal:
 		d.warn(warnNoDone)
 	}
 	d.checkOutput()

@@ -28,6 +28,9 @@ type Kind struct {
 	Dialects []string
 	// ContentType is that of request bodies; empty = application/json.
 	ContentType string
+	// Reserved are the fields that extra inputs cannot set, because the turn decides
+	// them; the dialect passes over them.
+	Reserved []string
 	// Accept and StreamAccept are the types of answers that are asked for; empty =
 	// application/json and text/event-stream.
 	Accept, StreamAccept string
@@ -98,6 +101,8 @@ type Caps struct {
 	Hints          bool // takes NVIDIA Dynamo's hints
 	RootPath       bool // its path does not live under /v1
 	UsageUnasked   bool // its streams carry usage without being asked to
+	ProducesImages bool // makes pictures
+	ProducesAudio  bool // makes sound
 }
 
 // Request is everything that decides one request body.

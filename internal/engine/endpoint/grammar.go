@@ -22,10 +22,11 @@ type grammar struct {
 	// text takes an answer in plain text; nil = the API has none.
 	text func(d *decoder, body []byte)
 	// binary takes an answer that is neither; nil = the API has none.
-	binary func(d *decoder, resp *bench.Response)
-	lists  bool // a document may be a list
-	folds  bool // lists of numbers are only counted; see [appendFolded]
-	shapes bool // events of one shape do the same; see [decoder.learn]
+	binary  func(d *decoder, resp *bench.Response)
+	lists   bool // a document may be a list
+	strings bool // a document may be a string
+	folds   bool // lists of numbers are only counted; see [appendFolded]
+	shapes  bool // events of one shape do the same; see [decoder.learn]
 	// role says what the string or number at a place of an event means, where the
 	// API is not OpenAI's. Effects are then learned from events that have emitted
 	// something, because reading those also notes what they belong to.
@@ -86,7 +87,11 @@ func (d *decoder) take(v *fastjson.Value, event string, data []byte) bool {
 		if !d.grammar.lists {
 			return false
 		}
-	case fastjson.TypeNull, fastjson.TypeString, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+	case fastjson.TypeString:
+		if !d.grammar.strings {
+			return false
+		}
+	case fastjson.TypeNull, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 		return false
 	}
 	if d.json.repaired {

@@ -34,6 +34,7 @@ func Kinds() []Kind {
 		triton(),
 		kserve(),
 		sagemaker(),
+		audioTranscription(), audioTranslation(), audioSpeech(), imageGeneration(), imageEdit(),
 	}
 }
 

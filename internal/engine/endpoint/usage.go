@@ -29,6 +29,8 @@ func (c count) tokens() *bench.Tokens {
 type usageCounts struct {
 	input, output, total, reasoning, cached, cacheWrite, cacheMiss count
 	audioIn, audioOut, accepted, rejected                          count
+	imageIn, imageOut                                              count
+	seconds                                                        seconds
 	thoughts                                                       count
 	disjoint                                                       bool // the vendor's cache counts are not part of its input
 }
@@ -44,6 +46,7 @@ func readUsage(v *fastjson.Value) (u usageCounts, ok bool) {
 		object = tokens.GetObject() // Cohere v2; its billed_units are not what ran
 	}
 	object.Visit(u.field)
+	u.seconds.settle()
 	return u.settled(), u != usageCounts{}
 }
 
@@ -105,6 +108,7 @@ func (u *usageCounts) field(key []byte, v *fastjson.Value) {
 	}
 	n, ok := tokenCount(v)
 	if !ok {
+		u.seconds.duration = u.seconds.duration || string(key) == "type" && string(str(v)) == "duration"
 		return
 	}
 	switch string(key) {
@@ -144,6 +148,7 @@ func (u *usageCounts) field(key []byte, v *fastjson.Value) {
 		u.total.take(n, 3)
 	default:
 		u.detailField(string(key), n)
+		u.seconds.field(string(key), v)
 	}
 }
 
@@ -200,6 +205,8 @@ func (u *usageCounts) outputDetail(key string, v *fastjson.Value, rank int) {
 		u.reasoning.take(n, 3)
 	case "audio_tokens":
 		u.audioOut.take(n, rank)
+	case "image_tokens":
+		u.imageOut.take(n, rank)
 	case "accepted_prediction_tokens":
 		u.accepted.take(n, rank)
 	case "rejected_prediction_tokens":
@@ -208,6 +215,12 @@ func (u *usageCounts) outputDetail(key string, v *fastjson.Value, rank int) {
 }
 
 func (u *usageCounts) inputDetail(key string, v *fastjson.Value, rank int) {
+	if key == "multimodal_tokens" && v.Type() == fastjson.TypeObject { // vLLM: by modality
+		v.GetObject().Visit(func(modality []byte, v *fastjson.Value) {
+			u.inputDetail(string(modality)+"_tokens", v, rank+2)
+		})
+		return
+	}
 	n, ok := tokenCount(v)
 	if !ok {
 		return
@@ -219,6 +232,8 @@ func (u *usageCounts) inputDetail(key string, v *fastjson.Value, rank int) {
 		u.cacheWrite.take(n, rank)
 	case "audio_tokens":
 		u.audioIn.take(n, rank)
+	case "image_tokens":
+		u.imageIn.take(n, rank)
 	}
 }
 
@@ -247,5 +262,49 @@ func (u *usageCounts) usage() *bench.Usage {
 		CacheWrite: u.cacheWrite.tokens(), CacheMiss: u.cacheMiss.tokens(),
 		AudioIn: u.audioIn.tokens(), AudioOut: u.audioOut.tokens(),
 		Accepted: u.accepted.tokens(), Rejected: u.rejected.tokens(),
+		ImageIn: u.imageIn.tokens(), ImageOut: u.imageOut.tokens(), AudioSeconds: u.seconds.value(),
 	}
+}
+
+// seconds is the length of sound that a server counts beside or instead of tokens.
+type seconds struct {
+	n        float64
+	rank     int  // place of the field it came from; 0 = not given, lower places win
+	duration bool // the usage is of type duration
+}
+
+// rankSeconds is the field that means sound only in a usage of type duration
+// (OpenAI, vLLM).
+const rankSeconds = 1
+
+// field takes a number from the usage.
+func (s *seconds) field(key string, v *fastjson.Value) {
+	rank := 0
+	switch key {
+	case "seconds":
+		rank = rankSeconds
+	case "prompt_audio_seconds": // Mistral
+		rank = 2
+	default:
+		return
+	}
+	if n, err := v.Float64(); err == nil && (s.rank == 0 || s.rank > rank) {
+		s.n, s.rank = n, rank
+	}
+}
+
+// settle drops a number that means something else.
+func (s *seconds) settle() {
+	if s.rank == rankSeconds && !s.duration {
+		*s = seconds{}
+	}
+	s.duration = false
+}
+
+func (s *seconds) value() *float64 {
+	if s.rank == 0 {
+		return nil
+	}
+	n := s.n
+	return &n
 }

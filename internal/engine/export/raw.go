@@ -16,15 +16,17 @@ import (
 type Raw struct {
 	Record    *bench.Record
 	Header    map[string]string // of the request, without secret values
-	Body      []byte            // of the request
+	Body      []byte            // of the request, as [Payload] shows it
 	Responses []RawResponse     // in order of arrival
 }
 
-// RawResponse is one event of a response, or a whole body.
+// RawResponse is one event of a response, a whole body, or one read of a body that
+// is no text.
 type RawResponse struct {
 	PerfNs      int64       `json:"perf_ns"` // on the clock of start_perf_ns
 	Packets     []RawPacket `json:"packets,omitempty"`
-	Text        *string     `json:"text,omitempty"` // a body that was not streamed
+	Text        *string     `json:"text,omitempty"`  // a body that was not streamed
+	Bytes       int32       `json:"bytes,omitempty"` // size of a read of a body that is no text
 	ContentType string      `json:"content_type,omitempty"`
 }
 
@@ -37,7 +39,7 @@ type RawPacket struct {
 // NewRaw copies what is needed of a request and its response, which may be
 // released afterwards.
 func NewRaw(rec *bench.Record, sent http.Header, body []byte, resp *bench.Response) *Raw {
-	raw := &Raw{Record: rec, Header: map[string]string{}, Body: bytes.Clone(body), Responses: []RawResponse{}}
+	raw := &Raw{Record: rec, Header: map[string]string{}, Body: bytes.Clone(Payload(sent.Get("Content-Type"), body)), Responses: []RawResponse{}}
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		value := sent.Get(name)
 		if redact.SensitiveHeader(name) {
@@ -68,6 +70,11 @@ func NewRaw(rec *bench.Record, sent http.Header, body []byte, resp *bench.Respon
 		text := string(resp.Body)
 		raw.Responses = append(raw.Responses, RawResponse{
 			PerfNs: int64(resp.BodyAt), Text: &text, ContentType: resp.Header.Get("Content-Type"),
+		})
+	}
+	for _, p := range resp.Pieces {
+		raw.Responses = append(raw.Responses, RawResponse{
+			PerfNs: int64(p.At), Bytes: p.Size, ContentType: resp.Header.Get("Content-Type"),
 		})
 	}
 	return raw

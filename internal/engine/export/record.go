@@ -158,7 +158,7 @@ func (w *RecordWriter) metrics(b []byte, r *bench.Record) []byte {
 // appendValue writes whole numbers of things without a decimal point.
 func appendValue(b []byte, d *metric.Def, v float64) []byte {
 	switch d.Unit {
-	case "tokens", "count", "requests", "ratio":
+	case "tokens", "count", "requests", "ratio", "images":
 		if n := int64(v); float64(n) == v {
 			return strconv.AppendInt(b, n, 10)
 		}

@@ -22,6 +22,9 @@ func (w *RecordWriter) ours(b []byte, r *bench.Record) []byte {
 	b = connection(b, &r.Conn)
 	b = some(b, "items", int64(r.Items))
 	b = some(b, "requested_tokens", int64(r.RequestedTokens))
+	b = some(b, "images", int64(r.Images))
+	b = some(b, "audio_ns", int64(r.AudioLength))
+	b = some(b, "answer_audio_ns", int64(a.AudioLength))
 	if r.TokenSource != bench.TokensNone {
 		b = w.text(b, "token_source", string(r.TokenSource))
 	}
@@ -120,17 +123,22 @@ func usage(b []byte, u *bench.Usage) []byte {
 		{"input", u.Input}, {"output", u.Output}, {"total", u.Total}, {"reasoning", u.Reasoning},
 		{"cached", u.Cached}, {"cache_write", u.CacheWrite}, {"cache_miss", u.CacheMiss},
 		{"audio_in", u.AudioIn}, {"audio_out", u.AudioOut}, {"accepted", u.Accepted}, {"rejected", u.Rejected},
+		{"image_in", u.ImageIn}, {"image_out", u.ImageOut},
 	} {
 		if c.n != nil {
 			b = field(b, c.name, int64(*c.n))
 		}
+	}
+	if u.AudioSeconds != nil {
+		b = appendFloat(key(b, "audio_seconds"), *u.AudioSeconds)
 	}
 	return append(b, '}')
 }
 
 // chunks appends a list [offset, bytes, tokens, kind, choice, read] for each
 // content event. Kinds are numbered as in bench: 0 text, 1 reasoning, 2 refusal,
-// 3 tool, 4 audio.
+// 3 tool, 4 audio, 5 image, 6 image_partial, 7 video, 8 embedding, 9 ranking,
+// 10 binary.
 func chunks(b []byte, list []bench.Chunk) []byte {
 	if len(list) == 0 {
 		return b

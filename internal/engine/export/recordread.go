@@ -118,6 +118,9 @@ type recordLine struct {
 		Connection      lineConnection    `json:"connection"`
 		Items           int               `json:"items"`
 		RequestedTokens bench.Tokens      `json:"requested_tokens"`
+		Images          int               `json:"images"`
+		Audio           time.Duration     `json:"audio_ns"`
+		AnswerAudio     time.Duration     `json:"answer_audio_ns"`
 		TokenSource     bench.TokenSource `json:"token_source"`
 		Counts          lineCounts        `json:"counts"`
 		ClientCounts    lineCounts        `json:"client_counts"`
@@ -175,6 +178,10 @@ type lineUsage struct {
 	AudioOut   *bench.Tokens `json:"audio_out"`
 	Accepted   *bench.Tokens `json:"accepted"`
 	Rejected   *bench.Tokens `json:"rejected"`
+	ImageIn    *bench.Tokens `json:"image_in"`
+	ImageOut   *bench.Tokens `json:"image_out"`
+
+	AudioSeconds *float64 `json:"audio_seconds"`
 }
 
 type lineChoice struct {
@@ -204,12 +211,14 @@ func (l *recordLine) record() *bench.Record {
 			FirstByte: s.FirstByte, Headers: s.Headers, End: s.End,
 		},
 		Conn: bench.Connection(*c), Status: o.Status,
+		Images: o.Images, AudioLength: o.Audio,
 		Items: o.Items, RequestedTokens: o.RequestedTokens, TokenSource: o.TokenSource,
 		InputTokens: o.Counts.Input, OutputTokens: o.Counts.Output, ReasoningTokens: o.Counts.Reasoning,
 		ClientInput: o.ClientCounts.Input, ClientOutput: o.ClientCounts.Output, ClientReasoning: o.ClientCounts.Reasoning,
 	}
 	a := &r.Answer
 	a.Streamed, a.ResponseID, a.Model = o.Streamed, o.ResponseID, o.ResponseModel
+	a.AudioLength = o.AnswerAudio
 	a.FirstEvent, a.Warnings = s.FirstEvent, o.Warnings
 	a.Usage, a.Failure = (*bench.Usage)(o.Usage), (*bench.Failure)(o.Failure)
 	for _, x := range o.Chunks {

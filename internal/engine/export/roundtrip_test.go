@@ -45,6 +45,7 @@ func genRecord(t *rapid.T) *bench.Record {
 			Retries: rapid.IntRange(0, 2).Draw(t, "retries"), Reads: 7,
 			Sent: bench.Bytes(rapid.Int64Range(0, 1e9).Draw(t, "sent")), Received: 9,
 		},
+		Images: rapid.IntRange(0, 3).Draw(t, "images"), AudioLength: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "sound")),
 		Items: rapid.IntRange(0, 3).Draw(t, "items"), RequestedTokens: bench.Tokens(rapid.Int64Range(0, 100).Draw(t, "requested")),
 		InputTokens: tokensGen(t, "isl"), OutputTokens: tokensGen(t, "osl"), ReasoningTokens: tokensGen(t, "reasoning"),
 		ClientInput: tokensGen(t, "client isl"), ClientOutput: tokensGen(t, "client osl"), ClientReasoning: tokensGen(t, "client reasoning"),
@@ -54,10 +55,11 @@ func genRecord(t *rapid.T) *bench.Record {
 	s.Due, s.Permit, s.Start = next("due"), next("permit"), next("start")
 	s.Connected, s.Wrote, s.FirstByte, s.Headers = next("connected"), next("wrote"), next("first byte"), next("headers")
 	a := &r.Answer
+	a.AudioLength = time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "answer's sound"))
 	a.Streamed, a.FirstEvent = rapid.Bool().Draw(t, "streamed"), next("first event")
 	for i := range rapid.IntRange(0, 6).Draw(t, "chunks") {
 		a.Chunks = append(a.Chunks, bench.Chunk{
-			At: next("chunk") + 1, Kind: bench.ChunkKind(rapid.IntRange(0, 4).Draw(t, "kind")), Choice: uint16(i % 2),
+			At: next("chunk") + 1, Kind: bench.ChunkKind(rapid.IntRange(0, 10).Draw(t, "kind")), Choice: uint16(i % 2),
 			Bytes: rapid.Int32Range(0, 1e6).Draw(t, "bytes"), Tokens: rapid.Int32Range(0, 20).Draw(t, "tokens"), Read: int32(i / 2),
 		})
 	}
@@ -68,6 +70,11 @@ func genRecord(t *rapid.T) *bench.Record {
 			Reasoning: tokensGen(t, "u.reasoning"), Cached: tokensGen(t, "u.cached"), CacheWrite: tokensGen(t, "u.write"),
 			CacheMiss: tokensGen(t, "u.miss"), AudioIn: tokensGen(t, "u.in"), AudioOut: tokensGen(t, "u.out"),
 			Accepted: tokensGen(t, "u.accepted"), Rejected: tokensGen(t, "u.rejected"),
+			ImageIn: tokensGen(t, "u.image in"), ImageOut: tokensGen(t, "u.image out"),
+		}
+		if rapid.Bool().Draw(t, "seconds") {
+			seconds := rapid.Float64Range(0, 1e6).Draw(t, "u.seconds")
+			a.Usage.AudioSeconds = &seconds
 		}
 	}
 	if rapid.Bool().Draw(t, "choice") {

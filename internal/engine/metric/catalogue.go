@@ -22,6 +22,9 @@ type row struct {
 	// fromStart: a time since the start of the request, so that in an open loop
 	// there is one since the due time too.
 	fromStart bool
+	// ofSound: it means something for an endpoint that produces sound in place of
+	// tokens, too.
+	ofSound bool
 }
 
 // unit says how base values are shown.
@@ -46,7 +49,10 @@ var (
 	inTPSUser    = plain("tokens/sec/user")
 	inRPS        = plain("requests/sec")
 	inItems      = plain("items")
-	inIPS        = plain("items/sec")
+	inItemRate   = plain("items/sec")
+	inMSPerImage = unit{"ms/image", 1e6, 1e9}
+	inImages     = unit{"images", 1, 1}
+	inIPS        = unit{"images/sec", 1, 1}
 )
 
 // plain is a unit that is shown as it is kept.
@@ -86,7 +92,7 @@ var catalogue = buildCatalogue()
 // buildCatalogue joins the tables and fills in what follows from a row's code.
 func buildCatalogue() []row {
 	rows := slices.Concat(
-		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(),
+		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
 		usageRows(), usageTotalRows(), traceRows(), curveRows(),
 		itemRows(),
 	)
@@ -134,8 +140,9 @@ func adjusted(r row) row {
 			Group: r.Group, Flags: r.Flags &^ IncludesFailed, Origin: origin,
 			Doc: "The values of " + r.Tag + " and one +Inf for each error; percentiles by nearest rank. Only with at least one error.",
 		},
-		unit: r.unit,
-		base: r.Tag,
+		unit:    r.unit,
+		base:    r.Tag,
+		ofSound: r.ofSound,
 	}
 }
 
@@ -174,6 +181,19 @@ type Caps struct {
 	TokenizesInput bool // takes text
 	Reasoning      bool // may report reasoning
 	ProducesItems  bool // answers with vectors or scores
+	Images         bool // takes pictures
+	Audio          bool // takes sound
+	ProducesImages bool // makes pictures
+	ProducesAudio  bool // makes sound
+}
+
+// measures reports whether a metric makes sense under o.
+func (o *Options) measures(r *row) bool {
+	flags := r.Flags
+	if r.ofSound && o.Caps.ProducesAudio {
+		flags &^= ProducesTokensOnly
+	}
+	return o.applies(flags)
 }
 
 // applies reports whether a metric with flags makes sense under o.
@@ -187,6 +207,9 @@ func (o *Options) applies(f Flags) bool {
 		{TokenizesInputOnly, o.Caps.TokenizesInput},
 		{SupportsReasoning, o.Caps.Reasoning},
 		{ProducesItemsOnly, o.Caps.ProducesItems},
+		{SupportsAudioOnly, o.Caps.Audio || o.Caps.ProducesAudio},
+		{SupportsImageOnly, o.Caps.Images},
+		{ProducesImagesOnly, o.Caps.ProducesImages},
 		{GoodputOnly, len(o.SLOs) > 0},
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},

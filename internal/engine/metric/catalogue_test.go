@@ -32,7 +32,8 @@ var registryFlags = map[string]Flags{
 	"USAGE_DIFF_ONLY": UsageDiffOnly, "HTTP_TRACE_ONLY": HTTPTraceOnly, "INTERNAL": Internal,
 	"EXPERIMENTAL": Experimental, "NO_INDIVIDUAL_RECORDS": NoIndividualRecords,
 	"LARGER_IS_BETTER": LargerIsBetter, "PERCENTILE_INCLUDES_FAILED_REQUESTS": IncludesFailed,
-	"DISABLE_ON_ACCURACY": DisabledOnAccuracy,
+	"DISABLE_ON_ACCURACY": DisabledOnAccuracy, "SUPPORTS_AUDIO_ONLY": SupportsAudioOnly,
+	"SUPPORTS_IMAGE_ONLY": SupportsImageOnly,
 }
 
 // def turns a registered metric into what our catalogue must say.
@@ -62,13 +63,11 @@ func (m *registered) def(t *testing.T) Def {
 
 // notOurs are the registered metrics that the catalogue does not have.
 var notOurs = []string{
-	"audio_duration", "credit_drop_latency", "http_req_chunks_sent", "image_latency", "image_throughput",
-	"max_response_timestamp", "min_request_timestamp", "num_images", "replay_sched_degraded",
-	"replay_sched_lag_p50", "replay_sched_lag_p90", "replay_sched_lag_p99", "replay_send_schedule_offset", "rtfx",
+	"credit_drop_latency", "http_req_chunks_sent",
+	"max_response_timestamp", "min_request_timestamp", "replay_sched_degraded",
+	"replay_sched_lag_p50", "replay_sched_lag_p90", "replay_sched_lag_p99", "replay_send_schedule_offset",
 	"total_accepted_draft_tokens", "total_draft_tokens",
-	"total_usage_completion_audio_tokens", "total_usage_prompt_audio_seconds", "total_usage_prompt_audio_tokens",
-	"total_usage_tool_use_prompt_tokens", "usage_completion_audio_tokens", "usage_prompt_audio_seconds",
-	"usage_prompt_audio_tokens", "usage_tool_use_prompt_tokens", "total_spec_decode_steps",
+	"total_usage_tool_use_prompt_tokens", "usage_tool_use_prompt_tokens", "total_spec_decode_steps",
 }
 
 // injected are AIPerf's metrics that are not in its registry.
@@ -117,7 +116,7 @@ func TestCatalogue(t *testing.T) {
 	seen := make(map[string]bool)
 	units := []string{
 		"ms", "ms/token", "KB", "tokens", "%", "ratio", "requests", "count", "sec", "tokens/sec", "tokens/sec/user",
-		"requests/sec", "items", "items/sec",
+		"requests/sec", "items", "items/sec", "images", "images/sec", "ms/image",
 	}
 	for i := range catalogue {
 		r := &catalogue[i]

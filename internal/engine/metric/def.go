@@ -59,4 +59,7 @@ const (
 	HTTPTraceOnly      // needs the stamps of the connection
 	DisabledOnAccuracy // off when answers are graded
 	ProducesItemsOnly  // needs vectors or scores
+	SupportsAudioOnly  // needs sound in requests or answers
+	SupportsImageOnly  // needs pictures in requests
+	ProducesImagesOnly // needs pictures in answers
 )

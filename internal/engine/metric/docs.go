@@ -39,6 +39,7 @@ var docSections = [...]docSection{
 	{"Items", "For endpoint types whose answers hold vectors or scores.", itemRows},
 	{"Rates", "Achievements of the whole phase. W is the phase window: from the start of the phase to its last returned request.", rateRows},
 	{"Outcomes", "How requests ended.", outcomeRows},
+	{"Images and sound", "Pictures and sound in requests and in answers. For an endpoint that speaks, `time_to_first_token`, `inter_chunk_latency` and `inter_token_stall` are those of its sound: of the reads, or events, that brought some.", mediaRows},
 	{"Usage", "What the server counted itself.", usageRows},
 	{"Usage totals", "Sums over successes.", usageTotalRows},
 	{"Connection", "Phases of a request that do not overlap and add up to its total.", traceRows},
@@ -120,6 +121,7 @@ var flagNames = [...]struct {
 	{LargerIsBetter, "larger is better"}, {IncludesFailed, "includes failed"},
 	{HTTPTraceOnly, "connection"}, {DisabledOnAccuracy, "not when graded"},
 	{ProducesItemsOnly, "produces items"},
+	{SupportsAudioOnly, "audio"}, {SupportsImageOnly, "images"}, {ProducesImagesOnly, "makes images"},
 }
 
 // String lists the names of the flags, separated by commas; empty for none.

@@ -127,7 +127,7 @@ func (f *finisher) results() Results {
 	out := make(Results, 0, len(catalogue)+len(f.set.slos))
 	for i := range catalogue {
 		r := &catalogue[i]
-		if !f.set.opts.applies(r.Flags) {
+		if !f.set.opts.measures(r) {
 			continue
 		}
 		res := Result{Def: &r.Def}

@@ -24,7 +24,7 @@ func itemRows() []row {
 				Group: GroupDefault, Order: 910, Flags: ProducesItemsOnly | LargerIsBetter,
 				Doc: "Sum of item_count / W.",
 			},
-			unit: inIPS, total: rateOf("item_count"),
+			unit: inItemRate, total: rateOf("item_count"),
 		},
 	}
 }

@@ -15,8 +15,8 @@ func latencyRows() []row {
 				Group: GroupDefault, Order: 100, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "First content event (text, reasoning, refusal or tool call) minus the start of the request.",
 			},
-			fromStart: true,
-			unit:      inMS, each: func(v *view) float64 { return v.first },
+			fromStart: true, ofSound: true,
+			unit: inMS, each: func(v *view) float64 { return v.first },
 		},
 		{
 			Def: Def{
@@ -66,7 +66,8 @@ func latencyRows() []row {
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "The gaps between consecutive content events of all requests, zeros included. Requests with a negative gap are left out.",
 			},
-			unit: inMS, list: gapList,
+			ofSound: true,
+			unit:    inMS, list: gapList,
 		},
 		{
 			Def: Def{
@@ -100,7 +101,8 @@ func latencyRows() []row {
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "The longest gap between two content events of a request.",
 			},
-			unit: inMS, each: func(v *view) float64 { return present(v.gaps > 0, v.maxGap) },
+			ofSound: true,
+			unit:    inMS, each: func(v *view) float64 { return present(v.gaps > 0, v.maxGap) },
 		},
 		{
 			Def: Def{

@@ -78,7 +78,7 @@ func NewSet(o Options) (*Set, error) {
 	s.tally.ByClass = make(map[bench.Class]int64)
 	for i := range catalogue {
 		r := &catalogue[i]
-		if (r.each == nil && r.list == nil) || !o.applies(r.Flags) {
+		if (r.each == nil && r.list == nil) || !o.measures(r) {
 			continue
 		}
 		s.byTag[r.Tag] = len(s.series)

@@ -43,6 +43,30 @@ func usageRows() []row {
 		},
 		{
 			Def: Def{
+				Tag: "usage_prompt_audio_tokens", Header: "Usage Prompt Audio Tokens", Short: "Usage Prompt Audio",
+				Group: GroupUsage, Order: 1020, Flags: LargerIsBetter | SupportsAudioOnly,
+				Doc: "Prompt tokens that were sound, by the server.",
+			},
+			unit: inTokens, each: func(v *view) float64 { return count(v.usage.AudioIn) },
+		},
+		{
+			Def: Def{
+				Tag: "usage_prompt_audio_seconds", Header: "Usage Prompt Audio Seconds", Short: "Usage Prompt Audio Sec",
+				Group: GroupUsage, Order: 1040, Flags: LargerIsBetter | SupportsAudioOnly,
+				Doc: "Seconds of sound in the prompt, where the server counts them.",
+			},
+			unit: inSeconds, each: audioSeconds,
+		},
+		{
+			Def: Def{
+				Tag: "usage_prompt_image_tokens", Header: "Usage Prompt Image Tokens", Short: "Usage Prompt Image", Origin: ours,
+				Group: GroupUsage, Order: 1050, Flags: LargerIsBetter | SupportsImageOnly,
+				Doc: "Prompt tokens that were pictures, by the server.",
+			},
+			unit: inTokens, each: func(v *view) float64 { return count(v.usage.ImageIn) },
+		},
+		{
+			Def: Def{
 				Tag: "usage_completion_tokens", Header: "Usage Completion Tokens", Short: "Usage Completion",
 				Group: GroupUsage, Order: 1100, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Output tokens by the server, reasoning included.",
@@ -56,6 +80,14 @@ func usageRows() []row {
 				Doc: "Reasoning tokens by the server.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Reasoning) },
+		},
+		{
+			Def: Def{
+				Tag: "usage_completion_audio_tokens", Header: "Usage Completion Audio Tokens", Short: "Usage Completion Audio",
+				Group: GroupUsage, Order: 1120, Flags: ProducesTokensOnly | LargerIsBetter | SupportsAudioOnly,
+				Doc: "Output tokens that were sound, by the server.",
+			},
+			unit: inTokens, each: func(v *view) float64 { return count(v.usage.AudioOut) },
 		},
 		{
 			Def: Def{
@@ -163,6 +195,22 @@ func usageTotalRows() []row {
 		},
 		{
 			Def: Def{
+				Tag: "total_usage_prompt_audio_tokens", Header: "Total Usage Prompt Audio Tokens", Short: "Total Usage Prompt Audio",
+				Group: GroupUsage, Order: 2020, Flags: LargerIsBetter | SupportsAudioOnly,
+				Doc: "Sum of usage_prompt_audio_tokens.",
+			},
+			unit: inTokens, total: sumOf("usage_prompt_audio_tokens"),
+		},
+		{
+			Def: Def{
+				Tag: "total_usage_prompt_audio_seconds", Header: "Total Usage Prompt Audio Seconds", Short: "Total Usage Prompt Audio Sec",
+				Group: GroupUsage, Order: 2040, Flags: LargerIsBetter | SupportsAudioOnly,
+				Doc: "Sum of usage_prompt_audio_seconds.",
+			},
+			unit: inSeconds, total: sumOf("usage_prompt_audio_seconds"),
+		},
+		{
+			Def: Def{
 				Tag: "total_usage_completion_tokens", Header: "Total Usage Completion Tokens", Short: "Total Usage Completion",
 				Group: GroupUsage, Order: 2100, Flags: ProducesTokensOnly | LargerIsBetter,
 				Doc: "Sum of usage_completion_tokens.",
@@ -176,6 +224,14 @@ func usageTotalRows() []row {
 				Doc: "Sum of usage_reasoning_tokens.",
 			},
 			unit: inTokens, total: sumOf("usage_reasoning_tokens"),
+		},
+		{
+			Def: Def{
+				Tag: "total_usage_completion_audio_tokens", Header: "Total Usage Completion Audio Tokens", Short: "Total Usage Comp Audio",
+				Group: GroupUsage, Order: 2120, Flags: ProducesTokensOnly | LargerIsBetter | SupportsAudioOnly,
+				Doc: "Sum of usage_completion_audio_tokens.",
+			},
+			unit: inTokens, total: sumOf("usage_completion_audio_tokens"),
 		},
 		{
 			Def: Def{
@@ -202,6 +258,14 @@ func usageTotalRows() []row {
 			unit: inTokens, total: sumOf("usage_total_tokens"),
 		},
 	}
+}
+
+// audioSeconds is the sound that the server counted.
+func audioSeconds(v *view) float64 {
+	if v.usage.AudioSeconds == nil {
+		return math.NaN()
+	}
+	return *v.usage.AudioSeconds
 }
 
 // relativeDiff is the distance of a count from the own one in percent.

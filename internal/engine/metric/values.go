@@ -51,5 +51,5 @@ func Lists(r *bench.Record, o Options, yield func(d *Def, values []float64)) {
 // one.
 func (r *row) inRecords(v *view, o *Options) bool {
 	const hidden = Internal | Experimental | NoIndividualRecords
-	return r.Flags&hidden == 0 && r.scope.covers(v.outcome) && o.applies(r.Flags)
+	return r.Flags&hidden == 0 && r.scope.covers(v.outcome) && o.measures(r)
 }

@@ -51,6 +51,12 @@ func (s *Server) outputLength(q *textRequest, salt uint64, thoughts, room int) (
 	if q.silent {
 		return 0, "stop"
 	}
+	if q.length > 0 {
+		if q.maxTokens > 0 && q.maxTokens < q.length {
+			return q.maxTokens, "length"
+		}
+		return q.length, "stop"
+	}
 	if q.maxTokens > 0 && (q.ignoreEOS || s.opt.OutputMode == OutputExact) {
 		return q.maxTokens, "length"
 	}

@@ -36,6 +36,8 @@ type script struct {
 	lines bool
 	// wrap encloses b[start:], a whole event, in what carries it; nil = nothing does.
 	wrap func(b []byte, start int) []byte
+	// unframed: the body is no stream of events, so nothing may be put between them.
+	unframed bool
 	// open prepares what all events have in common.
 	open func(e *events)
 	// begin adds what comes right after the head of the response.

@@ -30,6 +30,7 @@ type textRequest struct {
 	n               int // ≥ 1
 	seed            uint64
 	silent          bool     // there are no output tokens
+	length          int      // output tokens that the request itself decides; 0 = it does not
 	payload         any      // what else the protocol has read
 	prompts         []prompt // at least one; each gets n choices
 }

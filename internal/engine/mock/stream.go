@@ -152,6 +152,9 @@ func (x *exchange) streamEnd(e *events) error {
 // waitUntil waits for a due time, sending comments into long silences.
 func (e *events) waitUntil(dueNs int64) error {
 	pause := int64(e.x.s.opt.Comments)
+	if e.script.unframed {
+		pause = 0
+	}
 	for pause > 0 && e.lastNs+pause < dueNs {
 		if err := e.x.waitUntil(e.lastNs + pause); err != nil {
 			return err

@@ -63,9 +63,15 @@ const (
 	burstPace     = 250 * time.Microsecond
 )
 
-// observe takes the stream of a successful record in.
+// observe takes the stream of a successful record in. Streams of sound or pictures
+// have no tokens whose pace there is something to say about.
 func (s *streams) observe(rec *bench.Record) {
 	chunks := rec.Answer.Chunks
+	switch chunks[0].Kind {
+	case bench.Text, bench.Reasoning, bench.Refusal, bench.Tool:
+	case bench.Audio, bench.Image, bench.ImagePartial, bench.Video, bench.Embedding, bench.Ranking, bench.Binary:
+		return
+	}
 	s.streams++
 	s.events += int64(len(chunks))
 	s.gaps += int64(len(chunks) - 1)

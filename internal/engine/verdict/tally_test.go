@@ -199,3 +199,21 @@ func BenchmarkObserve(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/600, "ns/event")
 }
+
+// Sound and pictures come in pieces of any size: nothing is said about tokens.
+func TestStreamsWithoutTokens(t *testing.T) {
+	for _, kind := range []bench.ChunkKind{bench.Audio, bench.ImagePartial} {
+		var y Tally
+		for range 4 {
+			r := record(1000, -1000, -1000, -1000, 1001)
+			r.OutputTokens = tokens(256)
+			for i := range r.Answer.Chunks {
+				r.Answer.Chunks[i].Kind = kind
+			}
+			y.Observe(r)
+		}
+		if got := Streams(&y); got != nil {
+			t.Errorf("streams of %s are judged: %+v", kind, got)
+		}
+	}
+}

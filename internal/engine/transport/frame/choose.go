@@ -90,6 +90,16 @@ func isBinary(media string) bool {
 	return kind == "audio" || kind == "video" || kind == "image"
 }
 
+// isText reports whether a type is that of plain text: text itself, and the
+// subtitles that some servers give a type of their own.
+func isText(media string) bool {
+	switch media {
+	case "text/plain", "text/vtt", "text/srt", "application/x-subrip":
+		return true
+	}
+	return false
+}
+
 // sniffBytes looks at the start of a body whose type says nothing. It returns
 // the bytes seen so far once the mode is known, and nil before. With final set
 // it decides by what there is.
@@ -128,7 +138,7 @@ func (f *Framer) sniffKnown(start []byte, final bool) bool {
 		return false
 	case f.media == "text/html" || f.media != "text/plain" && start[0] == '<':
 		f.keepDocument(bench.FramingHTML, MaxErrorBody)
-	case f.media == "text/plain" || f.media == "":
+	case f.media == "" || isText(f.media):
 		f.mode, f.framing = modeBody, bench.FramingText
 	default:
 		f.mode, f.framing = modeCount, bench.FramingBinary

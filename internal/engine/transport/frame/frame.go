@@ -41,6 +41,7 @@ const (
 	WarnMalformedEvent    = "malformed_event"          // the last event was cut
 	WarnRepairedEvent     = "repaired_event"           // a raw line break inside a JSON string
 	WarnDataAfterDone     = "data_after_done"          // events after the end marker, ignored
+	WarnMergedReads       = "merged_reads"             // more reads than MaxPieces, which share the last stamp
 )
 
 // Head is what decides how a body is cut.
@@ -59,7 +60,7 @@ const (
 	modeSSE               // cut into server-sent events
 	modeLines             // keep, cut into lines at the end
 	modeBody              // keep as one document
-	modeCount             // only note that bytes came
+	modeCount             // keep when how many bytes came, and the first of them
 	modeStop              // failed or full: ignore everything
 )
 
@@ -86,6 +87,7 @@ type Framer struct {
 	total     int // bytes of all events so far
 	maxEvent  int // MaxEvent, MaxEvents; smaller in tests
 	maxEvents int
+	maxPieces int // MaxPieces; smaller in tests
 	truncates bool
 	full      bool // a truncating body reached its limit
 	reads     int32
@@ -94,16 +96,18 @@ type Framer struct {
 	end       bench.End
 	finished  bool
 
-	arena  []byte // data of the pending event, the unfinished line, or the body
-	marks  []mark // of a body that may turn out to be lines
-	begun  bool   // a line was seen (modeLines)
+	arena []byte // data of the pending event, the unfinished line, or the body
+	marks []mark // of a body that may turn out to be lines
+	// pieces are the reads of a body that is counted; arena holds its start.
+	pieces []bench.Piece
+	begun  bool // a line was seen (modeLines)
 	sniff  []byte
 	sse    sse
 	unzip  *inflater
 	amazon amazon
 	names  []string // event names seen, to allocate each once
 
-	unterminated, malformed, repaired, afterDone, sniffed int
+	unterminated, malformed, repaired, afterDone, sniffed, merged int
 
 	fail *bench.Failure
 	resp bench.Response // holds the events; the rest is filled in by Response
@@ -117,10 +121,11 @@ func (f *Framer) Reset(h Head) {
 	events.Reset(keepCapacity)
 	*f = Framer{
 		head: h, media: mediaType(h.ContentType), limit: MaxBody,
-		maxEvent: MaxEvent, maxEvents: MaxEvents,
+		maxEvent: MaxEvent, maxEvents: MaxEvents, maxPieces: MaxPieces,
 		arena: reuse(f.arena, keepCapacity), sniff: reuse(f.sniff, keepCapacity),
 		amazon: amazon{pending: reuse(f.amazon.pending, keepCapacity)},
 		marks:  reuse(f.marks, keepMarks), names: f.names, resp: bench.Response{Events: events},
+		pieces: reuse(f.pieces, keepMarks),
 		sse: sse{
 			line:    reuse(f.sse.line, keepCapacity),
 			tail:    reuse(f.sse.tail, keepCapacity),
@@ -176,7 +181,9 @@ func (f *Framer) consume(at time.Duration, b []byte) {
 		f.feedLines(at, b)
 	case modeBody:
 		f.feedBody(at, b)
-	case modeSniff, modeCount, modeStop:
+	case modeCount:
+		f.feedCount(at, b)
+	case modeSniff, modeStop:
 	}
 }
 
@@ -201,7 +208,9 @@ func (f *Framer) Finish(at time.Duration, how bench.End) {
 	if f.mode == modeSniff && f.lastAt != 0 {
 		if rest := f.sniffBytes(nil, true); len(rest) > 0 && f.mode == modeSSE {
 			f.feedSSE(f.lastAt, rest)
-		} else if len(rest) > 0 && f.mode != modeCount {
+		} else if len(rest) > 0 && f.mode == modeCount {
+			f.feedCount(f.lastAt, rest)
+		} else if len(rest) > 0 {
 			f.feedBody(f.lastAt, rest)
 		}
 	}
@@ -234,6 +243,7 @@ func (f *Framer) Response() *bench.Response {
 		r.BodyAt = f.lastAt
 	case bench.FramingBinary:
 		r.BodyAt = f.lastAt
+		r.Pieces, r.Start = f.pieces, f.arena
 	case bench.FramingNone, bench.FramingSSE, bench.FramingNDJSON:
 	}
 	return r
@@ -241,7 +251,7 @@ func (f *Framer) Response() *bench.Response {
 
 // warnings returns what there is to say; mostly nothing.
 func (f *Framer) warnings() map[string]int {
-	if f.sniffed+f.unterminated+f.malformed+f.repaired+f.afterDone == 0 {
+	if f.sniffed+f.unterminated+f.malformed+f.repaired+f.afterDone+f.merged == 0 {
 		return nil
 	}
 	w := map[string]int{
@@ -250,6 +260,7 @@ func (f *Framer) warnings() map[string]int {
 		WarnMalformedEvent:    f.malformed,
 		WarnRepairedEvent:     f.repaired,
 		WarnDataAfterDone:     f.afterDone,
+		WarnMergedReads:       f.merged,
 	}
 	maps.DeleteFunc(w, func(_ string, n int) bool { return n == 0 })
 	return w

@@ -1,0 +1,153 @@
+package endpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// boundary separates the parts of a form (RFC 7578). It is always the same, so
+// that equal requests are equal bytes and the content type is known beforehand;
+// a part in which it occurs cannot be sent.
+const boundary = "aiperfd-form-5d0c9e3a7b41f286"
+
+// formType is the content type of every form.
+const formType = "multipart/form-data; boundary=" + boundary
+
+// form appends the parts of a form in the order of the calls.
+type form struct {
+	dst []byte
+	err error // the first problem
+}
+
+func (f *form) open(name string) {
+	f.dst = append(f.dst, "--"+boundary+"\r\nContent-Disposition: form-data; name=\""...)
+	f.dst = append(f.dst, partName(name)...)
+	f.dst = append(f.dst, '"')
+}
+
+// partName escapes a name as browsers do (WHATWG HTML, "multipart/form-data"), and
+// all control characters like line ends, because a header holds none.
+func partName(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == 0x7f {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// text adds a field.
+func (f *form) text(name, value string) {
+	f.open(name)
+	f.dst = append(f.dst, "\r\n\r\n"...)
+	f.content(name, []byte(value))
+}
+
+// file adds a file.
+func (f *form) file(name, filename, mime string, data []byte) {
+	f.open(name)
+	f.dst = append(f.dst, "; filename=\""+partName(filename)+"\"\r\nContent-Type: "+mime+"\r\n\r\n"...)
+	f.content(name, data)
+}
+
+func (f *form) content(name string, data []byte) {
+	if f.err == nil && bytes.Contains(data, []byte(boundary)) {
+		f.err = fmt.Errorf("part %q of the form holds the text %q, which separates parts", name, boundary)
+	}
+	f.dst = append(append(f.dst, data...), "\r\n"...)
+}
+
+// fields adds JSON values as fields: texts as they are, numbers, booleans and
+// objects as JSON, the elements of lists as fields of their own whose names end
+// in []. A form knows no null; such a field is left out.
+func (f *form) fields(fields []Field) {
+	for _, x := range fields {
+		if len(x.Value) == 0 || isNull(x.Value) {
+			continue
+		}
+		var list []json.RawMessage
+		if json.Unmarshal(x.Value, &list) != nil {
+			f.text(x.Name, formValue(x.Value))
+			continue
+		}
+		name := strings.TrimSuffix(x.Name, "[]") + "[]"
+		for _, v := range list {
+			if !isNull(v) {
+				f.text(name, formValue(v))
+			}
+		}
+	}
+}
+
+// formValue returns what a JSON value looks like in a form.
+func formValue(v json.RawMessage) string {
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		return text
+	}
+	return string(bytes.TrimSpace(v))
+}
+
+// end closes the form.
+func (f *form) end() ([]byte, error) {
+	return append(f.dst, "--"+boundary+"--\r\n"...), f.err
+}
+
+// soundFile is how a sound goes into a form: the name of its file, and its type.
+// Names of types that mean the same become one.
+func soundFile(m *bench.Media) (filename, mime string) {
+	format := audioFormat(m.MIME)
+	switch format {
+	case "":
+		format = "wav"
+	case "mpga":
+		format = "mp3"
+	case "x-m4a", "mp4", "m4a":
+		return "audio.m4a", "audio/mp4"
+	case "opus":
+		return "audio.opus", "audio/ogg"
+	}
+	mime = "audio/" + format
+	if format == "mp3" {
+		mime = "audio/mpeg"
+	}
+	return "audio." + format, mime
+}
+
+// imageFile is how a picture goes into a form. Its type is the one it claims, if
+// that is one of pictures, else what its first bytes say; an error means neither.
+func imageFile(name string, m *bench.Media) (filename, mime string, err error) {
+	mime = m.MIME
+	if !strings.HasPrefix(mime, "image/") {
+		if mime = imageType(m.Data); mime == "" {
+			return "", "", fmt.Errorf("image of type %q: neither its type nor its first bytes are those of a PNG, JPEG, GIF, WebP or BMP", m.MIME)
+		}
+	}
+	ext := strings.TrimPrefix(mime, "image/")
+	if ext == "jpeg" {
+		ext = "jpg"
+	}
+	return name + "." + ext, mime, nil
+}
+
+// imageType recognises a picture by its first bytes; empty = it does not.
+func imageType(data []byte) string {
+	for _, x := range [...]struct{ magic, mime string }{
+		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF8", "image/gif"}, {"BM", "image/bmp"},
+	} {
+		if bytes.HasPrefix(data, []byte(x.magic)) {
+			return x.mime
+		}
+	}
+	if len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
+		return "image/webp"
+	}
+	return ""
+}

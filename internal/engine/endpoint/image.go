@@ -1,0 +1,197 @@
+package endpoint
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// imageGeneration is OpenAI's API that makes pictures, as SGLang and others serve
+// it too.
+func imageGeneration() Kind {
+	return Kind{
+		Name: "image_generation", Path: "/v1/images/generations", Title: "Image Generation Metrics",
+		Caps:   Caps{Streams: true, TokenizesInput: true, ProducesImages: true},
+		Encode: encodeImageGeneration, Decode: decodeWith(images()),
+	}
+}
+
+// imageEdit makes pictures from pictures. A request is a form. A picture at an
+// address goes into the field url, which SGLang knows and OpenAI does not.
+func imageEdit() Kind {
+	return Kind{
+		Name: "image_edit", Path: "/v1/images/edits", Title: "Image Edit Metrics",
+		ContentType: formType, Reserved: reservedInEdits(),
+		Caps:   Caps{Streams: true, TokenizesInput: true, Images: true, ProducesImages: true},
+		Encode: encodeImageEdit, Decode: decodeWith(images()),
+	}
+}
+
+func images() *grammar { return &grammar{read: readImages, end: endTerminal} }
+
+// reservedInEdits are the fields of an edit that the turn decides.
+func reservedInEdits() []string { return []string{"prompt", "image", "image[]", "url", "mask"} }
+
+// encodeImageGeneration writes a body for POST /v1/images/generations (OpenAI API
+// reference, "Create image").
+func encodeImageGeneration(dst []byte, r *Request) ([]byte, error) {
+	fields := []Field{modelField(r), textField("prompt", joinTexts(r)), numberField("n", 1)}
+	fields = appendFormat(fields, r)
+	if r.Settings.Streaming {
+		fields = append(fields, trueField(fieldStream))
+	}
+	fields, err := mergeExtra(fields, r)
+	if err != nil {
+		return dst, err
+	}
+	return appendObject(dst, fields), nil
+}
+
+// appendFormat asks for pictures in the answer, not at an address. OpenAI's own
+// models send them anyway and refuse the field; who needs it adds it as an extra
+// input.
+func appendFormat(fields []Field, r *Request) []Field {
+	model := cmp.Or(r.Turn.Model, r.Model)
+	if strings.HasPrefix(model, "gpt-image") || strings.HasPrefix(model, "chatgpt-image") {
+		return fields
+	}
+	return append(fields, textField("response_format", "b64_json"))
+}
+
+// encodeImageEdit writes a form for POST /v1/images/edits (OpenAI API reference,
+// "Create image edit"): the fields, then the pictures.
+func encodeImageEdit(dst []byte, r *Request) ([]byte, error) {
+	fields := appendFormat([]Field{textField("prompt", joinTexts(r)), modelField(r)}, r)
+	fields = append(fields, numberField("n", 1))
+	if r.Settings.Streaming {
+		fields = append(fields, trueField(fieldStream))
+	}
+	fields, err := mergeExtra(fields, r, reservedInEdits()...)
+	if err != nil {
+		return dst, err
+	}
+	size := 1 << 10 // for what is around the files
+	for i := range r.Turn.Images {
+		size += 256 + len(r.Turn.Images[i].Data)
+	}
+	f := form{dst: slices.Grow(dst, size)}
+	f.fields(fields)
+	if err := f.pictures(r.Turn.Images); err != nil {
+		return dst, err
+	}
+	return f.end()
+}
+
+// pictures adds the pictures of an edit, the mask last.
+func (f *form) pictures(media []bench.Media) error {
+	const mask = "mask"
+	files := 0
+	for i := range media {
+		if m := &media[i]; m.Name != mask && m.URL == "" {
+			files++
+		}
+	}
+	name, count := "image", 0
+	if files > 1 {
+		name = "image[]"
+	}
+	for i := range media {
+		switch m := &media[i]; {
+		case m.Name == mask:
+		case m.URL != "":
+			f.text("url", m.URL)
+			count++
+		default:
+			filename, mime, err := imageFile("image", m)
+			if err != nil {
+				return err
+			}
+			f.file(name, filename, mime, m.Data)
+			count++
+		}
+	}
+	if count == 0 {
+		return errors.New("an edit takes at least one image, the turn has none")
+	}
+	for i := range media {
+		m := &media[i]
+		if m.Name != mask {
+			continue
+		}
+		if m.URL != "" {
+			return errors.New("the mask of an edit is sent as a file, the turn has its address")
+		}
+		filename, mime, err := imageFile(mask, m)
+		if err != nil {
+			return err
+		}
+		f.file(mask, filename, mime, m.Data)
+	}
+	return nil
+}
+
+// readImages takes an answer in one piece, with a list of pictures, or an event
+// with a picture or a preview of one.
+func readImages(d *decoder, doc *document) bool {
+	readOpenAI(d, doc)
+	v := doc.value
+	if seconds := v.Get("inference_time_s"); seconds != nil {
+		d.serverTook("inference_time_s", seconds)
+	}
+	if data := v.Get("data"); data != nil && data.Type() == fastjson.TypeArray {
+		d.answers, d.terminal = true, true
+		for _, item := range data.GetArray() {
+			d.picture(item, bench.Image)
+		}
+		return true
+	}
+	kind := string(str(v.Get("type")))
+	if kind == "" {
+		kind = doc.event
+	}
+	_, what, _ := strings.Cut(kind, ".")
+	switch {
+	case what == "partial_image" || what == "" && v.Get("partial_image_index") != nil:
+		d.picture(v, bench.ImagePartial)
+	case what == "completed" || what == "" && d.isPicture(v):
+		d.answers, d.terminal = true, true
+		d.picture(v, bench.Image)
+	}
+	return true
+}
+
+func (d *decoder) isPicture(v *fastjson.Value) bool {
+	return len(str(v.Get("b64_json"))) > 0 || len(str(v.Get("url"))) > 0
+}
+
+// picture records a picture by the length of its base64 or of its address.
+func (d *decoder) picture(v *fastjson.Value, kind bench.ChunkKind) {
+	size := len(str(v.Get("b64_json")))
+	if size == 0 {
+		size = len(str(v.Get("url")))
+	}
+	if size > 0 {
+		d.answers = true
+		d.item(kind, size)
+	}
+}
+
+// serverTook keeps a time in seconds that the server says it took.
+func (d *decoder) serverTook(name string, v *fastjson.Value) {
+	const most = 365 * 24 * time.Hour
+	seconds, err := v.Float64()
+	if err != nil || math.IsNaN(seconds) || seconds < 0 || seconds > most.Seconds() {
+		return
+	}
+	if d.a.ServerTimes == nil {
+		d.a.ServerTimes = make(map[string]time.Duration, 1)
+	}
+	d.a.ServerTimes[name] = time.Duration(seconds * float64(time.Second))
+}

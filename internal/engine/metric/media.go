@@ -1,0 +1,127 @@
+package metric
+
+import (
+	"math"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// mediaRows are about pictures and sound.
+func mediaRows() []row {
+	return []row{
+		{
+			Def: Def{
+				Tag: "rtfx", Header: "Inverse Real-Time Factor (RTFx)", Short: "RTFx",
+				Group: GroupDefault, Order: 850, Flags: LargerIsBetter | SupportsAudioOnly,
+				Doc: "audio_duration / request_latency, both in seconds.",
+			},
+			unit: inRatio, each: func(v *view) float64 { return soundSeconds(v) / seconds(v.last) },
+		},
+		{
+			Def: Def{
+				Tag: "image_throughput", Header: "Image Throughput", Short: "Image Throughput",
+				Group: GroupDefault, Order: 860, Flags: SupportsImageOnly,
+				Doc: "num_images / request_latency in seconds.",
+			},
+			unit: inIPS, each: func(v *view) float64 { return numImages(v) / seconds(v.last) },
+		},
+		{
+			Def: Def{
+				Tag: "image_latency", Header: "Image Latency", Short: "Image Latency",
+				Group: GroupDefault, Order: 861, Flags: SupportsImageOnly,
+				Doc: "request_latency / num_images.",
+			},
+			unit: inMSPerImage, each: func(v *view) float64 { return v.last / numImages(v) },
+		},
+		{
+			Def: Def{
+				Tag: "audio_duration", Header: "Audio Duration", Short: "Audio Dur",
+				Order: 870, Flags: SupportsAudioOnly,
+				Doc: "How long the sound in the request plays, by the headers of its files; where there is none, that of the answer.",
+			},
+			unit: inSeconds, each: soundSeconds,
+		},
+		{
+			Def: Def{
+				Tag: "num_images", Header: "Number of Images", Short: "Num Images",
+				Flags: SupportsImageOnly,
+				Doc:   "Pictures in the request, its history included; 0 counts as unknown.",
+			},
+			unit: inImages, each: numImages,
+		},
+		{
+			Def: Def{
+				Tag: "time_to_first_image", Header: "Time to First Image", Short: "TTFI", Origin: ours,
+				Group: GroupDefault, Order: 105, Flags: StreamingOnly | ProducesImagesOnly,
+				Doc: "First picture, or preview of one, minus the start of the request.",
+			},
+			unit: inMS, each: firstImage,
+		},
+		{
+			Def: Def{
+				Tag: "generated_images", Header: "Generated Images", Short: "Gen Images", Origin: ours,
+				Group: GroupDefault, Order: 862, Flags: ProducesImagesOnly | LargerIsBetter,
+				Doc: "Finished pictures in the answer.",
+			},
+			unit: inImages, each: generatedImages,
+		},
+		{
+			Def: Def{
+				Tag: "generated_image_latency", Header: "Generated Image Latency", Short: "Gen Image Latency", Origin: ours,
+				Group: GroupDefault, Order: 863, Flags: ProducesImagesOnly,
+				Doc: "request_latency / generated_images.",
+			},
+			unit: inMSPerImage, each: func(v *view) float64 { return v.last / generatedImages(v) },
+		},
+		{
+			Def: Def{
+				Tag: "generated_image_throughput", Header: "Generated Image Throughput", Short: "Gen Images/sec", Origin: ours,
+				Group: GroupDefault, Order: 864, Flags: ProducesImagesOnly | LargerIsBetter,
+				Doc: "Sum of generated_images / W.",
+			},
+			unit: inIPS, total: rateOf("generated_images"),
+		},
+	}
+}
+
+// seconds turns nanoseconds into seconds.
+func seconds(ns float64) float64 { return ns / float64(time.Second) }
+
+// soundSeconds is how long the sound of the request plays, or that of the answer.
+func soundSeconds(v *view) float64 {
+	if v.outcome != success {
+		return math.NaN()
+	}
+	length := v.r.AudioLength
+	if length == 0 {
+		length = v.r.Answer.AudioLength
+	}
+	return positive(length.Seconds())
+}
+
+func numImages(v *view) float64 { return positive(float64(v.r.Images)) }
+
+// firstImage is the time to the first picture of a stream.
+func firstImage(v *view) float64 {
+	if !v.streams {
+		return math.NaN()
+	}
+	for i := range v.r.Answer.Chunks {
+		if c := &v.r.Answer.Chunks[i]; c.Kind == bench.Image || c.Kind == bench.ImagePartial {
+			return v.afterStart(c.At)
+		}
+	}
+	return math.NaN()
+}
+
+// generatedImages counts the pictures of an answer, previews not included.
+func generatedImages(v *view) float64 {
+	n := 0
+	for i := range v.r.Answer.Chunks {
+		if v.r.Answer.Chunks[i].Kind == bench.Image {
+			n++
+		}
+	}
+	return positive(float64(n))
+}

@@ -1,0 +1,74 @@
+package mock
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"net/http"
+	"strconv"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// maxSide is the longest side of a picture, in pixels.
+const maxSide = 64
+
+// picture is a square of one colour. Its name says all there is to know about it,
+// so that none needs to be kept.
+type picture struct {
+	hash          uint32 // decides the colour
+	width, height int
+	stage         int // 0 = finished; a preview is the paler the larger it is
+}
+
+func (p picture) name() string { return fmt.Sprintf("%08x-%dx%d.png", p.hash, p.width, p.height) }
+
+// encode returns the picture as a PNG file.
+func (p picture) encode() []byte {
+	pale := func(shift int) uint8 {
+		level := mix64(uint64(p.hash), 0) >> shift & 0xff
+		for range p.stage {
+			level = (level + 0xff) / 2
+		}
+		return uint8(level)
+	}
+	colour := color.NRGBA{R: pale(0), G: pale(8), B: pale(16), A: 0xff}
+	var b bytes.Buffer
+	// The writer is a buffer and the size is positive: there is no error.
+	_ = png.Encode(&b, image.NewPaletted(image.Rect(0, 0, p.width, p.height), color.Palette{colour}))
+	return b.Bytes()
+}
+
+// pictureSize returns the size of a PNG or JPEG file, 0 for other pictures; ok =
+// false when it is no picture.
+func pictureSize(data []byte) (width, height int, ok bool) {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		c, err := png.DecodeConfig(bytes.NewReader(data))
+		return c.Width, c.Height, err == nil
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		c, err := jpeg.DecodeConfig(bytes.NewReader(data))
+		return c.Width, c.Height, err == nil
+	case bytes.HasPrefix(data, []byte("GIF8")):
+		return 0, 0, true
+	}
+	return 0, 0, len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
+}
+
+// serveFile serves the pictures that answers name.
+func serveFile(_ *Server, w http.ResponseWriter, r *http.Request) {
+	var p picture
+	name := chi.URLParam(r, "id")
+	n, err := fmt.Sscanf(name, "%08x-%dx%d.png", &p.hash, &p.width, &p.height)
+	if err != nil || n != 3 || p.name() != name || min(p.width, p.height) < 1 || max(p.width, p.height) > maxSide {
+		_ = writeJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // a dead connection has no reader
+		return
+	}
+	data := p.encode()
+	w.Header().Set("Content-Type", "image/png")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	_, _ = w.Write(data) // the same
+}
