@@ -87,7 +87,9 @@ func (c *compiler) endpoint(p *Plan) {
 	}
 	p.Kind = kind
 	p.Settings = endpoint.Settings{
-		Streaming: e.Streaming && kind.Caps.Streams, StreamUsage: e.StreamUsage,
+		Streaming: e.Streaming && kind.Caps.Streams,
+		// An API that sends usage unasked is asked only if usage is all that counts.
+		StreamUsage:   e.StreamUsage && (!kind.Caps.UsageUnasked || e.UseServerTokenCount),
 		PerChunkUsage: e.PerChunkUsage, LegacyMaxTokens: e.UseLegacyMaxTokens,
 	}
 	for _, m := range e.Extra.Members() {
@@ -129,7 +131,7 @@ func (c *compiler) headers(p *Plan) {
 	}
 	switch {
 	case p.Kind.Authorize != nil:
-		p.Kind.Authorize(h, e.APIKey.Reveal())
+		p.Kind.Authorize(h, e.APIKey.Reveal(), p.hosts())
 	case !e.APIKey.Empty():
 		h.Set("Authorization", "Bearer "+e.APIKey.Reveal())
 	}
@@ -146,6 +148,15 @@ func (c *compiler) headers(p *Plan) {
 	if e.SessionHeader != nil && *e.SessionHeader != "" {
 		p.SessionID = textproto.CanonicalMIMEHeaderKey(*e.SessionHeader)
 	}
+}
+
+// hosts returns the hosts of the targets, with their ports.
+func (p *Plan) hosts() []string {
+	hosts := make([]string, len(p.Targets))
+	for i := range p.Targets {
+		hosts[i] = p.Targets[i].URL.Host
+	}
+	return hosts
 }
 
 func (c *compiler) dataset(p *Plan) {

@@ -52,7 +52,7 @@ func count(rs metric.Results, tag string) int64 {
 }
 
 func usageAdvice(plan *Plan) string {
-	if plan.Settings.Streaming && !plan.Settings.StreamUsage {
+	if plan.Settings.Streaming && !plan.Settings.StreamUsage && !plan.Kind.Caps.UsageUnasked {
 		return "; streams carry usage only if stream_options asks for it"
 	}
 	return "; without --use-server-token-count the client counts"

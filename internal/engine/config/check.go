@@ -119,11 +119,16 @@ func (l *loader) checkEndpoint() {
 	case e.Template != nil && e.Type != "template":
 		l.conflict(path+".template", "needs the endpoint type template")
 	}
-	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage {
+	unasked := e.Type == "responses" || e.Type == "messages" // usage comes unasked
+	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage && !unasked {
 		l.conflict(path+".streamUsage", "must not be off when the server's token counts are used")
 	}
+	if e.UseLegacyMaxTokens && unasked {
+		at := l.where(path + ".useLegacyMaxTokens")
+		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has one field for the length only", label(at), e.Type)
+	}
 	for name := range e.Headers {
-		if strings.EqualFold(name, "Authorization") && !e.APIKey.Empty() {
+		if strings.EqualFold(name, "Authorization") && !e.APIKey.Empty() && e.Type != "messages" {
 			at := l.where(path + ".headers." + name)
 			l.warn(at, CodeNoEffect, "%s: the header is sent; the API key is not used", label(at))
 		}

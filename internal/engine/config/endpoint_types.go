@@ -20,6 +20,8 @@ func EndpointTypes() []EndpointType {
 		{"completions", []string{"openai", "vllm"}},
 		{"raw", nil},
 		{"template", nil},
+		{"responses", nil},
+		{"messages", []string{"anthropic"}},
 	}
 }
 

@@ -282,6 +282,21 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestUsageUnasked: what APIs do by themselves need not be asked for.
+func TestUsageUnasked(t *testing.T) {
+	for _, kind := range []string{"responses", "anthropic"} {
+		_, warnings := mustLoad(t, `benchmark: {model: m, endpoint: {type: `+kind+`, streaming: true, useServerTokenCount: true, streamUsage: false, useLegacyMaxTokens: true},
+  dataset: {type: synthetic}, phases: [{name: profiling, type: concurrency, requests: 200}]}`, LoadOptions{})
+		var got []string
+		for _, w := range warnings {
+			got = append(got, w.Pointer+" "+w.Code)
+		}
+		if diff := cmp.Diff([]string{"#/benchmark/endpoint/useLegacyMaxTokens no-effect"}, got); diff != "" {
+			t.Errorf("warnings for %s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
 // roundTrips are documents without secrets.
 var roundTrips = []string{
 	`benchmark: {model: m, phases: {requests: 200}}`,

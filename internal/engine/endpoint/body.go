@@ -48,6 +48,7 @@ const (
 	fieldStreamOptions = "stream_options"
 	fieldMaxTokens     = "max_tokens"
 	fieldMaxCompletion = "max_completion_tokens"
+	fieldMaxOutput     = "max_output_tokens"
 )
 
 // body is a request body in the making: built fields first, then what the user
@@ -117,18 +118,32 @@ func isNull(value json.RawMessage) bool { return string(bytes.TrimSpace(value)) 
 // finish merges the user's fields, settles what depends on the merged body and
 // appends it to dst. maxField is the dialect's own length field.
 func (b *body) finish(dst []byte, r *Request, maxField string) ([]byte, error) {
-	b.merge(r.Settings.Extra)
-	if len(r.Turn.ExtraBody) > 0 {
-		extra, err := Fields(r.Turn.ExtraBody)
-		if err != nil {
-			return dst, fmt.Errorf("merge the turn's extra body: %w", err)
-		}
-		b.merge(extra)
+	if err := b.mergeUser(r); err != nil {
+		return dst, err
 	}
 	if len(b.userMax) > 0 && !slices.Contains(b.userMax, maxField) {
 		b.set(maxField, nil) // two length fields contradict each other: the user's stays
 	}
 	b.setStreamOptions(r.Settings)
+	return b.append(dst), nil
+}
+
+// mergeUser merges what the user gave for the run, then what the turn has.
+func (b *body) mergeUser(r *Request) error {
+	b.merge(r.Settings.Extra)
+	if len(r.Turn.ExtraBody) == 0 {
+		return nil
+	}
+	extra, err := Fields(r.Turn.ExtraBody)
+	if err != nil {
+		return fmt.Errorf("merge the turn's extra body: %w", err)
+	}
+	b.merge(extra)
+	return nil
+}
+
+// append appends the body as it is; members without value are left out.
+func (b *body) append(dst []byte) []byte {
 	dst = append(dst, '{')
 	first := true
 	for _, f := range b.fields {
@@ -142,7 +157,7 @@ func (b *body) finish(dst []byte, r *Request, maxField string) ([]byte, error) {
 		dst = append(appendString(dst, f.Name), ':')
 		dst = append(dst, f.Value...)
 	}
-	return append(dst, '}'), nil
+	return append(dst, '}')
 }
 
 // setStreamOptions asks for usage where the body streams and the user did not

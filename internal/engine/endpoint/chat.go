@@ -99,6 +99,7 @@ func withSystem(t bench.Turn, system string) bench.Turn {
 type messages struct {
 	dst   []byte
 	count int
+	calls []bench.ToolCall // of the last answer: what a tool's turn is about
 }
 
 func (m *messages) open(role string) {
@@ -120,6 +121,8 @@ func (m *messages) turn(t bench.Turn) {
 	role := cmp.Or(t.Role, "user")
 	media := len(t.Images) + len(t.Audios) + len(t.Videos)
 	switch {
+	case role == "tool" && len(m.calls) > 0 && media == 0:
+		m.results(t.Texts)
 	case len(t.Texts)+media == 0:
 		m.text(role, "")
 	case len(t.Texts) == 1 && media == 0:
@@ -127,6 +130,20 @@ func (m *messages) turn(t bench.Turn) {
 	default:
 		m.open(role)
 		m.dst = append(appendParts(append(m.dst, '['), &t), ']', '}')
+	}
+}
+
+// results appends what tools returned, a message for each call in their order. The
+// ids are those of the answer that was really given.
+func (m *messages) results(texts []string) {
+	for i, call := range m.calls {
+		if m.count++; m.count > 1 {
+			m.dst = append(m.dst, ',')
+		}
+		m.dst = append(m.dst, `{"role":"tool","tool_call_id":`...)
+		m.dst = appendString(m.dst, call.ID)
+		m.dst = append(m.dst, `,"content":`...)
+		m.dst = append(appendString(m.dst, resultOf(texts, i, len(m.calls))), '}')
 	}
 }
 
@@ -170,6 +187,7 @@ func appendParts(dst []byte, t *bench.Turn) []byte {
 
 // answer appends what the model said, as it said it, without its reasoning.
 func (m *messages) answer(c *bench.Choice) {
+	m.calls = c.ToolCalls
 	if len(c.ToolCalls) == 0 {
 		m.text("assistant", c.Text)
 		return

@@ -97,6 +97,23 @@ func roleInChoice(p place) role {
 	return roleNone
 }
 
+// learnFrom learns what a shape does from an event of it that was read just now and
+// has emitted so many chunks.
+func (d *decoder) learnFrom(events *bench.Events, shape, chunks int) {
+	if d.grammar.role == nil {
+		d.effects[shape] = d.learn(events, shape)
+		return
+	}
+	if chunks == 0 || d.terminal {
+		return // the next one may say more
+	}
+	e := d.learn(events, shape)
+	if e.state == effectKnown && !e.emits {
+		e.state = effectAny // the event's name says what it is, not its data
+	}
+	d.effects[shape] = e
+}
+
 // learn finds out what events of a shape do, after one of them was read in full:
 // what that one left behind need not be done again.
 func (d *decoder) learn(events *bench.Events, shape int) effect {
@@ -131,8 +148,12 @@ func (d *decoder) learn(events *bench.Events, shape int) effect {
 // roles tells which holes matter; ok = false when one does that we cannot follow.
 func (d *decoder) roles(places []place, events *bench.Events, shape int) (e effect, ok bool) {
 	e = effect{text: noHole, index: noHole, choice: -1}
+	of := d.grammar.role
+	if of == nil {
+		of = roleOf
+	}
 	for i, p := range places {
-		number, role := events.IsNumber(shape, i), roleOf(p)
+		number, role := events.IsNumber(shape, i), of(p)
 		switch {
 		case role == roleNone, role == roleID && d.a.ResponseID != "", role == roleModel && d.a.Model != "":
 			if !number {
@@ -218,7 +239,7 @@ func (d *decoder) position(index int) int {
 // is done, when it has to be read in full.
 func (d *decoder) apply(cur *bench.Cursor) bool {
 	e := &d.effects[cur.Shape]
-	if e.state != effectKnown || cur.Size() > bigDocument {
+	if e.state != effectKnown || d.terminal || cur.Size() > bigDocument {
 		return false
 	}
 	for _, hole := range e.checked {

@@ -53,6 +53,10 @@ type decoder struct {
 	streamed bool
 	credit   tokenCredit
 
+	outputItems   []outputItem   // of a Responses stream
+	contentBlocks []contentBlock // of a Messages stream
+	merged        usageCounts    // of its events, before they are settled
+
 	effects []effect // by shape
 	probe   *decoder // reads what the effects are found with
 	scratch []byte   // text of the current event, or a document with marks
@@ -75,6 +79,7 @@ func (d *decoder) reset(g *grammar, resp *bench.Response) {
 	d.usage, d.hasUsage = usageCounts{}, false
 	d.credit = tokenCredit{}
 	d.effects = d.effects[:0]
+	d.outputItems, d.contentBlocks, d.merged = d.outputItems[:0], d.contentBlocks[:0], usageCounts{}
 	d.at, d.read = 0, 0
 }
 
@@ -236,9 +241,10 @@ func (d *decoder) stream(resp *bench.Response, streaming bool) {
 			continue
 		}
 		e := cur.Event()
+		before := len(d.a.Chunks)
 		read := d.event(&e)
 		if d.grammar.shapes && cur.Shape != bench.NoShape && read && d.effects[cur.Shape].state == effectUnknown {
-			d.effects[cur.Shape] = d.learn(&resp.Events, cur.Shape)
+			d.learnFrom(&resp.Events, cur.Shape, len(d.a.Chunks)-before)
 		}
 	}
 	if d.a.Failure == nil {

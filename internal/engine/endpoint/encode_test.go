@@ -76,7 +76,22 @@ func TestEncodeChat(t *testing.T) {
 			},
 			`{"model":"M","messages":[{"role":"system","content":"S"},{"role":"user","content":"C"},{"role":"user","content":"1"},{"role":"assistant","content":"A"},` +
 				`{"role":"user","content":"2"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"c2","type":"function","function":{"name":"g","arguments":""}}]},` +
-				`{"role":"tool","content":"3"},{"role":"assistant","content":"B","tool_calls":[{"id":"c3","type":"function","function":{"name":"h","arguments":"{}"}}]},{"role":"user","content":"4"}],"stream":false}`,
+				`{"role":"tool","tool_call_id":"c1","content":"3"},{"role":"tool","tool_call_id":"c2","content":""},{"role":"assistant","content":"B","tool_calls":[{"id":"c3","type":"function","function":{"name":"h","arguments":"{}"}}]},{"role":"user","content":"4"}],"stream":false}`,
+		},
+		{
+			"a tool's turn without a call",
+			Request{Settings: &Settings{}, History: []bench.Exchange{{Turn: user("1"), Answer: bench.Choice{Text: "A"}}}, Turn: bench.Turn{Role: "tool", Texts: []string{"2"}}},
+			`{"model":"M","messages":[{"role":"user","content":"1"},{"role":"assistant","content":"A"},{"role":"tool","content":"2"}],"stream":false}`,
+		},
+		{
+			"all parts of the API, in its order",
+			Request{Settings: &Settings{}, Turn: bench.Turn{
+				Texts: []string{"T"}, Images: []bench.Media{photo, pixel}, Audios: []bench.Media{sound, {URL: "https://x/a.mp3"}},
+				Videos: []bench.Media{{URL: "https://x/a.mp4"}, {MIME: "video/mp4", Data: []byte("MP4")}},
+			}},
+			`{"model":"M","messages":[{"role":"user","content":[{"type":"text","text":"T"},{"type":"image_url","image_url":{"url":"https://x/a.png"}},{"type":"image_url","image_url":{"url":"data:image/png;base64,UE5H"}},` +
+				`{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}},{"type":"audio_url","audio_url":{"url":"https://x/a.mp3"}},` +
+				`{"type":"video_url","video_url":{"url":"https://x/a.mp4"}},{"type":"video_url","video_url":{"url":"data:video/mp4;base64,TVA0"}}]}],"stream":false}`,
 		},
 		{
 			"the data starts with a system message of its own",

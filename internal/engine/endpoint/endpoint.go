@@ -28,9 +28,9 @@ type Kind struct {
 	// Accept and StreamAccept are the types of answers that are asked for; empty =
 	// application/json and text/event-stream.
 	Accept, StreamAccept string
-	// Authorize sets the API's own headers, with the API key, which may be empty.
-	// Nil = the key is a bearer token.
-	Authorize func(h http.Header, key string)
+	// Authorize sets the API's own headers for requests to hosts, as URLs name them,
+	// with the API key, which may be empty. Nil = the key is a bearer token.
+	Authorize func(h http.Header, key string, hosts []string)
 	// Encode appends the request body to dst. It must not keep r or anything
 	// in it, and it must not change what r points to. Its error means that the
 	// turn cannot be expressed in this dialect.
@@ -78,6 +78,7 @@ type Caps struct {
 	Audio          bool // takes sound
 	Video          bool // takes films
 	RootPath       bool // its path does not live under /v1
+	UsageUnasked   bool // its streams carry usage without being asked to
 }
 
 // Request is everything that decides one request body.

@@ -19,9 +19,13 @@ type grammar struct {
 	text func(d *decoder, body []byte)
 	// binary takes an answer that is neither; nil = the API has none.
 	binary func(d *decoder, resp *bench.Response)
-	lists  bool      // a document may be a list
-	shapes bool      // events of one shape do the same; see [decoder.learn]
-	end    endSignal // what says that a stream is whole
+	lists  bool // a document may be a list
+	shapes bool // events of one shape do the same; see [decoder.learn]
+	// role says what the string or number at a place of an event means, where the
+	// API is not OpenAI's. Effects are then learned from events that have emitted
+	// something, because reading those also notes what they belong to.
+	role func(place) role
+	end  endSignal // what says that a stream is whole
 }
 
 // endSignal says how a client knows that it was sent a whole stream.

@@ -10,6 +10,8 @@ func Kinds() []Kind {
 		completions(),
 		raw(),
 		template(),
+		responses(),
+		messagesAPI(),
 	}
 }
 

@@ -44,6 +44,11 @@ func readUsage(v *fastjson.Value) (u usageCounts, ok bool) {
 		object = tokens.GetObject() // Cohere v2; its billed_units are not what ran
 	}
 	object.Visit(u.field)
+	return u.settled(), u != usageCounts{}
+}
+
+// settled adds up what vendors count apart.
+func (u usageCounts) settled() usageCounts {
 	if u.disjoint && isDisjointInput(u.input) {
 		u.input.n += u.cacheWrite.n
 		if u.cached.rank == rankDisjointCached {
@@ -54,7 +59,23 @@ func readUsage(v *fastjson.Value) (u usageCounts, ok bool) {
 		u.output = count{u.output.n + u.thoughts.n, 1}
 		u.reasoning.take(u.thoughts.n, 5)
 	}
-	return u, u != usageCounts{}
+	return u
+}
+
+// merge lays a later usage over u, count by count.
+func (u *usageCounts) merge(later usageCounts) {
+	for _, c := range [][2]*count{
+		{&u.input, &later.input}, {&u.output, &later.output}, {&u.total, &later.total},
+		{&u.reasoning, &later.reasoning}, {&u.cached, &later.cached},
+		{&u.cacheWrite, &later.cacheWrite}, {&u.cacheMiss, &later.cacheMiss},
+		{&u.audioIn, &later.audioIn}, {&u.audioOut, &later.audioOut},
+		{&u.accepted, &later.accepted}, {&u.rejected, &later.rejected}, {&u.thoughts, &later.thoughts},
+	} {
+		if c[1].known() {
+			*c[0] = *c[1]
+		}
+	}
+	u.disjoint = u.disjoint || later.disjoint
 }
 
 // Ranks of fields that belong to vendors who report cached tokens apart.

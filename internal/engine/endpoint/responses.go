@@ -1,0 +1,228 @@
+package endpoint
+
+import (
+	"cmp"
+	"fmt"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// responses is OpenAI's newer API for everything that chat does.
+func responses() Kind {
+	return Kind{
+		Name: "responses", Path: "/v1/responses", Title: "LLM Metrics",
+		Caps: Caps{
+			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
+			System: true, History: true, Images: true, Audio: true, UsageUnasked: true,
+		},
+		Encode: encodeResponses,
+		Decode: decodeWith(responsesGrammar()),
+	}
+}
+
+// encodeResponses writes a body for POST /v1/responses (OpenAI API reference,
+// "Create a model response"). System messages are its instructions.
+func encodeResponses(dst []byte, r *Request) ([]byte, error) {
+	in := inputItems{dst: make([]byte, 0, messagesSize(r))}
+	system, err := in.conversation(r)
+	if err != nil {
+		return dst, err
+	}
+	b := newBody(r, Field{"input", in.dst}, fieldMaxOutput)
+	if system != "" {
+		b.set("instructions", appendString(nil, system))
+	}
+	if err := b.mergeUser(r); err != nil {
+		return dst, err
+	}
+	b.setStreamOptions(r.Settings)
+	return b.append(dst), nil
+}
+
+// foldSystem splits a conversation into its system message and what is said: the
+// run's message, and the one that the data itself starts with unless nothing else
+// is said. taken is the number of turns that the system message has taken, 0 or 1.
+func foldSystem(r *Request) (system string, taken int) {
+	if len(r.History) == 0 {
+		return r.System, 0
+	}
+	first := &r.History[0].Turn
+	if first.Role != "system" || hasMedia(first) {
+		return r.System, 0
+	}
+	system = r.System
+	for _, s := range first.Texts {
+		if system != "" && s != "" {
+			system += "\n\n"
+		}
+		system += s
+	}
+	return system, 1
+}
+
+func hasMedia(t *bench.Turn) bool { return len(t.Images)+len(t.Audios)+len(t.Videos) > 0 }
+
+// inputItems appends the items of a conversation, separated by commas.
+type inputItems struct {
+	dst   []byte
+	first int              // where the list begins
+	calls []bench.ToolCall // of the last answer: what a tool's turn is about
+}
+
+// conversation appends the list of items: context, earlier turns with their
+// answers, this turn. It returns the system message, which is none of them.
+func (m *inputItems) conversation(r *Request) (system string, err error) {
+	system, taken := foldSystem(r)
+	m.dst = append(m.dst, '[')
+	m.first = len(m.dst)
+	if r.Context != "" {
+		m.message("user", r.Context)
+	}
+	for i := range r.History {
+		if i >= taken {
+			if err := m.turn(&r.History[i].Turn); err != nil {
+				return "", err
+			}
+		}
+		m.answer(&r.History[i].Answer)
+	}
+	if err := m.turn(&r.Turn); err != nil {
+		return "", err
+	}
+	m.dst = append(m.dst, ']')
+	return system, nil
+}
+
+// open starts an item with its first member.
+func (m *inputItems) open(kind string) {
+	if len(m.dst) > m.first {
+		m.dst = append(m.dst, ',')
+	}
+	m.dst = append(m.dst, `{"type":"`...)
+	m.dst = append(m.dst, kind...)
+	m.dst = append(m.dst, '"')
+}
+
+func (m *inputItems) member(name, value string) {
+	m.dst = append(m.dst, `,"`...)
+	m.dst = append(m.dst, name...)
+	m.dst = append(m.dst, `":`...)
+	m.dst = appendString(m.dst, value)
+}
+
+func (m *inputItems) message(role, text string) {
+	m.open("message")
+	m.member("role", role)
+	m.member("content", text)
+	m.dst = append(m.dst, '}')
+}
+
+// turn appends a turn: what tools returned for the calls of the last answer, or a
+// message, whose content is a bare string if it is one text.
+func (m *inputItems) turn(t *bench.Turn) error {
+	role := cmp.Or(t.Role, "user")
+	switch {
+	case role == "tool" && len(m.calls) > 0 && !hasMedia(t):
+		m.outputs(t.Texts)
+		return nil
+	case role == "tool": // nothing was called, so that it can only be told
+		role = "user"
+	}
+	if !hasMedia(t) && len(t.Texts) < 2 {
+		text := ""
+		if len(t.Texts) == 1 {
+			text = t.Texts[0]
+		}
+		m.message(role, text)
+		return nil
+	}
+	m.open("message")
+	m.member("role", role)
+	m.dst = append(m.dst, `,"content":[`...)
+	if err := m.parts(t, role); err != nil {
+		return err
+	}
+	m.dst = append(m.dst, ']', '}')
+	return nil
+}
+
+// outputs appends what tools returned, one text for each call in their order;
+// calls beyond the texts returned nothing.
+func (m *inputItems) outputs(texts []string) {
+	for i, call := range m.calls {
+		m.open("function_call_output")
+		m.member("call_id", call.ID)
+		m.member("output", resultOf(texts, i, len(m.calls)))
+		m.dst = append(m.dst, '}')
+	}
+}
+
+// resultOf returns what call number i of n returned: its text, and for the last
+// one all that are left.
+func resultOf(texts []string, i, n int) string {
+	if i >= len(texts) {
+		return ""
+	}
+	out := texts[i]
+	if i == n-1 {
+		for _, s := range texts[n:] {
+			out += "\n" + s
+		}
+	}
+	return out
+}
+
+// parts appends the parts of a turn's content: texts, images, audios.
+func (m *inputItems) parts(t *bench.Turn, role string) error {
+	first := len(m.dst)
+	part := func(kind string) {
+		if len(m.dst) > first {
+			m.dst = append(m.dst, ',')
+		}
+		m.dst = append(m.dst, `{"type":"`...)
+		m.dst = append(m.dst, kind...)
+		m.dst = append(m.dst, '"')
+	}
+	text := "input_text"
+	if role == "assistant" {
+		text = "output_text"
+	}
+	for _, s := range t.Texts {
+		part(text)
+		m.member("text", s)
+		m.dst = append(m.dst, '}')
+	}
+	for i := range t.Images {
+		part("input_image")
+		m.dst = append(appendMediaURL(append(m.dst, `,"image_url":`...), &t.Images[i]), '}')
+	}
+	for i := range t.Audios {
+		a := &t.Audios[i]
+		if a.URL != "" {
+			return fmt.Errorf("audio %q: endpoint type responses takes the data of a sound, not its URL", a.URL)
+		}
+		part("input_audio")
+		m.dst = append(appendInputAudio(append(m.dst, `,"input_audio":`...), a), '}')
+	}
+	return nil
+}
+
+// answer appends what the model said, without its reasoning: servers refuse that
+// back unless it is encrypted. An answer without anything else is an empty message.
+func (m *inputItems) answer(c *bench.Choice) {
+	text := c.Text
+	if text == "" {
+		text = c.Refusal
+	}
+	if text != "" || len(c.ToolCalls) == 0 {
+		m.message("assistant", text)
+	}
+	for _, call := range c.ToolCalls {
+		m.open("function_call")
+		m.member("call_id", call.ID)
+		m.member("name", call.Name)
+		m.member("arguments", call.Arguments)
+		m.dst = append(m.dst, '}')
+	}
+	m.calls = c.ToolCalls
+}

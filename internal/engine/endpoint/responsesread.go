@@ -1,0 +1,276 @@
+package endpoint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// maxItems bounds the output items of one answer, and the parts of one item.
+const maxItems = 1024
+
+// What an item has not got.
+const (
+	unplaced = -1 // a place in the output
+	noCall   = -1 // a tool call
+)
+
+// outputItem is what is known of one output item of a Responses stream. Items are
+// told apart by their place in the output and, where a server leaves that out, by
+// their ids.
+type outputItem struct {
+	id       string
+	index    int          // in the output; unplaced = not known
+	call     int          // index of the tool call; noCall = none
+	produced bool         // content
+	thought  bool         // … by a reasoning event
+	remote   bool         // it is a call of a tool that the server itself runs
+	parts    []outputPart // that produced something
+}
+
+// outputPart is a part of an item of which text was received.
+type outputPart struct {
+	kind    partKind
+	content int // its place in the item
+}
+
+type partKind uint8
+
+const (
+	partText partKind = iota
+	partReasoning
+	partSummary
+	partRefusal
+	partArguments
+)
+
+func responsesGrammar() *grammar {
+	return &grammar{read: readResponses, shapes: true, role: responsesRole, end: endTerminal}
+}
+
+// responsesRole says what the places of an event mean that differ from one delta
+// to the next.
+func responsesRole(p place) role {
+	switch {
+	case len(p) != 1:
+	case p[0] == "delta":
+		return roleText
+	case p[0] == "sequence_number", p[0] == "obfuscation":
+		return roleNone
+	}
+	return roleOther
+}
+
+// readResponses takes an event of a Responses stream, or a whole response (OpenAI
+// API reference, "Responses" and "Streaming events").
+func readResponses(d *decoder, doc *document) bool {
+	v := doc.value
+	kind := string(str(v.Get("type")))
+	object, output := string(str(v.Get("object"))), v.Get("output")
+	whole := kind == "" && (object == "response" || output != nil && output.Type() == fastjson.TypeArray)
+	if kind == "" {
+		kind = doc.event // some servers name the event in one place only
+	}
+	switch {
+	case d.terminal: // nothing belongs to the answer any more
+		return true
+	case whole:
+		d.wholeResponse(v, doc.data)
+		return true
+	case kind == "error", kind == "response.error", object == "error", kind == "" && truthy(v.Get("error")):
+		d.failInObject(doc.data)
+		return true
+	}
+	response := v.Get("response")
+	d.identify(response)
+	d.answers = d.answers || strings.HasPrefix(kind, "response.")
+	switch kind {
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		d.endResponse(kind, response)
+	case "response.output_item.added":
+		d.itemAdded(d.itemOf(v, opensItem), v.Get("item"))
+	case "response.output_item.done":
+		d.itemDone(d.itemOf(v, inItem), v.Get("item"))
+	case "response.output_audio.delta", "response.audio.delta":
+		if it := d.itemOf(v, inItem); it != nil {
+			it.produced = true
+			d.audio(d.state(nil, 0), str(v.Get("delta")))
+		}
+	default:
+		d.partEvent(kind, v)
+	}
+	return true
+}
+
+// identify keeps the names of a response.
+func (d *decoder) identify(response *fastjson.Value) {
+	if response != nil && response.Type() == fastjson.TypeObject {
+		keepFirst(&d.a.ResponseID, response.Get("id"))
+		keepFirst(&d.a.Model, response.Get("model"))
+	}
+}
+
+// partEvent takes a delta of a part, or its end, which repeats the part.
+func (d *decoder) partEvent(kind string, v *fastjson.Value) {
+	name, end := strings.CutSuffix(kind, ".done")
+	if !end {
+		var delta bool
+		if name, delta = strings.CutSuffix(kind, ".delta"); !delta {
+			return
+		}
+	}
+	part, member := partText, "text"
+	switch name {
+	case "response.output_text":
+		if !end {
+			d.creditLogprobs(v)
+		}
+	case "response.reasoning_text":
+		part = partReasoning
+	case "response.reasoning_summary_text", "response.reasoning", "response.reasoning_summary":
+		part = partSummary
+	case "response.refusal":
+		part, member = partRefusal, "refusal"
+	case "response.function_call_arguments", "response.mcp_call_arguments":
+		part, member = partArguments, "arguments"
+	case "response.custom_tool_call_input":
+		part, member = partArguments, "input"
+	case "response.output_audio_transcript", "response.audio_transcript", "response.audio.transcript":
+		member = "transcript"
+	default:
+		return
+	}
+	it := d.itemOf(v, inItem)
+	if it == nil {
+		return
+	}
+	it.remote = it.remote || name == "response.mcp_call_arguments"
+	p := outputPart{part, contentIndex(v, part)}
+	thought := part == partReasoning || part == partSummary
+	switch {
+	case !end:
+		d.produce(it, p, str(v.Get("delta")))
+		it.thought = it.thought || thought
+	case slices.Contains(it.parts, p), part == partSummary && it.thought:
+	default:
+		d.produce(it, p, str(v.Get(member)))
+		it.thought = it.thought || part == partReasoning
+	}
+}
+
+// creditLogprobs counts the tokens of the event by their log-probabilities.
+func (d *decoder) creditLogprobs(v *fastjson.Value) {
+	if n := len(v.GetArray("logprobs")); n > 0 && d.streamed {
+		if c := d.state(nil, 0); c != nil {
+			c.tokens += int32(n)
+		}
+	}
+}
+
+// contentIndex returns the place of a part in its item.
+func contentIndex(v *fastjson.Value, part partKind) int {
+	name := "content_index"
+	if part == partSummary {
+		name = "summary_index"
+	}
+	if n, ok := smallInt(v.Get(name)); ok {
+		return n
+	}
+	return 0
+}
+
+// produce records content of a part.
+func (d *decoder) produce(it *outputItem, p outputPart, content []byte) {
+	if len(content) == 0 {
+		return
+	}
+	c := d.state(nil, 0)
+	it.produced = true
+	if !slices.Contains(it.parts, p) && len(it.parts) < maxItems {
+		it.parts = append(it.parts, p)
+	}
+	switch p.kind {
+	case partText:
+		d.emit(c, bench.Text, content)
+	case partReasoning, partSummary:
+		d.emit(c, bench.Reasoning, content)
+	case partRefusal:
+		d.emit(c, bench.Refusal, content)
+	case partArguments:
+		if !it.remote {
+			call := d.callOf(c, it)
+			if call == nil {
+				return
+			}
+			call.args = append(call.args, content...)
+		}
+		d.emitSize(c, bench.Tool, len(content))
+	}
+}
+
+// callOf returns the tool call of an item, made when it is new; nil when there are
+// too many.
+func (d *decoder) callOf(c *choiceState, it *outputItem) *callState {
+	if it.call == noCall {
+		it.call = len(c.calls)
+	}
+	return c.callAt(it.call)
+}
+
+// itemEvent says how an event stands to its item.
+type itemEvent uint8
+
+const (
+	inItem    itemEvent = iota // it tells more of it
+	opensItem                  // it is its first
+)
+
+// itemOf returns the item that an event is about, made when it is new; nil when
+// there are too many. An event that does not say is about the last item, or opens
+// one.
+func (d *decoder) itemOf(v *fastjson.Value, what itemEvent) *outputItem {
+	id := string(str(v.Get("item_id")))
+	if id == "" {
+		id = string(str(v.Get("item", "id")))
+	}
+	index, known := smallInt(v.Get("output_index"))
+	if !known {
+		index = unplaced
+	}
+	for i := len(d.outputItems) - 1; i >= 0; i-- { // the last one is the usual one
+		it := &d.outputItems[i]
+		switch {
+		case known && it.index == index:
+		case id != "" && it.id == id && (!known || it.index == unplaced):
+		case !known && id == "" && what == inItem:
+		default:
+			continue
+		}
+		if it.index == unplaced {
+			it.index = index
+		}
+		if it.id == "" {
+			it.id = id
+		}
+		return it
+	}
+	if len(d.outputItems) >= maxItems {
+		d.bad++
+		d.warn(warnMalformedEvent)
+		return nil
+	}
+	d.outputItems = append(d.outputItems, outputItem{id: id, index: index, call: noCall})
+	return &d.outputItems[len(d.outputItems)-1]
+}
+
+// smallInt reads a place in a list.
+func smallInt(v *fastjson.Value) (int, bool) {
+	if v == nil {
+		return 0, false
+	}
+	n, ok := tokenCount(v)
+	return int(min(n, maxIndex)), ok && n <= maxIndex
+}
