@@ -120,8 +120,8 @@ func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 	choiceVar(fs, &o.OutputMode, "output-mode", "exact: max_tokens is the length; natural: an end is drawn from --output-tokens")
 	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "answer length when the request does not say, a `distribution`")
 	choiceVar(fs, &o.Content, "content", "what answers say")
-	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the answer of a chat")
-	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the member that carries reasoning")
+	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the answer, where the API tells them apart")
+	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the member that carries reasoning in a chat")
 }
 
 func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {

@@ -136,7 +136,7 @@ func readPart(s *Server, msg *fields, part *fastjson.Value, p *prompt, said *str
 			return
 		}
 		readText(s, v.GetStringBytes(), p, said)
-	case "image_url", "input_image", "image", "input_audio", "audio_url", "video_url", "video", "file":
+	case "image_url", "input_image", "image", "input_audio", "audio_url", "video_url", "video", "file", "input_file":
 		p.hash = hashText(p.hash, part.MarshalTo(nil))
 		p.tokens += mediaTokens
 	default:

@@ -1,7 +1,7 @@
-// Package mock is a simulated inference server that speaks the OpenAI API as
-// vLLM does, with timing that is configured instead of computed. It lets a user
-// try every feature without a GPU, and lets tests prove that what a client
-// measured is what the server did: every request leaves a [Truth] with the
+// Package mock is a simulated inference server that speaks the APIs of OpenAI and
+// Anthropic, as vLLM does, with timing that is configured instead of computed. It
+// lets a user try every feature without a GPU, and lets tests prove that what a
+// client measured is what the server did: every request leaves a [Truth] with the
 // server's own time stamps.
 //
 // A [Server] is an http.Handler. Requests are independent of each other (open

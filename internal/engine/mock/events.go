@@ -33,6 +33,8 @@ type events struct {
 	unseen    int    // tokens that are gathered since the last content write
 	breakNext bool   // the next content event is to be malformed
 
+	number int // of the next event, where a protocol numbers them
+
 	chunkUsage bool // usage on every event
 	finalUsage bool // usage event at the end
 }

@@ -86,8 +86,11 @@ func corrupt(data []byte, start int, kind string) []byte {
 	case truncatedJSON:
 		return data[:start+len(doc)/2]
 	case nanNumber:
-		key := []byte(`"created":`)
-		if i := bytes.Index(doc, key); i >= 0 {
+		for _, key := range []string{`"created":`, `"sequence_number":`, `"index":`} {
+			i := bytes.Index(doc, []byte(key))
+			if i < 0 {
+				continue
+			}
 			from := start + i + len(key)
 			to := from
 			for to < len(data) && data[to] >= '0' && data[to] <= '9' {
@@ -96,7 +99,7 @@ func corrupt(data []byte, start int, kind string) []byte {
 			return splice(data, from, to, "NaN")
 		}
 	case invalidUTF8:
-		for _, key := range []string{`"content":"`, `"text":"`, `"reasoning`, `"id":"`} {
+		for _, key := range []string{`"content":"`, `"text":"`, `"delta":"`, `"thinking":"`, `"reasoning`, `"id":"`} {
 			if i := bytes.Index(doc, []byte(key)); i >= 0 {
 				at := start + i + len(key)
 				return splice(data, at, at, "\xff\xfe")

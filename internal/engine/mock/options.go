@@ -102,8 +102,8 @@ type Options struct {
 	OutputMode      string
 	OutputTokens    Length // when the request does not say; DefaultOutputTokens
 	Content         string
-	ReasoningTokens int    // chat only: tokens of reasoning before the answer
-	ReasoningField  string // DefaultReasoningField
+	ReasoningTokens int    // tokens of reasoning before the answer, where an API tells them apart
+	ReasoningField  string // of chat; DefaultReasoningField
 
 	TokensPerChunk Length // 1; a chunk is written when its last token is due
 	Coalesce       int    // events a network write, 1

@@ -21,6 +21,9 @@ func routes() []route {
 	return []route{
 		{http.MethodPost, "/v1/chat/completions", true, inference(newOpenAI(chatDialect{}))},
 		{http.MethodPost, "/v1/completions", true, inference(newOpenAI(completionDialect{}))},
+		{http.MethodPost, "/v1/responses", true, inference(newResponses())},
+		{http.MethodPost, "/v1/messages", true, inference(newMessages())},
+		{http.MethodPost, "/v1/messages/count_tokens", true, serveCountTokens},
 		{http.MethodGet, "/v1/models", true, serveModels},
 		{http.MethodGet, "/health", false, serveHealth},
 		{http.MethodGet, "/ping", false, serveHealth},
@@ -75,6 +78,14 @@ func (s *Server) wrap(row route) http.Handler {
 			return
 		}
 		defer s.active.Done()
+		if row.guarded && speaksAnthropic(row.pattern) {
+			if refusal := s.admitAnthropic(r); refusal != nil {
+				_ = writeJSON(w, refusal.status, appendAnthropicError(nil, refusal))
+				return
+			}
+			row.serve(s, w, r)
+			return
+		}
 		if row.guarded && !s.authorized(r.Header.Get("Authorization")) {
 			_ = writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return

@@ -41,6 +41,8 @@ type Server struct {
 	frames  sync.Pool // *frame
 	parsers fastjson.ParserPool
 
+	responses storedResponses
+
 	stopping chan struct{} // closed by Stop: requests in service end
 
 	mu      sync.Mutex
