@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Drives the built binary with tools that are none of ours: curl, a real
-# Prometheus, the official OpenAI SDK and a real browser. Run it by `make e2e`.
+# Prometheus, the official OpenAI and Anthropic SDKs and a real browser. Run it by `make e2e`.
 # Whatever is missing is fetched into a temporary folder, or by apt-get where it
 # has to be installed. A stage whose tool cannot be had is skipped on a desk, and
 # fails where CI=true.
@@ -189,9 +189,9 @@ free_port() {
 # The official OpenAI SDK talks to the simulated server.
 stage_sdk() {
   local python=python3
-  if ! python3 -c 'import openai' 2>/dev/null; then
-    { python3 -m venv "$work/venv" && "$work/venv/bin/pip" install -q --disable-pip-version-check openai; } >"$work/pip.log" 2>&1 ||
-      { lacking "the OpenAI SDK"; return; }
+  if ! python3 -c 'import openai, anthropic' 2>/dev/null; then
+    { python3 -m venv "$work/venv" && "$work/venv/bin/pip" install -q --disable-pip-version-check openai anthropic; } >"$work/pip.log" 2>&1 ||
+      { lacking "one of the SDKs"; return; }
     python=$work/venv/bin/python
   fi
   timeout 60 "$python" "$here/e2e_sdk.py" "$target/v1"
