@@ -59,9 +59,9 @@ type decoder struct {
 	sound    sound
 	credit   tokenCredit
 
-	outputs []outputItem   // of a Responses stream
-	blocks  []contentBlock // of a Messages stream
-	merged  usageCounts    // of its events, before they are settled
+	outputItems   []outputItem   // of a Responses stream
+	contentBlocks []contentBlock // of a Messages stream
+	merged        usageCounts    // of its events, before they are settled
 
 	effects []effect // by shape
 	probe   *decoder // reads what the effects are found with
@@ -89,7 +89,7 @@ func (d *decoder) reset(g *grammar, resp *bench.Response) {
 	d.usage, d.hasUsage = usageCounts{}, false
 	d.credit = tokenCredit{}
 	d.effects = d.effects[:0]
-	d.outputs, d.blocks, d.merged = d.outputs[:0], d.blocks[:0], usageCounts{}
+	d.outputItems, d.contentBlocks, d.merged = d.outputItems[:0], d.contentBlocks[:0], usageCounts{}
 	d.at, d.read = 0, 0
 	d.streamed, d.asked, d.deltas = false, false, false
 	d.sound = sound{start: d.sound.start[:0]}

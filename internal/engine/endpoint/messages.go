@@ -90,33 +90,33 @@ func (b *body) renameStop() {
 	b.set(theirs, value)
 }
 
-// said is one block of a message.
-type said struct {
+// messageBlock is one block of a message.
+type messageBlock struct {
 	text  string
 	image *bench.Media
 	call  *bench.ToolCall
 	of    string // id of the call whose result text is; empty = none
 }
 
-// saying is one message: the role and its blocks, in their order.
-type saying struct {
+// anthropicMessage is one message: the role and its blocks, in their order.
+type anthropicMessage struct {
 	role   string
-	blocks []said
+	blocks []messageBlock
 }
 
 // dialogue returns a conversation as messages of user and assistant in turn, and
 // the system message, which is none of them.
-func dialogue(r *Request) (system string, list []saying, err error) {
+func dialogue(r *Request) (system string, list []anthropicMessage, err error) {
 	system, taken := foldSystem(r)
-	add := func(role string, blocks ...said) {
+	add := func(role string, blocks ...messageBlock) {
 		if n := len(list); n > 0 && list[n-1].role == role {
 			list[n-1].blocks = append(list[n-1].blocks, blocks...)
 			return
 		}
-		list = append(list, saying{role, blocks})
+		list = append(list, anthropicMessage{role, blocks})
 	}
 	if r.Context != "" {
-		add("user", said{text: r.Context})
+		add("user", messageBlock{text: r.Context})
 	}
 	var calls []bench.ToolCall
 	turn := func(t *bench.Turn) error {
@@ -144,7 +144,7 @@ func dialogue(r *Request) (system string, list []saying, err error) {
 
 // blocksOf returns a turn as a message. The turn of a tool is what was returned
 // for the calls of the last answer; if nothing was called, it can only be told.
-func blocksOf(t *bench.Turn, calls []bench.ToolCall) (role string, blocks []said, err error) {
+func blocksOf(t *bench.Turn, calls []bench.ToolCall) (role string, blocks []messageBlock, err error) {
 	role = cmp.Or(t.Role, "user")
 	switch role {
 	case "user", "assistant":
@@ -152,7 +152,7 @@ func blocksOf(t *bench.Turn, calls []bench.ToolCall) (role string, blocks []said
 		role = "user"
 		if len(calls) > 0 {
 			for i := range calls {
-				blocks = append(blocks, said{text: resultOf(t.Texts, i, len(calls)), of: calls[i].ID})
+				blocks = append(blocks, messageBlock{text: resultOf(t.Texts, i, len(calls)), of: calls[i].ID})
 			}
 			t = &bench.Turn{Images: t.Images}
 		}
@@ -161,29 +161,29 @@ func blocksOf(t *bench.Turn, calls []bench.ToolCall) (role string, blocks []said
 			"and system in the first turn of several", role)
 	}
 	for _, s := range t.Texts {
-		blocks = append(blocks, said{text: s})
+		blocks = append(blocks, messageBlock{text: s})
 	}
 	for i := range t.Images {
-		blocks = append(blocks, said{image: &t.Images[i]})
+		blocks = append(blocks, messageBlock{image: &t.Images[i]})
 	}
 	return role, blocks, nil
 }
 
 // answerBlocks returns what the model said, without its reasoning: that is taken
 // back only with its signature.
-func answerBlocks(c *bench.Choice) []said {
-	var blocks []said
+func answerBlocks(c *bench.Choice) []messageBlock {
+	var blocks []messageBlock
 	if text := cmp.Or(c.Text, c.Refusal); text != "" {
-		blocks = append(blocks, said{text: text})
+		blocks = append(blocks, messageBlock{text: text})
 	}
 	for i := range c.ToolCalls {
-		blocks = append(blocks, said{call: &c.ToolCalls[i]})
+		blocks = append(blocks, messageBlock{call: &c.ToolCalls[i]})
 	}
 	return blocks
 }
 
 // appendDialogue appends messages; one text alone is a bare string.
-func appendDialogue(dst []byte, list []saying) []byte {
+func appendDialogue(dst []byte, list []anthropicMessage) []byte {
 	dst = append(dst, '[')
 	for i, m := range list {
 		if i > 0 {
@@ -214,14 +214,14 @@ func appendDialogue(dst []byte, list []saying) []byte {
 }
 
 // isPlain reports whether a block is text and nothing else.
-func (b *said) isPlain() bool { return b.image == nil && b.call == nil && b.of == "" }
+func (b *messageBlock) isPlain() bool { return b.image == nil && b.call == nil && b.of == "" }
 
 // spoken returns the blocks without empty texts, which the API refuses.
-func spoken(blocks []said) []said {
-	return slices.DeleteFunc(slices.Clone(blocks), func(b said) bool { return b.isPlain() && b.text == "" })
+func spoken(blocks []messageBlock) []messageBlock {
+	return slices.DeleteFunc(slices.Clone(blocks), func(b messageBlock) bool { return b.isPlain() && b.text == "" })
 }
 
-func (b *said) append(dst []byte) []byte {
+func (b *messageBlock) append(dst []byte) []byte {
 	switch {
 	case b.image != nil:
 		return appendImageBlock(dst, b.image)

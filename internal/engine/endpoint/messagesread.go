@@ -93,20 +93,20 @@ func (d *decoder) mergeUsage(v *fastjson.Value) {
 func (d *decoder) blockOf(v *fastjson.Value) *contentBlock {
 	index, ok := smallInt(v.Get("index"))
 	if !ok {
-		index = max(0, len(d.blocks)-1) // the last one
+		index = max(0, len(d.contentBlocks)-1) // the last one
 	}
-	for i := len(d.blocks) - 1; i >= 0; i-- {
-		if d.blocks[i].index == index {
-			return &d.blocks[i]
+	for i := len(d.contentBlocks) - 1; i >= 0; i-- {
+		if d.contentBlocks[i].index == index {
+			return &d.contentBlocks[i]
 		}
 	}
-	if len(d.blocks) >= maxItems {
+	if len(d.contentBlocks) >= maxItems {
 		d.bad++
 		d.warn(warnMalformedEvent)
 		return nil
 	}
-	d.blocks = append(d.blocks, contentBlock{index: index, call: noCall})
-	return &d.blocks[len(d.blocks)-1]
+	d.contentBlocks = append(d.contentBlocks, contentBlock{index: index, call: noCall})
+	return &d.contentBlocks[len(d.contentBlocks)-1]
 }
 
 func (d *decoder) blockStart(v *fastjson.Value) {

@@ -41,7 +41,7 @@ func encodeResponses(dst []byte, r *Request) ([]byte, error) {
 
 // foldSystem splits a conversation into its system message and what is said: the
 // run's message, and the one that the data itself starts with unless nothing else
-// is said. rest is the number of turns that the system message has taken, 0 or 1.
+// is said. taken is the number of turns that the system message has taken, 0 or 1.
 func foldSystem(r *Request) (system string, taken int) {
 	if len(r.History) == 0 {
 		return r.System, 0

@@ -122,19 +122,23 @@ func appendTextOrJSON(dst []byte, v *fastjson.Value) []byte {
 	return dst
 }
 
-// wholeResponse takes a response in one piece.
+// wholeResponse takes a response in one piece: an answer, or what some servers send
+// in the place of the events about its state.
 func (d *decoder) wholeResponse(v *fastjson.Value, data []byte) {
 	d.answers = true
 	d.identify(v)
 	if u, ok := readUsage(v.Get("usage")); ok {
 		d.usage, d.hasUsage = u, true
 	}
-	d.takeOutput(v)
+	if len(d.a.Chunks) == 0 {
+		d.takeOutput(v)
+	}
 	switch status := string(str(v.Get("status"))); {
 	case status == "failed":
 		d.failResponse(v)
 	case truthy(v.Get("error")):
 		d.failInObject(data)
+	case d.streamed && (status == "queued" || status == "in_progress"):
 	case status == "queued", status == "in_progress":
 		d.failAs(bench.EmptyOutput, "the response is "+status+": responses in the background are not polled")
 	default:
@@ -144,13 +148,13 @@ func (d *decoder) wholeResponse(v *fastjson.Value, data []byte) {
 
 // takeOutput takes all items of a response.
 func (d *decoder) takeOutput(v *fastjson.Value) {
-	d.outputs = d.outputs[:0]
+	d.outputItems = d.outputItems[:0]
 	for i, item := range v.GetArray("output") {
 		if i >= maxItems {
 			break
 		}
-		d.outputs = append(d.outputs, outputItem{index: i, call: noCall})
-		d.itemDone(&d.outputs[i], item)
+		d.outputItems = append(d.outputItems, outputItem{index: i, call: noCall})
+		d.itemDone(&d.outputItems[i], item)
 	}
 }
 
@@ -219,6 +223,6 @@ func (d *decoder) endsWithCall(response *fastjson.Value) bool {
 	if output := response.GetArray("output"); len(output) > 0 {
 		return isToolCall(output[len(output)-1])
 	}
-	n := len(d.outputs)
-	return n > 0 && d.outputs[n-1].call != noCall
+	n := len(d.outputItems)
+	return n > 0 && d.outputItems[n-1].call != noCall
 }

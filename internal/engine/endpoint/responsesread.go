@@ -69,14 +69,15 @@ func responsesRole(p place) role {
 func readResponses(d *decoder, doc *document) bool {
 	v := doc.value
 	kind := string(str(v.Get("type")))
+	object, output := string(str(v.Get("object"))), v.Get("output")
+	whole := kind == "" && (object == "response" || output != nil && output.Type() == fastjson.TypeArray)
 	if kind == "" {
 		kind = doc.event // some servers name the event in one place only
 	}
-	object, output := string(str(v.Get("object"))), v.Get("output")
 	switch {
 	case d.terminal: // nothing belongs to the answer any more
 		return true
-	case object == "response", kind == "" && output != nil && output.Type() == fastjson.TypeArray:
+	case whole:
 		d.wholeResponse(v, doc.data)
 		return true
 	case kind == "error", kind == "response.error", object == "error", kind == "" && truthy(v.Get("error")):
@@ -239,8 +240,8 @@ func (d *decoder) itemOf(v *fastjson.Value, what itemEvent) *outputItem {
 	if !known {
 		index = unplaced
 	}
-	for i := len(d.outputs) - 1; i >= 0; i-- { // the last one is the usual one
-		it := &d.outputs[i]
+	for i := len(d.outputItems) - 1; i >= 0; i-- { // the last one is the usual one
+		it := &d.outputItems[i]
 		switch {
 		case known && it.index == index:
 		case id != "" && it.id == id && (!known || it.index == unplaced):
@@ -256,13 +257,13 @@ func (d *decoder) itemOf(v *fastjson.Value, what itemEvent) *outputItem {
 		}
 		return it
 	}
-	if len(d.outputs) >= maxItems {
+	if len(d.outputItems) >= maxItems {
 		d.bad++
 		d.warn(warnMalformedEvent)
 		return nil
 	}
-	d.outputs = append(d.outputs, outputItem{id: id, index: index, call: noCall})
-	return &d.outputs[len(d.outputs)-1]
+	d.outputItems = append(d.outputItems, outputItem{id: id, index: index, call: noCall})
+	return &d.outputItems[len(d.outputItems)-1]
 }
 
 // smallInt reads a place in a list.

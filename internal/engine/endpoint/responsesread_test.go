@@ -129,6 +129,14 @@ func TestReadResponsesStream(t *testing.T) {
 		{"an error event without its line", []string{textDelta(0, "a"), `{"type":"error","code":"server_error","message":"boom","param":null,"sequence_number":3}`}, `text:1 | 0 text="a" end= ! stream_error "boom" code=server_error`},
 		{"an error object", []string{`{"error":{"message":"m","code":400}}`}, `! stream_error "m" code=400`},
 		{"what nobody knows", []string{ev("web_search_call.searching", `"output_index":0`), ev("output_text.annotation.added", ``), `{"a":1}`, textDelta(1, "a"), completed}, `text:1 | 0 text="a" end=stop`},
+		{
+			"responses without an event around them", []string{
+				`{"object":"response","status":"in_progress","output":[]}`, textDelta(0, "a"),
+				`{"object":"response","status":"completed","output":[{"type":"message","content":[{"text":"a"}]}]}`,
+			},
+			`text:1 | 0 text="a" end=stop`,
+		},
+		{"a whole response instead of a stream of it", []string{`{"object":"response","status":"completed","output":[{"type":"message","content":[{"text":"a"}]}]}`}, `text:1 | 0 text="a" end=stop`},
 		{"odd types", []string{ev("output_text.delta", `"delta":{"a":1}`), ev("output_item.added", `"item":[1]`), ev("output_item.done", `"item":null`), ev("output_text.delta", `"output_index":-1,"content_index":"x","delta":"a"`), completed}, `text:1 | 0 text="a" end=stop`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -211,7 +211,7 @@ func (*messagesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 		dst = append(appendSide(dst, c, spoken), `"}`...)
 	}
 	dst = append(dst, `],"stop_reason":`...)
-	dst = appendStopReason(dst, c)
+	dst = appendStopReason(dst, x, c)
 	dst = append(dst, `,"stop_sequence":null,`...)
 	output, reasoning := tokens(x.choices)
 	dst = appendMessageUsage(dst, x, output, reasoning)
@@ -226,8 +226,11 @@ func appendMessageHead(dst []byte, x *exchange) []byte {
 	return append(appendJSONString(dst, x.q.model), ',')
 }
 
-func appendStopReason(dst []byte, c *choice) []byte {
-	if c.finish == "length" {
+func appendStopReason(dst []byte, x *exchange, c *choice) []byte {
+	switch {
+	case x.s.opt.FinishChunk == FinishMissing:
+		return append(dst, "null"...)
+	case c.finish == "length":
 		return append(dst, `"max_tokens"`...)
 	}
 	return append(dst, `"end_turn"`...)

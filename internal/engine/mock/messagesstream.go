@@ -104,7 +104,7 @@ func (p *messagesAPI) finish(e *events, c *choice) error {
 func (p *messagesAPI) close(e *events) error {
 	p.start(e, "message_delta")
 	e.b = append(e.b, `,"delta":{"stop_reason":`...)
-	e.b = appendStopReason(e.b, &e.x.choices[0])
+	e.b = appendStopReason(e.b, e.x, &e.x.choices[0])
 	e.b = append(e.b, `,"stop_sequence":null},`...)
 	e.b = appendMessageUsage(e.b, e.x, e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
 	if err := p.stop(e, false); err != nil {

@@ -1,7 +1,10 @@
 package mock
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -279,4 +282,52 @@ func TestNewerWithoutOutput(t *testing.T) {
 	if strings.Contains(got, "content_block") || !strings.Contains(got, `"stop_reason":"end_turn"`) || !strings.HasSuffix(got, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n") {
 		t.Errorf("an empty message: %s", got)
 	}
+}
+
+// TestNewerShapes: options about the shape of streams hold for these APIs as well.
+func TestNewerShapes(t *testing.T) {
+	responses := `{"model":"m","input":"Hi","max_output_tokens":4,"stream":true}`
+	messages := `{"model":"m","messages":[{"role":"user","content":"Hi"}],"max_tokens":4,"stream":true}`
+	missing := Options{FinishChunk: FinishMissing}
+	if got := wireText(t, missing, responsesPath, responses); strings.Contains(got, "response.completed") || !strings.Contains(got, "response.output_item.done") {
+		t.Errorf("a response that does not say that it is complete: %s", got)
+	}
+	if got := wireText(t, missing, messagesPath, messages); !strings.Contains(got, `"stop_reason":null,"stop_sequence":null},"usage"`) || strings.Contains(got, "max_tokens") {
+		t.Errorf("a message that does not say why it ends: %s", got)
+	}
+	plain := wireText(t, Options{}, messagesPath, messages)
+	if got := wireText(t, Options{LineEnd: LineCRLF}, messagesPath, messages); strings.ReplaceAll(got, "\r\n", "\n") != plain || strings.Count(got, "\r\n") != strings.Count(plain, "\n") {
+		t.Errorf("lines do not all end in CRLF: %q", got)
+	}
+	if got := strings.Count(wireText(t, Options{TokensPerChunk: ConstLength(3)}, responsesPath, responses), "event: response.output_text.delta"); got != 2 {
+		t.Errorf("%d deltas for four tokens, three at a time", got)
+	}
+}
+
+// FuzzNewerRequests: whatever is sent, the answer is one of the API's own.
+func FuzzNewerRequests(f *testing.F) {
+	for _, body := range []string{
+		`{"input":"Hi","max_output_tokens":2}`, `{"input":[{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_image"}]},{"type":"function_call","call_id":"c"}],"stream":true,"max_output_tokens":1}`,
+		`{"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"text","text":"a"}]}]}],"max_tokens":1}`, `{"messages":[1],"system":[[]],"max_tokens":1,"stream":true}`,
+	} {
+		f.Add(body, true)
+		f.Add(body, false)
+	}
+	s, err := New(Options{Fast: true, MaxModelLen: 600})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { s.Close() })
+	f.Fuzz(func(t *testing.T, body string, anthropic bool) {
+		path := responsesPath
+		if anthropic {
+			path = messagesPath
+		}
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body)))
+		whole := json.Valid(w.Body.Bytes()) || strings.HasSuffix(w.Body.String(), "}\n\n")
+		if w.Code != http.StatusOK && w.Code != http.StatusBadRequest && w.Code != http.StatusNotFound || !whole {
+			t.Errorf("%s: status %d, %s", body, w.Code, w.Body)
+		}
+	})
 }

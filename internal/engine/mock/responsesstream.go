@@ -148,6 +148,9 @@ func (p *responsesAPI) finish(e *events, c *choice) error {
 
 func (p *responsesAPI) close(e *events) error {
 	p.keep(e.x, e.x.truth.OutputTokens)
+	if e.x.s.opt.FinishChunk == FinishMissing {
+		return nil
+	}
 	p.start(e, "response.completed")
 	e.b = append(e.b, `,"response":`...)
 	e.b = p.appendResponse(e.b, e.x, &e.x.choices[0], e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
