@@ -86,7 +86,7 @@ func TestEncodeChat(t *testing.T) {
 		{
 			"all parts of the API, in its order",
 			Request{Settings: &Settings{}, Turn: bench.Turn{
-				Texts: []string{"T"}, Images: []bench.Media{photo, pixel}, Audios: []bench.Media{heard, {URL: "https://x/a.mp3"}},
+				Texts: []string{"T"}, Images: []bench.Media{photo, pixel}, Audios: []bench.Media{wave, {URL: "https://x/a.mp3"}},
 				Videos: []bench.Media{{URL: "https://x/a.mp4"}, {MIME: "video/mp4", Data: []byte("MP4")}},
 			}},
 			`{"model":"M","messages":[{"role":"user","content":[{"type":"text","text":"T"},{"type":"image_url","image_url":{"url":"https://x/a.png"}},{"type":"image_url","image_url":{"url":"data:image/png;base64,UE5H"}},` +

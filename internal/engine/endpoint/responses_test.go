@@ -14,7 +14,7 @@ import (
 var (
 	photo = bench.Media{URL: "https://x/a.png"}
 	pixel = bench.Media{MIME: "image/png", Data: []byte("PNG")}
-	heard = bench.Media{MIME: "audio/wav", Data: []byte("RIFF")}
+	wave = bench.Media{MIME: "audio/wav", Data: []byte("RIFF")}
 )
 
 // toolTalk is a history with calls of tools, and what they returned.
@@ -49,7 +49,7 @@ func TestEncodeResponses(t *testing.T) {
 		},
 		{
 			"parts in the order of the API: texts, images, audios",
-			Request{Turn: bench.Turn{Texts: []string{"a", "b"}, Images: []bench.Media{photo, pixel}, Audios: []bench.Media{heard}}, Settings: &Settings{}},
+			Request{Turn: bench.Turn{Texts: []string{"a", "b"}, Images: []bench.Media{photo, pixel}, Audios: []bench.Media{wave}}, Settings: &Settings{}},
 			`{"model":"M","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b"},` +
 				`{"type":"input_image","image_url":"https://x/a.png"},{"type":"input_image","image_url":"data:image/png;base64,UE5H"},` +
 				`{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}}]}],"stream":false}`,
@@ -173,7 +173,7 @@ func TestEncodeRefused(t *testing.T) {
 	}{
 		{"responses", bench.Turn{Videos: []bench.Media{{URL: "http://x"}}}, "responses takes no video"},
 		{"responses", bench.Turn{Audios: []bench.Media{{URL: "http://x/a.wav"}}}, `audio "http://x/a.wav": endpoint type responses takes the data`},
-		{"messages", bench.Turn{Audios: []bench.Media{heard}}, "messages takes no audio"},
+		{"messages", bench.Turn{Audios: []bench.Media{wave}}, "messages takes no audio"},
 		{"messages", bench.Turn{Videos: []bench.Media{{URL: "http://x"}}}, "messages takes no video"},
 		{"messages", bench.Turn{Role: "developer", Texts: []string{"x"}}, `role "developer": endpoint type messages takes user, assistant and tool`},
 	} {
