@@ -304,7 +304,9 @@ func ErrorClass(c bench.Class) string {
 	case bench.Redirect, bench.StreamError, bench.StreamTruncated, bench.EmptyResponse, bench.EmptyOutput,
 		bench.MalformedResponse, bench.UnexpectedContent, bench.EventTooLarge:
 		return "protocol"
-	case bench.Cancelled, bench.ClientError:
+	case bench.JobTimeout:
+		return "timeout"
+	case bench.Cancelled, bench.ClientError, bench.JobFailed, bench.JobCancelled:
 		return "other"
 	}
 	return "other"

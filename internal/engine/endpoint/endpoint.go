@@ -42,6 +42,12 @@ type Kind struct {
 	// becomes Answer.Failure, and everything received before stays on it. The
 	// answer does not keep slices of the response.
 	Decode func(resp *bench.Response, streaming bool) bench.Answer
+	// Adapt changes what depends on the settings of a run: paths, content type,
+	// encoder. It is called once, before anything else. Nil = nothing does.
+	Adapt func(k *Kind, s *Settings)
+	// Job says how the answer is fetched where the request only asks for it to be
+	// made. Nil = the response is the answer.
+	Job *Job
 }
 
 // Body appends the body of a request to dst: the payload of the turn, or what the
@@ -80,6 +86,7 @@ type Caps struct {
 	Images         bool // takes pictures
 	Audio          bool // takes sound
 	Video          bool // takes films
+	ProducesVideo  bool // makes films
 	RootPath       bool // its path does not live under /v1
 	ProducesImages bool // makes pictures
 	ProducesAudio  bool // makes sound
@@ -102,6 +109,7 @@ type Settings struct {
 	PerChunkUsage   bool    // ask for usage on every chunk
 	LegacyMaxTokens bool    // max_tokens instead of max_completion_tokens
 	Extra           []Field // merged over every body, in order
+	Job             JobSettings
 }
 
 // Field is one member of a JSON object, kept in order.

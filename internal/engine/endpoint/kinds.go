@@ -11,6 +11,8 @@ func Kinds() []Kind {
 		raw(),
 		template(),
 		audioTranscription(), audioTranslation(), audioSpeech(), imageGeneration(), imageEdit(),
+		runpod(),
+		videoGeneration(),
 	}
 }
 
