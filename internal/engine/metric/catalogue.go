@@ -91,7 +91,7 @@ var catalogue = buildCatalogue()
 func buildCatalogue() []row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
-		usageRows(), usageTotalRows(), traceRows(), curveRows(),
+		usageRows(), usageTotalRows(), traceRows(), curveRows(), jobRows(),
 	)
 	out := make([]row, 0, len(rows)+8)
 	for _, r := range rows {
@@ -181,6 +181,8 @@ type Caps struct {
 	Audio          bool // takes sound
 	ProducesImages bool // makes pictures
 	ProducesAudio  bool // makes sound
+	Jobs           bool // is polled for its answers
+	ProducesVideo  bool // makes films
 }
 
 // measures reports whether a metric makes sense under o.
@@ -205,6 +207,8 @@ func (o *Options) applies(f Flags) bool {
 		{SupportsAudioOnly, o.Caps.Audio || o.Caps.ProducesAudio},
 		{SupportsImageOnly, o.Caps.Images},
 		{ProducesImagesOnly, o.Caps.ProducesImages},
+		{JobsOnly, o.Caps.Jobs},
+		{ProducesVideoOnly, o.Caps.ProducesVideo},
 		{GoodputOnly, len(o.SLOs) > 0},
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},
