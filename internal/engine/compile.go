@@ -90,6 +90,7 @@ func (c *compiler) endpoint(p *Plan) {
 		Streaming: e.Streaming && kind.Caps.Streams, StreamUsage: e.StreamUsage,
 		PerChunkUsage: e.PerChunkUsage, LegacyMaxTokens: e.UseLegacyMaxTokens,
 	}
+	c.jobs(p)
 	for _, m := range e.Extra.Members() {
 		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
 	}
@@ -373,6 +374,7 @@ func (c *compiler) metrics(p *Plan) {
 			Reasoning: p.Kind.Caps.Reasoning,
 			Images:    p.Kind.Caps.Images, Audio: p.Kind.Caps.Audio,
 			ProducesImages: p.Kind.Caps.ProducesImages, ProducesAudio: p.Kind.Caps.ProducesAudio,
+			Jobs: p.Kind.Job != nil, ProducesVideo: p.Kind.Caps.ProducesVideo,
 		},
 		SLOs: c.b.SLOs, ServerTokens: p.Tokens.Server,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends

@@ -122,6 +122,7 @@ func (l *loader) checkEndpoint() {
 	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage {
 		l.conflict(path+".streamUsage", "must not be off when the server's token counts are used")
 	}
+	l.checkJobs()
 	for name := range e.Headers {
 		if strings.EqualFold(name, "Authorization") && !e.APIKey.Empty() {
 			at := l.where(path + ".headers." + name)
