@@ -8,8 +8,14 @@ func (l *loader) checkJobs() {
 	const path = "benchmark.endpoint"
 	e := &l.doc.Benchmark.Endpoint
 	isRunpod, isVideo := strings.HasPrefix(e.Type, "runpod"), e.Type == "video_generation"
-	if t := e.RequestContentType; t != nil && *t != "application/json" && !isVideo {
-		l.conflict(path+".requestContentType", "only the endpoint type video_generation has a choice; for "+e.Type+" leave it out")
+	if t := e.RequestContentType; t != nil && !isVideo {
+		form := "multipart/form-data"
+		isForm := e.Type == "image_edit" || e.Type == "audio_transcription" || e.Type == "audio_translation"
+		if isForm && *t != form {
+			l.conflict(path+".requestContentType", "bodies of "+e.Type+" are always "+form)
+		} else if !isForm && *t == form {
+			l.conflict(path+".requestContentType", "bodies of "+e.Type+" are never "+form)
+		}
 	}
 	if e.DownloadVideoContent && !isVideo {
 		l.conflict(path+".downloadVideoContent", "needs the endpoint type video_generation, not "+e.Type)

@@ -21,6 +21,7 @@ func TestJobProblems(t *testing.T) {
 		{"no time", `type: runpod, jobs: {timeout: -1}`, "#/benchmark/endpoint/jobs/timeout out-of-range"},
 		{"download of nothing", `downloadVideoContent: true`, "#/benchmark/endpoint/downloadVideoContent conflict"},
 		{"forms of another type", `requestContentType: multipart/form-data`, "#/benchmark/endpoint/requestContentType conflict"},
+		{"JSON of a type that makes forms", `type: image_edit, requestContentType: application/json`, "#/benchmark/endpoint/requestContentType conflict"},
 		{"another content type", `type: video_generation, requestContentType: text/plain`, "#/benchmark/endpoint/requestContentType bad-enum"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
