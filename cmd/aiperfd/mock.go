@@ -35,7 +35,9 @@ probability).
 Every flag is also an environment variable: --ttft is AIPERFD_MOCK_TTFT.
 A list is separated by newlines there. Flags win.
 
-Routes: POST /v1/chat/completions, POST /v1/completions, GET /v1/models, /health,
+Routes: POST /v1/chat/completions, POST /v1/completions, /v1/videos,
+/v2/ENDPOINT/run and its relatives (Runpod's queue), /v2/ENDPOINT/openai/v1/… (as
+/v1/…), GET /v1/models, /health,
 /ping, /version, /metrics (vLLM's names), /mock/summary and
 /mock/requests?limit=N (what the server did, by its own clock).
 
@@ -87,6 +89,7 @@ func newMockCommand() *cobra.Command {
 	f.timingFlags(cmd.Flags())
 	f.outputFlags(cmd.Flags())
 	f.streamFlags(cmd.Flags())
+	f.jobFlags(cmd.Flags())
 	return cmd
 }
 
@@ -141,6 +144,15 @@ func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Comments, "comments", 0, "send a comment after this much silence in a stream; 0 = never")
 	choiceVar(fs, &o.Split, "split", "how to cut events into writes")
 	choiceVar(fs, &o.LineEnd, "line-end", "line ends of streams")
+}
+
+func (f *mockFlags) jobFlags(fs *pflag.FlagSet) {
+	o := &f.opt.Jobs
+	fs.IntVar(&o.Workers, "job-workers", mock.DefaultJobWorkers, "jobs that are worked on at a time, of Runpod's queue and of videos each")
+	fs.TextVar(&o.ColdStart, "job-cold-start", mock.ConstDelay(0), "what a worker takes to start, before its first job, a `distribution`")
+	fs.TextVar(&o.Time, "job-time", mock.ConstDelay(mock.DefaultJobTime), "what a video takes, a `distribution`")
+	fs.DurationVar(&o.Expiry, "job-expiry", 0, "forget a result this long after its job has ended; 0 = 1m of /runsync, 30m of all others")
+	choiceVar(fs, &o.Output, "runpod-output", "what Runpod's workers put out: pieces of a stream's text, or lists of tokens")
 }
 
 // choiceVar adds a flag with a closed list of values, which mock.New checks.

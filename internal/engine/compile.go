@@ -103,6 +103,7 @@ func (c *compiler) endpoint(p *Plan) {
 	}
 	c.dialect(p)
 	c.pathModel(p)
+	c.jobs(p)
 	for _, m := range e.Extra.Members() {
 		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
 	}
@@ -447,6 +448,7 @@ func (c *compiler) metrics(p *Plan) {
 			Reasoning: p.Kind.Caps.Reasoning, ProducesItems: p.Kind.Caps.Items,
 			Images: p.Kind.Caps.Images, Audio: p.Kind.Caps.Audio,
 			ProducesImages: p.Kind.Caps.ProducesImages, ProducesAudio: p.Kind.Caps.ProducesAudio,
+			Jobs: p.Kind.Job != nil, ProducesVideo: p.Kind.Caps.ProducesVideo,
 		},
 		SLOs: c.b.SLOs, ServerTokens: p.Tokens.Server,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends

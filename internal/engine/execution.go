@@ -57,6 +57,7 @@ type execution struct {
 	process     processMeter
 	monitor     *monitor.Monitor     // while phases are performed
 	certificate *verdict.Certificate // nil = none was asked for, or not yet
+	takebacks   sync.WaitGroup       // requests that cancel jobs at the server
 	// stampLag returns how long received bytes waited for the client since the
 	// run began, by the kernel's stamps; nil = the transport does not measure it.
 	stampLag func() verdict.Histogram

@@ -145,6 +145,9 @@ type line struct {
 	}
 	Metrics map[string]struct{ Value json.RawMessage }
 	Error   *struct{ Type, Message string }
+	Ours    struct {
+		Failure struct{ Class, Step string }
+	}
 }
 
 func (l *line) metric(tag string) string {

@@ -109,6 +109,13 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
+
+	"endpoint.downloadVideoContent": func(d *config.Document) { d.Benchmark.Endpoint.DownloadVideoContent = true },
+	"endpoint.requestContentType":   func(d *config.Document) { d.Benchmark.Endpoint.RequestContentType = ref("application/json") },
+	"endpoint.jobs.pollInterval":    func(d *config.Document) { d.Benchmark.Endpoint.Jobs.PollInterval = ref(config.Seconds(3)) },
+	"endpoint.jobs.timeout":         func(d *config.Document) { d.Benchmark.Endpoint.Jobs.Timeout = ref(config.Seconds(3)) },
+	"endpoint.jobs.runpodMode":      func(d *config.Document) { d.Benchmark.Endpoint.Jobs.RunpodMode = "async" },
+	"endpoint.jobs.runpodInput":     func(d *config.Document) { d.Benchmark.Endpoint.Jobs.RunpodInput = "prompt" },
 }
 
 // elsewhere are leaves that mean something to others than the plan.

@@ -28,6 +28,7 @@ type outcome struct {
 // export closes the record files, computes the exact results and writes them.
 func (x *execution) export(r *Run, dir string) outcome {
 	fileErr := x.closeFiles()
+	x.takebacks.Wait()
 	x.client.Close()
 	o := x.judge(r)
 	o.report = x.report(r, &o)

@@ -58,6 +58,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 			return lags
 		}
 	}
+	x.warnOfPolls()
 	if err := x.openFiles(dir); err != nil {
 		return &prepareError{ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
@@ -151,6 +152,7 @@ func (x *execution) warn(code, detail string) {
 // close ends what prepare opened.
 func (x *execution) close() {
 	if x.client != nil {
+		x.takebacks.Wait()
 		x.client.Close()
 	}
 	if err := x.closeFiles(); err != nil {

@@ -224,7 +224,7 @@ func (s *session) exchange() finishing {
 		}}
 	} else {
 		f.sent, f.body = next.request.Header, next.request.Body
-		f.exchange = p.run.client.Do(p.inflight, &next.request)
+		f.exchange = p.perform(&next.request)
 		rec.Stamps, rec.Conn, rec.Status = f.exchange.Stamps, f.exchange.Conn, f.exchange.Response.Status
 	}
 	rec.Stamps.Due, rec.Stamps.Permit = s.due, s.permit

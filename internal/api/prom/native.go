@@ -302,8 +302,10 @@ func ErrorClass(c bench.Class) string {
 	case bench.Overloaded, bench.Gateway, bench.ServerError:
 		return "http_5xx"
 	case bench.Redirect, bench.StreamError, bench.StreamTruncated, bench.EmptyResponse, bench.EmptyOutput,
-		bench.MalformedResponse, bench.UnexpectedContent, bench.EventTooLarge:
+		bench.MalformedResponse, bench.UnexpectedContent, bench.EventTooLarge, bench.JobFailed, bench.JobCancelled:
 		return "protocol"
+	case bench.JobTimeout:
+		return "timeout"
 	case bench.Cancelled, bench.ClientError:
 		return "other"
 	}

@@ -141,9 +141,17 @@ type Answer struct {
 	// ServerTimes are times that the server says it took, by the server's name.
 	// Nil = it said nothing.
 	ServerTimes map[string]time.Duration
+	Job         *Job // of an answer that was fetched by polling; nil = it was not
 	ResponseID  string
 	Model       string         // as the server names it
 	FirstEvent  time.Duration  // first data event of any kind; 0 = none
 	Warnings    map[string]int // named doubts about the wire format, with their count
 	Failure     *Failure       // nil = success
+}
+
+// Job is what the answers about a piece of work say, beside what it made.
+type Job struct {
+	Started    time.Duration // when an answer first said that the work had begun; 0 = none did
+	Fetched    time.Duration // when the last byte of what it made was downloaded; 0 = it was not
+	PeakMemory float64       // megabytes, by the server's word; 0 = it said nothing
 }

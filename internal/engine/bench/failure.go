@@ -37,6 +37,9 @@ const (
 	MalformedResponse Class = "malformed_response" // 2xx, not what its type promises
 	UnexpectedContent Class = "unexpected_content" // HTML, unknown encoding
 	EventTooLarge     Class = "event_too_large"    // one event over the limit
+	JobFailed         Class = "job_failed"         // polled APIs: the server says that the work failed, or forgot it
+	JobCancelled      Class = "job_cancelled"      // polled APIs: somebody else took the work back
+	JobTimeout        Class = "job_timeout"        // polled APIs: not done in time, by the server's clock or by ours
 	ClientError       Class = "client_error"       // our side: never blamed on the server
 )
 
@@ -47,7 +50,7 @@ func Classes() []Class {
 		ConnectionReset, Redirect, Auth, NotFound, Timeout, PayloadTooLarge, RateLimited,
 		Overloaded, Gateway, ContextOverflow, BadRequest, ServerError, StreamError,
 		StreamTruncated, EmptyResponse, EmptyOutput, MalformedResponse, UnexpectedContent,
-		EventTooLarge, ClientError,
+		EventTooLarge, JobFailed, JobCancelled, JobTimeout, ClientError,
 	}
 }
 
@@ -61,6 +64,7 @@ const (
 	StepSend    Step = "send"
 	StepHeaders Step = "headers"
 	StepBody    Step = "body"
+	StepPoll    Step = "poll" // polled APIs: after the work was accepted
 )
 
 // Failure says why a request failed. It is data about the system under test;

@@ -35,6 +35,7 @@ type Connection struct {
 	Blocked  time.Duration // wait for a free connection
 	Retries  int           // stale pooled connections given up before this one
 	Reads    int32         // reads that returned response bytes
+	Polls    int32         // answers to polls; > 0 = content has the times of these, not its own
 	Sent     Bytes         // request body
 	Received Bytes         // response body as it came over the wire
 }

@@ -127,6 +127,7 @@ func (l *loader) checkEndpoint() {
 		at := l.where(path + ".useLegacyMaxTokens")
 		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has one field for the length only", label(at), e.Type)
 	}
+	l.checkJobs()
 	for name := range e.Headers {
 		if strings.EqualFold(name, "Authorization") && !e.APIKey.Empty() && e.Type != "messages" {
 			at := l.where(path + ".headers." + name)

@@ -17,7 +17,7 @@ const (
 	endpointOrder = "urls urlStrategy type path timeout streaming transport connectionReuse useLegacyMaxTokens" +
 		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
 		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
-	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage tlsVerify dialect dynamoOslHint"
+	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage tlsVerify dialect dynamoOslHint jobs"
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"

@@ -88,6 +88,21 @@ type Endpoint struct {
 	// sagemaker has chat (default), completions and tgi, triton_generate has trtllm
 	// (default) and vllm. Nil = the default.
 	Dialect *string `json:"dialect" validate:"oneof=chat completions tgi trtllm vllm"`
+	// DownloadVideoContent fetches the films that were made; video_generation only.
+	DownloadVideoContent bool `json:"downloadVideoContent"`
+	// RequestContentType is that of bodies, where an endpoint type takes both: nil = as
+	// the type has it.
+	RequestContentType *string `json:"requestContentType" validate:"oneof=application/json multipart/form-data"`
+	Jobs               Jobs    `json:"jobs,omitzero"`
+}
+
+// Jobs says how work is submitted and polled for, by endpoint types whose answers
+// take more than one request.
+type Jobs struct {
+	PollInterval *Seconds `json:"pollInterval,omitempty" validate:"gt=0"`                              // before each poll; nil = as the type has it, 0.1 s to begin with
+	Timeout      *Seconds `json:"timeout,omitempty" validate:"gt=0"`                                   // from the start of a request to its last answer; nil = the endpoint's timeout
+	RunpodMode   string   `json:"runpodMode,omitempty" validate:"oneof=sync async stream"`             // default stream when streaming, else sync
+	RunpodInput  string   `json:"runpodInput,omitempty" validate:"oneof=messages prompt openai route"` // default messages
 }
 
 // Template describes an API: endpoint type template.

@@ -49,6 +49,8 @@ func EndpointTypes() []EndpointType {
 		{"audio_speech", []string{"tts"}},
 		{"image_generation", nil},
 		{"image_edit", nil},
+		{"runpod", []string{"runpod_native"}},
+		{"video_generation", nil},
 	}
 }
 

@@ -99,8 +99,6 @@ func benchmarkFeatures() []feature {
 func endpointFeatures() []feature {
 	return []feature{
 		{name: "transport", off: `null`, alt: `"http"`, what: "another transport than http"},
-		{name: "downloadVideoContent", off: `false`, what: "downloading of videos"},
-		{name: "requestContentType", off: `null`, alt: `"application/json"`, what: "another content type than application/json"},
 		{name: "uuidAndStrip", off: `false`, what: "stripping of images"},
 		{name: "waitForModelTimeout", off: `0`, what: "waiting for a model"},
 		{name: "waitForModelInterval", off: `5`, what: "waiting for a model"},

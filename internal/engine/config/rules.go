@@ -96,7 +96,7 @@ func isLackingValue(path, value string) bool {
 	switch generic(path) {
 	case "benchmark.endpoint.type":
 		names = "responses messages embeddings chat_embeddings nim_embeddings nim_rankings cohere_rankings" +
-			" hf_tei_rankings image_generation image_edit video_generation" +
+			" hf_tei_rankings image_generation image_edit" +
 			" audio_transcription image_retrieval solido_rag"
 	case "benchmark.datasets.*.type":
 		names = "public"

@@ -28,6 +28,7 @@ type vector struct {
 	Title     string
 	Type      string
 	Streaming bool
+	Polled    bool // each read is one whole answer: to the submission, then to polls
 	Status    int
 	Headers   map[string]string
 	Reads     []read
@@ -147,6 +148,9 @@ func feed(t testing.TB, v vector, reads []read) bench.Answer {
 	if !ok {
 		t.Fatalf("Lookup(%q) found nothing", v.Type)
 	}
+	if v.Polled {
+		return poll(t, v, kind)
+	}
 	header := http.Header{}
 	for name, value := range v.Headers {
 		header.Set(name, value)
@@ -173,6 +177,32 @@ func feed(t testing.TB, v vector, reads []read) bench.Answer {
 	return kind.Decode(resp, v.Streaming)
 }
 
+// poll gives the answers of a vector to a tracker, each as a whole, and decodes
+// what it makes of them.
+func poll(t testing.TB, v vector, kind endpoint.Kind) bench.Answer {
+	t.Helper()
+	settings := endpoint.Settings{Streaming: v.Streaming, Job: endpoint.JobSettings{Timeout: time.Hour}}
+	if v.Streaming {
+		settings.Job.Mode = endpoint.RunpodStream
+	}
+	tracker := kind.Track(&settings)
+	for i, r := range v.Reads {
+		_, more, whole := tracker.Take(&bench.Response{
+			Status: v.Status, Framing: bench.FramingJSON, Body: r.bytes, BodyAt: r.at, EndAt: r.at,
+		}, bench.Bytes(len(r.bytes)))
+		if whole || !more && i < len(v.Reads)-1 {
+			t.Fatalf("no more polls after answer %d of %d", i+1, len(v.Reads))
+		}
+	}
+	return kind.Decode(tracker.Response(), v.Streaming)
+}
+
+// cuttable are the vectors whose reads may be joined and cut at will.
+func cuttable(t testing.TB) []vector {
+	t.Helper()
+	return slices.DeleteFunc(vectors(t), func(v vector) bool { return v.Polled })
+}
+
 func TestConformance(t *testing.T) {
 	for _, v := range vectors(t) {
 		t.Run(v.ID, func(t *testing.T) {
@@ -182,7 +212,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceByteByByte(t *testing.T) {
-	for _, v := range vectors(t) {
+	for _, v := range cuttable(t) {
 		t.Run(v.ID, func(t *testing.T) {
 			var reads []read
 			for _, r := range v.Reads {
@@ -196,7 +226,7 @@ func TestConformanceByteByByte(t *testing.T) {
 }
 
 func TestConformanceMerged(t *testing.T) {
-	for _, v := range vectors(t) {
+	for _, v := range cuttable(t) {
 		t.Run(v.ID, func(t *testing.T) {
 			check(t, v, feed(t, v, []read{{at: v.Reads[len(v.Reads)-1].at, bytes: concat(v.Reads)}}), false)
 		})
@@ -206,7 +236,7 @@ func TestConformanceMerged(t *testing.T) {
 // TestConformanceEveryCut feeds every body in two reads, cut at every byte (at
 // every 997th of the long one).
 func TestConformanceEveryCut(t *testing.T) {
-	for _, v := range vectors(t) {
+	for _, v := range cuttable(t) {
 		t.Run(v.ID, func(t *testing.T) {
 			body, step := concat(v.Reads), 1
 			if len(body) > 10_000 {

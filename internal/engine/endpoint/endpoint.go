@@ -51,6 +51,12 @@ type Kind struct {
 	// Settle completes the answer that Decode made of resp by the body that was sent;
 	// nil = there is nothing to complete.
 	Settle func(a *bench.Answer, resp *bench.Response, sent []byte)
+	// Adapt changes what depends on the settings of a run: paths, content type,
+	// encoder. It is called once, before anything else. Nil = nothing does.
+	Adapt func(k *Kind, s *Settings)
+	// Job says how the answer is fetched where the request only asks for it to be
+	// made. Nil = the response is the answer.
+	Job *Job
 }
 
 // Body appends the body of a request to dst: the payload of the turn, or what the
@@ -99,6 +105,7 @@ type Caps struct {
 	Named          bool // takes named texts; elsewhere their names mean nothing
 	TokenIDs       bool // takes the ids of the text's tokens: Request.TokenIDs
 	Hints          bool // takes NVIDIA Dynamo's hints
+	ProducesVideo  bool // makes films
 	RootPath       bool // its path does not live under /v1
 	UsageUnasked   bool // its streams carry usage without being asked to
 	ProducesImages bool // makes pictures
@@ -127,6 +134,7 @@ type Settings struct {
 	PathModel       string  // model that the path of requests names; empty = it names none
 	OwnPath         bool    // the user gave the path, so that it does not say whether to stream
 	Extra           []Field // merged over every body, in order
+	Job             JobSettings
 }
 
 // Field is one member of a JSON object, kept in order.

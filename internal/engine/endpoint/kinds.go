@@ -35,6 +35,8 @@ func Kinds() []Kind {
 		kserve(),
 		sagemaker(),
 		audioTranscription(), audioTranslation(), audioSpeech(), imageGeneration(), imageEdit(),
+		runpod(),
+		videoGeneration(),
 	}
 }
 

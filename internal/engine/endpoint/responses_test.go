@@ -14,7 +14,7 @@ import (
 var (
 	photo = bench.Media{URL: "https://x/a.png"}
 	pixel = bench.Media{MIME: "image/png", Data: []byte("PNG")}
-	wave = bench.Media{MIME: "audio/wav", Data: []byte("RIFF")}
+	wave  = bench.Media{MIME: "audio/wav", Data: []byte("RIFF")}
 )
 
 // toolTalk is a history with calls of tools, and what they returned.

@@ -31,7 +31,7 @@ func JoinURL(base string, k Kind, streaming bool, path *string, model string) (s
 	if err != nil {
 		return "", fmt.Errorf("read base URL %q: %w", redact.URL(base), err)
 	}
-	endpointPath, endpointQuery := k.DefaultPath(streaming), ""
+	endpointPath, endpointQuery, _ := strings.Cut(k.DefaultPath(streaming), "?")
 	if path != nil {
 		endpointPath, _, _ = strings.Cut(*path, "#")
 		endpointPath, endpointQuery, _ = strings.Cut(endpointPath, "?")

@@ -37,6 +37,10 @@ func (w *RecordWriter) ours(b []byte, r *bench.Record) []byte {
 	if u := a.Usage; u != nil {
 		b = usage(b, u)
 	}
+	b = w.serverTimes(b, a.ServerTimes)
+	if a.Job != nil {
+		b = job(b, a.Job)
+	}
 	b = boolean(b, "streamed", a.Streamed)
 	b = chunks(b, a.Chunks)
 	b = w.choices(b, a.Choices)
@@ -87,7 +91,7 @@ func connection(b []byte, c *bench.Connection) []byte {
 		v    int64
 	}{
 		{"dns_ns", int64(c.DNS)}, {"connect_ns", int64(c.Connect)}, {"tls_ns", int64(c.TLS)},
-		{"blocked_ns", int64(c.Blocked)}, {"retries", int64(c.Retries)}, {"reads", int64(c.Reads)},
+		{"blocked_ns", int64(c.Blocked)}, {"retries", int64(c.Retries)}, {"reads", int64(c.Reads)}, {"polls", int64(c.Polls)},
 		{"sent_bytes", int64(c.Sent)}, {"received_bytes", int64(c.Received)},
 	} {
 		b = some(b, x.name, x.v)

@@ -125,6 +125,8 @@ type recordLine struct {
 		Counts          lineCounts        `json:"counts"`
 		ClientCounts    lineCounts        `json:"client_counts"`
 		Usage           *lineUsage        `json:"usage"`
+		ServerTimes     lineTimes         `json:"server_times_ns"`
+		Job             *lineJob          `json:"job"`
 		Streamed        bool              `json:"streamed"`
 		Chunks          [][6]int64        `json:"chunks"`
 		Choices         []lineChoice      `json:"choices"`
@@ -156,6 +158,7 @@ type lineConnection struct {
 	Blocked  time.Duration `json:"blocked_ns"`
 	Retries  int           `json:"retries"`
 	Reads    int32         `json:"reads"`
+	Polls    int32         `json:"polls"`
 	Sent     bench.Bytes   `json:"sent_bytes"`
 	Received bench.Bytes   `json:"received_bytes"`
 }
@@ -220,6 +223,7 @@ func (l *recordLine) record() *bench.Record {
 	a.Streamed, a.ResponseID, a.Model = o.Streamed, o.ResponseID, o.ResponseModel
 	a.AudioLength = o.AnswerAudio
 	a.FirstEvent, a.Warnings = s.FirstEvent, o.Warnings
+	a.ServerTimes, a.Job = o.ServerTimes, (*bench.Job)(o.Job)
 	a.Usage, a.Failure = (*bench.Usage)(o.Usage), (*bench.Failure)(o.Failure)
 	for _, x := range o.Chunks {
 		a.Chunks = append(a.Chunks, bench.Chunk{

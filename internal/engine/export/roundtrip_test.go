@@ -77,6 +77,14 @@ func genRecord(t *rapid.T) *bench.Record {
 			a.Usage.AudioSeconds = &seconds
 		}
 	}
+	if rapid.Bool().Draw(t, "job") {
+		r.Conn.Polls = rapid.Int32Range(0, 1e6).Draw(t, "polls")
+		a.ServerTimes = map[string]time.Duration{word.Draw(t, "time"): time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "took"))}
+		a.Job = &bench.Job{
+			Started: next("job started"), Fetched: next("job fetched"),
+			PeakMemory: rapid.SampledFrom([]float64{0, 0.5, 40960, 81920.25}).Draw(t, "memory"),
+		}
+	}
 	if rapid.Bool().Draw(t, "choice") {
 		a.Choices = []bench.Choice{{Index: 1, Finish: bench.FinishLength}}
 		a.Warnings = map[string]int{word.Draw(t, "warning"): 3}

@@ -94,7 +94,7 @@ func buildCatalogue() []row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
 		usageRows(), usageTotalRows(), traceRows(), curveRows(),
-		itemRows(),
+		itemRows(), jobRows(),
 	)
 	out := make([]row, 0, len(rows)+8)
 	for _, r := range rows {
@@ -185,6 +185,8 @@ type Caps struct {
 	Audio          bool // takes sound
 	ProducesImages bool // makes pictures
 	ProducesAudio  bool // makes sound
+	Jobs           bool // is polled for its answers
+	ProducesVideo  bool // makes films
 }
 
 // measures reports whether a metric makes sense under o.
@@ -210,6 +212,8 @@ func (o *Options) applies(f Flags) bool {
 		{SupportsAudioOnly, o.Caps.Audio || o.Caps.ProducesAudio},
 		{SupportsImageOnly, o.Caps.Images},
 		{ProducesImagesOnly, o.Caps.ProducesImages},
+		{JobsOnly, o.Caps.Jobs},
+		{ProducesVideoOnly, o.Caps.ProducesVideo},
 		{GoodputOnly, len(o.SLOs) > 0},
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},

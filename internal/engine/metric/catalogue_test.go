@@ -71,7 +71,7 @@ var notOurs = []string{
 }
 
 // injected are AIPerf's metrics that are not in its registry.
-var injected = []string{"credit_to_start_latency", "effective_latency", "tokens_in_flight"}
+var injected = []string{"video_inference_time", "video_peak_memory", "credit_to_start_latency", "effective_latency", "tokens_in_flight"}
 
 func TestRegistry(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "registry.json"))
@@ -116,7 +116,7 @@ func TestCatalogue(t *testing.T) {
 	seen := make(map[string]bool)
 	units := []string{
 		"ms", "ms/token", "KB", "tokens", "%", "ratio", "requests", "count", "sec", "tokens/sec", "tokens/sec/user",
-		"requests/sec", "items", "items/sec", "images", "images/sec", "ms/image",
+		"requests/sec", "items", "items/sec", "images", "images/sec", "ms/image", "MB",
 	}
 	for i := range catalogue {
 		r := &catalogue[i]

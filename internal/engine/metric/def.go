@@ -62,4 +62,6 @@ const (
 	SupportsAudioOnly  // needs sound in requests or answers
 	SupportsImageOnly  // needs pictures in requests
 	ProducesImagesOnly // needs pictures in answers
+	JobsOnly           // needs answers that are polled for
+	ProducesVideoOnly  // needs an endpoint that makes films
 )

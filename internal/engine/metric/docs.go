@@ -42,6 +42,7 @@ var docSections = [...]docSection{
 	{"Images and sound", "Pictures and sound in requests and in answers. For an endpoint that speaks, `time_to_first_token`, `inter_chunk_latency` and `inter_token_stall` are those of its sound: of the reads, or events, that brought some.", mediaRows},
 	{"Usage", "What the server counted itself.", usageRows},
 	{"Usage totals", "Sums over successes.", usageTotalRows},
+	{"Jobs", "Of endpoint types whose answers are fetched by polling. Content has the times of the answers to polls, so their requests have no times between tokens.", jobRows},
 	{"Connection", "Phases of a request that do not overlap and add up to its total.", traceRows},
 	{"Over time", "Step functions over the phase window, weighted by time. They have avg, std, min, max, p50, p90, p95 and p99 and exist in final results only. Beyond some 500,000 content events they are made of means over bins of equal width (1 ms at first, 67 ms in a run of an hour): averages stay exact, except per user and active ones, where bins in which activity begins or ends are estimated; extremes are smoothed.", curveRows},
 }
@@ -122,6 +123,7 @@ var flagNames = [...]struct {
 	{HTTPTraceOnly, "connection"}, {DisabledOnAccuracy, "not when graded"},
 	{ProducesItemsOnly, "produces items"},
 	{SupportsAudioOnly, "audio"}, {SupportsImageOnly, "images"}, {ProducesImagesOnly, "makes images"},
+	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"},
 }
 
 // String lists the names of the flags, separated by commas; empty for none.

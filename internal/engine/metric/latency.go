@@ -142,7 +142,7 @@ func latencyRows() []row {
 
 // secondGap is the gap between the first two content events.
 func secondGap(v *view) float64 {
-	if c := v.r.Answer.Chunks; v.streams && len(c) > 1 {
+	if c := v.r.Answer.Chunks; v.streams && len(c) > 1 && v.r.Conn.Polls == 0 {
 		return float64(c[1].At - c[0].At)
 	}
 	return math.NaN()

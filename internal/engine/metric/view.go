@@ -66,7 +66,9 @@ func (v *view) load(r *bench.Record) {
 	v.streams = r.Answer.Streamed
 	if v.streams {
 		v.first = float64(chunks[0].At - r.Stamps.Start)
-		v.loadGaps(chunks)
+		if r.Conn.Polls == 0 { // else gaps are those of polls
+			v.loadGaps(chunks)
+		}
 	}
 }
 
@@ -106,7 +108,7 @@ func (v *view) afterStart(at time.Duration) float64 { return since(at, v.r.Stamp
 // said how many tokens the first event had brought, these are not counted as
 // having been waited for.
 func (v *view) itl() float64 {
-	if !v.streams || !(v.osl >= 2) {
+	if !v.streams || !(v.osl >= 2) || v.r.Conn.Polls > 0 {
 		return math.NaN()
 	}
 	divisor := v.osl - 1

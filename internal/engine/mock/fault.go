@@ -20,6 +20,8 @@ actions
   stream_error:after_tokens:N  an error event, then the end of the stream; key message=TEXT
   malformed:after_tokens:N   one broken event; key kind=bad_json|truncated_json|nan|invalid_utf8 (default bad_json)
   empty:body|output          200 with no body at all, or an answer without tokens
+  job:KIND                   work that is polled for: fail, time_out, never_finish, stuck_progress, or expire
+                             (done, and forgotten at once)
 POSITION is before_headers, after_headers, after_tokens:N, after_finish or after_done
 selectors (all that are given must hold; none = every request)
   rate=0.1                   this share of the requests, drawn from the seed
@@ -42,6 +44,7 @@ const (
 	actStreamError faultAction = "stream_error"
 	actMalformed   faultAction = "malformed"
 	actEmpty       faultAction = "empty"
+	actJob         faultAction = "job"
 )
 
 type position string
@@ -57,6 +60,12 @@ const (
 const (
 	emptyBody   = "body"
 	emptyOutput = "output"
+
+	jobFail          = "fail"
+	jobTimeOut       = "time_out"
+	jobNeverFinish   = "never_finish"
+	jobStuckProgress = "stuck_progress"
+	jobExpire        = "expire"
 
 	badJSON       = "bad_json"
 	truncatedJSON = "truncated_json"
@@ -74,7 +83,7 @@ type Fault struct {
 	status     int           // of actStatus
 	body       string        // of actStatus
 	retryAfter string        // header value, "" = none
-	kind       string        // of actMalformed and actEmpty
+	kind       string        // of actMalformed, actEmpty and actJob
 	message    string        // of actStreamError
 	hold       time.Duration // of actStall and actSlowHeaders; < 0 = for ever
 
@@ -154,9 +163,15 @@ func (f *Fault) parseAction(words []string) error {
 		if f.kind != emptyBody && f.kind != emptyOutput {
 			err = fmt.Errorf("empty wants body or output, got %q", f.kind)
 		}
+	case actJob:
+		kinds := []string{jobFail, jobTimeOut, jobNeverFinish, jobStuckProgress, jobExpire}
+		f.kind = strings.Join(args, ":")
+		if !slices.Contains(kinds, f.kind) {
+			err = fmt.Errorf("job wants one of %s, got %q", strings.Join(kinds, ", "), f.kind)
+		}
 	default:
 		err = fmt.Errorf("unknown action %q, accepted: status, reset, close, stall, slow_headers, "+
-			"stream_error, malformed, empty", words[0])
+			"stream_error, malformed, empty, job", words[0])
 	}
 	return err
 }
@@ -280,7 +295,7 @@ func (f *Fault) acceptedKeys() string {
 		return "kind, " + selectors
 	case actStreamError:
 		return "message, " + selectors
-	case actReset, actClose, actSlowHeaders, actEmpty:
+	case actReset, actClose, actSlowHeaders, actEmpty, actJob:
 	}
 	return selectors
 }

@@ -20,8 +20,8 @@ import (
 
 func TestParseFaultErrors(t *testing.T) {
 	tests := []struct{ rule, want string }{
-		{"", `unknown action "", accepted: status, reset, close, stall, slow_headers, stream_error, malformed, empty`},
-		{"explode", `unknown action "explode", accepted: status, reset, close, stall, slow_headers, stream_error, malformed, empty`},
+		{"", `unknown action "", accepted: status, reset, close, stall, slow_headers, stream_error, malformed, empty, job`},
+		{"explode", `unknown action "explode", accepted: status, reset, close, stall, slow_headers, stream_error, malformed, empty, job`},
 		{"status", `want an HTTP status between 400 and 599, as in status:503, got ""`},
 		{"status:200", `status is 200, accepted: 400 to 599`},
 		{"status:503,body=xml", `body is "xml", accepted: vllm, openai, fastapi, sglang, text, html, empty, json_string, huge, echo_headers`},

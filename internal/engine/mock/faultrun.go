@@ -27,7 +27,7 @@ func (x *exchange) beforeHeaders() error {
 			x.w.WriteHeader(http.StatusOK)
 			return errFaulted
 		}
-	case actReset, actClose, actStall, actStreamError, actMalformed:
+	case actReset, actClose, actStall, actStreamError, actMalformed, actJob:
 	}
 	return x.checkpoint(posBeforeHeaders, 0)
 }
@@ -83,7 +83,7 @@ func (x *exchange) checkpoint(pos position, tokens int) error {
 			return x.held(x.rule.hold)
 		}
 		return x.hold(x.rule.hold)
-	case actStatus, actSlowHeaders, actStreamError, actMalformed, actEmpty:
+	case actStatus, actSlowHeaders, actStreamError, actMalformed, actEmpty, actJob:
 	}
 	return nil
 }

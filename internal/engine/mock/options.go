@@ -64,6 +64,8 @@ func choices() map[string][]string {
 		"finish-chunk": {FinishSeparate, FinishWithLast, FinishMissing},
 		"line-end":     {LineLF, LineCRLF},
 		"split":        {SplitNone, SplitEveryByte},
+
+		"runpod-output": {OutputEvents, OutputTokens},
 	}
 }
 
@@ -115,6 +117,8 @@ type Options struct {
 	Split          string
 	LineEnd        string
 
+	Jobs JobOptions
+
 	Faults []Fault // first match wins
 
 	TruthFile   string // JSONL file of Truth, created or truncated; "" = none
@@ -146,7 +150,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.ReasoningField = DefaultReasoningField
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	err := errors.Join(o.fillNumbers(), o.fillChoices(), o.checkPrefix())
+	err := errors.Join(o.fillNumbers(), o.fillChoices(), o.Jobs.fill(o.Fast), o.checkPrefix())
 	return o, err
 }
 

@@ -61,7 +61,7 @@ func (x *exchange) plainFault(buf *frame, longest int) error {
 		x.render(buf)
 		buf.b = corrupt(buf.b, 0, x.rule.kind)
 		return x.sendPlain(buf.b, len(buf.b))
-	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty:
+	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actJob:
 	}
 	x.render(buf)
 	return x.sendPlain(buf.b, len(buf.b)/2)

@@ -53,6 +53,20 @@ func routes() []route {
 		{http.MethodPost, "/v1/images/generations", true, inference(newImages(false))},
 		{http.MethodPost, "/v1/images/edits", true, inference(newImages(true))},
 		{http.MethodGet, "/mock/files/{id}", false, serveFile},
+		{http.MethodPost, "/v1/videos", true, submits(videos{})},
+		{http.MethodGet, "/v1/videos/{id}", true, serveVideo},
+		{http.MethodDelete, "/v1/videos/{id}", true, serveVideoDelete},
+		{http.MethodGet, "/v1/videos/{id}/content", true, serveVideoContent},
+		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpodQueue{})},
+		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpodQueue{sync: true})},
+		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, runpodJob(runpodStatus)},
+		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, runpodJob(runpodStatus)},
+		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, runpodJob(runpodStream)},
+		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, runpodJob(runpodStream)},
+		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, runpodJob(runpodCancel)},
+		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, serveRunpodRetry},
+		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, serveRunpodPurge},
+		{http.MethodGet, "/v2/{endpoint}/health", true, serveRunpodHealth},
 		{http.MethodGet, "/v1/models", true, serveModels},
 		{http.MethodGet, "/health", false, serveHealth},
 		{http.MethodGet, "/ping", false, serveHealth},
@@ -63,6 +77,9 @@ func routes() []route {
 		{http.MethodGet, "/mock/requests", false, serveRequests},
 	}, nativeRoutes()...)
 }
+
+// runpodPrefix is what Runpod puts in front of OpenAI's routes, for any endpoint.
+const runpodPrefix = "/v2/{endpoint}/openai"
 
 // newHandler serves the table at the root and below the prefix.
 func (s *Server) newHandler() http.Handler {
@@ -75,6 +92,9 @@ func (s *Server) newHandler() http.Handler {
 		r.Method(row.method, row.pattern, h)
 		if s.opt.Prefix != "" {
 			r.Method(row.method, s.opt.Prefix+row.pattern, h)
+		}
+		if strings.HasPrefix(row.pattern, "/v1/") {
+			r.Method(row.method, runpodPrefix+row.pattern, h) // an endpoint's own OpenAI routes
 		}
 	}
 	// The texts are FastAPI's. Errors of a dead connection have no reader.

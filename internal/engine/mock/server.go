@@ -34,6 +34,9 @@ type Server struct {
 	anchor   time.Time // start of the server's clock
 	anchorNs int64     // the same moment, Unix nanoseconds
 
+	runpod *jobQueue
+	films  *jobQueue
+
 	seq     atomic.Int64 // of the last inference request
 	running atomic.Int64 // inference requests in service
 	waiting atomic.Int64 // those of them that are held before their head
@@ -70,6 +73,9 @@ func New(opt Options) (*Server, error) {
 		stopping: make(chan struct{}),
 	}
 	s.anchorNs = s.anchor.UnixNano()
+	const runpodSalt, filmSalt = 1, 2
+	s.runpod = newJobQueue(opt.Jobs.Workers, s.draws(opt.Jobs.ColdStart, runpodSalt))
+	s.films = newJobQueue(opt.Jobs.Workers, s.draws(opt.Jobs.ColdStart, filmSalt))
 	s.metrics = newMetrics(s)
 	s.handler = s.newHandler()
 	if opt.TruthFile != "" {

@@ -125,7 +125,7 @@ func (x *exchange) tokenFault(e *events, sent int) error {
 		// The next event is broken; without one there is nothing to break.
 		e.breakNext = true
 		return nil
-	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty:
+	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actJob:
 	}
 	return x.checkpoint(posAfterTokens, sent)
 }

@@ -62,7 +62,7 @@ func (t *Tally) Observe(rec *bench.Record) {
 			t.read++
 		}
 	}
-	if rec.OK() && rec.Answer.Streamed {
+	if rec.OK() && rec.Answer.Streamed && rec.Conn.Polls == 0 { // polls say nothing about how a server streams
 		t.streams.observe(rec)
 		t.tokens.observe(rec)
 	}

@@ -1,0 +1,92 @@
+package mock
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// submission is an API whose requests only start work.
+type submission interface {
+	protocol
+	// queue returns where the work is queued.
+	queue(s *Server) *jobQueue
+	// plan makes the job of a request: its output and what it needs.
+	plan(x *exchange, j *job)
+	// wait returns how long the answer may be held back for the work to be done.
+	wait(r *http.Request) time.Duration
+}
+
+// submits returns the handler of a route that starts work. Faults act on the
+// answer to the submission, or on the work itself.
+func submits(p submission) func(*Server, http.ResponseWriter, *http.Request) {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) {
+		x := s.newExchange(p, origin{
+			path: r.URL.Path, acceptNs: s.arrived(r.Context()),
+			requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
+		})
+		x.w, x.r = w, r
+		err := x.submit(p)
+		x.finish(err)
+		if x.panics {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// submit starts the work, waits for it if that is asked, and says how it is.
+func (x *exchange) submit(p submission) error {
+	refusal, err := x.read()
+	if err != nil {
+		return err
+	}
+	if err := x.beforeHeaders(); err != nil {
+		return err
+	}
+	if refusal != nil {
+		x.refuse(refusal)
+		return refusal
+	}
+	x.itl = x.s.opt.ITL
+	x.choices = x.s.plan(x.q, false)
+	x.metrics = x.s.metrics.forModel(x.q.model)
+	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
+	j := &job{id: x.jobID(), submitted: x.s.now(), end: jobDone, expiry: asyncExpiry}
+	p.plan(x, j)
+	if x.s.opt.Jobs.Expiry > 0 {
+		j.expiry = x.s.opt.Jobs.Expiry
+	}
+	if x.rule != nil && x.rule.action == actJob {
+		x.acted = true
+		j.suffer(x.rule.kind)
+	}
+	x.q.payload = j
+	if !p.queue(x.s).submit(j) {
+		status := http.StatusTooManyRequests
+		full := &apiError{status, "too many jobs are waiting", kindOf(status), ""}
+		x.refuse(full)
+		return full
+	}
+	if wait := p.wait(x.r); wait > 0 {
+		if err := p.queue(x.s).await(x.r.Context(), x.s, j.id, j.submitted+int64(wait)); err != nil {
+			return err
+		}
+	}
+	buf := x.s.frames.Get().(*frame)
+	defer x.s.putFrame(buf)
+	x.render(buf)
+	return x.sendPlain(buf.b, len(buf.b))
+}
+
+// jobID is the same for the same seed and number of the request.
+func (x *exchange) jobID() string {
+	const hex = 16
+	return strconv.FormatUint(mix64(x.s.opt.Seed^0x6a6f62, uint64(x.truth.Seq)), hex) + "-u1"
+}
+
+// draws returns what a delay of the queue is drawn with.
+func (s *Server) draws(d Delay, salt uint64) func() time.Duration {
+	rng := rand.New(rand.NewPCG(s.opt.Seed, salt))
+	return func() time.Duration { return d.draw(rng) }
+}

@@ -1,0 +1,198 @@
+package mock
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/valyala/fastjson"
+)
+
+// videos is OpenAI's API for films: POST /v1/videos.
+type videos struct{}
+
+var _ submission = videos{}
+
+func (videos) reasons() bool { return false }
+
+func (videos) script() *script { return nil }
+
+func (videos) queue(s *Server) *jobQueue { return s.films }
+
+func (videos) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
+
+func (videos) wait(*http.Request) time.Duration { return 0 }
+
+// videoJob is what is known of a film.
+type videoJob struct {
+	model, size, seconds string
+	stuck                bool
+	hash                 uint32 // of what was asked for
+}
+
+// videoRequest is a request for a film.
+type videoRequest struct{ prompt, model, size, seconds, reference string }
+
+// read parses a form or a JSON object.
+func (videos) read(s *Server, r *http.Request, body []byte) (*textRequest, *apiError) {
+	v := &videoRequest{}
+	var refusal *apiError
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		refusal = v.readForm(readForm(r, body))
+	} else {
+		refusal = s.parseJSON(body, v.readJSON)
+	}
+	if refusal == nil && v.prompt == "" {
+		refusal = badRequest("prompt", "Input should be a valid string: prompt")
+	}
+	p := prompt{tokens: s.opt.Tokenizer.Count(v.prompt), hash: hashText(0, []byte(v.prompt))}
+	if v.reference != "" {
+		p.tokens += mediaTokens
+		p.hash = hashText(p.hash, []byte(v.reference))
+	}
+	q := &textRequest{model: v.model, n: 1, silent: true, prompts: []prompt{p}}
+	if refusal == nil {
+		refusal = s.checkRequest(q)
+	}
+	q.payload = &videoJob{model: q.model, size: cmp.Or(v.size, "1280x720"), seconds: cmp.Or(v.seconds, "4"), hash: p.hash}
+	return q, refusal
+}
+
+func (v *videoRequest) fields() map[string]*string {
+	return map[string]*string{
+		"prompt": &v.prompt, "model": &v.model, "size": &v.size, "seconds": &v.seconds, "input_reference": &v.reference,
+	}
+}
+
+func (v *videoRequest) readJSON(f *fields) {
+	for name, to := range v.fields() {
+		value, ok := f.get(name)
+		switch {
+		case !ok:
+		case name == "seconds" && value.Type() == fastjson.TypeNumber:
+			*to = string(value.MarshalTo(nil))
+		default:
+			*to = f.text(name)
+		}
+	}
+}
+
+func (v *videoRequest) readForm(f *formFields) *apiError {
+	for name, to := range v.fields() {
+		*to = f.text(name)
+	}
+	for _, file := range f.files {
+		if file.name == "input_reference" {
+			v.reference = string(file.data)
+		}
+	}
+	return f.err
+}
+
+// plan draws how long the film takes.
+func (videos) plan(x *exchange, j *job) {
+	j.video, _ = x.q.payload.(*videoJob)
+	j.needs = x.s.opt.Jobs.Time.draw(x.rng)
+	j.video.stuck = x.rule != nil && x.rule.action == actJob && x.rule.kind == jobStuckProgress
+}
+
+func (videos) document(dst []byte, x *exchange) ([]byte, string) {
+	j, _ := x.q.payload.(*job)
+	now := x.s.now()
+	x.s.films.see(j, now, func(s jobState) { dst = appendVideo(dst, j, s, now) })
+	return dst, "application/json"
+}
+
+// stuckAt is the progress at which a film that makes none any more stays.
+const stuckAt = 42
+
+// appendVideo writes the object about a film.
+func appendVideo(dst []byte, j *job, s jobState, now int64) []byte {
+	progress := 0
+	switch {
+	case s == jobDone:
+		progress = 100
+	case j.video.stuck && s == jobRunning:
+		progress = stuckAt
+	case s == jobRunning && j.needs != never:
+		progress = int(100 * (now - j.started) / max(1, int64(j.needs)))
+	}
+	status := [...]string{"queued", "in_progress", "completed", "failed", "cancelled", "failed"}[s]
+	dst = fmt.Appendf(dst, `{"id":"%s","object":"video","created_at":%d,"status":"%s","progress":%d,"model":`,
+		j.id, j.submitted/int64(time.Second), status, progress)
+	dst = appendJSONString(dst, j.video.model)
+	dst = appendJSONString(append(dst, `,"size":`...), j.video.size)
+	dst = appendJSONString(append(dst, `,"seconds":`...), j.video.seconds)
+	switch s {
+	case jobDone:
+		dst = fmt.Appendf(dst, `,"completed_at":%d,"inference_time_s":%s,"peak_memory_mb":%d`, j.ended/int64(time.Second),
+			strconv.FormatFloat((time.Duration(j.ended-j.started)).Seconds(), 'f', -1, 64), 20_000+j.video.hash%4096)
+	case jobFailed:
+		dst = append(dst, `,"error":{"code":"internal_error","message":"The engine died while the video was being made."}`...)
+	case jobTimedOut:
+		dst = append(dst, `,"error":{"code":"timeout","message":"The video took too long."}`...)
+	case jobQueued, jobRunning, jobCancelled:
+	}
+	return append(dst, '}')
+}
+
+// serveVideo is GET /v1/videos/{id}.
+func serveVideo(s *Server, w http.ResponseWriter, r *http.Request) {
+	now := s.now()
+	var body []byte
+	if !s.films.look(chi.URLParam(r, "id"), now, func(j *job, state jobState) { body = appendVideo(nil, j, state, now) }) {
+		noVideo(w, r)
+		return
+	}
+	_ = writeJSON(w, http.StatusOK, body)
+}
+
+func noVideo(w http.ResponseWriter, r *http.Request) {
+	status := http.StatusNotFound
+	_ = writeJSON(w, status, appendError(nil, &apiError{
+		status, fmt.Sprintf("Video with id %q not found.", chi.URLParam(r, "id")), kindOf(status), "",
+	}))
+}
+
+// serveVideoDelete is DELETE /v1/videos/{id}; work on it ends.
+func serveVideoDelete(s *Server, w http.ResponseWriter, r *http.Request) {
+	id := chi.URLParam(r, "id")
+	if !s.films.remove(id, s.now()) {
+		noVideo(w, r)
+		return
+	}
+	body := appendJSONString([]byte(`{"id":`), id)
+	_ = writeJSON(w, http.StatusOK, append(body, `,"object":"video.deleted","deleted":true}`...))
+}
+
+// filmSize is the length of every film, in bytes.
+const filmSize = 64 << 10
+
+// serveVideoContent is GET /v1/videos/{id}/content: a file that begins like MP4
+// and goes on with noise.
+func serveVideoContent(s *Server, w http.ResponseWriter, r *http.Request) {
+	state, hash := jobQueued, uint32(0)
+	if !s.films.look(chi.URLParam(r, "id"), s.now(), func(j *job, now jobState) { state, hash = now, j.video.hash }) {
+		noVideo(w, r)
+		return
+	}
+	if state != jobDone {
+		status := http.StatusConflict
+		_ = writeJSON(w, status, appendError(nil, &apiError{status, "The video is not ready.", kindOf(status), ""}))
+		return
+	}
+	var film strings.Builder
+	film.Grow(filmSize)
+	film.WriteString("\x00\x00\x00\x14ftypisom\x00\x00\x02\x00mp41")
+	for n := uint64(0); film.Len() < filmSize; n++ {
+		film.WriteByte(byte(mix64(uint64(hash), n)))
+	}
+	w.Header().Set("Content-Type", "video/mp4")
+	w.Header().Set("Content-Length", strconv.Itoa(film.Len()))
+	_, _ = io.WriteString(w, film.String()) // the error is that of the connection
+}
