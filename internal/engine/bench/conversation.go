@@ -31,7 +31,7 @@ type Turn struct {
 	MaxTokens   Tokens          // requested output cap; 0 = not sent
 	Delay       time.Duration   // think time after the previous answer; 0 = none
 	ExtraBody   json.RawMessage // a JSON object merged over the request body; nil = none
-	InputTokens Tokens          // exact length of Texts by the run's tokenizer; 0 = not counted
+	InputTokens Tokens          // exact length of Texts and Named by the run's tokenizer; 0 = not counted
 }
 
 // NamedTexts are texts of a turn that an API has a member of its own for.
@@ -42,9 +42,11 @@ type NamedTexts struct {
 
 // Media is a picture, a sound or a film: what it holds, or where it is.
 type Media struct {
-	URL  string // http or https; the server fetches it; empty = Data is sent
-	MIME string // type of Data, for example "image/png"
-	Data []byte
+	Name   string // label in the data; empty = none
+	URL    string // http or https; the server fetches it; empty = Data is sent
+	MIME   string // type of Data, for example "image/png"
+	Data   []byte
+	Length time.Duration // of a sound; 0 = not known
 }
 
 // Tokens counts tokens of a model's vocabulary.

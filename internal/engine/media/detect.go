@@ -1,0 +1,112 @@
+package media
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"time"
+
+	"github.com/gabriel-vasile/mimetype"
+)
+
+// Class is what an object is for its receiver.
+type Class uint8
+
+// The classes.
+const (
+	Picture Class = iota
+	Sound
+	Film
+)
+
+// String returns the class as messages write it.
+func (c Class) String() string {
+	switch c {
+	case Picture:
+		return "picture"
+	case Sound:
+		return "sound"
+	case Film:
+		return "video"
+	}
+	return "unknown"
+}
+
+// types maps what the content says to the type under which servers know it. A
+// container of sound alone is often taken for one of video.
+func (c Class) types() map[string]string {
+	switch c {
+	case Picture:
+		return map[string]string{
+			"image/png": "image/png", "image/apng": "image/png", "image/jpeg": "image/jpeg", "image/gif": "image/gif", "image/webp": "image/webp",
+		}
+	case Sound:
+		return map[string]string{
+			"audio/wav": "audio/wav", "audio/mpeg": "audio/mpeg", "audio/flac": "audio/flac", "audio/ogg": "audio/ogg", "audio/aac": "audio/aac",
+			"audio/mp4": "audio/mp4", "audio/x-m4a": "audio/mp4", "video/mp4": "audio/mp4", "video/webm": "audio/webm", "application/ogg": "audio/ogg",
+		}
+	case Film:
+		return map[string]string{
+			"video/mp4": "video/mp4", "video/x-m4v": "video/mp4", "video/webm": "video/webm", "video/quicktime": "video/quicktime",
+			"video/matroska": "video/x-matroska", "video/x-msvideo": "video/x-msvideo", "video/mpeg": "video/mpeg", "video/ogg": "video/ogg",
+		}
+	}
+	return nil
+}
+
+// Detect returns the media type of data by its first bytes, for example
+// "image/png"; false = it is nothing that servers take as this class, and the
+// text says what it is.
+func (c Class) Detect(data []byte) (string, bool) {
+	found, _, _ := strings.Cut(mimetype.Detect(data).String(), ";")
+	known, ok := c.types()[found]
+	if !ok {
+		return found, false
+	}
+	return known, true
+}
+
+// Accepted lists the types that [Class.Detect] knows, for messages.
+func (c Class) Accepted() string {
+	switch c {
+	case Picture:
+		return "PNG, JPEG, GIF or WebP"
+	case Sound:
+		return "WAV, MP3, FLAC, Ogg, AAC, MP4 or WebM"
+	case Film:
+		return "MP4, WebM, QuickTime, Matroska, AVI, MPEG or Ogg"
+	}
+	return ""
+}
+
+// Length returns how long a sound is; 0 = it is not known. Only WAV files say so
+// in their head.
+func Length(sound []byte) time.Duration {
+	little := binary.LittleEndian
+	if len(sound) < 12 || !bytes.Equal(sound[:4], []byte("RIFF")) || !bytes.Equal(sound[8:12], []byte("WAVE")) {
+		return 0
+	}
+	rate := uint32(0) // bytes a second
+	for rest := sound[12:]; len(rest) >= 8; {
+		size := int(little.Uint32(rest[4:]))
+		body := rest[8:]
+		switch string(rest[:4]) {
+		case "fmt ":
+			if len(body) >= 12 {
+				rate = little.Uint32(body[8:])
+			}
+		case "data":
+			if rate == 0 {
+				return 0
+			}
+			// A length that was never filled in reaches to the end of the file.
+			held := min(size, len(body))
+			return time.Duration(float64(held) / float64(rate) * float64(time.Second))
+		}
+		if size += size % 2; size > len(body) {
+			return 0
+		}
+		rest = body[size:]
+	}
+	return 0
+}
