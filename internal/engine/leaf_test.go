@@ -18,7 +18,8 @@ benchmark:
   models: {strategy: weighted, items: [{name: a, weight: 0.5}, {name: b, weight: 0.5}]}
   endpoint: {urls: ["http://h:1"], type: chat, streaming: true, apiKey: k1, headers: {X-A: "1"}, extra: {x: 1}}
   datasets:
-    - {name: main, type: synthetic, entries: 10, prompts: {isl: 20, osl: 5}, turns: 2, turnDelay: 10, prefixPrompts: {poolSize: 2, length: 5}}
+    - {name: main, type: synthetic, entries: 10, prompts: {isl: 20, osl: 5}, turns: 2, turnDelay: 10, prefixPrompts: {poolSize: 2, length: 5},
+      images: {width: 8, height: 9}, audio: {length: 1}}
   phases:
     - {name: profiling, kind: profiling, type: gamma, rate: 5, smoothness: 2, requests: 10}
   slos: {request_latency: 100}
@@ -27,12 +28,15 @@ benchmark:
 // changes says how to change each leaf of the document. A leaf that is not here
 // is an option that nobody checks: add it, or the test fails.
 var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a table
-	"randomSeed":                        func(d *config.Document) { *d.RandomSeed = 2 },
-	"models.strategy":                   func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
-	"models.items.name":                 func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
-	"models.items.weight":               func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
-	"endpoint.urls":                     func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
-	"endpoint.type":                     func(d *config.Document) { d.Benchmark.Endpoint.Type = "completions" },
+	"randomSeed":          func(d *config.Document) { *d.RandomSeed = 2 },
+	"models.strategy":     func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
+	"models.items.name":   func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
+	"models.items.weight": func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
+	"endpoint.urls":       func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
+	"endpoint.type": func(d *config.Document) {
+		d.Benchmark.Endpoint.Type = "completions"
+		d.Benchmark.Datasets[0].Images, d.Benchmark.Datasets[0].Audio = nil, nil
+	},
 	"endpoint.path":                     func(d *config.Document) { d.Benchmark.Endpoint.Path = ref("/x") },
 	"endpoint.apiKey":                   func(d *config.Document) { d.Benchmark.Endpoint.APIKey = config.NewSecret("k2") },
 	"endpoint.timeout":                  func(d *config.Document) { d.Benchmark.Endpoint.Timeout = 7 },
@@ -70,7 +74,21 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.prefixPrompts.userContextLength": func(d *config.Document) {
 		d.Benchmark.Datasets[0].PrefixPrompts.UserContextLength = ref(4)
 	},
-	"datasets.type": toFile, "datasets.format": toFile, "datasets.path": toFile,
+	"datasets.images.batchSize":       func(d *config.Document) { d.Benchmark.Datasets[0].Images.BatchSize = ref(2) },
+	"datasets.images.width":           func(d *config.Document) { d.Benchmark.Datasets[0].Images.Width.Mean = ref(9.0) },
+	"datasets.images.height":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Height.Mean = ref(8.0) },
+	"datasets.images.format":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Format = "png" },
+	"datasets.images.source":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Source = "assets" },
+	"datasets.images.sourceSampling":  func(d *config.Document) { d.Benchmark.Datasets[0].Images.SourceSampling = "shuffle-cycle" },
+	"datasets.audio.batchSize":        func(d *config.Document) { d.Benchmark.Datasets[0].Audio.BatchSize = ref(2) },
+	"datasets.audio.length":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Length.Mean = ref(2.0) },
+	"datasets.audio.depths":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Depths[0] = 8 },
+	"datasets.audio.sampleRates":      func(d *config.Document) { d.Benchmark.Datasets[0].Audio.SampleRates[0] = 8 },
+	"datasets.audio.channels":         func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Channels = 2 },
+	"datasets.rankings.passages":      func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.Passages.Mean = ref(3.0) },
+	"datasets.rankings.passageTokens": func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.PassageTokens.Mean = ref(3.0) },
+	"datasets.rankings.queryTokens":   func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.QueryTokens.Mean = ref(3.0) },
+	"datasets.type":                   toFile, "datasets.format": toFile, "datasets.path": toFile,
 	"datasets.records": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Path = ""
@@ -104,6 +122,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
 	"endpoint.urlStrategy":        "one value only, round_robin",
 	"datasets.name":               "names the only data set for error messages",
+	"datasets.audio.format":       "one value only, wav",
 	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
 	"artifacts.exportOutputsJson": "refused by the loader until it exists",
 	"tokenizer.revision":          "only main is accepted: files on this machine have no revisions",
@@ -153,6 +172,8 @@ func load(t *testing.T) *config.Document {
 	if err != nil {
 		t.Fatal(err)
 	}
+	few := config.Distribution{Mean: ref(2.0)}
+	d.Benchmark.Datasets[0].Rankings = &config.Rankings{Passages: few, PassageTokens: few, QueryTokens: few}
 	return d
 }
 

@@ -16,7 +16,7 @@ import (
 
 // maxMadeBytes bounds the memory of all generated pictures and sounds of a
 // dataset. What needs more sends the same ones again.
-const maxMadeBytes = 512 << 20
+const maxMadeBytes = 256 << 20
 
 // manyBytes of media in one request, on average, are doubtful: the network may
 // be measured and not the model.
