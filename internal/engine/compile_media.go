@@ -17,13 +17,13 @@ func (c *compiler) media(d *config.Dataset, s *dataset.Synthetic) {
 	kind, known := endpoint.Lookup(c.b.Endpoint.Type)
 	if d.Images.On() {
 		if known && !kind.Caps.Images {
-			c.problem("datasets/0/images", "conflict", "images: the endpoint type %s takes no images", kind.Name)
+			c.problem("datasets/0/images", "conflict", "the endpoint type %s takes no images", kind.Name)
 		}
 		s.Images = c.images(d.Images)
 	}
 	if d.Audio.On() {
 		if known && !kind.Caps.Audio {
-			c.problem("datasets/0/audio", "conflict", "audio: the endpoint type %s takes no audio", kind.Name)
+			c.problem("datasets/0/audio", "conflict", "the endpoint type %s takes no audio", kind.Name)
 		}
 		s.Audio = c.audio(d.Audio)
 	}
@@ -51,7 +51,7 @@ func (c *compiler) images(d *config.Images) dataset.Images {
 		out.Source, out.Open = "files", c.open
 		out.Files = slices.DeleteFunc(files, func(name string) bool { return !pictureName(name) })
 		if err == nil && len(out.Files) == 0 {
-			c.problem("datasets/0/images/source", "out-of-range", "source: there is no PNG, JPEG, GIF or WebP file in %s", dir)
+			c.problem("datasets/0/images/source", "out-of-range", "there is no PNG, JPEG, GIF or WebP file in %s", dir)
 		}
 	case d.Source == "assets": // AIPerf's photographs; ours are made
 		out.Source = "noise-smooth"

@@ -42,11 +42,10 @@ type NamedTexts struct {
 
 // Media is a picture, a sound or a film: what it holds, or where it is.
 type Media struct {
-	Name   string // label in the data; empty = none
-	URL    string // http or https; the server fetches it; empty = Data is sent
-	MIME   string // type of Data, for example "image/png"
-	Data   []byte
-	Length time.Duration // of a sound; 0 = not known
+	Name string // of one that an API has a part of its own for: "mask"; mostly empty
+	URL  string // http or https; the server fetches it; empty = Data is sent
+	MIME string // type of Data, for example "image/png"
+	Data []byte
 }
 
 // Tokens counts tokens of a model's vocabulary.

@@ -141,7 +141,7 @@ func (a *attacher) one(c media.Class, text string) (bench.Media, error) {
 	const least = 64 // bytes of a picture or sound; what is shorter is a path
 	if data, err := base64.StdEncoding.DecodeString(text); err == nil && len(data) >= least {
 		if kind, ok := c.Detect(data); ok {
-			return a.keep(c, kind, data)
+			return a.keep(kind, data)
 		}
 	}
 	return a.file(c, text)
@@ -168,7 +168,7 @@ func (a *attacher) dataURI(c media.Class, rest string) (bench.Media, error) {
 		}
 		kind = declared
 	}
-	return a.keep(c, kind, data)
+	return a.keep(kind, data)
 }
 
 // pair reads AIPerf's form of sounds, "wav,<base64>".
@@ -181,7 +181,7 @@ func (a *attacher) pair(format, body string) (bench.Media, error) {
 	if !ok {
 		kind = "audio/" + strings.ToLower(format)
 	}
-	return a.keep(media.Sound, kind, data)
+	return a.keep(kind, data)
 }
 
 // isFormat reports whether s can be the name of a format of sound.
@@ -227,7 +227,7 @@ func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
 	if !ok {
 		return bench.Media{}, wrongClass(fmt.Sprintf("file %q", shown), c, kind)
 	}
-	m, err := a.keep(c, kind, data)
+	m, err := a.keep(kind, data)
 	if err == nil {
 		a.files[key] = m
 	}
@@ -248,13 +248,9 @@ func wrongClass(what string, c media.Class, kind string) error {
 }
 
 // keep counts what is held in memory.
-func (a *attacher) keep(c media.Class, kind string, data []byte) (bench.Media, error) {
+func (a *attacher) keep(kind string, data []byte) (bench.Media, error) {
 	if a.total += len(data); a.total > maxReadBytes {
 		return bench.Media{}, fmt.Errorf("all media together take more than %d MiB of memory; use URLs or fewer of them", maxReadBytes>>20)
 	}
-	m := bench.Media{MIME: kind, Data: data}
-	if c == media.Sound {
-		m.Length = media.Length(data)
-	}
-	return m, nil
+	return bench.Media{MIME: kind, Data: data}, nil
 }

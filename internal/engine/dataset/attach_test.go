@@ -91,7 +91,7 @@ func TestSingleTurnMedia(t *testing.T) {
 	o.File.Open, opened = folder(s)
 	source := mustOpen(t, "single_turn", o)
 	png, jpeg := bench.Media{MIME: "image/png", Data: s.png}, bench.Media{MIME: "image/jpeg", Data: s.jpeg}
-	wav := bench.Media{MIME: "audio/wav", Data: s.wav, Length: 20 * time.Millisecond}
+	wav := bench.Media{MIME: "audio/wav", Data: s.wav}
 	mask := png
 	mask.Name = "mask"
 	want := []bench.Turn{
@@ -166,10 +166,10 @@ chats.jsonl:1: audio: "c.wav" is neither a URL, a data URI nor base64 of a sound
 // The memory for what files hold is bounded.
 func TestAttacherBound(t *testing.T) {
 	a := attacher{total: maxReadBytes - 3}
-	if _, err := a.keep(media.Picture, "image/png", make([]byte, 3)); err != nil {
+	if _, err := a.keep("image/png", make([]byte, 3)); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.keep(media.Picture, "image/png", make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "all media together take more than 1024 MiB") {
+	if _, err := a.keep("image/png", make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "all media together take more than 1024 MiB") {
 		t.Errorf("error = %v", err)
 	}
 	open := func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("abcdef")), nil }

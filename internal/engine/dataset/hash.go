@@ -77,13 +77,12 @@ func (h hasher) conversation(c *bench.Conversation) {
 	}
 }
 
-// named adds texts that have a name; a turn without them has the hash that it had
-// before there were any.
-func (h hasher) named(list []bench.NamedTexts) {
-	for _, n := range list {
-		h.text("named " + n.Name)
-		h.number(int64(len(n.Texts)))
-		for _, s := range n.Texts {
+// named adds named texts; nothing where there are none.
+func (h hasher) named(parts []bench.NamedTexts) {
+	for _, p := range parts {
+		h.text(p.Name)
+		h.number(int64(len(p.Texts)))
+		for _, s := range p.Texts {
 			h.text(s)
 		}
 	}

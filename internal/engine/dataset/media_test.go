@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
@@ -13,12 +14,10 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/media"
 	"aiperfd/internal/engine/tokenizer"
 )
 
@@ -60,15 +59,13 @@ func TestSyntheticMedia(t *testing.T) {
 			seen[string(m.Data)] = true
 		}
 		clip := turn.Audios[0]
-		if clip.MIME != "audio/wav" || seen[string(clip.Data)] || clip.Length < media.MinClip {
-			t.Errorf("%s: audio %s of %v, seen before: %v", where, clip.MIME, clip.Length, seen[string(clip.Data)])
-		}
-		if off := media.Length(clip.Data) - clip.Length; off.Abs() > time.Millisecond/8 {
-			t.Errorf("%s: the file is %v longer than it says", where, off)
+		if clip.MIME != "audio/wav" || seen[string(clip.Data)] {
+			t.Errorf("%s: audio %s, seen before: %v", where, clip.MIME, seen[string(clip.Data)])
 		}
 		seen[string(clip.Data)] = true
 		depths[clip.Data[34]]++
-		lengths += clip.Length.Seconds()
+		little := binary.LittleEndian
+		lengths += float64(little.Uint32(clip.Data[40:])) / float64(little.Uint32(clip.Data[28:]))
 		audios++
 	})
 	if formats["png"] < 60 || formats["jpeg"] < 60 || len(widths) < 10 {

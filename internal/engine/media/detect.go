@@ -1,10 +1,7 @@
 package media
 
 import (
-	"bytes"
-	"encoding/binary"
 	"strings"
-	"time"
 
 	"github.com/gabriel-vasile/mimetype"
 )
@@ -77,36 +74,4 @@ func (c Class) Accepted() string {
 		return "MP4, WebM, QuickTime, Matroska, AVI, MPEG or Ogg"
 	}
 	return ""
-}
-
-// Length returns how long a sound is; 0 = it is not known. Only WAV files say so
-// in their head.
-func Length(sound []byte) time.Duration {
-	little := binary.LittleEndian
-	if len(sound) < 12 || !bytes.Equal(sound[:4], []byte("RIFF")) || !bytes.Equal(sound[8:12], []byte("WAVE")) {
-		return 0
-	}
-	rate := uint32(0) // bytes a second
-	for rest := sound[12:]; len(rest) >= 8; {
-		size := int(little.Uint32(rest[4:]))
-		body := rest[8:]
-		switch string(rest[:4]) {
-		case "fmt ":
-			if len(body) >= 12 {
-				rate = little.Uint32(body[8:])
-			}
-		case "data":
-			if rate == 0 {
-				return 0
-			}
-			// A length that was never filled in reaches to the end of the file.
-			held := min(size, len(body))
-			return time.Duration(float64(held) / float64(rate) * float64(time.Second))
-		}
-		if size += size % 2; size > len(body) {
-			return 0
-		}
-		rest = body[size:]
-	}
-	return 0
 }

@@ -9,7 +9,6 @@ import (
 	"image/gif"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A WebP of one pixel (lossless).
@@ -45,35 +44,6 @@ func TestDetect(t *testing.T) {
 		if got, ok := tt.class.Detect([]byte(tt.data)); got != tt.want || ok != tt.ok {
 			t.Errorf("%s as %s = %s, %v; want %s, %v", tt.name, tt.class, got, ok, tt.want, tt.ok)
 		}
-	}
-}
-
-func TestLength(t *testing.T) {
-	for _, c := range []Clip{
-		{time.Second, 16_000, 16, 1}, {30 * time.Millisecond, 8000, 8, 2}, {250 * time.Millisecond, 48_000, 24, 2},
-	} {
-		o, err := Audio(c, source(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := Length(o.Data); got != c.Length {
-			t.Errorf("Length of %v = %v", c, got)
-		}
-		// Other chunks may stand before the samples, and a length may be unknown.
-		head := append(bytes.Clone(o.Data[:36]), "LIST\x03\x00\x00\x00abc\x00"...)
-		tail := bytes.Clone(o.Data[36:])
-		binary.LittleEndian.PutUint32(tail[4:], 0xffffffff)
-		if got := Length(append(head, tail[:len(tail)-len(tail)%2]...)); got != c.Length {
-			t.Errorf("Length of a stream of %v = %v", c, got)
-		}
-		for cut := range 44 {
-			if got := Length(o.Data[:cut]); got != 0 {
-				t.Errorf("Length of %d bytes = %v", cut, got)
-			}
-		}
-	}
-	if got := Length([]byte("RIFF\x00\x00\x00\x00WAVEdata\x04\x00\x00\x00aaaa")); got != 0 {
-		t.Errorf("Length without a format = %v", got)
 	}
 }
 

@@ -177,8 +177,8 @@ func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "benchmark/datasets/0/images: images: the endpoint type completions takes no images\n" +
-		"benchmark/datasets/0/audio: audio: the endpoint type completions takes no audio"
+	const want = "benchmark/datasets/0/images: the endpoint type completions takes no images\n" +
+		"benchmark/datasets/0/audio: the endpoint type completions takes no audio"
 	if _, err = engine.Compile(d); err == nil || err.Error() != want {
 		t.Errorf("Compile: %v\nwant:    %s", err, want)
 	}
@@ -192,4 +192,103 @@ func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
 		}
 		b.stop()
 	})
+}
+
+// In a daemon, records name only files under its data directories.
+func TestMediaOfUntrustedDocuments(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		filepath.Join(root, "set", "a.png"): picture.String(), filepath.Join(outside, "b.png"): picture.String(),
+		filepath.Join(root, "set", "in.jsonl"): `{"text": "one", "image": "a.png"}`,
+	}
+	for path, data := range files {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(data), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(outside, "b.png"), filepath.Join(root, "set", "link.png")); err != nil {
+		t.Fatal(err)
+	}
+	records := func(path string) string { return fmt.Sprintf(`records: [{text: one, image: %q}]`, path) }
+	tests := []struct {
+		name, data string
+		roots      []string
+		want       string // part of the error; empty = it is read
+	}{
+		{"beside the file", "path: set/in.jsonl", []string{root}, ""},
+		{"under the root", records("set/a.png"), []string{root}, ""},
+		{"absolute", records(filepath.Join(root, "set", "a.png")), []string{root}, ""},
+		{"outside", records(filepath.Join(outside, "b.png")), []string{root}, "permission denied"},
+		{"dots", records("../" + filepath.Base(outside) + "/b.png"), []string{root}, "permission denied"},
+		{"link", records("set/link.png"), []string{root}, "path escapes from parent"},
+		{"folder", records("set"), []string{root}, "not a regular file"},
+		{"no roots", records(filepath.Join(outside, "b.png")), nil, "permission denied"},
+		{"missing", records("set/none.png"), []string{root}, "nor a file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, _, err := config.Load([]byte("benchmark: {model: m, endpoint: {useServerTokenCount: true}, dataset: {type: file, "+tt.data+"}, phases: {requests: 200}}"),
+				config.LoadOptions{Untrusted: true, DataRoots: tt.roots})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := engine.Compile(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source, err := plan.Dataset.Kind.Open(t.Context(), plan.Dataset.Options)
+			switch {
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("error = %v, want one with %q", err, tt.want)
+			case tt.want == "" && err != nil:
+				t.Error(err)
+			case tt.want == "":
+				if got := source.At(0).Turns[0].Images; len(got) != 1 || !bytes.Equal(got[0].Data, picture.Bytes()) {
+					t.Errorf("images = %+v", got)
+				}
+			}
+		})
+	}
+}
+
+// What the document says of media reaches the dataset in the units of the dataset.
+func TestMediaInThePlan(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.JPG", "a.png", "notes.txt", "c.webp"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan := func(dataset string) (*engine.Plan, error) {
+		d, _, err := config.Load([]byte("benchmark: {model: m, dataset: {"+dataset+"}, phases: {requests: 200}}"), config.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return engine.Compile(d)
+	}
+	p, err := plan(fmt.Sprintf("images: {source: %q, sourceSampling: shuffle-cycle}, audio: {sampleRates: [8, 44.1, 22050], depths: [24]}", dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, audio := p.Dataset.Options.Synthetic.Images, p.Dataset.Options.Synthetic.Audio
+	if diff := cmp.Diff([]string{filepath.Join(dir, "a.png"), filepath.Join(dir, "b.JPG"), filepath.Join(dir, "c.webp")}, images.Files); diff != "" ||
+		images.Source != "files" || images.Sampling != "shuffle-cycle" || images.BatchSize != 1 || images.Format != "jpeg" || images.Width.Draw(nil) != 512 {
+		t.Errorf("images = %+v\n%s", images, diff)
+	}
+	if diff := cmp.Diff([]int{8000, 44100, 22050}, audio.SampleRates); diff != "" || audio.BatchSize != 1 || audio.Length.Draw(nil) != 10 || audio.Channels != 1 {
+		t.Errorf("audio = %+v\n%s", audio, diff)
+	}
+	if p, err = plan("images: {source: assets, batchSize: 3}, audio: {batchSize: 0, length: 4}"); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Dataset.Options.Synthetic; s.Images.Source != "noise-smooth" || s.Images.BatchSize != 3 || s.Audio.BatchSize != 0 {
+		t.Errorf("images = %+v, audio = %+v", s.Images, s.Audio)
+	}
+	if _, err = plan(fmt.Sprintf("images: {source: %q}", t.TempDir())); err == nil || !strings.Contains(err.Error(), "there is no PNG, JPEG, GIF or WebP file in ") {
+		t.Errorf("error = %v", err)
+	}
 }
