@@ -28,15 +28,12 @@ benchmark:
 // changes says how to change each leaf of the document. A leaf that is not here
 // is an option that nobody checks: add it, or the test fails.
 var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a table
-	"randomSeed":          func(d *config.Document) { *d.RandomSeed = 2 },
-	"models.strategy":     func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
-	"models.items.name":   func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
-	"models.items.weight": func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
-	"endpoint.urls":       func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
-	"endpoint.type": func(d *config.Document) {
-		d.Benchmark.Endpoint.Type = "completions"
-		d.Benchmark.Datasets[0].Images, d.Benchmark.Datasets[0].Audio = nil, nil
-	},
+	"randomSeed":                        func(d *config.Document) { *d.RandomSeed = 2 },
+	"models.strategy":                   func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
+	"models.items.name":                 func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
+	"models.items.weight":               func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
+	"endpoint.urls":                     func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
+	"endpoint.type":                     toCompletions,
 	"endpoint.path":                     func(d *config.Document) { d.Benchmark.Endpoint.Path = ref("/x") },
 	"endpoint.apiKey":                   func(d *config.Document) { d.Benchmark.Endpoint.APIKey = config.NewSecret("k2") },
 	"endpoint.timeout":                  func(d *config.Document) { d.Benchmark.Endpoint.Timeout = 7 },
@@ -135,6 +132,12 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 }
 
 func ref[T any](v T) *T { return &v }
+
+// toCompletions takes away what completions do not take, too.
+func toCompletions(d *config.Document) {
+	d.Benchmark.Endpoint.Type = "completions"
+	d.Benchmark.Datasets[0].Images, d.Benchmark.Datasets[0].Audio = nil, nil
+}
 
 func toFile(d *config.Document) {
 	data := &d.Benchmark.Datasets[0]

@@ -93,6 +93,9 @@ type Dataset struct {
 	SystemPromptFile *string       `json:"systemPromptFile" validate:"min=1"`
 	Prompts          Prompts       `json:"prompts"`
 	PrefixPrompts    PrefixPrompts `json:"prefixPrompts"`
+	Images           *Images       `json:"images"`                          // nil = none
+	Audio            *Audio        `json:"audio"`                           // nil = none
+	Rankings         *Rankings     `json:"rankings"`                        // endpoint types that rank; nil = none
 	Turns            Distribution  `json:"turns" least:"1"`                 // default 1
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
@@ -101,9 +104,6 @@ type Dataset struct {
 	Format           string        `json:"format,omitempty" validate:"oneof=single_turn"` // type file: single_turn
 	Records          []Object      `json:"records,omitempty" validate:"min=1"`            // type file: inline instead of path
 	OSL              Distribution  `json:"osl,omitzero" least:"1"`                        // type file: used where a record has no output_length
-	Images           *Images       `json:"images"`                                        // type synthetic; nil = none
-	Audio            *Audio        `json:"audio"`                                         // type synthetic; nil = none
-	Rankings         *Rankings     `json:"rankings"`                                      // type synthetic and endpoint types that rank; nil = none
 }
 
 // Prompts are the lengths and the text source of synthetic prompts.
