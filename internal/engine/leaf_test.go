@@ -18,8 +18,7 @@ benchmark:
   models: {strategy: weighted, items: [{name: a, weight: 0.5}, {name: b, weight: 0.5}]}
   endpoint: {urls: ["http://h:1"], type: chat, streaming: true, apiKey: k1, headers: {X-A: "1"}, extra: {x: 1}}
   datasets:
-    - {name: main, type: synthetic, entries: 10, prompts: {isl: 20, osl: 5}, turns: 2, turnDelay: 10, prefixPrompts: {poolSize: 2, length: 5},
-      images: {width: 8, height: 9}, audio: {length: 1}}
+    - {name: main, type: synthetic, entries: 10, prompts: {isl: 20, osl: 5}, turns: 2, turnDelay: 10, prefixPrompts: {poolSize: 2, length: 5}}
   phases:
     - {name: profiling, kind: profiling, type: gamma, rate: 5, smoothness: 2, requests: 10}
   slos: {request_latency: 100}
@@ -33,7 +32,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"models.items.name":                 func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
 	"models.items.weight":               func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
 	"endpoint.urls":                     func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
-	"endpoint.type":                     toCompletions,
+	"endpoint.type":                     func(d *config.Document) { d.Benchmark.Endpoint.Type = "completions" },
 	"endpoint.path":                     func(d *config.Document) { d.Benchmark.Endpoint.Path = ref("/x") },
 	"endpoint.apiKey":                   func(d *config.Document) { d.Benchmark.Endpoint.APIKey = config.NewSecret("k2") },
 	"endpoint.timeout":                  func(d *config.Document) { d.Benchmark.Endpoint.Timeout = 7 },
@@ -78,7 +77,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.images.source":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Source = "assets" },
 	"datasets.images.sourceSampling":  func(d *config.Document) { d.Benchmark.Datasets[0].Images.SourceSampling = "shuffle-cycle" },
 	"datasets.audio.batchSize":        func(d *config.Document) { d.Benchmark.Datasets[0].Audio.BatchSize = ref(2) },
-	"datasets.audio.length":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Length.Mean = ref(2.0) },
+	"datasets.audio.length":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Length.Mean = ref(3.0) },
 	"datasets.audio.depths":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Depths[0] = 8 },
 	"datasets.audio.sampleRates":      func(d *config.Document) { d.Benchmark.Datasets[0].Audio.SampleRates[0] = 8 },
 	"datasets.audio.channels":         func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Channels = 2 },
@@ -133,10 +132,13 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 
 func ref[T any](v T) *T { return &v }
 
-// toCompletions takes away what completions do not take, too.
-func toCompletions(d *config.Document) {
-	d.Benchmark.Endpoint.Type = "completions"
-	d.Benchmark.Datasets[0].Images, d.Benchmark.Datasets[0].Audio = nil, nil
+// withContent adds what only some endpoint types take.
+func withContent(d *config.Document) {
+	few := func() config.Distribution { return config.Distribution{Mean: ref(2.0)} }
+	data := &d.Benchmark.Datasets[0]
+	data.Images = &config.Images{BatchSize: ref(1), Width: few(), Height: few(), Format: "jpeg", Source: "noise", SourceSampling: "random-with-replacement"}
+	data.Audio = &config.Audio{BatchSize: ref(1), Length: few(), Format: "wav", Depths: []int{16}, SampleRates: []float64{16}, Channels: 1}
+	data.Rankings = &config.Rankings{Passages: few(), PassageTokens: few(), QueryTokens: few()}
 }
 
 func toFile(d *config.Document) {
@@ -157,6 +159,10 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 			continue
 		}
 		before, after := load(t), load(t)
+		if section := strings.Split(name, "."); len(section) == 3 && slices.Contains([]string{"images", "audio", "rankings"}, section[1]) {
+			withContent(before)
+			withContent(after)
+		}
 		change(after)
 		if a, b := digest(t, before), digest(t, after); a == b {
 			t.Errorf("leaf %s changes nothing in the plan", name)
@@ -175,8 +181,6 @@ func load(t *testing.T) *config.Document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	few := config.Distribution{Mean: ref(2.0)}
-	d.Benchmark.Datasets[0].Rankings = &config.Rankings{Passages: few, PassageTokens: few, QueryTokens: few}
 	return d
 }
 
