@@ -300,7 +300,7 @@ func (c *compiler) readFile(name string) ([]byte, error) {
 }
 
 func (c *compiler) file(d *config.Dataset) dataset.File {
-	f := dataset.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL)}
+	f := dataset.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL), Open: c.mediaFiles(d.Path)}
 	if !c.doc.Trusted() && d.Path != "" {
 		f.FS, f.Path = documentFiles{c.doc, d.Path}, documentFile
 	}
@@ -327,6 +327,7 @@ func (c *compiler) synthetic(d *config.Dataset) dataset.Synthetic {
 	if n := d.PrefixPrompts.UserContextLength; n != nil {
 		s.UserContext = *n
 	}
+	c.media(d, &s)
 	return s
 }
 

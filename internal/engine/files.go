@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
@@ -24,6 +27,8 @@ const flushEvery = time.Second
 // when close is called. The zero recordFile swallows everything.
 type recordFile[T any] struct {
 	in     chan T
+	room   *semaphore.Weighted // for the bytes of waiting lines; nil = they are small
+	size   func(T) int         // bytes of a line; nil without room
 	writer sync.WaitGroup
 	err    error // of the writer; read it after close
 }
@@ -39,11 +44,28 @@ func (f *recordFile[T]) open(path string, o export.RecordOptions, encode func(*e
 	return nil
 }
 
+// maxWaiting bounds the bytes of lines that wait for the disk, where lines may
+// be large.
+const maxWaiting = 128 << 20
+
+// bounded makes lines wait for room by their size. Call it before open.
+func (f *recordFile[T]) bounded(size func(T) int) {
+	f.size, f.room = size, semaphore.NewWeighted(maxWaiting)
+}
+
+// weight is the part of the room that a line takes.
+func (f *recordFile[T]) weight(line T) int64 { return min(int64(f.size(line)), maxWaiting) }
+
 // write hands a line over; it blocks while the disk is behind.
 func (f *recordFile[T]) write(line T) {
-	if f.in != nil {
-		f.in <- line
+	if f.in == nil {
+		return
 	}
+	if f.room != nil {
+		// Without a deadline, as the channel below: the writer never stops receiving.
+		_ = f.room.Acquire(context.Background(), f.weight(line))
+	}
+	f.in <- line
 }
 
 // close waits until everything is on disk.
@@ -78,6 +100,9 @@ func (f *recordFile[T]) append(file *os.File, o export.RecordOptions, encode fun
 			if failure == nil {
 				note(encode(out, line))
 			}
+			if f.room != nil {
+				f.room.Release(f.weight(line))
+			}
 		case <-tick.C:
 			note(out.Flush())
 		}
@@ -98,6 +123,7 @@ func (x *execution) openFiles(dir string) error {
 		}
 	}
 	if x.plan.Files.Raw {
+		x.raws.bounded((*export.Raw).Bytes)
 		return x.raws.open(filepath.Join(dir, names.Raw), o, (*export.RecordWriter).WriteRaw)
 	}
 	return nil
@@ -127,18 +153,29 @@ func (x *execution) writeInputs(path string) (err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	buffer := bufio.NewWriterSize(file, 256<<10)
 	var fault error
-	if err := export.WriteInputs(buffer, x.inputs(&fault), x.secrets); err != nil {
+	if err := export.WriteInputs(buffer, x.inputs(maxInputs, &fault), x.secrets); err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	return errors.Join(fault, buffer.Flush())
 }
 
+// maxInputs bounds the bodies in inputs.json. Pictures and sounds can make a
+// dataset of many gigabytes out of less memory.
+const maxInputs = 512 << 20
+
 // inputs encodes the dataset; the first turn that cannot be encoded is reported
-// in fault and ends the sequence.
-func (x *execution) inputs(fault *error) iter.Seq2[string, []json.RawMessage] {
+// in fault and ends the sequence, and so does what is beyond the bound, with a
+// warning.
+func (x *execution) inputs(bound int, fault *error) iter.Seq2[string, []json.RawMessage] {
 	return func(yield func(string, []json.RawMessage) bool) {
+		size := 0
 		for i := range x.source.Len() {
 			talk := x.source.At(i)
+			if size > bound {
+				x.warn("inputs-cut", fmt.Sprintf(
+					"inputs.json holds the first %d of %d conversations: it is bounded to %d MiB", i, x.source.Len(), bound>>20))
+				return
+			}
 			var bodies []json.RawMessage
 			for t := range talk.Turns {
 				body, err := x.plan.Kind.Body(nil, &endpoint.Request{
@@ -150,6 +187,7 @@ func (x *execution) inputs(fault *error) iter.Seq2[string, []json.RawMessage] {
 					return
 				}
 				bodies = append(bodies, export.Payload(x.plan.Header.Get("Content-Type"), body))
+				size += len(body)
 			}
 			if !yield(talk.ID, bodies) {
 				return

@@ -37,7 +37,7 @@ func lengthDoubts(plan *Plan, rs metric.Results) []Warning {
 	}
 	if off := average("usage_discrepancy_count"); off > 0 {
 		out = append(out, Warning{Code: "usage-discrepancy", Detail: fmt.Sprintf(
-			"in %.0f of %.0f answers the server's token counts differ from the client's by more than 10 %%: the two use different tokenizers, or the chat template adds to the prompt",
+			"in %.0f of %.0f answers the server's token counts differ from the client's by more than 10 %%: the two use different tokenizers, the chat template adds to the prompt, or pictures and sounds count as tokens, too",
 			off, requests)})
 	}
 	return out

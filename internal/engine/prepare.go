@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
@@ -126,6 +127,9 @@ func (x *execution) openDataset(ctx context.Context, tok tokenizer.Tokenizer) er
 	if err != nil {
 		return err
 	}
+	if err := takes(&x.plan.Kind, source); err != nil {
+		return err
+	}
 	for _, doubt := range source.Describe().Warnings {
 		x.warn("dataset", doubt)
 	}
@@ -142,6 +146,30 @@ func (x *execution) warnReserved() {
 				"extra input %q is not sent: in requests of type %s this field is what the dataset says", f.Name, x.plan.Kind.Name))
 		}
 	}
+}
+
+// takes reports the first turn that carries what an endpoint type does not take.
+func takes(kind *endpoint.Kind, source dataset.Source) error {
+	for i := range source.Len() {
+		talk := source.At(i)
+		for k := range talk.Turns {
+			t := &talk.Turns[k]
+			what := ""
+			switch {
+			case t.Payload != nil:
+			case len(t.Images) > 0 && !kind.Caps.Images:
+				what = "images"
+			case len(t.Audios) > 0 && !kind.Caps.Audio:
+				what = "audio"
+			case len(t.Videos) > 0 && !kind.Caps.Video:
+				what = "video"
+			}
+			if what != "" {
+				return fmt.Errorf("turn %d of conversation %s has %s; the endpoint type %s takes none", k, talk.ID, what, kind.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // warn keeps a doubt for the result.

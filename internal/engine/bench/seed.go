@@ -24,6 +24,14 @@ const (
 	StreamGammaInterval   = "timing.request.gamma_interval"    // gaps of the gamma process
 	StreamSystemPrompt    = "dataset.prompt.shared_system"     // ours: the shared system prompt
 	StreamUserContext     = "dataset.prompt.user_context"      // ours: the user contexts
+	StreamImageSize       = "dataset.image.dimensions"         // widths and heights
+	StreamImageFormat     = "dataset.image.format"             // choice of a format
+	StreamImageSource     = "dataset.image.source"             // choice of a file
+	StreamImageNoise      = "dataset.image.noise"              // pixels
+	StreamAudioDuration   = "dataset.audio.duration"           // lengths of clips
+	StreamAudioFormat     = "dataset.audio.format"             // choice of sample rate and depth
+	StreamAudioData       = "dataset.audio.data"               // samples
+	StreamRankings        = "dataset.prompt.rankings"          // ours: numbers and lengths of passages, lengths of queries
 )
 
 // Seed is the root of a tree of random streams; every value, 0 included, is a

@@ -52,7 +52,7 @@ func (l *loader) deepest(path string) []string {
 }
 
 func (l *loader) checkFileDataset(d *Dataset, path string) {
-	l.only(path, "synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio")
+	l.only(path, "synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio rankings")
 	hasPath, hasRecords := l.has(path+".path"), l.has(path+".records")
 	switch {
 	case hasPath && hasRecords:
@@ -69,6 +69,7 @@ func (l *loader) checkFileDataset(d *Dataset, path string) {
 
 func (l *loader) checkSynthetic(d *Dataset, path string) {
 	l.only(path, "file", "path format records osl")
+	l.checkMedia(d, path)
 	if delay := path + ".turnDelay"; d.TurnDelay.Stddev > 0 && (d.TurnDelay.Mean == nil || *d.TurnDelay.Mean == 0) {
 		l.conflict(delay, "a spread of the delay needs a mean above 0")
 	}

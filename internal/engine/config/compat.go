@@ -27,6 +27,10 @@ const (
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
 
+	imageOrder   = "batchSize width height format source sourceSampling"
+	audioOrder   = "batchSize length format depths sampleRates channels"
+	rankingOrder = "passages passageTokens queryTokens"
+
 	phaseOrder = "name kind type excludeFromResults requests duration sessions concurrency concurrencyRamp" +
 		" prefillConcurrency prefillRamp gracePeriod cancellation sla seamless timingMode failedRequestThreshold" +
 		" adaptiveScale adaptiveSustainDuration adaptiveAssessmentPeriod adaptiveMinCompletedRequests" +
@@ -155,6 +159,21 @@ func shown(v reflect.Value, name string) any {
 		return each(value, redacted)
 	case Prompts:
 		return view(value, "benchmark.datasets.*.prompts", promptOrder)
+	case *Images:
+		if value == nil {
+			return nil
+		}
+		return view(*value, "benchmark.datasets.*.images", imageOrder)
+	case *Audio:
+		if value == nil {
+			return nil
+		}
+		return view(*value, "benchmark.datasets.*.audio", audioOrder)
+	case *Rankings:
+		if value == nil {
+			return nil
+		}
+		return view(*value, "benchmark.datasets.*.rankings", rankingOrder)
 	case PrefixPrompts:
 		if value == (PrefixPrompts{}) {
 			return nil

@@ -125,6 +125,7 @@ func (l *loader) syntheticDefaults(d *Dataset, path string) {
 	if !d.TurnDelay.Given() {
 		d.TurnDelay = constant(0)
 	}
+	l.mediaDefaults(d, path)
 	if l.has(path + ".entries") {
 		return
 	}

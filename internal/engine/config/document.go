@@ -122,6 +122,9 @@ type Dataset struct {
 	SystemPromptFile *string       `json:"systemPromptFile" validate:"min=1"`
 	Prompts          Prompts       `json:"prompts"`
 	PrefixPrompts    PrefixPrompts `json:"prefixPrompts"`
+	Images           *Images       `json:"images"`                          // nil = none
+	Audio            *Audio        `json:"audio"`                           // nil = none
+	Rankings         *Rankings     `json:"rankings"`                        // endpoint types that rank; nil = none
 	Turns            Distribution  `json:"turns" least:"1"`                 // default 1
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1

@@ -81,6 +81,12 @@ func (b *builder) options() {
 	b.fileDataset()
 	b.meanForSpread("dataset.prompts.isl", defaultISL)
 	b.meanForSpread("dataset.turns", 1)
+	b.meanForSpread("dataset.images.width", defaultSide)
+	b.meanForSpread("dataset.images.height", defaultSide)
+	b.meanForSpread("dataset.audio.length", defaultClip)
+	b.meanForSpread("dataset.rankings.passages", defaultPassages)
+	b.meanForSpread("dataset.rankings.passageTokens", defaultPassageTokens)
+	b.meanForSpread("dataset.rankings.queryTokens", defaultQueryTokens)
 	b.spreadOfOutput()
 }
 
@@ -128,6 +134,8 @@ func (b *builder) option(occ *occurrence) {
 		b.apiKey(occ)
 	case "endpoint.headers", "endpoint.extra", "slos":
 		b.object(occ, path)
+	case "dataset.audio.depths", "dataset.audio.sampleRates":
+		b.numbers(occ, path)
 	case "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
 		b.set(path, occ, &node{shape: boolean, scalar: strconv.FormatBool(!occ.on)})
 	case "client.certify":
@@ -195,6 +203,20 @@ func (b *builder) number(occ *occurrence) *node {
 		return &node{shape: number, scalar: strconv.FormatFloat(f, 'g', -1, 64)} // .5 and 007
 	}
 	return textNode(raw)
+}
+
+// numbers lays a comma list of numbers over the tree.
+func (b *builder) numbers(occ *occurrence, path string) {
+	items := b.value(occ)
+	if items == nil {
+		return
+	}
+	for _, item := range items.items {
+		if jsonNumber(item.scalar) {
+			item.shape = number
+		}
+	}
+	b.set(path, occ, items)
 }
 
 // commaList splits all values at commas; empty pieces do not count.

@@ -401,9 +401,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 // Whatever is refused of AIPerf's everyday options is refused on purpose.
 func TestEverydayOptions(t *testing.T) {
 	table := flagTable()
-	lacking := map[string]bool{"--audio-length-mean": true, "--audio-format": true, "--audio-sample-rates": true,
-		"--image-width-mean": true, "--image-height-mean": true, "--image-batch-size": true,
-		"--fixed-schedule": true, "--otel-url": true, "--mlflow-tracking-uri": true}
+	lacking := map[string]bool{"--fixed-schedule": true, "--otel-url": true, "--mlflow-tracking-uri": true}
 	for _, row := range aiperfFlags(t) {
 		name := strings.Fields(row[1])[0]
 		if row[3] == "P0" && (table[name].status == refused) != lacking[name] {

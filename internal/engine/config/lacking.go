@@ -110,10 +110,7 @@ func endpointFeatures() []feature {
 
 func datasetFeatures() []feature {
 	fields := []feature{
-		{name: "images", off: `null`, what: "image input"},
-		{name: "audio", off: `null`, what: "audio input"},
-		{name: "video", off: `null`, what: "video input"},
-		{name: "rankings", off: `null`, what: "rankings"},
+		{name: "video", off: `null`, what: "generated video"},
 		{name: "synthesis", off: `null`, what: "trace synthesis"},
 		{name: "dataset", off: `null`, what: "public datasets"},
 		{name: "cacheBust", off: `{"target":"none"}`, what: "cache busting"},

@@ -219,6 +219,12 @@ func TestUntrusted(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(root, "link.jsonl")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(root, "pictures"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(root, "out")); err != nil {
+		t.Fatal(err)
+	}
 	o := LoadOptions{Untrusted: true, DataRoots: []string{root}, AllowEnv: []string{"OK"},
 		LookupEnv:    func(name string) (string, bool) { return "value-of-" + name, true },
 		LookupSecret: func(name string) (string, bool) { return "secret-" + name, name == "hf" }}
@@ -235,6 +241,11 @@ func TestUntrusted(t *testing.T) {
 		{"variable", "benchmark: {tokenizer: {name: '${HOME:x}'}" + phases, "#/benchmark/tokenizer/name env-not-allowed"},
 		{"secret", "benchmark: {endpoint: {apiKey: '${secret:hf}'}" + phases, ""},
 		{"unknown secret", "benchmark: {endpoint: {apiKey: '${secret:x}'}" + phases, "#/benchmark/endpoint/apiKey secret-not-found"},
+		{"folder", "benchmark: {dataset: {images: {source: pictures}}" + phases, ""},
+		{"absolute folder", "benchmark: {dataset: {images: {source: " + filepath.Join(root, "pictures") + "}}" + phases, ""},
+		{"folder outside", "benchmark: {dataset: {images: {source: " + filepath.Dir(outside) + "}}" + phases, "#/benchmark/dataset/images/source file-not-allowed"},
+		{"folder behind a link", "benchmark: {dataset: {images: {source: out}}" + phases, "#/benchmark/dataset/images/source file-not-allowed"},
+		{"file as a folder", "benchmark: {dataset: {images: {source: in.jsonl}}" + phases, "#/benchmark/dataset/images/source file-not-allowed"},
 		{"user files", "benchmark: {artifacts: {userFiles: [{path: x}]}" + phases, "#/benchmark/artifacts/userFiles not-allowed"},
 		{"remote code", "benchmark: {tokenizer: {trustRemoteCode: true}" + phases, "#/benchmark/tokenizer/trustRemoteCode not-allowed"},
 	}
@@ -306,6 +317,8 @@ var roundTrips = []string{
 	`benchmark: {model: m, dataset: {type: file, path: testdata/prompts.jsonl, osl: 5, entries: 3, interTurnDelayCapSeconds: 4, randomSeed: 0}, profiling: {type: constant, rate: 0.1, sessions: 200, concurrency: 4, failedRequestThreshold: 0},
 		artifacts: {raw: true, prefix: x, dir: y}, slos: {a: 1.5}, tokenizer: {name: builtin, revision: r}, runtime: {ui: simple, apiPort: 1, apiHost: "::", statsInterval: 3}, logging: {level: ERROR}, client: {strict: true}}`,
 	`benchmark: {model: m, dataset: {type: file, records: [{text: "<a&b>", n: 1.0}], systemPrompt: x}, artifacts: {records: false}, profiling: {duration: 2h}}`,
+	`benchmark: {model: m, dataset: {images: {width: 30, height: {mean: 20, stddev: 5}, format: random, source: noise_smooth, batchSize: 2}, audio: {length: {points: [{value: 0.5, weight: 1}]}, depths: [8, 24], sampleRates: [8, 44100], channels: 2}}, profiling: {requests: 200}}`,
+	`benchmark: {model: m, dataset: {images: {source: testdata, sourceSampling: shuffle-cycle}, audio: {batchSize: 0}}, profiling: {requests: 200}}`,
 	`benchmark: {model: m, dataset: {turns: {peaks: [{mean: 2, weight: 1}]}, turnDelay: {points: [{value: 3.5, weight: 2}]}, turnDelayRatio: 0, prefixPrompts: {sharedSystemLength: 4, userContextLength: 5}, sampling: random}, phases: {requests: 200, concurrency: 8}}`,
 }
 

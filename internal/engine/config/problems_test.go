@@ -84,7 +84,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"pool and shared", `dataset: {prefixPrompts: {length: 4, poolSize: 2, sharedSystemLength: 3}}`, "#/benchmark/dataset/prefixPrompts/sharedSystemLength conflict"},
 	{"system prompt twice", `dataset: {systemPrompt: a, systemPromptFile: testdata/prompts.jsonl}`, "#/benchmark/dataset/systemPromptFile conflict"},
 	{"system prompt for completions", `endpoint: {type: completions}, dataset: {systemPrompt: a}`, "#/benchmark/dataset/systemPrompt conflict"},
-	{"images", `dataset: {images: {batchSize: 2}}`, "#/benchmark/dataset/images unsupported-feature"},
+	{"video", `dataset: {video: {width: 64, height: 64}}`, "#/benchmark/dataset/video unsupported-feature"},
 	{"sequence distribution", `dataset: {prompts: {sequenceDistribution: "1,2:100"}}`, "#/benchmark/dataset/prompts/sequenceDistribution unsupported-feature"},
 	{"cache busting", `dataset: {prompts: {cacheBust: {target: system_prefix}}}`, "#/benchmark/dataset/prompts/cacheBust/target unsupported-feature"},
 	{"unknown in a lacking section", `dataset: {prompts: {cacheBust: {tarket: none}}}`, "#/benchmark/dataset/prompts/cacheBust/tarket unsupported-feature"},

@@ -103,6 +103,8 @@ func isLackingValue(path, value string) bool {
 	case "benchmark.datasets.*.format":
 		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
 			" inputs_json sagemaker_data_capture dag_jsonl weka_trace weka_hf tracelab speed_bench sharegpt"
+	case "benchmark.datasets.*.audio.format":
+		names = "mp3"
 	case "benchmark.phases.*.type":
 		names = "user_centric fixed_schedule agentic_replay"
 	}

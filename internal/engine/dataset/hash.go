@@ -20,7 +20,7 @@ const hashVersion = "aiperfd dataset 1"
 func contentHash(entries []*bench.Conversation) string {
 	sum := sha256.New()
 	w := bufio.NewWriterSize(sum, 1<<16)
-	h := hasher{w}
+	h := hasher{w, map[*byte][sha256.Size]byte{}}
 	h.text(hashVersion)
 	h.number(int64(len(entries)))
 	for _, c := range entries {
@@ -31,7 +31,11 @@ func contentHash(entries []*bench.Conversation) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-type hasher struct{ w *bufio.Writer }
+type hasher struct {
+	w *bufio.Writer
+	// seen holds the hashes of media by where they lie: turns share them.
+	seen map[*byte][sha256.Size]byte
+}
 
 func (h hasher) number(n int64) {
 	var b [8]byte
@@ -71,6 +75,9 @@ func (h hasher) conversation(c *bench.Conversation) {
 			h.text(string(t.Payload))
 		}
 		h.named(t.Named)
+		h.media("images", t.Images)
+		h.media("audios", t.Audios)
+		h.media("videos", t.Videos)
 	}
 }
 
@@ -82,5 +89,31 @@ func (h hasher) named(parts []bench.NamedTexts) {
 		for _, s := range p.Texts {
 			h.text(s)
 		}
+	}
+}
+
+// media adds what a turn carries beside text; a turn without it has the hash
+// that it had before there were any.
+func (h hasher) media(kind string, list []bench.Media) {
+	if len(list) == 0 {
+		return
+	}
+	h.text(kind)
+	h.number(int64(len(list)))
+	for i := range list {
+		m := &list[i]
+		h.text(m.Name)
+		h.text(m.URL)
+		h.text(m.MIME)
+		h.number(int64(len(m.Data)))
+		if len(m.Data) == 0 {
+			continue
+		}
+		sum, ok := h.seen[&m.Data[0]]
+		if !ok {
+			sum = sha256.Sum256(m.Data)
+			h.seen[&m.Data[0]] = sum
+		}
+		_, _ = h.w.Write(sum[:])
 	}
 }

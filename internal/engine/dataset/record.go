@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/media"
 )
 
 // row is one decoded record of format single_turn.
@@ -23,6 +24,12 @@ type row struct {
 	delay   *float64 // milliseconds; nil = not given
 	output  int64    // 0 = not given
 	extra   json.RawMessage
+	media   [3]attachment // by class
+}
+
+// hasMedia reports whether the record has anything but text.
+func (r *row) hasMedia() bool {
+	return r.media[media.Picture].list != nil || r.media[media.Sound].list != nil || r.media[media.Film].list != nil
 }
 
 // member is one row of the table of members a record may have.
@@ -42,6 +49,17 @@ func singleTurnMembers() []member {
 		r.setTexts(texts)
 		return err
 	}
+	attached := func(name string, class media.Class, doc string) member {
+		return member{Field{name, "string, list of strings, or {name, contents}", doc}, func(r *row, v json.RawMessage) (err error) {
+			if before := r.media[class].member; before != "" {
+				return fmt.Errorf("%s and %s are both given; use one of them", before, name)
+			}
+			r.media[class].member = name
+			r.media[class].list, err = decodeReferences(v)
+			return err
+		}}
+	}
+	const forms = "each a URL, a data URI, base64, or the path of a file, from the working directory or from the folder of the input file."
 	refused := func(name string) member {
 		return member{Field: Field{Name: name, Doc: "Not supported; a record that has it is refused."}}
 	}
@@ -67,9 +85,13 @@ func singleTurnMembers() []member {
 			}
 			return nil
 		}},
-		refused("timestamp"),
-		refused("image"), refused("images"), refused("image_uuids"),
-		refused("audio"), refused("audios"), refused("video"), refused("videos"),
+		attached("image", media.Picture, "Pictures (PNG, JPEG, GIF or WebP), "+forms),
+		attached("images", media.Picture, "Another name of `image`."),
+		attached("audio", media.Sound, "Sounds (WAV, MP3 and others), "+forms+" `wav,BASE64` is understood, too."),
+		attached("audios", media.Sound, "Another name of `audio`."),
+		attached("video", media.Film, "Videos (MP4, WebM and others), "+forms),
+		attached("videos", media.Film, "Another name of `video`."),
+		refused("timestamp"), refused("image_uuids"),
 	}
 }
 
@@ -122,7 +144,7 @@ func (d *rowDecoder) decode(raw []byte) (row, []string) {
 	if len(problems) > 0 {
 		return r, problems
 	}
-	if r.texts == nil && r.named == nil {
+	if r.texts == nil && r.named == nil && !r.hasMedia() {
 		problems = append(problems, "text is missing")
 	}
 	if r.delay != nil && r.session == "" {
@@ -146,7 +168,7 @@ func (d *rowDecoder) apply(r *row, name string, v json.RawMessage) string {
 	case m.set == nil && name == "timestamp":
 		return "timestamp: not supported yet; requests of a file are sent by the phase's own schedule"
 	case m.set == nil:
-		return name + ": not supported yet; only text is sent"
+		return name + ": not supported yet"
 	}
 	if err := m.set(r, v); err != nil {
 		return name + ": " + err.Error()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/media"
 )
 
 // longDelay is a think time that is probably a mistake of unit.
@@ -21,7 +22,10 @@ func openSingleTurn(ctx context.Context, o Options) (Source, error) {
 	if o.File.Path != "" {
 		name = o.File.Path
 	}
-	b := rowBuilder{Options: o, byID: map[string]*bench.Conversation{}, ids: map[string]bool{}}
+	b := rowBuilder{
+		Options: o, byID: map[string]*bench.Conversation{}, ids: map[string]bool{},
+		attacher: attacher{open: o.File.Open, files: map[string]bench.Media{}},
+	}
 	err := b.read(ctx)
 	if err == nil {
 		err = b.count(ctx)
@@ -41,6 +45,8 @@ type rowBuilder struct {
 	ids     map[string]bool                // every session id of the file
 	rows    int
 	longest time.Duration // largest think time before the cap
+
+	attacher attacher
 }
 
 func (b *rowBuilder) read(ctx context.Context) error {
@@ -57,7 +63,9 @@ func (b *rowBuilder) read(ctx context.Context) error {
 		if len(problems) > 0 {
 			return wrong.add(where, problems...)
 		}
-		b.add(r)
+		if problems = b.add(r); len(problems) > 0 {
+			return wrong.add(where, problems...)
+		}
 		return true
 	})
 	switch {
@@ -75,8 +83,8 @@ func (b *rowBuilder) read(ctx context.Context) error {
 }
 
 // add appends a record to its conversation, unless that is beyond the number of
-// entries asked for.
-func (b *rowBuilder) add(r row) {
+// entries asked for. It returns what is wrong with the record's media.
+func (b *rowBuilder) add(r row) (problems []string) {
 	index := b.rows
 	b.rows++
 	c := b.byID[r.session]
@@ -86,7 +94,7 @@ func (b *rowBuilder) add(r row) {
 	b.ids[r.session] = true
 	if c == nil {
 		if b.Entries > 0 && len(b.entries) == b.Entries {
-			return
+			return nil
 		}
 		c = &bench.Conversation{ID: r.session, System: b.System, Independent: true}
 		b.entries = append(b.entries, c)
@@ -102,7 +110,20 @@ func (b *rowBuilder) add(r row) {
 	if t.MaxTokens == 0 && b.File.OSL.Given() {
 		t.MaxTokens = bench.Tokens(b.File.OSL.DrawInt(b.Seed.Index(bench.StreamMaxTokens, index)))
 	}
+	problems = b.attach(&t, &r)
 	c.Turns = append(c.Turns, t)
+	return problems
+}
+
+// attach gives a turn what its record has beside text.
+func (b *rowBuilder) attach(t *bench.Turn, r *row) (problems []string) {
+	for class, to := range [...]*[]bench.Media{media.Picture: &t.Images, media.Sound: &t.Audios, media.Film: &t.Videos} {
+		var err error
+		if *to, err = b.attacher.attach(media.Class(class), r.media[class].list); err != nil {
+			problems = append(problems, r.media[class].member+": "+err.Error())
+		}
+	}
+	return problems
 }
 
 // name gives every conversation without a session id one that no record uses.

@@ -186,12 +186,11 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 		{`{"text": "a", "output_length": "9"}`, `output_length: must be a whole number of tokens from 1 to 1e+09, not "9"`},
 		{`{"text": "a", "extra": []}`, `extra: must be an object, not []`},
 		{`{"text": "a", "type": "multi_turn"}`, `type: "multi_turn": this file is read as single_turn`},
-		{`{"text": "a", "image": "a.png"}`, `image: not supported yet; only text is sent`},
-		{`{"text": "a", "audios": ["a.wav"]}`, `audios: not supported yet; only text is sent`},
+		{`{"text": "a", "image_uuids": ["a"]}`, `image_uuids: not supported yet`},
 		{`{"text": "a", "timestamp": 250}`, `timestamp: not supported yet; requests of a file are sent by the phase's own schedule`},
 		{`{"text": "a", "txet": "b"}`, `unknown member "txet"; did you mean "text"?`},
 		{`{"text": "a", "sessionid": "b"}`, `unknown member "sessionid"; did you mean "session_id"?`},
-		{`{"text": "a", "wholly_else": 1}`, `unknown member "wholly_else"; accepted: text, texts, role, session_id, delay, output_length, extra, type`},
+		{`{"text": "a", "wholly_else": 1}`, `unknown member "wholly_else"; accepted: text, texts, role, session_id, delay, output_length, extra, type, image, images, audio, audios, video, videos`},
 		{`{"text": "a", "text": "b"}`, `text: given twice`},
 		{`["a"]`, `must be a JSON object, one on each line`},
 		{`"a"`, `must be a JSON object, one on each line`},
@@ -221,7 +220,7 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 
 func TestSingleTurnListsProblems(t *testing.T) {
 	_, err := Open(t.Context(), "single_turn", fromText(`{"foo_bar": 1, "role": 2}`+"\n\n"+`{"text": 1}`))
-	const want = `open dataset in/chats.jsonl: chats.jsonl:1: unknown member "foo_bar"; accepted: text, texts, role, session_id, delay, output_length, extra, type
+	const want = `open dataset in/chats.jsonl: chats.jsonl:1: unknown member "foo_bar"; accepted: text, texts, role, session_id, delay, output_length, extra, type, image, images, audio, audios, video, videos
 chats.jsonl:1: role: must be a string, not 2
 chats.jsonl:3: text: must be a string, {name, contents}, or a list of either, not 1`
 	if err == nil || err.Error() != want {
@@ -264,6 +263,7 @@ func FuzzSingleTurn(f *testing.F) {
 	f.Add([]byte(goodFile))
 	f.Add([]byte("{\"text\":\"a\"}\n{\"text\":[1]}"))
 	f.Add([]byte("\x1f\x8b\x08\x00"))
+	f.Add([]byte(`{"image": "data:image/png;base64,iVBORw0KGgo=", "audios": ["wav,AAAA", {"name": "x", "contents": ["http://h/a.wav"]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o := fromText(string(data))
 		o.File.MaxBytes = 1 << 20
@@ -283,7 +283,8 @@ func FuzzSingleTurn(f *testing.F) {
 			}
 			ids[c.ID] = true
 			for _, turn := range c.Turns {
-				if len(turn.Texts) == 0 || turn.MaxTokens < 0 || turn.Delay < 0 ||
+				media := len(turn.Images) + len(turn.Audios) + len(turn.Videos)
+				if len(turn.Texts)+media == 0 || turn.MaxTokens < 0 || turn.Delay < 0 ||
 					turn.ExtraBody != nil && (!json.Valid(turn.ExtraBody) || turn.ExtraBody[0] != '{') {
 					t.Fatalf("entry %d: turn %+v", i, turn)
 				}

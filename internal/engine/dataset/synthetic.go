@@ -20,7 +20,7 @@ const (
 	maxPromptTokens = 1 << 24 // of one text
 	maxTotalTokens  = 1 << 30 // of the dataset
 	maxBatch        = 10_000
-	turnCost        = 32 // tokens whose text takes as much memory as a turn without text
+	turnCost        = 32 // tokens whose text takes as much memory as a turn without text, or as a place for one picture
 	maxPool         = 1_000_000
 )
 
@@ -41,6 +41,10 @@ type Synthetic struct {
 	UserContext  int // length of a context message, another one for each conversation; 0 = none
 	PrefixPool   int // number of prefixes, of which each conversation draws one; 0 = none
 	PrefixLength int // length of each prefix; 0 = none
+
+	Images   Images
+	Audio    Audio
+	Rankings Rankings // given = a query and passages in place of texts
 }
 
 // syntheticFields documents the options under the names of the document.
@@ -60,6 +64,21 @@ func syntheticFields() []Field {
 		{"prefixPrompts.userContextLength", "integer", "Tokens of a message before the first turn, another one for each conversation."},
 		{"prefixPrompts.poolSize", "integer", "Number of generated prefixes; each conversation begins its first text with one of them."},
 		{"prefixPrompts.length", "integer", "Tokens of each prefix."},
+		{"images.batchSize", "integer", "Pictures of one turn; 0 = none. 1 where anything else of images is given."},
+		{"images.width, images.height", "distribution", "Pixels; 512 where one is not given."},
+		{"images.format", "string", "jpeg (quality 85), png, or random: one of the two for each picture."},
+		{"images.source", "string", "noise: independent pixels, which do not compress (a PNG of 1024 × 1024 is 3 MiB); noise-smooth or assets: " +
+			"noise of low frequency, with about as many bytes as a photograph; else a directory of PNG, JPEG, GIF or WebP files, which are scaled to the drawn size."},
+		{"images.sourceSampling", "string", "Order in which files of a directory are taken: random-with-replacement, shuffle-cycle or sequential-cycle."},
+		{"audio.batchSize", "integer", "Clips of one turn; 0 = none. 1 where anything else of audio is given."},
+		{"audio.length", "distribution", "Seconds of a clip of noise, at least 0.01; 10 where it is not given."},
+		{"audio.format", "string", "wav."},
+		{"audio.depths", "list of integers", "Bits a sample, 8, 16, 24 or 32, of which one is drawn for each clip."},
+		{"audio.sampleRates", "list of numbers", "kHz, or Hz above 96, of which one is drawn for each clip."},
+		{"audio.channels", "integer", "1 or 2."},
+		{"rankings.passages", "distribution", "Passages of one request. Endpoint types that rank get a query and passages in place of prompts."},
+		{"rankings.passageTokens", "distribution", "Tokens of each passage."},
+		{"rankings.queryTokens", "distribution", "Tokens of each query."},
 	}
 }
 
@@ -97,7 +116,7 @@ func (o Options) checkSynthetic() error {
 	if _, err := findCorpus(s.Corpus); err != nil {
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.Images.check(), s.Audio.check(), s.Rankings.check())...)
 }
 
 // openSynthetic builds the conversations of kind synthetic.
@@ -127,6 +146,7 @@ func openSynthetic(ctx context.Context, o Options) (Source, error) {
 			"%d generated texts missed their length, because this tokenizer does not reproduce its own tokens; "+
 				"their real lengths are used", about.Inexact))
 	}
+	about.Warnings = append(about.Warnings, b.doubts...)
 	return newMemory(entries, about)
 }
 
@@ -138,6 +158,9 @@ type builder struct {
 	prefixes []prompt
 	special  int          // tokens the server adds to a text
 	total    atomic.Int64 // tokens asked for so far
+
+	images, audios *shelf // nil = none
+	doubts         []string
 }
 
 func newBuilder(ctx context.Context, o Options) (*builder, error) {
@@ -174,7 +197,10 @@ func newBuilder(ctx context.Context, o Options) (*builder, error) {
 		}
 		return nil
 	})
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	return b, b.stock(ctx)
 }
 
 // spend counts tokens against the bound of the whole dataset.
@@ -188,13 +214,18 @@ func (b *builder) spend(n int) error {
 	return nil
 }
 
+// turns returns the number of turns of entry i.
+func (b *builder) turns(i int) int {
+	if !b.Synthetic.Turns.Given() {
+		return 1
+	}
+	return b.Synthetic.Turns.DrawInt(b.Seed.Index(bench.StreamTurnCount, i))
+}
+
 // conversation builds entry i. All of its draws come from streams of its own.
 func (b *builder) conversation(i int) (*bench.Conversation, error) {
 	s := &b.Synthetic
-	turns := 1
-	if s.Turns.Given() {
-		turns = s.Turns.DrawInt(b.Seed.Index(bench.StreamTurnCount, i))
-	}
+	turns := b.turns(i)
 	if turns > maxTurns {
 		return nil, fmt.Errorf("%d turns: at most %d are accepted", turns, maxTurns)
 	}
@@ -221,6 +252,7 @@ func (b *builder) conversation(i int) (*bench.Conversation, error) {
 		start:  b.Seed.Index(bench.StreamPromptCorpus, i),
 		output: b.Seed.Index(bench.StreamMaxTokens, i),
 		delay:  b.Seed.Index(bench.StreamTurnDelay, i),
+		ranks:  b.Seed.Index(bench.StreamRankings, i),
 	}
 	for k := range c.Turns {
 		if err := b.turn(&c.Turns[k], i, k, d); err != nil {
@@ -231,14 +263,38 @@ func (b *builder) conversation(i int) (*bench.Conversation, error) {
 }
 
 // draws are the random streams of one entry.
-type draws struct{ length, start, output, delay *rand.Rand }
+type draws struct{ length, start, output, delay, ranks *rand.Rand }
 
 // turn fills turn k of entry i.
 func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 	s := &b.Synthetic
-	t.Texts = make([]string, s.BatchSize)
+	err := error(nil)
+	if s.Rankings.Given() {
+		err = b.ranking(t, i, k, d)
+	} else {
+		err = b.texts(t, i, k, d)
+	}
+	if err != nil {
+		return err
+	}
+	if err := b.spend((s.Images.BatchSize + s.Audio.BatchSize) * turnCost); err != nil {
+		return err
+	}
+	t.Images, t.Audios = b.images.take(i, k), b.audios.take(i, k)
+	if s.OSL.Given() {
+		t.MaxTokens = bench.Tokens(s.OSL.DrawInt(d.output))
+	}
+	if k > 0 && s.TurnDelay.Given() {
+		t.Delay = milliseconds(s.TurnDelay.Draw(d.delay)*s.DelayRatio, b.DelayCap)
+	}
+	return nil
+}
+
+// texts makes the prompts of turn k of entry i.
+func (b *builder) texts(t *bench.Turn, i, k int, d draws) error {
+	t.Texts = make([]string, b.Synthetic.BatchSize)
 	for j := range t.Texts {
-		n := max(1, s.ISL.DrawInt(d.length)-b.special)
+		n := max(1, b.Synthetic.ISL.DrawInt(d.length)-b.special)
 		if err := b.spend(n); err != nil {
 			return err
 		}
@@ -248,12 +304,6 @@ func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 		}
 		t.Texts[j] = made.text
 		t.InputTokens += bench.Tokens(made.tokens)
-	}
-	if s.OSL.Given() {
-		t.MaxTokens = bench.Tokens(s.OSL.DrawInt(d.output))
-	}
-	if k > 0 && s.TurnDelay.Given() {
-		t.Delay = milliseconds(s.TurnDelay.Draw(d.delay)*s.DelayRatio, b.DelayCap)
 	}
 	return nil
 }

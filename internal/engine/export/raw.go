@@ -80,6 +80,20 @@ func NewRaw(rec *bench.Record, sent http.Header, body []byte, resp *bench.Respon
 	return raw
 }
 
+// Bytes returns about how much memory the texts take.
+func (r *Raw) Bytes() int {
+	n := len(r.Body)
+	for i := range r.Responses {
+		for _, p := range r.Responses[i].Packets {
+			n += len(p.Value)
+		}
+		if text := r.Responses[i].Text; text != nil {
+			n += len(*text)
+		}
+	}
+	return n
+}
+
 // WriteRaw appends a line of profile_export_raw.jsonl. Exact secrets are taken
 // out of all of it.
 func (w *RecordWriter) WriteRaw(raw *Raw) error {

@@ -52,10 +52,24 @@ func Image(width, height int, p Pattern, f ImageFormat, random *rand.Rand) (Obje
 		for i := 3; i < len(picture.Pix); i += 4 {
 			picture.Pix[i] = 0xff
 		}
+		if f == PNG {
+			// To compress it would take twenty times as long and save nothing.
+			return encodePNG(picture, png.NoCompression)
+		}
 	case SmoothNoise:
 		smooth(picture, random)
 	}
 	return Encode(picture, f)
+}
+
+// Bytes returns about how many bytes a picture takes, at least nearly as many as
+// it does.
+func Bytes(width, height int, f ImageFormat) int {
+	pixels := width * height
+	if f == JPEG {
+		return pixels + 1024
+	}
+	return 3*pixels + height + 1024
 }
 
 func checkSize(width, height int) error {
@@ -67,13 +81,24 @@ func checkSize(width, height int) error {
 
 // Encode writes a picture in a format.
 func Encode(picture image.Image, f ImageFormat) (Object, error) {
-	var out bytes.Buffer
-	if f == JPEG {
-		err := jpeg.Encode(&out, picture, &jpeg.Options{Quality: JPEGQuality})
-		return Object{Type: "image/jpeg", Data: out.Bytes()}, err
+	if f == PNG {
+		return encodePNG(picture, png.DefaultCompression)
 	}
-	err := png.Encode(&out, picture)
-	return Object{Type: "image/png", Data: out.Bytes()}, err
+	if n, ok := picture.(*image.NRGBA); ok && n.Opaque() {
+		// The same bytes; the encoder has a short way for this type only.
+		picture = &image.RGBA{Pix: n.Pix, Stride: n.Stride, Rect: n.Rect}
+	}
+	var out bytes.Buffer
+	err := jpeg.Encode(&out, picture, &jpeg.Options{Quality: JPEGQuality})
+	return Object{Type: "image/jpeg", Data: bytes.Clone(out.Bytes())}, err
+}
+
+// encodePNG returns a picture that takes no more memory than its bytes.
+func encodePNG(picture image.Image, level png.CompressionLevel) (Object, error) {
+	var out bytes.Buffer
+	e := png.Encoder{CompressionLevel: level}
+	err := e.Encode(&out, picture)
+	return Object{Type: "image/png", Data: bytes.Clone(out.Bytes())}, err
 }
 
 // cell is the distance of the points between which smooth noise is interpolated.

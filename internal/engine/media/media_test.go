@@ -139,3 +139,29 @@ func TestDataURL(t *testing.T) {
 		t.Errorf("%s", o.DataURL())
 	}
 }
+
+func BenchmarkImage(b *testing.B) {
+	for name, p := range map[string]Pattern{"noise": Noise, "smooth": SmoothNoise} {
+		for f, format := range map[ImageFormat]string{PNG: "png", JPEG: "jpeg"} {
+			b.Run(name+" "+format, func(b *testing.B) {
+				size := 0
+				for b.Loop() {
+					o, err := Image(512, 512, p, f, source(1))
+					if err != nil {
+						b.Fatal(err)
+					}
+					size = len(o.Data)
+				}
+				b.ReportMetric(float64(size), "B/image")
+			})
+		}
+	}
+}
+
+func BenchmarkAudio(b *testing.B) {
+	for b.Loop() {
+		if _, err := Audio(Clip{5 * time.Second, 16_000, 16, 1}, source(1)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// maxFolder bounds the files of a folder that a document names.
+const maxFolder = 100_000
+
+// errNotFolder is for names that lead to something else than a directory.
+var errNotFolder = errors.New("not a directory")
+
+// Folder lists the files of a directory that the document names, sorted, as names
+// for [Document.Open]. Directories in it are left out.
+func (d *Document) Folder(name string) ([]string, error) {
+	if d.untrusted && len(d.roots) == 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return folder(name, d.roots)
+}
+
+// folder lists the files of a directory, which with roots must lie under one of
+// them.
+func folder(name string, roots []string) ([]string, error) {
+	if len(roots) == 0 {
+		return listFolder(name, name, os.Stat, os.Open)
+	}
+	err := error(&fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission})
+	for _, dir := range roots {
+		rel, ok := under(dir, name)
+		if !ok {
+			continue
+		}
+		root, openErr := os.OpenRoot(dir)
+		if openErr != nil {
+			err = openErr
+			continue
+		}
+		files, listErr := listFolder(rel, name, root.Stat, root.Open)
+		if listErr = errors.Join(listErr, root.Close()); listErr == nil {
+			return files, nil
+		}
+		err = listErr
+	}
+	return nil, err
+}
+
+// listFolder reads a directory; its files get the name under which it is known.
+func listFolder(name, known string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) ([]string, error) {
+	info, err := stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: known, Err: errNotFolder}
+	}
+	dir, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := dir.ReadDir(-1)
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return nil, err
+	}
+	if len(entries) > maxFolder {
+		return nil, fmt.Errorf("%s has %d entries; at most %d are accepted", known, len(entries), maxFolder)
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			files = append(files, filepath.Join(known, e.Name()))
+		}
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// checkFolder reports a source of pictures that is no readable directory.
+func (l *loader) checkFolder(path, name string) {
+	if l.failed[path] {
+		return
+	}
+	var roots []string
+	if l.options.Untrusted {
+		roots = l.options.DataRoots
+	}
+	complaint := "must be noise, noise-smooth, assets or a directory"
+	if !l.options.Untrusted || len(roots) > 0 {
+		_, err := folder(name, roots)
+		switch {
+		case err == nil:
+			return
+		case len(roots) > 0:
+			complaint += " under the server's data directories"
+		case errors.Is(err, fs.ErrNotExist):
+			complaint += ", and there is none of that name"
+		}
+	} else {
+		complaint = "must be noise, noise-smooth or assets; directories may not be read here"
+	}
+	l.failed[path] = true
+	l.failValue(l.at(path), CodeFileNotAllowed, complaint)
+}

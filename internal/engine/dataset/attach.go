@@ -1,0 +1,256 @@
+package dataset
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/media"
+)
+
+// maxReadBytes bounds the memory of all media that the records of a file hold or
+// name.
+const maxReadBytes = 1 << 30
+
+// reference is one picture, sound or film as a record gives it: a URL, a data
+// URI, base64, or the path of a file.
+type reference struct {
+	name string // label; empty = none
+	text string
+}
+
+// attachment is what a member of a record holds.
+type attachment struct {
+	member string // image or images and so on, as the record spells it; empty = not given
+	list   []reference
+}
+
+// decodeReferences accepts a string, a {name, contents} object, or a list of
+// either.
+func decodeReferences(v json.RawMessage) ([]reference, error) {
+	if v[0] != '[' {
+		return decodeReference(v)
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(v, &items); err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return nil, errors.New("the list is empty")
+	}
+	var all []reference
+	for i, item := range items {
+		list, err := decodeReference(item)
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// decodeReference accepts one string or one {name, contents} object.
+func decodeReference(v json.RawMessage) ([]reference, error) {
+	if v[0] == '"' {
+		one := make([]reference, 1)
+		return one, decodeString(v, &one[0].text)
+	}
+	if v[0] != '{' {
+		return nil, fmt.Errorf("must be a string, {name, contents}, or a list of either, not %s", clip(string(v)))
+	}
+	var label string
+	var contents []string
+	var errs []error
+	err := eachMember(v, func(name string, v json.RawMessage) {
+		switch name {
+		case "name":
+			if json.Unmarshal(v, &label) != nil {
+				errs = append(errs, fmt.Errorf("name: must be a string, not %s", clip(string(v))))
+			}
+		case "contents":
+			var err error
+			contents, err = decodeContents(v)
+			errs = append(errs, err)
+		default:
+			errs = append(errs, fmt.Errorf("unknown member %q; accepted: name, contents", clip(name)))
+		}
+	})
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	if contents == nil {
+		return nil, errors.New("contents is missing")
+	}
+	list := make([]reference, len(contents))
+	for i, text := range contents {
+		list[i] = reference{label, text}
+	}
+	return list, nil
+}
+
+// attacher turns references into media. Files that several records name are
+// read once.
+type attacher struct {
+	open  func(name string) (io.ReadCloser, error) // nil = no files may be read
+	files map[string]bench.Media                   // by class and path
+	total int
+}
+
+// attach resolves the references of a member of a record.
+func (a *attacher) attach(c media.Class, list []reference) ([]bench.Media, error) {
+	if list == nil {
+		return nil, nil
+	}
+	out := make([]bench.Media, len(list))
+	for i, r := range list {
+		m, err := a.one(c, r.text)
+		if err != nil {
+			if len(list) > 1 {
+				err = fmt.Errorf("item %d: %w", i, err)
+			}
+			return nil, err
+		}
+		m.Name = r.name
+		out[i] = m
+	}
+	return out, nil
+}
+
+func (a *attacher) one(c media.Class, text string) (bench.Media, error) {
+	scheme, rest, _ := strings.Cut(text, ":")
+	switch strings.ToLower(scheme) {
+	case "http", "https":
+		if u, err := url.Parse(text); err != nil || u.Host == "" {
+			return bench.Media{}, fmt.Errorf("%s is not a URL that a server can fetch", clip(text))
+		}
+		return bench.Media{URL: text}, nil
+	case "data":
+		return a.dataURI(c, rest)
+	}
+	if c == media.Sound {
+		if format, body, ok := strings.Cut(text, ","); ok && isFormat(format) {
+			return a.pair(format, body)
+		}
+	}
+	const least = 64 // bytes of a picture or sound; what is shorter is a path
+	if data, err := base64.StdEncoding.DecodeString(text); err == nil && len(data) >= least {
+		if kind, ok := c.Detect(data); ok {
+			return a.keep(kind, data)
+		}
+	}
+	return a.file(c, text)
+}
+
+// dataURI reads what follows "data:" (RFC 2397). The bytes say what they are;
+// where they do not, the type in the URI counts.
+func (a *attacher) dataURI(c media.Class, rest string) (bench.Media, error) {
+	head, body, ok := strings.Cut(rest, ",")
+	declared, coded := strings.CutSuffix(head, ";base64")
+	if !ok || !coded {
+		return bench.Media{}, errors.New("a data URI must be data:TYPE;base64,DATA")
+	}
+	data, err := decodeBase64(body)
+	if err != nil {
+		return bench.Media{}, err
+	}
+	kind, ok := c.Detect(data)
+	if !ok {
+		declared, _, _ = strings.Cut(strings.ToLower(declared), ";")
+		class := map[media.Class]string{media.Picture: "image/", media.Sound: "audio/", media.Film: "video/"}[c]
+		if !strings.HasPrefix(declared, class) || kind != "application/octet-stream" {
+			return bench.Media{}, wrongClass("the data URI", c, kind)
+		}
+		kind = declared
+	}
+	return a.keep(kind, data)
+}
+
+// pair reads AIPerf's form of sounds, "wav,<base64>".
+func (a *attacher) pair(format, body string) (bench.Media, error) {
+	data, err := decodeBase64(body)
+	if err != nil {
+		return bench.Media{}, err
+	}
+	kind, ok := media.Sound.Detect(data)
+	if !ok {
+		kind = "audio/" + strings.ToLower(format)
+	}
+	return a.keep(kind, data)
+}
+
+// isFormat reports whether s can be the name of a format of sound.
+func isFormat(s string) bool {
+	const longest = 8
+	for _, r := range s {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= longest
+}
+
+func decodeBase64(body string) ([]byte, error) {
+	data, err := base64.StdEncoding.DecodeString(body)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not base64: %w", clip(body), err)
+	}
+	if len(data) == 0 {
+		return nil, errors.New("there is nothing in it")
+	}
+	return data, nil
+}
+
+// file reads a local file.
+func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
+	shown := clip(name)
+	if a.open == nil {
+		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI nor base64 of a %s, and files may not be read here", shown, c)
+	}
+	key := c.String() + " " + name
+	if m, ok := a.files[key]; ok {
+		return m, nil
+	}
+	data, err := readMedia(a.open, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI, base64 of a %s (%s) nor a file", shown, c, c.Accepted())
+	case err != nil:
+		return bench.Media{}, fmt.Errorf("file %q: %w", shown, pathless(err))
+	}
+	kind, ok := c.Detect(data)
+	if !ok {
+		return bench.Media{}, wrongClass(fmt.Sprintf("file %q", shown), c, kind)
+	}
+	m, err := a.keep(kind, data)
+	if err == nil {
+		a.files[key] = m
+	}
+	return m, err
+}
+
+// pathless takes the path out of an error; the message has it.
+func pathless(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func wrongClass(what string, c media.Class, kind string) error {
+	return fmt.Errorf("%s holds %s; a %s must be %s", what, kind, c, c.Accepted())
+}
+
+// keep counts what is held in memory.
+func (a *attacher) keep(kind string, data []byte) (bench.Media, error) {
+	if a.total += len(data); a.total > maxReadBytes {
+		return bench.Media{}, fmt.Errorf("all media together take more than %d MiB of memory; use URLs or fewer of them", maxReadBytes>>20)
+	}
+	return bench.Media{MIME: kind, Data: data}, nil
+}

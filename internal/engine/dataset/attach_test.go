@@ -1,0 +1,182 @@
+package dataset
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/media"
+)
+
+// some are objects of every class.
+type some struct {
+	png, jpeg, wav []byte
+	mp3, mp4       []byte
+}
+
+func objects(t testing.TB) some {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	var s some
+	for f, to := range map[media.ImageFormat]*[]byte{media.PNG: &s.png, media.JPEG: &s.jpeg} {
+		o, err := media.Image(8, 8, media.Noise, f, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*to = o.Data
+	}
+	o, err := media.Audio(media.Clip{Length: 20 * time.Millisecond, SampleRate: 8000, Depth: 16, Channels: 1}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wav = o.Data
+	s.mp3 = append([]byte("\xff\xfb\x90\x00"), make([]byte, 64)...)
+	s.mp4 = append([]byte("\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"), make([]byte, 32)...)
+	return s
+}
+
+// folder holds the objects as files, and counts how often each is opened.
+func folder(s some) (open func(string) (io.ReadCloser, error), opened map[string]int) {
+	files := fstest.MapFS{
+		"shots/a.png": {Data: s.png}, "b.jpg": {Data: s.jpeg}, "c.wav": {Data: s.wav}, "d.mp3": {Data: s.mp3}, "e.mp4": {Data: s.mp4},
+		"notes.txt": {Data: []byte("just text")}, "empty.png": {},
+	}
+	opened = map[string]int{}
+	return func(name string) (io.ReadCloser, error) {
+		opened[name]++
+		if name == "secret" {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+		}
+		return files.Open(name)
+	}, opened
+}
+
+// lines are records, one a line.
+func lines(t testing.TB, records ...any) string {
+	t.Helper()
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	for _, r := range records {
+		if err := e.Encode(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+func TestSingleTurnMedia(t *testing.T) {
+	type object = map[string]any
+	s := objects(t)
+	b64 := base64.StdEncoding.EncodeToString
+	o := fromText(lines(t,
+		object{"text": "one", "image": "shots/a.png"},
+		object{"text": "two", "images": []any{"https://h.example/x.png?y=1", "data:image/jpeg;base64," + b64(s.jpeg), b64(s.png)}},
+		object{"text": "three", "image": object{"name": "mask", "contents": []string{"shots/a.png"}}, "audio": "c.wav", "video": "e.mp4"},
+		object{"audios": []string{"wav," + b64(s.wav), "d.mp3", "data:audio/x-odd;base64,AAEC/w=="}},
+		// The bytes win over what the data URI says.
+		object{"text": "five", "images": []string{"data:image/png;base64," + b64(s.jpeg)}, "videos": "http://h/v.webm"},
+	))
+	var opened map[string]int
+	o.File.Open, opened = folder(s)
+	source := mustOpen(t, "single_turn", o)
+	png, jpeg := bench.Media{MIME: "image/png", Data: s.png}, bench.Media{MIME: "image/jpeg", Data: s.jpeg}
+	wav := bench.Media{MIME: "audio/wav", Data: s.wav}
+	mask := png
+	mask.Name = "mask"
+	want := []bench.Turn{
+		{Texts: []string{"one"}, Images: []bench.Media{png}},
+		{Texts: []string{"two"}, Images: []bench.Media{{URL: "https://h.example/x.png?y=1"}, jpeg, png}},
+		{Texts: []string{"three"}, Images: []bench.Media{mask}, Audios: []bench.Media{wav}, Videos: []bench.Media{{MIME: "video/mp4", Data: s.mp4}}},
+		{Audios: []bench.Media{wav, {MIME: "audio/mpeg", Data: s.mp3}, {MIME: "audio/x-odd", Data: []byte{0, 1, 2, 0xff}}}},
+		{Texts: []string{"five"}, Images: []bench.Media{jpeg}, Videos: []bench.Media{{URL: "http://h/v.webm"}}},
+	}
+	var got []bench.Turn
+	turns(source, func(_ string, _ *bench.Conversation, _ int, turn bench.Turn) { got = append(got, turn) })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+	if opened["shots/a.png"] != 1 {
+		t.Errorf("a.png was opened %d times, want once", opened["shots/a.png"])
+	}
+	if mustOpen(t, "single_turn", fromText(lines(t, object{"text": "one"}))).Hash() == source.Hash() {
+		t.Error("the media are not in the hash")
+	}
+}
+
+func TestSingleTurnMediaProblems(t *testing.T) {
+	s := objects(t)
+	wav := base64.StdEncoding.EncodeToString(s.wav)
+	tests := []struct{ record, want string }{
+		{`{"text": "a", "image": ""}`, `image: must not be empty`},
+		{`{"text": "a", "image": 3}`, `image: must be a string, {name, contents}, or a list of either, not 3`},
+		{`{"text": "a", "images": []}`, `images: the list is empty`},
+		{`{"text": "a", "images": [{"contents": "x"}]}`, `images: item 0: contents: must be a list of strings, not "x"`},
+		{`{"text": "a", "images": [{"name": "x"}]}`, `images: item 0: contents is missing`},
+		{`{"text": "a", "images": [{"name": 1, "contents": ["x"]}]}`, `images: item 0: name: must be a string, not 1`},
+		{`{"text": "a", "images": [{"nam": "x", "contents": ["x"]}]}`, `images: item 0: unknown member "nam"; accepted: name, contents`},
+		{`{"text": "a", "image": "b.jpg", "images": ["b.jpg"]}`, `images: image and images are both given; use one of them`},
+		{`{"text": "a", "image": "none.png"}`, `image: "none.png" is neither a URL, a data URI, base64 of a picture (PNG, JPEG, GIF or WebP) nor a file`},
+		{`{"text": "a", "image": "secret"}`, `image: file "secret": permission denied`},
+		{`{"text": "a", "image": "notes.txt"}`, `image: file "notes.txt" holds text/plain; a picture must be PNG, JPEG, GIF or WebP`},
+		{`{"text": "a", "image": "c.wav"}`, `image: file "c.wav" holds audio/wav; a picture must be PNG, JPEG, GIF or WebP`},
+		{`{"text": "a", "image": "empty.png"}`, `image: file "empty.png" holds text/plain; a picture must be PNG, JPEG, GIF or WebP`},
+		{`{"text": "a", "images": ["b.jpg", "https://"]}`, `images: item 1: https:// is not a URL that a server can fetch`},
+		{`{"text": "a", "audio": "b.jpg"}`, `audio: file "b.jpg" holds image/jpeg; a sound must be WAV, MP3, FLAC, Ogg, AAC, MP4 or WebM`},
+		{`{"text": "a", "video": "c.wav"}`, `video: file "c.wav" holds audio/wav; a video must be MP4, WebM, QuickTime, Matroska, AVI, MPEG or Ogg`},
+		{`{"text": "a", "audio": "wav,%%"}`, `audio: %% is not base64: illegal base64 data at input byte 0`},
+		{`{"text": "a", "audio": "wav,"}`, `audio: there is nothing in it`},
+		{`{"text": "a", "image": "data:image/png,abc"}`, `image: a data URI must be data:TYPE;base64,DATA`},
+		{`{"text": "a", "image": "data:image/png;base64,??"}`, `image: ?? is not base64: illegal base64 data at input byte 0`},
+		{`{"text": "a", "image": "data:image/png;base64,` + wav + `"}`, `image: the data URI holds audio/wav; a picture must be PNG, JPEG, GIF or WebP`},
+		{`{"text": "a", "image": "data:audio/x;base64,AAEC/w=="}`, `image: the data URI holds application/octet-stream; a picture must be PNG, JPEG, GIF or WebP`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.want, func(t *testing.T) {
+			o := fromText("{\"text\": \"fine\"}\n" + tt.record + "\n")
+			o.File.Open, _ = folder(s)
+			_, err := Open(t.Context(), "single_turn", o)
+			var wrong *FileError
+			if !errors.As(err, &wrong) {
+				t.Fatalf("error = %v, want a FileError", err)
+			}
+			if diff := cmp.Diff([]Problem{{"chats.jsonl:2", tt.want}}, wrong.Problems); diff != "" {
+				t.Errorf("problems of %s (-want +got):\n%s", tt.record, diff)
+			}
+		})
+	}
+	_, err := Open(t.Context(), "single_turn", fromText(`{"text": "a", "image": "b.jpg", "audio": "c.wav"}`))
+	const want = `open dataset in/chats.jsonl: chats.jsonl:1: image: "b.jpg" is neither a URL, a data URI nor base64 of a picture, and files may not be read here
+chats.jsonl:1: audio: "c.wav" is neither a URL, a data URI nor base64 of a sound, and files may not be read here`
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v\nwant    %s", err, want)
+	}
+}
+
+// The memory for what files hold is bounded.
+func TestAttacherBound(t *testing.T) {
+	a := attacher{total: maxReadBytes - 3}
+	if _, err := a.keep("image/png", make([]byte, 3)); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.keep("image/png", make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "all media together take more than 1024 MiB") {
+		t.Errorf("error = %v", err)
+	}
+	open := func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("abcdef")), nil }
+	if data, err := readHead(open, "x", 6, errors.New("too large")); err != nil || string(data) != "abcdef" {
+		t.Errorf("readHead of 6 = %q, %v", data, err)
+	}
+	if data, err := readHead(open, "x", 5, errors.New("too large")); err == nil || string(data) != "abcde" {
+		t.Errorf("readHead of 5 = %q, %v; want the beginning and an error", data, err)
+	}
+}

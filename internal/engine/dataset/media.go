@@ -1,0 +1,271 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/media"
+)
+
+// maxMadeBytes bounds the memory of all generated pictures and sounds of a
+// dataset. What needs more sends the same ones again.
+const maxMadeBytes = 256 << 20
+
+// manyBytes of media in one request, on average, are doubtful: the network may
+// be measured and not the model.
+const manyBytes = 1 << 20
+
+// Images describes generated pictures.
+type Images struct {
+	BatchSize     int  // pictures of one turn; 0 = none
+	Width, Height Dist // pixels
+	Format        string
+	Source        string   // noise, noise-smooth or files
+	Files         []string // source files: names for Open, not empty
+	Sampling      string   // source files: random-with-replacement, shuffle-cycle or sequential-cycle
+	// Open opens one of Files; safe for concurrent use.
+	Open func(name string) (io.ReadCloser, error)
+}
+
+// Audio describes generated sounds: noise in WAV files.
+type Audio struct {
+	BatchSize   int   // clips of one turn; 0 = none
+	Length      Dist  // seconds; shorter than 0.01 is drawn again
+	Depths      []int // bits a sample, one is drawn
+	SampleRates []int // Hz, one is drawn
+	Channels    int   // 1 or 2
+}
+
+// ImageFormats lists how generated pictures are encoded.
+func ImageFormats() []string { return []string{"jpeg", "png", "random"} }
+
+// check returns everything that is wrong with the options.
+func (o *Images) check() error {
+	if o.BatchSize == 0 {
+		return nil
+	}
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if o.BatchSize < 0 || o.BatchSize > maxBatch {
+		bad("image batch size %d: must be from 0 to %d", o.BatchSize, maxBatch)
+	}
+	if !o.Width.Given() || !o.Height.Given() {
+		bad("width or height of images is missing")
+	}
+	if !slices.Contains(ImageFormats(), o.Format) {
+		bad("image format %q; accepted: %s", o.Format, strings.Join(ImageFormats(), ", "))
+	}
+	switch {
+	case o.Source == "files" && (len(o.Files) == 0 || o.Open == nil):
+		bad("there are no files to take images from")
+	case o.Source == "files" && fileOrder(o.Sampling) == nil:
+		bad("image sampling %q; accepted: random-with-replacement, shuffle-cycle, sequential-cycle", o.Sampling)
+	case o.Source != "files" && o.Source != "noise" && o.Source != "noise-smooth":
+		bad("image source %q; accepted: noise, noise-smooth, files", o.Source)
+	}
+	return errors.Join(errs...)
+}
+
+// check returns everything that is wrong with the options.
+func (o *Audio) check() error {
+	if o.BatchSize == 0 {
+		return nil
+	}
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if o.BatchSize < 0 || o.BatchSize > maxBatch {
+		bad("audio batch size %d: must be from 0 to %d", o.BatchSize, maxBatch)
+	}
+	if !o.Length.Given() {
+		bad("length of audio is missing")
+	}
+	if len(o.Depths) == 0 || len(o.SampleRates) == 0 {
+		bad("audio needs at least one depth and one sample rate")
+	}
+	return errors.Join(errs...)
+}
+
+// shelf holds generated media in the order in which turns take them. It is
+// immutable once stocked.
+type shelf struct {
+	items []bench.Media
+	batch int   // items of one turn
+	first []int // of every entry: its first item, counted through
+	need  int   // items of all turns together
+}
+
+// newShelf counts what the entries need. turns is the number of turns of an entry.
+func newShelf(entries, batch int, turns func(i int) int) *shelf {
+	s := &shelf{batch: batch, first: make([]int, entries)}
+	for i := range entries {
+		s.first[i] = s.need
+		s.need += batch * min(turns(i), maxTurns) // more are refused
+	}
+	return s
+}
+
+// stock makes as many items as are needed and fit into the bound of memory, at
+// least one. size says how many bytes item k will take.
+func (s *shelf) stock(ctx context.Context, bound int, size func(k int) int, produce func(k int) (bench.Media, error)) error {
+	n := 0
+	const overhead = 256 // of the object around the bytes
+	for total := 0; n < s.need; n++ {
+		if total += size(n) + overhead; total > bound && n > 0 {
+			break
+		}
+	}
+	s.items = make([]bench.Media, n)
+	return parallel(ctx, n, func(k int) (err error) {
+		s.items[k], err = produce(k)
+		return err
+	})
+}
+
+// take returns the items of turn k of entry i. Where not all fit into memory
+// the stock is gone through again.
+func (s *shelf) take(i, k int) []bench.Media {
+	if s == nil {
+		return nil
+	}
+	out := make([]bench.Media, s.batch)
+	for j := range out {
+		out[j] = s.items[(s.first[i]+k*s.batch+j)%len(s.items)]
+	}
+	return out
+}
+
+// doubts says what to know about a stock of things.
+func (s *shelf) doubts(things, advice string) []string {
+	if s == nil || len(s.items) == 0 {
+		return nil
+	}
+	var out []string
+	if n := len(s.items); n < s.need {
+		out = append(out, fmt.Sprintf(
+			"%d distinct generated %s are sent in turn, where %d would be needed for all to differ and %d MiB of memory are the bound: "+
+				"a server that caches them answers faster than it would", n, things, s.need, maxMadeBytes>>20))
+	}
+	total := 0
+	for i := range s.items {
+		total += len(s.items[i].Data)
+	}
+	if mean := total / len(s.items) * s.batch; mean > manyBytes {
+		out = append(out, fmt.Sprintf(
+			"a request carries %.1f MiB of generated %s on average, a third more in base64: the network may be measured and not the model%s",
+			float64(mean)/(1<<20), things, advice))
+	}
+	return out
+}
+
+// picture is what is drawn before a picture is made.
+type picture struct {
+	width, height int
+	format        media.ImageFormat
+}
+
+// pictures makes pictures; picture k depends on the seed and k alone.
+type pictures struct {
+	Images
+	seed  bench.Seed
+	order func(k, n int, seed bench.Seed) int // source files
+}
+
+func (p *pictures) draw(k int) picture {
+	r := p.seed.Index(bench.StreamImageSize, k)
+	pic := picture{width: p.Width.DrawInt(r), height: p.Height.DrawInt(r)}
+	switch p.Format {
+	case "jpeg":
+		pic.format = media.JPEG
+	case "random":
+		if below(p.seed.Index(bench.StreamImageFormat, k), 2) == 1 {
+			pic.format = media.JPEG
+		}
+	}
+	return pic
+}
+
+func (p *pictures) size(k int) int {
+	pic := p.draw(k)
+	if pic.width > media.MaxSide || pic.height > media.MaxSide {
+		return 0 // it is refused when it is made
+	}
+	return media.Bytes(pic.width, pic.height, pic.format)
+}
+
+func (p *pictures) produce(k int) (bench.Media, error) {
+	pic := p.draw(k)
+	var made media.Object
+	var err error
+	if p.Source == "files" {
+		name := p.Files[p.order(k, len(p.Files), p.seed)]
+		var file []byte
+		if file, err = readMedia(p.Open, name); err == nil {
+			made, err = media.Resized(file, pic.width, pic.height, pic.format)
+		}
+		if err != nil {
+			err = fmt.Errorf("image %s: %w", name, err)
+		}
+	} else {
+		pattern := media.Noise
+		if p.Source == "noise-smooth" {
+			pattern = media.SmoothNoise
+		}
+		made, err = media.Image(pic.width, pic.height, pattern, pic.format, p.seed.Index(bench.StreamImageNoise, k))
+	}
+	return bench.Media{MIME: made.Type, Data: made.Data}, err
+}
+
+// fileOrder returns the rule by which picture k is made of one of n files; nil =
+// there is no rule of that name.
+func fileOrder(sampling string) func(k, n int, seed bench.Seed) int {
+	switch sampling {
+	case "random-with-replacement":
+		return func(k, n int, seed bench.Seed) int { return below(seed.Index(bench.StreamImageSource, k), n) }
+	case "shuffle-cycle":
+		return func(k, n int, seed bench.Seed) int { return seed.Index(bench.StreamImageSource, k/n).Perm(n)[k%n] }
+	case "sequential-cycle":
+		return func(k, n int, _ bench.Seed) int { return k % n }
+	}
+	return nil
+}
+
+// sounds makes clips; clip k depends on the seed and k alone.
+type sounds struct {
+	Audio
+	seed bench.Seed
+}
+
+func (s *sounds) draw(k int) media.Clip {
+	r := s.seed.Index(bench.StreamAudioFormat, k)
+	clip := media.Clip{
+		SampleRate: s.SampleRates[below(r, len(s.SampleRates))], Depth: s.Depths[below(r, len(s.Depths))], Channels: s.Channels,
+	}
+	length := s.seed.Index(bench.StreamAudioDuration, k)
+	for range maxRejects {
+		seconds := min(s.Length.Draw(length), media.MaxClip.Seconds()+1)
+		clip.Length = time.Duration(math.Round(seconds * float64(time.Second)))
+		if clip.Length >= media.MinClip {
+			return clip
+		}
+	}
+	clip.Length = media.MinClip
+	return clip
+}
+
+func (s *sounds) size(k int) int {
+	c := s.draw(k)
+	return int(c.Length.Seconds()*float64(c.SampleRate)) * c.Channels * c.Depth / 8
+}
+
+func (s *sounds) produce(k int) (bench.Media, error) {
+	c := s.draw(k)
+	made, err := media.Audio(c, s.seed.Index(bench.StreamAudioData, k))
+	return bench.Media{MIME: made.Type, Data: made.Data}, err
+}

@@ -1,0 +1,348 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"io/fs"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/tokenizer"
+)
+
+// withMedia returns options that make small pictures and clips.
+func withMedia(t testing.TB) Options {
+	o := basic()
+	o.Synthetic.ISL = Fixed(5)
+	o.Synthetic.Images = Images{
+		BatchSize: 1, Width: normal(t, 30, 8), Height: Fixed(12), Format: "random", Source: "noise",
+	}
+	o.Synthetic.Audio = Audio{
+		BatchSize: 1, Length: normal(t, 0.05, 0.02), Depths: []int{8, 16}, SampleRates: []int{8000, 16000}, Channels: 1,
+	}
+	return o
+}
+
+func TestSyntheticMedia(t *testing.T) {
+	o := withMedia(t)
+	o.Entries = 60
+	o.Synthetic.Turns, o.Synthetic.Images.BatchSize = normal(t, 2, 1), 2
+	s := mustOpen(t, "synthetic", o)
+	formats, widths, seen := map[string]int{}, map[int]int{}, map[string]bool{}
+	depths, lengths := map[byte]int{}, 0.0
+	audios := 0
+	turns(s, func(where string, _ *bench.Conversation, _ int, turn bench.Turn) {
+		if len(turn.Images) != 2 || len(turn.Audios) != 1 || len(turn.Texts) != 1 || turn.InputTokens != 5 {
+			t.Fatalf("%s: %d images, %d audios, %d texts of %d tokens", where, len(turn.Images), len(turn.Audios), len(turn.Texts), turn.InputTokens)
+		}
+		for _, m := range turn.Images {
+			got, format, err := image.DecodeConfig(bytes.NewReader(m.Data))
+			if err != nil || m.MIME != "image/"+format || got.Height != 12 {
+				t.Fatalf("%s: %s %s %+v: %v", where, m.MIME, format, got, err)
+			}
+			formats[format]++
+			widths[got.Width]++
+			if seen[string(m.Data)] {
+				t.Errorf("%s: a picture occurs twice", where)
+			}
+			seen[string(m.Data)] = true
+		}
+		clip := turn.Audios[0]
+		if clip.MIME != "audio/wav" || seen[string(clip.Data)] {
+			t.Errorf("%s: audio %s, seen before: %v", where, clip.MIME, seen[string(clip.Data)])
+		}
+		seen[string(clip.Data)] = true
+		depths[clip.Data[34]]++
+		little := binary.LittleEndian
+		lengths += float64(little.Uint32(clip.Data[40:])) / float64(little.Uint32(clip.Data[28:]))
+		audios++
+	})
+	if formats["png"] < 60 || formats["jpeg"] < 60 || len(widths) < 10 {
+		t.Errorf("formats %v and %d widths, want both formats and many widths", formats, len(widths))
+	}
+	if len(depths) != 2 || depths[8] < 20 || depths[16] < 20 {
+		t.Errorf("depths %v, want 8 and 16 about as often", depths)
+	}
+	if mean := lengths / float64(audios); math.Abs(mean-0.05) > 0.01 {
+		t.Errorf("mean length = %v s, want about 0.05", mean)
+	}
+	if w := s.Describe().Warnings; len(w) != 0 {
+		t.Errorf("warnings %q, want none", w)
+	}
+}
+
+func TestSyntheticMediaSeeds(t *testing.T) {
+	o := withMedia(t)
+	o.Synthetic.Turns = normal(t, 2, 1)
+	a := mustOpen(t, "synthetic", o)
+	old := runtime.GOMAXPROCS(1)
+	b := mustOpen(t, "synthetic", o)
+	runtime.GOMAXPROCS(old)
+	if a.Hash() != b.Hash() {
+		t.Errorf("one processor gives hash %s, %d give %s", b.Hash(), old, a.Hash())
+	}
+	more := o
+	more.Entries += 5
+	if diff := cmp.Diff(a.At(7), mustOpen(t, "synthetic", more).At(7)); diff != "" {
+		t.Errorf("another number of entries changes entry 7:\n%s", diff)
+	}
+	plain := o
+	plain.Synthetic.Images.BatchSize, plain.Synthetic.Audio.BatchSize = 0, 0
+	if diff := cmp.Diff(a.At(7).Turns[0].Texts, mustOpen(t, "synthetic", plain).At(7).Turns[0].Texts); diff != "" {
+		t.Errorf("media change the text:\n%s", diff)
+	}
+	// Part of what users compare across machines: a change must be deliberate.
+	if want := "f70e0a96fba745d2d9714e99784f4a212227fb5b3bfa9601e5a32e19bd196dc7"; a.Hash() != want {
+		t.Errorf("hash = %s, want %s", a.Hash(), want)
+	}
+}
+
+// Each option must be visible in what is sent.
+func TestSyntheticMediaOptionsMatter(t *testing.T) {
+	set := map[string]func(*Synthetic){
+		"no images":    func(s *Synthetic) { s.Images.BatchSize = 0 },
+		"more images":  func(s *Synthetic) { s.Images.BatchSize = 2 },
+		"width":        func(s *Synthetic) { s.Images.Width = Fixed(31) },
+		"height":       func(s *Synthetic) { s.Images.Height = Fixed(13) },
+		"png":          func(s *Synthetic) { s.Images.Format = "png" },
+		"jpeg":         func(s *Synthetic) { s.Images.Format = "jpeg" },
+		"source":       func(s *Synthetic) { s.Images.Source = "noise-smooth" },
+		"no audio":     func(s *Synthetic) { s.Audio.BatchSize = 0 },
+		"more audio":   func(s *Synthetic) { s.Audio.BatchSize = 2 },
+		"length":       func(s *Synthetic) { s.Audio.Length = Fixed(0.02) },
+		"depths":       func(s *Synthetic) { s.Audio.Depths = []int{24} },
+		"sample rates": func(s *Synthetic) { s.Audio.SampleRates = []int{11025} },
+		"channels":     func(s *Synthetic) { s.Audio.Channels = 2 },
+		"rankings":     func(s *Synthetic) { s.Rankings = Rankings{Fixed(2), Fixed(4), Fixed(3)} },
+		"passages":     func(s *Synthetic) { s.Rankings = Rankings{Fixed(3), Fixed(4), Fixed(3)} },
+		"passage":      func(s *Synthetic) { s.Rankings = Rankings{Fixed(2), Fixed(5), Fixed(3)} },
+		"query":        func(s *Synthetic) { s.Rankings = Rankings{Fixed(2), Fixed(4), Fixed(4)} },
+	}
+	seen := map[string]string{mustOpen(t, "synthetic", withMedia(t)).Hash(): "nothing"}
+	for name, change := range set {
+		o := withMedia(t)
+		change(&o.Synthetic)
+		hash := mustOpen(t, "synthetic", o).Hash()
+		if other, ok := seen[hash]; ok {
+			t.Errorf("changing %s gives the same dataset as changing %s", name, other)
+		}
+		seen[hash] = name
+	}
+}
+
+// What does not fit into the bound of memory is sent again.
+func TestShelfBound(t *testing.T) {
+	s := newShelf(4, 2, func(i int) int { return i + 1 })
+	made := make([]int, 20)
+	err := s.stock(t.Context(), 7*(100+256), func(int) int { return 100 }, func(k int) (bench.Media, error) {
+		made[k]++
+		return bench.Media{Data: fmt.Append(nil, k)}, nil
+	})
+	if err != nil || s.need != 20 || len(s.items) != 7 {
+		t.Fatalf("%d of %d items: %v; want 7 of 20", len(s.items), s.need, err)
+	}
+	var got []string
+	for i := range 4 {
+		for k := range i + 1 {
+			for _, m := range s.take(i, k) {
+				got = append(got, string(m.Data))
+			}
+		}
+	}
+	want := strings.Fields("0 1 2 3 4 5 6 0 1 2 3 4 5 6 0 1 2 3 4 5")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("items (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{1, 1, 1, 1, 1, 1, 1}, made[:7]); diff != "" || made[7] != 0 {
+		t.Errorf("made (-want +got):\n%s", diff)
+	}
+	doubts := s.doubts("images", "")
+	if len(doubts) != 1 || !strings.HasPrefix(doubts[0], "7 distinct generated images are sent in turn, where 20 would be needed") {
+		t.Errorf("doubts = %q", doubts)
+	}
+	s.items[0].Data = make([]byte, 7<<20)
+	if doubts = s.doubts("images", "; advice"); len(doubts) != 2 ||
+		doubts[1] != "a request carries 2.0 MiB of generated images on average, a third more in base64: the network may be measured and not the model; advice" {
+		t.Errorf("doubts = %q", doubts)
+	}
+	one := newShelf(1, 1, func(int) int { return 1 })
+	if err := one.stock(t.Context(), 1, func(int) int { return 100 }, func(int) (bench.Media, error) { return bench.Media{}, nil }); err != nil || len(one.items) != 1 {
+		t.Errorf("%d items: %v; want one at least", len(one.items), err)
+	}
+}
+
+// What is planned for a picture or clip is at least nearly what it takes.
+func TestMediaSizes(t *testing.T) {
+	o := withMedia(t).Synthetic
+	for _, format := range []string{"png", "jpeg"} {
+		for _, source := range []string{"noise", "noise-smooth"} {
+			o.Images.Format, o.Images.Source, o.Images.Width, o.Images.Height = format, source, Fixed(300), Fixed(200)
+			p := &pictures{Images: o.Images, seed: 1}
+			m, err := p.produce(0)
+			if planned := p.size(0); err != nil || len(m.Data) > planned*105/100 {
+				t.Errorf("%s %s: %d bytes, planned %d: %v", source, format, len(m.Data), planned, err)
+			}
+		}
+	}
+	c := &sounds{Audio: o.Audio, seed: 1}
+	m, err := c.produce(0)
+	if planned := c.size(0); err != nil || len(m.Data)-planned > 64 || planned > len(m.Data) {
+		t.Errorf("audio: %d bytes, planned %d: %v", len(m.Data), planned, err)
+	}
+}
+
+func TestSyntheticMediaRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Synthetic)
+		want   string
+	}{
+		{"batch", func(s *Synthetic) { s.Images.BatchSize = -1 }, "image batch size -1: must be from 0 to 10000"},
+		{"no width", func(s *Synthetic) { s.Images.Width = Dist{} }, "width or height of images is missing"},
+		{"format", func(s *Synthetic) { s.Images.Format = "gif" }, `image format "gif"; accepted: jpeg, png, random`},
+		{"source", func(s *Synthetic) { s.Images.Source = "x" }, `image source "x"; accepted: noise, noise-smooth, files`},
+		{"no files", func(s *Synthetic) { s.Images.Source = "files" }, "there are no files to take images from"},
+		{"sampling", func(s *Synthetic) { s.Images = ofFiles(t, "x", "a.png") }, `image sampling "x"; accepted: random-with-replacement, shuffle-cycle, sequential-cycle`},
+		{"no pictures", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "notes.png", "none.png") },
+			"none of 2 files is a picture that can be read: notes.png holds text/plain, not a picture (PNG, JPEG, GIF or WebP); none.png open none.png: file does not exist"},
+		{"broken picture", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "cut.png") }, "make images: image cut.png: "},
+		{"huge picture", func(s *Synthetic) { s.Images.Width = Fixed(20000) }, "make images: picture of 20000 × 12 pixels"},
+		{"audio batch", func(s *Synthetic) { s.Audio.BatchSize = 10_001 }, "audio batch size 10001: must be from 0 to 10000"},
+		{"no length", func(s *Synthetic) { s.Audio.Length = Dist{} }, "length of audio is missing"},
+		{"no depth", func(s *Synthetic) { s.Audio.Depths = nil }, "audio needs at least one depth and one sample rate"},
+		{"depth", func(s *Synthetic) { s.Audio.Depths = []int{12} }, "make audio: clip with 12 bits a sample"},
+		{"long clip", func(s *Synthetic) { s.Audio.Length = Fixed(1e6) }, "make audio: clip of "},
+		{"rankings", func(s *Synthetic) { s.Rankings.Passages = Fixed(3) }, "rankings: passage tokens are missing"},
+		{"passages", func(s *Synthetic) { s.Rankings = Rankings{Fixed(20_000), Fixed(1), Fixed(1)} }, "turn 0: 20000 passages: at most 10000 are accepted"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o := withMedia(t)
+			tt.change(&o.Synthetic)
+			s, err := Open(t.Context(), "synthetic", o)
+			if s != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// colours are the files that pictures are taken from, each of one colour.
+func colours(t testing.TB) fstest.MapFS {
+	t.Helper()
+	files := fstest.MapFS{"notes.png": {Data: []byte("not a picture")}}
+	for i, name := range []string{"a.png", "b.png", "c.png"} {
+		picture := image.NewGray(image.Rect(0, 0, 40, 20))
+		for k := range picture.Pix {
+			picture.Pix[k] = uint8(100 * i)
+		}
+		var out bytes.Buffer
+		if err := png.Encode(&out, picture); err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: out.Bytes()}
+	}
+	files["cut.png"] = &fstest.MapFile{Data: files["a.png"].Data[:60]}
+	return files
+}
+
+func opener(files fs.FS) func(string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) { return files.Open(name) }
+}
+
+func ofFiles(t testing.TB, sampling string, names ...string) Images {
+	return Images{
+		BatchSize: 1, Width: Fixed(7), Height: Fixed(9), Format: "png", Source: "files",
+		Files: names, Open: opener(colours(t)), Sampling: sampling,
+	}
+}
+
+func TestImagesOfFiles(t *testing.T) {
+	drawn := func(sampling string) string {
+		o := basic()
+		o.Entries, o.Synthetic.ISL = 12, Fixed(3)
+		o.Synthetic.Images = ofFiles(t, sampling, "a.png", "notes.png", "b.png", "c.png")
+		s := mustOpen(t, "synthetic", o)
+		if w := s.Describe().Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "1 of 4 files are left out, since they are no pictures that can be read: notes.png holds text/plain") {
+			t.Errorf("warnings = %q", w)
+		}
+		var order strings.Builder
+		turns(s, func(where string, _ *bench.Conversation, _ int, turn bench.Turn) {
+			picture, err := png.Decode(bytes.NewReader(turn.Images[0].Data))
+			if err != nil || picture.Bounds().Size() != image.Pt(7, 9) {
+				t.Fatalf("%s: %v: %v", where, picture.Bounds(), err)
+			}
+			grey := color.GrayModel.Convert(picture.At(3, 3)).(color.Gray).Y
+			order.WriteByte("abc"[grey/100])
+		})
+		return order.String()
+	}
+	if got := drawn("sequential-cycle"); got != "abcabcabcabc" {
+		t.Errorf("sequential-cycle = %s", got)
+	}
+	shuffled := drawn("shuffle-cycle")
+	for i := 0; i < 12; i += 3 {
+		for _, c := range "abc" {
+			if !strings.ContainsRune(shuffled[i:i+3], c) {
+				t.Errorf("shuffle-cycle = %s: a cycle lacks %c", shuffled, c)
+			}
+		}
+	}
+	if random := drawn("random-with-replacement"); shuffled == "abcabcabcabc" || random == shuffled {
+		t.Errorf("shuffle-cycle = %s, random-with-replacement = %s", shuffled, random)
+	}
+}
+
+func TestSyntheticRankings(t *testing.T) {
+	tok := tokenizer.Builtin()
+	o := basic()
+	o.Entries = 100
+	o.Synthetic.Rankings = Rankings{Passages: normal(t, 5, 2), PassageTokens: normal(t, 20, 5), QueryTokens: Fixed(8)}
+	s := mustOpen(t, "synthetic", o)
+	queries, passages, tokens := map[string]bool{}, 0, 0
+	turns(s, func(where string, _ *bench.Conversation, _ int, turn bench.Turn) {
+		if len(turn.Texts) != 0 || len(turn.Named) != 2 || turn.Named[0].Name != "query" || turn.Named[1].Name != "passages" || len(turn.Named[0].Texts) != 1 {
+			t.Fatalf("%s: %+v", where, turn)
+		}
+		query := turn.Named[0].Texts[0]
+		if n := tok.Count(query); n != 8 || queries[query] {
+			t.Errorf("%s: query of %d tokens, seen before: %v", where, n, queries[query])
+		}
+		queries[query] = true
+		sum := 8
+		for _, p := range turn.Named[1].Texts {
+			n := tok.Count(p)
+			sum, tokens, passages = sum+n, tokens+n, passages+1
+		}
+		if int(turn.InputTokens) != sum {
+			t.Errorf("%s: InputTokens = %d, want %d", where, turn.InputTokens, sum)
+		}
+	})
+	if mean := float64(passages) / 100; math.Abs(mean-5) > 0.7 {
+		t.Errorf("%v passages a request, want about 5", mean)
+	}
+	if mean := float64(tokens) / float64(passages); math.Abs(mean-20) > 1 {
+		t.Errorf("%v tokens a passage, want about 20", mean)
+	}
+}
+
+func BenchmarkSyntheticImages(b *testing.B) {
+	o := basic()
+	o.Entries = 100
+	o.Synthetic.Images = Images{BatchSize: 1, Width: Fixed(512), Height: Fixed(512), Format: "jpeg", Source: "noise"}
+	b.ReportAllocs()
+	for b.Loop() {
+		mustOpen(b, "synthetic", o)
+	}
+}

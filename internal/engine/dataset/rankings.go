@@ -1,0 +1,83 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Rankings describes generated ranking requests: one query and passages that a
+// server puts into an order. Lengths are in tokens of the run's tokenizer. The
+// zero value means none.
+type Rankings struct {
+	Passages      Dist // passages of a request
+	PassageTokens Dist // length of each passage
+	QueryTokens   Dist // length of the query
+}
+
+// Given reports whether ranking requests are asked for.
+func (o *Rankings) Given() bool {
+	return o.Passages.Given() || o.PassageTokens.Given() || o.QueryTokens.Given()
+}
+
+// check returns everything that is wrong with the options.
+func (o *Rankings) check() error {
+	if !o.Given() {
+		return nil
+	}
+	var errs []error
+	for name, d := range map[string]Dist{"passages": o.Passages, "passage tokens": o.PassageTokens, "query tokens": o.QueryTokens} {
+		if !d.Given() {
+			errs = append(errs, fmt.Errorf("rankings: %s are missing", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// The names of the texts of a ranking request.
+const (
+	nameQuery    = "query"
+	namePassages = "passages"
+)
+
+// ranking makes the query and the passages of turn k of entry i.
+func (b *builder) ranking(t *bench.Turn, i, k int, d draws) error {
+	o := &b.Synthetic.Rankings
+	n := o.Passages.DrawInt(d.ranks)
+	if n > maxBatch {
+		return fmt.Errorf("%d passages: at most %d are accepted", n, maxBatch)
+	}
+	query, err := b.ranked(t, o.QueryTokens.DrawInt(d.ranks), b.queryStart(i, k, d.start), d.start)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	passages := make([]string, n)
+	for j := range passages {
+		start := below(d.start, b.prompts.ring.Len())
+		if passages[j], err = b.ranked(t, o.PassageTokens.DrawInt(d.ranks), start, d.start); err != nil {
+			return fmt.Errorf("passage %d: %w", j, err)
+		}
+	}
+	t.Named = []bench.NamedTexts{{Name: nameQuery, Texts: []string{query}}, {Name: namePassages, Texts: passages}}
+	return nil
+}
+
+// queryStart spreads the queries of first turns over the ring, as prompts are.
+func (b *builder) queryStart(i, k int, r *rand.Rand) int {
+	if k > 0 {
+		return below(r, b.prompts.ring.Len())
+	}
+	return b.prompts.spread(i)
+}
+
+// ranked makes one text of n tokens and counts it.
+func (b *builder) ranked(t *bench.Turn, n, start int, r *rand.Rand) (string, error) {
+	if err := b.spend(n); err != nil {
+		return "", err
+	}
+	made, err := b.prompts.at(r, n, start)
+	t.InputTokens += bench.Tokens(made.tokens)
+	return made.text, err
+}

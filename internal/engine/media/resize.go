@@ -1,0 +1,71 @@
+package media
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+)
+
+// Size returns the size of a picture in a file, which is enough to know that it
+// is one, and refuses what would take too much memory.
+func Size(file []byte) (image.Point, error) {
+	var c image.Config
+	var err error
+	kind, _ := Picture.Detect(file)
+	switch r := bytes.NewReader(file); kind {
+	case "image/png":
+		c, err = png.DecodeConfig(r)
+	case "image/jpeg":
+		c, err = jpeg.DecodeConfig(r)
+	case "image/gif":
+		c, err = gif.DecodeConfig(r)
+	case "image/webp":
+		c, err = webp.DecodeConfig(r)
+	default:
+		return image.Point{}, fmt.Errorf("holds %s, not a picture (%s)", kind, Picture.Accepted())
+	}
+	if err != nil {
+		return image.Point{}, fmt.Errorf("read head of %s: %w", kind, err)
+	}
+	return image.Pt(c.Width, c.Height), checkSize(c.Width, c.Height)
+}
+
+// Resized makes a picture of exactly width × height pixels of one in a file. The
+// ratio of its sides is not kept.
+func Resized(file []byte, width, height int, f ImageFormat) (Object, error) {
+	if err := checkSize(width, height); err != nil {
+		return Object{}, err
+	}
+	if _, err := Size(file); err != nil {
+		return Object{}, err
+	}
+	source, err := decode(file)
+	if err != nil {
+		return Object{}, err
+	}
+	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
+	draw.ApproxBiLinear.Scale(picture, picture.Rect, source, source.Bounds(), draw.Src, nil)
+	return Encode(picture, f)
+}
+
+// decode reads a picture; the first one of an animation.
+func decode(file []byte) (image.Image, error) {
+	kind, _ := Picture.Detect(file)
+	switch r := bytes.NewReader(file); kind {
+	case "image/png":
+		return png.Decode(r)
+	case "image/jpeg":
+		return jpeg.Decode(r)
+	case "image/gif":
+		return gif.Decode(r)
+	case "image/webp":
+		return webp.Decode(r)
+	}
+	return nil, fmt.Errorf("holds %s, not a picture (%s)", kind, Picture.Accepted())
+}
