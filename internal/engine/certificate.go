@@ -47,9 +47,10 @@ func (x *execution) reference() certify.Options {
 	if o.Rate == 0 {
 		o.Concurrency = max(o.Concurrency, 1) // a run of nothing but warm-up
 	}
-	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && x.plan.Targets[0].URL.Scheme != "http" {
-		o.Transport.Dial = (&net.Dialer{}).DialContext // as to a target with https: over net/http
+	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.detour()) {
+		o.Transport.Dial = (&net.Dialer{}).DialContext // as to such a target: over net/http
 	}
+	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the way to the server is not the client's
 	var chunks, received int64
 	for i := range x.finished {
 		f := &x.finished[i]
@@ -61,6 +62,11 @@ func (x *execution) reference() certify.Options {
 		o.ChunkBytes = int(min(max(received/chunks, 1), certify.MaxChunkBytes))
 	}
 	return o
+}
+
+// detour reports whether the servers are not reached directly, over TCP.
+func (p *Plan) detour() bool {
+	return p.Transport.Proxy != nil || p.Transport.EnvProxy || len(p.Transport.Sockets) > 0
 }
 
 // requestBytes is the mean size of a first request, by a few of them.

@@ -17,7 +17,8 @@ const (
 	endpointOrder = "urls urlStrategy type path timeout streaming transport connectionReuse useLegacyMaxTokens" +
 		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
 		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
-	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage tlsVerify"
+	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage tlsVerify" + reachOwn
+	reachOwn    = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv"
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
@@ -140,6 +141,9 @@ func shown(v reflect.Value, name string) any {
 	case Distribution:
 		return distributionView(value)
 	case map[string]Secret:
+		if name == "urlParams" {
+			return paramsView(value)
+		}
 		return headersView(value)
 	case Object:
 		return redacted(value)
@@ -254,6 +258,19 @@ func headersView(headers map[string]Secret) Object {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		value := headers[name].Reveal()
 		if redact.SensitiveHeader(name) {
+			value = redact.Placeholder
+		}
+		out.put(name, redact.Text(value))
+	}
+	return out
+}
+
+// paramsView shows the values of URL parameters that hold no secret.
+func paramsView(params map[string]Secret) Object {
+	var out Object
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		value := params[name].Reveal()
+		if sensitiveParam(name, value) {
 			value = redact.Placeholder
 		}
 		out.put(name, redact.Text(value))

@@ -103,11 +103,6 @@ func endpointFeatures() []feature {
 		{name: "downloadVideoContent", off: `false`, what: "downloading of videos"},
 		{name: "requestContentType", off: `null`, alt: `"application/json"`, what: "another content type than application/json"},
 		{name: "uuidAndStrip", off: `false`, what: "stripping of images"},
-		{name: "waitForModelTimeout", off: `0`, what: "waiting for a model"},
-		{name: "waitForModelInterval", off: `5`, what: "waiting for a model"},
-		{name: "waitForModelMode", off: `"inference"`, what: "waiting for a model"},
-		{name: "resetKvCache", off: `null`, what: "resetting of the server's cache"},
-		{name: "serverProfiler", off: `null`, what: "the server's profiler"},
 	}
 }
 
