@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/transport"
 )
 
 // certify has the client measure itself at the load of the run, if the plan says
@@ -24,6 +25,9 @@ func (x *execution) certify(ctx context.Context, when string, network func() (ne
 	case err == nil:
 		c.When = when
 		x.certificate = c
+		if x.plan.Transport.Version != transport.HTTP1 {
+			x.warn("certified-http1", "the certificate of the client was made over HTTP/1.1, not over HTTP/2 as the run")
+		}
 	case !x.cancelled():
 		x.warn("not-certified", fmt.Sprintf("no certificate of the client: %v", err))
 	}
@@ -51,6 +55,7 @@ func (x *execution) reference() certify.Options {
 		o.Transport.Dial = (&net.Dialer{}).DialContext // as to such a target: over net/http
 	}
 	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the way to the server is not the client's
+	o.Transport.Version = transport.HTTP1
 	var chunks, received int64
 	for i := range x.finished {
 		f := &x.finished[i]
@@ -66,7 +71,8 @@ func (x *execution) reference() certify.Options {
 
 // detour reports whether the servers are not reached directly, over TCP.
 func (p *Plan) detour() bool {
-	return p.Transport.Proxy != nil || p.Transport.EnvProxy || len(p.Transport.Sockets) > 0
+	o := &p.Transport
+	return o.Proxy != nil || o.EnvProxy || len(o.Sockets) > 0 || o.Version != transport.HTTP1
 }
 
 // requestBytes is the mean size of a first request, by a few of them.

@@ -367,6 +367,53 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// Over HTTP/2 requests share connections, as many as the server's limit asks for,
+// and the result says so.
+func TestHTTPVersions(t *testing.T) {
+	made := testcert.New(t, "127.0.0.1")
+	start := func(two bool, limit int) string {
+		s := httptest.NewUnstartedServer(handler(t))
+		s.EnableHTTP2 = two
+		s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: limit}
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{made.Pair}}
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		return "url: " + s.URL + ", tls: {caFile: " + made.CAFile + "}"
+	}
+	plain := httptest.NewUnstartedServer(handler(t))
+	plain.Config.Protocols = new(http.Protocols)
+	plain.Config.Protocols.SetUnencryptedHTTP2(true)
+	plain.Config.Protocols.SetHTTP1(true)
+	plain.Start()
+	t.Cleanup(plain.Close)
+	modern, narrow, old := start(true, 100), start(true, 2), start(false, 0)
+	b := realBed(t)
+	for _, tt := range []struct{ name, endpoint, want string }{
+		{"1.1", modern, ""},
+		{"2", modern + ", httpVersion: 2", "http2: requests shared connections of HTTP/2: 1 were opened in all, with 100 requests at a time on each at most, as the server allows"},
+		{"2 with a low limit", narrow + ", httpVersion: 2", "http2: requests shared connections of HTTP/2: 2 were opened in all, with 2 requests at a time on each at most, as the server allows"},
+		{"auto", modern + ", httpVersion: auto", "http2: requests shared connections of HTTP/2: 1 were opened in all, with 100 requests at a time on each at most, as the server allows"},
+		{"auto with an old server", old + ", httpVersion: auto", "http2-not-offered: the server offers no HTTP/2; requests went over HTTP/1.1"},
+		{"h2c", "url: " + plain.URL + ", httpVersion: h2c", "http2: requests shared connections of HTTP/2: 1 were opened in all, with 250 requests at a time on each at most, as the server allows"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := b.run(reaching(tt.endpoint))
+			if r.State != bench.Completed || r.Summary.Errors != 0 || r.Summary.Requests != 12 {
+				t.Fatalf("run %s: %+v", r.State, r.Error)
+			}
+			got := ""
+			for _, w := range r.Warnings {
+				if strings.HasPrefix(w.Code, "http2") {
+					got += w.Code + ": " + w.Detail
+				}
+			}
+			if got != tt.want {
+				t.Errorf("the result says %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 // A proxy is used where it is named, for http and https; what it gets is counted.
 func TestProxies(t *testing.T) {
 	made := testcert.New(t, "127.0.0.1")

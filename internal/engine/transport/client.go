@@ -79,7 +79,8 @@ type Options struct {
 // AnyAddress is the key of [Options.Sockets] that stands for every address.
 const AnyAddress = ""
 
-// Client performs exchanges over HTTP/1.1, one request a connection at a time.
+// Client performs exchanges over HTTP/1.1, one request a connection at a time,
+// or over HTTP/2 with connections that requests share (see [Options.Version]).
 // It never follows the environment's proxies unless told to, never asks for
 // compression and never repeats a request behind the caller's back, except on a pooled
 // connection that went stale, which it counts. Safe for concurrent use.
@@ -92,6 +93,7 @@ type Client struct {
 	lags    sockstamp.Lags
 	framers sync.Pool // of *frame.Framer
 	std     way
+	mux     *multiplex     // nil = HTTP/1.1 only
 	loops   func() *looped // starts the event loop at the first call; nil = it cannot be had
 	started atomic.Bool    // loops has been called and returned one
 }
@@ -135,7 +137,11 @@ func (a *attempt) method() string { return cmp.Or(a.Method, http.MethodPost) }
 func New(o Options) *Client {
 	c := &Client{opts: o}
 	c.framers.New = func() any { return new(frame.Framer) }
-	c.std = newStdlib(&c.opts, &c.lags, &c.framers)
+	std := newStdlib(&c.opts, &c.lags, &c.framers)
+	c.std = std
+	if o.Version != HTTP1 {
+		c.mux = newMultiplex(std)
+	}
 	c.loops = sync.OnceValue(func() *looped {
 		l, err := newLooped(&c.opts, &c.lags, &c.framers)
 		if err != nil {
@@ -152,6 +158,9 @@ func New(o Options) *Client {
 // called once, after the last exchange.
 func (c *Client) Close() {
 	c.std.close()
+	if c.mux != nil {
+		c.mux.close()
+	}
 	if c.started.Load() {
 		c.loops().close()
 	}
@@ -171,6 +180,9 @@ func (c *Client) EndSession(session string) {
 
 // wayTo chooses how an address is reached.
 func (c *Client) wayTo(target *url.URL) way {
+	if c.mux != nil && c.opts.shares(target) {
+		return c.mux
+	}
 	if c.opts.direct() && loopReaches(target) {
 		if l := c.loops(); l != nil {
 			return l
@@ -182,6 +194,26 @@ func (c *Client) wayTo(target *url.URL) way {
 // direct reports whether addresses are connected to as they are, over TCP.
 func (o *Options) direct() bool {
 	return o.Dial == nil && o.Proxy == nil && !o.EnvProxy && len(o.Sockets) == 0
+}
+
+// shares reports whether requests to an address share connections.
+func (o *Options) shares(target *url.URL) bool {
+	switch {
+	case o.Proxy != nil || o.EnvProxy:
+		return false
+	case o.Version == H2C:
+		return target.Scheme == "http"
+	}
+	return o.Version != HTTP1 && target.Scheme == "https"
+}
+
+// Shared returns how requests shared connections; the zero value where they have
+// connections of their own.
+func (c *Client) Shared() SharedCount {
+	if c.mux == nil {
+		return SharedCount{}
+	}
+	return c.mux.shared()
 }
 
 // loopReaches reports whether the event loop knows what to do with an address.

@@ -174,7 +174,7 @@ func (s *stdlib) pump(body io.Reader, framer *frame.Framer, w *watch, t *trace) 
 		if n > 0 {
 			w.read()
 			t.received(n)
-			framer.Feed(t.lastRead(), buf[:n])
+			t.feed(framer, buf[:n])
 			if framer.Err() != nil {
 				return nil, bench.EndAborted
 			}
