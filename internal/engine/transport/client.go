@@ -128,7 +128,7 @@ func (a *attempt) withoutHost() *Request {
 }
 
 // host returns the value of the Host header.
-func (a *attempt) host() string { return cmp.Or(a.Request.Host, a.target.Host) }
+func (a *attempt) host() string { return cmp.Or(a.Host, a.target.Host) }
 
 // method returns the method of the request.
 func (a *attempt) method() string { return cmp.Or(a.Method, http.MethodPost) }

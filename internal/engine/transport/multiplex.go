@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/http2"
-
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/frame"
 )
@@ -31,7 +29,6 @@ var errNoStreams = errors.New("the server allows no HTTP/2 streams")
 // request waits in the client unseen.
 type multiplex struct {
 	std   *stdlib
-	http2 *http2.Transport
 	mu    sync.Mutex
 	hosts map[string]*origin // guarded by mu; by scheme and host
 	count SharedCount        // guarded by mu
@@ -63,7 +60,7 @@ type dialing struct {
 
 // shareable is a connection with room for several requests.
 type shareable struct {
-	conn    *http2.ClientConn
+	conn    *http.ClientConn
 	below   *shared
 	opening chan struct{} // holds one token while a stream is being opened
 	active  int           // guarded by the origin's mu
@@ -71,10 +68,7 @@ type shareable struct {
 }
 
 func newMultiplex(std *stdlib) *multiplex {
-	return &multiplex{
-		std: std, hosts: map[string]*origin{},
-		http2: &http2.Transport{AllowHTTP: true, DisableCompression: true, IdleConnTimeout: idleConnTimeout},
-	}
+	return &multiplex{std: std, hosts: map[string]*origin{}}
 }
 
 func (m *multiplex) close() {
@@ -174,7 +168,7 @@ func (c *shareable) roundTrip(ctx context.Context, a *attempt) (*http.Response, 
 	if len(a.Body) > 0 {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
 	}
-	hr, err := c.conn.RoundTrip(req.WithContext(ctx)) //nolint:bodyclose // read closes it
+	hr, err := c.conn.RoundTrip(req.WithContext(ctx))
 	opened()
 	return hr, st, err
 }
@@ -239,8 +233,8 @@ func (o *origin) take(t *trace) (*shareable, *dialing, error) {
 		return nil, nil, errNoHTTP2
 	}
 	o.conns = slices.DeleteFunc(o.conns, func(c *shareable) bool {
-		s := c.conn.State()
-		return s.Closed || s.Closing
+		closing := c.conn.Available() == 0 && c.conn.InFlight() < c.below.streamLimit() // GOAWAY: no more after these
+		return c.conn.Err() != nil || closing
 	})
 	for _, c := range o.conns {
 		if c.active >= c.below.streamLimit() {
@@ -288,7 +282,7 @@ func (m *multiplex) connect(ctx context.Context, u *url.URL) (*shareable, error)
 		}
 	}
 	below := newShared(conn, stamped(conn))
-	client, err := m.http2.NewClientConn(below)
+	client, err := below.client(u)
 	if err == nil {
 		select {
 		case <-below.settled:
@@ -309,6 +303,20 @@ func (m *multiplex) connect(ctx context.Context, u *url.URL) (*shareable, error)
 		m.count.Limit = limit
 	}
 	return &shareable{conn: client, below: below, opening: make(chan struct{}, 1)}, nil
+}
+
+// client speaks HTTP/2 over the connection. Package net/http is told that the
+// connection has no TLS, because it could not see through ours; requests say for
+// themselves which scheme they have.
+func (s *shared) client(u *url.URL) (*http.ClientConn, error) {
+	t := &http.Transport{
+		DialContext:        func(context.Context, string, string) (net.Conn, error) { return s, nil },
+		Protocols:          new(http.Protocols),
+		DisableCompression: true,
+		IdleConnTimeout:    idleConnTimeout,
+	}
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return t.NewClientConn(context.Background(), "http", hostPort(u))
 }
 
 // orCause returns the cause of a context that has ended, else the error.

@@ -55,17 +55,18 @@ func serverFrames(t *testing.T) (all []byte, data map[uint32]string) {
 	return out.Bytes(), map[uint32]string{1: "one more of one", 3: "three is done"}
 }
 
-// replay is a connection whose reads return given pieces, one a millisecond.
+// replay is a connection whose reads return given pieces, with a tick before each.
 type replay struct {
 	net.Conn
 	pieces [][]byte
+	tick   func()
 }
 
 func (r *replay) Read(b []byte) (int, error) {
 	if len(r.pieces) == 0 {
 		return 0, io.EOF
 	}
-	time.Sleep(time.Millisecond)
+	r.tick()
 	n := copy(b, r.pieces[0])
 	r.pieces = r.pieces[1:]
 	return n, nil
@@ -117,7 +118,7 @@ func TestSharedStamps(t *testing.T) {
 	for _, cut := range cuts {
 		synctest.Test(t, func(t *testing.T) {
 			began, from := time.Now(), 0
-			conn := &replay{}
+			conn := &replay{tick: func() { time.Sleep(time.Millisecond) }}
 			readOf := make([]time.Duration, 0, len(all)) // of each byte
 			for i, to := range cut {
 				conn.pieces = append(conn.pieces, all[from:to])
