@@ -276,12 +276,15 @@ func handler(t *testing.T) http.Handler {
 	return server.Handler()
 }
 
+// patience is what waits for a server that comes.
+const patience = "waitForModelTimeout: 60, waitForModelMode: both, waitForModelInterval: 0.1, "
+
 // reaching is a document for a server that is reached in some way.
 func reaching(endpoint string) string {
 	return `
 benchmark:
   model: m
-  endpoint: {streaming: true, useServerTokenCount: true, waitForModelTimeout: 5, waitForModelMode: both, waitForModelInterval: 0.1, ` + endpoint + `}
+  endpoint: {streaming: true, useServerTokenCount: true, ` + patience + endpoint + `}
   dataset: {type: file, format: single_turn, records: [{text: one, output_length: 3}]}
   phases: [{name: profiling, type: concurrency, concurrency: 3, requests: 12}]
 `
@@ -351,7 +354,7 @@ func TestTLS(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			document := reaching(tt.endpoint)
 			if tt.want != "" {
-				document = strings.Replace(document, "waitForModelTimeout: 5", "waitForModelTimeout: 0.3", 1)
+				document = strings.Replace(document, patience, "", 1)
 			}
 			r := b.run(document)
 			switch {
@@ -455,7 +458,7 @@ func TestProxies(t *testing.T) {
 	t.Run("refusal", func(t *testing.T) {
 		p := &proxy{}
 		address := strings.Replace(httpProxy(t, p), "pass", "wrong", 1)
-		r := b.run(strings.Replace(reaching("url: "+secure.URL+", proxy: "+address), "waitForModelTimeout: 5", "waitForModelTimeout: 0.3", 1))
+		r := b.run(strings.Replace(reaching("url: "+secure.URL+", proxy: "+address), patience, "", 1))
 		if r.Error == nil || !strings.Contains(r.Error.Message, "Proxy Authentication Required") || strings.Contains(r.Error.Message, "word") {
 			t.Errorf("run %s: %+v", r.State, r.Error)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -254,6 +255,18 @@ func TestModelOfTheServer(t *testing.T) {
 			})
 		})
 	}
+	t.Run("its tokenizer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{}
+			s.from(0, 0, "org/only")
+			b := newBed(t, mock.Options{TTFT: mock.ConstDelay(time.Microsecond), ITL: mock.ConstDelay(time.Microsecond)}, s.wrap)
+			r := b.run(strings.NewReplacer("  model: m\n", "", ", useServerTokenCount: true", "").Replace(waiting("timeout: 9")))
+			if got := codes(r.Warnings); r.State != bench.Completed || !slices.Contains(got, "tokenizer-substituted") {
+				t.Errorf("run %s, warnings %v: %+v; want a substitute for the tokenizer of the model", r.State, got, r.Error)
+			}
+			b.stop()
+		})
+	})
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		s.from(time.Hour, 500)
