@@ -36,7 +36,8 @@ func canaries() []string {
 	return []string{
 		"apikey", "acmetoken", "cookie", "env", "query", "sas", "extrakey", "nested", // of the first document
 		"user", "password", // of the second
-		"basic", // of the third
+		"basic",                               // of the third
+		"proxyuser", "proxypassword", "param", // of the fourth
 	}
 }
 
@@ -67,6 +68,12 @@ func canaryDocuments(base string) []string {
 			fmt.Sprintf(rest, requests),
 		"metadata: {name: header}\nbenchmark:\n  model: m\n  endpoint: {url: " + quote(base) + ", streaming: true, headers: {authorization: " +
 			quote("Basic "+base64.StdEncoding.EncodeToString([]byte("name:"+canary("basic")))) + "}}" + fmt.Sprintf(rest, requests),
+		"metadata: {name: proxy}\nbenchmark:\n  model: m\n  endpoint: {url: \"http://target.invalid\", proxy: " +
+			quote(address+"://"+url.UserPassword(canary("proxyuser"), canary("proxypassword")).String()+"@"+userinfo) +
+			", urlParams: {api_key: " + quote(canary("param")) + ", plain: visible}, resetKvCache: {path: /none}, waitForModelTimeout: 0.2}" + fmt.Sprintf(rest, requests),
+		"metadata: {name: proxied}\nbenchmark:\n  model: m\n  endpoint: {url: \"http://target.invalid\", serverProfiler: true, proxy: " +
+			quote(address+"://"+url.UserPassword(canary("proxyuser"), canary("proxypassword")).String()+"@"+userinfo) +
+			", urlParams: {api_key: " + quote(canary("param")) + ", plain: visible}}" + fmt.Sprintf(rest, requests),
 	}
 }
 
@@ -270,7 +277,7 @@ func TestCanaryDaemon(t *testing.T) {
 	found.routes(t, d, "live", ids)
 	for _, id := range ids {
 		run := d.finished(id)
-		if !strings.Contains(run, `"summary":{`) {
+		if !strings.Contains(run, `"summary":{`) && !strings.Contains(run, `"name":"proxy"`) { // which fails on purpose, before the load
 			t.Errorf("run has no summary: %s", run)
 		}
 		found.routes(t, d, id, []string{id})
@@ -430,6 +437,15 @@ func TestCanaryProfile(t *testing.T) {
 		"userinfo": {"--url", strings.Replace(server.URL, "://", "://"+credentials+"@", 1)},
 		"key":      {"--url", server.URL, "--api-key", canary("apikey")},
 		"basic":    {"--url", server.URL, "-H", "authorization:Basic " + base64.StdEncoding.EncodeToString([]byte("n:"+canary("basic")))},
+		"proxy": {
+			"--url", "http://target.invalid", "--url-param", "api_key=" + canary("param"),
+			"--proxy", strings.Replace(server.URL, "://", "://"+url.UserPassword(canary("proxyuser"), canary("proxypassword")).String()+"@", 1),
+			"--server-profiler", "--reset-kv-cache", "--reset-kv-cache-path", "/none",
+		},
+		"proxied": {
+			"--url", "http://target.invalid", "--url-param", "api_key=" + canary("param"), "--server-profiler",
+			"--proxy", strings.Replace(server.URL, "://", "://"+url.UserPassword(canary("proxyuser"), canary("proxypassword")).String()+"@", 1),
+		},
 		"mistyped": {"--url", server.URL, "--api-key", canary("apikey"), "--header", canary("acmetoken"), "--concurrency", canary("env")},
 	} {
 		out := filepath.Join(dir, name)

@@ -107,6 +107,7 @@ func startMock(ctx context.Context) (url string, stop func() error, err error) {
 	if err := errors.Join(o.TTFT.UnmarshalText([]byte("lognormal:60ms:0.3")), o.ITL.UnmarshalText([]byte("gamma:12ms:0.2"))); err != nil {
 		return "", nil, fmt.Errorf("configure simulated server: %w", err)
 	}
+	o.ServedModels = []string{"demo-model"}
 	o.Tokenizer = mock.FromCodec(tokenizer.Builtin())
 	server, err := mock.New(o)
 	if err != nil {

@@ -182,7 +182,6 @@ func (g *generator) ranges() {
 		{"metadata.notes", []any{strings.Repeat("n", 4097)}},
 		{"metadata.labels", []any{map[string]any{"": "x"}, map[string]any{strings.Repeat("k", 64): "x"}, map[string]any{"k": strings.Repeat("v", 257)}}},
 		{"benchmark.models.strategy", []any{"robin", "ROUND", "weighted "}},
-		{"benchmark.models.items", []any{[]any{}}},
 		{"benchmark.models.items.0.name", []any{""}},
 		{end + "urls", []any{[]any{}, []any{""}, []any{"ftp://h"}, []any{"http://"}, []any{"http://h:99999"}, []any{"http://u:p w@h"}, []any{"://"}}},
 		{end + "type", []any{"chats", "", "CHAT2", "embeddings"}},
@@ -266,7 +265,6 @@ func (g *generator) conflicts() {
 			put(d, []string{"benchmark", "models", "strategy"}, "weighted")
 		},
 		"no benchmark":                func(d map[string]any) { delete(d, "benchmark") },
-		"no model":                    func(d map[string]any) { delete(bench(d), "models") },
 		"no phases":                   func(d map[string]any) { delete(bench(d), "phases") },
 		"user files":                  func(d map[string]any) { put(d, []string{"benchmark", "artifacts", "userFiles"}, []any{"/etc/passwd"}) },
 		"environment in the address":  func(d map[string]any) { put(d, []string{"benchmark", "endpoint", "urls", "0"}, "http://${HOSTNAME}/") },

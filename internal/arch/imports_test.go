@@ -38,11 +38,12 @@ func allowed() map[string][]string {
 		e + "transport": {
 			e + "bench", e + "sockstamp", e + "transport/frame", e + "transport/http1", e + "transport/loop",
 		},
-		e + "transport/frame": {e + "bench"},
-		e + "transport/http1": nil,
-		e + "transport/loop":  {e + "bench", e + "sockstamp"},
-		e + "metric":          {e + "bench", e + "sketch"},
-		e + "export":          {e + "bench", e + "metric", e + "redact", e + "verdict"},
+		e + "transport/frame":    {e + "bench"},
+		e + "transport/testcert": nil, // for tests
+		e + "transport/http1":    nil,
+		e + "transport/loop":     {e + "bench", e + "sockstamp"},
+		e + "metric":             {e + "bench", e + "sketch"},
+		e + "export":             {e + "bench", e + "metric", e + "redact", e + "verdict"},
 		// Judgements are made of records and results; the monitor observes for them.
 		e + "verdict": {e + "bench", e + "metric"},
 		e + "monitor": {e + "verdict"},

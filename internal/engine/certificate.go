@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/transport"
 )
 
 // certify has the client measure itself at the load of the run, if the plan says
@@ -24,6 +25,9 @@ func (x *execution) certify(ctx context.Context, when string, network func() (ne
 	case err == nil:
 		c.When = when
 		x.certificate = c
+		if x.plan.Transport.Version != transport.HTTP1 {
+			x.warn("certified-http1", "the certificate of the client was made over HTTP/1.1, not over HTTP/2 as the run")
+		}
 	case !x.cancelled():
 		x.warn("not-certified", fmt.Sprintf("no certificate of the client: %v", err))
 	}
@@ -47,9 +51,11 @@ func (x *execution) reference() certify.Options {
 	if o.Rate == 0 {
 		o.Concurrency = max(o.Concurrency, 1) // a run of nothing but warm-up
 	}
-	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && x.plan.Targets[0].URL.Scheme != "http" {
-		o.Transport.Dial = (&net.Dialer{}).DialContext // as to a target with https: over net/http
+	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.detour()) {
+		o.Transport.Dial = (&net.Dialer{}).DialContext // as to such a target: over net/http
 	}
+	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the way to the server is not the client's
+	o.Transport.Version = transport.HTTP1
 	var chunks, received int64
 	for i := range x.finished {
 		f := &x.finished[i]
@@ -61,6 +67,12 @@ func (x *execution) reference() certify.Options {
 		o.ChunkBytes = int(min(max(received/chunks, 1), certify.MaxChunkBytes))
 	}
 	return o
+}
+
+// detour reports whether the servers are not reached directly, over TCP.
+func (p *Plan) detour() bool {
+	o := &p.Transport
+	return o.Proxy != nil || o.EnvProxy || len(o.Sockets) > 0 || o.Version != transport.HTTP1
 }
 
 // requestBytes is the mean size of a first request, by a few of them.

@@ -1,14 +1,10 @@
 package engine
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
-	"net/textproto"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -18,7 +14,6 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/transport"
 )
 
 // userAgent names us to servers; no version, so that requests of two releases
@@ -39,14 +34,17 @@ func Compile(d *config.Document) (*Plan, error) {
 	p.Seed = bench.Seed(*d.RandomSeed)
 	p.Models = newModels(c.b.Models)
 	c.endpoint(p)
+	c.transport(p)
 	c.targets(p)
 	c.headers(p)
+	c.serverCalls(p)
 	c.dataset(p)
 	c.phases(p)
 	c.metrics(p)
-	c.transport(p)
+	c.pool(p)
 	p.Certify = c.b.Client.Certify
 	p.Shown = config.InputConfig(d)
+	p.document = d
 	p.Files = Files{
 		Records: c.b.Artifacts.Level != "summary",
 		Raw:     c.b.Artifacts.Level == "raw",
@@ -138,68 +136,6 @@ func (c *compiler) pathModel(p *Plan) {
 	default:
 		p.Settings.PathModel = items[0].Name
 	}
-}
-
-func (c *compiler) targets(p *Plan) {
-	for i, base := range c.b.Endpoint.URLs {
-		raw := base.Reveal()
-		model := ""
-		if len(c.b.Models.Items) > 0 {
-			model = c.b.Models.Items[0].Name
-		}
-		joined, err := endpoint.JoinURL(raw, p.Kind, p.Settings.Streaming, c.b.Endpoint.Path, model)
-		if err != nil {
-			c.problem(fmt.Sprintf("endpoint/urls/%d", i), "out-of-range", "%v", err)
-			continue
-		}
-		u, err := url.Parse(joined)
-		if err != nil {
-			c.problem(fmt.Sprintf("endpoint/urls/%d", i), "out-of-range", "%s is not a valid URL", base)
-			continue
-		}
-		p.Targets = append(p.Targets, Target{URL: u, Shown: base.String()})
-	}
-}
-
-// headers builds what every request carries. A header that the user gives wins
-// over ours; the identity headers are written last, by the execution.
-func (c *compiler) headers(p *Plan) {
-	e := &c.b.Endpoint
-	h := http.Header{
-		"User-Agent": {userAgent}, "Content-Type": {cmp.Or(p.Kind.ContentType, "application/json")},
-		"Accept": {cmp.Or(p.Kind.Accept, "application/json")}, "Accept-Encoding": {"identity"},
-	}
-	if p.Settings.Streaming {
-		h.Set("Accept", cmp.Or(p.Kind.StreamAccept, "text/event-stream"))
-	}
-	switch {
-	case p.Kind.Authorize != nil:
-		p.Kind.Authorize(h, e.APIKey.Reveal(), p.hosts())
-	case !e.APIKey.Empty():
-		h.Set("Authorization", "Bearer "+e.APIKey.Reveal())
-	}
-	for _, base := range e.URLs {
-		if basic, ok := endpoint.BasicAuth(base.Reveal()); ok && h.Get("Authorization") == "" {
-			h.Set("Authorization", basic)
-		}
-	}
-	for name, value := range e.Headers {
-		h.Set(name, value.Reveal())
-	}
-	p.Header = h
-	p.SessionID = "X-Correlation-Id"
-	if e.SessionHeader != nil && *e.SessionHeader != "" {
-		p.SessionID = textproto.CanonicalMIMEHeaderKey(*e.SessionHeader)
-	}
-}
-
-// hosts returns the hosts of the targets, with their ports.
-func (p *Plan) hosts() []string {
-	hosts := make([]string, len(p.Targets))
-	for i := range p.Targets {
-		hosts[i] = p.Targets[i].URL.Host
-	}
-	return hosts
 }
 
 func (c *compiler) dataset(p *Plan) {
@@ -460,44 +396,6 @@ func (c *compiler) metrics(p *Plan) {
 	if _, err := metric.NewSet(p.Metrics); err != nil {
 		c.problem("slos", "bad-enum", "%v", err)
 	}
-}
-
-func (c *compiler) transport(p *Plan) {
-	e := &c.b.Endpoint
-	o := transport.Options{
-		ConnectTimeout: e.ConnectTimeout.Duration(), HeadersTimeout: e.FirstByteTimeout.Duration(),
-		IdleTimeout: e.IdleTimeout.Duration(), TotalTimeout: e.Timeout.Duration(),
-		SkipTLSVerify: !e.TLSVerify, Streaming: p.Settings.Streaming,
-	}
-	switch e.ConnectionReuse {
-	case "", "pooled":
-	case "never":
-		o.Reuse = transport.Never
-	case "sticky-user-sessions":
-		o.Reuse = transport.Sticky
-	default:
-		c.problem("endpoint/connectionReuse", "bad-enum", "connection reuse %q does not exist", e.ConnectionReuse)
-	}
-	const unlimited = 10_000 // rate phases without a cap
-	for _, ph := range p.Phases {
-		if ph.Concurrency == 0 {
-			o.MaxIdle = max(o.MaxIdle, unlimited)
-		}
-		o.MaxIdle = max(o.MaxIdle, ph.Concurrency)
-	}
-	p.Transport = o
-}
-
-// shares reports whether two plans load the same server.
-func (p *Plan) shares(other *Plan) bool {
-	for _, a := range p.Targets {
-		for _, b := range other.Targets {
-			if strings.EqualFold(a.URL.Host, b.URL.Host) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // drawSeed returns a seed for a run that was given none: 53 bits of the clock's

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/export"
@@ -36,6 +38,11 @@ type execution struct {
 	files   recordFile[*bench.Record]
 	raws    recordFile[*export.Raw]
 	publish func(EventType, *Snapshot)
+	logs    zerolog.Logger
+	say     func(text string) // what the run is waiting for, for people; empty = nothing any more
+	adopted func()            // the plan has got its model
+
+	modelLimit bench.Tokens // the shortest context of the run's models, as the servers say; 0 = they do not
 
 	client   *transport.Client
 	source   dataset.Source
@@ -44,9 +51,10 @@ type execution struct {
 	encoder  tokenizer.Tokenizer // of turns for APIs that take tokens; nil elsewhere
 	ids      identities
 	pacer    func() pace.Waiter
-	choose   *rand.Rand // of models; only who holds ahead.making draws
-	drawn    int64      // sessions; only who holds ahead.making counts
-	spares   []*session // built for an earlier phase but not started, in order; as above
+	choose   *rand.Rand   // of models; only who holds ahead.making draws
+	sent     atomic.Int64 // requests, where each chooses its target
+	drawn    int64        // sessions; only who holds ahead.making counts
+	spares   []*session   // built for an earlier phase but not started, in order; as above
 	finished []finishedPhase
 	warnings []Warning // of the preparation; only the supervisor adds
 
@@ -90,7 +98,11 @@ func (x *execution) load(ctx context.Context) {
 		if x.cancelled() || ctx.Err() != nil {
 			return
 		}
-		if end := x.phase(ctx, &x.plan.Phases[i]); end == bench.PhaseFailed || end == bench.PhaseAborted {
+		plan := &x.plan.Phases[i]
+		x.profile(ctx, plan, true)
+		end := x.phase(ctx, plan)
+		x.profile(context.WithoutCancel(ctx), plan, false)
+		if end == bench.PhaseFailed || end == bench.PhaseAborted {
 			return
 		}
 	}
@@ -195,7 +207,7 @@ func (x *execution) nextSession() *session {
 	}
 	s := &session{
 		num: x.drawn, talk: x.source.At(x.sampler.Next()),
-		target:      int(x.drawn) % len(x.plan.Targets),
+		target:      x.plan.Spread.pick(x.drawn),
 		correlation: x.ids.next(),
 		permits:     make(chan time.Duration, 1), // who permits never waits for a session
 	}
@@ -209,13 +221,24 @@ func (x *execution) nextSession() *session {
 
 // headers are those of every request plus the identity of this one.
 func (x *execution) headers(rec *bench.Record) http.Header {
-	h := make(http.Header, len(x.plan.Header)+3)
+	h := make(http.Header, len(x.plan.Header)+3+len(x.plan.Affinity))
 	maps.Copy(h, x.plan.Header)
 	values := []string{rec.RequestID, rec.CorrelationID}
 	h["X-Request-Id"] = values[:1:1]
+	for _, name := range x.plan.Affinity {
+		h[name] = values[1:]
+	}
 	h[x.plan.SessionID] = values[1:]
-	h["X-Session-Affinity"] = values[1:]
 	return h
+}
+
+// aim gives a request its target.
+func (x *execution) aim(rec *bench.Record, r *transport.Request, target int) {
+	t := &x.plan.Targets[target]
+	rec.Target, r.URL, r.Host = target, t.URL, t.Host
+	if t.Basic != "" && r.Header["Authorization"] == nil {
+		r.Header["Authorization"] = []string{t.Basic}
+	}
 }
 
 // keep hands a record to the record files. A file that cannot be written is

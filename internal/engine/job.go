@@ -112,7 +112,7 @@ func (j *jobs) control(call endpoint.Call, session string) *transport.Request {
 		header.Set("Accept", "*/*")
 	}
 	return &transport.Request{
-		Method: call.Method, URL: j.run.plan.Kind.URL(call, j.request.URL), Header: header, Session: session,
+		Method: call.Method, URL: j.run.plan.Kind.URL(call, j.request.URL), Host: j.request.Host, Header: header, Session: session,
 	}
 }
 

@@ -3,12 +3,14 @@ package engine
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/transport/testcert"
 )
 
 // baseDocument gives every optional section something to change.
@@ -49,27 +51,48 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.extra":               func(d *config.Document) { d.Benchmark.Endpoint.Extra = config.Object{} },
 	"endpoint.sessionHeader":       func(d *config.Document) { d.Benchmark.Endpoint.SessionHeader = ref("X-S") },
 	"endpoint.tlsVerify":           func(d *config.Document) { d.Benchmark.Endpoint.TLSVerify = false },
-	"datasets.entries":             func(d *config.Document) { d.Benchmark.Datasets[0].Entries = 11 },
-	"datasets.randomSeed":          func(d *config.Document) { d.Benchmark.Datasets[0].RandomSeed = ref(int64(9)) },
-	"datasets.sampling":            func(d *config.Document) { d.Benchmark.Datasets[0].Sampling = "shuffle" },
-	"datasets.systemPrompt":        func(d *config.Document) { d.Benchmark.Datasets[0].SystemPrompt = ref("s") },
-	"datasets.systemPromptFile":    func(d *config.Document) { d.Benchmark.Datasets[0].SystemPromptFile = ref("leaf_test.go") },
-	"datasets.prompts.isl":         func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = ref(21.0) },
-	"datasets.prompts.osl":         func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = ref(6.0) },
-	"datasets.prompts.batchSize":   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.BatchSize = 2 },
 	"endpoint.template.body": func(d *config.Document) {
 		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Template = "template", &config.Template{Body: `{"a":1}`}
 	},
 	"endpoint.template.responseField": func(d *config.Document) {
 		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Template = "template", &config.Template{Body: "{}", ResponseField: "a"}
 	},
-	"datasets.prompts.corpus":           func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.Corpus = "coding" },
-	"datasets.prefixPrompts.poolSize":   func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.PoolSize = 3 },
-	"datasets.prefixPrompts.length":     func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.Length = 6 },
-	"datasets.turns":                    func(d *config.Document) { d.Benchmark.Datasets[0].Turns.Mean = ref(3.0) },
-	"datasets.turnDelay":                func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelay.Mean = ref(11.0) },
-	"datasets.turnDelayRatio":           func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelayRatio = 2 },
-	"datasets.interTurnDelayCapSeconds": func(d *config.Document) { d.Benchmark.Datasets[0].DelayCap = ref(config.Seconds(1)) },
+	"endpoint.urlStrategy": func(d *config.Document) { d.Benchmark.Endpoint.URLStrategy = "random" },
+	"endpoint.urlAffinity": func(d *config.Document) { d.Benchmark.Endpoint.URLAffinity = "request" },
+	"endpoint.urlParams": func(d *config.Document) {
+		d.Benchmark.Endpoint.URLParams = map[string]config.Secret{"a": config.NewSecret("b")}
+	},
+	"endpoint.unixSocket":                    func(d *config.Document) { d.Benchmark.Endpoint.UnixSocket = ref("/s") },
+	"endpoint.authStyle":                     func(d *config.Document) { d.Benchmark.Endpoint.AuthStyle = "x-api-key" },
+	"endpoint.httpVersion":                   func(d *config.Document) { d.Benchmark.Endpoint.HTTPVersion = "h2c" },
+	"endpoint.affinityHeaders":               func(d *config.Document) { d.Benchmark.Endpoint.AffinityHeaders = []string{"X-Y"} },
+	"endpoint.tls.serverName":                func(d *config.Document) { d.Benchmark.Endpoint.TLS.ServerName = ref("n") },
+	"endpoint.tls.minVersion":                func(d *config.Document) { d.Benchmark.Endpoint.TLS.MinVersion = "1.3" },
+	"endpoint.proxy":                         func(d *config.Document) { d.Benchmark.Endpoint.Proxy = config.NewURL("http://p:1") },
+	"endpoint.proxyFromEnv":                  func(d *config.Document) { d.Benchmark.Endpoint.ProxyFromEnv = true },
+	"endpoint.waitForModelTimeout":           func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelTimeout = 9 },
+	"endpoint.waitForModelInterval":          func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelInterval = 9 },
+	"endpoint.waitForModelMode":              func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelMode = "both" },
+	"endpoint.resetKvCache.timeoutSeconds":   resetCache(&config.ResetKVCache{Timeout: ref(config.Seconds(9))}),
+	"endpoint.resetKvCache.path":             resetCache(&config.ResetKVCache{Path: ref("/x")}),
+	"endpoint.serverProfiler.timeoutSeconds": profiler(&config.ServerProfiler{Timeout: ref(config.Seconds(9))}),
+	"endpoint.serverProfiler.startPath":      profiler(&config.ServerProfiler{StartPath: ref("/x")}),
+	"endpoint.serverProfiler.stopPath":       profiler(&config.ServerProfiler{StopPath: ref("/x")}),
+	"datasets.entries":                       func(d *config.Document) { d.Benchmark.Datasets[0].Entries = 11 },
+	"datasets.randomSeed":                    func(d *config.Document) { d.Benchmark.Datasets[0].RandomSeed = ref(int64(9)) },
+	"datasets.sampling":                      func(d *config.Document) { d.Benchmark.Datasets[0].Sampling = "shuffle" },
+	"datasets.systemPrompt":                  func(d *config.Document) { d.Benchmark.Datasets[0].SystemPrompt = ref("s") },
+	"datasets.systemPromptFile":              func(d *config.Document) { d.Benchmark.Datasets[0].SystemPromptFile = ref("leaf_test.go") },
+	"datasets.prompts.isl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = ref(21.0) },
+	"datasets.prompts.osl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = ref(6.0) },
+	"datasets.prompts.batchSize":             func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.BatchSize = 2 },
+	"datasets.prompts.corpus":                func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.Corpus = "coding" },
+	"datasets.prefixPrompts.poolSize":        func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.PoolSize = 3 },
+	"datasets.prefixPrompts.length":          func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.Length = 6 },
+	"datasets.turns":                         func(d *config.Document) { d.Benchmark.Datasets[0].Turns.Mean = ref(3.0) },
+	"datasets.turnDelay":                     func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelay.Mean = ref(11.0) },
+	"datasets.turnDelayRatio":                func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelayRatio = 2 },
+	"datasets.interTurnDelayCapSeconds":      func(d *config.Document) { d.Benchmark.Datasets[0].DelayCap = ref(config.Seconds(1)) },
 	"datasets.prefixPrompts.sharedSystemLength": func(d *config.Document) {
 		d.Benchmark.Datasets[0].PrefixPrompts.SharedSystemLength = ref(4)
 	},
@@ -135,7 +158,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 // elsewhere are leaves that mean something to others than the plan.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
-	"endpoint.urlStrategy":        "one value only, round_robin",
+	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",
 	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
@@ -160,6 +183,31 @@ func withContent(d *config.Document) {
 	data.Rankings = &config.Rankings{Passages: few(), PassageTokens: few(), QueryTokens: few()}
 }
 
+// resetCache changes how the cache is reset, not whether.
+func resetCache(to *config.ResetKVCache) func(*config.Document) {
+	return func(d *config.Document) { d.Benchmark.Endpoint.ResetKVCache = to }
+}
+
+// profiler changes how the profiler is used, not whether.
+func profiler(to *config.ServerProfiler) func(*config.Document) {
+	return func(d *config.Document) { d.Benchmark.Endpoint.ServerProfiler = to }
+}
+
+// certificates are the changes that need files.
+func certificates(t *testing.T) map[string]func(*config.Document) {
+	t.Helper()
+	made := testcert.New(t, "h")
+	files := func(d *config.Document) *config.TLS {
+		d.Benchmark.Endpoint.TLS.CertFile, d.Benchmark.Endpoint.TLS.KeyFile = &made.CertFile, &made.KeyFile
+		return &d.Benchmark.Endpoint.TLS
+	}
+	return map[string]func(*config.Document){
+		"endpoint.tls.caFile":   func(d *config.Document) { d.Benchmark.Endpoint.TLS.CAFile = &made.CAFile },
+		"endpoint.tls.certFile": func(d *config.Document) { files(d) },
+		"endpoint.tls.keyFile":  func(d *config.Document) { files(d) },
+	}
+}
+
 func toFile(d *config.Document) {
 	data := &d.Benchmark.Datasets[0]
 	data.Type, data.Format, data.Path = "file", "single_turn", "leaf_test.go"
@@ -168,6 +216,8 @@ func toFile(d *config.Document) {
 // No option is accepted and ignored: changing a leaf changes the plan.
 func TestEveryLeafReachesThePlan(t *testing.T) {
 	var names []string
+	changes := maps.Clone(changes)
+	maps.Copy(changes, certificates(t))
 	for name := range leaves(reflect.TypeFor[config.Document](), "") {
 		names = append(names, name)
 		change, ok := changes[name]
@@ -269,8 +319,15 @@ func digest(t *testing.T, d *config.Document) string {
 	fmt.Fprintf(&out, "cap %v\n", deref(o.DelayCap))
 	o.DelayCap = nil
 	for _, target := range p.Targets {
-		fmt.Fprintln(&out, target.URL.String())
+		fmt.Fprintln(&out, target.URL.String(), target.Basic, target.Host)
 	}
+	if c := p.Transport.TLS; c != nil {
+		fmt.Fprintln(&out, c.ServerName, c.MinVersion, len(c.Certificates), c.RootCAs != nil)
+		p.Transport.TLS = nil
+	}
+	fmt.Fprintf(&out, "proxy %s\nspread %+v\naffinity %v\nwait %+v\nreset %+v\nprofiler %+v\n",
+		p.Transport.Proxy, p.Spread, p.Affinity, p.Wait, deref(p.Reset), deref(p.Profiler))
+	p.Transport.Proxy = nil
 	p.Transport.Dial = nil
 	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v %s",
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,

@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -31,6 +32,7 @@ func (x *execution) export(r *Run, dir string) outcome {
 	x.takebacks.Wait()
 	x.client.Close()
 	o := x.judge(r)
+	o.sharing(x.client.Shared())
 	o.report = x.report(r, &o)
 	failed, err := export.Write(dir, export.NamesFor(x.plan.Files.Prefix), o.report, x.secrets)
 	if err = errors.Join(fileErr, err); err != nil {
@@ -95,6 +97,16 @@ func (x *execution) judge(r *Run) outcome {
 
 func (o *outcome) warn(code, detail string) {
 	o.warnings = append(o.warnings, Warning{Code: code, Detail: detail})
+}
+
+// sharing says how requests shared connections, where they did.
+func (o *outcome) sharing(s transport.SharedCount) {
+	if s.Connections > 0 {
+		o.warn("http2", fmt.Sprintf("requests shared connections of HTTP/2: %d were opened in all, with %d requests at a time on each at most, as the server allows", s.Connections, s.Limit))
+	}
+	if s.Fallbacks > 0 {
+		o.warn("http2-not-offered", "the server offers no HTTP/2; requests went over HTTP/1.1")
+	}
 }
 
 func (o *outcome) fail(code ErrorCode, phase, message string) outcome {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/metric"
@@ -24,8 +25,13 @@ type Plan struct {
 	Kind      endpoint.Kind
 	Settings  endpoint.Settings
 	Targets   []Target
+	Spread    spread      // of requests over targets
 	Header    http.Header // of every request
 	SessionID string      // name of the session header
+	Affinity  []string    // names of more headers with the session's id
+	Wait      waitPlan    // for the model
+	Reset     *resetPlan  // of the servers' caches; nil = they are left alone
+	Profiler  *profilePlan
 	Transport transport.Options
 	Dataset   datasetPlan
 	Tokens    tokenPlan
@@ -35,12 +41,38 @@ type Plan struct {
 	Certify   string    // when the client certifies itself: none, before, after
 	Doubts    []Warning // about what was asked, for the result
 	Shown     any       // the configuration as exports show it, redacted
+
+	document *config.Document // what the plan was made of; changed by adopt only
 }
 
 // Target is one server under test.
 type Target struct {
-	URL   *url.URL // where requests are posted; holds secrets
+	URL   *url.URL // where requests are posted; holds secrets. The host of a unix socket is made up
+	Host  string   // for the Host header; empty = that of the URL
+	Basic string   // value of Authorization for the URL's own user info; empty = none
+	Place string   // who answers there: host and port, or the path of a socket
 	Shown string   // the base URL, redacted
+	Root  string   // what the paths of the server's other functions are below; holds secrets
+}
+
+// waitPlan says how long to wait for the model, and for what.
+type waitPlan struct {
+	Timeout   time.Duration // 0 = not at all
+	Interval  time.Duration // > 0
+	Models    bool          // the list of models must name it
+	Inference bool          // a short request must be answered
+}
+
+// resetPlan says how a server's cache is emptied.
+type resetPlan struct {
+	Timeout time.Duration // of one attempt
+	Paths   []string      // the next one where the server does not know one
+}
+
+// profilePlan says how a server's profiler is started and stopped.
+type profilePlan struct {
+	Timeout     time.Duration // of one attempt
+	Start, Stop string        // paths
 }
 
 // Files says which artifacts a run leaves.

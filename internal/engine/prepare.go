@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/rs/zerolog"
+
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
@@ -30,23 +32,36 @@ func newExecution(plan *Plan, secrets *redact.Set) *execution {
 	x := &execution{
 		plan: plan, secrets: secrets, cancelAsked: make(chan struct{}),
 		ids:     newIdentities(),
-		publish: func(EventType, *Snapshot) {},
+		publish: func(EventType, *Snapshot) {}, say: func(string) {}, adopted: func() {}, logs: zerolog.Nop(),
 	}
 	x.state.Store(bench.Queued)
 	return x
 }
 
-// prepare does everything that may be slow before the first request: tokenizer,
-// dataset, files. Nothing of it is inside a timed window.
+// prepare does everything that may be slow before the first request: the servers,
+// tokenizer, dataset, files. Nothing of it is inside a timed window.
 func (x *execution) prepare(ctx context.Context, dir string) error {
 	x.warnings = append(x.warnings, x.plan.Doubts...)
 	x.warnReserved()
+	ask := x.newCaller()
+	defer ask.close()
+	if err := x.awaitModel(ctx, ask); err != nil {
+		return &prepareError{NotReady, err}
+	}
+	if err := x.settleModels(ctx, ask); err != nil {
+		return &prepareError{ModelUnknown, err}
+	}
+	x.doubtReach()
 	counts, err := x.openTokenizer()
 	if err != nil {
 		return &prepareError{TokenizerFailed, err}
 	}
 	if err := x.openDataset(ctx, counts); err != nil {
 		return &prepareError{DatasetFailed, fmt.Errorf("open dataset: %w", err)}
+	}
+	x.checkLengths()
+	if err := x.resetCaches(ctx, ask); err != nil {
+		return &prepareError{CacheReset, err}
 	}
 	x.choose = x.plan.Seed.Rand(bench.StreamModelSelection)
 	x.clock = bench.NewClock()
@@ -64,6 +79,22 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 		return &prepareError{ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
 	return nil
+}
+
+// doubtReach says in the result what a reader must know of the way to the server.
+func (x *execution) doubtReach() {
+	o := &x.plan.Transport
+	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t Target) bool { return t.URL.Scheme == "https" }) {
+		const text = "TLS certificates were NOT verified: nobody knows who answered, and keys may have gone to anybody"
+		x.logs.Warn().Msg(text)
+		x.warn("tls-not-verified", text)
+	}
+	switch {
+	case o.Proxy != nil:
+		x.warn("proxy", fmt.Sprintf("requests went through the proxy %s; all latencies include it", redact.URL(o.Proxy.String())))
+	case o.EnvProxy:
+		x.warn("proxy", "requests went through the proxy that the environment names, if any; all latencies include it")
+	}
 }
 
 // openTokenizer loads the run's tokenizer if anything needs it. A tokenizer that

@@ -175,7 +175,7 @@ func (s *session) build(n int) {
 	rec := &bench.Record{
 		SessionNum: s.num, Turn: n, Turns: len(s.talk.Turns),
 		RequestID: x.ids.next(), CorrelationID: s.correlation, ConversationID: s.talk.ID,
-		Model: model, Target: s.target, RequestedTokens: t.MaxTokens,
+		Model: model, RequestedTokens: t.MaxTokens,
 	}
 	asked := endpoint.Request{
 		Model: model, System: s.talk.System, Context: s.talk.Context, History: s.history,
@@ -188,9 +188,11 @@ func (s *session) build(n int) {
 		items = x.plan.Kind.Items(&asked)
 	}
 	s.next = turn{rec: rec, err: err, items: items, request: transport.Request{
-		URL: x.plan.Targets[s.target].URL, Header: x.headers(rec), Body: body,
-		Streaming: x.plan.Settings.Streaming, Session: s.correlation,
+		Header: x.headers(rec), Body: body, Streaming: x.plan.Settings.Streaming, Session: s.correlation,
 	}}
+	if !x.plan.Spread.request {
+		x.aim(rec, &s.next.request, s.target)
+	}
 }
 
 // tokenIDs returns the tokens of a turn's texts where the API takes them.
@@ -215,6 +217,9 @@ func (s *session) exchange() finishing {
 	p, next := s.phase, &s.next
 	rec := next.rec
 	rec.Phase = p.plan.Index
+	if p.run.plan.Spread.request { // what is sent counts, in the order in which it is sent
+		p.run.aim(rec, &next.request, p.run.plan.Spread.pick(p.run.sent.Add(1)-1))
+	}
 	f := finishing{rec: rec, items: next.items, talk: s.talk, history: s.history}
 	if next.err != nil {
 		now := p.clock.Now()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
 )
 
 // change applies a change to a run, stores it and tells everybody. Changes of
@@ -59,6 +60,9 @@ func (e *Engine) supervise(j *job) {
 	}))
 	x.state.Store(bench.Starting)
 	x.publish = func(what EventType, snap *Snapshot) { e.emit(j, what, snap) }
+	x.logs = e.opts.Log.With().Str("run", j.run.ID).Logger()
+	x.say = func(text string) { e.say(j, text) }
+	x.adopted = func() { e.adopted(j) }
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -79,6 +83,35 @@ func (e *Engine) supervise(j *job) {
 	e.enter(j, bench.Exporting)
 	e.conclude(j, x.export(j.view(), e.opts.Store.Dir(j.run.ID)))
 	x.forget()
+}
+
+// say tells what a run that is starting waits for; empty = nothing any more.
+func (e *Engine) say(j *job, text string) {
+	if r := j.view(); r.State != bench.Starting || r.StateReason == text {
+		return
+	}
+	if text != "" {
+		j.exec.logs.Info().Msg(text)
+	}
+	e.warn(e.change(j, func(r *Run) {
+		if r.State == bench.Starting {
+			r.StateReason = text
+		}
+	}))
+}
+
+// adopted shows the model that the server has named.
+func (e *Engine) adopted(j *job) {
+	shown, err := encode(config.Compat(j.doc))
+	if err != nil {
+		e.opts.Log.Error().Err(err).Msg("encode configuration")
+	}
+	e.warn(e.change(j, func(r *Run) {
+		r.Models = j.plan.Models.names
+		if err == nil {
+			r.Config = shown
+		}
+	}))
 }
 
 // enter moves an active run to its next state.

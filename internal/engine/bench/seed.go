@@ -18,6 +18,7 @@ const (
 	StreamTurnDelay       = "composer.conversation.turn_delay" // think times
 	StreamMaxTokens       = "composer.turn.max_tokens"         // output lengths
 	StreamModelSelection  = "composer.turn.model_selection"    // random choice of a model
+	StreamTargetSelection = "ours.target.selection"            // ours: random choice of a URL
 	StreamSamplerRandom   = "dataset.sampler.random"           // draws with replacement
 	StreamSamplerShuffle  = "dataset.sampler.shuffle"          // permutations
 	StreamPoissonInterval = "timing.request.poisson_interval"  // gaps of the Poisson process

@@ -17,7 +17,8 @@ const (
 	endpointOrder = "urls urlStrategy type path timeout streaming transport connectionReuse useLegacyMaxTokens" +
 		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
 		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
-	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage tlsVerify dialect dynamoOslHint jobs"
+	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage tlsVerify dialect dynamoOslHint jobs" + reachOwn
+	reachOwn    = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv"
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
@@ -149,6 +150,9 @@ func shown(v reflect.Value, name string) any {
 		}
 		return view(*value, "benchmark.endpoint.template", "body responseField")
 	case map[string]Secret:
+		if name == "urlParams" {
+			return paramsView(value)
+		}
 		return headersView(value)
 	case Object:
 		return redacted(value)
@@ -278,6 +282,19 @@ func headersView(headers map[string]Secret) Object {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		value := headers[name].Reveal()
 		if redact.SensitiveHeader(name) {
+			value = redact.Placeholder
+		}
+		out.put(name, redact.Text(value))
+	}
+	return out
+}
+
+// paramsView shows the values of URL parameters that hold no secret.
+func paramsView(params map[string]Secret) Object {
+	var out Object
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		value := params[name].Reveal()
+		if sensitiveParam(name, value) {
 			value = redact.Placeholder
 		}
 		out.put(name, redact.Text(value))

@@ -139,7 +139,11 @@ func (l *loader) value(n *node, v reflect.Value, tag reflect.StructTag, path str
 		l.objectBody(n, p, path)
 		return
 	case *map[string]Secret:
-		l.headers(n, p, path)
+		if path == endpointPath+".urlParams" {
+			l.params(n, p, path)
+		} else {
+			l.headers(n, p, path)
+		}
 		return
 	case *map[string]float64:
 		l.thresholds(n, p, path)
@@ -181,12 +185,17 @@ func (l *loader) plain(n *node, v reflect.Value, path string) bool {
 		}
 		v.SetFloat(f)
 	case reflect.String:
-		if !n.isText() && !(path == "schemaVersion" && n.shape == number) {
+		if !n.isText() && !(n.shape == number && version(path)) {
 			return l.wrongType(n, path, "a text")
 		}
 		v.SetString(n.scalar)
 	}
 	return true
+}
+
+// version reports whether the text at a path may be written as a number.
+func version(path string) bool {
+	return path == "schemaVersion" || path == endpointPath+".httpVersion" || path == endpointPath+".tls.minVersion"
 }
 
 func (l *loader) list(n *node, v reflect.Value, path string) bool {

@@ -17,6 +17,8 @@ const (
 	defaultDir            = "artifacts"
 	defaultRevision       = "main"
 	defaultLogLevel       = "INFO"
+	defaultAffinity       = "X-Session-Affinity" // AIPerf's
+	defaultWaitInterval   = Seconds(5)
 )
 
 // prefill sets the fixed defaults before a document is read over them.
@@ -26,6 +28,8 @@ func prefill(b *Benchmark) {
 		URLs: []URL{NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
 		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
 		ConnectionReuse: "pooled", StreamUsage: true, TLSVerify: true,
+		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{defaultAffinity},
+		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}
 	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records"}
 	b.Tokenizer.Revision = defaultRevision

@@ -50,7 +50,7 @@ type Benchmark struct {
 // Models says which model names go into requests.
 type Models struct {
 	Strategy string  `json:"strategy" validate:"oneof=round_robin random weighted"` // round_robin (default), random, weighted
-	Items    []Model `json:"items" validate:"min=1"`                                // at least one
+	Items    []Model `json:"items"`                                                 // none = the only model that the server lists
 }
 
 // Model is one model name.
@@ -61,26 +61,41 @@ type Model struct {
 
 // Endpoint is the server under test and how to talk to it.
 type Endpoint struct {
-	URLs                []URL             `json:"urls" validate:"min=1"`                    // at least one; default http://localhost:8000
-	URLStrategy         string            `json:"urlStrategy" validate:"oneof=round_robin"` // round_robin
-	Type                string            `json:"type" validate:"endpoint"`                 // see [EndpointTypes]; chat (default)
-	Path                *string           `json:"path"`                                     // replaces the type's path; "" = post to the base URL as it is
-	APIKey              Secret            `json:"apiKey"`
-	Timeout             Seconds           `json:"timeout" validate:"gt=0"`           // total for one exchange, > 0; default 21600
-	ConnectTimeout      Seconds           `json:"connectTimeout" validate:"gte=0"`   // default 10, 0 = none
-	FirstByteTimeout    Seconds           `json:"firstByteTimeout" validate:"gte=0"` // default 0 = none
-	IdleTimeout         Seconds           `json:"idleTimeout" validate:"gte=0"`      // default 0 = none
-	Streaming           bool              `json:"streaming"`
-	ConnectionReuse     string            `json:"connectionReuse" validate:"oneof=pooled never sticky-user-sessions"` // pooled (default), never, sticky-user-sessions
-	UseLegacyMaxTokens  bool              `json:"useLegacyMaxTokens"`
-	UseServerTokenCount bool              `json:"useServerTokenCount"`
-	PerChunkUsage       bool              `json:"perChunkUsage"` // needs streaming, chat and useServerTokenCount
-	StreamUsage         bool              `json:"streamUsage"`   // default true: ask for usage in streams
-	Template            *Template         `json:"template"`      // of the type template
-	Headers             map[string]Secret `json:"headers"`
-	Extra               Object            `json:"extra"`         // merged over every request body
-	SessionHeader       *string           `json:"sessionHeader"` // replaces X-Correlation-ID
-	TLSVerify           bool              `json:"tlsVerify"`     // default true
+	URLs                 []URL             `json:"urls" validate:"min=1"`                           // at least one; default http://localhost:8000
+	URLStrategy          string            `json:"urlStrategy" validate:"oneof=round_robin random"` // round_robin (default), random
+	URLAffinity          string            `json:"urlAffinity" validate:"oneof=session request"`    // what stays on one URL: session (default), request
+	URLParams            map[string]Secret `json:"urlParams"`                                       // for the query of every request
+	UnixSocket           *string           `json:"unixSocket" validate:"min=1"`                     // connect here, whatever host the URLs name
+	Type                 string            `json:"type" validate:"endpoint"`                        // see [EndpointTypes]; chat (default)
+	Path                 *string           `json:"path"`                                            // replaces the type's path; "" = post to the base URL as it is
+	APIKey               Secret            `json:"apiKey"`
+	APIKeyFile           *string           `json:"apiKeyFile" validate:"min=1"`                                        // file that holds the API key
+	AuthStyle            string            `json:"authStyle" validate:"oneof=type bearer x-api-key both api-key none"` // where the key goes: type (default: as the endpoint type has it), bearer, x-api-key, both, api-key, none
+	Timeout              Seconds           `json:"timeout" validate:"gt=0"`                                            // total for one exchange, > 0; default 21600
+	ConnectTimeout       Seconds           `json:"connectTimeout" validate:"gte=0"`                                    // default 10, 0 = none
+	FirstByteTimeout     Seconds           `json:"firstByteTimeout" validate:"gte=0"`                                  // default 0 = none
+	IdleTimeout          Seconds           `json:"idleTimeout" validate:"gte=0"`                                       // default 0 = none
+	Streaming            bool              `json:"streaming"`
+	ConnectionReuse      string            `json:"connectionReuse" validate:"oneof=pooled never sticky-user-sessions"` // pooled (default), never, sticky-user-sessions
+	HTTPVersion          string            `json:"httpVersion" validate:"oneof=1.1 2 auto h2c"`                        // 1.1 (default), 2, auto, h2c
+	UseLegacyMaxTokens   bool              `json:"useLegacyMaxTokens"`
+	UseServerTokenCount  bool              `json:"useServerTokenCount"`
+	PerChunkUsage        bool              `json:"perChunkUsage"` // needs streaming, chat and useServerTokenCount
+	StreamUsage          bool              `json:"streamUsage"`   // default true: ask for usage in streams
+	Headers              map[string]Secret `json:"headers"`
+	Extra                Object            `json:"extra"`           // merged over every request body
+	SessionHeader        *string           `json:"sessionHeader"`   // replaces X-Correlation-ID
+	AffinityHeaders      []string          `json:"affinityHeaders"` // more headers with the session's id; default X-Session-Affinity
+	TLSVerify            bool              `json:"tlsVerify"`       // default true
+	TLS                  TLS               `json:"tls,omitzero"`
+	Proxy                URL               `json:"proxy"`                                                   // http, https or socks5; default none
+	ProxyFromEnv         bool              `json:"proxyFromEnv"`                                            // heed HTTP_PROXY, HTTPS_PROXY and NO_PROXY
+	WaitForModelTimeout  Seconds           `json:"waitForModelTimeout" validate:"gte=0"`                    // default 0 = do not wait
+	WaitForModelInterval Seconds           `json:"waitForModelInterval" validate:"gt=0"`                    // between probes; default 5
+	WaitForModelMode     string            `json:"waitForModelMode" validate:"oneof=models inference both"` // models, inference (default), both
+	ResetKVCache         *ResetKVCache     `json:"resetKvCache"`                                            // nil = leave the server's cache alone
+	ServerProfiler       *ServerProfiler   `json:"serverProfiler"`                                          // nil = leave the server's profiler alone
+	Template             *Template         `json:"template"`                                                // of the type template
 	// DynamoOSLHint tells NVIDIA Dynamo the length of each answer, where one is asked
 	// for; chat and completions.
 	DynamoOSLHint bool `json:"dynamoOslHint"`
@@ -109,6 +124,29 @@ type Jobs struct {
 type Template struct {
 	Body          string `json:"body" validate:"min=1"` // in Jinja's language; must make a JSON object
 	ResponseField string `json:"responseField"`         // JMESPath, or JSONPath with $; default text: found by itself
+}
+
+// TLS says how connections to https URLs are secured. The zero value takes the
+// system's certificate authorities and shows no certificate of its own.
+type TLS struct {
+	CAFile     *string `json:"caFile,omitempty" validate:"min=1"`             // PEM; replaces the system's authorities
+	CertFile   *string `json:"certFile,omitempty" validate:"min=1"`           // PEM; needs keyFile
+	KeyFile    *string `json:"keyFile,omitempty" validate:"min=1"`            // PEM, not encrypted; needs certFile
+	ServerName *string `json:"serverName,omitempty" validate:"min=1"`         // to ask for and to verify, in place of the URL's host
+	MinVersion string  `json:"minVersion,omitempty" validate:"oneof=1.2 1.3"` // lowest version of TLS; default 1.2
+}
+
+// ResetKVCache asks the server to empty its prefix cache before a run.
+type ResetKVCache struct {
+	Timeout *Seconds `json:"timeoutSeconds" validate:"gt=0"` // default 5
+	Path    *string  `json:"path" validate:"min=1"`          // default: vLLM's, then SGLang's
+}
+
+// ServerProfiler starts the server's profiler for each profiling phase.
+type ServerProfiler struct {
+	Timeout   *Seconds `json:"timeoutSeconds" validate:"gt=0"` // default 5
+	StartPath *string  `json:"startPath" validate:"min=1"`     // default /start_profile
+	StopPath  *string  `json:"stopPath" validate:"min=1"`      // default /stop_profile
 }
 
 // Dataset says what is sent.

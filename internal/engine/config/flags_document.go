@@ -33,6 +33,7 @@ type builder struct {
 	file      bool                 // the tree came from --config
 	taken     map[string]string    // path → the option that wrote it
 	dropped   map[*occurrence]bool // reported, not applied
+	inFile    map[string]bool      // sections that --config switches on
 }
 
 func (f *Flags) newBuilder() (*builder, error) {
@@ -53,6 +54,10 @@ func (f *Flags) newBuilder() (*builder, error) {
 	if b.benchmark == nil || b.benchmark.shape != object {
 		// The loader reports it; what is typed has nowhere to go.
 		b.benchmark = objectNode()
+	}
+	b.inFile = map[string]bool{}
+	for _, path := range []string{"endpoint.resetKvCache", "endpoint.serverProfiler"} {
+		b.inFile[path] = b.find(path) != nil
 	}
 	return b, nil
 }
@@ -78,6 +83,7 @@ func (b *builder) options() {
 			b.option(occ)
 		}
 	}
+	b.sections()
 	b.fileDataset()
 	b.meanForSpread("dataset.prompts.isl", defaultISL)
 	b.meanForSpread("dataset.turns", 1)
@@ -132,10 +138,14 @@ func (b *builder) option(occ *occurrence) {
 		b.models(occ)
 	case "endpoint.apiKey":
 		b.apiKey(occ)
-	case "endpoint.headers", "endpoint.extra", "slos":
+	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "slos":
 		b.object(occ, path)
 	case "dataset.audio.depths", "dataset.audio.sampleRates":
 		b.numbers(occ, path)
+	case "endpoint.resetKvCache", "endpoint.serverProfiler":
+		b.section(path, occ)
+	case "endpoint.affinityHeaders":
+		b.affinity(path, occ)
 	case "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
 		b.set(path, occ, &node{shape: boolean, scalar: strconv.FormatBool(!occ.on)})
 	case "client.certify":
@@ -245,23 +255,64 @@ func (b *builder) models(occ *occurrence) {
 	b.set("models.items", occ, names)
 }
 
-// apiKey takes the key itself, or the file that holds it.
+// apiKey takes the key itself, or the file that holds it. It goes before what a
+// file says.
 func (b *builder) apiKey(occ *occurrence) {
 	key := occ.values[0]
 	if occ.option.kind == optFile {
-		const most = 64 << 10 // no key is longer, and no file without end is read
-		data, err := readFile(key, most)
-		if err != nil || len(data) > most {
+		var err error
+		if key, err = keyFrom(key, nil); err != nil {
 			b.fail(occ, CodeFileNotAllowed, "the file cannot be read")
 			return
 		}
-		key = strings.TrimSpace(string(data))
 	}
 	if key == "" {
 		b.fail(occ, CodeRequired, "the key is empty")
 		return
 	}
+	if endpoint := b.find("endpoint"); endpoint != nil {
+		endpoint.drop("apiKeyFile")
+	}
 	b.set("endpoint.apiKey", occ, textNode(key))
+}
+
+// section switches on or off what has options of its own.
+func (b *builder) section(path string, occ *occurrence) {
+	switch {
+	case !occ.on:
+		b.set(path, occ, &node{shape: null})
+	case b.find(path) == nil:
+		b.set(path, occ, objectNode())
+	}
+}
+
+// sections reports options of what is not switched on.
+func (b *builder) sections() {
+	for _, occ := range b.flags.typed {
+		parent, _, nested := strings.Cut(strings.TrimPrefix(occ.option.path, "endpoint."), ".")
+		if !nested || parent != "resetKvCache" && parent != "serverProfiler" {
+			continue
+		}
+		switchedOn := "--reset-kv-cache"
+		if parent == "serverProfiler" {
+			switchedOn = "--server-profiler"
+		}
+		if on := b.flags.get(switchedOn); (on == nil || !on.on) && !b.inFile["endpoint."+parent] {
+			b.fail(occ, CodeConflict, "needs "+switchedOn)
+		}
+	}
+}
+
+// affinity takes names of headers; none stands for no header.
+func (b *builder) affinity(path string, occ *occurrence) {
+	names := b.value(occ)
+	if names == nil {
+		return
+	}
+	if len(names.items) == 1 && names.items[0].scalar == "none" {
+		names.items = nil
+	}
+	b.set(path, occ, names)
 }
 
 func (b *builder) verbose(occ *occurrence) {

@@ -21,6 +21,8 @@ func (b *builder) object(occ *occurrence, path string) {
 			ok = b.jsonObject(occ, value, into)
 		case path == "endpoint.headers":
 			ok = b.header(occ, value, into)
+		case path == "endpoint.urlParams":
+			ok = b.param(occ, value, into)
 		default:
 			ok = b.extra(occ, value, into)
 		}
@@ -102,6 +104,17 @@ func (b *builder) header(occ *occurrence, value string, into *node) bool {
 		return false
 	}
 	put(into, strings.TrimSpace(name), textNode(strings.TrimSpace(text)))
+	return true
+}
+
+// param reads name=value; what is behind the first = is the value.
+func (b *builder) param(occ *occurrence, value string, into *node) bool {
+	name, text, ok := strings.Cut(value, "=")
+	if !ok || name == "" {
+		b.fail(occ, CodeWrongType, "a URL parameter must be name=value or a JSON object")
+		return false
+	}
+	put(into, name, textNode(text))
 	return true
 }
 

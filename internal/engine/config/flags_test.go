@@ -150,6 +150,18 @@ func TestFlagProblems(t *testing.T) {
 		{"spread alone", []string{"--osl-stddev", "5"}, "--osl-stddev: needs --osl"},
 		{"verbose twice", []string{"-v", "-vv"}, "-vv: -v says the same; give one of them"},
 		{"host alone", []string{"--api-host", "::"}, "--api-host: needs a port"},
+		{"wait mode alone", []string{"--wait-for-model-mode", "models"}, "--wait-for-model-mode: needs a waitForModelTimeout above 0"},
+		{"wait interval", []string{"--wait-for-model-timeout", "3", "--wait-for-model-interval", "0"}, "--wait-for-model-interval 0: must be greater than 0"},
+		{"path of a reset", []string{"--reset-kv-cache-path", "/x"}, "--reset-kv-cache-path: needs --reset-kv-cache"},
+		{"path of a profiler", []string{"--no-stream-usage", "--server-profiler-stop-path", "/x"}, "--server-profiler-stop-path: needs --server-profiler"},
+		{"reset elsewhere", []string{"--reset-kv-cache", "--reset-kv-cache-path", "http://x/"}, "--reset-kv-cache-path http://x/: must be a path on the server, without blanks and fragment"},
+		{"url strategy", []string{"--url-strategy", "least"}, "--url-strategy least: must be round_robin or random"},
+		{"url parameter", []string{"--url-param", "a:b"}, "--url-param: a URL parameter must be name=value or a JSON object"},
+		{"auth style", []string{"--auth-style", "basic"}, "--auth-style basic: must be type, bearer, x-api-key, both, api-key or none"},
+		{"affinity header", []string{"--affinity-header", "X-A,x-a"}, "--affinity-header: the header x-a is given twice"},
+		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, such as http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
+		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs keyFile"},
+		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: an IPv6 address needs brackets, such as http://[::1]:8000"},
 		{"url", []string{"--url", "ftp://x"}, "--url ftp://x: must be an http or https URL"},
 		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: there is no such file"},
 		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only a synthetic dataset has it\nunknown option --turns"},
@@ -177,9 +189,9 @@ func TestFlagProblems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = f.Document()
-		if err == nil || err.Error() != "--model: required" {
-			t.Errorf("error = %v, want --model: required", err)
+		d, _, err := f.Document()
+		if err != nil || len(d.Benchmark.Models.Items) != 0 || d.Benchmark.Tokenizer.Name != "" {
+			t.Errorf("document %v, error %v: want one without models, for the server to name them", d, err)
 		}
 	})
 }
@@ -393,7 +405,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+11 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+24 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }
@@ -436,5 +448,77 @@ func TestUsage(t *testing.T) {
 	}
 	if strings.Contains(text, "--search-space") || strings.Contains(text, "--zmq-host") {
 		t.Error("help shows options that do nothing")
+	}
+}
+
+// What the server is reached by, from flags into the document.
+func TestReachFlags(t *testing.T) {
+	e := mustFlags(t,
+		"--url-strategy", "random", "--url-affinity", "request", "--url-param", "api-version=2024-10-21", "--url-param", "sig=a=b",
+		"--unix-socket", "/run/vllm.sock", "--auth-style", "api-key", "--affinity-header", "X-Session-ID,X-SMG-Routing-Key",
+		"--tls-server-name", "h", "--tls-min-version", "1.3", "--http-version", "h2c",
+		"--wait-for-model-timeout", "90", "--wait-for-model-mode", "both", "--wait-for-model-interval", "2",
+		"--reset-kv-cache", "--reset-kv-cache-timeout-seconds", "7",
+		"--server-profiler-stop-path", "/off", "--server-profiler", "--server-profiler-start-path", "/on",
+	).Benchmark.Endpoint
+	got := []any{
+		e.URLStrategy, e.URLAffinity, e.URLParams["api-version"].Reveal(), e.URLParams["sig"].Reveal(), *e.UnixSocket, e.AuthStyle,
+		e.AffinityHeaders, *e.TLS.ServerName, e.TLS.MinVersion, e.HTTPVersion, e.WaitForModelTimeout, e.WaitForModelMode,
+		e.WaitForModelInterval, *e.ResetKVCache.Timeout, e.ResetKVCache.Path == nil, *e.ServerProfiler.StartPath, *e.ServerProfiler.StopPath,
+	}
+	want := []any{
+		"random", "request", "2024-10-21", "a=b", "/run/vllm.sock", "api-key",
+		[]string{"X-Session-ID", "X-SMG-Routing-Key"}, "h", "1.3", "h2c", Seconds(90), "both",
+		Seconds(2), Seconds(7), true, "/on", "/off",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("document (-want +got):\n%s", diff)
+	}
+	if e := mustFlags(t, "--affinity-header", "none", "--proxy", "socks5://p:1080").Benchmark.Endpoint; len(e.AffinityHeaders) != 0 || e.Proxy.Reveal() != "socks5://p:1080" {
+		t.Errorf("headers %v, proxy %v; want none, socks5://p:1080", e.AffinityHeaders, e.Proxy)
+	}
+}
+
+// A key of the environment is used only where nothing else says who asks, and
+// the document says where it came from.
+func TestKeyVariables(t *testing.T) {
+	both := map[string]string{"AIPERFD_API_KEY": "ours", "OPENAI_API_KEY": "theirs"}
+	openai := map[string]string{"OPENAI_API_KEY": "theirs"}
+	key := filepath.Join(t.TempDir(), "key")
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	for name, text := range map[string]string{key: "filed", file: "benchmark: {endpoint: {apiKeyFile: " + key + "}, phases: [{requests: 3}]}"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		argv []string
+		want string
+	}{
+		{"ours first", both, nil, "ours"},
+		{"fallback", openai, nil, "theirs"},
+		{"typed", both, []string{"--api-key", "typed"}, "typed"},
+		{"header", openai, []string{"-H", "authorization:Basic x"}, ""},
+		{"none", both, []string{"--auth-style", "none"}, ""},
+		{"file of a document", both, []string{"--config", file}, "filed"},
+		{"typed over the file of a document", both, []string{"--config", file, "--api-key", "typed"}, "typed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, _, err := flagsDocument(t, tt.env, tt.argv...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := d.Benchmark.Endpoint.APIKey.Reveal(); got != tt.want {
+				t.Errorf("key = %q, want %q", got, tt.want)
+			}
+			said := slices.ContainsFunc(d.Defaulted(), func(v Default) bool {
+				return v.Pointer == "#/benchmark/endpoint/apiKey" && strings.HasPrefix(v.Reason, "the environment variable")
+			})
+			if from := tt.want == "ours" || tt.want == "theirs"; said != from {
+				t.Errorf("the document says that the key is of the environment: %v, want %v", said, from)
+			}
+		})
 	}
 }

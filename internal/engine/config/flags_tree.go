@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/redact"
 )
 
 // resolve turns an option's path into the canonical one.
@@ -117,12 +119,31 @@ func (b *builder) environment() {
 	if env == nil {
 		return
 	}
-	b.variable("AIPERFD_API_KEY", "endpoint.apiKey")
+	b.keyVariables()
 	b.variable("AIPERF_API_SERVER_PORT", "runtime.apiPort")
 	if b.find("runtime.apiPort") != nil {
 		b.variable("AIPERF_API_SERVER_HOST", "runtime.apiHost")
 	}
 	b.variable("AIPERF_HTTP_SSL_VERIFY", "endpoint.tlsVerify")
+}
+
+// keyVariables takes an API key from the environment where nothing else says who
+// asks.
+func (b *builder) keyVariables() {
+	if style := b.find("endpoint.authStyle"); b.find("endpoint.apiKeyFile") != nil || style != nil && style.scalar == "none" {
+		return
+	}
+	if headers := b.find("endpoint.headers"); headers != nil && slices.ContainsFunc(headers.members, func(m member) bool {
+		return strings.EqualFold(m.name, "Authorization")
+	}) {
+		return
+	}
+	for _, name := range []string{"AIPERFD_API_KEY", "OPENAI_API_KEY"} {
+		if value, ok := b.flags.Options.LookupEnv(name); ok && value != "" && b.find("endpoint.apiKey") == nil {
+			b.variable(name, "endpoint.apiKey")
+			b.loader.infer("benchmark.endpoint.apiKey", redact.Placeholder, "the environment variable "+name)
+		}
+	}
 }
 
 func (b *builder) variable(name, path string) {

@@ -100,11 +100,6 @@ func endpointFeatures() []feature {
 	return []feature{
 		{name: "transport", off: `null`, alt: `"http"`, what: "another transport than http"},
 		{name: "uuidAndStrip", off: `false`, what: "stripping of images"},
-		{name: "waitForModelTimeout", off: `0`, what: "waiting for a model"},
-		{name: "waitForModelInterval", off: `5`, what: "waiting for a model"},
-		{name: "waitForModelMode", off: `"inference"`, what: "waiting for a model"},
-		{name: "resetKvCache", off: `null`, what: "resetting of the server's cache"},
-		{name: "serverProfiler", off: `null`, what: "the server's profiler"},
 	}
 }
 

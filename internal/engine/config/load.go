@@ -54,8 +54,8 @@ type Default struct {
 // Load reads a document, fills in the defaults and checks everything. A document
 // with problems gives *Invalid with all of them, text that is no document gives
 // *Malformed. Warnings come with and without an error. The document does not
-// keep data. Load reads no file but asks the file system whether files that the
-// document names exist.
+// keep data. Load reads no file but that of the API key, and asks the file system
+// whether the others that the document names exist.
 func Load(data []byte, o LoadOptions) (*Document, []Problem, error) {
 	l := newLoader(o)
 	root, err := l.parse(data)

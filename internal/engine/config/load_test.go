@@ -83,6 +83,8 @@ benchmark:
 			Endpoint: Endpoint{
 				URLs: []URL{NewURL("http://h1"), NewURL("https://h2/v1")}, URLStrategy: "round_robin", Type: "completions", Path: p(""),
 				APIKey: NewSecret("k"), Timeout: 300, ConnectTimeout: 3, FirstByteTimeout: 60, IdleTimeout: 2, Streaming: true,
+				URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
+				WaitForModelInterval: 5, WaitForModelMode: "inference",
 				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, StreamUsage: true,
 				Headers: map[string]Secret{"X-Tenant": NewSecret("blue")}, SessionHeader: p("X-S"),
 				Extra: NewObject(Member{"z", json.RawMessage("1.50")}, Member{"a", json.RawMessage(`{"c":[1,null],"b":"x"}`)}),
@@ -125,6 +127,8 @@ func TestLoadDefaults(t *testing.T) {
 	want := Benchmark{
 		Models: Models{Strategy: "round_robin", Items: []Model{{Name: "org/m"}}},
 		Endpoint: Endpoint{URLs: []URL{NewURL("http://localhost:8000")}, URLStrategy: "round_robin", Type: "chat", Timeout: 21600,
+			URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
+			WaitForModelInterval: 5, WaitForModelMode: "inference",
 			ConnectTimeout: 10, ConnectionReuse: "pooled", StreamUsage: true, TLSVerify: true},
 		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100, Sampling: "sequential", TurnDelayRatio: 1,
 			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet"}, Turns: constant(1), TurnDelay: constant(0)}},

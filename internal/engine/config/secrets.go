@@ -23,8 +23,13 @@ func (d *Document) Secrets() []string {
 			all = append(all, value.Reveal())
 		}
 	}
-	for _, u := range e.URLs {
+	for _, u := range append([]URL{e.Proxy}, e.URLs...) {
 		all = append(all, urlSecrets(u.Reveal())...)
+	}
+	for name, value := range e.URLParams {
+		if sensitiveParam(name, value.Reveal()) {
+			all = append(all, value.Reveal())
+		}
 	}
 	all = append(all, objectSecrets(e.Extra)...)
 	for _, dataset := range d.Benchmark.Datasets {
@@ -50,13 +55,18 @@ func urlSecrets(raw string) []string {
 	}
 	for name, values := range u.Query() {
 		for _, value := range values {
-			probe := "http://h/?" + url.Values{name: {value}}.Encode()
-			if redact.URL(probe) != probe {
+			if sensitiveParam(name, value) {
 				all = append(all, value)
 			}
 		}
 	}
 	return all
+}
+
+// sensitiveParam reports whether redact.URL hides the value of a query's pair.
+func sensitiveParam(name, value string) bool {
+	probe := "http://h/?" + url.Values{name: {value}}.Encode()
+	return redact.URL(probe) != probe
 }
 
 // objectSecrets returns the texts that redact.Value hides in an object.

@@ -121,6 +121,34 @@ func (l *loader) normaliseEndpoint(endpoint *node) {
 		kind.place = t.place
 		endpoint.set("type", kind)
 	}
+	for _, name := range []string{"resetKvCache", "serverProfiler"} {
+		normaliseSwitch(endpoint, name)
+		normaliseSwitch(endpoint, snakeCase(name))
+	}
+}
+
+// normaliseSwitch turns true and false, also as {enabled: …}, into an object and
+// null.
+func normaliseSwitch(endpoint *node, name string) {
+	n := endpoint.get(name)
+	if n == nil {
+		return
+	}
+	on := n
+	if n.shape == object && n.index("enabled") >= 0 {
+		on = n.drop("enabled")
+	}
+	if on.shape != boolean {
+		return
+	}
+	switch {
+	case on.scalar != "true":
+		endpoint.set(name, &node{place: n.place, shape: null})
+	case n.shape == boolean:
+		section := objectNode()
+		section.place = n.place
+		endpoint.set(name, section)
+	}
 }
 
 // normaliseClient turns yes and no into when: certify: true is before the run.

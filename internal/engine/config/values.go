@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"net/textproto"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -112,40 +111,20 @@ func (l *loader) url(n *node, p *URL, path string) bool {
 	if !ok {
 		return false
 	}
-	if !strings.Contains(raw, "://") {
+	if !schemed(raw) {
 		raw = "http://" + raw
 	}
-	if complaint := checkURL(raw); complaint != "" {
+	check := checkURL
+	if path == endpointPath+".proxy" {
+		check = checkProxy
+	}
+	if complaint := check(raw); complaint != "" {
 		l.failed[path] = true
 		l.failValue(n, CodeOutOfRange, complaint)
 		return false
 	}
 	*p = NewURL(raw)
 	return true
-}
-
-// checkURL says what is wrong with a base URL, or "".
-func checkURL(raw string) string {
-	if strings.ContainsAny(raw, " \t\r\n") {
-		return "must be a URL without blanks"
-	}
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return "must be a URL such as http://localhost:8000"
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "must be an http or https URL"
-	case u.Hostname() == "":
-		return "must be a URL with a host"
-	case u.Fragment != "":
-		return "must be a URL without a fragment"
-	}
-	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
-		if p, err := strconv.Atoi(port); err != nil || p < 1 || p > 65535 {
-			return "must be a URL with a port from 1 to 65535"
-		}
-	}
-	return ""
 }
 
 // headers reads request headers; names are kept as written.

@@ -75,7 +75,7 @@ func connectFailure(err error) *bench.Failure {
 		f.Code = "dns"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Code = "refused"
-	case errors.As(err, &record), errors.As(err, &alert), errors.As(err, &cert), errors.As(err, &host):
+	case errors.Is(err, errNoHTTP2), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &cert), errors.As(err, &host):
 		f.Code = "tls"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		f.Code = "unreachable"

@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/url"
@@ -25,6 +26,17 @@ const (
 	Sticky              // one private connection for each session
 )
 
+// Version says which version of HTTP is spoken.
+type Version uint8
+
+// The versions.
+const (
+	HTTP1    Version = iota // HTTP/1.1, one request a connection at a time
+	HTTP2                   // HTTP/2 over TLS; a server without it is an error
+	HTTPAuto                // HTTP/2 where a server offers it in the TLS handshake, else HTTP/1.1
+	H2C                     // HTTP/2 without TLS, by prior knowledge
+)
+
 // Defaults of [Options].
 const (
 	DefaultConnectTimeout = 10 * time.Second
@@ -40,12 +52,23 @@ const (
 type Options struct {
 	Clock          bench.Clock
 	Reuse          Reuse
+	Version        Version
 	MaxIdle        int           // idle connections kept for each host; at least the concurrency
 	ConnectTimeout time.Duration // dial and, separately, TLS handshake
 	HeadersTimeout time.Duration // request written → response head
 	IdleTimeout    time.Duration // between reads of the body
 	TotalTimeout   time.Duration // the whole exchange
 	SkipTLSVerify  bool
+	// TLS says more about connections to https; nil = the system's authorities, no
+	// certificate of ours, TLS 1.2. It is not changed.
+	TLS *tls.Config
+	// Sockets are unix sockets to connect to in place of an address (host:port).
+	// AnyAddress stands for every address.
+	Sockets map[string]string
+	// Proxy is where requests go through: http, https or socks5; nil = none.
+	Proxy *url.URL
+	// EnvProxy heeds the environment's proxies, which are ignored otherwise.
+	EnvProxy bool
 	// Streaming makes reads small, so that a read that comes late does not take
 	// several events at once: its stamp is that of its last packet.
 	Streaming bool
@@ -53,19 +76,24 @@ type Options struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Client performs exchanges over HTTP/1.1, one request a connection at a time.
-// It never follows the environment's proxies, never asks for compression and
-// never repeats a request behind the caller's back, except on a pooled
+// AnyAddress is the key of [Options.Sockets] that stands for every address.
+const AnyAddress = ""
+
+// Client performs exchanges over HTTP/1.1, one request a connection at a time,
+// or over HTTP/2 with connections that requests share (see [Options.Version]).
+// It never follows the environment's proxies unless told to, never asks for
+// compression and never repeats a request behind the caller's back, except on a pooled
 // connection that went stale, which it counts. Safe for concurrent use.
 //
-// Plain HTTP on Linux goes over an event loop of ours; https, connections of
-// [Options.Dial] and other systems go over net/http (ADR 11). What a caller sees
-// is the same.
+// Plain HTTP over TCP on Linux goes over an event loop of ours; https, unix
+// sockets, proxies, connections of [Options.Dial] and other systems go over
+// net/http (ADR 11). What a caller sees is the same.
 type Client struct {
 	opts    Options
 	lags    sockstamp.Lags
 	framers sync.Pool // of *frame.Framer
 	std     way
+	mux     *multiplex     // nil = HTTP/1.1 only
 	loops   func() *looped // starts the event loop at the first call; nil = it cannot be had
 	started atomic.Bool    // loops has been called and returned one
 }
@@ -89,6 +117,19 @@ type attempt struct {
 	x      *Exchange // to be filled in
 }
 
+// credentials are the headers that do not follow a redirect to another origin.
+var credentials = [...]string{"Authorization", "X-Api-Key", "Api-Key", "Cookie"}
+
+// withoutHost is the request for another origin than that of its Host.
+func (a *attempt) withoutHost() *Request {
+	r := *a.Request
+	r.Host = ""
+	return &r
+}
+
+// host returns the value of the Host header.
+func (a *attempt) host() string { return cmp.Or(a.Host, a.target.Host) }
+
 // method returns the method of the request.
 func (a *attempt) method() string { return cmp.Or(a.Method, http.MethodPost) }
 
@@ -96,7 +137,11 @@ func (a *attempt) method() string { return cmp.Or(a.Method, http.MethodPost) }
 func New(o Options) *Client {
 	c := &Client{opts: o}
 	c.framers.New = func() any { return new(frame.Framer) }
-	c.std = newStdlib(&c.opts, &c.lags, &c.framers)
+	std := newStdlib(&c.opts, &c.lags, &c.framers)
+	c.std = std
+	if o.Version != HTTP1 {
+		c.mux = newMultiplex(std)
+	}
 	c.loops = sync.OnceValue(func() *looped {
 		l, err := newLooped(&c.opts, &c.lags, &c.framers)
 		if err != nil {
@@ -113,6 +158,9 @@ func New(o Options) *Client {
 // called once, after the last exchange.
 func (c *Client) Close() {
 	c.std.close()
+	if c.mux != nil {
+		c.mux.close()
+	}
 	if c.started.Load() {
 		c.loops().close()
 	}
@@ -132,12 +180,40 @@ func (c *Client) EndSession(session string) {
 
 // wayTo chooses how an address is reached.
 func (c *Client) wayTo(target *url.URL) way {
-	if c.opts.Dial == nil && loopReaches(target) {
+	if c.mux != nil && c.opts.shares(target) {
+		return c.mux
+	}
+	if c.opts.direct() && loopReaches(target) {
 		if l := c.loops(); l != nil {
 			return l
 		}
 	}
 	return c.std
+}
+
+// direct reports whether addresses are connected to as they are, over TCP.
+func (o *Options) direct() bool {
+	return o.Dial == nil && o.Proxy == nil && !o.EnvProxy && len(o.Sockets) == 0
+}
+
+// shares reports whether requests to an address share connections.
+func (o *Options) shares(target *url.URL) bool {
+	switch {
+	case o.Proxy != nil || o.EnvProxy:
+		return false
+	case o.Version == H2C:
+		return target.Scheme == "http"
+	}
+	return o.Version != HTTP1 && target.Scheme == "https"
+}
+
+// Shared returns how requests shared connections; the zero value where they have
+// connections of their own.
+func (c *Client) Shared() SharedCount {
+	if c.mux == nil {
+		return SharedCount{}
+	}
+	return c.mux.shared()
 }
 
 // loopReaches reports whether the event loop knows what to do with an address.
@@ -170,6 +246,7 @@ type LagCounts = sockstamp.LagCounts
 type Request struct {
 	Method    string // empty = POST
 	URL       *url.URL
+	Host      string      // for the Host header; empty = that of the URL
 	Header    http.Header // complete; not changed
 	Body      []byte      // not changed; must stay as it is until Do returns
 	Streaming bool        // a stream was asked for
@@ -217,7 +294,10 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 			hops++
 			if next.Host != a.target.Host || next.Scheme != a.target.Scheme {
 				a.header = a.header.Clone()
-				a.header.Del("Authorization")
+				for _, name := range credentials {
+					a.header.Del(name)
+				}
+				a.Request = a.withoutHost()
 			}
 			a.target = next
 			x.Release()

@@ -11,9 +11,14 @@ import (
 )
 
 // stamped finds the stamping connection below c, which may be a TLS connection.
+// nil = there is none.
 func stamped(c net.Conn) *sockstamp.Conn {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
+	for {
+		t, ok := c.(*tls.Conn)
+		if !ok {
+			break
+		}
+		c = t.NetConn() // behind an https proxy there is TLS in TLS
 	}
 	s, _ := c.(*sockstamp.Conn)
 	return s
@@ -28,6 +33,9 @@ func (s *stdlib) dial(ctx context.Context, network, addr string) (net.Conn, erro
 		defer cancel()
 	}
 	open := s.opts.Dial
+	if socket, ok := s.opts.socket(addr); ok {
+		network, addr = "unix", socket
+	}
 	if open == nil {
 		open = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 			Enable: true, Idle: 60 * time.Second, Interval: 30 * time.Second,
@@ -43,6 +51,15 @@ func (s *stdlib) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	stamping := sockstamp.New(c)
 	stamping.CountIn(s.lags)
 	return stamping, nil
+}
+
+// socket returns the unix socket that stands for an address.
+func (o *Options) socket(addr string) (string, bool) {
+	if path, ok := o.Sockets[addr]; ok {
+		return path, true
+	}
+	path, ok := o.Sockets[AnyAddress]
+	return path, ok
 }
 
 // dialError marks an error as one of the connect step.

@@ -102,7 +102,7 @@ func (f *flight) prepare(a *attempt) error {
 	}
 	var err error
 	f.head, err = http1.AppendHead(f.head, &http1.Request{
-		Method: a.method(), Target: a.target.RequestURI(), Host: a.target.Host, Header: a.header,
+		Method: a.method(), Target: a.target.RequestURI(), Host: a.host(), Header: a.header,
 		Length: len(a.Body), Close: f.owner.opts.Reuse == Never,
 	})
 	if err != nil {

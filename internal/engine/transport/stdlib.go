@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"net/url"
 	"sync"
 
 	"aiperfd/internal/engine/bench"
@@ -40,7 +41,8 @@ func (s *stdlib) newTransport(oneShot bool) *http.Transport {
 	return &http.Transport{
 		DialContext:         s.dial,
 		TLSHandshakeTimeout: s.opts.ConnectTimeout,
-		TLSClientConfig:     &tls.Config{InsecureSkipVerify: s.opts.SkipTLSVerify, MinVersion: tls.VersionTLS12}, //nolint:gosec // asked for, and stated in the result
+		TLSClientConfig:     s.opts.tlsConfig(),
+		Proxy:               s.opts.proxy(),
 		Protocols:           &protocols,
 		DisableCompression:  true,
 		DisableKeepAlives:   oneShot,
@@ -50,6 +52,27 @@ func (s *stdlib) newTransport(oneShot bool) *http.Transport {
 		WriteBufferSize:     4 << 10,
 		ReadBufferSize:      s.opts.readAhead(),
 	}
+}
+
+// tlsConfig returns a configuration of the caller's own.
+func (o *Options) tlsConfig() *tls.Config {
+	config := o.TLS.Clone() // nil of nil
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	config.InsecureSkipVerify = o.SkipTLSVerify //nolint:gosec // asked for, and stated in the result
+	return config
+}
+
+// proxy says through which proxy a request goes; nil = through none.
+func (o *Options) proxy() func(*http.Request) (*url.URL, error) {
+	switch {
+	case o.Proxy != nil:
+		return http.ProxyURL(o.Proxy)
+	case o.EnvProxy:
+		return http.ProxyFromEnvironment
+	}
+	return nil
 }
 
 // maxIdle is how many idle connections are kept for each host.
@@ -105,7 +128,7 @@ func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 	defer w.stop()
 	t.wrote = w.requestWritten
 	req := &http.Request{
-		Method: a.method(), URL: a.target, Host: a.target.Host, Header: a.header,
+		Method: a.method(), URL: a.target, Host: a.host(), Header: a.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
 	}
 	if len(a.Body) > 0 {
@@ -151,7 +174,7 @@ func (s *stdlib) pump(body io.Reader, framer *frame.Framer, w *watch, t *trace) 
 		if n > 0 {
 			w.read()
 			t.received(n)
-			framer.Feed(t.lastRead(), buf[:n])
+			t.feed(framer, buf[:n])
 			if framer.Err() != nil {
 				return nil, bench.EndAborted
 			}

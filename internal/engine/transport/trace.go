@@ -22,7 +22,9 @@ type trace struct {
 	mu          sync.Mutex
 	ex          *Exchange // guarded by mu; nil after finish
 	conn        *sockstamp.Conn
-	reads       int32 // of conn before this request
+	below       *shared // of a connection that several requests share; nil = of one's own
+	stream      *stream // our part of it; nil until it is opened
+	reads       int32   // of conn before this request
 	began       time.Duration
 	dns, dialed time.Duration
 	shook       time.Duration
@@ -79,6 +81,28 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 	})
 }
 
+// gotShared is gotConn for a connection that is shared with other requests.
+func (t *trace) gotShared(below *shared, reused bool, idle time.Duration) {
+	t.gotConn(httptrace.GotConnInfo{Reused: reused, IdleTime: idle}) // the connection's last read may be another's
+	t.note(func() {
+		t.below = below
+		t.ex.Conn.Kernel = below.stamps != nil && below.stamps.Kernel()
+	})
+}
+
+// share ties the attempt to its stream; nil = none was opened.
+func (t *trace) share(below *shared, st *stream) {
+	t.note(func() {
+		t.stream = st
+		if st == nil {
+			return
+		}
+		if times := below.times(st); !times.first.IsZero() {
+			t.ex.Stamps.FirstByte = t.clock.Offset(times.first)
+		}
+	})
+}
+
 func (t *trace) wroteRequest(info httptrace.WroteRequestInfo) {
 	t.note(func() {
 		t.ex.Stamps.Wrote = t.clock.Now()
@@ -94,6 +118,11 @@ func (t *trace) wroteRequest(info httptrace.WroteRequestInfo) {
 func (t *trace) headers() {
 	t.note(func() {
 		t.ex.Stamps.Headers = t.readStamp()
+		if t.stream != nil {
+			if head := t.below.times(t.stream).head; !head.IsZero() {
+				t.ex.Stamps.Headers = t.clock.Offset(head)
+			}
+		}
 		if t.cancelHead != nil {
 			t.cancelHead()
 		}
@@ -106,9 +135,14 @@ func (t *trace) own(f *frame.Framer, pool *sync.Pool) { t.ex.framer, t.ex.framer
 // received counts bytes of the body.
 func (t *trace) received(n int) { t.ex.Conn.Received += bench.Bytes(n) }
 
-// readStamp returns when the connection's last read returned, or now if there
-// is no stamp below. Call with mu held.
+// readStamp returns when the connection's last read for us returned, or now if
+// there is no stamp below. Call with mu held.
 func (t *trace) readStamp() time.Duration {
+	if t.stream != nil {
+		if at := t.below.times(t.stream).last; !at.IsZero() {
+			return t.clock.Offset(at)
+		}
+	}
 	if t.conn != nil {
 		if at := t.conn.Last(); !at.IsZero() {
 			return t.clock.Offset(at)
@@ -122,6 +156,19 @@ func (t *trace) lastRead() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.readStamp()
+}
+
+// feed gives bytes of the body to a framer, each with the stamp of the read that
+// brought it.
+func (t *trace) feed(f *frame.Framer, b []byte) {
+	t.mu.Lock()
+	below, st := t.below, t.stream
+	t.mu.Unlock()
+	if st == nil {
+		f.Feed(t.lastRead(), b)
+		return
+	}
+	below.take(st, b, func(at time.Time, b []byte) { f.Feed(t.clock.Offset(at), b) })
 }
 
 // step says how far the attempt got.
@@ -152,6 +199,10 @@ func (t *trace) finish() {
 	if t.conn != nil && t.ex != nil {
 		t.ex.Conn.Reads = t.conn.Reads() - t.reads
 		t.ex.Lag = t.conn.TakeLag()
+	}
+	if t.stream != nil && t.ex != nil {
+		times := t.below.times(t.stream)
+		t.ex.Conn.Reads, t.ex.Lag = times.reads, times.lag
 	}
 	if t.cancelHead != nil {
 		t.cancelHead()

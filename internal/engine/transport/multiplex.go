@@ -1,0 +1,361 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/transport/frame"
+)
+
+// errNoHTTP2 is for servers that do not offer HTTP/2 in the TLS handshake.
+var errNoHTTP2 = errors.New("the server does not offer HTTP/2 in the TLS handshake")
+
+// errNoStreams is for servers that take no request at all.
+var errNoStreams = errors.New("the server allows no HTTP/2 streams")
+
+// multiplex performs exchanges over HTTP/2: many at a time on a connection, as
+// many as the server allows; for more it opens further connections, so that no
+// request waits in the client unseen.
+type multiplex struct {
+	std   *stdlib
+	mu    sync.Mutex
+	hosts map[string]*origin // guarded by mu; by scheme and host
+	count SharedCount        // guarded by mu
+}
+
+var _ way = (*multiplex)(nil)
+
+// SharedCount says how connections were shared.
+type SharedCount struct {
+	Connections int // opened
+	Limit       int // streams at a time on one of them, by the strictest server; 0 = none was opened
+	Fallbacks   int // origins that offer no HTTP/2 and were reached by HTTP/1.1
+}
+
+// origin is one server and the connections to it.
+type origin struct {
+	mu      sync.Mutex
+	conns   []*shareable // guarded by mu; usable ones
+	dialing *dialing     // guarded by mu; nil = nobody connects
+	http1   bool         // guarded by mu; it offers no HTTP/2
+}
+
+// dialing is one attempt to connect, which others wait for.
+type dialing struct {
+	done  chan struct{} // closed when it is over
+	err   error         // valid then; nil = there is a connection
+	alone bool          // valid then; only who connected has failed
+}
+
+// shareable is a connection with room for several requests.
+type shareable struct {
+	conn    *http.ClientConn
+	below   *shared
+	opening chan struct{} // holds one token while a stream is being opened
+	active  int           // guarded by the origin's mu
+	since   time.Duration // guarded by the origin's mu; idle since then
+}
+
+func newMultiplex(std *stdlib) *multiplex {
+	return &multiplex{std: std, hosts: map[string]*origin{}}
+}
+
+func (m *multiplex) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, o := range m.hosts {
+		o.mu.Lock()
+		for _, c := range o.conns {
+			_ = c.conn.Close() // nobody needs it any more
+		}
+		o.conns = nil
+		o.mu.Unlock()
+		delete(m.hosts, key)
+	}
+}
+
+func (m *multiplex) endSession(string) {} // no session has a connection of its own
+
+// shared returns how connections were shared so far.
+func (m *multiplex) shared() SharedCount {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.count
+}
+
+func (m *multiplex) origin(u *url.URL) *origin {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := u.Scheme + "://" + u.Host
+	o := m.hosts[key]
+	if o == nil {
+		o = &origin{}
+		m.hosts[key] = o
+	}
+	return o
+}
+
+func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
+	opts := m.std.opts
+	t := &trace{clock: opts.Clock, ex: a.x}
+	defer t.finish()
+	w := newWatch(ctx, opts)
+	defer w.stop()
+	t.wrote = w.requestWritten
+	traced := t.attach(w.ctx)
+	o := m.origin(a.target)
+	c, err := m.acquire(traced, o, a.target, t)
+	if errors.Is(err, errNoHTTP2) && opts.Version == HTTPAuto {
+		w.stop()
+		return m.std.attempt(ctx, a)
+	}
+	if err != nil {
+		f := classify(w.ctx, err, bench.StepConnect)
+		return &bench.Response{Failure: f, End: endOf(f), EndAt: opts.Clock.Now()}, false
+	}
+	defer o.release(c, opts.Clock)
+	hr, st, err := c.roundTrip(traced, a)
+	t.share(c.below, st)
+	if st != nil {
+		defer c.below.forget(st)
+	}
+	if err != nil {
+		if t.stale() && w.ctx.Err() == nil {
+			return nil, true
+		}
+		f := classify(w.ctx, err, t.step())
+		return &bench.Response{Failure: f, End: endOf(f), EndAt: opts.Clock.Now()}, false
+	}
+	t.headers()
+	w.headersSeen()
+	framer := m.std.framers.Get().(*frame.Framer)
+	t.own(framer, m.std.framers)
+	return m.std.read(hr, framer, a.Streaming, w, t), false
+}
+
+// roundTrip sends the request on a stream of its own and returns the head of the
+// response. The stream is nil if none was opened.
+func (c *shareable) roundTrip(ctx context.Context, a *attempt) (*http.Response, *stream, error) {
+	select {
+	case c.opening <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	var st *stream
+	before := c.below.newest()
+	opened := sync.OnceFunc(func() {
+		if now := c.below.newest(); now != before {
+			st = now
+		}
+		<-c.opening
+	})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: opened})
+	req := &http.Request{
+		Method: a.method(), URL: a.target, Host: a.host(), Header: a.header, Body: http.NoBody,
+		Proto: "HTTP/2.0", ProtoMajor: 2,
+	}
+	if len(a.Body) > 0 {
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
+	}
+	hr, err := c.conn.RoundTrip(req.WithContext(ctx))
+	opened()
+	return hr, st, err
+}
+
+// acquire returns a connection with room for one more stream, a new one if need
+// be. One request at a time connects to an origin; if it cannot, those that wait
+// for it cannot either.
+func (m *multiplex) acquire(ctx context.Context, o *origin, u *url.URL, t *trace) (*shareable, error) {
+	for {
+		c, d, err := o.take(t)
+		switch {
+		case c != nil || err != nil:
+			return c, err
+		case d == nil:
+			return m.open(ctx, o, u, t)
+		}
+		select {
+		case <-d.done:
+			if d.err != nil && !d.alone {
+				return nil, d.err
+			}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// open connects for this request, and for those that wait.
+func (m *multiplex) open(ctx context.Context, o *origin, u *url.URL, t *trace) (*shareable, error) {
+	c, err := m.connect(ctx, u)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.dialing
+	o.dialing = nil
+	d.err, d.alone = err, ctx.Err() != nil
+	defer close(d.done)
+	if err != nil {
+		if errors.Is(err, errNoHTTP2) && !o.http1 {
+			o.http1 = m.std.opts.Version == HTTPAuto
+			m.fellBack()
+		}
+		return nil, err
+	}
+	o.conns = append(o.conns, c)
+	c.active = 1
+	t.gotShared(c.below, false, 0)
+	return c, nil
+}
+
+func (m *multiplex) fellBack() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count.Fallbacks++
+}
+
+// take returns a connection that has room, or the attempt to connect that is
+// under way. If there is neither, the caller has to connect.
+func (o *origin) take(t *trace) (*shareable, *dialing, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.http1 {
+		return nil, nil, errNoHTTP2
+	}
+	o.conns = slices.DeleteFunc(o.conns, func(c *shareable) bool {
+		closing := c.conn.Available() == 0 && c.conn.InFlight() < c.below.streamLimit() // GOAWAY: no more after these
+		return c.conn.Err() != nil || closing
+	})
+	for _, c := range o.conns {
+		if c.active >= c.below.streamLimit() {
+			continue
+		}
+		idle := time.Duration(0)
+		if c.active == 0 {
+			idle = t.clock.Now() - c.since
+		}
+		c.active++
+		t.gotShared(c.below, true, idle)
+		return c, nil, nil
+	}
+	waiting := o.dialing
+	if waiting == nil {
+		o.dialing = &dialing{done: make(chan struct{})}
+	}
+	return nil, waiting, nil
+}
+
+// release gives the place of a stream back.
+func (o *origin) release(c *shareable, clock bench.Clock) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c.active--
+	c.since = clock.Now()
+}
+
+// connect opens a connection and waits until the server has said how many streams
+// it takes.
+func (m *multiplex) connect(ctx context.Context, u *url.URL) (*shareable, error) {
+	raw, err := m.std.dial(ctx, "tcp", hostPort(u))
+	if err != nil {
+		return nil, err
+	}
+	if timeout := m.std.opts.ConnectTimeout; timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errConnectTimeout)
+		defer cancel()
+	}
+	conn := raw
+	if u.Scheme == "https" {
+		if conn, err = m.secure(ctx, raw, u.Hostname()); err != nil {
+			return nil, errors.Join(&dialError{orCause(ctx, err)}, raw.Close())
+		}
+	}
+	below := newShared(conn, stamped(conn))
+	client, err := below.client(u)
+	if err == nil {
+		select {
+		case <-below.settled:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if err == nil && below.streamLimit() == 0 {
+		err = errNoStreams
+	}
+	if err != nil {
+		return nil, errors.Join(&dialError{err}, conn.Close())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count.Connections++
+	if limit := below.streamLimit(); m.count.Limit == 0 || limit < m.count.Limit {
+		m.count.Limit = limit
+	}
+	return &shareable{conn: client, below: below, opening: make(chan struct{}, 1)}, nil
+}
+
+// client speaks HTTP/2 over the connection. Package net/http is told that the
+// connection has no TLS, because it could not see through ours; requests say for
+// themselves which scheme they have.
+func (s *shared) client(u *url.URL) (*http.ClientConn, error) {
+	t := &http.Transport{
+		DialContext:        func(context.Context, string, string) (net.Conn, error) { return s, nil },
+		Protocols:          new(http.Protocols),
+		DisableCompression: true,
+		IdleConnTimeout:    idleConnTimeout,
+	}
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return t.NewClientConn(context.Background(), "http", hostPort(u))
+}
+
+// orCause returns the cause of a context that has ended, else the error.
+func orCause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// secure does the TLS handshake.
+func (m *multiplex) secure(ctx context.Context, raw net.Conn, host string) (net.Conn, error) {
+	config := m.std.opts.tlsConfig()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	if config.ServerName == "" {
+		config.ServerName = host
+	}
+	c := tls.Client(raw, config)
+	if hooks := httptrace.ContextClientTrace(ctx); hooks != nil {
+		hooks.TLSHandshakeStart()
+		defer func() { hooks.TLSHandshakeDone(tls.ConnectionState{}, nil) }()
+	}
+	if err := c.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	if c.ConnectionState().NegotiatedProtocol != "h2" {
+		return nil, errNoHTTP2
+	}
+	return c, nil
+}
+
+// hostPort returns the address of a URL.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
