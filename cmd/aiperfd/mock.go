@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,8 +31,13 @@ uniform:10ms:30ms, normal:20ms:5ms, lognormal:20ms:0.5, exp:20ms,
 gamma:20ms:0.5 or bimodal:0.01:const:20ms:const:2s (the second with that
 probability).
 
-Every flag is also an environment variable: --ttft is AIPERFD_MOCK_TTFT.
-A list is separated by newlines there. Flags win.
+With --preset the times come from a model of a server that batches instead:
+requests queue, share steps and a key-value cache, find prefixes in it, and are
+preempted when it is full. Its parameters can be changed one by one.
+
+Every flag is also an environment variable (--ttft is AIPERFD_MOCK_TTFT; a list
+is separated by newlines there) and a key of the YAML file given by --config
+(ttft: 20ms). The command line wins over the environment, that over the file.
 
 Routes: POST /v1/chat/completions, POST /v1/completions, GET /v1/models, /health,
 /ping, /version, /metrics (vLLM's names), /mock/summary and
@@ -44,6 +48,7 @@ Fault rules (--fault, repeatable):
 
 const mockExample = `  aiperfd mock
   aiperfd mock --port 0 --ttft lognormal:80ms:0.3 --itl 12ms --truth truth.jsonl
+  aiperfd mock --preset h100-8b --max-num-seqs 128
   aiperfd mock --fault status:503,rate=0.1 --fault reset:after_tokens:5,every=10`
 
 // mockFlags is what the command line of the mock sets.
@@ -53,6 +58,10 @@ type mockFlags struct {
 	portFile  string
 	keepAlive time.Duration
 	tokenizer string
+	uds       string
+	config    string
+	print     bool
+	batch     batchFlags
 	opt       mock.Options
 }
 
@@ -69,9 +78,15 @@ func newMockCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SilenceUsage = true // from here on, usage would not help
-			return flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv)
+			if err := flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv); err != nil {
+				return err
+			}
+			return flagsFromFile(cmd.Flags(), f.config)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.print {
+				return printFlags(cmd.OutOrStdout(), cmd.Flags())
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return f.run(ctx, cmd)
@@ -79,6 +94,7 @@ func newMockCommand() *cobra.Command {
 	}
 	f.serverFlags(cmd.Flags())
 	f.timingFlags(cmd.Flags())
+	f.batch.register(cmd.Flags())
 	f.outputFlags(cmd.Flags())
 	f.streamFlags(cmd.Flags())
 	return cmd
@@ -88,6 +104,9 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	o := &f.opt
 	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
 	fs.IntVar(&f.port, "port", 8000, "port to listen on; 0 picks a free one")
+	fs.StringVar(&f.uds, "uds", "", "listen on this Unix `socket` instead of host and port")
+	fs.StringVar(&f.config, "config", "", "read flags from this YAML `file`: a mapping of their names to values")
+	fs.BoolVar(&f.print, "print-config", false, "print the resulting flags as YAML, without secrets, and exit")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
 	fs.StringVar(&o.Prefix, "prefix", "", "serve every route below this `path` too, such as /v2/EP/openai")
 	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "answer only this `model` (repeatable); default any")
@@ -99,6 +118,7 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "answer 503 for this long after the start")
 	fs.BoolVar(&o.NoModelsRoute, "no-models-route", false, "answer 404 to GET /v1/models")
 	fs.Var((*faultList)(&o.Faults), "fault", "a fault `rule` (repeatable), see above")
+	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "give metrics under vLLM's old names too")
 	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line a request with the server's time stamps to this `file`")
 	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "record the time of every content event in truths")
 	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "how many truths to keep for /mock/summary and /mock/requests")
@@ -196,6 +216,9 @@ func flagsFromEnv(fs *pflag.FlagSet, prefix string, lookup func(string) (string,
 
 // run serves until ctx ends.
 func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
+	if err := f.resolve(cmd.Flags()); err != nil {
+		return err
+	}
 	log := zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
 	if f.tokenizer != "words" {
 		t, err := tokenizer.Load(f.tokenizer)
@@ -209,15 +232,20 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(f.host, strconv.Itoa(f.port)))
+	ln, err := f.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	if err := f.announce(cmd, ln); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	log.Info().Stringer("address", ln.Addr()).Stringer("ttft", f.opt.TTFT).Stringer("itl", f.opt.ITL).
-		Int("faults", len(f.opt.Faults)).Msg("mock server is listening")
+	hello := log.Info().Stringer("address", ln.Addr()).Int("faults", len(f.opt.Faults))
+	if f.opt.Accelerator != nil {
+		hello.Str("preset", f.batch.preset)
+	} else {
+		hello.Stringer("ttft", f.opt.TTFT).Stringer("itl", f.opt.ITL)
+	}
+	hello.Msg("mock server is listening")
 	err = mock.Serve(ctx, ln, server, mock.ServeOptions{KeepAlive: f.keepAlive})
 	sum := server.Summary()
 	log.Info().Int64("requests", sum.Requests).Int("ok", sum.ByOutcome[mock.OutcomeOK]).
@@ -237,7 +265,11 @@ func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 			return fmt.Errorf("write port file: %w", err)
 		}
 	}
-	line, err := json.Marshal(map[string]string{"listening": "http://" + ln.Addr().String()})
+	address := "http://" + ln.Addr().String()
+	if f.uds != "" {
+		address = "unix://" + f.uds
+	}
+	line, err := json.Marshal(map[string]string{"listening": address})
 	if err != nil {
 		return fmt.Errorf("announce address: %w", err)
 	}

@@ -92,6 +92,7 @@ func readMessage(s *Server, f *fields, m *fastjson.Value, p *prompt) {
 		msg.fail("messages.role", "string")
 	}
 	p.hash = hashText(p.hash, []byte(role))
+	p.role = role
 	content, ok := msg.get("content")
 	if !ok {
 		return
@@ -115,7 +116,16 @@ func readMessage(s *Server, f *fields, m *fastjson.Value, p *prompt) {
 func readText(s *Server, b []byte, p *prompt, said *strings.Builder) {
 	p.hash = hashText(p.hash, b)
 	text := string(b)
-	p.tokens += s.opt.Tokenizer.Count(text)
+	if s.opt.Accelerator != nil {
+		from := len(p.ids)
+		p.ids = identify(p.ids, s.opt.Tokenizer, text)
+		for i := from; i < len(p.ids); i++ {
+			p.ids[i] = spoken(p.role, p.ids[i])
+		}
+		p.tokens += len(p.ids) - from
+	} else {
+		p.tokens += s.opt.Tokenizer.Count(text)
+	}
 	if s.opt.Content == ContentEcho {
 		said.WriteString(text)
 	}
@@ -137,11 +147,23 @@ func readPart(s *Server, msg *fields, part *fastjson.Value, p *prompt, said *str
 		}
 		readText(s, v.GetStringBytes(), p, said)
 	case "image_url", "input_image", "image", "input_audio", "audio_url", "video_url", "video", "file":
-		p.hash = hashText(p.hash, part.MarshalTo(nil))
-		p.tokens += mediaTokens
+		p.addMedia(s, part.MarshalTo(nil))
 	default:
 		if msg.err == nil {
 			msg.err = badRequest("messages", "Unknown part type: "+kind[:min(len(kind), 100)])
 		}
+	}
+}
+
+// addMedia counts an image, a sound or a video.
+func (p *prompt) addMedia(s *Server, data []byte) {
+	p.hash = hashText(p.hash, data)
+	p.tokens += mediaTokens
+	if s.opt.Accelerator == nil {
+		return
+	}
+	own := hashText(0, data)
+	for i := range mediaTokens {
+		p.ids = append(p.ids, uint32(mix64(uint64(own), uint64(i))))
 	}
 }

@@ -89,6 +89,7 @@ func tokenPrompt(f *fields, ids []*fastjson.Value) prompt {
 		}
 		binary.LittleEndian.PutUint64(b[:], uint64(id))
 		p.hash = hashText(p.hash, b[:])
+		p.ids = append(p.ids, uint32(id))
 	}
 	return p
 }

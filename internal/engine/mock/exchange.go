@@ -26,6 +26,7 @@ type exchange struct {
 	rule    *Fault     // the rule that is to act, or nil
 	acted   bool       // it has
 	timer   *time.Timer
+	ticket  *ticket // at the accelerator; nil without one
 	metrics *modelMetrics
 
 	panics bool // the connection must be cut, and only net/http can do it
@@ -96,6 +97,11 @@ func (x *exchange) run() error {
 		return refusal
 	}
 	x.prepare()
+	if x.s.accelerator != nil {
+		if err := x.board(); err != nil {
+			return err
+		}
+	}
 	if x.q.stream {
 		return x.stream()
 	}
@@ -137,15 +143,18 @@ func (x *exchange) prepare() {
 			x.choices[i].total, x.choices[i].reasoning, x.choices[i].finish = 0, 0, "stop"
 		}
 	}
+	x.metrics = x.s.metrics.forModel(x.q.model)
 	opt := &x.s.opt
 	x.itl = opt.ITL
 	if opt.ITLPerRequest {
 		x.itl = ConstDelay(opt.ITL.draw(x.rng))
 	}
+	if opt.Accelerator != nil {
+		return // which gives the times, once the request is in
+	}
+	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
 	ttft := opt.TTFT.draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
 	x.firstNs += x.truth.BodyReadNs + int64(ttft) // on top of what was held already
-	x.metrics = x.s.metrics.forModel(x.q.model)
-	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
 }
 
 // refuse sends an error body.
@@ -226,6 +235,11 @@ func (x *exchange) finish(err error) {
 		x.timer.Stop()
 	}
 	t := &x.truth
+	if x.ticket != nil {
+		x.s.accelerator.leave(x.ticket)
+		told := x.ticket.tell()
+		t.Batch = &told
+	}
 	t.Outcome = x.outcome(err)
 	t.EndNs = x.s.now()
 	t.derive()
@@ -258,6 +272,9 @@ func (x *exchange) countEnd(err error) {
 	}
 	t := &x.truth
 	m.generationTokens.Add(float64(t.OutputTokens))
+	if err == nil {
+		m.ended(x)
+	}
 	switch {
 	case err == nil:
 		for i := range x.choices {

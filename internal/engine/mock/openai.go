@@ -243,5 +243,10 @@ func (x *exchange) appendUsage(dst []byte, output, reasoning int) []byte {
 		dst = strconv.AppendInt(dst, int64(reasoning), 10)
 		dst = append(dst, '}')
 	}
+	if p := x.s.opt.Accelerator; p != nil && p.PrefixCache {
+		dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
+		dst = strconv.AppendInt(dst, int64(x.cachedTokens()), 10)
+		dst = append(dst, '}')
+	}
 	return append(dst, '}')
 }

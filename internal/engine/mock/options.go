@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"aiperfd/internal/engine/mock/batch"
 )
 
 // Defaults that New puts in place of zero values.
@@ -96,7 +98,10 @@ type Options struct {
 	ITLPerRequest   bool          // draw ITL once a request instead of once a token
 	PrefillPerToken time.Duration // added to TTFT for every prompt token
 	Fast            bool          // no delays at all: TTFT, ITL and prefill are 0
-	Seed            uint64        // of everything random
+	// Accelerator computes the times of tokens instead: requests queue, share
+	// steps and memory. It excludes the options above. nil = independent requests.
+	Accelerator *batch.Params
+	Seed        uint64 // of everything random
 
 	Tokenizer       Tokenizer // nil = the package's own
 	OutputMode      string
@@ -117,6 +122,8 @@ type Options struct {
 
 	Faults []Fault // first match wins
 
+	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
+
 	TruthFile   string // JSONL file of Truth, created or truncated; "" = none
 	TruthChunks bool   // record Truth.ChunkNs
 	TruthLimit  int    // Truths kept in memory; DefaultTruthLimit
@@ -124,6 +131,7 @@ type Options struct {
 
 // withDefaults returns o with every zero value replaced, or all its problems.
 func (o Options) withDefaults() (Options, error) {
+	accelerated := o.fillAccelerator()
 	if !o.TTFT.isSet() {
 		o.TTFT = ConstDelay(DefaultTTFT)
 	}
@@ -146,7 +154,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.ReasoningField = DefaultReasoningField
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	err := errors.Join(o.fillNumbers(), o.fillChoices(), o.checkPrefix())
+	err := errors.Join(accelerated, o.fillNumbers(), o.fillChoices(), o.checkPrefix())
 	return o, err
 }
 
@@ -227,4 +235,57 @@ func (o *Options) checkPrefix() error {
 		return fmt.Errorf("prefix is %q, want a path such as /v2/EP/openai", o.Prefix)
 	}
 	return nil
+}
+
+// Preset returns the parameters of a built-in accelerator, for
+// Options.Accelerator. They are the caller's.
+func Preset(name string) (*batch.Params, error) {
+	names := Presets()
+	i := slices.Index(names, name)
+	if i < 0 {
+		return nil, fmt.Errorf("preset is %q, want one of %s", name, strings.Join(names, ", "))
+	}
+	return &batch.Presets()[i].Params, nil
+}
+
+// Presets lists the names of built-in accelerators.
+func Presets() []string {
+	var names []string
+	for _, p := range batch.Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// fillAccelerator checks the accelerator and what it excludes, and fits the
+// context length into its cache.
+func (o *Options) fillAccelerator() error {
+	if o.Accelerator == nil {
+		return nil
+	}
+	var errs []error
+	p := *o.Accelerator // New copies what it needs
+	o.Accelerator = &p
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"ttft", o.TTFT.isSet()},
+		{"itl", o.ITL.isSet()},
+		{"itl-per-request", o.ITLPerRequest},
+		{"prefill-per-token", o.PrefillPerToken != 0},
+		{"fast", o.Fast},
+	} {
+		if f.set {
+			errs = append(errs, fmt.Errorf("%s cannot be combined with an accelerator, which computes its own times", f.name))
+		}
+	}
+	errs = append(errs, p.Validate())
+	if room := p.Blocks * p.BlockSize; o.MaxModelLen == 0 {
+		o.MaxModelLen = min(DefaultMaxModelLen, max(room, 1))
+	} else if o.MaxModelLen > room {
+		errs = append(errs, fmt.Errorf("max-model-len is %d, but the cache has room for %d tokens (%d blocks of %d)",
+			o.MaxModelLen, room, p.Blocks, p.BlockSize))
+	}
+	return errors.Join(errs...)
 }

@@ -14,7 +14,7 @@ func (x *exchange) plain() error {
 	if x.rule != nil && x.rule.pos == posAfterTokens && longest >= x.rule.tokens {
 		return x.plainFault(buf, longest)
 	}
-	if err := x.waitUntil(x.tokenDue(longest)); err != nil {
+	if err := x.awaitTokens(longest); err != nil {
 		return err
 	}
 	return x.plainNow(buf)
@@ -46,7 +46,7 @@ func (x *exchange) plainFault(buf *frame, longest int) error {
 		n = longest
 	}
 	if n > 0 {
-		if err := x.waitUntil(x.tokenDue(n)); err != nil {
+		if err := x.awaitTokens(n); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (x *exchange) sendPlain(body []byte, upTo int) error {
 		if err := x.checkpoint(posAfterTokens, n); err != nil {
 			return err
 		}
-		if err := x.hold(x.itl.drawSum(x.rng, longestChoice(x.choices)-n)); err != nil {
+		if err := x.awaitRest(n); err != nil {
 			return err
 		}
 		body = body[upTo:]
@@ -106,6 +106,15 @@ func (x *exchange) sendPlain(body []byte, upTo int) error {
 		return err
 	}
 	return x.checkpoint(posAfterDone, 0)
+}
+
+// awaitRest waits for the tokens behind the first n.
+func (x *exchange) awaitRest(n int) error {
+	longest := longestChoice(x.choices)
+	if x.ticket != nil {
+		return x.awaitTokens(longest)
+	}
+	return x.hold(x.itl.drawSum(x.rng, longest-n))
 }
 
 // plainDone stamps a document that was sent whole.

@@ -79,7 +79,7 @@ func (s *Server) wrap(row route) http.Handler {
 			_ = writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return
 		}
-		if row.guarded && !s.ready() {
+		if row.guarded && (!s.ready() || s.asleep.Load() > 0) {
 			s.unavailable(w)
 			return
 		}

@@ -29,6 +29,8 @@ type Server struct {
 	truths  ring
 	file    *truthFile // nil without Options.TruthFile
 
+	accelerator *accelerator // nil: requests are independent
+
 	anchor   time.Time // start of the server's clock
 	anchorNs int64     // the same moment, Unix nanoseconds
 
@@ -36,6 +38,7 @@ type Server struct {
 	running atomic.Int64 // inference requests in service
 	waiting atomic.Int64 // those of them that are held before their head
 	peak    atomic.Int64 // largest running
+	asleep  atomic.Int64 // level of sleep; 0 = awake
 
 	bodies  sync.Pool // *bytes.Buffer
 	frames  sync.Pool // *frame
@@ -50,7 +53,7 @@ type Server struct {
 }
 
 // New returns a server for opt, or all problems of opt at once. It opens the
-// truth file and starts its writer.
+// truth file and starts its writer, and the accelerator if there is one.
 func New(opt Options) (*Server, error) {
 	opt, err := opt.withDefaults()
 	if err != nil {
@@ -72,6 +75,9 @@ func New(opt Options) (*Server, error) {
 		if s.file, err = openTruthFile(opt.TruthFile); err != nil {
 			return nil, err
 		}
+	}
+	if opt.Accelerator != nil {
+		s.accelerator = startAccelerator(s, *opt.Accelerator)
 	}
 	return s, nil
 }
@@ -124,6 +130,9 @@ func (s *Server) Close() error {
 	case <-idle:
 	case <-timer.C:
 		err = errors.New("close mock server: requests are still in service")
+	}
+	if s.accelerator != nil {
+		<-s.accelerator.ended // at once: the server has stopped
 	}
 	if s.file != nil {
 		err = errors.Join(err, s.file.close())

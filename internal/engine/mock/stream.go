@@ -18,6 +18,12 @@ func (x *exchange) stream() error {
 	if err := e.run(e.script.begin); err != nil {
 		return err
 	}
+	if x.ticket != nil {
+		if err := x.streamTokens(e); err != nil {
+			return err
+		}
+		return x.streamEnd(e)
+	}
 	c := x.newCadence(e)
 	for {
 		if err := x.tokenFault(e, c.sent); err != nil {

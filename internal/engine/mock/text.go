@@ -38,6 +38,7 @@ The caravan carried salt to the south and came back with gold. It was said that 
 type piece struct {
 	text string
 	json string // text as the inside of a JSON string
+	id   uint32
 }
 
 // corpus is a text cut into tokens. It is immutable.
@@ -66,7 +67,12 @@ func cut(t Tokenizer, text string) []piece {
 	texts := t.Pieces(text)
 	pieces := make([]piece, len(texts))
 	for i, s := range texts {
-		pieces[i] = piece{text: s, json: string(appendJSONInner(nil, s))}
+		pieces[i] = piece{text: s, json: string(appendJSONInner(nil, s)), id: checksum(s)}
+	}
+	if n, ok := t.(identifier); ok {
+		for i, id := range n.identify(text) {
+			pieces[i].id = id
+		}
 	}
 	return pieces
 }
@@ -86,6 +92,15 @@ func (p *passage) appendJSON(dst []byte, i int) []byte {
 		s = s[1:]
 	}
 	return append(dst, s...)
+}
+
+// identify returns the number of token i of the passage.
+func (p *passage) identify(i int) uint32 {
+	at := &p.pieces[(p.start+i)%len(p.pieces)]
+	if i == 0 && len(at.text) > 1 && at.text[0] == ' ' {
+		return checksum(at.text[1:])
+	}
+	return at.id
 }
 
 // passageFor picks the text of an answer: the same for the same seed and prompt.

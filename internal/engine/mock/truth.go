@@ -47,7 +47,19 @@ type Truth struct {
 	ITLMs     *float64 `json:"itl_ms"`     // (last − first content write) / (output tokens − 1); null below two
 	LatencyMs float64  `json:"latency_ms"` // last content write (else the end) − accept
 
+	Batch *BatchTruth `json:"batch,omitempty"` // nil without an accelerator
+
 	Outcome string `json:"outcome"`
+}
+
+// BatchTruth is what happened to a request at the accelerator. It is immutable.
+type BatchTruth struct {
+	QueuedNs     int64   `json:"queued_ns"`     // the request entered the queue
+	AdmittedNs   int64   `json:"admitted_ns"`   // the first step with one of its sequences began; 0 = never
+	QueueMs      float64 `json:"queue_ms"`      // admitted − queued
+	CachedTokens int     `json:"cached_tokens"` // prompt tokens found in the prefix cache, over all choices
+	Preemptions  int     `json:"preemptions"`   // how often its sequences had to start again
+	MeanBatch    float64 `json:"mean_batch"`    // sequences in the steps that gave it tokens, on average
 }
 
 // derive fills the members that are computed from stamps.

@@ -1,0 +1,363 @@
+package mock
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/mock/batch"
+)
+
+// accelerator lets time pass for the model of a server that batches: one
+// goroutine computes a step, sleeps for as long as the step takes, and tells the
+// requests which of their tokens have come out. Steps follow each other without a
+// gap: a step begins when the one before it was to end.
+type accelerator struct {
+	s      *Server
+	params batch.Params
+	wake   chan struct{} // buffered 1: a sequence was submitted
+	ended  chan struct{} // closed by the goroutine
+
+	mu      sync.Mutex
+	engine  *batch.Engine
+	seats   map[*batch.Sequence]seat // of what is in the engine
+	emitted []*batch.Sequence        // by the step that is being waited for
+	began   int64                    // when that step began
+	working bool                     // a step is being waited for
+}
+
+// seat is where the tokens of a sequence go.
+type seat struct {
+	ticket *ticket
+	choice int
+}
+
+// startAccelerator starts the goroutine, which ends when the server stops.
+func startAccelerator(s *Server, p batch.Params) *accelerator {
+	a := &accelerator{
+		s: s, params: p, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		engine: batch.New(p, rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, 0)))),
+		seats:  make(map[*batch.Sequence]seat),
+	}
+	go a.run()
+	return a
+}
+
+func (a *accelerator) run() {
+	defer close(a.ended)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	<-timer.C
+	for at := a.s.now(); ; {
+		took, ok := a.step(at)
+		if !ok {
+			select {
+			case <-a.wake:
+				at = a.s.now()
+				continue
+			case <-a.s.stopping:
+				return
+			}
+		}
+		at += int64(took)
+		timer.Reset(time.Duration(at - a.s.now()))
+		select {
+		case <-timer.C:
+			a.deliver(at)
+		case <-a.s.stopping:
+			return
+		}
+	}
+}
+
+// step computes what comes out next. ok is false when there is nothing to do.
+func (a *accelerator) step(at int64) (took time.Duration, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	took, a.emitted, ok = a.engine.Step()
+	a.began, a.working = at, ok
+	if !ok {
+		return 0, false
+	}
+	for _, q := range a.engine.Admitted() {
+		if to, ok := a.seats[q]; ok {
+			to.ticket.admit(to.choice, at, q.Cached())
+		}
+	}
+	a.s.metrics.iterationTokens.Observe(float64(a.engine.Stats().StepTokens))
+	return took, true
+}
+
+// deliver ends a step: its tokens go to their requests.
+func (a *accelerator) deliver(at int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.working = false
+	size := a.engine.Stats().StepRunning
+	for _, q := range a.emitted {
+		to, ok := a.seats[q]
+		if !ok {
+			continue // the client has left during the step
+		}
+		to.ticket.emit(to.choice, size, at)
+		if q.Done() {
+			to.ticket.preempted(q.Preemptions())
+			delete(a.seats, q)
+		}
+	}
+	a.emitted = nil
+}
+
+// submit queues all sequences of a ticket or none.
+func (a *accelerator) submit(t *ticket) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, q := range t.sequences {
+		if err := a.engine.Submit(q); err != nil {
+			for _, q := range t.sequences[:i] {
+				a.engine.Remove(q)
+				delete(a.seats, q)
+			}
+			return err
+		}
+		a.seats[q] = seat{t, i}
+	}
+	select {
+	case a.wake <- struct{}{}:
+	default: // it knows
+	}
+	return nil
+}
+
+// leave takes out what is left of a ticket.
+func (a *accelerator) leave(t *ticket) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, q := range t.sequences {
+		if _, ok := a.seats[q]; ok {
+			t.preempted(q.Preemptions())
+			a.engine.Remove(q)
+			delete(a.seats, q)
+		}
+	}
+}
+
+// stats returns the present state; what a step has finished counts until its end.
+func (a *accelerator) stats() batch.Stats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.engine.Stats()
+	if a.working {
+		s.Running, s.BlocksUsed = s.StepRunning, s.StepBlocks
+	}
+	return s
+}
+
+// resetPrefixCache forgets cached prefixes that no running sequence uses.
+func (a *accelerator) resetPrefixCache() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.engine.ResetPrefixCache()
+}
+
+// ticket is the place of one request in the accelerator.
+type ticket struct {
+	sequences []*batch.Sequence // one a choice
+	queuedNs  int64
+	news      chan struct{} // buffered 1: tokens have come out
+
+	mu        sync.Mutex
+	generated []int // tokens of each choice
+	cached    []int // prompt tokens of each choice that were in the prefix cache
+	truth     BatchTruth
+	steps     int // that gave a token
+	batches   int // their sizes added up
+	firstNs   int64
+	lastNs    int64
+}
+
+func newTicket(sequences []*batch.Sequence, queuedNs int64) *ticket {
+	return &ticket{
+		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1),
+		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: BatchTruth{QueuedNs: queuedNs},
+	}
+}
+
+// admit notes that a sequence was taken from the queue.
+func (t *ticket) admit(choice int, at int64, cached int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.truth.AdmittedNs == 0 {
+		t.truth.AdmittedNs = max(at, t.queuedNs)
+		t.truth.QueueMs = millis(t.truth.AdmittedNs - t.queuedNs)
+	}
+	t.cached[choice] = cached
+	t.truth.CachedTokens += cached
+}
+
+// emit notes a token that a batch of size sequences has given to a choice.
+func (t *ticket) emit(choice, size int, at int64) {
+	t.mu.Lock()
+	t.generated[choice]++
+	t.steps++
+	t.batches += size
+	if t.firstNs == 0 {
+		t.firstNs = at
+	}
+	t.lastNs = at
+	t.mu.Unlock()
+	select {
+	case t.news <- struct{}{}:
+	default: // unread news cover these
+	}
+}
+
+func (t *ticket) preempted(times int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.truth.Preemptions += times
+}
+
+// progress copies how many tokens each choice has into dst.
+func (t *ticket) progress(dst []int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	copy(dst, t.generated)
+}
+
+// tell returns what is known of the request.
+func (t *ticket) tell() BatchTruth {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.truth
+	if t.steps > 0 {
+		b.MeanBatch = float64(t.batches) / float64(t.steps)
+	}
+	return b
+}
+
+// board queues the request at the accelerator. The error is a refusal that was
+// sent, or says why waiting ended.
+func (x *exchange) board() error {
+	a := x.s.accelerator
+	if err := x.waitUntil(x.truth.BodyReadNs + int64(a.params.Frontend)); err != nil {
+		return err
+	}
+	t := newTicket(x.sequences(), x.s.now())
+	err := a.submit(t)
+	if err == nil {
+		x.ticket = t
+		x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
+		return nil
+	}
+	refusal := badRequest("", fmt.Sprintf("The request cannot be served: %v.", err))
+	if errors.Is(err, batch.ErrFull) {
+		status := http.StatusServiceUnavailable
+		refusal = &apiError{status, "The server is overloaded: the waiting queue is full.", kindOf(status), ""}
+	}
+	x.metrics = nil // it never reached the engine
+	x.refuse(refusal)
+	return refusal
+}
+
+// cachedTokens returns how many of the request's prompt tokens were in the prefix
+// cache, each prompt once; 0 without an accelerator.
+func (x *exchange) cachedTokens() int {
+	if x.ticket == nil {
+		return 0
+	}
+	x.ticket.mu.Lock()
+	defer x.ticket.mu.Unlock()
+	sum := 0
+	for i := 0; i < len(x.ticket.cached); i += x.q.n {
+		sum += x.ticket.cached[i]
+	}
+	return sum
+}
+
+// sequences makes the work of the request, one sequence a choice.
+func (x *exchange) sequences() []*batch.Sequence {
+	q := x.q
+	out := make([]*batch.Sequence, 0, len(x.choices))
+	for i := range x.choices {
+		p := &q.prompts[i/q.n]
+		out = append(out, &batch.Sequence{
+			Prompt: p.identify(), Answer: x.choices[i].identify(), Priority: q.priority,
+			Salt: mix64(uint64(checksum(q.model)), uint64(checksum(q.cacheSalt))),
+		})
+	}
+	return out
+}
+
+// identify returns the tokens of the prompt, as many as it counts and at least
+// one. What a protocol has counted without reading tokens gets numbers of its own.
+func (p *prompt) identify() []uint32 {
+	wanted := max(p.tokens, 1)
+	ids := p.ids[:min(len(p.ids), wanted)]
+	for i := len(ids); i < wanted; i++ {
+		ids = append(ids, uint32(mix64(uint64(p.hash), uint64(i))))
+	}
+	return ids
+}
+
+// identify returns the tokens of the answer, at least one. The answer's own are
+// those that the next turn of a conversation repeats.
+func (c *choice) identify() []uint32 {
+	ids := make([]uint32, 0, max(c.total, 1))
+	for i := range c.total {
+		if i < c.reasoning {
+			ids = append(ids, spoken("reasoning", c.thoughts.identify(i)))
+		} else {
+			ids = append(ids, spoken("assistant", c.text.identify(i-c.reasoning)))
+		}
+	}
+	if len(ids) == 0 {
+		ids = append(ids, 0)
+	}
+	return ids
+}
+
+// spoken tells the tokens of one role from the same ones of another.
+func spoken(role string, id uint32) uint32 { return id ^ checksum(role) }
+
+// awaitTokens waits until every choice has n tokens, or as many as it will have.
+func (x *exchange) awaitTokens(n int) error {
+	if x.ticket == nil {
+		return x.waitUntil(x.tokenDue(n))
+	}
+	have := make([]int, len(x.choices))
+	for {
+		x.ticket.progress(have)
+		if !slices.ContainsFunc(x.choices, func(c choice) bool { return have[c.index] < min(n, max(c.total, 1)) }) {
+			return x.interrupted()
+		}
+		if _, err := x.awaitNews(0); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitNews waits for tokens of the accelerator; told is false when dueNs came
+// first, which 0 never does.
+func (x *exchange) awaitNews(dueNs int64) (told bool, err error) {
+	var due <-chan time.Time
+	if dueNs > 0 {
+		timer := time.NewTimer(time.Duration(dueNs - x.s.now()))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-x.ticket.news:
+		return true, nil
+	case <-due:
+		return false, nil
+	case <-x.r.Context().Done():
+		return false, errClientGone
+	case <-x.s.stopping:
+		return false, errShutdown
+	}
+}
