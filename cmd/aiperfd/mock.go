@@ -118,6 +118,8 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "answer 503 for this long after the start")
 	fs.BoolVar(&o.NoModelsRoute, "no-models-route", false, "answer 404 to GET /v1/models")
 	fs.Var((*faultList)(&o.Faults), "fault", "a fault `rule` (repeatable), see above")
+	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "the `card` of /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
+	fs.IntVar(&o.GPUs, "gpus", 1, "how many cards /dcgm/metrics shows")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "give metrics under vLLM's old names too")
 	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line a request with the server's time stamps to this `file`")
 	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "record the time of every content event in truths")

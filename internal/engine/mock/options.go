@@ -122,6 +122,9 @@ type Options struct {
 
 	Faults []Fault // first match wins
 
+	GPU  string // the card of /dcgm/metrics, one of [GPUs]; DefaultGPU
+	GPUs int    // how many; 1
+
 	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
 
 	TruthFile   string // JSONL file of Truth, created or truncated; "" = none
@@ -168,6 +171,7 @@ func (o *Options) fillNumbers() error {
 		{"coalesce", &o.Coalesce, 1},
 		{"truth-limit", &o.TruthLimit, DefaultTruthLimit},
 		{"reasoning-tokens", &o.ReasoningTokens, 0},
+		{"gpus", &o.GPUs, 1},
 	}
 	var errs []error
 	for _, f := range ints {
@@ -177,6 +181,15 @@ func (o *Options) fillNumbers() error {
 		if *f.p == 0 {
 			*f.p = f.def
 		}
+	}
+	if o.GPUs > maxGPUs {
+		errs = append(errs, fmt.Errorf("gpus is %d, want at most %d", o.GPUs, maxGPUs))
+	}
+	if o.GPU == "" {
+		o.GPU = DefaultGPU
+	}
+	if _, err := findGPU(o.GPU); err != nil {
+		errs = append(errs, err)
 	}
 	if o.MaxBody < 0 {
 		errs = append(errs, fmt.Errorf("max-body is %d, want ≥ 0 (0 = default)", o.MaxBody))

@@ -127,6 +127,7 @@ func (x *exchange) plainDone() {
 	}
 	t.OutputTokens, t.ReasoningTokens = tokens(x.choices)
 	t.FinishReason = x.choices[0].finish
+	x.s.sent.Add(int64(t.OutputTokens))
 	x.metrics.ttft.Observe(float64(t.FirstWriteNs-t.AcceptNs) / float64(time.Second))
 }
 

@@ -27,6 +27,8 @@ func routes() []route {
 		{http.MethodPost, "/ping", false, serveHealth},
 		{http.MethodGet, "/version", false, serveVersion},
 		{http.MethodGet, "/metrics", false, serveMetrics},
+		{http.MethodGet, "/vllm/metrics", false, serveMetrics},
+		{http.MethodGet, "/dcgm/metrics", false, serveGPUMetrics},
 		{http.MethodGet, "/mock/summary", false, serveSummary},
 		{http.MethodGet, "/mock/requests", false, serveRequests},
 	}

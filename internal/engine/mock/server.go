@@ -25,9 +25,12 @@ type Server struct {
 	opt     Options // complete
 	prose   corpus
 	handler http.Handler
-	metrics *metrics
-	truths  ring
-	file    *truthFile // nil without Options.TruthFile
+
+	gpuHandler http.Handler // of /dcgm/metrics
+	metrics    *metrics
+	gpus       *gpus
+	truths     ring
+	file       *truthFile // nil without Options.TruthFile
 
 	accelerator *accelerator // nil: requests are independent
 
@@ -39,6 +42,7 @@ type Server struct {
 	waiting atomic.Int64 // those of them that are held before their head
 	peak    atomic.Int64 // largest running
 	asleep  atomic.Int64 // level of sleep; 0 = awake
+	sent    atomic.Int64 // output tokens
 
 	bodies  sync.Pool // *bytes.Buffer
 	frames  sync.Pool // *frame
@@ -70,6 +74,8 @@ func New(opt Options) (*Server, error) {
 	}
 	s.anchorNs = s.anchor.UnixNano()
 	s.metrics = newMetrics(s)
+	s.gpus = s.newGPUs()
+	s.gpuHandler = newGPUHandler(s)
 	s.handler = s.newHandler()
 	if opt.TruthFile != "" {
 		if s.file, err = openTruthFile(opt.TruthFile); err != nil {

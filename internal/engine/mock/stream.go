@@ -171,6 +171,7 @@ func (e *events) waitUntil(dueNs int64) error {
 
 // observe adds the content writes of a step to the histograms.
 func (e *events) observe(before int64, tokens int) {
+	e.x.s.sent.Add(int64(tokens))
 	t := &e.x.truth
 	m := e.x.metrics
 	switch {
