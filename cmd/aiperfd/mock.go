@@ -61,6 +61,7 @@ type mockFlags struct {
 	uds       string
 	config    string
 	print     bool
+	cases     string
 	batch     batchFlags
 	opt       mock.Options
 }
@@ -121,6 +122,8 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "the `card` of /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
 	fs.IntVar(&o.GPUs, "gpus", 1, "how many cards /dcgm/metrics shows")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "give metrics under vLLM's old names too")
+	fs.StringVar(&f.cases, "cases", "", "recorded answers, a JSON `file`: requests ask for one by X-Mock-Case: ID, or below /mock/case/ID")
+	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` of the times of recorded answers")
 	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line a request with the server's time stamps to this `file`")
 	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "record the time of every content event in truths")
 	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "how many truths to keep for /mock/summary and /mock/requests")
@@ -228,6 +231,13 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 			return fmt.Errorf("load tokenizer: %w", err)
 		}
 		f.opt.Tokenizer = mock.FromCodec(t)
+	}
+	if f.cases != "" {
+		cases, err := mock.LoadCases(f.cases)
+		if err != nil {
+			return err
+		}
+		f.opt.Cases = cases
 	}
 	server, err := mock.New(f.opt)
 	if err != nil {

@@ -240,7 +240,9 @@ func (x *exchange) finish(err error) {
 		told := x.ticket.tell()
 		t.Batch = &told
 	}
-	t.Outcome = x.outcome(err)
+	if t.Outcome == "" {
+		t.Outcome = x.outcome(err)
+	}
 	t.EndNs = x.s.now()
 	t.derive()
 	x.countEnd(err)

@@ -122,6 +122,9 @@ type Options struct {
 
 	Faults []Fault // first match wins
 
+	Cases     []Case  // recorded answers that requests can ask for by X-Mock-Case
+	TimeScale float64 // factor of the times of cases; 0 = 1
+
 	GPU  string // the card of /dcgm/metrics, one of [GPUs]; DefaultGPU
 	GPUs int    // how many; 1
 
@@ -181,6 +184,14 @@ func (o *Options) fillNumbers() error {
 		if *f.p == 0 {
 			*f.p = f.def
 		}
+	}
+	_, problems := decodeCases(o.Cases)
+	errs = append(errs, problems...)
+	if !(o.TimeScale >= 0 && o.TimeScale <= 1e6) {
+		errs = append(errs, fmt.Errorf("time-scale is %v, want a number between 0 (default, 1) and 1e6", o.TimeScale))
+	}
+	if o.TimeScale == 0 {
+		o.TimeScale = 1
 	}
 	if o.GPUs > maxGPUs {
 		errs = append(errs, fmt.Errorf("gpus is %d, want at most %d", o.GPUs, maxGPUs))

@@ -29,6 +29,11 @@ func routes() []route {
 		{http.MethodGet, "/metrics", false, serveMetrics},
 		{http.MethodGet, "/vllm/metrics", false, serveMetrics},
 		{http.MethodGet, "/dcgm/metrics", false, serveGPUMetrics},
+		{http.MethodGet, "/mock/cases", false, serveCases},
+		{http.MethodGet, casePath, false, serveCase},
+		{http.MethodGet, casePath + "/*", false, serveCase},
+		{http.MethodPost, casePath, false, serveCase},
+		{http.MethodPost, casePath + "/*", false, serveCase},
 		{http.MethodGet, "/mock/summary", false, serveSummary},
 		{http.MethodGet, "/mock/requests", false, serveRequests},
 	}
@@ -55,7 +60,7 @@ func (s *Server) newHandler() http.Handler {
 		w.Header().Set("Allow", strings.Join(s.allowed(strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
 		_ = writeJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	})
-	return r
+	return s.replaying(r)
 }
 
 // allowed lists the methods of a path.

@@ -29,6 +29,7 @@ type Server struct {
 	gpuHandler http.Handler // of /dcgm/metrics
 	metrics    *metrics
 	gpus       *gpus
+	cases      *cases
 	truths     ring
 	file       *truthFile // nil without Options.TruthFile
 
@@ -75,6 +76,7 @@ func New(opt Options) (*Server, error) {
 	s.anchorNs = s.anchor.UnixNano()
 	s.metrics = newMetrics(s)
 	s.gpus = s.newGPUs()
+	s.cases = newCases(opt.Cases)
 	s.gpuHandler = newGPUHandler(s)
 	s.handler = s.newHandler()
 	if opt.TruthFile != "" {
