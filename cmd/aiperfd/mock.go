@@ -146,6 +146,9 @@ func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "answer length when the request does not say, a `distribution`")
 	choiceVar(fs, &o.Content, "content", "what answers say")
 	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the answer of a chat")
+	o.ToolRate = fs.Float64("tool-rate", mock.DefaultToolRate, "`share` of requests with tools to choose from that are answered by a call")
+	fs.IntVar(&o.ParallelTools, "parallel-tools", 1, "`calls` in an answer that calls tools")
+	fs.Float64Var(&o.RefusalRate, "refusal-rate", 0, "`share` of chats that are refused")
 	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the member that carries reasoning")
 }
 

@@ -133,4 +133,9 @@ func (m *metrics) forModel(name string) *modelMetrics {
 }
 
 // finished counts one finished choice.
-func (m *modelMetrics) finished(reason string) { m.ends[reason].Inc() }
+func (m *modelMetrics) finished(reason string) {
+	if reason == "tool_calls" {
+		reason = "stop" // to the engine a call is text
+	}
+	m.ends[reason].Inc()
+}

@@ -22,6 +22,11 @@ type dialect interface {
 	// field means an event without text.
 	openDelta(dst []byte, role bool, field string) []byte
 	closeDelta(dst []byte, role bool, field string) []byte
+	// wishes reads what is asked of the answer; nil = nothing special.
+	wishes(f *fields) *wishes
+	// appendLogprobs appends the object with the probabilities of the tokens
+	// from … to−1 and of top tokens in each place.
+	appendLogprobs(dst []byte, c *choice, from, to, top int) []byte
 	// appendMessage appends the text members of a choice of a plain answer.
 	appendMessage(dst []byte, c *choice, reasoningField string) []byte
 }
@@ -44,7 +49,13 @@ func newOpenAI(d dialect) *openAI {
 }
 
 func (p *openAI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
-	return s.parseText(body, p.prompts)
+	var wish *wishes
+	q, refusal := s.parseText(body, func(s *Server, f *fields) []prompt {
+		wish = p.wishes(f)
+		return p.prompts(s, f)
+	})
+	q.wish, q.chat = wish, p.hasRole()
+	return q, refusal
 }
 
 func (p *openAI) reasons() bool { return p.hasReasoning() }
@@ -62,7 +73,9 @@ func (p *openAI) document(dst []byte, x *exchange) ([]byte, string) {
 		dst = append(dst, `{"index":`...)
 		dst = strconv.AppendInt(dst, int64(c.index), 10)
 		dst = p.appendMessage(dst, c, x.s.opt.ReasoningField)
-		dst = append(dst, `,"logprobs":null,"finish_reason":`...)
+		dst = append(dst, `,"logprobs":`...)
+		dst = p.appendProbabilities(dst, x.q.wish, c, 0, c.total)
+		dst = append(dst, `,"finish_reason":`...)
 		dst = x.appendFinish(dst, c)
 		dst = append(dst, `,"stop_reason":null}`...)
 	}
@@ -131,8 +144,11 @@ func (p *openAI) roles(e *events) error {
 func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
 	opt := &e.x.s.opt
 	field := "content"
-	if from < c.reasoning {
+	switch {
+	case from < c.reasoning:
 		field = opt.ReasoningField
+	case c.refused:
+		field = "refusal"
 	}
 	var finish *choice
 	if last && opt.FinishChunk == FinishWithLast {
@@ -140,10 +156,16 @@ func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
 	}
 	role := from == 0 && opt.RoleChunk == RoleWithFirst && p.hasRole()
 	p.start(e, c)
-	e.b = p.openDelta(e.b, role, field)
-	e.b = c.appendTokens(e.b, from, to)
-	e.b = p.closeDelta(e.b, true, field)
-	p.stop(e, finish)
+	if n := c.callAt(from); n >= 0 {
+		e.b = appendCallDelta(e.b, role, c, n, from, to)
+	} else {
+		e.b = p.openDelta(e.b, role, field)
+		e.b = c.appendTokens(e.b, from, to)
+		e.b = p.closeDelta(e.b, true, field)
+	}
+	e.b = append(e.b, `,"logprobs":`...)
+	e.b = p.appendProbabilities(e.b, e.x.q.wish, c, from, to)
+	p.stopChoice(e, finish)
 	return e.end(true)
 }
 
@@ -167,8 +189,14 @@ func (*openAI) start(e *events, c *choice) {
 
 // stop completes the object of an event; finish is the choice that ends with it,
 // or nil.
-func (*openAI) stop(e *events, finish *choice) {
-	e.b = append(e.b, `,"logprobs":null,"finish_reason":`...)
+func (p *openAI) stop(e *events, finish *choice) {
+	e.b = append(e.b, `,"logprobs":null`...)
+	p.stopChoice(e, finish)
+}
+
+// stopChoice is stop behind the member logprobs.
+func (*openAI) stopChoice(e *events, finish *choice) {
+	e.b = append(e.b, `,"finish_reason":`...)
 	if finish == nil {
 		e.b = append(e.b, "null}]"...)
 	} else {
@@ -180,6 +208,15 @@ func (*openAI) stop(e *events, finish *choice) {
 		e.b = e.x.appendUsage(e.b, e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
 	}
 	e.b = append(e.b, '}')
+}
+
+// appendProbabilities appends the value of the member logprobs.
+func (p *openAI) appendProbabilities(dst []byte, w *wishes, c *choice, from, to int) []byte {
+	from = max(from, c.reasoning)
+	if w == nil || !w.logprobs || from >= to || len(c.calls) > 0 {
+		return append(dst, "null"...)
+	}
+	return p.appendLogprobs(dst, c, from, to, w.top)
 }
 
 func (*openAI) close(e *events) error {

@@ -107,8 +107,11 @@ type Options struct {
 	OutputMode      string
 	OutputTokens    Length // when the request does not say; DefaultOutputTokens
 	Content         string
-	ReasoningTokens int    // chat only: tokens of reasoning before the answer
-	ReasoningField  string // DefaultReasoningField
+	ReasoningTokens int      // chat only: tokens of reasoning before the answer
+	ReasoningField  string   // DefaultReasoningField
+	ToolRate        *float64 // share of requests with tools to choose from that are answered by a call; nil = DefaultToolRate
+	ParallelTools   int      // calls in an answer that calls tools; 1
+	RefusalRate     float64  // share of chats that are refused
 
 	TokensPerChunk Length // 1; a chunk is written when its last token is due
 	Coalesce       int    // events a network write, 1
@@ -160,7 +163,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.ReasoningField = DefaultReasoningField
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	err := errors.Join(accelerated, o.fillNumbers(), o.fillChoices(), o.checkPrefix())
+	err := errors.Join(accelerated, o.fillNumbers(), o.fillExtras(), o.fillChoices(), o.checkPrefix())
 	return o, err
 }
 
@@ -175,6 +178,7 @@ func (o *Options) fillNumbers() error {
 		{"truth-limit", &o.TruthLimit, DefaultTruthLimit},
 		{"reasoning-tokens", &o.ReasoningTokens, 0},
 		{"gpus", &o.GPUs, 1},
+		{"parallel-tools", &o.ParallelTools, 1},
 	}
 	var errs []error
 	for _, f := range ints {
@@ -184,23 +188,6 @@ func (o *Options) fillNumbers() error {
 		if *f.p == 0 {
 			*f.p = f.def
 		}
-	}
-	_, problems := decodeCases(o.Cases)
-	errs = append(errs, problems...)
-	if !(o.TimeScale >= 0 && o.TimeScale <= 1e6) {
-		errs = append(errs, fmt.Errorf("time-scale is %v, want a number between 0 (default, 1) and 1e6", o.TimeScale))
-	}
-	if o.TimeScale == 0 {
-		o.TimeScale = 1
-	}
-	if o.GPUs > maxGPUs {
-		errs = append(errs, fmt.Errorf("gpus is %d, want at most %d", o.GPUs, maxGPUs))
-	}
-	if o.GPU == "" {
-		o.GPU = DefaultGPU
-	}
-	if _, err := findGPU(o.GPU); err != nil {
-		errs = append(errs, err)
 	}
 	if o.MaxBody < 0 {
 		errs = append(errs, fmt.Errorf("max-body is %d, want ≥ 0 (0 = default)", o.MaxBody))
@@ -220,6 +207,44 @@ func (o *Options) fillNumbers() error {
 		if f.v < 0 {
 			errs = append(errs, fmt.Errorf("%s is %v, want ≥ 0", f.name, f.v))
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// fillExtras completes what belongs to wishes, cases and cards.
+func (o *Options) fillExtras() error {
+	var errs []error
+	if o.ToolRate == nil {
+		rate := DefaultToolRate
+		o.ToolRate = &rate
+	}
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{{"tool-rate", *o.ToolRate}, {"refusal-rate", o.RefusalRate}} {
+		if !(f.v >= 0 && f.v <= 1) {
+			errs = append(errs, fmt.Errorf("%s is %v, want a number between 0 and 1", f.name, f.v))
+		}
+	}
+	if o.ParallelTools > maxParallelTools {
+		errs = append(errs, fmt.Errorf("parallel-tools is %d, want at most %d", o.ParallelTools, maxParallelTools))
+	}
+	_, problems := decodeCases(o.Cases)
+	errs = append(errs, problems...)
+	if !(o.TimeScale >= 0 && o.TimeScale <= 1e6) {
+		errs = append(errs, fmt.Errorf("time-scale is %v, want a number between 0 (default, 1) and 1e6", o.TimeScale))
+	}
+	if o.TimeScale == 0 {
+		o.TimeScale = 1
+	}
+	if o.GPUs > maxGPUs {
+		errs = append(errs, fmt.Errorf("gpus is %d, want at most %d", o.GPUs, maxGPUs))
+	}
+	if o.GPU == "" {
+		o.GPU = DefaultGPU
+	}
+	if _, err := findGPU(o.GPU); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -259,57 +284,4 @@ func (o *Options) checkPrefix() error {
 		return fmt.Errorf("prefix is %q, want a path such as /v2/EP/openai", o.Prefix)
 	}
 	return nil
-}
-
-// Preset returns the parameters of a built-in accelerator, for
-// Options.Accelerator. They are the caller's.
-func Preset(name string) (*batch.Params, error) {
-	names := Presets()
-	i := slices.Index(names, name)
-	if i < 0 {
-		return nil, fmt.Errorf("preset is %q, want one of %s", name, strings.Join(names, ", "))
-	}
-	return &batch.Presets()[i].Params, nil
-}
-
-// Presets lists the names of built-in accelerators.
-func Presets() []string {
-	var names []string
-	for _, p := range batch.Presets() {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
-// fillAccelerator checks the accelerator and what it excludes, and fits the
-// context length into its cache.
-func (o *Options) fillAccelerator() error {
-	if o.Accelerator == nil {
-		return nil
-	}
-	var errs []error
-	p := *o.Accelerator // New copies what it needs
-	o.Accelerator = &p
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"ttft", o.TTFT.isSet()},
-		{"itl", o.ITL.isSet()},
-		{"itl-per-request", o.ITLPerRequest},
-		{"prefill-per-token", o.PrefillPerToken != 0},
-		{"fast", o.Fast},
-	} {
-		if f.set {
-			errs = append(errs, fmt.Errorf("%s cannot be combined with an accelerator, which computes its own times", f.name))
-		}
-	}
-	errs = append(errs, p.Validate())
-	if room := p.Blocks * p.BlockSize; o.MaxModelLen == 0 {
-		o.MaxModelLen = min(DefaultMaxModelLen, max(room, 1))
-	} else if o.MaxModelLen > room {
-		errs = append(errs, fmt.Errorf("max-model-len is %d, but the cache has room for %d tokens (%d blocks of %d)",
-			o.MaxModelLen, room, p.Blocks, p.BlockSize))
-	}
-	return errors.Join(errs...)
 }

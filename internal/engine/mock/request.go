@@ -30,6 +30,8 @@ type textRequest struct {
 	n               int // ≥ 1
 	seed            uint64
 	silent          bool     // there are no output tokens
+	chat            bool     // it is a conversation
+	wish            *wishes  // nil = an ordinary answer
 	payload         any      // what else the protocol has read
 	priority        int      // with an accelerator: lower is served first
 	cacheSalt       string   // with an accelerator: prefixes are shared only with the same

@@ -103,13 +103,11 @@ func (c *cadence) emit() error {
 }
 
 // chunkSize draws how many tokens the next events carry; an event never mixes
-// reasoning and answer.
+// parts of an answer.
 func (x *exchange) chunkSize(sent, longest int) int {
 	k := min(x.s.opt.TokensPerChunk.draw(x.rng), longest-sent)
 	for i := range x.choices {
-		if r := x.choices[i].reasoning; sent < r {
-			k = min(k, r-sent)
-		}
+		k = x.choices[i].bound(sent, k)
 	}
 	return k
 }

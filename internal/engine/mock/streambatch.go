@@ -60,10 +60,7 @@ func (r *relay) ready() bool {
 		c := &r.x.choices[i]
 		if r.size[i] == 0 && r.sent[i] < c.total {
 			k := min(r.x.s.opt.TokensPerChunk.draw(r.x.rng), c.total-r.sent[i])
-			if r.sent[i] < c.reasoning {
-				k = min(k, c.reasoning-r.sent[i])
-			}
-			r.size[i] = k
+			r.size[i] = c.bound(r.sent[i], k)
 		}
 		any = any || r.complete(i)
 	}
