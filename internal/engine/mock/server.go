@@ -49,6 +49,10 @@ type Server struct {
 	frames  sync.Pool // *frame
 	parsers fastjson.ParserPool
 
+	profiling   atomic.Bool
+	profiles    atomic.Int64 // profiles that were started
+	cacheResets atomic.Int64 // times that somebody had the prefix cache forgotten
+
 	stopping chan struct{} // closed by Stop: requests in service end
 
 	mu      sync.Mutex
