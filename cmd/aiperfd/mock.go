@@ -40,8 +40,15 @@ is separated by newlines there) and a key of the YAML file given by --config
 (ttft: 20ms). The command line wins over the environment, that over the file.
 
 Routes: POST /v1/chat/completions, POST /v1/completions, GET /v1/models, /health,
-/ping, /version, /metrics (vLLM's names), /mock/summary and
-/mock/requests?limit=N (what the server did, by its own clock).
+/ping, /version, /load, /server_info, /metrics (vLLM's names), /dcgm/metrics
+(those of the GPU exporter), /mock/summary and /mock/requests?limit=N (what the
+server did, by its own clock), /mock/state, /mock/cases; POST /sleep, /wake_up,
+/reset_prefix_cache, /start_profile, /stop_profile.
+
+A request controls its own answer by headers: X-Mock-Status: 429, X-Mock-Action:
+RULE (as --fault), X-Mock-TTFT and X-Mock-ITL: DISTRIBUTION, X-Mock-Tokens: N,
+X-Mock-Case: ID (a recorded answer of --cases), X-Mock-Time-Scale: 0.1 (of its
+times).
 
 Fault rules (--fault, repeatable):
 ` + mock.FaultHelp
@@ -98,6 +105,7 @@ func newMockCommand() *cobra.Command {
 	f.batch.register(cmd.Flags())
 	f.outputFlags(cmd.Flags())
 	f.streamFlags(cmd.Flags())
+	f.metricFlags(cmd.Flags())
 	return cmd
 }
 
@@ -119,9 +127,14 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "answer 503 for this long after the start")
 	fs.BoolVar(&o.NoModelsRoute, "no-models-route", false, "answer 404 to GET /v1/models")
 	fs.Var((*faultList)(&o.Faults), "fault", "a fault `rule` (repeatable), see above")
+}
+
+func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
+	o := &f.opt
 	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "the `card` of /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
 	fs.IntVar(&o.GPUs, "gpus", 1, "how many cards /dcgm/metrics shows")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "give metrics under vLLM's old names too")
+	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "do not let requests control their answers by X-Mock- headers")
 	fs.StringVar(&f.cases, "cases", "", "recorded answers, a JSON `file`: requests ask for one by X-Mock-Case: ID, or below /mock/case/ID")
 	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` of the times of recorded answers")
 	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line a request with the server's time stamps to this `file`")
@@ -160,8 +173,16 @@ func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 	choiceVar(fs, &o.Usage, "usage", "when to send token counts")
 	choiceVar(fs, &o.FinishChunk, "finish-chunk", "where a stream says the finish reason")
 	fs.BoolVar(&o.NoDone, "no-done", false, "end streams without [DONE]")
+	choiceVar(fs, &o.Done, "done", "how a stream says that it is over")
+	choiceVar(fs, &o.StreamType, "stream-type", "content type of streams")
+	fs.BoolVar(&o.BOM, "bom", false, "begin streams with a byte order mark")
+	fs.BoolVar(&o.NoSpace, "no-space-after-colon", false, "write data: without a space behind it")
+	fs.BoolVar(&o.ExtraFields, "extra-fields", false, "put id, retry and unknown fields into every event")
+	fs.BoolVar(&o.MultiLine, "multi-line-data", false, "spread events over several data lines")
+	fs.Float64Var(&o.EmptyChunks, "empty-chunks", 0, "`share` of content events with an empty one before them")
+	fs.StringVar(&o.Trailing, "trailing", "", "send this `text` after the last event of a stream")
 	fs.DurationVar(&o.Comments, "comments", 0, "send a comment after this much silence in a stream; 0 = never")
-	choiceVar(fs, &o.Split, "split", "how to cut events into writes")
+	choiceVar(fs, &o.Split, "split", "how to cut events into writes: bytes:N for N bytes each, or")
 	choiceVar(fs, &o.LineEnd, "line-end", "line ends of streams")
 }
 

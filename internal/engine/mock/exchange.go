@@ -26,8 +26,14 @@ type exchange struct {
 	rule    *Fault     // the rule that is to act, or nil
 	acted   bool       // it has
 	timer   *time.Timer
-	ticket  *ticket // at the accelerator; nil without one
+	misuse  *apiError // what is wrong with the control headers
+	hidden  bool      // the answer has no choices at all
+	ticket  *ticket   // at the accelerator; nil without one
 	metrics *modelMetrics
+
+	ownTTFT   Delay // the request's own; unset = the server's
+	ownITL    Delay
+	ownTokens int
 
 	panics bool // the connection must be cut, and only net/http can do it
 	truth  Truth
@@ -41,6 +47,7 @@ func inference(p protocol) func(*Server, http.ResponseWriter, *http.Request) {
 			requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
 		})
 		x.w, x.r = w, r
+		x.misuse = x.control(r.Header)
 		err := x.run()
 		x.finish(err)
 		if x.panics {
@@ -119,7 +126,11 @@ func (x *exchange) read() (refusal *apiError, err error) {
 		}
 		return nil, err
 	}
-	return x.parse(buf.Bytes()), nil
+	refusal = x.parse(buf.Bytes())
+	if refusal == nil {
+		refusal = x.misuse
+	}
+	return refusal, nil
 }
 
 // parse reads the body, which has just come in whole.
@@ -127,6 +138,9 @@ func (x *exchange) parse(body []byte) (refusal *apiError) {
 	x.truth.BodyReadNs = x.s.now()
 	x.q, refusal = x.api.read(x.s, x.r, body)
 	if x.q != nil {
+		if x.ownTokens > 0 {
+			x.q.maxTokens, x.q.ignoreEOS = x.ownTokens, true
+		}
 		x.truth.Model, x.truth.Stream = x.q.model, x.q.stream
 		x.truth.N, x.truth.MaxTokens = x.q.n*len(x.q.prompts), x.q.maxTokens
 		x.truth.PromptTokens = x.q.promptTokens()
@@ -137,8 +151,8 @@ func (x *exchange) parse(body []byte) (refusal *apiError) {
 // prepare plans the answer and its first due time.
 func (x *exchange) prepare() {
 	x.choices = x.s.plan(x.q, x.api.reasons())
-	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind == emptyOutput {
-		x.acted = true
+	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind != emptyBody {
+		x.acted, x.hidden = true, x.rule.kind == emptyChoices
 		for i := range x.choices {
 			x.choices[i].total, x.choices[i].reasoning, x.choices[i].finish = 0, 0, "stop"
 		}
@@ -146,14 +160,21 @@ func (x *exchange) prepare() {
 	x.metrics = x.s.metrics.forModel(x.q.model)
 	opt := &x.s.opt
 	x.itl = opt.ITL
+	if x.ownITL.isSet() {
+		x.itl = x.ownITL
+	}
 	if opt.ITLPerRequest {
-		x.itl = ConstDelay(opt.ITL.draw(x.rng))
+		x.itl = ConstDelay(x.itl.draw(x.rng))
 	}
 	if opt.Accelerator != nil {
 		return // which gives the times, once the request is in
 	}
 	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
-	ttft := opt.TTFT.draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
+	draw := opt.TTFT
+	if x.ownTTFT.isSet() {
+		draw = x.ownTTFT
+	}
+	ttft := draw.draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
 	x.firstNs += x.truth.BodyReadNs + int64(ttft) // on top of what was held already
 }
 

@@ -66,6 +66,9 @@ func (p *openAI) document(dst []byte, x *exchange) ([]byte, string) {
 	prefix, object, _ := p.names()
 	dst = x.appendHead(dst, prefix, object)
 	for i := range x.choices {
+		if x.hidden {
+			break
+		}
 		c := &x.choices[i]
 		if i > 0 {
 			dst = append(dst, ',')
@@ -130,6 +133,9 @@ func (p *openAI) roles(e *events) error {
 		return nil
 	}
 	for i := range e.x.choices {
+		if e.x.hidden {
+			break
+		}
 		p.start(e, &e.x.choices[i])
 		e.b = p.openDelta(e.b, true, "")
 		e.b = p.closeDelta(e.b, true, "")
@@ -149,6 +155,15 @@ func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
 		field = opt.ReasoningField
 	case c.refused:
 		field = "refusal"
+	}
+	if opt.EmptyChunks > 0 && e.x.rng.Float64() < opt.EmptyChunks {
+		p.start(e, c)
+		e.b = p.openDelta(e.b, false, field)
+		e.b = p.closeDelta(e.b, false, field)
+		p.stop(e, nil)
+		if err := e.end(false); err != nil {
+			return err
+		}
 	}
 	var finish *choice
 	if last && opt.FinishChunk == FinishWithLast {
@@ -170,7 +185,7 @@ func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
 }
 
 func (p *openAI) finish(e *events, c *choice) error {
-	if mode := e.x.s.opt.FinishChunk; mode == FinishMissing || mode == FinishWithLast && c.total > 0 {
+	if mode := e.x.s.opt.FinishChunk; e.x.hidden || mode == FinishMissing || mode == FinishWithLast && c.total > 0 {
 		return nil
 	}
 	p.start(e, c)
@@ -230,7 +245,7 @@ func (*openAI) close(e *events) error {
 			return err
 		}
 	}
-	if e.x.s.opt.NoDone {
+	if opt := &e.x.s.opt; opt.NoDone || opt.Done == DoneNo {
 		return nil
 	}
 	return e.done()

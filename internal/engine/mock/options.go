@@ -32,8 +32,9 @@ const (
 	OutputExact   = "exact"   // max_tokens, when given, is the length
 	OutputNatural = "natural" // an end of sequence is drawn; max_tokens caps it
 
-	ContentCorpus = "corpus" // prose, cycled
-	ContentEcho   = "echo"   // the last user message, cycled
+	ContentCorpus  = "corpus"  // prose, cycled
+	ContentEcho    = "echo"    // the last user message, cycled
+	ContentUnicode = "unicode" // characters of many scripts, of up to four bytes, cycled
 
 	RoleSeparate  = "separate"         // a role event right before the first token
 	RoleWithFirst = "with_first_token" // role and first token in one event
@@ -49,23 +50,41 @@ const (
 	FinishWithLast = "with_last_token" // on the last token's event
 	FinishMissing  = "missing"         // no finish_reason at all
 
-	LineLF   = "lf"
-	LineCRLF = "crlf"
+	LineLF    = "lf"
+	LineCRLF  = "crlf"
+	LineCR    = "cr"
+	LineMixed = "mixed" // each in turn, from event to event
 
-	SplitNone      = "none"       // one write an event
-	SplitEveryByte = "every-byte" // one write and flush a byte
+	SplitNone          = "none"           // one write an event; bytes:N is N bytes a write
+	SplitEveryByte     = "every-byte"     // one write and flush a byte
+	SplitRandom        = "random"         // anywhere
+	SplitMidUTF8       = "mid-utf8"       // in the middle of characters
+	SplitBeforeNewline = "before-newline" // before every line feed
+
+	DoneYes       = "yes"
+	DoneNo        = "no"
+	DoneTwice     = "twice"
+	DoneNoNewline = "no_newline"  // without its blank line
+	DoneNamed     = "event_named" // with a line "event: done"
+
+	StreamTypeRight   = "right"
+	StreamTypeMissing = "missing"
+	StreamTypePlain   = "text_plain"
+	StreamTypeJSON    = "json"
 )
 
 // choices maps each option with a closed list to that list, default first.
 func choices() map[string][]string {
 	return map[string][]string{
 		"output-mode":  {OutputExact, OutputNatural},
-		"content":      {ContentCorpus, ContentEcho},
+		"content":      {ContentCorpus, ContentEcho, ContentUnicode},
 		"role-chunk":   {RoleSeparate, RoleWithFirst, RoleNone, RoleEarly},
 		"usage":        {UsageOnRequest, UsageAlways, UsageNever, UsageEveryChunk},
 		"finish-chunk": {FinishSeparate, FinishWithLast, FinishMissing},
-		"line-end":     {LineLF, LineCRLF},
-		"split":        {SplitNone, SplitEveryByte},
+		"line-end":     {LineLF, LineCRLF, LineCR, LineMixed},
+		"split":        {SplitNone, SplitEveryByte, SplitRandom, SplitMidUTF8, SplitBeforeNewline},
+		"done":         {DoneYes, DoneNo, DoneTwice, DoneNoNewline, DoneNamed},
+		"stream-type":  {StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON},
 	}
 }
 
@@ -118,12 +137,22 @@ type Options struct {
 	RoleChunk      string
 	Usage          string
 	FinishChunk    string
-	NoDone         bool          // leave out the [DONE] event
+	NoDone         bool          // leave out the [DONE] event; the same as DoneNo
+	Done           string        // how a stream says that it is over
+	StreamType     string        // the content type of streams
+	BOM            bool          // streams begin with a byte order mark
+	NoSpace        bool          // "data:" without a space behind it
+	ExtraFields    bool          // id, retry and unknown fields in every event
+	MultiLine      bool          // events over several data lines
+	EmptyChunks    float64       // share of content events of OpenAI's text routes that come with an empty one before them
+	Trailing       string        // what follows the last event of a stream
 	Comments       time.Duration // comment after this much silence in a stream; 0 = never
 	Split          string
 	LineEnd        string
 
 	Faults []Fault // first match wins
+
+	NoControlHeaders bool // requests cannot control their own answers by X-Mock- headers
 
 	Cases     []Case  // recorded answers that requests can ask for by X-Mock-Case
 	TimeScale float64 // factor of the times of cases; 0 = 1
@@ -221,7 +250,7 @@ func (o *Options) fillExtras() error {
 	for _, f := range []struct {
 		name string
 		v    float64
-	}{{"tool-rate", *o.ToolRate}, {"refusal-rate", o.RefusalRate}} {
+	}{{"tool-rate", *o.ToolRate}, {"refusal-rate", o.RefusalRate}, {"empty-chunks", o.EmptyChunks}} {
 		if !(f.v >= 0 && f.v <= 1) {
 			errs = append(errs, fmt.Errorf("%s is %v, want a number between 0 and 1", f.name, f.v))
 		}
@@ -261,6 +290,8 @@ func (o *Options) fillChoices() error {
 		{"finish-chunk", &o.FinishChunk},
 		{"line-end", &o.LineEnd},
 		{"split", &o.Split},
+		{"done", &o.Done},
+		{"stream-type", &o.StreamType},
 	}
 	accepted := choices()
 	var errs []error
@@ -268,6 +299,12 @@ func (o *Options) fillChoices() error {
 		list := accepted[f.name]
 		if *f.p == "" {
 			*f.p = list[0]
+		}
+		if f.name == "split" && strings.HasPrefix(*f.p, "bytes:") {
+			if _, err := splitSize(*f.p); err != nil {
+				errs = append(errs, err)
+			}
+			continue
 		}
 		if !slices.Contains(list, *f.p) {
 			errs = append(errs, fmt.Errorf("%s is %q, want one of %s", f.name, *f.p, strings.Join(list, ", ")))

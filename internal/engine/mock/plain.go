@@ -61,7 +61,7 @@ func (x *exchange) plainFault(buf *frame, longest int) error {
 		x.render(buf)
 		buf.b = corrupt(buf.b, 0, x.rule.kind)
 		return x.sendPlain(buf.b, len(buf.b))
-	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty:
+	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actSlowBody, actBadChunk:
 	}
 	x.render(buf)
 	return x.sendPlain(buf.b, len(buf.b)/2)
@@ -95,8 +95,8 @@ func (x *exchange) sendPlain(body []byte, upTo int) error {
 		}
 		body = body[upTo:]
 	}
-	if _, err := x.w.Write(body); err != nil {
-		return errClientGone
+	if err := x.writePlain(body); err != nil {
+		return err
 	}
 	if x.flush() != nil {
 		return errClientGone
@@ -106,6 +106,17 @@ func (x *exchange) sendPlain(body []byte, upTo int) error {
 		return err
 	}
 	return x.checkpoint(posAfterDone, 0)
+}
+
+// writePlain writes the rest of a document, slowly if a rule says so.
+func (x *exchange) writePlain(body []byte) error {
+	if x.slow() {
+		return x.drip(body)
+	}
+	if _, err := x.w.Write(body); err != nil {
+		return errClientGone
+	}
+	return nil
 }
 
 // awaitRest waits for the tokens behind the first n.

@@ -49,7 +49,7 @@ type poll struct {
 // replaying answers requests that ask for a case, and hands others on.
 func (s *Server) replaying(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(headerCase) == "" {
+		if s.opt.NoControlHeaders || r.Header.Get(headerCase) == "" {
 			next.ServeHTTP(w, r)
 			return
 		}

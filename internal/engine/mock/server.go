@@ -24,6 +24,7 @@ const maxPooledBody = 1 << 20
 type Server struct {
 	opt     Options // complete
 	prose   corpus
+	scripts corpus // for ContentUnicode
 	handler http.Handler
 
 	gpuHandler http.Handler // of /dcgm/metrics
@@ -71,6 +72,7 @@ func New(opt Options) (*Server, error) {
 	s := &Server{
 		opt:      opt,
 		prose:    newCorpus(opt.Tokenizer, prose),
+		scripts:  newCorpus(opt.Tokenizer, scripts),
 		truths:   ring{limit: opt.TruthLimit},
 		anchor:   time.Now(),
 		bodies:   sync.Pool{New: func() any { return new(bytes.Buffer) }},

@@ -46,7 +46,11 @@ func (x *exchange) stream() error {
 func (x *exchange) openStream() (*events, error) {
 	e := x.newEvents()
 	h := x.w.Header()
-	h.Set("Content-Type", e.script.contentType)
+	if kind, named := x.s.opt.streamType(e.script.contentType); named {
+		h.Set("Content-Type", kind)
+	} else {
+		h["Content-Type"] = nil // which keeps net/http from guessing
+	}
 	h.Set("Cache-Control", "no-cache")
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
@@ -129,7 +133,7 @@ func (x *exchange) tokenFault(e *events, sent int) error {
 		// The next event is broken; without one there is nothing to break.
 		e.breakNext = true
 		return nil
-	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty:
+	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actSlowBody, actBadChunk:
 	}
 	return x.checkpoint(posAfterTokens, sent)
 }
@@ -146,6 +150,10 @@ func (x *exchange) streamEnd(e *events) error {
 	}
 	if err := e.run(e.script.close); err != nil {
 		return err
+	}
+	if trailing := x.s.opt.Trailing; trailing != "" {
+		e.b = append(e.b, trailing...)
+		e.gathered++
 	}
 	if err := e.flush(); err != nil {
 		return err

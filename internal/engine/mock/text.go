@@ -34,6 +34,12 @@ The caravan carried salt to the south and came back with gold. It was said that 
 
 `
 
+// scripts is what answers are made of when the content is ContentUnicode: text of
+// two, three and four bytes a character, combining and right-to-left ones.
+const scripts = `Ein Müller zählt Säcke. Der Fluß eilt nicht. Łódź płynie dalej. Река не спешит. Η ζύμη θέλει χρόνο. ` +
+	`السفينة تبحر مع الفجر. הנהר אינו ממהר. नदी जल्दी नहीं करती। 河は急がない。 强の強さ。 강은 서두르지 않는다. ` +
+	`สายน้ำไม่รีบ. Café 👩‍🚀🚀 🏳️‍🌈 😀😃 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𐍈. Ñandú, œuvre, ﬁn. ` + "\U0001F9ED\n\n"
+
 // piece is one token of output.
 type piece struct {
 	text string
@@ -107,6 +113,9 @@ func (p *passage) identify(i int) uint32 {
 func (s *Server) passageFor(p *prompt, salt uint64) passage {
 	if s.opt.Content == ContentEcho && p.echo != "" {
 		return passage{pieces: cut(s.opt.Tokenizer, p.echo)}
+	}
+	if s.opt.Content == ContentUnicode {
+		return passage{pieces: s.scripts.pieces, start: s.scripts.starts[salt%uint64(len(s.scripts.starts))]}
 	}
 	return s.proseFor(salt)
 }

@@ -42,6 +42,16 @@ func appendTruthLine(dst []byte, t *Truth) []byte {
 	if len(t.ChunkNs) > 0 {
 		l.b = append(l.b, ']')
 	}
+	for i, n := range t.ChunkTokens {
+		if i == 0 {
+			l.integer(`,"chunk_tokens":[`, int64(n))
+		} else {
+			l.integer(`,`, int64(n))
+		}
+	}
+	if len(t.ChunkTokens) > 0 {
+		l.b = append(l.b, ']')
+	}
 	l.millis(`,"ttft_ms":`, t.TTFTMs)
 	l.millis(`,"itl_ms":`, t.ITLMs)
 	l.millis(`,"latency_ms":`, &t.LatencyMs)
