@@ -79,6 +79,13 @@ func serveResetPrefixCache(s *Server, w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
+// serveFlushCache is the same as SGLang names and words it.
+func serveFlushCache(s *Server, w http.ResponseWriter, _ *http.Request) {
+	s.forgetPrefixes()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("Cache flushed.\n")) // errors of a dead connection have no reader
+}
+
 func (s *Server) forgetPrefixes() {
 	s.cacheResets.Add(1)
 	if s.accelerator != nil {

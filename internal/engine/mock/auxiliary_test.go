@@ -68,6 +68,9 @@ func TestState(t *testing.T) {
 		body := completion(1, 40, 2, "")
 		r.post(completionPath, body)
 		r.post(completionPath, body)
+		if a := r.post("/flush_cache", ""); a.body != "Cache flushed.\n" {
+			t.Errorf("flush_cache: %+v", a)
+		}
 		r.post("/start_profile", "")
 		r.post("/start_profile", "")
 		if a := r.post("/reset_prefix_cache", ""); a.status != 200 || a.body != "" {
@@ -84,7 +87,7 @@ func TestState(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := State{
-			Requests: 4, Running: 1, MaxConcurrency: 1, Profiling: true, Profiles: 1, CacheResets: 1,
+			Requests: 4, Running: 1, MaxConcurrency: 1, Profiling: true, Profiles: 1, CacheResets: 2,
 			Accelerator: &AcceleratorState{Blocks: 1024, BlocksUsed: 4, CacheUsage: 4.0 / 1024, PrefixQueries: 160, PrefixHits: 32, PrefixHitRatio: 0.2, Steps: got.Accelerator.Steps},
 		}
 		if diff := cmp.Diff(want, got); diff != "" || got.Accelerator.Steps < 10 {

@@ -23,6 +23,7 @@ type events struct {
 	frame   *frame
 	head    []byte // what all events begin with; the protocol's
 	eol     string
+	shaped  bool   // events change before they are written
 	cut     cutter // nil = whole writes
 
 	script    *script
@@ -50,7 +51,7 @@ func (x *exchange) newEvents() *events {
 	case LineCR:
 		e.eol = "\r"
 	}
-	e.cut = x.newCutter()
+	e.cut, e.shaped = x.newCutter(), opt.shaped()
 	e.b = f.b[:0]
 	if e.script = x.api.script(); e.script.open != nil {
 		e.script.open(e)
@@ -125,12 +126,14 @@ func (e *events) end(content bool) error {
 		begin := e.start + max(0, bytes.IndexByte(e.b[e.start:], '{'))
 		e.b = corrupt(e.b, begin, e.x.rule.kind)
 	}
-	if e.x.s.opt.decorated() {
+	if e.shaped {
 		e.decorate()
 	}
 	e.b = append(e.b, e.eol...)
 	e.b = append(e.b, e.eol...)
-	e.nextLineEnd()
+	if e.shaped {
+		e.nextLineEnd()
+	}
 	e.start = len(e.b)
 	e.gathered++
 	if content {

@@ -52,11 +52,13 @@ const (
 	actEmpty       faultAction = "empty"
 	actSlowBody    faultAction = "slow_body"
 	actBadChunk    faultAction = "bad_chunk"
+)
 
-	// These become actStatus.
-	actKind     faultAction = "kind"
-	actHTML     faultAction = "html_200"
-	actRedirect faultAction = "redirect"
+// Shorthands: rules that become actStatus.
+const (
+	shortKind     = "kind"
+	shortHTML     = "html_200"
+	shortRedirect = "redirect"
 )
 
 type position string
@@ -160,13 +162,13 @@ func (f *Fault) parseAction(words []string) error {
 		}
 	case actReset, actClose, actBadChunk:
 		err = f.parsePosition(args)
-	case actKind:
+	case shortKind:
 		err = f.parseKind(args)
-	case actRedirect:
+	case shortRedirect:
 		err = f.parseRedirect(args)
 	case actSlowBody:
 		err = f.parseRate(args)
-	case actHTML:
+	case shortHTML:
 		f.action, f.status, f.body = actStatus, http.StatusOK, "html"
 		if len(args) > 0 {
 			err = fmt.Errorf("html_200 takes no argument, got %q", strings.Join(args, ":"))
@@ -316,7 +318,7 @@ func (f *Fault) acceptedKeys() string {
 		return "kind, " + selectors
 	case actStreamError:
 		return "message, " + selectors
-	case actReset, actClose, actSlowHeaders, actEmpty, actSlowBody, actBadChunk, actKind, actHTML, actRedirect:
+	case actReset, actClose, actSlowHeaders, actEmpty, actSlowBody, actBadChunk:
 	}
 	return selectors
 }

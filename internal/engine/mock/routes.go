@@ -30,6 +30,8 @@ func routes() []route {
 		{http.MethodGet, "/load", false, serveLoad},
 		{http.MethodGet, "/server_info", false, serveServerInfo},
 		{http.MethodPost, "/reset_prefix_cache", false, serveResetPrefixCache},
+		{http.MethodGet, "/flush_cache", false, serveFlushCache},
+		{http.MethodPost, "/flush_cache", false, serveFlushCache},
 		{http.MethodPost, "/start_profile", false, serveStartProfile},
 		{http.MethodPost, "/stop_profile", false, serveStopProfile},
 		{http.MethodPost, "/sleep", false, serveSleep},

@@ -52,8 +52,10 @@ func splitSize(split string) (int, error) {
 	return n, nil
 }
 
-// decorated says whether events are changed before they are written.
-func (o *Options) decorated() bool { return o.NoSpace || o.ExtraFields || o.MultiLine }
+// shaped says whether events change before they are written.
+func (o *Options) shaped() bool {
+	return o.NoSpace || o.ExtraFields || o.MultiLine || o.LineEnd == LineMixed
+}
 
 // decorate changes the event that is being rendered, as the options say; its
 // meaning stays.
