@@ -178,8 +178,13 @@ func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
 		e.b = c.appendTokens(e.b, from, to)
 		e.b = p.closeDelta(e.b, true, field)
 	}
+	if e.x.q.wish == nil {
+		p.stop(e, finish)
+		return e.end(true)
+	}
 	e.b = append(e.b, `,"logprobs":`...)
 	e.b = p.appendProbabilities(e.b, e.x.q.wish, c, from, to)
+	e.b = append(e.b, `,"finish_reason":`...)
 	p.stopChoice(e, finish)
 	return e.end(true)
 }
@@ -205,13 +210,12 @@ func (*openAI) start(e *events, c *choice) {
 // stop completes the object of an event; finish is the choice that ends with it,
 // or nil.
 func (p *openAI) stop(e *events, finish *choice) {
-	e.b = append(e.b, `,"logprobs":null`...)
+	e.b = append(e.b, `,"logprobs":null,"finish_reason":`...)
 	p.stopChoice(e, finish)
 }
 
-// stopChoice is stop behind the member logprobs.
+// stopChoice is stop from the value of finish_reason on.
 func (*openAI) stopChoice(e *events, finish *choice) {
-	e.b = append(e.b, `,"finish_reason":`...)
 	if finish == nil {
 		e.b = append(e.b, "null}]"...)
 	} else {

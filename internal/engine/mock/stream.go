@@ -111,7 +111,9 @@ func (c *cadence) emit() error {
 func (x *exchange) chunkSize(sent, longest int) int {
 	k := min(x.s.opt.TokensPerChunk.draw(x.rng), longest-sent)
 	for i := range x.choices {
-		k = x.choices[i].bound(sent, k)
+		if c := &x.choices[i]; sent < c.reasoning || len(c.calls) > 0 {
+			k = c.bound(sent, k)
+		}
 	}
 	return k
 }
