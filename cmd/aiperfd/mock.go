@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,14 +31,25 @@ uniform:10ms:30ms, normal:20ms:5ms, lognormal:20ms:0.5, exp:20ms,
 gamma:20ms:0.5 or bimodal:0.01:const:20ms:const:2s (the second with that
 probability).
 
-Every flag is also an environment variable: --ttft is AIPERFD_MOCK_TTFT.
-A list is separated by newlines there. Flags win.
+With --preset the times come from a model of a server that batches instead:
+requests queue, share steps and a key-value cache, find prefixes in it, and are
+preempted when it is full. Its parameters can be changed one by one.
 
-Routes: POST /v1/chat/completions, POST /v1/completions, /v1/videos,
-/v2/ENDPOINT/run and its relatives (Runpod's queue), /v2/ENDPOINT/openai/v1/… (as
-/v1/…), GET /v1/models, /health,
-/ping, /version, /metrics (vLLM's names), /mock/summary and
-/mock/requests?limit=N (what the server did, by its own clock).
+Every flag is also an environment variable (--ttft is AIPERFD_MOCK_TTFT; a list
+is separated by newlines there) and a key of the YAML file given by --config
+(ttft: 20ms). The command line wins over the environment, that over the file.
+
+Routes: those of the endpoint types (GET /mock/requests tells what came), GET
+/v1/models, /health,
+/ping, /version, /load, /server_info, /metrics (vLLM's names), /dcgm/metrics
+(those of the GPU exporter), /mock/summary and /mock/requests?limit=N (what the
+server did, by its own clock), /mock/state, /mock/cases; POST /sleep, /wake_up,
+/reset_prefix_cache, /start_profile, /stop_profile.
+
+A request controls its own answer by headers: X-Mock-Status: 429, X-Mock-Action:
+RULE (as --fault), X-Mock-TTFT and X-Mock-ITL: DISTRIBUTION, X-Mock-Tokens: N,
+X-Mock-Case: ID (a recorded answer of --cases), X-Mock-Time-Scale: 0.1 (of its
+times).
 
 Vectors, scores and tokens, made of the words of the texts, so that texts which
 are alike score high: POST /v1/embeddings, /pooling, /score, /v1/score, /rerank,
@@ -52,6 +62,7 @@ Fault rules (--fault, repeatable):
 
 const mockExample = `  aiperfd mock
   aiperfd mock --port 0 --ttft lognormal:80ms:0.3 --itl 12ms --truth truth.jsonl
+  aiperfd mock --preset h100-8b --max-num-seqs 128
   aiperfd mock --fault status:503,rate=0.1 --fault reset:after_tokens:5,every=10`
 
 // mockFlags is what the command line of the mock sets.
@@ -61,6 +72,11 @@ type mockFlags struct {
 	portFile  string
 	keepAlive time.Duration
 	tokenizer string
+	uds       string
+	config    string
+	print     bool
+	cases     string
+	batch     batchFlags
 	opt       mock.Options
 }
 
@@ -77,9 +93,15 @@ func newMockCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SilenceUsage = true // from here on, usage would not help
-			return flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv)
+			if err := flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv); err != nil {
+				return err
+			}
+			return flagsFromFile(cmd.Flags(), f.config)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.print {
+				return printFlags(cmd.OutOrStdout(), cmd.Flags())
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return f.run(ctx, cmd)
@@ -87,9 +109,11 @@ func newMockCommand() *cobra.Command {
 	}
 	f.serverFlags(cmd.Flags())
 	f.timingFlags(cmd.Flags())
+	f.batch.register(cmd.Flags())
 	f.outputFlags(cmd.Flags())
 	f.streamFlags(cmd.Flags())
 	f.jobFlags(cmd.Flags())
+	f.metricFlags(cmd.Flags())
 	return cmd
 }
 
@@ -97,6 +121,9 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	o := &f.opt
 	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
 	fs.IntVar(&f.port, "port", 8000, "port to listen on; 0 picks a free one")
+	fs.StringVar(&f.uds, "uds", "", "listen on this Unix `socket` instead of host and port")
+	fs.StringVar(&f.config, "config", "", "read flags from this YAML `file`: a mapping of their names to values")
+	fs.BoolVar(&f.print, "print-config", false, "print the resulting flags as YAML, without secrets, and exit")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
 	fs.StringVar(&o.Prefix, "prefix", "", "serve every route below this `path` too, such as /v2/EP/openai")
 	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "answer only this `model` (repeatable); default any")
@@ -108,6 +135,16 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "answer 503 for this long after the start")
 	fs.BoolVar(&o.NoModelsRoute, "no-models-route", false, "answer 404 to GET /v1/models")
 	fs.Var((*faultList)(&o.Faults), "fault", "a fault `rule` (repeatable), see above")
+}
+
+func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
+	o := &f.opt
+	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "the `card` of /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
+	fs.IntVar(&o.GPUs, "gpus", 1, "how many cards /dcgm/metrics shows")
+	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "give metrics under vLLM's old names too")
+	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "do not let requests control their answers by X-Mock- headers")
+	fs.StringVar(&f.cases, "cases", "", "recorded answers, a JSON `file`: requests ask for one by X-Mock-Case: ID, or below /mock/case/ID")
+	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` of the times of recorded answers")
 	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line a request with the server's time stamps to this `file`")
 	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "record the time of every content event in truths")
 	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "how many truths to keep for /mock/summary and /mock/requests")
@@ -130,6 +167,9 @@ func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "answer length when the request does not say, a `distribution`")
 	choiceVar(fs, &o.Content, "content", "what answers say")
 	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the answer, where the API tells them apart")
+	o.ToolRate = fs.Float64("tool-rate", mock.DefaultToolRate, "`share` of requests with tools to choose from that are answered by a call")
+	fs.IntVar(&o.ParallelTools, "parallel-tools", 1, "`calls` in an answer that calls tools")
+	fs.Float64Var(&o.RefusalRate, "refusal-rate", 0, "`share` of chats that are refused")
 	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the member that carries reasoning in a chat")
 }
 
@@ -141,8 +181,16 @@ func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 	choiceVar(fs, &o.Usage, "usage", "when to send token counts")
 	choiceVar(fs, &o.FinishChunk, "finish-chunk", "where a stream says the finish reason")
 	fs.BoolVar(&o.NoDone, "no-done", false, "end streams without [DONE]")
+	choiceVar(fs, &o.Done, "done", "how a stream says that it is over")
+	choiceVar(fs, &o.StreamType, "stream-type", "content type of streams")
+	fs.BoolVar(&o.BOM, "bom", false, "begin streams with a byte order mark")
+	fs.BoolVar(&o.NoSpace, "no-space-after-colon", false, "write data: without a space behind it")
+	fs.BoolVar(&o.ExtraFields, "extra-fields", false, "put id, retry and unknown fields into every event")
+	fs.BoolVar(&o.MultiLine, "multi-line-data", false, "spread events over several data lines")
+	fs.Float64Var(&o.EmptyChunks, "empty-chunks", 0, "`share` of content events with an empty one before them")
+	fs.StringVar(&o.Trailing, "trailing", "", "send this `text` after the last event of a stream")
 	fs.DurationVar(&o.Comments, "comments", 0, "send a comment after this much silence in a stream; 0 = never")
-	choiceVar(fs, &o.Split, "split", "how to cut events into writes")
+	choiceVar(fs, &o.Split, "split", "how to cut events into writes: bytes:N for N bytes each, or")
 	choiceVar(fs, &o.LineEnd, "line-end", "line ends of streams")
 }
 
@@ -214,6 +262,9 @@ func flagsFromEnv(fs *pflag.FlagSet, prefix string, lookup func(string) (string,
 
 // run serves until ctx ends.
 func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
+	if err := f.resolve(cmd.Flags()); err != nil {
+		return err
+	}
 	log := zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
 	if f.tokenizer != "words" {
 		t, err := tokenizer.Load(f.tokenizer)
@@ -222,20 +273,32 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 		}
 		f.opt.Tokenizer = mock.FromCodec(t)
 	}
+	if f.cases != "" {
+		cases, err := mock.LoadCases(f.cases)
+		if err != nil {
+			return err
+		}
+		f.opt.Cases = cases
+	}
 	server, err := mock.New(f.opt)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(f.host, strconv.Itoa(f.port)))
+	ln, err := f.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	if err := f.announce(cmd, ln); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	log.Info().Stringer("address", ln.Addr()).Stringer("ttft", f.opt.TTFT).Stringer("itl", f.opt.ITL).
-		Int("faults", len(f.opt.Faults)).Msg("mock server is listening")
+	hello := log.Info().Stringer("address", ln.Addr()).Int("faults", len(f.opt.Faults))
+	if f.opt.Accelerator != nil {
+		hello.Str("preset", f.batch.preset)
+	} else {
+		hello.Stringer("ttft", f.opt.TTFT).Stringer("itl", f.opt.ITL)
+	}
+	hello.Msg("mock server is listening")
 	err = mock.Serve(ctx, ln, server, mock.ServeOptions{KeepAlive: f.keepAlive})
 	sum := server.Summary()
 	log.Info().Int64("requests", sum.Requests).Int("ok", sum.ByOutcome[mock.OutcomeOK]).
@@ -255,7 +318,11 @@ func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 			return fmt.Errorf("write port file: %w", err)
 		}
 	}
-	line, err := json.Marshal(map[string]string{"listening": "http://" + ln.Addr().String()})
+	address := "http://" + ln.Addr().String()
+	if f.uds != "" {
+		address = "unix://" + f.uds
+	}
+	line, err := json.Marshal(map[string]string{"listening": address})
 	if err != nil {
 		return fmt.Errorf("announce address: %w", err)
 	}

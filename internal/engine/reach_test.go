@@ -43,15 +43,15 @@ benchmark:
 `
 }
 
-// visits counts the inference requests of each host, and remembers which hosts
+// calls counts the inference requests of each host, and remembers which hosts
 // each session saw.
-type visits struct {
+type calls struct {
 	mu       sync.Mutex
 	hosts    map[string]int
 	sessions map[string][]string
 }
 
-func (v *visits) wrap(next http.Handler) http.Handler {
+func (v *calls) wrap(next http.Handler) http.Handler {
 	v.hosts, v.sessions = map[string]int{}, map[string][]string{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -110,7 +110,7 @@ func TestSpread(t *testing.T) {
 			var first map[string]int
 			for range 2 {
 				synctest.Test(t, func(t *testing.T) {
-					v := &visits{}
+					v := &calls{}
 					o := mock.Options{TTFT: mock.ConstDelay(20 * time.Millisecond), ITL: mock.ConstDelay(time.Millisecond)}
 					b := newBed(t, o, v.wrap)
 					r := b.run(spreads(tt.members, tt.dataset, tt.phases))

@@ -9,7 +9,9 @@ type choice struct {
 	thoughts  passage
 	reasoning int    // tokens of reasoning, first
 	total     int    // tokens, reasoning included
-	finish    string // "length" or "stop"
+	finish    string // "length", "stop" or "tool_calls"
+	calls     []toolCall
+	refused   bool // the text is a refusal
 }
 
 // appendTokens appends the tokens from, from+1 … to−1, escaped for JSON.
@@ -40,6 +42,12 @@ func (s *Server) plan(q *textRequest, reasoning bool) []choice {
 			room := max(1, s.opt.MaxModelLen-q.prompts[i].tokens)
 			c.total, c.finish = s.outputLength(q, salt, thoughts, room)
 			c.reasoning = min(thoughts, c.total)
+			if q.wish != nil || s.opt.RefusalRate > 0 {
+				if q.maxTokens > 0 {
+					room = min(room, q.maxTokens)
+				}
+				s.grant(q, &c, salt, room)
+			}
 			choices = append(choices, c)
 		}
 	}

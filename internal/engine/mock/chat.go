@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/valyala/fastjson"
@@ -52,13 +53,82 @@ func (chatDialect) appendMessage(dst []byte, c *choice, reasoningField string) [
 		dst = c.appendTokens(dst, 0, c.reasoning)
 		dst = append(dst, '"')
 	}
-	dst = append(dst, `,"content":`...)
-	if c.total == c.reasoning && c.reasoning > 0 {
-		return append(dst, `null,"refusal":null,"tool_calls":[]}`...)
+	switch {
+	case c.total == c.reasoning && c.reasoning > 0:
+		return append(dst, `,"content":null,"refusal":null,"tool_calls":[]}`...)
+	case len(c.calls) > 0:
+		dst = append(dst, `,"content":null,"refusal":null,"tool_calls":[`...)
+		return append(c.appendCalls(dst), "]}"...)
+	case c.refused:
+		dst = append(dst, `,"content":null,"refusal":"`...)
+		dst = c.appendTokens(dst, c.reasoning, c.total)
+		return append(dst, `","tool_calls":[]}`...)
 	}
-	dst = append(dst, '"')
+	dst = append(dst, `,"content":"`...)
 	dst = c.appendTokens(dst, c.reasoning, c.total)
 	return append(dst, `","refusal":null,"tool_calls":[]}`...)
+}
+
+// wishes reads tools, structured output and logprobs.
+func (chatDialect) wishes(f *fields) *wishes {
+	w := readStructured(f)
+	if w == nil {
+		w = &wishes{}
+	}
+	w.readTools(f)
+	if w.logprobs = f.boolean("logprobs"); w.logprobs {
+		w.readTop(f, "top_logprobs")
+	}
+	if w.empty() {
+		return nil
+	}
+	if list := f.v.GetArray("messages"); len(list) > 0 && string(list[len(list)-1].GetStringBytes("role")) == "tool" {
+		w.tools = nil // the call was made; now the answer is wanted
+	}
+	return w
+}
+
+// appendCalls appends the calls of a whole answer, as far as they have come.
+func (c *choice) appendCalls(dst []byte) []byte {
+	for i := range c.calls {
+		call := &c.calls[i]
+		from, to := c.reasoning+call.from, min(c.reasoning+call.to, c.total)
+		if from >= to {
+			break
+		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"id":`...)
+		dst = appendJSONString(dst, call.id)
+		dst = append(dst, `,"type":"function","function":{"name":"`...)
+		dst = c.appendTokens(dst, from, from+1)
+		dst = append(dst, `","arguments":"`...)
+		dst = c.appendTokens(dst, from+1, to)
+		dst = append(dst, `"}}`...)
+	}
+	return dst
+}
+
+// appendCallDelta appends the delta with the tokens from … to−1, which are of call
+// n: its name, or a part of its arguments.
+func appendCallDelta(dst []byte, role bool, c *choice, n, from, to int) []byte {
+	dst = append(dst, `,"delta":{`...)
+	if role {
+		dst = append(dst, `"role":"assistant",`...)
+	}
+	dst = append(dst, `"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(n), 10)
+	if call := &c.calls[n]; from == c.reasoning+call.from {
+		dst = append(dst, `,"id":`...)
+		dst = appendJSONString(dst, call.id)
+		dst = append(dst, `,"type":"function","function":{"name":"`...)
+		dst = c.appendTokens(dst, from, to)
+		return append(dst, `","arguments":""}}]}`...)
+	}
+	dst = append(dst, `,"function":{"arguments":"`...)
+	dst = c.appendTokens(dst, from, to)
+	return append(dst, `"}}]}`...)
 }
 
 // prompts reads the messages: they make one prompt.
@@ -92,6 +162,7 @@ func readMessage(s *Server, f *fields, m *fastjson.Value, p *prompt) {
 		msg.fail("messages.role", "string")
 	}
 	p.hash = hashText(p.hash, []byte(role))
+	p.role = role
 	content, ok := msg.get("content")
 	if !ok {
 		return
@@ -115,7 +186,16 @@ func readMessage(s *Server, f *fields, m *fastjson.Value, p *prompt) {
 func readText(s *Server, b []byte, p *prompt, said *strings.Builder) {
 	p.hash = hashText(p.hash, b)
 	text := string(b)
-	p.tokens += s.opt.Tokenizer.Count(text)
+	if s.opt.Accelerator != nil {
+		from := len(p.ids)
+		p.ids = identify(p.ids, s.opt.Tokenizer, text)
+		for i := from; i < len(p.ids); i++ {
+			p.ids[i] = ofRole(p.role, p.ids[i])
+		}
+		p.tokens += len(p.ids) - from
+	} else {
+		p.tokens += s.opt.Tokenizer.Count(text)
+	}
 	if s.opt.Content == ContentEcho {
 		said.WriteString(text)
 	}
@@ -137,11 +217,23 @@ func readPart(s *Server, msg *fields, part *fastjson.Value, p *prompt, said *str
 		}
 		readText(s, v.GetStringBytes(), p, said)
 	case "image_url", "input_image", "image", "input_audio", "audio_url", "video_url", "video", "file", "input_file":
-		p.hash = hashText(p.hash, part.MarshalTo(nil))
-		p.tokens += mediaTokens
+		p.addMedia(s, part.MarshalTo(nil))
 	default:
 		if msg.err == nil {
 			msg.err = badRequest("messages", "Unknown part type: "+kind[:min(len(kind), 100)])
 		}
+	}
+}
+
+// addMedia counts an image, a sound or a video.
+func (p *prompt) addMedia(s *Server, data []byte) {
+	p.hash = hashText(p.hash, data)
+	p.tokens += mediaTokens
+	if s.opt.Accelerator == nil {
+		return
+	}
+	own := hashText(0, data)
+	for i := range mediaTokens {
+		p.ids = append(p.ids, uint32(mix64(uint64(own), uint64(i))))
 	}
 }

@@ -1,6 +1,9 @@
 package mock
 
-import "strings"
+import (
+	"hash/crc32"
+	"strings"
+)
 
 // Codec is a model's tokenizer as other packages offer it. All methods must be
 // safe for concurrent use.
@@ -38,4 +41,37 @@ func (t codecTokenizer) Pieces(text string) []string {
 		from, shown = i, t.codec.Decode(ids[i:i+1])
 	}
 	return pieces
+}
+
+// identifier is a Tokenizer that has numbers for its tokens.
+type identifier interface {
+	// identify returns one number for each token of text.
+	identify(text string) []uint32
+}
+
+var _ identifier = codecTokenizer{}
+
+func (t codecTokenizer) identify(text string) []uint32 {
+	ids := t.codec.Encode(text)
+	out := make([]uint32, len(ids))
+	for i, id := range ids {
+		out[i] = uint32(id)
+	}
+	return out
+}
+
+// identify appends one number for each token of text: equal tokens have equal
+// numbers. A tokenizer without numbers of its own gets checksums.
+func identify(dst []uint32, t Tokenizer, text string) []uint32 {
+	if n, ok := t.(identifier); ok {
+		return append(dst, n.identify(text)...)
+	}
+	for _, p := range t.Pieces(text) {
+		dst = append(dst, checksum(p))
+	}
+	return dst
+}
+
+func checksum(text string) uint32 {
+	return crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
 }

@@ -34,6 +34,22 @@ func (completionDialect) appendMessage(dst []byte, c *choice, _ string) []byte {
 	return append(dst, '"')
 }
 
+// wishes reads structured output and logprobs.
+func (completionDialect) wishes(f *fields) *wishes {
+	w := readStructured(f)
+	if w == nil {
+		w = &wishes{}
+	}
+	if _, ok := f.get("logprobs"); ok {
+		w.logprobs = true
+		w.readTop(f, "logprobs")
+	}
+	if w.empty() {
+		return nil
+	}
+	return w
+}
+
 // prompts reads a string, a list of strings, a list of token ids or a list of
 // such lists.
 func (completionDialect) prompts(s *Server, f *fields) []prompt {
@@ -89,6 +105,7 @@ func tokenPrompt(f *fields, ids []*fastjson.Value) prompt {
 		}
 		binary.LittleEndian.PutUint64(b[:], uint64(id))
 		p.hash = hashText(p.hash, b[:])
+		p.ids = append(p.ids, uint32(id))
 	}
 	return p
 }

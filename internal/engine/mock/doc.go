@@ -7,17 +7,20 @@
 // A [Server] is an http.Handler. Requests are independent of each other (open
 // loop): the first token is due TTFT after the body was read, every further
 // token one ITL later, and all due times are absolute, so a stream never drifts.
-// Only package time is used for waiting, so that the server runs in virtual time
+// With Options.Accelerator the times come from the model of package batch
+// instead: requests queue, share steps and memory, and slow each other down. Only
+// package time is used for waiting, so that the server runs in virtual time
 // inside a testing/synctest bubble.
 //
 // All exported methods of [Server] are safe for concurrent use. One goroutine
-// serves one request; the only goroutine that a [Server] itself starts is the
-// writer of the truth file, which [Server.Close] waits for.
+// serves one request; the goroutines that a [Server] itself starts are the writer
+// of the truth file and the steps of the accelerator, both of which
+// [Server.Close] waits for.
 //
 // [Serve] puts something cheaper before the handler where it can: the front, one
 // thread that serves plain requests of a TCP listener on Linux, so that the
 // simulated server can share two cores with the client that it is to measure. It
 // renders the same bytes by the same code, and gives every connection with
-// anything else on it to net/http. A server with fault rules, comments or byte by
-// byte writes is served by net/http alone.
+// anything else on it to net/http. A server with an accelerator, fault rules,
+// comments or byte by byte writes is served by net/http alone.
 package mock

@@ -23,6 +23,8 @@ type events struct {
 	frame   *frame
 	head    []byte // what all events begin with; the protocol's
 	eol     string
+	shaped  bool   // events change before they are written
+	cut     cutter // nil = whole writes
 
 	script    *script
 	b         []byte // events that are not written yet; a part of frame.b
@@ -31,6 +33,8 @@ type events struct {
 	content   int    // how many of them are content events
 	lastNs    int64  // end of the last write
 	unseen    int    // tokens that are gathered since the last content write
+	serial    int    // of the last event with extra fields
+	shown     int    // content events so far
 	breakNext bool   // the next content event is to be malformed
 
 	number int // of the next event, where a protocol numbers them
@@ -43,12 +47,20 @@ func (x *exchange) newEvents() *events {
 	opt := &x.s.opt
 	f := x.s.frames.Get().(*frame)
 	e := &events{x: x, flusher: http.NewResponseController(x.w), frame: f, eol: "\n"}
-	if opt.LineEnd == LineCRLF {
+	switch opt.LineEnd {
+	case LineCRLF:
 		e.eol = "\r\n"
+	case LineCR:
+		e.eol = "\r"
 	}
+	e.cut, e.shaped = x.newCutter(), opt.shaped()
 	e.b = f.b[:0]
 	if e.script = x.api.script(); e.script.open != nil {
 		e.script.open(e)
+	}
+	if opt.BOM {
+		e.b = append(e.b, "\ufeff"...)
+		e.start = len(e.b)
 	}
 	return e
 }
@@ -84,8 +96,12 @@ func (e *events) tokens(c *choice, from, to int) error {
 		if from < c.reasoning {
 			e.x.truth.ReasoningTokens += to - from
 		}
+		shown := e.shown
 		if err := e.script.content(e, c, from, to, ends); err != nil {
 			return err
+		}
+		if e.x.s.opt.TruthChunks {
+			e.x.truth.noteTokens(to-from, e.shown-shown)
 		}
 	}
 	if !ends {
@@ -112,9 +128,15 @@ func (e *events) end(content bool) error {
 		begin := e.start + max(0, bytes.IndexByte(e.b[e.start:], '{'))
 		e.b = corrupt(e.b, begin, e.x.rule.kind)
 	}
+	if e.shaped {
+		e.decorate()
+	}
 	e.b = append(e.b, e.eol...)
 	if !e.script.lines {
 		e.b = append(e.b, e.eol...)
+	}
+	if e.shaped {
+		e.nextLineEnd()
 	}
 	if e.script.wrap != nil {
 		e.b = e.script.wrap(e.b, e.start)
@@ -128,16 +150,12 @@ func (e *events) sealed(content bool) error {
 	e.gathered++
 	if content {
 		e.content++
+		e.shown++
 	}
 	if e.gathered >= e.x.s.opt.Coalesce {
 		return e.flush()
 	}
 	return nil
-}
-
-func (e *events) done() error {
-	e.b = append(e.b, "data: [DONE]"...)
-	return e.end(false)
 }
 
 // comment writes a keep-alive comment, with whatever is gathered.
@@ -200,13 +218,16 @@ func (e *events) stamp(start int64) {
 	}
 }
 
-// write sends e.b in one write, or byte by byte.
+// write sends e.b in one write, or in the pieces that the options ask for.
 func (e *events) write() error {
-	size := len(e.b)
-	if e.x.s.opt.Split == SplitEveryByte {
-		size = 1
+	if e.x.slow() {
+		return e.x.drip(e.b)
 	}
+	size := len(e.b)
 	for rest := e.b; len(rest) > 0; rest = rest[size:] {
+		if e.cut != nil {
+			size = e.cut(rest)
+		}
 		if _, err := e.x.w.Write(rest[:size]); err != nil {
 			return err
 		}

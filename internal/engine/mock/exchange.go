@@ -26,7 +26,14 @@ type exchange struct {
 	rule    *Fault     // the rule that is to act, or nil
 	acted   bool       // it has
 	timer   *time.Timer
+	misuse  *apiError // what is wrong with the control headers
+	hidden  bool      // the answer has no choices at all
+	ticket  *ticket   // at the accelerator; nil without one
 	metrics *modelMetrics
+
+	ownTTFT   Delay // the request's own; unset = the server's
+	ownITL    Delay
+	ownTokens int
 
 	panics bool // the connection must be cut, and only net/http can do it
 	truth  Truth
@@ -40,6 +47,7 @@ func inference(p protocol) func(*Server, http.ResponseWriter, *http.Request) {
 			requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
 		})
 		x.w, x.r = w, r
+		x.misuse = x.control(r.Header)
 		err := x.run()
 		x.finish(err)
 		if x.panics {
@@ -96,6 +104,11 @@ func (x *exchange) run() error {
 		return refusal
 	}
 	x.prepare()
+	if x.s.accelerator != nil {
+		if err := x.board(); err != nil {
+			return err
+		}
+	}
 	if x.q.stream {
 		return x.stream()
 	}
@@ -113,7 +126,11 @@ func (x *exchange) read() (refusal *apiError, err error) {
 		}
 		return nil, err
 	}
-	return x.parse(buf.Bytes()), nil
+	refusal = x.parse(buf.Bytes())
+	if refusal == nil {
+		refusal = x.misuse
+	}
+	return refusal, nil
 }
 
 // parse reads the body, which has just come in whole.
@@ -124,6 +141,9 @@ func (x *exchange) parse(body []byte) (refusal *apiError) {
 	}
 	x.q, refusal = x.api.read(x.s, x.r, body)
 	if x.q != nil {
+		if x.ownTokens > 0 {
+			x.q.maxTokens, x.q.ignoreEOS = x.ownTokens, true
+		}
 		x.truth.Model, x.truth.Stream = x.q.model, x.q.stream
 		x.truth.N, x.truth.MaxTokens = x.q.n*len(x.q.prompts), x.q.maxTokens
 		x.truth.PromptTokens = x.q.promptTokens()
@@ -134,21 +154,31 @@ func (x *exchange) parse(body []byte) (refusal *apiError) {
 // prepare plans the answer and its first due time.
 func (x *exchange) prepare() {
 	x.choices = x.s.plan(x.q, x.api.reasons())
-	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind == emptyOutput {
-		x.acted = true
+	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind != emptyBody {
+		x.acted, x.hidden = true, x.rule.kind == emptyChoices
 		for i := range x.choices {
 			x.choices[i].total, x.choices[i].reasoning, x.choices[i].finish = 0, 0, "stop"
 		}
 	}
+	x.metrics = x.s.metrics.forModel(x.q.model)
 	opt := &x.s.opt
 	x.itl = opt.ITL
-	if opt.ITLPerRequest {
-		x.itl = ConstDelay(opt.ITL.draw(x.rng))
+	if x.ownITL.isSet() {
+		x.itl = x.ownITL
 	}
-	ttft := opt.TTFT.draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
-	x.firstNs += x.truth.BodyReadNs + int64(ttft) // on top of what was held already
-	x.metrics = x.s.metrics.forModel(x.q.model)
+	if opt.ITLPerRequest {
+		x.itl = ConstDelay(x.itl.draw(x.rng))
+	}
+	if opt.Accelerator != nil {
+		return // which gives the times, once the request is in
+	}
 	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
+	draw := opt.TTFT
+	if x.ownTTFT.isSet() {
+		draw = x.ownTTFT
+	}
+	ttft := draw.draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
+	x.firstNs += x.truth.BodyReadNs + int64(ttft) // on top of what was held already
 }
 
 // refuse sends an error body.
@@ -229,7 +259,14 @@ func (x *exchange) finish(err error) {
 		x.timer.Stop()
 	}
 	t := &x.truth
-	t.Outcome = x.outcome(err)
+	if x.ticket != nil {
+		x.s.accelerator.leave(x.ticket)
+		told := x.ticket.tell()
+		t.Batch = &told
+	}
+	if t.Outcome == "" {
+		t.Outcome = x.outcome(err)
+	}
 	t.EndNs = x.s.now()
 	t.derive()
 	x.countEnd(err)
@@ -261,6 +298,9 @@ func (x *exchange) countEnd(err error) {
 	}
 	t := &x.truth
 	m.generationTokens.Add(float64(t.OutputTokens))
+	if err == nil {
+		m.ended(x)
+	}
 	switch {
 	case err == nil:
 		for i := range x.choices {

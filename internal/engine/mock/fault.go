@@ -2,6 +2,7 @@ package mock
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,10 +19,17 @@ actions
   stall:POSITION             go silent; key for=DURATION|forever (default forever: until the client leaves)
   slow_headers:DURATION      hold back the response head
   stream_error:after_tokens:N  an error event, then the end of the stream; key message=TEXT
-  malformed:after_tokens:N   one broken event; key kind=bad_json|truncated_json|nan|invalid_utf8 (default bad_json)
-  empty:body|output          200 with no body at all, or an answer without tokens
+  malformed:after_tokens:N   one broken event; key kind=bad_json|truncated_json|nan|invalid_utf8|raw_newline|
+                             wrong_field_types|not_sse|two_objects (default bad_json)
+  empty:body|output|choices  200 with no body at all, an answer without tokens, or one without choices
   job:KIND                   work that is polled for: fail, time_out, never_finish, stuck_progress, or expire
                              (done, and forgotten at once)
+  kind:NAME                  an error as servers word it: rate_limit, invalid_api_key, context_length, server_error,
+                             invalid_request, model_not_found, overloaded, bad_gateway; keys as of status
+  html_200                   200 with a page of HTML
+  redirect:CODE              301, 302, 303, 307 or 308 to the same path
+  slow_body:BYTES            the body at so many bytes per second
+  bad_chunk:POSITION         rubbish in place of a chunk of HTTP, then the end of the connection
 POSITION is before_headers, after_headers, after_tokens:N, after_finish or after_done
 selectors (all that are given must hold; none = every request)
   rate=0.1                   this share of the requests, drawn from the seed
@@ -45,6 +53,15 @@ const (
 	actMalformed   faultAction = "malformed"
 	actEmpty       faultAction = "empty"
 	actJob         faultAction = "job"
+	actSlowBody    faultAction = "slow_body"
+	actBadChunk    faultAction = "bad_chunk"
+)
+
+// Shorthands: rules that become actStatus.
+const (
+	shortKind     = "kind"
+	shortHTML     = "html_200"
+	shortRedirect = "redirect"
 )
 
 type position string
@@ -66,11 +83,16 @@ const (
 	jobNeverFinish   = "never_finish"
 	jobStuckProgress = "stuck_progress"
 	jobExpire        = "expire"
+	emptyChoices     = "choices"
 
 	badJSON       = "bad_json"
 	truncatedJSON = "truncated_json"
 	nanNumber     = "nan"
 	invalidUTF8   = "invalid_utf8"
+	rawNewline    = "raw_newline"
+	wrongTypes    = "wrong_field_types"
+	notSSE        = "not_sse"
+	twoObjects    = "two_objects"
 )
 
 // Fault is one rule of misbehaviour: which requests, and what happens to them.
@@ -82,6 +104,10 @@ type Fault struct {
 	tokens     int           // of posAfterTokens
 	status     int           // of actStatus
 	body       string        // of actStatus
+	fixed      string        // body of actStatus; "" = as body says
+	fixedType  string        // its content type
+	redirects  bool          // actStatus with a Location
+	perSecond  int           // of actSlowBody, bytes
 	retryAfter string        // header value, "" = none
 	kind       string        // of actMalformed, actEmpty and actJob
 	message    string        // of actStreamError
@@ -142,8 +168,19 @@ func (f *Fault) parseAction(words []string) error {
 		if err == nil && (f.status < 400 || f.status > 599) {
 			err = fmt.Errorf("status is %d, accepted: 400 to 599", f.status)
 		}
-	case actReset, actClose:
+	case actReset, actClose, actBadChunk:
 		err = f.parsePosition(args)
+	case shortKind:
+		err = f.parseKind(args)
+	case shortRedirect:
+		err = f.parseRedirect(args)
+	case actSlowBody:
+		err = f.parseRate(args)
+	case shortHTML:
+		f.action, f.status, f.body = actStatus, http.StatusOK, "html"
+		if len(args) > 0 {
+			err = fmt.Errorf("html_200 takes no argument, got %q", strings.Join(args, ":"))
+		}
 	case actStall:
 		f.hold = -1
 		err = f.parsePosition(args)
@@ -160,8 +197,8 @@ func (f *Fault) parseAction(words []string) error {
 		}
 	case actEmpty:
 		f.kind = strings.Join(args, ":")
-		if f.kind != emptyBody && f.kind != emptyOutput {
-			err = fmt.Errorf("empty wants body or output, got %q", f.kind)
+		if !slices.Contains([]string{emptyBody, emptyOutput, emptyChoices}, f.kind) {
+			err = fmt.Errorf("empty wants body, output or choices, got %q", f.kind)
 		}
 	case actJob:
 		kinds := []string{jobFail, jobTimeOut, jobNeverFinish, jobStuckProgress, jobExpire}
@@ -171,7 +208,7 @@ func (f *Fault) parseAction(words []string) error {
 		}
 	default:
 		err = fmt.Errorf("unknown action %q, accepted: status, reset, close, stall, slow_headers, "+
-			"stream_error, malformed, empty, job", words[0])
+			"stream_error, malformed, empty, job, kind, html_200, redirect, slow_body, bad_chunk", words[0])
 	}
 	return err
 }
@@ -255,7 +292,7 @@ func (f *Fault) parseActionKey(key, value string) error {
 		if _, ok := errorBody(value, f.status, nil); !ok {
 			return fmt.Errorf("body is %q, accepted: %s", value, strings.Join(bodyKinds(), ", "))
 		}
-		f.body = value
+		f.body, f.fixed = value, ""
 	case key == "retry_after" && f.action == actStatus:
 		if v, err := strconv.Atoi(value); err != nil || v < 0 {
 			return fmt.Errorf("retry_after is %q, accepted: seconds ≥ 0", value)
@@ -272,8 +309,8 @@ func (f *Fault) parseActionKey(key, value string) error {
 		}
 		f.hold = d
 	case key == "kind" && f.action == actMalformed:
-		if !slices.Contains([]string{badJSON, truncatedJSON, nanNumber, invalidUTF8}, value) {
-			return fmt.Errorf("kind is %q, accepted: bad_json, truncated_json, nan, invalid_utf8", value)
+		if !slices.Contains(malformedKinds(), value) {
+			return fmt.Errorf("kind is %q, accepted: %s", value, strings.Join(malformedKinds(), ", "))
 		}
 		f.kind = value
 	case key == "message" && f.action == actStreamError:
@@ -295,7 +332,7 @@ func (f *Fault) acceptedKeys() string {
 		return "kind, " + selectors
 	case actStreamError:
 		return "message, " + selectors
-	case actReset, actClose, actSlowHeaders, actEmpty, actJob:
+	case actReset, actClose, actSlowHeaders, actEmpty, actSlowBody, actJob, actBadChunk:
 	}
 	return selectors
 }

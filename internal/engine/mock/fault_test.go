@@ -20,8 +20,8 @@ import (
 
 func TestParseFaultErrors(t *testing.T) {
 	tests := []struct{ rule, want string }{
-		{"", `unknown action "", accepted: status, reset, close, stall, slow_headers, stream_error, malformed, empty, job`},
-		{"explode", `unknown action "explode", accepted: status, reset, close, stall, slow_headers, stream_error, malformed, empty, job`},
+		{"", `unknown action "", accepted: status, reset, close, stall, slow_headers, stream_error, malformed, empty, job, kind, html_200, redirect, slow_body, bad_chunk`},
+		{"explode", `unknown action "explode", accepted: status, reset, close, stall, slow_headers, stream_error, malformed, empty, job, kind, html_200, redirect, slow_body, bad_chunk`},
 		{"status", `want an HTTP status between 400 and 599, as in status:503, got ""`},
 		{"status:200", `status is 200, accepted: 400 to 599`},
 		{"status:503,body=xml", `body is "xml", accepted: vllm, openai, fastapi, sglang, text, html, empty, json_string, huge, echo_headers`},
@@ -37,8 +37,8 @@ func TestParseFaultErrors(t *testing.T) {
 		{"stall:after_headers,for=long", `for is "long", accepted: a duration such as 30s, or forever`},
 		{"slow_headers", `slow_headers wants a duration, as in slow_headers:2s, got ""`},
 		{"malformed:after_headers", `malformed wants after_tokens:N, got "after_headers"`},
-		{"malformed:after_tokens:1,kind=odd", `kind is "odd", accepted: bad_json, truncated_json, nan, invalid_utf8`},
-		{"empty:all", `empty wants body or output, got "all"`},
+		{"malformed:after_tokens:1,kind=odd", `kind is "odd", accepted: bad_json, truncated_json, nan, invalid_utf8, raw_newline, wrong_field_types, not_sse, two_objects`},
+		{"empty:all", `empty wants body, output or choices, got "all"`},
 	}
 	for _, tt := range tests {
 		_, err := ParseFault(tt.rule)

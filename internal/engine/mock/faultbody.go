@@ -75,6 +75,11 @@ func echoBody(status int, r *http.Request) faultBody {
 	return jsonBody(appendError(nil, &apiError{status, message.String(), kindOf(status), ""}))
 }
 
+// malformedKinds lists the ways of corrupt.
+func malformedKinds() []string {
+	return []string{badJSON, truncatedJSON, nanNumber, invalidUTF8, rawNewline, wrongTypes, notSSE, twoObjects}
+}
+
 // corrupt breaks the JSON text data[start:] in the given way and returns data.
 func corrupt(data []byte, start int, kind string) []byte {
 	doc := data[start:]
@@ -98,6 +103,20 @@ func corrupt(data []byte, start int, kind string) []byte {
 			}
 			return splice(data, from, to, "NaN")
 		}
+	case rawNewline:
+		if i := bytes.IndexByte(doc, ':'); i >= 0 {
+			return splice(data, start+i+1, start+i+1, "\n")
+		}
+	case wrongTypes:
+		if i := bytes.Index(doc, []byte(`"choices":`)); i >= 0 {
+			at := start + i + len(`"choices":`)
+			return splice(data, at, at, `"none","were":`)
+		}
+		return append(data[:start], `["not","an","object"]`...)
+	case notSSE:
+		return append(data[:bytes.LastIndexAny(data[:start], "\r\n")+1], "this is no event"...)
+	case twoObjects:
+		return append(data, doc...)
 	case invalidUTF8:
 		for _, key := range []string{`"content":"`, `"text":"`, `"delta":"`, `"thinking":"`, `"reasoning`, `"id":"`} {
 			if i := bytes.Index(doc, []byte(key)); i >= 0 {

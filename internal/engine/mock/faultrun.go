@@ -27,7 +27,7 @@ func (x *exchange) beforeHeaders() error {
 			x.w.WriteHeader(http.StatusOK)
 			return errFaulted
 		}
-	case actReset, actClose, actStall, actStreamError, actMalformed, actJob:
+	case actReset, actClose, actStall, actStreamError, actMalformed, actSlowBody, actJob, actBadChunk:
 	}
 	return x.checkpoint(posBeforeHeaders, 0)
 }
@@ -41,11 +41,17 @@ func (x *exchange) held(d time.Duration) error {
 
 // faultStatus answers with the rule's error.
 func (x *exchange) faultStatus() error {
-	body, _ := errorBody(x.rule.body, x.rule.status, x.r)
+	body := faultBody{x.rule.fixedType, []byte(x.rule.fixed)}
+	if x.rule.fixed == "" {
+		body, _ = errorBody(x.rule.body, x.rule.status, x.r)
+	}
 	x.head(x.rule.status)
 	h := x.w.Header()
 	if x.rule.retryAfter != "" {
 		h.Set("Retry-After", x.rule.retryAfter)
+	}
+	if x.rule.redirects {
+		h.Set("Location", x.r.URL.Path)
 	}
 	if body.contentType != "" {
 		h.Set("Content-Type", body.contentType)
@@ -83,7 +89,11 @@ func (x *exchange) checkpoint(pos position, tokens int) error {
 			return x.held(x.rule.hold)
 		}
 		return x.hold(x.rule.hold)
-	case actStatus, actSlowHeaders, actStreamError, actMalformed, actEmpty, actJob:
+	case actBadChunk:
+		x.acted = true
+		x.breakChunk()
+		return errFaulted
+	case actStatus, actSlowHeaders, actStreamError, actMalformed, actEmpty, actSlowBody, actJob:
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ type front struct {
 // it: another kind of listener, or a server whose options the front does not know.
 func newFront(ln net.Listener, s *Server, rest *handover, keepAlive time.Duration) (*front, error) {
 	tcp, ok := ln.(*net.TCPListener)
-	if !ok || len(s.opt.Faults) > 0 || s.opt.Comments > 0 || s.opt.Split != SplitNone {
+	if !ok || s.accelerator != nil || len(s.opt.Faults) > 0 || s.opt.Comments > 0 || s.opt.Split != SplitNone {
 		return nil, nil
 	}
 	f := &front{

@@ -413,6 +413,13 @@ func TestTruthLine(t *testing.T) {
 		}
 		for range rng.IntN(3) {
 			x.ChunkNs = append(x.ChunkNs, rng.Int64())
+			x.ChunkTokens = append(x.ChunkTokens, rng.IntN(5))
+		}
+		if rng.IntN(2) == 0 {
+			x.Batch = &BatchTruth{
+				QueuedNs: rng.Int64(), AdmittedNs: rng.Int64(), QueueMs: millis(rng.Int64N(1 << 40)),
+				CachedTokens: 1, Preemptions: 2, MeanBatch: 1 + float64(rng.IntN(1000))/7,
+			}
 		}
 		x.derive()
 		var want bytes.Buffer

@@ -84,7 +84,7 @@ func (c *frontConn) take(data []byte) {
 		c.handOver(data)
 	case ours:
 		s := c.f.s
-		if !s.authorized(head.authorization) || !s.ready() || !s.enter() {
+		if !s.authorized(head.authorization) || !s.ready() || s.asleep.Load() > 0 || !s.enter() {
 			c.handOver(data)
 			return
 		}

@@ -109,6 +109,8 @@ func (h *frontHead) field(name, value []byte) (ok bool) {
 		return setOnce(&h.correlationID, value)
 	case isName(name, "Authorization"):
 		return setOnce(&h.authorization, value)
+	case isControl(name):
+		return false
 	}
 	return true
 }

@@ -45,7 +45,9 @@ func (w *wire) WriteHeader(status int) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		w.field(name, w.header[name][0])
+		if values := w.header[name]; len(values) > 0 {
+			w.field(name, values[0])
+		}
 	}
 	w.b = append(w.b, "Date: "...)
 	w.b = time.Unix(0, w.now()).UTC().AppendFormat(w.b, http.TimeFormat)

@@ -26,6 +26,9 @@ type metrics struct {
 	ttft       *prometheus.HistogramVec
 	itl        *prometheus.HistogramVec
 	latency    *prometheus.HistogramVec
+	requests   [requestHistograms]*prometheus.HistogramVec
+
+	iterationTokens prometheus.Observer // tokens of one step
 
 	mu     sync.RWMutex
 	models map[string]*modelMetrics
@@ -38,6 +41,7 @@ type modelMetrics struct {
 	ttft             prometheus.Observer
 	itl              prometheus.Observer
 	latency          prometheus.Observer
+	requests         [requestHistograms]prometheus.Observer
 	ends             map[string]prometheus.Counter // by finished_reason
 }
 
@@ -83,18 +87,8 @@ func newMetrics(s *Server) *metrics {
 		latency: histogram("vllm:e2e_request_latency_seconds",
 			"Time from the arrival of a request to its end.", latencyBuckets()),
 	}
-	gauge := func(name, help string, value func() float64) {
-		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: name, Help: help,
-			ConstLabels: prometheus.Labels{"model_name": s.models()[0], "engine": "0"},
-		}, value))
-	}
-	gauge("vllm:num_requests_running", "Number of requests in service.", func() float64 {
-		return float64(s.running.Load() - s.waiting.Load())
-	})
-	gauge("vllm:num_requests_waiting", "Number of requests that are held before service.", func() float64 {
-		return float64(s.waiting.Load())
-	})
+	m.addRequestHistograms(s.opt.MaxModelLen, histogram)
+	m.addEngine(s)
 	for _, name := range s.models() {
 		m.forModel(name) // so that every series exists from the start
 	}
@@ -128,6 +122,9 @@ func (m *metrics) forModel(name string) *modelMetrics {
 		latency:          m.latency.WithLabelValues(name, engine),
 		ends:             make(map[string]prometheus.Counter),
 	}
+	for i, vec := range m.requests {
+		made.requests[i] = vec.WithLabelValues(name, engine)
+	}
 	for _, reason := range []string{"stop", "length", "abort", "error"} {
 		made.ends[reason] = m.success.WithLabelValues(name, engine, reason)
 	}
@@ -136,4 +133,9 @@ func (m *metrics) forModel(name string) *modelMetrics {
 }
 
 // finished counts one finished choice.
-func (m *modelMetrics) finished(reason string) { m.ends[reason].Inc() }
+func (m *modelMetrics) finished(reason string) {
+	if reason == "tool_calls" {
+		reason = "stop" // to the engine a call is text
+	}
+	m.ends[reason].Inc()
+}

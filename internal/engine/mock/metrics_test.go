@@ -65,7 +65,9 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 0
 			t.Fatal(err)
 		}
 		for _, p := range problems {
-			if p.Text != "metric names should not contain ':'" { // vLLM's names do
+			ours := p.Text != "metric names should not contain ':'" && // vLLM's names do
+				p.Metric != "vllm:iteration_tokens_total" // a histogram in spite of its name
+			if ours {
 				t.Errorf("%s: %s", p.Metric, p.Text)
 			}
 		}

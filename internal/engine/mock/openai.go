@@ -22,6 +22,11 @@ type dialect interface {
 	// field means an event without text.
 	openDelta(dst []byte, role bool, field string) []byte
 	closeDelta(dst []byte, role bool, field string) []byte
+	// wishes reads what is asked of the answer; nil = nothing special.
+	wishes(f *fields) *wishes
+	// appendLogprobs appends the object with the probabilities of the tokens
+	// from … to−1 and of top tokens in each place.
+	appendLogprobs(dst []byte, c *choice, from, to, top int) []byte
 	// appendMessage appends the text members of a choice of a plain answer.
 	appendMessage(dst []byte, c *choice, reasoningField string) []byte
 }
@@ -44,7 +49,13 @@ func newOpenAI(d dialect) *openAI {
 }
 
 func (p *openAI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
-	return s.parseText(body, p.prompts)
+	var wish *wishes
+	q, refusal := s.parseText(body, func(s *Server, f *fields) []prompt {
+		wish = p.wishes(f)
+		return p.prompts(s, f)
+	})
+	q.wish, q.chat = wish, p.hasRole()
+	return q, refusal
 }
 
 func (p *openAI) reasons() bool { return p.hasReasoning() }
@@ -55,6 +66,9 @@ func (p *openAI) document(dst []byte, x *exchange) ([]byte, string) {
 	prefix, object, _ := p.names()
 	dst = x.appendHead(dst, prefix, object)
 	for i := range x.choices {
+		if x.hidden {
+			break
+		}
 		c := &x.choices[i]
 		if i > 0 {
 			dst = append(dst, ',')
@@ -62,7 +76,9 @@ func (p *openAI) document(dst []byte, x *exchange) ([]byte, string) {
 		dst = append(dst, `{"index":`...)
 		dst = strconv.AppendInt(dst, int64(c.index), 10)
 		dst = p.appendMessage(dst, c, x.s.opt.ReasoningField)
-		dst = append(dst, `,"logprobs":null,"finish_reason":`...)
+		dst = append(dst, `,"logprobs":`...)
+		dst = p.appendProbabilities(dst, x.q.wish, c, 0, c.total)
+		dst = append(dst, `,"finish_reason":`...)
 		dst = x.appendFinish(dst, c)
 		dst = append(dst, `,"stop_reason":null}`...)
 	}
@@ -117,6 +133,9 @@ func (p *openAI) roles(e *events) error {
 		return nil
 	}
 	for i := range e.x.choices {
+		if e.x.hidden {
+			break
+		}
 		p.start(e, &e.x.choices[i])
 		e.b = p.openDelta(e.b, true, "")
 		e.b = p.closeDelta(e.b, true, "")
@@ -131,8 +150,20 @@ func (p *openAI) roles(e *events) error {
 func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
 	opt := &e.x.s.opt
 	field := "content"
-	if from < c.reasoning {
+	switch {
+	case from < c.reasoning:
 		field = opt.ReasoningField
+	case c.refused:
+		field = "refusal"
+	}
+	if opt.EmptyChunks > 0 && e.x.rng.Float64() < opt.EmptyChunks {
+		p.start(e, c)
+		e.b = p.openDelta(e.b, false, field)
+		e.b = p.closeDelta(e.b, false, field)
+		p.stop(e, nil)
+		if err := e.end(false); err != nil {
+			return err
+		}
 	}
 	var finish *choice
 	if last && opt.FinishChunk == FinishWithLast {
@@ -140,15 +171,26 @@ func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
 	}
 	role := from == 0 && opt.RoleChunk == RoleWithFirst && p.hasRole()
 	p.start(e, c)
-	e.b = p.openDelta(e.b, role, field)
-	e.b = c.appendTokens(e.b, from, to)
-	e.b = p.closeDelta(e.b, true, field)
-	p.stop(e, finish)
+	if n := c.callAt(from); n >= 0 {
+		e.b = appendCallDelta(e.b, role, c, n, from, to)
+	} else {
+		e.b = p.openDelta(e.b, role, field)
+		e.b = c.appendTokens(e.b, from, to)
+		e.b = p.closeDelta(e.b, true, field)
+	}
+	if e.x.q.wish == nil {
+		p.stop(e, finish)
+		return e.end(true)
+	}
+	e.b = append(e.b, `,"logprobs":`...)
+	e.b = p.appendProbabilities(e.b, e.x.q.wish, c, from, to)
+	e.b = append(e.b, `,"finish_reason":`...)
+	p.stopChoice(e, finish)
 	return e.end(true)
 }
 
 func (p *openAI) finish(e *events, c *choice) error {
-	if mode := e.x.s.opt.FinishChunk; mode == FinishMissing || mode == FinishWithLast && c.total > 0 {
+	if mode := e.x.s.opt.FinishChunk; e.x.hidden || mode == FinishMissing || mode == FinishWithLast && c.total > 0 {
 		return nil
 	}
 	p.start(e, c)
@@ -167,8 +209,13 @@ func (*openAI) start(e *events, c *choice) {
 
 // stop completes the object of an event; finish is the choice that ends with it,
 // or nil.
-func (*openAI) stop(e *events, finish *choice) {
+func (p *openAI) stop(e *events, finish *choice) {
 	e.b = append(e.b, `,"logprobs":null,"finish_reason":`...)
+	p.stopChoice(e, finish)
+}
+
+// stopChoice is stop from the value of finish_reason on.
+func (*openAI) stopChoice(e *events, finish *choice) {
 	if finish == nil {
 		e.b = append(e.b, "null}]"...)
 	} else {
@@ -182,6 +229,15 @@ func (*openAI) stop(e *events, finish *choice) {
 	e.b = append(e.b, '}')
 }
 
+// appendProbabilities appends the value of the member logprobs.
+func (p *openAI) appendProbabilities(dst []byte, w *wishes, c *choice, from, to int) []byte {
+	from = max(from, c.reasoning)
+	if w == nil || !w.logprobs || from >= to || len(c.calls) > 0 {
+		return append(dst, "null"...)
+	}
+	return p.appendLogprobs(dst, c, from, to, w.top)
+}
+
 func (*openAI) close(e *events) error {
 	if e.finalUsage {
 		// The event with choices [].
@@ -193,7 +249,7 @@ func (*openAI) close(e *events) error {
 			return err
 		}
 	}
-	if e.x.s.opt.NoDone {
+	if opt := &e.x.s.opt; opt.NoDone || opt.Done == DoneNo {
 		return nil
 	}
 	return e.done()
@@ -241,6 +297,11 @@ func (x *exchange) appendUsage(dst []byte, output, reasoning int) []byte {
 	if x.api.reasons() && x.s.opt.ReasoningTokens > 0 {
 		dst = append(dst, `,"completion_tokens_details":{"reasoning_tokens":`...)
 		dst = strconv.AppendInt(dst, int64(reasoning), 10)
+		dst = append(dst, '}')
+	}
+	if p := x.s.opt.Accelerator; p != nil && p.PrefixCache {
+		dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
+		dst = strconv.AppendInt(dst, int64(x.cachedTokens()), 10)
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')

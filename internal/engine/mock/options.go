@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"aiperfd/internal/engine/mock/batch"
 )
 
 // Defaults that New puts in place of zero values.
@@ -30,8 +32,9 @@ const (
 	OutputExact   = "exact"   // max_tokens, when given, is the length
 	OutputNatural = "natural" // an end of sequence is drawn; max_tokens caps it
 
-	ContentCorpus = "corpus" // prose, cycled
-	ContentEcho   = "echo"   // the last user message, cycled
+	ContentCorpus  = "corpus"  // prose, cycled
+	ContentEcho    = "echo"    // the last user message, cycled
+	ContentUnicode = "unicode" // characters of many scripts, of up to four bytes, cycled
 
 	RoleSeparate  = "separate"         // a role event right before the first token
 	RoleWithFirst = "with_first_token" // role and first token in one event
@@ -47,23 +50,41 @@ const (
 	FinishWithLast = "with_last_token" // on the last token's event
 	FinishMissing  = "missing"         // no finish_reason at all
 
-	LineLF   = "lf"
-	LineCRLF = "crlf"
+	LineLF    = "lf"
+	LineCRLF  = "crlf"
+	LineCR    = "cr"
+	LineMixed = "mixed" // each in turn, from event to event
 
-	SplitNone      = "none"       // one write an event
-	SplitEveryByte = "every-byte" // one write and flush a byte
+	SplitNone          = "none"           // one write an event; bytes:N is N bytes a write
+	SplitEveryByte     = "every-byte"     // one write and flush a byte
+	SplitRandom        = "random"         // anywhere
+	SplitMidUTF8       = "mid-utf8"       // in the middle of characters
+	SplitBeforeNewline = "before-newline" // before every line feed
+
+	DoneYes       = "yes"
+	DoneNo        = "no"
+	DoneTwice     = "twice"
+	DoneNoNewline = "no_newline"  // without its blank line
+	DoneNamed     = "event_named" // with a line "event: done"
+
+	StreamTypeRight   = "right"
+	StreamTypeMissing = "missing"
+	StreamTypePlain   = "text_plain"
+	StreamTypeJSON    = "json"
 )
 
 // choices maps each option with a closed list to that list, default first.
 func choices() map[string][]string {
 	return map[string][]string{
 		"output-mode":  {OutputExact, OutputNatural},
-		"content":      {ContentCorpus, ContentEcho},
+		"content":      {ContentCorpus, ContentEcho, ContentUnicode},
 		"role-chunk":   {RoleSeparate, RoleWithFirst, RoleNone, RoleEarly},
 		"usage":        {UsageOnRequest, UsageAlways, UsageNever, UsageEveryChunk},
 		"finish-chunk": {FinishSeparate, FinishWithLast, FinishMissing},
-		"line-end":     {LineLF, LineCRLF},
-		"split":        {SplitNone, SplitEveryByte},
+		"line-end":     {LineLF, LineCRLF, LineCR, LineMixed},
+		"split":        {SplitNone, SplitEveryByte, SplitRandom, SplitMidUTF8, SplitBeforeNewline},
+		"done":         {DoneYes, DoneNo, DoneTwice, DoneNoNewline, DoneNamed},
+		"stream-type":  {StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON},
 
 		"runpod-output": {OutputEvents, OutputTokens},
 	}
@@ -98,21 +119,35 @@ type Options struct {
 	ITLPerRequest   bool          // draw ITL once a request instead of once a token
 	PrefillPerToken time.Duration // added to TTFT for every prompt token
 	Fast            bool          // no delays at all: TTFT, ITL and prefill are 0
-	Seed            uint64        // of everything random
+	// Accelerator computes the times of tokens instead: requests queue, share
+	// steps and memory. It excludes the options above. nil = independent requests.
+	Accelerator *batch.Params
+	Seed        uint64 // of everything random
 
 	Tokenizer       Tokenizer // nil = the package's own
 	OutputMode      string
 	OutputTokens    Length // when the request does not say; DefaultOutputTokens
 	Content         string
-	ReasoningTokens int    // tokens of reasoning before the answer, where an API tells them apart
-	ReasoningField  string // of chat; DefaultReasoningField
+	ReasoningTokens int      // tokens of reasoning before the answer, where an API tells them apart
+	ReasoningField  string   // of chat; DefaultReasoningField
+	ToolRate        *float64 // share of requests with tools to choose from that are answered by a call; nil = DefaultToolRate
+	ParallelTools   int      // calls in an answer that calls tools; 1
+	RefusalRate     float64  // share of chats that are refused
 
 	TokensPerChunk Length // 1; a chunk is written when its last token is due
 	Coalesce       int    // events a network write, 1
 	RoleChunk      string
 	Usage          string
 	FinishChunk    string
-	NoDone         bool          // leave out the [DONE] event
+	NoDone         bool          // leave out the [DONE] event; the same as DoneNo
+	Done           string        // how a stream says that it is over
+	StreamType     string        // the content type of streams
+	BOM            bool          // streams begin with a byte order mark
+	NoSpace        bool          // "data:" without a space behind it
+	ExtraFields    bool          // id, retry and unknown fields in every event
+	MultiLine      bool          // events over several data lines
+	EmptyChunks    float64       // share of content events of OpenAI's text routes that come with an empty one before them
+	Trailing       string        // what follows the last event of a stream
 	Comments       time.Duration // comment after this much silence in a stream; 0 = never
 	Split          string
 	LineEnd        string
@@ -121,6 +156,16 @@ type Options struct {
 
 	Faults []Fault // first match wins
 
+	NoControlHeaders bool // requests cannot control their own answers by X-Mock- headers
+
+	Cases     []Case  // recorded answers that requests can ask for by X-Mock-Case
+	TimeScale float64 // factor of the times of cases; 0 = 1
+
+	GPU  string // the card of /dcgm/metrics, one of [GPUs]; DefaultGPU
+	GPUs int    // how many; 1
+
+	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
+
 	TruthFile   string // JSONL file of Truth, created or truncated; "" = none
 	TruthChunks bool   // record Truth.ChunkNs
 	TruthLimit  int    // Truths kept in memory; DefaultTruthLimit
@@ -128,6 +173,7 @@ type Options struct {
 
 // withDefaults returns o with every zero value replaced, or all its problems.
 func (o Options) withDefaults() (Options, error) {
+	accelerated := o.fillAccelerator()
 	if !o.TTFT.isSet() {
 		o.TTFT = ConstDelay(DefaultTTFT)
 	}
@@ -150,7 +196,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.ReasoningField = DefaultReasoningField
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	err := errors.Join(o.fillNumbers(), o.fillChoices(), o.Jobs.fill(o.Fast), o.checkPrefix())
+	err := errors.Join(accelerated, o.fillNumbers(), o.fillExtras(), o.fillChoices(), o.Jobs.fill(o.Fast), o.checkPrefix())
 	return o, err
 }
 
@@ -164,6 +210,8 @@ func (o *Options) fillNumbers() error {
 		{"coalesce", &o.Coalesce, 1},
 		{"truth-limit", &o.TruthLimit, DefaultTruthLimit},
 		{"reasoning-tokens", &o.ReasoningTokens, 0},
+		{"gpus", &o.GPUs, 1},
+		{"parallel-tools", &o.ParallelTools, 1},
 	}
 	var errs []error
 	for _, f := range ints {
@@ -196,6 +244,44 @@ func (o *Options) fillNumbers() error {
 	return errors.Join(errs...)
 }
 
+// fillExtras completes what belongs to wishes, cases and cards.
+func (o *Options) fillExtras() error {
+	var errs []error
+	if o.ToolRate == nil {
+		rate := DefaultToolRate
+		o.ToolRate = &rate
+	}
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{{"tool-rate", *o.ToolRate}, {"refusal-rate", o.RefusalRate}, {"empty-chunks", o.EmptyChunks}} {
+		if !(f.v >= 0 && f.v <= 1) {
+			errs = append(errs, fmt.Errorf("%s is %v, want a number between 0 and 1", f.name, f.v))
+		}
+	}
+	if o.ParallelTools > maxParallelTools {
+		errs = append(errs, fmt.Errorf("parallel-tools is %d, want at most %d", o.ParallelTools, maxParallelTools))
+	}
+	_, problems := decodeCases(o.Cases)
+	errs = append(errs, problems...)
+	if !(o.TimeScale >= 0 && o.TimeScale <= 1e6) {
+		errs = append(errs, fmt.Errorf("time-scale is %v, want a number between 0 (default, 1) and 1e6", o.TimeScale))
+	}
+	if o.TimeScale == 0 {
+		o.TimeScale = 1
+	}
+	if o.GPUs > maxGPUs {
+		errs = append(errs, fmt.Errorf("gpus is %d, want at most %d", o.GPUs, maxGPUs))
+	}
+	if o.GPU == "" {
+		o.GPU = DefaultGPU
+	}
+	if _, err := findGPU(o.GPU); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 func (o *Options) fillChoices() error {
 	fields := []struct {
 		name string
@@ -208,6 +294,8 @@ func (o *Options) fillChoices() error {
 		{"finish-chunk", &o.FinishChunk},
 		{"line-end", &o.LineEnd},
 		{"split", &o.Split},
+		{"done", &o.Done},
+		{"stream-type", &o.StreamType},
 	}
 	accepted := choices()
 	var errs []error
@@ -215,6 +303,12 @@ func (o *Options) fillChoices() error {
 		list := accepted[f.name]
 		if *f.p == "" {
 			*f.p = list[0]
+		}
+		if f.name == "split" && strings.HasPrefix(*f.p, "bytes:") {
+			if _, err := splitSize(*f.p); err != nil {
+				errs = append(errs, err)
+			}
+			continue
 		}
 		if !slices.Contains(list, *f.p) {
 			errs = append(errs, fmt.Errorf("%s is %q, want one of %s", f.name, *f.p, strings.Join(list, ", ")))

@@ -14,7 +14,7 @@ func (x *exchange) plain() error {
 	if x.rule != nil && x.rule.pos == posAfterTokens && longest >= x.rule.tokens {
 		return x.plainFault(buf, longest)
 	}
-	if err := x.waitUntil(x.tokenDue(longest)); err != nil {
+	if err := x.awaitTokens(longest); err != nil {
 		return err
 	}
 	return x.plainNow(buf)
@@ -46,7 +46,7 @@ func (x *exchange) plainFault(buf *frame, longest int) error {
 		n = longest
 	}
 	if n > 0 {
-		if err := x.waitUntil(x.tokenDue(n)); err != nil {
+		if err := x.awaitTokens(n); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func (x *exchange) plainFault(buf *frame, longest int) error {
 		x.render(buf)
 		buf.b = corrupt(buf.b, 0, x.rule.kind)
 		return x.sendPlain(buf.b, len(buf.b))
-	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actJob:
+	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actSlowBody, actJob, actBadChunk:
 	}
 	x.render(buf)
 	return x.sendPlain(buf.b, len(buf.b)/2)
@@ -90,13 +90,13 @@ func (x *exchange) sendPlain(body []byte, upTo int) error {
 		if err := x.checkpoint(posAfterTokens, n); err != nil {
 			return err
 		}
-		if err := x.hold(x.itl.drawSum(x.rng, longestChoice(x.choices)-n)); err != nil {
+		if err := x.awaitRest(n); err != nil {
 			return err
 		}
 		body = body[upTo:]
 	}
-	if _, err := x.w.Write(body); err != nil {
-		return errClientGone
+	if err := x.writePlain(body); err != nil {
+		return err
 	}
 	if x.flush() != nil {
 		return errClientGone
@@ -106,6 +106,26 @@ func (x *exchange) sendPlain(body []byte, upTo int) error {
 		return err
 	}
 	return x.checkpoint(posAfterDone, 0)
+}
+
+// writePlain writes the rest of a document, slowly if a rule says so.
+func (x *exchange) writePlain(body []byte) error {
+	if x.slow() {
+		return x.drip(body)
+	}
+	if _, err := x.w.Write(body); err != nil {
+		return errClientGone
+	}
+	return nil
+}
+
+// awaitRest waits for the tokens behind the first n.
+func (x *exchange) awaitRest(n int) error {
+	longest := longestChoice(x.choices)
+	if x.ticket != nil {
+		return x.awaitTokens(longest)
+	}
+	return x.hold(x.itl.drawSum(x.rng, longest-n))
 }
 
 // plainDone stamps a document that was sent whole.
@@ -118,6 +138,7 @@ func (x *exchange) plainDone() {
 	}
 	t.OutputTokens, t.ReasoningTokens = tokens(x.choices)
 	t.FinishReason = x.choices[0].finish
+	x.s.sent.Add(int64(t.OutputTokens))
 	x.metrics.ttft.Observe(float64(t.FirstWriteNs-t.AcceptNs) / float64(time.Second))
 }
 

@@ -31,7 +31,11 @@ type textRequest struct {
 	seed            uint64
 	silent          bool     // there are no output tokens
 	length          int      // output tokens that the request itself decides; 0 = it does not
+	chat            bool     // it is a conversation
+	wish            *wishes  // nil = an ordinary answer
 	payload         any      // what else the protocol has read
+	priority        int      // with an accelerator: lower is served first
+	cacheSalt       string   // with an accelerator: prefixes are shared only with the same
 	prompts         []prompt // at least one; each gets n choices
 }
 
@@ -39,7 +43,9 @@ type textRequest struct {
 type prompt struct {
 	tokens int
 	hash   uint32
-	echo   string // only filled when the content is ContentEcho
+	echo   string   // only filled when the content is ContentEcho
+	role   string   // whose text readText adds; only for ids
+	ids    []uint32 // of the tokens, as far as they were read; only with an accelerator
 }
 
 func (q *textRequest) promptTokens() int {
@@ -145,6 +151,10 @@ func (s *Server) parseText(body []byte, prompts func(*Server, *fields) []prompt)
 		q.model, q.stream, q.ignoreEOS = f.text("model"), f.boolean("stream"), f.boolean("ignore_eos")
 		q.readLengths(f)
 		q.readStreamOptions(f)
+		if s.opt.Accelerator != nil {
+			q.priority, _ = f.integer("priority")
+			q.cacheSalt = f.text("cache_salt")
+		}
 		q.prompts = prompts(s, f)
 		if f.err == nil && len(q.prompts)*q.n > maxChoices {
 			f.err = badRequest("n", fmt.Sprintf("n must be at most %d over all prompts.", maxChoices))

@@ -73,6 +73,24 @@ func routes() []route {
 		{http.MethodPost, "/ping", false, serveHealth},
 		{http.MethodGet, "/version", false, serveVersion},
 		{http.MethodGet, "/metrics", false, serveMetrics},
+		{http.MethodGet, "/load", false, serveLoad},
+		{http.MethodGet, "/server_info", false, serveServerInfo},
+		{http.MethodPost, "/reset_prefix_cache", false, serveResetPrefixCache},
+		{http.MethodGet, "/flush_cache", false, serveFlushCache},
+		{http.MethodPost, "/flush_cache", false, serveFlushCache},
+		{http.MethodPost, "/start_profile", false, serveStartProfile},
+		{http.MethodPost, "/stop_profile", false, serveStopProfile},
+		{http.MethodPost, "/sleep", false, serveSleep},
+		{http.MethodPost, "/wake_up", false, serveWakeUp},
+		{http.MethodGet, "/is_sleeping", false, serveIsSleeping},
+		{http.MethodGet, "/mock/state", false, serveState},
+		{http.MethodGet, "/vllm/metrics", false, serveMetrics},
+		{http.MethodGet, "/dcgm/metrics", false, serveGPUMetrics},
+		{http.MethodGet, "/mock/cases", false, serveCases},
+		{http.MethodGet, casePath, false, serveCase},
+		{http.MethodGet, casePath + "/*", false, serveCase},
+		{http.MethodPost, casePath, false, serveCase},
+		{http.MethodPost, casePath + "/*", false, serveCase},
 		{http.MethodGet, "/mock/summary", false, serveSummary},
 		{http.MethodGet, "/mock/requests", false, serveRequests},
 	}, nativeRoutes()...)
@@ -105,7 +123,7 @@ func (s *Server) newHandler() http.Handler {
 		w.Header().Set("Allow", strings.Join(s.allowed(strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
 		_ = writeJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	})
-	return r
+	return s.replaying(r)
 }
 
 // allowed lists the methods of a path.
@@ -139,7 +157,7 @@ func (s *Server) wrap(row route) http.Handler {
 			_ = writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return
 		}
-		if row.guarded && !s.ready() {
+		if row.guarded && (!s.ready() || s.asleep.Load() > 0) {
 			s.unavailable(w)
 			return
 		}

@@ -53,7 +53,7 @@ type textJob struct {
 	choice    choice
 	created   int64 // seconds
 	chat      bool
-	batches   []batch
+	batches   []parcel
 	delivered int    // batches
 	held      []byte // of a stream's text, for the next batch
 	problem   string // what the worker says in place of output; "" = nothing
@@ -61,8 +61,8 @@ type textJob struct {
 	limit     time.Duration
 }
 
-// batch is output that becomes available at once.
-type batch struct {
+// parcel is output that becomes available at once.
+type parcel struct {
 	from, to int // tokens
 	after    int64
 }
@@ -189,7 +189,7 @@ func (p runpodQueue) plan(x *exchange, j *job) {
 			gaps--
 		}
 		after += int64(x.itl.drawSum(x.rng, gaps))
-		t.batches = append(t.batches, batch{sent, sent + n, after})
+		t.batches = append(t.batches, parcel{sent, sent + n, after})
 		sent += n
 		size = min(planned.gather.most, size*planned.gather.growth)
 	}

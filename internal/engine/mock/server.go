@@ -24,10 +24,17 @@ const maxPooledBody = 1 << 20
 type Server struct {
 	opt     Options // complete
 	prose   corpus
+	scripts corpus // for ContentUnicode
 	handler http.Handler
-	metrics *metrics
-	truths  ring
-	file    *truthFile // nil without Options.TruthFile
+
+	gpuHandler http.Handler // of /dcgm/metrics
+	metrics    *metrics
+	gpus       *gpus
+	cases      *cases
+	truths     ring
+	file       *truthFile // nil without Options.TruthFile
+
+	accelerator *accelerator // nil: requests are independent
 
 	vocabulary vocabulary
 
@@ -41,12 +48,17 @@ type Server struct {
 	running atomic.Int64 // inference requests in service
 	waiting atomic.Int64 // those of them that are held before their head
 	peak    atomic.Int64 // largest running
+	asleep  atomic.Int64 // level of sleep; 0 = awake
+	sent    atomic.Int64 // output tokens
 
 	bodies  sync.Pool // *bytes.Buffer
 	frames  sync.Pool // *frame
 	parsers fastjson.ParserPool
 
-	responses storedResponses
+	responses   storedResponses
+	profiling   atomic.Bool
+	profiles    atomic.Int64 // profiles that were started
+	cacheResets atomic.Int64 // times that somebody had the prefix cache forgotten
 
 	stopping chan struct{} // closed by Stop: requests in service end
 
@@ -57,7 +69,7 @@ type Server struct {
 }
 
 // New returns a server for opt, or all problems of opt at once. It opens the
-// truth file and starts its writer.
+// truth file and starts its writer, and the accelerator if there is one.
 func New(opt Options) (*Server, error) {
 	opt, err := opt.withDefaults()
 	if err != nil {
@@ -66,6 +78,7 @@ func New(opt Options) (*Server, error) {
 	s := &Server{
 		opt:      opt,
 		prose:    newCorpus(opt.Tokenizer, prose),
+		scripts:  newCorpus(opt.Tokenizer, scripts),
 		truths:   ring{limit: opt.TruthLimit},
 		anchor:   time.Now(),
 		bodies:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
@@ -77,11 +90,17 @@ func New(opt Options) (*Server, error) {
 	s.runpod = newJobQueue(opt.Jobs.Workers, s.draws(opt.Jobs.ColdStart, runpodSalt))
 	s.films = newJobQueue(opt.Jobs.Workers, s.draws(opt.Jobs.ColdStart, filmSalt))
 	s.metrics = newMetrics(s)
+	s.gpus = s.newGPUs()
+	s.cases = newCases(opt.Cases)
+	s.gpuHandler = newGPUHandler(s)
 	s.handler = s.newHandler()
 	if opt.TruthFile != "" {
 		if s.file, err = openTruthFile(opt.TruthFile); err != nil {
 			return nil, err
 		}
+	}
+	if opt.Accelerator != nil {
+		s.accelerator = startAccelerator(s, *opt.Accelerator)
 	}
 	return s, nil
 }
@@ -134,6 +153,9 @@ func (s *Server) Close() error {
 	case <-idle:
 	case <-timer.C:
 		err = errors.New("close mock server: requests are still in service")
+	}
+	if s.accelerator != nil {
+		<-s.accelerator.ended // at once: the server has stopped
 	}
 	if s.file != nil {
 		err = errors.Join(err, s.file.close())

@@ -25,7 +25,7 @@ coalesce is -2, want ≥ 0 (0 = default)
 max-body is -3, want ≥ 0 (0 = default)
 comments is -1ns, want ≥ 0
 role-chunk is "loud", want one of separate, with_first_token, none, early
-split is "words", want one of none, every-byte
+split is "words", want one of none, every-byte, random, mid-utf8, before-newline
 prefix is "v2", want a path such as /v2/EP/openai`
 	if err == nil || err.Error() != want {
 		t.Errorf("New error:\n%v\nwant\n%s", err, want)
@@ -252,7 +252,7 @@ func TestTruthFile(t *testing.T) {
 			`"accept_ns":946684800000000000,"body_read_ns":946684800000000000,"headers_ns":946684800000000000,` +
 			`"first_write_ns":946684800020000000,"first_write_end_ns":946684800020000000,` +
 			`"last_write_ns":946684800025000000,"last_write_end_ns":946684800025000000,"end_ns":946684800025000000,` +
-			`"chunk_ns":[946684800020000000,946684800025000000],"ttft_ms":20,"itl_ms":5,"latency_ms":25,"outcome":"ok"}` + "\n"
+			`"chunk_ns":[946684800020000000,946684800025000000],"chunk_tokens":[1,1],"ttft_ms":20,"itl_ms":5,"latency_ms":25,"outcome":"ok"}` + "\n"
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("truth file after a second (-want +got):\n%s", diff)
 		}

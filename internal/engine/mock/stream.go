@@ -18,6 +18,12 @@ func (x *exchange) stream() error {
 	if err := e.run(e.script.begin); err != nil {
 		return err
 	}
+	if x.ticket != nil {
+		if err := x.streamTokens(e); err != nil {
+			return err
+		}
+		return x.streamEnd(e)
+	}
 	c := x.newCadence(e)
 	for {
 		if err := x.tokenFault(e, c.sent); err != nil {
@@ -40,7 +46,11 @@ func (x *exchange) stream() error {
 func (x *exchange) openStream() (*events, error) {
 	e := x.newEvents()
 	h := x.w.Header()
-	h.Set("Content-Type", e.script.contentType)
+	if kind, named := x.s.opt.streamType(e.script.contentType); named {
+		h.Set("Content-Type", kind)
+	} else {
+		h["Content-Type"] = nil // which keeps net/http from guessing
+	}
 	h.Set("Cache-Control", "no-cache")
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
@@ -97,12 +107,12 @@ func (c *cadence) emit() error {
 }
 
 // chunkSize draws how many tokens the next events carry; an event never mixes
-// reasoning and answer.
+// parts of an answer.
 func (x *exchange) chunkSize(sent, longest int) int {
 	k := min(x.s.opt.TokensPerChunk.draw(x.rng), longest-sent)
 	for i := range x.choices {
-		if r := x.choices[i].reasoning; sent < r {
-			k = min(k, r-sent)
+		if c := &x.choices[i]; sent < c.reasoning || len(c.calls) > 0 {
+			k = c.bound(sent, k)
 		}
 	}
 	return k
@@ -125,7 +135,7 @@ func (x *exchange) tokenFault(e *events, sent int) error {
 		// The next event is broken; without one there is nothing to break.
 		e.breakNext = true
 		return nil
-	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actJob:
+	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actSlowBody, actJob, actBadChunk:
 	}
 	return x.checkpoint(posAfterTokens, sent)
 }
@@ -142,6 +152,10 @@ func (x *exchange) streamEnd(e *events) error {
 	}
 	if err := e.run(e.script.close); err != nil {
 		return err
+	}
+	if trailing := x.s.opt.Trailing; trailing != "" {
+		e.b = append(e.b, trailing...)
+		e.gathered++
 	}
 	if err := e.flush(); err != nil {
 		return err
@@ -168,6 +182,7 @@ func (e *events) waitUntil(dueNs int64) error {
 
 // observe adds the content writes of a step to the histograms.
 func (e *events) observe(before int64, tokens int) {
+	e.x.s.sent.Add(int64(tokens))
 	t := &e.x.truth
 	m := e.x.metrics
 	switch {

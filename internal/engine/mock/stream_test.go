@@ -2,6 +2,7 @@ package mock
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,6 +56,11 @@ func TestStreamBytes(t *testing.T) {
 			want: []string{
 				usageOn(role, 1, 0), usageOn(a, 1, 1), usageOn(b, 1, 2), usageOn(c, 1, 3), usageOn(finish, 1, 3), usage, done,
 			}},
+		{name: "done twice", opt: Options{Done: DoneTwice}, want: []string{role, a, b, c, finish, done, done}},
+		{name: "done no", opt: Options{Done: DoneNo}, want: []string{role, a, b, c, finish}},
+		{name: "empty chunks", opt: Options{EmptyChunks: 1}, want: []string{
+			role, content(""), a, content(""), b, content(""), c, finish, done,
+		}},
 		{name: "two tokens a chunk", opt: Options{TokensPerChunk: ConstLength(2)},
 			want: []string{role, content("HiHi"), c, finish, done}},
 	}
@@ -160,7 +166,7 @@ func TestStreamTruth(t *testing.T) {
 			PromptTokens: 1, OutputTokens: 50, FinishReason: "length",
 			AcceptNs: begin, BodyReadNs: begin, HeadersNs: begin,
 			FirstWriteNs: seen[0], FirstWriteEndNs: seen[0], LastWriteNs: seen[n-1], LastWriteEndNs: seen[n-1],
-			EndNs: seen[n-1], ChunkNs: seen,
+			EndNs: seen[n-1], ChunkNs: seen, ChunkTokens: slices.Repeat([]int{1}, 50),
 			TTFTMs: &ttft, ITLMs: &itl, LatencyMs: float64(seen[n-1]-begin) / 1e6, Outcome: OutcomeOK,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

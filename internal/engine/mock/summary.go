@@ -1,8 +1,6 @@
 package mock
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -90,14 +88,7 @@ func (s *Server) Summary() Summary {
 }
 
 func serveSummary(s *Server, w http.ResponseWriter, _ *http.Request) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s.Summary()); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	_ = writeJSON(w, http.StatusOK, buf.Bytes())
+	writeDocument(w, s.Summary())
 }
 
 // serveRequests answers with the last truths, oldest first, one JSON line each.

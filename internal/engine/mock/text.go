@@ -34,10 +34,17 @@ The caravan carried salt to the south and came back with gold. It was said that 
 
 `
 
+// scripts is what answers are made of when the content is ContentUnicode: text of
+// two, three and four bytes a character, combining and right-to-left ones.
+const scripts = `Ein Müller zählt Säcke. Der Fluß eilt nicht. Łódź płynie dalej. Река не спешит. Η ζύμη θέλει χρόνο. ` +
+	`السفينة تبحر مع الفجر. הנהר אינו ממהר. नदी जल्दी नहीं करती। 河は急がない。 强の強さ。 강은 서두르지 않는다. ` +
+	`สายน้ำไม่รีบ. Café 👩‍🚀🚀 🏳️‍🌈 😀😃 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𐍈. Ñandú, œuvre, ﬁn. ` + "\U0001F9ED\n\n"
+
 // piece is one token of output.
 type piece struct {
 	text string
 	json string // text as the inside of a JSON string
+	id   uint32
 }
 
 // corpus is a text cut into tokens. It is immutable.
@@ -66,7 +73,12 @@ func cut(t Tokenizer, text string) []piece {
 	texts := t.Pieces(text)
 	pieces := make([]piece, len(texts))
 	for i, s := range texts {
-		pieces[i] = piece{text: s, json: string(appendJSONInner(nil, s))}
+		pieces[i] = piece{text: s, json: string(appendJSONInner(nil, s)), id: checksum(s)}
+	}
+	if n, ok := t.(identifier); ok {
+		for i, id := range n.identify(text) {
+			pieces[i].id = id
+		}
 	}
 	return pieces
 }
@@ -88,10 +100,22 @@ func (p *passage) appendJSON(dst []byte, i int) []byte {
 	return append(dst, s...)
 }
 
+// identify returns the number of token i of the passage.
+func (p *passage) identify(i int) uint32 {
+	at := &p.pieces[(p.start+i)%len(p.pieces)]
+	if i == 0 && len(at.text) > 1 && at.text[0] == ' ' {
+		return checksum(at.text[1:])
+	}
+	return at.id
+}
+
 // passageFor picks the text of an answer: the same for the same seed and prompt.
 func (s *Server) passageFor(p *prompt, salt uint64) passage {
 	if s.opt.Content == ContentEcho && p.echo != "" {
 		return passage{pieces: cut(s.opt.Tokenizer, p.echo)}
+	}
+	if s.opt.Content == ContentUnicode {
+		return passage{pieces: s.scripts.pieces, start: s.scripts.starts[salt%uint64(len(s.scripts.starts))]}
 	}
 	return s.proseFor(salt)
 }

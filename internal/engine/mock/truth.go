@@ -40,18 +40,44 @@ type Truth struct {
 	FirstWriteEndNs int64   `json:"first_write_end_ns"`
 	LastWriteNs     int64   `json:"last_write_ns"`
 	LastWriteEndNs  int64   `json:"last_write_end_ns"`
-	EndNs           int64   `json:"end_ns"`             // the handler returned
-	ChunkNs         []int64 `json:"chunk_ns,omitempty"` // start of the write of every content event
+	EndNs           int64   `json:"end_ns"`                 // the handler returned
+	ChunkNs         []int64 `json:"chunk_ns,omitempty"`     // start of the write of every content event
+	ChunkTokens     []int   `json:"chunk_tokens,omitempty"` // tokens of every content event of a stream
 
 	TTFTMs    *float64 `json:"ttft_ms"`    // first content write − accept; null unless streamed
 	ITLMs     *float64 `json:"itl_ms"`     // (last − first content write) / (output tokens − 1); null below two
 	LatencyMs float64  `json:"latency_ms"` // last content write (else the end) − accept
 
+	Batch *BatchTruth `json:"batch,omitempty"` // nil without an accelerator
+
 	Outcome string `json:"outcome"`
+}
+
+// BatchTruth is what happened to a request at the accelerator. It is immutable.
+type BatchTruth struct {
+	QueuedNs     int64   `json:"queued_ns"`     // the request entered the queue
+	AdmittedNs   int64   `json:"admitted_ns"`   // the first step with one of its sequences began; 0 = never
+	QueueMs      float64 `json:"queue_ms"`      // admitted − queued
+	CachedTokens int     `json:"cached_tokens"` // prompt tokens found in the prefix cache, over all choices
+	Preemptions  int     `json:"preemptions"`   // how often its sequences had to start again
+	MeanBatch    float64 `json:"mean_batch"`    // sequences in the steps that gave it tokens, on average
+}
+
+// noteTokens notes the tokens of events content events that were rendered.
+func (t *Truth) noteTokens(tokens, events int) {
+	for i := range events {
+		if i > 0 {
+			tokens = 0 // the first has them
+		}
+		t.ChunkTokens = append(t.ChunkTokens, tokens)
+	}
 }
 
 // derive fills the members that are computed from stamps.
 func (t *Truth) derive() {
+	if len(t.ChunkTokens) > len(t.ChunkNs) {
+		t.ChunkTokens = t.ChunkTokens[:len(t.ChunkNs)] // the others were never sent
+	}
 	last := t.LastWriteNs
 	if last == 0 {
 		last = t.EndNs

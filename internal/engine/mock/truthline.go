@@ -42,9 +42,28 @@ func appendTruthLine(dst []byte, t *Truth) []byte {
 	if len(t.ChunkNs) > 0 {
 		l.b = append(l.b, ']')
 	}
+	for i, n := range t.ChunkTokens {
+		if i == 0 {
+			l.integer(`,"chunk_tokens":[`, int64(n))
+		} else {
+			l.integer(`,`, int64(n))
+		}
+	}
+	if len(t.ChunkTokens) > 0 {
+		l.b = append(l.b, ']')
+	}
 	l.millis(`,"ttft_ms":`, t.TTFTMs)
 	l.millis(`,"itl_ms":`, t.ITLMs)
 	l.millis(`,"latency_ms":`, &t.LatencyMs)
+	if b := t.Batch; b != nil {
+		l.integer(`,"batch":{"queued_ns":`, b.QueuedNs)
+		l.integer(`,"admitted_ns":`, b.AdmittedNs)
+		l.millis(`,"queue_ms":`, &b.QueueMs)
+		l.integer(`,"cached_tokens":`, int64(b.CachedTokens))
+		l.integer(`,"preemptions":`, int64(b.Preemptions))
+		l.millis(`,"mean_batch":`, &b.MeanBatch)
+		l.b = append(l.b, '}')
+	}
 	l.text(`,"outcome":`, t.Outcome)
 	return append(l.b, "}\n"...)
 }

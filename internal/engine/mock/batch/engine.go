@@ -24,6 +24,7 @@ type Sequence struct {
 	computed  int // tokens of prompt and answer whose keys and values are in the cache
 	cached    int // prompt tokens found in the prefix cache at first admission
 	admitted  bool
+	preempted int // how often
 	blocks    []*block
 	last      uint64 // key of the prefix that the full blocks hold
 	full      int    // blocks that count into last
@@ -34,6 +35,10 @@ func (s *Sequence) Generated() int { return s.generated }
 
 // Cached returns how many prompt tokens were found in the prefix cache.
 func (s *Sequence) Cached() int { return s.cached }
+
+// Preemptions returns how often the sequence lost its blocks and had to start
+// again.
+func (s *Sequence) Preemptions() int { return s.preempted }
 
 // Done reports whether the whole answer has come out.
 func (s *Sequence) Done() bool { return s.generated >= len(s.Answer) }
@@ -57,6 +62,9 @@ type Stats struct {
 	Running, Waiting int
 	BlocksUsed       int   // held by sequences
 	Blocks           int   // in all
+	StepRunning      int   // sequences in the last step
+	StepTokens       int   // tokens that the last step computed
+	StepBlocks       int   // held by sequences during the last step
 	Preemptions      int64 // since the beginning
 	PrefixQueries    int64 // prompt tokens looked up in the prefix cache
 	PrefixHits       int64 // of these found
@@ -71,6 +79,7 @@ type Engine struct {
 	running []*Sequence // in order of admission
 	waiting []*Sequence
 	emitted []*Sequence
+	fresh   []*Sequence // what Admitted returns
 	stats   Stats
 }
 
@@ -117,6 +126,10 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
+// Admitted returns the sequences that the last step took from the queue for the
+// first time. The slice is valid until the next step.
+func (e *Engine) Admitted() []*Sequence { return e.fresh }
+
 // work adds up what a step computes.
 type work struct {
 	budget    int
@@ -133,6 +146,7 @@ type work struct {
 // call.
 func (e *Engine) Step() (took time.Duration, emitted []*Sequence, ok bool) {
 	w := work{budget: e.params.MaxBatched}
+	e.fresh = e.fresh[:0]
 	e.advanceRunning(&w)
 	if !w.preempted {
 		e.admit(&w)
@@ -141,6 +155,8 @@ func (e *Engine) Step() (took time.Duration, emitted []*Sequence, ok bool) {
 		return 0, nil, false
 	}
 	e.stats.Steps++
+	e.stats.StepRunning, e.stats.StepTokens = len(e.running), e.params.MaxBatched-w.budget
+	e.stats.StepBlocks = e.params.Blocks - e.pool.available()
 	e.emitted = e.emitted[:0]
 	kept := e.running[:0]
 	for _, s := range e.running {
@@ -187,6 +203,7 @@ func (e *Engine) preempt(s *Sequence) {
 	e.running = e.running[:len(e.running)-1]
 	e.drop(s)
 	e.waiting = slices.Insert(e.waiting, 0, s)
+	s.preempted++
 	e.stats.Preemptions++
 }
 
@@ -205,6 +222,7 @@ func (e *Engine) admit(w *work) {
 			s.admitted, s.cached = true, min(s.computed, len(s.Prompt))
 			e.stats.PrefixQueries += int64(len(s.Prompt))
 			e.stats.PrefixHits += int64(s.cached)
+			e.fresh = append(e.fresh, s)
 		}
 		e.waiting = e.waiting[1:]
 		e.running = append(e.running, s)

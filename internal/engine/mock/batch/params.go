@@ -1,6 +1,11 @@
 package batch
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
 
 // Params are the costs and limits of a modelled accelerator. Costs are in
 // milliseconds.
@@ -20,6 +25,37 @@ type Params struct {
 
 	Frontend time.Duration // from the arrival of a request to the queue
 	Jitter   float64       // coefficient of variation of a step's duration, log-normal; 0 = none
+}
+
+// Validate returns all problems of the parameters at once.
+func (p *Params) Validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{
+		{"step base", p.Base}, {"step prefill", p.Prefill}, {"step decode", p.Decode}, {"step context", p.Context},
+		{"step attention", p.Attention}, {"step jitter", p.Jitter},
+		{"frontend", p.Frontend.Seconds()}, {"max waiting", float64(p.MaxWaiting)},
+	} {
+		if !(f.value >= 0) || math.IsInf(f.value, 0) {
+			errs = append(errs, fmt.Errorf("%s is %v, want a finite number ≥ 0", f.name, f.value))
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"max sequences", p.MaxSequences}, {"max batched tokens", p.MaxBatched}, {"blocks", p.Blocks}, {"block size", p.BlockSize},
+	} {
+		if f.value < 1 {
+			errs = append(errs, fmt.Errorf("%s is %d, want ≥ 1", f.name, f.value))
+		}
+	}
+	if p.Base+p.Prefill <= 0 || p.Base+p.Decode <= 0 {
+		errs = append(errs, errors.New("a step takes no time: give it a base cost, or costs of prefill and decode"))
+	}
+	return errors.Join(errs...)
 }
 
 // Preset is a named set of parameters.

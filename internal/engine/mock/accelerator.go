@@ -1,0 +1,238 @@
+package mock
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/mock/batch"
+)
+
+// accelerator lets time pass for the model of a server that batches: one
+// goroutine computes a step, sleeps for as long as the step takes, and tells the
+// requests which of their tokens have come out. Steps follow each other without a
+// gap: a step begins when the one before it was to end.
+type accelerator struct {
+	s      *Server
+	params batch.Params
+	wake   chan struct{} // buffered 1: a sequence was submitted
+	ended  chan struct{} // closed by the goroutine
+
+	mu      sync.Mutex
+	engine  *batch.Engine
+	seats   map[*batch.Sequence]seat // of what is in the engine
+	emitted []*batch.Sequence        // by the step that is being waited for
+	began   int64                    // when that step began
+	working bool                     // a step is being waited for
+}
+
+// seat is where the tokens of a sequence go.
+type seat struct {
+	ticket *ticket
+	choice int
+}
+
+// startAccelerator starts the goroutine, which ends when the server stops.
+func startAccelerator(s *Server, p batch.Params) *accelerator {
+	a := &accelerator{
+		s: s, params: p, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		engine: batch.New(p, rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, 0)))),
+		seats:  make(map[*batch.Sequence]seat),
+	}
+	go a.run()
+	return a
+}
+
+func (a *accelerator) run() {
+	defer close(a.ended)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	<-timer.C
+	for at := a.s.now(); ; {
+		took, ok := a.step(at)
+		if !ok {
+			select {
+			case <-a.wake:
+				at = a.s.now()
+				continue
+			case <-a.s.stopping:
+				return
+			}
+		}
+		at += int64(took)
+		timer.Reset(time.Duration(at - a.s.now()))
+		select {
+		case <-timer.C:
+			a.deliver(at)
+		case <-a.s.stopping:
+			return
+		}
+	}
+}
+
+// step computes what comes out next. ok is false when there is nothing to do.
+func (a *accelerator) step(at int64) (took time.Duration, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	took, a.emitted, ok = a.engine.Step()
+	a.began, a.working = at, ok
+	if !ok {
+		return 0, false
+	}
+	for _, q := range a.engine.Admitted() {
+		if to, ok := a.seats[q]; ok {
+			to.ticket.admit(to.choice, at, q.Cached())
+		}
+	}
+	a.s.metrics.iterationTokens.Observe(float64(a.engine.Stats().StepTokens))
+	return took, true
+}
+
+// deliver ends a step: its tokens go to their requests.
+func (a *accelerator) deliver(at int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.working = false
+	size := a.engine.Stats().StepRunning
+	a.s.gpus.spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
+	for _, q := range a.emitted {
+		to, ok := a.seats[q]
+		if !ok {
+			continue // the client has left during the step
+		}
+		to.ticket.emit(to.choice, size, at)
+		if q.Done() {
+			to.ticket.preempted(q.Preemptions())
+			delete(a.seats, q)
+		}
+	}
+	a.emitted = nil
+}
+
+// submit queues all sequences of a ticket or none.
+func (a *accelerator) submit(t *ticket) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, q := range t.sequences {
+		if err := a.engine.Submit(q); err != nil {
+			for _, q := range t.sequences[:i] {
+				a.engine.Remove(q)
+				delete(a.seats, q)
+			}
+			return err
+		}
+		a.seats[q] = seat{t, i}
+	}
+	select {
+	case a.wake <- struct{}{}:
+	default: // it knows
+	}
+	return nil
+}
+
+// leave takes out what is left of a ticket.
+func (a *accelerator) leave(t *ticket) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, q := range t.sequences {
+		if _, ok := a.seats[q]; ok {
+			t.preempted(q.Preemptions())
+			a.engine.Remove(q)
+			delete(a.seats, q)
+		}
+	}
+}
+
+// stats returns the present state; what a step has finished counts until its end.
+func (a *accelerator) stats() batch.Stats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.engine.Stats()
+	if a.working {
+		s.Running, s.BlocksUsed = s.StepRunning, s.StepBlocks
+	}
+	return s
+}
+
+// resetPrefixCache forgets cached prefixes that no running sequence uses.
+func (a *accelerator) resetPrefixCache() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.engine.ResetPrefixCache()
+}
+
+// ticket is the place of one request in the accelerator.
+type ticket struct {
+	sequences []*batch.Sequence // one a choice
+	queuedNs  int64
+	news      chan struct{} // buffered 1: tokens have come out
+
+	mu        sync.Mutex
+	generated []int // tokens of each choice
+	cached    []int // prompt tokens of each choice that were in the prefix cache
+	truth     BatchTruth
+	steps     int // that gave a token
+	batches   int // their sizes added up
+	firstNs   int64
+	lastNs    int64
+}
+
+func newTicket(sequences []*batch.Sequence, queuedNs int64) *ticket {
+	return &ticket{
+		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1),
+		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: BatchTruth{QueuedNs: queuedNs},
+	}
+}
+
+// admit notes that a sequence was taken from the queue.
+func (t *ticket) admit(choice int, at int64, cached int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.truth.AdmittedNs == 0 {
+		t.truth.AdmittedNs = max(at, t.queuedNs)
+		t.truth.QueueMs = millis(t.truth.AdmittedNs - t.queuedNs)
+	}
+	t.cached[choice] = cached
+	t.truth.CachedTokens += cached
+}
+
+// emit notes a token that a batch of size sequences has given to a choice.
+func (t *ticket) emit(choice, size int, at int64) {
+	t.mu.Lock()
+	t.generated[choice]++
+	t.steps++
+	t.batches += size
+	if t.firstNs == 0 {
+		t.firstNs = at
+	}
+	t.lastNs = at
+	t.mu.Unlock()
+	select {
+	case t.news <- struct{}{}:
+	default: // unread news cover these
+	}
+}
+
+func (t *ticket) preempted(times int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.truth.Preemptions += times
+}
+
+// progress copies how many tokens each choice has into dst.
+func (t *ticket) progress(dst []int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	copy(dst, t.generated)
+}
+
+// tell returns what is known of the request.
+func (t *ticket) tell() BatchTruth {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.truth
+	if t.steps > 0 {
+		b.MeanBatch = float64(t.batches) / float64(t.steps)
+	}
+	return b
+}

@@ -1,0 +1,133 @@
+package mock
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// State is what GET /mock/state answers.
+type State struct {
+	Requests       int64 `json:"requests"` // inference requests since the start
+	Running        int   `json:"running"`
+	Waiting        int   `json:"waiting"`
+	MaxConcurrency int64 `json:"max_concurrency"`
+	SleepLevel     int64 `json:"sleep_level"` // 0 = awake
+	Profiling      bool  `json:"profiling"`
+	Profiles       int64 `json:"profiles"`            // that were started
+	CacheResets    int64 `json:"prefix_cache_resets"` // that somebody asked for
+
+	Accelerator *AcceleratorState `json:"accelerator"` // null without one
+}
+
+// AcceleratorState is the part of [State] that an accelerator has.
+type AcceleratorState struct {
+	Blocks         int     `json:"blocks"`
+	BlocksUsed     int     `json:"blocks_used"`
+	CacheUsage     float64 `json:"kv_cache_usage"` // 0–1
+	PrefixQueries  int64   `json:"prefix_cache_queries"`
+	PrefixHits     int64   `json:"prefix_cache_hits"`
+	PrefixHitRatio float64 `json:"prefix_cache_hit_rate"` // 0–1
+	Preemptions    int64   `json:"preemptions"`
+	Steps          int64   `json:"steps"`
+}
+
+// State returns what the server is at.
+func (s *Server) State() State {
+	stats := s.engineStats()
+	out := State{
+		Requests: s.seq.Load(), Running: stats.Running, Waiting: stats.Waiting, MaxConcurrency: s.peak.Load(),
+		SleepLevel: s.asleep.Load(), Profiling: s.profiling.Load(), Profiles: s.profiles.Load(),
+		CacheResets: s.cacheResets.Load(),
+	}
+	if s.accelerator == nil {
+		return out
+	}
+	a := &AcceleratorState{
+		Blocks: stats.Blocks, BlocksUsed: stats.BlocksUsed, CacheUsage: float64(stats.BlocksUsed) / float64(stats.Blocks),
+		PrefixQueries: stats.PrefixQueries, PrefixHits: stats.PrefixHits,
+		Preemptions: stats.Preemptions, Steps: stats.Steps,
+	}
+	if stats.PrefixQueries > 0 {
+		a.PrefixHitRatio = float64(stats.PrefixHits) / float64(stats.PrefixQueries)
+	}
+	out.Accelerator = a
+	return out
+}
+
+func serveState(s *Server, w http.ResponseWriter, _ *http.Request) { writeDocument(w, s.State()) }
+
+// serveLoad answers as vLLM does with --enable-server-load-tracking.
+func serveLoad(s *Server, w http.ResponseWriter, _ *http.Request) {
+	_ = writeJSON(w, http.StatusOK, fmt.Appendf(nil, `{"server_load":%d}`, s.running.Load()))
+}
+
+// serveServerInfo tells the configuration that matters to a client.
+func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
+	config := map[string]any{"model": s.models()[0], "served_model_name": s.models(), "max_model_len": s.opt.MaxModelLen}
+	if p := s.opt.Accelerator; p != nil {
+		config["max_num_seqs"], config["max_num_batched_tokens"] = p.MaxSequences, p.MaxBatched
+		config["block_size"], config["num_gpu_blocks"], config["enable_prefix_caching"] = p.BlockSize, p.Blocks, p.PrefixCache
+	}
+	writeDocument(w, map[string]any{"vllm_config": config})
+}
+
+// serveResetPrefixCache forgets cached prefixes; without an accelerator there are
+// none to forget.
+func serveResetPrefixCache(s *Server, w http.ResponseWriter, _ *http.Request) {
+	s.forgetPrefixes()
+	w.WriteHeader(http.StatusOK)
+}
+
+// serveFlushCache is the same as SGLang names and words it.
+func serveFlushCache(s *Server, w http.ResponseWriter, _ *http.Request) {
+	s.forgetPrefixes()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("Cache flushed.\n")) // errors of a dead connection have no reader
+}
+
+func (s *Server) forgetPrefixes() {
+	s.cacheResets.Add(1)
+	if s.accelerator != nil {
+		s.accelerator.resetPrefixCache()
+	}
+}
+
+func serveStartProfile(s *Server, w http.ResponseWriter, _ *http.Request) {
+	if !s.profiling.Swap(true) {
+		s.profiles.Add(1)
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+func serveStopProfile(s *Server, w http.ResponseWriter, _ *http.Request) {
+	s.profiling.Store(false)
+	w.WriteHeader(http.StatusOK)
+}
+
+// serveSleep puts the engine to sleep: its cache is lost, and inference requests
+// are answered 503 until it wakes up. Requests in service go on.
+func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
+	level := int64(1)
+	if text := r.URL.Query().Get("level"); text != "" {
+		v, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || v < 1 || v > 2 {
+			e := badRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text))
+			_ = writeJSON(w, e.status, appendError(nil, e))
+			return
+		}
+		level = v
+	}
+	s.asleep.Store(level)
+	s.forgetPrefixes()
+	w.WriteHeader(http.StatusOK)
+}
+
+func serveWakeUp(s *Server, w http.ResponseWriter, _ *http.Request) {
+	s.asleep.Store(0)
+	w.WriteHeader(http.StatusOK)
+}
+
+func serveIsSleeping(s *Server, w http.ResponseWriter, _ *http.Request) {
+	_ = writeJSON(w, http.StatusOK, fmt.Appendf(nil, `{"is_sleeping":%t}`, s.asleep.Load() > 0))
+}

@@ -1,0 +1,175 @@
+package mock
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aiperfd/internal/engine/mock/batch"
+)
+
+// Histograms that a request adds to when it has been answered.
+const (
+	perOutputToken = iota
+	queueTime
+	inferenceTime
+	prefillTime
+	decodeTime
+	promptLength
+	generationLength
+	maxGenerationLength
+	paramsN
+	paramsMaxTokens
+	requestHistograms // how many
+)
+
+// addRequestHistograms registers them.
+func (m *metrics) addRequestHistograms(maxModelLen int, histogram func(name, help string, buckets []float64) *prometheus.HistogramVec) {
+	lengths := lengthBuckets(maxModelLen)
+	rows := [requestHistograms]struct {
+		name, help string
+		buckets    []float64
+	}{
+		perOutputToken: {"request_time_per_output_token_seconds", "Time from token to token, a mean for each request.", itlBuckets()},
+		queueTime:      {"request_queue_time_seconds", "Time that requests spend in the queue.", latencyBuckets()},
+		inferenceTime:  {"request_inference_time_seconds", "Time from the queue to the last token.", latencyBuckets()},
+		prefillTime:    {"request_prefill_time_seconds", "Time from the queue to the first token.", latencyBuckets()},
+		decodeTime:     {"request_decode_time_seconds", "Time from the first token to the last.", latencyBuckets()},
+		promptLength:   {"request_prompt_tokens", "Prompt tokens of a request.", lengths},
+		generationLength: {
+			"request_generation_tokens", "Generation tokens of a request, over all its choices.", lengths,
+		},
+		maxGenerationLength: {
+			"request_max_num_generation_tokens", "Generation tokens of the longest choice of a request.", lengths,
+		},
+		paramsN:         {"request_params_n", "The parameter n of requests.", []float64{1, 2, 5, 10, 20}},
+		paramsMaxTokens: {"request_params_max_tokens", "The parameter max_tokens of requests.", lengths},
+	}
+	for i, row := range rows {
+		m.requests[i] = histogram("vllm:"+row.name, row.help, row.buckets)
+	}
+}
+
+// lengthBuckets are 1, 2, 5, 10 … up to limit.
+func lengthBuckets(limit int) []float64 {
+	var out []float64
+	for unit := 1; ; unit *= 10 {
+		for _, factor := range []int{1, 2, 5} {
+			v := unit * factor
+			if v > limit || v > 1<<40 {
+				return out
+			}
+			out = append(out, float64(v))
+		}
+	}
+}
+
+// addEngine registers what the state of the engine says.
+func (m *metrics) addEngine(s *Server) {
+	labels := prometheus.Labels{"model_name": s.models()[0], "engine": "0"}
+	gauge := func(name, help string, value func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "vllm:" + name, Help: help, ConstLabels: labels,
+		}, value))
+	}
+	counter := func(name, help string, value func(batch.Stats) int64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "vllm:" + name, Help: help, ConstLabels: labels,
+		}, func() float64 { return float64(value(s.engineStats())) }))
+	}
+	gauge("num_requests_running", "Number of requests in service.", func() float64 { return float64(s.engineStats().Running) })
+	gauge("num_requests_waiting", "Number of requests that are held before service.", func() float64 {
+		return float64(s.engineStats().Waiting)
+	})
+	usage := func() float64 { return s.cacheUsage() }
+	gauge("kv_cache_usage_perc", "Share of the key-value cache in use, 0 to 1.", usage)
+	if s.opt.OldMetricNames {
+		gauge("gpu_cache_usage_perc", "Share of the key-value cache in use, 0 to 1; the old name.", usage)
+	}
+	counter("num_preemptions_total", "Number of preemptions.", func(b batch.Stats) int64 { return b.Preemptions })
+	counter("prefix_cache_queries_total", "Prompt tokens that were looked up in the prefix cache.",
+		func(b batch.Stats) int64 { return b.PrefixQueries })
+	counter("prefix_cache_hits_total", "Prompt tokens that were found in the prefix cache.",
+		func(b batch.Stats) int64 { return b.PrefixHits })
+	gauge("engine_sleep_state", "1 while the engine sleeps.", func() float64 {
+		if s.asleep.Load() > 0 {
+			return 1
+		}
+		return 0
+	})
+	iteration := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "vllm:iteration_tokens_total", Help: "Tokens that a step computes.", ConstLabels: labels,
+		Buckets: []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
+	})
+	m.registry.MustRegister(iteration)
+	m.iterationTokens = iteration
+	if p := s.opt.Accelerator; p != nil {
+		info := prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vllm:cache_config_info", Help: "The configuration of the cache.",
+			ConstLabels: prometheus.Labels{
+				"engine": "0", "block_size": strconv.Itoa(p.BlockSize), "num_gpu_blocks": strconv.Itoa(p.Blocks),
+				"enable_prefix_caching": map[bool]string{false: "False", true: "True"}[p.PrefixCache],
+			},
+		})
+		info.Set(1)
+		m.registry.MustRegister(info)
+	}
+}
+
+// engineStats returns the state of the accelerator; without one, how many
+// requests are in service and how many are held.
+func (s *Server) engineStats() batch.Stats {
+	if s.accelerator != nil {
+		return s.accelerator.stats()
+	}
+	waiting := s.waiting.Load()
+	return batch.Stats{Running: int(s.running.Load() - waiting), Waiting: int(waiting)}
+}
+
+// cacheUsage is the share of the key-value cache in use, 0 to 1; 0 without an
+// accelerator, which has none.
+func (s *Server) cacheUsage() float64 {
+	stats := s.engineStats()
+	if stats.Blocks == 0 {
+		return 0
+	}
+	return float64(stats.BlocksUsed) / float64(stats.Blocks)
+}
+
+// ended adds a request that was answered in full.
+func (m *modelMetrics) ended(x *exchange) {
+	t := &x.truth
+	queued, scheduled, first, last := t.BodyReadNs, t.BodyReadNs, t.FirstWriteNs, t.LastWriteNs
+	if x.ticket != nil {
+		queued, scheduled, first, last = x.ticket.times()
+	}
+	seconds := func(which int, from, to int64) {
+		m.requests[which].Observe(float64(to-from) / float64(time.Second))
+	}
+	seconds(queueTime, queued, scheduled)
+	if first > 0 { // an answer may have no content at all
+		seconds(inferenceTime, scheduled, last)
+		seconds(prefillTime, scheduled, first)
+		seconds(decodeTime, first, last)
+	}
+	longest := longestChoice(x.choices)
+	if longest > 1 && first > 0 && (t.Stream || x.ticket != nil) {
+		m.requests[perOutputToken].Observe(float64(last-first) / float64(time.Second) / float64(longest-1))
+	}
+	m.requests[promptLength].Observe(float64(t.PromptTokens))
+	m.requests[generationLength].Observe(float64(t.OutputTokens))
+	m.requests[maxGenerationLength].Observe(float64(longest))
+	m.requests[paramsN].Observe(float64(x.q.n))
+	if t.MaxTokens > 0 {
+		m.requests[paramsMaxTokens].Observe(float64(t.MaxTokens))
+	}
+}
+
+// times returns when the request was queued, admitted, and had its first and its
+// last token.
+func (t *ticket) times() (queued, admitted, first, last int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.truth.QueuedNs, t.truth.AdmittedNs, t.firstNs, t.lastNs
+}

@@ -1,0 +1,243 @@
+package mock
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// Headers by which a request asks for a case.
+const (
+	headerCase      = "X-Mock-Case"       // its id
+	headerTimeScale = "X-Mock-Time-Scale" // factor of its times; 0 = at once
+)
+
+// OutcomeCase is the outcome of a request that was answered by a case, followed
+// by its id.
+const OutcomeCase = "case:"
+
+// casePath is where cases are found by clients that cannot set headers; what
+// follows does not matter.
+const casePath = "/mock/case/{id}"
+
+// cases are the recorded answers of a server.
+type cases struct {
+	byID  map[string]*Case
+	order []string
+
+	mu    sync.Mutex
+	polls map[string]poll // of polled cases
+}
+
+// poll is how far a polled case is.
+type poll struct {
+	next    int   // read
+	startNs int64 // of the first request
+}
+
+// replaying answers requests that ask for a case, and hands others on.
+func (s *Server) replaying(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.opt.NoControlHeaders || r.Header.Get(headerCase) == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if !s.enter() {
+			s.unavailable(w)
+			return
+		}
+		defer s.active.Done()
+		serveCase(s, w, r)
+	})
+}
+
+// serveCase answers with the case that the header or the path names.
+func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get(headerCase)
+	if id == "" {
+		id = chi.URLParam(r, "id")
+	}
+	c := s.cases.byID[id]
+	if c == nil {
+		status := http.StatusNotFound
+		e := &apiError{status, fmt.Sprintf("There is no case %q; GET /mock/cases lists them.", id), kindOf(status), headerCase}
+		_ = writeJSON(w, status, appendError(nil, e))
+		return
+	}
+	scale := s.opt.TimeScale
+	if text := r.Header.Get(headerTimeScale); text != "" {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v <= 1e6) {
+			e := badRequest(headerTimeScale, fmt.Sprintf("%s is %q, want a number between 0 and 1e6", headerTimeScale, text))
+			_ = writeJSON(w, e.status, appendError(nil, e))
+			return
+		}
+		scale = v
+	}
+	x := s.newExchange(nil, origin{
+		path: r.URL.Path, acceptNs: s.arrived(r.Context()),
+		requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
+	})
+	x.w, x.r, x.rule = w, r, nil
+	p := replay{x: x, c: c, scale: scale, startNs: x.truth.AcceptNs}
+	err := p.run()
+	if err == nil || errors.Is(err, errFaulted) {
+		x.truth.Outcome = OutcomeCase + c.ID
+	}
+	x.finish(err)
+	if x.panics {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// replay is one case on its way to a client.
+type replay struct {
+	x       *exchange
+	c       *Case
+	scale   float64
+	startNs int64 // what times are counted from
+}
+
+func (p *replay) run() error {
+	x, c := p.x, p.c
+	// The whole request comes first, as for any answer.
+	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.r.Body, x.s.opt.MaxBody)); err != nil {
+		return errClientGone
+	}
+	x.truth.BodyReadNs = x.s.now()
+	x.truth.Stream = c.Streaming
+	reads := c.Reads
+	if c.Polled {
+		reads = p.poll()
+	}
+	h := x.w.Header()
+	h["Content-Type"] = nil // none unless the case has one
+	for name, value := range c.Headers {
+		h.Set(name, value)
+	}
+	x.head(c.Status)
+	x.w.WriteHeader(c.Status)
+	if x.flush() != nil {
+		return errClientGone
+	}
+	for i := range reads {
+		if err := p.send(&reads[i]); err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
+
+// poll takes the next read of a polled case, which begins again after its last.
+func (p *replay) poll() []CaseRead {
+	all := p.x.s.cases
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	at := all.polls[p.c.ID]
+	if at.next == 0 {
+		at.startNs = p.startNs
+	}
+	p.startNs = at.startNs
+	reads := p.c.Reads[at.next : at.next+1]
+	at.next = (at.next + 1) % len(p.c.Reads)
+	all.polls[p.c.ID] = at
+	return reads
+}
+
+// due returns when something is due that is to happen ms after the request.
+func (p *replay) due(ms float64) int64 {
+	return p.startNs + int64(ms*p.scale*float64(time.Millisecond))
+}
+
+// send writes one read when it is due.
+func (p *replay) send(r *CaseRead) error {
+	x := p.x
+	if err := x.waitUntil(p.due(r.At)); err != nil {
+		return err
+	}
+	start := x.s.now()
+	if _, err := x.w.Write(r.data); err != nil || x.flush() != nil {
+		return errClientGone
+	}
+	t := &x.truth
+	t.LastWriteNs, t.LastWriteEndNs = start, x.s.now()
+	if t.FirstWriteNs == 0 {
+		t.FirstWriteNs, t.FirstWriteEndNs = t.LastWriteNs, t.LastWriteEndNs
+	}
+	if x.s.opt.TruthChunks {
+		t.ChunkNs = append(t.ChunkNs, start)
+	}
+	return nil
+}
+
+// end does what follows the last read.
+func (p *replay) end() error {
+	x := p.x
+	if p.c.Polled {
+		return nil
+	}
+	if p.c.End.How == EndStall {
+		return x.hold(-1)
+	}
+	if err := x.waitUntil(p.due(p.c.End.At)); err != nil {
+		return err
+	}
+	if p.c.End.How == EndReset {
+		x.cut(true)
+		return errFaulted
+	}
+	return nil
+}
+
+// serveCases lists the cases.
+func serveCases(s *Server, w http.ResponseWriter, _ *http.Request) {
+	type row struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+		Type  string `json:"type"`
+		Reads int    `json:"reads"`
+		End   string `json:"end"`
+	}
+	rows := make([]row, 0, len(s.cases.order))
+	for _, id := range s.cases.order {
+		c := s.cases.byID[id]
+		rows = append(rows, row{c.ID, c.Title, c.Type, len(c.Reads), c.End.How})
+	}
+	writeDocument(w, map[string]any{"cases": rows})
+}
+
+// writeDocument answers with v as JSON.
+func writeDocument(w http.ResponseWriter, v any) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = writeJSON(w, http.StatusOK, buf.Bytes())
+}
+
+// newCases takes the cases of the options, which were checked.
+func newCases(list []Case) *cases {
+	byID, _ := decodeCases(list)
+	return &cases{byID: byID, order: slices.Sorted(maps.Keys(byID)), polls: map[string]poll{}}
+}
+
+// isControl says whether a header field is for the simulator. The fast front
+// leaves such requests to the handler.
+func isControl(name []byte) bool {
+	const prefix = "X-Mock-"
+	return len(name) > len(prefix) && name[0]|0x20 == 'x' && strings.EqualFold(string(name[:len(prefix)]), prefix)
+}

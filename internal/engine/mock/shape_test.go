@@ -1,0 +1,296 @@
+package mock
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// dataOf reads a stream as the WHATWG's specification of server-sent events says,
+// and returns the data of its events.
+func dataOf(stream string) []string {
+	stream = strings.TrimPrefix(stream, "\ufeff")
+	stream = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(stream)
+	var events []string
+	var data []string
+	for line := range strings.SplitSeq(stream, "\n") {
+		if line == "" {
+			if data != nil {
+				events = append(events, strings.Join(data, "\n"))
+			}
+			data = nil
+			continue
+		}
+		if name, value, _ := strings.Cut(line, ":"); name == "data" {
+			data = append(data, strings.TrimPrefix(value, " "))
+		}
+	}
+	return events
+}
+
+const shapeChat = `{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":30,"stream":true}`
+
+// serveOnce answers one request without a network.
+func serveOnce(t *testing.T, opt Options, w http.ResponseWriter) {
+	t.Helper()
+	opt.Fast = true
+	s, err := New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := httptest.NewRequest(http.MethodPost, chatPath, strings.NewReader(shapeChat))
+	r.Header.Set("X-Request-Id", "r")
+	s.Handler().ServeHTTP(w, r)
+}
+
+// TestShapes: however a stream looks, it says the same.
+func TestShapes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plain := httptest.NewRecorder()
+		serveOnce(t, Options{}, plain)
+		want := dataOf(plain.Body.String())
+		if len(want) != 33 {
+			t.Fatalf("%d events: %q", len(want), want)
+		}
+		for _, tt := range []struct {
+			name string
+			opt  Options
+			has  string
+		}{
+			{"cr", Options{LineEnd: LineCR}, "}\r\rdata: {"},
+			{"mixed", Options{LineEnd: LineMixed}, "}\n\ndata: "},
+			{"mixed too", Options{LineEnd: LineMixed}, "}\r\n\r\ndata: "},
+			{"mixed three", Options{LineEnd: LineMixed}, "}\r\rdata: "},
+			{"bom", Options{BOM: true}, "\ufeffdata: "},
+			{"no space", Options{NoSpace: true}, "data:{\"id\""},
+			{"extra fields", Options{ExtraFields: true}, "id: 7\nretry: 3000\nx-unknown: 1\ndata: {"},
+			{"several lines", Options{MultiLine: true}, "data: {\"id\":\"chatcmpl-r\",\ndata: \"object\""},
+			{"everything", Options{MultiLine: true, ExtraFields: true, NoSpace: true, BOM: true, LineEnd: LineCRLF, Coalesce: 7}, "\r\ndata:\"object\""},
+			{"event named", Options{Done: DoneNamed}, "event: done\ndata: [DONE]\n\n"},
+		} {
+			got := httptest.NewRecorder()
+			serveOnce(t, tt.opt, got)
+			if !strings.Contains(got.Body.String(), tt.has) {
+				t.Errorf("%s: no %q in %.300q", tt.name, tt.has, got.Body.String())
+			}
+			events := dataOf(got.Body.String())
+			for i := range events {
+				events[i] = strings.Replace(events[i], ",\n\"", ",\"", 1)
+			}
+			if diff := cmp.Diff(want, events); diff != "" {
+				t.Errorf("%s (-plain +shaped):\n%s", tt.name, diff)
+			}
+		}
+		ends := httptest.NewRecorder()
+		serveOnce(t, Options{Done: DoneNoNewline}, ends)
+		if !strings.HasSuffix(ends.Body.String(), "\n\ndata: [DONE]") {
+			t.Errorf("no newline: %q", ends.Body.String())
+		}
+		ends = httptest.NewRecorder()
+		serveOnce(t, Options{Trailing: "rubbish"}, ends)
+		if !strings.HasSuffix(ends.Body.String(), "data: [DONE]\n\nrubbish") {
+			t.Errorf("trailing: %q", ends.Body.String())
+		}
+	})
+}
+
+// writesRecorder keeps what was written, write by write.
+type writesRecorder struct {
+	header http.Header
+	writes []string
+}
+
+func (w *writesRecorder) Header() http.Header { return w.header }
+func (w *writesRecorder) WriteHeader(int)     {}
+func (w *writesRecorder) Write(b []byte) (int, error) {
+	w.writes = append(w.writes, string(b))
+	return len(b), nil
+}
+func (w *writesRecorder) Flush() {}
+
+// TestSplits: writes are cut where the option says, and nothing is lost.
+func TestSplits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		whole := httptest.NewRecorder()
+		serveOnce(t, Options{Content: ContentUnicode}, whole)
+		for _, tt := range []struct {
+			split string
+			good  func(write string) bool // of all but the last write of an event
+			least int
+		}{
+			{"bytes:7", func(w string) bool { return len(w) == 7 }, 300},
+			{SplitEveryByte, func(w string) bool { return len(w) == 1 }, 2000},
+			{SplitRandom, func(w string) bool { return len(w) > 0 }, 60},
+			{SplitMidUTF8, func(w string) bool { return !utf8.ValidString(w) }, 35},
+			{SplitBeforeNewline, func(w string) bool { return !strings.Contains(w[1:], "\n") }, 90},
+		} {
+			w := &writesRecorder{header: http.Header{}}
+			serveOnce(t, Options{Content: ContentUnicode, Split: tt.split}, w)
+			if got := strings.Join(w.writes, ""); got != whole.Body.String() {
+				t.Errorf("%s: the stream has changed: %.200q", tt.split, got)
+			}
+			if len(w.writes) < tt.least {
+				t.Errorf("%s: %d writes, want at least %d", tt.split, len(w.writes), tt.least)
+			}
+			for _, write := range w.writes {
+				if !tt.good(write) && !strings.HasSuffix(write, "\n") {
+					t.Errorf("%s: write %q", tt.split, write)
+				}
+			}
+		}
+	})
+	for split, want := range map[string]string{"bytes:0": `split is "bytes:0", want bytes:N with N ≥ 1`, "bytes:": "want bytes:N"} {
+		if _, err := New(Options{Split: split}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New with split %q: %v", split, err)
+		}
+	}
+}
+
+// TestStreamType: the content type of streams can be wrong or missing, on both
+// ways to the server.
+func TestStreamType(t *testing.T) {
+	for mode, want := range map[string][]string{
+		StreamTypeRight: {eventStream}, StreamTypePlain: {"text/plain"}, StreamTypeJSON: {"application/json"}, StreamTypeMissing: nil,
+	} {
+		for name, opt := range map[string]Options{"front": {}, "handler": {Comments: time.Hour}} {
+			opt.Fast, opt.StreamType = true, mode
+			r := newTCPRig(t, opt)
+			a := r.post(chatPath, shapeChat)
+			if diff := cmp.Diff(want, a.header["Content-Type"]); diff != "" || len(dataOf(a.body)) != 33 {
+				t.Errorf("%s, %s: %s\n%d events", mode, name, diff, len(dataOf(a.body)))
+			}
+			r.stop()
+		}
+	}
+}
+
+// TestMoreFaults: the actions of faultkind.go.
+func TestMoreFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			rule, body string
+			status     int
+			header     [2]string
+			has        string
+			fails      bool
+		}{
+			{"kind:rate_limit", shapeChat, 429, [2]string{"Retry-After", "1"}, `"code":"rate_limit_exceeded"`, false},
+			{"kind:rate_limit,retry_after=7,body=text", shapeChat, 429, [2]string{"Retry-After", "7"}, "Too Many Requests (simulated fault)", false},
+			{"kind:invalid_api_key", shapeChat, 401, [2]string{}, `"code":"invalid_api_key"`, false},
+			{"kind:context_length", shapeChat, 400, [2]string{}, "maximum context length is 4096 tokens", false},
+			{"kind:model_not_found", shapeChat, 404, [2]string{}, "model_not_found", false},
+			{"kind:overloaded", shapeChat, 503, [2]string{}, "currently overloaded", false},
+			{"kind:bad_gateway", shapeChat, 502, [2]string{"Content-Type", "text/html"}, "<h1>502 Bad Gateway</h1>", false},
+			{"html_200", shapeChat, 200, [2]string{"Content-Type", "text/html"}, "<html>", false},
+			{"redirect:307,requests=1", shapeChat, 307, [2]string{"Location", chatPath}, "", false},
+			{"bad_chunk:after_tokens:3", shapeChat, 200, [2]string{}, "data: {", true},
+			{"empty:choices", shapeChat, 200, [2]string{}, "data: [DONE]", false},
+			{"empty:choices", `{"messages":[{"role":"user","content":"x"}]}`, 200, [2]string{}, `"choices":[],"usage"`, false},
+			{"malformed:after_tokens:2,kind=raw_newline", shapeChat, 200, [2]string{}, "\"id\":\n\"chatcmpl", false},
+			{"malformed:after_tokens:2,kind=wrong_field_types", shapeChat, 200, [2]string{}, `"choices":"none","were":[{`, false},
+			{"malformed:after_tokens:2,kind=not_sse", shapeChat, 200, [2]string{}, "\n\nthis is no event\n\ndata: {", false},
+			{"malformed:after_tokens:2,kind=two_objects", shapeChat, 200, [2]string{}, `]}{"id":"chatcmpl-`, false},
+			{"malformed:after_tokens:0,kind=not_sse", `{"messages":[{"role":"user","content":"x"}]}`, 200, [2]string{}, "this is no event", false},
+		} {
+			r := newRig(t, Options{Faults: mustFaults(t, tt.rule)})
+			r.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+			a := r.post(chatPath, tt.body)
+			if a.status != tt.status || !strings.Contains(a.body, tt.has) || (a.err != nil) != tt.fails {
+				t.Errorf("%s: %d %.300q, error %v, want %d %q", tt.rule, a.status, a.body, a.err, tt.status, tt.has)
+			}
+			if tt.header[0] != "" && a.header.Get(tt.header[0]) != tt.header[1] {
+				t.Errorf("%s: %s is %q, want %q", tt.rule, tt.header[0], a.header.Get(tt.header[0]), tt.header[1])
+			}
+			if truth := r.lastTruth(); truth.Outcome != OutcomeFault+tt.rule {
+				t.Errorf("%s: outcome %s", tt.rule, truth.Outcome)
+			}
+			r.stop()
+		}
+		for rule, want := range map[string]string{
+			"kind:odd": `unknown kind "odd", accepted: rate_limit, `, "redirect:200": "redirect is 200, accepted: 301", "slow_body:0": "slow_body is 0, accepted: 1 to",
+			"slow_body:x": "want bytes per second", "html_200:x": "html_200 takes no argument", "bad_chunk:here": `unknown position "here"`,
+		} {
+			if _, err := ParseFault(rule); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("ParseFault(%s) = %v, want %q", rule, err, want)
+			}
+		}
+	})
+}
+
+// TestSlowBody: a body takes as long as its rate says, streamed or not.
+func TestSlowBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{Fast: false, TTFT: ConstDelay(0), ITL: ConstDelay(0), Faults: mustFaults(t, "slow_body:1000")})
+		for _, body := range []string{shapeChat, `{"messages":[{"role":"user","content":"x"}]}`} {
+			begin := time.Now()
+			a := r.post(chatPath, body)
+			took, want := time.Since(begin), time.Duration(len(a.body))*time.Millisecond
+			if a.err != nil || took < want-100*time.Millisecond || took > want+100*time.Millisecond {
+				t.Errorf("%d bytes took %v, error %v", len(a.body), took, a.err)
+			}
+		}
+	})
+}
+
+// TestControlHeaders: a request decides about its own answer.
+func TestControlHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{})
+		ask := func(header ...string) (answer, time.Duration) {
+			t.Helper()
+			begin := time.Now()
+			resp, err := r.send(t.Context(), chatPath, shapeChat, header...)
+			a := r.read(resp, err)
+			return a, time.Since(begin)
+		}
+		if a, took := ask("X-Mock-TTFT", "1s", "X-Mock-ITL", "const:10ms", "X-Mock-Tokens", "11"); took != 1100*time.Millisecond || len(dataOf(a.body)) != 14 {
+			t.Errorf("times: %v and %d events, want 1.1 s and 14", took, len(dataOf(a.body)))
+		}
+		if a, _ := ask("X-Mock-Status", "418"); a.status != 418 {
+			t.Errorf("status: %d", a.status)
+		}
+		if a, _ := ask("X-Mock-Action", "close:after_tokens:2"); a.err == nil || len(dataOf(a.body)) != 3 {
+			t.Errorf("action: %v, %q", a.err, a.body)
+		}
+		for header, want := range map[string]string{
+			"X-Mock-Status=20": "status is 20, accepted", "X-Mock-Action=boom": `unknown action \"boom\"`, "X-Mock-TTFT=soon": "is not a duration",
+			"X-Mock-Tokens=0": `X-Mock-Tokens is \"0\", want a whole number between 1 and 131072`,
+		} {
+			name, value, _ := strings.Cut(header, "=")
+			if a, _ := ask(name, value); a.status != 400 || !strings.Contains(a.body, want) {
+				t.Errorf("%s: %d %s, want %s", header, a.status, a.body, want)
+			}
+		}
+		r.stop()
+		r = newRig(t, Options{NoControlHeaders: true, Cases: []Case{{ID: "c", Status: 204, End: CaseEnd{How: EndEOF}}}})
+		if a, _ := ask("X-Mock-Status", "418", "X-Mock-Case", "c"); a.status != 200 {
+			t.Errorf("without control headers: status %d", a.status)
+		}
+		r.stop()
+		r = newRig(t, Options{Accelerator: tiny(t)})
+		if a, _ := ask("X-Mock-ITL", "1s"); a.status != 400 || !strings.Contains(a.body, "an accelerator gives the times") {
+			t.Errorf("with an accelerator: %d %s", a.status, a.body)
+		}
+	})
+}
+
+// TestChunkTokens: a truth tells the tokens of every event that was sent.
+func TestChunkTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{TruthChunks: true, TokensPerChunk: ConstLength(4), Faults: mustFaults(t, "close:after_tokens:8,requests=2")})
+		for _, want := range [][]int{{4, 4, 4, 4, 4, 4, 4, 2}, {4, 4}} {
+			r.post(chatPath, shapeChat)
+			if got := r.lastTruth(); !cmp.Equal(got.ChunkTokens, want) || len(got.ChunkNs) != len(want) {
+				t.Errorf("tokens %v, %d times, want %v", fmt.Sprint(got.ChunkTokens), len(got.ChunkNs), want)
+			}
+		}
+	})
+}

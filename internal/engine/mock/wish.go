@@ -1,0 +1,279 @@
+package mock
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/valyala/fastjson"
+)
+
+// DefaultToolRate is the share of requests with tools to choose from that are
+// answered by a call.
+const DefaultToolRate = 0.5
+
+// maxParallelTools bounds the calls of one answer.
+const maxParallelTools = 100
+
+// maxLogprobs is how many alternatives of a token can be asked for.
+const maxLogprobs = 20
+
+// wishes is what a request asks of the answer beyond its length.
+type wishes struct {
+	tools      []tool // to call; empty = none are to be called
+	mustCall   bool
+	oneCall    bool     // not more than one
+	structured []byte   // a JSON schema that the answer has to follow; nil = any text
+	anyObject  bool     // the answer is a JSON object
+	oneOf      []string // the answer is one of these; nil = any
+	logprobs   bool
+	top        int // alternatives of each token
+}
+
+// tool is a function that can be called.
+type tool struct {
+	name   string
+	schema []byte // of its arguments; nil = none
+}
+
+// toolCall is one call in an answer: a part of the choice's text, whose first
+// token is the name.
+type toolCall struct {
+	id       string
+	from, to int
+}
+
+// readStructured reads what OpenAI and vLLM offer for structured output; nil
+// means that nothing was asked for.
+func readStructured(f *fields) *wishes {
+	w := &wishes{}
+	if v, ok := f.member("response_format"); ok {
+		switch kind := string(v.GetStringBytes("type")); kind {
+		case "", "text":
+		case "json_object":
+			w.anyObject = true
+		case "json_schema":
+			schema := v.Get("json_schema", "schema")
+			if schema == nil || schema.Type() != fastjson.TypeObject {
+				f.fail("response_format.json_schema.schema", "dictionary")
+				return nil
+			}
+			w.structured = schema.MarshalTo(nil)
+		default:
+			f.refuse("response_format", fmt.Sprintf("Input should be 'text', 'json_object' or 'json_schema', got %q.", kind))
+		}
+	}
+	if v, ok := f.member("structured_outputs"); ok {
+		w.guided(v.Get("json"), v.Get("choice"))
+		w.anyObject = w.anyObject || v.GetBool("json_object")
+	}
+	w.guided(f.v.Get("guided_json"), f.v.Get("guided_choice"))
+	if w.structured == nil && w.oneOf == nil && !w.anyObject {
+		return nil
+	}
+	return w
+}
+
+// guided reads vLLM's own members; the schema may be a text too.
+func (w *wishes) guided(schema, choice *fastjson.Value) {
+	if schema != nil {
+		switch schema.Type() {
+		case fastjson.TypeObject:
+			w.structured = schema.MarshalTo(nil)
+		case fastjson.TypeString:
+			w.structured = append([]byte(nil), schema.GetStringBytes()...)
+		case fastjson.TypeNull, fastjson.TypeArray, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+		}
+	}
+	if choice != nil {
+		for _, v := range choice.GetArray() {
+			w.oneOf = append(w.oneOf, string(v.GetStringBytes()))
+		}
+	}
+}
+
+// member reads a member that is an object.
+func (f *fields) member(name string) (*fastjson.Value, bool) {
+	v, ok := f.get(name)
+	if !ok {
+		return nil, false
+	}
+	if v.Type() != fastjson.TypeObject {
+		f.fail(name, "dictionary")
+		return nil, false
+	}
+	return v, true
+}
+
+func (f *fields) refuse(param, message string) {
+	if f.err == nil {
+		f.err = badRequest(param, message)
+	}
+}
+
+// readTools reads tools, tool_choice and parallel_tool_calls of a chat.
+func (w *wishes) readTools(f *fields) {
+	list, ok := f.get("tools")
+	if !ok {
+		return
+	}
+	for _, v := range list.GetArray() {
+		fn := v.Get("function")
+		name := string(fn.GetStringBytes("name"))
+		if name == "" {
+			f.fail("tools.function.name", "string")
+			return
+		}
+		t := tool{name: name}
+		if p := fn.Get("parameters"); p != nil && p.Type() == fastjson.TypeObject {
+			t.schema = p.MarshalTo(nil)
+		}
+		w.tools = append(w.tools, t)
+	}
+	if len(w.tools) == 0 {
+		f.fail("tools", "non-empty list")
+		return
+	}
+	w.oneCall = f.v.Get("parallel_tool_calls") != nil && !f.boolean("parallel_tool_calls")
+	w.readToolChoice(f)
+}
+
+func (w *wishes) readToolChoice(f *fields) {
+	choice, ok := f.get("tool_choice")
+	if !ok {
+		return
+	}
+	if choice.Type() == fastjson.TypeObject {
+		name := string(choice.GetStringBytes("function", "name"))
+		for _, t := range w.tools {
+			if t.name == name {
+				w.tools, w.mustCall, w.oneCall = []tool{t}, true, true
+				return
+			}
+		}
+		f.refuse("tool_choice", fmt.Sprintf("The tool %q of tool_choice is not among tools.", name))
+		return
+	}
+	switch kind := string(choice.GetStringBytes()); kind {
+	case "auto":
+	case "none":
+		w.tools = nil
+	case "required":
+		w.mustCall = true
+	default:
+		f.refuse("tool_choice", fmt.Sprintf("Input should be 'none', 'auto', 'required' or a named function, got %q.", kind))
+	}
+}
+
+// empty says that nothing special is wished.
+func (w *wishes) empty() bool {
+	return len(w.tools) == 0 && w.structured == nil && w.oneOf == nil && !w.anyObject && !w.logprobs
+}
+
+// readTop checks how many alternatives are asked for.
+func (w *wishes) readTop(f *fields, name string) {
+	n, ok := f.integer(name)
+	if !ok {
+		return
+	}
+	if n < 0 || n > maxLogprobs {
+		f.refuse(name, fmt.Sprintf("%s must be between 0 and %d, got %d.", name, maxLogprobs, n))
+		return
+	}
+	w.top = n
+}
+
+// grant makes a planned choice what the request wishes. limit is how many tokens
+// it may have, reasoning included. It depends on seeds and the request only.
+func (s *Server) grant(q *textRequest, c *choice, salt uint64, limit int) {
+	random := rand.New(rand.NewPCG(salt, mix64(s.opt.Seed, 2)))
+	w := q.wish
+	switch {
+	case q.chat && random.Float64() < s.opt.RefusalRate:
+		c.refused = true
+		s.say(c, limit, cut(s.opt.Tokenizer, refusalText))
+	case w == nil:
+	case len(w.tools) > 0 && (w.mustCall || random.Float64() < *s.opt.ToolRate):
+		s.call(c, w, random, limit)
+	case w.oneOf != nil:
+		s.say(c, limit, cut(s.opt.Tokenizer, w.oneOf[random.IntN(len(w.oneOf))]))
+	case w.structured != nil:
+		s.say(c, limit, cut(s.opt.Tokenizer, string(s.conform(w.structured, random))))
+	case w.anyObject:
+		s.say(c, limit, cut(s.opt.Tokenizer, string(s.conform([]byte(anyObjectSchema), random))))
+	}
+}
+
+// refusalText is what a refused request is told.
+const refusalText = "I'm sorry, but I can't help with that request."
+
+// anyObjectSchema is what a request for any JSON object gets.
+const anyObjectSchema = `{"type":"object","properties":{"answer":{"type":"string"},"confidence":{"type":"number","minimum":0,` +
+	`"maximum":1},"sources":{"type":"array","items":{"type":"string"}}}}`
+
+// say makes the text of a choice these pieces, as far as there is room.
+func (s *Server) say(c *choice, limit int, pieces []piece) {
+	c.text = passage{pieces: pieces}
+	c.finish = "stop"
+	c.total = c.reasoning + len(pieces)
+	if len(pieces) == 0 {
+		c.text = passage{pieces: []piece{{}}} // never looked at, never empty
+	}
+	if c.total > limit {
+		c.total, c.finish = limit, "length"
+		c.reasoning = min(c.reasoning, c.total)
+	}
+}
+
+// call makes the choice call tools.
+func (s *Server) call(c *choice, w *wishes, random *rand.Rand, limit int) {
+	calls := s.opt.ParallelTools
+	if w.oneCall {
+		calls = 1
+	}
+	var pieces []piece
+	for range calls {
+		t := w.tools[random.IntN(len(w.tools))]
+		from := len(pieces)
+		pieces = append(pieces, piece{text: t.name, json: string(appendJSONInner(nil, t.name)), id: checksum(t.name)})
+		arguments := []byte("{}")
+		if t.schema != nil {
+			arguments = s.conform(t.schema, random)
+		}
+		pieces = append(pieces, cut(s.opt.Tokenizer, string(arguments))...)
+		id := "call_" + strconv.FormatUint(random.Uint64(), 36)
+		c.calls = append(c.calls, toolCall{id: id, from: from, to: len(pieces)})
+	}
+	s.say(c, limit, pieces)
+	if c.finish == "stop" {
+		c.finish = "tool_calls"
+	}
+}
+
+// bound keeps an event that begins behind the first sent tokens within one part
+// of the choice: reasoning, the answer, the name of a call, its arguments.
+func (c *choice) bound(sent, k int) int {
+	if sent < c.reasoning {
+		return min(k, c.reasoning-sent)
+	}
+	at := sent - c.reasoning
+	for i := range c.calls {
+		switch call := &c.calls[i]; {
+		case at == call.from:
+			return min(k, 1)
+		case at < call.to:
+			return min(k, call.to-at)
+		}
+	}
+	return k
+}
+
+// callAt returns the call that token i, reasoning included, belongs to; −1 = none.
+func (c *choice) callAt(i int) int {
+	for n := range c.calls {
+		if at := i - c.reasoning; at >= c.calls[n].from && at < c.calls[n].to {
+			return n
+		}
+	}
+	return -1
+}

@@ -1,0 +1,195 @@
+package engine_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/memnet"
+	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/engine/transport/frame"
+)
+
+// recorded returns the response vectors of package endpoint whose types exist and
+// that are one answer to one request.
+func recorded(t testing.TB) []mock.Case {
+	t.Helper()
+	files, err := filepath.Glob("endpoint/testdata/streams*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no vectors: %v", err)
+	}
+	var cases []mock.Case
+	for _, name := range files {
+		some, err := mock.LoadCases(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range some {
+			if _, ok := endpoint.Lookup(c.Type); ok && !c.Polled {
+				cases = append(cases, c)
+			}
+		}
+	}
+	if len(cases) < 29 {
+		t.Fatalf("only %d vectors", len(cases))
+	}
+	return cases
+}
+
+// stallTimeout is the client's patience where a recorded answer stalls.
+const stallTimeout = 5 * time.Second
+
+// exchange asks a simulated server at base for a case and decodes what comes.
+func exchange(t testing.TB, client *transport.Client, base string, c *mock.Case, scale string) (bench.Answer, time.Duration) {
+	t.Helper()
+	kind, _ := endpoint.Lookup(c.Type)
+	target, err := url.Parse(base + kind.DefaultPath(c.Streaming))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "X-Mock-Case": {c.ID}, "X-Mock-Time-Scale": {scale}}
+	x := client.Do(t.Context(), &transport.Request{URL: target, Header: header, Body: []byte("{}"), Streaming: c.Streaming})
+	defer x.Release()
+	return kind.Decode(x.Response, c.Streaming), x.Stamps.Start
+}
+
+// expected is what the codec makes of a case without a network: package
+// endpoint's tests hold it against what the vectors demand.
+func expected(t testing.TB, c *mock.Case) bench.Answer {
+	t.Helper()
+	kind, _ := endpoint.Lookup(c.Type)
+	header := http.Header{}
+	for name, value := range c.Headers {
+		header.Set(name, value)
+	}
+	var f frame.Framer
+	f.Reset(frame.Head{
+		Status: c.Status, Streaming: c.Streaming,
+		ContentType: header.Get("Content-Type"), ContentEncoding: header.Get("Content-Encoding"),
+	})
+	for i := range c.Reads {
+		data, err := c.Reads[i].Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Feed(millis(c.Reads[i].At), data)
+	}
+	end := map[string]bench.End{mock.EndEOF: bench.EndEOF, mock.EndReset: bench.EndReset, mock.EndStall: bench.EndTimeout}[c.End.How]
+	f.Finish(millis(c.End.At), end)
+	resp := f.Response()
+	resp.Header = header
+	if c.End.How == mock.EndStall {
+		resp.Failure = &bench.Failure{Class: bench.TimeoutIdle, Step: bench.StepBody, Status: c.Status}
+	}
+	return kind.Decode(resp, c.Streaming)
+}
+
+func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// texts ignores what transports say in words of their own.
+func texts() cmp.Option { return cmpopts.IgnoreFields(bench.Failure{}, "Message", "Code", "Step") }
+
+// TestReplayedVectors: over real sockets, by both ways that the client has, every
+// recorded answer means what it means to the codec alone.
+func TestReplayedVectors(t *testing.T) {
+	cases := recorded(t)
+	server, err := mock.New(mock.Options{Cases: cases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := mock.Serve(ctx, ln, server, mock.ServeOptions{}); err != nil {
+			t.Errorf("mock: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		group.Wait()
+		if err := server.Close(); err != nil {
+			t.Errorf("close mock: %v", err)
+		}
+	})
+	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
+		"loop": nil, "net": new(net.Dialer).DialContext,
+	} {
+		o := transport.Options{Clock: bench.NewClock(), Dial: dial, TotalTimeout: time.Minute, Streaming: true}
+		patient := transport.New(o)
+		t.Cleanup(patient.Close)
+		o.IdleTimeout = 200 * time.Millisecond
+		hasty := transport.New(o)
+		t.Cleanup(hasty.Close)
+		for i := range cases {
+			c := &cases[i]
+			t.Run(name+"/"+c.ID, func(t *testing.T) {
+				client := patient
+				if c.End.How == mock.EndStall {
+					client = hasty
+				}
+				got, _ := exchange(t, client, "http://"+ln.Addr().String(), c, "0")
+				want := expected(t, c)
+				if diff := cmp.Diff(want, got, texts(), cmpopts.IgnoreFields(bench.Chunk{}, "At", "Read"),
+					cmpopts.IgnoreFields(bench.Answer{}, "FirstEvent")); diff != "" {
+					t.Errorf("answer (-codec alone +over a socket):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestReplayedVectorTimes: in virtual time, where nothing is late, the stamps of
+// all content are those of the recording.
+func TestReplayedVectorTimes(t *testing.T) {
+	for _, c := range recorded(t) {
+		t.Run(c.ID, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, err := mock.New(mock.Options{Cases: []mock.Case{c}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ln := memnet.Listen()
+				web := &http.Server{Handler: server.Handler()}
+				var group sync.WaitGroup
+				group.Go(func() { _ = web.Serve(ln) })
+				o := transport.Options{Clock: bench.NewClock(), Dial: ln.DialContext, Streaming: true}
+				if c.End.How == mock.EndStall {
+					o.IdleTimeout = stallTimeout
+				}
+				client := transport.New(o)
+				got, start := exchange(t, client, "http://mock.test", &c, "1")
+				for i := range got.Chunks {
+					got.Chunks[i].At -= start
+				}
+				if got.FirstEvent > 0 {
+					got.FirstEvent -= start
+				}
+				if diff := cmp.Diff(expected(t, &c), got, texts(), cmpopts.IgnoreFields(bench.Chunk{}, "Read")); diff != "" {
+					t.Errorf("answer (-codec alone +over a network):\n%s", diff)
+				}
+				client.Close()
+				_ = web.Close()
+				group.Wait()
+				if err := server.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
