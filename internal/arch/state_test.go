@@ -34,7 +34,7 @@ func initialised() map[string]string {
 		"internal/engine/sketch.starts":     "table computed from bounds",
 		"internal/engine/endpoint.decoders": "a sync.Pool of scratch memory: no state that anybody can see",
 	}
-	for _, unit := range []string{"Tokens", "Percent", "Ratio", "Requests", "Count", "Seconds", "TPS", "TPSUser", "RPS", "Items", "IPS"} {
+	for _, unit := range []string{"Tokens", "Percent", "Ratio", "Requests", "Count", "Seconds", "TPS", "TPSUser", "RPS", "Items", "ItemRate", "IPS"} {
 		reasons["internal/engine/metric.in"+unit] = "a unit, made by a constructor"
 	}
 	return reasons

@@ -36,7 +36,9 @@ func (h *heard) wrap(next http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		h.bodies = append(h.bodies, string(body))
+		if r.Method == http.MethodPost { // the list of models is asked for without one
+			h.bodies = append(h.bodies, string(body))
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})

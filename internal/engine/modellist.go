@@ -82,6 +82,9 @@ func (c *caller) names(all []listed) string {
 func (x *execution) settleModels(ctx context.Context, c *caller) error {
 	for i := range x.plan.Targets {
 		t := &x.plan.Targets[i]
+		if x.plan.Kind.Job != nil && len(x.plan.Models.names) > 0 {
+			continue // a queue of work has no list
+		}
 		all, whole, _, err := c.models(ctx, t)
 		if len(x.plan.Models.names) == 0 {
 			if err := x.takeOnly(c, t, all, err); err != nil {

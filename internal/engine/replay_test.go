@@ -145,7 +145,7 @@ func TestReplayedVectors(t *testing.T) {
 				}
 				got, _ := exchange(t, client, "http://"+ln.Addr().String(), c, "0")
 				want := expected(t, c)
-				if diff := cmp.Diff(want, got, texts(), cmpopts.IgnoreFields(bench.Chunk{}, "At", "Read"),
+				if diff := cmp.Diff(want, got, texts(), cmpopts.EquateNaNs(), cmpopts.IgnoreFields(bench.Chunk{}, "At", "Read"),
 					cmpopts.IgnoreFields(bench.Answer{}, "FirstEvent")); diff != "" {
 					t.Errorf("answer (-codec alone +over a socket):\n%s", diff)
 				}
@@ -180,7 +180,7 @@ func TestReplayedVectorTimes(t *testing.T) {
 				if got.FirstEvent > 0 {
 					got.FirstEvent -= start
 				}
-				if diff := cmp.Diff(expected(t, &c), got, texts(), cmpopts.IgnoreFields(bench.Chunk{}, "Read")); diff != "" {
+				if diff := cmp.Diff(expected(t, &c), got, texts(), cmpopts.EquateNaNs(), cmpopts.IgnoreFields(bench.Chunk{}, "Read")); diff != "" {
 					t.Errorf("answer (-codec alone +over a network):\n%s", diff)
 				}
 				client.Close()

@@ -134,10 +134,12 @@ func (s *sentBodies) wrap(next http.Handler) http.Handler {
 		if err != nil {
 			return
 		}
-		s.mu.Lock()
-		s.bodies = append(s.bodies, r.URL.Path+" "+string(body))
-		s.header = r.Header.Clone()
-		s.mu.Unlock()
+		if r.Method == http.MethodPost { // the list of models is asked for as well
+			s.mu.Lock()
+			s.bodies = append(s.bodies, r.URL.Path+" "+string(body))
+			s.header = r.Header.Clone()
+			s.mu.Unlock()
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})

@@ -27,7 +27,11 @@ func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 		dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen), 10)
 		dst = append(dst, `,"permission":[]}`...)
 	}
-	_ = writeJSON(w, http.StatusOK, append(dst, "]}"...))
+	dst = append(dst, ']')
+	if len(s.opt.ServedModels) == 0 {
+		dst = append(dst, `,"has_more":true`...) // any name is answered; Anthropic's member
+	}
+	_ = writeJSON(w, http.StatusOK, append(dst, '}'))
 }
 
 // serveHealth answers 200 without a body, 503 until the server is ready.

@@ -18,12 +18,23 @@ type route struct {
 
 // routes is everything the server answers, in the order of the documentation.
 func routes() []route {
-	return append([]route{
+	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(), queueRoutes(), nativeRoutes(), serverRoutes())
+}
+
+// textRoutes is what runs text models by OpenAI's and Anthropic's APIs.
+func textRoutes() []route {
+	return []route{
 		{http.MethodPost, "/v1/chat/completions", true, inference(newOpenAI(chatDialect{}))},
 		{http.MethodPost, "/v1/completions", true, inference(newOpenAI(completionDialect{}))},
 		{http.MethodPost, "/v1/responses", true, inference(newResponses())},
 		{http.MethodPost, "/v1/messages", true, inference(newMessages())},
 		{http.MethodPost, "/v1/messages/count_tokens", true, serveCountTokens},
+	}
+}
+
+// vectorRoutes is what answers with vectors, scores and tokens.
+func vectorRoutes() []route {
+	return []route{
 		{http.MethodPost, "/v1/embeddings", true, inference(newEmbeddings())},
 		{http.MethodPost, "/pooling", true, inference(newPooling())},
 		{http.MethodPost, "/score", true, inference(newScore())},
@@ -47,6 +58,12 @@ func routes() []route {
 		{http.MethodPost, "/decode", true, inference(newTEIDecode())},
 		{http.MethodPost, "/api/embed", true, inference(newOllamaEmbed(false))},
 		{http.MethodPost, "/api/embeddings", true, inference(newOllamaEmbed(true))},
+	}
+}
+
+// mediaRoutes is what takes or makes sound, pictures and films.
+func mediaRoutes() []route {
+	return []route{
 		{http.MethodPost, "/v1/audio/transcriptions", true, inference(newTranscription("transcribe", "transcription.chunk"))},
 		{http.MethodPost, "/v1/audio/translations", true, inference(newTranscription("translate", "translation.chunk"))},
 		{http.MethodPost, "/v1/audio/speech", true, inference(newSpeech())},
@@ -57,6 +74,12 @@ func routes() []route {
 		{http.MethodGet, "/v1/videos/{id}", true, serveVideo},
 		{http.MethodDelete, "/v1/videos/{id}", true, serveVideoDelete},
 		{http.MethodGet, "/v1/videos/{id}/content", true, serveVideoContent},
+	}
+}
+
+// queueRoutes is what is Runpod's queue of work.
+func queueRoutes() []route {
+	return []route{
 		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpodQueue{})},
 		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpodQueue{sync: true})},
 		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, runpodJob(runpodStatus)},
@@ -67,6 +90,12 @@ func routes() []route {
 		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, serveRunpodRetry},
 		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, serveRunpodPurge},
 		{http.MethodGet, "/v2/{endpoint}/health", true, serveRunpodHealth},
+	}
+}
+
+// serverRoutes is what tells of the server, and controls it.
+func serverRoutes() []route {
+	return []route{
 		{http.MethodGet, "/v1/models", true, serveModels},
 		{http.MethodGet, "/health", false, serveHealth},
 		{http.MethodGet, "/ping", false, serveHealth},
@@ -93,7 +122,7 @@ func routes() []route {
 		{http.MethodPost, casePath + "/*", false, serveCase},
 		{http.MethodGet, "/mock/summary", false, serveSummary},
 		{http.MethodGet, "/mock/requests", false, serveRequests},
-	}, nativeRoutes()...)
+	}
 }
 
 // runpodPrefix is what Runpod puts in front of OpenAI's routes, for any endpoint.
