@@ -354,10 +354,8 @@ func FuzzReading(f *testing.F) {
 	}
 	s := quick(f, Options{MaxModelLen: 64, TruthLimit: 1})
 	var paths []string
-	for _, row := range routes() {
-		if row.guarded && row.method == http.MethodPost && !strings.Contains(row.pattern, "completions") {
-			paths = append(paths, row.pattern)
-		}
+	for _, row := range vectorRoutes() {
+		paths = append(paths, row.pattern)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, path := range paths {
