@@ -144,22 +144,7 @@ func (b *body) mergeUser(r *Request) error {
 }
 
 // append appends the body as it is; members without value are left out.
-func (b *body) append(dst []byte) []byte {
-	dst = append(dst, '{')
-	first := true
-	for _, f := range b.fields {
-		if f.Value == nil {
-			continue
-		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(appendString(dst, f.Name), ':')
-		dst = append(dst, f.Value...)
-	}
-	return append(dst, '}')
-}
+func (b *body) append(dst []byte) []byte { return appendObject(dst, b.fields) }
 
 // setStreamOptions asks for usage where the body streams and the user did not
 // say otherwise. Servers refuse stream_options in a body that does not stream.

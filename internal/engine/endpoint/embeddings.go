@@ -1,6 +1,10 @@
 package endpoint
 
-import "aiperfd/internal/engine/bench"
+import (
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
 
 // embeddings is OpenAI's API for vectors of texts.
 func embeddings() Kind {
@@ -87,9 +91,7 @@ func ollamaVectors() *grammar {
 	g := vectors()
 	g.read = func(d *decoder, doc *document) bool {
 		for _, name := range [...]string{"total_duration", "load_duration"} {
-			if v := doc.value.Get(name); v != nil {
-				d.serverTime(name, v.GetFloat64(), nanoseconds)
-			}
+			d.tookValue(name, doc.value.Get(name), time.Nanosecond)
 		}
 		return readVectors(d, doc)
 	}

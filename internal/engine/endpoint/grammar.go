@@ -107,3 +107,20 @@ func (d *decoder) take(v *fastjson.Value, event string, data []byte) bool {
 func (d *decoder) item(kind bench.ChunkKind, size int) {
 	d.a.Chunks = append(d.a.Chunks, bench.Chunk{At: d.at, Kind: kind, Bytes: int32(size), Read: d.read})
 }
+
+// eachObject reads a document that is one object, or a list of them, with the
+// position of each. It returns false if it is neither.
+func eachObject(doc *document, read func(v *fastjson.Value, position int, data []byte)) bool {
+	if doc.value.Type() == fastjson.TypeObject {
+		read(doc.value, 0, doc.data)
+		return true
+	}
+	list := doc.value.GetArray()
+	for i, v := range list {
+		if v.Type() != fastjson.TypeObject {
+			return false
+		}
+		read(v, i, doc.data)
+	}
+	return len(list) > 0
+}

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"cmp"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -142,9 +141,7 @@ func (f *form) pictures(media []bench.Media) error {
 func readImages(d *decoder, doc *document) bool {
 	readOpenAI(d, doc)
 	v := doc.value
-	if seconds := v.Get("inference_time_s"); seconds != nil {
-		d.serverTook("inference_time_s", seconds)
-	}
+	d.tookValue("inference_time_s", v.Get("inference_time_s"), time.Second)
 	if data := v.Get("data"); data != nil && data.Type() == fastjson.TypeArray {
 		d.answers, d.terminal = true, true
 		for _, item := range data.GetArray() {
@@ -181,17 +178,4 @@ func (d *decoder) picture(v *fastjson.Value, kind bench.ChunkKind) {
 		d.answers = true
 		d.item(kind, size)
 	}
-}
-
-// serverTook keeps a time in seconds that the server says it took.
-func (d *decoder) serverTook(name string, v *fastjson.Value) {
-	const most = 365 * 24 * time.Hour
-	seconds, err := v.Float64()
-	if err != nil || math.IsNaN(seconds) || seconds < 0 || seconds > most.Seconds() {
-		return
-	}
-	if d.a.ServerTimes == nil {
-		d.a.ServerTimes = make(map[string]time.Duration, 1)
-	}
-	d.a.ServerTimes[name] = time.Duration(seconds * float64(time.Second))
 }

@@ -158,22 +158,6 @@ func (j *jobDecoder) failJob(class bench.Class, otherwise string) {
 	j.fail(f)
 }
 
-// serverTime takes a time that the server says it took, in units.
-func (j *jobDecoder) serverTime(name string, v *fastjson.Value, unit time.Duration) {
-	if v == nil || v.Type() != fastjson.TypeNumber {
-		return
-	}
-	n, err := v.Float64()
-	const most = float64(1<<63 - 1)
-	if err != nil || !(n >= 0) || n*float64(unit) >= most {
-		return
-	}
-	if j.a.ServerTimes == nil {
-		j.a.ServerTimes = make(map[string]time.Duration, 2)
-	}
-	j.a.ServerTimes[name] = time.Duration(n * float64(unit))
-}
-
 // errorDetail reads an error that is an object, a text, or JSON in a text.
 func errorDetail(v *fastjson.Value, status int) detail {
 	if !truthy(v) {

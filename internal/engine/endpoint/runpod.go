@@ -179,12 +179,12 @@ func encodeRunpod(dst []byte, r *Request) ([]byte, error) {
 	for _, f := range extra.input {
 		input = setField(input, f.Name, f.Value)
 	}
-	job := []Field{{"input", appendFields(nil, input)}}
+	job := []Field{{"input", appendObject(nil, input)}}
 	for _, f := range extra.job {
 		job = setField(job, f.Name, f.Value)
 	}
 	before := len(dst)
-	dst = appendFields(dst, job)
+	dst = appendObject(dst, job)
 	limit, path := maxRunBody, "/run"
 	if cmp.Or(settings.Job.Mode, RunpodSync) == RunpodSync {
 		limit, path = maxRunsyncBody, "/runsync"
@@ -300,26 +300,10 @@ func (e *runpodExtra) place(name string, workers bool) *[]Field {
 	return &e.rest
 }
 
-// appendFields appends an object of the fields that have a value.
-func appendFields(dst []byte, fields []Field) []byte {
-	dst = append(dst, '{')
-	for _, f := range fields {
-		if f.Value == nil {
-			continue
-		}
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = append(appendString(dst, f.Name), ':')
-		dst = append(dst, f.Value...)
-	}
-	return append(dst, '}')
-}
-
 // objectOrNone returns an object of fields; nil where none has a value.
 func objectOrNone(fields []Field) json.RawMessage {
 	if !slices.ContainsFunc(fields, func(f Field) bool { return f.Value != nil }) {
 		return nil
 	}
-	return appendFields(nil, fields)
+	return appendObject(nil, fields)
 }

@@ -20,8 +20,8 @@ func readRunpod(j *jobDecoder, v *fastjson.Value) {
 		return
 	}
 	keepFirst(&j.a.ResponseID, v.Get("id"))
-	j.serverTime("delayTime", v.Get("delayTime"), time.Millisecond)
-	j.serverTime("executionTime", v.Get("executionTime"), time.Millisecond)
+	j.tookValue("delayTime", v.Get("delayTime"), time.Millisecond)
+	j.tookValue("executionTime", v.Get("executionTime"), time.Millisecond)
 	state := runpodState(v.Get("status"))
 	if items := v.GetArray("stream"); len(items) > 0 && (state == jobUnknown || state == jobQueued) {
 		state = jobRunning

@@ -43,18 +43,7 @@ func encodeSGLang(dst []byte, r *Request) ([]byte, error) {
 
 // readSGLang takes an answer, a list of answers, or a chunk of a stream.
 func readSGLang(d *decoder, doc *document) bool {
-	if doc.value.Type() == fastjson.TypeObject {
-		d.sglang(doc.value, 0, doc.data)
-		return true
-	}
-	list := doc.value.GetArray()
-	for i, v := range list {
-		if v.Type() != fastjson.TypeObject {
-			return false
-		}
-		d.sglang(v, i, doc.data)
-	}
-	return len(list) > 0
+	return eachObject(doc, d.sglang)
 }
 
 // sglang reads one object; position stands in for its index.

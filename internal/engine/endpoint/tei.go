@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/valyala/fastjson"
 
@@ -78,33 +77,11 @@ func teiVectors() *grammar {
 func withTEIHeaders(g *grammar) *grammar {
 	read := g.read
 	g.read = func(d *decoder, doc *document) bool {
-		for _, name := range [...]string{"x-total-time", "x-tokenization-time", "x-queue-time", "x-inference-time"} {
-			if ms, err := strconv.ParseFloat(d.header.Get(name), 64); err == nil {
-				d.serverTime(name, ms, milliseconds)
-			}
-		}
+		d.tookHeaders(d.header, "x-total-time", "x-tokenization-time", "x-queue-time", "x-inference-time")
 		if n, err := strconv.ParseInt(d.header.Get("x-compute-tokens"), 10, 64); err == nil && n >= 0 {
 			d.inputTokens(n)
 		}
 		return read(d, doc)
 	}
 	return g
-}
-
-// Units of times that servers tell.
-const (
-	nanoseconds  = float64(time.Nanosecond)
-	milliseconds = float64(time.Millisecond)
-)
-
-// serverTime keeps a time that the server says it took, unless it is none.
-func (d *decoder) serverTime(name string, n, unit float64) {
-	const most = float64(1000 * time.Hour)
-	if !(n >= 0 && n*unit <= most) {
-		return
-	}
-	if d.a.ServerTimes == nil {
-		d.a.ServerTimes = map[string]time.Duration{}
-	}
-	d.a.ServerTimes[name] = time.Duration(n * unit)
 }

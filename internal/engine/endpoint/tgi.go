@@ -49,18 +49,7 @@ func readTGIHead(d *decoder, h http.Header) {
 // readTGI takes an answer, a list of answers as the compatible route gives it, or
 // one token of a stream.
 func readTGI(d *decoder, doc *document) bool {
-	if doc.value.Type() == fastjson.TypeObject {
-		d.tgi(doc.value, 0, doc.data)
-		return true
-	}
-	list := doc.value.GetArray()
-	for i, v := range list {
-		if v.Type() != fastjson.TypeObject {
-			return false
-		}
-		d.tgi(v, i, doc.data)
-	}
-	return len(list) > 0
+	return eachObject(doc, d.tgi)
 }
 
 // tgi reads one object, which belongs to the choice at position.

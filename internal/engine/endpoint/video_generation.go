@@ -86,7 +86,7 @@ func readVideo(j *jobDecoder, v *fastjson.Value) {
 	if d := errorDetail(v.Get("error"), j.status); d.message != "" {
 		j.why = d
 	}
-	j.serverTime("inference_time_s", v.Get("inference_time_s"), time.Second)
+	j.tookValue("inference_time_s", v.Get("inference_time_s"), time.Second)
 	if memory := v.Get("peak_memory_mb"); memory != nil && memory.Type() == fastjson.TypeNumber {
 		j.job.PeakMemory = max(0, memory.GetFloat64())
 	}
@@ -129,7 +129,7 @@ func encodeVideo(dst []byte, r *Request) ([]byte, error) {
 	for i := range r.Turn.Images {
 		fields = setField(fields, "input_reference", appendMediaURL(nil, &r.Turn.Images[i]))
 	}
-	return appendFields(dst, fields), nil
+	return appendObject(dst, fields), nil
 }
 
 // adaptVideo makes bodies forms, unless JSON is asked for: OpenAI takes forms,
