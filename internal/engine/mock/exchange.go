@@ -23,6 +23,7 @@ type exchange struct {
 	rng     *rand.Rand // delays and chunk sizes
 	itl     Delay      // of this request
 	firstNs int64      // due time of the first token; a hold moves it
+	whole   bool       // the request came whole with its first bytes
 	rule    *Fault     // the rule that is to act, or nil
 	acted   bool       // it has
 	timer   *time.Timer
@@ -62,6 +63,7 @@ type origin struct {
 	requestID     string
 	correlationID string
 	acceptNs      int64 // when the request arrived
+	whole         bool  // with its body
 }
 
 // newExchange counts a request and picks the rule that is to act on it. The
@@ -73,7 +75,7 @@ func (s *Server) newExchange(p protocol, o origin) *exchange {
 		peak = s.peak.Load()
 	}
 	x := &exchange{
-		s: s, api: p,
+		s: s, api: p, whole: o.whole,
 		rng: rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, uint64(seq)))),
 		truth: Truth{
 			Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
@@ -178,7 +180,11 @@ func (x *exchange) prepare() {
 		draw = x.ownTTFT
 	}
 	ttft := draw.draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
-	x.firstNs += x.truth.BodyReadNs + int64(ttft) // on top of what was held already
+	arrived := x.truth.BodyReadNs
+	if x.whole {
+		arrived = x.truth.AcceptNs
+	}
+	x.firstNs += arrived + int64(ttft) // on top of what was held already
 }
 
 // refuse sends an error body.

@@ -89,6 +89,9 @@ func (f *front) openDescriptors(ln *net.TCPListener) error {
 	if dupErr != nil {
 		return os.NewSyscallError("fcntl", dupErr)
 	}
+	// Connections inherit it: a request that comes before its connection is
+	// accepted has the time of its arrival, too.
+	_ = unix.SetsockoptInt(f.accepts, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	if f.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}

@@ -99,7 +99,7 @@ func (c *frontConn) take(data []byte) {
 // begin serves a request as far as it goes now.
 func (c *frontConn) begin(head frontHead, body []byte) {
 	x := c.f.s.newExchange(head.api, origin{
-		path: head.path, requestID: head.requestID, correlationID: head.correlationID, acceptNs: c.inAt,
+		path: head.path, requestID: head.requestID, correlationID: head.correlationID, acceptNs: c.inAt, whole: true,
 	})
 	x.w = &c.w
 	c.x = x

@@ -113,11 +113,14 @@ func (c *Conn) Connect(to netip.AddrPort) (bool, error) {
 		return false, dialError(to, err)
 	}
 	c.kernel = sockstamp.Enable(fd) == nil
-	done := false
-	switch err := connect(fd, to); {
-	case err == nil:
-		done = true
-	case errors.Is(err, unix.EINPROGRESS), errors.Is(err, unix.EINTR): // either way it goes on in the background
+	err = connect(fd, to)
+	if errors.Is(err, unix.EINPROGRESS) {
+		err = connect(fd, to) // on this host the handshake is over by now
+	}
+	done := err == nil
+	switch {
+	case done:
+	case errors.Is(err, unix.EALREADY), errors.Is(err, unix.EINTR): // either way it goes on in the background
 	default:
 		_ = unix.Close(fd)
 		return false, dialError(to, os.NewSyscallError("connect", err))
