@@ -43,7 +43,6 @@ func Compile(d *config.Document) (*Plan, error) {
 	c.metrics(p)
 	c.pool(p)
 	p.Certify = c.b.Client.Certify
-	p.Shown = config.InputConfig(d)
 	p.document = d
 	p.Files = Files{
 		Records: c.b.Artifacts.Level != "summary",

@@ -317,6 +317,5 @@ func (p *Plan) adopt(model string) error {
 		p.document.Benchmark.Tokenizer.Name, p.Tokens.Name = model, model
 		p.Tokens.Explicit, p.Tokens.Open = false, c.tokenizerFile()
 	}
-	p.Shown = config.InputConfig(p.document)
 	return nil
 }

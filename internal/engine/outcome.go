@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/transport"
@@ -218,7 +219,7 @@ func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []m
 func newReport(r *Run, plan *Plan) *export.Report {
 	rep := &export.Report{
 		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
-		InputConfig: plan.Shown, Models: r.Models, Endpoint: r.Endpoint, Title: plan.Kind.Title, Streaming: r.Streaming,
+		InputConfig: config.InputConfig(plan.document), Models: r.Models, Endpoint: r.Endpoint, Title: plan.Kind.Title, Streaming: r.Streaming,
 	}
 	for i := range plan.Phases {
 		if p := &plan.Phases[i]; p.Kind == bench.Profiling {

@@ -40,7 +40,6 @@ type Plan struct {
 	Files     Files
 	Certify   string    // when the client certifies itself: none, before, after
 	Doubts    []Warning // about what was asked, for the result
-	Shown     any       // the configuration as exports show it, redacted
 
 	document *config.Document // what the plan was made of; changed by adopt only
 }

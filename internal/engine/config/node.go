@@ -121,7 +121,14 @@ func (n *node) locate(ptr string) {
 // escapePointer writes one reference token of a JSON pointer (RFC 6901 section
 // 3) so that it may stand in a URI fragment (section 6).
 func escapePointer(name string) string {
-	name = strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	plain := 0
+	for plain < len(name) && isAlnum(name[plain]) {
+		plain++
+	}
+	if plain == len(name) {
+		return name
+	}
+	name = strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 	var out strings.Builder
 	for i := range len(name) {
 		c := name[i]

@@ -45,13 +45,21 @@ type jsonParser struct {
 }
 
 func parseJSON(data []byte, r *report) (*node, error) {
+	root, err := readJSON(data, r)
+	if err == nil {
+		root.locate("#")
+	}
+	return root, err
+}
+
+// readJSON is parseJSON without the nodes' pointers.
+func readJSON(data []byte, r *report) (*node, error) {
 	p := &jsonParser{data: data, dec: json.NewDecoder(bytes.NewReader(data)), lines: newLineIndex(data), report: r}
 	p.dec.UseNumber()
 	root, err := p.value(0)
 	if err != nil {
 		return nil, p.malformed(err)
 	}
-	root.locate("#")
 	at := p.start()
 	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
 		line, col := p.lines.position(at)

@@ -1,6 +1,9 @@
 package dataset
 
 import (
+	"bytes"
+	"flag"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -8,6 +11,22 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/tokenizer"
 )
+
+var updateRing = flag.Bool("update-ring", false, "write the ring of the prose to data/")
+
+// TestProseRing: the embedded ring is what the corpus and the tokenizer give.
+func TestProseRing(t *testing.T) {
+	ring := tokenizer.NewRing(tokenizer.Builtin(), proseText()).Append(nil)
+	if *updateRing {
+		if err := os.WriteFile("data/prose.ring", ring, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Skip("written")
+	}
+	if !bytes.Equal(proseRing, ring) {
+		t.Error("data/prose.ring is another: go test -run TestProseRing -update-ring")
+	}
+}
 
 func TestGrammar(t *testing.T) {
 	lists := map[string][]string{"noun": {"apple"}, "adj": {"red"}, "two": {"b", "c"}}

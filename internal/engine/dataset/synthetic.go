@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/tokenizer"
 )
 
 // Bounds that keep a slip of the keyboard from asking for more memory than
@@ -168,9 +167,9 @@ func newBuilder(ctx context.Context, o Options) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	ring := tokenizer.NewRing(o.Tokenizer, corpus.text(o.Tokenizer))
-	if ring.Len() == 0 {
-		return nil, fmt.Errorf("the tokenizer makes no tokens of corpus %s", corpus.Name)
+	ring, err := corpus.open(o.Tokenizer)
+	if err != nil {
+		return nil, fmt.Errorf("open corpus %s: %w", corpus.Name, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -34,7 +34,6 @@ func TestFrontArrivalBeforeAccept(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := s.now()
-	time.Sleep(20 * time.Millisecond)
 	served := make(chan error, 1)
 	go func() { served <- f.Serve() }()
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)

@@ -1,49 +1,65 @@
 package tokenizer
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
-// pairTable maps a pair of 32-bit numbers to a third by open addressing. It is
-// filled once and then only read. It serves as the merge table of BPE and as
-// the edges of a trie.
+// pairTable maps a pair of numbers to a third by open addressing. It is filled
+// once and then only read. It serves as the merge table of BPE and as the edges
+// of a trie.
 type pairTable struct {
-	slots []pairSlot
+	slots  []byte // of 8 bytes, little endian: used, the pair, the value; 0 = free
+	second uint8  // bits of the pair's second number
+	value  uint8  // bits of the value
 }
 
-// pairSlot is a place for one pair; key and value lie together, because they are
+// The widths of a table leave 63 bits to its three numbers.
+const (
+	mergeBits = 21 // of each of two ids and a rank: up to 2,097,151
+	edgeBits  = 27 // of each of two nodes
+	byteBits  = 8
+)
+
+// slotBytes is the size of a slot: pair and value lie together, because they are
 // used together and seldom in the processor's cache.
-type pairSlot struct {
-	key uint64 // key+1; 0 marks a free slot
-	val uint32
+const slotBytes = 8
+
+const usedSlot = 1 << 63
+
+// newMerges returns a table of n merges: two ids to a rank.
+func newMerges(n int) pairTable { return newPairTable(n, mergeBits, mergeBits) }
+
+// newEdges returns a table of the edges to n nodes: node and byte to node.
+func newEdges(n int) pairTable { return newPairTable(n, byteBits, edgeBits) }
+
+func newPairTable(n int, second, value uint8) pairTable {
+	return pairTable{make([]byte, slotBytes*(n+n/2+8)), second, value}
 }
 
-// newPairTable returns a table with room for n pairs.
-func newPairTable(n int) pairTable {
-	return pairTable{make([]pairSlot, n+n/2+8)}
+// key returns what the slot of (a, b) holds above its value.
+func (t *pairTable) key(a, b uint32) uint64 {
+	return usedSlot>>(t.value&63) | uint64(a)<<(t.second&63) | uint64(b)
 }
 
-func pairKey(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
-
-// slot returns the first slot to probe for key (Fibonacci hashing, then scaled
-// to the size of the table).
+// slot returns the offset of the first slot to probe for key (Fibonacci hashing,
+// then scaled to the size of the table).
 func (t *pairTable) slot(key uint64) int {
 	key ^= key >> 29
-	hi, _ := bits.Mul64(key*0x9E3779B97F4A7C15, uint64(len(t.slots)))
-	return int(hi)
+	hi, _ := bits.Mul64(key*0x9E3779B97F4A7C15, uint64(len(t.slots)/slotBytes))
+	return slotBytes * int(hi)
 }
 
 // put stores v for (a, b), replacing an earlier value.
 func (t *pairTable) put(a, b, v uint32) {
-	key := pairKey(a, b)
+	key := t.key(a, b)
 	for i := t.slot(key); ; {
-		switch s := &t.slots[i]; s.key {
-		case 0:
-			s.key, s.val = key+1, v
-			return
-		case key + 1:
-			s.val = v
+		s := binary.LittleEndian.Uint64(t.slots[i:])
+		if s == 0 || s>>(t.value&63) == key {
+			binary.LittleEndian.PutUint64(t.slots[i:], key<<(t.value&63)|uint64(v))
 			return
 		}
-		if i++; i == len(t.slots) {
+		if i += slotBytes; i == len(t.slots) {
 			i = 0
 		}
 	}
@@ -54,15 +70,16 @@ const noValue = ^uint32(0)
 
 // get returns the value of (a, b), or noValue.
 func (t *pairTable) get(a, b uint32) uint32 {
-	key := pairKey(a, b)
+	key := t.key(a, b)
 	for i := t.slot(key); ; {
-		switch s := &t.slots[i]; s.key {
-		case key + 1:
-			return s.val
-		case 0:
+		s := binary.LittleEndian.Uint64(t.slots[i:])
+		if s>>(t.value&63) == key {
+			return uint32(s &^ (key << (t.value & 63)))
+		}
+		if s == 0 {
 			return noValue
 		}
-		if i++; i == len(t.slots) {
+		if i += slotBytes; i == len(t.slots) {
 			i = 0
 		}
 	}

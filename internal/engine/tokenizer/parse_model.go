@@ -24,8 +24,9 @@ type modelFields struct {
 	MaxChars     int      `json:"max_input_chars_per_word"`
 }
 
-// maxID bounds ids, so that a broken file cannot ask for all memory.
-const maxID = 1 << 24
+// maxID bounds ids, so that a broken file cannot ask for all memory and merges fit
+// their table.
+const maxID = 1<<mergeBits - 1
 
 // model builds the model. byteLevel says that pieces come out of a byte-level
 // pre-tokenizer.
@@ -216,7 +217,10 @@ func (m *bpe) setMerges(data json.RawMessage) error {
 	if err := errors.Join(c.err, bad); err != nil {
 		return err
 	}
-	m.merges = newPairTable(len(all))
+	if len(all) > maxID {
+		return fmt.Errorf("unsupported number %d, accepted: up to %d", len(all), maxID)
+	}
+	m.merges = newMerges(len(all))
 	m.results = make([]uint32, len(all))
 	for rank, e := range all {
 		m.merges.put(e.left, e.right, uint32(rank))

@@ -1,21 +1,35 @@
 package tokenizer
 
 import (
-	"hash/maphash"
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 )
+
+// numbers is a list of 32-bit numbers, little endian, as they lie in a file.
+type numbers []byte
+
+const numberBytes = 4
+
+func newNumbers(n int) numbers { return make(numbers, n*numberBytes) }
+
+func (w numbers) len() int { return len(w) / numberBytes }
+
+func (w numbers) at(i int) uint32 { return binary.LittleEndian.Uint32(w[i*numberBytes:]) }
+
+func (w numbers) set(i int, v uint32) { binary.LittleEndian.PutUint32(w[i*numberBytes:], v) }
 
 // vocab holds the token strings of a model in one block of memory, with a hash
 // index from string to id. It is immutable after newVocab.
 type vocab struct {
 	blob   string
-	starts []uint32 // by id, one more than ids; equal neighbours: no such token
-	index  []uint32 // open addressing; id+1, 0 marks a free slot
-	seed   maphash.Seed
-	maxLen int // bytes of the longest token
-	count  int // tokens present
+	starts numbers // by id, one more than ids; equal neighbours: no such token
+	index  numbers // open addressing by xxHash; id+1, 0 marks a free slot
+	maxLen int     // bytes of the longest token
+	count  int     // tokens present
 }
 
 // newVocab builds a vocabulary from its tokens by id; empty strings are holes.
@@ -28,10 +42,10 @@ func newVocab(tokens []string, skip func(id int) bool) *vocab {
 	}
 	var blob strings.Builder
 	blob.Grow(total)
-	v := &vocab{starts: make([]uint32, len(tokens)+1), seed: maphash.MakeSeed()}
+	v := &vocab{starts: newNumbers(len(tokens) + 1)}
 	for id, t := range tokens {
 		blob.WriteString(t)
-		v.starts[id+1] = uint32(blob.Len())
+		v.starts.set(id+1, uint32(blob.Len()))
 	}
 	v.blob = blob.String()
 	v.buildIndex(skip)
@@ -39,7 +53,7 @@ func newVocab(tokens []string, skip func(id int) bool) *vocab {
 }
 
 func (v *vocab) buildIndex(skip func(id int) bool) {
-	v.index = make([]uint32, v.size()*3/2+8)
+	v.index = newNumbers(v.size()*3/2 + 8)
 	for id := range v.size() {
 		t := v.text(uint32(id))
 		if t == "" {
@@ -51,29 +65,29 @@ func (v *vocab) buildIndex(skip func(id int) bool) {
 		}
 		v.maxLen = max(v.maxLen, len(t))
 		i := v.slot(t)
-		for v.index[i] != 0 {
-			if i++; i == len(v.index) {
+		for v.index.at(i) != 0 {
+			if i++; i == v.index.len() {
 				i = 0
 			}
 		}
-		v.index[i] = uint32(id) + 1
+		v.index.set(i, uint32(id)+1)
 	}
 }
 
 func (v *vocab) slot(s string) int {
-	hi, _ := bits.Mul64(maphash.String(v.seed, s), uint64(len(v.index)))
+	hi, _ := bits.Mul64(xxhash.Sum64String(s), uint64(v.index.len()))
 	return int(hi)
 }
 
 // size is the largest id plus one.
-func (v *vocab) size() int { return len(v.starts) - 1 }
+func (v *vocab) size() int { return v.starts.len() - 1 }
 
 // text returns the token of id, "" if there is none.
 func (v *vocab) text(id uint32) string {
 	if int64(id) >= int64(v.size()) {
 		return ""
 	}
-	return v.blob[v.starts[id]:v.starts[id+1]]
+	return v.blob[v.starts.at(int(id)):v.starts.at(int(id)+1)]
 }
 
 // lookup returns the id of s.
@@ -82,14 +96,14 @@ func (v *vocab) lookup(s string) (uint32, bool) {
 		return 0, false
 	}
 	for i := v.slot(s); ; {
-		id := v.index[i]
+		id := v.index.at(i)
 		if id == 0 {
 			return 0, false
 		}
 		if v.text(id-1) == s {
 			return id - 1, true
 		}
-		if i++; i == len(v.index) {
+		if i++; i == v.index.len() {
 			i = 0
 		}
 	}
@@ -115,7 +129,7 @@ func newTrie(texts []string, ids []uint32) *trie {
 		nodes += len(texts[i]) - commonPrefix(prev, texts[i])
 		prev = texts[i]
 	}
-	t := &trie{edges: newPairTable(nodes), ids: make([]uint32, 1, nodes)}
+	t := &trie{edges: newEdges(nodes), ids: make([]uint32, 1, nodes)}
 	t.ids[0] = noValue
 	path := []uint32{0} // nodes of prev, root first
 	prev = ""
