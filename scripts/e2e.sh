@@ -216,7 +216,7 @@ stage_sdk() {
 # vLLM's own routes, by curl.
 stage_vllm() {
   command -v jq >/dev/null || fetch jq || { lacking jq; return; }
-  timeout 120 "$here/e2e_vllm.sh" "$target"
+  timeout 300 "$here/e2e_vllm.sh" "$target"
 }
 
 # The live page in a real browser.
