@@ -38,7 +38,7 @@ generate: ## rewrite what is generated: openapi/openapi.json and the tables in d
 check-generated: generate ## fail if generated files are not up to date
 	@git diff --exit-code -- openapi docs || { echo "generated files differ: run 'make generate' and commit the result"; exit 1; }
 
-e2e: build ## drive the built binary: scripts, real Prometheus, a browser, the OpenAI SDK
+e2e: build ## drive the built binary: scripts, real Prometheus, a browser, official SDKs
 	scripts/e2e.sh
 
 fuzz: ## fuzz every parser for FUZZTIME (default 20s) each

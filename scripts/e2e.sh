@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Drives the built binary with tools that are none of ours: curl, a real
-# Prometheus, the official OpenAI and Anthropic SDKs and a real browser. Run it by `make e2e`.
+# Prometheus, the official SDKs of OpenAI, Anthropic and Cohere, and a real browser.
+# Run it by `make e2e`.
 # Whatever is missing is fetched into a temporary folder, or by apt-get where it
 # has to be installed. A stage whose tool cannot be had is skipped on a desk, and
 # fails where CI=true.
-# Stages may be named: scripts/e2e.sh curl prometheus sdk browser
+# Stages may be named: scripts/e2e.sh curl prometheus sdk vllm browser
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly bin=$PWD/bin/aiperfd here=$PWD/scripts
@@ -186,15 +187,36 @@ free_port() {
   die "no free port"
 }
 
-# The official OpenAI SDK talks to the simulated server.
+# The official SDKs of OpenAI (Python and JavaScript), Anthropic and Cohere talk to
+# the simulated server.
 stage_sdk() {
-  local python=python3
-  if ! python3 -c 'import openai, anthropic' 2>/dev/null; then
-    { python3 -m venv "$work/venv" && "$work/venv/bin/pip" install -q --disable-pip-version-check openai anthropic; } >"$work/pip.log" 2>&1 ||
-      { lacking "one of the SDKs"; return; }
+  local python=python3 strict
+  if ! python3 -c 'import openai, anthropic, cohere' 2>/dev/null; then
+    { python3 -m venv "$work/venv" &&
+      "$work/venv/bin/pip" install -q --disable-pip-version-check openai==3.54.0 anthropic==2.12.0 cohere==7.3.1; } >"$work/pip.log" 2>&1 ||
+      { lacking "one of the SDKs for Python"; return; }
     python=$work/venv/bin/python
   fi
-  timeout 60 "$python" "$here/e2e_sdk.py" "$target/v1"
+  background strict "$bin" mock --port 0 --port-file "$work/strict.port" --fast --api-key token-abc123 \
+    --enable-request-id-headers --served-model-name NousResearch/Meta-Llama-3-8B-Instruct
+  eventually 20 test -s "$work/strict.port"
+  strict=http://127.0.0.1:$(<"$work/strict.port")
+  timeout 90 "$python" "$here/e2e_sdk.py" "$target" "$strict"
+  timeout 60 "$python" "$here/e2e_sdk_more.py" "$target"
+
+  command -v npm >/dev/null || fetch nodejs npm || { lacking npm; return; }
+  mkdir "$work/node"
+  # The newest that runs on Node 20.
+  (cd "$work/node" && npm install --silent --no-audit --no-fund openai@6.49.0) >"$work/npm.log" 2>&1 ||
+    { lacking "the SDK for JavaScript"; return; }
+  cp "$here/e2e_sdk.mjs" "$work/node/"
+  timeout 90 node "$work/node/e2e_sdk.mjs" "$target"
+}
+
+# vLLM's own routes, by curl.
+stage_vllm() {
+  command -v jq >/dev/null || fetch jq || { lacking jq; return; }
+  timeout 300 "$here/e2e_vllm.sh" "$target"
 }
 
 # The live page in a real browser.
@@ -217,7 +239,7 @@ stage_browser() {
 main() {
   [[ -x $bin ]] || die "bin/aiperfd is missing: run make build"
   local stage begin stages=("$@")
-  ((${#stages[@]})) || stages=(curl prometheus sdk browser)
+  ((${#stages[@]})) || stages=(curl prometheus sdk vllm browser)
   start
   for stage in "${stages[@]}"; do
     begin=$SECONDS

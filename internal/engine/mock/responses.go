@@ -3,9 +3,7 @@ package mock
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/valyala/fastjson"
 )
@@ -29,6 +27,44 @@ type responsesRequest struct {
 	instructions string
 	previous     string // id of the response that is continued; "" = none
 	store        bool
+	said         map[string][]byte // members that answers repeat as they came; nil = none
+}
+
+// repeats reads the members that answers repeat as they came.
+func (r *responsesRequest) repeats(f *fields) {
+	for _, name := range [...]string{"metadata", "parallel_tool_calls", "reasoning", "temperature", "text", "tool_choice", "tools", "top_p", "truncation", "user"} {
+		if v, ok := f.get(name); ok {
+			if r.said == nil {
+				r.said = map[string][]byte{}
+			}
+			r.said[name] = v.MarshalTo(nil)
+		}
+	}
+}
+
+// readFormat reads the form of the answer, which is the member text.format.
+func readFormat(f *fields) *wishes {
+	text, ok := f.member("text")
+	if !ok {
+		return nil
+	}
+	format := text.Get("format")
+	switch kind := string(format.GetStringBytes("type")); kind {
+	case "", "text":
+		return nil
+	case "json_object":
+		return &wishes{anyObject: true}
+	case "json_schema":
+		schema := format.Get("schema")
+		if schema == nil || schema.Type() != fastjson.TypeObject {
+			f.fail("text.format.schema", "dictionary")
+			return nil
+		}
+		return &wishes{structured: schema.MarshalTo(nil)}
+	default:
+		f.refuse("text.format", fmt.Sprintf("Input should be 'text', 'json_object' or 'json_schema', got %q.", kind))
+		return nil
+	}
 }
 
 func (*responsesAPI) reasons() bool { return true }
@@ -51,6 +87,8 @@ func (*responsesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest
 		if _, ok := f.get("store"); ok {
 			extra.store = f.boolean("store")
 		}
+		extra.repeats(f)
+		q.wish = readFormat(f)
 		s.resume(f, extra.previous, &p)
 		var said strings.Builder
 		readText(s, []byte(extra.instructions), &p, &said)
@@ -164,166 +202,4 @@ func (f *fields) need(name string) {
 	if f.text(name) == "" {
 		f.fail(name, "string")
 	}
-}
-
-// document appends the response object.
-func (p *responsesAPI) document(dst []byte, x *exchange) ([]byte, string) {
-	output, reasoning := tokens(x.choices)
-	p.keep(x, output)
-	return p.appendResponse(dst, x, &x.choices[0], output, reasoning), "application/json"
-}
-
-// appendResponse appends the response object; c is what was said in it, nil while
-// it is in progress.
-func (p *responsesAPI) appendResponse(dst []byte, x *exchange, c *choice, output, reasoning int) []byte {
-	q := x.q
-	dst = append(dst, `{"id":`...)
-	dst = appendJSONString(dst, responseID(x))
-	dst = append(dst, `,"object":"response","created_at":`...)
-	dst = strconv.AppendInt(dst, x.truth.AcceptNs/int64(time.Second), 10)
-	dst = append(dst, `,"status":"`...)
-	status, why := "in_progress", "null"
-	if c != nil {
-		if status = "completed"; c.finish == "length" {
-			status, why = "incomplete", `{"reason":"max_output_tokens"}`
-		}
-	}
-	dst = append(dst, status...)
-	dst = append(dst, `","error":null,"incomplete_details":`...)
-	dst = append(dst, why...)
-	extra, _ := q.payload.(*responsesRequest)
-	dst = appendTextOrNull(append(dst, `,"instructions":`...), extra.instructions)
-	dst = append(dst, `,"max_output_tokens":`...)
-	if q.maxTokens > 0 {
-		dst = strconv.AppendInt(dst, int64(q.maxTokens), 10)
-	} else {
-		dst = append(dst, "null"...)
-	}
-	dst = append(dst, `,"model":`...)
-	dst = appendJSONString(dst, q.model)
-	dst = append(dst, `,"output":[`...)
-	if c != nil {
-		dst = p.appendOutput(dst, x, c)
-	}
-	dst = appendTextOrNull(append(dst, `],"parallel_tool_calls":true,"previous_response_id":`...), extra.previous)
-	dst = strconv.AppendBool(append(dst, `,"reasoning":{"effort":null,"summary":null},"service_tier":"default","store":`...), extra.store)
-	dst = append(dst, `,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],`+
-		`"top_p":1.0,"truncation":"disabled","usage":`...)
-	if c == nil || x.s.opt.Usage == UsageNever {
-		dst = append(dst, "null"...)
-	} else {
-		dst = x.appendUsageOf(dst, output, reasoning)
-	}
-	return append(dst, `,"user":null,"metadata":{}}`...)
-}
-
-// appendTextOrNull appends a text that may be missing.
-func appendTextOrNull(dst []byte, s string) []byte {
-	if s == "" {
-		return append(dst, "null"...)
-	}
-	return appendJSONString(dst, s)
-}
-
-// side is one of the two sides of an answer.
-type side uint8
-
-const (
-	thoughts side = iota
-	spoken
-)
-
-// sideOf returns the side that a token of c belongs to.
-func (c *choice) sideOf(token int) side {
-	if token < c.reasoning {
-		return thoughts
-	}
-	return spoken
-}
-
-// extent says how much of something is there.
-type extent uint8
-
-const (
-	begun extent = iota
-	whole
-)
-
-// appendUsageOf appends the usage object of a response.
-func (x *exchange) appendUsageOf(dst []byte, output, reasoning int) []byte {
-	dst = append(dst, `{"input_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
-	dst = append(dst, `,"input_tokens_details":{"cached_tokens":0},"output_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(output), 10)
-	dst = append(dst, `,"output_tokens_details":{"reasoning_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(reasoning), 10)
-	dst = append(dst, `},"total_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens+output), 10)
-	return append(dst, '}')
-}
-
-// appendOutput appends the items of an answer, which are complete.
-func (p *responsesAPI) appendOutput(dst []byte, x *exchange, c *choice) []byte {
-	if c.reasoning > 0 {
-		dst = p.appendItem(dst, x, c, thoughts, whole)
-	}
-	if c.total > c.reasoning {
-		if c.reasoning > 0 {
-			dst = append(dst, ',')
-		}
-		dst = p.appendItem(dst, x, c, spoken, whole)
-	}
-	return dst
-}
-
-// appendItem appends the item of the reasoning or of the answer; without its
-// content it has just begun.
-func (p *responsesAPI) appendItem(dst []byte, x *exchange, c *choice, of side, part extent) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = appendItemID(dst, x, of)
-	status := "in_progress"
-	if part == whole {
-		if status = "completed"; of == spoken && c.finish == "length" {
-			status = "incomplete"
-		}
-	}
-	if of == thoughts {
-		dst = append(dst, `,"type":"reasoning","summary":[],"content":[`...)
-	} else {
-		dst = append(dst, `,"type":"message","role":"assistant","content":[`...)
-	}
-	if part == whole {
-		dst = p.appendPart(dst, c, of, whole)
-	}
-	dst = append(dst, `],"status":"`...)
-	return append(append(dst, status...), '"', '}')
-}
-
-// appendPart appends the one part of an item; without its text it has just begun.
-func (*responsesAPI) appendPart(dst []byte, c *choice, of side, part extent) []byte {
-	if of == thoughts {
-		dst = append(dst, `{"type":"reasoning_text","text":"`...)
-	} else {
-		dst = append(dst, `{"type":"output_text","annotations":[],"logprobs":[],"text":"`...)
-	}
-	if part == whole {
-		dst = appendSide(dst, c, of)
-	}
-	return append(dst, '"', '}')
-}
-
-// appendSide appends the reasoning or the answer, escaped for JSON.
-func appendSide(dst []byte, c *choice, of side) []byte {
-	if of == thoughts {
-		return c.appendTokens(dst, 0, c.reasoning)
-	}
-	return c.appendTokens(dst, c.reasoning, c.total)
-}
-
-func appendItemID(dst []byte, x *exchange, of side) []byte {
-	prefix := "msg_"
-	if of == thoughts {
-		prefix = "rs_"
-	}
-	return appendJSONString(dst, prefix+x.requestID())
 }

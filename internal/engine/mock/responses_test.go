@@ -55,7 +55,7 @@ func TestResponsesBytes(t *testing.T) {
 		part    = `{"type":"output_text","annotations":[],"logprobs":[],"text":"HiHi"}`
 		answer  = `{"id":"msg_r1","type":"message","role":"assistant","content":[` + part + `],"status":"incomplete"}`
 		why     = `{"reason":"max_output_tokens"}`
-		usage   = `{"input_tokens":2,"input_tokens_details":{"cached_tokens":0},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":6}`
+		usage   = `{"input_tokens":2,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":6}`
 		inItem  = `,"item_id":"rs_r1","output_index":0,"content_index":0,`
 		inText  = `,"item_id":"msg_r1","output_index":1,"content_index":0,`
 	)
@@ -255,7 +255,10 @@ func TestNewerFaults(t *testing.T) {
 		messagesPath:  `{"model":"m","messages":[{"role":"user","content":"Hi"}],"max_tokens":4,"stream":true}`,
 	}
 	for _, tt := range []struct{ fault, path, want string }{
-		{"stream_error:after_tokens:2,message=boom", responsesPath, `data: {"type":"response.failed","sequence_number":6,"response":{"id":"resp_r1","object":"response","status":"failed","error":{"code":"server_error","message":"boom"},"output":[],"usage":null}}` + "\n\n"},
+		{"stream_error:after_tokens:2,message=boom", responsesPath, `data: {"type":"response.failed","sequence_number":6,"response":{"id":"resp_r1","object":"response","created_at":946684800,"status":"failed","error":{"code":"server_error","message":"boom"},` +
+			`"incomplete_details":null,"instructions":null,"max_output_tokens":4,"model":"m","output":[],"parallel_tool_calls":true,"previous_response_id":null,` +
+			`"reasoning":{"effort":null,"summary":null},"service_tier":"default","store":true,"temperature":1.0,"text":{"format":{"type":"text"}},` +
+			`"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled","usage":null,"user":null,"metadata":{}}}` + "\n\n"},
 		{"stream_error:after_tokens:2,message=boom", messagesPath, "event: error\ndata: " + `{"type":"error","error":{"type":"api_error","message":"boom"}}` + "\n\n"},
 		{"malformed:after_tokens:0,kind=nan", responsesPath, `"response.output_text.delta","sequence_number":NaN,`},
 		{"malformed:after_tokens:0,kind=nan", messagesPath, `"content_block_delta","index":NaN,`},
@@ -309,6 +312,7 @@ func FuzzNewerRequests(f *testing.F) {
 	for _, body := range []string{
 		`{"input":"Hi","max_output_tokens":2}`, `{"input":[{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_image"}]},{"type":"function_call","call_id":"c"}],"stream":true,"max_output_tokens":1}`,
 		`{"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"text","text":"a"}]}]}],"max_tokens":1}`, `{"messages":[1],"system":[[]],"max_tokens":1,"stream":true}`,
+		`{"input":"Hi","text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object","properties":{"a":{"enum":[1]}}}}},"metadata":{"a":"b"},"max_output_tokens":9}`,
 	} {
 		f.Add(body, true)
 		f.Add(body, false)
@@ -330,4 +334,68 @@ func FuzzNewerRequests(f *testing.F) {
 			t.Errorf("%s: status %d, %s", body, w.Code, w.Body)
 		}
 	})
+}
+
+// What a request says of itself comes back in the answer, as it was.
+func TestResponsesRepeat(t *testing.T) {
+	members := map[string]string{
+		"metadata": `{"a":"b"}`, "parallel_tool_calls": `false`, "reasoning": `{"effort":"low"}`, "temperature": `0.25`,
+		"text": `{"format":{"type":"text"},"verbosity":"low"}`, "tool_choice": `"none"`, "tools": `[{"type":"function","name":"f"}]`,
+		"top_p": `0.5`, "truncation": `"auto"`, "user": `"u"`,
+	}
+	body := `{"model":"m","input":"Hi","max_output_tokens":2`
+	for name, value := range members {
+		body += `,"` + name + `":` + value
+	}
+	var got map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(wireText(t, Options{}, responsesPath, body+"}")), &got); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range members {
+		if string(got[name]) != want {
+			t.Errorf("%s: got %s, want %s", name, got[name], want)
+		}
+	}
+}
+
+func TestResponsesFormat(t *testing.T) {
+	const schema = `{"type":"object","properties":{"city":{"type":"string"},"count":{"type":"integer"}},"required":["city","count"]}`
+	text := func(format string) string {
+		var got struct {
+			Output []struct{ Content []struct{ Text string } }
+		}
+		body := wireText(t, Options{}, responsesPath, `{"model":"m","input":"Hi","text":{"format":`+format+`}}`)
+		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Output) != 1 || len(got.Output[0].Content) != 1 {
+			t.Fatalf("error %v in %s", err, body)
+		}
+		return got.Output[0].Content[0].Text
+	}
+	var asked struct {
+		City  *string
+		Count *int
+	}
+	if said := text(`{"type":"json_schema","name":"n","schema":` + schema + `}`); json.Unmarshal([]byte(said), &asked) != nil || asked.City == nil || asked.Count == nil {
+		t.Errorf("%q does not follow the schema", said)
+	}
+	if said := text(`{"type":"json_object"}`); !strings.HasPrefix(said, "{") || !json.Valid([]byte(said)) {
+		t.Errorf("%q is no JSON object", said)
+	}
+	if said := text(`{"type":"text"}`); json.Valid([]byte(said)) {
+		t.Errorf("%q is JSON, which was not asked for", said)
+	}
+}
+
+func TestResponsesFormatRefused(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`"short"`, "valid dictionary: text"},
+		{`{"format":{"type":"yaml"}}`, `got \"yaml\"`},
+		{`{"format":{"type":"json_schema"}}`, "text.format.schema"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newRig(t, Options{}).post(responsesPath, `{"model":"m","input":"Hi","text":`+c.text+`}`)
+			if a.status != http.StatusBadRequest || !strings.Contains(a.body, c.want) {
+				t.Errorf("text %s: status %d, body %s, want %q in it", c.text, a.status, a.body, c.want)
+			}
+		})
+	}
 }

@@ -46,7 +46,7 @@ func (p *responsesAPI) begin(e *events) error {
 	for _, kind := range []string{"response.created", "response.in_progress"} {
 		p.start(e, kind)
 		e.b = append(e.b, `,"response":`...)
-		e.b = p.appendResponse(e.b, e.x, nil, 0, 0)
+		e.b = p.appendResponse(e.b, e.x, &standing{})
 		if err := p.stop(e, false); err != nil {
 			return err
 		}
@@ -153,16 +153,15 @@ func (p *responsesAPI) close(e *events) error {
 	}
 	p.start(e, "response.completed")
 	e.b = append(e.b, `,"response":`...)
-	e.b = p.appendResponse(e.b, e.x, &e.x.choices[0], e.x.truth.OutputTokens, e.x.truth.ReasoningTokens)
+	e.b = p.appendResponse(e.b, e.x, &standing{
+		said: &e.x.choices[0], output: e.x.truth.OutputTokens, reasoning: e.x.truth.ReasoningTokens,
+	})
 	return p.stop(e, false)
 }
 
 func (p *responsesAPI) fail(e *events, apology *apiError) error {
 	p.start(e, "response.failed")
-	e.b = append(e.b, `,"response":{"id":`...)
-	e.b = appendJSONString(e.b, responseID(e.x))
-	e.b = append(e.b, `,"object":"response","status":"failed","error":{"code":"server_error","message":`...)
-	e.b = appendJSONString(e.b, apology.message)
-	e.b = append(e.b, `},"output":[],"usage":null}`...)
+	e.b = append(e.b, `,"response":`...)
+	e.b = p.appendResponse(e.b, e.x, &standing{failure: apology})
 	return p.stop(e, false)
 }

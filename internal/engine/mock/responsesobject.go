@@ -1,0 +1,202 @@
+package mock
+
+import (
+	"strconv"
+	"time"
+)
+
+// document appends the response object.
+func (p *responsesAPI) document(dst []byte, x *exchange) ([]byte, string) {
+	output, reasoning := tokens(x.choices)
+	p.keep(x, output)
+	return p.appendResponse(dst, x, &standing{said: &x.choices[0], output: output, reasoning: reasoning}), "application/json"
+}
+
+// standing is how far a response is.
+type standing struct {
+	said              *choice   // what was said in it; nil while it is in progress, or when it failed
+	failure           *apiError // why it failed; nil = it did not
+	output, reasoning int       // tokens
+}
+
+func (st *standing) status() (status, why string) {
+	switch {
+	case st.failure != nil:
+		return "failed", "null"
+	case st.said == nil:
+		return "in_progress", "null"
+	case st.said.finish == "length":
+		return "incomplete", `{"reason":"max_output_tokens"}`
+	}
+	return "completed", "null"
+}
+
+// appendResponse appends the response object.
+func (p *responsesAPI) appendResponse(dst []byte, x *exchange, st *standing) []byte {
+	q := x.q
+	extra, _ := q.payload.(*responsesRequest)
+	status, why := st.status()
+	dst = append(dst, `{"id":`...)
+	dst = appendJSONString(dst, responseID(x))
+	dst = append(dst, `,"object":"response","created_at":`...)
+	dst = strconv.AppendInt(dst, x.truth.AcceptNs/int64(time.Second), 10)
+	dst = append(dst, `,"status":"`+status+`","error":`...)
+	if st.failure == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendJSONString(append(dst, `{"code":"server_error","message":`...), st.failure.message)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, `,"incomplete_details":`+why...)
+	dst = appendTextOrNull(append(dst, `,"instructions":`...), extra.instructions)
+	dst = append(dst, `,"max_output_tokens":`...)
+	if q.maxTokens > 0 {
+		dst = strconv.AppendInt(dst, int64(q.maxTokens), 10)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"model":`...)
+	dst = appendJSONString(dst, q.model)
+	dst = append(dst, `,"output":[`...)
+	if st.said != nil {
+		dst = p.appendOutput(dst, x, st.said)
+	}
+	dst = extra.appendMember(append(dst, ']'), "parallel_tool_calls", "true")
+	dst = appendTextOrNull(append(dst, `,"previous_response_id":`...), extra.previous)
+	dst = extra.appendMember(dst, "reasoning", `{"effort":null,"summary":null}`)
+	dst = strconv.AppendBool(append(dst, `,"service_tier":"default","store":`...), extra.store)
+	dst = extra.appendMember(dst, "temperature", "1.0")
+	dst = extra.appendMember(dst, "text", `{"format":{"type":"text"}}`)
+	dst = extra.appendMember(dst, "tool_choice", `"auto"`)
+	dst = extra.appendMember(dst, "tools", "[]")
+	dst = extra.appendMember(dst, "top_p", "1.0")
+	dst = extra.appendMember(dst, "truncation", `"disabled"`)
+	dst = append(dst, `,"usage":`...)
+	if st.said == nil || x.s.opt.Usage == UsageNever {
+		dst = append(dst, "null"...)
+	} else {
+		dst = x.appendUsageOf(dst, st.output, st.reasoning)
+	}
+	dst = extra.appendMember(dst, "user", "null")
+	return append(extra.appendMember(dst, "metadata", "{}"), '}')
+}
+
+// appendTextOrNull appends a text that may be missing.
+func appendTextOrNull(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return appendJSONString(dst, s)
+}
+
+// side is one of the two sides of an answer.
+type side uint8
+
+const (
+	thoughts side = iota
+	spoken
+)
+
+// sideOf returns the side that a token of c belongs to.
+func (c *choice) sideOf(token int) side {
+	if token < c.reasoning {
+		return thoughts
+	}
+	return spoken
+}
+
+// extent says how much of something is there.
+type extent uint8
+
+const (
+	begun extent = iota
+	whole
+)
+
+// appendUsageOf appends the usage object of a response.
+func (x *exchange) appendUsageOf(dst []byte, output, reasoning int) []byte {
+	dst = append(dst, `{"input_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
+	dst = append(dst, `,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},"output_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(output), 10)
+	dst = append(dst, `,"output_tokens_details":{"reasoning_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(reasoning), 10)
+	dst = append(dst, `},"total_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens+output), 10)
+	return append(dst, '}')
+}
+
+// appendOutput appends the items of an answer, which are complete.
+func (p *responsesAPI) appendOutput(dst []byte, x *exchange, c *choice) []byte {
+	if c.reasoning > 0 {
+		dst = p.appendItem(dst, x, c, thoughts, whole)
+	}
+	if c.total > c.reasoning {
+		if c.reasoning > 0 {
+			dst = append(dst, ',')
+		}
+		dst = p.appendItem(dst, x, c, spoken, whole)
+	}
+	return dst
+}
+
+// appendItem appends the item of the reasoning or of the answer; without its
+// content it has just begun.
+func (p *responsesAPI) appendItem(dst []byte, x *exchange, c *choice, of side, part extent) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = appendItemID(dst, x, of)
+	status := "in_progress"
+	if part == whole {
+		if status = "completed"; of == spoken && c.finish == "length" {
+			status = "incomplete"
+		}
+	}
+	if of == thoughts {
+		dst = append(dst, `,"type":"reasoning","summary":[],"content":[`...)
+	} else {
+		dst = append(dst, `,"type":"message","role":"assistant","content":[`...)
+	}
+	if part == whole {
+		dst = p.appendPart(dst, c, of, whole)
+	}
+	dst = append(dst, `],"status":"`...)
+	return append(append(dst, status...), '"', '}')
+}
+
+// appendPart appends the one part of an item; without its text it has just begun.
+func (*responsesAPI) appendPart(dst []byte, c *choice, of side, part extent) []byte {
+	if of == thoughts {
+		dst = append(dst, `{"type":"reasoning_text","text":"`...)
+	} else {
+		dst = append(dst, `{"type":"output_text","annotations":[],"logprobs":[],"text":"`...)
+	}
+	if part == whole {
+		dst = appendSide(dst, c, of)
+	}
+	return append(dst, '"', '}')
+}
+
+// appendSide appends the reasoning or the answer, escaped for JSON.
+func appendSide(dst []byte, c *choice, of side) []byte {
+	if of == thoughts {
+		return c.appendTokens(dst, 0, c.reasoning)
+	}
+	return c.appendTokens(dst, c.reasoning, c.total)
+}
+
+func appendItemID(dst []byte, x *exchange, of side) []byte {
+	prefix := "msg_"
+	if of == thoughts {
+		prefix = "rs_"
+	}
+	return appendJSONString(dst, prefix+x.requestID())
+}
+
+// appendMember appends a member with what the request said, else with a default.
+func (r *responsesRequest) appendMember(dst []byte, name, otherwise string) []byte {
+	dst = append(append(append(dst, ',', '"'), name...), '"', ':')
+	if v, ok := r.said[name]; ok {
+		return append(dst, v...)
+	}
+	return append(dst, otherwise...)
+}
