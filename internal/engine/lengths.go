@@ -19,10 +19,10 @@ func lengthDoubts(plan *Plan, rs metric.Results) []Warning {
 		return 0
 	}
 	requests := average("request_count")
-	if requests == 0 || !plan.Kind.Caps.ProducesTokens {
+	if requests == 0 {
 		return nil
 	}
-	if plan.Tokens.Server {
+	if plan.Tokens.Server && plan.Kind.Caps.ProducesTokens {
 		if told := count(rs, "output_sequence_length"); told < int64(requests) {
 			out = append(out, Warning{Code: "server-usage-missing", Detail: fmt.Sprintf(
 				"%.0f of %.0f answers had no usage block, and token counts were to come from there only: lengths and token rates leave these answers out%s",
@@ -35,10 +35,11 @@ func lengthDoubts(plan *Plan, rs metric.Results) []Warning {
 			"%.0f of %.0f answers were not as long as asked for (%+.0f %% on average, %.0f tokens): %s",
 			off, requests, diff, average("output_sequence_length"), lengthAdvice(plan, diff))})
 	}
-	if off := average("usage_discrepancy_count"); off > 0 {
+	// A server that ranks reads the query once with each text, and counts it so.
+	if off := average("usage_discrepancy_count"); off > 0 && !plan.Kind.Caps.Named {
 		out = append(out, Warning{Code: "usage-discrepancy", Detail: fmt.Sprintf(
-			"in %.0f of %.0f answers the server's token counts differ from the client's by more than 10 %%: the two use different tokenizers, the chat template adds to the prompt, or pictures and sounds count as tokens, too",
-			off, requests)})
+			"in %.0f of %.0f answers the server's token counts differ from the client's by more than 10 %%: %s",
+			off, requests, discrepancyReasons(plan, average("usage_prompt_tokens_diff_pct")))})
 	}
 	return out
 }
@@ -56,6 +57,24 @@ func usageAdvice(plan *Plan) string {
 		return "; streams carry usage only if stream_options asks for it"
 	}
 	return "; without --use-server-token-count the client counts"
+}
+
+// otherUnit is the distance of the server's count of a text from the client's, in
+// percent, beyond which the server hardly counts tokens: texts have three to five
+// characters a token in every usual vocabulary, words three quarters of one.
+const otherUnit = 100
+
+// discrepancyReasons says why two counts may differ; diff is how far apart they are
+// for the input, in percent.
+func discrepancyReasons(plan *Plan, diff float64) string {
+	if plan.Kind.Caps.ProducesTokens {
+		return "the two use different tokenizers, the chat template adds to the prompt, or pictures and sounds count as tokens, too"
+	}
+	reasons := "the two use different tokenizers, the server adds tokens of its own to each text, or pictures and sounds count as tokens, too"
+	if diff > otherUnit {
+		reasons = fmt.Sprintf("they are %.0f %% apart on average, as if the server counted characters or another thing than tokens", diff)
+	}
+	return reasons + "; lengths and token rates are by the server's counts"
 }
 
 // lengthAdvice names the usual reason for answers of the wrong length.

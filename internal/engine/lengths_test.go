@@ -2,12 +2,15 @@ package engine_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"aiperfd/internal/engine/bench"
 )
 
 // TestLengthDoubts: a result whose lengths are not what they seem says so.
@@ -53,6 +56,58 @@ func TestLengthDoubts(t *testing.T) {
 					if !strings.Contains(got[code], text) {
 						t.Errorf("%s = %q, want %q in it", code, got[code], text)
 					}
+				}
+				b.stop()
+			})
+		})
+	}
+}
+
+// TestInputDoubts: what only reads texts is told, too, when the server's counts are
+// none of tokens.
+func TestInputDoubts(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		factor int // of the server's own count
+		want   string
+	}{
+		{"tokens", 1, ""},
+		{"another vocabulary", 2, "2 of 2 answers the server's token counts differ from the client's by more than 10 %: the two use different tokenizers"},
+		{"characters", 4, "they are 300 % apart on average, as if the server counted characters or another thing than tokens; lengths and token rates are by the server's counts"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				answer := func(http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if _, err := io.Copy(io.Discard, r.Body); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(time.Millisecond)
+						w.Header().Set("Content-Type", "application/json")
+						fmt.Fprintf(w, `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1,0]}],"usage":{"prompt_tokens":%[1]d,"total_tokens":%[1]d}}`, 10*test.factor)
+					})
+				}
+				b := newBed(t, timing(t, time.Millisecond, time.Millisecond), answer)
+				r := b.run(`
+randomSeed: 7
+benchmark:
+  model: m
+  endpoint: {url: "http://mem", type: embeddings}
+  tokenizer: {name: builtin}
+  dataset: {type: synthetic, prompts: {isl: 10}, entries: 2}
+  phases: {type: concurrency, concurrency: 1, requests: 2}
+`)
+				if r.State != bench.Completed {
+					t.Fatalf("the run is %s: %+v", r.State, r.Error)
+				}
+				got := ""
+				for _, w := range r.Warnings {
+					if w.Code == "usage-discrepancy" {
+						got = w.Detail
+					}
+				}
+				if test.want == "" && got != "" || !strings.Contains(got, test.want) {
+					t.Errorf("usage-discrepancy = %q, want %q in it", got, test.want)
 				}
 				b.stop()
 			})

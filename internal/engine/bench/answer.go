@@ -132,6 +132,9 @@ type Answer struct {
 	Streamed bool     // the body really came as a stream, so TTFT and gaps mean something
 	Chunks   []Chunk  // content events in order of arrival
 	Choices  []Choice // in order of index
+	// TailTokens are tokens, by the server's own word, of events after the last
+	// content event: a token that ends the answer, or half of a character.
+	TailTokens Tokens
 	// AudioLength is how long the sound plays that the answer consists of; 0 = there
 	// is none, or its format does not tell.
 	AudioLength time.Duration

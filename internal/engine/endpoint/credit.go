@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/engine/bench"
 )
 
 // tokenCredit says how many tokens a chunk carried, from a cumulative usage on
@@ -13,6 +15,7 @@ type tokenCredit struct {
 	broken  bool  // content came without usage: the usage is not cumulative
 	last    int64 // output tokens so far
 	open    int64 // of these, not credited yet
+	tail    int64 // of these, said by an event of a choice: a usage block that ends the stream is no such event
 }
 
 func (c *tokenCredit) usage(output count) {
@@ -34,6 +37,26 @@ func (c *tokenCredit) take(choice *choiceState) int32 {
 	c.broken = c.broken || !c.onChunk
 	n := choice.tokens
 	choice.tokens = 0
+	return n
+}
+
+// note says that an event of a choice has been read, with or without content.
+func (c *tokenCredit) note() {
+	if c.onChunk {
+		c.tail = c.open
+	}
+}
+
+// left returns the tokens that came after the last content event, by the evidence
+// that take went by.
+func (c *tokenCredit) left(choices []choiceState) bench.Tokens {
+	if !c.broken && c.last > 0 {
+		return bench.Tokens(c.tail)
+	}
+	n := bench.Tokens(0)
+	for i := range choices {
+		n += bench.Tokens(choices[i].tokens)
+	}
 	return n
 }
 

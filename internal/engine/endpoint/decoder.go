@@ -374,6 +374,9 @@ func (d *decoder) answer() bench.Answer {
 			Refusal: string(c.refusal), ToolCalls: c.toolCalls(), Finish: c.finish,
 		}
 	}
+	if d.streamed {
+		d.a.TailTokens = d.credit.left(d.choices)
+	}
 	slices.SortFunc(d.a.Choices, func(a, b bench.Choice) int { return a.Index - b.Index })
 	return d.a
 }

@@ -50,6 +50,9 @@ func show(a bench.Answer) string {
 		}
 		b.WriteByte(' ')
 	}
+	if a.TailTokens != 0 {
+		fmt.Fprintf(&b, "tail/%d ", a.TailTokens)
+	}
 	for _, c := range a.Choices {
 		fmt.Fprintf(&b, "| %d", c.Index)
 		for _, side := range [][2]string{{"text", c.Text}, {"think", c.Reasoning}, {"refuse", c.Refusal}} {
@@ -175,6 +178,26 @@ func TestDecodeStream(t *testing.T) {
 			"token ids before logprobs", sse(`{"choices":[{"delta":{"content":"a"},"token_ids":[1,2],"logprobs":{"content":[{}]}}]}`,
 				`{"choices":[{"delta":{"content":"b"},"logprobs":{"content":[{},{},{}]}}]}`, `{"choices":[{"text":"c","logprobs":{"tokens":["c"]},"finish_reason":"stop"}]}`, "[DONE]"),
 			`text:1/2 text:1/3 text:1/1 | 0 text="abc" end=stop`,
+		},
+		{
+			"the last token has no text; the usage block repeats its count",
+			sse(`{"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"completion_tokens":3}}`,
+				`{"choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"usage":{"completion_tokens":4}}`,
+				`{"choices":[],"usage":{"completion_tokens":4}}`, "[DONE]"),
+			`text:1/3 tail/1 | 0 text="a" end=stop`,
+		},
+		{
+			"only the usage block counts more: nothing says that an event brought it",
+			sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}],"usage":{"completion_tokens":3}}`,
+				`{"choices":[],"usage":{"completion_tokens":9}}`, "[DONE]"),
+			`text:1/3 | 0 text="a" end=stop`,
+		},
+		{
+			"the last token has no text, by logprobs",
+			sse(`{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{}]}}]}`,
+				`{"choices":[{"index":0,"delta":{"content":""},"logprobs":{"content":[{},{}]},"finish_reason":"length"}]}`,
+				`{"choices":[],"usage":{"completion_tokens":3}}`, "[DONE]"),
+			`text:1/1 tail/2 | 0 text="a" end=length`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -143,6 +143,7 @@ func (d *decoder) choice(v *fastjson.Value, position int, data []byte) {
 	if len(d.a.Chunks) == before {
 		d.emit(c, bench.Text, str(text))
 	}
+	d.credit.note()
 	d.finish(c, finish, err, data)
 }
 

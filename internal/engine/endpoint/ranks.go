@@ -101,7 +101,12 @@ func scoredItem(v *fastjson.Value, position int) (bench.Rank, bool) {
 }
 
 // classItem reads the classes of a text: its score is the highest probability.
+// Infinity lists labels with their scores instead (REST API, "/classify").
 func classItem(v *fastjson.Value, position int) (bench.Rank, bool) {
+	if v.Type() == fastjson.TypeArray {
+		best := bestScore(v.GetArray())
+		return bench.Rank{Index: position, Score: best}, !math.IsNaN(best) && !math.IsInf(best, 0)
+	}
 	index, ok := itemIndex(v, position)
 	probs := v.GetArray("probs")
 	if !ok || len(probs) == 0 {

@@ -175,6 +175,7 @@ func (j *jobDecoder) putCounted(v, text *fastjson.Value) {
 		j.credit.usage(j.sum.output)
 	}
 	j.emit(j.state0(), bench.Text, joined(text))
+	j.credit.note()
 }
 
 // joined joins a list of strings; a string is itself.

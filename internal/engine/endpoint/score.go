@@ -63,6 +63,7 @@ func classify() Kind {
 }
 
 // encodeClassify writes a body for POST /classify (vLLM, "Classification API").
+// A single text is a list, too: all servers take one, and Infinity takes nothing else.
 func encodeClassify(dst []byte, r *Request) ([]byte, error) {
 	if isChat(r) {
 		return encodeChatEmbeddings(dst, r)
@@ -71,5 +72,5 @@ func encodeClassify(dst []byte, r *Request) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return object(dst, r, modelField(r), Field{"input", oneOrList(texts)})
+	return object(dst, r, modelField(r), Field{"input", stringList(texts)})
 }

@@ -71,7 +71,7 @@ func TestEncodeVectors(t *testing.T) {
 		{"rerank", Request{Turn: ranked}, `{"model":"M","query":"q","documents":["a","b"]}`},
 		{"rerank", Request{Turn: bench.Turn{Named: ranked.Named[:1]}}, `{"model":"M","query":"q","documents":[]}`},
 		{"cohere_rankings", Request{Turn: ranked, Settings: &Settings{Extra: fields(t, `{"top_n":1}`)}}, `{"model":"M","query":"q","documents":["a","b"],"top_n":1}`},
-		{"classify", Request{Turn: user("T")}, `{"model":"M","input":"T"}`},
+		{"classify", Request{Turn: user("T")}, `{"model":"M","input":["T"]}`},
 		{"classify", Request{Turn: user("T", "U")}, `{"model":"M","input":["T","U"]}`},
 		{"classify", Request{Turn: bench.Turn{Role: "assistant", Texts: []string{"T"}}}, `{"model":"M","messages":[{"role":"assistant","content":"T"}]}`},
 		{"tokenize", Request{Turn: user("T")}, `{"model":"M","prompt":"T"}`},

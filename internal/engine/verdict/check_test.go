@@ -79,6 +79,11 @@ func TestCheck(t *testing.T) {
 		{"the curve lost a request", func(t *testing.T, a *Account) { set(t, a, "effective_concurrency", metric.Avg, 0.75) }, []string{"concurrency-curve"}},
 		{"a gap vanished", func(t *testing.T, a *Account) { set(t, a, "inter_chunk_latency", metric.Sum, 459) }, []string{"latency-sum"}},
 		{"tokens by event and by usage", func(_ *testing.T, a *Account) { a.Tally.Observe(odd(4)) }, []string{"tokens-conserved"}},
+		{"the last token has no text", func(_ *testing.T, a *Account) {
+			r := odd(4)
+			r.Answer.TailTokens = 1
+			a.Tally.Observe(r)
+		}, nil},
 		{"more events than tokens", func(_ *testing.T, a *Account) {
 			r := odd(2)
 			r.Answer.Chunks[0].Tokens = 0 // so that events have no counts to compare

@@ -93,6 +93,7 @@ func (c *conservation) observe(rec *bench.Record) {
 		c.excess++
 	}
 	if every {
+		byEvent += rec.Answer.TailTokens
 		c.records++
 		c.byEvent += byEvent
 		c.byUsage += *usage.Output
