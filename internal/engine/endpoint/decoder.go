@@ -221,6 +221,12 @@ func (d *decoder) document(resp *bench.Response, streaming bool) {
 	case len(body) == 0:
 		d.failAs(bench.EmptyResponse, "the response has no body")
 		return
+	case !ok && d.json.tooMany:
+		d.fail(&bench.Failure{
+			Class: bench.EventTooLarge, Step: bench.StepBody, Status: d.status, Code: "json_values",
+			Message: fmt.Sprintf("the body has more than %d JSON values", maxValues),
+		})
+		return
 	case !ok && d.valid > 0 && listsError(body):
 		d.fail(errorInBody(body, d.status))
 		return

@@ -74,10 +74,16 @@ type Options struct {
 	Streaming bool
 	// Memory bounds what all responses keep together, of all clients that have it;
 	// nil = no bound but that of each response.
-	Memory *frame.Memory
+	Memory *Memory
 	// Dial opens connections; nil = the system's. Tests give an in-memory one.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
+
+// Memory bounds what responses under way keep together; see [frame.Memory].
+type Memory = frame.Memory
+
+// NewMemory returns a bound of limit bytes, > 0.
+func NewMemory(limit int64) *Memory { return frame.NewMemory(limit) }
 
 // AnyAddress is the key of [Options.Sockets] that stands for every address.
 const AnyAddress = ""
