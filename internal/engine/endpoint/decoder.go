@@ -214,6 +214,10 @@ func (d *decoder) document(resp *bench.Response, streaming bool) {
 	body := trimSpace(resp.Body)
 	d.at = resp.BodyAt
 	d.streamed = false
+	if f := resp.Failure; f != nil && f.Class == bench.EventTooLarge {
+		d.fail(f) // the rest is missing: this is no document
+		return
+	}
 	ok := len(body) > 0 && d.parse("", body)
 	switch {
 	case !ok && d.failBroken(resp):

@@ -12,9 +12,10 @@ import (
 // strict, iterative scanner first: fastjson's errors quote the whole rest.
 const bigDocument = 64 << 10
 
-// maxValues bounds the JSON values of one document: each costs about 90 bytes
-// of memory, whatever it costs on the wire, so that all take 360 MiB at most.
-const maxValues = 4 << 20
+// maxValues bounds the JSON values of one document. Each costs about 90 bytes of
+// memory, whatever it costs on the wire, and fastjson's list of them leaves up to
+// four times that behind while it grows: half a gibibyte at most.
+const maxValues = 1 << 20
 
 // jsonParser parses one document after another. Values that it returned are
 // valid until the next parse.
@@ -40,6 +41,9 @@ func (p *jsonParser) parse(data []byte) *fastjson.Value {
 	data = fixSurrogates(data)
 	if v := p.strict(data); v != nil || p.tooMany {
 		return v
+	}
+	if !bytes.Contains(data, []byte("NaN")) && !bytes.Contains(data, []byte("Infinity")) {
+		return nil
 	}
 	p.buf, p.repaired = appendWithoutNaN(p.buf[:0], data)
 	if !p.repaired {

@@ -111,7 +111,7 @@ func floods(t *testing.T) []flood {
 		{name: "an event without an end", head: sseHead, start: "data: ", block: x, want: eventSize, sends: 64 * mib, growth: 256 * mib},
 		{name: "a line without an end that is no field", head: sseHead, block: x, want: eventSize, sends: 64 * mib, growth: 256 * mib, once: true},
 		{name: "an event of endless lines", head: sseHead, block: many("data: 0123456789\n"), want: eventSize, sends: 96 * mib, growth: 384 * mib, once: true},
-		{name: "events without an end", head: sseHead, block: many("data: {\"a\":12345}\n\n"), want: "event_too_large/event_count body: more than 4194304 events in one response", sends: 96 * mib, growth: 256 * mib},
+		{name: "events without an end", head: sseHead, block: many("data: {\"a\":12345}\n\n"), want: "event_too_large/event_count body: more than 1048576 events in one response", sends: 32 * mib, growth: 64 * mib},
 		{name: "comments without an end", head: sseHead, block: many(": still here\n\n"), limit: 8 * mib, want: "event_too_large/body_size body: body is larger than 8388608 bytes", sends: 8 * mib, growth: small},
 		{name: "white space without an end", head: "HTTP/1.1 200 OK\r\n", block: many("\n"), limit: 8 * mib, want: "event_too_large/body_size body: body is larger than 8388608 bytes", sends: 8 * mib, growth: small},
 		{name: "events after the last", head: sseHead, start: "data: {}\n\ndata: [DONE]\n\n", block: many("data: {}\n\n"), sends: mib, growth: small},

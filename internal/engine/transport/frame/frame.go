@@ -27,7 +27,7 @@ const (
 	MaxKept      = 256 << 20 // bytes kept of one response: all events, or a document, 256 MiB
 	MaxInflated  = 64 << 20  // bytes that compressed ones may become, 64 MiB: we never ask for compression
 	MaxErrorBody = 1 << 20   // bytes kept of an error or HTML body, 1 MiB
-	MaxEvents    = 4 << 20   // events of one response
+	MaxEvents    = 1 << 20   // events of one response
 	MaxDrain     = 64 << 10  // bytes to read after [Framer.Done], 64 KiB
 )
 
