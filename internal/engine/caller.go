@@ -31,6 +31,10 @@ func (x *execution) newCaller() *caller {
 
 func (c *caller) close() { c.client.Close() }
 
+// maxControlBody is the most bytes of an answer to a request beside the load that
+// is none to the model, 8 MiB: lists of models, and what functions say.
+const maxControlBody = 8 << 20
+
 // call is one request to a server beside the load.
 type call struct {
 	target  *Target
@@ -80,12 +84,14 @@ func (c *caller) do(ctx context.Context, k *call) *reply {
 	defer cancel()
 	h := maps.Clone(c.x.plan.Header)
 	h["Accept"] = []string{"application/json"}
+	most := 0 // as an answer of the load
 	if k.body == nil {
+		most = maxControlBody
 		delete(h, "Content-Type")
 	}
 	rec := bench.Record{RequestID: c.x.ids.next()}
 	h["X-Request-Id"] = []string{rec.RequestID}
-	r := transport.Request{Method: k.method, URL: k.url, Host: k.target.Host, Header: h, Body: k.body}
+	r := transport.Request{Method: k.method, URL: k.url, Host: k.target.Host, Header: h, Body: k.body, MaxBody: most}
 	if k.target.Basic != "" && h["Authorization"] == nil {
 		h["Authorization"] = []string{k.target.Basic}
 	}

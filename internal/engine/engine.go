@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/transport"
 )
 
 // Defaults of [Options].
@@ -63,6 +64,8 @@ type Engine struct {
 	opts Options
 	wake chan struct{} // buffered 1: the queue changed
 	open chan struct{} // closed when runs of an earlier process are settled
+	// memory bounds what the responses of all runs keep together.
+	memory *transport.Memory
 
 	mu       sync.Mutex
 	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
@@ -108,6 +111,7 @@ func New(o Options) (*Engine, error) {
 	}
 	return &Engine{
 		opts: o, jobs: map[string]*job{}, wake: make(chan struct{}, 1), open: make(chan struct{}),
+		memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
 		health: Health{State: HealthStarting, Since: time.Now().UTC(), Checks: map[string]string{}},
 	}, nil
 }
@@ -155,7 +159,7 @@ func (e *Engine) newJob(s Submission) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan.Transport.Dial = e.opts.Dial
+	plan.Transport.Dial, plan.Transport.Memory = e.opts.Dial, e.memory
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("make run id: %w", err)

@@ -134,6 +134,7 @@ func (j *jobs) takeBack() {
 		return
 	}
 	x, r := j.run, j.control(call, "")
+	r.MaxBody = maxControlBody
 	x.takebacks.Go(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(j.inflight), cancelTimeout)
 		defer stop()

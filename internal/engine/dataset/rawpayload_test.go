@@ -35,3 +35,22 @@ func TestRawPayload(t *testing.T) {
 		t.Errorf("bodies that are no objects: %v, want two problems", err)
 	}
 }
+
+func FuzzRawPayload(f *testing.F) {
+	for _, s := range []string{`{"model":"m","messages":[{"role":"user","content":"one"}]}`, "{}\n{\"prompt\":[\"a\"]}", "[1]", "\x28\xb5\x2f\xfd"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o := fromText(string(data))
+		o.File.MaxBytes = 1 << 20
+		s, err := Open(t.Context(), "raw_payload", o)
+		if err != nil {
+			return
+		}
+		for i := range s.Len() {
+			if p := s.At(i).Turns[0].Payload; !json.Valid(p) {
+				t.Fatalf("entry %d: %q", i, p)
+			}
+		}
+	})
+}

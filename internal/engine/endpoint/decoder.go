@@ -214,12 +214,22 @@ func (d *decoder) document(resp *bench.Response, streaming bool) {
 	body := trimSpace(resp.Body)
 	d.at = resp.BodyAt
 	d.streamed = false
+	if f := resp.Failure; f != nil && f.Class == bench.EventTooLarge {
+		d.fail(f) // the rest is missing: this is no document
+		return
+	}
 	ok := len(body) > 0 && d.parse("", body)
 	switch {
 	case !ok && d.failBroken(resp):
 		return
 	case len(body) == 0:
 		d.failAs(bench.EmptyResponse, "the response has no body")
+		return
+	case !ok && d.json.tooMany:
+		d.fail(&bench.Failure{
+			Class: bench.EventTooLarge, Step: bench.StepBody, Status: d.status, Code: "json_values",
+			Message: fmt.Sprintf("the body has more than %d JSON values", maxValues),
+		})
 		return
 	case !ok && d.valid > 0 && listsError(body):
 		d.fail(errorInBody(body, d.status))

@@ -13,6 +13,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/config"
 	"github.com/nikolalohinski/gonja/v2/exec"
 	"github.com/nikolalohinski/gonja/v2/loaders"
+	"github.com/nikolalohinski/gonja/v2/parser"
 )
 
 // maxRendered bounds a body that a template makes, in bytes.
@@ -22,9 +23,29 @@ const maxRendered = 64 << 20
 // concurrent use. It reads no files and calls nothing but filters.
 type jinja struct{ template *exec.Template }
 
+// maxTemplate bounds the text of a template, in bytes: the library reads nested
+// expressions by recursion, with some 16 KiB of stack for each level.
+const maxTemplate = 16 << 10
+
+// structures are the library's control structures without those by which a
+// template can call itself or another: there are no others, and recursion without
+// an end would take the whole process down.
+func structures() *exec.ControlStructureSet {
+	own := map[string]parser.ControlStructureParser{}
+	for _, name := range []string{"if", "for", "set", "with", "filter", "raw", "autoescape", "break", "continue", "do"} {
+		if p, ok := builtins.ControlStructures.Get(name); ok {
+			own[name] = p
+		}
+	}
+	return exec.NewControlStructureSet(own)
+}
+
 // parseJinja compiles a template.
 func parseJinja(source string) (*jinja, error) {
 	const name = "/body"
+	if len(source) > maxTemplate {
+		return nil, fmt.Errorf("read template: it is larger than %d bytes", maxTemplate)
+	}
 	loader, err := loaders.NewMemoryLoader(map[string]string{name: source})
 	if err != nil {
 		return nil, fmt.Errorf("read template: %w", err)
@@ -33,7 +54,7 @@ func parseJinja(source string) (*jinja, error) {
 	c.StrictUndefined = true
 	c.KeepTrailingNewline = true
 	t, err := exec.NewTemplate(name, c, loader, &exec.Environment{
-		Filters: filters(), ControlStructures: builtins.ControlStructures,
+		Filters: filters(), ControlStructures: structures(),
 		Tests: builtins.Tests, Context: exec.EmptyContext(), Methods: builtins.Methods,
 	})
 	if err != nil {

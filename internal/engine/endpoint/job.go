@@ -104,7 +104,7 @@ func withoutKey(query, key string) string {
 // The limits of what is believed and kept of a job.
 const (
 	maxJobID    = 512
-	maxJobBytes = 512 << 20 // of all answers that are kept
+	maxJobBytes = 256 << 20 // of all answers that are kept
 )
 
 // jobID returns the id of submitted work as a part of a path; ok = false where it

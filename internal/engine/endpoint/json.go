@@ -12,9 +12,10 @@ import (
 // strict, iterative scanner first: fastjson's errors quote the whole rest.
 const bigDocument = 64 << 10
 
-// maxValues bounds the JSON values of one document: each costs about 90 bytes
-// of memory, whatever it costs on the wire.
-const maxValues = 8 << 20
+// maxValues bounds the JSON values of one document. Each costs about 90 bytes of
+// memory, whatever it costs on the wire, and fastjson's list of them leaves up to
+// four times that behind while it grows: half a gibibyte at most.
+const maxValues = 1 << 20
 
 // jsonParser parses one document after another. Values that it returned are
 // valid until the next parse.
@@ -24,21 +25,25 @@ type jsonParser struct {
 	// about the last document
 	repaired    bool // bare NaN or Infinity were read as null
 	invalidUTF8 bool // bytes that are no UTF-8 were read as U+FFFD
+	tooMany     bool // it has more than maxValues
 }
 
 // parse reads data as one strict JSON document; nil means that it is none.
 // Duplicate members, depth over 300 and surrogates without partner are
 // accepted, refused and replaced by U+FFFD in turn.
 func (p *jsonParser) parse(data []byte) *fastjson.Value {
-	p.repaired, p.invalidUTF8 = false, false
+	p.repaired, p.invalidUTF8, p.tooMany = false, false, false
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if !utf8.Valid(data) {
 		p.invalidUTF8 = true
 		data = toValidUTF8(data)
 	}
 	data = fixSurrogates(data)
-	if v := p.strict(data); v != nil {
+	if v := p.strict(data); v != nil || p.tooMany {
 		return v
+	}
+	if !bytes.Contains(data, []byte("NaN")) && !bytes.Contains(data, []byte("Infinity")) {
+		return nil
 	}
 	p.buf, p.repaired = appendWithoutNaN(p.buf[:0], data)
 	if !p.repaired {
@@ -54,7 +59,7 @@ func (p *jsonParser) parse(data []byte) *fastjson.Value {
 func (p *jsonParser) strict(data []byte) *fastjson.Value {
 	if len(data) > bigDocument {
 		values := bytes.Count(data, []byte{','}) + bytes.Count(data, []byte{'['}) + bytes.Count(data, []byte{'{'})
-		if values > maxValues || !json.Valid(data) {
+		if p.tooMany = values > maxValues; p.tooMany || !json.Valid(data) {
 			return nil
 		}
 	}

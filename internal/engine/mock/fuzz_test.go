@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -95,4 +96,20 @@ func TestCutWithoutHijack(t *testing.T) {
 		}
 	}()
 	s.Handler().ServeHTTP(&countingWriter{header: http.Header{}}, chatRequest(t.Context(), 3))
+}
+
+// FuzzCases: no file of cases crashes.
+func FuzzCases(f *testing.F) {
+	f.Add([]byte(`[{"id":"a","status":200,"reads":[{"t_ms":1,"text":"x"},{"t_ms":2,"b64":"eA=="}],"end":{"t_ms":3,"how":"eof"}}]`))
+	f.Add([]byte(`[{"id":"a"},{"id":"a"}]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var cases []Case
+		if json.Unmarshal(data, &cases) != nil {
+			return
+		}
+		byID, errs := decodeCases(cases)
+		if len(errs) == 0 && len(byID) != len(cases) {
+			t.Errorf("%d of %d cases", len(byID), len(cases))
+		}
+	})
 }

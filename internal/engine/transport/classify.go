@@ -7,9 +7,12 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
+	"strings"
 	"syscall"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/transport/http1"
 )
 
 // CancelWith makes a failure the cause of a cancelled context: Do reports it as
@@ -31,6 +34,9 @@ func classify(ctx context.Context, err error, step bench.Step) *bench.Failure {
 	}
 	if local(err) {
 		return &bench.Failure{Class: bench.ClientError, Step: step, Code: "limit", Message: plain(err)}
+	}
+	if tooLarge(err) {
+		return &bench.Failure{Class: bench.EventTooLarge, Step: step, Code: "http_size", Message: plain(err)}
 	}
 	return &bench.Failure{Class: bench.ConnectionReset, Step: step, Message: plain(err)}
 }
@@ -89,6 +95,19 @@ func connectFailure(err error) *bench.Failure {
 func local(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
 		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
+}
+
+// tooLarge reports whether heads, trailers or the parts between chunks are over a
+// limit. The errors of net/http for that are unexported.
+func tooLarge(err error) bool {
+	if errors.Is(err, http1.ErrTooLarge) {
+		return true
+	}
+	text := err.Error()
+	return slices.ContainsFunc([]string{
+		"server response headers exceeded", "header list too large",
+		"suspiciously long trailer", "chunked encoding contains too much non-data", "header line too long",
+	}, func(part string) bool { return strings.Contains(text, part) })
 }
 
 // isReset reports whether the peer dropped the connection.

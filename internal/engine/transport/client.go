@@ -72,9 +72,18 @@ type Options struct {
 	// Streaming makes reads small, so that a read that comes late does not take
 	// several events at once: its stamp is that of its last packet.
 	Streaming bool
+	// Memory bounds what all responses keep together, of all clients that have it;
+	// nil = no bound but that of each response.
+	Memory *Memory
 	// Dial opens connections; nil = the system's. Tests give an in-memory one.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
+
+// Memory bounds what responses under way keep together; see [frame.Memory].
+type Memory = frame.Memory
+
+// NewMemory returns a bound of limit bytes, > 0.
+func NewMemory(limit int64) *Memory { return frame.NewMemory(limit) }
 
 // AnyAddress is the key of [Options.Sockets] that stands for every address.
 const AnyAddress = ""
@@ -251,6 +260,9 @@ type Request struct {
 	Body      []byte      // not changed; must stay as it is until Do returns
 	Streaming bool        // a stream was asked for
 	Session   string      // for sticky connections
+	// MaxBody is the most bytes that the body of the response may have, received
+	// or kept; 0 = frame.MaxBody and frame.MaxKept.
+	MaxBody int
 }
 
 // Exchange is what one request led to.
@@ -267,9 +279,11 @@ type Exchange struct {
 }
 
 // Release gives the memory of the response back; the response must not be used
-// any more. Without it the memory is garbage like any other.
+// any more. Without it the memory is garbage like any other, and what a large
+// response took of [Options.Memory] is lost.
 func (x *Exchange) Release() {
 	if x.framer != nil {
+		x.framer.Free()
 		x.framers.Put(x.framer)
 		x.framer, x.Response = nil, nil
 	}

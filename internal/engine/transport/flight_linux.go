@@ -24,6 +24,7 @@ type flight struct {
 	head      []byte // of the request; kept for the next flight
 	body      []byte
 	streaming bool
+	limit     int           // of the body; 0 = the usual one
 	noBody    bool          // the response has none
 	done      chan struct{} // capacity 1, so that the loop never waits: the flight is over, or an address did not answer
 
@@ -166,6 +167,8 @@ func (f *flight) take(at, now time.Duration, b []byte) bool {
 		f.settle(bench.EndEOF, nil)
 	case err != nil:
 		f.settle(bench.EndReset, err)
+	case f.framer != nil && f.framer.Drained():
+		f.settle(bench.EndEOF, nil)
 	case f.drainBy == 0 && f.framer != nil && f.framer.Done():
 		f.drainBy = now + drainTime
 		f.link.conn.Arm(f.drainBy)
@@ -185,6 +188,7 @@ func (f *flight) gotHead(at time.Duration) {
 	f.framer.Reset(frame.Head{
 		Status: p.Status(), ContentType: f.header.Get("Content-Type"),
 		ContentEncoding: f.header.Get("Content-Encoding"), Streaming: f.streaming,
+		Length: f.header.Get("Content-Length"), Limit: f.limit, Memory: f.owner.opts.Memory,
 	})
 }
 

@@ -94,7 +94,7 @@ func (c *looped) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 func (f *flight) prepare(a *attempt) error {
 	f.backlog.empty()
 	*f = flight{
-		owner: f.owner, done: f.done, head: f.head[:0], backlog: f.backlog, body: a.Body, streaming: a.Streaming,
+		owner: f.owner, done: f.done, head: f.head[:0], backlog: f.backlog, body: a.Body, streaming: a.Streaming, limit: a.MaxBody,
 		noBody: a.method() == http.MethodHead, step: bench.StepConnect, began: f.owner.clock.Now(),
 	}
 	if timeout := f.owner.opts.TotalTimeout; timeout > 0 {

@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/frame"
+	"aiperfd/internal/engine/transport/http1"
 )
 
 // errNoHTTP2 is for servers that do not offer HTTP/2 in the TLS handshake.
@@ -141,7 +142,7 @@ func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Respon
 	w.headersSeen()
 	framer := m.std.framers.Get().(*frame.Framer)
 	t.own(framer, m.std.framers)
-	return m.std.read(hr, framer, a.Streaming, w, t), false
+	return m.std.read(hr, framer, a, w, t), false
 }
 
 // roundTrip sends the request on a stream of its own and returns the head of the
@@ -314,6 +315,8 @@ func (s *shared) client(u *url.URL) (*http.ClientConn, error) {
 		Protocols:          new(http.Protocols),
 		DisableCompression: true,
 		IdleConnTimeout:    idleConnTimeout,
+
+		MaxResponseHeaderBytes: http1.MaxHead,
 	}
 	t.Protocols.SetUnencryptedHTTP2(true)
 	return t.NewClientConn(context.Background(), "http", hostPort(u))

@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/sockstamp"
 	"aiperfd/internal/engine/transport/frame"
+	"aiperfd/internal/engine/transport/http1"
 )
 
 // stdlib performs exchanges with net/http over connections that stamp their
@@ -51,6 +52,8 @@ func (s *stdlib) newTransport(oneShot bool) *http.Transport {
 		IdleConnTimeout:     idleConnTimeout,
 		WriteBufferSize:     4 << 10,
 		ReadBufferSize:      s.opts.readAhead(),
+
+		MaxResponseHeaderBytes: http1.MaxHead,
 	}
 }
 
@@ -146,15 +149,16 @@ func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 	w.headersSeen()
 	framer := s.framers.Get().(*frame.Framer)
 	t.own(framer, s.framers)
-	return s.read(hr, framer, a.Streaming, w, t), false
+	return s.read(hr, framer, a, w, t), false
 }
 
 // read takes the body to its end.
-func (s *stdlib) read(hr *http.Response, framer *frame.Framer, streaming bool, w *watch, t *trace) *bench.Response {
+func (s *stdlib) read(hr *http.Response, framer *frame.Framer, a *attempt, w *watch, t *trace) *bench.Response {
 	defer hr.Body.Close()
 	framer.Reset(frame.Head{
 		Status: hr.StatusCode, ContentType: hr.Header.Get("Content-Type"),
-		ContentEncoding: hr.Header.Get("Content-Encoding"), Streaming: streaming,
+		ContentEncoding: hr.Header.Get("Content-Encoding"), Streaming: a.Streaming,
+		Length: hr.Header.Get("Content-Length"), Limit: a.MaxBody, Memory: s.opts.Memory,
 	})
 	failure, end := s.pump(hr.Body, framer, w, t)
 	endAt := t.lastRead()
@@ -177,6 +181,9 @@ func (s *stdlib) pump(body io.Reader, framer *frame.Framer, w *watch, t *trace) 
 			t.feed(framer, buf[:n])
 			if framer.Err() != nil {
 				return nil, bench.EndAborted
+			}
+			if framer.Drained() {
+				return nil, bench.EndEOF
 			}
 			if framer.Done() {
 				w.drain()

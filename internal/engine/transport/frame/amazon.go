@@ -47,7 +47,7 @@ func (f *Framer) unwrap(at time.Duration, b []byte) {
 		whole := b
 		if len(f.amazon.pending) > 0 {
 			take := min(f.amazonMissing(), len(b))
-			f.amazon.pending = append(f.amazon.pending, b[:take]...)
+			f.amazon.pending = extend(f.amazon.pending, b[:take])
 			whole, b = f.amazon.pending, b[take:]
 		}
 		size, ok := f.amazonSize(whole)

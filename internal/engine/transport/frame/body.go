@@ -28,14 +28,22 @@ func (f *Framer) feedBody(at time.Duration, b []byte) {
 		return
 	}
 	before := len(f.arena)
-	f.arena = append(f.arena, b...)
+	f.arena = extend(f.arena, b)
 	if lineEnd >= 0 {
 		f.marks = append(f.marks, mark{end: before + lineEnd + 1, at: at, read: f.reads})
 	}
 }
 
 func (f *Framer) giveUpBody() {
-	f.giveUp("body_size", fmt.Sprintf("body is larger than %d bytes", f.limit))
+	what := "body"
+	if f.unzip != nil {
+		what = "decompressed body"
+	}
+	f.giveUpSize(what, f.limit)
+}
+
+func (f *Framer) giveUpSize(what string, limit int) {
+	f.giveUp("body_size", fmt.Sprintf("%s is larger than %d bytes", what, limit))
 }
 
 // maybeLines reports whether a document may turn out to be JSON lines: a stream
@@ -94,15 +102,17 @@ func (f *Framer) lines(at time.Duration, read int32, b []byte) {
 		}
 		end := bytes.IndexByte(b, '\n')
 		if end < 0 {
-			if f.arena = append(f.arena, b...); len(f.arena) > f.maxEvent {
+			if len(f.arena)+len(b) > f.maxEvent {
 				f.giveUp("event_size", fmt.Sprintf("one line is larger than %d bytes", f.maxEvent))
+				return
 			}
+			f.arena = extend(f.arena, b)
 			return
 		}
 		line := b[:end]
 		b = b[end+1:]
 		if len(f.arena) > 0 {
-			f.arena = append(f.arena, line...)
+			f.arena = extend(f.arena, line)
 			line = f.arena
 		}
 		size := len(line) + 1

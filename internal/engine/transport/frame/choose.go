@@ -51,13 +51,14 @@ func (f *Framer) chooseEncoding(success bool) {
 	case "", "identity":
 	case "gzip", "x-gzip", "deflate":
 		f.unzip = newInflater(encoding)
+		f.limit = min(f.limit, MaxInflated)
 	default:
 		f.fail = &bench.Failure{
 			Class: bench.UnexpectedContent, Step: bench.StepBody, Status: f.head.Status,
 			Code: "content_encoding", Message: fmt.Sprintf("content encoding %q is not supported", encoding),
 		}
 		if !success {
-			f.fail, f.mode = nil, modeStop
+			f.fail, f.mode, f.full = nil, modeStop, true
 		}
 	}
 }
@@ -67,7 +68,7 @@ func (f *Framer) keepDocument(framing bench.Framing, limit int) {
 	if f.mode != modeStop {
 		f.mode = modeBody
 	}
-	f.framing, f.limit, f.truncates = framing, limit, true
+	f.framing, f.limit, f.truncates = framing, min(f.limit, limit), true
 }
 
 func isLines(media string) bool {

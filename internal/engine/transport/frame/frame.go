@@ -13,6 +13,7 @@ package frame
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -22,9 +23,12 @@ import (
 // event_too_large, so that a hostile server cannot take our memory.
 const (
 	MaxEvent     = 64 << 20  // bytes of one event or line, 64 MiB
-	MaxBody      = 512 << 20 // bytes of one response, 512 MiB
+	MaxBody      = 512 << 20 // bytes of one response as they came, kept or not, 512 MiB
+	MaxKept      = 256 << 20 // bytes kept of one response: all events, or a document, 256 MiB
+	MaxInflated  = 64 << 20  // bytes that compressed ones may become, 64 MiB: we never ask for compression
 	MaxErrorBody = 1 << 20   // bytes kept of an error or HTML body, 1 MiB
-	MaxEvents    = 4 << 20   // events of one response
+	MaxEvents    = 1 << 20   // events of one response
+	MaxDrain     = 64 << 10  // bytes to read after [Framer.Done], 64 KiB
 )
 
 // keepCapacity (bytes) and keepMarks are how much of each buffer a Framer takes
@@ -50,6 +54,9 @@ type Head struct {
 	ContentType     string // value of the header; empty = none
 	ContentEncoding string // value of the header; empty = none
 	Streaming       bool   // the request asked for a stream
+	Length          string // value of the Content-Length header; empty = unknown
+	Limit           int    // bytes of the body, received and kept; 0 = MaxBody and MaxKept
+	Memory          *Memory
 }
 
 // mode is what a Framer does with the next bytes.
@@ -76,15 +83,20 @@ type mark struct {
 // [Framer.Reset], which also makes it ready for the next response. It is not
 // safe for concurrent use.
 //
-// Every Reset must be followed by [Framer.Finish] or another Reset, because a
-// compressed body holds a decompressor that has to be stopped.
+// Every Reset must be followed by [Framer.Free] or another Reset, because a
+// compressed body holds a decompressor that has to be stopped, and a large one a
+// part of the memory that all responses share.
 type Framer struct {
 	head      Head
 	media     string // content type without parameters, lower case
 	mode      mode
 	framing   bench.Framing
-	limit     int // bytes that all events, or the body, may have
+	limit     int // bytes that all events, or the document, may have
 	total     int // bytes of all events so far
+	maxBody   int // bytes that may be received; MaxBody unless the head says less
+	received  int // bytes as they came
+	drained   int // ... of them, after Done
+	granted   int // bytes of the memory that all share
 	maxEvent  int // MaxEvent, MaxEvents; smaller in tests
 	maxEvents int
 	maxPieces int // MaxPieces; smaller in tests
@@ -116,11 +128,11 @@ type Framer struct {
 // Reset makes the Framer ready for the body of a response with head h. What
 // [Framer.Response] returned before is no longer valid.
 func (f *Framer) Reset(h Head) {
-	f.stopInflating()
+	f.Free()
 	events := f.resp.Events
 	events.Reset(keepCapacity)
 	*f = Framer{
-		head: h, media: mediaType(h.ContentType), limit: MaxBody,
+		head: h, media: mediaType(h.ContentType), limit: MaxKept, maxBody: MaxBody,
 		maxEvent: MaxEvent, maxEvents: MaxEvents, maxPieces: MaxPieces,
 		arena: reuse(f.arena, keepCapacity), sniff: reuse(f.sniff, keepCapacity),
 		amazon: amazon{pending: reuse(f.amazon.pending, keepCapacity)},
@@ -132,7 +144,35 @@ func (f *Framer) Reset(h Head) {
 			comment: reuse(f.sse.comment, keepCapacity),
 		},
 	}
+	if h.Limit > 0 {
+		f.limit, f.maxBody = h.Limit, h.Limit
+	}
 	f.choose()
+	f.refuse()
+}
+
+// refuse gives up at once on a document that says that it is over the limit.
+func (f *Framer) refuse() {
+	if f.head.Length == "" || f.mode != modeBody || f.truncates {
+		return
+	}
+	if n, err := strconv.ParseUint(f.head.Length, 10, 63); err == nil && n > uint64(f.limit) {
+		f.giveUpBody()
+	}
+}
+
+// Free ends the use of the response and lets go of what it holds beyond the
+// buffers of an ordinary one. What [Framer.Response] returned is no longer valid.
+func (f *Framer) Free() {
+	f.stopInflating()
+	f.finished = true
+	f.arena, f.sniff = reuse(f.arena, keepCapacity), reuse(f.sniff, keepCapacity)
+	f.marks, f.pieces = reuse(f.marks, keepMarks), reuse(f.pieces, keepMarks)
+	f.sse.line, f.sse.tail = reuse(f.sse.line, keepCapacity), reuse(f.sse.tail, keepCapacity)
+	f.amazon.pending = reuse(f.amazon.pending, keepCapacity)
+	f.resp.Events.Reset(keepCapacity)
+	f.head.Memory.giveBack(f.granted)
+	f.granted = 0
 }
 
 // reuse returns s emptied, or nil where it has grown beyond limit elements.
@@ -151,11 +191,19 @@ func (f *Framer) Feed(at time.Duration, b []byte) {
 	}
 	f.reads++
 	f.lastAt = at
-	if f.unzip != nil {
-		f.inflate(at, b)
+	if f.Done() {
+		f.drained += len(b)
+	}
+	if f.received += len(b); f.received > f.maxBody {
+		f.giveUpSize("body", f.maxBody)
 		return
 	}
-	f.open(at, b)
+	if f.unzip != nil {
+		f.inflate(at, b)
+	} else {
+		f.open(at, b)
+	}
+	f.claim()
 }
 
 // open takes bytes of the decompressed body.
@@ -190,10 +238,15 @@ func (f *Framer) consume(at time.Duration, b []byte) {
 // Done reports whether nothing that follows can matter: the end marker was
 // seen, the server reported an error in the stream, an error body is as long as
 // we keep, or [Framer.Err] is set. The caller should read on only for a moment
-// (at most 250 ms or 64 KiB), so that the connection may be reused.
+// (at most 250 ms, and until [Framer.Drained]), so that the connection may be
+// reused.
 func (f *Framer) Done() bool {
 	return f.sse.done || f.sse.failed || f.full || f.fail != nil
 }
+
+// Drained reports whether so much came after [Framer.Done] that the end of the
+// body is not worth waiting for.
+func (f *Framer) Drained() bool { return f.drained > MaxDrain }
 
 // Err returns what the Framer found wrong with the body; nil means nothing.
 func (f *Framer) Err() *bench.Failure { return f.fail }

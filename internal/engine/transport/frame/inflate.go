@@ -141,6 +141,7 @@ func (f *Framer) inflate(at time.Duration, b []byte) {
 // inflateEnded handles the end of the compressed data; what follows it is
 // ignored.
 func (f *Framer) inflateEnded(err error) {
+	f.full = true
 	if f.fail == nil && err != nil && !errors.Is(err, io.EOF) {
 		f.fail = &bench.Failure{
 			Class: bench.MalformedResponse, Step: bench.StepBody, Status: f.head.Status,

@@ -134,7 +134,7 @@ func (f *Framer) skipBOM(b []byte) []byte {
 
 func (f *Framer) partialLine(part []byte) {
 	if f.eventFits(len(part)) {
-		f.sse.line = append(f.sse.line, part...)
+		f.sse.line = extend(f.sse.line, part)
 	}
 }
 
@@ -147,7 +147,7 @@ func (f *Framer) fullLine(at time.Duration, part []byte) {
 		f.handleLine(at, part)
 		return
 	}
-	f.sse.line = append(f.sse.line, part...)
+	f.sse.line = extend(f.sse.line, part)
 	f.handleLine(at, f.sse.line)
 	f.sse.line = f.sse.line[:0]
 }
@@ -184,7 +184,7 @@ func (f *Framer) handleLine(at time.Duration, line []byte) {
 			f.arena = append(f.arena, '\n')
 		}
 		s.hasData = true
-		f.arena = append(f.arena, value...)
+		f.arena = extend(f.arena, value)
 		s.at, s.read = at, f.reads
 	case "":
 		if room := maxComment - len(s.comment); room > 0 {
@@ -202,7 +202,7 @@ func (f *Framer) handleLine(at time.Duration, line []byte) {
 		s.unknown = s.unknown || hadData
 	}
 	if hadData {
-		s.tail = append(append(s.tail, '\n'), line...)
+		s.tail = extend(append(s.tail, '\n'), line)
 	}
 }
 

@@ -21,6 +21,10 @@ const (
 const (
 	maxSizeDigits = 15      // so that a size fits into an int64
 	maxSizeLine   = 4 << 10 // bytes of a chunk's size with its extensions
+	// maxExtra is what all of these may have together: that much, and maxExtraRate
+	// for each byte of data. A server that sends every byte in a chunk needs five.
+	maxExtra     = 1 << 20
+	maxExtraRate = 16
 )
 
 // feedChunks takes bytes of a chunked body. The data of the chunks is moved
@@ -37,6 +41,7 @@ func (p *Parser) feedChunks(b []byte) (body, rest []byte, err error) {
 				copy(b[end:], b[i:i+n])
 			}
 			i, end = i+n, end+n
+			p.data += uint64(n)
 			if p.left -= uint64(n); p.left == 0 {
 				p.chunk = chunkDataCR
 			}
@@ -59,8 +64,12 @@ func (p *Parser) chunkByte(c byte) error {
 		return p.trailerByte(c)
 	}
 	p.line++
+	p.extra++
 	if p.line > maxSizeLine {
-		return fmt.Errorf("%w: size line of a chunk is larger than %d bytes", ErrMalformed, maxSizeLine)
+		return fmt.Errorf("%w: size line of a chunk is larger than %d bytes", ErrTooLarge, maxSizeLine)
+	}
+	if p.extra > maxExtra+maxExtraRate*p.data {
+		return fmt.Errorf("%w: size lines of chunks are larger than %d bytes and %d for each byte of data", ErrTooLarge, maxExtra, maxExtraRate)
 	}
 	switch p.chunk {
 	case chunkSize:
@@ -132,7 +141,7 @@ func (p *Parser) extensionByte(c byte) error {
 // trailerByte skips trailers up to the empty line.
 func (p *Parser) trailerByte(c byte) error {
 	if p.trailer++; p.trailer > MaxHead {
-		return fmt.Errorf("%w: trailers are larger than %d bytes", ErrMalformed, MaxHead)
+		return fmt.Errorf("%w: trailers are larger than %d bytes", ErrTooLarge, MaxHead)
 	}
 	switch {
 	case c == '\n' && p.chunk != trailerLine:

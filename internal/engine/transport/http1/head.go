@@ -37,7 +37,7 @@ func (p *Parser) feedHead(b []byte) (rest []byte, err error) {
 }
 
 func errHeadSize() error {
-	return fmt.Errorf("%w: head is larger than %d bytes", ErrMalformed, MaxHead)
+	return fmt.Errorf("%w: head is larger than %d bytes", ErrTooLarge, MaxHead)
 }
 
 // headEnd returns the index after the empty line that ends a head, looking at

@@ -10,8 +10,12 @@ import (
 // ErrMalformed is why a response cannot be read.
 var ErrMalformed = errors.New("malformed HTTP response")
 
+// ErrTooLarge is why a response is not read on: a part of it that is no body is
+// over a limit. It is an [ErrMalformed], too.
+var ErrTooLarge = fmt.Errorf("%w", ErrMalformed)
+
 // MaxHead is the size in bytes that the head of a response, and the trailers of
-// one, may have.
+// one, may have; interim responses count with the head that follows them.
 const MaxHead = 1 << 20
 
 // framing says where a body ends.
@@ -56,6 +60,8 @@ type Parser struct {
 	digits  int    // of the chunk's size
 	line    int    // bytes of the chunk's size line
 	trailer int    // bytes of the trailers
+	extra   uint64 // bytes of all size lines and of the ends of chunks
+	data    uint64 // bytes of all chunks
 }
 
 // parsed is what a head says.

@@ -1,0 +1,21 @@
+package feed
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// FuzzMessage: what a client sends is read or answered by an error in JSON.
+func FuzzMessage(f *testing.F) {
+	for _, s := range []string{
+		`{"type":"ping"}`, `{"type":"subscribe","types":["*"],"run":"r","from_seq":1}`, `{"type":"unsubscribe"}`, `[]`, `{"type":1}`, "{", "",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, failure := parse(data)
+		if failure != nil && !json.Valid(failure) {
+			t.Errorf("answer %s", failure)
+		}
+	})
+}
