@@ -86,9 +86,10 @@ type counter struct {
 	caps      endpoint.Caps
 	tokenizer tokenizer.Tokenizer // nil = the client does not count
 
-	substitute *Warning    // the tokenizer is not the model's; nil = it is
-	counted    atomic.Bool // the client's count stands in a record
-	noInput    bool        // requests carry no text, whatever the dataset has
+	answers    atomic.Int64 // that carry the server's count
+	substitute *Warning     // the tokenizer is not the model's; nil = it is
+	counted    atomic.Bool  // the client's count stands in a record
+	noInput    bool         // requests carry no text, whatever the dataset has
 }
 
 // method says who counts, for the report.
@@ -146,16 +147,24 @@ func (c *counter) count(f *finishing) {
 // client counts with the run's tokenizer: the texts of the request joined by one
 // space, and all answer texts joined without a separator, tool calls included.
 func (c *counter) client(f *finishing) {
-	rec := f.rec
+	rec, usage := f.rec, f.rec.Answer.Usage
 	turn := f.talk.Turns[rec.Turn]
+	compare := usage == nil || usage.Output == nil || c.compares()
 	if c.noInput {
 		rec.ClientInput = nil
 	} else if known := turn.InputTokens; known > 0 && (len(f.history) == 0 || !c.caps.History) && (f.talk.System == "" && f.talk.Context == "" || !c.caps.System) {
 		rec.ClientInput = &known
-	} else {
+	} else if compare || usage.Input == nil {
 		n := bench.Tokens(c.tokenizer.Count(strings.Join(f.texts(&c.caps), " ")))
 		rec.ClientInput = &n
 	}
+	if compare {
+		c.answer(rec)
+	}
+}
+
+// answer counts what came back.
+func (c *counter) answer(rec *bench.Record) {
 	var output, reasoning strings.Builder
 	for i := range rec.Answer.Choices {
 		choice := &rec.Answer.Choices[i]
@@ -175,6 +184,19 @@ func (c *counter) client(f *finishing) {
 		n := bench.Tokens(c.tokenizer.Count(reasoning.String()))
 		rec.ClientReasoning = &n
 	}
+}
+
+// The client's count of an answer that carries the server's is there to be compared
+// with it: of the first comparedAll such answers, and of every comparedEvery-th
+// from then on. To count them all would be a tenth of the client's work.
+const (
+	comparedAll   = 1000
+	comparedEvery = 8
+)
+
+func (c *counter) compares() bool {
+	n := c.answers.Add(1)
+	return n <= comparedAll || n%comparedEvery == 0
 }
 
 // texts lists the text of a request in the order in which it was sent.

@@ -125,7 +125,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_completion_tokens_diff_pct", Header: "Usage Completion Diff %", Short: "Completion Diff",
 				Flags: ProducesTokensOnly | UsageDiffOnly,
-				Doc:   "100 \u00b7 |server - own count| / own count of the output.",
+				Doc:   "100 \u00b7 |server - own count| / own count of the output, where it was compared.",
 			},
 			unit: inPercent, each: completionDiff,
 		},
@@ -133,7 +133,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_reasoning_tokens_diff_pct", Header: "Usage Reasoning Diff %", Short: "Reasoning Diff",
 				Flags: ProducesTokensOnly | SupportsReasoning | UsageDiffOnly,
-				Doc:   "100 \u00b7 |server - own count| / own count of the reasoning.",
+				Doc:   "100 \u00b7 |server - own count| / own count of the reasoning, where it was compared.",
 			},
 			unit: inPercent, each: reasoningDiff,
 		},
@@ -141,7 +141,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_discrepancy_count", Header: "Usage Discrepancy Count", Short: "Discrepancies", Kind: Aggregate,
 				Flags: NoIndividualRecords | UsageDiffOnly,
-				Doc:   "Requests in which one of the three differences is above 10 %.",
+				Doc:   "Requests in which one of the differences that were looked at is above 10 %.",
 			},
 			unit: inRequests, total: func(t *totals) float64 { return present(t.compared > 0, float64(t.discrepancies)) },
 		},
