@@ -53,22 +53,23 @@ func rateAtLeast(limit float64) check {
 	return check{what: "requests/s", measure: requestRate, ratio: true, atLeast: true, limit: limit, unit: "×"}
 }
 
-// scenarios lists all loads in the order in which they run.
+// scenarios lists all loads in the order in which they run. They last so long that
+// the start and the end of a run count for little.
 func scenarios() []scenario {
 	fast := []string{"--fast"}
 	bursts := []string{"--fast", "--coalesce", "100000"}
 	return []scenario{
 		{name: "stream-64", about: "64 streams, an event each 2 ms in its own segment", raw: true,
-			streams: 64, tokens: 100, requests: 6400, warmup: 64, ttft: 5 * time.Millisecond, itl: 2 * time.Millisecond,
+			streams: 64, tokens: 100, requests: 12_800, warmup: 64, ttft: 5 * time.Millisecond, itl: 2 * time.Millisecond,
 			checks: []check{cpuAtMost(1.5)}},
 		{name: "stream-256", about: "256 streams, an event each 5 ms in its own segment", raw: true,
-			streams: 256, tokens: 100, requests: 6400, warmup: 256, ttft: 5 * time.Millisecond, itl: 5 * time.Millisecond,
+			streams: 256, tokens: 100, requests: 12_800, warmup: 256, ttft: 5 * time.Millisecond, itl: 5 * time.Millisecond,
 			checks: []check{cpuAtMost(1.5)}},
 		{name: "burst-64", about: "64 streams, a whole answer of 100 events in one write", raw: true,
-			streams: 64, tokens: 100, requests: 20_000, warmup: 64, mock: bursts,
+			streams: 64, tokens: 100, requests: 60_000, warmup: 64, mock: bursts,
 			checks: []check{cpuAtMost(5)}},
 		{name: "streams-1000", about: "1,000 streams at 50 events/s each", raw: true,
-			streams: 1000, tokens: 50, requests: 10_000, warmup: 1000, ttft: 20 * time.Millisecond, itl: 20 * time.Millisecond,
+			streams: 1000, tokens: 50, requests: 20_000, warmup: 1000, ttft: 20 * time.Millisecond, itl: 20 * time.Millisecond,
 			checks: []check{
 				rateAtLeast(0.99),
 				cpuAtMost(1.4),
@@ -78,7 +79,7 @@ func scenarios() []scenario {
 			streams: 64, tokens: 16, requests: 60_000, warmup: 64, mock: fast,
 			checks: []check{rateAtLeast(0.4)}},
 		{name: "users-200", about: "200 users at 50 tokens/s", chunks: true,
-			streams: 200, tokens: 50, requests: 2000, warmup: 200, ttft: 100 * time.Millisecond, itl: 20 * time.Millisecond,
+			streams: 200, tokens: 50, requests: 6000, warmup: 200, ttft: 100 * time.Millisecond, itl: 20 * time.Millisecond,
 			checks: []check{
 				atMost("error of TTFT avg", ttftAvgErrorShare, 1, "%"),
 				atMost("error of TTFT p99", ttftP99ErrorShare, 3, "%"),

@@ -21,6 +21,7 @@ import (
 const (
 	readBuffer = 64 << 10 // bytes of one read; one buffer for all connections
 	batch      = 256      // events taken from the kernel at once
+	lingers    = 200 * time.Microsecond
 )
 
 // ErrClosed is the error of connections of a loop that was closed.
@@ -49,6 +50,7 @@ type Loop struct {
 
 	// The loop's goroutine alone uses these.
 	tempo    tempo
+	busy     bool // the last wait brought something
 	pause    unix.Timespec // of the last rest
 	receiver sockstamp.Receiver
 	buffer   [readBuffer]byte
@@ -141,7 +143,14 @@ func (l *Loop) wait() int {
 			return n
 		}
 	}
+	if l.busy {
+		if n := l.linger(); n > 0 {
+			return n
+		}
+		l.busy = false
+	}
 	n, err := unix.EpollWait(l.epoll, l.events[:], l.untilNext())
+	l.busy = n > 0
 	l.mu.Lock()
 	l.sleepsUntil = 0
 	l.mu.Unlock()
@@ -163,6 +172,18 @@ func (l *Loop) rest() int {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events)), batch, 0, 0, 0)
 	if errno != 0 {
 		return 0
+	}
+	return int(n)
+}
+
+// linger waits for a moment for events, and does not tell the runtime, either. No
+// deadline is missed by more than that moment.
+func (l *Loop) linger() int {
+	l.pause = unix.NsecToTimespec(int64(lingers))
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events)), batch,
+		uintptr(unsafe.Pointer(&l.pause)), 0, 0)
+	if errno != 0 {
+		return 0 // EINTR, or a kernel before 5.11
 	}
 	return int(n)
 }
