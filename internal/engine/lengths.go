@@ -71,7 +71,7 @@ func discrepancyReasons(plan *Plan, diff float64) string {
 		return "the two use different tokenizers, the chat template adds to the prompt, or pictures and sounds count as tokens, too"
 	}
 	reasons := "the two use different tokenizers, the server adds tokens of its own to each text, or pictures and sounds count as tokens, too"
-	if diff > otherUnit {
+	if caps := &plan.Kind.Caps; diff > otherUnit && !caps.Images && !caps.Audio && !caps.Video {
 		reasons = fmt.Sprintf("they are %.0f %% apart on average, as if the server counted characters or another thing than tokens", diff)
 	}
 	return reasons + "; lengths and token rates are by the server's counts"
