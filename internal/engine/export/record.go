@@ -41,13 +41,16 @@ type RecordWriter struct {
 	to     io.Writer
 	opts   RecordOptions
 	phases map[int]PhaseName
+	metric *metric.RecordMetrics
 	buf    []byte
 	err    error // of to; sticky
 }
 
 // NewRecordWriter returns a writer to w, which the caller closes.
 func NewRecordWriter(w io.Writer, o RecordOptions) *RecordWriter {
-	rw := &RecordWriter{to: w, opts: o, phases: make(map[int]PhaseName, len(o.Phases))}
+	rw := &RecordWriter{
+		to: w, opts: o, phases: make(map[int]PhaseName, len(o.Phases)), metric: metric.NewRecordMetrics(&o.Metrics),
+	}
 	for _, p := range o.Phases {
 		rw.phases[p.Index] = p
 	}
@@ -130,7 +133,8 @@ func (w *RecordWriter) metadata(b []byte, r *bench.Record) []byte {
 
 // metrics appends the values of a request in display units.
 func (w *RecordWriter) metrics(b []byte, r *bench.Record) []byte {
-	metric.Values(r, w.opts.Metrics, func(d *metric.Def, v float64) {
+	w.metric.Load(r)
+	w.metric.Values(func(d *metric.Def, v float64) {
 		if !finite(v) {
 			return
 		}
@@ -140,7 +144,7 @@ func (w *RecordWriter) metrics(b []byte, r *bench.Record) []byte {
 		b = append(b, d.Unit...)
 		b = append(b, `"}`...)
 	})
-	metric.Lists(r, w.opts.Metrics, func(d *metric.Def, values []float64) {
+	w.metric.Lists(func(d *metric.Def, values []float64) {
 		b = append(key(b, d.Tag), `{"value":[`...)
 		for i, v := range values {
 			if i > 0 {

@@ -254,8 +254,8 @@ func TestGoldenRecordLines(t *testing.T) {
 	var missing []string
 	for _, r := range readRecords(t, summary, summary.gridded)[:3] {
 		got := make(map[string]bool)
-		Values(r, o, func(d *Def, _ float64) { got[d.Tag] = true })
-		Lists(r, o, func(d *Def, _ []float64) { got[d.Tag] = true })
+		perRecord(r, o).Values(func(d *Def, _ float64) { got[d.Tag] = true })
+		perRecord(r, o).Lists(func(d *Def, _ []float64) { got[d.Tag] = true })
 		for tag := range goldenLine(t, r.SessionNum) {
 			// good_request_count leaks into AIPerf's lines; ours have a boolean.
 			if !got[tag] && !isLeftOut(tag) && tag != "good_request_count" {

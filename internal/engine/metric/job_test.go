@@ -31,8 +31,8 @@ func TestJobMetrics(t *testing.T) {
 	o := Options{Streaming: true, Caps: Caps{ProducesTokens: true, Jobs: true, ProducesVideo: true}}
 	read := func(r *bench.Record) map[string]float64 {
 		got := map[string]float64{}
-		Values(r, o, func(d *Def, v float64) { got[d.Tag] = v })
-		Lists(r, o, func(d *Def, values []float64) { got[d.Tag] = float64(len(values)) })
+		perRecord(r, o).Values(func(d *Def, v float64) { got[d.Tag] = v })
+		perRecord(r, o).Lists(func(d *Def, values []float64) { got[d.Tag] = float64(len(values)) })
 		return got
 	}
 	want := map[string]float64{
@@ -67,7 +67,7 @@ func TestJobMetrics(t *testing.T) {
 	}
 	nobody := Options{Streaming: true, Caps: Caps{ProducesTokens: true}}
 	var tags []string
-	Values(polled(), nobody, func(d *Def, _ float64) {
+	perRecord(polled(), nobody).Values(func(d *Def, _ float64) {
 		if d.Flags&(JobsOnly|ProducesVideoOnly) != 0 {
 			tags = append(tags, d.Tag)
 		}

@@ -67,7 +67,7 @@ func failedRecord(class bench.Class) *bench.Record {
 // values returns what a record's line holds.
 func values(r *bench.Record, o Options) map[string]float64 {
 	out := make(map[string]float64)
-	Values(r, o, func(d *Def, v float64) { out[d.Tag] = v })
+	perRecord(r, o).Values(func(d *Def, v float64) { out[d.Tag] = v })
 	return out
 }
 
@@ -94,7 +94,7 @@ func TestValues(t *testing.T) {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	lists := make(map[string][]float64)
-	Lists(handRecord(), everything(), func(d *Def, v []float64) { lists[d.Tag] = append([]float64(nil), v...) })
+	perRecord(handRecord(), everything()).Lists(func(d *Def, v []float64) { lists[d.Tag] = append([]float64(nil), v...) })
 	wantLists := map[string][]float64{"inter_chunk_latency": {20, 0, 60}, "tokens_per_chunk": {2, 3, 1, 4}}
 	if diff := cmp.Diff(wantLists, lists, approx); diff != "" {
 		t.Errorf("lists (-want +got):\n%s", diff)
@@ -289,4 +289,11 @@ func TestNoContent(t *testing.T) {
 	if diff := cmp.Diff(want, set.Counters().ByClass); diff != "" {
 		t.Errorf("classes (-want +got):\n%s", diff)
 	}
+}
+
+// perRecord returns the metrics of one record.
+func perRecord(r *bench.Record, o Options) *RecordMetrics {
+	p := NewRecordMetrics(&o)
+	p.Load(r)
+	return p
 }

@@ -6,50 +6,64 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Values yields the metrics of one record in catalogue order and in display
-// units: what a line about the record holds. Lists are apart, see [Lists].
-// Records that are not successes have few. It is safe for concurrent use; the
-// definitions must not be changed.
-func Values(r *bench.Record, o Options, yield func(d *Def, v float64)) {
-	var v view
-	v.load(r)
+// RecordMetrics computes the metrics of single records: what a line about a record
+// holds. It is not safe for concurrent use; the definitions must not be changed.
+type RecordMetrics struct {
+	values []*row // that have one value a record, in catalogue order
+	lists  []*row // that have several
+	view   view
+	list   []float64
+}
+
+// NewRecordMetrics returns the RecordMetrics of the metrics that make sense under o and are
+// written for single records.
+func NewRecordMetrics(o *Options) *RecordMetrics {
+	const hidden = Internal | Experimental | NoIndividualRecords
+	p := &RecordMetrics{}
 	for i := range catalogue {
 		row := &catalogue[i]
-		if row.each == nil || !row.inRecords(&v, &o) {
+		switch {
+		case row.Flags&hidden != 0 || !o.measures(row):
+		case row.each != nil:
+			p.values = append(p.values, row)
+		case row.list != nil:
+			p.lists = append(p.lists, row)
+		}
+	}
+	return p
+}
+
+// Load takes a record, which must not change until the next.
+func (p *RecordMetrics) Load(r *bench.Record) { p.view.load(r) }
+
+// Values yields the metrics of the record in catalogue order and in display units.
+// Records that are not successes have few.
+func (p *RecordMetrics) Values(yield func(d *Def, v float64)) {
+	for _, row := range p.values {
+		if !row.scope.covers(p.view.outcome) {
 			continue
 		}
-		if x := row.each(&v); !math.IsNaN(x) {
+		if x := row.each(&p.view); !math.IsNaN(x) {
 			yield(&row.Def, x/row.unit.div)
 		}
 	}
 }
 
-// Lists yields the metrics of one record that have several values, in display
+// Lists yields the metrics of the record that have several values, in display
 // units; a list without values is not yielded. values is valid during the call
-// only. It is safe for concurrent use.
-func Lists(r *bench.Record, o Options, yield func(d *Def, values []float64)) {
-	var v view
-	v.load(r)
-	var values []float64
-	for i := range catalogue {
-		row := &catalogue[i]
-		if row.list == nil || !row.inRecords(&v, &o) {
+// only.
+func (p *RecordMetrics) Lists(yield func(d *Def, values []float64)) {
+	for _, row := range p.lists {
+		if !row.scope.covers(p.view.outcome) {
 			continue
 		}
-		values = row.list(&v, values[:0])
-		if len(values) == 0 {
+		p.list = row.list(&p.view, p.list[:0])
+		if len(p.list) == 0 {
 			continue
 		}
-		for j := range values {
-			values[j] /= row.unit.div
+		for i := range p.list {
+			p.list[i] /= row.unit.div
 		}
-		yield(&row.Def, values)
+		yield(&row.Def, p.list)
 	}
-}
-
-// inRecords reports whether a metric is written for single records, and for this
-// one.
-func (r *row) inRecords(v *view, o *Options) bool {
-	const hidden = Internal | Experimental | NoIndividualRecords
-	return r.Flags&hidden == 0 && r.scope.covers(v.outcome) && o.measures(r)
 }

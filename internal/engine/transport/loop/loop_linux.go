@@ -50,7 +50,7 @@ type Loop struct {
 
 	// The loop's goroutine alone uses these.
 	tempo    tempo
-	busy     bool // the last wait brought something
+	busy     bool          // the last wait brought something
 	pause    unix.Timespec // of the last rest
 	receiver sockstamp.Receiver
 	buffer   [readBuffer]byte
