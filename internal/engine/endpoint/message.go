@@ -207,6 +207,7 @@ func collapse(s string) string {
 
 // clip cuts s to maxMessage bytes, between characters.
 func clip(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) <= maxMessage {
 		return s
 	}

@@ -125,7 +125,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_completion_tokens_diff_pct", Header: "Usage Completion Diff %", Short: "Completion Diff",
 				Flags: ProducesTokensOnly | UsageDiffOnly,
-				Doc:   "100 \u00b7 |server - own count| / own count of the output, where it was compared.",
+				Doc:   "100 \u00b7 |server - own count| / own count of the output, for the first 1,000 answers and one in eight after them.",
 			},
 			unit: inPercent, each: completionDiff,
 		},
@@ -133,7 +133,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_reasoning_tokens_diff_pct", Header: "Usage Reasoning Diff %", Short: "Reasoning Diff",
 				Flags: ProducesTokensOnly | SupportsReasoning | UsageDiffOnly,
-				Doc:   "100 \u00b7 |server - own count| / own count of the reasoning, where it was compared.",
+				Doc:   "100 \u00b7 |server - own count| / own count of the reasoning, for the same answers.",
 			},
 			unit: inPercent, each: reasoningDiff,
 		},

@@ -18,7 +18,7 @@ const (
 // slack of the kernel's timers adds some 60 µs.
 const (
 	minPause   = 60 * time.Microsecond
-	maxPause   = 250 * time.Microsecond
+	maxPause   = 500 * time.Microsecond
 	pauseShare = 16
 )
 
