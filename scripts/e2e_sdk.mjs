@@ -142,6 +142,30 @@ async function responses(client) {
   await assert.rejects(client.responses.create({ model: 'm', input: [] }), OpenAI.BadRequestError);
 }
 
+// A call of a function in a response: whole, in pieces, and answered.
+async function responseTools(client) {
+  const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false };
+  const tools = [{ type: 'function', name: 'get_weather', parameters, strict: true }];
+  const ask = { model: 'm', input: 'Is it warm?', tools, tool_choice: 'required' };
+  const whole = await client.responses.create(ask);
+  const call = whole.output.at(-1);
+  assert.deepEqual([call.type, call.name, call.status, whole.output_text], ['function_call', 'get_weather', 'completed', '']);
+  assert.equal(typeof JSON.parse(call.arguments).city, 'string');
+
+  const events = await all(client.responses.create({ ...ask, stream: true }));
+  assert.deepEqual(events.map((e) => e.type).filter((kind) => kind !== 'response.function_call_arguments.delta'), [
+    'response.created', 'response.in_progress', 'response.output_item.added',
+    'response.function_call_arguments.done', 'response.output_item.done', 'response.completed',
+  ]);
+  assert.equal(events.filter((e) => e.type === 'response.function_call_arguments.delta').map((e) => e.delta).join(''), call.arguments);
+  assert.deepEqual(events.at(-2).item, call);
+  const parsed = await client.responses.stream(ask).finalResponse();
+  assert.deepEqual(parsed.output.at(-1).parsed_arguments, JSON.parse(call.arguments));
+
+  const told = { type: 'function_call_output', call_id: call.call_id, output: '20' };
+  assert.ok((await client.responses.create({ ...ask, input: [{ role: 'user', content: 'Is it warm?' }, call, told] })).output_text);
+}
+
 async function embeddings(client) {
   const input = ['the cat sat on the mat', 'a cat on a mat', 'stock markets fell sharply'];
   const plain = await client.embeddings.create({ model: 'm', input, encoding_format: 'float' });
@@ -188,7 +212,7 @@ async function transcriptions(client) {
 }
 
 const direct = clientOf(`${target}/v1`);
-for (const check of [models, chat, tools, structured, broken, completions, responses, embeddings, transcriptions]) await check(direct);
+for (const check of [models, chat, tools, structured, broken, completions, responses, responseTools, embeddings, transcriptions]) await check(direct);
 const runpod = clientOf(`${target}/v2/my-endpoint/openai/v1`);
 for (const check of [models, chat, completions, responses, embeddings, transcriptions]) await check(runpod);
 console.log('OpenAI SDK for JavaScript', VERSION, 'is served');

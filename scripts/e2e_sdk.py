@@ -4,6 +4,7 @@ TARGET is the root of the server, STRICT that of one with the API key token-abc1
 with --enable-request-id-headers."""
 
 import base64
+import json
 import struct
 import sys
 
@@ -143,6 +144,28 @@ def check_responses(client):
     assert error.param == "input", error
 
 
+def check_response_tools(client):
+    ask = {"model": "m", "input": "Is it warm?", "tools": [{"type": "function", **TOOL}], "tool_choice": "required"}
+    response = conforms(client.responses.create(**ask))
+    call = response.output[-1]
+    assert call.type == "function_call" and call.name == TOOL["name"] and call.call_id and call.status == "completed", response
+    assert isinstance(json.loads(call.arguments)["city"], str) and response.output_text == "", response
+
+    events = [conforms(e) for e in client.responses.create(**ask, stream=True)]
+    assert "".join(e.delta for e in events if e.type == "response.function_call_arguments.delta") == call.arguments, events
+    ended = [e for e in events if e.type == "response.function_call_arguments.done"]
+    assert [(e.name, e.arguments) for e in ended] == [(call.name, call.arguments)], ended
+    assert events[-1].response.output == response.output and events[-1].response.usage == response.usage, events[-1]
+    with client.responses.stream(**ask) as stream:
+        assert any(e.type == "response.function_call_arguments.done" for e in stream)
+        assert stream.get_final_response().output[-1].arguments == call.arguments
+
+    told = [{"role": "user", "content": "Is it warm?"}, call.model_dump(), {"type": "function_call_output", "call_id": call.call_id, "output": "20"}]
+    assert client.responses.create(**{**ask, "input": told}).output_text
+    error = refused(openai.BadRequestError, client.responses.create, **{**ask, "tool_choice": {"type": "function", "name": "other"}})
+    assert error.param == "tool_choice", error
+
+
 def check_embeddings(client):
     texts = ["the cat sat on the mat", "a cat on a mat", "stock markets fell sharply"]
     plain = conforms(client.embeddings.create(model="m", input=texts, encoding_format="float"))
@@ -227,7 +250,7 @@ def check_strict(root):
 
 def main(target, strict):
     client = client_of(target + "/v1")
-    for check in check_models, check_chat, check_chat_extras, check_completions, check_responses, check_embeddings, check_audio, check_images:
+    for check in check_models, check_chat, check_chat_extras, check_completions, check_responses, check_response_tools, check_embeddings, check_audio, check_images:
         check(client)
     runpod = client_of(target + "/v2/my-endpoint/openai/v1")
     for check in check_models, check_chat, check_completions, check_responses, check_embeddings:

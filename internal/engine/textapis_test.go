@@ -2,8 +2,10 @@ package engine_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +74,40 @@ profiling s1.0 240ms-480ms 200 240 3
 					if got := seen.header.Get(name); got != value {
 						t.Errorf("header %s is %q, want %q", name, got, value)
 					}
+				}
+			})
+		})
+	}
+}
+
+// TestTextAPICalls: calls of tools in a response are timed like text, come out with
+// their names and arguments, and are in the history of the next turn.
+func TestTextAPICalls(t *testing.T) {
+	for _, streaming := range []bool{true, false} {
+		t.Run(fmt.Sprint("streaming ", streaming), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := timing(t, 200*time.Millisecond, 20*time.Millisecond)
+				o.APIKey, o.ParallelTools = "sk-1", 2
+				seen := &sentBodies{}
+				b := newBed(t, o, seen.wrap)
+				r := b.run(textDocument(fmt.Sprintf(`type: responses, streaming: %t, useServerTokenCount: true, extra: {tool_choice: required, tools: `+
+					`[{type: web_search}, {type: function, name: f, parameters: {type: object, properties: {city: {type: string, enum: [Oslo]}}, required: [city]}}]}`, streaming),
+					"  dataset: {type: synthetic, entries: 1, isl: 16, osl: 40, turns: 2}"))
+				if r.State != bench.Completed {
+					t.Fatalf("run %s: %+v", r.State, r.Error)
+				}
+				first := "200"
+				if !streaming {
+					first = "-"
+				}
+				// Two calls: of each the name, and nine tokens of arguments.
+				check(t, b.transcript(r.ID, "time_to_first_token", "request_latency", "output_sequence_length"), strings.ReplaceAll(`
+profiling s0.0 0s-580ms FIRST 580 20
+profiling s0.1 580ms-1.16s FIRST 580 20
+`, "FIRST", first))
+				call := regexp.MustCompile(`{"type":"function_call","call_id":"call_[0-9a-z]+","name":"f","arguments":"{\\"city\\": \\"Oslo\\"}"}`)
+				if len(seen.bodies) != 2 || len(call.FindAllString(seen.bodies[0], -1)) != 0 || len(call.FindAllString(seen.bodies[1], -1)) != 2 {
+					t.Errorf("want the two calls of the first answer in the second body:\n%s", strings.Join(seen.bodies, "\n"))
 				}
 			})
 		})

@@ -75,14 +75,14 @@ func (chatDialect) wishes(f *fields) *wishes {
 	if w == nil {
 		w = &wishes{}
 	}
-	w.readTools(f)
+	w.readTools(f, nestedTools)
 	if w.logprobs = f.boolean("logprobs"); w.logprobs {
 		w.readTop(f, "top_logprobs")
 	}
 	if w.empty() {
 		return nil
 	}
-	if list := f.v.GetArray("messages"); len(list) > 0 && string(list[len(list)-1].GetStringBytes("role")) == "tool" {
+	if lastIs(f.v.GetArray("messages"), "role", "tool") {
 		w.tools = nil // the call was made; now the answer is wanted
 	}
 	return w
@@ -91,8 +91,7 @@ func (chatDialect) wishes(f *fields) *wishes {
 // appendCalls appends the calls of a whole answer, as far as they have come.
 func (c *choice) appendCalls(dst []byte) []byte {
 	for i := range c.calls {
-		call := &c.calls[i]
-		from, to := c.reasoning+call.from, min(c.reasoning+call.to, c.total)
+		from, to := c.span(i)
 		if from >= to {
 			break
 		}
@@ -100,7 +99,7 @@ func (c *choice) appendCalls(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"id":`...)
-		dst = appendJSONString(dst, call.id)
+		dst = appendJSONString(dst, c.calls[i].id)
 		dst = append(dst, `,"type":"function","function":{"name":"`...)
 		dst = c.appendTokens(dst, from, from+1)
 		dst = append(dst, `","arguments":"`...)

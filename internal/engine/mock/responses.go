@@ -42,6 +42,23 @@ func (r *responsesRequest) repeats(f *fields) {
 	}
 }
 
+// readResponseWishes reads tools and the form of the answer; nil means that nothing
+// was asked for.
+func readResponseWishes(f *fields) *wishes {
+	w := readFormat(f)
+	if w == nil {
+		w = &wishes{}
+	}
+	w.readTools(f, flatTools)
+	if lastIs(f.v.GetArray("input"), "type", "function_call_output", "custom_tool_call_output") {
+		w.tools = nil // the call was made; now the answer is wanted
+	}
+	if w.empty() {
+		return nil
+	}
+	return w
+}
+
 // readFormat reads the form of the answer, which is the member text.format.
 func readFormat(f *fields) *wishes {
 	text, ok := f.member("text")
@@ -88,7 +105,7 @@ func (*responsesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest
 			extra.store = f.boolean("store")
 		}
 		extra.repeats(f)
-		q.wish = readFormat(f)
+		q.wish = readResponseWishes(f)
 		s.resume(f, extra.previous, &p)
 		var said strings.Builder
 		readText(s, []byte(extra.instructions), &p, &said)

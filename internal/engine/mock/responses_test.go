@@ -313,6 +313,7 @@ func FuzzNewerRequests(f *testing.F) {
 		`{"input":"Hi","max_output_tokens":2}`, `{"input":[{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_image"}]},{"type":"function_call","call_id":"c"}],"stream":true,"max_output_tokens":1}`,
 		`{"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"text","text":"a"}]}]}],"max_tokens":1}`, `{"messages":[1],"system":[[]],"max_tokens":1,"stream":true}`,
 		`{"input":"Hi","text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object","properties":{"a":{"enum":[1]}}}}},"metadata":{"a":"b"},"max_output_tokens":9}`,
+		`{"input":"Hi","tools":[{"type":"mcp"},{"type":"function","name":"f","parameters":{"type":"object","properties":{"a":{"enum":[1]}}}}],"tool_choice":{"type":"function","name":"f"},"stream":true}`,
 	} {
 		f.Add(body, true)
 		f.Add(body, false)

@@ -131,11 +131,20 @@ func (p *responsesAPI) appendOutput(dst []byte, x *exchange, c *choice) []byte {
 	if c.reasoning > 0 {
 		dst = p.appendItem(dst, x, c, thoughts, whole)
 	}
-	if c.total > c.reasoning {
-		if c.reasoning > 0 {
+	if c.total == c.reasoning {
+		return dst
+	}
+	if c.reasoning > 0 {
+		dst = append(dst, ',')
+	}
+	if len(c.calls) == 0 {
+		return p.appendItem(dst, x, c, spoken, whole)
+	}
+	for n := range c.callAt(c.total-1) + 1 {
+		if n > 0 {
 			dst = append(dst, ',')
 		}
-		dst = p.appendItem(dst, x, c, spoken, whole)
+		dst = p.appendCall(dst, c, n, whole)
 	}
 	return dst
 }

@@ -4,8 +4,9 @@ import "strconv"
 
 // The life of a streamed response (OpenAI API reference, "Streaming events"):
 // created and in_progress come with the head; every item is added, gets its part,
-// the pieces of it, and is done. As with vLLM the last event is always called
-// completed, and the response in it says whether that is so.
+// the pieces of it, and is done; calls of tools have no part (responsescall.go). As
+// with vLLM the last event is always called completed, and the response in it says
+// whether that is so.
 
 // start starts an event of the given kind, which the caller completes.
 func (*responsesAPI) start(e *events, kind string) {
@@ -56,7 +57,7 @@ func (p *responsesAPI) begin(e *events) error {
 
 func (p *responsesAPI) first(e *events) error {
 	c := &e.x.choices[0]
-	if c.total == 0 {
+	if c.total == 0 || c.callAt(0) >= 0 { // a call is opened by its name, which is content
 		return nil
 	}
 	return p.openItem(e, c, c.sideOf(0))
@@ -88,6 +89,9 @@ func (p *responsesAPI) part(e *events, c *choice, of side, part extent) error {
 }
 
 func (p *responsesAPI) content(e *events, c *choice, from, to int, _ bool) error {
+	if n := c.callAt(from); n >= 0 {
+		return p.callContent(e, c, n, from, to)
+	}
 	if from == c.reasoning && from > 0 {
 		if err := p.closeItem(e, c, thoughts); err != nil {
 			return err
@@ -143,7 +147,7 @@ func (p *responsesAPI) finish(e *events, c *choice) error {
 	if c.total == 0 {
 		return nil
 	}
-	return p.closeItem(e, c, c.sideOf(c.total-1))
+	return p.closeAt(e, c, c.total-1)
 }
 
 func (p *responsesAPI) close(e *events) error {

@@ -3,6 +3,7 @@ package mock
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/valyala/fastjson"
@@ -111,17 +112,56 @@ func (f *fields) refuse(param, message string) {
 	}
 }
 
-// readTools reads tools, tool_choice and parallel_tool_calls of a chat.
-func (w *wishes) readTools(f *fields) {
+// toolShape is where an API keeps the name and the parameters of a function: in this
+// member of a tool and of tool_choice.
+type toolShape string
+
+const (
+	nestedTools toolShape = "function" // chat completions
+	flatTools   toolShape = ""         // Responses: in the tool itself, and tools of other types stand beside it
+)
+
+// function returns what holds the name.
+func (shape toolShape) function(v *fastjson.Value) *fastjson.Value {
+	if shape == flatTools {
+		return v
+	}
+	return v.Get(string(shape))
+}
+
+// skips reports whether a tool, or the choice of one, is of a type that is never called.
+func (shape toolShape) skips(v *fastjson.Value) bool {
+	kind := string(v.GetStringBytes("type"))
+	return shape == flatTools && kind != "" && kind != "function"
+}
+
+// nameParam names the member that a tool without a name lacks.
+func (shape toolShape) nameParam() string {
+	if shape == flatTools {
+		return "tools.name"
+	}
+	return "tools." + string(shape) + ".name"
+}
+
+// readTools reads tools, tool_choice and parallel_tool_calls.
+func (w *wishes) readTools(f *fields, shape toolShape) {
 	list, ok := f.get("tools")
 	if !ok {
 		return
 	}
-	for _, v := range list.GetArray() {
-		fn := v.Get("function")
+	tools := list.GetArray()
+	if list.Type() != fastjson.TypeArray || len(tools) == 0 && shape != flatTools {
+		f.fail("tools", "non-empty list")
+		return
+	}
+	for _, v := range tools {
+		if shape.skips(v) {
+			continue
+		}
+		fn := shape.function(v)
 		name := string(fn.GetStringBytes("name"))
 		if name == "" {
-			f.fail("tools.function.name", "string")
+			f.fail(shape.nameParam(), "string")
 			return
 		}
 		t := tool{name: name}
@@ -130,21 +170,27 @@ func (w *wishes) readTools(f *fields) {
 		}
 		w.tools = append(w.tools, t)
 	}
-	if len(w.tools) == 0 {
-		f.fail("tools", "non-empty list")
-		return
+	if _, ok := f.get("parallel_tool_calls"); ok {
+		w.oneCall = !f.boolean("parallel_tool_calls")
 	}
-	w.oneCall = f.v.Get("parallel_tool_calls") != nil && !f.boolean("parallel_tool_calls")
-	w.readToolChoice(f)
+	w.readToolChoice(f, shape)
 }
 
-func (w *wishes) readToolChoice(f *fields) {
+func (w *wishes) readToolChoice(f *fields, shape toolShape) {
 	choice, ok := f.get("tool_choice")
 	if !ok {
 		return
 	}
 	if choice.Type() == fastjson.TypeObject {
-		name := string(choice.GetStringBytes("function", "name"))
+		switch kind := string(choice.GetStringBytes("type")); {
+		case shape == flatTools && kind == "allowed_tools":
+			f.refuse("tool_choice", "tool_choice of type 'allowed_tools' is not simulated.")
+			return
+		case shape.skips(choice):
+			w.tools = nil
+			return
+		}
+		name := string(shape.function(choice).GetStringBytes("name"))
 		for _, t := range w.tools {
 			if t.name == name {
 				w.tools, w.mustCall, w.oneCall = []tool{t}, true, true
@@ -163,6 +209,11 @@ func (w *wishes) readToolChoice(f *fields) {
 	default:
 		f.refuse("tool_choice", fmt.Sprintf("Input should be 'none', 'auto', 'required' or a named function, got %q.", kind))
 	}
+}
+
+// lastIs reports whether a text member of the last element has one of these values.
+func lastIs(list []*fastjson.Value, member string, values ...string) bool {
+	return len(list) > 0 && slices.Contains(values, string(list[len(list)-1].GetStringBytes(member)))
 }
 
 // empty says that nothing special is wished.
@@ -266,6 +317,12 @@ func (c *choice) bound(sent, k int) int {
 		}
 	}
 	return k
+}
+
+// span returns the tokens of call n that have come, reasoning included: from … to−1.
+func (c *choice) span(n int) (from, to int) {
+	call := &c.calls[n]
+	return min(c.reasoning+call.from, c.total), min(c.reasoning+call.to, c.total)
 }
 
 // callAt returns the call that token i, reasoning included, belongs to; −1 = none.

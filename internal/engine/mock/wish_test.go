@@ -112,6 +112,7 @@ func TestToolChoice(t *testing.T) {
 			{"auto always", Options{ToolRate: &always}, tools, []string{"get_weather|search"}},
 			{"parallel", Options{ToolRate: &always, ParallelTools: 2}, tools, []string{"get_weather|search", "get_weather|search"}},
 			{"not parallel", Options{ToolRate: &always, ParallelTools: 2}, tools + `,"parallel_tool_calls":false`, []string{"get_weather|search"}},
+			{"parallel as ever", Options{ToolRate: &always, ParallelTools: 2}, tools + `,"parallel_tool_calls":null`, []string{"get_weather|search", "get_weather|search"}},
 		} {
 			r := newRig(t, tt.opt)
 			m, finish := r.message(chatWith(tt.more))
