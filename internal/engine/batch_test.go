@@ -30,6 +30,7 @@ benchmark:
 			t.Fatalf("run = %s with %d requests and %d errors: %v", r.State, r.Summary.Requests, r.Summary.Errors, r.Error)
 		}
 		shared, cached := 0, 0
+		synctest.Wait() // a request ends a moment after its answer
 		for _, truth := range b.server.Truth() {
 			if truth.Batch.MeanBatch > 1.5 {
 				shared++

@@ -77,6 +77,7 @@ func TestNativeAPIs(t *testing.T) {
 							t.Errorf("request %d: the server counted %s, want %d", i, got, osl)
 						}
 					}
+					synctest.Wait() // a request ends a moment after its answer
 					for _, truth := range b.server.Truth() {
 						if truth.Path != path || truth.Stream != streaming || truth.Outcome != mock.OutcomeOK || truth.MaxTokens == 0 {
 							t.Errorf("the server saw %+v, want path %s, streaming %v and a limit", truth, path, streaming)

@@ -229,7 +229,7 @@ func TestVideoForm(t *testing.T) {
 		if a.status != 200 || !strings.Contains(a.body, `"model":"m"`) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
-		if truth := r.server.Truth(); len(truth) != 1 || truth[0].PromptTokens != 2+mediaTokens {
+		if truth := r.lastTruth(); truth.PromptTokens != 2+mediaTokens {
 			t.Errorf("truth = %+v", truth)
 		}
 		if a := r.post("/v1/videos", body[:60], "Content-Type", "multipart/form-data; boundary=b"); a.status != 400 {

@@ -259,6 +259,7 @@ func TestTruthFile(t *testing.T) {
 		for range 2 {
 			r.post(completionPath, `{"prompt":"x","max_tokens":1}`)
 		}
+		synctest.Wait() // a request ends a moment after its answer
 		if all := r.server.Truth(); len(all) != 2 || all[0].Seq != 2 || all[1].Seq != 3 {
 			t.Errorf("Truth() has %d entries from %d", len(all), all[0].Seq)
 		}
@@ -294,6 +295,7 @@ func TestServeDrains(t *testing.T) {
 				if got := <-ends; got.at != tt.at {
 					t.Errorf("stream ended at %v, want %v", got.at, tt.at)
 				}
+				synctest.Wait()
 				if got := r.server.Truth(); len(got) != 1 || got[0].Outcome != tt.outcome {
 					t.Errorf("truths = %+v, want one that is %s", got, tt.outcome)
 				}
