@@ -130,9 +130,6 @@ func (x *execution) openTokenizer() (tokenizer.Tokenizer, error) {
 	return tok, nil
 }
 
-// maxTokenizer bounds a tokenizer.json.
-const maxTokenizer = 256 << 20
-
 // load finds a tokenizer by its name. In an untrusted document only built-in
 // names and files within the document's bounds exist.
 func (t *tokenPlan) load(name string) (tokenizer.Tokenizer, error) {
@@ -144,7 +141,7 @@ func (t *tokenPlan) load(name string) (tokenizer.Tokenizer, error) {
 		return nil, fmt.Errorf("%w (%q)", tokenizer.ErrNotLocal, name)
 	}
 	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxTokenizer))
+	content, err := io.ReadAll(io.LimitReader(file, tokenizer.MaxFile+1))
 	if err != nil {
 		return nil, err
 	}

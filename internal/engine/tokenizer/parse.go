@@ -26,16 +26,16 @@ type parser struct {
 	plain    map[uint32]bool // ids of a byte vocabulary that are not made of the byte alphabet
 }
 
-// maxFile bounds a tokenizer.json, so that the edges of its tries fit their table.
-// The largest vocabularies of today have files of 40 MB.
-const maxFile = 1<<edgeBits - 1
+// MaxFile bounds a tokenizer.json, in bytes, so that the edges of its tries fit their
+// table. The largest vocabularies of today have files of 40 MB.
+const MaxFile = 1<<edgeBits - 1
 
 // parse reads a tokenizer.json.
 func parse(name string, data []byte) (*pipeline, error) {
 	var doc document
 	var modelJSON map[string]json.RawMessage
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("unsupported size: %d bytes, accepted: up to %d", len(data), maxFile)
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("unsupported size: %d bytes, accepted: up to %d", len(data), MaxFile)
 	}
 	if !json.Valid(data) {
 		return nil, fmt.Errorf("parse json: %w", json.Unmarshal(data, &struct{}{}))

@@ -117,7 +117,7 @@ func (c *Conn) Connect(to netip.AddrPort) (bool, error) {
 	if errors.Is(err, unix.EINPROGRESS) {
 		err = connect(fd, to) // on this host the handshake is over by now
 	}
-	done := err == nil
+	done := err == nil || errors.Is(err, unix.EISCONN)
 	switch {
 	case done:
 	case errors.Is(err, unix.EALREADY), errors.Is(err, unix.EINTR): // either way it goes on in the background

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	readBuffer = 64 << 10 // bytes of one read; one buffer for all connections
-	batch      = 256      // events taken from the kernel at once
-	lingers    = 200 * time.Microsecond
+	readBuffer = 64 << 10               // bytes of one read; one buffer for all connections
+	batch      = 256                    // events taken from the kernel at once
+	lingers    = 200 * time.Microsecond // how long a busy loop waits before the runtime is told
 )
 
 // ErrClosed is the error of connections of a loop that was closed.
