@@ -17,7 +17,7 @@ const (
 type Stamps struct {
 	Due       time.Duration // when the schedule asked for it; closed loop: when its slot became free
 	Permit    time.Duration // when it was allowed to go (slot obtained)
-	Start     time.Duration // just before the exchange; every latency starts here
+	Start     time.Duration // before its bytes are written, or, where there is no open connection, before one is sought; every latency starts here
 	Connected time.Duration // a connection was at hand
 	Wrote     time.Duration // the whole request was written
 	FirstByte time.Duration // first byte of the response head

@@ -109,8 +109,10 @@ type Client struct {
 
 // way performs exchanges in one way. Safe for concurrent use.
 type way interface {
-	// attempt is one request on one connection. again asks for a repetition on
-	// another connection. The response is valid until a.x is released.
+	// attempt is one request on one connection. It stamps the start of a.x unless
+	// an address before did: on an open connection right before the request is
+	// written. again asks for a repetition on another connection. The response is
+	// valid until a.x is released.
 	attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool)
 	// endSession closes the private connections of a session.
 	endSession(session string)
@@ -295,13 +297,12 @@ func (x *Exchange) Release() {
 // class cancelled.
 func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 	x := Exchange{Conn: bench.Connection{Sent: bench.Bytes(len(r.Body))}}
-	x.Stamps.Start = c.opts.Clock.Now()
 	a := attempt{Request: r, target: r.URL, header: r.Header, x: &x}
 	for hops := 0; ; {
 		resp, again := c.wayTo(a.target).attempt(ctx, &a)
 		if again {
 			x.Conn.Retries++
-			x.Stamps = bench.Stamps{Start: c.opts.Clock.Now()}
+			x.Stamps = bench.Stamps{}
 			continue
 		}
 		if next := redirected(resp, a.target); next != nil && hops < maxRedirects {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/loop"
@@ -44,7 +45,8 @@ func (f *flight) resume(a *attempt) bool {
 		k.conn.Lock()
 		usable := !k.conn.Closed() // else the server closed it while we took it
 		if usable {
-			f.link, k.flight = k, f
+			f.link = k
+			k.conn.Handle(f, unsafe.Pointer(f))
 			f.conn.Reused, f.idle = true, f.began-k.since
 			f.begin()
 		}
@@ -58,8 +60,9 @@ func (f *flight) resume(a *attempt) bool {
 // dial sends the request on a new connection and returns when the flight is over.
 func (f *flight) dial(ctx context.Context, a *attempt) {
 	c := f.owner
-	k := &link{owner: c, key: c.key(a), host: a.target.Host, flight: f}
+	k := &link{owner: c, key: c.key(a), host: a.target.Host}
 	k.conn = c.loops[int(c.next.Add(1))%len(c.loops)].NewConn(k)
+	k.conn.Handle(f, unsafe.Pointer(f))
 	f.link = k
 	connectBy := time.Duration(0)
 	if timeout := c.opts.ConnectTimeout; timeout > 0 {
@@ -97,7 +100,7 @@ func (f *flight) reach(addr netip.AddrPort) error {
 	case err != nil:
 		return err
 	case done:
-		f.connected(nil)
+		f.Connected(nil)
 	default:
 		f.arm()
 	}

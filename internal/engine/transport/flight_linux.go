@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -17,10 +18,22 @@ import (
 // flight is one request on its way. The session that sent it fills it in, hands
 // it to a link and sleeps; the loop performs the exchange and wakes the session
 // once, when it is over. From begin to the end its fields belong to the lock of
-// its link.
+// its link, whose connection it handles.
 type flight struct {
-	owner     *looped
-	link      *link
+	// What every event of a stream touches. With a thousand streams this memory is
+	// cold each time; together it is two cache lines.
+	owner   *looped
+	link    *link
+	framer  *frame.Framer // nil = no response head
+	last    time.Duration // when the last bytes arrived
+	lag     time.Duration // longest of a read
+	reads   int32
+	gathers bool          // reads of the middle of the body may wait in backlog
+	idleBy  time.Duration // offset; 0 = none
+
+	backlogBy time.Duration // offset; 0 = none
+	backlog   backlog
+
 	head      []byte // of the request; kept for the next flight
 	body      []byte
 	streaming bool
@@ -34,16 +47,11 @@ type flight struct {
 	began  time.Duration
 	dialed time.Duration
 	idle   time.Duration // of the connection, before this flight
-	last   time.Duration // when the last bytes arrived
-	lag    time.Duration // longest of a read
 
-	// Deadlines, as offsets; 0 = none.
-	connectBy, totalBy, headBy, idleBy, drainBy, backlogBy time.Duration
+	// Further deadlines, as offsets; 0 = none.
+	connectBy, totalBy, headBy, drainBy time.Duration
 
-	framer  *frame.Framer // nil = no response head
 	header  http.Header
-	backlog backlog
-
 	over    bool
 	end     bench.End
 	err     error // what broke; nil = nothing
@@ -52,8 +60,10 @@ type flight struct {
 	unsent  error // why the request could not be written
 }
 
-// connected goes on after an attempt to connect.
-func (f *flight) connected(err error) {
+var _ loop.Handler = (*flight)(nil)
+
+// Connected implements loop.Handler: it goes on after an attempt to connect.
+func (f *flight) Connected(err error) {
 	f.connectBy = 0
 	f.conn.Connect = f.owner.clock.Now() - f.dialed
 	if err != nil {
@@ -67,6 +77,9 @@ func (f *flight) connected(err error) {
 // begin sends the request on the link's open connection.
 func (f *flight) begin() {
 	now := f.owner.clock.Now()
+	if f.conn.Reused {
+		f.began = now // nothing was waited for
+	}
 	f.step = bench.StepSend
 	f.stamps.Connected = now
 	f.conn.Kernel = f.link.conn.Kernel()
@@ -74,13 +87,13 @@ func (f *flight) begin() {
 	f.link.parser.Reset(f.noBody)
 	sent, err := f.link.conn.Send(f.head, f.body)
 	if f.unsent = err; sent {
-		f.wrote()
+		f.Wrote()
 	}
 	f.arm()
 }
 
-// wrote is called when the request was written.
-func (f *flight) wrote() {
+// Wrote implements loop.Handler.
+func (f *flight) Wrote() {
 	f.stamps.Wrote = f.owner.clock.Now()
 	if f.step == bench.StepSend {
 		f.step = bench.StepHeaders
@@ -91,19 +104,17 @@ func (f *flight) wrote() {
 	}
 }
 
-// received takes what arrived.
-func (f *flight) received(r loop.Read) {
+// Received implements loop.Handler.
+func (f *flight) Received(r loop.Read) {
 	// The pairing of wall clock and monotonic clock is good to some 10 ns: reads of
 	// one packet must not go back in time.
 	f.last = max(f.last, r.At)
-	f.conn.Reads++
-	f.lag = max(f.lag, r.Lag)
-	if f.stamps.FirstByte == 0 {
+	if f.reads++; f.reads == 1 {
 		f.stamps.FirstByte = f.last
 	}
+	f.lag = max(f.lag, r.Lag)
 	now := r.At + r.Lag
-	waits := f.framer != nil && f.streaming && f.link.parser.Chunked() && len(r.Bytes) < backlogBytes && middle(r.Bytes)
-	if !waits {
+	if waits := f.gathers && len(r.Bytes) < backlogBytes && middle(r.Bytes); !waits {
 		if f.catchUp() {
 			f.take(f.last, now, r.Bytes)
 		}
@@ -172,8 +183,10 @@ func (f *flight) take(at, now time.Duration, b []byte) bool {
 	case f.drainBy == 0 && f.framer != nil && f.framer.Done():
 		f.drainBy = now + drainTime
 		f.link.conn.Arm(f.drainBy)
+		f.gathers = false
 		return true
 	default:
+		f.gathers = f.drainBy == 0 && f.framer != nil && f.streaming && p.Chunked()
 		return true
 	}
 	return false
@@ -192,8 +205,8 @@ func (f *flight) gotHead(at time.Duration) {
 	})
 }
 
-// ended is called when the connection is gone.
-func (f *flight) ended(err error) {
+// Ended implements loop.Handler.
+func (f *flight) Ended(err error) {
 	if !f.catchUp() {
 		return
 	}
@@ -214,8 +227,8 @@ func (f *flight) ended(err error) {
 	f.settle(bench.EndReset, err)
 }
 
-// expired looks at the deadlines.
-func (f *flight) expired(now time.Duration) {
+// Expired implements loop.Handler.
+func (f *flight) Expired(now time.Duration) {
 	passed := func(by time.Duration) bool { return by != 0 && now >= by }
 	if passed(f.backlogBy) || passed(f.totalBy) || passed(f.idleBy) {
 		if !f.catchUp() {
@@ -227,7 +240,7 @@ func (f *flight) expired(now time.Duration) {
 		f.cause = errTotalTimeout
 	case passed(f.connectBy):
 		f.link.conn.Shut()
-		f.connected(errConnectTimeout)
+		f.Connected(errConnectTimeout)
 		return
 	case passed(f.headBy):
 		f.cause = errHeadersTimeout
@@ -261,7 +274,7 @@ func (f *flight) arm() {
 func (f *flight) settle(end bench.End, err error) {
 	f.over, f.end, f.err = true, end, err
 	k := f.link
-	k.flight = nil
+	k.conn.Handle(k, nil)
 	if f.stamps.Wrote == 0 || k.conn.Closed() || !k.park(f.owner.clock.Now()) {
 		k.conn.Shut()
 	}
@@ -280,7 +293,7 @@ func (f *flight) await(ctx context.Context) bool {
 	defer f.link.conn.Unlock()
 	if !f.over && f.catchUp() {
 		f.over, f.end = true, bench.EndAborted
-		f.link.flight = nil
+		f.link.conn.Handle(f.link, nil)
 		f.link.conn.Shut()
 	}
 	select {
@@ -298,9 +311,10 @@ func (f *flight) stale() bool {
 
 // conclude makes the response of a flight that is over and fills in x.
 func (f *flight) conclude(ctx context.Context, x *Exchange) *bench.Response {
-	f.stamps.Start = x.Stamps.Start
+	f.stamps.Start = cmp.Or(x.Stamps.Start, f.began)
 	f.conn.Sent, f.conn.Retries = x.Conn.Sent, x.Conn.Retries
 	f.conn.Received += x.Conn.Received
+	f.conn.Reads = f.reads
 	x.Stamps, x.Conn, x.Lag = f.stamps, f.conn, f.lag
 	failure, end, endAt := f.failure(ctx), f.end, f.last
 	if failure != nil {

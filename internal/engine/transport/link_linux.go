@@ -9,65 +9,41 @@ import (
 	"aiperfd/internal/engine/transport/loop"
 )
 
-// link is one connection to a server. While a flight is on it, what happens is
-// the flight's; while it is idle, whatever happens ends it. Its lock is that of
-// conn.
+// link is one connection to a server. A flight that is on it handles what happens;
+// while it is idle it does so itself, and whatever happens ends it. Its lock is
+// that of conn.
 type link struct {
 	owner  *looped
 	conn   *loop.Conn
 	key    string // of the pool
 	host   string // host and port
 	parser http1.Parser
-	flight *flight       // nil = idle
 	since  time.Duration // when it became idle
 	index  int           // guarded by the pool
 }
 
 var _ loop.Handler = (*link)(nil)
 
-// Connected implements loop.Handler.
-func (k *link) Connected(err error) {
-	if k.flight != nil {
-		k.flight.connected(err)
-	}
-}
+// Connected implements loop.Handler; an idle connection is connected.
+func (k *link) Connected(error) {}
 
-// Wrote implements loop.Handler.
-func (k *link) Wrote() {
-	if k.flight != nil {
-		k.flight.wrote()
-	}
-}
+// Wrote implements loop.Handler; an idle connection has nothing to write.
+func (k *link) Wrote() {}
 
-// Received implements loop.Handler. Bytes that nobody asked for end an idle
-// connection: the next response could not be told from them.
-func (k *link) Received(r loop.Read) {
-	if k.flight != nil {
-		k.flight.received(r)
-		return
-	}
-	k.leave()
-}
+// Received implements loop.Handler. Bytes that nobody asked for end the connection:
+// the next response could not be told from them.
+func (k *link) Received(loop.Read) { k.leave() }
 
 // Ended implements loop.Handler.
-func (k *link) Ended(err error) {
-	if k.flight != nil {
-		k.flight.ended(err)
-		return
-	}
-	k.leave()
-}
+func (k *link) Ended(error) { k.leave() }
 
 // Expired implements loop.Handler.
 func (k *link) Expired(now time.Duration) {
-	switch {
-	case k.flight != nil:
-		k.flight.expired(now)
-	case now >= k.since+idleConnTimeout:
+	if now >= k.since+idleConnTimeout {
 		k.leave()
-	default:
-		k.conn.Arm(k.since + idleConnTimeout)
+		return
 	}
+	k.conn.Arm(k.since + idleConnTimeout)
 }
 
 // leave ends an idle connection.

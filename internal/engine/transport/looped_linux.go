@@ -63,9 +63,7 @@ func (c *looped) close() {
 func (c *looped) endSession(session string) {
 	for _, k := range c.pool.drop(session) {
 		k.conn.Lock()
-		if k.flight == nil {
-			k.conn.Shut()
-		}
+		k.conn.Shut()
 		k.conn.Unlock()
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/transport/frame"
 )
 
 // parked returns the only idle connection of a stage, and makes it look as if it
@@ -32,14 +34,19 @@ func parked(t *testing.T, st *stage, older time.Duration) *link {
 // A connection that the server drops when it is used again after a while is not a
 // failed request; the repetition is counted. After a short while it is a failure.
 func TestStaleConnectionOnTheLoop(t *testing.T) {
+	var gone atomic.Int64 // when the first connection was given up by the server
 	st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
 		take(r)
 		io.WriteString(c, small)
 		take(r)
+		gone.CompareAndSwap(0, time.Now().UnixNano())
 	}, Options{})
 	st.do(t.Context())
 	parked(t, st, 5*time.Second)
 	x := st.do(t.Context())
+	if start, before := st.client.opts.Clock.Wall(x.Stamps.Start), time.Unix(0, gone.Load()); start.Before(before) {
+		t.Errorf("starts at %v, the connection that was closed was given up at %v", start, before)
+	}
 	if x.Response.Failure != nil || x.Conn.Retries != 1 || x.Conn.Reused || st.dialed() != 2 {
 		t.Errorf("%v, retries %d, connections %d; want none, 1, 2", x.Response.Failure, x.Conn.Retries, st.dialed())
 	}
@@ -60,10 +67,12 @@ func TestBacklog(t *testing.T) {
 		then  func(*net.TCPConn)
 		total time.Duration
 		end   bench.End
+		more  int // events after last
 	}{
 		"terminated":           {last: "0\r\n\r\n", then: lingers, end: bench.EndEOF},
 		"terminated in pieces": {last: "0\r\n", then: func(c *net.TCPConn) { io.WriteString(c, "\r\n"); lingers(c) }, end: bench.EndEOF},
 		"marked as done":       {last: "e\r\ndata: [DONE]\n\n\r\n", then: lingers, end: bench.EndEOF},
+		"more than it said":    {last: "e\r\ndata: [DONE]\n\n\r\n", then: lingers, end: bench.EndEOF, more: 3},
 		"closed":               {then: func(*net.TCPConn) {}, end: bench.EndReset},
 		"silent":               {then: lingers, total: 300 * time.Millisecond, end: bench.EndTimeout},
 	} {
@@ -77,6 +86,9 @@ func TestBacklog(t *testing.T) {
 					writeAndAwait(st, c, chunk)
 				}
 				io.WriteString(c, tt.last)
+				for range tt.more {
+					writeAndAwait(st, c, "9\r\ndata: x\n\n\r\n")
+				}
 				tt.then(c)
 			}, Options{TotalTimeout: tt.total})
 			ready <- st
@@ -92,6 +104,9 @@ func TestBacklog(t *testing.T) {
 			}
 			if got != events || x.Response.End != tt.end || last > x.Stamps.End {
 				t.Errorf("%d events, end %v; want %d, %v", got, x.Response.End, events, tt.end)
+			}
+			if after := x.Response.Warnings[frame.WarnDataAfterDone]; after != tt.more {
+				t.Errorf("%d events after the end, want %d", after, tt.more)
 			}
 		})
 	}

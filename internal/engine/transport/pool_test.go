@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -236,6 +237,7 @@ func sockets(t *testing.T) int {
 func TestRedirectsOnBothWays(t *testing.T) {
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {
+			var first atomic.Int64 // when the first address had the request
 			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
 				for {
 					req, body := take(r)
@@ -243,6 +245,7 @@ func TestRedirectsOnBothWays(t *testing.T) {
 					case req == nil:
 						return
 					case req.URL.Path == "/v1":
+						first.Store(time.Now().UnixNano())
 						io.WriteString(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: /moved\r\nContent-Length: 0\r\n\r\n")
 					default:
 						text := req.Method + body
@@ -253,6 +256,9 @@ func TestRedirectsOnBothWays(t *testing.T) {
 			x := st.do(t.Context())
 			if got := string(x.Response.Body); got != `POST{"a":1}` || st.dialed() != 1 {
 				t.Errorf("body %q on %d connections", got, st.dialed())
+			}
+			if start, had := st.client.opts.Clock.Wall(x.Stamps.Start), time.Unix(0, first.Load()); start.After(had) {
+				t.Errorf("starts at %v, the first address had the request at %v", start, had)
 			}
 		})
 	}

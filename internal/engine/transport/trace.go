@@ -37,6 +37,9 @@ type trace struct {
 
 func (t *trace) attach(ctx context.Context) context.Context {
 	t.began = t.clock.Now()
+	if t.ex.Stamps.Start == 0 {
+		t.ex.Stamps.Start = t.began
+	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:           t.gotConn,
 		DNSStart:          func(httptrace.DNSStartInfo) { t.note(func() { t.dns = t.clock.Now() }) },

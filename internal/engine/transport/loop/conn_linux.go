@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -66,14 +67,16 @@ const (
 // lock, which the loop holds while it calls the handler. The lock is never held
 // while anything waits.
 type Conn struct {
+	// What every event touches: 64 bytes.
 	sync.Mutex
-	loop       *Loop
-	handler    Handler
-	fd         int // valid unless closed
 	state      state
 	kernel     bool
-	generation int32
 	window     int32 // of the loop's tempo, in which it was last read
+	generation int32
+	fd         int // valid unless closed
+	loop       *Loop
+	handler    Handler
+	hot        unsafe.Pointer // what handler touches first; nil = unknown; atomic
 
 	rest [2][]byte // what could not be written yet
 	sent unix.Msghdr
@@ -85,6 +88,15 @@ type Conn struct {
 
 // NewConn returns a closed connection; see [Conn.Connect].
 func (l *Loop) NewConn(h Handler) *Conn { return &Conn{loop: l, handler: h} }
+
+// Handle gives the connection to another handler. hot is memory that it touches
+// first when something happens, nil if that does not matter: where thousands of
+// connections take turns it is cold each time, and the loop has it fetched while
+// it is busy with others.
+func (c *Conn) Handle(h Handler, hot unsafe.Pointer) {
+	c.handler = h
+	atomic.StorePointer(&c.hot, hot)
+}
 
 // Closed reports whether there is no socket.
 func (c *Conn) Closed() bool { return c.state == closed }

@@ -217,6 +217,9 @@ func (l *Loop) resolve(n int) {
 			_, _ = unix.Read(l.alarm, count[:])
 		case fd < len(l.conns) && l.conns[fd] != nil && l.conns[fd].generation == generation:
 			l.ready[i] = l.conns[fd]
+			if hot := atomic.LoadPointer(&l.ready[i].hot); hot != nil {
+				prefetch(hot)
+			}
 		}
 	}
 }

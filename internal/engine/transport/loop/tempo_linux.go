@@ -8,7 +8,7 @@ import "time"
 // under way from tempoRate events a second on, if they are tempoShare times as many
 // as requests.
 const (
-	tempoWindow = 8 * time.Millisecond
+	tempoWindow = 16 * time.Millisecond
 	tempoRate   = 5000
 	tempoShare  = 16
 )
@@ -18,7 +18,7 @@ const (
 // slack of the kernel's timers adds some 60 µs.
 const (
 	minPause   = 60 * time.Microsecond
-	maxPause   = 500 * time.Microsecond
+	maxPause   = 800 * time.Microsecond
 	pauseShare = 16
 )
 

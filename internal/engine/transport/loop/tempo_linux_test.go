@@ -20,14 +20,14 @@ func TestTempo(t *testing.T) {
 		{"many streams", 100 * time.Microsecond, 3, 0, true},
 		{"many streams, few that end", 100 * time.Microsecond, 32, 1, true},
 		{"short answers", 100 * time.Microsecond, 3, 1, false},
-		{"as many as fit into a wait, far apart", 20 * time.Millisecond, batch, 0, false},
+		{"as many as fit into a wait, far apart", 2 * tempoWindow, batch, 0, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var pulse tempo
 			var sends int64
 			now := time.Minute
-			for range 100 {
+			for range 200 {
 				pulse.count(now, tt.events, sends)
 				now += tt.wait
 				sends += tt.sends
