@@ -182,7 +182,11 @@ func align(a, b []byte, offset uint32) (s shape, ok bool) {
 		return true
 	}
 	for i < len(a) && j < len(b) {
-		if n, m := numberLength(a[i:]), numberLength(b[j:]); n > 0 && m > 0 {
+		n, m := 0, 0
+		if startsNumber(a[i]) && startsNumber(b[j]) {
+			n, m = numberLength(a[i:]), numberLength(b[j:])
+		}
+		if n > 0 && m > 0 {
 			if !bytes.Equal(a[i:i+n], b[j:j+m]) && !hole(i, i+n, true) {
 				return s, false
 			}
@@ -196,11 +200,14 @@ func align(a, b []byte, offset uint32) (s shape, ok bool) {
 		if a[i-1] != '"' {
 			continue
 		}
-		n, m := insideLength(a[i:]), insideLength(b[j:])
-		if n < 0 || m < 0 {
+		if n = insideLength(a[i:]); n < 0 {
 			return s, false
 		}
-		if !bytes.Equal(a[i:i+n], b[j:j+m]) && (isName(a[i+n:]) || !hole(i, i+n, false)) {
+		if bytes.HasPrefix(b[j:], a[i:i+n+1]) {
+			i, j = i+n+1, j+n+1
+			continue
+		}
+		if m = insideLength(b[j:]); m < 0 || isName(a[i+n:]) || !hole(i, i+n, false) {
 			return s, false
 		}
 		i, j = i+n+1, j+m+1
@@ -238,6 +245,9 @@ func insideLength(b []byte) int {
 	}
 	return -1
 }
+
+// startsNumber reports whether a JSON number may start with c.
+func startsNumber(c byte) bool { return c == '-' || c-'0' <= 9 }
 
 // numberLength returns the length of the JSON number at the start of b; 0 when
 // there is none.
