@@ -37,6 +37,7 @@ type execution struct {
 	secrets *redact.Set
 	files   recordFile[*bench.Record]
 	raws    recordFile[*export.Raw]
+	values  valueFiles
 	publish func(EventType, *Snapshot)
 	logs    zerolog.Logger
 	say     func(text string) // what the run is waiting for, for people; empty = nothing any more
@@ -113,6 +114,9 @@ func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
 	set, err := metric.NewSet(x.plan.Metrics)
 	if err != nil {
 		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))
+	}
+	if err := x.values.keep(set); err != nil {
+		x.warn("values", fmt.Sprintf("phase %s: %v", plan.Name, err))
 	}
 	p := newPhase(x, plan)
 	x.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
 )
 
 // flushEvery bounds what a crash of the process can lose of the record file.
@@ -109,9 +110,49 @@ func (f *recordFile[T]) append(file *os.File, o export.RecordOptions, encode fun
 	}
 }
 
+// valueNames are the names that value files have until they are removed.
+const valueNames = ".values-*"
+
+// valueFiles are where the sets of phases leave their values until the results are
+// computed. They are removed while they are open, so that a crash leaves nothing
+// behind; on systems without that, when they are closed or the run is recovered.
+type valueFiles struct {
+	dir   string
+	files []*os.File
+}
+
+// keep gives a set a file of its own. After an error the values stay in memory.
+func (v *valueFiles) keep(set *metric.Set) error {
+	f, err := os.CreateTemp(v.dir, valueNames)
+	if err != nil {
+		return fmt.Errorf("keep values on disk: %w", err)
+	}
+	_ = os.Remove(f.Name())
+	v.files = append(v.files, f)
+	set.KeepIn(f)
+	return nil
+}
+
+// close lets go of all values.
+func (v *valueFiles) close() {
+	for _, f := range v.files {
+		_, _ = f.Close(), os.Remove(f.Name())
+	}
+	v.files = nil
+}
+
+// removeValues removes the value files that a run of a dead process has left.
+func removeValues(dir string) {
+	names, _ := filepath.Glob(filepath.Join(dir, valueNames)) // the pattern is a good one
+	for _, name := range names {
+		_ = os.Remove(name)
+	}
+}
+
 // openFiles writes what is known before the first request and starts the
 // writers of what grows.
 func (x *execution) openFiles(dir string) error {
+	x.values.dir = dir
 	names := export.NamesFor(x.plan.Files.Prefix)
 	if err := x.writeInputs(filepath.Join(dir, names.Inputs)); err != nil {
 		return err

@@ -142,6 +142,11 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 		phases = append(phases, measured{plan: f.plan, set: f.set, stats: f.public.Stats, tally: &f.watch.tally, self: f.watch.self})
 	}
 	fill(rep, x.clock, phases)
+	for _, m := range phases {
+		if err := m.set.DiskError(); err != nil {
+			o.warn("values", fmt.Sprintf("phase %s: %v", m.plan.Name, err))
+		}
+	}
 	o.warnings = append(o.warnings, lengthDoubts(x.plan, rep.Results)...)
 	rep.Client, _ = x.trust(nil)
 	for _, w := range doubts(rep) {

@@ -32,7 +32,7 @@ type recorder struct {
 func newRecorder(p *phase, set *metric.Set) *recorder {
 	return &recorder{
 		phase: p, set: set, watch: &watch{},
-		in: make(chan *bench.Record, 256), // rides out a slow disk without holding finishers up
+		in: make(chan *bench.Record, 256), // rides out a slow disk, of record and value files, without holding finishers up
 	}
 }
 

@@ -62,6 +62,7 @@ func (e *Engine) interrupted(ctx context.Context, r *Run) error {
 	r.Error = &RunError{Code: Interrupted, Message: interruptedReason}
 	finishRun(r, bench.Failed, interruptedReason)
 	r.Revision++
+	removeValues(e.opts.Store.Dir(r.ID))
 	if err := e.rebuild(r); err != nil {
 		e.opts.Log.Warn().Err(err).Str("run", r.ID).Msg("no partial results of interrupted run")
 		err = errors.Join(err, export.Abandon(e.opts.Store.Dir(r.ID)))

@@ -54,6 +54,7 @@ func (e *Engine) supervise(j *job) {
 		}
 	}()
 	x := j.exec
+	defer x.values.close()
 	e.warn(e.change(j, func(r *Run) {
 		now := time.Now().UTC()
 		r.State, r.StartedAt = bench.Starting, &now

@@ -9,8 +9,9 @@ const checkEvery = 64
 // requests.
 const listShare = 8
 
-// Size returns the memory that the set holds for what it has observed, in bytes.
-// It is kept within the budget of [Options], in this order:
+// Size returns what the set holds of what it has observed, in memory and on disk
+// (see [Set.KeepIn]), in bytes. It is kept within the budget of [Options], in this
+// order:
 //
 //   - a list (one value for each content event) keeps its values while they fit
 //     an eighth of the budget;
@@ -24,7 +25,7 @@ const listShare = 8
 // 250 KB at most), the bins (1 MB at least) and 2,000 kinds of errors (1.5 KB
 // each at most). Computing final results takes as much again for a moment.
 func (s *Set) Size() int64 {
-	n := curveSpanBytes*int64(cap(s.spans)) + s.errors.bytes + s.cancelled.bytes
+	n := curveSpanBytes*int64(s.spans.len()) + s.errors.bytes + s.cancelled.bytes
 	if s.bins != nil {
 		n += s.bins.size()
 	}

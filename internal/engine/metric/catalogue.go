@@ -164,14 +164,13 @@ type Options struct {
 	SLOs         map[string]float64 // thresholds by tag of a per-record metric, in its display unit
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
-	// Budget bounds the memory of a set, in bytes. As long as everything fits,
-	// every value is kept and percentiles are exact; see [Set.Size] for what
-	// happens then. 0 = [DefaultBudget]; negative = nothing is kept.
+	// Budget bounds what a set keeps, in memory and on disk, in bytes. As long as
+	// everything fits, every value is kept and percentiles are exact; see [Set.Size]
+	// for what happens then. 0 = [DefaultBudget]; negative = nothing is kept.
 	Budget int64
 }
 
-// DefaultBudget is the memory of a set unless [Options] say otherwise: 64 MiB,
-// enough for
+// DefaultBudget is what a set keeps unless [Options] say otherwise: 64 MiB, enough for
 // all values of some 400,000 streamed requests and of 2 million content events.
 const DefaultBudget = 64 << 20
 

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"encoding/binary"
 	"iter"
 	"math"
 	"slices"
@@ -15,28 +16,31 @@ const firstBlock = 32
 // column keeps values in order. Full blocks are packed without loss: times are
 // whole nanoseconds that differ by less than four seconds from one request to
 // the next, token counts are small, and many metrics do not change at all, so
-// that a value takes 0, 2, 4 or 8 bytes. Nothing is copied when it grows. The
-// zero column is empty.
+// that a value takes 0, 2, 4 or 8 bytes. They go to disk, if there is one. Nothing
+// is copied when it grows. The zero column is empty.
 type column struct {
+	disk  *disk
 	full  []block
 	tail  []float64 // the last values, fewer than blockLen
-	bytes int64     // memory held
+	bytes int64     // held in memory and on disk
 }
 
-// block is blockLen values: base + small[i], base + large[i] or raw[i], or, if
-// all are nil, base every time.
+// block is blockLen values.
 type block struct {
 	base  float64
-	small []uint16
-	large []uint32
-	raw   []float64
+	width uint8  // bytes of a value: 0 = it is base, 2 and 4 = what is to be added to base, 8 = the value itself
+	data  []byte // in little endian; nil = at says where on disk
+	at    int64
 }
 
 // blockBytes is the memory of a block without its values.
-const blockBytes = 80
+const blockBytes = 48
 
 // len returns the number of values.
 func (c *column) len() int { return blockLen*len(c.full) + len(c.tail) }
+
+// lost reports whether the disk has lost some of the values.
+func (c *column) lost() bool { return c.disk != nil && c.disk.lost != nil }
 
 // add appends a value, which is not NaN.
 func (c *column) add(x float64) {
@@ -69,71 +73,83 @@ func (c *column) grow() {
 		c.bytes += 8 * int64(cap(tail)-old)
 		return
 	}
-	b, size := pack(c.tail)
+	b := pack(c.tail)
+	c.bytes += blockBytes + int64(len(b.data))
+	if at, ok := c.disk.put(b.data); ok {
+		b.data, b.at = nil, at
+	}
 	c.full = append(c.full, b)
 	c.tail = c.tail[:0]
-	c.bytes += size
 }
 
-// pack returns the smallest block that holds values, and its memory.
-func pack(values []float64) (block, int64) {
+// pack returns the smallest block that holds values.
+func pack(values []float64) block {
 	const exact = 1 << 53
 	lo, hi := slices.Min(values), slices.Max(values)
+	b := block{base: lo}
 	if lo == hi {
-		return block{base: lo}, blockBytes
+		return b
 	}
 	whole := lo > -exact && hi < exact && hi-lo <= math.MaxUint32
 	for i := 0; whole && i < len(values); i++ {
 		whole = values[i] == math.Trunc(values[i])
 	}
-	b := block{base: lo}
 	switch {
 	case !whole:
-		b.raw = slices.Clone(values)
-		return b, blockBytes + 8*int64(len(values))
+		b.width = 8
 	case hi-lo <= math.MaxUint16:
-		b.small = make([]uint16, len(values))
-		for i, x := range values {
-			b.small[i] = uint16(x - lo)
+		b.width = 2
+	default:
+		b.width = 4
+	}
+	b.data = make([]byte, 0, int(b.width)*len(values))
+	for _, x := range values {
+		switch b.width {
+		case 8:
+			b.data = binary.LittleEndian.AppendUint64(b.data, math.Float64bits(x))
+		case 4:
+			b.data = binary.LittleEndian.AppendUint32(b.data, uint32(x-lo))
+		default:
+			b.data = binary.LittleEndian.AppendUint16(b.data, uint16(x-lo))
 		}
-		return b, blockBytes + 2*int64(len(values))
 	}
-	b.large = make([]uint32, len(values))
-	for i, x := range values {
-		b.large[i] = uint32(x - lo)
-	}
-	return b, blockBytes + 4*int64(len(values))
+	return b
 }
 
-// unpack writes the values to dst, which has room for blockLen.
-func (b *block) unpack(dst []float64) []float64 {
+// unpack writes the values to dst, which has room for blockLen. data are those of
+// the block.
+func (b *block) unpack(dst []float64, data []byte) []float64 {
 	dst = dst[:blockLen]
-	switch {
-	case b.raw != nil:
-		copy(dst, b.raw)
-	case b.small != nil:
-		for i, d := range b.small {
-			dst[i] = b.base + float64(d)
-		}
-	case b.large != nil:
-		for i, d := range b.large {
-			dst[i] = b.base + float64(d)
-		}
-	default:
-		for i := range dst {
+	for i := range dst {
+		switch b.width {
+		case 8:
+			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
+		case 4:
+			dst[i] = b.base + float64(binary.LittleEndian.Uint32(data[4*i:]))
+		case 2:
+			dst[i] = b.base + float64(binary.LittleEndian.Uint16(data[2*i:]))
+		default:
 			dst[i] = b.base
 		}
 	}
 	return dst
 }
 
-// runs yields all values in order, in pieces that are valid until the next one.
+// runs yields all values in order, in pieces that are valid until the next one. It
+// ends early when the disk has lost some.
 func (c *column) runs() iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {
 		if len(c.full) > 0 {
-			scratch := make([]float64, blockLen)
+			scratch, read := make([]float64, blockLen), make([]byte, 8*blockLen)
 			for i := range c.full {
-				if !yield(c.full[i].unpack(scratch)) {
+				b := &c.full[i]
+				data := b.data
+				if data == nil && b.width > 0 {
+					if data = read[:int(b.width)*blockLen]; !c.disk.get(data, b.at) {
+						return
+					}
+				}
+				if !yield(b.unpack(scratch, data)) {
 					return
 				}
 			}

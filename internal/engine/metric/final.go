@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -118,6 +117,7 @@ type finisher struct {
 	live   bool
 
 	sorted    []float64 // values of the series sortedTag, ascending
+	spare     []float64 // memory for sorting
 	sortedTag string
 	sweep     *sweep // made for the first curve
 }
@@ -162,17 +162,19 @@ func (f *finisher) fill(res *Result, r *row) {
 		se := &f.set.series[f.set.byTag[r.Tag]]
 		switch {
 		case se.sketch.Count() == 0:
-		case f.live || se.dropped():
+		case f.live || se.dropped() || !f.fromValues(res, se):
 			f.fromSketch(res, se)
-		default:
-			f.fromValues(res, se)
 		}
 	}
 }
 
-// fromValues computes a metric that has kept its values.
-func (f *finisher) fromValues(res *Result, se *series) {
+// fromValues computes a metric that has kept its values; false = the disk has lost
+// some.
+func (f *finisher) fromValues(res *Result, se *series) bool {
 	sorted, div := f.sort(se), se.row.unit.div
+	if len(sorted) < se.exact.len() {
+		return false
+	}
 	exactly(res, &se.exact, sorted, div)
 	var at [len(monitored)]float64
 	for i, p := range monitored {
@@ -182,7 +184,12 @@ func (f *finisher) fromValues(res *Result, se *series) {
 	for run := range se.exact.runs() {
 		o.addAll(run)
 	}
+	if se.exact.lost() {
+		*res = Result{Def: res.Def}
+		return false
+	}
 	res.Confidence = confide(res, o, func(k int64) float64 { return sorted[k] / div })
+	return true
 }
 
 // fromSketch computes a metric whose values are gone, or many while the phase
@@ -190,7 +197,7 @@ func (f *finisher) fromValues(res *Result, se *series) {
 func (f *finisher) fromSketch(res *Result, se *series) {
 	scale := se.row.unit.sketch / se.row.unit.div
 	sketched(res, se.sketch, scale)
-	if !f.live {
+	if !f.live && se.dropped() && se.order.n == int64(se.sketch.Count()) { // else the disk has lost some
 		res.Confidence = confide(res, se.order, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
 	}
 }
@@ -199,7 +206,7 @@ func (f *finisher) fromSketch(res *Result, se *series) {
 func (f *finisher) sort(se *series) []float64 {
 	if f.sortedTag != se.row.Tag {
 		f.sorted = se.exact.appendTo(f.sorted[:0])
-		slices.Sort(f.sorted)
+		f.spare = sortValues(f.sorted, f.spare)
 		f.sortedTag = se.row.Tag
 	}
 	return f.sorted
@@ -211,14 +218,15 @@ func (f *finisher) fillAdjusted(res *Result, se *series) {
 		return
 	}
 	n := int64(se.sketch.Count())
-	if f.live || se.dropped() {
-		scale := se.row.unit.sketch / se.row.unit.div
-		res.RelError = sketch.RelativeError
-		withErrors(res, n, f.totals.Errors, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
-		return
+	if !f.live && !se.dropped() {
+		if sorted := f.sort(se); int64(len(sorted)) == n {
+			withErrors(res, n, f.totals.Errors, func(k int64) float64 { return sorted[k] / se.row.unit.div })
+			return
+		}
 	}
-	sorted := f.sort(se)
-	withErrors(res, n, f.totals.Errors, func(k int64) float64 { return sorted[k] / se.row.unit.div })
+	scale := se.row.unit.sketch / se.row.unit.div
+	res.RelError = sketch.RelativeError
+	withErrors(res, n, f.totals.Errors, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
 }
 
 // fillCurve computes a time-weighted metric.

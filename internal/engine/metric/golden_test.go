@@ -104,8 +104,7 @@ func compareCurves(t *testing.T, s *goldenSummary) int {
 	for _, r := range readRecords(t, s, s.exact) {
 		set.Observe(r)
 	}
-	for i := range set.spans {
-		sp := &set.spans[i]
+	for sp := range set.spans.all() {
 		sp.start, sp.end = s.grid(sp.start), s.grid(sp.end)
 		if sp.first != 0 {
 			sp.first = s.grid(sp.first)
@@ -115,8 +114,8 @@ func compareCurves(t *testing.T, s *goldenSummary) int {
 	sweep := newSweep([]Part{{Set: set, Window: window, Phase: bench.PhaseStats{Start: time.Second}}})
 	part := &sweep.parts[0]
 	part.steps = part.steps[:0]
-	for i := range set.spans {
-		part.steps = append(part.steps, s.gridSteps(set.spans[i].steps(nil, set.spans[i].own(set.gapValues())))...)
+	for sp, gaps := range set.requests() {
+		part.steps = append(part.steps, s.gridSteps(sp.steps(nil, gaps))...)
 	}
 	slices.SortFunc(part.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	n := 0

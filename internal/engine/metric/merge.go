@@ -21,6 +21,9 @@ func (s *Set) Merge(o *Set) error {
 		s.series[i].merge(&o.series[i])
 	}
 	s.mergeSpans(o, gapsBefore)
+	if o.disk.lost != nil {
+		s.dropExact()
+	}
 	s.facts = s.facts.or(o.facts)
 	s.tally.merge(&o.tally)
 	s.errors.Merge(o.errors)
@@ -54,9 +57,10 @@ func (o *Options) equal(p *Options) bool {
 func (s *Set) mergeSpans(o *Set, gapsBefore int) {
 	switch {
 	case s.bins == nil: // then o has none either
-		for _, sp := range o.spans {
-			sp.gapsAt += gapsBefore
-			s.spans = append(s.spans, sp)
+		for sp := range o.spans.all() {
+			moved := *sp
+			moved.gapsAt += gapsBefore
+			s.spans.add(&moved)
 		}
 		if s.steps += o.steps; s.steps*stepBytes > s.opts.Budget {
 			s.startBins()
@@ -64,9 +68,8 @@ func (s *Set) mergeSpans(o *Set, gapsBefore int) {
 	case o.bins != nil:
 		s.bins.merge(o.bins)
 	default:
-		gaps := o.gapValues()
-		for i := range o.spans {
-			s.binSpan(&o.spans[i], o.spans[i].own(gaps))
+		for sp, gaps := range o.requests() {
+			s.binSpan(sp, gaps)
 		}
 	}
 }

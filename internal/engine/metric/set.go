@@ -21,7 +21,8 @@ type Set struct {
 	slos   []slo
 
 	gaps  *series // inter_chunk_latency; nil if it does not apply
-	spans []span  // for the curves, until there are bins
+	spans spans   // for the curves, until there are bins
+	disk  disk    // where values go
 	steps int64   // that the spans make, at most
 	bins  *bins   // nil = curves are exact
 	facts facts   // of the requests, for the curves

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -43,7 +44,7 @@ func (s *Set) keepSpan(v *view) {
 		sp.gapsAt = s.gaps.exact.len() - sp.gaps
 	}
 	s.steps += sp.maxSteps()
-	s.spans = append(s.spans, sp)
+	s.spans.add(&sp)
 	if s.steps*stepBytes > s.opts.Budget {
 		s.startBins()
 	}
@@ -81,29 +82,57 @@ func (s *Set) startBins() {
 		return
 	}
 	s.bins = newBins(s.opts.Budget)
-	gaps := s.gapValues()
-	for i := range s.spans {
-		sp := &s.spans[i]
-		s.binSpan(sp, sp.own(gaps))
+	for sp, gaps := range s.requests() {
+		s.binSpan(sp, gaps)
 	}
-	s.spans, s.steps = nil, 0
+	s.spans, s.steps = spans{}, 0
 }
 
-// gapValues returns the gaps between content events of all requests in order of
-// observation. They are there as long as the spans are.
-func (s *Set) gapValues() []float64 {
-	if s.gaps == nil {
-		return nil
+// requests yields the kept requests with the gaps between their content events,
+// both valid until the next one. A request whose gaps the disk has lost has none.
+func (s *Set) requests() iter.Seq2[*span, []float64] {
+	return func(yield func(*span, []float64) bool) {
+		var gaps gapReader
+		if s.gaps != nil {
+			var stop func()
+			gaps.next, stop = iter.Pull(s.gaps.exact.runs())
+			defer stop()
+		}
+		for sp := range s.spans.all() {
+			if !yield(sp, gaps.of(sp)) {
+				return
+			}
+		}
 	}
-	return s.gaps.exact.appendTo(nil)
 }
 
-// own returns the request's gaps among those of all.
-func (s *span) own(gaps []float64) []float64 {
-	if s.gaps == 0 {
-		return nil
+// gapReader gives requests their gaps, in the order in which they were observed.
+type gapReader struct {
+	next func() ([]float64, bool)
+	run  []float64 // what was read and not given yet
+	at   int       // place of its first value in the series
+	own  []float64
+}
+
+// of returns the gaps of a request.
+func (g *gapReader) of(sp *span) []float64 {
+	g.own = g.own[:0]
+	for len(g.own) < sp.gaps {
+		if len(g.run) == 0 {
+			var more bool
+			if g.run, more = g.next(); !more {
+				return nil
+			}
+		}
+		if other := min(len(g.run), sp.gapsAt-g.at); other > 0 { // of nobody's
+			g.run, g.at = g.run[other:], g.at+other
+			continue
+		}
+		n := min(len(g.run), sp.gaps-len(g.own))
+		g.own = append(g.own, g.run[:n]...)
+		g.run, g.at = g.run[n:], g.at+n
 	}
-	return gaps[s.gapsAt : s.gapsAt+s.gaps]
+	return g.own
 }
 
 // step is a change of the level at an instant. It is small because a run can
@@ -271,6 +300,7 @@ type sweep struct {
 	parts   []sweepPart
 	facts   facts
 	bin     time.Duration // the widest bin; 0 = every part is exact
+	lost    bool          // the disk has lost requests, so that there are no curves
 	weights []weight
 }
 
@@ -301,6 +331,7 @@ func newSweep(parts []Part) *sweep {
 		}
 		part.to = part.from + p.Window
 		s.parts = append(s.parts, part)
+		s.lost = s.lost || p.Set.disk.lost != nil
 	}
 	return s
 }
@@ -308,18 +339,19 @@ func newSweep(parts []Part) *sweep {
 // allSteps returns the steps of the kept requests in order of time.
 func (s *Set) allSteps() []step {
 	steps := make([]step, 0, s.steps)
-	gaps := s.gapValues()
-	for i := range s.spans {
-		sp := &s.spans[i]
-		steps = sp.steps(steps, sp.own(gaps))
+	for sp, gaps := range s.requests() {
+		steps = sp.steps(steps, gaps)
 	}
-	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) }) // in place: there can be millions
 	return steps
 }
 
 // fill computes the statistics of a curve. There are none if the requests lack
 // the facts it is made of.
 func (s *sweep) fill(res *Result, c curve) {
+	if s.lost {
+		return
+	}
 	first, isl, osl := c.needs()
 	if first && !s.facts.first || isl && !s.facts.isl || osl && !s.facts.osl {
 		return
