@@ -32,7 +32,6 @@ const maxFeedClients = 100
 // and profile with --api-port.
 type service struct {
 	engine   *engine.Engine
-	hub      *feed.Hub
 	server   *api.Server
 	listener net.Listener
 	ctx      context.Context // of run; ends when somebody asks for the end
@@ -55,18 +54,24 @@ type serviceOptions struct {
 
 // newService puts the parts together. Call run to start them.
 func newService(o serviceOptions) (*service, error) {
-	s := &service{hub: feed.NewHub(maxFeedClients), listener: o.listener}
+	s := &service{listener: o.listener}
 	s.ctx, s.shutdown = context.WithCancel(context.Background())
+	var hub *feed.Hub
+	var publisher engine.Publisher
+	if o.listener != nil {
+		hub = feed.NewHub(maxFeedClients)
+		publisher = hub
+	}
 	var err error
 	s.engine, err = engine.New(engine.Options{
-		Store: o.store, Publisher: s.hub, Log: o.log, Version: version, MaxRuns: o.maxRuns,
+		Store: o.store, Publisher: publisher, Log: o.log, Version: version, MaxRuns: o.maxRuns,
 		MaxQueued: o.maxQueue, Load: o.load, Pacer: pace.Precise,
 	})
 	if err != nil || o.listener == nil {
 		return s, err
 	}
 	s.server, err = api.New(api.Options{
-		Runs: s.engine, Live: s.engine, Hub: s.hub, Compat: config.Compat,
+		Runs: s.engine, Live: s.engine, Hub: hub, Compat: config.Compat,
 		Load: func(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
 			return loadChecked(data, format, o.load)
 		},

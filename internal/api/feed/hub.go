@@ -20,9 +20,9 @@ import (
 const (
 	DefaultMaxClients = 100
 
-	ringMessages  = 10_000   // kept for each run
-	ringBytes     = 16 << 20 // kept for each run
-	endedStreams  = 4        // ended runs whose messages are kept
+	ringMessages  = 10_000  // kept for each run
+	ringBytes     = 4 << 20 // kept for each run: the last minutes
+	endedStreams  = 4       // ended runs whose messages are kept
 	recentWindow  = 10 * time.Second
 	queueMessages = 256
 	queueBytes    = 4 << 20
