@@ -1,15 +1,18 @@
-// A closed-loop HTTP client that does as little as can be done: one thread, one
-// epoll, a byte scan instead of a decoder. It is what aiperfd is compared with.
+// An HTTP client that does as little as can be done: one thread, one epoll, a byte
+// scan instead of a decoder. It is what aiperfd is compared with.
 //
 // Each of STREAMS connections is kept alive, sends the same request again as
 // soon as its response is whole, and counts the events of the response ("\n\n"
-// in the body; a plain response is one event). The program prints one line of
-// JSON. Build: cc -O2 -o epoll epoll.c
+// in the body; a plain response is one event). With --rate it is an open loop:
+// requests are due as a Poisson process, each takes the connection that became idle
+// last or opens one, and the lag is how long after it was due it started. The
+// program prints one line of JSON. Build: cc -O2 -o epoll epoll.c -lm
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <math.h>
 #include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +27,7 @@
 enum { READ_SIZE = 64 << 10, HEAD_MAX = 4096, WAIT_MAX = 1024, WAIT_MS = 30000 };
 
 // Where the parser of a response is.
-enum state { HEAD, BODY, SIZE, DATA, DATA_END, TRAILER };
+enum state { HEAD, BODY, SIZE, DATA, DATA_END, TRAILER, IDLE };
 
 struct conn {
     int fd;
@@ -37,12 +40,14 @@ struct conn {
     uint8_t last;    // last byte of the body, to find "\n\n" across reads
     uint8_t line;    // bytes of the current trailer line, saturated
     char *head;      // only until the head is whole
+    struct conn *idle; // the one that became idle before; open loop
 };
 
 static const char *host = "127.0.0.1", *path = "/v1/chat/completions", *body_file;
 static int port, streams = 1, plain, kernel_stamps;
 static long requests;      // 0 = by time
 static double seconds;     // 0 = by number
+static double rate;        // requests a second; 0 = closed loop
 static char *request;
 static size_t request_len;
 static char buffer[READ_SIZE];
@@ -52,11 +57,22 @@ static long started, finished, failed;
 static int live;
 static uint64_t events, bytes, reads;
 static int64_t run_start, run_end, deadline;
-static double *ttft;       // ms
-static size_t ttft_n, ttft_cap;
+static struct conn *idle;  // open loop
+
+// values is a list that grows.
+struct values {
+    double *v;
+    size_t n, cap;
+};
+static struct values ttft, lag; // ms
 
 static void die(const char *what) {
     perror(what);
+    exit(1);
+}
+
+static void give_up(void) {
+    fprintf(stderr, "epoll: nothing came for %d ms\n", WAIT_MS);
     exit(1);
 }
 
@@ -66,12 +82,12 @@ static int64_t now_ns(void) {
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static void keep_ttft(double ms) {
-    if (ttft_n == ttft_cap) {
-        ttft_cap = ttft_cap ? ttft_cap * 2 : 4096;
-        if (!(ttft = realloc(ttft, ttft_cap * sizeof *ttft))) die("realloc");
+static void keep(struct values *l, double x) {
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 4096;
+        if (!(l->v = realloc(l->v, l->cap * sizeof *l->v))) die("realloc");
     }
-    ttft[ttft_n++] = ms;
+    l->v[l->n++] = x;
 }
 
 static void watch(struct conn *c, uint32_t what, int op) {
@@ -106,12 +122,7 @@ static void send_more(struct conn *c) {
     }
 }
 
-// next_request starts another request, or ends the connection.
-static void next_request(struct conn *c) {
-    if (requests ? started >= requests : now_ns() >= deadline) {
-        end_conn(c);
-        return;
-    }
+static void start_request(struct conn *c) {
     started++;
     c->state = HEAD;
     c->first = 0;
@@ -122,10 +133,23 @@ static void next_request(struct conn *c) {
     send_more(c);
 }
 
+// next_request starts another request, or ends the connection.
+static void next_request(struct conn *c) {
+    if (rate > 0) {
+        c->state = IDLE;
+        c->idle = idle;
+        idle = c;
+    } else if (requests ? started >= requests : now_ns() >= deadline) {
+        end_conn(c);
+    } else {
+        start_request(c);
+    }
+}
+
 static void response_done(struct conn *c, int64_t at) {
     finished++;
     if (plain) events++;
-    if (c->first) keep_ttft((double)(c->first - c->start) / 1e6);
+    if (c->first) keep(&ttft, (double)(c->first - c->start) / 1e6);
     run_end = at;
     next_request(c);
 }
@@ -196,6 +220,9 @@ static void feed(struct conn *c, const char *p, size_t n, int64_t at) {
     while (p < end) {
         size_t rest = (size_t)(end - p);
         switch (c->state) {
+        case IDLE: // nobody asked for it
+            end_conn(c);
+            return;
         case HEAD: {
             ssize_t used = take_head(c, p, rest);
             if (used < 0) {
@@ -278,7 +305,8 @@ static void readable(struct conn *c) {
         reads++;
         feed(c, buffer, (size_t)n, at);
     } else if (n == 0 || errno != EAGAIN) {
-        fail_conn(c);
+        if (c->state == IDLE) end_conn(c);
+        else fail_conn(c);
     }
 }
 
@@ -293,7 +321,7 @@ static void open_conn(struct conn *c) {
     if (fcntl(c->fd, F_SETFL, O_NONBLOCK)) die("fcntl");
     live++;
     watch(c, EPOLLIN, EPOLL_CTL_ADD);
-    next_request(c);
+    start_request(c);
 }
 
 static void make_request(void) {
@@ -315,12 +343,21 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// percentile is that of numpy: linear between the closest ranks.
-static double percentile(double q) {
-    if (!ttft_n) return 0;
-    double at = q * (double)(ttft_n - 1);
+// percentile is that of numpy: linear between the closest ranks. The list is sorted.
+static double percentile(const struct values *l, double q) {
+    if (!l->n) return 0;
+    double at = q * (double)(l->n - 1);
     size_t i = (size_t)at;
-    return i + 1 < ttft_n ? ttft[i] + (at - (double)i) * (ttft[i + 1] - ttft[i]) : ttft[i];
+    return i + 1 < l->n ? l->v[i] + (at - (double)i) * (l->v[i + 1] - l->v[i]) : l->v[i];
+}
+
+// print_values writes a list as a member of a JSON object.
+static void print_values(const char *name, struct values *l) {
+    double sum = 0;
+    for (size_t i = 0; i < l->n; i++) sum += l->v[i];
+    if (l->n) qsort(l->v, l->n, sizeof *l->v, by_value);
+    printf(",\"%s\":{\"avg\":%.6f,\"p50\":%.6f,\"p99\":%.6f}", name, l->n ? sum / (double)l->n : 0,
+        percentile(l, 0.5), percentile(l, 0.99));
 }
 
 // peak_kib is the most memory that was resident. getrusage(2) would include that
@@ -341,26 +378,26 @@ static void report(void) {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     double cpu = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-    double wall = (double)(run_end - run_start) / 1e9, sum = 0;
-    for (size_t i = 0; i < ttft_n; i++) sum += ttft[i];
-    qsort(ttft, ttft_n, sizeof *ttft, by_value);
+    double wall = (double)(run_end - run_start) / 1e9;
     printf("{\"streams\":%d,\"requests\":%ld,\"failed\":%ld,\"events\":%llu,\"bytes\":%llu,\"reads\":%llu,"
-        "\"seconds\":%.6f,\"cpu_seconds\":%.6f,\"rss_kib\":%ld,"
-        "\"ttft_ms\":{\"avg\":%.6f,\"p50\":%.6f,\"p99\":%.6f}}\n",
+        "\"seconds\":%.6f,\"cpu_seconds\":%.6f,\"rss_kib\":%ld",
         streams, finished, failed, (unsigned long long)events, (unsigned long long)bytes, (unsigned long long)reads,
-        wall, cpu, peak_kib(), ttft_n ? sum / (double)ttft_n : 0, percentile(0.5), percentile(0.99));
+        wall, cpu, peak_kib());
+    print_values("ttft_ms", &ttft);
+    print_values("lag_ms", &lag);
+    printf("}\n");
 }
 
 static void usage(void) {
     fprintf(stderr, "usage: epoll --port N --body FILE (--requests N | --seconds S) [--host IP] [--path PATH]\n"
-        "             [--streams N] [--plain] [--kernel-stamps]\n");
+        "             [--streams N | --rate R] [--plain] [--kernel-stamps]\n");
     exit(2);
 }
 
 static void parse(int argc, char **argv) {
     static const struct option options[] = {
         {"host", 1, 0, 'h'}, {"port", 1, 0, 'p'}, {"path", 1, 0, 'u'}, {"streams", 1, 0, 'c'}, {"requests", 1, 0, 'n'},
-        {"seconds", 1, 0, 't'}, {"body", 1, 0, 'b'}, {"plain", 0, 0, 'l'}, {"kernel-stamps", 0, 0, 'k'}, {0, 0, 0, 0}};
+        {"seconds", 1, 0, 't'}, {"rate", 1, 0, 'r'}, {"body", 1, 0, 'b'}, {"plain", 0, 0, 'l'}, {"kernel-stamps", 0, 0, 'k'}, {0, 0, 0, 0}};
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (o) {
         case 'h': host = optarg; break;
@@ -369,13 +406,50 @@ static void parse(int argc, char **argv) {
         case 'c': streams = atoi(optarg); break;
         case 'n': requests = atol(optarg); break;
         case 't': seconds = atof(optarg); break;
+        case 'r': rate = atof(optarg); break;
         case 'b': body_file = optarg; break;
         case 'l': plain = 1; break;
         case 'k': kernel_stamps = 1; break;
         default: usage();
         }
     }
-    if (!port || !body_file || streams < 1 || (requests > 0) == (seconds > 0)) usage();
+    if (!port || !body_file || streams < 1 || (requests > 0) == (seconds > 0) || rate < 0 || (rate > 0 && !requests)) usage();
+}
+
+// take handles what epoll has reported.
+static void take(const struct epoll_event *ready, int n) {
+    for (int i = 0; i < n; i++) {
+        struct conn *c = ready[i].data.ptr;
+        if (c->fd >= 0 && ready[i].events & EPOLLOUT) send_more(c);
+        if (c->fd >= 0 && ready[i].events & ~(uint32_t)EPOLLOUT) readable(c);
+    }
+}
+
+// open_loop starts requests when they are due, whatever became of those before.
+static void open_loop(void) {
+    static struct epoll_event ready[WAIT_MAX];
+    int64_t due = now_ns();
+    while (finished + failed < requests) {
+        int64_t left = started < requests ? due - now_ns() : WAIT_MS * 1000000LL;
+        struct timespec t = {left > 0 ? left / 1000000000 : 0, left > 0 ? left % 1000000000 : 0};
+        int n = epoll_pwait2(epfd, ready, WAIT_MAX, &t, NULL);
+        if (n < 0 && errno != EINTR) die("epoll_pwait2");
+        if (n == 0 && started >= requests) give_up();
+        while (started < requests && now_ns() >= due) {
+            while (idle && idle->fd < 0) idle = idle->idle; // the server closed it
+            struct conn *c = idle;
+            if (c) {
+                idle = c->idle;
+                start_request(c);
+            } else {
+                if (!(c = calloc(1, sizeof *c))) die("calloc");
+                open_conn(c);
+            }
+            keep(&lag, (double)(c->start - due) / 1e6);
+            due += (int64_t)(-log(1 - drand48()) / rate * 1e9);
+        }
+        take(ready, n);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -386,9 +460,14 @@ int main(int argc, char **argv) {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
     if ((epfd = epoll_create1(0)) < 0) die("epoll_create1");
+    run_start = now_ns();
+    if (rate > 0) {
+        open_loop();
+        report();
+        return failed > 0;
+    }
     struct conn *conns = calloc((size_t)streams, sizeof *conns);
     if (!conns) die("calloc");
-    run_start = now_ns();
     deadline = run_start + (int64_t)(seconds * 1e9);
     static struct epoll_event ready[WAIT_MAX];
     for (int opened = 0; opened < streams || live > 0;) {
@@ -397,15 +476,8 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 16 && opened < streams; i++) open_conn(&conns[opened++]);
         int n = epoll_wait(epfd, ready, WAIT_MAX, opened < streams ? 0 : WAIT_MS);
         if (n < 0 && errno != EINTR) die("epoll_wait");
-        if (n == 0 && opened == streams) {
-            fprintf(stderr, "epoll: nothing came for %d ms\n", WAIT_MS);
-            return 1;
-        }
-        for (int i = 0; i < n; i++) {
-            struct conn *c = ready[i].data.ptr;
-            if (c->fd >= 0 && ready[i].events & EPOLLOUT) send_more(c);
-            if (c->fd >= 0 && ready[i].events & ~(uint32_t)EPOLLOUT) readable(c);
-        }
+        if (n == 0 && opened == streams) give_up();
+        take(ready, n);
     }
     report();
     return failed > 0;

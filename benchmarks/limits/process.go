@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -13,10 +14,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -193,6 +197,24 @@ func loadAverage() float64 {
 	return v
 }
 
+// wakeLateness returns how late a machine without load wakes a thread, in ms at
+// p99 of short sleeps. What the host of a virtual machine does meanwhile is in it,
+// and in every time that is measured here.
+func wakeLateness() float64 {
+	const sleeps, length = 2000, 500 * time.Microsecond
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	late := make([]float64, sleeps)
+	for i := range late {
+		begin := time.Now()
+		if err := unix.Nanosleep(&unix.Timespec{Nsec: int64(length)}, nil); err != nil && !errors.Is(err, unix.EINTR) {
+			return math.NaN()
+		}
+		late[i] = (time.Since(begin) - length).Seconds() * 1e3
+	}
+	return percentile(late, 0.99)
+}
+
 // buildRaw compiles the raw client into dir.
 func buildRaw(ctx context.Context, dir string) (string, error) {
 	program := filepath.Join(dir, "epoll")
@@ -201,7 +223,7 @@ func buildRaw(ctx context.Context, dir string) (string, error) {
 		if err != nil {
 			continue
 		}
-		if _, _, err := execute(ctx, path, "-O2", "-Wall", "-o", program, filepath.Join("benchmarks", "epoll", "epoll.c")); err != nil {
+		if _, _, err := execute(ctx, path, "-O2", "-Wall", "-o", program, filepath.Join("benchmarks", "epoll", "epoll.c"), "-lm"); err != nil {
 			return "", fmt.Errorf("build the raw client: %w", err)
 		}
 		return program, nil

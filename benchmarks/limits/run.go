@@ -85,7 +85,7 @@ func (r *runner) run(ctx context.Context, sc *scenario) (rows []row, err error) 
 
 // measure runs one client once.
 func (r *runner) measure(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) error {
-	out.M[loadBefore] = loadAverage()
+	out.M[loadBefore], out.M[wakeP99] = loadAverage(), wakeLateness()
 	before, err := m.cpu()
 	if err != nil {
 		return err
@@ -129,10 +129,15 @@ func (r row) charge(c cost, truths []truth) {
 func (r *runner) runRaw(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
 	args := []string{
 		"--port", m.port, "--body", filepath.Join(dir, "body.json"),
-		"--streams", strconv.Itoa(sc.streams), "--requests", strconv.Itoa(sc.requests),
+		"--requests", strconv.Itoa(sc.requests),
 	}
 	if sc.plain {
 		args = append(args, "--plain")
+	}
+	if sc.rate > 0 {
+		args = append(args, "--rate", strconv.Itoa(sc.rate))
+	} else {
+		args = append(args, "--streams", strconv.Itoa(sc.streams))
 	}
 	stdout, used, err := execute(ctx, r.raw, args...)
 	if err != nil {
@@ -144,6 +149,7 @@ func (r *runner) runRaw(ctx context.Context, m *mockServer, sc *scenario, out *r
 		Events   int     `json:"events"`
 		Seconds  float64 `json:"seconds"`
 		TTFT     stats   `json:"ttft_ms"`
+		Lag      stats   `json:"lag_ms"`
 	}
 	if err := json.Unmarshal(stdout, &result); err != nil {
 		return nil, fmt.Errorf("read result: %w", err)
@@ -157,6 +163,9 @@ func (r *runner) runRaw(ctx context.Context, m *mockServer, sc *scenario, out *r
 	out.M[requestRate] = float64(result.Requests) / result.Seconds
 	out.M[eventRate] = float64(result.Events) / result.Seconds
 	out.M[ttftAvg], out.M[ttftP50], out.M[ttftP99] = result.TTFT.Avg, result.TTFT.P50, result.TTFT.P99
+	if sc.rate > 0 {
+		out.M[lagP99] = result.Lag.P99
+	}
 	out.sumUp(truths, sc)
 	return truths, nil
 }
@@ -181,7 +190,10 @@ func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *
 	if sc.streams > 0 {
 		args = append(args, "--concurrency", strconv.Itoa(sc.streams))
 	}
-	_, used, err := execute(ctx, r.binary, append(args, sc.client...)...)
+	if sc.rate > 0 {
+		args = append(args, "--request-rate", strconv.Itoa(sc.rate), "--arrival-pattern", "poisson")
+	}
+	_, used, err := execute(ctx, r.binary, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,8 @@ type scenario struct {
 	itl      time.Duration
 
 	mock   []string // further flags of the simulated server
-	client []string // further flags of aiperfd
 	raw    bool     // the raw client runs as well
+	rate   int      // requests a second of an open loop; 0 = closed
 	chunks bool     // the truth of every event is needed
 	rounds int      // 0 = as the command line says
 	checks []check
@@ -54,7 +54,10 @@ func rateAtLeast(limit float64) check {
 }
 
 // scenarios lists all loads in the order in which they run. They last so long that
-// the start and the end of a run count for little.
+// the start and the end of a run count for little. Where a thousand answers and more
+// end at once, the first token comes so late that their successors are all under way
+// before: two cores that take requests and stream at a time are late with both, and
+// what is measured then is the server's queue.
 func scenarios() []scenario {
 	fast := []string{"--fast"}
 	bursts := []string{"--fast", "--coalesce", "100000"}
@@ -68,8 +71,8 @@ func scenarios() []scenario {
 		{name: "burst-64", about: "64 streams, a whole answer of 100 events in one write", raw: true,
 			streams: 64, tokens: 100, requests: 60_000, warmup: 64, mock: bursts,
 			checks: []check{cpuAtMost(5)}},
-		{name: "streams-1000", about: "1,000 streams at 50 events/s each", raw: true,
-			streams: 1000, tokens: 50, requests: 20_000, warmup: 1000, ttft: 20 * time.Millisecond, itl: 20 * time.Millisecond,
+		{name: "streams-1000", about: "1,000 streams at 50 events/s each, TTFT 200 ms", raw: true,
+			streams: 1000, tokens: 50, requests: 20_000, warmup: 1000, ttft: 200 * time.Millisecond, itl: 20 * time.Millisecond,
 			checks: []check{
 				rateAtLeast(0.99),
 				cpuAtMost(1.4),
@@ -87,15 +90,14 @@ func scenarios() []scenario {
 				atMost("throughput against c/latency", throughputError, 0.5, "%"),
 				atMost("CPU", cores, 0.25, "cores"),
 			}},
-		{name: "open-2000", about: "open loop, Poisson, 2,000 req/s for 30 s, short answers", plain: true, rounds: 1,
+		{name: "open-2000", about: "open loop, Poisson, 2,000 req/s for 30 s, short answers", raw: true, plain: true, rate: 2000,
 			tokens: 4, requests: 60_000, warmup: 100, ttft: time.Millisecond,
-			client: []string{"--request-rate", "2000", "--arrival-pattern", "poisson"},
 			checks: []check{
 				atMost("rate achieved against asked", rateError, 0.5, "%"),
 				atMost("schedule lag p99", lagP99, 1, "ms"),
 			}},
-		{name: "streams-10000", about: "10,000 streams at 10 events/s each for 60 s", raw: true, rounds: 1,
-			streams: 10_000, tokens: 300, requests: 20_000, warmup: 10_000, ttft: 100 * time.Millisecond, itl: 100 * time.Millisecond,
+		{name: "streams-10000", about: "10,000 streams at 10 events/s each for 60 s, TTFT 2 s", raw: true, rounds: 1,
+			streams: 10_000, tokens: 300, requests: 20_000, warmup: 10_000, ttft: 2 * time.Second, itl: 100 * time.Millisecond,
 			checks: []check{
 				rateAtLeast(0.99),
 				atMost("requests that failed", failures, 0, ""),
@@ -132,4 +134,5 @@ const (
 	mockCPUPerEvent   = "mock_cpu_us_per_event"
 	mockLateP99       = "mock_late_p99_ms"
 	loadBefore        = "load_before" // load average of the last minute
+	wakeP99           = "wake_p99_ms" // how late the idle machine wakes a thread
 )

@@ -57,7 +57,10 @@ func background(sc *scenario, ours, raw map[string][]float64) []verdict {
 	if sc.itl > 0 {
 		list = append(list, info{"the server's lateness p99 (ms)", mockLateP99})
 	}
-	list = append(list, info{"the server's CPU per event (µs)", mockCPUPerEvent})
+	list = append(list, info{"the server's CPU per event (µs)", mockCPUPerEvent}, info{"idle before: a thread woke late by, p99 (ms)", wakeP99})
+	if sc.rate > 0 {
+		list = append(list, info{"schedule lag p99 (ms)", lagP99})
+	}
 	var out []verdict
 	for _, i := range list {
 		ratio := "–"
