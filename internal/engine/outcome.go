@@ -130,7 +130,7 @@ func topError(set *metric.Set) string {
 
 // report computes the exact results of all phases that ended.
 func (x *execution) report(r *Run, o *outcome) *export.Report {
-	rep := newReport(r, x.plan)
+	rep := newReport(r, &x.plan.Measure)
 	rep.State, rep.Reason, rep.Cancelled = o.state, o.reason, x.cancelled()
 	rep.Tokenizer = x.tokens.method()
 	if x.source != nil {
@@ -221,7 +221,7 @@ func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []m
 }
 
 // newReport returns a report of what does not depend on any measurement.
-func newReport(r *Run, plan *Plan) *export.Report {
+func newReport(r *Run, plan *Measure) *export.Report {
 	rep := &export.Report{
 		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
 		InputConfig: config.InputConfig(plan.document), Models: r.Models, Endpoint: r.Endpoint, Title: plan.Kind.Title, Streaming: r.Streaming,

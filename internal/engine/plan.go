@@ -20,10 +20,8 @@ import (
 // is looked up by string after this. It holds secrets (in headers and target
 // URLs) and is never printed; [Plan.Describe] is what may be shown.
 type Plan struct {
-	Seed      bench.Seed
+	Measure
 	Models    models
-	Kind      endpoint.Kind
-	Settings  endpoint.Settings
 	Targets   []Target
 	Spread    spread      // of requests over targets
 	Header    http.Header // of every request
@@ -35,11 +33,20 @@ type Plan struct {
 	Transport transport.Options
 	Dataset   datasetPlan
 	Tokens    tokenPlan
-	Phases    []PhasePlan
-	Metrics   metric.Options
-	Files     Files
-	Certify   string    // when the client certifies itself: none, before, after
-	Doubts    []Warning // about what was asked, for the result
+	Certify   string // when the client certifies itself: none, before, after
+}
+
+// Measure is the part of a plan that says what is measured and reported. The
+// document alone decides it: no file that the document names is read, so the
+// results of an interrupted run can be computed when these files are gone.
+type Measure struct {
+	Seed     bench.Seed
+	Kind     endpoint.Kind
+	Settings endpoint.Settings
+	Phases   []PhasePlan
+	Metrics  metric.Options
+	Files    Files
+	Doubts   []Warning // about what was asked, for the result
 
 	document *config.Document // what the plan was made of; changed by adopt only
 }

@@ -115,7 +115,7 @@ func (l *loader) checkTLS() {
 	e := &l.doc.Benchmark.Endpoint
 	t := &e.TLS
 	for name, file := range map[string]*string{".caFile": t.CAFile, ".certFile": t.CertFile, ".keyFile": t.KeyFile} {
-		if file != nil && !l.options.Stored {
+		if file != nil {
 			l.checkFile(path+name, *file)
 		}
 	}

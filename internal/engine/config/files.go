@@ -74,7 +74,7 @@ func under(dir, name string) (string, bool) {
 
 // checkFile reports a path that does not lead to a readable file.
 func (l *loader) checkFile(path, name string) {
-	if name == "" || l.failed[path] {
+	if name == "" || l.failed[path] || l.options.Stored {
 		return
 	}
 	n := l.at(path)

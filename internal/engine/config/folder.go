@@ -82,7 +82,7 @@ func listFolder(name, known string, stat func(string) (fs.FileInfo, error), open
 
 // checkFolder reports a source of pictures that is no readable directory.
 func (l *loader) checkFolder(path, name string) {
-	if l.failed[path] {
+	if l.failed[path] || l.options.Stored {
 		return
 	}
 	var roots []string
