@@ -46,7 +46,6 @@ type flight struct {
 	step   bench.Step
 	began  time.Duration
 	dialed time.Duration
-	idle   time.Duration // of the connection, before this flight
 
 	// Further deadlines, as offsets; 0 = none.
 	connectBy, totalBy, headBy, drainBy time.Duration
@@ -303,10 +302,10 @@ func (f *flight) await(ctx context.Context) bool {
 	return true
 }
 
-// stale reports whether the flight failed on a pooled connection that had been
-// idle long enough for the server to have dropped it, and got no byte back.
+// stale reports whether the flight failed on a reused connection and got no byte
+// back: the server may have dropped the connection before it saw the request.
 func (f *flight) stale() bool {
-	return f.conn.Reused && f.idle >= staleAfter && f.stamps.FirstByte == 0 && f.cause == nil && isReset(f.err)
+	return f.conn.Reused && f.stamps.FirstByte == 0 && f.cause == nil && isReset(f.err)
 }
 
 // conclude makes the response of a flight that is over and fills in x.

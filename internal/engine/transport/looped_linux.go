@@ -77,7 +77,7 @@ func (c *looped) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 		f.end, f.cause = bench.EndReset, err
 	case ctx.Err() != nil:
 		f.end = bench.EndAborted
-	case f.resume(a):
+	case !a.fresh && f.resume(a):
 		f.await(ctx)
 	default:
 		f.dial(ctx, a)

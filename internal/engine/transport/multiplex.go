@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"sync"
-	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/frame"
@@ -65,7 +64,6 @@ type shareable struct {
 	below   *shared
 	opening chan struct{} // holds one token while a stream is being opened
 	active  int           // guarded by the origin's mu
-	since   time.Duration // guarded by the origin's mu; idle since then
 }
 
 func newMultiplex(std *stdlib) *multiplex {
@@ -125,14 +123,14 @@ func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Respon
 		f := classify(w.ctx, err, bench.StepConnect)
 		return &bench.Response{Failure: f, End: endOf(f), EndAt: opts.Clock.Now()}, false
 	}
-	defer o.release(c, opts.Clock)
+	defer o.release(c)
 	hr, st, err := c.roundTrip(traced, a)
 	t.share(c.below, st)
 	if st != nil {
 		defer c.below.forget(st)
 	}
 	if err != nil {
-		if t.stale() && w.ctx.Err() == nil {
+		if c.conn.Err() != nil && t.stale() && !a.fresh && w.ctx.Err() == nil {
 			return nil, true
 		}
 		f := classify(w.ctx, err, t.step())
@@ -215,7 +213,7 @@ func (m *multiplex) open(ctx context.Context, o *origin, u *url.URL, t *trace) (
 	}
 	o.conns = append(o.conns, c)
 	c.active = 1
-	t.gotShared(c.below, false, 0)
+	t.gotShared(c.below, false)
 	return c, nil
 }
 
@@ -241,12 +239,8 @@ func (o *origin) take(t *trace) (*shareable, *dialing, error) {
 		if c.active >= c.below.streamLimit() {
 			continue
 		}
-		idle := time.Duration(0)
-		if c.active == 0 {
-			idle = t.clock.Now() - c.since
-		}
 		c.active++
-		t.gotShared(c.below, true, idle)
+		t.gotShared(c.below, true)
 		return c, nil, nil
 	}
 	waiting := o.dialing
@@ -257,11 +251,10 @@ func (o *origin) take(t *trace) (*shareable, *dialing, error) {
 }
 
 // release gives the place of a stream back.
-func (o *origin) release(c *shareable, clock bench.Clock) {
+func (o *origin) release(c *shareable) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c.active--
-	c.since = clock.Now()
 }
 
 // connect opens a connection and waits until the server has said how many streams

@@ -23,6 +23,7 @@ type stdlib struct {
 	framers *sync.Pool // of *frame.Framer
 	bufs    sync.Pool  // of *[readBuffer]byte
 	shared  *http.Transport
+	fresh   *http.Transport // keeps no connection: each request has a new one
 	mu      sync.Mutex
 	sticky  map[string]*http.Transport // guarded by mu; by session
 }
@@ -31,7 +32,8 @@ var _ way = (*stdlib)(nil)
 
 func newStdlib(o *Options, lags *sockstamp.Lags, framers *sync.Pool) *stdlib {
 	s := &stdlib{opts: o, lags: lags, framers: framers, sticky: map[string]*http.Transport{}}
-	s.shared = s.newTransport(o.Reuse == Never)
+	s.shared, s.fresh = s.newTransport(o.Reuse == Never), s.newTransport(false)
+	s.fresh.MaxIdleConnsPerHost = -1
 	s.bufs.New = func() any { return new([readBuffer]byte) }
 	return s
 }
@@ -110,16 +112,22 @@ func (s *stdlib) endSession(session string) {
 	}
 }
 
-func (s *stdlib) transportFor(session string) *http.Transport {
-	if s.opts.Reuse != Sticky {
+func (s *stdlib) transportFor(a *attempt) *http.Transport {
+	switch {
+	case s.opts.Reuse != Sticky && a.fresh:
+		return s.fresh
+	case s.opts.Reuse != Sticky:
 		return s.shared
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.sticky[session]
+	t := s.sticky[a.Session]
 	if t == nil {
 		t = s.newTransport(false)
-		s.sticky[session] = t
+		s.sticky[a.Session] = t
+	}
+	if a.fresh {
+		t.CloseIdleConnections()
 	}
 	return t
 }
@@ -137,7 +145,7 @@ func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 	if len(a.Body) > 0 {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
 	}
-	hr, err := s.transportFor(a.Session).RoundTrip(req.WithContext(t.attach(w.ctx)))
+	hr, err := s.transportFor(a).RoundTrip(req.WithContext(t.attach(w.ctx)))
 	if err != nil {
 		if t.stale() && w.ctx.Err() == nil && isReset(err) {
 			return nil, true

@@ -28,7 +28,6 @@ type trace struct {
 	began       time.Duration
 	dns, dialed time.Duration
 	shook       time.Duration
-	idle        time.Duration
 	reused      bool
 	got         bool
 	sent        bool
@@ -71,7 +70,10 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 			t.reads = t.conn.Reads()
 			t.conn.TakeLag()
 		}
-		t.got, t.reused, t.idle = true, info.Reused, info.IdleTime
+		if t.got { // net/http has given a stale connection up by itself: it does so for requests without a body
+			t.ex.Conn.Retries++
+		}
+		t.got, t.reused = true, info.Reused
 		now := t.clock.Now()
 		t.ex.Conn.Reused = info.Reused
 		t.ex.Conn.Kernel = t.conn != nil && t.conn.Kernel()
@@ -85,8 +87,8 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 }
 
 // gotShared is gotConn for a connection that is shared with other requests.
-func (t *trace) gotShared(below *shared, reused bool, idle time.Duration) {
-	t.gotConn(httptrace.GotConnInfo{Reused: reused, IdleTime: idle}) // the connection's last read may be another's
+func (t *trace) gotShared(below *shared, reused bool) {
+	t.gotConn(httptrace.GotConnInfo{Reused: reused}) // the connection's last read may be another's
 	t.note(func() {
 		t.below = below
 		t.ex.Conn.Kernel = below.stamps != nil && below.stamps.Kernel()
@@ -187,12 +189,12 @@ func (t *trace) step() bench.Step {
 	return bench.StepHeaders
 }
 
-// stale reports whether the attempt ran on a pooled connection that had been
-// idle long enough for the server to have dropped it, and got no byte back.
+// stale reports whether the attempt ran on a reused connection and got no byte back:
+// the server may have dropped the connection before it saw the request.
 func (t *trace) stale() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.got && t.reused && t.idle >= staleAfter && t.ex != nil && t.ex.Stamps.FirstByte == 0
+	return t.got && t.reused && t.ex != nil && t.ex.Stamps.FirstByte == 0
 }
 
 // finish ends the attempt: later hooks change nothing.
