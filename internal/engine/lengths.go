@@ -68,20 +68,35 @@ const otherUnit = 100
 // for the input, in percent.
 func discrepancyReasons(plan *Plan, diff float64) string {
 	if plan.Kind.Caps.ProducesTokens {
-		return "the two use different tokenizers, the chat template adds to the prompt, or pictures and sounds count as tokens, too"
+		return "the two use different tokenizers, the chat template adds to the prompt, or images and audio count as tokens, too"
 	}
-	reasons := "the two use different tokenizers, the server adds tokens of its own to each text, or pictures and sounds count as tokens, too"
+	reasons := "the two use different tokenizers, the server adds tokens of its own to each text, or images and audio count as tokens, too"
 	if caps := &plan.Kind.Caps; diff > otherUnit && !caps.Images && !caps.Audio && !caps.Video {
 		reasons = fmt.Sprintf("they are %.0f %% apart on average, as if the server counted characters or another thing than tokens", diff)
 	}
 	return reasons + "; lengths and token rates are by the server's counts"
 }
 
+// lengthForcing says how to get responses of the length requested, where the API
+// has a way that was not tried.
+func lengthForcing(plan *Plan) string {
+	for _, f := range plan.Settings.Extra {
+		if f.Name == "ignore_eos" && string(f.Value) == "true" || f.Name == "min_tokens" {
+			return ", although " + f.Name + " is set: this server seems not to know it"
+		}
+	}
+	switch plan.Kind.Name {
+	case "chat", "completions", "responses": // vLLM and SGLang add it to OpenAI's APIs
+		return "; to get the length requested, use --extra-inputs ignore_eos:true or min_tokens:N (vLLM, SGLang)"
+	}
+	return ""
+}
+
 // lengthAdvice names the usual reason for answers of the wrong length.
 func lengthAdvice(plan *Plan, diff float64) string {
 	switch {
 	case diff < 0:
-		return "the model ended its answers by itself; --extra-inputs ignore_eos:true or min_tokens:N makes servers that know them go on"
+		return "the model ended its responses by itself" + lengthForcing(plan)
 	case plan.Kind.Name == "chat" && !plan.Settings.LegacyMaxTokens:
 		return "the server seems not to know max_completion_tokens; try --use-legacy-max-tokens"
 	}

@@ -90,10 +90,20 @@ func (l *loader) checkModels() {
 	}
 	switch {
 	case given < len(m.Items):
-		l.require(path+".items", "weight: the strategy weighted needs a weight for every model")
+		l.unweighted(path)
 	case math.Abs(sum-1) > 0.01:
 		l.fail(l.where(path+".items"), CodeOutOfRange, "weights: must add up to 1, not %s", format(sum))
 	}
+}
+
+// unweighted reports models without weights; no option gives them.
+func (l *loader) unweighted(path string) {
+	const need = "weighted needs a weight for every model"
+	if l.flags {
+		l.conflict(path+".strategy", need+", and no option gives weights; write models with weights into a file for --config")
+		return
+	}
+	l.require(path+".items", "weight: the strategy "+need)
 }
 
 func (l *loader) checkEndpoint() {
@@ -106,6 +116,9 @@ func (l *loader) checkEndpoint() {
 		l.failValue(l.at(path+".sessionHeader"), CodeOutOfRange, "must be a header name")
 	}
 	l.checkReach()
+	l.readTemplate()
+	l.checkTexts()
+	l.checkStore()
 	if e.PerChunkUsage && !(e.Streaming && e.UseServerTokenCount && e.Type == "chat") {
 		l.conflict(path+".perChunkUsage", "needs streaming, server token counts and the endpoint type chat")
 	}

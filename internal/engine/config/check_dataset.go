@@ -52,7 +52,9 @@ func (l *loader) deepest(path string) []string {
 }
 
 func (l *loader) checkFileDataset(d *Dataset, path string) {
-	l.only(path, "synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio rankings")
+	if !l.failed[path+".format"] { // another format might have them
+		l.only(path, "synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio rankings")
+	}
 	hasPath, hasRecords := l.has(path+".path"), l.has(path+".records")
 	switch {
 	case hasPath && hasRecords:

@@ -168,7 +168,7 @@ type Dataset struct {
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
 	Path             string        `json:"path,omitempty" validate:"min=1"`                           // type file
-	Format           string        `json:"format,omitempty" validate:"oneof=single_turn raw_payload"` // type file: single_turn (default), raw_payload
+	Format           string        `json:"format,omitempty" validate:"oneof=single_turn raw_payload"` // type file: single_turn, raw_payload; default: what the first record looks like
 	Records          []Object      `json:"records,omitempty" validate:"min=1"`                        // type file: inline instead of path
 	OSL              Distribution  `json:"osl,omitzero" least:"1"`                                    // type file: used where a record has no output_length
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,6 @@ type builder struct {
 	file      bool                 // the tree came from --config
 	taken     map[string]string    // path → the option that wrote it
 	dropped   map[*occurrence]bool // reported, not applied
-	inFile    map[string]bool      // sections that --config switches on
 }
 
 func (f *Flags) newBuilder() (*builder, error) {
@@ -55,10 +55,6 @@ func (f *Flags) newBuilder() (*builder, error) {
 		// The loader reports it; what is typed has nowhere to go.
 		b.benchmark = objectNode()
 	}
-	b.inFile = map[string]bool{}
-	for _, path := range []string{"endpoint.resetKvCache", "endpoint.serverProfiler"} {
-		b.inFile[path] = b.find(path) != nil
-	}
 	return b, nil
 }
 
@@ -77,7 +73,8 @@ func (b *builder) options() {
 	for _, occ := range b.flags.typed {
 		switch {
 		case occ.option.status == inert:
-			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect in aiperfd, which is one process without a message bus", occ.spelling)
+			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect in aiperfd: %s",
+				occ.spelling, cmp.Or(occ.option.why, "it is one process without a message bus"))
 		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
 		case occ.option.path != "":
 			b.option(occ)
@@ -200,7 +197,7 @@ func (b *builder) number(occ *occurrence) *node {
 	if occ.option.sweep {
 		pieces := commaList(occ.values)
 		if len(pieces) > 1 {
-			b.fail(occ, CodeUnsupported, "a list of values would be a sweep; sweeps are not supported by aiperfd yet")
+			b.fail(occ, CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
 			return nil
 		}
 		raw = strings.Join(pieces, "")
@@ -286,19 +283,20 @@ func (b *builder) section(path string, occ *occurrence) {
 	}
 }
 
-// sections reports options of what is not switched on.
+// sections reports options of what is switched off. Otherwise they switch it on,
+// as in AIPerf.
 func (b *builder) sections() {
 	for _, occ := range b.flags.typed {
 		parent, _, nested := strings.Cut(strings.TrimPrefix(occ.option.path, "endpoint."), ".")
 		if !nested || parent != "resetKvCache" && parent != "serverProfiler" {
 			continue
 		}
-		switchedOn := "--reset-kv-cache"
+		on := b.flags.get("--reset-kv-cache")
 		if parent == "serverProfiler" {
-			switchedOn = "--server-profiler"
+			on = b.flags.get("--server-profiler")
 		}
-		if on := b.flags.get(switchedOn); (on == nil || !on.on) && !b.inFile["endpoint."+parent] {
-			b.fail(occ, CodeConflict, "needs "+switchedOn)
+		if on != nil && !on.on {
+			b.fail(occ, CodeConflict, "contradicts "+on.spelling+"=false")
 		}
 	}
 }

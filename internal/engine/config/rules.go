@@ -95,14 +95,15 @@ func isLackingValue(path, value string) bool {
 	var names string
 	switch generic(path) {
 	case "benchmark.endpoint.type":
-		names = "responses messages embeddings chat_embeddings nim_embeddings nim_rankings cohere_rankings" +
-			" hf_tei_rankings image_generation image_edit" +
-			" audio_transcription image_retrieval solido_rag"
+		names = "solido_rag"
 	case "benchmark.datasets.*.type":
 		names = "public"
 	case "benchmark.datasets.*.format":
+		if strings.HasPrefix(fold(value), fold("speed_bench_")) {
+			return true
+		}
 		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
-			" inputs_json sagemaker_data_capture dag_jsonl weka_trace weka_hf tracelab speed_bench sharegpt"
+			" inputs_json sagemaker_data_capture dag_jsonl weka_trace tracelab"
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"
 	case "benchmark.phases.*.type":
