@@ -38,7 +38,7 @@ func TestLengthAdvice(t *testing.T) {
 		if !ok {
 			t.Fatal(tt.kind)
 		}
-		if got := lengthAdvice(&Plan{Kind: kind, Settings: tt.settings}, tt.diff); got != tt.want {
+		if got := lengthAdvice(&Plan{Measure: Measure{Kind: kind, Settings: tt.settings}}, tt.diff); got != tt.want {
 			t.Errorf("%s: %s\nwant: %s", tt.name, got, tt.want)
 		}
 	}
