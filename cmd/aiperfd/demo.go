@@ -166,12 +166,11 @@ func (d *demo) benchmark(ctx context.Context, s *service, target string) error {
 			return err
 		}
 	}
-	report, err := client.file(ctx, id, export.NamesFor("").Console)
-	if err != nil {
+	if err := d.results(ctx, s, id); err != nil {
 		return err
 	}
 	run := s.url() + "/api/runs/" + id
-	fmt.Fprintf(d.out, "\n%s\n", report)
+	fmt.Fprintln(d.out)
 	for _, u := range []struct{ what, url string }{
 		{"live page", s.url() + "/"}, {"run", run}, {"results", run + "/results"},
 		{"files", run + "/results/list"}, {"Prometheus", s.url() + "/metrics"}, {"API", s.url() + "/docs"},
@@ -183,6 +182,20 @@ func (d *demo) benchmark(ctx context.Context, s *service, target string) error {
 	}
 	fmt.Fprintf(d.out, "%-11s %s\n", "folder", filepath.Join(d.dataDir, "runs", id))
 	return nil
+}
+
+// results prints the headline of the results.
+func (d *demo) results(ctx context.Context, s *service, id string) error {
+	if _, err := s.engine.Wait(ctx, id); err != nil {
+		return err
+	}
+	report := s.engine.Report(id)
+	if report == nil {
+		return errors.New("the run measured nothing")
+	}
+	return export.Console(d.out, report, export.ConsoleOptions{
+		Width: columns(os.Stdout), Color: colored(os.Stdout), ASCII: asciiOnly(os.Getenv), Detail: export.Brief,
+	})
 }
 
 func pause(ctx context.Context, d time.Duration) error {

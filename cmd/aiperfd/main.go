@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+
+	"aiperfd/internal/engine/export"
 )
 
 // version is set by the linker.
@@ -43,12 +46,19 @@ func execute(ctx context.Context, args []string) int {
 		return exitOK
 	case errors.As(err, &code):
 		if code.err != nil {
-			fmt.Fprintln(root.ErrOrStderr(), "aiperfd:", code.err)
+			complain(root.ErrOrStderr(), code.err)
 		}
 		return code.code
 	}
-	fmt.Fprintln(root.ErrOrStderr(), "aiperfd:", err)
+	complain(root.ErrOrStderr(), err)
 	return exitFailed
+}
+
+// complain prints an error. It may quote a server; what controls a terminal is
+// taken out.
+func complain(w io.Writer, err error) {
+	lines := &screen{out: w, width: func() int { return columns(os.Stderr) }}
+	fmt.Fprintln(lines, "aiperfd:", export.PrintableLines(err.Error()))
 }
 
 // exitError ends the program with a code, and with a message if err is set.

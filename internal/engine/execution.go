@@ -271,10 +271,15 @@ func (x *execution) baseSnapshot() *Snapshot {
 	}
 	snap.Phases = slices.Clip(snap.Phases)
 	snap.Client, snap.Stream = x.trust(nil)
-	if len(snap.Phases) > 0 {
-		snap.Elapsed = x.clock.Now() - snap.Phases[0].Stats.Start
-	}
+	snap.age(x.clock.Now())
 	return snap
+}
+
+// age notes how long ago the first phase started.
+func (s *Snapshot) age(now time.Duration) {
+	if len(s.Phases) > 0 {
+		s.Elapsed = now - s.Phases[0].Stats.Start
+	}
 }
 
 // announce publishes a snapshot and the event that goes with it.

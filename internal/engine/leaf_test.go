@@ -168,6 +168,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"runtime.apiPort":             "the command line's own listener",
 	"runtime.apiHost":             "the command line's own listener",
 	"runtime.statsInterval":       "the command line's log lines",
+	"runtime.report":              "what the command line prints",
 	"logging.level":               "the command line's log",
 	"client.strict":               "the command line's exit code",
 }

@@ -225,6 +225,7 @@ func newReport(r *Run, plan *Measure) *export.Report {
 	rep := &export.Report{
 		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
 		InputConfig: config.InputConfig(plan.document), Models: r.Models, Endpoint: r.Endpoint, Title: plan.Kind.Title, Streaming: r.Streaming,
+		SLOs: plan.Metrics.SLOs, Targets: r.Targets,
 	}
 	for i := range plan.Phases {
 		if p := &plan.Phases[i]; p.Kind == bench.Profiling {

@@ -75,7 +75,9 @@ func compat(d *Document) Object {
 	for _, m := range view(struct{}{}, "benchmark", benchmarkFeatureOrder).members {
 		out.set(m)
 	}
-	out.put("runtime", view(b.Runtime, "benchmark.runtime", runtimeOrder))
+	runtime := view(b.Runtime, "benchmark.runtime", runtimeOrder)
+	runtime.putOwn(b.Runtime, plain.Runtime, "report")
+	out.put("runtime", runtime)
 	out.put("logging", view(b.Logging, "benchmark.logging", "level"))
 	for _, m := range view(struct{}{}, "benchmark", restOrder).members {
 		out.set(m)

@@ -225,6 +225,7 @@ type Runtime struct {
 	APIPort       *int     `json:"apiPort" validate:"gte=1,lte=65535"`
 	APIHost       *string  `json:"apiHost"`
 	StatsInterval *Seconds `json:"statsInterval" validate:"gte=0,lte=1000"`
+	Report        string   `json:"report,omitempty" validate:"oneof=brief aiperf full"` // what is printed at the end: brief (default), aiperf, full
 }
 
 // Logging holds the log level.
