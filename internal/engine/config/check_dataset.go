@@ -90,7 +90,7 @@ func (l *loader) checkSynthetic(d *Dataset, path string) {
 }
 
 // checkSystemPrompt: a literal system prompt, a generated one and a pool of
-// prefixes exclude each other, and completions have no system message.
+// prefixes exclude each other.
 func (l *loader) checkSystemPrompt(d *Dataset, path string) {
 	literal := ""
 	for _, field := range []string{"systemPrompt", "systemPromptFile"} {
@@ -111,13 +111,6 @@ func (l *loader) checkSystemPrompt(d *Dataset, path string) {
 	}
 	if literal != "" && (d.PrefixPrompts.PoolSize > 0 || d.PrefixPrompts.Length > 0) {
 		l.conflict(literal, "excludes the pool of prefixes")
-	}
-	if l.doc.Benchmark.Endpoint.Type == "completions" {
-		for _, at := range []string{literal, shared} {
-			if at != "" {
-				l.conflict(at, "the endpoint type completions takes no system message")
-			}
-		}
 	}
 	if d.SystemPromptFile != nil {
 		l.checkFile(path+".systemPromptFile", *d.SystemPromptFile)

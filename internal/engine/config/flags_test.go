@@ -169,7 +169,6 @@ func TestFlagProblems(t *testing.T) {
 		{"boolean value", []string{"--streaming=maybe"}, "--streaming maybe: must be true or false, or have no value"},
 		{"inherited", []string{"--concurrency", "0", "--warmup-request-count", "1"}, "--concurrency 0: must be at least 1"},
 		{"key is not shown", []string{"--api-key", "<redacted>"}, "--api-key: holds a redaction placeholder; supply the value itself"},
-		{"completions", []string{"--endpoint-type", "completions", "--system-prompt", "x"}, "--system-prompt: the endpoint type completions takes no system message"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -411,6 +410,14 @@ func TestEverySpellingIsKnown(t *testing.T) {
 }
 
 // Whatever is refused of AIPerf's everyday options is refused on purpose.
+// TestSystemPromptOfCompletions: an API without roles gets the system prompt in
+// front of the prompt.
+func TestSystemPromptOfCompletions(t *testing.T) {
+	for _, argv := range [][]string{{"--system-prompt", "x"}, {"--shared-system-prompt-length", "5"}} {
+		mustFlags(t, append(argv, "--endpoint-type", "completions")...)
+	}
+}
+
 func TestEverydayOptions(t *testing.T) {
 	table := flagTable()
 	lacking := map[string]bool{"--fixed-schedule": true, "--otel-url": true, "--mlflow-tracking-uri": true}

@@ -109,7 +109,6 @@ var problemRows = []struct{ name, members, want string }{
 	{"prefix length alone", `dataset: {prefixPrompts: {length: 4}}`, "#/benchmark/dataset/prefixPrompts/length conflict"},
 	{"pool and shared", `dataset: {prefixPrompts: {length: 4, poolSize: 2, sharedSystemLength: 3}}`, "#/benchmark/dataset/prefixPrompts/sharedSystemLength conflict"},
 	{"system prompt twice", `dataset: {systemPrompt: a, systemPromptFile: testdata/prompts.jsonl}`, "#/benchmark/dataset/systemPromptFile conflict"},
-	{"system prompt for completions", `endpoint: {type: completions}, dataset: {systemPrompt: a}`, "#/benchmark/dataset/systemPrompt conflict"},
 	{"video", `dataset: {video: {width: 64, height: 64}}`, "#/benchmark/dataset/video unsupported-feature"},
 	{"sequence distribution", `dataset: {prompts: {sequenceDistribution: "1,2:100"}}`, "#/benchmark/dataset/prompts/sequenceDistribution unsupported-feature"},
 	{"cache busting", `dataset: {prompts: {cacheBust: {target: system_prefix}}}`, "#/benchmark/dataset/prompts/cacheBust/target unsupported-feature"},
