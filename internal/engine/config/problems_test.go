@@ -293,7 +293,7 @@ func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Problem{
-		{Pointer: "#/benchmark/endpoint/apiKey", Code: CodeWrongType, Detail: "apiKey: must be a text", Line: 4, Column: 28},
+		{Pointer: "#/benchmark/endpoint/apiKey", Code: CodeWrongType, Detail: "apiKey: must be a string", Line: 4, Column: 28},
 		{Pointer: "#/benchmark/endpoint/timout", Code: CodeUnknownField, Detail: `unknown field "timout"; did you mean "timeout"?`, Line: 4, Column: 35},
 		{Pointer: "#/benchmark/phases/0/rate", Code: CodeOutOfRange, Detail: "rate -5: must be greater than 0", Line: 7, Column: 16},
 	}
