@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Drives the built binary with tools that are none of ours: curl, a real
-# Prometheus, the official SDKs of OpenAI, Anthropic and Cohere, and a real browser.
+# Prometheus, the official SDKs of OpenAI, Anthropic and Cohere, and a real browser;
+# and runs the commands of README.md and of docs/first-benchmark.md.
 # Run it by `make e2e`.
 # Whatever is missing is fetched into a temporary folder, or by apt-get where it
 # has to be installed. A stage whose tool cannot be had is skipped on a desk, and
 # fails where CI=true.
-# Stages may be named: scripts/e2e.sh curl prometheus sdk vllm browser
+# Stages may be named: scripts/e2e.sh docs curl prometheus sdk vllm browser
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly bin=$PWD/bin/aiperfd here=$PWD/scripts
@@ -213,6 +214,13 @@ stage_sdk() {
   timeout 90 node "$work/node/e2e_sdk.mjs" "$target"
 }
 
+# The commands of the documentation, as a reader would paste them.
+stage_docs() {
+  command -v jq >/dev/null || fetch jq || { lacking jq; return; }
+  "$here/e2e_docs.sh" README.md docs/first-benchmark.md >"$work/pages.log" 2>&1 || die "a command of a page failed"
+  grep -- '^---' "$work/pages.log"
+}
+
 # vLLM's own routes, by curl.
 stage_vllm() {
   command -v jq >/dev/null || fetch jq || { lacking jq; return; }
@@ -239,7 +247,7 @@ stage_browser() {
 main() {
   [[ -x $bin ]] || die "bin/aiperfd is missing: run make build"
   local stage begin stages=("$@")
-  ((${#stages[@]})) || stages=(curl prometheus sdk vllm browser)
+  ((${#stages[@]})) || stages=(docs curl prometheus sdk vllm browser)
   start
   for stage in "${stages[@]}"; do
     begin=$SECONDS

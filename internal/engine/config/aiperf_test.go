@@ -129,13 +129,13 @@ func TestNoEffect(t *testing.T) {
 		argv []string
 		want string
 	}{
-		{[]string{"--workers-max", "4"}, "--workers-max has no effect in aiperfd: it is one process without a message bus"},
-		{[]string{"--tokenizer-trust-remote-code"}, "--tokenizer-trust-remote-code has no effect in aiperfd: it never runs code of a tokenizer's repository"},
-		{[]string{"--plot-required"}, "--plot-required has no effect in aiperfd: nothing is plotted after the run"},
-		{[]string{"--no-auto-plot"}, "--no-auto-plot has no effect in aiperfd: what it concerns is not supported yet"},
-		{[]string{"--show-trace-timing=false"}, "--show-trace-timing has no effect in aiperfd: what it concerns is not supported yet"},
-		{[]string{"--num-profile-runs", "1"}, "--num-profile-runs has no effect in aiperfd: what it concerns is not supported yet"},
-		{[]string{"--cache-bust", "NONE"}, "--cache-bust has no effect in aiperfd: what it concerns is not supported yet"},
+		{[]string{"--workers-max", "4"}, "--workers-max has no effect: aiperfd is a single process without a message bus"},
+		{[]string{"--tokenizer-trust-remote-code"}, "--tokenizer-trust-remote-code has no effect: it never runs code of a tokenizer's repository"},
+		{[]string{"--plot-required"}, "--plot-required has no effect: nothing is plotted after the run"},
+		{[]string{"--no-auto-plot"}, "--no-auto-plot has no effect: what it concerns is not supported yet"},
+		{[]string{"--show-trace-timing=false"}, "--show-trace-timing has no effect: what it concerns is not supported yet"},
+		{[]string{"--num-profile-runs", "1"}, "--num-profile-runs has no effect: what it concerns is not supported yet"},
+		{[]string{"--cache-bust", "NONE"}, "--cache-bust has no effect: what it concerns is not supported yet"},
 		{[]string{"--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule"}, ""},
 		{[]string{"--endpoint-type", "image_retrieval", "--image-width-mean", "9", "--isl", "5"},
 			"--tokenizer: requests of the endpoint type image_retrieval have no text, and nothing is counted in tokens\n" +

@@ -82,7 +82,7 @@ func (l *loader) checkModels() {
 			sum = math.NaN() // no complaint about the sum
 		}
 		if l.has(at+".weight") && m.Strategy != "weighted" {
-			l.conflict(at+".weight", "only the strategy weighted uses weights")
+			l.conflict(at+".weight", "weights need the strategy weighted")
 		}
 	}
 	if m.Strategy != "weighted" || l.failed[path+".strategy"] {
@@ -110,7 +110,7 @@ func (l *loader) checkEndpoint() {
 	const path = "benchmark.endpoint"
 	e := &l.doc.Benchmark.Endpoint
 	if e.Path != nil && *e.Path != "" && (!strings.HasPrefix(*e.Path, "/") || strings.ContainsAny(*e.Path, " \t\r\n?#")) {
-		l.failValue(l.at(path+".path"), CodeOutOfRange, "must begin with / and have no blanks, query or fragment")
+		l.failValue(l.at(path+".path"), CodeOutOfRange, "must begin with / and contain no spaces, query or fragment")
 	}
 	if e.SessionHeader != nil && !validHeaderName(*e.SessionHeader) {
 		l.failValue(l.at(path+".sessionHeader"), CodeOutOfRange, "must be a header name")
@@ -134,7 +134,7 @@ func (l *loader) checkEndpoint() {
 	}
 	if e.UseLegacyMaxTokens && unasked {
 		at := l.where(path + ".useLegacyMaxTokens")
-		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has one field for the length only", label(at), e.Type)
+		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has only one field for the length", label(at), e.Type)
 	}
 	l.checkJobs()
 }
@@ -146,7 +146,7 @@ func (l *loader) checkArtifacts() {
 		l.fail(at, CodeUnsupported, "%s: writing outputs.json is not supported by aiperfd yet", label(at))
 	}
 	if p := l.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
-		l.failValue(l.at(path+".prefix"), CodeOutOfRange, "must be the beginning of a file name")
+		l.failValue(l.at(path+".prefix"), CodeOutOfRange, "must be a file name prefix")
 	}
 }
 

@@ -73,8 +73,8 @@ func (b *builder) options() {
 	for _, occ := range b.flags.typed {
 		switch {
 		case occ.option.status == inert:
-			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect in aiperfd: %s",
-				occ.spelling, cmp.Or(occ.option.why, "it is one process without a message bus"))
+			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect: %s",
+				occ.spelling, cmp.Or(occ.option.why, "aiperfd is a single process without a message bus"))
 		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
 		case occ.option.path != "":
 			b.option(occ)
@@ -161,7 +161,7 @@ func (b *builder) option(occ *occurrence) {
 // free reports whether no other option has written a path.
 func (b *builder) free(path string, occ *occurrence) bool {
 	if before, taken := b.taken[path]; taken {
-		b.fail(occ, CodeConflict, before+" says the same; give one of them")
+		b.fail(occ, CodeConflict, before+" sets the same value; use only one of them")
 		return false
 	}
 	b.taken[path] = occ.spelling

@@ -68,7 +68,7 @@ func (b *builder) jsonObject(occ *occurrence, value string, into *node) bool {
 	var r report
 	n, err := parseJSON([]byte(value), &r)
 	if err != nil || n.shape != object || len(r.problems) > 0 {
-		b.fail(occ, CodeWrongType, "is not a JSON object with distinct names")
+		b.fail(occ, CodeWrongType, "must be a JSON object with unique names")
 		return false
 	}
 	n.walk(func(below *node) {
@@ -191,13 +191,13 @@ func (b *builder) objectives(occ *occurrence, value string, into *node) bool {
 	for _, pair := range pairs {
 		tag, limit, ok := strings.Cut(pair, ":")
 		if !ok || tag == "" || !jsonNumber(limit) {
-			b.fail(occ, CodeWrongType, "must be tag:number pairs with blanks between, as one argument")
+			b.fail(occ, CodeWrongType, `expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`)
 			return false
 		}
 		put(into, tag, &node{shape: number, scalar: limit})
 	}
 	if len(pairs) == 0 {
-		b.fail(occ, CodeRequired, "needs tag:number")
+		b.fail(occ, CodeRequired, `expected one quoted string, e.g. "time_to_first_token:500"`)
 	}
 	return len(pairs) > 0
 }

@@ -134,11 +134,11 @@ func TestFlagProblems(t *testing.T) {
 		{"sweep", []string{"--concurrency", "1,2"}, "--concurrency: sweeps (lists of values) are not supported yet; run once per value"},
 		{"pattern alone", []string{"--arrival-pattern", "constant"}, "--arrival-pattern: needs --request-rate"},
 		{"smoothness alone", []string{"--vllm-burstiness", "2"}, "--vllm-burstiness: needs --request-rate"},
-		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only the type gamma has a smoothness"},
+		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type gamma"},
 		{"twice", []string{"--isl", "100", "--synthetic-input-tokens-mean", "5"}, "--synthetic-input-tokens-mean: given twice, first as --isl"},
 		{"twice the same", []string{"--concurrency", "1", "--concurrency", "1"}, "--concurrency: given twice"},
 		{"goodput twice", []string{"--goodput", "a:1", "--goodput", "b:2"}, "--goodput: given twice"},
-		{"goodput", []string{"--goodput", "a=1"}, "--goodput: must be tag:number pairs with blanks between, as one argument"},
+		{"goodput", []string{"--goodput", "a=1"}, `--goodput: expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`},
 		{"unknown", []string{"--concurency", "4"}, `unknown option --concurency; did you mean "--concurrency"?`},
 		{"one dash", []string{"-model", "x"}, `unknown option -model; did you mean "--model"?`},
 		{"argument", []string{"--streaming", "false"}, `unexpected argument "false": options begin with --`},
@@ -146,30 +146,29 @@ func TestFlagProblems(t *testing.T) {
 		{"no words", []string{"--header"}, "--header: needs a value"},
 		{"header", []string{"--header", "Accept"}, "--header: a header must be Name:Value"},
 		{"extra", []string{"--extra-inputs", "x"}, "--extra-inputs: an extra input must be name:value or a JSON object"},
-		{"extra json", []string{"--extra-inputs", `{"a":1,"a":2}`}, "--extra-inputs: is not a JSON object with distinct names"},
+		{"extra json", []string{"--extra-inputs", `{"a":1,"a":2}`}, "--extra-inputs: must be a JSON object with unique names"},
 		{"spread alone", []string{"--osl-stddev", "5"}, "--osl-stddev: needs --osl"},
-		{"verbose twice", []string{"-v", "-vv"}, "-vv: -v says the same; give one of them"},
+		{"verbose twice", []string{"-v", "-vv"}, "-vv: -v sets the same value; use only one of them"},
 		{"host alone", []string{"--api-host", "::"}, "--api-host: needs a port"},
 		{"wait mode alone", []string{"--wait-for-model-mode", "models"}, "--wait-for-model-mode: needs a waitForModelTimeout above 0"},
 		{"wait interval", []string{"--wait-for-model-timeout", "3", "--wait-for-model-interval", "0"}, "--wait-for-model-interval 0: must be greater than 0"},
 		{"path of a reset", []string{"--reset-kv-cache=false", "--reset-kv-cache-path", "/x"}, "--reset-kv-cache-path: contradicts --reset-kv-cache=false"},
 		{"path of a profiler", []string{"--server-profiler-stop-path", "/x", "--server-profiler=false"}, "--server-profiler-stop-path: contradicts --server-profiler=false"},
-		{"reset elsewhere", []string{"--reset-kv-cache", "--reset-kv-cache-path", "http://x/"}, "--reset-kv-cache-path http://x/: must be a path on the server, without blanks and fragment"},
+		{"reset elsewhere", []string{"--reset-kv-cache", "--reset-kv-cache-path", "http://x/"}, "--reset-kv-cache-path http://x/: must be a path on the server, without spaces or fragment"},
 		{"url strategy", []string{"--url-strategy", "least"}, "--url-strategy least: must be round_robin or random"},
 		{"url parameter", []string{"--url-param", "a:b"}, "--url-param: a URL parameter must be name=value or a JSON object"},
 		{"auth style", []string{"--auth-style", "basic"}, "--auth-style basic: must be type, bearer, x-api-key, both, api-key or none"},
 		{"affinity header", []string{"--affinity-header", "X-A,x-a"}, "--affinity-header: the header x-a is given twice"},
-		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, such as http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
+		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
 		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs keyFile"},
-		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: an IPv6 address needs brackets, such as http://[::1]:8000"},
+		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: IPv6 addresses need brackets, for example http://[::1]:8000"},
 		{"url", []string{"--url", "ftp://x"}, "--url ftp://x: must be an http or https URL"},
 		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: no such file"},
-		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only a synthetic dataset has it\nunknown option --turns"},
-		{"format without file", []string{"--custom-dataset-type", "single-turn"}, "--custom-dataset-type: only a file dataset has it"},
+		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only valid for datasets of type synthetic\nunknown option --turns"},
+		{"format without file", []string{"--custom-dataset-type", "single-turn"}, "--custom-dataset-type: only valid for datasets of type file"},
 		{"boolean value", []string{"--streaming=maybe"}, "--streaming maybe: must be true or false, or have no value"},
 		{"inherited", []string{"--concurrency", "0", "--warmup-request-count", "1"}, "--concurrency 0: must be at least 1"},
-		{"key is not shown", []string{"--api-key", "<redacted>"}, "--api-key: holds a redaction placeholder; supply the value itself"},
-		{"completions", []string{"--endpoint-type", "completions", "--system-prompt", "x"}, "--system-prompt: the endpoint type completions takes no system message"},
+		{"key is not shown", []string{"--api-key", "<redacted>"}, "--api-key: contains a redaction placeholder; give the actual value"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -341,7 +340,7 @@ func TestAPIKeyFile(t *testing.T) {
 		t.Errorf("key = %q, want sk-file", got)
 	}
 	_, _, err := flagsDocument(t, nil, "--api-key-file", name, "--api-key", "x")
-	if err == nil || err.Error() != "--api-key: --api-key-file says the same; give one of them" {
+	if err == nil || err.Error() != "--api-key: --api-key-file sets the same value; use only one of them" {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -411,12 +410,20 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+28 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+29 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }
 
 // Whatever is refused of AIPerf's everyday options is refused on purpose.
+// TestSystemPromptOfCompletions: an API without roles gets the system prompt in
+// front of the prompt.
+func TestSystemPromptOfCompletions(t *testing.T) {
+	for _, argv := range [][]string{{"--system-prompt", "x"}, {"--shared-system-prompt-length", "5"}} {
+		mustFlags(t, append(argv, "--endpoint-type", "completions")...)
+	}
+}
+
 func TestEverydayOptions(t *testing.T) {
 	table := flagTable()
 	lacking := map[string]bool{"--fixed-schedule": true, "--otel-url": true, "--mlflow-tracking-uri": true}

@@ -89,7 +89,7 @@ func newLoader(o LoadOptions) *loader {
 // parse reads text into a normalised tree.
 func (l *loader) parse(data []byte) (*node, error) {
 	if len(data) > l.options.MaxBytes {
-		return nil, &Malformed{Detail: fmt.Sprintf("longer than %d bytes", l.options.MaxBytes)}
+		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", l.options.MaxBytes)}
 	}
 	root, err := parse(data, l.options.Format, &l.report)
 	if err != nil {

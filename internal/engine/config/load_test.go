@@ -444,7 +444,7 @@ func TestSecrets(t *testing.T) {
 
 func TestMalformedIsNotInvalid(t *testing.T) {
 	_, _, err := Load([]byte(`{"benchmark": `), LoadOptions{Format: JSON})
-	if err == nil || err.Error() != "read configuration: line 1, column 15: the text ends too early" {
+	if err == nil || err.Error() != "read configuration: line 1, column 15: unexpected end of the document" {
 		t.Errorf("error = %v", err)
 	}
 	var invalid *Invalid

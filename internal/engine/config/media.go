@@ -189,12 +189,12 @@ func (l *loader) checkMedia(d *Dataset, path string) {
 	}
 	if l.has(path+".rankings") && !ranks(kind) {
 		for _, at := range l.deepest(path + ".rankings") {
-			l.conflict(at, fmt.Sprintf("the endpoint type %s ranks nothing; %s do", kind, choiceList(strings.Join(rankingTypes(), " "))))
+			l.conflict(at, fmt.Sprintf("the endpoint type %s does not rank; use %s", kind, choiceList(strings.Join(rankingTypes(), " "))))
 		}
 	}
 	if prompts := path + ".prompts.isl"; ranks(kind) && l.has(prompts) {
 		at := l.where(prompts)
-		l.warn(at, CodeNoEffect, "%s: the endpoint type %s gets queries and passages, whose lengths rankings says", label(at), kind)
+		l.warn(at, CodeNoEffect, "%s: the endpoint type %s sends queries and passages; set their lengths with rankings", label(at), kind)
 	}
 }
 
@@ -207,7 +207,7 @@ func (l *loader) checkImages(i *Images, path string) {
 	if i.Source != "" && i.Directory() != "" {
 		l.checkFolder(path+".source", i.Source)
 	} else if i.SourceSampling != "" && i.SourceSampling != defaultImageSampling && !l.failed[path+".sourceSampling"] {
-		l.conflict(path+".sourceSampling", "only pictures of a directory are sampled; the source is none")
+		l.conflict(path+".sourceSampling", "only valid if the source is a directory")
 	}
 	l.atMost(path+".width", i.Width, maxSide, "pixels")
 	l.atMost(path+".height", i.Height, maxSide, "pixels")

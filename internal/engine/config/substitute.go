@@ -68,7 +68,7 @@ func lookup(n *node, expression string, o LoadOptions, r *report) (value string,
 		r.fail(n.place, CodeWrongType, "%s: ${%s} does not name a variable", label(n.place), clip(expression))
 		return "", false, false
 	case o.Untrusted && !slices.Contains(o.AllowEnv, name):
-		r.fail(n.place, CodeEnvNotAllowed, "%s: the environment variable %s may not be used here", label(n.place), name)
+		r.fail(n.place, CodeEnvNotAllowed, "%s: the environment variable %s is not allowed; see serve --allow-env", label(n.place), name)
 		return "", false, false
 	}
 	if o.LookupEnv != nil {
@@ -84,12 +84,12 @@ func lookup(n *node, expression string, o LoadOptions, r *report) (value string,
 
 func lookupSecret(n *node, name string, o LoadOptions, r *report) (value string, secret, ok bool) {
 	if o.LookupSecret == nil {
-		r.fail(n.place, CodeUnsupported, "%s: secrets by reference are not set up here", label(n.place))
+		r.fail(n.place, CodeUnsupported, "%s: references to secrets are not supported", label(n.place))
 		return "", false, false
 	}
 	value, ok = o.LookupSecret(name)
 	if !ok {
-		r.fail(n.place, CodeSecretNotFound, "%s: there is no secret called %q", label(n.place), clip(name))
+		r.fail(n.place, CodeSecretNotFound, "%s: no such secret: %q", label(n.place), clip(name))
 	}
 	return value, true, ok
 }

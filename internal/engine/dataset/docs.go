@@ -12,6 +12,9 @@ func WriteDocs(w io.Writer) error {
 	var b strings.Builder
 	for _, k := range Kinds() {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", k.Name, k.Doc)
+		if len(k.Fields) == 0 {
+			continue
+		}
 		head := "option"
 		if k.File {
 			head = "member"

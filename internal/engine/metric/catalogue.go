@@ -180,10 +180,10 @@ type Caps struct {
 	TokenizesInput bool // takes text
 	Reasoning      bool // may report reasoning
 	ProducesItems  bool // answers with vectors or scores
-	Images         bool // takes pictures
-	Audio          bool // takes sound
-	ProducesImages bool // makes pictures
-	ProducesAudio  bool // makes sound
+	Images         bool // takes images
+	Audio          bool // takes audio
+	ProducesImages bool // produces images
+	ProducesAudio  bool // produces audio
 	Jobs           bool // is polled for its answers
 	ProducesVideo  bool // makes films
 }

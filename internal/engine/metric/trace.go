@@ -17,7 +17,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_dns_lookup", Header: "HTTP DNS Lookup", Short: "DNS",
 				Order: 2010, Flags: HTTPTraceOnly,
-				Doc: "Name look-up; 0 when none was needed.",
+				Doc: "Name resolution; 0 if none was needed.",
 			},
 			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.DNS)) },
 		},
@@ -33,7 +33,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_tls", Header: "HTTP TLS Handshake", Short: "TLS", Origin: ours,
 				Order: 2025, Flags: HTTPTraceOnly,
-				Doc: "TLS handshake alone; 0 on a reused or plain connection.",
+				Doc: "TLS handshake only; 0 on a reused or plain connection.",
 			},
 			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.TLS)) },
 		},
@@ -41,7 +41,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_sending", Header: "HTTP Sending", Short: "Sending",
 				Order: 2030, Flags: HTTPTraceOnly,
-				Doc: "Connection at hand to request written.",
+				Doc: "From having a connection to the request being written.",
 			},
 			unit: inMS, each: sending,
 		},
@@ -81,7 +81,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_data_received", Header: "HTTP Data Received", Short: "Received",
 				Order: 2090, Flags: HTTPTraceOnly,
-				Doc: "Bytes of the response body as they came over the wire.",
+				Doc: "Bytes of the response body as received.",
 			},
 			unit: inKB, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.Received)) },
 		},
@@ -97,7 +97,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_connection_overhead", Header: "HTTP Connection Overhead", Short: "Conn Overhead",
 				Order: 2110, Flags: HTTPTraceOnly,
-				Doc: "Blocked + name look-up + connecting.",
+				Doc: "Blocked + name resolution + connecting.",
 			},
 			unit: inMS, each: func(v *view) float64 { return traced(v, float64(overhead(v))) },
 		},
@@ -113,7 +113,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_total", Header: "HTTP Total Time", Short: "Total",
 				Order: 2130, Flags: HTTPTraceOnly,
-				Doc: "Blocked + name look-up + connecting + sending + waiting + receiving; the phases do not overlap.",
+				Doc: "Blocked + name resolution + connecting + sending + waiting + receiving; the phases do not overlap.",
 			},
 			unit: inMS, each: func(v *view) float64 { return float64(overhead(v)) + sending(v) + waiting(v) + receiving(v) },
 		},
