@@ -44,6 +44,7 @@ var docSections = [...]docSection{
 	{"Usage totals", "Sums over successes.", usageTotalRows},
 	{"Jobs", "Of endpoint types whose answers are fetched by polling. Content has the times of the answers to polls, so their requests have no times between tokens.", jobRows},
 	{"Connection", "Phases of a request that do not overlap and add up to its total.", traceRows},
+	{"Connections", "One value for each connection that was opened, ahead of the phase or by a request, whether that succeeded or not.", connectionRows},
 	{"Over time", "Step functions over the phase window, weighted by time. They have avg, std, min, max, p50, p90, p95 and p99 and exist in final results only. Beyond some 500,000 content events they are made of means over bins of equal width (1 ms at first, 67 ms in a run of an hour): averages stay exact, except per user and active ones, where bins in which activity begins or ends are estimated; extremes are smoothed.", curveRows},
 }
 
