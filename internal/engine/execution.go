@@ -118,6 +118,9 @@ func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
 	if err := x.values.keep(set); err != nil {
 		x.warn("values", fmt.Sprintf("phase %s: %v", plan.Name, err))
 	}
+	for _, cost := range x.preconnect(ctx, plan) {
+		set.Connected(cost)
+	}
 	p := newPhase(x, plan)
 	x.mu.Lock()
 	x.current = p

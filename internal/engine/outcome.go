@@ -52,7 +52,7 @@ func (x *execution) judge(r *Run) outcome {
 	if s := x.tokens.substitute; s != nil && x.plan.Tokens.Spare && x.tokens.counted.Load() {
 		o.warnings = append(o.warnings, *s)
 	}
-	var success, failed int64
+	var success, failed, retries int64
 	for i := range x.finished {
 		f := &x.finished[i]
 		count := f.set.Counters()
@@ -66,7 +66,7 @@ func (x *execution) judge(r *Run) outcome {
 				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, topError(f.set)))
 			}
 		case bench.Profiling:
-			success, failed = success+count.Success, failed+count.Errors
+			success, failed, retries = success+count.Success, failed+count.Errors, retries+count.Retries
 			if end == bench.PhaseFailed && count.Success > 0 {
 				o.fail(ErrorThreshold, f.plan.Name, fmt.Sprintf("%d of %d requests failed, more than the threshold allows: %s",
 					count.Errors, count.Errors+count.Success, topError(f.set)))
@@ -79,6 +79,9 @@ func (x *execution) judge(r *Run) outcome {
 	}
 	if n := x.mismatched.Load(); n > 0 {
 		o.warn("count-mismatch", fmt.Sprintf("%d answers did not hold one vector or score for each that was asked for", n))
+	}
+	if retries > 0 {
+		o.warn("connection-retries", fmt.Sprintf("%d requests were sent again on a new connection: the server had closed the reused one before it answered", retries))
 	}
 	switch {
 	case o.err != nil:

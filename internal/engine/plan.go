@@ -31,6 +31,7 @@ type Plan struct {
 	Reset     *resetPlan  // of the servers' caches; nil = they are left alone
 	Profiler  *profilePlan
 	Transport transport.Options
+	Ahead     bool // connections are opened before the phase that needs them
 	Dataset   datasetPlan
 	Tokens    tokenPlan
 	Certify   string // when the client certifies itself: none, before, after

@@ -28,7 +28,7 @@ func prefill(b *Benchmark) {
 	b.Endpoint = Endpoint{
 		URLs: []URL{NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
 		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
-		ConnectionReuse: "pooled", StreamUsage: true, TLSVerify: true,
+		ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true,
 		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{defaultAffinity},
 		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}

@@ -81,6 +81,7 @@ type Endpoint struct {
 	UseLegacyMaxTokens   bool              `json:"useLegacyMaxTokens"`
 	UseServerTokenCount  bool              `json:"useServerTokenCount"`
 	PerChunkUsage        bool              `json:"perChunkUsage"` // needs streaming, chat and useServerTokenCount
+	Preconnect           bool              `json:"preconnect"`    // default true: open connections before the phase that needs them
 	StreamUsage          bool              `json:"streamUsage"`   // default true: ask for usage in streams
 	Headers              map[string]Secret `json:"headers"`
 	Extra                Object            `json:"extra"`           // merged over every request body

@@ -40,6 +40,7 @@ func options() []option {
 		{names: "--connect-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.connectTimeout", def: "10", help: "Timeout for connecting in seconds, TLS handshake included; 0 = no limit."},
 		{names: "--first-byte-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.firstByteTimeout", def: "0", help: "Timeout for the first byte of a response in seconds; 0 = no limit."},
 		{names: "--idle-timeout-seconds", group: "Endpoint", kind: optNumber, path: "endpoint.idleTimeout", def: "0", help: "Longest gap without data within a response in seconds; 0 = no limit."},
+		{names: "--no-preconnect", group: "Endpoint", kind: optBool, path: "endpoint.preconnect", redact: redact.Bool, help: "Do not open connections before a phase; each is opened when a request needs it, and is part of its latency."},
 		{names: "--no-stream-usage", group: "Endpoint", kind: optBool, path: "endpoint.streamUsage", redact: redact.Bool, help: "Do not request a usage block in streams."},
 		{names: "--endpoint-dialect --inner-type", group: "Endpoint", kind: optText, path: "endpoint.dialect", def: "chat for sagemaker, trtllm for triton_generate", help: "Body format: chat, completions or tgi for sagemaker; trtllm or vllm for triton_generate."},
 		{names: "--dynamo-osl-hint", group: "Endpoint", kind: optBool, path: "endpoint.dynamoOslHint", redact: redact.Bool, help: "Send the requested output length to NVIDIA Dynamo (nvext.agent_hints.osl); chat and completions only."},

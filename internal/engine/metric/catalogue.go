@@ -15,6 +15,7 @@ type row struct {
 	unit  unit
 	scope scope
 	each  func(*view) float64
+	setup func(bench.Setup) float64        // of a connection; each is the same for the one that a request opened
 	list  func(*view, []float64) []float64 // appends the values
 	total func(*totals) float64
 	curve curve
@@ -93,7 +94,7 @@ var catalogue = buildCatalogue()
 func buildCatalogue() []row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
-		usageRows(), usageTotalRows(), traceRows(), curveRows(),
+		usageRows(), usageTotalRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)
 	out := make([]row, 0, len(rows)+8)

@@ -43,6 +43,7 @@ var docSections = [...]docSection{
 	{"Usage totals", "Sums over successful requests.", usageTotalRows},
 	{"Jobs", "For endpoint types whose results are fetched by polling. Content is timestamped with the poll that returned it, so these requests have no inter-token latencies.", jobRows},
 	{"Connection", "Phases of a request; they do not overlap and add up to its total.", traceRows},
+	{"Connections", "One value per opened connection, whether it was opened ahead of the phase or by a request, and whether or not it succeeded.", connectionRows},
 	{"Over time", "Step functions over the phase window, weighted by time. They have avg, std, min, max, p50, p90, p95 and p99 and exist only in final results. Beyond about 500,000 content events they are computed from means over bins of equal width (1 ms at first, 67 ms in a run of one hour): averages stay exact, except those per user and those over active time, for which bins in which activity begins or ends are estimated; extremes are smoothed.", curveRows},
 }
 

@@ -264,7 +264,8 @@ func checkGroups(t *testing.T, set *Set) {
 
 func TestFinalEmpty(t *testing.T) {
 	got := avgs(newSet(t, everything()).Final(time.Second, bench.PhaseStats{}))
-	want := map[string]float64{"request_count": 0, "completed_request_count": 0, "request_throughput": 0, "late_request_count": 0}
+	want := map[string]float64{"request_count": 0, "completed_request_count": 0, "request_throughput": 0, "late_request_count": 0,
+		"http_connection_count": 0, "http_preconnected_count": 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("without records (-want +got):\n%s", diff)
 	}

@@ -116,6 +116,11 @@ type way interface {
 	// failed before the first byte of an answer; a.fresh is that repetition. The
 	// response is valid until a.x is released.
 	attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool)
+	// lacks returns how many connections are missing, as far as is known, for n
+	// requests at the same time to an address.
+	lacks(target *url.URL, n int) int
+	// open opens one connection for later attempts; ok = false if it cannot.
+	open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool)
 	// endSession closes the private connections of a session.
 	endSession(session string)
 	// close closes idle connections and ends what was started.

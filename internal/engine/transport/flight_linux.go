@@ -39,6 +39,7 @@ type flight struct {
 	streaming bool
 	limit     int           // of the body; 0 = the usual one
 	noBody    bool          // the response has none
+	ahead     bool          // nothing is sent: the connection is for others
 	done      chan struct{} // capacity 1, so that the loop never waits: the flight is over, or an address did not answer
 
 	stamps bench.Stamps
@@ -70,7 +71,22 @@ func (f *flight) Connected(err error) {
 		f.done <- struct{}{}
 		return
 	}
+	if f.ahead {
+		f.land()
+		return
+	}
 	f.begin()
+}
+
+// land leaves the new connection to the pool.
+func (f *flight) land() {
+	k := f.link
+	f.over = true
+	k.conn.Handle(k, nil)
+	if !k.keep(f.owner.clock.Now()) {
+		k.conn.Shut()
+	}
+	f.done <- struct{}{}
 }
 
 // begin sends the request on the link's open connection.

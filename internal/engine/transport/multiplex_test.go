@@ -382,7 +382,7 @@ func TestVersions(t *testing.T) {
 	}{
 		{"1.1 with a server of 2", HTTP1, modern, `{"proto":"HTTP/1.1"}`, SharedCount{}},
 		{"2", HTTP2, modern, `{"proto":"HTTP/2.0"}`, SharedCount{Connections: 1, Limit: 250}},
-		{"2 with an old server", HTTP2, old, "", SharedCount{Fallbacks: 1}},
+		{"2 with an old server", HTTP2, old, "", SharedCount{}},
 		{"auto", HTTPAuto, modern, `{"proto":"HTTP/2.0"}`, SharedCount{Connections: 1, Limit: 250}},
 		{"auto with an old server", HTTPAuto, old, `{"proto":"HTTP/1.1"}`, SharedCount{Fallbacks: 1}},
 	} {

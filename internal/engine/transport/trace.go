@@ -18,6 +18,7 @@ import (
 type trace struct {
 	clock bench.Clock
 	wrote func() (cancel func())
+	spare func(*sockstamp.Conn) bool // reports whether a connection was opened ahead and is used for the first time; nil = none are
 
 	mu          sync.Mutex
 	ex          *Exchange // guarded by mu; nil after finish
@@ -47,7 +48,7 @@ func (t *trace) attach(ctx context.Context) context.Context {
 		ConnectDone:       func(string, string, error) { t.note(func() { t.ex.Conn.Connect = t.clock.Now() - t.dialed }) },
 		TLSHandshakeStart: func() { t.note(func() { t.shook = t.clock.Now() }) },
 		TLSHandshakeDone: func(tls.ConnectionState, error) {
-			t.note(func() { t.ex.Conn.TLS = t.clock.Now() - t.shook })
+			t.note(func() { t.ex.Conn.TLS += t.clock.Now() - t.shook }) // net/http looks again at our handshake, which takes no time
 		},
 		WroteRequest:         t.wroteRequest,
 		GotFirstResponseByte: func() { t.note(func() { t.ex.Stamps.FirstByte = t.readStamp() }) },
@@ -73,13 +74,13 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 		if t.got { // net/http has given a stale connection up by itself: it does so for requests without a body
 			t.ex.Conn.Retries++
 		}
-		t.got, t.reused = true, info.Reused
+		t.got, t.reused = true, info.Reused || t.conn != nil && t.spare != nil && t.spare(t.conn)
 		now := t.clock.Now()
-		t.ex.Conn.Reused = info.Reused
+		t.ex.Conn.Reused = t.reused
 		t.ex.Conn.Kernel = t.conn != nil && t.conn.Kernel()
 		t.ex.Stamps.Connected = now
 		c := &t.ex.Conn
-		if info.Reused {
+		if t.reused {
 			c.DNS, c.Connect, c.TLS = 0, 0, 0
 		}
 		c.Blocked = max(0, now-t.began-c.DNS-c.Connect-c.TLS)
