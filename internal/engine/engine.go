@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
@@ -53,6 +54,8 @@ type Options struct {
 	// Pacer makes what open loops wait for due times with; nil = [pace.Timers].
 	// [pace.Precise] is for real time only.
 	Pacer func() pace.Waiter
+	// Hub says where tokenizers of models are; the zero value knows no place.
+	Hub hub.Options
 	// Monitor says how the engine watches itself during a run; the zero value is
 	// this process in real time. Tests in virtual time give a timer and a host of
 	// their own.
@@ -174,7 +177,7 @@ func (e *Engine) newJob(s Submission) (*job, error) {
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
 	j.run.Version = e.opts.Version
 	j.exec = newExecution(plan, j.secrets)
-	j.exec.pacer = e.opts.Pacer
+	j.exec.pacer, j.exec.hub = e.opts.Pacer, e.opts.Hub
 	return j, nil
 }
 
