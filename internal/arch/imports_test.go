@@ -26,6 +26,7 @@ func allowed() map[string][]string {
 		e + "memnet": nil,
 		e + "media":  nil,
 		e + "pace":   nil,
+		e + "jinja":  nil,
 		// The test of fit of arrivals, for tests and for scripts/arrivals.
 		e + "arrival/goodness": nil,
 		e + "tokenizer":        nil,
@@ -35,7 +36,7 @@ func allowed() map[string][]string {
 		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
 		e + "arrival":  {e + "bench"},
 		e + "dataset":  {e + "bench", e + "media", e + "tokenizer"},
-		e + "endpoint": {e + "bench", e + "redact"},
+		e + "endpoint": {e + "bench", e + "jinja", e + "redact"},
 		e + "transport": {
 			e + "bench", e + "sockstamp", e + "transport/frame", e + "transport/http1", e + "transport/loop",
 		},

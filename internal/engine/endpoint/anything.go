@@ -7,41 +7,10 @@ import (
 	"math"
 	"strings"
 
-	"github.com/jmespath/go-jmespath"
-	"github.com/ohler55/ojg/jp"
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
 )
-
-// finder returns what stands at a place of a JSON value; nil = nothing does.
-type finder func(any) (any, error)
-
-// parseField compiles the place of an output: a JMESPath (jmespath.org), or a
-// JSONPath (RFC 9535) where it starts with $.
-func parseField(path string) (finder, error) {
-	if !strings.HasPrefix(path, "$") {
-		q, err := jmespath.Compile(path)
-		if err != nil {
-			return nil, fmt.Errorf("read response field %q: not a JMESPath: %w", path, err)
-		}
-		return q.Search, nil
-	}
-	q, err := jp.ParseString(path)
-	if err != nil {
-		return nil, fmt.Errorf("read response field %q: not a JSONPath: %w", path, err)
-	}
-	return func(v any) (any, error) {
-		switch found := q.Get(v); len(found) {
-		case 0:
-			return nil, nil
-		case 1:
-			return found[0], nil
-		default:
-			return found, nil
-		}
-	}, nil
-}
 
 // anyGrammar reads answers of APIs that nobody has described: at the place that
 // the user names, or, with a nil finder, wherever an answer of the APIs that we

@@ -5,89 +5,32 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 
-	"github.com/nikolalohinski/gonja/v2/builtins"
-	"github.com/nikolalohinski/gonja/v2/config"
 	"github.com/nikolalohinski/gonja/v2/exec"
-	"github.com/nikolalohinski/gonja/v2/loaders"
-	"github.com/nikolalohinski/gonja/v2/parser"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/jinja"
 )
 
-// maxRendered bounds a body that a template makes, in bytes.
-const maxRendered = 64 << 20
-
-// jinja is a body template in Jinja's language. It is immutable, and safe for
-// concurrent use. It reads no files and calls nothing but filters.
-type jinja struct{ template *exec.Template }
-
-// maxTemplate bounds the text of a template, in bytes: the library reads nested
-// expressions by recursion, with some 16 KiB of stack for each level.
-const maxTemplate = 16 << 10
-
-// structures are the library's control structures without those by which a
-// template can call itself or another: there are no others, and recursion without
-// an end would take the whole process down.
-func structures() *exec.ControlStructureSet {
-	own := map[string]parser.ControlStructureParser{}
-	for _, name := range []string{"if", "for", "set", "with", "filter", "raw", "autoescape", "break", "continue", "do"} {
-		if p, ok := builtins.ControlStructures.Get(name); ok {
-			own[name] = p
-		}
-	}
-	return exec.NewControlStructureSet(own)
-}
-
-// parseJinja compiles a template.
-func parseJinja(source string) (*jinja, error) {
-	const name = "/body"
-	if len(source) > maxTemplate {
-		return nil, fmt.Errorf("read template: it is larger than %d bytes", maxTemplate)
-	}
-	loader, err := loaders.NewMemoryLoader(map[string]string{name: source})
+// parseJinja compiles a body template. One that asks for more time or memory than
+// a body may take is refused here if a short request shows it, else when the body
+// is made.
+func parseJinja(source string) (*jinja.Template, error) {
+	t, err := jinja.Parse(source, jinja.Options{Filters: filters()})
 	if err != nil {
-		return nil, fmt.Errorf("read template: %w", err)
+		return nil, err
 	}
-	c := config.New()
-	c.StrictUndefined = true
-	c.KeepTrailingNewline = true
-	t, err := exec.NewTemplate(name, c, loader, &exec.Environment{
-		Filters: filters(), ControlStructures: structures(),
-		Tests: builtins.Tests, Context: exec.EmptyContext(), Methods: builtins.Methods,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read template: %w", err)
+	if _, err := t.Render(variables(sample())); errors.Is(err, jinja.ErrBudget) {
+		return nil, err // other faults may be the sample's
 	}
-	return &jinja{t}, nil
+	return t, nil
 }
 
-// render fills a template in. A text that is printed between quotes is escaped as
-// JSON demands; the filter tojson makes a whole JSON value.
-func (j *jinja) render(variables map[string]any) ([]byte, error) {
-	out := &bounded{}
-	if err := j.template.Execute(out, exec.NewContext(variables)); err != nil {
-		return nil, fmt.Errorf("render template: %w", err)
-	}
-	return out.b.Bytes(), nil
+// sample is a short request.
+func sample() *Request {
+	return &Request{Model: "model", Turn: bench.Turn{Texts: []string{"text"}, MaxTokens: 16}, Settings: &Settings{}}
 }
-
-// bounded is a buffer that refuses to grow beyond maxRendered.
-type bounded struct{ b bytes.Buffer }
-
-var _ io.Writer = (*bounded)(nil)
-
-// Write implements io.Writer.
-func (w *bounded) Write(p []byte) (int, error) {
-	if w.b.Len()+len(p) > maxRendered {
-		return 0, fmt.Errorf("the body is larger than %d bytes", maxRendered)
-	}
-	return w.b.Write(p)
-}
-
-// WriteString implements io.StringWriter.
-func (w *bounded) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
 // jinjaText is a text from the outside. Printed, it is the inside of a JSON string.
 type jinjaText string
@@ -110,17 +53,18 @@ func jinjaTexts(texts []string) []any {
 	return list
 }
 
-// filters are those of the library, with those in place that must know about jinjaText.
-func filters() *exec.FilterSet {
-	own := exec.NewFilterSet(map[string]exec.FilterFunction{
+// filters are those that must know about jinjaText.
+func filters() map[string]exec.FilterFunction {
+	count := func(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value { return length(in) }
+	return map[string]exec.FilterFunction{
 		"tojson":    func(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value { return toJSON(in) },
 		"b64encode": overText(func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		"upper":     overText(strings.ToUpper),
 		"lower":     overText(strings.ToLower),
 		"trim":      overText(strings.TrimSpace),
-		"length":    func(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value { return length(in) },
-	})
-	return exec.NewFilterSet(map[string]exec.FilterFunction{}).Update(builtins.Filters).Update(own)
+		"length":    count,
+		"count":     count,
+	}
 }
 
 // overText makes a filter of a function of texts.

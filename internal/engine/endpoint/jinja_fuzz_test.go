@@ -3,6 +3,8 @@ package endpoint
 import (
 	"strings"
 	"testing"
+
+	"aiperfd/internal/engine/jinja"
 )
 
 // FuzzTemplate: no template crashes, and none makes more than it may.
@@ -21,8 +23,8 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := j.render(map[string]any{"text": text, "texts": []string{text, "b"}, "max_tokens": 3})
-		if err == nil && len(out) > maxRendered {
+		out, err := j.Render(map[string]any{"text": text, "texts": []string{text, "b"}, "max_tokens": 3})
+		if err == nil && len(out) > jinja.MaxRendered {
 			t.Errorf("%d bytes", len(out))
 		}
 	})
@@ -37,10 +39,10 @@ func TestTemplateBounds(t *testing.T) {
 		"import":    `{% import "/body" as b %}`,
 		"recursion": `{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}`,
 		"call":      `{% call m() %}{% endcall %}`,
-		"length":    strings.Repeat(" ", maxTemplate+1),
-		"depth":     "{{ " + strings.Repeat("(", maxTemplate-100),
-		"lists":     "{{ " + strings.Repeat("[", maxTemplate-100),
-		"blocks":    strings.Repeat("{% if 1 %}", maxTemplate/10-1),
+		"length":    strings.Repeat(" ", jinja.MaxSource+1),
+		"depth":     "{{ " + strings.Repeat("(", jinja.MaxSource-100),
+		"lists":     "{{ " + strings.Repeat("[", jinja.MaxSource-100),
+		"blocks":    strings.Repeat("{% if 1 %}", jinja.MaxSource/10-1),
 	} {
 		if _, err := parseJinja(source); err == nil {
 			t.Errorf("%s: the template is accepted", name)

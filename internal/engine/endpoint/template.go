@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/jinja"
 )
 
 // template is an API that the user describes: a body with holes, and where in an
@@ -76,9 +77,9 @@ func namedTemplates() map[string]string {
 	return map[string]string{"nv-embedqa": `{"text": {{ texts|tojson }}}`}
 }
 
-func encodeTemplate(t *jinja, dst []byte, r *Request) ([]byte, error) {
+func encodeTemplate(t *jinja.Template, dst []byte, r *Request) ([]byte, error) {
 	const shown = 200 // characters of a body that is no JSON
-	text, err := t.render(variables(r))
+	text, err := t.Render(variables(r))
 	if err != nil {
 		return dst, err
 	}

@@ -1,12 +1,14 @@
 package endpoint
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/jinja"
 )
 
 // templated returns the body that a template makes of a request.
@@ -69,7 +71,7 @@ func TestTemplateFaults(t *testing.T) {
 		`[1]`:                         "must make a JSON object",
 		`{"x": {{ nobody }}}`:         "nobody",
 		`{"x": {% for %}}`:            "read template",
-		`{% include "/etc/passwd" %}`: "/etc/passwd",
+		`{% include "/etc/passwd" %}`: "include",
 		`{{ range(10) }}`:             "range",
 	} {
 		k, err := Templated(body, "")
@@ -83,6 +85,62 @@ func TestTemplateFaults(t *testing.T) {
 	for _, field := range []string{"a.[", "$.a["} {
 		if _, err := Templated("{}", field); err == nil || !strings.Contains(err.Error(), "response field") {
 			t.Errorf("response field %q: %v, want an error that names it", field, err)
+		}
+	}
+}
+
+// A body that asks for too much of any request is refused before the run.
+func TestTemplateBudget(t *testing.T) {
+	for _, body := range []string{
+		`{"x": "{{ "a" * 300000000 }}"}`,
+		`{% set a = 'a'|center(2000000000) %}{}`,
+		`{"x": {{ texts|tojson|indent(2000000000) }}}`,
+	} {
+		if _, err := Templated(body, ""); !errors.Is(err, jinja.ErrBudget) {
+			t.Errorf("%s: %v, want it to be refused for its budget", body, err)
+		}
+	}
+	k, err := Templated(`{"x": "{{ text * 100000 }}"}`, "") // that depends on the data
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Body(nil, &Request{Turn: bench.Turn{Texts: []string{strings.Repeat("x", 100_000)}}, Settings: &Settings{}})
+	if !errors.Is(err, jinja.ErrBudget) {
+		t.Errorf("%v, want the request to be refused for its budget", err)
+	}
+}
+
+// The place of an output may not multiply the answer: a few bytes of an expression
+// can ask for any amount of memory.
+func TestFieldBudget(t *testing.T) {
+	answer := []byte(`{"a":[1,2,3],"s":"` + strings.Repeat("\"", 1000) + `"}`)
+	for _, field := range []string{
+		"[@,@][]" + strings.Repeat("|[@,@][]", 29),
+		"{a:@,b:@}.*" + strings.Repeat("|{a:@,b:@}.*", 17),
+		"[@,@]" + strings.Repeat("|[@,@]", 5) + "[][][][][]|[@,@,@]",
+		"[`[1,2]`,@,@,@,@,@,@,@,@][][]|[@,@,@,@,@,@,@,@]",
+		strings.Repeat("to_string(", 20) + "@" + strings.Repeat(")", 20),
+		"join(s, a)",
+		"join(to_string(@), a)",
+		"a" + strings.Repeat("[]", 600),
+		"$[0,0]" + strings.Repeat("[0,0]", 29),
+		"$..a..b..c",
+		"$..[?(@..b == 1)]",
+	} {
+		k, err := Templated("{}", field)
+		if err == nil {
+			k.Decode(&bench.Response{Status: 200, Framing: bench.FramingJSON, Body: answer, BodyAt: 1}, false)
+			t.Errorf("response field %q is accepted", field)
+		} else if !strings.Contains(err.Error(), "response field") {
+			t.Errorf("response field %q: %v, want an error that names it", field, err)
+		}
+	}
+	for _, field := range []string{
+		"choices[0].message.content", "choices[*].text | join('', @)", "[data.x, data.y]", "{text: a.b, id: c}", "outputs[?type=='text'].text | [0]",
+		"sort_by(data, &index)[*].embedding", "to_string(a)", "$.a.b", "$['a','b']", "$..text", "$.a[?(@.t == 'x')].v",
+	} {
+		if _, err := Templated("{}", field); err != nil {
+			t.Errorf("response field %q: %v", field, err)
 		}
 	}
 }

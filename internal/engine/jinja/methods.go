@@ -1,0 +1,114 @@
+package jinja
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/builtins"
+	"github.com/nikolalohinski/gonja/v2/exec"
+)
+
+// methods are those of the library, but for those of texts that make a text of
+// any size out of a number. A method does not know the budget: what it makes is
+// paid for afterwards, and is bounded by what went in.
+func methods() exec.Methods {
+	own := builtins.Methods
+	texts := map[string]exec.Method[string]{}
+	for _, name := range []string{
+		"capitalize", "casefold", "count", "endswith", "find", "isalnum", "isalpha", "isascii", "isdecimal",
+		"isdigit", "islower", "isnumeric", "isprintable", "isspace", "istitle", "isupper", "lower", "lstrip",
+		"partition", "removeprefix", "removesuffix", "rfind", "rpartition", "rsplit", "rstrip", "split",
+		"splitlines", "startswith", "strip", "swapcase", "title", "upper",
+	} {
+		if m, ok := own.Str.Get(name); ok {
+			texts[name] = m
+		}
+	}
+	texts["replace"], texts["join"] = replaced, joined
+	own.Str = exec.NewMethodSet(texts)
+	return own
+}
+
+// maxGrown bounds the result of a method that may be as large as the product of
+// what it is given: methods do not know the budget.
+const maxGrown = 8 << 20
+
+func grown(method string, size int) error {
+	if size > maxGrown {
+		return fmt.Errorf("%w: method %s makes a text of more than %d MiB", ErrBudget, method, maxGrown>>20)
+	}
+	return nil
+}
+
+// replaced is Python's str.replace.
+func replaced(self string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+	count := -1
+	switch n := len(args.Args); {
+	case n == 3:
+		count = args.Args[2].Integer()
+	case n != 2:
+		return nil, fmt.Errorf("replace takes two texts and at most a count, not %d arguments", n)
+	}
+	old, with := args.Args[0].String(), args.Args[1].String()
+	if err := grown("replace", len(self)+strings.Count(self, old)*len(with)); err != nil {
+		return nil, err
+	}
+	return strings.Replace(self, old, with, count), nil
+}
+
+// joined is Python's str.join.
+func joined(self string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+	if len(args.Args) != 1 || !args.Args[0].IsIterable() {
+		return nil, errors.New("join takes one list")
+	}
+	var parts []string
+	size := 0
+	args.Args[0].Iterate(func(_, _ int, part, _ *exec.Value) bool {
+		text := part.String()
+		size += len(self) + len(text)
+		parts = append(parts, text)
+		return size <= maxGrown
+	}, func() {})
+	if err := grown("join", size); err != nil {
+		return nil, err
+	}
+	return strings.Join(parts, self), nil
+}
+
+// namespace is an object whose members blocks can set.
+func namespace(_ *exec.Evaluator, params *exec.VarArgs) map[string]any {
+	ns := map[string]any{}
+	for key, value := range params.KwArgs {
+		ns[key] = value.Interface()
+	}
+	return ns
+}
+
+// countUp is the function range. Its result is a list: what a loop does not
+// use up, the library's channel would keep a goroutine for.
+func countUp(e *exec.Evaluator, params *exec.VarArgs) ([]int, error) {
+	bounds := []int{0, 0, 1}
+	switch n := len(params.Args); {
+	case n == 1:
+		bounds[1] = params.Args[0].Integer()
+	case n == 2 || n == 3:
+		for i, v := range params.Args {
+			bounds[i] = v.Integer()
+		}
+	default:
+		return nil, errors.New("range takes one to three numbers")
+	}
+	start, stop, step := bounds[0], bounds[1], bounds[2]
+	if step == 0 {
+		return nil, errors.New("the step of range is 0")
+	}
+	list := []int{}
+	for i := start; (step > 0 && i < stop) || (step < 0 && i > stop); i += step {
+		if err := of(e).step(1); err != nil {
+			return nil, err
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}
