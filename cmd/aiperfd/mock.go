@@ -162,7 +162,7 @@ func (f *mockFlags) timingFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "count tokens with this: builtin (o200k_base), the `path` of a tokenizer.json, or words for a simple one of its own")
+	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "count tokens with this: builtin (o200k_base), another encoding of tiktoken, the `path` of a tokenizer.json, or words for a simple one of its own")
 	choiceVar(fs, &o.OutputMode, "output-mode", "exact: max_tokens is the length; natural: an end is drawn from --output-tokens")
 	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "answer length when the request does not say, a `distribution`")
 	choiceVar(fs, &o.Content, "content", "what answers say")

@@ -36,12 +36,17 @@ func TestMain(m *testing.M) {
 // TestScript drives the program as users do: by its command line, signals and
 // HTTP. The scripts are in testdata/script.
 func TestScript(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("AIPERF_API_SERVER_POST_COMPLETE_GRACE", "0")
+			e.Setenv("TOKENIZERS", filepath.Join(here, "..", "..", "internal", "engine", "tokenizer", "testdata"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

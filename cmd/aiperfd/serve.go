@@ -20,6 +20,7 @@ type serveFlags struct {
 	host, dataDir, portFile, level, names string
 	port, maxRuns, maxQueued              int
 	dataRoots, allowEnv, hosts            []string
+	allowDownload                         bool
 }
 
 const serveLong = `Run the daemon: it takes benchmark documents by POST /api/runs, runs them one after
@@ -55,6 +56,7 @@ func newServeCommand() *cobra.Command {
 	fs.IntVar(&f.maxQueued, "max-queued", engine.DefaultMaxQueued, "runs that may wait")
 	fs.StringSliceVar(&f.dataRoots, "data-root", nil, "`folder` whose files submitted documents may name (repeatable); default none")
 	fs.StringSliceVar(&f.allowEnv, "allow-env", nil, "`name` of an environment variable that submitted documents may use as ${NAME} (repeatable)")
+	fs.BoolVar(&f.allowDownload, "allow-download", false, "let submitted documents have tokenizers downloaded from the Hugging Face hub (tokenizer.allowDownload)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "further `name` by which clients may call this host (repeatable)")
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
@@ -91,7 +93,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 		hosts: f.hosts, names: f.names,
 		load: config.LoadOptions{
 			Untrusted: true, AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv,
-			MetricTags: engine.ObjectiveTags(),
+			AllowDownload: f.allowDownload, MetricTags: engine.ObjectiveTags(),
 		},
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
 )
 
@@ -58,22 +59,22 @@ type serviceOptions struct {
 func newService(o serviceOptions) (*service, error) {
 	s := &service{listener: o.listener}
 	s.ctx, s.shutdown = context.WithCancel(context.Background())
-	var hub *feed.Hub
+	var clients *feed.Hub
 	var publisher engine.Publisher
 	if o.listener != nil {
-		hub = feed.NewHub(maxFeedClients)
-		publisher = hub
+		clients = feed.NewHub(maxFeedClients)
+		publisher = clients
 	}
 	var err error
 	s.engine, err = engine.New(engine.Options{
 		Store: o.store, Publisher: publisher, Log: o.log, Version: version, MaxRuns: o.maxRuns,
-		MaxQueued: o.maxQueue, Load: o.load, Pacer: pace.Precise,
+		MaxQueued: o.maxQueue, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv),
 	})
 	if err != nil || o.listener == nil {
 		return s, err
 	}
 	s.server, err = api.New(api.Options{
-		Runs: s.engine, Live: s.engine, Hub: hub, Compat: config.Compat,
+		Runs: s.engine, Live: s.engine, Hub: clients, Compat: config.Compat,
 		Load: func(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
 			return loadChecked(data, format, o.load)
 		},

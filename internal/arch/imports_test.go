@@ -30,6 +30,7 @@ func allowed() map[string][]string {
 		// The test of fit of arrivals, for tests and for scripts/arrivals.
 		e + "arrival/goodness": nil,
 		e + "tokenizer":        nil,
+		e + "hub":              nil,
 		e + "sockstamp":        nil,
 		// One table of kinds each; none knows another, with two exceptions:
 		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
@@ -60,7 +61,7 @@ func allowed() map[string][]string {
 		e + "mock/batch":   nil,
 		"internal/engine": {
 			e + "arrival", e + "bench", e + "certify", e + "config", e + "dataset", e + "endpoint", e + "export",
-			e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
+			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
 		},
 		"internal/store": {"internal/engine", e + "bench", e + "export"}, // export writes files atomically
 		// The API shows what the engine says; it does not open stores.
@@ -73,7 +74,7 @@ func allowed() map[string][]string {
 		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric", e + "verdict"},
 		"cmd/aiperfd": {
 			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
-			e + "bench", e + "certify", e + "config", e + "export", e + "metric", e + "mock", e + "pace", e + "redact", e + "tokenizer",
+			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", e + "mock", e + "pace", e + "redact", e + "tokenizer",
 			e + "transport", e + "verdict",
 		},
 		// Generators and embedded files.

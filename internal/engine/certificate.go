@@ -83,7 +83,7 @@ func (x *execution) requestBytes() int {
 		talk := x.source.At(i)
 		body, err := x.plan.Kind.Body(nil, &endpoint.Request{
 			Model: talk.Model, System: talk.System, Context: talk.Context, Turn: talk.Turns[0],
-			TokenIDs: x.tokenIDs(&talk.Turns[0]), Settings: &x.plan.Settings,
+			TokenIDs: x.tokenIDs(&talk.Turns[0], talk.Model), Settings: &x.plan.Settings,
 		})
 		if err == nil {
 			total, count = total+len(body), count+1

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/metric"
 )
 
@@ -169,7 +170,7 @@ func (c *compiler) dataset(p *Plan) {
 		return
 	}
 	d := &c.b.Datasets[0]
-	p.Tokens = tokenPlan{Open: c.tokenizerFile(), Name: c.b.Tokenizer.Name, Server: c.b.Endpoint.UseServerTokenCount, Explicit: c.tokenizerGiven()}
+	c.tokens(p)
 	o := dataset.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}
 	if d.RandomSeed != nil {
 		o.Seed = bench.Seed(*d.RandomSeed)
@@ -187,7 +188,7 @@ func (c *compiler) dataset(p *Plan) {
 		o.File = c.file(d)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
-		p.Tokens.Spare = !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
+		p.Tokens.Spare = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic = c.synthetic(d)
 	}
@@ -216,20 +217,31 @@ func sharedText(d *config.Dataset) string {
 	return ""
 }
 
-// tokenizerGiven reports whether the user named a tokenizer, so that it is not
-// just the model's name.
-func (c *compiler) tokenizerGiven() bool {
-	return len(c.b.Models.Items) == 0 || c.b.Tokenizer.Name != c.b.Models.Items[0].Name
+// tokens says who counts. Without a tokenizer of that name in the document each
+// model has its own.
+func (c *compiler) tokens(p *Plan) {
+	t := &c.b.Tokenizer
+	p.Tokens = tokenPlan{
+		Names: []string{t.Name}, Revision: t.Revision, Fetch: t.AllowDownload, Open: c.tokenizerFile(),
+		Server: c.b.Endpoint.UseServerTokenCount, Client: c.b.Endpoint.UseClientTokenCount,
+		Explicit: !slices.ContainsFunc(c.doc.Defaulted(), func(d config.Default) bool { return d.Pointer == "#/benchmark/tokenizer/name" }),
+	}
+	if t.Name == "" {
+		p.Tokens.Names, p.Tokens.Explicit = slices.Clone(p.Models.names), false
+	}
+	if !hub.IsRevision(t.Revision) {
+		c.problem("tokenizer/revision", "out-of-range", "revision %q: must be a branch, a tag or a commit", t.Revision)
+	}
 }
 
-// tokenizerFile opens the tokenizer that an untrusted document names; nil = the
-// tokenizer's name may be resolved freely.
-func (c *compiler) tokenizerFile() func() (io.ReadCloser, error) {
+// tokenizerFile opens files of tokenizers that an untrusted document names; nil =
+// every file may be read.
+func (c *compiler) tokenizerFile() func(string) (io.ReadCloser, error) {
 	if c.doc.Trusted() {
 		return nil
 	}
-	doc, name := c.doc, c.b.Tokenizer.Name
-	return func() (io.ReadCloser, error) { return doc.Open(name) }
+	doc := c.doc
+	return func(name string) (io.ReadCloser, error) { return doc.Open(name) }
 }
 
 // systemPrompt returns the literal system prompt, read from its file if it is

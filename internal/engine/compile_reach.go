@@ -314,9 +314,8 @@ func (p *Plan) adopt(model string) error {
 	if len(c.problems) > 0 {
 		return &config.Invalid{Problems: c.problems}
 	}
-	if p.Tokens.Name == "" {
-		p.document.Benchmark.Tokenizer.Name, p.Tokens.Name = model, model
-		p.Tokens.Explicit, p.Tokens.Open = false, c.tokenizerFile()
+	if c.b.Tokenizer.Name == "" {
+		c.b.Tokenizer.Name, p.Tokens.Names = model, []string{model}
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
@@ -54,6 +55,8 @@ type Options struct {
 	// Pacer makes what open loops wait for due times with; nil = [pace.Timers].
 	// [pace.Precise] is for real time only.
 	Pacer func() pace.Waiter
+	// Hub says where tokenizers of models are; the zero value knows no place.
+	Hub hub.Options
 	// Monitor says how the engine watches itself during a run; the zero value is
 	// this process in real time. Tests in virtual time give a timer and a host of
 	// their own.
@@ -177,7 +180,7 @@ func (e *Engine) newJob(s Submission) (*job, error) {
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
 	j.run.Version = e.opts.Version
 	j.exec = newExecution(plan, j.secrets)
-	j.exec.pacer = e.opts.Pacer
+	j.exec.pacer, j.exec.hub = e.opts.Pacer, e.opts.Hub
 	return j, nil
 }
 

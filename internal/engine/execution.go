@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,11 +17,11 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
-	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 )
@@ -46,10 +47,12 @@ type execution struct {
 	modelLimit bench.Tokens // the shortest context of the run's models, as the servers say; 0 = they do not
 
 	client   *transport.Client
+	hub      hub.Options // where tokenizers of models are
 	source   dataset.Source
+	sources  map[string]dataset.Source // by model, if tokenizers differ; nil = source is everybody's
 	sampler  *dataset.Sampler
 	tokens   counter
-	encoder  tokenizer.Tokenizer // of turns for APIs that take tokens; nil elsewhere
+	encoders tokenizers // of turns for APIs that take tokens; empty elsewhere
 	ids      identities
 	pacer    func() pace.Waiter
 	choose   *rand.Rand   // of models; only who holds ahead.making draws
@@ -213,15 +216,14 @@ func (x *execution) nextSession() *session {
 		return s
 	}
 	s := &session{
-		num: x.drawn, talk: x.source.At(x.sampler.Next()),
+		num:         x.drawn,
 		target:      x.plan.Spread.pick(x.drawn),
 		correlation: x.ids.next(),
 		permits:     make(chan time.Duration, 1), // who permits never waits for a session
 	}
-	s.model = s.talk.Model
-	if s.model == "" {
-		s.model = x.plan.Models.pick(x.drawn, x.choose)
-	}
+	s.model = x.plan.Models.pick(x.drawn, x.choose)
+	s.talk = x.sourceOf(s.model).At(x.sampler.Next())
+	s.model = cmp.Or(s.talk.Model, s.model)
 	x.drawn++
 	return s
 }

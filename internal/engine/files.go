@@ -219,9 +219,10 @@ func (x *execution) inputs(bound int, fault *error) iter.Seq2[string, []json.Raw
 			}
 			var bodies []json.RawMessage
 			for t := range talk.Turns {
+				model := x.plan.modelOf(talk, t)
 				body, err := x.plan.Kind.Body(nil, &endpoint.Request{
-					Model: x.plan.modelOf(talk, t), System: talk.System, Context: talk.Context,
-					Turn: talk.Turns[t], TokenIDs: x.tokenIDs(&talk.Turns[t]), Settings: &x.plan.Settings,
+					Model: model, System: talk.System, Context: talk.Context,
+					Turn: talk.Turns[t], TokenIDs: x.tokenIDs(&talk.Turns[t], model), Settings: &x.plan.Settings,
 				})
 				if err != nil {
 					*fault = fmt.Errorf("encode turn %d of conversation %s: %w", t, talk.ID, err)

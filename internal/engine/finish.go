@@ -82,12 +82,13 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 
 // counter counts the tokens of requests and answers. Safe for concurrent use.
 type counter struct {
-	plan      tokenPlan
-	caps      endpoint.Caps
-	tokenizer tokenizer.Tokenizer // nil = the client does not count
+	plan tokenPlan
+	caps endpoint.Caps
+
+	tokenizers tokenizers // empty = the client does not count
 
 	answers    atomic.Int64 // that carry the server's count
-	substitute *Warning     // the tokenizer is not the model's; nil = it is
+	substitute *substitute  // tokenizers are missing; nil = none is
 	counted    atomic.Bool  // the client's count stands in a record
 	noInput    bool         // requests carry no text, whatever the dataset has
 }
@@ -96,9 +97,12 @@ type counter struct {
 func (c *counter) method() string {
 	switch {
 	case c.plan.Server:
-		return "server usage"
-	case c.tokenizer != nil:
-		return "server usage where sent, else " + c.tokenizer.Method()
+		return "server-reported usage"
+	case c.tokenizers.first == nil:
+	case c.plan.Client:
+		return c.tokenizers.methods()
+	default:
+		return "server-reported usage, otherwise " + c.tokenizers.methods()
 	}
 	return ""
 }
@@ -108,10 +112,18 @@ func (c *counter) method() string {
 // asked for, what the server leaves out stays unknown.
 func (c *counter) count(f *finishing) {
 	rec := f.rec
-	if c.tokenizer != nil && rec.Stamps.Wrote != 0 {
-		c.client(f)
+	tok := c.tokenizers.of(rec.Model)
+	if tok != nil && rec.Stamps.Wrote != 0 {
+		c.client(f, tok)
 	}
 	usage := rec.Answer.Usage
+	if usage != nil {
+		c.substitute.compare(rec.ClientInput, usage.Input)
+	}
+	if c.plan.Client {
+		c.byClient(rec)
+		return
+	}
 	if usage != nil && usage.Output != nil {
 		rec.TokenSource = bench.TokensServer
 		rec.InputTokens = usage.Input
@@ -137,34 +149,39 @@ func (c *counter) count(f *finishing) {
 		rec.TokenSource, rec.InputTokens = bench.TokensServer, usage.Input
 		return
 	}
-	if c.tokenizer != nil {
-		c.counted.Store(true)
-		rec.TokenSource = bench.TokensClient
-		rec.InputTokens, rec.OutputTokens, rec.ReasoningTokens = rec.ClientInput, rec.ClientOutput, rec.ClientReasoning
+	if tok != nil {
+		c.byClient(rec)
 	}
+}
+
+// byClient takes the client's counts.
+func (c *counter) byClient(rec *bench.Record) {
+	c.counted.Store(true)
+	rec.TokenSource = bench.TokensClient
+	rec.InputTokens, rec.OutputTokens, rec.ReasoningTokens = rec.ClientInput, rec.ClientOutput, rec.ClientReasoning
 }
 
 // client counts with the run's tokenizer: the texts of the request joined by one
 // space, and all answer texts joined without a separator, tool calls included.
-func (c *counter) client(f *finishing) {
+func (c *counter) client(f *finishing, tok tokenizer.Tokenizer) {
 	rec, usage := f.rec, f.rec.Answer.Usage
 	turn := f.talk.Turns[rec.Turn]
-	compare := usage == nil || usage.Output == nil || c.compares()
+	compare := c.plan.Client || usage == nil || usage.Output == nil || c.compares()
 	if c.noInput {
 		rec.ClientInput = nil
 	} else if known := turn.InputTokens; known > 0 && (len(f.history) == 0 || !c.caps.History) && (f.talk.System == "" && f.talk.Context == "" || !c.caps.System) {
 		rec.ClientInput = &known
 	} else if compare || usage.Input == nil {
-		n := bench.Tokens(c.tokenizer.Count(strings.Join(f.texts(&c.caps), " ")))
+		n := bench.Tokens(tok.Count(strings.Join(f.texts(&c.caps), " ")))
 		rec.ClientInput = &n
 	}
 	if compare {
-		c.answer(rec)
+		answerLengths(rec, tok)
 	}
 }
 
-// answer counts what came back.
-func (c *counter) answer(rec *bench.Record) {
+// answerLengths counts what came back.
+func answerLengths(rec *bench.Record, tok tokenizer.Tokenizer) {
 	var output, reasoning strings.Builder
 	for i := range rec.Answer.Choices {
 		choice := &rec.Answer.Choices[i]
@@ -177,11 +194,11 @@ func (c *counter) answer(rec *bench.Record) {
 		}
 	}
 	if output.Len() > 0 {
-		n := bench.Tokens(c.tokenizer.Count(output.String()))
+		n := bench.Tokens(tok.Count(output.String()))
 		rec.ClientOutput = &n
 	}
 	if reasoning.Len() > 0 {
-		n := bench.Tokens(c.tokenizer.Count(reasoning.String()))
+		n := bench.Tokens(tok.Count(reasoning.String()))
 		rec.ClientReasoning = &n
 	}
 }

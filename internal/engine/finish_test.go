@@ -5,7 +5,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
-	"aiperfd/internal/engine/tokenizer"
 )
 
 // The client counts every answer whose length nobody else says. Where the server
@@ -13,17 +12,20 @@ import (
 func TestComparedCounts(t *testing.T) {
 	const answers = 1100
 	tests := []struct {
-		name  string
-		usage *bench.Usage
-		want  int
+		name   string
+		usage  *bench.Usage
+		client bool // only the client counts
+		want   int
+		source bench.TokenSource
 	}{
-		{"the server counts", &bench.Usage{Input: new(bench.Tokens(5)), Output: new(bench.Tokens(2))}, comparedAll + 12},
-		{"the server counts requests alone", &bench.Usage{Input: new(bench.Tokens(5))}, answers},
-		{"the server is silent", nil, answers},
+		{"the server counts", &bench.Usage{Input: new(bench.Tokens(5)), Output: new(bench.Tokens(2))}, false, comparedAll + 12, bench.TokensServer},
+		{"the server counts requests alone", &bench.Usage{Input: new(bench.Tokens(5))}, false, answers, bench.TokensClient},
+		{"the server is silent", nil, false, answers, bench.TokensClient},
+		{"the server counts, and nobody asks it", &bench.Usage{Input: new(bench.Tokens(50)), Output: new(bench.Tokens(20))}, true, answers, bench.TokensClient},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &counter{tokenizer: tokenizer.Builtin(), caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}
+			c := &counter{plan: tokenPlan{Client: tt.client}, tokenizers: tokenizers{first: standIn("")}, caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}
 			talk := &bench.Conversation{Turns: []bench.Turn{{Texts: []string{"one two three"}}}}
 			inputs, outputs := 0, 0
 			for range answers {
@@ -31,8 +33,11 @@ func TestComparedCounts(t *testing.T) {
 					Usage: tt.usage, Choices: []bench.Choice{{Text: "four five"}},
 				}}
 				c.count(&finishing{rec: rec, talk: talk})
-				if rec.OutputTokens == nil || *rec.OutputTokens != 2 || rec.InputTokens == nil {
-					t.Fatalf("counts = %v, %v", rec.InputTokens, rec.OutputTokens)
+				if rec.OutputTokens == nil || *rec.OutputTokens != 2 || rec.InputTokens == nil || rec.TokenSource != tt.source {
+					t.Fatalf("counts = %v, %v by %v; want 2 output tokens by %v", rec.InputTokens, rec.OutputTokens, rec.TokenSource, tt.source)
+				}
+				if tt.client && *rec.InputTokens != 3 {
+					t.Fatalf("input = %d, want the client's 3", *rec.InputTokens)
 				}
 				if rec.ClientInput != nil {
 					inputs++

@@ -147,6 +147,9 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
+	"tokenizer.revision":            func(d *config.Document) { d.Benchmark.Tokenizer.Revision = "v2" },
+	"tokenizer.allowDownload":       func(d *config.Document) { d.Benchmark.Tokenizer.AllowDownload = true },
+	"endpoint.useClientTokenCount":  func(d *config.Document) { d.Benchmark.Endpoint.UseClientTokenCount = true },
 
 	"endpoint.downloadVideoContent": func(d *config.Document) { d.Benchmark.Endpoint.DownloadVideoContent = true },
 	"endpoint.requestContentType":   func(d *config.Document) { d.Benchmark.Endpoint.RequestContentType = ref("application/json") },
@@ -164,7 +167,6 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"datasets.audio.format":       "one value only, wav",
 	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
 	"artifacts.exportOutputsJson": "refused by the loader until it exists",
-	"tokenizer.revision":          "only main is accepted: files on this machine have no revisions",
 	"runtime.ui":                  "how the command line shows progress",
 	"runtime.apiPort":             "the command line's own listener",
 	"runtime.apiHost":             "the command line's own listener",

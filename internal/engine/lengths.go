@@ -6,9 +6,10 @@ import (
 	"aiperfd/internal/engine/metric"
 )
 
-// lengthDoubts says where the lengths in a result are not what the user asked
-// for or believes them to be.
-func lengthDoubts(plan *Plan, rs metric.Results) []Warning {
+// lengthDoubts says where the lengths in a result are not what the user asked for
+// or believes them to be. substituted = the built-in tokenizer stands in for the
+// model's, and the result says by how much its counts are off.
+func lengthDoubts(plan *Plan, rs metric.Results, substituted bool) []Warning {
 	var out []Warning
 	average := func(tag string) float64 {
 		if m := rs.Find(tag); m != nil {
@@ -36,7 +37,7 @@ func lengthDoubts(plan *Plan, rs metric.Results) []Warning {
 			off, requests, diff, average("output_sequence_length"), lengthAdvice(plan, diff))})
 	}
 	// A server that ranks reads the query once with each text, and counts it so.
-	if off := average("usage_discrepancy_count"); off > 0 && !plan.Kind.Caps.Named {
+	if off := average("usage_discrepancy_count"); off > 0 && !plan.Kind.Caps.Named && !substituted {
 		out = append(out, Warning{Code: "usage-discrepancy", Detail: fmt.Sprintf(
 			"in %.0f of %.0f answers the server's token counts differ from the client's by more than 10 %%: %s",
 			off, requests, discrepancyReasons(plan, average("usage_prompt_tokens_diff_pct")))})

@@ -169,8 +169,9 @@ func (x *execution) length(talk *bench.Conversation) bench.Tokens {
 }
 
 func (x *execution) countText(text string) bench.Tokens {
-	if text == "" || x.tokens.tokenizer == nil {
+	tok := x.tokens.tokenizers.first
+	if text == "" || tok == nil {
 		return 0
 	}
-	return bench.Tokens(x.tokens.tokenizer.Count(text))
+	return bench.Tokens(tok.Count(text))
 }

@@ -49,8 +49,8 @@ func (x *execution) export(r *Run, dir string) outcome {
 // judge says how the run ended: by what it was asked, and by what succeeded.
 func (x *execution) judge(r *Run) outcome {
 	o := outcome{state: bench.Completed, warnings: x.warnings}
-	if s := x.tokens.substitute; s != nil && x.plan.Tokens.Spare && x.tokens.counted.Load() {
-		o.warnings = append(o.warnings, *s)
+	if s := x.tokens.substitute; s != nil && (!x.plan.Tokens.Spare || x.tokens.counted.Load()) {
+		o.warn("tokenizer-substituted", s.text())
 	}
 	var success, failed, retries int64
 	for i := range x.finished {
@@ -137,7 +137,7 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 	rep.State, rep.Reason, rep.Cancelled = o.state, o.reason, x.cancelled()
 	rep.Tokenizer = x.tokens.method()
 	if x.source != nil {
-		rep.Dataset = x.source.Hash()
+		rep.Dataset = x.datasetHash()
 	}
 	var phases []measured
 	for i := range x.finished {
@@ -150,7 +150,7 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 			o.warn("values", fmt.Sprintf("phase %s: %v", m.plan.Name, err))
 		}
 	}
-	o.warnings = append(o.warnings, lengthDoubts(x.plan, rep.Results)...)
+	o.warnings = append(o.warnings, lengthDoubts(x.plan, rep.Results, x.tokens.substitute != nil)...)
 	rep.Client, _ = x.trust(nil)
 	for _, w := range doubts(rep) {
 		o.warn(w.Code, w.Detail)

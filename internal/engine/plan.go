@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -115,18 +114,6 @@ type datasetPlan struct {
 	Kind     dataset.Kind
 	Options  dataset.Options
 	Sampling string
-}
-
-// tokenPlan says who counts tokens.
-type tokenPlan struct {
-	Name     string // tokenizer: builtin, a path, or a model's name
-	Explicit bool   // the user named it; it is not just the model's name
-	Server   bool   // only the server's usage block counts
-	Optional bool   // nothing needs a tokenizer
-	Spare    bool   // it only counts where the server does not
-	// Open opens the file of that name within the bounds of an untrusted
-	// document; nil = the name is resolved freely.
-	Open func() (io.ReadCloser, error)
 }
 
 // String is a summary without secrets.

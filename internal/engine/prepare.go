@@ -3,9 +3,9 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/rs/zerolog"
@@ -14,7 +14,6 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/redact"
-	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 )
@@ -52,7 +51,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 		return &prepareError{ModelUnknown, err}
 	}
 	x.doubtReach()
-	counts, err := x.openTokenizer()
+	counts, err := x.openTokenizers(ctx)
 	if err != nil {
 		return &prepareError{TokenizerFailed, err}
 	}
@@ -97,73 +96,59 @@ func (x *execution) doubtReach() {
 	}
 }
 
-// openTokenizer loads the run's tokenizer if anything needs it. A tokenizer that
-// the user named must exist; where only a model is named and its tokenizer is
-// not on this machine, the built-in one counts, and the result says so.
-func (x *execution) openTokenizer() (tokenizer.Tokenizer, error) {
-	t := &x.plan.Tokens
-	x.tokens.plan, x.tokens.caps = *t, x.plan.Kind.Caps
-	x.tokens.noInput = !x.plan.Kind.Caps.TokenizesInput
-	if t.Optional {
-		return nil, nil
-	}
-	name := cmp.Or(t.Name, "builtin")
-	tok, err := t.load(name)
-	if err != nil && !t.Explicit && errors.Is(err, tokenizer.ErrNotLocal) {
-		tok, err = tokenizer.Builtin(), nil
-		x.tokens.substitute = &Warning{Code: "tokenizer-substituted", Detail: fmt.Sprintf(
-			"no tokenizer of model %q on this machine: lengths are counted with the built-in %s; name a tokenizer.json to count as the model does",
-			name, tok.Method())}
-		if !t.Spare {
-			x.warnings = append(x.warnings, *x.tokens.substitute)
+// openDataset opens the dataset for each tokenizer: models with tokenizers of their
+// own get prompts of their own.
+func (x *execution) openDataset(ctx context.Context, counts *tokenizers) error {
+	bySource := map[*named]dataset.Source{}
+	for i, tok := range counts.distinct(x.plan.Models.names) {
+		o := x.plan.Dataset.Options
+		if tok != nil {
+			o.Tokenizer = tok
+		}
+		source, err := x.plan.Dataset.Kind.Open(ctx, o)
+		if err != nil {
+			return err
+		}
+		if err := takes(&x.plan.Kind, source); err != nil {
+			return err
+		}
+		for _, doubt := range source.Describe().Warnings {
+			x.warn("dataset", doubt)
+		}
+		if bySource[tok] = source; i == 0 {
+			x.source = source
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("load tokenizer: %w", err)
+	for model, tok := range counts.byModel {
+		if x.sources == nil {
+			x.sources = map[string]dataset.Source{}
+		}
+		x.sources[model] = bySource[tok]
 	}
-	if !t.Server {
-		x.tokens.tokenizer = tok
-	}
-	if x.plan.Kind.Caps.TokenIDs {
-		x.encoder = tok
-	}
-	return tok, nil
-}
-
-// load finds a tokenizer by its name. In an untrusted document only built-in
-// names and files within the document's bounds exist.
-func (t *tokenPlan) load(name string) (tokenizer.Tokenizer, error) {
-	if t.Open == nil || tokenizer.IsBuiltin(name) {
-		return tokenizer.Load(name)
-	}
-	file, err := t.Open()
-	if err != nil {
-		return nil, fmt.Errorf("%w (%q)", tokenizer.ErrNotLocal, name)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, tokenizer.MaxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	return tokenizer.Read(name, content)
-}
-
-func (x *execution) openDataset(ctx context.Context, tok tokenizer.Tokenizer) error {
-	o := x.plan.Dataset.Options
-	o.Tokenizer = tok
-	source, err := x.plan.Dataset.Kind.Open(ctx, o)
-	if err != nil {
-		return err
-	}
-	if err := takes(&x.plan.Kind, source); err != nil {
-		return err
-	}
-	for _, doubt := range source.Describe().Warnings {
-		x.warn("dataset", doubt)
-	}
-	x.source = source
-	x.sampler, err = dataset.NewSampler(cmp.Or(x.plan.Dataset.Sampling, "sequential"), source.Len(), x.plan.Seed)
+	var err error
+	x.sampler, err = dataset.NewSampler(cmp.Or(x.plan.Dataset.Sampling, "sequential"), x.source.Len(), x.plan.Seed)
 	return err
+}
+
+// sourceOf returns the dataset of a model.
+func (x *execution) sourceOf(model string) dataset.Source {
+	if own := x.sources[model]; own != nil {
+		return own
+	}
+	return x.source
+}
+
+// datasetHash is the hash of everything that may be sent: of several datasets, in
+// the order of their models, that of their hashes.
+func (x *execution) datasetHash() string {
+	if len(x.sources) == 0 {
+		return x.source.Hash()
+	}
+	all := sha256.New()
+	for _, model := range x.plan.Models.names {
+		fmt.Fprintln(all, x.sourceOf(model).Hash())
+	}
+	return hex.EncodeToString(all.Sum(nil))
 }
 
 // warnReserved tells of extra inputs that cannot be sent.
@@ -218,8 +203,8 @@ func (x *execution) close() {
 
 // forget lets go of what only a run that goes on needs; the snapshot stays.
 func (x *execution) forget() {
-	x.source, x.sampler, x.spares, x.finished, x.client = nil, nil, nil, nil, nil
-	x.tokens.tokenizer, x.encoder = nil, nil
+	x.source, x.sources, x.sampler, x.spares, x.finished, x.client = nil, nil, nil, nil, nil, nil
+	x.tokens.tokenizers, x.encoders = tokenizers{}, tokenizers{}
 }
 
 // latest returns the newest snapshot; nil before the first.

@@ -179,7 +179,7 @@ func (s *session) build(n int) {
 	}
 	asked := endpoint.Request{
 		Model: model, System: s.talk.System, Context: s.talk.Context, History: s.history,
-		Turn: t, TokenIDs: x.tokenIDs(&t), Settings: &x.plan.Settings,
+		Turn: t, TokenIDs: x.tokenIDs(&t, model), Settings: &x.plan.Settings,
 	}
 	rec.Images, rec.AudioLength = asked.Contents()
 	body, err := x.plan.Kind.Body(nil, &asked)
@@ -196,18 +196,19 @@ func (s *session) build(n int) {
 }
 
 // tokenIDs returns the tokens of a turn's texts where the API takes them.
-func (x *execution) tokenIDs(t *bench.Turn) []int {
-	if x.encoder == nil {
+func (x *execution) tokenIDs(t *bench.Turn, model string) []int {
+	encoder := x.encoders.of(model)
+	if encoder == nil {
 		return nil
 	}
 	var ids []int
 	for _, named := range t.Named {
 		for _, text := range named.Texts {
-			ids = append(ids, x.encoder.Encode(text)...)
+			ids = append(ids, encoder.Encode(text)...)
 		}
 	}
 	for _, text := range t.Texts {
-		ids = append(ids, x.encoder.Encode(text)...)
+		ids = append(ids, encoder.Encode(text)...)
 	}
 	return ids
 }

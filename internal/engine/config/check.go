@@ -128,6 +128,9 @@ func (l *loader) checkEndpoint() {
 	case e.Template != nil && e.Type != "template":
 		l.conflict(path+".template", "needs the endpoint type template")
 	}
+	if e.UseClientTokenCount && e.UseServerTokenCount {
+		l.conflict(path+".useClientTokenCount", "must not be on together with server token counts")
+	}
 	unasked := e.Type == "responses" || e.Type == "messages" // usage comes unasked
 	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage && !unasked {
 		l.conflict(path+".streamUsage", "must not be off when the server's token counts are used")

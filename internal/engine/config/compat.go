@@ -17,7 +17,7 @@ const (
 	endpointOrder = "urls urlStrategy type path timeout streaming transport connectionReuse useLegacyMaxTokens" +
 		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
 		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
-	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage tlsVerify dialect dynamoOslHint jobs" + reachOwn
+	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + reachOwn
 	reachOwn    = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv"
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
@@ -71,7 +71,9 @@ func compat(d *Document) Object {
 	out.put("phases", each(b.Phases, phaseView))
 	out.put("artifacts", artifactsView(b.Artifacts))
 	out.put("slos", sortedOrNull(b.SLOs))
-	out.put("tokenizer", view(b.Tokenizer, "benchmark.tokenizer", tokenizerOrder))
+	tokenizer := view(b.Tokenizer, "benchmark.tokenizer", tokenizerOrder)
+	tokenizer.putOwn(b.Tokenizer, plain.Tokenizer, "allowDownload")
+	out.put("tokenizer", tokenizer)
 	for _, m := range view(struct{}{}, "benchmark", benchmarkFeatureOrder).members {
 		out.set(m)
 	}

@@ -78,9 +78,9 @@ func (l *loader) applyDefaults() {
 	for i := range b.Phases {
 		l.phaseDefaults(&b.Phases[i], phasePath(i))
 	}
-	if b.Tokenizer.Name == "" && len(b.Models.Items) > 0 && b.Models.Items[0].Name != "" {
+	if b.Tokenizer.Name == "" && len(b.Models.Items) == 1 && b.Models.Items[0].Name != "" {
 		b.Tokenizer.Name = b.Models.Items[0].Name
-		l.infer("benchmark.tokenizer.name", b.Tokenizer.Name, "the name of the first model")
+		l.infer("benchmark.tokenizer.name", b.Tokenizer.Name, "the name of the model")
 	}
 	if b.Runtime.UI == "" {
 		b.Runtime.UI = "dashboard"

@@ -80,9 +80,10 @@ type Endpoint struct {
 	HTTPVersion          string            `json:"httpVersion" validate:"oneof=1.1 2 auto h2c"`                        // 1.1 (default), 2, auto, h2c
 	UseLegacyMaxTokens   bool              `json:"useLegacyMaxTokens"`
 	UseServerTokenCount  bool              `json:"useServerTokenCount"`
-	PerChunkUsage        bool              `json:"perChunkUsage"` // needs streaming, chat and useServerTokenCount
-	Preconnect           bool              `json:"preconnect"`    // default true: open connections before the phase that needs them
-	StreamUsage          bool              `json:"streamUsage"`   // default true: ask for usage in streams
+	PerChunkUsage        bool              `json:"perChunkUsage"`       // needs streaming, chat and useServerTokenCount
+	Preconnect           bool              `json:"preconnect"`          // default true: open connections before the phase that needs them
+	StreamUsage          bool              `json:"streamUsage"`         // default true: ask for usage in streams
+	UseClientTokenCount  bool              `json:"useClientTokenCount"` // count with the tokenizer only, as AIPerf does by default
 	Headers              map[string]Secret `json:"headers"`
 	Extra                Object            `json:"extra"`           // merged over every request body
 	SessionHeader        *string           `json:"sessionHeader"`   // replaces X-Correlation-ID
@@ -216,8 +217,9 @@ type Artifacts struct {
 
 // Tokenizer names the tokenizer of prompts and answers.
 type Tokenizer struct {
-	Name     string `json:"name"`     // builtin, or a local path; empty = the model's name
-	Revision string `json:"revision"` // main
+	Name          string `json:"name"`          // builtin, an encoding of tiktoken, a model, or a path; empty = each model's own
+	Revision      string `json:"revision"`      // of a model: branch, tag or commit; main
+	AllowDownload bool   `json:"allowDownload"` // fetch a model's tokenizer from the Hugging Face hub if it is not on this machine
 }
 
 // Runtime holds settings of the process rather than of the measurement.

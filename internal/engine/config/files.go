@@ -115,11 +115,15 @@ func fileComplaint(name string, roots []string) string {
 	return "the file cannot be read"
 }
 
-// checkTokenizer: in a daemon a tokenizer's path is a file like any other.
+// checkTokenizer: in a daemon a tokenizer's path is a file like any other, and the
+// daemon's owner says whether anything is downloaded.
 func (l *loader) checkTokenizer() {
 	name := l.doc.Benchmark.Tokenizer.Name
 	local := filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".json")
 	if l.options.Untrusted && local {
 		l.checkFile("benchmark.tokenizer.name", name)
+	}
+	if l.options.Untrusted && l.doc.Benchmark.Tokenizer.AllowDownload && !l.options.AllowDownload {
+		l.failValue(l.at("benchmark.tokenizer.allowDownload"), CodeNotAllowed, "downloads are allowed by: serve --allow-download")
 	}
 }

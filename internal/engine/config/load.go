@@ -32,6 +32,8 @@ type LoadOptions struct {
 	Untrusted bool
 	AllowEnv  []string
 	DataRoots []string
+	// AllowDownload lets untrusted documents have tokenizers downloaded.
+	AllowDownload bool
 	// Stored is for documents that were stored redacted, to read back what a run
 	// measured: placeholders stand where secrets were, so it cannot run again.
 	Stored bool

@@ -154,7 +154,7 @@ func TestLoadDefaults(t *testing.T) {
 		"#/benchmark/datasets/0/entries=100 (no number of sessions or requests is given)",
 		"#/benchmark/phases/0/concurrency=1 (a phase without a rate is driven by its concurrency)",
 		"#/benchmark/phases/0/gracePeriod=30 (the phase has a duration)",
-		"#/benchmark/tokenizer/name=org/m (the name of the first model)",
+		"#/benchmark/tokenizer/name=org/m (the name of the model)",
 		"#/benchmark/runtime/ui=dashboard (none is given; without a terminal it is none)",
 	}
 	if diff := cmp.Diff(wantDefaulted, defaulted); diff != "" {

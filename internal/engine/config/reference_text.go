@@ -38,6 +38,7 @@ func fieldTexts() []fieldText {
 		{path: "benchmark.models.items.*.weight", text: "Share of sessions, with the strategy `weighted`. All weights add up to 1."},
 
 		{path: "benchmark.endpoint", text: "The server and how to send requests to it."},
+		{path: e + "useClientTokenCount", text: "Count input and output with the tokenizer only, as AIPerf does by default, for streamed and other responses."},
 		{path: e + "urls", text: "Base URLs of the server. Requests are distributed over several. `http+unix://%2Frun%2Fvllm.sock` names a Unix socket."},
 		{path: e + "url", text: "Short for `urls`."},
 		{path: e + "urlParams", text: "Query parameters of every request, by name."},

@@ -182,7 +182,7 @@ func TestJSONLikeAIPerf(t *testing.T) {
 	if diff := cmp.Diff(names(want)[:fixed], names(got, "aiperfd_version")[:fixed]); diff != "" {
 		t.Errorf("order (-AIPerf +ours):\n%s", diff)
 	}
-	a, b := names(want), names(got, "aiperfd_version", "notes")
+	a, b := names(want), names(got, "aiperfd_version", "notes", "token_counts")
 	slices.Sort(a)
 	slices.Sort(b)
 	if diff := cmp.Diff(a, b); diff != "" {

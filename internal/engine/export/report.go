@@ -31,7 +31,7 @@ type Report struct {
 	Title       string   // metrics title, for example "LLM Metrics"
 	Streaming   bool
 	Load        string // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
-	Tokenizer   string // method that counted tokens; empty = none
+	Tokenizer   string // who counted tokens, and how; empty = nobody
 	Dataset     string // hash of the dataset; may be empty
 
 	Start, End time.Time     // profiling window, wall clock

@@ -66,6 +66,9 @@ func writeJSON(w io.Writer, r *Report) error {
 		notes = []Note{}
 	}
 	s.value("notes", notes)
+	if r.Tokenizer != "" {
+		s.value("token_counts", r.Tokenizer)
+	}
 	if r.Client != nil {
 		s.value("client", r.Client)
 	}

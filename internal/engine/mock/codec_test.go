@@ -54,10 +54,7 @@ func TestCodecPieces(t *testing.T) {
 // TestExactCounts: with a client's tokenizer, its count of the answer is the
 // number of tokens that was asked for.
 func TestExactCounts(t *testing.T) {
-	exact, err := tokenizer.Load("builtin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := tokenizer.Builtin()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{Tokenizer: FromCodec(exact)})
 		const prompt = "Unbelievably, tokenization differs: 日本 and naïve 12345."

@@ -33,14 +33,13 @@ const (
 // value.
 func Builtin() Tokenizer { return o200k() }
 
-// o200k opens the embedded vocabulary once.
+// o200k is the built-in tokenizer.
 var o200k = sync.OnceValue(func() *pipeline {
-	m, origin := openTables(o200kText, o200kTables)
 	return &pipeline{
 		name:    builtinName,
-		method:  fmt.Sprintf("tiktoken %s embedded sha256:%x", o200kName, origin),
+		method:  "built-in " + o200kName,
 		pre:     splitter{matcher: scanner{classes(), casedWords{3, true}.scan}, behavior: behaviorIsolated},
-		model:   m,
+		model:   o200kModel(),
 		size:    endOfPrompt + 1,
 		byAdded: map[uint32]string{endOfText: "<|endoftext|>", endOfPrompt: "<|endofprompt|>"},
 		special: map[uint32]bool{endOfText: true, endOfPrompt: true},
@@ -48,6 +47,11 @@ var o200k = sync.OnceValue(func() *pipeline {
 		alphabet: newByteAlphabet(),
 		direct:   true,
 	}
+})
+
+// o200kModel opens the embedded vocabulary once, for all encodings that have it.
+var o200kModel = sync.OnceValue(func() *bpe {
+	return openTables(o200kText, o200kTables)
 })
 
 // tablesHead begins the tables of a vocabulary. All numbers are little endian.
@@ -62,11 +66,10 @@ type tablesHead struct {
 	Bytes   [256]uint32
 }
 
-// openTables returns the model of a vocabulary and the origin of its tables: the
-// head, then the starts of the tokens in text, the index and the merges. The
+// openTables returns the model of a vocabulary. Its tables are the head, then the starts of the tokens in text, the index and the merges. The
 // files are part of the program and made by a test; that they cannot be read is
 // a fault of the build.
-func openTables(text string, tables []byte) (*bpe, [6]byte) {
+func openTables(text string, tables []byte) *bpe {
 	var h tablesHead
 	n, err := binary.Decode(tables, binary.LittleEndian, &h)
 	if err != nil {
@@ -82,5 +85,5 @@ func openTables(text string, tables []byte) (*bpe, [6]byte) {
 	m.vocab.starts = next(numberBytes * (h.Tokens + 1))
 	m.vocab.index = next(numberBytes * h.Index)
 	m.merges = pairTable{next(slotBytes * h.Merges), mergeBits, mergeBits}
-	return m, h.Origin
+	return m
 }

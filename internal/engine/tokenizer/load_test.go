@@ -9,27 +9,61 @@ import (
 	"testing"
 )
 
-func TestLoadNames(t *testing.T) {
-	for _, name := range []string{"builtin", "o200k_base"} {
-		tok, err := Load(name)
-		if err != nil {
-			t.Fatal(err)
+func TestEncodings(t *testing.T) {
+	for name, size := range map[string]int{
+		"builtin": 200019, "o200k_base": 200019, "o200k_harmony": 201088, "cl100k_base": 100277,
+		"p50k_base": 50281, "p50k_edit": 50284, "r50k_base": 50257, "gpt2": 50257,
+	} {
+		tok, ok := Encoding(name)
+		if !ok {
+			t.Errorf("Encoding(%q): none", name)
+			continue
 		}
-		if tok.Name() != name || tok.VocabSize() != 200019 || tok.Count("hello world") != 2 {
-			t.Errorf("Load(%q): name %q, size %d, count %d", name, tok.Name(), tok.VocabSize(), tok.Count("hello world"))
+		if tok.Name() != name || tok.VocabSize() != size || tok.Count("hello world") != 2 {
+			t.Errorf("Encoding(%q): name %q, size %d, count %d; want size %d, count 2", name, tok.Name(), tok.VocabSize(), tok.Count("hello world"), size)
 		}
-		if !strings.HasPrefix(tok.Method(), "tiktoken o200k_base embedded sha256:") {
-			t.Errorf("Method = %q", tok.Method())
+		if text := tok.Decode(tok.Encode("hello world")); text != "hello world" {
+			t.Errorf("Encoding(%q) reproduces %q", name, text)
+		}
+		want := "built-in " + strings.Replace(name, "builtin", "o200k_base", 1)
+		if tok.Method() != want {
+			t.Errorf("Encoding(%q).Method() = %q, want %q", name, tok.Method(), want)
 		}
 	}
-	for _, name := range []string{"org/model", "gpt2", "cl100k_base", "Qwen/Qwen3-8B", ""} {
-		if _, err := Load(name); !errors.Is(err, ErrNotLocal) {
-			t.Errorf("Load(%q) = %v, want ErrNotLocal", name, err)
+	for _, name := range []string{"org/model", "gpt-4o", "cl200k", ""} {
+		if _, ok := Encoding(name); ok {
+			t.Errorf("Encoding(%q) exists", name)
 		}
 	}
-	for _, name := range []string{"./nowhere", "../nowhere/x", filepath.Join(t.TempDir(), "x"), "gone.json"} {
-		if _, err := Load(name); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotLocal) {
-			t.Errorf("Load(%q) = %v, want a missing file", name, err)
+	harmony, _ := Encoding("o200k_harmony")
+	if got, want := harmony.Decode([]int{199998, 199999, 200000, 200012, 201087}), "<|startoftext|><|endoftext|><|reserved_200000|><|call|><|reserved_201087|>"; got != want {
+		t.Errorf("Decode = %q, want %q", got, want)
+	}
+}
+
+// TestEncodingOf holds what tiktoken's encoding_name_for_model gives.
+func TestEncodingOf(t *testing.T) {
+	for model, want := range map[string]string{
+		"gpt-4o": "o200k_base", "gpt-4o-2024-05-13": "o200k_base", "gpt-4": "cl100k_base", "gpt-4-32k": "cl100k_base",
+		"gpt-4.1": "o200k_base", "gpt-4.1-mini": "o200k_base", "gpt-4.5-preview": "o200k_base", "gpt-5-nano": "o200k_base", "o1": "o200k_base",
+		"o3-mini": "o200k_base", "o4-mini": "o200k_base", "gpt-oss-20b": "o200k_harmony", "openai/gpt-oss-120b": "o200k_harmony",
+		"openai/gpt-4o-mini": "o200k_base", "gpt-3.5-turbo-0125": "cl100k_base", "ft:gpt-4o:org": "o200k_base", "ft:gpt-4:org": "cl100k_base",
+		"text-embedding-3-small": "cl100k_base", "davinci": "r50k_base", "text-davinci-003": "p50k_base", "code-davinci-edit-001": "p50k_edit",
+		"gpt-2": "gpt2", "gpt-4.2": "", "llama": "", "org/gpt-4o": "", "": "", "o1*": "", "davincier": "",
+	} {
+		if got := EncodingOf(model); got != want {
+			t.Errorf("EncodingOf(%q) = %q, want %q", model, got, want)
+		}
+	}
+}
+
+func TestIsPath(t *testing.T) {
+	for name, want := range map[string]bool{
+		"./x": true, "../x/y": true, "/x": true, "x.json": true, ".": true, "~/x": true,
+		"org/name": false, "gpt2": false, "name.v1": false, "": false,
+	} {
+		if got := IsPath(name); got != want {
+			t.Errorf("IsPath(%q) = %v, want %v", name, got, want)
 		}
 	}
 }
@@ -40,13 +74,13 @@ func TestLoadDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadFile(dir, dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("empty directory: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tok, err := Load(dir)
+	tok, err := ReadFile(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,23 +138,11 @@ func TestUnsupported(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.file), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Load(path)
+			_, err := ReadFile("x", path)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q in it", err, tt.want)
 			}
 		})
-	}
-}
-
-func TestIsPlaceholder(t *testing.T) {
-	for model, want := range map[string]bool{
-		"test": true, "Mock": true, "FAKE": true, "dummy": true, "placeholder": true, "sample": true, "example": true,
-		"mock-llm": true, "my_model": true, "Your-Model-Here": true, "llm_mock": true, "model_name": true, "the-model-id": true, "test_model": true,
-		"": false, "gpt2": false, "testing": false, "mocking": false, "org/test": false, `dir\test`: false, "./mock-llm": false, "~mock-llm": false, "llama-3.1-8b": false,
-	} {
-		if got := IsPlaceholder(model); got != want {
-			t.Errorf("IsPlaceholder(%q) = %v, want %v", model, got, want)
-		}
 	}
 }
 

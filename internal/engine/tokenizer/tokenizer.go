@@ -2,15 +2,15 @@
 // inference servers use do.
 //
 // It reads tokenizer.json files (BPE, WordPiece, Unigram, WordLevel) and has
-// the o200k_base vocabulary built in. It never touches the network, and it
+// tiktoken's encodings built in. It never touches the network, and it
 // refuses a file that asks for something it does not know rather than count
 // wrongly. Its Unicode classes are generated from the reference implementation
 // (Python package tokenizers 0.23.3; see scripts/tokenizer), not taken from Go.
 package tokenizer
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +21,7 @@ import (
 // Text that is not valid UTF-8 is encoded as if every maximal invalid part
 // were U+FFFD.
 type Tokenizer interface {
-	// Name is what the user asked for: "builtin" or a path.
+	// Name is what the user asked for: "builtin", an encoding, a model or a path.
 	Name() string
 	// Method says how tokens are counted, to be stated with the results:
 	// "tokenizer.json bpe sha256:0123456789ab". It names the generic regular
@@ -42,33 +42,34 @@ type Tokenizer interface {
 	SpecialTokensToAdd() int
 }
 
-// ErrNotLocal is returned by Load for names that only a model hub could resolve.
-var ErrNotLocal = errors.New("tokenizer is not a local file: give the path of a tokenizer.json or its directory, use builtin, or use server token counts")
+// FileName is the file that holds a tokenizer.
+const FileName = "tokenizer.json"
 
-// Load returns the tokenizer of a name: "builtin" or "o200k_base" for the
-// embedded vocabulary, or the path of a tokenizer.json or of a directory that
-// holds one. Names that are neither, like "org/model", give an error that is
-// ErrNotLocal; a file that needs something unsupported gives one that names it.
+// Load returns the tokenizer of a name: "builtin", an encoding of tiktoken, or the
+// path of a tokenizer.json or of a folder that holds one.
 func Load(name string) (Tokenizer, error) {
-	switch name {
-	case builtinName:
-		return Builtin(), nil
-	case o200kName:
-		return renamed{o200k(), name}, nil
+	if t, ok := Encoding(name); ok {
+		return t, nil
 	}
-	path, err := localPath(name)
+	return ReadFile(name, name)
+}
+
+// ReadFile returns the tokenizer of a tokenizer.json, or of the one in a folder.
+// name is what the user asked for.
+func ReadFile(name, path string) (Tokenizer, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, FileName)
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(path)
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("read tokenizer: %w", err)
+		return nil, err
 	}
-	t, err := parse(name, data)
-	if err != nil {
-		return nil, fmt.Errorf("load tokenizer %s: %w", path, err)
-	}
-	return t, nil
+	return Read(name, content)
 }
 
 // IsBuiltin reports whether a name is that of an embedded vocabulary.
@@ -79,7 +80,7 @@ func IsBuiltin(name string) bool { return name == builtinName || name == o200kNa
 func Read(name string, content []byte) (Tokenizer, error) {
 	t, err := parse(name, content)
 	if err != nil {
-		return nil, fmt.Errorf("load tokenizer %s: %w", name, err)
+		return nil, fmt.Errorf("read tokenizer %s: %w", name, err)
 	}
 	return t, nil
 }
@@ -92,43 +93,10 @@ type renamed struct {
 
 func (t renamed) Name() string { return t.name }
 
-// localPath resolves name to the path of a tokenizer.json.
-func localPath(name string) (string, error) {
-	info, err := os.Stat(name)
-	switch {
-	case err == nil && info.IsDir():
-		return filepath.Join(name, "tokenizer.json"), nil
-	case err == nil:
-		return name, nil
-	case isPath(name):
-		return "", fmt.Errorf("open tokenizer: %w", err)
-	}
-	return "", fmt.Errorf("open tokenizer %q: %w", name, ErrNotLocal)
-}
-
-// isPath reports whether name can only mean a file.
-func isPath(name string) bool {
+// IsPath reports whether name can only mean a file: it is absolute, starts with
+// "." or "~", or ends in .json.
+func IsPath(name string) bool {
 	slashed := filepath.ToSlash(name)
-	return filepath.IsAbs(name) || slashed == "." || slashed == ".." ||
+	return filepath.IsAbs(name) || slashed == "." || slashed == ".." || strings.HasPrefix(slashed, "~/") ||
 		strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "../") || strings.HasSuffix(slashed, ".json")
-}
-
-// IsPlaceholder reports whether a model name obviously names no real model
-// ("test-model", "mock"), so that its tokenizer is builtin (AIPerf 0.13 does
-// the same, with a warning that is the caller's to give).
-func IsPlaceholder(model string) bool {
-	if model == "" || strings.ContainsAny(model, `/\`) || model[0] == '.' || model[0] == '~' {
-		return false
-	}
-	name := strings.ReplaceAll(strings.ToLower(model), "_", "-")
-	switch name {
-	case "test", "mock", "fake", "dummy", "example", "sample", "placeholder":
-		return true
-	}
-	for _, part := range []string{"mock-", "-mock", "fake-", "-fake", "test-model", "your-model", "my-model", "model-name", "model-id"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/tokenizer"
+)
+
+// tokenPlan says who counts tokens.
+type tokenPlan struct {
+	// Names are the tokenizers: one for all models, or each model's own in the order
+	// of the plan's models. A name is builtin, an encoding, a path or a model.
+	Names    []string
+	Revision string // of models on the hub
+	Explicit bool   // the user named it; it is not just the model's name
+	Server   bool   // only the server's usage block counts
+	Client   bool   // only the tokenizer counts
+	Optional bool   // nothing needs a tokenizer
+	Spare    bool   // it only counts where the server does not
+	Fetch    bool   // it may be downloaded
+	// Open opens a file within the bounds of an untrusted document; nil = every file
+	// may be read.
+	Open func(name string) (io.ReadCloser, error)
+}
+
+// named is the tokenizer of a name, or what stands in for it.
+type named struct {
+	tokenizer.Tokenizer
+	method  string // how it counts, for people
+	missing string // why it is not the one that was named; empty = it is
+}
+
+// tokenizers are those of a run.
+type tokenizers struct {
+	first   *named            // nil = nothing needs one
+	byModel map[string]*named // nil = the first is every model's
+}
+
+// of returns the tokenizer of a model.
+func (t *tokenizers) of(model string) *named {
+	if own := t.byModel[model]; own != nil {
+		return own
+	}
+	return t.first
+}
+
+// distinct lists the tokenizers without repetition, in the order of the models.
+func (t *tokenizers) distinct(models []string) []*named {
+	out := []*named{t.first}
+	for _, model := range models {
+		if own := t.of(model); !slices.Contains(out, own) {
+			out = append(out, own)
+		}
+	}
+	return out
+}
+
+// openTokenizers finds the tokenizers of the run if anything needs them. Where
+// none can be had the built-in one stands in; only a path that the user gave must
+// lead to a tokenizer.
+func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
+	t := &x.plan.Tokens
+	x.tokens.plan, x.tokens.caps = *t, x.plan.Kind.Caps
+	x.tokens.noInput = !x.plan.Kind.Caps.TokenizesInput
+	if t.Optional {
+		return &tokenizers{}, nil
+	}
+	all := &tokenizers{}
+	known := map[string]*named{}
+	for i, name := range t.Names {
+		tok := known[name]
+		if tok == nil {
+			var err error
+			if tok, err = x.findTokenizer(ctx, name); err != nil {
+				return nil, err
+			}
+			known[name] = tok
+		}
+		if all.first == nil {
+			all.first = tok
+		}
+		if len(t.Names) > 1 {
+			if all.byModel == nil {
+				all.byModel = map[string]*named{}
+			}
+			all.byModel[x.plan.Models.names[i]] = tok
+		}
+	}
+	x.substitute(all)
+	if !t.Server {
+		x.tokens.tokenizers = *all
+	}
+	if x.plan.Kind.Caps.TokenIDs {
+		x.encoders = *all
+	}
+	return all, nil
+}
+
+// substitute remembers what stands in for tokenizers that are missing.
+func (x *execution) substitute(all *tokenizers) {
+	var names, reasons []string
+	for i, model := range x.plan.Models.names {
+		own := all.of(model)
+		name := fmt.Sprintf("%q", x.plan.Tokens.Names[min(i, len(x.plan.Tokens.Names)-1)])
+		if own.missing == "" || slices.Contains(names, name) {
+			continue
+		}
+		names = append(names, name)
+		if !slices.Contains(reasons, own.missing) {
+			reasons = append(reasons, own.missing)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	x.tokens.substitute = &substitute{
+		names: strings.Join(names, ", "), reason: strings.Join(reasons, "; "), explicit: x.plan.Tokens.Explicit,
+		fetch: x.plan.Tokens.Fetch, first: x.plan.Tokens.Names[0],
+	}
+	if x.plan.Tokens.Explicit {
+		x.logs.Warn().Msg(x.tokens.substitute.text())
+	}
+}
+
+// findTokenizer finds the tokenizer of a name: built in, a file, a model in the
+// Hugging Face cache, a model of OpenAI, or a model on the hub if it may be asked.
+func (x *execution) findTokenizer(ctx context.Context, name string) (*named, error) {
+	if tok, ok := tokenizer.Encoding(name); ok {
+		return &named{Tokenizer: tok, method: tok.Method()}, nil
+	}
+	t := &x.plan.Tokens
+	tok, err := t.local(name)
+	switch {
+	case tok != nil:
+		return &named{Tokenizer: tok, method: tok.Method()}, nil
+	case err != nil && t.Explicit:
+		return nil, err
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return standIn(err.Error()), nil
+	}
+	s, ok := x.hub.Find(name, t.Revision, tokenizer.FileName)
+	if !ok {
+		if known := tokenizer.EncodingOf(name); known != "" {
+			return x.findTokenizer(ctx, known)
+		}
+		s, err = x.fetchTokenizer(ctx, name)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return standIn(err.Error()), nil
+	}
+	content, err := s.Read(tokenizer.FileName, tokenizer.MaxFile)
+	if err != nil {
+		return standIn(err.Error()), nil
+	}
+	if tok, err = tokenizer.Read(name, content); err != nil {
+		return standIn(err.Error()), nil
+	}
+	return &named{Tokenizer: tok, method: fmt.Sprintf("%s@%.12s, %s", s.ID, s.Commit, tok.Method())}, nil
+}
+
+// standIn is the built-in tokenizer in place of one that is missing.
+func standIn(why string) *named {
+	tok := tokenizer.Builtin()
+	return &named{Tokenizer: tok, method: tok.Method(), missing: why}
+}
+
+// tokenizerFiles are what is fetched of a model, with their bounds in bytes.
+func tokenizerFiles() []hub.File {
+	const most = 16 << 20
+	return []hub.File{
+		{Name: tokenizer.FileName, Most: tokenizer.MaxFile},
+		{Name: "tokenizer_config.json", Most: most, Optional: true},
+		{Name: "chat_template.jinja", Most: most, Optional: true},
+	}
+}
+
+// fetchTokenizer downloads a tokenizer into the cache, if the user allows it. The
+// error says where it was looked for.
+func (x *execution) fetchTokenizer(ctx context.Context, name string) (hub.Snapshot, error) {
+	t := &x.plan.Tokens
+	switch {
+	case !hub.IsID(name):
+		return hub.Snapshot{}, fmt.Errorf("%q is neither a file nor the name of a model", name)
+	case !t.Fetch:
+		return hub.Snapshot{}, fmt.Errorf("%s", t.searched(x.hub.Cache))
+	}
+	x.say("downloading the tokenizer of " + name)
+	defer x.say("")
+	s, err := x.hub.Fetch(ctx, name, t.Revision, tokenizerFiles())
+	if err != nil {
+		return hub.Snapshot{}, fmt.Errorf("%s; download: %w", t.searched(x.hub.Cache), err)
+	}
+	return s, nil
+}
+
+// searched says where a tokenizer was looked for.
+func (t *tokenPlan) searched(cache string) string {
+	at := ""
+	if t.Revision != "main" {
+		at = " at revision " + t.Revision
+	}
+	if t.Open != nil || cache == "" {
+		return "not in the Hugging Face cache" + at
+	}
+	return fmt.Sprintf("not in %s%s", cache, at)
+}
+
+// local opens a tokenizer that is a file or a folder of that name; nil without an
+// error = the name is not that of one. A folder without a tokenizer.json, as
+// there are of checkpoints, counts only if the name can be nothing but a path.
+func (t *tokenPlan) local(name string) (tokenizer.Tokenizer, error) {
+	isPath := tokenizer.IsPath(name)
+	if t.Open != nil {
+		return t.within(name, isPath)
+	}
+	if isPath {
+		return tokenizer.ReadFile(name, name)
+	}
+	info, err := os.Stat(name)
+	if err != nil || name == "" {
+		return nil, nil
+	}
+	file := name
+	if info.IsDir() {
+		file = filepath.Join(name, tokenizer.FileName)
+		info, err = os.Stat(file)
+	} else if !t.Explicit {
+		return nil, nil // a file that happens to have the model's name
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	return tokenizer.ReadFile(name, file)
+}
+
+// within is local for an untrusted document.
+func (t *tokenPlan) within(name string, isPath bool) (tokenizer.Tokenizer, error) {
+	file, err := t.Open(name)
+	if err != nil {
+		file, err = t.Open(path.Join(filepath.ToSlash(name), tokenizer.FileName))
+	}
+	switch {
+	case err != nil && isPath:
+		return nil, fmt.Errorf("read tokenizer %s: not a file that this document may name", name)
+	case err != nil:
+		return nil, nil
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, tokenizer.MaxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	return tokenizer.Read(name, content)
+}
+
+// methods says how the tokenizers count.
+func (t *tokenizers) methods() string {
+	out := []string{t.first.method}
+	for _, own := range t.byModel {
+		if !slices.Contains(out, own.method) {
+			out = append(out, own.method)
+		}
+	}
+	slices.Sort(out[1:])
+	return strings.Join(out, "; ")
+}

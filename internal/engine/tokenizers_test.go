@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/redact"
+)
+
+const (
+	cachedCommit = "0123456789abcdef0123456789abcdef01234567"
+	otherCommit  = "fedcba9876543210fedcba9876543210fedcba98"
+)
+
+// put writes a file and the folders above it.
+func put(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wordLevel is a tokenizer.json that knows the first n words of "a b c d".
+func wordLevel(n int) string {
+	vocab := []string{`"?":0`, `"a":1`, `"b":2`, `"c":3`, `"d":4`}
+	return `{"model":{"type":"WordLevel","vocab":{` + strings.Join(vocab[:n+1], ",") + `},"unk_token":"?"},"pre_tokenizer":{"type":"WhitespaceSplit"}}`
+}
+
+// machine is a working directory and a hub's cache.
+func machine(t *testing.T) (cache string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	put(t, "org/folder/tokenizer.json", wordLevel(1))
+	put(t, "org/checkpoint/model.safetensors", "weights")
+	put(t, "org/broken/tokenizer.json", "{}")
+	put(t, "afile", wordLevel(2))
+	put(t, "t.json", wordLevel(3))
+	cache = filepath.Join(dir, "hub")
+	for repo, file := range map[string]string{"org--checkpoint": wordLevel(4), "org--folder": wordLevel(4), "org--strange": `{"model":{"type":"Markov"}}`, "openai--gpt-oss-20b": wordLevel(2)} {
+		put(t, filepath.Join(cache, "models--"+repo, "refs", "main"), cachedCommit)
+		put(t, filepath.Join(cache, "models--"+repo, "snapshots", cachedCommit, "tokenizer.json"), file)
+	}
+	put(t, filepath.Join(cache, "models--org--checkpoint", "refs", "v2"), otherCommit)
+	put(t, filepath.Join(cache, "models--org--checkpoint", "snapshots", otherCommit, "tokenizer.json"), wordLevel(3))
+	return cache
+}
+
+// TestFindTokenizer: what a name means, in the order in which places are searched.
+func TestFindTokenizer(t *testing.T) {
+	const standsIn = "built-in o200k_base"
+	tests := []struct {
+		name, revision string
+		explicit       bool
+		method         string // begins the method
+		size           int    // of the vocabulary; 0 = not looked at
+		missing        string // part of the reason
+		err            string // part of the error
+	}{
+		{name: "builtin", method: standsIn},
+		{name: "cl100k_base", method: "built-in cl100k_base"},
+		{name: "gpt-4o-mini", method: "built-in o200k_base", size: 200019},
+		{name: "gpt-4", method: "built-in cl100k_base"},
+		{name: "openai/gpt-oss-20b", method: "openai/gpt-oss-20b@0123456789ab, tokenizer.json wordlevel sha256:", size: 3},
+		{name: "openai/gpt-oss-120b", method: "built-in o200k_harmony"},
+		{name: "org/folder", method: "tokenizer.json wordlevel", size: 2},
+		{name: "./org/folder", explicit: true, method: "tokenizer.json wordlevel", size: 2},
+		{name: "t.json", explicit: true, method: "tokenizer.json wordlevel", size: 4},
+		{name: "afile", explicit: true, method: "tokenizer.json wordlevel", size: 3},
+		{name: "afile", method: standsIn, missing: "not in "},
+		{name: "org/checkpoint", method: "org/checkpoint@0123456789ab, tokenizer.json wordlevel sha256:", size: 5},
+		{name: "org/checkpoint", revision: "v2", method: "org/checkpoint@fedcba987654, tokenizer.json", size: 4},
+		{name: "org/checkpoint", revision: otherCommit, method: "org/checkpoint@fedcba987654", size: 4},
+		{name: "org/checkpoint", revision: "v3", explicit: true, method: standsIn, missing: "hub at revision v3"},
+		{name: "Checkpoint", method: "org/checkpoint@0123456789ab", size: 5},
+		{name: "org/strange", explicit: true, method: standsIn, missing: `unsupported type "Markov"`},
+		{name: "org/nothing", explicit: true, method: standsIn, missing: "not in "},
+		{name: "/models/llama", method: standsIn, missing: "is neither a file nor the name of a model"},
+		{name: "/models/llama", explicit: true, err: "no such file"},
+		{name: "./org/checkpoint", explicit: true, err: "no such file"},
+		{name: "gone.json", explicit: true, err: "no such file"},
+		{name: "org/broken", method: standsIn, missing: "member model is missing"},
+		{name: "org/broken", explicit: true, err: "member model is missing"},
+	}
+	cache := machine(t)
+	for _, tt := range tests {
+		t.Run(tt.name+"@"+tt.revision, func(t *testing.T) {
+			plan := &Plan{Tokens: tokenPlan{Revision: "main", Explicit: tt.explicit}}
+			if tt.revision != "" {
+				plan.Tokens.Revision = tt.revision
+			}
+			x := newExecution(plan, redact.NewSet())
+			x.hub = hub.Options{Cache: cache, Endpoint: "http://127.0.0.1:1"}
+			got, err := x.findTokenizer(t.Context(), tt.name)
+			if tt.err != "" || err != nil {
+				if err == nil || tt.err == "" || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q in it", err, tt.err)
+				}
+				return
+			}
+			if !strings.HasPrefix(got.method, tt.method) || tt.size != 0 && got.VocabSize() != tt.size {
+				t.Errorf("method %q, size %d; want %q, %d", got.method, got.VocabSize(), tt.method, tt.size)
+			}
+			if !strings.Contains(got.missing, tt.missing) || tt.missing == "" && got.missing != "" {
+				t.Errorf("missing = %q, want %q in it", got.missing, tt.missing)
+			}
+		})
+	}
+}
+
+// TestTokenizersOfUntrustedDocuments: files only within their bounds.
+func TestTokenizersOfUntrustedDocuments(t *testing.T) {
+	cache := machine(t)
+	open := func(name string) (io.ReadCloser, error) {
+		if name != "org/folder/tokenizer.json" && name != "/data/t.json" {
+			return nil, fs.ErrPermission
+		}
+		return io.NopCloser(strings.NewReader(wordLevel(1))), nil
+	}
+	for name, want := range map[string]string{
+		"org/folder": "tokenizer.json wordlevel", "/data/t.json": "tokenizer.json wordlevel", "t.json": "error: not a file that this document may name",
+		"afile": "built-in o200k_base", "org/checkpoint": "org/checkpoint@0123456789ab",
+	} {
+		x := newExecution(&Plan{Tokens: tokenPlan{Revision: "main", Explicit: true, Open: open}}, redact.NewSet())
+		x.hub.Cache = cache
+		tok, err := x.findTokenizer(t.Context(), name)
+		got := ""
+		if err != nil {
+			got = "error: " + err.Error()
+		} else {
+			got = tok.method
+			if strings.Contains(tok.missing, cache) {
+				t.Errorf("%s: the reason tells where the cache is: %s", name, tok.missing)
+			}
+		}
+		if detail, isError := strings.CutPrefix(want, "error: "); isError && !strings.Contains(got, detail) || !isError && !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestTokenizerOfEachModel: several models count each with its own tokenizer.
+func TestTokenizerOfEachModel(t *testing.T) {
+	cache := machine(t)
+	plan := &Plan{
+		Measure: Measure{Kind: endpoint.Kind{Caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}},
+		Models:  models{names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}},
+		Tokens:  tokenPlan{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}, Revision: "main"},
+	}
+	x := newExecution(plan, redact.NewSet())
+	x.hub.Cache = cache
+	all, err := x.openTokenizers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for model, size := range map[string]int{"org/folder": 2, "org/checkpoint": 5, "org/nothing": 200019, "somebody's": 2} {
+		if got := all.of(model).VocabSize(); got != size {
+			t.Errorf("tokenizer of %s has %d tokens, want %d", model, got, size)
+		}
+	}
+	for model, want := range map[string]bench.Tokens{"org/folder": 1, "org/nothing": 2} {
+		rec := &bench.Record{Model: model, Stamps: bench.Stamps{Wrote: 1}, Answer: bench.Answer{Choices: []bench.Choice{{Text: "hello-world"}}}}
+		x.tokens.count(&finishing{rec: rec, talk: &bench.Conversation{Turns: []bench.Turn{{}}}})
+		if rec.OutputTokens == nil || *rec.OutputTokens != want {
+			t.Errorf("%s counts %v output tokens, want %d", model, rec.OutputTokens, want)
+		}
+	}
+	want := `no local tokenizer for "org/nothing", "org/none": prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer or --allow-download`
+	if got := x.tokens.substitute.text(); got != want {
+		t.Errorf("text = %q\nwant   %q", got, want)
+	}
+	method := "server-reported usage, otherwise tokenizer.json wordlevel"
+	if got := x.tokens.method(); !strings.HasPrefix(got, method) || !strings.Contains(got, "; built-in o200k_base; org/checkpoint@0123456789ab") {
+		t.Errorf("method = %q", got)
+	}
+}
+
+// TestSubstituteText: one line says what counts, how far it is off, and what to do.
+func TestSubstituteText(t *testing.T) {
+	tokens := func(n bench.Tokens) *bench.Tokens { return &n }
+	s := &substitute{names: `"org/m"`, first: "org/m", reason: "not in /c/hub", explicit: true}
+	if got, want := s.text(), `no tokenizer "org/m" (not in /c/hub): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --allow-download, or run: hf download org/m tokenizer.json`; got != want {
+		t.Errorf("text = %q\nwant   %q", got, want)
+	}
+	s.compare(tokens(500), tokens(600))
+	s.compare(tokens(600), tokens(624))
+	s.compare(nil, tokens(1000))
+	s.compare(tokens(1000), nil)
+	s.explicit = false
+	if got, want := s.text(), `no local tokenizer for "org/m": prompts have 550 tokens on average by the built-in o200k_base, and 612 by the server's count (+11 %, its chat template included); pass --tokenizer or --allow-download`; got != want {
+		t.Errorf("text = %q\nwant   %q", got, want)
+	}
+	var none *substitute
+	none.compare(tokens(1), tokens(1)) // nobody stands in
+}
+
+// TestFetchTokenizer: the network is used only if the user allows it, and what
+// goes wrong there is a reason and no error.
+func TestFetchTokenizer(t *testing.T) {
+	for _, tt := range []struct {
+		fetch   bool
+		offline string
+		want    string
+	}{
+		{false, "", "not in "}, {true, "HF_HUB_OFFLINE", "download: HF_HUB_OFFLINE is set"}, {true, "", "connection refused"},
+	} {
+		x := newExecution(&Plan{Tokens: tokenPlan{Revision: "main", Fetch: tt.fetch}}, redact.NewSet())
+		x.hub = hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1", Offline: tt.offline}
+		tok, err := x.findTokenizer(t.Context(), "org/m")
+		if err != nil || !strings.Contains(tok.missing, tt.want) || !tt.fetch && strings.Contains(tok.missing, "refused") {
+			t.Errorf("missing = %v, error %v; want %q", tok, err, tt.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	x := newExecution(&Plan{Tokens: tokenPlan{Revision: "main", Fetch: true}}, redact.NewSet())
+	x.hub = hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1"}
+	if _, err := x.findTokenizer(ctx, "org/m"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
