@@ -21,7 +21,6 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
-	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
@@ -488,15 +487,4 @@ func (e *Engine) CancelAll() {
 	for _, j := range active {
 		e.cancelActive(j, CancelRequest{Force: true})
 	}
-}
-
-// ObjectiveTags lists the metrics that a service-level objective may name.
-func ObjectiveTags() []string {
-	var tags []string
-	for _, d := range metric.Defs() {
-		if d.Kind == metric.PerRecord {
-			tags = append(tags, d.Tag)
-		}
-	}
-	return tags
 }

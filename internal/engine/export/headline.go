@@ -286,9 +286,9 @@ func (p *page) trust(r *Report) {
 		p.entry(s, "Client", c.Line(), 1)
 		return
 	}
-	text := string(c.Verdict) + ": " + c.Reasons[0].Text()
+	text := string(c.Verdict) + ": " + c.Reasons[0].Message
 	if n := len(c.Reasons) - 1; n > 0 {
-		text = fmt.Sprintf("%s (1 of %d reasons): %s", c.Verdict, n+1, c.Reasons[0].Text())
+		text = fmt.Sprintf("%s (1 of %d reasons): %s", c.Verdict, n+1, c.Reasons[0].Message)
 	}
 	p.entry(s, "Client", text, 1)
 }
