@@ -76,13 +76,13 @@ type mockFlags struct {
 	config    string
 	print     bool
 	cases     string
+	tls       mockTLS
 	batch     batchFlags
 	opt       mock.Options
 }
 
 // newMockCommand returns the command that runs the simulated server until SIGINT
-// or SIGTERM. It prints one line of JSON with the address on standard output and
-// logs on standard error.
+// or SIGTERM. It prints its address on standard output and logs on standard error.
 func newMockCommand() *cobra.Command {
 	f := new(mockFlags)
 	cmd := &cobra.Command{
@@ -135,6 +135,7 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "answer 503 for this long after the start")
 	fs.BoolVar(&o.NoModelsRoute, "no-models-route", false, "answer 404 to GET /v1/models")
 	fs.Var((*faultList)(&o.Faults), "fault", "a fault `rule` (repeatable), see above")
+	f.tls.register(fs)
 }
 
 func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
@@ -265,7 +266,10 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 	if err := f.resolve(cmd.Flags()); err != nil {
 		return err
 	}
-	log := zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
+	secure, err := f.tls.config(f.host)
+	if err != nil {
+		return err
+	}
 	if f.tokenizer != "words" {
 		t, err := tokenizer.Load(f.tokenizer)
 		if err != nil {
@@ -289,8 +293,30 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	log := f.logger(cmd)
 	if err := f.announce(cmd, ln); err != nil {
 		return errors.Join(err, ln.Close())
+	}
+	f.logStart(log, ln)
+	err = mock.Serve(ctx, ln, server, mock.ServeOptions{KeepAlive: f.keepAlive, TLS: secure})
+	sum := server.Summary()
+	log.Info().Int64("requests", sum.Requests).Int("ok", sum.ByOutcome[mock.OutcomeOK]).
+		Int64("max_concurrency", sum.MaxConcurrency).Msg("mock server stopped")
+	return err
+}
+
+// logger logs for people on a terminal, else in JSON.
+func (f *mockFlags) logger(cmd *cobra.Command) zerolog.Logger {
+	if isTerminal(os.Stderr) {
+		return newLogger(os.Stderr, zerolog.InfoLevel, colored(os.Stderr))
+	}
+	return zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
+}
+
+// logStart logs the start, unless the terminal was told already.
+func (f *mockFlags) logStart(log zerolog.Logger, ln net.Listener) {
+	if isTerminal(os.Stdout) && isTerminal(os.Stderr) {
+		return
 	}
 	hello := log.Info().Stringer("address", ln.Addr()).Int("faults", len(f.opt.Faults))
 	if f.opt.Accelerator != nil {
@@ -299,15 +325,10 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 		hello.Stringer("ttft", f.opt.TTFT).Stringer("itl", f.opt.ITL)
 	}
 	hello.Msg("mock server is listening")
-	err = mock.Serve(ctx, ln, server, mock.ServeOptions{KeepAlive: f.keepAlive})
-	sum := server.Summary()
-	log.Info().Int64("requests", sum.Requests).Int("ok", sum.ByOutcome[mock.OutcomeOK]).
-		Int64("max_concurrency", sum.MaxConcurrency).Msg("mock server stopped")
-	return err
 }
 
-// announce tells where the server listens: on standard output and in the port
-// file.
+// announce reports where the server listens: in the port file, and on standard
+// output in words for a terminal, else as one line of JSON.
 func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 	if f.portFile != "" {
 		_, port, err := net.SplitHostPort(ln.Addr().String())
@@ -319,8 +340,14 @@ func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 		}
 	}
 	address := "http://" + ln.Addr().String()
-	if f.uds != "" {
+	switch {
+	case f.uds != "":
 		address = "unix://" + f.uds
+	case f.tls != mockTLS{}:
+		address = "https://" + ln.Addr().String()
+	}
+	if isTerminal(os.Stdout) {
+		return f.hello(address).write(cmd.OutOrStdout())
 	}
 	line, err := json.Marshal(map[string]string{"listening": address})
 	if err != nil {
