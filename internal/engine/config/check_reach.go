@@ -236,7 +236,7 @@ func (l *loader) checkServerCalls() {
 	}
 	for name, path := range paths {
 		if path != nil && (strings.Contains(*path, "://") || strings.ContainsAny(*path, " \t\r\n#")) {
-			l.failValue(l.at(endpointPath+name), CodeOutOfRange, "must be a path on the server, without blanks and fragment")
+			l.failValue(l.at(endpointPath+name), CodeOutOfRange, "must be a path on the server, without spaces or fragment")
 		}
 	}
 }

@@ -108,7 +108,7 @@ func fileComplaint(name string, roots []string) string {
 	case len(roots) > 0:
 		return "not a file under the server's data directories"
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such file"
+		return "no such file"
 	case errors.Is(err, errNotRegular):
 		return "must be a regular file"
 	}

@@ -21,7 +21,8 @@ func (f *Flags) Document() (*Document, []Problem, error) {
 	b.phases()
 	b.environment()
 	b.loader.problems = append(b.loader.problems, f.report.problems...)
-	return b.loader.finish(b.root)
+	doc, warnings, err := b.loader.finish(b.root)
+	return doc, f.explain(warnings), f.Explain(err)
 }
 
 // builder lays options over a tree.
@@ -77,7 +78,7 @@ func (b *builder) options() {
 	for _, occ := range b.flags.typed {
 		switch {
 		case occ.option.status == inert:
-			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect in aiperfd, which is one process without a message bus", occ.spelling)
+			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", occ.spelling)
 		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
 		case occ.option.path != "":
 			b.option(occ)
@@ -164,7 +165,7 @@ func (b *builder) option(occ *occurrence) {
 // free reports whether no other option has written a path.
 func (b *builder) free(path string, occ *occurrence) bool {
 	if before, taken := b.taken[path]; taken {
-		b.fail(occ, CodeConflict, before+" says the same; give one of them")
+		b.fail(occ, CodeConflict, before+" sets the same value; use only one of them")
 		return false
 	}
 	b.taken[path] = occ.spelling
@@ -200,7 +201,7 @@ func (b *builder) number(occ *occurrence) *node {
 	if occ.option.sweep {
 		pieces := commaList(occ.values)
 		if len(pieces) > 1 {
-			b.fail(occ, CodeUnsupported, "a list of values would be a sweep; sweeps are not supported by aiperfd yet")
+			b.fail(occ, CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
 			return nil
 		}
 		raw = strings.Join(pieces, "")

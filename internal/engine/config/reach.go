@@ -16,7 +16,7 @@ var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 // checkURL says what is wrong with a base URL, or "".
 func checkURL(raw string) string {
 	if strings.ContainsAny(raw, " \t\r\n") {
-		return "must be a URL without blanks"
+		return "must not contain spaces"
 	}
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if strings.EqualFold(scheme, "http+unix") {
