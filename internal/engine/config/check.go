@@ -136,7 +136,7 @@ func (l *loader) checkEndpoint() {
 	}
 	if e.UseLegacyMaxTokens && unasked {
 		at := l.where(path + ".useLegacyMaxTokens")
-		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has one field for the length only", label(at), e.Type)
+		l.warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length", label(at), e.Type)
 	}
 	l.checkJobs()
 }

@@ -56,7 +56,7 @@ func (l *loader) checkFileDataset(d *Dataset, path string) {
 	hasPath, hasRecords := l.has(path+".path"), l.has(path+".records")
 	switch {
 	case hasPath && hasRecords:
-		l.conflict(path+".records", "a dataset has a path or records, not both")
+		l.conflict(path+".records", "conflicts with path; use only one of them")
 	case !hasPath && !hasRecords:
 		l.require(path+".path", "path: a file dataset needs a path or records")
 	}
@@ -98,7 +98,7 @@ func (l *loader) checkSystemPrompt(d *Dataset, path string) {
 			continue
 		}
 		if literal != "" {
-			l.conflict(path+"."+field, "a system prompt is a text or a file, not both")
+			l.conflict(path+"."+field, "conflicts with systemPrompt; use only one of them")
 		}
 		literal = path + "." + field
 	}

@@ -93,7 +93,7 @@ func (r distributionReader) combination(n *node, p *Distribution, path string) {
 		r.fail(n.place, code, "%s: needs one of mean, peaks and points", label(n.place))
 	}
 	if n.get("mean") == nil && (n.get("stddev") != nil || n.get("median") != nil) && kinds > 0 {
-		r.fail(n.place, CodeConflict, "%s: stddev and median belong to a mean", label(n.place))
+		r.fail(n.place, CodeConflict, "%s: stddev and median need a mean", label(n.place))
 	}
 	if p.Median != nil && p.Stddev != 0 {
 		r.fail(n.get("median").place, CodeConflict, "median: excludes stddev")

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -25,6 +27,9 @@ func (f *Flags) explain(problems []Problem) []Problem {
 	for _, p := range problems {
 		if p.Flag == "" && p.Line == 0 {
 			p = f.explained(p)
+		}
+		if p.Flag != "" {
+			p.Detail = flagsForFields(p.Detail)
 		}
 		out = append(out, p)
 	}
@@ -98,4 +103,25 @@ func argumentHint(token string) string {
 		return "; did you mean --url " + token + "?"
 	}
 	return "; flags begin with --"
+}
+
+// fieldWord is a word that can only be the name of a field.
+var fieldWord = regexp.MustCompile(`\b[a-z]+(?:[A-Z][A-Za-z]*)+\b`)
+
+// flagsForFields replaces the names of fields in a text by the flags that set
+// them; a name that several flags have stays.
+func flagsForFields(text string) string {
+	return fieldWord.ReplaceAllStringFunc(text, func(word string) string {
+		flag := ""
+		for _, o := range options() {
+			if o.status != supported || o.path[strings.LastIndexByte(o.path, '.')+1:] != word {
+				continue
+			}
+			if flag != "" && !strings.Contains(o.names, flag) {
+				return word
+			}
+			flag = o.spellings()[0]
+		}
+		return cmp.Or(flag, word)
+	})
 }
