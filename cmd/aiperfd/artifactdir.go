@@ -12,26 +12,51 @@ import (
 	"aiperfd/internal/engine/export"
 )
 
-// artifactDir makes the folder of a run: the one that was named, which is
-// written over as AIPerf does, or artifacts/<model>-<endpoint>-<load>, with a
-// number behind it if an earlier run lives there.
-func artifactDir(d *config.Document, flags *config.Flags) (string, error) {
-	const unset = "artifacts" // AIPerf's default, below which each run has a folder
-	dir := d.Benchmark.Artifacts.Dir
-	if dir == "" || (dir == unset && !flags.Given("--artifact-dir")) {
-		base := filepath.Join(unset, autoName(&d.Benchmark))
-		dir = base
-		for n := 2; occupied(dir); n++ {
-			dir = fmt.Sprintf("%s-%d", base, n)
-		}
+// artifactRoot is AIPerf's default folder, below which each run has one of its own.
+const artifactRoot = "artifacts"
+
+// artifactDir makes the folder of a run: the one that was named, which is written
+// over as AIPerf does, or one that is named after the run.
+func artifactDir(d *config.Document, flags *config.Flags) (dir string, named bool, err error) {
+	dir = d.Benchmark.Artifacts.Dir
+	named = dir != "" && (dir != artifactRoot || flags.Given("--artifact-dir"))
+	if !named {
+		dir = freeDir(&d.Benchmark)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make artifact folder: %w", err)
+		return "", named, fmt.Errorf("make artifact folder: %w", err)
 	}
 	if err := os.Remove(filepath.Join(dir, export.ReadyMarker)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("take over artifact folder: %w", err)
+		return "", named, fmt.Errorf("take over artifact folder: %w", err)
 	}
-	return dir, nil
+	return dir, named, nil
+}
+
+// freeDir returns artifacts/<model>-<endpoint>-<load>, with a number behind it if
+// an earlier run lives there.
+func freeDir(b *config.Benchmark) string {
+	base := filepath.Join(artifactRoot, autoName(b))
+	dir := base
+	for n := 2; occupied(dir); n++ {
+		dir = fmt.Sprintf("%s-%d", base, n)
+	}
+	return dir
+}
+
+// rename gives the folder of a run the name of the model that the server named,
+// once all files in it are written. A folder that cannot be renamed keeps its
+// name.
+func (o *oneShot) rename() {
+	if o.named || o.doc.Benchmark.Runtime.APIPort != nil { // the API still reads from it
+		return
+	}
+	b := &o.doc.Benchmark
+	if filepath.Base(o.dir) == autoName(b) || strings.HasPrefix(filepath.Base(o.dir), autoName(b)+"-") {
+		return
+	}
+	if dir := freeDir(b); os.Rename(o.dir, dir) == nil {
+		o.dir = dir
+	}
 }
 
 func occupied(dir string) bool {

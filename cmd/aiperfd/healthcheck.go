@@ -30,16 +30,16 @@ func newHealthcheckCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
-		Short: "Ask a running daemon whether it is alive; exit 0 if it is",
+		Short: "Check whether a running daemon is healthy; exit 0 if it is",
 		Args:  cobra.NoArgs,
 	}
 	api := pflag.NewFlagSet("api", pflag.ContinueOnError)
 	api.StringVar(&f.host, "api-host", "127.0.0.1", "`address` on which the daemon listens")
 	api.IntVar(&f.port, "api-port", defaultPort, "`port` of the daemon")
-	api.StringVar(&f.portFile, "port-file", "", "`file` with the port number, as serve --port-file writes it")
+	api.StringVar(&f.portFile, "port-file", "", "`file` with the port number, as written by serve --port-file")
 	cmd.Flags().AddFlagSet(api)
-	cmd.Flags().StringVar(&f.url, "url", "", "probe to ask, in place of host and port")
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "how long to wait for the answer")
+	cmd.Flags().StringVar(&f.url, "url", "", "`URL` of the probe, instead of host and port")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "timeout")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if api.Changed("api-port") && !api.Changed("port-file") {
 			f.typed = true

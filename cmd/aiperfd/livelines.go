@@ -36,8 +36,8 @@ func shareOf(st *bench.PhaseStats) (share, bool) {
 	add(float64(returned), float64(st.ExpectedRequests), fmt.Sprintf("%d/%d", returned, st.ExpectedRequests))
 	sessions := st.CompletedSessions + st.CancelledSessions
 	add(float64(sessions), float64(st.ExpectedSessions), fmt.Sprintf("%d/%d sessions", sessions, st.ExpectedSessions))
-	elapsed := min(st.LastUpdate-st.Start, st.ExpectedDuration)
-	add(elapsed.Seconds(), st.ExpectedDuration.Seconds(), fmt.Sprintf("%.0f/%.0f s", elapsed.Seconds(), st.ExpectedDuration.Seconds()))
+	elapsed, all := min(st.LastUpdate-st.Start, st.ExpectedDuration).Seconds(), st.ExpectedDuration.Seconds()
+	add(elapsed, all, fmt.Sprintf("%d/%v s", int(elapsed), all))
 	if st.End == bench.PhaseCompleted || st.End == bench.PhaseGraceTimeout {
 		best.done = 1
 	}

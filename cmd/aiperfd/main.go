@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -76,18 +75,23 @@ func (e exitError) Unwrap() error { return e.err }
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "aiperfd",
-		Short: "Benchmark LLM inference servers, and know how far the numbers can be trusted",
-		Long: `aiperfd benchmarks LLM inference servers: vLLM, SGLang, TensorRT-LLM, Runpod
-workers and every other server with an OpenAI-compatible API.
+		Short: "Benchmark LLM inference servers",
+		Long: `aiperfd benchmarks LLM inference servers: vLLM, SGLang, TensorRT-LLM and every
+other server with an OpenAI-compatible API.
 
-aiperfd serve is a daemon that takes benchmarks over HTTP, shows them live and
-remembers their results. aiperfd profile runs one benchmark from the command line
-with the flags of NVIDIA's aiperf profile.`,
+aiperfd profile runs one benchmark from the command line, with the flags of
+NVIDIA's aiperf profile. aiperfd serve is a daemon: it accepts benchmarks over
+HTTP, shows them live and stores their results.`,
+		Example: `  aiperfd profile --url localhost:8000 --streaming --concurrency 8
+  aiperfd serve
+  aiperfd mock --port 8000`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       thisBuild().String(),
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("aiperfd {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{exitUsage, err} })
 	root.AddCommand(
 		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
@@ -122,17 +126,5 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 			return exitError{exitUsage, err}
 		}
 		return nil
-	}
-}
-
-func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version, the date of its commit and the version of Go",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "aiperfd %s (%s, %s, %s/%s)\n", version, committed(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
 	}
 }

@@ -94,9 +94,12 @@ func newMockCommand() *cobra.Command {
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SilenceUsage = true // from here on, usage would not help
 			if err := flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv); err != nil {
-				return err
+				return exitError{exitUsage, err}
 			}
-			return flagsFromFile(cmd.Flags(), f.config)
+			if err := flagsFromFile(cmd.Flags(), f.config); err != nil {
+				return exitError{exitUsage, err}
+			}
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.print {

@@ -30,17 +30,38 @@ import (
 const programName = "aiperf"
 
 func newProfileCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:                "profile [flags]",
 		Short:              "Run one benchmark, with the flags of NVIDIA's aiperf profile",
 		DisableFlagParsing: true, // the flags have AIPerf's grammar
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if slices.ContainsFunc(args, func(a string) bool { return a == "--help" || a == "-h" }) {
+			switch {
+			case slices.Contains(args, "--help-all"):
 				return config.Usage(cmd.OutOrStdout())
+			case slices.Contains(args, "--help") || slices.Contains(args, "-h"):
+				return config.UsageShort(cmd.OutOrStdout())
+			case len(args) == 0:
+				if err := config.UsageShort(cmd.ErrOrStderr()); err != nil {
+					return err
+				}
+				return exitError{exitUsage, errors.New("no flags; to benchmark the only model of http://localhost:8000, give --url localhost:8000")}
 			}
 			return profile(cmd.Context(), args, cmd.OutOrStdout())
 		},
+		ValidArgsFunction: func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
+			words, files := config.Complete(before, word)
+			if files {
+				return words, cobra.ShellCompDirectiveDefault
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
 	}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if err := config.UsageShort(cmd.OutOrStdout()); err != nil {
+			complain(cmd.ErrOrStderr(), err)
+		}
+	})
+	return cmd
 }
 
 // profile runs one benchmark in the foreground.
@@ -49,14 +70,15 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return exitError{exitUsage, problemList(err)}
 	}
+	flags.Options.MetricTags = engine.ObjectiveTags()
 	doc, problems, err := flags.Document()
 	if err == nil {
 		_, err = engine.Compile(doc)
 	}
 	if err != nil {
-		return exitError{exitUsage, problemList(err)}
+		return exitError{exitUsage, problemList(flags.Explain(err))}
 	}
-	dir, err := artifactDir(doc, flags)
+	dir, named, err := artifactDir(doc, flags)
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
@@ -67,7 +89,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer closeLog()
 	return (&oneShot{
-		doc: doc, dir: dir, log: log, out: out, screen: terminal,
+		doc: doc, dir: dir, named: named, log: log, out: out, screen: terminal,
 		command:  redact.CommandLine(programName, append([]string{"profile"}, args...), flags),
 		warnings: warningsOf(problems),
 	}).run(ctx)
@@ -77,6 +99,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 type oneShot struct {
 	doc      *config.Document
 	dir      string
+	named    bool // by the user
 	command  string
 	warnings []engine.Warning
 	log      zerolog.Logger
@@ -96,7 +119,7 @@ func (o *oneShot) run(ctx context.Context) error {
 		}
 		ln, err := listen(ctx, so.host, *rt.APIPort, "")
 		if err != nil {
-			return exitError{exitUsage, err}
+			return err
 		}
 		so.listener = ln
 	}
@@ -111,6 +134,7 @@ func (o *oneShot) run(ctx context.Context) error {
 	}
 	run, err := o.measure(ctx, s)
 	if err == nil {
+		o.rename()
 		err = o.report(run, s.engine.Report(run.ID))
 		o.linger(ctx, s)
 	}

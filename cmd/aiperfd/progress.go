@@ -75,7 +75,7 @@ func (v *view) update(s *engine.Snapshot) {
 		if !slices.Contains(v.begun, st.Index) {
 			v.begun = append(v.begun, st.Index)
 			if !v.draws {
-				v.log.Info().Str("phase", st.Name).Msg("phase started")
+				v.log.Info().Msgf("phase %s started", st.Name)
 			}
 		}
 		if st.End != "" && !slices.Contains(v.ended, st.Index) {
@@ -98,8 +98,7 @@ func (v *view) end(st *bench.PhaseStats) {
 		_, _ = v.screen.Write([]byte(v.look.bar(st, v.columns()) + "\n")) // a terminal that is gone hides nothing else
 		return
 	}
-	v.log.Info().Str("phase", st.Name).Int64("completed", st.Completed-st.Errors).Int64("failed", st.Errors).
-		Int64("cancelled", st.Cancelled).Msg("phase ended")
+	v.log.Info().Msgf("phase %s ended: %d ok, %d failed, %d cancelled", st.Name, st.Completed-st.Errors, st.Errors, st.Cancelled)
 }
 
 // draw shows the phase that runs, with its live numbers.

@@ -148,11 +148,11 @@ Profiling: 10/20 |##########...........|  50% [00:04<00:04]
 	for _, snap := range []*engine.Snapshot{at(0), at(time.Second, warmup), running, running, final} {
 		v.update(snap)
 	}
-	wantLog := `{"level":"info","phase":"warmup","message":"phase started"}
-{"level":"info","phase":"warmup","completed":8,"failed":0,"cancelled":0,"message":"phase ended"}
-{"level":"info","phase":"profiling","message":"phase started"}
+	wantLog := `{"level":"info","message":"phase warmup started"}
+{"level":"info","message":"phase warmup ended: 8 ok, 0 failed, 0 cancelled"}
+{"level":"info","message":"phase profiling started"}
 {"level":"info","message":"[realtime 00:05] 2.50 req/s  2 in flight  0 errors"}
-{"level":"info","phase":"profiling","completed":20,"failed":0,"cancelled":0,"message":"phase ended"}
+{"level":"info","message":"phase profiling ended: 20 ok, 0 failed, 0 cancelled"}
 `
 	if diff := cmp.Diff(wantLog, log.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
+
+	"github.com/rs/zerolog"
 )
 
 // paper is a terminal that understands what a screen writes: lines, carriage
@@ -101,5 +106,22 @@ func TestColorWanted(t *testing.T) {
 		if got := colorWanted(func(name string) string { return c.env[name] }); got != c.want {
 			t.Errorf("colorWanted(%v) = %v, want %v", c.env, got, c.want)
 		}
+	}
+}
+
+// What a server says cannot control the terminal, in the log nor in the last line.
+func TestServerTextIsHarmless(t *testing.T) {
+	const hostile = "gone\x1b[2J\x1b]0;owned\a\u202e\r\x00"
+	var out bytes.Buffer
+	log := zerolog.New(logWriter(&out, "15:04", false))
+	log.Warn().Str("server", hostile).Err(errors.New(hostile)).Msg(hostile)
+	complain(&out, errors.New("first "+hostile+"\n  second"))
+	for _, r := range out.String() {
+		if r != '\n' && !unicode.IsPrint(r) {
+			t.Errorf("there is %U in %q", r, out.String())
+		}
+	}
+	if !strings.HasSuffix(out.String(), "aiperfd: first gone[2J]0;owned \n  second\n") {
+		t.Errorf("printed %q", out.String())
 	}
 }

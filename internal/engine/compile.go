@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -434,7 +435,7 @@ func (c *compiler) metrics(p *Plan) {
 		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Arrivals != nil)
 	}
 	if _, err := metric.NewSet(p.Metrics); err != nil {
-		c.problem("slos", "bad-enum", "%v", err)
+		c.problem("slos", "bad-enum", "%v", errors.Unwrap(err))
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ func (l *loader) check() {
 	l.checkPhases()
 	l.checkArtifacts()
 	l.checkTokenizer()
+	if at := l.where("benchmark.runtime.ui"); at.flag != "" && l.doc.Benchmark.Runtime.UI == "dashboard" {
+		l.warn(at, CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.flag)
+	}
 	if l.has("benchmark.runtime.apiHost") && !l.has("benchmark.runtime.apiPort") {
 		l.conflict("benchmark.runtime.apiHost", "needs a port")
 	}
@@ -37,10 +41,21 @@ func (l *loader) checkFilled() {
 	const few = 100 // below it the 99th percentile is a single request
 	for i, p := range l.doc.Benchmark.Phases {
 		if p.Kind == "profiling" && p.Requests != nil && *p.Requests < few {
-			l.warn(l.where(phasePath(i)), CodeShortRun,
-				"phase %s: at most %d requests; percentiles above p90 will be noisy", p.Name, *p.Requests)
+			l.warn(l.where(phasePath(i)+".requests"), CodeShortRun, "%s", shortRun(*p.Requests))
 		}
 	}
+}
+
+// shortRun says what so few requests support.
+func shortRun(requests int64) string {
+	const enough = 10 // for a median
+	switch {
+	case requests == 1:
+		return "only 1 request: percentiles are not meaningful"
+	case requests < enough:
+		return fmt.Sprintf("only %d requests: percentiles are not meaningful", requests)
+	}
+	return fmt.Sprintf("only %d requests: percentiles above p90 are not reliable", requests)
 }
 
 // require reports a missing value.
@@ -137,7 +152,7 @@ func (l *loader) checkEndpoint() {
 	}
 	if e.UseLegacyMaxTokens && unasked {
 		at := l.where(path + ".useLegacyMaxTokens")
-		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has only one field for the length", label(at), e.Type)
+		l.warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length", label(at), e.Type)
 	}
 	l.checkJobs()
 }

@@ -58,7 +58,7 @@ func (l *loader) checkFileDataset(d *Dataset, path string) {
 	hasPath, hasRecords := l.has(path+".path"), l.has(path+".records")
 	switch {
 	case hasPath && hasRecords:
-		l.conflict(path+".records", "give either a path or records, not both")
+		l.conflict(path+".records", "conflicts with path; use only one of them")
 	case !hasPath && !hasRecords:
 		l.require(path+".path", "path: a file dataset needs a path or records")
 	}
@@ -100,7 +100,7 @@ func (l *loader) checkSystemPrompt(d *Dataset, path string) {
 			continue
 		}
 		if literal != "" {
-			l.conflict(path+"."+field, "give either a text or a file, not both")
+			l.conflict(path+"."+field, "conflicts with systemPrompt; use only one of them")
 		}
 		literal = path + "." + field
 	}

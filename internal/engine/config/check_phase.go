@@ -87,7 +87,7 @@ func (l *loader) checkPhaseKind(p *Phase, path string) {
 	}
 	if l.has(path+".excludeFromResults") && !l.failed[path+".excludeFromResults"] &&
 		p.ExcludeFromResults != (phaseKind(p) == "warmup") {
-		l.conflict(path+".excludeFromResults", "warm-up phases are always excluded and profiling phases never")
+		l.conflict(path+".excludeFromResults", "warm-up phases are always excluded from the results, profiling phases never")
 	}
 	if l.has(path+".failedRequestThreshold") && phaseKind(p) == "warmup" {
 		l.conflict(path+".failedRequestThreshold", "only valid for profiling phases")
@@ -96,7 +96,7 @@ func (l *loader) checkPhaseKind(p *Phase, path string) {
 
 func (l *loader) checkBounds(p *Phase, path string) {
 	if !l.has(path+".requests") && !l.has(path+".sessions") && !l.has(path+".duration") {
-		l.require(path+".requests", "phase needs a bound: requests, sessions or duration")
+		l.require(path+".requests", "needs a limit: requests, sessions or duration")
 	}
 	if l.has(path+".gracePeriod") && !l.has(path+".duration") &&
 		!(p.GracePeriod != nil && math.IsInf(float64(*p.GracePeriod), 1)) {

@@ -114,7 +114,7 @@ func flagTable() map[string]option {
 func (f *Flags) argument(argv []string, i int) int {
 	token := argv[i]
 	if !flagLike(token) {
-		f.problem(i, token, CodeUnknownField, "unexpected argument %q: options begin with --", clip(redact.Text(token)))
+		f.problem(i, token, CodeUnknownField, "unexpected argument %q%s", clip(redact.Text(token)), argumentHint(clip(redact.Text(redact.URL(token)))))
 		return i + 1
 	}
 	name, value, inline := strings.Cut(token, "=")

@@ -22,7 +22,8 @@ func (f *Flags) Document() (*Document, []Problem, error) {
 	b.phases()
 	b.environment()
 	b.loader.problems = append(b.loader.problems, f.report.problems...)
-	return b.loader.finish(b.root)
+	doc, warnings, err := b.loader.finish(b.root)
+	return doc, f.explain(warnings), f.Explain(err)
 }
 
 // builder lays options over a tree.

@@ -3,6 +3,8 @@ package config
 import (
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/redact"
 )
 
 // object reads the options whose value is an object: headers, extra inputs and
@@ -125,7 +127,14 @@ func (b *builder) extra(occ *occurrence, value string, into *node) bool {
 		name, raw, ok := strings.Cut(piece, ":")
 		name = strings.TrimSpace(name)
 		if !ok || name == "" {
-			b.fail(occ, CodeWrongType, "an extra input must be name:value or a JSON object")
+			hint := ""
+			if key, value, assigned := strings.Cut(piece, "="); assigned && isName(key) {
+				hint = "; did you mean " + key + ":" + clip(redact.Text(value)) + "?"
+				if redact.SensitiveName(key) {
+					hint = "; did you mean " + key + ":…?"
+				}
+			}
+			b.fail(occ, CodeWrongType, "an extra input must be name:value or a JSON object"+hint)
 			return false
 		}
 		if b.template(occ, name, textNode(strings.TrimSpace(raw))) {

@@ -141,7 +141,12 @@ func TestFlagProblems(t *testing.T) {
 		{"goodput", []string{"--goodput", "a=1"}, `--goodput: expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`},
 		{"unknown", []string{"--concurency", "4"}, `unknown option --concurency; did you mean "--concurrency"?`},
 		{"one dash", []string{"-model", "x"}, `unknown option -model; did you mean "--model"?`},
-		{"argument", []string{"--streaming", "false"}, `unexpected argument "false": options begin with --`},
+		{"argument", []string{"--streaming", "false"}, `unexpected argument "false"; flags begin with --`},
+		{"positional URL", []string{"localhost:41000"}, `unexpected argument "localhost:41000"; did you mean --url localhost:41000?`},
+		{"positional URL with scheme", []string{"--streaming", "https://h/v1"}, `unexpected argument "https://h/v1"; did you mean --url https://h/v1?`},
+		{"extra with =", []string{"--extra-inputs", "temperature=0.7"}, "--extra-inputs: an extra input must be name:value or a JSON object; did you mean temperature:0.7?"},
+		{"extra with = and a secret", []string{"--extra-inputs", "api_key=sk-1"}, "--extra-inputs: an extra input must be name:value or a JSON object; did you mean api_key:…?"},
+		{"goodput twice by two names", []string{"--goodput", "tpot:20 inter_token_latency:30"}, "--goodput: the objective inter_token_latency is given twice"},
 		{"no value", []string{"--concurrency", "--streaming"}, "--concurrency: needs a value"},
 		{"no words", []string{"--header"}, "--header: needs a value"},
 		{"header", []string{"--header", "Accept"}, "--header: a header must be Name:Value"},
@@ -150,7 +155,7 @@ func TestFlagProblems(t *testing.T) {
 		{"spread alone", []string{"--osl-stddev", "5"}, "--osl-stddev: needs --osl"},
 		{"verbose twice", []string{"-v", "-vv"}, "-vv: -v sets the same value; use only one of them"},
 		{"host alone", []string{"--api-host", "::"}, "--api-host: needs a port"},
-		{"wait mode alone", []string{"--wait-for-model-mode", "models"}, "--wait-for-model-mode: needs a waitForModelTimeout above 0"},
+		{"wait mode alone", []string{"--wait-for-model-mode", "models"}, "--wait-for-model-mode: needs a --wait-for-model-timeout above 0"},
 		{"wait interval", []string{"--wait-for-model-timeout", "3", "--wait-for-model-interval", "0"}, "--wait-for-model-interval 0: must be greater than 0"},
 		{"path of a reset", []string{"--reset-kv-cache=false", "--reset-kv-cache-path", "/x"}, "--reset-kv-cache-path: contradicts --reset-kv-cache=false"},
 		{"path of a profiler", []string{"--server-profiler-stop-path", "/x", "--server-profiler=false"}, "--server-profiler-stop-path: contradicts --server-profiler=false"},
@@ -160,11 +165,11 @@ func TestFlagProblems(t *testing.T) {
 		{"auth style", []string{"--auth-style", "basic"}, "--auth-style basic: must be type, bearer, x-api-key, both, api-key or none"},
 		{"affinity header", []string{"--affinity-header", "X-A,x-a"}, "--affinity-header: the header x-a is given twice"},
 		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
-		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs keyFile"},
+		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs --tls-key-file"},
 		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: IPv6 addresses need brackets, for example http://[::1]:8000"},
 		{"url", []string{"--url", "ftp://x"}, "--url ftp://x: must be an http or https URL"},
 		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: no such file"},
-		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only valid for datasets of type synthetic\nunknown option --turns"},
+		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only valid for datasets of type synthetic\nunknown option --turns; did you mean \"--session-turns-mean\"?"},
 		{"format without file", []string{"--custom-dataset-type", "single-turn"}, "--custom-dataset-type: only valid for datasets of type file"},
 		{"boolean value", []string{"--streaming=maybe"}, "--streaming maybe: must be true or false, or have no value"},
 		{"inherited", []string{"--concurrency", "0", "--warmup-request-count", "1"}, "--concurrency 0: must be at least 1"},
@@ -445,22 +450,97 @@ func TestFlagKinds(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	var out bytes.Buffer
-	if err := Usage(&out); err != nil {
+	var all, short bytes.Buffer
+	if err := errors.Join(Usage(&all), UsageShort(&short)); err != nil {
 		t.Fatal(err)
 	}
-	text := out.String()
 	for _, want := range []string{
 		"\nEndpoint\n", "  --model-names, --model, -m TEXT…\n",
-		"  --concurrency NUMBER\n      Sessions in flight; with a rate only a cap. (default: 1 without a rate, no limit with one)\n",
+		"  --concurrency NUMBER\n      Number of concurrent sessions; with a request rate, the maximum. (default:\n      1 without a rate, unlimited with one)\n",
 		"  --header, -H NAME:VALUE\n", "  --insecure\n",
 	} {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(all.String(), want) {
 			t.Errorf("help lacks %q", want)
 		}
 	}
-	if strings.Contains(text, "--search-space") || strings.Contains(text, "--zmq-host") {
+	if !strings.HasPrefix(all.String(), "\nLoad Generator\n") || strings.Index(all.String(), "\nOutput\n") > strings.Index(all.String(), "\nEndpoint\n") {
+		t.Error("load and output are not the first groups")
+	}
+	if strings.Contains(all.String(), "--search-space") || strings.Contains(all.String(), "--zmq-host") {
 		t.Error("help shows options that do nothing")
+	}
+	for _, name := range commonFlags() {
+		if !strings.Contains(short.String(), name) || !slices.Contains(strings.FieldsFunc(all.String(), func(r rune) bool { return r == ' ' || r == ',' || r == '\n' }), name) {
+			t.Errorf("%s is not in both helps", name)
+		}
+	}
+	for _, text := range []string{all.String(), short.String()} {
+		for line := range strings.Lines(text) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > usageWidth {
+				t.Errorf("a line of the help has %d columns: %s", n, line)
+			}
+		}
+	}
+	if n := strings.Count(short.String(), "\n"); n > 75 {
+		t.Errorf("the short help has %d lines", n)
+	}
+}
+
+// The examples of the help are command lines that are taken.
+func TestUsageExamples(t *testing.T) {
+	text := strings.ReplaceAll(usageExamples, "\\\n", " ")
+	count := 0
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "aiperfd profile ")
+		if !ok {
+			continue
+		}
+		count++
+		words := strings.Fields(rest)
+		if before, after, quoted := strings.Cut(rest, `"`); quoted {
+			words = append(strings.Fields(before), strings.TrimSuffix(after, `"`))
+		}
+		f, err := ParseFlags(words, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		f.Options.MetricTags = []string{"time_to_first_token", "inter_token_latency"}
+		if slices.Contains(words, "--input-file") {
+			continue // a file of the user's
+		}
+		if _, _, err := f.Document(); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if count != 4 {
+		t.Errorf("%d examples", count)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	for _, c := range []struct {
+		before []string
+		word   string
+		want   string // words without their meaning
+		files  bool
+	}{
+		{nil, "--conc", "--concurrency", false},
+		{[]string{"--streaming"}, "--benchmark-g", "--benchmark-grace-period", false},
+		{[]string{"--ui"}, "", "dashboard simple none", false},
+		{[]string{"--endpoint-type"}, "rer", "rerank", false},
+		{[]string{"-m", "x"}, "--report=b", "--report=brief", false},
+		{[]string{"--image-format"}, "", "jpeg png random", false},
+		{[]string{"--input-file"}, "a", "", true},
+		{[]string{"--request-count"}, "", "", false},
+		{nil, "--search-spa", "", false},
+	} {
+		words, files := Complete(c.before, c.word)
+		for i, w := range words {
+			words[i], _, _ = strings.Cut(w, "\t")
+		}
+		if got := strings.Join(words, " "); got != c.want || files != c.files {
+			t.Errorf("Complete(%q, %q) = %q, files %v, want %q, %v", c.before, c.word, got, files, c.want, c.files)
+		}
 	}
 }
 
@@ -533,5 +613,60 @@ func TestKeyVariables(t *testing.T) {
 				t.Errorf("the document says that the key is of the environment: %v, want %v", said, from)
 			}
 		})
+	}
+}
+
+// Short names of objectives stand for the metrics that they usually mean.
+func TestObjectiveAliases(t *testing.T) {
+	got := mustFlags(t, "--goodput", "ttft:200 ITL:30 e2e:5000").Benchmark.SLOs
+	want := map[string]float64{"time_to_first_token": 200, "inter_token_latency": 30, "request_latency": 5000}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objectives (-want +got):\n%s", diff)
+	}
+}
+
+// What is no objective gets the nearest name, also the nearest short one.
+func TestObjectiveSuggestions(t *testing.T) {
+	for value, want := range map[string]string{
+		"tttf:200":        `--goodput: "tttf" is not a metric; did you mean "ttft"?`,
+		"first_token:200": `--goodput: "first_token" is not a metric; did you mean "time_to_first_token"?`,
+		"nothing:1":       `--goodput: "nothing" is not a metric`,
+	} {
+		f, err := ParseFlags([]string{"--model", "m", "--goodput", value}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Options.MetricTags = []string{"time_to_first_token", "inter_token_latency", "request_latency", "rtfx"}
+		if _, _, err := f.Document(); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", value, err, want)
+		}
+	}
+}
+
+// A problem that is found after the flags were read names the flag that it is
+// about, and no pointer into a document that the user never saw.
+func TestExplain(t *testing.T) {
+	f, err := ParseFlags([]string{"--warmup-request-count", "5", "--request-rate", "7", "--image-width-mean", "9", "--goodput", "ttft:1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pointer, want := range map[string]string{
+		"#/benchmark/phases/0":                   "--warmup-request-count: text",
+		"#/benchmark/phases/1/rate":              "--request-rate: text",
+		"#/benchmark/datasets/0/images":          "--image-width-mean: text",
+		"#/benchmark/datasets/0/images/width":    "--image-width-mean: text",
+		"#/benchmark/slos":                       "--goodput: text",
+		"#/benchmark/endpoint/connectionReuse":   "--connection-reuse-strategy: text",
+		"#/benchmark/datasets/0/audio":           "text",
+		"#/benchmark/tokenizer/name":             "--tokenizer: text",
+		"#/benchmark/endpoint/jobs/pollInterval": "--poll-interval: text",
+	} {
+		err := f.Explain(&Invalid{Problems: []Problem{{Pointer: pointer, Detail: "text"}}})
+		if err.Error() != want {
+			t.Errorf("%s: %q, want %q", pointer, err, want)
+		}
+	}
+	if got := f.Explain(&Invalid{Problems: []Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: rate: text" {
+		t.Errorf("a problem of a file became %q", got)
 	}
 }

@@ -291,7 +291,7 @@ func TestWarnings(t *testing.T) {
 	for _, w := range warnings {
 		got = append(got, w.Pointer+" "+w.Code)
 	}
-	want := []string{"# deprecated-field", "#/server_metrics no-effect", "#/runtime/workers no-effect", "#/phases short-run"}
+	want := []string{"# deprecated-field", "#/server_metrics no-effect", "#/runtime/workers no-effect", "#/phases/requests short-run"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -189,12 +189,12 @@ func (l *loader) checkMedia(d *Dataset, path string) {
 	}
 	if l.has(path+".rankings") && !ranks(kind) {
 		for _, at := range l.deepest(path + ".rankings") {
-			l.conflict(at, fmt.Sprintf("the endpoint type %s does not rank; use %s", kind, choiceList(strings.Join(rankingTypes(), " "))))
+			l.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, choiceList(strings.Join(rankingTypes(), " "))))
 		}
 	}
 	if prompts := path + ".prompts.isl"; ranks(kind) && l.has(prompts) {
 		at := l.where(prompts)
-		l.warn(at, CodeNoEffect, "%s: the endpoint type %s sends queries and passages; set their lengths with rankings", label(at), kind)
+		l.warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s sends queries and passages, whose lengths are set by rankings", label(at), kind)
 	}
 }
 

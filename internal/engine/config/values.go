@@ -1,9 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -202,10 +205,20 @@ func (l *loader) thresholds(n *node, p *map[string]float64, path string) {
 		return
 	}
 	for _, m := range n.members {
-		at := join(path, m.name)
+		name := ""
+		if m.flag != "" {
+			name = m.flag + ": "
+		}
+		tag := cmp.Or(objectiveAliases()[strings.ToLower(m.name)], m.name)
+		at := join(path, tag)
+		if l.given[at] != nil {
+			l.fail(m.place, CodeConflict, "%sthe objective %s is given twice", name, tag)
+			continue
+		}
 		l.given[at] = m.value
-		if !l.knownMetric(m.name) {
-			l.fail(m.place, CodeUnknownField, "%q is not a metric%s", clip(m.name), suggestion(m.name, l.options.MetricTags))
+		if !l.knownMetric(tag) {
+			known := append(slices.Sorted(maps.Keys(objectiveAliases())), l.options.MetricTags...)
+			l.fail(m.place, CodeUnknownField, "%s%q is not a metric%s", name, clip(m.name), suggestion(m.name, known))
 			continue
 		}
 		f, ok := l.float(m.value, at)
@@ -215,7 +228,16 @@ func (l *loader) thresholds(n *node, p *map[string]float64, path string) {
 		if *p == nil {
 			*p = make(map[string]float64)
 		}
-		(*p)[m.name] = f
+		(*p)[tag] = f
+	}
+}
+
+// objectiveAliases are the usual short names of metrics that objectives may use.
+func objectiveAliases() map[string]string {
+	return map[string]string{
+		"ttft": "time_to_first_token", "itl": "inter_token_latency", "tpot": "inter_token_latency",
+		"e2e": "request_latency", "e2el": "request_latency", "latency": "request_latency",
+		"ttst": "time_to_second_token", "ttfo": "time_to_first_output_token",
 	}
 }
 

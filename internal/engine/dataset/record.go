@@ -206,7 +206,7 @@ func eachMember(raw []byte, do func(name string, v json.RawMessage)) error {
 		return syntaxError(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON object on its line")
+		return errors.New("unexpected text after the JSON object")
 	}
 	return nil
 }

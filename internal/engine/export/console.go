@@ -255,7 +255,11 @@ func (p *page) foot(r *Report) {
 	p.line(fmt.Sprintf("Benchmark Duration: %.2f sec%s", seconds, early))
 	p.command(r.CLICommand)
 	for _, f := range p.opts.Files {
-		p.line(f.Label + ": " + Printable(f.Path))
+		text := f.Label + ": " + Printable(f.Path)
+		if textWidth(text) > p.opts.Width {
+			text = f.Label + ":\n  " + Printable(f.Path)
+		}
+		p.line(text)
 	}
 }
 

@@ -171,6 +171,17 @@ func average(r *Report, tag string) (float64, bool) {
 	return 0, false
 }
 
+// headlineName is the short name of a metric.
+func headlineName(d *metric.Def) string {
+	switch d.Tag {
+	case "request_latency":
+		return "Latency"
+	case "video_inference_time":
+		return "Inference"
+	}
+	return cmp.Or(d.Short, d.Header)
+}
+
 // headlineStats are the columns of the small table.
 var headlineStats = [...]metric.Stat{metric.P50, metric.P90, metric.P99}
 
@@ -179,15 +190,14 @@ func (p *page) latencies(r *Report) {
 	const cell = 12
 	var rows []string
 	doubtful := false
-	for _, m := range []struct{ tag, label string }{
-		{"time_to_first_token", "TTFT"}, {"time_to_first_image", "TTFI"}, {"inter_token_latency", "ITL"},
-		{"request_latency", "Latency"}, {"video_inference_time", "Inference"}, {"rtfx", "RTFx"},
+	for _, tag := range []string{
+		"time_to_first_token", "time_to_first_image", "inter_token_latency", "request_latency", "video_inference_time", "rtfx",
 	} {
-		result := r.Results.Find(m.tag)
+		result := r.Results.Find(tag)
 		if result == nil {
 			continue
 		}
-		label := m.label
+		label := headlineName(result.Def)
 		if result.Def.Unit == "ms" {
 			label += " ms"
 		}
@@ -201,7 +211,7 @@ func (p *page) latencies(r *Report) {
 					text, doubtful = text+"*", true
 				}
 			}
-			if r.Stream != nil && r.Stream.Withheld[m.tag].Reason != "" {
+			if r.Stream != nil && r.Stream.Withheld[tag].Reason != "" {
 				text = "withheld"
 			}
 			row += fmt.Sprintf("%*s", cell, text)
@@ -256,7 +266,7 @@ func (p *page) goodput(r *Report) {
 		if def.Flags&metric.LargerIsBetter != 0 {
 			relation = p.sign("≥", ">=")
 		}
-		text += fmt.Sprintf("%s %s %s", cmp.Or(def.Short, def.Header), relation, strings.TrimSuffix(fmt.Sprintf("%v %s", r.SLOs[tag], def.Unit), " ratio"))
+		text += fmt.Sprintf("%s %s %s", headlineName(def), relation, strings.TrimSuffix(fmt.Sprintf("%v %s", r.SLOs[tag], def.Unit), " ratio"))
 		if v, ok := average(r, "slo_attainment."+tag); ok && len(r.SLOs) > 1 {
 			text += " (" + share(v) + " %)"
 		}
