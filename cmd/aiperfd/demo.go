@@ -43,10 +43,10 @@ func newDemoCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Daemon, simulated server and one benchmark in one process",
-		Long: `Start the daemon and a simulated inference server in this process, run one
-benchmark of a few seconds, print its results and the addresses to look at. On a
-terminal the daemon goes on serving until Ctrl+C; --once ends after the results.`,
+		Short: "Run the daemon, a simulated server and one benchmark in one process",
+		Long: `Start the daemon and a simulated inference server in this process, run a benchmark
+of a few seconds, and print its results and the URLs of the daemon. On a terminal
+the daemon continues to run until Ctrl+C; --once ends it after the results.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := demo{out: cmd.OutOrStdout(), once: once || !isTerminal(os.Stdout), port: port, dataDir: dataDir}
@@ -55,7 +55,7 @@ terminal the daemon goes on serving until Ctrl+C; --once ends after the results.
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "end after the results")
 	cmd.Flags().IntVar(&port, "api-port", 0, "`port` of the daemon; 0 picks a free one")
-	cmd.Flags().StringVar(&dataDir, "data-dir", "", "`folder` to keep the results in; default a temporary one")
+	cmd.Flags().StringVar(&dataDir, "data-dir", "", "`folder` for the results; default a temporary one")
 	return cmd
 }
 

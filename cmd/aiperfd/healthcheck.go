@@ -18,7 +18,7 @@ func newHealthcheckCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
-		Short: "Ask a running daemon whether it is alive; exit 0 if it is",
+		Short: "Check whether a daemon is alive; exit with 0 if it is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
@@ -26,8 +26,8 @@ func newHealthcheckCommand() *cobra.Command {
 			return healthcheck(ctx, cmd.OutOrStdout(), url)
 		},
 	}
-	cmd.Flags().StringVar(&url, "url", fmt.Sprintf("http://127.0.0.1:%d/healthz", defaultPort), "probe to ask")
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "how long to wait for the answer")
+	cmd.Flags().StringVar(&url, "url", fmt.Sprintf("http://127.0.0.1:%d/healthz", defaultPort), "URL of the probe")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "how long to wait for the response")
 	return cmd
 }
 
@@ -38,7 +38,7 @@ func healthcheck(ctx context.Context, out io.Writer, url string) error {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", url, err)
+		return fmt.Errorf("query %s: %w", url, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
@@ -47,7 +47,7 @@ func healthcheck(ctx context.Context, out io.Writer, url string) error {
 	}
 	answer := strings.TrimSpace(string(body))
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s says %d %s", url, resp.StatusCode, answer)
+		return fmt.Errorf("%s answered %d %s", url, resp.StatusCode, answer)
 	}
 	_, err = fmt.Fprintln(out, answer)
 	return err
