@@ -43,10 +43,10 @@ func newDemoCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run the daemon, a simulated server and one benchmark in one process",
-		Long: `Start the daemon and a simulated inference server in this process, run a benchmark
-of a few seconds, and print its results and the URLs of the daemon. On a terminal
-the daemon continues to run until Ctrl+C; --once ends it after the results.`,
+		Short: "Daemon, simulated server and one benchmark in one process",
+		Long: `Start the daemon and a simulated inference server in this process, run one
+benchmark of a few seconds, print its results and the addresses to look at. On a
+terminal the daemon goes on serving until Ctrl+C; --once ends after the results.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := demo{out: cmd.OutOrStdout(), once: once || !isTerminal(os.Stdout), port: port, dataDir: dataDir}

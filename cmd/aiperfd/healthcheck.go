@@ -18,7 +18,7 @@ func newHealthcheckCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
-		Short: "Check whether a daemon is alive; exit with 0 if it is",
+		Short: "Ask a running daemon whether it is alive; exit 0 if it is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
@@ -26,8 +26,8 @@ func newHealthcheckCommand() *cobra.Command {
 			return healthcheck(ctx, cmd.OutOrStdout(), url)
 		},
 	}
-	cmd.Flags().StringVar(&url, "url", fmt.Sprintf("http://127.0.0.1:%d/healthz", defaultPort), "URL of the probe")
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "how long to wait for the response")
+	cmd.Flags().StringVar(&url, "url", fmt.Sprintf("http://127.0.0.1:%d/healthz", defaultPort), "probe to ask")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "how long to wait for the answer")
 	return cmd
 }
 

@@ -69,13 +69,13 @@ func (e exitError) Unwrap() error { return e.err }
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "aiperfd",
-		Short: "Benchmark LLM inference servers",
-		Long: `aiperfd benchmarks LLM inference servers: vLLM, SGLang, TensorRT-LLM, llama.cpp and
-other servers with an OpenAI-compatible API.
+		Short: "Benchmark LLM inference servers, and know how far the numbers can be trusted",
+		Long: `aiperfd benchmarks LLM inference servers: vLLM, SGLang, TensorRT-LLM, Runpod
+workers and every other server with an OpenAI-compatible API.
 
-aiperfd profile runs one benchmark from the command line, with the flags of NVIDIA's
-aiperf profile. aiperfd serve runs a daemon that accepts benchmarks over HTTP, shows
-them live and keeps their results. aiperfd mock simulates a server.`,
+aiperfd serve is a daemon that takes benchmarks over HTTP, shows them live and
+remembers their results. aiperfd profile runs one benchmark from the command line
+with the flags of NVIDIA's aiperf profile.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,

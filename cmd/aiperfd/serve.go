@@ -22,15 +22,15 @@ type serveFlags struct {
 	dataRoots, allowEnv, hosts            []string
 }
 
-const serveLong = `Run the daemon. It accepts benchmark documents over HTTP, runs them one after the
-other, shows them live and keeps their results.
+const serveLong = `Run the daemon: it takes benchmark documents by POST /api/runs, runs them one after
+the other, shows them live and remembers their results.
 
   curl -sS -X POST http://127.0.0.1:9097/api/runs -H 'Content-Type: application/yaml' --data-binary @bench.yaml
   curl -sS http://127.0.0.1:9097/api/progress
   curl -sS http://127.0.0.1:9097/metrics
 
-/docs describes the API. On SIGTERM the active run is cancelled, its partial results
-are written, and queued runs stay in the data directory.`
+The API is described at /docs. SIGTERM stops it: the active run is ended, its
+results are written, and queued runs wait in the data directory.`
 
 func newServeCommand() *cobra.Command {
 	f := new(serveFlags)
@@ -47,13 +47,13 @@ func newServeCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; any other address exposes the API to the network, without authentication")
+	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; others than loopback can be reached by everybody")
 	fs.IntVar(&f.port, "api-port", defaultPort, "`port` to listen on; 0 picks a free one")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
-	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "`folder` for the index of runs and the results")
-	fs.IntVar(&f.maxRuns, "max-concurrent-runs", engine.DefaultMaxRuns, "concurrent runs; more than one distorts results")
-	fs.IntVar(&f.maxQueued, "max-queued", engine.DefaultMaxQueued, "maximum number of queued runs")
-	fs.StringSliceVar(&f.dataRoots, "data-root", nil, "`folder` whose files submitted documents may use (repeatable); default none")
+	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "`folder` of the run index and the results")
+	fs.IntVar(&f.maxRuns, "max-concurrent-runs", engine.DefaultMaxRuns, "runs at a time; more than one disturb each other's numbers")
+	fs.IntVar(&f.maxQueued, "max-queued", engine.DefaultMaxQueued, "runs that may wait")
+	fs.StringSliceVar(&f.dataRoots, "data-root", nil, "`folder` whose files submitted documents may name (repeatable); default none")
 	fs.StringSliceVar(&f.allowEnv, "allow-env", nil, "`name` of an environment variable that submitted documents may use as ${NAME} (repeatable)")
 	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")

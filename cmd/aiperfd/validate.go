@@ -16,10 +16,10 @@ import (
 func newValidateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE",
-		Short: "Check a benchmark document and print it with all defaults",
-		Long: `Check a benchmark document (JSON or YAML; - reads standard input). If it is
-invalid, all problems are printed and the exit code is 2. A valid document is
-printed as it would run, with all defaults and without secrets.`,
+		Short: "Check a benchmark document and print it with every default",
+		Long: `Check a benchmark document (JSON or YAML; - reads standard input). Every problem
+is printed with its place, and the exit code is 2. A valid document is printed as
+it would run, with every default and without its secrets.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readInput(cmd.InOrStdin(), args[0])

@@ -67,8 +67,8 @@ func pages() []page {
 		},
 		{
 			name: "flags.md", title: "Flags of aiperfd profile", from: "the flag table in `internal/engine/config`",
-			intro: "Names, aliases and meanings are those of `aiperf profile` 0.13. AIPerf flags that are not listed here " +
-				"are refused by name, or accepted with a warning if they have no meaning in a single process.",
+			intro: "Names, aliases and meanings are those of `aiperf profile` 0.13. A flag of AIPerf that is not listed here " +
+				"is refused by name, or ignored with a warning where it means nothing in a program of one process.",
 			body: flags,
 		},
 	}
@@ -173,7 +173,7 @@ func contents() map[string]string {
 	return map[string]string{
 		"json":    "The summary: every metric with its statistics, the resolved configuration, errors and warnings.",
 		"csv":     "The summary as tables.",
-		"console": "The report that `aiperfd profile` prints.",
+		"console": "The report as `aiperfd profile` prints it.",
 	}
 }
 

@@ -121,7 +121,7 @@ func (l *loader) checkEndpoint() {
 	}
 	if e.UseLegacyMaxTokens && unasked {
 		at := l.where(path + ".useLegacyMaxTokens")
-		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has only one field for the length", label(at), e.Type)
+		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has one field for the length only", label(at), e.Type)
 	}
 	l.checkJobs()
 }

@@ -26,7 +26,7 @@ func (l *loader) only(path, kind, fields string) {
 			continue
 		}
 		for _, at := range l.deepest(path + "." + field) {
-			l.conflict(at, "only valid for datasets of type "+kind+"")
+			l.conflict(at, "only a "+kind+" dataset has it")
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (l *loader) checkFileDataset(d *Dataset, path string) {
 	hasPath, hasRecords := l.has(path+".path"), l.has(path+".records")
 	switch {
 	case hasPath && hasRecords:
-		l.conflict(path+".records", "give either a path or records, not both")
+		l.conflict(path+".records", "a dataset has a path or records, not both")
 	case !hasPath && !hasRecords:
 		l.require(path+".path", "path: a file dataset needs a path or records")
 	}
@@ -98,7 +98,7 @@ func (l *loader) checkSystemPrompt(d *Dataset, path string) {
 			continue
 		}
 		if literal != "" {
-			l.conflict(path+"."+field, "give either a text or a file, not both")
+			l.conflict(path+"."+field, "a system prompt is a text or a file, not both")
 		}
 		literal = path + "." + field
 	}

@@ -87,7 +87,7 @@ func (l *loader) checkPhaseKind(p *Phase, path string) {
 	}
 	if l.has(path+".excludeFromResults") && !l.failed[path+".excludeFromResults"] &&
 		p.ExcludeFromResults != (phaseKind(p) == "warmup") {
-		l.conflict(path+".excludeFromResults", "warm-up phases are always excluded and profiling phases never")
+		l.conflict(path+".excludeFromResults", "warm-up never counts and profiling always does")
 	}
 	if l.has(path+".failedRequestThreshold") && phaseKind(p) == "warmup" {
 		l.conflict(path+".failedRequestThreshold", "only valid for profiling phases")

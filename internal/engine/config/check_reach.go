@@ -35,7 +35,7 @@ func (l *loader) checkReach() {
 func (l *loader) checkCredentials() {
 	e := &l.doc.Benchmark.Endpoint
 	if e.APIKeyFile != nil && !e.APIKey.Empty() && !l.options.Stored {
-		l.conflict(endpointPath+".apiKeyFile", "an API key is given as well; give only one")
+		l.conflict(endpointPath+".apiKeyFile", "the API key is given as well; give one of them")
 	} else {
 		l.readKey()
 	}
@@ -159,7 +159,7 @@ func (l *loader) checkRoute() {
 			continue
 		}
 		if socket {
-			l.fail(n.items[i].place, CodeConflict, "unixSocket and an http+unix URL exclude each other; give only one")
+			l.fail(n.items[i].place, CodeConflict, "unixSocket and an http+unix URL contradict each other; give one of them")
 		}
 		_, rest, _ := strings.Cut(u.Reveal(), "://")
 		host, _, _ := strings.Cut(rest, "/")
@@ -170,13 +170,13 @@ func (l *loader) checkRoute() {
 	}
 	switch proxy := endpointPath + ".proxy"; {
 	case e.ProxyFromEnv && !e.Proxy.Equal(URL{}):
-		l.conflict(proxy, "proxyFromEnv is set as well; give only one")
+		l.conflict(proxy, "proxyFromEnv is on as well; give one of them")
 	case proxied && socket:
 		l.conflict(proxy, "a Unix socket cannot be reached through a proxy")
 	case hasScheme(e.Proxy, "https") && e.TLS.ServerName != nil:
 		l.conflict(endpointPath+".tls.serverName", "would also apply to the https proxy; use an http or socks5 proxy")
 	case proxied && (e.HTTPVersion == "2" || e.HTTPVersion == "h2c"):
-		l.conflict(endpointPath+".httpVersion", "HTTP/2 through a proxy is not supported; use 1.1")
+		l.conflict(endpointPath+".httpVersion", "HTTP/2 goes without a proxy; use 1.1")
 	}
 	if e.ProxyFromEnv {
 		l.environmentProxies()

@@ -108,7 +108,7 @@ func fileComplaint(name string, roots []string) string {
 	case len(roots) > 0:
 		return "must be a file in one of the server's data directories (serve --data-root)"
 	case errors.Is(err, fs.ErrNotExist):
-		return "no such file"
+		return "there is no such file"
 	case errors.Is(err, errNotRegular):
 		return "must be a regular file"
 	}

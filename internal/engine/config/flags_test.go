@@ -159,13 +159,13 @@ func TestFlagProblems(t *testing.T) {
 		{"url parameter", []string{"--url-param", "a:b"}, "--url-param: a URL parameter must be name=value or a JSON object"},
 		{"auth style", []string{"--auth-style", "basic"}, "--auth-style basic: must be type, bearer, x-api-key, both, api-key or none"},
 		{"affinity header", []string{"--affinity-header", "X-A,x-a"}, "--affinity-header: the header x-a is given twice"},
-		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
+		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, such as http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
 		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs keyFile"},
-		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: IPv6 addresses need brackets, for example http://[::1]:8000"},
+		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: an IPv6 address needs brackets, such as http://[::1]:8000"},
 		{"url", []string{"--url", "ftp://x"}, "--url ftp://x: must be an http or https URL"},
-		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: no such file"},
-		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only valid for datasets of type synthetic\nunknown option --turns"},
-		{"format without file", []string{"--custom-dataset-type", "single-turn"}, "--custom-dataset-type: only valid for datasets of type file"},
+		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: there is no such file"},
+		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only a synthetic dataset has it\nunknown option --turns"},
+		{"format without file", []string{"--custom-dataset-type", "single-turn"}, "--custom-dataset-type: only a file dataset has it"},
 		{"boolean value", []string{"--streaming=maybe"}, "--streaming maybe: must be true or false, or have no value"},
 		{"inherited", []string{"--concurrency", "0", "--warmup-request-count", "1"}, "--concurrency 0: must be at least 1"},
 		{"key is not shown", []string{"--api-key", "<redacted>"}, "--api-key: contains a redaction placeholder; give the actual value"},
@@ -290,7 +290,7 @@ func TestFlagsOverFile(t *testing.T) {
 	t.Run("problems", func(t *testing.T) {
 		f, _ := ParseFlags([]string{"--config", file(t, "benchmark:\n  model: m\n  foo: 1\n  phases:\n  - {duration: 5}\n"), "--request-rate", "-1", "--input-file", "x"}, nil)
 		_, _, err := f.Document()
-		const want = "--request-rate -1: must be greater than 0\n--input-file x: no such file\nline 3: benchmark/foo: unknown field \"foo\""
+		const want = "--request-rate -1: must be greater than 0\n--input-file x: there is no such file\nline 3: benchmark/foo: unknown field \"foo\""
 		if err == nil || err.Error() != want {
 			t.Errorf("error:\n%v\nwant:\n%s", err, want)
 		}

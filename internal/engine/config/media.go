@@ -184,12 +184,12 @@ func (l *loader) checkMedia(d *Dataset, path string) {
 	}
 	if l.has(path+".rankings") && !ranks(kind) {
 		for _, at := range l.deepest(path + ".rankings") {
-			l.conflict(at, fmt.Sprintf("the endpoint type %s does not rank; use %s", kind, choiceList(strings.Join(rankingTypes(), " "))))
+			l.conflict(at, fmt.Sprintf("the endpoint type %s ranks nothing; %s do", kind, choiceList(strings.Join(rankingTypes(), " "))))
 		}
 	}
 	if prompts := path + ".prompts.isl"; ranks(kind) && l.has(prompts) {
 		at := l.where(prompts)
-		l.warn(at, CodeNoEffect, "%s: the endpoint type %s sends queries and passages; set their lengths with rankings", label(at), kind)
+		l.warn(at, CodeNoEffect, "%s: the endpoint type %s gets queries and passages, whose lengths rankings says", label(at), kind)
 	}
 }
 
@@ -202,7 +202,7 @@ func (l *loader) checkImages(i *Images, path string) {
 	if i.Source != "" && i.Directory() != "" {
 		l.checkFolder(path+".source", i.Source)
 	} else if i.SourceSampling != "" && i.SourceSampling != defaultImageSampling && !l.failed[path+".sourceSampling"] {
-		l.conflict(path+".sourceSampling", "only valid if the source is a directory")
+		l.conflict(path+".sourceSampling", "only pictures of a directory are sampled; the source is none")
 	}
 	l.atMost(path+".width", i.Width, 16_384, "pixels")
 	l.atMost(path+".height", i.Height, 16_384, "pixels")

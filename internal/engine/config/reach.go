@@ -29,7 +29,7 @@ func checkURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
 	case bareIPv6(rest):
-		return "IPv6 addresses need brackets, for example http://[::1]:8000"
+		return "an IPv6 address needs brackets, such as http://[::1]:8000"
 	case err != nil:
 		return "must be a URL like http://localhost:8000"
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -63,7 +63,7 @@ func checkHost(u *url.URL) string {
 
 // checkProxy says what is wrong with the URL of a proxy, or "".
 func checkProxy(raw string) string {
-	const want = "must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"
+	const want = "must be the URL of a proxy, such as http://proxy:3128, https://proxy:443 or socks5://proxy:1080"
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || strings.ContainsAny(raw, " \t\r\n"):
