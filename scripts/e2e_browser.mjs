@@ -39,7 +39,7 @@ try {
   await shows("#state", "^completed$");
   await shows("#files", "profile_export_aiperf\\.json");
   await shows("#percentiles", "Time to First Token");
-  await shows("#errors", "none");
+  await shows("#errors", "no errors");
   await shows("#runs", "completed");
   const ended = frames.filter((f) => f.message_type === "benchmark_complete" && f.run_id === id);
   assert.equal(ended.length, 1, "benchmark_complete came " + ended.length + " times");

@@ -121,7 +121,7 @@ func healthcheck(ctx context.Context, out io.Writer, url string) error {
 	}
 	answer := strings.TrimSpace(string(body))
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %d %s", url, resp.StatusCode, answer)
+		return fmt.Errorf("%s answered %d %s", url, resp.StatusCode, answer)
 	}
 	_, err = fmt.Fprintln(out, answer)
 	return err
