@@ -66,7 +66,7 @@ func options() []option {
 		{names: "--tokenizer-revision", group: "Tokenizer", kind: optText, path: "tokenizer.revision", def: "main", help: "Branch, tag or commit of the tokenizer, if it is that of a model id."},
 		{names: "--allow-download", group: "Tokenizer", kind: optBool, path: "tokenizer.allowDownload", redact: redact.Bool, help: "If the tokenizer of a model id is not on this machine, download it into the Hugging Face cache. HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE and HF_HOME are honoured. Without it nothing is downloaded."},
 		{names: "--tokenizer-trust-remote-code", group: "Tokenizer", kind: optBool, status: refused, redact: redact.Bool, help: "Allow tokenizer repos to run their own code."},
-		{names: "--apply-chat-template", group: "Tokenizer", kind: optBool, status: refused, redact: redact.Bool, help: "Count the chat template in ISL: shrink synthetic prompts by it and report templated ISL."},
+		{names: "--apply-chat-template", group: "Tokenizer", kind: optBool, path: "tokenizer.applyChatTemplate", redact: redact.Bool, help: "Include the chat template in prompt lengths: synthetic prompts are shorter by what it adds, and the client's counts include it."},
 		{names: "--extra-inputs", group: "Input", kind: optExtra, path: "endpoint.extra", redact: redact.KeyValue, help: "Members for every request body: name:value, a.b:value for nested ones, or a JSON object."},
 		{names: "--header -H", group: "Input", kind: optHeader, path: "endpoint.headers", redact: redact.Header, help: "Header for every request: Name:Value, or a JSON object. One header an occurrence."},
 		{names: "--input-file", group: "Input", kind: optFile, path: "dataset.path", redact: redact.File, help: "File with prompts, one JSON object a line."},
