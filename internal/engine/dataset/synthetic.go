@@ -50,7 +50,7 @@ type Synthetic struct {
 func syntheticFields() []Field {
 	return []Field{
 		{"entries", "integer", "Distinct conversations."},
-		{"prompts.isl", "distribution", "Tokens of each generated text. Tokens that the server adds to every sequence are subtracted, but not below 1."},
+		{"prompts.isl", "distribution", "Tokens of each generated text. Tokens that the server adds to every sequence (with `applyChatTemplate` those of the chat template) are subtracted, but not below 1."},
 		{"prompts.osl", "distribution", "Output cap of each turn; none is sent where it is not given."},
 		{"prompts.batchSize", "integer", "Texts of one turn."},
 		{"prompts.corpus", "string", "Where texts come from, see below."},

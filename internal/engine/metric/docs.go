@@ -35,7 +35,7 @@ var docSections = [...]docSection{
 	{"Latency", "One value for each success; `inter_chunk_latency` has several.", latencyRows},
 	{"Schedule", "Times that count from the instant a request was due or allowed to go, and how well the schedule was kept.", scheduleRows},
 	{"Throughput of one request", "One value for each success.", throughputRows},
-	{"Lengths", "Token counts come from the server's usage block or from the run's tokenizer; each record says from which.", lengthRows},
+	{"Lengths", "Token counts come from the server's usage block or from the run's [tokenizer](tokenizers.md); each record says from which.", lengthRows},
 	{"Items", "For endpoint types whose answers hold vectors or scores.", itemRows},
 	{"Rates", "Achievements of the whole phase. W is the phase window: from the start of the phase to its last returned request.", rateRows},
 	{"Outcomes", "How requests ended.", outcomeRows},
