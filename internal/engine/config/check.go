@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -35,11 +36,25 @@ func (l *loader) check() {
 // checkFilled gives warnings that need the complete document.
 func (l *loader) checkFilled() {
 	const few = 100 // below it the 99th percentile is a single request
-	for i, p := range l.doc.Benchmark.Phases {
-		if p.Kind == "profiling" && p.Requests != nil && *p.Requests < few {
-			l.warn(l.where(phasePath(i)), CodeShortRun,
-				"phase %s: at most %d requests; percentiles above p90 will be noisy", p.Name, *p.Requests)
+	phases := l.doc.Benchmark.Phases
+	for i, p := range phases {
+		if p.Kind != "profiling" || p.Requests == nil || *p.Requests >= few {
+			continue
 		}
+		requests, worth := "requests", "percentiles above p90 are unreliable"
+		if *p.Requests < 10 {
+			worth = "percentiles are not meaningful"
+		}
+		if *p.Requests == 1 {
+			requests = "request"
+		}
+		if p.Concurrency != nil && int64(*p.Concurrency) > *p.Requests {
+			worth = fmt.Sprintf("concurrency %d is never reached, and %s", *p.Concurrency, worth)
+		}
+		if len(phases) > 1 {
+			requests += " in phase " + p.Name
+		}
+		l.warn(l.where(phasePath(i)), CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
 	}
 }
 
