@@ -358,8 +358,11 @@ func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *PhasePl
 	if d.Smoothness != nil {
 		o.Smoothness = *d.Smoothness
 	}
-	ph.Rate = o.Rate
+	ph.Rate, ph.Smoothness = o.Rate, o.Smoothness
 	ph.Load = fmt.Sprintf("%s %v/s", d.Type, o.Rate)
+	if o.Smoothness != 1 {
+		ph.Load += fmt.Sprintf(", smoothness %v", o.Smoothness)
+	}
 	if ph.Concurrency > 0 {
 		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
 	}

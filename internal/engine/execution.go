@@ -87,6 +87,11 @@ type finishedPhase struct {
 	chunks int64 // content events of all responses
 }
 
+// saturated reports whether the servers did not keep up with the phase.
+func (f *finishedPhase) saturated() bool {
+	return f.watch.saturation != nil && f.watch.saturation.Saturated
+}
+
 // load performs all phases. ctx ends everything at once; cancel is the gentle
 // way.
 func (x *execution) load(ctx context.Context) {
@@ -271,6 +276,7 @@ func (x *execution) baseSnapshot() *Snapshot {
 	}
 	snap.Phases = slices.Clip(snap.Phases)
 	snap.Client, snap.Stream = x.trust(nil)
+	snap.Saturation = x.saturation(nil)
 	if len(snap.Phases) > 0 {
 		snap.Elapsed = x.clock.Now() - snap.Phases[0].Stats.Start
 	}

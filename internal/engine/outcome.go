@@ -71,9 +71,9 @@ func (x *execution) judge(r *Run) outcome {
 				o.fail(ErrorThreshold, f.plan.Name, fmt.Sprintf("%d of %d requests failed, more than the threshold allows: %s",
 					count.Errors, count.Errors+count.Success, topError(f.set)))
 			}
-			if end == bench.PhaseGraceTimeout {
-				o.warn("cut-by-grace", fmt.Sprintf("%d requests were still running when the grace period of phase %s ended; the slowest are missing from its percentiles",
-					f.public.Stats.Cancelled, f.plan.Name))
+			if end == bench.PhaseGraceTimeout && !f.saturated() { // the note on saturation says it, too
+				o.warn("cut-by-grace", fmt.Sprintf("%d of %d requests were still running when the grace period of phase %s ended; the slowest are missing, so percentiles are lower bounds",
+					f.public.Stats.Cancelled, f.public.Stats.Sent, f.plan.Name))
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (x *execution) judge(r *Run) outcome {
 		}
 		return o.fail(NoSuccess, "", message)
 	case failed > 0:
-		o.warn("request-errors", fmt.Sprintf("%d of %d requests failed; latencies are of the successful ones", failed, failed+success))
+		o.warn("request-errors", fmt.Sprintf("%d of %d requests failed; latencies cover successful requests only", failed, failed+success))
 	}
 	return o
 }
@@ -149,8 +149,15 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 	}
 	o.warnings = append(o.warnings, lengthDoubts(x.plan, rep.Results)...)
 	rep.Client, _ = x.trust(nil)
+	rep.Saturation = x.saturation(nil)
 	for _, w := range doubts(rep) {
 		o.warn(w.Code, w.Detail)
+	}
+	if place := sameHost(x.plan.Targets, machine()); place != "" && rep.Client != nil {
+		o.warn("same-host", place+" is this machine: unless it forwards to another one, the server shares its processors with the load generator")
+	}
+	if s := rep.Saturation; s != nil && s.Saturated { // what explains the rest comes first
+		o.warnings = slices.Insert(o.warnings, 0, Warning{Code: "saturated", Detail: s.Message})
 	}
 	for _, w := range o.warnings {
 		rep.Notes = append(rep.Notes, export.Note{Code: w.Code, Detail: w.Detail})
@@ -265,6 +272,19 @@ func summarise(rep *export.Report) *Summary {
 	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
 	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
+	s.Saturation, s.Unsupported = rep.Saturation, []string{}
+	for _, p := range []struct {
+		name, tag string
+		stat      metric.Stat
+	}{
+		{"time_to_first_token_p50_ms", "time_to_first_token", metric.P50}, {"time_to_first_token_p99_ms", "time_to_first_token", metric.P99},
+		{"inter_token_latency_p99_ms", "inter_token_latency", metric.P99},
+		{"request_latency_p50_ms", "request_latency", metric.P50}, {"request_latency_p99_ms", "request_latency", metric.P99},
+	} {
+		if m := rep.Results.Find(p.tag); m != nil && get(p.tag, p.stat) != nil && !m.Confidence.Supported(p.stat) {
+			s.Unsupported = append(s.Unsupported, p.name)
+		}
+	}
 	return s
 }
 

@@ -94,6 +94,7 @@ type PhasePlan struct {
 	Duration       time.Duration           // 0 = without bound
 	Grace          time.Duration           // after Duration; <0 = without limit
 	Rate           float64                 // arrivals per second; 0 = closed loop
+	Smoothness     float64                 // of the arrivals: below 1 they come in bursts; 1 = Poisson, and of every other process
 	Excluded       bool                    // its records do not enter the result
 	FailThreshold  *float64                // share of failures that ends the phase; nil = only a total failure does
 	Load           string                  // for people: "concurrency 8", "poisson 12/s, cap 64"

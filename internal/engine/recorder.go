@@ -126,6 +126,7 @@ func (r *recorder) snapshot() *Snapshot {
 		snap.Metrics, snap.MetricsAt = r.live, p.clock.Wall(r.computed)
 		snap.Errors = r.set.ErrorGroups()
 		snap.Client, snap.Stream = p.run.trust(r.watch)
+		snap.Saturation = p.run.saturation(r.watch)
 	}
 	return snap
 }

@@ -46,6 +46,7 @@ type families struct {
 	input, output, reasoning         *prometheus.Desc
 	slo, bytesIn, bytesOut, elapsed  *prometheus.Desc
 	client                           clientFamilies
+	load                             saturationFamilies
 }
 
 func newFamilies() families {
@@ -69,7 +70,7 @@ func newFamilies() families {
 		bytesOut: family("aiperf_bytes_sent_total", "Bytes of request bodies that were sent.", "run_id"),
 		elapsed: family("aiperf_run_elapsed_seconds", "Time since the first phase of the run started.",
 			"run_id"),
-		client: newClientFamilies(),
+		client: newClientFamilies(), load: newSaturationFamilies(),
 	}
 }
 
@@ -82,7 +83,7 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	} {
 		out <- d
 	}
-	for _, d := range f.client.all() {
+	for _, d := range append(f.client.all(), f.load.all()...) {
 		out <- d
 	}
 	for _, h := range histograms() {
@@ -172,6 +173,9 @@ func (e *emitter) snapshot(id string, s *engine.Snapshot) {
 	e.gauge(e.elapsed, s.Elapsed.Seconds(), id)
 	if s.Client != nil {
 		e.judgement(id, s.Client)
+	}
+	if s.Saturation != nil {
+		e.saturation(id, s.Saturation)
 	}
 	e.counter(e.bytesIn, in, id)
 	e.counter(e.bytesOut, out, id)

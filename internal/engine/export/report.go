@@ -46,6 +46,8 @@ type Report struct {
 	Client *verdict.Report // nil = nobody watched the client
 	Stream *verdict.Stream // nil without streams
 	Checks verdict.Checks  // whether the numbers agree with each other
+
+	Saturation *verdict.Saturation // whether the servers kept up with the rate; nil without an open loop
 }
 
 // PhaseReport is one phase alone.
