@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -172,10 +173,12 @@ func doubts(rep *export.Report) []Warning {
 			r := &c.Reasons[i]
 			out = append(out, Warning{Code: "client-" + string(r.Level), Detail: r.Message})
 		}
-		if len(c.Reasons) > 0 {
+		if len(c.Reasons) > 0 && len(c.Evidence) > 0 {
+			var signs []string
 			for i := range c.Evidence {
-				out = append(out, Warning{Code: "client-evidence", Detail: c.Evidence[i].Message})
+				signs = append(signs, c.Evidence[i].Message)
 			}
+			out = append(out, Warning{Code: "client-evidence", Detail: strings.Join(signs, "; ")})
 		}
 	}
 	if s := rep.Saturation; s != nil && !s.Saturated && s.Apart() {
