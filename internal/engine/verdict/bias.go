@@ -120,8 +120,9 @@ func receiving(o *Observation, merged, all int64, draws float64) (parts []part, 
 		return []part{p}, name + ": arrivals are stamped after they were read"
 	}
 	// Only a client that reads later than the next event comes can have joined them;
-	// otherwise the server sent them together, and their stamps are right.
-	p.sure = o.Load.Gap > 0 && many(lag, o.Load.Gap)
+	// otherwise the server sent them together, and their stamps are right. Where
+	// there is hardly a gap, nobody can say.
+	p.sure = o.Load.Gap > latencyTolerance && many(lag, o.Load.Gap)
 	if p.share = ratio(draws*float64(merged), float64(all)); p.share == 0 || (p.share > coalescedFrom*draws && !p.sure) {
 		return nil, stamped
 	}

@@ -119,6 +119,11 @@ func TestJudge(t *testing.T) {
 			o.Self.Ticks = lags(0, 1900, 8*msec, 100)
 			o.Load.Merged, o.Load.MergedFirst = 26000, 1000
 		}, "ok"},
+		{"the server sends all events at once", func(o *Observation) {
+			o.Self.Ticks = lags(0, 1900, 8*msec, 100)
+			o.Load.TTFT, o.Load.Latency, o.Load.Gap = 100*time.Microsecond, 200*time.Microsecond, time.Microsecond
+			o.Load.Merged, o.Load.MergedFirst = 39000, 990
+		}, "ok"},
 
 		// Sending.
 		{"written late", func(o *Observation) { o.Load.Send = lags(12*msec, 1000) }, "suspect send-lag=suspect(" + ttft + ")"},
