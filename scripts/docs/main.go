@@ -67,7 +67,13 @@ func pages() []page {
 		{
 			name: "flags.md", title: "Flags of aiperfd profile", from: "the flag table in `internal/engine/config`",
 			intro: "Names, aliases and meanings are those of `aiperf profile` 0.13. A flag of AIPerf that is not listed here " +
-				"is refused by name, or ignored with a warning where it means nothing in a program of one process.",
+				"is refused by name. It is accepted with a warning if it means nothing in a program of one process, or asks " +
+				"for what happens anyway (`--no-auto-plot`, `--num-profile-runs 1`).\n\n" +
+				"These environment variables of AIPerf stand for flags that are not given: `AIPERF_API_SERVER_PORT` and " +
+				"`AIPERF_API_SERVER_HOST`, `AIPERF_HTTP_SSL_VERIFY`, `AIPERF_HTTP_TRUST_ENV` (`--proxy-from-env`), " +
+				"`AIPERF_UI_REALTIME_METRICS_INTERVAL` (`--stats-interval`), and `AIPERF_HTTP_X_…_FROM_CORRELATION_ID` for " +
+				"`SESSION_AFFINITY`, `SESSION_ID`, `SMG_ROUTING_KEY` and `DYNAMO_SESSION_ID` (`--affinity-header`). Others that " +
+				"change what AIPerf measures or sends are named in a warning.",
 			body: flags,
 		},
 	}
