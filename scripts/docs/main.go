@@ -116,9 +116,28 @@ func endpoints(w io.Writer) error {
 			media(&k.Caps))
 	}
 	b.WriteString(aboutMedia)
+	b.WriteString(aboutTemplates)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// aboutTemplates describes the endpoint type template.
+const aboutTemplates = `
+## Templates
+
+The endpoint type ` + "`template`" + ` sends bodies that you describe in Jinja's language, to the URL as it is:
+
+` + "```" + `
+aiperfd profile --model m --url http://localhost:8000/generate --endpoint-type template \
+  --extra-inputs payload_template:./body.json --extra-inputs response_field:generated_text
+` + "```" + `
+
+` + "`payload_template`" + ` (in a document ` + "`endpoint.template.body`" + `) is the template itself, the name of a file that holds it, or
+` + "`nv-embedqa`" + `. It must make one JSON object and may use text, texts, image, images, audio, audios, video, videos, query,
+queries, passage, passages, texts_by_name, messages, model, max_tokens, stream, system and role; the filter tojson makes a
+JSON value of anything. ` + "`response_field`" + ` (` + "`endpoint.template.responseField`" + `) says where the output is in a response, as a
+JMESPath, or a JSONPath that begins with $; without it the usual places are searched.
+`
 
 // aboutMedia says what the table cannot about sound and pictures.
 const aboutMedia = `
