@@ -40,7 +40,7 @@ list items are separated by newlines) or in the YAML file given by --config
 environment over the file.
 
 Routes: those of the endpoint types (GET /mock/requests lists the requests), GET
-/v1/models, /health,
+/v1/models, /v1/models/NAME, /v1/responses/ID (the most recent ones), /health,
 /ping, /version, /load, /server_info, /metrics (vLLM's names), /dcgm/metrics
 (those of the GPU exporter), /mock/summary and /mock/requests?limit=N (what the
 server did, by its own clock), /mock/state, /mock/cases; POST /sleep, /wake_up,
@@ -62,6 +62,7 @@ Fault rules (--fault, repeatable):
 const mockExample = `  aiperfd mock
   aiperfd mock --port 0 --ttft lognormal:80ms:0.3 --itl 12ms --truth truth.jsonl
   aiperfd mock --preset h100-8b --max-num-seqs 128
+  aiperfd mock --tls-self-signed ca.pem   # and: profile --tls-ca-file ca.pem
   aiperfd mock --fault status:503,rate=0.1 --fault reset:after_tokens:5,every=10`
 
 // mockFlags is what the command line of the mock sets.

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -212,4 +213,54 @@ func anyPath(h http.Handler) http.Handler {
 		r.URL.Path = "/v1/infer"
 		h.ServeHTTP(w, r)
 	})
+}
+
+// TestAIPerfDocuments takes the documents that AIPerf 0.13 brings along, from
+// testdata/aiperf/documents.jsonl: each is accepted, or refused for the features
+// named beside it alone.
+func TestAIPerfDocuments(t *testing.T) {
+	t.Chdir("testdata/aiperf")
+	text, err := os.ReadFile("documents.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(text)) {
+		var row struct {
+			Name     string
+			Lacks    []string
+			Document json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		t.Run(row.Name, func(t *testing.T) {
+			doc, _, err := config.Load(row.Document, config.LoadOptions{LookupEnv: func(string) (string, bool) { return "", false }})
+			var got []string
+			for _, p := range problemsOf(t, err) {
+				if p.Code != config.CodeUnsupported {
+					t.Errorf("refused for another reason: %+v", p)
+				}
+				value, feature, _ := strings.Cut(p.Detail, ": not supported by aiperfd yet")
+				if named, ok := strings.CutPrefix(feature, ": "); ok {
+					value = named
+				}
+				got = append(got, value)
+			}
+			slices.Sort(got)
+			slices.Sort(row.Lacks)
+			if got = slices.Compact(got); !slices.Equal(got, row.Lacks) {
+				t.Errorf("refused for %q, want %q", got, row.Lacks)
+			}
+			if err == nil {
+				if _, err := engine.Compile(doc); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	if seen != 27 {
+		t.Errorf("%d documents, want 27", seen)
+	}
 }

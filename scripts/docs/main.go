@@ -68,8 +68,14 @@ func pages() []page {
 		{
 			name: "flags.md", title: "Flags of aiperfd profile", from: "the flag table in `internal/engine/config`",
 			intro: "Names, aliases and meanings are those of `aiperf profile` 0.13. Flags of AIPerf that are not listed here " +
-				"are refused by name, or ignored with a warning if they have no meaning in a single process. " +
-				"`aiperfd profile --help` prints the most common ones, `--help-all` this page.",
+				"are refused by name, or ignored with a warning if they have no meaning in a single process or ask for what " +
+				"happens anyway (`--no-auto-plot`, `--num-profile-runs 1`). " +
+				"`aiperfd profile --help` prints the most common ones, `--help-all` this page.\n\n" +
+				"These environment variables of AIPerf replace flags that are not given: `AIPERF_API_SERVER_PORT` and " +
+				"`AIPERF_API_SERVER_HOST`, `AIPERF_HTTP_SSL_VERIFY`, `AIPERF_HTTP_TRUST_ENV` (`--proxy-from-env`), " +
+				"`AIPERF_UI_REALTIME_METRICS_INTERVAL` (`--stats-interval`), and `AIPERF_HTTP_X_…_FROM_CORRELATION_ID` for " +
+				"`SESSION_AFFINITY`, `SESSION_ID`, `SMG_ROUTING_KEY` and `DYNAMO_SESSION_ID` (`--affinity-header`). Others that " +
+				"change what AIPerf measures or sends are named in a warning.",
 			body: flags,
 		},
 		{
@@ -119,9 +125,28 @@ func endpoints(w io.Writer) error {
 			media(&k.Caps))
 	}
 	b.WriteString(aboutMedia)
+	b.WriteString(aboutTemplates)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// aboutTemplates describes the endpoint type template.
+const aboutTemplates = `
+## Templates
+
+The endpoint type ` + "`template`" + ` sends bodies written as Jinja templates, to the URL as given:
+
+` + "```" + `
+aiperfd profile --model m --url http://localhost:8000/generate --endpoint-type template \
+  --extra-inputs payload_template:./body.json --extra-inputs response_field:generated_text
+` + "```" + `
+
+` + "`payload_template`" + ` (in a document ` + "`endpoint.template.body`" + `) is the template itself, the name of a file that contains it, or
+` + "`nv-embedqa`" + `. It must render to one JSON object and can use text, texts, image, images, audio, audios, video, videos, query,
+queries, passage, passages, texts_by_name, messages, model, max_tokens, stream, system and role; the filter tojson writes any value
+as JSON. ` + "`response_field`" + ` (` + "`endpoint.template.responseField`" + `) selects the output in a response, as a
+JMESPath, or a JSONPath that begins with $; without it the usual places are searched.
+`
 
 // aboutMedia is what the table cannot say about audio and images.
 const aboutMedia = `

@@ -186,3 +186,19 @@ func TestLackingChoices(t *testing.T) {
 		}
 	}
 }
+
+// TestTemplatesInDocuments: the template of request bodies stays as it is; any other
+// template is refused once, without a word on what is in it.
+func TestTemplatesInDocuments(t *testing.T) {
+	const body = `{"prompt": {{ text|tojson }}, "cost": "${5}"}`
+	d, _ := mustLoad(t, `{benchmark: {endpoint: {template: {body: '`+body+`'}}, model: m, phases: {requests: 200}}}`, LoadOptions{Untrusted: true})
+	if got := d.Benchmark.Endpoint.Template.Body; got != body {
+		t.Errorf("body = %s, want %s", got, body)
+	}
+	_, _, err := Load([]byte("benchmark: {model: m, phases: {requests: '{{ n }}', rate: '{{ r }}'}}"), LoadOptions{})
+	const want = "line 1: benchmark/phases/requests: requests: not supported by aiperfd yet: templates ({{ … }})\n" +
+		"line 1: benchmark/phases/rate: rate: not supported by aiperfd yet: templates ({{ … }})"
+	if errText(err) != want {
+		t.Errorf("problems:\n%v\nwant:\n%s", err, want)
+	}
+}

@@ -164,7 +164,7 @@ func (l *loader) checkArtifacts() {
 	const path = "benchmark.artifacts"
 	if l.doc.Benchmark.Artifacts.ExportOutputs {
 		at := l.where(path + ".exportOutputsJson")
-		l.fail(at, CodeUnsupported, "%s: writing outputs.json is not supported by aiperfd yet", label(at))
+		l.fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", label(at))
 	}
 	if p := l.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
 		l.failValue(l.at(path+".prefix"), CodeOutOfRange, "must be a file name prefix")

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -65,6 +66,12 @@ func (l *loader) checkFileDataset(d *Dataset, path string) {
 	const many = 500
 	if len(d.Records) > many {
 		l.warn(l.where(path+".records"), CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
+	}
+	if info, err := os.Stat(d.Path); err == nil && info.IsDir() && !l.options.Untrusted {
+		at := l.where(path + ".path")
+		l.failed[path+".path"] = true
+		l.fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: a folder of files", label(at))
+		return
 	}
 	l.checkFile(path+".path", d.Path)
 }

@@ -95,7 +95,9 @@ func (l *loader) checkPhaseKind(p *Phase, path string) {
 }
 
 func (l *loader) checkBounds(p *Phase, path string) {
-	if !l.has(path+".requests") && !l.has(path+".sessions") && !l.has(path+".duration") {
+	kind := l.at(path + ".type")
+	scheduled := kind != nil && fold(kind.scalar) == fold("fixed_schedule") // which the data bounds
+	if !scheduled && !l.has(path+".requests") && !l.has(path+".sessions") && !l.has(path+".duration") {
 		l.require(path+".requests", "needs a limit: requests, sessions or duration")
 	}
 	if l.has(path+".gracePeriod") && !l.has(path+".duration") &&

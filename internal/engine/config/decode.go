@@ -252,6 +252,9 @@ func (l *loader) float(n *node, path string) (float64, bool) {
 // wrongType reports n and returns false.
 func (l *loader) wrongType(n *node, path, want string) bool {
 	l.failed[path] = true
+	if n.shape == text && strings.Contains(n.scalar, "{{") {
+		return false // refused as a template already
+	}
 	if l.flags || n.shape < list {
 		l.failValue(n, CodeWrongType, "must be "+want)
 	} else {

@@ -124,7 +124,7 @@ type Jobs struct {
 
 // Template describes an API: endpoint type template.
 type Template struct {
-	Body          string `json:"body" validate:"min=1"` // in Jinja's language; must make a JSON object
+	Body          string `json:"body" validate:"min=1"` // in Jinja's language, or the file that holds it; must make a JSON object
 	ResponseField string `json:"responseField"`         // JMESPath, or JSONPath with $; default text: found by itself
 }
 

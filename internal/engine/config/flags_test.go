@@ -336,6 +336,58 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestAIPerfVariables: AIPerf's variables about requests do what they do there, or
+// are named as lacking.
+func TestAIPerfVariables(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		env      map[string]string
+		argv     []string
+		proxy    bool
+		affinity []string
+		stats    Seconds
+		want     string // problem or warning
+	}{
+		{"none", nil, nil, false, []string{"X-Session-Affinity"}, 0, ""},
+		{"trust", map[string]string{"AIPERF_HTTP_TRUST_ENV": "true"}, nil, true, []string{"X-Session-Affinity"}, 0, ""},
+		{"trust, with a proxy", map[string]string{"AIPERF_HTTP_TRUST_ENV": "1"}, []string{"--proxy", "http://p:1"}, false, []string{"X-Session-Affinity"}, 0, ""},
+		{"trust, badly", map[string]string{"AIPERF_HTTP_TRUST_ENV": "perhaps"}, nil, false, nil, 0, "AIPERF_HTTP_TRUST_ENV perhaps: must be true or false"},
+		{"interval", map[string]string{"AIPERF_UI_REALTIME_METRICS_INTERVAL": "7.5"}, nil, false, []string{"X-Session-Affinity"}, 7.5, ""},
+		{"interval typed", map[string]string{"AIPERF_UI_REALTIME_METRICS_INTERVAL": "7.5"}, []string{"--stats-interval", "2"}, false, []string{"X-Session-Affinity"}, 2, ""},
+		{"affinity", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true", "AIPERF_HTTP_X_SMG_ROUTING_KEY_FROM_CORRELATION_ID": "on"}, nil,
+			false, []string{"X-Session-Affinity", "X-Session-ID", "X-SMG-Routing-Key"}, 0, ""},
+		{"no affinity", map[string]string{"AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID": "false"}, nil, false, nil, 0, ""},
+		{"affinity typed", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true"}, []string{"--affinity-header", "X-Mine"}, false, []string{"X-Mine"}, 0, ""},
+		{"affinity twice", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true"}, []string{"--session-header", "X-Session-ID"}, false, []string{"X-Session-Affinity"}, 0, ""},
+		{"lacking", map[string]string{"AIPERF_HTTP_IP_VERSION": "6"}, nil, false, []string{"X-Session-Affinity"}, 0,
+			"AIPERF_HTTP_IP_VERSION: not supported by aiperfd yet; it has no effect"},
+		{"about processes", map[string]string{"AIPERF_WORKER_MAX_WORKERS_CAP": "6"}, nil, false, []string{"X-Session-Affinity"}, 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, warnings, err := flagsDocument(t, tt.env, append(tt.argv, "--request-count", "200")...)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else if len(warnings) > 0 {
+				got = warnings[0].Detail
+			}
+			if got != tt.want {
+				t.Errorf("said %q, want %q", got, tt.want)
+			}
+			if err != nil {
+				return
+			}
+			e := d.Benchmark.Endpoint
+			if e.ProxyFromEnv != tt.proxy || !slices.Equal(e.AffinityHeaders, tt.affinity) {
+				t.Errorf("proxy from the environment %t, affinity %q, want %t, %q", e.ProxyFromEnv, e.AffinityHeaders, tt.proxy, tt.affinity)
+			}
+			if s := d.Benchmark.Runtime.StatsInterval; (s == nil) != (tt.stats == 0) || s != nil && *s != tt.stats {
+				t.Errorf("interval %v, want %v", s, tt.stats)
+			}
+		})
+	}
+}
+
 func TestAPIKeyFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(name, []byte(" sk-file \n"), 0o600); err != nil {

@@ -12,7 +12,7 @@ type feature struct {
 	name string
 	off  string // AIPerf's value for "off" or "default", as JSON; it is also what Compat shows
 	alt  string // another accepted value; "" = none
-	what string // the subject of "… is not supported"
+	what string // the feature, in words
 	// inert fields have no effect in one process; other values are accepted
 	// with a warning.
 	inert bool
@@ -207,7 +207,7 @@ func (l *loader) refuse(n *node, f feature) {
 	case f.name == "userFiles" && l.options.Untrusted, f.name == "trustRemoteCode" && l.options.Untrusted:
 		l.fail(bad.place, CodeNotAllowed, "%s: %s is not allowed here", label(bad.place), f.what)
 	default:
-		l.fail(bad.place, CodeUnsupported, "%s: %s is not supported by aiperfd yet", label(bad.place), f.what)
+		l.fail(bad.place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", label(bad.place), f.what)
 	}
 }
 

@@ -87,7 +87,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"file without a path", `dataset: {type: file}`, "#/benchmark/dataset/path required"},
 	{"file and records", `dataset: {type: file, path: testdata/prompts.jsonl, records: [{text: a}]}`, "#/benchmark/dataset/records conflict"},
 	{"missing file", `dataset: {type: file, path: testdata/none.jsonl}`, "#/benchmark/dataset/path file-not-allowed"},
-	{"directory", `dataset: {type: file, path: testdata}`, "#/benchmark/dataset/path file-not-allowed"},
+	{"directory", `dataset: {type: file, path: testdata}`, "#/benchmark/dataset/path unsupported-feature"},
 	{"lengths of a file", `dataset: {type: file, path: testdata/prompts.jsonl, prompts: {isl: 3}}`, "#/benchmark/dataset/prompts conflict"},
 	{"path of a synthetic", `dataset: {type: synthetic, path: x}`, "#/benchmark/dataset/path conflict"},
 	{"zero entries", `dataset: {entries: 0}`, "#/benchmark/dataset/entries out-of-range"},

@@ -9,14 +9,15 @@ import (
 // substitute replaces ${NAME}, ${NAME:default} and ${secret:NAME} in every text
 // below root. A text that is one substitution as a whole takes the type of what
 // it becomes: boolean, number or text. Texts with {{ … }} are refused: there is
-// no template engine, and sending them as they are would be wrong.
+// no template engine, and sending them as they are would be wrong. The template of
+// request bodies is left as it is.
 func substitute(root *node, o LoadOptions, r *report) {
 	root.walk(func(n *node) {
-		if n.shape != text {
+		if n.shape != text || strings.HasSuffix(n.ptr, "/endpoint/template/body") {
 			return
 		}
 		if strings.Contains(n.scalar, "{{") {
-			r.fail(n.place, CodeUnsupported, "%s: templates ({{ … }}) are not supported by aiperfd yet", label(n.place))
+			r.fail(n.place, CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", label(n.place))
 			return
 		}
 		if strings.Contains(n.scalar, "${") {

@@ -94,6 +94,12 @@ func TestObjectives(t *testing.T) {
 			t.Errorf("NewSet with %s: error %v, want %s", test.tag, err, test.want)
 		}
 	}
+	plain := everything()
+	plain.Streaming, plain.SLOs = false, map[string]float64{"inter_token_latency": 10}
+	const streams = `metric "inter_token_latency" is not measured without streaming (--streaming)`
+	if _, err := NewSet(plain); err == nil || !strings.Contains(err.Error(), streams) {
+		t.Errorf("without streaming: error %v, want %s", err, streams)
+	}
 	o := everything()
 	o.SLOs = map[string]float64{"nope": 1, "request_latenzy": 2, "request_latency": 3}
 	_, err := NewSet(o)
