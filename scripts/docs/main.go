@@ -1,6 +1,6 @@
 // Command docs writes the reference pages that are made from tables in the code:
-// docs/metrics.md, datasets.md, arrivals.md, endpoints.md, formats.md and
-// flags.md. Run it from the root of the repository: go run ./scripts/docs. The
+// docs/metrics.md, datasets.md, arrivals.md, endpoints.md, formats.md, flags.md
+// and document.md. Run it from the root of the repository: go run ./scripts/docs. The
 // same code gives the same bytes.
 package main
 
@@ -69,6 +69,13 @@ func pages() []page {
 			intro: "Names, aliases and meanings are those of `aiperf profile` 0.13. A flag of AIPerf that is not listed here " +
 				"is refused by name, or ignored with a warning where it means nothing in a program of one process.",
 			body: flags,
+		},
+		{
+			name: "document.md", title: "Benchmark document",
+			from: "the types, rules and defaults of documents and the flag table in `internal/engine/config`",
+			intro: "What `POST /api/runs`, `aiperfd profile --config` and `aiperfd validate` read: AIPerf's configuration " +
+				"document. Flags given beside `--config` replace the fields of the document that are named in the last column.",
+			body: document,
 		},
 	}
 }
