@@ -33,6 +33,7 @@ func complete(doc *openapi3.T, examples string) error {
 			return err
 		}
 	}
+	documentBodies(doc)
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)

@@ -103,6 +103,7 @@ func kind(f *config.Field) string {
 		{f.Has(config.FormList), ", or its items"},
 		{f.Has(config.FormElement), ", or one " + element(f)},
 		{f.Element != nil && f.Element.Has(config.FormName), " or name"},
+		{f.Element != nil && f.Element.Has(config.FormScalar), ", number or boolean"},
 		{f.Has(config.FormSwitch) || f.Has(config.FormBoolean), ", or boolean"},
 		{f.Numeric, ", or number"},
 	} {

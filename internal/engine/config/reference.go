@@ -68,6 +68,7 @@ const (
 	FormList                // of an object with the member items: the list itself
 	FormName                // of an object: its member name
 	FormSwitch              // of an object: true is the object with its defaults, false is none
+	FormScalar              // of a text: a number or a boolean
 	FormBoolean             // of a choice: true and false, see the text
 )
 
@@ -339,6 +340,8 @@ func forms(path string) []Form {
 		return []Form{FormElement}
 	case "benchmark.endpoint.resetKvCache", "benchmark.endpoint.serverProfiler":
 		return []Form{FormSwitch}
+	case "benchmark.endpoint.urlParams.*":
+		return []Form{FormScalar}
 	case "benchmark.client.certify":
 		return []Form{FormBoolean}
 	}
