@@ -81,9 +81,9 @@ func (s *Server) shutdown(w http.ResponseWriter, r *http.Request) error {
 //	@Summary	Liveness
 //	@Tags		service
 //	@Param		verbose	query		string	false	"JSON with details, for clients on this machine"
-//	@Success	200		{string}	string	"ok"
-//	@Failure	503		{string}	string	"unhealthy"
-//	@Produce	plain
+//	@Success	200		{object}	wire.Health	"ok"
+//	@Failure	503		{object}	wire.Health	"unhealthy"
+//	@Produce	plain,json
 //	@Router		/healthz [get]
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 	health := s.Live.Health()
@@ -95,9 +95,9 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 //	@Summary	Readiness
 //	@Tags		service
 //	@Param		verbose	query		string	false	"JSON with details, for clients on this machine"
-//	@Success	200		{string}	string	"ok"
-//	@Failure	503		{string}	string	"not ready"
-//	@Produce	plain
+//	@Success	200		{object}	wire.Health	"ok"
+//	@Failure	503		{object}	wire.Health	"not ready"
+//	@Produce	plain,json
 //	@Router		/readyz [get]
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	health := s.Live.Health()

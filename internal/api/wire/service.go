@@ -36,7 +36,7 @@ func NewValidation(resolved any, problems, warnings []config.Problem) Validation
 // Cancel is the body of POST /api/runs/{id}/cancel.
 type Cancel struct {
 	Mode   string   `json:"mode" enums:"graceful,force" default:"graceful"`
-	Grace  *float64 `json:"grace_period_sec" minimum:"0"` // null = the phase's own
+	Grace  *float64 `json:"grace_period_sec" minimum:"0" maximum:"86400"` // null = the phase's own
 	Reason string   `json:"reason" maxLength:"1024"`
 }
 
