@@ -34,6 +34,7 @@ const (
 // Extensions of members that pages and generators may leave out.
 const (
 	aliasOf     = "x-alias-of"    // another spelling of the member that it names
+	shortFor    = "x-short-for"   // another name of the member that it names, or of a part of it
 	unsupported = "x-unsupported" // accepted only with a value that switches it off
 )
 
@@ -46,7 +47,7 @@ func documentSchemas(root *config.Field) openapi3.Schemas {
 			"The environment variable ${NAME}, or ${NAME:default}, whose value has the type that is expected."),
 		nothing:     describe(&openapi3.Schema{Type: types("string"), Nullable: true, Enum: []any{nil}}, "The same as absent."),
 		switchedOff: off(),
-		durationSchema: describe(&openapi3.Schema{Type: types("string"), Pattern: durationPattern},
+		durationSchema: describe(&openapi3.Schema{Type: types("string"), Pattern: durationPattern, Example: "30s"},
 			"A length of time with a unit, such as 30s, 5 min or 2h; without one it is in seconds."),
 	}}
 	envelope := g.object(root)
@@ -236,7 +237,7 @@ func (g *schemaWriter) scalars(f *config.Field) openapi3.SchemaRefs {
 		s.Type = types("number")
 		values = append(values, ref(durationSchema))
 		if f.Infinite {
-			values = append(values, inline(&openapi3.Schema{Type: types("string"), Pattern: infinitePattern}))
+			values = append(values, inline(&openapi3.Schema{Type: types("string"), Pattern: infinitePattern, Example: "inf"}))
 		}
 	case config.KindString:
 		s.MinLength, s.MaxLength = uint64(f.MinLength), limit(f.MaxLength)
@@ -303,7 +304,7 @@ func (g *schemaWriter) short(f, short *config.Field) *openapi3.SchemaRef {
 		values = g.values(f)
 	}
 	s := g.union(append(values, ref(nothing)))
-	s.Description = short.Text
+	s.Description, s.Extensions = short.Text, map[string]any{shortFor: f.Name}
 	return inline(s)
 }
 
