@@ -13,9 +13,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker.
-var version = "dev" //nolint:gochecknoglobals // the linker can set nothing else
-
 // Exit codes, those of a shell's conventions included.
 const (
 	exitOK        = 0
@@ -121,10 +118,10 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version",
+		Short: "Print the version, the date of its commit and the version of Go",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "aiperfd %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "aiperfd %s (%s, %s, %s/%s)\n", version, committed(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

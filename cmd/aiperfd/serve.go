@@ -40,7 +40,7 @@ func newServeCommand() *cobra.Command {
 		Long:  serveLong,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flagsFromEnv(cmd.Flags(), "AIPERFD_", os.LookupEnv); err != nil {
+			if err := apiFromEnv(cmd.Flags(), os.LookupEnv); err != nil {
 				return exitError{exitUsage, err}
 			}
 			return f.run(cmd.Context())
