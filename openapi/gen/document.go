@@ -119,7 +119,6 @@ func (g *schemaWriter) member(s *openapi3.Schema, name string, property *openapi
 	}
 	alias := *property.Value
 	alias.Description = "The same as " + name + "."
-	alias.Default = nil
 	alias.Extensions = maps.Clone(alias.Extensions)
 	if alias.Extensions == nil {
 		alias.Extensions = map[string]any{}
@@ -141,18 +140,17 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// optional makes the schema of a member, which may be null.
+// optional makes the schema of a member, which may be null. Its default stands in
+// the description: generators of clients take a member with a default for one that
+// is always there.
 func (g *schemaWriter) optional(f *config.Field) *openapi3.SchemaRef {
 	s := g.union(append(g.values(f), ref(nothing)))
-	s.Description, s.Default = f.Text, f.Value
+	s.Description = f.Text
 	if f.Unit != "" {
 		s.Extensions = map[string]any{"x-unit": f.Unit}
 	}
-	if f.Value == nil && f.Default != "" {
+	if f.Default != "" {
 		s.Description += " Default: " + f.Default + "."
-	}
-	if f.Kind == config.KindList && f.Value != nil {
-		s.Default = []any{f.Value}
 	}
 	return inline(s)
 }

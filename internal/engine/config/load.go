@@ -51,9 +51,9 @@ type Default struct {
 	Reason  string `json:"reason"`
 }
 
-// String names the field, its value and the reason.
+// String names the field, its value as JSON and the reason.
 func (d Default) String() string {
-	return fmt.Sprintf("%s: %v (%s)", strings.TrimPrefix(d.Pointer, "#/"), d.Value, d.Reason)
+	return fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(d.Pointer, "#/"), encode(d.Value), d.Reason)
 }
 
 // Load reads a document, fills in the defaults and checks everything. A document
