@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-playground/validator/v10"
@@ -92,12 +93,16 @@ func choiceList(choices string) string {
 
 // isLackingValue reports whether AIPerf knows a choice that we do not have.
 func isLackingValue(path, value string) bool {
+	return slices.ContainsFunc(lackingValues(generic(path)), func(name string) bool { return fold(name) == fold(value) })
+}
+
+// lackingValues lists the choices of AIPerf that the field at a generic path does
+// not have.
+func lackingValues(path string) []string {
 	var names string
-	switch generic(path) {
+	switch path {
 	case "benchmark.endpoint.type":
-		names = "responses messages embeddings chat_embeddings nim_embeddings nim_rankings cohere_rankings" +
-			" hf_tei_rankings image_generation image_edit" +
-			" audio_transcription image_retrieval solido_rag"
+		names = "solido_rag"
 	case "benchmark.datasets.*.type":
 		names = "public"
 	case "benchmark.datasets.*.format":
@@ -108,12 +113,7 @@ func isLackingValue(path, value string) bool {
 	case "benchmark.phases.*.type":
 		names = "user_centric fixed_schedule agentic_replay"
 	}
-	for _, name := range strings.Fields(names) {
-		if fold(name) == fold(value) {
-			return true
-		}
-	}
-	return false
+	return strings.Fields(names)
 }
 
 // generic replaces the indexes in a canonical path by *.
