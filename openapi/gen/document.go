@@ -91,6 +91,9 @@ func (g *schemaWriter) object(f *config.Field) *openapi3.Schema {
 	s := &openapi3.Schema{Type: types("object"), Description: f.Text, Properties: openapi3.Schemas{}, AdditionalProperties: closed()}
 	for i := range f.Fields {
 		member := &f.Fields[i]
+		if member.Required {
+			s.Required = append(s.Required, member.Name)
+		}
 		g.member(s, member.Name, g.optional(member))
 		for _, short := range member.Short {
 			g.member(s, short.Name, g.short(member, &short))
@@ -144,7 +147,11 @@ func snakeCase(name string) string {
 // the description: generators of clients take a member with a default for one that
 // is always there.
 func (g *schemaWriter) optional(f *config.Field) *openapi3.SchemaRef {
-	s := g.union(append(g.values(f), ref(nothing)))
+	values := g.values(f)
+	if !f.Required {
+		values = append(values, ref(nothing))
+	}
+	s := g.union(values)
 	s.Description = f.Text
 	if f.Unit != "" {
 		s.Extensions = map[string]any{"x-unit": f.Unit}
@@ -157,6 +164,10 @@ func (g *schemaWriter) optional(f *config.Field) *openapi3.SchemaRef {
 
 // union joins what a value may be. A single inline type and null are one schema.
 func (g *schemaWriter) union(values openapi3.SchemaRefs) *openapi3.Schema {
+	if len(values) == 1 && values[0].Ref == "" {
+		s := *values[0].Value
+		return &s
+	}
 	if len(values) == 2 && values[0].Ref == "" && values[0].Value.Type != nil && values[1].Ref == ref(nothing).Ref && values[0].Value.Enum == nil {
 		s := *values[0].Value
 		s.Nullable = true

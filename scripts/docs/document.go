@@ -132,6 +132,8 @@ func anchor(path string) string {
 
 func defaultText(f *config.Field) string {
 	switch {
+	case f.Required:
+		return "required"
 	case f.Default == "":
 		return "–"
 	case f.Value != nil || !strings.Contains(f.Default, " "):
@@ -164,8 +166,8 @@ func accepts(f *config.Field) string {
 		parts = append(parts, "not empty")
 	case f.MinLength > 0 && f.MaxLength > 0:
 		parts = append(parts, fmt.Sprintf("%d to %d", f.MinLength, f.MaxLength))
-	case f.MinLength > 0:
-		parts = append(parts, fmt.Sprintf("at least %d", f.MinLength))
+	case f.MinLength == 1:
+		parts = append(parts, "at least 1 element")
 	}
 	switch {
 	case f.Kind == config.KindString && f.MaxLength > 0:

@@ -35,11 +35,13 @@ type Field struct {
 	Path    string // canonical, with * for an index; "" = the document
 	Type    string // Go type of an object, its schema's name; else ""
 	Kind    FieldKind
-	Text    string   // one or two sentences
-	Unit    string   // "" = none
-	Default string   // in words; "" = none
-	Value   any      // the default, where it is the same in every document; else nil
-	Flags   []string // of `aiperfd profile`, that give this field or a part of it
+	Text    string // one or two sentences
+	Unit    string // "" = none
+	Default string // in words; "" = none
+	Value   any    // the default, where it is the same in every document; else nil
+	// Required says that an object without this member, or with null, is refused.
+	Required bool
+	Flags    []string // of `aiperfd profile`, that give this field or a part of it
 
 	Choices   []string // accepted texts; nil = any
 	Aliases   []string // further accepted texts
@@ -155,6 +157,7 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 	f.Numeric = version(path)
 	f.Infinite = strings.HasSuffix(path, ".gracePeriod")
 	f.Forms = forms(path)
+	f.Required = slices.Contains(required(), path)
 	for _, x := range lacking(path) {
 		lack := Lacking{Name: x.name, Off: json.RawMessage(x.off), What: x.what, Any: x.inert}
 		if x.alt != "" {
@@ -203,8 +206,10 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 		f.Kind = KindInteger
 	case reflect.Float64:
 		f.Kind = KindNumber
-	default:
+	case reflect.String:
 		f.Kind = KindString
+	default:
+		panic("type " + t.String() + " of " + f.Path + " is unknown to the reference") // a test reads every field
 	}
 }
 
@@ -327,6 +332,11 @@ func checkedLimits(f *Field) {
 	case "benchmark.datasets.*.audio.sampleRates.*":
 		f.Least, f.Most = new(1.0), new(float64(maxRate))
 	}
+}
+
+// required lists the members that have no default and no other spelling.
+func required() []string {
+	return []string{"benchmark.models.items.*.name", "benchmark.endpoint.template.body"}
 }
 
 // forms lists the short forms of a value, see [loader.normalise].
