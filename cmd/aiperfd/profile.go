@@ -132,6 +132,9 @@ func (o *oneShot) run(ctx context.Context) error {
 	for _, w := range o.warnings {
 		o.log.Warn().Msg(w.Detail)
 	}
+	for _, d := range o.doc.Defaulted() {
+		o.log.Debug().Stringer("default", d).Send()
+	}
 	run, err := o.measure(ctx, s)
 	if err == nil {
 		o.rename()

@@ -14,12 +14,15 @@ import (
 )
 
 func newValidateCommand() *cobra.Command {
-	return &cobra.Command{
+	showDefaults := false
+	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a benchmark document and print it with all defaults",
 		Long: `Check a benchmark document (JSON or YAML; - reads standard input). All problems
 are listed with their location, and the exit code is 2. A valid document is
-printed as it would run, with all defaults and without secrets.`,
+printed as it would run, with all defaults and without secrets. --show-defaults
+lists the defaults that depend on other values, with the reason, on standard
+error.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readInput(cmd.InOrStdin(), args[0])
@@ -36,12 +39,19 @@ printed as it would run, with all defaults and without secrets.`,
 			if err != nil {
 				return exitError{exitUsage, problemList(err)}
 			}
+			if showDefaults {
+				for _, d := range doc.Defaulted() {
+					fmt.Fprintln(cmd.ErrOrStderr(), "default:", d)
+				}
+			}
 			out := json.NewEncoder(cmd.OutOrStdout())
 			out.SetEscapeHTML(false)
 			out.SetIndent("", "  ")
 			return out.Encode(config.Compat(doc))
 		},
 	}
+	cmd.Flags().BoolVar(&showDefaults, "show-defaults", false, "list the defaults that depend on other values, with the reason")
+	return cmd
 }
 
 func readInput(stdin io.Reader, name string) ([]byte, error) {

@@ -193,7 +193,7 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 // validate checks a document without running it.
 //
 //	@Summary		Check a configuration
-//	@Description	Returns 200 with the list of problems even if the document is invalid. Only bodies that are not JSON or YAML are rejected.
+//	@Description	Returns 200 with the list of problems even if the document is invalid. Only bodies that are not JSON or YAML are rejected. A valid document is returned as it would run; defaults lists the values that follow from others, with the reason.
 //	@Tags			runs
 //	@Accept			json,application/yaml,application/x-yaml,text/yaml
 //	@Param			config	body		object	true	"Configuration"
@@ -209,11 +209,11 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) error {
 	var f *failure
 	switch {
 	case errors.Is(err, errInvalid) && errors.As(err, &f):
-		return s.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings))
+		return s.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings, nil))
 	case err != nil:
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, wire.NewValidation(s.Compat(doc), nil, warnings))
+	return s.writeJSON(w, http.StatusOK, wire.NewValidation(s.Compat(doc), nil, warnings, doc.Defaulted()))
 }
 
 // deleteRun forgets a run.

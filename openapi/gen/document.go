@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -91,6 +89,9 @@ func (g *schemaWriter) object(f *config.Field) *openapi3.Schema {
 	s := &openapi3.Schema{Type: types("object"), Description: f.Text, Properties: openapi3.Schemas{}, AdditionalProperties: closed()}
 	for i := range f.Fields {
 		member := &f.Fields[i]
+		if member.Required {
+			s.Required = append(s.Required, member.Name)
+		}
 		g.member(s, member.Name, g.optional(member))
 		for _, short := range member.Short {
 			g.member(s, short.Name, g.short(member, &short))
@@ -119,7 +120,6 @@ func (g *schemaWriter) member(s *openapi3.Schema, name string, property *openapi
 	}
 	alias := *property.Value
 	alias.Description = "The same as " + name + "."
-	alias.Default = nil
 	alias.Extensions = maps.Clone(alias.Extensions)
 	if alias.Extensions == nil {
 		alias.Extensions = map[string]any{}
@@ -141,24 +141,31 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// optional makes the schema of a member, which may be null.
+// optional makes the schema of a member, which may be null. Its default stands in
+// the description: generators of clients take a member with a default for one that
+// is always there.
 func (g *schemaWriter) optional(f *config.Field) *openapi3.SchemaRef {
-	s := g.union(append(g.values(f), ref(nothing)))
-	s.Description, s.Default = f.Text, f.Value
+	values := g.values(f)
+	if !f.Required {
+		values = append(values, ref(nothing))
+	}
+	s := g.union(values)
+	s.Description = f.Text
 	if f.Unit != "" {
 		s.Extensions = map[string]any{"x-unit": f.Unit}
 	}
-	if f.Value == nil && f.Default != "" {
+	if f.Default != "" {
 		s.Description += " Default: " + f.Default + "."
-	}
-	if f.Kind == config.KindList && f.Value != nil {
-		s.Default = []any{f.Value}
 	}
 	return inline(s)
 }
 
 // union joins what a value may be. A single inline type and null are one schema.
 func (g *schemaWriter) union(values openapi3.SchemaRefs) *openapi3.Schema {
+	if len(values) == 1 && values[0].Ref == "" {
+		s := *values[0].Value
+		return &s
+	}
 	if len(values) == 2 && values[0].Ref == "" && values[0].Value.Type != nil && values[1].Ref == ref(nothing).Ref && values[0].Value.Enum == nil {
 		s := *values[0].Value
 		s.Nullable = true
@@ -306,132 +313,6 @@ func (g *schemaWriter) short(f, short *config.Field) *openapi3.SchemaRef {
 	s := g.union(append(values, ref(nothing)))
 	s.Description, s.Extensions = short.Text, map[string]any{shortFor: f.Name}
 	return inline(s)
-}
-
-// distribution makes the schema of distributions with the field's limits.
-func (g *schemaWriter) distribution(f *config.Field) *openapi3.SchemaRef {
-	least := *f.Least
-	name := "config.Distribution"
-	if least != 0 {
-		name += "From" + strconv.FormatFloat(least, 'f', -1, 64)
-	}
-	if f.Most != nil {
-		name += "To" + strconv.FormatFloat(*f.Most, 'f', -1, 64)
-	}
-	if g.schemas[name] != nil {
-		return ref(name)
-	}
-	zero := 0.0
-	number := func(text string, least, most *float64, above bool) *openapi3.SchemaRef {
-		bound := config.Field{Kind: config.KindNumber, Text: text, Least: least, Most: most, Above: above}
-		return g.optional(&bound)
-	}
-	members := func() openapi3.Schemas {
-		return openapi3.Schemas{
-			"mean":   number("Mean.", &least, f.Most, false),
-			"stddev": number("Standard deviation of a normal distribution, truncated at 0.", &zero, nil, false),
-			"median": number("Median of a log-normal distribution, less than the mean.", &zero, nil, true),
-			"min":    number("Smaller draws are raised to this value.", &zero, nil, false),
-			"max":    number("Larger draws are lowered to this value.", &zero, nil, false),
-		}
-	}
-	weight := g.element(&config.Field{Kind: config.KindNumber, Least: &zero, Above: true})
-	peak := &openapi3.Schema{Type: types("object"), Properties: members(), AdditionalProperties: closed(), Required: []string{"weight"}}
-	peak.Properties["weight"] = weight
-	point := &openapi3.Schema{
-		Type: types("object"), AdditionalProperties: closed(), Required: []string{"value", "weight"},
-		Properties: openapi3.Schemas{"value": g.element(&config.Field{Kind: config.KindNumber, Least: &least}), "weight": weight},
-	}
-	full := &openapi3.Schema{Type: types("object"), Properties: members(), AdditionalProperties: closed()}
-	full.Properties["peaks"] = describe(&openapi3.Schema{Type: types("array"), Nullable: true, MinItems: 1, Items: inline(peak)}, "A mixture of distributions.")
-	full.Properties["points"] = describe(&openapi3.Schema{Type: types("array"), Nullable: true, MinItems: 1, Items: inline(point)}, "An empirical distribution: its values.")
-	value := &openapi3.Schema{Type: types("number"), Min: &least, Max: f.Most}
-	g.schemas[name] = describe(&openapi3.Schema{AnyOf: openapi3.SchemaRefs{inline(value), inline(full), ref(substitution)}},
-		"A number, or one of mean, peaks and points with what belongs to it.")
-	return ref(name)
-}
-
-// off is what says nothing in the place of a feature.
-func off() *openapi3.SchemaRef {
-	return describe(&openapi3.Schema{AnyOf: openapi3.SchemaRefs{
-		ref(nothing),
-		inline(&openapi3.Schema{Type: types("boolean"), Enum: []any{false}}),
-		inline(&openapi3.Schema{Type: types("string"), MaxLength: new(uint64(0))}),
-		inline(&openapi3.Schema{Type: types("array"), Items: inline(&openapi3.Schema{}), MaxItems: new(uint64(0))}),
-		inline(&openapi3.Schema{
-			Type: types("object"), AdditionalProperties: closed(),
-			Properties: openapi3.Schemas{"enabled": inline(&openapi3.Schema{Type: types("boolean"), Enum: []any{false}})},
-		}),
-	}}, "A value that switches a feature off.")
-}
-
-// lacking makes the schema of a member of AIPerf's whose feature is missing.
-func lacking(l config.Lacking) *openapi3.SchemaRef {
-	s := &openapi3.Schema{Extensions: map[string]any{unsupported: true}}
-	if l.Any {
-		s.Description, s.Nullable = "AIPerf's; ignored with a warning.", true
-		return inline(s)
-	}
-	s.Description = fmt.Sprintf("AIPerf's; %s is not supported yet, so only a value that switches it off is accepted.", l.What)
-	s.AnyOf = offValues(l.Off)
-	if l.Alt != nil {
-		s.AnyOf = append(s.AnyOf, inline(constant(decode(l.Alt))))
-	}
-	return inline(s)
-}
-
-func decode(text json.RawMessage) any {
-	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
-		panic("decode a value of the table of lacking features: " + err.Error()) // a test reads every row
-	}
-	return v
-}
-
-// offValues lists what is accepted for AIPerf's value off.
-func offValues(value json.RawMessage) openapi3.SchemaRefs {
-	values := openapi3.SchemaRefs{ref(switchedOff)}
-	switch v := decode(value).(type) {
-	case nil:
-		return values
-	case map[string]any:
-		s := &openapi3.Schema{Type: types("object"), Properties: openapi3.Schemas{}, AdditionalProperties: closed()}
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(value, &members); err != nil {
-			panic("decode an object of the table of lacking features: " + err.Error())
-		}
-		_, collects := v["urls"]
-		for name, member := range members {
-			property := inline(&openapi3.Schema{AnyOf: offValues(member)})
-			if name == "enabled" && collects {
-				property = inline(&openapi3.Schema{Type: types("boolean"), Nullable: true})
-			}
-			s.Properties[name], s.Properties[snakeCase(name)] = property, property
-		}
-		return append(values, inline(s))
-	case []any:
-		s := &openapi3.Schema{Type: types("array"), MinItems: uint64(len(v)), MaxItems: new(uint64(len(v))), Items: inline(&openapi3.Schema{Type: types("string"), Enum: v})}
-		if len(v) == 0 {
-			return values
-		}
-		return append(values, inline(s))
-	default:
-		return append(values, inline(constant(v)))
-	}
-}
-
-// constant makes the schema of one value.
-func constant(v any) *openapi3.Schema {
-	s := &openapi3.Schema{Enum: []any{v}}
-	switch v.(type) {
-	case bool:
-		s.Type = types("boolean")
-	case float64:
-		s.Type = types("number")
-	case string:
-		s.Type = types("string")
-	}
-	return s
 }
 
 // documentBodies gives the requests that carry a document its schema.

@@ -28,12 +28,12 @@ const distributions = `
 | form | means |
 |---|---|
 | ` + "`550`" + ` | always 550, as ` + "`{mean: 550}`" + ` |
-| ` + "`{mean: 550, stddev: 100}`" + ` | normal, truncated at 0 |
+| ` + "`{mean: 550, stddev: 100}`" + ` | normal, draws below 0 are repeated |
 | ` + "`{mean: 550, median: 400}`" + ` | log-normal; the mean is greater than the median |
 | ` + "`{peaks: [{mean: 100, stddev: 10, weight: 3}, {mean: 900, median: 800, weight: 1}]}`" + ` | mixture; weights are relative and above 0 |
 | ` + "`{points: [{value: 128, weight: 1}, {value: 1024, weight: 1}]}`" + ` | empirical: one of the values |
 
-` + "`min` and `max`" + ` may be added to the objects; draws are clamped to them. Lengths and counts are rounded up.
+` + "`min` and `max`" + ` may be added to the objects; draws are clamped to them. Lengths in tokens and counts are rounded to whole numbers, at least 1.
 `
 
 // document writes the reference of the benchmark document.
@@ -132,6 +132,8 @@ func anchor(path string) string {
 
 func defaultText(f *config.Field) string {
 	switch {
+	case f.Required:
+		return "required"
 	case f.Default == "":
 		return "–"
 	case f.Value != nil || !strings.Contains(f.Default, " "):
@@ -164,8 +166,8 @@ func accepts(f *config.Field) string {
 		parts = append(parts, "not empty")
 	case f.MinLength > 0 && f.MaxLength > 0:
 		parts = append(parts, fmt.Sprintf("%d to %d", f.MinLength, f.MaxLength))
-	case f.MinLength > 0:
-		parts = append(parts, fmt.Sprintf("at least %d", f.MinLength))
+	case f.MinLength == 1:
+		parts = append(parts, "at least 1 element")
 	}
 	switch {
 	case f.Kind == config.KindString && f.MaxLength > 0:

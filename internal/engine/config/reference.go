@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -35,11 +34,13 @@ type Field struct {
 	Path    string // canonical, with * for an index; "" = the document
 	Type    string // Go type of an object, its schema's name; else ""
 	Kind    FieldKind
-	Text    string   // one or two sentences
-	Unit    string   // "" = none
-	Default string   // in words; "" = none
-	Value   any      // the default, where it is the same in every document; else nil
-	Flags   []string // of `aiperfd profile`, that give this field or a part of it
+	Text    string // one or two sentences
+	Unit    string // "" = none
+	Default string // in words; "" = none
+	Value   any    // the default, where it is the same in every document; else nil
+	// Required says that an object without this member, or with null, is refused.
+	Required bool
+	Flags    []string // of `aiperfd profile`, that give this field or a part of it
 
 	Choices   []string // accepted texts; nil = any
 	Aliases   []string // further accepted texts
@@ -155,6 +156,7 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 	f.Numeric = version(path)
 	f.Infinite = strings.HasSuffix(path, ".gracePeriod")
 	f.Forms = forms(path)
+	f.Required = slices.Contains(required(), path)
 	for _, x := range lacking(path) {
 		lack := Lacking{Name: x.name, Off: json.RawMessage(x.off), What: x.what, Any: x.inert}
 		if x.alt != "" {
@@ -203,8 +205,10 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 		f.Kind = KindInteger
 	case reflect.Float64:
 		f.Kind = KindNumber
-	default:
+	case reflect.String:
 		f.Kind = KindString
+	default:
+		panic("type " + t.String() + " of " + f.Path + " is unknown to the reference") // a test reads every field
 	}
 }
 
@@ -274,98 +278,6 @@ func plainValue(v reflect.Value) (any, bool) {
 		return strings.Join(x, ", "), len(x) > 0
 	}
 	return nil, false
-}
-
-// limits reads the rules of a validate tag, see [loader.rules].
-func limits(f *Field, tag reflect.StructTag) {
-	if least, err := strconv.ParseFloat(tag.Get("least"), 64); err == nil {
-		f.Least = &least
-	}
-	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
-		name, param, _ := strings.Cut(rule, "=")
-		n, _ := strconv.ParseFloat(param, 64)
-		switch name {
-		case "":
-		case "endpoint":
-			for _, t := range EndpointTypes() {
-				f.Choices = append(f.Choices, t.Name)
-				f.Aliases = append(f.Aliases, t.Aliases...)
-			}
-		case "oneof":
-			f.Choices = strings.Fields(param)
-		case "gt":
-			f.Least, f.Above = &n, true
-		case "gte":
-			f.Least = &n
-		case "lte":
-			f.Most = &n
-		case "min":
-			f.MinLength = int(n)
-		case "max":
-			f.MaxLength = int(n)
-		default:
-			panic("rule " + rule + " of " + f.Path + " is unknown to the reference") // a test reads every tag
-		}
-	}
-}
-
-// checkedLimits adds the limits that are no tags.
-func checkedLimits(f *Field) {
-	switch f.Path {
-	case "metadata.labels":
-		f.MaxLength = maxLabels
-	case "metadata.labels.*":
-		f.MaxLength = maxLabelValue
-	case "benchmark.datasets.*.images.width", "benchmark.datasets.*.images.height":
-		f.Most = new(float64(maxSide))
-	case "benchmark.datasets.*.audio.length":
-		f.Most = new(float64(maxClip))
-	case "benchmark.datasets.*.audio.depths.*":
-		for _, depth := range depths() {
-			f.Choices = append(f.Choices, strconv.Itoa(depth))
-		}
-	case "benchmark.datasets.*.audio.sampleRates.*":
-		f.Least, f.Most = new(1.0), new(float64(maxRate))
-	}
-}
-
-// forms lists the short forms of a value, see [loader.normalise].
-func forms(path string) []Form {
-	switch path {
-	case "benchmark.models":
-		return []Form{FormList, FormElement}
-	case "benchmark.models.items.*":
-		return []Form{FormName}
-	case "benchmark.endpoint.urls", "benchmark.datasets", "benchmark.phases":
-		return []Form{FormElement}
-	case "benchmark.endpoint.resetKvCache", "benchmark.endpoint.serverProfiler":
-		return []Form{FormSwitch}
-	case "benchmark.endpoint.urlParams.*":
-		return []Form{FormScalar}
-	case "benchmark.client.certify":
-		return []Form{FormBoolean}
-	}
-	return nil
-}
-
-// shortMembers lists the members that stand for a field, or for a part of it,
-// beside it.
-func shortMembers(path string) []Field {
-	switch path {
-	case "benchmark.models":
-		return []Field{{Name: "model"}}
-	case "benchmark.endpoint.urls":
-		return []Field{{Name: "url"}}
-	case "benchmark.datasets":
-		return []Field{{Name: "dataset"}}
-	case "benchmark.phases":
-		return []Field{{Name: "warmup", Kind: KindObject, Type: "Phase"}, {Name: "profiling", Kind: KindObject, Type: "Phase"}}
-	case "benchmark.datasets.*.prompts":
-		return []Field{{Name: "isl", Kind: KindDistribution, Least: new(1.0)}} // osl is a field of files too
-	case "benchmark.artifacts.level":
-		return []Field{{Name: "records"}, {Name: "raw"}}
-	}
-	return nil
 }
 
 // Walk calls f for every field below and including this one, in document order.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -91,6 +92,24 @@ func TestReferenceDefaults(t *testing.T) {
 		if def != fmt.Sprint(value) && o.path != "endpoint.authStyle" {
 			t.Errorf("%s has the default %q, the document %v", o.names, o.def, value)
 		}
+	}
+}
+
+// TestLackingValues: a choice that is refused as AIPerf's is not among those that
+// are accepted.
+func TestLackingValues(t *testing.T) {
+	lacks := 0
+	root := Reference()
+	root.Walk(func(f *Field) {
+		for _, name := range lackingValues(f.Path) {
+			lacks++
+			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return fold(c) == fold(name) }) {
+				t.Errorf("%s has %s, and lackingValues lists it", f.Path, name)
+			}
+		}
+	})
+	if lacks < 10 {
+		t.Errorf("only %d choices are lacking", lacks)
 	}
 }
 
