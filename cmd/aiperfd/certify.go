@@ -22,19 +22,21 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-const certifyLong = `Measure what this client adds to the latencies that it reports, on this machine
-and now. A small server inside the program streams answers over the loopback
-interface and writes down when it really did; the client's own way of sending,
-receiving and decoding is compared with that. Nothing leaves the machine.
+const certifyLong = `Measure how much this client adds to the latencies it reports, on this machine
+and at this moment. A small server inside the program streams responses over the
+loopback interface and records when it sent them; the client's own way of
+sending, receiving and decoding is compared with that. Nothing leaves the
+machine.
 
-added is what the p99 of a run of this kind is off by at most, in 95 of 100 runs;
-~ marks a bound that is extrapolated from few independent observations. error is
-what the p99 was off by this time. ok: the bounds are within 1 % of --ttft and
---itl. likely: only the errors are. over: they are not. With few streams answers
-are shortened, so that there are enough of them.
+added: upper bound of the error of a p99, valid for 95 of 100 runs of this kind;
+~ marks a bound extrapolated from few independent observations.
+error: error of the p99 in this measurement.
+verdict: ok if the bounds are within 1 % of --ttft and --itl, likely if only the
+errors are, over if they are not. With few streams responses are shortened, so
+that there are enough of them.
 
-The server competes with the client for the same processors: against a server on
-another machine the client can do more than this.`
+The server competes with the client for the same processors: with a server on
+another machine the client performs better than this.`
 
 // certifyFlags is what the command line asks for.
 type certifyFlags struct {
@@ -50,7 +52,7 @@ func newCertifyCommand() *cobra.Command {
 	f := new(certifyFlags)
 	cmd := &cobra.Command{
 		Use:     "certify",
-		Short:   "Measure what this client adds to latencies on this machine",
+		Short:   "Measure how much this client adds to latencies on this machine",
 		Long:    certifyLong,
 		Example: "  aiperfd certify\n  aiperfd certify --concurrency 64,256 --seconds 10 --json",
 		Args:    cobra.NoArgs,
@@ -68,11 +70,11 @@ func newCertifyCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.IntSliceVar(&f.streams, "concurrency", []int{1, 8, 64, 256, 1000}, "`streams` at the same time, ascending")
-	fs.Float64Var(&f.seconds, "seconds", 3, "how long to measure each")
-	fs.IntVar(&f.chunk, "chunk-bytes", certify.DefaultChunkBytes, "size of an event in `bytes`")
-	fs.DurationVar(&f.ttft, "ttft", certify.DefaultTTFT, "time to the first token that the server keeps")
-	fs.DurationVar(&f.itl, "itl", certify.DefaultITL, "time from event to event that the server keeps")
+	fs.IntSliceVar(&f.streams, "concurrency", []int{1, 8, 64, 256, 1000}, "concurrent `streams`, ascending")
+	fs.Float64Var(&f.seconds, "seconds", 3, "duration of each measurement, in seconds")
+	fs.IntVar(&f.chunk, "chunk-bytes", certify.DefaultChunkBytes, "size of an event, in `bytes`")
+	fs.DurationVar(&f.ttft, "ttft", certify.DefaultTTFT, "time to first token of the server")
+	fs.DurationVar(&f.itl, "itl", certify.DefaultITL, "time between events of the server")
 	fs.BoolVar(&f.asJSON, "json", false, "print the measurements as JSON")
 	return cmd
 }

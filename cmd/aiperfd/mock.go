@@ -25,37 +25,38 @@ const mockEnvPrefix = "AIPERFD_MOCK_"
 
 const mockLong = `Run a simulated inference server with the OpenAI API.
 
-The first token of an answer comes --ttft after the request, each further one
---itl after the last. Both are distributions: 20ms, const:20ms,
+The first token of a response is sent --ttft after the request, each further one
+--itl after the previous one. Both are distributions: 20ms, const:20ms,
 uniform:10ms:30ms, normal:20ms:5ms, lognormal:20ms:0.5, exp:20ms,
 gamma:20ms:0.5 or bimodal:0.01:const:20ms:const:2s (the second with that
 probability).
 
-With --preset the times come from a model of a server that batches instead:
-requests queue, share steps and a key-value cache, find prefixes in it, and are
-preempted when it is full. Its parameters can be changed one by one.
+With --preset, times come from a model of a server with continuous batching:
+requests queue, share steps and a key-value cache, reuse cached prefixes, and
+are preempted if the cache is full. Each parameter of the preset has a flag.
 
-Every flag is also an environment variable (--ttft is AIPERFD_MOCK_TTFT; a list
-is separated by newlines there) and a key of the YAML file given by --config
-(ttft: 20ms). The command line wins over the environment, that over the file.
+Every flag can also be set by an environment variable (AIPERFD_MOCK_TTFT for
+--ttft; lists are separated by newlines) and by a key of the YAML file given by
+--config (ttft: 20ms). The command line has precedence over the environment, and
+the environment over the file.
 
-Routes: those of the endpoint types (GET /mock/requests tells what came), GET
-/v1/models, /health,
-/ping, /version, /load, /server_info, /metrics (vLLM's names), /dcgm/metrics
-(those of the GPU exporter), /mock/summary and /mock/requests?limit=N (what the
-server did, by its own clock), /mock/state, /mock/cases; POST /sleep, /wake_up,
-/reset_prefix_cache, /start_profile, /stop_profile.
+Routes: those of the endpoint types; GET /v1/models, /health, /ping, /version,
+/load, /server_info, /metrics (vLLM's names), /dcgm/metrics (GPU exporter),
+/mock/summary and /mock/requests?limit=N (what the server did, by its own
+clock), /mock/state, /mock/cases; POST /sleep, /wake_up, /reset_prefix_cache,
+/start_profile, /stop_profile.
 
-A request controls its own answer by headers: X-Mock-Status: 429, X-Mock-Action:
-RULE (as --fault), X-Mock-TTFT and X-Mock-ITL: DISTRIBUTION, X-Mock-Tokens: N,
-X-Mock-Case: ID (a recorded answer of --cases), X-Mock-Time-Scale: 0.1 (of its
-times).
+A request controls its own response by headers: X-Mock-Status: 429,
+X-Mock-Action: RULE (as for --fault), X-Mock-TTFT and X-Mock-ITL: DISTRIBUTION,
+X-Mock-Tokens: N, X-Mock-Case: ID (a recorded response of --cases),
+X-Mock-Time-Scale: 0.1 (a factor for its times).
 
-Vectors, scores and tokens, made of the words of the texts, so that texts which
-are alike score high: POST /v1/embeddings, /pooling, /score, /v1/score, /rerank,
-/v1/rerank, /v2/rerank, /classify, /tokenize, /detokenize (vLLM, Jina, Cohere);
-/embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and /rerank with
-texts (TEI); /v1/ranking, /v1/infer (NIM); /api/embed, /api/embeddings (Ollama).
+Vectors, scores and tokens are derived from the words of the texts, so that
+similar texts get high scores: POST /v1/embeddings, /pooling, /score, /v1/score,
+/rerank, /v1/rerank, /v2/rerank, /classify, /tokenize, /detokenize (vLLM, Jina,
+Cohere); /embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and
+/rerank with texts (TEI); /v1/ranking, /v1/infer (NIM); /api/embed,
+/api/embeddings (Ollama).
 
 Fault rules (--fault, repeatable):
 ` + mock.FaultHelp
@@ -128,11 +129,11 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.config, "config", "", "read flags from this YAML `file`: a mapping of their names to values")
 	fs.BoolVar(&f.print, "print-config", false, "print the resulting flags as YAML, without secrets, and exit")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
-	fs.StringVar(&o.Prefix, "prefix", "", "serve every route below this `path` too, such as /v2/EP/openai")
-	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "answer only this `model` (repeatable); default any")
+	fs.StringVar(&o.Prefix, "prefix", "", "also serve every route below this `path`, such as /v2/EP/openai")
+	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "serve only this `model` (repeatable); default any")
 	fs.IntVar(&o.MaxModelLen, "max-model-len", mock.DefaultMaxModelLen, "context length in `tokens`")
 	fs.Int64Var(&o.MaxBody, "max-body", mock.DefaultMaxBody, "largest request body in `bytes`")
-	fs.StringVar(&o.APIKey, "api-key", "", "demand this bearer token on /v1 routes")
+	fs.StringVar(&o.APIKey, "api-key", "", "require this bearer token on /v1 routes")
 	fs.BoolVar(&o.RequestIDHeaders, "enable-request-id-headers", false, "answer with X-Request-Id")
 	fs.DurationVar(&f.keepAlive, "keep-alive-timeout", 0, "close idle connections after this; 0 = never")
 	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "answer 503 for this long after the start")
@@ -142,55 +143,55 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "the `card` of /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
-	fs.IntVar(&o.GPUs, "gpus", 1, "how many cards /dcgm/metrics shows")
-	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "give metrics under vLLM's old names too")
-	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "do not let requests control their answers by X-Mock- headers")
-	fs.StringVar(&f.cases, "cases", "", "recorded answers, a JSON `file`: requests ask for one by X-Mock-Case: ID, or below /mock/case/ID")
-	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` of the times of recorded answers")
-	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line a request with the server's time stamps to this `file`")
-	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "record the time of every content event in truths")
-	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "how many truths to keep for /mock/summary and /mock/requests")
+	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "GPU `model` on /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
+	fs.IntVar(&o.GPUs, "gpus", 1, "number of GPUs on /dcgm/metrics")
+	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "also export metrics under vLLM's old names")
+	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- headers of requests")
+	fs.StringVar(&f.cases, "cases", "", "JSON `file` with recorded responses, selected by X-Mock-Case: ID or by the path /mock/case/ID")
+	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` for the times of recorded responses")
+	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line per request with the server's timestamps to this `file`")
+	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "include the time of every content event in --truth")
+	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "number of requests kept for /mock/summary and /mock/requests")
 }
 
 func (f *mockFlags) timingFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.TextVar(&o.TTFT, "ttft", mock.ConstDelay(mock.DefaultTTFT), "time to the first token, a `distribution`")
-	fs.TextVar(&o.ITL, "itl", mock.ConstDelay(mock.DefaultITL), "time from token to token, a `distribution`")
-	fs.BoolVar(&o.ITLPerRequest, "itl-per-request", false, "draw --itl once a request instead of once a token")
+	fs.TextVar(&o.TTFT, "ttft", mock.ConstDelay(mock.DefaultTTFT), "time to first token, a `distribution`")
+	fs.TextVar(&o.ITL, "itl", mock.ConstDelay(mock.DefaultITL), "inter-token latency, a `distribution`")
+	fs.BoolVar(&o.ITLPerRequest, "itl-per-request", false, "draw --itl once per request instead of once per token")
 	fs.DurationVar(&o.PrefillPerToken, "prefill-per-token", 0, "added to --ttft for every prompt token")
 	fs.BoolVar(&o.Fast, "fast", false, "no delays at all")
-	fs.Uint64Var(&o.Seed, "seed", 0, "seed of everything random")
+	fs.Uint64Var(&o.Seed, "seed", 0, "seed for all random choices")
 }
 
 func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "count tokens with this: builtin (o200k_base), the `path` of a tokenizer.json, or words for a simple one of its own")
+	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "tokenizer: builtin (o200k_base), the `path` of a tokenizer.json, or words for a simple one of its own")
 	choiceVar(fs, &o.OutputMode, "output-mode", "exact: max_tokens is the length; natural: an end is drawn from --output-tokens")
-	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "answer length when the request does not say, a `distribution`")
-	choiceVar(fs, &o.Content, "content", "what answers say")
-	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the answer, where the API tells them apart")
-	o.ToolRate = fs.Float64("tool-rate", mock.DefaultToolRate, "`share` of requests with tools to choose from that are answered by a call")
-	fs.IntVar(&o.ParallelTools, "parallel-tools", 1, "`calls` in an answer that calls tools")
+	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "output length if the request has no limit, a `distribution`")
+	choiceVar(fs, &o.Content, "content", "text of responses")
+	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the text, if the API separates them")
+	o.ToolRate = fs.Float64("tool-rate", mock.DefaultToolRate, "`share` of requests with tools that get a tool call")
+	fs.IntVar(&o.ParallelTools, "parallel-tools", 1, "number of `calls` in a response with tool calls")
 	fs.Float64Var(&o.RefusalRate, "refusal-rate", 0, "`share` of chats that are refused")
-	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the member that carries reasoning in a chat")
+	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the field with the reasoning of chat responses")
 }
 
 func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", mock.ConstLength(1), "tokens an event, a `distribution`")
-	fs.IntVar(&o.Coalesce, "coalesce", 1, "events a network write")
-	choiceVar(fs, &o.RoleChunk, "role-chunk", "where a chat stream says the role")
+	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", mock.ConstLength(1), "tokens per event, a `distribution`")
+	fs.IntVar(&o.Coalesce, "coalesce", 1, "events per network write")
+	choiceVar(fs, &o.RoleChunk, "role-chunk", "position of the role in chat streams")
 	choiceVar(fs, &o.Usage, "usage", "when to send token counts")
-	choiceVar(fs, &o.FinishChunk, "finish-chunk", "where a stream says the finish reason")
+	choiceVar(fs, &o.FinishChunk, "finish-chunk", "position of the finish reason in streams")
 	fs.BoolVar(&o.NoDone, "no-done", false, "end streams without [DONE]")
-	choiceVar(fs, &o.Done, "done", "how a stream says that it is over")
+	choiceVar(fs, &o.Done, "done", "end marker of streams")
 	choiceVar(fs, &o.StreamType, "stream-type", "content type of streams")
 	fs.BoolVar(&o.BOM, "bom", false, "begin streams with a byte order mark")
-	fs.BoolVar(&o.NoSpace, "no-space-after-colon", false, "write data: without a space behind it")
-	fs.BoolVar(&o.ExtraFields, "extra-fields", false, "put id, retry and unknown fields into every event")
+	fs.BoolVar(&o.NoSpace, "no-space-after-colon", false, "write data: without a space after it")
+	fs.BoolVar(&o.ExtraFields, "extra-fields", false, "add id, retry and unknown fields to every event")
 	fs.BoolVar(&o.MultiLine, "multi-line-data", false, "spread events over several data lines")
-	fs.Float64Var(&o.EmptyChunks, "empty-chunks", 0, "`share` of content events with an empty one before them")
+	fs.Float64Var(&o.EmptyChunks, "empty-chunks", 0, "`share` of content events that follow an empty one")
 	fs.StringVar(&o.Trailing, "trailing", "", "send this `text` after the last event of a stream")
 	fs.DurationVar(&o.Comments, "comments", 0, "send a comment after this much silence in a stream; 0 = never")
 	choiceVar(fs, &o.Split, "split", "how to cut events into writes: bytes:N for N bytes each, or")
@@ -199,10 +200,10 @@ func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) jobFlags(fs *pflag.FlagSet) {
 	o := &f.opt.Jobs
-	fs.IntVar(&o.Workers, "job-workers", mock.DefaultJobWorkers, "jobs that are worked on at a time, of Runpod's queue and of videos each")
-	fs.TextVar(&o.ColdStart, "job-cold-start", mock.ConstDelay(0), "what a worker takes to start, before its first job, a `distribution`")
-	fs.TextVar(&o.Time, "job-time", mock.ConstDelay(mock.DefaultJobTime), "what a video takes, a `distribution`")
-	fs.DurationVar(&o.Expiry, "job-expiry", 0, "forget a result this long after its job has ended; 0 = 1m of /runsync, 30m of all others")
+	fs.IntVar(&o.Workers, "job-workers", mock.DefaultJobWorkers, "concurrent jobs, separately for the Runpod queue and for videos")
+	fs.TextVar(&o.ColdStart, "job-cold-start", mock.ConstDelay(0), "start-up time of a worker, a `distribution`")
+	fs.TextVar(&o.Time, "job-time", mock.ConstDelay(mock.DefaultJobTime), "time to generate a video, a `distribution`")
+	fs.DurationVar(&o.Expiry, "job-expiry", 0, "delete a result this long after its job has ended; 0 = 1m for /runsync, 30m for all others")
 	choiceVar(fs, &o.Output, "runpod-output", "what Runpod's workers put out: pieces of a stream's text, or lists of tokens")
 }
 

@@ -289,8 +289,12 @@ func (p *page) trust(r *Report) {
 		return
 	}
 	s := verdictStyle(c.Verdict)
-	if s == bold {
+	switch c.Verdict {
+	case verdict.OK:
+		s = green
+	case verdict.Unknown:
 		s = ""
+	case verdict.Suspect, verdict.Invalid:
 	}
 	if len(c.Reasons) == 0 || c.Verdict == verdict.OK {
 		p.entry(s, "Client", c.Line(), 1)
