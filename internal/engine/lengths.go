@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
+	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/metric"
 )
 
@@ -25,20 +27,20 @@ func lengthDoubts(plan *Plan, rs metric.Results) []Warning {
 	if plan.Tokens.Server && plan.Kind.Caps.ProducesTokens {
 		if told := count(rs, "output_sequence_length"); told < int64(requests) {
 			out = append(out, Warning{Code: "server-usage-missing", Detail: fmt.Sprintf(
-				"%.0f of %.0f answers had no usage block, and token counts were to come from there only: lengths and token rates leave these answers out%s",
+				"%.0f of %.0f responses had no usage block, the only source of token counts: lengths and token rates exclude these responses%s",
 				requests-float64(told), requests, usageAdvice(plan))})
 		}
 	}
 	if off := average("osl_mismatch_count"); off > 0 {
 		diff := average("osl_mismatch_diff_pct")
 		out = append(out, Warning{Code: "output-length", Detail: fmt.Sprintf(
-			"%.0f of %.0f answers were not as long as asked for (%+.0f %% on average, %.0f tokens): %s",
+			"%.0f of %.0f responses did not have the requested length (%+.0f %% on average, %.0f tokens): %s",
 			off, requests, diff, average("output_sequence_length"), lengthAdvice(plan, diff))})
 	}
 	// A server that ranks reads the query once with each text, and counts it so.
 	if off := average("usage_discrepancy_count"); off > 0 && !plan.Kind.Caps.Named {
 		out = append(out, Warning{Code: "usage-discrepancy", Detail: fmt.Sprintf(
-			"in %.0f of %.0f answers the server's token counts differ from the client's by more than 10 %%: %s",
+			"in %.0f of %.0f responses the token counts of server and client differ by more than 10 %%: %s",
 			off, requests, discrepancyReasons(plan, average("usage_prompt_tokens_diff_pct")))})
 	}
 	return out
@@ -54,9 +56,9 @@ func count(rs metric.Results, tag string) int64 {
 
 func usageAdvice(plan *Plan) string {
 	if plan.Settings.Streaming && !plan.Settings.StreamUsage && !plan.Kind.Caps.UsageUnasked {
-		return "; streams carry usage only if stream_options asks for it"
+		return "; streams contain usage only if stream_options requests it"
 	}
-	return "; without --use-server-token-count the client counts"
+	return "; without --use-server-token-count the client counts them"
 }
 
 // otherUnit is the distance of the server's count of a text from the client's, in
@@ -68,22 +70,25 @@ const otherUnit = 100
 // for the input, in percent.
 func discrepancyReasons(plan *Plan, diff float64) string {
 	if plan.Kind.Caps.ProducesTokens {
-		return "the two use different tokenizers, the chat template adds to the prompt, or pictures and sounds count as tokens, too"
+		return "they use different tokenizers, the chat template adds tokens, or images and audio are counted as tokens"
 	}
-	reasons := "the two use different tokenizers, the server adds tokens of its own to each text, or pictures and sounds count as tokens, too"
+	reasons := "they use different tokenizers, the server adds tokens to each text, or images and audio are counted as tokens"
 	if caps := &plan.Kind.Caps; diff > otherUnit && !caps.Images && !caps.Audio && !caps.Video {
-		reasons = fmt.Sprintf("they are %.0f %% apart on average, as if the server counted characters or another thing than tokens", diff)
+		reasons = fmt.Sprintf("they differ by %.0f %% on average, so the server probably does not count tokens but, for example, characters", diff)
 	}
-	return reasons + "; lengths and token rates are by the server's counts"
+	return reasons + "; lengths and token rates use the server's counts"
 }
 
 // lengthAdvice names the usual reason for answers of the wrong length.
 func lengthAdvice(plan *Plan, diff float64) string {
+	asked := slices.ContainsFunc(plan.Settings.Extra, func(f endpoint.Field) bool { return f.Name == "ignore_eos" || f.Name == "min_tokens" })
 	switch {
+	case diff < 0 && asked:
+		return "the server seems to ignore ignore_eos or min_tokens, or the context of the model was full"
 	case diff < 0:
-		return "the model ended its answers by itself; --extra-inputs ignore_eos:true or min_tokens:N makes servers that know them go on"
+		return "the model stopped early; --extra-inputs ignore_eos:true (or min_tokens:N) prevents that on servers that support it"
 	case plan.Kind.Name == "chat" && !plan.Settings.LegacyMaxTokens:
-		return "the server seems not to know max_completion_tokens; try --use-legacy-max-tokens"
+		return "the server seems to ignore max_completion_tokens; try --use-legacy-max-tokens"
 	}
 	return "the server seems to ignore the limit in the request"
 }
