@@ -362,7 +362,7 @@ func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *PhasePl
 	ph.Rate = o.Rate
 	ph.Load = fmt.Sprintf("%s %v/s", d.Type, o.Rate)
 	if d.Smoothness != nil {
-		ph.Load += fmt.Sprintf(" of smoothness %v", o.Smoothness)
+		ph.Load += fmt.Sprintf(", smoothness %v", o.Smoothness)
 	}
 	if ph.Concurrency > 0 {
 		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)

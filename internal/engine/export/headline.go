@@ -288,6 +288,9 @@ func (p *page) trust(r *Report) {
 	if c == nil {
 		return
 	}
+	if c.Certificate != nil {
+		defer p.entry("", "Certified", c.Certificate.Line(), 1)
+	}
 	s := verdictStyle(c.Verdict)
 	switch c.Verdict {
 	case verdict.OK:
