@@ -22,19 +22,21 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-const certifyLong = `Measure the error that this load generator adds to the latencies it reports, on this
-machine and at this moment. A small server in the same process streams responses over
-the loopback interface and records the true times; the load generator sends, receives
-and decodes as in a benchmark, and both are compared. Nothing leaves the machine.
+const certifyLong = `Measure how much this client adds to the latencies it reports, on this machine
+and at this moment. A small server inside the program streams responses over the
+loopback interface and records when it sent them; the client's own way of
+sending, receiving and decoding is compared with that. Nothing leaves the
+machine.
 
-"error" is the error of the p99 in this measurement. "added" is its upper bound for 95
-of 100 comparable runs; ~ marks a bound extrapolated from few independent
-observations. Verdicts: ok, if the bounds are within 1 % of --ttft and --itl; likely,
-if only the errors are; over, if neither are. With few streams, responses are
-shortened, so that there are enough of them.
+added: upper bound of the error of a p99, valid for 95 of 100 runs of this kind;
+~ marks a bound extrapolated from few independent observations.
+error: error of the p99 in this measurement.
+verdict: ok if the bounds are within 1 % of --ttft and --itl, likely if only the
+errors are, over if they are not. With few streams responses are shortened, so
+that there are enough of them.
 
-The server uses the same CPU cores: against a server on another machine, the load
-generator can do more.`
+The server competes with the client for the same processors: with a server on
+another machine the client performs better than this.`
 
 // certifyFlags is what the command line asks for.
 type certifyFlags struct {
@@ -50,7 +52,7 @@ func newCertifyCommand() *cobra.Command {
 	f := new(certifyFlags)
 	cmd := &cobra.Command{
 		Use:     "certify",
-		Short:   "Measure the error that this load generator adds to latencies",
+		Short:   "Measure how much this client adds to latencies on this machine",
 		Long:    certifyLong,
 		Example: "  aiperfd certify\n  aiperfd certify --concurrency 64,256 --seconds 10 --json",
 		Args:    cobra.NoArgs,
@@ -68,9 +70,9 @@ func newCertifyCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.IntSliceVar(&f.streams, "concurrency", []int{1, 8, 64, 256, 1000}, "numbers of concurrent `streams`, ascending")
-	fs.Float64Var(&f.seconds, "seconds", 3, "duration of each measurement")
-	fs.IntVar(&f.chunk, "chunk-bytes", certify.DefaultChunkBytes, "size of an event in `bytes`")
+	fs.IntSliceVar(&f.streams, "concurrency", []int{1, 8, 64, 256, 1000}, "concurrent `streams`, ascending")
+	fs.Float64Var(&f.seconds, "seconds", 3, "duration of each measurement, in seconds")
+	fs.IntVar(&f.chunk, "chunk-bytes", certify.DefaultChunkBytes, "size of an event, in `bytes`")
 	fs.DurationVar(&f.ttft, "ttft", certify.DefaultTTFT, "time to first token of the server")
 	fs.DurationVar(&f.itl, "itl", certify.DefaultITL, "time between events of the server")
 	fs.BoolVar(&f.asJSON, "json", false, "print the measurements as JSON")

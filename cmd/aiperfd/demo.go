@@ -44,9 +44,10 @@ func newDemoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run daemon, simulated server and one benchmark in one process",
-		Long: `Start the daemon and a simulated inference server in one process, run a benchmark
-of a few seconds, and print its results and the URLs of the API. On a terminal the
-daemon keeps running until Ctrl+C; with --once it exits after the results.`,
+		Long: `Start the daemon and a simulated inference server in one process, run a
+benchmark of a few seconds, and print its results and the URLs of the API. On a
+terminal the daemon keeps running until Ctrl+C; with --once it exits after the
+results.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := demo{out: cmd.OutOrStdout(), once: once || !isTerminal(os.Stdout), port: port, dataDir: dataDir}

@@ -25,36 +25,38 @@ const mockEnvPrefix = "AIPERFD_MOCK_"
 
 const mockLong = `Run a simulated inference server with the OpenAI API.
 
-The first token of a response is sent --ttft after the request, each following token
+The first token of a response is sent --ttft after the request, each further one
 --itl after the previous one. Both are distributions: 20ms, const:20ms,
-uniform:10ms:30ms, normal:20ms:5ms, lognormal:20ms:0.5, exp:20ms, gamma:20ms:0.5 or
-bimodal:0.01:const:20ms:const:2s (the second one with probability 0.01).
+uniform:10ms:30ms, normal:20ms:5ms, lognormal:20ms:0.5, exp:20ms,
+gamma:20ms:0.5 or bimodal:0.01:const:20ms:const:2s (the second with that
+probability).
 
-With --preset, a model of a batching server computes the times instead: requests
-queue, share steps and a key-value cache with prefix caching, and are preempted if
-the cache is full. Each parameter of the preset can be changed by a flag.
+With --preset, times come from a model of a server with continuous batching:
+requests queue, share steps and a key-value cache, reuse cached prefixes, and
+are preempted if the cache is full. Each parameter of the preset has a flag.
 
-Every flag can also be set by an environment variable (--ttft is AIPERFD_MOCK_TTFT;
-list items are separated by newlines) or in the YAML file given by --config
-(ttft: 20ms). The command line takes precedence over the environment, and the
-environment over the file.
+Every flag can also be set by an environment variable (AIPERFD_MOCK_TTFT for
+--ttft; lists are separated by newlines) and by a key of the YAML file given by
+--config (ttft: 20ms). The command line has precedence over the environment, and
+the environment over the file.
 
-Routes: those of the endpoint types (GET /mock/requests lists the requests), GET
-/v1/models, /v1/models/NAME, /v1/responses/ID (the most recent ones), /health,
-/ping, /version, /load, /server_info, /metrics (vLLM's names), /dcgm/metrics
-(those of the GPU exporter), /mock/summary and /mock/requests?limit=N (what the
-server did, by its own clock), /mock/state, /mock/cases; POST /sleep, /wake_up,
-/reset_prefix_cache, /start_profile, /stop_profile.
+Routes: those of the endpoint types; GET /v1/models, /v1/models/NAME,
+/v1/responses/ID (the most recent ones), /health, /ping, /version, /load,
+/server_info, /metrics (vLLM's names), /dcgm/metrics (GPU exporter), /mock/summary and /mock/requests?limit=N (what the server did, by its own
+clock), /mock/state, /mock/cases; POST /sleep, /wake_up, /reset_prefix_cache,
+/start_profile, /stop_profile.
 
-Request headers control the response: X-Mock-Status: 429, X-Mock-Action: RULE (as
---fault), X-Mock-TTFT and X-Mock-ITL: DISTRIBUTION, X-Mock-Tokens: N, X-Mock-Case: ID
-(a recorded response of --cases), X-Mock-Time-Scale: 0.1 (factor of its times).
+A request controls its own response by headers: X-Mock-Status: 429,
+X-Mock-Action: RULE (as for --fault), X-Mock-TTFT and X-Mock-ITL: DISTRIBUTION,
+X-Mock-Tokens: N, X-Mock-Case: ID (a recorded response of --cases),
+X-Mock-Time-Scale: 0.1 (a factor for its times).
 
-Embeddings, scores and tokens, computed from the words of the texts, so that similar
-texts score high: POST /v1/embeddings, /pooling, /score, /v1/score, /rerank,
-/v1/rerank, /v2/rerank, /classify, /tokenize, /detokenize (vLLM, Jina, Cohere);
-/embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and /rerank with
-texts (TEI); /v1/ranking, /v1/infer (NIM); /api/embed, /api/embeddings (Ollama).
+Vectors, scores and tokens are derived from the words of the texts, so that
+similar texts get high scores: POST /v1/embeddings, /pooling, /score, /v1/score,
+/rerank, /v1/rerank, /v2/rerank, /classify, /tokenize, /detokenize (vLLM, Jina,
+Cohere); /embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and
+/rerank with texts (TEI); /v1/ranking, /v1/infer (NIM); /api/embed,
+/api/embeddings (Ollama).
 
 Fault rules (--fault, repeatable):
 ` + mock.FaultHelp
@@ -128,8 +130,8 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.config, "config", "", "read flags from this YAML `file` of names and values")
 	fs.BoolVar(&f.print, "print-config", false, "print the resulting flags as YAML, without secrets, and exit")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
-	fs.StringVar(&o.Prefix, "prefix", "", "serve every route below this `path` too, such as /v2/EP/openai")
-	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "accept only this `model` (repeatable); default any")
+	fs.StringVar(&o.Prefix, "prefix", "", "also serve every route below this `path`, such as /v2/EP/openai")
+	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "serve only this `model` (repeatable); default any")
 	fs.IntVar(&o.MaxModelLen, "max-model-len", mock.DefaultMaxModelLen, "context length in `tokens`")
 	fs.Int64Var(&o.MaxBody, "max-body", mock.DefaultMaxBody, "largest request body in `bytes`")
 	fs.StringVar(&o.APIKey, "api-key", "", "require this bearer token on /v1 routes")
@@ -143,15 +145,15 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "the `card` of /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
-	fs.IntVar(&o.GPUs, "gpus", 1, "number of cards in /dcgm/metrics")
-	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "expose metrics under vLLM's old names too")
-	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- request headers")
-	fs.StringVar(&f.cases, "cases", "", "JSON `file` with recorded responses; requests select one by X-Mock-Case: ID or by the path /mock/case/ID")
-	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` applied to the times of recorded responses")
+	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "GPU `model` on /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
+	fs.IntVar(&o.GPUs, "gpus", 1, "number of GPUs on /dcgm/metrics")
+	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "also export metrics under vLLM's old names")
+	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- headers of requests")
+	fs.StringVar(&f.cases, "cases", "", "JSON `file` with recorded responses, selected by X-Mock-Case: ID or by the path /mock/case/ID")
+	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` for the times of recorded responses")
 	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line per request with the server's timestamps to this `file`")
-	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "record the time of every content event in --truth")
-	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "number of requests to keep for /mock/summary and /mock/requests")
+	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "include the time of every content event in --truth")
+	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "number of requests kept for /mock/summary and /mock/requests")
 }
 
 func (f *mockFlags) timingFlags(fs *pflag.FlagSet) {
@@ -160,38 +162,38 @@ func (f *mockFlags) timingFlags(fs *pflag.FlagSet) {
 	fs.TextVar(&o.ITL, "itl", mock.ConstDelay(mock.DefaultITL), "inter-token latency, a `distribution`")
 	fs.BoolVar(&o.ITLPerRequest, "itl-per-request", false, "draw --itl once per request instead of once per token")
 	fs.DurationVar(&o.PrefillPerToken, "prefill-per-token", 0, "added to --ttft for every prompt token")
-	fs.BoolVar(&o.Fast, "fast", false, "no delays")
-	fs.Uint64Var(&o.Seed, "seed", 0, "random seed")
+	fs.BoolVar(&o.Fast, "fast", false, "no delays at all")
+	fs.Uint64Var(&o.Seed, "seed", 0, "seed for all random choices")
 }
 
 func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 	o := &f.opt
 	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "tokenizer: builtin (o200k_base), another tiktoken encoding, the `path` of a tokenizer.json, or words (a simple one)")
-	choiceVar(fs, &o.OutputMode, "output-mode", "exact: responses have max_tokens tokens; natural: the length is drawn from --output-tokens")
-	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "response length if the request does not set one, a `distribution`")
-	choiceVar(fs, &o.Content, "content", "content of responses")
-	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the answer, if the API separates them")
-	o.ToolRate = fs.Float64("tool-rate", mock.DefaultToolRate, "`share` of requests with optional tools that are answered by a tool call")
+	choiceVar(fs, &o.OutputMode, "output-mode", "exact: max_tokens is the length; natural: an end is drawn from --output-tokens")
+	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "output length if the request has no limit, a `distribution`")
+	choiceVar(fs, &o.Content, "content", "text of responses")
+	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the text, if the API separates them")
+	o.ToolRate = fs.Float64("tool-rate", mock.DefaultToolRate, "`share` of requests with tools that get a tool call")
 	fs.IntVar(&o.ParallelTools, "parallel-tools", 1, "number of `calls` in a response with tool calls")
 	fs.Float64Var(&o.RefusalRate, "refusal-rate", 0, "`share` of chats that are refused")
-	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the field with the reasoning of a chat response")
+	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the field with the reasoning of chat responses")
 }
 
 func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 	o := &f.opt
 	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", mock.ConstLength(1), "tokens per event, a `distribution`")
 	fs.IntVar(&o.Coalesce, "coalesce", 1, "events per network write")
-	choiceVar(fs, &o.RoleChunk, "role-chunk", "where a chat stream sends the role")
+	choiceVar(fs, &o.RoleChunk, "role-chunk", "position of the role in chat streams")
 	choiceVar(fs, &o.Usage, "usage", "when to send token counts")
-	choiceVar(fs, &o.FinishChunk, "finish-chunk", "where a stream sends the finish reason")
+	choiceVar(fs, &o.FinishChunk, "finish-chunk", "position of the finish reason in streams")
 	fs.BoolVar(&o.NoDone, "no-done", false, "end streams without [DONE]")
-	choiceVar(fs, &o.Done, "done", "how a stream sends [DONE]")
+	choiceVar(fs, &o.Done, "done", "end marker of streams")
 	choiceVar(fs, &o.StreamType, "stream-type", "content type of streams")
 	fs.BoolVar(&o.BOM, "bom", false, "begin streams with a byte order mark")
-	fs.BoolVar(&o.NoSpace, "no-space-after-colon", false, "write data: without a following space")
-	fs.BoolVar(&o.ExtraFields, "extra-fields", false, "put id, retry and unknown fields into every event")
+	fs.BoolVar(&o.NoSpace, "no-space-after-colon", false, "write data: without a space after it")
+	fs.BoolVar(&o.ExtraFields, "extra-fields", false, "add id, retry and unknown fields to every event")
 	fs.BoolVar(&o.MultiLine, "multi-line-data", false, "spread events over several data lines")
-	fs.Float64Var(&o.EmptyChunks, "empty-chunks", 0, "`share` of content events preceded by an empty one")
+	fs.Float64Var(&o.EmptyChunks, "empty-chunks", 0, "`share` of content events that follow an empty one")
 	fs.StringVar(&o.Trailing, "trailing", "", "send this `text` after the last event of a stream")
 	fs.DurationVar(&o.Comments, "comments", 0, "send a comment after this time of silence in a stream; 0 = never")
 	choiceVar(fs, &o.Split, "split", "how events are split into writes: bytes:N, or")
@@ -200,11 +202,11 @@ func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) jobFlags(fs *pflag.FlagSet) {
 	o := &f.opt.Jobs
-	fs.IntVar(&o.Workers, "job-workers", mock.DefaultJobWorkers, "concurrent jobs, for Runpod and for videos each")
-	fs.TextVar(&o.ColdStart, "job-cold-start", mock.ConstDelay(0), "start-up time of a worker before its first job, a `distribution`")
+	fs.IntVar(&o.Workers, "job-workers", mock.DefaultJobWorkers, "concurrent jobs, separately for the Runpod queue and for videos")
+	fs.TextVar(&o.ColdStart, "job-cold-start", mock.ConstDelay(0), "start-up time of a worker, a `distribution`")
 	fs.TextVar(&o.Time, "job-time", mock.ConstDelay(mock.DefaultJobTime), "time to generate a video, a `distribution`")
-	fs.DurationVar(&o.Expiry, "job-expiry", 0, "delete a result this long after its job has ended; 0 = 1m for /runsync, 30m for others")
-	choiceVar(fs, &o.Output, "runpod-output", "output of Runpod workers: pieces of a stream's text, or lists of tokens")
+	fs.DurationVar(&o.Expiry, "job-expiry", 0, "delete a result this long after its job has ended; 0 = 1m for /runsync, 30m for all others")
+	choiceVar(fs, &o.Output, "runpod-output", "what Runpod's workers put out: pieces of a stream's text, or lists of tokens")
 }
 
 // choiceVar adds a flag with a closed list of values, which mock.New checks.

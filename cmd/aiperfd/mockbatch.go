@@ -44,21 +44,21 @@ func independentFlagNames() []string {
 }
 
 func (b *batchFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&b.preset, "preset", "", "compute times with a model of a batching server; `name` of the accelerator and model (one of "+
+	fs.StringVar(&b.preset, "preset", "", "simulate a server with continuous batching on this `accelerator` (one of "+
 		strings.Join(mock.Presets(), ", ")+")")
 	fs.IntVar(&b.sequences, "max-num-seqs", 0, "maximum number of running sequences (default of the preset)")
 	fs.IntVar(&b.batched, "max-num-batched-tokens", 0, "maximum `tokens` per step (default of the preset)")
 	fs.IntVar(&b.blocks, "num-gpu-blocks-override", 0, "`blocks` of the key-value cache (default of the preset)")
 	fs.IntVar(&b.blockSize, "block-size", 0, "`tokens` per block (default of the preset)")
-	fs.BoolVar(&b.prefixCache, "enable-prefix-caching", true, "reuse the cached blocks of prompts with the same prefix")
-	fs.IntVar(&b.maxWaiting, "max-waiting", 0, "answer 503 when this many requests wait; 0 = no limit")
+	fs.BoolVar(&b.prefixCache, "enable-prefix-caching", true, "reuse cached blocks for prompts with the same prefix")
+	fs.IntVar(&b.maxWaiting, "max-waiting", 0, "respond with 503 if this many requests are waiting; 0 = no limit")
 	fs.DurationVar(&b.frontend, "frontend", 0, "time from the arrival of a request to the queue (default of the preset)")
-	fs.Float64Var(&b.base, "step-base", 0, "`milliseconds` per step (default of the preset)")
-	fs.Float64Var(&b.prefill, "step-prefill", 0, "`milliseconds` per prompt token (default of the preset)")
-	fs.Float64Var(&b.decode, "step-decode", 0, "`milliseconds` per decoding sequence (default of the preset)")
-	fs.Float64Var(&b.contextToken, "step-context", 0, "`milliseconds` per token of context (default of the preset)")
-	fs.Float64Var(&b.attention, "step-attention", 0, "`milliseconds` per pair of prompt tokens (default of the preset)")
-	fs.Float64Var(&b.jitter, "step-jitter", 0, "coefficient of variation of steps (default of the preset)")
+	fs.Float64Var(&b.base, "step-base", 0, "base time per step, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&b.prefill, "step-prefill", 0, "time per prompt token, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&b.decode, "step-decode", 0, "time per decoding sequence, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&b.contextToken, "step-context", 0, "time per token of context, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&b.attention, "step-attention", 0, "time per pair of prompt tokens, in `milliseconds` (default of the preset)")
+	fs.Float64Var(&b.jitter, "step-jitter", 0, "coefficient of variation of step times (default of the preset)")
 }
 
 // resolve puts the accelerator into the options. Flags that nobody would look at

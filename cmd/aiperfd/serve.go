@@ -31,8 +31,8 @@ after the other, shows them live and stores their results.
   curl -sS http://127.0.0.1:9097/api/progress
   curl -sS http://127.0.0.1:9097/metrics
 
-The API is documented at /docs. On SIGTERM the daemon ends the active run, writes
-its results and exits; queued runs start when the daemon starts again.`
+The API is documented at /docs. On SIGTERM the daemon ends the active run,
+writes its results and exits; queued runs start when the daemon starts again.`
 
 func newServeCommand() *cobra.Command {
 	f := new(serveFlags)

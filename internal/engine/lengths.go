@@ -55,7 +55,7 @@ func count(rs metric.Results, tag string) int64 {
 
 func usageAdvice(plan *Plan) string {
 	if plan.Settings.Streaming && !plan.Settings.StreamUsage && !plan.Kind.Caps.UsageUnasked {
-		return "; streams carry usage only if stream_options asks for it"
+		return "; streams contain usage only if stream_options requests it"
 	}
 	return "; without --use-server-token-count the client counts them"
 }
@@ -83,7 +83,7 @@ func discrepancyReasons(plan *Plan, diff float64) string {
 func lengthForcing(plan *Plan) string {
 	for _, f := range plan.Settings.Extra {
 		if f.Name == "ignore_eos" && string(f.Value) == "true" || f.Name == "min_tokens" {
-			return ", although " + f.Name + " is set: the server seems to ignore it"
+			return ", although " + f.Name + " is set: the server ignores it, or the context of the model was full"
 		}
 	}
 	switch plan.Kind.Name {

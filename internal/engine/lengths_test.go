@@ -15,34 +15,40 @@ import (
 
 // TestLengthDoubts: a result whose lengths are not what they seem says so.
 func TestLengthDoubts(t *testing.T) {
-	forgetful := func(next http.Handler) http.Handler { // a server that does not know the limit's name
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			body = bytes.Replace(body, []byte(`"max_completion_tokens":3`), []byte(`"max_completion_tokens":9`), 1)
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-			next.ServeHTTP(w, r)
-		})
+	making := func(tokens string) func(http.Handler) http.Handler { // a server that makes so many, not 3
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				body = bytes.Replace(body, []byte(`"max_completion_tokens":3`), []byte(`"max_completion_tokens":`+tokens), 1)
+				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+				next.ServeHTTP(w, r)
+			})
+		}
 	}
 	for _, test := range []struct {
 		name, usage string
+		extra       string
 		wrap        func(http.Handler) http.Handler
 		want        map[string]string // code → part of the text
 	}{
-		{"as asked", "", nil, nil},
-		{"no usage", "never", nil, map[string]string{
+		{"as asked", "", "", nil, nil},
+		{"no usage", "never", "", nil, map[string]string{
 			"server-usage-missing": "4 of 4 responses had no usage block",
 		}},
-		{"too long", "", forgetful, map[string]string{"output-length": "--use-legacy-max-tokens"}},
+		{"too long", "", "", making("9"), map[string]string{"output-length": "--use-legacy-max-tokens"}},
+		{"too short", "", "", making("1"), map[string]string{"output-length": "--extra-inputs ignore_eos:true"}},
+		{"too short although it was told", "", "ignore_eos: true", making("1"), map[string]string{"output-length": "ignore_eos is set: the server ignores it"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := timing(t, 100*time.Millisecond, 10*time.Millisecond)
 				o.Usage = test.usage
 				b := newBed(t, o, test.wrap)
-				r := b.run(document("type: concurrency, concurrency: 2, requests: 4", fileData))
+				r := b.run(strings.Replace(document("type: concurrency, concurrency: 2, requests: 4", fileData),
+					"useServerTokenCount: true", "useServerTokenCount: true, extra: {"+test.extra+"}", 1))
 				got := map[string]string{}
 				for _, w := range r.Warnings {
 					if w.Code == "server-usage-missing" || w.Code == "output-length" || w.Code == "usage-discrepancy" {

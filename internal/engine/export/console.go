@@ -87,6 +87,7 @@ const (
 	bold   style = "1"
 	red    style = "1;31"
 	yellow style = "33"
+	green  style = "32"
 )
 
 func (p *page) paint(s style, text string) string {

@@ -288,19 +288,23 @@ func (p *page) trust(r *Report) {
 	if c == nil {
 		return
 	}
-	s := verdictStyle(c.Verdict)
-	if s == bold {
-		s = ""
-	}
-	if len(c.Reasons) == 0 || c.Verdict == verdict.OK {
-		p.entry(s, "Client", c.Line(), 1)
-		return
-	}
-	text := string(c.Verdict) + ": " + c.Reasons[0].Message
-	if n := len(c.Reasons) - 1; n > 0 {
-		text = fmt.Sprintf("%s (1 of %d reasons): %s", c.Verdict, n+1, c.Reasons[0].Message)
+	s, text := style(""), c.Line()
+	switch c.Verdict {
+	case verdict.OK:
+		s = green
+	case verdict.Suspect, verdict.Invalid:
+		s = verdictStyle(c.Verdict)
+		if n := len(c.Reasons); n == 1 {
+			text = string(c.Verdict) + ": " + c.Reasons[0].Message
+		} else if n > 1 {
+			text = fmt.Sprintf("%s (1 of %d reasons): %s", c.Verdict, n, c.Reasons[0].Message)
+		}
+	case verdict.Unknown:
 	}
 	p.entry(s, "Client", text, 1)
+	if c.Certificate != nil {
+		p.entry("", "Certified", c.Certificate.Line(), 1)
+	}
 }
 
 // warnings prints what limits the result on at most room lines, one a warning, the

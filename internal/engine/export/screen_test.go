@@ -70,6 +70,7 @@ func busyReport(t *testing.T) *Report {
 // vectorsReport is a run without tokens in its responses.
 func vectorsReport(t *testing.T) *Report {
 	t.Helper()
+	streams := 4
 	return &Report{
 		State: bench.Completed, Complete: true, Models: []string{"bge"}, Targets: []string{"http://127.0.0.1:8000"}, Endpoint: "embeddings", Load: "concurrency 4",
 		Title: "Embeddings Metrics", Duration: 2 * time.Second, Expected: 100,
@@ -77,7 +78,9 @@ func vectorsReport(t *testing.T) *Report {
 			result(t, "request_latency", 100, percentiles(80)), result(t, "input_token_throughput", 0, scalar(27500)),
 			result(t, "item_throughput", 0, scalar(400)), result(t, "request_throughput", 0, scalar(50)), result(t, "request_count", 0, scalar(100)),
 		},
-		Client: &verdict.Report{Verdict: verdict.OK},
+		Client: &verdict.Report{Verdict: verdict.OK, Certificate: &verdict.Certificate{
+			Concurrency: &streams, TTFTAdded: 0.05, InterChunkAdded: 0.04, Requests: 900, Events: 12000,
+		}},
 	}
 }
 
