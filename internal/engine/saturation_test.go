@@ -120,6 +120,42 @@ func TestNoSaturationBelowCapacity(t *testing.T) {
 	}
 }
 
+// The load says how bursty its arrivals are.
+func TestLoadNamesSmoothness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, time.Millisecond, 0), nil)
+		for phase, want := range map[string]string{
+			"type: gamma, rate: 30, smoothness: 0.2, requests: 2": "gamma 30/s, smoothness 0.2\n", "type: gamma, rate: 30, requests: 2": "gamma 30/s\n",
+			"type: poisson, rate: 30, concurrency: 2, requests: 2": "poisson 30/s, at most 2 at a time\n",
+		} {
+			r := b.run(document(phase, fileData))
+			console, err := os.ReadFile(filepath.Join(b.store.Dir(r.ID), export.NamesFor("").Console))
+			if err != nil || !strings.Contains(string(console), "Load:      "+want) {
+				t.Errorf("no %q in %s, error %v", want, console, err)
+			}
+		}
+		b.stop()
+	})
+}
+
+// The summary names the percentiles that too few requests support.
+func TestSummaryNamesUnsupportedPercentiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, time.Millisecond, time.Millisecond), nil)
+		all := []string{
+			"time_to_first_token_p50_ms", "time_to_first_token_p99_ms", "inter_token_latency_p99_ms",
+			"request_latency_p50_ms", "request_latency_p99_ms",
+		}
+		if got := b.run(document("type: concurrency, concurrency: 1, requests: 2", fileData)).Summary.Unsupported; !slices.Equal(got, all) {
+			t.Errorf("of 2 requests: %v, want %v", got, all)
+		}
+		if got := b.run(document("type: concurrency, concurrency: 1, requests: 600", fileData)).Summary.Unsupported; got == nil || len(got) > 0 {
+			t.Errorf("of 600 requests: %#v, want none", got)
+		}
+		b.stop()
+	})
+}
+
 // A closed loop asks for no rate; what the grace period cuts is said once.
 func TestSaturationOfAClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
