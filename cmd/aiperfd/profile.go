@@ -72,6 +72,11 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	}).run(ctx)
 }
 
+// interruptPatience is how long a server may be silent after Ctrl-C before the
+// requests in flight are cut: whoever stops a run of a server that hangs must not
+// wait for it.
+const interruptPatience = 1500 * time.Millisecond
+
 // oneShot is a run of the command line.
 type oneShot struct {
 	doc      *config.Document
@@ -110,6 +115,7 @@ func (o *oneShot) run(ctx context.Context) error {
 	run, err := o.measure(ctx, s)
 	if err == nil {
 		err = o.report(run)
+		s.engine.Finish(err != nil && run.State != bench.Aborted)
 		o.linger(ctx, s)
 	}
 	cancel()
@@ -129,8 +135,8 @@ func (o *oneShot) measure(ctx context.Context, s *service) (*engine.Run, error) 
 			if by != os.Interrupt {
 				reason = "ended by signal: " + by.String()
 			}
-			o.log.Warn().Msg("cancelling: waiting for requests in flight; press Ctrl+C again to cut them")
-			o.cancel(ctx, s, id, engine.CancelRequest{Reason: reason})
+			o.log.Warn().Msg("stopping: waiting for in-flight requests; press Ctrl+C again to abort them")
+			o.cancel(ctx, s, id, engine.CancelRequest{Reason: reason, Patience: interruptPatience})
 		},
 		func(os.Signal) { o.cancel(ctx, s, id, engine.CancelRequest{Force: true}) },
 	)()

@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -97,7 +98,9 @@ func (c *caller) do(ctx context.Context, k *call) *reply {
 	}
 	streaming := k.body != nil && c.x.plan.Settings.Streaming
 	r.Streaming = streaming
+	ended := c.x.quiet.began(c.x, k.method+" "+redact.URL(k.url.String()))
 	exchange := c.client.Do(ctx, &r)
+	ended(exchange.Response.Status != 0)
 	defer exchange.Release()
 	resp := exchange.Response
 	return &reply{

@@ -261,7 +261,9 @@ func (e *Engine) stop() {
 	e.stopping = true
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
-	e.setHealth(HealthStopping, "engine", "stopping")
+	if e.Health().State != HealthFailed {
+		e.setHealth(HealthStopping, "engine", "stopping")
+	}
 	grace := shutdownGrace
 	for _, j := range active {
 		e.cancelActive(j, CancelRequest{Grace: &grace, Reason: "process is stopping"})
@@ -440,6 +442,16 @@ func (e *Engine) job(id string) *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.jobs[id]
+}
+
+// Finish tells the probes that a service of one run has done its work, and whether
+// that failed. The service still answers.
+func (e *Engine) Finish(failed bool) {
+	if failed {
+		e.setHealth(HealthFailed, "run", "failed")
+		return
+	}
+	e.setHealth(HealthStopping, "run", "ended")
 }
 
 func (e *Engine) setHealth(state, check, value string) {

@@ -37,6 +37,13 @@ func (f *finishing) decode(plan *Plan) {
 		return
 	}
 	f.decoded = true
+	if failure := f.exchange.Response.Failure; failure != nil && failure.Code == codeForced {
+		// What was received of it is not looked at: who cuts requests by force does
+		// not want to wait until hundreds of long answers have been read.
+		f.rec.Answer = bench.Answer{Failure: failure}
+		f.exchange.Release()
+		return
+	}
 	f.rec.Answer = plan.Kind.Decode(f.exchange.Response, plan.Settings.Streaming)
 	if plan.Kind.Settle != nil {
 		plan.Kind.Settle(&f.rec.Answer, f.exchange.Response, f.body)

@@ -58,25 +58,41 @@ func newWatchedBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Ha
 	}
 	ln := memnet.Listen()
 	web := &http.Server{Handler: h}
+	var serving sync.WaitGroup
+	serving.Go(func() { web.Serve(ln) })
+	b := newDialBed(t, engine.Options{Log: zerolog.New(zerolog.NewTestWriter(t)), Dial: ln.DialContext, Monitor: m})
+	b.server = server
+	end := b.stop
+	b.stop = sync.OnceFunc(func() {
+		web.Close()
+		end()
+		serving.Wait()
+		server.Close()
+	})
+	t.Cleanup(b.stop)
+	return b
+}
+
+// newDialBed is a bed with no server: whatever answers is behind the options' Dial.
+func newDialBed(t testing.TB, o engine.Options) *bed {
+	t.Helper()
 	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
-	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext, Monitor: m, Reference: reference})
+	o.Store, o.Version, o.Reference = store, "test", reference
+	e, err := engine.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
-	group.Go(func() { web.Serve(ln) })
 	group.Go(func() {
 		if err := e.Run(ctx); err != nil {
 			t.Errorf("engine: %v", err)
 		}
 	})
-	b := &bed{t: t, engine: e, store: store, server: server}
+	b := &bed{t: t, engine: e, store: store}
 	b.stop = sync.OnceFunc(func() {
 		cancel()
-		web.Close()
 		group.Wait()
-		server.Close()
 	})
 	t.Cleanup(b.stop)
 	return b

@@ -57,19 +57,21 @@ func (x *execution) judge(r *Run) outcome {
 		f := &x.finished[i]
 		count := f.set.Counters()
 		end := f.public.Stats.End
+		if f.silent != "" {
+			o.warn("no-answer", f.silent)
+		}
+		if n := f.public.Stats.Pauses; n > 0 {
+			o.warn("paused", fmt.Sprintf("%d requests of phase %s were sent after a pause, because the one before them got no connection", n, f.plan.Name))
+		}
 		switch f.plan.Kind {
 		case bench.Warmup:
-			if end == bench.PhaseFailed && count.Success == 0 {
-				return o.fail(WarmupFailed, f.plan.Name, "every warm-up request failed: "+topError(f.set))
-			}
 			if count.Errors > 0 {
 				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, topError(f.set)))
 			}
 		case bench.Profiling:
 			success, failed = success+count.Success, failed+count.Errors
-			if end == bench.PhaseFailed && count.Success > 0 {
-				o.fail(ErrorThreshold, f.plan.Name, fmt.Sprintf("%d of %d requests failed, more than the threshold allows: %s",
-					count.Errors, count.Errors+count.Success, topError(f.set)))
+			if end == bench.PhaseFailed || !x.cancelled() && f.plan.tooMany(count.Errors, count.Success) {
+				o.fail(ErrorThreshold, f.plan.Name, overThreshold(r, f)+": "+topError(f.set))
 			}
 			if end == bench.PhaseGraceTimeout {
 				o.warn("cut-by-grace", fmt.Sprintf("%d requests were still running when the grace period of phase %s ended; the slowest are missing from its percentiles",
@@ -91,9 +93,28 @@ func (x *execution) judge(r *Run) outcome {
 		}
 		return o.fail(NoSuccess, "", message)
 	case failed > 0:
-		o.warn("request-errors", fmt.Sprintf("%d of %d requests failed; latencies are of the successful ones", failed, failed+success))
+		o.warn("request-errors", fmt.Sprintf("%d of %d requests failed; latencies cover successful requests only", failed, failed+success))
 	}
 	return o
+}
+
+// overThreshold says that too many requests of a phase failed, and, if that ended
+// it, how far it came.
+func overThreshold(r *Run, f *finishedPhase) string {
+	count, st := f.set.Counters(), &f.public.Stats
+	setting := "failedRequestThreshold"
+	if r.CLICommand != "" {
+		setting = "--failed-request-threshold"
+	}
+	done := count.Errors + count.Success
+	allowed := fmt.Sprintf("more than the %.4g %% that %s allows", 100**f.plan.FailThreshold, setting)
+	switch early := st.End == bench.PhaseFailed; {
+	case early && done < st.ExpectedRequests:
+		return fmt.Sprintf("stopped after %d of %d requests: %d failed, %s", done, st.ExpectedRequests, count.Errors, allowed)
+	case early && st.ExpectedRequests == 0:
+		return fmt.Sprintf("stopped after %d requests: %d failed, %s", done, count.Errors, allowed)
+	}
+	return fmt.Sprintf("%d of %d requests failed, %s", count.Errors, done, allowed)
 }
 
 func (o *outcome) warn(code, detail string) {

@@ -76,6 +76,7 @@ type PhaseStats struct {
 	ErrorRecords      int64
 	Backlog           int64 // arrivals that wait for a slot
 	BacklogMax        int64
+	Pauses            int64    // requests that waited because the one before them got no connection
 	DurationReached   bool     // the phase ended by its duration
 	End               PhaseEnd // empty while it runs
 }
