@@ -306,7 +306,7 @@ func profileLogger(d *config.Document, dir string) (zerolog.Logger, func(), erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return zerolog.Logger{}, nil, fmt.Errorf("make log folder: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
 	if err != nil {
 		return zerolog.Logger{}, nil, fmt.Errorf("open log: %w", err)
 	}

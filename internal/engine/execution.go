@@ -65,7 +65,9 @@ type execution struct {
 	warnings []Warning // of the preparation; only the supervisor adds
 	quiet    quiet     // servers in the preparation
 
-	mismatched  atomic.Int64 // answers with a count_mismatch
+	mismatched  atomic.Int64           // answers with a count_mismatch
+	malformed   atomic.Int64           // answers with a malformed_event
+	oddity      atomic.Pointer[string] // the first such event; nil = there was none
 	snapshot    atomic.Pointer[Snapshot]
 	state       atomic.Value // bench.State
 	cancelAsked chan struct{}

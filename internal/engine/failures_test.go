@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -293,6 +294,25 @@ func TestCancelWaitsForStreams(t *testing.T) {
 		b.cancel(id, engine.CancelRequest{Patience: 1500 * time.Millisecond})
 		if r := b.wait(id); r.Summary == nil || r.Summary.Requests != 1 || r.Summary.Cancelled != 0 {
 			t.Errorf("%+v, want the request in flight to end by itself", r.Summary)
+		}
+		b.stop()
+	})
+}
+
+// Events that cannot be read are skipped, and the result says so.
+func TestMalformedEventsAreSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault, err := mock.ParseFault("malformed:after_tokens:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := timing(t, time.Millisecond, 0)
+		o.Faults = []mock.Fault{fault}
+		b := newBed(t, o, nil)
+		r := b.run(document("type: concurrency, concurrency: 2, requests: 20", fileData))
+		i := slices.IndexFunc(r.Warnings, func(w engine.Warning) bool { return w.Code == "malformed-events" })
+		if i < 0 || !strings.HasPrefix(r.Warnings[i].Detail, `20 answers had events that could not be read and were skipped, for example "`) {
+			t.Errorf("%v, want a note on 20 answers with an example", r.Warnings)
 		}
 		b.stop()
 	})

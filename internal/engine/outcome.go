@@ -82,6 +82,13 @@ func (x *execution) judge(r *Run) outcome {
 	if n := x.mismatched.Load(); n > 0 {
 		o.warn("count-mismatch", fmt.Sprintf("%d answers did not hold one vector or score for each that was asked for", n))
 	}
+	if n := x.malformed.Load(); n > 0 {
+		text := fmt.Sprintf("%d answers had events that could not be read and were skipped", n)
+		if example := *x.oddity.Load(); example != "" {
+			text += fmt.Sprintf(", for example %q", example)
+		}
+		o.warn("malformed-events", text)
+	}
 	switch {
 	case o.err != nil:
 	case x.cancelled():
