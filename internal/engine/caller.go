@@ -65,6 +65,9 @@ func (c *caller) reason(r *reply) string {
 	}
 	if f != nil {
 		text = f.Message
+		if f.Class == bench.Auth {
+			text = advised(text, c.x.plan.hint(f.Class, text))
+		}
 	}
 	switch {
 	case r.status == 0 && text == "":

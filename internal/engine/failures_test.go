@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -99,9 +100,9 @@ func TestFailuresDoNotEndARun(t *testing.T) {
 func TestThresholdSaysWhatItDid(t *testing.T) {
 	for _, tt := range []struct{ name, fault, load, want string }{
 		{"stopped early", "status:503,first=100", "concurrency: 1, requests: 100, failedRequestThreshold: 0.05",
-			`stopped after 1. of 100 requests: 1. failed, more than the 5 % that failedRequestThreshold allows: overloaded, HTTP 503`},
+			`stopped after [0-9]+ of 100 requests: [0-9]+ failed, more than the 5 % that failedRequestThreshold allows: overloaded, HTTP 503`},
 		{"without a count of requests", "status:503,first=100", "concurrency: 1, duration: 100s, failedRequestThreshold: 0.05",
-			`stopped after 1. requests: 1. failed, more than the 5 % that failedRequestThreshold allows: overloaded, HTTP 503`},
+			`stopped after [0-9]+ requests: [0-9]+ failed, more than the 5 % that failedRequestThreshold allows: overloaded, HTTP 503`},
 		{"fewer requests than the threshold needs to stop a run", "status:503,first=1", "concurrency: 1, requests: 4, failedRequestThreshold: 0.1",
 			`1 of 4 requests failed, more than the 10 % that failedRequestThreshold allows: overloaded, HTTP 503`},
 		{"not crossed", "status:503,first=1", "concurrency: 1, requests: 40, failedRequestThreshold: 0.5", ""},
@@ -297,6 +298,32 @@ func TestCancelWaitsForStreams(t *testing.T) {
 		}
 		b.stop()
 	})
+}
+
+// The message of a run in which nothing succeeded says what to look at.
+func TestHints(t *testing.T) {
+	for _, tt := range []struct {
+		name, body, want string
+		status           int
+	}{
+		{"no key", `{"error":"Unauthorized"}`, "no API key was sent: set --api-key or OPENAI_API_KEY", 401},
+		{"path", "404 page not found", "the server does not know the path: check --url, --endpoint-type and --endpoint", 404},
+		{"model", `{"error":{"message":"The model m does not exist."}}`, "check --model; the server lists its models at /v1/models", 404},
+		{"a port of TLS", "Client sent an HTTP request to an HTTPS server.", "the port speaks TLS: use https://", 400},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t, timing(t, 0, 0), func(http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, tt.body, tt.status) })
+				})
+				r := b.run(document("type: concurrency, concurrency: 1, requests: 2", fileData))
+				if r.Error == nil || !strings.HasSuffix(r.Error.Message, "; "+tt.want) {
+					t.Errorf("error %+v, want it to end with %q", r.Error, tt.want)
+				}
+				b.stop()
+			})
+		})
+	}
 }
 
 // Events that cannot be read are skipped, and the result says so.

@@ -66,12 +66,12 @@ func (x *execution) judge(r *Run) outcome {
 		switch f.plan.Kind {
 		case bench.Warmup:
 			if count.Errors > 0 {
-				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, topError(f.set)))
+				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, x.topError(f.set)))
 			}
 		case bench.Profiling:
 			success, failed = success+count.Success, failed+count.Errors
 			if end == bench.PhaseFailed || !x.cancelled() && f.plan.tooMany(count.Errors, count.Success) {
-				o.fail(ErrorThreshold, f.plan.Name, overThreshold(r, f)+": "+topError(f.set))
+				o.fail(ErrorThreshold, f.plan.Name, overThreshold(r, f)+": "+x.topError(f.set))
 			}
 			if end == bench.PhaseGraceTimeout {
 				o.warn("cut-by-grace", fmt.Sprintf("%d requests were still running when the grace period of phase %s ended; the slowest are missing from its percentiles",
@@ -96,7 +96,7 @@ func (x *execution) judge(r *Run) outcome {
 	case success == 0:
 		message := "no request succeeded"
 		if n := len(x.finished); n > 0 && failed > 0 {
-			message += ": " + topError(x.finished[n-1].set)
+			message += ": " + x.topError(x.finished[n-1].set)
 		}
 		return o.fail(NoSuccess, "", message)
 	case failed > 0:
@@ -143,17 +143,18 @@ func (o *outcome) fail(code ErrorCode, phase, message string) outcome {
 	return *o
 }
 
-// topError quotes the most frequent error of a phase.
-func topError(set *metric.Set) string {
+// topError quotes the most frequent error of a phase, and what to look at.
+func (x *execution) topError(set *metric.Set) string {
 	groups := set.ErrorGroups()
 	if len(groups) == 0 {
 		return "no request was answered"
 	}
 	g := &groups[0]
+	message := advised(g.Example, x.plan.hint(g.Class, g.Example))
 	if g.Status != 0 {
-		return fmt.Sprintf("%s, HTTP %d, %d times: %s", g.Class, g.Status, g.Count, g.Example)
+		return fmt.Sprintf("%s, HTTP %d, %d times: %s", g.Class, g.Status, g.Count, message)
 	}
-	return fmt.Sprintf("%s, %d times: %s", g.Class, g.Count, g.Example)
+	return fmt.Sprintf("%s, %d times: %s", g.Class, g.Count, message)
 }
 
 // report computes the exact results of all phases that ended.
