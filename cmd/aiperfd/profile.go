@@ -95,6 +95,11 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	}).run(ctx)
 }
 
+// interruptPatience is how long a server may be silent after Ctrl-C before the
+// requests in flight are cut: whoever stops a run of a server that hangs must not
+// wait for it.
+const interruptPatience = 1500 * time.Millisecond
+
 // oneShot is a run of the command line.
 type oneShot struct {
 	doc      *config.Document
@@ -139,6 +144,7 @@ func (o *oneShot) run(ctx context.Context) error {
 	if err == nil {
 		o.rename()
 		err = o.report(run, s.engine.Report(run.ID))
+		s.engine.Finish(err != nil && run.State != bench.Aborted)
 		o.linger(ctx, s)
 	}
 	cancel()
@@ -159,7 +165,7 @@ func (o *oneShot) measure(ctx context.Context, s *service) (*engine.Run, error) 
 				reason = "ended by signal: " + by.String()
 			}
 			o.log.Warn().Msg("stopping: waiting for in-flight requests; press Ctrl+C again to abort them")
-			o.cancel(ctx, s, id, engine.CancelRequest{Reason: reason})
+			o.cancel(ctx, s, id, engine.CancelRequest{Reason: reason, Patience: interruptPatience})
 		},
 		func(os.Signal) { o.cancel(ctx, s, id, engine.CancelRequest{Force: true}) },
 	)()
@@ -288,7 +294,7 @@ func profileLogger(d *config.Document, dir string, terminal *screen) (zerolog.Lo
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return zerolog.Logger{}, nil, fmt.Errorf("make log folder: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
 	if err != nil {
 		return zerolog.Logger{}, nil, fmt.Errorf("open log: %w", err)
 	}

@@ -147,12 +147,16 @@ func listen(ctx context.Context, host string, port int, portFile string) (net.Li
 	return ln, nil
 }
 
-// interrupts calls the given functions with the first, second … SIGINT or
-// SIGTERM, and exits at the one after the last. The returned function ends it
-// and waits for a call under way.
+// interrupts calls the given functions with the first, second … SIGINT, SIGTERM or
+// SIGHUP, and exits at the one after the last. A SIGHUP that the parent ignores
+// (nohup) stays ignored. The returned function ends it and waits for a call under
+// way.
 func interrupts(on ...func(os.Signal)) (stop func()) {
 	signals := make(chan os.Signal, len(on)+1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	var watcher sync.WaitGroup
 	watcher.Go(func() {

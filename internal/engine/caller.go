@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -64,6 +65,9 @@ func (c *caller) reason(r *reply) string {
 	}
 	if f != nil {
 		text = f.Message
+		if f.Class == bench.Auth {
+			text = advised(text, c.x.plan.hint(f.Class, text))
+		}
 	}
 	switch {
 	case r.status == 0 && text == "":
@@ -97,7 +101,9 @@ func (c *caller) do(ctx context.Context, k *call) *reply {
 	}
 	streaming := k.body != nil && c.x.plan.Settings.Streaming
 	r.Streaming = streaming
+	ended := c.x.quiet.began(c.x, k.method+" "+redact.URL(k.url.String()))
 	exchange := c.client.Do(ctx, &r)
+	ended(exchange.Response.Status != 0)
 	defer exchange.Release()
 	resp := exchange.Response
 	return &reply{

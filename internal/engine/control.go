@@ -20,6 +20,9 @@ type CancelRequest struct {
 	Force  bool           // cut the requests in flight now; escalates an earlier graceful stop
 	Grace  *time.Duration // ≥ 0, replaces the grace period of the phase; nil = that period
 	Reason string         // for people; may be empty
+	// Patience ends the grace period as soon as nothing has come from a server for
+	// so long; 0 = it lasts whatever comes.
+	Patience time.Duration
 }
 
 // Queue is the state of the queue at one instant.

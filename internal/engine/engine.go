@@ -266,7 +266,9 @@ func (e *Engine) stop() {
 	e.stopping = true
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
-	e.setHealth(HealthStopping, "engine", "stopping")
+	if e.Health().State != HealthFailed {
+		e.setHealth(HealthStopping, "engine", "stopping")
+	}
 	grace := shutdownGrace
 	for _, j := range active {
 		e.cancelActive(j, CancelRequest{Grace: &grace, Reason: "process is stopping"})
@@ -432,18 +434,6 @@ func (e *Engine) Artifacts(id string) (*os.Root, error) {
 	return os.OpenRoot(e.opts.Store.Dir(id))
 }
 
-// Health returns what the probes say.
-func (e *Engine) Health() Health {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	h := e.health
-	h.Checks = map[string]string{}
-	for k, v := range e.health.Checks {
-		h.Checks[k] = v
-	}
-	return h
-}
-
 // Wait returns when a run is terminal and durable, or when ctx ends.
 func (e *Engine) Wait(ctx context.Context, id string) (*Run, error) {
 	if j := e.job(id); j != nil {
@@ -460,23 +450,6 @@ func (e *Engine) job(id string) *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.jobs[id]
-}
-
-func (e *Engine) setHealth(state, check, value string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.health.State != state {
-		e.health.State, e.health.Since = state, time.Now().UTC()
-	}
-	e.health.Checks[check] = value
-}
-
-// warn logs a store failure that does not stop a run.
-func (e *Engine) warn(err error) {
-	if err != nil {
-		e.opts.Log.Error().Err(err).Msg("store run")
-		e.setHealth(HealthRunning, "store", err.Error())
-	}
 }
 
 // CancelAll cuts every active run by force.

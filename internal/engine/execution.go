@@ -30,6 +30,9 @@ import (
 // graceful cancel of a phase whose own grace has no limit.
 const defaultCancelGrace = 30 * time.Second
 
+// codeForced is of requests that were cut by force.
+const codeForced = "run_cancelled"
+
 // execution is one run while it is active. Its supervisor goroutine calls its
 // methods in order; request and snapshot may be used from anywhere.
 type execution struct {
@@ -42,6 +45,7 @@ type execution struct {
 	publish func(EventType, *Snapshot)
 	logs    zerolog.Logger
 	say     func(text string) // what the run is waiting for, for people; empty = nothing any more
+	alarm   func(text string) // say, as a warning
 	adopted func()            // the plan has got its model
 
 	modelLimit bench.Tokens // the shortest context of the run's models, as the servers say; 0 = they do not
@@ -61,8 +65,11 @@ type execution struct {
 	spares   []*session   // built for an earlier phase but not started, in order; as above
 	finished []finishedPhase
 	warnings []Warning // of the preparation; only the supervisor adds
+	quiet    quiet     // servers in the preparation
 
-	mismatched  atomic.Int64 // answers with a count_mismatch
+	mismatched  atomic.Int64           // answers with a count_mismatch
+	malformed   atomic.Int64           // answers with a malformed_event
+	oddity      atomic.Pointer[string] // the first such event; nil = there was none
 	snapshot    atomic.Pointer[Snapshot]
 	state       atomic.Value // bench.State
 	cancelAsked chan struct{}
@@ -87,7 +94,8 @@ type finishedPhase struct {
 	set    *metric.Set
 	public Phase
 	watch  *watch
-	chunks int64 // content events of all responses
+	chunks int64  // content events of all responses
+	silent string // when the server was silent for long; empty = it was not
 }
 
 // saturated reports whether the servers did not keep up with the phase.
@@ -143,7 +151,7 @@ func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
 	x.mu.Unlock()
 	stats := p.stats(p.clock.Now())
 	stats.End = end
-	x.finished = append(x.finished, finishedPhase{plan: plan, set: set, public: rec.public(stats), watch: rec.watch, chunks: rec.bytes.chunks})
+	x.finished = append(x.finished, finishedPhase{plan: plan, set: set, public: rec.public(stats), watch: rec.watch, chunks: rec.bytes.chunks, silent: rec.silence.text()})
 	snap := x.baseSnapshot()
 	if plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt, snap.Errors = rec.live, p.clock.Wall(rec.computed), set.ErrorGroups()
@@ -163,6 +171,7 @@ func (x *execution) cancel(c CancelRequest) (first bool) {
 		if c.Grace == nil {
 			c.Grace = x.request.Grace
 		}
+		c.Patience = cmp.Or(c.Patience, x.request.Patience)
 		if c.Reason == "" {
 			c.Reason = x.request.Reason
 		}
@@ -181,7 +190,7 @@ func (x *execution) cancel(c CancelRequest) (first bool) {
 	}
 	if c.Force && force != nil {
 		force(transport.CancelWith(&bench.Failure{
-			Class: bench.Cancelled, Code: "run_cancelled", Message: "run cancelled by force",
+			Class: bench.Cancelled, Code: codeForced, Message: "run cancelled by force",
 		}))
 	}
 	return first
@@ -192,6 +201,23 @@ func (x *execution) cancelled() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.request != nil
+}
+
+// patience returns how long a server may be silent after a cancel before the
+// requests in flight are cut; 0 = as long as they may take.
+func (x *execution) patience() time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.request == nil {
+		return 0
+	}
+	return x.request.Patience
+}
+
+// heard counts what servers have sent so far.
+func (x *execution) heard() uint64 {
+	lag := x.client.Lag()
+	return lag.Kernel + lag.Read
 }
 
 // cancelGrace returns how long requests in flight may take because of a cancel;

@@ -36,7 +36,7 @@ type recordFile[T any] struct {
 
 // open creates the file and starts the writer, which appends by encode.
 func (f *recordFile[T]) open(path string, o export.RecordOptions, encode func(*export.RecordWriter, T) error) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (x *execution) recordOptions() export.RecordOptions {
 // writeInputs writes the request bodies of the dataset, each turn without the
 // history that it carries when it is sent.
 func (x *execution) writeInputs(path string) (err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
 	if err != nil {
 		return err
 	}

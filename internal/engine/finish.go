@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"runtime"
 	"strings"
@@ -24,6 +26,7 @@ type finishing struct {
 	sent     http.Header      // nil unless raw records are kept
 	body     []byte           // the session does not change it
 	raw      *export.Raw      // nil unless raw records are kept
+	oddity   string           // an event of a stream that could not be read; empty = there was none, or it is not known
 	decoded  bool
 }
 
@@ -31,12 +34,33 @@ type finishing struct {
 // asked for, or fewer.
 const warnCountMismatch = "count_mismatch"
 
+// warnMalformedEvent is the warning on a stream with events that could not be read.
+const warnMalformedEvent = "malformed_event"
+
+// unreadable returns the first event of a response that is no JSON, clipped.
+func unreadable(r *bench.Response) string {
+	const shown = 120 // bytes
+	for e := range r.Events.All() {
+		if data := bytes.TrimSpace(e.Data); len(data) > 0 && data[0] != '[' && !json.Valid(data) {
+			return strings.ToValidUTF8(string(data[:min(len(data), shown)]), "")
+		}
+	}
+	return ""
+}
+
 // decode reads the response into the record; a second call does nothing.
 func (f *finishing) decode(plan *Plan) {
 	if f.decoded {
 		return
 	}
 	f.decoded = true
+	if failure := f.exchange.Response.Failure; failure != nil && failure.Code == codeForced {
+		// What was received of it is not looked at: who cuts requests by force does
+		// not want to wait until hundreds of long answers have been read.
+		f.rec.Answer = bench.Answer{Failure: failure}
+		f.exchange.Release()
+		return
+	}
 	f.rec.Answer = plan.Kind.Decode(f.exchange.Response, plan.Settings.Streaming)
 	if plan.Kind.Settle != nil {
 		plan.Kind.Settle(&f.rec.Answer, f.exchange.Response, f.body)
@@ -47,6 +71,9 @@ func (f *finishing) decode(plan *Plan) {
 			f.rec.Answer.Warnings = map[string]int{}
 		}
 		f.rec.Answer.Warnings[warnCountMismatch]++
+	}
+	if f.rec.Answer.Warnings[warnMalformedEvent] > 0 {
+		f.oddity = unreadable(f.exchange.Response)
 	}
 	if plan.Files.Raw {
 		f.raw = export.NewRaw(f.rec, f.sent, f.body, f.exchange.Response)
@@ -65,6 +92,11 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 				p.run.tokens.count(&f)
 				if f.rec.Answer.Warnings[warnCountMismatch] > 0 {
 					p.run.mismatched.Add(1)
+				}
+				if f.rec.Answer.Warnings[warnMalformedEvent] > 0 {
+					p.run.malformed.Add(1)
+					example := p.run.secrets.String(f.oddity)
+					p.run.oddity.CompareAndSwap(nil, &example)
 				}
 				if failure := f.rec.Answer.Failure; failure != nil && failure.Class != bench.Cancelled {
 					p.count.failed.Add(1)

@@ -64,30 +64,46 @@ func newBedWith(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handl
 	}
 	ln := memnet.Listen()
 	web := &http.Server{Handler: h}
-	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
+	var serving sync.WaitGroup
+	serving.Go(func() { web.Serve(ln) })
 	options := engine.Options{
-		Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext,
-		Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}}, Reference: reference,
+		Log: zerolog.New(zerolog.NewTestWriter(t)), Dial: ln.DialContext,
+		Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}},
 	}
 	change(&options)
-	e, err := engine.New(options)
+	b := newDialBed(t, options)
+	b.server = server
+	end := b.stop
+	b.stop = sync.OnceFunc(func() {
+		web.Close()
+		end()
+		serving.Wait()
+		server.Close()
+	})
+	t.Cleanup(b.stop)
+	return b
+}
+
+// newDialBed is a bed with no server: whatever answers is behind the options' Dial.
+func newDialBed(t testing.TB, o engine.Options) *bed {
+	t.Helper()
+	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
+	o.Store, o.Version, o.Reference = store, "test", reference
+	e, err := engine.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
-	group.Go(func() { web.Serve(ln) })
 	group.Go(func() {
 		if err := e.Run(ctx); err != nil {
 			t.Errorf("engine: %v", err)
 		}
 	})
-	b := &bed{t: t, engine: e, store: store, server: server}
+	b := &bed{t: t, engine: e, store: store}
 	b.stop = sync.OnceFunc(func() {
 		cancel()
-		web.Close()
 		group.Wait()
-		server.Close()
 	})
 	t.Cleanup(b.stop)
 	return b

@@ -49,30 +49,26 @@ func (x *execution) export(r *Run, dir string) outcome {
 // judge says how the run ended: by what it was asked, and by what succeeded.
 func (x *execution) judge(r *Run) outcome {
 	o := outcome{state: bench.Completed, warnings: x.warnings}
-	if s := x.tokens.substitute; s != nil && (!x.plan.Tokens.Spare || x.tokens.counted.Load()) {
-		o.warn("tokenizer-substituted", s.text())
-	}
-	if n := x.tokens.refused.Load(); n > 0 {
-		o.warn("chat-template", fmt.Sprintf("the chat template refuses %d conversations, whose prompt lengths leave it out: %v", n, *x.tokens.refusal.Load()))
-	}
 	var success, failed, retries int64
 	for i := range x.finished {
 		f := &x.finished[i]
 		count := f.set.Counters()
 		end := f.public.Stats.End
+		if f.silent != "" {
+			o.warn("no-answer", f.silent)
+		}
+		if n := f.public.Stats.Pauses; n > 0 {
+			o.warn("paused", fmt.Sprintf("%d requests of phase %s were sent after a pause, because the one before them got no connection", n, f.plan.Name))
+		}
 		switch f.plan.Kind {
 		case bench.Warmup:
-			if end == bench.PhaseFailed && count.Success == 0 {
-				return o.fail(WarmupFailed, f.plan.Name, "every warm-up request failed: "+topError(f.set))
-			}
 			if count.Errors > 0 {
-				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, topError(f.set)))
+				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, x.topError(f.set)))
 			}
 		case bench.Profiling:
 			success, failed, retries = success+count.Success, failed+count.Errors, retries+count.Retries
-			if end == bench.PhaseFailed && count.Success > 0 {
-				o.fail(ErrorThreshold, f.plan.Name, fmt.Sprintf("%d of %d requests failed, more than the threshold allows: %s",
-					count.Errors, count.Errors+count.Success, topError(f.set)))
+			if end == bench.PhaseFailed || !x.cancelled() && f.plan.tooMany(count.Errors, count.Success) {
+				o.fail(ErrorThreshold, f.plan.Name, overThreshold(r, f)+": "+x.topError(f.set))
 			}
 			if end == bench.PhaseGraceTimeout && !f.saturated() { // the note on saturation says it, too
 				o.warn("cut-by-grace", fmt.Sprintf("%d of %d requests were still running when the grace period of phase %s ended; the slowest are missing, so percentiles are lower bounds",
@@ -80,12 +76,7 @@ func (x *execution) judge(r *Run) outcome {
 			}
 		}
 	}
-	if n := x.mismatched.Load(); n > 0 {
-		o.warn("count-mismatch", fmt.Sprintf("%d answers did not hold one vector or score for each that was asked for", n))
-	}
-	if retries > 0 {
-		o.warn("connection-retries", fmt.Sprintf("%d requests were sent again on a new connection: the server had closed the reused one before it answered", retries))
-	}
+	x.remarks(&o, retries)
 	switch {
 	case o.err != nil:
 	case x.cancelled():
@@ -93,13 +84,55 @@ func (x *execution) judge(r *Run) outcome {
 	case success == 0:
 		message := "no request succeeded"
 		if n := len(x.finished); n > 0 && failed > 0 {
-			message += ": " + topError(x.finished[n-1].set)
+			message += ": " + x.topError(x.finished[n-1].set)
 		}
 		return o.fail(NoSuccess, "", message)
 	case failed > 0:
 		o.warn("request-errors", fmt.Sprintf("%d of %d requests failed; latencies cover successful requests only", failed, failed+success))
 	}
 	return o
+}
+
+// remarks notes what was odd about prompts, responses and connections.
+func (x *execution) remarks(o *outcome, retries int64) {
+	if s := x.tokens.substitute; s != nil && (!x.plan.Tokens.Spare || x.tokens.counted.Load()) {
+		o.warn("tokenizer-substituted", s.text())
+	}
+	if n := x.tokens.refused.Load(); n > 0 {
+		o.warn("chat-template", fmt.Sprintf("the chat template refuses %d conversations, whose prompt lengths leave it out: %v", n, *x.tokens.refusal.Load()))
+	}
+	if n := x.mismatched.Load(); n > 0 {
+		o.warn("count-mismatch", fmt.Sprintf("%d answers did not hold one vector or score for each that was asked for", n))
+	}
+	if retries > 0 {
+		o.warn("connection-retries", fmt.Sprintf("%d requests were sent again on a new connection: the server had closed the reused one before it answered", retries))
+	}
+	if n := x.malformed.Load(); n > 0 {
+		text := fmt.Sprintf("%d responses had malformed events, which were skipped", n)
+		if example := *x.oddity.Load(); example != "" {
+			text += fmt.Sprintf(", for example %q", example)
+		}
+		o.warn("malformed-events", text)
+	}
+}
+
+// overThreshold says that too many requests of a phase failed, and, if that ended
+// it, how far it came.
+func overThreshold(r *Run, f *finishedPhase) string {
+	count, st := f.set.Counters(), &f.public.Stats
+	setting := "failedRequestThreshold"
+	if r.CLICommand != "" {
+		setting = "--failed-request-threshold"
+	}
+	done := count.Errors + count.Success
+	allowed := fmt.Sprintf("more than the %.4g %% that %s allows", 100**f.plan.FailThreshold, setting)
+	switch early := st.End == bench.PhaseFailed; {
+	case early && done < st.ExpectedRequests:
+		return fmt.Sprintf("stopped after %d of %d requests: %d failed, %s", done, st.ExpectedRequests, count.Errors, allowed)
+	case early && st.ExpectedRequests == 0:
+		return fmt.Sprintf("stopped after %d requests: %d failed, %s", done, count.Errors, allowed)
+	}
+	return fmt.Sprintf("%d of %d requests failed, %s", count.Errors, done, allowed)
 }
 
 func (o *outcome) warn(code, detail string) {
@@ -121,17 +154,18 @@ func (o *outcome) fail(code ErrorCode, phase, message string) outcome {
 	return *o
 }
 
-// topError quotes the most frequent error of a phase.
-func topError(set *metric.Set) string {
+// topError quotes the most frequent error of a phase, and what to look at.
+func (x *execution) topError(set *metric.Set) string {
 	groups := set.ErrorGroups()
 	if len(groups) == 0 {
 		return "no request was answered"
 	}
 	g := &groups[0]
+	message := advised(g.Example, x.plan.hint(g.Class, g.Example))
 	if g.Status != 0 {
-		return fmt.Sprintf("%s, HTTP %d, %d times: %s", g.Class, g.Status, g.Count, g.Example)
+		return fmt.Sprintf("%s, HTTP %d, %d times: %s", g.Class, g.Status, g.Count, message)
 	}
-	return fmt.Sprintf("%s, %d times: %s", g.Class, g.Count, g.Example)
+	return fmt.Sprintf("%s, %d times: %s", g.Class, g.Count, message)
 }
 
 // report computes the exact results of all phases that ended.

@@ -43,6 +43,7 @@ type counts struct {
 	pendingTurns                     atomic.Int64 // of started sessions, not sent yet
 	successRecords, errorRecords     atomic.Int64
 	backlog, backlogMax              atomic.Int64
+	pauses                           atomic.Int64 // requests of a closed loop that waited after a lost connection
 	sentEnd, requestsEnd, recordsEnd atomic.Int64 // offsets
 	durationReached                  atomic.Bool
 }
@@ -146,10 +147,24 @@ func (p *phase) drain() (cut bool) {
 	stopped, cancelled := p.stopped, p.run.cancelAsked
 	grace := time.NewTimer(0)
 	grace.Stop()
+	silent := time.NewTimer(0)
+	silent.Stop()
+	var heard uint64
 	for {
 		select {
 		case <-done:
 			return cut
+		case <-silent.C:
+			if now := p.run.heard(); now != heard {
+				heard = now
+				silent.Reset(p.run.patience())
+				continue
+			}
+			cut = true
+			p.cut(transport.CancelWith(&bench.Failure{
+				Class: bench.Cancelled, Code: "silent", Message: "the run was cancelled and the server sent nothing any more",
+			}))
+			continue
 		case <-grace.C:
 			cut = true
 			p.cut(transport.CancelWith(&bench.Failure{
@@ -160,6 +175,10 @@ func (p *phase) drain() (cut bool) {
 			stopped = nil
 		case <-cancelled:
 			cancelled = nil
+			if patience := p.run.patience(); patience > 0 {
+				heard = p.run.heard()
+				silent.Reset(patience)
+			}
 		}
 		if left := p.graceLeft(); left >= 0 {
 			grace.Reset(left)
@@ -217,6 +236,7 @@ func (p *phase) stats(now time.Duration) bench.PhaseStats {
 		ExpectedRequests: p.plan.Requests, ExpectedSessions: p.plan.Sessions, ExpectedDuration: p.plan.Duration,
 		Grace: p.plan.Grace,
 		Sent:  sent, Completed: c.completed.Load(), Cancelled: c.cancelled.Load(), Errors: c.failed.Load(),
+		Pauses:       c.pauses.Load(),
 		SentSessions: started, CompletedSessions: c.sessionsDone.Load(), CancelledSessions: c.sessionsCut.Load(),
 		SessionTurns: c.turns.Load(), SkippedTurns: c.skipped.Load(),
 		SuccessRecords: c.successRecords.Load(), ErrorRecords: c.errorRecords.Load(),

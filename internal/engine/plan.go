@@ -103,12 +103,17 @@ type PhasePlan struct {
 	Rate           float64                 // arrivals per second; 0 = closed loop
 	Smoothness     float64                 // of the arrivals: below 1 they come in bursts; 1 = Poisson, and of every other process
 	Excluded       bool                    // its records do not enter the result
-	FailThreshold  *float64                // share of failures that ends the phase; nil = only a total failure does
+	FailThreshold  *float64                // share of failures that ends the phase; nil = none does
 	Load           string                  // for people: "concurrency 8", "poisson 12/s, cap 64"
 }
 
 // enough returns how many records of a phase say something about its failures.
 func (p *PhasePlan) enough() int64 { return max(int64(p.Concurrency), 10) }
+
+// tooMany reports whether more requests have failed than the phase allows.
+func (p *PhasePlan) tooMany(failed, ok int64) bool {
+	return p.FailThreshold != nil && float64(failed) > *p.FailThreshold*float64(failed+ok)
+}
 
 // datasetPlan opens the dataset; opening may take long and is done by the run.
 type datasetPlan struct {

@@ -31,7 +31,7 @@ func newExecution(plan *Plan, secrets *redact.Set) *execution {
 	x := &execution{
 		plan: plan, secrets: secrets, cancelAsked: make(chan struct{}),
 		ids:     newIdentities(),
-		publish: func(EventType, *Snapshot) {}, say: func(string) {}, adopted: func() {}, logs: zerolog.Nop(),
+		publish: func(EventType, *Snapshot) {}, say: func(string) {}, alarm: func(string) {}, adopted: func() {}, logs: zerolog.Nop(),
 	}
 	x.state.Store(bench.Queued)
 	return x

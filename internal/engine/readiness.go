@@ -46,6 +46,7 @@ func (x *execution) awaitTarget(ctx context.Context, c *caller, t *Target) error
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	last := "no answer"
+	x.say(fmt.Sprintf("waiting for the model at %s", t.Shown))
 	for {
 		select {
 		case <-tick.C:

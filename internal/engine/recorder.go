@@ -27,6 +27,7 @@ type recorder struct {
 	computed  time.Duration // when live was computed
 	live      metric.Results
 	announced bool // that sending is complete
+	silence   silence
 }
 
 func newRecorder(p *phase, set *metric.Set) *recorder {
@@ -39,6 +40,7 @@ func newRecorder(p *phase, set *metric.Set) *recorder {
 // began announces the phase; it is called before loop runs.
 func (r *recorder) began() {
 	r.watch.begin(r.phase)
+	r.silence.begin(r)
 	r.phase.run.announce(EventPhaseStart, r.snapshot())
 }
 
@@ -51,12 +53,14 @@ func (r *recorder) loop() {
 		case rec, open := <-r.in:
 			if !open {
 				r.phase.count.recordsEnd.Store(int64(r.phase.clock.Now()))
+				r.silence.end(r)
 				r.publish(true)
 				return
 			}
 			r.fold(rec)
 		case <-tick.C:
 			r.publish(false)
+			r.silence.look(r)
 		}
 	}
 }
@@ -80,16 +84,12 @@ func (r *recorder) fold(rec *bench.Record) {
 	r.judge()
 }
 
-// judge ends a phase whose failures say that going on is pointless: more than
-// the configured share, or, without one, every single request so far.
+// judge ends a phase of which more requests have failed than the user allows.
+// Without such a limit failures do not end a phase: the server may recover.
 func (r *recorder) judge() {
 	p := r.phase
 	ok, failed := p.count.successRecords.Load(), p.count.errorRecords.Load()
-	if ok+failed < p.plan.enough() {
-		return
-	}
-	limit := p.plan.FailThreshold
-	if (limit == nil && ok == 0) || (limit != nil && float64(failed) > *limit*float64(ok+failed)) {
+	if ok+failed >= p.plan.enough() && p.plan.tooMany(failed, ok) {
 		p.stop(bench.PhaseFailed)
 	}
 }

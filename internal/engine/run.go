@@ -102,7 +102,6 @@ const (
 	NotReady        ErrorCode = "model-not-ready"  // the server did not serve the model in time, or refuses us
 	ModelUnknown    ErrorCode = "model"            // no model is given, and the server does not name the only one
 	CacheReset      ErrorCode = "cache-reset"      // the server's cache could not be emptied
-	WarmupFailed    ErrorCode = "warmup"           // every warm-up request failed
 	ExportFailed    ErrorCode = "export"           // results could not be written
 	Internal        ErrorCode = "internal"         // a fault of ours
 	Interrupted     ErrorCode = "daemon-restarted" // the process ended while the run was active

@@ -56,18 +56,24 @@ func (p *phase) launch(s *session) { p.sessions.Go(s.perform) }
 
 // perform performs a session, and those that follow it in its slot.
 func (s *session) perform() {
+	var slot outage
 	for s != nil {
-		s = s.run()
+		s = s.run(&slot)
 	}
 }
 
 // run performs the turns one after the other. The slot is given back as soon as
 // the last byte is in; decoding and counting the last answer come after that. run
 // returns the session that got the slot, if any.
-func (s *session) run() (successor *session) {
+func (s *session) run(slot *outage) (successor *session) {
 	for n := 0; ; n++ {
 		s.settle(1)
 		f := s.exchange()
+		if slot.met(f.exchange.Response) {
+			s.phase.finish <- f
+			slot.pause(s.phase)
+			return s.leave(n+1, s.phase.clock.Now())
+		}
 		if n == len(s.talk.Turns)-1 {
 			successor = s.leave(n+1, f.rec.Stamps.End)
 			s.phase.finish <- f

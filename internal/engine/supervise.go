@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 )
@@ -62,7 +64,8 @@ func (e *Engine) supervise(j *job) {
 	x.state.Store(bench.Starting)
 	x.publish = func(what EventType, snap *Snapshot) { e.emit(j, what, snap) }
 	x.logs = e.opts.Log.With().Str("run", j.run.ID).Logger()
-	x.say = func(text string) { e.say(j, text) }
+	x.say = func(text string) { e.say(j, zerolog.InfoLevel, text) }
+	x.alarm = func(text string) { e.say(j, zerolog.WarnLevel, text) }
 	x.adopted = func() { e.adopted(j) }
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -86,16 +89,22 @@ func (e *Engine) supervise(j *job) {
 	x.forget()
 }
 
-// say tells what a run that is starting waits for; empty = nothing any more.
-func (e *Engine) say(j *job, text string) {
-	if r := j.view(); r.State != bench.Starting || r.StateReason == text {
+// say tells what a run waits for; empty = nothing any more. The reason of a run
+// that is stopping stays.
+func (e *Engine) say(j *job, level zerolog.Level, text string) {
+	waits := func(r *Run) bool { return r.State == bench.Starting || r.State == bench.Running }
+	r := j.view()
+	if r.State.Terminal() || r.StateReason == text {
 		return
 	}
 	if text != "" {
-		j.exec.logs.Info().Msg(text)
+		j.exec.logs.WithLevel(level).Msg(text)
+	}
+	if !waits(r) {
+		return
 	}
 	e.warn(e.change(j, func(r *Run) {
-		if r.State == bench.Starting {
+		if waits(r) {
 			r.StateReason = text
 		}
 	}))

@@ -80,6 +80,7 @@ type PhaseStats struct {
 	Backlog           int64 // arrivals that wait for a slot
 	BacklogMax        int64
 	Arrivals          Arrivals // of an open loop
+	Pauses            int64    // requests that waited because the one before them got no connection
 	DurationReached   bool     // the phase ended by its duration
 	End               PhaseEnd // empty while it runs
 }

@@ -173,7 +173,7 @@ func options() []option {
 		{names: "--prefill-concurrency-ramp-duration", group: "Load Generator", kind: optText, status: refused, help: "Raise the prefill cap 1→target."},
 		{names: "--request-rate-ramp-duration", group: "Load Generator", kind: optText, status: refused, help: "Raise the rate to target."},
 		{names: "--request-rate-series", group: "Load Generator", kind: optText, status: refused, redact: redact.File, help: "JSON file of (time, rate) points, linear in between."},
-		{names: "--failed-request-threshold", group: "Load Generator", kind: optNumber, path: "profiling.failedRequestThreshold", help: "Abort if this share of requests has failed, 0 to 1."},
+		{names: "--failed-request-threshold", group: "Load Generator", kind: optNumber, path: "profiling.failedRequestThreshold", help: "Stop the run with exit code 1 if more than this share of requests has failed, 0 to 1. Checked from max(10, concurrency) requests on and at the end. Default: failed requests never stop a run, and it exits with 1 only if none succeeded."},
 		{names: "--trajectory-start-min-ratio", group: "Load Generator", kind: optText, status: refused, help: "Agentic replay: earliest random start."},
 		{names: "--trajectory-start-max-ratio", group: "Load Generator", kind: optText, status: refused, help: "Agentic replay: latest random start."},
 		{names: "--burst-phase-starts", group: "Load Generator", kind: optBool, status: refused, redact: redact.Bool, help: "Agentic replay: fire phase starts together."},

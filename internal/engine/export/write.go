@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"aiperfd/internal/engine/redact"
 )
@@ -56,7 +59,7 @@ func Write(dir string, n Names, r *Report, secrets *redact.Set) (failed []string
 	formats := Formats()
 	for _, f := range formats {
 		removeLeftovers(filepath.Join(dir, f.File(n)))
-		err := replaceFile(filepath.Join(dir, f.File(n)), func(w io.Writer) error { return f.Write(w, r) })
+		err := replaceFile(filepath.Join(dir, f.File(n)), FileMode, func(w io.Writer) error { return f.Write(w, r) })
 		if err == nil {
 			continue
 		}
@@ -79,7 +82,7 @@ func begin(dir string) error {
 	if err := os.Remove(filepath.Join(dir, ReadyMarker)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, ProcessingMarker), []byte("{\"processing\":true}\n"))
+	return writeFile(filepath.Join(dir, ProcessingMarker), FileMode, []byte("{\"processing\":true}\n"))
 }
 
 // finish makes it known that the files are complete. Their names are durable
@@ -92,7 +95,7 @@ func finish(dir string, m marker) error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(filepath.Join(dir, ReadyMarker), append(data, '\n')); err != nil {
+	if err := writeFile(filepath.Join(dir, ReadyMarker), FileMode, append(data, '\n')); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(dir, ProcessingMarker)); err != nil {
@@ -117,8 +120,10 @@ func cause(err error) error {
 // WriteFile replaces a file: whatever happens, the path holds the old content
 // or the new one, and after a return without error the new one survives a loss
 // of power. The file can be read by its owner only.
-func WriteFile(path string, data []byte) error {
-	err := replaceFile(path, func(w io.Writer) error {
+func WriteFile(path string, data []byte) error { return writeFile(path, privateMode, data) }
+
+func writeFile(path string, mode fs.FileMode, data []byte) error {
+	err := replaceFile(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
@@ -130,9 +135,9 @@ func WriteFile(path string, data []byte) error {
 
 // replaceFile is [WriteFile] for content that is written piece by piece. The
 // name is durable after syncDir only.
-func replaceFile(path string, write func(io.Writer) error) (err error) {
+func replaceFile(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
 	dir, name := filepath.Split(path)
-	file, err := os.CreateTemp(dir, temporary(name)) // mode 0600
+	file, err := createTemporary(dir, name, mode)
 	if err != nil {
 		return err
 	}
@@ -155,6 +160,27 @@ func replaceFile(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(file.Name(), path)
+}
+
+// FileMode is the mode of result files before the umask: others than who ran the
+// command may have to read them, and secrets are not in them. What must be private
+// lies in a private folder. privateMode is that of files of our own.
+const (
+	FileMode    = 0o666
+	privateMode = 0o600
+)
+
+// createTemporary makes a file to be renamed to name. os.CreateTemp would make it
+// private for ever.
+func createTemporary(dir, name string, mode fs.FileMode) (*os.File, error) {
+	const attempts = 100
+	for n := 0; ; n++ {
+		unique := strings.Replace(temporary(name), "*", strconv.FormatUint(rand.Uint64(), 36), 1)
+		file, err := os.OpenFile(filepath.Join(dir, unique), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		if !errors.Is(err, fs.ErrExist) || n == attempts {
+			return file, err
+		}
+	}
 }
 
 // temporary is the pattern of the names under which a file is written.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,8 +32,8 @@ func files(t *testing.T, dir string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Mode().IsRegular() && info.Mode() != 0o600 {
-			t.Errorf("mode of %s = %v, want 0600", e.Name(), info.Mode())
+		if info.Mode().IsRegular() && info.Mode()&0o600 != 0o600 {
+			t.Errorf("mode of %s = %v, want one that its owner can use", e.Name(), info.Mode())
 		}
 		out[e.Name()] = ""
 		if strings.HasPrefix(e.Name(), ".") {
@@ -288,5 +289,26 @@ func TestWriteInputs(t *testing.T) {
 	}
 	if err := WriteInputs(&brokenWriter{}, func(func(string, []json.RawMessage) bool) {}, nil); err == nil {
 		t.Error("an error of the writer was lost")
+	}
+}
+
+// Others than who ran the command can read the results, if the umask says so.
+func TestModeFollowsTheUmask(t *testing.T) {
+	dir := t.TempDir()
+	if err := replaceFile(filepath.Join(dir, "result"), FileMode, func(io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := os.Create(filepath.Join(dir, "plain"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain.Close()
+	want, err := os.Stat(plain.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.Stat(filepath.Join(dir, "result"))
+	if err != nil || got.Mode() != want.Mode() {
+		t.Errorf("mode %v (%v), want that of any new file, %v", got.Mode(), err, want.Mode())
 	}
 }

@@ -169,7 +169,7 @@ func TestSource(t *testing.T) {
 }
 
 func FuzzRender(f *testing.F) {
-	for _, s := range bombs() {
+	for _, s := range bombs()[:18] { // the others take long, and have a test
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

@@ -63,9 +63,21 @@ func (c *frontConn) readable() {
 	}
 }
 
+// A client that begins with TLS waits for an answer of TLS; a whole HTTP request
+// will never come. plainOnly is the kind of answer that servers of plain HTTP give.
+const (
+	tlsHandshake = 0x16 // type of the first record, RFC 8446, section 5.1
+	plainOnly    = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nthis port speaks plain HTTP"
+)
+
 // take looks at what a connection between requests has received. data is c.in or
 // the front's buffer.
 func (c *frontConn) take(data []byte) {
+	if len(data) > 0 && data[0] == tlsHandshake {
+		_, _ = unix.Write(c.fd, []byte(plainOnly)) // as far as it goes: the connection ends in any case
+		c.close()
+		return
+	}
 	head, v := parseFrontHead(data, c.f.routes)
 	if v == ours && len(data) < head.size+head.length {
 		v = needMore

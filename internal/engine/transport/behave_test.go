@@ -298,7 +298,7 @@ func TestConnectionRefused(t *testing.T) {
 			st.url.Host = ln.Addr().String()
 			ln.Close()
 			f := st.do(t.Context()).Response.Failure
-			if f == nil || f.Class != bench.ConnectError || f.Code != "refused" || f.Step != bench.StepConnect || f.Message != "dial: connect: connection refused" {
+			if f == nil || f.Class != bench.ConnectError || f.Code != "refused" || f.Step != bench.StepConnect || f.Message != "connect to "+st.url.Host+": connection refused; is the server running, and is the port right?" {
 				t.Errorf("failure %+v, want connect_error/refused", f)
 			}
 		})

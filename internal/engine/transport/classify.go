@@ -62,6 +62,9 @@ func byCause(cause error, step bench.Step) *bench.Failure {
 	return &bench.Failure{Class: bench.Cancelled, Step: step, Code: "aborted", Message: "run aborted"}
 }
 
+// errPlainHTTP is of a server that answers a TLS handshake in HTTP.
+var errPlainHTTP = errors.New("the server answered in plain HTTP")
+
 func connectFailure(err error) *bench.Failure {
 	f := &bench.Failure{Class: bench.ConnectError, Step: bench.StepConnect, Message: plain(err)}
 	var (
@@ -81,6 +84,8 @@ func connectFailure(err error) *bench.Failure {
 		f.Code = "dns"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Code = "refused"
+	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
+		f.Code, f.Message = "tls", errPlainHTTP.Error()
 	case errors.Is(err, errNoHTTP2), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &cert), errors.As(err, &host):
 		f.Code = "tls"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):

@@ -327,6 +327,7 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 			x.Release()
 			continue
 		}
+		resp.Failure = c.opts.explain(resp.Failure, a.target)
 		x.Response = resp
 		x.Stamps.End = resp.EndAt
 		return x

@@ -1,0 +1,89 @@
+package transport
+
+import (
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// explain adds to a failure to connect the address and what is most likely wrong.
+// Class and code stay. The address is that of the URL, so that all failures of a
+// server have one message.
+func (o *Options) explain(f *bench.Failure, target *url.URL) *bench.Failure {
+	if f == nil || f.Status != 0 {
+		return f
+	}
+	at, hint := addressOf(target), ""
+	switch f.Class {
+	case bench.ConnectError, bench.TimeoutConnect:
+		hint = o.mistake(f, target)
+	case bench.ClientError:
+		if f.Code != "limit" {
+			return f
+		}
+		hint = limitHint(f.Message)
+	case bench.ConnectionReset:
+		if target.Scheme != "http" || !strings.Contains(f.Message, `\x15\x03`) { // a TLS alert in place of a status line
+			return f
+		}
+		hint = "the port speaks TLS: use https://" + target.Host
+	default:
+		return f
+	}
+	clear := *f // it may be shared
+	clear.Message = "connect to " + at + ": " + strings.TrimPrefix(strings.TrimPrefix(f.Message, "dial: "), "connect: ")
+	if hint != "" {
+		clear.Message += "; " + hint
+	}
+	return &clear
+}
+
+// addressOf is the host and port that a URL stands for.
+func addressOf(target *url.URL) string {
+	if target.Port() != "" {
+		return target.Host
+	}
+	port := "80"
+	if target.Scheme == "https" {
+		port = "443"
+	}
+	return net.JoinHostPort(target.Hostname(), port)
+}
+
+// mistake is what people who see a failure to connect should look at.
+func (o *Options) mistake(f *bench.Failure, target *url.URL) string {
+	if o.Proxy != nil || o.EnvProxy {
+		return "requests go through a proxy: is its address right?"
+	}
+	switch {
+	case f.Message == errPlainHTTP.Error():
+		return "use http://" + target.Host
+	case f.Code == "refused":
+		return "is the server running, and is the port right?"
+	case f.Code == "dns":
+		return "is the name of the host right?"
+	case f.Code == "unreachable":
+		return "is the host reachable from this machine?"
+	case strings.Contains(f.Message, "certificate"):
+		return "--tls-ca-file names an authority to trust, --insecure skips the check"
+	case f.Class == bench.TimeoutConnect && target.Scheme == "https" && strings.Contains(f.Message, "handshake"):
+		return "the port accepts connections but no TLS: use http:// if the server speaks plain HTTP"
+	case f.Class == bench.TimeoutConnect:
+		return "is the host up, and does a firewall drop connections?"
+	}
+	return ""
+}
+
+// limitHint says which limit of this machine was reached, and what raises it.
+func limitHint(message string) string {
+	switch {
+	case strings.Contains(message, syscall.EMFILE.Error()), strings.Contains(message, syscall.ENFILE.Error()):
+		return "raise the limit of open files (ulimit -n) or lower the concurrency"
+	case strings.Contains(message, syscall.EADDRNOTAVAIL.Error()):
+		return "all local ports are in use: reuse connections or lower the rate"
+	}
+	return ""
+}
