@@ -64,3 +64,16 @@ func read(t *testing.T, file string) Tokenizer {
 	}
 	return tok
 }
+
+// TestDecodeNormalizedTokens: an added token that is searched for in normalized text
+// is its normalized form, as tokenizers 0.23.3 has it.
+func TestDecodeNormalizedTokens(t *testing.T) {
+	tok := read(t, `{"added_tokens":[{"id":3,"content":"<ÉX>","normalized":true},{"id":4,"content":"<Y>"}],"normalizer":{"type":"Lowercase"},`+
+		`"model":{"type":"WordLevel","vocab":{"?":0,"a":1,"b":2},"unk_token":"?"},"pre_tokenizer":{"type":"WhitespaceSplit"}}`)
+	if got, want := tok.Encode("a <ÉX> b <éx> <Y>"), []int{1, 3, 2, 3, 4}; !cmp.Equal(got, want) {
+		t.Errorf("Encode = %v, want %v", got, want)
+	}
+	if got, want := tok.Decode([]int{3, 1, 4}), "<éx> a <Y>"; got != want {
+		t.Errorf("Decode = %q, want %q", got, want)
+	}
+}
