@@ -34,10 +34,14 @@ type tokenPlan struct {
 	Open func(name string) (io.ReadCloser, error)
 }
 
+// mainRevision is the revision of models for which none is given.
+const mainRevision = "main"
+
 // named is the tokenizer of a name, or what stands in for it.
 type named struct {
 	tokenizer.Tokenizer
 	method  string // how it counts, for people
+	commit  string // of a model on the hub; empty = it is none
 	missing string // why it is not the one that was named; empty = it is
 	chat    *chat  // nil = prompts are counted without a chat template
 	beside  func(file string) ([]byte, error)
@@ -85,7 +89,10 @@ func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
 		if tok == nil {
 			var err error
 			if tok, err = x.findTokenizer(ctx, name); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("load tokenizer %q: %w", name, err)
+			}
+			if t.Revision != mainRevision && tok.commit == "" && tok.missing == "" {
+				x.warn("tokenizer-revision", fmt.Sprintf("--tokenizer-revision %s has no effect: tokenizer %q is not from the Hugging Face cache", t.Revision, name))
 			}
 			known[name] = tok
 		}
@@ -173,7 +180,7 @@ func (x *execution) findTokenizer(ctx context.Context, name string) (*named, err
 		return standIn(err.Error()), nil
 	}
 	return &named{
-		Tokenizer: tok, method: fmt.Sprintf("%s@%.12s, %s", s.ID, s.Commit, tok.Method()),
+		Tokenizer: tok, method: fmt.Sprintf("%s@%.12s, %s", s.ID, s.Commit, tok.Method()), commit: s.Commit,
 		beside: func(file string) ([]byte, error) { return s.Read(file, maxBeside) },
 	}, nil
 }
@@ -215,7 +222,7 @@ func (x *execution) fetchTokenizer(ctx context.Context, name string) (hub.Snapsh
 // searched says where a tokenizer was looked for.
 func (t *tokenPlan) searched(cache string) string {
 	at := ""
-	if t.Revision != "main" {
+	if t.Revision != mainRevision {
 		at = " at revision " + t.Revision
 	}
 	if t.Open != nil || cache == "" {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -187,6 +189,18 @@ func TestTokenizerOfEachModel(t *testing.T) {
 	}
 }
 
+// TestRevisionWithoutEffect: only models on the hub have revisions.
+func TestRevisionWithoutEffect(t *testing.T) {
+	cache := machine(t)
+	for name, want := range map[string]int{"org/folder": 1, "cl100k_base": 1, "org/checkpoint": 0, "org/nothing": 0} {
+		x := newExecution(&Plan{Models: models{names: []string{"m"}}, Tokens: tokenPlan{Names: []string{name}, Revision: "v2"}}, redact.NewSet())
+		x.hub.Cache = cache
+		if _, err := x.openTokenizers(t.Context()); err != nil || len(x.warnings) != want {
+			t.Errorf("%s: warnings %v, error %v; want %d", name, x.warnings, err, want)
+		}
+	}
+}
+
 // TestSubstituteText: one line says what counts, how far it is off, and what to do.
 func TestSubstituteText(t *testing.T) {
 	tokens := func(n bench.Tokens) *bench.Tokens { return &n }
@@ -202,8 +216,6 @@ func TestSubstituteText(t *testing.T) {
 	if got, want := s.text(), `no local tokenizer for "org/m": prompts have 550 tokens on average by the built-in o200k_base, and 612 by the server's count (+11 %, its chat template included); pass --tokenizer or --allow-download`; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
-	var none *substitute
-	none.compare(tokens(1), tokens(1)) // nobody stands in
 }
 
 // TestFetchTokenizer: the network is used only if the user allows it, and what
@@ -222,6 +234,30 @@ func TestFetchTokenizer(t *testing.T) {
 		if err != nil || !strings.Contains(tok.missing, tt.want) || !tt.fetch && strings.Contains(tok.missing, "refused") {
 			t.Errorf("missing = %v, error %v; want %q", tok, err, tt.want)
 		}
+	}
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if r.URL.Path != "/org/m/resolve/main/tokenizer.json" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("X-Repo-Commit", cachedCommit)
+		w.Header().Set("ETag", `"of-no-known-form"`)
+		io.WriteString(w, wordLevel(2))
+	}))
+	defer server.Close()
+	cache := t.TempDir()
+	for range 2 { // the second time it is there
+		x := newExecution(&Plan{Tokens: tokenPlan{Revision: "main", Fetch: true}}, redact.NewSet())
+		x.hub = hub.Options{Cache: cache, Endpoint: server.URL}
+		tok, err := x.findTokenizer(t.Context(), "org/m")
+		if err != nil || tok.missing != "" || tok.VocabSize() != 3 || !strings.HasPrefix(tok.method, "org/m@0123456789ab, tokenizer.json") {
+			t.Fatalf("fetched: %+v, error %v", tok, err)
+		}
+	}
+	if asked != 3 {
+		t.Errorf("the hub was asked %d times, want 3: once for each file", asked)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
