@@ -31,19 +31,23 @@ func (s *substitute) compare(client, server *bench.Tokens) {
 }
 
 // text says in one line what counts instead, how far lengths may be off, or by how
-// much they are, and how to count exactly.
-func (s *substitute) text() string {
+// much they are, and how to count exactly. outputs says that it counts responses,
+// too.
+func (s *substitute) text(outputs bool) string {
 	missing := "no local tokenizer for " + s.names
 	if s.explicit || s.fetch {
 		missing = fmt.Sprintf("no tokenizer %s (%s)", s.names, s.reason)
 	}
-	return fmt.Sprintf("%s: %s; %s", missing, s.lengths(), s.advice())
+	return fmt.Sprintf("%s: %s; %s", missing, s.lengths(outputs), s.advice())
 }
 
 // lengths says what prompt lengths are, with the server's count if there is one.
-func (s *substitute) lengths() string {
+func (s *substitute) lengths(outputs bool) string {
 	n := s.prompts.Load()
-	if n == 0 {
+	switch {
+	case n == 0 && outputs:
+		return "prompt and output lengths use the built-in o200k_base and may be 10–20 % off"
+	case n == 0:
 		return "prompt lengths use the built-in o200k_base and may be 10–20 % off"
 	}
 	client, server := float64(s.client.Load()), float64(s.server.Load())

@@ -139,7 +139,7 @@ func (x *execution) substitute(all *tokenizers) {
 		fetch: x.plan.Tokens.Fetch, first: x.plan.Tokens.Names[0],
 	}
 	if x.plan.Tokens.Explicit {
-		x.logs.Warn().Msg(x.tokens.substitute.text())
+		x.logs.Warn().Msg(x.tokens.substitute.text(x.plan.Tokens.Client))
 	}
 }
 

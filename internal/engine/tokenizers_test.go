@@ -180,7 +180,7 @@ func TestTokenizerOfEachModel(t *testing.T) {
 		}
 	}
 	want := `no local tokenizer for "org/nothing", "org/none": prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer or --allow-download`
-	if got := x.tokens.substitute.text(); got != want {
+	if got := x.tokens.substitute.text(false); got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
 	method := "server-reported usage, otherwise tokenizer.json wordlevel"
@@ -205,15 +205,18 @@ func TestRevisionWithoutEffect(t *testing.T) {
 func TestSubstituteText(t *testing.T) {
 	tokens := func(n bench.Tokens) *bench.Tokens { return &n }
 	s := &substitute{names: `"org/m"`, first: "org/m", reason: "not in /c/hub", explicit: true}
-	if got, want := s.text(), `no tokenizer "org/m" (not in /c/hub): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --allow-download, or run: hf download org/m tokenizer.json`; got != want {
+	if got, want := s.text(false), `no tokenizer "org/m" (not in /c/hub): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --allow-download, or run: hf download org/m tokenizer.json`; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
+	}
+	if got, want := s.text(true), "prompt and output lengths use the built-in o200k_base"; !strings.Contains(got, want) {
+		t.Errorf("text = %q, want %q in it", got, want)
 	}
 	s.compare(tokens(500), tokens(600))
 	s.compare(tokens(600), tokens(624))
 	s.compare(nil, tokens(1000))
 	s.compare(tokens(1000), nil)
 	s.explicit = false
-	if got, want := s.text(), `no local tokenizer for "org/m": prompts have 550 tokens on average by the built-in o200k_base, and 612 by the server's count (+11 %, its chat template included); pass --tokenizer or --allow-download`; got != want {
+	if got, want := s.text(false), `no local tokenizer for "org/m": prompts have 550 tokens on average by the built-in o200k_base, and 612 by the server's count (+11 %, its chat template included); pass --tokenizer or --allow-download`; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
 }
