@@ -15,6 +15,7 @@ type substitute struct {
 	reason   string // why they are missing
 	explicit bool   // the user named it
 	fetch    bool   // it was tried to download them
+	broken   bool   // one is there and cannot be read
 
 	// Prompts that both sides counted, and their tokens.
 	prompts, client, server atomic.Int64
@@ -35,7 +36,7 @@ func (s *substitute) compare(client, server *bench.Tokens) {
 // too.
 func (s *substitute) text(outputs bool) string {
 	missing := "no local tokenizer for " + s.names
-	if s.explicit || s.fetch {
+	if s.explicit || s.fetch || s.broken {
 		missing = fmt.Sprintf("no tokenizer %s (%s)", s.names, s.reason)
 	}
 	return fmt.Sprintf("%s: %s; %s", missing, s.lengths(outputs), s.advice())
@@ -57,7 +58,7 @@ func (s *substitute) lengths(outputs bool) string {
 
 func (s *substitute) advice() string {
 	switch {
-	case s.fetch:
+	case s.fetch || s.broken:
 		return "pass --tokenizer with a tokenizer.json"
 	case s.explicit:
 		return fmt.Sprintf("pass --allow-download, or run: hf download %s tokenizer.json", s.first)

@@ -115,6 +115,9 @@ func TestFindTokenizer(t *testing.T) {
 			if !strings.HasPrefix(got.method, tt.method) || tt.size != 0 && got.VocabSize() != tt.size {
 				t.Errorf("method %q, size %d; want %q, %d", got.method, got.VocabSize(), tt.method, tt.size)
 			}
+			if broken := strings.Contains(tt.missing, "unsupported") || strings.Contains(tt.missing, "model is missing"); got.broken != broken {
+				t.Errorf("broken = %v, want %v", got.broken, broken)
+			}
 			if !strings.Contains(got.missing, tt.missing) || tt.missing == "" && got.missing != "" {
 				t.Errorf("missing = %q, want %q in it", got.missing, tt.missing)
 			}
@@ -210,6 +213,10 @@ func TestSubstituteText(t *testing.T) {
 	}
 	if got, want := s.text(true), "prompt and output lengths use the built-in o200k_base"; !strings.Contains(got, want) {
 		t.Errorf("text = %q, want %q in it", got, want)
+	}
+	b := &substitute{names: `"org/m"`, first: "org/m", reason: "unsupported type", broken: true}
+	if got, want := b.text(false), `no tokenizer "org/m" (unsupported type): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer with a tokenizer.json`; got != want {
+		t.Errorf("text = %q\nwant   %q", got, want)
 	}
 	s.compare(tokens(500), tokens(600))
 	s.compare(tokens(600), tokens(624))
