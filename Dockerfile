@@ -1,20 +1,34 @@
-# A static binary on an empty base; runs as nobody.
-FROM golang:1.26 AS build
+# A static binary on an empty base; runs as nobody. `make docker` builds it.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
-COPY go.mod go.sum ./
-RUN go mod download
+ENV GOCACHE=/go/cache
 COPY . .
+ARG TARGETOS
+ARG TARGETARCH
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /aiperfd ./cmd/aiperfd \
- && mkdir -m 0700 /data && chown 65534:65534 /data
+ARG COMMIT_DATE
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH scripts/image.sh /image
 
 FROM scratch
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build /aiperfd /aiperfd
-COPY --from=build --chown=65534:65534 /data /data
+COPY --from=build /image/system/ /
+COPY --from=build --chown=65534:65534 /image/nobody/ /
+ARG VERSION=dev
+ARG REVISION
+ARG COMMIT_DATE
+LABEL org.opencontainers.image.title="aiperfd" \
+      org.opencontainers.image.description="Benchmarks LLM inference servers" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.created="$COMMIT_DATE"
+# serve and healthcheck read these, so that the check follows --api-port, too.
+ENV AIPERFD_API_HOST=0.0.0.0 AIPERFD_DATA_DIR=/data AIPERFD_PORT_FILE=/data/aiperfd.port HOME=/tmp
 USER 65534:65534
 VOLUME /data
+# Where profile writes its artifacts folder.
+WORKDIR /out
 EXPOSE 9097
 HEALTHCHECK --interval=10s --timeout=2s --start-period=5s --retries=3 CMD ["/aiperfd", "healthcheck"]
 ENTRYPOINT ["/aiperfd"]
-CMD ["serve", "--api-host", "0.0.0.0", "--data-dir", "/data"]
+CMD ["serve"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A tour of the API with curl. It starts a simulated server and a daemon on free
-# ports, runs a benchmark and shows what the API says about it.
+# ports, runs a benchmark and shows the answers of the API.
 # Usage: examples/tour.sh [path of aiperfd, default bin/aiperfd]
 set -euo pipefail
 aiperfd=${1:-bin/aiperfd}
@@ -50,10 +50,10 @@ benchmark:
     - {name: profiling, kind: profiling, type: poisson, rate: 20, duration: 3}
 YAML
 
-# A document is checked without running it …
+# A document can be checked without running it …
 show "$api/api/validate" -H 'Content-Type: application/yaml' --data-binary "@$dir/bench.yaml"
 
-# … and submitted. The answer names the run.
+# … and submitted. The response contains the id of the run.
 answer=$(curl -sS --fail-with-body "$api/api/runs" -H 'Content-Type: application/yaml' --data-binary "@$dir/bench.yaml")
 id=$(grep -oE '"id": *"[0-9a-f]{32}"' <<<"$answer" | head -n 1 | grep -oE '[0-9a-f]{32}')
 echo

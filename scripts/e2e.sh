@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Drives the built binary with tools that are none of ours: curl, a real
-# Prometheus, the official SDKs of OpenAI, Anthropic and Cohere, and a real browser.
+# Prometheus, the official SDKs of OpenAI, Anthropic and Cohere, and a real browser;
+# and runs the commands of README.md and of docs/first-benchmark.md.
 # Run it by `make e2e`.
 # Whatever is missing is fetched into a temporary folder, or by apt-get where it
 # has to be installed. A stage whose tool cannot be had is skipped on a desk, and
 # fails where CI=true.
-# Stages may be named: scripts/e2e.sh curl prometheus sdk vllm browser
+# Stages may be named: scripts/e2e.sh docs curl prometheus sdk vllm browser image
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly bin=$PWD/bin/aiperfd here=$PWD/scripts
@@ -213,6 +214,13 @@ stage_sdk() {
   timeout 90 node "$work/node/e2e_sdk.mjs" "$target"
 }
 
+# The commands of the documentation, as a reader would paste them.
+stage_docs() {
+  command -v jq >/dev/null || fetch jq || { lacking jq; return; }
+  "$here/e2e_docs.sh" README.md docs/first-benchmark.md >"$work/pages.log" 2>&1 || die "a command of a page failed"
+  grep -- '^---' "$work/pages.log"
+}
+
 # vLLM's own routes, by curl.
 stage_vllm() {
   command -v jq >/dev/null || fetch jq || { lacking jq; return; }
@@ -236,10 +244,44 @@ stage_browser() {
   [[ -s $work/live.png ]] || die "no screenshot"
 }
 
+# inside ARGS…: the program in the file tree of the container image, as the image's
+# user, with the variables and in the folder that the Dockerfile names.
+inside() {
+  local as=() env
+  ((EUID == 0)) || as=(sudo -n)
+  read -ra env < <(sed -n 's/^ENV \(AIPERFD_.*\)/\1/p' Dockerfile)
+  ((${#env[@]} > 2)) || die "the Dockerfile sets no variables"
+  exec "${as[@]}" env -i "${env[@]}" unshare --root="$work/image/system" --wd="$(sed -n 's/^WORKDIR //p' Dockerfile | tail -n 1)" \
+    --setgid 65534 --setuid 65534 /aiperfd "$@"
+}
+
+# The container image without an engine for containers: the tree that the
+# Dockerfile copies, as a root folder.
+stage_image() {
+  local as=() root=$work/image/system
+  ((EUID == 0)) || as=(sudo -n)
+  "${as[@]}" unshare --root=/ true 2>"$work/unshare.log" || { lacking "the right to change the root folder"; return; }
+  scripts/image.sh "$work/image" >"$work/image.log"
+  cp -a "$work/image/nobody/." "$root/"
+  "${as[@]}" chown -R 65534:65534 "$root/data"
+  (inside version) | contains aiperfd
+
+  background image-mock inside mock --port 0 --port-file /tmp/mock.port --fast
+  eventually 10 test -s "$root/tmp/mock.port"
+  (inside profile --model m --url "127.0.0.1:$(<"$root/tmp/mock.port")" --request-count 3 --tokenizer builtin) >"$work/image-profile.log" 2>&1
+  [[ -s $root/out/artifacts/m-openai-chat-concurrency1/profile_export_aiperf.json ]] || die "no artifacts in the working directory"
+
+  # The check of the image follows another port.
+  background image-serve inside serve --api-port 0
+  eventually 10 "${as[@]}" test -s "$root/data/aiperfd.port"
+  eventually 10 bash -c "$(declare -f inside die); work=$work; inside healthcheck"
+  (inside demo --once) >"$work/image-demo.log" 2>&1
+}
+
 main() {
   [[ -x $bin ]] || die "bin/aiperfd is missing: run make build"
   local stage begin stages=("$@")
-  ((${#stages[@]})) || stages=(curl prometheus sdk vllm browser)
+  ((${#stages[@]})) || stages=(docs curl prometheus sdk vllm browser image)
   start
   for stage in "${stages[@]}"; do
     begin=$SECONDS

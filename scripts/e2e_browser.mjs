@@ -39,13 +39,20 @@ try {
   await shows("#state", "^completed$");
   await shows("#files", "profile_export_aiperf\\.json");
   await shows("#percentiles", "Time to First Token");
-  await shows("#errors", "none");
+  await shows("#errors", "no errors");
   await shows("#runs", "completed");
   const ended = frames.filter((f) => f.message_type === "benchmark_complete" && f.run_id === id);
   assert.equal(ended.length, 1, "benchmark_complete came " + ended.length + " times");
 
   await page.goto(base + "/docs");
   await page.waitForFunction(() => document.body.textContent.includes("/api/runs/{id}/cancel"), null, { timeout: 10_000 });
+  // The schema of documents is there, and it does not widen the page.
+  await page.setViewportSize({ width: 700, height: 1000 });
+  await page.click("#postApiRuns summary");
+  assert.match(await page.textContent("#postApiRuns"), /"gracePeriod": number ≥ 0 \| string such as "30s"/);
+  assert.ok(!/url_strategy|adaptiveScale|config\.Null/.test(await page.textContent("#postApiRuns pre")), "the schema lists second spellings");
+  const [wide, view] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  assert.ok(wide <= view, `the page of the API is ${wide} px wide in a window of ${view} px`);
 
   const host = new URL(base).host;
   const strangers = requests.filter((u) => !u.startsWith("data:") && new URL(u).host !== host);

@@ -181,8 +181,11 @@ type stats struct {
 func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *row, dir string) ([]truth, error) {
 	args := []string{
 		"profile", "--model", "m", "--tokenizer", "builtin", "--url", m.url, "--isl", "32", "--osl", strconv.Itoa(sc.tokens),
-		"--request-count", strconv.Itoa(sc.requests), "--warmup-request-count", strconv.Itoa(sc.warmup),
+		"--request-count", strconv.Itoa(sc.requests),
 		"--output-artifact-dir", dir, "--ui", "none", "--random-seed", "1", "--num-dataset-entries", "64",
+	}
+	if sc.warmup > 0 {
+		args = append(args, "--warmup-request-count", strconv.Itoa(sc.warmup))
 	}
 	if !sc.plain {
 		args = append(args, "--streaming")

@@ -12,7 +12,7 @@ type scenario struct {
 	streams  int // connections, or the cap of an open loop; 0 = no cap
 	tokens   int // of an answer
 	requests int // measured ones
-	warmup   int // requests of aiperfd before them, so that connections are open
+	warmup   int // requests of aiperfd before them; 0 = none
 	plain    bool
 	ttft     time.Duration
 	itl      time.Duration
@@ -78,6 +78,9 @@ func scenarios() []scenario {
 				cpuAtMost(1.4),
 				atMost("error of TTFT p99", ttftP99Error, 0.05, "ms"),
 			}},
+		{name: "wave-1000", about: "the first request of 1,000 new streams, TTFT 200 ms", rounds: 5,
+			streams: 1000, tokens: 20, requests: 1000, ttft: 200 * time.Millisecond, itl: 20 * time.Millisecond,
+			checks: []check{atMost("error of TTFT p99", ttftP99Error, 0.5, "ms")}},
 		{name: "plain-64", about: "closed loop of 64, not streamed, a server without delays", raw: true, plain: true,
 			streams: 64, tokens: 16, requests: 60_000, warmup: 64, mock: fast,
 			checks: []check{rateAtLeast(0.4)}},

@@ -55,12 +55,7 @@ func (c apiClient) progress(ctx context.Context, id string) (p runProgress, err 
 	return p, c.call(ctx, http.MethodGet, "/api/runs/"+id, nil, &p)
 }
 
-func (c apiClient) file(ctx context.Context, id, name string) (data []byte, err error) {
-	return data, c.call(ctx, http.MethodGet, "/api/runs/"+id+"/results/files/"+name, nil, &data)
-}
-
-// call makes one request; into is a *[]byte for the raw body, or anything that
-// JSON can be read into.
+// call makes one request; into is anything that JSON can be read into.
 func (c apiClient) call(ctx context.Context, method, path string, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -82,10 +77,6 @@ func (c apiClient) call(ctx context.Context, method, path string, body []byte, i
 	}
 	if resp.StatusCode >= 300 {
 		return fmt.Errorf("call daemon: %s %s: %s: %s", method, path, resp.Status, data)
-	}
-	if raw, ok := into.(*[]byte); ok {
-		*raw = data
-		return nil
 	}
 	return json.Unmarshal(data, into)
 }

@@ -435,7 +435,7 @@ func TestCanaryProfile(t *testing.T) {
 			"--extra-inputs", "api_key:" + canary("extrakey"), "-H", "Cookie: session=" + canary("cookie"),
 		},
 		"userinfo": {"--url", strings.Replace(server.URL, "://", "://"+credentials+"@", 1)},
-		"key":      {"--url", server.URL, "--api-key", canary("apikey")},
+		"key":      {"--url", server.URL, "--api-key", canary("apikey"), "--report", "full"},
 		"basic":    {"--url", server.URL, "-H", "authorization:Basic " + base64.StdEncoding.EncodeToString([]byte("n:"+canary("basic")))},
 		"proxy": {
 			"--url", "http://target.invalid", "--url-param", "api_key=" + canary("param"),

@@ -22,19 +22,19 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-const certifyLong = `Measure what this client adds to the latencies that it reports, on this machine
-and now. A small server inside the program streams answers over the loopback
-interface and writes down when it really did; the client's own way of sending,
-receiving and decoding is compared with that. Nothing leaves the machine.
+const certifyLong = `Measure the error that this load generator adds to the latencies it reports, on this
+machine and at this moment. A small server in the same process streams responses over
+the loopback interface and records the true times; the load generator sends, receives
+and decodes as in a benchmark, and both are compared. Nothing leaves the machine.
 
-added is what the p99 of a run of this kind is off by at most, in 95 of 100 runs;
-~ marks a bound that is extrapolated from few independent observations. error is
-what the p99 was off by this time. ok: the bounds are within 1 % of --ttft and
---itl. likely: only the errors are. over: they are not. With few streams answers
-are shortened, so that there are enough of them.
+"error" is the error of the p99 in this measurement. "added" is its upper bound for 95
+of 100 comparable runs; ~ marks a bound extrapolated from few independent
+observations. Verdicts: ok, if the bounds are within 1 % of --ttft and --itl; likely,
+if only the errors are; over, if neither are. With few streams, responses are
+shortened, so that there are enough of them.
 
-The server competes with the client for the same processors: against a server on
-another machine the client can do more than this.`
+The server uses the same CPU cores: against a server on another machine, the load
+generator can do more.`
 
 // certifyFlags is what the command line asks for.
 type certifyFlags struct {
@@ -50,7 +50,7 @@ func newCertifyCommand() *cobra.Command {
 	f := new(certifyFlags)
 	cmd := &cobra.Command{
 		Use:     "certify",
-		Short:   "Measure what this client adds to latencies on this machine",
+		Short:   "Measure the error that this load generator adds to latencies",
 		Long:    certifyLong,
 		Example: "  aiperfd certify\n  aiperfd certify --concurrency 64,256 --seconds 10 --json",
 		Args:    cobra.NoArgs,
@@ -68,11 +68,11 @@ func newCertifyCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.IntSliceVar(&f.streams, "concurrency", []int{1, 8, 64, 256, 1000}, "`streams` at the same time, ascending")
-	fs.Float64Var(&f.seconds, "seconds", 3, "how long to measure each")
+	fs.IntSliceVar(&f.streams, "concurrency", []int{1, 8, 64, 256, 1000}, "numbers of concurrent `streams`, ascending")
+	fs.Float64Var(&f.seconds, "seconds", 3, "duration of each measurement")
 	fs.IntVar(&f.chunk, "chunk-bytes", certify.DefaultChunkBytes, "size of an event in `bytes`")
-	fs.DurationVar(&f.ttft, "ttft", certify.DefaultTTFT, "time to the first token that the server keeps")
-	fs.DurationVar(&f.itl, "itl", certify.DefaultITL, "time from event to event that the server keeps")
+	fs.DurationVar(&f.ttft, "ttft", certify.DefaultTTFT, "time to first token of the server")
+	fs.DurationVar(&f.itl, "itl", certify.DefaultITL, "time between events of the server")
 	fs.BoolVar(&f.asJSON, "json", false, "print the measurements as JSON")
 	return cmd
 }
@@ -81,9 +81,9 @@ func newCertifyCommand() *cobra.Command {
 func (f *certifyFlags) check() error {
 	switch {
 	case len(f.streams) == 0:
-		return errors.New("--concurrency: needs a value")
+		return errors.New("--concurrency: requires a value")
 	case !slices.IsSorted(f.streams) || f.streams[0] < 1 || f.streams[len(f.streams)-1] > certify.MaxStreams:
-		return fmt.Errorf("--concurrency: must ascend, from 1 to %d", certify.MaxStreams)
+		return fmt.Errorf("--concurrency: must be ascending numbers from 1 to %d", certify.MaxStreams)
 	case !(f.seconds >= 1 && f.seconds <= certify.MaxTime.Seconds()):
 		return fmt.Errorf("--seconds %v: must be from 1 to %v", f.seconds, certify.MaxTime.Seconds())
 	case f.chunk < 1 || f.chunk > certify.MaxChunkBytes:
@@ -197,11 +197,11 @@ func (a *abilities) line(itl time.Duration) string {
 	last := a.Measurements[len(a.Measurements)-1]
 	switch a.Streams {
 	case 0:
-		return fmt.Sprintf("this host drives no stream of %s with an error of at most 1 %%", pace)
+		return fmt.Sprintf("this host cannot drive a single stream of %s with an error of at most 1 %%", pace)
 	case *last.Concurrency:
-		return fmt.Sprintf("this host drives %s of %s before its error passes 1 %%, or more: no more were tried (proven: %d)", streams, pace, a.Proven)
+		return fmt.Sprintf("this host drives at least %s of %s with an error of at most 1 %% (proven: %d; more were not tried)", streams, pace, a.Proven)
 	}
-	return fmt.Sprintf("this host drives %s of %s before its error passes 1 %% (proven: %d)", streams, pace, a.Proven)
+	return fmt.Sprintf("this host drives %s of %s with an error of at most 1 %% (proven: %d)", streams, pace, a.Proven)
 }
 
 // tableRow is a line of the table. Lines are printed as they come, so widths are

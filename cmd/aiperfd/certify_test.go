@@ -33,10 +33,10 @@ func TestAbilities(t *testing.T) {
 		runs [][2]float64 // of 1, 2, 4, … streams: bound and error
 		want string
 	}{
-		{"all fine", [][2]float64{fine, fine}, "this host drives 2 streams of 50 events/s before its error passes 1 %, or more: no more were tried (proven: 2)"},
-		{"then only the errors", [][2]float64{fine, seen, fine, bad}, "this host drives 4 streams of 50 events/s before its error passes 1 % (proven: 1)"},
-		{"a gap", [][2]float64{fine, bad, fine}, "this host drives 1 stream of 50 events/s before its error passes 1 % (proven: 1)"},
-		{"nothing", [][2]float64{bad}, "this host drives no stream of 50 events/s with an error of at most 1 %"},
+		{"all fine", [][2]float64{fine, fine}, "this host drives at least 2 streams of 50 events/s with an error of at most 1 % (proven: 2; more were not tried)"},
+		{"then only the errors", [][2]float64{fine, seen, fine, bad}, "this host drives 4 streams of 50 events/s with an error of at most 1 % (proven: 1)"},
+		{"a gap", [][2]float64{fine, bad, fine}, "this host drives 1 stream of 50 events/s with an error of at most 1 % (proven: 1)"},
+		{"nothing", [][2]float64{bad}, "this host cannot drive a single stream of 50 events/s with an error of at most 1 %"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -43,19 +43,19 @@ func newDemoCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Daemon, simulated server and one benchmark in one process",
-		Long: `Start the daemon and a simulated inference server in this process, run one
-benchmark of a few seconds, print its results and the addresses to look at. On a
-terminal the daemon goes on serving until Ctrl+C; --once ends after the results.`,
+		Short: "Run daemon, simulated server and one benchmark in one process",
+		Long: `Start the daemon and a simulated inference server in one process, run a benchmark
+of a few seconds, and print its results and the URLs of the API. On a terminal the
+daemon keeps running until Ctrl+C; with --once it exits after the results.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := demo{out: cmd.OutOrStdout(), once: once || !isTerminal(os.Stdout), port: port, dataDir: dataDir}
 			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&once, "once", false, "end after the results")
+	cmd.Flags().BoolVar(&once, "once", false, "exit after the results")
 	cmd.Flags().IntVar(&port, "api-port", 0, "`port` of the daemon; 0 picks a free one")
-	cmd.Flags().StringVar(&dataDir, "data-dir", "", "`folder` to keep the results in; default a temporary one")
+	cmd.Flags().StringVar(&dataDir, "data-dir", "", "`folder` for the results; default a temporary one")
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	if !d.once {
-		fmt.Fprintln(d.out, "\nstill serving; press Ctrl+C to end")
+		fmt.Fprintln(d.out, "\nstill serving; press Ctrl+C to exit")
 		<-ctx.Done()
 	}
 	return nil
@@ -166,12 +166,11 @@ func (d *demo) benchmark(ctx context.Context, s *service, target string) error {
 			return err
 		}
 	}
-	report, err := client.file(ctx, id, export.NamesFor("").Console)
-	if err != nil {
+	if err := d.results(ctx, s, id); err != nil {
 		return err
 	}
 	run := s.url() + "/api/runs/" + id
-	fmt.Fprintf(d.out, "\n%s\n", report)
+	fmt.Fprintln(d.out)
 	for _, u := range []struct{ what, url string }{
 		{"live page", s.url() + "/"}, {"run", run}, {"results", run + "/results"},
 		{"files", run + "/results/list"}, {"Prometheus", s.url() + "/metrics"}, {"API", s.url() + "/docs"},
@@ -183,6 +182,20 @@ func (d *demo) benchmark(ctx context.Context, s *service, target string) error {
 	}
 	fmt.Fprintf(d.out, "%-11s %s\n", "folder", filepath.Join(d.dataDir, "runs", id))
 	return nil
+}
+
+// results prints the headline of the results.
+func (d *demo) results(ctx context.Context, s *service, id string) error {
+	if _, err := s.engine.Wait(ctx, id); err != nil {
+		return err
+	}
+	report := s.engine.Report(id)
+	if report == nil {
+		return errors.New("the run measured nothing")
+	}
+	return export.Console(d.out, report, export.ConsoleOptions{
+		Width: columns(os.Stdout), Color: colored(os.Stdout), ASCII: asciiOnly(os.Getenv), Detail: export.Brief,
+	})
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -4,31 +4,105 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
+
+// probeFlags say where the daemon listens, under the names of serve.
+type probeFlags struct {
+	url, host, portFile string
+	port                int
+	typed               bool // the port was, and no port file
+}
 
 func newHealthcheckCommand() *cobra.Command {
 	var (
-		url     string
+		f       probeFlags
 		timeout time.Duration
 	)
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
-		Short: "Ask a running daemon whether it is alive; exit 0 if it is",
+		Short: "Check whether a running daemon is healthy; exit 0 if it is",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-			defer cancel()
-			return healthcheck(ctx, cmd.OutOrStdout(), url)
-		},
 	}
-	cmd.Flags().StringVar(&url, "url", fmt.Sprintf("http://127.0.0.1:%d/healthz", defaultPort), "probe to ask")
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "how long to wait for the answer")
+	api := pflag.NewFlagSet("api", pflag.ContinueOnError)
+	api.StringVar(&f.host, "api-host", "127.0.0.1", "`address` on which the daemon listens")
+	api.IntVar(&f.port, "api-port", defaultPort, "`port` of the daemon")
+	api.StringVar(&f.portFile, "port-file", "", "`file` with the port number, as written by serve --port-file")
+	cmd.Flags().AddFlagSet(api)
+	cmd.Flags().StringVar(&f.url, "url", "", "`URL` of the probe, instead of host and port")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "timeout")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if api.Changed("api-port") && !api.Changed("port-file") {
+			f.typed = true
+		}
+		err := apiFromEnv(api, os.LookupEnv)
+		if err == nil {
+			err = f.resolve()
+		}
+		if err != nil {
+			return exitError{exitUsage, err}
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+		defer cancel()
+		return healthcheck(ctx, cmd.OutOrStdout(), f.url)
+	}
 	return cmd
+}
+
+// apiFromEnv sets the flags of the daemon from its environment variables, and
+// address and port from AIPerf's as well. An empty variable is the same as none.
+func apiFromEnv(fs *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	given := func(name string) (string, bool) {
+		value, ok := lookup(name)
+		return value, ok && value != ""
+	}
+	if err := flagsFromEnv(fs, "AIPERFD_", given); err != nil {
+		return err
+	}
+	for flag, name := range map[string]string{"api-host": "AIPERF_API_SERVER_HOST", "api-port": "AIPERF_API_SERVER_PORT"} {
+		value, ok := given(name)
+		if !ok || fs.Changed(flag) {
+			continue
+		}
+		if err := fs.Set(flag, value); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// resolve makes the URL of the probe. A daemon that listens on all addresses is
+// asked on loopback.
+func (f *probeFlags) resolve() error {
+	if f.url != "" {
+		return nil
+	}
+	port := f.port
+	if f.portFile != "" && !f.typed {
+		text, err := os.ReadFile(f.portFile)
+		if err != nil {
+			return fmt.Errorf("read port file: %w", err)
+		}
+		port, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil || port < 1 || port > 65535 {
+			return fmt.Errorf("%s does not hold a port number", f.portFile)
+		}
+	}
+	host := f.host
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	f.url = "http://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/healthz"
+	return nil
 }
 
 func healthcheck(ctx context.Context, out io.Writer, url string) error {
@@ -38,7 +112,7 @@ func healthcheck(ctx context.Context, out io.Writer, url string) error {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", url, err)
+		return fmt.Errorf("query %s: %w", url, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
@@ -47,7 +121,7 @@ func healthcheck(ctx context.Context, out io.Writer, url string) error {
 	}
 	answer := strings.TrimSpace(string(body))
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s says %d %s", url, resp.StatusCode, answer)
+		return fmt.Errorf("%s answered %d %s", url, resp.StatusCode, answer)
 	}
 	_, err = fmt.Fprintln(out, answer)
 	return err

@@ -6,15 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"runtime"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
-)
 
-// version is set by the linker.
-var version = "dev" //nolint:gochecknoglobals // the linker can set nothing else
+	"aiperfd/internal/engine/export"
+)
 
 // Exit codes, those of a shell's conventions included.
 const (
@@ -43,12 +42,19 @@ func execute(ctx context.Context, args []string) int {
 		return exitOK
 	case errors.As(err, &code):
 		if code.err != nil {
-			fmt.Fprintln(root.ErrOrStderr(), "aiperfd:", code.err)
+			complain(root.ErrOrStderr(), code.err)
 		}
 		return code.code
 	}
-	fmt.Fprintln(root.ErrOrStderr(), "aiperfd:", err)
+	complain(root.ErrOrStderr(), err)
 	return exitFailed
+}
+
+// complain prints an error. It may quote a server; what controls a terminal is
+// taken out.
+func complain(w io.Writer, err error) {
+	lines := &screen{out: w, width: func() int { return columns(os.Stderr) }}
+	fmt.Fprintln(lines, "aiperfd:", export.PrintableLines(err.Error()))
 }
 
 // exitError ends the program with a code, and with a message if err is set.
@@ -69,18 +75,23 @@ func (e exitError) Unwrap() error { return e.err }
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "aiperfd",
-		Short: "Benchmark LLM inference servers, and know how far the numbers can be trusted",
-		Long: `aiperfd benchmarks LLM inference servers: vLLM, SGLang, TensorRT-LLM, Runpod
-workers and every other server with an OpenAI-compatible API.
+		Short: "Benchmark LLM inference servers",
+		Long: `aiperfd benchmarks LLM inference servers: vLLM, SGLang, TensorRT-LLM and every
+other server with an OpenAI-compatible API.
 
-aiperfd serve is a daemon that takes benchmarks over HTTP, shows them live and
-remembers their results. aiperfd profile runs one benchmark from the command line
-with the flags of NVIDIA's aiperf profile.`,
+aiperfd profile runs one benchmark from the command line, with the flags of
+NVIDIA's aiperf profile. aiperfd serve is a daemon: it accepts benchmarks over
+HTTP, shows them live and stores their results.`,
+		Example: `  aiperfd profile --url localhost:8000 --streaming --concurrency 8
+  aiperfd serve
+  aiperfd mock --port 8000`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       thisBuild().String(),
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("aiperfd {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{exitUsage, err} })
 	root.AddCommand(
 		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
@@ -115,17 +126,5 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 			return exitError{exitUsage, err}
 		}
 		return nil
-	}
-}
-
-func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "aiperfd %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
 	}
 }

@@ -25,34 +25,33 @@ const mockEnvPrefix = "AIPERFD_MOCK_"
 
 const mockLong = `Run a simulated inference server with the OpenAI API.
 
-The first token of an answer comes --ttft after the request, each further one
---itl after the last. Both are distributions: 20ms, const:20ms,
-uniform:10ms:30ms, normal:20ms:5ms, lognormal:20ms:0.5, exp:20ms,
-gamma:20ms:0.5 or bimodal:0.01:const:20ms:const:2s (the second with that
-probability).
+The first token of a response is sent --ttft after the request, each following token
+--itl after the previous one. Both are distributions: 20ms, const:20ms,
+uniform:10ms:30ms, normal:20ms:5ms, lognormal:20ms:0.5, exp:20ms, gamma:20ms:0.5 or
+bimodal:0.01:const:20ms:const:2s (the second one with probability 0.01).
 
-With --preset the times come from a model of a server that batches instead:
-requests queue, share steps and a key-value cache, find prefixes in it, and are
-preempted when it is full. Its parameters can be changed one by one.
+With --preset, a model of a batching server computes the times instead: requests
+queue, share steps and a key-value cache with prefix caching, and are preempted if
+the cache is full. Each parameter of the preset can be changed by a flag.
 
-Every flag is also an environment variable (--ttft is AIPERFD_MOCK_TTFT; a list
-is separated by newlines there) and a key of the YAML file given by --config
-(ttft: 20ms). The command line wins over the environment, that over the file.
+Every flag can also be set by an environment variable (--ttft is AIPERFD_MOCK_TTFT;
+list items are separated by newlines) or in the YAML file given by --config
+(ttft: 20ms). The command line takes precedence over the environment, and the
+environment over the file.
 
-Routes: those of the endpoint types (GET /mock/requests tells what came), GET
-/v1/models, /health,
+Routes: those of the endpoint types (GET /mock/requests lists the requests), GET
+/v1/models, /v1/models/NAME, /v1/responses/ID (the most recent ones), /health,
 /ping, /version, /load, /server_info, /metrics (vLLM's names), /dcgm/metrics
 (those of the GPU exporter), /mock/summary and /mock/requests?limit=N (what the
 server did, by its own clock), /mock/state, /mock/cases; POST /sleep, /wake_up,
 /reset_prefix_cache, /start_profile, /stop_profile.
 
-A request controls its own answer by headers: X-Mock-Status: 429, X-Mock-Action:
-RULE (as --fault), X-Mock-TTFT and X-Mock-ITL: DISTRIBUTION, X-Mock-Tokens: N,
-X-Mock-Case: ID (a recorded answer of --cases), X-Mock-Time-Scale: 0.1 (of its
-times).
+Request headers control the response: X-Mock-Status: 429, X-Mock-Action: RULE (as
+--fault), X-Mock-TTFT and X-Mock-ITL: DISTRIBUTION, X-Mock-Tokens: N, X-Mock-Case: ID
+(a recorded response of --cases), X-Mock-Time-Scale: 0.1 (factor of its times).
 
-Vectors, scores and tokens, made of the words of the texts, so that texts which
-are alike score high: POST /v1/embeddings, /pooling, /score, /v1/score, /rerank,
+Embeddings, scores and tokens, computed from the words of the texts, so that similar
+texts score high: POST /v1/embeddings, /pooling, /score, /v1/score, /rerank,
 /v1/rerank, /v2/rerank, /classify, /tokenize, /detokenize (vLLM, Jina, Cohere);
 /embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and /rerank with
 texts (TEI); /v1/ranking, /v1/infer (NIM); /api/embed, /api/embeddings (Ollama).
@@ -63,6 +62,7 @@ Fault rules (--fault, repeatable):
 const mockExample = `  aiperfd mock
   aiperfd mock --port 0 --ttft lognormal:80ms:0.3 --itl 12ms --truth truth.jsonl
   aiperfd mock --preset h100-8b --max-num-seqs 128
+  aiperfd mock --tls-self-signed ca.pem   # and: profile --tls-ca-file ca.pem
   aiperfd mock --fault status:503,rate=0.1 --fault reset:after_tokens:5,every=10`
 
 // mockFlags is what the command line of the mock sets.
@@ -76,13 +76,13 @@ type mockFlags struct {
 	config    string
 	print     bool
 	cases     string
+	tls       mockTLS
 	batch     batchFlags
 	opt       mock.Options
 }
 
 // newMockCommand returns the command that runs the simulated server until SIGINT
-// or SIGTERM. It prints one line of JSON with the address on standard output and
-// logs on standard error.
+// or SIGTERM. It prints its address on standard output and logs on standard error.
 func newMockCommand() *cobra.Command {
 	f := new(mockFlags)
 	cmd := &cobra.Command{
@@ -94,9 +94,12 @@ func newMockCommand() *cobra.Command {
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SilenceUsage = true // from here on, usage would not help
 			if err := flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv); err != nil {
-				return err
+				return exitError{exitUsage, err}
 			}
-			return flagsFromFile(cmd.Flags(), f.config)
+			if err := flagsFromFile(cmd.Flags(), f.config); err != nil {
+				return exitError{exitUsage, err}
+			}
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.print {
@@ -122,85 +125,86 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
 	fs.IntVar(&f.port, "port", 8000, "port to listen on; 0 picks a free one")
 	fs.StringVar(&f.uds, "uds", "", "listen on this Unix `socket` instead of host and port")
-	fs.StringVar(&f.config, "config", "", "read flags from this YAML `file`: a mapping of their names to values")
+	fs.StringVar(&f.config, "config", "", "read flags from this YAML `file` of names and values")
 	fs.BoolVar(&f.print, "print-config", false, "print the resulting flags as YAML, without secrets, and exit")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
 	fs.StringVar(&o.Prefix, "prefix", "", "serve every route below this `path` too, such as /v2/EP/openai")
-	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "answer only this `model` (repeatable); default any")
+	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "accept only this `model` (repeatable); default any")
 	fs.IntVar(&o.MaxModelLen, "max-model-len", mock.DefaultMaxModelLen, "context length in `tokens`")
 	fs.Int64Var(&o.MaxBody, "max-body", mock.DefaultMaxBody, "largest request body in `bytes`")
-	fs.StringVar(&o.APIKey, "api-key", "", "demand this bearer token on /v1 routes")
+	fs.StringVar(&o.APIKey, "api-key", "", "require this bearer token on /v1 routes")
 	fs.BoolVar(&o.RequestIDHeaders, "enable-request-id-headers", false, "answer with X-Request-Id")
-	fs.DurationVar(&f.keepAlive, "keep-alive-timeout", 0, "close idle connections after this; 0 = never")
+	fs.DurationVar(&f.keepAlive, "keep-alive-timeout", 0, "close idle connections after this time; 0 = never")
 	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "answer 503 for this long after the start")
 	fs.BoolVar(&o.NoModelsRoute, "no-models-route", false, "answer 404 to GET /v1/models")
 	fs.Var((*faultList)(&o.Faults), "fault", "a fault `rule` (repeatable), see above")
+	f.tls.register(fs)
 }
 
 func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	o := &f.opt
 	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "the `card` of /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
-	fs.IntVar(&o.GPUs, "gpus", 1, "how many cards /dcgm/metrics shows")
-	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "give metrics under vLLM's old names too")
-	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "do not let requests control their answers by X-Mock- headers")
-	fs.StringVar(&f.cases, "cases", "", "recorded answers, a JSON `file`: requests ask for one by X-Mock-Case: ID, or below /mock/case/ID")
-	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` of the times of recorded answers")
-	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line a request with the server's time stamps to this `file`")
-	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "record the time of every content event in truths")
-	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "how many truths to keep for /mock/summary and /mock/requests")
+	fs.IntVar(&o.GPUs, "gpus", 1, "number of cards in /dcgm/metrics")
+	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "expose metrics under vLLM's old names too")
+	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- request headers")
+	fs.StringVar(&f.cases, "cases", "", "JSON `file` with recorded responses; requests select one by X-Mock-Case: ID or by the path /mock/case/ID")
+	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` applied to the times of recorded responses")
+	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line per request with the server's timestamps to this `file`")
+	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "record the time of every content event in --truth")
+	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "number of requests to keep for /mock/summary and /mock/requests")
 }
 
 func (f *mockFlags) timingFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.TextVar(&o.TTFT, "ttft", mock.ConstDelay(mock.DefaultTTFT), "time to the first token, a `distribution`")
-	fs.TextVar(&o.ITL, "itl", mock.ConstDelay(mock.DefaultITL), "time from token to token, a `distribution`")
-	fs.BoolVar(&o.ITLPerRequest, "itl-per-request", false, "draw --itl once a request instead of once a token")
+	fs.TextVar(&o.TTFT, "ttft", mock.ConstDelay(mock.DefaultTTFT), "time to first token, a `distribution`")
+	fs.TextVar(&o.ITL, "itl", mock.ConstDelay(mock.DefaultITL), "inter-token latency, a `distribution`")
+	fs.BoolVar(&o.ITLPerRequest, "itl-per-request", false, "draw --itl once per request instead of once per token")
 	fs.DurationVar(&o.PrefillPerToken, "prefill-per-token", 0, "added to --ttft for every prompt token")
-	fs.BoolVar(&o.Fast, "fast", false, "no delays at all")
-	fs.Uint64Var(&o.Seed, "seed", 0, "seed of everything random")
+	fs.BoolVar(&o.Fast, "fast", false, "no delays")
+	fs.Uint64Var(&o.Seed, "seed", 0, "random seed")
 }
 
 func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "count tokens with this: builtin (o200k_base), another encoding of tiktoken, the `path` of a tokenizer.json, or words for a simple one of its own")
-	choiceVar(fs, &o.OutputMode, "output-mode", "exact: max_tokens is the length; natural: an end is drawn from --output-tokens")
-	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "answer length when the request does not say, a `distribution`")
-	choiceVar(fs, &o.Content, "content", "what answers say")
-	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the answer, where the API tells them apart")
-	o.ToolRate = fs.Float64("tool-rate", mock.DefaultToolRate, "`share` of requests with tools to choose from that are answered by a call")
-	fs.IntVar(&o.ParallelTools, "parallel-tools", 1, "`calls` in an answer that calls tools")
+	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "tokenizer: builtin (o200k_base), another tiktoken encoding, the `path` of a tokenizer.json, or words (a simple one)")
+	choiceVar(fs, &o.OutputMode, "output-mode", "exact: responses have max_tokens tokens; natural: the length is drawn from --output-tokens")
+	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "response length if the request does not set one, a `distribution`")
+	choiceVar(fs, &o.Content, "content", "content of responses")
+	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the answer, if the API separates them")
+	o.ToolRate = fs.Float64("tool-rate", mock.DefaultToolRate, "`share` of requests with optional tools that are answered by a tool call")
+	fs.IntVar(&o.ParallelTools, "parallel-tools", 1, "number of `calls` in a response with tool calls")
 	fs.Float64Var(&o.RefusalRate, "refusal-rate", 0, "`share` of chats that are refused")
-	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the member that carries reasoning in a chat")
+	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the field with the reasoning of a chat response")
 }
 
 func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", mock.ConstLength(1), "tokens an event, a `distribution`")
-	fs.IntVar(&o.Coalesce, "coalesce", 1, "events a network write")
-	choiceVar(fs, &o.RoleChunk, "role-chunk", "where a chat stream says the role")
+	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", mock.ConstLength(1), "tokens per event, a `distribution`")
+	fs.IntVar(&o.Coalesce, "coalesce", 1, "events per network write")
+	choiceVar(fs, &o.RoleChunk, "role-chunk", "where a chat stream sends the role")
 	choiceVar(fs, &o.Usage, "usage", "when to send token counts")
-	choiceVar(fs, &o.FinishChunk, "finish-chunk", "where a stream says the finish reason")
+	choiceVar(fs, &o.FinishChunk, "finish-chunk", "where a stream sends the finish reason")
 	fs.BoolVar(&o.NoDone, "no-done", false, "end streams without [DONE]")
-	choiceVar(fs, &o.Done, "done", "how a stream says that it is over")
+	choiceVar(fs, &o.Done, "done", "how a stream sends [DONE]")
 	choiceVar(fs, &o.StreamType, "stream-type", "content type of streams")
 	fs.BoolVar(&o.BOM, "bom", false, "begin streams with a byte order mark")
-	fs.BoolVar(&o.NoSpace, "no-space-after-colon", false, "write data: without a space behind it")
+	fs.BoolVar(&o.NoSpace, "no-space-after-colon", false, "write data: without a following space")
 	fs.BoolVar(&o.ExtraFields, "extra-fields", false, "put id, retry and unknown fields into every event")
 	fs.BoolVar(&o.MultiLine, "multi-line-data", false, "spread events over several data lines")
-	fs.Float64Var(&o.EmptyChunks, "empty-chunks", 0, "`share` of content events with an empty one before them")
+	fs.Float64Var(&o.EmptyChunks, "empty-chunks", 0, "`share` of content events preceded by an empty one")
 	fs.StringVar(&o.Trailing, "trailing", "", "send this `text` after the last event of a stream")
-	fs.DurationVar(&o.Comments, "comments", 0, "send a comment after this much silence in a stream; 0 = never")
-	choiceVar(fs, &o.Split, "split", "how to cut events into writes: bytes:N for N bytes each, or")
+	fs.DurationVar(&o.Comments, "comments", 0, "send a comment after this time of silence in a stream; 0 = never")
+	choiceVar(fs, &o.Split, "split", "how events are split into writes: bytes:N, or")
 	choiceVar(fs, &o.LineEnd, "line-end", "line ends of streams")
 }
 
 func (f *mockFlags) jobFlags(fs *pflag.FlagSet) {
 	o := &f.opt.Jobs
-	fs.IntVar(&o.Workers, "job-workers", mock.DefaultJobWorkers, "jobs that are worked on at a time, of Runpod's queue and of videos each")
-	fs.TextVar(&o.ColdStart, "job-cold-start", mock.ConstDelay(0), "what a worker takes to start, before its first job, a `distribution`")
-	fs.TextVar(&o.Time, "job-time", mock.ConstDelay(mock.DefaultJobTime), "what a video takes, a `distribution`")
-	fs.DurationVar(&o.Expiry, "job-expiry", 0, "forget a result this long after its job has ended; 0 = 1m of /runsync, 30m of all others")
-	choiceVar(fs, &o.Output, "runpod-output", "what Runpod's workers put out: pieces of a stream's text, or lists of tokens")
+	fs.IntVar(&o.Workers, "job-workers", mock.DefaultJobWorkers, "concurrent jobs, for Runpod and for videos each")
+	fs.TextVar(&o.ColdStart, "job-cold-start", mock.ConstDelay(0), "start-up time of a worker before its first job, a `distribution`")
+	fs.TextVar(&o.Time, "job-time", mock.ConstDelay(mock.DefaultJobTime), "time to generate a video, a `distribution`")
+	fs.DurationVar(&o.Expiry, "job-expiry", 0, "delete a result this long after its job has ended; 0 = 1m for /runsync, 30m for others")
+	choiceVar(fs, &o.Output, "runpod-output", "output of Runpod workers: pieces of a stream's text, or lists of tokens")
 }
 
 // choiceVar adds a flag with a closed list of values, which mock.New checks.
@@ -265,7 +269,10 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 	if err := f.resolve(cmd.Flags()); err != nil {
 		return err
 	}
-	log := zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
+	secure, err := f.tls.config(f.host)
+	if err != nil {
+		return err
+	}
 	if f.tokenizer != "words" {
 		t, err := tokenizer.Load(f.tokenizer)
 		if err != nil {
@@ -289,8 +296,30 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	log := f.logger(cmd)
 	if err := f.announce(cmd, ln); err != nil {
 		return errors.Join(err, ln.Close())
+	}
+	f.logStart(log, ln)
+	err = mock.Serve(ctx, ln, server, mock.ServeOptions{KeepAlive: f.keepAlive, TLS: secure})
+	sum := server.Summary()
+	log.Info().Int64("requests", sum.Requests).Int("ok", sum.ByOutcome[mock.OutcomeOK]).
+		Int64("max_concurrency", sum.MaxConcurrency).Msg("mock server stopped")
+	return err
+}
+
+// logger logs for people on a terminal, else in JSON.
+func (f *mockFlags) logger(cmd *cobra.Command) zerolog.Logger {
+	if isTerminal(os.Stderr) {
+		return newLogger(os.Stderr, zerolog.InfoLevel, colored(os.Stderr))
+	}
+	return zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
+}
+
+// logStart logs the start, unless the terminal was told already.
+func (f *mockFlags) logStart(log zerolog.Logger, ln net.Listener) {
+	if isTerminal(os.Stdout) && isTerminal(os.Stderr) {
+		return
 	}
 	hello := log.Info().Stringer("address", ln.Addr()).Int("faults", len(f.opt.Faults))
 	if f.opt.Accelerator != nil {
@@ -299,15 +328,10 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 		hello.Stringer("ttft", f.opt.TTFT).Stringer("itl", f.opt.ITL)
 	}
 	hello.Msg("mock server is listening")
-	err = mock.Serve(ctx, ln, server, mock.ServeOptions{KeepAlive: f.keepAlive})
-	sum := server.Summary()
-	log.Info().Int64("requests", sum.Requests).Int("ok", sum.ByOutcome[mock.OutcomeOK]).
-		Int64("max_concurrency", sum.MaxConcurrency).Msg("mock server stopped")
-	return err
 }
 
-// announce tells where the server listens: on standard output and in the port
-// file.
+// announce reports where the server listens: in the port file, and on standard
+// output in words for a terminal, else as one line of JSON.
 func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 	if f.portFile != "" {
 		_, port, err := net.SplitHostPort(ln.Addr().String())
@@ -319,8 +343,14 @@ func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 		}
 	}
 	address := "http://" + ln.Addr().String()
-	if f.uds != "" {
+	switch {
+	case f.uds != "":
 		address = "unix://" + f.uds
+	case f.tls != mockTLS{}:
+		address = "https://" + ln.Addr().String()
+	}
+	if isTerminal(os.Stdout) {
+		return f.hello(address).write(cmd.OutOrStdout())
 	}
 	line, err := json.Marshal(map[string]string{"listening": address})
 	if err != nil {

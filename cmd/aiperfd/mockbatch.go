@@ -44,20 +44,20 @@ func independentFlagNames() []string {
 }
 
 func (b *batchFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&b.preset, "preset", "", "compute times as a server that batches: the `name` of an accelerator (one of "+
+	fs.StringVar(&b.preset, "preset", "", "compute times with a model of a batching server; `name` of the accelerator and model (one of "+
 		strings.Join(mock.Presets(), ", ")+")")
-	fs.IntVar(&b.sequences, "max-num-seqs", 0, "sequences that run at once (default of the preset)")
-	fs.IntVar(&b.batched, "max-num-batched-tokens", 0, "`tokens` computed in one step (default of the preset)")
+	fs.IntVar(&b.sequences, "max-num-seqs", 0, "maximum number of running sequences (default of the preset)")
+	fs.IntVar(&b.batched, "max-num-batched-tokens", 0, "maximum `tokens` per step (default of the preset)")
 	fs.IntVar(&b.blocks, "num-gpu-blocks-override", 0, "`blocks` of the key-value cache (default of the preset)")
-	fs.IntVar(&b.blockSize, "block-size", 0, "`tokens` in a block (default of the preset)")
-	fs.BoolVar(&b.prefixCache, "enable-prefix-caching", true, "keep the blocks of prompts for others that begin alike")
+	fs.IntVar(&b.blockSize, "block-size", 0, "`tokens` per block (default of the preset)")
+	fs.BoolVar(&b.prefixCache, "enable-prefix-caching", true, "reuse the cached blocks of prompts with the same prefix")
 	fs.IntVar(&b.maxWaiting, "max-waiting", 0, "answer 503 when this many requests wait; 0 = no limit")
-	fs.DurationVar(&b.frontend, "frontend", 0, "from the arrival of a request to the queue (default of the preset)")
-	fs.Float64Var(&b.base, "step-base", 0, "`milliseconds` of every step (default of the preset)")
-	fs.Float64Var(&b.prefill, "step-prefill", 0, "`milliseconds` for each prompt token (default of the preset)")
-	fs.Float64Var(&b.decode, "step-decode", 0, "`milliseconds` for each sequence that decodes (default of the preset)")
-	fs.Float64Var(&b.contextToken, "step-context", 0, "`milliseconds` for each token of context read (default of the preset)")
-	fs.Float64Var(&b.attention, "step-attention", 0, "`milliseconds` for each pair of tokens of a prompt (default of the preset)")
+	fs.DurationVar(&b.frontend, "frontend", 0, "time from the arrival of a request to the queue (default of the preset)")
+	fs.Float64Var(&b.base, "step-base", 0, "`milliseconds` per step (default of the preset)")
+	fs.Float64Var(&b.prefill, "step-prefill", 0, "`milliseconds` per prompt token (default of the preset)")
+	fs.Float64Var(&b.decode, "step-decode", 0, "`milliseconds` per decoding sequence (default of the preset)")
+	fs.Float64Var(&b.contextToken, "step-context", 0, "`milliseconds` per token of context (default of the preset)")
+	fs.Float64Var(&b.attention, "step-attention", 0, "`milliseconds` per pair of prompt tokens (default of the preset)")
 	fs.Float64Var(&b.jitter, "step-jitter", 0, "coefficient of variation of steps (default of the preset)")
 }
 

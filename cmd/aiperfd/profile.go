@@ -30,17 +30,38 @@ import (
 const programName = "aiperf"
 
 func newProfileCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:                "profile [flags]",
 		Short:              "Run one benchmark, with the flags of NVIDIA's aiperf profile",
 		DisableFlagParsing: true, // the flags have AIPerf's grammar
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if slices.ContainsFunc(args, func(a string) bool { return a == "--help" || a == "-h" }) {
+			switch {
+			case slices.Contains(args, "--help-all"):
 				return config.Usage(cmd.OutOrStdout())
+			case slices.Contains(args, "--help") || slices.Contains(args, "-h"):
+				return config.UsageShort(cmd.OutOrStdout())
+			case len(args) == 0:
+				if err := config.UsageShort(cmd.ErrOrStderr()); err != nil {
+					return err
+				}
+				return exitError{exitUsage, errors.New("no flags; to benchmark the only model of http://localhost:8000, give --url localhost:8000")}
 			}
 			return profile(cmd.Context(), args, cmd.OutOrStdout())
 		},
+		ValidArgsFunction: func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
+			words, files := config.Complete(before, word)
+			if files {
+				return words, cobra.ShellCompDirectiveDefault
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
 	}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if err := config.UsageShort(cmd.OutOrStdout()); err != nil {
+			complain(cmd.ErrOrStderr(), err)
+		}
+	})
+	return cmd
 }
 
 // profile runs one benchmark in the foreground.
@@ -49,24 +70,26 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return exitError{exitUsage, problemList(err)}
 	}
+	flags.Options.MetricTags = engine.ObjectiveTags()
 	doc, problems, err := flags.Document()
 	if err == nil {
 		_, err = engine.Compile(doc)
 	}
 	if err != nil {
-		return exitError{exitUsage, problemList(err)}
+		return exitError{exitUsage, problemList(flags.Explain(err))}
 	}
-	dir, err := artifactDir(doc, flags)
+	dir, named, err := artifactDir(doc, flags)
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
-	log, closeLog, err := profileLogger(doc, dir)
+	terminal := &screen{out: os.Stderr, width: func() int { return columns(os.Stderr) }}
+	log, closeLog, err := profileLogger(doc, dir, terminal)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
 	return (&oneShot{
-		doc: doc, dir: dir, log: log, out: out,
+		doc: doc, dir: dir, named: named, log: log, out: out, screen: terminal,
 		command:  redact.CommandLine(programName, append([]string{"profile"}, args...), flags),
 		warnings: warningsOf(problems),
 	}).run(ctx)
@@ -76,9 +99,11 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 type oneShot struct {
 	doc      *config.Document
 	dir      string
+	named    bool // by the user
 	command  string
 	warnings []engine.Warning
 	log      zerolog.Logger
+	screen   *screen
 	out      io.Writer
 }
 
@@ -94,7 +119,7 @@ func (o *oneShot) run(ctx context.Context) error {
 		}
 		ln, err := listen(ctx, so.host, *rt.APIPort, "")
 		if err != nil {
-			return exitError{exitUsage, err}
+			return err
 		}
 		so.listener = ln
 	}
@@ -107,9 +132,13 @@ func (o *oneShot) run(ctx context.Context) error {
 	for _, w := range o.warnings {
 		o.log.Warn().Msg(w.Detail)
 	}
+	for _, d := range o.doc.Defaulted() {
+		o.log.Debug().Stringer("default", d).Send()
+	}
 	run, err := o.measure(ctx, s)
 	if err == nil {
-		err = o.report(run)
+		o.rename()
+		err = o.report(run, s.engine.Report(run.ID))
 		o.linger(ctx, s)
 	}
 	cancel()
@@ -129,13 +158,12 @@ func (o *oneShot) measure(ctx context.Context, s *service) (*engine.Run, error) 
 			if by != os.Interrupt {
 				reason = "ended by signal: " + by.String()
 			}
-			o.log.Warn().Msg("cancelling: waiting for requests in flight; press Ctrl+C again to cut them")
+			o.log.Warn().Msg("stopping: waiting for in-flight requests; press Ctrl+C again to abort them")
 			o.cancel(ctx, s, id, engine.CancelRequest{Reason: reason})
 		},
 		func(os.Signal) { o.cancel(ctx, s, id, engine.CancelRequest{Force: true}) },
 	)()
-	show := newProgress(o.doc.Benchmark.Runtime.UI, o.log, statsInterval(o.doc))
-	stop := show.follow(ctx, s.engine, id)
+	stop := o.progress().follow(ctx, s.engine, id)
 	defer stop()
 	return s.engine.Wait(ctx, id)
 }
@@ -147,26 +175,34 @@ func (o *oneShot) cancel(ctx context.Context, s *service, id string, c engine.Ca
 	}
 }
 
-// report prints the results and turns the state of the run into an exit code.
-func (o *oneShot) report(run *engine.Run) error {
-	names := export.NamesFor(prefixOf(o.doc))
-	if err := o.print(names); err != nil {
-		return err
+// progress chooses how the run is shown by the user's wish and by what standard
+// error is.
+func (o *oneShot) progress() *progress {
+	rt := o.doc.Benchmark.Runtime
+	p := &progress{
+		screen: o.screen, draws: rt.UI != "none" && redrawable(os.Stderr), log: o.log,
+		look: look{ascii: asciiOnly(os.Getenv), color: colored(os.Stderr)},
 	}
-	for _, f := range []struct{ label, name string }{
-		{"CSV Export", names.CSV}, {"JSON Export", names.JSON}, {"Records Export", names.Records},
-		{"Inputs", names.Inputs}, {"Log File", names.Log},
-	} {
-		path := filepath.Join(o.dir, f.name)
-		if _, err := os.Stat(path); err == nil {
-			fmt.Fprintf(o.out, "%s: %s\n", f.label, path)
+	switch {
+	case rt.StatsInterval != nil:
+		p.every = rt.StatsInterval.Duration()
+	case !p.draws:
+		p.every = defaultStatsInterval
+	}
+	return p
+}
+
+// report prints the results and turns the state of the run into an exit code.
+func (o *oneShot) report(run *engine.Run, r *export.Report) error {
+	if r != nil { // else the run ended before it measured anything
+		if err := o.print(r); err != nil {
+			return err
 		}
 	}
 	if run.State == bench.Completed {
 		if c := run.Client; o.doc.Benchmark.Client.Strict && c != nil && c.Verdict == verdict.Invalid {
-			return exitError{exitClient, fmt.Errorf("the client could not keep up: %s", c.Reasons[0].Message)}
+			return exitError{exitClient, fmt.Errorf("the client could not keep up: %s", verdict.Why(c.Reasons))}
 		}
-		o.log.Info().Msg("benchmark completed")
 		return nil
 	}
 	if run.State == bench.Aborted {
@@ -175,18 +211,29 @@ func (o *oneShot) report(run *engine.Run) error {
 	return exitError{exitFailed, errors.New(cmp.Or(run.StateReason, "run failed"))}
 }
 
-// print writes the console report: what the file has, in the terminal's width
-// and colours.
-func (o *oneShot) print(names export.Names) error {
-	data, err := os.ReadFile(filepath.Join(o.dir, names.Console))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // the run ended before it measured anything
+// screenErrors is how many kinds of errors are printed; the files have all.
+const screenErrors = 20
+
+// print writes the results in the width and the colours of the terminal.
+func (o *oneShot) print(r *export.Report) error {
+	names := export.NamesFor(prefixOf(o.doc))
+	options := export.ConsoleOptions{
+		Width: columns(os.Stdout), Color: colored(os.Stdout), ASCII: asciiOnly(os.Getenv),
+		Detail: cmp.Or(export.Detail(o.doc.Benchmark.Runtime.Report), export.Brief), Errors: screenErrors,
+		Folder: o.dir + string(filepath.Separator), ReportFile: names.Console,
 	}
-	if err != nil {
-		return fmt.Errorf("read console report: %w", err)
+	if options.Detail != export.Brief {
+		for _, f := range []export.File{
+			{Label: "CSV Export", Path: names.CSV}, {Label: "JSON Export", Path: names.JSON}, {Label: "Records Export", Path: names.Records},
+			{Label: "Raw Records", Path: names.Raw}, {Label: "Inputs", Path: names.Inputs}, {Label: "Log File", Path: names.Log},
+		} {
+			f.Path = filepath.Join(o.dir, f.Path)
+			if _, err := os.Stat(f.Path); err == nil {
+				options.Files = append(options.Files, f)
+			}
+		}
 	}
-	_, err = fmt.Fprintf(o.out, "\n%s\n", data)
-	return err
+	return export.Console(o.out, r, options)
 }
 
 // linger keeps the API up for a while after the end of the run.
@@ -230,67 +277,8 @@ func warningsOf(problems []config.Problem) []engine.Warning {
 	return out
 }
 
-// artifactDir makes the folder of a run: the one that was named, which is
-// written over as AIPerf does, or artifacts/<model>-<endpoint>-<load>, with a
-// number behind it if an earlier run lives there.
-func artifactDir(d *config.Document, flags *config.Flags) (string, error) {
-	const unset = "artifacts" // AIPerf's default, below which each run has a folder
-	dir := d.Benchmark.Artifacts.Dir
-	if dir == "" || (dir == unset && !flags.Given("--artifact-dir")) {
-		base := filepath.Join(unset, autoName(&d.Benchmark))
-		dir = base
-		for n := 2; occupied(dir); n++ {
-			dir = fmt.Sprintf("%s-%d", base, n)
-		}
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make artifact folder: %w", err)
-	}
-	if err := os.Remove(filepath.Join(dir, export.ReadyMarker)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("take over artifact folder: %w", err)
-	}
-	return dir, nil
-}
-
-func occupied(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, export.ReadyMarker))
-	return err == nil
-}
-
-// autoName is AIPerf's name of a run's folder.
-func autoName(b *config.Benchmark) string {
-	model := "model"
-	if len(b.Models.Items) > 0 {
-		model = strings.ReplaceAll(b.Models.Items[0].Name, "/", "_")
-	}
-	if len(b.Models.Items) > 1 {
-		model += "_multi"
-	}
-	load := ""
-	for _, p := range b.Phases {
-		if p.Kind != string(bench.Profiling) {
-			continue
-		}
-		var parts []string
-		if p.Concurrency != nil {
-			parts = append(parts, fmt.Sprintf("concurrency%d", *p.Concurrency))
-		}
-		if p.Rate != nil {
-			parts = append(parts, fmt.Sprintf("request_rate%v", *p.Rate))
-		}
-		load = strings.Join(parts, "-")
-		break
-	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || strings.ContainsRune(`/\:*?"<>|`, r) {
-			return '_'
-		}
-		return r
-	}, fmt.Sprintf("%s-openai-%s-%s", model, b.Endpoint.Type, load))
-}
-
 // profileLogger logs to standard error and to the run's own log file.
-func profileLogger(d *config.Document, dir string) (zerolog.Logger, func(), error) {
+func profileLogger(d *config.Document, dir string, terminal *screen) (zerolog.Logger, func(), error) {
 	level := map[string]zerolog.Level{
 		"TRACE": zerolog.TraceLevel, "DEBUG": zerolog.DebugLevel, "INFO": zerolog.InfoLevel,
 		"NOTICE": zerolog.InfoLevel, "SUCCESS": zerolog.InfoLevel, "WARNING": zerolog.WarnLevel,
@@ -305,8 +293,8 @@ func profileLogger(d *config.Document, dir string) (zerolog.Logger, func(), erro
 		return zerolog.Logger{}, nil, fmt.Errorf("open log: %w", err)
 	}
 	secrets := redact.NewSet(d.Secrets()...)
-	screen := zerolog.ConsoleWriter{Out: secrets.Writer(os.Stderr), TimeFormat: "15:04:05.000", NoColor: !colored(os.Stderr)}
-	disk := zerolog.ConsoleWriter{Out: secrets.Writer(file), TimeFormat: "2006-01-02 15:04:05.000", NoColor: true}
+	screen := logWriter(secrets.Writer(terminal), "15:04:05.000", colored(os.Stderr))
+	disk := logWriter(secrets.Writer(file), "2006-01-02 15:04:05.000", false)
 	log := zerolog.New(zerolog.MultiLevelWriter(screen, disk)).Level(level).With().Timestamp().Logger()
 	return log, func() { file.Close() }, nil
 }

@@ -23,15 +23,16 @@ type serveFlags struct {
 	allowDownload                         bool
 }
 
-const serveLong = `Run the daemon: it takes benchmark documents by POST /api/runs, runs them one after
-the other, shows them live and remembers their results.
+const serveLong = `Run the daemon: it accepts benchmark documents by POST /api/runs, runs them one
+after the other, shows them live and stores their results.
 
-  curl -sS -X POST http://127.0.0.1:9097/api/runs -H 'Content-Type: application/yaml' --data-binary @bench.yaml
+  curl -sS -X POST http://127.0.0.1:9097/api/runs \
+    -H 'Content-Type: application/yaml' --data-binary @bench.yaml
   curl -sS http://127.0.0.1:9097/api/progress
   curl -sS http://127.0.0.1:9097/metrics
 
-The API is described at /docs. SIGTERM stops it: the active run is ended, its
-results are written, and queued runs wait in the data directory.`
+The API is documented at /docs. On SIGTERM the daemon ends the active run, writes
+its results and exits; queued runs start when the daemon starts again.`
 
 func newServeCommand() *cobra.Command {
 	f := new(serveFlags)
@@ -41,23 +42,23 @@ func newServeCommand() *cobra.Command {
 		Long:  serveLong,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flagsFromEnv(cmd.Flags(), "AIPERFD_", os.LookupEnv); err != nil {
+			if err := apiFromEnv(cmd.Flags(), os.LookupEnv); err != nil {
 				return exitError{exitUsage, err}
 			}
 			return f.run(cmd.Context())
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; others than loopback can be reached by everybody")
+	fs.StringVar(&f.host, "api-host", "127.0.0.1", "`address` to listen on; any other than loopback exposes the API to the network")
 	fs.IntVar(&f.port, "api-port", defaultPort, "`port` to listen on; 0 picks a free one")
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
-	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "`folder` of the run index and the results")
-	fs.IntVar(&f.maxRuns, "max-concurrent-runs", engine.DefaultMaxRuns, "runs at a time; more than one disturb each other's numbers")
-	fs.IntVar(&f.maxQueued, "max-queued", engine.DefaultMaxQueued, "runs that may wait")
-	fs.StringSliceVar(&f.dataRoots, "data-root", nil, "`folder` whose files submitted documents may name (repeatable); default none")
+	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "`folder` for the run index and the results")
+	fs.IntVar(&f.maxRuns, "max-concurrent-runs", engine.DefaultMaxRuns, "concurrent runs; more than one distorts results")
+	fs.IntVar(&f.maxQueued, "max-queued", engine.DefaultMaxQueued, "maximum number of queued runs")
+	fs.StringSliceVar(&f.dataRoots, "data-root", nil, "`folder` with files that submitted documents may use (repeatable); default none")
 	fs.StringSliceVar(&f.allowEnv, "allow-env", nil, "`name` of an environment variable that submitted documents may use as ${NAME} (repeatable)")
-	fs.BoolVar(&f.allowDownload, "allow-download", false, "let submitted documents have tokenizers downloaded from the Hugging Face hub (tokenizer.allowDownload)")
-	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "further `name` by which clients may call this host (repeatable)")
+	fs.BoolVar(&f.allowDownload, "allow-download", false, "allow submitted documents to download tokenizers from the Hugging Face hub (tokenizer.allowDownload)")
+	fs.StringSliceVar(&f.hosts, "allowed-host", nil, "additional host `name` that clients may use (repeatable)")
 	fs.StringVar(&f.names, "metrics-names", api.NamesAll, "metric names on /metrics: compat, native or all")
 	fs.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	return cmd
@@ -76,7 +77,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 	defer cancel()
 	ln, err := listen(ctx, f.host, f.port, f.portFile)
 	if err != nil {
-		return exitError{exitUsage, err}
+		return err
 	}
 	openCtx, opened := context.WithTimeout(ctx, storeOpenLimit)
 	db, err := store.Open(openCtx, f.dataDir)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -19,6 +20,7 @@ import (
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
 )
@@ -175,8 +177,21 @@ func interrupts(on ...func(os.Signal)) (stop func()) {
 
 // newLogger returns a logger for people on a terminal or file.
 func newLogger(out *os.File, level zerolog.Level, color bool) zerolog.Logger {
-	return zerolog.New(zerolog.ConsoleWriter{Out: out, TimeFormat: "15:04:05.000", NoColor: !color}).
-		Level(level).With().Timestamp().Logger()
+	return zerolog.New(logWriter(out, "15:04:05.000", color)).Level(level).With().Timestamp().Logger()
+}
+
+// logWriter formats a log for people. A message may quote a server: what controls
+// a terminal is taken out of it. Other fields are quoted by zerolog.
+func logWriter(out io.Writer, times string, color bool) zerolog.ConsoleWriter {
+	return zerolog.ConsoleWriter{
+		Out: out, TimeFormat: times, NoColor: !color,
+		FormatPrepare: func(fields map[string]any) error {
+			if text, ok := fields[zerolog.MessageFieldName].(string); ok {
+				fields[zerolog.MessageFieldName] = export.Printable(text)
+			}
+			return nil
+		},
+	}
 }
 
 // defaultDataDir is where the daemon keeps runs unless told otherwise.

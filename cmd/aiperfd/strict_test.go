@@ -47,7 +47,7 @@ func TestExitCodeOfAnInvalidClient(t *testing.T) {
 			if tt.level != "" {
 				run.Client = &engine.ClientVerdict{Verdict: tt.level, Reasons: []verdict.Reason{{Message: "it was woken late"}}}
 			}
-			err = (&oneShot{doc: doc, dir: t.TempDir(), out: io.Discard}).report(run)
+			err = (&oneShot{doc: doc, dir: t.TempDir(), out: io.Discard}).report(run, nil)
 			got := exitOK
 			var code exitError
 			if errors.As(err, &code) {

@@ -14,19 +14,22 @@ import (
 )
 
 func newValidateCommand() *cobra.Command {
-	return &cobra.Command{
+	showDefaults := false
+	cmd := &cobra.Command{
 		Use:   "validate FILE",
-		Short: "Check a benchmark document and print it with every default",
-		Long: `Check a benchmark document (JSON or YAML; - reads standard input). Every problem
-is printed with its place, and the exit code is 2. A valid document is printed as
-it would run, with every default and without its secrets.`,
+		Short: "Check a benchmark document and print it with all defaults",
+		Long: `Check a benchmark document (JSON or YAML; - reads standard input). All problems
+are listed with their location, and the exit code is 2. A valid document is
+printed as it would run, with all defaults and without secrets. --show-defaults
+lists the defaults that depend on other values, with the reason, on standard
+error.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readInput(cmd.InOrStdin(), args[0])
 			if err != nil {
 				return exitError{exitUsage, err}
 			}
-			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv})
+			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv, MetricTags: engine.ObjectiveTags()})
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
@@ -36,12 +39,19 @@ it would run, with every default and without its secrets.`,
 			if err != nil {
 				return exitError{exitUsage, problemList(err)}
 			}
+			if showDefaults {
+				for _, d := range doc.Defaulted() {
+					fmt.Fprintln(cmd.ErrOrStderr(), "default:", d)
+				}
+			}
 			out := json.NewEncoder(cmd.OutOrStdout())
 			out.SetEscapeHTML(false)
 			out.SetIndent("", "  ")
 			return out.Encode(config.Compat(doc))
 		},
 	}
+	cmd.Flags().BoolVar(&showDefaults, "show-defaults", false, "list the defaults that depend on other values, with the reason")
+	return cmd
 }
 
 func readInput(stdin io.Reader, name string) ([]byte, error) {
@@ -57,7 +67,7 @@ func problemList(err error) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	text := fmt.Sprintf("%d problem(s) in the configuration", len(invalid.Problems))
+	text := plural(int64(len(invalid.Problems)), "problem") + " in the configuration"
 	for _, p := range invalid.Problems {
 		text += "\n  " + p.String()
 	}

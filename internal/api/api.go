@@ -134,7 +134,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	if !loopback(o.Bind) {
-		o.Log.Warn().Str("host", o.Bind).Msg("the API is reachable from other machines and asks nobody who they are")
+		o.Log.Warn().Str("host", o.Bind).Msg("the API is reachable from other machines without authentication")
 	}
 	return s, nil
 }

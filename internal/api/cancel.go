@@ -19,11 +19,11 @@ import (
 // cancel stops a run.
 //
 //	@Summary		Cancel a run
-//	@Description	A graceful cancel waits for the requests in flight, a forced one cuts them; everything that was recorded is exported.
+//	@Description	A graceful cancel waits for requests in flight; a forced one aborts them. Everything that was recorded is exported.
 //	@Tags			runs
 //	@Accept			json
 //	@Param			id		path		string		true	"Run id or current"
-//	@Param			wait	query		integer		false	"Seconds to wait until the run is terminal"	minimum(0)	maximum(60)
+//	@Param			wait	query		integer		false	"Seconds to wait until the run has ended"	minimum(0)	maximum(60)
 //	@Param			cancel	body		wire.Cancel	false	"How to stop"
 //	@Success		200		{object}	wire.Run	"The run is terminal, or was stopping already"
 //	@Success		202		{object}	wire.Run	"The run is stopping"
@@ -84,7 +84,7 @@ func (s *Server) readCancel(w http.ResponseWriter, r *http.Request) (engine.Canc
 		return out, cancelFault(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return out, fail(errMalformed, "There is something after the JSON object")
+		return out, fail(errMalformed, "Unexpected text after the JSON object")
 	}
 	switch body.Mode {
 	case "", "graceful":
@@ -119,7 +119,7 @@ func cancelFault(err error) error {
 		return invalidMember(wrong.Field, config.CodeWrongType, "must not be a "+wrong.Value, nil)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return invalidMember(strings.Trim(name, `"`), config.CodeUnknownField, "unknown field; known are mode, grace_period_sec and reason", nil)
+		return invalidMember(strings.Trim(name, `"`), config.CodeUnknownField, "unknown field; accepted are mode, grace_period_sec and reason", nil)
 	}
 	return fail(errMalformed, "The body is not a JSON object: %v", err)
 }
@@ -130,7 +130,7 @@ func invalidMember(name, code, detail string, value any) error {
 		pointer = "#/" + name
 	}
 	return &failure{
-		err: errInvalid, detail: "The request to cancel is not valid",
+		err: errInvalid, detail: "The cancel request is not valid",
 		errors: []config.Problem{{Pointer: pointer, Code: code, Detail: detail, Value: value}},
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // getConfig serves the resolved configuration.
 //
-//	@Summary		Configuration of a run
-//	@Description	AIPerf's benchmark section with all defaults filled in, camelCase, nulls kept, secrets replaced.
+//	@Summary		Get the configuration of a run
+//	@Description	The benchmark section with all defaults, in camelCase. Nulls are kept and secrets are replaced.
 //	@Tags			aiperf
 //	@Param			run	query		string	false	"Run id, current or latest"
 //	@Param			id	path		string	true	"Run id, current or latest"
@@ -33,7 +33,7 @@ func (s *Server) getConfig(w http.ResponseWriter, r *http.Request) error {
 
 // getRunInfo serves the identity of a run.
 //
-//	@Summary	Identity of a run
+//	@Summary	Get the identity of a run
 //	@Tags		aiperf
 //	@Param		run	query		string	false	"Run id, current or latest"
 //	@Param		id	path		string	true	"Run id, current or latest"
@@ -60,7 +60,7 @@ func (s *Server) getRunInfo(w http.ResponseWriter, r *http.Request) error {
 
 // getMetrics serves the metrics, live or final.
 //
-//	@Summary	Metrics of a run
+//	@Summary	Get the metrics of a run
 //	@Tags		aiperf
 //	@Param		run	query		string	false	"Run id, current or latest"
 //	@Param		id	path		string	true	"Run id, current or latest"
@@ -83,7 +83,7 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
 
 // getProgress serves the progress of the phases.
 //
-//	@Summary	Progress of a run
+//	@Summary	Get the progress of a run
 //	@Tags		aiperf
 //	@Param		run	query		string	false	"Run id, current or latest"
 //	@Param		id	path		string	true	"Run id, current or latest"
@@ -106,7 +106,7 @@ func (s *Server) getProgress(w http.ResponseWriter, r *http.Request) error {
 
 // getWorkers serves the state of the load generator.
 //
-//	@Summary	Load generator of a run
+//	@Summary	Get the state of the load generator of a run
 //	@Tags		aiperf
 //	@Param		run	query		string	false	"Run id, current or latest"
 //	@Param		id	path		string	true	"Run id, current or latest"
@@ -133,7 +133,7 @@ func (s *Server) getWorkers(w http.ResponseWriter, r *http.Request) error {
 
 // getServerMetrics says that nothing was scraped from the server under test.
 //
-//	@Summary	Metrics of the server under test
+//	@Summary	Get the metrics of the server under test
 //	@Tags		aiperf
 //	@Param		run	query		string	false	"Run id, current or latest"
 //	@Param		id	path		string	true	"Run id, current or latest"
@@ -154,8 +154,8 @@ func (s *Server) getServerMetrics(w http.ResponseWriter, r *http.Request) error 
 
 // getResults serves the outcome of a run.
 //
-//	@Summary		Results of a run
-//	@Description	The status is running until the files of the run are complete and durable.
+//	@Summary		Get the results of a run
+//	@Description	The status is running until all files of the run are complete.
 //	@Tags			aiperf
 //	@Param			run	query		string	false	"Run id, current or latest"
 //	@Param			id	path		string	true	"Run id, current or latest"

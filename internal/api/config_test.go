@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
 )
 
@@ -102,6 +105,32 @@ func TestCanaryOfDocument(t *testing.T) {
 				t.Errorf("POST %s with fault %q shows %s: %s", tt.target, tt.fault, s, w.Body)
 			}
 		}
+	}
+}
+
+// A document that is checked is shown with the defaults that follow from other
+// values, and why.
+func TestValidateDefaults(t *testing.T) {
+	ts := newTestServer(t, realConfig)
+	body := `{"models":["m"],"endpoint":{"apiKey":"k-c4n4ry"},"phases":[{"rate":2,"duration":5}],"tokenizer":{"name":"builtin"}}`
+	w := ts.do("POST", "/api/validate", body, "Content-Type: application/json")
+	var got wire.Validation
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !got.Valid {
+		t.Fatalf("validate = %d %s, %v", w.Code, w.Body, err)
+	}
+	want := []config.Default{
+		{Pointer: "#/benchmark/datasets/0/type", Value: "synthetic", Reason: "no dataset is given"},
+		{Pointer: "#/benchmark/phases/0/name", Value: "profiling", Reason: "the kind of the phase"},
+		{Pointer: "#/benchmark/phases/0/type", Value: "poisson", Reason: "a rate is given"},
+		{Pointer: "#/benchmark/datasets/0/entries", Value: 100.0, Reason: "no number of sessions or requests is given"},
+		{Pointer: "#/benchmark/phases/0/gracePeriod", Value: 30.0, Reason: "the phase has a duration"},
+		{Pointer: "#/benchmark/runtime/ui", Value: "none", Reason: "none is given; without a terminal it is none"},
+	}
+	if diff := cmp.Diff(want, got.Defaults); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	if bad := ts.do("POST", "/api/validate", "{}", "Content-Type: application/json"); !strings.Contains(bad.Body.String(), `"defaults":[]`) {
+		t.Errorf("validate of a document with problems = %s, want no defaults", bad.Body)
 	}
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -76,6 +77,7 @@ func TestAnswersMatchDocument(t *testing.T) {
 		headers              []string
 	}{
 		{"GET", "/api/queue", "", nil}, {"GET", "/api/version", "", nil}, {"GET", "/healthz", "", nil}, {"GET", "/readyz", "", nil},
+		{"GET", "/healthz?verbose", "", nil}, {"GET", "/readyz?verbose", "", nil},
 		{"GET", "/metrics", "", nil}, {"GET", "/openapi.json", "", nil}, {"GET", "/ws", "", nil},
 		{"GET", "/api/runs", "", nil}, {"GET", "/api/runs?limit=0", "", nil},
 		{"GET", "/api/runs/" + idMissing, "", nil}, {"GET", "/api/runs/" + idDone + "/metrics.prom", "", nil},
@@ -105,6 +107,28 @@ func TestAnswersMatchDocument(t *testing.T) {
 			if !seen[method+" "+path] {
 				t.Errorf("%s %s was not tried", method, path)
 			}
+		}
+	}
+}
+
+// The document has the limits of a cancel.
+func TestCancelLimits(t *testing.T) {
+	s := document(t).Components.Schemas["wire.Cancel"].Value
+	ts := newTestServer(t, nil)
+	for body, good := range map[string]bool{
+		`{}`: true, `{"grace_period_sec":null}`: true, `{"grace_period_sec":0}`: true, `{"grace_period_sec":86400}`: true,
+		`{"grace_period_sec":-1}`: false, `{"grace_period_sec":86401}`: false, `{"mode":"slow"}`: false,
+	} {
+		var v any
+		if err := json.Unmarshal([]byte(body), &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.VisitJSON(v); (err == nil) != good {
+			t.Errorf("the schema says of %s: %v", body, err)
+		}
+		w := ts.do("POST", "/api/runs/"+idRunning+"/cancel", body, "Content-Type: application/json")
+		if (w.Code < 300) != good {
+			t.Errorf("cancel with %s = %d %s", body, w.Code, w.Body)
 		}
 	}
 }

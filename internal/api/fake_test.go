@@ -231,7 +231,7 @@ func testClient() *verdict.Report {
 			Window: 10 * time.Second, CPU: &verdict.CPU{Used: 2 * time.Second, Cores: 2, Busy: time.Second}, RSS: 58720256,
 			Machine: &verdict.Machine{Cores: 2, Idle: 12 * time.Second, Others: 6 * time.Second},
 		},
-		Load: verdict.Load{Requests: 121, Delivered: 12.1, Lost: 0.001, TTFT: 200 * msec, Interval: time.Second, Kernel: 121},
+		Load: verdict.Load{Requests: 121, Delivered: 12.1, Lost: 0.02, Turnaround: 20 * msec, TTFT: 200 * msec, Kernel: 121},
 	}
 	o.Self.Ticks.AddN(msec/10, 1950)
 	o.Self.Ticks.AddN(4*msec, 50)

@@ -103,7 +103,7 @@ func (s *Server) artifacts(id string) wire.Artifacts {
 
 // listFiles lists the artifacts of a run.
 //
-//	@Summary		Files of a run
+//	@Summary		List the files of a run
 //	@Description	Empty until every file is complete. Names contain slashes for files in folders.
 //	@Tags			aiperf
 //	@Param			run	query		string	false	"Run id, current or latest"
@@ -166,8 +166,8 @@ func (s *Server) describe(f *folder) ([]wire.ResultFile, error) {
 
 // getFile serves one artifact.
 //
-//	@Summary		File of a run
-//	@Description	Supports Range, If-Range and If-None-Match; the entity tag is the SHA-256 of the file.
+//	@Summary		Get a file of a run
+//	@Description	Supports Range, If-Range and If-None-Match. The ETag is the SHA-256 of the file.
 //	@Tags			aiperf
 //	@Param			run		query	string	false	"Run id, current or latest"
 //	@Param			id		path	string	true	"Run id, current or latest"
@@ -272,7 +272,7 @@ func (p *patient) WriteHeader(status int) {
 	case http.StatusRequestedRangeNotSatisfiable:
 		p.refused = errRange
 	case http.StatusPreconditionFailed:
-		p.refused = fail(errPrecondition, "The file is not the one that the request is about")
+		p.refused = fail(errPrecondition, "The file has changed since the ETag of the request")
 	default:
 		p.ResponseWriter.WriteHeader(status)
 	}

@@ -150,7 +150,7 @@ func TestEngineErrors(t *testing.T) {
 	}{
 		{engine.ErrQueueFull, 429, "queue-full", "10"},
 		{engine.ErrStopping, 503, "shutting-down", "10"},
-		{fmt.Errorf("write row: %w: disk on fire", engine.ErrStore), 503, `"detail":"The store cannot be read or written"`, "10"},
+		{fmt.Errorf("write row: %w: disk on fire", engine.ErrStore), 503, `"detail":"The data directory cannot be read or written"`, "10"},
 		{errors.New("password=hunter2"), 500, `"detail":"Internal Server Error"`, ""},
 	}
 	for _, tt := range tests {

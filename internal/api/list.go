@@ -24,18 +24,18 @@ const maxPage = 500
 
 // listRuns lists runs.
 //
-//	@Summary	Runs
+//	@Summary	List runs
 //	@Tags		runs
 //	@Param		state			query		string		false	"States, separated by commas"
 //	@Param		label			query		[]string	false	"name=value, name, or !name; may be repeated"	collectionFormat(multi)
 //	@Param		model			query		string		false	"Model name"
 //	@Param		target			query		string		false	"Target URL"
-//	@Param		q				query		string		false	"Part of the name or the notes"
+//	@Param		q				query		string		false	"Text in the name or the notes"
 //	@Param		created_after	query		string		false	"RFC 3339 time"	format(date-time)
 //	@Param		created_before	query		string		false	"RFC 3339 time"	format(date-time)
-//	@Param		sort			query		string		false	"created_at, started_at, ended_at, name or duration; a minus sign reverses"
-//	@Param		limit			query		integer		false	"Length of a page"	minimum(1)	maximum(500)
-//	@Param		cursor			query		string		false	"next_cursor of the page before"
+//	@Param		sort			query		string		false	"created_at, started_at, ended_at, name or duration; a leading minus sign reverses the order"
+//	@Param		limit			query		integer		false	"Maximum number of runs per page"	minimum(1)	maximum(500)
+//	@Param		cursor			query		string		false	"next_cursor of the previous page"
 //	@Success	200				{object}	wire.RunList
 //	@Header		200				{string}	Link	"Next page"
 //	@Header		200				{string}	ETag	"Changes with the list"
@@ -119,7 +119,7 @@ func parseStates(text string) ([]bench.State, error) {
 	var out []bench.State
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(all, bench.State(name)) {
-			return nil, fail(errParameter, "state %q does not exist", name)
+			return nil, fail(errParameter, "Unknown state %q", name)
 		}
 		out = append(out, bench.State(name))
 	}
@@ -157,7 +157,7 @@ func parseSort(text string) (engine.Sort, bool, error) {
 		engine.SortCreated, engine.SortStarted, engine.SortEnded, engine.SortName, engine.SortDuration,
 	}
 	if !slices.Contains(known, engine.Sort(name)) {
-		return "", false, fail(errParameter, "sort %q does not exist", text)
+		return "", false, fail(errParameter, "Unknown sort key %q", text)
 	}
 	return engine.Sort(name), descending, nil
 }

@@ -69,7 +69,7 @@ func (s *Server) find(ctx context.Context, name string) (*engine.Run, error) {
 	case name == aliasLatest:
 		last, err := s.lastFinished(ctx)
 		if err == nil && last == nil {
-			return nil, fail(errNotFound, "No run has finished")
+			return nil, fail(errNotFound, "No run has ended yet")
 		}
 		if err != nil {
 			return nil, err

@@ -54,7 +54,7 @@ func (s *Server) load(w http.ResponseWriter, r *http.Request) (*config.Document,
 // submit queues a run.
 //
 //	@Summary		Submit a run
-//	@Description	The body is AIPerf's configuration document, or its benchmark section alone, in JSON or YAML. The run is durable when the answer comes; Prefer: wait=N delays the answer until the run is terminal, at most N (up to 30) seconds.
+//	@Description	The body is a benchmark document, or its benchmark section alone, in JSON or YAML. The run is stored before the response is sent. With Prefer: wait=N the response is sent when the run has ended, or after N seconds (at most 30).
 //	@Tags			runs
 //	@Accept			json,application/yaml,application/x-yaml,text/yaml
 //	@Param			config	body		object	true	"Configuration"
@@ -167,7 +167,7 @@ func revisionTag(run *engine.Run) string { return `"r` + strconv.FormatInt(run.R
 
 // getRun serves a run.
 //
-//	@Summary	Run
+//	@Summary	Get a run
 //	@Tags		runs
 //	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{object}	wire.Run
@@ -193,7 +193,7 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 // validate checks a document without running it.
 //
 //	@Summary		Check a configuration
-//	@Description	Answers 200 for documents with faults, too; only text that is no document is refused.
+//	@Description	Returns 200 with the list of problems even if the document is invalid. Only bodies that are not JSON or YAML are rejected. A valid document is returned as it would run; defaults lists the values that follow from others, with the reason.
 //	@Tags			runs
 //	@Accept			json,application/yaml,application/x-yaml,text/yaml
 //	@Param			config	body		object	true	"Configuration"
@@ -209,11 +209,11 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) error {
 	var f *failure
 	switch {
 	case errors.Is(err, errInvalid) && errors.As(err, &f):
-		return s.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings))
+		return s.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings, nil))
 	case err != nil:
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, wire.NewValidation(s.Compat(doc), nil, warnings))
+	return s.writeJSON(w, http.StatusOK, wire.NewValidation(s.Compat(doc), nil, warnings, doc.Defaulted()))
 }
 
 // deleteRun forgets a run.
@@ -221,8 +221,8 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) error {
 //	@Summary	Delete a run and its files
 //	@Tags		runs
 //	@Param		id			path	string	true	"Run id"
-//	@Param		force		query	boolean	false	"Cancel the run first if it is not terminal"
-//	@Param		If-Match	header	string	false	"Revision that the run must have"
+//	@Param		force		query	boolean	false	"Cancel the run first if it has not ended"
+//	@Param		If-Match	header	string	false	"ETag that the run must have"
 //	@Success	202			"The run is being stopped and will be deleted"
 //	@Success	204			"The run is gone"
 //	@Failure	400			{object}	wire.Problem

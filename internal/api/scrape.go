@@ -32,11 +32,11 @@ func newSelfMetrics(s *Server) *selfMetrics {
 	m := &selfMetrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "aiperfd_http_requests_total", Help: "Requests that the API answered.",
+			Name: "aiperfd_http_requests_total", Help: "HTTP requests answered by the API.",
 		}, []string{"route", "code"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "aiperfd_build_info", Help: "Constant 1 with what was built.",
+		Name: "aiperfd_build_info", Help: "Constant 1, labelled with the build.",
 		ConstLabels: prometheus.Labels{"version": s.Version},
 	})
 	build.Set(1)
@@ -58,10 +58,10 @@ type serviceFamilies struct{ depth, runs, clients, dropped *prometheus.Desc }
 
 func newServiceFamilies() serviceFamilies {
 	return serviceFamilies{
-		depth:   prometheus.NewDesc("aiperfd_queue_depth", "Runs that wait to be started.", nil, nil),
+		depth:   prometheus.NewDesc("aiperfd_queue_depth", "Runs waiting in the queue.", nil, nil),
 		runs:    prometheus.NewDesc("aiperfd_runs_total", "Runs that ended since the process started, by final state.", []string{"state"}, nil),
-		clients: prometheus.NewDesc("aiperfd_ws_clients", "WebSocket clients that are connected.", nil, nil),
-		dropped: prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages that slow WebSocket clients did not get.", nil, nil),
+		clients: prometheus.NewDesc("aiperfd_ws_clients", "Connected WebSocket clients.", nil, nil),
+		dropped: prometheus.NewDesc("aiperfd_ws_dropped_messages_total", "Messages dropped because WebSocket clients read too slowly.", nil, nil),
 	}
 }
 
@@ -88,10 +88,10 @@ func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 
 // scrape serves Prometheus metrics.
 //
-//	@Summary		Prometheus metrics
-//	@Description	names=compat gives AIPerf's names for the selected run, names=native base units and real types for the active runs and the one that finished last, names=all both.
+//	@Summary		Get Prometheus metrics
+//	@Description	names=compat has AIPerf's names for the selected run; names=native has base units and proper types for the active runs and the run that ended last; names=all has both.
 //	@Tags			aiperf
-//	@Param			names	query		string	false	"Which names"	Enums(compat, native, all)
+//	@Param			names	query		string	false	"Metric names"	Enums(compat, native, all)
 //	@Param			run		query		string	false	"Run of the compat names: id, current or latest"
 //	@Success		200		{string}	string
 //	@Failure		400		{object}	wire.Problem
@@ -137,7 +137,7 @@ func (s *Server) scrape(w http.ResponseWriter, r *http.Request) error {
 
 // scrapeRun serves the Prometheus metrics of one run.
 //
-//	@Summary	Prometheus metrics of a run
+//	@Summary	Get Prometheus metrics of a run
 //	@Tags		runs
 //	@Param		id	path		string	true	"Run id, current or latest"
 //	@Success	200	{string}	string

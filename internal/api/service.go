@@ -16,7 +16,7 @@ import (
 
 // getQueue serves the queue.
 //
-//	@Summary	Queue
+//	@Summary	Get the queue
 //	@Tags		service
 //	@Success	200	{object}	wire.Queue
 //	@Produce	json
@@ -31,7 +31,7 @@ func (s *Server) getQueue(w http.ResponseWriter, _ *http.Request) error {
 
 // getVersion says what this program is.
 //
-//	@Summary	Version
+//	@Summary	Get the version
 //	@Tags		service
 //	@Success	200	{object}	wire.Version
 //	@Produce	json
@@ -46,9 +46,9 @@ func (s *Server) getVersion(w http.ResponseWriter, _ *http.Request) error {
 // shutdown ends the program.
 //
 //	@Summary		Shut down
-//	@Description	A process that serves one run ends once the run is finished. A daemon ends when no run is active, or with force=true.
+//	@Description	The API of a single run shuts down once the run has ended. A daemon shuts down if no run is active, or with force=true.
 //	@Tags			service
-//	@Param			force	query		boolean	false	"Daemon: cancel what is active"
+//	@Param			force	query		boolean	false	"Daemon: cancel active runs first"
 //	@Success		200		{object}	wire.ShuttingDown
 //	@Failure		400		{object}	wire.Problem
 //	@Failure		403		{object}	wire.Problem
@@ -78,12 +78,12 @@ func (s *Server) shutdown(w http.ResponseWriter, r *http.Request) error {
 
 // healthz is the liveness probe.
 //
-//	@Summary	Liveness
+//	@Summary	Check liveness
 //	@Tags		service
 //	@Param		verbose	query		string	false	"JSON with details, for clients on this machine"
-//	@Success	200		{string}	string	"ok"
-//	@Failure	503		{string}	string	"unhealthy"
-//	@Produce	plain
+//	@Success	200		{object}	wire.Health	"ok"
+//	@Failure	503		{object}	wire.Health	"unhealthy"
+//	@Produce	plain,json
 //	@Router		/healthz [get]
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 	health := s.Live.Health()
@@ -92,12 +92,12 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 
 // readyz is the readiness probe.
 //
-//	@Summary	Readiness
+//	@Summary	Check readiness
 //	@Tags		service
 //	@Param		verbose	query		string	false	"JSON with details, for clients on this machine"
-//	@Success	200		{string}	string	"ok"
-//	@Failure	503		{string}	string	"not ready"
-//	@Produce	plain
+//	@Success	200		{object}	wire.Health	"ok"
+//	@Failure	503		{object}	wire.Health	"not ready"
+//	@Produce	plain,json
 //	@Router		/readyz [get]
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	health := s.Live.Health()
@@ -134,7 +134,7 @@ func local(r *http.Request) bool {
 
 // getDocument serves the API document.
 //
-//	@Summary	This document
+//	@Summary	Get this document
 //	@Tags		service
 //	@Success	200	{object}	object
 //	@Produce	json

@@ -117,7 +117,7 @@ func TestNoRun(t *testing.T) {
 		{"/api/workers", 200, `{"workers":{},"worker_groups":{"local":{"group_id":"local","status":"idle"`},
 		{"/metrics", 200, "aiperfd_build_info"},
 		{"/api/runs/current", 404, "No run is active"},
-		{"/api/runs/latest", 404, "No run has finished"},
+		{"/api/runs/latest", 404, "No run has ended yet"},
 	}
 	for _, tt := range tests {
 		w := ts.do("GET", tt.target, "")

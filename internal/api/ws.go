@@ -14,8 +14,8 @@ import (
 
 // connect is the WebSocket feed.
 //
-//	@Summary		Live feed
-//	@Description	WebSocket, one JSON object a text frame. Send {"type":"subscribe","message_types":["*"]} first; run, snapshot and since_seq are optional.
+//	@Summary		Connect to the live feed
+//	@Description	WebSocket with one JSON object per text frame. Send {"type":"subscribe","message_types":["*"]} first; run, snapshot and since_seq are optional. docs/api.md lists the messages.
 //	@Tags			aiperf
 //	@Success		101
 //	@Failure		403	{object}	wire.Problem

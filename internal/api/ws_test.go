@@ -149,17 +149,17 @@ func TestFeedControl(t *testing.T) {
 		{`{"type":"subscribe","run":"` + idDone + `"}`, `{"type":"subscribed","message_types":[],"run":"` + idDone + `"}`},
 		{`{"type":"subscribe","message_types":[]}`, `{"type":"subscribed","message_types":[],"run":"` + idRunning + `"}`},
 		{`{"type":"unsubscribe","message_types":["heartbeat"]}`, `{"type":"unsubscribed","message_types":["heartbeat"]}`},
-		{`{"type":"subscribe","run":"` + idMissing + `"}`, `{"type":"error","code":"bad_message","message":"There is no run \"` + idMissing + `\""}`},
-		{`{"type":"subscribe","run":"../x"}`, `{"type":"error","code":"bad_message","message":"There is no run \"../x\""}`},
-		{`{"type":"subscribe","run":"*","since_seq":0}`, `{"type":"error","code":"bad_message","message":"since_seq needs one run"}`},
+		{`{"type":"subscribe","run":"` + idMissing + `"}`, `{"type":"error","code":"bad_message","message":"No such run: \"` + idMissing + `\""}`},
+		{`{"type":"subscribe","run":"../x"}`, `{"type":"error","code":"bad_message","message":"No such run: \"../x\""}`},
+		{`{"type":"subscribe","run":"*","since_seq":0}`, `{"type":"error","code":"bad_message","message":"since_seq requires a single run"}`},
 		{`[1]`, `{"type":"error","code":"bad_message","message":"Payload must be a JSON object"}`},
 		{`null`, `{"type":"error","code":"bad_message","message":"Payload must be a JSON object"}`},
 		{`{"type":"subscribe","message_types":"x"}`, `{"type":"error","code":"bad_message","message":"message_types must be a list of strings"}`},
 		{`{"type":"subscribe","message_types":[1]}`, `{"type":"error","code":"bad_message","message":"message_types must be a list of strings"}`},
 		{`{"type":"subscribe","message_types":[null]}`, `{"type":"error","code":"bad_message","message":"message_types must be a list of strings"}`},
 		{`{"type":"subscribe","message_types":null}`, `{"type":"error","code":"bad_message","message":"message_types must be a list of strings"}`},
-		{`{}`, `{"type":"error","code":"unknown_type","message":"Unknown type \"\"; known are subscribe, unsubscribe and ping"}`},
-		{`{"type":"<b>"}`, `{"type":"error","code":"unknown_type","message":"Unknown type \"<b>\"; known are subscribe, unsubscribe and ping"}`},
+		{`{}`, `{"type":"error","code":"unknown_type","message":"Unknown type \"\"; accepted are subscribe, unsubscribe and ping"}`},
+		{`{"type":"<b>"}`, `{"type":"error","code":"unknown_type","message":"Unknown type \"<b>\"; accepted are subscribe, unsubscribe and ping"}`},
 	}
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
 		c := ft.connect(t)
@@ -336,7 +336,7 @@ func TestFeedReplay(t *testing.T) {
 		gap := ft.connect(t)
 		gap.say(`{"type":"subscribe","message_types":["snapshot"],"since_seq":9999}`)
 		gap.hear()
-		if got := gap.hear(); got != `{"type":"error","code":"gap","message":"Messages after 9999 are not available any more"}` {
+		if got := gap.hear(); got != `{"type":"error","code":"gap","message":"Messages after 9999 are no longer available"}` {
 			t.Errorf("gap = %s", got)
 		}
 		if e := gap.event(); e.Kind != "snapshot" || e.Seq != events+4 {

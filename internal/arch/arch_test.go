@@ -70,7 +70,7 @@ var contents = sync.OnceValues(func() (map[string]string, error) {
 			return err
 		case d.IsDir() && skipped(d.Name()):
 			return fs.SkipDir
-		case !d.Type().IsRegular():
+		case !d.Type().IsRegular(), d.Name() == ".git": // which is a file in a worktree
 			return nil
 		}
 		data, err := fs.ReadFile(top, name)

@@ -81,7 +81,7 @@ func allowed() map[string][]string {
 		// Generators and embedded files.
 		"openapi":          nil,
 		"web":              nil,
-		"openapi/gen":      {"internal/api/wire"},
+		"openapi/gen":      {"internal/api/wire", e + "config"},
 		"scripts/arrivals": {e + "arrival/goodness"},
 		"scripts/docs":     {e + "arrival", e + "config", e + "dataset", e + "endpoint", e + "export", e + "metric"},
 		"internal/arch":    nil,

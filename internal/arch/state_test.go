@@ -25,6 +25,7 @@ func TestNoInit(t *testing.T) {
 func initialised() map[string]string {
 	reasons := map[string]string{
 		"cmd/aiperfd.version":               "the linker can set nothing but a variable",
+		"cmd/aiperfd.commitDate":            "the linker can set nothing but a variable",
 		"internal/engine/metric.catalogue":  "the catalogue with its defaults filled in; accessors hand out copies",
 		"internal/engine/metric.noUsage":    "a zero value to read from",
 		"internal/engine/metric.quantiles":  "computed from the constant table of percentiles",

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -26,36 +27,32 @@ const userAgent = "aiperfd"
 // can be checked without looking at a plan; what is left is reported as
 // *config.Invalid with all problems at once.
 func Compile(d *config.Document) (*Plan, error) {
-	c := compiler{doc: d, b: &d.Benchmark}
+	c := newCompiler(d)
 	p := &Plan{}
-	if d.RandomSeed == nil {
-		seed := drawSeed()
-		d.RandomSeed = &seed // recorded, so that every run can be repeated
-	}
-	p.Seed = bench.Seed(*d.RandomSeed)
+	c.measure(p)
 	p.Models = newModels(c.b.Models)
-	c.endpoint(p)
 	c.transport(p)
 	c.targets(p)
 	c.headers(p)
 	c.serverCalls(p)
 	c.dataset(p)
-	c.phases(p)
-	c.metrics(p)
 	c.pool(p)
 	p.Certify = c.b.Client.Certify
-	p.document = d
-	p.Files = Files{
-		Records: c.b.Artifacts.Level != "summary",
-		Raw:     c.b.Artifacts.Level == "raw",
-	}
-	if prefix := c.b.Artifacts.Prefix; prefix != nil {
-		p.Files.Prefix = *prefix
-	}
-	if len(c.problems) > 0 {
-		return nil, &config.Invalid{Problems: c.problems}
+	if err := c.err(); err != nil {
+		return nil, err
 	}
 	return p, nil
+}
+
+// compileMeasure resolves the part of a document that says what is measured.
+func compileMeasure(d *config.Document) (*Measure, error) {
+	c := newCompiler(d)
+	p := &Plan{}
+	c.measure(p)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return &p.Measure, nil
 }
 
 // compiler collects problems while it fills a plan.
@@ -63,6 +60,36 @@ type compiler struct {
 	doc      *config.Document
 	b        *config.Benchmark
 	problems []config.Problem
+}
+
+func newCompiler(d *config.Document) *compiler { return &compiler{doc: d, b: &d.Benchmark} }
+
+// err returns all problems as one error; nil = there are none.
+func (c *compiler) err() error {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	return &config.Invalid{Problems: c.problems}
+}
+
+// measure fills the part of a plan that needs nothing but the document.
+func (c *compiler) measure(p *Plan) {
+	if c.doc.RandomSeed == nil {
+		seed := drawSeed()
+		c.doc.RandomSeed = &seed // recorded, so that every run can be repeated
+	}
+	p.Seed = bench.Seed(*c.doc.RandomSeed)
+	p.document = c.doc
+	c.endpoint(p)
+	c.phases(p)
+	c.metrics(p)
+	p.Files = Files{
+		Records: c.b.Artifacts.Level != "summary",
+		Raw:     c.b.Artifacts.Level == "raw",
+	}
+	if prefix := c.b.Artifacts.Prefix; prefix != nil {
+		p.Files.Prefix = *prefix
+	}
 }
 
 func (c *compiler) problem(pointer, code, format string, args ...any) {
@@ -370,8 +397,11 @@ func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *PhasePl
 	if d.Smoothness != nil {
 		o.Smoothness = *d.Smoothness
 	}
-	ph.Rate = o.Rate
+	ph.Rate, ph.Smoothness = o.Rate, o.Smoothness
 	ph.Load = fmt.Sprintf("%s %v/s", d.Type, o.Rate)
+	if o.Smoothness != 1 {
+		ph.Load += fmt.Sprintf(", smoothness %v", o.Smoothness)
+	}
 	if ph.Concurrency > 0 {
 		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
 	}
@@ -398,14 +428,14 @@ func (c *compiler) metrics(p *Plan) {
 			ProducesImages: p.Kind.Caps.ProducesImages, ProducesAudio: p.Kind.Caps.ProducesAudio,
 			Jobs: p.Kind.Job != nil, ProducesVideo: p.Kind.Caps.ProducesVideo,
 		},
-		SLOs: c.b.SLOs, ServerTokens: p.Tokens.Server,
+		SLOs: c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
 	for _, ph := range p.Phases {
 		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Arrivals != nil)
 	}
 	if _, err := metric.NewSet(p.Metrics); err != nil {
-		c.problem("slos", "bad-enum", "%v", err)
+		c.problem("slos", "bad-enum", "%v", errors.Unwrap(err))
 	}
 }
 

@@ -27,11 +27,29 @@ func (c *compiler) media(d *config.Dataset, s *dataset.Synthetic) {
 		}
 		s.Audio = c.audio(d.Audio)
 	}
+	if known {
+		c.lackingMedia(kind.Name, d)
+	}
 	if r := d.Rankings; r != nil {
 		s.Rankings = dataset.Rankings{
 			Passages:      c.dist("datasets/0/rankings/passages", r.Passages),
 			PassageTokens: c.dist("datasets/0/rankings/passageTokens", r.PassageTokens),
 			QueryTokens:   c.dist("datasets/0/rankings/queryTokens", r.QueryTokens),
+		}
+	}
+}
+
+// lackingMedia reports a synthetic dataset without what every request of the
+// endpoint type must have.
+func (c *compiler) lackingMedia(kind string, d *config.Dataset) {
+	switch kind {
+	case "audio_transcription", "audio_translation":
+		if !d.Audio.On() {
+			c.problem("datasets/0/audio", "required", "the endpoint type %s needs audio: set audio.length (--audio-length-mean 5) or use a file with audio (--input-file)", kind)
+		}
+	case "image_edit", "image_retrieval":
+		if !d.Images.On() {
+			c.problem("datasets/0/images", "required", "the endpoint type %s needs images: set images.width (--image-width-mean 512) or use a file with images (--input-file)", kind)
 		}
 	}
 }

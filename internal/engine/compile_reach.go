@@ -28,6 +28,7 @@ func (c *compiler) transport(p *Plan) {
 		IdleTimeout: e.IdleTimeout.Duration(), TotalTimeout: e.Timeout.Duration(),
 		SkipTLSVerify: !e.TLSVerify, Streaming: p.Settings.Streaming, EnvProxy: e.ProxyFromEnv, TLS: c.tls(),
 	}
+	p.Ahead = e.Preconnect
 	o := &p.Transport
 	switch e.ConnectionReuse {
 	case "", "pooled":

@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -68,4 +69,15 @@ func encode(v any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.TrimRight(out.Bytes(), "\n"), nil
+}
+
+// ObjectiveTags lists the metrics that a service-level objective may name.
+func ObjectiveTags() []string {
+	var tags []string
+	for _, d := range metric.Defs() {
+		if d.Kind == metric.PerRecord {
+			tags = append(tags, d.Tag)
+		}
+	}
+	return tags
 }

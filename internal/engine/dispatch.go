@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/pace"
 )
 
@@ -91,6 +92,7 @@ type open struct {
 	backlog []time.Duration // guarded by mu; due times that wait for a slot, oldest first
 	waiting []*session      // guarded by mu; continuations that wait for an arrival, oldest first
 	live    int             // guarded by mu; sessions
+	asked   bench.Arrivals  // guarded by mu
 }
 
 // arrive uses one arrival: for the oldest waiting continuation if there is one,
@@ -104,6 +106,7 @@ func (o *open) arrive(due time.Duration) *session {
 		s := o.waiting[0]
 		o.waiting = o.waiting[1:]
 		if p.budget.takeTurn() {
+			o.note(due)
 			s.permits <- due
 		} else {
 			close(s.permits)
@@ -114,7 +117,25 @@ func (o *open) arrive(due time.Duration) *session {
 		return nil // nobody needs this arrival
 	}
 	o.backlog = append(o.backlog, due)
+	defer o.note(due)
 	return o.pull()
+}
+
+// note counts an arrival that was used. Call with mu held.
+func (o *open) note(due time.Duration) {
+	p := o.phase
+	sent, _ := p.budget.counts()
+	o.asked.Add(due, sent-p.count.completed.Load()-p.count.cancelled.Load()+int64(len(o.backlog)))
+}
+
+// arrivals returns what was counted so far; nothing of a closed loop.
+func (o *open) arrivals() bench.Arrivals {
+	if o == nil {
+		return bench.Arrivals{}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.asked
 }
 
 // pull returns the session for the oldest arrival of the backlog if it has a slot

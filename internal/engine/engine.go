@@ -19,8 +19,8 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
-	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/redact"
@@ -90,6 +90,8 @@ type job struct {
 	save sync.Mutex // orders changes of run and their storing; held across both on purpose
 	mu   sync.Mutex
 	run  Run // guarded by mu
+
+	report *export.Report // guarded by mu; nil before the results are computed
 }
 
 // view returns a copy of the run.
@@ -395,6 +397,21 @@ func (e *Engine) Snapshot(ctx context.Context, id string) (*Snapshot, error) {
 	return loadSnapshot(e.opts.Store.Dir(id), r.State)
 }
 
+// Report returns the results of the run that finished last, without secrets; nil
+// for any other run, and for one that measured nothing.
+func (e *Engine) Report(id string) *export.Report {
+	j := e.job(id)
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.report == nil {
+		return nil
+	}
+	return export.Redacted(j.report, j.secrets)
+}
+
 // Queue returns the state of the queue.
 func (e *Engine) Queue() Queue {
 	e.mu.Lock()
@@ -470,15 +487,4 @@ func (e *Engine) CancelAll() {
 	for _, j := range active {
 		e.cancelActive(j, CancelRequest{Force: true})
 	}
-}
-
-// ObjectiveTags lists the metrics that a service-level objective may name.
-func ObjectiveTags() []string {
-	var tags []string
-	for _, d := range metric.Defs() {
-		if d.Kind == metric.PerRecord {
-			tags = append(tags, d.Tag)
-		}
-	}
-	return tags
 }

@@ -90,6 +90,11 @@ type finishedPhase struct {
 	chunks int64 // content events of all responses
 }
 
+// saturated reports whether the servers did not keep up with the phase.
+func (f *finishedPhase) saturated() bool {
+	return f.watch.saturation != nil && f.watch.saturation.Saturated
+}
+
 // load performs all phases. ctx ends everything at once; cancel is the gentle
 // way.
 func (x *execution) load(ctx context.Context) {
@@ -120,6 +125,9 @@ func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
 	}
 	if err := x.values.keep(set); err != nil {
 		x.warn("values", fmt.Sprintf("phase %s: %v", plan.Name, err))
+	}
+	for _, cost := range x.preconnect(ctx, plan) {
+		set.Connected(cost)
 	}
 	p := newPhase(x, plan)
 	x.mu.Lock()
@@ -273,10 +281,16 @@ func (x *execution) baseSnapshot() *Snapshot {
 	}
 	snap.Phases = slices.Clip(snap.Phases)
 	snap.Client, snap.Stream = x.trust(nil)
-	if len(snap.Phases) > 0 {
-		snap.Elapsed = x.clock.Now() - snap.Phases[0].Stats.Start
-	}
+	snap.Saturation = x.saturation(nil)
+	snap.age(x.clock.Now())
 	return snap
+}
+
+// age notes how long ago the first phase started.
+func (s *Snapshot) age(now time.Duration) {
+	if len(s.Phases) > 0 {
+		s.Elapsed = now - s.Phases[0].Stats.Start
+	}
 }
 
 // announce publishes a snapshot and the event that goes with it.

@@ -42,11 +42,17 @@ type bed struct {
 // goes around the server's handler.
 func newBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler) *bed {
 	t.Helper()
-	return newWatchedBed(t, o, wrap, monitor.Options{Ticker: monitor.NewTimer, Host: still{}})
+	return newBedWith(t, o, wrap, func(*engine.Options) {})
 }
 
 // newWatchedBed is newBed with a client that is watched in another way.
 func newWatchedBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler, m monitor.Options) *bed {
+	t.Helper()
+	return newBedWith(t, o, wrap, func(e *engine.Options) { e.Monitor = m })
+}
+
+// newBedWith is newBed with other options of the engine.
+func newBedWith(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler, change func(*engine.Options)) *bed {
 	t.Helper()
 	server, err := mock.New(o)
 	if err != nil {
@@ -59,7 +65,12 @@ func newWatchedBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Ha
 	ln := memnet.Listen()
 	web := &http.Server{Handler: h}
 	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
-	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext, Monitor: m, Reference: reference})
+	options := engine.Options{
+		Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Dial: ln.DialContext,
+		Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}}, Reference: reference,
+	}
+	change(&options)
+	e, err := engine.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

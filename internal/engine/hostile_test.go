@@ -189,3 +189,28 @@ func TestHostileControl(t *testing.T) {
 		})
 	})
 }
+
+// The message of a server reaches the error whatever the body is labelled as.
+func TestMislabelledAnswers(t *testing.T) {
+	for _, tt := range []struct{ body, want string }{
+		{`{"error":{"message":"the model is asleep","type":"server_error","code":500}}`, "the model is asleep"},
+		{"<html><head><title>502 Bad Gateway</title></head></html>", "502 Bad Gateway"},
+		{"{\"error\":{\"message\":\"no such model\"}}\n{\"more\":1}\n", "no such model"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBed(t, mock.Options{}, hostile(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPost {
+					return false
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(w, tt.body)
+				return true
+			}).wrap)
+			r := b.run(document("type: concurrency, concurrency: 1, requests: 1", fileData))
+			if r.Error == nil || !strings.Contains(r.Error.Message, tt.want) {
+				t.Errorf("%s: run error %+v, want one with %q", tt.body, r.Error, tt.want)
+			}
+			b.stop()
+		})
+	}
+}

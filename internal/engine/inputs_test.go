@@ -28,7 +28,7 @@ func TestInputsBound(t *testing.T) {
 		1 << 30: "",
 		2500:    "inputs.json holds the first 3 of 5 conversations: it is bounded to 0 MiB",
 	} {
-		x := &execution{plan: &Plan{Kind: kind, Models: models{names: []string{"m"}}}, source: source}
+		x := &execution{plan: &Plan{Measure: Measure{Kind: kind}, Models: models{names: []string{"m"}}}, source: source}
 		var fault error
 		n := 0
 		for range x.inputs(bound, &fault) {

@@ -46,6 +46,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.useLegacyMaxTokens":  func(d *config.Document) { d.Benchmark.Endpoint.UseLegacyMaxTokens = true },
 	"endpoint.useServerTokenCount": func(d *config.Document) { d.Benchmark.Endpoint.UseServerTokenCount = true },
 	"endpoint.perChunkUsage":       func(d *config.Document) { d.Benchmark.Endpoint.PerChunkUsage = true },
+	"endpoint.preconnect":          func(d *config.Document) { d.Benchmark.Endpoint.Preconnect = false },
 	"endpoint.streamUsage":         func(d *config.Document) { d.Benchmark.Endpoint.StreamUsage = false },
 	"endpoint.headers":             func(d *config.Document) { d.Benchmark.Endpoint.Headers["X-A"] = config.NewSecret("2") },
 	"endpoint.extra":               func(d *config.Document) { d.Benchmark.Endpoint.Extra = config.Object{} },
@@ -171,6 +172,7 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"runtime.apiPort":             "the command line's own listener",
 	"runtime.apiHost":             "the command line's own listener",
 	"runtime.statsInterval":       "the command line's log lines",
+	"runtime.report":              "what the command line prints",
 	"logging.level":               "the command line's log",
 	"client.strict":               "the command line's exit code",
 }
@@ -328,8 +330,8 @@ func digest(t *testing.T, d *config.Document) string {
 		fmt.Fprintln(&out, c.ServerName, c.MinVersion, len(c.Certificates), c.RootCAs != nil)
 		p.Transport.TLS = nil
 	}
-	fmt.Fprintf(&out, "proxy %s\nspread %+v\naffinity %v\nwait %+v\nreset %+v\nprofiler %+v\n",
-		p.Transport.Proxy, p.Spread, p.Affinity, p.Wait, deref(p.Reset), deref(p.Profiler))
+	fmt.Fprintf(&out, "ahead %v\nproxy %s\nspread %+v\naffinity %v\nwait %+v\nreset %+v\nprofiler %+v\n",
+		p.Ahead, p.Transport.Proxy, p.Spread, p.Affinity, p.Wait, deref(p.Reset), deref(p.Profiler))
 	p.Transport.Proxy = nil
 	p.Transport.Dial = nil
 	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v %s",

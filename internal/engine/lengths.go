@@ -2,9 +2,7 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
-	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/metric"
 )
 
@@ -80,13 +78,26 @@ func discrepancyReasons(plan *Plan, diff float64) string {
 	return reasons + "; lengths and token rates use the server's counts"
 }
 
-// lengthAdvice names the usual reason for responses of the wrong length.
+// lengthForcing says how to get responses of the length requested, where the API
+// has a way that was not tried.
+func lengthForcing(plan *Plan) string {
+	for _, f := range plan.Settings.Extra {
+		if f.Name == "ignore_eos" && string(f.Value) == "true" || f.Name == "min_tokens" {
+			return ", although " + f.Name + " is set: the server seems to ignore it"
+		}
+	}
+	switch plan.Kind.Name {
+	case "chat", "completions", "responses": // vLLM and SGLang add it to OpenAI's APIs
+		return "; to get the length requested, use --extra-inputs ignore_eos:true or min_tokens:N (vLLM, SGLang)"
+	}
+	return ""
+}
+
+// lengthAdvice names the usual reason for answers of the wrong length.
 func lengthAdvice(plan *Plan, diff float64) string {
 	switch {
-	case diff < 0 && slices.ContainsFunc(plan.Settings.Extra, func(f endpoint.Field) bool { return f.Name == "ignore_eos" || f.Name == "min_tokens" }):
-		return "the model ended its responses early; the server seems to ignore ignore_eos and min_tokens"
 	case diff < 0:
-		return "the model ended its responses early; --extra-inputs ignore_eos:true or min_tokens:N prevents it on servers that support them"
+		return "the model ended its responses early" + lengthForcing(plan)
 	case plan.Kind.Name == "chat" && !plan.Settings.LegacyMaxTokens:
 		return "the server seems not to support max_completion_tokens; try --use-legacy-max-tokens"
 	}

@@ -55,7 +55,7 @@ func (x *execution) judge(r *Run) outcome {
 	if n := x.tokens.refused.Load(); n > 0 {
 		o.warn("chat-template", fmt.Sprintf("the chat template refuses %d conversations, whose prompt lengths leave it out: %v", n, *x.tokens.refusal.Load()))
 	}
-	var success, failed int64
+	var success, failed, retries int64
 	for i := range x.finished {
 		f := &x.finished[i]
 		count := f.set.Counters()
@@ -69,19 +69,22 @@ func (x *execution) judge(r *Run) outcome {
 				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, topError(f.set)))
 			}
 		case bench.Profiling:
-			success, failed = success+count.Success, failed+count.Errors
+			success, failed, retries = success+count.Success, failed+count.Errors, retries+count.Retries
 			if end == bench.PhaseFailed && count.Success > 0 {
 				o.fail(ErrorThreshold, f.plan.Name, fmt.Sprintf("%d of %d requests failed, more than the threshold allows: %s",
 					count.Errors, count.Errors+count.Success, topError(f.set)))
 			}
-			if end == bench.PhaseGraceTimeout {
-				o.warn("cut-by-grace", fmt.Sprintf("%d requests were still running when the grace period of phase %s ended; the slowest are missing from its percentiles",
-					f.public.Stats.Cancelled, f.plan.Name))
+			if end == bench.PhaseGraceTimeout && !f.saturated() { // the note on saturation says it, too
+				o.warn("cut-by-grace", fmt.Sprintf("%d of %d requests were still running when the grace period of phase %s ended; the slowest are missing, so percentiles are lower bounds",
+					f.public.Stats.Cancelled, f.public.Stats.Sent, f.plan.Name))
 			}
 		}
 	}
 	if n := x.mismatched.Load(); n > 0 {
 		o.warn("count-mismatch", fmt.Sprintf("%d answers did not hold one vector or score for each that was asked for", n))
+	}
+	if retries > 0 {
+		o.warn("connection-retries", fmt.Sprintf("%d requests were sent again on a new connection: the server had closed the reused one before it answered", retries))
 	}
 	switch {
 	case o.err != nil:
@@ -94,7 +97,7 @@ func (x *execution) judge(r *Run) outcome {
 		}
 		return o.fail(NoSuccess, "", message)
 	case failed > 0:
-		o.warn("request-errors", fmt.Sprintf("%d of %d requests failed; latencies are of the successful ones", failed, failed+success))
+		o.warn("request-errors", fmt.Sprintf("%d of %d requests failed; latencies cover successful requests only", failed, failed+success))
 	}
 	return o
 }
@@ -133,7 +136,7 @@ func topError(set *metric.Set) string {
 
 // report computes the exact results of all phases that ended.
 func (x *execution) report(r *Run, o *outcome) *export.Report {
-	rep := newReport(r, x.plan)
+	rep := newReport(r, &x.plan.Measure)
 	rep.State, rep.Reason, rep.Cancelled = o.state, o.reason, x.cancelled()
 	rep.Tokenizer = x.tokens.method()
 	if x.source != nil {
@@ -152,8 +155,15 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 	}
 	o.warnings = append(o.warnings, lengthDoubts(x.plan, rep.Results, x.tokens.substitute != nil)...)
 	rep.Client, _ = x.trust(nil)
+	rep.Saturation = x.saturation(nil)
 	for _, w := range doubts(rep) {
 		o.warn(w.Code, w.Detail)
+	}
+	if place := sameHost(x.plan.Targets, machine()); place != "" && rep.Client != nil {
+		o.warn("same-host", place+" is this machine: unless it forwards to another one, the server shares its processors with the load generator")
+	}
+	if s := rep.Saturation; s != nil && s.Saturated { // what explains the rest comes first
+		o.warnings = slices.Insert(o.warnings, 0, Warning{Code: "saturated", Detail: s.Message})
 	}
 	for _, w := range o.warnings {
 		rep.Notes = append(rep.Notes, export.Note{Code: w.Code, Detail: w.Detail})
@@ -224,10 +234,11 @@ func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []m
 }
 
 // newReport returns a report of what does not depend on any measurement.
-func newReport(r *Run, plan *Plan) *export.Report {
+func newReport(r *Run, plan *Measure) *export.Report {
 	rep := &export.Report{
 		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
 		InputConfig: config.InputConfig(plan.document), Models: r.Models, Endpoint: r.Endpoint, Title: plan.Kind.Title, Streaming: r.Streaming,
+		SLOs: plan.Metrics.SLOs, Targets: r.Targets,
 	}
 	for i := range plan.Phases {
 		if p := &plan.Phases[i]; p.Kind == bench.Profiling {
@@ -268,6 +279,19 @@ func summarise(rep *export.Report) *Summary {
 	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
 	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
 	s.Goodput = get("goodput", metric.Avg)
+	s.Saturation, s.Unsupported = rep.Saturation, []string{}
+	for _, p := range []struct {
+		name, tag string
+		stat      metric.Stat
+	}{
+		{"time_to_first_token_p50_ms", "time_to_first_token", metric.P50}, {"time_to_first_token_p99_ms", "time_to_first_token", metric.P99},
+		{"inter_token_latency_p99_ms", "inter_token_latency", metric.P99},
+		{"request_latency_p50_ms", "request_latency", metric.P50}, {"request_latency_p99_ms", "request_latency", metric.P99},
+	} {
+		if m := rep.Results.Find(p.tag); m != nil && get(p.tag, p.stat) != nil && !m.Confidence.Supported(p.stat) {
+			s.Unsupported = append(s.Unsupported, p.name)
+		}
+	}
 	return s
 }
 

@@ -220,7 +220,7 @@ func (p *phase) stats(now time.Duration) bench.PhaseStats {
 		SentSessions: started, CompletedSessions: c.sessionsDone.Load(), CancelledSessions: c.sessionsCut.Load(),
 		SessionTurns: c.turns.Load(), SkippedTurns: c.skipped.Load(),
 		SuccessRecords: c.successRecords.Load(), ErrorRecords: c.errorRecords.Load(),
-		Backlog: c.backlog.Load(), BacklogMax: c.backlogMax.Load(),
+		Backlog: c.backlog.Load(), BacklogMax: c.backlogMax.Load(), Arrivals: p.open.arrivals(),
 		DurationReached: c.durationReached.Load(),
 	}
 }

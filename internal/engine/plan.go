@@ -19,10 +19,8 @@ import (
 // is looked up by string after this. It holds secrets (in headers and target
 // URLs) and is never printed; [Plan.Describe] is what may be shown.
 type Plan struct {
-	Seed      bench.Seed
+	Measure
 	Models    models
-	Kind      endpoint.Kind
-	Settings  endpoint.Settings
 	Targets   []Target
 	Spread    spread      // of requests over targets
 	Header    http.Header // of every request
@@ -32,13 +30,23 @@ type Plan struct {
 	Reset     *resetPlan  // of the servers' caches; nil = they are left alone
 	Profiler  *profilePlan
 	Transport transport.Options
+	Ahead     bool // connections are opened before the phase that needs them
 	Dataset   datasetPlan
 	Tokens    tokenPlan
-	Phases    []PhasePlan
-	Metrics   metric.Options
-	Files     Files
-	Certify   string    // when the client certifies itself: none, before, after
-	Doubts    []Warning // about what was asked, for the result
+	Certify   string // when the client certifies itself: none, before, after
+}
+
+// Measure is the part of a plan that says what is measured and reported. The
+// document alone decides it: no file that the document names is read, so the
+// results of an interrupted run can be computed when these files are gone.
+type Measure struct {
+	Seed     bench.Seed
+	Kind     endpoint.Kind
+	Settings endpoint.Settings
+	Phases   []PhasePlan
+	Metrics  metric.Options
+	Files    Files
+	Doubts   []Warning // about what was asked, for the result
 
 	document *config.Document // what the plan was made of; changed by adopt only
 }
@@ -93,6 +101,7 @@ type PhasePlan struct {
 	Duration       time.Duration           // 0 = without bound
 	Grace          time.Duration           // after Duration; <0 = without limit
 	Rate           float64                 // arrivals per second; 0 = closed loop
+	Smoothness     float64                 // of the arrivals: below 1 they come in bursts; 1 = Poisson, and of every other process
 	Excluded       bool                    // its records do not enter the result
 	FailThreshold  *float64                // share of failures that ends the phase; nil = only a total failure does
 	Load           string                  // for people: "concurrency 8", "poisson 12/s, cap 64"

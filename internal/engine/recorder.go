@@ -121,11 +121,14 @@ func (r *recorder) publish(last bool) {
 func (r *recorder) snapshot() *Snapshot {
 	p := r.phase
 	snap := p.run.baseSnapshot()
-	snap.Phases = append(snap.Phases, r.public(p.stats(p.clock.Now())))
+	now := p.clock.Now()
+	snap.Phases = append(snap.Phases, r.public(p.stats(now)))
+	snap.age(now)
 	if p.plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt = r.live, p.clock.Wall(r.computed)
 		snap.Errors = r.set.ErrorGroups()
 		snap.Client, snap.Stream = p.run.trust(r.watch)
+		snap.Saturation = p.run.saturation(r.watch)
 	}
 	return snap
 }

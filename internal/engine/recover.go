@@ -82,7 +82,7 @@ func (e *Engine) rebuild(r *Run) error {
 		return fmt.Errorf("read stored configuration: %w", err)
 	}
 	d.RandomSeed = &r.Seed
-	plan, err := Compile(d)
+	plan, err := compileMeasure(d)
 	if err != nil {
 		return fmt.Errorf("compile stored configuration: %w", err)
 	}
@@ -123,7 +123,7 @@ func (e *Engine) rebuild(r *Run) error {
 }
 
 // replay folds a record file into metrics, phase by phase.
-func replay(plan *Plan, log *export.RecordLog) ([]measured, error) {
+func replay(plan *Measure, log *export.RecordLog) ([]measured, error) {
 	phases := make([]measured, len(plan.Phases))
 	for rec, err := range log.Records {
 		if err != nil {

@@ -26,7 +26,7 @@ func (one) At(int) *bench.Conversation {
 
 // A certificate that cannot be made is a doubt, not the end of the run.
 func TestNoCertificate(t *testing.T) {
-	x := newExecution(&Plan{Certify: "before", Phases: []PhasePlan{{Kind: bench.Profiling, Concurrency: 1}}}, nil)
+	x := newExecution(&Plan{Certify: "before", Measure: Measure{Phases: []PhasePlan{{Kind: bench.Profiling, Concurrency: 1}}}}, nil)
 	x.source = one{}
 	x.plan.Kind.Encode = nobodyEncodes
 	x.certify(t.Context(), "after", nil)
@@ -68,7 +68,7 @@ func TestReference(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x := newExecution(&Plan{Phases: tt.phases, Targets: []Target{{URL: &url.URL{Scheme: tt.scheme}}}}, nil)
+			x := newExecution(&Plan{Measure: Measure{Phases: tt.phases}, Targets: []Target{{URL: &url.URL{Scheme: tt.scheme}}}}, nil)
 			x.source = one{}
 			x.plan.Kind.Encode = nobodyEncodes
 			o := x.reference()

@@ -69,15 +69,18 @@ func (s *session) run() (successor *session) {
 		s.settle(1)
 		f := s.exchange()
 		if n == len(s.talk.Turns)-1 {
-			successor = s.leave(n + 1)
+			successor = s.leave(n+1, f.rec.Stamps.End)
 			s.phase.finish <- f
 			return successor
 		}
 		f.decode(s.phase.run.plan) // the next turn needs the answer
 		answered, ok := f.rec.Stamps.End, s.remember(n, &f.rec.Answer)
 		s.phase.finish <- f // the record is not ours any more
-		if !ok || !s.proceed(n+1, answered) {
-			return s.leave(n + 1)
+		if !ok {
+			return s.leave(n+1, answered)
+		}
+		if !s.proceed(n+1, answered) {
+			return s.leave(n+1, s.phase.clock.Now())
 		}
 	}
 }
@@ -99,11 +102,12 @@ func (s *session) remember(turn int, a *bench.Answer) bool {
 	return true
 }
 
-// leave gives the slot back after so many requests and settles the counters. It
-// returns the session that gets the slot, if any.
-func (s *session) leave(sent int) (successor *session) {
+// leave gives the slot back after so many requests and settles the counters. The
+// slot was free when the session ended, at the last byte, so that a client that
+// reads it late sends the next request late. leave returns the session that gets
+// the slot, if any.
+func (s *session) leave(sent int, ended time.Duration) (successor *session) {
 	p := s.phase
-	ended := p.clock.Now()
 	if missing := int64(len(s.talk.Turns) - sent); missing > 0 {
 		p.count.skipped.Add(missing)
 		p.count.sessionsCut.Add(1)

@@ -28,8 +28,11 @@ type Snapshot struct {
 	Process   Process             `json:"process"`
 	Client    *verdict.Report     `json:"client"` // whether the load generator itself kept up; nil before a profiling phase
 	Stream    *verdict.Stream     `json:"stream"` // how answers came; nil without streams
-	Start     time.Time           `json:"start"`  // profiling window; zero before it opens
-	End       time.Time           `json:"end"`
+	// Saturation says whether the servers keep up with the rate; nil without an open
+	// loop.
+	Saturation *verdict.Saturation `json:"saturation"`
+	Start      time.Time           `json:"start"` // profiling window; zero before it opens
+	End        time.Time           `json:"end"`
 }
 
 // Phase is the public state of one phase. Stamps are wall times in nanoseconds

@@ -149,6 +149,9 @@ func (e *Engine) abandon(j *job, err error) {
 // conclude makes the outcome durable and announces it.
 func (e *Engine) conclude(j *job, o outcome) {
 	x := j.exec
+	j.mu.Lock()
+	j.report = o.report
+	j.mu.Unlock()
 	e.warn(x.finalSnapshot(o.state, e.opts.Store.Dir(j.run.ID), o.report))
 	e.emit(j, EventExported, x.latest())
 	e.warn(e.change(j, func(r *Run) {

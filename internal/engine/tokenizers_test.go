@@ -40,8 +40,8 @@ func wordLevel(n int) string {
 	return `{"model":{"type":"WordLevel","vocab":{` + strings.Join(vocab[:n+1], ",") + `},"unk_token":"?"},"pre_tokenizer":{"type":"WhitespaceSplit"}}`
 }
 
-// machine is a working directory and a hub's cache.
-func machine(t *testing.T) (cache string) {
+// hubCache is a working directory and a hub's cache.
+func hubCache(t *testing.T) (cache string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -96,7 +96,7 @@ func TestFindTokenizer(t *testing.T) {
 		{name: "org/broken", method: standsIn, missing: "member model is missing"},
 		{name: "org/broken", explicit: true, err: "member model is missing"},
 	}
-	cache := machine(t)
+	cache := hubCache(t)
 	for _, tt := range tests {
 		t.Run(tt.name+"@"+tt.revision, func(t *testing.T) {
 			plan := &Plan{Tokens: tokenPlan{Revision: "main", Explicit: tt.explicit}}
@@ -127,7 +127,7 @@ func TestFindTokenizer(t *testing.T) {
 
 // TestTokenizersOfUntrustedDocuments: files only within their bounds.
 func TestTokenizersOfUntrustedDocuments(t *testing.T) {
-	cache := machine(t)
+	cache := hubCache(t)
 	open := func(name string) (io.ReadCloser, error) {
 		if name != "org/folder/tokenizer.json" && name != "/data/t.json" {
 			return nil, fs.ErrPermission
@@ -158,11 +158,11 @@ func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 
 // TestTokenizerOfEachModel: several models count each with its own tokenizer.
 func TestTokenizerOfEachModel(t *testing.T) {
-	cache := machine(t)
+	cache := hubCache(t)
 	plan := &Plan{
-		Kind:   endpoint.Kind{Caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}},
-		Models: models{names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}},
-		Tokens: tokenPlan{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}, Revision: "main"},
+		Measure: Measure{Kind: endpoint.Kind{Caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}},
+		Models:  models{names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}},
+		Tokens:  tokenPlan{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}, Revision: "main"},
 	}
 	x := newExecution(plan, redact.NewSet())
 	x.hub.Cache = cache
@@ -194,7 +194,7 @@ func TestTokenizerOfEachModel(t *testing.T) {
 
 // TestRevisionWithoutEffect: only models on the hub have revisions.
 func TestRevisionWithoutEffect(t *testing.T) {
-	cache := machine(t)
+	cache := hubCache(t)
 	for name, want := range map[string]int{"org/folder": 1, "cl100k_base": 1, "org/checkpoint": 0, "org/nothing": 0} {
 		x := newExecution(&Plan{Models: models{names: []string{"m"}}, Tokens: tokenPlan{Names: []string{name}, Revision: "v2"}}, redact.NewSet())
 		x.hub.Cache = cache
@@ -315,7 +315,7 @@ func TestChatTemplate(t *testing.T) {
 			for _, name := range []string{dir, filepath.Join(dir, "tokenizer.json")} {
 				kind, _ := endpoint.Lookup(tt.kind)
 				x := newExecution(&Plan{
-					Kind: kind, Models: models{names: []string{"m"}}, Tokens: tokenPlan{Names: []string{name}, Revision: "main", Explicit: true, Template: true},
+					Measure: Measure{Kind: kind}, Models: models{names: []string{"m"}}, Tokens: tokenPlan{Names: []string{name}, Revision: "main", Explicit: true, Template: true},
 				}, redact.NewSet())
 				all, err := x.openTokenizers(t.Context())
 				if err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,8 @@ type watch struct {
 	stamps verdict.Histogram
 	self   *verdict.Self
 	report *verdict.Report // of the last look
+
+	saturation *verdict.Saturation // of the last look; nil = a closed loop
 }
 
 // judged reports whether the records of a phase enter the result, so that the
@@ -45,13 +48,15 @@ func (w *watch) begin(p *phase) {
 		w.stamps = x.stampLag()
 	}
 	w.mark = x.monitor.Mark()
+	w.tally.Begin(p.start)
 	x.monitor.Watch(func() int64 {
 		sent, _ := p.budget.counts()
 		return sent - p.count.completed.Load() - p.count.cancelled.Load()
 	})
 }
 
-// look judges the window so far. The last look closes it.
+// look judges the window so far. The last look closes it. Without a success there
+// is no judgement.
 func (w *watch) look(p *phase, stats *bench.PhaseStats, live metric.Results) {
 	x := p.run
 	if w.mark == nil {
@@ -61,20 +66,57 @@ func (w *watch) look(p *phase, stats *bench.PhaseStats, live metric.Results) {
 		x.monitor.Watch(nil)
 	}
 	self := x.monitor.Since(w.mark)
-	asked := verdict.Asked{Open: p.plan.Arrivals != nil, BacklogMax: stats.BacklogMax}
-	if m := live.Find("time_to_first_token"); m != nil {
-		if v, ok := m.Get(metric.P50); ok {
-			asked.TTFT = time.Duration(v * float64(time.Millisecond))
-		}
+	w.self = &self
+	asked := verdict.Asked{
+		Open: p.plan.Arrivals != nil, BacklogMax: stats.BacklogMax,
+		TTFT: median(live, "time_to_first_token"), Latency: median(live, "request_latency"),
 	}
 	o := verdict.Observation{Phase: p.plan.Name, Self: self, Load: w.tally.Load(asked)}
+	if asked.Open {
+		w.saturation = verdict.Saturate(&verdict.Demand{
+			Rate: p.plan.Rate, Smoothness: p.plan.Smoothness, Capped: o.Load.Capped, Stats: stats, Tally: &w.tally, Load: &o.Load,
+		})
+	}
+	if !w.tally.Succeeded() {
+		return // there are no numbers that could be wrong
+	}
 	if x.stampLag != nil {
 		now := x.stampLag()
 		lag := now.Since(&w.stamps)
 		o.Load.StampLag = &lag
 	}
 	report := verdict.Judge(&o)
-	w.self, w.report = &self, &report
+	w.report = &report
+}
+
+// saturation says whether the servers kept up with the open loops so far: it is of
+// the first phase that they did not keep up with, or else of the last one. It is nil
+// without an open loop. running is the watch of the phase that goes on, or nil.
+func (x *execution) saturation(running *watch) *verdict.Saturation {
+	var last *verdict.Saturation
+	watches := make([]*watch, 0, len(x.finished)+1)
+	for i := range x.finished {
+		watches = append(watches, x.finished[i].watch)
+	}
+	for _, w := range append(watches, running) {
+		if w == nil || w.saturation == nil {
+			continue
+		}
+		if last = w.saturation; last.Saturated {
+			return last
+		}
+	}
+	return last
+}
+
+// median returns the median of a latency; 0 = unknown.
+func median(live metric.Results, tag string) time.Duration {
+	if m := live.Find(tag); m != nil {
+		if v, ok := m.Get(metric.P50); ok {
+			return time.Duration(v * float64(time.Millisecond))
+		}
+	}
+	return 0
 }
 
 // trust says how far the numbers of all phases so far can be trusted; running is
@@ -129,8 +171,18 @@ func doubts(rep *export.Report) []Warning {
 	if c := rep.Client; c != nil {
 		for i := range c.Reasons {
 			r := &c.Reasons[i]
-			out = append(out, Warning{Code: "client-" + string(r.Level), Detail: r.Text()})
+			out = append(out, Warning{Code: "client-" + string(r.Level), Detail: r.Message})
 		}
+		if len(c.Reasons) > 0 && len(c.Evidence) > 0 {
+			var signs []string
+			for i := range c.Evidence {
+				signs = append(signs, c.Evidence[i].Message)
+			}
+			out = append(out, Warning{Code: "client-evidence", Detail: strings.Join(signs, "; ")})
+		}
+	}
+	if s := rep.Saturation; s != nil && !s.Saturated && s.Apart() {
+		out = append(out, Warning{Code: "offered-rate", Detail: s.Message + ": the random arrivals of this run have another rate than their mean"})
 	}
 	if s := rep.Stream; s != nil && s.Class != verdict.PerToken {
 		out = append(out, Warning{Code: "stream-" + string(s.Class), Detail: s.Message})
@@ -149,5 +201,5 @@ func NewClientVerdict(r *verdict.Report) *ClientVerdict {
 	if r == nil {
 		return nil
 	}
-	return &ClientVerdict{Verdict: r.Verdict, Reasons: r.Reasons, Bias: r.Bias, Certificate: r.Certificate}
+	return &ClientVerdict{Verdict: r.Verdict, Reasons: r.Reasons, Evidence: r.Evidence, Bias: r.Bias, Certificate: r.Certificate}
 }

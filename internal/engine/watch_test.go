@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,7 +117,8 @@ func (burning) Read() monitor.Totals {
 	return monitor.Totals{At: now, Cores: 1, CPU: &now}
 }
 
-// A client that could not keep up does not fail the run: the verdict says it.
+// A client that could not keep up does not fail the run: the verdict says it. In
+// memory there are no kernel's stamps, so that late wake-ups are late stamps.
 func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 	tests := map[string]struct {
 		options monitor.Options
@@ -123,8 +126,7 @@ func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 		reason  string
 	}{
 		"woken late":     {monitor.Options{Host: still{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 4 * time.Millisecond} }}, verdict.Suspect, "tick-lag"},
-		"woken too late": {monitor.Options{Host: still{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 40 * time.Millisecond} }}, verdict.Invalid, "tick-lag"},
-		"no processor":   {monitor.Options{Host: burning{}, Ticker: monitor.NewTimer}, verdict.Invalid, "cpu-share"},
+		"woken too late": {monitor.Options{Host: burning{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 40 * time.Millisecond} }}, verdict.Invalid, "tick-lag"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,21 +136,97 @@ func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 				if r.State != bench.Completed || r.Client.Verdict != tt.level || r.Client.Reasons[0].Code != tt.reason {
 					t.Errorf("run %s, client %+v", r.State, r.Client)
 				}
-				if !slices.Contains(codes(r.Warnings), "client-"+string(tt.level)) {
-					t.Errorf("warnings: %v", r.Warnings)
+				if got := codes(r.Warnings); !slices.Contains(got, "client-"+string(tt.level)) || !slices.Contains(got, "client-evidence") {
+					t.Errorf("warnings: %v", got)
 				}
 				s := b.sections(r.ID)
 				if s.Client.Verdict != string(tt.level) || s.Client.Reasons[0].Phase != "profiling" || len(s.Notes) == 0 {
 					t.Errorf("file: %+v, notes %v", s.Client, s.Notes)
 				}
 				console, err := os.ReadFile(filepath.Join(b.store.Dir(r.ID), export.NamesFor("").Console))
-				if want := "Client:    verdict " + string(tt.level) + ": tick lag p99 "; err != nil || !strings.Contains(string(console), want) {
+				if want := "Client:    verdict " + string(tt.level) + ": the load generator was short of CPU"; err != nil || !strings.Contains(string(console), want) {
 					t.Errorf("no %q in %s, error %v", want, console, err)
 				}
 				b.stop()
 			})
 		})
 	}
+}
+
+// Processors in full use are no damage by themselves: no number is wrong.
+func TestBusyIsEvidence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newWatchedBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil, monitor.Options{Host: burning{}, Ticker: monitor.NewTimer})
+		r := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData))
+		if r.Client.Verdict != verdict.OK || len(r.Client.Evidence) != 1 || r.Client.Evidence[0].Code != "cpu-share" {
+			t.Errorf("client %+v", r.Client)
+		}
+		for _, code := range codes(r.Warnings) {
+			if strings.HasPrefix(code, "client-") {
+				t.Errorf("warnings: %v", codes(r.Warnings))
+			}
+		}
+		b.stop()
+	})
+}
+
+// On a quiet machine the verdict is ok, however short the run and however quick the
+// server.
+func TestVerdictOfAQuietMachine(t *testing.T) {
+	quiet := monitor.Options{Host: still{}, Ticker: func() monitor.Ticker { return late{monitor.NewTimer(), 200 * time.Microsecond} }}
+	loads := []string{
+		"type: concurrency, concurrency: 1", "type: concurrency, concurrency: 16",
+		"type: constant, rate: 200", "type: poisson, rate: 20", "type: gamma, rate: 50, smoothness: 0.2", "type: poisson, rate: 50, concurrency: 4",
+	}
+	for _, service := range []time.Duration{time.Microsecond, 20 * time.Millisecond, 2 * time.Second} {
+		for _, load := range loads {
+			t.Run(fmt.Sprintf("%v, %s", service, load), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := newWatchedBed(t, timing(t, service/2, service/4), nil, quiet)
+					counts := []int{1, 2, 3, 4, 10, 100}
+					if service == 20*time.Millisecond {
+						counts = append(counts, 1000)
+					}
+					for _, n := range counts {
+						r := b.run(document(fmt.Sprintf("%s, requests: %d", load, n), fileData))
+						if r.State != bench.Completed || r.Client.Verdict != verdict.OK || len(r.Client.Reasons) > 0 {
+							t.Errorf("%d requests: %s, client %+v", n, r.State, r.Client)
+						}
+						if got := codes(r.Warnings); !strings.Contains(load, "rate: 50, concurrency") && slices.Contains(got, "saturated") {
+							t.Errorf("%d requests: %+v", n, r.Warnings)
+						}
+					}
+					b.stop()
+				})
+			})
+		}
+	}
+}
+
+// A run without a success has no numbers, and so no verdict on them.
+func TestNoVerdictWithoutSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, 100*time.Millisecond, 0), func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				time.Sleep(50 * time.Millisecond)
+				http.Error(w, "no", http.StatusInternalServerError)
+			})
+		})
+		r := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData))
+		snap, err := b.engine.Snapshot(t.Context(), r.ID)
+		if r.State != bench.Failed || r.Client != nil || err != nil || snap.Client != nil {
+			t.Errorf("run %s, client %+v, snapshot %+v, error %v", r.State, r.Client, snap.Client, err)
+		}
+		if s := b.sections(r.ID); s.Client != nil {
+			t.Errorf("file: %+v", s.Client)
+		}
+		for _, code := range codes(r.Warnings) {
+			if strings.HasPrefix(code, "client-") || code == "same-host" {
+				t.Errorf("warnings: %v", codes(r.Warnings))
+			}
+		}
+		b.stop()
+	})
 }
 
 // Each profiling phase has a window of its own; warm-up has none.

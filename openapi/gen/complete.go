@@ -20,7 +20,7 @@ func bodies() []any {
 	return []any{
 		wire.RunInfo{}, wire.Metrics{}, wire.Progress{}, wire.Workers{}, wire.Results{}, wire.ResultFiles{},
 		wire.ServerMetrics{}, wire.Run{}, wire.RunList{}, wire.Queue{}, wire.Validation{}, wire.Version{},
-		wire.ShuttingDown{}, wire.Problem{},
+		wire.ShuttingDown{}, wire.Problem{}, wire.Health{},
 	}
 }
 
@@ -33,11 +33,14 @@ func complete(doc *openapi3.T, examples string) error {
 			return err
 		}
 	}
+	documentBodies(doc)
+	doc.Components.Schemas["wire.Cancel"].Value.Properties["grace_period_sec"].Value.Nullable = true
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)
 			op.Parameters = slices.DeleteFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return misplaced(path, p.Value) })
 			problems(op)
+			plainTexts(op)
 			if err := addExample(op, examples); err != nil {
 				return err
 			}
@@ -132,6 +135,16 @@ func problems(op *openapi3.Operation) {
 				response.Value.Content = openapi3.Content{"application/problem+json": media}
 				break
 			}
+		}
+	}
+}
+
+// plainTexts makes the answers that are plain text strings. A probe answers with
+// one, or with JSON where that is asked for.
+func plainTexts(op *openapi3.Operation) {
+	for _, response := range op.Responses.Map() {
+		if media := response.Value.Content["text/plain"]; media != nil {
+			media.Schema = openapi3.NewSchemaRef("", openapi3.NewStringSchema())
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Command docs writes the reference pages that are made from tables in the code:
-// docs/metrics.md, datasets.md, arrivals.md, endpoints.md, formats.md and
-// flags.md. Run it from the root of the repository: go run ./scripts/docs. The
+// docs/metrics.md, datasets.md, arrivals.md, endpoints.md, formats.md, flags.md
+// and document.md. Run it from the root of the repository: go run ./scripts/docs. The
 // same code gives the same bytes.
 package main
 
@@ -43,32 +43,47 @@ func pages() []page {
 		{name: "metrics.md", body: metric.WriteDocs},
 		{
 			name: "datasets.md", title: "Datasets", from: "the table of datasets in `internal/engine/dataset`",
-			intro: "What a run can send: the value of `type` of a dataset or, for files, of `format`.",
+			intro: "The data that a run can send. The name of a section is the value of `type` of a dataset or, for files, of `format`.",
 			body:  dataset.WriteDocs,
 		},
 		{
 			name: "arrivals.md", title: "Arrivals", from: "the table of arrival processes in `internal/engine/arrival`",
-			intro: "When the sessions of an open-loop phase are due: the value of the phase's `type`. `rate` is in arrivals " +
-				"per second; gaps are in seconds. The closed loop, `concurrency`, has no arrivals: a session is due when " +
-				"its slot is free.",
+			intro: "The arrival process determines when the sessions of an open-loop phase are due. It is the value of the phase's " +
+				"`type`. `rate` is in arrivals per second; gaps are in seconds. The closed loop, `concurrency`, has no arrivals: " +
+				"a session is due when its slot is free.",
 			body: arrival.WriteDocs,
 		},
 		{
 			name: "endpoints.md", title: "Endpoint types", from: "the table of dialects in `internal/engine/endpoint`",
-			intro: "What a run can speak: the value of `endpoint.type` and of `--endpoint-type`. Case does not matter, and " +
-				"`-` and `_` are the same. The path is appended to the base URL unless `endpoint.path` is given.",
+			intro: "The APIs that a run can use: the values of `endpoint.type` and `--endpoint-type`. Case does not matter, and " +
+				"`-` and `_` are equivalent. The path is appended to the base URL unless `endpoint.path` is set.",
 			body: endpoints,
 		},
 		{
 			name: "formats.md", title: "Files of a run", from: "the table of formats in `internal/engine/export`",
-			intro: "What the folder of a run holds. `artifacts.prefix` replaces the common part of the names.",
-			body:  formats,
+			intro: "The files in the folder of a run. `artifacts.prefix` replaces the common part of their names. Files contain " +
+				"prompts and answers; they are readable by their owner only.",
+			body: formats,
 		},
 		{
 			name: "flags.md", title: "Flags of aiperfd profile", from: "the flag table in `internal/engine/config`",
-			intro: "Names, aliases and meanings are those of `aiperf profile` 0.13. A flag of AIPerf that is not listed here " +
-				"is refused by name, or ignored with a warning where it means nothing in a program of one process.",
+			intro: "Names, aliases and meanings are those of `aiperf profile` 0.13. Flags of AIPerf that are not listed here " +
+				"are refused by name, or ignored with a warning if they have no meaning in a single process or ask for what " +
+				"happens anyway (`--no-auto-plot`, `--num-profile-runs 1`). " +
+				"`aiperfd profile --help` prints the most common ones, `--help-all` this page.\n\n" +
+				"These environment variables of AIPerf replace flags that are not given: `AIPERF_API_SERVER_PORT` and " +
+				"`AIPERF_API_SERVER_HOST`, `AIPERF_HTTP_SSL_VERIFY`, `AIPERF_HTTP_TRUST_ENV` (`--proxy-from-env`), " +
+				"`AIPERF_UI_REALTIME_METRICS_INTERVAL` (`--stats-interval`), and `AIPERF_HTTP_X_…_FROM_CORRELATION_ID` for " +
+				"`SESSION_AFFINITY`, `SESSION_ID`, `SMG_ROUTING_KEY` and `DYNAMO_SESSION_ID` (`--affinity-header`). Others that " +
+				"change what AIPerf measures or sends are named in a warning.",
 			body: flags,
+		},
+		{
+			name: "document.md", title: "Benchmark document",
+			from: "the types, rules and defaults of documents and the flag table in `internal/engine/config`",
+			intro: "What `POST /api/runs`, `aiperfd profile --config` and `aiperfd validate` read: AIPerf's configuration " +
+				"document. Flags given beside `--config` replace the fields of the document that are named in the last column.",
+			body: document,
 		},
 	}
 }
@@ -102,7 +117,7 @@ func (p *page) render() ([]byte, error) {
 // endpoints writes one row for each dialect.
 func endpoints(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| type | also accepted | path | streams | makes tokens | reasoning | system message | history | takes besides text |\n")
+	b.WriteString("| type | aliases | path | streaming | produces tokens | reasoning | system message | history | input besides text |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range endpoint.Kinds() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", k.Name, codes(k.Aliases), paths(&k),
@@ -110,32 +125,51 @@ func endpoints(w io.Writer) error {
 			media(&k.Caps))
 	}
 	b.WriteString(aboutMedia)
+	b.WriteString(aboutTemplates)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// aboutMedia says what the table cannot about sound and pictures.
-const aboutMedia = `
-## Sound and pictures
+// aboutTemplates describes the endpoint type template.
+const aboutTemplates = `
+## Templates
 
-- **Forms.** The requests of ` + "`audio_transcription`, `audio_translation` and `image_edit`" + ` are forms (` + "`multipart/form-data`" + `) with a boundary that is always the same: equal requests are equal bytes. Extra inputs are fields: texts as they are, numbers, booleans and objects as JSON, each element of a list as a field of its own whose name ends in ` + "`[]`" + `, no field for ` + "`null`" + `. Fields that the dataset decides (` + "`file`" + `; ` + "`prompt`, `image`, `url`, `mask`" + `) cannot be set, and a warning says so.
-- **Transcripts.** A request takes exactly one clip, by its bytes. The text of a turn is not sent; ` + "`--extra-inputs prompt:…`" + ` is. Streams of vLLM and of OpenAI are read, and every ` + "`response_format`" + `.
-- **Speech.** The answer is the sound itself. With ` + "`--streaming`" + ` every read that brings sound is a content event, and the first of them is ` + "`time_to_first_token`" + `; the header of the file is no sound. Nothing in the request asks for a stream: where a server wants to be asked, add ` + "`--extra-inputs stream_format:sse`" + ` (OpenAI's events) or ` + "`--extra-inputs stream:true`" + `.
-- **Pictures.** With ` + "`--streaming`" + `, previews (` + "`--extra-inputs partial_images:2`" + `) count for ` + "`time_to_first_image`" + `, finished pictures for ` + "`generated_images`" + `. OpenAI's own models (` + "`gpt-image…`" + `) are not sent ` + "`response_format`" + `, which they refuse.
+The endpoint type ` + "`template`" + ` sends bodies written as Jinja templates, to the URL as given:
+
+` + "```" + `
+aiperfd profile --model m --url http://localhost:8000/generate --endpoint-type template \
+  --extra-inputs payload_template:./body.json --extra-inputs response_field:generated_text
+` + "```" + `
+
+` + "`payload_template`" + ` (in a document ` + "`endpoint.template.body`" + `) is the template itself, the name of a file that contains it, or
+` + "`nv-embedqa`" + `. It must render to one JSON object and can use text, texts, image, images, audio, audios, video, videos, query,
+queries, passage, passages, texts_by_name, messages, model, max_tokens, stream, system and role; the filter tojson writes any value
+as JSON. ` + "`response_field`" + ` (` + "`endpoint.template.responseField`" + `) selects the output in a response, as a
+JMESPath, or a JSONPath that begins with $; without it the usual places are searched.
+`
+
+// aboutMedia is what the table cannot say about audio and images.
+const aboutMedia = `
+## Audio and images
+
+- **Forms.** The requests of ` + "`audio_transcription`, `audio_translation` and `image_edit`" + ` are forms (` + "`multipart/form-data`" + `) with a constant boundary, so that equal requests are equal bytes. Extra inputs become fields: strings as they are; numbers, booleans and objects as JSON; each element of a list as a separate field whose name ends in ` + "`[]`" + `; no field for ` + "`null`" + `. Fields that the dataset sets (` + "`file`" + `; ` + "`prompt`, `image`, `url`, `mask`" + `) cannot be overridden; a warning says so.
+- **Transcription.** A request contains exactly one audio clip. The text of a turn is not sent; use ` + "`--extra-inputs prompt:…`" + ` for a prompt. The streams of vLLM and OpenAI and every ` + "`response_format`" + ` are supported.
+- **Speech.** The response body is audio. With ` + "`--streaming`" + `, every read that contains audio is a content event, and the first one counts for ` + "`time_to_first_token`" + `; the file header does not count as audio. The request does not ask for a stream; if your server requires that, add ` + "`--extra-inputs stream_format:sse`" + ` (OpenAI's events) or ` + "`--extra-inputs stream:true`" + `.
+- **Images.** With ` + "`--streaming`" + `, previews (` + "`--extra-inputs partial_images:2`" + `) count for ` + "`time_to_first_image`" + `, finished images for ` + "`generated_images`" + `. ` + "`response_format`" + ` is not sent to OpenAI's own models (` + "`gpt-image…`" + `), because they reject it.
 `
 
 // paths returns the path of requests, and that of streamed ones if it is another.
 func paths(k *endpoint.Kind) string {
 	switch {
 	case k.Path == "":
-		return "– (the URL as it is)"
+		return "– (the URL as given)"
 	case k.StreamPath != "":
 		return fmt.Sprintf("`%s`, streamed `%s`", k.Path, k.StreamPath)
 	}
 	return "`" + k.Path + "`"
 }
 
-// media lists what a dialect takes besides text.
+// media lists the input of a dialect besides text.
 func media(c *endpoint.Caps) string {
 	var names []string
 	for _, m := range []struct {
@@ -172,7 +206,7 @@ func contents() map[string]string {
 	return map[string]string{
 		"json":    "The summary: every metric with its statistics, the resolved configuration, errors and warnings.",
 		"csv":     "The summary as tables.",
-		"console": "The report as `aiperfd profile` prints it.",
+		"console": "The report as `aiperfd profile --report full` prints it.",
 	}
 }
 
@@ -180,9 +214,9 @@ func contents() map[string]string {
 func formats(w io.Writer) error {
 	names := export.NamesFor("")
 	rows := [][3]string{
-		{names.Inputs, "inputs", "Request bodies of the dataset, without the history that later turns carry. Written before the first request. Of a form it lists the parts, with size and SHA-256 in place of what files hold."},
-		{names.Records, "records", "One JSON object a line for each request. Appended while the run goes, so it survives a kill; absent with `artifacts.level: summary`."},
-		{names.Raw, "raw", "With `artifacts.level: raw`, one JSON object a line: request headers, the body as in `inputs.json`, and every event or body of the response with its time. Of a response that is no text (sound, pictures) it has time and size of each read."},
+		{names.Inputs, "inputs", "Request bodies of the dataset, without the history in later turns. Written before the first request. For forms it lists the parts, with size and SHA-256 instead of file contents."},
+		{names.Records, "records", "One JSON object per line and request. Written during the run, so it survives a crash; absent with `artifacts.level: summary`."},
+		{names.Raw, "raw", "Only with `artifacts.level: raw`. One JSON object per line and request: request headers, the body as in `inputs.json`, and every event or body of the response with its time. For binary responses (audio, images) it contains the time and size of each read."},
 	}
 	texts := contents()
 	for _, f := range export.Formats() {
@@ -194,9 +228,9 @@ func formats(w io.Writer) error {
 	}
 	rows = append(rows,
 		[3]string{names.Log, "log", "The log of `aiperfd profile`."},
-		[3]string{export.ReadyMarker, "marker", "There once every other file is complete. Read a folder only if it exists."})
+		[3]string{export.ReadyMarker, "marker", "Created when all other files are complete. Wait for it before you read the folder."})
 	var b strings.Builder
-	b.WriteString("| file | kind | what it holds |\n|---|---|---|\n")
+	b.WriteString("| file | kind | contents |\n|---|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r[0], r[1], r[2])
 	}

@@ -33,7 +33,7 @@ async function follow() {
   await refresh();
 }
 
-// refresh asks for everything about the run that is shown.
+// refresh loads everything about the run that is shown.
 async function refresh() {
   if (!view.id) return render();
   const id = view.id, base = "/api/runs/" + id;
@@ -95,7 +95,7 @@ function sample() {
   }
 }
 
-// connect listens to the feed and comes back when it is lost.
+// connect listens to the feed and reconnects when it is lost.
 function connect() {
   const socket = new WebSocket((location.protocol === "https:" ? "wss://" : "ws://") + location.host + "/ws");
   view.socket = socket;
@@ -137,12 +137,12 @@ function render() {
   showClient(run && run.client);
   el("link-results").href = view.id ? `/api/runs/${view.id}/results` : "/api/results";
   el("alert").hidden = !run || !run.error;
-  // Nothing was drawn of a run that had ended before the page was opened.
+  // There are no points of a run that ended before the page was opened.
   el("charts").hidden = Boolean(run) && terminal(run.state) && charts.ttft.points.length < 2 && charts.rate.points.length < 2;
   el("run-name").textContent = run ? run.name || run.models.join(", ") || run.id : "No run yet";
   document.title = run ? `${run.state} · ${el("run-name").textContent} · aiperfd` : "aiperfd";
   if (!run) {
-    el("run-about").replaceChildren("Submit one: ", make("code", {}, "POST /api/runs"));
+    el("run-about").replaceChildren("Start a benchmark with ", make("code", {}, "POST /api/runs"), " or ", make("code", {}, "aiperfd profile --api-port"));
     for (const id of ["phases", "tiles", "files"]) el(id).replaceChildren();
     return;
   }
@@ -156,14 +156,14 @@ function render() {
   showErrors();
 }
 
-// showClient says whether the load generator itself keeps up.
+// showClient shows the verdict on the load generator.
 function showClient(client) {
   const badge = el("client");
   badge.hidden = !client;
   if (!client) return;
-  badge.textContent = "client " + client.verdict;
+  badge.textContent = "load generator " + client.verdict;
   badge.className = "pill client-" + client.verdict;
-  badge.title = client.reasons.map((r) => r.message).join("; ") || "the load generator itself kept up";
+  badge.title = client.reasons.map((r) => r.message).join("; ") || "no distortion found";
 }
 
 function showPhases() {
@@ -196,7 +196,7 @@ function showTiles() {
   const share = phase && phase.requests_completed ? (100 * errors) / phase.requests_completed : 0;
   el("tiles").replaceChildren(
     tile("Requests", format.number(of("request_throughput", "avg")), "req/s", phase ? format.count(phase.requests_completed) + " completed" : ""),
-    tile("Output", format.number(of("output_token_throughput", "avg")), "tok/s", `${format.number(of("output_token_throughput_per_user", "avg"))} per user`),
+    tile("Output", format.number(of("output_token_throughput", "avg")), "tok/s", `${format.number(of("output_token_throughput_per_user", "p50"))} per user (median)`),
     tile("TTFT p50", format.number(of("time_to_first_token", "p50")), "ms", spread("time_to_first_token")),
     tile("ITL p50", format.number(of("inter_token_latency", "p50")), "ms", spread("inter_token_latency")),
     tile("Latency p50", format.number(of("request_latency", "p50")), "ms", spread("request_latency")),
@@ -215,14 +215,14 @@ function showPercentiles() {
 
 function showErrors() {
   const rows = view.errors.slice(0, 8).map((e) => make("tr", {}, make("td", { class: "text" }, make("strong", {}, e.name), e.note ? " " + e.note.slice(0, 160) : ""), make("td", {}, format.count(e.count))));
-  if (!rows.length) rows.push(make("tr", {}, make("td", { class: "empty" }, "none")));
+  if (!rows.length) rows.push(make("tr", {}, make("td", { class: "empty" }, "no errors")));
   el("errors").tBodies[0].replaceChildren(...rows);
   if (!terminal(view.run.state)) showFiles([]);
 }
 
 function showFiles(files) {
   const rows = files.map((f) => make("li", {}, make("a", { href: f.href }, f.name), make("span", { class: "muted" }, format.bytes(f.size))));
-  el("files").replaceChildren(...(rows.length ? rows : [make("li", { class: "empty" }, "after the run")]));
+  el("files").replaceChildren(...(rows.length ? rows : [make("li", { class: "empty" }, "available after the run")]));
 }
 
 async function listRuns() {
@@ -239,19 +239,19 @@ async function listRuns() {
       make("td", {}, make("span", { class: "pill " + run.state }, run.state)),
       make("td", {}, make("a", { href: "/dashboard#/runs/" + run.id }, run.name || run.id.slice(0, 12))), ...cells.map((c) => make("td", {}, c)));
   });
-  if (!rows.length) rows.push(make("tr", {}, make("td", { class: "empty", colspan: "10" }, "none yet")));
+  if (!rows.length) rows.push(make("tr", {}, make("td", { class: "empty", colspan: "10" }, "no runs yet")));
   el("runs").tBodies[0].replaceChildren(...rows);
 }
 
 el("cancel").addEventListener("click", async () => {
-  if (!view.id || !confirm("Cancel this run? What was measured is kept.")) return;
+  if (!view.id || !confirm("Cancel this run? The results measured so far are kept.")) return;
   el("cancel").disabled = true;
   await fetch(`/api/runs/${view.id}/cancel`, { method: "POST" }).catch(() => null);
   el("cancel").disabled = false;
   refresh();
 });
 addEventListener("hashchange", () => { follow().then(listRuns); });
-// With a feed the page asks now and then only, for what the feed does not say.
+// With a feed the page polls rarely, for what the feed does not contain.
 let tick = 0;
 setInterval(() => {
   tick++;

@@ -290,7 +290,7 @@ func (c *client) enqueue(m message) int64 {
 
 // slow gives a client up that does not keep pace. Its lock must be held.
 func (c *client) slow() {
-	c.queue = []message{{data: errorReply("slow_consumer", "The client does not read fast enough")}}
+	c.queue = []message{{data: errorReply("slow_consumer", "The client reads too slowly")}}
 	c.bytes = 0
 	c.replay = nil
 	c.closing = &closing{code: websocket.CloseTryAgainLater, text: "slow consumer"}

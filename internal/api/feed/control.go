@@ -66,7 +66,7 @@ func (c *client) handle(ctx context.Context, data []byte) {
 	case "unsubscribe":
 		c.unsubscribe(q)
 	default:
-		c.reply(errorReply("unknown_type", fmt.Sprintf("Unknown type %q; known are subscribe, unsubscribe and ping", q.Type)))
+		c.reply(errorReply("unknown_type", fmt.Sprintf("Unknown type %q; accepted are subscribe, unsubscribe and ping", q.Type)))
 	}
 }
 
@@ -120,11 +120,11 @@ func (c *client) subscribe(ctx context.Context, q request) {
 	}
 	id, ok := c.resolve(ctx, follow)
 	if !ok {
-		c.reply(errorReply("bad_message", fmt.Sprintf("There is no run %q", follow)))
+		c.reply(errorReply("bad_message", fmt.Sprintf("No such run: %q", follow)))
 		return
 	}
 	if q.SinceSeq != nil && follow == everyRun {
-		c.reply(errorReply("bad_message", "since_seq needs one run"))
+		c.reply(errorReply("bad_message", "since_seq requires a single run"))
 		return
 	}
 	full := c.fullSnapshot(ctx, q, id)
@@ -149,7 +149,7 @@ func (c *client) subscribe(ctx context.Context, q request) {
 	c.enqueue(message{data: encode(answer{Type: "subscribed", Kinds: known, Unknown: unknown, Run: shown})})
 	gap := q.SinceSeq != nil && !c.replayFrom(id, *q.SinceSeq)
 	if gap {
-		c.enqueue(message{data: errorReply("gap", fmt.Sprintf("Messages after %d are not available any more", *q.SinceSeq))})
+		c.enqueue(message{data: errorReply("gap", fmt.Sprintf("Messages after %d are no longer available", *q.SinceSeq))})
 	}
 	// A replay holds the latest messages too; sending both would break the order.
 	if gap || q.Snapshot && c.replay == nil {

@@ -245,7 +245,7 @@ func TestClientVerdict(t *testing.T) {
 			bodies = append(bodies, string(m.data))
 		}
 	}
-	if len(bodies) != 1 || !strings.Contains(bodies[0], `"client":{"verdict":"unknown","reasons":[],"bias":[],`) {
+	if len(bodies) != 1 || !strings.Contains(bodies[0], `"client":{"verdict":"unknown","reasons":[],"evidence":[],"bias":[],`) {
 		t.Errorf("messages: %q", bodies)
 	}
 }

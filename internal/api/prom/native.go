@@ -46,30 +46,31 @@ type families struct {
 	input, output, reasoning         *prometheus.Desc
 	slo, bytesIn, bytesOut, elapsed  *prometheus.Desc
 	client                           clientFamilies
+	load                             saturationFamilies
 }
 
 func newFamilies() families {
 	return families{
-		info: family("aiperf_run_info", "Constant 1 with what identifies the run.",
+		info: family("aiperf_run_info", "Constant 1, labelled with the identity of the run.",
 			"run_id", "name", "model", "endpoint_type", "streaming", "concurrency", "request_rate", "version"),
-		state:    family("aiperf_run_state", "1 for the state that the run is in, 0 for the others.", "run_id", "state"),
+		state:    family("aiperf_run_state", "1 for the current state of the run, 0 for the others.", "run_id", "state"),
 		start:    family("aiperf_run_start_timestamp_seconds", "When the run started.", "run_id"),
 		end:      family("aiperf_run_end_timestamp_seconds", "When the run ended.", "run_id"),
-		sent:     family("aiperf_requests_sent_total", "Requests that were sent.", "run_id", "phase"),
-		requests: family("aiperf_requests_total", "Requests that returned, by outcome.", "run_id", "phase", "outcome"),
-		errors:   family("aiperf_request_errors_total", "Requests that failed, by class of error.", "run_id", "phase", "class"),
-		inFlight: family("aiperf_requests_in_flight", "Requests that were sent and have not returned.", "run_id", "phase"),
+		sent:     family("aiperf_requests_sent_total", "Requests sent.", "run_id", "phase"),
+		requests: family("aiperf_requests_total", "Requests returned, by outcome.", "run_id", "phase", "outcome"),
+		errors:   family("aiperf_request_errors_total", "Failed requests, by error class.", "run_id", "phase", "class"),
+		inFlight: family("aiperf_requests_in_flight", "Requests in flight.", "run_id", "phase"),
 		input:    family("aiperf_input_tokens_total", "Input tokens of successful requests.", "run_id", "phase"),
-		output:   family("aiperf_output_tokens_total", "Output tokens of successful requests, reasoning included.", "run_id", "phase"),
+		output:   family("aiperf_output_tokens_total", "Output tokens of successful requests, including reasoning.", "run_id", "phase"),
 		reasoning: family("aiperf_reasoning_tokens_total", "Reasoning tokens of successful requests.",
 			"run_id", "phase"),
 		slo: family("aiperf_slo_requests_total", "Requests that met or missed an objective.", "run_id", "slo", "result"),
-		bytesIn: family("aiperf_bytes_received_total", "Bytes of response bodies that were received.",
+		bytesIn: family("aiperf_bytes_received_total", "Bytes of response bodies received.",
 			"run_id"),
-		bytesOut: family("aiperf_bytes_sent_total", "Bytes of request bodies that were sent.", "run_id"),
+		bytesOut: family("aiperf_bytes_sent_total", "Bytes of request bodies sent.", "run_id"),
 		elapsed: family("aiperf_run_elapsed_seconds", "Time since the first phase of the run started.",
 			"run_id"),
-		client: newClientFamilies(),
+		client: newClientFamilies(), load: newSaturationFamilies(),
 	}
 }
 
@@ -82,7 +83,7 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	} {
 		out <- d
 	}
-	for _, d := range f.client.all() {
+	for _, d := range append(f.client.all(), f.load.all()...) {
 		out <- d
 	}
 	for _, h := range histograms() {
@@ -173,6 +174,9 @@ func (e *emitter) snapshot(id string, s *engine.Snapshot) {
 	if s.Client != nil {
 		e.judgement(id, s.Client)
 	}
+	if s.Saturation != nil {
+		e.saturation(id, s.Saturation)
+	}
 	e.counter(e.bytesIn, in, id)
 	e.counter(e.bytesOut, out, id)
 	for name, n := range met {
@@ -244,15 +248,15 @@ func histograms() []histogram {
 	}
 	return []histogram{
 		row("request_latency", "aiperf_request_duration_seconds",
-			"Time from the start of a request to the last content of its answer.", latency),
+			"Time from the start of a request to the last content of its response.", latency),
 		row("time_to_first_token", "aiperf_time_to_first_token_seconds",
-			"Time from the start of a request to the first content of its answer.", latency),
+			"Time from the start of a request to the first content of its response.", latency),
 		row("inter_token_latency", "aiperf_time_per_output_token_seconds",
 			"Mean time between the output tokens of a request after the first.", token),
 		row("inter_chunk_latency", "aiperf_inter_chunk_seconds",
 			"Time between two content events of a stream.", token),
 		row("schedule_lag", "aiperf_schedule_delay_seconds",
-			"Time from when a request was due to its start.", latency),
+			"Time from the due time of a request to its start.", latency),
 		row("input_sequence_length", "aiperf_input_sequence_tokens", "Input tokens of a request.", length),
 		row("output_sequence_length", "aiperf_output_sequence_tokens", "Output tokens of a request.", length),
 	}

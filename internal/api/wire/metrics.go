@@ -6,6 +6,7 @@ import (
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
 )
 
 // Stats are the statistics of one metric in its display unit. Which of them
@@ -69,6 +70,9 @@ type Metrics struct {
 	SnapshotNS  *int64           `json:"snapshot_ns"` // when the values were computed
 	Final       bool             `json:"final"`
 	ElapsedSec  float64          `json:"elapsed_sec"`
+	// Saturation says whether the servers keep up with the rate; null without an open
+	// loop.
+	Saturation *verdict.Saturation `json:"saturation"`
 }
 
 // NewMetrics describes a run's metrics. Both arguments may be nil: no run, or
@@ -83,6 +87,7 @@ func NewMetrics(version string, r *engine.Run, s *engine.Snapshot) Metrics {
 		return m
 	}
 	m.SnapshotNS, m.Final, m.ElapsedSec = nanos(s.MetricsAt), s.Final, s.Elapsed.Seconds()
+	m.Saturation = s.Saturation
 	for i := range s.Metrics {
 		if res := &s.Metrics[i]; Shown(res) {
 			m.Metrics[res.Def.Tag] = newStats(res)

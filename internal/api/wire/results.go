@@ -17,6 +17,9 @@ type Results struct {
 	Error   *engine.RunError `json:"error"`
 	Client  *verdict.Report  `json:"client"` // whether the load generator kept up; null while nothing was measured
 	Stream  *verdict.Stream  `json:"stream"` // how answers came; null without streams
+	// Saturation says whether the servers kept up with the rate; null without an open
+	// loop.
+	Saturation *verdict.Saturation `json:"saturation"`
 }
 
 // ResultStatus says whether results are there.
@@ -79,7 +82,7 @@ type ErrorDetails struct {
 func NewResults(r *engine.Run, s *engine.Snapshot) Results {
 	out := Results{State: r.State, Error: r.Error}
 	if s != nil {
-		out.Client, out.Stream = s.Client, s.Stream
+		out.Client, out.Stream, out.Saturation = s.Client, s.Stream, s.Saturation
 	}
 	switch r.State {
 	case bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting:

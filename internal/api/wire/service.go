@@ -25,18 +25,21 @@ type Validation struct {
 	Valid    bool             `json:"valid"`
 	Errors   []config.Problem `json:"errors"`
 	Warnings []config.Problem `json:"warnings"`
+	Defaults []config.Default `json:"defaults"`                              // values that follow from others; only if valid
 	Config   any              `json:"config,omitempty" swaggertype:"object"` // the resolved document, redacted; only if valid
 }
 
 // NewValidation describes the outcome of loading a document.
-func NewValidation(resolved any, problems, warnings []config.Problem) Validation {
-	return Validation{Valid: len(problems) == 0, Errors: list(problems), Warnings: list(warnings), Config: resolved}
+func NewValidation(resolved any, problems, warnings []config.Problem, defaults []config.Default) Validation {
+	return Validation{
+		Valid: len(problems) == 0, Errors: list(problems), Warnings: list(warnings), Defaults: list(defaults), Config: resolved,
+	}
 }
 
 // Cancel is the body of POST /api/runs/{id}/cancel.
 type Cancel struct {
 	Mode   string   `json:"mode" enums:"graceful,force" default:"graceful"`
-	Grace  *float64 `json:"grace_period_sec" minimum:"0"` // null = the phase's own
+	Grace  *float64 `json:"grace_period_sec" minimum:"0" maximum:"86400"` // null = the phase's own
 	Reason string   `json:"reason" maxLength:"1024"`
 }
 

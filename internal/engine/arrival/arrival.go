@@ -39,22 +39,22 @@ func Kinds() []Kind {
 	return []Kind{
 		{
 			Name: "constant", Mean: "1/rate", CV: "0",
-			Doc: "One arrival every 1/rate seconds, computed from its number, so the schedule does not drift.",
+			Doc: "One arrival every 1/rate seconds. Each due time is computed from the number of the arrival, so the schedule does not drift.",
 			New: func(o Options) (iter.Seq[time.Duration], error) {
 				return checked(o.Rate, 1, Constant(o.Rate))
 			},
 		},
 		{
 			Name: "poisson", Mean: "1/rate", CV: "1",
-			Doc: "Independent, exponentially distributed gaps: many users who do not know of each other.",
+			Doc: "Independent, exponentially distributed gaps, as produced by many independent users.",
 			New: func(o Options) (iter.Seq[time.Duration], error) {
 				return checked(o.Rate, 1, Poisson(o.Rate, o.Seed))
 			},
 		},
 		{
 			Name: "gamma", Mean: "1/rate", CV: "1/√smoothness",
-			Doc: "Gamma-distributed gaps of shape `smoothness`: below 1 arrivals come in bursts, 1 is Poisson, " +
-				"above 1 they are more regular. The same quantity is called burstiness in vLLM.",
+			Doc: "Gamma-distributed gaps with shape `smoothness`: below 1, arrivals come in bursts; 1 is Poisson; " +
+				"above 1, arrivals are more regular. vLLM calls this quantity burstiness.",
 			New: func(o Options) (iter.Seq[time.Duration], error) {
 				return checked(o.Rate, o.Smoothness, Gamma(o.Rate, o.Smoothness, o.Seed))
 			},
@@ -143,7 +143,7 @@ func sum(gap func() float64, yield func(time.Duration) bool) {
 
 // WriteDocs writes the table of processes as Markdown.
 func WriteDocs(w io.Writer) error {
-	const head = "| type | mean gap | CV of the gaps | what it is |\n|---|---|---|---|\n"
+	const head = "| type | mean gap | CV of the gaps | description |\n|---|---|---|---|\n"
 	if _, err := io.WriteString(w, head); err != nil {
 		return fmt.Errorf("write arrival docs: %w", err)
 	}

@@ -22,18 +22,26 @@ type Stamps struct {
 	Wrote     time.Duration // the whole request was written
 	FirstByte time.Duration // first byte of the response head
 	Headers   time.Duration // the response head was parsed
+	FirstBody time.Duration // first byte of the response body
 	End       time.Duration // the last byte was read, or the failure was known
+}
+
+// Setup is what it cost to open a connection.
+type Setup struct {
+	DNS     time.Duration // length of the look-up; 0 = none was needed
+	Connect time.Duration // length of the TCP handshake
+	TLS     time.Duration // length of the TLS handshake
 }
 
 // Connection describes the connection that a request used.
 type Connection struct {
-	Reused   bool
+	Reused   bool          // it was open before: another request had used it, or it was opened ahead
 	Kernel   bool          // reads are stamped by the kernel, not after the read returned
 	DNS      time.Duration // length of the look-up; 0 = none was needed
 	Connect  time.Duration // length of the TCP handshake
 	TLS      time.Duration // length of the TLS handshake
 	Blocked  time.Duration // wait for a free connection
-	Retries  int           // stale pooled connections given up before this one
+	Retries  int           // reused connections that failed before the first byte of an answer, given up for this one
 	Reads    int32         // reads that returned response bytes
 	Polls    int32         // answers to polls; > 0 = content has the times of these, not its own
 	Sent     Bytes         // request body

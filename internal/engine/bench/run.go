@@ -1,6 +1,9 @@
 package bench
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // State is where a run is in its life.
 type State string
@@ -76,8 +79,42 @@ type PhaseStats struct {
 	ErrorRecords      int64
 	Backlog           int64 // arrivals that wait for a slot
 	BacklogMax        int64
+	Arrivals          Arrivals // of an open loop
 	DurationReached   bool     // the phase ended by its duration
 	End               PhaseEnd // empty while it runs
+}
+
+// Arrivals are the requests that an open loop was asked for, and the queue of
+// those that have not returned: in flight, or waiting for a slot.
+type Arrivals struct {
+	Used        int64         // that became a request, or wait to become one
+	First, Last time.Duration // when they were due
+	Queue       int64         // as the last one found it, itself included
+	QueueMax    int64
+	// Earlier and Recent are the queues as the last but one and the last arrival
+	// found them whose number is a power of two.
+	Earlier, Recent int64
+}
+
+// Add takes an arrival in, with the queue that it found.
+func (a *Arrivals) Add(due time.Duration, queue int64) {
+	if a.Used == 0 {
+		a.First = due
+	}
+	a.Used++
+	a.Last, a.Queue, a.QueueMax = due, queue, max(a.QueueMax, queue)
+	if a.Used&(a.Used-1) == 0 {
+		a.Earlier, a.Recent = a.Recent, queue
+	}
+}
+
+// Before returns the number of an arrival in the second quarter of all, and the
+// queue that it found; 0 if there were too few.
+func (a *Arrivals) Before() (arrival, queue int64) {
+	if a.Used < 2 {
+		return 0, 0
+	}
+	return 1 << (bits.Len64(uint64(a.Used)) - 2), a.Earlier
 }
 
 // InFlight returns the requests that were sent and have not returned.

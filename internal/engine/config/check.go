@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ func (l *loader) check() {
 	l.checkPhases()
 	l.checkArtifacts()
 	l.checkTokenizer()
+	if at := l.where("benchmark.runtime.ui"); at.flag != "" && l.doc.Benchmark.Runtime.UI == "dashboard" {
+		l.warn(at, CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.flag)
+	}
 	if l.has("benchmark.runtime.apiHost") && !l.has("benchmark.runtime.apiPort") {
 		l.conflict("benchmark.runtime.apiHost", "needs a port")
 	}
@@ -35,11 +39,25 @@ func (l *loader) check() {
 // checkFilled gives warnings that need the complete document.
 func (l *loader) checkFilled() {
 	const few = 100 // below it the 99th percentile is a single request
-	for i, p := range l.doc.Benchmark.Phases {
-		if p.Kind == "profiling" && p.Requests != nil && *p.Requests < few {
-			l.warn(l.where(phasePath(i)), CodeShortRun,
-				"phase %s: at most %d requests; percentiles above p90 will be noisy", p.Name, *p.Requests)
+	phases := l.doc.Benchmark.Phases
+	for i, p := range phases {
+		if p.Kind != "profiling" || p.Requests == nil || *p.Requests >= few {
+			continue
 		}
+		requests, worth := "requests", "percentiles above p90 are unreliable"
+		if *p.Requests < 10 {
+			worth = "percentiles are not meaningful"
+		}
+		if *p.Requests == 1 {
+			requests = "request"
+		}
+		if p.Concurrency != nil && int64(*p.Concurrency) > *p.Requests {
+			worth = fmt.Sprintf("concurrency %d is never reached, and %s", *p.Concurrency, worth)
+		}
+		if len(phases) > 1 {
+			requests += " in phase " + p.Name
+		}
+		l.warn(l.where(phasePath(i)+".requests"), CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
 	}
 }
 
@@ -82,7 +100,7 @@ func (l *loader) checkModels() {
 			sum = math.NaN() // no complaint about the sum
 		}
 		if l.has(at+".weight") && m.Strategy != "weighted" {
-			l.conflict(at+".weight", "only the strategy weighted uses weights")
+			l.conflict(at+".weight", "weights need the strategy weighted")
 		}
 	}
 	if m.Strategy != "weighted" || l.failed[path+".strategy"] {
@@ -90,22 +108,35 @@ func (l *loader) checkModels() {
 	}
 	switch {
 	case given < len(m.Items):
-		l.require(path+".items", "weight: the strategy weighted needs a weight for every model")
+		l.unweighted(path)
 	case math.Abs(sum-1) > 0.01:
 		l.fail(l.where(path+".items"), CodeOutOfRange, "weights: must add up to 1, not %s", format(sum))
 	}
+}
+
+// unweighted reports models without weights; no option gives them.
+func (l *loader) unweighted(path string) {
+	const need = "weighted needs a weight for every model"
+	if l.flags {
+		l.conflict(path+".strategy", need+", and no option gives weights; write models with weights into a file for --config")
+		return
+	}
+	l.require(path+".items", "weight: the strategy "+need)
 }
 
 func (l *loader) checkEndpoint() {
 	const path = "benchmark.endpoint"
 	e := &l.doc.Benchmark.Endpoint
 	if e.Path != nil && *e.Path != "" && (!strings.HasPrefix(*e.Path, "/") || strings.ContainsAny(*e.Path, " \t\r\n?#")) {
-		l.failValue(l.at(path+".path"), CodeOutOfRange, "must begin with / and have no blanks, query or fragment")
+		l.failValue(l.at(path+".path"), CodeOutOfRange, "must begin with / and contain no spaces, query or fragment")
 	}
 	if e.SessionHeader != nil && !validHeaderName(*e.SessionHeader) {
 		l.failValue(l.at(path+".sessionHeader"), CodeOutOfRange, "must be a header name")
 	}
 	l.checkReach()
+	l.readTemplate()
+	l.checkTexts()
+	l.checkStore()
 	if e.PerChunkUsage && !(e.Streaming && e.UseServerTokenCount && e.Type == "chat") {
 		l.conflict(path+".perChunkUsage", "needs streaming, server token counts and the endpoint type chat")
 	}
@@ -124,7 +155,7 @@ func (l *loader) checkEndpoint() {
 	}
 	if e.UseLegacyMaxTokens && unasked {
 		at := l.where(path + ".useLegacyMaxTokens")
-		l.warn(at, CodeNoEffect, "%s: the endpoint type %s has one field for the length only", label(at), e.Type)
+		l.warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length", label(at), e.Type)
 	}
 	l.checkJobs()
 }
@@ -133,10 +164,10 @@ func (l *loader) checkArtifacts() {
 	const path = "benchmark.artifacts"
 	if l.doc.Benchmark.Artifacts.ExportOutputs {
 		at := l.where(path + ".exportOutputsJson")
-		l.fail(at, CodeUnsupported, "%s: writing outputs.json is not supported by aiperfd yet", label(at))
+		l.fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", label(at))
 	}
 	if p := l.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
-		l.failValue(l.at(path+".prefix"), CodeOutOfRange, "must be the beginning of a file name")
+		l.failValue(l.at(path+".prefix"), CodeOutOfRange, "must be a file name prefix")
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -26,7 +27,7 @@ func (l *loader) only(path, kind, fields string) {
 			continue
 		}
 		for _, at := range l.deepest(path + "." + field) {
-			l.conflict(at, "only a "+kind+" dataset has it")
+			l.conflict(at, "only valid for datasets of type "+kind+"")
 		}
 	}
 }
@@ -52,17 +53,25 @@ func (l *loader) deepest(path string) []string {
 }
 
 func (l *loader) checkFileDataset(d *Dataset, path string) {
-	l.only(path, "synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio rankings")
+	if !l.failed[path+".format"] { // another format might have them
+		l.only(path, "synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio rankings")
+	}
 	hasPath, hasRecords := l.has(path+".path"), l.has(path+".records")
 	switch {
 	case hasPath && hasRecords:
-		l.conflict(path+".records", "a dataset has a path or records, not both")
+		l.conflict(path+".records", "conflicts with path; use only one of them")
 	case !hasPath && !hasRecords:
 		l.require(path+".path", "path: a file dataset needs a path or records")
 	}
 	const many = 500
 	if len(d.Records) > many {
-		l.warn(l.where(path+".records"), CodeNoEffect, "records: %d inline records; a file reads better", len(d.Records))
+		l.warn(l.where(path+".records"), CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
+	}
+	if info, err := os.Stat(d.Path); err == nil && info.IsDir() && !l.options.Untrusted {
+		at := l.where(path + ".path")
+		l.failed[path+".path"] = true
+		l.fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: a folder of files", label(at))
+		return
 	}
 	l.checkFile(path+".path", d.Path)
 }
@@ -71,7 +80,7 @@ func (l *loader) checkSynthetic(d *Dataset, path string) {
 	l.only(path, "file", "path format records osl")
 	l.checkMedia(d, path)
 	if delay := path + ".turnDelay"; d.TurnDelay.Stddev > 0 && (d.TurnDelay.Mean == nil || *d.TurnDelay.Mean == 0) {
-		l.conflict(delay, "a spread of the delay needs a mean above 0")
+		l.conflict(delay, "a standard deviation needs a mean above 0")
 	}
 	prefix, p := path+".prefixPrompts", d.PrefixPrompts
 	pooled := p.PoolSize > 0 || p.Length > 0
@@ -90,7 +99,7 @@ func (l *loader) checkSynthetic(d *Dataset, path string) {
 }
 
 // checkSystemPrompt: a literal system prompt, a generated one and a pool of
-// prefixes exclude each other, and completions have no system message.
+// prefixes exclude each other.
 func (l *loader) checkSystemPrompt(d *Dataset, path string) {
 	literal := ""
 	for _, field := range []string{"systemPrompt", "systemPromptFile"} {
@@ -98,7 +107,7 @@ func (l *loader) checkSystemPrompt(d *Dataset, path string) {
 			continue
 		}
 		if literal != "" {
-			l.conflict(path+"."+field, "a system prompt is a text or a file, not both")
+			l.conflict(path+"."+field, "conflicts with systemPrompt; use only one of them")
 		}
 		literal = path + "." + field
 	}
@@ -111,13 +120,6 @@ func (l *loader) checkSystemPrompt(d *Dataset, path string) {
 	}
 	if literal != "" && (d.PrefixPrompts.PoolSize > 0 || d.PrefixPrompts.Length > 0) {
 		l.conflict(literal, "excludes the pool of prefixes")
-	}
-	if l.doc.Benchmark.Endpoint.Type == "completions" {
-		for _, at := range []string{literal, shared} {
-			if at != "" {
-				l.conflict(at, "the endpoint type completions takes no system message")
-			}
-		}
 	}
 	if d.SystemPromptFile != nil {
 		l.checkFile(path+".systemPromptFile", *d.SystemPromptFile)

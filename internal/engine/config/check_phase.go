@@ -49,7 +49,7 @@ func (l *loader) checkPhaseName(p *Phase, path string, taken map[string]bool) {
 	}
 	n := l.at(path + ".name")
 	if !phaseName(p.Name) {
-		l.failValue(n, CodeOutOfRange, "must be letters, digits, _ and -, not begin with a digit or -, and be no device name of Windows")
+		l.failValue(n, CodeOutOfRange, "must consist of letters, digits, _ and -, start with a letter or _, and not be a Windows device name")
 	}
 	lower := strings.ToLower(p.Name)
 	if taken[lower] {
@@ -81,22 +81,24 @@ func (l *loader) checkPhaseKind(p *Phase, path string) {
 	standard := p.Name == "warmup" || p.Name == "profiling"
 	switch {
 	case l.has(path+".kind") && standard && p.Kind != "" && p.Kind != p.Name && !l.failed[path+".kind"]:
-		l.conflict(path+".kind", "a phase called "+p.Name+" must be of that kind")
+		l.conflict(path+".kind", "a phase named "+p.Name+" must be of that kind")
 	case !l.has(path+".kind") && p.Name != "" && !standard:
-		l.require(path+".kind", "kind: must be warmup or profiling for a phase with a name of its own")
+		l.require(path+".kind", "kind: must be warmup or profiling unless the phase is named so")
 	}
 	if l.has(path+".excludeFromResults") && !l.failed[path+".excludeFromResults"] &&
 		p.ExcludeFromResults != (phaseKind(p) == "warmup") {
-		l.conflict(path+".excludeFromResults", "warm-up never counts and profiling always does")
+		l.conflict(path+".excludeFromResults", "warm-up phases are always excluded from the results, profiling phases never")
 	}
 	if l.has(path+".failedRequestThreshold") && phaseKind(p) == "warmup" {
-		l.conflict(path+".failedRequestThreshold", "only profiling phases have it")
+		l.conflict(path+".failedRequestThreshold", "only valid for profiling phases")
 	}
 }
 
 func (l *loader) checkBounds(p *Phase, path string) {
-	if !l.has(path+".requests") && !l.has(path+".sessions") && !l.has(path+".duration") {
-		l.require(path+".requests", "phase needs a bound: requests, sessions or duration")
+	kind := l.at(path + ".type")
+	scheduled := kind != nil && fold(kind.scalar) == fold("fixed_schedule") // which the data bounds
+	if !scheduled && !l.has(path+".requests") && !l.has(path+".sessions") && !l.has(path+".duration") {
+		l.require(path+".requests", "needs a limit: requests, sessions or duration")
 	}
 	if l.has(path+".gracePeriod") && !l.has(path+".duration") &&
 		!(p.GracePeriod != nil && math.IsInf(float64(*p.GracePeriod), 1)) {
@@ -115,11 +117,11 @@ func (l *loader) checkArrival(p *Phase, path string) {
 		l.conflict(path+".smoothness", "needs a rate")
 	case p.Type == "":
 	case p.Type == "concurrency" && hasRate:
-		l.conflict(path+".rate", "a phase of type concurrency has no rate; use constant, poisson or gamma")
+		l.conflict(path+".rate", "a phase of type concurrency has no rate; use the type constant, poisson or gamma")
 	case p.Type != "concurrency" && !hasRate:
 		l.require(path+".rate", "rate: a phase of type "+p.Type+" needs a rate")
 	}
 	if p.Type != "" && p.Type != "gamma" && hasShape {
-		l.conflict(path+".smoothness", "only the type gamma has a smoothness")
+		l.conflict(path+".smoothness", "only valid for the type gamma")
 	}
 }

@@ -35,7 +35,7 @@ func (l *loader) checkReach() {
 func (l *loader) checkCredentials() {
 	e := &l.doc.Benchmark.Endpoint
 	if e.APIKeyFile != nil && !e.APIKey.Empty() && !l.options.Stored {
-		l.conflict(endpointPath+".apiKeyFile", "the API key is given as well; give one of them")
+		l.conflict(endpointPath+".apiKeyFile", "conflicts with apiKey; use only one of them")
 	} else {
 		l.readKey()
 	}
@@ -45,19 +45,19 @@ func (l *loader) checkCredentials() {
 	}
 	if !validHeaderValue(e.APIKey.Reveal()) {
 		at := l.where(keyPath)
-		l.fail(at, CodeOutOfRange, "%s: has characters that a header cannot carry", label(at))
+		l.fail(at, CodeOutOfRange, "%s: contains characters that are not allowed in a header", label(at))
 	}
 	if e.APIKey.Empty() {
 		return
 	}
 	if e.AuthStyle == "none" {
 		at := l.where(keyPath)
-		l.warn(at, CodeNoEffect, "%s: the API key is not sent, because authStyle is none", label(at))
+		l.warn(at, CodeNoEffect, "%s: the API key is not sent because authStyle is none", label(at))
 	}
 	for name := range e.Headers {
 		if strings.EqualFold(name, "Authorization") && e.Type != "messages" {
 			at := l.where(endpointPath + ".headers." + name)
-			l.warn(at, CodeNoEffect, "%s: the header is sent; the API key is not used", label(at))
+			l.warn(at, CodeNoEffect, "%s: this header is sent instead of the API key", label(at))
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (l *loader) readKey() {
 	case err != nil:
 		l.failValue(l.at(path), CodeFileNotAllowed, "the file cannot be read")
 	case key == "":
-		l.failValue(l.at(path), CodeRequired, "the key in the file is empty")
+		l.failValue(l.at(path), CodeRequired, "the file contains no key")
 	default:
 		e.APIKey = NewSecret(key)
 	}
@@ -115,7 +115,7 @@ func (l *loader) checkTLS() {
 	e := &l.doc.Benchmark.Endpoint
 	t := &e.TLS
 	for name, file := range map[string]*string{".caFile": t.CAFile, ".certFile": t.CertFile, ".keyFile": t.KeyFile} {
-		if file != nil && !l.options.Stored {
+		if file != nil {
 			l.checkFile(path+name, *file)
 		}
 	}
@@ -126,7 +126,7 @@ func (l *loader) checkTLS() {
 		l.conflict(path+".keyFile", "needs certFile")
 	}
 	if t.CAFile != nil && !e.TLSVerify {
-		l.conflict(path+".caFile", "certificates are not verified at all")
+		l.conflict(path+".caFile", "certificate verification is disabled")
 	}
 	if t.ServerName != nil && strings.ContainsFunc(*t.ServerName, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) {
 		l.failValue(l.at(path+".serverName"), CodeOutOfRange, "must be a host name")
@@ -159,7 +159,7 @@ func (l *loader) checkRoute() {
 			continue
 		}
 		if socket {
-			l.fail(n.items[i].place, CodeConflict, "unixSocket and an http+unix URL contradict each other; give one of them")
+			l.fail(n.items[i].place, CodeConflict, "conflicts with the http+unix URL; use only one of them")
 		}
 		_, rest, _ := strings.Cut(u.Reveal(), "://")
 		host, _, _ := strings.Cut(rest, "/")
@@ -170,13 +170,13 @@ func (l *loader) checkRoute() {
 	}
 	switch proxy := endpointPath + ".proxy"; {
 	case e.ProxyFromEnv && !e.Proxy.Equal(URL{}):
-		l.conflict(proxy, "proxyFromEnv is on as well; give one of them")
+		l.conflict(proxy, "conflicts with proxyFromEnv; use only one of them")
 	case proxied && socket:
-		l.conflict(proxy, "there is no proxy on the way to a unix socket")
+		l.conflict(proxy, "a Unix socket cannot be reached through a proxy")
 	case hasScheme(e.Proxy, "https") && e.TLS.ServerName != nil:
-		l.conflict(endpointPath+".tls.serverName", "would be asked of the https proxy too; use an http or socks5 proxy")
+		l.conflict(endpointPath+".tls.serverName", "would also apply to the https proxy; use an http or socks5 proxy")
 	case proxied && (e.HTTPVersion == "2" || e.HTTPVersion == "h2c"):
-		l.conflict(endpointPath+".httpVersion", "HTTP/2 goes without a proxy; use 1.1")
+		l.conflict(endpointPath+".httpVersion", "HTTP/2 does not work through a proxy; use 1.1")
 	}
 	if e.ProxyFromEnv {
 		l.environmentProxies()
@@ -193,7 +193,7 @@ func (l *loader) checkVersion() {
 	case e.HTTPVersion == "h2c" && secure:
 		l.conflict(path, "h2c is HTTP/2 without TLS; for https URLs use 2")
 	case e.HTTPVersion == "2" && plain:
-		l.conflict(path, "2 is negotiated by TLS; for http URLs use h2c")
+		l.conflict(path, "2 requires TLS; for http URLs use h2c")
 	case e.HTTPVersion != "1.1" && e.ConnectionReuse != "pooled":
 		l.conflict(endpointPath+".connectionReuse", "requests share connections with HTTP/2; use pooled, or httpVersion 1.1")
 	}
@@ -203,7 +203,7 @@ func (l *loader) checkVersion() {
 // sight. A daemon's environment is not a document's to use.
 func (l *loader) environmentProxies() {
 	if l.options.Untrusted {
-		l.fail(l.where(endpointPath+".proxyFromEnv"), CodeNotAllowed, "proxyFromEnv: the server's environment is not allowed here; name a proxy")
+		l.fail(l.where(endpointPath+".proxyFromEnv"), CodeNotAllowed, "proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
 		return
 	}
 	if l.options.LookupEnv == nil {
@@ -236,7 +236,7 @@ func (l *loader) checkServerCalls() {
 	}
 	for name, path := range paths {
 		if path != nil && (strings.Contains(*path, "://") || strings.ContainsAny(*path, " \t\r\n#")) {
-			l.failValue(l.at(endpointPath+name), CodeOutOfRange, "must be a path on the server, without blanks and fragment")
+			l.failValue(l.at(endpointPath+name), CodeOutOfRange, "must be a path on the server, without spaces or fragment")
 		}
 	}
 }
@@ -249,13 +249,13 @@ func (l *loader) checkSocket(n *node, name string) {
 	case !filepath.IsAbs(name) && strings.HasPrefix(name, "@"):
 		l.failValue(n, CodeOutOfRange, "must be the path of a socket; abstract sockets are not supported")
 	case len(name) > longest:
-		l.failValue(n, CodeOutOfRange, "must have at most 107 bytes, which is the limit of the system")
+		l.failValue(n, CodeOutOfRange, "must have at most 107 bytes, the limit of the operating system")
 	case !l.options.Untrusted:
 	case len(l.options.DataRoots) == 0:
-		l.failValue(n, CodeFileNotAllowed, "files may not be read here")
+		l.failValue(n, CodeFileNotAllowed, "reading files is not allowed here")
 	default:
 		if _, err := socket(name, l.options.DataRoots); err != nil {
-			l.failValue(n, CodeFileNotAllowed, "not a socket under the server's data directories")
+			l.failValue(n, CodeFileNotAllowed, "must be a socket in one of the server's data directories (serve --data-root)")
 		}
 	}
 }

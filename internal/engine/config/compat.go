@@ -17,7 +17,7 @@ const (
 	endpointOrder = "urls urlStrategy type path timeout streaming transport connectionReuse useLegacyMaxTokens" +
 		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
 		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
-	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + reachOwn
+	endpointOwn = "connectTimeout firstByteTimeout idleTimeout preconnect streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + reachOwn
 	reachOwn    = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv"
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
@@ -77,7 +77,9 @@ func compat(d *Document) Object {
 	for _, m := range view(struct{}{}, "benchmark", benchmarkFeatureOrder).members {
 		out.set(m)
 	}
-	out.put("runtime", view(b.Runtime, "benchmark.runtime", runtimeOrder))
+	runtime := view(b.Runtime, "benchmark.runtime", runtimeOrder)
+	runtime.putOwn(b.Runtime, plain.Runtime, "report")
+	out.put("runtime", runtime)
 	out.put("logging", view(b.Logging, "benchmark.logging", "level"))
 	for _, m := range view(struct{}{}, "benchmark", restOrder).members {
 		out.set(m)

@@ -28,7 +28,7 @@ func (l *loader) object(n *node, v reflect.Value, path string) {
 		}
 		full := join(path, name)
 		if seen[name] {
-			l.fail(m.place, CodeConflict, "%q is given twice, in two spellings", name)
+			l.fail(m.place, CodeConflict, "%q is given twice, with different spellings", name)
 			continue
 		}
 		seen[name] = true
@@ -107,7 +107,7 @@ func (l *loader) ownedByServer(m member, path string) bool {
 	}
 	switch path {
 	case "benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir":
-		l.warn(m.place, CodeServerOwned, "%s is decided by the server; the value is ignored", m.name)
+		l.warn(m.place, CodeServerOwned, "%s is set by the server; the value is ignored", m.name)
 		return true
 	}
 	return false
@@ -186,7 +186,7 @@ func (l *loader) plain(n *node, v reflect.Value, path string) bool {
 		v.SetFloat(f)
 	case reflect.String:
 		if !n.isText() && !(n.shape == number && version(path)) {
-			return l.wrongType(n, path, "a text")
+			return l.wrongType(n, path, "a string")
 		}
 		v.SetString(n.scalar)
 	}
@@ -252,6 +252,9 @@ func (l *loader) float(n *node, path string) (float64, bool) {
 // wrongType reports n and returns false.
 func (l *loader) wrongType(n *node, path, want string) bool {
 	l.failed[path] = true
+	if n.shape == text && strings.Contains(n.scalar, "{{") {
+		return false // refused as a template already
+	}
 	if l.flags || n.shape < list {
 		l.failValue(n, CodeWrongType, "must be "+want)
 	} else {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // The defaults that do not depend on anything else.
@@ -27,7 +28,7 @@ func prefill(b *Benchmark) {
 	b.Endpoint = Endpoint{
 		URLs: []URL{NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
 		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
-		ConnectionReuse: "pooled", StreamUsage: true, TLSVerify: true,
+		ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true,
 		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{defaultAffinity},
 		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}
@@ -40,6 +41,12 @@ func prefill(b *Benchmark) {
 // infer sets a value that depends on others, and remembers why.
 func (l *loader) infer(path string, value any, reason string) {
 	l.doc.defaulted = append(l.doc.defaulted, Default{Pointer: canonicalPointer(path), Value: value, Reason: reason})
+}
+
+// inferred reports whether the value of a path was chosen and not given.
+func (l *loader) inferred(path string) bool {
+	at := canonicalPointer(path)
+	return slices.ContainsFunc(l.doc.defaulted, func(d Default) bool { return d.Pointer == at })
 }
 
 // canonicalPointer is the pointer of a canonical path.
@@ -105,12 +112,24 @@ func (l *loader) datasetDefaults(d *Dataset, path string) {
 	switch d.Type {
 	case "file":
 		if d.Format == "" {
-			d.Format = "single_turn"
-			l.infer(path+".format", d.Format, "it is the only format of files")
+			l.formatDefault(d, path)
 		}
 	case "synthetic":
 		l.syntheticDefaults(d, path)
 	}
+}
+
+// formatDefault takes the format that the first record looks like.
+func (l *loader) formatDefault(d *Dataset, path string) {
+	format := l.detectFormat(d)
+	if isLackingValue(path+".format", format) {
+		at := l.where(path + ".path")
+		l.fail(at, CodeUnsupported, "%s: the first record looks like the format %s, which is not supported by aiperfd yet; "+
+			"if it is another one, set the format", label(at), format)
+		return
+	}
+	d.Format = format
+	l.infer(path+".format", format, "the first record looks like it")
 }
 
 func (l *loader) syntheticDefaults(d *Dataset, path string) {
@@ -135,8 +154,8 @@ func (l *loader) syntheticDefaults(d *Dataset, path string) {
 	}
 	reason := "no number of sessions or requests is given"
 	d.Entries = defaultEntries
-	for _, p := range l.doc.Benchmark.Phases {
-		if p.Kind != "profiling" {
+	for i, p := range l.doc.Benchmark.Phases {
+		if p.Kind != "profiling" || l.inferred(phasePath(i)+".requests") {
 			continue
 		}
 		if n, why := poolSize(p); n > 0 {

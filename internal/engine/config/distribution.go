@@ -29,7 +29,7 @@ func (r distributionReader) read(n *node, p *Distribution, path string, peak boo
 		return
 	}
 	if n.shape != object {
-		r.wrongType(n, path, "a number or a distribution such as {mean, stddev}")
+		r.wrongType(n, path, "a number or a distribution like {mean, stddev}")
 		return
 	}
 	r.members(n, p, path, peak)
@@ -90,10 +90,10 @@ func (r distributionReader) combination(n *node, p *Distribution, path string) {
 		if kinds == 0 {
 			code = CodeRequired
 		}
-		r.fail(n.place, code, "%s: needs one of mean, peaks and points", label(n.place))
+		r.fail(n.place, code, "%s: needs one of mean, peaks or points", label(n.place))
 	}
 	if n.get("mean") == nil && (n.get("stddev") != nil || n.get("median") != nil) && kinds > 0 {
-		r.fail(n.place, CodeConflict, "%s: stddev and median belong to a mean", label(n.place))
+		r.fail(n.place, CodeConflict, "%s: stddev and median need a mean", label(n.place))
 	}
 	if p.Median != nil && p.Stddev != 0 {
 		r.fail(n.get("median").place, CodeConflict, "median: excludes stddev")
@@ -177,7 +177,7 @@ func (r distributionReader) points(n *node, p *Distribution, path string, nested
 	for i, item := range n.items {
 		at := join(path, strconv.Itoa(i))
 		if item.shape != object {
-			r.wrongType(item, at, "an object of value and weight")
+			r.wrongType(item, at, "an object with value and weight")
 			continue
 		}
 		var point Point

@@ -80,9 +80,10 @@ type Endpoint struct {
 	HTTPVersion          string            `json:"httpVersion" validate:"oneof=1.1 2 auto h2c"`                        // 1.1 (default), 2, auto, h2c
 	UseLegacyMaxTokens   bool              `json:"useLegacyMaxTokens"`
 	UseServerTokenCount  bool              `json:"useServerTokenCount"`
-	UseClientTokenCount  bool              `json:"useClientTokenCount"` // count with the tokenizer only, as AIPerf does by default
 	PerChunkUsage        bool              `json:"perChunkUsage"`       // needs streaming, chat and useServerTokenCount
+	Preconnect           bool              `json:"preconnect"`          // default true: open connections before the phase that needs them
 	StreamUsage          bool              `json:"streamUsage"`         // default true: ask for usage in streams
+	UseClientTokenCount  bool              `json:"useClientTokenCount"` // count with the tokenizer only, as AIPerf does by default
 	Headers              map[string]Secret `json:"headers"`
 	Extra                Object            `json:"extra"`           // merged over every request body
 	SessionHeader        *string           `json:"sessionHeader"`   // replaces X-Correlation-ID
@@ -123,7 +124,7 @@ type Jobs struct {
 
 // Template describes an API: endpoint type template.
 type Template struct {
-	Body          string `json:"body" validate:"min=1"` // in Jinja's language; must make a JSON object
+	Body          string `json:"body" validate:"min=1"` // in Jinja's language, or the file that holds it; must make a JSON object
 	ResponseField string `json:"responseField"`         // JMESPath, or JSONPath with $; default text: found by itself
 }
 
@@ -169,7 +170,7 @@ type Dataset struct {
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
 	Path             string        `json:"path,omitempty" validate:"min=1"`                           // type file
-	Format           string        `json:"format,omitempty" validate:"oneof=single_turn raw_payload"` // type file: single_turn (default), raw_payload
+	Format           string        `json:"format,omitempty" validate:"oneof=single_turn raw_payload"` // type file: single_turn, raw_payload; default: what the first record looks like
 	Records          []Object      `json:"records,omitempty" validate:"min=1"`                        // type file: inline instead of path
 	OSL              Distribution  `json:"osl,omitzero" least:"1"`                                    // type file: used where a record has no output_length
 }
@@ -229,6 +230,7 @@ type Runtime struct {
 	APIPort       *int     `json:"apiPort" validate:"gte=1,lte=65535"`
 	APIHost       *string  `json:"apiHost"`
 	StatsInterval *Seconds `json:"statsInterval" validate:"gte=0,lte=1000"`
+	Report        string   `json:"report,omitempty" validate:"oneof=brief aiperf full"` // what is printed at the end: brief (default), aiperf, full
 }
 
 // Logging holds the log level.
@@ -302,7 +304,7 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 	}
 	parsed, ok := parseSeconds(text)
 	if !ok {
-		return errors.New("read length of time: want seconds, or a text such as 30s")
+		return errors.New("read length of time: want seconds, or a string such as 30s")
 	}
 	*s = parsed
 	return nil

@@ -74,7 +74,7 @@ func under(dir, name string) (string, bool) {
 
 // checkFile reports a path that does not lead to a readable file.
 func (l *loader) checkFile(path, name string) {
-	if name == "" || l.failed[path] {
+	if name == "" || l.failed[path] || l.options.Stored {
 		return
 	}
 	n := l.at(path)
@@ -82,7 +82,7 @@ func (l *loader) checkFile(path, name string) {
 		return
 	}
 	if l.options.Untrusted && len(l.options.DataRoots) == 0 {
-		l.failValue(n, CodeFileNotAllowed, "files may not be read here")
+		l.failValue(n, CodeFileNotAllowed, "reading files is not allowed here")
 		return
 	}
 	var roots []string
@@ -106,9 +106,9 @@ func fileComplaint(name string, roots []string) string {
 	case err == nil:
 		return ""
 	case len(roots) > 0:
-		return "not a file under the server's data directories"
+		return "must be a file in one of the server's data directories (serve --data-root)"
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such file"
+		return "no such file"
 	case errors.Is(err, errNotRegular):
 		return "must be a regular file"
 	}

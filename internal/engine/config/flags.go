@@ -41,7 +41,9 @@ type option struct {
 	kind    optionKind
 	path    string
 	status  optionStatus
-	sweep   bool // AIPerf takes a comma list as a sweep
+	sweep   bool   // AIPerf takes a comma list as a sweep
+	idle    string // refused: the value that asks for what happens anyway; "" = false of a boolean, else none
+	why     string // inert: the reason; "" = that of a program of one process
 	redact  redact.FlagKind
 	def     string // effective default, for the help text
 	help    string
@@ -62,6 +64,15 @@ type occurrence struct {
 	order    int    // index in argv of the first one
 	values   []string
 	on       bool // booleans
+}
+
+// idle reports whether an option that is refused asks for nothing but what
+// happens without it.
+func (o *occurrence) idle() bool {
+	if o.option.kind == optBool {
+		return o.on == (o.option.idle == "true")
+	}
+	return o.option.idle != "" && len(o.values) == 1 && fold(o.values[0]) == fold(o.option.idle)
 }
 
 // Flags is a parsed command line of `aiperfd profile`.
@@ -103,7 +114,7 @@ func flagTable() map[string]option {
 func (f *Flags) argument(argv []string, i int) int {
 	token := argv[i]
 	if !flagLike(token) {
-		f.problem(i, token, CodeUnknownField, "unexpected argument %q: options begin with --", clip(redact.Text(token)))
+		f.problem(i, token, CodeUnknownField, "unexpected argument %q%s", clip(redact.Text(token)), argumentHint(clip(redact.Text(redact.URL(token)))))
 		return i + 1
 	}
 	name, value, inline := strings.Cut(token, "=")
@@ -209,15 +220,16 @@ func (f *Flags) isFlag(token string) bool {
 // record adds an occurrence, or reports why it cannot be.
 func (f *Flags) record(i int, spelling string, o option, values []string, inline bool) {
 	occ := &occurrence{option: o, spelling: spelling, order: i, values: slices.Clone(values), on: spelling != o.negated}
-	if o.status == refused {
-		f.problem(i, spelling, CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
+	if o.kind == optBool && inline && !f.boolean(occ) {
 		return
 	}
-	if o.kind == optBool {
-		if inline && !f.boolean(occ) {
-			return
-		}
-	} else if len(values) == 0 {
+	switch {
+	case o.status == refused && !occ.idle():
+		f.problem(i, spelling, CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
+		return
+	case o.status == refused:
+		occ.option.status, occ.option.why = inert, "what it concerns is not supported yet"
+	case o.kind != optBool && len(values) == 0:
 		f.problem(i, spelling, CodeRequired, "%s: needs a value", spelling)
 		return
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,8 @@ func (f *Flags) Document() (*Document, []Problem, error) {
 	b.phases()
 	b.environment()
 	b.loader.problems = append(b.loader.problems, f.report.problems...)
-	return b.loader.finish(b.root)
+	doc, warnings, err := b.loader.finish(b.root)
+	return doc, f.explain(warnings), f.Explain(err)
 }
 
 // builder lays options over a tree.
@@ -33,7 +35,6 @@ type builder struct {
 	file      bool                 // the tree came from --config
 	taken     map[string]string    // path → the option that wrote it
 	dropped   map[*occurrence]bool // reported, not applied
-	inFile    map[string]bool      // sections that --config switches on
 }
 
 func (f *Flags) newBuilder() (*builder, error) {
@@ -55,10 +56,6 @@ func (f *Flags) newBuilder() (*builder, error) {
 		// The loader reports it; what is typed has nowhere to go.
 		b.benchmark = objectNode()
 	}
-	b.inFile = map[string]bool{}
-	for _, path := range []string{"endpoint.resetKvCache", "endpoint.serverProfiler"} {
-		b.inFile[path] = b.find(path) != nil
-	}
 	return b, nil
 }
 
@@ -77,7 +74,8 @@ func (b *builder) options() {
 	for _, occ := range b.flags.typed {
 		switch {
 		case occ.option.status == inert:
-			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect in aiperfd, which is one process without a message bus", occ.spelling)
+			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect: %s",
+				occ.spelling, cmp.Or(occ.option.why, "aiperfd is a single process without a message bus"))
 		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
 		case occ.option.path != "":
 			b.option(occ)
@@ -146,7 +144,7 @@ func (b *builder) option(occ *occurrence) {
 		b.section(path, occ)
 	case "endpoint.affinityHeaders":
 		b.affinity(path, occ)
-	case "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
+	case "endpoint.preconnect", "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
 		b.set(path, occ, &node{shape: boolean, scalar: strconv.FormatBool(!occ.on)})
 	case "client.certify":
 		when := textNode("none")
@@ -164,7 +162,7 @@ func (b *builder) option(occ *occurrence) {
 // free reports whether no other option has written a path.
 func (b *builder) free(path string, occ *occurrence) bool {
 	if before, taken := b.taken[path]; taken {
-		b.fail(occ, CodeConflict, before+" says the same; give one of them")
+		b.fail(occ, CodeConflict, before+" sets the same value; use only one of them")
 		return false
 	}
 	b.taken[path] = occ.spelling
@@ -200,7 +198,7 @@ func (b *builder) number(occ *occurrence) *node {
 	if occ.option.sweep {
 		pieces := commaList(occ.values)
 		if len(pieces) > 1 {
-			b.fail(occ, CodeUnsupported, "a list of values would be a sweep; sweeps are not supported by aiperfd yet")
+			b.fail(occ, CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
 			return nil
 		}
 		raw = strings.Join(pieces, "")
@@ -286,19 +284,20 @@ func (b *builder) section(path string, occ *occurrence) {
 	}
 }
 
-// sections reports options of what is not switched on.
+// sections reports options of what is switched off. Otherwise they switch it on,
+// as in AIPerf.
 func (b *builder) sections() {
 	for _, occ := range b.flags.typed {
 		parent, _, nested := strings.Cut(strings.TrimPrefix(occ.option.path, "endpoint."), ".")
 		if !nested || parent != "resetKvCache" && parent != "serverProfiler" {
 			continue
 		}
-		switchedOn := "--reset-kv-cache"
+		on := b.flags.get("--reset-kv-cache")
 		if parent == "serverProfiler" {
-			switchedOn = "--server-profiler"
+			on = b.flags.get("--server-profiler")
 		}
-		if on := b.flags.get(switchedOn); (on == nil || !on.on) && !b.inFile["endpoint."+parent] {
-			b.fail(occ, CodeConflict, "needs "+switchedOn)
+		if on != nil && !on.on {
+			b.fail(occ, CodeConflict, "contradicts "+on.spelling+"=false")
 		}
 	}
 }

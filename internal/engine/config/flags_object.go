@@ -3,6 +3,8 @@ package config
 import (
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/redact"
 )
 
 // object reads the options whose value is an object: headers, extra inputs and
@@ -68,7 +70,7 @@ func (b *builder) jsonObject(occ *occurrence, value string, into *node) bool {
 	var r report
 	n, err := parseJSON([]byte(value), &r)
 	if err != nil || n.shape != object || len(r.problems) > 0 {
-		b.fail(occ, CodeWrongType, "is not a JSON object with distinct names")
+		b.fail(occ, CodeWrongType, "must be a JSON object with unique names")
 		return false
 	}
 	n.walk(func(below *node) {
@@ -125,7 +127,14 @@ func (b *builder) extra(occ *occurrence, value string, into *node) bool {
 		name, raw, ok := strings.Cut(piece, ":")
 		name = strings.TrimSpace(name)
 		if !ok || name == "" {
-			b.fail(occ, CodeWrongType, "an extra input must be name:value or a JSON object")
+			hint := ""
+			if key, value, assigned := strings.Cut(piece, "="); assigned && isName(key) {
+				hint = "; did you mean " + key + ":" + clip(redact.Text(value)) + "?"
+				if redact.SensitiveName(key) {
+					hint = "; did you mean " + key + ":…?"
+				}
+			}
+			b.fail(occ, CodeWrongType, "an extra input must be name:value or a JSON object"+hint)
 			return false
 		}
 		if b.template(occ, name, textNode(strings.TrimSpace(raw))) {
@@ -191,13 +200,13 @@ func (b *builder) objectives(occ *occurrence, value string, into *node) bool {
 	for _, pair := range pairs {
 		tag, limit, ok := strings.Cut(pair, ":")
 		if !ok || tag == "" || !jsonNumber(limit) {
-			b.fail(occ, CodeWrongType, "must be tag:number pairs with blanks between, as one argument")
+			b.fail(occ, CodeWrongType, `expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`)
 			return false
 		}
 		put(into, tag, &node{shape: number, scalar: limit})
 	}
 	if len(pairs) == 0 {
-		b.fail(occ, CodeRequired, "needs tag:number")
+		b.fail(occ, CodeRequired, `expected one quoted string, e.g. "time_to_first_token:500"`)
 	}
 	return len(pairs) > 0
 }

@@ -118,6 +118,10 @@ func (b *builder) fields(phase *node, typed []*occurrence) {
 func (b *builder) arrivals(phase *node, kind, rateFlag string) {
 	rate, pattern, shape := b.typedAs(kind+".rate"), b.typedAs(kind+".type"), b.typedAs(kind+".smoothness")
 	hadRate := phase.get("rate") != nil
+	if b.burst(pattern, rate != nil || hadRate, rateFlag) {
+		phase.drop("type")
+		pattern = nil
+	}
 	if rate == nil && !hadRate {
 		for _, occ := range []*occurrence{pattern, shape} {
 			if occ != nil {
@@ -142,6 +146,19 @@ func (b *builder) arrivals(phase *node, kind, rateFlag string) {
 	case pattern == nil && shape != nil:
 		phase.drop("type")
 	}
+}
+
+// burst reports whether a pattern is AIPerf's name for a closed loop, which goes
+// without a rate and without an option of its own.
+func (b *builder) burst(pattern *occurrence, rate bool, rateFlag string) bool {
+	if pattern == nil || fold(pattern.values[0]) != fold("concurrency_burst") {
+		return false
+	}
+	b.dropped[pattern] = true
+	if rate {
+		b.fail(pattern, CodeConflict, "concurrency_burst sends as fast as the concurrency allows; remove it or "+rateFlag)
+	}
+	return true
 }
 
 // checkPattern refuses what is a type of phases but no pattern of arrivals.

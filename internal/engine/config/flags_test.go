@@ -50,10 +50,10 @@ func TestResolutionVectors(t *testing.T) {
 		phases  []string
 		entries int
 	}{
-		{"", []string{"kind profiling, type concurrency, concurrency 1, requests 10, gracePeriod inf"}, 10},
-		{"--request-rate 2", []string{"kind profiling, type poisson, rate 2, requests 10, gracePeriod inf"}, 10},
-		{"--request-rate 2 --arrival-smoothness 3", []string{"kind profiling, type gamma, rate 2, smoothness 3, requests 10, gracePeriod inf"}, 10},
-		{"--request-rate 2 --arrival-pattern CONSTANT", []string{"kind profiling, type constant, rate 2, requests 10, gracePeriod inf"}, 10},
+		{"", []string{"kind profiling, type concurrency, concurrency 1, requests 10, gracePeriod inf"}, 100},
+		{"--request-rate 2", []string{"kind profiling, type poisson, rate 2, requests 10, gracePeriod inf"}, 100},
+		{"--request-rate 2 --arrival-smoothness 3", []string{"kind profiling, type gamma, rate 2, smoothness 3, requests 10, gracePeriod inf"}, 100},
+		{"--request-rate 2 --arrival-pattern CONSTANT", []string{"kind profiling, type constant, rate 2, requests 10, gracePeriod inf"}, 100},
 		{"--concurrency 2 --benchmark-duration 10", []string{"kind profiling, type concurrency, concurrency 2, duration 10, gracePeriod 30"}, 100},
 		{"--concurrency 4, --benchmark-duration 10 --benchmark-grace-period inf", []string{"kind profiling, type concurrency, concurrency 4, duration 10, gracePeriod inf"}, 100},
 		{"--request-rate 2 --concurrency 5 --request-count 50 --warmup-request-count 3", []string{
@@ -64,10 +64,10 @@ func TestResolutionVectors(t *testing.T) {
 			"kind profiling, type concurrency, concurrency 7, duration 9, gracePeriod 30"}, 100},
 		{"--warmup-duration 5 --warmup-concurrency 2 --warmup-grace-period 1 --concurrency 7", []string{
 			"kind warmup, type concurrency, concurrency 2, duration 5, gracePeriod 1",
-			"kind profiling, type concurrency, concurrency 7, requests 10, gracePeriod inf"}, 10},
+			"kind profiling, type concurrency, concurrency 7, requests 10, gracePeriod inf"}, 100},
 		{"--num-warmup-sessions 5 --warmup-request-rate 9 --warmup-arrival-pattern constant --request-rate 3 --arrival-smoothness 2", []string{
 			"kind warmup, type constant, rate 9, sessions 5, gracePeriod inf",
-			"kind profiling, type gamma, rate 3, smoothness 2, requests 10, gracePeriod inf"}, 10},
+			"kind profiling, type gamma, rate 3, smoothness 2, requests 10, gracePeriod inf"}, 100},
 		{"--request-count 5 --num-sessions 3", []string{"kind profiling, type concurrency, concurrency 1, requests 5, sessions 3, gracePeriod inf"}, 3},
 		{"--request-count 5 --num-prompts 8", []string{"kind profiling, type concurrency, concurrency 1, requests 5, gracePeriod inf"}, 8},
 	}
@@ -131,45 +131,49 @@ func TestFlagProblems(t *testing.T) {
 		{"grace", []string{"--benchmark-grace-period", "5"}, "--benchmark-grace-period: needs a duration"},
 		{"lacking", []string{"--num-users", "4"}, "--num-users: not supported by aiperfd yet"},
 		{"lacking, negated", []string{"--no-force-min-tokens"}, "--no-force-min-tokens: not supported by aiperfd yet"},
-		{"sweep", []string{"--concurrency", "1,2"}, "--concurrency: a list of values would be a sweep; sweeps are not supported by aiperfd yet"},
+		{"sweep", []string{"--concurrency", "1,2"}, "--concurrency: sweeps (lists of values) are not supported yet; run once per value"},
 		{"pattern alone", []string{"--arrival-pattern", "constant"}, "--arrival-pattern: needs --request-rate"},
 		{"smoothness alone", []string{"--vllm-burstiness", "2"}, "--vllm-burstiness: needs --request-rate"},
-		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only the type gamma has a smoothness"},
+		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type gamma"},
 		{"twice", []string{"--isl", "100", "--synthetic-input-tokens-mean", "5"}, "--synthetic-input-tokens-mean: given twice, first as --isl"},
 		{"twice the same", []string{"--concurrency", "1", "--concurrency", "1"}, "--concurrency: given twice"},
 		{"goodput twice", []string{"--goodput", "a:1", "--goodput", "b:2"}, "--goodput: given twice"},
-		{"goodput", []string{"--goodput", "a=1"}, "--goodput: must be tag:number pairs with blanks between, as one argument"},
+		{"goodput", []string{"--goodput", "a=1"}, `--goodput: expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`},
 		{"unknown", []string{"--concurency", "4"}, `unknown option --concurency; did you mean "--concurrency"?`},
 		{"one dash", []string{"-model", "x"}, `unknown option -model; did you mean "--model"?`},
-		{"argument", []string{"--streaming", "false"}, `unexpected argument "false": options begin with --`},
+		{"argument", []string{"--streaming", "false"}, `unexpected argument "false"; flags begin with --`},
+		{"positional URL", []string{"localhost:41000"}, `unexpected argument "localhost:41000"; did you mean --url localhost:41000?`},
+		{"positional URL with scheme", []string{"--streaming", "https://h/v1"}, `unexpected argument "https://h/v1"; did you mean --url https://h/v1?`},
+		{"extra with =", []string{"--extra-inputs", "temperature=0.7"}, "--extra-inputs: an extra input must be name:value or a JSON object; did you mean temperature:0.7?"},
+		{"extra with = and a secret", []string{"--extra-inputs", "api_key=sk-1"}, "--extra-inputs: an extra input must be name:value or a JSON object; did you mean api_key:…?"},
+		{"goodput twice by two names", []string{"--goodput", "tpot:20 inter_token_latency:30"}, "--goodput: the objective inter_token_latency is given twice"},
 		{"no value", []string{"--concurrency", "--streaming"}, "--concurrency: needs a value"},
 		{"no words", []string{"--header"}, "--header: needs a value"},
 		{"header", []string{"--header", "Accept"}, "--header: a header must be Name:Value"},
 		{"extra", []string{"--extra-inputs", "x"}, "--extra-inputs: an extra input must be name:value or a JSON object"},
-		{"extra json", []string{"--extra-inputs", `{"a":1,"a":2}`}, "--extra-inputs: is not a JSON object with distinct names"},
+		{"extra json", []string{"--extra-inputs", `{"a":1,"a":2}`}, "--extra-inputs: must be a JSON object with unique names"},
 		{"spread alone", []string{"--osl-stddev", "5"}, "--osl-stddev: needs --osl"},
-		{"verbose twice", []string{"-v", "-vv"}, "-vv: -v says the same; give one of them"},
+		{"verbose twice", []string{"-v", "-vv"}, "-vv: -v sets the same value; use only one of them"},
 		{"host alone", []string{"--api-host", "::"}, "--api-host: needs a port"},
-		{"wait mode alone", []string{"--wait-for-model-mode", "models"}, "--wait-for-model-mode: needs a waitForModelTimeout above 0"},
+		{"wait mode alone", []string{"--wait-for-model-mode", "models"}, "--wait-for-model-mode: needs a --wait-for-model-timeout above 0"},
 		{"wait interval", []string{"--wait-for-model-timeout", "3", "--wait-for-model-interval", "0"}, "--wait-for-model-interval 0: must be greater than 0"},
-		{"path of a reset", []string{"--reset-kv-cache-path", "/x"}, "--reset-kv-cache-path: needs --reset-kv-cache"},
-		{"path of a profiler", []string{"--no-stream-usage", "--server-profiler-stop-path", "/x"}, "--server-profiler-stop-path: needs --server-profiler"},
-		{"reset elsewhere", []string{"--reset-kv-cache", "--reset-kv-cache-path", "http://x/"}, "--reset-kv-cache-path http://x/: must be a path on the server, without blanks and fragment"},
+		{"path of a reset", []string{"--reset-kv-cache=false", "--reset-kv-cache-path", "/x"}, "--reset-kv-cache-path: contradicts --reset-kv-cache=false"},
+		{"path of a profiler", []string{"--server-profiler-stop-path", "/x", "--server-profiler=false"}, "--server-profiler-stop-path: contradicts --server-profiler=false"},
+		{"reset elsewhere", []string{"--reset-kv-cache", "--reset-kv-cache-path", "http://x/"}, "--reset-kv-cache-path http://x/: must be a path on the server, without spaces or fragment"},
 		{"url strategy", []string{"--url-strategy", "least"}, "--url-strategy least: must be round_robin or random"},
 		{"url parameter", []string{"--url-param", "a:b"}, "--url-param: a URL parameter must be name=value or a JSON object"},
 		{"auth style", []string{"--auth-style", "basic"}, "--auth-style basic: must be type, bearer, x-api-key, both, api-key or none"},
 		{"affinity header", []string{"--affinity-header", "X-A,x-a"}, "--affinity-header: the header x-a is given twice"},
-		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, such as http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
-		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs keyFile"},
-		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: an IPv6 address needs brackets, such as http://[::1]:8000"},
+		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
+		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs --tls-key-file"},
+		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: IPv6 addresses need brackets, for example http://[::1]:8000"},
 		{"url", []string{"--url", "ftp://x"}, "--url ftp://x: must be an http or https URL"},
-		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: there is no such file"},
-		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only a synthetic dataset has it\nunknown option --turns"},
-		{"format without file", []string{"--custom-dataset-type", "single-turn"}, "--custom-dataset-type: only a file dataset has it"},
+		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: no such file"},
+		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only valid for datasets of type synthetic\nunknown option --turns; did you mean \"--session-turns-mean\"?"},
+		{"format without file", []string{"--custom-dataset-type", "single-turn"}, "--custom-dataset-type: only valid for datasets of type file"},
 		{"boolean value", []string{"--streaming=maybe"}, "--streaming maybe: must be true or false, or have no value"},
 		{"inherited", []string{"--concurrency", "0", "--warmup-request-count", "1"}, "--concurrency 0: must be at least 1"},
-		{"key is not shown", []string{"--api-key", "<redacted>"}, "--api-key: holds a redaction placeholder; supply the value itself"},
-		{"completions", []string{"--endpoint-type", "completions", "--system-prompt", "x"}, "--system-prompt: the endpoint type completions takes no system message"},
+		{"key is not shown", []string{"--api-key", "<redacted>"}, "--api-key: contains a redaction placeholder; give the actual value"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -198,7 +202,7 @@ func TestFlagProblems(t *testing.T) {
 
 func TestFlagGrammar(t *testing.T) {
 	d := mustFlags(t, "--request_timeout_seconds=5", "-u", "h1", "h2,h3", "--url=h4", "--model", "a,b", "-m", "c", "-b", "2",
-		"--isl-stddev", "9", "--conversation-turn-stddev", "2", "--random-seed", "0", "--no-stream-usage", "--insecure", "--streaming=true",
+		"--isl-stddev", "9", "--conversation-turn-stddev", "2", "--random-seed", "0", "--no-stream-usage", "--no-preconnect", "--insecure", "--streaming=true",
 		"--custom-endpoint", "/x", "--goodput", "time_to_first_token:100 x:2.5", "--export-level", "RAW", "--api-key", "-dash",
 		"--failed-request-threshold", ".5", "--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule")
 	b := d.Benchmark
@@ -210,10 +214,10 @@ func TestFlagGrammar(t *testing.T) {
 		models = append(models, m.Name)
 	}
 	got := []any{urls, models, float64(b.Endpoint.Timeout), b.Datasets[0].Prompts.BatchSize, *b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev,
-		*b.Datasets[0].Turns.Mean, *d.RandomSeed, b.Endpoint.StreamUsage, b.Endpoint.TLSVerify, b.Endpoint.Streaming, *b.Endpoint.Path,
+		*b.Datasets[0].Turns.Mean, *d.RandomSeed, b.Endpoint.StreamUsage, b.Endpoint.Preconnect, b.Endpoint.TLSVerify, b.Endpoint.Streaming, *b.Endpoint.Path,
 		b.SLOs["x"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
 	want := []any{[]string{"http://localhost:9", "http://h1", "http://h2", "http://h3", "http://h4"}, []string{"test-model", "a", "b", "c"}, 5.0, 2, 550.0, 9.0,
-		1.0, int64(0), false, false, true, "/x", 2.5, "raw", "-dash", 0.5}
+		1.0, int64(0), false, false, false, true, "/x", 2.5, "raw", "-dash", 0.5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
@@ -291,7 +295,7 @@ func TestFlagsOverFile(t *testing.T) {
 	t.Run("problems", func(t *testing.T) {
 		f, _ := ParseFlags([]string{"--config", file(t, "benchmark:\n  model: m\n  foo: 1\n  phases:\n  - {duration: 5}\n"), "--request-rate", "-1", "--input-file", "x"}, nil)
 		_, _, err := f.Document()
-		const want = "--request-rate -1: must be greater than 0\n--input-file x: there is no such file\nline 3: benchmark/foo: unknown field \"foo\""
+		const want = "--request-rate -1: must be greater than 0\n--input-file x: no such file\nline 3: benchmark/foo: unknown field \"foo\""
 		if err == nil || err.Error() != want {
 			t.Errorf("error:\n%v\nwant:\n%s", err, want)
 		}
@@ -332,6 +336,58 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestAIPerfVariables: AIPerf's variables about requests do what they do there, or
+// are named as lacking.
+func TestAIPerfVariables(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		env      map[string]string
+		argv     []string
+		proxy    bool
+		affinity []string
+		stats    Seconds
+		want     string // problem or warning
+	}{
+		{"none", nil, nil, false, []string{"X-Session-Affinity"}, 0, ""},
+		{"trust", map[string]string{"AIPERF_HTTP_TRUST_ENV": "true"}, nil, true, []string{"X-Session-Affinity"}, 0, ""},
+		{"trust, with a proxy", map[string]string{"AIPERF_HTTP_TRUST_ENV": "1"}, []string{"--proxy", "http://p:1"}, false, []string{"X-Session-Affinity"}, 0, ""},
+		{"trust, badly", map[string]string{"AIPERF_HTTP_TRUST_ENV": "perhaps"}, nil, false, nil, 0, "AIPERF_HTTP_TRUST_ENV perhaps: must be true or false"},
+		{"interval", map[string]string{"AIPERF_UI_REALTIME_METRICS_INTERVAL": "7.5"}, nil, false, []string{"X-Session-Affinity"}, 7.5, ""},
+		{"interval typed", map[string]string{"AIPERF_UI_REALTIME_METRICS_INTERVAL": "7.5"}, []string{"--stats-interval", "2"}, false, []string{"X-Session-Affinity"}, 2, ""},
+		{"affinity", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true", "AIPERF_HTTP_X_SMG_ROUTING_KEY_FROM_CORRELATION_ID": "on"}, nil,
+			false, []string{"X-Session-Affinity", "X-Session-ID", "X-SMG-Routing-Key"}, 0, ""},
+		{"no affinity", map[string]string{"AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID": "false"}, nil, false, nil, 0, ""},
+		{"affinity typed", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true"}, []string{"--affinity-header", "X-Mine"}, false, []string{"X-Mine"}, 0, ""},
+		{"affinity twice", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true"}, []string{"--session-header", "X-Session-ID"}, false, []string{"X-Session-Affinity"}, 0, ""},
+		{"lacking", map[string]string{"AIPERF_HTTP_IP_VERSION": "6"}, nil, false, []string{"X-Session-Affinity"}, 0,
+			"AIPERF_HTTP_IP_VERSION: not supported by aiperfd yet; it has no effect"},
+		{"about processes", map[string]string{"AIPERF_WORKER_MAX_WORKERS_CAP": "6"}, nil, false, []string{"X-Session-Affinity"}, 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, warnings, err := flagsDocument(t, tt.env, append(tt.argv, "--request-count", "200")...)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else if len(warnings) > 0 {
+				got = warnings[0].Detail
+			}
+			if got != tt.want {
+				t.Errorf("said %q, want %q", got, tt.want)
+			}
+			if err != nil {
+				return
+			}
+			e := d.Benchmark.Endpoint
+			if e.ProxyFromEnv != tt.proxy || !slices.Equal(e.AffinityHeaders, tt.affinity) {
+				t.Errorf("proxy from the environment %t, affinity %q, want %t, %q", e.ProxyFromEnv, e.AffinityHeaders, tt.proxy, tt.affinity)
+			}
+			if s := d.Benchmark.Runtime.StatsInterval; (s == nil) != (tt.stats == 0) || s != nil && *s != tt.stats {
+				t.Errorf("interval %v, want %v", s, tt.stats)
+			}
+		})
+	}
+}
+
 func TestAPIKeyFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(name, []byte(" sk-file \n"), 0o600); err != nil {
@@ -341,7 +397,7 @@ func TestAPIKeyFile(t *testing.T) {
 		t.Errorf("key = %q, want sk-file", got)
 	}
 	_, _, err := flagsDocument(t, nil, "--api-key-file", name, "--api-key", "x")
-	if err == nil || err.Error() != "--api-key: --api-key-file says the same; give one of them" {
+	if err == nil || err.Error() != "--api-key: --api-key-file sets the same value; use only one of them" {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -391,6 +447,12 @@ func TestEverySpellingIsKnown(t *testing.T) {
 				t.Errorf("%s: negated is %q, want %q", name, o.negated, row[2])
 			}
 			f, err := ParseFlags([]string{name, "x"}, nil)
+			if o.status == refused && o.kind == optBool && (name != o.negated) == (o.idle == "true") {
+				if !f.Given(name) {
+					t.Errorf("%s asks for what happens anyway, and is not taken: %v", name, err)
+				}
+				continue
+			}
 			if o.status == refused && (err == nil || !strings.HasPrefix(err.Error(), name+": not supported by aiperfd yet")) {
 				t.Errorf("%s: error = %v, want a refusal by name", name, err)
 			}
@@ -405,12 +467,20 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+30 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+32 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }
 
 // Whatever is refused of AIPerf's everyday options is refused on purpose.
+// TestSystemPromptOfCompletions: an API without roles gets the system prompt in
+// front of the prompt.
+func TestSystemPromptOfCompletions(t *testing.T) {
+	for _, argv := range [][]string{{"--system-prompt", "x"}, {"--shared-system-prompt-length", "5"}} {
+		mustFlags(t, append(argv, "--endpoint-type", "completions")...)
+	}
+}
+
 func TestEverydayOptions(t *testing.T) {
 	table := flagTable()
 	lacking := map[string]bool{"--fixed-schedule": true, "--otel-url": true, "--mlflow-tracking-uri": true}
@@ -432,22 +502,97 @@ func TestFlagKinds(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	var out bytes.Buffer
-	if err := Usage(&out); err != nil {
+	var all, short bytes.Buffer
+	if err := errors.Join(Usage(&all), UsageShort(&short)); err != nil {
 		t.Fatal(err)
 	}
-	text := out.String()
 	for _, want := range []string{
 		"\nEndpoint\n", "  --model-names, --model, -m TEXT…\n",
-		"  --concurrency NUMBER\n      Sessions in flight; with a rate only a cap. (default: 1 without a rate, no limit with one)\n",
+		"  --concurrency NUMBER\n      Number of concurrent sessions; with a request rate, the maximum. (default:\n      1 without a rate, unlimited with one)\n",
 		"  --header, -H NAME:VALUE\n", "  --insecure\n",
 	} {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(all.String(), want) {
 			t.Errorf("help lacks %q", want)
 		}
 	}
-	if strings.Contains(text, "--search-space") || strings.Contains(text, "--zmq-host") {
+	if !strings.HasPrefix(all.String(), "\nLoad Generator\n") || strings.Index(all.String(), "\nOutput\n") > strings.Index(all.String(), "\nEndpoint\n") {
+		t.Error("load and output are not the first groups")
+	}
+	if strings.Contains(all.String(), "--search-space") || strings.Contains(all.String(), "--zmq-host") {
 		t.Error("help shows options that do nothing")
+	}
+	for _, name := range commonFlags() {
+		if !strings.Contains(short.String(), name) || !slices.Contains(strings.FieldsFunc(all.String(), func(r rune) bool { return r == ' ' || r == ',' || r == '\n' }), name) {
+			t.Errorf("%s is not in both helps", name)
+		}
+	}
+	for _, text := range []string{all.String(), short.String()} {
+		for line := range strings.Lines(text) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > usageWidth {
+				t.Errorf("a line of the help has %d columns: %s", n, line)
+			}
+		}
+	}
+	if n := strings.Count(short.String(), "\n"); n > 75 {
+		t.Errorf("the short help has %d lines", n)
+	}
+}
+
+// The examples of the help are command lines that are taken.
+func TestUsageExamples(t *testing.T) {
+	text := strings.ReplaceAll(usageExamples, "\\\n", " ")
+	count := 0
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "aiperfd profile ")
+		if !ok {
+			continue
+		}
+		count++
+		words := strings.Fields(rest)
+		if before, after, quoted := strings.Cut(rest, `"`); quoted {
+			words = append(strings.Fields(before), strings.TrimSuffix(after, `"`))
+		}
+		f, err := ParseFlags(words, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		f.Options.MetricTags = []string{"time_to_first_token", "inter_token_latency"}
+		if slices.Contains(words, "--input-file") {
+			continue // a file of the user's
+		}
+		if _, _, err := f.Document(); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if count != 4 {
+		t.Errorf("%d examples", count)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	for _, c := range []struct {
+		before []string
+		word   string
+		want   string // words without their meaning
+		files  bool
+	}{
+		{nil, "--conc", "--concurrency", false},
+		{[]string{"--streaming"}, "--benchmark-g", "--benchmark-grace-period", false},
+		{[]string{"--ui"}, "", "dashboard simple none", false},
+		{[]string{"--endpoint-type"}, "rer", "rerank", false},
+		{[]string{"-m", "x"}, "--report=b", "--report=brief", false},
+		{[]string{"--image-format"}, "", "jpeg png random", false},
+		{[]string{"--input-file"}, "a", "", true},
+		{[]string{"--request-count"}, "", "", false},
+		{nil, "--search-spa", "", false},
+	} {
+		words, files := Complete(c.before, c.word)
+		for i, w := range words {
+			words[i], _, _ = strings.Cut(w, "\t")
+		}
+		if got := strings.Join(words, " "); got != c.want || files != c.files {
+			t.Errorf("Complete(%q, %q) = %q, files %v, want %q, %v", c.before, c.word, got, files, c.want, c.files)
+		}
 	}
 }
 
@@ -520,5 +665,60 @@ func TestKeyVariables(t *testing.T) {
 				t.Errorf("the document says that the key is of the environment: %v, want %v", said, from)
 			}
 		})
+	}
+}
+
+// Short names of objectives stand for the metrics that they usually mean.
+func TestObjectiveAliases(t *testing.T) {
+	got := mustFlags(t, "--goodput", "ttft:200 ITL:30 e2e:5000").Benchmark.SLOs
+	want := map[string]float64{"time_to_first_token": 200, "inter_token_latency": 30, "request_latency": 5000}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objectives (-want +got):\n%s", diff)
+	}
+}
+
+// What is no objective gets the nearest name, also the nearest short one.
+func TestObjectiveSuggestions(t *testing.T) {
+	for value, want := range map[string]string{
+		"tttf:200":        `--goodput: "tttf" is not a metric; did you mean "ttft"?`,
+		"first_token:200": `--goodput: "first_token" is not a metric; did you mean "time_to_first_token"?`,
+		"nothing:1":       `--goodput: "nothing" is not a metric`,
+	} {
+		f, err := ParseFlags([]string{"--model", "m", "--goodput", value}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Options.MetricTags = []string{"time_to_first_token", "inter_token_latency", "request_latency", "rtfx"}
+		if _, _, err := f.Document(); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", value, err, want)
+		}
+	}
+}
+
+// A problem that is found after the flags were read names the flag that it is
+// about, and no pointer into a document that the user never saw.
+func TestExplain(t *testing.T) {
+	f, err := ParseFlags([]string{"--warmup-request-count", "5", "--request-rate", "7", "--image-width-mean", "9", "--goodput", "ttft:1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pointer, want := range map[string]string{
+		"#/benchmark/phases/0":                   "--warmup-request-count: text",
+		"#/benchmark/phases/1/rate":              "--request-rate: text",
+		"#/benchmark/datasets/0/images":          "--image-width-mean: text",
+		"#/benchmark/datasets/0/images/width":    "--image-width-mean: text",
+		"#/benchmark/slos":                       "--goodput: text",
+		"#/benchmark/endpoint/connectionReuse":   "--connection-reuse-strategy: text",
+		"#/benchmark/datasets/0/audio":           "text",
+		"#/benchmark/tokenizer/name":             "--tokenizer: text",
+		"#/benchmark/endpoint/jobs/pollInterval": "--poll-interval: text",
+	} {
+		err := f.Explain(&Invalid{Problems: []Problem{{Pointer: pointer, Detail: "text"}}})
+		if err.Error() != want {
+			t.Errorf("%s: %q, want %q", pointer, err, want)
+		}
+	}
+	if got := f.Explain(&Invalid{Problems: []Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: rate: text" {
+		t.Errorf("a problem of a file became %q", got)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"aiperfd/internal/engine/redact"
 )
 
 // resolve turns an option's path into the canonical one.
@@ -110,59 +108,4 @@ func (b *builder) descend(n *node, name, next string, occ *occurrence, ptr strin
 // replaces as a whole.
 func isShape(n *node, next string) bool {
 	return next == "mean" && slices.ContainsFunc([]string{"peaks", "points", "median"}, func(name string) bool { return n.get(name) != nil })
-}
-
-// environment applies the variables that stand for options which were not
-// typed.
-func (b *builder) environment() {
-	env := b.flags.Options.LookupEnv
-	if env == nil {
-		return
-	}
-	b.keyVariables()
-	b.variable("AIPERF_API_SERVER_PORT", "runtime.apiPort")
-	if b.find("runtime.apiPort") != nil {
-		b.variable("AIPERF_API_SERVER_HOST", "runtime.apiHost")
-	}
-	b.variable("AIPERF_HTTP_SSL_VERIFY", "endpoint.tlsVerify")
-}
-
-// keyVariables takes an API key from the environment where nothing else says who
-// asks.
-func (b *builder) keyVariables() {
-	if style := b.find("endpoint.authStyle"); b.find("endpoint.apiKeyFile") != nil || style != nil && style.scalar == "none" {
-		return
-	}
-	if headers := b.find("endpoint.headers"); headers != nil && slices.ContainsFunc(headers.members, func(m member) bool {
-		return strings.EqualFold(m.name, "Authorization")
-	}) {
-		return
-	}
-	for _, name := range []string{"AIPERFD_API_KEY", "OPENAI_API_KEY"} {
-		if value, ok := b.flags.Options.LookupEnv(name); ok && value != "" && b.find("endpoint.apiKey") == nil {
-			b.variable(name, "endpoint.apiKey")
-			b.loader.infer("benchmark.endpoint.apiKey", redact.Placeholder, "the environment variable "+name)
-		}
-	}
-}
-
-func (b *builder) variable(name, path string) {
-	value, ok := b.flags.Options.LookupEnv(name)
-	if !ok || value == "" || b.find(path) != nil {
-		return
-	}
-	occ := &occurrence{spelling: name, order: 1 << 20, values: []string{value}}
-	n := textNode(value)
-	switch path {
-	case "runtime.apiPort":
-		n = b.number(occ)
-	case "endpoint.tlsVerify":
-		switch strings.ToLower(value) {
-		case "true", "1", "yes", "on":
-			n = &node{shape: boolean, scalar: "true"}
-		case "false", "0", "no", "off":
-			n = &node{shape: boolean, scalar: "false"}
-		}
-	}
-	b.set(path, occ, n)
 }

@@ -82,7 +82,7 @@ func listFolder(name, known string, stat func(string) (fs.FileInfo, error), open
 
 // checkFolder reports a source of pictures that is no readable directory.
 func (l *loader) checkFolder(path, name string) {
-	if l.failed[path] {
+	if l.failed[path] || l.options.Stored {
 		return
 	}
 	var roots []string
@@ -96,12 +96,12 @@ func (l *loader) checkFolder(path, name string) {
 		case err == nil:
 			return
 		case len(roots) > 0:
-			complaint += " under the server's data directories"
+			complaint += " in one of the server's data directories (serve --data-root)"
 		case errors.Is(err, fs.ErrNotExist):
-			complaint += ", and there is none of that name"
+			complaint += "; no such directory"
 		}
 	} else {
-		complaint = "must be noise, noise-smooth or assets; directories may not be read here"
+		complaint = "must be noise, noise-smooth or assets; reading directories is not allowed here"
 	}
 	l.failed[path] = true
 	l.failValue(l.at(path), CodeFileNotAllowed, complaint)

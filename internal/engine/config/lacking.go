@@ -12,7 +12,7 @@ type feature struct {
 	name string
 	off  string // AIPerf's value for "off" or "default", as JSON; it is also what Compat shows
 	alt  string // another accepted value; "" = none
-	what string // the subject of "… is not supported"
+	what string // the feature, in words
 	// inert fields have no effect in one process; other values are accepted
 	// with a warning.
 	inert bool
@@ -41,7 +41,7 @@ func lacking(path string) []feature {
 			{name: "priority", off: `0`, what: "priority"},
 			{name: "ttl", off: `null`, what: "a time to live"},
 			{name: "deadline", off: `null`, what: "a deadline"},
-			{name: "startAfter", off: `null`, what: "a start time"},
+			{name: "startAfter", off: `null`, what: "start times"},
 		}
 	case "benchmark":
 		return benchmarkFeatures()
@@ -49,7 +49,7 @@ func lacking(path string) []feature {
 		return []feature{
 			{name: "lora", off: `null`, what: "LoRA selection"},
 			{name: "modalities", off: `null`, what: "modalities of a model"},
-			{name: "tokenizer", off: `null`, what: "a tokenizer for each model"},
+			{name: "tokenizer", off: `null`, what: "one tokenizer per model"},
 		}
 	case "benchmark.endpoint":
 		return endpointFeatures()
@@ -63,7 +63,7 @@ func lacking(path string) []feature {
 		return artifactFeatures()
 	case "benchmark.tokenizer":
 		return []feature{
-			{name: "trustRemoteCode", off: `false`, what: "running code of a tokenizer repository"},
+			{name: "trustRemoteCode", off: `false`, what: "running code from a tokenizer repository"},
 		}
 	case "benchmark.runtime":
 		return runtimeFeatures()
@@ -97,7 +97,7 @@ func benchmarkFeatures() []feature {
 
 func endpointFeatures() []feature {
 	return []feature{
-		{name: "transport", off: `null`, alt: `"http"`, what: "another transport than http"},
+		{name: "transport", off: `null`, alt: `"http"`, what: "a transport other than http"},
 		{name: "uuidAndStrip", off: `false`, what: "stripping of images"},
 	}
 }
@@ -123,7 +123,7 @@ func promptFeatures() []feature {
 		{name: "cacheBust", off: `{"target":"none"}`, what: "cache busting"},
 		{name: "sequenceDistribution", off: `null`, what: "pairs of lengths"},
 		{name: "randomRangeRatio", off: `null`, what: "range ratios"},
-		{name: "randomCorpusStyle", off: `"vllm"`, what: "another style of the random corpus"},
+		{name: "randomCorpusStyle", off: `"vllm"`, what: "other styles of the random corpus"},
 	}
 }
 
@@ -134,7 +134,7 @@ func phaseFeatures() []feature {
 		{name: "prefillRamp", off: `null`, what: "ramping"},
 		{name: "cancellation", off: `null`, what: "request cancellation"},
 		{name: "sla", off: `[]`, what: "in-run control"},
-		{name: "seamless", off: `false`, what: "a seamless phase change"},
+		{name: "seamless", off: `false`, what: "seamless phase transitions"},
 		{name: "timingMode", off: `null`, what: "agentic replay"},
 		{name: "adaptiveScale", off: `false`, what: "in-run control"},
 		{name: "adaptiveSustainDuration", off: `null`, what: "in-run control"},
@@ -165,11 +165,11 @@ func phaseFeatures() []feature {
 
 func artifactFeatures() []feature {
 	return []feature{
-		{name: "summary", off: `["json"]`, strict: true, what: "another choice of summary files"},
+		{name: "summary", off: `["json"]`, strict: true, what: "selecting summary files"},
 		{name: "trace", off: `false`, what: "export of HTTP traces"},
 		{name: "sliceDuration", off: `null`, what: "time slices"},
 		{name: "showTraceTiming", off: `false`, what: "printing of HTTP timing"},
-		{name: "userFiles", off: `[]`, what: "files written from the document"},
+		{name: "userFiles", off: `[]`, what: "writing files from the document"},
 		{name: "autoPlot", off: `false`, what: "plotting"},
 		{name: "plotRequired", off: `false`, what: "plotting"},
 	}
@@ -200,14 +200,14 @@ func (l *loader) refuse(n *node, f feature) {
 	switch {
 	case bad == nil:
 		if on := n.get("enabled"); on != nil && on.scalar == "true" {
-			l.warn(n.place, CodeNoEffect, "%s is not supported by aiperfd yet; nothing is collected", f.what)
+			l.warn(n.place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.what)
 		}
 	case f.inert:
-		l.warn(n.place, CodeNoEffect, "%s has no effect in aiperfd, which is one process without a message bus", label(n.place))
+		l.warn(n.place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", label(n.place))
 	case f.name == "userFiles" && l.options.Untrusted, f.name == "trustRemoteCode" && l.options.Untrusted:
 		l.fail(bad.place, CodeNotAllowed, "%s: %s is not allowed here", label(bad.place), f.what)
 	default:
-		l.fail(bad.place, CodeUnsupported, "%s: %s is not supported by aiperfd yet", label(bad.place), f.what)
+		l.fail(bad.place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", label(bad.place), f.what)
 	}
 }
 

@@ -53,6 +53,11 @@ type Default struct {
 	Reason  string `json:"reason"`
 }
 
+// String names the field, its value as JSON and the reason.
+func (d Default) String() string {
+	return fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(d.Pointer, "#/"), encode(d.Value), d.Reason)
+}
+
 // Load reads a document, fills in the defaults and checks everything. A document
 // with problems gives *Invalid with all of them, text that is no document gives
 // *Malformed. Warnings come with and without an error. The document does not
@@ -91,7 +96,7 @@ func newLoader(o LoadOptions) *loader {
 // parse reads text into a normalised tree.
 func (l *loader) parse(data []byte) (*node, error) {
 	if len(data) > l.options.MaxBytes {
-		return nil, &Malformed{Detail: fmt.Sprintf("longer than %d bytes", l.options.MaxBytes)}
+		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", l.options.MaxBytes)}
 	}
 	root, err := parse(data, l.options.Format, &l.report)
 	if err != nil {

@@ -85,7 +85,7 @@ benchmark:
 				APIKey: NewSecret("k"), Timeout: 300, ConnectTimeout: 3, FirstByteTimeout: 60, IdleTimeout: 2, Streaming: true,
 				URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
 				WaitForModelInterval: 5, WaitForModelMode: "inference",
-				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, StreamUsage: true,
+				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, Preconnect: true, StreamUsage: true,
 				Headers: map[string]Secret{"X-Tenant": NewSecret("blue")}, SessionHeader: p("X-S"),
 				Extra: NewObject(Member{"z", json.RawMessage("1.50")}, Member{"a", json.RawMessage(`{"c":[1,null],"b":"x"}`)}),
 			},
@@ -129,7 +129,7 @@ func TestLoadDefaults(t *testing.T) {
 		Endpoint: Endpoint{URLs: []URL{NewURL("http://localhost:8000")}, URLStrategy: "round_robin", Type: "chat", Timeout: 21600,
 			URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
 			WaitForModelInterval: 5, WaitForModelMode: "inference",
-			ConnectTimeout: 10, ConnectionReuse: "pooled", StreamUsage: true, TLSVerify: true},
+			ConnectTimeout: 10, ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true},
 		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100, Sampling: "sequential", TurnDelayRatio: 1,
 			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet"}, Turns: constant(1), TurnDelay: constant(0)}},
 		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: p(Seconds(60)),
@@ -291,7 +291,7 @@ func TestWarnings(t *testing.T) {
 	for _, w := range warnings {
 		got = append(got, w.Pointer+" "+w.Code)
 	}
-	want := []string{"# deprecated-field", "#/server_metrics no-effect", "#/runtime/workers no-effect", "#/phases short-run"}
+	want := []string{"# deprecated-field", "#/server_metrics no-effect", "#/runtime/workers no-effect", "#/phases/requests short-run"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -444,7 +444,7 @@ func TestSecrets(t *testing.T) {
 
 func TestMalformedIsNotInvalid(t *testing.T) {
 	_, _, err := Load([]byte(`{"benchmark": `), LoadOptions{Format: JSON})
-	if err == nil || err.Error() != "read configuration: line 1, column 15: the text ends too early" {
+	if err == nil || err.Error() != "read configuration: line 1, column 15: unexpected end of the document" {
 		t.Errorf("error = %v", err)
 	}
 	var invalid *Invalid

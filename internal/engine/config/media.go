@@ -64,11 +64,16 @@ const (
 	defaultImageSampling = "random-with-replacement"
 )
 
-// The limits of sample rates, in Hz.
+// The limits of generated media.
 const (
-	minRate = 1000
-	maxRate = 384_000
+	maxSide = 16_384      // pixels
+	maxClip = 4 * 60 * 60 // seconds
+	minRate = 1000        // Hz
+	maxRate = 384_000     // Hz
 )
+
+// depths lists the bits that a sample may have.
+func depths() []int { return []int{8, 16, 24, 32} }
 
 // Hertz returns a sample rate of a document in Hz: values above 96 are Hz, others
 // kHz.
@@ -184,12 +189,12 @@ func (l *loader) checkMedia(d *Dataset, path string) {
 	}
 	if l.has(path+".rankings") && !ranks(kind) {
 		for _, at := range l.deepest(path + ".rankings") {
-			l.conflict(at, fmt.Sprintf("the endpoint type %s ranks nothing; %s do", kind, choiceList(strings.Join(rankingTypes(), " "))))
+			l.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, choiceList(strings.Join(rankingTypes(), " "))))
 		}
 	}
 	if prompts := path + ".prompts.isl"; ranks(kind) && l.has(prompts) {
 		at := l.where(prompts)
-		l.warn(at, CodeNoEffect, "%s: the endpoint type %s gets queries and passages, whose lengths rankings says", label(at), kind)
+		l.warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s sends queries and passages, whose lengths are set by rankings", label(at), kind)
 	}
 }
 
@@ -202,10 +207,10 @@ func (l *loader) checkImages(i *Images, path string) {
 	if i.Source != "" && i.Directory() != "" {
 		l.checkFolder(path+".source", i.Source)
 	} else if i.SourceSampling != "" && i.SourceSampling != defaultImageSampling && !l.failed[path+".sourceSampling"] {
-		l.conflict(path+".sourceSampling", "only pictures of a directory are sampled; the source is none")
+		l.conflict(path+".sourceSampling", "only valid if the source is a directory")
 	}
-	l.atMost(path+".width", i.Width, 16_384, "pixels")
-	l.atMost(path+".height", i.Height, 16_384, "pixels")
+	l.atMost(path+".width", i.Width, maxSide, "pixels")
+	l.atMost(path+".height", i.Height, maxSide, "pixels")
 }
 
 // atMost checks the mean of a distribution.
@@ -227,7 +232,7 @@ func (l *loader) meanAt(path string) *node {
 func (l *loader) checkAudio(a *Audio, path string) {
 	for i, depth := range a.Depths {
 		at := fmt.Sprintf("%s.depths.%d", path, i)
-		if depth != 8 && depth != 16 && depth != 24 && depth != 32 && !l.failed[at] {
+		if !slices.Contains(depths(), depth) && !l.failed[at] {
 			l.failValue(l.at(at), CodeBadEnum, "must be 8, 16, 24 or 32")
 		}
 	}
@@ -237,5 +242,5 @@ func (l *loader) checkAudio(a *Audio, path string) {
 			l.failValue(l.at(at), CodeOutOfRange, "must be from 1 to 96 kHz, or from 1000 to 384000 Hz")
 		}
 	}
-	l.atMost(path+".length", a.Length, 4*60*60, "seconds")
+	l.atMost(path+".length", a.Length, maxClip, "seconds")
 }

@@ -50,15 +50,15 @@ func TestMediaProblems(t *testing.T) {
 	rows := []struct{ argv, want string }{
 		{"--image-width-mean -1 --image-format gif --image-batch-size many", "--image-width-mean -1: must be at least 0\n--image-format gif: must be jpeg, png or random\n--image-batch-size many: must be a whole number"},
 		{"--image-height-mean 99999", "--image-height-mean 99999: must be at most 16384 pixels"},
-		{"--image-source nowhere", "--image-source nowhere: must be noise, noise-smooth, assets or a directory, and there is none of that name"},
+		{"--image-source nowhere", "--image-source nowhere: must be noise, noise-smooth, assets or a directory; no such directory"},
 		{"--image-source testdata/prompts.jsonl", "--image-source testdata/prompts.jsonl: must be noise, noise-smooth, assets or a directory"},
-		{"--image-source-sampling shuffle-cycle", "--image-source-sampling: only pictures of a directory are sampled; the source is none"},
+		{"--image-source-sampling shuffle-cycle", "--image-source-sampling: only valid if the source is a directory"},
 		{"--audio-depths 16,12 --audio-sample-rates 0.5,x --audio-num-channels 3", "--audio-depths 12: must be 8, 16, 24 or 32\n--audio-sample-rates x: must be a number\n--audio-sample-rates 0.5: must be from 1 to 96 kHz, or from 1000 to 384000 Hz\n--audio-num-channels 3: must be at most 2"},
 		{"--audio-format mp3", "--audio-format mp3: not supported by aiperfd yet; use wav"},
 		{"--audio-length-mean 1e6", "--audio-length-mean 1e6: must be at most 14400 seconds"},
 		{"--video-width 64", "--video-width: not supported by aiperfd yet"},
-		{"--rankings-passages-mean 5", "--rankings-passages-mean: the endpoint type chat ranks nothing; rerank, cohere_rankings, nim_rankings, hf_tei_rankings or score do"},
-		{"--input-file testdata/prompts.jsonl --image-width-mean 5 --audio-batch-size 2", "--image-width-mean: only a synthetic dataset has it\n--audio-batch-size: only a synthetic dataset has it"},
+		{"--rankings-passages-mean 5", "--rankings-passages-mean: the endpoint type chat has no rankings; they are for rerank, cohere_rankings, nim_rankings, hf_tei_rankings or score"},
+		{"--input-file testdata/prompts.jsonl --image-width-mean 5 --audio-batch-size 2", "--image-width-mean: only valid for datasets of type synthetic\n--audio-batch-size: only valid for datasets of type synthetic"},
 	}
 	for _, row := range rows {
 		t.Run(row.argv, func(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 
 // String names the shape in messages.
 func (s shape) String() string {
-	return [...]string{"null", "a boolean", "a number", "a text", "a list", "an object"}[s]
+	return [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}[s]
 }
 
 // place says where something was written: in a file, or in a flag.

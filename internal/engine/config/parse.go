@@ -63,7 +63,7 @@ func readJSON(data []byte, r *report) (*node, error) {
 	at := p.start()
 	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
 		line, col := p.lines.position(at)
-		return nil, &Malformed{Line: line, Column: col, Detail: "more text behind the document"}
+		return nil, &Malformed{Line: line, Column: col, Detail: "unexpected text after the document"}
 	}
 	return root, nil
 }
@@ -88,7 +88,7 @@ func (p *jsonParser) malformed(err error) error {
 	detail := err.Error()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		line, col = p.lines.position(len(p.data))
-		detail = "the text ends too early"
+		detail = "unexpected end of the document"
 	}
 	return &Malformed{Line: line, Column: col, Detail: detail}
 }

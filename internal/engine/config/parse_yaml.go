@@ -29,7 +29,7 @@ type yamlParser struct {
 func parseYAML(data []byte, r *report) (root *node, err error) {
 	defer func() {
 		if recover() != nil {
-			root, err = nil, &Malformed{Detail: "the YAML cannot be read"}
+			root, err = nil, &Malformed{Detail: "invalid YAML"}
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
@@ -75,7 +75,7 @@ func yamlMalformed(err error) error {
 		GetToken() *token.Token
 	}
 	if !errors.As(err, &e) {
-		return &Malformed{Detail: "the YAML cannot be read"}
+		return &Malformed{Detail: "invalid YAML"}
 	}
 	m := &Malformed{Detail: e.GetMessage()}
 	if tk := e.GetToken(); tk != nil && tk.Position != nil {
@@ -178,7 +178,7 @@ func (p *yamlParser) mapping(n *node, values []*ast.MappingValueNode, depth int)
 		}
 		key, ok := v.Key.(*ast.StringNode)
 		if !ok {
-			return malformedAt(v.Key, "keys must be texts; put quotes around this one")
+			return malformedAt(v.Key, "keys must be strings; put this one in quotes")
 		}
 		n.add(member{place: nodePlace(key), name: key.Value, value: value}, seen, p.report)
 	}

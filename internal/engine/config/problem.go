@@ -43,7 +43,7 @@ type Problem struct {
 // String is for terminals: where, then what.
 func (p Problem) String() string {
 	switch {
-	case p.Flag != "":
+	case p.Flag != "" || p.Pointer == "#":
 		return p.Detail
 	case p.Line > 0:
 		return fmt.Sprintf("line %d: %s: %s", p.Line, strings.TrimPrefix(p.Pointer, "#/"), p.Detail)

@@ -87,7 +87,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"file without a path", `dataset: {type: file}`, "#/benchmark/dataset/path required"},
 	{"file and records", `dataset: {type: file, path: testdata/prompts.jsonl, records: [{text: a}]}`, "#/benchmark/dataset/records conflict"},
 	{"missing file", `dataset: {type: file, path: testdata/none.jsonl}`, "#/benchmark/dataset/path file-not-allowed"},
-	{"directory", `dataset: {type: file, path: testdata}`, "#/benchmark/dataset/path file-not-allowed"},
+	{"directory", `dataset: {type: file, path: testdata}`, "#/benchmark/dataset/path unsupported-feature"},
 	{"lengths of a file", `dataset: {type: file, path: testdata/prompts.jsonl, prompts: {isl: 3}}`, "#/benchmark/dataset/prompts conflict"},
 	{"path of a synthetic", `dataset: {type: synthetic, path: x}`, "#/benchmark/dataset/path conflict"},
 	{"zero entries", `dataset: {entries: 0}`, "#/benchmark/dataset/entries out-of-range"},
@@ -109,7 +109,6 @@ var problemRows = []struct{ name, members, want string }{
 	{"prefix length alone", `dataset: {prefixPrompts: {length: 4}}`, "#/benchmark/dataset/prefixPrompts/length conflict"},
 	{"pool and shared", `dataset: {prefixPrompts: {length: 4, poolSize: 2, sharedSystemLength: 3}}`, "#/benchmark/dataset/prefixPrompts/sharedSystemLength conflict"},
 	{"system prompt twice", `dataset: {systemPrompt: a, systemPromptFile: testdata/prompts.jsonl}`, "#/benchmark/dataset/systemPromptFile conflict"},
-	{"system prompt for completions", `endpoint: {type: completions}, dataset: {systemPrompt: a}`, "#/benchmark/dataset/systemPrompt conflict"},
 	{"video", `dataset: {video: {width: 64, height: 64}}`, "#/benchmark/dataset/video unsupported-feature"},
 	{"sequence distribution", `dataset: {prompts: {sequenceDistribution: "1,2:100"}}`, "#/benchmark/dataset/prompts/sequenceDistribution unsupported-feature"},
 	{"cache busting", `dataset: {prompts: {cacheBust: {target: system_prefix}}}`, "#/benchmark/dataset/prompts/cacheBust/target unsupported-feature"},
@@ -294,7 +293,7 @@ func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Problem{
-		{Pointer: "#/benchmark/endpoint/apiKey", Code: CodeWrongType, Detail: "apiKey: must be a text", Line: 4, Column: 28},
+		{Pointer: "#/benchmark/endpoint/apiKey", Code: CodeWrongType, Detail: "apiKey: must be a string", Line: 4, Column: 28},
 		{Pointer: "#/benchmark/endpoint/timout", Code: CodeUnknownField, Detail: `unknown field "timout"; did you mean "timeout"?`, Line: 4, Column: 35},
 		{Pointer: "#/benchmark/phases/0/rate", Code: CodeOutOfRange, Detail: "rate -5: must be greater than 0", Line: 7, Column: 16},
 	}

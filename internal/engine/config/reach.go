@@ -16,22 +16,22 @@ var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 // checkURL says what is wrong with a base URL, or "".
 func checkURL(raw string) string {
 	if strings.ContainsAny(raw, " \t\r\n") {
-		return "must be a URL without blanks"
+		return "must not contain spaces"
 	}
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if strings.EqualFold(scheme, "http+unix") {
 		host, _, _ := strings.Cut(rest, "/")
 		if name, err := url.PathUnescape(host); err != nil || name == "" || strings.ContainsAny(host, "@?#") {
-			return "must be a URL such as http+unix://%2Frun%2Fvllm.sock"
+			return "must be a URL like http+unix://%2Frun%2Fvllm.sock"
 		}
 		return ""
 	}
 	u, err := url.Parse(raw)
 	switch {
 	case bareIPv6(rest):
-		return "an IPv6 address needs brackets, such as http://[::1]:8000"
+		return "IPv6 addresses need brackets, for example http://[::1]:8000"
 	case err != nil:
-		return "must be a URL such as http://localhost:8000"
+		return "must be a URL like http://localhost:8000"
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "must be an http or https URL"
 	}
@@ -63,7 +63,7 @@ func checkHost(u *url.URL) string {
 
 // checkProxy says what is wrong with the URL of a proxy, or "".
 func checkProxy(raw string) string {
-	const want = "must be the URL of a proxy, such as http://proxy:3128, https://proxy:443 or socks5://proxy:1080"
+	const want = "must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || strings.ContainsAny(raw, " \t\r\n"):
@@ -71,7 +71,7 @@ func checkProxy(raw string) string {
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" && u.Scheme != "socks5h":
 		return want
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "":
-		return "must be the URL of a proxy, without path and query"
+		return "must be the URL of a proxy, without path or query"
 	}
 	return checkHost(u)
 }
@@ -79,7 +79,7 @@ func checkProxy(raw string) string {
 // params reads URL parameters.
 func (l *loader) params(n *node, p *map[string]Secret, path string) {
 	if n.shape != object {
-		l.wrongType(n, path, "an object of names and texts")
+		l.wrongType(n, path, "an object with string values")
 		return
 	}
 	*p = make(map[string]Secret, len(n.members))

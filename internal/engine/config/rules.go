@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-playground/validator/v10"
@@ -92,28 +93,30 @@ func choiceList(choices string) string {
 
 // isLackingValue reports whether AIPerf knows a choice that we do not have.
 func isLackingValue(path, value string) bool {
+	return slices.ContainsFunc(lackingValues(generic(path)), func(name string) bool {
+		family, isFamily := strings.CutSuffix(name, "*")
+		return fold(name) == fold(value) || isFamily && strings.HasPrefix(fold(value), fold(family))
+	})
+}
+
+// lackingValues lists the choices of AIPerf that the field at a generic path does
+// not have; one that ends in * stands for all that begin so.
+func lackingValues(path string) []string {
 	var names string
-	switch generic(path) {
+	switch path {
 	case "benchmark.endpoint.type":
-		names = "responses messages embeddings chat_embeddings nim_embeddings nim_rankings cohere_rankings" +
-			" hf_tei_rankings image_generation image_edit" +
-			" audio_transcription image_retrieval solido_rag"
+		names = "solido_rag"
 	case "benchmark.datasets.*.type":
 		names = "public"
 	case "benchmark.datasets.*.format":
 		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
-			" inputs_json sagemaker_data_capture dag_jsonl weka_trace weka_hf tracelab speed_bench sharegpt"
+			" inputs_json sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_*"
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"
 	case "benchmark.phases.*.type":
 		names = "user_centric fixed_schedule agentic_replay"
 	}
-	for _, name := range strings.Fields(names) {
-		if fold(name) == fold(value) {
-			return true
-		}
-	}
-	return false
+	return strings.Fields(names)
 }
 
 // generic replaces the indexes in a canonical path by *.

@@ -50,7 +50,7 @@ func (l *loader) wrap(root *node) *node {
 		}
 	}
 	if old && len(section.members) > 0 {
-		l.warn(root.place, CodeDeprecated, "flat layout: put all but schemaVersion, randomSeed and metadata under \"benchmark\"")
+		l.warn(root.place, CodeDeprecated, "flat layout: move everything except schemaVersion, randomSeed and metadata into \"benchmark\"")
 	}
 	if d := section.get("dataset"); d != nil && d.shape == object && d.index("name") < 0 {
 		d.set("name", &node{place: d.place, shape: text, scalar: "main"})
@@ -66,7 +66,7 @@ func (l *loader) renameOnly(n *node, short, long string) {
 		return
 	}
 	if n.index(long) >= 0 {
-		l.fail(n.members[i].place, CodeConflict, "%q and %q say the same; give one of them", short, long)
+		l.fail(n.members[i].place, CodeConflict, "%q and %q set the same value; give only one", short, long)
 		n.drop(short)
 		return
 	}
@@ -206,9 +206,9 @@ func (l *loader) moveInto(n *node, group string, names ...string) {
 		}
 		switch {
 		case inner.shape != object:
-			l.fail(at, CodeConflict, "%q stands beside %q, which is not an object", name, group)
+			l.fail(at, CodeConflict, "%q cannot be combined with %q, which is not an object", name, group)
 		case inner.index(name) >= 0:
-			l.fail(at, CodeConflict, "%q is given here and in %q", name, group)
+			l.fail(at, CodeConflict, "%q is given both here and in %q", name, group)
 		default:
 			inner.members = append(inner.members, member{place: at, name: name, value: value})
 		}
@@ -228,7 +228,7 @@ func (l *loader) normalisePhases(benchmark *node) {
 		value := benchmark.drop(name)
 		switch {
 		case benchmark.index("phases") >= 0:
-			l.fail(at, CodeConflict, "%q cannot stand beside \"phases\"", name)
+			l.fail(at, CodeConflict, "%q cannot be combined with \"phases\"", name)
 		case value.shape == object:
 			if value.index("name") < 0 {
 				value.set("name", &node{place: value.place, shape: text, scalar: name})

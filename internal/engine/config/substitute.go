@@ -9,14 +9,15 @@ import (
 // substitute replaces ${NAME}, ${NAME:default} and ${secret:NAME} in every text
 // below root. A text that is one substitution as a whole takes the type of what
 // it becomes: boolean, number or text. Texts with {{ … }} are refused: there is
-// no template engine, and sending them as they are would be wrong.
+// no template engine, and sending them as they are would be wrong. The template of
+// request bodies is left as it is.
 func substitute(root *node, o LoadOptions, r *report) {
 	root.walk(func(n *node) {
-		if n.shape != text {
+		if n.shape != text || strings.HasSuffix(n.ptr, "/endpoint/template/body") {
 			return
 		}
 		if strings.Contains(n.scalar, "{{") {
-			r.fail(n.place, CodeUnsupported, "%s: templates ({{ … }}) are not supported by aiperfd yet", label(n.place))
+			r.fail(n.place, CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", label(n.place))
 			return
 		}
 		if strings.Contains(n.scalar, "${") {
@@ -68,7 +69,7 @@ func lookup(n *node, expression string, o LoadOptions, r *report) (value string,
 		r.fail(n.place, CodeWrongType, "%s: ${%s} does not name a variable", label(n.place), clip(expression))
 		return "", false, false
 	case o.Untrusted && !slices.Contains(o.AllowEnv, name):
-		r.fail(n.place, CodeEnvNotAllowed, "%s: the environment variable %s may not be used here", label(n.place), name)
+		r.fail(n.place, CodeEnvNotAllowed, "%s: the environment variable %s is not allowed; see serve --allow-env", label(n.place), name)
 		return "", false, false
 	}
 	if o.LookupEnv != nil {
@@ -84,12 +85,12 @@ func lookup(n *node, expression string, o LoadOptions, r *report) (value string,
 
 func lookupSecret(n *node, name string, o LoadOptions, r *report) (value string, secret, ok bool) {
 	if o.LookupSecret == nil {
-		r.fail(n.place, CodeUnsupported, "%s: secrets by reference are not set up here", label(n.place))
+		r.fail(n.place, CodeUnsupported, "%s: references to secrets are not supported", label(n.place))
 		return "", false, false
 	}
 	value, ok = o.LookupSecret(name)
 	if !ok {
-		r.fail(n.place, CodeSecretNotFound, "%s: there is no secret called %q", label(n.place), clip(name))
+		r.fail(n.place, CodeSecretNotFound, "%s: no such secret: %q", label(n.place), clip(name))
 	}
 	return value, true, ok
 }

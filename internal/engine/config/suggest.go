@@ -12,9 +12,25 @@ func suggestion(name string, known []string) string {
 		}
 	}
 	if best == "" {
+		best = containing(name, known)
+	}
+	if best == "" {
 		return ""
 	}
 	return `; did you mean "` + best + `"?`
+}
+
+// containing returns the shortest of the known names that a part of a name is in;
+// empty = none, or the part is too short to mean one.
+func containing(part string, known []string) string {
+	const least = 4
+	best := ""
+	for _, k := range known {
+		if len(fold(part)) >= least && strings.Contains(fold(k), fold(part)) && (best == "" || len(k) < len(best)) {
+			best = k
+		}
+	}
+	return best
 }
 
 // fold makes spellings of one name equal: case, dashes and underscores go.

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,7 +70,7 @@ func (l *loader) seconds(n *node, p *Seconds, path string) bool {
 	case text:
 		s, ok = parseSeconds(n.scalar)
 	}
-	const want = "a number of seconds, or a text such as \"30s\" or \"5 min\""
+	const want = "a number of seconds, or a string such as \"30s\" or \"5 min\""
 	if !ok {
 		return l.wrongType(n, path, want)
 	}
@@ -84,7 +87,7 @@ func (l *loader) seconds(n *node, p *Seconds, path string) bool {
 func (l *loader) secretText(n *node, path string) (string, bool) {
 	if !n.isText() {
 		l.failed[path] = true
-		l.fail(n.place, CodeWrongType, "%s: must be a text", label(n.place))
+		l.fail(n.place, CodeWrongType, "%s: must be a string", label(n.place))
 		return "", false
 	}
 	if l.options.Stored {
@@ -92,7 +95,7 @@ func (l *loader) secretText(n *node, path string) (string, bool) {
 	}
 	if strings.Contains(n.scalar, redact.Placeholder) || strings.Contains(strings.ToLower(n.scalar), "%3credacted%3e") {
 		l.failed[path] = true
-		l.fail(n.place, CodeRedacted, "%s: holds a redaction placeholder; supply the value itself", label(n.place))
+		l.fail(n.place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", label(n.place))
 		return "", false
 	}
 	l.doc.injected = append(l.doc.injected, n.secrets...)
@@ -130,7 +133,7 @@ func (l *loader) url(n *node, p *URL, path string) bool {
 // headers reads request headers; names are kept as written.
 func (l *loader) headers(n *node, p *map[string]Secret, path string) {
 	if n.shape != object {
-		l.wrongType(n, path, "an object of header names and values")
+		l.wrongType(n, path, "an object with header names and values")
 		return
 	}
 	*p = make(map[string]Secret, len(n.members))
@@ -145,7 +148,7 @@ func (l *loader) headers(n *node, p *map[string]Secret, path string) {
 		case !validHeaderName(m.name):
 			l.fail(m.place, CodeOutOfRange, "%q is not a header name", clip(m.name))
 		case !validHeaderValue(value):
-			l.fail(m.place, CodeOutOfRange, "%s: the value has characters that a header cannot carry", m.name)
+			l.fail(m.place, CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.name)
 		case seen[name]:
 			l.fail(m.place, CodeConflict, "the header %s is given twice", m.name)
 		case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection":
@@ -180,7 +183,7 @@ func (l *loader) objectBody(n *node, p *Object, path string) {
 	}
 	n.walk(func(below *node) {
 		if below.shape == text && below.scalar == redact.Placeholder && !l.options.Stored {
-			l.fail(below.place, CodeRedacted, "%s: holds a redaction placeholder; supply the value itself", label(below.place))
+			l.fail(below.place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", label(below.place))
 		}
 		l.doc.injected = append(l.doc.injected, below.secrets...)
 	})
@@ -198,14 +201,24 @@ func (n *node) toObject() Object {
 // thresholds reads metric tags and their limits.
 func (l *loader) thresholds(n *node, p *map[string]float64, path string) {
 	if n.shape != object {
-		l.wrongType(n, path, "an object of metric tags and numbers")
+		l.wrongType(n, path, "an object with metric tags and numbers")
 		return
 	}
 	for _, m := range n.members {
-		at := join(path, m.name)
+		name := ""
+		if m.flag != "" {
+			name = m.flag + ": "
+		}
+		tag := cmp.Or(objectiveAliases()[strings.ToLower(m.name)], m.name)
+		at := join(path, tag)
+		if l.given[at] != nil {
+			l.fail(m.place, CodeConflict, "%sthe objective %s is given twice", name, tag)
+			continue
+		}
 		l.given[at] = m.value
-		if !l.knownMetric(m.name) {
-			l.fail(m.place, CodeUnknownField, "%q is not a metric%s", clip(m.name), suggestion(m.name, l.options.MetricTags))
+		if !l.knownMetric(tag) {
+			known := append(slices.Sorted(maps.Keys(objectiveAliases())), l.options.MetricTags...)
+			l.fail(m.place, CodeUnknownField, "%s%q is not a metric%s", name, clip(m.name), suggestion(m.name, known))
 			continue
 		}
 		f, ok := l.float(m.value, at)
@@ -215,7 +228,16 @@ func (l *loader) thresholds(n *node, p *map[string]float64, path string) {
 		if *p == nil {
 			*p = make(map[string]float64)
 		}
-		(*p)[m.name] = f
+		(*p)[tag] = f
+	}
+}
+
+// objectiveAliases are the usual short names of metrics that objectives may use.
+func objectiveAliases() map[string]string {
+	return map[string]string{
+		"ttft": "time_to_first_token", "itl": "inter_token_latency", "tpot": "inter_token_latency",
+		"e2e": "request_latency", "e2el": "request_latency", "latency": "request_latency",
+		"ttst": "time_to_second_token", "ttfo": "time_to_first_output_token",
 	}
 }
 
@@ -240,21 +262,21 @@ const (
 
 func (l *loader) labels(n *node, p *map[string]string, path string) {
 	if n.shape != object {
-		l.wrongType(n, path, "an object of names and texts")
+		l.wrongType(n, path, "an object with string values")
 		return
 	}
 	if len(n.members) > maxLabels {
-		l.fail(n.place, CodeOutOfRange, "labels: at most %d are allowed, not %d", maxLabels, len(n.members))
+		l.fail(n.place, CodeOutOfRange, "labels: at most %d are allowed; got %d", maxLabels, len(n.members))
 	}
 	*p = make(map[string]string, len(n.members))
 	for _, m := range n.members {
 		switch {
 		case m.value.shape != text:
-			l.wrongType(m.value, join(path, m.name), "a text")
+			l.wrongType(m.value, join(path, m.name), "a string")
 		case m.name == "" || len(m.name) > maxLabelName:
-			l.fail(m.place, CodeOutOfRange, "%q: a label name has 1 to %d characters", clip(m.name), maxLabelName)
+			l.fail(m.place, CodeOutOfRange, "%q: a label name must have 1 to %d characters", clip(m.name), maxLabelName)
 		case len(m.value.scalar) > maxLabelValue:
-			l.fail(m.place, CodeOutOfRange, "%s: a label has at most %d characters", clip(m.name), maxLabelValue)
+			l.fail(m.place, CodeOutOfRange, "%s: a label value can have at most %d characters", clip(m.name), maxLabelValue)
 		default:
 			(*p)[m.name] = m.value.scalar
 		}

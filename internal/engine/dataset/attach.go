@@ -210,7 +210,7 @@ func decodeBase64(body string) ([]byte, error) {
 func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
 	shown := clip(name)
 	if a.open == nil {
-		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI nor base64 of a %s, and files may not be read here", shown, c)
+		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI nor base64 of a %s, and reading files is not allowed here", shown, c)
 	}
 	key := c.String() + " " + name
 	if m, ok := a.files[key]; ok {

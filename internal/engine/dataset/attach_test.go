@@ -156,8 +156,8 @@ func TestSingleTurnMediaProblems(t *testing.T) {
 		})
 	}
 	_, err := Open(t.Context(), "single_turn", fromText(`{"text": "a", "image": "b.jpg", "audio": "c.wav"}`))
-	const want = `open dataset in/chats.jsonl: chats.jsonl:1: image: "b.jpg" is neither a URL, a data URI nor base64 of a picture, and files may not be read here
-chats.jsonl:1: audio: "c.wav" is neither a URL, a data URI nor base64 of a sound, and files may not be read here`
+	const want = `open dataset in/chats.jsonl: chats.jsonl:1: image: "b.jpg" is neither a URL, a data URI nor base64 of a picture, and reading files is not allowed here
+chats.jsonl:1: audio: "c.wav" is neither a URL, a data URI nor base64 of a sound, and reading files is not allowed here`
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %v\nwant    %s", err, want)
 	}

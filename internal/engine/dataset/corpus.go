@@ -47,7 +47,7 @@ func Corpora() []Corpus {
 		{Name: "sonnet", Doc: "English prose.", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing},
 		{Name: "coding", Doc: "Source code in several languages, JSON, logs, shell sessions, diffs and stack traces.",
 			text: func(tokenizer.Tokenizer) string { return codeText() }},
-		{Name: "random", Doc: "The ordinary tokens of the vocabulary in random order.", text: randomText},
+		{Name: "random", Doc: "Ordinary tokens of the vocabulary in random order.", text: randomText},
 	}
 }
 

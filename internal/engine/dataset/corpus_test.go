@@ -121,8 +121,8 @@ func TestWriteDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"## synthetic\n\n", "| `prompts.isl` | distribution | ", "## single_turn\n\n", "| `output_length` | integer | Output cap in tokens, at least 1. |\n",
-		"| `coding` | ", "| `shuffle` | A random permutation;",
+		"## synthetic\n\n", "| `prompts.isl` | distribution | ", "## single_turn\n\n", "| `output_length` | integer | Maximum output tokens, at least 1. |\n",
+		"| `coding` | ", "| `shuffle` | A random permutation, ",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the documentation has no %q:\n%s", want, b.String())

@@ -75,21 +75,21 @@ func Kinds() []Kind {
 	return []Kind{
 		{
 			Name: "synthetic",
-			Doc: "Generated conversations with exact lengths: each text has exactly the drawn number of tokens " +
-				"by the run's tokenizer.",
+			Doc: "Generated conversations. Each text has exactly the drawn number of tokens, as counted by the " +
+				"tokenizer of the run.",
 			Fields: syntheticFields(), Open: openSynthetic,
 		},
 		{
 			Name: "single_turn", File: true,
-			Doc: "One request a line (JSONL; gzip and zstd are recognised). Records that share a `session_id` are " +
+			Doc: "One request per line (JSONL; gzip and zstd are recognised). Records with the same `session_id` are " +
 				"sent one after the other, each as a complete request without history.",
 			Fields: singleTurnDocs(), Open: openSingleTurn,
 		},
 		{
 			Name: "raw_payload", File: true,
-			Doc: "One request body a line (JSONL of objects), sent byte for byte: model, stream and extra inputs are " +
-				"not written into it. Works with every endpoint type, whose answers are then expected, and is what " +
-				"the type `raw` needs.",
+			Doc: "One request body per line (JSONL of objects), sent byte for byte: `model`, `stream` and extra inputs are " +
+				"not added. It works with every endpoint type, which then determines how responses are read; the type " +
+				"`raw` requires it. The objects have no members of their own.",
 			Open: openRawPayload,
 		},
 	}

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -48,6 +49,10 @@ func (e *FileError) add(where string, messages ...string) bool {
 // nearest returns the accepted name that is most like the given one; empty =
 // none is close enough to be meant.
 func nearest(name string, accepted []string) string {
+	meant := map[string]string{"prompt": "text", "prompts": "texts", "content": "text", "question": "text", "system_prompt": "system", "max_tokens": "output_length"}[strings.ToLower(name)]
+	if slices.Contains(accepted, meant) {
+		return meant
+	}
 	best, found := len(name)/3+2, ""
 	for _, a := range accepted {
 		if d := editDistance(strings.ToLower(name), a); d < best {

@@ -59,22 +59,22 @@ func singleTurnMembers() []member {
 			return err
 		}}
 	}
-	const forms = "each a URL, a data URI, base64, or the path of a file, from the working directory or from the folder of the input file."
+	const forms = "each a URL, a data URI, base64, or the path of a file, relative to the working directory or to the folder of the input file."
 	refused := func(name string) member {
-		return member{Field: Field{Name: name, Doc: "Not supported; a record that has it is refused."}}
+		return member{Field: Field{Name: name, Doc: "Not supported; records with this member are rejected."}}
 	}
 	return []member{
 		{Field{"text", "string, list of strings, or {name, contents}", "The prompt, or several for a batch."}, text},
-		{Field{"texts", "as text, or a list of {name, contents}", "Another name of `text`. A text's `name` says its part in a request that ranks or compares: query and passages, or text_1 and text_2; another name is a label and is not sent."}, text},
-		{Field{"role", "string", "Role of the message; user where it is not given."}, func(r *row, v json.RawMessage) error {
+		{Field{"texts", "as text, or a list of {name, contents}", "Alias of `text`. For endpoint types that rank or compare, the `name` of a text is its role: query and passages, or text_1 and text_2; other names are labels and are not sent."}, text},
+		{Field{"role", "string", "Role of the message; default user."}, func(r *row, v json.RawMessage) error {
 			return decodeString(v, &r.role)
 		}},
-		{Field{"session_id", "string", "Records that share it form one conversation, in the order of the file."}, func(r *row, v json.RawMessage) error {
+		{Field{"session_id", "string", "Records with the same id form one conversation, in the order of the file."}, func(r *row, v json.RawMessage) error {
 			return decodeString(v, &r.session)
 		}},
-		{Field{"delay", "number", "Milliseconds to wait after the previous record's answer; needs session_id."}, decodeDelay},
-		{Field{"output_length", "integer", "Output cap in tokens, at least 1."}, decodeOutputLength},
-		{Field{"extra", "object", "Merged over the request body."}, decodeExtra},
+		{Field{"delay", "number", "Milliseconds to wait after the response to the previous record; requires session_id."}, decodeDelay},
+		{Field{"output_length", "integer", "Maximum output tokens, at least 1."}, decodeOutputLength},
+		{Field{"extra", "object", "Merged into the request body."}, decodeExtra},
 		{Field{"type", "string", "Name of the format, single_turn."}, func(_ *row, v json.RawMessage) error {
 			var name string
 			if err := decodeString(v, &name); err != nil {
@@ -85,12 +85,12 @@ func singleTurnMembers() []member {
 			}
 			return nil
 		}},
-		attached("image", media.Picture, "Pictures (PNG, JPEG, GIF or WebP), "+forms),
-		attached("images", media.Picture, "Another name of `image`."),
-		attached("audio", media.Sound, "Sounds (WAV, MP3 and others), "+forms+" `wav,BASE64` is understood, too."),
-		attached("audios", media.Sound, "Another name of `audio`."),
+		attached("image", media.Picture, "Images (PNG, JPEG, GIF or WebP), "+forms),
+		attached("images", media.Picture, "Alias of `image`."),
+		attached("audio", media.Sound, "Audio (WAV, MP3 and others), "+forms+" `wav,BASE64` is accepted too."),
+		attached("audios", media.Sound, "Alias of `audio`."),
 		attached("video", media.Film, "Videos (MP4, WebM and others), "+forms),
-		attached("videos", media.Film, "Another name of `video`."),
+		attached("videos", media.Film, "Alias of `video`."),
 		refused("timestamp"), refused("image_uuids"),
 	}
 }
@@ -206,7 +206,7 @@ func eachMember(raw []byte, do func(name string, v json.RawMessage)) error {
 		return syntaxError(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON object on its line")
+		return errors.New("unexpected text after the JSON object")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func Samplers() []SamplerKind {
 	return []SamplerKind{
 		{"sequential", "In the order of the dataset; wraps around at its end.", newSequential},
 		{"random", "Every draw is independent and uniform, with replacement.", newRandom},
-		{"shuffle", "A random permutation; each pass over the dataset has a new one.", newShuffle},
+		{"shuffle", "A random permutation, a new one for each pass over the dataset.", newShuffle},
 	}
 }
 

@@ -196,7 +196,7 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 		{`"a"`, `must be a JSON object, one on each line`},
 		{`{"text": "a"`, `the JSON object ends too early`},
 		{`{"text": `, `the JSON object ends too early`},
-		{`{"text": "a"} {"text": "b"}`, `something follows the JSON object on its line`},
+		{`{"text": "a"} {"text": "b"}`, `unexpected text after the JSON object`},
 		{"{\"text\": \"\xff\"}", `the record is not valid UTF-8`},
 		{`{"text": a}`, `not valid JSON: invalid character 'a' looking for beginning of value`},
 	}

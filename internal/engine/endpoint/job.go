@@ -128,6 +128,7 @@ type Tracker struct {
 	resp     bench.Response
 	limit    int // of the answers that are kept, in bytes
 
+	again bool // runpod: the stream was asked for at once after the job had ended
 	seen  bool // runpod: a poll has brought output
 	asked bool // runpod: the status was asked for, to be sure
 	bare  bool // runpod: streams do not say how the job is

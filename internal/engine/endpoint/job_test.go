@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -397,5 +398,27 @@ func TestFragmentsEveryCut(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, read(strings.Split(stream, "")...)); diff != "" {
 		t.Errorf("letter by letter (-want +got):\n%s", diff)
+	}
+}
+
+// A worker that repeats its last answer is asked once more at once, then no faster than
+// any other job.
+func TestRunpodTerminalAnswersThatGoOn(t *testing.T) {
+	s := &Settings{Streaming: true, Job: JobSettings{Mode: RunpodStream}}
+	k := jobKind(t, "runpod", s)
+	tracker := k.Track(s)
+	var got []bool
+	for _, text := range []string{
+		`{"id":"j","status":"IN_QUEUE"}`, `{"status":"IN_PROGRESS","stream":[{"output":"a"}]}`,
+		`{"status":"COMPLETED","stream":[{"output":"b"}]}`, `{"status":"COMPLETED","stream":[{"output":"b"}]}`, `{"status":"COMPLETED","stream":[{"output":"b"}]}`,
+	} {
+		c, more, _ := tracker.Take(answer(text), 0)
+		if !more {
+			t.Fatalf("nothing follows %s", text)
+		}
+		got = append(got, c.Now)
+	}
+	if want := []bool{false, false, true, false, false}; !slices.Equal(got, want) {
+		t.Errorf("polled at once: %v, want %v", got, want)
 	}
 }

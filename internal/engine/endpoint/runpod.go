@@ -144,7 +144,9 @@ func nextRunpod(t *Tracker, v *fastjson.Value) step {
 		s.call = status
 	case isBare:
 	case state.over() && len(items) > 0, state.over() && t.bare:
-		s.call = now(stream) // what came since
+		if !t.again { // what came since; a worker that repeats itself is not worth a busy loop
+			s.call, t.again = now(stream), true
+		}
 	case state == jobDone && !t.seen, state == jobFailed && !truthy(v.Get("error")):
 		s.call, t.asked = now(status), true
 	case state.over(), state == jobUnknown && str(v.Get("status")) == nil && items == nil:

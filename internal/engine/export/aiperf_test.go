@@ -266,7 +266,7 @@ func round2(cell string) string {
 // The tables must be AIPerf's but for the name in their titles.
 func TestConsoleLikeAIPerf(t *testing.T) {
 	var out bytes.Buffer
-	if err := Console(&out, aiperfReport(t), ConsoleOptions{}); err != nil {
+	if err := Console(&out, aiperfReport(t), ConsoleOptions{Detail: AIPerf}); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.ReadFile("testdata/aiperf_0.13.txt")

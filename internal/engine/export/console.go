@@ -4,44 +4,71 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/verdict"
+)
+
+// Detail says how much of a report is printed.
+type Detail string
+
+// The details. The headline is the end of each, so that it is what a terminal
+// still shows.
+const (
+	Brief  Detail = "brief"  // the headline alone
+	AIPerf Detail = "aiperf" // AIPerf's tables
+	Full   Detail = "full"   // everything
 )
 
 // ConsoleOptions say how a report is printed. The zero value is what files hold.
 type ConsoleOptions struct {
-	Width int  // columns; 0 = 140. At less than 60 it counts as 60
-	Color bool // with ANSI escapes
-	ASCII bool // boxes are drawn with + - |
+	Width  int  // columns; 0 = 140. At less than 60 it counts as 60
+	Color  bool // with ANSI escapes
+	ASCII  bool // boxes are drawn with + - |
+	Detail Detail
+	Errors int    // rows of the error table; 0 = all
+	Folder string // where the files of the run are, for the headline; empty = not said
+	Files  []File // listed behind the tables
+
+	ReportFile string // name of the file in Folder that has the full report; empty = not said
 }
+
+// File is a file of a run.
+type File struct{ Label, Path string }
 
 // minWidth is the narrowest report.
 const minWidth = 60
 
-// Console prints a report for people: a head, the errors, one table for each
-// group of metrics in AIPerf's layout, and how long it took. A terminal that is
-// too narrow for a table leaves out std, min, max and p90, in that order. A run
-// without successes gets a panel that says so in place of the tables.
+// Console prints a report for people: details, errors, one table for each group
+// of metrics in AIPerf's layout, and a headline. A terminal that is too narrow for
+// a table leaves out std, min, max and p90, in that order. A run without successes
+// gets a panel that says so in place of the tables.
 func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 	o.Width = max(minWidth, cmp.Or(o.Width, consoleFileWidth))
 	p := &page{opts: o, rules: boxRules(o.ASCII)}
 	measured := count(r, "request_count") > 0
-	if measured && !r.Complete && !r.Cancelled {
-		p.incomplete(r)
+	if o.Detail != Brief {
+		if measured && !r.Complete && !r.Cancelled {
+			p.incomplete(r)
+		}
+		if o.Detail != AIPerf {
+			p.head(r)
+		}
+		p.insight(r)
+		p.errors(r)
+		if measured {
+			p.groups(r)
+			p.panels(r)
+		} else {
+			p.failure(r)
+		}
+		p.foot(r)
 	}
-	p.head(r)
-	p.errors(r)
-	if measured {
-		p.groups(r)
-	} else {
-		p.failure(r)
-	}
-	p.foot(r)
+	p.headline(r)
 	_, err := io.WriteString(w, p.text.String())
 	return err
 }
@@ -78,24 +105,20 @@ func (p *page) line(text string) {
 func (p *page) fact(s style, name, value string) {
 	const indent = 11
 	label := fmt.Sprintf("%-*s", indent, name+":")
-	value = wrap(printableText(value), p.opts.Width-indent)
+	value = wrap(Printable(value), p.opts.Width-indent)
 	value = strings.ReplaceAll(value, "\n", "\n"+strings.Repeat(" ", indent))
 	p.line(p.paint(s, label) + value)
 }
 
 // incomplete warns of results that lack requests.
 func (p *page) incomplete(r *Report) {
-	why := ""
-	if r.Reason != "" {
-		why = ": " + printableText(r.Reason)
-	}
 	p.line("")
-	for line := range strings.SplitSeq(wrap("INCOMPLETE RESULTS"+why+"; do not compare them with those of other runs", p.opts.Width), "\n") {
+	for line := range strings.SplitSeq(wrap(incompleteText(r), p.opts.Width), "\n") {
 		p.line(p.paint(red, line))
 	}
 }
 
-// head prints what was measured, and every doubt about it.
+// head prints what was measured, and every warning about it.
 func (p *page) head(r *Report) {
 	p.line("")
 	p.fact(bold, "Model", strings.Join(r.Models, ", "))
@@ -157,22 +180,28 @@ func (p *page) errors(r *Report) {
 		title: "aiperfd | Error Summary", head: []string{"Code", "Type", "Message", "Count"},
 		left: []bool{2: true},
 	}
-	for i := range r.Errors {
-		g := &r.Errors[i]
+	shown := r.Errors
+	if most := p.opts.Errors; most > 0 && len(shown) > most {
+		shown = shown[:most]
+	}
+	for i := range shown {
+		g := &shown[i]
 		d := describeError(g.Class, g.Status, g.Example)
 		code := "N/A"
 		if d.Code != 0 {
 			code = strconv.Itoa(d.Code)
 		}
 		t.rows = append(t.rows, []string{
-			code, printableText(d.Type), shorten(printableText(d.Message)), strconv.FormatInt(g.Count, 10),
+			code, Printable(d.Type), shorten(Printable(d.Message)), strconv.FormatInt(g.Count, 10),
 		})
 	}
 	t.wrapColumn(2, p.opts.Width, 20)
 	t.wrapColumn(1, p.opts.Width, 10)
 	p.line("")
-	p.line("")
 	t.render(p)
+	if n := len(r.Errors) - len(shown); n > 0 {
+		p.line(fmt.Sprintf("%d more in the files", n))
+	}
 }
 
 // shorten cuts a message to what helps in a table.
@@ -183,142 +212,28 @@ func shorten(message string) string {
 
 // failure prints the panel of a run in which nothing succeeded.
 func (p *page) failure(r *Report) {
-	text := cmp.Or(printableText(r.Reason), "not one request succeeded")
+	text := cmp.Or(Printable(r.Reason), "no request succeeded")
 	if count(r, "error_request_count") == 0 {
-		text += "\n\nNo request came back with an answer or an error."
+		text += "\n\nNo request returned a response or an error."
 	} else {
-		text += "\n\nThere is nothing to measure: latencies and throughput are of successful requests. " +
-			"The errors are listed above and in the summary."
+		text += "\n\nNo latency or throughput to report: no request succeeded. The errors are listed above and in the summary."
 	}
 	p.line("")
-	p.panel("Benchmark failed", text)
+	p.panel(red, "Benchmark failed", text)
 }
 
 // panel prints text in a box with a title in its upper edge.
-func (p *page) panel(title, text string) {
+func (p *page) panel(s style, title, text string) {
 	inner := p.opts.Width - 6
 	r := &p.rules
 	left := (p.opts.Width - 4 - textWidth(title)) / 2
 	right := p.opts.Width - 4 - textWidth(title) - left
-	p.line(r.panelTop[0] + strings.Repeat(r.panelTop[1], left) + " " + p.paint(red, title) + " " +
+	p.line(r.panelTop[0] + strings.Repeat(r.panelTop[1], left) + " " + p.paint(s, title) + " " +
 		strings.Repeat(r.panelTop[1], right) + r.panelTop[3])
 	for line := range strings.SplitSeq(wrap(text, inner), "\n") {
 		p.line(r.panelBar + "  " + line + strings.Repeat(" ", inner-textWidth(line)) + "  " + r.panelBar)
 	}
 	p.line(r.panelFloor[0] + strings.Repeat(r.panelFloor[1], p.opts.Width-2) + r.panelFloor[3])
-}
-
-// consoleGroups are the tables in order, with what their titles end in.
-var consoleGroups = [...]struct {
-	group metric.Group
-	title string
-}{
-	{metric.GroupEffective, ": Effective"},
-	{metric.GroupActive, ": Active"},
-	{metric.GroupUsage, ": Usage"},
-	{metric.GroupDefault, ""},
-}
-
-// consoleStats are the columns of a table of metrics.
-var consoleStats = [...]metric.Stat{
-	metric.Avg, metric.Min, metric.Max, metric.P99, metric.P90, metric.P50, metric.Std,
-}
-
-// dispensable are the columns that a narrow terminal does without, in order.
-var dispensable = [...]metric.Stat{metric.Std, metric.Min, metric.Max, metric.P90}
-
-// groups prints the tables of metrics.
-func (p *page) groups(r *Report) {
-	p.line("")
-	p.line("")
-	title := "aiperfd | " + cmp.Or(printableText(r.Title), "Metrics")
-	for _, g := range consoleGroups {
-		t := table{title: title + g.title, head: []string{"Metric"}}
-		for _, s := range consoleStats {
-			t.head = append(t.head, s.String())
-		}
-		for _, m := range grouping(r.Results, g.group) {
-			row := p.row(m)
-			if r.Stream != nil {
-				withhold(row, r.Stream.Withheld[m.Def.Tag])
-			}
-			t.rows = append(t.rows, row)
-		}
-		if len(t.rows) == 0 {
-			continue
-		}
-		t.wrapColumn(0, p.opts.Width, 30)
-		for _, s := range dispensable {
-			if t.width() > p.opts.Width {
-				t.dropColumn(s.String())
-			}
-		}
-		t.render(p)
-	}
-	p.footnotes(r)
-}
-
-// grouping returns the metrics of one table: by their order, those without one
-// last.
-func grouping(rs metric.Results, g metric.Group) []*metric.Result {
-	rows := slices.DeleteFunc(ordered(rs), func(m *metric.Result) bool {
-		return m.Def.Group != g || m.Def.Flags&metric.ErrorOnly != 0 // errors have a table of their own
-	})
-	slices.SortStableFunc(rows, func(a, b *metric.Result) int {
-		if (a.Def.Order == 0) != (b.Def.Order == 0) {
-			return cmp.Compare(b.Def.Order, a.Def.Order)
-		}
-		return cmp.Compare(a.Def.Order, b.Def.Order)
-	})
-	return rows
-}
-
-// longHeader is the length from which on a unit goes below its header.
-const longHeader = 30
-
-// row prints one metric.
-func (p *page) row(m *metric.Result) []string {
-	separator := " "
-	if len(m.Def.Header) > longHeader {
-		separator = "\n"
-	}
-	row := []string{m.Def.Header + separator + "(" + m.Def.Unit + ")"}
-	for _, s := range consoleStats {
-		row = append(row, p.number(m, s))
-	}
-	return row
-}
-
-// withhold takes the percentiles out of a row where they mean nothing; a note at
-// the head says why.
-func withhold(row []string, w verdict.Withheld) {
-	if w.Reason == "" {
-		return
-	}
-	for i, s := range consoleStats {
-		switch s {
-		case metric.P50, metric.P90, metric.P99, metric.Std:
-			row[i+1] = "withheld"
-		default:
-		}
-	}
-}
-
-// number prints one statistic. Error-adjusted ones can be infinite. A percentile
-// that the sample does not support has a star.
-func (p *page) number(m *metric.Result, s metric.Stat) string {
-	v, ok := m.Get(s)
-	switch {
-	case !ok:
-		return "N/A"
-	case finite(v) && !m.Confidence.Supported(s):
-		return grouped(v) + "*"
-	case finite(v):
-		return grouped(v)
-	case p.opts.ASCII:
-		return "inf"
-	}
-	return "∞"
 }
 
 // foot prints how it ended.
@@ -338,7 +253,66 @@ func (p *page) foot(r *Report) {
 		early = " (cancelled early)"
 	}
 	p.line(fmt.Sprintf("Benchmark Duration: %.2f sec%s", seconds, early))
-	if r.CLICommand != "" {
-		p.line("CLI Command: " + printableText(r.CLICommand))
+	p.command(r.CLICommand)
+	for _, f := range p.opts.Files {
+		text := f.Label + ": " + Printable(f.Path)
+		if textWidth(text) > p.opts.Width {
+			text = f.Label + ":\n  " + Printable(f.Path)
+		}
+		p.line(text)
 	}
+}
+
+// command prints the command line so that it can be run again: with the name of
+// this program in place of AIPerf's, which the files have.
+func (p *page) command(line string) {
+	if line == "" {
+		return
+	}
+	if rest, ok := strings.CutPrefix(line, "aiperf "); ok {
+		line = "aiperfd " + rest
+	}
+	p.line(breakCommand("CLI Command: "+Printable(line), p.opts.Width))
+	if strings.Contains(line, redact.Placeholder) {
+		p.line(wrap("To run it again, put the secrets in place of "+redact.Placeholder+
+			"; API keys are also read from --api-key-file and AIPERFD_API_KEY.", p.opts.Width))
+	}
+}
+
+// breakCommand breaks a command line into lines of at most width columns where a
+// shell allows it; an argument that is longer stays whole.
+func breakCommand(line string, width int) string {
+	const more = " \\\n  "
+	var out strings.Builder
+	used := 0
+	for i, word := range shellWords(line) {
+		w := textWidth(word)
+		switch {
+		case i == 0:
+		case used+1+w > width-2: // room for the backslash
+			out.WriteString(more)
+			used = len("  ")
+		default:
+			out.WriteByte(' ')
+			used++
+		}
+		out.WriteString(word)
+		used += w
+	}
+	return out.String()
+}
+
+// shellWords splits at blanks outside of single quotes.
+func shellWords(line string) []string {
+	var words []string
+	quoted, from := false, 0
+	for i := range len(line) {
+		switch {
+		case line[i] == '\'' && (quoted || i == 0 || line[i-1] != '\\'):
+			quoted = !quoted
+		case line[i] == ' ' && !quoted:
+			words, from = append(words, line[from:i]), i+1
+		}
+	}
+	return append(words, line[from:])
 }

@@ -21,7 +21,7 @@ type Names struct {
 	Raw     string // one line a request, with bodies
 	Inputs  string // request bodies of the dataset
 	Outputs string // texts of the answers
-	Console string // the report as it is printed
+	Console string // the full console report
 	Log     string
 }
 

@@ -101,3 +101,18 @@ func grouped(v float64) string {
 	b.WriteString(fraction)
 	return b.String()
 }
+
+// Figure formats a number for people: three digits or more, with thousands
+// separators; "inf" and "-inf" for what is not finite.
+func Figure(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case !finite(v):
+		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(v, 'f', 0, 64)), "+")
+	case a < 9.995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case a < 99.95:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strings.TrimSuffix(grouped(math.Round(v)), ".00")
+}

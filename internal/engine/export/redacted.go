@@ -9,10 +9,10 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// redacted returns a copy of a report without secrets. They were taken out of it
+// Redacted returns a copy of a report without secrets. They were taken out of it
 // before; this is the net under that. Names are searched for exact values only,
 // free text for patterns too.
-func redacted(r *Report, s *redact.Set) *Report {
+func Redacted(r *Report, s *redact.Set) *Report {
 	c := *r
 	for _, text := range []*string{&c.Reason, &c.CLICommand, &c.Load} {
 		*text = s.String(*text)
@@ -23,6 +23,10 @@ func redacted(r *Report, s *redact.Set) *Report {
 	c.Models = slices.Clone(r.Models)
 	for i := range c.Models {
 		c.Models[i] = s.Exact(c.Models[i])
+	}
+	c.Targets = slices.Clone(r.Targets)
+	for i := range c.Targets {
+		c.Targets[i] = s.String(c.Targets[i])
 	}
 	if r.Labels != nil {
 		c.Labels = make(map[string]string, len(r.Labels))

@@ -26,8 +26,9 @@ type Report struct {
 	Cancelled   bool
 	Complete    bool // all expected results arrived
 	Models      []string
-	Endpoint    string // endpoint type
-	Title       string // metrics title, for example "LLM Metrics"
+	Targets     []string // redacted base URLs
+	Endpoint    string   // endpoint type
+	Title       string   // metrics title, for example "LLM Metrics"
 	Streaming   bool
 	Load        string // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
 	Tokenizer   string // who counted tokens, and how; empty = nobody
@@ -37,8 +38,9 @@ type Report struct {
 	Duration   time.Duration // profiling phase window W that rates divide by
 	Expected   int64         // requests asked for; 0 = not bounded by requests
 
-	Results metric.Results // profiling phases together
-	Warmup  metric.Results // nil without a warm-up
+	SLOs    map[string]float64 // objectives: metric tag → threshold in the metric's unit; empty = none
+	Results metric.Results     // profiling phases together
+	Warmup  metric.Results     // nil without a warm-up
 	Phases  []PhaseReport
 	Errors  []metric.ErrorGroup // profiling only, most frequent first
 	Notes   []Note
@@ -46,6 +48,8 @@ type Report struct {
 	Client *verdict.Report // nil = nobody watched the client
 	Stream *verdict.Stream // nil without streams
 	Checks verdict.Checks  // whether the numbers agree with each other
+
+	Saturation *verdict.Saturation // whether the servers kept up with the rate; nil without an open loop
 }
 
 // PhaseReport is one phase alone.

@@ -158,7 +158,7 @@ func TestFailedRun(t *testing.T) {
 			t.Errorf("%s of an empty report: %v", f.Name, err)
 		}
 	}
-	if !strings.Contains(out.String(), "No request came back") {
+	if !strings.Contains(out.String(), "No request returned a response") {
 		t.Errorf("an empty report does not say so:\n%s", out.String())
 	}
 }
@@ -176,7 +176,7 @@ func TestConsoleColor(t *testing.T) {
 	if !strings.Contains(color.String(), "\x1b[1mModel:     \x1b[0morg/model-a, model-b\n") {
 		t.Errorf("the label is not bold:\n%q", color.String()[:200])
 	}
-	stripped := strings.NewReplacer("\x1b[1m", "", "\x1b[1;31m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(color.String())
+	stripped := withoutStyle(color.String())
 	if diff := cmp.Diff(plain.String(), stripped); diff != "" {
 		t.Errorf("colour changes more than colour (-plain +colour):\n%s", diff)
 	}
@@ -189,7 +189,7 @@ func TestConsoleIncomplete(t *testing.T) {
 	if err := Console(&out, r, ConsoleOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "\nINCOMPLETE RESULTS: the process ended; do not compare"; !strings.HasPrefix(out.String(), want) {
+	if want := "\nINCOMPLETE RESULTS: the process ended; not comparable"; !strings.HasPrefix(out.String(), want) {
 		t.Errorf("report begins %.100q, want %q", out.String(), want)
 	}
 }
@@ -230,9 +230,20 @@ func TestWrap(t *testing.T) {
 		{"", 10, ""},
 		{"日本語", 4, "日本\n語"},
 		{"日本", 1, "日本"},
+		{"a bbbbbb c", 4, "a\nbbbb\nbb c"},
 	} {
 		if got := wrap(c.text, c.width); got != c.want {
 			t.Errorf("wrap(%q, %d) = %q, want %q", c.text, c.width, got, c.want)
 		}
+	}
+}
+
+// A word of two million bytes is wrapped in the time that reading it takes, not
+// in its square.
+func TestWrapLongWord(t *testing.T) {
+	const size = 2 << 20
+	got := wrap(strings.Repeat("x", size), 128)
+	if lines := strings.Count(got, "\n") + 1; lines != size/128 {
+		t.Errorf("%d lines, want %d", lines, size/128)
 	}
 }

@@ -135,9 +135,9 @@ func (p *page) footnotes(r *Report) {
 			p.line(wrap(text, p.opts.Width))
 		}
 	}
-	note(doubtful, "* too few requests for this percentile: fewer than five independent ones lie beyond it.")
-	note(sketched, "Percentiles of metrics with more values than are kept are within 0.3 %; the JSON file names them.")
-	note(binned, "Percentiles and extremes over time are those of means over short intervals; the JSON file says how short.")
+	note(doubtful, "* unreliable: fewer than five independent samples lie beyond this percentile")
+	note(sketched, "Percentiles of metrics with more values than fit in memory are accurate to 0.3 %; the JSON file names them.")
+	note(binned, "Percentiles and extremes over time are computed from means over short intervals; the JSON file gives their length.")
 }
 
 // shown reports whether a metric is in a table of the console.

@@ -72,6 +72,9 @@ func writeJSON(w io.Writer, r *Report) error {
 	if r.Client != nil {
 		s.value("client", r.Client)
 	}
+	if r.Saturation != nil {
+		s.value("saturation", r.Saturation)
+	}
 	if r.Stream != nil {
 		s.value("stream", r.Stream)
 	}

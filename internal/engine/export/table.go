@@ -2,7 +2,7 @@ package export
 
 import (
 	"strings"
-	"unicode"
+	"unicode/utf8"
 )
 
 // table is a box with a heavy head. Cells may have several lines.
@@ -144,28 +144,30 @@ func (t *table) renderRow(p *page, bar string, row []string, widths []int, head 
 }
 
 // wrap breaks text into lines of at most width columns: at blanks, and inside a
-// word that is longer than a line.
+// word that is longer than a line. The time it takes grows with the length of the
+// text alone.
 func wrap(text string, width int) string {
 	var lines []string
 	for part := range strings.SplitSeq(text, "\n") {
-		line := ""
+		line, used := "", 0
 		for _, word := range strings.Fields(part) {
-			for {
-				joined := strings.TrimLeft(line+" "+word, " ")
-				if textWidth(joined) <= width {
-					line = joined
-					break
-				}
-				if line != "" {
-					lines, line = append(lines, line), ""
-					continue
-				}
-				head := truncate(word, width, "")
+			for word != "" {
+				head := truncate(beginning(word, width), width, "")
 				if head == "" {
-					line = word // not even one character fits
-					break
+					head = word // not even one character fits
 				}
-				lines, word = append(lines, head), word[len(head):]
+				w := textWidth(head)
+				switch {
+				case line == "":
+					line, used = head, w
+				case head == word && used+1+w <= width:
+					line, used = line+" "+head, used+1+w
+				default:
+					lines, line, used = append(lines, line), head, w
+				}
+				if word = word[len(head):]; word != "" {
+					lines, line, used = append(lines, line), "", 0
+				}
 			}
 		}
 		lines = append(lines, line)
@@ -173,17 +175,15 @@ func wrap(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// printableText makes text of unknown origin fit for a terminal: white space
-// becomes a blank, other characters that control the terminal or the direction
-// of writing are dropped.
-func printableText(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar:
-			return -1
-		}
-		return r
-	}, s)
+// beginning returns a piece of a word that surely fills width columns if the word
+// does: whole characters, and no more bytes than have to be looked at.
+func beginning(word string, width int) string {
+	most := 8*width + 64
+	if len(word) <= most {
+		return word
+	}
+	for most > 0 && !utf8.RuneStart(word[most]) {
+		most--
+	}
+	return word[:most]
 }

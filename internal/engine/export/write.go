@@ -50,7 +50,7 @@ func Write(dir string, n Names, r *Report, secrets *redact.Set) (failed []string
 	if err := begin(dir); err != nil {
 		return nil, fmt.Errorf("begin export: %w", err)
 	}
-	r = redacted(r, secrets)
+	r = Redacted(r, secrets)
 	m := marker{Ready: true, Cancelled: r.Cancelled, Failed: []string{}}
 	var problems []error
 	formats := Formats()

@@ -15,6 +15,7 @@ type row struct {
 	unit  unit
 	scope scope
 	each  func(*view) float64
+	setup func(bench.Setup) float64        // of a connection; each is the same for the one that a request opened
 	list  func(*view, []float64) []float64 // appends the values
 	total func(*totals) float64
 	curve curve
@@ -93,7 +94,7 @@ var catalogue = buildCatalogue()
 func buildCatalogue() []row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
-		usageRows(), usageTotalRows(), traceRows(), curveRows(),
+		usageRows(), usageTotalRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)
 	out := make([]row, 0, len(rows)+8)
@@ -180,10 +181,10 @@ type Caps struct {
 	TokenizesInput bool // takes text
 	Reasoning      bool // may report reasoning
 	ProducesItems  bool // answers with vectors or scores
-	Images         bool // takes pictures
-	Audio          bool // takes sound
-	ProducesImages bool // makes pictures
-	ProducesAudio  bool // makes sound
+	Images         bool // takes images
+	Audio          bool // takes audio
+	ProducesImages bool // produces images
+	ProducesAudio  bool // produces audio
 	Jobs           bool // is polled for its answers
 	ProducesVideo  bool // makes films
 }

@@ -7,7 +7,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "effective_concurrency", Header: "Effective Concurrency",
 				Group: GroupEffective, Order: 10,
-				Doc: "Requests in flight, failed ones included.",
+				Doc: "Requests in flight, including failed ones.",
 			},
 			unit: inRequests, curve: concurrency,
 		},
@@ -15,7 +15,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "effective_decode_throughput", Header: "Effective Decode Throughput",
 				Group: GroupEffective, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
-				Doc: "Sum of the token rates of the requests that are being answered: in each gap between content events that took time, (OSL - 1) / (gaps that took time) / gap.",
+				Doc: "Sum of the token rates of the requests that are being decoded: in each gap between content events that is longer than 0, (OSL - 1) / (gaps longer than 0) / gap.",
 			},
 			unit: inTPS, curve: decodeRate,
 		},
@@ -23,7 +23,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "effective_prefill_throughput", Header: "Effective Prefill Throughput",
 				Group: GroupEffective, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
-				Doc: "Sum of ISL / time_to_first_token over the requests that wait for their first token.",
+				Doc: "Sum of ISL / time_to_first_token over the requests that are waiting for their first token.",
 			},
 			unit: inTPS, curve: prefillRate,
 		},
@@ -47,7 +47,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "effective_total_throughput", Header: "Effective Total Throughput",
 				Group: GroupEffective, Order: 60, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
-				Doc: "Prefill throughput and, of each request that is being answered, (OSL - 1) spread evenly from its first token to its end.",
+				Doc: "Prefill throughput plus, for each request that is being decoded, (OSL - 1) spread evenly from its first token to its end.",
 			},
 			unit: inTPS, curve: totalRate,
 		},
@@ -55,7 +55,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "effective_decode_throughput_per_user", Header: "Effective Decode Throughput Per User",
 				Group: GroupEffective, Order: 70, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
-				Doc: "Decode throughput / decode concurrency; 0 where nothing is decoded.",
+				Doc: "Decode throughput / decode concurrency; 0 if nothing is being decoded.",
 			},
 			unit: inTPSUser, curve: decodeRatePerUser,
 		},
@@ -63,7 +63,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "effective_prefill_throughput_per_user", Header: "Effective Prefill Throughput Per User",
 				Group: GroupEffective, Order: 80, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
-				Doc: "Prefill throughput / prefill concurrency; 0 where nothing is prefilled.",
+				Doc: "Prefill throughput / prefill concurrency; 0 if nothing is being prefilled.",
 			},
 			unit: inTPSUser, curve: prefillRatePerUser,
 		},
@@ -71,7 +71,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "tokens_in_flight", Header: "Tokens In Flight",
 				Group: GroupEffective, Order: 90, Flags: StreamingOnly | ProducesTokensOnly,
-				Doc: "Prompt tokens of the requests in flight and the output tokens that they have received.",
+				Doc: "Prompt tokens of the requests in flight plus the output tokens received so far.",
 			},
 			unit: inTokens, curve: tokensInFlight,
 		},
@@ -79,7 +79,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "active_decode_throughput", Header: "Active Decode Throughput",
 				Group: GroupActive, Order: 10, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
-				Doc: "effective_decode_throughput over the time in which something is decoded.",
+				Doc: "effective_decode_throughput over the time in which at least one request is being decoded.",
 			},
 			unit: inTPS, curve: activeDecodeRate,
 		},
@@ -87,7 +87,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "active_prefill_throughput", Header: "Active Prefill Throughput",
 				Group: GroupActive, Order: 20, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
-				Doc: "effective_prefill_throughput over the time in which something is prefilled.",
+				Doc: "effective_prefill_throughput over the time in which at least one request is being prefilled.",
 			},
 			unit: inTPS, curve: activePrefillRate,
 		},
@@ -95,7 +95,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "active_decode_throughput_per_user", Header: "Active Decode Throughput Per User",
 				Group: GroupActive, Order: 30, Flags: StreamingOnly | ProducesTokensOnly | LargerIsBetter,
-				Doc: "effective_decode_throughput_per_user over the time in which something is decoded.",
+				Doc: "effective_decode_throughput_per_user over the time in which at least one request is being decoded.",
 			},
 			unit: inTPSUser, curve: activeDecodeRatePerUser,
 		},
@@ -103,7 +103,7 @@ func curveRows() []row {
 			Def: Def{
 				Tag: "active_prefill_throughput_per_user", Header: "Active Prefill Throughput Per User",
 				Group: GroupActive, Order: 40, Flags: StreamingOnly | ProducesTokensOnly | TokenizesInputOnly | LargerIsBetter,
-				Doc: "effective_prefill_throughput_per_user over the time in which something is prefilled.",
+				Doc: "effective_prefill_throughput_per_user over the time in which at least one request is being prefilled.",
 			},
 			unit: inTPSUser, curve: activePrefillRatePerUser,
 		},

@@ -59,9 +59,9 @@ const (
 	HTTPTraceOnly      // needs the stamps of the connection
 	DisabledOnAccuracy // off when answers are graded
 	ProducesItemsOnly  // needs vectors or scores
-	SupportsAudioOnly  // needs sound in requests or answers
-	SupportsImageOnly  // needs pictures in requests
-	ProducesImagesOnly // needs pictures in answers
+	SupportsAudioOnly  // needs audio in requests or responses
+	SupportsImageOnly  // needs images in requests
+	ProducesImagesOnly // needs images in responses
 	JobsOnly           // needs answers that are polled for
 	ProducesVideoOnly  // needs an endpoint that makes films
 )

@@ -9,7 +9,7 @@ func itemRows() []row {
 			Def: Def{
 				Tag: "item_count", Header: "Items per Request", Short: "Items", Origin: ours,
 				Group: GroupDefault, Order: 920, Flags: ProducesItemsOnly | LargerIsBetter,
-				Doc: "Vectors and scores in the answer.",
+				Doc: "Vectors and scores in the response.",
 			},
 			unit: inItems, each: func(v *view) float64 {
 				if v.r.Items == 0 {

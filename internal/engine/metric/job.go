@@ -12,7 +12,7 @@ func jobRows() []row {
 			Def: Def{
 				Tag: "video_inference_time", Header: "Video Inference Time", Short: "Inference Time",
 				Group: GroupDefault, Order: 310, Flags: ProducesVideoOnly,
-				Doc: "How long the server says it worked on a video (inference_time_s).",
+				Doc: "Time to generate a video, reported by the server (inference_time_s).",
 			},
 			unit: inMS, each: func(v *view) float64 { return v.serverTime("inference_time_s") },
 		},
@@ -20,7 +20,7 @@ func jobRows() []row {
 			Def: Def{
 				Tag: "video_peak_memory", Header: "Video Peak Memory", Short: "Peak Memory",
 				Group: GroupDefault, Order: 311, Flags: ProducesVideoOnly,
-				Doc: "How much memory the server says it used for a video (peak_memory_mb).",
+				Doc: "Peak memory used for a video, reported by the server (peak_memory_mb).",
 			},
 			unit: plain("MB"), each: peakMemory,
 		},
@@ -28,7 +28,7 @@ func jobRows() []row {
 			Def: Def{
 				Tag: "video_download_time", Header: "Video Download Time", Short: "Download", Origin: ours,
 				Flags: ProducesVideoOnly,
-				Doc:   "From the answer that says the video is done to the last byte of its content. Not a part of request_latency.",
+				Doc:   "From the response that reports the video as finished to the last byte of its content. Not part of request_latency.",
 			},
 			unit: inMS, each: downloadTime,
 		},
@@ -36,7 +36,7 @@ func jobRows() []row {
 			Def: Def{
 				Tag: "job_queue_time", Header: "Job Queue Time", Short: "Queue", Origin: ours,
 				Flags: JobsOnly,
-				Doc:   "Start of the request to the first answer which says that the job does not wait any more; exact to the interval of polls.",
+				Doc:   "From the start of the request to the first response that reports the job as started; as exact as the polling interval.",
 			},
 			unit: inMS, each: queueTime,
 		},
@@ -44,7 +44,7 @@ func jobRows() []row {
 			Def: Def{
 				Tag: "job_delay_time", Header: "Job Delay Time", Short: "Delay", Origin: ours,
 				Flags: JobsOnly,
-				Doc:   "How long the server says a job waited, cold start included (Runpod's delayTime).",
+				Doc:   "Waiting time of a job including cold start, reported by the server (Runpod's delayTime).",
 			},
 			unit: inMS, each: func(v *view) float64 { return v.serverTime("delayTime") },
 		},
@@ -52,7 +52,7 @@ func jobRows() []row {
 			Def: Def{
 				Tag: "job_execution_time", Header: "Job Execution Time", Short: "Execution", Origin: ours,
 				Flags: JobsOnly,
-				Doc:   "How long the server says it worked on a job (Runpod's executionTime).",
+				Doc:   "Execution time of a job, reported by the server (Runpod's executionTime).",
 			},
 			unit: inMS, each: func(v *view) float64 { return v.serverTime("executionTime") },
 		},
@@ -60,7 +60,7 @@ func jobRows() []row {
 			Def: Def{
 				Tag: "job_polls", Header: "Polls per Job", Short: "Polls", Origin: ours,
 				Flags: JobsOnly,
-				Doc:   "Answers to polls until a job was done.",
+				Doc:   "Polls until a job finished.",
 			},
 			unit: inCount, each: func(v *view) float64 { return present(v.r.Answer.Job != nil, float64(v.r.Conn.Polls)) },
 		},

@@ -30,7 +30,7 @@ func latencyRows() []row {
 			Def: Def{
 				Tag: "time_to_first_output_token", Header: "Time to First Output Token", Short: "TTFO",
 				Group: GroupDefault, Order: 210, Flags: StreamingOnly | ProducesTokensOnly | SupportsReasoning,
-				Doc: "First content event that is not reasoning minus the start of the request; equal to time_to_first_token when nothing was reasoned.",
+				Doc: "First content event that is not reasoning minus the start of the request; equal to time_to_first_token if there is no reasoning.",
 			},
 			fromStart: true,
 			unit:      inMS, each: firstOutput,
@@ -39,7 +39,7 @@ func latencyRows() []row {
 			Def: Def{
 				Tag: "request_latency", Header: "Request Latency", Short: "Req Latency",
 				Group: GroupDefault, Order: 300, Flags: IncludesFailed,
-				Doc: "Last content event minus the start of the request; for an answer that was not streamed, the end of its body.",
+				Doc: "Last content event minus the start of the request; for a response that was not streamed, the end of its body.",
 			},
 			fromStart: true,
 			unit:      inMS, each: func(v *view) float64 { return v.last },
@@ -64,7 +64,7 @@ func latencyRows() []row {
 			Def: Def{
 				Tag: "inter_chunk_latency", Header: "Inter Chunk Latency", Short: "ICL",
 				Flags: StreamingOnly | ProducesTokensOnly,
-				Doc:   "The gaps between consecutive content events of all requests, zeros included. Requests with a negative gap are left out.",
+				Doc:   "Gaps between consecutive content events, for all requests, including zeros. Requests with a negative gap are excluded.",
 			},
 			ofSound: true,
 			unit:    inMS, list: gapList,
@@ -90,7 +90,7 @@ func latencyRows() []row {
 			Def: Def{
 				Tag: "time_to_first_event", Header: "Time to First Event", Short: "TTFE", Origin: ours,
 				Flags: StreamingOnly,
-				Doc:   "First data event of any kind, a role announcement for example, minus the start of the request.",
+				Doc:   "First data event of any kind, for example one with only a role, minus the start of the request.",
 			},
 			fromStart: true,
 			unit:      inMS, each: func(v *view) float64 { return present(v.streams, v.afterStart(v.r.Answer.FirstEvent)) },
@@ -108,7 +108,7 @@ func latencyRows() []row {
 			Def: Def{
 				Tag: "icl_same_read_fraction", Header: "ICL Same-Read Fraction", Short: "Same Read", Origin: ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
-				Doc:   "Share of the gaps of a request whose two events came in one read of the socket: such gaps are zero because of batching on the way, not because of the model.",
+				Doc:   "Share of a request's gaps whose two events arrived in one read of the socket: such gaps are zero because of batching on the network path, not because of the model.",
 			},
 			unit: inRatio, each: func(v *view) float64 { return present(v.gaps > 0, float64(v.sameRead)/float64(v.gaps)) },
 		},
@@ -133,7 +133,7 @@ func latencyRows() []row {
 			Def: Def{
 				Tag: "stream_tail_latency", Header: "Stream Tail Latency", Short: "Stream Tail", Origin: ours,
 				Flags: StreamingOnly,
-				Doc:   "End of the body minus the last content event: the time that request_latency does not see.",
+				Doc:   "End of the body minus the last content event: the time that request_latency does not include.",
 			},
 			unit: inMS, each: func(v *view) float64 { return present(v.streams, v.end-v.last) },
 		},

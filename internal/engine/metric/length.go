@@ -9,7 +9,7 @@ func lengthRows() []row {
 			Def: Def{
 				Tag: "output_sequence_length", Header: "Output Sequence Length", Short: "OSL",
 				Group: GroupDefault, Order: 600, Flags: ProducesTokensOnly | LargerIsBetter,
-				Doc: "OSL: tokens of the answer and of its reasoning.",
+				Doc: "OSL: output tokens, including reasoning.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return v.osl },
 		},
@@ -25,7 +25,7 @@ func lengthRows() []row {
 			Def: Def{
 				Tag: "output_token_count", Header: "Output Token Count", Short: "Output Tokens",
 				Flags: ProducesTokensOnly | LargerIsBetter,
-				Doc:   "Tokens of the answer, tool calls included, reasoning excluded; 0 counts as unknown.",
+				Doc:   "Output tokens including tool calls, excluding reasoning; 0 is treated as unknown.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return positive(v.out) },
 		},
@@ -33,7 +33,7 @@ func lengthRows() []row {
 			Def: Def{
 				Tag: "reasoning_token_count", Header: "Reasoning Token Count", Short: "Reasoning Tokens",
 				Flags: ProducesTokensOnly | LargerIsBetter | SupportsReasoning,
-				Doc:   "Tokens of the reasoning.",
+				Doc:   "Reasoning tokens.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return v.think },
 		},
@@ -41,7 +41,7 @@ func lengthRows() []row {
 			Def: Def{
 				Tag: "total_isl", Header: "Total Input Sequence Length", Short: "Total ISL",
 				Flags: LargerIsBetter | TokenizesInputOnly,
-				Doc:   "Sum of ISL over successes.",
+				Doc:   "Sum of ISL over successful requests.",
 			},
 			unit: inTokens, total: sumOf("input_sequence_length"),
 		},
@@ -49,7 +49,7 @@ func lengthRows() []row {
 			Def: Def{
 				Tag: "total_osl", Header: "Total Output Sequence Length", Short: "Total OSL",
 				Flags: ProducesTokensOnly | LargerIsBetter,
-				Doc:   "Sum of OSL over successes.",
+				Doc:   "Sum of OSL over successful requests.",
 			},
 			unit: inTokens, total: sumOf("output_sequence_length"),
 		},
@@ -73,7 +73,7 @@ func lengthRows() []row {
 			Def: Def{
 				Tag: "requested_osl", Header: "Requested OSL", Short: "Req OSL",
 				Flags: ProducesTokensOnly | Internal,
-				Doc:   "Output tokens that the request asked for.",
+				Doc:   "Requested output tokens.",
 			},
 			unit: inTokens, each: requested,
 		},
@@ -89,7 +89,7 @@ func lengthRows() []row {
 			Def: Def{
 				Tag: "osl_mismatch_count", Header: "OSL Mismatch Count", Short: "OSL Mismatches", Kind: Aggregate,
 				Flags: ProducesTokensOnly | NoIndividualRecords | DisabledOnAccuracy,
-				Doc:   "Requests whose OSL is off the requested one by more than 5 % or 50 tokens, whichever is less.",
+				Doc:   "Requests whose OSL differs from the requested one by more than 5 % or 50 tokens, whichever is less.",
 			},
 			unit: inRequests, total: func(t *totals) float64 {
 				return present(t.count("osl_mismatch_diff_pct") > 0, float64(t.oslMismatches))
@@ -115,7 +115,7 @@ func lengthRows() []row {
 			Def: Def{
 				Tag: "first_chunk_tokens", Header: "First Chunk Tokens", Short: "First Chunk", Origin: ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
-				Doc:   "Tokens that the first content event brought, by the server's word. Above 1, ITL and ICL differ.",
+				Doc:   "Tokens in the first content event, as reported by the server. If above 1, ITL and ICL differ.",
 			},
 			unit: inTokens, each: firstChunkTokens,
 		},
@@ -123,7 +123,7 @@ func lengthRows() []row {
 			Def: Def{
 				Tag: "tokens_per_chunk", Header: "Tokens per Chunk", Short: "Tok/Chunk", Origin: ours,
 				Flags: StreamingOnly | ProducesTokensOnly,
-				Doc:   "Tokens that each content event brought, where the server says so.",
+				Doc:   "Tokens in each content event, if the server reports them.",
 			},
 			unit: inTokens, list: chunkTokens,
 		},

@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// mediaRows are about pictures and sound.
+// mediaRows are about images and audio.
 func mediaRows() []row {
 	return []row{
 		{
@@ -38,7 +38,7 @@ func mediaRows() []row {
 			Def: Def{
 				Tag: "audio_duration", Header: "Audio Duration", Short: "Audio Dur",
 				Order: 870, Flags: SupportsAudioOnly,
-				Doc: "How long the sound in the request plays, by the headers of its files; where there is none, that of the answer.",
+				Doc: "Duration of the audio in the request, from the headers of its files; without audio in the request, that of the response.",
 			},
 			unit: inSeconds, each: soundSeconds,
 		},
@@ -46,7 +46,7 @@ func mediaRows() []row {
 			Def: Def{
 				Tag: "num_images", Header: "Number of Images", Short: "Num Images",
 				Flags: SupportsImageOnly,
-				Doc:   "Pictures in the request, its history included; 0 counts as unknown.",
+				Doc:   "Images in the request, including its history; 0 is treated as unknown.",
 			},
 			unit: inImages, each: numImages,
 		},
@@ -54,7 +54,7 @@ func mediaRows() []row {
 			Def: Def{
 				Tag: "time_to_first_image", Header: "Time to First Image", Short: "TTFI", Origin: ours,
 				Group: GroupDefault, Order: 105, Flags: StreamingOnly | ProducesImagesOnly,
-				Doc: "First picture, or preview of one, minus the start of the request.",
+				Doc: "First image, or preview of one, minus the start of the request.",
 			},
 			unit: inMS, each: firstImage,
 		},
@@ -62,7 +62,7 @@ func mediaRows() []row {
 			Def: Def{
 				Tag: "generated_images", Header: "Generated Images", Short: "Gen Images", Origin: ours,
 				Group: GroupDefault, Order: 862, Flags: ProducesImagesOnly | LargerIsBetter,
-				Doc: "Finished pictures in the answer.",
+				Doc: "Finished images in the response.",
 			},
 			unit: inImages, each: generatedImages,
 		},
@@ -102,7 +102,7 @@ func soundSeconds(v *view) float64 {
 
 func numImages(v *view) float64 { return positive(float64(v.r.Images)) }
 
-// firstImage is the time to the first picture of a stream.
+// firstImage is the time to the first image of a stream.
 func firstImage(v *view) float64 {
 	if !v.streams {
 		return math.NaN()
@@ -115,7 +115,7 @@ func firstImage(v *view) float64 {
 	return math.NaN()
 }
 
-// generatedImages counts the pictures of an answer, previews not included.
+// generatedImages counts the images of a response, without previews.
 func generatedImages(v *view) float64 {
 	n := 0
 	for i := range v.r.Answer.Chunks {

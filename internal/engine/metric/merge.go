@@ -101,6 +101,8 @@ func (t *tally) merge(o *tally) {
 	t.compared += o.compared
 	t.discrepancies += o.discrepancies
 	t.late += o.late
+	t.ahead += o.ahead
+	t.Retries += o.Retries
 	if o.firstStart != 0 && (t.firstStart == 0 || o.firstStart < t.firstStart) {
 		t.firstStart = o.firstStart
 	}

@@ -9,7 +9,7 @@ func rateRows() []row {
 			Def: Def{
 				Tag: "error_isl", Header: "Error Input Sequence Length", Short: "Error ISL",
 				Order: 700, Flags: ErrorOnly | LargerIsBetter | TokenizesInputOnly,
-				Doc: "ISL of the requests that ended in an error.",
+				Doc: "ISL of failed requests.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return v.isl },
 		},
@@ -25,7 +25,7 @@ func rateRows() []row {
 			Def: Def{
 				Tag: "output_token_throughput", Header: "Output Token Throughput", Short: "Output TPS",
 				Group: GroupDefault, Order: 800, Flags: ProducesTokensOnly | LargerIsBetter,
-				Doc: "total_osl / W, W being the phase window.",
+				Doc: "total_osl / W, where W is the phase window.",
 			},
 			unit: inTPS, total: rateOf("output_sequence_length"),
 		},
@@ -67,14 +67,14 @@ func rateRows() []row {
 			Def: Def{
 				Tag: "output_token_goodput", Header: "Output Token Goodput", Short: "Goodput TPS", Origin: ours,
 				Flags: ProducesTokensOnly | GoodputOnly | LargerIsBetter,
-				Doc:   "OSL of the requests that meet every objective / W.",
+				Doc:   "OSL of the requests that meet all objectives / W.",
 			},
 			unit: inTPS, total: func(t *totals) float64 { return present(t.count("output_sequence_length") > 0, t.goodTokens/t.window) },
 		},
 		{
 			Def: Def{
 				Tag: "benchmark_duration", Header: "Benchmark Duration", Short: "Duration",
-				Doc: "Last content event minus the first start, over successes. Rates do not divide by it but by W.",
+				Doc: "Last content event minus the first start, over successful requests. Rates are divided by W, not by this.",
 			},
 			unit: inSeconds, total: func(t *totals) float64 { return positive((t.lastContent - t.firstStart).Seconds()) },
 		},
@@ -104,7 +104,7 @@ func outcomeRows() []row {
 			Def: Def{
 				Tag: "request_count", Header: "Request Count", Short: "Requests", Kind: Aggregate,
 				Group: GroupDefault, Order: 1100, Flags: LargerIsBetter | NoIndividualRecords,
-				Doc: "Requests that succeeded: no failure, at least one content event, and time passed.",
+				Doc: "Successful requests: no failure, at least one content event, and a latency above 0.",
 			},
 			unit: inRequests, total: func(t *totals) float64 { return float64(t.Success) },
 		},
@@ -112,7 +112,7 @@ func outcomeRows() []row {
 			Def: Def{
 				Tag: "error_request_count", Header: "Error Request Count", Short: "Error Count", Kind: Aggregate,
 				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
-				Doc: "Requests that ended in an error; cancellations are not among them. Absent when there was none.",
+				Doc: "Failed requests, excluding cancelled ones. Absent if there were none.",
 			},
 			unit: inRequests, total: func(t *totals) float64 { return positive(float64(t.Errors)) },
 		},
@@ -120,7 +120,7 @@ func outcomeRows() []row {
 			Def: Def{
 				Tag: "context_overflow_count", Header: "Context Overflow Count", Short: "Ctx Overflow", Kind: Aggregate,
 				Group: GroupDefault, Flags: ErrorOnly | NoIndividualRecords,
-				Doc: "Errors because the prompt did not fit the model.",
+				Doc: "Requests rejected because the prompt exceeds the context length of the model.",
 			},
 			unit: inRequests, total: func(t *totals) float64 { return present(t.Errors > 0, float64(t.ByClass[bench.ContextOverflow])) },
 		},
@@ -128,7 +128,7 @@ func outcomeRows() []row {
 			Def: Def{
 				Tag: "good_request_count", Header: "Good Request Count", Kind: Aggregate,
 				Flags: GoodputOnly,
-				Doc:   "Successes that meet every objective.",
+				Doc:   "Successful requests that meet all objectives.",
 			},
 			unit: inRequests, total: func(t *totals) float64 { return float64(t.Good) },
 		},
@@ -144,7 +144,7 @@ func outcomeRows() []row {
 			Def: Def{
 				Tag: "cancelled_request_count", Header: "Cancelled Request Count", Short: "Cancelled", Kind: Aggregate, Origin: ours,
 				Group: GroupDefault, Flags: NoIndividualRecords,
-				Doc: "Requests that the benchmark itself ended: neither successes nor errors. Absent when there was none.",
+				Doc: "Requests cancelled by the benchmark: neither successes nor errors. Absent if there were none.",
 			},
 			unit: inRequests, total: func(t *totals) float64 { return positive(float64(t.Cancelled)) },
 		},
@@ -152,7 +152,7 @@ func outcomeRows() []row {
 			Def: Def{
 				Tag: "wasted_output_tokens", Header: "Wasted Output Tokens", Short: "Wasted", Kind: Aggregate, Origin: ours,
 				Flags: ProducesTokensOnly | NoIndividualRecords,
-				Doc:   "Output tokens that arrived for requests that then failed or were cancelled; one for each content event where nobody counted them.",
+				Doc:   "Output tokens received for requests that later failed or were cancelled; one per content event if they were not counted.",
 			},
 			unit: inTokens, total: func(t *totals) float64 { return present(t.Errors+t.Cancelled > 0, float64(t.WastedTokens)) },
 		},
@@ -160,7 +160,7 @@ func outcomeRows() []row {
 			Def: Def{
 				Tag: "skipped_turns", Header: "Skipped Turns", Short: "Skipped", Kind: Aggregate, Origin: ours,
 				Flags: NoIndividualRecords,
-				Doc:   "Turns that were not sent because an earlier turn of their session failed. Absent when there was none.",
+				Doc:   "Turns that were not sent because an earlier turn of their session failed. Absent if there were none.",
 			},
 			unit: inRequests, total: func(t *totals) float64 { return positive(float64(t.skippedTurns)) },
 		},

@@ -30,7 +30,7 @@ func corrected(r row) row {
 		Def: Def{
 			Tag: "corrected_" + r.Tag, Header: "Corrected " + r.Header, Short: "Corr " + r.Short, Origin: ours,
 			Flags: r.Flags | OpenLoopOnly,
-			Doc:   strings.Replace(r.Doc, "the start of the request", "the instant at which the request was due", 1),
+			Doc:   strings.Replace(r.Doc, "the start of the request", "the time at which the request was due", 1),
 		},
 		ofSound: r.ofSound,
 		unit:    r.unit, each: func(v *view) float64 { return each(v) + since(v.r.Stamps.Start, v.r.Stamps.Due) },
@@ -54,7 +54,7 @@ func lagRows() []row {
 			Def: Def{
 				Tag: "credit_to_start_latency", Header: "Credit-to-Start Latency",
 				Flags: NoIndividualRecords,
-				Doc:   "Start of the request minus the instant at which it was allowed to go, for every attempt.",
+				Doc:   "Start of the request minus the time at which it was allowed to start, for every attempt.",
 			},
 			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.Start, v.r.Stamps.Permit)) }, scope: onAttempt,
 		},
@@ -62,7 +62,7 @@ func lagRows() []row {
 			Def: Def{
 				Tag: "effective_latency", Header: "Effective Latency (CO-aware)",
 				Group: GroupEffective, Order: 100, Flags: NoIndividualRecords | IncludesFailed,
-				Doc: "End of the body minus the instant at which the request was allowed to go, successes only. Waiting for a free slot is not in it; see corrected_e2e_latency.",
+				Doc: "End of the body minus the time at which the request was allowed to start, for successful requests. It does not include waiting for a free slot; see corrected_e2e_latency.",
 			},
 			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.End, v.r.Stamps.Permit)) },
 		},
@@ -70,7 +70,7 @@ func lagRows() []row {
 			Def: Def{
 				Tag: "schedule_lag", Header: "Schedule Lag", Short: "Sched Lag", Origin: ours,
 				Group: GroupDefault,
-				Doc:   "Start of the request minus the instant at which it was due, for every attempt. In a closed loop it is the time between a slot becoming free and its next request.",
+				Doc:   "Start of the request minus the time at which it was due, for every attempt. In a closed loop it is the time between a slot becoming free and its next request.",
 			},
 			unit: inMS, each: func(v *view) float64 { return since(v.r.Stamps.Start, v.r.Stamps.Due) }, scope: onAttempt,
 		},
@@ -96,7 +96,7 @@ func lagRows() []row {
 			Def: Def{
 				Tag: "dropped_arrival_count", Header: "Dropped Arrival Count", Short: "Dropped", Kind: Aggregate, Origin: ours,
 				Group: GroupDefault, Flags: OpenLoopOnly | NoIndividualRecords,
-				Doc: "Arrivals that were due but still waited for a free slot when the phase stopped sending; no latency contains them. Final results only; absent if a run was restored from its record file.",
+				Doc: "Arrivals that were due but still waiting for a free slot when the phase stopped sending; they are in no latency. Only in final results; absent if a run was restored from its record file.",
 			},
 			unit: inRequests, total: func(t *totals) float64 { return t.dropped },
 		},
@@ -104,7 +104,7 @@ func lagRows() []row {
 			Def: Def{
 				Tag: "corrected_e2e_latency", Header: "Corrected End-to-End Latency", Short: "Corr E2E Latency", Origin: ours,
 				Group: GroupEffective, Order: 130, Flags: OpenLoopOnly | IncludesFailed,
-				Doc: "End of the body minus the instant at which the request was due.",
+				Doc: "End of the body minus the time at which the request was due.",
 			},
 			unit: inMS, each: func(v *view) float64 { return since(v.r.Stamps.End, v.r.Stamps.Due) },
 		},

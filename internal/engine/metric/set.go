@@ -46,6 +46,7 @@ type tally struct {
 	goodTokens              float64       // output tokens of good requests
 	oslMismatches           int64
 	compared, discrepancies int64 // records with two token counts, and those that disagree
+	ahead                   int64 // connections that were opened ahead
 	late                    int64 // requests that started more than LateAfter after they were due
 }
 
@@ -63,6 +64,8 @@ type Counters struct {
 
 	ServerCounted int64 // successes whose tokens the server counted
 	ClientCounted int64 // successes whose tokens the run counted
+
+	Retries int64 // requests sent again because a reused connection had failed; see bench.Connection
 
 	Good int64      // successes that meet every objective
 	SLOs []SLOCount // one for each objective, ordered by tag
@@ -105,6 +108,7 @@ func (s *Set) Observe(r *bench.Record) {
 	v := &s.view
 	v.load(r)
 	s.measure(v)
+	s.tally.Retries += int64(r.Conn.Retries)
 	s.window(r)
 	if since(r.Stamps.Start, r.Stamps.Due) > float64(LateAfter) {
 		s.tally.late++
@@ -130,6 +134,17 @@ func (s *Set) Observe(r *bench.Record) {
 	s.keepSpan(v)
 	s.keepWithinBudget()
 	v.r, v.usage = nil, nil
+}
+
+// Connected takes the cost of a connection that was opened ahead of the requests.
+// Those that requests opened are in their records.
+func (s *Set) Connected(cost bench.Setup) {
+	s.tally.ahead++
+	for i := range s.series {
+		if se := &s.series[i]; se.row.setup != nil {
+			se.add(se.row.setup(cost))
+		}
+	}
 }
 
 // measure adds the record's value to each series.

@@ -56,6 +56,8 @@ func (s *Set) objective(tag string, limit float64) (slo, error) {
 		return slo{}, fmt.Errorf("metric %q has no single value for each request, did you mean %q?", tag, s.nearest(tag))
 	case r.scope == onError:
 		return slo{}, fmt.Errorf("metric %q exists for errors only, did you mean %q?", tag, s.nearest(tag))
+	case r.Flags&StreamingOnly != 0 && !s.opts.Streaming:
+		return slo{}, fmt.Errorf("metric %q is not measured without streaming (--streaming)", tag)
 	case !s.opts.measures(r):
 		return slo{}, fmt.Errorf("metric %q is not measured in this run, did you mean %q?", tag, s.nearest(tag))
 	case math.IsNaN(limit) || math.IsInf(limit, 0):

@@ -17,7 +17,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_dns_lookup", Header: "HTTP DNS Lookup", Short: "DNS",
 				Order: 2010, Flags: HTTPTraceOnly,
-				Doc: "Name look-up; 0 when none was needed.",
+				Doc: "Name resolution; 0 if none was needed.",
 			},
 			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.DNS)) },
 		},
@@ -33,7 +33,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_tls", Header: "HTTP TLS Handshake", Short: "TLS", Origin: ours,
 				Order: 2025, Flags: HTTPTraceOnly,
-				Doc: "TLS handshake alone; 0 on a reused or plain connection.",
+				Doc: "TLS handshake only; 0 on a reused or plain connection.",
 			},
 			unit: inMS, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.TLS)) },
 		},
@@ -41,7 +41,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_sending", Header: "HTTP Sending", Short: "Sending",
 				Order: 2030, Flags: HTTPTraceOnly,
-				Doc: "Connection at hand to request written.",
+				Doc: "From having a connection to the request being written.",
 			},
 			unit: inMS, each: sending,
 		},
@@ -49,15 +49,31 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_waiting", Header: "HTTP Waiting (TTFB)", Short: "TTFB",
 				Order: 2040, Flags: HTTPTraceOnly,
-				Doc: "Request written to first byte of the response head.",
+				Doc: "Request written to first byte of the response body.",
 			},
 			unit: inMS, each: waiting,
 		},
 		{
 			Def: Def{
+				Tag: "http_req_ttfb", Header: "HTTP Time to First Byte", Short: "TTFB (head)", Origin: ours,
+				Order: 2042, Flags: HTTPTraceOnly,
+				Doc: "Request written to first byte of the response head.",
+			},
+			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.FirstByte, v.r.Stamps.Wrote)) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_header", Header: "HTTP Response Head to Body", Short: "Head to body", Origin: ours,
+				Order: 2044, Flags: HTTPTraceOnly,
+				Doc: "First byte of the response head to first byte of the body.",
+			},
+			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.FirstBody, v.r.Stamps.FirstByte)) },
+		},
+		{
+			Def: Def{
 				Tag: "http_req_receiving", Header: "HTTP Receiving", Short: "Receiving",
 				Order: 2050, Flags: HTTPTraceOnly,
-				Doc: "First byte of the response head to end of the body.",
+				Doc: "First byte of the response body to its end.",
 			},
 			unit: inMS, each: receiving,
 		},
@@ -81,7 +97,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_data_received", Header: "HTTP Data Received", Short: "Received",
 				Order: 2090, Flags: HTTPTraceOnly,
-				Doc: "Bytes of the response body as they came over the wire.",
+				Doc: "Bytes of the response body as received.",
 			},
 			unit: inKB, each: func(v *view) float64 { return traced(v, float64(v.r.Conn.Received)) },
 		},
@@ -97,7 +113,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_connection_overhead", Header: "HTTP Connection Overhead", Short: "Conn Overhead",
 				Order: 2110, Flags: HTTPTraceOnly,
-				Doc: "Blocked + name look-up + connecting.",
+				Doc: "Blocked + name resolution + connecting.",
 			},
 			unit: inMS, each: func(v *view) float64 { return traced(v, float64(overhead(v))) },
 		},
@@ -113,7 +129,7 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_total", Header: "HTTP Total Time", Short: "Total",
 				Order: 2130, Flags: HTTPTraceOnly,
-				Doc: "Blocked + name look-up + connecting + sending + waiting + receiving; the phases do not overlap.",
+				Doc: "Blocked + name resolution + connecting + sending + waiting + receiving; the phases do not overlap.",
 			},
 			unit: inMS, each: func(v *view) float64 { return float64(overhead(v)) + sending(v) + waiting(v) + receiving(v) },
 		},
@@ -143,9 +159,9 @@ func reused(v *view) float64 {
 // sending is the time to write the request.
 func sending(v *view) float64 { return max(0, since(v.r.Stamps.Wrote, v.r.Stamps.Connected)) }
 
-// waiting is the time from the request to the first byte of the response. It is
-// 0 when the server answered before it had read everything.
-func waiting(v *view) float64 { return max(0, since(v.r.Stamps.FirstByte, v.r.Stamps.Wrote)) }
+// waiting is the time from the request to the first byte of the response body, as
+// AIPerf has it. It is 0 when the server answered before it had read everything.
+func waiting(v *view) float64 { return max(0, since(v.r.Stamps.FirstBody, v.r.Stamps.Wrote)) }
 
-// receiving is the time that the response took to arrive.
-func receiving(v *view) float64 { return max(0, since(v.r.Stamps.End, v.r.Stamps.FirstByte)) }
+// receiving is the time that the response body took to arrive.
+func receiving(v *view) float64 { return max(0, since(v.r.Stamps.End, v.r.Stamps.FirstBody)) }

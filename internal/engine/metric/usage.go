@@ -13,7 +13,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_prompt_tokens", Header: "Usage Prompt Tokens", Short: "Usage Prompt",
 				Group: GroupUsage, Order: 1000, Flags: LargerIsBetter | TokenizesInputOnly,
-				Doc: "Prompt tokens by the server, cached ones included.",
+				Doc: "Prompt tokens reported by the server, including cached ones.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Input) },
 		},
@@ -21,7 +21,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_prompt_cache_read_tokens", Header: "Usage Prompt Cache Read Tokens", Short: "Usage Prompt Cache Read",
 				Group: GroupUsage, Order: 1010, Flags: LargerIsBetter,
-				Doc: "Prompt tokens that the server took from its cache.",
+				Doc: "Prompt tokens that the server read from its cache.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Cached) },
 		},
@@ -45,7 +45,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_prompt_audio_tokens", Header: "Usage Prompt Audio Tokens", Short: "Usage Prompt Audio",
 				Group: GroupUsage, Order: 1020, Flags: LargerIsBetter | SupportsAudioOnly,
-				Doc: "Prompt tokens that were sound, by the server.",
+				Doc: "Audio tokens of the prompt, reported by the server.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return count(v.usage.AudioIn) },
 		},
@@ -53,7 +53,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_prompt_audio_seconds", Header: "Usage Prompt Audio Seconds", Short: "Usage Prompt Audio Sec",
 				Group: GroupUsage, Order: 1040, Flags: LargerIsBetter | SupportsAudioOnly,
-				Doc: "Seconds of sound in the prompt, where the server counts them.",
+				Doc: "Seconds of audio in the prompt, if the server reports them.",
 			},
 			unit: inSeconds, each: audioSeconds,
 		},
@@ -61,7 +61,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_prompt_image_tokens", Header: "Usage Prompt Image Tokens", Short: "Usage Prompt Image", Origin: ours,
 				Group: GroupUsage, Order: 1050, Flags: LargerIsBetter | SupportsImageOnly,
-				Doc: "Prompt tokens that were pictures, by the server.",
+				Doc: "Image tokens of the prompt, reported by the server.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return count(v.usage.ImageIn) },
 		},
@@ -69,7 +69,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_completion_tokens", Header: "Usage Completion Tokens", Short: "Usage Completion",
 				Group: GroupUsage, Order: 1100, Flags: ProducesTokensOnly | LargerIsBetter,
-				Doc: "Output tokens by the server, reasoning included.",
+				Doc: "Output tokens reported by the server, including reasoning.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Output) },
 		},
@@ -77,7 +77,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_reasoning_tokens", Header: "Usage Reasoning Tokens", Short: "Usage Reasoning",
 				Group: GroupUsage, Order: 1110, Flags: ProducesTokensOnly | LargerIsBetter,
-				Doc: "Reasoning tokens by the server.",
+				Doc: "Reasoning tokens reported by the server.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Reasoning) },
 		},
@@ -85,7 +85,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_completion_audio_tokens", Header: "Usage Completion Audio Tokens", Short: "Usage Completion Audio",
 				Group: GroupUsage, Order: 1120, Flags: ProducesTokensOnly | LargerIsBetter | SupportsAudioOnly,
-				Doc: "Output tokens that were sound, by the server.",
+				Doc: "Audio tokens of the output, reported by the server.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return count(v.usage.AudioOut) },
 		},
@@ -109,7 +109,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_total_tokens", Header: "Usage Total Tokens", Short: "Usage Total",
 				Group: GroupUsage, Order: 1200, Flags: ProducesTokensOnly | LargerIsBetter,
-				Doc: "Prompt and output tokens by the server.",
+				Doc: "Prompt and output tokens reported by the server.",
 			},
 			unit: inTokens, each: func(v *view) float64 { return count(v.usage.Total) },
 		},
@@ -125,7 +125,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_completion_tokens_diff_pct", Header: "Usage Completion Diff %", Short: "Completion Diff",
 				Flags: ProducesTokensOnly | UsageDiffOnly,
-				Doc:   "100 \u00b7 |server - own count| / own count of the output, for the first 1,000 answers and one in eight after them.",
+				Doc:   "100 \u00b7 |server - own count| / own count of the output, for the first 1,000 responses and one in eight after them.",
 			},
 			unit: inPercent, each: completionDiff,
 		},
@@ -133,7 +133,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_reasoning_tokens_diff_pct", Header: "Usage Reasoning Diff %", Short: "Reasoning Diff",
 				Flags: ProducesTokensOnly | SupportsReasoning | UsageDiffOnly,
-				Doc:   "100 \u00b7 |server - own count| / own count of the reasoning, for the same answers.",
+				Doc:   "100 \u00b7 |server - own count| / own count of the reasoning, for the same responses.",
 			},
 			unit: inPercent, each: reasoningDiff,
 		},
@@ -141,7 +141,7 @@ func usageRows() []row {
 			Def: Def{
 				Tag: "usage_discrepancy_count", Header: "Usage Discrepancy Count", Short: "Discrepancies", Kind: Aggregate,
 				Flags: NoIndividualRecords | UsageDiffOnly,
-				Doc:   "Requests in which one of the differences that were looked at is above 10 %.",
+				Doc:   "Requests in which one of these differences exceeds 10 %.",
 			},
 			unit: inRequests, total: func(t *totals) float64 { return present(t.compared > 0, float64(t.discrepancies)) },
 		},

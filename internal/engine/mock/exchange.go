@@ -106,7 +106,7 @@ func (x *exchange) run() error {
 		return refusal
 	}
 	x.prepare()
-	if x.s.accelerator != nil {
+	if x.s.accelerator != nil && !x.q.apart {
 		if err := x.board(); err != nil {
 			return err
 		}
@@ -162,7 +162,9 @@ func (x *exchange) prepare() {
 			x.choices[i].total, x.choices[i].reasoning, x.choices[i].finish = 0, 0, "stop"
 		}
 	}
-	x.metrics = x.s.metrics.forModel(x.q.model)
+	if !x.q.apart {
+		x.metrics = x.s.metrics.forModel(x.q.model)
+	}
 	opt := &x.s.opt
 	x.itl = opt.ITL
 	if x.ownITL.isSet() {
@@ -171,10 +173,12 @@ func (x *exchange) prepare() {
 	if opt.ITLPerRequest {
 		x.itl = ConstDelay(x.itl.draw(x.rng))
 	}
-	if opt.Accelerator != nil {
+	if opt.Accelerator != nil && !x.q.apart {
 		return // which gives the times, once the request is in
 	}
-	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
+	if x.metrics != nil {
+		x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
+	}
 	draw := opt.TTFT
 	if x.ownTTFT.isSet() {
 		draw = x.ownTTFT
@@ -300,7 +304,7 @@ func (x *exchange) outcome(err error) string {
 func (x *exchange) countEnd(err error) {
 	m := x.metrics
 	if m == nil {
-		return // refused before it reached the engine
+		return // it never reached the engine
 	}
 	t := &x.truth
 	m.generationTokens.Add(float64(t.OutputTokens))

@@ -14,32 +14,32 @@ const FaultHelp = `ACTION[:ARGUMENT][,KEY=VALUE…]
 actions
   status:CODE                answer with an error; keys body=vllm|openai|fastapi|sglang|text|html|empty|json_string|huge|echo_headers
                              (default vllm; echo_headers repeats URL and credentials), retry_after=SECONDS
-  reset:POSITION             cut the TCP connection with RST
-  close:POSITION             cut the TCP connection in the middle of the answer
-  stall:POSITION             go silent; key for=DURATION|forever (default forever: until the client leaves)
-  slow_headers:DURATION      hold back the response head
+  reset:POSITION             reset the TCP connection (RST)
+  close:POSITION             close the TCP connection in the middle of the response
+  stall:POSITION             stop sending; key for=DURATION|forever (default forever: until the client disconnects)
+  slow_headers:DURATION      delay the response head
   stream_error:after_tokens:N  an error event, then the end of the stream; key message=TEXT
   malformed:after_tokens:N   one broken event; key kind=bad_json|truncated_json|nan|invalid_utf8|raw_newline|
                              wrong_field_types|not_sse|two_objects (default bad_json)
-  empty:body|output|choices  200 with no body at all, an answer without tokens, or one without choices
-  job:KIND                   work that is polled for: fail, time_out, never_finish, stuck_progress, or expire
-                             (done, and forgotten at once)
-  kind:NAME                  an error as servers word it: rate_limit, invalid_api_key, context_length, server_error,
+  empty:body|output|choices  200 without a body, without tokens, or without choices
+  job:KIND                   jobs fetched by polling: fail, time_out, never_finish, stuck_progress, or expire
+                             (finished, and deleted at once)
+  kind:NAME                  an error in the wording of real servers: rate_limit, invalid_api_key, context_length, server_error,
                              invalid_request, model_not_found, overloaded, bad_gateway; keys as of status
-  html_200                   200 with a page of HTML
+  html_200                   200 with an HTML page
   redirect:CODE              301, 302, 303, 307 or 308 to the same path
-  slow_body:BYTES            the body at so many bytes per second
-  bad_chunk:POSITION         rubbish in place of a chunk of HTTP, then the end of the connection
+  slow_body:BYTES            send the body at this many bytes per second
+  bad_chunk:POSITION         invalid data instead of an HTTP chunk, then the end of the connection
 POSITION is before_headers, after_headers, after_tokens:N, after_finish or after_done
-selectors (all that are given must hold; none = every request)
+selectors (all given ones must match; none = every request)
   rate=0.1                   this share of the requests, drawn from the seed
   every=10                   requests 10, 20, 30 …
   first=3                    requests 1 to 3
-  requests=5-9               requests 5 to 9; 5- is from the fifth on, 5 only the fifth
+  requests=5-9               requests 5 to 9; 5- means from the fifth, 5 only the fifth
 examples
   status:503,rate=0.1        status:429,retry_after=2,first=5        reset:after_tokens:5,every=10
   stall:after_tokens:3,for=30s,first=1        malformed:after_tokens:2,kind=nan,requests=4
-Requests are counted from 1 in the order of arrival; the first rule that matches acts.`
+Requests are numbered from 1 in order of arrival; the first matching rule applies.`
 
 type faultAction string
 

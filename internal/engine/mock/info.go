@@ -3,6 +3,7 @@ package mock
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,21 +18,37 @@ func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, `{"id":`...)
-		dst = appendJSONString(dst, name)
-		dst = append(dst, `,"object":"model","created":`...)
-		dst = strconv.AppendInt(dst, s.anchorNs/int64(time.Second), 10)
-		dst = append(dst, `,"owned_by":"aiperfd-mock","root":`...)
-		dst = appendJSONString(dst, name)
-		dst = append(dst, `,"parent":null,"max_model_len":`...)
-		dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen), 10)
-		dst = append(dst, `,"permission":[]}`...)
+		dst = s.appendModel(dst, name)
 	}
 	dst = append(dst, ']')
 	if len(s.opt.ServedModels) == 0 {
 		dst = append(dst, `,"has_more":true`...) // any name is answered; Anthropic's member
 	}
 	_ = writeJSON(w, http.StatusOK, append(dst, '}'))
+}
+
+// appendModel appends the object of a model.
+func (s *Server) appendModel(dst []byte, name string) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = appendJSONString(dst, name)
+	dst = append(dst, `,"object":"model","created":`...)
+	dst = strconv.AppendInt(dst, s.anchorNs/int64(time.Second), 10)
+	dst = append(dst, `,"owned_by":"aiperfd-mock","root":`...)
+	dst = appendJSONString(dst, name)
+	dst = append(dst, `,"parent":null,"max_model_len":`...)
+	dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen), 10)
+	return append(dst, `,"permission":[]}`...)
+}
+
+// serveModel is GET /v1/models/NAME; names may have slashes.
+func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
+	_, name, _ := strings.Cut(r.URL.Path, "/v1/models/")
+	if !s.serves(name) {
+		refusal := noModel(name)
+		_ = writeJSON(w, refusal.status, appendError(nil, refusal))
+		return
+	}
+	_ = writeJSON(w, http.StatusOK, s.appendModel(nil, name))
 }
 
 // serveHealth answers 200 without a body, 503 until the server is ready.

@@ -71,6 +71,7 @@ func (*messagesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest,
 			f.err = badRequest("max_tokens", "max_tokens: Field required")
 		}
 		q.prompts = []prompt{readAnthropic(s, f)}
+		q.wish = readMessageWishes(f)
 		if f.err == nil {
 			f.err = s.checkRequest(q)
 		}
@@ -203,7 +204,10 @@ func (*messagesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 		dst = append(dst, `{"type":"thinking","thinking":"`...)
 		dst = append(appendSide(dst, c, thoughts), `","signature":"`+signature+`"}`...)
 	}
-	if c.total > c.reasoning {
+	switch {
+	case len(c.calls) > 0:
+		dst = appendToolUses(dst, c)
+	case c.total > c.reasoning:
 		if c.reasoning > 0 {
 			dst = append(dst, ',')
 		}
@@ -232,6 +236,8 @@ func appendStopReason(dst []byte, x *exchange, c *choice) []byte {
 		return append(dst, "null"...)
 	case c.finish == "length":
 		return append(dst, `"max_tokens"`...)
+	case c.finish == "tool_calls":
+		return append(dst, `"tool_use"`...)
 	}
 	return append(dst, `"end_turn"`...)
 }

@@ -37,7 +37,7 @@ func (p *messagesAPI) begin(e *events) error {
 
 func (p *messagesAPI) first(e *events) error {
 	c := &e.x.choices[0]
-	if c.total == 0 {
+	if c.total == 0 || c.callAt(0) >= 0 { // a call is opened by its name, which is content
 		return nil
 	}
 	return p.openBlock(e, c, c.sideOf(0))
@@ -62,6 +62,9 @@ func (p *messagesAPI) block(e *events, c *choice, kind string, of side) {
 }
 
 func (p *messagesAPI) content(e *events, c *choice, from, to int, _ bool) error {
+	if n := c.callAt(from); n >= 0 {
+		return p.callContent(e, c, n, from, to)
+	}
 	if from == c.reasoning && from > 0 {
 		if err := p.closeBlock(e, c, thoughts); err != nil {
 			return err
@@ -98,7 +101,7 @@ func (p *messagesAPI) finish(e *events, c *choice) error {
 	if c.total == 0 {
 		return nil
 	}
-	return p.closeBlock(e, c, c.sideOf(c.total-1))
+	return p.closeAt(e, c, c.total-1)
 }
 
 func (p *messagesAPI) close(e *events) error {

@@ -139,7 +139,9 @@ func (x *exchange) plainDone() {
 	t.OutputTokens, t.ReasoningTokens = tokens(x.choices)
 	t.FinishReason = x.choices[0].finish
 	x.s.sent.Add(int64(t.OutputTokens))
-	x.metrics.ttft.Observe(float64(t.FirstWriteNs-t.AcceptNs) / float64(time.Second))
+	if x.metrics != nil {
+		x.metrics.ttft.Observe(float64(t.FirstWriteNs-t.AcceptNs) / float64(time.Second))
+	}
 }
 
 func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }

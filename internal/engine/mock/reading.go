@@ -23,12 +23,14 @@ type reading[T any] struct {
 	answer func(dst []byte, x *exchange, in T) []byte
 	// refuse appends an error; nil = in vLLM's shape.
 	refuse func(dst []byte, e *apiError) []byte
+	// apart requests are answered without the model.
+	apart bool
 }
 
 var _ protocol = reading[int]{}
 
 func (p reading[T]) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
-	q := &textRequest{n: 1, silent: true}
+	q := &textRequest{n: 1, silent: true, apart: p.apart}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.model = f.text("model")
 		q.payload, q.prompts = p.accept(s, f)

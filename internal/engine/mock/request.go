@@ -30,6 +30,7 @@ type textRequest struct {
 	n               int // ≥ 1
 	seed            uint64
 	silent          bool     // there are no output tokens
+	apart           bool     // the model has no part in it: it is not in the engine's metrics
 	length          int      // output tokens that the request itself decides; 0 = it does not
 	chat            bool     // it is a conversation
 	wish            *wishes  // nil = an ordinary answer
@@ -223,14 +224,19 @@ func (q *textRequest) readStreamOptions(f *fields) {
 	f.err = o.err
 }
 
+// noModel is the refusal of a model that is not served.
+func noModel(name string) *apiError {
+	status := http.StatusNotFound
+	return &apiError{status, fmt.Sprintf("The model `%s` does not exist.", name), kindOf(status), "model"}
+}
+
 // checkRequest compares a well-formed request with the server's limits.
 func (s *Server) checkRequest(q *textRequest) *apiError {
 	if q.model == "" {
 		q.model = s.models()[0]
 	}
 	if !s.serves(q.model) {
-		status := http.StatusNotFound
-		return &apiError{status, fmt.Sprintf("The model `%s` does not exist.", q.model), kindOf(status), "model"}
+		return noModel(q.model)
 	}
 	for i := range q.prompts {
 		in := q.prompts[i].tokens

@@ -1,10 +1,12 @@
 package mock
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/valyala/fastjson"
 )
 
@@ -125,19 +127,36 @@ func (s *Server) resume(f *fields, previous string, p *prompt) {
 	}
 	stored, ok := s.responses.get(previous)
 	if !ok {
-		status := http.StatusNotFound
-		f.err = &apiError{status, fmt.Sprintf("Response with id '%s' not found.", previous[:min(len(previous), 100)]), kindOf(status), "previous_response_id"}
+		f.err = noResponse(previous, "previous_response_id")
 		return
 	}
 	p.tokens, p.hash = stored.tokens, stored.hash
 }
 
-// keep stores an answer that is about to be complete.
-func (*responsesAPI) keep(x *exchange, output int) {
+// noResponse is the refusal of a response that is not stored.
+func noResponse(id, param string) *apiError {
+	status := http.StatusNotFound
+	return &apiError{status, fmt.Sprintf("Response with id '%s' not found.", id[:min(len(id), 100)]), kindOf(status), param}
+}
+
+// keep stores an answer that is about to be complete, with its object.
+func (*responsesAPI) keep(x *exchange, output int, object []byte) {
 	if extra, _ := x.q.payload.(*responsesRequest); extra != nil && extra.store {
 		p := &x.q.prompts[0]
-		x.s.responses.put(responseID(x), storedResponse{p.tokens + output, hashText(p.hash, []byte(responseID(x)))})
+		x.s.responses.put(responseID(x), storedResponse{p.tokens + output, hashText(p.hash, []byte(responseID(x))), bytes.Clone(object)})
 	}
+}
+
+// serveResponse is GET /v1/responses/ID.
+func serveResponse(s *Server, w http.ResponseWriter, r *http.Request) {
+	id := chi.URLParam(r, "id")
+	stored, ok := s.responses.get(id)
+	if !ok || stored.object == nil {
+		refusal := noResponse(id, "response_id")
+		_ = writeJSON(w, refusal.status, appendError(nil, refusal))
+		return
+	}
+	_ = writeJSON(w, http.StatusOK, stored.object)
 }
 
 func responseID(x *exchange) string { return "resp_" + x.requestID() }

@@ -8,8 +8,10 @@ import (
 // document appends the response object.
 func (p *responsesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 	output, reasoning := tokens(x.choices)
-	p.keep(x, output)
-	return p.appendResponse(dst, x, &standing{said: &x.choices[0], output: output, reasoning: reasoning}), "application/json"
+	begin := len(dst)
+	dst = p.appendResponse(dst, x, &standing{said: &x.choices[0], output: output, reasoning: reasoning})
+	p.keep(x, output, dst[begin:])
+	return dst, "application/json"
 }
 
 // standing is how far a response is.

@@ -6,6 +6,9 @@ import "sync"
 // oldest go first.
 const maxStored = 10_000
 
+// maxObjects is how many of them, the newest, can be had again.
+const maxObjects = 1000
+
 // storedResponses is what is kept of responses. The zero value is ready; it is safe
 // for concurrent use.
 type storedResponses struct {
@@ -19,6 +22,7 @@ type storedResponses struct {
 type storedResponse struct {
 	tokens int
 	hash   uint32
+	object []byte // the response as it was sent; nil = forgotten
 }
 
 func (s *storedResponses) put(id string, r storedResponse) {
@@ -35,7 +39,17 @@ func (s *storedResponses) put(id string, r storedResponse) {
 			s.order[s.next] = id
 			s.next = (s.next + 1) % maxStored
 		}
+		if n := len(s.order); n > maxObjects {
+			s.forget(s.order[(s.next+n-1-maxObjects)%n])
+		}
 	}
+	s.byID[id] = r
+}
+
+// forget drops the object of a response; it can still be continued. s.mu is held.
+func (s *storedResponses) forget(id string) {
+	r := s.byID[id]
+	r.object = nil
 	s.byID[id] = r
 }
 

@@ -151,15 +151,16 @@ func (p *responsesAPI) finish(e *events, c *choice) error {
 }
 
 func (p *responsesAPI) close(e *events) error {
-	p.keep(e.x, e.x.truth.OutputTokens)
+	object := p.appendResponse(nil, e.x, &standing{
+		said: &e.x.choices[0], output: e.x.truth.OutputTokens, reasoning: e.x.truth.ReasoningTokens,
+	})
+	p.keep(e.x, e.x.truth.OutputTokens, object)
 	if e.x.s.opt.FinishChunk == FinishMissing {
 		return nil
 	}
 	p.start(e, "response.completed")
 	e.b = append(e.b, `,"response":`...)
-	e.b = p.appendResponse(e.b, e.x, &standing{
-		said: &e.x.choices[0], output: e.x.truth.OutputTokens, reasoning: e.x.truth.ReasoningTokens,
-	})
+	e.b = append(e.b, object...)
 	return p.stop(e, false)
 }
 

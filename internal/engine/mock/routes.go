@@ -27,6 +27,7 @@ func textRoutes() []route {
 		{http.MethodPost, "/v1/chat/completions", true, inference(newOpenAI(chatDialect{}))},
 		{http.MethodPost, "/v1/completions", true, inference(newOpenAI(completionDialect{}))},
 		{http.MethodPost, "/v1/responses", true, inference(newResponses())},
+		{http.MethodGet, "/v1/responses/{id}", true, serveResponse},
 		{http.MethodPost, "/v1/messages", true, inference(newMessages())},
 		{http.MethodPost, "/v1/messages/count_tokens", true, serveCountTokens},
 	}
@@ -97,6 +98,7 @@ func queueRoutes() []route {
 func serverRoutes() []route {
 	return []route{
 		{http.MethodGet, "/v1/models", true, serveModels},
+		{http.MethodGet, "/v1/models/*", true, serveModel},
 		{http.MethodGet, "/health", false, serveHealth},
 		{http.MethodGet, "/ping", false, serveHealth},
 		{http.MethodPost, "/ping", false, serveHealth},
@@ -132,7 +134,7 @@ const runpodPrefix = "/v2/{endpoint}/openai"
 func (s *Server) newHandler() http.Handler {
 	r := chi.NewRouter()
 	for _, row := range routes() {
-		if s.opt.NoModelsRoute && row.pattern == "/v1/models" {
+		if s.opt.NoModelsRoute && strings.HasPrefix(row.pattern, "/v1/models") {
 			continue
 		}
 		h := s.wrap(row)

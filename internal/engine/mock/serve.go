@@ -2,6 +2,7 @@ package mock
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ const (
 // ServeOptions sets what belongs to the listener rather than to the answers.
 type ServeOptions struct {
 	KeepAlive time.Duration // idle connections are closed after this; 0 = never
+	TLS       *tls.Config   // nil = plain HTTP
 }
 
 // Serve answers connections of ln until ctx ends. Then it stops accepting, lets
@@ -33,23 +35,32 @@ type ServeOptions struct {
 // always do.
 //
 // On Linux a TCP listener is served by one thread of its own ([front]), which
-// hands what is not plain to net/http; elsewhere net/http serves everything. The
-// bytes and their due times are the same.
+// hands what is not plain to net/http; elsewhere, and with TLS, net/http serves
+// everything. The bytes and their due times are the same.
 func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) error {
 	srv := &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       opt.KeepAlive,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if secure, ok := c.(*tls.Conn); ok {
+				c = secure.NetConn()
+			}
 			return context.WithValue(ctx, connKey{}, c)
 		},
 		// Aborted connections are the business of this server, not news.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	rest := newHandover(ln.Addr())
-	f, err := newFront(ln, s, rest, opt.KeepAlive)
-	if err != nil {
-		return errors.Join(fmt.Errorf("serve mock: %w", err), ln.Close())
+	var f *front
+	whole := net.Listener(stamping{ln})
+	if opt.TLS != nil {
+		whole = tls.NewListener(whole, opt.TLS)
+	} else {
+		var err error
+		if f, err = newFront(ln, s, rest, opt.KeepAlive); err != nil {
+			return errors.Join(fmt.Errorf("serve mock: %w", err), ln.Close())
+		}
 	}
 	servers := []httpServer{srv}
 	failed := make(chan error, 2)
@@ -58,7 +69,7 @@ func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) er
 		go func() { failed <- f.Serve() }()
 		go func() { failed <- srv.Serve(rest) }()
 	} else {
-		go func() { failed <- srv.Serve(stamping{ln}) }()
+		go func() { failed <- srv.Serve(whole) }()
 	}
 	return await(ctx, s, servers, failed)
 }

@@ -71,7 +71,12 @@ func (v *vocabulary) piece(id int) string {
 	return v.pieces[id]
 }
 
+// encode returns the ids of text: those of the server's tokenizer, or of its own
+// vocabulary where that has none.
 func (s *Server) encode(text string) []int {
+	if own, ok := s.opt.Tokenizer.(codecTokenizer); ok {
+		return own.codec.Encode(text)
+	}
 	ids := []int{}
 	for _, piece := range s.opt.Tokenizer.Pieces(text) {
 		ids = s.vocabulary.appendIDs(ids, piece)
@@ -82,6 +87,9 @@ func (s *Server) encode(text string) []int {
 // decode returns the text of ids. One that was never given out stands for a word of
 // the server's prose, so that the tokens of any model have a text.
 func (s *Server) decode(ids []int) string {
+	if own, ok := s.opt.Tokenizer.(codecTokenizer); ok {
+		return own.codec.Decode(ids)
+	}
 	var text []byte
 	for _, id := range ids {
 		piece := s.vocabulary.piece(id)
@@ -91,6 +99,14 @@ func (s *Server) decode(ids []int) string {
 		text = append(text, piece...)
 	}
 	return string(text)
+}
+
+// piece returns the text of one id.
+func (s *Server) piece(id int) string {
+	if own, ok := s.opt.Tokenizer.(codecTokenizer); ok {
+		return own.codec.Decode([]int{id})
+	}
+	return s.vocabulary.piece(id)
 }
 
 // tokenized is a request for tokens, with its answer.
@@ -105,7 +121,7 @@ type tokenized struct {
 // newTokenize is POST /tokenize: a body with inputs speaks TEI's API, another one
 // that of vLLM, or SGLang's with a list of prompts.
 func newTokenize() protocol {
-	return reading[tokenized]{accept: acceptTokenize, answer: appendTokenized}
+	return reading[tokenized]{accept: acceptTokenize, answer: appendTokenized, apart: true}
 }
 
 func acceptTokenize(s *Server, f *fields) (tokenized, []prompt) {
@@ -149,7 +165,7 @@ func appendTokenized(dst []byte, x *exchange, in tokenized) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendJSONString(dst, x.s.vocabulary.piece(id))
+		dst = appendJSONString(dst, x.s.piece(id))
 	}
 	return append(dst, "]}"...)
 }
@@ -183,7 +199,7 @@ func (in *tokenized) appendTEI(dst []byte, s *Server) []byte {
 			if k > 0 {
 				dst = append(dst, ',')
 			}
-			piece := s.vocabulary.piece(id)
+			piece := s.piece(id)
 			dst = fmt.Appendf(dst, `{"id":%d,"text":`, id)
 			dst = appendJSONString(dst, piece)
 			dst = fmt.Appendf(dst, `,"special":false,"start":%d,"stop":%d}`, at, at+len(piece))
@@ -230,6 +246,7 @@ func newDetokenize() protocol {
 			}
 			return append(appendJSONString(append(dst, `{"prompt":`...), strings.Join(texts, "")), '}')
 		},
+		apart: true,
 	}
 }
 
@@ -248,7 +265,7 @@ func newTEIDecode() protocol {
 			}
 			return items, s.read(texts)
 		},
-		answer: appendTEI, refuse: refuseTEI,
+		answer: appendTEI, refuse: refuseTEI, apart: true,
 	}
 }
 

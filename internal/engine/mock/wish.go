@@ -190,14 +190,7 @@ func (w *wishes) readToolChoice(f *fields, shape toolShape) {
 			w.tools = nil
 			return
 		}
-		name := string(shape.function(choice).GetStringBytes("name"))
-		for _, t := range w.tools {
-			if t.name == name {
-				w.tools, w.mustCall, w.oneCall = []tool{t}, true, true
-				return
-			}
-		}
-		f.refuse("tool_choice", fmt.Sprintf("The tool %q of tool_choice is not among tools.", name))
+		w.only(f, string(shape.function(choice).GetStringBytes("name")))
 		return
 	}
 	switch kind := string(choice.GetStringBytes()); kind {
@@ -209,6 +202,17 @@ func (w *wishes) readToolChoice(f *fields, shape toolShape) {
 	default:
 		f.refuse("tool_choice", fmt.Sprintf("Input should be 'none', 'auto', 'required' or a named function, got %q.", kind))
 	}
+}
+
+// only makes the tool of a name the one that is called.
+func (w *wishes) only(f *fields, name string) {
+	for _, t := range w.tools {
+		if t.name == name {
+			w.tools, w.mustCall, w.oneCall = []tool{t}, true, true
+			return
+		}
+	}
+	f.refuse("tool_choice", fmt.Sprintf("The tool %q of tool_choice is not among tools.", name))
 }
 
 // lastIs reports whether a text member of the last element has one of these values.

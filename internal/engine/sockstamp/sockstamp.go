@@ -5,6 +5,7 @@ package sockstamp
 
 import (
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -20,6 +21,8 @@ type Conn struct {
 	last   atomic.Int64 // nanoseconds after base; valid if there were reads
 	reads  atomic.Int32
 	lag    atomic.Int64 // nanoseconds, the longest since TakeLag
+	closed func()       // nil = nobody wants to know
+	once   sync.Once
 }
 
 // New wraps a connection. Kernel stamps are used where c is a TCP socket on
@@ -29,6 +32,18 @@ func New(c net.Conn) *Conn { return &Conn{Conn: c, kernel: newReader(c), base: t
 // CountIn makes the connection count its reads in lags. It is called before the
 // first read.
 func (c *Conn) CountIn(lags *Lags) { c.lags = lags }
+
+// OnClose makes the first call of Close call f. It is called before the connection is
+// used.
+func (c *Conn) OnClose(f func()) { c.closed = f }
+
+// Close closes the connection below.
+func (c *Conn) Close() error {
+	if c.closed != nil {
+		c.once.Do(c.closed)
+	}
+	return c.Conn.Close()
+}
 
 // Kernel reports whether stamps are the kernel's.
 func (c *Conn) Kernel() bool { return c.kernel != nil }

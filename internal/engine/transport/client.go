@@ -42,7 +42,6 @@ const (
 	DefaultConnectTimeout = 10 * time.Second
 	DefaultTotalTimeout   = 6 * time.Hour // AIPerf's
 	idleConnTimeout       = 300 * time.Second
-	staleAfter            = time.Second // a connection idle for less is not blamed on keep-alive
 	maxRedirects          = 3
 	drainTime             = 250 * time.Millisecond // after the end marker
 	readBuffer            = 16 << 10
@@ -91,8 +90,10 @@ const AnyAddress = ""
 // Client performs exchanges over HTTP/1.1, one request a connection at a time,
 // or over HTTP/2 with connections that requests share (see [Options.Version]).
 // It never follows the environment's proxies unless told to, never asks for
-// compression and never repeats a request behind the caller's back, except on a pooled
-// connection that went stale, which it counts. Safe for concurrent use.
+// compression and never repeats a request behind the caller's back, with one
+// exception, which it counts: a request on a reused connection that fails before the
+// first byte of an answer is sent once more on a new connection, and its stamps are
+// those of the second attempt. Safe for concurrent use.
 //
 // Plain HTTP over TCP on Linux goes over an event loop of ours; https, unix
 // sockets, proxies, connections of [Options.Dial] and other systems go over
@@ -111,9 +112,15 @@ type Client struct {
 type way interface {
 	// attempt is one request on one connection. It stamps the start of a.x unless
 	// an address before did: on an open connection right before the request is
-	// written. again asks for a repetition on another connection. The response is
-	// valid until a.x is released.
+	// written. again asks for a repetition on a new connection, because a reused one
+	// failed before the first byte of an answer; a.fresh is that repetition. The
+	// response is valid until a.x is released.
 	attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool)
+	// lacks returns how many connections are missing, as far as is known, for n
+	// requests at the same time to an address.
+	lacks(target *url.URL, n int) int
+	// open opens one connection for later attempts; ok = false if it cannot.
+	open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool)
 	// endSession closes the private connections of a session.
 	endSession(session string)
 	// close closes idle connections and ends what was started.
@@ -125,6 +132,7 @@ type attempt struct {
 	*Request
 	target *url.URL
 	header http.Header
+	fresh  bool      // on a new connection: the one before was stale
 	x      *Exchange // to be filled in
 }
 
@@ -303,6 +311,7 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 		if again {
 			x.Conn.Retries++
 			x.Stamps = bench.Stamps{}
+			a.fresh = true
 			continue
 		}
 		if next := redirected(resp, a.target); next != nil && hops < maxRedirects {
@@ -314,7 +323,7 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 				}
 				a.Request = a.withoutHost()
 			}
-			a.target = next
+			a.target, a.fresh = next, false
 			x.Release()
 			continue
 		}

@@ -26,12 +26,9 @@ func stamped(c net.Conn) *sockstamp.Conn {
 
 // dial opens connections within the connect timeout and puts a stamp below
 // everything else.
-func (s *stdlib) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if s.opts.ConnectTimeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, s.opts.ConnectTimeout, errConnectTimeout)
-		defer cancel()
-	}
+func (s *stdlib) dial(ctx context.Context, network, addr string) (*sockstamp.Conn, error) {
+	ctx, cancel := s.opts.connecting(ctx)
+	defer cancel()
 	open := s.opts.Dial
 	if socket, ok := s.opts.socket(addr); ok {
 		network, addr = "unix", socket

@@ -47,7 +47,7 @@ func (f *flight) resume(a *attempt) bool {
 		if usable {
 			f.link = k
 			k.conn.Handle(f, unsafe.Pointer(f))
-			f.conn.Reused, f.idle = true, f.began-k.since
+			f.conn.Reused = true
 			f.begin()
 		}
 		k.conn.Unlock()

@@ -39,6 +39,7 @@ type flight struct {
 	streaming bool
 	limit     int           // of the body; 0 = the usual one
 	noBody    bool          // the response has none
+	ahead     bool          // nothing is sent: the connection is for others
 	done      chan struct{} // capacity 1, so that the loop never waits: the flight is over, or an address did not answer
 
 	stamps bench.Stamps
@@ -46,7 +47,6 @@ type flight struct {
 	step   bench.Step
 	began  time.Duration
 	dialed time.Duration
-	idle   time.Duration // of the connection, before this flight
 
 	// Further deadlines, as offsets; 0 = none.
 	connectBy, totalBy, headBy, drainBy time.Duration
@@ -71,7 +71,22 @@ func (f *flight) Connected(err error) {
 		f.done <- struct{}{}
 		return
 	}
+	if f.ahead {
+		f.land()
+		return
+	}
 	f.begin()
+}
+
+// land leaves the new connection to the pool.
+func (f *flight) land() {
+	k := f.link
+	f.over = true
+	k.conn.Handle(k, nil)
+	if !k.keep(f.owner.clock.Now()) {
+		k.conn.Shut()
+	}
+	f.done <- struct{}{}
 }
 
 // begin sends the request on the link's open connection.
@@ -168,7 +183,9 @@ func (f *flight) take(at, now time.Duration, b []byte) bool {
 	}
 	f.heard(now)
 	if len(body) > 0 {
-		f.conn.Received += bench.Bytes(len(body))
+		if f.conn.Received += bench.Bytes(len(body)); f.stamps.FirstBody == 0 {
+			f.stamps.FirstBody = at
+		}
 		f.framer.Feed(at, body)
 	}
 	switch {
@@ -303,10 +320,10 @@ func (f *flight) await(ctx context.Context) bool {
 	return true
 }
 
-// stale reports whether the flight failed on a pooled connection that had been
-// idle long enough for the server to have dropped it, and got no byte back.
+// stale reports whether the flight failed on a reused connection and got no byte
+// back: the server may have dropped the connection before it saw the request.
 func (f *flight) stale() bool {
-	return f.conn.Reused && f.idle >= staleAfter && f.stamps.FirstByte == 0 && f.cause == nil && isReset(f.err)
+	return f.conn.Reused && f.stamps.FirstByte == 0 && f.cause == nil && isReset(f.err)
 }
 
 // conclude makes the response of a flight that is over and fills in x.

@@ -54,10 +54,12 @@ func (k *link) leave() {
 
 // park makes the connection available to others; false if it is not wanted.
 func (k *link) park(now time.Duration) bool {
+	return k.owner.opts.Reuse != Never && k.parser.Reusable() && k.keep(now)
+}
+
+// keep puts an open connection into the pool; false if there are enough.
+func (k *link) keep(now time.Duration) bool {
 	k.since = now
-	if k.owner.opts.Reuse == Never || !k.parser.Reusable() {
-		return false
-	}
 	k.conn.Arm(now + idleConnTimeout)
 	return k.owner.pool.put(k)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -77,7 +78,7 @@ func (c *looped) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 		f.end, f.cause = bench.EndReset, err
 	case ctx.Err() != nil:
 		f.end = bench.EndAborted
-	case f.resume(a):
+	case !a.fresh && f.resume(a):
 		f.await(ctx)
 	default:
 		f.dial(ctx, a)
@@ -86,6 +87,23 @@ func (c *looped) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 		return nil, true
 	}
 	return f.conclude(ctx, a.x), false
+}
+
+// lacks implements way.
+func (c *looped) lacks(target *url.URL, n int) int { return n - c.pool.count(target.Host) }
+
+// open implements way.
+func (c *looped) open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool) {
+	f := c.flights.Get().(*flight)
+	defer c.flights.Put(f)
+	a := &attempt{Request: &Request{}, target: target}
+	if err := f.prepare(a); err != nil {
+		return bench.Setup{}, false
+	}
+	f.ahead = true
+	f.dial(ctx, a)
+	ok = f.over && f.end == bench.EndEOF
+	return bench.Setup{DNS: f.conn.DNS, Connect: f.conn.Connect}, ok
 }
 
 // prepare makes a flight of a request.

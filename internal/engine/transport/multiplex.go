@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -12,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"sync"
-	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/transport/frame"
@@ -65,7 +63,6 @@ type shareable struct {
 	below   *shared
 	opening chan struct{} // holds one token while a stream is being opened
 	active  int           // guarded by the origin's mu
-	since   time.Duration // guarded by the origin's mu; idle since then
 }
 
 func newMultiplex(std *stdlib) *multiplex {
@@ -84,6 +81,55 @@ func (m *multiplex) close() {
 		o.mu.Unlock()
 		delete(m.hosts, key)
 	}
+}
+
+// lacks implements way. Until a connection is there, nobody knows how many requests
+// the server takes on one.
+func (m *multiplex) lacks(target *url.URL, n int) int {
+	o := m.origin(target)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.http1 {
+		return m.std.lacks(target, n)
+	}
+	o.prune()
+	limit := n
+	for _, c := range o.conns {
+		limit = max(1, c.below.streamLimit())
+		n -= limit
+	}
+	return (max(0, n) + limit - 1) / limit
+}
+
+// open implements way.
+func (m *multiplex) open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool) {
+	timed, done := timeSetup(ctx, m.std.opts.Clock)
+	c, err := m.connect(timed, target)
+	o := m.origin(target)
+	o.mu.Lock()
+	switch {
+	case err == nil:
+		o.conns = append(o.conns, c)
+	case errors.Is(err, errNoHTTP2):
+		m.withoutHTTP2(o)
+	}
+	fallback := o.http1
+	o.mu.Unlock()
+	if fallback {
+		return m.std.open(ctx, target)
+	}
+	return done(), err == nil
+}
+
+// withoutHTTP2 notes that an origin offers no HTTP/2. Call with its mu held.
+func (m *multiplex) withoutHTTP2(o *origin) {
+	if o.http1 || m.std.opts.Version != HTTPAuto {
+		return
+	}
+	o.http1 = true
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count.Fallbacks++
 }
 
 func (m *multiplex) endSession(string) {} // no session has a connection of its own
@@ -125,14 +171,14 @@ func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Respon
 		f := classify(w.ctx, err, bench.StepConnect)
 		return &bench.Response{Failure: f, End: endOf(f), EndAt: opts.Clock.Now()}, false
 	}
-	defer o.release(c, opts.Clock)
+	defer o.release(c)
 	hr, st, err := c.roundTrip(traced, a)
 	t.share(c.below, st)
 	if st != nil {
 		defer c.below.forget(st)
 	}
 	if err != nil {
-		if t.stale() && w.ctx.Err() == nil {
+		if c.conn.Err() != nil && t.stale() && !a.fresh && w.ctx.Err() == nil {
 			return nil, true
 		}
 		f := classify(w.ctx, err, t.step())
@@ -184,7 +230,7 @@ func (m *multiplex) acquire(ctx context.Context, o *origin, u *url.URL, t *trace
 		case c != nil || err != nil:
 			return c, err
 		case d == nil:
-			return m.open(ctx, o, u, t)
+			return m.openFor(ctx, o, u, t)
 		}
 		select {
 		case <-d.done:
@@ -197,8 +243,8 @@ func (m *multiplex) acquire(ctx context.Context, o *origin, u *url.URL, t *trace
 	}
 }
 
-// open connects for this request, and for those that wait.
-func (m *multiplex) open(ctx context.Context, o *origin, u *url.URL, t *trace) (*shareable, error) {
+// openFor connects for this request, and for those that wait.
+func (m *multiplex) openFor(ctx context.Context, o *origin, u *url.URL, t *trace) (*shareable, error) {
 	c, err := m.connect(ctx, u)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -207,22 +253,15 @@ func (m *multiplex) open(ctx context.Context, o *origin, u *url.URL, t *trace) (
 	d.err, d.alone = err, ctx.Err() != nil
 	defer close(d.done)
 	if err != nil {
-		if errors.Is(err, errNoHTTP2) && !o.http1 {
-			o.http1 = m.std.opts.Version == HTTPAuto
-			m.fellBack()
+		if errors.Is(err, errNoHTTP2) {
+			m.withoutHTTP2(o)
 		}
 		return nil, err
 	}
 	o.conns = append(o.conns, c)
 	c.active = 1
-	t.gotShared(c.below, false, 0)
+	t.gotShared(c.below, false)
 	return c, nil
-}
-
-func (m *multiplex) fellBack() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.count.Fallbacks++
 }
 
 // take returns a connection that has room, or the attempt to connect that is
@@ -233,20 +272,13 @@ func (o *origin) take(t *trace) (*shareable, *dialing, error) {
 	if o.http1 {
 		return nil, nil, errNoHTTP2
 	}
-	o.conns = slices.DeleteFunc(o.conns, func(c *shareable) bool {
-		closing := c.conn.Available() == 0 && c.conn.InFlight() < c.below.streamLimit() // GOAWAY: no more after these
-		return c.conn.Err() != nil || closing
-	})
+	o.prune()
 	for _, c := range o.conns {
 		if c.active >= c.below.streamLimit() {
 			continue
 		}
-		idle := time.Duration(0)
-		if c.active == 0 {
-			idle = t.clock.Now() - c.since
-		}
 		c.active++
-		t.gotShared(c.below, true, idle)
+		t.gotShared(c.below, true)
 		return c, nil, nil
 	}
 	waiting := o.dialing
@@ -256,12 +288,19 @@ func (o *origin) take(t *trace) (*shareable, *dialing, error) {
 	return nil, waiting, nil
 }
 
+// prune forgets connections that take no more requests. Call with mu held.
+func (o *origin) prune() {
+	o.conns = slices.DeleteFunc(o.conns, func(c *shareable) bool {
+		closing := c.conn.Available() == 0 && c.conn.InFlight() < c.below.streamLimit() // GOAWAY: no more after these
+		return c.conn.Err() != nil || closing
+	})
+}
+
 // release gives the place of a stream back.
-func (o *origin) release(c *shareable, clock bench.Clock) {
+func (o *origin) release(c *shareable) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c.active--
-	c.since = clock.Now()
 }
 
 // connect opens a connection and waits until the server has said how many streams
@@ -271,15 +310,16 @@ func (m *multiplex) connect(ctx context.Context, u *url.URL) (*shareable, error)
 	if err != nil {
 		return nil, err
 	}
-	if timeout := m.std.opts.ConnectTimeout; timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errConnectTimeout)
-		defer cancel()
-	}
-	conn := raw
+	ctx, cancel := m.std.opts.connecting(ctx)
+	defer cancel()
+	var conn net.Conn = raw
 	if u.Scheme == "https" {
-		if conn, err = m.secure(ctx, raw, u.Hostname()); err != nil {
-			return nil, errors.Join(&dialError{orCause(ctx, err)}, raw.Close())
+		secured, err := m.std.secure(ctx, raw, u.Hostname(), "h2", "http/1.1")
+		if err != nil {
+			return nil, err
+		}
+		if conn = secured; secured.ConnectionState().NegotiatedProtocol != "h2" {
+			return nil, errors.Join(&dialError{errNoHTTP2}, conn.Close())
 		}
 	}
 	below := newShared(conn, stamped(conn))
@@ -320,35 +360,6 @@ func (s *shared) client(u *url.URL) (*http.ClientConn, error) {
 	}
 	t.Protocols.SetUnencryptedHTTP2(true)
 	return t.NewClientConn(context.Background(), "http", hostPort(u))
-}
-
-// orCause returns the cause of a context that has ended, else the error.
-func orCause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// secure does the TLS handshake.
-func (m *multiplex) secure(ctx context.Context, raw net.Conn, host string) (net.Conn, error) {
-	config := m.std.opts.tlsConfig()
-	config.NextProtos = []string{"h2", "http/1.1"}
-	if config.ServerName == "" {
-		config.ServerName = host
-	}
-	c := tls.Client(raw, config)
-	if hooks := httptrace.ContextClientTrace(ctx); hooks != nil {
-		hooks.TLSHandshakeStart()
-		defer func() { hooks.TLSHandshakeDone(tls.ConnectionState{}, nil) }()
-	}
-	if err := c.HandshakeContext(ctx); err != nil {
-		return nil, err
-	}
-	if c.ConnectionState().NegotiatedProtocol != "h2" {
-		return nil, errNoHTTP2
-	}
-	return c, nil
 }
 
 // hostPort returns the address of a URL.

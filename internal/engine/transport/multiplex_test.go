@@ -253,7 +253,7 @@ func TestMultiplex(t *testing.T) {
 							if diff := cmp.Diff(want, got); diff != "" {
 								t.Errorf("stamps of request %d (-want +got):\n%s", n, diff)
 							}
-							if x.Stamps.FirstByte-start != step || x.Stamps.Headers-start != step || x.Stamps.End-start != 5*step || x.Conn.Blocked != 0 {
+							if x.Stamps.FirstByte-start != step || x.Stamps.Headers-start != step || x.Stamps.FirstBody-start != step || x.Stamps.End-start != 5*step || x.Conn.Blocked != 0 {
 								t.Errorf("request %d: %+v, %+v", n, x.Stamps, x.Conn)
 							}
 							if round > 0 && !x.Conn.Reused || x.Conn.Kernel || x.Conn.Reads < 5 {
@@ -382,7 +382,7 @@ func TestVersions(t *testing.T) {
 	}{
 		{"1.1 with a server of 2", HTTP1, modern, `{"proto":"HTTP/1.1"}`, SharedCount{}},
 		{"2", HTTP2, modern, `{"proto":"HTTP/2.0"}`, SharedCount{Connections: 1, Limit: 250}},
-		{"2 with an old server", HTTP2, old, "", SharedCount{Fallbacks: 1}},
+		{"2 with an old server", HTTP2, old, "", SharedCount{}},
 		{"auto", HTTPAuto, modern, `{"proto":"HTTP/2.0"}`, SharedCount{Connections: 1, Limit: 250}},
 		{"auto with an old server", HTTPAuto, old, `{"proto":"HTTP/1.1"}`, SharedCount{Fallbacks: 1}},
 	} {

@@ -31,6 +31,13 @@ func (p *pool) put(k *link) bool {
 	return true
 }
 
+// count returns how many connections to an address are idle.
+func (p *pool) count(key string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.idle[key])
+}
+
 // take returns an idle connection to an address and forgets it; nil = none.
 func (p *pool) take(key, host string) *link {
 	p.mu.Lock()

@@ -23,6 +23,8 @@ type stdlib struct {
 	framers *sync.Pool // of *frame.Framer
 	bufs    sync.Pool  // of *[readBuffer]byte
 	shared  *http.Transport
+	fresh   *http.Transport // keeps no connection: each request has a new one
+	ahead   spares
 	mu      sync.Mutex
 	sticky  map[string]*http.Transport // guarded by mu; by session
 }
@@ -30,8 +32,10 @@ type stdlib struct {
 var _ way = (*stdlib)(nil)
 
 func newStdlib(o *Options, lags *sockstamp.Lags, framers *sync.Pool) *stdlib {
-	s := &stdlib{opts: o, lags: lags, framers: framers, sticky: map[string]*http.Transport{}}
-	s.shared = s.newTransport(o.Reuse == Never)
+	s := &stdlib{opts: o, lags: lags, framers: framers, ahead: newSpares(o.Clock), sticky: map[string]*http.Transport{}}
+	s.shared, s.fresh = s.newTransport(o.Reuse == Never), s.newTransport(false)
+	s.fresh.MaxIdleConnsPerHost = -1
+	s.shared.DialContext, s.shared.DialTLSContext = s.spareOr(s.connect), s.spareOr(s.connectTLS)
 	s.bufs.New = func() any { return new([readBuffer]byte) }
 	return s
 }
@@ -40,8 +44,9 @@ func (s *stdlib) newTransport(oneShot bool) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	return &http.Transport{
-		DialContext:         s.dial,
-		TLSHandshakeTimeout: s.opts.ConnectTimeout,
+		DialContext:         s.connect,
+		DialTLSContext:      s.connectTLS,
+		TLSHandshakeTimeout: s.opts.ConnectTimeout, // behind a proxy
 		TLSClientConfig:     s.opts.tlsConfig(),
 		Proxy:               s.opts.proxy(),
 		Protocols:           &protocols,
@@ -92,6 +97,7 @@ func (o *Options) readAhead() int {
 // close drops idle connections. Exchanges under way are not disturbed.
 func (s *stdlib) close() {
 	s.shared.CloseIdleConnections()
+	s.ahead.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, t := range s.sticky {
@@ -110,22 +116,28 @@ func (s *stdlib) endSession(session string) {
 	}
 }
 
-func (s *stdlib) transportFor(session string) *http.Transport {
-	if s.opts.Reuse != Sticky {
+func (s *stdlib) transportFor(a *attempt) *http.Transport {
+	switch {
+	case s.opts.Reuse != Sticky && a.fresh:
+		return s.fresh
+	case s.opts.Reuse != Sticky:
 		return s.shared
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.sticky[session]
+	t := s.sticky[a.Session]
 	if t == nil {
 		t = s.newTransport(false)
-		s.sticky[session] = t
+		s.sticky[a.Session] = t
+	}
+	if a.fresh {
+		t.CloseIdleConnections()
 	}
 	return t
 }
 
 func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
-	t := &trace{clock: s.opts.Clock, ex: a.x}
+	t := &trace{clock: s.opts.Clock, ex: a.x, spare: s.ahead.firstUse}
 	defer t.finish()
 	w := newWatch(ctx, s.opts)
 	defer w.stop()
@@ -137,7 +149,7 @@ func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 	if len(a.Body) > 0 {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
 	}
-	hr, err := s.transportFor(a.Session).RoundTrip(req.WithContext(t.attach(w.ctx)))
+	hr, err := s.transportFor(a).RoundTrip(req.WithContext(t.attach(w.ctx)))
 	if err != nil {
 		if t.stale() && w.ctx.Err() == nil && isReset(err) {
 			return nil, true

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net/http/httptrace"
@@ -18,6 +19,7 @@ import (
 type trace struct {
 	clock bench.Clock
 	wrote func() (cancel func())
+	spare func(*sockstamp.Conn) bool // reports whether a connection was opened ahead and is used for the first time; nil = none are
 
 	mu          sync.Mutex
 	ex          *Exchange // guarded by mu; nil after finish
@@ -28,7 +30,6 @@ type trace struct {
 	began       time.Duration
 	dns, dialed time.Duration
 	shook       time.Duration
-	idle        time.Duration
 	reused      bool
 	got         bool
 	sent        bool
@@ -37,9 +38,7 @@ type trace struct {
 
 func (t *trace) attach(ctx context.Context) context.Context {
 	t.began = t.clock.Now()
-	if t.ex.Stamps.Start == 0 {
-		t.ex.Stamps.Start = t.began
-	}
+	t.ex.Stamps = bench.Stamps{Start: cmp.Or(t.ex.Stamps.Start, t.began)}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:           t.gotConn,
 		DNSStart:          func(httptrace.DNSStartInfo) { t.note(func() { t.dns = t.clock.Now() }) },
@@ -48,7 +47,7 @@ func (t *trace) attach(ctx context.Context) context.Context {
 		ConnectDone:       func(string, string, error) { t.note(func() { t.ex.Conn.Connect = t.clock.Now() - t.dialed }) },
 		TLSHandshakeStart: func() { t.note(func() { t.shook = t.clock.Now() }) },
 		TLSHandshakeDone: func(tls.ConnectionState, error) {
-			t.note(func() { t.ex.Conn.TLS = t.clock.Now() - t.shook })
+			t.note(func() { t.ex.Conn.TLS += t.clock.Now() - t.shook }) // net/http looks again at our handshake, which takes no time
 		},
 		WroteRequest:         t.wroteRequest,
 		GotFirstResponseByte: func() { t.note(func() { t.ex.Stamps.FirstByte = t.readStamp() }) },
@@ -71,13 +70,16 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 			t.reads = t.conn.Reads()
 			t.conn.TakeLag()
 		}
-		t.got, t.reused, t.idle = true, info.Reused, info.IdleTime
+		if t.got { // net/http has given a stale connection up by itself: it does so for requests without a body
+			t.ex.Conn.Retries++
+		}
+		t.got, t.reused = true, info.Reused || t.conn != nil && t.spare != nil && t.spare(t.conn)
 		now := t.clock.Now()
-		t.ex.Conn.Reused = info.Reused
+		t.ex.Conn.Reused = t.reused
 		t.ex.Conn.Kernel = t.conn != nil && t.conn.Kernel()
 		t.ex.Stamps.Connected = now
 		c := &t.ex.Conn
-		if info.Reused {
+		if t.reused {
 			c.DNS, c.Connect, c.TLS = 0, 0, 0
 		}
 		c.Blocked = max(0, now-t.began-c.DNS-c.Connect-c.TLS)
@@ -85,8 +87,8 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 }
 
 // gotShared is gotConn for a connection that is shared with other requests.
-func (t *trace) gotShared(below *shared, reused bool, idle time.Duration) {
-	t.gotConn(httptrace.GotConnInfo{Reused: reused, IdleTime: idle}) // the connection's last read may be another's
+func (t *trace) gotShared(below *shared, reused bool) {
+	t.gotConn(httptrace.GotConnInfo{Reused: reused}) // the connection's last read may be another's
 	t.note(func() {
 		t.below = below
 		t.ex.Conn.Kernel = below.stamps != nil && below.stamps.Kernel()
@@ -167,11 +169,17 @@ func (t *trace) feed(f *frame.Framer, b []byte) {
 	t.mu.Lock()
 	below, st := t.below, t.stream
 	t.mu.Unlock()
+	feed := func(at time.Duration, b []byte) {
+		if s := &t.ex.Stamps; s.FirstBody == 0 {
+			s.FirstBody = at
+		}
+		f.Feed(at, b)
+	}
 	if st == nil {
-		f.Feed(t.lastRead(), b)
+		feed(t.lastRead(), b)
 		return
 	}
-	below.take(st, b, func(at time.Time, b []byte) { f.Feed(t.clock.Offset(at), b) })
+	below.take(st, b, func(at time.Time, b []byte) { feed(t.clock.Offset(at), b) })
 }
 
 // step says how far the attempt got.
@@ -187,12 +195,12 @@ func (t *trace) step() bench.Step {
 	return bench.StepHeaders
 }
 
-// stale reports whether the attempt ran on a pooled connection that had been
-// idle long enough for the server to have dropped it, and got no byte back.
+// stale reports whether the attempt ran on a reused connection and got no byte back:
+// the server may have dropped the connection before it saw the request.
 func (t *trace) stale() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.got && t.reused && t.idle >= staleAfter && t.ex != nil && t.ex.Stamps.FirstByte == 0
+	return t.got && t.reused && t.ex != nil && t.ex.Stamps.FirstByte == 0
 }
 
 // finish ends the attempt: later hooks change nothing.

@@ -1,6 +1,9 @@
 package verdict
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Bias bounds the error that the client itself put into the values of a metric:
 // not more than half of the values are off by more than P50, and not more than
@@ -13,86 +16,167 @@ type Bias struct {
 	Basis  string  `json:"basis"` // what the bound rests on
 }
 
+// number is a metric with everything that can make its values wrong.
+type number struct {
+	tag     string
+	typical time.Duration // value; 0 = unknown
+	count   int64         // of values
+	parts   []part
+	basis   string
+}
+
 // part is one source of error: a distribution of lags that bounds it.
 type part struct {
 	lag   *Histogram
 	draws float64 // lags that have to do with one value
-	adds  float64 // how many of them can add up in its error
+	share float64 // of the values that have this error at all
+
+	code, metric, text string // of the reason that it is
+	sure               bool   // the lag is the client's for certain
 }
 
 // bias bounds the errors of the metrics that lags enter.
-//
-// A sum of m lags exceeds the sum of their quantiles at 1-(1-p)/m in at most the
-// share 1-p of the cases, however the lags depend on each other (Boole's
-// inequality); so no independence is assumed.
 func bias(o *Observation) []Bias {
-	l := &o.Load
 	out := []Bias{}
-	if l.Requests == 0 {
-		return out
-	}
-	receive, basis := receiving(o)
-	latency := []part{{&l.Send, 1, 1}}
-	latencyBasis := "send lag"
-	if receive != nil {
-		latency = append(latency, part{receive, 1, 1})
-		latencyBasis += " and " + basis
-	} else if l.Kernel > 0 {
-		latencyBasis += "; arrivals are stamped by the kernel"
-	}
-	if l.TTFT > 0 {
-		out = append(out, bound("time_to_first_token", latency, latencyBasis))
-	}
-	out = append(out, bound("request_latency", latency, latencyBasis))
-	if l.TTFT > 0 {
-		if receive != nil {
-			// The error of a gap is the difference of those of its two stamps, which
-			// is not more than the larger one.
-			out = append(out, bound("inter_chunk_latency", []part{{receive, 2, 1}}, basis))
-		} else {
-			out = append(out, bound("inter_chunk_latency", nil, "arrivals are stamped by the kernel"))
-		}
-	}
-	if l.Open {
-		corrected := append([]part{{&l.Schedule, 1, 1}}, latency...)
-		if l.TTFT > 0 {
-			out = append(out, bound("corrected_time_to_first_token", corrected, "schedule lag, "+latencyBasis))
-		}
-		out = append(out, bound("corrected_request_latency", corrected, "schedule lag, "+latencyBasis))
+	for _, n := range numbers(o) {
+		out = append(out, Bias{Metric: n.tag, P50: round(ms(n.at(0.5))), P99: round(ms(n.at(0.99))), Basis: n.basis})
 	}
 	return out
 }
 
-// receiving returns what bounds the lateness of receive stamps; nil if the
-// kernel made them all, each for a packet of its own.
-func receiving(o *Observation) (h *Histogram, basis string) {
-	why := "arrivals are stamped after they were read"
-	if o.Load.Read == 0 && o.Load.Kernel > 0 {
-		if o.Load.Merged == 0 {
-			return nil, ""
+// numbers lists the metrics that lags enter.
+func numbers(o *Observation) []number {
+	l := &o.Load
+	if l.Requests == 0 {
+		return nil
+	}
+	send := part{
+		lag: &l.Send, draws: 1, share: 1, code: "send-lag", metric: "send_lag_p99",
+		text: "requests took long to write", // a slow network counts too: never sure
+	}
+	first, firstBasis := receiving(o, l.MergedFirst, l.Streams, 1)
+	// The last event of a read has its own stamp. What a stream sends after its
+	// content usually comes with it.
+	last, lastBasis := receiving(o, 0, l.Gaps, 1)
+	gap, gapBasis := receiving(o, l.Merged, l.Gaps, 2)
+	ttft := number{"time_to_first_token", l.TTFT, l.Requests, append([]part{send}, first...), "send lag" + joint(firstBasis)}
+	latency := number{"request_latency", l.Latency, l.Requests, append([]part{send}, last...), "send lag" + joint(lastBasis)}
+	var out []number
+	if l.TTFT > 0 {
+		out = append(out, ttft)
+	}
+	out = append(out, latency)
+	if l.TTFT > 0 {
+		out = append(out, number{"inter_chunk_latency", l.Gap, l.Gaps, gap, gapBasis})
+	}
+	if !l.Open {
+		return out
+	}
+	late := part{
+		lag: &l.Schedule, draws: 1, share: 1, sure: true, code: "schedule-lag", metric: "schedule_lag_p99",
+		text: "requests were sent late; latencies from the start of a request do not include this wait, the corrected ones do",
+	}
+	for _, n := range []number{ttft, latency} {
+		if n.tag == ttft.tag && l.TTFT == 0 {
+			continue
 		}
-		why = "events that came in one read have the stamp of the last"
+		out = append(out, number{"corrected_" + n.tag, n.typical, n.count, append([]part{late}, n.parts...), "schedule lag, " + n.basis})
 	}
-	if o.Self.Scheduler != nil && o.Self.Scheduler.Quantile(0.995) > o.Self.Ticks.Quantile(0.995) {
-		return o.Self.Scheduler, "scheduler latency: " + why
-	}
-	return &o.Self.Ticks, "tick lag: " + why
+	return out
 }
 
-// bound adds up the quantiles of parts.
-func bound(metric string, parts []part, basis string) Bias {
-	parts = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.lag.Count() == 0 })
+// joint adds to the basis "send lag" what else a bound rests on.
+func joint(basis string) string {
+	if basis == stamped {
+		return "; " + basis
+	}
+	return " and " + basis
+}
+
+// stamped is the basis of what the kernel stamped.
+const stamped = "arrivals are stamped by the kernel"
+
+// wakeUps returns what bounds the lateness of whoever waits for a response: tick
+// lag or scheduler latency, whichever is longer.
+func wakeUps(s *Self) (lag *Histogram, name string) {
+	if s.Scheduler != nil && s.Scheduler.Quantile(0.995) > s.Ticks.Quantile(0.995) {
+		return s.Scheduler, "scheduler latency"
+	}
+	return &s.Ticks, "tick lag"
+}
+
+// receiving returns what bounds the error of values whose ends are stamps of
+// received events, of which merged out of all came in one read with the event
+// after them; nothing if the kernel stamped them, each for a packet of its own.
+func receiving(o *Observation, merged, all int64, draws float64) (parts []part, basis string) {
+	lag, name := wakeUps(&o.Self)
+	p := part{lag: lag, draws: draws, share: 1, sure: true, code: "tick-lag", metric: "tick_lag_p99"}
+	what := "its timers fired late"
+	if lag == o.Self.Scheduler {
+		p.code, p.metric, what = "scheduler-latency", "scheduler_latency_p99", "its goroutines waited for a processor"
+	}
+	if o.Load.Read > 0 || o.Load.Kernel == 0 {
+		p.text = "the load generator was short of CPU: " + what + ", and responses are timestamped when they are read"
+		return []part{p}, name + ": arrivals are stamped after they were read"
+	}
+	// Only a client that reads later than the next event comes can have joined them;
+	// otherwise the server sent them together, and their stamps are right. Where
+	// there is hardly a gap, nobody can say.
+	p.sure = o.Load.Gap > latencyTolerance && many(lag, o.Load.Gap)
+	if p.share = ratio(draws*float64(merged), float64(all)); p.share == 0 || (p.share > coalescedFrom*draws && !p.sure) {
+		return nil, stamped
+	}
+	p.text = "the load generator was short of CPU: " + what + ", and events that arrived meanwhile have one timestamp"
+	return []part{p}, name + ": events that came in one read have the stamp of the last"
+}
+
+// ratio is a share, at most 1; 0 of nothing.
+func ratio(part, of float64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return min(1, part/of)
+}
+
+// at returns a bound that the share q of all errors does not exceed.
+//
+// A sum of m lags exceeds the sum of their quantiles at 1-(1-q)/m in at most the
+// share 1-q of the cases, however the lags depend on each other (Boole's
+// inequality); so no independence is assumed. The error of a gap is the difference
+// of those of its two stamps, which is not more than the larger one.
+func (n *number) at(q float64) time.Duration {
+	parts := slices.DeleteFunc(slices.Clone(n.parts), func(p part) bool { return p.lag.Count() == 0 || p.share <= 1-q })
 	var m float64
 	for _, p := range parts {
 		m += p.draws
 	}
-	b := Bias{Metric: metric, Basis: basis}
+	var sum time.Duration
 	for _, p := range parts {
-		b.P50 += p.adds * ms(p.lag.Quantile(1-0.5/m))
-		b.P99 += p.adds * ms(p.lag.Quantile(1-0.01/m))
+		sum += p.lag.Quantile(1 - (1-q)/m)
 	}
-	b.P50, b.P99 = round(b.P50), round(b.P99)
-	return b
+	return sum
+}
+
+// err returns the error that counts: at the highest percentile that so many values
+// support, with five of them beyond it, or the mean error if that is more.
+func (n *number) err() time.Duration {
+	var mean time.Duration
+	for _, p := range n.parts {
+		mean += time.Duration(min(p.draws*float64(p.lag.Mean()), p.share*float64(p.lag.Max())))
+	}
+	return max(mean, n.at(n.supported()))
+}
+
+// supported is that percentile, as a share.
+func (n *number) supported() float64 {
+	const beyond = 5
+	return min(0.99, max(0.5, 1-beyond/float64(max(1, n.count))))
+}
+
+// main returns the part that the most of the error comes from.
+func (n *number) main() part {
+	weight := func(p part) time.Duration { return max(p.lag.Mean(), p.lag.Quantile(n.supported())) }
+	return slices.MaxFunc(n.parts, func(a, b part) int { return int(weight(a) - weight(b)) })
 }
 
 // mergeBias keeps the larger bound of each metric.

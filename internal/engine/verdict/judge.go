@@ -2,6 +2,8 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -43,7 +45,7 @@ func worse(a, b Level) Level {
 	return b
 }
 
-// Reason is one cause of a level other than ok.
+// Reason is one way in which the client made reported numbers wrong, or may have.
 type Reason struct {
 	Code   string  `json:"code"` // kebab-case, stable
 	Level  Level   `json:"level"`
@@ -52,34 +54,31 @@ type Reason struct {
 	Value  float64 `json:"value"`
 	Limit  float64 `json:"limit"` // above it the client is suspect, above five times it invalid
 	Unit   string  `json:"unit"`  // of value and limit: ms or ratio
-	// Share is the part of the window, or of the observations, that was above the
-	// limit: 0 to 1.
-	Share   float64 `json:"share"`
-	Message string  `json:"message"` // for people
+	// Concerns are the metrics that are affected: their tags, or throughput for all
+	// rates. All others are as good as without this reason.
+	Concerns []string `json:"concerns"`
+	Message  string   `json:"message"` // for people
 }
 
-// The limits. Five times as much makes a window invalid.
+// The tolerances: what a number may be off by without a word. The bounds of errors
+// rest on worst cases (see [Bias]), but not by a factor of five: above five
+// times its tolerance a number is wrong and not just possibly so.
 const (
-	tickLimit     = 2 * time.Millisecond
-	rxLimit       = time.Millisecond
-	scheduleLimit = time.Millisecond
-	pauseLimit    = 2 * time.Millisecond
-	waitLimit     = 200 * time.Microsecond // mean wait of a thread for a processor
-	busyLimit     = 0.05                   // share of the window with the processors in full use
-	shortLimit    = 0.01                   // share of the load that was asked for and not delivered
-	stealLimit    = 0.05                   // share of the machine that the hypervisor took
+	latencyTolerance = time.Millisecond // of a latency, or the share below if that is more
+	latencyShare     = 0.05             // of the latency itself
+	rateTolerance    = 0.01             // of a throughput
+	// What does not count against a throughput: the time that every client needs
+	// from a response to the next request of a slot, on average, and how much longer
+	// the requests of an open loop may take to go out than their due times do.
+	turnaround    = 250 * time.Microsecond
+	lateEnd       = 2 * time.Millisecond
 	invalidFactor = 5
 )
 
-// finding is one comparison of something measured with its limit.
-type finding struct {
-	code, metric, unit  string
-	value, limit, share float64
-	level               Level
-	text                string
-}
+// throughput stands for all rates in [Reason.Concerns].
+const throughput = "throughput"
 
-// above returns the level of a ratio against its limit.
+// above returns the level of a value against its limit.
 func above(value, limit float64) Level {
 	switch {
 	case value > invalidFactor*limit:
@@ -90,153 +89,112 @@ func above(value, limit float64) Level {
 	return OK
 }
 
-// Judge compares one window with the limits.
+// Judge says which numbers of a window the client made wrong. What it saw of
+// itself is damage only if a number is affected; otherwise it is evidence, and
+// the verdict is ok.
 func Judge(o *Observation) Report {
-	r := Report{Phase: o.Phase, Verdict: OK, Reasons: []Reason{}, Bias: bias(o)}
+	r := Report{Phase: o.Phase, Verdict: OK, Reasons: []Reason{}, Evidence: []Sign{}, Bias: bias(o)}
 	r.measures(o)
-	if o.Self.Ticks.Count() == 0 {
-		r.Verdict = Unknown
-	}
-	for _, f := range findings(o) {
-		if f.level == OK {
+	affected := latencies(o)
+	for _, reason := range append(affected, delivered(&o.Load)...) {
+		if reason.Level == OK {
 			continue
 		}
-		r.Verdict = worse(r.Verdict, f.level)
-		r.Reasons = append(r.Reasons, Reason{
-			Code: f.code, Level: f.level, Phase: o.Phase, Metric: f.metric, Value: round(f.value), Limit: round(f.limit),
-			Unit: f.unit, Share: round(f.share), Message: f.text,
-		})
+		reason.Phase, reason.Value, reason.Limit = o.Phase, round(reason.Value), round(reason.Limit)
+		r.Verdict = worse(r.Verdict, reason.Level)
+		r.Reasons = append(r.Reasons, reason)
+	}
+	if r.Verdict == OK && blind(o) {
+		r.Verdict = Unknown
+	}
+	for _, s := range signs(o, len(affected) == 0) {
+		s.Phase = o.Phase
+		r.Evidence = append(r.Evidence, s)
 	}
 	return r
 }
 
-// findings makes every comparison that the observation allows.
-func findings(o *Observation) []finding {
-	s, l := &o.Self, &o.Load
-	out := []finding{late("tick-lag", "tick_lag_p99", &s.Ticks, tickLimit,
-		"a goroutine that asked to be woken was woken late: the client did not get a processor in time")}
-	if s.Scheduler != nil {
-		out = append(out, late("scheduler-latency", "scheduler_latency_p99", s.Scheduler, tickLimit,
-			"goroutines were ready and did not run: more of them than processors (GOMAXPROCS)"))
-	}
-	if s.Pauses != nil {
-		out = append(out, late("gc-pause", "gc_pause_p99", s.Pauses, pauseLimit,
-			"the garbage collector stopped the client"))
-	}
-	out = append(out, schedule(l))
-	if l.StampLag != nil {
-		out = append(out, received(l))
-	}
-	out = append(out, delivered(l)...)
-	return append(out, processors(s)...)
+// blind reports whether stamps depend on the lateness of wake-ups, and nobody
+// watched that.
+func blind(o *Observation) bool {
+	lag, _ := wakeUps(&o.Self)
+	return o.Load.Kernel == 0 && lag.Count() == 0 && o.Self.Window > 2*o.Self.Step
 }
 
-// late compares the p99 of a lag with a limit: it is above if more than one
-// percent of the lags are, and at least two, since a single one is not a share
-// of anything.
-func late(code, metric string, h *Histogram, limit time.Duration, text string) finding {
-	f := finding{code: code, metric: metric, unit: "ms", limit: ms(limit), level: OK, text: text}
-	n := h.Count()
-	if n == 0 {
-		return f
-	}
-	many := func(limit time.Duration) bool {
-		k := h.Above(limit)
-		return k >= 2 && 100*k > n
-	}
-	f.value, f.share = ms(h.Quantile(0.99)), float64(h.Above(limit))/float64(n)
-	switch {
-	case many(invalidFactor * limit):
-		f.level = Invalid
-	case many(limit):
-		f.level = Suspect
-	}
-	return f
-}
-
-// schedule judges how late requests were started.
-func schedule(l *Load) finding {
-	limit := max(scheduleLimit, l.Interval/20)
-	text := "requests started later than their slot was free: the load was lighter than asked for"
-	if l.Open {
-		text = "requests started later than they were due: latencies from the start do not see this wait, the corrected ones do"
-	}
-	return late("schedule-lag", "schedule_lag_p99", &l.Schedule, limit, text)
-}
-
-// received judges how late bytes were handled that the kernel had received. With
-// the kernel's stamps on all of them no latency is wrong because of it; it only
-// says that the client has little room left.
-func received(l *Load) finding {
-	limit := max(rxLimit, l.TTFT/100)
-	f := late("receive-stamp-lag", "receive_stamp_lag_p99", l.StampLag, limit,
-		"responses were handled late, and their stamps are those of the late read: latencies are too long")
-	if l.Read == 0 && l.Kernel > 0 {
-		if f.level == Invalid {
-			f.level = Suspect
+// latencies judges the errors of latencies, and puts those together that have the
+// same cause.
+func latencies(o *Observation) []Reason {
+	var out []Reason
+	for _, n := range numbers(o) {
+		limit := max(latencyTolerance, time.Duration(latencyShare*float64(n.typical)))
+		err := n.err()
+		level := above(ms(err), ms(limit))
+		if level == OK {
+			continue
 		}
-		f.text = "responses were handled late; their stamps are the kernel's, so no latency is wrong because of it, but the client has little room left"
+		main := n.main()
+		if level == Invalid && !main.sure {
+			level = Suspect
+		}
+		i := slices.IndexFunc(out, func(r Reason) bool { return r.Code == main.code })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Reason{Code: main.code, Metric: main.metric, Unit: "ms", Level: OK, Message: main.text})
+		}
+		r := &out[i]
+		r.Level = worse(r.Level, level)
+		r.Concerns = append(r.Concerns, n.tag)
+		if r.Limit == 0 || ms(err)/ms(limit) > r.Value/r.Limit {
+			r.Value, r.Limit = ms(err), ms(limit)
+		}
 	}
-	return f
+	for i := range out {
+		r := &out[i]
+		off := "possibly off"
+		if r.Level == Invalid {
+			off = "off"
+		}
+		r.Message += fmt.Sprintf("; %s by up to %s ms (limit %s ms): %s", off, figure(r.Value), figure(r.Limit), strings.Join(r.Concerns, ", "))
+	}
+	return out
 }
 
 // delivered judges the load that went out against the load that was asked for.
-func delivered(l *Load) []finding {
-	var f finding
+func delivered(l *Load) []Reason {
+	if l.Requests < 2 {
+		return nil
+	}
 	switch {
 	case l.Open && !l.Capped && l.Offered > 0:
-		f = ratio("rate-not-delivered", "undelivered_share", 1-l.Delivered/l.Offered, shortLimit,
-			fmt.Sprintf("%.4g requests per second were due and %.4g were sent", l.Offered, l.Delivered))
-	case !l.Open && l.Requests > 1:
-		f = ratio("concurrency-not-delivered", "undelivered_share", l.Lost, shortLimit,
-			fmt.Sprintf("slots were empty for %.2g %% of the time because the client was not ready: throughput is the client's limit, not the server's", 100*l.Lost))
-	default:
-		return nil
-	}
-	return []finding{f}
-}
-
-// ratio compares a share of the window with its limit.
-func ratio(code, metric string, value, limit float64, text string) finding {
-	return finding{
-		code: code, metric: metric, unit: "ratio", value: value, limit: limit, share: max(0, min(value, 1)),
-		level: above(value, limit), text: text,
-	}
-}
-
-// processors judges the use of processors: by this process, by the machine, and
-// by whoever has a say in it.
-func processors(s *Self) []finding {
-	if s.Window <= 0 {
-		return nil
-	}
-	var out []finding
-	share := func(d time.Duration) float64 { return float64(d) / float64(s.Window) }
-	if c := s.CPU; c != nil {
-		out = append(out, ratio("cpu-share", "cpu_busy_share", share(c.Busy), busyLimit,
-			fmt.Sprintf("the client used more than 80 %% of its %.3g cores for %.0f %% of the window", c.Cores, 100*share(c.Busy))))
-	}
-	if m := s.Machine; m != nil && m.Cores > 0 {
-		busy := ratio("machine-busy", "machine_busy_share", share(m.Crowded), busyLimit,
-			fmt.Sprintf("the machine was less than 20 %% idle for %.0f %% of the window; other processes used %.2f of its %d cores",
-				100*share(m.Crowded), share(m.Others), m.Cores))
-		if busy.level == Invalid {
-			busy.level = Suspect // whether it did harm, the lags say
+		r := share("rate-not-delivered", undelivered(l), fmt.Sprintf(
+			"requests were sent late, so the load was lower than requested: %s were due and %s were sent; throughput is limited by the client", perSecond(l.Offered), perSecond(l.Delivered)))
+		if l.Late <= lateEnd {
+			r.Level = OK
 		}
-		out = append(out, busy, ratio("steal", "steal_share", share(m.Steal)/float64(m.Cores), stealLimit,
-			"the hypervisor gave the processors of this machine to others"))
+		return []Reason{r}
+	case !l.Open:
+		r := share("concurrency-not-delivered", l.Lost, fmt.Sprintf(
+			"concurrency was below target %s %% of the time because the load generator fell behind; throughput is limited by the client", figure(100*l.Lost)))
+		if l.Turnaround <= turnaround {
+			r.Level = OK
+		}
+		return []Reason{r}
 	}
-	if q := s.RunQueue; q != nil && q.Slices > 0 {
-		mean := ms(q.Wait) / float64(q.Slices)
-		out = append(out, finding{
-			code: "run-queue-wait", metric: "run_queue_wait_mean", unit: "ms", value: mean, limit: ms(waitLimit),
-			share: min(share(q.Wait), 1), level: above(mean, ms(waitLimit)),
-			text: "threads of the client were ready to run and waited for a processor",
-		})
+	return nil
+}
+
+// share is a reason that compares a share of the load with its limit.
+func share(code string, value float64, text string) Reason {
+	return Reason{
+		Code: code, Metric: "undelivered_share", Unit: "ratio", Value: value, Limit: rateTolerance,
+		Level: above(value, rateTolerance), Concerns: []string{throughput}, Message: text,
 	}
-	if g := s.Cgroup; g != nil {
-		out = append(out, ratio("cpu-throttled", "cpu_throttled_share", share(g.Throttled), busyLimit,
-			fmt.Sprintf("the control group stopped the client at its quota of %.3g cores", g.Quota)))
+}
+
+// undelivered is the share of the load that the client did not send.
+func undelivered(l *Load) float64 {
+	if l.Open {
+		return max(0, 1-l.Delivered/l.Offered)
 	}
-	return out
+	return l.Lost
 }

@@ -63,23 +63,26 @@ type Load struct {
 	Schedule Histogram // how late requests started through the client's fault
 	Requests int64
 	// Offered and Delivered are the rates that the schedule asked for and that
-	// went out, in requests per second; 0 = there are too few to say.
+	// went out, in requests per second; 0 = there are too few to say. Late is how
+	// much longer the requests took to go out than their due times do.
 	Offered, Delivered float64
-	// Interval is the mean time between two requests that are due: of the
-	// schedule, or of one slot of a closed loop. 0 = unknown.
-	Interval time.Duration
+	Late               time.Duration
 	// Lost is the share of the time of the slots of a closed loop in which the
-	// client had not yet started the next request.
-	Lost float64
-	// TTFT is the median time to first token; 0 = unknown.
-	TTFT time.Duration
+	// client had not yet started the next request, and Turnaround the mean of these
+	// times. The first requests of a phase do not count.
+	Lost       float64
+	Turnaround time.Duration
+	// TTFT and Latency are medians, Gap is the mean time between two content events;
+	// 0 = unknown.
+	TTFT, Latency, Gap time.Duration
 	// Kernel and Read count the responses by who stamped their arrival: the
 	// kernel, or this process after it had read them.
 	Kernel, Read int64
-	// Merged counts the gaps whose two events came in one read. The kernel joins
+	// Merged counts those of all Gaps whose two events came in one read, and
+	// MergedFirst those of all Streams whose first two events did. The kernel joins
 	// packets that nobody reads, and keeps the stamp of the last: either the server
 	// sent the events together, or the first of them has a stamp that is too late.
-	Merged int64
+	Merged, Gaps, MergedFirst, Streams int64
 	// StampLag is the time from the kernel's receive stamp until the client
 	// handled the bytes; nil = not measured.
 	StampLag *Histogram

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,9 +14,12 @@ import (
 // system does not tell, or that there was nothing to measure.
 type Report struct {
 	Verdict Level    `json:"verdict"`
-	Reasons []Reason `json:"reasons"` // never null
-	Bias    []Bias   `json:"bias"`    // never null
-	Phase   string   `json:"phase"`   // that the figures below are of; of a run: its worst phase
+	Reasons []Reason `json:"reasons"` // which numbers are affected, and why; never null
+	// Evidence is what the client saw of itself that can be a cause; without a reason
+	// it has done no harm. Never null.
+	Evidence []Sign `json:"evidence"`
+	Bias     []Bias `json:"bias"`  // never null
+	Phase    string `json:"phase"` // that the figures below are of; of a run: its worst phase
 
 	Window      float64    `json:"window_sec"` // how long the client watched itself
 	TickLag     *Lag       `json:"tick_lag"`
@@ -71,7 +75,7 @@ type Processor struct {
 // Without phases nothing is known.
 func Overall(phases []Report) Report {
 	if len(phases) == 0 {
-		return Report{Verdict: Unknown, Reasons: []Reason{}, Bias: []Bias{}}
+		return Report{Verdict: Unknown, Reasons: []Reason{}, Evidence: []Sign{}, Bias: []Bias{}}
 	}
 	worst := 0
 	for i := range phases {
@@ -83,9 +87,10 @@ func Overall(phases []Report) Report {
 	if len(phases) == 1 {
 		return r
 	}
-	r.Reasons, r.Bias = []Reason{}, []Bias{}
+	r.Reasons, r.Evidence, r.Bias = []Reason{}, []Sign{}, []Bias{}
 	for i := range phases {
 		r.Reasons = append(r.Reasons, phases[i].Reasons...)
+		r.Evidence = append(r.Evidence, phases[i].Evidence...)
 		r.Bias = mergeBias(r.Bias, phases[i].Bias)
 	}
 	r.Phases = phases
@@ -119,13 +124,13 @@ func rates(l *Load) *Rates {
 	}
 	out := &Rates{}
 	if l.Delivered > 0 {
-		out.Delivered = number(l.Delivered)
+		out.Delivered = known(l.Delivered)
 	}
 	if l.Open && l.Offered > 0 {
-		out.Offered = number(l.Offered)
+		out.Offered = known(l.Offered)
 	}
-	for _, f := range delivered(l) {
-		out.Undelivered = number(max(0, f.value))
+	if len(delivered(l)) > 0 {
+		out.Undelivered = known(undelivered(l))
 	}
 	return out
 }
@@ -139,58 +144,63 @@ func processor(s *Self) *Processor {
 		UsedCores: round(share(s.CPU.Used)), AvailableCores: round(s.CPU.Cores), BusyShare: round(share(s.CPU.Busy)),
 	}
 	if g := s.Cgroup; g != nil {
-		p.ThrottledShare = number(share(g.Throttled))
+		p.ThrottledShare = known(share(g.Throttled))
 		if g.Quota > 0 {
-			p.QuotaCores = number(g.Quota)
+			p.QuotaCores = known(g.Quota)
 		}
 	}
 	if q := s.RunQueue; q != nil && q.Slices > 0 {
-		p.RunQueueWait = number(ms(q.Wait) / float64(q.Slices))
+		p.RunQueueWait = known(ms(q.Wait) / float64(q.Slices))
 	}
 	if m := s.Machine; m != nil && m.Cores > 0 {
 		p.MachineCores = &m.Cores
-		p.MachineIdle = number(share(m.Idle) / float64(m.Cores))
-		p.OtherCores = number(share(m.Others))
-		p.StealShare = number(share(m.Steal) / float64(m.Cores))
+		p.MachineIdle = known(share(m.Idle) / float64(m.Cores))
+		p.OtherCores = known(share(m.Others))
+		p.StealShare = known(share(m.Steal) / float64(m.Cores))
 	}
 	return p
 }
 
-// Line says it all in one line, for people.
+// Line says it in one line, for people: the level, the worst reason, and what the
+// numbers are off by at most.
 func (r *Report) Line() string {
 	var facts []string
-	add := func(name string, l *Lag) {
-		if l != nil {
-			facts = append(facts, name+" p99 "+figure(l.P99)+" ms")
-		}
-	}
-	add("tick lag", r.TickLag)
-	add("schedule lag", r.ScheduleLag)
-	add("send lag", r.SendLag)
-	add("receive-stamp lag", r.StampLag)
-	if r.CPU != nil {
-		facts = append(facts, fmt.Sprintf("CPU %.2f of %.3g cores", r.CPU.UsedCores, r.CPU.AvailableCores))
-	}
-	text := string(r.Verdict)
-	if len(facts) > 0 {
-		text += ": " + strings.Join(facts, ", ")
+	if why := r.Why(); why != "" {
+		facts = append(facts, why)
 	}
 	for _, b := range r.Bias {
 		if b.Metric == "time_to_first_token" || b.Metric == "request_latency" {
-			text += fmt.Sprintf("; %s off by at most %s ms in 99 %% of requests", b.Metric, figure(b.P99))
+			name := "latency"
+			if b.Metric == "time_to_first_token" {
+				name = "TTFT"
+			}
+			facts = append(facts, fmt.Sprintf("%s error ≤ %s ms for 99 %% of requests", name, figure(b.P99)))
 			break
 		}
 	}
-	return text
+	if r.CPU != nil {
+		facts = append(facts, fmt.Sprintf("client CPU %.2f of %.3g cores", r.CPU.UsedCores, r.CPU.AvailableCores))
+	}
+	if len(facts) == 0 {
+		return string(r.Verdict)
+	}
+	return string(r.Verdict) + ": " + strings.Join(facts, "; ")
 }
 
-// Text says why, with the figures.
-func (r *Reason) Text() string {
-	unit := " " + r.Unit
-	if r.Unit == "ratio" {
-		unit = ""
+// Why is the reason of the verdict, for people; see [Why].
+func (r *Report) Why() string { return Why(r.Reasons) }
+
+// Why puts reasons in one sentence: the worst one, and how many more there are.
+// It is empty without any.
+func Why(reasons []Reason) string {
+	if len(reasons) == 0 {
+		return ""
 	}
-	return fmt.Sprintf("%s: %s (%s is %s%s, the limit is %s)", r.Code, r.Message, r.Metric, figure(r.Value), unit, figure(r.Limit))
+	worst := slices.MaxFunc(reasons, func(a, b Reason) int { return a.Level.rank() - b.Level.rank() })
+	if n := len(reasons) - 1; n > 0 {
+		return fmt.Sprintf("%s (and %d more)", worst.Message, n)
+	}
+	return worst.Message
 }
 
 // figure prints a number with two digits or more, never with an exponent that
@@ -230,7 +240,7 @@ func round(x float64) float64 {
 	return math.Round(x*1e6) / 1e6
 }
 
-func number(x float64) *float64 {
+func known(x float64) *float64 {
 	x = round(x)
 	return &x
 }

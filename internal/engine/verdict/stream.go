@@ -49,8 +49,10 @@ type streams struct {
 	streams, buffered      int64
 	events, gaps           int64
 	sameRead, zero         int64
-	reads                  int64 // that brought content
-	counted, countedEvents int64 // tokens, and the events of the streams whose tokens are known
+	firstTogether          int64         // streams whose first two events came in one read
+	span                   time.Duration // from first to last event, over all streams
+	reads                  int64         // that brought content
+	counted, countedEvents int64         // tokens, and the events of the streams whose tokens are known
 }
 
 // The limits between the classes.
@@ -75,6 +77,10 @@ func (s *streams) observe(rec *bench.Record) {
 	s.streams++
 	s.events += int64(len(chunks))
 	s.gaps += int64(len(chunks) - 1)
+	s.span += chunks[len(chunks)-1].At - chunks[0].At
+	if len(chunks) > 1 && chunks[1].Read == chunks[0].Read {
+		s.firstTogether++
+	}
 	reads := int64(1)
 	for i := 1; i < len(chunks); i++ {
 		if chunks[i].Read == chunks[i-1].Read {
@@ -121,6 +127,8 @@ func (s *streams) merge(o *streams) {
 	s.gaps += o.gaps
 	s.sameRead += o.sameRead
 	s.zero += o.zero
+	s.firstTogether += o.firstTogether
+	s.span += o.span
 	s.reads += o.reads
 	s.counted += o.counted
 	s.countedEvents += o.countedEvents
@@ -145,7 +153,7 @@ func Streams(tallies ...*Tally) *Stream {
 		out.ZeroShare = round(float64(s.zero) / float64(s.gaps))
 	}
 	if s.countedEvents > 0 {
-		out.TokensPerChunk = number(float64(s.counted) / float64(s.countedEvents))
+		out.TokensPerChunk = known(float64(s.counted) / float64(s.countedEvents))
 	}
 	out.classify()
 	return out
@@ -163,7 +171,7 @@ func (s *Stream) classify() {
 			"decode_duration", "output_token_throughput_per_user")
 	case s.SameReadShare > coalescedFrom:
 		s.Class = Coalesced
-		s.Message = fmt.Sprintf("%.3g events came in one read on average: the server, a proxy or the network sends several at a time", s.EventsPerRead)
+		s.Message = fmt.Sprintf("%.3g events came in one read on average: the server, a proxy or the network sends several at a time, or the load generator read them late", s.EventsPerRead)
 		s.withhold(fmt.Sprintf("%.0f %% of the gaps lie within one read and are zero for that reason", 100*s.SameReadShare),
 			"inter_chunk_latency", "time_to_second_token")
 	case s.TokensPerChunk != nil && *s.TokensPerChunk > batchedFrom:

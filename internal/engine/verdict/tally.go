@@ -12,10 +12,14 @@ type Tally struct {
 	send, due, permit Histogram // from the start until written; from due, from permit to the start
 	kernel, read      int64     // responses by who stamped them
 
-	requests                 int64 // that were started
+	began                    time.Duration // when the phase started; see Begin
+	requests, succeeded      int64         // that were started
+	later                    int64         // that were due after the beginning
+	waited                   time.Duration // sum of due to start, of those
 	firstDue, lastDue        time.Duration
 	firstStart, lastStart    time.Duration
 	slots, residence, atWork time.Duration // sums: due to end, permit to end, start to end
+	first, last              ends          // latencies, by when requests were due
 	streams                  streams
 	tokens                   conservation
 }
@@ -30,6 +34,13 @@ type conservation struct {
 	unordered        time.Duration // the largest step back
 }
 
+// Begin says when the phase started. What is due then opens the slots of a closed
+// loop, which takes its time and is no lack of the client.
+func (t *Tally) Begin(at time.Duration) { t.began = at }
+
+// Succeeded reports whether there is a request that numbers are of.
+func (t *Tally) Succeeded() bool { return t.succeeded > 0 }
+
 // Observe takes one record in, whatever became of it.
 func (t *Tally) Observe(rec *bench.Record) {
 	st := &rec.Stamps
@@ -37,6 +48,13 @@ func (t *Tally) Observe(rec *bench.Record) {
 		return
 	}
 	t.requests++
+	if rec.OK() {
+		t.succeeded++
+	}
+	if st.Due > t.began {
+		t.later++
+		t.waited += st.Start - st.Due
+	}
 	t.due.Add(st.Start - st.Due)
 	t.permit.Add(st.Start - st.Permit)
 	if t.firstStart == 0 || st.Start < t.firstStart {
@@ -48,6 +66,8 @@ func (t *Tally) Observe(rec *bench.Record) {
 	t.lastStart, t.lastDue = max(t.lastStart, st.Start), max(t.lastDue, st.Due)
 	if st.End >= st.Start {
 		t.slots += st.End - st.Due
+		t.first.add(st.Due, st.End-st.Due)
+		t.last.add(-st.Due, st.End-st.Due)
 		t.residence += st.End - st.Permit
 		t.atWork += st.End - st.Start
 	}
@@ -105,16 +125,17 @@ func (c *conservation) observe(rec *bench.Record) {
 
 // Asked is what the plan of a phase asked for.
 type Asked struct {
-	Open       bool          // a schedule says when requests are due
-	BacklogMax int64         // arrivals that waited for a slot at the same time, at most
-	TTFT       time.Duration // median time to first token; 0 = unknown
+	Open          bool          // a schedule says when requests are due
+	BacklogMax    int64         // arrivals that waited for a slot at the same time, at most
+	TTFT, Latency time.Duration // medians as they are reported; 0 = unknown
 }
 
 // Load says what the records tell about the client.
 func (t *Tally) Load(a Asked) Load {
 	l := Load{
 		Open: a.Open, Capped: a.Open && a.BacklogMax > 0, Send: t.send, Schedule: t.due, Requests: t.requests,
-		TTFT: a.TTFT, Kernel: t.kernel, Read: t.read, Merged: t.streams.sameRead,
+		TTFT: a.TTFT, Latency: a.Latency, Kernel: t.kernel, Read: t.read,
+		Merged: t.streams.sameRead, Gaps: t.streams.gaps, MergedFirst: t.streams.firstTogether, Streams: t.streams.streams,
 	}
 	if l.Capped {
 		// Waiting for a slot is what the plan asks for. What follows it is the
@@ -122,21 +143,22 @@ func (t *Tally) Load(a Asked) Load {
 		l.Schedule = t.permit
 	}
 	if n := float64(t.requests - 1); n > 0 {
-		if span := t.lastStart - t.firstStart; span > 0 {
-			l.Delivered = n / span.Seconds()
+		due, sent := t.lastDue-t.firstDue, t.lastStart-t.firstStart
+		if sent > 0 {
+			l.Delivered = n / sent.Seconds()
 		}
-		if span := t.lastDue - t.firstDue; span > 0 && a.Open {
-			l.Offered = n / span.Seconds()
+		if due > 0 && a.Open {
+			l.Offered, l.Late = n/due.Seconds(), max(0, sent-due)
 		}
-	}
-	switch {
-	case a.Open && l.Offered > 0:
-		l.Interval = time.Duration(float64(time.Second) / l.Offered)
-	case !a.Open && t.requests > 0:
-		l.Interval = t.slots / time.Duration(t.requests)
 	}
 	if t.slots > 0 {
-		l.Lost = max(0, float64(t.slots-t.atWork)/float64(t.slots))
+		l.Lost = max(0, float64(t.waited)/float64(t.slots))
+	}
+	if t.later > 0 {
+		l.Turnaround = t.waited / time.Duration(t.later)
+	}
+	if t.streams.gaps > 0 {
+		l.Gap = t.streams.span / time.Duration(t.streams.gaps)
 	}
 	return l
 }

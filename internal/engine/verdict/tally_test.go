@@ -60,8 +60,8 @@ func TestTallyLoad(t *testing.T) {
 	if l.Offered != 10 || l.Delivered >= 9.91 || l.Delivered <= 9.9 {
 		t.Errorf("offered %v, delivered %v; want 10, and 10 in 1.01 s", l.Offered, l.Delivered)
 	}
-	if l.Interval != 100*msec {
-		t.Errorf("interval %v, want 100ms", l.Interval)
+	if l.Late != 10*msec {
+		t.Errorf("late by %v at the end, want 10ms", l.Late)
 	}
 	if got := l.Schedule.Max(); got != 13*msec {
 		t.Errorf("schedule lag at most %v, want 13ms", got)
@@ -78,13 +78,45 @@ func TestTallyLoad(t *testing.T) {
 	if want := 88.0 / (88 + 11*210); l.Lost < want-1e-9 || l.Lost > want+1e-9 || l.Offered != 0 {
 		t.Errorf("lost %v, want %v; offered %v", l.Lost, want, l.Offered)
 	}
-	if want := (88 + 11*210) * msec / 11; l.Interval != want {
-		t.Errorf("interval of a slot %v, want %v", l.Interval, want)
+	if l.Turnaround != 8*msec {
+		t.Errorf("turnaround %v, want 8ms", l.Turnaround)
 	}
 }
 
-// many returns records of the same shape.
-func many(n int, make func() *bench.Record) []*bench.Record {
+// The requests that open the slots of a closed loop say nothing about how soon a
+// slot is used again.
+func TestTallyBegin(t *testing.T) {
+	var y Tally
+	y.Begin(time.Second - 3*msec)
+	for range 4 {
+		y.Observe(record(100)) // 3 ms after the beginning
+	}
+	if l := y.Load(Asked{}); l.Lost != 0 || l.Turnaround != 0 {
+		t.Errorf("lost %v, turnaround %v; want none", l.Lost, l.Turnaround)
+	}
+	next := record(100)
+	next.Stamps.Due++
+	y.Observe(next)
+	if l := y.Load(Asked{}); l.Turnaround != 3*msec-1 || l.Lost == 0 {
+		t.Errorf("lost %v, turnaround %v; want almost 3ms", l.Lost, l.Turnaround)
+	}
+	if !y.Succeeded() || new(Tally).Succeeded() {
+		t.Error("successes are not seen, or made up")
+	}
+}
+
+// The first event of a stream may have the stamp of the second.
+func TestTallyMerged(t *testing.T) {
+	var y Tally
+	y.Observe(record(100, -100, 140))
+	y.Observe(record(100, 120, -120, 160))
+	if l := y.Load(Asked{}); l.Streams != 2 || l.MergedFirst != 1 || l.Gaps != 5 || l.Merged != 2 || l.Gap != 20*msec {
+		t.Errorf("load %+v", l)
+	}
+}
+
+// repeat returns records of the same shape.
+func repeat(n int, make func() *bench.Record) []*bench.Record {
 	out := []*bench.Record{}
 	for range n {
 		out = append(out, make())
@@ -110,24 +142,24 @@ func TestStreams(t *testing.T) {
 		withheld bool // of inter_chunk_latency
 		buffered int64
 	}{
-		{"token by token", many(4, steady), PerToken, false, 0},
-		{"nobody counts tokens", many(4, func() *bench.Record { return record(100, 120, 140, 160) }), PerToken, false, 0},
-		{"five tokens an event", many(4, func() *bench.Record {
+		{"token by token", repeat(4, steady), PerToken, false, 0},
+		{"nobody counts tokens", repeat(4, func() *bench.Record { return record(100, 120, 140, 160) }), PerToken, false, 0},
+		{"five tokens an event", repeat(4, func() *bench.Record {
 			r := steady()
 			r.OutputTokens = tokens(50)
 			return r
 		}), Batched, true, 0},
-		{"pairs in one read", many(4, func() *bench.Record { return record(100, -100, 140, -140, 180, -180) }), Coalesced, true, 0},
-		{"one gap in twenty in one read", append(many(9, steady), record(100, -100, 110, -110, 120, -120)), PerToken, false, 0},
-		{"everything at the end", many(4, burst), Buffered, true, 4},
-		{"all in one event", many(4, func() *bench.Record {
+		{"pairs in one read", repeat(4, func() *bench.Record { return record(100, -100, 140, -140, 180, -180) }), Coalesced, true, 0},
+		{"one gap in twenty in one read", append(repeat(9, steady), record(100, -100, 110, -110, 120, -120)), PerToken, false, 0},
+		{"everything at the end", repeat(4, burst), Buffered, true, 4},
+		{"all in one event", repeat(4, func() *bench.Record {
 			r := record(900)
 			r.OutputTokens = tokens(64)
 			return r
 		}), Buffered, true, 4},
-		{"a quarter of the streams at the end", append(many(6, steady), many(2, burst)...), Batched, true, 2},
-		{"a short answer after a long wait is no buffer", many(4, func() *bench.Record { return record(5000, 5001, 5002) }), PerToken, false, 0},
-		{"a quick model after a long prompt is no buffer", many(4, func() *bench.Record { return record(9000, 9010, 9020, 9030, 9040, 9050) }), PerToken, false, 0},
+		{"a quarter of the streams at the end", append(repeat(6, steady), repeat(2, burst)...), Batched, true, 2},
+		{"a short answer after a long wait is no buffer", repeat(4, func() *bench.Record { return record(5000, 5001, 5002) }), PerToken, false, 0},
+		{"a quick model after a long prompt is no buffer", repeat(4, func() *bench.Record { return record(9000, 9010, 9020, 9030, 9040, 9050) }), PerToken, false, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -166,7 +198,7 @@ func TestStreamFigures(t *testing.T) {
 	got.Message, got.Withheld = "", nil
 	want := &Stream{
 		Class: Coalesced, Streams: 2, Events: 6, Gaps: 4, SameRead: 2, Zero: 2,
-		EventsPerRead: 1.5, TokensPerChunk: number(1.5), SameReadShare: 0.5, ZeroShare: 0.5,
+		EventsPerRead: 1.5, TokensPerChunk: known(1.5), SameReadShare: 0.5, ZeroShare: 0.5,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

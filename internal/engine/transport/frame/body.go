@@ -47,9 +47,9 @@ func (f *Framer) giveUpSize(what string, limit int) {
 }
 
 // maybeLines reports whether a document may turn out to be JSON lines: a stream
-// was asked for and JSON came.
+// was asked for or announced, and JSON came.
 func (f *Framer) maybeLines() bool {
-	return f.head.Streaming && f.framing == bench.FramingJSON
+	return (f.head.Streaming || f.mislabelled) && f.framing == bench.FramingJSON
 }
 
 // finishBody names an error body and cuts JSON lines that came as a document.

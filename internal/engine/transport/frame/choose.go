@@ -12,6 +12,9 @@ import (
 // bom is the UTF-8 byte order mark.
 const bom = "\xef\xbb\xbf"
 
+// eventStream is the type of server-sent events.
+const eventStream = "text/event-stream"
+
 // mediaType returns the type of a Content-Type header in lower case, without
 // its parameters.
 func mediaType(contentType string) string {
@@ -28,8 +31,8 @@ func (f *Framer) choose() {
 		f.mode = modeStop
 	case !success:
 		f.keepDocument(bench.FramingNone, MaxErrorBody) // named at the end, by content
-	case f.media == "text/event-stream":
-		f.mode, f.framing = modeSSE, bench.FramingSSE
+	case f.media == eventStream: // unless the first byte says otherwise
+		f.mode, f.framing = modeSniff, bench.FramingSSE
 	case isLines(f.media):
 		f.mode, f.framing = modeLines, bench.FramingNDJSON
 	case isJSON(f.media):
@@ -128,7 +131,12 @@ func (f *Framer) sniffKnown(start []byte, final bool) bool {
 	fields := []string{"data:", "event:", "id:", "retry:", ":"}
 	isField := func(field string) bool { return bytes.HasPrefix(start, []byte(field)) }
 	couldBe := func(field string) bool { return strings.HasPrefix(field, string(start)) }
+	isOther := start[0] == '{' || start[0] == '[' || start[0] == '<'
+	f.mislabelled = f.media == eventStream && isOther
 	switch {
+	case f.media == eventStream && !isOther:
+		f.sse.bom = len(bom) // already dropped
+		f.mode = modeSSE
 	case slices.ContainsFunc(fields, isField):
 		f.sniffed++
 		f.sse.bom = len(bom) // already dropped

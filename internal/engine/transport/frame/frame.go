@@ -119,6 +119,8 @@ type Framer struct {
 	amazon amazon
 	names  []string // event names seen, to allocate each once
 
+	mislabelled bool // the type said events, the bytes are JSON or HTML
+
 	unterminated, malformed, repaired, afterDone, sniffed, merged int
 
 	fail *bench.Failure

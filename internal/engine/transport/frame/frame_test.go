@@ -289,3 +289,31 @@ func BenchmarkFeed(b *testing.B) {
 		})
 	}
 }
+
+// What comes under the label of an event stream and is none is taken for what it is.
+func TestMislabelledBody(t *testing.T) {
+	for _, tt := range []struct {
+		name, body, want string
+		streaming        bool
+	}{
+		{"an error", "\r\n" + `{"error":{"message":"no"}}`, "body 3ms \"{\\\"error\\\":{\\\"message\\\":\\\"no\\\"}}\"\nframing 1", true},
+		{"a list", `[1]`, "body 3ms \"[1]\"\nframing 1", false},
+		{"a page", "\xef\xbb\xbf<html><title>Bad Gateway</title>", "body 3ms \"<html><title>Bad Gateway</title>\"\nframing 5", true},
+		{"lines", "{\"a\":1}\n{\"a\":2}\n", "3ms #3 \"{\\\"a\\\":1}\"\n3ms #3 \"{\\\"a\\\":2}\"\nbody 3ms \"\"\nframing 3", false},
+		{"events", "\n:hi\ndata: 1\n\ndata: [DONE]\n\n", "3ms #3 \"1\"\nframing 2 done", true},
+		{"an unknown field first", "x\ndata: 1\n\ndata: [DONE]\n\n", "3ms #3 \"1\"\nframing 2 done", true},
+		{"nothing", " \n", "framing 2", true},
+	} {
+		h := stream
+		h.Streaming = tt.streaming
+		got := show(cut(h, bench.EndEOF, in{1 * ms, tt.body[:1]}, in{2 * ms, tt.body[1:2]}, in{3 * ms, tt.body[2:]}))
+		got = strings.Replace(got, "\nbody 3ms \"\"", "", 1)
+		if want := strings.Replace(tt.want, "\nbody 3ms \"\"", "", 1); got != want {
+			t.Errorf("%s: %s, want %s", tt.name, got, want)
+		}
+	}
+	got := cut(stream, bench.EndEOF, in{1 * ms, "{\"a\":1}\n"}, in{2 * ms, "{\"a\":"}, in{3 * ms, "2}\n"})
+	if want := "1ms #1 \"{\\\"a\\\":1}\"\n3ms #3 \"{\\\"a\\\":2}\"\nframing 3"; show(got) != want {
+		t.Errorf("lines in several reads: %s, want %s", show(got), want)
+	}
+}

@@ -4,8 +4,12 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/adler32"
+	"hash/crc32"
 	"io"
 	"iter"
 	"time"
@@ -32,27 +36,96 @@ func newInflater(encoding string) *inflater {
 	z := &inflater{}
 	z.next, z.stop = iter.Pull(func(yield func([]byte) bool) {
 		src := &pushed{z: z, yield: yield}
-		r, err := openInflater(encoding, src)
-		buf := make([]byte, inflateBlock)
-		for err == nil {
-			var n int
-			n, err = r.Read(buf)
-			if n > 0 && !yield(buf[:n]) {
-				return
-			}
+		open := openMember
+		if encoding == "deflate" {
+			open = openDeflate
 		}
-		z.err = err
+		z.err = inflateAll(src, open, yield)
 	})
 	return z
 }
 
-// openInflater reads the header of the compressed data. "deflate" is the zlib
-// format by the standard (RFC 9110, section 8.4.1.2) and bare deflate in the
-// habit of some servers: the first two bytes tell.
-func openInflater(encoding string, src *pushed) (io.Reader, error) {
-	if encoding != "deflate" {
-		return gzip.NewReader(src)
+// checksum is what follows compressed data.
+type checksum interface {
+	io.Writer
+	// check reads what the data should be and compares.
+	check(src io.Reader) error
+	// more reports whether compressed data may follow.
+	more() bool
+}
+
+// inflateAll yields what compressed data becomes. The decompressors of package
+// compress/gzip and compress/zlib hold the last bytes back until the checksum and, of
+// gzip, the next member is there; so only the headers are theirs. The error is io.EOF
+// at the end of the data.
+func inflateAll(src *pushed, open func(*pushed) (checksum, error), yield func([]byte) bool) error {
+	buf := make([]byte, inflateBlock)
+	for {
+		sum, err := open(src)
+		if err != nil {
+			return err
+		}
+		for r := flate.NewReader(src); err == nil; {
+			var n int
+			n, err = r.Read(buf)
+			sum.Write(buf[:n])
+			if n > 0 && !yield(buf[:n]) {
+				return nil
+			}
+		}
+		if err != io.EOF {
+			return err
+		}
+		if err := sum.check(src); err != nil {
+			return err
+		}
+		if !sum.more() || !src.follows(0x1f, 0x8b) {
+			return io.EOF
+		}
 	}
+}
+
+// gzipSum is the checksum of a member of gzip (RFC 1952).
+type gzipSum struct {
+	hash.Hash32
+	size uint32
+}
+
+func openMember(src *pushed) (checksum, error) {
+	if _, err := gzip.NewReader(src); err != nil { // reads the header, nothing more
+		return nil, err
+	}
+	return &gzipSum{Hash32: crc32.NewIEEE()}, nil
+}
+
+func (m *gzipSum) Write(b []byte) (int, error) {
+	m.size += uint32(len(b))
+	return m.Hash32.Write(b)
+}
+
+func (m *gzipSum) check(src io.Reader) error {
+	var b [8]byte
+	if _, err := io.ReadFull(src, b[:]); err != nil {
+		return err
+	}
+	if binary.LittleEndian.Uint32(b[:]) != m.Sum32() || binary.LittleEndian.Uint32(b[4:]) != m.size {
+		return gzip.ErrChecksum
+	}
+	return nil
+}
+
+func (m *gzipSum) more() bool { return true }
+
+// zlibSum is the checksum of zlib (RFC 1950); bare deflate has none.
+type zlibSum struct {
+	hash.Hash32
+	bare bool
+}
+
+// openDeflate reads the header of "deflate", which is the zlib format by the standard
+// (RFC 9110, section 8.4.1.2) and bare deflate in the habit of some servers: the first
+// two bytes tell.
+func openDeflate(src *pushed) (checksum, error) {
 	first, err := src.ReadByte()
 	if err != nil {
 		return nil, err
@@ -62,11 +135,29 @@ func openInflater(encoding string, src *pushed) (io.Reader, error) {
 		return nil, err
 	}
 	src.unread = []byte{first, second}
-	if first&0x0f == 8 && (uint(first)<<8|uint(second))%31 == 0 {
-		return zlib.NewReader(src)
+	sum := &zlibSum{Hash32: adler32.New(), bare: first&0x0f != 8 || (uint(first)<<8|uint(second))%31 != 0}
+	if sum.bare {
+		return sum, nil
 	}
-	return flate.NewReader(src), nil
+	_, err = zlib.NewReader(src) // reads the header, nothing more
+	return sum, err
 }
+
+func (w *zlibSum) check(src io.Reader) error {
+	if w.bare {
+		return nil
+	}
+	var b [4]byte
+	if _, err := io.ReadFull(src, b[:]); err != nil {
+		return err
+	}
+	if binary.BigEndian.Uint32(b[:]) != w.Sum32() {
+		return zlib.ErrChecksum
+	}
+	return nil
+}
+
+func (w *zlibSum) more() bool { return false }
 
 // pushed is the decompressor's input: it hands control back to the Framer when
 // a read is used up.
@@ -87,6 +178,18 @@ func (p *pushed) wait() error {
 		}
 	}
 	return nil
+}
+
+// follows waits for two bytes and reports whether they are the given ones. They stay
+// unread.
+func (p *pushed) follows(first, second byte) bool {
+	a, err := p.ReadByte()
+	if err != nil {
+		return false
+	}
+	b, err := p.ReadByte()
+	p.unread = []byte{a, b}
+	return err == nil && a == first && b == second
 }
 
 // ReadByte implements io.ByteReader.

@@ -67,6 +67,69 @@ func TestInflate(t *testing.T) {
 	}
 }
 
+// What follows the last flush belongs to the body: a document that was compressed in one
+// piece, an error's message, the last event of a stream. It is there with the read that
+// brought it, whether the checksum behind it has come or not.
+func TestInflateTheEnd(t *testing.T) {
+	document := Head{Status: 200, ContentType: "application/json"}
+	failure := Head{Status: 400, ContentType: "application/json"}
+	pack := func(encoding, text string) string {
+		var out bytes.Buffer
+		var z io.WriteCloser = gzip.NewWriter(&out)
+		if encoding == "deflate" {
+			z = zlib.NewWriter(&out)
+		}
+		io.WriteString(z, text)
+		z.Close()
+		return out.String()
+	}
+	for _, encoding := range []string{"gzip", "deflate"} {
+		trailer := map[string]int{"gzip": 8, "deflate": 4}[encoding]
+		for _, tt := range []struct {
+			name string
+			head Head
+			text string
+			want string
+		}{
+			{"document", document, `{"a":1}`, "body 1ms \"{\\\"a\\\":1}\"\nframing 1"},
+			{"error", failure, `{"error":"no"}`, "body 1ms \"{\\\"error\\\":\\\"no\\\"}\"\nframing 1"},
+			{"stream", stream, "data: 1\n\ndata: [DONE]\n\n", "1ms #1 \"1\"\nframing 2 done"},
+		} {
+			tt.head.ContentEncoding = encoding
+			whole := pack(encoding, tt.text)
+			n := len(whole) - trailer
+			for name, reads := range map[string][]in{
+				"whole": {{1 * ms, whole}}, "the checksum is late": {{1 * ms, whole[:n]}, {2 * ms, whole[n:]}}, "no checksum": {{1 * ms, whole[:n]}},
+				"more behind": {{1 * ms, whole + "more"}},
+			} {
+				if tt.name != "stream" && name == "the checksum is late" {
+					continue // a document is there when the last byte is
+				}
+				if got := show(cut(tt.head, bench.EndEOF, reads...)); got != tt.want {
+					t.Errorf("%s %s, %s: %s, want %s", encoding, tt.name, name, got, tt.want)
+				}
+			}
+		}
+	}
+	document.ContentEncoding = "gzip"
+	members := pack("gzip", `{"a"`) + pack("gzip", "") + pack("gzip", `:1}`)
+	want := "body 1ms \"{\\\"a\\\":1}\"\nframing 1"
+	var single []in
+	for i := range len(members) {
+		single = append(single, in{1 * ms, members[i : i+1]})
+	}
+	for _, reads := range [][]in{{{1 * ms, members}}, single} {
+		if got := show(cut(document, bench.EndEOF, reads...)); got != want {
+			t.Errorf("several members in %d reads: %s, want %s", len(reads), got, want)
+		}
+	}
+	wrong := []byte(pack("gzip", `{"a":1}`))
+	wrong[len(wrong)-8] ^= 1
+	if got := cut(document, bench.EndEOF, in{1, string(wrong)}); got.Failure == nil || got.Failure.Code != "content_encoding" {
+		t.Errorf("a wrong checksum: %s, want content_encoding", show(got))
+	}
+}
+
 func TestInflateBroken(t *testing.T) {
 	h := stream
 	h.ContentEncoding = "gzip"

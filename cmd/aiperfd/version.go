@@ -1,0 +1,80 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The linker sets these.
+//
+//nolint:gochecknoglobals // the linker can set nothing else
+var (
+	version    = "dev"
+	commitDate = "" // such as 2026-05-04; empty = as recorded by the toolchain
+)
+
+// build describes a binary. Commit and date are empty if it was built outside
+// version control.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Date     string `json:"date"`     // of the commit: RFC 3339, or a day
+	Modified bool   `json:"modified"` // there were uncommitted changes
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
+func thisBuild() build {
+	b := build{Version: version, Date: commitDate, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Date = cmp.Or(b.Date, s.Value)
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// String is for people.
+func (b build) String() string {
+	day, _, _ := strings.Cut(b.Date, "T")
+	if day != "" {
+		day += ", "
+	}
+	return fmt.Sprintf("%s (%s%s, %s/%s)", b.Version, day, b.Go, b.OS, b.Arch)
+}
+
+func newVersionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				out := json.NewEncoder(cmd.OutOrStdout())
+				out.SetIndent("", "  ")
+				return out.Encode(thisBuild())
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "aiperfd", thisBuild())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print version, commit, date and Go version as JSON")
+	return cmd
+}

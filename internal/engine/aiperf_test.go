@@ -1,0 +1,266 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+)
+
+// leastCommands is how many argument lists the file must have: fewer would mean
+// that some were lost.
+const leastCommands = 160
+
+// TestAIPerfCommands takes the argument lists of AIPerf's documentation and
+// integration tests from testdata/aiperf/commands.txt. An accepted one runs
+// against the simulator, with its load cut short, and completes; a refused one
+// names exactly the features that do not exist yet.
+func TestAIPerfCommands(t *testing.T) {
+	t.Chdir("testdata/aiperf")
+	text, err := os.ReadFile("commands.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, seen := "", 0
+	for number, text := range strings.Split(string(text), "\n") {
+		kind, rest, _ := strings.Cut(text, " ")
+		want, args, refused := strings.Cut(rest, " | ")
+		switch kind {
+		case "", "#":
+			continue
+		case "=":
+			page = rest
+			continue
+		case "+":
+			args, refused = rest, false
+		case "-", "!":
+			if !refused {
+				t.Fatalf("line %d: no reason", number+1)
+			}
+		default:
+			t.Fatalf("line %d: begins with %q", number+1, kind)
+		}
+		seen++
+		t.Run(fmt.Sprintf("line %d %s", number+1, page), func(t *testing.T) {
+			switch kind {
+			case "+":
+				commandRuns(t, words(t, args))
+			case "-":
+				commandLacks(t, words(t, args), strings.Split(want, ", "))
+			case "!":
+				if err := refusal(words(t, args)); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s\nerror: %v\nwant: %s", args, err, want)
+				}
+			}
+		})
+	}
+	if seen < leastCommands {
+		t.Errorf("%d argument lists, want at least %d", seen, leastCommands)
+	}
+}
+
+// words splits a line as a shell does, as far as these lines need it: blanks
+// divide, quotes of both kinds hold together.
+func words(t *testing.T, line string) (out []string) {
+	t.Helper()
+	var word strings.Builder
+	quote, within := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, within = r, true
+		case quote == 0 && r == ' ':
+			if within {
+				out = append(out, word.String())
+			}
+			word.Reset()
+			within = false
+		default:
+			word.WriteRune(r)
+			within = true
+		}
+	}
+	if quote != 0 {
+		t.Fatalf("quotes are not closed: %s", line)
+	}
+	if within {
+		out = append(out, word.String())
+	}
+	return out
+}
+
+// refusal is the error of a command line, as far as it is found before the run.
+func refusal(argv []string) error {
+	flags, err := config.ParseFlags(argv, nil)
+	doc, _, docErr := flags.Document()
+	if err = errors.Join(err, docErr); err == nil {
+		_, err = engine.Compile(doc)
+	}
+	return err
+}
+
+// commandLacks: every problem is an option, or an option with a value, that does
+// not exist yet, and the options are these.
+func commandLacks(t *testing.T, argv, want []string) {
+	t.Helper()
+	flags, err := config.ParseFlags(argv, nil)
+	problems := problemsOf(t, err)
+	if err == nil {
+		_, _, err = flags.Document()
+		problems = problemsOf(t, err)
+	}
+	var got []string
+	for _, p := range problems {
+		named, _, ok := strings.Cut(p.Detail, ": ")
+		if p.Code != config.CodeUnsupported || !ok || !strings.Contains(p.Detail, "not supported") {
+			t.Errorf("refused for another reason: %+v", p)
+		}
+		got = append(got, named)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%v\nrefused for %q, want %q", argv, got, want)
+	}
+}
+
+func problemsOf(t *testing.T, err error) []config.Problem {
+	t.Helper()
+	var invalid *config.Invalid
+	if err != nil && !errors.As(err, &invalid) {
+		t.Fatal(err)
+	}
+	if invalid == nil {
+		return nil
+	}
+	return invalid.Problems
+}
+
+// commandRuns runs a command line, with less load and at a server in memory.
+func commandRuns(t *testing.T, argv []string) {
+	t.Helper()
+	flags, err := config.ParseFlags(argv, nil)
+	if err != nil {
+		t.Fatalf("%v\n%v", argv, err)
+	}
+	doc, _, err := flags.Document()
+	if err != nil {
+		t.Fatalf("%v\n%v", argv, err)
+	}
+	cutShort(&doc.Benchmark)
+	synctest.Test(t, func(t *testing.T) {
+		var wrap func(http.Handler) http.Handler
+		switch doc.Benchmark.Endpoint.Type {
+		case "template":
+			wrap = func(http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					time.Sleep(time.Millisecond)
+					w.Header().Set("Content-Type", "application/json")
+					fmt.Fprint(w, `{"text": "words", "generated_text": "words", "embeddings": [0.5, 0.5]}`)
+				})
+			}
+		case "image_retrieval":
+			wrap = anyPath
+		}
+		b := newBed(t, timing(t, time.Millisecond, time.Millisecond), wrap)
+		r, err := b.engine.Submit(t.Context(), engine.Submission{Document: doc, Via: "cli"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r = b.wait(r.ID); r.State != bench.Completed {
+			t.Errorf("%v\nstate %v, error %+v", argv, r.State, r.Error)
+		}
+	})
+}
+
+// cutShort leaves of a benchmark what its command line asks for, but less of it.
+func cutShort(b *config.Benchmark) {
+	for i := range b.Phases {
+		p := &b.Phases[i]
+		switch few := int64(2); {
+		case p.Requests != nil:
+			*p.Requests = few
+		case p.Sessions != nil:
+			*p.Sessions = 1
+		default:
+			p.Requests = &few
+		}
+	}
+	b.Datasets[0].Entries = min(b.Datasets[0].Entries, 2)
+	if name := b.Tokenizer.Name; !strings.HasPrefix(name, ".") {
+		b.Tokenizer.Name = "builtin" // what a name leads to depends on the machine
+	}
+	for i, u := range b.Endpoint.URLs { // certificates are no part of this
+		b.Endpoint.URLs[i] = config.NewURL(strings.Replace(u.Reveal(), "https://", "http://", 1))
+	}
+}
+
+// anyPath takes requests for the simulator's /v1/infer at any path.
+func anyPath(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = "/v1/infer"
+		h.ServeHTTP(w, r)
+	})
+}
+
+// TestAIPerfDocuments takes the documents that AIPerf 0.13 brings along, from
+// testdata/aiperf/documents.jsonl: each is accepted, or refused for the features
+// named beside it alone.
+func TestAIPerfDocuments(t *testing.T) {
+	t.Chdir("testdata/aiperf")
+	text, err := os.ReadFile("documents.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(text)) {
+		var row struct {
+			Name     string
+			Lacks    []string
+			Document json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		t.Run(row.Name, func(t *testing.T) {
+			doc, _, err := config.Load(row.Document, config.LoadOptions{LookupEnv: func(string) (string, bool) { return "", false }})
+			var got []string
+			for _, p := range problemsOf(t, err) {
+				if p.Code != config.CodeUnsupported {
+					t.Errorf("refused for another reason: %+v", p)
+				}
+				value, feature, _ := strings.Cut(p.Detail, ": not supported by aiperfd yet")
+				if named, ok := strings.CutPrefix(feature, ": "); ok {
+					value = named
+				}
+				got = append(got, value)
+			}
+			slices.Sort(got)
+			slices.Sort(row.Lacks)
+			if got = slices.Compact(got); !slices.Equal(got, row.Lacks) {
+				t.Errorf("refused for %q, want %q", got, row.Lacks)
+			}
+			if err == nil {
+				if _, err := engine.Compile(doc); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	if seen != 27 {
+		t.Errorf("%d documents, want 27", seen)
+	}
+}

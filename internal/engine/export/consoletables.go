@@ -1,0 +1,142 @@
+package export
+
+import (
+	"cmp"
+	"slices"
+
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
+)
+
+// consoleGroups are the tables in order, with what their titles end in.
+var consoleGroups = [...]struct {
+	group metric.Group
+	title string
+}{
+	{metric.GroupEffective, ": Effective"},
+	{metric.GroupActive, ": Active"},
+	{metric.GroupUsage, ": Usage"},
+	{metric.GroupDefault, ""},
+}
+
+// consoleStats are the columns of a table of metrics.
+var consoleStats = [...]metric.Stat{
+	metric.Avg, metric.Min, metric.Max, metric.P99, metric.P90, metric.P50, metric.Std,
+}
+
+// dispensable are the columns that a narrow terminal does without, in order.
+var dispensable = [...]metric.Stat{metric.Std, metric.Min, metric.Max, metric.P90}
+
+// groups prints the tables of metrics.
+func (p *page) groups(r *Report) {
+	p.line("")
+	title := "aiperfd | " + cmp.Or(Printable(r.Title), "Metrics")
+	if p.opts.Detail != AIPerf {
+		p.metrics(r, "aiperfd | HTTP Trace Timing", traces(r.Results))
+	}
+	for _, g := range consoleGroups {
+		p.metrics(r, title+g.title, grouping(r.Results, g.group))
+	}
+	p.footnotes(r)
+}
+
+// metrics prints one table; none without rows.
+func (p *page) metrics(r *Report, title string, rows []*metric.Result) {
+	if len(rows) == 0 {
+		return
+	}
+	t := table{title: title, head: []string{"Metric"}}
+	for _, s := range consoleStats {
+		t.head = append(t.head, s.String())
+	}
+	for _, m := range rows {
+		row := p.row(m)
+		if r.Stream != nil {
+			withhold(row, r.Stream.Withheld[m.Def.Tag])
+		}
+		t.rows = append(t.rows, row)
+	}
+	t.wrapColumn(0, p.opts.Width, 30)
+	for _, s := range dispensable {
+		if t.width() > p.opts.Width {
+			t.dropColumn(s.String())
+		}
+	}
+	t.wrapColumn(0, p.opts.Width, 16)
+	t.render(p)
+}
+
+// traces returns the metrics of connections, by their order.
+func traces(rs metric.Results) []*metric.Result {
+	var rows []*metric.Result
+	for i := range rs {
+		if f := rs[i].Def.Flags; f&metric.HTTPTraceOnly != 0 && f&(metric.Internal|metric.Experimental) == 0 {
+			rows = append(rows, &rs[i])
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b *metric.Result) int { return cmp.Compare(a.Def.Order, b.Def.Order) })
+	return rows
+}
+
+// grouping returns the metrics of one table: by their order, those without one
+// last.
+func grouping(rs metric.Results, g metric.Group) []*metric.Result {
+	rows := slices.DeleteFunc(ordered(rs), func(m *metric.Result) bool {
+		return m.Def.Group != g || m.Def.Flags&metric.ErrorOnly != 0 // errors have a table of their own
+	})
+	slices.SortStableFunc(rows, func(a, b *metric.Result) int {
+		if (a.Def.Order == 0) != (b.Def.Order == 0) {
+			return cmp.Compare(b.Def.Order, a.Def.Order)
+		}
+		return cmp.Compare(a.Def.Order, b.Def.Order)
+	})
+	return rows
+}
+
+// longHeader is the length from which on a unit goes below its header.
+const longHeader = 30
+
+// row prints one metric.
+func (p *page) row(m *metric.Result) []string {
+	separator := " "
+	if len(m.Def.Header) > longHeader {
+		separator = "\n"
+	}
+	row := []string{m.Def.Header + separator + "(" + m.Def.Unit + ")"}
+	for _, s := range consoleStats {
+		row = append(row, p.number(m, s))
+	}
+	return row
+}
+
+// withhold takes the percentiles out of a row where they mean nothing; a note at
+// the head says why.
+func withhold(row []string, w verdict.Withheld) {
+	if w.Reason == "" {
+		return
+	}
+	for i, s := range consoleStats {
+		switch s {
+		case metric.P50, metric.P90, metric.P99, metric.Std:
+			row[i+1] = "withheld"
+		default:
+		}
+	}
+}
+
+// number prints one statistic. Error-adjusted ones can be infinite. A percentile
+// that the sample does not support has a star.
+func (p *page) number(m *metric.Result, s metric.Stat) string {
+	v, ok := m.Get(s)
+	switch {
+	case !ok:
+		return "N/A"
+	case finite(v) && !m.Confidence.Supported(s):
+		return grouped(v) + "*"
+	case finite(v):
+		return grouped(v)
+	case p.opts.ASCII:
+		return "inf"
+	}
+	return "∞"
+}

@@ -1,0 +1,363 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
+)
+
+// headlineLines is how many lines of the headline surely are on a screen: all but
+// the load.
+const headlineLines = 12
+
+// SaturatedCode is the code of the note that says that the server could not
+// follow the load: the first thing to know of a result.
+const SaturatedCode = "saturated"
+
+// headline prints what a reader needs to know of a run, in about twelve lines.
+func (p *page) headline(r *Report) {
+	measured := count(r, "request_count") > 0
+	p.line("")
+	p.entry("", "Load", p.load(r), 2)
+	from := strings.Count(p.text.String(), "\n")
+	p.requests(r)
+	if measured {
+		p.throughput(r)
+		p.latencies(r)
+		p.goodput(r)
+		p.trust(r)
+	} else {
+		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 2)
+	}
+	p.warnings(r, headlineLines-1-(strings.Count(p.text.String(), "\n")-from))
+	p.folder()
+}
+
+// folder says where the files are, and which of them has the full report if there
+// is room for that.
+func (p *page) folder() {
+	if p.opts.Folder == "" {
+		return
+	}
+	text := p.opts.Folder
+	if hint := " (full report: " + p.opts.ReportFile + ")"; p.opts.ReportFile != "" && headlineIndent+textWidth(text+hint) <= p.opts.Width {
+		text += hint
+	}
+	p.entry("", "Files", text, 3)
+}
+
+// headlineIndent is the width of the names in the headline.
+const headlineIndent = 12
+
+// entry prints a name and a value on at most so many lines; what does not fit is
+// cut off.
+func (p *page) entry(s style, name, value string, most int) {
+	width := p.opts.Width - headlineIndent
+	lines := strings.Split(wrap(Printable(value), width), "\n")
+	if len(lines) > most {
+		lines[most-1] = truncate(lines[most-1]+" "+lines[most], width, "...")
+		if !strings.HasSuffix(lines[most-1], "...") {
+			lines[most-1] += "..."
+		}
+		lines = lines[:most]
+	}
+	for i, line := range lines {
+		if i > 0 {
+			name = ""
+		}
+		p.line(p.paint(cmp.Or(s, bold), fmt.Sprintf("%-*s", headlineIndent, name)) + p.paint(s, line))
+	}
+}
+
+// load says what was asked for, of whom.
+func (p *page) load(r *Report) string {
+	parts := []string{r.Load}
+	endpoint := r.Endpoint
+	if r.Streaming {
+		endpoint += " streaming"
+	}
+	parts = append(parts, endpoint, strings.Join(r.Models, " and "))
+	if len(r.Targets) > 0 {
+		parts = append(parts, strings.Join(r.Targets, " and "))
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
+// requests says how many succeeded and failed, and why.
+func (p *page) requests(r *Report) {
+	ok, failed, cancelled := count(r, "request_count"), count(r, "error_request_count"), count(r, "cancelled_request_count")
+	text := fmt.Sprintf("%s ok, %s failed", whole(ok), whole(failed))
+	if failed > 0 {
+		text += fmt.Sprintf(" (%s %%)", share(float64(failed)/float64(ok+failed)))
+	}
+	if cancelled > 0 {
+		text += fmt.Sprintf(", %s cancelled", whole(cancelled))
+	}
+	if r.Expected > 0 && ok+failed+cancelled < r.Expected {
+		text += fmt.Sprintf(", of %s", whole(r.Expected))
+	}
+	if r.Duration > 0 {
+		text += fmt.Sprintf(" in %.2f s", r.Duration.Seconds())
+	}
+	s := style("")
+	if failed > 0 {
+		s = red
+	}
+	p.entry(s, "Requests", text, 1)
+	if len(r.Errors) == 0 {
+		return
+	}
+	g := &r.Errors[0]
+	d := describeError(g.Class, g.Status, g.Example)
+	kind := d.Type
+	if d.Code != 0 {
+		kind = fmt.Sprintf("%d %s", d.Code, d.Type)
+	}
+	name := "Errors"
+	if n := len(r.Errors); n > 1 {
+		name = fmt.Sprintf("Errors 1/%d", n)
+	}
+	p.entry("", name, fmt.Sprintf("%s x %s: %s", whole(g.Count), kind, d.Message), 1)
+}
+
+// share prints a part of one in percent; what is not nothing is not 0, and what is
+// not everything not 100.
+func share(v float64) string {
+	text := fmt.Sprintf("%.1f", v*100)
+	switch {
+	case v > 0 && text == "0.0":
+		text = "< 0.1"
+	case v < 1 && text == "100.0":
+		text = "99.9"
+	}
+	return strings.TrimSuffix(text, ".0")
+}
+
+// whole prints a count with thousands separators.
+func whole(n int64) string { return strings.TrimSuffix(grouped(float64(n)), ".00") }
+
+// throughput prints the rates that the endpoint type has.
+func (p *page) throughput(r *Report) {
+	var rates []string
+	tokens := r.Results.Find("output_token_throughput") != nil
+	for _, m := range []struct{ tag, unit string }{
+		{"request_throughput", "req/s"},
+		{"output_token_throughput", "output tok/s"},
+		{"item_throughput", "items/s"},
+		{"generated_image_throughput", "images/s"},
+		{"input_token_throughput", "input tok/s"},
+	} {
+		if tokens && m.tag == "input_token_throughput" {
+			continue // prompts are not what such a server is measured by
+		}
+		if v, ok := average(r, m.tag); ok {
+			rates = append(rates, Figure(v)+" "+m.unit)
+		}
+	}
+	if len(rates) > 0 {
+		p.entry("", "Throughput", strings.Join(rates, ", "), 1)
+	}
+}
+
+func average(r *Report, tag string) (float64, bool) {
+	if m := r.Results.Find(tag); m != nil {
+		return m.Get(metric.Avg)
+	}
+	return 0, false
+}
+
+// headlineName is the short name of a metric.
+func headlineName(d *metric.Def) string {
+	switch d.Tag {
+	case "request_latency":
+		return "Latency"
+	case "video_inference_time":
+		return "Inference"
+	}
+	return cmp.Or(d.Short, d.Header)
+}
+
+// headlineStats are the columns of the small table.
+var headlineStats = [...]metric.Stat{metric.P50, metric.P90, metric.P99}
+
+// latencies prints the small table: what the endpoint type has of these.
+func (p *page) latencies(r *Report) {
+	const cell = 12
+	var rows []string
+	doubtful := false
+	for _, tag := range []string{
+		"time_to_first_token", "time_to_first_image", "inter_token_latency", "request_latency", "video_inference_time", "rtfx",
+	} {
+		result := r.Results.Find(tag)
+		if result == nil {
+			continue
+		}
+		label := headlineName(result.Def)
+		if result.Def.Unit == "ms" {
+			label += " ms"
+		}
+		row, empty := fmt.Sprintf("%-*s", headlineIndent, label), true
+		for _, stat := range headlineStats {
+			text := p.sign("–", "-")
+			if v, ok := result.Get(stat); ok {
+				empty = false
+				text = Figure(v)
+				if !result.Confidence.Supported(stat) {
+					text, doubtful = text+"*", true
+				}
+			}
+			if r.Stream != nil && r.Stream.Withheld[tag].Reason != "" {
+				text = "withheld"
+			}
+			row += fmt.Sprintf("%*s", cell, text)
+		}
+		if !empty {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	head := strings.Repeat(" ", headlineIndent)
+	for _, stat := range headlineStats {
+		head += fmt.Sprintf("%*s", cell, stat)
+	}
+	if doubtful {
+		const long, short = "  (* too few samples)", "  (* few)"
+		if len(head)+len(long) <= p.opts.Width {
+			head += long
+		} else if len(head)+len(short) <= p.opts.Width {
+			head += short
+		}
+	}
+	p.line(p.paint(bold, head))
+	for _, row := range rows {
+		p.line(p.paint(bold, row[:headlineIndent]) + row[headlineIndent:])
+	}
+}
+
+// goodput prints how many requests met the objectives.
+func (p *page) goodput(r *Report) {
+	if len(r.SLOs) == 0 {
+		return
+	}
+	text := "none"
+	if v, ok := average(r, "good_request_fraction"); ok {
+		text = share(v) + " %"
+	}
+	if v, ok := average(r, "goodput"); ok {
+		text += " (" + Figure(v) + " req/s)"
+	}
+	text += " met "
+	for i, tag := range slices.Sorted(maps.Keys(r.SLOs)) {
+		if i > 0 {
+			text += ", "
+		}
+		def, ok := metric.Lookup(tag)
+		if !ok {
+			continue
+		}
+		relation := p.sign("≤", "<=")
+		if def.Flags&metric.LargerIsBetter != 0 {
+			relation = p.sign("≥", ">=")
+		}
+		text += fmt.Sprintf("%s %s %s", headlineName(def), relation, strings.TrimSuffix(fmt.Sprintf("%v %s", r.SLOs[tag], def.Unit), " ratio"))
+		if v, ok := average(r, "slo_attainment."+tag); ok && len(r.SLOs) > 1 {
+			text += " (" + share(v) + " %)"
+		}
+	}
+	p.entry("", "Goodput", text, 1)
+}
+
+// sign returns a character, or what stands for it in ASCII.
+func (p *page) sign(unicode, ascii string) string {
+	if p.opts.ASCII {
+		return ascii
+	}
+	return unicode
+}
+
+// trust prints the verdict on the load generator with its reason.
+func (p *page) trust(r *Report) {
+	c := r.Client
+	if c == nil {
+		return
+	}
+	s := verdictStyle(c.Verdict)
+	if s == bold {
+		s = ""
+	}
+	if len(c.Reasons) == 0 || c.Verdict == verdict.OK {
+		p.entry(s, "Client", c.Line(), 1)
+		return
+	}
+	text := string(c.Verdict) + ": " + c.Reasons[0].Message
+	if n := len(c.Reasons) - 1; n > 0 {
+		text = fmt.Sprintf("%s (1 of %d reasons): %s", c.Verdict, n+1, c.Reasons[0].Message)
+	}
+	p.entry(s, "Client", text, 1)
+}
+
+// warnings prints what limits the result on at most room lines, one a warning, the
+// most important first. What other lines of the headline tell is left out.
+func (p *page) warnings(r *Report, room int) {
+	notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n Note) bool {
+		return strings.HasPrefix(n.Code, "client-") || n.Code == "request-errors"
+	})
+	switch {
+	case r.Cancelled:
+		notes = append(notes, Note{cancelledNote, "the run was cancelled: the results are partial"})
+	case !r.Complete && count(r, "request_count") > 0:
+		notes = append(notes, Note{incompleteCode, incompleteText(r)})
+	}
+	slices.SortStableFunc(notes, func(a, b Note) int { return cmp.Compare(noteRank(a), noteRank(b)) })
+	for i, n := range notes {
+		if room < 1 && i > 0 {
+			return
+		}
+		name, s, lines := "Warning", yellow, 1
+		if len(notes) > 1 {
+			name = fmt.Sprintf("Warning %d/%d", i+1, len(notes))
+		}
+		if noteRank(n) < len(noteOrder) {
+			s = red
+		}
+		if n.Code == SaturatedCode {
+			lines = max(1, room)
+		}
+		before := strings.Count(p.text.String(), "\n")
+		p.entry(s, name, n.Detail, lines)
+		room -= strings.Count(p.text.String(), "\n") - before
+	}
+}
+
+// Codes of warnings that the headline makes itself.
+const (
+	incompleteCode = "incomplete"
+	cancelledNote  = "cancelled"
+)
+
+// noteOrder lists the notes that say most about a result, the first one first.
+var noteOrder = [...]string{SaturatedCode, incompleteCode, cancelledNote}
+
+// noteRank orders notes; those that are not in noteOrder are equal.
+func noteRank(n Note) int {
+	if i := slices.Index(noteOrder[:], n.Code); i >= 0 {
+		return i
+	}
+	return len(noteOrder)
+}
+
+// incompleteText says that results lack requests.
+func incompleteText(r *Report) string {
+	text := "INCOMPLETE RESULTS: not comparable with complete runs"
+	if r.Reason != "" {
+		text = "INCOMPLETE RESULTS: " + Printable(r.Reason) + "; not comparable with complete runs"
+	}
+	return text
+}

@@ -1,0 +1,48 @@
+package export
+
+import "strings"
+
+// insight explains an error that users meet often and that says little by itself:
+// a server that refuses max_completion_tokens as a field it does not know.
+func (p *page) insight(r *Report) {
+	for i := range r.Errors {
+		g := &r.Errors[i]
+		if g.Status < 400 || g.Status >= 500 || !strings.Contains(g.Example, "max_completion_tokens") || !refusesField(g.Example) {
+			continue
+		}
+		p.line("")
+		p.panel(yellow, "API Error Insight", "Problem: the server does not accept the field max_completion_tokens.\n\n"+
+			"Cause: requests of the endpoint type chat limit the length of responses with max_completion_tokens, "+
+			"which has replaced max_tokens in the OpenAI API. Older servers and strict gateways only know max_tokens.\n\n"+
+			"To check: read the server's message in the error summary, and its log.\n\n"+
+			"Fix: add --use-legacy-max-tokens, or upgrade the server.")
+		return
+	}
+}
+
+// refusesField reports whether an error message is about a field that is not
+// known.
+func refusesField(message string) bool {
+	message = strings.ToLower(message)
+	for _, words := range []string{"extra", "unexpected", "unknown", "unrecognized", "unsupported", "not permitted", "not allowed", "not supported"} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// panels print the notes that AIPerf has panels for.
+func (p *page) panels(r *Report) {
+	for _, known := range []struct{ code, title string }{
+		{"usage-discrepancy", "Token Count Discrepancy Warning"},
+		{"output-length", "Output Sequence Length Mismatch Warning"},
+	} {
+		for _, n := range r.Notes {
+			if n.Code == known.code {
+				p.line("")
+				p.panel(yellow, known.title, Printable(n.Detail))
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package export
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
+)
+
+// percentiles are the statistics of a metric with values around v.
+func percentiles(v float64) map[metric.Stat]float64 {
+	return map[metric.Stat]float64{
+		metric.Avg: v * 1.05, metric.Min: v / 2, metric.Max: v * 4, metric.P50: v, metric.P90: v * 1.5, metric.P99: v * 2.25, metric.Std: v / 10,
+	}
+}
+
+func scalar(v float64) map[metric.Stat]float64 { return map[metric.Stat]float64{metric.Avg: v} }
+
+// busyReport is a run with something to say in every line of the headline.
+func busyReport(t *testing.T) *Report {
+	t.Helper()
+	return &Report{
+		RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", State: bench.Completed, Complete: true,
+		Models: []string{"meta-llama/Llama-3.1-8B-Instruct"}, Targets: []string{"http://10.0.0.7:8000"}, Endpoint: "chat", Streaming: true,
+		Title: "LLM Metrics", Load: "poisson 20/s", Tokenizer: "server usage where sent, else builtin",
+		CLICommand: "aiperf profile --model 'meta-llama/Llama-3.1-8B-Instruct' --url 'http://10.0.0.7:8000' --streaming --request-rate 20 --benchmark-duration 60 --goodput 'time_to_first_token:500 inter_token_latency:50' --api-key '<redacted>'",
+		Start:      time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), End: time.Date(2026, 3, 4, 5, 7, 37, 0, time.UTC), Duration: 90 * time.Second, Expected: 1400,
+		SLOs: map[string]float64{"time_to_first_token": 500, "inter_token_latency": 50},
+		Results: metric.Results{
+			result(t, "time_to_first_token", 1221, percentiles(412.5)),
+			result(t, "request_latency", 1221, percentiles(5210)),
+			result(t, "inter_token_latency", 1221, percentiles(21.25)),
+			result(t, "output_token_throughput", 0, scalar(3404.2)),
+			result(t, "input_token_throughput", 0, scalar(7461)),
+			result(t, "request_throughput", 0, scalar(13.56)),
+			result(t, "goodput", 0, scalar(9.99)),
+			result(t, "good_request_fraction", 0, scalar(0.7366)),
+			result(t, "slo_attainment.time_to_first_token", 0, scalar(0.7421)),
+			result(t, "slo_attainment.inter_token_latency", 0, scalar(0.99998)),
+			result(t, "request_count", 0, scalar(1221)),
+			result(t, "error_request_count", 0, scalar(21)),
+			result(t, "cancelled_request_count", 0, scalar(4)),
+			result(t, "request_error_rate", 0, scalar(1.7)),
+			result(t, "benchmark_duration", 0, scalar(90)),
+			result(t, "http_req_waiting", 1221, percentiles(12)),
+		},
+		Errors: []metric.ErrorGroup{
+			{Class: bench.RateLimited, Status: 429, Example: "rate limit reached for requests", Count: 20},
+			{Class: bench.BadRequest, Status: 400, Example: `{"detail":"extra fields not permitted: max_completion_tokens"}`, Count: 1},
+		},
+		Notes: []Note{
+			{Code: "request-errors", Detail: "21 of 1242 requests failed; latencies cover successful requests only"},
+			{Code: "output-length", Detail: "800 of 1221 responses were shorter than requested (-12 % on average); add --extra-inputs ignore_eos:true"},
+			{Code: "saturated", Detail: "asked 20/s, served 13.6/s, the queue grew to 291: the server is saturated; percentiles are lower bounds"},
+			{Code: "client-suspect", Detail: "machine-busy: told by the verdict"},
+			{Code: "a", Detail: "a warning that is long enough to be cut on a narrow terminal, because it goes on and on until there is no room left"},
+			{Code: "b", Detail: "another"}, {Code: "c", Detail: "the last"},
+		},
+		Client: &verdict.Report{Verdict: verdict.Suspect, Reasons: []verdict.Reason{{
+			Code: "machine-busy", Level: verdict.Suspect, Message: "other processes used the processors", Metric: "other_processes_cores", Value: 1.5, Limit: 0.5, Unit: "cores",
+		}}},
+	}
+}
+
+// vectorsReport is a run without tokens in its responses.
+func vectorsReport(t *testing.T) *Report {
+	t.Helper()
+	return &Report{
+		State: bench.Completed, Complete: true, Models: []string{"bge"}, Targets: []string{"http://127.0.0.1:8000"}, Endpoint: "embeddings", Load: "concurrency 4",
+		Title: "Embeddings Metrics", Duration: 2 * time.Second, Expected: 100,
+		Results: metric.Results{
+			result(t, "request_latency", 100, percentiles(80)), result(t, "input_token_throughput", 0, scalar(27500)),
+			result(t, "item_throughput", 0, scalar(400)), result(t, "request_throughput", 0, scalar(50)), result(t, "request_count", 0, scalar(100)),
+		},
+		Client: &verdict.Report{Verdict: verdict.OK},
+	}
+}
+
+// What a terminal shows, at four widths: no line is wider than the terminal, and
+// the last twelve have what a reader looks for.
+func TestScreens(t *testing.T) {
+	for _, width := range []int{60, 80, 120, 200} {
+		var all strings.Builder
+		for _, c := range []struct {
+			name   string
+			report *Report
+			o      ConsoleOptions
+		}{
+			{"brief", busyReport(t), ConsoleOptions{Detail: Brief, Folder: "artifacts/llama-openai-chat-request_rate20"}},
+			{"embeddings", vectorsReport(t), ConsoleOptions{Detail: Brief, Folder: "out"}},
+			{"failed", failedReport(t), ConsoleOptions{Detail: Brief, Folder: "out"}},
+			{"cancelled, in ASCII", mixedReport(t), ConsoleOptions{Detail: Brief, ASCII: true}},
+			{"aiperf", busyReport(t), ConsoleOptions{Detail: AIPerf, Errors: 1, Files: []File{{"CSV Export", "out/profile_export_aiperf.csv"}}}},
+			{"full", busyReport(t), ConsoleOptions{Detail: Full, Folder: "out"}},
+		} {
+			var out bytes.Buffer
+			c.o.Width = width
+			if err := Console(&out, c.report, c.o); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&all, "==== %s\n%s", c.name, out.String())
+			for line := range strings.Lines(out.String()) {
+				if w := TextWidth(strings.TrimSuffix(line, "\n")); w > width {
+					t.Errorf("%s at %d columns: a line has %d: %s", c.name, width, w, line)
+				}
+			}
+			if c.report.Results.Find("time_to_first_token") != nil {
+				lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+				last := strings.Join(lines[max(0, len(lines)-12):], "\n")
+				for _, want := range []string{"928", "13.6 req/s", "21 failed", "suspect", "saturated"} {
+					if !strings.Contains(last, want) {
+						t.Errorf("%s at %d columns: the last twelve lines lack %q:\n%s", c.name, width, want, last)
+					}
+				}
+			}
+		}
+		compare(t, fmt.Sprintf("screen_%d.txt", width), []byte(all.String()))
+	}
+}

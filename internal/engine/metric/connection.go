@@ -1,0 +1,90 @@
+package metric
+
+import (
+	"math"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// connectionRows are what it cost to open connections, ahead of a phase or by the
+// request that needed one.
+func connectionRows() []row {
+	times := []row{
+		{
+			Def: Def{
+				Tag: "http_connection_time", Header: "HTTP Connection Setup", Short: "Conn Setup",
+				Order: 2140, Doc: "Name look-up + TCP handshake + TLS handshake.",
+			},
+			setup: func(c bench.Setup) float64 { return float64(c.DNS + c.Connect + c.TLS) },
+		},
+		{
+			Def: Def{
+				Tag: "http_connection_dns_lookup", Header: "HTTP Connection DNS Lookup", Short: "Conn DNS",
+				Order: 2150, Doc: "Name look-up; 0 if none was needed.",
+			},
+			setup: func(c bench.Setup) float64 { return float64(c.DNS) },
+		},
+		{
+			Def: Def{
+				Tag: "http_connection_tcp_connect", Header: "HTTP Connection TCP Connect", Short: "Conn TCP",
+				Order: 2160, Doc: "TCP handshake.",
+			},
+			setup: func(c bench.Setup) float64 { return float64(c.Connect) },
+		},
+		{
+			Def: Def{
+				Tag: "http_connection_tls_handshake", Header: "HTTP Connection TLS Handshake", Short: "Conn TLS",
+				Order: 2170, Doc: "TLS handshake; 0 without TLS.",
+			},
+			setup: func(c bench.Setup) float64 { return float64(c.TLS) },
+		},
+	}
+	for i := range times {
+		r := &times[i]
+		setup := r.setup
+		r.unit, r.scope = inMS, onAttempt
+		r.each = func(v *view) float64 { return opened(v.r, setup) }
+	}
+	rows := append(times, connectionCounts()...)
+	for i := range rows {
+		rows[i].Flags, rows[i].Origin = HTTPTraceOnly|NoIndividualRecords, ours
+	}
+	return rows
+}
+
+// connectionCounts say how many connections were opened, and why.
+func connectionCounts() []row {
+	return []row{
+		{
+			Def: Def{
+				Tag: "http_connection_count", Header: "HTTP Connections Opened", Short: "Conns", Kind: Aggregate,
+				Order: 2180,
+				Doc:   "Connections opened for the phase, ahead of it or by its requests. With HTTP/2 requests share them.",
+			},
+			unit: inCount, total: func(t *totals) float64 { return float64(t.count("http_connection_time")) },
+		},
+		{
+			Def: Def{
+				Tag: "http_preconnected_count", Header: "HTTP Connections Opened Ahead", Short: "Preconnected", Kind: Aggregate,
+				Order: 2190, Doc: "Those of http_connection_count that were opened before the phase.",
+			},
+			unit: inCount, total: func(t *totals) float64 { return float64(t.ahead) },
+		},
+		{
+			Def: Def{
+				Tag: "http_retry_count", Header: "HTTP Retries on New Connections", Short: "Conn Retries", Kind: Aggregate,
+				Order: 2200, Doc: "Requests sent once more on a new connection because a reused one failed before the first byte of an answer. Absent when there was none.",
+			},
+			unit: inCount, total: func(t *totals) float64 { return positive(float64(t.Retries)) },
+		},
+	}
+}
+
+// opened returns what the connection cost that a request opened; NaN = it opened none.
+func opened(r *bench.Record, setup func(bench.Setup) float64) float64 {
+	c := &r.Conn
+	if r.Stamps.Connected == 0 || c.Reused {
+		return math.NaN()
+	}
+	return setup(bench.Setup{DNS: c.DNS, Connect: c.Connect, TLS: c.TLS})
+}

@@ -1,0 +1,87 @@
+package mock
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"aiperfd/internal/engine/tokenizer"
+)
+
+// TestRetrieve: stored responses and models can be had again.
+func TestRetrieve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{ServedModels: []string{"org/m"}})
+		sent := r.post(responsesPath, `{"input":"Hi","max_output_tokens":2}`, "X-Request-Id", "a")
+		r.post(responsesPath, `{"input":"Hi","max_output_tokens":2,"stream":true}`, "X-Request-Id", "b")
+		r.post(responsesPath, `{"input":"Hi","max_output_tokens":2,"store":false}`, "X-Request-Id", "c")
+		model := `{"id":"org/m","object":"model","created":946684800,"owned_by":"aiperfd-mock","root":"org/m","parent":null,"max_model_len":131072,"permission":[]}`
+		for _, tt := range []struct {
+			path   string
+			status int
+			body   string // part of it
+		}{
+			{"/v1/responses/resp_a", http.StatusOK, sent.body},
+			{"/v1/responses/resp_b", http.StatusOK, `{"id":"resp_b","object":"response"`},
+			{"/v1/responses/resp_c", http.StatusNotFound, "Response with id 'resp_c' not found."},
+			{"/v1/responses/resp_x", http.StatusNotFound, "Response with id 'resp_x' not found."},
+			{"/v1/models/org/m", http.StatusOK, model},
+			{"/v1/models/other", http.StatusNotFound, "The model `other` does not exist."},
+		} {
+			if got := r.get(tt.path); got.status != tt.status || !strings.Contains(got.body, tt.body) {
+				t.Errorf("GET %s: %d %s, want %d %s", tt.path, got.status, got.body, tt.status, tt.body)
+			}
+		}
+	})
+}
+
+// TestStoredObjects: the newest responses can be had again, older ones continued.
+func TestStoredObjects(t *testing.T) {
+	var s storedResponses
+	for i := range maxStored + 5 {
+		s.put(fmt.Sprint(i), storedResponse{tokens: i, object: []byte("{}")})
+	}
+	for _, tt := range []struct {
+		id           int
+		kept, object bool
+	}{{4, false, false}, {5, true, false}, {maxStored + 4 - maxObjects, true, false}, {maxStored + 5 - maxObjects, true, true}, {maxStored + 4, true, true}} {
+		r, ok := s.get(fmt.Sprint(tt.id))
+		if ok != tt.kept || (r.object != nil) != tt.object {
+			t.Errorf("response %d: kept %t, object %t, want %t, %t", tt.id, ok, r.object != nil, tt.kept, tt.object)
+		}
+	}
+}
+
+// TestTokenizeWithoutModel: tokens are counted without the model, by the tokenizer of
+// the server.
+func TestTokenizeWithoutModel(t *testing.T) {
+	const text = "Tokenization of naïve 日本 texts."
+	exact := tokenizer.Builtin()
+	for name, o := range map[string]Options{
+		"timing": {Tokenizer: FromCodec(exact)},
+		"preset": {Tokenizer: FromCodec(exact), Accelerator: tiny(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, o)
+				ids := strings.Join(strings.Fields(fmt.Sprint(exact.Encode(text))), ",")
+				if got := r.post("/tokenize", `{"prompt":"`+text+`"}`); !strings.Contains(got.body, `"tokens":`+ids+`,`) {
+					t.Errorf("tokens: %d %s, want %s", got.status, got.body, ids)
+				}
+				if got := r.post("/detokenize", `{"tokens":`+ids+`}`); got.body != `{"prompt":"`+text+`"}` {
+					t.Errorf("text: %d %s", got.status, got.body)
+				}
+				metrics := r.get("/metrics").body
+				for _, name := range []string{"vllm:prompt_tokens_total{", "vllm:time_to_first_token_seconds_count{", "vllm:request_success_total{"} {
+					for line := range strings.Lines(metrics) {
+						if strings.HasPrefix(line, name) && !strings.HasSuffix(line, " 0\n") {
+							t.Errorf("the model was asked: %s", line)
+						}
+					}
+				}
+			})
+		})
+	}
+}

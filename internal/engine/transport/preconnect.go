@@ -1,0 +1,142 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http/httptrace"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// The pace at which connections are opened ahead: at most 8,000 per second. A server's
+// queue of new connections holds 128 in old kernels and 4,096 in new ones; what
+// overflows it is tried again by TCP after a second.
+const (
+	openBurst = 16                   // connections in one go
+	openEvery = 2 * time.Millisecond // between two bursts
+	openers   = 128                  // connections that are being opened at the same time
+)
+
+// Preconnect opens connections ahead of requests that will be under way at the same
+// time, one URL for each, so that none of them has to wait for a connection. It opens
+// what the pool lacks and returns what each of the new connections cost. A server that
+// does not accept one is left alone, since its requests will say what is wrong. It
+// returns early when ctx ends. Nothing is opened unless connections are pooled, and
+// nothing over HTTP/1.1 behind a proxy.
+func (c *Client) Preconnect(ctx context.Context, urls []*url.URL) []bench.Setup {
+	if c.opts.Reuse != Pooled {
+		return nil
+	}
+	p := preconnect{client: c, failed: map[string]bool{}}
+	for range 2 { // the first connection of HTTP/2 says how many requests it takes
+		p.open(ctx, p.lacking(urls))
+	}
+	return p.opened
+}
+
+// preconnect is one call of Preconnect.
+type preconnect struct {
+	client *Client
+
+	mu     sync.Mutex
+	opened []bench.Setup   // guarded by mu
+	failed map[string]bool // guarded by mu; by place
+}
+
+// place names a server.
+func place(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// lacking returns one URL for each connection to be opened, in the order of urls so
+// that servers take turns.
+func (p *preconnect) lacking(urls []*url.URL) []*url.URL {
+	wanted := map[string]int{}
+	for _, u := range urls {
+		wanted[place(u)]++
+	}
+	lacks := map[string]int{}
+	var out []*url.URL
+	for _, u := range urls {
+		key := place(u)
+		if n, ok := wanted[key]; ok {
+			lacks[key] = p.client.wayTo(u).lacks(u, n)
+			delete(wanted, key)
+		}
+		if lacks[key] > 0 && !p.failed[key] {
+			lacks[key]--
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// open opens connections at the pace of this package.
+func (p *preconnect) open(ctx context.Context, urls []*url.URL) {
+	next := make(chan *url.URL)
+	var group sync.WaitGroup
+	for range min(openers, len(urls)) {
+		group.Go(func() {
+			for u := range next {
+				p.openOne(ctx, u)
+			}
+		})
+	}
+	defer group.Wait()
+	defer close(next)
+	pause := time.NewTicker(openEvery)
+	defer pause.Stop()
+	for i, u := range urls {
+		if i > 0 && i%openBurst == 0 {
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+		select {
+		case next <- u:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (p *preconnect) openOne(ctx context.Context, u *url.URL) {
+	p.mu.Lock()
+	failed := p.failed[place(u)]
+	p.mu.Unlock()
+	if failed {
+		return
+	}
+	cost, ok := p.client.wayTo(u).open(ctx, u)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !ok {
+		p.failed[place(u)] = true
+		return
+	}
+	p.opened = append(p.opened, cost)
+}
+
+// timeSetup returns a context for opening one connection, and what that has cost once
+// it is open.
+func timeSetup(ctx context.Context, clock bench.Clock) (context.Context, func() bench.Setup) {
+	var dnsFrom, dns, tlsFrom, shook atomic.Int64
+	began := clock.Now()
+	start := func(at *atomic.Int64) { at.Store(int64(clock.Now())) }
+	stop := func(sum, from *atomic.Int64) { sum.Add(int64(clock.Now()) - from.Load()) }
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart:          func(httptrace.DNSStartInfo) { start(&dnsFrom) },
+		DNSDone:           func(httptrace.DNSDoneInfo) { stop(&dns, &dnsFrom) },
+		TLSHandshakeStart: func() { start(&tlsFrom) },
+		TLSHandshakeDone:  func(tls.ConnectionState, error) { stop(&shook, &tlsFrom) },
+	})
+	return traced, func() bench.Setup {
+		cost := bench.Setup{DNS: time.Duration(dns.Load()), TLS: time.Duration(shook.Load())}
+		cost.Connect = clock.Now() - began - cost.DNS - cost.TLS
+		return cost
+	}
+}

@@ -1,0 +1,110 @@
+package verdict
+
+import (
+	"fmt"
+	"time"
+)
+
+// Sign is something that the client saw of itself and that can make numbers
+// wrong. Whether it did, the reasons of a verdict say.
+type Sign struct {
+	Code   string  `json:"code"` // kebab-case, stable
+	Phase  string  `json:"phase"`
+	Metric string  `json:"metric"` // what was measured
+	Value  float64 `json:"value"`
+	Limit  float64 `json:"limit"` // a smaller value is no sign
+	Unit   string  `json:"unit"`  // of value and limit: ms or ratio
+	// Share is the part of the window, or of the observations, that was above the
+	// limit: 0 to 1.
+	Share   float64 `json:"share"`
+	Message string  `json:"message"` // for people
+}
+
+// The limits of signs.
+const (
+	tickLimit  = 2 * time.Millisecond
+	rxLimit    = time.Millisecond
+	pauseLimit = 2 * time.Millisecond
+	waitLimit  = 200 * time.Microsecond // mean wait of a thread for a processor
+	busyLimit  = 0.05                   // share of the window with the processors in full use
+	stealLimit = 0.05                   // share of the machine that the hypervisor took
+)
+
+// signs lists what was above its limit. accurate says that no latency is affected.
+func signs(o *Observation, accurate bool) []Sign {
+	s, l := &o.Self, &o.Load
+	var out []Sign
+	lag := func(code, metric, text string, h *Histogram, limit time.Duration) {
+		if h != nil && many(h, limit) {
+			out = append(out, Sign{
+				Code: code, Metric: metric, Unit: "ms", Value: round(ms(h.Quantile(0.99))), Limit: round(ms(limit)),
+				Share:   round(float64(h.Above(limit)) / float64(h.Count())),
+				Message: fmt.Sprintf(text, figure(ms(h.Quantile(0.99))), figure(ms(limit))),
+			})
+		}
+	}
+	lag("tick-lag", "tick_lag_p99",
+		"the load generator was short of CPU: its timers fired up to %s ms late (p99, limit %s ms)", &s.Ticks, tickLimit)
+	lag("scheduler-latency", "scheduler_latency_p99",
+		"the load generator was short of CPU: goroutines waited up to %s ms for a processor (p99, limit %s ms)", s.Scheduler, tickLimit)
+	lag("gc-pause", "gc_pause_p99",
+		"garbage collection paused the load generator for up to %s ms (p99, limit %s ms)", s.Pauses, pauseLimit)
+	unaffected := ""
+	if l.Read == 0 && accurate {
+		unaffected = "; latencies are unaffected (kernel timestamps), but the load generator is near its limit"
+	}
+	lag("receive-stamp-lag", "receive_stamp_lag_p99",
+		"responses were processed up to %s ms late (p99, limit %s ms)"+unaffected, l.StampLag, max(rxLimit, l.TTFT/100))
+	return append(out, processors(s)...)
+}
+
+// many reports whether more than one percent of all lags are above a limit, and
+// at least two: a single one is not a share of anything.
+func many(h *Histogram, limit time.Duration) bool {
+	k := h.Above(limit)
+	return k >= 2 && 100*k > h.Count()
+}
+
+// processors looks at the use of processors: by this process, by the machine, and
+// by whoever has a say in it.
+func processors(s *Self) []Sign {
+	if s.Window <= 0 {
+		return nil
+	}
+	var out []Sign
+	add := func(code, metric string, value, limit float64, text string) {
+		if value > limit {
+			out = append(out, Sign{
+				Code: code, Metric: metric, Unit: "ratio", Value: round(value), Limit: limit, Share: round(min(value, 1)), Message: text,
+			})
+		}
+	}
+	share := func(d time.Duration) float64 { return float64(d) / float64(s.Window) }
+	if c := s.CPU; c != nil {
+		add("cpu-share", "cpu_busy_share", share(c.Busy), busyLimit,
+			fmt.Sprintf("the load generator used more than 80 %% of its %.3g cores for %.0f %% of the time", c.Cores, 100*share(c.Busy)))
+	}
+	if m := s.Machine; m != nil && m.Cores > 0 {
+		add("machine-busy", "machine_busy_share", share(m.Crowded), busyLimit,
+			fmt.Sprintf("the machine was less than 20 %% idle for %.0f %% of the time; other processes used %.2f of its %d cores",
+				100*share(m.Crowded), share(m.Others), m.Cores))
+		stolen := share(m.Steal) / float64(m.Cores)
+		add("steal", "steal_share", stolen, stealLimit,
+			fmt.Sprintf("the hypervisor gave %.0f %% of the processors to other machines", 100*stolen))
+	}
+	if q := s.RunQueue; q != nil && q.Slices > 0 {
+		if mean := ms(q.Wait) / float64(q.Slices); mean > ms(waitLimit) {
+			out = append(out, Sign{
+				Code: "run-queue-wait", Metric: "run_queue_wait_mean", Unit: "ms", Value: round(mean), Limit: ms(waitLimit),
+				Share: round(min(share(q.Wait), 1)),
+				Message: fmt.Sprintf("threads of the load generator waited %s ms for a processor on average (limit %s ms)",
+					figure(mean), figure(ms(waitLimit))),
+			})
+		}
+	}
+	if g := s.Cgroup; g != nil {
+		add("cpu-throttled", "cpu_throttled_share", share(g.Throttled), busyLimit,
+			fmt.Sprintf("the control group throttled the load generator for %.0f %% of the time (quota %.3g cores)", 100*share(g.Throttled), g.Quota))
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Saturation says whether the server kept up with the rate of an open loop. Rates
+// are in requests per second; a null is unknown.
+type Saturation struct {
+	Phase     string `json:"phase"`
+	Saturated bool   `json:"saturated"` // requests came faster than they were served for as long as they came
+	// LimitedBy is what held the rate down: server, concurrency (the limit of the
+	// plan: with more requests at a time the server might have served more) or
+	// client; empty = nothing did.
+	LimitedBy    string   `json:"limited_by" enums:",server,concurrency,client"`
+	AskedRate    float64  `json:"asked_rate_per_sec"`    // of the plan: the mean of the arrival process
+	OfferedRate  *float64 `json:"offered_rate_per_sec"`  // at which requests were due: random arrivals differ from their mean
+	SentRate     *float64 `json:"sent_rate_per_sec"`     // at which they went out
+	AchievedRate *float64 `json:"achieved_rate_per_sec"` // at which they succeeded, over the whole window
+	// BacklogMax is the most requests that were due and had not returned at the same
+	// time, be it in flight or waiting for a slot.
+	BacklogMax int64 `json:"backlog_max"`
+	// Cut are the requests that were due and never got their answer because the
+	// phase ended, and CutShare their part of all that were due. Without them
+	// percentiles are lower bounds.
+	Cut      int64   `json:"cut_requests"`
+	CutShare float64 `json:"cut_share"`
+	Message  string  `json:"message"` // for people: one sentence
+}
+
+// Demand is what an open loop asked of a server, and what became of it.
+type Demand struct {
+	Rate float64 // of the plan, in requests per second
+	// Smoothness of the arrivals: below 1 they come in bursts, 1 is a Poisson process.
+	Smoothness float64
+	Capped     bool // a concurrency limit held arrivals back
+	Stats      *bench.PhaseStats
+	Tally      *Tally
+	Load       *Load
+}
+
+// The limits of a healthy open loop. The queue of a server that keeps up grows and
+// shrinks; that of one that does not grows with the time.
+const (
+	queueLeast   = 10   // requests
+	queueShare   = 0.05 // of all that were due: the server falls behind by so much
+	queueNoise   = 2    // standard deviations of a count of arrivals
+	settled      = 4    // latencies of the first requests: a shorter load has no steady state
+	slower       = 2    // times the latency of the first requests
+	steep        = 2    // seconds of latency more for each second of load
+	cutShare     = 0.05 // of all that were due
+	cutMore      = 0.5  // of the last requests took longer than all had time, beyond those of the first
+	offeredApart = 0.05 // from the asked rate
+)
+
+// Saturate judges an open loop.
+func Saturate(d *Demand) *Saturation {
+	s, a := d.Stats, &d.Stats.Arrivals
+	out := &Saturation{Phase: s.Name, AskedRate: round(d.Rate), BacklogMax: a.QueueMax}
+	if span := a.Last - a.First; span > 0 && a.Used > 1 {
+		out.OfferedRate = known(float64(a.Used-1) / span.Seconds())
+	}
+	if d.Load.Delivered > 0 {
+		out.SentRate = known(d.Load.Delivered)
+	}
+	if w := s.Window(s.LastUpdate); w > 0 {
+		out.AchievedRate = known(float64(d.Tally.succeeded) / w.Seconds())
+	}
+	if s.RequestsEnd != 0 {
+		out.Cut = s.Cancelled + s.Backlog
+		out.CutShare = round(ratio(float64(out.Cut), float64(a.Used)))
+	}
+	switch {
+	case d.growing():
+		out.Saturated, out.LimitedBy = true, "server"
+		if d.Capped {
+			out.LimitedBy = "concurrency"
+		}
+	case !d.Capped && d.Load.Late > lateEnd && d.Load.Offered > 0 && undelivered(d.Load) > rateTolerance:
+		out.LimitedBy = "client"
+	}
+	out.Message = out.sentence()
+	return out
+}
+
+// growing reports whether the queue grew for as long as requests came. The latency
+// of the first requests says what the server takes without a queue, or with a
+// shorter one.
+func (d *Demand) growing() bool {
+	a, t := &d.Stats.Arrivals, d.Tally
+	span, first := a.Last-a.First, t.first.mean()
+	over := d.Stats.RequestsEnd != 0
+	switch {
+	case a.Queue < queueLeast || span <= 0:
+		return false
+	case t.succeeded == 0:
+		return over
+	case span >= settled*first:
+		return d.fallingBehind(span, first)
+	case !over: // too early to say
+		return false
+	case float64(d.Stats.Cancelled+d.Stats.Backlog) >= cutShare*float64(a.Used):
+		had := d.Stats.RequestsEnd - a.Last
+		return t.last.above(had)-t.first.above(had) >= cutMore
+	}
+	last := t.last.mean()
+	return last >= slower*first && last-first >= steep*span
+}
+
+// fallingBehind compares the queue that the last request found with the one that
+// there is where every request takes as long as the first ones did (Little's law),
+// and with the queue in the first half.
+func (d *Demand) fallingBehind(span, first time.Duration) bool {
+	a := &d.Stats.Arrivals
+	n, queue := float64(a.Used), float64(a.Queue)
+	steady := (n - 1) / span.Seconds() * first.Seconds()
+	at, then := a.Before()
+	excess := min(queue-steady, float64(a.Queue-then)*n/float64(a.Used-at))
+	noise := queueNoise * math.Sqrt(n*max(1, 1/d.Smoothness))
+	return queue >= slower*steady && excess >= max(queueShare*n, noise)
+}
+
+// sentence says it for people.
+func (s *Saturation) sentence() string {
+	text := "asked " + perSecond(s.AskedRate)
+	if s.SentRate != nil && !s.Saturated {
+		text += ", sent " + perSecond(*s.SentRate)
+	}
+	if !s.Saturated {
+		return text
+	}
+	served := 0.0
+	if s.AchievedRate != nil {
+		served = *s.AchievedRate
+	}
+	text += fmt.Sprintf(", served %s, the queue grew to %d: ", perSecond(served), s.BacklogMax)
+	bounds := "percentiles are lower bounds"
+	if served == 0 {
+		return text + "the server finished no request"
+	}
+	if s.LimitedBy == "concurrency" {
+		text += "the server cannot serve this rate within the concurrency limit"
+		bounds = "corrected percentiles are lower bounds"
+	} else {
+		text += "the server is saturated"
+	}
+	if s.Cut > 0 {
+		return text + fmt.Sprintf("; %s (%s %% of the requests were cut off)", bounds, figure(100*s.CutShare))
+	}
+	return text + "; " + bounds + " (latencies grow for as long as the load lasts)"
+}
+
+// perSecond prints a rate with three digits or more.
+func perSecond(x float64) string {
+	if x >= 100 {
+		return fmt.Sprintf("%.0f/s", x)
+	}
+	return fmt.Sprintf("%.3g/s", x)
+}
+
+// Apart reports whether random arrivals came at another rate than was asked for.
+func (s *Saturation) Apart() bool {
+	return s.OfferedRate != nil && math.Abs(*s.OfferedRate-s.AskedRate) > offeredApart*s.AskedRate
+}
+
+// ends keeps the latencies of the requests with the smallest keys: those that were
+// due first, or last if the keys are negative.
+type ends struct {
+	keys, took [8]time.Duration // ascending by key
+	n          int
+}
+
+// add takes a request in.
+func (e *ends) add(key, took time.Duration) {
+	i := e.n
+	for i > 0 && e.keys[i-1] > key {
+		i--
+	}
+	if i == len(e.keys) {
+		return
+	}
+	copy(e.keys[i+1:], e.keys[i:])
+	copy(e.took[i+1:], e.took[i:])
+	e.keys[i], e.took[i] = key, took
+	e.n = min(e.n+1, len(e.keys))
+}
+
+// mean returns their mean latency; 0 without any.
+func (e *ends) mean() time.Duration {
+	if e.n == 0 {
+		return 0
+	}
+	var sum time.Duration
+	for _, d := range e.took[:e.n] {
+		sum += d
+	}
+	return sum / time.Duration(e.n)
+}
+
+// above returns the share of them that took longer than a time, or as long.
+func (e *ends) above(d time.Duration) float64 {
+	n := 0
+	for _, took := range e.took[:e.n] {
+		if took >= d {
+			n++
+		}
+	}
+	return ratio(float64(n), float64(e.n))
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config"
+)
+
+// aboutDocument says what the tables of the document cannot.
+const aboutDocument = `- **Notation.** YAML or JSON. Names are camelCase as below or snake_case (` + "`urlStrategy`, `url_strategy`" + `). ` + "`null`" + ` is the same as absent. Choices are compared without regard to case, and ` + "`-` and `_`" + ` are the same. A field that is not listed is an error; the answer lists all errors of a document with place, value and what is accepted.
+- **Layout.** The benchmark section may stand alone, without ` + "`benchmark:`" + ` around it.
+- **Duration.** A number of seconds, or a string with a unit: ` + "`30`, `\"30s\"`, `\"5 min\"`, `\"2h\"`" + `.
+- **Distribution.** A number, or an object, see [Distributions](#distributions).
+- **Substitution.** ` + "`${NAME}`" + ` in a string is replaced by an environment variable, ` + "`${NAME:default}`" + ` has a default. A string that is one substitution may stand for a number or a boolean. The daemon replaces only names given by ` + "`--allow-env`" + `.
+- **Schema.** The same fields as JSON Schema: ` + "`#/components/schemas/config.Document`" + ` of ` + "`/openapi.json`" + `. It lists choices in their own spelling only.
+- **Check.** ` + "`aiperfd validate FILE`" + ` prints a document with every default.
+`
+
+// distributions describes the values of kind distribution.
+const distributions = `
+## Distributions
+
+| form | means |
+|---|---|
+| ` + "`550`" + ` | always 550, as ` + "`{mean: 550}`" + ` |
+| ` + "`{mean: 550, stddev: 100}`" + ` | normal, draws below 0 are repeated |
+| ` + "`{mean: 550, median: 400}`" + ` | log-normal; the mean is greater than the median |
+| ` + "`{peaks: [{mean: 100, stddev: 10, weight: 3}, {mean: 900, median: 800, weight: 1}]}`" + ` | mixture; weights are relative and above 0 |
+| ` + "`{points: [{value: 128, weight: 1}, {value: 1024, weight: 1}]}`" + ` | empirical: one of the values |
+
+` + "`min` and `max`" + ` may be added to the objects; draws are clamped to them. Lengths in tokens and counts are rounded to whole numbers, at least 1.
+`
+
+// document writes the reference of the benchmark document.
+func document(w io.Writer) error {
+	minimal, err := os.ReadFile("examples/bench.yaml")
+	if err != nil {
+		return fmt.Errorf("read example: %w", err)
+	}
+	full, err := os.ReadFile("examples/bench-full.yaml")
+	if err != nil {
+		return fmt.Errorf("read example: %w", err)
+	}
+	var b strings.Builder
+	b.WriteString(aboutDocument)
+	fmt.Fprintf(&b, "\n## Minimal example\n\n`examples/bench.yaml`:\n\n```yaml\n%s```\n", minimal)
+	b.WriteString("\n## Fields\n")
+	root := config.Reference()
+	root.Walk(func(f *config.Field) { object(&b, f) })
+	b.WriteString(distributions)
+	lacks(&b, &root)
+	fmt.Fprintf(&b, "\n## Full example\n\n`examples/bench-full.yaml`:\n\n```yaml\n%s```\n", full)
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+// object writes the table of an object's fields.
+func object(b *strings.Builder, f *config.Field) {
+	if f.Kind != config.KindObject {
+		return
+	}
+	title := "The document"
+	if f.Path != "" {
+		title = "`" + shown(f.Path) + "`"
+	}
+	fmt.Fprintf(b, "\n### %s\n\n%s\n\n", title, f.Text)
+	b.WriteString("| field | type | default | accepts | meaning | flag |\n|---|---|---|---|---|---|\n")
+	for _, m := range f.Fields {
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s | %s |\n", m.Name, kind(&m), defaultText(&m), accepts(&m), cell(m.Text), codes(m.Flags))
+		for _, s := range m.Short {
+			fmt.Fprintf(b, "| `%s` | short form | – | – | %s | – |\n", s.Name, cell(s.Text))
+		}
+	}
+}
+
+// shown writes a canonical path as it is read.
+func shown(path string) string { return strings.ReplaceAll(path, ".*", "[]") }
+
+// cell escapes text for a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// kind names the type of a field, its short forms and its unit.
+func kind(f *config.Field) string {
+	name := string(f.Kind)
+	switch f.Kind {
+	case config.KindList, config.KindMap:
+		name += " of " + string(f.Element.Kind)
+	case config.KindObject:
+		name = fmt.Sprintf("[object](#%s)", anchor(f.Path))
+	}
+	if f.Kind == config.KindList && f.Element.Kind == config.KindObject {
+		name = fmt.Sprintf("list of [object](#%s)", anchor(f.Element.Path))
+	}
+	for _, form := range []struct {
+		has  bool
+		text string
+	}{
+		{f.Has(config.FormList), ", or its items"},
+		{f.Has(config.FormElement), ", or one " + element(f)},
+		{f.Element != nil && f.Element.Has(config.FormName), " or name"},
+		{f.Element != nil && f.Element.Has(config.FormScalar), ", number or boolean"},
+		{f.Has(config.FormSwitch) || f.Has(config.FormBoolean), ", or boolean"},
+		{f.Numeric, ", or number"},
+	} {
+		if form.has {
+			name += form.text
+		}
+	}
+	if f.Unit != "" {
+		name += ", " + f.Unit
+	}
+	return name
+}
+
+// element names what may stand alone for a list.
+func element(f *config.Field) string {
+	if f.Element == nil {
+		return "name"
+	}
+	return string(f.Element.Kind)
+}
+
+// anchor is the fragment of the heading of an object.
+func anchor(path string) string {
+	return strings.ToLower(strings.NewReplacer(".", "", "*", "").Replace(path))
+}
+
+func defaultText(f *config.Field) string {
+	switch {
+	case f.Required:
+		return "required"
+	case f.Default == "":
+		return "–"
+	case f.Value != nil || !strings.Contains(f.Default, " "):
+		return "`" + f.Default + "`"
+	}
+	return cell(f.Default)
+}
+
+// accepts says which values a field takes, beyond its type.
+func accepts(f *config.Field) string {
+	of := f
+	if f.Element != nil && f.Element.Kind != config.KindObject {
+		of = f.Element
+	}
+	var parts []string
+	switch {
+	case len(of.Choices) > 12:
+		parts = append(parts, "a type of [endpoints](endpoints.md)")
+	case len(of.Choices) > 0:
+		parts = append(parts, codes(of.Choices))
+	}
+	parts = append(parts, numbers(of))
+	if of.Infinite {
+		parts = append(parts, "`inf`")
+	}
+	switch {
+	case f.Kind == config.KindList && f.MinLength == f.MaxLength && f.MinLength > 0:
+		parts = append(parts, fmt.Sprintf("exactly %d", f.MinLength))
+	case f.Kind == config.KindString && f.MinLength > 0:
+		parts = append(parts, "not empty")
+	case f.MinLength > 0 && f.MaxLength > 0:
+		parts = append(parts, fmt.Sprintf("%d to %d", f.MinLength, f.MaxLength))
+	case f.MinLength == 1:
+		parts = append(parts, "at least 1 element")
+	}
+	switch {
+	case f.Kind == config.KindString && f.MaxLength > 0:
+		parts = append(parts, fmt.Sprintf("at most %d characters", f.MaxLength))
+	case f.MinLength == 0 && f.MaxLength > 0:
+		parts = append(parts, fmt.Sprintf("at most %d", f.MaxLength))
+	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	if len(parts) == 0 {
+		return "–"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// numbers writes the range of a number.
+func numbers(f *config.Field) string {
+	show := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+	var parts []string
+	switch {
+	case f.Least != nil && f.Above:
+		parts = append(parts, "> "+show(*f.Least))
+	case f.Least != nil:
+		parts = append(parts, "≥ "+show(*f.Least))
+	}
+	if f.Most != nil {
+		parts = append(parts, "≤ "+show(*f.Most))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// lacks lists AIPerf's fields that are accepted without their features.
+func lacks(b *strings.Builder, root *config.Field) {
+	b.WriteString("\n## Fields of AIPerf without their features\n\n" +
+		"AIPerf 0.13 has these fields as well. They are accepted with the value that switches the feature off " +
+		"(`null`, `false`, an empty list or string, or AIPerf's default), so that a resolved document can be submitted again. " +
+		"Other values are refused by name; those marked * are ignored with a warning.\n\n| object | fields |\n|---|---|\n")
+	root.Walk(func(f *config.Field) {
+		if len(f.Lacks) == 0 {
+			return
+		}
+		var names []string
+		for _, l := range f.Lacks {
+			name := "`" + l.Name + "`"
+			if l.Any {
+				name += "*"
+			}
+			names = append(names, name)
+		}
+		where := "the document"
+		if f.Path != "" {
+			where = "`" + shown(f.Path) + "`"
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", where, strings.Join(names, ", "))
+	})
+}
