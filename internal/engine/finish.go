@@ -151,7 +151,7 @@ func (c *counter) count(f *finishing) {
 		c.client(f, tok)
 	}
 	usage := rec.Answer.Usage
-	if usage != nil {
+	if usage != nil && tok != nil && tok.missing != "" {
 		c.substitute.compare(rec.ClientInput, usage.Input)
 	}
 	if c.plan.Client {

@@ -15,6 +15,7 @@ type substitute struct {
 	reason   string // why they are missing
 	explicit bool   // the user named it
 	fetch    bool   // it was tried to download them
+	broken   bool   // one is there and cannot be read
 
 	// Prompts that both sides counted, and their tokens.
 	prompts, client, server atomic.Int64
@@ -22,7 +23,7 @@ type substitute struct {
 
 // compare notes a prompt that both sides have counted.
 func (s *substitute) compare(client, server *bench.Tokens) {
-	if s == nil || client == nil || server == nil || *client == 0 {
+	if client == nil || server == nil || *client == 0 {
 		return
 	}
 	s.prompts.Add(1)
@@ -31,19 +32,23 @@ func (s *substitute) compare(client, server *bench.Tokens) {
 }
 
 // text says in one line what counts instead, how far lengths may be off, or by how
-// much they are, and how to count exactly.
-func (s *substitute) text() string {
+// much they are, and how to count exactly. outputs says that it counts responses,
+// too.
+func (s *substitute) text(outputs bool) string {
 	missing := "no local tokenizer for " + s.names
-	if s.explicit || s.fetch {
+	if s.explicit || s.fetch || s.broken {
 		missing = fmt.Sprintf("no tokenizer %s (%s)", s.names, s.reason)
 	}
-	return fmt.Sprintf("%s: %s; %s", missing, s.lengths(), s.advice())
+	return fmt.Sprintf("%s: %s; %s", missing, s.lengths(outputs), s.advice())
 }
 
 // lengths says what prompt lengths are, with the server's count if there is one.
-func (s *substitute) lengths() string {
+func (s *substitute) lengths(outputs bool) string {
 	n := s.prompts.Load()
-	if n == 0 {
+	switch {
+	case n == 0 && outputs:
+		return "prompt and output lengths use the built-in o200k_base and may be 10–20 % off"
+	case n == 0:
 		return "prompt lengths use the built-in o200k_base and may be 10–20 % off"
 	}
 	client, server := float64(s.client.Load()), float64(s.server.Load())
@@ -53,7 +58,7 @@ func (s *substitute) lengths() string {
 
 func (s *substitute) advice() string {
 	switch {
-	case s.fetch:
+	case s.fetch || s.broken:
 		return "pass --tokenizer with a tokenizer.json"
 	case s.explicit:
 		return fmt.Sprintf("pass --allow-download, or run: hf download %s tokenizer.json", s.first)

@@ -34,11 +34,16 @@ type tokenPlan struct {
 	Open func(name string) (io.ReadCloser, error)
 }
 
+// mainRevision is the revision of models for which none is given.
+const mainRevision = "main"
+
 // named is the tokenizer of a name, or what stands in for it.
 type named struct {
 	tokenizer.Tokenizer
 	method  string // how it counts, for people
+	commit  string // of a model on the hub; empty = it is none
 	missing string // why it is not the one that was named; empty = it is
+	broken  bool   // that one is there and cannot be read
 	chat    *chat  // nil = prompts are counted without a chat template
 	beside  func(file string) ([]byte, error)
 }
@@ -85,7 +90,10 @@ func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
 		if tok == nil {
 			var err error
 			if tok, err = x.findTokenizer(ctx, name); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("load tokenizer %q: %w", name, err)
+			}
+			if t.Revision != mainRevision && tok.commit == "" && tok.missing == "" {
+				x.warn("tokenizer-revision", fmt.Sprintf("--tokenizer-revision %s has no effect: tokenizer %q is not from the Hugging Face cache", t.Revision, name))
 			}
 			known[name] = tok
 		}
@@ -113,6 +121,7 @@ func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
 // substitute remembers what stands in for tokenizers that are missing.
 func (x *execution) substitute(all *tokenizers) {
 	var names, reasons []string
+	broken := false
 	for i, model := range x.plan.Models.names {
 		own := all.of(model)
 		name := fmt.Sprintf("%q", x.plan.Tokens.Names[min(i, len(x.plan.Tokens.Names)-1)])
@@ -120,6 +129,7 @@ func (x *execution) substitute(all *tokenizers) {
 			continue
 		}
 		names = append(names, name)
+		broken = broken || own.broken
 		if !slices.Contains(reasons, own.missing) {
 			reasons = append(reasons, own.missing)
 		}
@@ -129,10 +139,10 @@ func (x *execution) substitute(all *tokenizers) {
 	}
 	x.tokens.substitute = &substitute{
 		names: strings.Join(names, ", "), reason: strings.Join(reasons, "; "), explicit: x.plan.Tokens.Explicit,
-		fetch: x.plan.Tokens.Fetch, first: x.plan.Tokens.Names[0],
+		fetch: x.plan.Tokens.Fetch, first: x.plan.Tokens.Names[0], broken: broken,
 	}
 	if x.plan.Tokens.Explicit {
-		x.logs.Warn().Msg(x.tokens.substitute.text())
+		x.logs.Warn().Msg(x.tokens.substitute.text(x.plan.Tokens.Client))
 	}
 }
 
@@ -150,7 +160,7 @@ func (x *execution) findTokenizer(ctx context.Context, name string) (*named, err
 	case err != nil && t.Explicit:
 		return nil, err
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return standIn(err.Error()), nil
+		return standIn(err.Error(), true), nil
 	}
 	s, ok := x.hub.Find(name, t.Revision, tokenizer.FileName)
 	if !ok {
@@ -163,25 +173,25 @@ func (x *execution) findTokenizer(ctx context.Context, name string) (*named, err
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return standIn(err.Error()), nil
+		return standIn(err.Error(), false), nil
 	}
 	content, err := s.Read(tokenizer.FileName, tokenizer.MaxFile)
-	if err != nil {
-		return standIn(err.Error()), nil
+	if err == nil {
+		tok, err = tokenizer.Read(name, content)
 	}
-	if tok, err = tokenizer.Read(name, content); err != nil {
-		return standIn(err.Error()), nil
+	if err != nil {
+		return standIn(err.Error(), true), nil
 	}
 	return &named{
-		Tokenizer: tok, method: fmt.Sprintf("%s@%.12s, %s", s.ID, s.Commit, tok.Method()),
+		Tokenizer: tok, method: fmt.Sprintf("%s@%.12s, %s", s.ID, s.Commit, tok.Method()), commit: s.Commit,
 		beside: func(file string) ([]byte, error) { return s.Read(file, maxBeside) },
 	}, nil
 }
 
 // standIn is the built-in tokenizer in place of one that is missing.
-func standIn(why string) *named {
+func standIn(why string, broken bool) *named {
 	tok := tokenizer.Builtin()
-	return &named{Tokenizer: tok, method: tok.Method(), missing: why}
+	return &named{Tokenizer: tok, method: tok.Method(), missing: why, broken: broken}
 }
 
 // tokenizerFiles are what is fetched of a model, with their bounds in bytes.
@@ -215,7 +225,7 @@ func (x *execution) fetchTokenizer(ctx context.Context, name string) (hub.Snapsh
 // searched says where a tokenizer was looked for.
 func (t *tokenPlan) searched(cache string) string {
 	at := ""
-	if t.Revision != "main" {
+	if t.Revision != mainRevision {
 		at = " at revision " + t.Revision
 	}
 	if t.Open != nil || cache == "" {

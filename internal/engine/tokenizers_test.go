@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +115,9 @@ func TestFindTokenizer(t *testing.T) {
 			if !strings.HasPrefix(got.method, tt.method) || tt.size != 0 && got.VocabSize() != tt.size {
 				t.Errorf("method %q, size %d; want %q, %d", got.method, got.VocabSize(), tt.method, tt.size)
 			}
+			if broken := strings.Contains(tt.missing, "unsupported") || strings.Contains(tt.missing, "model is missing"); got.broken != broken {
+				t.Errorf("broken = %v, want %v", got.broken, broken)
+			}
 			if !strings.Contains(got.missing, tt.missing) || tt.missing == "" && got.missing != "" {
 				t.Errorf("missing = %q, want %q in it", got.missing, tt.missing)
 			}
@@ -178,7 +183,7 @@ func TestTokenizerOfEachModel(t *testing.T) {
 		}
 	}
 	want := `no local tokenizer for "org/nothing", "org/none": prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer or --allow-download`
-	if got := x.tokens.substitute.text(); got != want {
+	if got := x.tokens.substitute.text(false); got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
 	method := "server-reported usage, otherwise tokenizer.json wordlevel"
@@ -187,11 +192,30 @@ func TestTokenizerOfEachModel(t *testing.T) {
 	}
 }
 
+// TestRevisionWithoutEffect: only models on the hub have revisions.
+func TestRevisionWithoutEffect(t *testing.T) {
+	cache := hubCache(t)
+	for name, want := range map[string]int{"org/folder": 1, "cl100k_base": 1, "org/checkpoint": 0, "org/nothing": 0} {
+		x := newExecution(&Plan{Models: models{names: []string{"m"}}, Tokens: tokenPlan{Names: []string{name}, Revision: "v2"}}, redact.NewSet())
+		x.hub.Cache = cache
+		if _, err := x.openTokenizers(t.Context()); err != nil || len(x.warnings) != want {
+			t.Errorf("%s: warnings %v, error %v; want %d", name, x.warnings, err, want)
+		}
+	}
+}
+
 // TestSubstituteText: one line says what counts, how far it is off, and what to do.
 func TestSubstituteText(t *testing.T) {
 	tokens := func(n bench.Tokens) *bench.Tokens { return &n }
 	s := &substitute{names: `"org/m"`, first: "org/m", reason: "not in /c/hub", explicit: true}
-	if got, want := s.text(), `no tokenizer "org/m" (not in /c/hub): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --allow-download, or run: hf download org/m tokenizer.json`; got != want {
+	if got, want := s.text(false), `no tokenizer "org/m" (not in /c/hub): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --allow-download, or run: hf download org/m tokenizer.json`; got != want {
+		t.Errorf("text = %q\nwant   %q", got, want)
+	}
+	if got, want := s.text(true), "prompt and output lengths use the built-in o200k_base"; !strings.Contains(got, want) {
+		t.Errorf("text = %q, want %q in it", got, want)
+	}
+	b := &substitute{names: `"org/m"`, first: "org/m", reason: "unsupported type", broken: true}
+	if got, want := b.text(false), `no tokenizer "org/m" (unsupported type): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer with a tokenizer.json`; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
 	s.compare(tokens(500), tokens(600))
@@ -199,11 +223,9 @@ func TestSubstituteText(t *testing.T) {
 	s.compare(nil, tokens(1000))
 	s.compare(tokens(1000), nil)
 	s.explicit = false
-	if got, want := s.text(), `no local tokenizer for "org/m": prompts have 550 tokens on average by the built-in o200k_base, and 612 by the server's count (+11 %, its chat template included); pass --tokenizer or --allow-download`; got != want {
+	if got, want := s.text(false), `no local tokenizer for "org/m": prompts have 550 tokens on average by the built-in o200k_base, and 612 by the server's count (+11 %, its chat template included); pass --tokenizer or --allow-download`; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
-	var none *substitute
-	none.compare(tokens(1), tokens(1)) // nobody stands in
 }
 
 // TestFetchTokenizer: the network is used only if the user allows it, and what
@@ -222,6 +244,30 @@ func TestFetchTokenizer(t *testing.T) {
 		if err != nil || !strings.Contains(tok.missing, tt.want) || !tt.fetch && strings.Contains(tok.missing, "refused") {
 			t.Errorf("missing = %v, error %v; want %q", tok, err, tt.want)
 		}
+	}
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if r.URL.Path != "/org/m/resolve/main/tokenizer.json" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("X-Repo-Commit", cachedCommit)
+		w.Header().Set("ETag", `"of-no-known-form"`)
+		io.WriteString(w, wordLevel(2))
+	}))
+	defer server.Close()
+	cache := t.TempDir()
+	for range 2 { // the second time it is there
+		x := newExecution(&Plan{Tokens: tokenPlan{Revision: "main", Fetch: true}}, redact.NewSet())
+		x.hub = hub.Options{Cache: cache, Endpoint: server.URL}
+		tok, err := x.findTokenizer(t.Context(), "org/m")
+		if err != nil || tok.missing != "" || tok.VocabSize() != 3 || !strings.HasPrefix(tok.method, "org/m@0123456789ab, tokenizer.json") {
+			t.Fatalf("fetched: %+v, error %v", tok, err)
+		}
+	}
+	if asked != 3 {
+		t.Errorf("the hub was asked %d times, want 3: once for each file", asked)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -59,6 +59,9 @@ func (a *addedSet) find(dst []found, s string) []found {
 		}
 		start, stop := i, i+n
 		i = stop
+		if stop <= done {
+			continue // the one before it has swallowed it
+		}
 		t := &a.tokens[index]
 		if t.SingleWord && (a.wordBefore(s, start) || a.wordAfter(s, stop)) {
 			continue

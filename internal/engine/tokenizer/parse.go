@@ -144,6 +144,7 @@ func (t *pipeline) setAdded(tokens []addedToken) {
 		text := a.Content
 		if t.normalizer != nil {
 			text, _ = t.normalizer.normalize(text)
+			t.byAdded[id] = text
 		}
 		normTokens, normTexts = append(normTokens, a), append(normTexts, text)
 	}

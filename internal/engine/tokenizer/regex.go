@@ -134,10 +134,15 @@ func writeEscape(b *strings.Builder, s string, inClass bool) int {
 			b.WriteByte('[')
 		}
 		classes().ranges(k.mask, k.want, func(first, last rune) {
-			writeRune(b, first)
-			b.WriteByte('-')
-			writeRune(b, last)
+			if inClass && k.escape == `\w` {
+				writeWords(b, first, last)
+				return
+			}
+			writeRange(b, first, last)
 		})
+		if inClass && k.escape == `\W` {
+			b.WriteString(latinNumbers)
+		}
 		if !inClass {
 			b.WriteByte(']')
 		}
@@ -150,6 +155,32 @@ func writeEscape(b *strings.Builder, s string, inClass bool) int {
 	}
 	b.WriteString(s[:n])
 	return n
+}
+
+// latinNumbers are the superscripts and fractions of Latin-1. The reference's engine
+// counts them as words outside of character classes and not inside of them.
+const latinNumbers = "²³¹¼½¾"
+
+// writeWords writes a range of words without the latinNumbers.
+func writeWords(b *strings.Builder, first, last rune) {
+	for _, r := range latinNumbers {
+		if first > r || last < r {
+			continue
+		}
+		if first < r {
+			writeRange(b, first, r-1)
+		}
+		first = r + 1
+	}
+	if first <= last {
+		writeRange(b, first, last)
+	}
+}
+
+func writeRange(b *strings.Builder, first, last rune) {
+	writeRune(b, first)
+	b.WriteByte('-')
+	writeRune(b, last)
 }
 
 func writeRune(b *strings.Builder, r rune) {
