@@ -31,6 +31,7 @@ func allowed() map[string][]string {
 		e + "arrival/goodness": nil,
 		e + "tokenizer":        nil,
 		e + "hub":              nil,
+		e + "chattemplate":     {e + "jinja"},
 		e + "sockstamp":        nil,
 		// One table of kinds each; none knows another, with two exceptions:
 		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
@@ -60,7 +61,7 @@ func allowed() map[string][]string {
 		e + "mock/feature": nil,
 		e + "mock/batch":   nil,
 		"internal/engine": {
-			e + "arrival", e + "bench", e + "certify", e + "config", e + "dataset", e + "endpoint", e + "export",
+			e + "arrival", e + "bench", e + "certify", e + "chattemplate", e + "config", e + "dataset", e + "endpoint", e + "export",
 			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
 		},
 		"internal/store": {"internal/engine", e + "bench", e + "export"}, // export writes files atomically

@@ -14,7 +14,7 @@ func TestLengthAdvice(t *testing.T) {
 	extra := func(name, value string) []endpoint.Field {
 		return []endpoint.Field{{Name: name, Value: json.RawMessage(value)}}
 	}
-	const ended = "the model ended its responses by itself"
+	const ended = "the model ended its responses early"
 	for _, tt := range []struct {
 		name, kind string
 		settings   endpoint.Settings
@@ -24,14 +24,14 @@ func TestLengthAdvice(t *testing.T) {
 		{"short", "chat", endpoint.Settings{}, -20,
 			ended + "; to get the length requested, use --extra-inputs ignore_eos:true or min_tokens:N (vLLM, SGLang)"},
 		{"short, ignore_eos set", "chat", endpoint.Settings{Extra: extra("ignore_eos", "true")}, -20,
-			ended + ", although ignore_eos is set: this server seems not to know it"},
+			ended + ", although ignore_eos is set: the server seems to ignore it"},
 		{"short, ignore_eos off", "completions", endpoint.Settings{Extra: extra("ignore_eos", "false")}, -20,
 			ended + "; to get the length requested, use --extra-inputs ignore_eos:true or min_tokens:N (vLLM, SGLang)"},
 		{"short, min_tokens set", "completions", endpoint.Settings{Extra: extra("min_tokens", "9")}, -20,
-			ended + ", although min_tokens is set: this server seems not to know it"},
+			ended + ", although min_tokens is set: the server seems to ignore it"},
 		{"short, an API without it", "messages", endpoint.Settings{}, -20, ended},
 		{"short, TGI", "huggingface_generate", endpoint.Settings{}, -20, ended},
-		{"long", "chat", endpoint.Settings{}, 20, "the server seems not to know max_completion_tokens; try --use-legacy-max-tokens"},
+		{"long", "chat", endpoint.Settings{}, 20, "the server seems not to support max_completion_tokens; try --use-legacy-max-tokens"},
 		{"long, old name", "chat", endpoint.Settings{LegacyMaxTokens: true}, 20, "the server seems to ignore the limit in the request"},
 	} {
 		kind, ok := endpoint.Lookup(tt.kind)

@@ -223,7 +223,7 @@ func sharedText(d *config.Dataset) string {
 func (c *compiler) tokens(p *Plan) {
 	t := &c.b.Tokenizer
 	p.Tokens = tokenPlan{
-		Names: []string{t.Name}, Revision: t.Revision, Fetch: t.AllowDownload, Open: c.tokenizerFile(),
+		Names: []string{t.Name}, Revision: t.Revision, Fetch: t.AllowDownload, Template: t.ApplyChatTemplate, Open: c.tokenizerFile(),
 		Server: c.b.Endpoint.UseServerTokenCount, Client: c.b.Endpoint.UseClientTokenCount,
 		Explicit: !slices.ContainsFunc(c.doc.Defaulted(), func(d config.Default) bool { return d.Pointer == "#/benchmark/tokenizer/name" }),
 	}

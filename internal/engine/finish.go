@@ -90,7 +90,9 @@ type counter struct {
 	answers    atomic.Int64 // that carry the server's count
 	substitute *substitute  // tokenizers are missing; nil = none is
 	counted    atomic.Bool  // the client's count stands in a record
-	noInput    bool         // requests carry no text, whatever the dataset has
+	refused    atomic.Int64 // requests that a chat template refuses
+	refusal    atomic.Pointer[error]
+	noInput    bool // requests carry no text, whatever the dataset has
 }
 
 // method says who counts, for the report.
@@ -163,12 +165,16 @@ func (c *counter) byClient(rec *bench.Record) {
 
 // client counts with the run's tokenizer: the texts of the request joined by one
 // space, and all answer texts joined without a separator, tool calls included.
-func (c *counter) client(f *finishing, tok tokenizer.Tokenizer) {
+func (c *counter) client(f *finishing, tok *named) {
 	rec, usage := f.rec, f.rec.Answer.Usage
 	turn := f.talk.Turns[rec.Turn]
 	compare := c.plan.Client || usage == nil || usage.Output == nil || c.compares()
 	if c.noInput {
 		rec.ClientInput = nil
+	} else if tok.chat != nil && turn.Payload == nil {
+		if compare || usage.Input == nil {
+			rec.ClientInput = c.templated(f, tok)
+		}
 	} else if known := turn.InputTokens; known > 0 && (len(f.history) == 0 || !c.caps.History) && (f.talk.System == "" && f.talk.Context == "" || !c.caps.System) {
 		rec.ClientInput = &known
 	} else if compare || usage.Input == nil {
@@ -178,6 +184,19 @@ func (c *counter) client(f *finishing, tok tokenizer.Tokenizer) {
 	if compare {
 		answerLengths(rec, tok)
 	}
+}
+
+// templated counts a request with its chat template, or without it if the template
+// refuses the conversation.
+func (c *counter) templated(f *finishing, tok *named) *bench.Tokens {
+	text, err := tok.chat.template.Render(f.messages())
+	if err != nil {
+		c.refused.Add(1)
+		c.refusal.CompareAndSwap(nil, &err)
+		text = strings.Join(f.texts(&c.caps), " ")
+	}
+	n := bench.Tokens(tok.Count(text))
+	return &n
 }
 
 // answerLengths counts what came back.

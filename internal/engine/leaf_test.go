@@ -148,6 +148,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
 	"tokenizer.revision":            func(d *config.Document) { d.Benchmark.Tokenizer.Revision = "v2" },
+	"tokenizer.applyChatTemplate":   func(d *config.Document) { d.Benchmark.Tokenizer.ApplyChatTemplate = true },
 	"tokenizer.allowDownload":       func(d *config.Document) { d.Benchmark.Tokenizer.AllowDownload = true },
 	"endpoint.useClientTokenCount":  func(d *config.Document) { d.Benchmark.Endpoint.UseClientTokenCount = true },
 

@@ -26,20 +26,20 @@ func lengthDoubts(plan *Plan, rs metric.Results, substituted bool) []Warning {
 	if plan.Tokens.Server && plan.Kind.Caps.ProducesTokens {
 		if told := count(rs, "output_sequence_length"); told < int64(requests) {
 			out = append(out, Warning{Code: "server-usage-missing", Detail: fmt.Sprintf(
-				"%.0f of %.0f answers had no usage block, and token counts were to come from there only: lengths and token rates leave these answers out%s",
+				"%.0f of %.0f responses had no usage block, the only source of token counts here: lengths and token rates exclude them%s",
 				requests-float64(told), requests, usageAdvice(plan))})
 		}
 	}
 	if off := average("osl_mismatch_count"); off > 0 {
 		diff := average("osl_mismatch_diff_pct")
 		out = append(out, Warning{Code: "output-length", Detail: fmt.Sprintf(
-			"%.0f of %.0f answers were not as long as asked for (%+.0f %% on average, %.0f tokens): %s",
+			"%.0f of %.0f responses did not have the requested length (%+.0f %% on average, %.0f tokens): %s",
 			off, requests, diff, average("output_sequence_length"), lengthAdvice(plan, diff))})
 	}
 	// A server that ranks reads the query once with each text, and counts it so.
 	if off := average("usage_discrepancy_count"); off > 0 && !plan.Kind.Caps.Named && !substituted {
 		out = append(out, Warning{Code: "usage-discrepancy", Detail: fmt.Sprintf(
-			"in %.0f of %.0f answers the server's token counts differ from the client's by more than 10 %%: %s",
+			"the server's token counts differ from the client's by more than 10 %% in %.0f of %.0f responses: %s",
 			off, requests, discrepancyReasons(plan, average("usage_prompt_tokens_diff_pct")))})
 	}
 	return out
@@ -57,25 +57,25 @@ func usageAdvice(plan *Plan) string {
 	if plan.Settings.Streaming && !plan.Settings.StreamUsage && !plan.Kind.Caps.UsageUnasked {
 		return "; streams carry usage only if stream_options asks for it"
 	}
-	return "; without --use-server-token-count the client counts"
+	return "; without --use-server-token-count the client counts them"
 }
 
 // otherUnit is the distance of the server's count of a text from the client's, in
 // percent, beyond which the server hardly counts tokens: texts have three to five
-// characters a token in every usual vocabulary, words three quarters of one.
+// characters per token in every usual vocabulary, and tokens three quarters of a word.
 const otherUnit = 100
 
 // discrepancyReasons says why two counts may differ; diff is how far apart they are
 // for the input, in percent.
 func discrepancyReasons(plan *Plan, diff float64) string {
 	if plan.Kind.Caps.ProducesTokens {
-		return "the two use different tokenizers, the chat template adds to the prompt, or images and audio count as tokens, too"
+		return "they use different tokenizers, the chat template adds to the prompt, or images and audio count as tokens"
 	}
-	reasons := "the two use different tokenizers, the server adds tokens of its own to each text, or images and audio count as tokens, too"
+	reasons := "they use different tokenizers, the server adds tokens to each text, or images and audio count as tokens"
 	if caps := &plan.Kind.Caps; diff > otherUnit && !caps.Images && !caps.Audio && !caps.Video {
-		reasons = fmt.Sprintf("they are %.0f %% apart on average, as if the server counted characters or another thing than tokens", diff)
+		reasons = fmt.Sprintf("they are %.0f %% apart on average, as if the server counted characters or something else than tokens", diff)
 	}
-	return reasons + "; lengths and token rates are by the server's counts"
+	return reasons + "; lengths and token rates use the server's counts"
 }
 
 // lengthForcing says how to get responses of the length requested, where the API
@@ -83,7 +83,7 @@ func discrepancyReasons(plan *Plan, diff float64) string {
 func lengthForcing(plan *Plan) string {
 	for _, f := range plan.Settings.Extra {
 		if f.Name == "ignore_eos" && string(f.Value) == "true" || f.Name == "min_tokens" {
-			return ", although " + f.Name + " is set: this server seems not to know it"
+			return ", although " + f.Name + " is set: the server seems to ignore it"
 		}
 	}
 	switch plan.Kind.Name {
@@ -97,9 +97,9 @@ func lengthForcing(plan *Plan) string {
 func lengthAdvice(plan *Plan, diff float64) string {
 	switch {
 	case diff < 0:
-		return "the model ended its responses by itself" + lengthForcing(plan)
+		return "the model ended its responses early" + lengthForcing(plan)
 	case plan.Kind.Name == "chat" && !plan.Settings.LegacyMaxTokens:
-		return "the server seems not to know max_completion_tokens; try --use-legacy-max-tokens"
+		return "the server seems not to support max_completion_tokens; try --use-legacy-max-tokens"
 	}
 	return "the server seems to ignore the limit in the request"
 }

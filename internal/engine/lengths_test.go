@@ -33,7 +33,7 @@ func TestLengthDoubts(t *testing.T) {
 	}{
 		{"as asked", "", nil, nil},
 		{"no usage", "never", nil, map[string]string{
-			"server-usage-missing": "4 of 4 answers had no usage block",
+			"server-usage-missing": "4 of 4 responses had no usage block",
 		}},
 		{"too long", "", forgetful, map[string]string{"output-length": "--use-legacy-max-tokens"}},
 	} {
@@ -72,8 +72,8 @@ func TestInputDoubts(t *testing.T) {
 		want   string
 	}{
 		{"tokens", 1, ""},
-		{"another vocabulary", 2, "2 of 2 answers the server's token counts differ from the client's by more than 10 %: the two use different tokenizers"},
-		{"characters", 4, "they are 300 % apart on average, as if the server counted characters or another thing than tokens; lengths and token rates are by the server's counts"},
+		{"another vocabulary", 2, "the server's token counts differ from the client's by more than 10 % in 2 of 2 responses: they use different tokenizers"},
+		{"characters", 4, "they are 300 % apart on average, as if the server counted characters or something else than tokens; lengths and token rates use the server's counts"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -52,6 +52,9 @@ func (x *execution) judge(r *Run) outcome {
 	if s := x.tokens.substitute; s != nil && (!x.plan.Tokens.Spare || x.tokens.counted.Load()) {
 		o.warn("tokenizer-substituted", s.text())
 	}
+	if n := x.tokens.refused.Load(); n > 0 {
+		o.warn("chat-template", fmt.Sprintf("the chat template refuses %d conversations, whose prompt lengths leave it out: %v", n, *x.tokens.refusal.Load()))
+	}
 	var success, failed, retries int64
 	for i := range x.finished {
 		f := &x.finished[i]

@@ -28,6 +28,7 @@ type tokenPlan struct {
 	Optional bool   // nothing needs a tokenizer
 	Spare    bool   // it only counts where the server does not
 	Fetch    bool   // it may be downloaded
+	Template bool   // lengths of prompts include the chat template
 	// Open opens a file within the bounds of an untrusted document; nil = every file
 	// may be read.
 	Open func(name string) (io.ReadCloser, error)
@@ -38,6 +39,8 @@ type named struct {
 	tokenizer.Tokenizer
 	method  string // how it counts, for people
 	missing string // why it is not the one that was named; empty = it is
+	chat    *chat  // nil = prompts are counted without a chat template
+	beside  func(file string) ([]byte, error)
 }
 
 // tokenizers are those of a run.
@@ -97,6 +100,7 @@ func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
 		}
 	}
 	x.substitute(all)
+	x.openChat(all)
 	if !t.Server {
 		x.tokens.tokenizers = *all
 	}
@@ -142,7 +146,7 @@ func (x *execution) findTokenizer(ctx context.Context, name string) (*named, err
 	tok, err := t.local(name)
 	switch {
 	case tok != nil:
-		return &named{Tokenizer: tok, method: tok.Method()}, nil
+		return &named{Tokenizer: tok, method: tok.Method(), beside: t.beside(name)}, nil
 	case err != nil && t.Explicit:
 		return nil, err
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -168,7 +172,10 @@ func (x *execution) findTokenizer(ctx context.Context, name string) (*named, err
 	if tok, err = tokenizer.Read(name, content); err != nil {
 		return standIn(err.Error()), nil
 	}
-	return &named{Tokenizer: tok, method: fmt.Sprintf("%s@%.12s, %s", s.ID, s.Commit, tok.Method())}, nil
+	return &named{
+		Tokenizer: tok, method: fmt.Sprintf("%s@%.12s, %s", s.ID, s.Commit, tok.Method()),
+		beside: func(file string) ([]byte, error) { return s.Read(file, maxBeside) },
+	}, nil
 }
 
 // standIn is the built-in tokenizer in place of one that is missing.
@@ -179,11 +186,10 @@ func standIn(why string) *named {
 
 // tokenizerFiles are what is fetched of a model, with their bounds in bytes.
 func tokenizerFiles() []hub.File {
-	const most = 16 << 20
 	return []hub.File{
 		{Name: tokenizer.FileName, Most: tokenizer.MaxFile},
-		{Name: "tokenizer_config.json", Most: most, Optional: true},
-		{Name: "chat_template.jinja", Most: most, Optional: true},
+		{Name: tokenizerConfigFile, Most: maxBeside, Optional: true},
+		{Name: chatTemplateFile, Most: maxBeside, Optional: true},
 	}
 }
 
@@ -244,6 +250,26 @@ func (t *tokenPlan) local(name string) (tokenizer.Tokenizer, error) {
 		return nil, nil
 	}
 	return tokenizer.ReadFile(name, file)
+}
+
+// beside returns what reads the files beside a tokenizer that is a file or a folder.
+func (t *tokenPlan) beside(name string) func(file string) ([]byte, error) {
+	open := t.Open
+	if open == nil {
+		open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
+	}
+	folder := filepath.ToSlash(name)
+	if path.Base(folder) == tokenizer.FileName {
+		folder = path.Dir(folder)
+	}
+	return func(file string) ([]byte, error) {
+		f, err := open(path.Join(folder, file))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, maxBeside))
+	}
 }
 
 // within is local for an untrusted document.

@@ -231,3 +231,65 @@ func TestFetchTokenizer(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// TestChatTemplate: prompt lengths include the template that lies beside the
+// tokenizer, and the result says if they cannot.
+func TestChatTemplate(t *testing.T) {
+	const words = `{"model":{"type":"WordLevel","vocab":{"?":0},"unk_token":"?"},"pre_tokenizer":{"type":"WhitespaceSplit"}}`
+	const template = `{"chat_template": "{{ bos_token }} {% for m in messages %}{{ m.role }} : {{ m.content }} end {% endfor %}go", "bos_token": "<s>"}`
+	conversation := &finishing{
+		rec:     &bench.Record{Turn: 1},
+		talk:    &bench.Conversation{System: "be brief", Turns: []bench.Turn{{Texts: []string{"a b"}}, {Texts: []string{"c", "d"}}}},
+		history: []bench.Exchange{{Turn: bench.Turn{Texts: []string{"a b"}}, Answer: bench.Choice{Text: "x y z"}}},
+	}
+	tests := []struct {
+		name     string
+		files    map[string]string
+		kind     string
+		overhead int
+		count    bench.Tokens // of the conversation
+		warning  string
+	}{
+		{"in the config", map[string]string{"tokenizer_config.json": template}, "chat", 5, 23, ""},
+		{"a file of its own", map[string]string{"tokenizer_config.json": template, "chat_template.jinja": "{{ messages[0].content }} x"}, "chat", 1, 3, ""},
+		{"none", nil, "chat", 0, 9, "prompt lengths leave the chat template out (tokenizer.json wordlevel sha256:"},
+		{"broken", map[string]string{"chat_template.jinja": "{% for %}"}, "chat", 0, 9, "read template"},
+		{"refuses everything", map[string]string{"chat_template.jinja": "{{ raise_exception('no') }}"}, "chat", 0, 9, "no"},
+		{"refuses this one", map[string]string{"chat_template.jinja": "{% if messages|length > 1 %}{{ raise_exception('too long') }}{% endif %}{{ messages[0].content }}"}, "chat", 0, 9, ""},
+		{"without the message", map[string]string{"chat_template.jinja": "x"}, "chat", 0, 9, "the template leaves the message out"},
+		{"no conversation", map[string]string{"tokenizer_config.json": template}, "embeddings", 0, 9, "has no effect: requests of type embeddings"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, filepath.Join(dir, "tokenizer.json"), words)
+			for name, content := range tt.files {
+				put(t, filepath.Join(dir, name), content)
+			}
+			for _, name := range []string{dir, filepath.Join(dir, "tokenizer.json")} {
+				kind, _ := endpoint.Lookup(tt.kind)
+				x := newExecution(&Plan{
+					Measure: Measure{Kind: kind}, Models: models{names: []string{"m"}}, Tokens: tokenPlan{Names: []string{name}, Revision: "main", Explicit: true, Template: true},
+				}, redact.NewSet())
+				all, err := x.openTokenizers(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := all.first.SpecialTokensToAdd(); got != tt.overhead {
+					t.Errorf("adds %d tokens, want %d", got, tt.overhead)
+				}
+				x.tokens.caps.System, x.tokens.caps.History = true, true
+				x.tokens.client(conversation, all.first)
+				if got := conversation.rec.ClientInput; got == nil || *got != tt.count {
+					t.Errorf("the conversation has %v tokens, want %d", got, tt.count)
+				}
+				if len(x.warnings) > 1 || (len(x.warnings) == 1) != (tt.warning != "") || tt.warning != "" && !strings.Contains(x.warnings[0].Detail, tt.warning) {
+					t.Errorf("warnings = %v, want %q", x.warnings, tt.warning)
+				}
+				if refused := x.tokens.refused.Load(); (refused > 0) != (tt.name == "refuses this one") {
+					t.Errorf("%d conversations were refused", refused)
+				}
+			}
+		})
+	}
+}

@@ -217,9 +217,11 @@ type Artifacts struct {
 
 // Tokenizer names the tokenizer of prompts and answers.
 type Tokenizer struct {
-	Name          string `json:"name"`          // builtin, an encoding of tiktoken, a model, or a path; empty = each model's own
-	Revision      string `json:"revision"`      // of a model: branch, tag or commit; main
-	AllowDownload bool   `json:"allowDownload"` // fetch a model's tokenizer from the Hugging Face hub if it is not on this machine
+	Name     string `json:"name"`     // builtin, an encoding of tiktoken, a model, or a path; empty = each model's own
+	Revision string `json:"revision"` // of a model: branch, tag or commit; main
+	// ApplyChatTemplate includes the chat template of the tokenizer in lengths of prompts.
+	ApplyChatTemplate bool `json:"applyChatTemplate"`
+	AllowDownload     bool `json:"allowDownload"` // fetch a model's tokenizer from the Hugging Face hub if it is not on this machine
 }
 
 // Runtime holds settings of the process rather than of the measurement.

@@ -64,7 +64,6 @@ func lacking(path string) []feature {
 	case "benchmark.tokenizer":
 		return []feature{
 			{name: "trustRemoteCode", off: `false`, what: "running code from a tokenizer repository"},
-			{name: "applyChatTemplate", off: `false`, what: "chat templates of tokenizers"},
 		}
 	case "benchmark.runtime":
 		return runtimeFeatures()

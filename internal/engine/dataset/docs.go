@@ -10,6 +10,7 @@ import (
 // strategies as Markdown.
 func WriteDocs(w io.Writer) error {
 	var b strings.Builder
+	b.WriteString("Lengths are in tokens of the run's tokenizer; [tokenizers.md](tokenizers.md) says how it is found.\n\n")
 	for _, k := range Kinds() {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", k.Name, k.Doc)
 		if len(k.Fields) == 0 {

@@ -50,7 +50,7 @@ type Synthetic struct {
 func syntheticFields() []Field {
 	return []Field{
 		{"entries", "integer", "Distinct conversations."},
-		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence are subtracted, to no less than 1."},
+		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template) are subtracted, to no less than 1."},
 		{"prompts.osl", "distribution", "Maximum output tokens of each turn; not sent if absent."},
 		{"prompts.batchSize", "integer", "Texts per turn."},
 		{"prompts.corpus", "string", "Source of the texts, see below."},

@@ -140,7 +140,7 @@ func (w *binder) bound(n any, weight int) (nodes.Expression, error) {
 			}
 		}
 	case *nodes.GetItem:
-		n.Node = charge(chargePart, n.Node)
+		n.Node = charge(chargeItem, n.Node)
 	case *nodes.GetSlice:
 		n.Node = charge(chargePart, n.Node)
 	case *nodes.Call:

@@ -15,6 +15,7 @@ const (
 	chargePrint  = "\x00print"  // for a text that is made of the value
 	chargeRead   = "\x00read"   // for looking at all of the value
 	chargePart   = "\x00part"   // for taking a part of the value
+	chargeItem   = "\x00item"   // for taking one item of the value
 	chargeLoop   = "\x00loop"   // for a loop over the value whose body has a weight
 	chargeCall   = "\x00call"   // for a call on the value; it is true
 	chargeResult = "\x00result" // for what a call has made
@@ -55,6 +56,7 @@ func filters(more map[string]exec.FilterFunction) *exec.FilterSet {
 		chargePart:   charged(func(b *budget, v *exec.Value, _ *exec.VarArgs) error { return b.make(shallow(v)) }),
 		chargeResult: charged(func(b *budget, v *exec.Value, _ *exec.VarArgs) error { return b.make(shallow(v)) }),
 		chargeLoop:   charged(payLoop),
+		chargeItem:   item,
 		chargeCall:   payCall,
 		chargeTimes:  times,
 	})

@@ -3,6 +3,7 @@ package jinja
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/builtins"
@@ -22,12 +23,35 @@ func methods() exec.Methods {
 		"splitlines", "startswith", "strip", "swapcase", "title", "upper",
 	} {
 		if m, ok := own.Str.Get(name); ok {
-			texts[name] = m
+			texts[name] = plainly(m)
 		}
 	}
 	texts["replace"], texts["join"] = replaced, joined
 	own.Str = exec.NewMethodSet(texts)
 	return own
+}
+
+// plainly is a method whose texts equal others: the library's have a type of their
+// own, and "x".strip() == "x" would be false.
+func plainly(m exec.Method[string]) exec.Method[string] {
+	return func(self string, v *exec.Value, args *exec.VarArgs) (any, error) {
+		made, err := m(self, v, args)
+		if err != nil || made == nil {
+			return made, err
+		}
+		r := reflect.ValueOf(made)
+		switch {
+		case r.Kind() == reflect.String:
+			return r.String(), nil
+		case (r.Kind() == reflect.Slice || r.Kind() == reflect.Array) && r.Type().Elem().Kind() == reflect.String:
+			list := make([]string, r.Len())
+			for i := range list {
+				list[i] = r.Index(i).String()
+			}
+			return list, nil
+		}
+		return made, nil
+	}
 }
 
 // maxGrown bounds the result of a method that may be as large as the product of

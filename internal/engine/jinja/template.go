@@ -71,6 +71,9 @@ func Parse(source string, o Options) (*Template, error) {
 	if n := openers(source); n > maxNesting {
 		return nil, fmt.Errorf("read template: %d brackets, signs and blocks, at most %d are accepted", n, maxNesting)
 	}
+	if o.TrimBlocks {
+		source = keepBlanks(source)
+	}
 	loader, err := loaders.NewMemoryLoader(map[string]string{name: source})
 	if err != nil {
 		return nil, fmt.Errorf("read template: %w", err)

@@ -34,7 +34,7 @@ var docSections = [...]docSection{
 	{"Latency", "One value per successful request; `inter_chunk_latency` has several.", latencyRows},
 	{"Schedule", "Latencies measured from when a request was due or was allowed to start, and how well the schedule was kept.", scheduleRows},
 	{"Throughput per request", "One value per successful request.", throughputRows},
-	{"Lengths", "Token counts come from the server's usage block or from the tokenizer of the run; each record states which.", lengthRows},
+	{"Lengths", "Token counts come from the server's usage block or from the [tokenizer](tokenizers.md) of the run; each record states which.", lengthRows},
 	{"Items", "For endpoint types that return vectors or scores.", itemRows},
 	{"Rates", "Values for the whole phase. W is the phase window: from the start of the phase to the return of its last request.", rateRows},
 	{"Outcomes", "How requests ended.", outcomeRows},
