@@ -198,7 +198,7 @@ func (o *oneShot) report(run *engine.Run, r *export.Report) error {
 	}
 	if run.State == bench.Completed {
 		if c := run.Client; o.doc.Benchmark.Client.Strict && c != nil && c.Verdict == verdict.Invalid {
-			return exitError{exitClient, fmt.Errorf("the client could not keep up: %s", c.Reasons[0].Message)}
+			return exitError{exitClient, fmt.Errorf("the client could not keep up: %s", verdict.Why(c.Reasons))}
 		}
 		return nil
 	}

@@ -159,6 +159,9 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 	for _, w := range doubts(rep) {
 		o.warn(w.Code, w.Detail)
 	}
+	if place := sameHost(x.plan.Targets, machine()); place != "" && rep.Client != nil {
+		o.warn("same-host", place+" is this machine: unless it forwards to another one, the server shares its processors with the load generator")
+	}
 	if s := rep.Saturation; s != nil && s.Saturated { // what explains the rest comes first
 		o.warnings = slices.Insert(o.warnings, 0, Warning{Code: "saturated", Detail: s.Message})
 	}

@@ -38,8 +38,8 @@ func wordLevel(n int) string {
 	return `{"model":{"type":"WordLevel","vocab":{` + strings.Join(vocab[:n+1], ",") + `},"unk_token":"?"},"pre_tokenizer":{"type":"WhitespaceSplit"}}`
 }
 
-// machine is a working directory and a hub's cache.
-func machine(t *testing.T) (cache string) {
+// hubCache is a working directory and a hub's cache.
+func hubCache(t *testing.T) (cache string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -94,7 +94,7 @@ func TestFindTokenizer(t *testing.T) {
 		{name: "org/broken", method: standsIn, missing: "member model is missing"},
 		{name: "org/broken", explicit: true, err: "member model is missing"},
 	}
-	cache := machine(t)
+	cache := hubCache(t)
 	for _, tt := range tests {
 		t.Run(tt.name+"@"+tt.revision, func(t *testing.T) {
 			plan := &Plan{Tokens: tokenPlan{Revision: "main", Explicit: tt.explicit}}
@@ -122,7 +122,7 @@ func TestFindTokenizer(t *testing.T) {
 
 // TestTokenizersOfUntrustedDocuments: files only within their bounds.
 func TestTokenizersOfUntrustedDocuments(t *testing.T) {
-	cache := machine(t)
+	cache := hubCache(t)
 	open := func(name string) (io.ReadCloser, error) {
 		if name != "org/folder/tokenizer.json" && name != "/data/t.json" {
 			return nil, fs.ErrPermission
@@ -153,7 +153,7 @@ func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 
 // TestTokenizerOfEachModel: several models count each with its own tokenizer.
 func TestTokenizerOfEachModel(t *testing.T) {
-	cache := machine(t)
+	cache := hubCache(t)
 	plan := &Plan{
 		Measure: Measure{Kind: endpoint.Kind{Caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}},
 		Models:  models{names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}},

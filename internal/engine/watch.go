@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -172,15 +173,16 @@ func doubts(rep *export.Report) []Warning {
 			r := &c.Reasons[i]
 			out = append(out, Warning{Code: "client-" + string(r.Level), Detail: r.Message})
 		}
-		if len(c.Reasons) > 0 {
+		if len(c.Reasons) > 0 && len(c.Evidence) > 0 {
+			var signs []string
 			for i := range c.Evidence {
-				out = append(out, Warning{Code: "client-evidence", Detail: c.Evidence[i].Message})
+				signs = append(signs, c.Evidence[i].Message)
 			}
+			out = append(out, Warning{Code: "client-evidence", Detail: strings.Join(signs, "; ")})
 		}
 	}
 	if s := rep.Saturation; s != nil && !s.Saturated && s.Apart() {
-		out = append(out, Warning{Code: "offered-rate", Detail: fmt.Sprintf(
-			"asked %.3g/s, sent %.3g/s: the random arrivals of this run came at another rate than their mean", s.AskedRate, *s.OfferedRate)})
+		out = append(out, Warning{Code: "offered-rate", Detail: s.Message + ": the random arrivals of this run have another rate than their mean"})
 	}
 	if s := rep.Stream; s != nil && s.Class != verdict.PerToken {
 		out = append(out, Warning{Code: "stream-" + string(s.Class), Detail: s.Message})

@@ -25,7 +25,7 @@ func newClientFamilies() clientFamilies {
 	}
 	return clientFamilies{
 		verdict: family("aiperf_client_verdict",
-			"1 for the current verdict on the load generator, 0 for the others.", "run_id", "verdict"),
+			"1 for the current verdict on the load generator, 0 for the others. Absent without a successful request.", "run_id", "verdict"),
 		cores:     family("aiperf_client_cpu_cores", "Average number of CPU cores used by the load generator.", "run_id"),
 		available: family("aiperf_client_cpu_available_cores", "CPU cores available to the load generator.", "run_id"),
 		busy: family("aiperf_client_cpu_busy_ratio",

@@ -22,6 +22,7 @@ type Stamps struct {
 	Wrote     time.Duration // the whole request was written
 	FirstByte time.Duration // first byte of the response head
 	Headers   time.Duration // the response head was parsed
+	FirstBody time.Duration // first byte of the response body
 	End       time.Duration // the last byte was read, or the failure was known
 }
 

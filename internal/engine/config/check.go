@@ -39,23 +39,26 @@ func (l *loader) check() {
 // checkFilled gives warnings that need the complete document.
 func (l *loader) checkFilled() {
 	const few = 100 // below it the 99th percentile is a single request
-	for i, p := range l.doc.Benchmark.Phases {
-		if p.Kind == "profiling" && p.Requests != nil && *p.Requests < few {
-			l.warn(l.where(phasePath(i)+".requests"), CodeShortRun, "%s", shortRun(*p.Requests))
+	phases := l.doc.Benchmark.Phases
+	for i, p := range phases {
+		if p.Kind != "profiling" || p.Requests == nil || *p.Requests >= few {
+			continue
 		}
+		requests, worth := "requests", "percentiles above p90 are unreliable"
+		if *p.Requests < 10 {
+			worth = "percentiles are not meaningful"
+		}
+		if *p.Requests == 1 {
+			requests = "request"
+		}
+		if p.Concurrency != nil && int64(*p.Concurrency) > *p.Requests {
+			worth = fmt.Sprintf("concurrency %d is never reached, and %s", *p.Concurrency, worth)
+		}
+		if len(phases) > 1 {
+			requests += " in phase " + p.Name
+		}
+		l.warn(l.where(phasePath(i)+".requests"), CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
 	}
-}
-
-// shortRun says what so few requests support.
-func shortRun(requests int64) string {
-	const enough = 10 // for a median
-	switch {
-	case requests == 1:
-		return "only 1 request: percentiles are not meaningful"
-	case requests < enough:
-		return fmt.Sprintf("only %d requests: percentiles are not meaningful", requests)
-	}
-	return fmt.Sprintf("only %d requests: percentiles above p90 are not reliable", requests)
 }
 
 // require reports a missing value.

@@ -17,7 +17,7 @@ const (
 	endpointOrder = "urls urlStrategy type path timeout streaming transport connectionReuse useLegacyMaxTokens" +
 		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
 		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
-	endpointOwn = "connectTimeout firstByteTimeout idleTimeout streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + reachOwn
+	endpointOwn = "connectTimeout firstByteTimeout idleTimeout preconnect streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + reachOwn
 	reachOwn    = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv"
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +

@@ -144,7 +144,7 @@ func (b *builder) option(occ *occurrence) {
 		b.section(path, occ)
 	case "endpoint.affinityHeaders":
 		b.affinity(path, occ)
-	case "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
+	case "endpoint.preconnect", "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
 		b.set(path, occ, &node{shape: boolean, scalar: strconv.FormatBool(!occ.on)})
 	case "client.certify":
 		when := textNode("none")

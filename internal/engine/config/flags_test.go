@@ -202,7 +202,7 @@ func TestFlagProblems(t *testing.T) {
 
 func TestFlagGrammar(t *testing.T) {
 	d := mustFlags(t, "--request_timeout_seconds=5", "-u", "h1", "h2,h3", "--url=h4", "--model", "a,b", "-m", "c", "-b", "2",
-		"--isl-stddev", "9", "--conversation-turn-stddev", "2", "--random-seed", "0", "--no-stream-usage", "--insecure", "--streaming=true",
+		"--isl-stddev", "9", "--conversation-turn-stddev", "2", "--random-seed", "0", "--no-stream-usage", "--no-preconnect", "--insecure", "--streaming=true",
 		"--custom-endpoint", "/x", "--goodput", "time_to_first_token:100 x:2.5", "--export-level", "RAW", "--api-key", "-dash",
 		"--failed-request-threshold", ".5", "--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule")
 	b := d.Benchmark
@@ -214,10 +214,10 @@ func TestFlagGrammar(t *testing.T) {
 		models = append(models, m.Name)
 	}
 	got := []any{urls, models, float64(b.Endpoint.Timeout), b.Datasets[0].Prompts.BatchSize, *b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev,
-		*b.Datasets[0].Turns.Mean, *d.RandomSeed, b.Endpoint.StreamUsage, b.Endpoint.TLSVerify, b.Endpoint.Streaming, *b.Endpoint.Path,
+		*b.Datasets[0].Turns.Mean, *d.RandomSeed, b.Endpoint.StreamUsage, b.Endpoint.Preconnect, b.Endpoint.TLSVerify, b.Endpoint.Streaming, *b.Endpoint.Path,
 		b.SLOs["x"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
 	want := []any{[]string{"http://localhost:9", "http://h1", "http://h2", "http://h3", "http://h4"}, []string{"test-model", "a", "b", "c"}, 5.0, 2, 550.0, 9.0,
-		1.0, int64(0), false, false, true, "/x", 2.5, "raw", "-dash", 0.5}
+		1.0, int64(0), false, false, false, true, "/x", 2.5, "raw", "-dash", 0.5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}

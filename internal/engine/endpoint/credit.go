@@ -13,6 +13,7 @@ import (
 type tokenCredit struct {
 	onChunk bool  // the current chunk has a usage
 	broken  bool  // content came without usage: the usage is not cumulative
+	grew    bool  // the usage said more than the first time
 	last    int64 // output tokens so far
 	open    int64 // of these, not credited yet
 	tail    int64 // of these, said by an event of a choice: a usage block that ends the stream is no such event
@@ -23,6 +24,7 @@ func (c *tokenCredit) usage(output count) {
 		return
 	}
 	c.onChunk = true
+	c.grew = c.grew || c.last > 0 && output.n > c.last
 	c.open += max(0, output.n-c.last)
 	c.last = max(c.last, output.n)
 }
@@ -58,6 +60,12 @@ func (c *tokenCredit) left(choices []choiceState) bench.Tokens {
 		n += bench.Tokens(choices[i].tokens)
 	}
 	return n
+}
+
+// repeated reports whether all of several content events had the same usage: the
+// server repeats the final one, which says nothing of the event that it is on.
+func (c *tokenCredit) repeated(events int) bool {
+	return events > 1 && !c.broken && c.last > 0 && !c.grew
 }
 
 // tokenEvidence counts tokens by the server's token ids or log-probabilities.

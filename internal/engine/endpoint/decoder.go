@@ -384,7 +384,11 @@ func (d *decoder) answer() bench.Answer {
 			Refusal: string(c.refusal), ToolCalls: c.toolCalls(), Finish: c.finish,
 		}
 	}
-	if d.streamed {
+	switch {
+	case !d.streamed:
+	case d.credit.repeated(len(d.a.Chunks)):
+		d.a.Chunks[0].Tokens = 0 // it was given all of them
+	default:
 		d.a.TailTokens = d.credit.left(d.choices)
 	}
 	slices.SortFunc(d.a.Choices, func(a, b bench.Choice) int { return a.Index - b.Index })

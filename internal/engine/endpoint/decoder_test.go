@@ -171,6 +171,12 @@ func TestDecodeStream(t *testing.T) {
 			`text:1/3 reasoning:1/4 text:1 | 0 text="ab" think="r" end=stop`,
 		},
 		{
+			"the final usage on every chunk says nothing about the first",
+			sse(`{"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"completion_tokens":3}}`, `{"choices":[{"index":0,"delta":{"content":"b"}}],"usage":{"completion_tokens":3}}`,
+				`{"choices":[{"index":0,"delta":{"content":"c"},"finish_reason":"stop"}],"usage":{"completion_tokens":3}}`, "[DONE]"),
+			`text:1 text:1 text:1 | 0 text="abc" end=stop`,
+		},
+		{
 			"a usage on the last chunk says nothing about that chunk", sse(text, `{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}],"usage":{"completion_tokens":9}}`, "[DONE]"),
 			`text:1 text:1 | 0 text="ab" end=stop`,
 		},

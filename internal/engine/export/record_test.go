@@ -44,7 +44,7 @@ func testRecord() *bench.Record {
 		Model: "m", Target: 1, Status: 200,
 		Stamps: bench.Stamps{
 			Due: 10 * ms, Permit: 11 * ms, Start: 12 * ms, Connected: 12*ms + 1, Wrote: 13 * ms,
-			FirstByte: 20 * ms, Headers: 21 * ms, End: 50 * ms,
+			FirstByte: 20 * ms, Headers: 21 * ms, FirstBody: 21*ms + 1, End: 50 * ms,
 		},
 		Conn: bench.Connection{Reused: true, Blocked: 1, Retries: 1, Reads: 3, Sent: 512, Received: 1024},
 		Answer: bench.Answer{
@@ -93,7 +93,7 @@ func TestRecordLine(t *testing.T) {
 	}
 	const tail = `},"ours":{"epoch_ns":1767323045000000006,"model":"m","target":1,"turns":3,"status":200,` +
 		`"stamps":{"due":10000000,"permit":11000000,"start":12000000,"connected":12000001,"wrote":13000000,` +
-		`"first_byte":20000000,"headers":21000000,"first_event":21000000,"end":50000000},` +
+		`"first_byte":20000000,"headers":21000000,"first_body":21000001,"first_event":21000000,"end":50000000},` +
 		`"connection":{"reused":true,"blocked_ns":1,"retries":1,"reads":3,"sent_bytes":512,"received_bytes":1024},` +
 		`"requested_tokens":8,"token_source":"server","counts":{"input":9,"output":3,"reasoning":1},` +
 		`"client_counts":{"input":10,"output":3},"usage":{"input":9,"output":4,"reasoning":1},"streamed":true,` +

@@ -145,6 +145,7 @@ type lineStamps struct {
 	Wrote      time.Duration `json:"wrote"`
 	FirstByte  time.Duration `json:"first_byte"`
 	Headers    time.Duration `json:"headers"`
+	FirstBody  time.Duration `json:"first_body"`
 	FirstEvent time.Duration `json:"first_event"`
 	End        time.Duration `json:"end"`
 }
@@ -211,7 +212,7 @@ func (l *recordLine) record() *bench.Record {
 		CorrelationID: m.CorrelationID, ConversationID: m.ConversationID, Model: o.Model, Target: o.Target,
 		Stamps: bench.Stamps{
 			Due: s.Due, Permit: s.Permit, Start: s.Start, Connected: s.Connected, Wrote: s.Wrote,
-			FirstByte: s.FirstByte, Headers: s.Headers, End: s.End,
+			FirstByte: s.FirstByte, Headers: s.Headers, FirstBody: s.FirstBody, End: s.End,
 		},
 		Conn: bench.Connection(*c), Status: o.Status,
 		Images: o.Images, AudioLength: o.Audio,

@@ -53,7 +53,7 @@ func genRecord(t *rapid.T) *bench.Record {
 	}
 	s := &r.Stamps
 	s.Due, s.Permit, s.Start = next("due"), next("permit"), next("start")
-	s.Connected, s.Wrote, s.FirstByte, s.Headers = next("connected"), next("wrote"), next("first byte"), next("headers")
+	s.Connected, s.Wrote, s.FirstByte, s.Headers, s.FirstBody = next("connected"), next("wrote"), next("first byte"), next("headers"), next("first body")
 	a := &r.Answer
 	a.AudioLength = time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "answer's sound"))
 	a.Streamed, a.FirstEvent = rapid.Bool().Draw(t, "streamed"), next("first event")

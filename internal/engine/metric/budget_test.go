@@ -32,7 +32,7 @@ func (l *load) next(i int) *bench.Record {
 	at := start + time.Duration(50e6*math.Exp(l.r.NormFloat64()/3))
 	rec.Stamps = bench.Stamps{
 		Due: start - ms, Permit: start - 100*time.Microsecond, Start: start,
-		Connected: start + 1000, Wrote: start + 2000, FirstByte: at - 1000, Headers: at - 500,
+		Connected: start + 1000, Wrote: start + 2000, FirstByte: at - 1000, Headers: at - 500, FirstBody: at,
 	}
 	rec.Answer.Failure = nil
 	if i%1000 == 999 {

@@ -175,6 +175,5 @@ func (g *goldenRecord) connection(t *testing.T, r *bench.Record) {
 	}
 	r.Stamps.Connected = r.Stamps.Start + 1000
 	r.Stamps.Wrote = r.Stamps.Connected + g.ns(t, "http_req_sending")
-	r.Stamps.FirstByte = r.Stamps.Wrote + g.ns(t, "http_req_waiting")
-	r.Stamps.Headers = r.Stamps.FirstByte
+	r.Stamps.FirstBody = r.Stamps.Wrote + g.ns(t, "http_req_waiting")
 }

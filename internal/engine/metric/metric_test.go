@@ -32,7 +32,7 @@ func handRecord() *bench.Record {
 	return &bench.Record{
 		Stamps: bench.Stamps{
 			Due: 1000 * ms, Permit: 1004 * ms, Start: 1005 * ms, Connected: 1006 * ms, Wrote: 1007 * ms,
-			FirstByte: 1050 * ms, Headers: 1051 * ms, End: 1205 * ms,
+			FirstByte: 1050 * ms, Headers: 1051 * ms, FirstBody: 1055 * ms, End: 1205 * ms,
 		},
 		Conn: bench.Connection{
 			DNS: 1 * ms, Connect: 2 * ms, TLS: 3 * ms, Blocked: 4 * ms, Reads: 5, Sent: 2048, Received: 1024,
@@ -86,7 +86,7 @@ func TestValues(t *testing.T) {
 		"usage_prompt_tokens": 52, "usage_completion_tokens": 10, "usage_total_tokens": 62,
 		"usage_prompt_cache_read_tokens": 13, "usage_prompt_tokens_diff_pct": 30, "usage_completion_tokens_diff_pct": 0,
 		"http_req_blocked": 4, "http_req_dns_lookup": 1, "http_req_connecting": 5, "http_req_tls": 3,
-		"http_req_sending": 1, "http_req_waiting": 43, "http_req_receiving": 155, "http_req_connection_reused": 0,
+		"http_req_sending": 1, "http_req_ttfb": 43, "http_req_header": 5, "http_req_waiting": 48, "http_req_receiving": 150, "http_req_connection_reused": 0,
 		"http_req_data_sent": 2, "http_req_data_received": 1, "http_req_chunks_received": 5,
 		"http_req_connection_overhead": 10, "http_req_duration": 199, "http_req_total": 209,
 	}
@@ -139,8 +139,8 @@ func TestValuesOf(t *testing.T) {
 		{"server-counted records without own counts", func(r *bench.Record, _ *Options) {
 			r.ClientInput, r.ClientOutput, r.ClientReasoning = nil, nil, nil
 		}, map[string]float64{"usage_prompt_tokens_diff_pct": absent, "usage_completion_tokens_diff_pct": absent}},
-		{"a stale answer did not wait", func(r *bench.Record, _ *Options) { r.Stamps.FirstByte = 1006 * ms },
-			map[string]float64{"http_req_waiting": 0, "http_req_receiving": 199}},
+		{"a stale answer did not wait", func(r *bench.Record, _ *Options) { r.Stamps.FirstByte, r.Stamps.FirstBody = 1006*ms, 1006*ms },
+			map[string]float64{"http_req_ttfb": 0, "http_req_waiting": 0, "http_req_receiving": 199}},
 		{"no connection, no trace", func(r *bench.Record, _ *Options) { r.Stamps.Connected = 0 },
 			map[string]float64{"http_req_blocked": absent, "http_req_sending": absent, "http_req_total": absent}},
 		{"a failed request", func(r *bench.Record, _ *Options) { *r = *failedRecord(bench.StreamTruncated) },

@@ -24,7 +24,7 @@ func randomRecord(r *rand.Rand, i, chunks int) *bench.Record {
 	rec := &bench.Record{
 		Stamps: bench.Stamps{
 			Due: start - ms, Permit: start - 100*time.Microsecond, Start: start,
-			Connected: start + 1000, Wrote: start + 2000, FirstByte: at - 1000, Headers: at - 500,
+			Connected: start + 1000, Wrote: start + 2000, FirstByte: at - 1000, Headers: at - 500, FirstBody: at,
 		},
 		Conn:        bench.Connection{Reused: true, Reads: int32(chunks), Sent: 300, Received: 9000},
 		InputTokens: tokens(bench.Tokens(20 + r.IntN(200))), OutputTokens: tokens(bench.Tokens(chunks)),
@@ -236,7 +236,7 @@ func TestPool(t *testing.T) {
 	second := handRecord()
 	for _, at := range []*time.Duration{
 		&second.Stamps.Due, &second.Stamps.Permit, &second.Stamps.Start, &second.Stamps.Connected,
-		&second.Stamps.Wrote, &second.Stamps.FirstByte, &second.Stamps.Headers, &second.Stamps.End,
+		&second.Stamps.Wrote, &second.Stamps.FirstByte, &second.Stamps.Headers, &second.Stamps.FirstBody, &second.Stamps.End,
 		&second.Answer.FirstEvent,
 		&second.Answer.Chunks[0].At, &second.Answer.Chunks[1].At, &second.Answer.Chunks[2].At, &second.Answer.Chunks[3].At,
 	} {

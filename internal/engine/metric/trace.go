@@ -49,15 +49,31 @@ func traceRows() []row {
 			Def: Def{
 				Tag: "http_req_waiting", Header: "HTTP Waiting (TTFB)", Short: "TTFB",
 				Order: 2040, Flags: HTTPTraceOnly,
-				Doc: "Request written to first byte of the response head.",
+				Doc: "Request written to first byte of the response body.",
 			},
 			unit: inMS, each: waiting,
 		},
 		{
 			Def: Def{
+				Tag: "http_req_ttfb", Header: "HTTP Time to First Byte", Short: "TTFB (head)", Origin: ours,
+				Order: 2042, Flags: HTTPTraceOnly,
+				Doc: "Request written to first byte of the response head.",
+			},
+			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.FirstByte, v.r.Stamps.Wrote)) },
+		},
+		{
+			Def: Def{
+				Tag: "http_req_header", Header: "HTTP Response Head to Body", Short: "Head to body", Origin: ours,
+				Order: 2044, Flags: HTTPTraceOnly,
+				Doc: "First byte of the response head to first byte of the body.",
+			},
+			unit: inMS, each: func(v *view) float64 { return max(0, since(v.r.Stamps.FirstBody, v.r.Stamps.FirstByte)) },
+		},
+		{
+			Def: Def{
 				Tag: "http_req_receiving", Header: "HTTP Receiving", Short: "Receiving",
 				Order: 2050, Flags: HTTPTraceOnly,
-				Doc: "First byte of the response head to end of the body.",
+				Doc: "First byte of the response body to its end.",
 			},
 			unit: inMS, each: receiving,
 		},
@@ -143,9 +159,9 @@ func reused(v *view) float64 {
 // sending is the time to write the request.
 func sending(v *view) float64 { return max(0, since(v.r.Stamps.Wrote, v.r.Stamps.Connected)) }
 
-// waiting is the time from the request to the first byte of the response. It is
-// 0 when the server answered before it had read everything.
-func waiting(v *view) float64 { return max(0, since(v.r.Stamps.FirstByte, v.r.Stamps.Wrote)) }
+// waiting is the time from the request to the first byte of the response body, as
+// AIPerf has it. It is 0 when the server answered before it had read everything.
+func waiting(v *view) float64 { return max(0, since(v.r.Stamps.FirstBody, v.r.Stamps.Wrote)) }
 
-// receiving is the time that the response took to arrive.
-func receiving(v *view) float64 { return max(0, since(v.r.Stamps.End, v.r.Stamps.FirstByte)) }
+// receiving is the time that the response body took to arrive.
+func receiving(v *view) float64 { return max(0, since(v.r.Stamps.End, v.r.Stamps.FirstBody)) }

@@ -186,6 +186,28 @@ func TestConnectionReuse(t *testing.T) {
 	}
 }
 
+// The first byte of the body has a stamp of its own: servers send the head long before.
+func TestFirstBodyStamp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/moved" { // its body counts for nothing
+				w.Header().Set("Location", "/moved")
+				w.WriteHeader(http.StatusTemporaryRedirect)
+				flush(w, "moved")
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.(http.Flusher).Flush()
+			time.Sleep(70 * time.Millisecond)
+			flush(w, "data: {}\n\ndata: [DONE]\n\n")
+		}, Options{})
+		x := post(t.Context(), c)
+		if s := x.Stamps; s.FirstByte != s.Start || s.Headers != s.Start || s.FirstBody-s.Start != 70*time.Millisecond {
+			t.Errorf("head after %v and %v, body after %v; want 0s, 0s and 70ms", s.FirstByte-s.Start, s.Headers-s.Start, s.FirstBody-s.Start)
+		}
+	})
+}
+
 // A server that drops idle connections must not show as failed requests, and the
 // repetition must be counted.
 func TestStaleConnectionIsRetriedAndCounted(t *testing.T) {

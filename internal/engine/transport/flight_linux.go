@@ -183,7 +183,9 @@ func (f *flight) take(at, now time.Duration, b []byte) bool {
 	}
 	f.heard(now)
 	if len(body) > 0 {
-		f.conn.Received += bench.Bytes(len(body))
+		if f.conn.Received += bench.Bytes(len(body)); f.stamps.FirstBody == 0 {
+			f.stamps.FirstBody = at
+		}
 		f.framer.Feed(at, body)
 	}
 	switch {

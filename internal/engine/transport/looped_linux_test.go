@@ -47,6 +47,22 @@ func TestRetryStartsAnew(t *testing.T) {
 	}
 }
 
+// The first byte of the body has a stamp of its own.
+func TestFirstBodyStampOnTheLoop(t *testing.T) {
+	ready := make(chan *stage, 1)
+	st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		st := <-ready
+		take(r)
+		writeAndAwait(st, c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+		io.WriteString(c, "{}")
+		lingers(c)
+	}, Options{})
+	ready <- st
+	if s := st.do(t.Context()).Stamps; s.FirstBody <= s.FirstByte || s.FirstBody != s.End {
+		t.Errorf("head at %v, body at %v, end at %v; want the body after the head, and its end", s.FirstByte, s.FirstBody, s.End)
+	}
+}
+
 // Reads in the middle of a stream wait to be looked at, whatever ends the stream:
 // none is lost, and each has the stamp of its arrival.
 func TestBacklog(t *testing.T) {

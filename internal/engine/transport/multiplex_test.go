@@ -253,7 +253,7 @@ func TestMultiplex(t *testing.T) {
 							if diff := cmp.Diff(want, got); diff != "" {
 								t.Errorf("stamps of request %d (-want +got):\n%s", n, diff)
 							}
-							if x.Stamps.FirstByte-start != step || x.Stamps.Headers-start != step || x.Stamps.End-start != 5*step || x.Conn.Blocked != 0 {
+							if x.Stamps.FirstByte-start != step || x.Stamps.Headers-start != step || x.Stamps.FirstBody-start != step || x.Stamps.End-start != 5*step || x.Conn.Blocked != 0 {
 								t.Errorf("request %d: %+v, %+v", n, x.Stamps, x.Conn)
 							}
 							if round > 0 && !x.Conn.Reused || x.Conn.Kernel || x.Conn.Reads < 5 {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net/http/httptrace"
@@ -37,9 +38,7 @@ type trace struct {
 
 func (t *trace) attach(ctx context.Context) context.Context {
 	t.began = t.clock.Now()
-	if t.ex.Stamps.Start == 0 {
-		t.ex.Stamps.Start = t.began
-	}
+	t.ex.Stamps = bench.Stamps{Start: cmp.Or(t.ex.Stamps.Start, t.began)}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:           t.gotConn,
 		DNSStart:          func(httptrace.DNSStartInfo) { t.note(func() { t.dns = t.clock.Now() }) },
@@ -170,11 +169,17 @@ func (t *trace) feed(f *frame.Framer, b []byte) {
 	t.mu.Lock()
 	below, st := t.below, t.stream
 	t.mu.Unlock()
+	feed := func(at time.Duration, b []byte) {
+		if s := &t.ex.Stamps; s.FirstBody == 0 {
+			s.FirstBody = at
+		}
+		f.Feed(at, b)
+	}
 	if st == nil {
-		f.Feed(t.lastRead(), b)
+		feed(t.lastRead(), b)
 		return
 	}
-	below.take(st, b, func(at time.Time, b []byte) { f.Feed(t.clock.Offset(at), b) })
+	below.take(st, b, func(at time.Time, b []byte) { feed(t.clock.Offset(at), b) })
 }
 
 // step says how far the attempt got.

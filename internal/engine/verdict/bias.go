@@ -55,7 +55,9 @@ func numbers(o *Observation) []number {
 		text: "requests took long to write", // a slow network counts too: never sure
 	}
 	first, firstBasis := receiving(o, l.MergedFirst, l.Streams, 1)
-	last, lastBasis := receiving(o, l.Merged, l.Gaps, 1)
+	// The last event of a read has its own stamp. What a stream sends after its
+	// content usually comes with it.
+	last, lastBasis := receiving(o, 0, l.Gaps, 1)
 	gap, gapBasis := receiving(o, l.Merged, l.Gaps, 2)
 	ttft := number{"time_to_first_token", l.TTFT, l.Requests, append([]part{send}, first...), "send lag" + joint(firstBasis)}
 	latency := number{"request_latency", l.Latency, l.Requests, append([]part{send}, last...), "send lag" + joint(lastBasis)}
@@ -118,8 +120,9 @@ func receiving(o *Observation, merged, all int64, draws float64) (parts []part, 
 		return []part{p}, name + ": arrivals are stamped after they were read"
 	}
 	// Only a client that reads later than the next event comes can have joined them;
-	// otherwise the server sent them together, and their stamps are right.
-	p.sure = o.Load.Gap > 0 && many(lag, o.Load.Gap)
+	// otherwise the server sent them together, and their stamps are right. Where
+	// there is hardly a gap, nobody can say.
+	p.sure = o.Load.Gap > latencyTolerance && many(lag, o.Load.Gap)
 	if p.share = ratio(draws*float64(merged), float64(all)); p.share == 0 || (p.share > coalescedFrom*draws && !p.sure) {
 		return nil, stamped
 	}

@@ -30,8 +30,8 @@ const (
 	stealLimit = 0.05                   // share of the machine that the hypervisor took
 )
 
-// signs lists what was above its limit.
-func signs(o *Observation) []Sign {
+// signs lists what was above its limit. accurate says that no latency is affected.
+func signs(o *Observation, accurate bool) []Sign {
 	s, l := &o.Self, &o.Load
 	var out []Sign
 	lag := func(code, metric, text string, h *Histogram, limit time.Duration) {
@@ -50,7 +50,7 @@ func signs(o *Observation) []Sign {
 	lag("gc-pause", "gc_pause_p99",
 		"garbage collection paused the load generator for up to %s ms (p99, limit %s ms)", s.Pauses, pauseLimit)
 	unaffected := ""
-	if l.Read == 0 {
+	if l.Read == 0 && accurate {
 		unaffected = "; latencies are unaffected (kernel timestamps), but the load generator is near its limit"
 	}
 	lag("receive-stamp-lag", "receive_stamp_lag_p99",

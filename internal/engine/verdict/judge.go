@@ -95,7 +95,8 @@ func above(value, limit float64) Level {
 func Judge(o *Observation) Report {
 	r := Report{Phase: o.Phase, Verdict: OK, Reasons: []Reason{}, Evidence: []Sign{}, Bias: bias(o)}
 	r.measures(o)
-	for _, reason := range append(latencies(o), delivered(&o.Load)...) {
+	affected := latencies(o)
+	for _, reason := range append(affected, delivered(&o.Load)...) {
 		if reason.Level == OK {
 			continue
 		}
@@ -106,7 +107,7 @@ func Judge(o *Observation) Report {
 	if r.Verdict == OK && blind(o) {
 		r.Verdict = Unknown
 	}
-	for _, s := range signs(o) {
+	for _, s := range signs(o, len(affected) == 0) {
 		s.Phase = o.Phase
 		r.Evidence = append(r.Evidence, s)
 	}
@@ -149,21 +150,13 @@ func latencies(o *Observation) []Reason {
 	}
 	for i := range out {
 		r := &out[i]
-		may := "may be"
+		off := "possibly off"
 		if r.Level == Invalid {
-			may = "are"
+			off = "off"
 		}
-		r.Message += fmt.Sprintf("; %s %s off by up to %s ms (limit %s ms)", sequence(r.Concerns), may, figure(r.Value), figure(r.Limit))
+		r.Message += fmt.Sprintf("; %s by up to %s ms (limit %s ms): %s", off, figure(r.Value), figure(r.Limit), strings.Join(r.Concerns, ", "))
 	}
 	return out
-}
-
-// sequence joins words as a sentence does.
-func sequence(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return strings.Join(words, "")
 }
 
 // delivered judges the load that went out against the load that was asked for.
@@ -174,7 +167,7 @@ func delivered(l *Load) []Reason {
 	switch {
 	case l.Open && !l.Capped && l.Offered > 0:
 		r := share("rate-not-delivered", undelivered(l), fmt.Sprintf(
-			"requests were sent late, so the load was lower than requested: %.4g/s were due and %.4g/s were sent; throughput is limited by the client", l.Offered, l.Delivered))
+			"requests were sent late, so the load was lower than requested: %s were due and %s were sent; throughput is limited by the client", perSecond(l.Offered), perSecond(l.Delivered)))
 		if l.Late <= lateEnd {
 			r.Level = OK
 		}

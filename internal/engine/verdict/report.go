@@ -187,14 +187,17 @@ func (r *Report) Line() string {
 	return string(r.Verdict) + ": " + strings.Join(facts, "; ")
 }
 
-// Why is the reason of the verdict, for people: the worst one, and how many more
-// there are. It is empty if the verdict is ok.
-func (r *Report) Why() string {
-	if len(r.Reasons) == 0 {
+// Why is the reason of the verdict, for people; see [Why].
+func (r *Report) Why() string { return Why(r.Reasons) }
+
+// Why puts reasons in one sentence: the worst one, and how many more there are.
+// It is empty without any.
+func Why(reasons []Reason) string {
+	if len(reasons) == 0 {
 		return ""
 	}
-	worst := slices.MaxFunc(r.Reasons, func(a, b Reason) int { return a.Level.rank() - b.Level.rank() })
-	if n := len(r.Reasons) - 1; n > 0 {
+	worst := slices.MaxFunc(reasons, func(a, b Reason) int { return a.Level.rank() - b.Level.rank() })
+	if n := len(reasons) - 1; n > 0 {
 		return fmt.Sprintf("%s (and %d more)", worst.Message, n)
 	}
 	return worst.Message

@@ -126,9 +126,9 @@ func (d *Demand) fallingBehind(span, first time.Duration) bool {
 
 // sentence says it for people.
 func (s *Saturation) sentence() string {
-	text := fmt.Sprintf("asked %.3g/s", s.AskedRate)
+	text := "asked " + perSecond(s.AskedRate)
 	if s.SentRate != nil && !s.Saturated {
-		text += fmt.Sprintf(", sent %.3g/s", *s.SentRate)
+		text += ", sent " + perSecond(*s.SentRate)
 	}
 	if !s.Saturated {
 		return text
@@ -137,7 +137,7 @@ func (s *Saturation) sentence() string {
 	if s.AchievedRate != nil {
 		served = *s.AchievedRate
 	}
-	text += fmt.Sprintf(", served %.3g/s, the queue grew to %d: ", served, s.BacklogMax)
+	text += fmt.Sprintf(", served %s, the queue grew to %d: ", perSecond(served), s.BacklogMax)
 	bounds := "percentiles are lower bounds"
 	if served == 0 {
 		return text + "the server finished no request"
@@ -152,6 +152,14 @@ func (s *Saturation) sentence() string {
 		return text + fmt.Sprintf("; %s (%s %% of the requests were cut off)", bounds, figure(100*s.CutShare))
 	}
 	return text + "; " + bounds + " (latencies grow for as long as the load lasts)"
+}
+
+// perSecond prints a rate with three digits or more.
+func perSecond(x float64) string {
+	if x >= 100 {
+		return fmt.Sprintf("%.0f/s", x)
+	}
+	return fmt.Sprintf("%.3g/s", x)
 }
 
 // Apart reports whether random arrivals came at another rate than was asked for.

@@ -171,7 +171,7 @@ func (s *Stream) classify() {
 			"decode_duration", "output_token_throughput_per_user")
 	case s.SameReadShare > coalescedFrom:
 		s.Class = Coalesced
-		s.Message = fmt.Sprintf("%.3g events came in one read on average: the server, a proxy or the network sends several at a time", s.EventsPerRead)
+		s.Message = fmt.Sprintf("%.3g events came in one read on average: the server, a proxy or the network sends several at a time, or the load generator read them late", s.EventsPerRead)
 		s.withhold(fmt.Sprintf("%.0f %% of the gaps lie within one read and are zero for that reason", 100*s.SameReadShare),
 			"inter_chunk_latency", "time_to_second_token")
 	case s.TokensPerChunk != nil && *s.TokensPerChunk > batchedFrom:

@@ -1,0 +1,138 @@
+package verdict
+
+import (
+	"testing"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// demand is an open loop of n requests at a constant rate; took says how long
+// request i takes since it was due.
+func demand(n int, rate float64, took func(i int) time.Duration) *Demand {
+	d := &Demand{Rate: rate, Smoothness: 1, Stats: &bench.PhaseStats{Name: "profiling", Start: time.Second}, Tally: new(Tally)}
+	due := func(i int) time.Duration { return time.Second + time.Duration(float64(i)/rate*float64(time.Second)) }
+	s := d.Stats
+	for i := range n {
+		waiting := int64(1)
+		for j := range i {
+			if due(j)+took(j) > due(i) {
+				waiting++
+			}
+		}
+		s.Arrivals.Add(due(i), waiting)
+		end := due(i) + took(i)
+		d.Tally.Observe(&bench.Record{
+			Stamps: bench.Stamps{Due: due(i), Permit: due(i), Start: due(i), Wrote: due(i), End: end},
+			Answer: bench.Answer{Chunks: []bench.Chunk{{At: end}}},
+		})
+		s.RequestsEnd = max(s.RequestsEnd, end)
+	}
+	s.Sent, s.Completed = int64(n), int64(n)
+	load := d.Tally.Load(Asked{Open: true})
+	d.Load = &load
+	return d
+}
+
+func TestSaturate(t *testing.T) {
+	const sec = time.Second
+	constant := func(took time.Duration) func(int) time.Duration { return func(int) time.Duration { return took } }
+	// A server that takes 100 ms for one request after the other.
+	queue := func(rate float64) func(int) time.Duration {
+		return func(i int) time.Duration {
+			return max(100*msec, 100*msec*time.Duration(i+1)-time.Duration(float64(i)/rate*float64(sec)))
+		}
+	}
+	tests := []struct {
+		name   string
+		demand *Demand
+		change func(*Demand)
+		want   bool
+	}{
+		{"twice the capacity", demand(300, 20, queue(20)), nil, true},
+		{"half of the capacity", demand(300, 5, queue(5)), nil, false},
+		{"long latencies", demand(300, 20, constant(10*sec)), nil, false},
+		{"latencies longer than the load", demand(300, 20, constant(60*sec)), nil, false},
+		{"a server that gets warm: twice as slow once its batch is full", demand(300, 20, func(i int) time.Duration {
+			return min(2*sec, sec+time.Duration(i)*50*msec)
+		}), nil, false},
+		{"the same at the end of a short load", demand(30, 20, func(i int) time.Duration {
+			return min(2*sec, sec+time.Duration(i)*50*msec)
+		}), nil, false},
+		{"a pause of ten seconds in the middle", demand(600, 20, func(i int) time.Duration {
+			if i < 200 || i > 400 {
+				return 100 * msec
+			}
+			return max(100*msec, 10*sec-time.Duration(i-200)*50*msec)
+		}), nil, false},
+		{"one request hangs", demand(100, 20, func(i int) time.Duration {
+			if i == 50 {
+				return 60 * sec
+			}
+			return 500 * msec
+		}), nil, false},
+		{"cut, and all were as slow", demand(300, 20, constant(30*sec)), func(d *Demand) { d.Stats.Cancelled = 300 }, false},
+		{"cut: the first came back", demand(300, 20, func(i int) time.Duration {
+			return min(10*sec+time.Duration(i)*500*msec, 45*sec-time.Duration(i)*50*msec)
+		}), func(d *Demand) { d.Stats.Cancelled = 220 }, true},
+		{"the same while it goes on", demand(300, 20, func(i int) time.Duration {
+			return min(10*sec+time.Duration(i)*500*msec, 45*sec-time.Duration(i)*50*msec)
+		}), func(d *Demand) { d.Stats.RequestsEnd, d.Stats.LastUpdate = 0, 20*sec }, false},
+		{"twice the capacity, while it goes on", demand(300, 20, queue(20)), func(d *Demand) { d.Stats.RequestsEnd, d.Stats.LastUpdate = 0, 20*sec }, true},
+		{"bursts excuse more", demand(300, 20, queue(11)), nil, true},
+		{"bursts excuse more: smoothness 0.01", demand(300, 20, queue(20)), func(d *Demand) { d.Smoothness = 0.01 }, false},
+		{"too few to say", demand(9, 1000, queue(1000)), nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.change != nil {
+				tt.change(tt.demand)
+			}
+			s := Saturate(tt.demand)
+			if s.Saturated != tt.want || s.Message == "" || s.LimitedBy == "" == tt.want {
+				t.Errorf("%+v, want %v; first %v, last %v, arrivals %+v",
+					s, tt.want, tt.demand.Tally.first.mean(), tt.demand.Tally.last.mean(), tt.demand.Stats.Arrivals)
+			}
+		})
+	}
+}
+
+// Whoever sends late is not the server.
+func TestSaturateClient(t *testing.T) {
+	d := demand(300, 20, func(int) time.Duration { return time.Second })
+	d.Load.Offered, d.Load.Delivered, d.Load.Late = 20, 15, 5*time.Second
+	if s := Saturate(d); s.Saturated || s.LimitedBy != "client" || s.Message != "asked 20/s, sent 15/s" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A server that finishes nothing is not called slow before the end.
+func TestSaturateWithoutSuccess(t *testing.T) {
+	d := demand(100, 20, func(int) time.Duration { return time.Minute })
+	d.Tally.succeeded, d.Stats.Cancelled, d.Stats.Completed = 0, 100, 0
+	want := "asked 20/s, served 0/s, the queue grew to 100: the server finished no request"
+	if s := Saturate(d); !s.Saturated || s.Message != want || s.CutShare != 1 {
+		t.Errorf("%+v", s)
+	}
+	d.Stats.RequestsEnd, d.Stats.LastUpdate = 0, 10*time.Second
+	if s := Saturate(d); s.Saturated || s.Cut != 0 {
+		t.Errorf("while it goes on: %+v", s)
+	}
+}
+
+func TestEnds(t *testing.T) {
+	var first, last ends
+	for _, i := range []time.Duration{7, 3, 12, 1, 9, 20, 5, 2, 11, 4, 6, 8, 10} {
+		first.add(i, i)
+		last.add(-i, i)
+	}
+	if got, want := first.mean(), time.Duration(1+2+3+4+5+6+7+8)/8; got != want {
+		t.Errorf("mean of the first: %d, want %d", got, want)
+	}
+	if got, want := last.mean(), time.Duration(20+12+11+10+9+8+7+6)/8; got != want {
+		t.Errorf("mean of the last: %d, want %d", got, want)
+	}
+	if got := last.above(10); got != 0.5 {
+		t.Errorf("share of the last above 10: %v, want 0.5", got)
+	}
+}
