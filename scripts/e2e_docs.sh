@@ -46,7 +46,7 @@ run() {
   rm -rf "$empty" && mkdir "$empty"
   {
     echo 'set -euo pipefail'
-    echo "trap 'kill \$(jobs -p) 2>/dev/null; wait' EXIT"
+    echo "trap 'kill \$(jobs -p) 2>/dev/null || true; wait' EXIT"
     echo 'cd "$empty"'
     script "$1" "$target" "$api"
   } >"$work/page.sh"

@@ -142,7 +142,7 @@ func (x *execution) checkLengths() {
 	}
 	if over > 0 {
 		x.warn("context-length", fmt.Sprintf(
-			"%d of %d conversations that were looked at need more than the %d tokens that the model takes (max_model_len), up to %d; expect refusals or cut answers",
+			"%d of %d conversations checked need more tokens than the context length of %d (max_model_len), up to %d; expect errors or truncated responses",
 			over, checked, limit, longest))
 	}
 }

@@ -84,7 +84,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 func (x *execution) doubtReach() {
 	o := &x.plan.Transport
 	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t Target) bool { return t.URL.Scheme == "https" }) {
-		const text = "TLS certificates were NOT verified: nobody knows who answered, and keys may have gone to anybody"
+		const text = "TLS certificates were NOT verified: the identity of the server is unknown, and API keys may have been sent to anyone"
 		x.logs.Warn().Msg(text)
 		x.warn("tls-not-verified", text)
 	}

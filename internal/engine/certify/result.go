@@ -16,7 +16,7 @@ func (d *driver) certificate() (*verdict.Certificate, error) {
 		all.join(&p.found)
 	}
 	if len(all.ttft) == 0 {
-		return nil, errors.New("certify: no request was performed in the time; ask for more of it")
+		return nil, errors.New("certify: no request finished in the time available; increase it")
 	}
 	c := &verdict.Certificate{
 		Requests: all.requests, Events: len(all.receive), Window: d.opts.Time.Seconds(),

@@ -210,7 +210,7 @@ func decodeBase64(body string) ([]byte, error) {
 func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
 	shown := clip(name)
 	if a.open == nil {
-		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI nor base64 of a %s, and reading files is not allowed here", shown, c)
+		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI nor base64-encoded %s, and reading files is not allowed here", shown, c)
 	}
 	key := c.String() + " " + name
 	if m, ok := a.files[key]; ok {
@@ -219,7 +219,7 @@ func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
 	data, err := readMedia(a.open, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI, base64 of a %s (%s) nor a file", shown, c, c.Accepted())
+		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI, base64-encoded %s (%s) nor a file", shown, c, c.Accepted())
 	case err != nil:
 		return bench.Media{}, fmt.Errorf("file %q: %w", shown, pathless(err))
 	}
@@ -244,7 +244,7 @@ func pathless(err error) error {
 }
 
 func wrongClass(what string, c media.Class, kind string) error {
-	return fmt.Errorf("%s holds %s; a %s must be %s", what, kind, c, c.Accepted())
+	return fmt.Errorf("%s holds %s; accepted for %s: %s", what, kind, c, c.Accepted())
 }
 
 // keep counts what is held in memory.

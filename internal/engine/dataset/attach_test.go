@@ -126,20 +126,20 @@ func TestSingleTurnMediaProblems(t *testing.T) {
 		{`{"text": "a", "images": [{"name": 1, "contents": ["x"]}]}`, `images: item 0: name: must be a string, not 1`},
 		{`{"text": "a", "images": [{"nam": "x", "contents": ["x"]}]}`, `images: item 0: unknown member "nam"; accepted: name, contents`},
 		{`{"text": "a", "image": "b.jpg", "images": ["b.jpg"]}`, `images: image and images are both given; use one of them`},
-		{`{"text": "a", "image": "none.png"}`, `image: "none.png" is neither a URL, a data URI, base64 of a picture (PNG, JPEG, GIF or WebP) nor a file`},
+		{`{"text": "a", "image": "none.png"}`, `image: "none.png" is neither a URL, a data URI, base64-encoded image (PNG, JPEG, GIF or WebP) nor a file`},
 		{`{"text": "a", "image": "secret"}`, `image: file "secret": permission denied`},
-		{`{"text": "a", "image": "notes.txt"}`, `image: file "notes.txt" holds text/plain; a picture must be PNG, JPEG, GIF or WebP`},
-		{`{"text": "a", "image": "c.wav"}`, `image: file "c.wav" holds audio/wav; a picture must be PNG, JPEG, GIF or WebP`},
-		{`{"text": "a", "image": "empty.png"}`, `image: file "empty.png" holds text/plain; a picture must be PNG, JPEG, GIF or WebP`},
+		{`{"text": "a", "image": "notes.txt"}`, `image: file "notes.txt" holds text/plain; accepted for image: PNG, JPEG, GIF or WebP`},
+		{`{"text": "a", "image": "c.wav"}`, `image: file "c.wav" holds audio/wav; accepted for image: PNG, JPEG, GIF or WebP`},
+		{`{"text": "a", "image": "empty.png"}`, `image: file "empty.png" holds text/plain; accepted for image: PNG, JPEG, GIF or WebP`},
 		{`{"text": "a", "images": ["b.jpg", "https://"]}`, `images: item 1: https:// is not a URL that a server can fetch`},
-		{`{"text": "a", "audio": "b.jpg"}`, `audio: file "b.jpg" holds image/jpeg; a sound must be WAV, MP3, FLAC, Ogg, AAC, MP4 or WebM`},
-		{`{"text": "a", "video": "c.wav"}`, `video: file "c.wav" holds audio/wav; a video must be MP4, WebM, QuickTime, Matroska, AVI, MPEG or Ogg`},
+		{`{"text": "a", "audio": "b.jpg"}`, `audio: file "b.jpg" holds image/jpeg; accepted for audio: WAV, MP3, FLAC, Ogg, AAC, MP4 or WebM`},
+		{`{"text": "a", "video": "c.wav"}`, `video: file "c.wav" holds audio/wav; accepted for video: MP4, WebM, QuickTime, Matroska, AVI, MPEG or Ogg`},
 		{`{"text": "a", "audio": "wav,%%"}`, `audio: %% is not base64: illegal base64 data at input byte 0`},
 		{`{"text": "a", "audio": "wav,"}`, `audio: there is nothing in it`},
 		{`{"text": "a", "image": "data:image/png,abc"}`, `image: a data URI must be data:TYPE;base64,DATA`},
 		{`{"text": "a", "image": "data:image/png;base64,??"}`, `image: ?? is not base64: illegal base64 data at input byte 0`},
-		{`{"text": "a", "image": "data:image/png;base64,` + wav + `"}`, `image: the data URI holds audio/wav; a picture must be PNG, JPEG, GIF or WebP`},
-		{`{"text": "a", "image": "data:audio/x;base64,AAEC/w=="}`, `image: the data URI holds application/octet-stream; a picture must be PNG, JPEG, GIF or WebP`},
+		{`{"text": "a", "image": "data:image/png;base64,` + wav + `"}`, `image: the data URI holds audio/wav; accepted for image: PNG, JPEG, GIF or WebP`},
+		{`{"text": "a", "image": "data:audio/x;base64,AAEC/w=="}`, `image: the data URI holds application/octet-stream; accepted for image: PNG, JPEG, GIF or WebP`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.want, func(t *testing.T) {
@@ -156,8 +156,8 @@ func TestSingleTurnMediaProblems(t *testing.T) {
 		})
 	}
 	_, err := Open(t.Context(), "single_turn", fromText(`{"text": "a", "image": "b.jpg", "audio": "c.wav"}`))
-	const want = `open dataset in/chats.jsonl: chats.jsonl:1: image: "b.jpg" is neither a URL, a data URI nor base64 of a picture, and reading files is not allowed here
-chats.jsonl:1: audio: "c.wav" is neither a URL, a data URI nor base64 of a sound, and reading files is not allowed here`
+	const want = `open dataset in/chats.jsonl: chats.jsonl:1: image: "b.jpg" is neither a URL, a data URI nor base64-encoded image, and reading files is not allowed here
+chats.jsonl:1: audio: "c.wav" is neither a URL, a data URI nor base64-encoded audio, and reading files is not allowed here`
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %v\nwant    %s", err, want)
 	}

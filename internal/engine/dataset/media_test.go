@@ -215,9 +215,9 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 		{"no files", func(s *Synthetic) { s.Images.Source = "files" }, "there are no files to take images from"},
 		{"sampling", func(s *Synthetic) { s.Images = ofFiles(t, "x", "a.png") }, `image sampling "x"; accepted: random-with-replacement, shuffle-cycle, sequential-cycle`},
 		{"no pictures", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "notes.png", "none.png") },
-			"none of 2 files is a picture that can be read: notes.png holds text/plain, not a picture (PNG, JPEG, GIF or WebP); none.png open none.png: file does not exist"},
+			"none of 2 files is a readable image: notes.png holds text/plain, not an image (PNG, JPEG, GIF or WebP); none.png open none.png: file does not exist"},
 		{"broken picture", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "cut.png") }, "make images: image cut.png: "},
-		{"huge picture", func(s *Synthetic) { s.Images.Width = Fixed(20000) }, "make images: picture of 20000 × 12 pixels"},
+		{"huge picture", func(s *Synthetic) { s.Images.Width = Fixed(20000) }, "make images: image of 20000 × 12 pixels"},
 		{"audio batch", func(s *Synthetic) { s.Audio.BatchSize = 10_001 }, "audio batch size 10001: must be from 0 to 10000"},
 		{"no length", func(s *Synthetic) { s.Audio.Length = Dist{} }, "length of audio is missing"},
 		{"no depth", func(s *Synthetic) { s.Audio.Depths = nil }, "audio needs at least one depth and one sample rate"},
@@ -274,7 +274,7 @@ func TestImagesOfFiles(t *testing.T) {
 		o.Entries, o.Synthetic.ISL = 12, Fixed(3)
 		o.Synthetic.Images = ofFiles(t, sampling, "a.png", "notes.png", "b.png", "c.png")
 		s := mustOpen(t, "synthetic", o)
-		if w := s.Describe().Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "1 of 4 files are left out, since they are no pictures that can be read: notes.png holds text/plain") {
+		if w := s.Describe().Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "1 of 4 files are ignored because they are not readable images: notes.png holds text/plain") {
 			t.Errorf("warnings = %q", w)
 		}
 		var order strings.Builder

@@ -69,9 +69,9 @@ func (o *Images) readable(ctx context.Context) (good []string, doubt string, err
 	listed := strings.Join(bad[:min(len(bad), shown)], "; ")
 	switch {
 	case len(good) == 0:
-		return nil, "", fmt.Errorf("none of %d files is a picture that can be read: %s", len(o.Files), listed)
+		return nil, "", fmt.Errorf("none of %d files is a readable image: %s", len(o.Files), listed)
 	case len(bad) > 0:
-		doubt = fmt.Sprintf("%d of %d files are left out, since they are no pictures that can be read: %s", len(bad), len(o.Files), listed)
+		doubt = fmt.Sprintf("%d of %d files are ignored because they are not readable images: %s", len(bad), len(o.Files), listed)
 	}
 	return slices.Clip(good), doubt, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func errUnpaired(texts, images int) error {
-	return fmt.Errorf("endpoint type nim_embeddings pairs each text with a picture, and the turn has %d texts and %d pictures", texts, images)
+	return fmt.Errorf("endpoint type nim_embeddings pairs each text with an image, but the turn has %d texts and %d images", texts, images)
 }
 
 // mediaURI is where media is: its URL, or a data URI with what it holds.
@@ -71,7 +71,7 @@ func imageRetrieval() Kind {
 func encodeImageRetrieval(dst []byte, r *Request) ([]byte, error) {
 	images := r.Turn.Images
 	if len(images) == 0 {
-		return dst, errors.New("endpoint type image_retrieval needs a picture, and the turn has none")
+		return dst, errors.New("endpoint type image_retrieval needs an image, but the turn has none")
 	}
 	input := []byte{'['}
 	for i := range images {

@@ -199,7 +199,7 @@ func (m *inputItems) parts(t *bench.Turn, role string) error {
 	for i := range t.Audios {
 		a := &t.Audios[i]
 		if a.URL != "" {
-			return fmt.Errorf("audio %q: endpoint type responses takes the data of a sound, not its URL", a.URL)
+			return fmt.Errorf("audio %q: endpoint type responses needs audio data, not a URL", a.URL)
 		}
 		part("input_audio")
 		m.dst = append(appendInputAudio(append(m.dst, `,"input_audio":`...), a), '}')

@@ -172,7 +172,7 @@ func TestEncodeRefused(t *testing.T) {
 		want string
 	}{
 		{"responses", bench.Turn{Videos: []bench.Media{{URL: "http://x"}}}, "responses takes no video"},
-		{"responses", bench.Turn{Audios: []bench.Media{{URL: "http://x/a.wav"}}}, `audio "http://x/a.wav": endpoint type responses takes the data`},
+		{"responses", bench.Turn{Audios: []bench.Media{{URL: "http://x/a.wav"}}}, `audio "http://x/a.wav": endpoint type responses needs audio data`},
 		{"messages", bench.Turn{Audios: []bench.Media{wave}}, "messages takes no audio"},
 		{"messages", bench.Turn{Videos: []bench.Media{{URL: "http://x"}}}, "messages takes no video"},
 		{"messages", bench.Turn{Role: "developer", Texts: []string{"x"}}, `role "developer": endpoint type messages takes user, assistant and tool`},

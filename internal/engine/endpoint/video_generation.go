@@ -115,7 +115,7 @@ func readVideoBytes(d *decoder, resp *bench.Response) {
 // with.
 func videoFields(r *Request) ([]Field, error) {
 	if len(r.Turn.Images) > 1 {
-		return nil, fmt.Errorf("a request for a film takes one image, not %d", len(r.Turn.Images))
+		return nil, fmt.Errorf("a request for a video takes one image, not %d", len(r.Turn.Images))
 	}
 	return mergeExtra([]Field{textField("prompt", joinTexts(r)), modelField(r)}, r)
 }

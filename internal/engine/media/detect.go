@@ -20,9 +20,9 @@ const (
 func (c Class) String() string {
 	switch c {
 	case Picture:
-		return "picture"
+		return "image"
 	case Sound:
-		return "sound"
+		return "audio"
 	case Film:
 		return "video"
 	}

@@ -110,9 +110,9 @@ func TestResizedRefuses(t *testing.T) {
 		width, height int
 		want          string
 	}{
-		{"text", []byte("a text"), 4, 4, "holds text/plain, not a picture (PNG, JPEG, GIF or WebP)"},
-		{"size", o.Data, 0, 4, "picture of 0 × 4 pixels"},
-		{"bomb", bomb, 4, 4, "picture of 60000 × 8 pixels"},
+		{"text", []byte("a text"), 4, 4, "holds text/plain, not an image (PNG, JPEG, GIF or WebP)"},
+		{"size", o.Data, 0, 4, "image of 0 × 4 pixels"},
+		{"bomb", bomb, 4, 4, "image of 60000 × 8 pixels"},
 		{"half a head", o.Data[:20], 4, 4, "read head of image/png: unexpected EOF"},
 		{"half a picture", o.Data[:80], 4, 4, "not enough pixel data"},
 	}

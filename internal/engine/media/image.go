@@ -74,7 +74,7 @@ func Bytes(width, height int, f ImageFormat) int {
 
 func checkSize(width, height int) error {
 	if width < 1 || height < 1 || width > MaxSide || height > MaxSide || width*height > MaxPixels {
-		return fmt.Errorf("picture of %d × %d pixels: sides must be from 1 to %d, %d pixels in all", width, height, MaxSide, MaxPixels)
+		return fmt.Errorf("image of %d × %d pixels: sides must be from 1 to %d, with at most %d pixels in total", width, height, MaxSide, MaxPixels)
 	}
 	return nil
 }

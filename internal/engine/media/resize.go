@@ -28,7 +28,7 @@ func Size(file []byte) (image.Point, error) {
 	case "image/webp":
 		c, err = webp.DecodeConfig(r)
 	default:
-		return image.Point{}, fmt.Errorf("holds %s, not a picture (%s)", kind, Picture.Accepted())
+		return image.Point{}, fmt.Errorf("holds %s, not an image (%s)", kind, Picture.Accepted())
 	}
 	if err != nil {
 		return image.Point{}, fmt.Errorf("read head of %s: %w", kind, err)
@@ -67,5 +67,5 @@ func decode(file []byte) (image.Image, error) {
 	case "image/webp":
 		return webp.Decode(r)
 	}
-	return nil, fmt.Errorf("holds %s, not a picture (%s)", kind, Picture.Accepted())
+	return nil, fmt.Errorf("holds %s, not an image (%s)", kind, Picture.Accepted())
 }

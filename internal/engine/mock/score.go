@@ -259,7 +259,7 @@ func newInfer() protocol {
 			v, _ := f.get("input")
 			items := v.GetArray()
 			if len(items) == 0 {
-				f.fail("input", "non-empty list of pictures")
+				f.fail("input", "non-empty list of images")
 				return nil, nil
 			}
 			pictures := make([]string, len(items))
