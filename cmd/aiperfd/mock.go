@@ -42,7 +42,8 @@ the environment over the file.
 
 Routes: those of the endpoint types; GET /v1/models, /v1/models/NAME,
 /v1/responses/ID (the most recent ones), /health, /ping, /version, /load,
-/server_info, /metrics (vLLM's names), /dcgm/metrics (GPU exporter), /mock/summary and /mock/requests?limit=N (what the server did, by its own
+/server_info, /metrics (vLLM's names), /dcgm/metrics (GPU exporter),
+/mock/summary and /mock/requests?limit=N (what the server did, by its own
 clock), /mock/state, /mock/cases; POST /sleep, /wake_up, /reset_prefix_cache,
 /start_profile, /stop_profile.
 

@@ -199,9 +199,6 @@ func cutShort(b *config.Benchmark) {
 		}
 	}
 	b.Datasets[0].Entries = min(b.Datasets[0].Entries, 2)
-	if name := b.Tokenizer.Name; !strings.HasPrefix(name, ".") {
-		b.Tokenizer.Name = "builtin" // what a name leads to depends on the machine
-	}
 	for i, u := range b.Endpoint.URLs { // certificates are no part of this
 		b.Endpoint.URLs[i] = config.NewURL(strings.Replace(u.Reveal(), "https://", "http://", 1))
 	}
