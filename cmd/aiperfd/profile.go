@@ -300,6 +300,7 @@ func profileLogger(d *config.Document, dir string, terminal *screen) (zerolog.Lo
 	}
 	secrets := redact.NewSet(d.Secrets()...)
 	screen := logWriter(secrets.Writer(terminal), "15:04:05.000", colored(os.Stderr))
+	screen.FieldsExclude = []string{"run"} // there is only one
 	disk := logWriter(secrets.Writer(file), "2006-01-02 15:04:05.000", false)
 	log := zerolog.New(zerolog.MultiLevelWriter(screen, disk)).Level(level).With().Timestamp().Logger()
 	return log, func() { file.Close() }, nil

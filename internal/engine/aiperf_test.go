@@ -42,7 +42,7 @@ func TestAIPerfCommands(t *testing.T) {
 			page = rest
 			continue
 		case "+":
-			args, refused = rest, false
+			args = rest
 		case "-", "!":
 			if !refused {
 				t.Fatalf("line %d: no reason", number+1)

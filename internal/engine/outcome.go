@@ -194,7 +194,7 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 		o.warn(w.Code, w.Detail)
 	}
 	if place := sameHost(x.plan.Targets, machine()); place != "" && rep.Client != nil {
-		o.warn("same-host", place+" is this machine: unless it forwards to another one, the server shares its processors with the load generator")
+		o.warn("same-host", place+" is this machine: a server on it shares the CPU")
 	}
 	if s := rep.Saturation; s != nil && s.Saturated { // what explains the rest comes first
 		o.warnings = slices.Insert(o.warnings, 0, Warning{Code: "saturated", Detail: s.Message})

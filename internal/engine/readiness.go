@@ -36,7 +36,7 @@ func (x *execution) awaitModel(ctx context.Context, c *caller) error {
 			return err
 		}
 	}
-	x.logs.Info().Dur("waited", time.Since(began)).Msg("the model is ready")
+	x.logs.Info().Msgf("the model is ready after %v", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

@@ -76,10 +76,10 @@ func unanswered(length time.Duration, what string, since time.Time) string {
 // waits says how many requests wait and how many were given up.
 func waits(waiting, failed int64) string {
 	text := fmt.Sprintf("%d requests are waiting", waiting)
-	switch {
-	case waiting == 0:
+	switch waiting {
+	case 0:
 		return fmt.Sprintf("%d requests failed", failed)
-	case waiting == 1:
+	case 1:
 		text = "1 request is waiting"
 	}
 	if failed > 0 {

@@ -307,7 +307,7 @@ func (p *page) trust(r *Report) {
 	}
 }
 
-// warnings prints what limits the result on at most room lines, one a warning, the
+// warnings prints what limits the result on at most room lines, one per warning, the
 // most important first. What other lines of the headline tell is left out.
 func (p *page) warnings(r *Report, room int) {
 	notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n Note) bool {
@@ -320,13 +320,20 @@ func (p *page) warnings(r *Report, room int) {
 		notes = append(notes, Note{incompleteCode, incompleteText(r)})
 	}
 	slices.SortStableFunc(notes, func(a, b Note) int { return cmp.Compare(noteRank(a), noteRank(b)) })
+	warnings := len(notes)
+	if i := slices.IndexFunc(notes, func(n Note) bool { return noteRank(n) == remarkRank }); i >= 0 {
+		warnings = i
+	}
 	for i, n := range notes {
 		if room < 1 && i > 0 {
 			return
 		}
 		name, s, lines := "Warning", yellow, 1
-		if len(notes) > 1 {
-			name = fmt.Sprintf("Warning %d/%d", i+1, len(notes))
+		switch {
+		case i >= warnings:
+			name, s = "Note", ""
+		case warnings > 1:
+			name = fmt.Sprintf("Warning %d/%d", i+1, warnings)
 		}
 		if noteRank(n) < len(noteOrder) {
 			s = red
@@ -349,10 +356,19 @@ const (
 // noteOrder lists the notes that say most about a result, the first one first.
 var noteOrder = [...]string{SaturatedCode, incompleteCode, cancelledNote}
 
-// noteRank orders notes; those that are not in noteOrder are equal.
+// remarks lists the notes that limit no result.
+var remarks = [...]string{"same-host", "offered-rate", "http2"}
+
+// remarkRank is the rank of remarks: they come last.
+const remarkRank = len(noteOrder) + 1
+
+// noteRank orders notes; those that are in neither list are equal.
 func noteRank(n Note) int {
 	if i := slices.Index(noteOrder[:], n.Code); i >= 0 {
 		return i
+	}
+	if slices.Contains(remarks[:], n.Code) {
+		return remarkRank
 	}
 	return len(noteOrder)
 }

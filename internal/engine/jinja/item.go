@@ -16,7 +16,7 @@ func item(e *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
 	if err := of(e).make(shallow(in)); err != nil {
 		return exec.AsValue(err)
 	}
-	switch in.Val.Kind() { //nolint:exhaustive // everything else is as the library has it
+	switch in.Val.Kind() {
 	case reflect.String:
 		return exec.AsValue(&indexed{in, len([]rune(in.String()))})
 	case reflect.Slice, reflect.Array:

@@ -113,10 +113,10 @@ func namespace(_ *exec.Evaluator, params *exec.VarArgs) map[string]any {
 // use up, the library's channel would keep a goroutine for.
 func countUp(e *exec.Evaluator, params *exec.VarArgs) ([]int, error) {
 	bounds := []int{0, 0, 1}
-	switch n := len(params.Args); {
-	case n == 1:
+	switch len(params.Args) {
+	case 1:
 		bounds[1] = params.Args[0].Integer()
-	case n == 2 || n == 3:
+	case 2, 3:
 		for i, v := range params.Args {
 			bounds[i] = v.Integer()
 		}

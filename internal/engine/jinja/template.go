@@ -177,7 +177,7 @@ func cause(err error) error {
 		case interface{ Cause() error }:
 			inner = e.Cause()
 		}
-		if inner == nil || err == inner || errors.Is(ErrBudget, inner) {
+		if inner == nil || err == inner || errors.Is(ErrBudget, inner) { //nolint:errorlint // it walks the chain itself
 			break
 		}
 		err = inner

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"math"
+	"slices"
 
 	"aiperfd/internal/engine/bench"
 )
@@ -45,7 +46,7 @@ func connectionRows() []row {
 		r.unit, r.scope = inMS, onAttempt
 		r.each = func(v *view) float64 { return opened(v.r, setup) }
 	}
-	rows := append(times, connectionCounts()...)
+	rows := slices.Concat(times, connectionCounts())
 	for i := range rows {
 		rows[i].Flags, rows[i].Origin = HTTPTraceOnly|NoIndividualRecords, ours
 	}

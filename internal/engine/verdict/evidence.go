@@ -26,8 +26,7 @@ const (
 	rxLimit    = time.Millisecond
 	pauseLimit = 2 * time.Millisecond
 	waitLimit  = 200 * time.Microsecond // mean wait of a thread for a processor
-	busyLimit  = 0.05                   // share of the window with the processors in full use
-	stealLimit = 0.05                   // share of the machine that the hypervisor took
+	shareLimit = 0.05                   // share of the window: processors in full use, throttled, or taken by the hypervisor
 )
 
 // signs lists what was above its limit. accurate says that no latency is affected.
@@ -72,24 +71,24 @@ func processors(s *Self) []Sign {
 		return nil
 	}
 	var out []Sign
-	add := func(code, metric string, value, limit float64, text string) {
-		if value > limit {
+	add := func(code, metric string, value float64, text string) {
+		if value > shareLimit {
 			out = append(out, Sign{
-				Code: code, Metric: metric, Unit: "ratio", Value: round(value), Limit: limit, Share: round(min(value, 1)), Message: text,
+				Code: code, Metric: metric, Unit: "ratio", Value: round(value), Limit: shareLimit, Share: round(min(value, 1)), Message: text,
 			})
 		}
 	}
 	share := func(d time.Duration) float64 { return float64(d) / float64(s.Window) }
 	if c := s.CPU; c != nil {
-		add("cpu-share", "cpu_busy_share", share(c.Busy), busyLimit,
+		add("cpu-share", "cpu_busy_share", share(c.Busy),
 			fmt.Sprintf("the load generator used more than 80 %% of its %.3g cores for %.0f %% of the time", c.Cores, 100*share(c.Busy)))
 	}
 	if m := s.Machine; m != nil && m.Cores > 0 {
-		add("machine-busy", "machine_busy_share", share(m.Crowded), busyLimit,
+		add("machine-busy", "machine_busy_share", share(m.Crowded),
 			fmt.Sprintf("the machine was less than 20 %% idle for %.0f %% of the time; other processes used %.2f of its %d cores",
 				100*share(m.Crowded), share(m.Others), m.Cores))
 		stolen := share(m.Steal) / float64(m.Cores)
-		add("steal", "steal_share", stolen, stealLimit,
+		add("steal", "steal_share", stolen,
 			fmt.Sprintf("the hypervisor gave %.0f %% of the processors to other machines", 100*stolen))
 	}
 	if q := s.RunQueue; q != nil && q.Slices > 0 {
@@ -103,7 +102,7 @@ func processors(s *Self) []Sign {
 		}
 	}
 	if g := s.Cgroup; g != nil {
-		add("cpu-throttled", "cpu_throttled_share", share(g.Throttled), busyLimit,
+		add("cpu-throttled", "cpu_throttled_share", share(g.Throttled),
 			fmt.Sprintf("the control group throttled the load generator for %.0f %% of the time (quota %.3g cores)", 100*share(g.Throttled), g.Quota))
 	}
 	return out

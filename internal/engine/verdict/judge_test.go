@@ -334,7 +334,7 @@ func TestOverall(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	o := calm()
-	want := "ok: TTFT error ≤ 0.05 ms for 99 % of requests; client CPU 0.20 of 2 cores"
+	want := "ok: TTFT error ≤ 0.05 ms for 99 % of requests; CPU 0.20 of 2 cores"
 	r := Judge(o)
 	if got := r.Line(); got != want || r.Why() != "" {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -343,7 +343,7 @@ func TestLine(t *testing.T) {
 	o.Load.Send = lags(80*msec, 10)
 	o.Load.Lost, o.Load.Turnaround = 0.1, 100*msec
 	want = "invalid: concurrency was below target 10 % of the time because the load generator fell behind; throughput is limited by the client (and 1 more)" +
-		"; latency error ≤ 80 ms for 99 % of requests; client CPU 0.20 of 2 cores"
+		"; latency error ≤ 80 ms for 99 % of requests; CPU 0.20 of 2 cores"
 	r = Judge(o)
 	if got := r.Line(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

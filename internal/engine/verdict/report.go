@@ -179,7 +179,7 @@ func (r *Report) Line() string {
 		}
 	}
 	if r.CPU != nil {
-		facts = append(facts, fmt.Sprintf("client CPU %.2f of %.3g cores", r.CPU.UsedCores, r.CPU.AvailableCores))
+		facts = append(facts, fmt.Sprintf("CPU %.2f of %.3g cores", r.CPU.UsedCores, r.CPU.AvailableCores))
 	}
 	if len(facts) == 0 {
 		return string(r.Verdict)

@@ -68,12 +68,12 @@ func inflateAll(src *pushed, open func(*pushed) (checksum, error), yield func([]
 		for r := flate.NewReader(src); err == nil; {
 			var n int
 			n, err = r.Read(buf)
-			sum.Write(buf[:n])
+			_, _ = sum.Write(buf[:n]) // never fails, see hash.Hash
 			if n > 0 && !yield(buf[:n]) {
 				return nil
 			}
 		}
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			return err
 		}
 		if err := sum.check(src); err != nil {
