@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/mock"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -47,4 +49,17 @@ func TestVerdictOnOddServers(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A server is not silent that is not asked.
+func TestPollsAreNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, mock.Options{}, nil)
+		r := b.run(jobDocument(`url: "http://mem/v1", type: video_generation, requestContentType: application/json, jobs: {pollInterval: 15}`,
+			"type: concurrency, concurrency: 1, requests: 2"))
+		if r.State != bench.Completed || hasWarning(r, "no-answer") {
+			t.Errorf("run %s, warnings %v", r.State, r.Warnings)
+		}
+		b.stop()
+	})
 }
