@@ -58,7 +58,7 @@ func (x *execution) judge(r *Run) outcome {
 			o.warn("no-answer", f.silent)
 		}
 		if n := f.public.Stats.Pauses; n > 0 {
-			o.warn("paused", fmt.Sprintf("%d requests of phase %s were sent after a pause, because the one before them got no connection", n, f.plan.Name))
+			o.warn("paused", fmt.Sprintf("%d of the requests of phase %s waited after a failed connection before they were sent", n, f.plan.Name))
 		}
 		switch f.plan.Kind {
 		case bench.Warmup:
@@ -161,11 +161,15 @@ func (x *execution) topError(set *metric.Set) string {
 		return "no request was answered"
 	}
 	g := &groups[0]
+	times := "once"
+	if g.Count > 1 {
+		times = fmt.Sprintf("%d times", g.Count)
+	}
 	message := advised(g.Example, x.plan.hint(g.Class, g.Example))
 	if g.Status != 0 {
-		return fmt.Sprintf("%s, HTTP %d, %d times: %s", g.Class, g.Status, g.Count, message)
+		return fmt.Sprintf("%s, HTTP %d, %s: %s", g.Class, g.Status, times, message)
 	}
-	return fmt.Sprintf("%s, %d times: %s", g.Class, g.Count, message)
+	return fmt.Sprintf("%s, %s: %s", g.Class, times, message)
 }
 
 // report computes the exact results of all phases that ended.
