@@ -100,10 +100,22 @@ HTTP, shows them live and stores their results.`,
 		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newValidateCommand(), newHealthcheckCommand(), newVersionCommand(),
 	)
+	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Args = knownTopic
+		}
 		cmd.Args = usage(cmd.Args)
 	}
 	return root
+}
+
+// knownTopic refuses to help about what is no command.
+func knownTopic(help *cobra.Command, args []string) error {
+	if found, _, _ := help.Root().Find(args); found == help.Root() {
+		return knownCommand(found, args)
+	}
+	return nil
 }
 
 // knownCommand refuses what follows the program's name and is no command.
