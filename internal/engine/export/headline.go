@@ -304,7 +304,11 @@ func (p *page) trust(r *Report) {
 		}
 	case verdict.Unknown:
 	}
-	p.entry(s, "Client", text, 1)
+	most := 1
+	if len(c.Reasons) > 0 {
+		most = 2
+	}
+	p.entry(s, "Client", text, most)
 	if c.Certificate != nil {
 		p.entry("", "Certified", c.Certificate.Line(), 1)
 	}
