@@ -58,7 +58,7 @@ func (x *execution) judge(r *Run) outcome {
 			o.warn("no-answer", f.silent)
 		}
 		if n := f.public.Stats.Pauses; n > 0 {
-			o.warn("paused", fmt.Sprintf("%d of the requests of phase %s waited after a failed connection before they were sent", n, f.plan.Name))
+			o.warn("paused", fmt.Sprintf("%d requests of phase %s were delayed because the connection attempt before them failed", n, f.plan.Name))
 		}
 		switch f.plan.Kind {
 		case bench.Warmup:
@@ -75,6 +75,9 @@ func (x *execution) judge(r *Run) outcome {
 					f.public.Stats.Cancelled, f.public.Stats.Sent, f.plan.Name))
 			}
 		}
+	}
+	if success > 0 { // else lengths describe nothing
+		x.substituted(&o)
 	}
 	x.remarks(&o, retries)
 	switch {
@@ -93,11 +96,15 @@ func (x *execution) judge(r *Run) outcome {
 	return o
 }
 
-// remarks notes what was odd about prompts, responses and connections.
-func (x *execution) remarks(o *outcome, retries int64) {
+// substituted notes that another tokenizer than the model's was used, if it was.
+func (x *execution) substituted(o *outcome) {
 	if s := x.tokens.substitute; s != nil && (!x.plan.Tokens.Spare || x.tokens.counted.Load()) {
 		o.warnings = append(o.warnings, s.warning(x.tokens.counted.Load() && x.plan.Kind.Caps.ProducesTokens))
 	}
+}
+
+// remarks notes what was odd about prompts, responses and connections.
+func (x *execution) remarks(o *outcome, retries int64) {
 	if n := x.tokens.refused.Load(); n > 0 {
 		o.warn("chat-template", fmt.Sprintf("the chat template refuses %d conversations, whose prompt lengths leave it out: %v", n, *x.tokens.refusal.Load()))
 	}
