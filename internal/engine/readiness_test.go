@@ -261,7 +261,7 @@ func TestModelOfTheServer(t *testing.T) {
 			s.from(0, 0, "org/only")
 			b := newBed(t, mock.Options{TTFT: mock.ConstDelay(time.Microsecond), ITL: mock.ConstDelay(time.Microsecond)}, s.wrap)
 			r := b.run(strings.NewReplacer("  model: m\n", "", ", useServerTokenCount: true", "").Replace(waiting("timeout: 9")))
-			if got := codes(r.Warnings); r.State != bench.Completed || !slices.Contains(got, "tokenizer-substituted") {
+			if got := codes(r.Warnings); r.State != bench.Completed || !slices.Contains(got, "tokenizer-builtin") {
 				t.Errorf("run %s, warnings %v: %+v; want a substitute for the tokenizer of the model", r.State, got, r.Error)
 			}
 			b.stop()
