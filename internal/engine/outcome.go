@@ -58,7 +58,11 @@ func (x *execution) judge(r *Run) outcome {
 			o.warn("no-answer", f.silent)
 		}
 		if n := f.public.Stats.Pauses; n > 0 {
-			o.warn("paused", fmt.Sprintf("%d requests of phase %s were delayed because the connection attempt before them failed", n, f.plan.Name))
+			delayed := fmt.Sprintf("%d requests of phase %s were", n, f.plan.Name)
+			if n == 1 {
+				delayed = fmt.Sprintf("1 request of phase %s was", f.plan.Name)
+			}
+			o.warn("paused", delayed+" delayed after a failed connection attempt")
 		}
 		switch f.plan.Kind {
 		case bench.Warmup:
