@@ -720,7 +720,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", pointer, err, want)
 		}
 	}
-	if got := f.Explain(&Invalid{Problems: []Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: rate: text" {
+	if got := f.Explain(&Invalid{Problems: []Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: text" {
 		t.Errorf("a problem of a file became %q", got)
 	}
 }

@@ -320,3 +320,10 @@ func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
+
+func TestProblemNamesItsFieldOnce(t *testing.T) {
+	p := Problem{Pointer: "#/benchmark/phases", Line: 3, Detail: "phases: at least one profiling phase is required"}
+	if got, want := p.String(), "line 3: benchmark/phases: at least one profiling phase is required"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
