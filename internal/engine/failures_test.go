@@ -307,7 +307,7 @@ func TestHints(t *testing.T) {
 		status           int
 	}{
 		{"no key", `{"error":"Unauthorized"}`, "no API key was sent: set --api-key or OPENAI_API_KEY", 401},
-		{"path", "404 page not found", "the server does not know the path: check --url, --endpoint-type and --endpoint", 404},
+		{"path", "404 page not found", "the server has no such path: check --url, --endpoint-type and --custom-endpoint", 404},
 		{"model", `{"error":{"message":"The model m does not exist."}}`, "check --model; the server lists its models at /v1/models", 404},
 		{"a port of TLS", "Client sent an HTTP request to an HTTPS server.", "the port speaks TLS: use https://", 400},
 	} {
