@@ -201,7 +201,7 @@ func decodeBase64(body string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not base64: %w", clip(body), err)
 	}
 	if len(data) == 0 {
-		return nil, errors.New("there is nothing in it")
+		return nil, errors.New("must not be empty")
 	}
 	return data, nil
 }

@@ -64,7 +64,7 @@ func (o *Images) check() error {
 	}
 	switch {
 	case o.Source == "files" && (len(o.Files) == 0 || o.Open == nil):
-		bad("there are no files to take images from")
+		bad("no files to take images from")
 	case o.Source == "files" && fileOrder(o.Sampling) == nil:
 		bad("image sampling %q; accepted: random-with-replacement, shuffle-cycle, sequential-cycle", o.Sampling)
 	case o.Source != "files" && o.Source != "noise" && o.Source != "noise-smooth":
