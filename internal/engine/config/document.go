@@ -304,7 +304,7 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 	}
 	parsed, ok := parseSeconds(text)
 	if !ok {
-		return errors.New("read length of time: want seconds, or a string such as 30s")
+		return errors.New("read duration: expected seconds, or a string such as 30s")
 	}
 	*s = parsed
 	return nil

@@ -167,9 +167,9 @@ func (l *loader) batchDefault(batch **int, shaped bool, path string) {
 	if *batch != nil {
 		return
 	}
-	n, reason := 0, "nothing else of it is given"
+	n, reason := 0, "no other field of it is given"
 	if shaped {
-		n, reason = 1, "something else of it is given"
+		n, reason = 1, "another field of it is given"
 	}
 	*batch = &n
 	l.infer(path+".batchSize", n, reason)
