@@ -166,7 +166,7 @@ func (s *Stream) classify() {
 	case share >= bufferedFrom:
 		s.Class = Buffered
 		s.Message = fmt.Sprintf("%.0f %% of the streams brought their whole content in one burst at the end: the server or a proxy buffers them, so time to first token is the time to the whole answer", 100*share)
-		s.withhold("the content of a stream came in one burst, which says nothing about the pace of the model",
+		s.withhold("the content of a stream arrived in one burst, so gaps do not reflect the pace of the model",
 			"inter_chunk_latency", "time_to_second_token", "inter_token_latency", "inter_token_stall",
 			"decode_duration", "output_token_throughput_per_user")
 	case s.SameReadShare > coalescedFrom:
