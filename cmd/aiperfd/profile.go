@@ -98,7 +98,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 // interruptPatience is how long a server may be silent after Ctrl-C before the
 // requests in flight are cut: whoever stops a run of a server that hangs must not
 // wait for it.
-const interruptPatience = 1500 * time.Millisecond
+const interruptPatience = time.Second
 
 // oneShot is a run of the command line.
 type oneShot struct {

@@ -96,7 +96,7 @@ func (x *execution) judge(r *Run) outcome {
 // remarks notes what was odd about prompts, responses and connections.
 func (x *execution) remarks(o *outcome, retries int64) {
 	if s := x.tokens.substitute; s != nil && (!x.plan.Tokens.Spare || x.tokens.counted.Load()) {
-		o.warn("tokenizer-substituted", s.text(x.tokens.counted.Load() && x.plan.Kind.Caps.ProducesTokens))
+		o.warnings = append(o.warnings, s.warning(x.tokens.counted.Load() && x.plan.Kind.Caps.ProducesTokens))
 	}
 	if n := x.tokens.refused.Load(); n > 0 {
 		o.warn("chat-template", fmt.Sprintf("the chat template cannot render %d conversations; their prompt lengths exclude it: %v", n, *x.tokens.refusal.Load()))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
@@ -31,29 +32,47 @@ func (s *substitute) compare(client, server *bench.Tokens) {
 	s.server.Add(int64(*server))
 }
 
-// text says in one line what counts instead, how far lengths may be off, or by how
-// much they are, and how to count exactly. outputs says that it counts responses,
-// too.
-func (s *substitute) text(outputs bool) string {
+// warning says in one line what counts instead, how far lengths may be off, or by
+// how much they are, and how to count exactly. outputs says that it counts
+// responses, too.
+func (s *substitute) warning(outputs bool) Warning {
 	missing := "no local tokenizer for " + s.names
 	if s.explicit || s.fetch || s.broken {
 		missing = fmt.Sprintf("no tokenizer %s (%s)", s.names, s.reason)
 	}
-	return fmt.Sprintf("%s: %s; %s", missing, s.lengths(outputs), s.advice())
+	const agreement = 1 // percent
+	lengths, off := s.lengths()
+	switch {
+	case lengths == "" && outputs:
+		missing += ": prompt and output lengths use the built-in o200k_base and may be 10–20 % off"
+	case lengths == "":
+		missing += ": prompt lengths use the built-in o200k_base and may be 10–20 % off"
+	case math.Abs(off) < agreement && !outputs:
+		return Warning{Code: "tokenizer-builtin", Detail: fmt.Sprintf("%s: %s; the built-in o200k_base counts", lengths, missing)}
+	default:
+		missing = fmt.Sprintf("%s: %s; the built-in o200k_base counts", lengths, missing)
+	}
+	return Warning{Code: "tokenizer-substituted", Detail: missing + "; " + s.advice()}
 }
 
-// lengths says what prompt lengths are, with the server's count if there is one.
-func (s *substitute) lengths(outputs bool) string {
-	n := s.prompts.Load()
-	switch {
-	case n == 0 && outputs:
-		return "prompt and output lengths use the built-in o200k_base and may be 10–20 % off"
-	case n == 0:
-		return "prompt lengths use the built-in o200k_base and may be 10–20 % off"
+// lengths compares the lengths of prompts with the server's count, which is off by
+// so many percent. The text is empty if the server has counted none.
+func (s *substitute) lengths() (text string, off float64) {
+	n := float64(s.prompts.Load())
+	if n == 0 {
+		return "", 0
 	}
 	client, server := float64(s.client.Load()), float64(s.server.Load())
-	return fmt.Sprintf("prompts have %.0f tokens on average by the built-in o200k_base, and %.0f by the server's count (%+.0f %%, its chat template included)",
-		client/float64(n), server/float64(n), 100*(server-client)/client)
+	off = 100 * (server - client) / client
+	switch {
+	case off >= 0.5:
+		text = fmt.Sprintf("prompts are %.0f %% longer on the server", off)
+	case off <= -0.5:
+		text = fmt.Sprintf("prompts are %.0f %% shorter on the server", -off)
+	default:
+		return fmt.Sprintf("prompts are as long on the server (%.0f tokens)", server/n), off
+	}
+	return fmt.Sprintf("%s (%.0f tokens, not %.0f; chat template included)", text, server/n, client/n), off
 }
 
 func (s *substitute) advice() string {

@@ -142,7 +142,7 @@ func (x *execution) substitute(all *tokenizers) {
 		fetch: x.plan.Tokens.Fetch, first: x.plan.Tokens.Names[0], broken: broken,
 	}
 	if x.plan.Tokens.Explicit {
-		x.logs.Warn().Msg(x.tokens.substitute.text(x.plan.Tokens.Client))
+		x.logs.Warn().Msg(x.tokens.substitute.warning(x.plan.Tokens.Client).Detail)
 	}
 }
 

@@ -183,7 +183,7 @@ func TestTokenizerOfEachModel(t *testing.T) {
 		}
 	}
 	want := `no local tokenizer for "org/nothing", "org/none": prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer or --allow-download`
-	if got := x.tokens.substitute.text(false); got != want {
+	if got := x.tokens.substitute.warning(false).Detail; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
 	method := "server-reported usage, otherwise tokenizer.json wordlevel"
@@ -208,14 +208,14 @@ func TestRevisionWithoutEffect(t *testing.T) {
 func TestSubstituteText(t *testing.T) {
 	tokens := func(n bench.Tokens) *bench.Tokens { return &n }
 	s := &substitute{names: `"org/m"`, first: "org/m", reason: "not in /c/hub", explicit: true}
-	if got, want := s.text(false), `no tokenizer "org/m" (not in /c/hub): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --allow-download, or run: hf download org/m tokenizer.json`; got != want {
+	if got, want := s.warning(false).Detail, `no tokenizer "org/m" (not in /c/hub): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --allow-download, or run: hf download org/m tokenizer.json`; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
-	if got, want := s.text(true), "prompt and output lengths use the built-in o200k_base"; !strings.Contains(got, want) {
+	if got, want := s.warning(true).Detail, "prompt and output lengths use the built-in o200k_base"; !strings.Contains(got, want) {
 		t.Errorf("text = %q, want %q in it", got, want)
 	}
 	b := &substitute{names: `"org/m"`, first: "org/m", reason: "unsupported type", broken: true}
-	if got, want := b.text(false), `no tokenizer "org/m" (unsupported type): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer with a tokenizer.json`; got != want {
+	if got, want := b.warning(false).Detail, `no tokenizer "org/m" (unsupported type): prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer with a tokenizer.json`; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
 	s.compare(tokens(500), tokens(600))
@@ -223,8 +223,13 @@ func TestSubstituteText(t *testing.T) {
 	s.compare(nil, tokens(1000))
 	s.compare(tokens(1000), nil)
 	s.explicit = false
-	if got, want := s.text(false), `no local tokenizer for "org/m": prompts have 550 tokens on average by the built-in o200k_base, and 612 by the server's count (+11 %, its chat template included); pass --tokenizer or --allow-download`; got != want {
+	if got, want := s.warning(false).Detail, `prompts are 11 % longer on the server (612 tokens, not 550; chat template included): no local tokenizer for "org/m"; the built-in o200k_base counts; pass --tokenizer or --allow-download`; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
+	}
+	equal := &substitute{names: `"org/m"`, first: "org/m"}
+	equal.compare(tokens(550), tokens(550))
+	if got, want := equal.warning(false), (Warning{Code: "tokenizer-builtin", Detail: `prompts are as long on the server (550 tokens): no local tokenizer for "org/m"; the built-in o200k_base counts`}); got != want {
+		t.Errorf("warning = %q\nwant      %q", got, want)
 	}
 }
 

@@ -357,7 +357,7 @@ const (
 var noteOrder = [...]string{SaturatedCode, incompleteCode, cancelledNote}
 
 // remarks lists the notes that limit no result.
-var remarks = [...]string{"same-host", "offered-rate", "http2"}
+var remarks = [...]string{"same-host", "offered-rate", "http2", "tokenizer-builtin"}
 
 // remarkRank is the rank of remarks: they come last.
 const remarkRank = len(noteOrder) + 1
