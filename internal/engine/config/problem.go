@@ -55,7 +55,7 @@ func (p Problem) String() string {
 // cannot be run. It holds at least one problem, in document order.
 type Invalid struct{ Problems []Problem }
 
-// Error lists the problems, one a line.
+// Error lists the problems, one per line.
 func (e *Invalid) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
