@@ -17,11 +17,11 @@ const (
 // loudness is the standard deviation of the samples; full scale is 1.
 const loudness = 0.3
 
-// Clip says how a sound is made.
+// Clip says how an audio clip is made.
 type Clip struct {
 	Length     time.Duration
 	SampleRate int // Hz
-	Depth      int // bits a sample: 8 (unsigned), 16, 24 or 32 (signed)
+	Depth      int // bits per sample: 8 (unsigned), 16, 24 or 32 (signed)
 	Channels   int // 1 or 2
 }
 
