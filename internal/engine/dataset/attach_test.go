@@ -61,7 +61,7 @@ func folder(s some) (open func(string) (io.ReadCloser, error), opened map[string
 	}, opened
 }
 
-// lines are records, one a line.
+// lines are records, one per line.
 func lines(t testing.TB, records ...any) string {
 	t.Helper()
 	var b strings.Builder

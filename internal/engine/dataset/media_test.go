@@ -21,7 +21,7 @@ import (
 	"aiperfd/internal/engine/tokenizer"
 )
 
-// withMedia returns options that make small pictures and clips.
+// withMedia returns options that make small images and clips.
 func withMedia(t testing.TB) Options {
 	o := basic()
 	o.Synthetic.ISL = Fixed(5)
@@ -182,7 +182,7 @@ func TestShelfBound(t *testing.T) {
 	}
 }
 
-// What is planned for a picture or clip is at least nearly what it takes.
+// What is planned for an image or clip is at least nearly what it takes.
 func TestMediaSizes(t *testing.T) {
 	o := withMedia(t).Synthetic
 	for _, format := range []string{"png", "jpeg"} {
@@ -238,7 +238,7 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 	}
 }
 
-// colours are the files that pictures are taken from, each of one colour.
+// colours are the files that images are taken from, each of one colour.
 func colours(t testing.TB) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{"notes.png": {Data: []byte("not a picture")}}
