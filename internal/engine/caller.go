@@ -122,7 +122,7 @@ func (t *Target) beside(path string, atRoot bool) (*url.URL, error) {
 	}
 	u, err := url.Parse(endpoint.WithQuery(joined, query))
 	if err != nil {
-		return nil, errors.New("the path is not one of a URL")
+		return nil, errors.New("the path is not valid in a URL")
 	}
 	return u, nil
 }

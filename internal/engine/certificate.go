@@ -29,7 +29,7 @@ func (x *execution) certify(ctx context.Context, when string, network func() (ne
 			x.warn("certified-http1", "the certificate of the client was made over HTTP/1.1, not over HTTP/2 as the run")
 		}
 	case !x.cancelled():
-		x.warn("not-certified", fmt.Sprintf("no certificate of the client: %v", err))
+		x.warn("not-certified", fmt.Sprintf("the client could not be certified: %v", err))
 	}
 }
 

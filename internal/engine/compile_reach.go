@@ -97,7 +97,7 @@ func (c *compiler) tls() *tls.Config {
 		pem, err := c.readFile(*t.CAFile)
 		out.RootCAs = x509.NewCertPool()
 		if err == nil && !out.RootCAs.AppendCertsFromPEM(pem) {
-			err = errors.New("there is no certificate in the file; it must be PEM")
+			err = errors.New("the file contains no PEM certificate")
 		}
 		if err != nil {
 			c.problem("endpoint/tls/caFile", "file-not-allowed", "%v", err)

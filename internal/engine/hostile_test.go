@@ -165,7 +165,7 @@ func TestHostileControl(t *testing.T) {
 		message             string
 	}{
 		{"readiness", "waitForModelTimeout: 5, waitForModelMode: models", "/v1/models", engine.NotReady, "http://mem is not ready after 5s: HTTP 200: " + limit},
-		{"cache reset", "resetKvCache: true", "/reset_prefix_cache", engine.CacheReset, "empty the cache of http://mem: POST /reset_prefix_cache: HTTP 200: " + limit},
+		{"cache reset", "resetKvCache: true", "/reset_prefix_cache", engine.CacheReset, "reset the prefix cache of http://mem: POST /reset_prefix_cache: HTTP 200: " + limit},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

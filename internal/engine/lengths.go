@@ -73,7 +73,7 @@ func discrepancyReasons(plan *Plan, diff float64) string {
 	}
 	reasons := "they use different tokenizers, the server adds tokens to each text, or images and audio count as tokens"
 	if caps := &plan.Kind.Caps; diff > otherUnit && !caps.Images && !caps.Audio && !caps.Video {
-		reasons = fmt.Sprintf("they are %.0f %% apart on average, as if the server counted characters or something else than tokens", diff)
+		reasons = fmt.Sprintf("they are %.0f %% apart on average, as if the server counted something other than tokens, for example characters", diff)
 	}
 	return reasons + "; lengths and token rates use the server's counts"
 }

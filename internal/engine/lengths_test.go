@@ -79,7 +79,7 @@ func TestInputDoubts(t *testing.T) {
 	}{
 		{"tokens", 1, ""},
 		{"another vocabulary", 2, "the server's token counts differ from the client's by more than 10 % in 2 of 2 responses: they use different tokenizers"},
-		{"characters", 4, "they are 300 % apart on average, as if the server counted characters or something else than tokens; lengths and token rates use the server's counts"},
+		{"characters", 4, "they are 300 % apart on average, as if the server counted something other than tokens, for example characters; lengths and token rates use the server's counts"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -51,7 +51,7 @@ func (c *caller) models(ctx context.Context, t *Target) (all []listed, whole boo
 	}
 	var list modelList
 	if json.Unmarshal(r.body, &list) != nil || list.Data == nil {
-		return nil, false, r, errors.New("the answer is not a list of models")
+		return nil, false, r, errors.New("the response is not a list of models")
 	}
 	for _, m := range list.Data {
 		all = append(all, listed{name: m.ID, most: max(m.MaxModelLen, m.Meta.Context)})
@@ -118,7 +118,7 @@ func (x *execution) takeOnly(c *caller, t *Target, all []listed, err error) erro
 		return fmt.Errorf("%s, and %s lists %d: %s; name one with --model", want, t.Shown, len(all), c.names(all))
 	}
 	if err := x.plan.adopt(all[0].name); err != nil {
-		return fmt.Errorf("take the model %q that %s lists: %w", all[0].name, t.Shown, err)
+		return fmt.Errorf("use the model %q of %s: %w", all[0].name, t.Shown, err)
 	}
 	x.adopted()
 	return nil

@@ -110,10 +110,10 @@ func (x *execution) substituted(o *outcome) {
 // remarks notes what was odd about prompts, responses and connections.
 func (x *execution) remarks(o *outcome, retries int64) {
 	if n := x.tokens.refused.Load(); n > 0 {
-		o.warn("chat-template", fmt.Sprintf("the chat template refuses %d conversations, whose prompt lengths leave it out: %v", n, *x.tokens.refusal.Load()))
+		o.warn("chat-template", fmt.Sprintf("the chat template cannot render %d conversations; their prompt lengths exclude it: %v", n, *x.tokens.refusal.Load()))
 	}
 	if n := x.mismatched.Load(); n > 0 {
-		o.warn("count-mismatch", fmt.Sprintf("%d answers did not hold one vector or score for each that was asked for", n))
+		o.warn("count-mismatch", fmt.Sprintf("%d responses did not contain one vector or score per input", n))
 	}
 	if retries > 0 {
 		o.warn("connection-retries", fmt.Sprintf("%d requests were sent again on a new connection: the server had closed the reused one before it answered", retries))

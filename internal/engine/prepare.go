@@ -56,7 +56,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 		return &prepareError{TokenizerFailed, err}
 	}
 	if err := x.openDataset(ctx, counts); err != nil {
-		return &prepareError{DatasetFailed, fmt.Errorf("open dataset: %w", err)}
+		return &prepareError{DatasetFailed, err}
 	}
 	x.checkLengths()
 	if err := x.resetCaches(ctx, ask); err != nil {
@@ -110,7 +110,7 @@ func (x *execution) openDataset(ctx context.Context, counts *tokenizers) error {
 			return err
 		}
 		if err := takes(&x.plan.Kind, source); err != nil {
-			return err
+			return fmt.Errorf("open dataset: %w", err)
 		}
 		for _, doubt := range source.Describe().Warnings {
 			x.warn("dataset", doubt)

@@ -176,12 +176,12 @@ func (x *execution) resetCaches(ctx context.Context, c *caller) error {
 		for _, path := range plan.Paths {
 			r, err := x.post(ctx, c, t, path, plan.Timeout)
 			if err == nil && r.ok() {
-				x.logs.Info().Str("server", t.Shown).Str("path", path).Msg("the cache was emptied")
+				x.logs.Info().Str("server", t.Shown).Str("path", path).Msg("the prefix cache was reset")
 				done = true
 				break
 			}
 			if err != nil {
-				return fmt.Errorf("empty the cache of %s: %w", t.Shown, err)
+				return fmt.Errorf("reset the prefix cache of %s: %w", t.Shown, err)
 			}
 			tried = append(tried, "POST "+path+": "+c.reason(r))
 			if r.status != http.StatusNotFound && r.status != http.StatusMethodNotAllowed {
@@ -189,7 +189,7 @@ func (x *execution) resetCaches(ctx context.Context, c *caller) error {
 			}
 		}
 		if !done {
-			return fmt.Errorf("empty the cache of %s: %s", t.Shown, strings.Join(tried, "; "))
+			return fmt.Errorf("reset the prefix cache of %s: %s", t.Shown, strings.Join(tried, "; "))
 		}
 	}
 	return nil

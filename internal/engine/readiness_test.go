@@ -333,10 +333,10 @@ POST /v1/chat/completions`, "", ""},
 		{"neither", "resetKvCache: true", "/reset_prefix_cache /flush_cache", `
 GET /v1/models
 POST /reset_prefix_cache
-POST /flush_cache`, "", "empty the cache of http://mem: POST /reset_prefix_cache: HTTP 404: gone; POST /flush_cache: HTTP 404: gone"},
+POST /flush_cache`, "", "reset the prefix cache of http://mem: POST /reset_prefix_cache: HTTP 404: gone; POST /flush_cache: HTTP 404: gone"},
 		{"a path of the user's", `resetKvCache: {path: "/reset?hard=1"}`, "/reset", `
 GET /v1/models
-POST /reset`, "", "empty the cache of http://mem: POST /reset?hard=1: HTTP 404: gone"},
+POST /reset`, "", "reset the prefix cache of http://mem: POST /reset?hard=1: HTTP 404: gone"},
 		{"profiler that is off", "serverProfiler: {enabled: true}", "/start_profile /stop_profile", `
 GET /v1/models
 POST /start_profile

@@ -34,7 +34,7 @@ func TestNoCertificate(t *testing.T) {
 		t.Errorf("not its time: warnings %v, certificate %v", x.warnings, x.certificate)
 	}
 	x.certify(t.Context(), "before", func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") })
-	want := []Warning{{Code: "not-certified", Detail: "no certificate of the client: open reference server: no address left"}}
+	want := []Warning{{Code: "not-certified", Detail: "the client could not be certified: open reference server: no address left"}}
 	if diff := cmp.Diff(want, x.warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -64,22 +64,22 @@ type Summary struct {
 	LatencyP50            *float64 `json:"request_latency_p50_ms"`
 	LatencyP99            *float64 `json:"request_latency_p99_ms"`
 	Goodput               *float64 `json:"goodput_per_sec"`
-	// Unsupported names those of the members above that are percentiles of too few
-	// requests: fewer than five independent ones lie beyond them. Never null.
+	// Unsupported lists the members above that are unreliable percentiles: fewer than
+	// five independent samples lie beyond them. Never null.
 	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`
 	Saturation  *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; null without an open loop
 }
 
-// ClientVerdict says whether the load generator itself kept up in a run.
+// ClientVerdict is the verdict on the load generator in a run.
 type ClientVerdict struct {
 	Verdict verdict.Level    `json:"verdict"`
 	Reasons []verdict.Reason `json:"reasons"` // which numbers are affected, and why; never null
-	// Evidence is what the client saw of itself; without a reason it has done no
-	// harm. Never null.
+	// Evidence is the signs of a busy client. Without a reason, no number is
+	// affected. Never null.
 	Evidence []verdict.Sign `json:"evidence"`
 	Bias     []verdict.Bias `json:"bias"` // never null
-	// Certificate says what the client adds to latencies, as it was measured; only
-	// of runs that asked for one.
+	// Certificate is what the client adds to latencies, as measured; only in runs
+	// that requested one.
 	Certificate *verdict.Certificate `json:"certificate,omitempty"`
 }
 

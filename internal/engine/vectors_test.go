@@ -168,7 +168,7 @@ benchmark:
   dataset: {type: file, format: single_turn, records: [{texts: [a, b]}, {text: c}]}
   phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 4}]
 `)
-		if len(r.Warnings) != 1 || r.Warnings[0].Code != "count-mismatch" || !strings.HasPrefix(r.Warnings[0].Detail, "2 answers") || r.Summary.Requests != 4 {
+		if len(r.Warnings) != 1 || r.Warnings[0].Code != "count-mismatch" || !strings.HasPrefix(r.Warnings[0].Detail, "2 responses") || r.Summary.Requests != 4 {
 			t.Errorf("warnings %+v, %+v; want 2 of 4 answers told", r.Warnings, r.Summary)
 		}
 		b.stop()

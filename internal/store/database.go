@@ -46,7 +46,7 @@ func (s *Store) openDatabase(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	s.warn("the database was damaged (%v); it is kept as %s and made again from the folders of the runs", cause, aside)
+	s.warn("the database was damaged (%v); it is kept as %s and rebuilt from the folders of the runs", cause, aside)
 	return s.connect(ctx)
 }
 
@@ -259,7 +259,7 @@ func (s *Store) index(ctx context.Context) error {
 		return err
 	}
 	if found > 0 {
-		s.warn("the database was made again from the folders of %d runs", found)
+		s.warn("the database was rebuilt from the folders of %d runs", found)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (s *Store) indexFolders(ctx context.Context, tx *sql.Tx, folders []os.DirEn
 		}
 		r, err := readRun(s.Dir(f.Name()))
 		if err != nil {
-			s.warn("the folder of run %s is not in the list of runs: %v", f.Name(), err)
+			s.warn("the folder of run %s was not added to the list of runs: %v", f.Name(), err)
 			continue
 		}
 		if err := insert(ctx, tx, r); err != nil {

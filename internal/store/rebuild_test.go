@@ -50,23 +50,23 @@ func TestRebuild(t *testing.T) {
 		do    func(t *testing.T, db string)
 		warns []string
 	}{
-		"lost": {func(t *testing.T, db string) { remove(t, db, "", "-wal", "-shm") }, []string{"made again from the folders of 3 runs"}},
+		"lost": {func(t *testing.T, db string) { remove(t, db, "", "-wal", "-shm") }, []string{"rebuilt from the folders of 3 runs"}},
 		"log without database": {func(t *testing.T, db string) {
 			remove(t, db, "")
 			if err := os.WriteFile(db+"-wal", []byte("old"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"made again from the folders of 3 runs"}},
+		}, []string{"rebuilt from the folders of 3 runs"}},
 		"empty": {func(t *testing.T, db string) {
 			if err := os.Truncate(db, 0); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"made again from the folders of 3 runs"}},
+		}, []string{"rebuilt from the folders of 3 runs"}},
 		"no database": {func(t *testing.T, db string) {
 			if err := os.WriteFile(db, bytes.Repeat([]byte("garbage "), 1000), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"was damaged", "made again from the folders of 3 runs"}},
+		}, []string{"was damaged", "rebuilt from the folders of 3 runs"}},
 		"bad pages": {func(t *testing.T, db string) {
 			data, err := os.ReadFile(db)
 			if err != nil {
@@ -78,7 +78,7 @@ func TestRebuild(t *testing.T) {
 			if err := os.WriteFile(db, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"was damaged", "made again from the folders of 3 runs"}},
+		}, []string{"was damaged", "rebuilt from the folders of 3 runs"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -152,7 +152,7 @@ func TestRebuildBadFolders(t *testing.T) {
 	s = open(t, dir)
 	sameRuns(t, s, 2)
 	warnings := strings.Join(s.Warnings(), "\n")
-	for _, want := range []string{id(7) + " is not in the list of runs: decode run: it is not the run of this folder", id(8), id(9), "2 runs"} {
+	for _, want := range []string{id(7) + " was not added to the list of runs: decode run: it is not the run of this folder", id(8), id(9), "2 runs"} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("warnings do not hold %q:\n%s", want, warnings)
 		}

@@ -51,7 +51,7 @@ const (
 
 // Open opens a data folder, which is created if need be, and takes it for this
 // process: *[InUseError] if another one has it. A database that is lost or
-// damaged is made again from the folders of the runs; [Store.Warnings] says so.
+// damaged is rebuilt from the folders of the runs; [Store.Warnings] says so.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

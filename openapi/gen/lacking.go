@@ -30,7 +30,7 @@ func lacking(l config.Lacking) *openapi3.SchemaRef {
 		s.Description, s.Nullable = "AIPerf's; ignored with a warning.", true
 		return inline(s)
 	}
-	s.Description = fmt.Sprintf("AIPerf's; %s is not supported yet, so only a value that switches it off is accepted.", l.What)
+	s.Description = fmt.Sprintf("Not supported yet: %s. Only a value that switches it off is accepted.", l.What)
 	s.AnyOf = offValues(l.Off)
 	if l.Alt != nil {
 		s.AnyOf = append(s.AnyOf, inline(constant(decode(l.Alt))))

@@ -257,8 +257,8 @@ func histograms() []histogram {
 			"Time between two content events of a stream.", token),
 		row("schedule_lag", "aiperf_schedule_delay_seconds",
 			"Time from the due time of a request to its start.", latency),
-		row("input_sequence_length", "aiperf_input_sequence_tokens", "Input tokens of a request.", length),
-		row("output_sequence_length", "aiperf_output_sequence_tokens", "Output tokens of a request.", length),
+		row("input_sequence_length", "aiperf_input_sequence_tokens", "Input tokens per request.", length),
+		row("output_sequence_length", "aiperf_output_sequence_tokens", "Output tokens per request.", length),
 	}
 }
 

@@ -30,7 +30,7 @@ type Stats struct {
 	Current *float64 `json:"current,omitempty"`
 	Count   *int64   `json:"count,omitempty"`
 	Sum     *float64 `json:"sum,omitempty"`
-	// HigherIsBetter says which direction is an improvement.
+	// HigherIsBetter is the direction of improvement.
 	HigherIsBetter bool `json:"higher_is_better"`
 }
 
@@ -70,8 +70,8 @@ type Metrics struct {
 	SnapshotNS  *int64           `json:"snapshot_ns"` // when the values were computed
 	Final       bool             `json:"final"`
 	ElapsedSec  float64          `json:"elapsed_sec"`
-	// Saturation says whether the servers keep up with the rate; null without an open
-	// loop.
+	// Saturation reports whether the servers keep up with the rate; null without an
+	// open loop.
 	Saturation *verdict.Saturation `json:"saturation"`
 }
 

@@ -17,8 +17,8 @@ type Results struct {
 	Error   *engine.RunError `json:"error"`
 	Client  *verdict.Report  `json:"client"` // whether the load generator kept up; null while nothing was measured
 	Stream  *verdict.Stream  `json:"stream"` // how answers came; null without streams
-	// Saturation says whether the servers kept up with the rate; null without an open
-	// loop.
+	// Saturation reports whether the servers kept up with the rate; null without an
+	// open loop.
 	Saturation *verdict.Saturation `json:"saturation"`
 }
 

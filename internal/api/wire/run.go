@@ -19,8 +19,8 @@ type RunInfo struct {
 	EndedAt     *time.Time  `json:"ended_at,omitempty" format:"date-time"`
 	Version     string      `json:"aiperfd_version" example:"0.1.0"`
 	Via         string      `json:"submitted_via" enums:"api,cli"`
-	// Client says whether the load generator itself keeps up; null before the
-	// first profiling phase.
+	// Client is the verdict on the load generator; null before the first profiling
+	// phase.
 	Client *engine.ClientVerdict `json:"client"`
 }
 

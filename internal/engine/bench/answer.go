@@ -109,7 +109,7 @@ type Usage struct {
 	Rejected   *Tokens // rejected prediction tokens
 	ImageIn    *Tokens // part of Input
 	ImageOut   *Tokens // part of Output
-	// AudioSeconds is the length of the sound that was counted, where that is what
+	// AudioSeconds is the length of the audio that was counted, where that is what
 	// the server counts; not negative.
 	AudioSeconds *float64
 }
@@ -135,7 +135,7 @@ type Answer struct {
 	// TailTokens are tokens, by the server's own word, of events after the last
 	// content event: a token that ends the answer, or half of a character.
 	TailTokens Tokens
-	// AudioLength is how long the sound plays that the answer consists of; 0 = there
+	// AudioLength is how long the audio plays that the answer consists of; 0 = there
 	// is none, or its format does not tell.
 	AudioLength time.Duration
 	Vectors     []Vector // embeddings, in order of their index

@@ -40,7 +40,7 @@ type NamedTexts struct {
 	Texts []string
 }
 
-// Media is a picture, a sound or a film: what it holds, or where it is.
+// Media is an image, an audio clip or a video: what it holds, or where it is.
 type Media struct {
 	Name string // of one that an API has a part of its own for: "mask"; mostly empty
 	URL  string // http or https; the server fetches it; empty = Data is sent

@@ -17,7 +17,7 @@ const (
 type Stamps struct {
 	Due       time.Duration // when the schedule asked for it; closed loop: when its slot became free
 	Permit    time.Duration // when it was allowed to go (slot obtained)
-	Start     time.Duration // before its bytes are written, or, where there is no open connection, before one is sought; every latency starts here
+	Start     time.Duration // before its bytes are written, or, if there is no open connection, before one is sought; every latency starts here
 	Connected time.Duration // a connection was at hand
 	Wrote     time.Duration // the whole request was written
 	FirstByte time.Duration // first byte of the response head
@@ -61,7 +61,7 @@ type Record struct {
 	Turn           int    // from 0
 	Turns          int    // turns of the conversation
 	RequestID      string // sent as X-Request-ID
-	CorrelationID  string // sent as X-Correlation-ID, one a session
+	CorrelationID  string // sent as X-Correlation-ID, one per session
 	ConversationID string
 	Model          string
 	Target         int // index into the run's targets
@@ -71,7 +71,7 @@ type Record struct {
 	Answer         Answer
 
 	Items int // vectors and scores in the answer
-	// Images is the number of pictures in the request, and AudioLength how long the
+	// Images is the number of images in the request, and AudioLength how long the
 	// sound in it plays; 0 = none, or unknown.
 	Images      int
 	AudioLength time.Duration

@@ -154,7 +154,7 @@ func strftime(format string, at time.Time) (string, error) {
 		i++
 		layout, ok := layouts[format[i]]
 		if !ok {
-			return "", fmt.Errorf("strftime_now does not know %%%c", format[i])
+			return "", fmt.Errorf("strftime_now does not support %%%c", format[i])
 		}
 		out.WriteString(at.Format(layout))
 	}

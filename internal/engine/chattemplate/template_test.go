@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 		{"broken", "", "{% for %}", "", "read template"},
 		{"large", "", strings.Repeat("x", maxSource+1), "", "at most"},
 		{"a date", "", `{{ strftime_now("%d %b %Y %H:%M %%") }}`, "04 Mar 2026 05:06 %", ""},
-		{"an unknown directive", "", `{{ strftime_now("%Q") }}`, "", "does not know %Q"},
+		{"an unknown directive", "", `{{ strftime_now("%Q") }}`, "", "does not support %Q"},
 		{"a refusal", "", `{{ raise_exception("not this one") }}`, "", "not this one"},
 	}
 	for _, tt := range tests {

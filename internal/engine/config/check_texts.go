@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// checkTexts warns of options about texts and tokens where there are none.
+// checkTexts warns about options for text and tokens that have no effect.
 func (l *loader) checkTexts() {
 	e := &l.doc.Benchmark.Endpoint
 	if e.Type != "image_retrieval" || l.options.Stored {

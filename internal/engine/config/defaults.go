@@ -217,12 +217,12 @@ func (l *loader) phaseDefaults(p *Phase, path string) {
 		l.infer(path+".smoothness", 1.0, "a gamma process needs a shape; 1 is Poisson")
 	}
 	if p.GracePeriod == nil {
-		grace, reason := Seconds(math.Inf(1)), "the phase has no duration: all answers are awaited"
+		grace, reason := Seconds(math.Inf(1)), "the phase has no duration: it waits for all responses"
 		switch {
 		case p.Duration != nil && p.Kind == "profiling":
 			grace, reason = defaultGrace, "the phase has a duration"
 		case p.Duration != nil:
-			reason = "all answers of a warm-up are awaited"
+			reason = "a warm-up waits for all responses"
 		}
 		p.GracePeriod = &grace
 		l.infer(path+".gracePeriod", grace, reason)

@@ -91,7 +91,7 @@ type Endpoint struct {
 	TLSVerify            bool              `json:"tlsVerify"`       // default true
 	TLS                  TLS               `json:"tls,omitzero"`
 	Proxy                URL               `json:"proxy"`                                                   // http, https or socks5; default none
-	ProxyFromEnv         bool              `json:"proxyFromEnv"`                                            // heed HTTP_PROXY, HTTPS_PROXY and NO_PROXY
+	ProxyFromEnv         bool              `json:"proxyFromEnv"`                                            // honour HTTP_PROXY, HTTPS_PROXY and NO_PROXY
 	WaitForModelTimeout  Seconds           `json:"waitForModelTimeout" validate:"gte=0"`                    // default 0 = do not wait
 	WaitForModelInterval Seconds           `json:"waitForModelInterval" validate:"gt=0"`                    // between probes; default 5
 	WaitForModelMode     string            `json:"waitForModelMode" validate:"oneof=models inference both"` // models, inference (default), both
@@ -105,7 +105,7 @@ type Endpoint struct {
 	// sagemaker has chat (default), completions and tgi, triton_generate has trtllm
 	// (default) and vllm. Nil = the default.
 	Dialect *string `json:"dialect" validate:"oneof=chat completions tgi trtllm vllm"`
-	// DownloadVideoContent fetches the films that were made; video_generation only.
+	// DownloadVideoContent fetches the videos that were made; video_generation only.
 	DownloadVideoContent bool `json:"downloadVideoContent"`
 	// RequestContentType is that of bodies, where an endpoint type takes both: nil = as
 	// the type has it.
@@ -179,7 +179,7 @@ type Dataset struct {
 type Prompts struct {
 	ISL       Distribution `json:"isl" least:"1"`                                // tokens; default 550
 	OSL       Distribution `json:"osl" least:"1"`                                // tokens; zero value = no cap is sent
-	BatchSize int          `json:"batchSize" validate:"gte=1"`                   // texts a request; default 1
+	BatchSize int          `json:"batchSize" validate:"gte=1"`                   // texts per request; default 1
 	Corpus    string       `json:"corpus" validate:"oneof=sonnet coding random"` // sonnet (default), coding, random
 }
 
@@ -304,7 +304,7 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 	}
 	parsed, ok := parseSeconds(text)
 	if !ok {
-		return errors.New("read length of time: want seconds, or a string such as 30s")
+		return errors.New("read duration: expected seconds, or a string such as 30s")
 	}
 	*s = parsed
 	return nil

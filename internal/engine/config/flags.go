@@ -230,7 +230,7 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 		f.problem(i, spelling, CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
 		return
 	case o.status == refused:
-		occ.option.status, occ.option.why = inert, "what it concerns is not supported yet"
+		occ.option.status, occ.option.why = inert, "the feature is not supported yet"
 	case o.kind != optBool && len(values) == 0:
 		f.problem(i, spelling, CodeRequired, "%s: needs a value", spelling)
 		return

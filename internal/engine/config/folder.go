@@ -80,7 +80,7 @@ func listFolder(name, known string, stat func(string) (fs.FileInfo, error), open
 	return files, nil
 }
 
-// checkFolder reports a source of pictures that is no readable directory.
+// checkFolder reports a source of images that is no readable directory.
 func (l *loader) checkFolder(path, name string) {
 	if l.failed[path] || l.options.Stored {
 		return

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Images are the generated pictures of a synthetic dataset.
+// Images are the generated images of a synthetic dataset.
 type Images struct {
-	BatchSize      *int         `json:"batchSize" validate:"gte=0"` // pictures a request; 0 = none; 1 where anything else is given
+	BatchSize      *int         `json:"batchSize" validate:"gte=0"` // images per request; 0 = none; 1 if anything else is given
 	Width          Distribution `json:"width"`                      // pixels; 0 = not given; default 512
 	Height         Distribution `json:"height"`
 	Format         string       `json:"format" validate:"oneof=jpeg png random"`                                                // jpeg (default), png, random
@@ -16,10 +16,10 @@ type Images struct {
 	SourceSampling string       `json:"sourceSampling" validate:"oneof=random-with-replacement shuffle-cycle sequential-cycle"` // directory only
 }
 
-// On reports whether there are pictures to make.
+// On reports whether there are images to make.
 func (i *Images) On() bool { return i != nil && i.BatchSize != nil && *i.BatchSize > 0 }
 
-// Directory returns where pictures are taken from; empty = they are made.
+// Directory returns where images are taken from; empty = they are made.
 func (i *Images) Directory() string {
 	if slices.Contains(madeSources(), i.Source) {
 		return ""
@@ -27,12 +27,12 @@ func (i *Images) Directory() string {
 	return i.Source
 }
 
-// madeSources lists the sources of pictures that are no directories.
+// madeSources lists the sources of images that are no directories.
 func madeSources() []string { return []string{"noise", "noise-smooth", "assets"} }
 
-// Audio are the generated sounds of a synthetic dataset.
+// Audio are the generated audio clips of a synthetic dataset.
 type Audio struct {
-	BatchSize   *int         `json:"batchSize" validate:"gte=0"`      // clips a request; 0 = none; 1 where anything else is given
+	BatchSize   *int         `json:"batchSize" validate:"gte=0"`      // clips per request; 0 = none; 1 if anything else is given
 	Length      Distribution `json:"length"`                          // seconds; 0 = not given; default 10
 	Format      string       `json:"format" validate:"oneof=wav"`     // wav
 	Depths      []int        `json:"depths" validate:"min=1"`         // bits: 8, 16, 24, 32; default 16
@@ -40,7 +40,7 @@ type Audio struct {
 	Channels    int          `json:"channels" validate:"gte=1,lte=2"` // 1 (default) or 2
 }
 
-// On reports whether there are sounds to make.
+// On reports whether there are audio clips to make.
 func (a *Audio) On() bool { return a != nil && a.BatchSize != nil && *a.BatchSize > 0 }
 
 // Rankings are the queries and passages of a synthetic dataset for an endpoint
@@ -100,7 +100,7 @@ func nothing(d Distribution) bool {
 	return !d.Given() || d.Mean != nil && *d.Mean == 0 && d.Stddev == 0
 }
 
-// mediaDefaults fills in the pictures, sounds and rankings of a synthetic dataset.
+// mediaDefaults fills in the images, audio and rankings of a synthetic dataset.
 func (l *loader) mediaDefaults(d *Dataset, path string) {
 	if d.Images != nil {
 		l.imageDefaults(d.Images, path+".images")
@@ -167,15 +167,15 @@ func (l *loader) batchDefault(batch **int, shaped bool, path string) {
 	if *batch != nil {
 		return
 	}
-	n, reason := 0, "nothing else of it is given"
+	n, reason := 0, "no other field of it is given"
 	if shaped {
-		n, reason = 1, "something else of it is given"
+		n, reason = 1, "another field of it is given"
 	}
 	*batch = &n
 	l.infer(path+".batchSize", n, reason)
 }
 
-// checkMedia checks the pictures, sounds and rankings of a synthetic dataset.
+// checkMedia checks the images, audio and rankings of a synthetic dataset.
 func (l *loader) checkMedia(d *Dataset, path string) {
 	if d.Images != nil {
 		l.checkImages(d.Images, path+".images")

@@ -35,7 +35,7 @@ type Problem struct {
 	Flag    string `json:"flag,omitempty"`   // the flag or environment variable at fault, if it was one
 	Code    string `json:"code"`             // one of the Code constants
 	Detail  string `json:"detail"`           // a sentence: field, value, what is accepted
-	Value   any    `json:"value,omitempty"`  // the value; nil where it may be secret
+	Value   any    `json:"value,omitempty"`  // the value; nil if it may be secret
 	Line    int    `json:"line,omitempty"`   // 1-based; 0 = not from a file
 	Column  int    `json:"column,omitempty"` // 1-based, in bytes
 }
@@ -57,7 +57,7 @@ func (p Problem) String() string {
 // cannot be run. It holds at least one problem, in document order.
 type Invalid struct{ Problems []Problem }
 
-// Error lists the problems, one a line.
+// Error lists the problems, one per line.
 func (e *Invalid) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {

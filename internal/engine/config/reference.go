@@ -37,7 +37,7 @@ type Field struct {
 	Text    string // one or two sentences
 	Unit    string // "" = none
 	Default string // in words; "" = none
-	Value   any    // the default, where it is the same in every document; else nil
+	Value   any    // the default, if it is the same in every document; else nil
 	// Required says that an object without this member, or with null, is refused.
 	Required bool
 	Flags    []string // of `aiperfd profile`, that give this field or a part of it

@@ -18,7 +18,7 @@ import (
 // name.
 const maxReadBytes = 1 << 30
 
-// reference is one picture, sound or film as a record gives it: a URL, a data
+// reference is one image, audio clip or video as a record gives it: a URL, a data
 // URI, base64, or the path of a file.
 type reference struct {
 	name string // label; empty = none
@@ -138,7 +138,7 @@ func (a *attacher) one(c media.Class, text string) (bench.Media, error) {
 			return a.pair(format, body)
 		}
 	}
-	const least = 64 // bytes of a picture or sound; what is shorter is a path
+	const least = 64 // bytes of an image or clip; what is shorter is a path
 	if data, err := base64.StdEncoding.DecodeString(text); err == nil && len(data) >= least {
 		if kind, ok := c.Detect(data); ok {
 			return a.keep(kind, data)
@@ -184,7 +184,7 @@ func (a *attacher) pair(format, body string) (bench.Media, error) {
 	return a.keep(kind, data)
 }
 
-// isFormat reports whether s can be the name of a format of sound.
+// isFormat reports whether s can be the name of a format of audio.
 func isFormat(s string) bool {
 	const longest = 8
 	for _, r := range s {
@@ -201,7 +201,7 @@ func decodeBase64(body string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not base64: %w", clip(body), err)
 	}
 	if len(data) == 0 {
-		return nil, errors.New("there is nothing in it")
+		return nil, errors.New("must not be empty")
 	}
 	return data, nil
 }

@@ -61,7 +61,7 @@ func folder(s some) (open func(string) (io.ReadCloser, error), opened map[string
 	}, opened
 }
 
-// lines are records, one a line.
+// lines are records, one per line.
 func lines(t testing.TB, records ...any) string {
 	t.Helper()
 	var b strings.Builder
@@ -135,7 +135,7 @@ func TestSingleTurnMediaProblems(t *testing.T) {
 		{`{"text": "a", "audio": "b.jpg"}`, `audio: file "b.jpg" holds image/jpeg; accepted for audio: WAV, MP3, FLAC, Ogg, AAC, MP4 or WebM`},
 		{`{"text": "a", "video": "c.wav"}`, `video: file "c.wav" holds audio/wav; accepted for video: MP4, WebM, QuickTime, Matroska, AVI, MPEG or Ogg`},
 		{`{"text": "a", "audio": "wav,%%"}`, `audio: %% is not base64: illegal base64 data at input byte 0`},
-		{`{"text": "a", "audio": "wav,"}`, `audio: there is nothing in it`},
+		{`{"text": "a", "audio": "wav,"}`, `audio: must not be empty`},
 		{`{"text": "a", "image": "data:image/png,abc"}`, `image: a data URI must be data:TYPE;base64,DATA`},
 		{`{"text": "a", "image": "data:image/png;base64,??"}`, `image: ?? is not base64: illegal base64 data at input byte 0`},
 		{`{"text": "a", "image": "data:image/png;base64,` + wav + `"}`, `image: the data URI holds audio/wav; accepted for image: PNG, JPEG, GIF or WebP`},

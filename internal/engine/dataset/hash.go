@@ -81,7 +81,7 @@ func (h hasher) conversation(c *bench.Conversation) {
 	}
 }
 
-// named adds named texts; nothing where there are none.
+// named adds named texts; nothing if there are none.
 func (h hasher) named(parts []bench.NamedTexts) {
 	for _, p := range parts {
 		h.text(p.Name)

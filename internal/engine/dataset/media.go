@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/engine/media"
 )
 
-// maxMadeBytes bounds the memory of all generated pictures and sounds of a
+// maxMadeBytes bounds the memory of all generated images and audio clips of a
 // dataset. What needs more sends the same ones again.
 const maxMadeBytes = 256 << 20
 
@@ -22,9 +22,9 @@ const maxMadeBytes = 256 << 20
 // be measured and not the model.
 const manyBytes = 1 << 20
 
-// Images describes generated pictures.
+// Images describes generated images.
 type Images struct {
-	BatchSize     int  // pictures of one turn; 0 = none
+	BatchSize     int  // images of one turn; 0 = none
 	Width, Height Dist // pixels
 	Format        string
 	Source        string   // noise, noise-smooth or files
@@ -34,16 +34,16 @@ type Images struct {
 	Open func(name string) (io.ReadCloser, error)
 }
 
-// Audio describes generated sounds: noise in WAV files.
+// Audio describes generated audio clips: noise in WAV files.
 type Audio struct {
 	BatchSize   int   // clips of one turn; 0 = none
 	Length      Dist  // seconds; shorter than 0.01 is drawn again
-	Depths      []int // bits a sample, one is drawn
+	Depths      []int // bits per sample, one is drawn
 	SampleRates []int // Hz, one is drawn
 	Channels    int   // 1 or 2
 }
 
-// ImageFormats lists how generated pictures are encoded.
+// ImageFormats lists how generated images are encoded.
 func ImageFormats() []string { return []string{"jpeg", "png", "random"} }
 
 // check returns everything that is wrong with the options.
@@ -64,7 +64,7 @@ func (o *Images) check() error {
 	}
 	switch {
 	case o.Source == "files" && (len(o.Files) == 0 || o.Open == nil):
-		bad("there are no files to take images from")
+		bad("no files to take images from")
 	case o.Source == "files" && fileOrder(o.Sampling) == nil:
 		bad("image sampling %q; accepted: random-with-replacement, shuffle-cycle, sequential-cycle", o.Sampling)
 	case o.Source != "files" && o.Source != "noise" && o.Source != "noise-smooth":
@@ -222,7 +222,7 @@ func (p *pictures) produce(k int) (bench.Media, error) {
 	return bench.Media{MIME: made.Type, Data: made.Data}, err
 }
 
-// fileOrder returns the rule by which picture k is made of one of n files; nil =
+// fileOrder returns the rule by which image k is made of one of n files; nil =
 // there is no rule of that name.
 func fileOrder(sampling string) func(k, n int, seed bench.Seed) int {
 	switch sampling {

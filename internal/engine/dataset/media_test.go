@@ -21,7 +21,7 @@ import (
 	"aiperfd/internal/engine/tokenizer"
 )
 
-// withMedia returns options that make small pictures and clips.
+// withMedia returns options that make small images and clips.
 func withMedia(t testing.TB) Options {
 	o := basic()
 	o.Synthetic.ISL = Fixed(5)
@@ -182,7 +182,7 @@ func TestShelfBound(t *testing.T) {
 	}
 }
 
-// What is planned for a picture or clip is at least nearly what it takes.
+// What is planned for an image or clip is at least nearly what it takes.
 func TestMediaSizes(t *testing.T) {
 	o := withMedia(t).Synthetic
 	for _, format := range []string{"png", "jpeg"} {
@@ -212,7 +212,7 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 		{"no width", func(s *Synthetic) { s.Images.Width = Dist{} }, "width or height of images is missing"},
 		{"format", func(s *Synthetic) { s.Images.Format = "gif" }, `image format "gif"; accepted: jpeg, png, random`},
 		{"source", func(s *Synthetic) { s.Images.Source = "x" }, `image source "x"; accepted: noise, noise-smooth, files`},
-		{"no files", func(s *Synthetic) { s.Images.Source = "files" }, "there are no files to take images from"},
+		{"no files", func(s *Synthetic) { s.Images.Source = "files" }, "no files to take images from"},
 		{"sampling", func(s *Synthetic) { s.Images = ofFiles(t, "x", "a.png") }, `image sampling "x"; accepted: random-with-replacement, shuffle-cycle, sequential-cycle`},
 		{"no pictures", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "notes.png", "none.png") },
 			"none of 2 files is a readable image: notes.png holds text/plain, not an image (PNG, JPEG, GIF or WebP); none.png open none.png: file does not exist"},
@@ -221,7 +221,7 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 		{"audio batch", func(s *Synthetic) { s.Audio.BatchSize = 10_001 }, "audio batch size 10001: must be from 0 to 10000"},
 		{"no length", func(s *Synthetic) { s.Audio.Length = Dist{} }, "length of audio is missing"},
 		{"no depth", func(s *Synthetic) { s.Audio.Depths = nil }, "audio needs at least one depth and one sample rate"},
-		{"depth", func(s *Synthetic) { s.Audio.Depths = []int{12} }, "make audio: clip with 12 bits a sample"},
+		{"depth", func(s *Synthetic) { s.Audio.Depths = []int{12} }, "make audio: clip with 12 bits per sample"},
 		{"long clip", func(s *Synthetic) { s.Audio.Length = Fixed(1e6) }, "make audio: clip of "},
 		{"rankings", func(s *Synthetic) { s.Rankings.Passages = Fixed(3) }, "rankings: passage tokens are missing"},
 		{"passages", func(s *Synthetic) { s.Rankings = Rankings{Fixed(20_000), Fixed(1), Fixed(1)} }, "turn 0: 20000 passages: at most 10000 are accepted"},
@@ -238,7 +238,7 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 	}
 }
 
-// colours are the files that pictures are taken from, each of one colour.
+// colours are the files that images are taken from, each of one colour.
 func colours(t testing.TB) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{"notes.png": {Data: []byte("not a picture")}}

@@ -97,7 +97,7 @@ func (p *prompter) at(r *rand.Rand, n, start int) (prompt, error) {
 			}
 		}
 	}
-	return prompt{}, fmt.Errorf("this tokenizer makes no text of %d tokens, nor of %d more or less", n, promptSlack)
+	return prompt{}, fmt.Errorf("no text of %d tokens (± %d) could be generated with this tokenizer", n, promptSlack)
 }
 
 // after makes n tokens that follow a prefix. The seam may cost or save a token;

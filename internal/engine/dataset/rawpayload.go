@@ -64,7 +64,7 @@ func (b *payloadBuilder) read(ctx context.Context) error {
 	case len(wrong.Problems) > 0:
 		return &wrong
 	case len(b.entries) == 0:
-		return errors.New("there are no records in it")
+		return errors.New("no records")
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ type File struct {
 	Records  []json.RawMessage // inline records instead of Path
 	MaxBytes int64             // bound of the unpacked file; 0 = [DefaultMaxBytes]
 	OSL      Dist              // output cap where a record has none; not given = none is sent
-	// Open opens a picture, sound or film that a record names; nil = files may
+	// Open opens an image, audio clip or video that a record names; nil = files may
 	// not be read. Only regular files may be opened.
 	Open func(name string) (io.ReadCloser, error)
 }

@@ -76,7 +76,7 @@ func (b *rowBuilder) read(ctx context.Context) error {
 	case len(wrong.Problems) > 0:
 		return &wrong
 	case b.rows == 0:
-		return errors.New("there are no records in it")
+		return errors.New("no records")
 	}
 	b.name()
 	return nil

@@ -11,7 +11,7 @@ import (
 	"aiperfd/internal/engine/media"
 )
 
-// maxMediaFile bounds one picture, sound or film.
+// maxMediaFile bounds one image, audio clip or video.
 const maxMediaFile = 256 << 20
 
 // readMedia reads a whole file.
@@ -36,10 +36,10 @@ func readHead(open func(string) (io.ReadCloser, error), name string, most int, m
 	return data, nil
 }
 
-// readable returns the files that are pictures, in their order, and a doubt
+// readable returns the files that are images, in their order, and a doubt
 // about the others.
 func (o *Images) readable(ctx context.Context) (good []string, doubt string, err error) {
-	const head = 64 << 10 // where the size of a picture stands, nearly always
+	const head = 64 << 10 // where the size of an image stands, nearly always
 	wrong := make([]error, len(o.Files))
 	err = parallel(ctx, len(o.Files), func(i int) error {
 		data, err := readHead(o.Open, o.Files[i], head, nil)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// stock makes the pictures and sounds of all entries.
+// stock makes the images and audio clips of all entries.
 func (b *builder) stock(ctx context.Context) error {
 	bound := maxMadeBytes
 	if b.Synthetic.Images.BatchSize > 0 && b.Synthetic.Audio.BatchSize > 0 {

@@ -19,7 +19,7 @@ const (
 	maxPromptTokens = 1 << 24 // of one text
 	maxTotalTokens  = 1 << 30 // of the dataset
 	maxBatch        = 10_000
-	turnCost        = 32 // tokens whose text takes as much memory as a turn without text, or as a place for one picture
+	turnCost        = 32 // tokens whose text takes as much memory as a turn without text, or as a place for one image
 	maxPool         = 1_000_000
 )
 

@@ -27,7 +27,7 @@ func (b *body) setLengthHint(r *Request) {
 	b.set(extension, appendObject(nil, inner.fields))
 }
 
-// members returns the members of an object, none where there is no value. ok = false
+// members returns the members of an object, none if there is no value. ok = false
 // when the value is something else.
 func members(value []byte) (fields []Field, ok bool) {
 	if value == nil {

@@ -27,7 +27,7 @@ func encodeEmbeddings(dst []byte, r *Request) ([]byte, error) {
 }
 
 // chatEmbeddings is vLLM's form of the same API for models that read a chat, with
-// pictures, sound and films.
+// images, audio and videos.
 func chatEmbeddings() Kind {
 	return Kind{
 		Name: "chat_embeddings", Aliases: []string{"openai-embeddings-chat"},
@@ -98,7 +98,7 @@ func ollamaVectors() *grammar {
 	return g
 }
 
-// nimEmbeddings is the API of NVIDIA's embedding NIMs: OpenAI's, with pictures as
+// nimEmbeddings is the API of NVIDIA's embedding NIMs: OpenAI's, with images as
 // data URIs among the texts.
 func nimEmbeddings() Kind {
 	return Kind{
@@ -110,7 +110,7 @@ func nimEmbeddings() Kind {
 }
 
 // encodeNIMEmbeddings writes a body for POST /v1/embeddings (NVIDIA NIM for VLM
-// embeddings). A text with its picture is one string: the text, a blank, the URI.
+// embeddings). A text with its image is one string: the text, a blank, the URI.
 func encodeNIMEmbeddings(dst []byte, r *Request) ([]byte, error) {
 	input, err := nimInput(&r.Turn)
 	if err != nil {

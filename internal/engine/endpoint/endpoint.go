@@ -98,17 +98,17 @@ type Caps struct {
 	Reasoning      bool // may report reasoning
 	System         bool // takes a system message
 	History        bool // takes earlier turns
-	Images         bool // takes pictures
+	Images         bool // takes images
 	Audio          bool // takes sound
-	Video          bool // takes films
+	Video          bool // takes videos
 	Items          bool // answers with vectors or scores
 	Named          bool // takes named texts; elsewhere their names mean nothing
 	TokenIDs       bool // takes the ids of the text's tokens: Request.TokenIDs
 	Hints          bool // takes NVIDIA Dynamo's hints
-	ProducesVideo  bool // makes films
+	ProducesVideo  bool // makes videos
 	RootPath       bool // its path does not live under /v1
 	UsageUnasked   bool // its streams carry usage without being asked to
-	ProducesImages bool // makes pictures
+	ProducesImages bool // makes images
 	ProducesAudio  bool // makes sound
 }
 

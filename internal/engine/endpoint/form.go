@@ -100,7 +100,7 @@ func (f *form) end() ([]byte, error) {
 	return append(f.dst, "--"+boundary+"--\r\n"...), f.err
 }
 
-// soundFile is how a sound goes into a form: the name of its file, and its type.
+// soundFile is how an audio clip goes into a form: the name of its file, and its type.
 // Names of types that mean the same become one.
 func soundFile(m *bench.Media) (filename, mime string) {
 	format := audioFormat(m.MIME)
@@ -121,8 +121,8 @@ func soundFile(m *bench.Media) (filename, mime string) {
 	return "audio." + format, mime
 }
 
-// imageFile is how a picture goes into a form. Its type is the one it claims, if
-// that is one of pictures, else what its first bytes say; an error means neither.
+// imageFile is how an image goes into a form. Its type is the one it claims, if
+// that is one of images, else what its first bytes say; an error means neither.
 func imageFile(name string, m *bench.Media) (filename, mime string, err error) {
 	mime = m.MIME
 	if !strings.HasPrefix(mime, "image/") {
@@ -137,7 +137,7 @@ func imageFile(name string, m *bench.Media) (filename, mime string, err error) {
 	return name + "." + ext, mime, nil
 }
 
-// imageType recognises a picture by its first bytes; empty = it does not.
+// imageType recognises an image by its first bytes; empty = it does not.
 func imageType(data []byte) string {
 	for _, x := range [...]struct{ magic, mime string }{
 		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF8", "image/gif"}, {"BM", "image/bmp"},

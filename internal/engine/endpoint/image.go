@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// imageGeneration is OpenAI's API that makes pictures, as SGLang and others serve
+// imageGeneration is OpenAI's API that makes images, as SGLang and others serve
 // it too.
 func imageGeneration() Kind {
 	return Kind{
@@ -22,7 +22,7 @@ func imageGeneration() Kind {
 	}
 }
 
-// imageEdit makes pictures from pictures. A request is a form. A picture at an
+// imageEdit makes images from images. A request is a form. An image at an
 // address goes into the field url, which SGLang knows and OpenAI does not.
 func imageEdit() Kind {
 	return Kind{
@@ -53,7 +53,7 @@ func encodeImageGeneration(dst []byte, r *Request) ([]byte, error) {
 	return appendObject(dst, fields), nil
 }
 
-// appendFormat asks for pictures in the answer, not at an address. OpenAI's own
+// appendFormat asks for images in the answer, not at an address. OpenAI's own
 // models send them anyway and refuse the field; who needs it adds it as an extra
 // input.
 func appendFormat(fields []Field, r *Request) []Field {
@@ -136,8 +136,8 @@ func (f *form) pictures(media []bench.Media) error {
 	return nil
 }
 
-// readImages takes an answer in one piece, with a list of pictures, or an event
-// with a picture or a preview of one.
+// readImages takes an answer in one piece, with a list of images, or an event
+// with an image or a preview of one.
 func readImages(d *decoder, doc *document) bool {
 	readOpenAI(d, doc)
 	v := doc.value

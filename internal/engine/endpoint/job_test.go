@@ -329,7 +329,7 @@ func FuzzRunpod(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, streaming bool) { fuzzJob(t, "runpod", text, streaming) })
 }
 
-// FuzzVideo is FuzzRunpod for films.
+// FuzzVideo is FuzzRunpod for videos.
 func FuzzVideo(f *testing.F) {
 	f.Add("{\"id\":\"v\",\"status\":\"queued\",\"progress\":0}\n{\"status\":\"completed\",\"inference_time_s\":-1,\"peak_memory_mb\":1e308}")
 	f.Add("{\"id\":\"v\",\"status\":\"failed\",\"error\":{\"code\":\"x\",\"message\":\"y\"}}")

@@ -42,7 +42,7 @@ func appendInputAudio(dst []byte, m *bench.Media) []byte {
 	return append(appendString(dst, audioFormat(m.MIME)), '}')
 }
 
-// audioFormat returns OpenAI's name of a format of sound.
+// audioFormat returns OpenAI's name of a format of audio.
 func audioFormat(mime string) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(mime, "audio/"), "x-")
 	switch name {

@@ -247,7 +247,7 @@ func TestReadWAV(t *testing.T) {
 	}
 }
 
-// FuzzMedia feeds the decoders of sounds, transcripts and images with anything.
+// FuzzMedia feeds the decoders of audio clips, transcripts and images with anything.
 func FuzzMedia(f *testing.F) {
 	types := []string{"text/event-stream", "application/json", "audio/wav", "text/plain", "audio/L16;rate=1"}
 	kinds := []string{"audio_transcription", "audio_speech", "image_generation"}

@@ -251,7 +251,7 @@ func inputOf(call *bench.ToolCall) string {
 	return "{}"
 }
 
-// appendImageBlock appends a picture by its URL or with what it holds.
+// appendImageBlock appends an image by its URL or with what it holds.
 func appendImageBlock(dst []byte, m *bench.Media) []byte {
 	dst = append(dst, `{"type":"image","source":{"type":`...)
 	if m.URL != "" {

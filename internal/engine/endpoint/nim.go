@@ -30,7 +30,7 @@ func nimRankings() Kind {
 }
 
 // encodeNIMRankings writes a body for POST /v1/ranking (NVIDIA NeMo Retriever
-// Reranking NIM). Pictures of the turn are passages too.
+// Reranking NIM). Images of the turn are passages too.
 func encodeNIMRankings(dst []byte, r *Request) ([]byte, error) {
 	query, texts, err := ranking("nim_rankings", &r.Turn)
 	if err != nil {
@@ -55,7 +55,7 @@ func encodeNIMRankings(dst []byte, r *Request) ([]byte, error) {
 	return object(dst, r, modelField(r), Field{"query", about}, Field{"passages", append(passages, ']')})
 }
 
-// imageRetrieval is the API of NVIDIA's NIMs that find something in pictures:
+// imageRetrieval is the API of NVIDIA's NIMs that find something in images:
 // objects, text, elements of a page.
 func imageRetrieval() Kind {
 	return Kind{
@@ -67,7 +67,7 @@ func imageRetrieval() Kind {
 }
 
 // encodeImageRetrieval writes a body for POST /v1/infer (NVIDIA NIM for object
-// detection): only pictures, and no model.
+// detection): only images, and no model.
 func encodeImageRetrieval(dst []byte, r *Request) ([]byte, error) {
 	images := r.Turn.Images
 	if len(images) == 0 {

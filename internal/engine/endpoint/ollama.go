@@ -102,7 +102,7 @@ func encodeOllamaGenerate(dst []byte, r *Request) ([]byte, error) {
 	return ollamaBody(outer, r).finish(dst, r)
 }
 
-// appendImages appends pictures as Ollama takes them: a list of bare base64.
+// appendImages appends images as Ollama takes them: a list of bare base64.
 func appendImages(dst []byte, images []bench.Media) ([]byte, error) {
 	dst = append(dst, '[')
 	for i := range images {

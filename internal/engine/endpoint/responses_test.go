@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Media of tests: a picture by address, a picture and a sound with what they hold.
+// Media of tests: an image by address, an image and an audio clip with what they hold.
 var (
 	photo = bench.Media{URL: "https://x/a.png"}
 	pixel = bench.Media{MIME: "image/png", Data: []byte("PNG")}

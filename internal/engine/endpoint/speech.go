@@ -34,7 +34,7 @@ func encodeSpeech(dst []byte, r *Request) ([]byte, error) {
 	return appendObject(dst, fields), nil
 }
 
-// readSpeech takes an event with a piece of the sound, or all of it in one
+// readSpeech takes an event with a piece of the audio, or all of it in one
 // document.
 func readSpeech(d *decoder, doc *document) bool {
 	readOpenAI(d, doc)
@@ -49,10 +49,10 @@ func readSpeech(d *decoder, doc *document) bool {
 	return true
 }
 
-// maxSoundStart is how much of a sound is kept to read its header, in bytes.
+// maxSoundStart is how much of an audio clip is kept to read its header, in bytes.
 const maxSoundStart = 4 << 10
 
-// warnShortAudio says that a sound is shorter than its header promises.
+// warnShortAudio says that an audio clip is shorter than its header promises.
 const warnShortAudio = "short_audio"
 
 // unknownSize is the least number that servers write into a header when they do
@@ -85,7 +85,7 @@ func (d *decoder) sounds(data []byte) {
 	}
 }
 
-// countSpeech takes an answer that is a sound itself. Where a stream was asked for
+// countSpeech takes an answer that is an audio clip itself. Where a stream was asked for
 // each read is a content event, but for those that end within the header.
 func countSpeech(d *decoder, resp *bench.Response) {
 	header, total := int64(headerSize(resp.Start)), int64(0)

@@ -266,7 +266,7 @@ func (u *usageCounts) usage() *bench.Usage {
 	}
 }
 
-// seconds is the length of sound that a server counts beside or instead of tokens.
+// seconds is the length of audio that a server counts beside or instead of tokens.
 type seconds struct {
 	n        float64
 	rank     int  // place of the field it came from; 0 = not given, lower places win

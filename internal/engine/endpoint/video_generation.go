@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// videoGeneration is OpenAI's API for films, as SGLang serves it too (OpenAI API
+// videoGeneration is OpenAI's API for videos, as SGLang serves it too (OpenAI API
 // reference, "Create video").
 func videoGeneration() Kind {
 	return Kind{
@@ -34,7 +34,7 @@ func cancelVideo(id string) Call {
 	return Call{Method: http.MethodDelete, path: url.PathEscape(id), Now: true}
 }
 
-// videoState reads the status of a film.
+// videoState reads the status of a video.
 func videoState(v *fastjson.Value) jobState {
 	switch strings.ToLower(string(str(v))) {
 	case "queued", "pending":
@@ -74,7 +74,7 @@ func nextVideo(t *Tracker, v *fastjson.Value) step {
 	return s
 }
 
-// readVideo takes one answer about a film.
+// readVideo takes one answer about a video.
 func readVideo(j *jobDecoder, v *fastjson.Value) {
 	state := videoState(v.Get("status"))
 	if state == jobUnknown && len(str(v.Get("status"))) > 0 && j.state == jobUnknown {
@@ -92,7 +92,7 @@ func readVideo(j *jobDecoder, v *fastjson.Value) {
 	}
 }
 
-// finishVideo makes the film the content: its time is that of the answer that says
+// finishVideo makes the video the content: its time is that of the answer that says
 // it is done, its size is known if it was downloaded.
 func finishVideo(j *jobDecoder) {
 	j.at, j.read = j.now, j.poll
@@ -102,7 +102,7 @@ func finishVideo(j *jobDecoder) {
 // readNothing is the grammar of answers that hold no documents.
 func readNothing(*decoder, *document) bool { return false }
 
-// readVideoBytes takes a film that came as the answer to the request.
+// readVideoBytes takes a video that came as the answer to the request.
 func readVideoBytes(d *decoder, resp *bench.Response) {
 	size := 0
 	for _, p := range resp.Pieces {
@@ -111,7 +111,7 @@ func readVideoBytes(d *decoder, resp *bench.Response) {
 	d.item(bench.Video, size)
 }
 
-// videoFields returns what a body says, in order, but for the picture to begin
+// videoFields returns what a body says, in order, but for the image to begin
 // with.
 func videoFields(r *Request) ([]Field, error) {
 	if len(r.Turn.Images) > 1 {
@@ -140,7 +140,7 @@ func adaptVideo(k *Kind, s *Settings) {
 	}
 }
 
-// encodeVideoForm writes the body as a form, the picture last.
+// encodeVideoForm writes the body as a form, the image last.
 func encodeVideoForm(dst []byte, r *Request) ([]byte, error) {
 	fields, err := videoFields(r)
 	if err != nil {

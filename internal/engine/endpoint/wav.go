@@ -57,7 +57,7 @@ func playing(bytes, rate int64) time.Duration {
 
 // pcmRate is the rate in bytes a second of samples without a header, by their
 // content type: audio/pcm is what OpenAI's speech API calls 16 bits, one channel,
-// 24,000 times a second; audio/l16 names its rate (RFC 2586). 0 = it is another.
+// 24,000 times per second; audio/l16 names its rate (RFC 2586). 0 = it is another.
 func pcmRate(contentType string) int64 {
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "audio/pcm" && media != "audio/l16" {
@@ -76,7 +76,7 @@ func pcmRate(contentType string) int64 {
 // its own, in bytes, where we do not read it: 44, as WAV has.
 const maxHeader = 44
 
-// headerSize returns how many of the first bytes of a sound are no sound, as far
+// headerSize returns how many of the first bytes of an audio clip are no sound, as far
 // as start tells.
 func headerSize(start []byte) int {
 	if w, ok := readWAV(start); ok {
@@ -91,7 +91,7 @@ func headerSize(start []byte) int {
 }
 
 // Contents says what media a request carries, with its history: the number of
-// pictures, and how long its sounds play. 0 = none, or the format does not tell.
+// images, and how long its audio clips play. 0 = none, or the format does not tell.
 func (r *Request) Contents() (images int, sound time.Duration) {
 	known := true
 	add := func(t *bench.Turn) {

@@ -42,7 +42,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// TestRawOfForm: a line about a form and a sound is small and holds no bytes of
+// TestRawOfForm: a line about a form and an audio clip is small and holds no bytes of
 // either.
 func TestRawOfForm(t *testing.T) {
 	sound := bytes.Repeat([]byte{0, 0xff}, 1<<20)

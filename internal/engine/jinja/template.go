@@ -29,7 +29,7 @@ const (
 )
 
 // ErrBudget says that a template asks for more time or memory than it may have.
-var ErrBudget = errors.New("the template asks for too much")
+var ErrBudget = errors.New("the template exceeds the limits of time and memory")
 
 // Options configure a template. The zero value has no functions, and refuses
 // names that have no value.
@@ -126,7 +126,7 @@ func structures(functions bool) *exec.ControlStructureSet {
 	return exec.NewControlStructureSet(own)
 }
 
-// Render fills a template in. The error is [ErrBudget] if it asks for too much.
+// Render fills a template in. The error is [ErrBudget] if it exceeds the limits.
 func (t *Template) Render(variables map[string]any) (rendered []byte, err error) {
 	defer func() { // the library lets faults of arithmetic through, a division by zero for one
 		if fault := recover(); fault != nil {

@@ -17,11 +17,11 @@ const (
 // loudness is the standard deviation of the samples; full scale is 1.
 const loudness = 0.3
 
-// Clip says how a sound is made.
+// Clip says how an audio clip is made.
 type Clip struct {
 	Length     time.Duration
 	SampleRate int // Hz
-	Depth      int // bits a sample: 8 (unsigned), 16, 24 or 32 (signed)
+	Depth      int // bits per sample: 8 (unsigned), 16, 24 or 32 (signed)
 	Channels   int // 1 or 2
 }
 
@@ -34,13 +34,13 @@ func Audio(c Clip, random *rand.Rand) (Object, error) {
 	case c.Length < MinClip || c.Length > MaxClip:
 		return Object{}, fmt.Errorf("clip of %s: the length must be from %s to %s", c.Length, MinClip, MaxClip)
 	case c.SampleRate < 1000 || c.SampleRate > 384_000:
-		return Object{}, fmt.Errorf("clip with %d samples a second: the rate must be from 1000 to 384000", c.SampleRate)
+		return Object{}, fmt.Errorf("clip with %d samples per second: the rate must be from 1000 to 384000", c.SampleRate)
 	case c.Depth != 8 && c.Depth != 16 && c.Depth != 24 && c.Depth != 32:
-		return Object{}, fmt.Errorf("clip with %d bits a sample: the depth must be 8, 16, 24 or 32", c.Depth)
+		return Object{}, fmt.Errorf("clip with %d bits per sample: the depth must be 8, 16, 24 or 32", c.Depth)
 	case c.Channels != 1 && c.Channels != 2:
 		return Object{}, fmt.Errorf("clip with %d channels: 1 or 2 are possible", c.Channels)
 	case frames*frame > math.MaxUint32-64:
-		return Object{}, fmt.Errorf("clip of %d bytes: a WAV file holds 4 GiB", frames*frame)
+		return Object{}, fmt.Errorf("clip of %d bytes: a WAV file has at most 4 GiB", frames*frame)
 	}
 	out := wavHeader(c, frames*frame)
 	for range frames * c.Channels {

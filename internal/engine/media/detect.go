@@ -30,7 +30,7 @@ func (c Class) String() string {
 }
 
 // types maps what the content says to the type under which servers know it. A
-// container of sound alone is often taken for one of video.
+// container of audio alone is often taken for one of video.
 func (c Class) types() map[string]string {
 	switch c {
 	case Picture:

@@ -47,7 +47,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// A picture of every format becomes one of the size and format that are asked for.
+// An image of every format becomes one of the size and format that are asked for.
 func TestResized(t *testing.T) {
 	half := image.NewPaletted(image.Rect(0, 0, 8, 4), color.Palette{color.Black, color.White})
 	for x := range 4 {

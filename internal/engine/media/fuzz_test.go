@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzResized: no picture file crashes, and what comes out has the size that was
+// FuzzResized: no image file crashes, and what comes out has the size that was
 // asked for.
 func FuzzResized(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))

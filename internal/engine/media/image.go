@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 )
 
-// The limits of a picture, in pixels.
+// The limits of an image, in pixels.
 const (
 	MaxSide   = 16_384
 	MaxPixels = 64 << 20
@@ -18,7 +18,7 @@ const (
 // JPEGQuality is AIPerf's.
 const JPEGQuality = 85
 
-// Pattern says what a made picture shows.
+// Pattern says what a made image shows.
 type Pattern uint8
 
 // The patterns.
@@ -31,7 +31,7 @@ const (
 	SmoothNoise
 )
 
-// ImageFormat is how a picture is encoded.
+// ImageFormat is how an image is encoded.
 type ImageFormat uint8
 
 // The formats.
@@ -40,7 +40,7 @@ const (
 	JPEG                    // quality 85, chroma halved in both directions
 )
 
-// Image makes a picture of exactly width × height pixels.
+// Image makes an image of exactly width × height pixels.
 func Image(width, height int, p Pattern, f ImageFormat, random *rand.Rand) (Object, error) {
 	if err := checkSize(width, height); err != nil {
 		return Object{}, err
@@ -62,7 +62,7 @@ func Image(width, height int, p Pattern, f ImageFormat, random *rand.Rand) (Obje
 	return Encode(picture, f)
 }
 
-// Bytes returns about how many bytes a picture takes, at least nearly as many as
+// Bytes returns about how many bytes an image takes, at least nearly as many as
 // it does.
 func Bytes(width, height int, f ImageFormat) int {
 	pixels := width * height
@@ -79,7 +79,7 @@ func checkSize(width, height int) error {
 	return nil
 }
 
-// Encode writes a picture in a format.
+// Encode writes an image in a format.
 func Encode(picture image.Image, f ImageFormat) (Object, error) {
 	if f == PNG {
 		return encodePNG(picture, png.DefaultCompression)
@@ -93,7 +93,7 @@ func Encode(picture image.Image, f ImageFormat) (Object, error) {
 	return Object{Type: "image/jpeg", Data: bytes.Clone(out.Bytes())}, err
 }
 
-// encodePNG returns a picture that takes no more memory than its bytes.
+// encodePNG returns an image that takes no more memory than its bytes.
 func encodePNG(picture image.Image, level png.CompressionLevel) (Object, error) {
 	var out bytes.Buffer
 	e := png.Encoder{CompressionLevel: level}
@@ -104,7 +104,7 @@ func encodePNG(picture image.Image, level png.CompressionLevel) (Object, error) 
 // cell is the distance of the points between which smooth noise is interpolated.
 const cell = 32
 
-// smooth fills a picture with interpolated noise and a little grain.
+// smooth fills an image with interpolated noise and a little grain.
 func smooth(picture *image.NRGBA, random *rand.Rand) {
 	size := picture.Rect.Size()
 	columns, rows := size.X/cell+2, size.Y/cell+2

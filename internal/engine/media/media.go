@@ -1,4 +1,4 @@
-// Package media makes pictures and sound: what multimodal requests carry when
+// Package media makes images and audio: what multimodal requests carry when
 // the user has no files of their own. Equal parameters and an equal random
 // source give equal bytes.
 package media
@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// Object is one encoded picture or clip.
+// Object is one encoded image or clip.
 type Object struct {
 	Type string // media type, for example "image/png"
 	Data []byte

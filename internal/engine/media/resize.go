@@ -12,7 +12,7 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// Size returns the size of a picture in a file, which is enough to know that it
+// Size returns the size of an image in a file, which is enough to know that it
 // is one, and refuses what would take too much memory.
 func Size(file []byte) (image.Point, error) {
 	var c image.Config
@@ -36,7 +36,7 @@ func Size(file []byte) (image.Point, error) {
 	return image.Pt(c.Width, c.Height), checkSize(c.Width, c.Height)
 }
 
-// Resized makes a picture of exactly width × height pixels of one in a file. The
+// Resized makes an image of exactly width × height pixels of one in a file. The
 // ratio of its sides is not kept.
 func Resized(file []byte, width, height int, f ImageFormat) (Object, error) {
 	if err := checkSize(width, height); err != nil {
@@ -54,7 +54,7 @@ func Resized(file []byte, width, height int, f ImageFormat) (Object, error) {
 	return Encode(picture, f)
 }
 
-// decode reads a picture; the first one of an animation.
+// decode reads an image; the first one of an animation.
 func decode(file []byte) (image.Image, error) {
 	kind, _ := Picture.Detect(file)
 	switch r := bytes.NewReader(file); kind {

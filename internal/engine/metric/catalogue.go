@@ -186,7 +186,7 @@ type Caps struct {
 	ProducesImages bool // produces images
 	ProducesAudio  bool // produces audio
 	Jobs           bool // is polled for its answers
-	ProducesVideo  bool // makes films
+	ProducesVideo  bool // makes videos
 }
 
 // measures reports whether a metric makes sense under o.

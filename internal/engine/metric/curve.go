@@ -203,7 +203,7 @@ func active(rate, requests float64) (v, share float64) {
 	return rate / min(1, requests), min(1, requests)
 }
 
-// perUser divides a rate among requests; 0 where there is none.
+// perUser divides a rate among requests; 0 if there is none.
 func perUser(rate, requests float64) float64 {
 	if requests <= 0 {
 		return 0

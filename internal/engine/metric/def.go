@@ -63,5 +63,5 @@ const (
 	SupportsImageOnly  // needs images in requests
 	ProducesImagesOnly // needs images in responses
 	JobsOnly           // needs answers that are polled for
-	ProducesVideoOnly  // needs an endpoint that makes films
+	ProducesVideoOnly  // needs an endpoint that makes videos
 )

@@ -88,7 +88,7 @@ func mediaRows() []row {
 // seconds turns nanoseconds into seconds.
 func seconds(ns float64) float64 { return ns / float64(time.Second) }
 
-// soundSeconds is how long the sound of the request plays, or that of the answer.
+// soundSeconds is how long the audio of the request plays, or that of the answer.
 func soundSeconds(v *view) float64 {
 	if v.outcome != success {
 		return math.NaN()

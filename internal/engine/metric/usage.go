@@ -260,7 +260,7 @@ func usageTotalRows() []row {
 	}
 }
 
-// audioSeconds is the sound that the server counted.
+// audioSeconds is the audio that the server counted.
 func audioSeconds(v *view) float64 {
 	if v.usage.AudioSeconds == nil {
 		return math.NaN()

@@ -224,7 +224,7 @@ func readPart(s *Server, msg *fields, part *fastjson.Value, p *prompt, said *str
 	}
 }
 
-// addMedia counts an image, a sound or a video.
+// addMedia counts an image, an audio clip or a video.
 func (p *prompt) addMedia(s *Server, data []byte) {
 	p.hash = hashText(p.hash, data)
 	p.tokens += mediaTokens

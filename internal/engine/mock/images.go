@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// imagesProtocol is POST /v1/images/generations and /v1/images/edits. Pictures are
+// imagesProtocol is POST /v1/images/generations and /v1/images/edits. Images are
 // small and of one colour, which the request decides. The first one is there after
-// the time of a first token; in a stream every preview, and then the picture, takes
+// the time of a first token; in a stream every preview, and then the image, takes
 // the time of another token.
 type imagesProtocol struct {
 	edits   bool
 	streams script
 }
 
-// painting is what is kept of a request for pictures.
+// painting is what is kept of a request for images.
 type painting struct {
 	width, height int
-	partials      int  // previews of each picture of a stream
-	url           bool // pictures are named, not sent
+	partials      int  // previews of each image of a stream
+	url           bool // images are named, not sent
 }
 
 var _ protocol = (*imagesProtocol)(nil)
@@ -67,7 +67,7 @@ func (p *imagesProtocol) read(s *Server, r *http.Request, body []byte) (*textReq
 	return q, refusal
 }
 
-// originals checks the pictures of an edit, which decide the size of the answer,
+// originals checks the images of an edit, which decide the size of the answer,
 // and returns what stands for them.
 func (f *formFields) originals(job *painting) (hash uint32) {
 	if url := f.text("url"); url != "" {
@@ -158,7 +158,7 @@ func (p *imagesProtocol) document(dst []byte, x *exchange) ([]byte, string) {
 	return append(p.appendUsage(dst, x, len(x.choices)), '}'), "application/json"
 }
 
-// address is where a picture can be fetched from this server.
+// address is where an image can be fetched from this server.
 func (x *exchange) address(p picture) string {
 	scheme := "http"
 	if x.r.TLS != nil {
@@ -167,7 +167,7 @@ func (x *exchange) address(p picture) string {
 	return scheme + "://" + x.r.Host + x.s.opt.Prefix + "/mock/files/" + p.name()
 }
 
-// content adds previews and pictures.
+// content adds previews and images.
 func (p *imagesProtocol) content(e *events, c *choice, from, to int, _ bool) error {
 	prefix := "image_generation"
 	if p.edits {

@@ -31,7 +31,7 @@ const (
 type JobOptions struct {
 	Workers   int           // jobs at a time, of each kind; DefaultJobWorkers
 	ColdStart Delay         // of each worker, before its first job; 0
-	Time      Delay         // that a film takes; const DefaultJobTime
+	Time      Delay         // that a video takes; const DefaultJobTime
 	Expiry    time.Duration // a result is forgotten this long after its job has ended; 1 min of /runsync, else 30 min
 	Output    string        // of Runpod's workers; OutputEvents
 }

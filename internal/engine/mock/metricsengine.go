@@ -36,12 +36,12 @@ func (m *metrics) addRequestHistograms(maxModelLen int, histogram func(name, hel
 		inferenceTime:  {"request_inference_time_seconds", "Time from the queue to the last token.", latencyBuckets()},
 		prefillTime:    {"request_prefill_time_seconds", "Time from the queue to the first token.", latencyBuckets()},
 		decodeTime:     {"request_decode_time_seconds", "Time from the first token to the last.", latencyBuckets()},
-		promptLength:   {"request_prompt_tokens", "Prompt tokens of a request.", lengths},
+		promptLength:   {"request_prompt_tokens", "Prompt tokens per request.", lengths},
 		generationLength: {
-			"request_generation_tokens", "Generation tokens of a request, over all its choices.", lengths,
+			"request_generation_tokens", "Generation tokens per request, over all choices.", lengths,
 		},
 		maxGenerationLength: {
-			"request_max_num_generation_tokens", "Generation tokens of the longest choice of a request.", lengths,
+			"request_max_num_generation_tokens", "Generation tokens of the longest choice per request.", lengths,
 		},
 		paramsN:         {"request_params_n", "The parameter n of requests.", []float64{1, 2, 5, 10, 20}},
 		paramsMaxTokens: {"request_params_max_tokens", "The parameter max_tokens of requests.", lengths},

@@ -13,7 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// maxSide is the longest side of a picture, in pixels.
+// maxSide is the longest side of an image, in pixels.
 const maxSide = 64
 
 // picture is a square of one colour. Its name says all there is to know about it,
@@ -26,7 +26,7 @@ type picture struct {
 
 func (p picture) name() string { return fmt.Sprintf("%08x-%dx%d.png", p.hash, p.width, p.height) }
 
-// encode returns the picture as a PNG file.
+// encode returns the image as a PNG file.
 func (p picture) encode() []byte {
 	pale := func(shift int) uint8 {
 		level := mix64(uint64(p.hash), 0) >> shift & 0xff
@@ -42,8 +42,8 @@ func (p picture) encode() []byte {
 	return b.Bytes()
 }
 
-// pictureSize returns the size of a PNG or JPEG file, 0 for other pictures; ok =
-// false when it is no picture.
+// pictureSize returns the size of a PNG or JPEG file, 0 for other images; ok =
+// false when it is no image.
 func pictureSize(data []byte) (width, height int, ok bool) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -58,7 +58,7 @@ func pictureSize(data []byte) (width, height int, ok bool) {
 	return 0, 0, len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
 }
 
-// serveFile serves the pictures that answers name.
+// serveFile serves the images that answers name.
 func serveFile(_ *Server, w http.ResponseWriter, r *http.Request) {
 	var p picture
 	name := chi.URLParam(r, "id")

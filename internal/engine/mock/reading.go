@@ -203,7 +203,7 @@ func joined(items []*fastjson.Value) (string, bool) {
 	return b.String(), true
 }
 
-// mediaWord is the word that stands for a picture, a sound or a film.
+// mediaWord is the word that stands for an image, an audio clip or a video.
 func mediaWord(v *fastjson.Value) string {
 	return fmt.Sprintf("media%08x", hashText(0, v.MarshalTo(nil)))
 }

@@ -62,7 +62,7 @@ func vectorRoutes() []route {
 	}
 }
 
-// mediaRoutes is what takes or makes sound, pictures and films.
+// mediaRoutes is what takes or makes audio, images and videos.
 func mediaRoutes() []route {
 	return []route{
 		{http.MethodPost, "/v1/audio/transcriptions", true, inference(newTranscription("transcribe", "transcription.chunk"))},

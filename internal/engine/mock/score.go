@@ -251,8 +251,8 @@ func label(probs []float32) string {
 	return "LABEL_0"
 }
 
-// newInfer is POST /v1/infer, as NVIDIA's NIMs for pictures serve it: one box in each
-// picture, which depends on what the picture holds.
+// newInfer is POST /v1/infer, as NVIDIA's NIMs for images serve it: one box in each
+// image, which depends on what the image holds.
 func newInfer() protocol {
 	return reading[[]string]{
 		accept: func(s *Server, f *fields) ([]string, []prompt) {

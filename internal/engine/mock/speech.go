@@ -93,7 +93,7 @@ func (p *speech) document(dst []byte, x *exchange) ([]byte, string) {
 	return dst, "audio/" + voiceIn(x).format
 }
 
-// open chooses how the sound is sent.
+// open chooses how the audio is sent.
 func (p *speech) open(e *events) {
 	switch v := voiceIn(e.x); {
 	case v.events:

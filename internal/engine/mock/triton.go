@@ -97,7 +97,7 @@ func (*triton) content(e *events, c *choice, from, to int, _ bool) error {
 	return e.end(true)
 }
 
-// finish answers where there are no tokens; nothing else tells the end.
+// finish answers if there are no tokens; nothing else tells the end.
 func (*triton) finish(e *events, c *choice) error {
 	if c.total > 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// videos is OpenAI's API for films: POST /v1/videos.
+// videos is OpenAI's API for videos: POST /v1/videos.
 type videos struct{}
 
 var _ submission = videos{}
@@ -28,14 +28,14 @@ func (videos) refusal(dst []byte, e *apiError) []byte { return appendError(dst, 
 
 func (videos) wait(*http.Request) time.Duration { return 0 }
 
-// videoJob is what is known of a film.
+// videoJob is what is known of a video.
 type videoJob struct {
 	model, size, seconds string
 	stuck                bool
 	hash                 uint32 // of what was asked for
 }
 
-// videoRequest is a request for a film.
+// videoRequest is a request for a video.
 type videoRequest struct{ prompt, model, size, seconds, reference string }
 
 // read parses a form or a JSON object.
@@ -94,7 +94,7 @@ func (v *videoRequest) readForm(f *formFields) *apiError {
 	return f.err
 }
 
-// plan draws how long the film takes.
+// plan draws how long the video takes.
 func (videos) plan(x *exchange, j *job) {
 	j.video, _ = x.q.payload.(*videoJob)
 	j.needs = x.s.opt.Jobs.Time.draw(x.rng)
@@ -108,10 +108,10 @@ func (videos) document(dst []byte, x *exchange) ([]byte, string) {
 	return dst, "application/json"
 }
 
-// stuckAt is the progress at which a film that makes none any more stays.
+// stuckAt is the progress at which a video that makes none any more stays.
 const stuckAt = 42
 
-// appendVideo writes the object about a film.
+// appendVideo writes the object about a video.
 func appendVideo(dst []byte, j *job, s jobState, now int64) []byte {
 	progress := 0
 	switch {
@@ -170,7 +170,7 @@ func serveVideoDelete(s *Server, w http.ResponseWriter, r *http.Request) {
 	_ = writeJSON(w, http.StatusOK, append(body, `,"object":"video.deleted","deleted":true}`...))
 }
 
-// filmSize is the length of every film, in bytes.
+// filmSize is the length of every video, in bytes.
 const filmSize = 64 << 10
 
 // serveVideoContent is GET /v1/videos/{id}/content: a file that begins like MP4

@@ -12,25 +12,25 @@ import (
 // that was measured.
 type Certificate struct {
 	At   time.Time `json:"measured_at"`
-	When string    `json:"when,omitempty"` // before or after the run that it belongs to; empty = it belongs to none
+	When string    `json:"when,omitempty"` // before or after its run; empty = made without a run
 
 	TTFTAdded       float64 `json:"ttft_p99_added_ms_max"`
 	InterChunkAdded float64 `json:"inter_chunk_p99_added_ms_max"`
 
 	Concurrency *int     `json:"concurrency"`                 // streams of a closed loop; null in an open one
-	Asked       *int     `json:"asked_concurrency,omitempty"` // more than were tried
+	Asked       *int     `json:"asked_concurrency,omitempty"` // if more than could be measured
 	Rate        *float64 `json:"request_rate"`                // requests per second of an open loop; null in a closed one
-	Requests    int      `json:"requests"`                    // that were compared
+	Requests    int      `json:"requests"`                    // requests compared
 	Events      int      `json:"events"`
 	Window      float64  `json:"window_sec"`
 
 	RequestBytes  int      `json:"request_bytes"`
 	ChunkBytes    int      `json:"chunk_bytes"`
-	ReferenceTTFT float64  `json:"reference_ttft_ms"` // what the server was asked to keep
+	ReferenceTTFT float64  `json:"reference_ttft_ms"` // nominal, as set on the reference server
 	ReferenceITL  float64  `json:"reference_itl_ms"`
 	StampSource   string   `json:"stamp_source"` // kernel, read, mixed
 	Transport     string   `json:"transport"`    // event-loop or net/http
-	UsedCores     *float64 `json:"used_cores"`   // by client and server together; null = the system does not tell
+	UsedCores     *float64 `json:"used_cores"`   // client and server together; null = not exposed by the platform
 
 	TTFT       Certified `json:"time_to_first_token"`
 	InterChunk Certified `json:"inter_chunk_latency"`
@@ -48,9 +48,9 @@ type Certified struct {
 	ErrorP50    float64 `json:"error_p50_ms"` // of single values, upper bounds
 	ErrorP99    float64 `json:"error_p99_ms"`
 	ErrorMax    float64 `json:"error_max_ms"`
-	Confidence  float64 `json:"confidence"` // of the bound, whatever the distribution of errors
-	// Extrapolated says that this was too little, and that the bound was made
-	// larger for it by an assumption about the tail of the errors.
+	Confidence  float64 `json:"confidence"` // of the bound, for any distribution of errors
+	// Extrapolated is true if the confidence was too low, so that the bound was
+	// enlarged by an assumption about the tail of the errors.
 	Extrapolated bool `json:"extrapolated"`
 }
 

@@ -55,7 +55,7 @@ func relations() []relation {
 		{"request-rate", "requests/sec", "request_count divided by the window, and request_throughput", requestRate},
 		{"token-rate", "tokens/sec", "total_osl divided by the window, and output_token_throughput", tokenRate},
 		{"window", "sec", "the window that rates divide by, and the time from its start to its end", window},
-		{"littles-law", "requests", "rate times mean time from permission to end, and the mean number of requests in flight as it was watched", littlesLaw},
+		{"littles-law", "requests", "rate times mean time from permission to end, and the observed mean number of requests in flight", littlesLaw},
 		{"concurrency-curve", "requests", "rate times mean time from start to end, and the average of effective_concurrency", concurrencyCurve},
 		{"latency-sum", "ms", "the sum of request_latency, and the sums of time_to_first_token and inter_chunk_latency", latencySum},
 		{"tokens-conserved", "requests", "streams with a token count on every event, and those of them whose counts add up to the usage block", tokensConserved},

@@ -12,10 +12,10 @@ type Sign struct {
 	Phase  string  `json:"phase"`
 	Metric string  `json:"metric"` // what was measured
 	Value  float64 `json:"value"`
-	Limit  float64 `json:"limit"` // a smaller value is no sign
+	Limit  float64 `json:"limit"` // smaller values are normal
 	Unit   string  `json:"unit"`  // of value and limit: ms or ratio
-	// Share is the part of the window, or of the observations, that was above the
-	// limit: 0 to 1.
+	// Share is the share of the window, or of the observations, above the limit:
+	// 0 to 1.
 	Share   float64 `json:"share"`
 	Message string  `json:"message"` // for people
 }

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Report is the judgement of one window, or of a run, with what it rests on. It
-// encodes to JSON without loss. Times are in milliseconds. A null means that the
-// system does not tell, or that there was nothing to measure.
+// Report is the judgement of one window, or of a run, with what it is based on. It
+// encodes to JSON without loss. Times are in milliseconds. Null means that the
+// platform does not expose the value, or that there was nothing to measure.
 type Report struct {
 	Verdict Level    `json:"verdict"`
 	Reasons []Reason `json:"reasons"` // which numbers are affected, and why; never null
-	// Evidence is what the client saw of itself that can be a cause; without a reason
-	// it has done no harm. Never null.
+	// Evidence is the signs of a busy client: possible causes. Without a reason, no
+	// number is affected. Never null.
 	Evidence []Sign `json:"evidence"`
 	Bias     []Bias `json:"bias"`  // never null
-	Phase    string `json:"phase"` // that the figures below are of; of a run: its worst phase
+	Phase    string `json:"phase"` // phase of the figures below; for a run, its worst phase
 
-	Window      float64    `json:"window_sec"` // how long the client watched itself
+	Window      float64    `json:"window_sec"` // duration of the self-monitoring
 	TickLag     *Lag       `json:"tick_lag"`
 	Scheduler   *Lag       `json:"scheduler_latency"`
 	GCPause     *Lag       `json:"gc_pause"`
-	ScheduleLag *Lag       `json:"schedule_lag"` // the client's part of it: without waiting for a free slot
+	ScheduleLag *Lag       `json:"schedule_lag"` // without the time spent waiting for a free slot
 	SendLag     *Lag       `json:"send_lag"`
 	StampLag    *Lag       `json:"receive_stamp_lag"`
 	StampSource string     `json:"stamp_source"` // kernel, read, mixed; empty = no response
@@ -33,9 +33,9 @@ type Report struct {
 	CPU         *Processor `json:"cpu"`
 	RSS         *int64     `json:"rss_bytes"`
 
-	Phases []Report `json:"phases,omitempty"` // of a run with several profiling phases
+	Phases []Report `json:"phases,omitempty"` // if the run has several profiling phases
 
-	Certificate *Certificate `json:"certificate,omitempty"` // of a run that asked for one
+	Certificate *Certificate `json:"certificate,omitempty"` // if the run requested one
 }
 
 // Lag is a distribution of lags.
@@ -49,10 +49,10 @@ type Lag struct {
 
 // Rates compare what was asked for with what went out.
 type Rates struct {
-	Offered   *float64 `json:"offered_per_sec"` // null in a closed loop, which asks for no rate
+	Offered   *float64 `json:"offered_per_sec"` // null in a closed loop, which has no rate
 	Delivered *float64 `json:"delivered_per_sec"`
 	// Undelivered is the share of the load that the client failed to send; null
-	// where a concurrency limit of the plan held requests back.
+	// if a concurrency limit held requests back.
 	Undelivered *float64 `json:"undelivered_share"`
 }
 

@@ -12,24 +12,24 @@ import (
 // are in requests per second; a null is unknown.
 type Saturation struct {
 	Phase     string `json:"phase"`
-	Saturated bool   `json:"saturated"` // requests came faster than they were served for as long as they came
-	// LimitedBy is what held the rate down: server, concurrency (the limit of the
-	// plan: with more requests at a time the server might have served more) or
-	// client; empty = nothing did.
+	Saturated bool   `json:"saturated"` // requests arrived faster than they were served
+	// LimitedBy is what limited the rate: server, concurrency (the configured limit:
+	// with more concurrent requests, the server might have served more) or client;
+	// empty = nothing.
 	LimitedBy    string   `json:"limited_by" enums:",server,concurrency,client"`
-	AskedRate    float64  `json:"asked_rate_per_sec"`    // of the plan: the mean of the arrival process
-	OfferedRate  *float64 `json:"offered_rate_per_sec"`  // at which requests were due: random arrivals differ from their mean
-	SentRate     *float64 `json:"sent_rate_per_sec"`     // at which they went out
-	AchievedRate *float64 `json:"achieved_rate_per_sec"` // at which they succeeded, over the whole window
-	// BacklogMax is the most requests that were due and had not returned at the same
-	// time, be it in flight or waiting for a slot.
+	AskedRate    float64  `json:"asked_rate_per_sec"`    // requested rate, the mean of the arrival process
+	OfferedRate  *float64 `json:"offered_rate_per_sec"`  // rate of the due times; random arrivals differ from their mean
+	SentRate     *float64 `json:"sent_rate_per_sec"`     // rate at which requests were sent
+	AchievedRate *float64 `json:"achieved_rate_per_sec"` // rate of successful requests over the whole window
+	// BacklogMax is the maximum number of requests that were due but had not
+	// returned, in flight or waiting for a slot.
 	BacklogMax int64 `json:"backlog_max"`
-	// Cut are the requests that were due and never got their answer because the
-	// phase ended, and CutShare their part of all that were due. Without them
-	// percentiles are lower bounds.
+	// Cut is the number of requests that were due but got no response because the
+	// phase ended, and CutShare their share of all that were due. Percentiles are
+	// lower bounds without them.
 	Cut      int64   `json:"cut_requests"`
 	CutShare float64 `json:"cut_share"`
-	Message  string  `json:"message"` // for people: one sentence
+	Message  string  `json:"message"` // one sentence
 }
 
 // Demand is what an open loop asked of a server, and what became of it.

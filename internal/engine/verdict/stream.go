@@ -22,19 +22,19 @@ const (
 type Stream struct {
 	Class    Class  `json:"class"`
 	Message  string `json:"message"`
-	Streams  int64  `json:"streams"`       // successes that came as streams
-	Events   int64  `json:"events"`        // content events of them
-	Buffered int64  `json:"buffered"`      // streams whose content came in one burst
+	Streams  int64  `json:"streams"`       // successful streamed responses
+	Events   int64  `json:"events"`        // their content events
+	Buffered int64  `json:"buffered"`      // streams whose content arrived in one burst
 	Gaps     int64  `json:"gaps"`          // between content events
-	SameRead int64  `json:"gaps_one_read"` // gaps whose two events came in one read
-	Zero     int64  `json:"gaps_zero"`     // gaps of no length
-	// EventsPerRead is content events by reads that brought content: the
-	// chunk_coalescing_ratio. 1 = each event came in a read of its own.
+	SameRead int64  `json:"gaps_one_read"` // gaps whose two events arrived in one read
+	Zero     int64  `json:"gaps_zero"`     // gaps of zero length
+	// EventsPerRead is the number of content events per read that brought content.
+	// 1 = each event arrived in its own read.
 	EventsPerRead  float64  `json:"chunk_coalescing_ratio"`
-	TokensPerChunk *float64 `json:"tokens_per_chunk"` // null = nobody counted tokens
+	TokensPerChunk *float64 `json:"tokens_per_chunk"` // null = tokens were not counted
 	SameReadShare  float64  `json:"icl_same_read_fraction"`
 	ZeroShare      float64  `json:"icl_zero_fraction"`
-	// Withheld names the metrics whose percentiles mean nothing on these streams.
+	// Withheld lists the metrics whose percentiles are meaningless for these streams.
 	Withheld map[string]Withheld `json:"withheld"` // never null
 }
 
@@ -166,7 +166,7 @@ func (s *Stream) classify() {
 	case share >= bufferedFrom:
 		s.Class = Buffered
 		s.Message = fmt.Sprintf("%.0f %% of the streams brought their whole content in one burst at the end: the server or a proxy buffers them, so time to first token is the time to the whole answer", 100*share)
-		s.withhold("the content of a stream came in one burst, which says nothing about the pace of the model",
+		s.withhold("the content of a stream arrived in one burst, so gaps do not reflect the pace of the model",
 			"inter_chunk_latency", "time_to_second_token", "inter_token_latency", "inter_token_stall",
 			"decode_duration", "output_token_throughput_per_user")
 	case s.SameReadShare > coalescedFrom:
