@@ -118,6 +118,16 @@ func (a *Arrivals) Before() (arrival, queue int64) {
 	return 1 << (bits.Len64(uint64(a.Used)) - 2), a.Earlier
 }
 
+// Lately returns by how much the queue grew over so many of the last arrivals: at
+// least a quarter of all. ok = false if that is not known.
+func (a *Arrivals) Lately() (arrivals, growth int64, ok bool) {
+	if a.Used < 2 {
+		return 0, 0, false
+	}
+	arrivals = a.Used - 1<<(bits.Len64(uint64(a.Used))-1)
+	return arrivals, a.Queue - a.Recent, 4*arrivals >= a.Used
+}
+
 // InFlight returns the requests that were sent and have not returned.
 func (p *PhaseStats) InFlight() int64 { return p.Sent - p.Completed - p.Cancelled }
 

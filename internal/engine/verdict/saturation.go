@@ -113,13 +113,17 @@ func (d *Demand) growing() bool {
 
 // fallingBehind compares the queue that the last request found with the one that
 // there is where every request takes as long as the first ones did (Little's law),
-// and with the queue in the first half.
+// and with the queue in the first half. It must still grow at the end: a server that
+// batches takes longer under load, until its queue has found its level.
 func (d *Demand) fallingBehind(span, first time.Duration) bool {
 	a := &d.Stats.Arrivals
 	n, queue := float64(a.Used), float64(a.Queue)
 	steady := (n - 1) / span.Seconds() * first.Seconds()
 	at, then := a.Before()
 	excess := min(queue-steady, float64(a.Queue-then)*n/float64(a.Used-at))
+	if m, growth, ok := a.Lately(); ok && float64(growth) < queueShare*float64(m) {
+		return false // it has found its level
+	}
 	noise := queueNoise * math.Sqrt(n*max(1, 1/d.Smoothness))
 	return queue >= slower*steady && excess >= max(queueShare*n, noise)
 }

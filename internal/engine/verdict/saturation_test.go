@@ -136,3 +136,41 @@ func TestEnds(t *testing.T) {
 		t.Errorf("share of the last above 10: %v, want 0.5", got)
 	}
 }
+
+// A server that takes three times as long once it is loaded, but keeps up then.
+func TestSaturationLevels(t *testing.T) {
+	const rate, step = 20, 50 * time.Millisecond
+	for _, tt := range []struct {
+		last time.Duration // of the load
+		more time.Duration // latency, for each second of load; up to 10 s, or without end
+		ends bool
+		want bool
+	}{
+		{36 * time.Second, time.Second, true, false}, {40 * time.Second, time.Second, true, false},
+		{60 * time.Second, time.Second, true, false}, {40 * time.Second, time.Second, false, true},
+	} {
+		took := func(at time.Duration) time.Duration {
+			if tt.ends {
+				at = min(at, 10*time.Second)
+			}
+			return 5*time.Second + time.Duration(at.Seconds()*float64(tt.more))
+		}
+		s := bench.PhaseStats{Start: 1, RequestsEnd: tt.last + took(tt.last)}
+		var y Tally
+		for at := time.Duration(1); at <= tt.last; at += step {
+			queue := int64(0)
+			for before := time.Duration(1); before <= at; before += step {
+				if before+took(before) > at {
+					queue++
+				}
+			}
+			s.Arrivals.Add(at, queue)
+			y.Observe(&bench.Record{Stamps: bench.Stamps{Due: at, Permit: at, Start: at, Wrote: at, End: at + took(at)}})
+		}
+		y.succeeded = y.requests
+		l := y.Load(Asked{Open: true})
+		if got := Saturate(&Demand{Rate: rate, Smoothness: 1, Stats: &s, Tally: &y, Load: &l}); got.Saturated != tt.want {
+			t.Errorf("%v of load, levels off %v: %s; want saturated %v", tt.last, tt.ends, got.Message, tt.want)
+		}
+	}
+}
