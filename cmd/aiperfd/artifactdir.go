@@ -88,10 +88,13 @@ func autoName(b *config.Benchmark) string {
 		load = strings.Join(parts, "-")
 		break
 	}
+	const most = 200 // bytes; file systems allow 255, the number that freeDir adds included
+	rest := fmt.Sprintf("-openai-%s-%s", b.Endpoint.Type, load)
+	model = strings.ToValidUTF8(model[:min(len(model), most-len(rest))], "")
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || strings.ContainsRune(`/\:*?"<>|`, r) {
 			return '_'
 		}
 		return r
-	}, fmt.Sprintf("%s-openai-%s-%s", model, b.Endpoint.Type, load))
+	}, model+rest)
 }

@@ -184,7 +184,10 @@ func (w *binder) called(n *nodes.Call) (nodes.Expression, error) {
 	const longest = 8 // the library evaluates the receiver of a method anew each time it is named
 	var receiver nodes.Expression = number(1)
 	chain := 0
-	if _, method := n.Func.(*nodes.GetAttribute); method && n.Parent != nil {
+	if method, ok := n.Func.(*nodes.GetAttribute); ok {
+		if n.Parent == nil { // the library forgets it if it is in parentheses
+			n.Parent = method.Node
+		}
 		receiver, chain = n.Parent, 1+w.chains[n.Parent]
 	}
 	if chain > longest {

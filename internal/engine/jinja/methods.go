@@ -19,17 +19,20 @@ func methods() exec.Methods {
 	texts := map[string]exec.Method[string]{}
 	for _, name := range []string{
 		"capitalize", "casefold", "count", "endswith", "find", "isalnum", "isalpha", "isascii", "isdecimal",
-		"isdigit", "islower", "isnumeric", "isprintable", "isspace", "istitle", "isupper", "lower", "lstrip",
-		"partition", "removeprefix", "removesuffix", "rfind", "rpartition", "rsplit", "rstrip", "split",
-		"splitlines", "startswith", "strip", "swapcase", "title", "upper",
+		"isdigit", "islower", "isnumeric", "isprintable", "isspace", "istitle", "isupper", "lower",
+		"partition", "removeprefix", "removesuffix", "rfind", "rpartition", "rsplit", "split",
+		"splitlines", "startswith", "swapcase", "title", "upper",
 	} {
 		if m, ok := own.Str.Get(name); ok {
 			texts[name] = plainly(m)
 		}
 	}
 	texts["replace"], texts["join"] = replaced, joined
+	texts["strip"] = stripped(strings.Trim, strings.TrimFunc)
+	texts["lstrip"] = stripped(strings.TrimLeft, strings.TrimLeftFunc)
+	texts["rstrip"] = stripped(strings.TrimRight, strings.TrimRightFunc)
 	for _, name := range []string{"split", "rsplit", "splitlines"} {
-		texts[name] = inParts(texts[name])
+		texts[name] = inParts(name, texts[name])
 	}
 	own.Str = exec.NewMethodSet(texts)
 	return own
@@ -74,7 +77,7 @@ const maxParts = 500_000
 
 // inParts bounds a method that takes a text apart, at a separator or at blanks and
 // the ends of lines.
-func inParts(m exec.Method[string]) exec.Method[string] {
+func inParts(name string, m exec.Method[string]) exec.Method[string] {
 	return func(self string, v *exec.Value, args *exec.VarArgs) (any, error) {
 		separator := args.KwArgs["sep"]
 		if len(args.Args) > 0 {
@@ -90,10 +93,27 @@ func inParts(m exec.Method[string]) exec.Method[string] {
 				}
 			}
 		}
-		if n > maxParts {
-			return nil, fmt.Errorf("%w: a method makes a list of more than %d parts", ErrBudget, maxParts)
+		switch {
+		case n > maxParts:
+			return nil, fmt.Errorf("%w: method %s makes a list of more than %d parts", ErrBudget, name, maxParts)
+		case name != "splitlines" && len(args.Args)+len(args.KwArgs) == 0: // which the library refuses
+			return strings.Fields(self), nil
 		}
 		return m(self, v, args)
+	}
+}
+
+// stripped is Python's str.strip, or one of its sides: the library's fails without
+// the characters to remove.
+func stripped(set func(string, string) string, blanks func(string, func(rune) bool) string) exec.Method[string] {
+	return func(self string, _ *exec.Value, args *exec.VarArgs) (any, error) {
+		switch n := len(args.Args); {
+		case n > 1 || len(args.KwArgs) > 0:
+			return nil, errors.New("strip takes at most the characters to remove")
+		case n == 0 || args.Args[0].IsNil():
+			return blanks(self, unicode.IsSpace), nil
+		}
+		return set(self, args.Args[0].String()), nil
 	}
 }
 

@@ -40,6 +40,7 @@ func TestRender(t *testing.T) {
 		{"break", `{% for t in texts %}{% if loop.index > 1 %}{% break %}{% endif %}{{ t }}{% endfor %}`, "one", Options{}},
 		{"set, with, filter", `{% set a = "x" ~ n %}{% with b = a * 2 %}{% filter upper %}{{ b }}{% endfilter %}{% endwith %}`, "X3X3", Options{}},
 		{"methods", `{{ " x ".strip().upper() }}{{ "a,b".split(",")[1] }}{{ "-".join(texts) }}{{ text.replace("a", "z") }}`, "Xbone-two-threez & b", Options{}},
+		{"methods of expressions", `{{ ("a" ~ n).upper() }}{{ (text|trim).split()[0] }}{{ (text.split("&")|last).lstrip().upper() }}{{ (text).title() }}{{ " c  d ".rsplit()[1] }}{{ "\n e\t".strip() }}{{ "\nf ".lstrip() }}{{ " g\n".rstrip() }}{{ "xhy".strip("xy") }}`, "A3aBA & Bdef  gh", Options{}},
 		{"namespace and append", `{% set ns = namespace(n=0, l=[]) %}{% for t in texts %}{% set ns.n = ns.n + 1 %}{% set ns.l = ns.l + [t] %}{% endfor %}{{ ns.n }}{{ ns.l|length }}`, "33", chat},
 		{"range", `{% for i in range(3) %}{{ i }}{% endfor %}{{ range(1, 4)|join }}`, "012123", chat},
 		{"macros", `{% macro m(x, y=2) %}{{ x * y }}{% endmacro %}{{ m(4) }} {{ m(1, y=5) }}`, "8 5", chat},
