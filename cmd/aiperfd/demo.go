@@ -170,6 +170,10 @@ func (d *demo) benchmark(ctx context.Context, s *service, target string) error {
 	if err := d.results(ctx, s, id); err != nil {
 		return err
 	}
+	if d.once {
+		fmt.Fprintln(d.out, "\nwithout --once, the daemon keeps running: live page, API and Prometheus metrics")
+		return nil
+	}
 	run := s.url() + "/api/runs/" + id
 	fmt.Fprintln(d.out)
 	for _, u := range []struct{ what, url string }{
@@ -177,9 +181,6 @@ func (d *demo) benchmark(ctx context.Context, s *service, target string) error {
 		{"files", run + "/results/list"}, {"Prometheus", s.url() + "/metrics"}, {"API", s.url() + "/docs"},
 	} {
 		fmt.Fprintf(d.out, "%-11s %s\n", u.what, u.url)
-	}
-	if d.once {
-		return nil
 	}
 	fmt.Fprintf(d.out, "%-11s %s\n", "folder", filepath.Join(d.dataDir, "runs", id))
 	return nil

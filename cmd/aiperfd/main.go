@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"aiperfd/internal/engine/export"
 )
@@ -95,15 +96,42 @@ HTTP, shows them live and stores their results.`,
 	const width = "80"
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped "+width))
 	root.SetVersionTemplate("aiperfd {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{exitUsage, err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return exitError{exitUsage, suggestFlag(cmd, err)} })
 	root.AddCommand(
 		newServeCommand(), newProfileCommand(), newMockCommand(), newDemoCommand(), newCertifyCommand(),
 		newValidateCommand(), newHealthcheckCommand(), newVersionCommand(),
 	)
+	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Args = knownTopic
+		}
 		cmd.Args = usage(cmd.Args)
 	}
 	return root
+}
+
+// knownTopic refuses to help about what is no command.
+func knownTopic(help *cobra.Command, args []string) error {
+	if found, _, _ := help.Root().Find(args); found == help.Root() {
+		return knownCommand(found, args)
+	}
+	return nil
+}
+
+// suggestFlag adds the flag that ends in the name of an unknown one, as --api-port
+// in --port, if the command has such a flag.
+func suggestFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if strings.HasSuffix(f.Name, "-"+unknown.GetSpecifiedName()) {
+			err = fmt.Errorf("%w; did you mean --%s?", err, f.Name)
+		}
+	})
+	return err
 }
 
 // knownCommand refuses what follows the program's name and is no command.

@@ -214,7 +214,7 @@ func TestSilenceEnds(t *testing.T) {
 				serving.Go(func() {
 					defer c.Close()
 					c.Read(make([]byte, 1<<16))
-					time.Sleep(14 * time.Second) // not 15: with the 5 s of the list that is when 20 s are said
+					time.Sleep(14 * time.Second) // before people are told again
 					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
 					for range 30 { // a slow stream is no silence
 						time.Sleep(time.Second)
@@ -307,7 +307,7 @@ func TestHints(t *testing.T) {
 		status           int
 	}{
 		{"no key", `{"error":"Unauthorized"}`, "no API key was sent: set --api-key or OPENAI_API_KEY", 401},
-		{"path", "404 page not found", "the server does not know the path: check --url, --endpoint-type and --endpoint", 404},
+		{"path", "404 page not found", "the server has no such path: check --url, --endpoint-type and --custom-endpoint", 404},
 		{"model", `{"error":{"message":"The model m does not exist."}}`, "check --model; the server lists its models at /v1/models", 404},
 		{"a port of TLS", "Client sent an HTTP request to an HTTPS server.", "the port speaks TLS: use https://", 400},
 	} {

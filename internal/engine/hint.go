@@ -12,11 +12,11 @@ func (p *Plan) hint(class bench.Class, message string) string {
 	low := strings.ToLower(message)
 	switch {
 	case class == bench.Auth && p.hasKey():
-		return "the server refuses the key of --api-key or OPENAI_API_KEY"
+		return "the server rejected the key from --api-key or OPENAI_API_KEY"
 	case class == bench.Auth:
 		return "no API key was sent: set --api-key or OPENAI_API_KEY"
 	case class == bench.NotFound && !strings.Contains(low, "model"):
-		return "the server does not know the path: check --url, --endpoint-type and --endpoint"
+		return "the server has no such path: check --url, --endpoint-type and --custom-endpoint"
 	case class == bench.NotFound:
 		return "check --model; the server lists its models at /v1/models"
 	case class == bench.BadRequest && (strings.Contains(low, "request to an https server") || strings.Contains(low, "request was sent to https port")):

@@ -58,7 +58,11 @@ func (x *execution) judge(r *Run) outcome {
 			o.warn("no-answer", f.silent)
 		}
 		if n := f.public.Stats.Pauses; n > 0 {
-			o.warn("paused", fmt.Sprintf("%d requests of phase %s were sent after a pause, because the one before them got no connection", n, f.plan.Name))
+			delayed := fmt.Sprintf("%d requests of phase %s were", n, f.plan.Name)
+			if n == 1 {
+				delayed = fmt.Sprintf("1 request of phase %s was", f.plan.Name)
+			}
+			o.warn("paused", delayed+" delayed after a failed connection attempt")
 		}
 		switch f.plan.Kind {
 		case bench.Warmup:
@@ -75,6 +79,9 @@ func (x *execution) judge(r *Run) outcome {
 					f.public.Stats.Cancelled, f.public.Stats.Sent, f.plan.Name))
 			}
 		}
+	}
+	if success > 0 { // else lengths describe nothing
+		x.substituted(&o)
 	}
 	x.remarks(&o, retries)
 	switch {
@@ -93,11 +100,15 @@ func (x *execution) judge(r *Run) outcome {
 	return o
 }
 
-// remarks notes what was odd about prompts, responses and connections.
-func (x *execution) remarks(o *outcome, retries int64) {
+// substituted notes that another tokenizer than the model's was used, if it was.
+func (x *execution) substituted(o *outcome) {
 	if s := x.tokens.substitute; s != nil && (!x.plan.Tokens.Spare || x.tokens.counted.Load()) {
 		o.warnings = append(o.warnings, s.warning(x.tokens.counted.Load() && x.plan.Kind.Caps.ProducesTokens))
 	}
+}
+
+// remarks notes what was odd about prompts, responses and connections.
+func (x *execution) remarks(o *outcome, retries int64) {
 	if n := x.tokens.refused.Load(); n > 0 {
 		o.warn("chat-template", fmt.Sprintf("the chat template cannot render %d conversations; their prompt lengths exclude it: %v", n, *x.tokens.refusal.Load()))
 	}
@@ -161,11 +172,15 @@ func (x *execution) topError(set *metric.Set) string {
 		return "no request was answered"
 	}
 	g := &groups[0]
+	times := "once"
+	if g.Count > 1 {
+		times = fmt.Sprintf("%d times", g.Count)
+	}
 	message := advised(g.Example, x.plan.hint(g.Class, g.Example))
 	if g.Status != 0 {
-		return fmt.Sprintf("%s, HTTP %d, %d times: %s", g.Class, g.Status, g.Count, message)
+		return fmt.Sprintf("%s, HTTP %d, %s: %s", g.Class, g.Status, times, message)
 	}
-	return fmt.Sprintf("%s, %d times: %s", g.Class, g.Count, message)
+	return fmt.Sprintf("%s, %s: %s", g.Class, times, message)
 }
 
 // report computes the exact results of all phases that ended.

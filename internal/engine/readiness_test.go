@@ -185,7 +185,7 @@ func TestModelIsNotReady(t *testing.T) {
 		{"another model", "waitForModelTimeout: 12, waitForModelMode: models", func(s *server) { s.from(0, 0, "a", "b") },
 			engine.NotReady, "http://mem is not ready after 12s: it lists a, b, not m", 12 * time.Second},
 		{"unauthorized", "waitForModelTimeout: 12, apiKey: k1", func(s *server) { s.from(time.Hour, 401) },
-			engine.NotReady, "wait for the model: http://mem: the server refuses the credentials: HTTP 401: loading; the server refuses the key of --api-key or OPENAI_API_KEY", 0},
+			engine.NotReady, "wait for the model: http://mem: the server refuses the credentials: HTTP 401: loading; the server rejected the key from --api-key or OPENAI_API_KEY", 0},
 		{"forbidden list", "waitForModelTimeout: 12, waitForModelMode: both", func(s *server) { s.from(time.Hour, 403) },
 			engine.NotReady, "wait for the model: http://mem: the server refuses the credentials: HTTP 403: loading; no API key was sent: set --api-key or OPENAI_API_KEY", 0},
 		{"no answer", "waitForModelTimeout: 90", func(s *server) {
@@ -261,7 +261,7 @@ func TestModelOfTheServer(t *testing.T) {
 			s.from(0, 0, "org/only")
 			b := newBed(t, mock.Options{TTFT: mock.ConstDelay(time.Microsecond), ITL: mock.ConstDelay(time.Microsecond)}, s.wrap)
 			r := b.run(strings.NewReplacer("  model: m\n", "", ", useServerTokenCount: true", "").Replace(waiting("timeout: 9")))
-			if got := codes(r.Warnings); r.State != bench.Completed || !slices.Contains(got, "tokenizer-substituted") {
+			if got := codes(r.Warnings); r.State != bench.Completed || !slices.Contains(got, "tokenizer-builtin") {
 				t.Errorf("run %s, warnings %v: %+v; want a substitute for the tokenizer of the model", r.State, got, r.Error)
 			}
 			b.stop()

@@ -74,18 +74,19 @@ func (s *session) run(slot *outage) (successor *session) {
 			slot.pause(s.phase)
 			return s.leave(n+1, s.phase.clock.Now())
 		}
+		ended := f.rec.Stamps.End + f.rec.Conn.Held
 		if n == len(s.talk.Turns)-1 {
-			successor = s.leave(n+1, f.rec.Stamps.End)
+			successor = s.leave(n+1, ended)
 			s.phase.finish <- f
 			return successor
 		}
 		f.decode(s.phase.run.plan) // the next turn needs the answer
-		answered, ok := f.rec.Stamps.End, s.remember(n, &f.rec.Answer)
+		ok := s.remember(n, &f.rec.Answer)
 		s.phase.finish <- f // the record is not ours any more
 		if !ok {
-			return s.leave(n+1, answered)
+			return s.leave(n+1, ended)
 		}
-		if !s.proceed(n+1, answered) {
+		if !s.proceed(n+1, ended) {
 			return s.leave(n+1, s.phase.clock.Now())
 		}
 	}

@@ -14,6 +14,7 @@ const firstSilence = 10 * time.Second
 // silence watches whether anything comes from the servers of a phase. Only its
 // recorder touches it.
 type silence struct {
+	first   time.Duration // length at which people are told first
 	heard   uint64        // reads so far
 	failed  int64         // requests, when the silence began
 	since   time.Time     // the last sign of a server
@@ -26,12 +27,13 @@ func (s *silence) begin(r *recorder) {
 	x := r.phase.run
 	x.quiet.mu.Lock()
 	defer x.quiet.mu.Unlock()
-	*s = silence{heard: x.heard(), since: x.quiet.since, next: firstSilence}
+	first := firstSilence + x.plan.Settings.Job.Interval // between polls nobody is asked
+	*s = silence{first: first, heard: x.heard(), since: x.quiet.since, next: first}
 	if s.since.IsZero() || len(x.finished) > 0 {
 		s.since = time.Now()
 		return
 	}
-	s.next = x.quiet.next
+	s.next = max(first, x.quiet.next)
 }
 
 // look tells people what waits. A server that has nothing to answer is not silent.
@@ -42,7 +44,7 @@ func (s *silence) look(r *recorder) {
 	heard, waiting, failed := x.heard(), st.InFlight(), st.Errors-s.failed
 	if heard != s.heard || waiting == 0 && failed == 0 {
 		s.end(r)
-		s.heard, s.failed, s.since, s.next = heard, st.Errors, now, firstSilence
+		s.heard, s.failed, s.since, s.next = heard, st.Errors, now, s.first
 		return
 	}
 	if now.Sub(s.since) < s.next {
@@ -55,7 +57,7 @@ func (s *silence) look(r *recorder) {
 
 // end takes back what was said, if anything was.
 func (s *silence) end(r *recorder) {
-	if s.next > firstSilence {
+	if s.next > s.first {
 		r.phase.run.say("")
 	}
 }
@@ -132,9 +134,9 @@ func (q *quiet) began(x *execution, what string) (ended func(answered bool)) {
 		timer.Reset(time.Until(q.since.Add(q.next)))
 	})
 	return func(answered bool) {
-		timer.Stop()
 		q.mu.Lock()
 		defer q.mu.Unlock()
+		timer.Stop() // under the lock, so that it is not set again
 		q.what = ""
 		if answered {
 			q.since = time.Time{}

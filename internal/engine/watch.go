@@ -182,7 +182,7 @@ func doubts(rep *export.Report) []Warning {
 		}
 	}
 	if s := rep.Saturation; s != nil && !s.Saturated && s.Apart() {
-		out = append(out, Warning{Code: "offered-rate", Detail: s.Message + ": the random arrivals of this run have another rate than their mean"})
+		out = append(out, Warning{Code: "offered-rate", Detail: s.Message + ": random arrivals; the rate of a short run differs from the mean"})
 	}
 	if s := rep.Stream; s != nil && s.Class != verdict.PerToken {
 		out = append(out, Warning{Code: "stream-" + string(s.Class), Detail: s.Message})

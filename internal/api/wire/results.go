@@ -82,7 +82,7 @@ type ErrorDetails struct {
 func NewResults(r *engine.Run, s *engine.Snapshot) Results {
 	out := Results{State: r.State, Error: r.Error}
 	if s != nil {
-		out.Client, out.Stream, out.Saturation = s.Client, s.Stream, s.Saturation
+		out.Client, out.Stream, out.Saturation = reportOf(s.Client), s.Stream, s.Saturation
 	}
 	switch r.State {
 	case bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting:

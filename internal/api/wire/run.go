@@ -36,9 +36,9 @@ func NewRunInfo(r *engine.Run, s *engine.Snapshot) RunInfo {
 // clientOf is the newest verdict on the client; nil if there is none.
 func clientOf(r *engine.Run, s *engine.Snapshot) *engine.ClientVerdict {
 	if s != nil && s.Client != nil {
-		return engine.NewClientVerdict(s.Client)
+		return verdictOf(engine.NewClientVerdict(s.Client))
 	}
-	return r.Client
+	return verdictOf(r.Client)
 }
 
 // Run is the run resource.
@@ -129,7 +129,7 @@ func NewRun(r *engine.Run, s *engine.Snapshot, position int, files Artifacts) Ru
 		EndedAt: utc(r.EndedAt), Via: r.Via, Version: r.Version, RandomSeed: r.Seed,
 		Models: list(r.Models), Targets: list(r.Targets), Endpoint: r.Endpoint, Streaming: r.Streaming,
 		Concurrency: r.Concurrency, RequestRate: r.Rate, Credentials: r.Credentials,
-		Progress: newRunProgress(s), Summary: summaryOf(r), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
+		Progress: newRunProgress(s), Summary: summaryOf(r.Summary), Client: clientOf(r, s), Error: r.Error, Warnings: list(r.Warnings),
 		Artifacts: files, Links: newLinks(r.ID), Revision: r.Revision,
 	}
 	if out.Labels == nil {
@@ -140,17 +140,6 @@ func NewRun(r *engine.Run, s *engine.Snapshot, position int, files Artifacts) Ru
 		out.QueuePosition = &position
 	}
 	return out
-}
-
-// summaryOf is the summary of a run with its list, which runs of earlier versions
-// do not have; nil if there is none.
-func summaryOf(r *engine.Run) *engine.Summary {
-	if r.Summary == nil {
-		return nil
-	}
-	s := *r.Summary
-	s.Unsupported = list(s.Unsupported)
-	return &s
 }
 
 func newLinks(id string) *Links {

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/verdict"
 )
 
 func TestOmitNulls(t *testing.T) {
@@ -170,5 +171,29 @@ func TestWorkerStatus(t *testing.T) {
 		if got.Workers[workerID].Status != tt.want || got.Groups[groupID].Status != tt.want {
 			t.Errorf("%s: status = %s, want %s", tt.name, got.Workers[workerID].Status, tt.want)
 		}
+	}
+}
+
+// Runs of earlier versions lack lists; to a reader they are empty.
+func TestListsOfEarlierVersions(t *testing.T) {
+	old := &engine.Run{
+		State: bench.Completed, Summary: &engine.Summary{},
+		Client: &engine.ClientVerdict{Verdict: verdict.Suspect, Reasons: []verdict.Reason{{Code: "tick-lag"}}, Bias: []verdict.Bias{}},
+	}
+	snap := &engine.Snapshot{Client: &verdict.Report{
+		Verdict: verdict.Suspect, Reasons: []verdict.Reason{{Code: "tick-lag"}}, Bias: []verdict.Bias{},
+		Phases: []verdict.Report{{Reasons: []verdict.Reason{{Code: "tick-lag"}}, Bias: []verdict.Bias{}}},
+	}}
+	run := NewRun(old, nil, 0, Artifacts{})
+	results := NewResults(old, snap)
+	if run.Summary.Unsupported == nil || run.Client.Evidence == nil || run.Client.Reasons[0].Concerns == nil {
+		t.Errorf("the run has a null: %+v, %+v", run.Summary, run.Client)
+	}
+	c := results.Client
+	if c.Evidence == nil || c.Reasons[0].Concerns == nil || c.Phases[0].Evidence == nil || c.Phases[0].Reasons[0].Concerns == nil {
+		t.Errorf("the results have a null: %+v", c)
+	}
+	if old.Client.Evidence != nil || snap.Client.Phases[0].Reasons[0].Concerns != nil {
+		t.Error("the originals have changed")
 	}
 }

@@ -42,6 +42,8 @@ type Connection struct {
 	TLS      time.Duration // length of the TLS handshake
 	Blocked  time.Duration // wait for a free connection
 	Retries  int           // reused connections that failed before the first byte of an answer, given up for this one
+	Wasted   time.Duration // from the start of the first attempt to the start of the request; 0 = it is the first
+	Held     time.Duration // wait after End, because the server held a complete answer open
 	Reads    int32         // reads that returned response bytes
 	Polls    int32         // answers to polls; > 0 = content has the times of these, not its own
 	Sent     Bytes         // request body

@@ -196,8 +196,8 @@ func TestTemplatesInDocuments(t *testing.T) {
 		t.Errorf("body = %s, want %s", got, body)
 	}
 	_, _, err := Load([]byte("benchmark: {model: m, phases: {requests: '{{ n }}', rate: '{{ r }}'}}"), LoadOptions{})
-	const want = "line 1: benchmark/phases/requests: requests: not supported by aiperfd yet: templates ({{ … }})\n" +
-		"line 1: benchmark/phases/rate: rate: not supported by aiperfd yet: templates ({{ … }})"
+	const want = "line 1: benchmark/phases/requests: not supported by aiperfd yet: templates ({{ … }})\n" +
+		"line 1: benchmark/phases/rate: not supported by aiperfd yet: templates ({{ … }})"
 	if errText(err) != want {
 		t.Errorf("problems:\n%v\nwant:\n%s", err, want)
 	}

@@ -171,7 +171,9 @@ func (f *Flags) hint(name string) string {
 	}
 	known := make([]string, 0, len(f.table))
 	for _, o := range options() {
-		known = append(known, o.spellings()...)
+		if o.status == supported {
+			known = append(known, o.spellings()...)
+		}
 	}
 	return suggestion(name, known)
 }

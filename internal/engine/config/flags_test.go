@@ -167,6 +167,8 @@ func TestFlagProblems(t *testing.T) {
 		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
 		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs --tls-key-file"},
 		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: IPv6 addresses need brackets, for example http://[::1]:8000"},
+		{"like one that is not supported", []string{"--ttft", "5"}, "unknown option --ttft"},
+		{"url that is no URL", []string{"--url", "localhost:9", "temperature=0.7"}, `--url temperature=0.7: must be a URL; a host name cannot contain "="`},
 		{"url", []string{"--url", "ftp://x"}, "--url ftp://x: must be an http or https URL"},
 		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: no such file"},
 		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only valid for datasets of type synthetic\nunknown option --turns; did you mean \"--session-turns-mean\"?"},
@@ -718,7 +720,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", pointer, err, want)
 		}
 	}
-	if got := f.Explain(&Invalid{Problems: []Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: rate: text" {
+	if got := f.Explain(&Invalid{Problems: []Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: text" {
 		t.Errorf("a problem of a file became %q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -38,7 +39,11 @@ func parseYAML(data []byte, r *report) (root *node, err error) {
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		return nil, yamlMalformed(err)
+		m := yamlMalformed(err)
+		if strings.HasPrefix(m.Detail, "mapping value is not allowed") && !bytes.ContainsAny(bytes.TrimSpace(data), "\r\n") {
+			m.Detail += "; the document is a single line: curl sends line breaks with --data-binary, but not with -d"
+		}
+		return nil, m
 	}
 	var body ast.Node
 	for _, doc := range file.Docs {
@@ -69,7 +74,7 @@ func malformedAt(n ast.Node, format string, args ...any) error {
 
 // yamlMalformed takes message and position of a library error, but not the
 // source text that it would print around them.
-func yamlMalformed(err error) error {
+func yamlMalformed(err error) *Malformed {
 	var e interface {
 		GetMessage() string
 		GetToken() *token.Token

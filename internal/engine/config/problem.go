@@ -40,15 +40,17 @@ type Problem struct {
 	Column  int    `json:"column,omitempty"` // 1-based, in bytes
 }
 
-// String is for terminals: where, then what.
+// String is for terminals: where, then what. The detail may begin with the name of
+// the field, which the place has already named.
 func (p Problem) String() string {
+	detail := strings.TrimPrefix(p.Detail, p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:]+": ")
 	switch {
 	case p.Flag != "" || p.Pointer == "#":
 		return p.Detail
 	case p.Line > 0:
-		return fmt.Sprintf("line %d: %s: %s", p.Line, strings.TrimPrefix(p.Pointer, "#/"), p.Detail)
+		return fmt.Sprintf("line %d: %s: %s", p.Line, strings.TrimPrefix(p.Pointer, "#/"), detail)
 	}
-	return strings.TrimPrefix(p.Pointer, "#/") + ": " + p.Detail
+	return strings.TrimPrefix(p.Pointer, "#/") + ": " + detail
 }
 
 // Invalid is the error for a document or command line that was understood but

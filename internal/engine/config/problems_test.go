@@ -280,6 +280,18 @@ func TestMalformed(t *testing.T) {
 	})
 }
 
+// curl -d @file sends a file without its line breaks.
+func TestMalformedWithoutLineBreaks(t *testing.T) {
+	const doc = "benchmark:\n  model: m\n  phases: [{requests: 200}]\n"
+	_, _, err := Load([]byte(strings.ReplaceAll(doc, "\n", "")), LoadOptions{})
+	if err == nil || !strings.Contains(err.Error(), "--data-binary") {
+		t.Errorf("error = %v, want one that names --data-binary", err)
+	}
+	if _, _, err := Load([]byte(doc+"  a: b: c\n"), LoadOptions{}); err == nil || strings.Contains(err.Error(), "--data-binary") {
+		t.Errorf("error = %v, want one without --data-binary", err)
+	}
+}
+
 func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
 	_, _, err := Load([]byte(`{
   "benchmark": {
@@ -306,5 +318,12 @@ func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestProblemNamesItsFieldOnce(t *testing.T) {
+	p := Problem{Pointer: "#/benchmark/phases", Line: 3, Detail: "phases: at least one profiling phase is required"}
+	if got, want := p.String(), "line 3: benchmark/phases: at least one profiling phase is required"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -52,6 +53,9 @@ func bareIPv6(rest string) bool {
 func checkHost(u *url.URL) string {
 	if u.Hostname() == "" {
 		return "must be a URL with a host"
+	}
+	if i := strings.IndexAny(u.Hostname(), `=,;'"()<>|*{}`); i >= 0 {
+		return fmt.Sprintf("must be a URL; a host name cannot contain %q", u.Hostname()[i:i+1])
 	}
 	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
 		if p, err := strconv.Atoi(port); err != nil || p < 1 || p > 65535 {

@@ -118,11 +118,14 @@ func (p *page) requests(r *Report) {
 	if d.Code != 0 {
 		kind = fmt.Sprintf("%d %s", d.Code, d.Type)
 	}
-	name := "Errors"
+	name, most := "Errors", 1
+	if ok == 0 {
+		most = 2 // there are no latencies, which leaves room
+	}
 	if n := len(r.Errors); n > 1 {
 		name = fmt.Sprintf("Errors 1/%d", n)
 	}
-	p.entry("", name, fmt.Sprintf("%s x %s: %s", whole(g.Count), kind, d.Message), 1)
+	p.entry("", name, fmt.Sprintf("%s x %s: %s", whole(g.Count), kind, d.Message), most)
 }
 
 // share prints a part of one in percent; what is not nothing is not 0, and what is
@@ -301,14 +304,18 @@ func (p *page) trust(r *Report) {
 		}
 	case verdict.Unknown:
 	}
-	p.entry(s, "Client", text, 1)
+	most := 1
+	if len(c.Reasons) > 0 {
+		most = 2
+	}
+	p.entry(s, "Client", text, most)
 	if c.Certificate != nil {
 		p.entry("", "Certified", c.Certificate.Line(), 1)
 	}
 }
 
-// warnings prints what limits the result on at most room lines, one per warning, the
-// most important first. What other lines of the headline tell is left out.
+// warnings prints what limits the result on at most room lines, the most important
+// first. A warning takes more than one line if all others keep one. What other lines of the headline tell is left out.
 func (p *page) warnings(r *Report, room int) {
 	notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n Note) bool {
 		return strings.HasPrefix(n.Code, "client-") || n.Code == "request-errors"
@@ -328,7 +335,7 @@ func (p *page) warnings(r *Report, room int) {
 		if room < 1 && i > 0 {
 			return
 		}
-		name, s, lines := "Warning", yellow, 1
+		name, s, lines := "Warning", yellow, max(1, room-(len(notes)-1-i))
 		switch {
 		case i >= warnings:
 			name, s = "Note", ""

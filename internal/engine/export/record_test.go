@@ -46,7 +46,7 @@ func testRecord() *bench.Record {
 			Due: 10 * ms, Permit: 11 * ms, Start: 12 * ms, Connected: 12*ms + 1, Wrote: 13 * ms,
 			FirstByte: 20 * ms, Headers: 21 * ms, FirstBody: 21*ms + 1, End: 50 * ms,
 		},
-		Conn: bench.Connection{Reused: true, Blocked: 1, Retries: 1, Reads: 3, Sent: 512, Received: 1024},
+		Conn: bench.Connection{Reused: true, Blocked: 1, Retries: 1, Wasted: 4, Held: 5, Reads: 3, Sent: 512, Received: 1024},
 		Answer: bench.Answer{
 			Streamed: true, FirstEvent: 21 * ms, ResponseID: "resp", Model: "m-2026",
 			Chunks: []bench.Chunk{
@@ -94,7 +94,7 @@ func TestRecordLine(t *testing.T) {
 	const tail = `},"ours":{"epoch_ns":1767323045000000006,"model":"m","target":1,"turns":3,"status":200,` +
 		`"stamps":{"due":10000000,"permit":11000000,"start":12000000,"connected":12000001,"wrote":13000000,` +
 		`"first_byte":20000000,"headers":21000000,"first_body":21000001,"first_event":21000000,"end":50000000},` +
-		`"connection":{"reused":true,"blocked_ns":1,"retries":1,"reads":3,"sent_bytes":512,"received_bytes":1024},` +
+		`"connection":{"reused":true,"blocked_ns":1,"retries":1,"wasted_ns":4,"held_ns":5,"reads":3,"sent_bytes":512,"received_bytes":1024},` +
 		`"requested_tokens":8,"token_source":"server","counts":{"input":9,"output":3,"reasoning":1},` +
 		`"client_counts":{"input":10,"output":3},"usage":{"input":9,"output":4,"reasoning":1},"streamed":true,` +
 		`"chunks":[[22000000,5,0,1,0,1],[30000000,4,2,0,0,2],[40000000,3,0,0,1,3]],` +

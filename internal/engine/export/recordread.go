@@ -158,6 +158,8 @@ type lineConnection struct {
 	TLS      time.Duration `json:"tls_ns"`
 	Blocked  time.Duration `json:"blocked_ns"`
 	Retries  int           `json:"retries"`
+	Wasted   time.Duration `json:"wasted_ns"`
+	Held     time.Duration `json:"held_ns"`
 	Reads    int32         `json:"reads"`
 	Polls    int32         `json:"polls"`
 	Sent     bench.Bytes   `json:"sent_bytes"`

@@ -143,6 +143,11 @@ func (w *binder) bound(n any, weight int) (nodes.Expression, error) {
 		n.Node = charge(chargeItem, n.Node)
 	case *nodes.GetSlice:
 		n.Node = charge(chargePart, n.Node)
+		for _, bound := range []*nodes.Node{&n.Start, &n.End, &n.Step} {
+			if *bound != nil {
+				*bound = charge(chargeRead, *bound) // one that is no number is quoted in the error
+			}
+		}
 	case *nodes.Call:
 		return w.called(n)
 	case *controlStructures.ForControlStructure:

@@ -3,6 +3,8 @@ package jinja
 import (
 	"fmt"
 	"maps"
+	"math/bits"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -76,13 +78,41 @@ func filterNames() []string {
 	}
 }
 
-// cheapFilter reports whether a filter costs the same whatever its input is.
-func cheapFilter(name string) bool {
+// cheapFilter pays for a filter that makes nothing: for what it looks at of its
+// input, and for its parameters. It reports false for other filters.
+func (b *budget) cheapFilter(name string, in *exec.Value, params *exec.VarArgs) (bool, error) {
+	var err error
 	switch name {
-	case "abs", "attr", "count", "d", "default", "first", "float", "int", "last", "length", "round", "safe":
-		return true
+	case "attr", "d", "default", "safe": // the input as it is
+	case "count", "first", "last", "length":
+		err = b.look(in)
+	case "abs", "float", "int", "round": // the input as a text, if it is no number
+		_, err = b.size(in)
+	default:
+		return false, nil
 	}
-	return false
+	for _, v := range parameters(params) {
+		if err == nil {
+			_, err = b.size(v)
+		}
+	}
+	return true, err
+}
+
+// look pays for the characters of a text or the keys of a mapping: the library
+// copies them to count them.
+func (b *budget) look(in *exec.Value) error {
+	switch v := reflect.Indirect(in.Val); {
+	case in.IsString():
+		return b.step(1 + v.Len()>>6)
+	case in.IsDict():
+		return b.step(1 + in.Len())
+	}
+	return nil
+}
+
+func parameters(params *exec.VarArgs) []*exec.Value {
+	return slices.AppendSeq(slices.Clone(params.Args), maps.Values(params.KwArgs))
 }
 
 // charged makes a filter that pays for its input and passes it on.
@@ -111,14 +141,15 @@ func paid(name string, f exec.FilterFunction) exec.FilterFunction {
 		if err := b.widths(name, params); err != nil {
 			return exec.AsValue(err)
 		}
-		if !cheapFilter(name) {
-			n, err := b.result(name, in, params)
-			if err == nil {
+		cheap, err := b.cheapFilter(name, in, params)
+		if !cheap {
+			var n int
+			if n, err = b.result(name, in, params); err == nil {
 				err = b.make(n)
 			}
-			if err != nil {
-				return exec.AsValue(err)
-			}
+		}
+		if err != nil {
+			return exec.AsValue(err)
 		}
 		return f(e, in, params)
 	}
@@ -130,7 +161,7 @@ func (b *budget) widths(name string, params *exec.VarArgs) error {
 	case "abs", "d", "default", "sum", "map", "select", "reject", "selectattr", "rejectattr", "int", "float", "truncate", "format":
 		return nil
 	}
-	for _, v := range slices.AppendSeq(slices.Clone(params.Args), maps.Values(params.KwArgs)) {
+	for _, v := range parameters(params) {
 		if v != nil && v.IsInteger() && (v.Integer() > maxWidth || v.Integer() < -maxWidth) {
 			return b.exceed(fmt.Sprintf("filter %s is given %d, at most %d is accepted", name, v.Integer(), maxWidth))
 		}
@@ -141,8 +172,11 @@ func (b *budget) widths(name string, params *exec.VarArgs) error {
 // result is the most bytes that the result of a filter can have.
 func (b *budget) result(name string, in *exec.Value, params *exec.VarArgs) (int, error) {
 	size, err := b.size(in)
+	if err == nil {
+		err = b.elements(name, in)
+	}
 	most := 0 // of all parameters
-	for _, v := range slices.AppendSeq(slices.Clone(params.Args), maps.Values(params.KwArgs)) {
+	for _, v := range parameters(params) {
 		if err != nil {
 			return 0, err
 		}
@@ -162,6 +196,27 @@ func (b *budget) result(name string, in *exec.Value, params *exec.VarArgs) (int,
 		return b.formatted(in.String(), size+most)
 	}
 	return size*growth + most, nil
+}
+
+// elements pays for filters that take a text apart into its characters, and for
+// sorting.
+func (b *budget) elements(name string, in *exec.Value) error {
+	n := 0
+	switch name {
+	case "batch", "dictsort", "groupby", "items", "join", "list", "map", "max", "min", "reject", "rejectattr",
+		"select", "selectattr", "slice", "sort", "sum", "unique":
+		if in.IsString() {
+			n = reflect.Indirect(in.Val).Len()
+		}
+	}
+	switch name {
+	case "dictsort", "groupby", "sort":
+		if !in.IsString() && in.IsIterable() {
+			n = in.Len()
+		}
+		n *= bits.Len(uint(n))
+	}
+	return b.step(n)
 }
 
 // parameter is how many bytes a parameter may add to a result each time: the
@@ -243,9 +298,16 @@ func times(e *exec.Evaluator, in *exec.Value, params *exec.VarArgs) *exec.Value 
 	switch {
 	case in.IsError():
 		return in
+	case n.IsError():
+		return n
 	case in.IsFloat() || n.IsFloat():
 		return exec.AsValue(in.Float() * n.Float())
 	case !in.IsString():
+		for _, v := range []*exec.Value{in, n} { // the library makes numbers of texts
+			if _, err := of(e).size(v); err != nil {
+				return exec.AsValue(err)
+			}
+		}
 		return exec.AsValue(in.Integer() * n.Integer())
 	}
 	text, count := in.String(), max(0, n.Integer())

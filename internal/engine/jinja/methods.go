@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode"
 
 	"github.com/nikolalohinski/gonja/v2/builtins"
 	"github.com/nikolalohinski/gonja/v2/exec"
@@ -27,6 +28,9 @@ func methods() exec.Methods {
 		}
 	}
 	texts["replace"], texts["join"] = replaced, joined
+	for _, name := range []string{"split", "rsplit", "splitlines"} {
+		texts[name] = inParts(texts[name])
+	}
 	own.Str = exec.NewMethodSet(texts)
 	return own
 }
@@ -63,6 +67,34 @@ func grown(method string, size int) error {
 		return fmt.Errorf("%w: method %s makes a text of more than %d MiB", ErrBudget, method, maxGrown>>20)
 	}
 	return nil
+}
+
+// maxParts bounds the parts of a text: each takes far more than its bytes.
+const maxParts = 500_000
+
+// inParts bounds a method that takes a text apart, at a separator or at blanks and
+// the ends of lines.
+func inParts(m exec.Method[string]) exec.Method[string] {
+	return func(self string, v *exec.Value, args *exec.VarArgs) (any, error) {
+		separator := args.KwArgs["sep"]
+		if len(args.Args) > 0 {
+			separator = args.Args[0]
+		}
+		n := 0
+		if separator != nil && separator.IsString() && separator.String() != "" {
+			n = strings.Count(self, separator.String())
+		} else {
+			for _, r := range self {
+				if unicode.IsSpace(r) || unicode.IsControl(r) {
+					n++
+				}
+			}
+		}
+		if n > maxParts {
+			return nil, fmt.Errorf("%w: a method makes a list of more than %d parts", ErrBudget, maxParts)
+		}
+		return m(self, v, args)
+	}
 }
 
 // replaced is Python's str.replace.

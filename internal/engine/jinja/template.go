@@ -187,6 +187,10 @@ func cause(err error) error {
 	}
 	const shown = 300 // bytes: an error may quote a value
 	text := err.Error()
+	if i := strings.LastIndex(text, ErrBudget.Error()); i >= 0 { // of a method: the library keeps the text only
+		why := text[i+len(ErrBudget.Error()):]
+		return fmt.Errorf("%w%s", ErrBudget, why[:min(len(why), shown)])
+	}
 	if i := strings.LastIndex(text, "\x00"); i >= 0 {
 		text = text[i:]
 		if _, rest, ok := strings.Cut(text, "': "); ok {

@@ -60,16 +60,21 @@ func connectionCounts() []row {
 			Def: Def{
 				Tag: "http_connection_count", Header: "HTTP Connections Opened", Short: "Conns", Kind: Aggregate,
 				Order: 2180,
-				Doc:   "Connections opened for the phase, ahead of it or by its requests. With HTTP/2 requests share them.",
+				Doc:   "Connections opened for the phase, ahead of it or by its requests. With HTTP/2 requests share them. Absent if a run was restored from its record file.",
 			},
-			unit: inCount, total: func(t *totals) float64 { return float64(t.count("http_connection_time")) },
+			unit: inCount, total: func(t *totals) float64 {
+				if math.IsNaN(t.opened) {
+					return math.NaN()
+				}
+				return float64(t.count("http_connection_time"))
+			},
 		},
 		{
 			Def: Def{
 				Tag: "http_preconnected_count", Header: "HTTP Connections Opened Ahead", Short: "Preconnected", Kind: Aggregate,
-				Order: 2190, Doc: "Those of http_connection_count that were opened before the phase.",
+				Order: 2190, Doc: "Those of http_connection_count that were opened before the phase. Absent if a run was restored from its record file.",
 			},
-			unit: inCount, total: func(t *totals) float64 { return float64(t.ahead) },
+			unit: inCount, total: func(t *totals) float64 { return t.opened },
 		},
 		{
 			Def: Def{

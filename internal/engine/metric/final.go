@@ -17,17 +17,22 @@ type totals struct {
 	window       float64 // seconds; NaN = none, so that rates are absent
 	skippedTurns int64
 	dropped      float64 // arrivals that were due and never sent; NaN = not known
+	opened       float64 // connections that were opened ahead; NaN = not known
 }
 
 // newTotals joins what a set knows with what its phases know. A running phase may
-// still send what waits; what waited when a process died has left no trace.
+// still send what waits; what waited when a process died has left no trace, nor
+// have connections that were opened ahead.
 func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *totals {
-	t := &totals{tally: &s.tally, set: s, window: positive(w.Seconds())}
+	t := &totals{tally: &s.tally, set: s, window: positive(w.Seconds()), opened: float64(s.tally.ahead)}
 	for _, p := range phases {
 		t.skippedTurns += p.SkippedTurns
 		t.dropped += float64(p.Backlog)
 		if p.RequestsEnd == 0 || p.End == bench.PhaseAborted {
 			t.dropped = math.NaN()
+		}
+		if p.End == bench.PhaseAborted {
+			t.opened = math.NaN()
 		}
 	}
 	return t

@@ -73,6 +73,11 @@ func TestLateAndDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		results := other.Final(time.Minute, test.phase)
+		for _, tag := range []string{"http_connection_count", "http_preconnected_count"} { // the record file has no connections that were opened ahead
+			if known := results.Find(tag) != nil; known == (test.name == "restored") {
+				t.Errorf("%s: %s is known: %v", test.name, tag, known)
+			}
+		}
 		for tag, want := range map[string]float64{"late_request_count": test.late, "dropped_arrival_count": test.dropped} {
 			r := results.Find(tag)
 			if r == nil && want >= 0 || r != nil && stat(t, results, tag, Avg) != want {

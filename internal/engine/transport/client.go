@@ -306,10 +306,12 @@ func (x *Exchange) Release() {
 func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 	x := Exchange{Conn: bench.Connection{Sent: bench.Bytes(len(r.Body))}}
 	a := attempt{Request: r, target: r.URL, header: r.Header, x: &x}
+	var first time.Duration // start of the attempt that was given up
 	for hops := 0; ; {
 		resp, again := c.wayTo(a.target).attempt(ctx, &a)
 		if again {
 			x.Conn.Retries++
+			first = cmp.Or(first, x.Stamps.Start)
 			x.Stamps = bench.Stamps{}
 			a.fresh = true
 			continue
@@ -330,6 +332,9 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 		resp.Failure = c.opts.explain(resp.Failure, a.target)
 		x.Response = resp
 		x.Stamps.End = resp.EndAt
+		if first != 0 {
+			x.Conn.Wasted = max(0, x.Stamps.Start-first)
+		}
 		return x
 	}
 }

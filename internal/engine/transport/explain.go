@@ -64,7 +64,7 @@ func (o *Options) mistake(f *bench.Failure, target *url.URL) string {
 	case f.Code == "refused":
 		return "is the server running, and is the port right?"
 	case f.Code == "dns":
-		return "is the name of the host right?"
+		return "is the host name right?"
 	case f.Code == "unreachable":
 		return "is the host reachable from this machine?"
 	case strings.Contains(f.Message, "certificate"):

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -37,7 +38,7 @@ func TestFailuresToConnectAreExplained(t *testing.T) {
 		{"https against a plain port", "https://" + plain.Listener.Addr().String(), "connect_error", "tls",
 			"connect to " + plain.Listener.Addr().String() + ": the server answered in plain HTTP; use http://" + plain.Listener.Addr().String(), nil},
 		{"an unknown authority", "https://" + secure.Listener.Addr().String(), "connect_error", "tls", "--tls-ca-file", nil},
-		{"a name that does not exist", "http://no-such-host.invalid", "connect_error", "dns", "is the name of the host right?", nil},
+		{"a name that does not exist", "http://no-such-host.invalid", "connect_error", "dns", "is the host name right?", nil},
 		{"open files", "http://h:1", "client_error", "limit", "connect to h:1: too many open files; raise the limit of open files (ulimit -n) or lower the concurrency", limit},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -59,10 +60,23 @@ func TestFailuresToConnectAreExplained(t *testing.T) {
 
 // A port that accepts and takes no part in the handshake is named too.
 func TestSilentHandshake(t *testing.T) {
-	target := &url.URL{Scheme: "https", Host: "h:1"}
-	f := (&Options{}).explain(&bench.Failure{Class: bench.TimeoutConnect, Message: "net/http: TLS handshake timeout"}, target)
-	const want = "connect to h:1: net/http: TLS handshake timeout; the port accepts connections but no TLS: use http:// if the server speaks plain HTTP"
-	if f.Message != want {
-		t.Errorf("%q, want %q", f.Message, want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var servers []net.Conn
+		dial := func(context.Context, string, string) (net.Conn, error) {
+			client, server := net.Pipe() // nobody reads from it
+			servers = append(servers, server)
+			return client, nil
+		}
+		c := New(Options{Clock: bench.NewClock(), ConnectTimeout: 5 * time.Second, Dial: dial, TLS: &tls.Config{MinVersion: tls.VersionTLS12}})
+		defer c.Close()
+		x := c.Do(t.Context(), &Request{URL: &url.URL{Scheme: "https", Host: "h:1"}, Header: http.Header{}})
+		defer x.Release()
+		const want = "connect to h:1: TLS handshake not answered: no connection within the connect timeout; the port accepts connections but no TLS: use http:// if the server speaks plain HTTP"
+		if f := x.Response.Failure; f == nil || f.Class != bench.TimeoutConnect || f.Message != want {
+			t.Errorf("%+v, want %q", f, want)
+		}
+		for _, s := range servers {
+			_ = s.Close() // the client has closed its end
+		}
+	})
 }

@@ -262,6 +262,7 @@ func (f *flight) Expired(now time.Duration) {
 	case passed(f.headBy):
 		f.cause = errHeadersTimeout
 	case passed(f.drainBy):
+		f.conn.Held = now - f.last
 		f.settle(bench.EndEOF, nil)
 		return
 	case passed(f.idleBy):

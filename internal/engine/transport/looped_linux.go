@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -84,6 +85,7 @@ func (c *looped) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 		f.dial(ctx, a)
 	}
 	if f.stale() && ctx.Err() == nil {
+		a.x.Stamps.Start = cmp.Or(a.x.Stamps.Start, f.began)
 		return nil, true
 	}
 	return f.conclude(ctx, a.x), false

@@ -61,6 +61,9 @@ func TestRetryOnANewConnection(t *testing.T) {
 					got = string(f.Class)
 				}
 				got += fmt.Sprintf(", retries %d, reused %v", x.Conn.Retries, x.Conn.Reused)
+				if wasted := x.Conn.Wasted; (wasted > 0) != (x.Conn.Retries > 0) || wasted > x.Stamps.Start {
+					t.Errorf("wasted %v of %v", wasted, x.Stamps.Start)
+				}
 				if got != tt.want || st.dialed() != tt.connect {
 					t.Errorf("%s on %d connections, want %s on %d", got, st.dialed(), tt.want, tt.connect)
 				}
@@ -77,6 +80,28 @@ func TestNoRetryOfANewConnection(t *testing.T) {
 			x := st.do(t.Context())
 			if f := x.Response.Failure; f == nil || f.Class != bench.ConnectionReset || x.Conn.Retries != 0 || st.dialed() != 1 {
 				t.Errorf("%+v, retries %d on %d connections; want connection_reset, 0 on 1", f, x.Conn.Retries, st.dialed())
+			}
+		})
+	}
+}
+
+// The end of an answer is its last byte, and the wait for more is told apart.
+func TestHeldAnswer(t *testing.T) {
+	for _, way := range ways() {
+		t.Run(way.name, func(t *testing.T) {
+			free := make(chan struct{})
+			st := perform(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+				take(r)
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {}\n\ndata: [DONE]\n\n")
+				<-free
+			}, Options{Dial: way.dial, Streaming: true})
+			r := st.request()
+			r.Streaming = true
+			x := st.client.Do(t.Context(), r)
+			close(free)
+			over := st.client.opts.Clock.Now()
+			if x.Response.Failure != nil || x.Conn.Held < drainTime/2 || x.Stamps.End+x.Conn.Held > over {
+				t.Errorf("%v, ended at %v, held for %v, over before %v; want about %v", x.Response.Failure, x.Stamps.End, x.Conn.Held, over, drainTime)
 			}
 		})
 	}

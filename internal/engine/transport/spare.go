@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http/httptrace"
 	"net/url"
@@ -154,7 +155,11 @@ func (s *stdlib) secure(ctx context.Context, raw net.Conn, host string, protocol
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, errors.Join(&dialError{err}, raw.Close())
+		if errors.Is(err, errConnectTimeout) {
+			err = fmt.Errorf("TLS handshake not answered: %w", err)
+		}
+		_ = raw.Close() // a handshake that was cut has closed it
+		return nil, &dialError{err}
 	}
 	return c, nil
 }

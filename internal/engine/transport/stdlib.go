@@ -206,6 +206,7 @@ func (s *stdlib) pump(body io.Reader, framer *frame.Framer, w *watch, t *trace) 
 		case err == io.EOF:
 			return nil, bench.EndEOF
 		case w.drained():
+			t.held()
 			return nil, bench.EndEOF
 		default:
 			f := classify(w.ctx, err, bench.StepBody)

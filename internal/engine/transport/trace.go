@@ -163,6 +163,11 @@ func (t *trace) lastRead() time.Duration {
 	return t.readStamp()
 }
 
+// held is called when the server has not ended a complete answer in time.
+func (t *trace) held() {
+	t.note(func() { t.ex.Conn.Held = max(0, t.clock.Now()-t.readStamp()) })
+}
+
 // feed gives bytes of the body to a framer, each with the stamp of the read that
 // brought it.
 func (t *trace) feed(f *frame.Framer, b []byte) {

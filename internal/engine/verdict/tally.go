@@ -51,24 +51,25 @@ func (t *Tally) Observe(rec *bench.Record) {
 	if rec.OK() {
 		t.succeeded++
 	}
+	began := st.Start - rec.Conn.Wasted // what follows is the server's doing
 	if st.Due > t.began {
 		t.later++
-		t.waited += st.Start - st.Due
+		t.waited += began - st.Due
 	}
-	t.due.Add(st.Start - st.Due)
-	t.permit.Add(st.Start - st.Permit)
-	if t.firstStart == 0 || st.Start < t.firstStart {
-		t.firstStart = st.Start
+	t.due.Add(began - st.Due)
+	t.permit.Add(began - st.Permit)
+	if t.firstStart == 0 || began < t.firstStart {
+		t.firstStart = began
 	}
 	if t.firstDue == 0 || st.Due < t.firstDue {
 		t.firstDue = st.Due
 	}
-	t.lastStart, t.lastDue = max(t.lastStart, st.Start), max(t.lastDue, st.Due)
+	t.lastStart, t.lastDue = max(t.lastStart, began), max(t.lastDue, st.Due)
 	if st.End >= st.Start {
 		t.slots += st.End - st.Due
 		t.first.add(st.Due, st.End-st.Due)
 		t.last.add(-st.Due, st.End-st.Due)
-		t.residence += st.End - st.Permit
+		t.residence += st.End + rec.Conn.Held - st.Permit
 		t.atWork += st.End - st.Start
 	}
 	if st.Wrote > st.Start {

@@ -1,0 +1,50 @@
+package wire
+
+import (
+	"slices"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/verdict"
+)
+
+// Stored runs of earlier versions lack lists that are never null now. The functions
+// below return copies that have them; nil of nil.
+
+func summaryOf(s *engine.Summary) *engine.Summary {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Unsupported = list(s.Unsupported)
+	return &out
+}
+
+func verdictOf(c *engine.ClientVerdict) *engine.ClientVerdict {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	out.Reasons, out.Evidence, out.Bias = reasonsOf(c.Reasons), list(c.Evidence), list(c.Bias)
+	return &out
+}
+
+func reportOf(r *verdict.Report) *verdict.Report {
+	if r == nil {
+		return nil
+	}
+	out := *r
+	out.Reasons, out.Evidence, out.Bias = reasonsOf(r.Reasons), list(r.Evidence), list(r.Bias)
+	out.Phases = slices.Clone(r.Phases)
+	for i := range out.Phases {
+		out.Phases[i] = *reportOf(&r.Phases[i])
+	}
+	return &out
+}
+
+func reasonsOf(reasons []verdict.Reason) []verdict.Reason {
+	out := slices.Clone(list(reasons))
+	for i := range out {
+		out[i].Concerns = list(out[i].Concerns)
+	}
+	return out
+}
