@@ -23,6 +23,7 @@ type number struct {
 	count   int64         // of values
 	parts   []part
 	basis   string
+	least   time.Duration // tolerance, however short the values are
 }
 
 // part is one source of error: a distribution of lags that bounds it.
@@ -59,15 +60,15 @@ func numbers(o *Observation) []number {
 	// content usually comes with it.
 	last, lastBasis := receiving(o, 0, l.Gaps, 1)
 	gap, gapBasis := receiving(o, l.Merged, l.Gaps, 2)
-	ttft := number{"time_to_first_token", l.TTFT, l.Requests, append([]part{send}, first...), "send lag" + joint(firstBasis)}
-	latency := number{"request_latency", l.Latency, l.Requests, append([]part{send}, last...), "send lag" + joint(lastBasis)}
+	ttft := number{"time_to_first_token", l.TTFT, l.Requests, append([]part{send}, first...), "send lag" + joint(firstBasis), latencyTolerance}
+	latency := number{"request_latency", l.Latency, l.Requests, append([]part{send}, last...), "send lag" + joint(lastBasis), latencyTolerance}
 	var out []number
 	if l.TTFT > 0 {
 		out = append(out, ttft)
 	}
 	out = append(out, latency)
 	if l.TTFT > 0 {
-		out = append(out, number{"inter_chunk_latency", l.Gap, l.Gaps, gap, gapBasis})
+		out = append(out, number{"inter_chunk_latency", l.Gap, l.Gaps, gap, gapBasis, latencyTolerance})
 	}
 	if !l.Open {
 		return out
@@ -80,7 +81,8 @@ func numbers(o *Observation) []number {
 		if n.tag == ttft.tag && l.TTFT == 0 {
 			continue
 		}
-		out = append(out, number{"corrected_" + n.tag, n.typical, n.count, append([]part{late}, n.parts...), "schedule lag, " + n.basis})
+		// The client is waited for twice: until the request starts, and until it is written.
+		out = append(out, number{"corrected_" + n.tag, n.typical, n.count, append([]part{late}, n.parts...), "schedule lag, " + n.basis, 2 * latencyTolerance})
 	}
 	return out
 }

@@ -64,7 +64,7 @@ type Reason struct {
 // rest on worst cases (see [Bias]), but not by a factor of five: above five
 // times its tolerance a number is wrong and not just possibly so.
 const (
-	latencyTolerance = time.Millisecond // of a latency, or the share below if that is more
+	latencyTolerance = time.Millisecond // of a latency, twice that of a corrected one, or the share below if that is more
 	latencyShare     = 0.05             // of the latency itself
 	rateTolerance    = 0.01             // of a throughput
 	// What does not count against a throughput: the time that every client needs
@@ -126,7 +126,7 @@ func blind(o *Observation) bool {
 func latencies(o *Observation) []Reason {
 	var out []Reason
 	for _, n := range numbers(o) {
-		limit := max(latencyTolerance, time.Duration(latencyShare*float64(n.typical)))
+		limit := max(n.least, time.Duration(latencyShare*float64(n.typical)))
 		err := n.err()
 		level := above(ms(err), ms(limit))
 		if level == OK {

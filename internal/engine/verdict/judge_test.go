@@ -119,6 +119,16 @@ func TestJudge(t *testing.T) {
 			o.Self.Ticks = lags(0, 1900, 8*msec, 100)
 			o.Load.Merged, o.Load.MergedFirst = 26000, 1000
 		}, "ok"},
+		{"an instant server in an open loop: two waits of the client enter corrected latencies", func(o *Observation) {
+			open(o)
+			o.Load.TTFT, o.Load.Latency, o.Load.Gap = 0, 200*time.Microsecond, 0
+			o.Load.Schedule, o.Load.Send = lags(700*time.Microsecond, 1000), lags(700*time.Microsecond, 1000)
+		}, "ok"},
+		{"and these are longer", func(o *Observation) {
+			open(o)
+			o.Load.TTFT, o.Load.Latency, o.Load.Gap = 0, 200*time.Microsecond, 0
+			o.Load.Schedule, o.Load.Send = lags(1500*time.Microsecond, 1000), lags(700*time.Microsecond, 1000)
+		}, "suspect schedule-lag=suspect(corrected_" + latency + ")"},
 		{"the server sends all events at once", func(o *Observation) {
 			o.Self.Ticks = lags(0, 1900, 8*msec, 100)
 			o.Load.TTFT, o.Load.Latency, o.Load.Gap = 100*time.Microsecond, 200*time.Microsecond, time.Microsecond
