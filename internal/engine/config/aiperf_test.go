@@ -163,7 +163,7 @@ func TestNoEffect(t *testing.T) {
 func TestLackingChoices(t *testing.T) {
 	for _, row := range []struct{ argv, want string }{
 		{"--endpoint-type solido_rag", "--endpoint-type solido_rag: not supported by aiperfd yet; use chat, "},
-		{"--endpoint-type rankings", "--endpoint-type rankings: must be chat, "},
+		{"--endpoint-type rankings", `--endpoint-type rankings: unknown endpoint type; did you mean "nim_rankings"? It must be chat, `},
 		{"--audio-format mp3", "--audio-format mp3: not supported by aiperfd yet; use wav"},
 		{"--model-selection-strategy weighted", "--model-selection-strategy: weighted needs a weight for every model, " +
 			"and no option gives weights; write models with weights into a file for --config"},

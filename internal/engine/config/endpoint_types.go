@@ -76,5 +76,9 @@ func (l *loader) endpointType(n *node, v reflect.Value, path string) {
 		names = append(names, t.Aliases...)
 	}
 	slices.Sort(names)
-	l.failValue(n, CodeBadEnum, "must be "+choiceList(choices)+suggestion(v.String(), names))
+	text := "must be " + choiceList(choices)
+	if hint := suggestion(v.String(), names); hint != "" {
+		text = "unknown endpoint type" + hint + " It " + text // the list is long
+	}
+	l.failValue(n, CodeBadEnum, text)
 }
