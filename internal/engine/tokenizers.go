@@ -269,7 +269,7 @@ func (t *tokenPlan) beside(name string) func(file string) ([]byte, error) {
 		open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
 	}
 	folder := filepath.ToSlash(name)
-	if path.Base(folder) == tokenizer.FileName {
+	if path.Ext(folder) == path.Ext(tokenizer.FileName) {
 		folder = path.Dir(folder)
 	}
 	return func(file string) ([]byte, error) {

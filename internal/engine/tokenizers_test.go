@@ -314,10 +314,11 @@ func TestChatTemplate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, "tokenizer.json"), words)
+			put(t, filepath.Join(dir, "mine.json"), words)
 			for name, content := range tt.files {
 				put(t, filepath.Join(dir, name), content)
 			}
-			for _, name := range []string{dir, filepath.Join(dir, "tokenizer.json")} {
+			for _, name := range []string{dir, filepath.Join(dir, "tokenizer.json"), filepath.Join(dir, "mine.json")} {
 				kind, _ := endpoint.Lookup(tt.kind)
 				x := newExecution(&Plan{
 					Measure: Measure{Kind: kind}, Models: models{names: []string{"m"}}, Tokens: tokenPlan{Names: []string{name}, Revision: "main", Explicit: true, Template: true},
