@@ -75,8 +75,7 @@ func (x *execution) judge(r *Run) outcome {
 				o.fail(ErrorThreshold, f.plan.Name, overThreshold(r, f)+": "+x.topError(f.set))
 			}
 			if end == bench.PhaseGraceTimeout && !f.saturated() { // the note on saturation says it, too
-				o.warn("cut-by-grace", fmt.Sprintf("%d of %d requests were still running when the grace period of phase %s ended; the slowest are missing, so percentiles are lower bounds",
-					f.public.Stats.Cancelled, f.public.Stats.Sent, f.plan.Name))
+				o.warn("cut-by-grace", f.cutOff())
 			}
 		}
 	}
@@ -125,6 +124,15 @@ func (x *execution) remarks(o *outcome, retries int64) {
 		}
 		o.warn("malformed-events", text)
 	}
+}
+
+// cutOff says that the grace period ended before the requests of a phase.
+func (f *finishedPhase) cutOff() string {
+	if s := f.watch.saturation; s != nil && s.CutOff() != "" {
+		return s.CutOff()
+	}
+	return fmt.Sprintf("%d of %d requests were still running when the grace period of phase %s ended; the slowest are missing, so percentiles are lower bounds",
+		f.public.Stats.Cancelled, f.public.Stats.Sent, f.plan.Name)
 }
 
 // overThreshold says that too many requests of a phase failed, and, if that ended

@@ -103,6 +103,17 @@ func TestSaturationInWords(t *testing.T) {
 	}
 }
 
+// Where most requests are cut off, a server that is too slow looks like a run that
+// is too short: both are named, with the rates and the queue.
+func TestCutOffInWords(t *testing.T) {
+	r, s := saturation(t, 200, "type: constant, rate: 100, duration: 0.995, gracePeriod: 0")
+	const want = "asked 100/s, served 49.2/s, the queue grew to 51: 51 % of the requests were cut off when the grace period ended, " +
+		"so the server is saturated, or the run is shorter than its latency; percentiles are lower bounds"
+	if i := slices.IndexFunc(r.Warnings, func(w engine.Warning) bool { return w.Code == "cut-by-grace" }); s.Saturated || i < 0 || r.Warnings[i].Detail != want {
+		t.Errorf("saturated %v, warnings %+v; want %s", s.Saturated, r.Warnings, want)
+	}
+}
+
 // A queue that comes and goes is none that grows: at 60 % of what the server can do
 // nothing is said, neither of bursts nor of short runs.
 func TestNoSaturationBelowCapacity(t *testing.T) {

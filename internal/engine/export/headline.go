@@ -345,7 +345,7 @@ func (p *page) warnings(r *Report, room int) {
 		if noteRank(n) < len(noteOrder) {
 			s = red
 		}
-		if n.Code == SaturatedCode {
+		if n.Code == SaturatedCode || n.Code == cutCode {
 			lines = max(1, room)
 		}
 		before := strings.Count(p.text.String(), "\n")
@@ -354,14 +354,15 @@ func (p *page) warnings(r *Report, room int) {
 	}
 }
 
-// Codes of warnings that the headline makes itself.
+// Codes of warnings that are red; the headline makes the last two itself.
 const (
+	cutCode        = "cut-by-grace" // made by the engine
 	incompleteCode = "incomplete"
 	cancelledNote  = "cancelled"
 )
 
 // noteOrder lists the notes that say most about a result, the first one first.
-var noteOrder = [...]string{SaturatedCode, incompleteCode, cancelledNote}
+var noteOrder = [...]string{SaturatedCode, cutCode, incompleteCode, cancelledNote}
 
 // remarks lists the notes that limit no result.
 var remarks = [...]string{"same-host", "offered-rate", "http2", "tokenizer-builtin"}

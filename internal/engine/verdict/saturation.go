@@ -158,6 +158,17 @@ func (s *Saturation) sentence() string {
 	return text + "; " + bounds + " (latencies grow for as long as the load lasts)"
 }
 
+// CutOff says for people that the grace period cut off many requests of an open
+// loop that is not known to be saturated; it is empty if these were few.
+func (s *Saturation) CutOff() string {
+	if s.Saturated || s.CutShare < cutShare || s.AchievedRate == nil {
+		return ""
+	}
+	return fmt.Sprintf("asked %s, served %s, the queue grew to %d: %s %% of the requests were cut off when the grace period ended, "+
+		"so the server is saturated, or the run is shorter than its latency; percentiles are lower bounds",
+		perSecond(s.AskedRate), perSecond(*s.AchievedRate), s.BacklogMax, figure(100*s.CutShare))
+}
+
 // perSecond prints a rate with three digits or more.
 func perSecond(x float64) string {
 	if x >= 100 {
