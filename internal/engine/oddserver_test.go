@@ -1,13 +1,14 @@
 package engine_test
 
 import (
-	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/mock"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/mock"
 )
 
 // What a slot waits for through the fault of the server is no lack of the client.
