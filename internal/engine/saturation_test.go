@@ -171,7 +171,7 @@ func TestSummaryNamesUnsupportedPercentiles(t *testing.T) {
 func TestSaturationOfAClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 400*time.Millisecond, 50*time.Millisecond), serving(1))
-		r := b.run(document("type: concurrency, concurrency: 20, duration: 2.9, gracePeriod: 0", fileData))
+		r := b.run(document("type: concurrency, concurrency: 20, duration: 2.8, gracePeriod: 0", fileData))
 		snap, err := b.engine.Snapshot(t.Context(), r.ID)
 		if err != nil || snap.Saturation != nil || r.Summary.Saturation != nil {
 			t.Errorf("snapshot %+v, error %v", snap.Saturation, err)
