@@ -96,8 +96,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // interruptPatience is how long a server may be silent after Ctrl-C before the
-// requests in flight are cut: whoever stops a run of a server that hangs must not
-// wait for it.
+// requests in flight are aborted, so that a hung server does not delay the exit.
 const interruptPatience = time.Second
 
 // oneShot is a run of the command line.

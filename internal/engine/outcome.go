@@ -67,7 +67,7 @@ func (x *execution) judge(r *Run) outcome {
 		switch f.plan.Kind {
 		case bench.Warmup:
 			if count.Errors > 0 {
-				o.warn("warmup-errors", fmt.Sprintf("%d warm-up requests failed: %s", count.Errors, x.topError(f.set)))
+				o.warn("warmup-errors", fmt.Sprintf("%d of %d warm-up requests failed: %s", count.Errors, count.Errors+count.Success, x.topError(f.set)))
 			}
 		case bench.Profiling:
 			success, failed, retries = success+count.Success, failed+count.Errors, retries+count.Retries

@@ -47,7 +47,7 @@ func (s *substitute) warning(outputs bool) Warning {
 		missing += ": prompt and output lengths use the built-in o200k_base and may be 10–20 % off"
 	case lengths == "":
 		missing += ": prompt lengths use the built-in o200k_base and may be 10–20 % off"
-	case math.Abs(off) < agreement && !outputs:
+	case math.Abs(off) < agreement:
 		return Warning{Code: "tokenizer-builtin", Detail: fmt.Sprintf("%s: %s; the built-in o200k_base counts", lengths, missing)}
 	default:
 		missing = fmt.Sprintf("%s: %s; the built-in o200k_base counts", lengths, missing)

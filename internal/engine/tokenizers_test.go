@@ -228,8 +228,10 @@ func TestSubstituteText(t *testing.T) {
 	}
 	equal := &substitute{names: `"org/m"`, first: "org/m"}
 	equal.compare(tokens(550), tokens(550))
-	if got, want := equal.warning(false), (Warning{Code: "tokenizer-builtin", Detail: `prompts are as long on the server (550 tokens): no local tokenizer for "org/m"; the built-in o200k_base counts`}); got != want {
-		t.Errorf("warning = %q\nwant      %q", got, want)
+	for _, outputs := range []bool{false, true} {
+		if got, want := equal.warning(outputs), (Warning{Code: "tokenizer-builtin", Detail: `prompts are as long on the server (550 tokens): no local tokenizer for "org/m"; the built-in o200k_base counts`}); got != want {
+			t.Errorf("warning = %q\nwant      %q", got, want)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ package prom
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -314,15 +313,4 @@ func ErrorClass(c bench.Class) string {
 		return "other"
 	}
 	return "other"
-}
-
-// Names lists the tags whose sketches a snapshot must carry in
-// Counters.Histograms for every native histogram to appear.
-func Names() []string {
-	var out []string
-	for _, h := range histograms() {
-		out = append(out, h.tag)
-	}
-	slices.Sort(out)
-	return out
 }

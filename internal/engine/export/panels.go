@@ -2,8 +2,8 @@ package export
 
 import "strings"
 
-// insight explains an error that users meet often and that says little by itself:
-// a server that refuses max_completion_tokens as a field it does not know.
+// insight explains a frequent error with an unhelpful message: a server that
+// rejects max_completion_tokens as an unknown field.
 func (p *page) insight(r *Report) {
 	for i := range r.Errors {
 		g := &r.Errors[i]

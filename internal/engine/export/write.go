@@ -162,9 +162,9 @@ func replaceFile(path string, mode fs.FileMode, write func(io.Writer) error) (er
 	return os.Rename(file.Name(), path)
 }
 
-// FileMode is the mode of result files before the umask: others than who ran the
-// command may have to read them, and secrets are not in them. What must be private
-// lies in a private folder. privateMode is that of files of our own.
+// FileMode is the mode of result files before the umask: other users may have to
+// read them, and they contain no secrets. Private files are in a private folder.
+// privateMode is the mode of internal files.
 const (
 	FileMode    = 0o666
 	privateMode = 0o600

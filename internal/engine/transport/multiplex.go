@@ -83,8 +83,8 @@ func (m *multiplex) close() {
 	}
 }
 
-// lacks implements way. Until a connection is there, nobody knows how many requests
-// the server takes on one.
+// lacks implements way. Until a connection is open, the number of requests that
+// the server accepts on it is unknown.
 func (m *multiplex) lacks(target *url.URL, n int) int {
 	o := m.origin(target)
 	o.mu.Lock()

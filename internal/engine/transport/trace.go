@@ -70,7 +70,7 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 			t.reads = t.conn.Reads()
 			t.conn.TakeLag()
 		}
-		if t.got { // net/http has given a stale connection up by itself: it does so for requests without a body
+		if t.got { // net/http has abandoned a stale connection, as it does for requests without a body
 			t.ex.Conn.Retries++
 		}
 		t.got, t.reused = true, info.Reused || t.conn != nil && t.spare != nil && t.spare(t.conn)

@@ -98,8 +98,8 @@ func joint(basis string) string {
 // stamped is the basis of what the kernel stamped.
 const stamped = "arrivals are stamped by the kernel"
 
-// wakeUps returns what bounds the lateness of whoever waits for a response: tick
-// lag or scheduler latency, whichever is longer.
+// wakeUps returns the bound of how late a goroutine that waits for a response runs:
+// tick lag or scheduler latency, whichever is longer.
 func wakeUps(s *Self) (lag *Histogram, name string) {
 	if s.Scheduler != nil && s.Scheduler.Quantile(0.995) > s.Ticks.Quantile(0.995) {
 		return s.Scheduler, "scheduler latency"

@@ -64,8 +64,8 @@ func many(h *Histogram, limit time.Duration) bool {
 	return k >= 2 && 100*k > h.Count()
 }
 
-// processors looks at the use of processors: by this process, by the machine, and
-// by whoever has a say in it.
+// processors examines CPU use by this process and by the machine, and the limits
+// of hypervisor and control group.
 func processors(s *Self) []Sign {
 	if s.Window <= 0 {
 		return nil
