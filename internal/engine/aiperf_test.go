@@ -54,7 +54,11 @@ func TestAIPerfCommands(t *testing.T) {
 		t.Run(fmt.Sprintf("line %d %s", number+1, page), func(t *testing.T) {
 			switch kind {
 			case "+":
-				commandRuns(t, words(t, args))
+				// Under the race detector one in ten: each run takes a second there, and
+				// its runtime crashes now and then in bubbles of synctest (see race.sh).
+				if !raced || seen%10 == 0 {
+					commandRuns(t, words(t, args))
+				}
 			case "-":
 				commandLacks(t, words(t, args), strings.Split(want, ", "))
 			case "!":
