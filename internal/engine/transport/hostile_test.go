@@ -27,8 +27,9 @@ import (
 
 const (
 	mib = 1 << 20
-	// inKernels is what may lie in the buffers of both kernels when we have hung up.
-	inKernels = 16 * mib
+	// inKernels bounds what the send and receive buffers of a connection hold when
+	// the client hangs up: Linux lets them grow to 4 and 32 MiB (tcp_wmem, tcp_rmem).
+	inKernels = 40 * mib
 )
 
 // flood is a response without an end: a start, and then the same block again and
