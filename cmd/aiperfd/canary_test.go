@@ -20,7 +20,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 	"aiperfd/openapi"
 )
 

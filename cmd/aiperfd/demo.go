@@ -16,8 +16,8 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/mock"
 	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/mock"
 	"aiperfd/internal/store"
 )
 

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"aiperfd/internal/engine/mock"
 	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/mock"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"

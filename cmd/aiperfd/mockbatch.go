@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 
 	"github.com/spf13/pflag"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/template"
 
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // mockHello is what somebody at a terminal reads when the simulator starts.

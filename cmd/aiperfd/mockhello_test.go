@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // TestMockHello: who starts the simulator at a terminal reads where it is, what it

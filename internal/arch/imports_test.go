@@ -57,9 +57,9 @@ func allowed() map[string][]string {
 		},
 		// The simulated server stands alone: it must not share a mistake with
 		// the code that it tests. Only the receive times of sockets are common.
-		e + "mock":         {e + "mock/batch", e + "mock/feature", e + "sockstamp"},
-		e + "mock/feature": nil,
-		e + "mock/batch":   nil,
+		"internal/mock":           {"internal/mock/batch", "internal/mock/embedding", e + "sockstamp"},
+		"internal/mock/embedding": nil,
+		"internal/mock/batch":     nil,
 		"internal/engine": {
 			e + "arrival", e + "bench", e + "certify", e + "chattemplate", e + "config", e + "dataset", e + "endpoint", e + "export",
 			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
@@ -75,7 +75,7 @@ func allowed() map[string][]string {
 		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric", e + "verdict"},
 		"cmd/aiperfd": {
 			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
-			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", e + "mock", e + "pace", e + "redact", e + "tokenizer",
+			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "redact", e + "tokenizer",
 			e + "transport", e + "verdict",
 		},
 		// Generators and embedded files.

@@ -12,8 +12,8 @@ import (
 // testing/synctest can be seen, each with the reason.
 func realSleeps() map[string]string {
 	return map[string]string{
-		"internal/api/ws_test.go:silent":                                        "called inside the bubble that the tests of feeds open",
-		"internal/engine/mock/front_linux_test.go:TestFrontArrivalBeforeAccept": "the kernel turns its stamps on a moment after it was asked to",
+		"internal/api/ws_test.go:silent":                                 "called inside the bubble that the tests of feeds open",
+		"internal/mock/front_linux_test.go:TestFrontArrivalBeforeAccept": "the kernel turns its stamps on a moment after it was asked to",
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // TestRunAgainstAccelerator: a run against a server that batches ends without

@@ -20,7 +20,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // document returns a benchmark on the in-memory server with these phases and

@@ -20,8 +20,8 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/memnet"
-	"aiperfd/internal/engine/mock"
 	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/mock"
 )
 
 // logged is a log that tests read.

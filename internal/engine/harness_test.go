@@ -24,8 +24,8 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/memnet"
-	"aiperfd/internal/engine/mock"
 	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/mock"
 )
 
 // bed is an engine with a simulated server on an in-memory network. Inside a

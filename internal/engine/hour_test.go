@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // heap returns the bytes in use after a collection.

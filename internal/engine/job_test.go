@@ -14,7 +14,7 @@ import (
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // jobDocument is a benchmark of an endpoint type that is polled.

@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // wav is a file of 8-bit samples, 1000 a second.

@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // nativeRun returns a benchmark of an endpoint type with further members of the

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // What a slot waits for through the fault of the server is no lack of the client.

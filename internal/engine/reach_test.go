@@ -26,9 +26,9 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/mock"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/transport/testcert"
+	"aiperfd/internal/mock"
 )
 
 // spreads is a document with three URLs and these members of the endpoint.

@@ -17,7 +17,7 @@ import (
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // waiting is a document whose endpoint has these further members.

@@ -17,7 +17,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // TestRecoverWithoutFiles: the results of an interrupted run need its record file

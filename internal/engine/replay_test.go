@@ -17,9 +17,9 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/memnet"
-	"aiperfd/internal/engine/mock"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/transport/frame"
+	"aiperfd/internal/mock"
 )
 
 // recorded returns the response vectors of package endpoint whose types exist and

@@ -11,7 +11,7 @@ import (
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // newLoopbackBed is newBed with a server on a TCP port, as in real runs, and

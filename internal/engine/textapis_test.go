@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 // TestTextAPIs drives each API of text against the simulator: what goes out is

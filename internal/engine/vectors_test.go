@@ -22,7 +22,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/mock"
+	"aiperfd/internal/mock"
 )
 
 const (

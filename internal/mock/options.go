@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"aiperfd/internal/engine/mock/batch"
+	"aiperfd/internal/mock/batch"
 )
 
 // Defaults that New puts in place of zero values.

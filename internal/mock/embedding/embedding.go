@@ -1,8 +1,8 @@
-// Package feature makes vectors of texts by arithmetic alone: texts that share
+// Package embedding makes vectors of texts by arithmetic alone: texts that share
 // words, or parts of words, get vectors that point the same way. It stands in for an
 // embedding model in the simulated server. It is pure: the same text always gives
 // the same vector.
-package feature
+package embedding
 
 import (
 	"hash/fnv"

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"aiperfd/internal/engine/mock/feature"
+	"aiperfd/internal/mock/embedding"
 )
 
 // quick is a server that answers at once.
@@ -212,7 +212,7 @@ func TestEmbeddingsAreArithmetic(t *testing.T) {
 		for ; len(raw) > 0; raw = raw[4:] {
 			other = append(other, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
 		}
-		if len(v) != feature.DefaultDim || !slices.Equal(v, other) || !slices.Equal(v, feature.Vector(texts[i], feature.DefaultDim)) {
+		if len(v) != embedding.DefaultDim || !slices.Equal(v, other) || !slices.Equal(v, embedding.Vector(texts[i], embedding.DefaultDim)) {
 			t.Errorf("text %d: %d numbers, %d in base64, not the same", i, len(v), len(other))
 		}
 		vectors = append(vectors, v)
@@ -221,7 +221,7 @@ func TestEmbeddingsAreArithmetic(t *testing.T) {
 	get(t, s, "/score", fmt.Sprintf(`{"text_1":%q,"text_2":%s}`, texts[0], documents), &score)
 	get(t, s, "/v1/rerank", fmt.Sprintf(`{"query":%q,"documents":%s}`, texts[0], documents), &rank)
 	for i, d := range score.Data {
-		want := max(0, feature.Cosine(vectors[0], vectors[i+1]))
+		want := max(0, embedding.Cosine(vectors[0], vectors[i+1]))
 		if d.Index != i || math.Abs(d.Score-want) > 1e-6 {
 			t.Errorf("score %d = %v, want %v", i, d.Score, want)
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"aiperfd/internal/engine/mock/batch"
+	"aiperfd/internal/mock/batch"
 )
 
 // board queues the request at the accelerator. The error is a refusal that was

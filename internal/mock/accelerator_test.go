@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"aiperfd/internal/engine/mock/batch"
+	"aiperfd/internal/mock/batch"
 )
 
 // tiny returns the preset for tests, without jitter.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"aiperfd/internal/engine/mock/batch"
+	"aiperfd/internal/mock/batch"
 )
 
 // accelerator lets time pass for the model of a server that batches: one

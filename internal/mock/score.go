@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fastjson"
 
-	"aiperfd/internal/engine/mock/feature"
+	"aiperfd/internal/mock/embedding"
 )
 
 // scored is one text with how well it fits.
@@ -22,15 +22,15 @@ type scored struct {
 // similarity is how well two texts go together: the cosine of their vectors, those
 // that /v1/embeddings gives out, but never less than 0.
 func similarity(a, b string) float64 {
-	return max(0, feature.Cosine(feature.Vector(a, feature.DefaultDim), feature.Vector(b, feature.DefaultDim)))
+	return max(0, embedding.Cosine(embedding.Vector(a, embedding.DefaultDim), embedding.Vector(b, embedding.DefaultDim)))
 }
 
 // rankBy scores texts by their likeness to a query, the best first.
 func rankBy(query string, texts []string) []scored {
-	about := feature.Vector(query, feature.DefaultDim)
+	about := embedding.Vector(query, embedding.DefaultDim)
 	out := make([]scored, len(texts))
 	for i, text := range texts {
-		out[i] = scored{i, text, max(0, feature.Cosine(about, feature.Vector(text, feature.DefaultDim)))}
+		out[i] = scored{i, text, max(0, embedding.Cosine(about, embedding.Vector(text, embedding.DefaultDim)))}
 	}
 	slices.SortStableFunc(out, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	return out

@@ -7,7 +7,7 @@ import (
 	"math"
 	"strconv"
 
-	"aiperfd/internal/engine/mock/feature"
+	"aiperfd/internal/mock/embedding"
 )
 
 // maxDim bounds the dimensions that a request may ask for.
@@ -17,8 +17,8 @@ const maxDim = 8192
 // there may be many of them.
 const tokenDim = 16
 
-// embedding is a request for vectors, with its answer.
-type embedding struct {
+// vectorReply is a request for vectors, with its answer.
+type vectorReply struct {
 	vectors [][]float32   // of the inputs …
 	rows    [][][]float32 // … or of the tokens of each
 	base64  bool
@@ -26,12 +26,12 @@ type embedding struct {
 
 // newEmbeddings is POST /v1/embeddings, as vLLM serves it.
 func newEmbeddings() protocol {
-	return reading[embedding]{
-		accept: func(s *Server, f *fields) (embedding, []prompt) {
+	return reading[vectorReply]{
+		accept: func(s *Server, f *fields) (vectorReply, []prompt) {
 			texts, read := inputs(s, f)
-			return embedding{vectors: vectorsOf(texts, f.dimensions(feature.DefaultDim)), base64: f.base64()}, read
+			return vectorReply{vectors: vectorsOf(texts, f.dimensions(embedding.DefaultDim)), base64: f.base64()}, read
 		},
-		answer: func(dst []byte, x *exchange, in embedding) []byte {
+		answer: func(dst []byte, x *exchange, in vectorReply) []byte {
 			return in.append(dst, x, "embd-", "embedding", "embedding")
 		},
 	}
@@ -40,15 +40,15 @@ func newEmbeddings() protocol {
 // newPooling is POST /pooling: a vector for each token, unless the task asks for one
 // for all of a text.
 func newPooling() protocol {
-	return reading[embedding]{
-		accept: func(s *Server, f *fields) (embedding, []prompt) {
+	return reading[vectorReply]{
+		accept: func(s *Server, f *fields) (vectorReply, []prompt) {
 			texts, read := inputs(s, f)
-			in := embedding{base64: f.base64()}
+			in := vectorReply{base64: f.base64()}
 			switch task := f.text("task"); task {
 			case "", "encode", "token_embed", "token_classify":
 				in.rows = rowsOf(s, texts, f.dimensions(tokenDim))
 			case "embed":
-				in.vectors = vectorsOf(texts, f.dimensions(feature.DefaultDim))
+				in.vectors = vectorsOf(texts, f.dimensions(embedding.DefaultDim))
 			case "classify", "score":
 				for _, text := range texts {
 					in.vectors = append(in.vectors, classesOf(text))
@@ -60,7 +60,7 @@ func newPooling() protocol {
 			}
 			return in, read
 		},
-		answer: func(dst []byte, x *exchange, in embedding) []byte {
+		answer: func(dst []byte, x *exchange, in vectorReply) []byte {
 			return in.append(dst, x, "pool-", "pooling", "data")
 		},
 	}
@@ -97,7 +97,7 @@ func (f *fields) base64() bool {
 func vectorsOf(texts []string, dim int) [][]float32 {
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
-		out[i] = feature.Vector(text, dim)
+		out[i] = embedding.Vector(text, dim)
 	}
 	return out
 }
@@ -112,7 +112,7 @@ func rowsOf(s *Server, texts []string, dim int) [][][]float32 {
 }
 
 // append writes the answer of vLLM's routes; member is where the vector goes.
-func (in *embedding) append(dst []byte, x *exchange, prefix, object, member string) []byte {
+func (in *vectorReply) append(dst []byte, x *exchange, prefix, object, member string) []byte {
 	dst = x.appendListHead(dst, prefix)
 	for i := range x.items(max(len(in.vectors), len(in.rows))) {
 		if i > 0 {
@@ -161,16 +161,16 @@ func appendFloat32s(dst []byte, rows ...[]float32) []byte {
 
 // newOllamaEmbed is POST /api/embed, and /api/embeddings with old = true.
 func newOllamaEmbed(old bool) protocol {
-	return reading[embedding]{
-		accept: func(s *Server, f *fields) (embedding, []prompt) {
+	return reading[vectorReply]{
+		accept: func(s *Server, f *fields) (vectorReply, []prompt) {
 			name := "input"
 			if old {
 				name = "prompt"
 			}
 			texts, _ := f.texts(name)
-			return embedding{vectors: vectorsOf(texts, f.dimensions(feature.DefaultDim))}, s.read(texts)
+			return vectorReply{vectors: vectorsOf(texts, f.dimensions(embedding.DefaultDim))}, s.read(texts)
 		},
-		answer: func(dst []byte, x *exchange, in embedding) []byte {
+		answer: func(dst []byte, x *exchange, in vectorReply) []byte {
 			vectors := in.vectors[:x.items(len(in.vectors))]
 			if old {
 				if len(vectors) == 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine/mock/batch"
+	"aiperfd/internal/mock/batch"
 )
 
 // Preset returns the parameters of a built-in accelerator, for

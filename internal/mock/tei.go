@@ -8,7 +8,7 @@ import (
 
 	"github.com/valyala/fastjson"
 
-	"aiperfd/internal/engine/mock/feature"
+	"aiperfd/internal/mock/embedding"
 )
 
 // teiHead adds what TEI says about a request in the head of its response.
@@ -38,7 +38,7 @@ func newTEI(item func(dst []byte, s *Server, text string, dim int) []byte) proto
 	return reading[[][]byte]{
 		accept: func(s *Server, f *fields) ([][]byte, []prompt) {
 			texts, _ := f.texts("inputs")
-			dim := f.dimensions(feature.DefaultDim)
+			dim := f.dimensions(embedding.DefaultDim)
 			if f.err != nil {
 				return nil, nil
 			}
@@ -66,7 +66,7 @@ func appendTEI(dst []byte, x *exchange, items [][]byte) []byte {
 
 // teiVector is an item of /embed.
 func teiVector(dst []byte, _ *Server, text string, dim int) []byte {
-	return appendFloats(dst, feature.Vector(text, dim))
+	return appendFloats(dst, embedding.Vector(text, dim))
 }
 
 // teiRows is an item of /embed_all.
@@ -78,7 +78,7 @@ func teiRows(dst []byte, s *Server, text string, dim int) []byte {
 func teiSparse(dst []byte, _ *Server, text string, dim int) []byte {
 	dst = append(dst, '[')
 	found := 0
-	for i, value := range feature.Vector(text, dim) {
+	for i, value := range embedding.Vector(text, dim) {
 		if value == 0 {
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aiperfd/internal/engine/mock/batch"
+	"aiperfd/internal/mock/batch"
 )
 
 // Histograms that a request adds to when it has been answered.
