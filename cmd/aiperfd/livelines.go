@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/run"
 )
 
 // share is how much of a phase is done, by the bound that will end it.
@@ -118,7 +118,7 @@ type liveField struct {
 }
 
 // liveFields are the numbers of a running phase.
-func liveFields(s *engine.Snapshot) []liveField {
+func liveFields(s *run.Snapshot) []liveField {
 	st := &s.Phases[len(s.Phases)-1].Stats
 	value := func(tag string, stat metric.Stat) (string, bool) {
 		m := s.Metrics.Find(tag)
@@ -183,7 +183,7 @@ func (l look) fit(fields []liveField, width int) string {
 }
 
 // statsLine is the line of live numbers for a log.
-func statsLine(s *engine.Snapshot) string {
+func statsLine(s *run.Snapshot) string {
 	return "[realtime " + clock(s.Elapsed.Round(time.Second)) + "] " + look{}.fit(liveFields(s), math.MaxInt)
 }
 

@@ -22,6 +22,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 )
 
@@ -105,7 +106,7 @@ type oneShot struct {
 	dir      string
 	named    bool // by the user
 	command  string
-	warnings []engine.Warning
+	warnings []run.Warning
 	log      zerolog.Logger
 	screen   *screen
 	out      io.Writer
@@ -151,12 +152,12 @@ func (o *oneShot) run(ctx context.Context) error {
 }
 
 // measure submits the run and follows it to its end.
-func (o *oneShot) measure(ctx context.Context, s *service) (*engine.Run, error) {
-	run, err := s.engine.Submit(ctx, engine.Submission{Document: o.doc, Warnings: o.warnings, Via: "cli", CLICommand: o.command})
+func (o *oneShot) measure(ctx context.Context, s *service) (*run.Run, error) {
+	queued, err := s.engine.Submit(ctx, run.Submission{Document: o.doc, Warnings: o.warnings, Via: "cli", CLICommand: o.command})
 	if err != nil {
 		return nil, err
 	}
-	id := run.ID
+	id := queued.ID
 	defer interrupts(
 		func(by os.Signal) {
 			reason := "interrupted from the keyboard"
@@ -164,9 +165,9 @@ func (o *oneShot) measure(ctx context.Context, s *service) (*engine.Run, error) 
 				reason = "ended by signal: " + by.String()
 			}
 			o.log.Warn().Msg("stopping: waiting for in-flight requests; press Ctrl+C again to abort them")
-			o.cancel(ctx, s, id, engine.CancelRequest{Reason: reason, Patience: interruptPatience})
+			o.cancel(ctx, s, id, run.CancelRequest{Reason: reason, Patience: interruptPatience})
 		},
-		func(os.Signal) { o.cancel(ctx, s, id, engine.CancelRequest{Force: true}) },
+		func(os.Signal) { o.cancel(ctx, s, id, run.CancelRequest{Force: true}) },
 	)()
 	stop := o.progress().follow(ctx, s.engine, id)
 	defer stop()
@@ -174,8 +175,8 @@ func (o *oneShot) measure(ctx context.Context, s *service) (*engine.Run, error) 
 }
 
 // cancel stops the run; one that has just ended by itself needs no stopping.
-func (o *oneShot) cancel(ctx context.Context, s *service, id string, c engine.CancelRequest) {
-	if _, _, err := s.engine.Cancel(ctx, id, c); err != nil && !errors.Is(err, engine.ErrAlreadyFinished) {
+func (o *oneShot) cancel(ctx context.Context, s *service, id string, c run.CancelRequest) {
+	if _, _, err := s.engine.Cancel(ctx, id, c); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
 		o.log.Error().Err(err).Msg("cancel run")
 	}
 }
@@ -198,7 +199,7 @@ func (o *oneShot) progress() *progress {
 }
 
 // report prints the results and turns the state of the run into an exit code.
-func (o *oneShot) report(run *engine.Run, r *export.Report) error {
+func (o *oneShot) report(run *run.Run, r *export.Report) error {
 	if r != nil { // else the run ended before it measured anything
 		if err := o.print(r); err != nil {
 			return err
@@ -274,10 +275,10 @@ func prefixOf(d *config.Document) string {
 	return *d.Benchmark.Artifacts.Prefix
 }
 
-func warningsOf(problems []config.Problem) []engine.Warning {
-	var out []engine.Warning
+func warningsOf(problems []config.Problem) []run.Warning {
+	var out []run.Warning
 	for _, p := range problems {
-		out = append(out, engine.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.String()})
+		out = append(out, run.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.String()})
 	}
 	return out
 }

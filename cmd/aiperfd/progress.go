@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // refresh is how often progress is looked at.
@@ -69,7 +70,7 @@ type view struct {
 	printed      time.Time
 }
 
-func (v *view) update(s *engine.Snapshot) {
+func (v *view) update(s *run.Snapshot) {
 	for i := range s.Phases {
 		st := &s.Phases[i].Stats
 		if !slices.Contains(v.begun, st.Index) {
@@ -102,7 +103,7 @@ func (v *view) end(st *bench.PhaseStats) {
 }
 
 // draw shows the phase that runs, with its live numbers.
-func (v *view) draw(s *engine.Snapshot) {
+func (v *view) draw(s *run.Snapshot) {
 	var status []string
 	switch n := len(s.Phases); {
 	case s.State.Terminal():

@@ -13,20 +13,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/run"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // phase makes a phase that has run for a while.
-func phase(name string, elapsed time.Duration, change func(*bench.PhaseStats)) engine.Phase {
+func phase(name string, elapsed time.Duration, change func(*bench.PhaseStats)) run.Phase {
 	const start = time.Second
 	st := bench.PhaseStats{Name: name, Kind: bench.Profiling, Start: start, LastUpdate: start + elapsed}
 	change(&st)
-	return engine.Phase{Stats: st}
+	return run.Phase{Stats: st}
 }
 
 // live makes a metric as snapshots have it.
@@ -52,7 +52,7 @@ func TestProgressLines(t *testing.T) {
 		live(t, "time_to_first_token", 65, 61.2, 120.4), live(t, "request_latency", 650, 628, 1701),
 		live(t, "inter_token_latency", 12, 12, 13.1), live(t, "output_token_throughput", 1196, 0, 0), live(t, "request_throughput", 24.9, 0, 0),
 	}
-	phases := []engine.Phase{
+	phases := []run.Phase{
 		phase("profiling", 0, func(s *bench.PhaseStats) { s.ExpectedRequests = 15 }),
 		phase("profiling", 10*time.Second, func(s *bench.PhaseStats) { s.ExpectedRequests, s.Sent, s.Completed, s.Errors = 15, 12, 8, 1 }),
 		phase("profiling", 20*time.Second, func(s *bench.PhaseStats) {
@@ -75,7 +75,7 @@ func TestProgressLines(t *testing.T) {
 		var out strings.Builder
 		for _, l := range []look{{}, {ascii: true, color: true}} {
 			for i := range phases {
-				s := &engine.Snapshot{Phases: phases[i : i+1]}
+				s := &run.Snapshot{Phases: phases[i : i+1]}
 				if phases[i].Stats.Completed > 0 {
 					s.Metrics = metrics
 				}
@@ -107,8 +107,8 @@ func TestProgressLines(t *testing.T) {
 // whole, a bar ends at 100 %, and statistics come in the first phase.
 func TestProgressOfARun(t *testing.T) {
 	began := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	at := func(elapsed time.Duration, phases ...engine.Phase) *engine.Snapshot {
-		return &engine.Snapshot{Wall: began.Add(elapsed), Elapsed: elapsed, State: bench.Running, Phases: phases}
+	at := func(elapsed time.Duration, phases ...run.Phase) *run.Snapshot {
+		return &run.Snapshot{Wall: began.Add(elapsed), Elapsed: elapsed, State: bench.Running, Phases: phases}
 	}
 	warmup := phase("warmup", time.Second, func(s *bench.PhaseStats) { s.ExpectedRequests, s.Sent, s.Completed = 8, 8, 6 })
 	warmed := phase("warmup", time.Second, func(s *bench.PhaseStats) {
@@ -145,7 +145,7 @@ Profiling: 10/20 |##########...........|  50% [00:04<00:04]
 
 	var log bytes.Buffer
 	v = view{progress: &progress{log: zerolog.New(&log), every: 5 * time.Second}}
-	for _, snap := range []*engine.Snapshot{at(0), at(time.Second, warmup), running, running, final} {
+	for _, snap := range []*run.Snapshot{at(0), at(time.Second, warmup), running, running, final} {
 		v.update(snap)
 	}
 	wantLog := `{"level":"info","message":"phase warmup started"}

@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/run"
 )
 
 // defaultPort is where the daemon listens.
@@ -43,7 +44,7 @@ type service struct {
 
 // serviceOptions are what the three uses differ in.
 type serviceOptions struct {
-	store    engine.Store
+	store    run.Store
 	listener net.Listener // nil = no API
 	host     string
 	log      zerolog.Logger
@@ -60,7 +61,7 @@ func newService(o serviceOptions) (*service, error) {
 	s := &service{listener: o.listener}
 	s.ctx, s.shutdown = context.WithCancel(context.Background())
 	var clients *feed.Hub
-	var publisher engine.Publisher
+	var publisher run.Publisher
 	if o.listener != nil {
 		clients = feed.NewHub(maxFeedClients)
 		publisher = clients

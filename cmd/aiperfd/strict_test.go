@@ -5,10 +5,10 @@ import (
 	"io"
 	"testing"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // Only an invalid client of a run that completed has an exit code of its own, and
@@ -43,11 +43,11 @@ func TestExitCodeOfAnInvalidClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := &engine.Run{State: tt.state}
+			strict := &run.Run{State: tt.state}
 			if tt.level != "" {
-				run.Client = &engine.ClientVerdict{Verdict: tt.level, Reasons: []verdict.Reason{{Message: "it was woken late"}}}
+				strict.Client = &run.ClientVerdict{Verdict: tt.level, Reasons: []verdict.Reason{{Message: "it was woken late"}}}
 			}
-			err = (&oneShot{doc: doc, dir: t.TempDir(), out: io.Discard}).report(run, nil)
+			err = (&oneShot{doc: doc, dir: t.TempDir(), out: io.Discard}).report(strict, nil)
 			got := exitOK
 			var code exitError
 			if errors.As(err, &code) {

@@ -16,22 +16,22 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/feed"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
 // Runs is what the API needs to manage runs. Every method is safe for
 // concurrent use. The errors are those of package engine, wrapped or not.
 type Runs interface {
 	// Submit queues a run. The run is durable when the method returns.
-	Submit(ctx context.Context, s engine.Submission) (*engine.Run, error)
+	Submit(ctx context.Context, s run.Submission) (*run.Run, error)
 	// Get returns a run with its configuration.
-	Get(ctx context.Context, id string) (*engine.Run, error)
+	Get(ctx context.Context, id string) (*run.Run, error)
 	// List returns runs without their configurations.
-	List(ctx context.Context, q engine.Query) (engine.Page, error)
+	List(ctx context.Context, q run.Query) (run.Page, error)
 	// Cancel asks a run to stop and returns it as it is then. changed is false
 	// if the request made no difference.
-	Cancel(ctx context.Context, id string, c engine.CancelRequest) (r *engine.Run, changed bool, err error)
+	Cancel(ctx context.Context, id string, c run.CancelRequest) (r *run.Run, changed bool, err error)
 	// Delete forgets a run and its files. With force an active run is stopped
 	// first, which goes on after the method has returned.
 	Delete(ctx context.Context, id string, force bool) error
@@ -45,13 +45,13 @@ type Live interface {
 	Selected(ctx context.Context) (id string, ok bool)
 	// Snapshot returns the newest snapshot of a run, live or stored. A queued
 	// run has an empty one.
-	Snapshot(ctx context.Context, id string) (*engine.Snapshot, error)
+	Snapshot(ctx context.Context, id string) (*run.Snapshot, error)
 	// Queue returns the queue of this moment.
-	Queue() engine.Queue
+	Queue() run.Queue
 	// Artifacts opens the folder of a run; the caller closes it.
 	Artifacts(id string) (*os.Root, error)
 	// Health returns the state of the service without any I/O.
-	Health() engine.Health
+	Health() run.Health
 }
 
 // LoadFunc reads a document from the network. Its errors are *config.Invalid

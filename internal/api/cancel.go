@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
 // cancel stops a run.
@@ -68,8 +68,8 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readCancel reads the optional body of a cancel.
-func (s *Server) readCancel(w http.ResponseWriter, r *http.Request) (engine.CancelRequest, error) {
-	var out engine.CancelRequest
+func (s *Server) readCancel(w http.ResponseWriter, r *http.Request) (run.CancelRequest, error) {
+	var out run.CancelRequest
 	data, err := s.readBody(w, r)
 	if err != nil || len(data) == 0 {
 		return out, err

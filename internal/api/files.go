@@ -18,7 +18,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // The files that say whether the others can be used. They are never served.
@@ -127,14 +127,14 @@ func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return s.writeJSON(w, http.StatusOK, out)
 	case err != nil:
-		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, engine.ErrStore, err)
+		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}
 	defer f.Close()
 	out.Ready, out.Processing, out.Partial = f.marker.Ready, f.processing, f.marker.Partial
 	out.FailedExporters = append(out.FailedExporters, f.marker.FailedExporters...)
 	if out.Ready {
 		if out.Files, err = s.describe(f); err != nil {
-			return fmt.Errorf("list artifacts of run %s: %w: %w", found.ID, engine.ErrStore, err)
+			return fmt.Errorf("list artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
 		}
 	}
 	return s.writeJSON(w, http.StatusOK, out)
@@ -203,7 +203,7 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, fs.ErrNotExist):
 		f = &folder{id: found.ID}
 	case err != nil:
-		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, engine.ErrStore, err)
+		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
 	default:
 		defer f.Close()
 	}
@@ -233,10 +233,10 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, f *folder, nam
 	}
 	info, sum, err := s.sums.of(f.id, name, file)
 	if err != nil {
-		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, engine.ErrStore, err)
+		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, engine.ErrStore, err)
+		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)
 	}
 	base := path.Base(name)
 	h := w.Header()

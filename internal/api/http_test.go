@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 func TestConventions(t *testing.T) {
@@ -148,9 +148,9 @@ func TestEngineErrors(t *testing.T) {
 		want   string
 		retry  string
 	}{
-		{engine.ErrQueueFull, 429, "queue-full", "10"},
-		{engine.ErrStopping, 503, "shutting-down", "10"},
-		{fmt.Errorf("write row: %w: disk on fire", engine.ErrStore), 503, `"detail":"The data directory cannot be read or written"`, "10"},
+		{run.ErrQueueFull, 429, "queue-full", "10"},
+		{run.ErrStopping, 503, "shutting-down", "10"},
+		{fmt.Errorf("write row: %w: disk on fire", run.ErrStore), 503, `"detail":"The data directory cannot be read or written"`, "10"},
 		{errors.New("password=hunter2"), 500, `"detail":"Internal Server Error"`, ""},
 	}
 	for _, tt := range tests {
@@ -228,10 +228,10 @@ func TestProbes(t *testing.T) {
 		healthz, readyz    int
 		healthText, isText string
 	}{
-		{engine.HealthStarting, 200, 503, "ok", "not ready"},
-		{engine.HealthRunning, 200, 200, "ok", "ok"},
-		{engine.HealthStopping, 200, 503, "ok", "not ready"},
-		{engine.HealthFailed, 503, 503, "unhealthy", "not ready"},
+		{run.HealthStarting, 200, 503, "ok", "not ready"},
+		{run.HealthRunning, 200, 200, "ok", "ok"},
+		{run.HealthStopping, 200, 503, "ok", "not ready"},
+		{run.HealthFailed, 503, 503, "unhealthy", "not ready"},
 	}
 	for _, tt := range tests {
 		ts := newTestServer(t, nil)

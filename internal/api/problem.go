@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
 // What can be wrong with a request.
@@ -61,10 +61,10 @@ type problemRow struct {
 func problemTable() []problemRow {
 	return []problemRow{
 		{errNotFound, 404, "not-found", "Not found", detailNotFound, false},
-		{engine.ErrNotFound, 404, "not-found", "Not found", "No such run", false},
+		{run.ErrNotFound, 404, "not-found", "Not found", "No such run", false},
 		{errMethod, 405, "method-not-allowed", "Method not allowed", detailMethod, false},
 		{errParameter, 400, "bad-parameter", "Bad parameter", "A parameter is not valid", false},
-		{engine.ErrBadCursor, 400, "bad-parameter", "Bad parameter", "The cursor is not valid for this query", false},
+		{run.ErrBadCursor, 400, "bad-parameter", "Bad parameter", "The cursor is not valid for this query", false},
 		{errMalformed, 400, "malformed-body", "Malformed body", "The body cannot be parsed", false},
 		{errMediaType, 415, "unsupported-media-type", "Unsupported media type", "The media type of the body is not supported", false},
 		{errTooLarge, 413, "body-too-large", "Body too large", "The body is too large", false},
@@ -76,14 +76,14 @@ func problemTable() []problemRow {
 		{errNotReady, 404, "results-not-ready", "Results not ready", "The results are not ready", false},
 		{errFilename, 400, "invalid-filename", "Invalid file name", "The file name is not valid", false},
 		{errRange, 416, "range-not-satisfiable", "Range not satisfiable", "The range is outside the file", false},
-		{engine.ErrActive, 409, "run-active", "Run is active", "The run has not ended; cancel it first, or use force=true", false},
-		{engine.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
+		{run.ErrActive, 409, "run-active", "Run is active", "The run has not ended; cancel it first, or use force=true", false},
+		{run.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
 		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
-		{engine.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
+		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
 		{errTooManyStreams, 503, "too-many-streams", "Too many streams", "Too many clients are connected", true},
 		{errUpgrade, 426, "upgrade-required", "Upgrade required", "This route requires a WebSocket handshake", false},
-		{engine.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
-		{engine.ErrStore, 503, "store-failed", "Store failed", "The data directory cannot be read or written", true},
+		{run.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
+		{run.ErrStore, 503, "store-failed", "Store failed", "The data directory cannot be read or written", true},
 		{errInternal, 500, "internal", "Internal error", detailInternalError, false},
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // Names that stand for a run.
@@ -29,7 +29,7 @@ func terminalStates() []bench.State {
 // run finds the run that a request is about: the id in the path, else the
 // parameter run, else the selected run. It returns nil if nothing is named and
 // there is no run. The answer's headers say which run it is.
-func (s *Server) run(w http.ResponseWriter, r *http.Request) (*engine.Run, error) {
+func (s *Server) run(w http.ResponseWriter, r *http.Request) (*run.Run, error) {
 	name := chi.URLParam(r, "id")
 	if name == "" {
 		name = r.URL.Query().Get("run")
@@ -48,7 +48,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) (*engine.Run, error
 }
 
 // find returns a run by id or alias; without a name the selected run, or nil.
-func (s *Server) find(ctx context.Context, name string) (*engine.Run, error) {
+func (s *Server) find(ctx context.Context, name string) (*run.Run, error) {
 	switch {
 	case name == "":
 		id, ok := s.Live.Selected(ctx)
@@ -56,7 +56,7 @@ func (s *Server) find(ctx context.Context, name string) (*engine.Run, error) {
 			return nil, nil
 		}
 		found, err := s.Runs.Get(ctx, id)
-		if errors.Is(err, engine.ErrNotFound) { // deleted in between
+		if errors.Is(err, run.ErrNotFound) { // deleted in between
 			return nil, nil
 		}
 		return found, err
@@ -76,15 +76,15 @@ func (s *Server) find(ctx context.Context, name string) (*engine.Run, error) {
 		}
 		return s.Runs.Get(ctx, last.ID)
 	case !idPattern.MatchString(name):
-		return nil, engine.ErrNotFound
+		return nil, run.ErrNotFound
 	}
 	return s.Runs.Get(ctx, name)
 }
 
 // lastFinished returns the run that finished last, nil if none has.
-func (s *Server) lastFinished(ctx context.Context) (*engine.Run, error) {
-	page, err := s.Runs.List(ctx, engine.Query{
-		States: terminalStates(), Sort: engine.SortEnded, Descending: true, Limit: 1,
+func (s *Server) lastFinished(ctx context.Context) (*run.Run, error) {
+	page, err := s.Runs.List(ctx, run.Query{
+		States: terminalStates(), Sort: run.SortEnded, Descending: true, Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return nil, err
@@ -94,12 +94,12 @@ func (s *Server) lastFinished(ctx context.Context) (*engine.Run, error) {
 
 // snapshot returns the newest snapshot of a run. A run whose numbers are lost
 // has none, which is not an error of the request.
-func (s *Server) snapshot(ctx context.Context, r *engine.Run) (*engine.Snapshot, error) {
+func (s *Server) snapshot(ctx context.Context, r *run.Run) (*run.Snapshot, error) {
 	if r == nil {
 		return nil, nil
 	}
 	snap, err := s.Live.Snapshot(ctx, r.ID)
-	if errors.Is(err, engine.ErrNotFound) {
+	if errors.Is(err, run.ErrNotFound) {
 		return nil, nil
 	}
 	return snap, err
@@ -107,7 +107,7 @@ func (s *Server) snapshot(ctx context.Context, r *engine.Run) (*engine.Snapshot,
 
 // writeOf answers with something about a run. What belongs to a run that is
 // named by its id and finished never changes, so that it may be cached.
-func (s *Server) writeOf(w http.ResponseWriter, r *http.Request, found *engine.Run, v any) error {
+func (s *Server) writeOf(w http.ResponseWriter, r *http.Request, found *run.Run, v any) error {
 	body, err := wire.Marshal(v)
 	if err != nil {
 		return err

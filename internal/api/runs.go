@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
 // The longest waits that a client may ask for.
@@ -81,11 +81,11 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	doubts := make([]engine.Warning, 0, len(warnings))
+	doubts := make([]run.Warning, 0, len(warnings))
 	for _, p := range warnings {
-		doubts = append(doubts, engine.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
+		doubts = append(doubts, run.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
-	run, err := s.Runs.Submit(r.Context(), engine.Submission{Document: doc, Warnings: doubts, Via: "api"})
+	run, err := s.Runs.Submit(r.Context(), run.Submission{Document: doc, Warnings: doubts, Via: "api"})
 	var invalid *config.Invalid
 	switch {
 	case errors.As(err, &invalid):
@@ -128,7 +128,7 @@ func seconds(name, value string, limit time.Duration) (time.Duration, error) {
 
 // await waits until a run is terminal or the time is over, and returns it as it
 // is then.
-func (s *Server) await(ctx context.Context, run *engine.Run, wait time.Duration) (*engine.Run, error) {
+func (s *Server) await(ctx context.Context, run *run.Run, wait time.Duration) (*run.Run, error) {
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := s.Hub.Await(limited, run.ID, func() bool {
@@ -142,7 +142,7 @@ func (s *Server) await(ctx context.Context, run *engine.Run, wait time.Duration)
 }
 
 // resource describes a run with everything that the API knows of it.
-func (s *Server) resource(ctx context.Context, run *engine.Run) (wire.Run, error) {
+func (s *Server) resource(ctx context.Context, run *run.Run) (wire.Run, error) {
 	snap, err := s.snapshot(ctx, run)
 	if err != nil {
 		return wire.Run{}, err
@@ -152,7 +152,7 @@ func (s *Server) resource(ctx context.Context, run *engine.Run) (wire.Run, error
 }
 
 // writeRun answers with a run and its revision as the entity tag.
-func (s *Server) writeRun(w http.ResponseWriter, r *http.Request, status int, run *engine.Run) error {
+func (s *Server) writeRun(w http.ResponseWriter, r *http.Request, status int, run *run.Run) error {
 	resource, err := s.resource(r.Context(), run)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (s *Server) writeRun(w http.ResponseWriter, r *http.Request, status int, ru
 	return s.writeJSON(w, status, resource)
 }
 
-func revisionTag(run *engine.Run) string { return `"r` + strconv.FormatInt(run.Revision, 10) + `"` }
+func revisionTag(run *run.Run) string { return `"r` + strconv.FormatInt(run.Revision, 10) + `"` }
 
 // getRun serves a run.
 //

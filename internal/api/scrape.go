@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"aiperfd/internal/api/prom"
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // textFormat is Prometheus' text format.
@@ -162,7 +162,7 @@ func (s *Server) scrapeRun(w http.ResponseWriter, r *http.Request) error {
 
 // writeAll answers with what a gatherer has and then AIPerf's names of a run,
 // if there is one.
-func (s *Server) writeAll(w http.ResponseWriter, r *http.Request, run *engine.Run, g prometheus.Gatherer) error {
+func (s *Server) writeAll(w http.ResponseWriter, r *http.Request, run *run.Run, g prometheus.Gatherer) error {
 	families, err := g.Gather()
 	if err != nil {
 		return fmt.Errorf("gather metrics: %w", err)
@@ -189,7 +189,7 @@ func (s *Server) writeText(w http.ResponseWriter, body []byte) {
 }
 
 // compatText is the exposition under AIPerf's names; empty without a run.
-func (s *Server) compatText(ctx context.Context, run *engine.Run) ([]byte, error) {
+func (s *Server) compatText(ctx context.Context, run *run.Run) ([]byte, error) {
 	if run == nil {
 		return nil, nil
 	}
@@ -204,16 +204,16 @@ func (s *Server) compatText(ctx context.Context, run *engine.Run) ([]byte, error
 // one that finished last until another starts or its time is over, which is
 // long enough for every scraper to see the final values.
 func (s *Server) scraped(ctx context.Context, now time.Time) ([]prom.Run, error) {
-	var runs []*engine.Run
+	var runs []*run.Run
 	for _, id := range s.Live.Queue().Running {
-		run, err := s.Runs.Get(ctx, id)
-		if errors.Is(err, engine.ErrNotFound) {
+		active, err := s.Runs.Get(ctx, id)
+		if errors.Is(err, run.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, run)
+		runs = append(runs, active)
 	}
 	if len(runs) == 0 {
 		last, err := s.lastFinished(ctx)
@@ -225,12 +225,12 @@ func (s *Server) scraped(ctx context.Context, now time.Time) ([]prom.Run, error)
 		}
 	}
 	out := make([]prom.Run, 0, len(runs))
-	for _, run := range runs {
-		snap, err := s.snapshot(ctx, run)
+	for _, r := range runs {
+		snap, err := s.snapshot(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, prom.Run{Run: run, Snapshot: snap})
+		out = append(out, prom.Run{Run: r, Snapshot: snap})
 	}
 	return out, nil
 }

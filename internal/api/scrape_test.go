@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 func TestScrapeCompat(t *testing.T) {
@@ -109,7 +109,7 @@ func TestSelfMetrics(t *testing.T) {
 	ts.do("GET", "/api/runs/"+idDone, "")
 	ts.do("GET", "/api/runs/"+idMissing, "")
 	ts.do("GET", "/nope", "")
-	ts.Hub.Publish(engine.Event{Type: engine.EventComplete, RunID: idDone, At: epoch, Run: ts.fake.runs[1]})
+	ts.Hub.Publish(run.Event{Type: run.EventComplete, RunID: idDone, At: epoch, Run: ts.fake.runs[1]})
 	families, err := prometheus.Gatherers{ts.self.registry}.Gather()
 	if err != nil {
 		t.Fatal(err)

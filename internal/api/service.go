@@ -9,7 +9,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 	"aiperfd/openapi"
 	"aiperfd/web"
 )
@@ -61,15 +61,15 @@ func (s *Server) shutdown(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if s.OneShot {
-		run, err := s.find(r.Context(), "")
+		only, err := s.find(r.Context(), "")
 		if err != nil {
 			return err
 		}
-		if run == nil || !run.State.Terminal() {
-			return fail(engine.ErrActive, detailStillRunning)
+		if only == nil || !only.State.Terminal() {
+			return fail(run.ErrActive, detailStillRunning)
 		}
 	} else if len(s.Live.Queue().Running) > 0 && !force {
-		return fail(engine.ErrActive, detailStillRunning)
+		return fail(run.ErrActive, detailStillRunning)
 	}
 	err = s.writeJSON(w, http.StatusOK, wire.ShuttingDown{Status: "shutting_down"})
 	s.Shutdown()
@@ -87,7 +87,7 @@ func (s *Server) shutdown(w http.ResponseWriter, r *http.Request) error {
 //	@Router		/healthz [get]
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 	health := s.Live.Health()
-	return s.probe(w, r, health, health.State != engine.HealthFailed, "unhealthy")
+	return s.probe(w, r, health, health.State != run.HealthFailed, "unhealthy")
 }
 
 // readyz is the readiness probe.
@@ -101,10 +101,10 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 //	@Router		/readyz [get]
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	health := s.Live.Health()
-	return s.probe(w, r, health, health.State == engine.HealthRunning, "not ready")
+	return s.probe(w, r, health, health.State == run.HealthRunning, "not ready")
 }
 
-func (s *Server) probe(w http.ResponseWriter, r *http.Request, health engine.Health, good bool, bad string) error {
+func (s *Server) probe(w http.ResponseWriter, r *http.Request, health run.Health, good bool, bad string) error {
 	status, text := http.StatusOK, "ok"
 	if !good {
 		status, text = http.StatusServiceUnavailable, bad

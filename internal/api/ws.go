@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // connect is the WebSocket feed.
@@ -67,20 +67,20 @@ type feedSource struct{ server *Server }
 func (f feedSource) Selected(ctx context.Context) (string, bool) { return f.server.Live.Selected(ctx) }
 
 // Get implements feed.Source.
-func (f feedSource) Get(ctx context.Context, id string) (*engine.Run, error) {
+func (f feedSource) Get(ctx context.Context, id string) (*run.Run, error) {
 	if !idPattern.MatchString(id) {
-		return nil, engine.ErrNotFound
+		return nil, run.ErrNotFound
 	}
 	return f.server.Runs.Get(ctx, id)
 }
 
 // Snapshot implements feed.Source.
-func (f feedSource) Snapshot(ctx context.Context, id string) (*engine.Snapshot, error) {
+func (f feedSource) Snapshot(ctx context.Context, id string) (*run.Snapshot, error) {
 	return f.server.Live.Snapshot(ctx, id)
 }
 
 // Health implements feed.Source.
-func (f feedSource) Health() engine.Health { return f.server.Live.Health() }
+func (f feedSource) Health() run.Health { return f.server.Live.Health() }
 
 // closeCode is how feed clients are told that the process ends.
 func (s *Server) closeCode(ctx context.Context) (int, string) {

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
 // leastCommands is how many argument lists the file must have: fewer would mean
@@ -179,7 +180,7 @@ func commandRuns(t *testing.T, argv []string) {
 			wrap = anyPath
 		}
 		b := newBed(t, timing(t, time.Millisecond, time.Millisecond), wrap)
-		r, err := b.engine.Submit(t.Context(), engine.Submission{Document: doc, Via: "cli"})
+		r, err := b.engine.Submit(t.Context(), run.Submission{Document: doc, Via: "cli"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/media"
+	"aiperfd/internal/run"
 )
 
 // heard keeps the bodies that a server gets, in order.
@@ -188,7 +189,7 @@ func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), nil)
 		r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 1",
 			`  dataset: {type: file, records: [{text: one}, {text: two, image: "http://h/a.png"}]}`), "type: chat", "type: completions", 1))
-		if r.State != bench.Failed || r.Error == nil || r.Error.Code != engine.DatasetFailed ||
+		if r.State != bench.Failed || r.Error == nil || r.Error.Code != run.DatasetFailed ||
 			!strings.Contains(r.Error.Message, "turn 0 of conversation session_000001 has images; the endpoint type completions takes none") {
 			t.Errorf("run = %s, %+v", r.State, r.Error)
 		}

@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // defaultCancelGrace is how long requests in flight may still take after a
@@ -42,7 +43,7 @@ type execution struct {
 	files   recordFile[*bench.Record]
 	raws    recordFile[*export.Raw]
 	values  valueFiles
-	publish func(EventType, *Snapshot)
+	publish func(run.EventType, *run.Snapshot)
 	logs    zerolog.Logger
 	say     func(text string) // what the run is waiting for, for people; empty = nothing any more
 	alarm   func(text string) // say, as a warning
@@ -64,13 +65,13 @@ type execution struct {
 	drawn    int64        // sessions; only who holds ahead.making counts
 	spares   []*session   // built for an earlier phase but not started, in order; as above
 	finished []finishedPhase
-	warnings []Warning // of the preparation; only the supervisor adds
-	quiet    quiet     // servers in the preparation
+	warnings []run.Warning // of the preparation; only the supervisor adds
+	quiet    quiet         // servers in the preparation
 
 	mismatched  atomic.Int64           // answers with a count_mismatch
 	malformed   atomic.Int64           // answers with a malformed_event
 	oddity      atomic.Pointer[string] // the first such event; nil = there was none
-	snapshot    atomic.Pointer[Snapshot]
+	snapshot    atomic.Pointer[run.Snapshot]
 	state       atomic.Value // bench.State
 	cancelAsked chan struct{}
 	process     processMeter
@@ -82,7 +83,7 @@ type execution struct {
 	stampLag func() verdict.Histogram
 
 	mu            sync.Mutex
-	request       *CancelRequest          // guarded by mu; nil = nobody asked
+	request       *run.CancelRequest      // guarded by mu; nil = nobody asked
 	current       *phase                  // guarded by mu
 	force         context.CancelCauseFunc // guarded by mu; nil before the first phase
 	stopPreparing context.CancelFunc      // guarded by mu; nil once prepared
@@ -92,7 +93,7 @@ type execution struct {
 type finishedPhase struct {
 	plan   *PhasePlan
 	set    *metric.Set
-	public Phase
+	public run.Phase
 	watch  *watch
 	chunks int64  // content events of all responses
 	silent string // when the server was silent for long; empty = it was not
@@ -156,14 +157,14 @@ func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
 	if plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt, snap.Errors = rec.live, p.clock.Wall(rec.computed), set.ErrorGroups()
 	}
-	x.announce(EventPhaseComplete, snap)
+	x.announce(run.EventPhaseComplete, snap)
 	return end
 }
 
 // cancel asks the run to stop. A second call can only make it harder: force
 // after graceful, or another grace period. first reports whether nobody had
 // asked before.
-func (x *execution) cancel(c CancelRequest) (first bool) {
+func (x *execution) cancel(c run.CancelRequest) (first bool) {
 	x.mu.Lock()
 	first = x.request == nil
 	if !first {
@@ -297,8 +298,8 @@ func (x *execution) redactRecord(rec *bench.Record) {
 }
 
 // baseSnapshot is what is known without the phase that is running.
-func (x *execution) baseSnapshot() *Snapshot {
-	snap := &Snapshot{
+func (x *execution) baseSnapshot() *run.Snapshot {
+	snap := &run.Snapshot{
 		Wall: time.Now().UTC(), State: x.state.Load().(bench.State), Cancelled: x.cancelled(),
 		Process: x.process.read(),
 	}
@@ -308,19 +309,12 @@ func (x *execution) baseSnapshot() *Snapshot {
 	snap.Phases = slices.Clip(snap.Phases)
 	snap.Client, snap.Stream = x.trust(nil)
 	snap.Saturation = x.saturation(nil)
-	snap.age(x.clock.Now())
+	snap.SetElapsed(x.clock.Now())
 	return snap
 }
 
-// age notes how long ago the first phase started.
-func (s *Snapshot) age(now time.Duration) {
-	if len(s.Phases) > 0 {
-		s.Elapsed = now - s.Phases[0].Stats.Start
-	}
-}
-
 // announce publishes a snapshot and the event that goes with it.
-func (x *execution) announce(what EventType, snap *Snapshot) {
+func (x *execution) announce(what run.EventType, snap *run.Snapshot) {
 	x.snapshot.Store(snap)
 	x.publish(what, snap)
 }

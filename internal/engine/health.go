@@ -1,9 +1,13 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"aiperfd/internal/run"
+)
 
 // Health returns what the probes say.
-func (e *Engine) Health() Health {
+func (e *Engine) Health() run.Health {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h := e.health
@@ -18,10 +22,10 @@ func (e *Engine) Health() Health {
 // that failed. The service still answers.
 func (e *Engine) Finish(failed bool) {
 	if failed {
-		e.setHealth(HealthFailed, "run", "failed")
+		e.setHealth(run.HealthFailed, "run", "failed")
 		return
 	}
-	e.setHealth(HealthStopping, "run", "ended")
+	e.setHealth(run.HealthStopping, "run", "ended")
 }
 
 func (e *Engine) setHealth(state, check, value string) {
@@ -37,6 +41,6 @@ func (e *Engine) setHealth(state, check, value string) {
 func (e *Engine) warn(err error) {
 	if err != nil {
 		e.opts.Log.Error().Err(err).Msg("store run")
-		e.setHealth(HealthRunning, "store", err.Error())
+		e.setHealth(run.HealthRunning, "store", err.Error())
 	}
 }

@@ -15,20 +15,21 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // outcome is what a run came to.
 type outcome struct {
 	state    bench.State
 	reason   string
-	err      *RunError
+	err      *run.Error
 	report   *export.Report
-	summary  *Summary
-	warnings []Warning
+	summary  *run.Summary
+	warnings []run.Warning
 }
 
 // export closes the record files, computes the exact results and writes them.
-func (x *execution) export(r *Run, dir string) outcome {
+func (x *execution) export(r *run.Run, dir string) outcome {
 	fileErr := x.closeFiles()
 	x.takebacks.Wait()
 	x.client.Close()
@@ -37,17 +38,17 @@ func (x *execution) export(r *Run, dir string) outcome {
 	o.report = x.report(r, &o)
 	failed, err := export.Write(dir, export.NamesFor(x.plan.Files.Prefix), o.report, x.secrets)
 	if err = errors.Join(fileErr, err); err != nil {
-		o.err = &RunError{Code: ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
+		o.err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
 		o.state = bench.Failed
 	} else if len(failed) > 0 {
-		o.warnings = append(o.warnings, Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
+		o.warnings = append(o.warnings, run.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
 	}
 	o.summary = summarise(o.report)
 	return o
 }
 
 // judge says how the run ended: by what it was asked, and by what succeeded.
-func (x *execution) judge(r *Run) outcome {
+func (x *execution) judge(r *run.Run) outcome {
 	o := outcome{state: bench.Completed, warnings: x.warnings}
 	var success, failed, retries int64
 	for i := range x.finished {
@@ -72,7 +73,7 @@ func (x *execution) judge(r *Run) outcome {
 		case bench.Profiling:
 			success, failed, retries = success+count.Success, failed+count.Errors, retries+count.Retries
 			if end == bench.PhaseFailed || !x.cancelled() && f.plan.tooMany(count.Errors, count.Success) {
-				o.fail(ErrorThreshold, f.plan.Name, overThreshold(r, f)+": "+x.topError(f.set))
+				o.fail(run.ErrorThreshold, f.plan.Name, overThreshold(r, f)+": "+x.topError(f.set))
 			}
 			if end == bench.PhaseGraceTimeout && !f.saturated() { // the note on saturation says it, too
 				o.warn("cut-by-grace", f.cutOff())
@@ -92,7 +93,7 @@ func (x *execution) judge(r *Run) outcome {
 		if n := len(x.finished); n > 0 && failed > 0 {
 			message += ": " + x.topError(x.finished[n-1].set)
 		}
-		return o.fail(NoSuccess, "", message)
+		return o.fail(run.NoSuccess, "", message)
 	case failed > 0:
 		o.warn("request-errors", fmt.Sprintf("%d of %d requests failed; latencies cover successful requests only", failed, failed+success))
 	}
@@ -137,7 +138,7 @@ func (f *finishedPhase) cutOff() string {
 
 // overThreshold says that too many requests of a phase failed, and, if that ended
 // it, how far it came.
-func overThreshold(r *Run, f *finishedPhase) string {
+func overThreshold(r *run.Run, f *finishedPhase) string {
 	count, st := f.set.Counters(), &f.public.Stats
 	setting := "failedRequestThreshold"
 	if r.CLICommand != "" {
@@ -155,7 +156,7 @@ func overThreshold(r *Run, f *finishedPhase) string {
 }
 
 func (o *outcome) warn(code, detail string) {
-	o.warnings = append(o.warnings, Warning{Code: code, Detail: detail})
+	o.warnings = append(o.warnings, run.Warning{Code: code, Detail: detail})
 }
 
 // sharing says how requests shared connections, where they did.
@@ -168,8 +169,8 @@ func (o *outcome) sharing(s transport.SharedCount) {
 	}
 }
 
-func (o *outcome) fail(code ErrorCode, phase, message string) outcome {
-	o.state, o.reason, o.err = bench.Failed, message, &RunError{Code: code, Message: message, Phase: phase}
+func (o *outcome) fail(code run.ErrorCode, phase, message string) outcome {
+	o.state, o.reason, o.err = bench.Failed, message, &run.Error{Code: code, Message: message, Phase: phase}
 	return *o
 }
 
@@ -192,7 +193,7 @@ func (x *execution) topError(set *metric.Set) string {
 }
 
 // report computes the exact results of all phases that ended.
-func (x *execution) report(r *Run, o *outcome) *export.Report {
+func (x *execution) report(r *run.Run, o *outcome) *export.Report {
 	rep := newReport(r, &x.plan.Measure)
 	rep.State, rep.Reason, rep.Cancelled = o.state, o.reason, x.cancelled()
 	rep.Tokenizer = x.tokens.method()
@@ -220,7 +221,7 @@ func (x *execution) report(r *Run, o *outcome) *export.Report {
 		o.warn("same-host", place+" is this machine: a server on it shares the CPU")
 	}
 	if s := rep.Saturation; s != nil && s.Saturated { // what explains the rest comes first
-		o.warnings = slices.Insert(o.warnings, 0, Warning{Code: "saturated", Detail: s.Message})
+		o.warnings = slices.Insert(o.warnings, 0, run.Warning{Code: "saturated", Detail: s.Message})
 	}
 	for _, w := range o.warnings {
 		rep.Notes = append(rep.Notes, export.Note{Code: w.Code, Detail: w.Detail})
@@ -291,7 +292,7 @@ func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []m
 }
 
 // newReport returns a report of what does not depend on any measurement.
-func newReport(r *Run, plan *Measure) *export.Report {
+func newReport(r *run.Run, plan *Measure) *export.Report {
 	rep := &export.Report{
 		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
 		InputConfig: config.InputConfig(plan.document), Models: r.Models, Endpoint: r.Endpoint, Title: plan.Kind.Title, Streaming: r.Streaming,
@@ -309,8 +310,8 @@ func newReport(r *Run, plan *Measure) *export.Report {
 }
 
 // summarise picks the few numbers of a list view.
-func summarise(rep *export.Report) *Summary {
-	s := &Summary{}
+func summarise(rep *export.Report) *run.Summary {
+	s := &run.Summary{}
 	get := func(tag string, stat metric.Stat) *float64 {
 		m := rep.Results.Find(tag)
 		if m == nil {
@@ -369,7 +370,7 @@ func (x *execution) finalSnapshot(state bench.State, dir string, rep *export.Rep
 	return storeSnapshot(dir, snap)
 }
 
-func storeSnapshot(dir string, snap *Snapshot) error {
+func storeSnapshot(dir string, snap *run.Snapshot) error {
 	data, err := json.Marshal(snap)
 	if err != nil {
 		return fmt.Errorf("encode snapshot: %w", err)
@@ -379,15 +380,15 @@ func storeSnapshot(dir string, snap *Snapshot) error {
 
 // loadSnapshot reads the last snapshot of a terminal run; an empty one if the
 // run left none.
-func loadSnapshot(dir string, state bench.State) (*Snapshot, error) {
+func loadSnapshot(dir string, state bench.State) (*run.Snapshot, error) {
 	data, err := os.ReadFile(filepath.Join(dir, snapshotFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return &Snapshot{Wall: time.Now().UTC(), State: state, Final: state.Terminal()}, nil
+		return &run.Snapshot{Wall: time.Now().UTC(), State: state, Final: state.Terminal()}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
-	snap := new(Snapshot)
+	snap := new(run.Snapshot)
 	if err := json.Unmarshal(data, snap); err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}

@@ -16,11 +16,12 @@ import (
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // prepareError says which part of the preparation failed.
 type prepareError struct {
-	code ErrorCode
+	code run.ErrorCode
 	err  error
 }
 
@@ -31,7 +32,7 @@ func newExecution(plan *Plan, secrets *redact.Set) *execution {
 	x := &execution{
 		plan: plan, secrets: secrets, cancelAsked: make(chan struct{}),
 		ids:     newIdentities(),
-		publish: func(EventType, *Snapshot) {}, say: func(string) {}, alarm: func(string) {}, adopted: func() {}, logs: zerolog.Nop(),
+		publish: func(run.EventType, *run.Snapshot) {}, say: func(string) {}, alarm: func(string) {}, adopted: func() {}, logs: zerolog.Nop(),
 	}
 	x.state.Store(bench.Queued)
 	return x
@@ -45,22 +46,22 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 	ask := x.newCaller()
 	defer ask.close()
 	if err := x.awaitModel(ctx, ask); err != nil {
-		return &prepareError{NotReady, err}
+		return &prepareError{run.NotReady, err}
 	}
 	if err := x.settleModels(ctx, ask); err != nil {
-		return &prepareError{ModelUnknown, err}
+		return &prepareError{run.ModelUnknown, err}
 	}
 	x.doubtReach()
 	counts, err := x.openTokenizers(ctx)
 	if err != nil {
-		return &prepareError{TokenizerFailed, err}
+		return &prepareError{run.TokenizerFailed, err}
 	}
 	if err := x.openDataset(ctx, counts); err != nil {
-		return &prepareError{DatasetFailed, err}
+		return &prepareError{run.DatasetFailed, err}
 	}
 	x.checkLengths()
 	if err := x.resetCaches(ctx, ask); err != nil {
-		return &prepareError{CacheReset, err}
+		return &prepareError{run.CacheReset, err}
 	}
 	x.choose = x.plan.Seed.Rand(bench.StreamModelSelection)
 	x.clock = bench.NewClock()
@@ -75,7 +76,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 	}
 	x.warnOfPolls()
 	if err := x.openFiles(dir); err != nil {
-		return &prepareError{ExportFailed, fmt.Errorf("open result files: %w", err)}
+		return &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
 	return nil
 }
@@ -187,7 +188,7 @@ func takes(kind *endpoint.Kind, source dataset.Source) error {
 
 // warn keeps a doubt for the result.
 func (x *execution) warn(code, detail string) {
-	x.warnings = append(x.warnings, Warning{Code: code, Detail: detail})
+	x.warnings = append(x.warnings, run.Warning{Code: code, Detail: detail})
 }
 
 // close ends what prepare opened.
@@ -208,7 +209,7 @@ func (x *execution) forget() {
 }
 
 // latest returns the newest snapshot; nil before the first.
-func (x *execution) latest() *Snapshot { return x.snapshot.Load() }
+func (x *execution) latest() *run.Snapshot { return x.snapshot.Load() }
 
 // onCancel registers what a cancel has to stop while there is no phase.
 func (x *execution) onCancel(stop context.CancelFunc) {

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // readProcess fills p from getrusage(2) and proc(5). What cannot be read stays
 // zero.
-func readProcess(p *Process) {
+func readProcess(p *run.Process) {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) == nil {
 		p.CPUUser = time.Duration(use.Utime.Nano())
@@ -28,7 +29,7 @@ func readProcess(p *Process) {
 		p.Created = info.ModTime().UTC()
 	}
 	if io := procFields("/proc/self/io"); len(io) > 0 {
-		p.IO = &IO{
+		p.IO = &run.IO{
 			ReadOps: io["syscr"], WriteOps: io["syscw"], ReadBytes: io["read_bytes"],
 			WriteBytes: io["write_bytes"], ReadChars: io["rchar"], WriteChars: io["wchar"],
 		}

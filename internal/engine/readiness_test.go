@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 // waiting is a document whose endpoint has these further members.
@@ -162,7 +162,7 @@ func TestWaitingIsSaid(t *testing.T) {
 			t.Errorf("run %s: %q, want starting: %q", r.State, r.StateReason, want)
 		}
 		before := time.Now()
-		if _, _, err := b.engine.Cancel(t.Context(), id, engine.CancelRequest{}); err != nil {
+		if _, _, err := b.engine.Cancel(t.Context(), id, run.CancelRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		if r := b.wait(id); r.State != bench.Aborted || time.Since(before) != 0 {
@@ -176,25 +176,25 @@ func TestModelIsNotReady(t *testing.T) {
 	for _, tt := range []struct {
 		name, options string
 		prepare       func(*server)
-		code          engine.ErrorCode
+		code          run.ErrorCode
 		message       string
 		after         time.Duration
 	}{
 		{"deadline", "waitForModelTimeout: 12", func(s *server) { s.from(time.Hour, 503) },
-			engine.NotReady, "http://mem is not ready after 12s: HTTP 503: loading", 12 * time.Second},
+			run.NotReady, "http://mem is not ready after 12s: HTTP 503: loading", 12 * time.Second},
 		{"another model", "waitForModelTimeout: 12, waitForModelMode: models", func(s *server) { s.from(0, 0, "a", "b") },
-			engine.NotReady, "http://mem is not ready after 12s: it lists a, b, not m", 12 * time.Second},
+			run.NotReady, "http://mem is not ready after 12s: it lists a, b, not m", 12 * time.Second},
 		{"unauthorized", "waitForModelTimeout: 12, apiKey: k1", func(s *server) { s.from(time.Hour, 401) },
-			engine.NotReady, "wait for the model: http://mem: the server refuses the credentials: HTTP 401: loading; the server rejected the key from --api-key or OPENAI_API_KEY", 0},
+			run.NotReady, "wait for the model: http://mem: the server refuses the credentials: HTTP 401: loading; the server rejected the key from --api-key or OPENAI_API_KEY", 0},
 		{"forbidden list", "waitForModelTimeout: 12, waitForModelMode: both", func(s *server) { s.from(time.Hour, 403) },
-			engine.NotReady, "wait for the model: http://mem: the server refuses the credentials: HTTP 403: loading; no API key was sent: set --api-key or OPENAI_API_KEY", 0},
+			run.NotReady, "wait for the model: http://mem: the server refuses the credentials: HTTP 403: loading; no API key was sent: set --api-key or OPENAI_API_KEY", 0},
 		{"no answer", "waitForModelTimeout: 90", func(s *server) {
 			s.answer = func(_ http.ResponseWriter, r *http.Request, _ time.Duration) bool {
 				io.Copy(io.Discard, r.Body) // only then the server notices that we have gone
 				<-r.Context().Done()
 				return true
 			}
-		}, engine.NotReady, "http://mem is not ready after 1m30s: no answer within 1m0s", 90 * time.Second},
+		}, run.NotReady, "http://mem is not ready after 1m30s: no answer within 1m0s", 90 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestModelOfTheServer(t *testing.T) {
 				b := newBed(t, mock.Options{ServedModels: []string{"org/only"}}, s.wrap)
 				r := b.run(strings.Replace(waiting("timeout: 9"), "  model: m\n", "", 1))
 				if tt.message != "" {
-					if r.State != bench.Failed || r.Error == nil || r.Error.Code != engine.ModelUnknown || r.Error.Message != tt.message {
+					if r.State != bench.Failed || r.Error == nil || r.Error.Code != run.ModelUnknown || r.Error.Message != tt.message {
 						t.Errorf("run %s: %+v, want %s", r.State, r.Error, tt.message)
 					}
 					b.stop()
@@ -367,7 +367,7 @@ POST /v1/chat/completions`, "", ""},
 				}
 				switch {
 				case tt.message != "":
-					if r.Error == nil || r.Error.Code != engine.CacheReset || r.Error.Message != tt.message {
+					if r.Error == nil || r.Error.Code != run.CacheReset || r.Error.Message != tt.message {
 						t.Errorf("run %s: %+v, want %s", r.State, r.Error, tt.message)
 					}
 				case r.State != bench.Completed:

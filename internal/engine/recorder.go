@@ -6,6 +6,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/run"
 )
 
 // How often a running phase tells about itself.
@@ -41,7 +42,7 @@ func newRecorder(p *phase, set *metric.Set) *recorder {
 func (r *recorder) began() {
 	r.watch.begin(r.phase)
 	r.silence.begin(r)
-	r.phase.run.announce(EventPhaseStart, r.snapshot())
+	r.phase.run.announce(run.EventPhaseStart, r.snapshot())
 }
 
 // loop receives records until the channel is closed, then announces the end.
@@ -109,21 +110,21 @@ func (r *recorder) publish(last bool) {
 	snap := r.snapshot()
 	if !r.announced && p.count.sentEnd.Load() != 0 {
 		r.announced = true
-		p.run.announce(EventPhaseSent, snap)
+		p.run.announce(run.EventPhaseSent, snap)
 	}
-	p.run.announce(EventPhaseProgress, snap)
+	p.run.announce(run.EventPhaseProgress, snap)
 	if fresh {
-		p.run.announce(EventMetrics, snap)
+		p.run.announce(run.EventMetrics, snap)
 	}
 }
 
 // snapshot describes the run as it is now.
-func (r *recorder) snapshot() *Snapshot {
+func (r *recorder) snapshot() *run.Snapshot {
 	p := r.phase
 	snap := p.run.baseSnapshot()
 	now := p.clock.Now()
 	snap.Phases = append(snap.Phases, r.public(p.stats(now)))
-	snap.age(now)
+	snap.SetElapsed(now)
 	if p.plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt = r.live, p.clock.Wall(r.computed)
 		snap.Errors = r.set.ErrorGroups()
@@ -134,16 +135,16 @@ func (r *recorder) snapshot() *Snapshot {
 }
 
 // public is the phase as the outside sees it.
-func (r *recorder) public(stats bench.PhaseStats) Phase {
+func (r *recorder) public(stats bench.PhaseStats) run.Phase {
 	p := publicPhase(r.phase.plan, r.set, stats, r.phase.clock)
 	p.Counters.BytesSent, p.Counters.BytesReceived = r.bytes.sent, r.bytes.received
 	return p
 }
 
 // publicPhase describes a phase by its metrics and its counters.
-func publicPhase(plan *PhasePlan, set *metric.Set, stats bench.PhaseStats, clock bench.Clock) Phase {
+func publicPhase(plan *PhasePlan, set *metric.Set, stats bench.PhaseStats, clock bench.Clock) run.Phase {
 	count := set.Counters()
-	c := Counters{
+	c := run.Counters{
 		Sent: stats.Sent, Success: count.Success, Cancelled: count.Cancelled, Errors: count.ByClass,
 		InputTokens: count.InputTokens, OutputTokens: count.OutputTokens + count.ReasoningTokens,
 		ReasoningTokens: count.ReasoningTokens,
@@ -158,7 +159,7 @@ func publicPhase(plan *PhasePlan, set *metric.Set, stats bench.PhaseStats, clock
 			c.Histograms[tag] = h
 		}
 	}
-	return Phase{Stats: stats, Epoch: clock.Wall(0), Counters: c, Concurrency: optional(plan.Concurrency)}
+	return run.Phase{Stats: stats, Epoch: clock.Wall(0), Counters: c, Concurrency: optional(plan.Concurrency)}
 }
 
 // histogramTags lists the metrics whose distributions Prometheus gets.

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // interruptedReason is shown with runs that the end of the process interrupted.
@@ -33,9 +34,9 @@ func (e *Engine) recover(ctx context.Context) error {
 }
 
 // each calls f for every run in a state, oldest first.
-func (e *Engine) each(ctx context.Context, s bench.State, f func(context.Context, *Run) error) error {
-	var all []Run
-	for q := (Query{States: []bench.State{s}, Sort: SortCreated, Limit: 500}); ; {
+func (e *Engine) each(ctx context.Context, s bench.State, f func(context.Context, *run.Run) error) error {
+	var all []run.Run
+	for q := (run.Query{States: []bench.State{s}, Sort: run.SortCreated, Limit: 500}); ; {
 		page, err := e.opts.Store.List(ctx, q)
 		if err != nil {
 			return fmt.Errorf("list %s runs: %w", s, err)
@@ -58,15 +59,15 @@ func (e *Engine) each(ctx context.Context, s bench.State, f func(context.Context
 }
 
 // interrupted ends a run whose process died, with what its record file holds.
-func (e *Engine) interrupted(ctx context.Context, r *Run) error {
-	r.Error = &RunError{Code: Interrupted, Message: interruptedReason}
+func (e *Engine) interrupted(ctx context.Context, r *run.Run) error {
+	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
 	finishRun(r, bench.Failed, interruptedReason)
 	r.Revision++
 	removeValues(e.opts.Store.Dir(r.ID))
 	if err := e.rebuild(r); err != nil {
 		e.opts.Log.Warn().Err(err).Str("run", r.ID).Msg("no partial results of interrupted run")
 		err = errors.Join(err, export.Abandon(e.opts.Store.Dir(r.ID)))
-		r.Warnings = append(slices.Clip(r.Warnings), Warning{Code: "no-partial-results", Detail: err.Error()})
+		r.Warnings = append(slices.Clip(r.Warnings), run.Warning{Code: "no-partial-results", Detail: err.Error()})
 	}
 	if err := e.opts.Store.Put(ctx, r); err != nil {
 		return fmt.Errorf("store interrupted run %s: %w", r.ID, err)
@@ -76,7 +77,7 @@ func (e *Engine) interrupted(ctx context.Context, r *Run) error {
 }
 
 // rebuild computes the results of an interrupted run from its record file.
-func (e *Engine) rebuild(r *Run) error {
+func (e *Engine) rebuild(r *run.Run) error {
 	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true})
 	if err != nil {
 		return fmt.Errorf("read stored configuration: %w", err)
@@ -113,7 +114,7 @@ func (e *Engine) rebuild(r *Run) error {
 		return err
 	}
 	r.Summary = summarise(rep)
-	snap := &Snapshot{
+	snap := &run.Snapshot{
 		Wall: time.Now().UTC(), State: r.State, Final: true, Exported: true, Phases: publicPhases(phases, log.Clock),
 		Metrics: rep.Results, Warmup: rep.Warmup, Errors: rep.Errors, Start: rep.Start, End: rep.End,
 		Stream: rep.Stream,
@@ -172,8 +173,8 @@ func (m *measured) fold(rec *bench.Record) {
 	}
 }
 
-func publicPhases(phases []measured, clock bench.Clock) []Phase {
-	var out []Phase
+func publicPhases(phases []measured, clock bench.Clock) []run.Phase {
+	var out []run.Phase
 	for _, m := range phases {
 		out = append(out, publicPhase(m.plan, m.set, m.stats, clock))
 	}
@@ -182,12 +183,12 @@ func publicPhases(phases []measured, clock bench.Clock) []Phase {
 
 // requeue puts a queued run of an earlier process back into the queue. One that
 // needed secrets cannot run: they are never stored.
-func (e *Engine) requeue(ctx context.Context, r *Run) error {
+func (e *Engine) requeue(ctx context.Context, r *run.Run) error {
 	d, _, err := config.Load(r.Config, e.opts.Load)
-	if r.Credentials.any() || err != nil {
-		r.Error = &RunError{Code: SecretLost, Message: "queued with secrets, which are never stored; submit it again"}
-		if err != nil && !r.Credentials.any() {
-			r.Error = &RunError{Code: Internal, Message: err.Error()}
+	if r.Credentials.Any() || err != nil {
+		r.Error = &run.Error{Code: run.SecretLost, Message: "queued with secrets, which are never stored; submit it again"}
+		if err != nil && !r.Credentials.Any() {
+			r.Error = &run.Error{Code: run.Internal, Message: err.Error()}
 		}
 		finishRun(r, bench.Failed, r.Error.Message)
 		r.Revision++
@@ -195,7 +196,7 @@ func (e *Engine) requeue(ctx context.Context, r *Run) error {
 	}
 	d.RandomSeed = &r.Seed
 	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes}
-	j, err := e.newJob(Submission{Document: d, Via: r.Via, CLICommand: r.CLICommand})
+	j, err := e.newJob(run.Submission{Document: d, Via: r.Via, CLICommand: r.CLICommand})
 	if err != nil {
 		return fmt.Errorf("compile queued run %s: %w", r.ID, err)
 	}

@@ -13,11 +13,12 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
 // change applies a change to a run, stores it and tells everybody. Changes of
 // one run happen one after the other, in the same order in the store.
-func (e *Engine) change(j *job, apply func(*Run)) error {
+func (e *Engine) change(j *job, apply func(*run.Run)) error {
 	j.save.Lock()
 	defer j.save.Unlock()
 	j.mu.Lock()
@@ -28,17 +29,17 @@ func (e *Engine) change(j *job, apply func(*Run)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	err := e.opts.Store.Put(ctx, &r)
-	e.emit(j, EventStateChanged, j.exec.latest())
+	e.emit(j, run.EventStateChanged, j.exec.latest())
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
+		return fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
 	return nil
 }
 
 // emit publishes an event of a run.
-func (e *Engine) emit(j *job, what EventType, snap *Snapshot) {
+func (e *Engine) emit(j *job, what run.EventType, snap *run.Snapshot) {
 	r := j.view()
-	ev := Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, Snapshot: snap, State: r.State}
+	ev := run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, Snapshot: snap, State: r.State}
 	if snap != nil && len(snap.Phases) > 0 {
 		ev.Phase = &snap.Phases[len(snap.Phases)-1]
 	}
@@ -52,17 +53,17 @@ func (e *Engine) supervise(j *job) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			e.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.run.ID).Msg("run crashed")
-			e.warn(e.change(j, func(r *Run) { failRun(r, &RunError{Code: Internal, Message: "internal error; see the log"}) }))
+			e.warn(e.change(j, func(r *run.Run) { failRun(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
 		}
 	}()
 	x := j.exec
 	defer x.values.close()
-	e.warn(e.change(j, func(r *Run) {
+	e.warn(e.change(j, func(r *run.Run) {
 		now := time.Now().UTC()
 		r.State, r.StartedAt = bench.Starting, &now
 	}))
 	x.state.Store(bench.Starting)
-	x.publish = func(what EventType, snap *Snapshot) { e.emit(j, what, snap) }
+	x.publish = func(what run.EventType, snap *run.Snapshot) { e.emit(j, what, snap) }
 	x.logs = e.opts.Log.With().Str("run", j.run.ID).Logger()
 	x.say = func(text string) { e.say(j, zerolog.InfoLevel, text) }
 	x.alarm = func(text string) { e.say(j, zerolog.WarnLevel, text) }
@@ -92,7 +93,7 @@ func (e *Engine) supervise(j *job) {
 // say tells what a run waits for; empty = nothing any more. The reason of a run
 // that is stopping stays.
 func (e *Engine) say(j *job, level zerolog.Level, text string) {
-	waits := func(r *Run) bool { return r.State == bench.Starting || r.State == bench.Running }
+	waits := func(r *run.Run) bool { return r.State == bench.Starting || r.State == bench.Running }
 	r := j.view()
 	if r.State.Terminal() || r.StateReason == text {
 		return
@@ -103,7 +104,7 @@ func (e *Engine) say(j *job, level zerolog.Level, text string) {
 	if !waits(r) {
 		return
 	}
-	e.warn(e.change(j, func(r *Run) {
+	e.warn(e.change(j, func(r *run.Run) {
 		if waits(r) {
 			r.StateReason = text
 		}
@@ -116,7 +117,7 @@ func (e *Engine) adopted(j *job) {
 	if err != nil {
 		e.opts.Log.Error().Err(err).Msg("encode configuration")
 	}
-	e.warn(e.change(j, func(r *Run) {
+	e.warn(e.change(j, func(r *run.Run) {
 		r.Models = j.plan.Models.names
 		if err == nil {
 			r.Config = shown
@@ -126,7 +127,7 @@ func (e *Engine) adopted(j *job) {
 
 // enter moves an active run to its next state.
 func (e *Engine) enter(j *job, s bench.State) {
-	e.warn(e.change(j, func(r *Run) {
+	e.warn(e.change(j, func(r *run.Run) {
 		if s == bench.Running && r.State == bench.Stopping {
 			return // cancelled in between
 		}
@@ -139,12 +140,12 @@ func (e *Engine) enter(j *job, s bench.State) {
 func (e *Engine) abandon(j *job, err error) {
 	x := j.exec
 	x.close()
-	e.warn(e.change(j, func(r *Run) {
+	e.warn(e.change(j, func(r *run.Run) {
 		if x.cancelled() {
 			finishRun(r, bench.Aborted, cmp.Or(r.StateReason, "cancelled before the first request"))
 			return
 		}
-		cause := &RunError{Code: Internal, Message: x.secrets.String(err.Error())}
+		cause := &run.Error{Code: run.Internal, Message: x.secrets.String(err.Error())}
 		var p *prepareError
 		if errors.As(err, &p) {
 			cause.Code = p.code
@@ -152,7 +153,7 @@ func (e *Engine) abandon(j *job, err error) {
 		failRun(r, cause)
 	}))
 	e.warn(x.finalSnapshot(j.view().State, e.opts.Store.Dir(j.run.ID), nil))
-	e.emit(j, EventComplete, x.latest())
+	e.emit(j, run.EventComplete, x.latest())
 }
 
 // conclude makes the outcome durable and announces it.
@@ -162,17 +163,17 @@ func (e *Engine) conclude(j *job, o outcome) {
 	j.report = o.report
 	j.mu.Unlock()
 	e.warn(x.finalSnapshot(o.state, e.opts.Store.Dir(j.run.ID), o.report))
-	e.emit(j, EventExported, x.latest())
-	e.warn(e.change(j, func(r *Run) {
+	e.emit(j, run.EventExported, x.latest())
+	e.warn(e.change(j, func(r *run.Run) {
 		r.Summary, r.Warnings = o.summary, append(slices.Clip(r.Warnings), o.warnings...)
-		r.Client = NewClientVerdict(o.report.Client)
+		r.Client = run.NewClientVerdict(o.report.Client)
 		if o.err != nil {
 			failRun(r, o.err)
 			return
 		}
 		finishRun(r, o.state, o.reason)
 	}))
-	e.emit(j, EventComplete, x.latest())
+	e.emit(j, run.EventComplete, x.latest())
 }
 
 // retire takes a terminal job off the active ones and keeps only the newest of
@@ -198,13 +199,13 @@ func (e *Engine) retire(j *job) {
 }
 
 // finishRun makes a run terminal.
-func finishRun(r *Run, s bench.State, reason string) {
+func finishRun(r *run.Run, s bench.State, reason string) {
 	now := time.Now().UTC()
 	r.State, r.StateReason, r.EndedAt = s, reason, &now
 }
 
 // failRun makes a run terminal with an error.
-func failRun(r *Run, cause *RunError) {
+func failRun(r *run.Run, cause *run.Error) {
 	r.Error = cause
 	finishRun(r, bench.Failed, cause.Message)
 }

@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 const (
@@ -98,7 +99,7 @@ benchmark:
 	}
 }
 
-func warningCodes(r *engine.Run) []string {
+func warningCodes(r *run.Run) []string {
 	var codes []string
 	for _, w := range r.Warnings {
 		codes = append(codes, w.Code)

@@ -14,11 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // sections are the judgements in a summary file.
@@ -61,7 +61,7 @@ func (b *bed) sections(id string) sections {
 	return s
 }
 
-func codes(warnings []engine.Warning) []string {
+func codes(warnings []run.Warning) []string {
 	var out []string
 	for _, w := range warnings {
 		out = append(out, w.Code)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // crashEnv makes the test binary a process that puts until it is killed.
@@ -68,10 +68,10 @@ func TestCrash(t *testing.T) {
 			r, err := s.Get(t.Context(), id(n))
 			switch {
 			case deleted[n]:
-				if !errors.Is(err, engine.ErrNotFound) {
-					t.Errorf("deleted run %d: %v, want %v", n, err, engine.ErrNotFound)
+				if !errors.Is(err, run.ErrNotFound) {
+					t.Errorf("deleted run %d: %v, want %v", n, err, run.ErrNotFound)
 				}
-			case deleting[n] && errors.Is(err, engine.ErrNotFound):
+			case deleting[n] && errors.Is(err, run.ErrNotFound):
 			case err != nil:
 				t.Errorf("run %d is lost: %v", n, err)
 			case r.Revision < revision || r.Revision > revision+1:

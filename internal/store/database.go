@@ -17,7 +17,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 //go:embed migrations/*.sql
@@ -171,7 +171,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 }
 
 // insert writes a run in place of what is known of it.
-func insert(ctx context.Context, tx *sql.Tx, r *engine.Run) error {
+func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 	run, err := encode(r)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)

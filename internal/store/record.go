@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/run"
 )
 
 // runFile is the copy of a run in its folder. Its name starts with a dot: it is
@@ -21,7 +21,7 @@ const runFile = ".run.json"
 // document is the content of runFile.
 type document struct {
 	Schema string          `json:"schema"` // always documentSchema
-	Run    *engine.Run     `json:"run"`
+	Run    *run.Run        `json:"run"`
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
@@ -31,7 +31,7 @@ const documentSchema = "aiperfd-run/1"
 var usableID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // writeRun writes the copy of a run.
-func writeRun(dir string, r *engine.Run) error {
+func writeRun(dir string, r *run.Run) error {
 	data, err := encode(document{documentSchema, r, r.Config})
 	if err != nil {
 		return fmt.Errorf("encode run: %w", err)
@@ -49,7 +49,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // readRun reads the copy of a run. A folder without one is fs.ErrNotExist.
-func readRun(dir string) (*engine.Run, error) {
+func readRun(dir string) (*run.Run, error) {
 	data, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err != nil {
 		return nil, err

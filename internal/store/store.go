@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // Store keeps runs in a data folder. It is safe for concurrent use; changes
@@ -26,7 +26,7 @@ type Store struct {
 	warnings         []string
 }
 
-var _ engine.Store = (*Store)(nil)
+var _ run.Store = (*Store)(nil)
 
 // InUseError says that another process has the data folder.
 type InUseError struct {
@@ -108,9 +108,9 @@ func (s *Store) warn(format string, args ...any) {
 	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
 }
 
-// Put implements engine.Store. The copy in the run's folder is written after
+// Put implements run.Store. The copy in the run's folder is written after
 // the database, while no other change can happen.
-func (s *Store) Put(ctx context.Context, r *engine.Run) error {
+func (s *Store) Put(ctx context.Context, r *run.Run) error {
 	if !usableID.MatchString(r.ID) {
 		return fmt.Errorf("put run %q: %w", r.ID, errNoID)
 	}
@@ -120,7 +120,7 @@ func (s *Store) Put(ctx context.Context, r *engine.Run) error {
 	return nil
 }
 
-func (s *Store) put(ctx context.Context, r *engine.Run) error {
+func (s *Store) put(ctx context.Context, r *run.Run) error {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
 		return err
@@ -142,18 +142,18 @@ func (s *Store) put(ctx context.Context, r *engine.Run) error {
 	return writeRun(s.Dir(r.ID), r)
 }
 
-// Get implements engine.Store.
-func (s *Store) Get(ctx context.Context, id string) (*engine.Run, error) {
-	var run, config string
-	err := s.read.QueryRowContext(ctx, "SELECT run, config FROM runs WHERE id = ?", id).Scan(&run, &config)
+// Get implements run.Store.
+func (s *Store) Get(ctx context.Context, id string) (*run.Run, error) {
+	var data, config string
+	err := s.read.QueryRowContext(ctx, "SELECT run, config FROM runs WHERE id = ?", id).Scan(&data, &config)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, engine.ErrNotFound
+		return nil, run.ErrNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get run %s: %w", id, err)
 	}
-	r := new(engine.Run)
-	if err := json.Unmarshal([]byte(run), r); err != nil {
+	r := new(run.Run)
+	if err := json.Unmarshal([]byte(data), r); err != nil {
 		return nil, fmt.Errorf("get run %s: decode: %w", id, err)
 	}
 	if config != "" {
@@ -162,20 +162,20 @@ func (s *Store) Get(ctx context.Context, id string) (*engine.Run, error) {
 	return r, nil
 }
 
-// List implements engine.Store.
-func (s *Store) List(ctx context.Context, request engine.Query) (engine.Page, error) {
+// List implements run.Store.
+func (s *Store) List(ctx context.Context, request run.Query) (run.Page, error) {
 	q, err := check(request)
 	if err != nil {
-		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+		return run.Page{}, fmt.Errorf("list runs: %w", err)
 	}
 	p, err := s.list(ctx, q)
 	if err != nil {
-		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+		return run.Page{}, fmt.Errorf("list runs: %w", err)
 	}
 	return p, nil
 }
 
-func (s *Store) list(ctx context.Context, q *query) (page engine.Page, err error) {
+func (s *Store) list(ctx context.Context, q *query) (page run.Page, err error) {
 	tx, err := s.read.BeginTx(ctx, nil) // the page and its total are of one instant
 	if err != nil {
 		return page, err
@@ -192,13 +192,13 @@ func (s *Store) list(ctx context.Context, q *query) (page engine.Page, err error
 		return page, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var runs []engine.Run
+	var runs []run.Run
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
 			return page, err
 		}
-		var r engine.Run
+		var r run.Run
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			return page, fmt.Errorf("decode: %w", err)
 		}
@@ -210,12 +210,12 @@ func (s *Store) list(ctx context.Context, q *query) (page engine.Page, err error
 	return q.cut(runs, total)
 }
 
-// Delete implements engine.Store. The folder goes to the trash first: whatever
+// Delete implements run.Store. The folder goes to the trash first: whatever
 // happens then, the run is whole or gone after the next Open. A trash that cannot
 // be emptied is emptied by the next Open too.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	err := s.delete(ctx, id)
-	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+	if err != nil && !errors.Is(err, run.ErrNotFound) {
 		return fmt.Errorf("delete run %s: %w", id, err)
 	}
 	return err
@@ -243,7 +243,7 @@ func (s *Store) forget(ctx context.Context, id, trash string) error {
 		return err
 	}
 	if found == 0 {
-		return engine.ErrNotFound
+		return run.ErrNotFound
 	}
 	if err := os.RemoveAll(trash); err != nil { // of an earlier run that was imported again
 		return err
@@ -264,7 +264,7 @@ func (s *Store) forget(ctx context.Context, id, trash string) error {
 	return err
 }
 
-// Dir implements engine.Store. The path of what is no id leads nowhere.
+// Dir implements run.Store. The path of what is no id leads nowhere.
 func (s *Store) Dir(id string) string {
 	if !usableID.MatchString(id) {
 		return filepath.Join(s.runs, ".none")
@@ -272,7 +272,7 @@ func (s *Store) Dir(id string) string {
 	return filepath.Join(s.runs, id)
 }
 
-// Ping implements engine.Store: it writes to the database.
+// Ping implements run.Store: it writes to the database.
 func (s *Store) Ping(ctx context.Context) error {
 	const statement = "INSERT INTO facts (name, value) VALUES ('ping', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 	if _, err := s.write.ExecContext(ctx, statement, time.Now().UTC().Format(time.RFC3339)); err != nil {

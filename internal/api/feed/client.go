@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // The timing of a connection.
@@ -30,11 +30,11 @@ type Source interface {
 	// Selected returns the active run, else the one that finished last.
 	Selected(ctx context.Context) (id string, ok bool)
 	// Get returns a run.
-	Get(ctx context.Context, id string) (*engine.Run, error)
+	Get(ctx context.Context, id string) (*run.Run, error)
 	// Snapshot returns a run's newest snapshot.
-	Snapshot(ctx context.Context, id string) (*engine.Snapshot, error)
+	Snapshot(ctx context.Context, id string) (*run.Snapshot, error)
 	// Health returns the state of the service.
-	Health() engine.Health
+	Health() run.Health
 }
 
 // closing is how a connection is to be closed.
@@ -329,7 +329,7 @@ func (c *client) heartbeat() {
 		payload: heartbeatPayload{State: c.source.Health().State, Service: fromSystem},
 	}
 	d.encode()
-	m := message{kind: d.kind, key: d.key(""), data: d.finish(engine.Event{At: time.Now()}, 0)}
+	m := message{kind: d.kind, key: d.key(""), data: d.finish(run.Event{At: time.Now()}, 0)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.wants(kindHeartbeat) {

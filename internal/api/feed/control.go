@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // request is a message from a client.
@@ -227,7 +227,7 @@ func (c *client) fullSnapshot(ctx context.Context, q request, id string) *draft 
 		s = nil // nothing was measured, or it cannot be read any more
 	}
 	d := &draft{kind: kindSnapshot, service: fromSystem, payload: snapshotPayload{
-		Run:      briefRun(engine.Event{RunID: id, Run: r, Snapshot: s}),
+		Run:      briefRun(run.Event{RunID: id, Run: r, Snapshot: s}),
 		Progress: wire.NewProgress(r, s), Metrics: wire.NewMetrics(c.version, r, s),
 	}}
 	d.encode()
@@ -257,6 +257,6 @@ func (c *client) enqueueSnapshot(id, follow string, full *draft) {
 		if s := c.hub.streams[id]; s != nil {
 			seq = s.seq
 		}
-		c.enqueue(message{kind: kindSnapshot, run: id, seq: seq, data: full.finish(engine.Event{RunID: id, At: time.Now()}, seq)})
+		c.enqueue(message{kind: kindSnapshot, run: id, seq: seq, data: full.finish(run.Event{RunID: id, At: time.Now()}, seq)})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // The bounds of a hub.
@@ -48,7 +48,7 @@ type Hub struct {
 	waiters  map[string][]chan struct{} // by run; see Await
 }
 
-var _ engine.Publisher = (*Hub)(nil)
+var _ run.Publisher = (*Hub)(nil)
 
 // NewHub returns a hub for at most maxClients WebSocket clients; 0 means
 // [DefaultMaxClients].
@@ -108,7 +108,7 @@ func (h *Hub) streamOf(id string) *stream {
 // Publish turns an event into messages, keeps them and hands them to the
 // clients that want them. It never waits for a client. Events of one run must
 // come in order; events of different runs may come at the same time.
-func (h *Hub) Publish(ev engine.Event) {
+func (h *Hub) Publish(ev run.Event) {
 	h.mu.Lock()
 	s := h.streamOf(ev.RunID)
 	recent := s.observe(ev)
@@ -131,14 +131,14 @@ func (h *Hub) Publish(ev engine.Event) {
 }
 
 // follow keeps track of which runs are active, before the messages go out.
-func (h *Hub) follow(ev engine.Event, s *stream) {
+func (h *Hub) follow(ev run.Event, s *stream) {
 	if ev.Run != nil && ev.Run.State.Active() && !s.done && !slices.Contains(h.active, ev.RunID) {
 		h.active = append(h.active, ev.RunID)
 	}
 }
 
 // send numbers a message, keeps it, and offers it to every client.
-func (h *Hub) send(s *stream, ev engine.Event, d *draft) {
+func (h *Hub) send(s *stream, ev run.Event, d *draft) {
 	s.seq++
 	m := message{kind: d.kind, run: ev.RunID, seq: s.seq, key: d.key(ev.RunID), data: d.finish(ev, s.seq)}
 	s.keep(m)
@@ -149,7 +149,7 @@ func (h *Hub) send(s *stream, ev engine.Event, d *draft) {
 }
 
 // settle closes what ends with an event, after its messages went out.
-func (h *Hub) settle(ev engine.Event, s *stream) {
+func (h *Hub) settle(ev run.Event, s *stream) {
 	terminal := ev.Run != nil && ev.Run.State.Terminal()
 	if terminal && !s.ended {
 		s.ended = true
@@ -162,10 +162,10 @@ func (h *Hub) settle(ev engine.Event, s *stream) {
 		delete(h.waiters, ev.RunID)
 	}
 	switch {
-	case ev.Type == engine.EventRunDeleted:
+	case ev.Type == run.EventDeleted:
 		delete(h.streams, ev.RunID)
 		h.forget(ev.RunID)
-	case ev.Type == engine.EventComplete, terminal && !slices.Contains(h.active, ev.RunID):
+	case ev.Type == run.EventComplete, terminal && !slices.Contains(h.active, ev.RunID):
 		// A run that never became active may end without EventComplete.
 		s.done = true
 		h.forget(ev.RunID)
@@ -214,7 +214,7 @@ func (s *stream) keep(m message) {
 
 // observe notes the totals of an event's snapshot and returns what happened in
 // the recent past.
-func (s *stream) observe(ev engine.Event) wire.Recent {
+func (s *stream) observe(ev run.Event) wire.Recent {
 	if ev.Snapshot != nil {
 		now := sample{at: ev.At}
 		for i := range ev.Snapshot.Phases {

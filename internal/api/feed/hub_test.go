@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 var start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
-func ofRun(id string, kind engine.EventType, state bench.State) engine.Event {
-	return engine.Event{Type: kind, RunID: id, At: start, Run: &engine.Run{ID: id, State: state}, Snapshot: &engine.Snapshot{}}
+func ofRun(id string, kind run.EventType, state bench.State) run.Event {
+	return run.Event{Type: kind, RunID: id, At: start, Run: &run.Run{ID: id, State: state}, Snapshot: &run.Snapshot{}}
 }
 
 func newClient(h *Hub, kinds ...string) *client {
@@ -33,21 +33,21 @@ func newClient(h *Hub, kinds ...string) *client {
 func TestCurrent(t *testing.T) {
 	h := NewHub(0)
 	steps := []struct {
-		ev   engine.Event
+		ev   run.Event
 		want string
 	}{
-		{ofRun("a", engine.EventRunQueued, bench.Queued), ""},
-		{ofRun("a", engine.EventStateChanged, bench.Starting), "a"},
-		{ofRun("b", engine.EventStateChanged, bench.Starting), "b"},
-		{ofRun("a", engine.EventMetrics, bench.Running), "b"},
-		{ofRun("b", engine.EventStateChanged, bench.Completed), "b"},
-		{ofRun("b", engine.EventComplete, bench.Completed), "a"},
-		{ofRun("a", engine.EventComplete, bench.Failed), "a"},
-		{ofRun("c", engine.EventStateChanged, bench.Aborted), "c"}, // out of the queue
-		{ofRun("c", engine.EventRunDeleted, ""), "a"},
+		{ofRun("a", run.EventQueued, bench.Queued), ""},
+		{ofRun("a", run.EventStateChanged, bench.Starting), "a"},
+		{ofRun("b", run.EventStateChanged, bench.Starting), "b"},
+		{ofRun("a", run.EventMetrics, bench.Running), "b"},
+		{ofRun("b", run.EventStateChanged, bench.Completed), "b"},
+		{ofRun("b", run.EventComplete, bench.Completed), "a"},
+		{ofRun("a", run.EventComplete, bench.Failed), "a"},
+		{ofRun("c", run.EventStateChanged, bench.Aborted), "c"}, // out of the queue
+		{ofRun("c", run.EventDeleted, ""), "a"},
 	}
 	for i, step := range steps {
-		if step.ev.Type == engine.EventRunDeleted {
+		if step.ev.Type == run.EventDeleted {
 			step.ev.Run = nil
 		}
 		h.Publish(step.ev)
@@ -65,8 +65,8 @@ func TestEndedStreams(t *testing.T) {
 	h := NewHub(0)
 	for i := range 10 {
 		id := fmt.Sprint(i)
-		h.Publish(ofRun(id, engine.EventStateChanged, bench.Running))
-		h.Publish(ofRun(id, engine.EventComplete, bench.Completed))
+		h.Publish(ofRun(id, run.EventStateChanged, bench.Running))
+		h.Publish(ofRun(id, run.EventComplete, bench.Completed))
 	}
 	if len(h.streams) != endedStreams || h.streams["9"] == nil || len(h.active) != 0 {
 		t.Errorf("%d streams, %d active", len(h.streams), len(h.active))
@@ -94,10 +94,10 @@ func TestRingBounds(t *testing.T) {
 func TestCoalescing(t *testing.T) {
 	h := NewHub(0)
 	c := newClient(h, kindMetrics, kindPhaseComplete)
-	phase := &engine.Phase{Stats: bench.PhaseStats{Name: "p"}}
+	phase := &run.Phase{Stats: bench.PhaseStats{Name: "p"}}
 	for range 3 {
-		h.Publish(ofRun("a", engine.EventMetrics, bench.Running))
-		ev := ofRun("a", engine.EventPhaseComplete, bench.Running)
+		h.Publish(ofRun("a", run.EventMetrics, bench.Running))
+		ev := ofRun("a", run.EventPhaseComplete, bench.Running)
 		ev.Phase = phase
 		h.Publish(ev)
 	}
@@ -143,7 +143,7 @@ func TestFullQueue(t *testing.T) {
 func TestReplayOverrun(t *testing.T) {
 	h := NewHub(0)
 	c := newClient(h, kindMetrics)
-	h.Publish(ofRun("a", engine.EventMetrics, bench.Running))
+	h.Publish(ofRun("a", run.EventMetrics, bench.Running))
 	c.queue, c.bytes = nil, 0
 	c.replay = &replay{run: "a", next: 1}
 	s := h.streams["a"]
@@ -158,9 +158,9 @@ func TestReplayOverrun(t *testing.T) {
 func TestRecent(t *testing.T) {
 	h := NewHub(0)
 	at := func(second int, completed, errors int64) {
-		ev := ofRun("a", engine.EventPhaseProgress, bench.Running)
+		ev := ofRun("a", run.EventPhaseProgress, bench.Running)
 		ev.At = start.Add(time.Duration(second) * time.Second)
-		ev.Snapshot = &engine.Snapshot{Phases: []engine.Phase{{Stats: bench.PhaseStats{Completed: completed, Errors: errors}}}}
+		ev.Snapshot = &run.Snapshot{Phases: []run.Phase{{Stats: bench.PhaseStats{Completed: completed, Errors: errors}}}}
 		h.Publish(ev)
 	}
 	at(0, 10, 10)
@@ -189,10 +189,10 @@ func TestCadence(t *testing.T) {
 	h := NewHub(0)
 	counts := map[string]int{}
 	for i := range 40 { // ten seconds at four a second
-		ev := ofRun("a", engine.EventPhaseProgress, bench.Running)
+		ev := ofRun("a", run.EventPhaseProgress, bench.Running)
 		ev.At = start.Add(time.Duration(i) * 250 * time.Millisecond)
-		ev.Snapshot = &engine.Snapshot{Wall: ev.At, Process: engine.Process{PID: 1}}
-		ev.Phase = &engine.Phase{Stats: bench.PhaseStats{Name: "p"}}
+		ev.Snapshot = &run.Snapshot{Wall: ev.At, Process: run.Process{PID: 1}}
+		ev.Phase = &run.Phase{Stats: bench.PhaseStats{Name: "p"}}
 		h.Publish(ev)
 	}
 	for _, m := range h.streams["a"].ring {
@@ -209,8 +209,8 @@ func TestCadence(t *testing.T) {
 // A failed start says why, under AIPerf's name.
 func TestServiceError(t *testing.T) {
 	h := NewHub(0)
-	ev := ofRun("a", engine.EventStateChanged, bench.Failed)
-	ev.Run.Error = &engine.RunError{Code: engine.TokenizerFailed, Message: "no such file"}
+	ev := ofRun("a", run.EventStateChanged, bench.Failed)
+	ev.Run.Error = &run.Error{Code: run.TokenizerFailed, Message: "no such file"}
 	h.Publish(ev)
 	ring := h.streams["a"].ring
 	want := `{"message_type":"service_error","service_id":"system_controller","run_id":"a","seq":3,"ts_ns":1777888800000000000,"error":{"code":"tokenizer","message":"no such file"}}`
@@ -234,10 +234,10 @@ func TestPlaces(t *testing.T) {
 // The verdict on the client goes out with the metrics, and only if there is one.
 func TestClientVerdict(t *testing.T) {
 	h := NewHub(0)
-	ev := ofRun("a", engine.EventMetrics, bench.Running)
+	ev := ofRun("a", run.EventMetrics, bench.Running)
 	h.Publish(ev)
 	report := verdict.Overall(nil)
-	ev.Snapshot = &engine.Snapshot{Client: &report}
+	ev.Snapshot = &run.Snapshot{Client: &report}
 	h.Publish(ev)
 	var bodies []string
 	for _, m := range h.streams["a"].ring {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // The types of messages. Those up to Heartbeat are AIPerf's.
@@ -89,7 +89,7 @@ func (d *draft) encode() {
 }
 
 // finish puts the envelope around the body.
-func (d *draft) finish(ev engine.Event, seq uint64) []byte {
+func (d *draft) finish(ev run.Event, seq uint64) []byte {
 	out := make([]byte, 0, len(d.body)+160)
 	out = append(out, `{"message_type":"`...)
 	out = append(out, d.kind...)
@@ -113,39 +113,39 @@ func (d *draft) finish(ev engine.Event, seq uint64) []byte {
 }
 
 // translate lists the messages of an event in the order in which they go out.
-func (s *stream) translate(ev engine.Event, recent wire.Recent) []draft {
+func (s *stream) translate(ev run.Event, recent wire.Recent) []draft {
 	switch ev.Type {
-	case engine.EventRunQueued:
+	case run.EventQueued:
 		return []draft{{kind: kindQueued, service: fromSystem, payload: runPayload{briefRun(ev)}}}
-	case engine.EventStateChanged:
+	case run.EventStateChanged:
 		return s.stateMessages(ev)
-	case engine.EventPhaseStart:
+	case run.EventPhaseStart:
 		return phaseMessage(kindPhaseStart, ev)
-	case engine.EventPhaseProgress:
+	case run.EventPhaseProgress:
 		return append(phaseMessage(kindPhaseProgress, ev), s.workerMessages(ev, recent)...)
-	case engine.EventPhaseSent:
+	case run.EventPhaseSent:
 		return phaseMessage(kindPhaseSent, ev)
-	case engine.EventPhaseComplete:
+	case run.EventPhaseComplete:
 		return phaseMessage(kindPhaseComplete, ev)
-	case engine.EventMetrics:
+	case run.EventMetrics:
 		return append(metricsMessage(ev), clientMessage(ev)...)
-	case engine.EventExported:
+	case run.EventExported:
 		out := s.creditMessages(ev)
 		if ev.Snapshot != nil && ev.Run != nil {
 			results := resultsPayload{wire.NewProfileResults(ev.Run, ev.Snapshot)}
 			out = append(out, draft{kind: kindResults, service: fromRecords, payload: results})
 		}
 		return append(out, draft{kind: kindExported, service: fromSystem, payload: endPayload{wasCancelled(ev)}})
-	case engine.EventComplete:
+	case run.EventComplete:
 		return []draft{{kind: kindComplete, service: fromSystem, payload: endPayload{wasCancelled(ev)}}}
-	case engine.EventRunDeleted:
+	case run.EventDeleted:
 		return []draft{{kind: kindDeleted, service: fromSystem, payload: struct{}{}}}
 	}
 	return nil
 }
 
 // stateMessages announces a change of state under our name and AIPerf's.
-func (s *stream) stateMessages(ev engine.Event) []draft {
+func (s *stream) stateMessages(ev run.Event) []draft {
 	if ev.Run == nil {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (s *stream) stateMessages(ev engine.Event) []draft {
 
 // creditMessages says once that every request returned and every record was
 // processed.
-func (s *stream) creditMessages(ev engine.Event) []draft {
+func (s *stream) creditMessages(ev run.Event) []draft {
 	if s.credits {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (s *stream) creditMessages(ev engine.Event) []draft {
 	return append(out, draft{kind: kindRecords, service: fromRecords, payload: recordsPayload{total}})
 }
 
-func phaseMessage(kind string, ev engine.Event) []draft {
+func phaseMessage(kind string, ev run.Event) []draft {
 	if ev.Phase == nil {
 		return nil
 	}
@@ -200,7 +200,7 @@ func phaseMessage(kind string, ev engine.Event) []draft {
 	return []draft{{kind: kind, service: fromTiming, phase: p.Stats.PhaseName, payload: p}}
 }
 
-func metricsMessage(ev engine.Event) []draft {
+func metricsMessage(ev run.Event) []draft {
 	if ev.Snapshot == nil {
 		return nil
 	}
@@ -208,7 +208,7 @@ func metricsMessage(ev engine.Event) []draft {
 }
 
 // clientMessage tells whether the load generator itself keeps up.
-func clientMessage(ev engine.Event) []draft {
+func clientMessage(ev run.Event) []draft {
 	if ev.Snapshot == nil || ev.Snapshot.Client == nil {
 		return nil
 	}
@@ -223,7 +223,7 @@ const (
 
 // workerMessages are the messages that AIPerf's services send on their own
 // clocks.
-func (s *stream) workerMessages(ev engine.Event, recent wire.Recent) []draft {
+func (s *stream) workerMessages(ev run.Event, recent wire.Recent) []draft {
 	var out []draft
 	if ev.Phase != nil {
 		counts := countRecords(ev.Phase)
@@ -266,7 +266,7 @@ func (s *stream) due(kind string, now time.Time, every time.Duration) bool {
 	return true
 }
 
-func countRecords(p *engine.Phase) recordCounts {
+func countRecords(p *run.Phase) recordCounts {
 	out := recordCounts{
 		Phase: p.Stats.Kind, Index: &p.Stats.Index, Name: p.Stats.Name,
 		Success: p.Stats.SuccessRecords, Errors: p.Stats.ErrorRecords,
@@ -278,7 +278,7 @@ func countRecords(p *engine.Phase) recordCounts {
 }
 
 // briefRun is the run resource without what only the API knows.
-func briefRun(ev engine.Event) wire.Run {
+func briefRun(ev run.Event) wire.Run {
 	if ev.Run == nil {
 		return wire.Run{ID: ev.RunID}
 	}
@@ -286,6 +286,6 @@ func briefRun(ev engine.Event) wire.Run {
 	return r
 }
 
-func wasCancelled(ev engine.Event) bool {
+func wasCancelled(ev run.Event) bool {
 	return ev.Run != nil && ev.Run.State == bench.Aborted || ev.Snapshot != nil && ev.Snapshot.Cancelled
 }

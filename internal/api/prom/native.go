@@ -9,14 +9,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // Run is a run with its newest snapshot; Snapshot may be nil.
 type Run struct {
-	Run      *engine.Run
-	Snapshot *engine.Snapshot
+	Run      *run.Run
+	Snapshot *run.Snapshot
 }
 
 // Collector gives the native families of some runs. It is immutable and safe
@@ -124,7 +124,7 @@ func states() []bench.State {
 	}
 }
 
-func (e *emitter) run(r *engine.Run, version string) {
+func (e *emitter) run(r *run.Run, version string) {
 	concurrency, rate := "", ""
 	if r.Concurrency != nil {
 		concurrency = strconv.Itoa(*r.Concurrency)
@@ -149,7 +149,7 @@ func (e *emitter) run(r *engine.Run, version string) {
 	}
 }
 
-func (e *emitter) snapshot(id string, s *engine.Snapshot) {
+func (e *emitter) snapshot(id string, s *run.Snapshot) {
 	var in, out int64
 	met, missed := map[string]int64{}, map[string]int64{}
 	for i := range s.Phases {
@@ -184,7 +184,7 @@ func (e *emitter) snapshot(id string, s *engine.Snapshot) {
 	}
 }
 
-func (e *emitter) phase(id string, p *engine.Phase) {
+func (e *emitter) phase(id string, p *run.Phase) {
 	name, c := p.Stats.Name, &p.Counters
 	e.counter(e.sent, c.Sent, id, name)
 	byClass := map[string]int64{}

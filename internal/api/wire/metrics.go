@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // Stats are the statistics of one metric in its display unit. Which of them
@@ -77,7 +77,7 @@ type Metrics struct {
 
 // NewMetrics describes a run's metrics. Both arguments may be nil: no run, or
 // nothing measured yet.
-func NewMetrics(version string, r *engine.Run, s *engine.Snapshot) Metrics {
+func NewMetrics(version string, r *run.Run, s *run.Snapshot) Metrics {
 	m := Metrics{Version: VersionText(version), Metrics: map[string]Stats{}}
 	if r != nil {
 		m.BenchmarkID, m.Model, m.Endpoint = &r.ID, new(ModelText(r)), &r.Endpoint
@@ -100,7 +100,7 @@ func NewMetrics(version string, r *engine.Run, s *engine.Snapshot) Metrics {
 func VersionText(version string) string { return "aiperfd/" + version }
 
 // ModelText joins the sorted model names of a run by commas.
-func ModelText(r *engine.Run) string {
+func ModelText(r *run.Run) string {
 	return strings.Join(slices.Sorted(slices.Values(r.Models)), ",")
 }
 

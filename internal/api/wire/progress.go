@@ -3,8 +3,8 @@ package wire
 import (
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // Progress is the body of GET /api/progress.
@@ -115,7 +115,7 @@ type Phase struct {
 }
 
 // NewProgress describes the phases of a run. Both arguments may be nil.
-func NewProgress(r *engine.Run, s *engine.Snapshot) Progress {
+func NewProgress(r *run.Run, s *run.Snapshot) Progress {
 	out := Progress{Phases: map[string]Phase{}, SystemState: Ready}
 	if r != nil {
 		out.SystemState = SystemStateOf(r.State)
@@ -131,11 +131,11 @@ func NewProgress(r *engine.Run, s *engine.Snapshot) Progress {
 }
 
 // NewPhase describes one phase as of an instant.
-func NewPhase(p *engine.Phase, at time.Time) Phase {
-	return newPhase(p, &engine.Snapshot{Wall: at})
+func NewPhase(p *run.Phase, at time.Time) Phase {
+	return newPhase(p, &run.Snapshot{Wall: at})
 }
 
-func newPhase(p *engine.Phase, s *engine.Snapshot) Phase {
+func newPhase(p *run.Phase, s *run.Snapshot) Phase {
 	st := &p.Stats
 	now := s.Wall.Sub(p.Epoch)
 	out := Phase{

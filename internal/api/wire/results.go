@@ -3,10 +3,10 @@ package wire
 import (
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // Results is the body of GET /api/results.
@@ -14,7 +14,7 @@ type Results struct {
 	Status  ResultStatus     `json:"status" enums:"running,complete,cancelled,incomplete"`
 	Results *BenchmarkResult `json:"results"`
 	State   bench.State      `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
-	Error   *engine.RunError `json:"error"`
+	Error   *run.Error       `json:"error"`
 	Client  *verdict.Report  `json:"client"` // whether the load generator kept up; null while nothing was measured
 	Stream  *verdict.Stream  `json:"stream"` // how answers came; null without streams
 	// Saturation reports whether the servers kept up with the rate; null without an
@@ -79,7 +79,7 @@ type ErrorDetails struct {
 }
 
 // NewResults describes the outcome of a run; s may be nil.
-func NewResults(r *engine.Run, s *engine.Snapshot) Results {
+func NewResults(r *run.Run, s *run.Snapshot) Results {
 	out := Results{State: r.State, Error: r.Error}
 	if s != nil {
 		out.Client, out.Stream, out.Saturation = reportOf(s.Client), s.Stream, s.Saturation
@@ -107,7 +107,7 @@ func NewResults(r *engine.Run, s *engine.Snapshot) Results {
 }
 
 // NewProfileResults describes the numbers of a final snapshot.
-func NewProfileResults(r *engine.Run, s *engine.Snapshot) ProfileResults {
+func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 	out := ProfileResults{
 		Records: NewRecords(s.Metrics), StartNS: unixNano(s.Start), EndNS: unixNano(s.End),
 		WasCancelled: s.Cancelled, IsComplete: s.Final && !s.Cancelled && r.State != bench.Failed,

@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"encoding/json"
@@ -34,7 +34,7 @@ type Run struct {
 	CLICommand  string            `json:"cli_command,omitempty"` // redacted
 	Summary     *Summary          `json:"summary"`               // once terminal
 	Client      *ClientVerdict    `json:"client"`                // once terminal; nil = it never got to measure
-	Error       *RunError         `json:"error"`
+	Error       *Error            `json:"error"`
 	Warnings    []Warning         `json:"warnings"`
 	Revision    int64             `json:"revision"` // grows with every change
 	// Config is AIPerf's camelCase document with every default, redacted. The
@@ -48,6 +48,9 @@ type Credentials struct {
 	Headers     []string `json:"headers"` // names of headers with secret values
 	URLUserinfo bool     `json:"url_userinfo"`
 }
+
+// Any reports whether the run has secrets, which are never stored.
+func (c Credentials) Any() bool { return c.APIKey || len(c.Headers) > 0 || c.URLUserinfo }
 
 // Summary are the few numbers of a list view; nil = the metric does not exist.
 type Summary struct {
@@ -83,8 +86,17 @@ type ClientVerdict struct {
 	Certificate *verdict.Certificate `json:"certificate,omitempty"`
 }
 
-// RunError is why a run failed; redacted.
-type RunError struct {
+// NewClientVerdict returns what resources of runs show of a report; nil for nil. It
+// shares the slices of the report, which nobody changes.
+func NewClientVerdict(r *verdict.Report) *ClientVerdict {
+	if r == nil {
+		return nil
+	}
+	return &ClientVerdict{Verdict: r.Verdict, Reasons: r.Reasons, Evidence: r.Evidence, Bias: r.Bias, Certificate: r.Certificate}
+}
+
+// Error is why a run failed; redacted.
+type Error struct {
 	Code    ErrorCode `json:"code"`
 	Message string    `json:"message"`
 	Phase   string    `json:"phase,omitempty"`
@@ -107,10 +119,3 @@ const (
 	Interrupted     ErrorCode = "daemon-restarted" // the process ended while the run was active
 	SecretLost      ErrorCode = "secret-lost"      // queued with secrets, which are never stored
 )
-
-// Warning is a doubt that does not stop a run.
-type Warning struct {
-	Pointer string `json:"pointer,omitempty"` // into the submitted document
-	Code    string `json:"code"`
-	Detail  string `json:"detail"`
-}

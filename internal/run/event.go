@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"time"
@@ -12,7 +12,7 @@ type EventType string
 // The events of a run, in the order in which they can happen. Complete is the
 // last one; when it is sent, the run is terminal and its files are durable.
 const (
-	EventRunQueued     EventType = "run_queued"
+	EventQueued        EventType = "run_queued"
 	EventStateChanged  EventType = "run_state_changed"
 	EventPhaseStart    EventType = "phase_start"
 	EventPhaseProgress EventType = "phase_progress" // at most 4 a second
@@ -21,7 +21,7 @@ const (
 	EventMetrics       EventType = "metrics" // once a second
 	EventExported      EventType = "results_exported"
 	EventComplete      EventType = "benchmark_complete"
-	EventRunDeleted    EventType = "run_deleted"
+	EventDeleted       EventType = "run_deleted"
 )
 
 // Event is one thing that happened. Its pointers lead to immutable values.
@@ -29,7 +29,7 @@ type Event struct {
 	Type     EventType
 	RunID    string
 	At       time.Time
-	Run      *Run      // always, except for EventRunDeleted
+	Run      *Run      // always, except for EventDeleted
 	Phase    *Phase    // phase events
 	Snapshot *Snapshot // progress and metrics events, and the terminal ones
 	State    bench.State

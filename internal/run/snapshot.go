@@ -1,4 +1,4 @@
-package engine
+package run
 
 import (
 	"time"
@@ -33,6 +33,13 @@ type Snapshot struct {
 	Saturation *verdict.Saturation `json:"saturation"`
 	Start      time.Time           `json:"start"` // profiling window; zero before it opens
 	End        time.Time           `json:"end"`
+}
+
+// SetElapsed sets Elapsed; now is the offset at which the snapshot was taken.
+func (s *Snapshot) SetElapsed(now time.Duration) {
+	if len(s.Phases) > 0 {
+		s.Elapsed = now - s.Phases[0].Stats.Start
+	}
 }
 
 // Phase is the public state of one phase. Stamps are wall times in nanoseconds
