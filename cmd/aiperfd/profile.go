@@ -106,7 +106,7 @@ type oneShot struct {
 	dir      string
 	named    bool // by the user
 	command  string
-	warnings []run.Warning
+	warnings []bench.Warning
 	log      zerolog.Logger
 	screen   *screen
 	out      io.Writer
@@ -275,10 +275,10 @@ func prefixOf(d *config.Document) string {
 	return *d.Benchmark.Artifacts.Prefix
 }
 
-func warningsOf(problems []config.Problem) []run.Warning {
-	var out []run.Warning
+func warningsOf(problems []config.Problem) []bench.Warning {
+	var out []bench.Warning
 	for _, p := range problems {
-		out = append(out, run.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.String()})
+		out = append(out, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.String()})
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/run"
 )
@@ -81,9 +82,9 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	doubts := make([]run.Warning, 0, len(warnings))
+	doubts := make([]bench.Warning, 0, len(warnings))
 	for _, p := range warnings {
-		doubts = append(doubts, run.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
+		doubts = append(doubts, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
 	run, err := s.Runs.Submit(r.Context(), run.Submission{Document: doc, Warnings: doubts, Via: "api"})
 	var invalid *config.Invalid

@@ -33,7 +33,7 @@ func TestSubmit(t *testing.T) {
 			ID            string
 			State         string
 			QueuePosition int `json:"queue_position"`
-			Warnings      []run.Warning
+			Warnings      []bench.Warning
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 			t.Fatal(err)

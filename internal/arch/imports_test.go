@@ -61,20 +61,22 @@ func allowed() map[string][]string {
 		"internal/mock/embedding": nil,
 		"internal/mock/batch":     nil,
 		"internal/engine": {
+			"internal/run",
 			e + "arrival", e + "bench", e + "certify", e + "chattemplate", e + "config", e + "dataset", e + "endpoint", e + "export",
 			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
 		},
-		"internal/store": {"internal/engine", e + "bench", e + "export"}, // export writes files atomically
+		"internal/run":   {e + "bench", e + "config", e + "metric", e + "sketch", e + "verdict"},
+		"internal/store": {"internal/run", e + "bench", e + "export"}, // export writes files atomically
 		// The API shows what the engine says; it does not open stores.
 		"internal/api": {
-			"internal/api/feed", "internal/api/prom", "internal/api/wire", "internal/engine",
+			"internal/api/feed", "internal/api/prom", "internal/api/wire", "internal/run",
 			e + "bench", e + "config", e + "export", e + "metric", e + "redact", "openapi", "web",
 		},
-		"internal/api/feed": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "verdict"},
-		"internal/api/prom": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "sketch", e + "verdict"},
-		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric", e + "verdict"},
+		"internal/api/feed": {"internal/api/wire", "internal/run", e + "bench", e + "metric", e + "verdict"},
+		"internal/api/prom": {"internal/api/wire", "internal/run", e + "bench", e + "metric", e + "sketch", e + "verdict"},
+		"internal/api/wire": {"internal/run", e + "bench", e + "config", e + "metric", e + "verdict"},
 		"cmd/aiperfd": {
-			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
+			"internal/api", "internal/api/feed", "internal/engine", "internal/run", "internal/store",
 			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "redact", e + "tokenizer",
 			e + "transport", e + "verdict",
 		},

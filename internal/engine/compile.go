@@ -16,7 +16,6 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/run"
 )
 
 // userAgent names us to servers; no version, so that requests of two releases
@@ -121,7 +120,7 @@ func (c *compiler) endpoint(p *Plan) {
 		OwnPath: e.Path != nil, LengthHint: e.DynamoOSLHint,
 	}
 	if e.Streaming && !kind.Caps.Streams {
-		p.Doubts = append(p.Doubts, run.Warning{Code: "not-streaming", Detail: fmt.Sprintf(
+		p.Doubts = append(p.Doubts, bench.Warning{Code: "not-streaming", Detail: fmt.Sprintf(
 			"streaming was asked for, and the endpoint type %s has no streams: it is off", kind.Name)})
 	}
 	if e.DynamoOSLHint && !kind.Caps.Hints {

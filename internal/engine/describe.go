@@ -27,7 +27,7 @@ func describe(s run.Submission, plan *Plan) (run.Run, error) {
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
 		State: bench.Queued, CreatedAt: time.Now().UTC(), Via: s.Via, Seed: *d.RandomSeed,
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.names,
-		CLICommand: s.CLICommand, Warnings: append([]run.Warning{}, s.Warnings...), Config: shown,
+		CLICommand: s.CLICommand, Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
 		Credentials: credentials(&b.Endpoint),
 	}
 	for _, t := range plan.Targets {

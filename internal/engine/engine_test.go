@@ -217,7 +217,7 @@ profiling s2.0 8s-11s !RequestCancellationError`)
 }
 
 func hasWarning(r *run.Run, code string) bool {
-	return slices.ContainsFunc(r.Warnings, func(w run.Warning) bool { return w.Code == code })
+	return slices.ContainsFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == code })
 }
 
 func TestWarmupIsNotInTheResult(t *testing.T) {

@@ -65,8 +65,8 @@ type execution struct {
 	drawn    int64        // sessions; only who holds ahead.making counts
 	spares   []*session   // built for an earlier phase but not started, in order; as above
 	finished []finishedPhase
-	warnings []run.Warning // of the preparation; only the supervisor adds
-	quiet    quiet         // servers in the preparation
+	warnings []bench.Warning // of the preparation; only the supervisor adds
+	quiet    quiet           // servers in the preparation
 
 	mismatched  atomic.Int64           // answers with a count_mismatch
 	malformed   atomic.Int64           // answers with a malformed_event

@@ -338,7 +338,7 @@ func TestMalformedEventsAreSeen(t *testing.T) {
 		o.Faults = []mock.Fault{fault}
 		b := newBed(t, o, nil)
 		r := b.run(document("type: concurrency, concurrency: 2, requests: 20", fileData))
-		i := slices.IndexFunc(r.Warnings, func(w run.Warning) bool { return w.Code == "malformed-events" })
+		i := slices.IndexFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == "malformed-events" })
 		if i < 0 || !strings.HasPrefix(r.Warnings[i].Detail, `20 responses had malformed events, which were skipped, for example "`) {
 			t.Errorf("%v, want a note on 20 answers with an example", r.Warnings)
 		}

@@ -3,15 +3,15 @@ package engine
 import (
 	"fmt"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/run"
 )
 
 // lengthDoubts says where the lengths in a result are not what the user asked for
 // or believes them to be. substituted = the built-in tokenizer stands in for the
 // model's, and the result says by how much its counts are off.
-func lengthDoubts(plan *Plan, rs metric.Results, substituted bool) []run.Warning {
-	var out []run.Warning
+func lengthDoubts(plan *Plan, rs metric.Results, substituted bool) []bench.Warning {
+	var out []bench.Warning
 	average := func(tag string) float64 {
 		if m := rs.Find(tag); m != nil {
 			if v, ok := m.Get(metric.Avg); ok {
@@ -26,20 +26,20 @@ func lengthDoubts(plan *Plan, rs metric.Results, substituted bool) []run.Warning
 	}
 	if plan.Tokens.Server && plan.Kind.Caps.ProducesTokens {
 		if told := count(rs, "output_sequence_length"); told < int64(requests) {
-			out = append(out, run.Warning{Code: "server-usage-missing", Detail: fmt.Sprintf(
+			out = append(out, bench.Warning{Code: "server-usage-missing", Detail: fmt.Sprintf(
 				"%.0f of %.0f responses had no usage block, the only source of token counts here: lengths and token rates exclude them%s",
 				requests-float64(told), requests, usageAdvice(plan))})
 		}
 	}
 	if off := average("osl_mismatch_count"); off > 0 {
 		diff := average("osl_mismatch_diff_pct")
-		out = append(out, run.Warning{Code: "output-length", Detail: fmt.Sprintf(
+		out = append(out, bench.Warning{Code: "output-length", Detail: fmt.Sprintf(
 			"%.0f of %.0f responses did not have the requested length (%+.0f %% on average, %.0f tokens): %s",
 			off, requests, diff, average("output_sequence_length"), lengthAdvice(plan, diff))})
 	}
 	// A server that ranks reads the query once with each text, and counts it so.
 	if off := average("usage_discrepancy_count"); off > 0 && !plan.Kind.Caps.Named && !substituted {
-		out = append(out, run.Warning{Code: "usage-discrepancy", Detail: fmt.Sprintf(
+		out = append(out, bench.Warning{Code: "usage-discrepancy", Detail: fmt.Sprintf(
 			"the server's token counts differ from the client's by more than 10 %% in %.0f of %.0f responses: %s",
 			off, requests, discrepancyReasons(plan, average("usage_prompt_tokens_diff_pct")))})
 	}

@@ -25,7 +25,7 @@ type outcome struct {
 	err      *run.Error
 	report   *export.Report
 	summary  *run.Summary
-	warnings []run.Warning
+	warnings []bench.Warning
 }
 
 // export closes the record files, computes the exact results and writes them.
@@ -41,7 +41,7 @@ func (x *execution) export(r *run.Run, dir string) outcome {
 		o.err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
 		o.state = bench.Failed
 	} else if len(failed) > 0 {
-		o.warnings = append(o.warnings, run.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
+		o.warnings = append(o.warnings, bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
 	}
 	o.summary = summarise(o.report)
 	return o
@@ -156,7 +156,7 @@ func overThreshold(r *run.Run, f *finishedPhase) string {
 }
 
 func (o *outcome) warn(code, detail string) {
-	o.warnings = append(o.warnings, run.Warning{Code: code, Detail: detail})
+	o.warnings = append(o.warnings, bench.Warning{Code: code, Detail: detail})
 }
 
 // sharing says how requests shared connections, where they did.
@@ -221,10 +221,10 @@ func (x *execution) report(r *run.Run, o *outcome) *export.Report {
 		o.warn("same-host", place+" is this machine: a server on it shares the CPU")
 	}
 	if s := rep.Saturation; s != nil && s.Saturated { // what explains the rest comes first
-		o.warnings = slices.Insert(o.warnings, 0, run.Warning{Code: "saturated", Detail: s.Message})
+		o.warnings = slices.Insert(o.warnings, 0, bench.Warning{Code: "saturated", Detail: s.Message})
 	}
 	for _, w := range o.warnings {
-		rep.Notes = append(rep.Notes, export.Note{Code: w.Code, Detail: w.Detail})
+		rep.Warnings = append(rep.Warnings, w)
 	}
 	return rep
 }

@@ -13,7 +13,6 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/transport"
-	"aiperfd/internal/run"
 )
 
 // Plan is a compiled configuration: every name has become a value, and nothing
@@ -47,7 +46,7 @@ type Measure struct {
 	Phases   []PhasePlan
 	Metrics  metric.Options
 	Files    Files
-	Doubts   []run.Warning // about what was asked, for the result
+	Doubts   []bench.Warning // about what was asked, for the result
 
 	document *config.Document // what the plan was made of; changed by adopt only
 }

@@ -188,7 +188,7 @@ func takes(kind *endpoint.Kind, source dataset.Source) error {
 
 // warn keeps a doubt for the result.
 func (x *execution) warn(code, detail string) {
-	x.warnings = append(x.warnings, run.Warning{Code: code, Detail: detail})
+	x.warnings = append(x.warnings, bench.Warning{Code: code, Detail: detail})
 }
 
 // close ends what prepare opened.

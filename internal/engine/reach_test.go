@@ -450,7 +450,7 @@ func TestProxies(t *testing.T) {
 			if p.used == 0 || p.refused != 0 {
 				t.Errorf("the proxy was used %d times, and refused %d", p.used, p.refused)
 			}
-			i := slices.IndexFunc(r.Warnings, func(w run.Warning) bool { return w.Code == "proxy" })
+			i := slices.IndexFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == "proxy" })
 			if i < 0 || strings.Contains(r.Warnings[i].Detail, "word") {
 				t.Errorf("warnings %+v, want that of the proxy, redacted", r.Warnings)
 			}

@@ -67,7 +67,7 @@ func (e *Engine) interrupted(ctx context.Context, r *run.Run) error {
 	if err := e.rebuild(r); err != nil {
 		e.opts.Log.Warn().Err(err).Str("run", r.ID).Msg("no partial results of interrupted run")
 		err = errors.Join(err, export.Abandon(e.opts.Store.Dir(r.ID)))
-		r.Warnings = append(slices.Clip(r.Warnings), run.Warning{Code: "no-partial-results", Detail: err.Error()})
+		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "no-partial-results", Detail: err.Error()})
 	}
 	if err := e.opts.Store.Put(ctx, r); err != nil {
 		return fmt.Errorf("store interrupted run %s: %w", r.ID, err)
@@ -105,9 +105,9 @@ func (e *Engine) rebuild(r *run.Run) error {
 	rep := newReport(r, plan)
 	rep.State, rep.Reason = r.State, r.StateReason
 	fill(rep, log.Clock, phases)
-	rep.Notes = append(rep.Notes, export.Note{Code: "interrupted", Detail: interruptedReason})
+	rep.Warnings = append(rep.Warnings, bench.Warning{Code: "interrupted", Detail: interruptedReason})
 	for _, w := range doubts(rep) {
-		rep.Notes = append(rep.Notes, export.Note{Code: w.Code, Detail: w.Detail})
+		rep.Warnings = append(rep.Warnings, w)
 	}
 	rep.Complete = false
 	if _, err := export.Write(dir, names, rep, &redact.Set{}); err != nil {

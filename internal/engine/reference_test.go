@@ -13,7 +13,6 @@ import (
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
-	"aiperfd/internal/run"
 )
 
 // one is a dataset of one conversation.
@@ -35,7 +34,7 @@ func TestNoCertificate(t *testing.T) {
 		t.Errorf("not its time: warnings %v, certificate %v", x.warnings, x.certificate)
 	}
 	x.certify(t.Context(), "before", func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") })
-	want := []run.Warning{{Code: "not-certified", Detail: "the client could not be certified: open reference server: no address left"}}
+	want := []bench.Warning{{Code: "not-certified", Detail: "the client could not be certified: open reference server: no address left"}}
 	if diff := cmp.Diff(want, x.warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

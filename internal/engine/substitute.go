@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/run"
 )
 
 // substitute is what is known of the built-in tokenizer that stands in for
@@ -36,7 +35,7 @@ func (s *substitute) compare(client, server *bench.Tokens) {
 // warning says in one line what counts instead, how far lengths may be off, or by
 // how much they are, and how to count exactly. outputs says that it counts
 // responses, too.
-func (s *substitute) warning(outputs bool) run.Warning {
+func (s *substitute) warning(outputs bool) bench.Warning {
 	missing := "no local tokenizer for " + s.names
 	if s.explicit || s.fetch || s.broken {
 		missing = fmt.Sprintf("no tokenizer %s (%s)", s.names, s.reason)
@@ -49,11 +48,11 @@ func (s *substitute) warning(outputs bool) run.Warning {
 	case lengths == "":
 		missing += ": prompt lengths use the built-in o200k_base and may be 10–20 % off"
 	case math.Abs(off) < agreement:
-		return run.Warning{Code: "tokenizer-builtin", Detail: fmt.Sprintf("%s: %s; the built-in o200k_base counts", lengths, missing)}
+		return bench.Warning{Code: "tokenizer-builtin", Detail: fmt.Sprintf("%s: %s; the built-in o200k_base counts", lengths, missing)}
 	default:
 		missing = fmt.Sprintf("%s: %s; the built-in o200k_base counts", lengths, missing)
 	}
-	return run.Warning{Code: "tokenizer-substituted", Detail: missing + "; " + s.advice()}
+	return bench.Warning{Code: "tokenizer-substituted", Detail: missing + "; " + s.advice()}
 }
 
 // lengths compares the lengths of prompts with the server's count, which is off by

@@ -16,7 +16,6 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/redact"
-	"aiperfd/internal/run"
 )
 
 const (
@@ -230,7 +229,7 @@ func TestSubstituteText(t *testing.T) {
 	equal := &substitute{names: `"org/m"`, first: "org/m"}
 	equal.compare(tokens(550), tokens(550))
 	for _, outputs := range []bool{false, true} {
-		if got, want := equal.warning(outputs), (run.Warning{Code: "tokenizer-builtin", Detail: `prompts are as long on the server (550 tokens): no local tokenizer for "org/m"; the built-in o200k_base counts`}); got != want {
+		if got, want := equal.warning(outputs), (bench.Warning{Code: "tokenizer-builtin", Detail: `prompts are as long on the server (550 tokens): no local tokenizer for "org/m"; the built-in o200k_base counts`}); got != want {
 			t.Errorf("warning = %q\nwant      %q", got, want)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/verdict"
-	"aiperfd/internal/run"
 )
 
 // watched performs work while the process watches itself.
@@ -167,30 +166,30 @@ func trusted(rep *export.Report, phases []measured) {
 }
 
 // doubts lists what speaks against the numbers of a report.
-func doubts(rep *export.Report) []run.Warning {
-	var out []run.Warning
+func doubts(rep *export.Report) []bench.Warning {
+	var out []bench.Warning
 	if c := rep.Client; c != nil {
 		for i := range c.Reasons {
 			r := &c.Reasons[i]
-			out = append(out, run.Warning{Code: "client-" + string(r.Level), Detail: r.Message})
+			out = append(out, bench.Warning{Code: "client-" + string(r.Level), Detail: r.Message})
 		}
 		if len(c.Reasons) > 0 && len(c.Evidence) > 0 {
 			var signs []string
 			for i := range c.Evidence {
 				signs = append(signs, c.Evidence[i].Message)
 			}
-			out = append(out, run.Warning{Code: "client-evidence", Detail: strings.Join(signs, "; ")})
+			out = append(out, bench.Warning{Code: "client-evidence", Detail: strings.Join(signs, "; ")})
 		}
 	}
 	if s := rep.Saturation; s != nil && !s.Saturated && s.Apart() {
-		out = append(out, run.Warning{Code: "offered-rate", Detail: s.Message + ": random arrivals; the rate of a short run differs from the mean"})
+		out = append(out, bench.Warning{Code: "offered-rate", Detail: s.Message + ": random arrivals; the rate of a short run differs from the mean"})
 	}
 	if s := rep.Stream; s != nil && s.Class != verdict.PerToken {
-		out = append(out, run.Warning{Code: "stream-" + string(s.Class), Detail: s.Message})
+		out = append(out, bench.Warning{Code: "stream-" + string(s.Class), Detail: s.Message})
 	}
 	for i := range rep.Checks.Warnings {
 		w := &rep.Checks.Warnings[i]
-		out = append(out, run.Warning{Code: "inconsistent-result", Detail: fmt.Sprintf(
+		out = append(out, bench.Warning{Code: "inconsistent-result", Detail: fmt.Sprintf(
 			"phase %s: %s: %s", cmp.Or(w.Phase, "?"), w.Code, w.Detail)})
 	}
 	return out

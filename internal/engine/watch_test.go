@@ -18,7 +18,6 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/verdict"
-	"aiperfd/internal/run"
 )
 
 // sections are the judgements in a summary file.
@@ -45,7 +44,7 @@ type sections struct {
 		Checked  []string
 		Warnings []verdict.Warning
 	}
-	Notes []export.Note
+	Notes []bench.Warning
 }
 
 func (b *bed) sections(id string) sections {
@@ -61,7 +60,7 @@ func (b *bed) sections(id string) sections {
 	return s
 }
 
-func codes(warnings []run.Warning) []string {
+func codes(warnings []bench.Warning) []string {
 	var out []string
 	for _, w := range warnings {
 		out = append(out, w.Code)

@@ -3,13 +3,14 @@ package run
 import (
 	"time"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 )
 
 // Submission is a request to queue one run.
 type Submission struct {
 	Document   *config.Document // loaded and without problems; owned by the engine from now on
-	Warnings   []Warning        // doubts found while loading; kept with the run
+	Warnings   []bench.Warning  // doubts found while loading; kept with the run
 	Via        string           // "api" or "cli"
 	CLICommand string           // redacted; empty for runs submitted over the API
 }

@@ -35,7 +35,7 @@ type Run struct {
 	Summary     *Summary          `json:"summary"`               // once terminal
 	Client      *ClientVerdict    `json:"client"`                // once terminal; nil = it never got to measure
 	Error       *Error            `json:"error"`
-	Warnings    []Warning         `json:"warnings"`
+	Warnings    []bench.Warning   `json:"warnings"`
 	Revision    int64             `json:"revision"` // grows with every change
 	// Config is AIPerf's camelCase document with every default, redacted. The
 	// API serves it on its own route.

@@ -35,7 +35,7 @@ func newRun(n int) *run.Run {
 		Credentials: run.Credentials{Headers: []string{"X-Key"}}, CLICommand: "aiperfd profile",
 		Summary:  &run.Summary{Requests: 1 << 53, LatencyP99: new(1.25)},
 		Error:    &run.Error{Code: run.NoSuccess, Message: "m", Phase: "p"},
-		Warnings: []run.Warning{{Pointer: "/a", Code: "c", Detail: "d"}}, Revision: 5,
+		Warnings: []bench.Warning{{Pointer: "/a", Code: "c", Detail: "d"}}, Revision: 5,
 		Config: json.RawMessage(`{"b":  [1, 2.0, "<é>"], "a":null}`),
 	}
 }

@@ -69,7 +69,7 @@ type Run struct {
 	Summary       *run.Summary       `json:"summary"`  // null until the run is terminal
 	Client        *run.ClientVerdict `json:"client"`   // null before the first profiling phase
 	Error         *run.Error         `json:"error"`
-	Warnings      []run.Warning      `json:"warnings"`
+	Warnings      []bench.Warning    `json:"warnings"`
 	Artifacts     Artifacts          `json:"artifacts"`
 	Links         *Links             `json:"links,omitempty"` // absent in lists
 	Revision      int64              `json:"revision"`

@@ -146,7 +146,7 @@ func aiperfReport(t *testing.T) *Report {
 		End:       time.Date(2026, 11, 21, 7, 57, 55, 793462000, time.UTC),
 		Duration:  5944250 * time.Microsecond,
 		Results:   results(t, file), Warmup: results(t, members(t, get("warmup_metrics"))),
-		Notes: []Note{{Code: "request-errors", Detail: "6 of 60 requests failed; latencies are of the successful ones"}},
+		Warnings: []bench.Warning{{Code: "request-errors", Detail: "6 of 60 requests failed; latencies are of the successful ones"}},
 	}
 	for _, e := range errs {
 		r.Errors = append(r.Errors, metric.ErrorGroup{

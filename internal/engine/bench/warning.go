@@ -1,4 +1,4 @@
-package run
+package bench
 
 // Warning is a reason to doubt a run or its results. It stops nothing; it is shown
 // with them.
