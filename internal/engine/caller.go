@@ -25,8 +25,8 @@ type caller struct {
 }
 
 func (x *execution) newCaller() *caller {
-	o := x.plan.Transport
-	o.Clock, o.Reuse, o.Streaming = bench.NewClock(), transport.Never, false
+	o := x.transport(bench.NewClock())
+	o.Reuse, o.Streaming = transport.Never, false
 	return &caller{x: x, client: transport.New(o)}
 }
 
@@ -66,7 +66,7 @@ func (c *caller) reason(r *reply) string {
 	if f != nil {
 		text = f.Message
 		if f.Class == bench.Auth {
-			text = advised(text, c.x.plan.hint(f.Class, text))
+			text = advised(text, hint(c.x.plan, f.Class, text))
 		}
 	}
 	switch {
@@ -114,7 +114,7 @@ func (c *caller) do(ctx context.Context, k *call) *reply {
 
 // beside returns the URL of another function of a server. Paths of the root do
 // not live under a version such as /v1.
-func (t *Target) beside(path string, atRoot bool) (*url.URL, error) {
+func beside(t *Target, path string, atRoot bool) (*url.URL, error) {
 	path, query := cutQuery(path)
 	joined, err := endpoint.JoinURL(t.Root, endpoint.Kind{Path: path, Caps: endpoint.Caps{RootPath: atRoot}}, false, nil, "")
 	if err != nil {

@@ -36,10 +36,10 @@ func (x *execution) certify(ctx context.Context, when string, network func() (ne
 // reference says what load to certify for: that of the heaviest phase that enters
 // the result.
 func (x *execution) reference() certify.Options {
-	o := certify.Options{Transport: x.plan.Transport, Pacer: x.pacer, RequestBytes: x.requestBytes()}
+	o := certify.Options{Transport: x.transport(bench.Clock{}), Pacer: x.pacer, RequestBytes: x.requestBytes()}
 	for i := range x.plan.Phases {
 		p := &x.plan.Phases[i]
-		if !p.judged() {
+		if !p.counted() {
 			continue
 		}
 		if p.Arrivals == nil {
@@ -51,7 +51,7 @@ func (x *execution) reference() certify.Options {
 	if o.Rate == 0 {
 		o.Concurrency = max(o.Concurrency, 1) // a run of nothing but warm-up
 	}
-	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.detour()) {
+	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.indirect()) {
 		o.Transport.Dial = (&net.Dialer{}).DialContext // as to such a target: over net/http
 	}
 	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the way to the server is not the client's
@@ -67,12 +67,6 @@ func (x *execution) reference() certify.Options {
 		o.ChunkBytes = int(min(max(received/chunks, 1), certify.MaxChunkBytes))
 	}
 	return o
-}
-
-// detour reports whether the servers are not reached directly, over TCP.
-func (p *Plan) detour() bool {
-	o := &p.Transport
-	return o.Proxy != nil || o.EnvProxy || len(o.Sockets) > 0 || o.Version != transport.HTTP1
 }
 
 // requestBytes is the mean size of a first request, by a few of them.

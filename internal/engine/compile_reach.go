@@ -305,17 +305,20 @@ func (p *Plan) shares(other *Plan) bool {
 	return false
 }
 
-// adopt makes a plan for the model that the server has named.
-func (p *Plan) adopt(model string) error {
-	p.document.Benchmark.Models.Items = []config.Model{{Name: model}}
-	c := compiler{doc: p.document, b: &p.document.Benchmark}
-	p.Models = newModels(c.b.Models)
-	c.targets(p)
-	if len(c.problems) > 0 {
-		return &config.Invalid{Problems: c.problems}
+// WithModel returns the plan for the model that the server has named, and the
+// document that says so. The plan and its own document do not change.
+func (p *Plan) WithModel(model string) (*Plan, error) {
+	doc, q := *p.document, *p
+	doc.Benchmark.Models.Items = []config.Model{{Name: model}}
+	if doc.Benchmark.Tokenizer.Name == "" {
+		doc.Benchmark.Tokenizer.Name, q.Tokens.Names = model, []string{model}
 	}
-	if c.b.Tokenizer.Name == "" {
-		c.b.Tokenizer.Name, p.Tokens.Names = model, []string{model}
+	q.document, q.Transport.Sockets = &doc, maps.Clone(p.Transport.Sockets)
+	c := newCompiler(&doc)
+	q.Models = newModels(c.b.Models)
+	c.targets(&q)
+	if err := c.err(); err != nil {
+		return nil, err
 	}
-	return nil
+	return &q, nil
 }

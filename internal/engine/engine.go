@@ -82,8 +82,7 @@ type Engine struct {
 
 // job is a run that this process knows.
 type job struct {
-	doc     *config.Document
-	plan    *Plan
+	plan    *Plan // as it was submitted; exec's plan has the model, too
 	secrets *redact.Set
 	exec    *execution
 	done    chan struct{} // closed when the run is terminal and durable
@@ -165,13 +164,12 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan.Transport.Dial, plan.Transport.Memory = e.opts.Dial, e.memory
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("make run id: %w", err)
 	}
 	j := &job{
-		doc: s.Document, plan: plan, done: make(chan struct{}),
+		plan: plan, done: make(chan struct{}),
 		secrets: redact.NewSet(s.Document.Secrets()...),
 	}
 	if j.run, err = describe(s, plan); err != nil {
@@ -180,7 +178,7 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
 	j.run.Version = e.opts.Version
 	j.exec = newExecution(plan, j.secrets)
-	j.exec.pacer, j.exec.hub = e.opts.Pacer, e.opts.Hub
+	j.exec.pacer, j.exec.hub, j.exec.dial, j.exec.memory = e.opts.Pacer, e.opts.Hub, e.opts.Dial, e.memory
 	return j, nil
 }
 

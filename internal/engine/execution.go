@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -37,20 +38,22 @@ const codeForced = "run_cancelled"
 // execution is one run while it is active. Its supervisor goroutine calls its
 // methods in order; request and snapshot may be used from anywhere.
 type execution struct {
-	plan    *Plan
-	clock   bench.Clock
-	secrets *redact.Set
-	files   recordFile[*bench.Record]
-	raws    recordFile[*export.Raw]
-	values  valueFiles
-	publish func(run.EventType, *run.Snapshot)
-	logs    zerolog.Logger
-	say     func(text string) // what the run is waiting for, for people; empty = nothing any more
-	alarm   func(text string) // say, as a warning
-	adopted func()            // the plan has got its model
+	plan          *Plan
+	clock         bench.Clock
+	secrets       *redact.Set
+	files         recordFile[*bench.Record]
+	raws          recordFile[*export.Raw]
+	values        valueFiles
+	publish       func(run.EventType, *run.Snapshot)
+	logs          zerolog.Logger
+	say           func(text string) // what the run is waiting for, for people; empty = nothing any more
+	alarm         func(text string) // say, as a warning
+	modelResolved func(*Plan)       // the server has named the model
 
 	modelLimit bench.Tokens // the shortest context of the run's models, as the servers say; 0 = they do not
 
+	dial     func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
+	memory   *transport.Memory                                                 // of responses; nil = without bound
 	client   *transport.Client
 	hub      hub.Options // where tokenizers of models are
 	source   dataset.Source

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
@@ -236,15 +235,4 @@ func (x *execution) inputs(bound int, fault *error) iter.Seq2[string, []json.Raw
 			}
 		}
 	}
-}
-
-// modelOf returns the model of a turn as far as it is known before a session
-// draws one.
-func (p *Plan) modelOf(talk *bench.Conversation, turn int) string {
-	for _, name := range []string{talk.Turns[turn].Model, talk.Model} {
-		if name != "" {
-			return name
-		}
-	}
-	return p.Models.names[0]
 }

@@ -8,10 +8,10 @@ import (
 
 // hint is what people who see a failure should look at; empty = nothing that is
 // not in its message. The message of a failure to connect has its own.
-func (p *Plan) hint(class bench.Class, message string) string {
+func hint(p *Plan, class bench.Class, message string) string {
 	low := strings.ToLower(message)
 	switch {
-	case class == bench.Auth && p.hasKey():
+	case class == bench.Auth && hasKey(p):
 		return "the server rejected the key from --api-key or OPENAI_API_KEY"
 	case class == bench.Auth:
 		return "no API key was sent: set --api-key or OPENAI_API_KEY"
@@ -26,7 +26,7 @@ func (p *Plan) hint(class bench.Class, message string) string {
 }
 
 // hasKey reports whether requests carry a key.
-func (p *Plan) hasKey() bool {
+func hasKey(p *Plan) bool {
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
 		if len(p.Header[name]) > 0 {
 			return true

@@ -38,7 +38,7 @@ var errNoList = errors.New("the server does not list models")
 // reply is never nil; the error says why there is no list, and is errNoList where
 // the server has none.
 func (c *caller) models(ctx context.Context, t *Target) (all []listed, whole bool, r *reply, err error) {
-	u, err := t.beside("/v1/models", false)
+	u, err := beside(t, "/v1/models", false)
 	if err != nil {
 		return nil, false, &reply{}, err
 	}
@@ -108,7 +108,7 @@ func (x *execution) settleModels(ctx context.Context, c *caller) error {
 	return nil
 }
 
-// takeOnly takes the only model of a list into the plan.
+// takeOnly resolves the plan for the only model of a list.
 func (x *execution) takeOnly(c *caller, t *Target, all []listed, err error) error {
 	const want = "no model is given"
 	switch {
@@ -117,10 +117,12 @@ func (x *execution) takeOnly(c *caller, t *Target, all []listed, err error) erro
 	case len(all) != 1:
 		return fmt.Errorf("%s, and %s lists %d: %s; name one with --model", want, t.Shown, len(all), c.names(all))
 	}
-	if err := x.plan.adopt(all[0].name); err != nil {
+	resolved, err := x.plan.WithModel(all[0].name)
+	if err != nil {
 		return fmt.Errorf("use the model %q of %s: %w", all[0].name, t.Shown, err)
 	}
-	x.adopted()
+	x.plan = resolved
+	x.modelResolved(resolved)
 	return nil
 }
 

@@ -185,7 +185,7 @@ func (x *execution) topError(set *metric.Set) string {
 	if g.Count > 1 {
 		times = fmt.Sprintf("%d times", g.Count)
 	}
-	message := advised(g.Example, x.plan.hint(g.Class, g.Example))
+	message := advised(g.Example, hint(x.plan, g.Class, g.Example))
 	if g.Status != 0 {
 		return fmt.Sprintf("%s, HTTP %d, %s: %s", g.Class, g.Status, times, message)
 	}

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -107,6 +109,10 @@ type PhasePlan struct {
 	Load           string                  // for people: "concurrency 8", "poisson 12/s, cap 64"
 }
 
+// counted reports whether the records of a phase enter the result, so that the
+// client must have kept up with it.
+func (p *PhasePlan) counted() bool { return p.Kind == bench.Profiling && !p.Excluded }
+
 // enough returns how many records of a phase say something about its failures.
 func (p *PhasePlan) enough() int64 { return max(int64(p.Concurrency), 10) }
 
@@ -126,3 +132,55 @@ type datasetPlan struct {
 func (p *Plan) String() string {
 	return fmt.Sprintf("%s on %d target(s), %d phase(s)", p.Kind.Name, len(p.Targets), len(p.Phases))
 }
+
+// servers names the servers of a run, three at most.
+func (p *Plan) servers() string {
+	const most = 3
+	var names []string
+	for i := range min(len(p.Targets), most) {
+		names = append(names, p.Targets[i].Shown)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(p.Targets) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// indirect reports whether the servers are not reached directly, over TCP.
+func (p *Plan) indirect() bool {
+	o := &p.Transport
+	return o.Proxy != nil || o.EnvProxy || len(o.Sockets) > 0 || o.Version != transport.HTTP1
+}
+
+// modelOf returns the model of a turn as far as it is known before a session
+// draws one.
+func (p *Plan) modelOf(talk *bench.Conversation, turn int) string {
+	for _, name := range []string{talk.Turns[turn].Model, talk.Model} {
+		if name != "" {
+			return name
+		}
+	}
+	return p.Models.names[0]
+}
+
+// tokenPlan says who counts tokens.
+type tokenPlan struct {
+	// Names are the tokenizers: one for all models, or each model's own in the order
+	// of the plan's models. A name is builtin, an encoding, a path or a model.
+	Names    []string
+	Revision string // of models on the hub
+	Explicit bool   // the user named it; it is not just the model's name
+	Server   bool   // only the server's usage block counts
+	Client   bool   // only the tokenizer counts
+	Optional bool   // nothing needs a tokenizer
+	Spare    bool   // it only counts where the server does not
+	Fetch    bool   // it may be downloaded
+	Template bool   // lengths of prompts include the chat template
+	// Open opens a file within the bounds of an untrusted document; nil = every file
+	// may be read.
+	Open func(name string) (io.ReadCloser, error)
+}
+
+// mainRevision is the revision of models for which none is given.
+const mainRevision = "main"

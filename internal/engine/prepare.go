@@ -32,7 +32,7 @@ func newExecution(plan *Plan, secrets *redact.Set) *execution {
 	x := &execution{
 		plan: plan, secrets: secrets, cancelAsked: make(chan struct{}),
 		ids:     newIdentities(),
-		publish: func(run.EventType, *run.Snapshot) {}, say: func(string) {}, alarm: func(string) {}, adopted: func() {}, logs: zerolog.Nop(),
+		publish: func(run.EventType, *run.Snapshot) {}, say: func(string) {}, alarm: func(string) {}, modelResolved: func(*Plan) {}, logs: zerolog.Nop(),
 	}
 	x.state.Store(bench.Queued)
 	return x
@@ -65,8 +65,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 	}
 	x.choose = x.plan.Seed.Rand(bench.StreamModelSelection)
 	x.clock = bench.NewClock()
-	x.plan.Transport.Clock = x.clock
-	client := transport.New(x.plan.Transport)
+	client := transport.New(x.transport(x.clock))
 	x.client = client
 	if x.stampLag == nil {
 		x.stampLag = func() (lags verdict.Histogram) {
@@ -79,6 +78,13 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 		return &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
 	return nil
+}
+
+// transport returns how the connections of this run are made.
+func (x *execution) transport(clock bench.Clock) transport.Options {
+	o := x.plan.Transport
+	o.Dial, o.Memory, o.Clock = x.dial, x.memory, clock
+	return o
 }
 
 // doubtReach says in the result what a reader must know of the way to the server.

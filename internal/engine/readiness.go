@@ -197,7 +197,7 @@ func (x *execution) resetCaches(ctx context.Context, c *caller) error {
 
 // post asks a server for a function without arguments.
 func (x *execution) post(ctx context.Context, c *caller, t *Target, path string, timeout time.Duration) (*reply, error) {
-	u, err := t.beside(path, true)
+	u, err := beside(t, path, true)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 )
@@ -86,20 +85,6 @@ func waits(waiting, failed int64) string {
 	}
 	if failed > 0 {
 		text += fmt.Sprintf(" and %d failed", failed)
-	}
-	return text
-}
-
-// servers names the servers of a run, three at most.
-func (p *Plan) servers() string {
-	const most = 3
-	var names []string
-	for i := range min(len(p.Targets), most) {
-		names = append(names, p.Targets[i].Shown)
-	}
-	text := strings.Join(names, ", ")
-	if more := len(p.Targets) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }

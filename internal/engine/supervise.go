@@ -67,7 +67,7 @@ func (e *Engine) supervise(j *job) {
 	x.logs = e.opts.Log.With().Str("run", j.run.ID).Logger()
 	x.say = func(text string) { e.say(j, zerolog.InfoLevel, text) }
 	x.alarm = func(text string) { e.say(j, zerolog.WarnLevel, text) }
-	x.adopted = func() { e.adopted(j) }
+	x.modelResolved = func(p *Plan) { e.modelResolved(j, p) }
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -111,14 +111,14 @@ func (e *Engine) say(j *job, level zerolog.Level, text string) {
 	}))
 }
 
-// adopted shows the model that the server has named.
-func (e *Engine) adopted(j *job) {
-	shown, err := encode(config.Compat(j.doc))
+// modelResolved shows the model that the server has named.
+func (e *Engine) modelResolved(j *job, p *Plan) {
+	shown, err := encode(config.Compat(p.document))
 	if err != nil {
 		e.opts.Log.Error().Err(err).Msg("encode configuration")
 	}
 	e.warn(e.change(j, func(r *run.Run) {
-		r.Models = j.plan.Models.names
+		r.Models = p.Models.names
 		if err == nil {
 			r.Config = shown
 		}

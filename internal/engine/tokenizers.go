@@ -16,27 +16,6 @@ import (
 	"aiperfd/internal/engine/tokenizer"
 )
 
-// tokenPlan says who counts tokens.
-type tokenPlan struct {
-	// Names are the tokenizers: one for all models, or each model's own in the order
-	// of the plan's models. A name is builtin, an encoding, a path or a model.
-	Names    []string
-	Revision string // of models on the hub
-	Explicit bool   // the user named it; it is not just the model's name
-	Server   bool   // only the server's usage block counts
-	Client   bool   // only the tokenizer counts
-	Optional bool   // nothing needs a tokenizer
-	Spare    bool   // it only counts where the server does not
-	Fetch    bool   // it may be downloaded
-	Template bool   // lengths of prompts include the chat template
-	// Open opens a file within the bounds of an untrusted document; nil = every file
-	// may be read.
-	Open func(name string) (io.ReadCloser, error)
-}
-
-// mainRevision is the revision of models for which none is given.
-const mainRevision = "main"
-
 // named is the tokenizer of a name, or what stands in for it.
 type named struct {
 	tokenizer.Tokenizer
@@ -153,10 +132,10 @@ func (x *execution) findTokenizer(ctx context.Context, name string) (*named, err
 		return &named{Tokenizer: tok, method: tok.Method()}, nil
 	}
 	t := &x.plan.Tokens
-	tok, err := t.local(name)
+	tok, err := localTokenizer(t, name)
 	switch {
 	case tok != nil:
-		return &named{Tokenizer: tok, method: tok.Method(), beside: t.beside(name)}, nil
+		return &named{Tokenizer: tok, method: tok.Method(), beside: filesBeside(t, name)}, nil
 	case err != nil && t.Explicit:
 		return nil, err
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -211,19 +190,19 @@ func (x *execution) fetchTokenizer(ctx context.Context, name string) (hub.Snapsh
 	case !hub.IsID(name):
 		return hub.Snapshot{}, fmt.Errorf("%q is neither a file nor the name of a model", name)
 	case !t.Fetch:
-		return hub.Snapshot{}, fmt.Errorf("%s", t.searched(x.hub.Cache))
+		return hub.Snapshot{}, fmt.Errorf("%s", searched(t, x.hub.Cache))
 	}
 	x.say("downloading the tokenizer of " + name)
 	defer x.say("")
 	s, err := x.hub.Fetch(ctx, name, t.Revision, tokenizerFiles())
 	if err != nil {
-		return hub.Snapshot{}, fmt.Errorf("%s; download: %w", t.searched(x.hub.Cache), err)
+		return hub.Snapshot{}, fmt.Errorf("%s; download: %w", searched(t, x.hub.Cache), err)
 	}
 	return s, nil
 }
 
 // searched says where a tokenizer was looked for.
-func (t *tokenPlan) searched(cache string) string {
+func searched(t *tokenPlan, cache string) string {
 	at := ""
 	if t.Revision != mainRevision {
 		at = " at revision " + t.Revision
@@ -234,13 +213,13 @@ func (t *tokenPlan) searched(cache string) string {
 	return fmt.Sprintf("not in %s%s", cache, at)
 }
 
-// local opens a tokenizer that is a file or a folder of that name; nil without an
+// localTokenizer opens a tokenizer that is a file or a folder of that name; nil without an
 // error = the name is not that of one. A folder without a tokenizer.json, as
 // there are of checkpoints, counts only if the name can be nothing but a path.
-func (t *tokenPlan) local(name string) (tokenizer.Tokenizer, error) {
+func localTokenizer(t *tokenPlan, name string) (tokenizer.Tokenizer, error) {
 	isPath := tokenizer.IsPath(name)
 	if t.Open != nil {
-		return t.within(name, isPath)
+		return tokenizerWithin(t, name, isPath)
 	}
 	if isPath {
 		return tokenizer.ReadFile(name, name)
@@ -262,8 +241,8 @@ func (t *tokenPlan) local(name string) (tokenizer.Tokenizer, error) {
 	return tokenizer.ReadFile(name, file)
 }
 
-// beside returns what reads the files beside a tokenizer that is a file or a folder.
-func (t *tokenPlan) beside(name string) func(file string) ([]byte, error) {
+// filesBeside returns what reads the files beside a tokenizer that is a file or a folder.
+func filesBeside(t *tokenPlan, name string) func(file string) ([]byte, error) {
 	open := t.Open
 	if open == nil {
 		open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
@@ -282,8 +261,8 @@ func (t *tokenPlan) beside(name string) func(file string) ([]byte, error) {
 	}
 }
 
-// within is local for an untrusted document.
-func (t *tokenPlan) within(name string, isPath bool) (tokenizer.Tokenizer, error) {
+// tokenizerWithin is localTokenizer for an untrusted document.
+func tokenizerWithin(t *tokenPlan, name string, isPath bool) (tokenizer.Tokenizer, error) {
 	file, err := t.Open(name)
 	if err != nil {
 		file, err = t.Open(path.Join(filepath.ToSlash(name), tokenizer.FileName))

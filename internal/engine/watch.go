@@ -34,14 +34,10 @@ type watch struct {
 	saturation *verdict.Saturation // of the last look; nil = a closed loop
 }
 
-// judged reports whether the records of a phase enter the result, so that the
-// client must have kept up with it.
-func (p *PhasePlan) judged() bool { return p.Kind == bench.Profiling && !p.Excluded }
-
 // begin opens the window.
 func (w *watch) begin(p *phase) {
 	x := p.run
-	if x.monitor == nil || !p.plan.judged() {
+	if x.monitor == nil || !p.plan.counted() {
 		return
 	}
 	if x.stampLag != nil {
@@ -153,7 +149,7 @@ func trusted(rep *export.Report, phases []measured) {
 	var checks []verdict.Checks
 	for i := range phases {
 		m, r := &phases[i], &rep.Phases[i]
-		if m.plan.judged() {
+		if m.plan.counted() {
 			tallies = append(tallies, m.tally)
 		}
 		checks = append(checks, verdict.Check(&verdict.Account{
