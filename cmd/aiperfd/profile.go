@@ -20,6 +20,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -74,7 +75,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	flags.Options.MetricTags = engine.ObjectiveTags()
 	doc, problems, err := flags.Document()
 	if err == nil {
-		_, err = engine.Compile(doc)
+		_, err = plan.Compile(doc)
 	}
 	if err != nil {
 		return exitError{exitUsage, problemList(flags.Explain(err))}

@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
 
@@ -90,7 +91,7 @@ func loadChecked(data []byte, format config.Format, o config.LoadOptions) (*conf
 	o.Format = format
 	doc, warnings, err := config.Load(data, o)
 	if err == nil {
-		_, err = engine.Compile(doc)
+		_, err = plan.Compile(doc)
 	}
 	return doc, warnings, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 )
 
 func newValidateCommand() *cobra.Command {
@@ -34,7 +35,7 @@ error.`,
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
 			if err == nil {
-				_, err = engine.Compile(doc)
+				_, err = plan.Compile(doc)
 			}
 			if err != nil {
 				return exitError{exitUsage, problemList(err)}

@@ -60,8 +60,11 @@ func allowed() map[string][]string {
 		"internal/mock":           {"internal/mock/batch", "internal/mock/embedding", e + "sockstamp"},
 		"internal/mock/embedding": nil,
 		"internal/mock/batch":     nil,
+		e + "plan": {
+			e + "arrival", e + "bench", e + "config", e + "dataset", e + "endpoint", e + "hub", e + "metric", e + "transport",
+		},
 		"internal/engine": {
-			"internal/run",
+			"internal/run", e + "plan",
 			e + "arrival", e + "bench", e + "certify", e + "chattemplate", e + "config", e + "dataset", e + "endpoint", e + "export",
 			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
 		},
@@ -76,7 +79,7 @@ func allowed() map[string][]string {
 		"internal/api/prom": {"internal/api/wire", "internal/run", e + "bench", e + "metric", e + "sketch", e + "verdict"},
 		"internal/api/wire": {"internal/run", e + "bench", e + "config", e + "metric", e + "verdict"},
 		"cmd/aiperfd": {
-			"internal/api", "internal/api/feed", "internal/engine", "internal/run", "internal/store",
+			"internal/api", "internal/api/feed", "internal/engine", e + "plan", "internal/run", "internal/store",
 			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "redact", e + "tokenizer",
 			e + "transport", e + "verdict",
 		},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/plan"
 )
 
 // TestLengthAdvice: what to do about responses of the wrong length depends on the
@@ -37,7 +38,7 @@ func TestLengthAdvice(t *testing.T) {
 		if !ok {
 			t.Fatal(tt.kind)
 		}
-		if got := lengthAdvice(&Plan{Measure: Measure{Kind: kind, Settings: tt.settings}}, tt.diff); got != tt.want {
+		if got := lengthAdvice(&plan.Plan{Measure: plan.Measure{Kind: kind, Settings: tt.settings}}, tt.diff); got != tt.want {
 			t.Errorf("%s: %s\nwant: %s", tt.name, got, tt.want)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
 
@@ -111,7 +111,7 @@ func refusal(argv []string) error {
 	flags, err := config.ParseFlags(argv, nil)
 	doc, _, docErr := flags.Document()
 	if err = errors.Join(err, docErr); err == nil {
-		_, err = engine.Compile(doc)
+		_, err = plan.Compile(doc)
 	}
 	return err
 }
@@ -256,7 +256,7 @@ func TestAIPerfDocuments(t *testing.T) {
 				t.Errorf("refused for %q, want %q", got, row.Lacks)
 			}
 			if err == nil {
-				if _, err := engine.Compile(doc); err != nil {
+				if _, err := plan.Compile(doc); err != nil {
 					t.Error(err)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 )
@@ -38,7 +39,7 @@ const maxControlBody = 8 << 20
 
 // call is one request to a server beside the load.
 type call struct {
-	target  *Target
+	target  *plan.Target
 	method  string
 	url     *url.URL
 	body    []byte
@@ -114,7 +115,7 @@ func (c *caller) do(ctx context.Context, k *call) *reply {
 
 // beside returns the URL of another function of a server. Paths of the root do
 // not live under a version such as /v1.
-func beside(t *Target, path string, atRoot bool) (*url.URL, error) {
+func beside(t *plan.Target, path string, atRoot bool) (*url.URL, error) {
 	path, query := cutQuery(path)
 	joined, err := endpoint.JoinURL(t.Root, endpoint.Kind{Path: path, Caps: endpoint.Caps{RootPath: atRoot}}, false, nil, "")
 	if err != nil {

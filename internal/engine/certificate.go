@@ -39,7 +39,7 @@ func (x *execution) reference() certify.Options {
 	o := certify.Options{Transport: x.transport(bench.Clock{}), Pacer: x.pacer, RequestBytes: x.requestBytes()}
 	for i := range x.plan.Phases {
 		p := &x.plan.Phases[i]
-		if !p.counted() {
+		if !p.Counted() {
 			continue
 		}
 		if p.Arrivals == nil {
@@ -51,7 +51,7 @@ func (x *execution) reference() certify.Options {
 	if o.Rate == 0 {
 		o.Concurrency = max(o.Concurrency, 1) // a run of nothing but warm-up
 	}
-	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.indirect()) {
+	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.Indirect()) {
 		o.Transport.Dial = (&net.Dialer{}).DialContext // as to such a target: over net/http
 	}
 	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the way to the server is not the client's

@@ -62,7 +62,7 @@ func (x *execution) openChat(all *tokenizers) {
 		x.warn("chat-template", "--apply-chat-template has no effect: requests of type "+x.plan.Kind.Name+" carry no conversation")
 		return
 	}
-	for _, tok := range all.distinct(x.plan.Models.names) {
+	for _, tok := range all.distinct(x.plan.Models.Names) {
 		if tok == nil || tok.missing != "" {
 			continue // another note says so
 		}

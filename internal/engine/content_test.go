@@ -20,10 +20,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/media"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
 
@@ -182,7 +182,7 @@ func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
 	}
 	const want = "benchmark/datasets/0/images: the endpoint type completions takes no images\n" +
 		"benchmark/datasets/0/audio: the endpoint type completions takes no audio"
-	if _, err = engine.Compile(d); err == nil || err.Error() != want {
+	if _, err = plan.Compile(d); err == nil || err.Error() != want {
 		t.Errorf("Compile: %v\nwant:    %s", err, want)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestMediaOfUntrustedDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := engine.Compile(d)
+			plan, err := plan.Compile(d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,12 +266,12 @@ func TestMediaInThePlan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plan := func(dataset string) (*engine.Plan, error) {
+	plan := func(dataset string) (*plan.Plan, error) {
 		d, _, err := config.Load([]byte("benchmark: {model: m, dataset: {"+dataset+"}, phases: {requests: 200}}"), config.LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return engine.Compile(d)
+		return plan.Compile(d)
 	}
 	p, err := plan(fmt.Sprintf("images: {source: %q, sourceSampling: shuffle-cycle}, audio: {sampleRates: [8, 44.1, 22050], depths: [24]}", dir))
 	if err != nil {

@@ -11,12 +11,13 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/run"
 )
 
 // describe makes the public face of a submission. Everything in it is redacted.
-func describe(s run.Submission, plan *Plan) (run.Run, error) {
+func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	d := s.Document
 	b := &d.Benchmark
 	shown, err := encode(config.Compat(d))
@@ -26,7 +27,7 @@ func describe(s run.Submission, plan *Plan) (run.Run, error) {
 	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
 		State: bench.Queued, CreatedAt: time.Now().UTC(), Via: s.Via, Seed: *d.RandomSeed,
-		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.names,
+		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
 		CLICommand: s.CLICommand, Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
 		Credentials: credentials(&b.Endpoint),
 	}

@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/run"
@@ -82,7 +83,7 @@ type Engine struct {
 
 // job is a run that this process knows.
 type job struct {
-	plan    *Plan // as it was submitted; exec's plan has the model, too
+	plan    *plan.Plan // as it was submitted; exec's plan has the model, too
 	secrets *redact.Set
 	exec    *execution
 	done    chan struct{} // closed when the run is terminal and durable
@@ -160,7 +161,7 @@ func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error)
 
 // newJob compiles a submission.
 func (e *Engine) newJob(s run.Submission) (*job, error) {
-	plan, err := Compile(s.Document)
+	plan, err := plan.Compile(s.Document)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +251,7 @@ func (e *Engine) next() *job {
 		return nil
 	}
 	for i, j := range e.queue {
-		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan.shares(j.plan) }) {
+		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan.Shares(j.plan) }) {
 			e.queue = slices.Delete(e.queue, i, i+1)
 			e.active = append(e.active, j)
 			return j

@@ -17,14 +17,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/run"
 )
 
-// document returns a benchmark on the in-memory server with these phases and
+// Document returns a benchmark on the in-memory server with these phases and
 // further lines of the benchmark section.
 func document(phases string, more ...string) string {
 	return `
@@ -392,7 +392,7 @@ func TestExactRequestCountUnderConcurrency(t *testing.T) {
 func TestCompileReportsAllProblems(t *testing.T) {
 	d, _, err := config.Load([]byte(document("type: concurrency, requests: 1", fileData, "  slos: {no_such_metric: 1}")), config.LoadOptions{})
 	if err == nil {
-		_, err = engine.Compile(d)
+		_, err = plan.Compile(d)
 	}
 	var invalid *config.Invalid
 	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "no_such_metric") {

@@ -22,6 +22,7 @@ import (
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
@@ -38,7 +39,7 @@ const codeForced = "run_cancelled"
 // execution is one run while it is active. Its supervisor goroutine calls its
 // methods in order; request and snapshot may be used from anywhere.
 type execution struct {
-	plan          *Plan
+	plan          *plan.Plan
 	clock         bench.Clock
 	secrets       *redact.Set
 	files         recordFile[*bench.Record]
@@ -48,7 +49,7 @@ type execution struct {
 	logs          zerolog.Logger
 	say           func(text string) // what the run is waiting for, for people; empty = nothing any more
 	alarm         func(text string) // say, as a warning
-	modelResolved func(*Plan)       // the server has named the model
+	modelResolved func(*plan.Plan)  // the server has named the model
 
 	modelLimit bench.Tokens // the shortest context of the run's models, as the servers say; 0 = they do not
 
@@ -69,7 +70,7 @@ type execution struct {
 	spares   []*session   // built for an earlier phase but not started, in order; as above
 	finished []finishedPhase
 	warnings []bench.Warning // of the preparation; only the supervisor adds
-	quiet    quiet           // servers in the preparation
+	quiet    quiet           // Servers in the preparation
 
 	mismatched  atomic.Int64           // answers with a count_mismatch
 	malformed   atomic.Int64           // answers with a malformed_event
@@ -94,7 +95,7 @@ type execution struct {
 
 // finishedPhase is a phase that has ended.
 type finishedPhase struct {
-	plan   *PhasePlan
+	plan   *plan.Phase
 	set    *metric.Set
 	public run.Phase
 	watch  *watch
@@ -130,7 +131,7 @@ func (x *execution) load(ctx context.Context) {
 }
 
 // phase performs one phase and keeps what it measured.
-func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
+func (x *execution) phase(ctx context.Context, plan *plan.Phase) bench.PhaseEnd {
 	set, err := metric.NewSet(x.plan.Metrics)
 	if err != nil {
 		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))
@@ -252,11 +253,11 @@ func (x *execution) nextSession() *session {
 	}
 	s := &session{
 		num:         x.drawn,
-		target:      x.plan.Spread.pick(x.drawn),
+		target:      x.plan.Spread.Pick(x.drawn),
 		correlation: x.ids.next(),
 		permits:     make(chan time.Duration, 1), // who permits never waits for a session
 	}
-	s.model = x.plan.Models.pick(x.drawn, x.choose)
+	s.model = x.plan.Models.Pick(x.drawn, x.choose)
 	s.talk = x.sourceOf(s.model).At(x.sampler.Next())
 	s.model = cmp.Or(s.talk.Model, s.model)
 	x.drawn++

@@ -218,7 +218,7 @@ func (x *execution) inputs(bound int, fault *error) iter.Seq2[string, []json.Raw
 			}
 			var bodies []json.RawMessage
 			for t := range talk.Turns {
-				model := x.plan.modelOf(talk, t)
+				model := x.plan.ModelOf(talk, t)
 				body, err := x.plan.Kind.Body(nil, &endpoint.Request{
 					Model: model, System: talk.System, Context: talk.Context,
 					Turn: talk.Turns[t], TokenIDs: x.tokenIDs(&talk.Turns[t], model), Settings: &x.plan.Settings,

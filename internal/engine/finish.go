@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
 )
@@ -49,7 +50,7 @@ func unreadable(r *bench.Response) string {
 }
 
 // decode reads the response into the record; a second call does nothing.
-func (f *finishing) decode(plan *Plan) {
+func (f *finishing) decode(plan *plan.Plan) {
 	if f.decoded {
 		return
 	}
@@ -114,7 +115,7 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 
 // counter counts the tokens of requests and answers. Safe for concurrent use.
 type counter struct {
-	plan tokenPlan
+	plan plan.Tokens
 	caps endpoint.Caps
 
 	tokenizers tokenizers // empty = the client does not count

@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plan"
 )
 
 // hint is what people who see a failure should look at; empty = nothing that is
 // not in its message. The message of a failure to connect has its own.
-func hint(p *Plan, class bench.Class, message string) string {
+func hint(p *plan.Plan, class bench.Class, message string) string {
 	low := strings.ToLower(message)
 	switch {
 	case class == bench.Auth && hasKey(p):
@@ -26,7 +27,7 @@ func hint(p *Plan, class bench.Class, message string) string {
 }
 
 // hasKey reports whether requests carry a key.
-func hasKey(p *Plan) bool {
+func hasKey(p *plan.Plan) bool {
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
 		if len(p.Header[name]) > 0 {
 			return true

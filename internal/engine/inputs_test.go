@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plan"
 )
 
 // inputs.json ends behind its bound, with a warning that says so.
@@ -28,7 +29,7 @@ func TestInputsBound(t *testing.T) {
 		1 << 30: "",
 		2500:    "inputs.json holds the first 3 of 5 conversations: it is bounded to 0 MiB",
 	} {
-		x := &execution{plan: &Plan{Measure: Measure{Kind: kind}, Models: models{names: []string{"m"}}}, source: source}
+		x := &execution{plan: &plan.Plan{Measure: plan.Measure{Kind: kind}, Models: plan.Models{Names: []string{"m"}}}, source: source}
 		var fault error
 		n := 0
 		for range x.inputs(bound, &fault) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 )
 
 // More polls than Runpod allows are announced; other servers have no such limit.
@@ -24,7 +25,7 @@ func TestPollQuota(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := Compile(d)
+			plan, err := plan.Compile(d)
 			if err != nil {
 				t.Fatal(err)
 			}

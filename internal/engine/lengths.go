@@ -5,12 +5,13 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
 )
 
 // lengthDoubts says where the lengths in a result are not what the user asked for
 // or believes them to be. substituted = the built-in tokenizer stands in for the
 // model's, and the result says by how much its counts are off.
-func lengthDoubts(plan *Plan, rs metric.Results, substituted bool) []bench.Warning {
+func lengthDoubts(plan *plan.Plan, rs metric.Results, substituted bool) []bench.Warning {
 	var out []bench.Warning
 	average := func(tag string) float64 {
 		if m := rs.Find(tag); m != nil {
@@ -54,7 +55,7 @@ func count(rs metric.Results, tag string) int64 {
 	return 0
 }
 
-func usageAdvice(plan *Plan) string {
+func usageAdvice(plan *plan.Plan) string {
 	if plan.Settings.Streaming && !plan.Settings.StreamUsage && !plan.Kind.Caps.UsageUnasked {
 		return "; streams contain usage only if stream_options requests it"
 	}
@@ -68,7 +69,7 @@ const otherUnit = 100
 
 // discrepancyReasons says why two counts may differ; diff is how far apart they are
 // for the input, in percent.
-func discrepancyReasons(plan *Plan, diff float64) string {
+func discrepancyReasons(plan *plan.Plan, diff float64) string {
 	if plan.Kind.Caps.ProducesTokens {
 		return "they use different tokenizers, the chat template adds to the prompt, or images and audio count as tokens"
 	}
@@ -81,7 +82,7 @@ func discrepancyReasons(plan *Plan, diff float64) string {
 
 // lengthForcing says how to get responses of the length requested, where the API
 // has a way that was not tried.
-func lengthForcing(plan *Plan) string {
+func lengthForcing(plan *plan.Plan) string {
 	for _, f := range plan.Settings.Extra {
 		if f.Name == "ignore_eos" && string(f.Value) == "true" || f.Name == "min_tokens" {
 			return ", although " + f.Name + " is set: the server ignores it, or the context of the model was full"
@@ -95,7 +96,7 @@ func lengthForcing(plan *Plan) string {
 }
 
 // lengthAdvice names the usual reason for answers of the wrong length.
-func lengthAdvice(plan *Plan, diff float64) string {
+func lengthAdvice(plan *plan.Plan, diff float64) string {
 	switch {
 	case diff < 0:
 		return "the model ended its responses early" + lengthForcing(plan)

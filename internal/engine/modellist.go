@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plan"
 )
 
 // listed is one model of a server's list.
@@ -34,15 +35,15 @@ type modelList struct {
 // errNoList is for servers that do not list models.
 var errNoList = errors.New("the server does not list models")
 
-// models asks a server for its models. whole says that there are no more. The
+// Models asks a server for its models. whole says that there are no more. The
 // reply is never nil; the error says why there is no list, and is errNoList where
 // the server has none.
-func (c *caller) models(ctx context.Context, t *Target) (all []listed, whole bool, r *reply, err error) {
+func (c *caller) models(ctx context.Context, t *plan.Target) (all []listed, whole bool, r *reply, err error) {
 	u, err := beside(t, "/v1/models", false)
 	if err != nil {
 		return nil, false, &reply{}, err
 	}
-	r = c.do(ctx, &call{target: t, method: http.MethodGet, url: u, timeout: callTimeout})
+	r = c.do(ctx, &call{target: t, method: http.MethodGet, url: u, timeout: plan.CallTimeout})
 	switch {
 	case r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusNotImplemented:
 		return nil, false, r, errNoList
@@ -59,7 +60,7 @@ func (c *caller) models(ctx context.Context, t *Target) (all []listed, whole boo
 	return all, !list.HasMore, r, nil
 }
 
-// names lists models for people, redacted.
+// Names lists models for people, redacted.
 func (c *caller) names(all []listed) string {
 	const most = 20
 	var names []string
@@ -82,11 +83,11 @@ func (c *caller) names(all []listed) string {
 func (x *execution) settleModels(ctx context.Context, c *caller) error {
 	for i := range x.plan.Targets {
 		t := &x.plan.Targets[i]
-		if x.plan.Kind.Job != nil && len(x.plan.Models.names) > 0 {
+		if x.plan.Kind.Job != nil && len(x.plan.Models.Names) > 0 {
 			continue // a queue of work has no list
 		}
 		all, whole, _, err := c.models(ctx, t)
-		if len(x.plan.Models.names) == 0 {
+		if len(x.plan.Models.Names) == 0 {
 			if err := x.takeOnly(c, t, all, err); err != nil {
 				return err
 			}
@@ -95,7 +96,7 @@ func (x *execution) settleModels(ctx context.Context, c *caller) error {
 		if err != nil {
 			continue // it is not there yet, or lists nothing: the load will show
 		}
-		for _, name := range x.plan.Models.names {
+		for _, name := range x.plan.Models.Names {
 			at := slices.IndexFunc(all, func(m listed) bool { return m.name == name })
 			switch {
 			case at < 0 && whole:
@@ -109,7 +110,7 @@ func (x *execution) settleModels(ctx context.Context, c *caller) error {
 }
 
 // takeOnly resolves the plan for the only model of a list.
-func (x *execution) takeOnly(c *caller, t *Target, all []listed, err error) error {
+func (x *execution) takeOnly(c *caller, t *plan.Target, all []listed, err error) error {
 	const want = "no model is given"
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -72,7 +73,7 @@ func (x *execution) judge(r *run.Run) outcome {
 			}
 		case bench.Profiling:
 			success, failed, retries = success+count.Success, failed+count.Errors, retries+count.Retries
-			if end == bench.PhaseFailed || !x.cancelled() && f.plan.tooMany(count.Errors, count.Success) {
+			if end == bench.PhaseFailed || !x.cancelled() && f.plan.TooMany(count.Errors, count.Success) {
 				o.fail(run.ErrorThreshold, f.plan.Name, overThreshold(r, f)+": "+x.topError(f.set))
 			}
 			if end == bench.PhaseGraceTimeout && !f.saturated() { // the note on saturation says it, too
@@ -231,7 +232,7 @@ func (x *execution) report(r *run.Run, o *outcome) *export.Report {
 
 // measured is one phase with its accumulated records.
 type measured struct {
-	plan  *PhasePlan
+	plan  *plan.Phase
 	set   *metric.Set
 	stats bench.PhaseStats
 	tally *verdict.Tally
@@ -292,10 +293,10 @@ func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []m
 }
 
 // newReport returns a report of what does not depend on any measurement.
-func newReport(r *run.Run, plan *Measure) *export.Report {
+func newReport(r *run.Run, plan *plan.Measure) *export.Report {
 	rep := &export.Report{
 		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
-		InputConfig: config.InputConfig(plan.document), Models: r.Models, Endpoint: r.Endpoint, Title: plan.Kind.Title, Streaming: r.Streaming,
+		InputConfig: config.InputConfig(plan.Document), Models: r.Models, Endpoint: r.Endpoint, Title: plan.Kind.Title, Streaming: r.Streaming,
 		SLOs: plan.Metrics.SLOs, Targets: r.Targets,
 	}
 	for i := range plan.Phases {

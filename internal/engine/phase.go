@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
 
-// phase executes one PhasePlan. Its supervisor calls run; everything it starts
+// phase executes one Phase. Its supervisor calls run; everything it starts
 // has ended when run returns.
 type phase struct {
-	plan   *PhasePlan
+	plan   *plan.Phase
 	run    *execution
 	clock  bench.Clock
 	start  time.Duration
@@ -48,7 +49,7 @@ type counts struct {
 	durationReached                  atomic.Bool
 }
 
-func newPhase(x *execution, plan *PhasePlan) *phase {
+func newPhase(x *execution, plan *plan.Phase) *phase {
 	p := &phase{
 		plan: plan, run: x, clock: x.clock,
 		budget:     budget{requests: plan.Requests, sessions: plan.Sessions},
@@ -67,7 +68,7 @@ func newPhase(x *execution, plan *PhasePlan) *phase {
 // finishRoom is how many responses may wait for the finish pool: all that can be
 // in flight may end at once, and their successors must not wait until the tokens
 // of all of them are counted.
-func finishRoom(plan *PhasePlan) int {
+func finishRoom(plan *plan.Phase) int {
 	const least, most = 256, 8192
 	if plan.Concurrency == 0 {
 		return most / 2

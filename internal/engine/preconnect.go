@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -24,8 +25,8 @@ const (
 // time, as far as the pool lacks them, and returns what each has cost. It takes the
 // connect timeout at most, and stops when the run is cancelled. Nothing of it is
 // inside a timed window.
-func (x *execution) preconnect(ctx context.Context, p *PhasePlan) []bench.Setup {
-	if !x.plan.Ahead || x.cancelled() {
+func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup {
+	if !x.plan.Preconnect || x.cancelled() {
 		return nil
 	}
 	limit := cmp.Or(x.plan.Transport.ConnectTimeout, transport.DefaultConnectTimeout)
@@ -43,7 +44,7 @@ func (x *execution) preconnect(ctx context.Context, p *PhasePlan) []bench.Setup 
 // atOnce returns how many requests of a phase are expected to be under way at the same
 // time: what a closed loop keeps under way, or the rate of an open loop times the
 // time that 90 % of the requests of the phase before took at most.
-func (x *execution) atOnce(p *PhasePlan) int {
+func (x *execution) atOnce(p *plan.Phase) int {
 	n := p.Concurrency
 	if p.Arrivals != nil {
 		need := maxAhead
@@ -73,11 +74,11 @@ func (x *execution) usualLatency() time.Duration {
 // targetAhead returns the target of the nth session or request that will be started,
 // from 0.
 func (x *execution) targetAhead(n int64) int {
-	if x.plan.Spread.request {
-		return x.plan.Spread.pick(x.sent.Load() + n)
+	if x.plan.Spread.Request {
+		return x.plan.Spread.Pick(x.sent.Load() + n)
 	}
 	if n < int64(len(x.spares)) {
 		return x.spares[n].target
 	}
-	return x.plan.Spread.pick(x.drawn + n - int64(len(x.spares)))
+	return x.plan.Spread.Pick(x.drawn + n - int64(len(x.spares)))
 }

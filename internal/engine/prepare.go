@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
@@ -28,11 +29,11 @@ type prepareError struct {
 func (e *prepareError) Error() string { return e.err.Error() }
 func (e *prepareError) Unwrap() error { return e.err }
 
-func newExecution(plan *Plan, secrets *redact.Set) *execution {
+func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 	x := &execution{
-		plan: plan, secrets: secrets, cancelAsked: make(chan struct{}),
+		plan: p, secrets: secrets, cancelAsked: make(chan struct{}),
 		ids:     newIdentities(),
-		publish: func(run.EventType, *run.Snapshot) {}, say: func(string) {}, alarm: func(string) {}, modelResolved: func(*Plan) {}, logs: zerolog.Nop(),
+		publish: func(run.EventType, *run.Snapshot) {}, say: func(string) {}, alarm: func(string) {}, modelResolved: func(*plan.Plan) {}, logs: zerolog.Nop(),
 	}
 	x.state.Store(bench.Queued)
 	return x
@@ -41,7 +42,7 @@ func newExecution(plan *Plan, secrets *redact.Set) *execution {
 // prepare does everything that may be slow before the first request: the servers,
 // tokenizer, dataset, files. Nothing of it is inside a timed window.
 func (x *execution) prepare(ctx context.Context, dir string) error {
-	x.warnings = append(x.warnings, x.plan.Doubts...)
+	x.warnings = append(x.warnings, x.plan.Warnings...)
 	x.warnReserved()
 	ask := x.newCaller()
 	defer ask.close()
@@ -90,7 +91,7 @@ func (x *execution) transport(clock bench.Clock) transport.Options {
 // doubtReach says in the result what a reader must know of the way to the server.
 func (x *execution) doubtReach() {
 	o := &x.plan.Transport
-	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t Target) bool { return t.URL.Scheme == "https" }) {
+	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t plan.Target) bool { return t.URL.Scheme == "https" }) {
 		const text = "TLS certificates were NOT verified: the identity of the server is unknown, and API keys may have been sent to anyone"
 		x.logs.Warn().Msg(text)
 		x.warn("tls-not-verified", text)
@@ -107,7 +108,7 @@ func (x *execution) doubtReach() {
 // own get prompts of their own.
 func (x *execution) openDataset(ctx context.Context, counts *tokenizers) error {
 	bySource := map[*named]dataset.Source{}
-	for i, tok := range counts.distinct(x.plan.Models.names) {
+	for i, tok := range counts.distinct(x.plan.Models.Names) {
 		o := x.plan.Dataset.Options
 		if tok != nil {
 			o.Tokenizer = tok
@@ -152,7 +153,7 @@ func (x *execution) datasetHash() string {
 		return x.source.Hash()
 	}
 	all := sha256.New()
-	for _, model := range x.plan.Models.names {
+	for _, model := range x.plan.Models.Names {
 		fmt.Fprintln(all, x.sourceOf(model).Hash())
 	}
 	return hex.EncodeToString(all.Sum(nil))

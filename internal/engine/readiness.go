@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/plan"
 )
 
 // probeTimeout bounds one request of a token: a model that was just loaded may
@@ -41,7 +42,7 @@ func (x *execution) awaitModel(ctx context.Context, c *caller) error {
 }
 
 // awaitTarget looks at one server until it is ready.
-func (x *execution) awaitTarget(ctx context.Context, c *caller, t *Target) error {
+func (x *execution) awaitTarget(ctx context.Context, c *caller, t *plan.Target) error {
 	w := &x.plan.Wait
 	tick := time.NewTimer(0)
 	defer tick.Stop()
@@ -68,7 +69,7 @@ func (x *execution) awaitTarget(ctx context.Context, c *caller, t *Target) error
 }
 
 // probe looks once; nil = ready.
-func (x *execution) probe(ctx context.Context, c *caller, t *Target) error {
+func (x *execution) probe(ctx context.Context, c *caller, t *plan.Target) error {
 	w := &x.plan.Wait
 	inference := w.Inference
 	if w.Models {
@@ -87,7 +88,7 @@ func (x *execution) probe(ctx context.Context, c *caller, t *Target) error {
 }
 
 // probeList looks whether a server lists the model.
-func (x *execution) probeList(ctx context.Context, c *caller, t *Target) error {
+func (x *execution) probeList(ctx context.Context, c *caller, t *plan.Target) error {
 	all, whole, r, err := c.models(ctx, t)
 	switch {
 	case refuses(r.status):
@@ -97,7 +98,7 @@ func (x *execution) probeList(ctx context.Context, c *caller, t *Target) error {
 	case len(all) == 0:
 		return errors.New("it lists no model yet")
 	}
-	for _, name := range x.plan.Models.names {
+	for _, name := range x.plan.Models.Names {
 		if whole && !slices.ContainsFunc(all, func(m listed) bool { return m.name == name }) {
 			return fmt.Errorf("it lists %s, not %s", c.names(all), name)
 		}
@@ -112,7 +113,7 @@ func refuses(status int) bool {
 // probeInference sends a request of the run's kind with one short text and one
 // token to answer. Any status below 500 shows that the server is up, except those
 // that say "not here", "too slow" and "too many".
-func (x *execution) probeInference(ctx context.Context, c *caller, t *Target) error {
+func (x *execution) probeInference(ctx context.Context, c *caller, t *plan.Target) error {
 	model, err := x.probeModel(ctx, c, t)
 	if err != nil {
 		return err
@@ -146,8 +147,8 @@ func (x *execution) probeInference(ctx context.Context, c *caller, t *Target) er
 
 // probeModel returns the name to ask for: the plan's first, else the server's
 // only one.
-func (x *execution) probeModel(ctx context.Context, c *caller, t *Target) (string, error) {
-	if names := x.plan.Models.names; len(names) > 0 {
+func (x *execution) probeModel(ctx context.Context, c *caller, t *plan.Target) (string, error) {
+	if names := x.plan.Models.Names; len(names) > 0 {
 		return names[0], nil
 	}
 	all, _, r, err := c.models(ctx, t)
@@ -196,7 +197,7 @@ func (x *execution) resetCaches(ctx context.Context, c *caller) error {
 }
 
 // post asks a server for a function without arguments.
-func (x *execution) post(ctx context.Context, c *caller, t *Target, path string, timeout time.Duration) (*reply, error) {
+func (x *execution) post(ctx context.Context, c *caller, t *plan.Target, path string, timeout time.Duration) (*reply, error) {
 	u, err := beside(t, path, true)
 	if err != nil {
 		return nil, err
@@ -206,7 +207,7 @@ func (x *execution) post(ctx context.Context, c *caller, t *Target, path string,
 
 // profile starts or stops the profilers of all servers around a profiling phase,
 // if the plan says so. A failure is a doubt of the result.
-func (x *execution) profile(ctx context.Context, phase *PhasePlan, start bool) {
+func (x *execution) profile(ctx context.Context, phase *plan.Phase, start bool) {
 	plan := x.plan.Profiler
 	if plan == nil || phase.Kind != bench.Profiling {
 		return

@@ -5,6 +5,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/run"
 )
@@ -90,7 +91,7 @@ func (r *recorder) fold(rec *bench.Record) {
 func (r *recorder) judge() {
 	p := r.phase
 	ok, failed := p.count.successRecords.Load(), p.count.errorRecords.Load()
-	if ok+failed >= p.plan.enough() && p.plan.tooMany(failed, ok) {
+	if ok+failed >= p.plan.Enough() && p.plan.TooMany(failed, ok) {
 		p.stop(bench.PhaseFailed)
 	}
 }
@@ -142,7 +143,7 @@ func (r *recorder) public(stats bench.PhaseStats) run.Phase {
 }
 
 // publicPhase describes a phase by its metrics and its counters.
-func publicPhase(plan *PhasePlan, set *metric.Set, stats bench.PhaseStats, clock bench.Clock) run.Phase {
+func publicPhase(plan *plan.Phase, set *metric.Set, stats bench.PhaseStats, clock bench.Clock) run.Phase {
 	count := set.Counters()
 	c := run.Counters{
 		Sent: stats.Sent, Success: count.Success, Cancelled: count.Cancelled, Errors: count.ByClass,

@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -83,7 +84,7 @@ func (e *Engine) rebuild(r *run.Run) error {
 		return fmt.Errorf("read stored configuration: %w", err)
 	}
 	d.RandomSeed = &r.Seed
-	plan, err := compileMeasure(d)
+	plan, err := plan.CompileMeasure(d)
 	if err != nil {
 		return fmt.Errorf("compile stored configuration: %w", err)
 	}
@@ -124,7 +125,7 @@ func (e *Engine) rebuild(r *run.Run) error {
 }
 
 // replay folds a record file into metrics, phase by phase.
-func replay(plan *Measure, log *export.RecordLog) ([]measured, error) {
+func replay(plan *plan.Measure, log *export.RecordLog) ([]measured, error) {
 	phases := make([]measured, len(plan.Phases))
 	for rec, err := range log.Records {
 		if err != nil {

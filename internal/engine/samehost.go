@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+
+	"aiperfd/internal/engine/plan"
 )
 
 // machine lists the names and addresses of this machine, as far as they are known
@@ -27,27 +29,27 @@ func machine() (names []string) {
 
 // sameHost returns the place of the first target on this machine, which has the
 // given names; empty if there is none. Names are not resolved.
-func sameHost(targets []Target, names []string) (place string) {
+func sameHost(targets []plan.Target, names []string) (place string) {
 	for i := range targets {
 		t := &targets[i]
-		host, _, err := net.SplitHostPort(t.Place)
+		host, _, err := net.SplitHostPort(t.Address)
 		if err != nil { // without a port
-			host = strings.Trim(t.Place, "[]")
+			host = strings.Trim(t.Address, "[]")
 		}
 		host = strings.ToLower(host)
 		if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") { // a socket
-			return t.Place
+			return t.Address
 		}
 		if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-			return t.Place
+			return t.Address
 		}
 		ip, err := netip.ParseAddr(host)
 		if err == nil && (ip.IsLoopback() || ip.IsUnspecified()) {
-			return t.Place
+			return t.Address
 		}
 		for _, name := range names {
 			if strings.EqualFold(name, host) || (err == nil && name == ip.Unmap().String()) {
-				return t.Place
+				return t.Address
 			}
 		}
 	}

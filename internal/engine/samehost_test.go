@@ -1,6 +1,10 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"aiperfd/internal/engine/plan"
+)
 
 func TestSameHost(t *testing.T) {
 	names := []string{"box", "10.0.0.7", "fe80::1"}
@@ -11,7 +15,7 @@ func TestSameHost(t *testing.T) {
 		"10.0.0.8:443": false, "example.com:443": false, "localhost.example.com:80": false, "boxes:80": false,
 	}
 	for place, want := range tests {
-		got := sameHost([]Target{{Place: "example.org:80"}, {Place: place}}, names)
+		got := sameHost([]plan.Target{{Address: "example.org:80"}, {Address: place}}, names)
 		if (got == place) != want || (!want && got != "") {
 			t.Errorf("sameHost(%s) = %q, want %v", place, got, want)
 		}
@@ -20,7 +24,7 @@ func TestSameHost(t *testing.T) {
 
 // A machine knows its own loopback address.
 func TestMachine(t *testing.T) {
-	if got := sameHost([]Target{{Place: "[::1]:1"}}, machine()); got == "" {
+	if got := sameHost([]plan.Target{{Address: "[::1]:1"}}, machine()); got == "" {
 		t.Error("the loopback address is not of this machine")
 	}
 	if len(machine()) == 0 {

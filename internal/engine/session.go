@@ -201,7 +201,7 @@ func (s *session) build(n int) {
 	s.next = turn{rec: rec, err: err, items: items, request: transport.Request{
 		Header: x.headers(rec), Body: body, Streaming: x.plan.Settings.Streaming, Session: s.correlation,
 	}}
-	if !x.plan.Spread.request {
+	if !x.plan.Spread.Request {
 		x.aim(rec, &s.next.request, s.target)
 	}
 }
@@ -229,8 +229,8 @@ func (s *session) exchange() finishing {
 	p, next := s.phase, &s.next
 	rec := next.rec
 	rec.Phase = p.plan.Index
-	if p.run.plan.Spread.request { // what is sent counts, in the order in which it is sent
-		p.run.aim(rec, &next.request, p.run.plan.Spread.pick(p.run.sent.Add(1)-1))
+	if p.run.plan.Spread.Request { // what is sent counts, in the order in which it is sent
+		p.run.aim(rec, &next.request, p.run.plan.Spread.Pick(p.run.sent.Add(1)-1))
 	}
 	f := finishing{rec: rec, items: next.items, talk: s.talk, history: s.history}
 	if next.err != nil {

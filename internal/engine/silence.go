@@ -50,7 +50,7 @@ func (s *silence) look(r *recorder) {
 		return
 	}
 	s.longest = max(s.longest, s.next)
-	x.alarm(unanswered(s.next, waits(waiting, failed)+" for "+x.plan.servers(), s.since))
+	x.alarm(unanswered(s.next, waits(waiting, failed)+" for "+x.plan.Servers(), s.since))
 	s.next *= 2
 }
 

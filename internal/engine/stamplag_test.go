@@ -7,6 +7,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -21,11 +22,11 @@ func TestStampLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lag verdict.Histogram
 		lag.AddN(time.Second, 1000)
-		x := newExecution(&Plan{}, nil)
+		x := newExecution(&plan.Plan{}, nil)
 		x.clock = bench.NewClock()
 		x.stampLag = func() verdict.Histogram { return lag }
 		x.watched(monitor.Options{Host: idle{}, Ticker: monitor.NewTimer}, func() {
-			p := newPhase(x, &PhasePlan{Kind: bench.Profiling, Name: "p"})
+			p := newPhase(x, &plan.Phase{Kind: bench.Profiling, Name: "p"})
 			w := &watch{}
 			w.begin(p)
 			w.tally.Observe(&bench.Record{
@@ -41,7 +42,7 @@ func TestStampLag(t *testing.T) {
 				t.Errorf("report = %+v", r)
 			}
 			warmup := &watch{}
-			warmup.begin(newPhase(x, &PhasePlan{Kind: bench.Warmup}))
+			warmup.begin(newPhase(x, &plan.Phase{Kind: bench.Warmup}))
 			warmup.look(p, &bench.PhaseStats{}, nil)
 			if warmup.report != nil {
 				t.Errorf("a warm-up was judged: %+v", warmup.report)

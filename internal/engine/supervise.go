@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
 
@@ -67,7 +68,7 @@ func (e *Engine) supervise(j *job) {
 	x.logs = e.opts.Log.With().Str("run", j.run.ID).Logger()
 	x.say = func(text string) { e.say(j, zerolog.InfoLevel, text) }
 	x.alarm = func(text string) { e.say(j, zerolog.WarnLevel, text) }
-	x.modelResolved = func(p *Plan) { e.modelResolved(j, p) }
+	x.modelResolved = func(p *plan.Plan) { e.modelResolved(j, p) }
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -112,13 +113,13 @@ func (e *Engine) say(j *job, level zerolog.Level, text string) {
 }
 
 // modelResolved shows the model that the server has named.
-func (e *Engine) modelResolved(j *job, p *Plan) {
-	shown, err := encode(config.Compat(p.document))
+func (e *Engine) modelResolved(j *job, p *plan.Plan) {
+	shown, err := encode(config.Compat(p.Document))
 	if err != nil {
 		e.opts.Log.Error().Err(err).Msg("encode configuration")
 	}
 	e.warn(e.change(j, func(r *run.Run) {
-		r.Models = p.Models.names
+		r.Models = p.Models.Names
 		if err == nil {
 			r.Config = shown
 		}

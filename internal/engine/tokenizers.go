@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/tokenizer"
 )
 
@@ -71,7 +72,7 @@ func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
 			if tok, err = x.findTokenizer(ctx, name); err != nil {
 				return nil, fmt.Errorf("load tokenizer %q: %w", name, err)
 			}
-			if t.Revision != mainRevision && tok.commit == "" && tok.missing == "" {
+			if t.Revision != plan.MainRevision && tok.commit == "" && tok.missing == "" {
 				x.warn("tokenizer-revision", fmt.Sprintf("--tokenizer-revision %s has no effect: tokenizer %q is not from the Hugging Face cache", t.Revision, name))
 			}
 			known[name] = tok
@@ -83,7 +84,7 @@ func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
 			if all.byModel == nil {
 				all.byModel = map[string]*named{}
 			}
-			all.byModel[x.plan.Models.names[i]] = tok
+			all.byModel[x.plan.Models.Names[i]] = tok
 		}
 	}
 	x.substitute(all)
@@ -101,7 +102,7 @@ func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
 func (x *execution) substitute(all *tokenizers) {
 	var names, reasons []string
 	broken := false
-	for i, model := range x.plan.Models.names {
+	for i, model := range x.plan.Models.Names {
 		own := all.of(model)
 		name := fmt.Sprintf("%q", x.plan.Tokens.Names[min(i, len(x.plan.Tokens.Names)-1)])
 		if own.missing == "" || slices.Contains(names, name) {
@@ -202,9 +203,9 @@ func (x *execution) fetchTokenizer(ctx context.Context, name string) (hub.Snapsh
 }
 
 // searched says where a tokenizer was looked for.
-func searched(t *tokenPlan, cache string) string {
+func searched(t *plan.Tokens, cache string) string {
 	at := ""
-	if t.Revision != mainRevision {
+	if t.Revision != plan.MainRevision {
 		at = " at revision " + t.Revision
 	}
 	if t.Open != nil || cache == "" {
@@ -216,7 +217,7 @@ func searched(t *tokenPlan, cache string) string {
 // localTokenizer opens a tokenizer that is a file or a folder of that name; nil without an
 // error = the name is not that of one. A folder without a tokenizer.json, as
 // there are of checkpoints, counts only if the name can be nothing but a path.
-func localTokenizer(t *tokenPlan, name string) (tokenizer.Tokenizer, error) {
+func localTokenizer(t *plan.Tokens, name string) (tokenizer.Tokenizer, error) {
 	isPath := tokenizer.IsPath(name)
 	if t.Open != nil {
 		return tokenizerWithin(t, name, isPath)
@@ -242,7 +243,7 @@ func localTokenizer(t *tokenPlan, name string) (tokenizer.Tokenizer, error) {
 }
 
 // filesBeside returns what reads the files beside a tokenizer that is a file or a folder.
-func filesBeside(t *tokenPlan, name string) func(file string) ([]byte, error) {
+func filesBeside(t *plan.Tokens, name string) func(file string) ([]byte, error) {
 	open := t.Open
 	if open == nil {
 		open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
@@ -262,7 +263,7 @@ func filesBeside(t *tokenPlan, name string) func(file string) ([]byte, error) {
 }
 
 // tokenizerWithin is localTokenizer for an untrusted document.
-func tokenizerWithin(t *tokenPlan, name string, isPath bool) (tokenizer.Tokenizer, error) {
+func tokenizerWithin(t *plan.Tokens, name string, isPath bool) (tokenizer.Tokenizer, error) {
 	file, err := t.Open(name)
 	if err != nil {
 		file, err = t.Open(path.Join(filepath.ToSlash(name), tokenizer.FileName))

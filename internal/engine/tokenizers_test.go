@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -99,7 +100,7 @@ func TestFindTokenizer(t *testing.T) {
 	cache := hubCache(t)
 	for _, tt := range tests {
 		t.Run(tt.name+"@"+tt.revision, func(t *testing.T) {
-			plan := &Plan{Tokens: tokenPlan{Revision: "main", Explicit: tt.explicit}}
+			plan := &plan.Plan{Tokens: plan.Tokens{Revision: "main", Explicit: tt.explicit}}
 			if tt.revision != "" {
 				plan.Tokens.Revision = tt.revision
 			}
@@ -138,7 +139,7 @@ func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 		"org/folder": "tokenizer.json wordlevel", "/data/t.json": "tokenizer.json wordlevel", "t.json": "error: not a file that this document may name",
 		"afile": "built-in o200k_base", "org/checkpoint": "org/checkpoint@0123456789ab",
 	} {
-		x := newExecution(&Plan{Tokens: tokenPlan{Revision: "main", Explicit: true, Open: open}}, redact.NewSet())
+		x := newExecution(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Explicit: true, Open: open}}, redact.NewSet())
 		x.hub.Cache = cache
 		tok, err := x.findTokenizer(t.Context(), name)
 		got := ""
@@ -159,10 +160,10 @@ func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 // TestTokenizerOfEachModel: several models count each with its own tokenizer.
 func TestTokenizerOfEachModel(t *testing.T) {
 	cache := hubCache(t)
-	plan := &Plan{
-		Measure: Measure{Kind: endpoint.Kind{Caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}},
-		Models:  models{names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}},
-		Tokens:  tokenPlan{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}, Revision: "main"},
+	plan := &plan.Plan{
+		Measure: plan.Measure{Kind: endpoint.Kind{Caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}},
+		Models:  plan.Models{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}},
+		Tokens:  plan.Tokens{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}, Revision: "main"},
 	}
 	x := newExecution(plan, redact.NewSet())
 	x.hub.Cache = cache
@@ -196,7 +197,7 @@ func TestTokenizerOfEachModel(t *testing.T) {
 func TestRevisionWithoutEffect(t *testing.T) {
 	cache := hubCache(t)
 	for name, want := range map[string]int{"org/folder": 1, "cl100k_base": 1, "org/checkpoint": 0, "org/nothing": 0} {
-		x := newExecution(&Plan{Models: models{names: []string{"m"}}, Tokens: tokenPlan{Names: []string{name}, Revision: "v2"}}, redact.NewSet())
+		x := newExecution(&plan.Plan{Models: plan.Models{Names: []string{"m"}}, Tokens: plan.Tokens{Names: []string{name}, Revision: "v2"}}, redact.NewSet())
 		x.hub.Cache = cache
 		if _, err := x.openTokenizers(t.Context()); err != nil || len(x.warnings) != want {
 			t.Errorf("%s: warnings %v, error %v; want %d", name, x.warnings, err, want)
@@ -245,7 +246,7 @@ func TestFetchTokenizer(t *testing.T) {
 	}{
 		{false, "", "not in "}, {true, "HF_HUB_OFFLINE", "download: HF_HUB_OFFLINE is set"}, {true, "", "connection refused"},
 	} {
-		x := newExecution(&Plan{Tokens: tokenPlan{Revision: "main", Fetch: tt.fetch}}, redact.NewSet())
+		x := newExecution(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: tt.fetch}}, redact.NewSet())
 		x.hub = hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1", Offline: tt.offline}
 		tok, err := x.findTokenizer(t.Context(), "org/m")
 		if err != nil || !strings.Contains(tok.missing, tt.want) || !tt.fetch && strings.Contains(tok.missing, "refused") {
@@ -266,7 +267,7 @@ func TestFetchTokenizer(t *testing.T) {
 	defer server.Close()
 	cache := t.TempDir()
 	for range 2 { // the second time it is there
-		x := newExecution(&Plan{Tokens: tokenPlan{Revision: "main", Fetch: true}}, redact.NewSet())
+		x := newExecution(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, redact.NewSet())
 		x.hub = hub.Options{Cache: cache, Endpoint: server.URL}
 		tok, err := x.findTokenizer(t.Context(), "org/m")
 		if err != nil || tok.missing != "" || tok.VocabSize() != 3 || !strings.HasPrefix(tok.method, "org/m@0123456789ab, tokenizer.json") {
@@ -278,7 +279,7 @@ func TestFetchTokenizer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	x := newExecution(&Plan{Tokens: tokenPlan{Revision: "main", Fetch: true}}, redact.NewSet())
+	x := newExecution(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, redact.NewSet())
 	x.hub = hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1"}
 	if _, err := x.findTokenizer(ctx, "org/m"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
@@ -322,8 +323,8 @@ func TestChatTemplate(t *testing.T) {
 			}
 			for _, name := range []string{dir, filepath.Join(dir, "tokenizer.json"), filepath.Join(dir, "mine.json")} {
 				kind, _ := endpoint.Lookup(tt.kind)
-				x := newExecution(&Plan{
-					Measure: Measure{Kind: kind}, Models: models{names: []string{"m"}}, Tokens: tokenPlan{Names: []string{name}, Revision: "main", Explicit: true, Template: true},
+				x := newExecution(&plan.Plan{
+					Measure: plan.Measure{Kind: kind}, Models: plan.Models{Names: []string{"m"}}, Tokens: plan.Tokens{Names: []string{name}, Revision: "main", Explicit: true, Template: true},
 				}, redact.NewSet())
 				all, err := x.openTokenizers(t.Context())
 				if err != nil {

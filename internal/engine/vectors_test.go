@@ -17,11 +17,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/run"
 )
@@ -211,7 +211,7 @@ benchmark:
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = engine.Compile(d)
+		_, err = plan.Compile(d)
 		if err == nil || !strings.Contains(err.Error(), "embeddings takes neither a system message nor a context") {
 			t.Errorf("%s: %v, want a conflict", member, err)
 		}

@@ -37,7 +37,7 @@ type watch struct {
 // begin opens the window.
 func (w *watch) begin(p *phase) {
 	x := p.run
-	if x.monitor == nil || !p.plan.counted() {
+	if x.monitor == nil || !p.plan.Counted() {
 		return
 	}
 	if x.stampLag != nil {
@@ -149,7 +149,7 @@ func trusted(rep *export.Report, phases []measured) {
 	var checks []verdict.Checks
 	for i := range phases {
 		m, r := &phases[i], &rep.Phases[i]
-		if m.plan.counted() {
+		if m.plan.Counted() {
 			tallies = append(tallies, m.tally)
 		}
 		checks = append(checks, verdict.Check(&verdict.Account{

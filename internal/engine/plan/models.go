@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"crypto/rand"
@@ -8,18 +8,18 @@ import (
 	"aiperfd/internal/engine/config"
 )
 
-// models chooses the model of a session.
-type models struct {
-	names    []string
+// Models chooses the model of a session.
+type Models struct {
+	Names    []string
 	strategy string    // round_robin, random or weighted
 	sums     []float64 // weighted: cumulated weights
 }
 
-func newModels(m config.Models) models {
-	out := models{strategy: m.Strategy}
+func newModels(m config.Models) Models {
+	out := Models{strategy: m.Strategy}
 	sum := 0.0
 	for _, item := range m.Items {
-		out.names = append(out.names, item.Name)
+		out.Names = append(out.Names, item.Name)
 		if item.Weight != nil {
 			sum += *item.Weight
 		}
@@ -28,23 +28,23 @@ func newModels(m config.Models) models {
 	return out
 }
 
-// pick returns the model of session n; r is drawn from only where the strategy
+// Pick returns the model of session n; r is drawn from only where the strategy
 // is random.
-func (m *models) pick(n int64, r *mathrand.Rand) string {
+func (m *Models) Pick(n int64, r *mathrand.Rand) string {
 	switch {
-	case len(m.names) == 1:
-		return m.names[0]
+	case len(m.Names) == 1:
+		return m.Names[0]
 	case m.strategy == "random":
-		return m.names[r.IntN(len(m.names))]
+		return m.Names[r.IntN(len(m.Names))]
 	case m.strategy == "weighted":
 		x := r.Float64() * m.sums[len(m.sums)-1]
 		for i, sum := range m.sums {
 			if x < sum {
-				return m.names[i]
+				return m.Names[i]
 			}
 		}
 	}
-	return m.names[int(n%int64(len(m.names)))]
+	return m.Names[int(n%int64(len(m.Names)))]
 }
 
 // randomBits returns 64 bits of the system's randomness.

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import "aiperfd/internal/engine/bench"
 
@@ -7,12 +7,12 @@ import "aiperfd/internal/engine/bench"
 type spread struct {
 	seed    bench.Seed
 	random  bool // else in turn
-	request bool // each request for itself; else a session stays where it began
+	Request bool // each request for itself; else a session stays where it began
 	targets int
 }
 
-// pick returns the target of session or request n, from 0.
-func (s *spread) pick(n int64) int {
+// Pick returns the target of session or request n, from 0.
+func (s *spread) Pick(n int64) int {
 	switch {
 	case s.targets <= 1:
 		return 0

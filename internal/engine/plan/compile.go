@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"encoding/json"
@@ -44,8 +44,8 @@ func Compile(d *config.Document) (*Plan, error) {
 	return p, nil
 }
 
-// compileMeasure resolves the part of a document that says what is measured.
-func compileMeasure(d *config.Document) (*Measure, error) {
+// CompileMeasure resolves the part of a document that says what is measured.
+func CompileMeasure(d *config.Document) (*Measure, error) {
 	c := newCompiler(d)
 	p := &Plan{}
 	c.measure(p)
@@ -79,7 +79,7 @@ func (c *compiler) measure(p *Plan) {
 		c.doc.RandomSeed = &seed // recorded, so that every run can be repeated
 	}
 	p.Seed = bench.Seed(*c.doc.RandomSeed)
-	p.document = c.doc
+	p.Document = c.doc
 	c.endpoint(p)
 	c.phases(p)
 	c.metrics(p)
@@ -120,7 +120,7 @@ func (c *compiler) endpoint(p *Plan) {
 		OwnPath: e.Path != nil, LengthHint: e.DynamoOSLHint,
 	}
 	if e.Streaming && !kind.Caps.Streams {
-		p.Doubts = append(p.Doubts, bench.Warning{Code: "not-streaming", Detail: fmt.Sprintf(
+		p.Warnings = append(p.Warnings, bench.Warning{Code: "not-streaming", Detail: fmt.Sprintf(
 			"streaming was asked for, and the endpoint type %s has no streams: it is off", kind.Name)})
 	}
 	if e.DynamoOSLHint && !kind.Caps.Hints {
@@ -195,7 +195,7 @@ func (c *compiler) dataset(p *Plan) {
 	}
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
-			p.Dataset = datasetPlan{Kind: kind, Options: o, Sampling: d.Sampling}
+			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling}
 			return
 		}
 	}
@@ -222,13 +222,13 @@ func sharedText(d *config.Dataset) string {
 // model has its own.
 func (c *compiler) tokens(p *Plan) {
 	t := &c.b.Tokenizer
-	p.Tokens = tokenPlan{
+	p.Tokens = Tokens{
 		Names: []string{t.Name}, Revision: t.Revision, Fetch: t.AllowDownload, Template: t.ApplyChatTemplate, Open: c.tokenizerFile(),
 		Server: c.b.Endpoint.UseServerTokenCount, Client: c.b.Endpoint.UseClientTokenCount,
 		Explicit: !slices.ContainsFunc(c.doc.Defaulted(), func(d config.Default) bool { return d.Pointer == "#/benchmark/tokenizer/name" }),
 	}
 	if t.Name == "" {
-		p.Tokens.Names, p.Tokens.Explicit = slices.Clone(p.Models.names), false
+		p.Tokens.Names, p.Tokens.Explicit = slices.Clone(p.Models.Names), false
 	}
 	if !hub.IsRevision(t.Revision) {
 		c.problem("tokenizer/revision", "out-of-range", "revision %q: must be a branch, a tag or a commit", t.Revision)
@@ -358,9 +358,9 @@ func (c *compiler) phases(p *Plan) {
 	}
 }
 
-func (c *compiler) phase(i int, seed bench.Seed) PhasePlan {
+func (c *compiler) phase(i int, seed bench.Seed) Phase {
 	d := &c.b.Phases[i]
-	ph := PhasePlan{
+	ph := Phase{
 		Index: i, ProfilingIndex: -1, Name: d.Name, Kind: bench.PhaseKind(d.Kind), Grace: -1,
 		Excluded: d.ExcludeFromResults, FailThreshold: d.FailedRequestThreshold,
 	}
@@ -389,7 +389,7 @@ func (c *compiler) phase(i int, seed bench.Seed) PhasePlan {
 	return ph
 }
 
-func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *PhasePlan) {
+func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) {
 	o := arrival.Options{Smoothness: 1, Seed: seed.Child("phase." + d.Name)}
 	if d.Rate != nil {
 		o.Rate = *d.Rate

@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"fmt"
@@ -18,24 +18,24 @@ import (
 )
 
 // Plan is a compiled configuration: every name has become a value, and nothing
-// is looked up by string after this. It holds secrets (in headers and target
-// URLs) and is never printed; [Plan.Describe] is what may be shown.
+// is looked up by string after this. It does not change after [Compile]. It holds
+// secrets (in headers and target URLs) and is never printed but by String.
 type Plan struct {
 	Measure
-	Models    models
-	Targets   []Target
-	Spread    spread      // of requests over targets
-	Header    http.Header // of every request
-	SessionID string      // name of the session header
-	Affinity  []string    // names of more headers with the session's id
-	Wait      waitPlan    // for the model
-	Reset     *resetPlan  // of the servers' caches; nil = they are left alone
-	Profiler  *profilePlan
-	Transport transport.Options
-	Ahead     bool // connections are opened before the phase that needs them
-	Dataset   datasetPlan
-	Tokens    tokenPlan
-	Certify   string // when the client certifies itself: none, before, after
+	Models     Models
+	Targets    []Target
+	Spread     spread      // of requests over targets
+	Header     http.Header // of every request
+	SessionID  string      // name of the session header
+	Affinity   []string    // names of more headers with the session's id
+	Wait       Readiness   // for the model
+	Reset      *CacheReset // of the servers' caches; nil = they are left alone
+	Profiler   *Profiler
+	Transport  transport.Options
+	Preconnect bool // connections are opened before the phase that needs them
+	Dataset    Dataset
+	Tokens     Tokens
+	Certify    string // when the client certifies itself: none, before, after
 }
 
 // Measure is the part of a plan that says what is measured and reported. The
@@ -45,40 +45,40 @@ type Measure struct {
 	Seed     bench.Seed
 	Kind     endpoint.Kind
 	Settings endpoint.Settings
-	Phases   []PhasePlan
+	Phases   []Phase
 	Metrics  metric.Options
 	Files    Files
-	Doubts   []bench.Warning // about what was asked, for the result
+	Warnings []bench.Warning // about what was asked, for the result
 
-	document *config.Document // what the plan was made of; changed by adopt only
+	Document *config.Document // what the plan was made of
 }
 
 // Target is one server under test.
 type Target struct {
-	URL   *url.URL // where requests are posted; holds secrets. The host of a unix socket is made up
-	Host  string   // for the Host header; empty = that of the URL
-	Basic string   // value of Authorization for the URL's own user info; empty = none
-	Place string   // who answers there: host and port, or the path of a socket
-	Shown string   // the base URL, redacted
-	Root  string   // what the paths of the server's other functions are below; holds secrets
+	URL     *url.URL // where requests are posted; holds secrets. The host of a unix socket is made up
+	Host    string   // for the Host header; empty = that of the URL
+	Basic   string   // value of Authorization for the URL's own user info; empty = none
+	Address string   // who answers there: host and port, or the path of a socket
+	Shown   string   // the base URL, redacted
+	Root    string   // what the paths of the server's other functions are below; holds secrets
 }
 
-// waitPlan says how long to wait for the model, and for what.
-type waitPlan struct {
+// Readiness says how long to wait for the model, and for what.
+type Readiness struct {
 	Timeout   time.Duration // 0 = not at all
 	Interval  time.Duration // > 0
 	Models    bool          // the list of models must name it
 	Inference bool          // a short request must be answered
 }
 
-// resetPlan says how a server's cache is emptied.
-type resetPlan struct {
+// CacheReset says how a server's cache is emptied.
+type CacheReset struct {
 	Timeout time.Duration // of one attempt
 	Paths   []string      // the next one where the server does not know one
 }
 
-// profilePlan says how a server's profiler is started and stopped.
-type profilePlan struct {
+// Profiler says how a server's profiler is started and stopped.
+type Profiler struct {
 	Timeout     time.Duration // of one attempt
 	Start, Stop string        // paths
 }
@@ -90,8 +90,8 @@ type Files struct {
 	Raw     bool   // profile_export_raw.jsonl
 }
 
-// PhasePlan is one stretch of load.
-type PhasePlan struct {
+// Phase is one stretch of load.
+type Phase struct {
 	Index          int
 	ProfilingIndex int // -1 for warm-up
 	Name           string
@@ -109,20 +109,20 @@ type PhasePlan struct {
 	Load           string                  // for people: "concurrency 8", "poisson 12/s, cap 64"
 }
 
-// counted reports whether the records of a phase enter the result, so that the
+// Counted reports whether the records of a phase enter the result, so that the
 // client must have kept up with it.
-func (p *PhasePlan) counted() bool { return p.Kind == bench.Profiling && !p.Excluded }
+func (p *Phase) Counted() bool { return p.Kind == bench.Profiling && !p.Excluded }
 
-// enough returns how many records of a phase say something about its failures.
-func (p *PhasePlan) enough() int64 { return max(int64(p.Concurrency), 10) }
+// Enough returns how many records of a phase say something about its failures.
+func (p *Phase) Enough() int64 { return max(int64(p.Concurrency), 10) }
 
-// tooMany reports whether more requests have failed than the phase allows.
-func (p *PhasePlan) tooMany(failed, ok int64) bool {
+// TooMany reports whether more requests have failed than the phase allows.
+func (p *Phase) TooMany(failed, ok int64) bool {
 	return p.FailThreshold != nil && float64(failed) > *p.FailThreshold*float64(failed+ok)
 }
 
-// datasetPlan opens the dataset; opening may take long and is done by the run.
-type datasetPlan struct {
+// Dataset opens the dataset; opening may take long and is done by the run.
+type Dataset struct {
 	Kind     dataset.Kind
 	Options  dataset.Options
 	Sampling string
@@ -133,8 +133,8 @@ func (p *Plan) String() string {
 	return fmt.Sprintf("%s on %d target(s), %d phase(s)", p.Kind.Name, len(p.Targets), len(p.Phases))
 }
 
-// servers names the servers of a run, three at most.
-func (p *Plan) servers() string {
+// Servers names the servers of a run, three at most.
+func (p *Plan) Servers() string {
 	const most = 3
 	var names []string
 	for i := range min(len(p.Targets), most) {
@@ -147,25 +147,25 @@ func (p *Plan) servers() string {
 	return text
 }
 
-// indirect reports whether the servers are not reached directly, over TCP.
-func (p *Plan) indirect() bool {
+// Indirect reports whether the servers are not reached directly, over TCP.
+func (p *Plan) Indirect() bool {
 	o := &p.Transport
 	return o.Proxy != nil || o.EnvProxy || len(o.Sockets) > 0 || o.Version != transport.HTTP1
 }
 
-// modelOf returns the model of a turn as far as it is known before a session
+// ModelOf returns the model of a turn as far as it is known before a session
 // draws one.
-func (p *Plan) modelOf(talk *bench.Conversation, turn int) string {
+func (p *Plan) ModelOf(talk *bench.Conversation, turn int) string {
 	for _, name := range []string{talk.Turns[turn].Model, talk.Model} {
 		if name != "" {
 			return name
 		}
 	}
-	return p.Models.names[0]
+	return p.Models.Names[0]
 }
 
-// tokenPlan says who counts tokens.
-type tokenPlan struct {
+// Tokens says who counts tokens.
+type Tokens struct {
 	// Names are the tokenizers: one for all models, or each model's own in the order
 	// of the plan's models. A name is builtin, an encoding, a path or a model.
 	Names    []string
@@ -182,5 +182,5 @@ type tokenPlan struct {
 	Open func(name string) (io.ReadCloser, error)
 }
 
-// mainRevision is the revision of models for which none is given.
-const mainRevision = "main"
+// MainRevision is the revision of models for which none is given.
+const MainRevision = "main"

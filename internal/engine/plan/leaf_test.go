@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"fmt"
@@ -331,7 +331,7 @@ func digest(t *testing.T, d *config.Document) string {
 		p.Transport.TLS = nil
 	}
 	fmt.Fprintf(&out, "ahead %v\nproxy %s\nspread %+v\naffinity %v\nwait %+v\nreset %+v\nprofiler %+v\n",
-		p.Ahead, p.Transport.Proxy, p.Spread, p.Affinity, p.Wait, deref(p.Reset), deref(p.Profiler))
+		p.Preconnect, p.Transport.Proxy, p.Spread, p.Affinity, p.Wait, deref(p.Reset), deref(p.Profiler))
 	p.Transport.Proxy = nil
 	p.Transport.Dial = nil
 	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v %s",

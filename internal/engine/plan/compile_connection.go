@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ func (c *compiler) transport(p *Plan) {
 		IdleTimeout: e.IdleTimeout.Duration(), TotalTimeout: e.Timeout.Duration(),
 		SkipTLSVerify: !e.TLSVerify, Streaming: p.Settings.Streaming, EnvProxy: e.ProxyFromEnv, TLS: c.tls(),
 	}
-	p.Ahead = e.Preconnect
+	p.Preconnect = e.Preconnect
 	o := &p.Transport
 	switch e.ConnectionReuse {
 	case "", "pooled":
@@ -126,7 +126,7 @@ func (c *compiler) targets(p *Plan) {
 	p.Targets = nil
 	p.Spread = spread{
 		seed: p.Seed.Child(bench.StreamTargetSelection), targets: len(e.URLs),
-		random: e.URLStrategy == "random", request: e.URLAffinity == "request",
+		random: e.URLStrategy == "random", Request: e.URLAffinity == "request",
 	}
 	for i, base := range e.URLs {
 		t, err := c.target(p, i, base)
@@ -157,18 +157,18 @@ func (c *compiler) target(p *Plan, i int, base config.URL) (Target, error) {
 			return Target{}, fmt.Errorf("read the socket in %s: %w", base, err)
 		}
 		host := fmt.Sprintf("unix-%d.invalid", i)
-		t.Place, t.Host = c.socket(fmt.Sprintf("endpoint/urls/%d", i), name), "localhost"
+		t.Address, t.Host = c.socket(fmt.Sprintf("endpoint/urls/%d", i), name), "localhost"
 		if p.Transport.Sockets == nil {
 			p.Transport.Sockets = map[string]string{}
 		}
-		p.Transport.Sockets[host+":80"] = t.Place
+		p.Transport.Sockets[host+":80"] = t.Address
 		joined = "http://" + host + "/" + path
 	}
 	if t.URL, err = url.Parse(joined); err != nil {
 		return Target{}, fmt.Errorf("%s is not a valid URL", base)
 	}
-	if t.Place == "" {
-		t.Place = cmp.Or(p.Transport.Sockets[transport.AnyAddress], strings.ToLower(t.URL.Host))
+	if t.Address == "" {
+		t.Address = cmp.Or(p.Transport.Sockets[transport.AnyAddress], strings.ToLower(t.URL.Host))
 	}
 	path := p.Kind.DefaultPath(p.Settings.Streaming)
 	if e.Path != nil {
@@ -259,24 +259,24 @@ func (p *Plan) hosts() []string {
 	return hosts
 }
 
-// callTimeout bounds what is asked of a server beside the load.
-const callTimeout = 5 * time.Second
+// CallTimeout bounds what is asked of a server beside the load.
+const CallTimeout = 5 * time.Second
 
 // serverCalls compiles what is asked of the server beside the load.
 func (c *compiler) serverCalls(p *Plan) {
 	e := &c.b.Endpoint
-	p.Wait = waitPlan{
+	p.Wait = Readiness{
 		Timeout: e.WaitForModelTimeout.Duration(), Interval: e.WaitForModelInterval.Duration(),
 		Models: e.WaitForModelMode != "inference", Inference: e.WaitForModelMode != "models",
 	}
 	if r := e.ResetKVCache; r != nil {
-		p.Reset = &resetPlan{Timeout: orCallTimeout(r.Timeout), Paths: []string{"/reset_prefix_cache", "/flush_cache"}}
+		p.Reset = &CacheReset{Timeout: orCallTimeout(r.Timeout), Paths: []string{"/reset_prefix_cache", "/flush_cache"}}
 		if r.Path != nil {
 			p.Reset.Paths = []string{*r.Path}
 		}
 	}
 	if s := e.ServerProfiler; s != nil {
-		p.Profiler = &profilePlan{Timeout: orCallTimeout(s.Timeout), Start: "/start_profile", Stop: "/stop_profile"}
+		p.Profiler = &Profiler{Timeout: orCallTimeout(s.Timeout), Start: "/start_profile", Stop: "/stop_profile"}
 		if s.StartPath != nil {
 			p.Profiler.Start = *s.StartPath
 		}
@@ -288,16 +288,16 @@ func (c *compiler) serverCalls(p *Plan) {
 
 func orCallTimeout(s *config.Seconds) time.Duration {
 	if s == nil {
-		return callTimeout
+		return CallTimeout
 	}
 	return s.Duration()
 }
 
-// shares reports whether two plans load the same server.
-func (p *Plan) shares(other *Plan) bool {
+// Shares reports whether two plans load the same server.
+func (p *Plan) Shares(other *Plan) bool {
 	for i := range p.Targets {
 		for j := range other.Targets {
-			if p.Targets[i].Place == other.Targets[j].Place {
+			if p.Targets[i].Address == other.Targets[j].Address {
 				return true
 			}
 		}
@@ -308,12 +308,12 @@ func (p *Plan) shares(other *Plan) bool {
 // WithModel returns the plan for the model that the server has named, and the
 // document that says so. The plan and its own document do not change.
 func (p *Plan) WithModel(model string) (*Plan, error) {
-	doc, q := *p.document, *p
+	doc, q := *p.Document, *p
 	doc.Benchmark.Models.Items = []config.Model{{Name: model}}
 	if doc.Benchmark.Tokenizer.Name == "" {
 		doc.Benchmark.Tokenizer.Name, q.Tokens.Names = model, []string{model}
 	}
-	q.document, q.Transport.Sockets = &doc, maps.Clone(p.Transport.Sockets)
+	q.Document, q.Transport.Sockets = &doc, maps.Clone(p.Transport.Sockets)
 	c := newCompiler(&doc)
 	q.Models = newModels(c.b.Models)
 	c.targets(&q)
