@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/google/uuid"
+
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/plan"
@@ -94,7 +96,7 @@ func (c *caller) do(ctx context.Context, k *call) *reply {
 		most = maxControlBody
 		delete(h, "Content-Type")
 	}
-	rec := bench.Record{RequestID: c.x.ids.next()}
+	rec := bench.Record{RequestID: uuid.NewString()}
 	h["X-Request-Id"] = []string{rec.RequestID}
 	r := transport.Request{Method: k.method, URL: k.url, Host: k.target.Host, Header: h, Body: k.body, MaxBody: most}
 	if k.target.Basic != "" && h["Authorization"] == nil {

@@ -15,7 +15,7 @@ import (
 // that it is the time for that. A failure is a doubt, not the end of the run; a
 // cancel of the run ends it.
 func (x *execution) certify(ctx context.Context, when string, network func() (net.Listener, certify.Dial, error)) {
-	if x.plan.Certify != when || x.cancelled() {
+	if x.plan.Certify != when || x.cancel.cancelled() {
 		return
 	}
 	o := x.reference()
@@ -24,11 +24,11 @@ func (x *execution) certify(ctx context.Context, when string, network func() (ne
 	switch {
 	case err == nil:
 		c.When = when
-		x.certificate = c
+		x.observed.certificate = c
 		if x.plan.Transport.Version != transport.HTTP1 {
 			x.warn("certified-http1", "the certificate of the client was made over HTTP/1.1, not over HTTP/2 as the run")
 		}
-	case !x.cancelled():
+	case !x.cancel.cancelled():
 		x.warn("not-certified", fmt.Sprintf("the client could not be certified: %v", err))
 	}
 }
@@ -36,7 +36,7 @@ func (x *execution) certify(ctx context.Context, when string, network func() (ne
 // reference says what load to certify for: that of the heaviest phase that enters
 // the result.
 func (x *execution) reference() certify.Options {
-	o := certify.Options{Transport: x.transport(bench.Clock{}), Pacer: x.pacer, RequestBytes: x.requestBytes()}
+	o := certify.Options{Transport: x.transport(bench.Clock{}), Pacer: x.system.pacer, RequestBytes: x.requestBytes()}
 	for i := range x.plan.Phases {
 		p := &x.plan.Phases[i]
 		if !p.Counted() {
@@ -72,12 +72,15 @@ func (x *execution) reference() certify.Options {
 // requestBytes is the mean size of a first request, by a few of them.
 func (x *execution) requestBytes() int {
 	const most = 16
-	total, count := 0, 0
-	for i := range min(x.source.Len(), most) {
-		talk := x.source.At(i)
+	total, count, tokenIDs := 0, 0, x.tokenIDs()
+	if tokenIDs == nil {
+		tokenIDs = func(*bench.Turn, string) []int { return nil }
+	}
+	for i := range min(x.data.first.Len(), most) {
+		talk := x.data.first.At(i)
 		body, err := x.plan.Kind.Body(nil, &endpoint.Request{
 			Model: talk.Model, System: talk.System, Context: talk.Context, Turn: talk.Turns[0],
-			TokenIDs: x.tokenIDs(&talk.Turns[0], talk.Model), Settings: &x.plan.Settings,
+			TokenIDs: tokenIDs(&talk.Turns[0], talk.Model), Settings: &x.plan.Settings,
 		})
 		if err == nil {
 			total, count = total+len(body), count+1

@@ -179,7 +179,7 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
 	j.run.Version = e.opts.Version
 	j.exec = newExecution(plan, j.secrets)
-	j.exec.pacer, j.exec.hub, j.exec.dial, j.exec.memory = e.opts.Pacer, e.opts.Hub, e.opts.Dial, e.memory
+	j.exec.system = system{dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
 	return j, nil
 }
 
@@ -308,7 +308,7 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 
 // cancelActive passes a cancel on to the run's execution.
 func (e *Engine) cancelActive(j *job, c run.CancelRequest) (first bool) {
-	first = j.exec.cancel(c)
+	first = j.exec.cancel.cancel(c)
 	if first {
 		e.warn(e.change(j, func(r *run.Run) {
 			if r.State == bench.Starting || r.State == bench.Running {

@@ -123,7 +123,7 @@ func (x *execution) takeOnly(c *caller, t *plan.Target, all []listed, err error)
 		return fmt.Errorf("use the model %q of %s: %w", all[0].name, t.Shown, err)
 	}
 	x.plan = resolved
-	x.modelResolved(resolved)
+	x.notify.modelResolved(resolved)
 	return nil
 }
 
@@ -135,8 +135,8 @@ func (x *execution) checkLengths() {
 		return
 	}
 	checked, over, longest := 0, 0, bench.Tokens(0)
-	for i := range min(x.source.Len(), most) {
-		need := x.length(x.source.At(i))
+	for i := range min(x.data.first.Len(), most) {
+		need := x.length(x.data.first.At(i))
 		checked++
 		longest = max(longest, need)
 		if need > limit {
@@ -153,13 +153,13 @@ func (x *execution) checkLengths() {
 // length is how many tokens a conversation needs at its end: all texts, and the
 // longest answers that are asked for. What nobody has counted does not count.
 func (x *execution) length(talk *bench.Conversation) bench.Tokens {
-	total := x.countText(talk.System) + x.countText(talk.Context)
+	total := x.tokens.Count(talk.System) + x.tokens.Count(talk.Context)
 	longest := bench.Tokens(0)
 	for i := range talk.Turns {
 		t := &talk.Turns[i]
 		input := t.InputTokens
 		if input == 0 {
-			input = x.countText(strings.Join(t.Texts, " "))
+			input = x.tokens.Count(strings.Join(t.Texts, " "))
 		}
 		if talk.Independent {
 			longest = max(longest, total+input+t.MaxTokens)
@@ -169,12 +169,4 @@ func (x *execution) length(talk *bench.Conversation) bench.Tokens {
 		longest = total
 	}
 	return longest
-}
-
-func (x *execution) countText(text string) bench.Tokens {
-	tok := x.tokens.tokenizers.first
-	if text == "" || tok == nil {
-		return 0
-	}
-	return bench.Tokens(tok.Count(text))
 }

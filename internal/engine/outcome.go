@@ -31,8 +31,8 @@ type outcome struct {
 
 // export closes the record files, computes the exact results and writes them.
 func (x *execution) export(r *run.Run, dir string) outcome {
-	fileErr := x.closeFiles()
-	x.takebacks.Wait()
+	fileErr := x.files.Close()
+	x.work.Wait()
 	x.client.Close()
 	o := x.judge(r)
 	o.sharing(x.client.Shared())
@@ -73,7 +73,7 @@ func (x *execution) judge(r *run.Run) outcome {
 			}
 		case bench.Profiling:
 			success, failed, retries = success+count.Success, failed+count.Errors, retries+count.Retries
-			if end == bench.PhaseFailed || !x.cancelled() && f.plan.TooMany(count.Errors, count.Success) {
+			if end == bench.PhaseFailed || !x.cancel.cancelled() && f.plan.TooMany(count.Errors, count.Success) {
 				o.fail(run.ErrorThreshold, f.plan.Name, overThreshold(r, f)+": "+x.topError(f.set))
 			}
 			if end == bench.PhaseGraceTimeout && !f.saturated() { // the note on saturation says it, too
@@ -87,7 +87,7 @@ func (x *execution) judge(r *run.Run) outcome {
 	x.remarks(&o, retries)
 	switch {
 	case o.err != nil:
-	case x.cancelled():
+	case x.cancel.cancelled():
 		o.state, o.reason = bench.Aborted, r.StateReason
 	case success == 0:
 		message := "no request succeeded"
@@ -103,25 +103,25 @@ func (x *execution) judge(r *run.Run) outcome {
 
 // substituted notes that another tokenizer than the model's was used, if it was.
 func (x *execution) substituted(o *outcome) {
-	if s := x.tokens.substitute; s != nil && (!x.plan.Tokens.Spare || x.tokens.counted.Load()) {
-		o.warnings = append(o.warnings, s.warning(x.tokens.counted.Load() && x.plan.Kind.Caps.ProducesTokens))
+	if w, ok := x.tokens.SubstituteWarning(); ok {
+		o.warnings = append(o.warnings, w)
 	}
 }
 
 // remarks notes what was odd about prompts, responses and connections.
 func (x *execution) remarks(o *outcome, retries int64) {
-	if n := x.tokens.refused.Load(); n > 0 {
-		o.warn("chat-template", fmt.Sprintf("the chat template cannot render %d conversations; their prompt lengths exclude it: %v", n, *x.tokens.refusal.Load()))
+	if n, example := x.tokens.Refused(); n > 0 {
+		o.warn("chat-template", fmt.Sprintf("the chat template cannot render %d conversations; their prompt lengths exclude it: %v", n, example))
 	}
-	if n := x.mismatched.Load(); n > 0 {
+	if n := x.records.Mismatched.Load(); n > 0 {
 		o.warn("count-mismatch", fmt.Sprintf("%d responses did not contain one vector or score per input", n))
 	}
 	if retries > 0 {
 		o.warn("connection-retries", fmt.Sprintf("%d requests were sent again on a new connection: the server had closed the reused one before it answered", retries))
 	}
-	if n := x.malformed.Load(); n > 0 {
+	if n := x.records.Malformed.Load(); n > 0 {
 		text := fmt.Sprintf("%d responses had malformed events, which were skipped", n)
-		if example := *x.oddity.Load(); example != "" {
+		if example := x.records.MalformedEvent(); example != "" {
 			text += fmt.Sprintf(", for example %q", example)
 		}
 		o.warn("malformed-events", text)
@@ -130,7 +130,7 @@ func (x *execution) remarks(o *outcome, retries int64) {
 
 // cutOff says that the grace period ended before the requests of a phase.
 func (f *finishedPhase) cutOff() string {
-	if s := f.watch.saturation; s != nil && s.CutOff() != "" {
+	if s := f.client.Saturation; s != nil && s.CutOff() != "" {
 		return s.CutOff()
 	}
 	return fmt.Sprintf("%d of %d requests were still running when the grace period of phase %s ended; the slowest are missing, so percentiles are lower bounds",
@@ -196,15 +196,15 @@ func (x *execution) topError(set *metric.Set) string {
 // report computes the exact results of all phases that ended.
 func (x *execution) report(r *run.Run, o *outcome) *export.Report {
 	rep := newReport(r, &x.plan.Measure)
-	rep.State, rep.Reason, rep.Cancelled = o.state, o.reason, x.cancelled()
-	rep.Tokenizer = x.tokens.method()
-	if x.source != nil {
-		rep.Dataset = x.datasetHash()
+	rep.State, rep.Reason, rep.Cancelled = o.state, o.reason, x.cancel.cancelled()
+	rep.Tokenizer = x.tokens.Method()
+	if x.data.first != nil {
+		rep.Dataset = x.data.hash(x.plan.Models.Names)
 	}
 	var phases []measured
 	for i := range x.finished {
 		f := &x.finished[i]
-		phases = append(phases, measured{plan: f.plan, set: f.set, stats: f.public.Stats, tally: &f.watch.tally, self: f.watch.self})
+		phases = append(phases, measured{plan: f.plan, set: f.set, stats: f.public.Stats, tally: &f.client.Tally, self: f.client.Self})
 	}
 	fill(rep, x.clock, phases)
 	for _, m := range phases {
@@ -212,7 +212,7 @@ func (x *execution) report(r *run.Run, o *outcome) *export.Report {
 			o.warn("values", fmt.Sprintf("phase %s: %v", m.plan.Name, err))
 		}
 	}
-	o.warnings = append(o.warnings, lengthDoubts(x.plan, rep.Results, x.tokens.substitute != nil)...)
+	o.warnings = append(o.warnings, lengthDoubts(x.plan, rep.Results, x.tokens.Substituted())...)
 	rep.Client, _ = x.trust(nil)
 	rep.Saturation = x.saturation(nil)
 	for _, w := range doubts(rep) {

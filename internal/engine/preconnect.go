@@ -26,17 +26,17 @@ const (
 // connect timeout at most, and stops when the run is cancelled. Nothing of it is
 // inside a timed window.
 func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup {
-	if !x.plan.Preconnect || x.cancelled() {
+	if !x.plan.Preconnect || x.cancel.cancelled() {
 		return nil
 	}
 	limit := cmp.Or(x.plan.Transport.ConnectTimeout, transport.DefaultConnectTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	x.onCancel(cancel)
-	defer x.onCancel(nil)
+	x.cancel.onCancel(cancel)
+	defer x.cancel.onCancel(nil)
 	urls := make([]*url.URL, x.atOnce(p))
 	for i := range urls {
-		urls[i] = x.plan.Targets[x.targetAhead(int64(i))].URL
+		urls[i] = x.plan.Targets[x.work.Target(int64(i))].URL
 	}
 	return x.client.Preconnect(ctx, urls)
 }
@@ -69,16 +69,4 @@ func (x *execution) usualLatency() time.Duration {
 		}
 	}
 	return assumedLatency
-}
-
-// targetAhead returns the target of the nth session or request that will be started,
-// from 0.
-func (x *execution) targetAhead(n int64) int {
-	if x.plan.Spread.Request {
-		return x.plan.Spread.Pick(x.sent.Load() + n)
-	}
-	if n < int64(len(x.spares)) {
-		return x.spares[n].target
-	}
-	return x.plan.Spread.Pick(x.drawn + n - int64(len(x.spares)))
 }

@@ -31,13 +31,13 @@ func (x *execution) awaitModel(ctx context.Context, c *caller) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
-	defer x.say("")
+	defer x.notify.status("")
 	for i := range x.plan.Targets {
 		if err := x.awaitTarget(ctx, c, &x.plan.Targets[i]); err != nil {
 			return err
 		}
 	}
-	x.logs.Info().Msgf("the model is ready after %v", time.Since(began).Round(time.Millisecond))
+	x.notify.log.Info().Msgf("the model is ready after %v", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
@@ -47,7 +47,7 @@ func (x *execution) awaitTarget(ctx context.Context, c *caller, t *plan.Target) 
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	last := "no answer"
-	x.say(fmt.Sprintf("waiting for the model at %s", t.Shown))
+	x.notify.status(fmt.Sprintf("waiting for the model at %s", t.Shown))
 	for {
 		select {
 		case <-tick.C:
@@ -62,7 +62,7 @@ func (x *execution) awaitTarget(ctx context.Context, c *caller, t *plan.Target) 
 			return fmt.Errorf("wait for the model: %s: %w", t.Shown, err)
 		case ctx.Err() == nil: // else it says only that our time is over
 			last = err.Error()
-			x.say(fmt.Sprintf("waiting for the model at %s: %s", t.Shown, last))
+			x.notify.status(fmt.Sprintf("waiting for the model at %s: %s", t.Shown, last))
 		}
 		tick.Reset(w.Interval)
 	}
@@ -177,7 +177,7 @@ func (x *execution) resetCaches(ctx context.Context, c *caller) error {
 		for _, path := range plan.Paths {
 			r, err := x.post(ctx, c, t, path, plan.Timeout)
 			if err == nil && r.ok() {
-				x.logs.Info().Str("server", t.Shown).Str("path", path).Msg("the prefix cache was reset")
+				x.notify.log.Info().Str("server", t.Shown).Str("path", path).Msg("the prefix cache was reset")
 				done = true
 				break
 			}
@@ -228,6 +228,6 @@ func (x *execution) profile(ctx context.Context, phase *plan.Phase, start bool) 
 			x.warn("server-profiler", fmt.Sprintf("phase %s: the profiler of %s was not %s: POST %s: %v", phase.Name, t.Shown, what, path, err))
 			continue
 		}
-		x.logs.Info().Str("server", t.Shown).Str("phase", phase.Name).Msg("the profiler was " + what)
+		x.notify.log.Info().Str("server", t.Shown).Str("phase", phase.Name).Msg("the profiler was " + what)
 	}
 }

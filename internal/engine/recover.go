@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
@@ -64,7 +65,7 @@ func (e *Engine) interrupted(ctx context.Context, r *run.Run) error {
 	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
 	finishRun(r, bench.Failed, interruptedReason)
 	r.Revision++
-	removeValues(e.opts.Store.Dir(r.ID))
+	collect.RemoveValues(e.opts.Store.Dir(r.ID))
 	if err := e.rebuild(r); err != nil {
 		e.opts.Log.Warn().Err(err).Str("run", r.ID).Msg("no partial results of interrupted run")
 		err = errors.Join(err, export.Abandon(e.opts.Store.Dir(r.ID)))

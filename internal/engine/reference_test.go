@@ -28,11 +28,11 @@ func (one) At(int) *bench.Conversation {
 // A certificate that cannot be made is a doubt, not the end of the run.
 func TestNoCertificate(t *testing.T) {
 	x := newExecution(&plan.Plan{Certify: "before", Measure: plan.Measure{Phases: []plan.Phase{{Kind: bench.Profiling, Concurrency: 1}}}}, nil)
-	x.source = one{}
+	x.data.first = one{}
 	x.plan.Kind.Encode = nobodyEncodes
 	x.certify(t.Context(), "after", nil)
-	if len(x.warnings) != 0 || x.certificate != nil {
-		t.Errorf("not its time: warnings %v, certificate %v", x.warnings, x.certificate)
+	if len(x.warnings) != 0 || x.observed.certificate != nil {
+		t.Errorf("not its time: warnings %v, certificate %v", x.warnings, x.observed.certificate)
 	}
 	x.certify(t.Context(), "before", func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") })
 	want := []bench.Warning{{Code: "not-certified", Detail: "the client could not be certified: open reference server: no address left"}}
@@ -70,7 +70,7 @@ func TestReference(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			x := newExecution(&plan.Plan{Measure: plan.Measure{Phases: tt.phases}, Targets: []plan.Target{{URL: &url.URL{Scheme: tt.scheme}}}}, nil)
-			x.source = one{}
+			x.data.first = one{}
 			x.plan.Kind.Encode = nobodyEncodes
 			o := x.reference()
 			if o.Concurrency != tt.streams || o.Rate != tt.rate || (o.Transport.Dial != nil) != tt.std {

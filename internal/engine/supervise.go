@@ -58,34 +58,34 @@ func (e *Engine) supervise(j *job) {
 		}
 	}()
 	x := j.exec
-	defer x.values.close()
+	defer x.release()
 	e.warn(e.change(j, func(r *run.Run) {
 		now := time.Now().UTC()
 		r.State, r.StartedAt = bench.Starting, &now
 	}))
 	x.state.Store(bench.Starting)
-	x.publish = func(what run.EventType, snap *run.Snapshot) { e.emit(j, what, snap) }
-	x.logs = e.opts.Log.With().Str("run", j.run.ID).Logger()
-	x.say = func(text string) { e.say(j, zerolog.InfoLevel, text) }
-	x.alarm = func(text string) { e.say(j, zerolog.WarnLevel, text) }
-	x.modelResolved = func(p *plan.Plan) { e.modelResolved(j, p) }
+	x.notify.publish = func(what run.EventType, snap *run.Snapshot) { e.emit(j, what, snap) }
+	x.notify.log = e.opts.Log.With().Str("run", j.run.ID).Logger()
+	x.notify.status = func(text string) { e.say(j, zerolog.InfoLevel, text) }
+	x.notify.alarm = func(text string) { e.say(j, zerolog.WarnLevel, text) }
+	x.notify.modelResolved = func(p *plan.Plan) { e.modelResolved(j, p) }
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	x.onCancel(cancel)
+	x.cancel.onCancel(cancel)
 	if err := x.prepare(ctx, e.opts.Store.Dir(j.run.ID)); err != nil {
 		e.abandon(j, err)
 		return
 	}
 	x.certify(ctx, "before", e.opts.Reference)
-	x.onCancel(nil)
-	if !x.cancelled() {
+	x.cancel.onCancel(nil)
+	if !x.cancel.cancelled() {
 		e.enter(j, bench.Running)
 	}
-	x.watched(e.opts.Monitor, func() { x.load(context.Background()) })
-	x.onCancel(cancel)
+	x.watched(e.opts.Monitor, func() { x.perform(context.Background()) })
+	x.cancel.onCancel(cancel)
 	x.certify(ctx, "after", e.opts.Reference)
-	x.onCancel(nil)
+	x.cancel.onCancel(nil)
 	e.enter(j, bench.Exporting)
 	e.conclude(j, x.export(j.view(), e.opts.Store.Dir(j.run.ID)))
 	x.forget()
@@ -100,7 +100,7 @@ func (e *Engine) say(j *job, level zerolog.Level, text string) {
 		return
 	}
 	if text != "" {
-		j.exec.logs.WithLevel(level).Msg(text)
+		j.exec.notify.log.WithLevel(level).Msg(text)
 	}
 	if !waits(r) {
 		return
@@ -142,7 +142,7 @@ func (e *Engine) abandon(j *job, err error) {
 	x := j.exec
 	x.close()
 	e.warn(e.change(j, func(r *run.Run) {
-		if x.cancelled() {
+		if x.cancel.cancelled() {
 			finishRun(r, bench.Aborted, cmp.Or(r.StateReason, "cancelled before the first request"))
 			return
 		}

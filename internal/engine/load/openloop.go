@@ -1,6 +1,7 @@
-package engine
+package load
 
 import (
+	"context"
 	"iter"
 	"sync"
 	"time"
@@ -12,45 +13,45 @@ import (
 // dispatch starts sessions until the phase's bounds, its duration or somebody
 // says stop. It runs in the supervisor's goroutine. In a closed loop it only
 // fills the slots: each of them goes on by itself.
-func (p *phase) dispatch() {
+func (p *Phase) dispatch(ctx context.Context) {
 	if p.plan.Arrivals == nil {
-		p.closedLoop()
+		p.performClosed(ctx)
 		return
 	}
-	p.openLoop()
+	p.performOpen(ctx)
 }
 
-// closedLoop starts plan.Concurrency sessions, all due at the start of the
+// performClosed starts plan.Concurrency sessions, all due at the start of the
 // phase. The goroutine of a session that has ended performs the next one.
-func (p *phase) closedLoop() {
+func (p *Phase) performClosed(ctx context.Context) {
 	for range p.plan.Concurrency {
 		s := p.successor(p.start)
 		if s == nil {
 			return
 		}
-		p.launch(s)
+		p.sessions.Go(func() { s.perform(ctx) })
 	}
 }
 
 // successor returns the next session of a closed loop, due at the instant at
 // which its slot became free; nil = the budget allows none.
-func (p *phase) successor(due time.Duration) *session {
+func (p *Phase) successor(due time.Duration) *session {
 	if !p.budget.takeSession() {
 		return nil
 	}
-	s := p.ahead.take()
+	s := p.lookahead.take()
 	s.admit(due)
 	return s
 }
 
-// openLoop uses the arrivals of the process at their due times, whatever the
+// performOpen uses the arrivals of the process at their due times, whatever the
 // server does. It returns when no arrival will come any more.
-func (p *phase) openLoop() {
+func (p *Phase) performOpen(ctx context.Context) {
 	next, stop := iter.Pull(p.plan.Arrivals)
 	defer stop()
-	wait := p.run.pacer()
+	wait := p.work.Pacer()
 	defer wait.Close()
-	p.sessions.Go(func() { p.watch(next, wait) })
+	p.sessions.Go(func() { p.watch(ctx, next, wait) })
 	<-p.dispatched
 	<-p.watched
 }
@@ -59,32 +60,32 @@ func (p *phase) openLoop() {
 // watch to a new goroutine and performs the session itself: the thread that was
 // woken at the due time is the one that sends, and the runtime takes its time to
 // schedule the other.
-func (p *phase) watch(next func() (time.Duration, bool), wait pace.Waiter) {
+func (p *Phase) watch(ctx context.Context, next func() (time.Duration, bool), wait pace.Waiter) {
 	for {
 		offset, more := next()
-		if !more || !wait.Until(p.clock.At(p.start+offset), p.dispatched) {
+		if !more || !wait.Until(p.work.Clock.At(p.start+offset), p.dispatched) {
 			p.endDispatch()
 			close(p.watched)
 			return
 		}
 		if s := p.open.arrive(p.start + offset); s != nil {
-			p.sessions.Go(func() { p.watch(next, wait) })
-			s.perform()
+			p.sessions.Go(func() { p.watch(ctx, next, wait) })
+			s.perform(ctx)
 			return
 		}
 	}
 }
 
 // endDispatch says that no arrival will come any more.
-func (p *phase) endDispatch() { p.dispatchOnce.Do(func() { close(p.dispatched) }) }
+func (p *Phase) endDispatch() { p.dispatchOnce.Do(func() { close(p.dispatched) }) }
 
-// open is who waits for what in an open loop. An arrival that finds no free slot
+// openLoop is who waits for what in an open loop. An arrival that finds no free slot
 // waits in a FIFO backlog and keeps its due time; nothing is dropped and nothing
 // is forgotten. A turn that continues a session takes the next arrival. The
 // dispatcher and the sessions call the methods themselves, so that nobody has to
 // be woken to pass a slot on.
-type open struct {
-	phase  *phase
+type openLoop struct {
+	phase  *Phase
 	capped bool
 
 	mu      sync.Mutex
@@ -92,12 +93,12 @@ type open struct {
 	backlog []time.Duration // guarded by mu; due times that wait for a slot, oldest first
 	waiting []*session      // guarded by mu; continuations that wait for an arrival, oldest first
 	live    int             // guarded by mu; sessions
-	asked   bench.Arrivals  // guarded by mu
+	used    bench.Arrivals  // guarded by mu
 }
 
 // arrive uses one arrival: for the oldest waiting continuation if there is one,
 // else for a new session. It returns the session that may start now, if any.
-func (o *open) arrive(due time.Duration) *session {
+func (o *openLoop) arrive(due time.Duration) *session {
 	p := o.phase
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,7 +107,7 @@ func (o *open) arrive(due time.Duration) *session {
 		s := o.waiting[0]
 		o.waiting = o.waiting[1:]
 		if p.budget.takeTurn() {
-			o.note(due)
+			o.countArrival(due)
 			s.permits <- due
 		} else {
 			close(s.permits)
@@ -117,32 +118,31 @@ func (o *open) arrive(due time.Duration) *session {
 		return nil // nobody needs this arrival
 	}
 	o.backlog = append(o.backlog, due)
-	defer o.note(due)
+	defer o.countArrival(due)
 	return o.pull()
 }
 
-// note counts an arrival that was used. Call with mu held.
-func (o *open) note(due time.Duration) {
+// countArrival counts an arrival that was used. Call with mu held.
+func (o *openLoop) countArrival(due time.Duration) {
 	p := o.phase
-	sent, _ := p.budget.counts()
-	o.asked.Add(due, sent-p.count.completed.Load()-p.count.cancelled.Load()+int64(len(o.backlog)))
+	o.used.Add(due, p.InFlight()+int64(len(o.backlog)))
 }
 
 // arrivals returns what was counted so far; nothing of a closed loop.
-func (o *open) arrivals() bench.Arrivals {
+func (o *openLoop) arrivals() bench.Arrivals {
 	if o == nil {
 		return bench.Arrivals{}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.asked
+	return o.used
 }
 
 // pull returns the session for the oldest arrival of the backlog if it has a slot
 // and the budget allows it. Call with mu held.
-func (o *open) pull() *session {
+func (o *openLoop) pull() *session {
 	p := o.phase
-	defer func() { p.noteBacklog(int64(len(o.backlog))) }()
+	defer func() { p.countBacklog(int64(len(o.backlog))) }()
 	if len(o.backlog) == 0 || (o.capped && o.slots == 0) || !p.budget.takeSession() {
 		return nil
 	}
@@ -150,14 +150,14 @@ func (o *open) pull() *session {
 	o.backlog = o.backlog[1:]
 	o.slots--
 	o.live++
-	s := p.ahead.take()
+	s := p.lookahead.take()
 	s.admit(due)
 	return s
 }
 
 // ended takes the slot of a session that has ended back, and returns the session
 // that gets it, if any.
-func (o *open) ended() *session {
+func (o *openLoop) ended() *session {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer o.check()
@@ -167,7 +167,7 @@ func (o *open) ended() *session {
 }
 
 // await queues a session for an arrival; it gets its permission by s.permits.
-func (o *open) await(s *session) {
+func (o *openLoop) await(s *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waiting = append(o.waiting, s)
@@ -175,7 +175,7 @@ func (o *open) await(s *session) {
 
 // withdraw takes a permission that a session was given at the last moment: it is
 // in the budget, so it has to be used.
-func (o *open) withdraw(s *session) (due time.Duration, ok bool) {
+func (o *openLoop) withdraw(s *session) (due time.Duration, ok bool) {
 	o.mu.Lock() // who permits holds it from the budget to the channel
 	defer o.mu.Unlock()
 	select {
@@ -187,7 +187,7 @@ func (o *open) withdraw(s *session) (due time.Duration, ok bool) {
 
 // check ends the dispatching when nothing can be sent any more. Call with mu
 // held.
-func (o *open) check() {
+func (o *openLoop) check() {
 	b := &o.phase.budget
 	if b.exhausted() || (b.closed() && len(o.backlog) == 0 && o.live == 0) {
 		o.phase.endDispatch()

@@ -1,10 +1,11 @@
-package engine
+package collect
 
 import (
 	"testing"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -26,14 +27,14 @@ func TestComparedCounts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &counter{plan: plan.Tokens{Client: tt.client}, tokenizers: tokenizers{first: standIn("", false)}, caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}
+			c := &Tokens{plan: plan.Tokens{Client: tt.client}, tokenizers: tokenizers{first: standIn("", false)}, caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}
 			talk := &bench.Conversation{Turns: []bench.Turn{{Texts: []string{"one two three"}}}}
 			inputs, outputs := 0, 0
 			for range answers {
 				rec := &bench.Record{Stamps: bench.Stamps{Wrote: 1}, Answer: bench.Answer{
 					Usage: tt.usage, Choices: []bench.Choice{{Text: "four five"}},
 				}}
-				c.count(&finishing{rec: rec, talk: talk})
+				c.count(&load.Finished{Record: rec, Conversation: talk})
 				if rec.OutputTokens == nil || *rec.OutputTokens != 2 || rec.InputTokens == nil || rec.TokenSource != tt.source {
 					t.Fatalf("counts = %v, %v by %v; want 2 output tokens by %v", rec.InputTokens, rec.OutputTokens, rec.TokenSource, tt.source)
 				}

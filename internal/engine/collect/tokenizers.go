@@ -1,4 +1,4 @@
-package engine
+package collect
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/plan"
@@ -53,16 +55,44 @@ func (t *tokenizers) distinct(models []string) []*named {
 	return out
 }
 
-// openTokenizers finds the tokenizers of the run if anything needs them. Where
-// none can be had the built-in one stands in; only a path that the user gave must
-// lead to a tokenizer.
-func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
-	t := &x.plan.Tokens
-	x.tokens.plan, x.tokens.caps = *t, x.plan.Kind.Caps
-	x.tokens.noInput = !x.plan.Kind.Caps.TokenizesInput
+// TokenOptions configure [OpenTokens].
+type TokenOptions struct {
+	Plan   *plan.Plan
+	Hub    hub.Options // where tokenizers of models are
+	Log    zerolog.Logger
+	Status func(text string)         // what it waits for, for people; empty = nothing any more
+	Warn   func(code, detail string) // for the result
+}
+
+// OpenTokens finds the tokenizers of the run if anything needs them. If none can be
+// had, the built-in one stands in; only a path that the user gave must lead to a
+// tokenizer.
+func OpenTokens(ctx context.Context, o TokenOptions) (*Tokens, error) {
+	t := &o.Plan.Tokens
+	out := &Tokens{plan: *t, caps: o.Plan.Kind.Caps, noInput: !o.Plan.Kind.Caps.TokenizesInput}
 	if t.Optional {
-		return &tokenizers{}, nil
+		return out, nil
 	}
+	x := &tokenOpener{TokenOptions: o}
+	all, err := x.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.all = *all
+	out.substitute = x.substitute(all)
+	x.openChat(all)
+	if !t.Server {
+		out.tokenizers = *all
+	}
+	return out, nil
+}
+
+// tokenOpener finds tokenizers.
+type tokenOpener struct{ TokenOptions }
+
+// open finds the tokenizer of each name.
+func (x *tokenOpener) open(ctx context.Context) (*tokenizers, error) {
+	t := &x.Plan.Tokens
 	all := &tokenizers{}
 	known := map[string]*named{}
 	for i, name := range t.Names {
@@ -73,7 +103,7 @@ func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
 				return nil, fmt.Errorf("load tokenizer %q: %w", name, err)
 			}
 			if t.Revision != plan.MainRevision && tok.commit == "" && tok.missing == "" {
-				x.warn("tokenizer-revision", fmt.Sprintf("--tokenizer-revision %s has no effect: tokenizer %q is not from the Hugging Face cache", t.Revision, name))
+				x.Warn("tokenizer-revision", fmt.Sprintf("--tokenizer-revision %s has no effect: tokenizer %q is not from the Hugging Face cache", t.Revision, name))
 			}
 			known[name] = tok
 		}
@@ -84,27 +114,19 @@ func (x *execution) openTokenizers(ctx context.Context) (*tokenizers, error) {
 			if all.byModel == nil {
 				all.byModel = map[string]*named{}
 			}
-			all.byModel[x.plan.Models.Names[i]] = tok
+			all.byModel[x.Plan.Models.Names[i]] = tok
 		}
-	}
-	x.substitute(all)
-	x.openChat(all)
-	if !t.Server {
-		x.tokens.tokenizers = *all
-	}
-	if x.plan.Kind.Caps.TokenIDs {
-		x.encoders = *all
 	}
 	return all, nil
 }
 
-// substitute remembers what stands in for tokenizers that are missing.
-func (x *execution) substitute(all *tokenizers) {
+// substitute returns what stands in for tokenizers that are missing; nil = none is.
+func (x *tokenOpener) substitute(all *tokenizers) *substitute {
 	var names, reasons []string
 	broken := false
-	for i, model := range x.plan.Models.Names {
+	for i, model := range x.Plan.Models.Names {
 		own := all.of(model)
-		name := fmt.Sprintf("%q", x.plan.Tokens.Names[min(i, len(x.plan.Tokens.Names)-1)])
+		name := fmt.Sprintf("%q", x.Plan.Tokens.Names[min(i, len(x.Plan.Tokens.Names)-1)])
 		if own.missing == "" || slices.Contains(names, name) {
 			continue
 		}
@@ -115,24 +137,25 @@ func (x *execution) substitute(all *tokenizers) {
 		}
 	}
 	if len(names) == 0 {
-		return
+		return nil
 	}
-	x.tokens.substitute = &substitute{
-		names: strings.Join(names, ", "), reason: strings.Join(reasons, "; "), explicit: x.plan.Tokens.Explicit,
-		fetch: x.plan.Tokens.Fetch, first: x.plan.Tokens.Names[0], broken: broken,
+	out := &substitute{
+		names: strings.Join(names, ", "), reason: strings.Join(reasons, "; "), explicit: x.Plan.Tokens.Explicit,
+		fetch: x.Plan.Tokens.Fetch, first: x.Plan.Tokens.Names[0], broken: broken,
 	}
-	if x.plan.Tokens.Explicit {
-		x.logs.Warn().Msg(x.tokens.substitute.warning(x.plan.Tokens.Client).Detail)
+	if x.Plan.Tokens.Explicit {
+		x.Log.Warn().Msg(out.warning(x.Plan.Tokens.Client).Detail)
 	}
+	return out
 }
 
 // findTokenizer finds the tokenizer of a name: built in, a file, a model in the
 // Hugging Face cache, a model of OpenAI, or a model on the hub if it may be asked.
-func (x *execution) findTokenizer(ctx context.Context, name string) (*named, error) {
+func (x *tokenOpener) findTokenizer(ctx context.Context, name string) (*named, error) {
 	if tok, ok := tokenizer.Encoding(name); ok {
 		return &named{Tokenizer: tok, method: tok.Method()}, nil
 	}
-	t := &x.plan.Tokens
+	t := &x.Plan.Tokens
 	tok, err := localTokenizer(t, name)
 	switch {
 	case tok != nil:
@@ -142,7 +165,7 @@ func (x *execution) findTokenizer(ctx context.Context, name string) (*named, err
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return standIn(err.Error(), true), nil
 	}
-	s, ok := x.hub.Find(name, t.Revision, tokenizer.FileName)
+	s, ok := x.Hub.Find(name, t.Revision, tokenizer.FileName)
 	if !ok {
 		if known := tokenizer.EncodingOf(name); known != "" {
 			return x.findTokenizer(ctx, known)
@@ -185,19 +208,19 @@ func tokenizerFiles() []hub.File {
 
 // fetchTokenizer downloads a tokenizer into the cache, if the user allows it. The
 // error says where it was looked for.
-func (x *execution) fetchTokenizer(ctx context.Context, name string) (hub.Snapshot, error) {
-	t := &x.plan.Tokens
+func (x *tokenOpener) fetchTokenizer(ctx context.Context, name string) (hub.Snapshot, error) {
+	t := &x.Plan.Tokens
 	switch {
 	case !hub.IsID(name):
 		return hub.Snapshot{}, fmt.Errorf("%q is neither a file nor the name of a model", name)
 	case !t.Fetch:
-		return hub.Snapshot{}, fmt.Errorf("%s", searched(t, x.hub.Cache))
+		return hub.Snapshot{}, fmt.Errorf("%s", searched(t, x.Hub.Cache))
 	}
-	x.say("downloading the tokenizer of " + name)
-	defer x.say("")
-	s, err := x.hub.Fetch(ctx, name, t.Revision, tokenizerFiles())
+	x.Status("downloading the tokenizer of " + name)
+	defer x.Status("")
+	s, err := x.Hub.Fetch(ctx, name, t.Revision, tokenizerFiles())
 	if err != nil {
-		return hub.Snapshot{}, fmt.Errorf("%s; download: %w", searched(t, x.hub.Cache), err)
+		return hub.Snapshot{}, fmt.Errorf("%s; download: %w", searched(t, x.Hub.Cache), err)
 	}
 	return s, nil
 }

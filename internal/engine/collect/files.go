@@ -1,12 +1,9 @@
-package engine
+package collect
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,9 +11,11 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/redact"
 )
 
 // flushEvery bounds what a crash of the process can lose of the record file.
@@ -140,99 +139,73 @@ func (v *valueFiles) close() {
 	v.files = nil
 }
 
-// removeValues removes the value files that a run of a dead process has left.
-func removeValues(dir string) {
+// RemoveValues removes the value files that a run of a dead process has left.
+func RemoveValues(dir string) {
 	names, _ := filepath.Glob(filepath.Join(dir, valueNames)) // the pattern is a good one
 	for _, name := range names {
 		_ = os.Remove(name)
 	}
 }
 
-// openFiles writes what is known before the first request and starts the
-// writers of what grows.
-func (x *execution) openFiles(dir string) error {
-	x.values.dir = dir
-	names := export.NamesFor(x.plan.Files.Prefix)
-	if err := x.writeInputs(filepath.Join(dir, names.Inputs)); err != nil {
-		return err
-	}
-	o := x.recordOptions()
-	if x.plan.Files.Records {
-		if err := x.files.open(filepath.Join(dir, names.Records), o, (*export.RecordWriter).Write); err != nil {
-			return err
-		}
-	}
-	if x.plan.Files.Raw {
-		x.raws.bounded((*export.Raw).Bytes)
-		return x.raws.open(filepath.Join(dir, names.Raw), o, (*export.RecordWriter).WriteRaw)
-	}
-	return nil
+// Files are what a run writes while it goes. Safe for concurrent use between
+// OpenFiles and Close.
+type Files struct {
+	records recordFile[*bench.Record]
+	raws    recordFile[*export.Raw]
+	values  valueFiles
 }
 
-// closeFiles waits until all lines are on disk.
-func (x *execution) closeFiles() error { return errors.Join(x.files.close(), x.raws.close()) }
+// FileOptions configure [OpenFiles].
+type FileOptions struct {
+	Dir     string // of the artifacts
+	Plan    *plan.Plan
+	Clock   bench.Clock
+	Secrets *redact.Set
+}
 
-func (x *execution) recordOptions() export.RecordOptions {
-	o := export.RecordOptions{Clock: x.clock, Metrics: x.plan.Metrics, Secrets: x.secrets, Worker: "worker-0"}
-	for i := range x.plan.Phases {
-		p := &x.plan.Phases[i]
+// OpenFiles starts the writers of the record files that the plan has. After an error the
+// files are to be closed, too.
+func OpenFiles(o FileOptions) (*Files, error) {
+	f := &Files{values: valueFiles{dir: o.Dir}}
+	names, lines := export.NamesFor(o.Plan.Files.Prefix), recordOptions(&o)
+	if o.Plan.Files.Records {
+		if err := f.records.open(filepath.Join(o.Dir, names.Records), lines, (*export.RecordWriter).Write); err != nil {
+			return f, err
+		}
+	}
+	if o.Plan.Files.Raw {
+		f.raws.bounded((*export.Raw).Bytes)
+		return f, f.raws.open(filepath.Join(o.Dir, names.Raw), lines, (*export.RecordWriter).WriteRaw)
+	}
+	return f, nil
+}
+
+// Keep gives a metric set a file for its values. After an error they stay in memory.
+func (f *Files) Keep(set *metric.Set) error { return f.values.keep(set) }
+
+// Close returns when all lines are on disk. A second call returns the same error.
+func (f *Files) Close() error { return errors.Join(f.records.close(), f.raws.close()) }
+
+// Release removes the values of all sets.
+func (f *Files) Release() { f.values.close() }
+
+// write takes a record. A file that cannot be written is reported once, by Close.
+func (f *Files) write(rec *bench.Record) { f.records.write(rec) }
+
+// writeRaw takes a raw record, if there is one.
+func (f *Files) writeRaw(raw *export.Raw) {
+	if raw != nil {
+		f.raws.write(raw)
+	}
+}
+
+func recordOptions(f *FileOptions) export.RecordOptions {
+	o := export.RecordOptions{Clock: f.Clock, Metrics: f.Plan.Metrics, Secrets: f.Secrets, Worker: "worker-0"}
+	for i := range f.Plan.Phases {
+		p := &f.Plan.Phases[i]
 		o.Phases = append(o.Phases, export.PhaseName{
 			Index: p.Index, ProfilingIndex: p.ProfilingIndex, Name: p.Name, Kind: p.Kind,
 		})
 	}
 	return o
-}
-
-// writeInputs writes the request bodies of the dataset, each turn without the
-// history that it carries when it is sent.
-func (x *execution) writeInputs(path string) (err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	buffer := bufio.NewWriterSize(file, 256<<10)
-	var fault error
-	if err := export.WriteInputs(buffer, x.inputs(maxInputs, &fault), x.secrets); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	return errors.Join(fault, buffer.Flush())
-}
-
-// maxInputs bounds the bodies in inputs.json. Pictures and sounds can make a
-// dataset of many gigabytes out of less memory.
-const maxInputs = 512 << 20
-
-// inputs encodes the dataset; the first turn that cannot be encoded is reported
-// in fault and ends the sequence, and so does what is beyond the bound, with a
-// warning.
-func (x *execution) inputs(bound int, fault *error) iter.Seq2[string, []json.RawMessage] {
-	return func(yield func(string, []json.RawMessage) bool) {
-		size := 0
-		for i := range x.source.Len() {
-			talk := x.source.At(i)
-			if size > bound {
-				x.warn("inputs-cut", fmt.Sprintf(
-					"inputs.json holds the first %d of %d conversations: it is bounded to %d MiB", i, x.source.Len(), bound>>20))
-				return
-			}
-			var bodies []json.RawMessage
-			for t := range talk.Turns {
-				model := x.plan.ModelOf(talk, t)
-				body, err := x.plan.Kind.Body(nil, &endpoint.Request{
-					Model: model, System: talk.System, Context: talk.Context,
-					Turn: talk.Turns[t], TokenIDs: x.tokenIDs(&talk.Turns[t], model), Settings: &x.plan.Settings,
-				})
-				if err != nil {
-					*fault = fmt.Errorf("encode turn %d of conversation %s: %w", t, talk.ID, err)
-					return
-				}
-				bodies = append(bodies, export.Payload(x.plan.Header.Get("Content-Type"), body))
-				size += len(body)
-			}
-			if !yield(talk.ID, bodies) {
-				return
-			}
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package engine
+package collect
 
 import (
 	"encoding/json"
@@ -29,15 +29,15 @@ func TestInputsBound(t *testing.T) {
 		1 << 30: "",
 		2500:    "inputs.json holds the first 3 of 5 conversations: it is bounded to 0 MiB",
 	} {
-		x := &execution{plan: &plan.Plan{Measure: plan.Measure{Kind: kind}, Models: plan.Models{Names: []string{"m"}}}, source: source}
+		got := ""
+		o := &InputOptions{
+			Plan: &plan.Plan{Measure: plan.Measure{Kind: kind}, Models: plan.Models{Names: []string{"m"}}}, Source: source,
+			Warn: func(_, detail string) { got += detail },
+		}
 		var fault error
 		n := 0
-		for range x.inputs(bound, &fault) {
+		for range o.inputs(bound, &fault) {
 			n++
-		}
-		got := ""
-		for _, w := range x.warnings {
-			got += w.Detail
 		}
 		if fault != nil || got != want || (want == "") != (n == 5) {
 			t.Errorf("bound %d: %d conversations, warnings %q: %v", bound, n, got, fault)

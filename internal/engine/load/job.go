@@ -1,9 +1,8 @@
-package engine
+package load
 
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -18,41 +17,41 @@ const (
 	retryMost     = 8 * time.Second // … up to this
 	retryBudget   = time.Minute     // of one poll, all repetitions together
 	cancelTimeout = 5 * time.Second
+	maxCancelBody = 8 << 20 // bytes of an answer to a cancel that are kept
 )
 
 // jobs performs requests whose answers are fetched by polling.
 type jobs struct {
-	run      *execution
-	inflight context.Context // of the phase
-	request  *transport.Request
-	tracker  *endpoint.Tracker
-	out      transport.Exchange
+	work    *Work
+	request *transport.Request
+	tracker *endpoint.Tracker
+	out     transport.Exchange
 }
 
 // perform performs a request to the end of its answer.
-func (p *phase) perform(r *transport.Request) transport.Exchange {
-	x := p.run
-	kind := &x.plan.Kind
+func (p *Phase) perform(ctx context.Context, r *transport.Request) transport.Exchange {
+	w := p.work
+	kind := &w.Plan.Kind
 	if kind.Job == nil {
-		return x.client.Do(p.inflight, r)
+		return w.Client.Do(ctx, r)
 	}
-	j := jobs{run: x, inflight: p.inflight, request: r, tracker: kind.Track(&x.plan.Settings)}
-	return j.perform()
+	j := jobs{work: w, request: r, tracker: kind.Track(&w.Plan.Settings)}
+	return j.perform(ctx)
 }
 
 // perform submits the work and fetches what comes of it. The stamps of the exchange
 // are those of the submission, but for its end.
-func (j *jobs) perform() transport.Exchange {
-	limit := j.run.plan.Settings.Job.Timeout
-	ctx, stop := context.WithDeadlineCause(j.inflight, j.run.clock.At(j.run.clock.Now()+limit), transport.CancelWith(&bench.Failure{
+func (j *jobs) perform(inflight context.Context) transport.Exchange {
+	limit := j.work.Plan.Settings.Job.Timeout
+	ctx, stop := context.WithDeadlineCause(inflight, j.work.Clock.At(j.work.Clock.Now()+limit), transport.CancelWith(&bench.Failure{
 		Class: bench.JobTimeout, Code: "client", Message: fmt.Sprintf("the job was not done within %v", limit),
 	}))
 	defer stop()
-	submitted := j.inflight
-	if total := j.run.plan.Transport.TotalTimeout; total == 0 || limit < total {
+	submitted := inflight
+	if total := j.work.Plan.Transport.TotalTimeout; total == 0 || limit < total {
 		submitted = ctx // else the transport's own limit comes first
 	}
-	first := j.run.client.Do(submitted, j.request)
+	first := j.work.Client.Do(submitted, j.request)
 	call, more, whole := j.tracker.Take(first.Response, first.Conn.Received)
 	if whole {
 		return first
@@ -64,24 +63,24 @@ func (j *jobs) perform() transport.Exchange {
 	}
 	j.out.Stamps.End = j.out.Response.EndAt
 	j.out.Conn.Polls = j.tracker.Polls()
-	j.takeBack()
+	j.cancelJob(inflight)
 	return j.out
 }
 
 // poll waits, makes one call and returns the next.
 func (j *jobs) poll(ctx context.Context, call endpoint.Call) (next endpoint.Call, more bool) {
 	if !call.Now {
-		pause(ctx, j.tracker.Pause(j.run.clock.Now()-j.out.Stamps.Start))
+		pause(ctx, j.tracker.Pause(j.work.Clock.Now()-j.out.Stamps.Start))
 	}
-	began, delay := j.run.clock.Now(), retryFirst
+	began, delay := j.work.Clock.Now(), retryFirst
 	for {
 		one, stop := context.WithTimeoutCause(ctx, pollTimeout, transport.CancelWith(&bench.Failure{
 			Class: bench.TimeoutTotal, Message: fmt.Sprintf("a poll was not answered within %v", pollTimeout),
 		}))
-		x := j.run.client.Do(one, j.control(call, j.request.Session))
+		x := j.work.Client.Do(one, j.control(call, j.request.Session))
 		stop()
 		j.add(&x)
-		again := endpoint.Retryable(x.Response) && ctx.Err() == nil && j.run.clock.Now()-began+delay <= retryBudget
+		again := endpoint.Retryable(x.Response) && ctx.Err() == nil && j.work.Clock.Now()-began+delay <= retryBudget
 		if !again {
 			next, more, _ = j.tracker.Take(x.Response, x.Conn.Received)
 			x.Release()
@@ -112,7 +111,7 @@ func (j *jobs) control(call endpoint.Call, session string) *transport.Request {
 		header.Set("Accept", "*/*")
 	}
 	return &transport.Request{
-		Method: call.Method, URL: j.run.plan.Kind.URL(call, j.request.URL), Host: j.request.Host, Header: header, Session: session,
+		Method: call.Method, URL: j.work.Plan.Kind.URL(call, j.request.URL), Host: j.request.Host, Header: header, Session: session,
 	}
 }
 
@@ -126,53 +125,19 @@ func (j *jobs) add(x *transport.Exchange) {
 	j.out.Lag = max(j.out.Lag, x.Lag)
 }
 
-// takeBack cancels work that is still under way at the server when nobody waits
+// cancelJob cancels work that is still under way at the server when nobody waits
 // for it any more. It does not wait for the answer.
-func (j *jobs) takeBack() {
+func (j *jobs) cancelJob(ctx context.Context) {
 	call, ok := j.tracker.Cancel()
 	if !ok {
 		return
 	}
-	x, r := j.run, j.control(call, "")
-	r.MaxBody = maxControlBody
-	x.takebacks.Go(func() {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(j.inflight), cancelTimeout)
+	w, r := j.work, j.control(call, "")
+	r.MaxBody = maxCancelBody
+	w.cancel.Go(func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 		defer stop()
-		done := x.client.Do(ctx, r)
+		done := w.Client.Do(ctx, r)
 		done.Release()
 	})
-}
-
-// warnOfPolls says what polling does to the numbers.
-func (x *execution) warnOfPolls() {
-	if x.plan.Kind.Job == nil {
-		return
-	}
-	detail := "answers were fetched by polling, so their times are those of the answers to polls"
-	if every := x.plan.Settings.Job.Interval; every > 0 {
-		detail += fmt.Sprintf(", one every %v", every)
-	}
-	x.warn("poll-resolution", detail+"; times between tokens are left out")
-	x.warnOfQuota()
-}
-
-// warnOfQuota says when polls alone would use up what Runpod allows.
-func (x *execution) warnOfQuota() {
-	const perSecond = 200 // 2,000 calls in 10 s of /status and /stream together
-	every := x.plan.Settings.Job.Interval
-	if every == 0 {
-		every = time.Second // the longest that polls wait by themselves
-	}
-	for _, target := range x.plan.Targets {
-		if !strings.HasSuffix("."+target.URL.Hostname(), ".runpod.ai") {
-			continue
-		}
-		for i := range x.plan.Phases {
-			if n := x.plan.Phases[i].Concurrency; float64(n)/every.Seconds() > perSecond {
-				x.warn("poll-quota", fmt.Sprintf("%d jobs at a time, polled every %v, are more than the %d polls per second that Runpod allows: expect HTTP 429",
-					n, every, perSecond))
-				return
-			}
-		}
-	}
 }

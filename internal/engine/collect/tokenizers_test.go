@@ -1,4 +1,4 @@
-package engine
+package collect
 
 import (
 	"context"
@@ -12,11 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/redact"
 )
 
 const (
@@ -104,8 +106,7 @@ func TestFindTokenizer(t *testing.T) {
 			if tt.revision != "" {
 				plan.Tokens.Revision = tt.revision
 			}
-			x := newExecution(plan, redact.NewSet())
-			x.hub = hub.Options{Cache: cache, Endpoint: "http://127.0.0.1:1"}
+			x := &tokenOpener{options(plan, hub.Options{Cache: cache, Endpoint: "http://127.0.0.1:1"}, nil)}
 			got, err := x.findTokenizer(t.Context(), tt.name)
 			if tt.err != "" || err != nil {
 				if err == nil || tt.err == "" || !strings.Contains(err.Error(), tt.err) {
@@ -126,6 +127,15 @@ func TestFindTokenizer(t *testing.T) {
 	}
 }
 
+// options returns options whose warnings are appended to warnings.
+func options(p *plan.Plan, h hub.Options, warnings *[]string) TokenOptions {
+	return TokenOptions{Plan: p, Hub: h, Log: zerolog.Nop(), Status: func(string) {}, Warn: func(_, detail string) {
+		if warnings != nil {
+			*warnings = append(*warnings, detail)
+		}
+	}}
+}
+
 // TestTokenizersOfUntrustedDocuments: files only within their bounds.
 func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 	cache := hubCache(t)
@@ -139,8 +149,7 @@ func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 		"org/folder": "tokenizer.json wordlevel", "/data/t.json": "tokenizer.json wordlevel", "t.json": "error: not a file that this document may name",
 		"afile": "built-in o200k_base", "org/checkpoint": "org/checkpoint@0123456789ab",
 	} {
-		x := newExecution(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Explicit: true, Open: open}}, redact.NewSet())
-		x.hub.Cache = cache
+		x := &tokenOpener{options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Explicit: true, Open: open}}, hub.Options{Cache: cache}, nil)}
 		tok, err := x.findTokenizer(t.Context(), name)
 		got := ""
 		if err != nil {
@@ -165,30 +174,28 @@ func TestTokenizerOfEachModel(t *testing.T) {
 		Models:  plan.Models{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}},
 		Tokens:  plan.Tokens{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}, Revision: "main"},
 	}
-	x := newExecution(plan, redact.NewSet())
-	x.hub.Cache = cache
-	all, err := x.openTokenizers(t.Context())
+	tokens, err := OpenTokens(t.Context(), options(plan, hub.Options{Cache: cache}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for model, size := range map[string]int{"org/folder": 2, "org/checkpoint": 5, "org/nothing": 200019, "somebody's": 2} {
-		if got := all.of(model).VocabSize(); got != size {
+		if got := tokens.all.of(model).VocabSize(); got != size {
 			t.Errorf("tokenizer of %s has %d tokens, want %d", model, got, size)
 		}
 	}
 	for model, want := range map[string]bench.Tokens{"org/folder": 1, "org/nothing": 2} {
 		rec := &bench.Record{Model: model, Stamps: bench.Stamps{Wrote: 1}, Answer: bench.Answer{Choices: []bench.Choice{{Text: "hello-world"}}}}
-		x.tokens.count(&finishing{rec: rec, talk: &bench.Conversation{Turns: []bench.Turn{{}}}})
+		tokens.count(&load.Finished{Record: rec, Conversation: &bench.Conversation{Turns: []bench.Turn{{}}}})
 		if rec.OutputTokens == nil || *rec.OutputTokens != want {
 			t.Errorf("%s counts %v output tokens, want %d", model, rec.OutputTokens, want)
 		}
 	}
 	want := `no local tokenizer for "org/nothing", "org/none": prompt lengths use the built-in o200k_base and may be 10–20 % off; pass --tokenizer or --allow-download`
-	if got := x.tokens.substitute.warning(false).Detail; got != want {
+	if got := tokens.substitute.warning(false).Detail; got != want {
 		t.Errorf("text = %q\nwant   %q", got, want)
 	}
 	method := "server-reported usage, otherwise tokenizer.json wordlevel"
-	if got := x.tokens.method(); !strings.HasPrefix(got, method) || !strings.Contains(got, "; built-in o200k_base; org/checkpoint@0123456789ab") {
+	if got := tokens.Method(); !strings.HasPrefix(got, method) || !strings.Contains(got, "; built-in o200k_base; org/checkpoint@0123456789ab") {
 		t.Errorf("method = %q", got)
 	}
 }
@@ -197,10 +204,10 @@ func TestTokenizerOfEachModel(t *testing.T) {
 func TestRevisionWithoutEffect(t *testing.T) {
 	cache := hubCache(t)
 	for name, want := range map[string]int{"org/folder": 1, "cl100k_base": 1, "org/checkpoint": 0, "org/nothing": 0} {
-		x := newExecution(&plan.Plan{Models: plan.Models{Names: []string{"m"}}, Tokens: plan.Tokens{Names: []string{name}, Revision: "v2"}}, redact.NewSet())
-		x.hub.Cache = cache
-		if _, err := x.openTokenizers(t.Context()); err != nil || len(x.warnings) != want {
-			t.Errorf("%s: warnings %v, error %v; want %d", name, x.warnings, err, want)
+		var warnings []string
+		p := &plan.Plan{Models: plan.Models{Names: []string{"m"}}, Tokens: plan.Tokens{Names: []string{name}, Revision: "v2"}}
+		if _, err := OpenTokens(t.Context(), options(p, hub.Options{Cache: cache}, &warnings)); err != nil || len(warnings) != want {
+			t.Errorf("%s: warnings %v, error %v; want %d", name, warnings, err, want)
 		}
 	}
 }
@@ -246,8 +253,7 @@ func TestFetchTokenizer(t *testing.T) {
 	}{
 		{false, "", "not in "}, {true, "HF_HUB_OFFLINE", "download: HF_HUB_OFFLINE is set"}, {true, "", "connection refused"},
 	} {
-		x := newExecution(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: tt.fetch}}, redact.NewSet())
-		x.hub = hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1", Offline: tt.offline}
+		x := &tokenOpener{options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: tt.fetch}}, hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1", Offline: tt.offline}, nil)}
 		tok, err := x.findTokenizer(t.Context(), "org/m")
 		if err != nil || !strings.Contains(tok.missing, tt.want) || !tt.fetch && strings.Contains(tok.missing, "refused") {
 			t.Errorf("missing = %v, error %v; want %q", tok, err, tt.want)
@@ -267,8 +273,7 @@ func TestFetchTokenizer(t *testing.T) {
 	defer server.Close()
 	cache := t.TempDir()
 	for range 2 { // the second time it is there
-		x := newExecution(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, redact.NewSet())
-		x.hub = hub.Options{Cache: cache, Endpoint: server.URL}
+		x := &tokenOpener{options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, hub.Options{Cache: cache, Endpoint: server.URL}, nil)}
 		tok, err := x.findTokenizer(t.Context(), "org/m")
 		if err != nil || tok.missing != "" || tok.VocabSize() != 3 || !strings.HasPrefix(tok.method, "org/m@0123456789ab, tokenizer.json") {
 			t.Fatalf("fetched: %+v, error %v", tok, err)
@@ -279,8 +284,7 @@ func TestFetchTokenizer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	x := newExecution(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, redact.NewSet())
-	x.hub = hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1"}
+	x := &tokenOpener{options(&plan.Plan{Tokens: plan.Tokens{Revision: "main", Fetch: true}}, hub.Options{Cache: t.TempDir(), Endpoint: "http://127.0.0.1:1"}, nil)}
 	if _, err := x.findTokenizer(ctx, "org/m"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -291,10 +295,10 @@ func TestFetchTokenizer(t *testing.T) {
 func TestChatTemplate(t *testing.T) {
 	const words = `{"model":{"type":"WordLevel","vocab":{"?":0},"unk_token":"?"},"pre_tokenizer":{"type":"WhitespaceSplit"}}`
 	const template = `{"chat_template": "{{ bos_token }} {% for m in messages %}{{ m.role }} : {{ m.content }} end {% endfor %}go", "bos_token": "<s>"}`
-	conversation := &finishing{
-		rec:     &bench.Record{Turn: 1},
-		talk:    &bench.Conversation{System: "be brief", Turns: []bench.Turn{{Texts: []string{"a b"}}, {Texts: []string{"c", "d"}}}},
-		history: []bench.Exchange{{Turn: bench.Turn{Texts: []string{"a b"}}, Answer: bench.Choice{Text: "x y z"}}},
+	conversation := &load.Finished{
+		Record:       &bench.Record{Turn: 1},
+		Conversation: &bench.Conversation{System: "be brief", Turns: []bench.Turn{{Texts: []string{"a b"}}, {Texts: []string{"c", "d"}}}},
+		History:      []bench.Exchange{{Turn: bench.Turn{Texts: []string{"a b"}}, Answer: bench.Choice{Text: "x y z"}}},
 	}
 	tests := []struct {
 		name     string
@@ -323,25 +327,25 @@ func TestChatTemplate(t *testing.T) {
 			}
 			for _, name := range []string{dir, filepath.Join(dir, "tokenizer.json"), filepath.Join(dir, "mine.json")} {
 				kind, _ := endpoint.Lookup(tt.kind)
-				x := newExecution(&plan.Plan{
+				var warnings []string
+				tokens, err := OpenTokens(t.Context(), options(&plan.Plan{
 					Measure: plan.Measure{Kind: kind}, Models: plan.Models{Names: []string{"m"}}, Tokens: plan.Tokens{Names: []string{name}, Revision: "main", Explicit: true, Template: true},
-				}, redact.NewSet())
-				all, err := x.openTokenizers(t.Context())
+				}, hub.Options{}, &warnings))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := all.first.SpecialTokensToAdd(); got != tt.overhead {
+				if got := tokens.all.first.SpecialTokensToAdd(); got != tt.overhead {
 					t.Errorf("adds %d tokens, want %d", got, tt.overhead)
 				}
-				x.tokens.caps.System, x.tokens.caps.History = true, true
-				x.tokens.client(conversation, all.first)
-				if got := conversation.rec.ClientInput; got == nil || *got != tt.count {
+				tokens.caps.System, tokens.caps.History = true, true
+				tokens.client(conversation, tokens.all.first)
+				if got := conversation.Record.ClientInput; got == nil || *got != tt.count {
 					t.Errorf("the conversation has %v tokens, want %d", got, tt.count)
 				}
-				if len(x.warnings) > 1 || (len(x.warnings) == 1) != (tt.warning != "") || tt.warning != "" && !strings.Contains(x.warnings[0].Detail, tt.warning) {
-					t.Errorf("warnings = %v, want %q", x.warnings, tt.warning)
+				if len(warnings) > 1 || (len(warnings) == 1) != (tt.warning != "") || tt.warning != "" && !strings.Contains(warnings[0], tt.warning) {
+					t.Errorf("warnings = %v, want %q", warnings, tt.warning)
 				}
-				if refused := x.tokens.refused.Load(); (refused > 0) != (tt.name == "refuses this one") {
+				if refused := tokens.refused.Load(); (refused > 0) != (tt.name == "refuses this one") {
 					t.Errorf("%d conversations were refused", refused)
 				}
 			}

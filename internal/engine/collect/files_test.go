@@ -1,4 +1,4 @@
-package engine
+package collect
 
 import (
 	"errors"
@@ -52,7 +52,7 @@ func TestValueFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".values-123"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	removeValues(dir)
+	RemoveValues(dir)
 	if left() != 0 {
 		t.Error("the file of a dead process is left")
 	}

@@ -1,4 +1,4 @@
-package engine
+package collect
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/chattemplate"
+	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/tokenizer"
 )
 
@@ -54,21 +55,21 @@ func newChat(tok tokenizer.Tokenizer, beside func(file string) ([]byte, error)) 
 
 // openChat takes the chat template into account if the user asks for it. Without
 // one lengths are those of the texts, and the result says so.
-func (x *execution) openChat(all *tokenizers) {
-	if !x.plan.Tokens.Template {
+func (x *tokenOpener) openChat(all *tokenizers) {
+	if !x.Plan.Tokens.Template {
 		return
 	}
-	if caps := &x.plan.Kind.Caps; !caps.System || !caps.History || x.plan.Kind.Name == "raw" {
-		x.warn("chat-template", "--apply-chat-template has no effect: requests of type "+x.plan.Kind.Name+" carry no conversation")
+	if caps := &x.Plan.Kind.Caps; !caps.System || !caps.History || x.Plan.Kind.Name == "raw" {
+		x.Warn("chat-template", "--apply-chat-template has no effect: requests of type "+x.Plan.Kind.Name+" carry no conversation")
 		return
 	}
-	for _, tok := range all.distinct(x.plan.Models.Names) {
+	for _, tok := range all.distinct(x.Plan.Models.Names) {
 		if tok == nil || tok.missing != "" {
 			continue // another note says so
 		}
 		var err error
 		if tok.chat, err = newChat(tok.Tokenizer, tok.beside); err != nil {
-			x.warn("chat-template", "prompt lengths leave the chat template out ("+tok.method+"): "+err.Error())
+			x.Warn("chat-template", "prompt lengths leave the chat template out ("+tok.method+"): "+err.Error())
 		}
 	}
 }
@@ -83,7 +84,7 @@ func (n *named) SpecialTokensToAdd() int {
 }
 
 // messages are those of a request in the order in which they were sent.
-func (f *finishing) messages() []chattemplate.Message {
+func messages(f *load.Finished) []chattemplate.Message {
 	var out []chattemplate.Message
 	add := func(role, content string) {
 		out = append(out, chattemplate.Message{Role: role, Content: content})
@@ -95,16 +96,16 @@ func (f *finishing) messages() []chattemplate.Message {
 		}
 		add(role, strings.Join(t.Texts, "\n"))
 	}
-	if f.talk.System != "" {
-		add("system", f.talk.System)
+	if f.Conversation.System != "" {
+		add("system", f.Conversation.System)
 	}
-	if f.talk.Context != "" {
-		add("user", f.talk.Context)
+	if f.Conversation.Context != "" {
+		add("user", f.Conversation.Context)
 	}
-	for i := range f.history {
-		turn(&f.history[i].Turn)
-		add("assistant", f.history[i].Answer.Text)
+	for i := range f.History {
+		turn(&f.History[i].Turn)
+		add("assistant", f.History[i].Answer.Text)
 	}
-	turn(&f.talk.Turns[f.rec.Turn])
+	turn(&f.Conversation.Turns[f.Record.Turn])
 	return out
 }

@@ -1,4 +1,4 @@
-package engine
+package load
 
 import (
 	"time"
@@ -41,7 +41,7 @@ func (o *outage) met(r *bench.Response) bool {
 
 // pause waits before a slot of a closed loop sends its next request. Arrivals of
 // an open loop are the user's, and wait for nobody.
-func (o *outage) pause(p *phase) {
+func (o *outage) pause(p *Phase) {
 	if p.plan.Arrivals != nil || p.budget.exhausted() {
 		return
 	}
