@@ -63,10 +63,15 @@ func allowed() map[string][]string {
 		e + "plan": {
 			e + "arrival", e + "bench", e + "config", e + "dataset", e + "endpoint", e + "hub", e + "metric", e + "transport",
 		},
-		"internal/engine": {
+		// Reports are made of what was measured: no requests, no servers.
+		e + "report": {
 			"internal/run", e + "plan",
+			e + "bench", e + "config", e + "export", e + "metric", e + "sketch", e + "verdict",
+		},
+		"internal/engine": {
+			"internal/run", e + "plan", e + "report",
 			e + "arrival", e + "bench", e + "certify", e + "chattemplate", e + "config", e + "dataset", e + "endpoint", e + "export",
-			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
+			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "tokenizer", e + "transport", e + "verdict",
 		},
 		"internal/run":   {e + "bench", e + "config", e + "metric", e + "sketch", e + "verdict"},
 		"internal/store": {"internal/run", e + "bench", e + "export"}, // export writes files atomically

@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/report"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -95,17 +96,9 @@ type execution struct {
 
 // finishedPhase is a phase that has ended.
 type finishedPhase struct {
-	plan   *plan.Phase
-	set    *metric.Set
+	report.Measured
 	public run.Phase
-	watch  *watch
-	chunks int64  // content events of all responses
-	silent string // when the server was silent for long; empty = it was not
-}
-
-// saturated reports whether the servers did not keep up with the phase.
-func (f *finishedPhase) saturated() bool {
-	return f.watch.saturation != nil && f.watch.saturation.Saturated
+	chunks int64 // content events of all responses
 }
 
 // load performs all phases. ctx ends everything at once; cancel is the gentle
@@ -156,7 +149,8 @@ func (x *execution) phase(ctx context.Context, plan *plan.Phase) bench.PhaseEnd 
 	x.mu.Unlock()
 	stats := p.stats(p.clock.Now())
 	stats.End = end
-	x.finished = append(x.finished, finishedPhase{plan: plan, set: set, public: rec.public(stats), watch: rec.watch, chunks: rec.bytes.chunks, silent: rec.silence.text()})
+	m := rec.measured(stats)
+	x.finished = append(x.finished, finishedPhase{Measured: m, public: rec.public(&m), chunks: rec.bytes.chunks})
 	snap := x.baseSnapshot()
 	if plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt, snap.Errors = rec.live, p.clock.Wall(rec.computed), set.ErrorGroups()
@@ -311,10 +305,24 @@ func (x *execution) baseSnapshot() *run.Snapshot {
 		snap.Phases = append(snap.Phases, x.finished[i].public)
 	}
 	snap.Phases = slices.Clip(snap.Phases)
-	snap.Client, snap.Stream = x.trust(nil)
-	snap.Saturation = x.saturation(nil)
+	x.judge(snap, x.measured())
 	snap.SetElapsed(x.clock.Now())
 	return snap
+}
+
+// judge adds the judgements on phases to a snapshot.
+func (x *execution) judge(snap *run.Snapshot, phases []report.Measured) {
+	snap.Client = report.Client(phases, x.certificate)
+	snap.Stream, snap.Saturation = report.Stream(phases), report.Saturation(phases)
+}
+
+// measured returns the phases that have ended.
+func (x *execution) measured() []report.Measured {
+	var out []report.Measured
+	for i := range x.finished {
+		out = append(out, x.finished[i].Measured)
+	}
+	return out
 }
 
 // announce publishes a snapshot and the event that goes with it.

@@ -5,8 +5,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
-	"aiperfd/internal/engine/plan"
-	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/report"
 	"aiperfd/internal/run"
 )
 
@@ -124,55 +123,29 @@ func (r *recorder) snapshot() *run.Snapshot {
 	p := r.phase
 	snap := p.run.baseSnapshot()
 	now := p.clock.Now()
-	snap.Phases = append(snap.Phases, r.public(p.stats(now)))
+	m := r.measured(p.stats(now))
+	snap.Phases = append(snap.Phases, r.public(&m))
 	snap.SetElapsed(now)
 	if p.plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt = r.live, p.clock.Wall(r.computed)
 		snap.Errors = r.set.ErrorGroups()
-		snap.Client, snap.Stream = p.run.trust(r.watch)
-		snap.Saturation = p.run.saturation(r.watch)
+		p.run.judge(snap, append(p.run.measured(), m))
 	}
 	return snap
 }
 
-// public is the phase as the outside sees it.
-func (r *recorder) public(stats bench.PhaseStats) run.Phase {
-	p := publicPhase(r.phase.plan, r.set, stats, r.phase.clock)
+// measured returns the phase with what was measured so far.
+func (r *recorder) measured(stats bench.PhaseStats) report.Measured {
+	w := r.watch
+	return report.Measured{
+		Plan: r.phase.plan, Set: r.set, Stats: stats, Tally: &w.tally,
+		Self: w.self, Client: w.report, Saturation: w.saturation, Silence: r.silence.text(),
+	}
+}
+
+// public returns the phase as the API shows it.
+func (r *recorder) public(m *report.Measured) run.Phase {
+	p := m.Public(r.phase.clock)
 	p.Counters.BytesSent, p.Counters.BytesReceived = r.bytes.sent, r.bytes.received
 	return p
-}
-
-// publicPhase describes a phase by its metrics and its counters.
-func publicPhase(plan *plan.Phase, set *metric.Set, stats bench.PhaseStats, clock bench.Clock) run.Phase {
-	count := set.Counters()
-	c := run.Counters{
-		Sent: stats.Sent, Success: count.Success, Cancelled: count.Cancelled, Errors: count.ByClass,
-		InputTokens: count.InputTokens, OutputTokens: count.OutputTokens + count.ReasoningTokens,
-		ReasoningTokens: count.ReasoningTokens,
-		SLOMet:          map[string]int64{}, SLOMissed: map[string]int64{}, Histograms: map[string]*sketch.Sketch{},
-	}
-	delete(c.Errors, bench.Cancelled)
-	for _, slo := range count.SLOs {
-		c.SLOMet[slo.Tag], c.SLOMissed[slo.Tag] = slo.Met, slo.Missed
-	}
-	for _, tag := range histogramTags {
-		if h, ok := set.Histogram(tag); ok {
-			c.Histograms[tag] = h
-		}
-	}
-	return run.Phase{Stats: stats, Epoch: clock.Wall(0), Counters: c, Concurrency: optional(plan.Concurrency)}
-}
-
-// histogramTags lists the metrics whose distributions Prometheus gets.
-var histogramTags = [...]string{
-	"request_latency", "time_to_first_token", "inter_token_latency", "inter_chunk_latency",
-	"schedule_lag", "input_sequence_length", "output_sequence_length",
-}
-
-// optional returns nil for 0.
-func optional(n int) *int {
-	if n == 0 {
-		return nil
-	}
-	return &n
 }
