@@ -59,7 +59,7 @@ func (x *execution) reference() certify.Options {
 	var chunks, received int64
 	for i := range x.finished {
 		f := &x.finished[i]
-		if f.plan.Kind == bench.Profiling {
+		if f.Plan.Kind == bench.Profiling {
 			chunks, received = chunks+f.chunks, received+f.public.Counters.BytesReceived
 		}
 	}

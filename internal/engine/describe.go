@@ -36,7 +36,9 @@ func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	}
 	for i := range plan.Phases {
 		if p := &plan.Phases[i]; p.Kind == bench.Profiling {
-			r.Concurrency = optional(p.Concurrency)
+			if p.Concurrency > 0 {
+				r.Concurrency = &p.Concurrency
+			}
 			if p.Rate > 0 {
 				r.Rate = &p.Rate
 			}

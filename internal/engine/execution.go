@@ -20,6 +20,7 @@ import (
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/report"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -88,17 +89,9 @@ type observation struct {
 
 // finishedPhase is a phase that has ended.
 type finishedPhase struct {
-	plan   *plan.Phase
-	set    *metric.Set
+	report.Measured
 	public run.Phase
-	client *collect.Client
-	chunks int64  // content events of all responses
-	silent string // when the server was silent for long; empty = it was not
-}
-
-// saturated reports whether the servers did not keep up with the phase.
-func (f *finishedPhase) saturated() bool {
-	return f.client.Saturation != nil && f.client.Saturation.Saturated
+	chunks int64 // content events of all responses
 }
 
 // perform performs all phases. ctx ends everything at once; cancel is the gentle
@@ -139,10 +132,16 @@ func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 		InFlight: func() int64 { return phase.InFlight() },
 	})
 	silence := x.silence()
+	measured := func(l *collect.Live) *report.Measured {
+		return &report.Measured{
+			Plan: p, Set: set, Stats: l.Stats, Tally: &client.Tally,
+			Self: client.Self, Client: client.Report, Saturation: client.Saturation, Silence: silence.Text(),
+		}
+	}
 	rec := collect.NewRecorder(collect.RecorderOptions{
 		Run: x.records, Phase: p, Set: set, Observers: []collect.Observer{client, silence},
 		Publish: func(l *collect.Live, events ...run.EventType) {
-			snap := x.liveSnapshot(p, set, l, client)
+			snap := x.liveSnapshot(measured(l), l)
 			for _, e := range events {
 				x.announce(e, snap)
 			}
@@ -158,9 +157,8 @@ func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 
 	l := rec.Live()
 	l.Stats.End = phase.End()
-	x.finished = append(x.finished, finishedPhase{
-		plan: p, set: set, public: x.public(p, set, l), client: client, chunks: rec.Chunks(), silent: silence.Text(),
-	})
+	m := measured(l)
+	x.finished = append(x.finished, finishedPhase{Measured: *m, public: x.public(m, l), chunks: rec.Chunks()})
 	snap := x.baseSnapshot()
 	if p.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt, snap.Errors = l.Metrics, l.MetricsAt, l.Errors
@@ -198,29 +196,42 @@ func (x *execution) baseSnapshot() *run.Snapshot {
 		snap.Phases = append(snap.Phases, x.finished[i].public)
 	}
 	snap.Phases = slices.Clip(snap.Phases)
-	snap.Client, snap.Stream = x.trust(nil)
-	snap.Saturation = x.saturation(nil)
+	x.judge(snap, x.measured())
 	snap.SetElapsed(x.clock.Now())
 	return snap
 }
 
 // liveSnapshot describes the run while a phase is performed.
-func (x *execution) liveSnapshot(p *plan.Phase, set *metric.Set, l *collect.Live, client *collect.Client) *run.Snapshot {
+func (x *execution) liveSnapshot(m *report.Measured, l *collect.Live) *run.Snapshot {
 	snap := x.baseSnapshot()
-	snap.Phases = append(snap.Phases, x.public(p, set, l))
+	snap.Phases = append(snap.Phases, x.public(m, l))
 	snap.SetElapsed(l.Stats.LastUpdate)
-	if p.Kind == bench.Profiling {
+	if m.Plan.Kind == bench.Profiling {
 		snap.Metrics, snap.MetricsAt, snap.Errors = l.Metrics, l.MetricsAt, l.Errors
-		snap.Client, snap.Stream = x.trust(client)
-		snap.Saturation = x.saturation(client)
+		x.judge(snap, append(x.measured(), *m))
 	}
 	return snap
 }
 
-// public is a phase as the outside sees it.
-func (x *execution) public(p *plan.Phase, set *metric.Set, l *collect.Live) run.Phase {
-	out := publicPhase(p, set, l.Stats, x.clock)
+// public is a phase as the API shows it.
+func (x *execution) public(m *report.Measured, l *collect.Live) run.Phase {
+	out := m.Public(x.clock)
 	out.Counters.BytesSent, out.Counters.BytesReceived = l.Sent, l.Received
+	return out
+}
+
+// judge adds the judgements on phases to a snapshot.
+func (x *execution) judge(snap *run.Snapshot, phases []report.Measured) {
+	snap.Client = report.Client(phases, x.observed.certificate)
+	snap.Stream, snap.Saturation = report.Stream(phases), report.Saturation(phases)
+}
+
+// measured returns the phases that have ended.
+func (x *execution) measured() []report.Measured {
+	var out []report.Measured
+	for i := range x.finished {
+		out = append(out, x.finished[i].Measured)
+	}
 	return out
 }
 

@@ -64,7 +64,7 @@ func (x *execution) atOnce(p *plan.Phase) int {
 // usualLatency is the 90th percentile of the latency in the last phase with an answer.
 func (x *execution) usualLatency() time.Duration {
 	for i := len(x.finished) - 1; i >= 0; i-- {
-		if h, ok := x.finished[i].set.Histogram("request_latency"); ok && h.Count() > 0 {
+		if h, ok := x.finished[i].Set.Histogram("request_latency"); ok && h.Count() > 0 {
 			return time.Duration(h.Quantile(0.9) * float64(time.Second))
 		}
 	}

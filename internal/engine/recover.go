@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,10 +11,9 @@ import (
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
-	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
-	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/engine/report"
 	"aiperfd/internal/run"
 )
 
@@ -85,102 +82,22 @@ func (e *Engine) rebuild(r *run.Run) error {
 		return fmt.Errorf("read stored configuration: %w", err)
 	}
 	d.RandomSeed = &r.Seed
-	plan, err := plan.CompileMeasure(d)
+	measure, err := plan.CompileMeasure(d)
 	if err != nil {
 		return fmt.Errorf("compile stored configuration: %w", err)
 	}
 	dir := e.opts.Store.Dir(r.ID)
-	names := export.NamesFor(plan.Files.Prefix)
-	file, err := os.Open(filepath.Join(dir, names.Records))
+	rep, phases, err := report.Recover(dir, measure, r)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	log, err := export.ReadRecords(file)
-	if err != nil {
+	if _, err := export.Write(dir, export.NamesFor(measure.Files.Prefix), rep, &redact.Set{}); err != nil {
 		return err
 	}
-	phases, err := replay(plan, log)
-	if err != nil {
-		return err
-	}
-	rep := newReport(r, plan)
-	rep.State, rep.Reason = r.State, r.StateReason
-	fill(rep, log.Clock, phases)
-	rep.Warnings = append(rep.Warnings, bench.Warning{Code: "interrupted", Detail: interruptedReason})
-	for _, w := range doubts(rep) {
-		rep.Warnings = append(rep.Warnings, w)
-	}
-	rep.Complete = false
-	if _, err := export.Write(dir, names, rep, &redact.Set{}); err != nil {
-		return err
-	}
-	r.Summary = summarise(rep)
-	snap := &run.Snapshot{
-		Wall: time.Now().UTC(), State: r.State, Final: true, Exported: true, Phases: publicPhases(phases, log.Clock),
-		Metrics: rep.Results, Warmup: rep.Warmup, Errors: rep.Errors, Start: rep.Start, End: rep.End,
-		Stream: rep.Stream,
-	}
-	snap.MetricsAt = snap.Wall
+	r.Summary = report.Summarize(rep)
+	snap := &run.Snapshot{Wall: time.Now().UTC(), State: r.State, Phases: phases, Stream: rep.Stream}
+	complete(snap, rep)
 	return storeSnapshot(dir, snap)
-}
-
-// replay folds a record file into metrics, phase by phase.
-func replay(plan *plan.Measure, log *export.RecordLog) ([]measured, error) {
-	phases := make([]measured, len(plan.Phases))
-	for rec, err := range log.Records {
-		if err != nil {
-			return nil, err
-		}
-		if rec.Phase < 0 || rec.Phase >= len(phases) {
-			return nil, errors.New("record file names a phase that the configuration does not have")
-		}
-		m := &phases[rec.Phase]
-		if m.set == nil {
-			set, err := metric.NewSet(plan.Metrics)
-			if err != nil {
-				return nil, err
-			}
-			p := &plan.Phases[rec.Phase]
-			*m = measured{plan: p, set: set, tally: new(verdict.Tally), stats: bench.PhaseStats{
-				Index: p.Index, ProfilingIndex: p.ProfilingIndex, Name: p.Name, Kind: p.Kind,
-				ExpectedRequests: p.Requests, ExpectedSessions: p.Sessions, ExpectedDuration: p.Duration,
-				Grace: p.Grace, End: bench.PhaseAborted, Start: rec.Stamps.Due,
-			}}
-		}
-		m.fold(rec)
-	}
-	return slices.DeleteFunc(phases, func(m measured) bool { return m.set == nil }), nil
-}
-
-// fold counts one record as a running phase would have.
-func (m *measured) fold(rec *bench.Record) {
-	m.set.Observe(rec)
-	m.tally.Observe(rec)
-	s := &m.stats
-	s.Sent++
-	s.Start = min(s.Start, rec.Stamps.Due, rec.Stamps.Start)
-	s.LastUpdate = max(s.LastUpdate, rec.Stamps.End)
-	s.RequestsEnd = s.LastUpdate
-	switch {
-	case rec.Cancelled():
-		s.Cancelled++
-	case rec.OK():
-		s.Completed++
-		s.SuccessRecords++
-	default:
-		s.Completed++
-		s.Errors++
-		s.ErrorRecords++
-	}
-}
-
-func publicPhases(phases []measured, clock bench.Clock) []run.Phase {
-	var out []run.Phase
-	for _, m := range phases {
-		out = append(out, publicPhase(m.plan, m.set, m.stats, clock))
-	}
-	return out
 }
 
 // requeue puts a queued run of an earlier process back into the queue. One that

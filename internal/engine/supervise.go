@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/report"
 	"aiperfd/internal/run"
 )
 
@@ -158,21 +159,21 @@ func (e *Engine) abandon(j *job, err error) {
 }
 
 // conclude makes the outcome durable and announces it.
-func (e *Engine) conclude(j *job, o outcome) {
+func (e *Engine) conclude(j *job, o report.Outcome) {
 	x := j.exec
 	j.mu.Lock()
-	j.report = o.report
+	j.report = o.Report
 	j.mu.Unlock()
-	e.warn(x.finalSnapshot(o.state, e.opts.Store.Dir(j.run.ID), o.report))
+	e.warn(x.finalSnapshot(o.State, e.opts.Store.Dir(j.run.ID), o.Report))
 	e.emit(j, run.EventExported, x.latest())
 	e.warn(e.change(j, func(r *run.Run) {
-		r.Summary, r.Warnings = o.summary, append(slices.Clip(r.Warnings), o.warnings...)
-		r.Client = run.NewClientVerdict(o.report.Client)
-		if o.err != nil {
-			failRun(r, o.err)
+		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)
+		r.Client = run.NewClientVerdict(o.Report.Client)
+		if o.Err != nil {
+			failRun(r, o.Err)
 			return
 		}
-		finishRun(r, o.state, o.reason)
+		finishRun(r, o.State, o.Reason)
 	}))
 	e.emit(j, run.EventComplete, x.latest())
 }
