@@ -63,8 +63,9 @@ func allowed() map[string][]string {
 		e + "plan": {
 			e + "arrival", e + "bench", e + "config", e + "dataset", e + "endpoint", e + "hub", e + "metric", e + "transport",
 		},
+		e + "target": {e + "bench", e + "endpoint", e + "plan", e + "redact", e + "transport"},
 		"internal/engine": {
-			"internal/run", e + "plan",
+			"internal/run", e + "plan", e + "target",
 			e + "arrival", e + "bench", e + "certify", e + "chattemplate", e + "config", e + "dataset", e + "endpoint", e + "export",
 			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
 		},

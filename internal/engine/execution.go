@@ -24,6 +24,7 @@ import (
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -51,12 +52,11 @@ type execution struct {
 	alarm         func(text string) // say, as a warning
 	modelResolved func(*plan.Plan)  // the server has named the model
 
-	modelLimit bench.Tokens // the shortest context of the run's models, as the servers say; 0 = they do not
-
 	dial     func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
 	memory   *transport.Memory                                                 // of responses; nil = without bound
 	client   *transport.Client
-	hub      hub.Options // where tokenizers of models are
+	servers  *target.Servers // for requests that are not load; nil before prepare
+	hub      hub.Options     // where tokenizers of models are
 	source   dataset.Source
 	sources  map[string]dataset.Source // by model, if tokenizers differ; nil = source is everybody's
 	sampler  *dataset.Sampler
@@ -70,7 +70,6 @@ type execution struct {
 	spares   []*session   // built for an earlier phase but not started, in order; as above
 	finished []finishedPhase
 	warnings []bench.Warning // of the preparation; only the supervisor adds
-	quiet    quiet           // Servers in the preparation
 
 	mismatched  atomic.Int64           // answers with a count_mismatch
 	malformed   atomic.Int64           // answers with a malformed_event
@@ -121,9 +120,9 @@ func (x *execution) load(ctx context.Context) {
 			return
 		}
 		plan := &x.plan.Phases[i]
-		x.profile(ctx, plan, true)
+		x.warnings = append(x.warnings, x.servers.Profile(ctx, plan, true)...)
 		end := x.phase(ctx, plan)
-		x.profile(context.WithoutCancel(ctx), plan, false)
+		x.warnings = append(x.warnings, x.servers.Profile(context.WithoutCancel(ctx), plan, false)...)
 		if end == bench.PhaseFailed || end == bench.PhaseAborted {
 			return
 		}

@@ -18,6 +18,7 @@ const (
 	retryMost     = 8 * time.Second // … up to this
 	retryBudget   = time.Minute     // of one poll, all repetitions together
 	cancelTimeout = 5 * time.Second
+	maxCancelBody = 8 << 20 // bytes of an answer to a cancel that are kept
 )
 
 // jobs performs requests whose answers are fetched by polling.
@@ -134,7 +135,7 @@ func (j *jobs) takeBack() {
 		return
 	}
 	x, r := j.run, j.control(call, "")
-	r.MaxBody = maxControlBody
+	r.MaxBody = maxCancelBody
 	x.takebacks.Go(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(j.inflight), cancelTimeout)
 		defer stop()

@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -186,7 +187,7 @@ func (x *execution) topError(set *metric.Set) string {
 	if g.Count > 1 {
 		times = fmt.Sprintf("%d times", g.Count)
 	}
-	message := advised(g.Example, hint(x.plan, g.Class, g.Example))
+	message := x.plan.Hint(g.Class, g.Example)
 	if g.Status != 0 {
 		return fmt.Sprintf("%s, HTTP %d, %s: %s", g.Class, g.Status, times, message)
 	}
@@ -218,7 +219,7 @@ func (x *execution) report(r *run.Run, o *outcome) *export.Report {
 	for _, w := range doubts(rep) {
 		o.warn(w.Code, w.Detail)
 	}
-	if place := sameHost(x.plan.Targets, machine()); place != "" && rep.Client != nil {
+	if place := target.Local(x.plan.Targets); place != "" && rep.Client != nil {
 		o.warn("same-host", place+" is this machine: a server on it shares the CPU")
 	}
 	if s := rep.Saturation; s != nil && s.Saturated { // what explains the rest comes first

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -24,15 +23,14 @@ type silence struct {
 // begin starts with the silence that the preparation has met, if any.
 func (s *silence) begin(r *recorder) {
 	x := r.phase.run
-	x.quiet.mu.Lock()
-	defer x.quiet.mu.Unlock()
+	since, next := x.servers.Silence()
 	first := firstSilence + x.plan.Settings.Job.Interval // between polls nobody is asked
-	*s = silence{first: first, heard: x.heard(), since: x.quiet.since, next: first}
+	*s = silence{first: first, heard: x.heard(), since: since, next: first}
 	if s.since.IsZero() || len(x.finished) > 0 {
 		s.since = time.Now()
 		return
 	}
-	s.next = max(first, x.quiet.next)
+	s.next = max(first, next)
 }
 
 // look tells people what waits. A server that has nothing to answer is not silent.
@@ -87,44 +85,4 @@ func waits(waiting, failed int64) string {
 		text += fmt.Sprintf(" and %d failed", failed)
 	}
 	return text
-}
-
-// quiet is how long servers have not answered requests beside the load. Its zero
-// value is that they have.
-type quiet struct {
-	mu    sync.Mutex
-	since time.Time     // guarded by mu; zero = the last request got an answer
-	next  time.Duration // guarded by mu; length at which people are told
-	what  string        // guarded by mu; the request that goes on; empty = none
-}
-
-// began notes a request and tells people, as long as it goes on, that it waits.
-// Call ended once it has.
-func (q *quiet) began(x *execution, what string) (ended func(answered bool)) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.since.IsZero() {
-		q.since, q.next = time.Now(), firstSilence
-	}
-	q.what = what
-	var timer *time.Timer
-	timer = time.AfterFunc(time.Until(q.since.Add(q.next)), func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.what == "" {
-			return
-		}
-		x.alarm(unanswered(q.next, q.what+" is waiting", q.since))
-		q.next *= 2
-		timer.Reset(time.Until(q.since.Add(q.next)))
-	})
-	return func(answered bool) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		timer.Stop() // under the lock, so that it is not set again
-		q.what = ""
-		if answered {
-			q.since = time.Time{}
-		}
-	}
 }
