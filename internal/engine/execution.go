@@ -21,6 +21,7 @@ import (
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -35,12 +36,11 @@ type execution struct {
 	notify  notifications
 	cancel  *cancellation
 
-	quiet      quiet        // servers in the preparation
-	modelLimit bench.Tokens // the shortest context of the run's models, as the servers say; 0 = they do not
-	warnings   []bench.Warning
+	warnings []bench.Warning
 
 	clock   bench.Clock
 	client  *transport.Client
+	servers *target.Servers // for requests that are not load; nil before prepare
 	data    datasets
 	tokens  *collect.Tokens
 	files   *collect.Files
@@ -105,9 +105,9 @@ func (x *execution) perform(ctx context.Context) {
 			return
 		}
 		p := &x.plan.Phases[i]
-		x.profile(ctx, p, true)
+		x.warnings = append(x.warnings, x.servers.Profile(ctx, p, true)...)
 		end := x.phase(ctx, p)
-		x.profile(context.WithoutCancel(ctx), p, false)
+		x.warnings = append(x.warnings, x.servers.Profile(context.WithoutCancel(ctx), p, false)...)
 		if end == bench.PhaseFailed || end == bench.PhaseAborted {
 			return
 		}
@@ -175,7 +175,7 @@ func (x *execution) silence() *collect.Silence {
 		Servers: x.plan.Servers(), Received: x.received, Alarm: x.notify.alarm, Clear: func() { x.notify.status("") },
 	}
 	if len(x.finished) == 0 {
-		o.Since, o.Next = x.quiet.length()
+		o.Since, o.Next = x.servers.Silence()
 	}
 	return collect.NewSilence(o)
 }

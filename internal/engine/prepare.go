@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,6 +18,7 @@ import (
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -49,16 +51,16 @@ func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 func (x *execution) prepare(ctx context.Context, dir string) error {
 	x.warnings = append(x.warnings, x.plan.Warnings...)
 	x.warnReserved()
-	ask := x.newCaller()
-	defer ask.close()
-	if err := x.awaitModel(ctx, ask); err != nil {
+	x.servers = x.newServers()
+	defer x.servers.Close()
+	if err := x.servers.Await(ctx); err != nil {
 		return &prepareError{run.NotReady, err}
 	}
-	if err := x.settleModels(ctx, ask); err != nil {
+	models, err := x.resolveModels(ctx)
+	if err != nil {
 		return &prepareError{run.ModelUnknown, err}
 	}
 	x.doubtReach()
-	var err error
 	if x.tokens, err = collect.OpenTokens(ctx, collect.TokenOptions{
 		Plan: x.plan, Hub: x.system.hub, Log: x.notify.log, Status: x.notify.status, Warn: x.warn,
 	}); err != nil {
@@ -67,8 +69,8 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 	if err := x.openDataset(ctx); err != nil {
 		return &prepareError{run.DatasetFailed, err}
 	}
-	x.checkLengths()
-	if err := x.resetCaches(ctx, ask); err != nil {
+	x.checkLengths(models.Context)
+	if err := x.servers.ResetCaches(ctx); err != nil {
 		return &prepareError{run.CacheReset, err}
 	}
 	x.clock = bench.NewClock()
@@ -90,6 +92,31 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 		Source: x.data.of, Sampler: x.data.sampler, TokenIDs: x.tokenIDs(), Stop: x.cancel,
 	})
 	return nil
+}
+
+// newServers returns the servers of the run, for requests that are not load.
+func (x *execution) newServers() *target.Servers {
+	return target.New(target.Options{
+		Plan: x.plan, Transport: x.transport(bench.NewClock()), Secrets: x.secrets, Log: x.notify.log,
+		Status: x.notify.status, Silence: collect.FirstSilence,
+		Unanswered: func(request string, since time.Time, length time.Duration) {
+			x.notify.alarm(collect.Unanswered(length, request+" is waiting", since))
+		},
+	})
+}
+
+// resolveModels replaces the plan if the server has named the model.
+func (x *execution) resolveModels(ctx context.Context) (*target.Models, error) {
+	models, err := x.servers.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.warnings = append(x.warnings, models.Warnings...)
+	if models.Plan != x.plan {
+		x.plan = models.Plan
+		x.notify.modelResolved(x.plan)
+	}
+	return models, nil
 }
 
 // openFiles writes what is known before the first request and starts the writers of

@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/target"
 	"aiperfd/internal/run"
 )
 
@@ -34,12 +35,11 @@ func (x *execution) export(r *run.Run, dir string) report.Outcome {
 func (x *execution) results(r *run.Run) *report.Input {
 	in := &report.Input{
 		Run: r, Plan: x.plan, Clock: x.clock, Phases: x.measured(), Cancelled: x.cancel.cancelled(), Certificate: x.observed.certificate,
-		SameHost: sameHost(x.plan.Targets, machine()), Warnings: x.warnings, Tokens: x.counting(),
+		SameHost: target.Local(x.plan.Targets), Warnings: x.warnings, Tokens: x.counting(),
 		Responses: report.Responses{
 			Mismatched: x.records.Mismatched.Load(), Malformed: x.records.Malformed.Load(), Example: x.records.MalformedEvent(),
 		},
 		Sharing: report.Sharing(x.client.Shared()),
-		Hint:    func(c bench.Class, message string) string { return hint(x.plan, c, message) },
 	}
 	if x.data.first != nil {
 		in.Dataset = x.data.hash(x.plan.Models.Names)

@@ -259,10 +259,10 @@ func (p *Plan) hosts() []string {
 	return hosts
 }
 
-// CallTimeout bounds what is asked of a server beside the load.
+// CallTimeout is the default timeout of a request that is not load.
 const CallTimeout = 5 * time.Second
 
-// serverCalls compiles what is asked of the server beside the load.
+// serverCalls compiles the requests to the servers that are not load.
 func (c *compiler) serverCalls(p *Plan) {
 	e := &c.b.Endpoint
 	p.Wait = Readiness{

@@ -26,10 +26,6 @@ type Input struct {
 	Tokens      Tokens
 	Responses   Responses
 	Sharing     Sharing
-
-	// Hint returns what users who see an error should look at; empty = its message
-	// is all that there is to say.
-	Hint func(class bench.Class, message string) string
 }
 
 // Tokens describes how tokens were counted.
@@ -157,10 +153,7 @@ func (in *Input) topError(set *metric.Set) string {
 	if g.Count > 1 {
 		times = fmt.Sprintf("%d times", g.Count)
 	}
-	message := g.Example
-	if hint := in.Hint(g.Class, g.Example); hint != "" {
-		message += "; " + hint
-	}
+	message := in.Plan.Hint(g.Class, g.Example)
 	if g.Status != 0 {
 		return fmt.Sprintf("%s, HTTP %d, %s: %s", g.Class, g.Status, times, message)
 	}

@@ -41,7 +41,6 @@ func measured(t *testing.T, p plan.Phase, success, failed int) Measured {
 func input(phases ...Measured) *Input {
 	return &Input{
 		Run: &run.Run{}, Plan: &plan.Plan{Measure: plan.Measure{Document: &config.Document{}}}, Clock: bench.NewClock(), Phases: phases,
-		Hint: func(bench.Class, string) string { return "set a key" },
 	}
 }
 
@@ -54,7 +53,7 @@ func TestEnd(t *testing.T) {
 		m.Stats.End, m.Stats.ExpectedRequests = end, expected
 		return m
 	}
-	const quote = "auth, HTTP 401, 3 times: who are you; set a key"
+	const quote = "auth, HTTP 401, 3 times: who are you; no API key was sent: set --api-key or OPENAI_API_KEY"
 	tests := []struct {
 		name      string
 		phases    []Measured
@@ -124,7 +123,7 @@ func TestWarnings(t *testing.T) {
 		"prepared: first",
 		"no-answer: the server sent nothing",
 		"paused: 1 request of phase warm was delayed after a failed connection attempt",
-		"warmup-errors: 2 of 3 warm-up requests failed: auth, HTTP 401, 2 times: who are you; set a key",
+		"warmup-errors: 2 of 3 warm-up requests failed: auth, HTTP 401, 2 times: who are you; no API key was sent: set --api-key or OPENAI_API_KEY",
 		"paused: 2 requests of phase profiling were delayed after a failed connection attempt",
 		"cut-by-grace: 3 of 8 requests were still running when the grace period of phase profiling ended; the slowest are missing, so percentiles are lower bounds",
 		"tokenizer-builtin: counts",

@@ -1,4 +1,4 @@
-package engine
+package target
 
 import (
 	"net"
@@ -9,8 +9,11 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// machine lists the names and addresses of this machine, as far as they are known
-// without asking anybody.
+// Local returns the address of the first target on this machine; empty if there is
+// none. It does not resolve names.
+func Local(targets []plan.Target) string { return local(targets, machine()) }
+
+// machine returns the host name and the interface addresses of this machine.
 func machine() (names []string) {
 	if name, err := os.Hostname(); err == nil {
 		names = append(names, name)
@@ -27,9 +30,8 @@ func machine() (names []string) {
 	return names
 }
 
-// sameHost returns the place of the first target on this machine, which has the
-// given names; empty if there is none. Names are not resolved.
-func sameHost(targets []plan.Target, names []string) (place string) {
+// local is Local on a machine with the given names and addresses.
+func local(targets []plan.Target, names []string) string {
 	for i := range targets {
 		t := &targets[i]
 		host, _, err := net.SplitHostPort(t.Address)

@@ -1,18 +1,27 @@
-package engine
+package plan
 
 import (
 	"strings"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/plan"
 )
 
-// hint is what people who see a failure should look at; empty = nothing that is
-// not in its message. The message of a failure to connect has its own.
-func hint(p *plan.Plan, class bench.Class, message string) string {
+// Hint returns the message of a failed request, followed by what the user should
+// check if the message does not say it. The messages of failed connections have
+// hints of their own.
+func (p *Plan) Hint(class bench.Class, message string) string {
+	if check := p.check(class, message); check != "" {
+		return message + "; " + check
+	}
+	return message
+}
+
+// check returns what the user should check after a failure; empty if there is
+// nothing.
+func (p *Plan) check(class bench.Class, message string) string {
 	low := strings.ToLower(message)
 	switch {
-	case class == bench.Auth && hasKey(p):
+	case class == bench.Auth && p.sendsKey():
 		return "the server rejected the key from --api-key or OPENAI_API_KEY"
 	case class == bench.Auth:
 		return "no API key was sent: set --api-key or OPENAI_API_KEY"
@@ -26,20 +35,12 @@ func hint(p *plan.Plan, class bench.Class, message string) string {
 	return ""
 }
 
-// hasKey reports whether requests carry a key.
-func hasKey(p *plan.Plan) bool {
+// sendsKey reports whether requests carry an API key.
+func (p *Plan) sendsKey() bool {
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
 		if len(p.Header[name]) > 0 {
 			return true
 		}
 	}
 	return false
-}
-
-// advised is a message with its hint.
-func advised(message, hint string) string {
-	if hint == "" {
-		return message
-	}
-	return message + "; " + hint
 }
