@@ -3,6 +3,8 @@ package bench
 import (
 	"net/http"
 	"time"
+
+	"aiperfd/internal/engine/eventlog"
 )
 
 // Framing says how a response body is cut into events.
@@ -18,15 +20,6 @@ const (
 	FramingHTML                  // an HTML page in Body
 	FramingBinary                // bytes that are only counted
 )
-
-// Event is one framed piece of a streamed body, stamped but not decoded.
-type Event struct {
-	At      time.Duration // when the read that completed it returned
-	Read    int32         // number of that read
-	Name    string        // SSE event name; empty = "message"
-	Data    []byte        // as it was sent; who owns it is said where it comes from
-	Comment string        // comment lines before the event (only kept for error events)
-}
 
 // Piece is what one read brought of a body that is only counted.
 type Piece struct {
@@ -52,7 +45,7 @@ type Response struct {
 	Status  int // 0 = no response head
 	Header  http.Header
 	Framing Framing
-	Events  Events        // FramingSSE and FramingNDJSON
+	Events  eventlog.Log  // FramingSSE and FramingNDJSON
 	Body    []byte        // other framings and error statuses; bounded by the transport
 	BodyAt  time.Duration // when the last byte of Body was read; 0 = none
 	// Pieces are the reads of a body that is only counted (FramingBinary), in order,

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // effect is what every event of one shape does to an answer, once the first one
@@ -99,7 +100,7 @@ func roleInChoice(p place) role {
 
 // learnFrom learns what a shape does from an event of it that was read just now and
 // has emitted so many chunks.
-func (d *decoder) learnFrom(events *bench.Events, shape, chunks int) {
+func (d *decoder) learnFrom(events *eventlog.Log, shape, chunks int) {
 	if d.grammar.role == nil {
 		d.effects[shape] = d.learn(events, shape)
 		return
@@ -116,7 +117,7 @@ func (d *decoder) learnFrom(events *bench.Events, shape, chunks int) {
 
 // learn finds out what events of a shape do, after one of them was read in full:
 // what that one left behind need not be done again.
-func (d *decoder) learn(events *bench.Events, shape int) effect {
+func (d *decoder) learn(events *eventlog.Log, shape int) effect {
 	whole := effect{state: effectAny}
 	if d.probe == nil {
 		d.probe = new(decoder)
@@ -146,7 +147,7 @@ func (d *decoder) learn(events *bench.Events, shape int) effect {
 }
 
 // roles tells which holes matter; ok = false when one does that we cannot follow.
-func (d *decoder) roles(places []place, events *bench.Events, shape int) (e effect, ok bool) {
+func (d *decoder) roles(places []place, events *eventlog.Log, shape int) (e effect, ok bool) {
 	e = effect{text: noHole, index: noHole, choice: -1}
 	of := d.grammar.role
 	if of == nil {
@@ -237,19 +238,19 @@ func (d *decoder) position(index int) int {
 
 // apply reads the current event by the effect of its shape; false, and nothing
 // is done, when it has to be read in full.
-func (d *decoder) apply(cur *bench.Cursor) bool {
-	e := &d.effects[cur.Shape]
+func (d *decoder) apply(cur *eventlog.Cursor) bool {
+	e := &d.effects[cur.Template]
 	if e.state != effectKnown || d.terminal || cur.Size() > bigDocument {
 		return false
 	}
 	for _, hole := range e.checked {
-		if !isPlain(cur.Hole(hole)) {
+		if !isPlain(cur.Variable(hole)) {
 			return false
 		}
 	}
 	text := e.constant
 	if e.text != noHole {
-		text = cur.Hole(e.text)
+		text = cur.Variable(e.text)
 		if len(text) == 0 {
 			return false // something else may be looked at then
 		}
@@ -263,7 +264,7 @@ func (d *decoder) apply(cur *bench.Cursor) bool {
 	}
 	choice := e.choice
 	if e.index != noHole {
-		if choice = d.smallIndex(cur.Hole(e.index)); choice < 0 {
+		if choice = d.smallIndex(cur.Variable(e.index)); choice < 0 {
 			return false
 		}
 	}
@@ -271,7 +272,7 @@ func (d *decoder) apply(cur *bench.Cursor) bool {
 }
 
 // do has the effect e, with these values, for the current event.
-func (d *decoder) do(e *effect, cur *bench.Cursor, choice int, text []byte) bool {
+func (d *decoder) do(e *effect, cur *eventlog.Cursor, choice int, text []byte) bool {
 	var call *callState
 	if e.emits && e.kind == bench.Tool {
 		if call = d.choices[choice].callAt(e.call); call == nil {

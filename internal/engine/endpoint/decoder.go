@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // Warnings that decoding leaves on an answer, beside those of the framing.
@@ -260,17 +261,17 @@ func (d *decoder) stream(resp *bench.Response, streaming bool) {
 		d.warn(warnStreamed)
 	}
 	d.a.Chunks = make([]bench.Chunk, 0, resp.Events.Len())
-	d.effects = slices.Grow(d.effects, resp.Events.Shapes())[:resp.Events.Shapes()]
+	d.effects = slices.Grow(d.effects, resp.Events.Templates())[:resp.Events.Templates()]
 	clear(d.effects)
 	for cur := resp.Events.Cursor(); d.a.Failure == nil && cur.Next(); {
-		if cur.Shape != bench.NoShape && d.apply(&cur) {
+		if cur.Template != eventlog.NoTemplate && d.apply(&cur) {
 			continue
 		}
 		e := cur.Event()
 		before := len(d.a.Chunks)
 		read := d.event(&e)
-		if d.grammar.shapes && cur.Shape != bench.NoShape && read && d.effects[cur.Shape].state == effectUnknown {
-			d.learnFrom(&resp.Events, cur.Shape, len(d.a.Chunks)-before)
+		if d.grammar.shapes && cur.Template != eventlog.NoTemplate && read && d.effects[cur.Template].state == effectUnknown {
+			d.learnFrom(&resp.Events, cur.Template, len(d.a.Chunks)-before)
 		}
 	}
 	if d.a.Failure == nil {
@@ -279,7 +280,7 @@ func (d *decoder) stream(resp *bench.Response, streaming bool) {
 }
 
 // event reads one event in full, and reports whether it was a good one.
-func (d *decoder) event(e *bench.Event) bool {
+func (d *decoder) event(e *eventlog.Event) bool {
 	d.at, d.read = e.At, e.Read
 	if d.a.FirstEvent == 0 && len(e.Data) > 0 {
 		d.a.FirstEvent = e.At
@@ -304,7 +305,7 @@ func (d *decoder) event(e *bench.Event) bool {
 
 // eventError reads an event named "error": its data, or else its comment,
 // which may be a JSON string.
-func eventError(e *bench.Event, status int) detail {
+func eventError(e *eventlog.Event, status int) detail {
 	if len(trimSpace(e.Data)) > 0 {
 		return describe(e.Data, status)
 	}

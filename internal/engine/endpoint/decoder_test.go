@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // sse returns a clean stream of the given data, one event a millisecond; a last
@@ -23,7 +24,7 @@ func sse(data ...string) *bench.Response {
 			resp.Done = true
 			continue
 		}
-		resp.Events.Append(bench.Event{At: time.Duration(i+1) * time.Millisecond, Read: int32(i + 1), Data: []byte(s)})
+		resp.Events.Append(eventlog.Event{At: time.Duration(i+1) * time.Millisecond, Read: int32(i + 1), Data: []byte(s)})
 	}
 	return resp
 }
@@ -328,7 +329,7 @@ func TestDecodeMeta(t *testing.T) {
 	}
 	resp.Events.Reset(1 << 20)
 	for range 3 {
-		resp.Events.Append(bench.Event{Data: bytes.Repeat([]byte("-"), 100)})
+		resp.Events.Append(eventlog.Event{Data: bytes.Repeat([]byte("-"), 100)})
 	}
 	if a.Choices[0].Text != "x" {
 		t.Error("the answer keeps bytes of the response")

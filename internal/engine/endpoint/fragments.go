@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // fragments puts server-sent events together of texts that were cut anywhere, or
@@ -16,7 +16,7 @@ type fragments struct {
 	held  []byte // not handed on yet
 	at    time.Duration
 	read  int32 // of what is held
-	event bench.Event
+	event eventlog.Event
 	lines int // of the event
 	cr    bool
 }
@@ -34,9 +34,9 @@ func (f *fragments) started() bool { return f.kind != fragmentsUnknown || len(f.
 
 // add takes the next text and hands on what is complete: events, or the text
 // itself. What put gets is valid during the call.
-func (f *fragments) add(at time.Duration, read int32, text []byte, put func(e *bench.Event, isEvent bool)) {
+func (f *fragments) add(at time.Duration, read int32, text []byte, put func(e *eventlog.Event, isEvent bool)) {
 	if f.kind == fragmentsText {
-		put(&bench.Event{At: at, Read: read, Data: text}, false)
+		put(&eventlog.Event{At: at, Read: read, Data: text}, false)
 		return
 	}
 	earlier := len(f.held)
@@ -44,7 +44,7 @@ func (f *fragments) add(at time.Duration, read int32, text []byte, put func(e *b
 	if f.kind == fragmentsUnknown {
 		f.kind = kindOfFragments(f.held)
 		if f.kind == fragmentsText && earlier > 0 {
-			put(&bench.Event{At: f.at, Read: f.read, Data: f.held[:earlier]}, false)
+			put(&eventlog.Event{At: f.at, Read: f.read, Data: f.held[:earlier]}, false)
 			f.held = f.held[earlier:]
 		}
 	}
@@ -52,7 +52,7 @@ func (f *fragments) add(at time.Duration, read int32, text []byte, put func(e *b
 	switch f.kind {
 	case fragmentsUnknown:
 	case fragmentsText:
-		put(&bench.Event{At: at, Read: read, Data: f.held}, false)
+		put(&eventlog.Event{At: at, Read: read, Data: f.held}, false)
 		f.held = nil
 	case fragmentsEvents:
 		f.cut(put)
@@ -78,7 +78,7 @@ func kindOfFragments(start []byte) fragmentKind {
 }
 
 // cut takes the whole lines off what is held.
-func (f *fragments) cut(put func(e *bench.Event, isEvent bool)) {
+func (f *fragments) cut(put func(e *eventlog.Event, isEvent bool)) {
 	for {
 		end := bytes.IndexAny(f.held, "\r\n")
 		if end < 0 {
@@ -96,7 +96,7 @@ func (f *fragments) cut(put func(e *bench.Event, isEvent bool)) {
 }
 
 // line takes one line of a stream (WHATWG HTML, "Interpreting an event stream").
-func (f *fragments) line(line []byte, put func(e *bench.Event, isEvent bool)) {
+func (f *fragments) line(line []byte, put func(e *eventlog.Event, isEvent bool)) {
 	if len(line) == 0 {
 		f.dispatch(put)
 		return
@@ -118,21 +118,21 @@ func (f *fragments) line(line []byte, put func(e *bench.Event, isEvent bool)) {
 }
 
 // dispatch hands on an event that is complete.
-func (f *fragments) dispatch(put func(e *bench.Event, isEvent bool)) {
+func (f *fragments) dispatch(put func(e *eventlog.Event, isEvent bool)) {
 	if f.lines > 0 || f.event.Name == "error" {
 		f.event.At, f.event.Read = f.at, f.read
 		put(&f.event, true)
 	}
-	f.event, f.lines = bench.Event{Data: f.event.Data[:0]}, 0
+	f.event, f.lines = eventlog.Event{Data: f.event.Data[:0]}, 0
 }
 
 // end hands on what is left when no more comes: text that could have become a
 // stream, or a last event without its blank line, if it is whole.
-func (f *fragments) end(put func(e *bench.Event, isEvent bool)) {
+func (f *fragments) end(put func(e *eventlog.Event, isEvent bool)) {
 	switch f.kind {
 	case fragmentsUnknown:
 		if len(f.held) > 0 {
-			put(&bench.Event{At: f.at, Read: f.read, Data: f.held}, false)
+			put(&eventlog.Event{At: f.at, Read: f.read, Data: f.held}, false)
 		}
 	case fragmentsText:
 	case fragmentsEvents:

@@ -25,7 +25,7 @@ type grammar struct {
 	binary  func(d *decoder, resp *bench.Response)
 	lists   bool // a document may be a list
 	strings bool // a document may be a string
-	folds   bool // lists of numbers are only counted; see [appendFolded]
+	folds   bool // lists of numbers are only counted; see [countNumbers]
 	shapes  bool // events of one shape do the same; see [decoder.learn]
 	// role says what the string or number at a place of an event means, where the
 	// API is not OpenAI's. Effects are then learned from events that have emitted
@@ -70,7 +70,7 @@ func decodeWith(g *grammar) func(resp *bench.Response, streaming bool) bench.Ans
 func (d *decoder) parse(event string, data []byte) bool {
 	d.sent = len(data)
 	if d.grammar.folds {
-		d.folded = appendFolded(d.folded[:0], data)
+		d.folded = countNumbers(d.folded[:0], data)
 		data = d.folded
 	}
 	d.size += len(data)

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // Job says how an answer is fetched that takes more than one request: the first one
@@ -200,7 +201,7 @@ func (t *Tracker) keep(resp *bench.Response, name string, data []byte) bool {
 	if at == 0 {
 		at = resp.EndAt
 	}
-	t.resp.Events.Append(bench.Event{At: at, Read: t.polls, Name: name, Data: data})
+	t.resp.Events.Append(eventlog.Event{At: at, Read: t.polls, Name: name, Data: data})
 	return true
 }
 

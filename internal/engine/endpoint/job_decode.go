@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // jobDecoder assembles the answer of a job from the answers about it, in the
@@ -53,7 +54,7 @@ func decodeJob(r *jobReader) func(resp *bench.Response, streaming bool) bench.An
 			j.end(resp, r, streaming)
 		case resp.Framing == bench.FramingJSON:
 			if body := trimSpace(resp.Body); len(body) > 0 {
-				j.hear(&bench.Event{At: resp.BodyAt, Data: body}, r)
+				j.hear(&eventlog.Event{At: resp.BodyAt, Data: body}, r)
 			}
 			j.end(resp, r, streaming)
 		default:
@@ -66,7 +67,7 @@ func decodeJob(r *jobReader) func(resp *bench.Response, streaming bool) bench.An
 }
 
 // hear reads one answer about the job.
-func (j *jobDecoder) hear(e *bench.Event, r *jobReader) {
+func (j *jobDecoder) hear(e *eventlog.Event, r *jobReader) {
 	if e.Name == "content" { // see [Tracker.Take]
 		j.size, _ = strconv.Atoi(string(e.Data))
 		j.job.Fetched = e.At

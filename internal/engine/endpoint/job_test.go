@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 func jobKind(t testing.TB, name string, s *Settings) Kind {
@@ -378,7 +379,7 @@ func TestFragmentsEveryCut(t *testing.T) {
 	type event struct{ Name, Data string }
 	read := func(pieces ...string) (out []event) {
 		var f fragments
-		put := func(e *bench.Event, isEvent bool) {
+		put := func(e *eventlog.Event, isEvent bool) {
 			if !isEvent {
 				t.Errorf("text %q in a stream", e.Data)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // readRunpod takes one answer about a job: how it is, and what it has put out
@@ -87,7 +88,7 @@ func (j *jobDecoder) putText(text []byte) {
 }
 
 // piece takes what the fragments turned out to be.
-func (j *jobDecoder) piece(e *bench.Event, isEvent bool) {
+func (j *jobDecoder) piece(e *eventlog.Event, isEvent bool) {
 	if j.a.Failure != nil {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 	"aiperfd/internal/engine/transport/frame"
 )
 
@@ -118,11 +119,11 @@ func TestShapes(t *testing.T) {
 			var d decoder
 			d.reset(openAI(), resp)
 			d.stream(resp, true)
-			last := bench.NoShape
+			last := eventlog.NoTemplate
 			for c := resp.Events.Cursor(); c.Next(); {
-				last = max(last, c.Shape)
+				last = max(last, c.Template)
 			}
-			if last == bench.NoShape {
+			if last == eventlog.NoTemplate {
 				t.Fatal("no two events have a shape")
 			}
 			if got := d.effects[last].state == effectKnown; got != tt.want {

@@ -222,14 +222,14 @@ func TestFold(t *testing.T) {
 		`"x`:                           `"x`,
 		``:                             ``,
 	} {
-		if got := string(appendFolded([]byte("_"), []byte(in))); got != "_"+want {
+		if got := string(countNumbers([]byte("_"), []byte(in))); got != "_"+want {
 			t.Errorf("%s folds to %s, want _%s", in, got, want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		piece := rapid.SampledFrom([]string{`[`, `]`, `,`, `1`, `-2.5e3`, `{`, `}`, `"a":`, `"[1"`, `[1,2]`, ` `, `null`, `0`, `.`})
 		doc := strings.Join(rapid.SliceOfN(piece, 0, 14).Draw(t, "pieces"), "")
-		folded := appendFolded(nil, []byte(doc))
+		folded := countNumbers(nil, []byte(doc))
 		if json.Valid([]byte(doc)) != json.Valid(folded) {
 			t.Fatalf("%s folds to %s: one is JSON, the other is not", doc, folded)
 		}
@@ -247,7 +247,7 @@ func TestFold(t *testing.T) {
 	})
 }
 
-// slowFold is appendFolded on decoded values.
+// slowFold is countNumbers on decoded values.
 func slowFold(v any, root bool) any {
 	switch v := v.(type) {
 	case map[string]any:

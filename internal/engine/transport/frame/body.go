@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // feedBody keeps bytes and, where they may turn out to be lines, for each read
@@ -116,7 +117,7 @@ func (f *Framer) lines(at time.Duration, read int32, b []byte) {
 			line = f.arena
 		}
 		size := len(line) + 1
-		if line = f.trimLine(line); len(line) > 0 && f.push(bench.Event{At: at, Read: read, Data: line}) {
+		if line = f.trimLine(line); len(line) > 0 && f.push(eventlog.Event{At: at, Read: read, Data: line}) {
 			size -= len(line) // push counted it
 		}
 		f.total += size
@@ -131,7 +132,7 @@ func (f *Framer) finishLines(how bench.End) {
 	switch {
 	case how != bench.EndEOF || len(line) == 0:
 	case json.Valid(line):
-		f.push(bench.Event{At: f.lastAt, Read: f.reads, Data: line})
+		f.push(eventlog.Event{At: f.lastAt, Read: f.reads, Data: line})
 	default:
 		f.malformed++
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // The limits of one response. What is over them is a failure of class
@@ -322,7 +323,7 @@ func (f *Framer) warnings() map[string]int {
 }
 
 // push keeps an event, if there may be another.
-func (f *Framer) push(e bench.Event) bool {
+func (f *Framer) push(e eventlog.Event) bool {
 	if f.resp.Events.Len() >= f.maxEvents {
 		f.giveUp("event_count", fmt.Sprintf("more than %d events in one response", f.maxEvents))
 		return false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // maxComment is how much comment text is kept for an error event, in bytes.
@@ -76,7 +77,7 @@ func (f *Framer) feedSSE(at time.Duration, b []byte) {
 // event that reports an error is the last one, so none of these has a shape.
 func (f *Framer) sameShape(at time.Duration, b []byte) int {
 	s, events := &f.sse, &f.resp.Events
-	if s.hasData || s.done || s.failed || len(s.line) > 0 || events.Shapes() == 0 {
+	if s.hasData || s.done || s.failed || len(s.line) > 0 || events.Templates() == 0 {
 		return 0
 	}
 	const field = "data:"
@@ -255,7 +256,7 @@ func (f *Framer) pushSSE(at time.Duration, read int32) {
 	if s.unknown && len(f.arena) > 0 && f.arena[0] == '{' {
 		f.repair()
 	}
-	e := bench.Event{At: at, Read: read, Name: s.name, Data: f.arena}
+	e := eventlog.Event{At: at, Read: read, Name: s.name, Data: f.arena}
 	if s.name == "error" {
 		e.Comment = string(s.comment)
 		s.failed = true

@@ -1,9 +1,8 @@
-package bench
+package eventlog
 
 import (
 	"bytes"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,7 @@ import (
 )
 
 // collect returns copies of all events.
-func collect(e *Events) []Event {
+func collect(e *Log) []Event {
 	var list []Event
 	for v := range e.All() {
 		v.Data = bytes.Clone(v.Data)
@@ -22,14 +21,14 @@ func collect(e *Events) []Event {
 	return list
 }
 
-// shapesOf returns the shape of each event, "-" for none.
-func shapesOf(e *Events) string {
+// templatesOf returns the template of each event, "-" for none.
+func templatesOf(e *Log) string {
 	var b strings.Builder
 	for c := e.Cursor(); c.Next(); {
-		if c.Shape == NoShape {
+		if c.Template == NoTemplate {
 			b.WriteByte('-')
 		} else {
-			fmt.Fprint(&b, c.Shape)
+			fmt.Fprint(&b, c.Template)
 		}
 	}
 	return b.String()
@@ -44,7 +43,7 @@ func distinct(n int) []string {
 	return list
 }
 
-func TestEventShapes(t *testing.T) {
+func TestTemplates(t *testing.T) {
 	eight := []string{`{}`, `[]`, `null`, `{"a":{}}`, `{"b":{}}`, `[[]]`, `[true]`, `[{}]`}
 	for _, tt := range []struct {
 		name string
@@ -54,24 +53,24 @@ func TestEventShapes(t *testing.T) {
 		{"one string differs", []string{`{"a":"x"}`, `{"a":"y"}`, `{"a":"z z"}`, `{"a":""}`, `{"a":"\"}\\"}`}, "-0000"},
 		{"the same bytes", []string{`{"a":1}`, `{"a":1}`, `{"a":1}`}, "-00"},
 		{"a constant that changes", []string{`{"a":"x"}`, `{"a":"x"}`, `{"a":"y"}`, `{"a":"x"}`, `{"a":"z"}`}, "-0111"},
-		{"names of members are not holes", []string{`{"a":"x"}`, `{"b":"x"}`, `{"c" : 1}`, `{"d" : 1}`}, "----"},
+		{"names of members are not variables", []string{`{"a":"x"}`, `{"b":"x"}`, `{"c" : 1}`, `{"d" : 1}`}, "----"},
 		{"other structure", []string{`{"a":"x"}`, `{"a":null}`, `{"a":["x"]}`, `{"a":"x","b":1}`}, "----"},
 		{"no escape hides a quote", []string{`{"a":"x"}`, `{"a":"y"}`, `{"a":"z","b":"z"}`, `{"a":"\","b":"z"}`}, "-0--"},
 		{"control characters", []string{`{"a":"x"}`, `{"a":"y"}`, "{\"a\":\"\n\"}", "{\"a\":\"\\\n\"}"}, "-0--"},
 		{"an open string", []string{`{"a":"x"}`, `{"a":"y"}`, `{"a":"z`, `{"a":"z\"}`}, "-0--"},
 		{"numbers only later", append(eight[:8:8], `{"n":1}`, `{"n":-2.5e+3}`, `{"n":01}`, `{"n":1.}`, `{"n":2e}`, `{"n":0}`), "---------0---0"},
-		{"several holes only later", append(eight[:8:8], `{"a":"1","n":1,"c":"x"}`, `{"a":"2","n":1,"c":"y"}`, `{"a":"","n":1,"c":""}`), "---------00"},
+		{"several variables only later", append(eight[:8:8], `{"a":"1","n":1,"c":"x"}`, `{"a":"2","n":1,"c":"y"}`, `{"a":"","n":1,"c":""}`), "---------00"},
 		{"too early for numbers", []string{`{"n":1}`, `{"n":2}`, `{"n":3}`}, "---"},
 		{"two kinds in turn", []string{`["a"]`, `{"b":"b"}`, `["c"]`, `{"b":"d"}`, `["e"]`, `{"b":"f"}`}, "--0101"},
-		{"too many holes", append(eight[:8:8], `[1,1,1,1,1,1,1,1,1]`, `[2,2,2,2,2,2,2,2,2]`, `[1,2,2,2,2,2,2,2,2]`), "----------0"},
+		{"too many variables", append(eight[:8:8], `[1,1,1,1,1,1,1,1,1]`, `[2,2,2,2,2,2,2,2,2]`, `[1,2,2,2,2,2,2,2,2]`), "----------0"},
 		{"nothing", []string{"", "", ""}, "---"},
-		{"hopeless", append(distinct(70), `["x"]`, `["y"]`, `["y"]`), strings.Repeat("-", 73)},
-		{"not yet hopeless", append(distinct(60), `["x"]`, `["y"]`, `["y"]`), strings.Repeat("-", 61) + "00"},
-		{"hope from time to time", append(distinct(127), `["x"]`, `["y"]`), strings.Repeat("-", 128) + "0"},
+		{"too many misses", append(distinct(70), `["x"]`, `["y"]`, `["y"]`), strings.Repeat("-", 73)},
+		{"not yet too many misses", append(distinct(60), `["x"]`, `["y"]`, `["y"]`), strings.Repeat("-", 61) + "00"},
+		{"another attempt from time to time", append(distinct(127), `["x"]`, `["y"]`), strings.Repeat("-", 128) + "0"},
 		{"no JSON at all", []string{"x", "x", "y", `"`, `"`, `"1"2`, `"3"2`}, "-0---" + "-1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var e Events
+			var e Log
 			var want []Event
 			for i, s := range tt.data {
 				v := Event{At: time.Duration(i), Read: int32(i), Data: []byte(s)}
@@ -81,15 +80,15 @@ func TestEventShapes(t *testing.T) {
 			if diff := cmp.Diff(want, collect(&e)); diff != "" {
 				t.Errorf("(-appended +read):\n%s", diff)
 			}
-			if got := shapesOf(&e); got != tt.want {
-				t.Errorf("shapes %s, want %s", got, tt.want)
+			if got := templatesOf(&e); got != tt.want {
+				t.Errorf("templates %s, want %s", got, tt.want)
 			}
 		})
 	}
 }
 
-// TestEventsMeta checks what stands beside the data.
-func TestEventsMeta(t *testing.T) {
+// TestFields checks the fields other than the data.
+func TestFields(t *testing.T) {
 	want := []Event{
 		{At: 5, Read: 2, Name: "a", Data: []byte(`["x"]`)},
 		{At: 5, Read: 2, Name: "a", Data: []byte(`["y"]`)},
@@ -99,16 +98,16 @@ func TestEventsMeta(t *testing.T) {
 		{At: 1 << 62, Read: 1<<31 - 1, Name: "a", Data: []byte(`["` + strings.Repeat("z", 300) + `"]`)},
 		{At: 0, Name: "error", Data: []byte{}, Comment: strings.Repeat("c", 200)},
 	}
-	var e Events
-	for range 2 { // the second time over what is left of the first
+	var e Log
+	for range 2 { // the second time with the memory of the first
 		for _, v := range want {
 			e.Append(v)
 		}
 		if diff := cmp.Diff(want, collect(&e)); diff != "" || e.Len() != len(want) {
 			t.Errorf("%d events (-appended +read):\n%s", e.Len(), diff)
 		}
-		if got := shapesOf(&e); got != "-0---0-" {
-			t.Errorf("shapes %s, want those of name a alone", got)
+		if got := templatesOf(&e); got != "-0---0-" {
+			t.Errorf("templates %s, want those of name a alone", got)
 		}
 		c := e.Cursor()
 		for i := range want {
@@ -117,7 +116,7 @@ func TestEventsMeta(t *testing.T) {
 			}
 		}
 		e.Reset(1 << 20)
-		if e.Len() != 0 || e.Cursor().events.Shapes() != 0 || len(collect(&e)) != 0 {
+		if e.Len() != 0 || e.Cursor().events.Templates() != 0 || len(collect(&e)) != 0 {
 			t.Error("events after Reset")
 		}
 	}
@@ -130,9 +129,9 @@ func TestEventsMeta(t *testing.T) {
 	}
 }
 
-// TestEventsForget checks that a reader who stops early is heard.
-func TestEventsForget(t *testing.T) {
-	var e Events
+// TestAllStops checks that All stops when the loop does.
+func TestAllStops(t *testing.T) {
+	var e Log
 	e.Append(Event{At: 1})
 	e.Append(Event{At: 2})
 	for v := range e.All() {
@@ -143,15 +142,15 @@ func TestEventsForget(t *testing.T) {
 	}
 }
 
-// TestEventsProperty appends events that look like JSON, and gets them back.
-func TestEventsProperty(t *testing.T) {
+// TestRoundTrip checks that random events that resemble JSON are restored exactly.
+func TestRoundTrip(t *testing.T) {
 	piece := rapid.OneOf(
 		rapid.SampledFrom([]string{`"`, `"a"`, `"a":`, `"\"`, `\`, `{`, `}`, `,`, `1`, `-1.5e3`, `01`, `1.`, `e`, "\n", `:`, ` `, `{"a":"x","n":1}`}),
 		rapid.String(),
 	)
 	bases := rapid.SliceOfN(rapid.SliceOfN(piece, 0, 8), 1, 3)
 	rapid.Check(t, func(t *rapid.T) {
-		var e Events
+		var e Log
 		var want []Event
 		templates := bases.Draw(t, "templates")
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
@@ -172,14 +171,13 @@ func TestEventsProperty(t *testing.T) {
 	})
 }
 
-// TestEventsMemory holds an event of a common stream to a few bytes, and events
-// that are nothing like each other to bounded work.
-func TestEventsMemory(t *testing.T) {
+// TestMemory checks that an event of a common stream takes only a few bytes.
+func TestMemory(t *testing.T) {
 	const head, tail = `{"id":"chatcmpl-0123456789","object":"chat.completion.chunk","created":`, `,"model":"meta-llama/Llama-3.1-8B-Instruct","system_fingerprint":"fp_0123456789"`
 	for _, tt := range []struct {
 		name   string
 		format func(i int) string
-		limit  int // bytes an event
+		limit  int // bytes per event
 	}{
 		{"text", func(i int) string {
 			return head + `1700000000` + tail + fmt.Sprintf(`,"choices":[{"index":0,"delta":{"content":" w%d"},"logprobs":null,"finish_reason":null}]}`, i)
@@ -191,18 +189,18 @@ func TestEventsMemory(t *testing.T) {
 			return head + `1700000000` + tail + fmt.Sprintf(`,"choices":[{"index":%d,"delta":{"content":" w%d"}}]}`, i%16, i)
 		}, 30},
 	} {
-		var e Events
+		var e Log
 		for i := range 600 {
 			e.Append(Event{At: time.Duration(i) * 20_000_003, Read: int32(i), Data: []byte(tt.format(i))})
 		}
 		if got := e.Size() / e.Len(); got > tt.limit {
-			t.Errorf("%s: %d bytes an event, want at most %d", tt.name, got, tt.limit)
+			t.Errorf("%s: %d bytes per event, want at most %d", tt.name, got, tt.limit)
 		}
 	}
 }
 
 func TestAppendAllocations(t *testing.T) {
-	var e Events
+	var e Log
 	first, second := []byte(`{"a":"x","b":1}`), []byte(`{"a":"y","b":1}`)
 	run := func() {
 		e.Reset(1 << 20)
@@ -221,11 +219,5 @@ func TestAppendAllocations(t *testing.T) {
 	run()
 	if n := testing.AllocsPerRun(20, run); n > 2 { // the cursor and its buffer
 		t.Errorf("%v allocations for 501 events, want 2", n)
-	}
-}
-
-func TestChunkSize(t *testing.T) {
-	if got := reflect.TypeFor[Chunk]().Size(); got != 24 {
-		t.Errorf("a chunk takes %d bytes, want 24", got)
 	}
 }
