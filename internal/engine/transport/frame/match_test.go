@@ -12,9 +12,9 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// TestSameShape checks events that are recognised by their bytes: they must be
-// what they would be line by line.
-func TestSameShape(t *testing.T) {
+// TestMatchEvent checks that events that match a template are the same as those that
+// are parsed line by line.
+func TestMatchEvent(t *testing.T) {
 	var events, lines strings.Builder
 	for i := range 3 {
 		fmt.Fprintf(&events, "data: {\"a\":\"%d\"}\n\n", i)
@@ -70,9 +70,8 @@ func TestSameShape(t *testing.T) {
 	}
 }
 
-// TestSameShapeLimits checks that an event counts in full against the limits,
-// although little of it is kept.
-func TestSameShapeLimits(t *testing.T) {
+// TestMatchEventLimits checks that the limits apply to the received size of events.
+func TestMatchEventLimits(t *testing.T) {
 	event := func(i int) string { return fmt.Sprintf("data: {\"a\":\"%07d\"}\n\n", i) } // 15 bytes of data in a line of 21
 	for _, tt := range []struct {
 		name   string
@@ -115,8 +114,8 @@ func TestSameShapeLimits(t *testing.T) {
 	}
 }
 
-// TestSameShapeTooLarge checks an event that is like the others but for its size.
-func TestSameShapeTooLarge(t *testing.T) {
+// TestMatchEventTooLarge checks an event that matches a template and is too large.
+func TestMatchEventTooLarge(t *testing.T) {
 	for extra, want := range map[int]int{0: 3, 1: 2} {
 		var f Framer
 		f.Reset(stream)
@@ -130,7 +129,8 @@ func TestSameShapeTooLarge(t *testing.T) {
 	}
 }
 
-// naive cuts a whole stream into events by the standard, as simply as can be.
+// naive splits a complete stream into events according to the standard, in the
+// simplest way.
 func naive(body string) []string {
 	body = strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(body, bom), "\r\n", "\n"), "\r", "\n")
 	var events, data []string
@@ -147,7 +147,7 @@ func naive(body string) []string {
 			if strings.Trim(whole, space) != "" || name == "error" {
 				events = append(events, name+"|"+whole)
 			}
-			if name == "error" || saysError([]byte(whole)) {
+			if name == "error" || isError([]byte(whole)) {
 				return events
 			}
 			name, data = "", nil
@@ -160,8 +160,8 @@ func naive(body string) []string {
 	return events
 }
 
-// TestNaive compares streams of events that are much alike, cut into reads
-// anywhere, with what the standard says of the whole.
+// TestNaive compares random streams of similar events, split into random reads, with
+// naive.
 func TestNaive(t *testing.T) {
 	fields := []string{
 		"data: {\"a\":\"%\"}", "data: {\"a\":\"%\",\"b\":[\"%\"]}", "data:{\"error\":\"%\"}", "event: %", "data: [DONE]", ": %", "id: %",
@@ -201,8 +201,7 @@ func TestNaive(t *testing.T) {
 	})
 }
 
-// TestStreamMemory holds what a Framer keeps of a long stream to a fraction of
-// what came.
+// TestStreamMemory checks that a Framer stores only a fraction of a long stream.
 func TestStreamMemory(t *testing.T) {
 	const limit = 16 << 10
 	var f Framer
