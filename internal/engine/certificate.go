@@ -11,10 +11,13 @@ import (
 	"aiperfd/internal/engine/transport"
 )
 
-// certify has the client measure itself at the load of the run, if the plan says
-// that it is the time for that. A failure is a doubt, not the end of the run; a
+// certification has the client of a run measure itself.
+type certification struct{ *execution }
+
+// run has the client measure itself at the load of the run, if the plan says
+// that it is the time for that. A failure is a warning, not the end of the run; a
 // cancel of the run ends it.
-func (x *execution) certify(ctx context.Context, when string, network func() (net.Listener, certify.Dial, error)) {
+func (x *certification) run(ctx context.Context, when string, network func() (net.Listener, certify.Dial, error)) {
 	if x.plan.Certify != when || x.cancel.cancelled() {
 		return
 	}
@@ -35,7 +38,7 @@ func (x *execution) certify(ctx context.Context, when string, network func() (ne
 
 // reference says what load to certify for: that of the heaviest phase that enters
 // the result.
-func (x *execution) reference() certify.Options {
+func (x *certification) reference() certify.Options {
 	o := certify.Options{Transport: x.transport(bench.Clock{}), Pacer: x.system.pacer, RequestBytes: x.requestBytes()}
 	for i := range x.plan.Phases {
 		p := &x.plan.Phases[i]
@@ -70,7 +73,7 @@ func (x *execution) reference() certify.Options {
 }
 
 // requestBytes is the mean size of a first request, by a few of them.
-func (x *execution) requestBytes() int {
+func (x *certification) requestBytes() int {
 	const most = 16
 	total, count, tokenIDs := 0, 0, x.tokenIDs()
 	if tokenIDs == nil {

@@ -9,7 +9,7 @@ import (
 
 // checkLengths warns if conversations do not fit into the context of the model,
 // which is unknown if it is 0. It checks the first 256.
-func (x *execution) checkLengths(limit bench.Tokens) {
+func (x *preparation) checkLengths(limit bench.Tokens) {
 	const most = 256
 	if limit == 0 {
 		return
@@ -32,7 +32,7 @@ func (x *execution) checkLengths(limit bench.Tokens) {
 
 // length returns how many tokens a conversation needs at its end: all texts, and
 // the longest responses that are requested. Texts count 0 without a tokenizer.
-func (x *execution) length(talk *bench.Conversation) bench.Tokens {
+func (x *preparation) length(talk *bench.Conversation) bench.Tokens {
 	total := x.tokens.Count(talk.System) + x.tokens.Count(talk.Context)
 	longest := bench.Tokens(0)
 	for i := range talk.Turns {

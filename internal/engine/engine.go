@@ -71,36 +71,14 @@ type Engine struct {
 	open chan struct{} // closed when runs of an earlier process are settled
 	// memory bounds what the responses of all runs keep together.
 	memory *transport.Memory
+	health *health
 
 	mu       sync.Mutex
 	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
 	queue    []*job          // guarded by mu; next first
 	active   []*job          // guarded by mu; in order of start
 	last     string          // guarded by mu; id of the run that finished last
-	health   run.Health      // guarded by mu
 	stopping bool            // guarded by mu
-}
-
-// job is a run that this process knows.
-type job struct {
-	plan    *plan.Plan // as it was submitted; exec's plan has the model, too
-	secrets *redact.Set
-	exec    *execution
-	done    chan struct{} // closed when the run is terminal and durable
-
-	save sync.Mutex // orders changes of run and their storing; held across both on purpose
-	mu   sync.Mutex
-	run  run.Run // guarded by mu
-
-	report *export.Report // guarded by mu; nil before the results are computed
-}
-
-// view returns a copy of the run.
-func (j *job) view() *run.Run {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	r := j.run
-	return &r
 }
 
 // New returns an engine. It does nothing until [Engine.Run].
@@ -118,7 +96,7 @@ func New(o Options) (*Engine, error) {
 	return &Engine{
 		opts: o, jobs: map[string]*job{}, wake: make(chan struct{}, 1), open: make(chan struct{}),
 		memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
-		health: run.Health{State: run.HealthStarting, Since: time.Now().UTC(), Checks: map[string]string{}},
+		health: newHealth(),
 	}, nil
 }
 
@@ -170,7 +148,7 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 		return nil, fmt.Errorf("make run id: %w", err)
 	}
 	j := &job{
-		plan: plan, done: make(chan struct{}),
+		opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
 		secrets: redact.NewSet(s.Document.Secrets()...),
 	}
 	if j.run, err = describe(s, plan); err != nil {
@@ -189,12 +167,12 @@ func (e *Engine) enqueue(j *job) {
 	e.jobs[j.run.ID] = j
 	e.queue = append(e.queue, j)
 	e.mu.Unlock()
-	e.emit(j, run.EventQueued, nil)
-	e.poke()
+	j.emit(run.EventQueued, nil)
+	e.wakeUp()
 }
 
-// poke makes the loop look at the queue.
-func (e *Engine) poke() {
+// wakeUp makes the loop look at the queue.
+func (e *Engine) wakeUp() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -205,20 +183,21 @@ func (e *Engine) poke() {
 // cuts what is left after ten seconds, exports what was measured, and returns.
 // Queued runs stay queued in the store.
 func (e *Engine) Run(ctx context.Context) error {
-	if err := e.recover(ctx); err != nil {
-		e.setHealth(run.HealthFailed, "store", err.Error())
+	if err := (&recovery{e}).run(ctx); err != nil {
+		e.health.set(run.HealthFailed, "store", err.Error())
 		return err
 	}
-	e.setHealth(run.HealthRunning, "store", "ok")
+	e.health.set(run.HealthRunning, "store", "ok")
 	close(e.open)
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
 	for {
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
-				e.supervise(j)
-				e.rest()
-				e.poke()
+				j.supervise()
+				e.retire(j)
+				e.freeIdleMemory()
+				e.wakeUp()
 			})
 		}
 		select {
@@ -230,10 +209,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// rest gives memory back to the system when no run is active: a daemon waits most
+// freeIdleMemory gives memory back to the system when no run is active: a daemon waits most
 // of its life, and the runtime would keep for minutes what a run needed. A run is
 // not disturbed, and one that starts meanwhile is only being prepared.
-func (e *Engine) rest() {
+func (e *Engine) freeIdleMemory() {
 	e.mu.Lock()
 	idle := len(e.active) == 0 && len(e.queue) == 0 && !e.stopping
 	e.mu.Unlock()
@@ -260,14 +239,36 @@ func (e *Engine) next() *job {
 	return nil
 }
 
+// retire takes a terminal job off the active ones and keeps only the newest of
+// them in memory.
+func (e *Engine) retire(j *job) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, a := range e.active {
+		if a == j {
+			e.active = append(e.active[:i:i], e.active[i+1:]...)
+			break
+		}
+	}
+	if j.exec.latest() != nil {
+		if previous := e.last; previous != "" && previous != j.run.ID {
+			delete(e.jobs, previous)
+		}
+		e.last = j.run.ID
+	} else {
+		delete(e.jobs, j.run.ID)
+	}
+	close(j.done)
+}
+
 // stop refuses new work and ends what is active.
 func (e *Engine) stop() {
 	e.mu.Lock()
 	e.stopping = true
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
-	if e.Health().State != run.HealthFailed {
-		e.setHealth(run.HealthStopping, "engine", "stopping")
+	if e.health.get().State != run.HealthFailed {
+		e.health.set(run.HealthStopping, "engine", "stopping")
 	}
 	grace := shutdownGrace
 	for _, j := range active {
@@ -290,9 +291,9 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 	}
 	e.mu.Unlock()
 	if at >= 0 {
-		err := e.change(j, func(r *run.Run) { finishRun(r, bench.Aborted, cmp.Or(c.Reason, "cancelled while queued")) })
+		err := j.change(func(r *run.Run) { finishRun(r, bench.Aborted, cmp.Or(c.Reason, "cancelled while queued")) })
 		e.retire(j)
-		e.emit(j, run.EventComplete, nil)
+		j.emit(run.EventComplete, nil)
 		return j.view(), true, err
 	}
 	if j != nil && !j.view().State.Terminal() {
@@ -310,7 +311,7 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 func (e *Engine) cancelActive(j *job, c run.CancelRequest) (first bool) {
 	first = j.exec.cancel.cancel(c)
 	if first {
-		e.warn(e.change(j, func(r *run.Run) {
+		j.warn(j.change(func(r *run.Run) {
 			if r.State == bench.Starting || r.State == bench.Running {
 				r.State, r.StateReason = bench.Stopping, cmp.Or(c.Reason, "cancelled")
 				j.exec.state.Store(bench.Stopping)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -239,4 +240,12 @@ func (x *execution) measured() []report.Measured {
 func (x *execution) announce(what run.EventType, snap *run.Snapshot) {
 	x.snapshot.Store(snap)
 	x.notify.publish(what, snap)
+}
+
+// watched performs work while the process watches itself.
+func (x *execution) watched(o monitor.Options, work func()) {
+	x.observed.monitor = monitor.Start(o)
+	stop := sync.OnceFunc(x.observed.monitor.Stop)
+	defer stop()
+	work()
 }

@@ -29,7 +29,7 @@ func TestPollQuota(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := &execution{plan: plan}
+			x := &preparation{&execution{plan: plan}}
 			x.warnOfPolls()
 			got := false
 			for _, w := range x.warnings {

@@ -7,7 +7,7 @@ import (
 )
 
 // warnOfPolls says what polling does to the numbers.
-func (x *execution) warnOfPolls() {
+func (x *preparation) warnOfPolls() {
 	if x.plan.Kind.Job == nil {
 		return
 	}
@@ -20,7 +20,7 @@ func (x *execution) warnOfPolls() {
 }
 
 // warnOfQuota says when polls alone would use up what Runpod allows.
-func (x *execution) warnOfQuota() {
+func (x *preparation) warnOfQuota() {
 	const perSecond = 200 // 2,000 calls in 10 s of /status and /stream together
 	every := x.plan.Settings.Job.Interval
 	if every == 0 {

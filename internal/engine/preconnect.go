@@ -34,7 +34,7 @@ func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup
 	defer cancel()
 	x.cancel.onCancel(cancel)
 	defer x.cancel.onCancel(nil)
-	urls := make([]*url.URL, x.atOnce(p))
+	urls := make([]*url.URL, atOnce(p, usualLatency(x.finished)))
 	for i := range urls {
 		urls[i] = x.plan.Targets[x.work.Target(int64(i))].URL
 	}
@@ -44,11 +44,11 @@ func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup
 // atOnce returns how many requests of a phase are expected to be under way at the same
 // time: what a closed loop keeps under way, or the rate of an open loop times the
 // time that 90 % of the requests of the phase before took at most.
-func (x *execution) atOnce(p *plan.Phase) int {
+func atOnce(p *plan.Phase, latency time.Duration) int {
 	n := p.Concurrency
 	if p.Arrivals != nil {
 		need := maxAhead
-		if want := math.Ceil(p.Rate * x.usualLatency().Seconds()); want < maxAhead {
+		if want := math.Ceil(p.Rate * latency.Seconds()); want < maxAhead {
 			need = int(want)
 		}
 		n = min(need, cmp.Or(n, need))
@@ -62,9 +62,9 @@ func (x *execution) atOnce(p *plan.Phase) int {
 }
 
 // usualLatency is the 90th percentile of the latency in the last phase with an answer.
-func (x *execution) usualLatency() time.Duration {
-	for i := len(x.finished) - 1; i >= 0; i-- {
-		if h, ok := x.finished[i].Set.Histogram("request_latency"); ok && h.Count() > 0 {
+func usualLatency(finished []finishedPhase) time.Duration {
+	for i := len(finished) - 1; i >= 0; i-- {
+		if h, ok := finished[i].Set.Histogram("request_latency"); ok && h.Count() > 0 {
 			return time.Duration(h.Quantile(0.9) * float64(time.Second))
 		}
 	}

@@ -46,9 +46,12 @@ func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 	return x
 }
 
-// prepare does everything that may be slow before the first request: the servers,
+// preparation is what a run does before its first request.
+type preparation struct{ *execution }
+
+// run does everything that may be slow before the first request: the servers,
 // tokenizer, dataset, files. Nothing of it is inside a timed window.
-func (x *execution) prepare(ctx context.Context, dir string) error {
+func (x *preparation) run(ctx context.Context, dir string) error {
 	x.warnings = append(x.warnings, x.plan.Warnings...)
 	x.warnReserved()
 	x.servers = x.newServers()
@@ -60,7 +63,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 	if err != nil {
 		return &prepareError{run.ModelUnknown, err}
 	}
-	x.doubtReach()
+	x.warnOfConnections()
 	if x.tokens, err = collect.OpenTokens(ctx, collect.TokenOptions{
 		Plan: x.plan, Hub: x.system.hub, Log: x.notify.log, Status: x.notify.status, Warn: x.warn,
 	}); err != nil {
@@ -95,7 +98,7 @@ func (x *execution) prepare(ctx context.Context, dir string) error {
 }
 
 // newServers returns the servers of the run, for requests that are not load.
-func (x *execution) newServers() *target.Servers {
+func (x *preparation) newServers() *target.Servers {
 	return target.New(target.Options{
 		Plan: x.plan, Transport: x.transport(bench.NewClock()), Secrets: x.secrets, Log: x.notify.log,
 		Status: x.notify.status, Silence: collect.FirstSilence,
@@ -106,7 +109,7 @@ func (x *execution) newServers() *target.Servers {
 }
 
 // resolveModels replaces the plan if the server has named the model.
-func (x *execution) resolveModels(ctx context.Context) (*target.Models, error) {
+func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error) {
 	models, err := x.servers.Resolve(ctx)
 	if err != nil {
 		return nil, err
@@ -121,7 +124,7 @@ func (x *execution) resolveModels(ctx context.Context) (*target.Models, error) {
 
 // openFiles writes what is known before the first request and starts the writers of
 // what grows.
-func (x *execution) openFiles(dir string) error {
+func (x *preparation) openFiles(dir string) error {
 	if err := collect.WriteInputs(&collect.InputOptions{
 		Dir: dir, Plan: x.plan, Source: x.data.first, Secrets: x.secrets, TokenIDs: x.tokenIDs(), Warn: x.warn,
 	}); err != nil {
@@ -147,8 +150,8 @@ func (x *execution) transport(clock bench.Clock) transport.Options {
 	return o
 }
 
-// doubtReach says in the result what a reader must know of the way to the server.
-func (x *execution) doubtReach() {
+// warnOfConnections adds to the result what a reader must know of the connections.
+func (x *preparation) warnOfConnections() {
 	o := &x.plan.Transport
 	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t plan.Target) bool { return t.URL.Scheme == "https" }) {
 		const text = "TLS certificates were NOT verified: the identity of the server is unknown, and API keys may have been sent to anyone"
@@ -165,7 +168,7 @@ func (x *execution) doubtReach() {
 
 // openDataset opens the dataset for each tokenizer: models with tokenizers of their
 // own get prompts of their own.
-func (x *execution) openDataset(ctx context.Context) error {
+func (x *preparation) openDataset(ctx context.Context) error {
 	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
 		o := x.plan.Dataset.Options
 		o.Tokenizer = tok.Tokenizer
@@ -221,7 +224,7 @@ func (d *datasets) hash(models []string) string {
 }
 
 // warnReserved tells of extra inputs that cannot be sent.
-func (x *execution) warnReserved() {
+func (x *preparation) warnReserved() {
 	for _, f := range x.plan.Settings.Extra {
 		if slices.Contains(x.plan.Kind.Reserved, f.Name) {
 			x.warn("extra-input-ignored", fmt.Sprintf(

@@ -20,23 +20,26 @@ import (
 // interruptedReason is shown with runs that the end of the process interrupted.
 const interruptedReason = "interrupted: the process ended while the run was active; the summary covers the requests that were recorded"
 
-// recover settles what an earlier process left behind: interrupted runs get a
+// recovery settles what an earlier process left behind.
+type recovery struct{ engine *Engine }
+
+// run settles what an earlier process left behind: interrupted runs get a
 // summary from their record file, queued ones go back into the queue unless
 // they needed secrets.
-func (e *Engine) recover(ctx context.Context) error {
+func (v *recovery) run(ctx context.Context) error {
 	for _, s := range []bench.State{bench.Starting, bench.Running, bench.Stopping, bench.Exporting} {
-		if err := e.each(ctx, s, e.interrupted); err != nil {
+		if err := v.each(ctx, s, v.interrupted); err != nil {
 			return err
 		}
 	}
-	return e.each(ctx, bench.Queued, e.requeue)
+	return v.each(ctx, bench.Queued, v.requeue)
 }
 
 // each calls f for every run in a state, oldest first.
-func (e *Engine) each(ctx context.Context, s bench.State, f func(context.Context, *run.Run) error) error {
+func (v *recovery) each(ctx context.Context, s bench.State, f func(context.Context, *run.Run) error) error {
 	var all []run.Run
 	for q := (run.Query{States: []bench.State{s}, Sort: run.SortCreated, Limit: 500}); ; {
-		page, err := e.opts.Store.List(ctx, q)
+		page, err := v.engine.opts.Store.List(ctx, q)
 		if err != nil {
 			return fmt.Errorf("list %s runs: %w", s, err)
 		}
@@ -46,7 +49,7 @@ func (e *Engine) each(ctx context.Context, s bench.State, f func(context.Context
 		}
 	}
 	for i := range all {
-		r, err := e.opts.Store.Get(ctx, all[i].ID)
+		r, err := v.engine.opts.Store.Get(ctx, all[i].ID)
 		if err != nil {
 			return fmt.Errorf("read run %s: %w", all[i].ID, err)
 		}
@@ -58,25 +61,25 @@ func (e *Engine) each(ctx context.Context, s bench.State, f func(context.Context
 }
 
 // interrupted ends a run whose process died, with what its record file holds.
-func (e *Engine) interrupted(ctx context.Context, r *run.Run) error {
+func (v *recovery) interrupted(ctx context.Context, r *run.Run) error {
 	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
 	finishRun(r, bench.Failed, interruptedReason)
 	r.Revision++
-	collect.RemoveValues(e.opts.Store.Dir(r.ID))
-	if err := e.rebuild(r); err != nil {
-		e.opts.Log.Warn().Err(err).Str("run", r.ID).Msg("no partial results of interrupted run")
-		err = errors.Join(err, export.Abandon(e.opts.Store.Dir(r.ID)))
+	collect.RemoveValues(v.engine.opts.Store.Dir(r.ID))
+	if err := v.rebuild(r); err != nil {
+		v.engine.opts.Log.Warn().Err(err).Str("run", r.ID).Msg("no partial results of interrupted run")
+		err = errors.Join(err, export.Abandon(v.engine.opts.Store.Dir(r.ID)))
 		r.Warnings = append(slices.Clip(r.Warnings), bench.Warning{Code: "no-partial-results", Detail: err.Error()})
 	}
-	if err := e.opts.Store.Put(ctx, r); err != nil {
+	if err := v.engine.opts.Store.Put(ctx, r); err != nil {
 		return fmt.Errorf("store interrupted run %s: %w", r.ID, err)
 	}
-	e.opts.Log.Warn().Str("run", r.ID).Msg("run was interrupted by the end of the process")
+	v.engine.opts.Log.Warn().Str("run", r.ID).Msg("run was interrupted by the end of the process")
 	return nil
 }
 
 // rebuild computes the results of an interrupted run from its record file.
-func (e *Engine) rebuild(r *run.Run) error {
+func (v *recovery) rebuild(r *run.Run) error {
 	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true})
 	if err != nil {
 		return fmt.Errorf("read stored configuration: %w", err)
@@ -86,7 +89,7 @@ func (e *Engine) rebuild(r *run.Run) error {
 	if err != nil {
 		return fmt.Errorf("compile stored configuration: %w", err)
 	}
-	dir := e.opts.Store.Dir(r.ID)
+	dir := v.engine.opts.Store.Dir(r.ID)
 	rep, phases, err := report.Recover(dir, measure, r)
 	if err != nil {
 		return err
@@ -102,8 +105,8 @@ func (e *Engine) rebuild(r *run.Run) error {
 
 // requeue puts a queued run of an earlier process back into the queue. One that
 // needed secrets cannot run: they are never stored.
-func (e *Engine) requeue(ctx context.Context, r *run.Run) error {
-	d, _, err := config.Load(r.Config, e.opts.Load)
+func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
+	d, _, err := config.Load(r.Config, v.engine.opts.Load)
 	if r.Credentials.Any() || err != nil {
 		r.Error = &run.Error{Code: run.SecretLost, Message: "queued with secrets, which are never stored; submit it again"}
 		if err != nil && !r.Credentials.Any() {
@@ -111,15 +114,15 @@ func (e *Engine) requeue(ctx context.Context, r *run.Run) error {
 		}
 		finishRun(r, bench.Failed, r.Error.Message)
 		r.Revision++
-		return e.opts.Store.Put(ctx, r)
+		return v.engine.opts.Store.Put(ctx, r)
 	}
 	d.RandomSeed = &r.Seed
 	d.Metadata = config.Metadata{Name: r.Name, Labels: r.Labels, Notes: r.Notes}
-	j, err := e.newJob(run.Submission{Document: d, Via: r.Via, CLICommand: r.CLICommand})
+	j, err := v.engine.newJob(run.Submission{Document: d, Via: r.Via, CLICommand: r.CLICommand})
 	if err != nil {
 		return fmt.Errorf("compile queued run %s: %w", r.ID, err)
 	}
 	j.run = *r
-	e.enqueue(j)
+	v.engine.enqueue(j)
 	return nil
 }

@@ -30,11 +30,11 @@ func TestNoCertificate(t *testing.T) {
 	x := newExecution(&plan.Plan{Certify: "before", Measure: plan.Measure{Phases: []plan.Phase{{Kind: bench.Profiling, Concurrency: 1}}}}, nil)
 	x.data.first = one{}
 	x.plan.Kind.Encode = nobodyEncodes
-	x.certify(t.Context(), "after", nil)
+	(&certification{x}).run(t.Context(), "after", nil)
 	if len(x.warnings) != 0 || x.observed.certificate != nil {
 		t.Errorf("not its time: warnings %v, certificate %v", x.warnings, x.observed.certificate)
 	}
-	x.certify(t.Context(), "before", func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") })
+	(&certification{x}).run(t.Context(), "before", func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") })
 	want := []bench.Warning{{Code: "not-certified", Detail: "the client could not be certified: open reference server: no address left"}}
 	if diff := cmp.Diff(want, x.warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -72,7 +72,7 @@ func TestReference(t *testing.T) {
 			x := newExecution(&plan.Plan{Measure: plan.Measure{Phases: tt.phases}, Targets: []plan.Target{{URL: &url.URL{Scheme: tt.scheme}}}}, nil)
 			x.data.first = one{}
 			x.plan.Kind.Encode = nobodyEncodes
-			o := x.reference()
+			o := (&certification{x}).reference()
 			if o.Concurrency != tt.streams || o.Rate != tt.rate || (o.Transport.Dial != nil) != tt.std {
 				t.Errorf("%d streams, %v/s, over net/http %t; want %d, %v, %t",
 					o.Concurrency, o.Rate, o.Transport.Dial != nil, tt.streams, tt.rate, tt.std)

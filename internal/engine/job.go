@@ -7,20 +7,55 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
 	"aiperfd/internal/run"
 )
 
-// change applies a change to a run, stores it and tells everybody. Changes of
+// job is a run that this process knows.
+type job struct {
+	opts    *Options   // of the engine
+	health  *health    // of the engine
+	plan    *plan.Plan // as it was submitted; exec's plan has the model, too
+	secrets *redact.Set
+	exec    *execution
+	done    chan struct{} // closed when the run is terminal and durable
+
+	save sync.Mutex // orders changes of run and their storing; held across both on purpose
+	mu   sync.Mutex
+	run  run.Run // guarded by mu
+
+	report *export.Report // guarded by mu; nil before the results are computed
+}
+
+// view returns a copy of the run.
+func (j *job) view() *run.Run {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := j.run
+	return &r
+}
+
+// warn logs an error of the store that does not stop the run.
+func (j *job) warn(err error) {
+	if err != nil {
+		j.opts.Log.Error().Err(err).Msg("store run")
+		j.health.set(run.HealthRunning, "store", err.Error())
+	}
+}
+
+// change applies a change to a run, stores it and publishes it. Changes of
 // one run happen one after the other, in the same order in the store.
-func (e *Engine) change(j *job, apply func(*run.Run)) error {
+func (j *job) change(apply func(*run.Run)) error {
 	j.save.Lock()
 	defer j.save.Unlock()
 	j.mu.Lock()
@@ -30,8 +65,8 @@ func (e *Engine) change(j *job, apply func(*run.Run)) error {
 	j.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	err := e.opts.Store.Put(ctx, &r)
-	e.emit(j, run.EventStateChanged, j.exec.latest())
+	err := j.opts.Store.Put(ctx, &r)
+	j.emit(run.EventStateChanged, j.exec.latest())
 	if err != nil {
 		return fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
@@ -39,62 +74,61 @@ func (e *Engine) change(j *job, apply func(*run.Run)) error {
 }
 
 // emit publishes an event of a run.
-func (e *Engine) emit(j *job, what run.EventType, snap *run.Snapshot) {
+func (j *job) emit(what run.EventType, snap *run.Snapshot) {
 	r := j.view()
 	ev := run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, Snapshot: snap, State: r.State}
 	if snap != nil && len(snap.Phases) > 0 {
 		ev.Phase = &snap.Phases[len(snap.Phases)-1]
 	}
-	e.opts.Publisher.Publish(ev)
+	j.opts.Publisher.Publish(ev)
 }
 
 // supervise takes one run from its start to its end. It owns every goroutine of
 // the run.
-func (e *Engine) supervise(j *job) {
-	defer e.retire(j)
+func (j *job) supervise() {
 	defer func() {
 		if fault := recover(); fault != nil {
-			e.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.run.ID).Msg("run crashed")
-			e.warn(e.change(j, func(r *run.Run) { failRun(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
+			j.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.run.ID).Msg("run crashed")
+			j.warn(j.change(func(r *run.Run) { failRun(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
 		}
 	}()
 	x := j.exec
 	defer x.release()
-	e.warn(e.change(j, func(r *run.Run) {
+	j.warn(j.change(func(r *run.Run) {
 		now := time.Now().UTC()
 		r.State, r.StartedAt = bench.Starting, &now
 	}))
 	x.state.Store(bench.Starting)
-	x.notify.publish = func(what run.EventType, snap *run.Snapshot) { e.emit(j, what, snap) }
-	x.notify.log = e.opts.Log.With().Str("run", j.run.ID).Logger()
-	x.notify.status = func(text string) { e.say(j, zerolog.InfoLevel, text) }
-	x.notify.alarm = func(text string) { e.say(j, zerolog.WarnLevel, text) }
-	x.notify.modelResolved = func(p *plan.Plan) { e.modelResolved(j, p) }
+	x.notify.publish = j.emit
+	x.notify.log = j.opts.Log.With().Str("run", j.run.ID).Logger()
+	x.notify.status = func(text string) { j.setStatus(zerolog.InfoLevel, text) }
+	x.notify.alarm = func(text string) { j.setStatus(zerolog.WarnLevel, text) }
+	x.notify.modelResolved = j.modelResolved
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	x.cancel.onCancel(cancel)
-	if err := x.prepare(ctx, e.opts.Store.Dir(j.run.ID)); err != nil {
-		e.abandon(j, err)
+	if err := (&preparation{x}).run(ctx, j.opts.Store.Dir(j.run.ID)); err != nil {
+		j.abandon(err)
 		return
 	}
-	x.certify(ctx, "before", e.opts.Reference)
+	(&certification{x}).run(ctx, "before", j.opts.Reference)
 	x.cancel.onCancel(nil)
 	if !x.cancel.cancelled() {
-		e.enter(j, bench.Running)
+		j.enter(bench.Running)
 	}
-	x.watched(e.opts.Monitor, func() { x.perform(context.Background()) })
+	x.watched(j.opts.Monitor, func() { x.perform(context.Background()) })
 	x.cancel.onCancel(cancel)
-	x.certify(ctx, "after", e.opts.Reference)
+	(&certification{x}).run(ctx, "after", j.opts.Reference)
 	x.cancel.onCancel(nil)
-	e.enter(j, bench.Exporting)
-	e.conclude(j, x.export(j.view(), e.opts.Store.Dir(j.run.ID)))
+	j.enter(bench.Exporting)
+	j.conclude(x.export(j.view(), j.opts.Store.Dir(j.run.ID)))
 	x.forget()
 }
 
-// say tells what a run waits for; empty = nothing any more. The reason of a run
-// that is stopping stays.
-func (e *Engine) say(j *job, level zerolog.Level, text string) {
+// setStatus shows what the run is waiting for; empty = nothing any more. The reason of
+// a run that is stopping stays.
+func (j *job) setStatus(level zerolog.Level, text string) {
 	waits := func(r *run.Run) bool { return r.State == bench.Starting || r.State == bench.Running }
 	r := j.view()
 	if r.State.Terminal() || r.StateReason == text {
@@ -106,7 +140,7 @@ func (e *Engine) say(j *job, level zerolog.Level, text string) {
 	if !waits(r) {
 		return
 	}
-	e.warn(e.change(j, func(r *run.Run) {
+	j.warn(j.change(func(r *run.Run) {
 		if waits(r) {
 			r.StateReason = text
 		}
@@ -114,12 +148,12 @@ func (e *Engine) say(j *job, level zerolog.Level, text string) {
 }
 
 // modelResolved shows the model that the server has named.
-func (e *Engine) modelResolved(j *job, p *plan.Plan) {
+func (j *job) modelResolved(p *plan.Plan) {
 	shown, err := encode(config.Compat(p.Document))
 	if err != nil {
-		e.opts.Log.Error().Err(err).Msg("encode configuration")
+		j.opts.Log.Error().Err(err).Msg("encode configuration")
 	}
-	e.warn(e.change(j, func(r *run.Run) {
+	j.warn(j.change(func(r *run.Run) {
 		r.Models = p.Models.Names
 		if err == nil {
 			r.Config = shown
@@ -128,8 +162,8 @@ func (e *Engine) modelResolved(j *job, p *plan.Plan) {
 }
 
 // enter moves an active run to its next state.
-func (e *Engine) enter(j *job, s bench.State) {
-	e.warn(e.change(j, func(r *run.Run) {
+func (j *job) enter(s bench.State) {
+	j.warn(j.change(func(r *run.Run) {
 		if s == bench.Running && r.State == bench.Stopping {
 			return // cancelled in between
 		}
@@ -139,10 +173,10 @@ func (e *Engine) enter(j *job, s bench.State) {
 }
 
 // abandon ends a run that could not be prepared.
-func (e *Engine) abandon(j *job, err error) {
+func (j *job) abandon(err error) {
 	x := j.exec
 	x.close()
-	e.warn(e.change(j, func(r *run.Run) {
+	j.warn(j.change(func(r *run.Run) {
 		if x.cancel.cancelled() {
 			finishRun(r, bench.Aborted, cmp.Or(r.StateReason, "cancelled before the first request"))
 			return
@@ -154,19 +188,19 @@ func (e *Engine) abandon(j *job, err error) {
 		}
 		failRun(r, cause)
 	}))
-	e.warn(x.finalSnapshot(j.view().State, e.opts.Store.Dir(j.run.ID), nil))
-	e.emit(j, run.EventComplete, x.latest())
+	j.warn(x.finalSnapshot(j.view().State, j.opts.Store.Dir(j.run.ID), nil))
+	j.emit(run.EventComplete, x.latest())
 }
 
 // conclude makes the outcome durable and announces it.
-func (e *Engine) conclude(j *job, o report.Outcome) {
+func (j *job) conclude(o report.Outcome) {
 	x := j.exec
 	j.mu.Lock()
 	j.report = o.Report
 	j.mu.Unlock()
-	e.warn(x.finalSnapshot(o.State, e.opts.Store.Dir(j.run.ID), o.Report))
-	e.emit(j, run.EventExported, x.latest())
-	e.warn(e.change(j, func(r *run.Run) {
+	j.warn(x.finalSnapshot(o.State, j.opts.Store.Dir(j.run.ID), o.Report))
+	j.emit(run.EventExported, x.latest())
+	j.warn(j.change(func(r *run.Run) {
 		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)
 		r.Client = run.NewClientVerdict(o.Report.Client)
 		if o.Err != nil {
@@ -175,29 +209,7 @@ func (e *Engine) conclude(j *job, o report.Outcome) {
 		}
 		finishRun(r, o.State, o.Reason)
 	}))
-	e.emit(j, run.EventComplete, x.latest())
-}
-
-// retire takes a terminal job off the active ones and keeps only the newest of
-// them in memory.
-func (e *Engine) retire(j *job) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i, a := range e.active {
-		if a == j {
-			e.active = append(e.active[:i:i], e.active[i+1:]...)
-			break
-		}
-	}
-	if j.exec.latest() != nil {
-		if previous := e.last; previous != "" && previous != j.run.ID {
-			delete(e.jobs, previous)
-		}
-		e.last = j.run.ID
-	} else {
-		delete(e.jobs, j.run.ID)
-	}
-	close(j.done)
+	j.emit(run.EventComplete, x.latest())
 }
 
 // finishRun makes a run terminal.
