@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/mock"
 
@@ -313,15 +314,15 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 
 // logger logs for people on a terminal, else in JSON.
 func (f *mockFlags) logger(cmd *cobra.Command) zerolog.Logger {
-	if isTerminal(os.Stderr) {
-		return newLogger(os.Stderr, zerolog.InfoLevel, colored(os.Stderr))
+	if terminal.IsTerminal(os.Stderr) {
+		return terminal.NewLogger(os.Stderr, zerolog.InfoLevel, terminal.Colored(os.Stderr))
 	}
 	return zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
 }
 
 // logStart logs the start, unless the terminal was told already.
 func (f *mockFlags) logStart(log zerolog.Logger, ln net.Listener) {
-	if isTerminal(os.Stdout) && isTerminal(os.Stderr) {
+	if terminal.IsTerminal(os.Stdout) && terminal.IsTerminal(os.Stderr) {
 		return
 	}
 	hello := log.Info().Stringer("address", ln.Addr()).Int("faults", len(f.opt.Faults))
@@ -352,7 +353,7 @@ func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 	case f.tls != mockTLS{}:
 		address = "https://" + ln.Addr().String()
 	}
-	if isTerminal(os.Stdout) {
+	if terminal.IsTerminal(os.Stdout) {
 		return f.hello(address).write(cmd.OutOrStdout())
 	}
 	line, err := json.Marshal(map[string]string{"listening": address})

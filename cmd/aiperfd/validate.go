@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
@@ -68,7 +69,7 @@ func problemList(err error) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	text := plural(int64(len(invalid.Problems)), "problem") + " in the configuration"
+	text := terminal.Plural(int64(len(invalid.Problems)), "problem") + " in the configuration"
 	for _, p := range invalid.Problems {
 		text += "\n  " + p.String()
 	}

@@ -13,7 +13,7 @@ import (
 // module. A package without a row fails the test: whoever adds one decides here
 // where it belongs. Tests are free, within what the compiler lets them.
 //
-//	cmd ─▶ api ─▶ engine ◀─ store
+//	cmd ─▶ app ─▶ api ─▶ engine ◀─ store
 //	engine ─▶ config · arrival · dataset · endpoint · transport · metric · export
 //	       ─▶ tokenizer · sketch · redact ─▶ bench
 func allowed() map[string][]string {
@@ -78,10 +78,15 @@ func allowed() map[string][]string {
 		"internal/api/feed": {"internal/api/wire", "internal/run", e + "bench", e + "metric", e + "verdict"},
 		"internal/api/prom": {"internal/api/wire", "internal/run", e + "bench", e + "metric", e + "sketch", e + "verdict"},
 		"internal/api/wire": {"internal/run", e + "bench", e + "config", e + "metric", e + "verdict"},
+		// Lifecycle: the only place where engine, API and store meet.
+		"internal/app": {
+			"internal/api", "internal/api/feed", "internal/app/terminal", "internal/engine", e + "plan", "internal/mock", "internal/run",
+			"internal/store", e + "bench", e + "config", e + "export", e + "hub", e + "pace", e + "redact", e + "tokenizer", e + "verdict",
+		},
+		"internal/app/terminal": {"internal/run", e + "bench", e + "export", e + "metric"},
 		"cmd/aiperfd": {
-			"internal/api", "internal/api/feed", "internal/engine", e + "plan", "internal/run", "internal/store",
-			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "redact", e + "tokenizer",
-			e + "transport", e + "verdict",
+			"internal/api", "internal/app", "internal/app/terminal", "internal/engine", e + "plan", "internal/mock",
+			e + "certify", e + "config", e + "export", e + "pace", e + "redact", e + "tokenizer", e + "transport", e + "verdict",
 		},
 		// Generators and embedded files.
 		"openapi":          nil,

@@ -7,17 +7,17 @@ import (
 	"runtime/metrics"
 )
 
-// A heap may grow by its own size between two collections, as the runtime has it;
-// where more than largeHeap bytes are in use, by largeGrowth percent.
+// The heap may grow by smallGrowth percent between two collections, the default of
+// the runtime, or by largeGrowth percent if more than largeHeap bytes are in use.
 const (
 	largeHeap   = 96 << 20
 	smallGrowth = 100
 	largeGrowth = 50
 )
 
-// tune sets up the runtime for measuring. What the user has set in the environment
-// is left alone.
-func tune() {
+// configureRuntime configures the Go runtime for measurements. Settings in the
+// environment have precedence.
+func configureRuntime() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		spareProcessor()
 	}
@@ -26,8 +26,8 @@ func tune() {
 	}
 }
 
-// spareProcessor gives the scheduler of the runtime one processor more than the
-// machine, or the quota, has. A goroutine that returns from a wait in the kernel
+// spareProcessor raises GOMAXPROCS by one above the processors of the machine or
+// of the quota. A goroutine that returns from a wait in the kernel
 // needs one to go on: with all of them held by goroutines that compute, a due
 // request waits for the next preemption, and the kernel could not even choose
 // it. With one to spare the kernel decides who runs, within microseconds.

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -73,7 +73,7 @@ func TestProgressLines(t *testing.T) {
 	}
 	for _, width := range []int{60, 80, 120, 200} {
 		var out strings.Builder
-		for _, l := range []look{{}, {ascii: true, color: true}} {
+		for _, l := range []Style{{}, {ASCII: true, Color: true}} {
 			for i := range phases {
 				s := &run.Snapshot{Phases: phases[i : i+1]}
 				if phases[i].Stats.Completed > 0 {
@@ -124,8 +124,8 @@ func TestProgressOfARun(t *testing.T) {
 	final.State, final.Final = bench.Completed, true
 
 	p := &paper{width: 60}
-	s := &screen{out: p, width: func() int { return p.width }}
-	v := view{progress: &progress{screen: s, draws: true, look: look{ascii: true}}}
+	s := &Screen{out: p, width: func() int { return p.width }}
+	v := view{Progress: &Progress{Screen: s, Draw: true, Style: Style{ASCII: true}}}
 	v.update(at(0))
 	v.update(at(time.Second, warmup))
 	fmt.Fprintln(s, "WRN a warning in between")
@@ -144,7 +144,7 @@ Profiling: 10/20 |##########...........|  50% [00:04<00:04]
 	}
 
 	var log bytes.Buffer
-	v = view{progress: &progress{log: zerolog.New(&log), every: 5 * time.Second}}
+	v = view{Progress: &Progress{Log: zerolog.New(&log), Every: 5 * time.Second}}
 	for _, snap := range []*run.Snapshot{at(0), at(time.Second, warmup), running, running, final} {
 		v.update(snap)
 	}
