@@ -35,7 +35,7 @@ func main() {
 
 // execute runs a command line and returns its exit code.
 func execute(ctx context.Context, args []string) int {
-	root := newRootCommand()
+	root := newRootCommand() //nolint:contextcheck // the commands get their context from ExecuteContext
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var code exitError

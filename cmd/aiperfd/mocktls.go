@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// mockTLS says how the simulator secures its connections. The zero value means plain
+// mockTLS is the TLS configuration of the simulator. The zero value means plain
 // HTTP.
 type mockTLS struct {
 	cert, key  string // PEM files

@@ -22,23 +22,22 @@ func configureRuntime() {
 		spareProcessor()
 	}
 	if os.Getenv("GOGC") == "" {
-		watchHeap(smallGrowth)
+		adjustGC(smallGrowth)
 	}
 }
 
-// spareProcessor raises GOMAXPROCS by one above the processors of the machine or
-// of the quota. A goroutine that returns from a wait in the kernel
-// needs one to go on: with all of them held by goroutines that compute, a due
-// request waits for the next preemption, and the kernel could not even choose
-// it. With one to spare the kernel decides who runs, within microseconds.
-// ADR 10 has the figures.
+// spareProcessor raises GOMAXPROCS by one above the processors of the machine or of
+// the quota. A goroutine that returns from a wait in the kernel needs a processor
+// of the runtime to continue. If goroutines that compute hold all of them, a due
+// request waits for the next preemption. With a spare one, the kernel schedules its
+// thread within microseconds. ADR 10 has the figures.
 func spareProcessor() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) }
 
-// watchHeap chooses after every collection how far the heap may grow until the
-// next. Memory is what thousands of streams need most, and a large heap is
-// collected so rarely that doing it more often costs little; a small one is not.
-func watchHeap(growth int) {
-	sentinel := new([16]byte) // found dead by the next collection
+// adjustGC sets GOGC after every collection, by the size of the live heap. With
+// thousands of streams, memory is the scarce resource, and a large heap is
+// collected so rarely that more frequent collections cost little.
+func adjustGC(growth int) {
+	sentinel := new([16]byte) // unreachable at the next collection
 	runtime.AddCleanup(sentinel, func(growth int) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
@@ -49,6 +48,6 @@ func watchHeap(growth int) {
 		if want != growth {
 			debug.SetGCPercent(want)
 		}
-		watchHeap(want)
+		adjustGC(want)
 	}, growth)
 }

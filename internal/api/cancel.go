@@ -115,8 +115,7 @@ const (
 // cancelFault turns a decoding error into the problem of a member, or of the whole
 // body.
 func cancelFault(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return invalidMember(wrong.Field, config.CodeWrongType, "must not be a "+wrong.Value, nil)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {

@@ -105,8 +105,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			_ = control.SetReadDeadline(start.Add(bodyLimit))
 		}
 		recorded := &response{ResponseWriter: w}
+		routing := chi.RouteContext(r.Context()) // the router fills it in
 		defer func() {
-			route := chi.RouteContext(r.Context()).RoutePattern()
+			route := routing.RoutePattern()
 			if route == "" || recorded.status == http.StatusNotFound && strings.HasSuffix(route, "/*") {
 				route = "unmatched"
 			}

@@ -131,8 +131,7 @@ func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err e
 		Instance: r.URL.EscapedPath(), RequestID: w.Header().Get(headerRequestID),
 	}
 	h := w.Header()
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		if f.detail != "" {
 			p.Detail = f.detail
 		}

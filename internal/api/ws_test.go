@@ -109,8 +109,7 @@ func (c *client) ends(code int) {
 	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
 	for {
 		_, _, err := c.ReadMessage()
-		var closed *websocket.CloseError
-		if errors.As(err, &closed) {
+		if closed, ok := errors.AsType[*websocket.CloseError](err); ok {
 			if closed.Code != code {
 				c.t.Errorf("closed with %d %s, want %d", closed.Code, closed.Text, code)
 			}

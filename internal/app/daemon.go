@@ -86,7 +86,7 @@ func Serve(ctx context.Context, o DaemonOptions) error {
 	if err != nil {
 		return err
 	}
-	defer onSignals(func(os.Signal) { cancel() }, func(os.Signal) { d.engine.CancelAll() })()
+	defer onSignals(func(os.Signal) { cancel() }, func(os.Signal) { d.engine.CancelAll() })() //nolint:contextcheck // a signal has no context
 	o.Log.Info().Str("url", d.url()).Str("data", o.DataDir).Str("version", o.Version).Msg("serving")
 	return d.Run(ctx)
 }

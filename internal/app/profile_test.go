@@ -49,8 +49,7 @@ func TestOutcomeOfAnInvalidClient(t *testing.T) {
 			}
 			err = (&Profile{Document: doc, Folder: &Folder{Path: t.TempDir()}, Out: io.Discard}).report(strict, nil)
 			var got Outcome
-			var ended *OutcomeError
-			if errors.As(err, &ended) {
+			if ended, ok := errors.AsType[*OutcomeError](err); ok {
 				got = ended.Outcome
 			}
 			if got != tt.want {

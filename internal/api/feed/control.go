@@ -50,7 +50,7 @@ func encode(v any) []byte {
 	return b
 }
 
-// handle answers one message of the client.
+// handle handles one message of the client.
 func (c *connection) handle(ctx context.Context, data []byte) {
 	q, failure := parse(data)
 	if failure != nil {
@@ -69,7 +69,8 @@ func (c *connection) handle(ctx context.Context, data []byte) {
 	}
 }
 
-// parse reads a message; the second result is the error to send.
+// parse decodes a message. The second result is the error reply, nil if there is no
+// error.
 func parse(data []byte) (request, []byte) {
 	var q request
 	var syntax any

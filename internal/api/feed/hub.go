@@ -28,8 +28,8 @@ const (
 	queueBytes    = 4 << 20
 )
 
-// Hub turns events of runs into messages and distributes them to clients. Make one with
-// [NewHub]. All methods are safe for concurrent use.
+// Hub turns events of runs into messages and distributes them to clients. Make one
+// with [NewHub]. All methods are safe for concurrent use.
 //
 // Locks are taken in the order stream, hub, subscription. None is held during I/O.
 type Hub struct {
@@ -62,7 +62,7 @@ func NewHub(maxClients int) *Hub {
 	}
 }
 
-// stream is what is kept of one run.
+// stream has the messages and the totals of one run.
 type stream struct {
 	publish sync.Mutex       // serialises Publish for this run; guards what follows
 	state   wire.SystemState // in the last message of its type
@@ -235,7 +235,7 @@ func (s *stream) observe(ev run.Event) wire.Recent {
 }
 
 func (s *stream) recent(now time.Time) wire.Recent {
-	// The last sample before the window is where the window's counts begin.
+	// The counts of the window start at the last sample before it.
 	for len(s.samples) > 1 && now.Sub(s.samples[1].at) >= recentWindow {
 		s.samples = s.samples[1:]
 	}
@@ -249,8 +249,8 @@ func (s *stream) recent(now time.Time) wire.Recent {
 	return wire.Recent{Completed: last.completed - first.completed, Errors: last.errors - first.errors}
 }
 
-// Recent returns what a run's requests did in the last ten seconds; zero for a
-// run that is not known.
+// Recent returns the counts of requests of a run in the last ten seconds; zero for
+// an unknown run.
 func (h *Hub) Recent(id string, now time.Time) wire.Recent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -297,7 +297,7 @@ type Counts struct {
 	Finished map[bench.State]int64 // runs that became terminal, since the hub was made
 }
 
-// Counts returns the totals of this instant.
+// Counts returns the current totals.
 func (h *Hub) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -333,8 +333,8 @@ func (h *Hub) remove(s *subscription) {
 	delete(h.subscriptions, s)
 }
 
-// Shutdown closes every client with a close code and waits until they are gone
-// or ctx ends. It must be called once.
+// Shutdown closes every client with a close code and waits until they are
+// disconnected or ctx ends. It must be called once.
 func (h *Hub) Shutdown(ctx context.Context, code int, text string) error {
 	h.mu.Lock()
 	h.closing = &closing{code: code, text: text}

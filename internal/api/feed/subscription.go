@@ -103,8 +103,8 @@ func (s *subscription) takeReplay() []message {
 			s.queue, s.bytes = nil, 0
 			return batch
 		}
-		from := int(s.replay.next - kept.ring[0].seq)
-		part := kept.ring[from:min(from+replayBatch, len(kept.ring))]
+		part := kept.ring[s.replay.next-kept.ring[0].seq:]
+		part = part[:min(replayBatch, len(part))]
 		s.replay.next += uint64(len(part))
 		if batch := slices.DeleteFunc(slices.Clone(part), func(m message) bool { return !s.wants(m.kind) }); len(batch) > 0 {
 			return batch

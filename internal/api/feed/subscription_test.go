@@ -20,8 +20,7 @@ func subscribeTo(h *Hub, kinds ...string) *subscription {
 	return s
 }
 
-// Messages that only their newest matters of replace each other, and the order
-// by number stays.
+// Replaceable messages replace each other, and the order by number is kept.
 func TestCoalescing(t *testing.T) {
 	h := NewHub(0)
 	c := subscribeTo(h, kindMetrics, kindPhaseComplete)
