@@ -82,7 +82,7 @@ type answer struct {
 	body   []byte
 }
 
-// call makes one request; body may be nil.
+// call sends one request; body may be nil.
 func (d *testDaemon) call(method, path, contentType string, body []byte) answer {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

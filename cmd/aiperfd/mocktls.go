@@ -22,7 +22,7 @@ import (
 // HTTP.
 type mockTLS struct {
 	cert, key  string // PEM files
-	selfSigned string // PEM file to write a certificate of our own to
+	selfSigned string // PEM file; a new self-signed certificate is written to it
 }
 
 func (t *mockTLS) register(fs *pflag.FlagSet) {

@@ -265,8 +265,8 @@ func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder
 }
 
 // fileWriter extends the write deadline with every write, so that a slow client
-// has time as long as it makes progress. It keeps back the errors of
-// http.ServeContent, which are answered with a problem.
+// has time as long as it makes progress. It suppresses the error responses
+// of http.ServeContent, so that a problem can be sent instead.
 type fileWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController

@@ -47,8 +47,8 @@ func (out *responder) writeBody(w http.ResponseWriter, status int, body []byte) 
 	out.write(w, status, body)
 }
 
-// write sends a whole body. An error means that the client is gone; it is only
-// logged.
+// write sends a whole body. An error means that the client has disconnected;
+// it is only logged.
 func (out *responder) write(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)

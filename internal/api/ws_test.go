@@ -295,7 +295,7 @@ func TestFeedSnapshot(t *testing.T) {
 		}
 		c.silent()
 
-		// A run of which the hub has heard nothing.
+		// A run without events since the hub was made.
 		old := ft.connect(t)
 		old.say(`{"type":"subscribe","message_types":["snapshot"],"run":"` + idDone + `","snapshot":true}`)
 		old.hear()
@@ -314,7 +314,7 @@ func TestFeedSnapshot(t *testing.T) {
 func TestFeedReplay(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
 		publish(ft.testServer, run.EventStateChanged, bench.Running, false)
-		const events = 300 // more than a client's queue takes
+		const events = 300 // more than the queue of a client holds
 		for range events {
 			publish(ft.testServer, run.EventPhaseComplete, bench.Running, false)
 		}
@@ -441,7 +441,7 @@ func TestFeedKeepAlive(t *testing.T) {
 	})
 }
 
-// A client that does not read is given up, and nobody else notices.
+// A client that does not read is disconnected without effect on others.
 func TestFeedSlowConsumer(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
 		publish(ft.testServer, run.EventStateChanged, bench.Running, false)

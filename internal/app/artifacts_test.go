@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/config"
 )
 
-// TestAutoName: the name of any model makes a folder.
+// TestAutoName: the name of every model results in a valid name of a folder.
 func TestAutoName(t *testing.T) {
 	one := 1
 	for model, want := range map[string]string{

@@ -69,7 +69,7 @@ func bind(q run.Query) string {
 	q.CreatedAfter, q.CreatedBefore = q.CreatedAfter.UTC(), q.CreatedBefore.UTC()
 	text, err := json.Marshal(q)
 	if err != nil {
-		text = fmt.Append(nil, q) // a time that JSON does not know
+		text = fmt.Append(nil, q) // a time that JSON cannot represent
 	}
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:9])

@@ -250,7 +250,7 @@ func (s *Store) forget(ctx context.Context, id, trash string) error {
 	}
 	moved := true
 	if err := os.Rename(s.Dir(id), trash); errors.Is(err, fs.ErrNotExist) {
-		moved = false // somebody removed it by hand
+		moved = false // it was removed by hand
 	} else if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func TestRecent(t *testing.T) {
 func TestCadence(t *testing.T) {
 	h := NewHub(0)
 	counts := map[string]int{}
-	for i := range 40 { // ten seconds at four a second
+	for i := range 40 { // ten seconds at four per second
 		ev := ofRun("a", run.EventPhaseProgress, bench.Running)
 		ev.At = start.Add(time.Duration(i) * 250 * time.Millisecond)
 		ev.Snapshot = &run.Snapshot{Wall: ev.At, Process: run.Process{PID: 1}}
@@ -130,7 +130,7 @@ func TestCadence(t *testing.T) {
 	}
 }
 
-// A failed start says why, under AIPerf's name.
+// A failed start has its reason in a message of AIPerf's type.
 func TestServiceError(t *testing.T) {
 	h := NewHub(0)
 	ev := ofRun("a", run.EventStateChanged, bench.Failed)
@@ -155,7 +155,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The verdict on the client goes out with the metrics, and only if there is one.
+// The verdict on the client is sent with the metrics, if there is one.
 func TestClientVerdict(t *testing.T) {
 	h := NewHub(0)
 	ev := ofRun("a", run.EventMetrics, bench.Running)

@@ -106,7 +106,7 @@ func TestSubscribe(t *testing.T) {
 			for range 3 {
 				h.Publish(ofRun("a", run.EventMetrics, bench.Running))
 			}
-			h.streams["a"].ring = h.streams["a"].ring[1:] // the oldest message is gone
+			h.streams["a"].ring = h.streams["a"].ring[1:] // the oldest message was removed
 			s := newSubscription(h)
 			s.subscribe(tt.d)
 			batch, _ := s.take()

@@ -88,7 +88,7 @@ func (d *draft) encode() {
 	}
 }
 
-// finish puts the envelope around the body.
+// finish returns the encoded message: the envelope and the body.
 func (d *draft) finish(ev run.Event, seq uint64) []byte {
 	out := make([]byte, 0, len(d.body)+160)
 	out = append(out, `{"message_type":"`...)

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// phase makes a phase that has run for a while.
+// phase returns a phase that has run for some time.
 func phase(name string, elapsed time.Duration, change func(*bench.PhaseStats)) run.Phase {
 	const start = time.Second
 	st := bench.PhaseStats{Name: name, Kind: bench.Profiling, Start: start, LastUpdate: start + elapsed}
@@ -29,7 +29,7 @@ func phase(name string, elapsed time.Duration, change func(*bench.PhaseStats)) r
 	return run.Phase{Stats: st}
 }
 
-// live makes a metric as snapshots have it.
+// live returns a metric of a snapshot.
 func live(t *testing.T, tag string, avg, p50, p99 float64) metric.Result {
 	t.Helper()
 	def, ok := metric.Lookup(tag)
@@ -45,7 +45,7 @@ func live(t *testing.T, tag string, avg, p50, p99 float64) metric.Result {
 	return r
 }
 
-// What is drawn while a run goes, at four widths: for each kind of bound, at its
+// The lines of a running phase at four widths: for each kind of bound, at its
 // beginning, in the middle and at its end.
 func TestProgressLines(t *testing.T) {
 	metrics := metric.Results{
@@ -103,8 +103,8 @@ func TestProgressLines(t *testing.T) {
 	}
 }
 
-// A run with a warm-up, as it is drawn and as it is logged: lines of the log stay
-// whole, a bar ends at 100 %, and statistics come in the first phase.
+// A run with a warm-up, drawn and logged: the status does not overwrite log lines, a
+// bar ends at 100 %, and statistics are logged periodically.
 func TestProgressOfARun(t *testing.T) {
 	began := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	at := func(elapsed time.Duration, phases ...run.Phase) *run.Snapshot {

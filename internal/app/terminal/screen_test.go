@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// paper is a terminal that understands what a screen writes: lines, carriage
+// paper is a terminal that interprets the output of a screen: lines, carriage
 // return, cursor up, erase below.
 type paper struct {
 	width int
@@ -109,7 +109,8 @@ func TestColorWanted(t *testing.T) {
 	}
 }
 
-// What a server says cannot control the terminal, in the log nor in the last line.
+// Texts of a server cannot control the terminal, neither in the log nor in the error
+// of the command.
 func TestServerTextIsHarmless(t *testing.T) {
 	const hostile = "gone\x1b[2J\x1b]0;owned\a\u202e\r\x00"
 	var out bytes.Buffer
