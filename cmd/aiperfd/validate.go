@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
@@ -62,15 +64,16 @@ func readInput(stdin io.Reader, name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// problemList prints all problems of a document, one a line.
+// problemList returns an error that lists all problems of a document, one per line.
 func problemList(err error) error {
 	var invalid *config.Invalid
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	text := plural(int64(len(invalid.Problems)), "problem") + " in the configuration"
+	var text strings.Builder
+	text.WriteString(terminal.Plural(int64(len(invalid.Problems)), "problem") + " in the configuration")
 	for _, p := range invalid.Problems {
-		text += "\n  " + p.String()
+		text.WriteString("\n  " + p.String())
 	}
-	return errors.New(text)
+	return errors.New(text.String())
 }

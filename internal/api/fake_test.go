@@ -298,7 +298,7 @@ func newFake(t testing.TB) *fakeEngine {
 	return f
 }
 
-// writeArtifacts gives a run its files.
+// writeArtifacts writes the files of a run.
 func (f *fakeEngine) writeArtifacts(t testing.TB, id string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -315,7 +315,7 @@ func (f *fakeEngine) writeArtifacts(t testing.TB, id string, files map[string]st
 	}
 }
 
-// fakeLoad knows three documents.
+// fakeLoad loads three documents.
 func fakeLoad(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
 	switch text := string(data); {
 	case strings.Contains(text, "[:"):

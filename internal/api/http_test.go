@@ -140,7 +140,7 @@ func TestProblemTable(t *testing.T) {
 	}
 }
 
-// Errors of the engine become problems, and unknown ones tell nothing.
+// Errors of the engine become problems; unknown ones have no details.
 func TestEngineErrors(t *testing.T) {
 	tests := []struct {
 		err    error
@@ -275,7 +275,7 @@ func TestNewNeedsItsParts(t *testing.T) {
 	}
 }
 
-// The limited listener takes no more connections than it has places.
+// The limited listener accepts no more connections than it has slots.
 func TestLimitedListener(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -307,7 +307,7 @@ func TestLimitedListener(t *testing.T) {
 	default:
 	}
 	first.Close()
-	first.Close() // a second close gives no second place
+	first.Close() // a second close does not return a second slot
 	if err := <-second; err != nil {
 		t.Fatal(err)
 	}

@@ -43,19 +43,19 @@ const maxPage = 500
 //	@Failure	400	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/runs [get]
-func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
+func (h *runHandler) listRuns(w http.ResponseWriter, r *http.Request) error {
 	params := r.URL.Query()
 	query, err := parseQuery(params)
 	if err != nil {
 		return err
 	}
-	page, err := s.Runs.List(r.Context(), query)
+	page, err := h.runs.List(r.Context(), query)
 	if err != nil {
 		return err
 	}
 	out := wire.RunList{Items: make([]wire.Run, 0, len(page.Runs)), Total: page.Total}
 	for i := range page.Runs {
-		item, err := s.resource(r.Context(), &page.Runs[i])
+		item, err := h.resource(r.Context(), &page.Runs[i])
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.writeTagged(w, r, "W/"+bodyTag(body), body)
+	h.writeTagged(w, r, "W/"+bodyTag(body), body)
 	return nil
 }
 

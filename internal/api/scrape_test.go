@@ -92,7 +92,8 @@ func TestScrapedRuns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		ts.fake.queue.Running = tt.running
-		runs, err := ts.scraped(t.Context(), tt.now)
+		h := &metricsHandler{base: ts.base, linger: DefaultMetricsLinger}
+		runs, err := h.scraped(t.Context(), tt.now)
 		var got []string
 		for _, r := range runs {
 			got = append(got, r.Run.ID)

@@ -109,8 +109,7 @@ func (c *client) ends(code int) {
 	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
 	for {
 		_, _, err := c.ReadMessage()
-		var closed *websocket.CloseError
-		if errors.As(err, &closed) {
+		if closed, ok := errors.AsType[*websocket.CloseError](err); ok {
 			if closed.Code != code {
 				c.t.Errorf("closed with %d %s, want %d", closed.Code, closed.Text, code)
 			}
@@ -296,7 +295,7 @@ func TestFeedSnapshot(t *testing.T) {
 		}
 		c.silent()
 
-		// A run of which the hub has heard nothing.
+		// A run without events since the hub was made.
 		old := ft.connect(t)
 		old.say(`{"type":"subscribe","message_types":["snapshot"],"run":"` + idDone + `","snapshot":true}`)
 		old.hear()
@@ -315,7 +314,7 @@ func TestFeedSnapshot(t *testing.T) {
 func TestFeedReplay(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
 		publish(ft.testServer, run.EventStateChanged, bench.Running, false)
-		const events = 300 // more than a client's queue takes
+		const events = 300 // more than the queue of a client holds
 		for range events {
 			publish(ft.testServer, run.EventPhaseComplete, bench.Running, false)
 		}
@@ -442,7 +441,7 @@ func TestFeedKeepAlive(t *testing.T) {
 	})
 }
 
-// A client that does not read is given up, and nobody else notices.
+// A client that does not read is disconnected without effect on others.
 func TestFeedSlowConsumer(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
 		publish(ft.testServer, run.EventStateChanged, bench.Running, false)

@@ -21,10 +21,10 @@ const (
 	maxLimit     = 500
 )
 
-// absent is the sort key of a run that lacks the value: after all others.
+// absent is the sort key of a run without the value; it sorts last.
 const absent = math.MaxInt64
 
-// query is a checked run.Query.
+// query is a valid run.Query.
 type query struct {
 	run.Query
 	column string // sort column
@@ -33,7 +33,7 @@ type query struct {
 	after  *cursor
 }
 
-// cursor is the last run of the page before.
+// cursor is the position of the last run of the previous page.
 type cursor struct {
 	Bound string `json:"q"` // of the query that it belongs to
 	Num   int64  `json:"n"` // sort key, if it is a number
@@ -41,7 +41,7 @@ type cursor struct {
 	ID    string `json:"i"`
 }
 
-// check completes a query. Its errors are about the caller.
+// check validates a query. Its errors are mistakes of the caller.
 func check(q run.Query) (*query, error) {
 	if q.Limit < 0 || q.Limit > maxLimit {
 		return nil, fmt.Errorf("limit %d is not between 1 and %d", q.Limit, maxLimit)
@@ -62,20 +62,20 @@ func check(q run.Query) (*query, error) {
 	return out, out.readCursor()
 }
 
-// bind names a query, whatever its page.
+// bind returns a digest of what all pages of a query have in common.
 func bind(q run.Query) string {
 	q.Limit, q.Cursor = 0, ""
 	q.Sort = cmp.Or(q.Sort, run.SortCreated)
 	q.CreatedAfter, q.CreatedBefore = q.CreatedAfter.UTC(), q.CreatedBefore.UTC()
 	text, err := json.Marshal(q)
 	if err != nil {
-		text = fmt.Append(nil, q) // a time that JSON does not know
+		text = fmt.Append(nil, q) // a time that JSON cannot represent
 	}
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// readCursor decodes the query's cursor, if it has one.
+// readCursor decodes the cursor of the query, if there is one.
 func (q *query) readCursor() error {
 	if q.Cursor == "" {
 		return nil
@@ -92,7 +92,7 @@ func (q *query) readCursor() error {
 	return nil
 }
 
-// next returns the cursor behind a run.
+// next returns the cursor after a run.
 func (q *query) next(r *run.Run) (string, error) {
 	k := keysOf(r)
 	c := cursor{Bound: q.bound, ID: r.ID, Num: q.number(k)}
@@ -121,7 +121,7 @@ func (q *query) number(k keys) int64 {
 	return 0
 }
 
-// keys are what runs are sorted and searched by.
+// keys are the values by which runs are sorted and selected.
 type keys struct {
 	created, started, ended, duration int64
 	name, notes                       string
@@ -152,7 +152,7 @@ func unixNano(t *time.Time) int64 {
 	return t.UnixNano()
 }
 
-// matches reports whether a run is among those selected.
+// matches reports whether the query selects a run.
 func (q *query) matches(r *run.Run) bool {
 	k := keysOf(r)
 	text := strings.ToLower(q.Text)
@@ -174,7 +174,7 @@ func (q *query) matches(r *run.Run) bool {
 	return true
 }
 
-// compare orders two runs as the query asks.
+// compare compares two runs in the order of the query.
 func (q *query) compare(a, b *run.Run) int {
 	x, y := keysOf(a), keysOf(b)
 	c := cmp.Compare(q.number(x), q.number(y))
@@ -266,8 +266,7 @@ func (q *query) page() (string, []any) {
 		cond, q.column, direction, q.Limit+1), args
 }
 
-// cut makes a page of at most Limit runs out of those that were found from the
-// cursor on.
+// cut returns a page of at most Limit of the runs that follow the cursor.
 func (q *query) cut(runs []run.Run, total int) (run.Page, error) {
 	p := run.Page{Runs: runs, Total: total}
 	if len(runs) <= q.Limit {

@@ -14,8 +14,8 @@ import (
 	"aiperfd/internal/run"
 )
 
-// runFile is the copy of a run in its folder. Its name starts with a dot: it is
-// ours, not an artifact.
+// runFile is the copy of a run in its folder. Its name starts with a dot, because
+// it is not an artifact.
 const runFile = ".run.json"
 
 // document is the content of runFile.
@@ -68,8 +68,8 @@ func readRun(dir string) (*run.Run, error) {
 	return d.Run, nil
 }
 
-// makeDir creates a folder that only its owner can read, durably. Its parent
-// exists.
+// makeDir durably creates a folder that only its owner can read. Its parent must
+// exist.
 func makeDir(path string) error {
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrExist) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Single keeps the runs of one command in memory; the artifacts of all of them
-// go to one folder. Nothing of a run itself is written. It is safe for
+// go to one folder. The run itself is not written. It is safe for
 // concurrent use.
 type Single struct {
 	dir string
@@ -28,7 +28,7 @@ var _ run.Store = (*Single)(nil)
 // Put.
 func NewSingle(dir string) *Single {
 	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs // it fails only where there is no working directory
+		dir = abs // it fails only if there is no working directory
 	}
 	return &Single{dir: dir, runs: make(map[string]run.Run)}
 }
@@ -90,8 +90,8 @@ func (s *Single) List(ctx context.Context, request run.Query) (run.Page, error) 
 	return q.cut(all, total)
 }
 
-// Delete implements run.Store by an error: the folder is the user's, and may
-// hold other files.
+// Delete implements run.Store. It always fails: the folder belongs to the user and
+// may contain other files.
 func (s *Single) Delete(_ context.Context, id string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -16,19 +16,19 @@ import (
 )
 
 // Store keeps runs in a data folder. It is safe for concurrent use; changes
-// happen one after the other. Every method ends with its context, except that
-// the removal of a deleted folder is not interrupted.
+// are serialised. Every method returns when its context ends, except that the
+// removal of a deleted folder is not interrupted.
 type Store struct {
 	dir, runs, trash string
 	lock             *os.File
-	write            *sql.DB // one connection: it is what makes changes take turns
+	write            *sql.DB // one connection: it serialises changes
 	read             *sql.DB
 	warnings         []string
 }
 
 var _ run.Store = (*Store)(nil)
 
-// InUseError says that another process has the data folder.
+// InUseError reports that another process uses the data folder.
 type InUseError struct {
 	PID string // of the other process; may be empty
 }
@@ -49,9 +49,9 @@ const (
 	trashFolder  = "trash"
 )
 
-// Open opens a data folder, which is created if need be, and takes it for this
-// process: *[InUseError] if another one has it. A database that is lost or
-// damaged is rebuilt from the folders of the runs; [Store.Warnings] says so.
+// Open opens a data folder and locks it for this process. It creates the folder if
+// necessary. The error is an *[InUseError] if another process uses the folder. A
+// lost or damaged database is rebuilt from the folders of the runs, with a warning.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Warnings lists what Open found amiss and dealt with, for the log.
+// Warnings returns the problems that Open found and repaired.
 func (s *Store) Warnings() []string { return slices.Clone(s.warnings) }
 
 func (s *Store) warn(format string, args ...any) {
@@ -109,7 +109,7 @@ func (s *Store) warn(format string, args ...any) {
 }
 
 // Put implements run.Store. The copy in the run's folder is written after
-// the database, while no other change can happen.
+// the database, before any other change.
 func (s *Store) Put(ctx context.Context, r *run.Run) error {
 	if !usableID.MatchString(r.ID) {
 		return fmt.Errorf("put run %q: %w", r.ID, errNoID)
@@ -210,9 +210,9 @@ func (s *Store) list(ctx context.Context, q *query) (page run.Page, err error) {
 	return q.cut(runs, total)
 }
 
-// Delete implements run.Store. The folder goes to the trash first: whatever
-// happens then, the run is whole or gone after the next Open. A trash that cannot
-// be emptied is emptied by the next Open too.
+// Delete implements run.Store. The folder is moved to the trash first, so that
+// after a crash the run is either complete or deleted. The next Open empties the
+// trash if that fails here.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	err := s.delete(ctx, id)
 	if err != nil && !errors.Is(err, run.ErrNotFound) {
@@ -230,7 +230,7 @@ func (s *Store) delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// forget moves a run's folder to the trash and takes the run out of the
+// forget moves the folder of a run to the trash and deletes the run from the
 // database.
 func (s *Store) forget(ctx context.Context, id, trash string) error {
 	conn, err := s.write.Conn(ctx)
@@ -250,7 +250,7 @@ func (s *Store) forget(ctx context.Context, id, trash string) error {
 	}
 	moved := true
 	if err := os.Rename(s.Dir(id), trash); errors.Is(err, fs.ErrNotExist) {
-		moved = false // somebody removed it by hand
+		moved = false // it was removed by hand
 	} else if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (s *Store) forget(ctx context.Context, id, trash string) error {
 	return err
 }
 
-// Dir implements run.Store. The path of what is no id leads nowhere.
+// Dir implements run.Store. The path of an invalid id does not exist.
 func (s *Store) Dir(id string) string {
 	if !usableID.MatchString(id) {
 		return filepath.Join(s.runs, ".none")

@@ -222,7 +222,7 @@ func TestSingleDelete(t *testing.T) {
 	}
 }
 
-// Both stores give the same pages for the same runs and queries.
+// Both stores return the same pages for the same runs and queries.
 func TestListSame(t *testing.T) {
 	disk, memory := open(t, t.TempDir()), NewSingle(t.TempDir())
 	words := []string{"", "a", "B", "ab", "Ab c", "é", "É%"}

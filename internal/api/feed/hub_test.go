@@ -2,7 +2,6 @@ package feed
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,15 +16,6 @@ var start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
 func ofRun(id string, kind run.EventType, state bench.State) run.Event {
 	return run.Event{Type: kind, RunID: id, At: start, Run: &run.Run{ID: id, State: state}, Snapshot: &run.Snapshot{}}
-}
-
-func newClient(h *Hub, kinds ...string) *client {
-	c := &client{hub: h, wake: make(chan struct{}, 1), kinds: map[string]bool{}, run: everyRun}
-	for _, k := range kinds {
-		c.kinds[k] = true
-	}
-	h.clients[c] = struct{}{}
-	return c
 }
 
 // The current run is the active one that started last, else the one that ended
@@ -89,72 +79,6 @@ func TestRingBounds(t *testing.T) {
 	}
 }
 
-// Messages that only their newest matters of replace each other, and the order
-// by number stays.
-func TestCoalescing(t *testing.T) {
-	h := NewHub(0)
-	c := newClient(h, kindMetrics, kindPhaseComplete)
-	phase := &run.Phase{Stats: bench.PhaseStats{Name: "p"}}
-	for range 3 {
-		h.Publish(ofRun("a", run.EventMetrics, bench.Running))
-		ev := ofRun("a", run.EventPhaseComplete, bench.Running)
-		ev.Phase = phase
-		h.Publish(ev)
-	}
-	var got []string
-	for _, m := range c.queue {
-		got = append(got, fmt.Sprint(m.kind, " ", m.seq))
-	}
-	want := []string{"credit_phase_complete 2", "credit_phase_complete 4", "realtime_metrics 5", "credit_phase_complete 6"}
-	if !slices.Equal(got, want) {
-		t.Errorf("queue = %v, want %v", got, want)
-	}
-	size := 0
-	for _, m := range c.queue {
-		size += len(m.data)
-	}
-	if c.bytes != size {
-		t.Errorf("bytes = %d, want %d", c.bytes, size)
-	}
-}
-
-func TestFullQueue(t *testing.T) {
-	h := NewHub(0)
-	c := newClient(h)
-	big := make([]byte, queueBytes/2)
-	if lost := c.enqueue(message{data: big}) + c.enqueue(message{data: big}); lost != 0 {
-		t.Fatalf("lost %d", lost)
-	}
-	if lost := c.enqueue(message{key: "k", data: []byte("x")}); lost != 1 || c.closing != nil {
-		t.Errorf("a replaceable message that does not fit: lost %d, closing %v", lost, c.closing)
-	}
-	if lost := c.enqueue(message{data: []byte("x")}); lost != 3 || c.closing == nil || c.closing.code != 1013 {
-		t.Errorf("a message that must not be lost: lost %d, closing %+v", lost, c.closing)
-	}
-	if len(c.queue) != 1 || !strings.Contains(string(c.queue[0].data), "slow_consumer") {
-		t.Errorf("queue = %v", c.queue)
-	}
-	if lost := c.enqueue(message{data: []byte("x")}); lost != 0 || len(c.queue) != 1 {
-		t.Errorf("after giving up: lost %d, %d queued", lost, len(c.queue))
-	}
-}
-
-// A replay that falls behind its ring is a slow consumer.
-func TestReplayOverrun(t *testing.T) {
-	h := NewHub(0)
-	c := newClient(h, kindMetrics)
-	h.Publish(ofRun("a", run.EventMetrics, bench.Running))
-	c.queue, c.bytes = nil, 0
-	c.replay = &replay{run: "a", next: 1}
-	s := h.streams["a"]
-	s.ring = []message{{seq: 5}}
-	s.seq = 5
-	batch, _ := c.take()
-	if len(batch) != 1 || !strings.Contains(string(batch[0].data), "slow_consumer") || c.closing == nil {
-		t.Errorf("batch = %v, closing = %v", batch, c.closing)
-	}
-}
-
 func TestRecent(t *testing.T) {
 	h := NewHub(0)
 	at := func(second int, completed, errors int64) {
@@ -188,7 +112,7 @@ func TestRecent(t *testing.T) {
 func TestCadence(t *testing.T) {
 	h := NewHub(0)
 	counts := map[string]int{}
-	for i := range 40 { // ten seconds at four a second
+	for i := range 40 { // ten seconds at four per second
 		ev := ofRun("a", run.EventPhaseProgress, bench.Running)
 		ev.At = start.Add(time.Duration(i) * 250 * time.Millisecond)
 		ev.Snapshot = &run.Snapshot{Wall: ev.At, Process: run.Process{PID: 1}}
@@ -206,7 +130,7 @@ func TestCadence(t *testing.T) {
 	}
 }
 
-// A failed start says why, under AIPerf's name.
+// A failed start has its reason in a message of AIPerf's type.
 func TestServiceError(t *testing.T) {
 	h := NewHub(0)
 	ev := ofRun("a", run.EventStateChanged, bench.Failed)
@@ -231,7 +155,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The verdict on the client goes out with the metrics, and only if there is one.
+// The verdict on the client is sent with the metrics, if there is one.
 func TestClientVerdict(t *testing.T) {
 	h := NewHub(0)
 	ev := ofRun("a", run.EventMetrics, bench.Running)

@@ -30,8 +30,8 @@ var gauges = [...]struct {
 	{metric.Max, "max", "maximum"}, {metric.Std, "std", "standard deviation"},
 }
 
-// Compat returns the exposition that AIPerf 0.13 would give for a run: the info
-// metric, then every metric of the snapshot as summaries and gauges. s may be
+// Compat returns the exposition of a run as AIPerf 0.13 formats it: the info metric,
+// then every metric of the snapshot as summaries and gauges. s may be
 // nil.
 func Compat(version string, r *run.Run, s *run.Snapshot) []byte {
 	c := compat{labels: compatLabels(r)}
@@ -144,7 +144,7 @@ func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
 }
 
-// sanitize makes a text part of a metric name.
+// sanitize replaces characters that metric names cannot contain.
 func sanitize(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
@@ -158,7 +158,7 @@ func sanitize(s string) string {
 	return s
 }
 
-// unitSuffix is "_" and the unit as AIPerf rewrites it, empty without a unit.
+// unitSuffix returns "_" and AIPerf's form of a unit, "" without a unit.
 func unitSuffix(unit string) string {
 	if unit == "" {
 		return ""

@@ -78,7 +78,7 @@ type ErrorDetails struct {
 	Class      string    `json:"class" example:"overloaded"`
 }
 
-// NewResults describes the outcome of a run; s may be nil.
+// NewResults returns the results of a run; s may be nil.
 func NewResults(r *run.Run, s *run.Snapshot) Results {
 	out := Results{State: r.State, Error: r.Error}
 	if s != nil {
@@ -106,7 +106,7 @@ func NewResults(r *run.Run, s *run.Snapshot) Results {
 	return out
 }
 
-// NewProfileResults describes the numbers of a final snapshot.
+// NewProfileResults returns the results of a final snapshot.
 func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 	out := ProfileResults{
 		Records: NewRecords(s.Metrics), StartNS: unixNano(s.Start), EndNS: unixNano(s.End),
@@ -139,7 +139,7 @@ func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 	return out
 }
 
-// NewErrorSummary lists the kinds of errors, most frequent first, never nil.
+// NewErrorSummary returns the kinds of errors, most frequent first, never nil.
 func NewErrorSummary(groups []metric.ErrorGroup) []ErrorCount {
 	out := make([]ErrorCount, 0, len(groups))
 	for i := range groups {

@@ -24,7 +24,7 @@ type RunInfo struct {
 	Client *run.ClientVerdict `json:"client"`
 }
 
-// NewRunInfo describes the identity of a run; s may be nil.
+// NewRunInfo returns the identity of a run; s may be nil.
 func NewRunInfo(r *run.Run, s *run.Snapshot) RunInfo {
 	return RunInfo{
 		BenchmarkID: r.ID, RandomSeed: r.Seed, CLICommand: r.CLICommand, State: r.State,
@@ -33,7 +33,7 @@ func NewRunInfo(r *run.Run, s *run.Snapshot) RunInfo {
 	}
 }
 
-// clientOf is the newest verdict on the client; nil if there is none.
+// clientOf returns the newest verdict on the client; nil if there is none.
 func clientOf(r *run.Run, s *run.Snapshot) *run.ClientVerdict {
 	if s != nil && s.Client != nil {
 		return verdictOf(run.NewClientVerdict(s.Client))
@@ -120,8 +120,8 @@ type Queue struct {
 	MaxConcurrentRuns int      `json:"max_concurrent_runs"`
 }
 
-// NewRun describes a run. s is nil when nothing was measured yet; position is
-// its place in the queue from 1, 0 when it is not queued.
+// NewRun returns the resource of a run. s is nil if nothing was measured yet;
+// position is its position in the queue from 1, or 0 if it is not queued.
 func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
 		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: "run", State: r.State,

@@ -37,7 +37,7 @@ func TestOmitNulls(t *testing.T) {
 	}
 }
 
-// Taking nulls out of the text is the same as taking them out of the value.
+// Removing nulls from the text is the same as removing them from the value.
 func TestOmitNullsProperty(t *testing.T) {
 	var value *rapid.Generator[any]
 	value = rapid.Deferred(func() *rapid.Generator[any] {
@@ -93,7 +93,7 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-// What JSON cannot say is absent or null.
+// Values that JSON cannot represent are absent or null.
 func TestInfinities(t *testing.T) {
 	r := metric.Result{Def: &metric.Def{Tag: "adj", Unit: "ms"}, Count: 3}
 	r.Set(metric.P50, 1)

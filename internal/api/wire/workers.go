@@ -88,8 +88,8 @@ const (
 // Recent counts the requests that returned in the last ten seconds.
 type Recent struct{ Completed, Errors int64 }
 
-// NewWorkers describes the load generator. r and s may be nil; now decides
-// whether the snapshot is stale.
+// NewWorkers returns the state of the load generator. r and s may be nil; now
+// determines whether the snapshot is stale.
 func NewWorkers(r *run.Run, s *run.Snapshot, recent Recent, now time.Time) Workers {
 	group := WorkerGroup{ID: groupID, Status: Idle, Workers: map[string]Worker{}}
 	out := Workers{Workers: map[string]Worker{}, Groups: map[string]WorkerGroup{}}
@@ -138,7 +138,8 @@ func newWorker(r *run.Run, s *run.Snapshot, recent Recent, now time.Time) Worker
 
 const startupReady = "ready"
 
-// startup is AIPerf's life of a worker and when its last step was.
+// startup returns AIPerf's startup state of a worker and the time of its last
+// change.
 func startup(r *run.Run, s *run.Snapshot) (string, *int64) {
 	switch r.State {
 	case bench.Queued, bench.Starting:

@@ -1,19 +1,20 @@
-package main
+package terminal
 
 import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
 	"aiperfd/internal/engine/export"
 )
 
-// screen is a terminal with a status of a few lines at its foot. What is written
-// scrolls past above the status. Without a terminal nothing is broken or redrawn.
-// It is safe for concurrent use.
-type screen struct {
+// Screen is a terminal with a status of a few lines at the bottom. Text that is
+// written to it scrolls above the status. If its width is not known, lines are
+// not wrapped. It is safe for concurrent use.
+type Screen struct {
 	out   io.Writer
 	width func() int // columns; 0 = not known
 
@@ -21,16 +22,22 @@ type screen struct {
 	status []string // guarded by mu; as drawn
 }
 
-var _ io.Writer = (*screen)(nil)
+var _ io.Writer = (*Screen)(nil)
 
-// Write prints whole lines above the status. Long ones are broken at blanks.
-func (s *screen) Write(p []byte) (int, error) {
+// NewScreen returns a screen that writes to out and has the width of the terminal
+// f, if it is one.
+func NewScreen(out io.Writer, f *os.File) *Screen {
+	return &Screen{out: out, width: func() int { return Columns(f) }}
+}
+
+// Write prints whole lines above the status. Long lines are wrapped at blanks.
+func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b bytes.Buffer
 	s.erase(&b)
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(p), "\n"), "\n") {
-		b.WriteString(s.breakLine(line) + "\n")
+		b.WriteString(s.wrap(line) + "\n")
 	}
 	s.draw(&b)
 	if _, err := s.out.Write(b.Bytes()); err != nil {
@@ -39,8 +46,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// show replaces the status; none removes it. Lines must fit the terminal.
-func (s *screen) show(status ...string) error {
+// show replaces the status; without arguments it removes it. Lines must fit the terminal.
+func (s *Screen) show(status ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b bytes.Buffer
@@ -51,9 +58,9 @@ func (s *screen) show(status ...string) error {
 	return err
 }
 
-// breakLine breaks a line that is wider than the terminal; what follows is
-// indented. A word that is wider stays whole.
-func (s *screen) breakLine(line string) string {
+// wrap breaks a line that is wider than the terminal; the rows after the first are
+// indented. A word is never split.
+func (s *Screen) wrap(line string) string {
 	const indent = "    "
 	width := s.width()
 	if width == 0 || export.TextWidth(line) <= width {
@@ -78,9 +85,9 @@ func (s *screen) breakLine(line string) string {
 	return b.String()
 }
 
-// erase goes back over the status. A terminal that has become narrower shows
-// its lines on several rows.
-func (s *screen) erase(b *bytes.Buffer) {
+// erase removes the status. A terminal that has become narrower shows its lines
+// on several rows.
+func (s *Screen) erase(b *bytes.Buffer) {
 	rows, width := 0, s.width()
 	for _, line := range s.status {
 		rows++
@@ -93,7 +100,7 @@ func (s *screen) erase(b *bytes.Buffer) {
 	}
 }
 
-func (s *screen) draw(b *bytes.Buffer) {
+func (s *Screen) draw(b *bytes.Buffer) {
 	if len(s.status) > 0 {
 		b.WriteString(strings.Join(s.status, "\n") + "\n")
 	}

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// phase makes a phase that has run for a while.
+// phase returns a phase that has run for some time.
 func phase(name string, elapsed time.Duration, change func(*bench.PhaseStats)) run.Phase {
 	const start = time.Second
 	st := bench.PhaseStats{Name: name, Kind: bench.Profiling, Start: start, LastUpdate: start + elapsed}
@@ -29,7 +29,7 @@ func phase(name string, elapsed time.Duration, change func(*bench.PhaseStats)) r
 	return run.Phase{Stats: st}
 }
 
-// live makes a metric as snapshots have it.
+// live returns a metric of a snapshot.
 func live(t *testing.T, tag string, avg, p50, p99 float64) metric.Result {
 	t.Helper()
 	def, ok := metric.Lookup(tag)
@@ -45,7 +45,7 @@ func live(t *testing.T, tag string, avg, p50, p99 float64) metric.Result {
 	return r
 }
 
-// What is drawn while a run goes, at four widths: for each kind of bound, at its
+// The lines of a running phase at four widths: for each kind of bound, at its
 // beginning, in the middle and at its end.
 func TestProgressLines(t *testing.T) {
 	metrics := metric.Results{
@@ -73,7 +73,7 @@ func TestProgressLines(t *testing.T) {
 	}
 	for _, width := range []int{60, 80, 120, 200} {
 		var out strings.Builder
-		for _, l := range []look{{}, {ascii: true, color: true}} {
+		for _, l := range []Style{{}, {ASCII: true, Color: true}} {
 			for i := range phases {
 				s := &run.Snapshot{Phases: phases[i : i+1]}
 				if phases[i].Stats.Completed > 0 {
@@ -103,8 +103,8 @@ func TestProgressLines(t *testing.T) {
 	}
 }
 
-// A run with a warm-up, as it is drawn and as it is logged: lines of the log stay
-// whole, a bar ends at 100 %, and statistics come in the first phase.
+// A run with a warm-up, drawn and logged: the status does not overwrite log lines, a
+// bar ends at 100 %, and statistics are logged periodically.
 func TestProgressOfARun(t *testing.T) {
 	began := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	at := func(elapsed time.Duration, phases ...run.Phase) *run.Snapshot {
@@ -124,8 +124,8 @@ func TestProgressOfARun(t *testing.T) {
 	final.State, final.Final = bench.Completed, true
 
 	p := &paper{width: 60}
-	s := &screen{out: p, width: func() int { return p.width }}
-	v := view{progress: &progress{screen: s, draws: true, look: look{ascii: true}}}
+	s := &Screen{out: p, width: func() int { return p.width }}
+	v := view{Progress: &Progress{Screen: s, Draw: true, Style: Style{ASCII: true}}}
 	v.update(at(0))
 	v.update(at(time.Second, warmup))
 	fmt.Fprintln(s, "WRN a warning in between")
@@ -144,7 +144,7 @@ Profiling: 10/20 |##########...........|  50% [00:04<00:04]
 	}
 
 	var log bytes.Buffer
-	v = view{progress: &progress{log: zerolog.New(&log), every: 5 * time.Second}}
+	v = view{Progress: &Progress{Log: zerolog.New(&log), Every: 5 * time.Second}}
 	for _, snap := range []*run.Snapshot{at(0), at(time.Second, warmup), running, running, final} {
 		v.update(snap)
 	}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// apiClient talks to the daemon the way a user's script would.
+// apiClient calls the API of a daemon, as a user's script would.
 type apiClient struct{ base string }
 
-// runProgress is the part of a run that the demo shows.
+// runProgress is the part of a run resource that the demonstration shows.
 type runProgress struct {
 	State    bench.State
 	Progress struct {
@@ -29,7 +29,7 @@ type runProgress struct {
 	Reason string `json:"state_reason"`
 }
 
-// String is one line for people.
+// String returns a line of the progress display.
 func (p runProgress) String() string {
 	line := fmt.Sprintf("%-10s", p.State)
 	if pr := p.Progress; pr.Phase != "" {
@@ -55,7 +55,7 @@ func (c apiClient) progress(ctx context.Context, id string) (p runProgress, err 
 	return p, c.call(ctx, http.MethodGet, "/api/runs/"+id, nil, &p)
 }
 
-// call makes one request; into is anything that JSON can be read into.
+// call sends one request and decodes the JSON of the response into a pointer.
 func (c apiClient) call(ctx context.Context, method, path string, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

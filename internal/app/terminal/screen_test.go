@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// paper is a terminal that understands what a screen writes: lines, carriage
+// paper is a terminal that interprets the output of a screen: lines, carriage
 // return, cursor up, erase below.
 type paper struct {
 	width int
@@ -52,7 +52,7 @@ func (p *paper) Write(b []byte) (int, error) {
 
 func TestScreen(t *testing.T) {
 	p := &paper{width: 20}
-	s := &screen{out: p, width: func() int { return p.width }}
+	s := &Screen{out: p, width: func() int { return p.width }}
 	step := func(name, want string, act func()) {
 		t.Helper()
 		act()
@@ -87,8 +87,8 @@ func TestASCIIOnly(t *testing.T) {
 		{map[string]string{"LANG": "de_DE.ISO8859-1"}, true},
 		{nil, true},
 	} {
-		if got := asciiOnly(func(name string) string { return c.env[name] }); got != c.want {
-			t.Errorf("asciiOnly(%v) = %v, want %v", c.env, got, c.want)
+		if got := ASCIIOnly(func(name string) string { return c.env[name] }); got != c.want {
+			t.Errorf("ASCIIOnly(%v) = %v, want %v", c.env, got, c.want)
 		}
 	}
 }
@@ -109,13 +109,14 @@ func TestColorWanted(t *testing.T) {
 	}
 }
 
-// What a server says cannot control the terminal, in the log nor in the last line.
+// Texts of a server cannot control the terminal, neither in the log nor in the error
+// of the command.
 func TestServerTextIsHarmless(t *testing.T) {
 	const hostile = "gone\x1b[2J\x1b]0;owned\a\u202e\r\x00"
 	var out bytes.Buffer
-	log := zerolog.New(logWriter(&out, "15:04", false))
+	log := zerolog.New(LogWriter(&out, "15:04", false))
 	log.Warn().Str("server", hostile).Err(errors.New(hostile)).Msg(hostile)
-	complain(&out, errors.New("first "+hostile+"\n  second"))
+	PrintError(&out, errors.New("first "+hostile+"\n  second"))
 	for _, r := range out.String() {
 		if r != '\n' && !unicode.IsPrint(r) {
 			t.Errorf("there is %U in %q", r, out.String())

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/config"
 )
 
-// TestAutoName: the name of any model makes a folder.
+// TestAutoName: the name of every model results in a valid name of a folder.
 func TestAutoName(t *testing.T) {
 	one := 1
 	for model, want := range map[string]string{
@@ -17,9 +17,8 @@ func TestAutoName(t *testing.T) {
 		strings.Repeat("é", 300): strings.Repeat("é", 87) + "-openai-chat-concurrency1",
 	} {
 		b := config.Benchmark{Phases: []config.Phase{{Kind: "profiling", Concurrency: &one}}}
-		b.Models.Items = []config.Model{{Name: model}}
 		b.Endpoint.Type = "chat"
-		if got := autoName(&b); got != want {
+		if got := autoName(&b, []string{model}); got != want {
 			t.Errorf("%.20s: %d bytes, %s; want %s", model, len(got), got, want)
 		}
 	}

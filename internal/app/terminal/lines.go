@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -13,13 +13,13 @@ import (
 	"aiperfd/internal/run"
 )
 
-// share is how much of a phase is done, by the bound that will end it.
+// share is the part of a phase that is done, measured against one of its bounds.
 type share struct {
 	done  float64 // 0 to 1
-	count string  // for people: 8/15
+	count string  // as shown: 8/15
 }
 
-// shareOf returns the share of a phase, by the bound that is nearest; false = the
+// shareOf returns the share of a phase against its nearest bound; false = the
 // phase has no bound.
 func shareOf(st *bench.PhaseStats) (share, bool) {
 	var best share
@@ -44,7 +44,7 @@ func shareOf(st *bench.PhaseStats) (share, bool) {
 	return best, found
 }
 
-// draining reports whether a phase waits for its last answers only.
+// draining reports whether a phase only waits for its last responses.
 func draining(st *bench.PhaseStats) bool {
 	return st.DurationReached && st.End == "" && st.RequestsEnd == 0
 }
@@ -52,7 +52,7 @@ func draining(st *bench.PhaseStats) bool {
 // bar draws the progress of a phase in a line of at most width columns:
 //
 //	Profiling: 8/15 |█████▎    |  53% [00:10<00:08]
-func (l look) bar(st *bench.PhaseStats, width int) string {
+func (l Style) bar(st *bench.PhaseStats, width int) string {
 	elapsed := max(0, st.LastUpdate-st.Start)
 	if st.RequestsEnd != 0 {
 		elapsed = st.RequestsEnd - st.Start
@@ -88,8 +88,8 @@ func (l look) bar(st *bench.PhaseStats, width int) string {
 }
 
 // fill draws a bar of a number of columns.
-func (l look) fill(done float64, columns int) string {
-	if l.ascii {
+func (l Style) fill(done float64, columns int) string {
+	if l.ASCII {
 		full := int(done * float64(columns))
 		return strings.Repeat("#", full) + strings.Repeat(".", columns-full)
 	}
@@ -101,7 +101,7 @@ func (l look) fill(done float64, columns int) string {
 	return text + strings.Repeat(" ", columns-(eighths+7)/8)
 }
 
-// clock writes a length of time as 01:30, or 2:01:30.
+// clock formats a duration as 01:30, or 2:01:30.
 func clock(d time.Duration) string {
 	s := int(d.Seconds())
 	if s >= 3600 {
@@ -110,14 +110,14 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", s/60, s%60)
 }
 
-// liveField is one fact of the line of live numbers.
+// liveField is one value of the line of live numbers.
 type liveField struct {
 	text   string
-	weight int // the heaviest is left out first where there is no room
+	weight int // the field with the largest weight is omitted first if the line is too long
 	bad    bool
 }
 
-// liveFields are the numbers of a running phase.
+// liveFields returns the numbers of a running phase.
 func liveFields(s *run.Snapshot) []liveField {
 	st := &s.Phases[len(s.Phases)-1].Stats
 	value := func(tag string, stat metric.Stat) (string, bool) {
@@ -149,15 +149,16 @@ func liveFields(s *run.Snapshot) []liveField {
 	}
 	out = append(out,
 		liveField{fmt.Sprintf("%d in flight", st.InFlight()), 5, false},
-		liveField{plural(st.Errors, "error"), 2, st.Errors > 0})
+		liveField{Plural(st.Errors, "error"), 2, st.Errors > 0})
 	if s.Metrics.Find("request_latency") != nil {
 		out = append(out, liveField{"(p50/p99)", 8, false})
 	}
 	return out
 }
 
-// fit joins as many facts as a line of width columns takes, the light ones first.
-func (l look) fit(fields []liveField, width int) string {
+// fit joins the fields that fit into width columns; those of small weight have
+// priority.
+func (l Style) fit(fields []liveField, width int) string {
 	const gap = "  "
 	for {
 		total, heaviest := -len(gap), 0
@@ -175,20 +176,20 @@ func (l look) fit(fields []liveField, width int) string {
 	texts := make([]string, len(fields))
 	for i, f := range fields {
 		texts[i] = f.text
-		if f.bad && l.color {
+		if f.bad && l.Color {
 			texts[i] = "\x1b[31m" + f.text + "\x1b[0m"
 		}
 	}
 	return strings.Join(texts, gap)
 }
 
-// statsLine is the line of live numbers for a log.
+// statsLine returns the line of live numbers for a log.
 func statsLine(s *run.Snapshot) string {
-	return "[realtime " + clock(s.Elapsed.Round(time.Second)) + "] " + look{}.fit(liveFields(s), math.MaxInt)
+	return "[realtime " + clock(s.Elapsed.Round(time.Second)) + "] " + Style{}.fit(liveFields(s), math.MaxInt)
 }
 
-// plural writes a count with its noun.
-func plural(n int64, noun string) string {
+// Plural returns a count with its noun.
+func Plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
