@@ -22,10 +22,10 @@ const listShare = 8
 // Whatever no longer keeps its values has its percentiles from a sketch, whose
 // memory does not grow with the number of values. Results say which are. What is
 // left when nothing is kept is bounded too: sketches (typically 10 KB a metric,
-// 250 KB at most), the bins (1 MB at least) and 2,000 kinds of errors (1.5 KB
+// 250 KB at most), the bins (1 MB at least) and 1,000 kinds of errors (1.5 KB
 // each at most). Computing final results takes as much again for a moment.
 func (s *Set) Size() int64 {
-	n := curveSpanBytes*int64(s.spans.len()) + s.errors.bytes + s.cancelled.bytes
+	n := curveSpanBytes*int64(s.spans.len()) + s.errors.bytes
 	if s.bins != nil {
 		n += s.bins.size()
 	}

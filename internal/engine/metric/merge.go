@@ -27,7 +27,6 @@ func (s *Set) Merge(o *Set) error {
 	s.facts = s.facts.or(o.facts)
 	s.tally.merge(&o.tally)
 	s.errors.Merge(o.errors)
-	s.cancelled.Merge(o.cancelled)
 	s.enforce()
 	return nil
 }
@@ -110,5 +109,4 @@ func (t *tally) merge(o *tally) {
 		t.firstSent = o.firstSent
 	}
 	t.lastContent = max(t.lastContent, o.lastContent)
-	t.lastEnd = max(t.lastEnd, o.lastEnd)
 }

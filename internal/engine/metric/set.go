@@ -30,7 +30,6 @@ type Set struct {
 	sketched  bool // the values of single requests were more than the budget allows
 	unchecked int  // records since the memory was last counted
 	errors    *Errors
-	cancelled *Errors
 
 	view    view      // scratch of Observe
 	values  []float64 // scratch of Observe: this record's value for each series
@@ -42,7 +41,7 @@ type Set struct {
 type tally struct {
 	Counters
 	firstStart, lastContent time.Duration // of the successes
-	firstSent, lastEnd      time.Duration // of all records
+	firstSent               time.Duration // the first start of all records
 	goodTokens              float64       // output tokens of good requests
 	oslMismatches           int64
 	compared, discrepancies int64 // records with two token counts, and those that disagree
@@ -78,7 +77,7 @@ func NewSet(o Options) (*Set, error) {
 		o.Budget = DefaultBudget
 	}
 	o.SLOs = maps.Clone(o.SLOs)
-	s := &Set{opts: o, byTag: make(map[string]int), errors: NewErrors(), cancelled: NewErrors()}
+	s := &Set{opts: o, byTag: make(map[string]int), errors: NewErrors()}
 	s.tally.ByClass = make(map[bench.Class]int64)
 	for i := range catalogue {
 		r := &catalogue[i]
@@ -109,7 +108,9 @@ func (s *Set) Observe(r *bench.Record) {
 	v.load(r)
 	s.measure(v)
 	s.tally.Retries += int64(r.Conn.Retries)
-	s.window(r)
+	if start := r.Stamps.Start; start != 0 && (s.tally.firstSent == 0 || start < s.tally.firstSent) {
+		s.tally.firstSent = start
+	}
 	if since(r.Stamps.Start, r.Stamps.Due) > float64(LateAfter) {
 		s.tally.late++
 	}
@@ -128,7 +129,6 @@ func (s *Set) Observe(r *bench.Record) {
 	case cancelled:
 		s.tally.Cancelled++
 		s.tally.ByClass[bench.Cancelled]++
-		s.cancelled.Add(r.Answer.Failure, at(r))
 		s.tally.WastedTokens += int64(v.wasted())
 	}
 	s.keepSpan(v)
@@ -197,18 +197,6 @@ func (s *Set) succeed(v *view) {
 	s.tally.lastContent = max(s.tally.lastContent, start+time.Duration(v.last))
 }
 
-// window widens the activity window.
-func (s *Set) window(r *bench.Record) {
-	if start := r.Stamps.Start; start != 0 && (s.tally.firstSent == 0 || start < s.tally.firstSent) {
-		s.tally.firstSent = start
-	}
-	s.tally.lastEnd = max(s.tally.lastEnd, r.Stamps.End)
-}
-
-// Activity returns the first start and the last end over all records, errors and
-// cancellations included, as offsets from the run's epoch; 0, 0 without any.
-func (s *Set) Activity() (first, last time.Duration) { return s.tally.firstSent, s.tally.lastEnd }
-
 // Counters returns a copy of the counters.
 func (s *Set) Counters() Counters {
 	c := s.tally.Counters
@@ -231,9 +219,6 @@ func (s *Set) Histogram(tag string) (*sketch.Sketch, bool) {
 // ErrorGroups returns the errors by kind, most frequent first. Cancellations are
 // not among them.
 func (s *Set) ErrorGroups() []ErrorGroup { return s.errors.Groups() }
-
-// CancelGroups returns the cancellations by kind, most frequent first.
-func (s *Set) CancelGroups() []ErrorGroup { return s.cancelled.Groups() }
 
 // failureOf returns why a record is an error. A record can be one without a
 // failure attached, when it has no content or its content came in no time.

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-
-	"aiperfd/internal/engine/bench"
 )
 
 // SLOCount is how often one objective was met.
@@ -90,26 +88,6 @@ func (s *Set) judge() bool {
 		}
 	}
 	return good
-}
-
-// Meets reports whether a record meets every objective; ok is false if there are
-// none or the record was cancelled. It changes nothing and is safe for
-// concurrent use.
-func (s *Set) Meets(r *bench.Record) (good, ok bool) {
-	var v view
-	v.load(r)
-	if len(s.slos) == 0 || v.outcome == cancelled {
-		return false, false
-	}
-	if v.outcome != success {
-		return false, true
-	}
-	for i := range s.slos {
-		if !s.slos[i].met(s.series[s.slos[i].series].row.each(&v)) {
-			return false, true
-		}
-	}
-	return true, true
 }
 
 // nearest returns the tag of a per-record metric of this run that is most like

@@ -3,7 +3,6 @@ package redact
 import (
 	"encoding/base64"
 	"io"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,51 +51,6 @@ func (s *Set) Add(secret string) { s.add(secret, minSecret) }
 // AddField adds a value from a field that is known to hold a secret, as by
 // [Set.Add], but 4 and 5 bytes count too.
 func (s *Set) AddField(secret string) { s.add(secret, minField) }
-
-// AddURL adds what is secret in a URL: user, password, both together, and the
-// values of sensitive parameters, decoded and as they stand.
-func (s *Set) AddURL(raw string) {
-	spans, ok := urlSecrets(raw, 0)
-	if at := strings.LastIndexByte(raw, '@'); !ok && at > 0 {
-		s.addUserInfo(raw[schemeEnd(raw[:at]):at])
-	}
-	for _, sp := range spans {
-		value := raw[sp.from:sp.to]
-		if sp.to < len(raw) && raw[sp.to] == '@' {
-			s.addUserInfo(value)
-			continue
-		}
-		s.AddField(value)
-		if plain, err := url.QueryUnescape(value); err == nil {
-			s.AddField(plain)
-		}
-		if plain, err := url.PathUnescape(value); err == nil {
-			s.AddField(plain)
-		}
-	}
-}
-
-// addUserInfo adds "user:password", or a lone token, from a URL.
-func (s *Set) addUserInfo(info string) {
-	for _, form := range []string{info, unescape(info)} {
-		s.AddField(form)
-		if user, password, found := strings.Cut(form, ":"); found {
-			s.Add(user)
-			s.AddField(password)
-		}
-	}
-	if user, password, found := strings.Cut(info, ":"); found {
-		s.Add(unescape(user))
-		s.AddField(unescape(password))
-	}
-}
-
-func unescape(s string) string {
-	if plain, err := url.PathUnescape(s); err == nil {
-		return plain
-	}
-	return s
-}
 
 func (s *Set) add(secret string, least int) {
 	s.mu.Lock()

@@ -51,10 +51,6 @@ func TestSetExact(t *testing.T) {
 		{"placeholder", add("redacted", "<redacted>"), "redacted <redacted>", "R <redacted>"},
 		{"number kept", addField("1234"), `{"a":1234,"b":[1234, 1234],"c": 1234,"d":12345,"e":0.1234}`, `{"a":1234,"b":[1234, 1234],"c": 1234,"d":12345,"e":0.1234}`},
 		{"digits", addField("1234"), `"1234" Bearer 1234 key=1234 x1234y`, `"R" Bearer R key=R xRy`},
-		{"URL", addURL("http://canaryuser:p%40ss@h/?api_key=k%2F23&x=harmless"), "canaryuser p@ss p%40ss k/23 k%2F23 harmless", "R R R R R harmless"},
-		{"URL as basic", addURL("http://user:password1@h"), base64.StdEncoding.EncodeToString([]byte("user:password1")), "R"},
-		{"URL token", addURL("http://abcd@h"), "abcd", "R"},
-		{"URL unparsable", addURL("http://user1:pa/ssw@h"), "pa/ssw", "R"},
 		{"binary", add("\x00\xff\xfeabc"), "x\x00\xff\xfeabcy", "xRy"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -78,7 +74,6 @@ func add(secrets ...string) func(*redact.Set) {
 }
 
 func addField(secret string) func(*redact.Set) { return func(s *redact.Set) { s.AddField(secret) } }
-func addURL(raw string) func(*redact.Set)      { return func(s *redact.Set) { s.AddURL(raw) } }
 
 func TestSetString(t *testing.T) {
 	s := redact.NewSet("Bearer canary-value")
