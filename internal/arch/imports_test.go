@@ -15,24 +15,23 @@ import (
 //
 //	cmd ─▶ api ─▶ engine ◀─ store
 //	engine ─▶ config · arrival · dataset · endpoint · transport · metric · export
-//	       ─▶ tokenizer · sketch · redact ─▶ bench
+//	       ─▶ tokenizer · sketch · stat · redact ─▶ bench
 func allowed() map[string][]string {
 	const e = "internal/engine/"
 	return map[string][]string{
 		// The vocabulary and what needs at most it.
-		e + "bench":  nil,
-		e + "sketch": nil,
-		e + "redact": nil,
-		e + "memnet": nil,
-		e + "media":  nil,
-		e + "pace":   nil,
-		e + "jinja":  nil,
-		// The test of fit of arrivals, for tests and for scripts/arrivals.
-		e + "arrival/goodness": nil,
-		e + "tokenizer":        nil,
-		e + "hub":              nil,
-		e + "chattemplate":     {e + "jinja"},
-		e + "sockstamp":        nil,
+		e + "bench":        nil,
+		e + "sketch":       nil,
+		e + "redact":       nil,
+		e + "memnet":       nil,
+		e + "media":        nil,
+		e + "pace":         nil,
+		e + "stat":         nil,
+		e + "jinja":        nil,
+		e + "tokenizer":    nil,
+		e + "hub":          nil,
+		e + "chattemplate": {e + "jinja"},
+		e + "sockstamp":    nil,
 		// One table of kinds each; none knows another, with two exceptions:
 		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
 		e + "arrival":  {e + "bench"},
@@ -45,15 +44,15 @@ func allowed() map[string][]string {
 		e + "transport/testcert": nil, // for tests
 		e + "transport/http1":    nil,
 		e + "transport/loop":     {e + "bench", e + "sockstamp"},
-		e + "metric":             {e + "bench", e + "sketch"},
+		e + "metric":             {e + "bench", e + "sketch", e + "stat"},
 		e + "export":             {e + "bench", e + "metric", e + "redact", e + "verdict"},
 		// Judgements are made of records and results; the monitor observes for them.
-		e + "verdict": {e + "bench", e + "metric"},
+		e + "verdict": {e + "bench", e + "metric", e + "stat"},
 		e + "monitor": {e + "verdict"},
 		e + "config":  {e + "bench", e + "redact"},
 		// The certificate drives a server of its own through what runs use.
 		e + "certify": {
-			e + "arrival", e + "bench", e + "endpoint", e + "pace", e + "sockstamp", e + "transport", e + "verdict",
+			e + "arrival", e + "bench", e + "endpoint", e + "pace", e + "sockstamp", e + "stat", e + "transport", e + "verdict",
 		},
 		// The simulated server stands alone: it must not share a mistake with
 		// the code that it tests. Only the receive times of sockets are common.
@@ -82,11 +81,11 @@ func allowed() map[string][]string {
 		"openapi":          nil,
 		"web":              nil,
 		"openapi/gen":      {"internal/api/wire", e + "config"},
-		"scripts/arrivals": {e + "arrival/goodness"},
+		"scripts/arrivals": {e + "stat"},
 		"scripts/docs":     {e + "arrival", e + "config", e + "dataset", e + "endpoint", e + "export", e + "metric"},
 		"internal/arch":    nil,
 		// A stopwatch beside the programs that it measures.
-		"benchmarks/limits": nil,
+		"benchmarks/limits": {e + "stat"},
 	}
 }
 

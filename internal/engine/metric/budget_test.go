@@ -285,10 +285,10 @@ func TestBinsOrder(t *testing.T) {
 			if g.Bin < w.Bin {
 				t.Errorf("%s, %s: bins of %v, want %v", name, w.Def.Tag, g.Bin, w.Bin)
 			}
-			if x, y := stat(t, want, w.Def.Tag, Avg), stat(t, got, w.Def.Tag, Avg); additive(w.Def) && !near(y, x, 1e-9) {
+			if x, y := statistic(t, want, w.Def.Tag, Avg), statistic(t, got, w.Def.Tag, Avg); additive(w.Def) && !near(y, x, 1e-9) {
 				t.Errorf("%s, %s: avg %v, want %v", name, w.Def.Tag, y, x)
 			}
-			if x, y := stat(t, want, w.Def.Tag, P90), stat(t, got, w.Def.Tag, P90); name == "backwards" && !near(y, x, 1e-9) {
+			if x, y := statistic(t, want, w.Def.Tag, P90), statistic(t, got, w.Def.Tag, P90); name == "backwards" && !near(y, x, 1e-9) {
 				t.Errorf("%s, %s: p90 %v, want %v", name, w.Def.Tag, y, x)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/stat"
 )
 
 // totals is what derived metrics are computed from.
@@ -181,19 +182,19 @@ func (f *finisher) fromValues(res *Result, se *series) bool {
 		return false
 	}
 	exactly(res, &se.exact, sorted, div)
-	var at [len(monitored)]float64
+	var at [stat.Thresholds]float64
 	for i, p := range monitored {
-		at[i] = linear(sorted, p)
+		at[i] = stat.Quantile(sorted, p)
 	}
-	o := newOrder(at)
+	sequence := stat.NewSequence(at)
 	for run := range se.exact.runs() {
-		o.addAll(run)
+		sequence.AddAll(run)
 	}
 	if se.exact.lost() {
 		*res = Result{Def: res.Def}
 		return false
 	}
-	res.Confidence = confide(res, o, func(k int64) float64 { return sorted[k] / div })
+	res.Confidence = newConfidence(res, sequence, func(k int64) float64 { return sorted[k] / div })
 	return true
 }
 
@@ -202,8 +203,8 @@ func (f *finisher) fromValues(res *Result, se *series) bool {
 func (f *finisher) fromSketch(res *Result, se *series) {
 	scale := se.row.unit.sketch / se.row.unit.div
 	sketched(res, se.sketch, scale)
-	if !f.live && se.dropped() && se.order.n == int64(se.sketch.Count()) { // else the disk has lost some
-		res.Confidence = confide(res, se.order, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
+	if !f.live && se.dropped() && se.sequence.Count() == int64(se.sketch.Count()) { // else the disk has lost some
+		res.Confidence = newConfidence(res, se.sequence, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
 	}
 }
 
@@ -211,7 +212,7 @@ func (f *finisher) fromSketch(res *Result, se *series) {
 func (f *finisher) sort(se *series) []float64 {
 	if f.sortedTag != se.row.Tag {
 		f.sorted = se.exact.appendTo(f.sorted[:0])
-		f.spare = sortValues(f.sorted, f.spare)
+		f.spare = stat.Sort(f.sorted, f.spare)
 		f.sortedTag = se.row.Tag
 	}
 	return f.sorted

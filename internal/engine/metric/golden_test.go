@@ -187,7 +187,7 @@ func near(got, want, tolerance float64) bool {
 // AIPerf's.
 func checkEffectiveLatency(t *testing.T, rs Results, records []*bench.Record, s *goldenSummary) {
 	t.Helper()
-	sum := stat(t, rs, "effective_latency", Sum)
+	sum := statistic(t, rs, "effective_latency", Sum)
 	for _, r := range records {
 		if r.Answer.Failure != nil {
 			sum += float64(r.Stamps.End-r.Stamps.Permit) / 1e6
@@ -205,15 +205,15 @@ func checkEffectiveLatency(t *testing.T, rs Results, records []*bench.Record, s 
 func checkOurs(t *testing.T, rs Results) {
 	t.Helper()
 	for _, tag := range []string{"slo_attainment.time_to_first_token", "slo_attainment.inter_token_latency"} {
-		if got := stat(t, rs, tag, Avg); got != 0.9 {
+		if got := statistic(t, rs, tag, Avg); got != 0.9 {
 			t.Errorf("%s = %v, want 0.9", tag, got)
 		}
 	}
-	if got, want := stat(t, rs, "output_token_goodput", Avg), stat(t, rs, "output_token_throughput", Avg); got != want {
+	if got, want := statistic(t, rs, "output_token_goodput", Avg), statistic(t, rs, "output_token_throughput", Avg); got != want {
 		t.Errorf("output_token_goodput = %v, want %v", got, want)
 	}
-	tail := stat(t, rs, "stream_end_latency", Sum) - stat(t, rs, "request_latency", Sum)
-	if got := stat(t, rs, "stream_tail_latency", Sum); !near(got, tail, 1e-9) {
+	tail := statistic(t, rs, "stream_end_latency", Sum) - statistic(t, rs, "request_latency", Sum)
+	if got := statistic(t, rs, "stream_tail_latency", Sum); !near(got, tail, 1e-9) {
 		t.Errorf("stream_tail_latency: sum %v, want %v", got, tail)
 	}
 	for _, tag := range []string{"cancelled_request_count", "corrected_request_latency", "first_chunk_tokens"} {
@@ -224,7 +224,7 @@ func checkOurs(t *testing.T, rs Results) {
 }
 
 // stat returns a statistic that must exist.
-func stat(t *testing.T, rs Results, tag string, s Stat) float64 {
+func statistic(t *testing.T, rs Results, tag string, s Stat) float64 {
 	t.Helper()
 	r := rs.Find(tag)
 	if r == nil {

@@ -1,23 +1,27 @@
 package metric
 
-import "aiperfd/internal/engine/sketch"
+import (
+	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/stat"
+)
 
 // series is one metric with its values so far.
 type series struct {
 	row    *row
 	sketch *sketch.Sketch // in seconds, bytes, tokens …
 	exact  column         // in base units, in order of observation
-	order  *order         // what is left of their order; nil = exact has all values
+	// sequence is what remains of their order; nil = exact has all values.
+	sequence *stat.Sequence
 }
 
 // dropped reports whether the values themselves are gone.
-func (s *series) dropped() bool { return s.order != nil }
+func (s *series) dropped() bool { return s.sequence != nil }
 
 // add takes one value in base units.
 func (s *series) add(x float64) {
 	s.sketch.Add(x / s.row.unit.sketch)
-	if s.order != nil {
-		s.order.add(x)
+	if s.sequence != nil {
+		s.sequence.Add(x)
 		return
 	}
 	s.exact.add(x)
@@ -26,8 +30,8 @@ func (s *series) add(x float64) {
 // addAll takes several values in base units.
 func (s *series) addAll(xs []float64) {
 	s.sketch.AddAll(xs, s.row.unit.sketch)
-	if s.order != nil {
-		s.order.addAll(xs)
+	if s.sequence != nil {
+		s.sequence.AddAll(xs)
 		return
 	}
 	s.exact.addAll(xs)
@@ -37,17 +41,17 @@ func (s *series) addAll(xs []float64) {
 // thresholds whose crossings are counted from here on are the percentiles of the
 // values so far.
 func (s *series) drop() {
-	if s.order != nil {
+	if s.sequence != nil {
 		return
 	}
-	var at [len(monitored)]float64
+	var at [stat.Thresholds]float64
 	s.sketch.Quantiles(monitored[:], at[:])
 	for i := range at {
 		at[i] *= s.row.unit.sketch
 	}
-	s.order = newOrder(at)
+	s.sequence = stat.NewSequence(at)
 	for run := range s.exact.runs() {
-		s.order.addAll(run)
+		s.sequence.AddAll(run)
 	}
 	s.exact = column{}
 }
@@ -55,27 +59,27 @@ func (s *series) drop() {
 // merge adds the values of o, a series of the same metric, as if they had come
 // after ours.
 func (s *series) merge(o *series) {
-	if s.order == nil && o.order != nil {
+	if s.sequence == nil && o.sequence != nil {
 		s.drop()
 	}
 	s.sketch.Merge(o.sketch)
 	switch {
-	case s.order == nil:
+	case s.sequence == nil:
 		s.exact.join(&o.exact)
-	case o.order == nil:
+	case o.sequence == nil:
 		for run := range o.exact.runs() {
-			s.order.addAll(run)
+			s.sequence.AddAll(run)
 		}
 	default:
-		s.order.merge(o.order)
+		s.sequence.Merge(o.sequence)
 	}
 }
 
 // size returns the memory held, in bytes.
 func (s *series) size() int64 {
 	n := s.sketch.Size() + s.exact.bytes
-	if s.order != nil {
-		n += orderBytes
+	if s.sequence != nil {
+		n += stat.SequenceSize
 	}
 	return n
 }

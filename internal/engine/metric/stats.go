@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/stat"
 )
 
 // percentile is a statistic with its quantile and the number of values from
@@ -27,21 +28,6 @@ var quantiles = func() (qs [len(percentiles)]float64) {
 	}
 	return qs
 }()
-
-// linear returns the quantile q of sorted values, which are not empty:
-// interpolated at position q·(n-1), numpy's default.
-func linear(sorted []float64, q float64) float64 {
-	r := q * float64(len(sorted)-1)
-	lo := int(r)
-	if lo+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
-	}
-	return sorted[lo] + (r-float64(lo))*(sorted[lo+1]-sorted[lo])
-}
-
-// nearest returns the rank of quantile q among n values: position q·(n-1)
-// rounded to the nearest integer, halves to the even one.
-func nearest(q float64, n int64) int64 { return int64(math.RoundToEven(q * float64(n-1))) }
 
 // exactly fills a result from all values in base units, given in order of
 // observation and sorted.
@@ -68,7 +54,7 @@ func exactly(res *Result, values *column, sorted []float64, div float64) {
 	res.Set(Std, math.Sqrt(squares/n)/div)
 	for _, p := range percentiles {
 		if res.Count >= p.from {
-			res.Set(p.stat, linear(sorted, p.q)/div)
+			res.Set(p.stat, stat.Quantile(sorted, p.q)/div)
 		}
 	}
 }
@@ -104,7 +90,7 @@ func withErrors(res *Result, n, errors int64, rank func(k int64) float64) {
 		if res.Count < p.from {
 			continue
 		}
-		if k := nearest(p.q, res.Count); k < n {
+		if k := stat.ClosestRank(p.q, res.Count); k < n {
 			res.Set(p.stat, rank(k))
 		} else {
 			res.Set(p.stat, math.Inf(1))

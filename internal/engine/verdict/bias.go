@@ -3,6 +3,8 @@ package verdict
 import (
 	"slices"
 	"time"
+
+	"aiperfd/internal/engine/stat"
 )
 
 // Bias bounds the error that the client itself put into the values of a metric:
@@ -171,8 +173,7 @@ func (n *number) err() time.Duration {
 
 // supported is that percentile, as a share.
 func (n *number) supported() float64 {
-	const beyond = 5
-	return min(0.99, max(0.5, 1-beyond/float64(max(1, n.count))))
+	return min(0.99, max(0.5, 1-stat.MinBeyond/float64(max(1, n.count))))
 }
 
 // main returns the part that the most of the error comes from.

@@ -1,6 +1,40 @@
-package metric
+package stat
 
 import "math"
+
+// Level is the probability with which an interval covers the true value.
+const Level = 0.95
+
+// MinBeyond is the number of independent values that a quantile needs on its
+// thinner side to be supported by a sample.
+const MinBeyond = 5
+
+// Supports reports whether a sample that is worth size independent values is large
+// enough for the quantile q.
+func Supports(size, q float64) bool { return size*min(q, 1-q) >= MinBeyond*(1-1e-9) }
+
+// MeanMargin returns half the width of Student's interval of a mean. deviation is
+// the population standard deviation of n values, which are worth effective
+// independent ones; freedom is the degrees of freedom of that estimate.
+func MeanMargin(deviation float64, n int64, effective float64, freedom int) float64 {
+	return studentQuantile(freedom) * deviation * math.Sqrt(float64(n)/float64(n-1)/effective)
+}
+
+// QuantileRanks returns the ranks, from 0, of the two of n values in ascending order
+// between which the quantile q lies, if the values are worth size independent
+// ones. False if size is too small for one of them.
+func QuantileRanks(q float64, size, n int64) (lo, hi int64, ok bool) {
+	if lo, hi, ok = orderBounds(size, q); !ok {
+		return 0, 0, false
+	}
+	return scaleRank(lo, size, n), scaleRank(hi, size, n), true
+}
+
+// scaleRank turns the k-th of size values, from 1, into a rank among n, from 0.
+func scaleRank(k, size, n int64) int64 {
+	r := math.Round((float64(k)-0.5)*float64(n)/float64(size) - 0.5)
+	return min(max(0, int64(r)), n-1)
+}
 
 // normal975 is the quantile 0.975 of the standard normal distribution.
 const normal975 = 1.959963984540054
@@ -59,8 +93,8 @@ func binomialQuantile(n int64, p, tail float64) int64 {
 	return n
 }
 
-// logBinomial is the logarithm of n over k.
-func logBinomial(n, k int64) float64 {
+// logBinomial is the logarithm of the binomial coefficient n over k.
+func logBinomial[T int | int64](n, k T) float64 {
 	a, _ := math.Lgamma(float64(n + 1))
 	b, _ := math.Lgamma(float64(k + 1))
 	c, _ := math.Lgamma(float64(n - k + 1))

@@ -1,12 +1,12 @@
-package metric
+package stat
 
-// maxBatches is the largest number of batches; there are more than half as many
-// once there are that many values.
+// maxBatches is the largest number of batches. Once there have been as many
+// values, there are always more than half as many batches.
 const maxBatches = 64
 
-// sequences is how many sequences are cut into batches together: the values and
-// their crossings of each threshold.
-const sequences = 1 + len(monitored)
+// sequences is the number of sequences that are cut into batches together: the
+// values, and whether they are above each threshold.
+const sequences = 1 + Thresholds
 
 // batches are sums of equally many consecutive values each, for several
 // sequences of the same length. When there are too many, neighbours are joined.

@@ -1,5 +1,4 @@
-// Package goodness says how well a sample fits a distribution.
-package goodness
+package stat
 
 import (
 	"math"
@@ -11,8 +10,8 @@ import (
 // comes from it (Anderson and Darling, "A test of goodness of fit", JASA 49,
 // 1954). It looks at the tails more than the Kolmogorov–Smirnov test does. The
 // sample is not changed; p is the asymptotic one, good to three digits from about
-// 100 values on. Values to which the distribution gives no chance at all make p
-// very small, not undefined. An empty sample fits everything: 0, 1.
+// 100 values on. Values that the distribution excludes make p very small, not
+// undefined. An empty sample fits everything: 0, 1.
 func AndersonDarling(sample []float64, cdf func(float64) float64) (a2, p float64) {
 	n := len(sample)
 	if n == 0 {

