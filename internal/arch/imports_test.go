@@ -44,8 +44,13 @@ func allowed() map[string][]string {
 		e + "transport/testcert": nil, // for tests
 		e + "transport/http1":    nil,
 		e + "transport/loop":     {e + "bench", e + "sockstamp"},
-		e + "metric":             {e + "bench", e + "sketch", e + "stat"},
-		e + "export":             {e + "bench", e + "metric", e + "redact", e + "verdict"},
+		e + "metric": {
+			e + "bench", e + "metric/pattern", e + "metric/timeline", e + "metric/values", e + "sketch", e + "stat",
+		},
+		e + "metric/pattern":  nil,
+		e + "metric/timeline": {e + "metric/values"},
+		e + "metric/values":   nil,
+		e + "export":          {e + "bench", e + "metric", e + "redact", e + "verdict"},
 		// Judgements are made of records and results; the monitor observes for them.
 		e + "verdict": {e + "bench", e + "metric", e + "stat"},
 		e + "monitor": {e + "verdict"},

@@ -1,5 +1,7 @@
 package metric
 
+import "aiperfd/internal/engine/metric/values"
+
 // checkEvery is the number of records after which memory is counted again. One
 // record takes some 500 bytes besides its lists.
 const checkEvery = 64
@@ -25,10 +27,7 @@ const listShare = 8
 // 250 KB at most), the bins (1 MB at least) and 1,000 kinds of errors (1.5 KB
 // each at most). Computing final results takes as much again for a moment.
 func (s *Set) Size() int64 {
-	n := curveSpanBytes*int64(s.spans.len()) + s.errors.bytes
-	if s.bins != nil {
-		n += s.bins.size()
-	}
+	n := s.timeline.Size() + s.errors.bytes
 	for i := range s.series {
 		n += s.series[i].size()
 	}
@@ -47,7 +46,7 @@ func (s *Set) keepWithinBudget() {
 // enforce counts the memory and drops what is too much.
 func (s *Set) enforce() {
 	for i := range s.series {
-		if se := &s.series[i]; se.row.list != nil && se.exact.bytes > s.opts.Budget/listShare {
+		if se := &s.series[i]; se.row.list != nil && se.exact.Size() > s.opts.Budget/listShare {
 			s.dropList(se)
 		}
 	}
@@ -60,16 +59,25 @@ func (s *Set) enforce() {
 // go with them.
 func (s *Set) dropList(se *series) {
 	if se == s.gaps {
-		s.startBins()
+		s.timeline.UseBins()
 	}
 	se.drop()
 }
 
 // dropExact drops the values of all metrics.
 func (s *Set) dropExact() {
-	s.startBins()
+	s.timeline.UseBins()
 	for i := range s.series {
 		s.series[i].drop()
 	}
 	s.sketched = true
 }
+
+// KeepIn makes the set store full blocks of values in a file. Call it before the
+// first record.
+func (s *Set) KeepIn(f values.File) { s.disk.Use(f) }
+
+// DiskError returns why values are in memory instead of the file, or could not be
+// read back, so that percentiles come from sketches, without intervals, and there
+// are no curves; nil = neither.
+func (s *Set) DiskError() error { return s.disk.Err() }

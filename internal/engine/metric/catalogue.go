@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
 )
 
 // row is one entry of the catalogue with the code behind it. Exactly one of
@@ -18,7 +19,7 @@ type row struct {
 	setup func(bench.Setup) float64        // of a connection; each is the same for the one that a request opened
 	list  func(*view, []float64) []float64 // appends the values
 	total func(*totals) float64
-	curve curve
+	curve timeline.Curve
 	base  string // of an adj_ row: the metric that it adjusts
 	// fromStart: a time since the start of the request, so that in an open loop
 	// there is one since the due time too.
@@ -121,7 +122,7 @@ func (r row) completed() row {
 		r.Kind = PerRecord
 	case r.list != nil:
 		r.Kind = PerRecordList
-	case r.curve != noCurve:
+	case r.curve != timeline.None:
 		r.Kind = Curve
 	case r.Kind != Aggregate:
 		r.Kind = Derived

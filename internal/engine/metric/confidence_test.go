@@ -97,7 +97,7 @@ func naiveInterval(res *Result, se *series, s Stat) (Interval, bool) {
 	if s == Avg {
 		return meanInterval(res, float64(res.Count), int(res.Count)-1), true
 	}
-	sorted := slices.Sorted(slices.Values(se.exact.appendTo(nil)))
+	sorted := slices.Sorted(slices.Values(se.exact.AppendTo(nil)))
 	lo, hi, ok := stat.QuantileRanks(monitored[slices.Index(intervalStats[:], s)-1], res.Count, res.Count)
 	if !ok {
 		return Interval{}, false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/stat"
 )
@@ -125,7 +126,7 @@ type finisher struct {
 	sorted    []float64 // values of the series sortedTag, ascending
 	spare     []float64 // memory for sorting
 	sortedTag string
-	sweep     *sweep // made for the first curve
+	sweep     *timeline.Sweep // made for the first curve
 }
 
 // results goes through the catalogue.
@@ -158,7 +159,7 @@ func (f *finisher) fill(res *Result, r *row) {
 	switch {
 	case r.total != nil:
 		res.Set(Avg, r.total(f.totals))
-	case r.curve != noCurve:
+	case r.curve != timeline.None:
 		if !f.live {
 			f.fillCurve(res, r.curve)
 		}
@@ -178,7 +179,7 @@ func (f *finisher) fill(res *Result, r *row) {
 // some.
 func (f *finisher) fromValues(res *Result, se *series) bool {
 	sorted, div := f.sort(se), se.row.unit.div
-	if len(sorted) < se.exact.len() {
+	if len(sorted) < se.exact.Len() {
 		return false
 	}
 	exactly(res, &se.exact, sorted, div)
@@ -187,10 +188,10 @@ func (f *finisher) fromValues(res *Result, se *series) bool {
 		at[i] = stat.Quantile(sorted, p)
 	}
 	sequence := stat.NewSequence(at)
-	for run := range se.exact.runs() {
+	for run := range se.exact.Runs() {
 		sequence.AddAll(run)
 	}
-	if se.exact.lost() {
+	if se.exact.Lost() {
 		*res = Result{Def: res.Def}
 		return false
 	}
@@ -211,7 +212,7 @@ func (f *finisher) fromSketch(res *Result, se *series) {
 // sort returns the values of a series in ascending order, until the next call.
 func (f *finisher) sort(se *series) []float64 {
 	if f.sortedTag != se.row.Tag {
-		f.sorted = se.exact.appendTo(f.sorted[:0])
+		f.sorted = se.exact.AppendTo(f.sorted[:0])
 		f.spare = stat.Sort(f.sorted, f.spare)
 		f.sortedTag = se.row.Tag
 	}
@@ -236,9 +237,25 @@ func (f *finisher) fillAdjusted(res *Result, se *series) {
 }
 
 // fillCurve computes a time-weighted metric.
-func (f *finisher) fillCurve(res *Result, c curve) {
+func (f *finisher) fillCurve(res *Result, c timeline.Curve) {
 	if f.sweep == nil {
 		f.sweep = newSweep(f.parts)
 	}
-	f.sweep.fill(res, c)
+	if ws := f.sweep.Curve(c); ws != nil {
+		res.Bin = f.sweep.Bin()
+		weighted(res, ws)
+	}
+}
+
+// newSweep returns a sweep over the windows of parts.
+func newSweep(parts []Part) *timeline.Sweep {
+	spans := make([]timeline.Part, len(parts))
+	for i, p := range parts {
+		from := p.Phase.Start
+		if from == 0 {
+			from = p.Set.tally.firstSent
+		}
+		spans[i] = p.Set.timeline.Part(from, from+p.Window)
+	}
+	return timeline.NewSweep(spans...)
 }

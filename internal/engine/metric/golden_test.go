@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
 )
 
 // goldenOptions are the options of the golden run.
@@ -104,25 +105,24 @@ func compareCurves(t *testing.T, s *goldenSummary) int {
 	for _, r := range readRecords(t, s, s.exact) {
 		set.Observe(r)
 	}
-	for sp := range set.spans.all() {
-		sp.start, sp.end = s.grid(sp.start), s.grid(sp.end)
-		if sp.first != 0 {
-			sp.first = s.grid(sp.first)
+	for r := range set.timeline.Requests() {
+		r.Start, r.End = s.grid(r.Start), s.grid(r.End)
+		if r.First != 0 {
+			r.First = s.grid(r.First)
 		}
 	}
-	window := time.Duration(s.End - s.Start)
-	sweep := newSweep([]Part{{Set: set, Window: window, Phase: bench.PhaseStats{Start: time.Second}}})
-	part := &sweep.parts[0]
-	part.steps = part.steps[:0]
-	for sp, gaps := range set.requests() {
-		part.steps = append(part.steps, s.gridSteps(sp.steps(nil, gaps))...)
+	part := set.timeline.Part(time.Second, time.Second+time.Duration(s.End-s.Start))
+	part.Steps = part.Steps[:0]
+	for r, gaps := range set.timeline.Requests() {
+		part.Steps = append(part.Steps, s.gridSteps(r.Steps(nil, gaps))...)
 	}
-	slices.SortFunc(part.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(part.Steps, func(a, b timeline.Step) int { return cmp.Compare(a.At, b.At) })
+	f := finisher{sweep: timeline.NewSweep(part)}
 	n := 0
 	for i := range catalogue {
-		if r := &catalogue[i]; r.curve != noCurve {
+		if r := &catalogue[i]; r.curve != timeline.None {
 			got := &Result{Def: &r.Def}
-			sweep.fill(got, r.curve)
+			f.fillCurve(got, r.curve)
 			n += compareGolden(t, got, s.Metrics[r.Tag], 1e-6)
 		}
 	}
@@ -131,18 +131,18 @@ func compareCurves(t *testing.T, s *goldenSummary) int {
 
 // gridSteps moves the steps of one request to the grid. AIPerf rounds the
 // beginning of a gap, adds its length, and rounds again.
-func (s *goldenSummary) gridSteps(steps []step) []step {
+func (s *goldenSummary) gridSteps(steps []timeline.Step) []timeline.Step {
 	var from time.Duration
 	for i := range steps {
 		st := &steps[i]
-		switch st.what {
-		case gapBegins:
-			from = st.at
-			st.at = s.grid(st.at)
-		case gapEnds:
-			st.at = s.grid(s.grid(from) + st.at - from)
+		switch st.What {
+		case timeline.GapBegins:
+			from = st.At
+			st.At = s.grid(st.At)
+		case timeline.GapEnds:
+			st.At = s.grid(s.grid(from) + st.At - from)
 		default:
-			st.at = s.grid(st.at)
+			st.At = s.grid(st.At)
 		}
 	}
 	return steps
@@ -223,7 +223,7 @@ func checkOurs(t *testing.T, rs Results) {
 	}
 }
 
-// stat returns a statistic that must exist.
+// statistic returns a statistic that must exist.
 func statistic(t *testing.T, rs Results, tag string, s Stat) float64 {
 	t.Helper()
 	r := rs.Find(tag)

@@ -64,8 +64,8 @@ func failedRecord(class bench.Class) *bench.Record {
 	return r
 }
 
-// values returns what a record's line holds.
-func values(r *bench.Record, o Options) map[string]float64 {
+// recordValues returns what a record's line holds.
+func recordValues(r *bench.Record, o Options) map[string]float64 {
 	out := make(map[string]float64)
 	perRecord(r, o).Values(func(d *Def, v float64) { out[d.Tag] = v })
 	return out
@@ -90,7 +90,7 @@ func TestValues(t *testing.T) {
 		"http_req_data_sent": 2, "http_req_data_received": 1, "http_req_chunks_received": 5,
 		"http_req_connection_overhead": 10, "http_req_duration": 199, "http_req_total": 209,
 	}
-	if diff := cmp.Diff(want, values(handRecord(), everything()), approx); diff != "" {
+	if diff := cmp.Diff(want, recordValues(handRecord(), everything()), approx); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	lists := make(map[string][]float64)
@@ -152,7 +152,7 @@ func TestValuesOf(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r, o := handRecord(), everything()
 			test.change(r, &o)
-			got := values(r, o)
+			got := recordValues(r, o)
 			for tag, want := range test.want {
 				v, ok := got[tag]
 				if ok == math.IsNaN(want) || ok && !near(v, want, 1e-12) {

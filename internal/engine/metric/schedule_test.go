@@ -13,7 +13,7 @@ import (
 // the schedule lag.
 func TestEveryLatencyHasItsTwin(t *testing.T) {
 	o := everything()
-	all := values(handRecord(), o)
+	all := recordValues(handRecord(), o)
 	n := 0
 	for _, r := range latencyRows() {
 		r = r.completed()

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/stat"
 )
@@ -9,7 +10,7 @@ import (
 type series struct {
 	row    *row
 	sketch *sketch.Sketch // in seconds, bytes, tokens …
-	exact  column         // in base units, in order of observation
+	exact  values.Column  // in base units, in order of observation
 	// sequence is what remains of their order; nil = exact has all values.
 	sequence *stat.Sequence
 }
@@ -24,7 +25,7 @@ func (s *series) add(x float64) {
 		s.sequence.Add(x)
 		return
 	}
-	s.exact.add(x)
+	s.exact.Add(x)
 }
 
 // addAll takes several values in base units.
@@ -34,7 +35,7 @@ func (s *series) addAll(xs []float64) {
 		s.sequence.AddAll(xs)
 		return
 	}
-	s.exact.addAll(xs)
+	s.exact.AddAll(xs)
 }
 
 // drop forgets the values; what is known of their order is carried on. The
@@ -50,10 +51,10 @@ func (s *series) drop() {
 		at[i] *= s.row.unit.sketch
 	}
 	s.sequence = stat.NewSequence(at)
-	for run := range s.exact.runs() {
+	for run := range s.exact.Runs() {
 		s.sequence.AddAll(run)
 	}
-	s.exact = column{}
+	s.exact = values.Column{}
 }
 
 // merge adds the values of o, a series of the same metric, as if they had come
@@ -65,9 +66,9 @@ func (s *series) merge(o *series) {
 	s.sketch.Merge(o.sketch)
 	switch {
 	case s.sequence == nil:
-		s.exact.join(&o.exact)
+		s.exact.Join(&o.exact)
 	case o.sequence == nil:
-		for run := range o.exact.runs() {
+		for run := range o.exact.Runs() {
 			s.sequence.AddAll(run)
 		}
 	default:
@@ -77,7 +78,7 @@ func (s *series) merge(o *series) {
 
 // size returns the memory held, in bytes.
 func (s *series) size() int64 {
-	n := s.sketch.Size() + s.exact.bytes
+	n := s.sketch.Size() + s.exact.Size()
 	if s.sequence != nil {
 		n += stat.SequenceSize
 	}

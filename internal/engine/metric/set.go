@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
+	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
 )
 
@@ -20,21 +22,17 @@ type Set struct {
 	byTag  map[string]int // indexes series; fixed after NewSet
 	slos   []slo
 
-	gaps  *series // inter_chunk_latency; nil if it does not apply
-	spans spans   // for the curves, until there are bins
-	disk  disk    // where values go
-	steps int64   // that the spans make, at most
-	bins  *bins   // nil = curves are exact
-	facts facts   // of the requests, for the curves
+	gaps     *series // inter_chunk_latency; nil if it does not apply
+	timeline *timeline.Timeline
+	disk     values.Disk
 
 	sketched  bool // the values of single requests were more than the budget allows
 	unchecked int  // records since the memory was last counted
 	errors    *Errors
 
-	view    view      // scratch of Observe
-	values  []float64 // scratch of Observe: this record's value for each series
-	list    []float64 // scratch of Observe
-	scratch []step    // scratch of Observe
+	view   view      // scratch of Observe
+	values []float64 // scratch of Observe: this record's value for each series
+	list   []float64 // scratch of Observe
 }
 
 // tally is what a set counts besides the values of metrics.
@@ -85,12 +83,15 @@ func NewSet(o Options) (*Set, error) {
 			continue
 		}
 		s.byTag[r.Tag] = len(s.series)
-		s.series = append(s.series, series{row: r, sketch: sketch.New()})
+		s.series = append(s.series, series{row: r, sketch: sketch.New(), exact: values.On(&s.disk)})
 	}
 	s.values = make([]float64, len(s.series))
+	var gaps *values.Column
 	if i, ok := s.byTag["inter_chunk_latency"]; ok {
 		s.gaps = &s.series[i]
+		gaps = &s.gaps.exact
 	}
+	s.timeline = timeline.New(o.Budget, &s.disk, gaps)
 	if o.Budget < 0 {
 		s.dropExact()
 	}
@@ -131,7 +132,7 @@ func (s *Set) Observe(r *bench.Record) {
 		s.tally.ByClass[bench.Cancelled]++
 		s.tally.WastedTokens += int64(v.wasted())
 	}
-	s.keepSpan(v)
+	s.keepRequest(v)
 	s.keepWithinBudget()
 	v.r, v.usage = nil, nil
 }
@@ -195,6 +196,26 @@ func (s *Set) succeed(v *view) {
 		s.tally.firstStart = start
 	}
 	s.tally.lastContent = max(s.tally.lastContent, start+time.Duration(v.last))
+}
+
+// keepRequest adds the record to the timeline.
+func (s *Set) keepRequest(v *view) {
+	st := &v.r.Stamps
+	if st.Start == 0 {
+		return
+	}
+	r := timeline.Request{Start: st.Start, End: max(st.End, st.Start), ISL: v.isl, OSL: v.osl}
+	if v.outcome == success && v.streams {
+		r.First = st.Start + time.Duration(v.first)
+		if s.gaps != nil {
+			r.Gaps = v.gaps
+		}
+	}
+	s.list = s.list[:0]
+	if s.timeline.Binned() && r.Gaps > 0 {
+		s.list = gapList(v, s.list)
+	}
+	s.timeline.Add(&r, s.list)
 }
 
 // Counters returns a copy of the counters.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
 )
 
@@ -44,6 +45,13 @@ func TestPercentiles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// columnOf returns a column of values.
+func columnOf(all []float64) *values.Column {
+	c := &values.Column{}
+	c.AddAll(all)
+	return c
 }
 
 func TestRarePercentiles(t *testing.T) {

@@ -1,19 +1,14 @@
-package metric
+package values
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
-
-// columnOf returns a column of values.
-func columnOf(values []float64) *column {
-	c := &column{}
-	c.addAll(values)
-	return c
-}
 
 // TestColumn checks that a column gives back what was put in, bit by bit,
 // however it was put in.
@@ -43,13 +38,13 @@ func TestColumn(t *testing.T) {
 			}
 		}
 		cut := rapid.IntRange(0, len(want)).Draw(t, "cut")
-		var c, rest column
+		var c, rest Column
 		for _, x := range want[:cut] {
-			c.add(x)
+			c.Add(x)
 		}
-		rest.addAll(want[cut:])
-		c.join(&rest)
-		if got := c.appendTo(nil); c.len() != len(want) || !slices.Equal(got, want) {
+		rest.AddAll(want[cut:])
+		c.Join(&rest)
+		if got := c.AppendTo(nil); c.Len() != len(want) || !slices.Equal(got, want) {
 			t.Fatalf("%d values came back, %d went in, or they differ", len(got), len(want))
 		}
 	})
@@ -66,14 +61,40 @@ func TestColumnPacks(t *testing.T) {
 		"times":     {func(i int) float64 { return float64(20e6 + i*1001) }, 4},
 		"fractions": {func(i int) float64 { return float64(i) / 7 }, 8},
 	} {
-		var c column
+		var c Column
 		const n = 100 * blockLen
 		for i := range n {
-			c.add(test.value(i))
+			c.Add(test.value(i))
 		}
-		c.add(test.value(n)) // the last full block is packed by the next value
+		c.Add(test.value(n)) // the last full block is packed by the next value
 		if got := float64(c.bytes-8*blockLen)/n - blockBytes/float64(blockLen); math.Abs(got-test.bytes) > 0.01 {
 			t.Errorf("%s: %.3f bytes a value, want %v", name, got, test.bytes)
 		}
+	}
+}
+
+// TestColumnOnDisk checks that full blocks leave the memory, unless their values
+// are all equal, which takes none.
+func TestColumnOnDisk(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "values"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	var disk Disk
+	disk.Use(f)
+	c := On(&disk)
+	var want []float64
+	for i := range 10*blockLen + 7 {
+		want = append(want, float64(i*i))
+	}
+	c.AddAll(want)
+	for _, b := range c.full {
+		if b.data != nil {
+			t.Fatal("a full block is in memory")
+		}
+	}
+	if got := c.AppendTo(nil); !slices.Equal(got, want) || disk.Err() != nil {
+		t.Errorf("values differ after %v", disk.Err())
 	}
 }

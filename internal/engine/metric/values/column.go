@@ -1,4 +1,6 @@
-package metric
+// Package values stores the values of metrics, all of them and without loss, in
+// packed blocks that can go to disk.
+package values
 
 import (
 	"encoding/binary"
@@ -13,13 +15,14 @@ const blockLen = 1024
 // firstBlock is the number of values that a column first makes room for.
 const firstBlock = 32
 
-// column keeps values in order. Full blocks are packed without loss: times are
-// whole nanoseconds that differ by less than four seconds from one request to
-// the next, token counts are small, and many metrics do not change at all, so
-// that a value takes 0, 2, 4 or 8 bytes. They go to disk, if there is one. Nothing
-// is copied when it grows. The zero column is empty.
-type column struct {
-	disk  *disk
+// Column stores values in order. Full blocks are packed without loss: times are
+// whole nanoseconds that differ by less than four seconds from one request to the
+// next, token counts are small, and many metrics do not change at all, so that a
+// value takes 0, 2, 4 or 8 bytes. Blocks go to the disk, if there is one. Values
+// are not copied when the column grows. The zero Column is empty and in memory. Not
+// safe for concurrent use.
+type Column struct {
+	disk  *Disk
 	full  []block
 	tail  []float64 // the last values, fewer than blockLen
 	bytes int64     // held in memory and on disk
@@ -36,22 +39,28 @@ type block struct {
 // blockBytes is the memory of a block without its values.
 const blockBytes = 48
 
-// len returns the number of values.
-func (c *column) len() int { return blockLen*len(c.full) + len(c.tail) }
+// On returns an empty column whose full blocks go to a disk.
+func On(d *Disk) Column { return Column{disk: d} }
 
-// lost reports whether the disk has lost some of the values.
-func (c *column) lost() bool { return c.disk != nil && c.disk.lost != nil }
+// Size returns what the column takes in memory and on disk, in bytes.
+func (c *Column) Size() int64 { return c.bytes }
 
-// add appends a value, which is not NaN.
-func (c *column) add(x float64) {
+// Len returns the number of values.
+func (c *Column) Len() int { return blockLen*len(c.full) + len(c.tail) }
+
+// Lost reports whether the disk has lost some of the values.
+func (c *Column) Lost() bool { return c.disk != nil && c.disk.Lost() }
+
+// Add appends a value, which is not NaN.
+func (c *Column) Add(x float64) {
 	if len(c.tail) == cap(c.tail) {
 		c.grow()
 	}
 	c.tail = append(c.tail, x)
 }
 
-// addAll appends values.
-func (c *column) addAll(xs []float64) {
+// AddAll appends values.
+func (c *Column) AddAll(xs []float64) {
 	for len(xs) > 0 {
 		if len(c.tail) == cap(c.tail) {
 			c.grow()
@@ -64,7 +73,7 @@ func (c *column) addAll(xs []float64) {
 
 // grow makes room in the tail: it doubles, and once it has the length of a block
 // it is packed and begins anew.
-func (c *column) grow() {
+func (c *Column) grow() {
 	old := cap(c.tail)
 	if old < blockLen {
 		tail := make([]float64, len(c.tail), max(firstBlock, 2*old))
@@ -75,7 +84,7 @@ func (c *column) grow() {
 	}
 	b := pack(c.tail)
 	c.bytes += blockBytes + int64(len(b.data))
-	if at, ok := c.disk.put(b.data); ok {
+	if at, ok := c.disk.Put(b.data); ok {
 		b.data, b.at = nil, at
 	}
 	c.full = append(c.full, b)
@@ -135,9 +144,9 @@ func (b *block) unpack(dst []float64, data []byte) []float64 {
 	return dst
 }
 
-// runs yields all values in order, in pieces that are valid until the next one. It
+// Runs yields all values in order, in pieces that are valid until the next one. It
 // ends early when the disk has lost some.
-func (c *column) runs() iter.Seq[[]float64] {
+func (c *Column) Runs() iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {
 		if len(c.full) > 0 {
 			scratch, read := make([]float64, blockLen), make([]byte, 8*blockLen)
@@ -145,7 +154,7 @@ func (c *column) runs() iter.Seq[[]float64] {
 				b := &c.full[i]
 				data := b.data
 				if data == nil && b.width > 0 {
-					if data = read[:int(b.width)*blockLen]; !c.disk.get(data, b.at) {
+					if data = read[:int(b.width)*blockLen]; !c.disk.Get(data, b.at) {
 						return
 					}
 				}
@@ -160,18 +169,18 @@ func (c *column) runs() iter.Seq[[]float64] {
 	}
 }
 
-// appendTo appends all values to dst.
-func (c *column) appendTo(dst []float64) []float64 {
-	dst = slices.Grow(dst, c.len())
-	for run := range c.runs() {
+// AppendTo appends all values to dst.
+func (c *Column) AppendTo(dst []float64) []float64 {
+	dst = slices.Grow(dst, c.Len())
+	for run := range c.Runs() {
 		dst = append(dst, run...)
 	}
 	return dst
 }
 
-// join appends the values of o.
-func (c *column) join(o *column) {
-	for run := range o.runs() {
-		c.addAll(run)
+// Join appends the values of o.
+func (c *Column) Join(o *Column) {
+	for run := range o.Runs() {
+		c.AddAll(run)
 	}
 }

@@ -1,16 +1,17 @@
-package metric
+// Package pattern reduces error messages to what those of one kind have in common.
+package pattern
 
 import "strings"
 
-// maxPattern bounds the part of a message that a pattern is made of, in bytes.
-const maxPattern = 512
+// MaxLength bounds the part of a message that a pattern is made of, in bytes.
+const MaxLength = 512
 
-// Pattern returns what messages have in common that differ only in numbers and
+// Of returns what messages have in common that differ only in numbers and
 // identifiers: UUIDs become <uuid>, long hexadecimal words <hex>, long words of
 // letters and digits <id>, and other numbers <n>; white space becomes one blank.
-func Pattern(message string) string {
-	if len(message) > maxPattern {
-		message = strings.ToValidUTF8(message[:maxPattern], "")
+func Of(message string) string {
+	if len(message) > MaxLength {
+		message = strings.ToValidUTF8(message[:MaxLength], "")
 	}
 	var b strings.Builder
 	b.Grow(len(message))

@@ -1,23 +1,21 @@
-package metric
+package timeline
 
 import (
 	"slices"
 	"time"
 )
 
-// The bins of a set that no longer keeps its requests.
+// The sizes of bins.
 const (
-	chunkBins      = 512 // bins that are allocated together
-	minChunks      = 16  // of them are always allowed: 8,192 bins
-	firstShift     = 20  // bins begin with 2^20 ns, about a millisecond
-	binBytes       = 16 * int64(numLevels)
-	chunkBytes     = chunkBins * binBytes
-	binsShare      = 8  // bins take up to 1/8 of the budget
-	stepBytes      = 40 // of a step and the weight that it makes
-	curveSpanBytes = 64 // of a span
+	chunkBins  = 512 // bins that are allocated together
+	minChunks  = 16  // of them are always allowed: 8,192 bins
+	firstShift = 20  // bins begin with 2^20 ns, about a millisecond
+	binBytes   = 16 * int64(numLevels)
+	chunkBytes = chunkBins * binBytes
+	binsShare  = 8 // bins take up to 1/8 of the budget
 )
 
-// quantity is a level that bins know.
+// quantity is a level that bins hold.
 type quantity uint8
 
 const (
@@ -51,7 +49,7 @@ type bins struct {
 	chunks []*[chunkBins]bin
 }
 
-// newBins returns bins that hold at most a share of a budget in bytes.
+// newBins returns bins that take at most a share of a budget in bytes.
 func newBins(budget int64) *bins {
 	return &bins{shift: firstShift, most: max(minChunks, int(budget/binsShare/chunkBytes))}
 }
@@ -149,43 +147,43 @@ func (b *bins) mergeBin(from *bin, t time.Duration, shift uint) {
 }
 
 // step adds one change of a level.
-func (b *bins) step(s *step) {
-	to := b.at(s.at)
-	rest := float64(b.width() - s.at&(b.width()-1))
+func (b *bins) step(s *Step) {
+	to := b.at(s.At)
+	rest := float64(b.width() - s.At&(b.width()-1))
 	add := func(q quantity, height float64) {
 		to[q].area += height * rest
 		to[q].change += height
 	}
-	switch s.what {
-	case requestBegins:
+	switch s.What {
+	case RequestBegins:
 		add(runningLevel, 1)
-	case requestEnds:
+	case RequestEnds:
 		add(runningLevel, -1)
-	case prefillBegins:
+	case PrefillBegins:
 		add(prefillingLevel, 1)
-		add(prefillRateLevel, s.delta)
-	case prefillEnds:
+		add(prefillRateLevel, s.Delta)
+	case PrefillEnds:
 		add(prefillingLevel, -1)
-		add(prefillRateLevel, s.delta)
-	case decodeBegins:
+		add(prefillRateLevel, s.Delta)
+	case DecodeBegins:
 		add(decodingLevel, 1)
-		add(evenRateLevel, s.delta)
-	case decodeEnds:
+		add(evenRateLevel, s.Delta)
+	case DecodeEnds:
 		add(decodingLevel, -1)
-		add(evenRateLevel, s.delta)
-	case gapBegins, gapEnds:
-		add(decodeRateLevel, s.delta)
-	case tokensCome:
-		add(tokensLevel, s.delta)
+		add(evenRateLevel, s.Delta)
+	case GapBegins, GapEnds:
+		add(decodeRateLevel, s.Delta)
+	case TokensChange:
+		add(tokensLevel, s.Delta)
 	}
 }
 
-// gaps adds what [span.byGaps] makes of the gaps of a request, with one change
+// gaps adds what [Request.byGaps] makes of the gaps of a request, with one change
 // of rate and tokens for each content event.
-func (b *bins) gaps(sp *span, gaps []float64) {
-	each := (sp.osl - 1) / float64(len(gaps))
-	share := 1e9 * (sp.osl - 1) / float64(timed(gaps)) // NaN or infinite only if no gap takes time
-	at, tokens, rate := sp.first, 1.0, 0.0
+func (b *bins) gaps(r *Request, gaps []float64) {
+	each := (r.OSL - 1) / float64(len(gaps))
+	share := 1e9 * (r.OSL - 1) / float64(timed(gaps)) // NaN or infinite only if no gap takes time
+	at, tokens, rate := r.First, 1.0, 0.0
 	for _, g := range gaps {
 		if g > 0 {
 			next := share / g
@@ -210,7 +208,7 @@ func (b *bins) event(t time.Duration, rate, tokens float64) {
 
 // weigh appends the values of a curve over a window: the mean of each bin, and
 // how long it counts.
-func (b *bins) weigh(dst []weight, c curve, from, to time.Duration) []weight {
+func (b *bins) weigh(dst []Weight, c Curve, from, to time.Duration) []Weight {
 	var before [numLevels]float64
 	width := float64(b.width())
 	last := b.base*chunkBins + int64(len(b.chunks))*chunkBins
@@ -225,7 +223,7 @@ func (b *bins) weigh(dst []weight, c curve, from, to time.Duration) []weight {
 			}
 			l := levelOf(&mean)
 			if v, share := c.value(&l); share > 0 {
-				dst = append(dst, weight{v, share * long / 1e9})
+				dst = append(dst, Weight{v, share * long / 1e9})
 			}
 		}
 		for q := range before {
@@ -236,7 +234,7 @@ func (b *bins) weigh(dst []weight, c curve, from, to time.Duration) []weight {
 }
 
 // idle appends the part of a window that no bin covers.
-func (b *bins) idle(dst []weight, c curve, from, to time.Duration) []weight {
+func (b *bins) idle(dst []Weight, c Curve, from, to time.Duration) []Weight {
 	long := to - from
 	if n := len(b.chunks); n > 0 {
 		begin := time.Duration(b.base*chunkBins) << b.shift
@@ -245,7 +243,7 @@ func (b *bins) idle(dst []weight, c curve, from, to time.Duration) []weight {
 	}
 	var nothing level
 	if v, share := c.value(&nothing); share > 0 && long > 0 {
-		dst = append(dst, weight{v, share * long.Seconds()})
+		dst = append(dst, Weight{v, share * long.Seconds()})
 	}
 	return dst
 }
