@@ -1,4 +1,7 @@
-package tokenizer
+// Package pattern finds the matches of the patterns by which pre-tokenizers split
+// text. Patterns of well-known vocabularies have scanners of our own; all others
+// use regexp2.
+package pattern
 
 import (
 	"fmt"
@@ -6,61 +9,70 @@ import (
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
+
+	"aiperfd/internal/engine/tokenizer/classes"
 )
 
 // generic is a matcher for patterns without a hand-written scanner. Its class
 // escapes are expanded from our own tables; the rest is regexp2's.
 type generic struct{ re *regexp2.Regexp }
 
-func (m generic) find(dst []span, s string) []span {
+// Find implements [Matcher].
+func (m generic) Find(dst []Span, s string) []Span {
 	// The only errors are time-outs, and no time limit is set.
 	all, _ := m.re.FindAllStringIndex(s, -1)
 	for _, at := range all {
 		if at[1] > at[0] {
-			dst = append(dst, span{at[0], at[1]})
+			dst = append(dst, Span{at[0], at[1]})
 		}
 	}
 	return dst
 }
 
-// literal is a matcher for a fixed string.
-type literal string
+// Literal is a matcher for a fixed string.
+type Literal string
 
-func (m literal) find(dst []span, s string) []span {
+// Find implements [Matcher].
+func (m Literal) Find(dst []Span, s string) []Span {
 	for at := 0; ; {
 		i := strings.Index(s[at:], string(m))
 		if i < 0 {
 			return dst
 		}
-		dst = append(dst, span{at + i, at + i + len(m)})
+		dst = append(dst, Span{at + i, at + i + len(m)})
 		at += i + len(m)
 	}
 }
 
-// each is a matcher for single characters that have a property.
-type each struct {
-	classes *classTable
+// Each is a matcher for single characters that have a property. Make one with
+// [NewEach].
+type Each struct {
+	classes *classes.Table
 	mask    uint32
 }
 
-func (m each) find(dst []span, s string) []span {
+// NewEach returns a matcher for characters that have any property of mask.
+func NewEach(mask uint32) Each { return Each{classes.Reference(), mask} }
+
+// Find implements [Matcher].
+func (m Each) Find(dst []Span, s string) []Span {
 	for i := 0; i < len(s); {
-		p, w := m.classes.at(s, i)
+		p, w := m.classes.At(s, i)
 		if p&m.mask != 0 {
-			dst = append(dst, span{i, i + w})
+			dst = append(dst, Span{i, i + w})
 		}
 		i += w
 	}
 	return dst
 }
 
-// newRegex returns the matcher of a pattern: a hand-written scanner for the
-// well-known ones, else regexp2. isGeneric tells which. Patterns that mean
+// Compile returns the matcher of a pattern: a hand-written scanner for the
+// well-known ones, else regexp2. isGeneric reports which. Patterns that mean
 // something else to the reference's engine (Oniguruma) are refused.
-func newRegex(pattern string) (m matcher, isGeneric bool, err error) {
+func Compile(pattern string) (m Matcher, isGeneric bool, err error) {
 	for _, k := range knownPatterns {
 		if k.pattern == pattern {
-			return scanner{classes(), k.scan}, false, nil
+			return Scanner{classes.Reference(), k.scan}, false, nil
 		}
 	}
 	for _, foreign := range []string{"&&", "[:", "-[", `\h`, `\H`, `\b`, `\B`, `\R`, `\X`, `\K`, `\G`, `\y`, `\Y`, `\O`, `\Z`, `\g`, `\p{^`, "(?~", "(?#", "?+", "*+", "++"} {
@@ -84,14 +96,14 @@ var classMasks = []struct {
 	mask   uint32
 	want   bool
 }{
-	{`\p{Lu}`, propLu, true}, {`\p{Ll}`, propLl, true}, {`\p{Lt}`, propLt, true},
-	{`\p{Lm}`, propLm, true}, {`\p{Lo}`, propLo, true}, {`\p{L}`, propL, true},
-	{`\p{M}`, propM, true}, {`\p{N}`, propN, true}, {`\p{P}`, propP, true}, {`\p{S}`, propS, true},
-	{`\P{L}`, propL, false}, {`\P{M}`, propM, false}, {`\P{N}`, propN, false},
-	{`\P{P}`, propP, false}, {`\P{S}`, propS, false},
-	{`\s`, propSpace, true}, {`\S`, propSpace, false},
-	{`\w`, propRegexWord, true}, {`\W`, propRegexWord, false},
-	{`\d`, propRegexDigit, true}, {`\D`, propRegexDigit, false},
+	{`\p{Lu}`, classes.PropLu, true}, {`\p{Ll}`, classes.PropLl, true}, {`\p{Lt}`, classes.PropLt, true},
+	{`\p{Lm}`, classes.PropLm, true}, {`\p{Lo}`, classes.PropLo, true}, {`\p{L}`, classes.PropL, true},
+	{`\p{M}`, classes.PropM, true}, {`\p{N}`, classes.PropN, true}, {`\p{P}`, classes.PropP, true}, {`\p{S}`, classes.PropS, true},
+	{`\P{L}`, classes.PropL, false}, {`\P{M}`, classes.PropM, false}, {`\P{N}`, classes.PropN, false},
+	{`\P{P}`, classes.PropP, false}, {`\P{S}`, classes.PropS, false},
+	{`\s`, classes.PropSpace, true}, {`\S`, classes.PropSpace, false},
+	{`\w`, classes.PropRegexWord, true}, {`\W`, classes.PropRegexWord, false},
+	{`\d`, classes.PropRegexDigit, true}, {`\D`, classes.PropRegexDigit, false},
 }
 
 // expandClasses writes the class escapes of a pattern as explicit ranges, so
@@ -133,7 +145,7 @@ func writeEscape(b *strings.Builder, s string, inClass bool) int {
 		if !inClass {
 			b.WriteByte('[')
 		}
-		classes().ranges(k.mask, k.want, func(first, last rune) {
+		classes.Reference().Ranges(k.mask, k.want, func(first, last rune) {
 			if inClass && k.escape == `\w` {
 				writeWords(b, first, last)
 				return
