@@ -59,7 +59,7 @@ func allowed() map[string][]string {
 		e + "config":  {e + "bench", e + "redact"},
 		// The certificate drives a server of its own through what runs use.
 		e + "certify": {
-			e + "arrival", e + "bench", e + "endpoint", e + "pace", e + "sockstamp", e + "stat", e + "transport", e + "verdict",
+			e + "arrival", e + "bench", e + "endpoint", e + "monitor", e + "pace", e + "sockstamp", e + "stat", e + "transport", e + "verdict",
 		},
 		// The simulated server stands alone: it must not share a mistake with
 		// the code that it tests. Only the receive times of sockets are common.

@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/monitor"
 )
 
 // processMeter reads what this process uses. Safe for concurrent use.
@@ -26,8 +29,12 @@ func (m *processMeter) read() Process {
 	if since := now.Sub(m.at); since < freshness && !m.at.IsZero() {
 		return m.last
 	}
-	p := Process{PID: os.Getpid(), Goroutines: runtime.NumGoroutine()}
-	readProcess(&p)
+	u := monitor.ReadUsage()
+	p := Process{
+		PID: os.Getpid(), Created: u.Started, CPUUser: u.User, CPUSystem: u.System, RSS: bench.Bytes(u.RSS),
+		Threads: u.Threads, Goroutines: runtime.NumGoroutine(),
+		VoluntarySwitches: u.VoluntarySwitches, InvoluntarySwitches: u.InvoluntarySwitches, IO: (*IO)(u.IO),
+	}
 	if !m.at.IsZero() {
 		busy := p.CPUUser + p.CPUSystem - m.last.CPUUser - m.last.CPUSystem
 		p.CPUPercent = max(0, 100*float64(busy)/float64(now.Sub(m.at)))

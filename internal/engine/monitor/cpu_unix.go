@@ -1,15 +1,15 @@
 //go:build unix
 
-package certify
+package monitor
 
 import (
 	"syscall"
 	"time"
 )
 
-// processTime returns the processor time of this process so far; nil = the system
-// does not tell.
-func processTime() *time.Duration {
+// CPUTime returns the processor time of this process so far, user and system; nil =
+// the system does not report it.
+func CPUTime() *time.Duration {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {
 		return nil
