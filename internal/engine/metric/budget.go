@@ -2,30 +2,29 @@ package metric
 
 import "aiperfd/internal/engine/metric/values"
 
-// checkEvery is the number of records after which memory is counted again. One
-// record takes some 500 bytes besides its lists.
+// checkEvery is the number of records after which the budget is checked again. One
+// record takes about 500 bytes besides its lists.
 const checkEvery = 64
 
-// listShare is the part of the budget that the values of one list may take: a
-// list has a value for every content event, and must not drive out the values of
+// listShare is the part of the budget that the values of one list may take. A list
+// has a value for each content event, which must not displace the values of
 // requests.
 const listShare = 8
 
-// Size returns what the set holds of what it has observed, in memory and on disk
-// (see [Set.KeepIn]), in bytes. It is kept within the budget of [Options], in this
-// order:
+// Size returns the bytes that the observed records take, in memory and on disk (see
+// [Set.KeepIn]). It stays within the budget of [Options] as follows:
 //
-//   - a list (one value for each content event) keeps its values while they fit
-//     an eighth of the budget;
-//   - curves are exact while the steps they are made of would fit the budget;
-//     then they are kept in bins of equal width, in at most an eighth of it;
+//   - a list (one value per content event) keeps its values while they fit an
+//     eighth of the budget;
+//   - curves are exact while the steps that they are computed from would fit the
+//     budget; then they are kept in bins of equal width, in at most an eighth of it;
 //   - all other metrics keep their values while everything together fits.
 //
-// Whatever no longer keeps its values has its percentiles from a sketch, whose
-// memory does not grow with the number of values. Results say which are. What is
-// left when nothing is kept is bounded too: sketches (typically 10 KB a metric,
-// 250 KB at most), the bins (1 MB at least) and 1,000 kinds of errors (1.5 KB
-// each at most). Computing final results takes as much again for a moment.
+// A metric that does not keep its values has percentiles from a sketch, whose
+// memory does not grow with the number of values. Results report the method. What
+// remains without values is bounded too: sketches (typically 10 KB per metric,
+// 250 KB at most), the bins (1 MB at least) and 1,000 kinds of errors (1.5 KB each
+// at most). Final results take as much again while they are computed. See ADR 16.
 func (s *Set) Size() int64 {
 	n := s.timeline.Size() + s.errors.bytes
 	for i := range s.series {
@@ -43,7 +42,7 @@ func (s *Set) keepWithinBudget() {
 	s.enforce()
 }
 
-// enforce counts the memory and drops what is too much.
+// enforce drops values that exceed the budget.
 func (s *Set) enforce() {
 	for i := range s.series {
 		if se := &s.series[i]; se.row.list != nil && se.exact.Size() > s.opts.Budget/listShare {
@@ -55,8 +54,8 @@ func (s *Set) enforce() {
 	}
 }
 
-// dropList drops the values of a list. The kept requests need the gaps, so they
-// go with them.
+// dropList drops the values of a list. Exact curves need the gaps, so they become
+// bins.
 func (s *Set) dropList(se *series) {
 	if se == s.gaps {
 		s.timeline.UseBins()

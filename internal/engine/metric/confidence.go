@@ -16,11 +16,11 @@ var monitored = [stat.Thresholds]float64{0.50, 0.90, 0.95, 0.99}
 // Interval is a confidence interval, in display units.
 type Interval struct{ Low, High float64 }
 
-// Confidence says how much the statistics of one metric can be trusted as
-// estimates of what the same load would show on and on. It is immutable.
+// Confidence describes how well the statistics of one metric estimate those of the
+// same load over unlimited time. It is immutable.
 type Confidence struct {
-	// Effective is the number of independent values that the sample is worth for
-	// its mean, from 1 to the count: consecutive requests are alike.
+	// Effective is the effective sample size for the mean, from 1 to the count:
+	// consecutive requests are correlated.
 	Effective float64
 	// Unsupported are the percentiles that the sample is too small for, ascending:
 	// fewer than five effective values lie beyond.

@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/stat"
 )
 
-// totals is what derived metrics are computed from.
+// totals are the inputs of derived metrics.
 type totals struct {
 	*tally
 	set          *Set
@@ -22,9 +22,9 @@ type totals struct {
 	opened       float64 // connections that were opened ahead; NaN = not known
 }
 
-// newTotals joins what a set knows with what its phases know. A running phase may
-// still send what waits; what waited when a process died has left no trace, nor
-// have connections that were opened ahead.
+// newTotals joins the counts of a set with those of its phases. A running phase may
+// still send what waits. Nothing is known of what waited when a process died, nor of
+// connections that were opened ahead.
 func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *totals {
 	t := &totals{tally: &s.tally, set: s, window: positive(w.Seconds()), opened: float64(s.tally.ahead)}
 	for _, p := range phases {
@@ -59,17 +59,17 @@ func (t *totals) sum(tag string) float64 {
 	return se.sketch.Sum() * se.row.unit.sketch / se.row.unit.div
 }
 
-// Live returns the metrics of a running phase at an instant of the run's clock,
-// from sketches and counters: the work does not grow with the number of
-// records. Curves are absent, since requests in flight belong to them.
+// Live returns the metrics of a running phase at an instant of the run's clock, from
+// sketches and counters, so that the work does not grow with the number of records.
+// Curves are absent because they include requests in flight.
 func (s *Set) Live(p bench.PhaseStats, now time.Duration) Results {
 	f := finisher{set: s, totals: s.newTotals(p.Window(now), p), live: true}
 	return f.results()
 }
 
-// Final returns the metrics of a finished phase. w is its window W, which rates
-// divide by; curves span w from p.Start. Internal and experimental metrics are
-// among the results; whoever prints them decides by their flags.
+// Final returns the metrics of a finished phase. w is its window W, which rates are
+// divided by; curves span w from p.Start. Internal and experimental metrics are
+// included; callers filter by flags.
 func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
 	f := finisher{
 		set: s, totals: s.newTotals(w, p),
@@ -175,7 +175,7 @@ func (f *finisher) fill(res *Result, r *row) {
 	}
 }
 
-// fromValues computes a metric that has kept its values; false = the disk has lost
+// fromValues computes a metric from all its values; false if the disk has lost
 // some.
 func (f *finisher) fromValues(res *Result, se *series) bool {
 	sorted, div := f.sort(se), se.row.unit.div
@@ -199,8 +199,7 @@ func (f *finisher) fromValues(res *Result, se *series) bool {
 	return true
 }
 
-// fromSketch computes a metric whose values are gone, or many while the phase
-// runs.
+// fromSketch computes a metric whose values were dropped, or of a running phase.
 func (f *finisher) fromSketch(res *Result, se *series) {
 	scale := se.row.unit.sketch / se.row.unit.div
 	sketched(res, se.sketch, scale)

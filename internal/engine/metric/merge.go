@@ -5,9 +5,9 @@ import (
 	"maps"
 )
 
-// Merge adds everything that o has observed. o stays as it is. Counts and
-// quantiles come out as if one set had observed all records. The sets must have
-// the same options but for the budget; that of s holds.
+// Merge adds the records of o, which stays as it is. Counts and quantiles are those
+// of one set that has observed all records. The sets must have the same options
+// except the budget, of which that of s applies.
 func (s *Set) Merge(o *Set) error {
 	if !s.opts.equal(&o.opts) {
 		return errors.New("merge metric sets: their options differ")
@@ -30,7 +30,7 @@ func (s *Set) Merge(o *Set) error {
 	return nil
 }
 
-// adopt drops what o has dropped.
+// adopt drops the values that o has dropped.
 func (s *Set) adopt(o *Set) {
 	if o.sketched && !s.sketched {
 		s.dropExact()

@@ -6,7 +6,7 @@ import (
 	"aiperfd/internal/engine/stat"
 )
 
-// series is one metric with its values so far.
+// series is one metric with its values so far. ADR 16 compares its stores.
 type series struct {
 	row    *row
 	sketch *sketch.Sketch // in seconds, bytes, tokens …
@@ -15,10 +15,10 @@ type series struct {
 	sequence *stat.Sequence
 }
 
-// dropped reports whether the values themselves are gone.
+// dropped reports whether the values were dropped.
 func (s *series) dropped() bool { return s.sequence != nil }
 
-// add takes one value in base units.
+// add adds one value in base units.
 func (s *series) add(x float64) {
 	s.sketch.Add(x / s.row.unit.sketch)
 	if s.sequence != nil {
@@ -28,7 +28,7 @@ func (s *series) add(x float64) {
 	s.exact.Add(x)
 }
 
-// addAll takes several values in base units.
+// addAll adds several values in base units.
 func (s *series) addAll(xs []float64) {
 	s.sketch.AddAll(xs, s.row.unit.sketch)
 	if s.sequence != nil {
@@ -38,9 +38,8 @@ func (s *series) addAll(xs []float64) {
 	s.exact.AddAll(xs)
 }
 
-// drop forgets the values; what is known of their order is carried on. The
-// thresholds whose crossings are counted from here on are the percentiles of the
-// values so far.
+// drop removes the values; the sequence continues from them. Its thresholds are the
+// percentiles of the values so far.
 func (s *series) drop() {
 	if s.sequence != nil {
 		return
@@ -57,8 +56,8 @@ func (s *series) drop() {
 	s.exact = values.Column{}
 }
 
-// merge adds the values of o, a series of the same metric, as if they had come
-// after ours.
+// merge adds the values of o, a series of the same metric, as if they had come after
+// those of s.
 func (s *series) merge(o *series) {
 	if s.sequence == nil && o.sequence != nil {
 		s.drop()
@@ -76,7 +75,7 @@ func (s *series) merge(o *series) {
 	}
 }
 
-// size returns the memory held, in bytes.
+// size returns what the series takes in memory and on disk, in bytes.
 func (s *series) size() int64 {
 	n := s.sketch.Size() + s.exact.Size()
 	if s.sequence != nil {

@@ -13,8 +13,9 @@ import (
 	"aiperfd/internal/engine/sketch"
 )
 
-// Set accumulates the records of one phase. It is not safe for concurrent use:
-// the goroutine that observes also asks for results, and hands these on.
+// Set accumulates the records of one phase. Make one with [NewSet]. It is not safe
+// for concurrent use; the goroutine that calls Observe also computes results, which
+// may be passed on.
 type Set struct {
 	tally  tally
 	opts   Options
@@ -26,8 +27,8 @@ type Set struct {
 	timeline *timeline.Timeline
 	disk     values.Disk
 
-	sketched  bool // the values of single requests were more than the budget allows
-	unchecked int  // records since the memory was last counted
+	sketched  bool // the values of single requests exceeded the budget
+	unchecked int  // records since the budget was last checked
 	errors    *Errors
 
 	view   view      // scratch of Observe
@@ -96,14 +97,14 @@ func NewSet(o Options) (*Set, error) {
 		s.dropExact()
 	}
 	var err error
-	if s.slos, err = s.objectives(); err != nil {
+	if s.slos, s.tally.SLOs, err = resolveSLOs(s); err != nil {
 		return nil, fmt.Errorf("read objectives: %w", err)
 	}
 	return s, nil
 }
 
-// Observe takes one record in. It keeps nothing of r but numbers and the texts
-// of its failure.
+// Observe adds one record. It retains only numbers of r and the texts of its
+// failure.
 func (s *Set) Observe(r *bench.Record) {
 	v := &s.view
 	v.load(r)
@@ -137,8 +138,8 @@ func (s *Set) Observe(r *bench.Record) {
 	v.r, v.usage = nil, nil
 }
 
-// Connected takes the cost of a connection that was opened ahead of the requests.
-// Those that requests opened are in their records.
+// Connected adds the cost of a connection that was opened before the requests. The
+// cost of connections that requests opened is in their records.
 func (s *Set) Connected(cost bench.Setup) {
 	s.tally.ahead++
 	for i := range s.series {
@@ -185,9 +186,9 @@ func (s *Set) succeed(v *view) {
 		s.tally.oslMismatches++
 	}
 	compared, discrepant := compare(v)
-	s.tally.compared += one(compared)
-	s.tally.discrepancies += one(discrepant)
-	if len(s.slos) > 0 && s.judge() {
+	s.tally.compared += b2i(compared)
+	s.tally.discrepancies += b2i(discrepant)
+	if len(s.slos) > 0 && s.tally.countSLOs(s.slos, s.values) {
 		s.tally.Good++
 		s.tally.goodTokens += orZero(v.osl)
 	}
@@ -226,8 +227,8 @@ func (s *Set) Counters() Counters {
 	return c
 }
 
-// Histogram returns a copy of the sketch of a per-record metric; false if the
-// metric does not exist or does not apply. Times are in seconds, sizes in bytes,
+// Histogram returns a copy of the sketch of a per-record metric; false if the metric
+// does not exist or does not apply. Times are in seconds, sizes in bytes,
 // everything else in its display unit.
 func (s *Set) Histogram(tag string) (*sketch.Sketch, bool) {
 	i, ok := s.byTag[tag]
@@ -237,8 +238,8 @@ func (s *Set) Histogram(tag string) (*sketch.Sketch, bool) {
 	return s.series[i].sketch.Clone(), true
 }
 
-// ErrorGroups returns the errors by kind, most frequent first. Cancellations are
-// not among them.
+// ErrorGroups returns the errors by kind, most frequent first, without
+// cancellations.
 func (s *Set) ErrorGroups() []ErrorGroup { return s.errors.Groups() }
 
 // failureOf returns why a record is an error. A record can be one without a
@@ -256,7 +257,7 @@ func failureOf(r *bench.Record) *bench.Failure {
 	}
 }
 
-// at is when a failure was known.
+// at returns when a failure was detected.
 func at(r *bench.Record) time.Duration { return max(r.Stamps.End, r.Stamps.Start) }
 
 // known returns a token count as an integer, 0 if it is unknown.
@@ -270,8 +271,8 @@ func orZero(x float64) float64 {
 	return x
 }
 
-// one is 1 for true.
-func one(b bool) int64 {
+// b2i is 1 for true, 0 for false.
+func b2i(b bool) int64 {
 	if b {
 		return 1
 	}

@@ -6,8 +6,8 @@
 // so a sketch can be exported at any schema from 0 to 7 without a second
 // estimate. A bucket is found by integer arithmetic on the bits of the value, so
 // equal values fall into equal buckets on every machine, and merging adds
-// counts: the order of merging cannot be seen in the result. No buckets are
-// collapsed, therefore the error holds at every quantile; only the span between
+// counts, so that its result does not depend on the order. No buckets are collapsed,
+// so the error bound holds at every quantile; only the span between
 // the smallest and the largest value costs memory (about 3.4 KB for each decade).
 package sketch
 
@@ -20,8 +20,8 @@ import (
 // between [MinValue] and [MaxValue]: (γ-1)/(γ+1) with γ = 2^(1/128), rounded up.
 const RelativeError = 0.00271
 
-// MinValue and MaxValue are the smallest and the largest magnitude that are told
-// apart: 2^-60 (about 8.7e-19) and 2^60 (about 1.2e18). Smaller magnitudes count
+// MinValue and MaxValue are the smallest and the largest magnitude that are
+// distinguished: 2^-60 (about 8.7e-19) and 2^60 (about 1.2e18). Smaller magnitudes count
 // as zero, larger finite ones fall into the last bucket.
 const (
 	MinValue = 1.0 / MaxValue
@@ -31,8 +31,8 @@ const (
 // Sketch is a quantile sketch with exact count, sum, minimum and maximum. The
 // zero Sketch is empty and ready to use. It is not safe for concurrent use.
 //
-// Values may be negative or +Inf; NaN and -Inf are ignored. An infinite value
-// takes part in counts and quantiles and makes sum, mean and maximum infinite.
+// Values may be negative or +Inf; NaN and -Inf are ignored. An infinite value is
+// counted, enters quantiles, and makes sum, mean and maximum infinite.
 type Sketch struct {
 	pos, neg store
 	zeros    uint64
@@ -95,7 +95,7 @@ func (s *Sketch) count(v float64, n uint64) bool {
 	return true
 }
 
-// Merge adds everything that o has counted. o stays as it is. Counts, minimum,
+// Merge adds the values of o, which stays as it is. Counts, minimum,
 // maximum and quantiles do not depend on the order of merges; sums, means and
 // deviations do in the last bits.
 func (s *Sketch) Merge(o *Sketch) {
