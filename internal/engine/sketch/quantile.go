@@ -111,8 +111,7 @@ type Bucket struct {
 	Count        uint64
 }
 
-// Buckets yields the non-empty buckets in ascending order, without infinite values;
-// see [Sketch.Infs].
+// Buckets yields the non-empty buckets in ascending order, without infinite values.
 func (s *Sketch) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		for i := len(s.neg.counts) - 1; i >= 0; i-- {
@@ -131,21 +130,6 @@ func (s *Sketch) Buckets() iter.Seq[Bucket] {
 			}
 		}
 	}
-}
-
-// Exponential returns the positive values as buckets of a Prometheus native
-// histogram: the key is the index of the bucket at the schema, whose upper bound
-// is 2^(key/2^schema). schema is clamped to 0…7; no precision is lost beyond
-// that of the coarser schema.
-func (s *Sketch) Exponential(schema int) map[int]int64 {
-	shift := 7 - min(max(schema, 0), 7)
-	out := make(map[int]int64)
-	for i, c := range s.pos.counts {
-		if c > 0 {
-			out[-(-(s.pos.base + i) >> shift)] += int64(c) // the quotient rounded up
-		}
-	}
-	return out
 }
 
 // CountAtMost returns the number of finite values that are at most v, to the

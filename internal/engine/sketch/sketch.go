@@ -49,7 +49,7 @@ func New() *Sketch { return &Sketch{} }
 // Add counts one value. It allocates only when the value lies outside the span
 // seen so far.
 func (s *Sketch) Add(v float64) {
-	if !s.count(v, 1) {
+	if !s.count(v) {
 		return
 	}
 	s.finite++
@@ -59,33 +59,21 @@ func (s *Sketch) Add(v float64) {
 	s.m2 += d * (v - s.mean)
 }
 
-// AddN counts one value n times; n = 0 does nothing.
-func (s *Sketch) AddN(v float64, n uint64) {
-	if n == 0 || !s.count(v, n) {
-		return
-	}
-	s.finite += n
-	s.sum += v * float64(n)
-	d := v - s.mean
-	s.mean += d * float64(n) / float64(s.finite)
-	s.m2 += d * (v - s.mean) * float64(n)
-}
-
 // count puts v into its bucket and reports whether it is finite. Minimum and
 // maximum are kept here, because they need to know whether v is the first.
-func (s *Sketch) count(v float64, n uint64) bool {
+func (s *Sketch) count(v float64) bool {
 	switch {
 	case v >= MinValue && v <= math.MaxFloat64:
-		s.pos.add(index(v), n)
+		s.pos.add(index(v), 1)
 	case v <= -MinValue && v >= -math.MaxFloat64:
-		s.neg.add(index(-v), n)
+		s.neg.add(index(-v), 1)
 	case v > 1:
-		s.infs += n
+		s.infs++
 		return false
 	case math.IsNaN(v) || v < -1:
 		return false
 	default:
-		s.zeros += n
+		s.zeros++
 	}
 	if s.finite == 0 {
 		s.min, s.max = v, v
@@ -122,21 +110,8 @@ func (s *Sketch) Clone() *Sketch {
 	return &c
 }
 
-// Reset empties the sketch and keeps its memory.
-func (s *Sketch) Reset() {
-	clear(s.pos.counts)
-	clear(s.neg.counts)
-	*s = Sketch{pos: s.pos, neg: s.neg}
-}
-
 // Count returns the number of values, infinite ones included.
 func (s *Sketch) Count() uint64 { return s.finite + s.infs }
-
-// Zeros returns the number of values closer to zero than [MinValue].
-func (s *Sketch) Zeros() uint64 { return s.zeros }
-
-// Infs returns the number of values that were +Inf.
-func (s *Sketch) Infs() uint64 { return s.infs }
 
 // Sum returns the sum of the values, +Inf if one of them was; 0 without values.
 func (s *Sketch) Sum() float64 {
