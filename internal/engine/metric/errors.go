@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/engine/metric/pattern"
 )
 
-// maxGroups is the number of kinds of errors that are told apart.
+// maxGroups is the number of kinds of errors that are distinguished.
 const maxGroups = 1000
 
 // Bounds of the texts that groups keep, in bytes. Messages are at most 4 KiB
@@ -22,7 +22,7 @@ const (
 	shortExample = pattern.MaxLength
 )
 
-// otherClass is the class of the group that takes the errors beyond maxGroups.
+// otherClass is the class of the group of all errors beyond maxGroups.
 const otherClass bench.Class = "other"
 
 // ErrorGroup is one kind of error: failures that differ only in numbers and
@@ -60,7 +60,7 @@ type Errors struct {
 // NewErrors returns an empty accumulator.
 func NewErrors() *Errors { return &Errors{groups: make(map[groupKey]*ErrorGroup)} }
 
-// Add counts a failure that was known at an offset from the run's epoch.
+// Add counts a failure that was detected at an offset from the run's epoch.
 func (e *Errors) Add(f *bench.Failure, at time.Duration) {
 	if f.Message != e.message || e.pattern == "" {
 		e.message, e.pattern = f.Message, pattern.Of(f.Message)

@@ -17,8 +17,8 @@ type Request struct {
 	Start, End time.Duration
 	First      time.Duration // first content event; 0 = none, or the request failed
 	ISL, OSL   float64       // tokens; NaN = unknown
-	gapsAt     int           // where its gaps begin in the column
 	Gaps       int           // between content events; 0 = none, or they are not stored
+	gapsAt     int           // where its gaps begin in the column
 }
 
 // The memory that a timeline takes, in bytes.
@@ -60,9 +60,9 @@ func (t *Timeline) Size() int64 {
 	return n
 }
 
-// Add adds a request. While the timeline is not binned, the gaps of the request are
-// the last ones in the column; otherwise they are gaps, which may be nil if there
-// are none.
+// Add adds a copy of a request. While the timeline is not binned, the gaps of the
+// request must be the last values of the column; otherwise they are gaps, which is
+// empty if there are none.
 func (t *Timeline) Add(r *Request, gaps []float64) {
 	t.facts.add(r)
 	if t.bins != nil {

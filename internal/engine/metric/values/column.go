@@ -32,7 +32,7 @@ type Column struct {
 type block struct {
 	base  float64
 	width uint8  // bytes of a value: 0 = it is base, 2 and 4 = what is to be added to base, 8 = the value itself
-	data  []byte // in little endian; nil = at says where on disk
+	data  []byte // in little endian; nil = it is on disk, at offset at
 	at    int64
 }
 
