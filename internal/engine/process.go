@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/run"
 )
 
@@ -28,8 +30,12 @@ func (m *processMeter) read() run.Process {
 	if since := now.Sub(m.at); since < freshness && !m.at.IsZero() {
 		return m.last
 	}
-	p := run.Process{PID: os.Getpid(), Goroutines: runtime.NumGoroutine()}
-	readProcess(&p)
+	u := monitor.ReadUsage()
+	p := run.Process{
+		PID: os.Getpid(), Created: u.Started, CPUUser: u.User, CPUSystem: u.System, RSS: bench.Bytes(u.RSS),
+		Threads: u.Threads, Goroutines: runtime.NumGoroutine(),
+		VoluntarySwitches: u.VoluntarySwitches, InvoluntarySwitches: u.InvoluntarySwitches, IO: (*run.IO)(u.IO),
+	}
 	if !m.at.IsZero() {
 		busy := p.CPUUser + p.CPUSystem - m.last.CPUUser - m.last.CPUSystem
 		p.CPUPercent = max(0, 100*float64(busy)/float64(now.Sub(m.at)))

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/run"
 )
 
@@ -254,7 +255,7 @@ func (s *Store) forget(ctx context.Context, id, trash string) error {
 	} else if err != nil {
 		return err
 	}
-	err = errors.Join(syncDir(s.trash), syncDir(s.runs))
+	err = errors.Join(export.SyncDir(s.trash), export.SyncDir(s.runs))
 	if err == nil {
 		_, err = conn.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", id)
 	}

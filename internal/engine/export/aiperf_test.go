@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/pattern"
 )
 
 // member is one member of a JSON object, in order.
@@ -150,7 +151,7 @@ func aiperfReport(t *testing.T) *Report {
 	}
 	for _, e := range errs {
 		r.Errors = append(r.Errors, metric.ErrorGroup{
-			Class: bench.ServerError, Status: 500, Type: "server_error", Pattern: metric.Pattern(e.Details.Message),
+			Class: bench.ServerError, Status: 500, Type: "server_error", Pattern: pattern.Of(e.Details.Message),
 			Example: e.Details.Message, Count: e.Count, First: time.Second, Last: 2 * time.Second,
 		})
 	}
