@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plainjson"
 )
 
 func newValidateCommand() *cobra.Command {
@@ -44,10 +44,7 @@ error.`,
 					fmt.Fprintln(cmd.ErrOrStderr(), "default:", d)
 				}
 			}
-			out := json.NewEncoder(cmd.OutOrStdout())
-			out.SetEscapeHTML(false)
-			out.SetIndent("", "  ")
-			return out.Encode(config.Compat(doc))
+			return plainjson.WriteIndent(cmd.OutOrStdout(), config.Compat(doc))
 		},
 	}
 	cmd.Flags().BoolVar(&showDefaults, "show-defaults", false, "list the defaults that depend on other values, with the reason")

@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // listParameters are the parameters of GET /api/runs.
@@ -67,7 +68,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		params.Set("cursor", page.Next)
 		w.Header().Set("Link", "<"+r.URL.Path+"?"+params.Encode()+`>; rel="next"`)
 	}
-	body, err := wire.Marshal(out)
+	body, err := plainjson.Marshal(out)
 	if err != nil {
 		return err
 	}

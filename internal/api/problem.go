@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // What can be wrong with a request.
@@ -149,7 +150,7 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, err error)
 	}
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
-	body, err := wire.Marshal(p)
+	body, err := plainjson.Marshal(p)
 	if err != nil {
 		s.Log.Error().Err(err).Msg("encode problem")
 	}

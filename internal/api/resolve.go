@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // Names that stand for a run.
@@ -108,7 +108,7 @@ func (s *Server) snapshot(ctx context.Context, r *engine.Run) (*engine.Snapshot,
 // writeOf answers with something about a run. What belongs to a run that is
 // named by its id and finished never changes, so that it may be cached.
 func (s *Server) writeOf(w http.ResponseWriter, r *http.Request, found *engine.Run, v any) error {
-	body, err := wire.Marshal(v)
+	body, err := plainjson.Marshal(v)
 	if err != nil {
 		return err
 	}

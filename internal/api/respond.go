@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // Header names.
@@ -31,7 +31,7 @@ const (
 
 // writeJSON answers with JSON that must not be cached.
 func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) error {
-	body, err := wire.Marshal(v)
+	body, err := plainjson.Marshal(v)
 	if err != nil {
 		return err
 	}

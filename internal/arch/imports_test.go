@@ -22,22 +22,25 @@ func allowed() map[string][]string {
 		// The vocabulary and what needs at most it.
 		e + "bench":  nil,
 		e + "sketch": nil,
-		e + "redact": nil,
+		e + "redact": {e + "plainjson"},
 		e + "memnet": nil,
 		e + "media":  nil,
 		e + "pace":   nil,
 		e + "jinja":  nil,
+		// Small leaves that several packages need.
+		e + "plainjson": nil,
+		e + "suggest":   nil,
 		// The test of fit of arrivals, for tests and for scripts/arrivals.
 		e + "arrival/goodness": nil,
 		e + "tokenizer":        nil,
 		e + "hub":              nil,
-		e + "chattemplate":     {e + "jinja"},
+		e + "chattemplate":     {e + "jinja", e + "plainjson"},
 		e + "sockstamp":        nil,
 		// One table of kinds each; none knows another, with two exceptions:
 		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
 		e + "arrival":  {e + "bench"},
-		e + "dataset":  {e + "bench", e + "media", e + "tokenizer"},
-		e + "endpoint": {e + "bench", e + "jinja", e + "redact"},
+		e + "dataset":  {e + "bench", e + "media", e + "suggest", e + "tokenizer"},
+		e + "endpoint": {e + "bench", e + "jinja", e + "plainjson", e + "redact"},
 		e + "transport": {
 			e + "bench", e + "sockstamp", e + "transport/frame", e + "transport/http1", e + "transport/loop",
 		},
@@ -45,12 +48,12 @@ func allowed() map[string][]string {
 		e + "transport/testcert": nil, // for tests
 		e + "transport/http1":    nil,
 		e + "transport/loop":     {e + "bench", e + "sockstamp"},
-		e + "metric":             {e + "bench", e + "sketch"},
-		e + "export":             {e + "bench", e + "metric", e + "redact", e + "verdict"},
+		e + "metric":             {e + "bench", e + "sketch", e + "suggest"},
+		e + "export":             {e + "bench", e + "metric", e + "plainjson", e + "redact", e + "verdict"},
 		// Judgements are made of records and results; the monitor observes for them.
 		e + "verdict": {e + "bench", e + "metric"},
 		e + "monitor": {e + "verdict"},
-		e + "config":  {e + "bench", e + "redact"},
+		e + "config":  {e + "bench", e + "plainjson", e + "redact", e + "suggest"},
 		// The certificate drives a server of its own through what runs use.
 		e + "certify": {
 			e + "arrival", e + "bench", e + "endpoint", e + "pace", e + "sockstamp", e + "transport", e + "verdict",
@@ -62,20 +65,20 @@ func allowed() map[string][]string {
 		"internal/mock/batch":     nil,
 		"internal/engine": {
 			e + "arrival", e + "bench", e + "certify", e + "chattemplate", e + "config", e + "dataset", e + "endpoint", e + "export",
-			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
+			e + "hub", e + "metric", e + "monitor", e + "pace", e + "plainjson", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
 		},
-		"internal/store": {"internal/engine", e + "bench", e + "export"}, // export writes files atomically
+		"internal/store": {"internal/engine", e + "bench", e + "export", e + "plainjson"}, // export writes files atomically
 		// The API shows what the engine says; it does not open stores.
 		"internal/api": {
 			"internal/api/feed", "internal/api/prom", "internal/api/wire", "internal/engine",
-			e + "bench", e + "config", e + "export", e + "metric", e + "redact", "openapi", "web",
+			e + "bench", e + "config", e + "export", e + "metric", e + "plainjson", e + "redact", "openapi", "web",
 		},
-		"internal/api/feed": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "verdict"},
+		"internal/api/feed": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "plainjson", e + "verdict"},
 		"internal/api/prom": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "sketch", e + "verdict"},
 		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric", e + "verdict"},
 		"cmd/aiperfd": {
 			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
-			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "redact", e + "tokenizer",
+			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "plainjson", e + "redact", e + "tokenizer",
 			e + "transport", e + "verdict",
 		},
 		// Generators and embedded files.

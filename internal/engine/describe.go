@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -18,7 +17,7 @@ import (
 func describe(s Submission, plan *Plan) (Run, error) {
 	d := s.Document
 	b := &d.Benchmark
-	shown, err := encode(config.Compat(d))
+	shown, err := plainjson.Marshal(config.Compat(d))
 	if err != nil {
 		return Run{}, fmt.Errorf("encode configuration: %w", err)
 	}
@@ -59,17 +58,6 @@ func credentials(e *config.Endpoint) Credentials {
 
 // any reports whether the run has secrets, which are never stored.
 func (c Credentials) any() bool { return c.APIKey || len(c.Headers) > 0 || c.URLUserinfo }
-
-// encode is json.Marshal without HTML escaping.
-func encode(v any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
-}
 
 // ObjectiveTags lists the metrics that a service-level objective may name.
 func ObjectiveTags() []string {

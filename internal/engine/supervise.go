@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // change applies a change to a run, stores it and tells everybody. Changes of
@@ -112,7 +113,7 @@ func (e *Engine) say(j *job, level zerolog.Level, text string) {
 
 // adopted shows the model that the server has named.
 func (e *Engine) adopted(j *job) {
-	shown, err := encode(config.Compat(j.doc))
+	shown, err := plainjson.Marshal(config.Compat(j.doc))
 	if err != nil {
 		e.opts.Log.Error().Err(err).Msg("encode configuration")
 	}

@@ -18,6 +18,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/plainjson"
 )
 
 //go:embed migrations/*.sql
@@ -172,7 +173,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 
 // insert writes a run in place of what is known of it.
 func insert(ctx context.Context, tx *sql.Tx, r *engine.Run) error {
-	run, err := encode(r)
+	run, err := plainjson.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // request is a message from a client.
@@ -44,7 +45,7 @@ func errorReply(code, text string) []byte {
 
 // encode is for the structs of this file, which always encode.
 func encode(v any) []byte {
-	b, err := wire.Marshal(v)
+	b, err := plainjson.Marshal(v)
 	if err != nil {
 		return []byte(`{"type":"error","code":"internal","message":"Internal error"}`)
 	}

@@ -7,6 +7,7 @@ import (
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // The types of messages. Those up to Heartbeat are AIPerf's.
@@ -82,7 +83,7 @@ func (d *draft) key(run string) string {
 // The payloads are structs of this module that always encode; if one should not,
 // the message goes out with its envelope alone.
 func (d *draft) encode() {
-	if b, err := wire.Marshal(d.payload); err == nil && len(b) > 2 {
+	if b, err := plainjson.Marshal(d.payload); err == nil && len(b) > 2 {
 		b = wire.OmitNulls(b)
 		d.body = b[1 : len(b)-1]
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 func (l *loader) checkPhases() {
@@ -96,7 +98,7 @@ func (l *loader) checkPhaseKind(p *Phase, path string) {
 
 func (l *loader) checkBounds(p *Phase, path string) {
 	kind := l.at(path + ".type")
-	scheduled := kind != nil && fold(kind.scalar) == fold("fixed_schedule") // which the data bounds
+	scheduled := kind != nil && suggest.Fold(kind.scalar) == suggest.Fold("fixed_schedule") // which the data bounds
 	if !scheduled && !l.has(path+".requests") && !l.has(path+".sessions") && !l.has(path+".duration") {
 		l.require(path+".requests", "needs a limit: requests, sessions or duration")
 	}

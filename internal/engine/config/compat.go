@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -95,14 +96,12 @@ func (o *Object) put(name string, v any) { o.set(Member{Name: name, Value: encod
 
 // encode writes JSON without HTML escaping.
 func encode(v any) json.RawMessage {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	out, err := plainjson.Marshal(v)
+	if err != nil {
 		// Every type of a document encodes; non-finite numbers cannot get in.
 		panic("encode configuration: " + err.Error())
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return out
 }
 
 func each[T any](items []T, f func(T) Object) []Object {

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 // document reads the whole tree.
@@ -97,7 +99,7 @@ func (l *loader) notOurs(m member, t reflect.Type, path string) {
 }
 
 func (l *loader) unknown(m member, known []string) {
-	l.fail(m.place, CodeUnknownField, "unknown field %q%s", clip(m.name), suggestion(m.name, known))
+	l.fail(m.place, CodeUnknownField, "unknown field %q%s", clip(m.name), suggest.DidYouMean(m.name, known))
 }
 
 // ownedByServer drops what a daemon decides itself.

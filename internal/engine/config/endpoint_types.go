@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 // EndpointType is a value of the field endpoint.type.
@@ -60,7 +62,7 @@ func (l *loader) endpointType(n *node, v reflect.Value, path string) {
 	for _, t := range EndpointTypes() {
 		names = append(names, t.Name)
 		for _, accepted := range append([]string{t.Name}, t.Aliases...) {
-			if fold(accepted) == fold(v.String()) {
+			if suggest.Fold(accepted) == suggest.Fold(v.String()) {
 				v.SetString(t.Name)
 				return
 			}
@@ -77,7 +79,7 @@ func (l *loader) endpointType(n *node, v reflect.Value, path string) {
 	}
 	slices.Sort(names)
 	text := "must be " + choiceList(choices)
-	if hint := suggestion(v.String(), names); hint != "" {
+	if hint := suggest.DidYouMean(v.String(), names); hint != "" {
 		text = "unknown endpoint type" + hint + " It " + text // the list is long
 	}
 	l.failValue(n, CodeBadEnum, text)

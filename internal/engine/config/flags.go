@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/suggest"
 )
 
 // optionKind says how an option takes values.
@@ -72,7 +73,7 @@ func (o *occurrence) idle() bool {
 	if o.option.kind == optBool {
 		return o.on == (o.option.idle == "true")
 	}
-	return o.option.idle != "" && len(o.values) == 1 && fold(o.values[0]) == fold(o.option.idle)
+	return o.option.idle != "" && len(o.values) == 1 && suggest.Fold(o.values[0]) == suggest.Fold(o.option.idle)
 }
 
 // Flags is a parsed command line of `aiperfd profile`.
@@ -175,7 +176,7 @@ func (f *Flags) hint(name string) string {
 			known = append(known, o.spellings()...)
 		}
 	}
-	return suggestion(name, known)
+	return suggest.DidYouMean(name, known)
 }
 
 // skip passes the values of an unknown option.

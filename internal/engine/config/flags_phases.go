@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 // phases lays the options about load over the only profiling phase and the
@@ -88,7 +90,7 @@ func kindOf(phase *node) string {
 	if kind == nil {
 		kind = phase.get("name")
 	}
-	if kind != nil && fold(kind.scalar) == "warmup" {
+	if kind != nil && suggest.Fold(kind.scalar) == "warmup" {
 		return "warmup"
 	}
 	return "profiling"
@@ -141,7 +143,7 @@ func (b *builder) arrivals(phase *node, kind, rateFlag string) {
 	}
 	b.checkPattern(pattern)
 	switch {
-	case pattern != nil && shape == nil && fold(pattern.values[0]) != "gamma":
+	case pattern != nil && shape == nil && suggest.Fold(pattern.values[0]) != "gamma":
 		phase.drop("smoothness")
 	case pattern == nil && shape != nil:
 		phase.drop("type")
@@ -151,7 +153,7 @@ func (b *builder) arrivals(phase *node, kind, rateFlag string) {
 // burst reports whether a pattern is AIPerf's name for a closed loop, which goes
 // without a rate and without an option of its own.
 func (b *builder) burst(pattern *occurrence, rate bool, rateFlag string) bool {
-	if pattern == nil || fold(pattern.values[0]) != fold("concurrency_burst") {
+	if pattern == nil || suggest.Fold(pattern.values[0]) != suggest.Fold("concurrency_burst") {
 		return false
 	}
 	b.dropped[pattern] = true
@@ -164,11 +166,11 @@ func (b *builder) burst(pattern *occurrence, rate bool, rateFlag string) bool {
 // checkPattern refuses what is a type of phases but no pattern of arrivals.
 func (b *builder) checkPattern(pattern *occurrence) {
 	choices := []string{"constant", "poisson", "gamma"}
-	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return fold(c) == fold(pattern.values[0]) }) {
+	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return suggest.Fold(c) == suggest.Fold(pattern.values[0]) }) {
 		return
 	}
 	b.loader.fail(b.place(pattern, ""), CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, clip(pattern.values[0]),
-		choiceList(strings.Join(choices, " ")), suggestion(pattern.values[0], choices))
+		choiceList(strings.Join(choices, " ")), suggest.DidYouMean(pattern.values[0], choices))
 	b.dropped[pattern] = true
 }
 

@@ -3,6 +3,8 @@ package config
 import (
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 // feature is a field of AIPerf's document whose feature aiperfd does not have.
@@ -235,7 +237,7 @@ func differs(n, off *node) *node {
 			return nil
 		}
 		return n
-	case n.shape == text && fold(n.scalar) == fold(off.scalar), n.scalar == off.scalar:
+	case n.shape == text && suggest.Fold(n.scalar) == suggest.Fold(off.scalar), n.scalar == off.scalar:
 		return nil
 	}
 	return n

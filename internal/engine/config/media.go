@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 // Images are the generated images of a synthetic dataset.
@@ -91,7 +93,7 @@ func rankingTypes() []string {
 }
 
 func ranks(endpointType string) bool {
-	return slices.ContainsFunc(rankingTypes(), func(name string) bool { return fold(name) == fold(endpointType) })
+	return slices.ContainsFunc(rankingTypes(), func(name string) bool { return suggest.Fold(name) == suggest.Fold(endpointType) })
 }
 
 // nothing reports whether a distribution is not given, or only draws 0, which is
@@ -200,7 +202,7 @@ func (l *loader) checkMedia(d *Dataset, path string) {
 
 func (l *loader) checkImages(i *Images, path string) {
 	for _, made := range madeSources() {
-		if fold(made) == fold(i.Source) {
+		if suggest.Fold(made) == suggest.Fold(i.Source) {
 			i.Source = made
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"aiperfd/internal/engine/plainjson"
 )
 
 // shape is what a node is.
@@ -201,12 +203,8 @@ func (n *node) writeJSON(out *bytes.Buffer) {
 
 // quote writes a JSON string without escaping HTML.
 func quote(s string) []byte {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	// A string cannot fail to encode.
-	_ = e.Encode(s)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	out, _ := plainjson.Marshal(s) // a string cannot fail to encode
+	return out
 }
 
 // walk calls f for n and everything below it, parents first.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 // TestReferenceTexts: every field and every short form has a text of its own or
@@ -105,7 +107,7 @@ func TestLackingValues(t *testing.T) {
 	root.Walk(func(f *Field) {
 		for _, name := range lackingValues(f.Path) {
 			lacks++
-			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return fold(c) == fold(name) }) {
+			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return suggest.Fold(c) == suggest.Fold(name) }) {
 				t.Errorf("%s has %s, and lackingValues lists it", f.Path, name)
 			}
 		}

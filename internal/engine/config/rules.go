@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-playground/validator/v10"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 // rules checks a value against its field's validate tag, as the validator
@@ -41,7 +43,7 @@ func (l *loader) rules(n *node, v reflect.Value, tag reflect.StructTag, path str
 		}
 		hint := ""
 		if code == CodeBadEnum {
-			hint = suggestion(v.String(), strings.Fields(e.Param()))
+			hint = suggest.DidYouMean(v.String(), strings.Fields(e.Param()))
 		}
 		l.failValue(n, code, requirement(e, v.Kind())+hint)
 	}
@@ -51,7 +53,7 @@ func (l *loader) rules(n *node, v reflect.Value, tag reflect.StructTag, path str
 // without regard to case, and takes - for _.
 func canonical(v reflect.Value, choices []string) {
 	for _, c := range choices {
-		if fold(c) == fold(v.String()) && len(c) == len(v.String()) {
+		if suggest.Fold(c) == suggest.Fold(v.String()) && len(c) == len(v.String()) {
 			v.SetString(c)
 		}
 	}
@@ -95,7 +97,7 @@ func choiceList(choices string) string {
 func isLackingValue(path, value string) bool {
 	return slices.ContainsFunc(lackingValues(generic(path)), func(name string) bool {
 		family, isFamily := strings.CutSuffix(name, "*")
-		return fold(name) == fold(value) || isFamily && strings.HasPrefix(fold(value), fold(family))
+		return suggest.Fold(name) == suggest.Fold(value) || isFamily && strings.HasPrefix(suggest.Fold(value), suggest.Fold(family))
 	})
 }
 

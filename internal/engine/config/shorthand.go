@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"aiperfd/internal/engine/suggest"
+)
 
 // The keys beside the benchmark section.
 var envelopeKeys = [...]string{
@@ -182,7 +186,7 @@ func (l *loader) normaliseDatasets(benchmark *node) {
 		if d.shape != object {
 			continue
 		}
-		if kind := d.get("type"); kind != nil && fold(kind.scalar) != "synthetic" {
+		if kind := d.get("type"); kind != nil && suggest.Fold(kind.scalar) != "synthetic" {
 			continue
 		}
 		l.moveInto(d, "prompts", "isl", "osl")

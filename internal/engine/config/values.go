@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/suggest"
 )
 
 // shownValue returns how a value may be shown, as text and as JSON; both are
@@ -218,7 +219,7 @@ func (l *loader) thresholds(n *node, p *map[string]float64, path string) {
 		l.given[at] = m.value
 		if !l.knownMetric(tag) {
 			known := append(slices.Sorted(maps.Keys(objectiveAliases())), l.options.MetricTags...)
-			l.fail(m.place, CodeUnknownField, "%s%q is not a metric%s", name, clip(m.name), suggestion(m.name, known))
+			l.fail(m.place, CodeUnknownField, "%s%q is not a metric%s", name, clip(m.name), suggest.DidYouMean(m.name, known))
 			continue
 		}
 		f, ok := l.float(m.value, at)

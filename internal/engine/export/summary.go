@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // The versions that the summary claims.
@@ -136,7 +137,7 @@ func (s *summary) text(name, value string) {
 }
 
 func (s *summary) value(name string, value any) {
-	data, err := encode(value)
+	data, err := plainjson.Marshal(value)
 	if err != nil && s.err == nil {
 		s.err = err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/suggest"
 )
 
 // SLOCount is how often one objective was met.
@@ -113,37 +114,13 @@ func (s *Set) Meets(r *bench.Record) (good, ok bool) {
 }
 
 // nearest returns the tag of a per-record metric of this run that is most like
-// tag.
+// tag, however different it is.
 func (s *Set) nearest(tag string) string {
-	best, distance := "", math.MaxInt
+	var tags []string
 	for i := range s.series {
-		r := s.series[i].row
-		if r.Kind != PerRecord || r.scope == onError {
-			continue
-		}
-		if d := edits(tag, r.Tag); d < distance {
-			best, distance = r.Tag, d
+		if r := s.series[i].row; r.Kind == PerRecord && r.scope != onError {
+			tags = append(tags, r.Tag)
 		}
 	}
-	return best
-}
-
-// edits is the Levenshtein distance of two tags in bytes.
-func edits(a, b string) int {
-	line := make([]int, len(b)+1)
-	for j := range line {
-		line[j] = j
-	}
-	for i := range len(a) {
-		diagonal := line[0]
-		line[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d = 1 + min(diagonal, line[j], line[j+1])
-			}
-			diagonal, line[j+1] = line[j+1], d
-		}
-	}
-	return line[len(b)]
+	return suggest.Nearest(tag, tags, math.MaxInt)
 }
