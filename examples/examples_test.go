@@ -25,7 +25,7 @@ func TestDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			doc, warnings, err := config.Load(data, config.LoadOptions{
-				Format: config.YAML, Untrusted: true, MetricTags: engine.ObjectiveTags(),
+				Format: config.YAML, Untrusted: true, Choices: engine.Choices(),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -60,7 +60,7 @@ func startTestDaemon(t *testing.T, variables map[string]string) *testDaemon {
 		t.Fatal(err)
 	}
 	load := config.LoadOptions{
-		Untrusted: true, MetricTags: engine.ObjectiveTags(),
+		Untrusted: true, Choices: engine.Choices(),
 		LookupEnv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
 	}
 	for name := range variables {

@@ -137,7 +137,7 @@ func (d *demo) startDaemon(ctx context.Context) (*service, func() error, error) 
 	}
 	s, err := newService(serviceOptions{
 		store: db, listener: ln, host: "127.0.0.1", log: log,
-		load: config.LoadOptions{Untrusted: true, MetricTags: engine.ObjectiveTags()},
+		load: config.LoadOptions{Untrusted: true, Choices: engine.Choices()},
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, ln.Close(), db.Close())

@@ -49,7 +49,8 @@ func newProfileCommand() *cobra.Command {
 			return profile(cmd.Context(), args, cmd.OutOrStdout())
 		},
 		ValidArgsFunction: func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
-			words, files := config.Complete(before, word)
+			choices := engine.Choices()
+			words, files := config.Complete(&choices, before, word)
 			if files {
 				return words, cobra.ShellCompDirectiveDefault
 			}
@@ -70,7 +71,7 @@ func profile(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return exitError{exitUsage, problemList(err)}
 	}
-	flags.Options.MetricTags = engine.ObjectiveTags()
+	flags.Options.Choices = engine.Choices()
 	doc, problems, err := flags.Document()
 	if err == nil {
 		_, err = engine.Compile(doc)
@@ -115,7 +116,7 @@ func (o *oneShot) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	rt := o.doc.Benchmark.Runtime
-	so := serviceOptions{store: store.NewSingle(o.dir), log: o.log, oneShot: true, load: config.LoadOptions{Untrusted: true}}
+	so := serviceOptions{store: store.NewSingle(o.dir), log: o.log, oneShot: true, load: config.LoadOptions{Untrusted: true, Choices: engine.Choices()}}
 	if rt.APIPort != nil {
 		so.host = "127.0.0.1"
 		if rt.APIHost != nil {

@@ -94,7 +94,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 		hosts: f.hosts, names: f.names,
 		load: config.LoadOptions{
 			Untrusted: true, AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv,
-			AllowDownload: f.allowDownload, MetricTags: engine.ObjectiveTags(),
+			AllowDownload: f.allowDownload, Choices: engine.Choices(),
 		},
 	})
 	if err != nil {

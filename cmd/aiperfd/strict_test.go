@@ -39,6 +39,7 @@ func TestExitCodeOfAnInvalidClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			flags.Options.Choices = engine.Choices()
 			doc, _, err := flags.Document()
 			if err != nil {
 				t.Fatal(err)

@@ -29,7 +29,7 @@ error.`,
 			if err != nil {
 				return exitError{exitUsage, err}
 			}
-			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv, MetricTags: engine.ObjectiveTags()})
+			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv, Choices: engine.Choices()})
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}

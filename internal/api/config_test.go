@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 )
 
 // realConfig lets a server load documents as the daemon does.
 func realConfig(o *Options) {
 	o.Load = func(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
-		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true})
+		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: engine.Choices()})
 	}
 	o.Compat = config.Compat
 }

@@ -108,6 +108,7 @@ func words(t *testing.T, line string) (out []string) {
 // refusal is the error of a command line, as far as it is found before the run.
 func refusal(argv []string) error {
 	flags, err := config.ParseFlags(argv, nil)
+	flags.Options.Choices = engine.Choices()
 	doc, _, docErr := flags.Document()
 	if err = errors.Join(err, docErr); err == nil {
 		_, err = engine.Compile(doc)
@@ -120,6 +121,7 @@ func refusal(argv []string) error {
 func commandLacks(t *testing.T, argv, want []string) {
 	t.Helper()
 	flags, err := config.ParseFlags(argv, nil)
+	flags.Options.Choices = engine.Choices()
 	problems := problemsOf(t, err)
 	if err == nil {
 		_, _, err = flags.Document()
@@ -159,6 +161,7 @@ func commandRuns(t *testing.T, argv []string) {
 	if err != nil {
 		t.Fatalf("%v\n%v", argv, err)
 	}
+	flags.Options.Choices = engine.Choices()
 	doc, _, err := flags.Document()
 	if err != nil {
 		t.Fatalf("%v\n%v", argv, err)
@@ -237,7 +240,7 @@ func TestAIPerfDocuments(t *testing.T) {
 		}
 		seen++
 		t.Run(row.Name, func(t *testing.T) {
-			doc, _, err := config.Load(row.Document, config.LoadOptions{LookupEnv: func(string) (string, bool) { return "", false }})
+			doc, _, err := config.Load(row.Document, config.LoadOptions{Choices: engine.Choices(), LookupEnv: func(string) (string, bool) { return "", false }})
 			var got []string
 			for _, p := range problemsOf(t, err) {
 				if p.Code != config.CodeUnsupported {

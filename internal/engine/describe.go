@@ -8,7 +8,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
@@ -58,14 +57,3 @@ func credentials(e *config.Endpoint) Credentials {
 
 // any reports whether the run has secrets, which are never stored.
 func (c Credentials) any() bool { return c.APIKey || len(c.Headers) > 0 || c.URLUserinfo }
-
-// ObjectiveTags lists the metrics that a service-level objective may name.
-func ObjectiveTags() []string {
-	var tags []string
-	for _, d := range metric.Defs() {
-		if d.Kind == metric.PerRecord {
-			tags = append(tags, d.Tag)
-		}
-	}
-	return tags
-}

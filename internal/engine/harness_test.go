@@ -127,7 +127,7 @@ func (still) Read() monitor.Totals {
 // submit loads a YAML document and queues it.
 func (b *bed) submit(document string) string {
 	b.t.Helper()
-	d, _, err := config.Load([]byte(document), config.LoadOptions{})
+	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: engine.Choices()})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ benchmark:
   artifacts: {level: raw}
   phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 3}]
 ` + rest
-	d, _, err := config.Load([]byte(document), config.LoadOptions{})
+	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: engine.Choices()})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (e *Engine) interrupted(ctx context.Context, r *Run) error {
 
 // rebuild computes the results of an interrupted run from its record file.
 func (e *Engine) rebuild(r *Run) error {
-	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true})
+	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true, Choices: Choices()})
 	if err != nil {
 		return fmt.Errorf("read stored configuration: %w", err)
 	}

@@ -206,7 +206,7 @@ benchmark:
   endpoint: {url: "http://mem", type: embeddings}
   dataset: {type: synthetic, entries: 2, %s: %s}
   phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 1}]
-`, member, value)), config.LoadOptions{})
+`, member, value)), config.LoadOptions{Choices: engine.Choices()})
 		if err != nil {
 			t.Fatal(err)
 		}

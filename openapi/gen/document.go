@@ -8,6 +8,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 )
 
@@ -103,9 +104,9 @@ func (g *schemaWriter) object(f *config.Field) *openapi3.Schema {
 			Description: "false is the same as no object.",
 		}))
 	}
-	for _, lack := range f.Lacks {
+	for _, lack := range f.Unsupported {
 		if s.Properties[lack.Name] == nil {
-			g.member(s, lack.Name, lacking(lack))
+			g.member(s, lack.Name, unsupportedMember(lack))
 		}
 	}
 	return s
@@ -317,7 +318,8 @@ func (g *schemaWriter) short(f, short *config.Field) *openapi3.SchemaRef {
 
 // documentBodies gives the requests that carry a document its schema.
 func documentBodies(doc *openapi3.T) {
-	root := config.Reference()
+	choices := engine.Choices()
+	root := config.Reference(&choices)
 	maps.Copy(doc.Components.Schemas, documentSchemas(&root))
 	for _, item := range doc.Paths.Map() {
 		for _, op := range item.Operations() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/openapi"
 )
@@ -21,7 +22,8 @@ func TestDocumentCommitted(t *testing.T) {
 	if err := json.Unmarshal(openapi.JSON, &committed); err != nil {
 		t.Fatal(err)
 	}
-	root := config.Reference()
+	choices := engine.Choices()
+	root := config.Reference(&choices)
 	schemas := documentSchemas(&root)
 	if len(schemas) < 20 {
 		t.Fatalf("only %d schemas", len(schemas))

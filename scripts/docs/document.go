@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 )
 
@@ -50,10 +51,11 @@ func document(w io.Writer) error {
 	b.WriteString(aboutDocument)
 	fmt.Fprintf(&b, "\n## Minimal example\n\n`examples/bench.yaml`:\n\n```yaml\n%s```\n", minimal)
 	b.WriteString("\n## Fields\n")
-	root := config.Reference()
+	choices := engine.Choices()
+	root := config.Reference(&choices)
 	root.Walk(func(f *config.Field) { object(&b, f) })
 	b.WriteString(distributions)
-	lacks(&b, &root)
+	unsupported(&b, &root)
 	fmt.Fprintf(&b, "\n## Full example\n\n`examples/bench-full.yaml`:\n\n```yaml\n%s```\n", full)
 	_, err = io.WriteString(w, b.String())
 	return err
@@ -198,18 +200,18 @@ func numbers(f *config.Field) string {
 	return strings.Join(parts, ", ")
 }
 
-// lacks lists AIPerf's fields that are accepted without their features.
-func lacks(b *strings.Builder, root *config.Field) {
+// unsupported lists AIPerf's fields that are accepted without their features.
+func unsupported(b *strings.Builder, root *config.Field) {
 	b.WriteString("\n## Fields of AIPerf without their features\n\n" +
 		"AIPerf 0.13 has these fields as well. They are accepted with the value that switches the feature off " +
 		"(`null`, `false`, an empty list or string, or AIPerf's default), so that a resolved document can be submitted again. " +
 		"Other values are refused by name; those marked * are ignored with a warning.\n\n| object | fields |\n|---|---|\n")
 	root.Walk(func(f *config.Field) {
-		if len(f.Lacks) == 0 {
+		if len(f.Unsupported) == 0 {
 			return
 		}
 		var names []string
-		for _, l := range f.Lacks {
+		for _, l := range f.Unsupported {
 			name := "`" + l.Name + "`"
 			if l.Any {
 				name += "*"

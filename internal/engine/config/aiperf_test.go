@@ -70,10 +70,10 @@ func TestTemplateFile(t *testing.T) {
 		})
 	}
 	const doc = "benchmark: {endpoint: {template: {body: t.json}}, model: m, phases: {requests: 200}}"
-	if _, _, err := Load([]byte(doc), LoadOptions{Untrusted: true}); err == nil || codes(t, err) != "#/benchmark/endpoint/template/body file-not-allowed" {
+	if _, _, err := Load([]byte(doc), LoadOptions{Choices: someChoices(), Untrusted: true}); err == nil || codes(t, err) != "#/benchmark/endpoint/template/body file-not-allowed" {
 		t.Errorf("a document from the API reads a file: %v", err)
 	}
-	d, _ := mustLoad(t, doc, LoadOptions{Untrusted: true, DataRoots: []string{here}})
+	d, _ := mustLoad(t, doc, LoadOptions{Choices: someChoices(), Untrusted: true, DataRoots: []string{here}})
 	if d.Benchmark.Endpoint.Template.Body != body {
 		t.Errorf("under a data root: body = %q", d.Benchmark.Endpoint.Template.Body)
 	}
@@ -116,7 +116,7 @@ func TestFormatIsDetected(t *testing.T) {
 			}
 		})
 	}
-	d, _ := mustLoad(t, "benchmark: {dataset: {type: file, records: [{messages: [{role: user, content: a}]}]}, model: m, phases: {requests: 200}}", LoadOptions{Untrusted: true})
+	d, _ := mustLoad(t, "benchmark: {dataset: {type: file, records: [{messages: [{role: user, content: a}]}]}, model: m, phases: {requests: 200}}", LoadOptions{Choices: someChoices(), Untrusted: true})
 	if got := d.Benchmark.Datasets[0].Format; got != "raw_payload" {
 		t.Errorf("inline records: format = %q, want raw_payload", got)
 	}
@@ -170,7 +170,7 @@ func TestLackingChoices(t *testing.T) {
 		{"--num-profile-runs 2", "--num-profile-runs: not supported by aiperfd yet"},
 		{"--cache-bust system_prefix", "--cache-bust: not supported by aiperfd yet"},
 	} {
-		_, err := ParseFlags(strings.Fields(row.argv), nil)
+		_, err := parseFlags(strings.Fields(row.argv), nil)
 		if err == nil {
 			_, _, err = flagsDocument(t, nil, strings.Fields(row.argv)...)
 		}
@@ -191,11 +191,11 @@ func TestLackingChoices(t *testing.T) {
 // template is refused once, without a word on what is in it.
 func TestTemplatesInDocuments(t *testing.T) {
 	const body = `{"prompt": {{ text|tojson }}, "cost": "${5}"}`
-	d, _ := mustLoad(t, `{benchmark: {endpoint: {template: {body: '`+body+`'}}, model: m, phases: {requests: 200}}}`, LoadOptions{Untrusted: true})
+	d, _ := mustLoad(t, `{benchmark: {endpoint: {template: {body: '`+body+`'}}, model: m, phases: {requests: 200}}}`, LoadOptions{Choices: someChoices(), Untrusted: true})
 	if got := d.Benchmark.Endpoint.Template.Body; got != body {
 		t.Errorf("body = %s, want %s", got, body)
 	}
-	_, _, err := Load([]byte("benchmark: {model: m, phases: {requests: '{{ n }}', rate: '{{ r }}'}}"), LoadOptions{})
+	_, _, err := Load([]byte("benchmark: {model: m, phases: {requests: '{{ n }}', rate: '{{ r }}'}}"), LoadOptions{Choices: someChoices()})
 	const want = "line 1: benchmark/phases/requests: not supported by aiperfd yet: templates ({{ … }})\n" +
 		"line 1: benchmark/phases/rate: not supported by aiperfd yet: templates ({{ … }})"
 	if errText(err) != want {

@@ -116,7 +116,7 @@ func each[T any](items []T, f func(T) Object) []Object {
 // fields that aiperfd lacks, switched off.
 func view(v any, path, order string) Object {
 	var out Object
-	features := lacking(path)
+	features := unsupportedFields(path)
 	for name := range strings.FieldsSeq(order) {
 		i := slices.IndexFunc(features, func(f feature) bool { return f.name == name })
 		if i >= 0 {
@@ -152,10 +152,9 @@ func shown(v reflect.Value, name string) any {
 			return nil
 		}
 		return view(*value, "benchmark.endpoint.template", "body responseField")
-	case map[string]Secret:
-		if name == "urlParams" {
-			return paramsView(value)
-		}
+	case Params:
+		return paramsView(value)
+	case Headers:
 		return headersView(value)
 	case Object:
 		return redacted(value)

@@ -2,25 +2,53 @@ package config
 
 import (
 	"math"
-	"reflect"
 	"strconv"
 )
+
+// Distribution describes how a quantity varies. The zero value means "not
+// given". A plain number n in a document means {mean: n}.
+type Distribution struct {
+	Mean   *float64 `json:"mean,omitempty"`
+	Stddev float64  `json:"stddev,omitempty"` // normal, truncated at 0
+	Median *float64 `json:"median,omitempty"` // with mean: log-normal, mean > median
+	Min    *float64 `json:"min,omitempty"`    // clamp after drawing
+	Max    *float64 `json:"max,omitempty"`
+	Peaks  []Peak   `json:"peaks,omitempty"`  // mixture
+	Points []Point  `json:"points,omitempty"` // empirical
+}
+
+// Peak is one component of a mixture.
+type Peak struct {
+	Distribution
+	Weight float64 `json:"weight"` // > 0, relative
+}
+
+// Point is one value of an empirical distribution.
+type Point struct {
+	Value  float64 `json:"value"`
+	Weight float64 `json:"weight"` // > 0, relative
+}
+
+// Given reports whether the document said anything.
+func (d Distribution) Given() bool {
+	return d.Mean != nil || len(d.Peaks) > 0 || len(d.Points) > 0
+}
 
 // distributionFields are the keys of a distribution.
 var distributionFields = [...]string{"mean", "stddev", "median", "min", "max", "peaks", "points", "weight"}
 
-// distribution reads a number, {mean, stddev}, {mean, median}, {peaks} or
-// {points}, the last four with min and max. The tag least is the smallest value
-// that a mean, median or point may have.
-func (l *loader) distribution(n *node, p *Distribution, tag reflect.StructTag, path string) {
-	least, _ := strconv.ParseFloat(tag.Get("least"), 64)
-	r := distributionReader{loader: l, least: least}
-	r.read(n, p, path, false)
+// decode reads a number, {mean, stddev}, {mean, median}, {peaks} or {points}, the
+// last four with min and max.
+func (d *Distribution) decode(f field, n *node) bool {
+	least, _ := strconv.ParseFloat(f.tag.Get("least"), 64)
+	distributionReader{f.decoder, least}.read(n, d, f.path, false)
+	return true
 }
 
+// distributionReader decodes a distribution with its peaks and points.
 type distributionReader struct {
-	*loader
-	least float64
+	*decoder
+	least float64 // of a mean, median or point
 }
 
 func (r distributionReader) read(n *node, p *Distribution, path string, peak bool) {

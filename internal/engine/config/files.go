@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // errNotRegular is for names that lead to directories, pipes and devices.
@@ -70,60 +69,4 @@ func under(dir, name string) (string, bool) {
 	}
 	rel, err := filepath.Rel(dir, name)
 	return rel, err == nil && filepath.IsLocal(rel)
-}
-
-// checkFile reports a path that does not lead to a readable file.
-func (l *loader) checkFile(path, name string) {
-	if name == "" || l.failed[path] || l.options.Stored {
-		return
-	}
-	n := l.at(path)
-	if n == nil {
-		return
-	}
-	if l.options.Untrusted && len(l.options.DataRoots) == 0 {
-		l.failValue(n, CodeFileNotAllowed, "reading files is not allowed here")
-		return
-	}
-	var roots []string
-	if l.options.Untrusted {
-		roots = l.options.DataRoots
-	}
-	if complaint := fileComplaint(name, roots); complaint != "" {
-		l.failed[path] = true
-		l.failValue(n, CodeFileNotAllowed, complaint)
-	}
-}
-
-// fileComplaint says why a file cannot be read, or "". With roots it does not
-// tell a missing file from one that is out of bounds.
-func fileComplaint(name string, roots []string) string {
-	f, err := Open(name, roots)
-	if err == nil {
-		err = f.Close()
-	}
-	switch {
-	case err == nil:
-		return ""
-	case len(roots) > 0:
-		return "must be a file in one of the server's data directories (serve --data-root)"
-	case errors.Is(err, fs.ErrNotExist):
-		return "no such file"
-	case errors.Is(err, errNotRegular):
-		return "must be a regular file"
-	}
-	return "the file cannot be read"
-}
-
-// checkTokenizer: in a daemon a tokenizer's path is a file like any other, and the
-// daemon's owner says whether anything is downloaded.
-func (l *loader) checkTokenizer() {
-	name := l.doc.Benchmark.Tokenizer.Name
-	local := filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".json")
-	if l.options.Untrusted && local {
-		l.checkFile("benchmark.tokenizer.name", name)
-	}
-	if l.options.Untrusted && l.doc.Benchmark.Tokenizer.AllowDownload && !l.options.AllowDownload {
-		l.failValue(l.at("benchmark.tokenizer.allowDownload"), CodeNotAllowed, "downloads are allowed by: serve --allow-download")
-	}
 }

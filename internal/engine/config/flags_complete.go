@@ -8,10 +8,10 @@ import (
 // Complete returns what may stand in place of the word that a user is typing: the
 // spellings of options with their meaning behind a tab, or the values that the
 // option before takes. files = the word is the name of a file.
-func Complete(before []string, word string) (words []string, files bool) {
+func Complete(known *Choices, before []string, word string) (words []string, files bool) {
 	table := flagTable()
 	if name, value, inline := strings.Cut(word, "="); inline && strings.HasPrefix(word, "-") {
-		for _, c := range choices(table[name]) {
+		for _, c := range choices(table[name], known) {
 			if strings.HasPrefix(c, value) {
 				words = append(words, name+"="+c)
 			}
@@ -21,11 +21,11 @@ func Complete(before []string, word string) (words []string, files bool) {
 	if strings.HasPrefix(word, "-") || len(before) == 0 {
 		return spellingsWith(word), false
 	}
-	o, known := table[before[len(before)-1]]
-	if !known || o.kind == optBool {
+	o, ok := table[before[len(before)-1]]
+	if !ok || o.kind == optBool {
 		return spellingsWith(word), false
 	}
-	for _, c := range choices(o) {
+	for _, c := range choices(o, known) {
 		if strings.HasPrefix(c, word) {
 			words = append(words, c)
 		}
@@ -51,7 +51,7 @@ func spellingsWith(word string) []string {
 
 // choices returns the closed list of values that an option takes; empty = it is
 // not closed. They stand beside the field of the document that it sets.
-func choices(o option) []string {
+func choices(o option, known *Choices) []string {
 	root, path, _ := strings.Cut(o.path, ".")
 	at := reflect.TypeFor[Benchmark]()
 	switch root {
@@ -62,7 +62,7 @@ func choices(o option) []string {
 	default:
 		path = o.path
 	}
-	var tag string
+	var tag reflect.StructTag
 	for name := range strings.SplitSeq(path, ".") {
 		for at.Kind() == reflect.Pointer {
 			at = at.Elem()
@@ -74,20 +74,12 @@ func choices(o option) []string {
 		if !ok {
 			return nil
 		}
-		at, tag = field.Type, field.Tag.Get("validate")
+		at, tag = field.Type, field.Tag
 	}
-	if tag == "endpoint" {
-		var names []string
-		for _, t := range EndpointTypes() {
-			names = append(names, t.Name)
-		}
-		return names
-	}
-	list, ok := strings.CutPrefix(tag, "oneof=")
-	if !ok || o.kind == optBool {
+	if o.kind == optBool {
 		return nil
 	}
-	return strings.Fields(list)
+	return choiceNames(known.of(tag))
 }
 
 // structField finds the field of a struct by its name in documents.

@@ -21,16 +21,15 @@ func (f *Flags) Document() (*Document, []Problem, error) {
 	b.options()
 	b.phases()
 	b.environment()
-	b.loader.problems = append(b.loader.problems, f.report.problems...)
-	doc, warnings, err := b.loader.finish(b.root)
+	b.draft.problems = append(b.draft.problems, f.report.problems...)
+	doc, warnings, err := b.draft.Load()
 	return doc, f.explain(warnings), f.Explain(err)
 }
 
 // builder lays options over a tree.
 type builder struct {
 	flags     *Flags
-	loader    *loader
-	root      *node
+	draft     *Draft
 	benchmark *node
 	file      bool                 // the tree came from --config
 	taken     map[string]string    // path → the option that wrote it
@@ -38,20 +37,21 @@ type builder struct {
 }
 
 func (f *Flags) newBuilder() (*builder, error) {
-	b := &builder{flags: f, loader: newLoader(f.Options), taken: make(map[string]string), dropped: make(map[*occurrence]bool)}
-	b.root = objectNode(member{name: "benchmark", value: objectNode()})
-	if config := f.get("--config"); config != nil {
-		data, err := readFile(config.values[0], b.loader.options.MaxBytes)
+	b := &builder{flags: f, taken: make(map[string]string), dropped: make(map[*occurrence]bool)}
+	if config := f.get("--config"); config == nil {
+		b.draft = NewDraft(f.Options)
+		b.draft.flagFor = flagFor
+	} else {
+		data, err := readFile(config.values[0], cmp.Or(max(f.Options.MaxBytes, 0), defaultMaxBytes))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", config.values[0], err)
 		}
-		if b.root, err = b.loader.parse(data); err != nil {
+		if b.draft, err = Read(data, f.Options); err != nil {
 			return nil, fmt.Errorf("%s: %w", config.values[0], err)
 		}
 		b.file = true
 	}
-	b.loader.flags = !b.file
-	b.benchmark = b.root.get("benchmark")
+	b.benchmark = b.draft.root.get("benchmark")
 	if b.benchmark == nil || b.benchmark.shape != object {
 		// The loader reports it; what is typed has nowhere to go.
 		b.benchmark = objectNode()
@@ -74,7 +74,7 @@ func (b *builder) options() {
 	for _, occ := range b.flags.typed {
 		switch {
 		case occ.option.status == inert:
-			b.loader.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect: %s",
+			b.draft.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect: %s",
 				occ.spelling, cmp.Or(occ.option.why, "aiperfd is a single process without a message bus"))
 		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
 		case occ.option.path != "":
@@ -109,7 +109,7 @@ func (b *builder) spreadOfOutput() {
 }
 
 func (b *builder) fail(occ *occurrence, code, detail string) {
-	b.loader.fail(b.place(occ, ""), code, "%s: %s", occ.spelling, detail)
+	b.draft.fail(b.place(occ, ""), code, "%s: %s", occ.spelling, detail)
 }
 
 func (b *builder) place(occ *occurrence, path string) place {

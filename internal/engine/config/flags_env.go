@@ -27,7 +27,7 @@ func (b *builder) environment() {
 	b.affinityVariables()
 	for _, name := range unheeded() {
 		if value, ok := env(name); ok && value != "" {
-			b.loader.warn(place{flag: name, order: lateOrder}, CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
+			b.draft.warn(place{flag: name, order: lateOrder}, CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (b *builder) keyVariables() {
 	for _, name := range []string{"AIPERFD_API_KEY", "OPENAI_API_KEY"} {
 		if value, ok := b.flags.Options.LookupEnv(name); ok && value != "" && b.find("endpoint.apiKey") == nil {
 			b.variable(name, "endpoint.apiKey")
-			b.loader.infer("benchmark.endpoint.apiKey", redact.Placeholder, "the environment variable "+name)
+			b.draft.infer("benchmark.endpoint.apiKey", redact.Placeholder, "the environment variable "+name)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func FuzzFlags(f *testing.F) {
 		f.Add(strings.ReplaceAll(s, " ", "|"))
 	}
 	f.Fuzz(func(_ *testing.T, line string) {
-		flags, _ := ParseFlags(strings.Split(line, "|"), nil)
+		flags, _ := parseFlags(strings.Split(line, "|"), nil)
 		_, _, _ = flags.Document()
 	})
 }

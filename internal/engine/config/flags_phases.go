@@ -137,7 +137,7 @@ func (b *builder) arrivals(phase *node, kind, rateFlag string) {
 		phase.drop("type")
 		if c := phase.get("concurrency"); c != nil && c.flag == "" && b.typedAs(kind+".concurrency") == nil {
 			phase.drop("concurrency")
-			b.loader.warn(b.place(rate, ""), CodeNoEffect,
+			b.draft.warn(b.place(rate, ""), CodeNoEffect,
 				"%s: the phase is now driven by a rate; the concurrency %s of the configuration file no longer applies", rate.spelling, c.scalar)
 		}
 	}
@@ -165,12 +165,12 @@ func (b *builder) burst(pattern *occurrence, rate bool, rateFlag string) bool {
 
 // checkPattern refuses what is a type of phases but no pattern of arrivals.
 func (b *builder) checkPattern(pattern *occurrence) {
-	choices := []string{"constant", "poisson", "gamma"}
+	choices := choiceNames(b.flags.Options.Choices.Arrivals)
 	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return suggest.Fold(c) == suggest.Fold(pattern.values[0]) }) {
 		return
 	}
-	b.loader.fail(b.place(pattern, ""), CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, clip(pattern.values[0]),
-		choiceList(strings.Join(choices, " ")), suggest.DidYouMean(pattern.values[0], choices))
+	b.draft.fail(b.place(pattern, ""), CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, clip(pattern.values[0]),
+		choiceList(choices), suggest.DidYouMean(pattern.values[0], choices))
 	b.dropped[pattern] = true
 }
 
@@ -201,7 +201,7 @@ func (b *builder) defaultBound(phase *node) {
 	if len(b.typed("warmup.")) > 0 {
 		path = phasePath(1)
 	}
-	b.loader.infer(path+".requests", int64(defaultFlagRequests), "no bound is given")
+	b.draft.infer(path+".requests", int64(defaultFlagRequests), "no bound is given")
 }
 
 // warmup merges onto the warm-up phase, or makes one in front if an option that

@@ -19,7 +19,7 @@ var base = []string{"--model", "test-model", "--url", "http://localhost:9", "--t
 
 func flagsDocument(t testing.TB, env map[string]string, argv ...string) (*Document, []Problem, error) {
 	t.Helper()
-	f, _ := ParseFlags(append(slices.Clone(base), argv...), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	f, _ := parseFlags(append(slices.Clone(base), argv...), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	return f.Document()
 }
 
@@ -191,7 +191,7 @@ func TestFlagProblems(t *testing.T) {
 		})
 	}
 	t.Run("no model", func(t *testing.T) {
-		f, err := ParseFlags(nil, nil)
+		f, err := parseFlags(nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestFlagGrammar(t *testing.T) {
 
 func TestVerbose(t *testing.T) {
 	for flag, want := range map[string]string{"-v": "DEBUG", "--verbose": "DEBUG", "-vv": "TRACE"} {
-		f, _ := ParseFlags([]string{"-m", "x", flag}, nil)
+		f, _ := parseFlags([]string{"-m", "x", flag}, nil)
 		d, _, err := f.Document()
 		if err != nil || d.Benchmark.Logging.Level != want || d.Benchmark.Runtime.UI != "simple" {
 			t.Errorf("%s: level %v, want %s with the simple UI (%v)", flag, d, want, err)
@@ -237,7 +237,7 @@ func TestVerbose(t *testing.T) {
 
 func TestCertify(t *testing.T) {
 	for flag, want := range map[string]string{"--streaming": "none", "--certify": "before", "--certify=true": "before", "--certify=false": "none"} {
-		f, _ := ParseFlags([]string{"-m", "x", flag}, nil)
+		f, _ := parseFlags([]string{"-m", "x", flag}, nil)
 		d, _, err := f.Document()
 		if err != nil || d.Benchmark.Client.Certify != want {
 			t.Errorf("%s: certify %+v (%v), want %s", flag, d, err, want)
@@ -265,7 +265,7 @@ func TestFlagsOverFile(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			f, err := ParseFlags(append([]string{"-f", file(t, row.doc)}, strings.Fields(row.argv)...), nil)
+			f, err := parseFlags(append([]string{"-f", file(t, row.doc)}, strings.Fields(row.argv)...), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,7 +283,7 @@ func TestFlagsOverFile(t *testing.T) {
 		})
 	}
 	t.Run("values", func(t *testing.T) {
-		f, _ := ParseFlags([]string{"--config", file(t, closed), "--isl", "99", "-H", "C:d", "--model", "n", "--random-seed", "3"}, nil)
+		f, _ := parseFlags([]string{"--config", file(t, closed), "--isl", "99", "-H", "C:d", "--model", "n", "--random-seed", "3"}, nil)
 		d, _, err := f.Document()
 		if err != nil {
 			t.Fatal(err)
@@ -295,7 +295,7 @@ func TestFlagsOverFile(t *testing.T) {
 		}
 	})
 	t.Run("problems", func(t *testing.T) {
-		f, _ := ParseFlags([]string{"--config", file(t, "benchmark:\n  model: m\n  foo: 1\n  phases:\n  - {duration: 5}\n"), "--request-rate", "-1", "--input-file", "x"}, nil)
+		f, _ := parseFlags([]string{"--config", file(t, "benchmark:\n  model: m\n  foo: 1\n  phases:\n  - {duration: 5}\n"), "--request-rate", "-1", "--input-file", "x"}, nil)
 		_, _, err := f.Document()
 		const want = "--request-rate -1: must be greater than 0\n--input-file x: no such file\nline 3: benchmark/foo: unknown field \"foo\""
 		if err == nil || err.Error() != want {
@@ -303,14 +303,14 @@ func TestFlagsOverFile(t *testing.T) {
 		}
 	})
 	t.Run("several phases", func(t *testing.T) {
-		f, _ := ParseFlags([]string{"--config", file(t, "benchmark: {model: m, phases: [{name: a, kind: profiling, duration: 5}, {name: b, kind: profiling, duration: 5}]}"), "--concurrency", "2"}, nil)
+		f, _ := parseFlags([]string{"--config", file(t, "benchmark: {model: m, phases: [{name: a, kind: profiling, duration: 5}, {name: b, kind: profiling, duration: 5}]}"), "--concurrency", "2"}, nil)
 		_, _, err := f.Document()
 		if err == nil || err.Error() != "--concurrency: the configuration file has several phases of kind profiling" {
 			t.Errorf("error = %v", err)
 		}
 	})
 	t.Run("no such file", func(t *testing.T) {
-		f, _ := ParseFlags([]string{"--config", "nope.yaml"}, nil)
+		f, _ := parseFlags([]string{"--config", "nope.yaml"}, nil)
 		if _, _, err := f.Document(); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("error = %v, want not exist", err)
 		}
@@ -448,7 +448,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 			if (name == o.negated) != (name == row[2]) {
 				t.Errorf("%s: negated is %q, want %q", name, o.negated, row[2])
 			}
-			f, err := ParseFlags([]string{name, "x"}, nil)
+			f, err := parseFlags([]string{name, "x"}, nil)
 			if o.status == refused && o.kind == optBool && (name != o.negated) == (o.idle == "true") {
 				if !f.Given(name) {
 					t.Errorf("%s asks for what happens anyway, and is not taken: %v", name, err)
@@ -495,7 +495,7 @@ func TestEverydayOptions(t *testing.T) {
 }
 
 func TestFlagKinds(t *testing.T) {
-	f, _ := ParseFlags(nil, nil)
+	f, _ := parseFlags(nil, nil)
 	argv := []string{"profile", "-m", "m", "--api-key", "sk-1", "-H", "X-A: 1", "Authorization: Bearer x", "--url=http://u:p@h", "h2/?api_key=S", "--streaming", "--extra-inputs", "api_key:X", "--api-key-file", "/p"}
 	want := "aiperfd profile -m 'm' --api-key '<redacted>' -H 'X-A: 1' '<redacted>' --url='http://<redacted>@h' 'h2/?api_key=<redacted>' --streaming --extra-inputs 'api_key:<redacted>' --api-key-file '/p'"
 	if got := redact.CommandLine("aiperfd", argv, f); got != want {
@@ -554,11 +554,10 @@ func TestUsageExamples(t *testing.T) {
 		if before, after, quoted := strings.Cut(rest, `"`); quoted {
 			words = append(strings.Fields(before), strings.TrimSuffix(after, `"`))
 		}
-		f, err := ParseFlags(words, nil)
+		f, err := parseFlags(words, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		f.Options.MetricTags = []string{"time_to_first_token", "inter_token_latency"}
 		if slices.Contains(words, "--input-file") {
 			continue // a file of the user's
 		}
@@ -588,7 +587,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"--request-count"}, "", "", false},
 		{nil, "--search-spa", "", false},
 	} {
-		words, files := Complete(c.before, c.word)
+		words, files := Complete(new(someChoices()), c.before, c.word)
 		for i, w := range words {
 			words[i], _, _ = strings.Cut(w, "\t")
 		}
@@ -673,7 +672,7 @@ func TestKeyVariables(t *testing.T) {
 // Short names of objectives stand for the metrics that they usually mean.
 func TestObjectiveAliases(t *testing.T) {
 	got := mustFlags(t, "--goodput", "ttft:200 ITL:30 e2e:5000").Benchmark.SLOs
-	want := map[string]float64{"time_to_first_token": 200, "inter_token_latency": 30, "request_latency": 5000}
+	want := Objectives{"time_to_first_token": 200, "inter_token_latency": 30, "request_latency": 5000}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("objectives (-want +got):\n%s", diff)
 	}
@@ -686,11 +685,10 @@ func TestObjectiveSuggestions(t *testing.T) {
 		"first_token:200": `--goodput: "first_token" is not a metric; did you mean "time_to_first_token"?`,
 		"nothing:1":       `--goodput: "nothing" is not a metric`,
 	} {
-		f, err := ParseFlags([]string{"--model", "m", "--goodput", value}, nil)
+		f, err := parseFlags([]string{"--model", "m", "--goodput", value}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Options.MetricTags = []string{"time_to_first_token", "inter_token_latency", "request_latency", "rtfx"}
 		if _, _, err := f.Document(); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", value, err, want)
 		}
@@ -700,7 +698,7 @@ func TestObjectiveSuggestions(t *testing.T) {
 // A problem that is found after the flags were read names the flag that it is
 // about, and no pointer into a document that the user never saw.
 func TestExplain(t *testing.T) {
-	f, err := ParseFlags([]string{"--warmup-request-count", "5", "--request-rate", "7", "--image-width-mean", "9", "--goodput", "ttft:1"}, nil)
+	f, err := parseFlags([]string{"--warmup-request-count", "5", "--request-rate", "7", "--image-width-mean", "9", "--goodput", "ttft:1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (b *builder) set(path string, occ *occurrence, value *node) {
 		item.ptr = value.ptr + "/" + strconv.Itoa(i)
 	}
 	if canonical == "randomSeed" {
-		b.root.set(canonical, value)
+		b.draft.root.set(canonical, value)
 		return
 	}
 	names := strings.Split(strings.TrimPrefix(canonical, "benchmark."), ".")

@@ -79,30 +79,3 @@ func listFolder(name, known string, stat func(string) (fs.FileInfo, error), open
 	slices.Sort(files)
 	return files, nil
 }
-
-// checkFolder reports a source of images that is no readable directory.
-func (l *loader) checkFolder(path, name string) {
-	if l.failed[path] || l.options.Stored {
-		return
-	}
-	var roots []string
-	if l.options.Untrusted {
-		roots = l.options.DataRoots
-	}
-	complaint := "must be noise, noise-smooth, assets or a directory"
-	if !l.options.Untrusted || len(roots) > 0 {
-		_, err := folder(name, roots)
-		switch {
-		case err == nil:
-			return
-		case len(roots) > 0:
-			complaint += " in one of the server's data directories (serve --data-root)"
-		case errors.Is(err, fs.ErrNotExist):
-			complaint += "; no such directory"
-		}
-	} else {
-		complaint = "must be noise, noise-smooth or assets; reading directories is not allowed here"
-	}
-	l.failed[path] = true
-	l.failValue(l.at(path), CodeFileNotAllowed, complaint)
-}

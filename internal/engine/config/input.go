@@ -13,13 +13,11 @@ const alwaysShown = " name type kind urls entries concurrency enabled otel mlflo
 // redacted like [Compat].
 func InputConfig(d *Document) any {
 	full := tree(compat(d))
-	plain := &Document{}
-	prefill(&plain.Benchmark)
-	l := newLoader(LoadOptions{})
-	l.doc = plain
-	plain.Benchmark.Phases = []Phase{{}}
-	l.applyDefaults()
-	base := tree(compat(plain))
+	l := newLoader(&report{}, LoadOptions{})
+	prefill(&l.doc.Benchmark)
+	l.doc.Benchmark.Phases = []Phase{{}}
+	filler{l}.fill()
+	base := tree(compat(l.doc))
 	for _, name := range []string{"datasets", "phases"} {
 		// Every dataset and phase is compared with the plain one.
 		want := base.get(name).items[0]

@@ -25,7 +25,7 @@ func TestJobProblems(t *testing.T) {
 		{"another content type", `type: video_generation, requestContentType: text/plain`, "#/benchmark/endpoint/requestContentType bad-enum"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, _, err := Load([]byte("benchmark: {models: [m], endpoint: {"+row.endpoint+"}, phases: [{requests: 200}]}"), LoadOptions{})
+			_, _, err := Load([]byte("benchmark: {models: [m], endpoint: {"+row.endpoint+"}, phases: [{requests: 200}]}"), LoadOptions{Choices: someChoices()})
 			if diff := cmp.Diff(row.want, codes(t, err)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s\n%v", diff, err)
 			}
@@ -53,7 +53,7 @@ func TestJobsAreShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := mustLoad(t, string(shown), LoadOptions{Stored: true})
+	again, _ := mustLoad(t, string(shown), LoadOptions{Choices: someChoices(), Stored: true})
 	if diff := cmp.Diff(d.Benchmark.Endpoint.Jobs, again.Benchmark.Endpoint.Jobs); diff != "" {
 		t.Errorf("jobs (-want +got):\n%s", diff)
 	}

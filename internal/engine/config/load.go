@@ -2,9 +2,8 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/go-playground/validator/v10"
 )
 
 // Format is the notation of a document.
@@ -41,9 +40,8 @@ type LoadOptions struct {
 	LookupEnv func(name string) (string, bool)
 	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
 	LookupSecret func(name string) (string, bool)
-	// MetricTags are the metrics that an objective may name; nil = any name is
-	// taken and must be checked later.
-	MetricTags []string
+	// Choices are the closed lists of values.
+	Choices Choices
 }
 
 // Default is a value that the loader chose because of other values.
@@ -64,64 +62,95 @@ func (d Default) String() string {
 // keep data. Load reads no file but that of the API key, and asks the file system
 // whether the others that the document names exist.
 func Load(data []byte, o LoadOptions) (*Document, []Problem, error) {
-	l := newLoader(o)
-	root, err := l.parse(data)
+	d, err := Read(data, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return l.finish(root)
+	return d.Load()
 }
 
-// loader is the state of reading one document.
-type loader struct {
+// Draft is a document that has been read and not been decoded yet, so that flags
+// can be laid over it.
+type Draft struct {
 	report
+	root     *node // in the long form, see [shorthand]
 	options  LoadOptions
-	validate *validator.Validate
-	doc      *Document
-	given    map[string]*node // canonical path → value, null values left out
-	failed   map[string]bool  // canonical paths whose value could not be read
-	flags    bool             // the document was built from flags alone
+	inferred []Default // values that were chosen while the draft was made
+	// flagFor returns the flag that gives a missing value, or "". It is nil unless
+	// the draft was made from flags alone.
+	flagFor func(path string) string
 }
 
-func newLoader(o LoadOptions) *loader {
+// NewDraft returns a draft with an empty benchmark section.
+func NewDraft(o LoadOptions) *Draft {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
 	}
-	return &loader{
-		options: o, validate: validator.New(), doc: &Document{},
-		given: make(map[string]*node), failed: make(map[string]bool),
-	}
+	return &Draft{options: o, root: objectNode(member{name: "benchmark", value: objectNode()})}
 }
 
-// parse reads text into a normalised tree.
-func (l *loader) parse(data []byte) (*node, error) {
-	if len(data) > l.options.MaxBytes {
-		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", l.options.MaxBytes)}
+// Read reads text, expands its variables and brings it into the long form. The
+// error is *Malformed.
+func Read(data []byte, o LoadOptions) (*Draft, error) {
+	d := NewDraft(o)
+	if len(data) > d.options.MaxBytes {
+		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", d.options.MaxBytes)}
 	}
-	root, err := parse(data, l.options.Format, &l.report)
+	root, err := parse(data, o.Format, &d.report)
 	if err != nil {
 		return nil, err
 	}
 	if root.shape != object {
 		return nil, &Malformed{Line: root.line, Column: root.col, Detail: "a document must be an object, not " + root.shape.String()}
 	}
-	substitute(root, l.options, &l.report)
-	return l.normalise(root), nil
+	substitute(root, o, &d.report)
+	d.root = shorthand{&d.report}.normalise(root)
+	return d, nil
 }
 
-// finish turns a normalised tree into a checked document.
-func (l *loader) finish(root *node) (*Document, []Problem, error) {
-	prefill(&l.doc.Benchmark)
-	l.document(root)
-	l.check()
-	l.applyDefaults()
-	l.checkFilled()
+// Load decodes and checks the draft and fills in the defaults, like [Load]. The
+// draft cannot be used again.
+func (d *Draft) Load() (*Document, []Problem, error) {
+	l := d.decode()
+	rules := documentRules{l}
+	rules.check()
+	filler{l}.fill()
+	rules.checkFilled()
 	warnings := inOrder(l.warnings)
 	if len(l.problems) > 0 {
 		return nil, warnings, &Invalid{Problems: inOrder(l.problems)}
 	}
 	l.doc.untrusted, l.doc.roots = l.options.Untrusted, l.options.DataRoots
 	return l.doc, warnings, nil
+}
+
+// decode reads the draft into a document over the fixed defaults.
+func (d *Draft) decode() *loader {
+	l := newLoader(&d.report, d.options)
+	l.flagFor, l.doc.defaulted = d.flagFor, d.inferred
+	prefill(&l.doc.Benchmark)
+	newDecoder(l).document(d.root)
+	return l
+}
+
+// infer records a default that was set in the draft itself.
+func (d *Draft) infer(path string, value any, reason string) {
+	d.inferred = append(d.inferred, Default{Pointer: canonicalPointer(path), Value: value, Reason: reason})
+}
+
+// loader is what the steps of loading a document share: the document, and what
+// is known of the text that it came from.
+type loader struct {
+	*report
+	options LoadOptions
+	doc     *Document
+	given   map[string]*node // canonical path → value, null values left out
+	failed  map[string]bool  // canonical paths whose value could not be read
+	flagFor func(path string) string
+}
+
+func newLoader(r *report, o LoadOptions) *loader {
+	return &loader{report: r, options: o, doc: &Document{}, given: make(map[string]*node), failed: make(map[string]bool)}
 }
 
 // at returns the node that gave a canonical path, or nil.
@@ -144,4 +173,53 @@ func (l *loader) where(path string) place {
 		missing = "/" + path[cut+1:] + missing
 		path = path[:max(cut, 0)]
 	}
+}
+
+// require reports a missing value.
+func (l *loader) require(path, detail string) {
+	at := l.where(path)
+	if l.flagFor != nil {
+		at = place{ptr: canonicalPointer(path)}
+		if name := l.flagFor(path); name != "" {
+			at.flag, detail = name, name+": required"
+		}
+	}
+	l.fail(at, CodeRequired, "%s", detail)
+}
+
+// conflict reports a given value that contradicts others.
+func (l *loader) conflict(path, detail string) {
+	at := l.where(path)
+	l.fail(at, CodeConflict, "%s: %s", label(at), detail)
+}
+
+// deepest returns the fields that were given by flags below path, so that each
+// flag is named, or path itself.
+func (l *loader) deepest(path string) []string {
+	n := l.at(path)
+	if n.flag == "" || n.shape != object {
+		return []string{path}
+	}
+	var all []string
+	for _, m := range n.members {
+		at := join(path, m.name)
+		if m.value.shape == object && l.has(at) {
+			all = append(all, l.deepest(at)...)
+			continue
+		}
+		l.given[at] = m.value
+		all = append(all, at)
+	}
+	return all
+}
+
+// infer sets a value that depends on others, and remembers why.
+func (l *loader) infer(path string, value any, reason string) {
+	l.doc.defaulted = append(l.doc.defaulted, Default{Pointer: canonicalPointer(path), Value: value, Reason: reason})
+}
+
+// inferred reports whether the value of a path was chosen and not given.
+func (l *loader) inferred(path string) bool {
+	at := canonicalPointer(path)
+	return slices.ContainsFunc(l.doc.defaulted, func(d Default) bool { return d.Pointer == at })
 }

@@ -62,7 +62,7 @@ func TestMediaProblems(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.argv, func(t *testing.T) {
-			f, parse := ParseFlags(append(append([]string{}, base...), strings.Fields(row.argv)...), nil)
+			f, parse := parseFlags(append(append([]string{}, base...), strings.Fields(row.argv)...), nil)
 			_, _, err := f.Document()
 			if parse != nil {
 				err = parse
@@ -78,8 +78,7 @@ func TestMediaProblems(t *testing.T) {
 // An endpoint type that ranks gets queries and passages, whether or not their
 // shape is said.
 func TestRankingDefaults(t *testing.T) {
-	l := newLoader(LoadOptions{})
-	l.doc = &Document{}
+	l := filler{newLoader(&report{}, LoadOptions{})}
 	l.doc.Benchmark.Endpoint.Type = "cohere_rankings"
 	mean := 3.0
 	for _, tt := range []struct {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"aiperfd/internal/engine/redact"
 )
 
 // Object is a JSON object whose members keep their order and their exact
@@ -80,4 +82,27 @@ func (o *Object) UnmarshalJSON(b []byte) error {
 	}
 	*o = n.toObject()
 	return nil
+}
+
+// decode reads an object as it is.
+func (o *Object) decode(f field, n *node) bool {
+	if n.shape != object {
+		return f.wrongType(n, f.path, "an object")
+	}
+	n.walk(func(below *node) {
+		if below.shape == text && below.scalar == redact.Placeholder && !f.options.Stored {
+			f.fail(below.place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", label(below.place))
+		}
+		f.doc.injected = append(f.doc.injected, below.secrets...)
+	})
+	*o = n.toObject()
+	return true
+}
+
+func (n *node) toObject() Object {
+	var o Object
+	for _, m := range n.members {
+		o.members = append(o.members, Member{Name: m.name, Value: m.value.json()}) // names are distinct
+	}
+	return o
 }

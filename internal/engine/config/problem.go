@@ -2,9 +2,13 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/redact"
 )
 
 // The codes of problems and warnings, as clients see them.
@@ -162,4 +166,24 @@ func inOrder(all []found) []Problem {
 		}
 	}
 	return out
+}
+
+// shownValue returns how a value may be shown, as text and as JSON; both are
+// empty for lists, objects, null, and for what came from outside of the document
+// or sits under a sensitive name.
+func shownValue(n *node) (string, any) {
+	if n.shape == null || n.shape >= list || len(n.secrets) > 0 || redact.SensitiveName(strings.TrimLeft(label(n.place), "-")) {
+		return "", nil
+	}
+	switch n.shape {
+	case number:
+		return n.scalar, json.Number(n.scalar)
+	case boolean:
+		return n.scalar, n.scalar == "true"
+	}
+	shown := clip(redact.Text(redact.URL(n.scalar)))
+	if n.flag != "" && !strings.ContainsAny(shown, " \t\n") && shown != "" {
+		return shown, shown
+	}
+	return strconv.Quote(shown), shown
 }

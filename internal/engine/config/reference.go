@@ -55,9 +55,9 @@ type Field struct {
 	Element *Field  // of a list or map
 	Fields  []Field // of an object
 
-	Short []Field // further members that are short for this one
-	Forms []Form  // further forms of the value
-	Lacks []Lacking
+	Short       []Field // further members that are short for this one
+	Forms       []Form  // further forms of the value
+	Unsupported []Unsupported
 }
 
 // Form is a short form of a value.
@@ -73,9 +73,9 @@ const (
 	FormBoolean             // of a choice: true and false, see the text
 )
 
-// Lacking is a member that AIPerf's document has and this one accepts only with
+// Unsupported is a member that AIPerf's document has and this one accepts only with
 // a value that switches its feature off.
-type Lacking struct {
+type Unsupported struct {
 	Name string
 	Off  json.RawMessage
 	Alt  json.RawMessage // another accepted value; nil = none
@@ -85,8 +85,8 @@ type Lacking struct {
 }
 
 // Reference returns the document as a tree of fields.
-func Reference() Field {
-	r := referrer{texts: make(map[string]fieldText), flags: make(map[string][]option), filled: filledDocument()}
+func Reference(known *Choices) Field {
+	r := referrer{choices: known, texts: make(map[string]fieldText), flags: make(map[string][]option), filled: filledDocument()}
 	for _, row := range fieldTexts() {
 		r.texts[row.path] = row
 	}
@@ -121,23 +121,22 @@ func fieldOfFlag(path string) string {
 // filledDocument is a document of which everything that can have a default has
 // been left open.
 func filledDocument() *Document {
-	l := newLoader(LoadOptions{})
-	root, err := l.parse([]byte(`{"benchmark": {"phases": {},
-		"dataset": {"type": "synthetic", "images": {"batchSize": 1}, "audio": {"batchSize": 1}, "rankings": {}}}}`))
+	d, err := Read([]byte(`{"benchmark": {"phases": {},
+		"dataset": {"type": "synthetic", "images": {"batchSize": 1}, "audio": {"batchSize": 1}, "rankings": {}}}}`), LoadOptions{})
 	if err != nil {
 		panic("read the document of defaults: " + err.Error()) // it is a constant
 	}
-	prefill(&l.doc.Benchmark)
-	l.document(root)
-	l.applyDefaults()
+	l := d.decode()
+	filler{l}.fill()
 	return l.doc
 }
 
 // referrer makes fields.
 type referrer struct {
-	texts  map[string]fieldText
-	flags  map[string][]option // by the field's path
-	filled *Document
+	choices *Choices
+	texts   map[string]fieldText
+	flags   map[string][]option // by the field's path
+	filled  *Document
 }
 
 // field describes the value of a type. filled is what a document has there if
@@ -151,18 +150,18 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 		}
 	}
 	r.shape(&f, t, filled)
-	limits(&f, tag)
+	limits(&f, tag, r.choices)
 	checkedLimits(&f)
-	f.Numeric = version(path)
-	f.Infinite = strings.HasSuffix(path, ".gracePeriod")
+	f.Numeric = tag.Get("form") == "version"
+	f.Infinite = tag.Get("form") == "infinite"
 	f.Forms = forms(path)
 	f.Required = slices.Contains(required(), path)
-	for _, x := range lacking(path) {
-		lack := Lacking{Name: x.name, Off: json.RawMessage(x.off), What: x.what, Any: x.inert}
+	for _, x := range unsupportedFields(path) {
+		lack := Unsupported{Name: x.name, Off: json.RawMessage(x.off), What: x.what, Any: x.inert}
 		if x.alt != "" {
 			lack.Alt = json.RawMessage(x.alt)
 		}
-		f.Lacks = append(f.Lacks, lack)
+		f.Unsupported = append(f.Unsupported, lack)
 	}
 	r.say(&f, filled)
 	return f

@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-// limits reads the rules of a validate tag, see [loader.rules].
-func limits(f *Field, tag reflect.StructTag) {
+// limits reads the rules in a field's tags, see [field.rules].
+func limits(f *Field, tag reflect.StructTag, known *Choices) {
+	for _, c := range known.of(tag) {
+		f.Choices = append(f.Choices, c.Name)
+		f.Aliases = append(f.Aliases, c.Aliases...)
+	}
 	if least, err := strconv.ParseFloat(tag.Get("least"), 64); err == nil {
 		f.Least = &least
 	}
@@ -16,13 +20,7 @@ func limits(f *Field, tag reflect.StructTag) {
 		n, _ := strconv.ParseFloat(param, 64)
 		switch name {
 		case "":
-		case "endpoint":
-			for _, t := range EndpointTypes() {
-				f.Choices = append(f.Choices, t.Name)
-				f.Aliases = append(f.Aliases, t.Aliases...)
-			}
-		case "oneof":
-			f.Choices = strings.Fields(param)
+		case "oneof": // see choices
 		case "gt":
 			f.Least, f.Above = &n, true
 		case "gte":
@@ -64,7 +62,7 @@ func required() []string {
 	return []string{"benchmark.models.items.*.name", "benchmark.endpoint.template.body"}
 }
 
-// forms lists the short forms of a value, see [loader.normalise].
+// forms lists the short forms of a value, see [shorthand].
 func forms(path string) []Form {
 	switch path {
 	case "benchmark.models":

@@ -12,7 +12,7 @@ import (
 // TestReferenceTexts: every field and every short form has a text of its own or
 // its flag's, which does not speak of flags.
 func TestReferenceTexts(t *testing.T) {
-	root := Reference()
+	root := Reference(new(someChoices()))
 	root.Walk(func(f *Field) {
 		all := append([]Field{*f}, f.Short...)
 		for i, m := range all {
@@ -39,7 +39,7 @@ func TestReferenceTexts(t *testing.T) {
 // that the flag table says.
 func TestReferenceRows(t *testing.T) {
 	fields := map[string]bool{}
-	root := Reference()
+	root := Reference(new(someChoices()))
 	root.Walk(func(f *Field) {
 		fields[f.Path] = true
 		for _, s := range f.Short {
@@ -78,7 +78,7 @@ func TestReferenceDefaults(t *testing.T) {
 		t.Fatalf("only %d defaults were inferred", len(inferred))
 	}
 	values := map[string]any{}
-	root := Reference()
+	root := Reference(new(someChoices()))
 	root.Walk(func(f *Field) {
 		if f.Value != nil {
 			values[f.Path] = f.Value
@@ -103,12 +103,12 @@ func TestReferenceDefaults(t *testing.T) {
 // are accepted.
 func TestLackingValues(t *testing.T) {
 	lacks := 0
-	root := Reference()
+	root := Reference(new(someChoices()))
 	root.Walk(func(f *Field) {
-		for _, name := range lackingValues(f.Path) {
+		for _, name := range unsupportedValues(f.Path) {
 			lacks++
 			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return suggest.Fold(c) == suggest.Fold(name) }) {
-				t.Errorf("%s has %s, and lackingValues lists it", f.Path, name)
+				t.Errorf("%s has %s, and unsupportedValues lists it", f.Path, name)
 			}
 		}
 	})
@@ -120,7 +120,7 @@ func TestLackingValues(t *testing.T) {
 // TestReferenceLimits: what tags and checks allow is in the reference.
 func TestReferenceLimits(t *testing.T) {
 	got := map[string]Field{}
-	root := Reference()
+	root := Reference(new(someChoices()))
 	root.Walk(func(f *Field) { got[f.Path] = *f })
 	rate := got["benchmark.phases.*.rate"]
 	if rate.Kind != KindNumber || rate.Least == nil || *rate.Least != 0 || !rate.Above || rate.Unit != "1/s" {

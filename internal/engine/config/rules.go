@@ -13,28 +13,28 @@ import (
 )
 
 // rules checks a value against its field's validate tag, as the validator
-// library reads it: gt, gte, lt, lte, min, max, oneof.
-func (l *loader) rules(n *node, v reflect.Value, tag reflect.StructTag, path string) {
-	rule := tag.Get("validate")
-	switch rule {
-	case "":
+// library reads it (gt, gte, lt, lte, min, max, oneof), or against its choices.
+func (f field) rules(n *node, v reflect.Value) {
+	if f.tag.Get("choices") != "" {
+		f.choice(n, v)
 		return
-	case "endpoint": // a table of ours, see [EndpointTypes]
-		l.endpointType(n, v, path)
+	}
+	rule := f.tag.Get("validate")
+	if rule == "" {
 		return
 	}
 	if choices, ok := strings.CutPrefix(rule, "oneof="); ok {
 		canonical(v, strings.Fields(choices))
 	}
-	err := l.validate.Var(v.Interface(), rule)
+	err := f.validate.Var(v.Interface(), rule)
 	var broken validator.ValidationErrors
 	if !errors.As(err, &broken) {
 		return
 	}
-	l.failed[path] = true
+	f.failed[f.path] = true
 	for _, e := range broken {
-		if e.Tag() == "oneof" && isLackingValue(path, v.String()) {
-			l.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+choiceList(e.Param()))
+		if e.Tag() == "oneof" && isUnsupportedValue(f.path, v.String()) {
+			f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+choiceList(strings.Fields(e.Param())))
 			continue
 		}
 		code := CodeOutOfRange
@@ -45,7 +45,7 @@ func (l *loader) rules(n *node, v reflect.Value, tag reflect.StructTag, path str
 		if code == CodeBadEnum {
 			hint = suggest.DidYouMean(v.String(), strings.Fields(e.Param()))
 		}
-		l.failValue(n, code, requirement(e, v.Kind())+hint)
+		f.failValue(n, code, requirement(e, v.Kind())+hint)
 	}
 }
 
@@ -69,7 +69,7 @@ func requirement(e validator.FieldError, kind reflect.Kind) string {
 	case "lte":
 		return "must be at most " + e.Param()
 	case "oneof":
-		return "must be " + choiceList(e.Param())
+		return "must be " + choiceList(strings.Fields(e.Param()))
 	case "min":
 		if kind == reflect.String {
 			return "must not be empty"
@@ -84,26 +84,17 @@ func requirement(e validator.FieldError, kind reflect.Kind) string {
 	return fmt.Sprintf("must satisfy %s %s", e.Tag(), e.Param())
 }
 
-// choiceList writes "a, b or c".
-func choiceList(choices string) string {
-	names := strings.Fields(choices)
-	if len(names) == 1 {
-		return names[0]
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-}
-
-// isLackingValue reports whether AIPerf knows a choice that we do not have.
-func isLackingValue(path, value string) bool {
-	return slices.ContainsFunc(lackingValues(generic(path)), func(name string) bool {
+// isUnsupportedValue reports whether AIPerf knows a choice that we do not have.
+func isUnsupportedValue(path, value string) bool {
+	return slices.ContainsFunc(unsupportedValues(generic(path)), func(name string) bool {
 		family, isFamily := strings.CutSuffix(name, "*")
 		return suggest.Fold(name) == suggest.Fold(value) || isFamily && strings.HasPrefix(suggest.Fold(value), suggest.Fold(family))
 	})
 }
 
-// lackingValues lists the choices of AIPerf that the field at a generic path does
+// unsupportedValues lists the choices of AIPerf that the field at a generic path does
 // not have; one that ends in * stands for all that begin so.
-func lackingValues(path string) []string {
+func unsupportedValues(path string) []string {
 	var names string
 	switch path {
 	case "benchmark.endpoint.type":

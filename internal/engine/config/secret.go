@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -79,33 +80,28 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // MarshalZerologObject keeps the text out of logs.
 func (s Secret) MarshalZerologObject(e *zerolog.Event) { e.Str("secret", s.String()) }
 
-// URL is a base URL of a server. User information and key-like query values in
-// it are secret: it formats redacted under every verb and in JSON.
-type URL struct{ raw Secret }
+// decode reads a text.
+func (s *Secret) decode(f field, n *node) bool {
+	v, ok := f.secretText(n, f.path)
+	*s = NewSecret(v)
+	return ok
+}
 
-// NewURL wraps a URL as the user wrote it.
-func NewURL(raw string) URL { return URL{raw: NewSecret(raw)} }
-
-// Reveal returns the URL with its secrets.
-func (u URL) Reveal() string { return u.raw.Reveal() }
-
-// Equal reports whether both are the same URL, secrets included.
-func (u URL) Equal(v URL) bool { return u.raw.Equal(v.raw) }
-
-// String returns the URL without its secrets.
-func (u URL) String() string { return redact.URL(u.raw.Reveal()) }
-
-// Format implements fmt.Formatter like [Secret.Format].
-func (u URL) Format(f fmt.State, _ rune) { fmt.Fprint(f, u.String()) }
-
-// GoString is for %#v.
-func (u URL) GoString() string { return u.String() }
-
-// MarshalText writes the redacted URL.
-func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
-
-// UnmarshalText reads a URL.
-func (u *URL) UnmarshalText(b []byte) error {
-	*u = NewURL(string(b))
-	return nil
+// secretText reads a text that may be secret and is not a placeholder.
+func (d *decoder) secretText(n *node, path string) (string, bool) {
+	if !n.isText() {
+		d.failed[path] = true
+		d.fail(n.place, CodeWrongType, "%s: must be a string", label(n.place))
+		return "", false
+	}
+	if d.options.Stored {
+		return strings.ReplaceAll(n.scalar, redact.Placeholder, "redacted"), true
+	}
+	if strings.Contains(n.scalar, redact.Placeholder) || strings.Contains(strings.ToLower(n.scalar), "%3credacted%3e") {
+		d.failed[path] = true
+		d.fail(n.place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", label(n.place))
+		return "", false
+	}
+	d.doc.injected = append(d.doc.injected, n.secrets...)
+	return n.scalar, true
 }

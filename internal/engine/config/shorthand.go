@@ -12,34 +12,38 @@ var envelopeKeys = [...]string{
 	"apiVersion", "kind", "spec",
 }
 
+// shorthand replaces the short forms of a document by the long ones, and reports
+// those that contradict each other.
+type shorthand struct{ *report }
+
 // normalise brings the short forms of a document into the long one: afterwards
 // there is a benchmark section with models.items, endpoint.urls, datasets and
 // phases as lists. Nodes keep the places where the user wrote them. What does
 // not have the expected type is left as it is, for the decoder to report.
-func (l *loader) normalise(root *node) *node {
+func (s shorthand) normalise(root *node) *node {
 	benchmark := root.get("benchmark")
 	if benchmark == nil && root.index("benchmark") < 0 {
-		root = l.wrap(root)
+		root = s.wrap(root)
 		benchmark = root.get("benchmark")
 	}
 	if benchmark == nil || benchmark.shape != object {
 		return root
 	}
-	l.renameOnly(benchmark, "model", "models")
+	s.renameOnly(benchmark, "model", "models")
 	normaliseModels(benchmark)
-	l.normaliseEndpoint(benchmark.get("endpoint"))
+	s.normaliseEndpoint(benchmark.get("endpoint"))
 	normaliseClient(benchmark.get("client"))
 	if d := benchmark.get("dataset"); d != nil && d.shape == object && d.index("name") < 0 {
 		d.set("name", &node{place: d.place, shape: text, scalar: "default"})
 	}
-	l.normaliseDatasets(benchmark)
-	l.normalisePhases(benchmark)
+	s.normaliseDatasets(benchmark)
+	s.normalisePhases(benchmark)
 	return root
 }
 
 // wrap makes a document of a benchmark section that stands alone, or of an old
 // flat file that mixes it with the keys around it.
-func (l *loader) wrap(root *node) *node {
+func (s shorthand) wrap(root *node) *node {
 	section, outer := objectNode(), objectNode()
 	section.place, outer.place = root.place, root.place
 	old := false
@@ -54,7 +58,7 @@ func (l *loader) wrap(root *node) *node {
 		}
 	}
 	if old && len(section.members) > 0 {
-		l.warn(root.place, CodeDeprecated, "flat layout: move everything except schemaVersion, randomSeed and metadata into \"benchmark\"")
+		s.warn(root.place, CodeDeprecated, "flat layout: move everything except schemaVersion, randomSeed and metadata into \"benchmark\"")
 	}
 	if d := section.get("dataset"); d != nil && d.shape == object && d.index("name") < 0 {
 		d.set("name", &node{place: d.place, shape: text, scalar: "main"})
@@ -64,13 +68,13 @@ func (l *loader) wrap(root *node) *node {
 }
 
 // renameOnly gives the member short its long name; both together are an error.
-func (l *loader) renameOnly(n *node, short, long string) {
+func (s shorthand) renameOnly(n *node, short, long string) {
 	i := n.index(short)
 	if i < 0 {
 		return
 	}
 	if n.index(long) >= 0 {
-		l.fail(n.members[i].place, CodeConflict, "%q and %q set the same value; give only one", short, long)
+		s.fail(n.members[i].place, CodeConflict, "%q and %q set the same value; give only one", short, long)
 		n.drop(short)
 		return
 	}
@@ -112,11 +116,11 @@ func normaliseModels(benchmark *node) {
 	}
 }
 
-func (l *loader) normaliseEndpoint(endpoint *node) {
+func (s shorthand) normaliseEndpoint(endpoint *node) {
 	if endpoint == nil || endpoint.shape != object {
 		return
 	}
-	l.renameOnly(endpoint, "url", "urls")
+	s.renameOnly(endpoint, "url", "urls")
 	if urls := endpoint.get("urls"); urls != nil && urls.isText() {
 		endpoint.set("urls", asList(urls))
 	}
@@ -174,8 +178,8 @@ func normaliseClient(client *node) {
 
 // normaliseDatasets makes a list of one dataset, and moves isl and osl that
 // stand beside type: synthetic into prompts.
-func (l *loader) normaliseDatasets(benchmark *node) {
-	l.renameOnly(benchmark, "dataset", "datasets")
+func (s shorthand) normaliseDatasets(benchmark *node) {
+	s.renameOnly(benchmark, "dataset", "datasets")
 	datasets := benchmark.get("datasets")
 	if datasets == nil {
 		return
@@ -189,12 +193,12 @@ func (l *loader) normaliseDatasets(benchmark *node) {
 		if kind := d.get("type"); kind != nil && suggest.Fold(kind.scalar) != "synthetic" {
 			continue
 		}
-		l.moveInto(d, "prompts", "isl", "osl")
+		s.moveInto(d, "prompts", "isl", "osl")
 	}
 }
 
 // moveInto moves members of n into its member group.
-func (l *loader) moveInto(n *node, group string, names ...string) {
+func (s shorthand) moveInto(n *node, group string, names ...string) {
 	for _, name := range names {
 		i := n.index(name)
 		if i < 0 {
@@ -210,9 +214,9 @@ func (l *loader) moveInto(n *node, group string, names ...string) {
 		}
 		switch {
 		case inner.shape != object:
-			l.fail(at, CodeConflict, "%q cannot be combined with %q, which is not an object", name, group)
+			s.fail(at, CodeConflict, "%q cannot be combined with %q, which is not an object", name, group)
 		case inner.index(name) >= 0:
-			l.fail(at, CodeConflict, "%q is given both here and in %q", name, group)
+			s.fail(at, CodeConflict, "%q is given both here and in %q", name, group)
 		default:
 			inner.members = append(inner.members, member{place: at, name: name, value: value})
 		}
@@ -221,7 +225,7 @@ func (l *loader) moveInto(n *node, group string, names ...string) {
 
 // normalisePhases makes a list of one phase, or of the warmup and profiling
 // members.
-func (l *loader) normalisePhases(benchmark *node) {
+func (s shorthand) normalisePhases(benchmark *node) {
 	var named []*node
 	for _, name := range []string{"warmup", "profiling"} {
 		i := benchmark.index(name)
@@ -232,7 +236,7 @@ func (l *loader) normalisePhases(benchmark *node) {
 		value := benchmark.drop(name)
 		switch {
 		case benchmark.index("phases") >= 0:
-			l.fail(at, CodeConflict, "%q cannot be combined with \"phases\"", name)
+			s.fail(at, CodeConflict, "%q cannot be combined with \"phases\"", name)
 		case value.shape == object:
 			if value.index("name") < 0 {
 				value.set("name", &node{place: value.place, shape: text, scalar: name})

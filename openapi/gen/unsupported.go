@@ -23,8 +23,9 @@ func off() *openapi3.SchemaRef {
 	}}, "A value that switches a feature off.")
 }
 
-// lacking makes the schema of a member of AIPerf's whose feature is missing.
-func lacking(l config.Lacking) *openapi3.SchemaRef {
+// unsupportedMember makes the schema of a member of AIPerf's document whose feature
+// is not supported.
+func unsupportedMember(l config.Unsupported) *openapi3.SchemaRef {
 	s := &openapi3.Schema{Extensions: map[string]any{unsupported: true}}
 	if l.Any {
 		s.Description, s.Nullable = "AIPerf's; ignored with a warning.", true
@@ -41,7 +42,7 @@ func lacking(l config.Lacking) *openapi3.SchemaRef {
 func decode(text json.RawMessage) any {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
-		panic("decode a value of the table of lacking features: " + err.Error()) // a test reads every row
+		panic("decode a value of the table of unsupported features: " + err.Error()) // a test reads every row
 	}
 	return v
 }
@@ -56,7 +57,7 @@ func offValues(value json.RawMessage) openapi3.SchemaRefs {
 		s := &openapi3.Schema{Type: types("object"), Properties: openapi3.Schemas{}, AdditionalProperties: closed()}
 		var members map[string]json.RawMessage
 		if err := json.Unmarshal(value, &members); err != nil {
-			panic("decode an object of the table of lacking features: " + err.Error())
+			panic("decode an object of the table of unsupported features: " + err.Error())
 		}
 		_, collects := v["urls"]
 		for name, member := range members {

@@ -25,7 +25,7 @@ type feature struct {
 
 // lacking returns the fields that the object at a canonical path has in AIPerf
 // and not here, in AIPerf's order.
-func lacking(path string) []feature {
+func unsupportedFields(path string) []feature {
 	switch generic(path) {
 	case "":
 		return []feature{
@@ -187,7 +187,7 @@ func runtimeFeatures() []feature {
 }
 
 // refuse accepts the value that switches f off and reports any other.
-func (l *loader) refuse(n *node, f feature) {
+func (d *decoder) refuse(n *node, f feature) {
 	off, err := parseJSON([]byte(f.off), &report{})
 	if err != nil {
 		panic("bad default in the table of lacking features: " + f.name) // a test reads every row
@@ -202,14 +202,14 @@ func (l *loader) refuse(n *node, f feature) {
 	switch {
 	case bad == nil:
 		if on := n.get("enabled"); on != nil && on.scalar == "true" {
-			l.warn(n.place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.what)
+			d.warn(n.place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.what)
 		}
 	case f.inert:
-		l.warn(n.place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", label(n.place))
-	case f.name == "userFiles" && l.options.Untrusted, f.name == "trustRemoteCode" && l.options.Untrusted:
-		l.fail(bad.place, CodeNotAllowed, "%s: %s is not allowed here", label(bad.place), f.what)
+		d.warn(n.place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", label(n.place))
+	case f.name == "userFiles" && d.options.Untrusted, f.name == "trustRemoteCode" && d.options.Untrusted:
+		d.fail(bad.place, CodeNotAllowed, "%s: %s is not allowed here", label(bad.place), f.what)
 	default:
-		l.fail(bad.place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", label(bad.place), f.what)
+		d.fail(bad.place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", label(bad.place), f.what)
 	}
 }
 

@@ -6,7 +6,61 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/redact"
 )
+
+// URL is a base URL of a server. User information and key-like query values in
+// it are secret: it formats redacted under every verb and in JSON.
+type URL struct{ raw Secret }
+
+// NewURL wraps a URL as the user wrote it.
+func NewURL(raw string) URL { return URL{raw: NewSecret(raw)} }
+
+// Reveal returns the URL with its secrets.
+func (u URL) Reveal() string { return u.raw.Reveal() }
+
+// Equal reports whether both are the same URL, secrets included.
+func (u URL) Equal(v URL) bool { return u.raw.Equal(v.raw) }
+
+// String returns the URL without its secrets.
+func (u URL) String() string { return redact.URL(u.raw.Reveal()) }
+
+// Format implements fmt.Formatter like [Secret.Format].
+func (u URL) Format(f fmt.State, _ rune) { fmt.Fprint(f, u.String()) }
+
+// GoString is for %#v.
+func (u URL) GoString() string { return u.String() }
+
+// MarshalText writes the redacted URL.
+func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText reads a URL.
+func (u *URL) UnmarshalText(b []byte) error {
+	*u = NewURL(string(b))
+	return nil
+}
+
+// decode reads a base URL, or the URL of a proxy if that is the form of the field.
+// A URL without a scheme gets http.
+func (u *URL) decode(f field, n *node) bool {
+	raw, ok := f.secretText(n, f.path)
+	if !ok {
+		return false
+	}
+	if !schemed(raw) {
+		raw = "http://" + raw
+	}
+	check := checkURL
+	if f.tag.Get("form") == "proxy" {
+		check = checkProxy
+	}
+	if complaint := check(raw); complaint != "" {
+		return f.invalid(n, complaint)
+	}
+	*u = NewURL(raw)
+	return true
+}
 
 // schemed reports whether a URL begins with a scheme; net/url takes the host of
 // "localhost:8000" for one.
@@ -78,30 +132,4 @@ func checkProxy(raw string) string {
 		return "must be the URL of a proxy, without path or query"
 	}
 	return checkHost(u)
-}
-
-// params reads URL parameters.
-func (l *loader) params(n *node, p *map[string]Secret, path string) {
-	if n.shape != object {
-		l.wrongType(n, path, "an object with string values")
-		return
-	}
-	*p = make(map[string]Secret, len(n.members))
-	for _, m := range n.members {
-		at := join(path, m.name)
-		l.given[at] = m.value
-		value, ok := m.value.scalar, m.value.shape == number || m.value.shape == boolean
-		if !ok {
-			value, ok = l.secretText(m.value, at)
-		}
-		switch {
-		case !ok:
-		case m.name == "":
-			l.fail(m.place, CodeOutOfRange, "a URL parameter needs a name")
-		case value == "":
-			(*p)[m.name] = Secret{} // "name=" is sent
-		default:
-			(*p)[m.name] = NewSecret(value)
-		}
-	}
 }

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// roots returns where files may lie; nil = anywhere.
+func (l *loader) roots() []string {
+	if l.options.Untrusted {
+		return l.options.DataRoots
+	}
+	return nil
+}
+
+// head returns the first bytes of a file that the document may read.
+func (l *loader) head(name string, most int64) ([]byte, error) {
+	f, err := Open(name, l.roots())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// checkFile reports a path that does not lead to a readable file.
+func (l *loader) checkFile(path, name string) {
+	if name == "" || l.failed[path] || l.options.Stored {
+		return
+	}
+	n := l.at(path)
+	if n == nil {
+		return
+	}
+	if l.options.Untrusted && len(l.options.DataRoots) == 0 {
+		l.failValue(n, CodeFileNotAllowed, "reading files is not allowed here")
+		return
+	}
+	var roots []string
+	if l.options.Untrusted {
+		roots = l.options.DataRoots
+	}
+	if complaint := fileComplaint(name, roots); complaint != "" {
+		l.failed[path] = true
+		l.failValue(n, CodeFileNotAllowed, complaint)
+	}
+}
+
+// fileComplaint says why a file cannot be read, or "". With roots it does not
+// tell a missing file from one that is out of bounds.
+func fileComplaint(name string, roots []string) string {
+	f, err := Open(name, roots)
+	if err == nil {
+		err = f.Close()
+	}
+	switch {
+	case err == nil:
+		return ""
+	case len(roots) > 0:
+		return "must be a file in one of the server's data directories (serve --data-root)"
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such file"
+	case errors.Is(err, errNotRegular):
+		return "must be a regular file"
+	}
+	return "the file cannot be read"
+}
+
+// checkFolder reports a source of images that is no readable directory.
+func (l *loader) checkFolder(path, name string) {
+	if l.failed[path] || l.options.Stored {
+		return
+	}
+	var roots []string
+	if l.options.Untrusted {
+		roots = l.options.DataRoots
+	}
+	complaint := "must be noise, noise-smooth, assets or a directory"
+	if !l.options.Untrusted || len(roots) > 0 {
+		_, err := folder(name, roots)
+		switch {
+		case err == nil:
+			return
+		case len(roots) > 0:
+			complaint += " in one of the server's data directories (serve --data-root)"
+		case errors.Is(err, fs.ErrNotExist):
+			complaint += "; no such directory"
+		}
+	} else {
+		complaint = "must be noise, noise-smooth or assets; reading directories is not allowed here"
+	}
+	l.failed[path] = true
+	l.failValue(l.at(path), CodeFileNotAllowed, complaint)
+}
+
+// checkSocket reports a unix socket that may not be used.
+func (l *loader) checkSocket(n *node, name string) {
+	const longest = 107 // bytes in sockaddr_un
+	switch {
+	case n == nil || l.options.Stored:
+	case !filepath.IsAbs(name) && strings.HasPrefix(name, "@"):
+		l.failValue(n, CodeOutOfRange, "must be the path of a socket; abstract sockets are not supported")
+	case len(name) > longest:
+		l.failValue(n, CodeOutOfRange, "must have at most 107 bytes, the limit of the operating system")
+	case !l.options.Untrusted:
+	case len(l.options.DataRoots) == 0:
+		l.failValue(n, CodeFileNotAllowed, "reading files is not allowed here")
+	default:
+		if _, err := socket(name, l.options.DataRoots); err != nil {
+			l.failValue(n, CodeFileNotAllowed, "must be a socket in one of the server's data directories (serve --data-root)")
+		}
+	}
+}
