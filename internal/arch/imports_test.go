@@ -53,7 +53,9 @@ func allowed() map[string][]string {
 		// Judgements are made of records and results; the monitor observes for them.
 		e + "verdict": {e + "bench", e + "metric"},
 		e + "monitor": {e + "verdict"},
-		e + "config":  {e + "bench", e + "plainjson", e + "redact", e + "suggest"},
+		e + "config":  {e + "bench", e + "config/tree", e + "plainjson", e + "redact", e + "suggest"},
+		// JSON and YAML with positions.
+		e + "config/tree": {e + "plainjson"},
 		// The certificate drives a server of its own through what runs use.
 		e + "certify": {
 			e + "arrival", e + "bench", e + "endpoint", e + "pace", e + "sockstamp", e + "transport", e + "verdict",

@@ -1,5 +1,7 @@
 package config
 
+import "aiperfd/internal/engine/config/tree"
+
 // Artifacts says which files a run leaves and where.
 type Artifacts struct {
 	Dir           string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
@@ -10,13 +12,13 @@ type Artifacts struct {
 
 // decode reads the section. AIPerf selects files by records and raw; both together
 // correspond to a level.
-func (a *Artifacts) decode(f field, n *node) bool {
-	if n.shape != object {
+func (a *Artifacts) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
 		return f.wrongType(n, f.path, "an object")
 	}
 	rest := *n
-	rest.members = append([]member(nil), n.members...)
-	records, raw := rest.drop("records"), rest.drop("raw")
+	rest.Members = append([]tree.Member(nil), n.Members...)
+	records, raw := rest.Drop("records"), rest.Drop("raw")
 	f.fields(&rest, a, f.path)
 	level, ok := f.exportLevel(records, raw)
 	if !ok || level == "" {
@@ -31,27 +33,27 @@ func (a *Artifacts) decode(f field, n *node) bool {
 }
 
 // exportLevel reads AIPerf's two fields; "" = nothing was said.
-func (f field) exportLevel(records, raw *node) (level string, ok bool) {
-	if records != nil && records.shape != null {
+func (f field) exportLevel(records, raw *tree.Node) (level string, ok bool) {
+	if records != nil && records.Shape != tree.Null {
 		f.given[f.path+".records"] = records
 		switch {
-		case records.shape == boolean && records.scalar == "false":
+		case records.Shape == tree.Boolean && records.Scalar == "false":
 			level = "summary"
-		case records.shape == list && len(records.items) == 1 && records.items[0].scalar == "jsonl":
+		case records.Shape == tree.List && len(records.Items) == 1 && records.Items[0].Scalar == "jsonl":
 			level = "records"
 		default:
 			f.failValue(records, CodeBadEnum, "must be false or [\"jsonl\"]")
 			return "", false
 		}
 	}
-	if raw == nil || raw.shape == null {
+	if raw == nil || raw.Shape == tree.Null {
 		return level, true
 	}
 	f.given[f.path+".raw"] = raw
 	switch {
-	case raw.shape == list && len(raw.items) == 0, raw.shape == boolean && raw.scalar == "false":
+	case raw.Shape == tree.List && len(raw.Items) == 0, raw.Shape == tree.Boolean && raw.Scalar == "false":
 		return level, true
-	case raw.shape != boolean:
+	case raw.Shape != tree.Boolean:
 		return "", f.wrongType(raw, f.path+".raw", "true or false")
 	case level == "summary":
 		f.conflict(f.path+".raw", "raw records are written beside records; records is false")

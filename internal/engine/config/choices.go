@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -27,7 +28,7 @@ type Choices struct {
 	Objectives    []string // tags of the metrics that can have an objective
 }
 
-// list returns the list that a field's choices tag names.
+// ListShape returns the list that a field's choices tag names.
 func (c *Choices) list(name string) []Choice {
 	switch name {
 	case "endpointTypes":
@@ -71,7 +72,7 @@ func choiceNames(list []Choice) []string {
 
 // choice replaces the text in v by the name of the choice that it is a spelling
 // of, or reports n.
-func (f field) choice(n *node, v reflect.Value) {
+func (f field) choice(n *tree.Node, v reflect.Value) {
 	list := f.options.Choices.of(f.tag)
 	known := choiceNames(list)
 	for _, c := range list {

@@ -3,6 +3,8 @@ package config
 import (
 	"os"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // datasetRules checks what the fields of a dataset say together.
@@ -14,7 +16,7 @@ type datasetRules struct {
 
 func (c datasetRules) check() {
 	d, path := c.dataset, c.path
-	if n := c.at(path); n == nil || n.shape != object || c.failed[path+".type"] {
+	if n := c.at(path); n == nil || n.Shape != tree.Object || c.failed[path+".type"] {
 		return
 	}
 	if d.Type == "file" || d.Type == "" && (c.has(path+".path") || c.has(path+".records")) {

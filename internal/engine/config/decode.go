@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -14,7 +15,7 @@ import (
 type decodable interface {
 	// decode reads n and reports what is wrong with it. It returns false if it could
 	// not read a value for the rules in the field's tag to check.
-	decode(f field, n *node) bool
+	decode(f field, n *tree.Node) bool
 }
 
 // field is the place in the document that a value is decoded into.
@@ -40,41 +41,41 @@ type decoder struct {
 func newDecoder(l *loader) *decoder { return &decoder{l, validator.New()} }
 
 // document reads the whole tree.
-func (d *decoder) document(root *node) {
+func (d *decoder) document(root *tree.Node) {
 	d.given[""] = root
 	d.object(root, reflect.ValueOf(d.doc).Elem(), "")
 }
 
-// object reads the members of n into the fields of a struct. Keys match the
+// ObjectShape reads the members of n into the fields of a struct. Keys match the
 // fields' JSON names, in camelCase or snake_case.
-func (d *decoder) object(n *node, v reflect.Value, path string) {
-	if n.shape != object {
+func (d *decoder) object(n *tree.Node, v reflect.Value, path string) {
+	if n.Shape != tree.Object {
 		d.wrongType(n, path, "an object")
 		return
 	}
 	seen := make(map[string]bool)
-	for _, m := range n.members {
-		f, name, ok := fieldNamed(v.Type(), m.name)
+	for _, m := range n.Members {
+		f, name, ok := fieldNamed(v.Type(), m.Name)
 		if !ok {
 			d.notOurs(m, v.Type(), path)
 			continue
 		}
 		full := join(path, name)
 		if seen[name] {
-			d.fail(m.place, CodeConflict, "%q is given twice, with different spellings", name)
+			d.fail(m.Place, CodeConflict, "%q is given twice, with different spellings", name)
 			continue
 		}
 		seen[name] = true
-		if m.value.shape == null || d.ownedByServer(m, full) {
+		if m.Value.Shape == tree.Null || d.ownedByServer(m, full) {
 			continue
 		}
-		d.given[full] = m.value
-		d.value(m.value, v.FieldByIndex(f.Index), f.Tag, full)
+		d.given[full] = m.Value
+		d.value(m.Value, v.FieldByIndex(f.Index), f.Tag, full)
 	}
 }
 
 // fields reads n into the struct that p points to.
-func (d *decoder) fields(n *node, p any, path string) {
+func (d *decoder) fields(n *tree.Node, p any, path string) {
 	d.object(n, reflect.ValueOf(p).Elem(), path)
 }
 
@@ -83,7 +84,7 @@ func fieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) 
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name := fieldName(f)
-		if name != "" && (key == name || key == snakeCase(name)) {
+		if name != "" && (key == name || key == tree.SnakeCase(name)) {
 			return f, name, true
 		}
 	}
@@ -102,14 +103,14 @@ func fieldName(f reflect.StructField) string {
 
 // notOurs reports a key that no field has: a feature of AIPerf that we lack, or
 // a mistake.
-func (d *decoder) notOurs(m member, t reflect.Type, path string) {
+func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	if d.full() {
 		return
 	}
 	known := unsupportedFields(path)
 	for _, f := range known {
-		if m.name == f.name || m.name == snakeCase(f.name) {
-			d.refuse(m.value, f)
+		if m.Name == f.name || m.Name == tree.SnakeCase(f.name) {
+			d.refuse(m.Value, f)
 			return
 		}
 	}
@@ -125,25 +126,25 @@ func (d *decoder) notOurs(m member, t reflect.Type, path string) {
 	d.unknown(m, names)
 }
 
-func (d *decoder) unknown(m member, known []string) {
-	d.fail(m.place, CodeUnknownField, "unknown field %q%s", clip(m.name), suggest.DidYouMean(m.name, known))
+func (d *decoder) unknown(m tree.Member, known []string) {
+	d.fail(m.Place, CodeUnknownField, "unknown field %q%s", clip(m.Name), suggest.DidYouMean(m.Name, known))
 }
 
 // ownedByServer drops what a daemon decides itself.
-func (d *decoder) ownedByServer(m member, path string) bool {
+func (d *decoder) ownedByServer(m tree.Member, path string) bool {
 	if !d.options.Untrusted {
 		return false
 	}
 	switch path {
 	case "benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir":
-		d.warn(m.place, CodeServerOwned, "%s is set by the server; the value is ignored", m.name)
+		d.warn(m.Place, CodeServerOwned, "%s is set by the server; the value is ignored", m.Name)
 		return true
 	}
 	return false
 }
 
 // value reads n into v, which may be a pointer, and applies the field's rules.
-func (d *decoder) value(n *node, v reflect.Value, tag reflect.StructTag, path string) {
+func (d *decoder) value(n *tree.Node, v reflect.Value, tag reflect.StructTag, path string) {
 	if v.Kind() == reflect.Pointer {
 		optional := v
 		v = reflect.New(v.Type().Elem()).Elem()
@@ -166,7 +167,7 @@ func (d *decoder) value(n *node, v reflect.Value, tag reflect.StructTag, path st
 }
 
 // plain reads Go's own kinds.
-func (f field) plain(n *node, v reflect.Value) bool {
+func (f field) plain(n *tree.Node, v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Struct:
 		f.object(n, v, f.path)
@@ -174,10 +175,10 @@ func (f field) plain(n *node, v reflect.Value) bool {
 	case reflect.Slice:
 		return f.list(n, v)
 	case reflect.Bool:
-		if n.shape != boolean {
+		if n.Shape != tree.Boolean {
 			return f.wrongType(n, f.path, "true or false")
 		}
-		v.SetBool(n.scalar == "true")
+		v.SetBool(n.Scalar == "true")
 	case reflect.Int, reflect.Int64:
 		i, ok := f.integer(n, f.path)
 		if !ok {
@@ -191,20 +192,20 @@ func (f field) plain(n *node, v reflect.Value) bool {
 		}
 		v.SetFloat(x)
 	case reflect.String:
-		if !n.isText() && !(n.shape == number && f.tag.Get("form") == "version") {
+		if !n.IsText() && !(n.Shape == tree.Number && f.tag.Get("form") == "version") {
 			return f.wrongType(n, f.path, "a string")
 		}
-		v.SetString(n.scalar)
+		v.SetString(n.Scalar)
 	}
 	return true
 }
 
-func (f field) list(n *node, v reflect.Value) bool {
-	if n.shape != list {
+func (f field) list(n *tree.Node, v reflect.Value) bool {
+	if n.Shape != tree.List {
 		return f.wrongType(n, f.path, "a list")
 	}
-	v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
-	for i, item := range n.items {
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
+	for i, item := range n.Items {
 		at := join(f.path, strconv.Itoa(i))
 		f.given[at] = item
 		f.value(item, v.Index(i), "", at) // the rules in the tag are for the list
@@ -213,15 +214,15 @@ func (f field) list(n *node, v reflect.Value) bool {
 }
 
 // integer accepts 10, 10.0 and 1e1.
-func (d *decoder) integer(n *node, path string) (int64, bool) {
+func (d *decoder) integer(n *tree.Node, path string) (int64, bool) {
 	const exact = 1 << 53
-	if n.shape != number {
+	if n.Shape != tree.Number {
 		return 0, d.wrongType(n, path, "a whole number")
 	}
-	if i, err := strconv.ParseInt(n.scalar, 10, 64); err == nil {
+	if i, err := strconv.ParseInt(n.Scalar, 10, 64); err == nil {
 		return i, true
 	}
-	f, err := strconv.ParseFloat(n.scalar, 64)
+	f, err := strconv.ParseFloat(n.Scalar, 64)
 	if err != nil || f < -exact || f > exact {
 		d.failed[path] = true
 		d.failValue(n, CodeOutOfRange, "too large")
@@ -233,11 +234,11 @@ func (d *decoder) integer(n *node, path string) (int64, bool) {
 	return int64(f), true
 }
 
-func (d *decoder) float(n *node, path string) (float64, bool) {
-	if n.shape != number {
+func (d *decoder) float(n *tree.Node, path string) (float64, bool) {
+	if n.Shape != tree.Number {
 		return 0, d.wrongType(n, path, "a number")
 	}
-	f, err := strconv.ParseFloat(n.scalar, 64)
+	f, err := strconv.ParseFloat(n.Scalar, 64)
 	if err != nil {
 		d.failed[path] = true
 		d.failValue(n, CodeOutOfRange, "too large")
@@ -248,22 +249,22 @@ func (d *decoder) float(n *node, path string) (float64, bool) {
 
 // invalid reports the value of n, which must satisfy a requirement, and returns
 // false.
-func (f field) invalid(n *node, requirement string) bool {
+func (f field) invalid(n *tree.Node, requirement string) bool {
 	f.failed[f.path] = true
 	f.failValue(n, CodeOutOfRange, requirement)
 	return false
 }
 
 // wrongType reports n, which must be something else, and returns false.
-func (d *decoder) wrongType(n *node, path, want string) bool {
+func (d *decoder) wrongType(n *tree.Node, path, want string) bool {
 	d.failed[path] = true
-	if n.shape == text && strings.Contains(n.scalar, "{{") {
+	if n.Shape == tree.Text && strings.Contains(n.Scalar, "{{") {
 		return false // refused as a template already
 	}
-	if d.flagFor != nil || n.shape < list {
+	if d.flagFor != nil || n.Shape < tree.List {
 		d.failValue(n, CodeWrongType, "must be "+want)
 	} else {
-		d.failValue(n, CodeWrongType, "must be "+want+", not "+n.shape.String())
+		d.failValue(n, CodeWrongType, "must be "+want+", not "+n.Shape.String())
 	}
 	return false
 }

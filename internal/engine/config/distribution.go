@@ -3,6 +3,8 @@ package config
 import (
 	"math"
 	"strconv"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // Distribution describes how a quantity varies. The zero value means "not
@@ -39,7 +41,7 @@ var distributionFields = [...]string{"mean", "stddev", "median", "min", "max", "
 
 // decode reads a number, {mean, stddev}, {mean, median}, {peaks} or {points}, the
 // last four with min and max.
-func (d *Distribution) decode(f field, n *node) bool {
+func (d *Distribution) decode(f field, n *tree.Node) bool {
 	least, _ := strconv.ParseFloat(f.tag.Get("least"), 64)
 	distributionReader{f.decoder, least}.read(n, d, f.path, false)
 	return true
@@ -51,12 +53,12 @@ type distributionReader struct {
 	least float64 // of a mean, median or point
 }
 
-func (r distributionReader) read(n *node, p *Distribution, path string, peak bool) {
-	if n.shape == number && !peak {
+func (r distributionReader) read(n *tree.Node, p *Distribution, path string, peak bool) {
+	if n.Shape == tree.Number && !peak {
 		r.mean(n, p, path)
 		return
 	}
-	if n.shape != object {
+	if n.Shape != tree.Object {
 		r.wrongType(n, path, "a number or a distribution like {mean, stddev}")
 		return
 	}
@@ -64,27 +66,27 @@ func (r distributionReader) read(n *node, p *Distribution, path string, peak boo
 	r.combination(n, p, path)
 }
 
-func (r distributionReader) members(n *node, p *Distribution, path string, peak bool) {
-	for _, m := range n.members {
-		at := join(path, m.name)
-		if m.value.shape == null && m.name != "weight" && known(m.name) {
+func (r distributionReader) members(n *tree.Node, p *Distribution, path string, peak bool) {
+	for _, m := range n.Members {
+		at := join(path, m.Name)
+		if m.Value.Shape == tree.Null && m.Name != "weight" && known(m.Name) {
 			continue
 		}
-		switch m.name {
+		switch m.Name {
 		case "mean":
-			r.mean(m.value, p, at)
+			r.mean(m.Value, p, at)
 		case "stddev":
-			p.Stddev, _ = r.atLeast(m.value, 0, at)
+			p.Stddev, _ = r.atLeast(m.Value, 0, at)
 		case "median":
-			p.Median = r.optional(m.value, math.SmallestNonzeroFloat64, at)
+			p.Median = r.optional(m.Value, math.SmallestNonzeroFloat64, at)
 		case "min":
-			p.Min = r.optional(m.value, 0, at)
+			p.Min = r.optional(m.Value, 0, at)
 		case "max":
-			p.Max = r.optional(m.value, 0, at)
+			p.Max = r.optional(m.Value, 0, at)
 		case "peaks":
-			r.peaks(m.value, p, at, peak)
+			r.peaks(m.Value, p, at, peak)
 		case "points":
-			r.points(m.value, p, at, peak)
+			r.points(m.Value, p, at, peak)
 		case "weight":
 			if !peak {
 				r.unknown(m, distributionFields[:7])
@@ -105,10 +107,10 @@ func known(name string) bool {
 }
 
 // combination checks what the members say together.
-func (r distributionReader) combination(n *node, p *Distribution, path string) {
+func (r distributionReader) combination(n *tree.Node, p *Distribution, path string) {
 	kinds := 0
 	for _, name := range []string{"mean", "peaks", "points"} {
-		if n.get(name) != nil {
+		if n.Get(name) != nil {
 			kinds++
 		}
 	}
@@ -118,41 +120,41 @@ func (r distributionReader) combination(n *node, p *Distribution, path string) {
 		if kinds == 0 {
 			code = CodeRequired
 		}
-		r.fail(n.place, code, "%s: needs one of mean, peaks or points", label(n.place))
+		r.fail(n.Place, code, "%s: needs one of mean, peaks or points", label(n.Place))
 	}
-	if n.get("mean") == nil && (n.get("stddev") != nil || n.get("median") != nil) && kinds > 0 {
-		r.fail(n.place, CodeConflict, "%s: stddev and median need a mean", label(n.place))
+	if n.Get("mean") == nil && (n.Get("stddev") != nil || n.Get("median") != nil) && kinds > 0 {
+		r.fail(n.Place, CodeConflict, "%s: stddev and median need a mean", label(n.Place))
 	}
 	if p.Median != nil && p.Stddev != 0 {
-		r.fail(n.get("median").place, CodeConflict, "median: excludes stddev")
+		r.fail(n.Get("median").Place, CodeConflict, "median: excludes stddev")
 	}
 	if p.Median != nil && p.Mean != nil && *p.Mean <= *p.Median {
-		r.failValue(n.get("median"), CodeOutOfRange, "must be less than the mean")
+		r.failValue(n.Get("median"), CodeOutOfRange, "must be less than the mean")
 	}
 	if p.Min != nil && p.Max != nil && *p.Min > *p.Max {
-		r.failValue(n.get("max"), CodeOutOfRange, "must be at least min")
+		r.failValue(n.Get("max"), CodeOutOfRange, "must be at least min")
 	}
 	if p.Max != nil && *p.Max < r.least {
-		r.failValue(n.get("max"), CodeOutOfRange, "must be at least "+format(r.least))
+		r.failValue(n.Get("max"), CodeOutOfRange, "must be at least "+format(r.least))
 	}
 }
 
 // complete reports whether a distribution without a mean should be complained
 // about; one of which everything is null or absent says nothing.
-func (r distributionReader) complete(n *node) bool {
-	for _, m := range n.members {
-		if m.value.shape != null && !(m.name == "stddev" && m.value.scalar == "0") {
+func (r distributionReader) complete(n *tree.Node) bool {
+	for _, m := range n.Members {
+		if m.Value.Shape != tree.Null && !(m.Name == "stddev" && m.Value.Scalar == "0") {
 			return true
 		}
 	}
 	return false
 }
 
-func (r distributionReader) mean(n *node, p *Distribution, path string) {
+func (r distributionReader) mean(n *tree.Node, p *Distribution, path string) {
 	p.Mean = r.optional(n, r.least, path)
 }
 
-func (r distributionReader) optional(n *node, least float64, path string) *float64 {
+func (r distributionReader) optional(n *tree.Node, least float64, path string) *float64 {
 	f, ok := r.atLeast(n, least, path)
 	if !ok {
 		return nil
@@ -160,7 +162,7 @@ func (r distributionReader) optional(n *node, least float64, path string) *float
 	return &f
 }
 
-func (r distributionReader) atLeast(n *node, least float64, path string) (float64, bool) {
+func (r distributionReader) atLeast(n *tree.Node, least float64, path string) (float64, bool) {
 	f, ok := r.float(n, path)
 	if !ok {
 		return 0, false
@@ -177,15 +179,15 @@ func (r distributionReader) atLeast(n *node, least float64, path string) (float6
 	return f, true
 }
 
-func (r distributionReader) peaks(n *node, p *Distribution, path string, nested bool) {
+func (r distributionReader) peaks(n *tree.Node, p *Distribution, path string, nested bool) {
 	if nested {
-		r.fail(n.place, CodeConflict, "peaks: a peak cannot have peaks itself")
+		r.fail(n.Place, CodeConflict, "peaks: a peak cannot have peaks itself")
 		return
 	}
 	if !r.filledList(n, path) {
 		return
 	}
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		at := join(path, strconv.Itoa(i))
 		var peak Peak
 		r.read(item, &peak.Distribution, at, true)
@@ -194,30 +196,30 @@ func (r distributionReader) peaks(n *node, p *Distribution, path string, nested 
 	}
 }
 
-func (r distributionReader) points(n *node, p *Distribution, path string, nested bool) {
+func (r distributionReader) points(n *tree.Node, p *Distribution, path string, nested bool) {
 	if nested {
-		r.fail(n.place, CodeConflict, "points: a peak cannot have points")
+		r.fail(n.Place, CodeConflict, "points: a peak cannot have points")
 		return
 	}
 	if !r.filledList(n, path) {
 		return
 	}
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		at := join(path, strconv.Itoa(i))
-		if item.shape != object {
+		if item.Shape != tree.Object {
 			r.wrongType(item, at, "an object with value and weight")
 			continue
 		}
 		var point Point
-		value := item.get("value")
+		value := item.Get("value")
 		if value == nil {
-			r.fail(item.place, CodeRequired, "value: required")
+			r.fail(item.Place, CodeRequired, "value: required")
 		} else {
 			point.Value, _ = r.atLeast(value, r.least, join(at, "value"))
 		}
 		point.Weight = r.weight(item, at)
-		for _, m := range item.members {
-			if m.name != "value" && m.name != "weight" {
+		for _, m := range item.Members {
+			if m.Name != "value" && m.Name != "weight" {
 				r.unknown(m, []string{"value", "weight"})
 			}
 		}
@@ -225,23 +227,23 @@ func (r distributionReader) points(n *node, p *Distribution, path string, nested
 	}
 }
 
-func (r distributionReader) filledList(n *node, path string) bool {
-	if n.shape != list {
+func (r distributionReader) filledList(n *tree.Node, path string) bool {
+	if n.Shape != tree.List {
 		return r.wrongType(n, path, "a list")
 	}
-	if len(n.items) == 0 {
+	if len(n.Items) == 0 {
 		r.failValue(n, CodeOutOfRange, "needs at least 1")
 	}
-	return len(n.items) > 0
+	return len(n.Items) > 0
 }
 
-func (r distributionReader) weight(item *node, path string) float64 {
-	if item.shape != object {
+func (r distributionReader) weight(item *tree.Node, path string) float64 {
+	if item.Shape != tree.Object {
 		return 0
 	}
-	w := item.get("weight")
+	w := item.Get("weight")
 	if w == nil {
-		r.fail(item.place, CodeRequired, "weight: required")
+		r.fail(item.Place, CodeRequired, "weight: required")
 		return 0
 	}
 	f, _ := r.atLeast(w, math.SmallestNonzeroFloat64, join(path, "weight"))

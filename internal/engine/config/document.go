@@ -5,6 +5,8 @@
 // disagree.
 package config
 
+import "aiperfd/internal/engine/config/tree"
+
 // Document is the whole of what a user submits: one benchmark and the few
 // settings around it.
 type Document struct {
@@ -169,7 +171,7 @@ type Dataset struct {
 }
 
 // decode reads an object over the dataset's own fixed defaults.
-func (d *Dataset) decode(f field, n *node) bool {
+func (d *Dataset) decode(f field, n *tree.Node) bool {
 	d.TurnDelayRatio = 1
 	f.fields(n, d, f.path)
 	return true
@@ -185,7 +187,7 @@ type Prompts struct {
 
 // PrefixPrompts are texts that conversations share.
 type PrefixPrompts struct {
-	PoolSize           int  `json:"poolSize" validate:"gte=0"`           // number of prefixes to draw from; 0 = none
+	PoolSize           int  `json:"poolSize" validate:"gte=0"`           // NumberShape of prefixes to draw from; 0 = none
 	Length             int  `json:"length" validate:"gte=0"`             // tokens each
 	SharedSystemLength *int `json:"sharedSystemLength" validate:"gte=1"` // one system message for all conversations, tokens
 	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context a conversation, tokens

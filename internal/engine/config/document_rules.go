@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // documentRules checks what the fields of a document say together.
@@ -19,12 +21,12 @@ func (c documentRules) check() {
 		c.require("benchmark", "a benchmark section is required")
 		return
 	}
-	if c.at("benchmark").shape != object {
+	if c.at("benchmark").Shape != tree.Object {
 		return
 	}
 	c.checkModels()
 	endpointRules{c.loader, &c.doc.Benchmark.Endpoint}.check()
-	if n := c.at("benchmark.datasets"); n == nil || n.shape == list {
+	if n := c.at("benchmark.datasets"); n == nil || n.Shape == tree.List {
 		for i := range c.doc.Benchmark.Datasets {
 			datasetRules{c.loader, &c.doc.Benchmark.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i)}.check()
 		}
@@ -32,8 +34,8 @@ func (c documentRules) check() {
 	c.checkPhases()
 	c.checkArtifacts()
 	c.checkTokenizer()
-	if at := c.where("benchmark.runtime.ui"); at.flag != "" && c.doc.Benchmark.Runtime.UI == "dashboard" {
-		c.warn(at, CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.flag)
+	if at := c.where("benchmark.runtime.ui"); at.Flag != "" && c.doc.Benchmark.Runtime.UI == "dashboard" {
+		c.warn(at, CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.Flag)
 	}
 	if c.has("benchmark.runtime.apiHost") && !c.has("benchmark.runtime.apiPort") {
 		c.conflict("benchmark.runtime.apiHost", "needs a port")
@@ -49,7 +51,7 @@ func (c documentRules) checkModels() {
 	sum, given := 0.0, 0
 	for i, item := range m.Items {
 		at := path + ".items." + strconv.Itoa(i)
-		if n := c.at(at); n != nil && n.shape == object && !c.has(at+".name") {
+		if n := c.at(at); n != nil && n.Shape == tree.Object && !c.has(at+".name") {
 			c.require(at+".name", "name: required")
 		}
 		if c.has(at + ".weight") {
@@ -91,14 +93,14 @@ func (c documentRules) checkPhases() {
 		c.require(path, "phases: at least one profiling phase is required")
 		return
 	}
-	if c.at(path).shape != list {
+	if c.at(path).Shape != tree.List {
 		return
 	}
 	names := make(map[string]bool)
 	profiling := false
 	for i := range c.doc.Benchmark.Phases {
 		p, at := &c.doc.Benchmark.Phases[i], phasePath(i)
-		if c.at(at).shape != object {
+		if c.at(at).Shape != tree.Object {
 			profiling = true // it may have been meant as one
 			continue
 		}

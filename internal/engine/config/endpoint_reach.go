@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // checkReach checks how the server is reached: credentials, headers, TLS, proxy,
@@ -20,9 +22,9 @@ func (c endpointRules) checkReach() {
 		session := e.SessionHeader != nil && strings.EqualFold(*e.SessionHeader, name)
 		switch n := c.at(endpointPath + ".affinityHeaders"); {
 		case !validHeaderName(name):
-			c.failValue(n.items[i], CodeOutOfRange, "must be a header name")
+			c.failValue(n.Items[i], CodeOutOfRange, "must be a header name")
 		case session || slices.ContainsFunc(e.AffinityHeaders[:i], func(s string) bool { return strings.EqualFold(s, name) }):
-			c.fail(n.items[i].place, CodeConflict, "%s: the header %s is given twice", label(n.items[i].place), name)
+			c.fail(n.Items[i].Place, CodeConflict, "%s: the header %s is given twice", label(n.Items[i].Place), name)
 		}
 	}
 }
@@ -137,16 +139,16 @@ func (c endpointRules) checkRoute() {
 			continue
 		}
 		n := c.at(endpointPath + ".urls")
-		if n == nil || n.shape != list || i >= len(n.items) {
+		if n == nil || n.Shape != tree.List || i >= len(n.Items) {
 			continue
 		}
 		if socket {
-			c.fail(n.items[i].place, CodeConflict, "conflicts with the http+unix URL; use only one of them")
+			c.fail(n.Items[i].Place, CodeConflict, "conflicts with the http+unix URL; use only one of them")
 		}
 		_, rest, _ := strings.Cut(u.Reveal(), "://")
 		host, _, _ := strings.Cut(rest, "/")
 		if name, err := url.PathUnescape(host); err == nil {
-			c.checkSocket(n.items[i], name)
+			c.checkSocket(n.Items[i], name)
 		}
 		socket = true
 	}

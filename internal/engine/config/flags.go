@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/suggest"
 )
@@ -257,7 +258,7 @@ func alias(before, now string) string {
 	return ", first as " + before
 }
 
-// boolean reads the value of --flag=value.
+// BooleanShape reads the value of --flag=value.
 func (f *Flags) boolean(occ *occurrence) bool {
 	switch strings.ToLower(occ.values[0]) {
 	case "true":
@@ -271,7 +272,7 @@ func (f *Flags) boolean(occ *occurrence) bool {
 }
 
 func (f *Flags) problem(order int, flag, code, format string, args ...any) {
-	at := place{flag: flag, order: order + 1}
+	at := tree.Place{Flag: flag, Order: order + 1}
 	f.report.problems = append(f.report.problems, newFound(at, code, fmt.Sprintf(format, args...), nil))
 }
 

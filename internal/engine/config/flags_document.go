@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // Document builds the document that the options say, or lays them over the file
@@ -30,7 +32,7 @@ func (f *Flags) Document() (*Document, []Problem, error) {
 type builder struct {
 	flags     *Flags
 	draft     *Draft
-	benchmark *node
+	benchmark *tree.Node
 	file      bool                 // the tree came from --config
 	taken     map[string]string    // path → the option that wrote it
 	dropped   map[*occurrence]bool // reported, not applied
@@ -51,10 +53,10 @@ func (f *Flags) newBuilder() (*builder, error) {
 		}
 		b.file = true
 	}
-	b.benchmark = b.draft.root.get("benchmark")
-	if b.benchmark == nil || b.benchmark.shape != object {
+	b.benchmark = b.draft.root.Get("benchmark")
+	if b.benchmark == nil || b.benchmark.Shape != tree.Object {
 		// The loader reports it; what is typed has nowhere to go.
-		b.benchmark = objectNode()
+		b.benchmark = tree.ObjectNode()
 	}
 	return b, nil
 }
@@ -97,7 +99,7 @@ func (b *builder) options() {
 // spreadOfOutput: AIPerf has no mean to fall back to for output lengths.
 func (b *builder) spreadOfOutput() {
 	spread, osl := b.flags.get("--osl-stddev"), b.find("dataset.prompts.osl")
-	if spread == nil || osl == nil || osl.get("mean") != nil {
+	if spread == nil || osl == nil || osl.Get("mean") != nil {
 		return
 	}
 	b.fail(spread, CodeConflict, "needs --osl")
@@ -105,17 +107,17 @@ func (b *builder) spreadOfOutput() {
 	if b.isFile() {
 		parent = b.find("dataset")
 	}
-	parent.drop("osl")
+	parent.Drop("osl")
 }
 
 func (b *builder) fail(occ *occurrence, code, detail string) {
 	b.draft.fail(b.place(occ, ""), code, "%s: %s", occ.spelling, detail)
 }
 
-func (b *builder) place(occ *occurrence, path string) place {
-	at := place{flag: occ.spelling, order: occ.order + 1}
+func (b *builder) place(occ *occurrence, path string) tree.Place {
+	at := tree.Place{Flag: occ.spelling, Order: occ.order + 1}
 	if path != "" {
-		at.ptr = canonicalPointer(path)
+		at.Pointer = canonicalPointer(path)
 	}
 	return at
 }
@@ -145,11 +147,11 @@ func (b *builder) option(occ *occurrence) {
 	case "endpoint.affinityHeaders":
 		b.affinity(path, occ)
 	case "endpoint.preconnect", "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
-		b.set(path, occ, &node{shape: boolean, scalar: strconv.FormatBool(!occ.on)})
+		b.set(path, occ, &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(!occ.on)})
 	case "client.certify":
-		when := textNode("none")
+		when := tree.TextNode("none")
 		if occ.on {
-			when = textNode("before")
+			when = tree.TextNode("before")
 		}
 		b.set(path, occ, when)
 	default:
@@ -170,18 +172,18 @@ func (b *builder) free(path string, occ *occurrence) bool {
 }
 
 // value makes a node of an option's values; nil after a problem.
-func (b *builder) value(occ *occurrence) *node {
+func (b *builder) value(occ *occurrence) *tree.Node {
 	switch occ.option.kind {
 	case optBool:
-		return &node{shape: boolean, scalar: strconv.FormatBool(occ.on)}
+		return &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(occ.on)}
 	case optList, optWords:
-		items := listNode()
+		items := tree.ListNode()
 		for _, piece := range commaList(occ.values) {
-			item := textNode(piece)
-			item.place = b.place(occ, "")
-			items.items = append(items.items, item)
+			item := tree.TextNode(piece)
+			item.Place = b.place(occ, "")
+			items.Items = append(items.Items, item)
 		}
-		if len(items.items) == 0 {
+		if len(items.Items) == 0 {
 			b.fail(occ, CodeRequired, "needs a value")
 			return nil
 		}
@@ -189,11 +191,11 @@ func (b *builder) value(occ *occurrence) *node {
 	case optNumber:
 		return b.number(occ)
 	}
-	return textNode(occ.values[0])
+	return tree.TextNode(occ.values[0])
 }
 
-// number reads a number; a comma list of several would be a sweep.
-func (b *builder) number(occ *occurrence) *node {
+// NumberShape reads a number; a comma list of several would be a sweep.
+func (b *builder) number(occ *occurrence) *tree.Node {
 	raw := occ.values[0]
 	if occ.option.sweep {
 		pieces := commaList(occ.values)
@@ -204,13 +206,13 @@ func (b *builder) number(occ *occurrence) *node {
 		raw = strings.Join(pieces, "")
 	}
 	raw = strings.TrimSpace(raw)
-	if plain := strings.TrimPrefix(raw, "+"); jsonNumber(plain) {
-		return &node{shape: number, scalar: plain}
+	if plain := strings.TrimPrefix(raw, "+"); tree.IsNumber(plain) {
+		return &tree.Node{Shape: tree.Number, Scalar: plain}
 	}
 	if f, err := strconv.ParseFloat(raw, 64); err == nil && raw != "" && strings.IndexByte("-.0123456789", raw[0]) >= 0 {
-		return &node{shape: number, scalar: strconv.FormatFloat(f, 'g', -1, 64)} // .5 and 007
+		return &tree.Node{Shape: tree.Number, Scalar: strconv.FormatFloat(f, 'g', -1, 64)} // .5 and 007
 	}
-	return textNode(raw)
+	return tree.TextNode(raw)
 }
 
 // numbers lays a comma list of numbers over the tree.
@@ -219,9 +221,9 @@ func (b *builder) numbers(occ *occurrence, path string) {
 	if items == nil {
 		return
 	}
-	for _, item := range items.items {
-		if jsonNumber(item.scalar) {
-			item.shape = number
+	for _, item := range items.Items {
+		if tree.IsNumber(item.Scalar) {
+			item.Shape = tree.Number
 		}
 	}
 	b.set(path, occ, items)
@@ -245,10 +247,10 @@ func (b *builder) models(occ *occurrence) {
 	if names == nil {
 		return
 	}
-	for i, name := range names.items {
-		named := objectNode(member{place: name.place, name: "name", value: name})
-		named.place = name.place
-		names.items[i] = named
+	for i, name := range names.Items {
+		named := tree.ObjectNode(tree.Member{Place: name.Place, Name: "name", Value: name})
+		named.Place = name.Place
+		names.Items[i] = named
 	}
 	b.set("models.items", occ, names)
 }
@@ -269,18 +271,18 @@ func (b *builder) apiKey(occ *occurrence) {
 		return
 	}
 	if endpoint := b.find("endpoint"); endpoint != nil {
-		endpoint.drop("apiKeyFile")
+		endpoint.Drop("apiKeyFile")
 	}
-	b.set("endpoint.apiKey", occ, textNode(key))
+	b.set("endpoint.apiKey", occ, tree.TextNode(key))
 }
 
 // section switches on or off what has options of its own.
 func (b *builder) section(path string, occ *occurrence) {
 	switch {
 	case !occ.on:
-		b.set(path, occ, &node{shape: null})
+		b.set(path, occ, &tree.Node{Shape: tree.Null})
 	case b.find(path) == nil:
-		b.set(path, occ, objectNode())
+		b.set(path, occ, tree.ObjectNode())
 	}
 }
 
@@ -308,8 +310,8 @@ func (b *builder) affinity(path string, occ *occurrence) {
 	if names == nil {
 		return
 	}
-	if len(names.items) == 1 && names.items[0].scalar == "none" {
-		names.items = nil
+	if len(names.Items) == 1 && names.Items[0].Scalar == "none" {
+		names.Items = nil
 	}
 	b.set(path, occ, names)
 }
@@ -322,9 +324,9 @@ func (b *builder) verbose(occ *occurrence) {
 	if !occ.on {
 		return
 	}
-	b.set("logging.level", occ, textNode(level))
+	b.set("logging.level", occ, tree.TextNode(level))
 	if !b.flags.Given("--ui") {
-		b.set("runtime.ui", occ, textNode("simple"))
+		b.set("runtime.ui", occ, tree.TextNode("simple"))
 	}
 }
 
@@ -335,21 +337,21 @@ func (b *builder) fileDataset() {
 		return
 	}
 	kind := b.find("dataset.type")
-	if kind != nil && kind.scalar != "file" || kind == nil && b.file && b.find("dataset.prompts") != nil {
+	if kind != nil && kind.Scalar != "file" || kind == nil && b.file && b.find("dataset.prompts") != nil {
 		b.fail(input, CodeConflict, "the dataset of the configuration file is not of type file")
 		return
 	}
-	b.set("dataset.type", input, textNode("file"))
+	b.set("dataset.type", input, tree.TextNode("file"))
 	if d := b.find("dataset"); d != nil {
-		d.drop("records")
+		d.Drop("records")
 	}
 }
 
 // meanForSpread gives a spread that was typed alone AIPerf's mean.
 func (b *builder) meanForSpread(path string, mean float64) {
 	n := b.find(path)
-	if n == nil || n.shape != object || n.get("mean") != nil || n.get("stddev") == nil || n.get("stddev").flag == "" {
+	if n == nil || n.Shape != tree.Object || n.Get("mean") != nil || n.Get("stddev") == nil || n.Get("stddev").Flag == "" {
 		return
 	}
-	n.set("mean", &node{shape: number, scalar: format(mean)})
+	n.Set("mean", &tree.Node{Shape: tree.Number, Scalar: format(mean)})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -27,7 +28,7 @@ func (b *builder) environment() {
 	b.affinityVariables()
 	for _, name := range unheeded() {
 		if value, ok := env(name); ok && value != "" {
-			b.draft.warn(place{flag: name, order: lateOrder}, CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
+			b.draft.warn(tree.Place{Flag: name, Order: lateOrder}, CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
 		}
 	}
 }
@@ -54,7 +55,7 @@ func (b *builder) affinityVariables() {
 	if b.find(path) != nil {
 		return
 	}
-	headers, changed := listNode(), false
+	headers, changed := tree.ListNode(), false
 	for _, v := range []struct {
 		name, header string
 		on           bool // without the variable
@@ -78,8 +79,8 @@ func (b *builder) affinityVariables() {
 			}
 		}
 		changed = changed || on != v.on
-		if header := b.find("endpoint.sessionHeader"); on && !(header != nil && strings.EqualFold(header.scalar, v.header)) {
-			headers.items = append(headers.items, textNode(v.header))
+		if header := b.find("endpoint.sessionHeader"); on && !(header != nil && strings.EqualFold(header.Scalar, v.header)) {
+			headers.Items = append(headers.Items, tree.TextNode(v.header))
 		}
 	}
 	if changed {
@@ -101,11 +102,11 @@ func boolText(value string) string {
 // keyVariables takes an API key from the environment where nothing else says who
 // asks.
 func (b *builder) keyVariables() {
-	if style := b.find("endpoint.authStyle"); b.find("endpoint.apiKeyFile") != nil || style != nil && style.scalar == "none" {
+	if style := b.find("endpoint.authStyle"); b.find("endpoint.apiKeyFile") != nil || style != nil && style.Scalar == "none" {
 		return
 	}
-	if headers := b.find("endpoint.headers"); headers != nil && slices.ContainsFunc(headers.members, func(m member) bool {
-		return strings.EqualFold(m.name, "Authorization")
+	if headers := b.find("endpoint.headers"); headers != nil && slices.ContainsFunc(headers.Members, func(m tree.Member) bool {
+		return strings.EqualFold(m.Name, "Authorization")
 	}) {
 		return
 	}
@@ -123,13 +124,13 @@ func (b *builder) variable(name, path string) {
 		return
 	}
 	occ := &occurrence{spelling: name, order: lateOrder, values: []string{value}}
-	n := textNode(value)
+	n := tree.TextNode(value)
 	switch path {
 	case "runtime.apiPort", "runtime.statsInterval":
 		n = b.number(occ)
 	case "endpoint.tlsVerify", "endpoint.proxyFromEnv":
 		if known := boolText(value); known != "" {
-			n = &node{shape: boolean, scalar: known}
+			n = &tree.Node{Shape: tree.Boolean, Scalar: known}
 		}
 	}
 	b.set(path, occ, n)

@@ -65,7 +65,7 @@ func (f *Flags) explained(p Problem) Problem {
 	return p
 }
 
-// named is the problem with the option in front of its text, in place of the name
+// Named is the problem with the option in front of its text, in place of the name
 // of the field.
 func named(p Problem, spelling string) Problem {
 	field := p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:]

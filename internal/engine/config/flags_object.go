@@ -4,15 +4,16 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
 
-// object reads the options whose value is an object: headers, extra inputs and
+// ObjectShape reads the options whose value is an object: headers, extra inputs and
 // objectives. Later names win over earlier ones and over those of a file.
 func (b *builder) object(occ *occurrence, path string) {
 	into := b.find(path)
-	if into == nil || into.shape != object {
-		into = objectNode()
+	if into == nil || into.Shape != tree.Object {
+		into = tree.ObjectNode()
 	}
 	for _, value := range occ.values {
 		var ok bool
@@ -38,50 +39,49 @@ func (b *builder) object(occ *occurrence, path string) {
 
 // mark gives the members that an option brought their place; those of a file
 // keep theirs.
-func (b *builder) mark(n *node, occ *occurrence) {
-	for i := range n.members {
-		m := &n.members[i]
-		if m.value.line == 0 {
-			m.place = place{ptr: n.ptr + "/" + escapePointer(m.name), flag: occ.spelling, order: occ.order + 1}
-			m.value.place = m.place
+func (b *builder) mark(n *tree.Node, occ *occurrence) {
+	for i := range n.Members {
+		m := &n.Members[i]
+		if m.Value.Line == 0 {
+			m.Place = tree.Place{Pointer: n.Pointer + "/" + tree.EscapePointer(m.Name), Flag: occ.spelling, Order: occ.order + 1}
+			m.Value.Place = m.Place
 		}
-		b.mark(m.value, occ)
+		b.mark(m.Value, occ)
 	}
-	for i, item := range n.items {
-		if item.line == 0 {
-			item.place = place{ptr: n.ptr + "/" + strconv.Itoa(i), flag: occ.spelling, order: occ.order + 1}
+	for i, item := range n.Items {
+		if item.Line == 0 {
+			item.Place = tree.Place{Pointer: n.Pointer + "/" + strconv.Itoa(i), Flag: occ.spelling, Order: occ.order + 1}
 		}
 		b.mark(item, occ)
 	}
 }
 
 // put sets a member by its exact name.
-func put(into *node, name string, value *node) {
-	for i := range into.members {
-		if into.members[i].name == name {
-			into.members[i].value = value
+func put(into *tree.Node, name string, value *tree.Node) {
+	for i := range into.Members {
+		if into.Members[i].Name == name {
+			into.Members[i].Value = value
 			return
 		}
 	}
-	into.members = append(into.members, member{name: name, value: value})
+	into.Members = append(into.Members, tree.Member{Name: name, Value: value})
 }
 
-func (b *builder) jsonObject(occ *occurrence, value string, into *node) bool {
-	var r report
-	n, err := parseJSON([]byte(value), &r)
-	if err != nil || n.shape != object || len(r.problems) > 0 {
+func (b *builder) jsonObject(occ *occurrence, value string, into *tree.Node) bool {
+	n, duplicates, err := tree.ParseJSON([]byte(value))
+	if err != nil || n.Shape != tree.Object || len(duplicates) > 0 {
 		b.fail(occ, CodeWrongType, "must be a JSON object with unique names")
 		return false
 	}
-	n.walk(func(below *node) {
-		below.place = place{}
-		for i := range below.members {
-			below.members[i].place = place{}
+	n.Walk(func(below *tree.Node) {
+		below.Place = tree.Place{}
+		for i := range below.Members {
+			below.Members[i].Place = tree.Place{}
 		}
 	})
-	for _, m := range n.members {
-		if !b.template(occ, m.name, m.value) {
-			put(into, m.name, m.value)
+	for _, m := range n.Members {
+		if !b.template(occ, m.Name, m.Value) {
+			put(into, m.Name, m.Value)
 		}
 	}
 	return true
@@ -89,7 +89,7 @@ func (b *builder) jsonObject(occ *occurrence, value string, into *node) bool {
 
 // template takes the two extra inputs that configure the endpoint type template,
 // as in AIPerf, and are no part of a body; false = it is another one.
-func (b *builder) template(occ *occurrence, name string, value *node) bool {
+func (b *builder) template(occ *occurrence, name string, value *tree.Node) bool {
 	field := map[string]string{"payload_template": "body", "response_field": "responseField"}[name]
 	if occ.option.path != "endpoint.extra" || field == "" {
 		return false
@@ -99,30 +99,30 @@ func (b *builder) template(occ *occurrence, name string, value *node) bool {
 }
 
 // header reads Name:Value; the first colon divides, commas do not.
-func (b *builder) header(occ *occurrence, value string, into *node) bool {
+func (b *builder) header(occ *occurrence, value string, into *tree.Node) bool {
 	name, text, ok := strings.Cut(value, ":")
 	if !ok || strings.TrimSpace(name) == "" {
 		b.fail(occ, CodeWrongType, "a header must be Name:Value")
 		return false
 	}
-	put(into, strings.TrimSpace(name), textNode(strings.TrimSpace(text)))
+	put(into, strings.TrimSpace(name), tree.TextNode(strings.TrimSpace(text)))
 	return true
 }
 
 // param reads name=value; what is behind the first = is the value.
-func (b *builder) param(occ *occurrence, value string, into *node) bool {
+func (b *builder) param(occ *occurrence, value string, into *tree.Node) bool {
 	name, text, ok := strings.Cut(value, "=")
 	if !ok || name == "" {
 		b.fail(occ, CodeWrongType, "a URL parameter must be name=value or a JSON object")
 		return false
 	}
-	put(into, name, textNode(text))
+	put(into, name, tree.TextNode(text))
 	return true
 }
 
 // extra reads name:value pieces. A comma divides only where another name:
 // follows; dots in a name lead into objects.
-func (b *builder) extra(occ *occurrence, value string, into *node) bool {
+func (b *builder) extra(occ *occurrence, value string, into *tree.Node) bool {
 	for _, piece := range pieces(value) {
 		name, raw, ok := strings.Cut(piece, ":")
 		name = strings.TrimSpace(name)
@@ -137,15 +137,15 @@ func (b *builder) extra(occ *occurrence, value string, into *node) bool {
 			b.fail(occ, CodeWrongType, "an extra input must be name:value or a JSON object"+hint)
 			return false
 		}
-		if b.template(occ, name, textNode(strings.TrimSpace(raw))) {
+		if b.template(occ, name, tree.TextNode(strings.TrimSpace(raw))) {
 			continue
 		}
 		into := into
 		parts := strings.Split(name, ".")
 		for _, part := range parts[:len(parts)-1] {
-			child, found := into.named(part)
-			if !found || child.shape != object {
-				child = objectNode()
+			child, found := into.Named(part)
+			if !found || child.Shape != tree.Object {
+				child = tree.ObjectNode()
 				put(into, part, child)
 			}
 			into = child
@@ -172,7 +172,7 @@ func pieces(value string) []string {
 
 func isName(s string) bool {
 	for i := range len(s) {
-		if !isAlnum(s[i]) && strings.IndexByte("_-.", s[i]) < 0 {
+		if !tree.IsAlnum(s[i]) && strings.IndexByte("_-.", s[i]) < 0 {
 			return false
 		}
 	}
@@ -181,29 +181,29 @@ func isName(s string) bool {
 
 // typed gives a plain value its type: true, false, null and none in any case,
 // numbers without leading zeros, else text.
-func typed(raw string) *node {
+func typed(raw string) *tree.Node {
 	switch lower := strings.ToLower(raw); lower {
 	case "true", "false":
-		return &node{shape: boolean, scalar: lower}
+		return &tree.Node{Shape: tree.Boolean, Scalar: lower}
 	case "none", "null":
-		return &node{shape: null}
+		return &tree.Node{Shape: tree.Null}
 	}
-	if jsonNumber(raw) && !strings.ContainsAny(raw, "eE") {
-		return &node{shape: number, scalar: raw}
+	if tree.IsNumber(raw) && !strings.ContainsAny(raw, "eE") {
+		return &tree.Node{Shape: tree.Number, Scalar: raw}
 	}
-	return textNode(raw)
+	return tree.TextNode(raw)
 }
 
 // objectives reads "tag:number tag:number".
-func (b *builder) objectives(occ *occurrence, value string, into *node) bool {
+func (b *builder) objectives(occ *occurrence, value string, into *tree.Node) bool {
 	pairs := strings.Fields(value)
 	for _, pair := range pairs {
 		tag, limit, ok := strings.Cut(pair, ":")
-		if !ok || tag == "" || !jsonNumber(limit) {
+		if !ok || tag == "" || !tree.IsNumber(limit) {
 			b.fail(occ, CodeWrongType, `expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`)
 			return false
 		}
-		put(into, tag, &node{shape: number, scalar: limit})
+		put(into, tag, &tree.Node{Shape: tree.Number, Scalar: limit})
 	}
 	if len(pairs) == 0 {
 		b.fail(occ, CodeRequired, `expected one quoted string, e.g. "time_to_first_token:500"`)

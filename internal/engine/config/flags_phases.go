@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -16,11 +17,11 @@ func (b *builder) phases() {
 	if b.file && len(profiling)+len(warmup) == 0 {
 		return
 	}
-	all := b.benchmark.get("phases")
-	if all == nil || all.shape != list {
-		all = listNode()
-		all.ptr = "#/benchmark/phases"
-		b.benchmark.set("phases", all)
+	all := b.benchmark.Get("phases")
+	if all == nil || all.Shape != tree.List {
+		all = tree.ListNode()
+		all.Pointer = "#/benchmark/phases"
+		b.benchmark.Set("phases", all)
 	}
 	main, ok := b.phase(all, "profiling", profiling)
 	if !ok {
@@ -28,7 +29,7 @@ func (b *builder) phases() {
 	}
 	if main == nil {
 		main = newPhase("profiling")
-		all.items = append(all.items, main)
+		all.Items = append(all.Items, main)
 	}
 	b.arrivals(main, "profiling", "--request-rate")
 	b.fields(main, profiling)
@@ -36,8 +37,8 @@ func (b *builder) phases() {
 		b.defaultBound(main)
 	}
 	b.warmup(all, main, warmup)
-	for i, item := range all.items {
-		if item.line == 0 {
+	for i, item := range all.Items {
+		if item.Line == 0 {
 			renumber(item, canonicalPointer(phasePath(i)))
 		}
 	}
@@ -54,26 +55,26 @@ func (b *builder) typed(prefix string) []*occurrence {
 	return out
 }
 
-func newPhase(kind string) *node {
-	return objectNode(member{name: "name", value: textNode(kind)}, member{name: "kind", value: textNode(kind)})
+func newPhase(kind string) *tree.Node {
+	return tree.ObjectNode(tree.Member{Name: "name", Value: tree.TextNode(kind)}, tree.Member{Name: "kind", Value: tree.TextNode(kind)})
 }
 
 // renumber gives a phase and its fields the pointers of its place in the list.
-func renumber(phase *node, ptr string) {
-	phase.ptr = ptr
-	for i := range phase.members {
-		m := &phase.members[i]
-		m.ptr = ptr + "/" + m.name
-		m.value.ptr = m.ptr
+func renumber(phase *tree.Node, ptr string) {
+	phase.Pointer = ptr
+	for i := range phase.Members {
+		m := &phase.Members[i]
+		m.Pointer = ptr + "/" + m.Name
+		m.Value.Pointer = m.Pointer
 	}
 }
 
 // phase finds the only phase of a kind; nil = there is none. More than one is a
 // problem if options are typed for it.
-func (b *builder) phase(all *node, kind string, typed []*occurrence) (*node, bool) {
-	var found *node
-	for _, p := range all.items {
-		if p.shape != object || kindOf(p) != kind {
+func (b *builder) phase(all *tree.Node, kind string, typed []*occurrence) (*tree.Node, bool) {
+	var found *tree.Node
+	for _, p := range all.Items {
+		if p.Shape != tree.Object || kindOf(p) != kind {
 			continue
 		}
 		if found != nil && len(typed) > 0 {
@@ -85,19 +86,19 @@ func (b *builder) phase(all *node, kind string, typed []*occurrence) (*node, boo
 	return found, true
 }
 
-func kindOf(phase *node) string {
-	kind := phase.get("kind")
+func kindOf(phase *tree.Node) string {
+	kind := phase.Get("kind")
 	if kind == nil {
-		kind = phase.get("name")
+		kind = phase.Get("name")
 	}
-	if kind != nil && suggest.Fold(kind.scalar) == "warmup" {
+	if kind != nil && suggest.Fold(kind.Scalar) == "warmup" {
 		return "warmup"
 	}
 	return "profiling"
 }
 
 // fields sets the plain fields of a phase.
-func (b *builder) fields(phase *node, typed []*occurrence) {
+func (b *builder) fields(phase *tree.Node, typed []*occurrence) {
 	for _, occ := range typed {
 		_, field, _ := strings.Cut(occ.option.path, ".")
 		if b.dropped[occ] || !b.free(occ.option.path, occ) {
@@ -107,9 +108,9 @@ func (b *builder) fields(phase *node, typed []*occurrence) {
 		if n == nil {
 			continue
 		}
-		n.place = b.place(occ, "")
-		n.ptr = phase.ptr + "/" + field
-		phase.set(field, n)
+		n.Place = b.place(occ, "")
+		n.Pointer = phase.Pointer + "/" + field
+		phase.Set(field, n)
 	}
 }
 
@@ -117,11 +118,11 @@ func (b *builder) fields(phase *node, typed []*occurrence) {
 // a closed loop of the file into a rate phase, and its concurrency, which drove
 // the load, is dropped rather than kept as a cap. Without a file the loader
 // infers the type from rate and smoothness.
-func (b *builder) arrivals(phase *node, kind, rateFlag string) {
+func (b *builder) arrivals(phase *tree.Node, kind, rateFlag string) {
 	rate, pattern, shape := b.typedAs(kind+".rate"), b.typedAs(kind+".type"), b.typedAs(kind+".smoothness")
-	hadRate := phase.get("rate") != nil
+	hadRate := phase.Get("rate") != nil
 	if b.burst(pattern, rate != nil || hadRate, rateFlag) {
-		phase.drop("type")
+		phase.Drop("type")
 		pattern = nil
 	}
 	if rate == nil && !hadRate {
@@ -134,19 +135,19 @@ func (b *builder) arrivals(phase *node, kind, rateFlag string) {
 		return
 	}
 	if rate != nil && !hadRate {
-		phase.drop("type")
-		if c := phase.get("concurrency"); c != nil && c.flag == "" && b.typedAs(kind+".concurrency") == nil {
-			phase.drop("concurrency")
+		phase.Drop("type")
+		if c := phase.Get("concurrency"); c != nil && c.Flag == "" && b.typedAs(kind+".concurrency") == nil {
+			phase.Drop("concurrency")
 			b.draft.warn(b.place(rate, ""), CodeNoEffect,
-				"%s: the phase is now driven by a rate; the concurrency %s of the configuration file no longer applies", rate.spelling, c.scalar)
+				"%s: the phase is now driven by a rate; the concurrency %s of the configuration file no longer applies", rate.spelling, c.Scalar)
 		}
 	}
 	b.checkPattern(pattern)
 	switch {
 	case pattern != nil && shape == nil && suggest.Fold(pattern.values[0]) != "gamma":
-		phase.drop("smoothness")
+		phase.Drop("smoothness")
 	case pattern == nil && shape != nil:
-		phase.drop("type")
+		phase.Drop("type")
 	}
 }
 
@@ -185,9 +186,9 @@ func (b *builder) typedAs(path string) *occurrence {
 }
 
 // defaultBound gives a command line without a bound AIPerf's ten requests.
-func (b *builder) defaultBound(phase *node) {
+func (b *builder) defaultBound(phase *tree.Node) {
 	for _, field := range []string{"requests", "sessions", "duration"} {
-		if phase.get(field) != nil {
+		if phase.Get(field) != nil {
 			return
 		}
 	}
@@ -196,7 +197,7 @@ func (b *builder) defaultBound(phase *node) {
 			return // it was refused; that is reported
 		}
 	}
-	phase.set("requests", &node{shape: number, scalar: strconv.Itoa(defaultFlagRequests)})
+	phase.Set("requests", &tree.Node{Shape: tree.Number, Scalar: strconv.Itoa(defaultFlagRequests)})
 	path := phasePath(0)
 	if len(b.typed("warmup.")) > 0 {
 		path = phasePath(1)
@@ -206,7 +207,7 @@ func (b *builder) defaultBound(phase *node) {
 
 // warmup merges onto the warm-up phase, or makes one in front if an option that
 // bounds it is typed. A new one takes over the load of the profiling phase.
-func (b *builder) warmup(all, main *node, typed []*occurrence) {
+func (b *builder) warmup(all, main *tree.Node, typed []*occurrence) {
 	if len(typed) == 0 {
 		return
 	}
@@ -223,12 +224,12 @@ func (b *builder) warmup(all, main *node, typed []*occurrence) {
 		}
 		phase = newPhase("warmup")
 		for _, field := range []string{"type", "concurrency", "rate", "smoothness"} {
-			if n := main.get(field); n != nil {
+			if n := main.Get(field); n != nil {
 				inherited := *n
-				phase.set(field, &inherited)
+				phase.Set(field, &inherited)
 			}
 		}
-		all.items = append([]*node{phase}, all.items...)
+		all.Items = append([]*tree.Node{phase}, all.Items...)
 	}
 	b.arrivals(phase, "warmup", "--warmup-request-rate")
 	b.fields(phase, typed)

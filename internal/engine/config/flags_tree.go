@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // resolve turns an option's path into the canonical one.
@@ -27,14 +29,14 @@ func (b *builder) isFile() bool {
 		return true
 	}
 	kind := b.find("dataset.type")
-	return kind != nil && kind.scalar == "file"
+	return kind != nil && kind.Scalar == "file"
 }
 
 // find returns the node at an option's path, or nil.
-func (b *builder) find(path string) *node {
+func (b *builder) find(path string) *tree.Node {
 	if path == "dataset" {
-		if list := b.benchmark.get("datasets"); list != nil && list.shape != null && len(list.items) > 0 {
-			return list.items[0]
+		if list := b.benchmark.Get("datasets"); list != nil && list.Shape != tree.Null && len(list.Items) > 0 {
+			return list.Items[0]
 		}
 		return nil
 	}
@@ -45,26 +47,26 @@ func (b *builder) find(path string) *node {
 		case n == nil:
 			return nil
 		case name == "0":
-			if len(n.items) == 0 {
+			if len(n.Items) == 0 {
 				return nil
 			}
-			n = n.items[0]
+			n = n.Items[0]
 		default:
-			n = n.get(name)
+			n = n.Get(name)
 		}
 	}
 	return n
 }
 
 // set writes a node at an option's path and makes what is missing above it.
-func (b *builder) set(path string, occ *occurrence, value *node) {
+func (b *builder) set(path string, occ *occurrence, value *tree.Node) {
 	canonical := b.resolve(path)
-	value.place = b.place(occ, canonical)
-	for i, item := range value.items {
-		item.ptr = value.ptr + "/" + strconv.Itoa(i)
+	value.Place = b.place(occ, canonical)
+	for i, item := range value.Items {
+		item.Pointer = value.Pointer + "/" + strconv.Itoa(i)
 	}
 	if canonical == "randomSeed" {
-		b.draft.root.set(canonical, value)
+		b.draft.root.Set(canonical, value)
 		return
 	}
 	names := strings.Split(strings.TrimPrefix(canonical, "benchmark."), ".")
@@ -72,40 +74,40 @@ func (b *builder) set(path string, occ *occurrence, value *node) {
 	for i, name := range names[:len(names)-1] {
 		n = b.descend(n, name, names[i+1], occ, canonicalPointer("benchmark."+strings.Join(names[:i+1], ".")))
 	}
-	n.set(names[len(names)-1], value)
+	n.Set(names[len(names)-1], value)
 }
 
 // descend returns the child of n called name, made if need be: a list before
 // "0", else an object. A plain number where an object is needed is a mean.
-func (b *builder) descend(n *node, name, next string, occ *occurrence, ptr string) *node {
+func (b *builder) descend(n *tree.Node, name, next string, occ *occurrence, ptr string) *tree.Node {
 	if name == "0" {
-		return n.items[0]
+		return n.Items[0]
 	}
-	child := n.get(name)
-	at := place{ptr: ptr, flag: occ.spelling, order: occ.order + 1}
+	child := n.Get(name)
+	at := tree.Place{Pointer: ptr, Flag: occ.spelling, Order: occ.order + 1}
 	switch {
-	case next == "0" && (child == nil || child.shape != list || len(child.items) == 0):
-		item := objectNode()
-		item.place = at
-		item.ptr += "/0"
-		child = listNode(item)
-		child.place = at
-		n.set(name, child)
-	case child != nil && child.shape == number:
+	case next == "0" && (child == nil || child.Shape != tree.List || len(child.Items) == 0):
+		item := tree.ObjectNode()
+		item.Place = at
+		item.Pointer += "/0"
+		child = tree.ListNode(item)
+		child.Place = at
+		n.Set(name, child)
+	case child != nil && child.Shape == tree.Number:
 		mean := *child
-		child = objectNode(member{place: mean.place, name: "mean", value: &mean})
-		child.place = at
-		n.set(name, child)
-	case child == nil || child.shape != object && next != "0" || isShape(child, next):
-		child = objectNode()
-		child.place = at
-		n.set(name, child)
+		child = tree.ObjectNode(tree.Member{Place: mean.Place, Name: "mean", Value: &mean})
+		child.Place = at
+		n.Set(name, child)
+	case child == nil || child.Shape != tree.Object && next != "0" || isShape(child, next):
+		child = tree.ObjectNode()
+		child.Place = at
+		n.Set(name, child)
 	}
 	return child
 }
 
 // isShape reports whether a distribution is of a kind that a typed mean
 // replaces as a whole.
-func isShape(n *node, next string) bool {
-	return next == "mean" && slices.ContainsFunc([]string{"peaks", "points", "median"}, func(name string) bool { return n.get(name) != nil })
+func isShape(n *tree.Node, next string) bool {
+	return next == "mean" && slices.ContainsFunc([]string{"peaks", "points", "median"}, func(name string) bool { return n.Get(name) != nil })
 }

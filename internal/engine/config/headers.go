@@ -3,35 +3,37 @@ package config
 import (
 	"net/textproto"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // Headers are the headers of every request: name, as the user wrote it → value.
 type Headers map[string]Secret
 
 // decode reads an object; names are kept as written.
-func (h *Headers) decode(f field, n *node) bool {
-	if n.shape != object {
+func (h *Headers) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
 		return f.wrongType(n, f.path, "an object with header names and values")
 	}
-	*h = make(Headers, len(n.members))
+	*h = make(Headers, len(n.Members))
 	seen := make(map[string]bool)
-	for _, m := range n.members {
-		at := join(f.path, m.name)
-		f.given[at] = m.value
-		value, ok := f.secretText(m.value, at)
-		name := textproto.CanonicalMIMEHeaderKey(m.name)
+	for _, m := range n.Members {
+		at := join(f.path, m.Name)
+		f.given[at] = m.Value
+		value, ok := f.secretText(m.Value, at)
+		name := textproto.CanonicalMIMEHeaderKey(m.Name)
 		switch {
 		case !ok:
-		case !validHeaderName(m.name):
-			f.fail(m.place, CodeOutOfRange, "%q is not a header name", clip(m.name))
+		case !validHeaderName(m.Name):
+			f.fail(m.Place, CodeOutOfRange, "%q is not a header name", clip(m.Name))
 		case !validHeaderValue(value):
-			f.fail(m.place, CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.name)
+			f.fail(m.Place, CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
 		case seen[name]:
-			f.fail(m.place, CodeConflict, "the header %s is given twice", m.name)
+			f.fail(m.Place, CodeConflict, "the header %s is given twice", m.Name)
 		case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection":
-			f.fail(m.place, CodeNotAllowed, "the header %s is set by the HTTP client", name)
+			f.fail(m.Place, CodeNotAllowed, "the header %s is set by the HTTP client", name)
 		default:
-			(*h)[m.name] = NewSecret(value)
+			(*h)[m.Name] = NewSecret(value)
 		}
 		seen[name] = true
 	}
@@ -41,7 +43,7 @@ func (h *Headers) decode(f field, n *node) bool {
 // validHeaderName reports whether s is a token (RFC 9110 section 5.6.2).
 func validHeaderName(s string) bool {
 	for i := range len(s) {
-		if !isAlnum(s[i]) && strings.IndexByte("!#$%&'*+-.^_`|~", s[i]) < 0 {
+		if !tree.IsAlnum(s[i]) && strings.IndexByte("!#$%&'*+-.^_`|~", s[i]) < 0 {
 			return false
 		}
 	}
@@ -57,26 +59,26 @@ func validHeaderValue(s string) bool {
 type Params map[string]Secret
 
 // decode reads an object; values may be numbers and booleans too.
-func (p *Params) decode(f field, n *node) bool {
-	if n.shape != object {
+func (p *Params) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
 		return f.wrongType(n, f.path, "an object with string values")
 	}
-	*p = make(Params, len(n.members))
-	for _, m := range n.members {
-		at := join(f.path, m.name)
-		f.given[at] = m.value
-		value, ok := m.value.scalar, m.value.shape == number || m.value.shape == boolean
+	*p = make(Params, len(n.Members))
+	for _, m := range n.Members {
+		at := join(f.path, m.Name)
+		f.given[at] = m.Value
+		value, ok := m.Value.Scalar, m.Value.Shape == tree.Number || m.Value.Shape == tree.Boolean
 		if !ok {
-			value, ok = f.secretText(m.value, at)
+			value, ok = f.secretText(m.Value, at)
 		}
 		switch {
 		case !ok:
-		case m.name == "":
-			f.fail(m.place, CodeOutOfRange, "a URL parameter needs a name")
+		case m.Name == "":
+			f.fail(m.Place, CodeOutOfRange, "a URL parameter needs a name")
 		case value == "":
-			(*p)[m.name] = Secret{} // "name=" is sent
+			(*p)[m.Name] = Secret{} // "name=" is sent
 		default:
-			(*p)[m.name] = NewSecret(value)
+			(*p)[m.Name] = NewSecret(value)
 		}
 	}
 	return true

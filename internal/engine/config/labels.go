@@ -1,5 +1,7 @@
 package config
 
+import "aiperfd/internal/engine/config/tree"
+
 // Labels are what users say about a run: name → value.
 type Labels map[string]string
 
@@ -11,24 +13,24 @@ const (
 )
 
 // decode reads an object of strings.
-func (l *Labels) decode(f field, n *node) bool {
-	if n.shape != object {
+func (l *Labels) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
 		return f.wrongType(n, f.path, "an object with string values")
 	}
-	if len(n.members) > maxLabels {
-		f.fail(n.place, CodeOutOfRange, "labels: at most %d are allowed; got %d", maxLabels, len(n.members))
+	if len(n.Members) > maxLabels {
+		f.fail(n.Place, CodeOutOfRange, "labels: at most %d are allowed; got %d", maxLabels, len(n.Members))
 	}
-	*l = make(Labels, len(n.members))
-	for _, m := range n.members {
+	*l = make(Labels, len(n.Members))
+	for _, m := range n.Members {
 		switch {
-		case m.value.shape != text:
-			f.wrongType(m.value, join(f.path, m.name), "a string")
-		case m.name == "" || len(m.name) > maxLabelName:
-			f.fail(m.place, CodeOutOfRange, "%q: a label name must have 1 to %d characters", clip(m.name), maxLabelName)
-		case len(m.value.scalar) > maxLabelValue:
-			f.fail(m.place, CodeOutOfRange, "%s: a label value can have at most %d characters", clip(m.name), maxLabelValue)
+		case m.Value.Shape != tree.Text:
+			f.wrongType(m.Value, join(f.path, m.Name), "a string")
+		case m.Name == "" || len(m.Name) > maxLabelName:
+			f.fail(m.Place, CodeOutOfRange, "%q: a label name must have 1 to %d characters", clip(m.Name), maxLabelName)
+		case len(m.Value.Scalar) > maxLabelValue:
+			f.fail(m.Place, CodeOutOfRange, "%s: a label value can have at most %d characters", clip(m.Name), maxLabelValue)
 		default:
-			(*l)[m.name] = m.value.scalar
+			(*l)[m.Name] = m.Value.Scalar
 		}
 	}
 	return true

@@ -4,17 +4,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // Format is the notation of a document.
-type Format string
+type Format = tree.Format
 
 // The notations.
 const (
-	Auto Format = "" // JSON if it begins with a brace and is JSON, else YAML
-	JSON Format = "json"
-	YAML Format = "yaml"
+	Auto = tree.Auto // JSON if it begins with a brace and is JSON, else YAML
+	JSON = tree.JSON
+	YAML = tree.YAML
 )
+
+// Malformed is the error for text that is not a document at all.
+type Malformed = tree.Malformed
 
 // defaultMaxBytes bounds a document for which no bound is given: enough for
 // thousands of inline records.
@@ -73,7 +78,7 @@ func Load(data []byte, o LoadOptions) (*Document, []Problem, error) {
 // can be laid over it.
 type Draft struct {
 	report
-	root     *node // in the long form, see [shorthand]
+	root     *tree.Node // in the long form, see [shorthand]
 	options  LoadOptions
 	inferred []Default // values that were chosen while the draft was made
 	// flagFor returns the flag that gives a missing value, or "". It is nil unless
@@ -86,7 +91,7 @@ func NewDraft(o LoadOptions) *Draft {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
 	}
-	return &Draft{options: o, root: objectNode(member{name: "benchmark", value: objectNode()})}
+	return &Draft{options: o, root: tree.ObjectNode(tree.Member{Name: "benchmark", Value: tree.ObjectNode()})}
 }
 
 // Read reads text, expands its variables and brings it into the long form. The
@@ -96,12 +101,13 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 	if len(data) > d.options.MaxBytes {
 		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", d.options.MaxBytes)}
 	}
-	root, err := parse(data, o.Format, &d.report)
+	root, duplicates, err := tree.Parse(data, o.Format)
+	d.duplicates(duplicates)
 	if err != nil {
 		return nil, err
 	}
-	if root.shape != object {
-		return nil, &Malformed{Line: root.line, Column: root.col, Detail: "a document must be an object, not " + root.shape.String()}
+	if root.Shape != tree.Object {
+		return nil, &Malformed{Line: root.Line, Column: root.Column, Detail: "a document must be an object, not " + root.Shape.String()}
 	}
 	substitute(root, o, &d.report)
 	d.root = shorthand{&d.report}.normalise(root)
@@ -144,29 +150,29 @@ type loader struct {
 	*report
 	options LoadOptions
 	doc     *Document
-	given   map[string]*node // canonical path → value, null values left out
-	failed  map[string]bool  // canonical paths whose value could not be read
+	given   map[string]*tree.Node // canonical path → value, null values left out
+	failed  map[string]bool       // canonical paths whose value could not be read
 	flagFor func(path string) string
 }
 
 func newLoader(r *report, o LoadOptions) *loader {
-	return &loader{report: r, options: o, doc: &Document{}, given: make(map[string]*node), failed: make(map[string]bool)}
+	return &loader{report: r, options: o, doc: &Document{}, given: make(map[string]*tree.Node), failed: make(map[string]bool)}
 }
 
 // at returns the node that gave a canonical path, or nil.
-func (l *loader) at(path string) *node { return l.given[path] }
+func (l *loader) at(path string) *tree.Node { return l.given[path] }
 
 // has reports whether the document gave a value other than null.
 func (l *loader) has(path string) bool { return l.given[path] != nil }
 
 // where returns the place of a path, or of the nearest given parent with the
 // missing names added to its pointer.
-func (l *loader) where(path string) place {
+func (l *loader) where(path string) tree.Place {
 	missing := ""
 	for {
 		if n := l.given[path]; n != nil {
-			at := n.place
-			at.ptr += missing
+			at := n.Place
+			at.Pointer += missing
 			return at
 		}
 		cut := strings.LastIndexByte(path, '.')
@@ -179,9 +185,9 @@ func (l *loader) where(path string) place {
 func (l *loader) require(path, detail string) {
 	at := l.where(path)
 	if l.flagFor != nil {
-		at = place{ptr: canonicalPointer(path)}
+		at = tree.Place{Pointer: canonicalPointer(path)}
 		if name := l.flagFor(path); name != "" {
-			at.flag, detail = name, name+": required"
+			at.Flag, detail = name, name+": required"
 		}
 	}
 	l.fail(at, CodeRequired, "%s", detail)
@@ -197,17 +203,17 @@ func (l *loader) conflict(path, detail string) {
 // flag is named, or path itself.
 func (l *loader) deepest(path string) []string {
 	n := l.at(path)
-	if n.flag == "" || n.shape != object {
+	if n.Flag == "" || n.Shape != tree.Object {
 		return []string{path}
 	}
 	var all []string
-	for _, m := range n.members {
-		at := join(path, m.name)
-		if m.value.shape == object && l.has(at) {
+	for _, m := range n.Members {
+		at := join(path, m.Name)
+		if m.Value.Shape == tree.Object && l.has(at) {
 			all = append(all, l.deepest(at)...)
 			continue
 		}
-		l.given[at] = m.value
+		l.given[at] = m.Value
 		all = append(all, at)
 	}
 	return all

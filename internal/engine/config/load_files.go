@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // roots returns where files may lie; nil = anywhere.
@@ -97,7 +99,7 @@ func (l *loader) checkFolder(path, name string) {
 }
 
 // checkSocket reports a unix socket that may not be used.
-func (l *loader) checkSocket(n *node, name string) {
+func (l *loader) checkSocket(n *tree.Node, name string) {
 	const longest = 107 // bytes in sockaddr_un
 	switch {
 	case n == nil || l.options.Stored:

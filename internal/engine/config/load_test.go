@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
@@ -350,30 +352,30 @@ func TestCompatLoadsAgain(t *testing.T) {
 // The keys of AIPerf's GET /api/config, section by section.
 func TestCompatKeys(t *testing.T) {
 	d, _ := mustLoad(t, `benchmark: {model: m, endpoint: {url: "http://u:p@h/?key=K", apiKey: k, headers: {Authorization: x, X-T: y}, extra: {api_key: v, a: 1}}, phases: {rate: 3, requests: 200}}`, LoadOptions{Choices: someChoices()})
-	root := tree(compat(d))
-	keys := func(n *node) string {
+	root := reread(compat(d))
+	keys := func(n *tree.Node) string {
 		var names []string
-		for _, m := range n.members {
-			names = append(names, m.name)
+		for _, m := range n.Members {
+			names = append(names, m.Name)
 		}
 		return strings.Join(names, " ")
 	}
 	rows := []struct {
 		name string
-		n    *node
+		n    *tree.Node
 		want string
 	}{
 		{"root", root, "models endpoint datasets phases artifacts slos tokenizer gpuTelemetry serverMetrics networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride"},
-		{"model", root.get("models").get("items").items[0], "name weight lora modalities tokenizer"},
-		{"endpoint", root.get("endpoint"), endpointOrder},
-		{"dataset", root.get("datasets").items[0], syntheticOrder},
-		{"prompts", root.get("datasets").items[0].get("prompts"), promptOrder},
-		{"phase", root.get("phases").items[0], phaseOrder + rateOrder},
-		{"artifacts", root.get("artifacts"), artifactOrder},
-		{"tokenizer", root.get("tokenizer"), tokenizerOrder},
-		{"runtime", root.get("runtime"), runtimeOrder},
-		{"gpu", root.get("gpuTelemetry"), "enabled urls metricsFile collector mode"},
-		{"server metrics", root.get("serverMetrics"), "enabled urls formats discovery"},
+		{"model", root.Get("models").Get("items").Items[0], "name weight lora modalities tokenizer"},
+		{"endpoint", root.Get("endpoint"), endpointOrder},
+		{"dataset", root.Get("datasets").Items[0], syntheticOrder},
+		{"prompts", root.Get("datasets").Items[0].Get("prompts"), promptOrder},
+		{"phase", root.Get("phases").Items[0], phaseOrder + rateOrder},
+		{"artifacts", root.Get("artifacts"), artifactOrder},
+		{"tokenizer", root.Get("tokenizer"), tokenizerOrder},
+		{"runtime", root.Get("runtime"), runtimeOrder},
+		{"gpu", root.Get("gpuTelemetry"), "enabled urls metricsFile collector mode"},
+		{"server metrics", root.Get("serverMetrics"), "enabled urls formats discovery"},
 	}
 	for _, row := range rows {
 		if got := keys(row.n); got != row.want {
@@ -413,7 +415,7 @@ func TestUnsupportedFeatures(t *testing.T) {
 	for _, path := range paths {
 		for _, f := range unsupportedFields(path) {
 			rows++
-			off, err := parseJSON([]byte(f.off), &report{})
+			off, _, err := tree.ParseJSON([]byte(f.off))
 			if err != nil {
 				t.Fatalf("%s.%s: %v", path, f.name, err)
 			}
@@ -422,7 +424,7 @@ func TestUnsupportedFeatures(t *testing.T) {
 			if len(l.problems)+len(l.warnings) > 0 {
 				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.name, l.problems, l.warnings)
 			}
-			l.refuse(&node{shape: number, scalar: "977"}, f)
+			l.refuse(&tree.Node{Shape: tree.Number, Scalar: "977"}, f)
 			if len(l.problems)+len(l.warnings) != 1 {
 				t.Errorf("%s.%s: 977 is accepted without a word", path, f.name)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -70,9 +71,9 @@ func (c datasetRules) atMost(path string, d Distribution, most float64, unit str
 }
 
 // meanAt returns the node of a distribution's mean.
-func (c datasetRules) meanAt(path string) *node {
+func (c datasetRules) meanAt(path string) *tree.Node {
 	n := c.at(path)
-	if mean := n.get("mean"); mean != nil {
+	if mean := n.Get("mean"); mean != nil {
 		return mean
 	}
 	return n

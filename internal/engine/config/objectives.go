@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -14,28 +15,28 @@ import (
 type Objectives map[string]float64
 
 // decode reads an object of metric tags, or their short names, and numbers.
-func (o *Objectives) decode(f field, n *node) bool {
-	if n.shape != object {
+func (o *Objectives) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
 		return f.wrongType(n, f.path, "an object with metric tags and numbers")
 	}
-	for _, m := range n.members {
+	for _, m := range n.Members {
 		name := ""
-		if m.flag != "" {
-			name = m.flag + ": "
+		if m.Flag != "" {
+			name = m.Flag + ": "
 		}
-		tag := cmp.Or(objectiveAliases()[strings.ToLower(m.name)], m.name)
+		tag := cmp.Or(objectiveAliases()[strings.ToLower(m.Name)], m.Name)
 		at := join(f.path, tag)
 		if f.given[at] != nil {
-			f.fail(m.place, CodeConflict, "%sthe objective %s is given twice", name, tag)
+			f.fail(m.Place, CodeConflict, "%sthe objective %s is given twice", name, tag)
 			continue
 		}
-		f.given[at] = m.value
+		f.given[at] = m.Value
 		if !slices.Contains(f.options.Choices.Objectives, tag) {
 			known := append(slices.Sorted(maps.Keys(objectiveAliases())), f.options.Choices.Objectives...)
-			f.fail(m.place, CodeUnknownField, "%s%q is not a metric%s", name, clip(m.name), suggest.DidYouMean(m.name, known))
+			f.fail(m.Place, CodeUnknownField, "%s%q is not a metric%s", name, clip(m.Name), suggest.DidYouMean(m.Name, known))
 			continue
 		}
-		limit, ok := f.float(m.value, at)
+		limit, ok := f.float(m.Value, at)
 		if !ok {
 			continue
 		}

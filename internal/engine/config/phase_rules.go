@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -36,7 +37,7 @@ func (c phaseRules) checkName(taken map[string]bool) {
 func phaseName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
-		if !isAlnum(c) && c != '_' && (i == 0 || c != '-') || i == 0 && '0' <= c && c <= '9' {
+		if !tree.IsAlnum(c) && c != '_' && (i == 0 || c != '-') || i == 0 && '0' <= c && c <= '9' {
 			return false
 		}
 	}
@@ -81,7 +82,7 @@ func phaseKind(p *Phase) string {
 func (c phaseRules) checkBounds() {
 	p, path := c.phase, c.path
 	kind := c.at(path + ".type")
-	scheduled := kind != nil && suggest.Fold(kind.scalar) == suggest.Fold("fixed_schedule") // which the data bounds
+	scheduled := kind != nil && suggest.Fold(kind.Scalar) == suggest.Fold("fixed_schedule") // which the data bounds
 	if !scheduled && !c.has(path+".requests") && !c.has(path+".sessions") && !c.has(path+".duration") {
 		c.require(path+".requests", "needs a limit: requests, sessions or duration")
 	}

@@ -167,7 +167,7 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 	return f
 }
 
-// shape sets the kind and what is inside.
+// Shape sets the kind and what is inside.
 func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 	switch t {
 	case reflect.TypeFor[Seconds]():

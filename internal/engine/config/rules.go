@@ -9,12 +9,13 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
 
 // rules checks a value against its field's validate tag, as the validator
 // library reads it (gt, gte, lt, lte, min, max, oneof), or against its choices.
-func (f field) rules(n *node, v reflect.Value) {
+func (f field) rules(n *tree.Node, v reflect.Value) {
 	if f.tag.Get("choices") != "" {
 		f.choice(n, v)
 		return

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // Seconds is a length of time. In documents it is a number of seconds, or a
@@ -48,17 +50,17 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 
 // decode reads a number of seconds or a text. Only fields of the form infinite
 // take "inf".
-func (s *Seconds) decode(f field, n *node) bool {
+func (s *Seconds) decode(f field, n *tree.Node) bool {
 	v, ok := Seconds(0), false
-	switch n.shape {
-	case number:
+	switch n.Shape {
+	case tree.Number:
 		var x float64
 		if x, ok = f.float(n, f.path); !ok {
 			return false
 		}
 		v = Seconds(x)
-	case text:
-		v, ok = parseSeconds(n.scalar)
+	case tree.Text:
+		v, ok = parseSeconds(n.Scalar)
 	}
 	if !ok {
 		return f.wrongType(n, f.path, "a number of seconds, or a string such as \"30s\" or \"5 min\"")

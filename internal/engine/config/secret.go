@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -81,27 +82,27 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s Secret) MarshalZerologObject(e *zerolog.Event) { e.Str("secret", s.String()) }
 
 // decode reads a text.
-func (s *Secret) decode(f field, n *node) bool {
+func (s *Secret) decode(f field, n *tree.Node) bool {
 	v, ok := f.secretText(n, f.path)
 	*s = NewSecret(v)
 	return ok
 }
 
 // secretText reads a text that may be secret and is not a placeholder.
-func (d *decoder) secretText(n *node, path string) (string, bool) {
-	if !n.isText() {
+func (d *decoder) secretText(n *tree.Node, path string) (string, bool) {
+	if !n.IsText() {
 		d.failed[path] = true
-		d.fail(n.place, CodeWrongType, "%s: must be a string", label(n.place))
+		d.fail(n.Place, CodeWrongType, "%s: must be a string", label(n.Place))
 		return "", false
 	}
 	if d.options.Stored {
-		return strings.ReplaceAll(n.scalar, redact.Placeholder, "redacted"), true
+		return strings.ReplaceAll(n.Scalar, redact.Placeholder, "redacted"), true
 	}
-	if strings.Contains(n.scalar, redact.Placeholder) || strings.Contains(strings.ToLower(n.scalar), "%3credacted%3e") {
+	if strings.Contains(n.Scalar, redact.Placeholder) || strings.Contains(strings.ToLower(n.Scalar), "%3credacted%3e") {
 		d.failed[path] = true
-		d.fail(n.place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", label(n.place))
+		d.fail(n.Place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", label(n.Place))
 		return "", false
 	}
-	d.doc.injected = append(d.doc.injected, n.secrets...)
-	return n.scalar, true
+	d.doc.injected = append(d.doc.injected, n.Secrets...)
+	return n.Scalar, true
 }

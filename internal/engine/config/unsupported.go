@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -187,82 +188,82 @@ func runtimeFeatures() []feature {
 }
 
 // refuse accepts the value that switches f off and reports any other.
-func (d *decoder) refuse(n *node, f feature) {
-	off, err := parseJSON([]byte(f.off), &report{})
+func (d *decoder) refuse(n *tree.Node, f feature) {
+	off, _, err := tree.ParseJSON([]byte(f.off))
 	if err != nil {
 		panic("bad default in the table of lacking features: " + f.name) // a test reads every row
 	}
 	bad := differs(n, off)
-	if f.alt != "" && string(n.json()) == f.alt {
+	if f.alt != "" && string(n.JSON()) == f.alt {
 		bad = nil
 	}
-	if f.strict && n.shape != off.shape {
+	if f.strict && n.Shape != off.Shape {
 		bad = n
 	}
 	switch {
 	case bad == nil:
-		if on := n.get("enabled"); on != nil && on.scalar == "true" {
-			d.warn(n.place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.what)
+		if on := n.Get("enabled"); on != nil && on.Scalar == "true" {
+			d.warn(n.Place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.what)
 		}
 	case f.inert:
-		d.warn(n.place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", label(n.place))
+		d.warn(n.Place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", label(n.Place))
 	case f.name == "userFiles" && d.options.Untrusted, f.name == "trustRemoteCode" && d.options.Untrusted:
-		d.fail(bad.place, CodeNotAllowed, "%s: %s is not allowed here", label(bad.place), f.what)
+		d.fail(bad.Place, CodeNotAllowed, "%s: %s is not allowed here", label(bad.Place), f.what)
 	default:
-		d.fail(bad.place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", label(bad.place), f.what)
+		d.fail(bad.Place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", label(bad.Place), f.what)
 	}
 }
 
 // differs returns the first part of n that says something else than off, or
 // nil. Null, false, empty and disabled values say nothing; nor do the switches
 // enabled of collectors that AIPerf has on by default and that have no target.
-func differs(n, off *node) *node {
+func differs(n, off *tree.Node) *tree.Node {
 	switch {
-	case n.shape == null, n.shape == boolean && n.scalar == "false":
+	case n.Shape == tree.Null, n.Shape == tree.Boolean && n.Scalar == "false":
 		return nil
-	case n.shape == object && (off.shape == object || len(n.members) == 0 || disabled(n)):
+	case n.Shape == tree.Object && (off.Shape == tree.Object || len(n.Members) == 0 || disabled(n)):
 		return memberDiffers(n, off)
-	case n.shape == list && len(n.items) == 0:
+	case n.Shape == tree.List && len(n.Items) == 0:
 		return nil
-	case n.shape == text && n.scalar == "":
+	case n.Shape == tree.Text && n.Scalar == "":
 		return nil
-	case n.shape != off.shape:
+	case n.Shape != off.Shape:
 		return n
-	case n.shape == list:
+	case n.Shape == tree.List:
 		return listDiffers(n, off)
-	case n.shape == number:
-		a, _ := strconv.ParseFloat(n.scalar, 64)
-		b, _ := strconv.ParseFloat(off.scalar, 64)
+	case n.Shape == tree.Number:
+		a, _ := strconv.ParseFloat(n.Scalar, 64)
+		b, _ := strconv.ParseFloat(off.Scalar, 64)
 		if a == b {
 			return nil
 		}
 		return n
-	case n.shape == text && suggest.Fold(n.scalar) == suggest.Fold(off.scalar), n.scalar == off.scalar:
+	case n.Shape == tree.Text && suggest.Fold(n.Scalar) == suggest.Fold(off.Scalar), n.Scalar == off.Scalar:
 		return nil
 	}
 	return n
 }
 
-func memberDiffers(n, off *node) *node {
-	if off.shape != object {
+func memberDiffers(n, off *tree.Node) *tree.Node {
+	if off.Shape != tree.Object {
 		return nil
 	}
-	for _, m := range n.members {
-		i := off.index(m.name)
-		for j, known := range off.members {
-			if m.name == snakeCase(known.name) {
+	for _, m := range n.Members {
+		i := off.Index(m.Name)
+		for j, known := range off.Members {
+			if m.Name == tree.SnakeCase(known.Name) {
 				i = j
 			}
 		}
 		if i < 0 {
-			return &node{place: m.place}
+			return &tree.Node{Place: m.Place}
 		}
-		want := off.members[i].value
-		collects := off.index("enabled") >= 0 && off.index("urls") >= 0
-		if m.name == "enabled" && m.value.shape == boolean && collects {
+		want := off.Members[i].Value
+		collects := off.Index("enabled") >= 0 && off.Index("urls") >= 0
+		if m.Name == "enabled" && m.Value.Shape == tree.Boolean && collects {
 			continue
 		}
-		if bad := differs(m.value, want); bad != nil {
+		if bad := differs(m.Value, want); bad != nil {
 			return bad
 		}
 	}
@@ -270,17 +271,17 @@ func memberDiffers(n, off *node) *node {
 }
 
 // disabled reports whether n is {enabled: false} and nothing else.
-func disabled(n *node) bool {
-	on := n.get("enabled")
-	return len(n.members) == 1 && on != nil && on.shape == boolean && on.scalar == "false"
+func disabled(n *tree.Node) bool {
+	on := n.Get("enabled")
+	return len(n.Members) == 1 && on != nil && on.Shape == tree.Boolean && on.Scalar == "false"
 }
 
-func listDiffers(n, off *node) *node {
-	if len(n.items) != len(off.items) {
+func listDiffers(n, off *tree.Node) *tree.Node {
+	if len(n.Items) != len(off.Items) {
 		return n
 	}
-	for i, item := range n.items {
-		if differs(item, off.items[i]) != nil {
+	for i, item := range n.Items {
+		if differs(item, off.Items[i]) != nil {
 			return n
 		}
 	}

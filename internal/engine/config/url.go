@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -43,7 +44,7 @@ func (u *URL) UnmarshalText(b []byte) error {
 
 // decode reads a base URL, or the URL of a proxy if that is the form of the field.
 // A URL without a scheme gets http.
-func (u *URL) decode(f field, n *node) bool {
+func (u *URL) decode(f field, n *tree.Node) bool {
 	raw, ok := f.secretText(n, f.path)
 	if !ok {
 		return false

@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"bytes"
@@ -19,23 +19,23 @@ const maxAliased = 10_000
 
 // yamlParser turns a YAML syntax tree into nodes.
 type yamlParser struct {
-	anchors map[string]*node
-	aliased int
-	report  *report
+	anchors    map[string]*Node
+	aliased    int
+	duplicates []Duplicate
 }
 
 // parseYAML reads one YAML 1.2 document (core schema). The library's parser is
 // recursive and has panicked on odd input before, so depth is bounded on the
 // tokens first and a panic counts as a syntax error.
-func parseYAML(data []byte, r *report) (root *node, err error) {
+func parseYAML(data []byte) (root *Node, duplicates []Duplicate, err error) {
 	defer func() {
 		if recover() != nil {
-			root, err = nil, &Malformed{Detail: "invalid YAML"}
+			root, duplicates, err = nil, nil, &Malformed{Detail: "invalid YAML"}
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
 	if err := boundTokens(tokens); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -43,7 +43,7 @@ func parseYAML(data []byte, r *report) (root *node, err error) {
 		if strings.HasPrefix(m.Detail, "mapping value is not allowed") && !bytes.ContainsAny(bytes.TrimSpace(data), "\r\n") {
 			m.Detail += "; the document is a single line: curl sends line breaks with --data-binary, but not with -d"
 		}
-		return nil, m
+		return nil, nil, m
 	}
 	var body ast.Node
 	for _, doc := range file.Docs {
@@ -51,25 +51,25 @@ func parseYAML(data []byte, r *report) (root *node, err error) {
 			continue
 		}
 		if body != nil {
-			return nil, malformedAt(doc.Body, "more than one document")
+			return nil, nil, malformedAt(doc.Body, "more than one document")
 		}
 		body = doc.Body
 	}
 	if body == nil {
-		return nil, &Malformed{Detail: "the document is empty"}
+		return nil, nil, &Malformed{Detail: "the document is empty"}
 	}
-	p := &yamlParser{anchors: make(map[string]*node), report: r}
+	p := &yamlParser{anchors: make(map[string]*Node)}
 	root, err = p.node(body, 0)
 	if err != nil {
-		return nil, err
+		return nil, p.duplicates, err
 	}
 	root.locate("#")
-	return root, nil
+	return root, p.duplicates, nil
 }
 
 func malformedAt(n ast.Node, format string, args ...any) error {
 	at := nodePlace(n)
-	return &Malformed{Line: at.line, Column: at.col, Detail: fmt.Sprintf(format, args...)}
+	return &Malformed{Line: at.Line, Column: at.Column, Detail: fmt.Sprintf(format, args...)}
 }
 
 // yamlMalformed takes message and position of a library error, but not the
@@ -89,8 +89,8 @@ func yamlMalformed(err error) *Malformed {
 	return m
 }
 
-func nodePlace(n ast.Node) place {
-	var at place
+func nodePlace(n ast.Node) Place {
+	var at Place
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
 		return nodePlace(m.Values[0].Key)
 	}
@@ -98,31 +98,31 @@ func nodePlace(n ast.Node) place {
 		return nodePlace(m.Key)
 	}
 	if tk := n.GetToken(); tk != nil && tk.Position != nil {
-		at.line, at.col = tk.Position.Line, tk.Position.Column
+		at.Line, at.Column = tk.Position.Line, tk.Position.Column
 	}
 	return at
 }
 
-func (p *yamlParser) node(y ast.Node, depth int) (*node, error) {
+func (p *yamlParser) node(y ast.Node, depth int) (*Node, error) {
 	if depth > maxDepth {
 		return nil, malformedAt(y, "nested deeper than %d levels", maxDepth)
 	}
-	n := &node{place: nodePlace(y)}
+	n := &Node{Place: nodePlace(y)}
 	switch y := y.(type) {
 	case *ast.MappingNode:
-		n.shape = object
+		n.Shape = Object
 		return n, p.mapping(n, y.Values, depth)
 	case *ast.MappingValueNode:
-		n.shape = object
+		n.Shape = Object
 		return n, p.mapping(n, []*ast.MappingValueNode{y}, depth)
 	case *ast.SequenceNode:
-		n.shape = list
+		n.Shape = List
 		for _, v := range y.Values {
 			item, err := p.node(v, depth+1)
 			if err != nil {
 				return nil, err
 			}
-			n.items = append(n.items, item)
+			n.Items = append(n.Items, item)
 		}
 		return n, nil
 	case *ast.AnchorNode:
@@ -136,42 +136,42 @@ func (p *yamlParser) node(y ast.Node, depth int) (*node, error) {
 }
 
 // scalar reads a leaf into n.
-func scalar(n *node, y ast.Node) error {
+func scalar(n *Node, y ast.Node) error {
 	switch y := y.(type) {
 	case *ast.NullNode:
-		n.shape = null
+		n.Shape = Null
 	case *ast.BoolNode:
-		n.shape, n.scalar = boolean, fmt.Sprint(y.Value)
+		n.Shape, n.Scalar = Boolean, fmt.Sprint(y.Value)
 	case *ast.IntegerNode:
-		n.shape, n.scalar = number, fmt.Sprint(y.Value)
+		n.Shape, n.Scalar = Number, fmt.Sprint(y.Value)
 	case *ast.FloatNode:
-		n.shape, n.scalar = number, y.GetToken().Value
-		if !jsonNumber(n.scalar) {
-			n.scalar = strconv.FormatFloat(y.Value, 'g', -1, 64)
+		n.Shape, n.Scalar = Number, y.GetToken().Value
+		if !IsNumber(n.Scalar) {
+			n.Scalar = strconv.FormatFloat(y.Value, 'g', -1, 64)
 		}
 		if math.IsInf(y.Value, 0) {
-			n.shape, n.scalar = text, y.GetToken().Value
+			n.Shape, n.Scalar = Text, y.GetToken().Value
 		}
 	case *ast.StringNode:
-		n.shape, n.scalar = text, y.Value
-		if y.GetToken().Type == token.StringType && jsonNumber(y.Value) {
-			n.shape = number // 1e3, which the library takes for a text
+		n.Shape, n.Scalar = Text, y.Value
+		if y.GetToken().Type == token.StringType && IsNumber(y.Value) {
+			n.Shape = Number // 1e3, which the library takes for a text
 		}
 	case *ast.LiteralNode:
-		n.shape, n.scalar = text, y.Value.Value
+		n.Shape, n.Scalar = Text, y.Value.Value
 	case *ast.InfinityNode:
-		n.shape, n.scalar = text, strings.Replace(strings.ToLower(y.GetToken().Value), ".inf", "inf", 1)
+		n.Shape, n.Scalar = Text, strings.Replace(strings.ToLower(y.GetToken().Value), ".inf", "inf", 1)
 	case *ast.NanNode:
-		n.shape, n.scalar = text, "nan"
+		n.Shape, n.Scalar = Text, "nan"
 	default:
 		return malformedAt(y, "%s is not supported", y.Type())
 	}
 	return nil
 }
 
-func (p *yamlParser) mapping(n *node, values []*ast.MappingValueNode, depth int) error {
+func (p *yamlParser) mapping(n *Node, values []*ast.MappingValueNode, depth int) error {
 	seen := make(map[string]int)
-	var merged []*node
+	var merged []*Node
 	for _, v := range values {
 		value, err := p.node(v.Value, depth+1)
 		if err != nil {
@@ -185,16 +185,16 @@ func (p *yamlParser) mapping(n *node, values []*ast.MappingValueNode, depth int)
 		if !ok {
 			return malformedAt(v.Key, "keys must be strings; put this one in quotes")
 		}
-		n.add(member{place: nodePlace(key), name: key.Value, value: value}, seen, p.report)
+		p.duplicates = n.add(Member{Place: nodePlace(key), Name: key.Value, Value: value}, seen, p.duplicates)
 	}
 	for _, m := range merged {
-		sources := []*node{m}
-		if m.shape == list {
-			sources = m.items
+		sources := []*Node{m}
+		if m.Shape == List {
+			sources = m.Items
 		}
 		for _, s := range sources {
-			if s.shape != object {
-				return &Malformed{Line: m.line, Column: m.col, Detail: "only objects can be merged"}
+			if s.Shape != Object {
+				return &Malformed{Line: m.Line, Column: m.Column, Detail: "only objects can be merged"}
 			}
 			n.merge(s)
 		}
@@ -203,19 +203,19 @@ func (p *yamlParser) mapping(n *node, values []*ast.MappingValueNode, depth int)
 }
 
 // merge takes over the members of s whose names are free.
-func (n *node) merge(s *node) {
-	for _, m := range s.members {
-		if _, taken := n.named(m.name); !taken {
-			n.members = append(n.members, m)
+func (n *Node) merge(s *Node) {
+	for _, m := range s.Members {
+		if _, taken := n.Named(m.Name); !taken {
+			n.Members = append(n.Members, m)
 		}
 	}
 }
 
-// named finds a member by its exact name.
-func (n *node) named(name string) (*node, bool) {
-	for _, m := range n.members {
-		if m.name == name {
-			return m.value, true
+// Named finds a member by its exact name.
+func (n *Node) Named(name string) (*Node, bool) {
+	for _, m := range n.Members {
+		if m.Name == name {
+			return m.Value, true
 		}
 	}
 	return nil, false
@@ -223,7 +223,7 @@ func (n *node) named(name string) (*node, bool) {
 
 // anchor reads an anchored node. The name is known only behind the node, so an
 // alias cannot refer to what it is part of.
-func (p *yamlParser) anchor(y *ast.AnchorNode, depth int) (*node, error) {
+func (p *yamlParser) anchor(y *ast.AnchorNode, depth int) (*Node, error) {
 	n, err := p.node(y.Value, depth)
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (p *yamlParser) anchor(y *ast.AnchorNode, depth int) (*node, error) {
 	return n, nil
 }
 
-func (p *yamlParser) alias(y *ast.AliasNode) (*node, error) {
+func (p *yamlParser) alias(y *ast.AliasNode) (*Node, error) {
 	name := y.Value.GetToken().Value
 	source, ok := p.anchors[name]
 	if !ok {
@@ -246,31 +246,31 @@ func (p *yamlParser) alias(y *ast.AliasNode) (*node, error) {
 }
 
 // copy returns a deep copy at another place, or nil when aliases add too much.
-func (p *yamlParser) copy(source *node, at place) *node {
+func (p *yamlParser) copy(source *Node, at Place) *Node {
 	if p.aliased++; p.aliased > maxAliased {
 		return nil
 	}
-	n := &node{place: at, shape: source.shape, scalar: source.scalar}
-	for _, m := range source.members {
-		value := p.copy(m.value, at)
+	n := &Node{Place: at, Shape: source.Shape, Scalar: source.Scalar}
+	for _, m := range source.Members {
+		value := p.copy(m.Value, at)
 		if value == nil {
 			return nil
 		}
-		n.members = append(n.members, member{place: at, name: m.name, value: value})
+		n.Members = append(n.Members, Member{Place: at, Name: m.Name, Value: value})
 	}
-	for _, item := range source.items {
+	for _, item := range source.Items {
 		value := p.copy(item, at)
 		if value == nil {
 			return nil
 		}
-		n.items = append(n.items, value)
+		n.Items = append(n.Items, value)
 	}
 	return n
 }
 
 // tag reads a tagged node; only the tags of the core schema that change nothing
 // but the type of a scalar are understood.
-func (p *yamlParser) tag(y *ast.TagNode, depth int) (*node, error) {
+func (p *yamlParser) tag(y *ast.TagNode, depth int) (*Node, error) {
 	if y.Value == nil {
 		return nil, malformedAt(y, "tag without a value")
 	}
@@ -279,19 +279,19 @@ func (p *yamlParser) tag(y *ast.TagNode, depth int) (*node, error) {
 		return nil, err
 	}
 	switch name := y.GetToken().Value; {
-	case name == "!!str" && n.shape < list:
-		n.shape, n.scalar = text, y.Value.GetToken().Value
-	case (name == "!!int" || name == "!!float") && n.shape <= text && jsonNumber(n.scalar):
-		n.shape = number
-	case name == "!!bool" && n.shape == boolean, name == "!!map" && n.shape == object, name == "!!seq" && n.shape == list:
+	case name == "!!str" && n.Shape < List:
+		n.Shape, n.Scalar = Text, y.Value.GetToken().Value
+	case (name == "!!int" || name == "!!float") && n.Shape <= Text && IsNumber(n.Scalar):
+		n.Shape = Number
+	case name == "!!bool" && n.Shape == Boolean, name == "!!map" && n.Shape == Object, name == "!!seq" && n.Shape == List:
 	default:
 		return nil, malformedAt(y, "tag %s is not supported here", name)
 	}
 	return n, nil
 }
 
-// jsonNumber reports whether s is a number literal of JSON.
-func jsonNumber(s string) bool {
+// IsNumber reports whether s is a number literal of JSON.
+func IsNumber(s string) bool {
 	digits := strings.TrimPrefix(s, "-")
 	if digits == "" || digits[0] < '0' || digits[0] > '9' || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
 		return false
