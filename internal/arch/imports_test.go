@@ -51,11 +51,11 @@ func allowed() map[string][]string {
 		e + "metric":             {e + "bench", e + "sketch", e + "suggest"},
 		e + "export":             {e + "bench", e + "metric", e + "plainjson", e + "redact", e + "verdict"},
 		// Judgements are made of records and results; the monitor observes for them.
-		e + "verdict": {e + "bench", e + "metric"},
-		e + "monitor": {e + "verdict"},
-		e + "config":  {e + "bench", e + "config/tree", e + "plainjson", e + "redact", e + "suggest"},
-		// JSON and YAML with positions.
-		e + "config/tree": {e + "plainjson"},
+		e + "verdict":        {e + "bench", e + "metric"},
+		e + "monitor":        {e + "verdict"},
+		e + "config":         {e + "bench", e + "config/sandbox", e + "config/tree", e + "plainjson", e + "redact", e + "suggest"},
+		e + "config/tree":    {e + "plainjson"}, // JSON and YAML with positions
+		e + "config/sandbox": nil,
 		// The certificate drives a server of its own through what runs use.
 		e + "certify": {
 			e + "arrival", e + "bench", e + "endpoint", e + "pace", e + "sockstamp", e + "transport", e + "verdict",

@@ -28,7 +28,7 @@ type Choices struct {
 	Objectives    []string // tags of the metrics that can have an objective
 }
 
-// ListShape returns the list that a field's choices tag names.
+// list returns the list that a field's choices tag names.
 func (c *Choices) list(name string) []Choice {
 	switch name {
 	case "endpointTypes":

@@ -46,7 +46,7 @@ func (d *decoder) document(root *tree.Node) {
 	d.object(root, reflect.ValueOf(d.doc).Elem(), "")
 }
 
-// ObjectShape reads the members of n into the fields of a struct. Keys match the
+// object reads the members of n into the fields of a struct. Keys match the
 // fields' JSON names, in camelCase or snake_case.
 func (d *decoder) object(n *tree.Node, v reflect.Value, path string) {
 	if n.Shape != tree.Object {

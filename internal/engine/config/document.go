@@ -187,7 +187,7 @@ type Prompts struct {
 
 // PrefixPrompts are texts that conversations share.
 type PrefixPrompts struct {
-	PoolSize           int  `json:"poolSize" validate:"gte=0"`           // NumberShape of prefixes to draw from; 0 = none
+	PoolSize           int  `json:"poolSize" validate:"gte=0"`           // number of prefixes to draw from; 0 = none
 	Length             int  `json:"length" validate:"gte=0"`             // tokens each
 	SharedSystemLength *int `json:"sharedSystemLength" validate:"gte=1"` // one system message for all conversations, tokens
 	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context a conversation, tokens

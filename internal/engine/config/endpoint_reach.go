@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -88,7 +89,7 @@ func (c endpointRules) readKey() {
 // keyFrom reads a file that holds nothing but a key; blanks at its ends do not
 // count.
 func keyFrom(name string, roots []string) (string, error) {
-	f, err := Open(name, roots)
+	f, err := sandbox.Open(name, roots)
 	if err != nil {
 		return "", err
 	}

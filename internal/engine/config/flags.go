@@ -258,7 +258,7 @@ func alias(before, now string) string {
 	return ", first as " + before
 }
 
-// BooleanShape reads the value of --flag=value.
+// boolean reads the value of --flag=value.
 func (f *Flags) boolean(occ *occurrence) bool {
 	switch strings.ToLower(occ.values[0]) {
 	case "true":

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -16,30 +17,29 @@ import (
 // error is *Invalid, *Malformed for an unreadable --config, or an error of
 // reading a file.
 func (f *Flags) Document() (*Document, []Problem, error) {
-	b, err := f.newBuilder()
+	b, err := f.newOverlay()
 	if err != nil {
 		return nil, nil, err
 	}
-	b.options()
-	b.phases()
-	b.environment()
+	plainOptions{b}.lay()
+	phaseOptions{b, make(map[*occurrence]bool)}.lay()
+	variables{b}.lay()
 	b.draft.problems = append(b.draft.problems, f.report.problems...)
 	doc, warnings, err := b.draft.Load()
 	return doc, f.explain(warnings), f.Explain(err)
 }
 
-// builder lays options over a tree.
-type builder struct {
+// overlay is a draft that options are laid over.
+type overlay struct {
 	flags     *Flags
 	draft     *Draft
 	benchmark *tree.Node
-	file      bool                 // the tree came from --config
-	taken     map[string]string    // path → the option that wrote it
-	dropped   map[*occurrence]bool // reported, not applied
+	file      bool              // the draft came from --config
+	taken     map[string]string // path → the option that wrote it
 }
 
-func (f *Flags) newBuilder() (*builder, error) {
-	b := &builder{flags: f, taken: make(map[string]string), dropped: make(map[*occurrence]bool)}
+func (f *Flags) newOverlay() (*overlay, error) {
+	b := &overlay{flags: f, taken: make(map[string]string)}
 	if config := f.get("--config"); config == nil {
 		b.draft = NewDraft(f.Options)
 		b.draft.flagFor = flagFor
@@ -63,7 +63,7 @@ func (f *Flags) newBuilder() (*builder, error) {
 
 // readFile reads a whole file that must not be longer than most.
 func readFile(name string, most int) ([]byte, error) {
-	file, err := Open(name, nil)
+	file, err := sandbox.Open(name, nil)
 	if err != nil {
 		return nil, errors.Join(errNoConfig, err)
 	}
@@ -71,8 +71,10 @@ func readFile(name string, most int) ([]byte, error) {
 	return data, errors.Join(err, file.Close())
 }
 
-// options lays all options over the tree but those of phases.
-func (b *builder) options() {
+// plainOptions lays the options over a draft that are not about phases.
+type plainOptions struct{ *overlay }
+
+func (b plainOptions) lay() {
 	for _, occ := range b.flags.typed {
 		switch {
 		case occ.option.status == inert:
@@ -97,7 +99,7 @@ func (b *builder) options() {
 }
 
 // spreadOfOutput: AIPerf has no mean to fall back to for output lengths.
-func (b *builder) spreadOfOutput() {
+func (b plainOptions) spreadOfOutput() {
 	spread, osl := b.flags.get("--osl-stddev"), b.find("dataset.prompts.osl")
 	if spread == nil || osl == nil || osl.Get("mean") != nil {
 		return
@@ -110,20 +112,8 @@ func (b *builder) spreadOfOutput() {
 	parent.Drop("osl")
 }
 
-func (b *builder) fail(occ *occurrence, code, detail string) {
-	b.draft.fail(b.place(occ, ""), code, "%s: %s", occ.spelling, detail)
-}
-
-func (b *builder) place(occ *occurrence, path string) tree.Place {
-	at := tree.Place{Flag: occ.spelling, Order: occ.order + 1}
-	if path != "" {
-		at.Pointer = canonicalPointer(path)
-	}
-	return at
-}
-
 // option lays one option over the tree.
-func (b *builder) option(occ *occurrence) {
+func (b plainOptions) option(occ *occurrence) {
 	path := occ.option.path
 	if !b.free(path, occ) {
 		return
@@ -139,7 +129,7 @@ func (b *builder) option(occ *occurrence) {
 	case "endpoint.apiKey":
 		b.apiKey(occ)
 	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "slos":
-		b.object(occ, path)
+		objectOptions{b.overlay}.lay(occ, path)
 	case "dataset.audio.depths", "dataset.audio.sampleRates":
 		b.numbers(occ, path)
 	case "endpoint.resetKvCache", "endpoint.serverProfiler":
@@ -161,62 +151,8 @@ func (b *builder) option(occ *occurrence) {
 	}
 }
 
-// free reports whether no other option has written a path.
-func (b *builder) free(path string, occ *occurrence) bool {
-	if before, taken := b.taken[path]; taken {
-		b.fail(occ, CodeConflict, before+" sets the same value; use only one of them")
-		return false
-	}
-	b.taken[path] = occ.spelling
-	return true
-}
-
-// value makes a node of an option's values; nil after a problem.
-func (b *builder) value(occ *occurrence) *tree.Node {
-	switch occ.option.kind {
-	case optBool:
-		return &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(occ.on)}
-	case optList, optWords:
-		items := tree.ListNode()
-		for _, piece := range commaList(occ.values) {
-			item := tree.TextNode(piece)
-			item.Place = b.place(occ, "")
-			items.Items = append(items.Items, item)
-		}
-		if len(items.Items) == 0 {
-			b.fail(occ, CodeRequired, "needs a value")
-			return nil
-		}
-		return items
-	case optNumber:
-		return b.number(occ)
-	}
-	return tree.TextNode(occ.values[0])
-}
-
-// NumberShape reads a number; a comma list of several would be a sweep.
-func (b *builder) number(occ *occurrence) *tree.Node {
-	raw := occ.values[0]
-	if occ.option.sweep {
-		pieces := commaList(occ.values)
-		if len(pieces) > 1 {
-			b.fail(occ, CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
-			return nil
-		}
-		raw = strings.Join(pieces, "")
-	}
-	raw = strings.TrimSpace(raw)
-	if plain := strings.TrimPrefix(raw, "+"); tree.IsNumber(plain) {
-		return &tree.Node{Shape: tree.Number, Scalar: plain}
-	}
-	if f, err := strconv.ParseFloat(raw, 64); err == nil && raw != "" && strings.IndexByte("-.0123456789", raw[0]) >= 0 {
-		return &tree.Node{Shape: tree.Number, Scalar: strconv.FormatFloat(f, 'g', -1, 64)} // .5 and 007
-	}
-	return tree.TextNode(raw)
-}
-
 // numbers lays a comma list of numbers over the tree.
-func (b *builder) numbers(occ *occurrence, path string) {
+func (b plainOptions) numbers(occ *occurrence, path string) {
 	items := b.value(occ)
 	if items == nil {
 		return
@@ -229,20 +165,7 @@ func (b *builder) numbers(occ *occurrence, path string) {
 	b.set(path, occ, items)
 }
 
-// commaList splits all values at commas; empty pieces do not count.
-func commaList(values []string) []string {
-	var out []string
-	for _, v := range values {
-		for piece := range strings.SplitSeq(v, ",") {
-			if piece = strings.TrimSpace(piece); piece != "" {
-				out = append(out, piece)
-			}
-		}
-	}
-	return out
-}
-
-func (b *builder) models(occ *occurrence) {
+func (b plainOptions) models(occ *occurrence) {
 	names := b.value(occ)
 	if names == nil {
 		return
@@ -257,7 +180,7 @@ func (b *builder) models(occ *occurrence) {
 
 // apiKey takes the key itself, or the file that holds it. It goes before what a
 // file says.
-func (b *builder) apiKey(occ *occurrence) {
+func (b plainOptions) apiKey(occ *occurrence) {
 	key := occ.values[0]
 	if occ.option.kind == optFile {
 		var err error
@@ -277,7 +200,7 @@ func (b *builder) apiKey(occ *occurrence) {
 }
 
 // section switches on or off what has options of its own.
-func (b *builder) section(path string, occ *occurrence) {
+func (b plainOptions) section(path string, occ *occurrence) {
 	switch {
 	case !occ.on:
 		b.set(path, occ, &tree.Node{Shape: tree.Null})
@@ -288,7 +211,7 @@ func (b *builder) section(path string, occ *occurrence) {
 
 // sections reports options of what is switched off. Otherwise they switch it on,
 // as in AIPerf.
-func (b *builder) sections() {
+func (b plainOptions) sections() {
 	for _, occ := range b.flags.typed {
 		parent, _, nested := strings.Cut(strings.TrimPrefix(occ.option.path, "endpoint."), ".")
 		if !nested || parent != "resetKvCache" && parent != "serverProfiler" {
@@ -305,7 +228,7 @@ func (b *builder) sections() {
 }
 
 // affinity takes names of headers; none stands for no header.
-func (b *builder) affinity(path string, occ *occurrence) {
+func (b plainOptions) affinity(path string, occ *occurrence) {
 	names := b.value(occ)
 	if names == nil {
 		return
@@ -316,7 +239,7 @@ func (b *builder) affinity(path string, occ *occurrence) {
 	b.set(path, occ, names)
 }
 
-func (b *builder) verbose(occ *occurrence) {
+func (b plainOptions) verbose(occ *occurrence) {
 	level := "DEBUG"
 	if strings.HasPrefix(occ.option.names, "--extra") {
 		level = "TRACE"
@@ -331,7 +254,7 @@ func (b *builder) verbose(occ *occurrence) {
 }
 
 // fileDataset settles what --input-file means for the type.
-func (b *builder) fileDataset() {
+func (b plainOptions) fileDataset() {
 	input := b.flags.get("--input-file")
 	if input == nil {
 		return
@@ -348,7 +271,7 @@ func (b *builder) fileDataset() {
 }
 
 // meanForSpread gives a spread that was typed alone AIPerf's mean.
-func (b *builder) meanForSpread(path string, mean float64) {
+func (b plainOptions) meanForSpread(path string, mean float64) {
 	n := b.find(path)
 	if n == nil || n.Shape != tree.Object || n.Get("mean") != nil || n.Get("stddev") == nil || n.Get("stddev").Flag == "" {
 		return

@@ -8,9 +8,11 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// environment applies the variables that stand for options which were not
-// typed.
-func (b *builder) environment() {
+// variables lays the environment variables over a draft that stand for options
+// which were not typed.
+type variables struct{ *overlay }
+
+func (b variables) lay() {
 	env := b.flags.Options.LookupEnv
 	if env == nil {
 		return
@@ -26,7 +28,7 @@ func (b *builder) environment() {
 		b.variable("AIPERF_HTTP_TRUST_ENV", "endpoint.proxyFromEnv")
 	}
 	b.affinityVariables()
-	for _, name := range unheeded() {
+	for _, name := range ignoredVariables() {
 		if value, ok := env(name); ok && value != "" {
 			b.draft.warn(tree.Place{Flag: name, Order: lateOrder}, CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
 		}
@@ -36,9 +38,9 @@ func (b *builder) environment() {
 // lateOrder puts what variables say behind what options say.
 const lateOrder = 1 << 20
 
-// unheeded lists variables that change what AIPerf measures or sends, and do nothing
-// here. Those about its processes are not worth a word.
-func unheeded() []string {
+// ignoredVariables lists variables that change what AIPerf measures or sends, and
+// have no effect here, except those about its processes.
+func ignoredVariables() []string {
 	return []string{
 		"AIPERF_HTTP_CONNECTION_LIMIT", "AIPERF_HTTP_KEEPALIVE_TIMEOUT", "AIPERF_HTTP_IP_VERSION",
 		"AIPERF_HTTP_SO_RCVBUF", "AIPERF_HTTP_SO_SNDBUF", "AIPERF_HTTP_TCP_USER_TIMEOUT",
@@ -50,7 +52,7 @@ func unheeded() []string {
 
 // affinityVariables builds the list of headers that carry the session id from the
 // variables that switch each of them.
-func (b *builder) affinityVariables() {
+func (b variables) affinityVariables() {
 	const path = "endpoint.affinityHeaders"
 	if b.find(path) != nil {
 		return
@@ -101,7 +103,7 @@ func boolText(value string) string {
 
 // keyVariables takes an API key from the environment where nothing else says who
 // asks.
-func (b *builder) keyVariables() {
+func (b variables) keyVariables() {
 	if style := b.find("endpoint.authStyle"); b.find("endpoint.apiKeyFile") != nil || style != nil && style.Scalar == "none" {
 		return
 	}
@@ -118,7 +120,7 @@ func (b *builder) keyVariables() {
 	}
 }
 
-func (b *builder) variable(name, path string) {
+func (b variables) variable(name, path string) {
 	value, ok := b.flags.Options.LookupEnv(name)
 	if !ok || value == "" || b.find(path) != nil {
 		return

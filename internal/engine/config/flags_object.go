@@ -8,9 +8,12 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// ObjectShape reads the options whose value is an object: headers, extra inputs and
-// objectives. Later names win over earlier ones and over those of a file.
-func (b *builder) object(occ *occurrence, path string) {
+// objectOptions lays the options over a draft whose value is an object: headers,
+// extra inputs and objectives. Later names win over earlier ones and over those of
+// a file.
+type objectOptions struct{ *overlay }
+
+func (b objectOptions) lay(occ *occurrence, path string) {
 	into := b.find(path)
 	if into == nil || into.Shape != tree.Object {
 		into = tree.ObjectNode()
@@ -39,7 +42,7 @@ func (b *builder) object(occ *occurrence, path string) {
 
 // mark gives the members that an option brought their place; those of a file
 // keep theirs.
-func (b *builder) mark(n *tree.Node, occ *occurrence) {
+func (b objectOptions) mark(n *tree.Node, occ *occurrence) {
 	for i := range n.Members {
 		m := &n.Members[i]
 		if m.Value.Line == 0 {
@@ -67,7 +70,7 @@ func put(into *tree.Node, name string, value *tree.Node) {
 	into.Members = append(into.Members, tree.Member{Name: name, Value: value})
 }
 
-func (b *builder) jsonObject(occ *occurrence, value string, into *tree.Node) bool {
+func (b objectOptions) jsonObject(occ *occurrence, value string, into *tree.Node) bool {
 	n, duplicates, err := tree.ParseJSON([]byte(value))
 	if err != nil || n.Shape != tree.Object || len(duplicates) > 0 {
 		b.fail(occ, CodeWrongType, "must be a JSON object with unique names")
@@ -89,7 +92,7 @@ func (b *builder) jsonObject(occ *occurrence, value string, into *tree.Node) boo
 
 // template takes the two extra inputs that configure the endpoint type template,
 // as in AIPerf, and are no part of a body; false = it is another one.
-func (b *builder) template(occ *occurrence, name string, value *tree.Node) bool {
+func (b objectOptions) template(occ *occurrence, name string, value *tree.Node) bool {
 	field := map[string]string{"payload_template": "body", "response_field": "responseField"}[name]
 	if occ.option.path != "endpoint.extra" || field == "" {
 		return false
@@ -99,7 +102,7 @@ func (b *builder) template(occ *occurrence, name string, value *tree.Node) bool 
 }
 
 // header reads Name:Value; the first colon divides, commas do not.
-func (b *builder) header(occ *occurrence, value string, into *tree.Node) bool {
+func (b objectOptions) header(occ *occurrence, value string, into *tree.Node) bool {
 	name, text, ok := strings.Cut(value, ":")
 	if !ok || strings.TrimSpace(name) == "" {
 		b.fail(occ, CodeWrongType, "a header must be Name:Value")
@@ -110,7 +113,7 @@ func (b *builder) header(occ *occurrence, value string, into *tree.Node) bool {
 }
 
 // param reads name=value; what is behind the first = is the value.
-func (b *builder) param(occ *occurrence, value string, into *tree.Node) bool {
+func (b objectOptions) param(occ *occurrence, value string, into *tree.Node) bool {
 	name, text, ok := strings.Cut(value, "=")
 	if !ok || name == "" {
 		b.fail(occ, CodeWrongType, "a URL parameter must be name=value or a JSON object")
@@ -122,7 +125,7 @@ func (b *builder) param(occ *occurrence, value string, into *tree.Node) bool {
 
 // extra reads name:value pieces. A comma divides only where another name:
 // follows; dots in a name lead into objects.
-func (b *builder) extra(occ *occurrence, value string, into *tree.Node) bool {
+func (b objectOptions) extra(occ *occurrence, value string, into *tree.Node) bool {
 	for _, piece := range pieces(value) {
 		name, raw, ok := strings.Cut(piece, ":")
 		name = strings.TrimSpace(name)
@@ -195,7 +198,7 @@ func typed(raw string) *tree.Node {
 }
 
 // objectives reads "tag:number tag:number".
-func (b *builder) objectives(occ *occurrence, value string, into *tree.Node) bool {
+func (b objectOptions) objectives(occ *occurrence, value string, into *tree.Node) bool {
 	pairs := strings.Fields(value)
 	for _, pair := range pairs {
 		tag, limit, ok := strings.Cut(pair, ":")

@@ -9,9 +9,14 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// phases lays the options about load over the only profiling phase and the
-// only warm-up phase, which are made if there is no file.
-func (b *builder) phases() {
+// phaseOptions lays the options about load over the only profiling phase and the
+// only warm-up phase of a draft, which are made if there is no file.
+type phaseOptions struct {
+	*overlay
+	dropped map[*occurrence]bool // reported, not applied
+}
+
+func (b phaseOptions) lay() {
 	profiling := b.typed("profiling.")
 	warmup := b.typed("warmup.")
 	if b.file && len(profiling)+len(warmup) == 0 {
@@ -45,7 +50,7 @@ func (b *builder) phases() {
 }
 
 // typed returns the options whose path begins with a prefix.
-func (b *builder) typed(prefix string) []*occurrence {
+func (b phaseOptions) typed(prefix string) []*occurrence {
 	var out []*occurrence
 	for _, occ := range b.flags.typed {
 		if strings.HasPrefix(occ.option.path, prefix) {
@@ -71,7 +76,7 @@ func renumber(phase *tree.Node, ptr string) {
 
 // phase finds the only phase of a kind; nil = there is none. More than one is a
 // problem if options are typed for it.
-func (b *builder) phase(all *tree.Node, kind string, typed []*occurrence) (*tree.Node, bool) {
+func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*tree.Node, bool) {
 	var found *tree.Node
 	for _, p := range all.Items {
 		if p.Shape != tree.Object || kindOf(p) != kind {
@@ -98,7 +103,7 @@ func kindOf(phase *tree.Node) string {
 }
 
 // fields sets the plain fields of a phase.
-func (b *builder) fields(phase *tree.Node, typed []*occurrence) {
+func (b phaseOptions) fields(phase *tree.Node, typed []*occurrence) {
 	for _, occ := range typed {
 		_, field, _ := strings.Cut(occ.option.path, ".")
 		if b.dropped[occ] || !b.free(occ.option.path, occ) {
@@ -118,7 +123,7 @@ func (b *builder) fields(phase *tree.Node, typed []*occurrence) {
 // a closed loop of the file into a rate phase, and its concurrency, which drove
 // the load, is dropped rather than kept as a cap. Without a file the loader
 // infers the type from rate and smoothness.
-func (b *builder) arrivals(phase *tree.Node, kind, rateFlag string) {
+func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 	rate, pattern, shape := b.typedAs(kind+".rate"), b.typedAs(kind+".type"), b.typedAs(kind+".smoothness")
 	hadRate := phase.Get("rate") != nil
 	if b.burst(pattern, rate != nil || hadRate, rateFlag) {
@@ -153,7 +158,7 @@ func (b *builder) arrivals(phase *tree.Node, kind, rateFlag string) {
 
 // burst reports whether a pattern is AIPerf's name for a closed loop, which goes
 // without a rate and without an option of its own.
-func (b *builder) burst(pattern *occurrence, rate bool, rateFlag string) bool {
+func (b phaseOptions) burst(pattern *occurrence, rate bool, rateFlag string) bool {
 	if pattern == nil || suggest.Fold(pattern.values[0]) != suggest.Fold("concurrency_burst") {
 		return false
 	}
@@ -165,7 +170,7 @@ func (b *builder) burst(pattern *occurrence, rate bool, rateFlag string) bool {
 }
 
 // checkPattern refuses what is a type of phases but no pattern of arrivals.
-func (b *builder) checkPattern(pattern *occurrence) {
+func (b phaseOptions) checkPattern(pattern *occurrence) {
 	choices := choiceNames(b.flags.Options.Choices.Arrivals)
 	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return suggest.Fold(c) == suggest.Fold(pattern.values[0]) }) {
 		return
@@ -176,7 +181,7 @@ func (b *builder) checkPattern(pattern *occurrence) {
 }
 
 // typedAs returns the option for a path, if it was typed.
-func (b *builder) typedAs(path string) *occurrence {
+func (b phaseOptions) typedAs(path string) *occurrence {
 	for _, occ := range b.flags.typed {
 		if occ.option.path == path {
 			return occ
@@ -186,7 +191,7 @@ func (b *builder) typedAs(path string) *occurrence {
 }
 
 // defaultBound gives a command line without a bound AIPerf's ten requests.
-func (b *builder) defaultBound(phase *tree.Node) {
+func (b phaseOptions) defaultBound(phase *tree.Node) {
 	for _, field := range []string{"requests", "sessions", "duration"} {
 		if phase.Get(field) != nil {
 			return
@@ -207,7 +212,7 @@ func (b *builder) defaultBound(phase *tree.Node) {
 
 // warmup merges onto the warm-up phase, or makes one in front if an option that
 // bounds it is typed. A new one takes over the load of the profiling phase.
-func (b *builder) warmup(all, main *tree.Node, typed []*occurrence) {
+func (b phaseOptions) warmup(all, main *tree.Node, typed []*occurrence) {
 	if len(typed) == 0 {
 		return
 	}

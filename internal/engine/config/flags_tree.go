@@ -9,7 +9,7 @@ import (
 )
 
 // resolve turns an option's path into the canonical one.
-func (b *builder) resolve(path string) string {
+func (b *overlay) resolve(path string) string {
 	if path == "randomSeed" {
 		return path
 	}
@@ -24,7 +24,7 @@ func (b *builder) resolve(path string) string {
 }
 
 // isFile reports whether the dataset is or becomes a file.
-func (b *builder) isFile() bool {
+func (b *overlay) isFile() bool {
 	if b.flags.Given("--input-file") {
 		return true
 	}
@@ -33,7 +33,7 @@ func (b *builder) isFile() bool {
 }
 
 // find returns the node at an option's path, or nil.
-func (b *builder) find(path string) *tree.Node {
+func (b *overlay) find(path string) *tree.Node {
 	if path == "dataset" {
 		if list := b.benchmark.Get("datasets"); list != nil && list.Shape != tree.Null && len(list.Items) > 0 {
 			return list.Items[0]
@@ -59,7 +59,7 @@ func (b *builder) find(path string) *tree.Node {
 }
 
 // set writes a node at an option's path and makes what is missing above it.
-func (b *builder) set(path string, occ *occurrence, value *tree.Node) {
+func (b *overlay) set(path string, occ *occurrence, value *tree.Node) {
 	canonical := b.resolve(path)
 	value.Place = b.place(occ, canonical)
 	for i, item := range value.Items {
@@ -79,7 +79,7 @@ func (b *builder) set(path string, occ *occurrence, value *tree.Node) {
 
 // descend returns the child of n called name, made if need be: a list before
 // "0", else an object. A plain number where an object is needed is a mean.
-func (b *builder) descend(n *tree.Node, name, next string, occ *occurrence, ptr string) *tree.Node {
+func (b *overlay) descend(n *tree.Node, name, next string, occ *occurrence, ptr string) *tree.Node {
 	if name == "0" {
 		return n.Items[0]
 	}
@@ -110,4 +110,83 @@ func (b *builder) descend(n *tree.Node, name, next string, occ *occurrence, ptr 
 // replaces as a whole.
 func isShape(n *tree.Node, next string) bool {
 	return next == "mean" && slices.ContainsFunc([]string{"peaks", "points", "median"}, func(name string) bool { return n.Get(name) != nil })
+}
+
+func (b *overlay) fail(occ *occurrence, code, detail string) {
+	b.draft.fail(b.place(occ, ""), code, "%s: %s", occ.spelling, detail)
+}
+
+func (b *overlay) place(occ *occurrence, path string) tree.Place {
+	at := tree.Place{Flag: occ.spelling, Order: occ.order + 1}
+	if path != "" {
+		at.Pointer = canonicalPointer(path)
+	}
+	return at
+}
+
+// free reports whether no other option has written a path.
+func (b *overlay) free(path string, occ *occurrence) bool {
+	if before, taken := b.taken[path]; taken {
+		b.fail(occ, CodeConflict, before+" sets the same value; use only one of them")
+		return false
+	}
+	b.taken[path] = occ.spelling
+	return true
+}
+
+// value makes a node of an option's values; nil after a problem.
+func (b *overlay) value(occ *occurrence) *tree.Node {
+	switch occ.option.kind {
+	case optBool:
+		return &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(occ.on)}
+	case optList, optWords:
+		items := tree.ListNode()
+		for _, piece := range commaList(occ.values) {
+			item := tree.TextNode(piece)
+			item.Place = b.place(occ, "")
+			items.Items = append(items.Items, item)
+		}
+		if len(items.Items) == 0 {
+			b.fail(occ, CodeRequired, "needs a value")
+			return nil
+		}
+		return items
+	case optNumber:
+		return b.number(occ)
+	}
+	return tree.TextNode(occ.values[0])
+}
+
+// number reads a number; a comma list of several would be a sweep.
+func (b *overlay) number(occ *occurrence) *tree.Node {
+	raw := occ.values[0]
+	if occ.option.sweep {
+		pieces := commaList(occ.values)
+		if len(pieces) > 1 {
+			b.fail(occ, CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
+			return nil
+		}
+		raw = strings.Join(pieces, "")
+	}
+	raw = strings.TrimSpace(raw)
+	if plain := strings.TrimPrefix(raw, "+"); tree.IsNumber(plain) {
+		return &tree.Node{Shape: tree.Number, Scalar: plain}
+	}
+	if f, err := strconv.ParseFloat(raw, 64); err == nil && raw != "" && strings.IndexByte("-.0123456789", raw[0]) >= 0 {
+		return &tree.Node{Shape: tree.Number, Scalar: strconv.FormatFloat(f, 'g', -1, 64)} // .5 and 007
+	}
+	return tree.TextNode(raw)
+}
+
+// commaList splits all values at commas; empty pieces do not count.
+func commaList(values []string) []string {
+	var out []string
+	for _, v := range values {
+		for piece := range strings.SplitSeq(v, ",") {
+			if piece = strings.TrimSpace(piece); piece != "" {
+				out = append(out, piece)
+			}
+		}
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"aiperfd/internal/engine/config/sandbox"
 	"errors"
 	"io/fs"
 	"os"
@@ -140,7 +141,7 @@ func TestFolder(t *testing.T) {
 		name string
 		want error
 	}{
-		{trusted, filepath.Join(dir, "none"), fs.ErrNotExist}, {trusted, filepath.Join(dir, "p", "a.jpg"), errNotFolder},
+		{trusted, filepath.Join(dir, "none"), fs.ErrNotExist}, {trusted, filepath.Join(dir, "p", "a.jpg"), sandbox.ErrNotFolder},
 		{bounded, "..", fs.ErrPermission}, {bounded, "/", fs.ErrPermission}, {&Document{untrusted: true}, "p", fs.ErrPermission},
 	} {
 		if got, err := row.d.Folder(row.name); !errors.Is(err, row.want) {

@@ -1,4 +1,4 @@
-package config
+package sandbox
 
 import (
 	"errors"
@@ -7,21 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Socket returns the path of a unix socket that the document names, within the
-// bounds under which the document was loaded. For a document with bounds the path
-// has no links left.
-func (d *Document) Socket(name string) (string, error) {
-	switch {
-	case !d.untrusted:
-		return name, nil
-	case len(d.roots) == 0:
-		return "", &fs.PathError{Op: "connect", Path: name, Err: fs.ErrPermission}
-	}
-	return socket(name, d.roots)
-}
-
-// socket finds a socket under one of the roots.
-func socket(name string, roots []string) (string, error) {
+// Socket returns the path of a socket under one of the roots, without links.
+func Socket(name string, roots []string) (string, error) {
 	err := error(&fs.PathError{Op: "connect", Path: name, Err: fs.ErrPermission})
 	for _, dir := range roots {
 		rel, ok := under(dir, name)

@@ -1,4 +1,4 @@
-package config
+package sandbox
 
 import (
 	"errors"
@@ -12,21 +12,12 @@ import (
 // maxFolder bounds the files of a folder that a document names.
 const maxFolder = 100_000
 
-// errNotFolder is for names that lead to something else than a directory.
-var errNotFolder = errors.New("not a directory")
+// ErrNotFolder is for names that lead to something else than a directory.
+var ErrNotFolder = errors.New("not a directory")
 
-// Folder lists the files of a directory that the document names, sorted, as names
-// for [Document.Open]. Directories in it are left out.
-func (d *Document) Folder(name string) ([]string, error) {
-	if d.untrusted && len(d.roots) == 0 {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
-	}
-	return folder(name, d.roots)
-}
-
-// folder lists the files of a directory, which with roots must lie under one of
-// them.
-func folder(name string, roots []string) ([]string, error) {
+// Folder lists the files of a directory, sorted, as names for [Open]. Directories
+// in it are left out. With roots, it must lie under one of them.
+func Folder(name string, roots []string) ([]string, error) {
 	if len(roots) == 0 {
 		return listFolder(name, name, os.Stat, os.Open)
 	}
@@ -57,7 +48,7 @@ func listFolder(name, known string, stat func(string) (fs.FileInfo, error), open
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: known, Err: errNotFolder}
+		return nil, &fs.PathError{Op: "open", Path: known, Err: ErrNotFolder}
 	}
 	dir, err := open(name)
 	if err != nil {
