@@ -9,33 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBurst: AIPerf's pattern concurrency_burst is a closed loop.
-func TestBurst(t *testing.T) {
-	const loop = "kind profiling, type concurrency, concurrency 4, requests 10, gracePeriod inf"
-	for _, row := range []struct {
-		argv   string
-		phases []string
-	}{
-		{"--concurrency 4 --arrival-pattern concurrency_burst", []string{loop}},
-		{"--concurrency 4 --request-rate-mode CONCURRENCY-BURST", []string{loop}},
-		{"--concurrency 4 --warmup-request-count 2 --warmup-arrival-pattern concurrency_burst", []string{
-			"kind warmup, type concurrency, concurrency 4, requests 2, gracePeriod inf", loop}},
-	} {
-		var got []string
-		for _, p := range mustFlags(t, strings.Fields(row.argv)...).Benchmark.Phases {
-			got = append(got, phaseText(p))
-		}
-		if diff := cmp.Diff(row.phases, got); diff != "" {
-			t.Errorf("%s: phases (-want +got):\n%s", row.argv, diff)
-		}
-	}
-	_, _, err := flagsDocument(t, nil, "--request-rate", "2", "--arrival-pattern", "concurrency_burst")
-	const want = "--arrival-pattern: concurrency_burst sends as fast as the concurrency allows; remove it or --request-rate"
-	if err == nil || err.Error() != want {
-		t.Errorf("with a rate: error = %v, want %s", err, want)
-	}
-}
-
 // TestTemplateFile: the body of a template may be in a file, as in AIPerf.
 func TestTemplateFile(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -155,34 +128,6 @@ func TestNoEffect(t *testing.T) {
 		}
 		if diff := cmp.Diff(row.want, strings.Join(got, "\n")); diff != "" {
 			t.Errorf("%q: warnings (-want +got):\n%s", row.argv, diff)
-		}
-	}
-}
-
-// TestLackingChoices: choices of AIPerf that are not there are named as such.
-func TestLackingChoices(t *testing.T) {
-	for _, row := range []struct{ argv, want string }{
-		{"--endpoint-type solido_rag", "--endpoint-type solido_rag: not supported by aiperfd yet; use chat, "},
-		{"--endpoint-type rankings", `--endpoint-type rankings: unknown endpoint type; did you mean "nim_rankings"? It must be chat, `},
-		{"--audio-format mp3", "--audio-format mp3: not supported by aiperfd yet; use wav"},
-		{"--model-selection-strategy weighted", "--model-selection-strategy: weighted needs a weight for every model, " +
-			"and no option gives weights; write models with weights into a file for --config"},
-		{"--num-profile-runs 2", "--num-profile-runs: not supported by aiperfd yet"},
-		{"--cache-bust system_prefix", "--cache-bust: not supported by aiperfd yet"},
-	} {
-		_, err := parseFlags(strings.Fields(row.argv), nil)
-		if err == nil {
-			_, _, err = flagsDocument(t, nil, strings.Fields(row.argv)...)
-		}
-		if !strings.HasPrefix(errText(err), row.want) {
-			t.Errorf("%s: error = %v, want %s", row.argv, err, row.want)
-		}
-	}
-	for format := range strings.FieldsSeq("multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace inputs_json" +
-		" sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_qualitative speed_bench_throughput_8k_mixed") {
-		_, _, err := flagsDocument(t, nil, "--input-file", "x", "--custom-dataset-type", format)
-		if want := "--custom-dataset-type " + format + ": not supported by aiperfd yet"; !strings.Contains(errText(err), want) {
-			t.Errorf("%s: error = %v, want %s", format, err, want)
 		}
 	}
 }

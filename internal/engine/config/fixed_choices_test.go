@@ -27,10 +27,3 @@ func someChoices() Choices {
 		Objectives: []string{"time_to_first_token", "inter_token_latency", "request_latency", "rtfx", "goodness", "a", "x"},
 	}
 }
-
-// parseFlags parses a command line, with the choices of someChoices.
-func parseFlags(argv []string, env func(string) (string, bool)) (*Flags, error) {
-	f, err := ParseFlags(argv, env)
-	f.Options.Choices = someChoices()
-	return f, err
-}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -34,11 +35,17 @@ func mustFlags(t testing.TB, argv ...string) *Document {
 
 // phaseText writes what was measured of a phase.
 func phaseText(ph Phase) string {
-	o := view(ph, "benchmark.phases.*", "kind type rate smoothness concurrency requests sessions duration gracePeriod")
 	var out []string
-	for _, m := range o.members {
-		if v := strings.Trim(string(m.Value), `"`); v != "null" {
-			out = append(out, m.Name+" "+v)
+	for _, m := range []struct {
+		name  string
+		value any
+	}{
+		{"kind", ph.Kind}, {"type", ph.Type}, {"rate", ph.Rate}, {"smoothness", ph.Smoothness}, {"concurrency", ph.Concurrency},
+		{"requests", ph.Requests}, {"sessions", ph.Sessions}, {"duration", ph.Duration}, {"gracePeriod", ph.GracePeriod},
+	} {
+		text, _ := json.Marshal(m.value) //nolint:errchkjson // plain values
+		if v := strings.Trim(string(text), `"`); v != "null" {
+			out = append(out, m.name+" "+v)
 		}
 	}
 	return strings.Join(out, ", ")
@@ -106,11 +113,11 @@ func TestExtraAndHeaders(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			e := mustFlags(t, row.argv...).Benchmark.Endpoint
-			if got := string(encode(e.Extra)); got != row.extra {
+			d := mustFlags(t, row.argv...)
+			if got := compatText(t, d, "endpoint", "extra"); got != row.extra {
 				t.Errorf("extra = %s, want %s", got, row.extra)
 			}
-			if got := string(encode(headersView(e.Headers))); got != row.heads {
+			if got := compatText(t, d, "endpoint", "headers"); got != row.heads {
 				t.Errorf("headers = %s, want %s", got, row.heads)
 			}
 		})
@@ -289,7 +296,7 @@ func TestFlagsOverFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := d.Benchmark
-		got := []any{*b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev, string(encode(headersView(b.Endpoint.Headers))), b.Models.Items[0].Name, *d.RandomSeed}
+		got := []any{*b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev, compatText(t, d, "endpoint", "headers"), b.Models.Items[0].Name, *d.RandomSeed}
 		if diff := cmp.Diff([]any{99.0, 1.0, `{"A":"b","C":"d"}`, "n", int64(3)}, got); diff != "" {
 			t.Errorf("values (-want +got):\n%s", diff)
 		}

@@ -130,6 +130,14 @@ func (d *Draft) Load() (*Document, []Problem, error) {
 	return l.doc, warnings, nil
 }
 
+// Defaults decodes the draft and fills in the defaults without a check. The draft
+// cannot be used again.
+func (d *Draft) Defaults() *Document {
+	l := d.decode()
+	filler{l}.fill()
+	return l.doc
+}
+
 // decode reads the draft into a document over the fixed defaults.
 func (d *Draft) decode() *loader {
 	l := newLoader(&d.report, d.options)

@@ -126,9 +126,7 @@ func filledDocument() *Document {
 	if err != nil {
 		panic("read the document of defaults: " + err.Error()) // it is a constant
 	}
-	l := d.decode()
-	filler{l}.fill()
-	return l.doc
+	return d.Defaults()
 }
 
 // referrer makes fields.
