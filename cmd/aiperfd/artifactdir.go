@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/export"
 )
 
@@ -17,7 +18,7 @@ const artifactRoot = "artifacts"
 
 // artifactDir makes the folder of a run: the one that was named, which is written
 // over as AIPerf does, or one that is named after the run.
-func artifactDir(d *config.Document, flags *config.Flags) (dir string, named bool, err error) {
+func artifactDir(d *config.Document, flags *flags.Flags) (dir string, named bool, err error) {
 	dir = d.Benchmark.Artifacts.Dir
 	named = dir != "" && (dir != artifactRoot || flags.Given("--artifact-dir"))
 	if !named {

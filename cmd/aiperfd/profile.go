@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/verdict"
@@ -37,11 +38,11 @@ func newProfileCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case slices.Contains(args, "--help-all"):
-				return config.Usage(cmd.OutOrStdout())
+				return flags.Usage(cmd.OutOrStdout())
 			case slices.Contains(args, "--help") || slices.Contains(args, "-h"):
-				return config.UsageShort(cmd.OutOrStdout())
+				return flags.UsageShort(cmd.OutOrStdout())
 			case len(args) == 0:
-				if err := config.UsageShort(cmd.ErrOrStderr()); err != nil {
+				if err := flags.UsageShort(cmd.ErrOrStderr()); err != nil {
 					return err
 				}
 				return exitError{exitUsage, errors.New("no flags; to benchmark the only model of http://localhost:8000, give --url localhost:8000")}
@@ -50,7 +51,7 @@ func newProfileCommand() *cobra.Command {
 		},
 		ValidArgsFunction: func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
 			choices := engine.Choices()
-			words, files := config.Complete(&choices, before, word)
+			words, files := flags.Complete(&choices, before, word)
 			if files {
 				return words, cobra.ShellCompDirectiveDefault
 			}
@@ -58,7 +59,7 @@ func newProfileCommand() *cobra.Command {
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if err := config.UsageShort(cmd.OutOrStdout()); err != nil {
+		if err := flags.UsageShort(cmd.OutOrStdout()); err != nil {
 			complain(cmd.ErrOrStderr(), err)
 		}
 	})
@@ -67,7 +68,7 @@ func newProfileCommand() *cobra.Command {
 
 // profile runs one benchmark in the foreground.
 func profile(ctx context.Context, args []string, out io.Writer) error {
-	flags, err := config.ParseFlags(args, os.LookupEnv)
+	flags, err := flags.Parse(args, os.LookupEnv)
 	if err != nil {
 		return exitError{exitUsage, problemList(err)}
 	}

@@ -56,6 +56,9 @@ func allowed() map[string][]string {
 		e + "config":         {e + "bench", e + "config/sandbox", e + "config/tree", e + "plainjson", e + "redact", e + "suggest"},
 		e + "config/tree":    {e + "plainjson"}, // JSON and YAML with positions
 		e + "config/sandbox": nil,
+		e + "config/flags":   {e + "config", e + "config/sandbox", e + "config/tree", e + "redact", e + "suggest"},
+		// The tree of fields for reference pages and schemas.
+		e + "config/reference": {e + "config", e + "config/flags"},
 		// The certificate drives a server of its own through what runs use.
 		e + "certify": {
 			e + "arrival", e + "bench", e + "endpoint", e + "pace", e + "sockstamp", e + "transport", e + "verdict",
@@ -80,15 +83,15 @@ func allowed() map[string][]string {
 		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric", e + "verdict"},
 		"cmd/aiperfd": {
 			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
-			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "plainjson", e + "redact", e + "tokenizer",
+			e + "bench", e + "certify", e + "config", e + "config/flags", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "plainjson", e + "redact", e + "tokenizer",
 			e + "transport", e + "verdict",
 		},
 		// Generators and embedded files.
 		"openapi":          nil,
 		"web":              nil,
-		"openapi/gen":      {"internal/api/wire", "internal/engine", e + "config"},
+		"openapi/gen":      {"internal/api/wire", "internal/engine", e + "config/reference"},
 		"scripts/arrivals": {e + "arrival/goodness"},
-		"scripts/docs":     {"internal/engine", e + "arrival", e + "config", e + "dataset", e + "endpoint", e + "export", e + "metric"},
+		"scripts/docs":     {"internal/engine", e + "arrival", e + "config/flags", e + "config/reference", e + "dataset", e + "endpoint", e + "export", e + "metric"},
 		"internal/arch":    nil,
 		// A stopwatch beside the programs that it measures.
 		"benchmarks/limits": nil,

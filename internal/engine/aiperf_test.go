@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
 )
 
 // leastCommands is how many argument lists the file must have: fewer would mean
@@ -107,7 +108,7 @@ func words(t *testing.T, line string) (out []string) {
 
 // refusal is the error of a command line, as far as it is found before the run.
 func refusal(argv []string) error {
-	flags, err := config.ParseFlags(argv, nil)
+	flags, err := flags.Parse(argv, nil)
 	flags.Options.Choices = engine.Choices()
 	doc, _, docErr := flags.Document()
 	if err = errors.Join(err, docErr); err == nil {
@@ -120,7 +121,7 @@ func refusal(argv []string) error {
 // not exist yet, and the options are these.
 func commandLacks(t *testing.T, argv, want []string) {
 	t.Helper()
-	flags, err := config.ParseFlags(argv, nil)
+	flags, err := flags.Parse(argv, nil)
 	flags.Options.Choices = engine.Choices()
 	problems := problemsOf(t, err)
 	if err == nil {
@@ -157,7 +158,7 @@ func problemsOf(t *testing.T, err error) []config.Problem {
 // commandRuns runs a command line, with less load and at a server in memory.
 func commandRuns(t *testing.T, argv []string) {
 	t.Helper()
-	flags, err := config.ParseFlags(argv, nil)
+	flags, err := flags.Parse(argv, nil)
 	if err != nil {
 		t.Fatalf("%v\n%v", argv, err)
 	}

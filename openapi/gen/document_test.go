@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine"
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/reference"
 	"aiperfd/openapi"
 )
 
@@ -23,7 +23,7 @@ func TestDocumentCommitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	choices := engine.Choices()
-	root := config.Reference(&choices)
+	root := reference.Document(&choices)
 	schemas := documentSchemas(&root)
 	if len(schemas) < 20 {
 		t.Fatalf("only %d schemas", len(schemas))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/reference"
 )
 
 // off is what says nothing in the place of a feature.
@@ -25,7 +25,7 @@ func off() *openapi3.SchemaRef {
 
 // unsupportedMember makes the schema of a member of AIPerf's document whose feature
 // is not supported.
-func unsupportedMember(l config.Unsupported) *openapi3.SchemaRef {
+func unsupportedMember(l reference.Unsupported) *openapi3.SchemaRef {
 	s := &openapi3.Schema{Extensions: map[string]any{unsupported: true}}
 	if l.Any {
 		s.Description, s.Nullable = "AIPerf's; ignored with a warning.", true

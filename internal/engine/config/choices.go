@@ -20,9 +20,9 @@ type Choice struct {
 // have none.
 type Choices struct {
 	EndpointTypes []Choice
-	Dialects      []Choice // of all endpoint types
+	Dialects      []Choice // Of all endpoint types
 	Arrivals      []Choice // types of phases, beside concurrency
-	Formats       []Choice // of the files of datasets
+	Formats       []Choice // Of the files of datasets
 	Corpora       []Choice // texts of synthetic prompts
 	Samplings     []Choice // orders in which conversations are drawn
 	Objectives    []string // tags of the metrics that can have an objective
@@ -47,8 +47,8 @@ func (c *Choices) list(name string) []Choice {
 	return nil
 }
 
-// of returns the closed list of a field with these tags; nil = it has none.
-func (c *Choices) of(tag reflect.StructTag) []Choice {
+// Of returns the closed list of a field with these tags; nil = it has none.
+func (c *Choices) Of(tag reflect.StructTag) []Choice {
 	if name := tag.Get("choices"); name != "" {
 		return c.list(name)
 	}
@@ -61,8 +61,8 @@ func (c *Choices) of(tag reflect.StructTag) []Choice {
 	return list
 }
 
-// choiceNames returns the names of choices, without aliases.
-func choiceNames(list []Choice) []string {
+// ChoiceNames returns the names of choices, without aliases.
+func ChoiceNames(list []Choice) []string {
 	names := make([]string, len(list))
 	for i, c := range list {
 		names[i] = c.Name
@@ -73,8 +73,8 @@ func choiceNames(list []Choice) []string {
 // choice replaces the text in v by the name of the choice that it is a spelling
 // of, or reports n.
 func (f field) choice(n *tree.Node, v reflect.Value) {
-	list := f.options.Choices.of(f.tag)
-	known := choiceNames(list)
+	list := f.options.Choices.Of(f.tag)
+	known := ChoiceNames(list)
 	for _, c := range list {
 		for _, accepted := range append([]string{c.Name}, c.Aliases...) {
 			if suggest.Fold(accepted) == suggest.Fold(v.String()) {
@@ -85,7 +85,7 @@ func (f field) choice(n *tree.Node, v reflect.Value) {
 		known = append(known, c.Aliases...)
 	}
 	f.failed[f.path] = true
-	names := choiceList(choiceNames(list))
+	names := ChoiceList(ChoiceNames(list))
 	if isUnsupportedValue(f.path, v.String()) {
 		f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+names)
 		return
@@ -99,8 +99,8 @@ func (f field) choice(n *tree.Node, v reflect.Value) {
 	f.failValue(n, CodeBadEnum, "must be "+names+hint)
 }
 
-// choiceList returns "a, b or c".
-func choiceList(names []string) string {
+// ChoiceList returns "a, b or c".
+func ChoiceList(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}

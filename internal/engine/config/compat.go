@@ -116,11 +116,11 @@ func each[T any](items []T, f func(T) Object) []Object {
 // fields that aiperfd lacks, switched off.
 func view(v any, path, order string) Object {
 	var out Object
-	features := unsupportedFields(path)
+	features := UnsupportedFields(path)
 	for name := range strings.FieldsSeq(order) {
-		i := slices.IndexFunc(features, func(f feature) bool { return f.name == name })
+		i := slices.IndexFunc(features, func(f Feature) bool { return f.Name == name })
 		if i >= 0 {
-			out.set(Member{Name: name, Value: json.RawMessage(features[i].off)})
+			out.set(Member{Name: name, Value: json.RawMessage(features[i].Off)})
 			continue
 		}
 		out.put(name, shown(reflect.ValueOf(v), name))

@@ -53,12 +53,12 @@ func (c datasetRules) checkFileDataset() {
 	}
 	const many = 500
 	if len(d.Records) > many {
-		c.warn(c.where(path+".records"), CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
+		c.Warn(c.where(path+".records"), CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
 	}
 	if info, err := os.Stat(d.Path); err == nil && info.IsDir() && !c.options.Untrusted {
 		at := c.where(path + ".path")
 		c.failed[path+".path"] = true
-		c.fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: a folder of files", label(at))
+		c.Fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: a folder of files", Label(at))
 		return
 	}
 	c.checkFile(path+".path", d.Path)

@@ -60,9 +60,9 @@ func (d *decoder) object(n *tree.Node, v reflect.Value, path string) {
 			d.notOurs(m, v.Type(), path)
 			continue
 		}
-		full := join(path, name)
+		full := Join(path, name)
 		if seen[name] {
-			d.fail(m.Place, CodeConflict, "%q is given twice, with different spellings", name)
+			d.Fail(m.Place, CodeConflict, "%q is given twice, with different spellings", name)
 			continue
 		}
 		seen[name] = true
@@ -83,7 +83,7 @@ func (d *decoder) fields(n *tree.Node, p any, path string) {
 func fieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name := fieldName(f)
+		name := FieldName(f)
 		if name != "" && (key == name || key == tree.SnakeCase(name)) {
 			return f, name, true
 		}
@@ -91,9 +91,9 @@ func fieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) 
 	return reflect.StructField{}, "", false
 }
 
-// fieldName is the JSON name of a field, or "" for fields that documents do not
+// FieldName is the JSON name of a field, or "" for fields that documents do not
 // have.
-func fieldName(f reflect.StructField) string {
+func FieldName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "-" {
 		return ""
@@ -107,27 +107,27 @@ func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	if d.full() {
 		return
 	}
-	known := unsupportedFields(path)
+	known := UnsupportedFields(path)
 	for _, f := range known {
-		if m.Name == f.name || m.Name == tree.SnakeCase(f.name) {
+		if m.Name == f.Name || m.Name == tree.SnakeCase(f.Name) {
 			d.refuse(m.Value, f)
 			return
 		}
 	}
 	names := make([]string, 0, t.NumField()+len(known))
 	for i := range t.NumField() {
-		if name := fieldName(t.Field(i)); name != "" {
+		if name := FieldName(t.Field(i)); name != "" {
 			names = append(names, name)
 		}
 	}
 	for _, f := range known {
-		names = append(names, f.name)
+		names = append(names, f.Name)
 	}
 	d.unknown(m, names)
 }
 
 func (d *decoder) unknown(m tree.Member, known []string) {
-	d.fail(m.Place, CodeUnknownField, "unknown field %q%s", clip(m.Name), suggest.DidYouMean(m.Name, known))
+	d.Fail(m.Place, CodeUnknownField, "unknown field %q%s", Clip(m.Name), suggest.DidYouMean(m.Name, known))
 }
 
 // ownedByServer drops what a daemon decides itself.
@@ -137,7 +137,7 @@ func (d *decoder) ownedByServer(m tree.Member, path string) bool {
 	}
 	switch path {
 	case "benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir":
-		d.warn(m.Place, CodeServerOwned, "%s is set by the server; the value is ignored", m.Name)
+		d.Warn(m.Place, CodeServerOwned, "%s is set by the server; the value is ignored", m.Name)
 		return true
 	}
 	return false
@@ -206,7 +206,7 @@ func (f field) list(n *tree.Node, v reflect.Value) bool {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
 	for i, item := range n.Items {
-		at := join(f.path, strconv.Itoa(i))
+		at := Join(f.path, strconv.Itoa(i))
 		f.given[at] = item
 		f.value(item, v.Index(i), "", at) // the rules in the tag are for the list
 	}
@@ -269,7 +269,8 @@ func (d *decoder) wrongType(n *tree.Node, path, want string) bool {
 	return false
 }
 
-func join(path, name string) string {
+// Join returns the canonical path of a member or element below path.
+func Join(path, name string) string {
 	if path == "" {
 		return name
 	}

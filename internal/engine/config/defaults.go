@@ -11,13 +11,13 @@ const (
 	defaultTimeout        = Seconds(21600)
 	defaultConnectTimeout = Seconds(10)
 	defaultGrace          = Seconds(30)
-	defaultISL            = 550
+	DefaultISL            = 550
 	defaultEntries        = 100
-	defaultFlagRequests   = 10 // AIPerf's bound for a command line without one
+	DefaultFlagRequests   = 10 // AIPerf's bound for a command line without one
 	defaultDir            = "artifacts"
 	defaultRevision       = "main"
 	defaultLogLevel       = "INFO"
-	defaultAffinity       = "X-Session-Affinity" // AIPerf's
+	DefaultAffinity       = "X-Session-Affinity" // AIPerf's
 	defaultWaitInterval   = Seconds(5)
 )
 
@@ -28,7 +28,7 @@ func prefill(b *Benchmark) {
 		URLs: []URL{NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
 		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
 		ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true,
-		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{defaultAffinity},
+		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{DefaultAffinity},
 		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}
 	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records"}
@@ -37,8 +37,8 @@ func prefill(b *Benchmark) {
 	b.Client.Certify = "none"
 }
 
-// canonicalPointer is the pointer of a canonical path.
-func canonicalPointer(path string) string {
+// CanonicalPointer is the pointer of a canonical path.
+func CanonicalPointer(path string) string {
 	out := []byte("#/")
 	for i := range len(path) {
 		if path[i] == '.' {
@@ -63,7 +63,8 @@ func poolSize(p Phase) (int, string) {
 
 func constant(mean float64) Distribution { return Distribution{Mean: &mean} }
 
-func phasePath(i int) string { return fmt.Sprintf("benchmark.phases.%d", i) }
+// PhasePath returns the canonical path of a phase.
+func PhasePath(i int) string { return fmt.Sprintf("benchmark.phases.%d", i) }
 
 // filler fills what a document left open.
 type filler struct{ *loader }
@@ -76,13 +77,13 @@ func (f filler) fill() {
 		f.infer("benchmark.datasets.0.type", "synthetic", "no dataset is given")
 	}
 	for i := range b.Phases {
-		f.phaseNames(&b.Phases[i], phasePath(i))
+		f.phaseNames(&b.Phases[i], PhasePath(i))
 	}
 	for i := range b.Datasets {
 		f.datasetDefaults(&b.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i))
 	}
 	for i := range b.Phases {
-		f.phaseDefaults(&b.Phases[i], phasePath(i))
+		f.phaseDefaults(&b.Phases[i], PhasePath(i))
 	}
 	if b.Tokenizer.Name == "" && len(b.Models.Items) == 1 && b.Models.Items[0].Name != "" {
 		b.Tokenizer.Name = b.Models.Items[0].Name
@@ -130,8 +131,8 @@ func (f filler) formatDefault(d *Dataset, path string) {
 	format := f.detectFormat(d)
 	if isUnsupportedValue(path+".format", format) {
 		at := f.where(path + ".path")
-		f.fail(at, CodeUnsupported, "%s: the first record looks like the format %s, which is not supported by aiperfd yet; "+
-			"if it is another one, set the format", label(at), format)
+		f.Fail(at, CodeUnsupported, "%s: the first record looks like the format %s, which is not supported by aiperfd yet; "+
+			"if it is another one, set the format", Label(at), format)
 		return
 	}
 	d.Format = format
@@ -140,7 +141,7 @@ func (f filler) formatDefault(d *Dataset, path string) {
 
 func (f filler) syntheticDefaults(d *Dataset, path string) {
 	if !d.Prompts.ISL.Given() {
-		d.Prompts.ISL = constant(defaultISL)
+		d.Prompts.ISL = constant(DefaultISL)
 	}
 	if d.Prompts.BatchSize == 0 {
 		d.Prompts.BatchSize = 1
@@ -161,7 +162,7 @@ func (f filler) syntheticDefaults(d *Dataset, path string) {
 	reason := "no number of sessions or requests is given"
 	d.Entries = defaultEntries
 	for i, p := range f.doc.Benchmark.Phases {
-		if p.Kind != "profiling" || f.inferred(phasePath(i)+".requests") {
+		if p.Kind != "profiling" || f.inferred(PhasePath(i)+".requests") {
 			continue
 		}
 		if n, why := poolSize(p); n > 0 {

@@ -50,7 +50,7 @@ func (d *Distribution) decode(f field, n *tree.Node) bool {
 // distributionReader decodes a distribution with its peaks and points.
 type distributionReader struct {
 	*decoder
-	least float64 // of a mean, median or point
+	least float64 // Of a mean, median or point
 }
 
 func (r distributionReader) read(n *tree.Node, p *Distribution, path string, peak bool) {
@@ -68,7 +68,7 @@ func (r distributionReader) read(n *tree.Node, p *Distribution, path string, pea
 
 func (r distributionReader) members(n *tree.Node, p *Distribution, path string, peak bool) {
 	for _, m := range n.Members {
-		at := join(path, m.Name)
+		at := Join(path, m.Name)
 		if m.Value.Shape == tree.Null && m.Name != "weight" && known(m.Name) {
 			continue
 		}
@@ -120,13 +120,13 @@ func (r distributionReader) combination(n *tree.Node, p *Distribution, path stri
 		if kinds == 0 {
 			code = CodeRequired
 		}
-		r.fail(n.Place, code, "%s: needs one of mean, peaks or points", label(n.Place))
+		r.Fail(n.Place, code, "%s: needs one of mean, peaks or points", Label(n.Place))
 	}
 	if n.Get("mean") == nil && (n.Get("stddev") != nil || n.Get("median") != nil) && kinds > 0 {
-		r.fail(n.Place, CodeConflict, "%s: stddev and median need a mean", label(n.Place))
+		r.Fail(n.Place, CodeConflict, "%s: stddev and median need a mean", Label(n.Place))
 	}
 	if p.Median != nil && p.Stddev != 0 {
-		r.fail(n.Get("median").Place, CodeConflict, "median: excludes stddev")
+		r.Fail(n.Get("median").Place, CodeConflict, "median: excludes stddev")
 	}
 	if p.Median != nil && p.Mean != nil && *p.Mean <= *p.Median {
 		r.failValue(n.Get("median"), CodeOutOfRange, "must be less than the mean")
@@ -135,7 +135,7 @@ func (r distributionReader) combination(n *tree.Node, p *Distribution, path stri
 		r.failValue(n.Get("max"), CodeOutOfRange, "must be at least min")
 	}
 	if p.Max != nil && *p.Max < r.least {
-		r.failValue(n.Get("max"), CodeOutOfRange, "must be at least "+format(r.least))
+		r.failValue(n.Get("max"), CodeOutOfRange, "must be at least "+FormatNumber(r.least))
 	}
 }
 
@@ -169,7 +169,7 @@ func (r distributionReader) atLeast(n *tree.Node, least float64, path string) (f
 	}
 	if f < least {
 		r.failed[path] = true
-		limit := "must be at least " + format(least)
+		limit := "must be at least " + FormatNumber(least)
 		if least == math.SmallestNonzeroFloat64 {
 			limit = "must be greater than 0"
 		}
@@ -181,14 +181,14 @@ func (r distributionReader) atLeast(n *tree.Node, least float64, path string) (f
 
 func (r distributionReader) peaks(n *tree.Node, p *Distribution, path string, nested bool) {
 	if nested {
-		r.fail(n.Place, CodeConflict, "peaks: a peak cannot have peaks itself")
+		r.Fail(n.Place, CodeConflict, "peaks: a peak cannot have peaks itself")
 		return
 	}
 	if !r.filledList(n, path) {
 		return
 	}
 	for i, item := range n.Items {
-		at := join(path, strconv.Itoa(i))
+		at := Join(path, strconv.Itoa(i))
 		var peak Peak
 		r.read(item, &peak.Distribution, at, true)
 		peak.Weight = r.weight(item, at)
@@ -198,14 +198,14 @@ func (r distributionReader) peaks(n *tree.Node, p *Distribution, path string, ne
 
 func (r distributionReader) points(n *tree.Node, p *Distribution, path string, nested bool) {
 	if nested {
-		r.fail(n.Place, CodeConflict, "points: a peak cannot have points")
+		r.Fail(n.Place, CodeConflict, "points: a peak cannot have points")
 		return
 	}
 	if !r.filledList(n, path) {
 		return
 	}
 	for i, item := range n.Items {
-		at := join(path, strconv.Itoa(i))
+		at := Join(path, strconv.Itoa(i))
 		if item.Shape != tree.Object {
 			r.wrongType(item, at, "an object with value and weight")
 			continue
@@ -213,9 +213,9 @@ func (r distributionReader) points(n *tree.Node, p *Distribution, path string, n
 		var point Point
 		value := item.Get("value")
 		if value == nil {
-			r.fail(item.Place, CodeRequired, "value: required")
+			r.Fail(item.Place, CodeRequired, "value: required")
 		} else {
-			point.Value, _ = r.atLeast(value, r.least, join(at, "value"))
+			point.Value, _ = r.atLeast(value, r.least, Join(at, "value"))
 		}
 		point.Weight = r.weight(item, at)
 		for _, m := range item.Members {
@@ -243,11 +243,12 @@ func (r distributionReader) weight(item *tree.Node, path string) float64 {
 	}
 	w := item.Get("weight")
 	if w == nil {
-		r.fail(item.Place, CodeRequired, "weight: required")
+		r.Fail(item.Place, CodeRequired, "weight: required")
 		return 0
 	}
-	f, _ := r.atLeast(w, math.SmallestNonzeroFloat64, join(path, "weight"))
+	f, _ := r.atLeast(w, math.SmallestNonzeroFloat64, Join(path, "weight"))
 	return f
 }
 
-func format(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+// FormatNumber returns a number in decimal notation, without an exponent.
+func FormatNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -1,8 +1,8 @@
 // Package config is the benchmark document that users write: AIPerf's shape, in
 // JSON or YAML, with camelCase or snake_case keys. It loads a document strictly,
 // applies the defaults into it, and reports every problem at once. Command-line
-// flags map onto the same document, so that flags, files and the API cannot
-// disagree.
+// flags are laid over a [Draft] of the same document, so that flags, files and the
+// API cannot disagree.
 package config
 
 import "aiperfd/internal/engine/config/tree"
@@ -92,7 +92,7 @@ type Endpoint struct {
 	WaitForModelMode     string          `json:"waitForModelMode" validate:"oneof=models inference both"` // models, inference (default), both
 	ResetKVCache         *ResetKVCache   `json:"resetKvCache"`                                            // nil = leave the server's cache alone
 	ServerProfiler       *ServerProfiler `json:"serverProfiler"`                                          // nil = leave the server's profiler alone
-	Template             *Template       `json:"template"`                                                // of the type template
+	Template             *Template       `json:"template"`                                                // Of the type template
 	// DynamoOSLHint tells NVIDIA Dynamo the length of each answer, where one is asked
 	// for; chat and completions.
 	DynamoOSLHint bool `json:"dynamoOslHint"`
@@ -212,7 +212,7 @@ type Phase struct {
 // Tokenizer names the tokenizer of prompts and answers.
 type Tokenizer struct {
 	Name     string `json:"name"`     // builtin, an encoding of tiktoken, a model, or a path; empty = each model's own
-	Revision string `json:"revision"` // of a model: branch, tag or commit; main
+	Revision string `json:"revision"` // Of a model: branch, tag or commit; main
 	// ApplyChatTemplate includes the chat template of the tokenizer in lengths of prompts.
 	ApplyChatTemplate bool `json:"applyChatTemplate"`
 	AllowDownload     bool `json:"allowDownload"` // fetch a model's tokenizer from the Hugging Face hub if it is not on this machine

@@ -35,7 +35,7 @@ func (c documentRules) check() {
 	c.checkArtifacts()
 	c.checkTokenizer()
 	if at := c.where("benchmark.runtime.ui"); at.Flag != "" && c.doc.Benchmark.Runtime.UI == "dashboard" {
-		c.warn(at, CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.Flag)
+		c.Warn(at, CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.Flag)
 	}
 	if c.has("benchmark.runtime.apiHost") && !c.has("benchmark.runtime.apiPort") {
 		c.conflict("benchmark.runtime.apiHost", "needs a port")
@@ -73,7 +73,7 @@ func (c documentRules) checkModels() {
 	case given < len(m.Items):
 		c.unweighted(path)
 	case math.Abs(sum-1) > 0.01:
-		c.fail(c.where(path+".items"), CodeOutOfRange, "weights: must add up to 1, not %s", format(sum))
+		c.Fail(c.where(path+".items"), CodeOutOfRange, "weights: must add up to 1, not %s", FormatNumber(sum))
 	}
 }
 
@@ -99,7 +99,7 @@ func (c documentRules) checkPhases() {
 	names := make(map[string]bool)
 	profiling := false
 	for i := range c.doc.Benchmark.Phases {
-		p, at := &c.doc.Benchmark.Phases[i], phasePath(i)
+		p, at := &c.doc.Benchmark.Phases[i], PhasePath(i)
 		if c.at(at).Shape != tree.Object {
 			profiling = true // it may have been meant as one
 			continue
@@ -120,7 +120,7 @@ func (c documentRules) checkArtifacts() {
 	const path = "benchmark.artifacts"
 	if c.doc.Benchmark.Artifacts.ExportOutputs {
 		at := c.where(path + ".exportOutputsJson")
-		c.fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", label(at))
+		c.Fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", Label(at))
 	}
 	if p := c.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
 		c.failValue(c.at(path+".prefix"), CodeOutOfRange, "must be a file name prefix")
@@ -161,6 +161,6 @@ func (c documentRules) checkFilled() {
 		if len(phases) > 1 {
 			requests += " in phase " + p.Name
 		}
-		c.warn(c.where(phasePath(i)+".requests"), CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
+		c.Warn(c.where(PhasePath(i)+".requests"), CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
 	}
 }

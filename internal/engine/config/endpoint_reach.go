@@ -25,7 +25,7 @@ func (c endpointRules) checkReach() {
 		case !validHeaderName(name):
 			c.failValue(n.Items[i], CodeOutOfRange, "must be a header name")
 		case session || slices.ContainsFunc(e.AffinityHeaders[:i], func(s string) bool { return strings.EqualFold(s, name) }):
-			c.fail(n.Items[i].Place, CodeConflict, "%s: the header %s is given twice", label(n.Items[i].Place), name)
+			c.Fail(n.Items[i].Place, CodeConflict, "%s: the header %s is given twice", Label(n.Items[i].Place), name)
 		}
 	}
 }
@@ -43,19 +43,19 @@ func (c endpointRules) checkCredentials() {
 	}
 	if !validHeaderValue(e.APIKey.Reveal()) {
 		at := c.where(keyPath)
-		c.fail(at, CodeOutOfRange, "%s: contains characters that are not allowed in a header", label(at))
+		c.Fail(at, CodeOutOfRange, "%s: contains characters that are not allowed in a header", Label(at))
 	}
 	if e.APIKey.Empty() {
 		return
 	}
 	if e.AuthStyle == "none" {
 		at := c.where(keyPath)
-		c.warn(at, CodeNoEffect, "%s: the API key is not sent because authStyle is none", label(at))
+		c.Warn(at, CodeNoEffect, "%s: the API key is not sent because authStyle is none", Label(at))
 	}
 	for name := range e.Headers {
 		if strings.EqualFold(name, "Authorization") && e.Type != "messages" {
 			at := c.where(endpointPath + ".headers." + name)
-			c.warn(at, CodeNoEffect, "%s: this header is sent instead of the API key", label(at))
+			c.Warn(at, CodeNoEffect, "%s: this header is sent instead of the API key", Label(at))
 		}
 	}
 }
@@ -75,7 +75,7 @@ func (c endpointRules) readKey() {
 	if c.failed[path] || c.options.Untrusted && len(c.options.DataRoots) == 0 {
 		return
 	}
-	key, err := keyFrom(*e.APIKeyFile, c.roots())
+	key, err := KeyFrom(*e.APIKeyFile, c.roots())
 	switch {
 	case err != nil:
 		c.failValue(c.at(path), CodeFileNotAllowed, "the file cannot be read")
@@ -86,9 +86,9 @@ func (c endpointRules) readKey() {
 	}
 }
 
-// keyFrom reads a file that holds nothing but a key; blanks at its ends do not
+// KeyFrom reads a file that holds nothing but a key; blanks at its ends do not
 // count.
-func keyFrom(name string, roots []string) (string, error) {
+func KeyFrom(name string, roots []string) (string, error) {
 	f, err := sandbox.Open(name, roots)
 	if err != nil {
 		return "", err
@@ -123,7 +123,7 @@ func (c endpointRules) checkTLS() {
 	}
 	if secure := slices.ContainsFunc(e.URLs, func(u URL) bool { return hasScheme(u, "https") }); *t != (TLS{}) && !secure {
 		at := c.where(path)
-		c.warn(at, CodeNoEffect, "%s: no URL is https", label(at))
+		c.Warn(at, CodeNoEffect, "%s: no URL is https", Label(at))
 	}
 }
 
@@ -144,7 +144,7 @@ func (c endpointRules) checkRoute() {
 			continue
 		}
 		if socket {
-			c.fail(n.Items[i].Place, CodeConflict, "conflicts with the http+unix URL; use only one of them")
+			c.Fail(n.Items[i].Place, CodeConflict, "conflicts with the http+unix URL; use only one of them")
 		}
 		_, rest, _ := strings.Cut(u.Reveal(), "://")
 		host, _, _ := strings.Cut(rest, "/")
@@ -188,7 +188,7 @@ func (c endpointRules) checkVersion() {
 // sight. A daemon's environment is not a document's to use.
 func (c endpointRules) environmentProxies() {
 	if c.options.Untrusted {
-		c.fail(c.where(endpointPath+".proxyFromEnv"), CodeNotAllowed, "proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
+		c.Fail(c.where(endpointPath+".proxyFromEnv"), CodeNotAllowed, "proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
 		return
 	}
 	if c.options.LookupEnv == nil {

@@ -44,7 +44,7 @@ func (c endpointRules) check() {
 	}
 	if e.UseLegacyMaxTokens && unasked {
 		at := c.where(path + ".useLegacyMaxTokens")
-		c.warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length", label(at), e.Type)
+		c.Warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length", Label(at), e.Type)
 	}
 	c.checkJobs()
 }
@@ -101,7 +101,7 @@ func (c endpointRules) checkTexts() {
 		for _, deepest := range c.deepest(path) {
 			at = c.where(deepest)
 		}
-		c.warn(at, CodeNoEffect, "%s: requests of the endpoint type %s have no text, and nothing is counted in tokens", label(at), e.Type)
+		c.Warn(at, CodeNoEffect, "%s: requests of the endpoint type %s have no text, and nothing is counted in tokens", Label(at), e.Type)
 	}
 }
 
@@ -115,6 +115,6 @@ func (c endpointRules) checkStore() {
 		return
 	}
 	at := c.where(endpointPath + ".extra")
-	c.warn(at, CodeNoEffect, "%s: store: responses are stored by the server, but each turn repeats the whole conversation; "+
-		"chaining by previous_response_id is not supported by aiperfd yet", label(at))
+	c.Warn(at, CodeNoEffect, "%s: store: responses are stored by the server, but each turn repeats the whole conversation; "+
+		"chaining by previous_response_id is not supported by aiperfd yet", Label(at))
 }

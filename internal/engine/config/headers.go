@@ -18,20 +18,20 @@ func (h *Headers) decode(f field, n *tree.Node) bool {
 	*h = make(Headers, len(n.Members))
 	seen := make(map[string]bool)
 	for _, m := range n.Members {
-		at := join(f.path, m.Name)
+		at := Join(f.path, m.Name)
 		f.given[at] = m.Value
 		value, ok := f.secretText(m.Value, at)
 		name := textproto.CanonicalMIMEHeaderKey(m.Name)
 		switch {
 		case !ok:
 		case !validHeaderName(m.Name):
-			f.fail(m.Place, CodeOutOfRange, "%q is not a header name", clip(m.Name))
+			f.Fail(m.Place, CodeOutOfRange, "%q is not a header name", Clip(m.Name))
 		case !validHeaderValue(value):
-			f.fail(m.Place, CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
+			f.Fail(m.Place, CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
 		case seen[name]:
-			f.fail(m.Place, CodeConflict, "the header %s is given twice", m.Name)
+			f.Fail(m.Place, CodeConflict, "the header %s is given twice", m.Name)
 		case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection":
-			f.fail(m.Place, CodeNotAllowed, "the header %s is set by the HTTP client", name)
+			f.Fail(m.Place, CodeNotAllowed, "the header %s is set by the HTTP client", name)
 		default:
 			(*h)[m.Name] = NewSecret(value)
 		}
@@ -65,7 +65,7 @@ func (p *Params) decode(f field, n *tree.Node) bool {
 	}
 	*p = make(Params, len(n.Members))
 	for _, m := range n.Members {
-		at := join(f.path, m.Name)
+		at := Join(f.path, m.Name)
 		f.given[at] = m.Value
 		value, ok := m.Value.Scalar, m.Value.Shape == tree.Number || m.Value.Shape == tree.Boolean
 		if !ok {
@@ -74,7 +74,7 @@ func (p *Params) decode(f field, n *tree.Node) bool {
 		switch {
 		case !ok:
 		case m.Name == "":
-			f.fail(m.Place, CodeOutOfRange, "a URL parameter needs a name")
+			f.Fail(m.Place, CodeOutOfRange, "a URL parameter needs a name")
 		case value == "":
 			(*p)[m.Name] = Secret{} // "name=" is sent
 		default:

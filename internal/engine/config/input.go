@@ -15,7 +15,7 @@ const alwaysShown = " name type kind urls entries concurrency enabled otel mlflo
 // redacted like [Compat].
 func InputConfig(d *Document) any {
 	full := reread(compat(d))
-	l := newLoader(&report{}, LoadOptions{})
+	l := newLoader(&Report{}, LoadOptions{})
 	prefill(&l.doc.Benchmark)
 	l.doc.Benchmark.Phases = []Phase{{}}
 	filler{l}.fill()

@@ -7,9 +7,9 @@ type Labels map[string]string
 
 // The limits of labels.
 const (
-	maxLabels     = 32
+	MaxLabels     = 32
 	maxLabelName  = 63
-	maxLabelValue = 256
+	MaxLabelValue = 256
 )
 
 // decode reads an object of strings.
@@ -17,18 +17,18 @@ func (l *Labels) decode(f field, n *tree.Node) bool {
 	if n.Shape != tree.Object {
 		return f.wrongType(n, f.path, "an object with string values")
 	}
-	if len(n.Members) > maxLabels {
-		f.fail(n.Place, CodeOutOfRange, "labels: at most %d are allowed; got %d", maxLabels, len(n.Members))
+	if len(n.Members) > MaxLabels {
+		f.Fail(n.Place, CodeOutOfRange, "labels: at most %d are allowed; got %d", MaxLabels, len(n.Members))
 	}
 	*l = make(Labels, len(n.Members))
 	for _, m := range n.Members {
 		switch {
 		case m.Value.Shape != tree.Text:
-			f.wrongType(m.Value, join(f.path, m.Name), "a string")
+			f.wrongType(m.Value, Join(f.path, m.Name), "a string")
 		case m.Name == "" || len(m.Name) > maxLabelName:
-			f.fail(m.Place, CodeOutOfRange, "%q: a label name must have 1 to %d characters", clip(m.Name), maxLabelName)
-		case len(m.Value.Scalar) > maxLabelValue:
-			f.fail(m.Place, CodeOutOfRange, "%s: a label value can have at most %d characters", clip(m.Name), maxLabelValue)
+			f.Fail(m.Place, CodeOutOfRange, "%q: a label name must have 1 to %d characters", Clip(m.Name), maxLabelName)
+		case len(m.Value.Scalar) > MaxLabelValue:
+			f.Fail(m.Place, CodeOutOfRange, "%s: a label value can have at most %d characters", Clip(m.Name), MaxLabelValue)
 		default:
 			(*l)[m.Name] = m.Value.Scalar
 		}

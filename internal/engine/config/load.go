@@ -21,15 +21,15 @@ const (
 // Malformed is the error for text that is not a document at all.
 type Malformed = tree.Malformed
 
-// defaultMaxBytes bounds a document for which no bound is given: enough for
+// DefaultMaxBytes bounds a document for which no bound is given: enough for
 // thousands of inline records.
-const defaultMaxBytes = 64 << 20
+const DefaultMaxBytes = 64 << 20
 
 // LoadOptions say how far a document is trusted and what surrounds it. The zero
 // value is for a user's own file, without an environment.
 type LoadOptions struct {
 	Format   Format
-	MaxBytes int // of the text; 0 = 64 MiB
+	MaxBytes int // Of the text; 0 = 64 MiB
 	// Untrusted is for documents from the network: ${NAME} only for names in
 	// AllowEnv, files only under DataRoots, no code and no file contents from
 	// the document, and the server's own fields are ignored with a warning.
@@ -77,21 +77,21 @@ func Load(data []byte, o LoadOptions) (*Document, []Problem, error) {
 // Draft is a document that has been read and not been decoded yet, so that flags
 // can be laid over it.
 type Draft struct {
-	report
-	root     *tree.Node // in the long form, see [shorthand]
+	Report
+	Root     *tree.Node // in the long form, see [shorthand]
 	options  LoadOptions
 	inferred []Default // values that were chosen while the draft was made
-	// flagFor returns the flag that gives a missing value, or "". It is nil unless
+	// FlagFor returns the flag that gives a missing value, or "". It is nil unless
 	// the draft was made from flags alone.
-	flagFor func(path string) string
+	FlagFor func(path string) string
 }
 
 // NewDraft returns a draft with an empty benchmark section.
 func NewDraft(o LoadOptions) *Draft {
 	if o.MaxBytes <= 0 {
-		o.MaxBytes = defaultMaxBytes
+		o.MaxBytes = DefaultMaxBytes
 	}
-	return &Draft{options: o, root: tree.ObjectNode(tree.Member{Name: "benchmark", Value: tree.ObjectNode()})}
+	return &Draft{options: o, Root: tree.ObjectNode(tree.Member{Name: "benchmark", Value: tree.ObjectNode()})}
 }
 
 // Read reads text, expands its variables and brings it into the long form. The
@@ -109,8 +109,8 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 	if root.Shape != tree.Object {
 		return nil, &Malformed{Line: root.Line, Column: root.Column, Detail: "a document must be an object, not " + root.Shape.String()}
 	}
-	substitute(root, o, &d.report)
-	d.root = shorthand{&d.report}.normalise(root)
+	substitute(root, o, &d.Report)
+	d.Root = shorthand{&d.Report}.normalise(root)
 	return d, nil
 }
 
@@ -123,8 +123,8 @@ func (d *Draft) Load() (*Document, []Problem, error) {
 	filler{l}.fill()
 	rules.checkFilled()
 	warnings := inOrder(l.warnings)
-	if len(l.problems) > 0 {
-		return nil, warnings, &Invalid{Problems: inOrder(l.problems)}
+	if err := l.Err(); err != nil {
+		return nil, warnings, err
 	}
 	l.doc.untrusted, l.doc.roots = l.options.Untrusted, l.options.DataRoots
 	return l.doc, warnings, nil
@@ -140,22 +140,22 @@ func (d *Draft) Defaults() *Document {
 
 // decode reads the draft into a document over the fixed defaults.
 func (d *Draft) decode() *loader {
-	l := newLoader(&d.report, d.options)
-	l.flagFor, l.doc.defaulted = d.flagFor, d.inferred
+	l := newLoader(&d.Report, d.options)
+	l.flagFor, l.doc.defaulted = d.FlagFor, d.inferred
 	prefill(&l.doc.Benchmark)
-	newDecoder(l).document(d.root)
+	newDecoder(l).document(d.Root)
 	return l
 }
 
-// infer records a default that was set in the draft itself.
-func (d *Draft) infer(path string, value any, reason string) {
-	d.inferred = append(d.inferred, Default{Pointer: canonicalPointer(path), Value: value, Reason: reason})
+// Infer records a default that was set in the draft itself.
+func (d *Draft) Infer(path string, value any, reason string) {
+	d.inferred = append(d.inferred, Default{Pointer: CanonicalPointer(path), Value: value, Reason: reason})
 }
 
 // loader is what the steps of loading a document share: the document, and what
 // is known of the text that it came from.
 type loader struct {
-	*report
+	*Report
 	options LoadOptions
 	doc     *Document
 	given   map[string]*tree.Node // canonical path → value, null values left out
@@ -163,8 +163,8 @@ type loader struct {
 	flagFor func(path string) string
 }
 
-func newLoader(r *report, o LoadOptions) *loader {
-	return &loader{report: r, options: o, doc: &Document{}, given: make(map[string]*tree.Node), failed: make(map[string]bool)}
+func newLoader(r *Report, o LoadOptions) *loader {
+	return &loader{Report: r, options: o, doc: &Document{}, given: make(map[string]*tree.Node), failed: make(map[string]bool)}
 }
 
 // at returns the node that gave a canonical path, or nil.
@@ -193,18 +193,18 @@ func (l *loader) where(path string) tree.Place {
 func (l *loader) require(path, detail string) {
 	at := l.where(path)
 	if l.flagFor != nil {
-		at = tree.Place{Pointer: canonicalPointer(path)}
+		at = tree.Place{Pointer: CanonicalPointer(path)}
 		if name := l.flagFor(path); name != "" {
 			at.Flag, detail = name, name+": required"
 		}
 	}
-	l.fail(at, CodeRequired, "%s", detail)
+	l.Fail(at, CodeRequired, "%s", detail)
 }
 
 // conflict reports a given value that contradicts others.
 func (l *loader) conflict(path, detail string) {
 	at := l.where(path)
-	l.fail(at, CodeConflict, "%s: %s", label(at), detail)
+	l.Fail(at, CodeConflict, "%s: %s", Label(at), detail)
 }
 
 // deepest returns the fields that were given by flags below path, so that each
@@ -216,7 +216,7 @@ func (l *loader) deepest(path string) []string {
 	}
 	var all []string
 	for _, m := range n.Members {
-		at := join(path, m.Name)
+		at := Join(path, m.Name)
 		if m.Value.Shape == tree.Object && l.has(at) {
 			all = append(all, l.deepest(at)...)
 			continue
@@ -227,13 +227,13 @@ func (l *loader) deepest(path string) []string {
 	return all
 }
 
-// infer sets a value that depends on others, and remembers why.
+// infer records a value that was chosen because of others, and why.
 func (l *loader) infer(path string, value any, reason string) {
-	l.doc.defaulted = append(l.doc.defaulted, Default{Pointer: canonicalPointer(path), Value: value, Reason: reason})
+	l.doc.defaulted = append(l.doc.defaulted, Default{Pointer: CanonicalPointer(path), Value: value, Reason: reason})
 }
 
 // inferred reports whether the value of a path was chosen and not given.
 func (l *loader) inferred(path string) bool {
-	at := canonicalPointer(path)
+	at := CanonicalPointer(path)
 	return slices.ContainsFunc(l.doc.defaulted, func(d Default) bool { return d.Pointer == at })
 }

@@ -413,20 +413,20 @@ func TestUnsupportedFeatures(t *testing.T) {
 		"benchmark.datasets.0.prompts", "benchmark.phases.0", "benchmark.artifacts", "benchmark.tokenizer", "benchmark.runtime"}
 	rows := 0
 	for _, path := range paths {
-		for _, f := range unsupportedFields(path) {
+		for _, f := range UnsupportedFields(path) {
 			rows++
-			off, _, err := tree.ParseJSON([]byte(f.off))
+			off, _, err := tree.ParseJSON([]byte(f.Off))
 			if err != nil {
-				t.Fatalf("%s.%s: %v", path, f.name, err)
+				t.Fatalf("%s.%s: %v", path, f.Name, err)
 			}
-			l := newDecoder(newLoader(&report{}, LoadOptions{}))
+			l := newDecoder(newLoader(&Report{}, LoadOptions{}))
 			l.refuse(off, f)
 			if len(l.problems)+len(l.warnings) > 0 {
-				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.name, l.problems, l.warnings)
+				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.Name, l.problems, l.warnings)
 			}
 			l.refuse(&tree.Node{Shape: tree.Number, Scalar: "977"}, f)
 			if len(l.problems)+len(l.warnings) != 1 {
-				t.Errorf("%s.%s: 977 is accepted without a word", path, f.name)
+				t.Errorf("%s.%s: 977 is accepted without a word", path, f.Name)
 			}
 		}
 	}

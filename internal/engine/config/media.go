@@ -46,34 +46,34 @@ func (a *Audio) On() bool { return a != nil && a.BatchSize != nil && *a.BatchSiz
 // Rankings are the queries and passages of a synthetic dataset for an endpoint
 // type that ranks.
 type Rankings struct {
-	Passages      Distribution `json:"passages" least:"1"`      // of a request; default 10
+	Passages      Distribution `json:"passages" least:"1"`      // Of a request; default 10
 	PassageTokens Distribution `json:"passageTokens" least:"1"` // default 128
 	QueryTokens   Distribution `json:"queryTokens" least:"1"`   // default 32
 }
 
 // The defaults of generated media and rankings.
 const (
-	defaultSide          = 512 // pixels
-	defaultClip          = 10  // seconds
+	DefaultSide          = 512 // pixels
+	DefaultClip          = 10  // seconds
 	defaultDepth         = 16  // bits
 	defaultRate          = 16  // kHz
-	defaultPassages      = 10
-	defaultPassageTokens = 128
-	defaultQueryTokens   = 32
+	DefaultPassages      = 10
+	DefaultPassageTokens = 128
+	DefaultQueryTokens   = 32
 	defaultImageFormat   = "jpeg"
 	defaultImageSampling = "random-with-replacement"
 )
 
 // The limits of generated media.
 const (
-	maxSide = 16_384      // pixels
-	maxClip = 4 * 60 * 60 // seconds
+	MaxSide = 16_384      // pixels
+	MaxClip = 4 * 60 * 60 // seconds
 	minRate = 1000        // Hz
-	maxRate = 384_000     // Hz
+	MaxRate = 384_000     // Hz
 )
 
-// depths lists the bits that a sample may have.
-func depths() []int { return []int{8, 16, 24, 32} }
+// Depths lists the bits that a sample may have.
+func Depths() []int { return []int{8, 16, 24, 32} }
 
 // Hertz returns a sample rate of a document in Hz: values above 96 are Hz, others
 // kHz.

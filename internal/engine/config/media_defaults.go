@@ -14,7 +14,7 @@ func (f filler) mediaDefaults(d *Dataset, path string) {
 	}
 	if r := d.Rankings; r != nil {
 		for value, mean := range map[*Distribution]float64{
-			&r.Passages: defaultPassages, &r.PassageTokens: defaultPassageTokens, &r.QueryTokens: defaultQueryTokens,
+			&r.Passages: DefaultPassages, &r.PassageTokens: DefaultPassageTokens, &r.QueryTokens: DefaultQueryTokens,
 		} {
 			if !value.Given() {
 				*value = constant(mean)
@@ -37,7 +37,7 @@ func (f filler) imageDefaults(i *Images, path string) {
 	}
 	for _, side := range []*Distribution{&i.Width, &i.Height} {
 		if i.On() && nothing(*side) {
-			*side = constant(defaultSide)
+			*side = constant(DefaultSide)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (f filler) audioDefaults(a *Audio, path string) {
 		a.Channels = 1
 	}
 	if a.On() && nothing(a.Length) {
-		a.Length = constant(defaultClip)
+		a.Length = constant(DefaultClip)
 	}
 }
 

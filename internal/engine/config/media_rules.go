@@ -23,12 +23,12 @@ func (c datasetRules) checkMedia() {
 	}
 	if c.has(path+".rankings") && !ranks(kind) {
 		for _, at := range c.deepest(path + ".rankings") {
-			c.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, choiceList(rankingTypes())))
+			c.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, ChoiceList(rankingTypes())))
 		}
 	}
 	if prompts := path + ".prompts.isl"; ranks(kind) && c.has(prompts) {
 		at := c.where(prompts)
-		c.warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s sends queries and passages, whose lengths are set by rankings", label(at), kind)
+		c.Warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s sends queries and passages, whose lengths are set by rankings", Label(at), kind)
 	}
 }
 
@@ -43,30 +43,30 @@ func (c datasetRules) checkImages(i *Images, path string) {
 	} else if i.SourceSampling != "" && i.SourceSampling != defaultImageSampling && !c.failed[path+".sourceSampling"] {
 		c.conflict(path+".sourceSampling", "only valid if the source is a directory")
 	}
-	c.atMost(path+".width", i.Width, maxSide, "pixels")
-	c.atMost(path+".height", i.Height, maxSide, "pixels")
+	c.atMost(path+".width", i.Width, MaxSide, "pixels")
+	c.atMost(path+".height", i.Height, MaxSide, "pixels")
 }
 
 func (c datasetRules) checkAudio(a *Audio, path string) {
 	for i, depth := range a.Depths {
 		at := fmt.Sprintf("%s.depths.%d", path, i)
-		if !slices.Contains(depths(), depth) && !c.failed[at] {
+		if !slices.Contains(Depths(), depth) && !c.failed[at] {
 			c.failValue(c.at(at), CodeBadEnum, "must be 8, 16, 24 or 32")
 		}
 	}
 	for i, rate := range a.SampleRates {
 		at := fmt.Sprintf("%s.sampleRates.%d", path, i)
-		if hertz := Hertz(rate); (hertz < minRate || hertz > maxRate) && !c.failed[at] {
+		if hertz := Hertz(rate); (hertz < minRate || hertz > MaxRate) && !c.failed[at] {
 			c.failValue(c.at(at), CodeOutOfRange, "must be from 1 to 96 kHz, or from 1000 to 384000 Hz")
 		}
 	}
-	c.atMost(path+".length", a.Length, maxClip, "seconds")
+	c.atMost(path+".length", a.Length, MaxClip, "seconds")
 }
 
 // atMost checks the mean of a distribution.
 func (c datasetRules) atMost(path string, d Distribution, most float64, unit string) {
 	if d.Mean != nil && *d.Mean > most {
-		c.failValue(c.meanAt(path), CodeOutOfRange, "must be at most "+format(most)+" "+unit)
+		c.failValue(c.meanAt(path), CodeOutOfRange, "must be at most "+FormatNumber(most)+" "+unit)
 	}
 }
 

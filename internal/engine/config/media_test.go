@@ -1,7 +1,6 @@
 package config
 
 import (
-	"aiperfd/internal/engine/config/sandbox"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/config/sandbox"
 )
 
 // An endpoint type that ranks gets queries and passages, whether or not their
 // shape is said.
 func TestRankingDefaults(t *testing.T) {
-	l := filler{newLoader(&report{}, LoadOptions{})}
+	l := filler{newLoader(&Report{}, LoadOptions{})}
 	l.doc.Benchmark.Endpoint.Type = "cohere_rankings"
 	mean := 3.0
 	for _, tt := range []struct {
@@ -26,7 +27,7 @@ func TestRankingDefaults(t *testing.T) {
 		d := Dataset{Rankings: tt.given}
 		l.mediaDefaults(&d, "benchmark.datasets.0")
 		r := d.Rankings
-		if got := format(*r.Passages.Mean) + " " + format(*r.PassageTokens.Mean) + " " + format(*r.QueryTokens.Mean); got != tt.want {
+		if got := FormatNumber(*r.Passages.Mean) + " " + FormatNumber(*r.PassageTokens.Mean) + " " + FormatNumber(*r.QueryTokens.Mean); got != tt.want {
 			t.Errorf("rankings = %s, want %s", got, tt.want)
 		}
 	}

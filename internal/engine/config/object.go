@@ -91,7 +91,7 @@ func (o *Object) decode(f field, n *tree.Node) bool {
 	}
 	n.Walk(func(below *tree.Node) {
 		if below.Shape == tree.Text && below.Scalar == redact.Placeholder && !f.options.Stored {
-			f.fail(below.Place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", label(below.Place))
+			f.Fail(below.Place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", Label(below.Place))
 		}
 		f.doc.injected = append(f.doc.injected, below.Secrets...)
 	})

@@ -25,15 +25,15 @@ func (o *Objectives) decode(f field, n *tree.Node) bool {
 			name = m.Flag + ": "
 		}
 		tag := cmp.Or(objectiveAliases()[strings.ToLower(m.Name)], m.Name)
-		at := join(f.path, tag)
+		at := Join(f.path, tag)
 		if f.given[at] != nil {
-			f.fail(m.Place, CodeConflict, "%sthe objective %s is given twice", name, tag)
+			f.Fail(m.Place, CodeConflict, "%sthe objective %s is given twice", name, tag)
 			continue
 		}
 		f.given[at] = m.Value
 		if !slices.Contains(f.options.Choices.Objectives, tag) {
 			known := append(slices.Sorted(maps.Keys(objectiveAliases())), f.options.Choices.Objectives...)
-			f.fail(m.Place, CodeUnknownField, "%s%q is not a metric%s", name, clip(m.Name), suggest.DidYouMean(m.Name, known))
+			f.Fail(m.Place, CodeUnknownField, "%s%q is not a metric%s", name, Clip(m.Name), suggest.DidYouMean(m.Name, known))
 			continue
 		}
 		limit, ok := f.float(m.Value, at)

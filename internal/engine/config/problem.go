@@ -74,11 +74,11 @@ func (e *Invalid) Error() string {
 // found is a problem with what is needed to sort it.
 type found struct {
 	Problem
-	order int // of the flag
+	order int // Of the flag
 }
 
-// report collects problems and warnings.
-type report struct {
+// Report collects problems and warnings.
+type Report struct {
 	problems []found
 	warnings []found
 }
@@ -87,8 +87,19 @@ type report struct {
 // in every other byte, and nobody reads more.
 const maxProblems = 100
 
+// Err returns the problems as *Invalid, or nil if there are none.
+func (r *Report) Err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	return &Invalid{Problems: inOrder(r.problems)}
+}
+
+// Add appends the problems of another report.
+func (r *Report) Add(o *Report) { r.problems = append(r.problems, o.problems...) }
+
 // full reports whether no more problems are collected.
-func (r *report) full() bool { return len(r.problems) >= maxProblems }
+func (r *Report) full() bool { return len(r.problems) >= maxProblems }
 
 func newFound(at tree.Place, code, detail string, value any) found {
 	return found{
@@ -100,8 +111,8 @@ func newFound(at tree.Place, code, detail string, value any) found {
 	}
 }
 
-// fail adds a problem without a value.
-func (r *report) fail(at tree.Place, code, format string, args ...any) {
+// Fail adds a problem without a value.
+func (r *Report) Fail(at tree.Place, code, format string, args ...any) {
 	if !r.full() {
 		r.problems = append(r.problems, newFound(at, code, fmt.Sprintf(format, args...), nil))
 	}
@@ -109,35 +120,36 @@ func (r *report) fail(at tree.Place, code, format string, args ...any) {
 
 // failValue adds a problem about the value of n. The detail is the requirement;
 // the name of the field or flag and the value are put before it.
-func (r *report) failValue(n *tree.Node, code, requirement string) {
+func (r *Report) failValue(n *tree.Node, code, requirement string) {
 	if r.full() {
 		return
 	}
 	shown, value := shownValue(n)
-	detail := label(n.Place) + ": " + requirement
+	detail := Label(n.Place) + ": " + requirement
 	if shown != "" {
-		detail = label(n.Place) + " " + shown + ": " + requirement
+		detail = Label(n.Place) + " " + shown + ": " + requirement
 	}
 	r.problems = append(r.problems, newFound(n.Place, code, detail, value))
 }
 
 // duplicates reports members that were left out of a tree.
-func (r *report) duplicates(list []tree.Duplicate) {
+func (r *Report) duplicates(list []tree.Duplicate) {
 	for _, d := range list {
 		d.Pointer = "#"
-		r.fail(d.Place, CodeConflict, "%q is given twice; the first is on line %d", d.Name, d.First)
+		r.Fail(d.Place, CodeConflict, "%q is given twice; the first is on line %d", d.Name, d.First)
 	}
 }
 
-func (r *report) warn(at tree.Place, code, format string, args ...any) {
+// Warn adds a warning.
+func (r *Report) Warn(at tree.Place, code, format string, args ...any) {
 	if len(r.warnings) >= maxProblems {
 		return
 	}
 	r.warnings = append(r.warnings, newFound(at, code, fmt.Sprintf(format, args...), nil))
 }
 
-// label is the flag, or the last segment of the pointer.
-func label(at tree.Place) string {
+// Label is the flag, or the last segment of the pointer.
+func Label(at tree.Place) string {
 	if at.Flag != "" {
 		return at.Flag
 	}
@@ -166,7 +178,7 @@ func inOrder(all []found) []Problem {
 // empty for lists, objects, null, and for what came from outside of the document
 // or sits under a sensitive name.
 func shownValue(n *tree.Node) (string, any) {
-	if n.Shape == tree.Null || n.Shape >= tree.List || len(n.Secrets) > 0 || redact.SensitiveName(strings.TrimLeft(label(n.Place), "-")) {
+	if n.Shape == tree.Null || n.Shape >= tree.List || len(n.Secrets) > 0 || redact.SensitiveName(strings.TrimLeft(Label(n.Place), "-")) {
 		return "", nil
 	}
 	switch n.Shape {
@@ -175,7 +187,7 @@ func shownValue(n *tree.Node) (string, any) {
 	case tree.Boolean:
 		return n.Scalar, n.Scalar == "true"
 	}
-	shown := clip(redact.Text(redact.URL(n.Scalar)))
+	shown := Clip(redact.Text(redact.URL(n.Scalar)))
 	if n.Flag != "" && !strings.ContainsAny(shown, " \t\n") && shown != "" {
 		return shown, shown
 	}

@@ -57,7 +57,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"negative wait", `endpoint: {waitForModelTimeout: -1}`, "#/benchmark/endpoint/waitForModelTimeout out-of-range"},
 	{"key and its file", `endpoint: {apiKey: k, apiKeyFile: testdata/prompts.jsonl}`, "#/benchmark/endpoint/apiKeyFile conflict"},
 	{"missing key file", `endpoint: {apiKeyFile: testdata/none}`, "#/benchmark/endpoint/apiKeyFile file-not-allowed"},
-	{"key file of lines", `endpoint: {apiKeyFile: testdata/aiperf-flags.tsv}`, "#/benchmark/endpoint/apiKeyFile out-of-range"},
+	{"key file of lines", `endpoint: {apiKeyFile: problems_test.go}`, "#/benchmark/endpoint/apiKeyFile out-of-range"},
 	{"affinity header", `endpoint: {affinityHeaders: ["a b"]}`, "#/benchmark/endpoint/affinityHeaders/0 out-of-range"},
 	{"affinity is the session header", `endpoint: {sessionHeader: X-S, affinityHeaders: [x-s]}`, "#/benchmark/endpoint/affinityHeaders/0 conflict"},
 	{"url parameters", `endpoint: {urlParams: {a: [1]}}`, "#/benchmark/endpoint/urlParams/a wrong-type"},

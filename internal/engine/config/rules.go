@@ -35,7 +35,7 @@ func (f field) rules(n *tree.Node, v reflect.Value) {
 	f.failed[f.path] = true
 	for _, e := range broken {
 		if e.Tag() == "oneof" && isUnsupportedValue(f.path, v.String()) {
-			f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+choiceList(strings.Fields(e.Param())))
+			f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+ChoiceList(strings.Fields(e.Param())))
 			continue
 		}
 		code := CodeOutOfRange
@@ -70,7 +70,7 @@ func requirement(e validator.FieldError, kind reflect.Kind) string {
 	case "lte":
 		return "must be at most " + e.Param()
 	case "oneof":
-		return "must be " + choiceList(strings.Fields(e.Param()))
+		return "must be " + ChoiceList(strings.Fields(e.Param()))
 	case "min":
 		if kind == reflect.String {
 			return "must not be empty"
@@ -87,15 +87,15 @@ func requirement(e validator.FieldError, kind reflect.Kind) string {
 
 // isUnsupportedValue reports whether AIPerf knows a choice that we do not have.
 func isUnsupportedValue(path, value string) bool {
-	return slices.ContainsFunc(unsupportedValues(generic(path)), func(name string) bool {
+	return slices.ContainsFunc(UnsupportedValues(Generic(path)), func(name string) bool {
 		family, isFamily := strings.CutSuffix(name, "*")
 		return suggest.Fold(name) == suggest.Fold(value) || isFamily && strings.HasPrefix(suggest.Fold(value), suggest.Fold(family))
 	})
 }
 
-// unsupportedValues lists the choices of AIPerf that the field at a generic path does
+// UnsupportedValues lists the choices of AIPerf that the field at a generic path does
 // not have; one that ends in * stands for all that begin so.
-func unsupportedValues(path string) []string {
+func UnsupportedValues(path string) []string {
 	var names string
 	switch path {
 	case "benchmark.endpoint.type":
@@ -113,8 +113,8 @@ func unsupportedValues(path string) []string {
 	return strings.Fields(names)
 }
 
-// generic replaces the indexes in a canonical path by *.
-func generic(path string) string {
+// Generic replaces the indexes in a canonical path by *.
+func Generic(path string) string {
 	parts := strings.Split(path, ".")
 	for i, p := range parts {
 		if p != "" && p[0] >= '0' && p[0] <= '9' {

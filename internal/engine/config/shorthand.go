@@ -15,7 +15,7 @@ var envelopeKeys = [...]string{
 
 // shorthand replaces the short forms of a document by the long ones, and reports
 // those that contradict each other.
-type shorthand struct{ *report }
+type shorthand struct{ *Report }
 
 // normalise brings the short forms of a document into the long one: afterwards
 // there is a benchmark section with models.items, endpoint.urls, datasets and
@@ -59,7 +59,7 @@ func (s shorthand) wrap(root *tree.Node) *tree.Node {
 		}
 	}
 	if old && len(section.Members) > 0 {
-		s.warn(root.Place, CodeDeprecated, "flat layout: move everything except schemaVersion, randomSeed and metadata into \"benchmark\"")
+		s.Warn(root.Place, CodeDeprecated, "flat layout: move everything except schemaVersion, randomSeed and metadata into \"benchmark\"")
 	}
 	if d := section.Get("dataset"); d != nil && d.Shape == tree.Object && d.Index("name") < 0 {
 		d.Set("name", &tree.Node{Place: d.Place, Shape: tree.Text, Scalar: "main"})
@@ -75,7 +75,7 @@ func (s shorthand) renameOnly(n *tree.Node, short, long string) {
 		return
 	}
 	if n.Index(long) >= 0 {
-		s.fail(n.Members[i].Place, CodeConflict, "%q and %q set the same value; give only one", short, long)
+		s.Fail(n.Members[i].Place, CodeConflict, "%q and %q set the same value; give only one", short, long)
 		n.Drop(short)
 		return
 	}
@@ -215,9 +215,9 @@ func (s shorthand) moveInto(n *tree.Node, group string, names ...string) {
 		}
 		switch {
 		case inner.Shape != tree.Object:
-			s.fail(at, CodeConflict, "%q cannot be combined with %q, which is not an object", name, group)
+			s.Fail(at, CodeConflict, "%q cannot be combined with %q, which is not an object", name, group)
 		case inner.Index(name) >= 0:
-			s.fail(at, CodeConflict, "%q is given both here and in %q", name, group)
+			s.Fail(at, CodeConflict, "%q is given both here and in %q", name, group)
 		default:
 			inner.Members = append(inner.Members, tree.Member{Place: at, Name: name, Value: value})
 		}
@@ -237,7 +237,7 @@ func (s shorthand) normalisePhases(benchmark *tree.Node) {
 		value := benchmark.Drop(name)
 		switch {
 		case benchmark.Index("phases") >= 0:
-			s.fail(at, CodeConflict, "%q cannot be combined with \"phases\"", name)
+			s.Fail(at, CodeConflict, "%q cannot be combined with \"phases\"", name)
 		case value.Shape == tree.Object:
 			if value.Index("name") < 0 {
 				value.Set("name", &tree.Node{Place: value.Place, Shape: tree.Text, Scalar: name})

@@ -13,13 +13,13 @@ import (
 // it becomes: boolean, number or text. Texts with {{ … }} are refused: there is
 // no template engine, and sending them as they are would be wrong. The template of
 // request bodies is left as it is.
-func substitute(root *tree.Node, o LoadOptions, r *report) {
+func substitute(root *tree.Node, o LoadOptions, r *Report) {
 	root.Walk(func(n *tree.Node) {
 		if n.Shape != tree.Text || strings.HasSuffix(n.Pointer, "/endpoint/template/body") {
 			return
 		}
 		if strings.Contains(n.Scalar, "{{") {
-			r.fail(n.Place, CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", label(n.Place))
+			r.Fail(n.Place, CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", Label(n.Place))
 			return
 		}
 		if strings.Contains(n.Scalar, "${") {
@@ -29,7 +29,7 @@ func substitute(root *tree.Node, o LoadOptions, r *report) {
 }
 
 // expand replaces the substitutions of one text.
-func expand(n *tree.Node, o LoadOptions, r *report) {
+func expand(n *tree.Node, o LoadOptions, r *Report) {
 	var out strings.Builder
 	rest := n.Scalar
 	whole := strings.HasPrefix(rest, "${") && strings.IndexByte(rest, '}') == len(rest)-1
@@ -41,7 +41,7 @@ func expand(n *tree.Node, o LoadOptions, r *report) {
 		}
 		expression, tail, closed := strings.Cut(after, "}")
 		if !closed {
-			r.fail(n.Place, CodeWrongType, "%s: ${ without a closing brace", label(n.Place))
+			r.Fail(n.Place, CodeWrongType, "%s: ${ without a closing brace", Label(n.Place))
 			return
 		}
 		value, secret, ok := lookup(n, expression, o, r)
@@ -62,16 +62,16 @@ func expand(n *tree.Node, o LoadOptions, r *report) {
 
 // lookup finds the value of one substitution; secret says that it came from
 // outside of the document.
-func lookup(n *tree.Node, expression string, o LoadOptions, r *report) (value string, secret, ok bool) {
+func lookup(n *tree.Node, expression string, o LoadOptions, r *Report) (value string, secret, ok bool) {
 	name, fallback, hasFallback := strings.Cut(expression, ":")
 	switch {
 	case name == "secret" && hasFallback:
 		return lookupSecret(n, fallback, o, r)
 	case !variableName(name):
-		r.fail(n.Place, CodeWrongType, "%s: ${%s} does not name a variable", label(n.Place), clip(expression))
+		r.Fail(n.Place, CodeWrongType, "%s: ${%s} does not name a variable", Label(n.Place), Clip(expression))
 		return "", false, false
 	case o.Untrusted && !slices.Contains(o.AllowEnv, name):
-		r.fail(n.Place, CodeEnvNotAllowed, "%s: the environment variable %s is not allowed; see serve --allow-env", label(n.Place), name)
+		r.Fail(n.Place, CodeEnvNotAllowed, "%s: the environment variable %s is not allowed; see serve --allow-env", Label(n.Place), name)
 		return "", false, false
 	}
 	if o.LookupEnv != nil {
@@ -80,19 +80,19 @@ func lookup(n *tree.Node, expression string, o LoadOptions, r *report) (value st
 		}
 	}
 	if !hasFallback {
-		r.fail(n.Place, CodeRequired, "%s: the environment variable %s is not set and has no default", label(n.Place), name)
+		r.Fail(n.Place, CodeRequired, "%s: the environment variable %s is not set and has no default", Label(n.Place), name)
 	}
 	return fallback, false, hasFallback
 }
 
-func lookupSecret(n *tree.Node, name string, o LoadOptions, r *report) (value string, secret, ok bool) {
+func lookupSecret(n *tree.Node, name string, o LoadOptions, r *Report) (value string, secret, ok bool) {
 	if o.LookupSecret == nil {
-		r.fail(n.Place, CodeUnsupported, "%s: references to secrets are not supported", label(n.Place))
+		r.Fail(n.Place, CodeUnsupported, "%s: references to secrets are not supported", Label(n.Place))
 		return "", false, false
 	}
 	value, ok = o.LookupSecret(name)
 	if !ok {
-		r.fail(n.Place, CodeSecretNotFound, "%s: no such secret: %q", label(n.Place), clip(name))
+		r.Fail(n.Place, CodeSecretNotFound, "%s: no such secret: %q", Label(n.Place), Clip(name))
 	}
 	return value, true, ok
 }
@@ -119,8 +119,8 @@ func retype(s string) tree.Shape {
 	return tree.Text
 }
 
-// clip shortens what a user wrote for a message.
-func clip(s string) string {
+// Clip shortens what a user wrote for a message.
+func Clip(s string) string {
 	const most = 64
 	if len(s) <= most {
 		return s

@@ -8,17 +8,17 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// feature is a field of AIPerf's document whose feature aiperfd does not have.
+// Feature is a field of AIPerf's document whose feature aiperfd does not have.
 // The value that switches it off is accepted, so that a resolved document can be
 // posted back; anything else is refused by name.
-type feature struct {
-	name string
-	off  string // AIPerf's value for "off" or "default", as JSON; it is also what Compat shows
-	alt  string // another accepted value; "" = none
-	what string // the feature, in words
-	// inert fields have no effect in one process; other values are accepted
-	// with a warning.
-	inert bool
+type Feature struct {
+	Name string
+	Off  string // AIPerf's value for "off" or "default", as JSON; it is also what Compat shows
+	Alt  string // another accepted value; "" = none
+	What string // the feature, in words
+	// Inert fields have no effect in one process; other values are accepted with a
+	// warning.
+	Inert bool
 	// strict fields do something by default, so that false and empty are not
 	// the same as off.
 	strict bool
@@ -26,33 +26,33 @@ type feature struct {
 
 // lacking returns the fields that the object at a canonical path has in AIPerf
 // and not here, in AIPerf's order.
-func unsupportedFields(path string) []feature {
-	switch generic(path) {
+func UnsupportedFields(path string) []Feature {
+	switch Generic(path) {
 	case "":
-		return []feature{
-			{name: "variables", off: `{}`, what: "template variables"},
-			{name: "sweep", off: `null`, what: "sweeps"},
-			{name: "multiRun", off: multiRunOff, what: "repeated runs"},
-			{name: "plot", off: `null`, what: "plotting"},
-			{name: "noSweepTable", off: `false`, inert: true},
-			{name: "apiVersion", off: `null`, what: "Kubernetes resources"},
-			{name: "kind", off: `null`, what: "Kubernetes resources"},
-			{name: "spec", off: `null`, what: "Kubernetes resources"},
+		return []Feature{
+			{Name: "variables", Off: `{}`, What: "template variables"},
+			{Name: "sweep", Off: `null`, What: "sweeps"},
+			{Name: "multiRun", Off: multiRunOff, What: "repeated runs"},
+			{Name: "plot", Off: `null`, What: "plotting"},
+			{Name: "noSweepTable", Off: `false`, Inert: true},
+			{Name: "apiVersion", Off: `null`, What: "Kubernetes resources"},
+			{Name: "kind", Off: `null`, What: "Kubernetes resources"},
+			{Name: "spec", Off: `null`, What: "Kubernetes resources"},
 		}
 	case "metadata":
-		return []feature{
-			{name: "priority", off: `0`, what: "priority"},
-			{name: "ttl", off: `null`, what: "a time to live"},
-			{name: "deadline", off: `null`, what: "a deadline"},
-			{name: "startAfter", off: `null`, what: "start times"},
+		return []Feature{
+			{Name: "priority", Off: `0`, What: "priority"},
+			{Name: "ttl", Off: `null`, What: "a time to live"},
+			{Name: "deadline", Off: `null`, What: "a deadline"},
+			{Name: "startAfter", Off: `null`, What: "start times"},
 		}
 	case "benchmark":
 		return benchmarkFeatures()
 	case "benchmark.models.items.*":
-		return []feature{
-			{name: "lora", off: `null`, what: "LoRA selection"},
-			{name: "modalities", off: `null`, what: "modalities of a model"},
-			{name: "tokenizer", off: `null`, what: "one tokenizer per model"},
+		return []Feature{
+			{Name: "lora", Off: `null`, What: "LoRA selection"},
+			{Name: "modalities", Off: `null`, What: "modalities of a model"},
+			{Name: "tokenizer", Off: `null`, What: "one tokenizer per model"},
 		}
 	case "benchmark.endpoint":
 		return endpointFeatures()
@@ -65,8 +65,8 @@ func unsupportedFields(path string) []feature {
 	case "benchmark.artifacts":
 		return artifactFeatures()
 	case "benchmark.tokenizer":
-		return []feature{
-			{name: "trustRemoteCode", off: `false`, what: "running code from a tokenizer repository"},
+		return []Feature{
+			{Name: "trustRemoteCode", Off: `false`, What: "running code from a tokenizer repository"},
 		}
 	case "benchmark.runtime":
 		return runtimeFeatures()
@@ -77,124 +77,124 @@ func unsupportedFields(path string) []feature {
 const multiRunOff = `{"numRuns":1,"cooldownSeconds":0,"confidenceLevel":0.95,"disableWarmupAfterFirst":true,` +
 	`"setConsistentSeed":true,"varySeedPerTrial":false,"convergence":null}`
 
-func benchmarkFeatures() []feature {
-	return []feature{
-		{name: "gpuTelemetry", what: "GPU telemetry",
-			off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
-		{name: "serverMetrics", what: "scraping of server metrics",
-			off: `{"enabled":false,"urls":[],"formats":["json","csv"],` +
+func benchmarkFeatures() []Feature {
+	return []Feature{
+		{Name: "gpuTelemetry", What: "GPU telemetry",
+			Off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
+		{Name: "serverMetrics", What: "scraping of server metrics",
+			Off: `{"enabled":false,"urls":[],"formats":["json","csv"],` +
 				`"discovery":{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}}`},
-		{name: "networkLatency", off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, what: "network latency probing"},
-		{name: "otel", what: "OpenTelemetry export",
-			off: `{"metricsUrl":null,"streamMetricsEnabled":true,"streamTimingEnabled":true,` +
+		{Name: "networkLatency", Off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, What: "network latency probing"},
+		{Name: "otel", What: "OpenTelemetry export",
+			Off: `{"metricsUrl":null,"streamMetricsEnabled":true,"streamTimingEnabled":true,` +
 				`"customResourceAttributes":{},"genAiProvider":null}`},
-		{name: "mlflow", what: "MLflow export",
-			off: `{"trackingUri":null,"experiment":"aiperf","runName":null,"tags":null,"parentRunId":null,"artifactGlobs":null}`},
-		{name: "wandb", off: `{"project":null,"entity":null,"runName":null,"tags":null}`, what: "Weights & Biases export"},
-		{name: "metrics", off: `{}`, what: "selection of metrics"},
-		{name: "accuracy", off: `null`, what: "accuracy benchmarking"},
-		{name: "scenario", off: `null`, what: "named scenarios"},
-		{name: "unsafeOverride", off: `false`, what: "overriding a scenario"},
+		{Name: "mlflow", What: "MLflow export",
+			Off: `{"trackingUri":null,"experiment":"aiperf","runName":null,"tags":null,"parentRunId":null,"artifactGlobs":null}`},
+		{Name: "wandb", Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
+		{Name: "metrics", Off: `{}`, What: "selection of metrics"},
+		{Name: "accuracy", Off: `null`, What: "accuracy benchmarking"},
+		{Name: "scenario", Off: `null`, What: "named scenarios"},
+		{Name: "unsafeOverride", Off: `false`, What: "overriding a scenario"},
 	}
 }
 
-func endpointFeatures() []feature {
-	return []feature{
-		{name: "transport", off: `null`, alt: `"http"`, what: "a transport other than http"},
-		{name: "uuidAndStrip", off: `false`, what: "stripping of images"},
+func endpointFeatures() []Feature {
+	return []Feature{
+		{Name: "transport", Off: `null`, Alt: `"http"`, What: "a transport other than http"},
+		{Name: "uuidAndStrip", Off: `false`, What: "stripping of images"},
 	}
 }
 
-func datasetFeatures() []feature {
-	fields := []feature{
-		{name: "video", off: `null`, what: "generated video"},
-		{name: "synthesis", off: `null`, what: "trace synthesis"},
-		{name: "dataset", off: `null`, what: "public datasets"},
-		{name: "cacheBust", off: `{"target":"none"}`, what: "cache busting"},
+func datasetFeatures() []Feature {
+	fields := []Feature{
+		{Name: "video", Off: `null`, What: "generated video"},
+		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
+		{Name: "dataset", Off: `null`, What: "public datasets"},
+		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
 	}
 	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds replaySpeedup openLoopReplay openLoopStrict omitKvHints" +
 		" forceMinTokens traceIdleGapCapSeconds blockSize") {
-		fields = append(fields, feature{name: name, off: `null`, what: "replay of traces and public datasets"})
+		fields = append(fields, Feature{Name: name, Off: `null`, What: "replay of traces and public datasets"})
 	}
 	return fields
 }
 
-func promptFeatures() []feature {
-	return []feature{
-		{name: "blockSize", off: `null`, what: "hash-id blocks"},
-		{name: "cacheBust", off: `{"target":"none"}`, what: "cache busting"},
-		{name: "sequenceDistribution", off: `null`, what: "pairs of lengths"},
-		{name: "randomRangeRatio", off: `null`, what: "range ratios"},
-		{name: "randomCorpusStyle", off: `"vllm"`, what: "other styles of the random corpus"},
+func promptFeatures() []Feature {
+	return []Feature{
+		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
+		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
+		{Name: "sequenceDistribution", Off: `null`, What: "pairs of lengths"},
+		{Name: "randomRangeRatio", Off: `null`, What: "range ratios"},
+		{Name: "randomCorpusStyle", Off: `"vllm"`, What: "other styles of the random corpus"},
 	}
 }
 
-func phaseFeatures() []feature {
-	return []feature{
-		{name: "concurrencyRamp", off: `null`, what: "ramping"},
-		{name: "prefillConcurrency", off: `null`, what: "a prefill limit"},
-		{name: "prefillRamp", off: `null`, what: "ramping"},
-		{name: "cancellation", off: `null`, what: "request cancellation"},
-		{name: "sla", off: `[]`, what: "in-run control"},
-		{name: "seamless", off: `false`, what: "seamless phase transitions"},
-		{name: "timingMode", off: `null`, what: "agentic replay"},
-		{name: "adaptiveScale", off: `false`, what: "in-run control"},
-		{name: "adaptiveSustainDuration", off: `null`, what: "in-run control"},
-		{name: "adaptiveAssessmentPeriod", off: `null`, what: "in-run control"},
-		{name: "adaptiveMinCompletedRequests", off: `1`, what: "in-run control"},
-		{name: "adaptiveControlVariable", off: `"concurrency"`, what: "in-run control"},
-		{name: "adaptiveControlMin", off: `1`, what: "in-run control"},
-		{name: "adaptiveControlMax", off: `null`, what: "in-run control"},
-		{name: "adaptiveScaleStrategyType", off: `"ramp_until_fail"`, what: "in-run control"},
-		{name: "adaptiveScaleStepPolicy", off: `"sla_margin"`, what: "in-run control"},
-		{name: "adaptiveScaleBaseStep", off: `10`, what: "in-run control"},
-		{name: "adaptiveScaleMaxStepMultiplier", off: `4`, what: "in-run control"},
-		{name: "adaptiveScaleStepPercent", off: `25`, what: "in-run control"},
-		{name: "trajectoryStartMinRatio", off: `0.25`, what: "agentic replay"},
-		{name: "trajectoryStartMaxRatio", off: `0.75`, what: "agentic replay"},
-		{name: "burstPhaseStarts", off: `false`, what: "agentic replay"},
-		{name: "systemIdleGapCapSeconds", off: `null`, what: "agentic replay"},
-		{name: "agenticCacheWarmupDuration", off: `null`, what: "agentic replay"},
-		{name: "agenticWarmupGracePeriod", off: `null`, what: "agentic replay"},
-		{name: "rateRamp", off: `null`, what: "ramping"},
-		{name: "rateSeries", off: `null`, what: "a series of rates"},
-		{name: "users", off: `null`, what: "user-centric load"},
-		{name: "autoOffset", off: `null`, what: "a fixed schedule"},
-		{name: "startOffset", off: `null`, what: "a fixed schedule"},
-		{name: "endOffset", off: `null`, what: "a fixed schedule"},
+func phaseFeatures() []Feature {
+	return []Feature{
+		{Name: "concurrencyRamp", Off: `null`, What: "ramping"},
+		{Name: "prefillConcurrency", Off: `null`, What: "a prefill limit"},
+		{Name: "prefillRamp", Off: `null`, What: "ramping"},
+		{Name: "cancellation", Off: `null`, What: "request cancellation"},
+		{Name: "sla", Off: `[]`, What: "in-run control"},
+		{Name: "seamless", Off: `false`, What: "seamless phase transitions"},
+		{Name: "timingMode", Off: `null`, What: "agentic replay"},
+		{Name: "adaptiveScale", Off: `false`, What: "in-run control"},
+		{Name: "adaptiveSustainDuration", Off: `null`, What: "in-run control"},
+		{Name: "adaptiveAssessmentPeriod", Off: `null`, What: "in-run control"},
+		{Name: "adaptiveMinCompletedRequests", Off: `1`, What: "in-run control"},
+		{Name: "adaptiveControlVariable", Off: `"concurrency"`, What: "in-run control"},
+		{Name: "adaptiveControlMin", Off: `1`, What: "in-run control"},
+		{Name: "adaptiveControlMax", Off: `null`, What: "in-run control"},
+		{Name: "adaptiveScaleStrategyType", Off: `"ramp_until_fail"`, What: "in-run control"},
+		{Name: "adaptiveScaleStepPolicy", Off: `"sla_margin"`, What: "in-run control"},
+		{Name: "adaptiveScaleBaseStep", Off: `10`, What: "in-run control"},
+		{Name: "adaptiveScaleMaxStepMultiplier", Off: `4`, What: "in-run control"},
+		{Name: "adaptiveScaleStepPercent", Off: `25`, What: "in-run control"},
+		{Name: "trajectoryStartMinRatio", Off: `0.25`, What: "agentic replay"},
+		{Name: "trajectoryStartMaxRatio", Off: `0.75`, What: "agentic replay"},
+		{Name: "burstPhaseStarts", Off: `false`, What: "agentic replay"},
+		{Name: "systemIdleGapCapSeconds", Off: `null`, What: "agentic replay"},
+		{Name: "agenticCacheWarmupDuration", Off: `null`, What: "agentic replay"},
+		{Name: "agenticWarmupGracePeriod", Off: `null`, What: "agentic replay"},
+		{Name: "rateRamp", Off: `null`, What: "ramping"},
+		{Name: "rateSeries", Off: `null`, What: "a series of rates"},
+		{Name: "users", Off: `null`, What: "user-centric load"},
+		{Name: "autoOffset", Off: `null`, What: "a fixed schedule"},
+		{Name: "startOffset", Off: `null`, What: "a fixed schedule"},
+		{Name: "endOffset", Off: `null`, What: "a fixed schedule"},
 	}
 }
 
-func artifactFeatures() []feature {
-	return []feature{
-		{name: "summary", off: `["json"]`, strict: true, what: "selecting summary files"},
-		{name: "trace", off: `false`, what: "export of HTTP traces"},
-		{name: "sliceDuration", off: `null`, what: "time slices"},
-		{name: "showTraceTiming", off: `false`, what: "printing of HTTP timing"},
-		{name: "userFiles", off: `[]`, what: "writing files from the document"},
-		{name: "autoPlot", off: `false`, what: "plotting"},
-		{name: "plotRequired", off: `false`, what: "plotting"},
+func artifactFeatures() []Feature {
+	return []Feature{
+		{Name: "summary", Off: `["json"]`, strict: true, What: "selecting summary files"},
+		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
+		{Name: "sliceDuration", Off: `null`, What: "time slices"},
+		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
+		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},
+		{Name: "autoPlot", Off: `false`, What: "plotting"},
+		{Name: "plotRequired", Off: `false`, What: "plotting"},
 	}
 }
 
-func runtimeFeatures() []feature {
-	fields := []feature{{name: "serviceRunType", off: `"multiprocessing"`, inert: true}}
+func runtimeFeatures() []Feature {
+	fields := []Feature{{Name: "serviceRunType", Off: `"multiprocessing"`, Inert: true}}
 	for name := range strings.FieldsSeq("workers recordProcessors communication datasetApiBaseUrl workersPerPod" +
 		" recordProcessorsPerPod workersMin") {
-		fields = append(fields, feature{name: name, off: `null`, inert: true})
+		fields = append(fields, Feature{Name: name, Off: `null`, Inert: true})
 	}
 	return fields
 }
 
 // refuse accepts the value that switches f off and reports any other.
-func (d *decoder) refuse(n *tree.Node, f feature) {
-	off, _, err := tree.ParseJSON([]byte(f.off))
+func (d *decoder) refuse(n *tree.Node, f Feature) {
+	off, _, err := tree.ParseJSON([]byte(f.Off))
 	if err != nil {
-		panic("bad default in the table of lacking features: " + f.name) // a test reads every row
+		panic("bad default in the table of lacking features: " + f.Name) // a test reads every row
 	}
 	bad := differs(n, off)
-	if f.alt != "" && string(n.JSON()) == f.alt {
+	if f.Alt != "" && string(n.JSON()) == f.Alt {
 		bad = nil
 	}
 	if f.strict && n.Shape != off.Shape {
@@ -203,14 +203,14 @@ func (d *decoder) refuse(n *tree.Node, f feature) {
 	switch {
 	case bad == nil:
 		if on := n.Get("enabled"); on != nil && on.Scalar == "true" {
-			d.warn(n.Place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.what)
+			d.Warn(n.Place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.What)
 		}
-	case f.inert:
-		d.warn(n.Place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", label(n.Place))
-	case f.name == "userFiles" && d.options.Untrusted, f.name == "trustRemoteCode" && d.options.Untrusted:
-		d.fail(bad.Place, CodeNotAllowed, "%s: %s is not allowed here", label(bad.Place), f.what)
+	case f.Inert:
+		d.Warn(n.Place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", Label(n.Place))
+	case f.Name == "userFiles" && d.options.Untrusted, f.Name == "trustRemoteCode" && d.options.Untrusted:
+		d.Fail(bad.Place, CodeNotAllowed, "%s: %s is not allowed here", Label(bad.Place), f.What)
 	default:
-		d.fail(bad.Place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", label(bad.Place), f.what)
+		d.Fail(bad.Place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", Label(bad.Place), f.What)
 	}
 }
 

@@ -1,4 +1,4 @@
-package config
+package reference
 
 import (
 	"fmt"
@@ -6,13 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/suggest"
 )
 
 // TestReferenceTexts: every field and every short form has a text of its own or
 // its flag's, which does not speak of flags.
 func TestReferenceTexts(t *testing.T) {
-	root := Reference(new(someChoices()))
+	root := Document(new(engine.Choices()))
 	root.Walk(func(f *Field) {
 		all := append([]Field{*f}, f.Short...)
 		for i, m := range all {
@@ -39,7 +42,7 @@ func TestReferenceTexts(t *testing.T) {
 // that the flag table says.
 func TestReferenceRows(t *testing.T) {
 	fields := map[string]bool{}
-	root := Reference(new(someChoices()))
+	root := Document(new(engine.Choices()))
 	root.Walk(func(f *Field) {
 		fields[f.Path] = true
 		for _, s := range f.Short {
@@ -47,9 +50,9 @@ func TestReferenceRows(t *testing.T) {
 		}
 	})
 	help := map[string]string{}
-	for _, o := range options() {
-		if o.status == supported && help[fieldOfFlag(o.path)] == "" {
-			help[fieldOfFlag(o.path)] = o.help
+	for _, o := range flags.Settings() {
+		if help[fieldOfFlag(o.Path)] == "" {
+			help[fieldOfFlag(o.Path)] = o.Help
 		}
 	}
 	seen := map[string]bool{}
@@ -72,13 +75,13 @@ func TestReferenceDefaults(t *testing.T) {
 	inferred := map[string]bool{}
 	for _, d := range filledDocument().Defaulted() {
 		path := strings.ReplaceAll(strings.TrimPrefix(d.Pointer, "#/"), "/", ".")
-		inferred[generic(path)] = true
+		inferred[config.Generic(path)] = true
 	}
 	if len(inferred) < 4 {
 		t.Fatalf("only %d defaults were inferred", len(inferred))
 	}
 	values := map[string]any{}
-	root := Reference(new(someChoices()))
+	root := Document(new(engine.Choices()))
 	root.Walk(func(f *Field) {
 		if f.Value != nil {
 			values[f.Path] = f.Value
@@ -87,14 +90,14 @@ func TestReferenceDefaults(t *testing.T) {
 			t.Errorf("%s: the default %q depends on other fields: add it in words to fieldTexts", f.Path, f.Default)
 		}
 	})
-	for _, o := range options() {
-		value, ok := values[fieldOfFlag(o.path)]
-		if !ok || o.status != supported || o.def == "" || strings.HasPrefix(o.path, "warmup.") || strings.HasSuffix(o.path, ".stddev") {
+	for _, o := range flags.Settings() {
+		value, ok := values[fieldOfFlag(o.Path)]
+		if !ok || o.Default == "" || strings.HasPrefix(o.Path, "warmup.") || strings.HasSuffix(o.Path, ".stddev") {
 			continue
 		}
-		def, _, _ := strings.Cut(o.def, " if another ") // image or audio option is given
-		if def != fmt.Sprint(value) && o.path != "endpoint.authStyle" {
-			t.Errorf("%s has the default %q, the document %v", o.names, o.def, value)
+		def, _, _ := strings.Cut(o.Default, " if another ") // image or audio option is given
+		if def != fmt.Sprint(value) && o.Path != "endpoint.authStyle" {
+			t.Errorf("%s has the default %q, the document %v", o.Flag, o.Default, value)
 		}
 	}
 }
@@ -103,9 +106,9 @@ func TestReferenceDefaults(t *testing.T) {
 // are accepted.
 func TestLackingValues(t *testing.T) {
 	lacks := 0
-	root := Reference(new(someChoices()))
+	root := Document(new(engine.Choices()))
 	root.Walk(func(f *Field) {
-		for _, name := range unsupportedValues(f.Path) {
+		for _, name := range config.UnsupportedValues(f.Path) {
 			lacks++
 			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return suggest.Fold(c) == suggest.Fold(name) }) {
 				t.Errorf("%s has %s, and unsupportedValues lists it", f.Path, name)
@@ -120,7 +123,7 @@ func TestLackingValues(t *testing.T) {
 // TestReferenceLimits: what tags and checks allow is in the reference.
 func TestReferenceLimits(t *testing.T) {
 	got := map[string]Field{}
-	root := Reference(new(someChoices()))
+	root := Document(new(engine.Choices()))
 	root.Walk(func(f *Field) { got[f.Path] = *f })
 	rate := got["benchmark.phases.*.rate"]
 	if rate.Kind != KindNumber || rate.Least == nil || *rate.Least != 0 || !rate.Above || rate.Unit != "1/s" {
@@ -131,8 +134,8 @@ func TestReferenceLimits(t *testing.T) {
 		t.Errorf("isl = %+v, want a distribution from 1, by default 550", isl)
 	}
 	width := got["benchmark.datasets.*.images.width"]
-	if width.Most == nil || *width.Most != maxSide {
-		t.Errorf("width = %+v, want at most %d", width, maxSide)
+	if width.Most == nil || *width.Most != config.MaxSide {
+		t.Errorf("width = %+v, want at most %d", width, config.MaxSide)
 	}
 	if kind := got["benchmark.phases.*.kind"]; fmt.Sprint(kind.Choices) != "[warmup profiling]" {
 		t.Errorf("kind has the choices %v", kind.Choices)

@@ -1,21 +1,25 @@
-package config
+package flags
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plainjson"
 )
 
 // parseFlags parses a command line, with the choices of someChoices.
 func parseFlags(argv []string, env func(string) (string, bool)) (*Flags, error) {
-	f, err := ParseFlags(argv, env)
-	f.Options.Choices = someChoices()
+	f, err := Parse(argv, env)
+	f.Options.Choices = engine.Choices()
 	return f, err
 }
 
@@ -61,14 +65,14 @@ func TestLackingChoices(t *testing.T) {
 		if err == nil {
 			_, _, err = flagsDocument(t, nil, strings.Fields(row.argv)...)
 		}
-		if !strings.HasPrefix(errText(err), row.want) {
+		if !strings.HasPrefix(errorText(err), row.want) {
 			t.Errorf("%s: error = %v, want %s", row.argv, err, row.want)
 		}
 	}
 	for format := range strings.FieldsSeq("multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace inputs_json" +
 		" sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_qualitative speed_bench_throughput_8k_mixed") {
 		_, _, err := flagsDocument(t, nil, "--input-file", "x", "--custom-dataset-type", format)
-		if want := "--custom-dataset-type " + format + ": not supported by aiperfd yet"; !strings.Contains(errText(err), want) {
+		if want := "--custom-dataset-type " + format + ": not supported by aiperfd yet"; !strings.Contains(errorText(err), want) {
 			t.Errorf("%s: error = %v, want %s", format, err, want)
 		}
 	}
@@ -77,7 +81,7 @@ func TestLackingChoices(t *testing.T) {
 func TestJobFlags(t *testing.T) {
 	d := mustFlags(t, "--endpoint-type", "runpod-native", "--runpod-mode", "async", "--runpod-input", "openai",
 		"--poll-interval", "0.25", "--job-timeout-seconds", "90")
-	want := Jobs{PollInterval: new(Seconds(0.25)), Timeout: new(Seconds(90)), RunpodMode: "async", RunpodInput: "openai"}
+	want := config.Jobs{PollInterval: new(config.Seconds(0.25)), Timeout: new(config.Seconds(90)), RunpodMode: "async", RunpodInput: "openai"}
 	if diff := cmp.Diff(want, d.Benchmark.Endpoint.Jobs); diff != "" || d.Benchmark.Endpoint.Type != "runpod" {
 		t.Errorf("type %s, jobs (-want +got):\n%s", d.Benchmark.Endpoint.Type, diff)
 	}
@@ -90,11 +94,11 @@ func TestJobFlags(t *testing.T) {
 // What is shown of a document can be loaded again.
 func TestJobsAreShown(t *testing.T) {
 	d := mustFlags(t, "--endpoint-type", "runpod", "--runpod-mode", "async", "--job-timeout-seconds", "90")
-	text, err := json.Marshal(Compat(d))
+	text, err := json.Marshal(config.Compat(d))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _, err := Load(text, LoadOptions{Choices: someChoices(), Stored: true})
+	again, _, err := config.Load(text, config.LoadOptions{Choices: engine.Choices(), Stored: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +108,9 @@ func TestJobsAreShown(t *testing.T) {
 }
 
 // compatText returns a member of a document's benchmark section as Compat shows it.
-func compatText(t testing.TB, d *Document, path ...string) string {
+func compatText(t testing.TB, d *config.Document, path ...string) string {
 	t.Helper()
-	text, err := plainjson.Marshal(Compat(d))
+	text, err := plainjson.Marshal(config.Compat(d))
 	for _, name := range path {
 		var members map[string]json.RawMessage
 		if bytes.HasPrefix(text, []byte("[")) {
@@ -125,7 +129,7 @@ func compatText(t testing.TB, d *Document, path ...string) string {
 }
 
 // mediaText returns what the dataset of a document says of media.
-func mediaText(t testing.TB, d *Document) string {
+func mediaText(t testing.TB, d *config.Document) string {
 	t.Helper()
 	var out []string
 	for _, name := range []string{"images", "audio", "rankings"} {
@@ -185,10 +189,142 @@ func TestMediaProblems(t *testing.T) {
 			if parse != nil {
 				err = parse
 			}
-			var invalid *Invalid
+			var invalid *config.Invalid
 			if !errors.As(err, &invalid) || err.Error() != row.want {
 				t.Errorf("problems:\n%v\nwant:\n%s", err, row.want)
 			}
 		})
 	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestTemplateFile: the body of a template may be in a file, as in AIPerf.
+func TestTemplateFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const body = "{\n  \"prompt\": {{ text|tojson }}\n}\n"
+	for name, content := range map[string]string{"t.json": body, "empty.j2": "words only"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ name, given, body, problem string }{
+		{"beside", "./t.json", body, ""},
+		{"without a folder", "t.json", body, ""},
+		{"absolute", filepath.Join(here, "t.json"), body, ""},
+		{"in place", `{"a": {{ text|tojson }}}`, `{"a": {{ text|tojson }}}`, ""},
+		{"built in", "nv-embedqa", "nv-embedqa", ""},
+		{"missing", "./x.json", "", "--extra-inputs ./x.json: no such file"},
+		{"folder", ".", "", "--extra-inputs .: must be a regular file"},
+		{"no template", "empty.j2", "", "--extra-inputs empty.j2: the file must hold a template of a JSON object"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d, _, err := flagsDocument(t, nil, "--endpoint-type", "template", "--extra-inputs", "payload_template:"+row.given)
+			if got := errorText(err); got != row.problem {
+				t.Errorf("problem = %q, want %q", got, row.problem)
+			}
+			if err == nil && d.Benchmark.Endpoint.Template.Body != row.body {
+				t.Errorf("body = %q, want %q", d.Benchmark.Endpoint.Template.Body, row.body)
+			}
+		})
+	}
+	const doc = "benchmark: {endpoint: {template: {body: t.json}}, model: m, phases: {requests: 200}}"
+	if _, _, err := config.Load([]byte(doc), config.LoadOptions{Choices: engine.Choices(), Untrusted: true}); err == nil || !strings.Contains(err.Error(), "benchmark/endpoint/template/body") {
+		t.Errorf("a document from the API reads a file: %v", err)
+	}
+	d, _ := load(t, doc, config.LoadOptions{Choices: engine.Choices(), Untrusted: true, DataRoots: []string{here}})
+	if d.Benchmark.Endpoint.Template.Body != body {
+		t.Errorf("under a data root: body = %q", d.Benchmark.Endpoint.Template.Body)
+	}
+}
+
+// TestFormatIsDetected: without a format the first record says which it is.
+func TestFormatIsDetected(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, row := range []struct{ name, first, format, problem string }{
+		{"prompts", `{"text": "a"}`, "single_turn", ""},
+		{"bodies", "\n" + `{"model": "m", "messages": [{"role": "user", "content": "a"}]}`, "raw_payload", ""},
+		{"messages that are none", `{"messages": "a"}`, "single_turn", ""},
+		{"no JSON", "words", "single_turn", ""},
+		{"conversations", `{"session_id": "a", "turns": [{"text": "b"}]}`, "", "multi_turn"},
+		{"trace", `{"timestamp": 0, "input_length": 5}`, "", "mooncake_trace"},
+		{"inputs.json", `{"data": [{"session_id": "a"}]}`, "", "inputs_json"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if err := os.WriteFile("in.jsonl", []byte(row.first+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d, _, err := flagsDocument(t, nil, "--input-file", "in.jsonl")
+			want := ""
+			if row.problem != "" {
+				want = "--input-file: the first record looks like the format " + row.problem +
+					", which is not supported by aiperfd yet; if it is another one, set the format"
+			}
+			if got := errorText(err); got != want {
+				t.Errorf("problem = %q, want %q", got, want)
+			}
+			if err == nil && d.Benchmark.Datasets[0].Format != row.format {
+				t.Errorf("format = %q, want %q", d.Benchmark.Datasets[0].Format, row.format)
+			}
+		})
+	}
+	d, _ := load(t, "benchmark: {dataset: {type: file, records: [{messages: [{role: user, content: a}]}]}, model: m, phases: {requests: 200}}", config.LoadOptions{Choices: engine.Choices(), Untrusted: true})
+	if got := d.Benchmark.Datasets[0].Format; got != "raw_payload" {
+		t.Errorf("inline records: format = %q, want raw_payload", got)
+	}
+}
+
+// TestNoEffect: what asks for nothing, or for what cannot matter here, is taken
+// with a warning that says so.
+func TestNoEffect(t *testing.T) {
+	for _, row := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"--workers-max", "4"}, "--workers-max has no effect: aiperfd is a single process without a message bus"},
+		{[]string{"--tokenizer-trust-remote-code"}, "--tokenizer-trust-remote-code has no effect: it never runs code of a tokenizer's repository"},
+		{[]string{"--plot-required"}, "--plot-required has no effect: nothing is plotted after the run"},
+		{[]string{"--no-auto-plot"}, "--no-auto-plot has no effect: the feature is not supported yet"},
+		{[]string{"--show-trace-timing=false"}, "--show-trace-timing has no effect: the feature is not supported yet"},
+		{[]string{"--num-profile-runs", "1"}, "--num-profile-runs has no effect: the feature is not supported yet"},
+		{[]string{"--cache-bust", "NONE"}, "--cache-bust has no effect: the feature is not supported yet"},
+		{[]string{"--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule"}, ""},
+		{[]string{"--endpoint-type", "image_retrieval", "--image-width-mean", "9", "--isl", "5"},
+			"--tokenizer: requests of the endpoint type image_retrieval have no text, and nothing is counted in tokens\n" +
+				"--isl: requests of the endpoint type image_retrieval have no text, and nothing is counted in tokens"},
+		{[]string{"--endpoint-type", "responses", "--extra-inputs", "store:true"}, ""},
+		{[]string{"--endpoint-type", "responses", "--extra-inputs", "store:true", "--session-turns-mean", "3"},
+			"--extra-inputs: store: responses are stored by the server, but each turn repeats the whole conversation; " +
+				"chaining by previous_response_id is not supported by aiperfd yet"},
+	} {
+		_, warnings, err := flagsDocument(t, nil, append(row.argv, "--request-count", "200")...)
+		if err != nil {
+			t.Errorf("%q: %v", row.argv, err)
+		}
+		var got []string
+		for _, w := range warnings {
+			got = append(got, w.Detail)
+		}
+		if diff := cmp.Diff(row.want, strings.Join(got, "\n")); diff != "" {
+			t.Errorf("%q: warnings (-want +got):\n%s", row.argv, diff)
+		}
+	}
+}
+
+func load(t testing.TB, text string, o config.LoadOptions) (*config.Document, []config.Problem) {
+	t.Helper()
+	d, warnings, err := config.Load([]byte(text), o)
+	if err != nil {
+		t.Fatalf("Load: %v\n%s", err, text)
+	}
+	return d, warnings
 }

@@ -1,4 +1,4 @@
-package config
+package reference
 
 // fieldText is what the reference of the document says of a field and the flag
 // table does not.

@@ -1,4 +1,4 @@
-package config
+package flags
 
 import (
 	"bytes"
@@ -12,19 +12,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/redact"
 )
 
 // base is the command line of AIPerf's measured resolutions.
 var base = []string{"--model", "test-model", "--url", "http://localhost:9", "--tokenizer", "builtin", "--ui", "none"}
 
-func flagsDocument(t testing.TB, env map[string]string, argv ...string) (*Document, []Problem, error) {
+func flagsDocument(t testing.TB, env map[string]string, argv ...string) (*config.Document, []config.Problem, error) {
 	t.Helper()
 	f, _ := parseFlags(append(slices.Clone(base), argv...), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	return f.Document()
 }
 
-func mustFlags(t testing.TB, argv ...string) *Document {
+func mustFlags(t testing.TB, argv ...string) *config.Document {
 	t.Helper()
 	d, _, err := flagsDocument(t, nil, argv...)
 	if err != nil {
@@ -34,7 +36,7 @@ func mustFlags(t testing.TB, argv ...string) *Document {
 }
 
 // phaseText writes what was measured of a phase.
-func phaseText(ph Phase) string {
+func phaseText(ph config.Phase) string {
 	var out []string
 	for _, m := range []struct {
 		name  string
@@ -144,7 +146,7 @@ func TestFlagProblems(t *testing.T) {
 		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type gamma"},
 		{"twice", []string{"--isl", "100", "--synthetic-input-tokens-mean", "5"}, "--synthetic-input-tokens-mean: given twice, first as --isl"},
 		{"twice the same", []string{"--concurrency", "1", "--concurrency", "1"}, "--concurrency: given twice"},
-		{"goodput twice", []string{"--goodput", "a:1", "--goodput", "b:2"}, "--goodput: given twice"},
+		{"goodput twice", []string{"--goodput", "request_latency:1", "--goodput", "b:2"}, "--goodput: given twice"},
 		{"goodput", []string{"--goodput", "a=1"}, `--goodput: expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`},
 		{"unknown", []string{"--concurency", "4"}, `unknown option --concurency; did you mean "--concurrency"?`},
 		{"one dash", []string{"-model", "x"}, `unknown option -model; did you mean "--model"?`},
@@ -187,7 +189,7 @@ func TestFlagProblems(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			d, _, err := flagsDocument(t, nil, row.argv...)
-			var invalid *Invalid
+			var invalid *config.Invalid
 			if !errors.As(err, &invalid) || d != nil {
 				t.Fatalf("error = %v, want *Invalid", err)
 			}
@@ -212,7 +214,7 @@ func TestFlagProblems(t *testing.T) {
 func TestFlagGrammar(t *testing.T) {
 	d := mustFlags(t, "--request_timeout_seconds=5", "-u", "h1", "h2,h3", "--url=h4", "--model", "a,b", "-m", "c", "-b", "2",
 		"--isl-stddev", "9", "--conversation-turn-stddev", "2", "--random-seed", "0", "--no-stream-usage", "--no-preconnect", "--insecure", "--streaming=true",
-		"--custom-endpoint", "/x", "--goodput", "time_to_first_token:100 x:2.5", "--export-level", "RAW", "--api-key", "-dash",
+		"--custom-endpoint", "/x", "--goodput", "time_to_first_token:100 request_latency:2.5", "--export-level", "RAW", "--api-key", "-dash",
 		"--failed-request-threshold", ".5", "--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule")
 	b := d.Benchmark
 	var urls, models []string
@@ -224,7 +226,7 @@ func TestFlagGrammar(t *testing.T) {
 	}
 	got := []any{urls, models, float64(b.Endpoint.Timeout), b.Datasets[0].Prompts.BatchSize, *b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev,
 		*b.Datasets[0].Turns.Mean, *d.RandomSeed, b.Endpoint.StreamUsage, b.Endpoint.Preconnect, b.Endpoint.TLSVerify, b.Endpoint.Streaming, *b.Endpoint.Path,
-		b.SLOs["x"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
+		b.SLOs["request_latency"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
 	want := []any{[]string{"http://localhost:9", "http://h1", "http://h2", "http://h3", "http://h4"}, []string{"test-model", "a", "b", "c"}, 5.0, 2, 550.0, 9.0,
 		1.0, int64(0), false, false, false, true, "/x", 2.5, "raw", "-dash", 0.5}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -354,7 +356,7 @@ func TestAIPerfVariables(t *testing.T) {
 		argv     []string
 		proxy    bool
 		affinity []string
-		stats    Seconds
+		stats    config.Seconds
 		want     string // problem or warning
 	}{
 		{"none", nil, nil, false, []string{"X-Session-Affinity"}, 0, ""},
@@ -594,7 +596,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"--request-count"}, "", "", false},
 		{nil, "--search-spa", "", false},
 	} {
-		words, files := Complete(new(someChoices()), c.before, c.word)
+		words, files := Complete(new(engine.Choices()), c.before, c.word)
 		for i, w := range words {
 			words[i], _, _ = strings.Cut(w, "\t")
 		}
@@ -621,8 +623,8 @@ func TestReachFlags(t *testing.T) {
 	}
 	want := []any{
 		"random", "request", "2024-10-21", "a=b", "/run/vllm.sock", "api-key",
-		[]string{"X-Session-ID", "X-SMG-Routing-Key"}, "h", "1.3", "h2c", Seconds(90), "both",
-		Seconds(2), Seconds(7), true, "/on", "/off",
+		[]string{"X-Session-ID", "X-SMG-Routing-Key"}, "h", "1.3", "h2c", config.Seconds(90), "both",
+		config.Seconds(2), config.Seconds(7), true, "/on", "/off",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("document (-want +got):\n%s", diff)
@@ -666,7 +668,7 @@ func TestKeyVariables(t *testing.T) {
 			if got := d.Benchmark.Endpoint.APIKey.Reveal(); got != tt.want {
 				t.Errorf("key = %q, want %q", got, tt.want)
 			}
-			said := slices.ContainsFunc(d.Defaulted(), func(v Default) bool {
+			said := slices.ContainsFunc(d.Defaulted(), func(v config.Default) bool {
 				return v.Pointer == "#/benchmark/endpoint/apiKey" && strings.HasPrefix(v.Reason, "the environment variable")
 			})
 			if from := tt.want == "ours" || tt.want == "theirs"; said != from {
@@ -679,7 +681,7 @@ func TestKeyVariables(t *testing.T) {
 // Short names of objectives stand for the metrics that they usually mean.
 func TestObjectiveAliases(t *testing.T) {
 	got := mustFlags(t, "--goodput", "ttft:200 ITL:30 e2e:5000").Benchmark.SLOs
-	want := Objectives{"time_to_first_token": 200, "inter_token_latency": 30, "request_latency": 5000}
+	want := config.Objectives{"time_to_first_token": 200, "inter_token_latency": 30, "request_latency": 5000}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("objectives (-want +got):\n%s", diff)
 	}
@@ -720,12 +722,12 @@ func TestExplain(t *testing.T) {
 		"#/benchmark/tokenizer/name":             "--tokenizer: text",
 		"#/benchmark/endpoint/jobs/pollInterval": "--poll-interval: text",
 	} {
-		err := f.Explain(&Invalid{Problems: []Problem{{Pointer: pointer, Detail: "text"}}})
+		err := f.Explain(&config.Invalid{Problems: []config.Problem{{Pointer: pointer, Detail: "text"}}})
 		if err.Error() != want {
 			t.Errorf("%s: %q, want %q", pointer, err, want)
 		}
 	}
-	if got := f.Explain(&Invalid{Problems: []Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: text" {
+	if got := f.Explain(&config.Invalid{Problems: []config.Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: text" {
 		t.Errorf("a problem of a file became %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package config
+package flags
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
 )
@@ -16,7 +17,7 @@ import (
 // of --config, and checks it like [Load]. Problems name the option at fault. The
 // error is *Invalid, *Malformed for an unreadable --config, or an error of
 // reading a file.
-func (f *Flags) Document() (*Document, []Problem, error) {
+func (f *Flags) Document() (*config.Document, []config.Problem, error) {
 	b, err := f.newOverlay()
 	if err != nil {
 		return nil, nil, err
@@ -24,7 +25,7 @@ func (f *Flags) Document() (*Document, []Problem, error) {
 	plainOptions{b}.lay()
 	phaseOptions{b, make(map[*occurrence]bool)}.lay()
 	variables{b}.lay()
-	b.draft.problems = append(b.draft.problems, f.report.problems...)
+	b.draft.Add(&f.report)
 	doc, warnings, err := b.draft.Load()
 	return doc, f.explain(warnings), f.Explain(err)
 }
@@ -32,7 +33,7 @@ func (f *Flags) Document() (*Document, []Problem, error) {
 // overlay is a draft that options are laid over.
 type overlay struct {
 	flags     *Flags
-	draft     *Draft
+	draft     *config.Draft
 	benchmark *tree.Node
 	file      bool              // the draft came from --config
 	taken     map[string]string // path → the option that wrote it
@@ -40,20 +41,20 @@ type overlay struct {
 
 func (f *Flags) newOverlay() (*overlay, error) {
 	b := &overlay{flags: f, taken: make(map[string]string)}
-	if config := f.get("--config"); config == nil {
-		b.draft = NewDraft(f.Options)
-		b.draft.flagFor = flagFor
+	if file := f.get("--config"); file == nil {
+		b.draft = config.NewDraft(f.Options)
+		b.draft.FlagFor = flagFor
 	} else {
-		data, err := readFile(config.values[0], cmp.Or(max(f.Options.MaxBytes, 0), defaultMaxBytes))
+		data, err := readFile(file.values[0], cmp.Or(max(f.Options.MaxBytes, 0), config.DefaultMaxBytes))
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", config.values[0], err)
+			return nil, fmt.Errorf("read %s: %w", file.values[0], err)
 		}
-		if b.draft, err = Read(data, f.Options); err != nil {
-			return nil, fmt.Errorf("%s: %w", config.values[0], err)
+		if b.draft, err = config.Read(data, f.Options); err != nil {
+			return nil, fmt.Errorf("%s: %w", file.values[0], err)
 		}
 		b.file = true
 	}
-	b.benchmark = b.draft.root.Get("benchmark")
+	b.benchmark = b.draft.Root.Get("benchmark")
 	if b.benchmark == nil || b.benchmark.Shape != tree.Object {
 		// The loader reports it; what is typed has nowhere to go.
 		b.benchmark = tree.ObjectNode()
@@ -78,7 +79,7 @@ func (b plainOptions) lay() {
 	for _, occ := range b.flags.typed {
 		switch {
 		case occ.option.status == inert:
-			b.draft.warn(b.place(occ, ""), CodeNoEffect, "%s has no effect: %s",
+			b.draft.Warn(b.place(occ, ""), config.CodeNoEffect, "%s has no effect: %s",
 				occ.spelling, cmp.Or(occ.option.why, "aiperfd is a single process without a message bus"))
 		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
 		case occ.option.path != "":
@@ -87,14 +88,14 @@ func (b plainOptions) lay() {
 	}
 	b.sections()
 	b.fileDataset()
-	b.meanForSpread("dataset.prompts.isl", defaultISL)
+	b.meanForSpread("dataset.prompts.isl", config.DefaultISL)
 	b.meanForSpread("dataset.turns", 1)
-	b.meanForSpread("dataset.images.width", defaultSide)
-	b.meanForSpread("dataset.images.height", defaultSide)
-	b.meanForSpread("dataset.audio.length", defaultClip)
-	b.meanForSpread("dataset.rankings.passages", defaultPassages)
-	b.meanForSpread("dataset.rankings.passageTokens", defaultPassageTokens)
-	b.meanForSpread("dataset.rankings.queryTokens", defaultQueryTokens)
+	b.meanForSpread("dataset.images.width", config.DefaultSide)
+	b.meanForSpread("dataset.images.height", config.DefaultSide)
+	b.meanForSpread("dataset.audio.length", config.DefaultClip)
+	b.meanForSpread("dataset.rankings.passages", config.DefaultPassages)
+	b.meanForSpread("dataset.rankings.passageTokens", config.DefaultPassageTokens)
+	b.meanForSpread("dataset.rankings.queryTokens", config.DefaultQueryTokens)
 	b.spreadOfOutput()
 }
 
@@ -104,7 +105,7 @@ func (b plainOptions) spreadOfOutput() {
 	if spread == nil || osl == nil || osl.Get("mean") != nil {
 		return
 	}
-	b.fail(spread, CodeConflict, "needs --osl")
+	b.fail(spread, config.CodeConflict, "needs --osl")
 	parent := b.find("dataset.prompts")
 	if b.isFile() {
 		parent = b.find("dataset")
@@ -184,13 +185,13 @@ func (b plainOptions) apiKey(occ *occurrence) {
 	key := occ.values[0]
 	if occ.option.kind == optFile {
 		var err error
-		if key, err = keyFrom(key, nil); err != nil {
-			b.fail(occ, CodeFileNotAllowed, "the file cannot be read")
+		if key, err = config.KeyFrom(key, nil); err != nil {
+			b.fail(occ, config.CodeFileNotAllowed, "the file cannot be read")
 			return
 		}
 	}
 	if key == "" {
-		b.fail(occ, CodeRequired, "the key is empty")
+		b.fail(occ, config.CodeRequired, "the key is empty")
 		return
 	}
 	if endpoint := b.find("endpoint"); endpoint != nil {
@@ -222,7 +223,7 @@ func (b plainOptions) sections() {
 			on = b.flags.get("--server-profiler")
 		}
 		if on != nil && !on.on {
-			b.fail(occ, CodeConflict, "contradicts "+on.spelling+"=false")
+			b.fail(occ, config.CodeConflict, "contradicts "+on.spelling+"=false")
 		}
 	}
 }
@@ -261,7 +262,7 @@ func (b plainOptions) fileDataset() {
 	}
 	kind := b.find("dataset.type")
 	if kind != nil && kind.Scalar != "file" || kind == nil && b.file && b.find("dataset.prompts") != nil {
-		b.fail(input, CodeConflict, "the dataset of the configuration file is not of type file")
+		b.fail(input, config.CodeConflict, "the dataset of the configuration file is not of type file")
 		return
 	}
 	b.set("dataset.type", input, tree.TextNode("file"))
@@ -276,5 +277,5 @@ func (b plainOptions) meanForSpread(path string, mean float64) {
 	if n == nil || n.Shape != tree.Object || n.Get("mean") != nil || n.Get("stddev") == nil || n.Get("stddev").Flag == "" {
 		return
 	}
-	n.Set("mean", &tree.Node{Shape: tree.Number, Scalar: format(mean)})
+	n.Set("mean", &tree.Node{Shape: tree.Number, Scalar: config.FormatNumber(mean)})
 }

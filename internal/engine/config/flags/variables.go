@@ -1,9 +1,10 @@
-package config
+package flags
 
 import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
@@ -30,7 +31,7 @@ func (b variables) lay() {
 	b.affinityVariables()
 	for _, name := range ignoredVariables() {
 		if value, ok := env(name); ok && value != "" {
-			b.draft.warn(tree.Place{Flag: name, Order: lateOrder}, CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
+			b.draft.Warn(tree.Place{Flag: name, Order: lateOrder}, config.CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
 		}
 	}
 }
@@ -62,7 +63,7 @@ func (b variables) affinityVariables() {
 		name, header string
 		on           bool // without the variable
 	}{
-		{"AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID", defaultAffinity, true},
+		{"AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID", config.DefaultAffinity, true},
 		{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID", "X-Session-ID", false},
 		{"AIPERF_HTTP_X_SMG_ROUTING_KEY_FROM_CORRELATION_ID", "X-SMG-Routing-Key", false},
 		{"AIPERF_HTTP_X_DYNAMO_SESSION_ID_FROM_CORRELATION_ID", "X-Dynamo-Session-ID", false},
@@ -76,7 +77,7 @@ func (b variables) affinityVariables() {
 			case "false":
 				on = false
 			default:
-				b.fail(occ, CodeWrongType, "must be true or false")
+				b.fail(occ, config.CodeWrongType, "must be true or false")
 				return
 			}
 		}
@@ -115,7 +116,7 @@ func (b variables) keyVariables() {
 	for _, name := range []string{"AIPERFD_API_KEY", "OPENAI_API_KEY"} {
 		if value, ok := b.flags.Options.LookupEnv(name); ok && value != "" && b.find("endpoint.apiKey") == nil {
 			b.variable(name, "endpoint.apiKey")
-			b.draft.infer("benchmark.endpoint.apiKey", redact.Placeholder, "the environment variable "+name)
+			b.draft.Infer("benchmark.endpoint.apiKey", redact.Placeholder, "the environment variable "+name)
 		}
 	}
 }

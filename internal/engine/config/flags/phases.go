@@ -1,10 +1,11 @@
-package config
+package flags
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/suggest"
 )
@@ -44,7 +45,7 @@ func (b phaseOptions) lay() {
 	b.warmup(all, main, warmup)
 	for i, item := range all.Items {
 		if item.Line == 0 {
-			renumber(item, canonicalPointer(phasePath(i)))
+			renumber(item, config.CanonicalPointer(config.PhasePath(i)))
 		}
 	}
 }
@@ -83,7 +84,7 @@ func (b phaseOptions) phase(all *tree.Node, kind string, typed []*occurrence) (*
 			continue
 		}
 		if found != nil && len(typed) > 0 {
-			b.fail(typed[0], CodeConflict, "the configuration file has several phases of kind "+kind)
+			b.fail(typed[0], config.CodeConflict, "the configuration file has several phases of kind "+kind)
 			return nil, false
 		}
 		found = p
@@ -133,7 +134,7 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 	if rate == nil && !hadRate {
 		for _, occ := range []*occurrence{pattern, shape} {
 			if occ != nil {
-				b.fail(occ, CodeConflict, "needs "+rateFlag)
+				b.fail(occ, config.CodeConflict, "needs "+rateFlag)
 				b.dropped[occ] = true
 			}
 		}
@@ -143,7 +144,7 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 		phase.Drop("type")
 		if c := phase.Get("concurrency"); c != nil && c.Flag == "" && b.typedAs(kind+".concurrency") == nil {
 			phase.Drop("concurrency")
-			b.draft.warn(b.place(rate, ""), CodeNoEffect,
+			b.draft.Warn(b.place(rate, ""), config.CodeNoEffect,
 				"%s: the phase is now driven by a rate; the concurrency %s of the configuration file no longer applies", rate.spelling, c.Scalar)
 		}
 	}
@@ -164,19 +165,19 @@ func (b phaseOptions) burst(pattern *occurrence, rate bool, rateFlag string) boo
 	}
 	b.dropped[pattern] = true
 	if rate {
-		b.fail(pattern, CodeConflict, "concurrency_burst sends as fast as the concurrency allows; remove it or "+rateFlag)
+		b.fail(pattern, config.CodeConflict, "concurrency_burst sends as fast as the concurrency allows; remove it or "+rateFlag)
 	}
 	return true
 }
 
 // checkPattern refuses what is a type of phases but no pattern of arrivals.
 func (b phaseOptions) checkPattern(pattern *occurrence) {
-	choices := choiceNames(b.flags.Options.Choices.Arrivals)
+	choices := config.ChoiceNames(b.flags.Options.Choices.Arrivals)
 	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return suggest.Fold(c) == suggest.Fold(pattern.values[0]) }) {
 		return
 	}
-	b.draft.fail(b.place(pattern, ""), CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, clip(pattern.values[0]),
-		choiceList(choices), suggest.DidYouMean(pattern.values[0], choices))
+	b.draft.Fail(b.place(pattern, ""), config.CodeBadEnum, "%s %s: must be %s%s", pattern.spelling, config.Clip(pattern.values[0]),
+		config.ChoiceList(choices), suggest.DidYouMean(pattern.values[0], choices))
 	b.dropped[pattern] = true
 }
 
@@ -202,12 +203,12 @@ func (b phaseOptions) defaultBound(phase *tree.Node) {
 			return // it was refused; that is reported
 		}
 	}
-	phase.Set("requests", &tree.Node{Shape: tree.Number, Scalar: strconv.Itoa(defaultFlagRequests)})
-	path := phasePath(0)
+	phase.Set("requests", &tree.Node{Shape: tree.Number, Scalar: strconv.Itoa(config.DefaultFlagRequests)})
+	path := config.PhasePath(0)
 	if len(b.typed("warmup.")) > 0 {
-		path = phasePath(1)
+		path = config.PhasePath(1)
 	}
-	b.draft.infer(path+".requests", int64(defaultFlagRequests), "no bound is given")
+	b.draft.Infer(path+".requests", int64(config.DefaultFlagRequests), "no bound is given")
 }
 
 // warmup merges onto the warm-up phase, or makes one in front if an option that
@@ -223,7 +224,7 @@ func (b phaseOptions) warmup(all, main *tree.Node, typed []*occurrence) {
 	if phase == nil {
 		if !b.flags.Given("--warmup-request-count") && !b.flags.Given("--warmup-duration") && !b.flags.Given("--num-warmup-sessions") {
 			for _, occ := range typed {
-				b.fail(occ, CodeConflict, "needs --warmup-request-count, --warmup-duration or --num-warmup-sessions")
+				b.fail(occ, config.CodeConflict, "needs --warmup-request-count, --warmup-duration or --num-warmup-sessions")
 			}
 			return
 		}

@@ -1,14 +1,16 @@
-package config
+package reference
 
 import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/config"
 )
 
 // limits reads the rules in a field's tags, see [field.rules].
-func limits(f *Field, tag reflect.StructTag, known *Choices) {
-	for _, c := range known.of(tag) {
+func limits(f *Field, tag reflect.StructTag, known *config.Choices) {
+	for _, c := range known.Of(tag) {
 		f.Choices = append(f.Choices, c.Name)
 		f.Aliases = append(f.Aliases, c.Aliases...)
 	}
@@ -41,19 +43,19 @@ func limits(f *Field, tag reflect.StructTag, known *Choices) {
 func checkedLimits(f *Field) {
 	switch f.Path {
 	case "metadata.labels":
-		f.MaxLength = maxLabels
+		f.MaxLength = config.MaxLabels
 	case "metadata.labels.*":
-		f.MaxLength = maxLabelValue
+		f.MaxLength = config.MaxLabelValue
 	case "benchmark.datasets.*.images.width", "benchmark.datasets.*.images.height":
-		f.Most = new(float64(maxSide))
+		f.Most = new(float64(config.MaxSide))
 	case "benchmark.datasets.*.audio.length":
-		f.Most = new(float64(maxClip))
+		f.Most = new(float64(config.MaxClip))
 	case "benchmark.datasets.*.audio.depths.*":
-		for _, depth := range depths() {
+		for _, depth := range config.Depths() {
 			f.Choices = append(f.Choices, strconv.Itoa(depth))
 		}
 	case "benchmark.datasets.*.audio.sampleRates.*":
-		f.Least, f.Most = new(1.0), new(float64(maxRate))
+		f.Least, f.Most = new(1.0), new(float64(config.MaxRate))
 	}
 }
 

@@ -1,11 +1,13 @@
-package config
+// Package flags is the command line of `aiperfd profile`: the table of its flags,
+// their grammar, and how they are laid over a document.
+package flags
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/suggest"
@@ -79,27 +81,24 @@ func (o *occurrence) idle() bool {
 
 // Flags is a parsed command line of `aiperfd profile`.
 type Flags struct {
-	// Options are used when the document is built; [ParseFlags] sets LookupEnv.
-	Options LoadOptions
+	// options are used when the document is built; [Parse] sets LookupEnv.
+	Options config.LoadOptions
 
 	typed  []*occurrence
-	report report
+	report config.Report
 	table  map[string]option // by spelling, with dashes
 }
 
-// ParseFlags reads the arguments behind the subcommand. env looks up
+// Parse reads the arguments behind the subcommand. env looks up
 // environment variables; nil = none is set. With problems the error is *Invalid
 // and holds all of them, and the Flags can still give the problems of the values
 // by [Flags.Document].
-func ParseFlags(argv []string, env func(string) (string, bool)) (*Flags, error) {
-	f := &Flags{Options: LoadOptions{LookupEnv: env}, table: flagTable()}
+func Parse(argv []string, env func(string) (string, bool)) (*Flags, error) {
+	f := &Flags{Options: config.LoadOptions{LookupEnv: env}, table: flagTable()}
 	for i := 0; i < len(argv); {
 		i = f.argument(argv, i)
 	}
-	if len(f.report.problems) > 0 {
-		return f, &Invalid{Problems: inOrder(f.report.problems)}
-	}
-	return f, nil
+	return f, f.report.Err()
 }
 
 func flagTable() map[string]option {
@@ -116,7 +115,7 @@ func flagTable() map[string]option {
 func (f *Flags) argument(argv []string, i int) int {
 	token := argv[i]
 	if !flagLike(token) {
-		f.problem(i, token, CodeUnknownField, "unexpected argument %q%s", clip(redact.Text(token)), argumentHint(clip(redact.Text(redact.URL(token)))))
+		f.problem(i, token, config.CodeUnknownField, "unexpected argument %q%s", config.Clip(redact.Text(token)), argumentHint(config.Clip(redact.Text(redact.URL(token)))))
 		return i + 1
 	}
 	name, value, inline := strings.Cut(token, "=")
@@ -127,7 +126,7 @@ func (f *Flags) argument(argv []string, i int) int {
 		}
 	}
 	if !ok {
-		f.problem(i, name, CodeUnknownField, "unknown option %s%s", clip(name), f.hint(name))
+		f.problem(i, name, config.CodeUnknownField, "unknown option %s%s", config.Clip(name), f.hint(name))
 		return f.skip(argv, i+1)
 	}
 	values, next := f.values(argv, i, o, value, inline)
@@ -229,12 +228,12 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 	}
 	switch {
 	case o.status == refused && !occ.idle():
-		f.problem(i, spelling, CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
+		f.problem(i, spelling, config.CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
 		return
 	case o.status == refused:
 		occ.option.status, occ.option.why = inert, "the feature is not supported yet"
 	case o.kind != optBool && len(values) == 0:
-		f.problem(i, spelling, CodeRequired, "%s: needs a value", spelling)
+		f.problem(i, spelling, config.CodeRequired, "%s: needs a value", spelling)
 		return
 	}
 	for _, before := range f.typed {
@@ -245,7 +244,7 @@ func (f *Flags) record(i int, spelling string, o option, values []string, inline
 			before.values = append(before.values, values...)
 			return
 		}
-		f.problem(i, spelling, CodeConflict, "%s: given twice%s", spelling, alias(before.spelling, spelling))
+		f.problem(i, spelling, config.CodeConflict, "%s: given twice%s", spelling, alias(before.spelling, spelling))
 		return
 	}
 	f.typed = append(f.typed, occ)
@@ -265,7 +264,7 @@ func (f *Flags) boolean(occ *occurrence) bool {
 	case "false":
 		occ.on = !occ.on
 	default:
-		f.problem(occ.order, occ.spelling, CodeWrongType, "%s %s: must be true or false, or have no value", occ.spelling, clip(occ.values[0]))
+		f.problem(occ.order, occ.spelling, config.CodeWrongType, "%s %s: must be true or false, or have no value", occ.spelling, config.Clip(occ.values[0]))
 		return false
 	}
 	return true
@@ -273,7 +272,7 @@ func (f *Flags) boolean(occ *occurrence) bool {
 
 func (f *Flags) problem(order int, flag, code, format string, args ...any) {
 	at := tree.Place{Flag: flag, Order: order + 1}
-	f.report.problems = append(f.report.problems, newFound(at, code, fmt.Sprintf(format, args...), nil))
+	f.report.Fail(at, code, format, args...)
 }
 
 // Given reports whether an option was typed, in any of its spellings; flag is
@@ -293,7 +292,7 @@ func (f *Flags) get(flag string) *occurrence {
 	return nil
 }
 
-// Kind implements [redact.Flags]. flag comes without dashes.
+// kind implements [redact.Flags]. flag comes without dashes.
 func (f *Flags) Kind(flag string) (kind redact.FlagKind, multi, ok bool) {
 	for _, dashes := range []string{"--", "-"} {
 		if o, ok := f.table[dashes+flag]; ok {
@@ -308,7 +307,7 @@ var _ redact.Flags = (*Flags)(nil)
 // flagFor names the option that gives a canonical path, for problems with what
 // is missing.
 func flagFor(path string) string {
-	switch generic(path) {
+	switch config.Generic(path) {
 	case "benchmark.models.items":
 		return "--model"
 	case "benchmark.datasets.*.path":

@@ -1,4 +1,4 @@
-package config
+package flags
 
 import (
 	"cmp"
@@ -7,23 +7,25 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/config"
 )
 
 // Explain names the options at fault in an error about a document that was built
 // from flags: a problem that was found later, and only has a pointer, gets the
 // option that gave the value. Other errors are returned as they are.
 func (f *Flags) Explain(err error) error {
-	var invalid *Invalid
+	var invalid *config.Invalid
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	return &Invalid{Problems: f.explain(invalid.Problems)}
+	return &config.Invalid{Problems: f.explain(invalid.Problems)}
 }
 
 // explain gives problems the option that they are about. Where there is none, and
 // no file either, the pointer says nothing to a user of flags and is left out.
-func (f *Flags) explain(problems []Problem) []Problem {
-	var out []Problem
+func (f *Flags) explain(problems []config.Problem) []config.Problem {
+	var out []config.Problem
 	for _, p := range problems {
 		if p.Flag == "" && p.Line == 0 {
 			p = f.explained(p)
@@ -36,7 +38,7 @@ func (f *Flags) explain(problems []Problem) []Problem {
 	return out
 }
 
-func (f *Flags) explained(p Problem) Problem {
+func (f *Flags) explained(p config.Problem) config.Problem {
 	path := f.optionPath(p.Pointer)
 	var deeper []*occurrence // options that give a part of what the problem is about
 	for _, occ := range f.typed {
@@ -67,7 +69,7 @@ func (f *Flags) explained(p Problem) Problem {
 
 // Named is the problem with the option in front of its text, in place of the name
 // of the field.
-func named(p Problem, spelling string) Problem {
+func named(p config.Problem, spelling string) config.Problem {
 	field := p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:]
 	p.Flag, p.Detail = spelling, spelling+": "+strings.TrimPrefix(p.Detail, field+": ")
 	return p

@@ -1,14 +1,16 @@
-package config
+package flags
 
 import (
 	"reflect"
 	"strings"
+
+	"aiperfd/internal/engine/config"
 )
 
 // Complete returns what may stand in place of the word that a user is typing: the
 // spellings of options with their meaning behind a tab, or the values that the
 // option before takes. files = the word is the name of a file.
-func Complete(known *Choices, before []string, word string) (words []string, files bool) {
+func Complete(known *config.Choices, before []string, word string) (words []string, files bool) {
 	table := flagTable()
 	if name, value, inline := strings.Cut(word, "="); inline && strings.HasPrefix(word, "-") {
 		for _, c := range choices(table[name], known) {
@@ -51,14 +53,14 @@ func spellingsWith(word string) []string {
 
 // choices returns the closed list of values that an option takes; empty = it is
 // not closed. They stand beside the field of the document that it sets.
-func choices(o option, known *Choices) []string {
+func choices(o option, known *config.Choices) []string {
 	root, path, _ := strings.Cut(o.path, ".")
-	at := reflect.TypeFor[Benchmark]()
+	at := reflect.TypeFor[config.Benchmark]()
 	switch root {
 	case "dataset":
-		at = reflect.TypeFor[Dataset]()
+		at = reflect.TypeFor[config.Dataset]()
 	case "profiling", "warmup":
-		at = reflect.TypeFor[Phase]()
+		at = reflect.TypeFor[config.Phase]()
 	default:
 		path = o.path
 	}
@@ -79,7 +81,7 @@ func choices(o option, known *Choices) []string {
 	if o.kind == optBool {
 		return nil
 	}
-	return choiceNames(known.of(tag))
+	return config.ChoiceNames(known.Of(tag))
 }
 
 // structField finds the field of a struct by its name in documents.

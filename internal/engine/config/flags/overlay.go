@@ -1,10 +1,11 @@
-package config
+package flags
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -66,13 +67,13 @@ func (b *overlay) set(path string, occ *occurrence, value *tree.Node) {
 		item.Pointer = value.Pointer + "/" + strconv.Itoa(i)
 	}
 	if canonical == "randomSeed" {
-		b.draft.root.Set(canonical, value)
+		b.draft.Root.Set(canonical, value)
 		return
 	}
 	names := strings.Split(strings.TrimPrefix(canonical, "benchmark."), ".")
 	n := b.benchmark
 	for i, name := range names[:len(names)-1] {
-		n = b.descend(n, name, names[i+1], occ, canonicalPointer("benchmark."+strings.Join(names[:i+1], ".")))
+		n = b.descend(n, name, names[i+1], occ, config.CanonicalPointer("benchmark."+strings.Join(names[:i+1], ".")))
 	}
 	n.Set(names[len(names)-1], value)
 }
@@ -113,13 +114,13 @@ func isShape(n *tree.Node, next string) bool {
 }
 
 func (b *overlay) fail(occ *occurrence, code, detail string) {
-	b.draft.fail(b.place(occ, ""), code, "%s: %s", occ.spelling, detail)
+	b.draft.Fail(b.place(occ, ""), code, "%s: %s", occ.spelling, detail)
 }
 
 func (b *overlay) place(occ *occurrence, path string) tree.Place {
 	at := tree.Place{Flag: occ.spelling, Order: occ.order + 1}
 	if path != "" {
-		at.Pointer = canonicalPointer(path)
+		at.Pointer = config.CanonicalPointer(path)
 	}
 	return at
 }
@@ -127,7 +128,7 @@ func (b *overlay) place(occ *occurrence, path string) tree.Place {
 // free reports whether no other option has written a path.
 func (b *overlay) free(path string, occ *occurrence) bool {
 	if before, taken := b.taken[path]; taken {
-		b.fail(occ, CodeConflict, before+" sets the same value; use only one of them")
+		b.fail(occ, config.CodeConflict, before+" sets the same value; use only one of them")
 		return false
 	}
 	b.taken[path] = occ.spelling
@@ -147,7 +148,7 @@ func (b *overlay) value(occ *occurrence) *tree.Node {
 			items.Items = append(items.Items, item)
 		}
 		if len(items.Items) == 0 {
-			b.fail(occ, CodeRequired, "needs a value")
+			b.fail(occ, config.CodeRequired, "needs a value")
 			return nil
 		}
 		return items
@@ -163,7 +164,7 @@ func (b *overlay) number(occ *occurrence) *tree.Node {
 	if occ.option.sweep {
 		pieces := commaList(occ.values)
 		if len(pieces) > 1 {
-			b.fail(occ, CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
+			b.fail(occ, config.CodeUnsupported, "sweeps (lists of values) are not supported yet; run once per value")
 			return nil
 		}
 		raw = strings.Join(pieces, "")

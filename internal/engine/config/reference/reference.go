@@ -1,4 +1,6 @@
-package config
+// Package reference describes the fields of the document, for reference pages and
+// schemas.
+package reference
 
 import (
 	"encoding/json"
@@ -6,6 +8,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
 )
 
 // FieldKind is the type of a field's value in a document.
@@ -40,7 +45,7 @@ type Field struct {
 	Value   any    // the default, if it is the same in every document; else nil
 	// Required says that an object without this member, or with null, is refused.
 	Required bool
-	Flags    []string // of `aiperfd profile`, that give this field or a part of it
+	Flags    []string // Of `aiperfd profile`, that give this field or a part of it
 
 	Choices   []string // accepted texts; nil = any
 	Aliases   []string // further accepted texts
@@ -52,8 +57,8 @@ type Field struct {
 	Infinite  bool // a duration that may be "inf"
 	Numeric   bool // a version, which may be written as a number
 
-	Element *Field  // of a list or map
-	Fields  []Field // of an object
+	Element *Field  // Of a list or map
+	Fields  []Field // Of an object
 
 	Short       []Field // further members that are short for this one
 	Forms       []Form  // further forms of the value
@@ -65,12 +70,12 @@ type Form uint8
 
 // The short forms.
 const (
-	FormElement Form = iota // of a list: its only element
-	FormList                // of an object with the member items: the list itself
-	FormName                // of an object: its member name
-	FormSwitch              // of an object: true is the object with its defaults, false is none
-	FormScalar              // of a text: a number or a boolean
-	FormBoolean             // of a choice: true and false, see the text
+	FormElement Form = iota // Of a list: its only element
+	FormList                // Of an object with the member items: the list itself
+	FormName                // Of an object: its member name
+	FormSwitch              // Of an object: true is the object with its defaults, false is none
+	FormScalar              // Of a text: a number or a boolean
+	FormBoolean             // Of a choice: true and false, see the text
 )
 
 // Unsupported is a member that AIPerf's document has and this one accepts only with
@@ -84,19 +89,17 @@ type Unsupported struct {
 	Any bool
 }
 
-// Reference returns the document as a tree of fields.
-func Reference(known *Choices) Field {
-	r := referrer{choices: known, texts: make(map[string]fieldText), flags: make(map[string][]option), filled: filledDocument()}
+// Document returns the document as a tree of fields.
+func Document(known *config.Choices) Field {
+	r := referrer{choices: known, texts: make(map[string]fieldText), flags: make(map[string][]flags.Setting), filled: filledDocument()}
 	for _, row := range fieldTexts() {
 		r.texts[row.path] = row
 	}
-	for _, o := range options() {
-		if o.status == supported && o.path != "" {
-			path := fieldOfFlag(o.path)
-			r.flags[path] = append(r.flags[path], o)
-		}
+	for _, s := range flags.Settings() {
+		path := fieldOfFlag(s.Path)
+		r.flags[path] = append(r.flags[path], s)
 	}
-	root := r.field(reflect.TypeFor[Document](), "", "", reflect.ValueOf(r.filled).Elem())
+	root := r.field(reflect.TypeFor[config.Document](), "", "", reflect.ValueOf(r.filled).Elem())
 	root.Text = r.texts[""].text
 	return root
 }
@@ -120,9 +123,9 @@ func fieldOfFlag(path string) string {
 
 // filledDocument is a document of which everything that can have a default has
 // been left open.
-func filledDocument() *Document {
-	d, err := Read([]byte(`{"benchmark": {"phases": {},
-		"dataset": {"type": "synthetic", "images": {"batchSize": 1}, "audio": {"batchSize": 1}, "rankings": {}}}}`), LoadOptions{})
+func filledDocument() *config.Document {
+	d, err := config.Read([]byte(`{"benchmark": {"phases": {},
+		"dataset": {"type": "synthetic", "images": {"batchSize": 1}, "audio": {"batchSize": 1}, "rankings": {}}}}`), config.LoadOptions{})
 	if err != nil {
 		panic("read the document of defaults: " + err.Error()) // it is a constant
 	}
@@ -131,10 +134,10 @@ func filledDocument() *Document {
 
 // referrer makes fields.
 type referrer struct {
-	choices *Choices
+	choices *config.Choices
 	texts   map[string]fieldText
-	flags   map[string][]option // by the field's path
-	filled  *Document
+	flags   map[string][]flags.Setting // by the field's path
+	filled  *config.Document
 }
 
 // field describes the value of a type. filled is what a document has there if
@@ -154,10 +157,10 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 	f.Infinite = tag.Get("form") == "infinite"
 	f.Forms = forms(path)
 	f.Required = slices.Contains(required(), path)
-	for _, x := range unsupportedFields(path) {
-		lack := Unsupported{Name: x.name, Off: json.RawMessage(x.off), What: x.what, Any: x.inert}
-		if x.alt != "" {
-			lack.Alt = json.RawMessage(x.alt)
+	for _, x := range config.UnsupportedFields(path) {
+		lack := Unsupported{Name: x.Name, Off: json.RawMessage(x.Off), What: x.What, Any: x.Inert}
+		if x.Alt != "" {
+			lack.Alt = json.RawMessage(x.Alt)
 		}
 		f.Unsupported = append(f.Unsupported, lack)
 	}
@@ -168,16 +171,16 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 // Shape sets the kind and what is inside.
 func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 	switch t {
-	case reflect.TypeFor[Seconds]():
+	case reflect.TypeFor[config.Seconds]():
 		f.Kind, f.Unit = KindDuration, "s"
 		return
-	case reflect.TypeFor[Secret](), reflect.TypeFor[URL]():
+	case reflect.TypeFor[config.Secret](), reflect.TypeFor[config.URL]():
 		f.Kind = KindString
 		return
-	case reflect.TypeFor[Distribution]():
+	case reflect.TypeFor[config.Distribution]():
 		f.Kind, f.Least = KindDistribution, new(float64)
 		return
-	case reflect.TypeFor[Object]():
+	case reflect.TypeFor[config.Object]():
 		f.Kind = KindJSON
 		return
 	}
@@ -194,7 +197,7 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 		if f.Kind == KindList && filled.IsValid() && filled.Len() > 0 && t.Elem().Kind() == reflect.Struct {
 			first = filled.Index(0)
 		}
-		element := r.field(t.Elem(), "", join(f.Path, "*"), first)
+		element := r.field(t.Elem(), "", config.Join(f.Path, "*"), first)
 		f.Element = &element
 	case reflect.Bool:
 		f.Kind = KindBoolean
@@ -211,7 +214,7 @@ func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 
 func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 	for i := range t.NumField() {
-		name := fieldName(t.Field(i))
+		name := config.FieldName(t.Field(i))
 		if name == "" {
 			continue
 		}
@@ -219,9 +222,9 @@ func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 		if filled.IsValid() {
 			value = filled.Field(i)
 		}
-		member := r.field(t.Field(i).Type, t.Field(i).Tag, join(f.Path, name), value)
+		member := r.field(t.Field(i).Type, t.Field(i).Tag, config.Join(f.Path, name), value)
 		for _, short := range shortMembers(member.Path) {
-			short.Path = join(f.Path, short.Name)
+			short.Path = config.Join(f.Path, short.Name)
 			short.Text = r.texts[short.Path].text
 			member.Short = append(member.Short, short)
 		}
@@ -231,12 +234,12 @@ func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 
 // say adds text, unit, default and flags.
 func (r *referrer) say(f *Field, filled reflect.Value) {
-	row, flags := r.texts[f.Path], r.flags[f.Path]
-	if len(flags) > 0 && flags[0].kind != optBool || f.Kind == KindBoolean && len(flags) > 0 {
-		f.Text, f.Default = flags[0].help, flags[0].def
+	row, settings := r.texts[f.Path], r.flags[f.Path]
+	if len(settings) > 0 && (!settings[0].Switch || f.Kind == KindBoolean) {
+		f.Text, f.Default = settings[0].Help, settings[0].Default
 	}
-	for _, o := range flags {
-		f.Flags = append(f.Flags, strings.Fields(o.names)[0])
+	for _, s := range settings {
+		f.Flags = append(f.Flags, s.Flag)
 	}
 	value, ok := plainValue(filled)
 	if ok && row.def == "" {
@@ -260,12 +263,12 @@ func plainValue(v reflect.Value) (any, bool) {
 		return nil, false
 	}
 	switch x := v.Interface().(type) {
-	case Distribution:
+	case config.Distribution:
 		if x.Mean == nil {
 			return nil, false
 		}
 		return *x.Mean, true
-	case Seconds:
+	case config.Seconds:
 		return float64(x), true
 	case string:
 		return x, x != ""
