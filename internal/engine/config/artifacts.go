@@ -2,7 +2,7 @@ package config
 
 import "aiperfd/internal/engine/config/tree"
 
-// Artifacts says which files a run leaves and where.
+// Artifacts selects the files of a run and their folder.
 type Artifacts struct {
 	Dir           string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
 	Prefix        *string `json:"prefix"`

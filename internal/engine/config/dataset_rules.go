@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// datasetRules checks what the fields of a dataset say together.
+// datasetRules checks that the fields of a dataset agree with each other.
 type datasetRules struct {
 	*loader
 	dataset *Dataset

@@ -26,7 +26,7 @@ type field struct {
 }
 
 // decoder reads nodes into the fields of the document. Keys match the fields'
-// JSON names. Next to validate, these tags say what values a field takes:
+// JSON names. Next to validate, these tags restrict the values of a field:
 //
 //	form     version: a text that may be written as a number
 //	         infinite: a duration that may be "inf"
@@ -101,8 +101,8 @@ func FieldName(f reflect.StructField) string {
 	return name
 }
 
-// notOurs reports a key that no field has: a feature of AIPerf that we lack, or
-// a mistake.
+// notOurs reports a key that no field has: an unsupported feature of
+// AIPerf, or a mistake.
 func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	if d.full() {
 		return

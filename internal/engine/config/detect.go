@@ -18,7 +18,7 @@ func signs() []struct{ member, format string } {
 	}
 }
 
-// detectFormat says which format the first record of a dataset looks like;
+// detectFormat returns the format that the first record of a dataset looks like;
 // single_turn if nothing speaks for another.
 func (f filler) detectFormat(d *Dataset) string {
 	var record map[string]json.RawMessage

@@ -106,7 +106,7 @@ func known(name string) bool {
 	return false
 }
 
-// combination checks what the members say together.
+// combination checks that the members agree with each other.
 func (r distributionReader) combination(n *tree.Node, p *Distribution, path string) {
 	kinds := 0
 	for _, name := range []string{"mean", "peaks", "points"} {

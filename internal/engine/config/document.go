@@ -21,7 +21,7 @@ type Document struct {
 	roots     []string
 }
 
-// Metadata is what people say about a run; it never changes what is measured.
+// Metadata describes a run for its users; it does not affect what is measured.
 type Metadata struct {
 	Name   string `json:"name,omitempty" validate:"max=128"`   // ≤ 128 characters
 	Labels Labels `json:"labels,omitempty"`                    // ≤ 32, 63/256 characters
@@ -42,7 +42,7 @@ type Benchmark struct {
 	Client    Client     `json:"client"`
 }
 
-// Models says which model names go into requests.
+// Models are the model names that requests carry.
 type Models struct {
 	Strategy string  `json:"strategy" validate:"oneof=round_robin random weighted"` // round_robin (default), random, weighted
 	Items    []Model `json:"items"`                                                 // none = the only model that the server lists
@@ -93,8 +93,8 @@ type Endpoint struct {
 	ResetKVCache         *ResetKVCache   `json:"resetKvCache"`                                            // nil = leave the server's cache alone
 	ServerProfiler       *ServerProfiler `json:"serverProfiler"`                                          // nil = leave the server's profiler alone
 	Template             *Template       `json:"template"`                                                // Of the type template
-	// DynamoOSLHint tells NVIDIA Dynamo the length of each answer, where one is asked
-	// for; chat and completions.
+	// DynamoOSLHint sends the requested length of each response to NVIDIA Dynamo, if
+	// there is one; chat and completions.
 	DynamoOSLHint bool `json:"dynamoOslHint"`
 	// Dialect is one of the ways in which bodies of the type can be written:
 	// sagemaker has chat (default), completions and tgi, triton_generate has trtllm
@@ -108,8 +108,8 @@ type Endpoint struct {
 	Jobs               Jobs    `json:"jobs,omitzero"`
 }
 
-// Jobs says how work is submitted and polled for, by endpoint types whose answers
-// take more than one request.
+// Jobs configures submission and polling, for endpoint types whose responses take
+// more than one request.
 type Jobs struct {
 	PollInterval *Seconds `json:"pollInterval,omitempty" validate:"gt=0"`                              // before each poll; nil = as the type has it, 0.1 s to begin with
 	Timeout      *Seconds `json:"timeout,omitempty" validate:"gt=0"`                                   // from the start of a request to its last answer; nil = the endpoint's timeout
@@ -123,7 +123,7 @@ type Template struct {
 	ResponseField string `json:"responseField"`         // JMESPath, or JSONPath with $; default text: found by itself
 }
 
-// TLS says how connections to https URLs are secured. The zero value takes the
+// TLS configures connections to https URLs. The zero value takes the
 // system's certificate authorities and shows no certificate of its own.
 type TLS struct {
 	CAFile     *string `json:"caFile,omitempty" validate:"min=1"`                            // PEM; replaces the system's authorities
@@ -133,7 +133,7 @@ type TLS struct {
 	MinVersion string  `json:"minVersion,omitempty" form:"version" validate:"oneof=1.2 1.3"` // lowest version of TLS; default 1.2
 }
 
-// ResetKVCache asks the server to empty its prefix cache before a run.
+// ResetKVCache resets the server's prefix cache before a run.
 type ResetKVCache struct {
 	Timeout *Seconds `json:"timeoutSeconds" validate:"gt=0"` // default 5
 	Path    *string  `json:"path" validate:"min=1"`          // default: vLLM's, then SGLang's
@@ -146,7 +146,7 @@ type ServerProfiler struct {
 	StopPath  *string  `json:"stopPath" validate:"min=1"`      // default /stop_profile
 }
 
-// Dataset says what is sent.
+// Dataset is the content of the requests.
 type Dataset struct {
 	Name             string        `json:"name" validate:"min=1"`                // "main" when implicit
 	Type             string        `json:"type" validate:"oneof=synthetic file"` // synthetic (default), file
@@ -232,7 +232,7 @@ type Logging struct {
 	Level string `json:"level" validate:"oneof=TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL"` // TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL
 }
 
-// Client says what the load generator finds out about itself, and what follows.
+// Client configures the checks of the load generator itself.
 type Client struct {
 	Strict  bool   `json:"strict"`                                     // the command line ends with exit code 4 if the verdict on the client is invalid
 	Certify string `json:"certify" validate:"oneof=none before after"` // when the client measures what it adds to latencies: none (default), before, after; true is before, false none

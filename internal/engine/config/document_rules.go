@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// documentRules checks what the fields of a document say together.
+// documentRules checks that the sections of a document agree with each other.
 type documentRules struct{ *loader }
 
 // check reports what is missing and what contradicts. It runs before defaults are
@@ -46,7 +46,7 @@ func (c documentRules) checkModels() {
 	const path = "benchmark.models"
 	m := &c.doc.Benchmark.Models
 	if len(m.Items) == 0 {
-		return // the server is asked
+		return // the server's only model is used
 	}
 	sum, given := 0.0, 0
 	for i, item := range m.Items {
@@ -60,7 +60,7 @@ func (c documentRules) checkModels() {
 		if item.Weight != nil {
 			sum += *item.Weight
 		} else if c.failed[at+".weight"] {
-			sum = math.NaN() // no complaint about the sum
+			sum = math.NaN() // the sum is not checked
 		}
 		if c.has(at+".weight") && m.Strategy != "weighted" {
 			c.conflict(at+".weight", "weights need the strategy weighted")

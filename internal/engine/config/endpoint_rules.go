@@ -7,7 +7,8 @@ import (
 
 const endpointPath = "benchmark.endpoint"
 
-// endpointRules checks what the fields of the endpoint section say together.
+// endpointRules checks that the fields of the endpoint section agree with
+// each other.
 type endpointRules struct {
 	*loader
 	endpoint *Endpoint
@@ -22,7 +23,7 @@ func (c endpointRules) check() {
 	if e.SessionHeader != nil && !validHeaderName(*e.SessionHeader) {
 		c.failValue(c.at(path+".sessionHeader"), CodeOutOfRange, "must be a header name")
 	}
-	c.checkReach()
+	c.checkConnection()
 	c.readTemplate()
 	c.checkTexts()
 	c.checkStore()
@@ -38,11 +39,11 @@ func (c endpointRules) check() {
 	if e.UseClientTokenCount && e.UseServerTokenCount {
 		c.conflict(path+".useClientTokenCount", "must not be on together with server token counts")
 	}
-	unasked := e.Type == "responses" || e.Type == "messages" // usage comes unasked
-	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage && !unasked {
+	unrequested := e.Type == "responses" || e.Type == "messages" // these APIs always send usage
+	if e.Streaming && e.UseServerTokenCount && !e.StreamUsage && !unrequested {
 		c.conflict(path+".streamUsage", "must not be off when the server's token counts are used")
 	}
-	if e.UseLegacyMaxTokens && unasked {
+	if e.UseLegacyMaxTokens && unrequested {
 		at := c.where(path + ".useLegacyMaxTokens")
 		c.Warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s has a single field for the length", Label(at), e.Type)
 	}

@@ -84,8 +84,8 @@ func (l *loader) checkFile(path, name string) {
 	}
 }
 
-// fileComplaint says why a file cannot be read, or "". With roots it does not
-// tell a missing file from one that is out of bounds.
+// fileComplaint returns why a file cannot be read, or "". With roots, it gives the
+// same reason for files that are missing and files outside of the roots.
 func fileComplaint(name string, roots []string) string {
 	f, err := sandbox.Open(name, roots)
 	if err == nil {

@@ -2,7 +2,7 @@ package config
 
 import "aiperfd/internal/engine/config/tree"
 
-// Labels are what users say about a run: name → value.
+// Labels are the labels of a run: name → value.
 type Labels map[string]string
 
 // The limits of labels.

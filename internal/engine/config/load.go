@@ -25,7 +25,7 @@ type Malformed = tree.Malformed
 // thousands of inline records.
 const DefaultMaxBytes = 64 << 20
 
-// LoadOptions say how far a document is trusted and what surrounds it. The zero
+// LoadOptions are the bounds and the surroundings of a document. The zero
 // value is for a user's own file, without an environment.
 type LoadOptions struct {
 	Format   Format
@@ -64,8 +64,8 @@ func (d Default) String() string {
 // Load reads a document, fills in the defaults and checks everything. A document
 // with problems gives *Invalid with all of them, text that is no document gives
 // *Malformed. Warnings come with and without an error. The document does not
-// keep data. Load reads no file but that of the API key, and asks the file system
-// whether the others that the document names exist.
+// keep data. Load reads the files of the API key, of a template and of the
+// first record of a dataset, and checks that the other files exist.
 func Load(data []byte, o LoadOptions) (*Document, []Problem, error) {
 	d, err := Read(data, o)
 	if err != nil {

@@ -94,8 +94,8 @@ func ranks(endpointType string) bool {
 	return slices.ContainsFunc(rankingTypes(), func(name string) bool { return suggest.Fold(name) == suggest.Fold(endpointType) })
 }
 
-// nothing reports whether a distribution is not given, or only draws 0, which is
-// AIPerf's way to say so.
+// nothing reports whether a distribution is not given, or only draws 0, which
+// means the same in AIPerf.
 func nothing(d Distribution) bool {
 	return !d.Given() || d.Mean != nil && *d.Mean == 0 && d.Stddev == 0
 }

@@ -9,7 +9,7 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// phaseRules checks what the fields of a phase say together.
+// phaseRules checks that the fields of a phase agree with each other.
 type phaseRules struct {
 	*loader
 	phase *Phase

@@ -84,7 +84,7 @@ type Report struct {
 }
 
 // maxProblems bounds what is collected: a hostile document can have a problem
-// in every other byte, and nobody reads more.
+// in every other byte.
 const maxProblems = 100
 
 // Err returns the problems as *Invalid, or nil if there are none.

@@ -60,7 +60,7 @@ func canonical(v reflect.Value, choices []string) {
 	}
 }
 
-// requirement says what a rule accepts.
+// requirement returns the text of a rule: what it accepts.
 func requirement(e validator.FieldError, kind reflect.Kind) string {
 	switch e.Tag() {
 	case "gt":
@@ -85,7 +85,7 @@ func requirement(e validator.FieldError, kind reflect.Kind) string {
 	return fmt.Sprintf("must satisfy %s %s", e.Tag(), e.Param())
 }
 
-// isUnsupportedValue reports whether AIPerf knows a choice that we do not have.
+// isUnsupportedValue reports whether a choice of AIPerf is not supported here.
 func isUnsupportedValue(path, value string) bool {
 	return slices.ContainsFunc(UnsupportedValues(Generic(path)), func(name string) bool {
 		family, isFamily := strings.CutSuffix(name, "*")

@@ -60,7 +60,7 @@ func expand(n *tree.Node, o LoadOptions, r *Report) {
 	}
 }
 
-// lookup finds the value of one substitution; secret says that it came from
+// lookup finds the value of one substitution; secret means that it came from
 // outside of the document.
 func lookup(n *tree.Node, expression string, o LoadOptions, r *Report) (value string, secret, ok bool) {
 	name, fallback, hasFallback := strings.Cut(expression, ":")
@@ -107,7 +107,7 @@ func variableName(s string) bool {
 	return s != "" && (s[0] < '0' || s[0] > '9')
 }
 
-// retype says what a plain value is, by AIPerf's rules for substituted text and
+// retype returns the shape of a plain value, by AIPerf's rules for substituted text and
 // for the values of key:value flags.
 func retype(s string) tree.Shape {
 	if lower := strings.ToLower(s); lower == "true" || lower == "false" {

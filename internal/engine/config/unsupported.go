@@ -214,8 +214,8 @@ func (d *decoder) refuse(n *tree.Node, f Feature) {
 	}
 }
 
-// differs returns the first part of n that says something else than off, or
-// nil. Null, false, empty and disabled values say nothing; nor do the switches
+// differs returns the first part of n that differs from off, or nil. Null, false,
+// empty and disabled values do not differ; nor do the switches
 // enabled of collectors that AIPerf has on by default and that have no target.
 func differs(n, off *tree.Node) *tree.Node {
 	switch {

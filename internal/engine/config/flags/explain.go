@@ -23,7 +23,7 @@ func (f *Flags) Explain(err error) error {
 }
 
 // explain gives problems the option that they are about. Where there is none, and
-// no file either, the pointer says nothing to a user of flags and is left out.
+// no file either, the pointer means nothing to a user of flags and is left out.
 func (f *Flags) explain(problems []config.Problem) []config.Problem {
 	var out []config.Problem
 	for _, p := range problems {

@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// optionKind says how an option takes values.
+// optionKind is the way in which an option takes values.
 type optionKind uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 	optGoodput                   // "tag:number tag:number" in one argument
 )
 
-// optionStatus says what aiperfd does with an option.
+// optionStatus is what aiperfd does with an option.
 type optionStatus uint8
 
 const (
@@ -40,13 +40,13 @@ const (
 // option is one row of the flag table.
 type option struct {
 	names   string // all spellings, blanks between; the first is the main one
-	negated string // the spelling that says false; "" = none
+	negated string // the spelling for false; "" = none
 	group   string
 	kind    optionKind
 	path    string
 	status  optionStatus
 	sweep   bool   // AIPerf takes a comma list as a sweep
-	idle    string // refused: the value that asks for what happens anyway; "" = false of a boolean, else none
+	idle    string // refused: the value that changes nothing, which is accepted; "" = false of a boolean, else none
 	why     string // inert: the reason; "" = that of a program of one process
 	redact  redact.FlagKind
 	def     string // effective default, for the help text
@@ -70,8 +70,7 @@ type occurrence struct {
 	on       bool // booleans
 }
 
-// idle reports whether an option that is refused asks for nothing but what
-// happens without it.
+// idle reports whether a refused option has the value that changes nothing.
 func (o *occurrence) idle() bool {
 	if o.option.kind == optBool {
 		return o.on == (o.option.idle == "true")

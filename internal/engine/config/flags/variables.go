@@ -36,7 +36,7 @@ func (b variables) lay() {
 	}
 }
 
-// lateOrder puts what variables say behind what options say.
+// lateOrder sorts problems of variables behind those of options.
 const lateOrder = 1 << 20
 
 // ignoredVariables lists variables that change what AIPerf measures or sends, and
@@ -102,8 +102,8 @@ func boolText(value string) string {
 	return ""
 }
 
-// keyVariables takes an API key from the environment where nothing else says who
-// asks.
+// keyVariables takes an API key from the environment if no other credentials are
+// given.
 func (b variables) keyVariables() {
 	if style := b.find("endpoint.authStyle"); b.find("endpoint.apiKeyFile") != nil || style != nil && style.Scalar == "none" {
 		return

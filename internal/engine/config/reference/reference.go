@@ -43,7 +43,7 @@ type Field struct {
 	Unit    string // "" = none
 	Default string // in words; "" = none
 	Value   any    // the default, if it is the same in every document; else nil
-	// Required says that an object without this member, or with null, is refused.
+	// Required: an object without this member, or with null, is refused.
 	Required bool
 	Flags    []string // Of `aiperfd profile`, that give this field or a part of it
 
@@ -164,7 +164,7 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 		}
 		f.Unsupported = append(f.Unsupported, lack)
 	}
-	r.say(&f, filled)
+	r.describe(&f, filled)
 	return f
 }
 
@@ -232,8 +232,8 @@ func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
 	}
 }
 
-// say adds text, unit, default and flags.
-func (r *referrer) say(f *Field, filled reflect.Value) {
+// describe adds text, unit, default and flags.
+func (r *referrer) describe(f *Field, filled reflect.Value) {
 	row, settings := r.texts[f.Path], r.flags[f.Path]
 	if len(settings) > 0 && (!settings[0].Switch || f.Kind == KindBoolean) {
 		f.Text, f.Default = settings[0].Help, settings[0].Default

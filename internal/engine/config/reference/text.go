@@ -1,7 +1,6 @@
 package reference
 
-// fieldText is what the reference of the document says of a field and the flag
-// table does not.
+// fieldText describes a field in the reference beyond the text of its flag.
 type fieldText struct {
 	path string // canonical, with * for an index
 	text string // "" = the help of the field's flag

@@ -11,9 +11,9 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// checkReach checks how the server is reached: credentials, headers, TLS, proxy,
-// HTTP version, and what is asked of the server beside the load.
-func (c endpointRules) checkReach() {
+// checkConnection checks credentials, headers, TLS, proxy, HTTP version, and the
+// requests that are sent beside the load.
+func (c endpointRules) checkConnection() {
 	c.checkCredentials()
 	c.checkTLS()
 	c.checkRoute()
@@ -184,8 +184,8 @@ func (c endpointRules) checkVersion() {
 	}
 }
 
-// environmentProxies keeps the credentials of the environment's proxies out of
-// sight. A daemon's environment is not a document's to use.
+// environmentProxies adds the credentials of the environment's proxies to the
+// secrets of the document. Untrusted documents cannot use the environment.
 func (c endpointRules) environmentProxies() {
 	if c.options.Untrusted {
 		c.Fail(c.where(endpointPath+".proxyFromEnv"), CodeNotAllowed, "proxyFromEnv: using the server's environment is not allowed here; set proxy instead")
