@@ -5,7 +5,6 @@ import (
 	"os"
 	"testing"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/plan"
 )
@@ -26,7 +25,7 @@ func TestDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			doc, warnings, err := config.Load(data, config.LoadOptions{
-				Format: config.YAML, Untrusted: true, MetricTags: engine.ObjectiveTags(),
+				Format: config.YAML, Untrusted: true, Choices: plan.Choices(),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/openapi"
 )
 
@@ -53,7 +54,7 @@ func value(t *testing.T, text string) any {
 
 // load reports whether a loader takes a document.
 func load(text string) error {
-	_, _, err := config.Load([]byte(text), config.LoadOptions{Format: config.YAML, LookupEnv: func(name string) (string, bool) {
+	_, _, err := config.Load([]byte(text), config.LoadOptions{Choices: plan.Choices(), Format: config.YAML, LookupEnv: func(name string) (string, bool) {
 		return map[string]string{"USERS": "8", "STREAM": "true", "KEY": "k"}[name], name != "MISSING"
 	}})
 	return err
@@ -144,7 +145,7 @@ func TestResolvedMatchesSchema(t *testing.T) {
 		"{model: m, endpoint: {type: rerank}, phases: {requests: 3}}",
 		"{model: m, dataset: {type: synthetic, images: {batchSize: 1}, audio: {batchSize: 2}}, phases: {sessions: 3}}",
 	} {
-		doc, _, err := config.Load([]byte(text), config.LoadOptions{Format: config.YAML})
+		doc, _, err := config.Load([]byte(text), config.LoadOptions{Choices: plan.Choices(), Format: config.YAML})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
 )
@@ -149,10 +149,7 @@ func (f *certifyFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	all.conclude()
 	if f.asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(&all)
+		return plainjson.WriteIndent(out, &all)
 	}
 	_, err := fmt.Fprintln(out, "\n"+all.line(f.itl))
 	return err

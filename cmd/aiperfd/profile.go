@@ -11,8 +11,7 @@ import (
 
 	"aiperfd/internal/app"
 	"aiperfd/internal/app/terminal"
-	"aiperfd/internal/engine"
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 )
@@ -29,11 +28,11 @@ func newProfileCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case slices.Contains(args, "--help-all"):
-				return config.Usage(cmd.OutOrStdout())
+				return flags.Usage(cmd.OutOrStdout())
 			case slices.Contains(args, "--help") || slices.Contains(args, "-h"):
-				return config.UsageShort(cmd.OutOrStdout())
+				return flags.UsageShort(cmd.OutOrStdout())
 			case len(args) == 0:
-				if err := config.UsageShort(cmd.ErrOrStderr()); err != nil {
+				if err := flags.UsageShort(cmd.ErrOrStderr()); err != nil {
 					return err
 				}
 				return exitError{exitUsage, errors.New("no flags; to benchmark the only model of http://localhost:8000, give --url localhost:8000")}
@@ -41,7 +40,8 @@ func newProfileCommand() *cobra.Command {
 			return profile(cmd.Context(), args, cmd.OutOrStdout())
 		},
 		ValidArgsFunction: func(_ *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
-			words, files := config.Complete(before, word)
+			choices := plan.Choices()
+			words, files := flags.Complete(&choices, before, word)
 			if files {
 				return words, cobra.ShellCompDirectiveDefault
 			}
@@ -49,7 +49,7 @@ func newProfileCommand() *cobra.Command {
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if err := config.UsageShort(cmd.OutOrStdout()); err != nil {
+		if err := flags.UsageShort(cmd.OutOrStdout()); err != nil {
 			terminal.PrintError(cmd.ErrOrStderr(), err)
 		}
 	})
@@ -58,11 +58,11 @@ func newProfileCommand() *cobra.Command {
 
 // profile runs one benchmark in the foreground.
 func profile(ctx context.Context, args []string, out io.Writer) error {
-	flags, err := config.ParseFlags(args, os.LookupEnv)
+	flags, err := flags.Parse(args, os.LookupEnv)
 	if err != nil {
 		return exitError{exitUsage, problemList(err)}
 	}
-	flags.Options.MetricTags = engine.ObjectiveTags()
+	flags.Options.Choices = plan.Choices()
 	doc, problems, err := flags.Document()
 	if err == nil {
 		_, err = plan.Compile(doc)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/app/terminal"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -32,7 +31,7 @@ error.`,
 			if err != nil {
 				return exitError{exitUsage, err}
 			}
-			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv, MetricTags: engine.ObjectiveTags()})
+			doc, warnings, err := config.Load(data, config.LoadOptions{LookupEnv: os.LookupEnv, Choices: plan.Choices()})
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
@@ -47,10 +46,7 @@ error.`,
 					fmt.Fprintln(cmd.ErrOrStderr(), "default:", d)
 				}
 			}
-			out := json.NewEncoder(cmd.OutOrStdout())
-			out.SetEscapeHTML(false)
-			out.SetIndent("", "  ")
-			return out.Encode(config.Compat(doc))
+			return plainjson.WriteIndent(cmd.OutOrStdout(), config.Compat(doc))
 		},
 	}
 	cmd.Flags().BoolVar(&showDefaults, "show-defaults", false, "list the defaults that depend on other values, with the reason")

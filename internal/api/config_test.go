@@ -11,12 +11,13 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 )
 
 // realConfig lets a server load documents as the daemon does.
 func realConfig(o *Options) {
 	o.Load = func(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
-		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true})
+		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: plan.Choices()})
 	}
 	o.Compat = config.Compat
 }

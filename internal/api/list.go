@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
 
@@ -67,7 +68,7 @@ func (h *runHandler) listRuns(w http.ResponseWriter, r *http.Request) error {
 		params.Set("cursor", page.Next)
 		w.Header().Set("Link", "<"+r.URL.Path+"?"+params.Encode()+`>; rel="next"`)
 	}
-	body, err := wire.Marshal(out)
+	body, err := plainjson.Marshal(out)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
 
@@ -148,7 +149,7 @@ func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err e
 	}
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
-	body, err := wire.Marshal(p)
+	body, err := plainjson.Marshal(p)
 	if err != nil {
 		out.log.Error().Err(err).Msg("encode problem")
 	}

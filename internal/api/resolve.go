@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
 
@@ -116,7 +116,7 @@ func (b *base) snapshot(ctx context.Context, r *run.Run) (*run.Snapshot, error) 
 // writeOf answers with data of a run. The data of a finished run never changes; if
 // the request has the run's id, the response may be cached.
 func (b *base) writeOf(w http.ResponseWriter, r *http.Request, found *run.Run, v any) error {
-	body, err := wire.Marshal(v)
+	body, err := plainjson.Marshal(v)
 	if err != nil {
 		return err
 	}

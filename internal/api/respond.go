@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // Header names.
@@ -28,7 +28,7 @@ type responder struct{ log zerolog.Logger }
 
 // writeJSON answers with JSON that must not be cached.
 func (out *responder) writeJSON(w http.ResponseWriter, status int, v any) error {
-	body, err := wire.Marshal(v)
+	body, err := plainjson.Marshal(v)
 	if err != nil {
 		return err
 	}

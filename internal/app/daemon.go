@@ -9,8 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/store"
 )
 
@@ -57,7 +57,7 @@ func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
 	for _, w := range db.Warnings() {
 		o.Log.Warn().Msg(w)
 	}
-	o.Load.Untrusted, o.Load.MetricTags = true, engine.ObjectiveTags()
+	o.Load.Untrusted, o.Load.Choices = true, plan.Choices()
 	a, err := newApp(options{
 		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
 		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, version: o.Version,

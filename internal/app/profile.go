@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 	"aiperfd/internal/store"
 )
@@ -79,7 +80,7 @@ func (o *oneShot) run(ctx context.Context) error {
 	rt := o.Document.Benchmark.Runtime
 	ao := options{
 		store: store.NewSingle(o.Folder.Path), log: o.log, oneShot: true, version: o.Version,
-		load: config.LoadOptions{Untrusted: true},
+		load: config.LoadOptions{Untrusted: true, Choices: plan.Choices()},
 	}
 	if rt.APIPort != nil {
 		ao.host = "127.0.0.1"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
 )
@@ -35,7 +35,7 @@ func TestOutcomeOfAnInvalidClient(t *testing.T) {
 			if tt.strict {
 				args = append(args, "--strict-client")
 			}
-			flags, err := config.ParseFlags(args, nil)
+			flags, err := flags.Parse(args, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
@@ -108,7 +109,8 @@ func words(t *testing.T, line string) (out []string) {
 
 // refusal is the error of a command line, as far as it is found before the run.
 func refusal(argv []string) error {
-	flags, err := config.ParseFlags(argv, nil)
+	flags, err := flags.Parse(argv, nil)
+	flags.Options.Choices = plan.Choices()
 	doc, _, docErr := flags.Document()
 	if err = errors.Join(err, docErr); err == nil {
 		_, err = plan.Compile(doc)
@@ -120,7 +122,8 @@ func refusal(argv []string) error {
 // not exist yet, and the options are these.
 func commandLacks(t *testing.T, argv, want []string) {
 	t.Helper()
-	flags, err := config.ParseFlags(argv, nil)
+	flags, err := flags.Parse(argv, nil)
+	flags.Options.Choices = plan.Choices()
 	problems := problemsOf(t, err)
 	if err == nil {
 		_, _, err = flags.Document()
@@ -156,10 +159,11 @@ func problemsOf(t *testing.T, err error) []config.Problem {
 // commandRuns runs a command line, with less load and at a server in memory.
 func commandRuns(t *testing.T, argv []string) {
 	t.Helper()
-	flags, err := config.ParseFlags(argv, nil)
+	flags, err := flags.Parse(argv, nil)
 	if err != nil {
 		t.Fatalf("%v\n%v", argv, err)
 	}
+	flags.Options.Choices = plan.Choices()
 	doc, _, err := flags.Document()
 	if err != nil {
 		t.Fatalf("%v\n%v", argv, err)
@@ -238,7 +242,7 @@ func TestAIPerfDocuments(t *testing.T) {
 		}
 		seen++
 		t.Run(row.Name, func(t *testing.T) {
-			doc, _, err := config.Load(row.Document, config.LoadOptions{LookupEnv: func(string) (string, bool) { return "", false }})
+			doc, _, err := config.Load(row.Document, config.LoadOptions{Choices: plan.Choices(), LookupEnv: func(string) (string, bool) { return "", false }})
 			var got []string
 			for _, p := range problemsOf(t, err) {
 				if p.Code != config.CodeUnsupported {

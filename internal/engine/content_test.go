@@ -176,7 +176,7 @@ func TestGeneratedMedia(t *testing.T) {
 }
 
 func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
-	d, _, err := config.Load([]byte(`benchmark: {model: m, endpoint: {type: completions}, dataset: {images: {width: 8}, audio: {length: 1}}, phases: {requests: 200}}`), config.LoadOptions{})
+	d, _, err := config.Load([]byte(`benchmark: {model: m, endpoint: {type: completions}, dataset: {images: {width: 8}, audio: {length: 1}}, phases: {requests: 200}}`), config.LoadOptions{Choices: plan.Choices()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestMediaOfUntrustedDocuments(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d, _, err := config.Load([]byte("benchmark: {model: m, endpoint: {useServerTokenCount: true}, dataset: {type: file, "+tt.data+"}, phases: {requests: 200}}"),
-				config.LoadOptions{Untrusted: true, DataRoots: tt.roots})
+				config.LoadOptions{Choices: plan.Choices(), Untrusted: true, DataRoots: tt.roots})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -267,7 +267,7 @@ func TestMediaInThePlan(t *testing.T) {
 		}
 	}
 	plan := func(dataset string) (*plan.Plan, error) {
-		d, _, err := config.Load([]byte("benchmark: {model: m, dataset: {"+dataset+"}, phases: {requests: 200}}"), config.LoadOptions{})
+		d, _, err := config.Load([]byte("benchmark: {model: m, dataset: {"+dataset+"}, phases: {requests: 200}}"), config.LoadOptions{Choices: plan.Choices()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +8,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/run"
@@ -20,7 +18,7 @@ import (
 func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	d := s.Document
 	b := &d.Benchmark
-	shown, err := encode(config.Compat(d))
+	shown, err := plainjson.Marshal(config.Compat(d))
 	if err != nil {
 		return run.Run{}, fmt.Errorf("encode configuration: %w", err)
 	}
@@ -59,26 +57,4 @@ func credentials(e *config.Endpoint) run.Credentials {
 		c.URLUserinfo = c.URLUserinfo || u.Reveal() != u.String()
 	}
 	return c
-}
-
-// encode is json.Marshal without HTML escaping.
-func encode(v any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
-}
-
-// ObjectiveTags lists the metrics that a service-level objective may name.
-func ObjectiveTags() []string {
-	var tags []string
-	for _, d := range metric.Defs() {
-		if d.Kind == metric.PerRecord {
-			tags = append(tags, d.Tag)
-		}
-	}
-	return tags
 }

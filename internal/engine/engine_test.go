@@ -390,7 +390,7 @@ func TestExactRequestCountUnderConcurrency(t *testing.T) {
 }
 
 func TestCompileReportsAllProblems(t *testing.T) {
-	d, _, err := config.Load([]byte(document("type: concurrency, requests: 1", fileData, "  slos: {no_such_metric: 1}")), config.LoadOptions{})
+	d, _, err := config.Load([]byte(document("type: concurrency, requests: 1", fileData, "  slos: {no_such_metric: 1}")), config.LoadOptions{Choices: plan.Choices()})
 	if err == nil {
 		_, err = plan.Compile(d)
 	}

@@ -25,6 +25,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/run"
 )
@@ -128,7 +129,7 @@ func (still) Read() monitor.Totals {
 // submit loads a YAML document and queues it.
 func (b *bed) submit(document string) string {
 	b.t.Helper()
-	d, _, err := config.Load([]byte(document), config.LoadOptions{})
+	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: plan.Choices()})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/report"
@@ -149,7 +150,7 @@ func (j *job) setStatus(level zerolog.Level, text string) {
 
 // modelResolved shows the model that the server has named.
 func (j *job) modelResolved(p *plan.Plan) {
-	shown, err := encode(config.Compat(p.Document))
+	shown, err := plainjson.Marshal(config.Compat(p.Document))
 	if err != nil {
 		j.opts.Log.Error().Err(err).Msg("encode configuration")
 	}

@@ -21,15 +21,15 @@ func TestPollQuota(t *testing.T) {
 		{"no polls", `url: "https://api.runpod.ai/v2/E/openai/v1", type: chat`, "concurrency: 1000", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, _, err := config.Load([]byte("benchmark: {model: m, endpoint: {"+tt.endpoint+"}, phases: [{requests: 2000, "+tt.load+"}]}"), config.LoadOptions{})
+			d, _, err := config.Load([]byte("benchmark: {model: m, endpoint: {"+tt.endpoint+"}, phases: [{requests: 2000, "+tt.load+"}]}"), config.LoadOptions{Choices: plan.Choices()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := plan.Compile(d)
+			compiled, err := plan.Compile(d)
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := &preparation{&execution{plan: plan}}
+			x := &preparation{&execution{plan: compiled}}
 			x.warnOfPolls()
 			got := false
 			for _, w := range x.warnings {

@@ -13,6 +13,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
 	"aiperfd/internal/run"
 )
@@ -43,7 +44,7 @@ benchmark:
   artifacts: {level: raw}
   phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 3}]
 ` + rest
-	d, _, err := config.Load([]byte(document), config.LoadOptions{})
+	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: plan.Choices()})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestPromptInAnswer(t *testing.T) {
 // TestModelInPath: where the path names the model, there can be only one.
 func TestModelInPath(t *testing.T) {
 	two := strings.Replace(nativeRun("triton_generate", false, ""), "model: m", "models: [m, n]", 1)
-	d, _, err := config.Load([]byte(two), config.LoadOptions{})
+	d, _, err := config.Load([]byte(two), config.LoadOptions{Choices: plan.Choices()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestDialect(t *testing.T) {
 		{"triton_generate", "chat", `dialect "chat": the endpoint type triton_generate has trtllm, vllm`},
 		{"triton_generate", "trtllm", ""},
 	} {
-		d, _, err := config.Load([]byte(nativeRun(tt.kind, false, ", dialect: "+tt.dialect)), config.LoadOptions{})
+		d, _, err := config.Load([]byte(nativeRun(tt.kind, false, ", dialect: "+tt.dialect)), config.LoadOptions{Choices: plan.Choices()})
 		if err != nil {
 			t.Fatal(err)
 		}

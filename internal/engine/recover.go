@@ -80,7 +80,7 @@ func (v *recovery) interrupted(ctx context.Context, r *run.Run) error {
 
 // rebuild computes the results of an interrupted run from its record file.
 func (v *recovery) rebuild(r *run.Run) error {
-	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true})
+	d, _, err := config.Load(r.Config, config.LoadOptions{Stored: true, Choices: plan.Choices()})
 	if err != nil {
 		return fmt.Errorf("read stored configuration: %w", err)
 	}

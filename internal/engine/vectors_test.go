@@ -207,7 +207,7 @@ benchmark:
   endpoint: {url: "http://mem", type: embeddings}
   dataset: {type: synthetic, entries: 2, %s: %s}
   phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 1}]
-`, member, value)), config.LoadOptions{})
+`, member, value)), config.LoadOptions{Choices: plan.Choices()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
 
@@ -171,7 +172,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 
 // insert inserts a run or replaces it.
 func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
-	run, err := encode(r)
+	run, err := plainjson.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}

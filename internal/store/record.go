@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"regexp"
 
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
 
@@ -32,20 +32,11 @@ var usableID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // writeRun writes the copy of a run.
 func writeRun(dir string, r *run.Run) error {
-	data, err := encode(document{documentSchema, r, r.Config})
+	data, err := plainjson.Marshal(document{documentSchema, r, r.Config})
 	if err != nil {
 		return fmt.Errorf("encode run: %w", err)
 	}
-	return export.WriteFile(filepath.Join(dir, runFile), data)
-}
-
-// encode writes one line of JSON without HTML escaping.
-func encode(v any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return out.Bytes(), err
+	return export.WriteFile(filepath.Join(dir, runFile), append(data, '\n'))
 }
 
 // readRun reads the copy of a run. A folder without one is fs.ErrNotExist.

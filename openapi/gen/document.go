@@ -8,7 +8,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/plan"
 )
 
 // The schemas that the fields of the document share.
@@ -39,7 +40,7 @@ const (
 // documentSchemas describes the benchmark document by schemas: what a loader
 // accepts as to names, types, choices and ranges of single values. What several
 // values say together is the loader's.
-func documentSchemas(root *config.Field) openapi3.Schemas {
+func documentSchemas(root *reference.Field) openapi3.Schemas {
 	g := schemaWriter{schemas: openapi3.Schemas{
 		substitution: describe(&openapi3.Schema{Type: types("string"), Pattern: substitutionPattern},
 			"The environment variable ${NAME}, or ${NAME:default}, whose value has the type that is expected."),
@@ -85,7 +86,7 @@ func closed() openapi3.AdditionalProperties {
 
 // object makes the schema of an object with the members of a field, in both
 // spellings.
-func (g *schemaWriter) object(f *config.Field) *openapi3.Schema {
+func (g *schemaWriter) object(f *reference.Field) *openapi3.Schema {
 	s := &openapi3.Schema{Type: types("object"), Description: f.Text, Properties: openapi3.Schemas{}, AdditionalProperties: closed()}
 	for i := range f.Fields {
 		member := &f.Fields[i]
@@ -97,15 +98,15 @@ func (g *schemaWriter) object(f *config.Field) *openapi3.Schema {
 			g.member(s, short.Name, g.short(member, &short))
 		}
 	}
-	if f.Has(config.FormSwitch) {
+	if f.Has(reference.FormSwitch) {
 		g.member(s, "enabled", inline(&openapi3.Schema{
 			AnyOf:       openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("boolean")}), ref(substitution), ref(nothing)},
 			Description: "false is the same as no object.",
 		}))
 	}
-	for _, lack := range f.Lacks {
+	for _, lack := range f.Unsupported {
 		if s.Properties[lack.Name] == nil {
-			g.member(s, lack.Name, lacking(lack))
+			g.member(s, lack.Name, unsupportedMember(lack))
 		}
 	}
 	return s
@@ -144,7 +145,7 @@ func snakeCase(name string) string {
 // optional makes the schema of a member, which may be null. Its default stands in
 // the description: generators of clients take a member with a default for one that
 // is always there.
-func (g *schemaWriter) optional(f *config.Field) *openapi3.SchemaRef {
+func (g *schemaWriter) optional(f *reference.Field) *openapi3.SchemaRef {
 	values := g.values(f)
 	if !f.Required {
 		values = append(values, ref(nothing))
@@ -175,32 +176,32 @@ func (g *schemaWriter) union(values openapi3.SchemaRefs) *openapi3.Schema {
 }
 
 // values lists the schemas of the forms of a value.
-func (g *schemaWriter) values(f *config.Field) openapi3.SchemaRefs {
+func (g *schemaWriter) values(f *reference.Field) openapi3.SchemaRefs {
 	switch f.Kind {
-	case config.KindObject:
+	case reference.KindObject:
 		return g.objects(f)
-	case config.KindList:
+	case reference.KindList:
 		element := g.element(f.Element)
 		list := &openapi3.Schema{Type: types("array"), Items: element, MinItems: uint64(f.MinLength), MaxItems: limit(f.MaxLength)}
-		if f.Has(config.FormElement) {
+		if f.Has(reference.FormElement) {
 			return append(openapi3.SchemaRefs{inline(list)}, g.values(f.Element)...)
 		}
 		return openapi3.SchemaRefs{inline(list)}
-	case config.KindMap:
+	case reference.KindMap:
 		return openapi3.SchemaRefs{inline(&openapi3.Schema{
 			Type: types("object"), MaxProps: limit(f.MaxLength),
 			AdditionalProperties: openapi3.AdditionalProperties{Schema: g.element(f.Element)},
 		})}
-	case config.KindJSON:
+	case reference.KindJSON:
 		return openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("object"), AdditionalProperties: openapi3.AdditionalProperties{Has: new(true)}})}
-	case config.KindDistribution:
+	case reference.KindDistribution:
 		return openapi3.SchemaRefs{g.distribution(f)}
 	}
 	return g.scalars(f)
 }
 
 // element makes the schema of an element, which cannot be null.
-func (g *schemaWriter) element(f *config.Field) *openapi3.SchemaRef {
+func (g *schemaWriter) element(f *reference.Field) *openapi3.SchemaRef {
 	values := g.values(f)
 	if len(values) == 1 {
 		return values[0]
@@ -209,19 +210,19 @@ func (g *schemaWriter) element(f *config.Field) *openapi3.SchemaRef {
 }
 
 // objects lists the forms of an object.
-func (g *schemaWriter) objects(f *config.Field) openapi3.SchemaRefs {
+func (g *schemaWriter) objects(f *reference.Field) openapi3.SchemaRefs {
 	name := "config." + f.Type
 	if g.schemas[name] == nil {
 		g.schemas[name] = inline(g.object(f))
 	}
 	values := openapi3.SchemaRefs{ref(name)}
-	if f.Has(config.FormSwitch) {
+	if f.Has(reference.FormSwitch) {
 		values = append(values, inline(&openapi3.Schema{Type: types("boolean")}), ref(substitution))
 	}
-	if f.Has(config.FormName) {
+	if f.Has(reference.FormName) {
 		values = append(values, inline(&openapi3.Schema{Type: types("string")}))
 	}
-	if !f.Has(config.FormList) {
+	if !f.Has(reference.FormList) {
 		return values
 	}
 	for i := range f.Fields {
@@ -233,22 +234,22 @@ func (g *schemaWriter) objects(f *config.Field) openapi3.SchemaRefs {
 }
 
 // scalars lists the forms of a value without parts.
-func (g *schemaWriter) scalars(f *config.Field) openapi3.SchemaRefs {
+func (g *schemaWriter) scalars(f *reference.Field) openapi3.SchemaRefs {
 	s := &openapi3.Schema{Type: types(string(f.Kind)), Min: f.Least, Max: f.Most}
 	if f.Above {
 		s.ExclusiveMin = openapi3.ExclusiveBound{Bool: new(true)}
 	}
 	values := openapi3.SchemaRefs{inline(s)}
 	switch f.Kind {
-	case config.KindDuration:
+	case reference.KindDuration:
 		s.Type = types("number")
 		values = append(values, ref(durationSchema))
 		if f.Infinite {
 			values = append(values, inline(&openapi3.Schema{Type: types("string"), Pattern: infinitePattern, Example: "inf"}))
 		}
-	case config.KindString:
+	case reference.KindString:
 		s.MinLength, s.MaxLength = uint64(f.MinLength), limit(f.MaxLength)
-		if f.Has(config.FormScalar) {
+		if f.Has(reference.FormScalar) {
 			values = append(values, inline(&openapi3.Schema{Type: types("number")}), inline(&openapi3.Schema{Type: types("boolean")}))
 		}
 		if f.Choices == nil {
@@ -261,10 +262,10 @@ func (g *schemaWriter) scalars(f *config.Field) openapi3.SchemaRefs {
 		if f.Numeric {
 			values = append(values, inline(&openapi3.Schema{Type: types("number"), Enum: numbersOf(f.Choices)}))
 		}
-		if f.Has(config.FormBoolean) {
+		if f.Has(reference.FormBoolean) {
 			values = append(values, inline(&openapi3.Schema{Type: types("boolean")}))
 		}
-	case config.KindInteger:
+	case reference.KindInteger:
 		s.Format = "int64"
 		s.Enum = numbersOf(f.Choices)
 	}
@@ -290,7 +291,7 @@ func limit(n int) *uint64 {
 }
 
 // short makes the schema of a short form of a member.
-func (g *schemaWriter) short(f, short *config.Field) *openapi3.SchemaRef {
+func (g *schemaWriter) short(f, short *reference.Field) *openapi3.SchemaRef {
 	var values openapi3.SchemaRefs
 	switch {
 	case short.Name == "records":
@@ -303,9 +304,9 @@ func (g *schemaWriter) short(f, short *config.Field) *openapi3.SchemaRef {
 		}
 	case short.Name == "raw":
 		values = openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("boolean")}), inline(&openapi3.Schema{Type: types("array"), MaxItems: new(uint64(0)), Items: inline(&openapi3.Schema{})})}
-	case short.Kind == config.KindDistribution:
+	case short.Kind == reference.KindDistribution:
 		values = g.values(short)
-	case short.Kind == config.KindObject:
+	case short.Kind == reference.KindObject:
 		values = openapi3.SchemaRefs{ref("config." + short.Type)}
 	default:
 		values = g.values(f)
@@ -317,7 +318,8 @@ func (g *schemaWriter) short(f, short *config.Field) *openapi3.SchemaRef {
 
 // documentBodies gives the requests that carry a document its schema.
 func documentBodies(doc *openapi3.T) {
-	root := config.Reference()
+	choices := plan.Choices()
+	root := reference.Document(&choices)
 	maps.Copy(doc.Components.Schemas, documentSchemas(&root))
 	for _, item := range doc.Paths.Map() {
 		for _, op := range item.Operations() {

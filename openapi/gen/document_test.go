@@ -6,7 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/openapi"
 )
 
@@ -21,7 +22,8 @@ func TestDocumentCommitted(t *testing.T) {
 	if err := json.Unmarshal(openapi.JSON, &committed); err != nil {
 		t.Fatal(err)
 	}
-	root := config.Reference()
+	choices := plan.Choices()
+	root := reference.Document(&choices)
 	schemas := documentSchemas(&root)
 	if len(schemas) < 20 {
 		t.Fatalf("only %d schemas", len(schemas))

@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/reference"
+	"aiperfd/internal/engine/plan"
 )
 
 // aboutDocument says what the tables of the document cannot.
@@ -50,18 +51,19 @@ func document(w io.Writer) error {
 	b.WriteString(aboutDocument)
 	fmt.Fprintf(&b, "\n## Minimal example\n\n`examples/bench.yaml`:\n\n```yaml\n%s```\n", minimal)
 	b.WriteString("\n## Fields\n")
-	root := config.Reference()
-	root.Walk(func(f *config.Field) { object(&b, f) })
+	choices := plan.Choices()
+	root := reference.Document(&choices)
+	root.Walk(func(f *reference.Field) { object(&b, f) })
 	b.WriteString(distributions)
-	lacks(&b, &root)
+	unsupported(&b, &root)
 	fmt.Fprintf(&b, "\n## Full example\n\n`examples/bench-full.yaml`:\n\n```yaml\n%s```\n", full)
 	_, err = io.WriteString(w, b.String())
 	return err
 }
 
 // object writes the table of an object's fields.
-func object(b *strings.Builder, f *config.Field) {
-	if f.Kind != config.KindObject {
+func object(b *strings.Builder, f *reference.Field) {
+	if f.Kind != reference.KindObject {
 		return
 	}
 	title := "The document"
@@ -85,26 +87,26 @@ func shown(path string) string { return strings.ReplaceAll(path, ".*", "[]") }
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 // kind names the type of a field, its short forms and its unit.
-func kind(f *config.Field) string {
+func kind(f *reference.Field) string {
 	name := string(f.Kind)
 	switch f.Kind {
-	case config.KindList, config.KindMap:
+	case reference.KindList, reference.KindMap:
 		name += " of " + string(f.Element.Kind)
-	case config.KindObject:
+	case reference.KindObject:
 		name = fmt.Sprintf("[object](#%s)", anchor(f.Path))
 	}
-	if f.Kind == config.KindList && f.Element.Kind == config.KindObject {
+	if f.Kind == reference.KindList && f.Element.Kind == reference.KindObject {
 		name = fmt.Sprintf("list of [object](#%s)", anchor(f.Element.Path))
 	}
 	for _, form := range []struct {
 		has  bool
 		text string
 	}{
-		{f.Has(config.FormList), ", or its items"},
-		{f.Has(config.FormElement), ", or one " + element(f)},
-		{f.Element != nil && f.Element.Has(config.FormName), " or name"},
-		{f.Element != nil && f.Element.Has(config.FormScalar), ", number or boolean"},
-		{f.Has(config.FormSwitch) || f.Has(config.FormBoolean), ", or boolean"},
+		{f.Has(reference.FormList), ", or its items"},
+		{f.Has(reference.FormElement), ", or one " + element(f)},
+		{f.Element != nil && f.Element.Has(reference.FormName), " or name"},
+		{f.Element != nil && f.Element.Has(reference.FormScalar), ", number or boolean"},
+		{f.Has(reference.FormSwitch) || f.Has(reference.FormBoolean), ", or boolean"},
 		{f.Numeric, ", or number"},
 	} {
 		if form.has {
@@ -118,7 +120,7 @@ func kind(f *config.Field) string {
 }
 
 // element names what may stand alone for a list.
-func element(f *config.Field) string {
+func element(f *reference.Field) string {
 	if f.Element == nil {
 		return "name"
 	}
@@ -130,7 +132,7 @@ func anchor(path string) string {
 	return strings.ToLower(strings.NewReplacer(".", "", "*", "").Replace(path))
 }
 
-func defaultText(f *config.Field) string {
+func defaultText(f *reference.Field) string {
 	switch {
 	case f.Required:
 		return "required"
@@ -143,9 +145,9 @@ func defaultText(f *config.Field) string {
 }
 
 // accepts says which values a field takes, beyond its type.
-func accepts(f *config.Field) string {
+func accepts(f *reference.Field) string {
 	of := f
-	if f.Element != nil && f.Element.Kind != config.KindObject {
+	if f.Element != nil && f.Element.Kind != reference.KindObject {
 		of = f.Element
 	}
 	var parts []string
@@ -160,9 +162,9 @@ func accepts(f *config.Field) string {
 		parts = append(parts, "`inf`")
 	}
 	switch {
-	case f.Kind == config.KindList && f.MinLength == f.MaxLength && f.MinLength > 0:
+	case f.Kind == reference.KindList && f.MinLength == f.MaxLength && f.MinLength > 0:
 		parts = append(parts, fmt.Sprintf("exactly %d", f.MinLength))
-	case f.Kind == config.KindString && f.MinLength > 0:
+	case f.Kind == reference.KindString && f.MinLength > 0:
 		parts = append(parts, "not empty")
 	case f.MinLength > 0 && f.MaxLength > 0:
 		parts = append(parts, fmt.Sprintf("%d to %d", f.MinLength, f.MaxLength))
@@ -170,7 +172,7 @@ func accepts(f *config.Field) string {
 		parts = append(parts, "at least 1 element")
 	}
 	switch {
-	case f.Kind == config.KindString && f.MaxLength > 0:
+	case f.Kind == reference.KindString && f.MaxLength > 0:
 		parts = append(parts, fmt.Sprintf("at most %d characters", f.MaxLength))
 	case f.MinLength == 0 && f.MaxLength > 0:
 		parts = append(parts, fmt.Sprintf("at most %d", f.MaxLength))
@@ -183,7 +185,7 @@ func accepts(f *config.Field) string {
 }
 
 // numbers writes the range of a number.
-func numbers(f *config.Field) string {
+func numbers(f *reference.Field) string {
 	show := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	var parts []string
 	switch {
@@ -198,18 +200,18 @@ func numbers(f *config.Field) string {
 	return strings.Join(parts, ", ")
 }
 
-// lacks lists AIPerf's fields that are accepted without their features.
-func lacks(b *strings.Builder, root *config.Field) {
+// unsupported lists AIPerf's fields that are accepted without their features.
+func unsupported(b *strings.Builder, root *reference.Field) {
 	b.WriteString("\n## Fields of AIPerf without their features\n\n" +
 		"AIPerf 0.13 has these fields as well. They are accepted with the value that switches the feature off " +
 		"(`null`, `false`, an empty list or string, or AIPerf's default), so that a resolved document can be submitted again. " +
 		"Other values are refused by name; those marked * are ignored with a warning.\n\n| object | fields |\n|---|---|\n")
-	root.Walk(func(f *config.Field) {
-		if len(f.Lacks) == 0 {
+	root.Walk(func(f *reference.Field) {
+		if len(f.Unsupported) == 0 {
 			return
 		}
 		var names []string
-		for _, l := range f.Lacks {
+		for _, l := range f.Unsupported {
 			name := "`" + l.Name + "`"
 			if l.Any {
 				name += "*"

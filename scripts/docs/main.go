@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/arrival"
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
@@ -66,7 +66,7 @@ func pages() []page {
 			body: formats,
 		},
 		{
-			name: "flags.md", title: "Flags of aiperfd profile", from: "the flag table in `internal/engine/config`",
+			name: "flags.md", title: "Flags of aiperfd profile", from: "the flag table in `internal/engine/config/flags`",
 			intro: "Names, aliases and meanings are those of `aiperf profile` 0.13. Flags of AIPerf that are not listed here " +
 				"are refused by name, or ignored with a warning if they have no meaning in a single process or ask for what " +
 				"happens anyway (`--no-auto-plot`, `--num-profile-runs 1`). " +
@@ -76,11 +76,11 @@ func pages() []page {
 				"`AIPERF_UI_REALTIME_METRICS_INTERVAL` (`--stats-interval`), and `AIPERF_HTTP_X_…_FROM_CORRELATION_ID` for " +
 				"`SESSION_AFFINITY`, `SESSION_ID`, `SMG_ROUTING_KEY` and `DYNAMO_SESSION_ID` (`--affinity-header`). Others that " +
 				"change what AIPerf measures or sends are named in a warning.",
-			body: flags,
+			body: usage,
 		},
 		{
 			name: "document.md", title: "Benchmark document",
-			from: "the types, rules and defaults of documents and the flag table in `internal/engine/config`",
+			from: "the types, rules and defaults of documents and the flag table in `internal/engine/config/flags`",
 			intro: "What `POST /api/runs`, `aiperfd profile --config` and `aiperfd validate` read: AIPerf's configuration " +
 				"document. Flags given beside `--config` replace the fields of the document that are named in the last column.",
 			body: document,
@@ -238,10 +238,10 @@ func formats(w io.Writer) error {
 	return err
 }
 
-// flags writes the help text of the flags.
-func flags(w io.Writer) error {
+// usage writes the help text of the flags.
+func usage(w io.Writer) error {
 	var b strings.Builder
-	if err := config.Usage(&b); err != nil {
+	if err := flags.Usage(&b); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "```text\n%s\n```\n", strings.Trim(b.String(), "\n"))

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/api/wire"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
 
@@ -43,7 +44,7 @@ func errorReply(code, text string) []byte {
 
 // encode encodes a reply. Its types always encode.
 func encode(v any) []byte {
-	b, err := wire.Marshal(v)
+	b, err := plainjson.Marshal(v)
 	if err != nil {
 		return []byte(`{"type":"error","code":"internal","message":"Internal error"}`)
 	}

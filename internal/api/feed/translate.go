@@ -6,6 +6,7 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/run"
 )
 
@@ -82,7 +83,7 @@ func (d *draft) key(run string) string {
 // encode sets the body. Nulls are omitted, as AIPerf does on this channel. The
 // payloads always encode; if one did not, the message would have an empty body.
 func (d *draft) encode() {
-	if b, err := wire.Marshal(d.payload); err == nil && len(b) > 2 {
+	if b, err := plainjson.Marshal(d.payload); err == nil && len(b) > 2 {
 		b = wire.OmitNulls(b)
 		d.body = b[1 : len(b)-1]
 	}

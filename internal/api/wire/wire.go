@@ -8,23 +8,9 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"math"
 	"time"
 )
-
-// Marshal encodes v as compact JSON without escaping HTML, so that
-// "<redacted>" stays readable, and without a line feed at the end.
-func Marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
 
 // OmitNulls returns compact JSON without the members whose value is null, at
 // every depth. Null elements of arrays are kept. The input must

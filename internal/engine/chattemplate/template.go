@@ -5,7 +5,6 @@
 package chattemplate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/exec"
 
 	"aiperfd/internal/engine/jinja"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // Message is one message of a conversation.
@@ -130,13 +130,11 @@ func toJSON(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
 	if in.IsError() {
 		return in
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(in.ToGoSimpleType(false)); err != nil {
+	out, err := plainjson.Marshal(in.ToGoSimpleType(false))
+	if err != nil {
 		return exec.AsValue(fmt.Errorf("tojson: %w", err))
 	}
-	return exec.AsSafeValue(strings.TrimSuffix(out.String(), "\n"))
+	return exec.AsSafeValue(string(out))
 }
 
 // strftime formats a time; it knows the directives that templates use.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -17,8 +18,8 @@ const (
 	endpointOrder = "urls urlStrategy type path timeout streaming transport connectionReuse useLegacyMaxTokens" +
 		" useServerTokenCount perChunkUsage template headers extra downloadVideoContent requestContentType" +
 		" sessionHeader uuidAndStrip waitForModelTimeout waitForModelInterval waitForModelMode resetKvCache serverProfiler"
-	endpointOwn = "connectTimeout firstByteTimeout idleTimeout preconnect streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + reachOwn
-	reachOwn    = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv"
+	endpointOwn   = "connectTimeout firstByteTimeout idleTimeout preconnect streamUsage useClientTokenCount tlsVerify dialect dynamoOslHint jobs" + connectionOwn
+	connectionOwn = " urlAffinity urlParams unixSocket apiKeyFile authStyle httpVersion affinityHeaders tls proxy proxyFromEnv"
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
@@ -95,14 +96,12 @@ func (o *Object) put(name string, v any) { o.set(Member{Name: name, Value: encod
 
 // encode writes JSON without HTML escaping.
 func encode(v any) json.RawMessage {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	out, err := plainjson.Marshal(v)
+	if err != nil {
 		// Every type of a document encodes; non-finite numbers cannot get in.
 		panic("encode configuration: " + err.Error())
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return out
 }
 
 func each[T any](items []T, f func(T) Object) []Object {
@@ -117,11 +116,11 @@ func each[T any](items []T, f func(T) Object) []Object {
 // fields that aiperfd lacks, switched off.
 func view(v any, path, order string) Object {
 	var out Object
-	features := lacking(path)
+	features := UnsupportedFields(path)
 	for name := range strings.FieldsSeq(order) {
-		i := slices.IndexFunc(features, func(f feature) bool { return f.name == name })
+		i := slices.IndexFunc(features, func(f Feature) bool { return f.Name == name })
 		if i >= 0 {
-			out.set(Member{Name: name, Value: json.RawMessage(features[i].off)})
+			out.set(Member{Name: name, Value: json.RawMessage(features[i].Off)})
 			continue
 		}
 		out.put(name, shown(reflect.ValueOf(v), name))
@@ -153,10 +152,9 @@ func shown(v reflect.Value, name string) any {
 			return nil
 		}
 		return view(*value, "benchmark.endpoint.template", "body responseField")
-	case map[string]Secret:
-		if name == "urlParams" {
-			return paramsView(value)
-		}
+	case Params:
+		return paramsView(value)
+	case Headers:
 		return headersView(value)
 	case Object:
 		return redacted(value)
@@ -314,7 +312,7 @@ func redacted(o Object) Object {
 		d.UseNumber()
 		var value any
 		if d.Decode(&value) != nil {
-			value = redact.Placeholder // not JSON, so nobody can say what it is
+			value = redact.Placeholder // not JSON, so it may contain anything
 		}
 		clean, _ := redact.Value(map[string]any{m.Name: value}).(map[string]any)
 		if reflect.DeepEqual(clean[m.Name], value) {

@@ -4,66 +4,96 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/go-playground/validator/v10"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
 )
 
+// decodable is a value with a form of its own in documents.
+type decodable interface {
+	// decode reads n and reports what is wrong with it. It returns false if it could
+	// not read a value for the rules in the field's tag to check.
+	decode(f field, n *tree.Node) bool
+}
+
+// field is the place in the document that a value is decoded into.
+type field struct {
+	*decoder
+	path string // canonical
+	tag  reflect.StructTag
+}
+
+// decoder reads nodes into the fields of the document. Keys match the fields'
+// JSON names. Next to validate, these tags restrict the values of a field:
+//
+//	form     version: a text that may be written as a number
+//	         infinite: a duration that may be "inf"
+//	         proxy: the URL of a proxy
+//	choices  a closed list of [Choices]
+//	least    the smallest value of a distribution
+type decoder struct {
+	*loader
+	validate *validator.Validate
+}
+
+func newDecoder(l *loader) *decoder { return &decoder{l, validator.New()} }
+
 // document reads the whole tree.
-func (l *loader) document(root *node) {
-	l.given[""] = root
-	l.object(root, reflect.ValueOf(l.doc).Elem(), "")
+func (d *decoder) document(root *tree.Node) {
+	d.given[""] = root
+	d.object(root, reflect.ValueOf(d.doc).Elem(), "")
 }
 
 // object reads the members of n into the fields of a struct. Keys match the
 // fields' JSON names, in camelCase or snake_case.
-func (l *loader) object(n *node, v reflect.Value, path string) {
-	if n.shape != object {
-		l.wrongType(n, path, "an object")
+func (d *decoder) object(n *tree.Node, v reflect.Value, path string) {
+	if n.Shape != tree.Object {
+		d.wrongType(n, path, "an object")
 		return
 	}
 	seen := make(map[string]bool)
-	for _, m := range n.members {
-		field, name, ok := fieldNamed(v.Type(), m.name)
+	for _, m := range n.Members {
+		f, name, ok := fieldNamed(v.Type(), m.Name)
 		if !ok {
-			l.notOurs(m, v.Type(), path)
+			d.notOurs(m, v.Type(), path)
 			continue
 		}
-		full := join(path, name)
+		full := Join(path, name)
 		if seen[name] {
-			l.fail(m.place, CodeConflict, "%q is given twice, with different spellings", name)
+			d.Fail(m.Place, CodeConflict, "%q is given twice, with different spellings", name)
 			continue
 		}
 		seen[name] = true
-		if m.value.shape == null || l.ownedByServer(m, full) {
+		if m.Value.Shape == tree.Null || d.ownedByServer(m, full) {
 			continue
 		}
-		l.given[full] = m.value
-		if field.Type == reflect.TypeFor[Artifacts]() {
-			l.artifacts(m.value, full)
-			continue
-		}
-		l.value(m.value, v.FieldByIndex(field.Index), field.Tag, full)
+		d.given[full] = m.Value
+		d.value(m.Value, v.FieldByIndex(f.Index), f.Tag, full)
 	}
 }
 
 // fields reads n into the struct that p points to.
-func (l *loader) fields(n *node, p any, path string) {
-	l.object(n, reflect.ValueOf(p).Elem(), path)
+func (d *decoder) fields(n *tree.Node, p any, path string) {
+	d.object(n, reflect.ValueOf(p).Elem(), path)
 }
 
 // fieldNamed finds the field of t for a key.
 func fieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name := fieldName(f)
-		if name != "" && (key == name || key == snakeCase(name)) {
+		name := FieldName(f)
+		if name != "" && (key == name || key == tree.SnakeCase(name)) {
 			return f, name, true
 		}
 	}
 	return reflect.StructField{}, "", false
 }
 
-// fieldName is the JSON name of a field, or "" for fields that documents do not
+// FieldName is the JSON name of a field, or "" for fields that documents do not
 // have.
-func fieldName(f reflect.StructField) string {
+func FieldName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "-" {
 		return ""
@@ -71,199 +101,176 @@ func fieldName(f reflect.StructField) string {
 	return name
 }
 
-// notOurs reports a key that no field has: a feature of AIPerf that we lack, or
-// a mistake.
-func (l *loader) notOurs(m member, t reflect.Type, path string) {
-	if l.full() {
+// notOurs reports a key that no field has: an unsupported feature of
+// AIPerf, or a mistake.
+func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
+	if d.full() {
 		return
 	}
-	known := lacking(path)
+	known := UnsupportedFields(path)
 	for _, f := range known {
-		if m.name == f.name || m.name == snakeCase(f.name) {
-			l.refuse(m.value, f)
+		if m.Name == f.Name || m.Name == tree.SnakeCase(f.Name) {
+			d.refuse(m.Value, f)
 			return
 		}
 	}
 	names := make([]string, 0, t.NumField()+len(known))
 	for i := range t.NumField() {
-		if name := fieldName(t.Field(i)); name != "" {
+		if name := FieldName(t.Field(i)); name != "" {
 			names = append(names, name)
 		}
 	}
 	for _, f := range known {
-		names = append(names, f.name)
+		names = append(names, f.Name)
 	}
-	l.unknown(m, names)
+	d.unknown(m, names)
 }
 
-func (l *loader) unknown(m member, known []string) {
-	l.fail(m.place, CodeUnknownField, "unknown field %q%s", clip(m.name), suggestion(m.name, known))
+func (d *decoder) unknown(m tree.Member, known []string) {
+	d.Fail(m.Place, CodeUnknownField, "unknown field %q%s", Clip(m.Name), suggest.DidYouMean(m.Name, known))
 }
 
 // ownedByServer drops what a daemon decides itself.
-func (l *loader) ownedByServer(m member, path string) bool {
-	if !l.options.Untrusted {
+func (d *decoder) ownedByServer(m tree.Member, path string) bool {
+	if !d.options.Untrusted {
 		return false
 	}
 	switch path {
 	case "benchmark.runtime", "benchmark.logging", "benchmark.client.strict", "benchmark.artifacts.dir":
-		l.warn(m.place, CodeServerOwned, "%s is set by the server; the value is ignored", m.name)
+		d.Warn(m.Place, CodeServerOwned, "%s is set by the server; the value is ignored", m.Name)
 		return true
 	}
 	return false
 }
 
 // value reads n into v, which may be a pointer, and applies the field's rules.
-func (l *loader) value(n *node, v reflect.Value, tag reflect.StructTag, path string) {
+func (d *decoder) value(n *tree.Node, v reflect.Value, tag reflect.StructTag, path string) {
 	if v.Kind() == reflect.Pointer {
 		optional := v
 		v = reflect.New(v.Type().Elem()).Elem()
 		defer func() {
-			if !l.failed[path] {
+			if !d.failed[path] {
 				optional.Set(v.Addr())
 			}
 		}()
 	}
-	var ok bool
-	switch p := v.Addr().Interface().(type) {
-	case *Seconds:
-		ok = l.seconds(n, p, path)
-	case *Secret:
-		ok = l.secret(n, p, path)
-	case *URL:
-		ok = l.url(n, p, path)
-	case *Distribution:
-		l.distribution(n, p, tag, path)
-		return
-	case *Object:
-		l.objectBody(n, p, path)
-		return
-	case *map[string]Secret:
-		if path == endpointPath+".urlParams" {
-			l.params(n, p, path)
-		} else {
-			l.headers(n, p, path)
-		}
-		return
-	case *map[string]float64:
-		l.thresholds(n, p, path)
-		return
-	case *map[string]string:
-		l.labels(n, p, path)
-		return
-	default:
-		ok = l.plain(n, v, path)
+	f := field{d, path, tag}
+	ok := false
+	if own, is := v.Addr().Interface().(decodable); is {
+		ok = own.decode(f, n)
+	} else {
+		ok = f.plain(n, v)
 	}
 	if ok {
-		l.rules(n, v, tag, path)
+		f.rules(n, v)
 	}
 }
 
 // plain reads Go's own kinds.
-func (l *loader) plain(n *node, v reflect.Value, path string) bool {
+func (f field) plain(n *tree.Node, v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Struct:
-		l.object(n, v, path)
+		f.object(n, v, f.path)
 		return true
 	case reflect.Slice:
-		return l.list(n, v, path)
+		return f.list(n, v)
 	case reflect.Bool:
-		if n.shape != boolean {
-			return l.wrongType(n, path, "true or false")
+		if n.Shape != tree.Boolean {
+			return f.wrongType(n, f.path, "true or false")
 		}
-		v.SetBool(n.scalar == "true")
+		v.SetBool(n.Scalar == "true")
 	case reflect.Int, reflect.Int64:
-		i, ok := l.integer(n, path)
+		i, ok := f.integer(n, f.path)
 		if !ok {
 			return false
 		}
 		v.SetInt(i)
 	case reflect.Float64:
-		f, ok := l.float(n, path)
+		x, ok := f.float(n, f.path)
 		if !ok {
 			return false
 		}
-		v.SetFloat(f)
+		v.SetFloat(x)
 	case reflect.String:
-		if !n.isText() && !(n.shape == number && version(path)) {
-			return l.wrongType(n, path, "a string")
+		if !n.IsText() && !(n.Shape == tree.Number && f.tag.Get("form") == "version") {
+			return f.wrongType(n, f.path, "a string")
 		}
-		v.SetString(n.scalar)
+		v.SetString(n.Scalar)
 	}
 	return true
 }
 
-// version reports whether the text at a path may be written as a number.
-func version(path string) bool {
-	return path == "schemaVersion" || path == endpointPath+".httpVersion" || path == endpointPath+".tls.minVersion"
-}
-
-func (l *loader) list(n *node, v reflect.Value, path string) bool {
-	if n.shape != list {
-		return l.wrongType(n, path, "a list")
+func (f field) list(n *tree.Node, v reflect.Value) bool {
+	if n.Shape != tree.List {
+		return f.wrongType(n, f.path, "a list")
 	}
-	v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
-	for i, item := range n.items {
-		element, at := v.Index(i), join(path, strconv.Itoa(i))
-		if d, ok := element.Addr().Interface().(*Dataset); ok {
-			d.TurnDelayRatio = 1
-		}
-		l.given[at] = item
-		// The rules in the tag are for the list.
-		l.value(item, element, "", at)
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
+	for i, item := range n.Items {
+		at := Join(f.path, strconv.Itoa(i))
+		f.given[at] = item
+		f.value(item, v.Index(i), "", at) // the rules in the tag are for the list
 	}
 	return true
 }
 
 // integer accepts 10, 10.0 and 1e1.
-func (l *loader) integer(n *node, path string) (int64, bool) {
+func (d *decoder) integer(n *tree.Node, path string) (int64, bool) {
 	const exact = 1 << 53
-	if n.shape != number {
-		return 0, l.wrongType(n, path, "a whole number")
+	if n.Shape != tree.Number {
+		return 0, d.wrongType(n, path, "a whole number")
 	}
-	if i, err := strconv.ParseInt(n.scalar, 10, 64); err == nil {
+	if i, err := strconv.ParseInt(n.Scalar, 10, 64); err == nil {
 		return i, true
 	}
-	f, err := strconv.ParseFloat(n.scalar, 64)
+	f, err := strconv.ParseFloat(n.Scalar, 64)
 	if err != nil || f < -exact || f > exact {
-		l.failed[path] = true
-		l.failValue(n, CodeOutOfRange, "too large")
+		d.failed[path] = true
+		d.failValue(n, CodeOutOfRange, "too large")
 		return 0, false
 	}
 	if f != float64(int64(f)) {
-		return 0, l.wrongType(n, path, "a whole number")
+		return 0, d.wrongType(n, path, "a whole number")
 	}
 	return int64(f), true
 }
 
-func (l *loader) float(n *node, path string) (float64, bool) {
-	if n.shape != number {
-		return 0, l.wrongType(n, path, "a number")
+func (d *decoder) float(n *tree.Node, path string) (float64, bool) {
+	if n.Shape != tree.Number {
+		return 0, d.wrongType(n, path, "a number")
 	}
-	f, err := strconv.ParseFloat(n.scalar, 64)
+	f, err := strconv.ParseFloat(n.Scalar, 64)
 	if err != nil {
-		l.failed[path] = true
-		l.failValue(n, CodeOutOfRange, "too large")
+		d.failed[path] = true
+		d.failValue(n, CodeOutOfRange, "too large")
 		return 0, false
 	}
 	return f, true
 }
 
-// wrongType reports n and returns false.
-func (l *loader) wrongType(n *node, path, want string) bool {
-	l.failed[path] = true
-	if n.shape == text && strings.Contains(n.scalar, "{{") {
+// invalid reports the value of n, which must satisfy a requirement, and returns
+// false.
+func (f field) invalid(n *tree.Node, requirement string) bool {
+	f.failed[f.path] = true
+	f.failValue(n, CodeOutOfRange, requirement)
+	return false
+}
+
+// wrongType reports n, which must be something else, and returns false.
+func (d *decoder) wrongType(n *tree.Node, path, want string) bool {
+	d.failed[path] = true
+	if n.Shape == tree.Text && strings.Contains(n.Scalar, "{{") {
 		return false // refused as a template already
 	}
-	if l.flags || n.shape < list {
-		l.failValue(n, CodeWrongType, "must be "+want)
+	if d.flagFor != nil || n.Shape < tree.List {
+		d.failValue(n, CodeWrongType, "must be "+want)
 	} else {
-		l.failValue(n, CodeWrongType, "must be "+want+", not "+n.shape.String())
+		d.failValue(n, CodeWrongType, "must be "+want+", not "+n.Shape.String())
 	}
 	return false
 }
 
-func join(path, name string) string {
+// Join returns the canonical path of a member or element below path.
+func Join(path, name string) string {
 	if path == "" {
 		return name
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // The defaults that do not depend on anything else.
@@ -12,13 +11,13 @@ const (
 	defaultTimeout        = Seconds(21600)
 	defaultConnectTimeout = Seconds(10)
 	defaultGrace          = Seconds(30)
-	defaultISL            = 550
+	DefaultISL            = 550
 	defaultEntries        = 100
-	defaultFlagRequests   = 10 // AIPerf's bound for a command line without one
+	DefaultFlagRequests   = 10 // AIPerf's bound for a command line without one
 	defaultDir            = "artifacts"
 	defaultRevision       = "main"
 	defaultLogLevel       = "INFO"
-	defaultAffinity       = "X-Session-Affinity" // AIPerf's
+	DefaultAffinity       = "X-Session-Affinity" // AIPerf's
 	defaultWaitInterval   = Seconds(5)
 )
 
@@ -29,7 +28,7 @@ func prefill(b *Benchmark) {
 		URLs: []URL{NewURL(defaultURL)}, URLStrategy: "round_robin", Type: "chat",
 		Timeout: defaultTimeout, ConnectTimeout: defaultConnectTimeout,
 		ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true,
-		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{defaultAffinity},
+		URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{DefaultAffinity},
 		WaitForModelInterval: defaultWaitInterval, WaitForModelMode: "inference",
 	}
 	b.Artifacts = Artifacts{Dir: defaultDir, Level: "records"}
@@ -38,19 +37,8 @@ func prefill(b *Benchmark) {
 	b.Client.Certify = "none"
 }
 
-// infer sets a value that depends on others, and remembers why.
-func (l *loader) infer(path string, value any, reason string) {
-	l.doc.defaulted = append(l.doc.defaulted, Default{Pointer: canonicalPointer(path), Value: value, Reason: reason})
-}
-
-// inferred reports whether the value of a path was chosen and not given.
-func (l *loader) inferred(path string) bool {
-	at := canonicalPointer(path)
-	return slices.ContainsFunc(l.doc.defaulted, func(d Default) bool { return d.Pointer == at })
-}
-
-// canonicalPointer is the pointer of a canonical path.
-func canonicalPointer(path string) string {
+// CanonicalPointer is the pointer of a canonical path.
+func CanonicalPointer(path string) string {
 	out := []byte("#/")
 	for i := range len(path) {
 		if path[i] == '.' {
@@ -60,110 +48,6 @@ func canonicalPointer(path string) string {
 		out = append(out, path[i])
 	}
 	return string(out)
-}
-
-// applyDefaults fills what the document left open, in document order.
-func (l *loader) applyDefaults() {
-	b := &l.doc.Benchmark
-	if !l.has("benchmark.datasets") {
-		b.Datasets = []Dataset{{Name: "main", TurnDelayRatio: 1}}
-		l.infer("benchmark.datasets.0.type", "synthetic", "no dataset is given")
-	}
-	for i := range b.Phases {
-		l.phaseNames(&b.Phases[i], phasePath(i))
-	}
-	for i := range b.Datasets {
-		l.datasetDefaults(&b.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i))
-	}
-	for i := range b.Phases {
-		l.phaseDefaults(&b.Phases[i], phasePath(i))
-	}
-	if b.Tokenizer.Name == "" && len(b.Models.Items) == 1 && b.Models.Items[0].Name != "" {
-		b.Tokenizer.Name = b.Models.Items[0].Name
-		l.infer("benchmark.tokenizer.name", b.Tokenizer.Name, "the name of the model")
-	}
-	if b.Runtime.UI == "" {
-		b.Runtime.UI = "dashboard"
-		if l.options.Untrusted {
-			b.Runtime.UI = "none"
-		}
-		l.infer("benchmark.runtime.ui", b.Runtime.UI, "none is given; without a terminal it is none")
-	}
-	if b.Runtime.APIPort != nil && b.Runtime.APIHost == nil {
-		host := "127.0.0.1"
-		b.Runtime.APIHost = &host
-	}
-}
-
-func (l *loader) datasetDefaults(d *Dataset, path string) {
-	if d.Name == "" {
-		d.Name = "main"
-	}
-	if d.Type == "" {
-		d.Type = "synthetic"
-		if d.Path != "" || len(d.Records) > 0 {
-			d.Type = "file"
-			l.infer(path+".type", d.Type, "a path or records are given")
-		}
-	}
-	if d.Sampling == "" {
-		d.Sampling = "sequential"
-	}
-	switch d.Type {
-	case "file":
-		if d.Format == "" {
-			l.formatDefault(d, path)
-		}
-	case "synthetic":
-		l.syntheticDefaults(d, path)
-	}
-}
-
-// formatDefault takes the format that the first record looks like.
-func (l *loader) formatDefault(d *Dataset, path string) {
-	format := l.detectFormat(d)
-	if isLackingValue(path+".format", format) {
-		at := l.where(path + ".path")
-		l.fail(at, CodeUnsupported, "%s: the first record looks like the format %s, which is not supported by aiperfd yet; "+
-			"if it is another one, set the format", label(at), format)
-		return
-	}
-	d.Format = format
-	l.infer(path+".format", format, "the first record looks like it")
-}
-
-func (l *loader) syntheticDefaults(d *Dataset, path string) {
-	if !d.Prompts.ISL.Given() {
-		d.Prompts.ISL = constant(defaultISL)
-	}
-	if d.Prompts.BatchSize == 0 {
-		d.Prompts.BatchSize = 1
-	}
-	if d.Prompts.Corpus == "" {
-		d.Prompts.Corpus = "sonnet"
-	}
-	if !d.Turns.Given() {
-		d.Turns = constant(1)
-	}
-	if !d.TurnDelay.Given() {
-		d.TurnDelay = constant(0)
-	}
-	l.mediaDefaults(d, path)
-	if l.has(path + ".entries") {
-		return
-	}
-	reason := "no number of sessions or requests is given"
-	d.Entries = defaultEntries
-	for i, p := range l.doc.Benchmark.Phases {
-		if p.Kind != "profiling" || l.inferred(phasePath(i)+".requests") {
-			continue
-		}
-		if n, why := poolSize(p); n > 0 {
-			d.Entries, reason = n, why
-			break
-		}
-	}
-	l.infer(path+".entries", d.Entries, reason)
 }
 
 // poolSize is the number of conversations that a profiling phase suggests.
@@ -179,8 +63,118 @@ func poolSize(p Phase) (int, string) {
 
 func constant(mean float64) Distribution { return Distribution{Mean: &mean} }
 
+// PhasePath returns the canonical path of a phase.
+func PhasePath(i int) string { return fmt.Sprintf("benchmark.phases.%d", i) }
+
+// filler fills what a document left open.
+type filler struct{ *loader }
+
+// fill fills the whole document, in document order.
+func (f filler) fill() {
+	b := &f.doc.Benchmark
+	if !f.has("benchmark.datasets") {
+		b.Datasets = []Dataset{{Name: "main", TurnDelayRatio: 1}}
+		f.infer("benchmark.datasets.0.type", "synthetic", "no dataset is given")
+	}
+	for i := range b.Phases {
+		f.phaseNames(&b.Phases[i], PhasePath(i))
+	}
+	for i := range b.Datasets {
+		f.datasetDefaults(&b.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i))
+	}
+	for i := range b.Phases {
+		f.phaseDefaults(&b.Phases[i], PhasePath(i))
+	}
+	if b.Tokenizer.Name == "" && len(b.Models.Items) == 1 && b.Models.Items[0].Name != "" {
+		b.Tokenizer.Name = b.Models.Items[0].Name
+		f.infer("benchmark.tokenizer.name", b.Tokenizer.Name, "the name of the model")
+	}
+	if b.Runtime.UI == "" {
+		b.Runtime.UI = "dashboard"
+		if f.options.Untrusted {
+			b.Runtime.UI = "none"
+		}
+		f.infer("benchmark.runtime.ui", b.Runtime.UI, "none is given; without a terminal it is none")
+	}
+	if b.Runtime.APIPort != nil && b.Runtime.APIHost == nil {
+		host := "127.0.0.1"
+		b.Runtime.APIHost = &host
+	}
+}
+
+func (f filler) datasetDefaults(d *Dataset, path string) {
+	if d.Name == "" {
+		d.Name = "main"
+	}
+	if d.Type == "" {
+		d.Type = "synthetic"
+		if d.Path != "" || len(d.Records) > 0 {
+			d.Type = "file"
+			f.infer(path+".type", d.Type, "a path or records are given")
+		}
+	}
+	if d.Sampling == "" {
+		d.Sampling = "sequential"
+	}
+	switch d.Type {
+	case "file":
+		if d.Format == "" {
+			f.formatDefault(d, path)
+		}
+	case "synthetic":
+		f.syntheticDefaults(d, path)
+	}
+}
+
+// formatDefault takes the format that the first record looks like.
+func (f filler) formatDefault(d *Dataset, path string) {
+	format := f.detectFormat(d)
+	if isUnsupportedValue(path+".format", format) {
+		at := f.where(path + ".path")
+		f.Fail(at, CodeUnsupported, "%s: the first record looks like the format %s, which is not supported by aiperfd yet; "+
+			"if it is another one, set the format", Label(at), format)
+		return
+	}
+	d.Format = format
+	f.infer(path+".format", format, "the first record looks like it")
+}
+
+func (f filler) syntheticDefaults(d *Dataset, path string) {
+	if !d.Prompts.ISL.Given() {
+		d.Prompts.ISL = constant(DefaultISL)
+	}
+	if d.Prompts.BatchSize == 0 {
+		d.Prompts.BatchSize = 1
+	}
+	if d.Prompts.Corpus == "" {
+		d.Prompts.Corpus = "sonnet"
+	}
+	if !d.Turns.Given() {
+		d.Turns = constant(1)
+	}
+	if !d.TurnDelay.Given() {
+		d.TurnDelay = constant(0)
+	}
+	f.mediaDefaults(d, path)
+	if f.has(path + ".entries") {
+		return
+	}
+	reason := "no number of sessions or requests is given"
+	d.Entries = defaultEntries
+	for i, p := range f.doc.Benchmark.Phases {
+		if p.Kind != "profiling" || f.inferred(PhasePath(i)+".requests") {
+			continue
+		}
+		if n, why := poolSize(p); n > 0 {
+			d.Entries, reason = n, why
+			break
+		}
+	}
+	f.infer(path+".entries", d.Entries, reason)
+}
+
 // phaseNames settles name, kind and type, which other defaults need.
-func (l *loader) phaseNames(p *Phase, path string) {
+func (f filler) phaseNames(p *Phase, path string) {
 	if p.Kind == "" {
 		p.Kind = "profiling"
 		if p.Name == "warmup" {
@@ -189,10 +183,10 @@ func (l *loader) phaseNames(p *Phase, path string) {
 	}
 	if p.Name == "" {
 		p.Name = p.Kind
-		l.infer(path+".name", p.Name, "the kind of the phase")
+		f.infer(path+".name", p.Name, "the kind of the phase")
 	}
 	p.ExcludeFromResults = p.Kind == "warmup"
-	if p.Type == "" && !l.failed[path+".type"] {
+	if p.Type == "" && !f.failed[path+".type"] {
 		p.Type = "concurrency"
 		reason := "no rate is given"
 		if p.Rate != nil {
@@ -201,20 +195,20 @@ func (l *loader) phaseNames(p *Phase, path string) {
 				p.Type, reason = "gamma", "a rate and a smoothness are given"
 			}
 		}
-		l.infer(path+".type", p.Type, reason)
+		f.infer(path+".type", p.Type, reason)
 	}
 }
 
-func (l *loader) phaseDefaults(p *Phase, path string) {
+func (f filler) phaseDefaults(p *Phase, path string) {
 	if p.Type == "concurrency" && p.Concurrency == nil {
 		one := 1
 		p.Concurrency = &one
-		l.infer(path+".concurrency", 1, "a phase without a rate is driven by its concurrency")
+		f.infer(path+".concurrency", 1, "a phase without a rate is driven by its concurrency")
 	}
 	if p.Type == "gamma" && p.Smoothness == nil {
 		one := 1.0
 		p.Smoothness = &one
-		l.infer(path+".smoothness", 1.0, "a gamma process needs a shape; 1 is Poisson")
+		f.infer(path+".smoothness", 1.0, "a gamma process needs a shape; 1 is Poisson")
 	}
 	if p.GracePeriod == nil {
 		grace, reason := Seconds(math.Inf(1)), "the phase has no duration: it waits for all responses"
@@ -225,8 +219,6 @@ func (l *loader) phaseDefaults(p *Phase, path string) {
 			reason = "a warm-up waits for all responses"
 		}
 		p.GracePeriod = &grace
-		l.infer(path+".gracePeriod", grace, reason)
+		f.infer(path+".gracePeriod", grace, reason)
 	}
 }
-
-func phasePath(i int) string { return fmt.Sprintf("benchmark.phases.%d", i) }

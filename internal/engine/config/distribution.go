@@ -2,33 +2,63 @@ package config
 
 import (
 	"math"
-	"reflect"
 	"strconv"
+
+	"aiperfd/internal/engine/config/tree"
 )
+
+// Distribution describes how a quantity varies. The zero value means "not
+// given". A plain number n in a document means {mean: n}.
+type Distribution struct {
+	Mean   *float64 `json:"mean,omitempty"`
+	Stddev float64  `json:"stddev,omitempty"` // normal, truncated at 0
+	Median *float64 `json:"median,omitempty"` // with mean: log-normal, mean > median
+	Min    *float64 `json:"min,omitempty"`    // clamp after drawing
+	Max    *float64 `json:"max,omitempty"`
+	Peaks  []Peak   `json:"peaks,omitempty"`  // mixture
+	Points []Point  `json:"points,omitempty"` // empirical
+}
+
+// Peak is one component of a mixture.
+type Peak struct {
+	Distribution
+	Weight float64 `json:"weight"` // > 0, relative
+}
+
+// Point is one value of an empirical distribution.
+type Point struct {
+	Value  float64 `json:"value"`
+	Weight float64 `json:"weight"` // > 0, relative
+}
+
+// Given reports whether the document said anything.
+func (d Distribution) Given() bool {
+	return d.Mean != nil || len(d.Peaks) > 0 || len(d.Points) > 0
+}
 
 // distributionFields are the keys of a distribution.
 var distributionFields = [...]string{"mean", "stddev", "median", "min", "max", "peaks", "points", "weight"}
 
-// distribution reads a number, {mean, stddev}, {mean, median}, {peaks} or
-// {points}, the last four with min and max. The tag least is the smallest value
-// that a mean, median or point may have.
-func (l *loader) distribution(n *node, p *Distribution, tag reflect.StructTag, path string) {
-	least, _ := strconv.ParseFloat(tag.Get("least"), 64)
-	r := distributionReader{loader: l, least: least}
-	r.read(n, p, path, false)
+// decode reads a number, {mean, stddev}, {mean, median}, {peaks} or {points}, the
+// last four with min and max.
+func (d *Distribution) decode(f field, n *tree.Node) bool {
+	least, _ := strconv.ParseFloat(f.tag.Get("least"), 64)
+	distributionReader{f.decoder, least}.read(n, d, f.path, false)
+	return true
 }
 
+// distributionReader decodes a distribution with its peaks and points.
 type distributionReader struct {
-	*loader
-	least float64
+	*decoder
+	least float64 // Of a mean, median or point
 }
 
-func (r distributionReader) read(n *node, p *Distribution, path string, peak bool) {
-	if n.shape == number && !peak {
+func (r distributionReader) read(n *tree.Node, p *Distribution, path string, peak bool) {
+	if n.Shape == tree.Number && !peak {
 		r.mean(n, p, path)
 		return
 	}
-	if n.shape != object {
+	if n.Shape != tree.Object {
 		r.wrongType(n, path, "a number or a distribution like {mean, stddev}")
 		return
 	}
@@ -36,27 +66,27 @@ func (r distributionReader) read(n *node, p *Distribution, path string, peak boo
 	r.combination(n, p, path)
 }
 
-func (r distributionReader) members(n *node, p *Distribution, path string, peak bool) {
-	for _, m := range n.members {
-		at := join(path, m.name)
-		if m.value.shape == null && m.name != "weight" && known(m.name) {
+func (r distributionReader) members(n *tree.Node, p *Distribution, path string, peak bool) {
+	for _, m := range n.Members {
+		at := Join(path, m.Name)
+		if m.Value.Shape == tree.Null && m.Name != "weight" && known(m.Name) {
 			continue
 		}
-		switch m.name {
+		switch m.Name {
 		case "mean":
-			r.mean(m.value, p, at)
+			r.mean(m.Value, p, at)
 		case "stddev":
-			p.Stddev, _ = r.atLeast(m.value, 0, at)
+			p.Stddev, _ = r.atLeast(m.Value, 0, at)
 		case "median":
-			p.Median = r.optional(m.value, math.SmallestNonzeroFloat64, at)
+			p.Median = r.optional(m.Value, math.SmallestNonzeroFloat64, at)
 		case "min":
-			p.Min = r.optional(m.value, 0, at)
+			p.Min = r.optional(m.Value, 0, at)
 		case "max":
-			p.Max = r.optional(m.value, 0, at)
+			p.Max = r.optional(m.Value, 0, at)
 		case "peaks":
-			r.peaks(m.value, p, at, peak)
+			r.peaks(m.Value, p, at, peak)
 		case "points":
-			r.points(m.value, p, at, peak)
+			r.points(m.Value, p, at, peak)
 		case "weight":
 			if !peak {
 				r.unknown(m, distributionFields[:7])
@@ -76,11 +106,11 @@ func known(name string) bool {
 	return false
 }
 
-// combination checks what the members say together.
-func (r distributionReader) combination(n *node, p *Distribution, path string) {
+// combination checks that the members agree with each other.
+func (r distributionReader) combination(n *tree.Node, p *Distribution, path string) {
 	kinds := 0
 	for _, name := range []string{"mean", "peaks", "points"} {
-		if n.get(name) != nil {
+		if n.Get(name) != nil {
 			kinds++
 		}
 	}
@@ -90,41 +120,41 @@ func (r distributionReader) combination(n *node, p *Distribution, path string) {
 		if kinds == 0 {
 			code = CodeRequired
 		}
-		r.fail(n.place, code, "%s: needs one of mean, peaks or points", label(n.place))
+		r.Fail(n.Place, code, "%s: needs one of mean, peaks or points", Label(n.Place))
 	}
-	if n.get("mean") == nil && (n.get("stddev") != nil || n.get("median") != nil) && kinds > 0 {
-		r.fail(n.place, CodeConflict, "%s: stddev and median need a mean", label(n.place))
+	if n.Get("mean") == nil && (n.Get("stddev") != nil || n.Get("median") != nil) && kinds > 0 {
+		r.Fail(n.Place, CodeConflict, "%s: stddev and median need a mean", Label(n.Place))
 	}
 	if p.Median != nil && p.Stddev != 0 {
-		r.fail(n.get("median").place, CodeConflict, "median: excludes stddev")
+		r.Fail(n.Get("median").Place, CodeConflict, "median: excludes stddev")
 	}
 	if p.Median != nil && p.Mean != nil && *p.Mean <= *p.Median {
-		r.failValue(n.get("median"), CodeOutOfRange, "must be less than the mean")
+		r.failValue(n.Get("median"), CodeOutOfRange, "must be less than the mean")
 	}
 	if p.Min != nil && p.Max != nil && *p.Min > *p.Max {
-		r.failValue(n.get("max"), CodeOutOfRange, "must be at least min")
+		r.failValue(n.Get("max"), CodeOutOfRange, "must be at least min")
 	}
 	if p.Max != nil && *p.Max < r.least {
-		r.failValue(n.get("max"), CodeOutOfRange, "must be at least "+format(r.least))
+		r.failValue(n.Get("max"), CodeOutOfRange, "must be at least "+FormatNumber(r.least))
 	}
 }
 
 // complete reports whether a distribution without a mean should be complained
 // about; one of which everything is null or absent says nothing.
-func (r distributionReader) complete(n *node) bool {
-	for _, m := range n.members {
-		if m.value.shape != null && !(m.name == "stddev" && m.value.scalar == "0") {
+func (r distributionReader) complete(n *tree.Node) bool {
+	for _, m := range n.Members {
+		if m.Value.Shape != tree.Null && !(m.Name == "stddev" && m.Value.Scalar == "0") {
 			return true
 		}
 	}
 	return false
 }
 
-func (r distributionReader) mean(n *node, p *Distribution, path string) {
+func (r distributionReader) mean(n *tree.Node, p *Distribution, path string) {
 	p.Mean = r.optional(n, r.least, path)
 }
 
-func (r distributionReader) optional(n *node, least float64, path string) *float64 {
+func (r distributionReader) optional(n *tree.Node, least float64, path string) *float64 {
 	f, ok := r.atLeast(n, least, path)
 	if !ok {
 		return nil
@@ -132,14 +162,14 @@ func (r distributionReader) optional(n *node, least float64, path string) *float
 	return &f
 }
 
-func (r distributionReader) atLeast(n *node, least float64, path string) (float64, bool) {
+func (r distributionReader) atLeast(n *tree.Node, least float64, path string) (float64, bool) {
 	f, ok := r.float(n, path)
 	if !ok {
 		return 0, false
 	}
 	if f < least {
 		r.failed[path] = true
-		limit := "must be at least " + format(least)
+		limit := "must be at least " + FormatNumber(least)
 		if least == math.SmallestNonzeroFloat64 {
 			limit = "must be greater than 0"
 		}
@@ -149,16 +179,16 @@ func (r distributionReader) atLeast(n *node, least float64, path string) (float6
 	return f, true
 }
 
-func (r distributionReader) peaks(n *node, p *Distribution, path string, nested bool) {
+func (r distributionReader) peaks(n *tree.Node, p *Distribution, path string, nested bool) {
 	if nested {
-		r.fail(n.place, CodeConflict, "peaks: a peak cannot have peaks itself")
+		r.Fail(n.Place, CodeConflict, "peaks: a peak cannot have peaks itself")
 		return
 	}
 	if !r.filledList(n, path) {
 		return
 	}
-	for i, item := range n.items {
-		at := join(path, strconv.Itoa(i))
+	for i, item := range n.Items {
+		at := Join(path, strconv.Itoa(i))
 		var peak Peak
 		r.read(item, &peak.Distribution, at, true)
 		peak.Weight = r.weight(item, at)
@@ -166,30 +196,30 @@ func (r distributionReader) peaks(n *node, p *Distribution, path string, nested 
 	}
 }
 
-func (r distributionReader) points(n *node, p *Distribution, path string, nested bool) {
+func (r distributionReader) points(n *tree.Node, p *Distribution, path string, nested bool) {
 	if nested {
-		r.fail(n.place, CodeConflict, "points: a peak cannot have points")
+		r.Fail(n.Place, CodeConflict, "points: a peak cannot have points")
 		return
 	}
 	if !r.filledList(n, path) {
 		return
 	}
-	for i, item := range n.items {
-		at := join(path, strconv.Itoa(i))
-		if item.shape != object {
+	for i, item := range n.Items {
+		at := Join(path, strconv.Itoa(i))
+		if item.Shape != tree.Object {
 			r.wrongType(item, at, "an object with value and weight")
 			continue
 		}
 		var point Point
-		value := item.get("value")
+		value := item.Get("value")
 		if value == nil {
-			r.fail(item.place, CodeRequired, "value: required")
+			r.Fail(item.Place, CodeRequired, "value: required")
 		} else {
-			point.Value, _ = r.atLeast(value, r.least, join(at, "value"))
+			point.Value, _ = r.atLeast(value, r.least, Join(at, "value"))
 		}
 		point.Weight = r.weight(item, at)
-		for _, m := range item.members {
-			if m.name != "value" && m.name != "weight" {
+		for _, m := range item.Members {
+			if m.Name != "value" && m.Name != "weight" {
 				r.unknown(m, []string{"value", "weight"})
 			}
 		}
@@ -197,27 +227,28 @@ func (r distributionReader) points(n *node, p *Distribution, path string, nested
 	}
 }
 
-func (r distributionReader) filledList(n *node, path string) bool {
-	if n.shape != list {
+func (r distributionReader) filledList(n *tree.Node, path string) bool {
+	if n.Shape != tree.List {
 		return r.wrongType(n, path, "a list")
 	}
-	if len(n.items) == 0 {
+	if len(n.Items) == 0 {
 		r.failValue(n, CodeOutOfRange, "needs at least 1")
 	}
-	return len(n.items) > 0
+	return len(n.Items) > 0
 }
 
-func (r distributionReader) weight(item *node, path string) float64 {
-	if item.shape != object {
+func (r distributionReader) weight(item *tree.Node, path string) float64 {
+	if item.Shape != tree.Object {
 		return 0
 	}
-	w := item.get("weight")
+	w := item.Get("weight")
 	if w == nil {
-		r.fail(item.place, CodeRequired, "weight: required")
+		r.Fail(item.Place, CodeRequired, "weight: required")
 		return 0
 	}
-	f, _ := r.atLeast(w, math.SmallestNonzeroFloat64, join(path, "weight"))
+	f, _ := r.atLeast(w, math.SmallestNonzeroFloat64, Join(path, "weight"))
 	return f
 }
 
-func format(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+// FormatNumber returns a number in decimal notation, without an exponent.
+func FormatNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

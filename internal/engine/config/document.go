@@ -1,21 +1,16 @@
 // Package config is the benchmark document that users write: AIPerf's shape, in
 // JSON or YAML, with camelCase or snake_case keys. It loads a document strictly,
 // applies the defaults into it, and reports every problem at once. Command-line
-// flags map onto the same document, so that flags, files and the API cannot
-// disagree.
+// flags are laid over a [Draft] of the same document, so that flags, files and the
+// API cannot disagree.
 package config
 
-import (
-	"encoding/json"
-	"errors"
-	"math"
-	"time"
-)
+import "aiperfd/internal/engine/config/tree"
 
 // Document is the whole of what a user submits: one benchmark and the few
 // settings around it.
 type Document struct {
-	SchemaVersion string    `json:"schemaVersion,omitempty" validate:"oneof=2.0"`
+	SchemaVersion string    `json:"schemaVersion,omitempty" form:"version" validate:"oneof=2.0"`
 	RandomSeed    *int64    `json:"randomSeed,omitempty" validate:"gte=0"` // ≥ 0; nil = drawn and recorded when the run is compiled
 	Benchmark     Benchmark `json:"benchmark"`
 	Metadata      Metadata  `json:"metadata,omitzero"`
@@ -26,28 +21,28 @@ type Document struct {
 	roots     []string
 }
 
-// Metadata is what people say about a run; it never changes what is measured.
+// Metadata describes a run for its users; it does not affect what is measured.
 type Metadata struct {
-	Name   string            `json:"name,omitempty" validate:"max=128"`   // ≤ 128 characters
-	Labels map[string]string `json:"labels,omitempty"`                    // ≤ 32, 63/256 characters
-	Notes  string            `json:"notes,omitempty" validate:"max=4096"` // ≤ 4 KiB
+	Name   string `json:"name,omitempty" validate:"max=128"`   // ≤ 128 characters
+	Labels Labels `json:"labels,omitempty"`                    // ≤ 32, 63/256 characters
+	Notes  string `json:"notes,omitempty" validate:"max=4096"` // ≤ 4 KiB
 }
 
 // Benchmark is AIPerf's benchmark section.
 type Benchmark struct {
-	Models    Models             `json:"models"`
-	Endpoint  Endpoint           `json:"endpoint"`
-	Datasets  []Dataset          `json:"datasets" validate:"min=1,max=1"` // exactly one for now
-	Phases    []Phase            `json:"phases" validate:"min=1,max=100"` // at least one profiling phase
-	Artifacts Artifacts          `json:"artifacts"`
-	SLOs      map[string]float64 `json:"slos"` // metric tag → threshold in the metric's display unit
-	Tokenizer Tokenizer          `json:"tokenizer"`
-	Runtime   Runtime            `json:"runtime"`
-	Logging   Logging            `json:"logging"`
-	Client    Client             `json:"client"`
+	Models    Models     `json:"models"`
+	Endpoint  Endpoint   `json:"endpoint"`
+	Datasets  []Dataset  `json:"datasets" validate:"min=1,max=1"` // exactly one for now
+	Phases    []Phase    `json:"phases" validate:"min=1,max=100"` // at least one profiling phase
+	Artifacts Artifacts  `json:"artifacts"`
+	SLOs      Objectives `json:"slos"` // metric tag → threshold in the metric's display unit
+	Tokenizer Tokenizer  `json:"tokenizer"`
+	Runtime   Runtime    `json:"runtime"`
+	Logging   Logging    `json:"logging"`
+	Client    Client     `json:"client"`
 }
 
-// Models says which model names go into requests.
+// Models are the model names that requests carry.
 type Models struct {
 	Strategy string  `json:"strategy" validate:"oneof=round_robin random weighted"` // round_robin (default), random, weighted
 	Items    []Model `json:"items"`                                                 // none = the only model that the server lists
@@ -61,50 +56,50 @@ type Model struct {
 
 // Endpoint is the server under test and how to talk to it.
 type Endpoint struct {
-	URLs                 []URL             `json:"urls" validate:"min=1"`                           // at least one; default http://localhost:8000
-	URLStrategy          string            `json:"urlStrategy" validate:"oneof=round_robin random"` // round_robin (default), random
-	URLAffinity          string            `json:"urlAffinity" validate:"oneof=session request"`    // what stays on one URL: session (default), request
-	URLParams            map[string]Secret `json:"urlParams"`                                       // for the query of every request
-	UnixSocket           *string           `json:"unixSocket" validate:"min=1"`                     // connect here, whatever host the URLs name
-	Type                 string            `json:"type" validate:"endpoint"`                        // see [EndpointTypes]; chat (default)
-	Path                 *string           `json:"path"`                                            // replaces the type's path; "" = post to the base URL as it is
-	APIKey               Secret            `json:"apiKey"`
-	APIKeyFile           *string           `json:"apiKeyFile" validate:"min=1"`                                        // file that holds the API key
-	AuthStyle            string            `json:"authStyle" validate:"oneof=type bearer x-api-key both api-key none"` // where the key goes: type (default: as the endpoint type has it), bearer, x-api-key, both, api-key, none
-	Timeout              Seconds           `json:"timeout" validate:"gt=0"`                                            // total for one exchange, > 0; default 21600
-	ConnectTimeout       Seconds           `json:"connectTimeout" validate:"gte=0"`                                    // default 10, 0 = none
-	FirstByteTimeout     Seconds           `json:"firstByteTimeout" validate:"gte=0"`                                  // default 0 = none
-	IdleTimeout          Seconds           `json:"idleTimeout" validate:"gte=0"`                                       // default 0 = none
-	Streaming            bool              `json:"streaming"`
-	ConnectionReuse      string            `json:"connectionReuse" validate:"oneof=pooled never sticky-user-sessions"` // pooled (default), never, sticky-user-sessions
-	HTTPVersion          string            `json:"httpVersion" validate:"oneof=1.1 2 auto h2c"`                        // 1.1 (default), 2, auto, h2c
-	UseLegacyMaxTokens   bool              `json:"useLegacyMaxTokens"`
-	UseServerTokenCount  bool              `json:"useServerTokenCount"`
-	PerChunkUsage        bool              `json:"perChunkUsage"`       // needs streaming, chat and useServerTokenCount
-	Preconnect           bool              `json:"preconnect"`          // default true: open connections before the phase that needs them
-	StreamUsage          bool              `json:"streamUsage"`         // default true: ask for usage in streams
-	UseClientTokenCount  bool              `json:"useClientTokenCount"` // count with the tokenizer only, as AIPerf does by default
-	Headers              map[string]Secret `json:"headers"`
-	Extra                Object            `json:"extra"`           // merged over every request body
-	SessionHeader        *string           `json:"sessionHeader"`   // replaces X-Correlation-ID
-	AffinityHeaders      []string          `json:"affinityHeaders"` // more headers with the session's id; default X-Session-Affinity
-	TLSVerify            bool              `json:"tlsVerify"`       // default true
-	TLS                  TLS               `json:"tls,omitzero"`
-	Proxy                URL               `json:"proxy"`                                                   // http, https or socks5; default none
-	ProxyFromEnv         bool              `json:"proxyFromEnv"`                                            // honour HTTP_PROXY, HTTPS_PROXY and NO_PROXY
-	WaitForModelTimeout  Seconds           `json:"waitForModelTimeout" validate:"gte=0"`                    // default 0 = do not wait
-	WaitForModelInterval Seconds           `json:"waitForModelInterval" validate:"gt=0"`                    // between probes; default 5
-	WaitForModelMode     string            `json:"waitForModelMode" validate:"oneof=models inference both"` // models, inference (default), both
-	ResetKVCache         *ResetKVCache     `json:"resetKvCache"`                                            // nil = leave the server's cache alone
-	ServerProfiler       *ServerProfiler   `json:"serverProfiler"`                                          // nil = leave the server's profiler alone
-	Template             *Template         `json:"template"`                                                // of the type template
-	// DynamoOSLHint tells NVIDIA Dynamo the length of each answer, where one is asked
-	// for; chat and completions.
+	URLs                 []URL           `json:"urls" validate:"min=1"`                           // at least one; default http://localhost:8000
+	URLStrategy          string          `json:"urlStrategy" validate:"oneof=round_robin random"` // round_robin (default), random
+	URLAffinity          string          `json:"urlAffinity" validate:"oneof=session request"`    // what stays on one URL: session (default), request
+	URLParams            Params          `json:"urlParams"`                                       // for the query of every request
+	UnixSocket           *string         `json:"unixSocket" validate:"min=1"`                     // connect here, whatever host the URLs name
+	Type                 string          `json:"type" choices:"endpointTypes"`                    // chat (default)
+	Path                 *string         `json:"path"`                                            // replaces the type's path; "" = post to the base URL as it is
+	APIKey               Secret          `json:"apiKey"`
+	APIKeyFile           *string         `json:"apiKeyFile" validate:"min=1"`                                        // file that holds the API key
+	AuthStyle            string          `json:"authStyle" validate:"oneof=type bearer x-api-key both api-key none"` // where the key goes: type (default: as the endpoint type has it), bearer, x-api-key, both, api-key, none
+	Timeout              Seconds         `json:"timeout" validate:"gt=0"`                                            // total for one exchange, > 0; default 21600
+	ConnectTimeout       Seconds         `json:"connectTimeout" validate:"gte=0"`                                    // default 10, 0 = none
+	FirstByteTimeout     Seconds         `json:"firstByteTimeout" validate:"gte=0"`                                  // default 0 = none
+	IdleTimeout          Seconds         `json:"idleTimeout" validate:"gte=0"`                                       // default 0 = none
+	Streaming            bool            `json:"streaming"`
+	ConnectionReuse      string          `json:"connectionReuse" validate:"oneof=pooled never sticky-user-sessions"` // pooled (default), never, sticky-user-sessions
+	HTTPVersion          string          `json:"httpVersion" form:"version" validate:"oneof=1.1 2 auto h2c"`         // 1.1 (default), 2, auto, h2c
+	UseLegacyMaxTokens   bool            `json:"useLegacyMaxTokens"`
+	UseServerTokenCount  bool            `json:"useServerTokenCount"`
+	PerChunkUsage        bool            `json:"perChunkUsage"`       // needs streaming, chat and useServerTokenCount
+	Preconnect           bool            `json:"preconnect"`          // default true: open connections before the phase that needs them
+	StreamUsage          bool            `json:"streamUsage"`         // default true: ask for usage in streams
+	UseClientTokenCount  bool            `json:"useClientTokenCount"` // count with the tokenizer only, as AIPerf does by default
+	Headers              Headers         `json:"headers"`
+	Extra                Object          `json:"extra"`           // merged over every request body
+	SessionHeader        *string         `json:"sessionHeader"`   // replaces X-Correlation-ID
+	AffinityHeaders      []string        `json:"affinityHeaders"` // more headers with the session's id; default X-Session-Affinity
+	TLSVerify            bool            `json:"tlsVerify"`       // default true
+	TLS                  TLS             `json:"tls,omitzero"`
+	Proxy                URL             `json:"proxy" form:"proxy"`                                      // http, https or socks5; default none
+	ProxyFromEnv         bool            `json:"proxyFromEnv"`                                            // honour HTTP_PROXY, HTTPS_PROXY and NO_PROXY
+	WaitForModelTimeout  Seconds         `json:"waitForModelTimeout" validate:"gte=0"`                    // default 0 = do not wait
+	WaitForModelInterval Seconds         `json:"waitForModelInterval" validate:"gt=0"`                    // between probes; default 5
+	WaitForModelMode     string          `json:"waitForModelMode" validate:"oneof=models inference both"` // models, inference (default), both
+	ResetKVCache         *ResetKVCache   `json:"resetKvCache"`                                            // nil = leave the server's cache alone
+	ServerProfiler       *ServerProfiler `json:"serverProfiler"`                                          // nil = leave the server's profiler alone
+	Template             *Template       `json:"template"`                                                // Of the type template
+	// DynamoOSLHint sends the requested length of each response to NVIDIA Dynamo, if
+	// there is one; chat and completions.
 	DynamoOSLHint bool `json:"dynamoOslHint"`
 	// Dialect is one of the ways in which bodies of the type can be written:
 	// sagemaker has chat (default), completions and tgi, triton_generate has trtllm
 	// (default) and vllm. Nil = the default.
-	Dialect *string `json:"dialect" validate:"oneof=chat completions tgi trtllm vllm"`
+	Dialect *string `json:"dialect" choices:"dialects"`
 	// DownloadVideoContent fetches the videos that were made; video_generation only.
 	DownloadVideoContent bool `json:"downloadVideoContent"`
 	// RequestContentType is that of bodies, where an endpoint type takes both: nil = as
@@ -113,8 +108,8 @@ type Endpoint struct {
 	Jobs               Jobs    `json:"jobs,omitzero"`
 }
 
-// Jobs says how work is submitted and polled for, by endpoint types whose answers
-// take more than one request.
+// Jobs configures submission and polling, for endpoint types whose responses take
+// more than one request.
 type Jobs struct {
 	PollInterval *Seconds `json:"pollInterval,omitempty" validate:"gt=0"`                              // before each poll; nil = as the type has it, 0.1 s to begin with
 	Timeout      *Seconds `json:"timeout,omitempty" validate:"gt=0"`                                   // from the start of a request to its last answer; nil = the endpoint's timeout
@@ -128,17 +123,17 @@ type Template struct {
 	ResponseField string `json:"responseField"`         // JMESPath, or JSONPath with $; default text: found by itself
 }
 
-// TLS says how connections to https URLs are secured. The zero value takes the
+// TLS configures connections to https URLs. The zero value takes the
 // system's certificate authorities and shows no certificate of its own.
 type TLS struct {
-	CAFile     *string `json:"caFile,omitempty" validate:"min=1"`             // PEM; replaces the system's authorities
-	CertFile   *string `json:"certFile,omitempty" validate:"min=1"`           // PEM; needs keyFile
-	KeyFile    *string `json:"keyFile,omitempty" validate:"min=1"`            // PEM, not encrypted; needs certFile
-	ServerName *string `json:"serverName,omitempty" validate:"min=1"`         // to ask for and to verify, in place of the URL's host
-	MinVersion string  `json:"minVersion,omitempty" validate:"oneof=1.2 1.3"` // lowest version of TLS; default 1.2
+	CAFile     *string `json:"caFile,omitempty" validate:"min=1"`                            // PEM; replaces the system's authorities
+	CertFile   *string `json:"certFile,omitempty" validate:"min=1"`                          // PEM; needs keyFile
+	KeyFile    *string `json:"keyFile,omitempty" validate:"min=1"`                           // PEM, not encrypted; needs certFile
+	ServerName *string `json:"serverName,omitempty" validate:"min=1"`                        // to ask for and to verify, in place of the URL's host
+	MinVersion string  `json:"minVersion,omitempty" form:"version" validate:"oneof=1.2 1.3"` // lowest version of TLS; default 1.2
 }
 
-// ResetKVCache asks the server to empty its prefix cache before a run.
+// ResetKVCache resets the server's prefix cache before a run.
 type ResetKVCache struct {
 	Timeout *Seconds `json:"timeoutSeconds" validate:"gt=0"` // default 5
 	Path    *string  `json:"path" validate:"min=1"`          // default: vLLM's, then SGLang's
@@ -151,13 +146,13 @@ type ServerProfiler struct {
 	StopPath  *string  `json:"stopPath" validate:"min=1"`      // default /stop_profile
 }
 
-// Dataset says what is sent.
+// Dataset is the content of the requests.
 type Dataset struct {
 	Name             string        `json:"name" validate:"min=1"`                // "main" when implicit
 	Type             string        `json:"type" validate:"oneof=synthetic file"` // synthetic (default), file
 	Entries          int           `json:"entries" validate:"gte=1"`             // distinct conversations, ≥ 1; type file: 0 = all of the file
 	RandomSeed       *int64        `json:"randomSeed" validate:"gte=0"`
-	Sampling         string        `json:"sampling" validate:"oneof=sequential random shuffle"` // sequential (default), random, shuffle
+	Sampling         string        `json:"sampling" choices:"samplings"` // sequential (default), random, shuffle
 	SystemPrompt     *string       `json:"systemPrompt" validate:"min=1"`
 	SystemPromptFile *string       `json:"systemPromptFile" validate:"min=1"`
 	Prompts          Prompts       `json:"prompts"`
@@ -169,18 +164,25 @@ type Dataset struct {
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
-	Path             string        `json:"path,omitempty" validate:"min=1"`                           // type file
-	Format           string        `json:"format,omitempty" validate:"oneof=single_turn raw_payload"` // type file: single_turn, raw_payload; default: what the first record looks like
-	Records          []Object      `json:"records,omitempty" validate:"min=1"`                        // type file: inline instead of path
-	OSL              Distribution  `json:"osl,omitzero" least:"1"`                                    // type file: used where a record has no output_length
+	Path             string        `json:"path,omitempty" validate:"min=1"`    // type file
+	Format           string        `json:"format,omitempty" choices:"formats"` // type file; default: what the first record looks like
+	Records          []Object      `json:"records,omitempty" validate:"min=1"` // type file: inline instead of path
+	OSL              Distribution  `json:"osl,omitzero" least:"1"`             // type file: used where a record has no output_length
+}
+
+// decode reads an object over the dataset's own fixed defaults.
+func (d *Dataset) decode(f field, n *tree.Node) bool {
+	d.TurnDelayRatio = 1
+	f.fields(n, d, f.path)
+	return true
 }
 
 // Prompts are the lengths and the text source of synthetic prompts.
 type Prompts struct {
-	ISL       Distribution `json:"isl" least:"1"`                                // tokens; default 550
-	OSL       Distribution `json:"osl" least:"1"`                                // tokens; zero value = no cap is sent
-	BatchSize int          `json:"batchSize" validate:"gte=1"`                   // texts per request; default 1
-	Corpus    string       `json:"corpus" validate:"oneof=sonnet coding random"` // sonnet (default), coding, random
+	ISL       Distribution `json:"isl" least:"1"`              // tokens; default 550
+	OSL       Distribution `json:"osl" least:"1"`              // tokens; zero value = no cap is sent
+	BatchSize int          `json:"batchSize" validate:"gte=1"` // texts per request; default 1
+	Corpus    string       `json:"corpus" choices:"corpora"`   // sonnet (default)
 }
 
 // PrefixPrompts are texts that conversations share.
@@ -194,31 +196,23 @@ type PrefixPrompts struct {
 // Phase is one stretch of load.
 type Phase struct {
 	Name                   string   `json:"name"`
-	Kind                   string   `json:"kind" validate:"oneof=warmup profiling"`                   // warmup, profiling
-	Type                   string   `json:"type" validate:"oneof=concurrency constant poisson gamma"` // concurrency, constant, poisson, gamma
-	ExcludeFromResults     bool     `json:"excludeFromResults"`                                       // true for warm-up, false for profiling
-	Requests               *int64   `json:"requests" validate:"gte=1"`                                // ≥ 1
-	Sessions               *int64   `json:"sessions" validate:"gte=1"`                                // ≥ 1
-	Duration               *Seconds `json:"duration" validate:"gt=0"`                                 // > 0
-	GracePeriod            *Seconds `json:"gracePeriod" validate:"gte=0"`                             // ≥ 0 or inf; needs a duration; default 30 for profiling with a duration, else inf
-	Concurrency            *int     `json:"concurrency" validate:"gte=1"`                             // ≥ 1; closed loop: default 1; rates: nil = without limit
-	Rate                   *float64 `json:"rate" validate:"gt=0"`                                     // requests per second, > 0; rate types only
-	Smoothness             *float64 `json:"smoothness" validate:"gt=0"`                               // gamma only, > 0; 1 = Poisson
-	FailedRequestThreshold *float64 `json:"failedRequestThreshold" validate:"gte=0,lte=1"`            // 0 to 1
-}
-
-// Artifacts says which files a run leaves and where.
-type Artifacts struct {
-	Dir           string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
-	Prefix        *string `json:"prefix"`
-	Level         string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
-	ExportOutputs bool    `json:"exportOutputsJson"`
+	Kind                   string   `json:"kind" validate:"oneof=warmup profiling"`        // warmup, profiling
+	Type                   string   `json:"type" choices:"phaseTypes"`                     // concurrency, or the kind of its arrivals
+	ExcludeFromResults     bool     `json:"excludeFromResults"`                            // true for warm-up, false for profiling
+	Requests               *int64   `json:"requests" validate:"gte=1"`                     // ≥ 1
+	Sessions               *int64   `json:"sessions" validate:"gte=1"`                     // ≥ 1
+	Duration               *Seconds `json:"duration" validate:"gt=0"`                      // > 0
+	GracePeriod            *Seconds `json:"gracePeriod" form:"infinite" validate:"gte=0"`  // ≥ 0 or inf; needs a duration; default 30 for profiling with a duration, else inf
+	Concurrency            *int     `json:"concurrency" validate:"gte=1"`                  // ≥ 1; closed loop: default 1; rates: nil = without limit
+	Rate                   *float64 `json:"rate" validate:"gt=0"`                          // requests per second, > 0; rate types only
+	Smoothness             *float64 `json:"smoothness" validate:"gt=0"`                    // gamma only, > 0; 1 = Poisson
+	FailedRequestThreshold *float64 `json:"failedRequestThreshold" validate:"gte=0,lte=1"` // 0 to 1
 }
 
 // Tokenizer names the tokenizer of prompts and answers.
 type Tokenizer struct {
 	Name     string `json:"name"`     // builtin, an encoding of tiktoken, a model, or a path; empty = each model's own
-	Revision string `json:"revision"` // of a model: branch, tag or commit; main
+	Revision string `json:"revision"` // Of a model: branch, tag or commit; main
 	// ApplyChatTemplate includes the chat template of the tokenizer in lengths of prompts.
 	ApplyChatTemplate bool `json:"applyChatTemplate"`
 	AllowDownload     bool `json:"allowDownload"` // fetch a model's tokenizer from the Hugging Face hub if it is not on this machine
@@ -238,76 +232,10 @@ type Logging struct {
 	Level string `json:"level" validate:"oneof=TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL"` // TRACE DEBUG INFO NOTICE WARNING SUCCESS ERROR CRITICAL
 }
 
-// Client says what the load generator finds out about itself, and what follows.
+// Client configures the checks of the load generator itself.
 type Client struct {
 	Strict  bool   `json:"strict"`                                     // the command line ends with exit code 4 if the verdict on the client is invalid
 	Certify string `json:"certify" validate:"oneof=none before after"` // when the client measures what it adds to latencies: none (default), before, after; true is before, false none
-}
-
-// Distribution describes how a quantity varies. The zero value means "not
-// given". A plain number n in a document means {mean: n}.
-type Distribution struct {
-	Mean   *float64 `json:"mean,omitempty"`
-	Stddev float64  `json:"stddev,omitempty"` // normal, truncated at 0
-	Median *float64 `json:"median,omitempty"` // with mean: log-normal, mean > median
-	Min    *float64 `json:"min,omitempty"`    // clamp after drawing
-	Max    *float64 `json:"max,omitempty"`
-	Peaks  []Peak   `json:"peaks,omitempty"`  // mixture
-	Points []Point  `json:"points,omitempty"` // empirical
-}
-
-// Peak is one component of a mixture.
-type Peak struct {
-	Distribution
-	Weight float64 `json:"weight"` // > 0, relative
-}
-
-// Point is one value of an empirical distribution.
-type Point struct {
-	Value  float64 `json:"value"`
-	Weight float64 `json:"weight"` // > 0, relative
-}
-
-// Given reports whether the document said anything.
-func (d Distribution) Given() bool {
-	return d.Mean != nil || len(d.Peaks) > 0 || len(d.Points) > 0
-}
-
-// Seconds is a length of time. In documents it is a number of seconds, or a
-// text such as "30s", "5 min", "2h" or "inf".
-type Seconds float64
-
-// Duration returns the length as a time.Duration; infinite and overlong values
-// become the largest one (292 years).
-func (s Seconds) Duration() time.Duration {
-	const limit = float64(1<<63-1) / float64(time.Second)
-	if float64(s) >= limit {
-		return 1<<63 - 1
-	}
-	return time.Duration(float64(s) * float64(time.Second))
-}
-
-// MarshalJSON writes a number, or "inf".
-func (s Seconds) MarshalJSON() ([]byte, error) {
-	if math.IsInf(float64(s), 0) {
-		return []byte(`"inf"`), nil
-	}
-	return json.Marshal(float64(s))
-}
-
-// UnmarshalJSON reads what [Seconds.MarshalJSON] writes, and the texts of
-// documents.
-func (s *Seconds) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) != nil {
-		text = string(b)
-	}
-	parsed, ok := parseSeconds(text)
-	if !ok {
-		return errors.New("read duration: expected seconds, or a string such as 30s")
-	}
-	*s = parsed
-	return nil
 }
 
 // Defaulted returns the values that were chosen because of other values. The

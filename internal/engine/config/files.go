@@ -2,42 +2,15 @@ package config
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"aiperfd/internal/engine/config/sandbox"
+	"aiperfd/internal/engine/config/tree"
 )
-
-// errNotRegular is for names that lead to directories, pipes and devices.
-var errNotRegular = errors.New("not a regular file")
-
-// Open opens a file that a document names. It must be a regular file. With
-// roots, it must also lie under one of them, whatever links it contains; a
-// relative name is tried under each. The caller closes the file.
-func Open(name string, roots []string) (*os.File, error) {
-	if len(roots) == 0 {
-		return openRegular(name, os.Stat, os.Open)
-	}
-	err := error(&fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission})
-	for _, dir := range roots {
-		rel, ok := under(dir, name)
-		if !ok {
-			continue
-		}
-		var root *os.Root
-		if root, err = os.OpenRoot(dir); err != nil {
-			continue
-		}
-		var f *os.File
-		f, err = openRegular(rel, root.Stat, root.Open)
-		closeErr := root.Close() // the file stays open
-		if err == nil && closeErr == nil {
-			return f, nil
-		}
-		err = errors.Join(err, closeErr)
-	}
-	return nil, err
-}
 
 // Open opens a file that the document names, within the bounds under which the
 // document was loaded. The caller closes the file.
@@ -45,31 +18,50 @@ func (d *Document) Open(name string) (*os.File, error) {
 	if d.untrusted && len(d.roots) == 0 {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	return Open(name, d.roots)
+	return sandbox.Open(name, d.roots)
+}
+
+// Folder lists the files of a directory that the document names, sorted, as names
+// for [Document.Open]. Directories in it are left out.
+func (d *Document) Folder(name string) ([]string, error) {
+	if d.untrusted && len(d.roots) == 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return sandbox.Folder(name, d.roots)
+}
+
+// Socket returns the path of a unix socket that the document names, within the
+// bounds under which the document was loaded. For a document with bounds the path
+// has no links left.
+func (d *Document) Socket(name string) (string, error) {
+	switch {
+	case !d.untrusted:
+		return name, nil
+	case len(d.roots) == 0:
+		return "", &fs.PathError{Op: "connect", Path: name, Err: fs.ErrPermission}
+	}
+	return sandbox.Socket(name, d.roots)
 }
 
 // Trusted reports whether the document may name any file.
 func (d *Document) Trusted() bool { return !d.untrusted }
 
-// openRegular looks before it opens: opening a pipe would block.
-func openRegular(name string, stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error)) (*os.File, error) {
-	info, err := stat(name)
+// roots returns where files may lie; nil = anywhere.
+func (l *loader) roots() []string {
+	if l.options.Untrusted {
+		return l.options.DataRoots
+	}
+	return nil
+}
+
+// head returns the first bytes of a file that the document may read.
+func (l *loader) head(name string, most int64) ([]byte, error) {
+	f, err := sandbox.Open(name, l.roots())
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
-	}
-	return open(name)
-}
-
-// under returns name relative to dir.
-func under(dir, name string) (string, bool) {
-	if !filepath.IsAbs(name) {
-		return name, filepath.IsLocal(name)
-	}
-	rel, err := filepath.Rel(dir, name)
-	return rel, err == nil && filepath.IsLocal(rel)
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // checkFile reports a path that does not lead to a readable file.
@@ -85,20 +77,17 @@ func (l *loader) checkFile(path, name string) {
 		l.failValue(n, CodeFileNotAllowed, "reading files is not allowed here")
 		return
 	}
-	var roots []string
-	if l.options.Untrusted {
-		roots = l.options.DataRoots
-	}
+	roots := l.roots()
 	if complaint := fileComplaint(name, roots); complaint != "" {
 		l.failed[path] = true
 		l.failValue(n, CodeFileNotAllowed, complaint)
 	}
 }
 
-// fileComplaint says why a file cannot be read, or "". With roots it does not
-// tell a missing file from one that is out of bounds.
+// fileComplaint returns why a file cannot be read, or "". With roots, it gives the
+// same reason for files that are missing and files outside of the roots.
 func fileComplaint(name string, roots []string) string {
-	f, err := Open(name, roots)
+	f, err := sandbox.Open(name, roots)
 	if err == nil {
 		err = f.Close()
 	}
@@ -109,21 +98,51 @@ func fileComplaint(name string, roots []string) string {
 		return "must be a file in one of the server's data directories (serve --data-root)"
 	case errors.Is(err, fs.ErrNotExist):
 		return "no such file"
-	case errors.Is(err, errNotRegular):
+	case errors.Is(err, sandbox.ErrNotRegular):
 		return "must be a regular file"
 	}
 	return "the file cannot be read"
 }
 
-// checkTokenizer: in a daemon a tokenizer's path is a file like any other, and the
-// daemon's owner says whether anything is downloaded.
-func (l *loader) checkTokenizer() {
-	name := l.doc.Benchmark.Tokenizer.Name
-	local := filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".json")
-	if l.options.Untrusted && local {
-		l.checkFile("benchmark.tokenizer.name", name)
+// checkFolder reports a source of images that is no readable directory.
+func (l *loader) checkFolder(path, name string) {
+	if l.failed[path] || l.options.Stored {
+		return
 	}
-	if l.options.Untrusted && l.doc.Benchmark.Tokenizer.AllowDownload && !l.options.AllowDownload {
-		l.failValue(l.at("benchmark.tokenizer.allowDownload"), CodeNotAllowed, "downloads are allowed by: serve --allow-download")
+	roots := l.roots()
+	complaint := "must be noise, noise-smooth, assets or a directory"
+	if !l.options.Untrusted || len(roots) > 0 {
+		_, err := sandbox.Folder(name, roots)
+		switch {
+		case err == nil:
+			return
+		case len(roots) > 0:
+			complaint += " in one of the server's data directories (serve --data-root)"
+		case errors.Is(err, fs.ErrNotExist):
+			complaint += "; no such directory"
+		}
+	} else {
+		complaint = "must be noise, noise-smooth or assets; reading directories is not allowed here"
+	}
+	l.failed[path] = true
+	l.failValue(l.at(path), CodeFileNotAllowed, complaint)
+}
+
+// checkSocket reports a unix socket that may not be used.
+func (l *loader) checkSocket(n *tree.Node, name string) {
+	const longest = 107 // bytes in sockaddr_un
+	switch {
+	case n == nil || l.options.Stored:
+	case !filepath.IsAbs(name) && strings.HasPrefix(name, "@"):
+		l.failValue(n, CodeOutOfRange, "must be the path of a socket; abstract sockets are not supported")
+	case len(name) > longest:
+		l.failValue(n, CodeOutOfRange, "must have at most 107 bytes, the limit of the operating system")
+	case !l.options.Untrusted:
+	case len(l.options.DataRoots) == 0:
+		l.failValue(n, CodeFileNotAllowed, "reading files is not allowed here")
+	default:
+		if _, err := sandbox.Socket(name, l.options.DataRoots); err != nil {
+			l.failValue(n, CodeFileNotAllowed, "must be a socket in one of the server's data directories (serve --data-root)")
+		}
 	}
 }

@@ -19,7 +19,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(`{"benchmark":{"models":["m"],"phases":[{"requests":200}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		o := LoadOptions{Untrusted: true, MaxBytes: 1 << 16}
+		o := LoadOptions{Choices: someChoices(), Untrusted: true, MaxBytes: 1 << 16}
 		d, _, err := Load(data, o)
 		if err != nil {
 			return

@@ -3,6 +3,8 @@ package config
 import (
 	"bytes"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // Keys that are shown even with their default values.
@@ -12,27 +14,25 @@ const alwaysShown = " name type kind urls entries concurrency enabled otel mlflo
 // under input_config: snake_case keys, and only what is not at its default,
 // redacted like [Compat].
 func InputConfig(d *Document) any {
-	full := tree(compat(d))
-	plain := &Document{}
-	prefill(&plain.Benchmark)
-	l := newLoader(LoadOptions{})
-	l.doc = plain
-	plain.Benchmark.Phases = []Phase{{}}
-	l.applyDefaults()
-	base := tree(compat(plain))
+	full := reread(compat(d))
+	l := newLoader(&Report{}, LoadOptions{})
+	prefill(&l.doc.Benchmark)
+	l.doc.Benchmark.Phases = []Phase{{}}
+	filler{l}.fill()
+	base := reread(compat(l.doc))
 	for _, name := range []string{"datasets", "phases"} {
 		// Every dataset and phase is compared with the plain one.
-		want := base.get(name).items[0]
-		for i, item := range full.get(name).items {
-			full.get(name).items[i] = trim(item, want)
+		want := base.Get(name).Items[0]
+		for i, item := range full.Get(name).Items {
+			full.Get(name).Items[i] = trim(item, want)
 		}
 	}
-	return trim(full, base).toObject()
+	return objectOf(trim(full, base))
 }
 
-// tree reads an object that was just written.
-func tree(o Object) *node {
-	n, err := readJSON(encode(o), &report{})
+// reread reads an object that was just written.
+func reread(o Object) *tree.Node {
+	n, _, err := tree.ParseJSON(encode(o))
 	if err != nil {
 		panic("read configuration back: " + err.Error())
 	}
@@ -41,38 +41,38 @@ func tree(o Object) *node {
 
 // trim returns n without nulls and without what equals base, keys in
 // snake_case.
-func trim(n, base *node) *node {
-	if n.shape == list {
-		for i, item := range n.items {
-			if item.shape == object {
-				n.items[i] = trim(item, &node{})
+func trim(n, base *tree.Node) *tree.Node {
+	if n.Shape == tree.List {
+		for i, item := range n.Items {
+			if item.Shape == tree.Object {
+				n.Items[i] = trim(item, &tree.Node{})
 			}
 		}
 		return n
 	}
-	out := objectNode()
-	for _, m := range n.members {
-		want := base.get(m.name)
-		same := m.value.shape == null || want != nil && bytes.Equal(m.value.json(), want.json())
-		always := strings.Contains(alwaysShown, " "+m.name+" ")
-		if same && (!always || m.value.shape == null) {
+	out := tree.ObjectNode()
+	for _, m := range n.Members {
+		want := base.Get(m.Name)
+		same := m.Value.Shape == tree.Null || want != nil && bytes.Equal(m.Value.JSON(), want.JSON())
+		always := strings.Contains(alwaysShown, " "+m.Name+" ")
+		if same && (!always || m.Value.Shape == tree.Null) {
 			continue
 		}
-		if m.name != "headers" && m.name != "extra" && m.name != "slos" && m.name != "records" {
-			m.value = trimValue(m.value, want)
+		if m.Name != "headers" && m.Name != "extra" && m.Name != "slos" && m.Name != "records" {
+			m.Value = trimValue(m.Value, want)
 		}
-		m.name = snakeCase(m.name)
-		out.members = append(out.members, m)
+		m.Name = tree.SnakeCase(m.Name)
+		out.Members = append(out.Members, m)
 	}
 	return out
 }
 
-func trimValue(n, base *node) *node {
-	if n.shape < list {
+func trimValue(n, base *tree.Node) *tree.Node {
+	if n.Shape < tree.List {
 		return n
 	}
 	if base == nil {
-		base = &node{}
+		base = &tree.Node{}
 	}
 	return trim(n, base)
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,36 +24,10 @@ func TestJobProblems(t *testing.T) {
 		{"another content type", `type: video_generation, requestContentType: text/plain`, "#/benchmark/endpoint/requestContentType bad-enum"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, _, err := Load([]byte("benchmark: {models: [m], endpoint: {"+row.endpoint+"}, phases: [{requests: 200}]}"), LoadOptions{})
+			_, _, err := Load([]byte("benchmark: {models: [m], endpoint: {"+row.endpoint+"}, phases: [{requests: 200}]}"), LoadOptions{Choices: someChoices()})
 			if diff := cmp.Diff(row.want, codes(t, err)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s\n%v", diff, err)
 			}
 		})
-	}
-}
-
-func TestJobFlags(t *testing.T) {
-	d := mustFlags(t, "--endpoint-type", "runpod-native", "--runpod-mode", "async", "--runpod-input", "openai",
-		"--poll-interval", "0.25", "--job-timeout-seconds", "90")
-	want := Jobs{PollInterval: p(Seconds(0.25)), Timeout: p(Seconds(90)), RunpodMode: "async", RunpodInput: "openai"}
-	if diff := cmp.Diff(want, d.Benchmark.Endpoint.Jobs); diff != "" || d.Benchmark.Endpoint.Type != "runpod" {
-		t.Errorf("type %s, jobs (-want +got):\n%s", d.Benchmark.Endpoint.Type, diff)
-	}
-	d = mustFlags(t, "--endpoint-type", "video_generation", "--download-video-content", "--request-content-type", "application/json")
-	if e := d.Benchmark.Endpoint; !e.DownloadVideoContent || e.RequestContentType == nil || *e.RequestContentType != "application/json" {
-		t.Errorf("endpoint = %+v", e)
-	}
-}
-
-// What is shown of a document can be loaded again.
-func TestJobsAreShown(t *testing.T) {
-	d := mustFlags(t, "--endpoint-type", "runpod", "--runpod-mode", "async", "--job-timeout-seconds", "90")
-	shown, err := json.Marshal(Compat(d))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, _ := mustLoad(t, string(shown), LoadOptions{Stored: true})
-	if diff := cmp.Diff(d.Benchmark.Endpoint.Jobs, again.Benchmark.Endpoint.Jobs); diff != "" {
-		t.Errorf("jobs (-want +got):\n%s", diff)
 	}
 }

@@ -2,30 +2,34 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/go-playground/validator/v10"
+	"aiperfd/internal/engine/config/tree"
 )
 
 // Format is the notation of a document.
-type Format string
+type Format = tree.Format
 
 // The notations.
 const (
-	Auto Format = "" // JSON if it begins with a brace and is JSON, else YAML
-	JSON Format = "json"
-	YAML Format = "yaml"
+	Auto = tree.Auto // JSON if it begins with a brace and is JSON, else YAML
+	JSON = tree.JSON
+	YAML = tree.YAML
 )
 
-// defaultMaxBytes bounds a document for which no bound is given: enough for
-// thousands of inline records.
-const defaultMaxBytes = 64 << 20
+// Malformed is the error for text that is not a document at all.
+type Malformed = tree.Malformed
 
-// LoadOptions say how far a document is trusted and what surrounds it. The zero
+// DefaultMaxBytes bounds a document for which no bound is given: enough for
+// thousands of inline records.
+const DefaultMaxBytes = 64 << 20
+
+// LoadOptions are the bounds and the surroundings of a document. The zero
 // value is for a user's own file, without an environment.
 type LoadOptions struct {
 	Format   Format
-	MaxBytes int // of the text; 0 = 64 MiB
+	MaxBytes int // Of the text; 0 = 64 MiB
 	// Untrusted is for documents from the network: ${NAME} only for names in
 	// AllowEnv, files only under DataRoots, no code and no file contents from
 	// the document, and the server's own fields are ignored with a warning.
@@ -41,9 +45,8 @@ type LoadOptions struct {
 	LookupEnv func(name string) (string, bool)
 	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
 	LookupSecret func(name string) (string, bool)
-	// MetricTags are the metrics that an objective may name; nil = any name is
-	// taken and must be checked later.
-	MetricTags []string
+	// Choices are the closed lists of values.
+	Choices Choices
 }
 
 // Default is a value that the loader chose because of other values.
@@ -61,87 +64,176 @@ func (d Default) String() string {
 // Load reads a document, fills in the defaults and checks everything. A document
 // with problems gives *Invalid with all of them, text that is no document gives
 // *Malformed. Warnings come with and without an error. The document does not
-// keep data. Load reads no file but that of the API key, and asks the file system
-// whether the others that the document names exist.
+// keep data. Load reads the files of the API key, of a template and of the
+// first record of a dataset, and checks that the other files exist.
 func Load(data []byte, o LoadOptions) (*Document, []Problem, error) {
-	l := newLoader(o)
-	root, err := l.parse(data)
+	d, err := Read(data, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return l.finish(root)
+	return d.Load()
 }
 
-// loader is the state of reading one document.
-type loader struct {
-	report
+// Draft is a document that has been read and not been decoded yet, so that flags
+// can be laid over it.
+type Draft struct {
+	Report
+	Root     *tree.Node // in the long form, see [shorthand]
 	options  LoadOptions
-	validate *validator.Validate
-	doc      *Document
-	given    map[string]*node // canonical path → value, null values left out
-	failed   map[string]bool  // canonical paths whose value could not be read
-	flags    bool             // the document was built from flags alone
+	inferred []Default // values that were chosen while the draft was made
+	// FlagFor returns the flag that gives a missing value, or "". It is nil unless
+	// the draft was made from flags alone.
+	FlagFor func(path string) string
 }
 
-func newLoader(o LoadOptions) *loader {
+// NewDraft returns a draft with an empty benchmark section.
+func NewDraft(o LoadOptions) *Draft {
 	if o.MaxBytes <= 0 {
-		o.MaxBytes = defaultMaxBytes
+		o.MaxBytes = DefaultMaxBytes
 	}
-	return &loader{
-		options: o, validate: validator.New(), doc: &Document{},
-		given: make(map[string]*node), failed: make(map[string]bool),
-	}
+	return &Draft{options: o, Root: tree.ObjectNode(tree.Member{Name: "benchmark", Value: tree.ObjectNode()})}
 }
 
-// parse reads text into a normalised tree.
-func (l *loader) parse(data []byte) (*node, error) {
-	if len(data) > l.options.MaxBytes {
-		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", l.options.MaxBytes)}
+// Read reads text, expands its variables and brings it into the long form. The
+// error is *Malformed.
+func Read(data []byte, o LoadOptions) (*Draft, error) {
+	d := NewDraft(o)
+	if len(data) > d.options.MaxBytes {
+		return nil, &Malformed{Detail: fmt.Sprintf("exceeds %d bytes", d.options.MaxBytes)}
 	}
-	root, err := parse(data, l.options.Format, &l.report)
+	root, duplicates, err := tree.Parse(data, o.Format)
+	d.duplicates(duplicates)
 	if err != nil {
 		return nil, err
 	}
-	if root.shape != object {
-		return nil, &Malformed{Line: root.line, Column: root.col, Detail: "a document must be an object, not " + root.shape.String()}
+	if root.Shape != tree.Object {
+		return nil, &Malformed{Line: root.Line, Column: root.Column, Detail: "a document must be an object, not " + root.Shape.String()}
 	}
-	substitute(root, l.options, &l.report)
-	return l.normalise(root), nil
+	substitute(root, o, &d.Report)
+	d.Root = shorthand{&d.Report}.normalise(root)
+	return d, nil
 }
 
-// finish turns a normalised tree into a checked document.
-func (l *loader) finish(root *node) (*Document, []Problem, error) {
-	prefill(&l.doc.Benchmark)
-	l.document(root)
-	l.check()
-	l.applyDefaults()
-	l.checkFilled()
+// Load decodes and checks the draft and fills in the defaults, like [Load]. The
+// draft cannot be used again.
+func (d *Draft) Load() (*Document, []Problem, error) {
+	l := d.decode()
+	rules := documentRules{l}
+	rules.check()
+	filler{l}.fill()
+	rules.checkFilled()
 	warnings := inOrder(l.warnings)
-	if len(l.problems) > 0 {
-		return nil, warnings, &Invalid{Problems: inOrder(l.problems)}
+	if err := l.Err(); err != nil {
+		return nil, warnings, err
 	}
 	l.doc.untrusted, l.doc.roots = l.options.Untrusted, l.options.DataRoots
 	return l.doc, warnings, nil
 }
 
+// Defaults decodes the draft and fills in the defaults without a check. The draft
+// cannot be used again.
+func (d *Draft) Defaults() *Document {
+	l := d.decode()
+	filler{l}.fill()
+	return l.doc
+}
+
+// decode reads the draft into a document over the fixed defaults.
+func (d *Draft) decode() *loader {
+	l := newLoader(&d.Report, d.options)
+	l.flagFor, l.doc.defaulted = d.FlagFor, d.inferred
+	prefill(&l.doc.Benchmark)
+	newDecoder(l).document(d.Root)
+	return l
+}
+
+// Infer records a default that was set in the draft itself.
+func (d *Draft) Infer(path string, value any, reason string) {
+	d.inferred = append(d.inferred, Default{Pointer: CanonicalPointer(path), Value: value, Reason: reason})
+}
+
+// loader is what the steps of loading a document share: the document, and what
+// is known of the text that it came from.
+type loader struct {
+	*Report
+	options LoadOptions
+	doc     *Document
+	given   map[string]*tree.Node // canonical path → value, null values left out
+	failed  map[string]bool       // canonical paths whose value could not be read
+	flagFor func(path string) string
+}
+
+func newLoader(r *Report, o LoadOptions) *loader {
+	return &loader{Report: r, options: o, doc: &Document{}, given: make(map[string]*tree.Node), failed: make(map[string]bool)}
+}
+
 // at returns the node that gave a canonical path, or nil.
-func (l *loader) at(path string) *node { return l.given[path] }
+func (l *loader) at(path string) *tree.Node { return l.given[path] }
 
 // has reports whether the document gave a value other than null.
 func (l *loader) has(path string) bool { return l.given[path] != nil }
 
 // where returns the place of a path, or of the nearest given parent with the
 // missing names added to its pointer.
-func (l *loader) where(path string) place {
+func (l *loader) where(path string) tree.Place {
 	missing := ""
 	for {
 		if n := l.given[path]; n != nil {
-			at := n.place
-			at.ptr += missing
+			at := n.Place
+			at.Pointer += missing
 			return at
 		}
 		cut := strings.LastIndexByte(path, '.')
 		missing = "/" + path[cut+1:] + missing
 		path = path[:max(cut, 0)]
 	}
+}
+
+// require reports a missing value.
+func (l *loader) require(path, detail string) {
+	at := l.where(path)
+	if l.flagFor != nil {
+		at = tree.Place{Pointer: CanonicalPointer(path)}
+		if name := l.flagFor(path); name != "" {
+			at.Flag, detail = name, name+": required"
+		}
+	}
+	l.Fail(at, CodeRequired, "%s", detail)
+}
+
+// conflict reports a given value that contradicts others.
+func (l *loader) conflict(path, detail string) {
+	at := l.where(path)
+	l.Fail(at, CodeConflict, "%s: %s", Label(at), detail)
+}
+
+// deepest returns the fields that were given by flags below path, so that each
+// flag is named, or path itself.
+func (l *loader) deepest(path string) []string {
+	n := l.at(path)
+	if n.Flag == "" || n.Shape != tree.Object {
+		return []string{path}
+	}
+	var all []string
+	for _, m := range n.Members {
+		at := Join(path, m.Name)
+		if m.Value.Shape == tree.Object && l.has(at) {
+			all = append(all, l.deepest(at)...)
+			continue
+		}
+		l.given[at] = m.Value
+		all = append(all, at)
+	}
+	return all
+}
+
+// infer records a value that was chosen because of others, and why.
+func (l *loader) infer(path string, value any, reason string) {
+	l.doc.defaulted = append(l.doc.defaulted, Default{Pointer: CanonicalPointer(path), Value: value, Reason: reason})
+}
+
+// inferred reports whether the value of a path was chosen and not given.
+func (l *loader) inferred(path string) bool {
+	at := CanonicalPointer(path)
+	return slices.ContainsFunc(l.doc.defaulted, func(d Default) bool { return d.Pointer == at })
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
@@ -113,7 +115,7 @@ benchmark:
 			Client:    Client{Certify: "none"},
 		},
 	}
-	got, warnings := mustLoad(t, doc, LoadOptions{})
+	got, warnings := mustLoad(t, doc, LoadOptions{Choices: someChoices()})
 	if diff := cmp.Diff(want, got, compareDocuments); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)
 	}
@@ -123,7 +125,7 @@ benchmark:
 }
 
 func TestLoadDefaults(t *testing.T) {
-	got, _ := mustLoad(t, `{"benchmark": {"model": "org/m", "phases": {"duration": 60}}}`, LoadOptions{})
+	got, _ := mustLoad(t, `{"benchmark": {"model": "org/m", "phases": {"duration": 60}}}`, LoadOptions{Choices: someChoices()})
 	want := Benchmark{
 		Models: Models{Strategy: "round_robin", Items: []Model{{Name: "org/m"}}},
 		Endpoint: Endpoint{URLs: []URL{NewURL("http://localhost:8000")}, URLStrategy: "round_robin", Type: "chat", Timeout: 21600,
@@ -185,8 +187,8 @@ func TestShorthands(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			short, _ := mustLoad(t, row.short, LoadOptions{})
-			long, _ := mustLoad(t, row.long, LoadOptions{})
+			short, _ := mustLoad(t, row.short, LoadOptions{Choices: someChoices()})
+			long, _ := mustLoad(t, row.long, LoadOptions{Choices: someChoices()})
 			if diff := cmp.Diff(long, short, compareDocuments); diff != "" {
 				t.Errorf("short form (-long +short):\n%s", diff)
 			}
@@ -196,7 +198,7 @@ func TestShorthands(t *testing.T) {
 
 func TestSubstitution(t *testing.T) {
 	env := map[string]string{"RATE": "2.5", "STREAM": "true", "KEY": "sk-very-secret", "HOST": "h", "MODEL": "7"}
-	o := LoadOptions{LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	o := LoadOptions{Choices: someChoices(), LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
 	d, _ := mustLoad(t, `benchmark:
   model: ${MODEL}
   endpoint: {url: "http://${HOST}:${PORT:80}/", streaming: "${STREAM}", apiKey: "${KEY}", headers: {X-Id: "a-${KEY}"}}
@@ -229,7 +231,7 @@ func TestUntrusted(t *testing.T) {
 	if err := os.Symlink(filepath.Dir(outside), filepath.Join(root, "out")); err != nil {
 		t.Fatal(err)
 	}
-	o := LoadOptions{Untrusted: true, DataRoots: []string{root}, AllowEnv: []string{"OK"},
+	o := LoadOptions{Choices: someChoices(), Untrusted: true, DataRoots: []string{root}, AllowEnv: []string{"OK"},
 		LookupEnv:    func(name string) (string, bool) { return "value-of-" + name, true },
 		LookupSecret: func(name string) (string, bool) { return "secret-" + name, name == "hf" }}
 	const phases = ", model: m, phases: {requests: 200}}"
@@ -286,7 +288,7 @@ func TestUntrusted(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	_, warnings := mustLoad(t, "model: m\nserver_metrics: {enabled: true}\nruntime: {workers: 4}\nphases: {requests: 9}", LoadOptions{})
+	_, warnings := mustLoad(t, "model: m\nserver_metrics: {enabled: true}\nruntime: {workers: 4}\nphases: {requests: 9}", LoadOptions{Choices: someChoices()})
 	var got []string
 	for _, w := range warnings {
 		got = append(got, w.Pointer+" "+w.Code)
@@ -301,7 +303,7 @@ func TestWarnings(t *testing.T) {
 func TestUsageUnasked(t *testing.T) {
 	for _, kind := range []string{"responses", "anthropic"} {
 		_, warnings := mustLoad(t, `benchmark: {model: m, endpoint: {type: `+kind+`, streaming: true, useServerTokenCount: true, streamUsage: false, useLegacyMaxTokens: true},
-  dataset: {type: synthetic}, phases: [{name: profiling, type: concurrency, requests: 200}]}`, LoadOptions{})
+  dataset: {type: synthetic}, phases: [{name: profiling, type: concurrency, requests: 200}]}`, LoadOptions{Choices: someChoices()})
 		var got []string
 		for _, w := range warnings {
 			got = append(got, w.Pointer+" "+w.Code)
@@ -329,9 +331,9 @@ var roundTrips = []string{
 func TestCompatLoadsAgain(t *testing.T) {
 	for i, doc := range roundTrips {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			first, _ := mustLoad(t, doc, LoadOptions{})
+			first, _ := mustLoad(t, doc, LoadOptions{Choices: someChoices()})
 			shown := encode(Compat(first))
-			second, warnings := mustLoad(t, string(shown), LoadOptions{Format: JSON})
+			second, warnings := mustLoad(t, string(shown), LoadOptions{Choices: someChoices(), Format: JSON})
 			if diff := cmp.Diff(first.Benchmark, second.Benchmark, compareDocuments); diff != "" {
 				t.Errorf("benchmark (-first +second):\n%s", diff)
 			}
@@ -349,31 +351,31 @@ func TestCompatLoadsAgain(t *testing.T) {
 
 // The keys of AIPerf's GET /api/config, section by section.
 func TestCompatKeys(t *testing.T) {
-	d, _ := mustLoad(t, `benchmark: {model: m, endpoint: {url: "http://u:p@h/?key=K", apiKey: k, headers: {Authorization: x, X-T: y}, extra: {api_key: v, a: 1}}, phases: {rate: 3, requests: 200}}`, LoadOptions{})
-	root := tree(compat(d))
-	keys := func(n *node) string {
+	d, _ := mustLoad(t, `benchmark: {model: m, endpoint: {url: "http://u:p@h/?key=K", apiKey: k, headers: {Authorization: x, X-T: y}, extra: {api_key: v, a: 1}}, phases: {rate: 3, requests: 200}}`, LoadOptions{Choices: someChoices()})
+	root := reread(compat(d))
+	keys := func(n *tree.Node) string {
 		var names []string
-		for _, m := range n.members {
-			names = append(names, m.name)
+		for _, m := range n.Members {
+			names = append(names, m.Name)
 		}
 		return strings.Join(names, " ")
 	}
 	rows := []struct {
 		name string
-		n    *node
+		n    *tree.Node
 		want string
 	}{
 		{"root", root, "models endpoint datasets phases artifacts slos tokenizer gpuTelemetry serverMetrics networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride"},
-		{"model", root.get("models").get("items").items[0], "name weight lora modalities tokenizer"},
-		{"endpoint", root.get("endpoint"), endpointOrder},
-		{"dataset", root.get("datasets").items[0], syntheticOrder},
-		{"prompts", root.get("datasets").items[0].get("prompts"), promptOrder},
-		{"phase", root.get("phases").items[0], phaseOrder + rateOrder},
-		{"artifacts", root.get("artifacts"), artifactOrder},
-		{"tokenizer", root.get("tokenizer"), tokenizerOrder},
-		{"runtime", root.get("runtime"), runtimeOrder},
-		{"gpu", root.get("gpuTelemetry"), "enabled urls metricsFile collector mode"},
-		{"server metrics", root.get("serverMetrics"), "enabled urls formats discovery"},
+		{"model", root.Get("models").Get("items").Items[0], "name weight lora modalities tokenizer"},
+		{"endpoint", root.Get("endpoint"), endpointOrder},
+		{"dataset", root.Get("datasets").Items[0], syntheticOrder},
+		{"prompts", root.Get("datasets").Items[0].Get("prompts"), promptOrder},
+		{"phase", root.Get("phases").Items[0], phaseOrder + rateOrder},
+		{"artifacts", root.Get("artifacts"), artifactOrder},
+		{"tokenizer", root.Get("tokenizer"), tokenizerOrder},
+		{"runtime", root.Get("runtime"), runtimeOrder},
+		{"gpu", root.Get("gpuTelemetry"), "enabled urls metricsFile collector mode"},
+		{"server metrics", root.Get("serverMetrics"), "enabled urls formats discovery"},
 	}
 	for _, row := range rows {
 		if got := keys(row.n); got != row.want {
@@ -394,7 +396,7 @@ func TestCompatKeys(t *testing.T) {
 func TestInputConfig(t *testing.T) {
 	d, _ := mustLoad(t, `{"randomSeed": 7, "benchmark": {"model": "mock", "endpoint": {"url": "http://127.0.0.1:8101", "streaming": true, "headers": {"camelCase": "x"}},
 		"dataset": {"name": "main", "isl": {"mean": 60, "stddev": 20}, "osl": 30}, "warmup": {"requests": 6, "concurrency": 4}, "profiling": {"requests": 60, "concurrency": 4},
-		"slos": {"time_to_first_token": 110}, "artifacts": {"raw": true}, "tokenizer": {"name": "builtin"}, "runtime": {"ui": "none"}}}`, LoadOptions{})
+		"slos": {"time_to_first_token": 110}, "artifacts": {"raw": true}, "tokenizer": {"name": "builtin"}, "runtime": {"ui": "none"}}}`, LoadOptions{Choices: someChoices()})
 	const want = `{"models":{"items":[{"name":"mock"}]},"endpoint":{"urls":["http://127.0.0.1:8101"],"type":"chat","streaming":true,"headers":{"camelCase":"x"}},` +
 		`"datasets":[{"name":"main","type":"synthetic","entries":60,"random_seed":7,"prompts":{"isl":{"mean":60,"stddev":20},"osl":{"mean":30,"stddev":0}}}],` +
 		`"phases":[{"name":"warmup","kind":"warmup","type":"concurrency","exclude_from_results":true,"requests":6,"concurrency":4},` +
@@ -405,26 +407,26 @@ func TestInputConfig(t *testing.T) {
 	}
 }
 
-// Every row of the table of lacking features is readable, and its value passes.
-func TestLackingFeatures(t *testing.T) {
+// Every row of the table of unsupported features is readable, and its value passes.
+func TestUnsupportedFeatures(t *testing.T) {
 	paths := []string{"", "metadata", "benchmark", "benchmark.models.items.0", "benchmark.endpoint", "benchmark.datasets.0",
 		"benchmark.datasets.0.prompts", "benchmark.phases.0", "benchmark.artifacts", "benchmark.tokenizer", "benchmark.runtime"}
 	rows := 0
 	for _, path := range paths {
-		for _, f := range lacking(path) {
+		for _, f := range UnsupportedFields(path) {
 			rows++
-			off, err := parseJSON([]byte(f.off), &report{})
+			off, _, err := tree.ParseJSON([]byte(f.Off))
 			if err != nil {
-				t.Fatalf("%s.%s: %v", path, f.name, err)
+				t.Fatalf("%s.%s: %v", path, f.Name, err)
 			}
-			l := newLoader(LoadOptions{})
+			l := newDecoder(newLoader(&Report{}, LoadOptions{}))
 			l.refuse(off, f)
 			if len(l.problems)+len(l.warnings) > 0 {
-				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.name, l.problems, l.warnings)
+				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.Name, l.problems, l.warnings)
 			}
-			l.refuse(&node{shape: number, scalar: "977"}, f)
+			l.refuse(&tree.Node{Shape: tree.Number, Scalar: "977"}, f)
 			if len(l.problems)+len(l.warnings) != 1 {
-				t.Errorf("%s.%s: 977 is accepted without a word", path, f.name)
+				t.Errorf("%s.%s: 977 is accepted without a word", path, f.Name)
 			}
 		}
 	}
@@ -435,7 +437,7 @@ func TestLackingFeatures(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	d, _ := mustLoad(t, `benchmark: {model: m, phases: {requests: 200}, endpoint: {url: "http://user:pass@h/?api_key=Q&x=1", apiKey: KEY,
-		headers: {Authorization: Bearer T, X-Plain: visible}, extra: {password: PW, nested: {token: TOK}, temperature: 1}}}`, LoadOptions{})
+		headers: {Authorization: Bearer T, X-Plain: visible}, extra: {password: PW, nested: {token: TOK}, temperature: 1}}}`, LoadOptions{Choices: someChoices()})
 	want := []string{"Bearer T", "KEY", "PW", "Q", "TOK", "pass", "user", "user:pass"}
 	if got := d.Secrets(); !slices.Equal(got, want) {
 		t.Errorf("Secrets() = %q, want %q", got, want)
@@ -443,7 +445,7 @@ func TestSecrets(t *testing.T) {
 }
 
 func TestMalformedIsNotInvalid(t *testing.T) {
-	_, _, err := Load([]byte(`{"benchmark": `), LoadOptions{Format: JSON})
+	_, _, err := Load([]byte(`{"benchmark": `), LoadOptions{Choices: someChoices(), Format: JSON})
 	if err == nil || err.Error() != "read configuration: line 1, column 15: unexpected end of the document" {
 		t.Errorf("error = %v", err)
 	}

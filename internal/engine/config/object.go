@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/redact"
 )
 
 // Object is a JSON object whose members keep their order and their exact
@@ -60,7 +63,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		out.Write(quote(m.Name))
+		out.Write(tree.Quote(m.Name))
 		out.WriteByte(':')
 		out.Write(m.Value)
 	}
@@ -70,14 +73,37 @@ func (o Object) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a JSON object and keeps order and exact numbers.
 func (o *Object) UnmarshalJSON(b []byte) error {
-	var r report
-	n, err := parseJSON(b, &r)
+	n, duplicates, err := tree.ParseJSON(b)
 	if err != nil {
 		return fmt.Errorf("read object: %w", err)
 	}
-	if n.shape != object || len(r.problems) > 0 {
+	if n.Shape != tree.Object || len(duplicates) > 0 {
 		return errors.New("read object: not an object with distinct names")
 	}
-	*o = n.toObject()
+	*o = objectOf(n)
 	return nil
+}
+
+// decode reads an object as it is.
+func (o *Object) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
+		return f.wrongType(n, f.path, "an object")
+	}
+	n.Walk(func(below *tree.Node) {
+		if below.Shape == tree.Text && below.Scalar == redact.Placeholder && !f.options.Stored {
+			f.Fail(below.Place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", Label(below.Place))
+		}
+		f.doc.injected = append(f.doc.injected, below.Secrets...)
+	})
+	*o = objectOf(n)
+	return true
+}
+
+// objectOf returns the members of an object node, whose names are distinct.
+func objectOf(n *tree.Node) Object {
+	var o Object
+	for _, m := range n.Members {
+		o.members = append(o.members, Member{Name: m.Name, Value: m.Value.JSON()})
+	}
+	return o
 }

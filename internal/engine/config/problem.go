@@ -2,9 +2,14 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/redact"
 )
 
 // The codes of problems and warnings, as clients see them.
@@ -66,52 +71,48 @@ func (e *Invalid) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Malformed is the error for text that is not a document at all: a syntax
-// error, or a structure that is too large or too deep to be read.
-type Malformed struct {
-	Line, Column int // 1-based; 0 = the text as a whole
-	Detail       string
-}
-
-// Error gives position and reason.
-func (e *Malformed) Error() string {
-	if e.Line == 0 {
-		return "read configuration: " + e.Detail
-	}
-	return fmt.Sprintf("read configuration: line %d, column %d: %s", e.Line, e.Column, e.Detail)
-}
-
 // found is a problem with what is needed to sort it.
 type found struct {
 	Problem
-	order int // of the flag
+	order int // Of the flag
 }
 
-// report collects problems and warnings.
-type report struct {
+// Report collects problems and warnings.
+type Report struct {
 	problems []found
 	warnings []found
 }
 
 // maxProblems bounds what is collected: a hostile document can have a problem
-// in every other byte, and nobody reads more.
+// in every other byte.
 const maxProblems = 100
 
-// full reports whether no more problems are collected.
-func (r *report) full() bool { return len(r.problems) >= maxProblems }
+// Err returns the problems as *Invalid, or nil if there are none.
+func (r *Report) Err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	return &Invalid{Problems: inOrder(r.problems)}
+}
 
-func newFound(at place, code, detail string, value any) found {
+// Add appends the problems of another report.
+func (r *Report) Add(o *Report) { r.problems = append(r.problems, o.problems...) }
+
+// full reports whether no more problems are collected.
+func (r *Report) full() bool { return len(r.problems) >= maxProblems }
+
+func newFound(at tree.Place, code, detail string, value any) found {
 	return found{
 		Problem: Problem{
-			Pointer: cmp.Or(at.ptr, "#"), Flag: at.flag, Code: code, Detail: detail,
-			Value: value, Line: at.line, Column: at.col,
+			Pointer: cmp.Or(at.Pointer, "#"), Flag: at.Flag, Code: code, Detail: detail,
+			Value: value, Line: at.Line, Column: at.Column,
 		},
-		order: at.order,
+		order: at.Order,
 	}
 }
 
-// fail adds a problem without a value.
-func (r *report) fail(at place, code, format string, args ...any) {
+// Fail adds a problem without a value.
+func (r *Report) Fail(at tree.Place, code, format string, args ...any) {
 	if !r.full() {
 		r.problems = append(r.problems, newFound(at, code, fmt.Sprintf(format, args...), nil))
 	}
@@ -119,31 +120,40 @@ func (r *report) fail(at place, code, format string, args ...any) {
 
 // failValue adds a problem about the value of n. The detail is the requirement;
 // the name of the field or flag and the value are put before it.
-func (r *report) failValue(n *node, code, requirement string) {
+func (r *Report) failValue(n *tree.Node, code, requirement string) {
 	if r.full() {
 		return
 	}
 	shown, value := shownValue(n)
-	detail := label(n.place) + ": " + requirement
+	detail := Label(n.Place) + ": " + requirement
 	if shown != "" {
-		detail = label(n.place) + " " + shown + ": " + requirement
+		detail = Label(n.Place) + " " + shown + ": " + requirement
 	}
-	r.problems = append(r.problems, newFound(n.place, code, detail, value))
+	r.problems = append(r.problems, newFound(n.Place, code, detail, value))
 }
 
-func (r *report) warn(at place, code, format string, args ...any) {
+// duplicates reports members that were left out of a tree.
+func (r *Report) duplicates(list []tree.Duplicate) {
+	for _, d := range list {
+		d.Pointer = "#"
+		r.Fail(d.Place, CodeConflict, "%q is given twice; the first is on line %d", d.Name, d.First)
+	}
+}
+
+// Warn adds a warning.
+func (r *Report) Warn(at tree.Place, code, format string, args ...any) {
 	if len(r.warnings) >= maxProblems {
 		return
 	}
 	r.warnings = append(r.warnings, newFound(at, code, fmt.Sprintf(format, args...), nil))
 }
 
-// label is the flag, or the last segment of the pointer.
-func label(at place) string {
-	if at.flag != "" {
-		return at.flag
+// Label is the flag, or the last segment of the pointer.
+func Label(at tree.Place) string {
+	if at.Flag != "" {
+		return at.Flag
 	}
-	return cmp.Or(at.ptr[strings.LastIndexByte(at.ptr, '/')+1:], "document")
+	return cmp.Or(at.Pointer[strings.LastIndexByte(at.Pointer, '/')+1:], "document")
 }
 
 // inOrder returns the problems as they stand in the document.
@@ -162,4 +172,24 @@ func inOrder(all []found) []Problem {
 		}
 	}
 	return out
+}
+
+// shownValue returns how a value may be shown, as text and as JSON; both are
+// empty for lists, objects, null, and for what came from outside of the document
+// or sits under a sensitive name.
+func shownValue(n *tree.Node) (string, any) {
+	if n.Shape == tree.Null || n.Shape >= tree.List || len(n.Secrets) > 0 || redact.SensitiveName(strings.TrimLeft(Label(n.Place), "-")) {
+		return "", nil
+	}
+	switch n.Shape {
+	case tree.Number:
+		return n.Scalar, json.Number(n.Scalar)
+	case tree.Boolean:
+		return n.Scalar, n.Scalar == "true"
+	}
+	shown := Clip(redact.Text(redact.URL(n.Scalar)))
+	if n.Flag != "" && !strings.ContainsAny(shown, " \t\n") && shown != "" {
+		return shown, shown
+	}
+	return strconv.Quote(shown), shown
 }

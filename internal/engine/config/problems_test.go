@@ -57,7 +57,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"negative wait", `endpoint: {waitForModelTimeout: -1}`, "#/benchmark/endpoint/waitForModelTimeout out-of-range"},
 	{"key and its file", `endpoint: {apiKey: k, apiKeyFile: testdata/prompts.jsonl}`, "#/benchmark/endpoint/apiKeyFile conflict"},
 	{"missing key file", `endpoint: {apiKeyFile: testdata/none}`, "#/benchmark/endpoint/apiKeyFile file-not-allowed"},
-	{"key file of lines", `endpoint: {apiKeyFile: testdata/aiperf-flags.tsv}`, "#/benchmark/endpoint/apiKeyFile out-of-range"},
+	{"key file of lines", `endpoint: {apiKeyFile: problems_test.go}`, "#/benchmark/endpoint/apiKeyFile out-of-range"},
 	{"affinity header", `endpoint: {affinityHeaders: ["a b"]}`, "#/benchmark/endpoint/affinityHeaders/0 out-of-range"},
 	{"affinity is the session header", `endpoint: {sessionHeader: X-S, affinityHeaders: [x-s]}`, "#/benchmark/endpoint/affinityHeaders/0 conflict"},
 	{"url parameters", `endpoint: {urlParams: {a: [1]}}`, "#/benchmark/endpoint/urlParams/a wrong-type"},
@@ -176,7 +176,7 @@ func TestLoadProblems(t *testing.T) {
 			if !strings.Contains(members, "phases:") && !strings.Contains(members, "profiling:") && !strings.Contains(members, "warmup:") {
 				members += ", phases: [{requests: 200}]"
 			}
-			doc, _, err := Load([]byte("benchmark: {"+members+"}\n"), LoadOptions{MetricTags: []string{"time_to_first_token"}})
+			doc, _, err := Load([]byte("benchmark: {"+members+"}\n"), LoadOptions{Choices: someChoices()})
 			if doc != nil {
 				t.Fatal("Load gave a document")
 			}
@@ -220,7 +220,7 @@ func TestEnvelopeProblems(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			_, _, err := Load([]byte(row.doc), LoadOptions{})
+			_, _, err := Load([]byte(row.doc), LoadOptions{Choices: someChoices()})
 			if diff := cmp.Diff(row.want, codes(t, err)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
@@ -261,7 +261,7 @@ func TestMalformed(t *testing.T) {
 			if strings.HasPrefix(row.doc, "{") {
 				format = JSON
 			}
-			_, _, err := Load([]byte(row.doc), LoadOptions{Format: format})
+			_, _, err := Load([]byte(row.doc), LoadOptions{Choices: someChoices(), Format: format})
 			var m *Malformed
 			if !errors.As(err, &m) {
 				t.Fatalf("error = %.200v, want *Malformed", err)
@@ -272,7 +272,7 @@ func TestMalformed(t *testing.T) {
 		})
 	}
 	t.Run("too long", func(t *testing.T) {
-		_, _, err := Load([]byte("benchmark: {}"), LoadOptions{MaxBytes: 5})
+		_, _, err := Load([]byte("benchmark: {}"), LoadOptions{Choices: someChoices(), MaxBytes: 5})
 		var m *Malformed
 		if !errors.As(err, &m) {
 			t.Errorf("error = %v, want *Malformed", err)
@@ -283,11 +283,11 @@ func TestMalformed(t *testing.T) {
 // curl -d @file sends a file without its line breaks.
 func TestMalformedWithoutLineBreaks(t *testing.T) {
 	const doc = "benchmark:\n  model: m\n  phases: [{requests: 200}]\n"
-	_, _, err := Load([]byte(strings.ReplaceAll(doc, "\n", "")), LoadOptions{})
+	_, _, err := Load([]byte(strings.ReplaceAll(doc, "\n", "")), LoadOptions{Choices: someChoices()})
 	if err == nil || !strings.Contains(err.Error(), "--data-binary") {
 		t.Errorf("error = %v, want one that names --data-binary", err)
 	}
-	if _, _, err := Load([]byte(doc+"  a: b: c\n"), LoadOptions{}); err == nil || strings.Contains(err.Error(), "--data-binary") {
+	if _, _, err := Load([]byte(doc+"  a: b: c\n"), LoadOptions{Choices: someChoices()}); err == nil || strings.Contains(err.Error(), "--data-binary") {
 		t.Errorf("error = %v, want one without --data-binary", err)
 	}
 }
@@ -299,7 +299,7 @@ func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
     "endpoint": {"apiKey": 12345, "timout": 3},
     "phases": [
       {"requests": 200, "type": "poisson",
-       "rate": -5}]}}`), LoadOptions{})
+       "rate": -5}]}}`), LoadOptions{Choices: someChoices()})
 	var invalid *Invalid
 	if !errors.As(err, &invalid) {
 		t.Fatal(err)

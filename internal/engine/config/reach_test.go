@@ -49,7 +49,7 @@ func TestReachOfUntrusted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := []byte("benchmark: {endpoint: {" + tt.endpoint + "}, phases: [{requests: 200}]}")
-			d, _, err := Load(text, LoadOptions{Untrusted: true, DataRoots: []string{root}})
+			d, _, err := Load(text, LoadOptions{Choices: someChoices(), Untrusted: true, DataRoots: []string{root}})
 			switch {
 			case tt.want != "":
 				if diff := cmp.Diff(tt.want, codes(t, err)); diff != "" {
@@ -60,7 +60,7 @@ func TestReachOfUntrusted(t *testing.T) {
 			case d.Benchmark.Endpoint.APIKeyFile != nil && d.Benchmark.Endpoint.APIKey.Reveal() != "sk-1":
 				t.Errorf("key = %q, want sk-1", d.Benchmark.Endpoint.APIKey.Reveal())
 			}
-			if _, _, err := Load(text, LoadOptions{Untrusted: true}); !strings.Contains(tt.name, "environment") && codes(t, err) == "" {
+			if _, _, err := Load(text, LoadOptions{Choices: someChoices(), Untrusted: true}); !strings.Contains(tt.name, "environment") && codes(t, err) == "" {
 				t.Error("files are read without any root")
 			}
 		})
@@ -94,7 +94,7 @@ func TestSocketOfDocument(t *testing.T) {
 // document that is shown has none of it.
 func TestReachSecrets(t *testing.T) {
 	d, _ := mustLoad(t, `{"benchmark": {"model": "m", "phases": {"duration": 60}, "endpoint": {
-		"proxy": "http://walter:pa55word@p:3128", "urlParams": {"api_key": "s3cretkey", "version": "v7", "n": 3}}}}`, LoadOptions{})
+		"proxy": "http://walter:pa55word@p:3128", "urlParams": {"api_key": "s3cretkey", "version": "v7", "n": 3}}}}`, LoadOptions{Choices: someChoices()})
 	secrets := strings.Join(d.Secrets(), " ")
 	for _, want := range []string{"pa55word", "walter", "s3cretkey"} {
 		if !strings.Contains(secrets, want) {
@@ -109,7 +109,7 @@ func TestReachSecrets(t *testing.T) {
 		t.Errorf("shown: %s", shown)
 	}
 	env := map[string]string{"HTTPS_PROXY": "http://u:envpa55@p:1"}
-	d, _ = mustLoad(t, `{"benchmark": {"model": "m", "phases": {"duration": 60}, "endpoint": {"proxyFromEnv": true}}}`, LoadOptions{
+	d, _ = mustLoad(t, `{"benchmark": {"model": "m", "phases": {"duration": 60}, "endpoint": {"proxyFromEnv": true}}}`, LoadOptions{Choices: someChoices(),
 		LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 	})
 	if !strings.Contains(strings.Join(d.Secrets(), " "), "envpa55") {
@@ -124,8 +124,8 @@ func TestReachRoundTrip(t *testing.T) {
 		"authStyle": "both", "affinityHeaders": [], "httpVersion": 2, "tls": {"serverName": "n", "minVersion": 1.3},
 		"waitForModelTimeout": "2 min", "waitForModelMode": "both", "waitForModelInterval": 1,
 		"resetKvCache": true, "serverProfiler": {"enabled": true, "startPath": "/on"}}}}`
-	d, _ := mustLoad(t, document, LoadOptions{})
-	again, _ := mustLoad(t, `{"benchmark": `+string(encode(Compat(d)))+`}`, LoadOptions{})
+	d, _ := mustLoad(t, document, LoadOptions{Choices: someChoices()})
+	again, _ := mustLoad(t, `{"benchmark": `+string(encode(Compat(d)))+`}`, LoadOptions{Choices: someChoices()})
 	again.Benchmark.Endpoint.Headers = nil // an empty object
 	if diff := cmp.Diff(d.Benchmark.Endpoint, again.Benchmark.Endpoint, cmp.Comparer(Secret.Equal), cmp.Comparer(URL.Equal), cmp.AllowUnexported(Object{})); diff != "" {
 		t.Errorf("read again (-first +second):\n%s", diff)
@@ -133,7 +133,7 @@ func TestReachRoundTrip(t *testing.T) {
 	if e := d.Benchmark.Endpoint; e.ResetKVCache == nil || e.ServerProfiler == nil || e.HTTPVersion != "2" || e.TLS.MinVersion != "1.3" || len(e.AffinityHeaders) != 0 {
 		t.Errorf("endpoint = %+v", e)
 	}
-	off, _ := mustLoad(t, `{"benchmark": {"model": "m", "phases": {"duration": 60}, "endpoint": {"resetKvCache": false, "server_profiler": {"enabled": false}}}}`, LoadOptions{})
+	off, _ := mustLoad(t, `{"benchmark": {"model": "m", "phases": {"duration": 60}, "endpoint": {"resetKvCache": false, "server_profiler": {"enabled": false}}}}`, LoadOptions{Choices: someChoices()})
 	if e := off.Benchmark.Endpoint; e.ResetKVCache != nil || e.ServerProfiler != nil {
 		t.Errorf("switched off: %+v", e)
 	}

@@ -8,31 +8,34 @@ import (
 	"strings"
 
 	"github.com/go-playground/validator/v10"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
 )
 
 // rules checks a value against its field's validate tag, as the validator
-// library reads it: gt, gte, lt, lte, min, max, oneof.
-func (l *loader) rules(n *node, v reflect.Value, tag reflect.StructTag, path string) {
-	rule := tag.Get("validate")
-	switch rule {
-	case "":
+// library reads it (gt, gte, lt, lte, min, max, oneof), or against its choices.
+func (f field) rules(n *tree.Node, v reflect.Value) {
+	if f.tag.Get("choices") != "" {
+		f.choice(n, v)
 		return
-	case "endpoint": // a table of ours, see [EndpointTypes]
-		l.endpointType(n, v, path)
+	}
+	rule := f.tag.Get("validate")
+	if rule == "" {
 		return
 	}
 	if choices, ok := strings.CutPrefix(rule, "oneof="); ok {
 		canonical(v, strings.Fields(choices))
 	}
-	err := l.validate.Var(v.Interface(), rule)
+	err := f.validate.Var(v.Interface(), rule)
 	var broken validator.ValidationErrors
 	if !errors.As(err, &broken) {
 		return
 	}
-	l.failed[path] = true
+	f.failed[f.path] = true
 	for _, e := range broken {
-		if e.Tag() == "oneof" && isLackingValue(path, v.String()) {
-			l.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+choiceList(e.Param()))
+		if e.Tag() == "oneof" && isUnsupportedValue(f.path, v.String()) {
+			f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+ChoiceList(strings.Fields(e.Param())))
 			continue
 		}
 		code := CodeOutOfRange
@@ -41,9 +44,9 @@ func (l *loader) rules(n *node, v reflect.Value, tag reflect.StructTag, path str
 		}
 		hint := ""
 		if code == CodeBadEnum {
-			hint = suggestion(v.String(), strings.Fields(e.Param()))
+			hint = suggest.DidYouMean(v.String(), strings.Fields(e.Param()))
 		}
-		l.failValue(n, code, requirement(e, v.Kind())+hint)
+		f.failValue(n, code, requirement(e, v.Kind())+hint)
 	}
 }
 
@@ -51,13 +54,13 @@ func (l *loader) rules(n *node, v reflect.Value, tag reflect.StructTag, path str
 // without regard to case, and takes - for _.
 func canonical(v reflect.Value, choices []string) {
 	for _, c := range choices {
-		if fold(c) == fold(v.String()) && len(c) == len(v.String()) {
+		if suggest.Fold(c) == suggest.Fold(v.String()) && len(c) == len(v.String()) {
 			v.SetString(c)
 		}
 	}
 }
 
-// requirement says what a rule accepts.
+// requirement returns the text of a rule: what it accepts.
 func requirement(e validator.FieldError, kind reflect.Kind) string {
 	switch e.Tag() {
 	case "gt":
@@ -67,7 +70,7 @@ func requirement(e validator.FieldError, kind reflect.Kind) string {
 	case "lte":
 		return "must be at most " + e.Param()
 	case "oneof":
-		return "must be " + choiceList(e.Param())
+		return "must be " + ChoiceList(strings.Fields(e.Param()))
 	case "min":
 		if kind == reflect.String {
 			return "must not be empty"
@@ -82,26 +85,17 @@ func requirement(e validator.FieldError, kind reflect.Kind) string {
 	return fmt.Sprintf("must satisfy %s %s", e.Tag(), e.Param())
 }
 
-// choiceList writes "a, b or c".
-func choiceList(choices string) string {
-	names := strings.Fields(choices)
-	if len(names) == 1 {
-		return names[0]
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-}
-
-// isLackingValue reports whether AIPerf knows a choice that we do not have.
-func isLackingValue(path, value string) bool {
-	return slices.ContainsFunc(lackingValues(generic(path)), func(name string) bool {
+// isUnsupportedValue reports whether a choice of AIPerf is not supported here.
+func isUnsupportedValue(path, value string) bool {
+	return slices.ContainsFunc(UnsupportedValues(Generic(path)), func(name string) bool {
 		family, isFamily := strings.CutSuffix(name, "*")
-		return fold(name) == fold(value) || isFamily && strings.HasPrefix(fold(value), fold(family))
+		return suggest.Fold(name) == suggest.Fold(value) || isFamily && strings.HasPrefix(suggest.Fold(value), suggest.Fold(family))
 	})
 }
 
-// lackingValues lists the choices of AIPerf that the field at a generic path does
+// UnsupportedValues lists the choices of AIPerf that the field at a generic path does
 // not have; one that ends in * stands for all that begin so.
-func lackingValues(path string) []string {
+func UnsupportedValues(path string) []string {
 	var names string
 	switch path {
 	case "benchmark.endpoint.type":
@@ -119,8 +113,8 @@ func lackingValues(path string) []string {
 	return strings.Fields(names)
 }
 
-// generic replaces the indexes in a canonical path by *.
-func generic(path string) string {
+// Generic replaces the indexes in a canonical path by *.
+func Generic(path string) string {
 	parts := strings.Split(path, ".")
 	for i, p := range parts {
 		if p != "" && p[0] >= '0' && p[0] <= '9' {

@@ -3,9 +3,11 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -79,33 +81,28 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // MarshalZerologObject keeps the text out of logs.
 func (s Secret) MarshalZerologObject(e *zerolog.Event) { e.Str("secret", s.String()) }
 
-// URL is a base URL of a server. User information and key-like query values in
-// it are secret: it formats redacted under every verb and in JSON.
-type URL struct{ raw Secret }
+// decode reads a text.
+func (s *Secret) decode(f field, n *tree.Node) bool {
+	v, ok := f.secretText(n, f.path)
+	*s = NewSecret(v)
+	return ok
+}
 
-// NewURL wraps a URL as the user wrote it.
-func NewURL(raw string) URL { return URL{raw: NewSecret(raw)} }
-
-// Reveal returns the URL with its secrets.
-func (u URL) Reveal() string { return u.raw.Reveal() }
-
-// Equal reports whether both are the same URL, secrets included.
-func (u URL) Equal(v URL) bool { return u.raw.Equal(v.raw) }
-
-// String returns the URL without its secrets.
-func (u URL) String() string { return redact.URL(u.raw.Reveal()) }
-
-// Format implements fmt.Formatter like [Secret.Format].
-func (u URL) Format(f fmt.State, _ rune) { fmt.Fprint(f, u.String()) }
-
-// GoString is for %#v.
-func (u URL) GoString() string { return u.String() }
-
-// MarshalText writes the redacted URL.
-func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
-
-// UnmarshalText reads a URL.
-func (u *URL) UnmarshalText(b []byte) error {
-	*u = NewURL(string(b))
-	return nil
+// secretText reads a text that may be secret and is not a placeholder.
+func (d *decoder) secretText(n *tree.Node, path string) (string, bool) {
+	if !n.IsText() {
+		d.failed[path] = true
+		d.Fail(n.Place, CodeWrongType, "%s: must be a string", Label(n.Place))
+		return "", false
+	}
+	if d.options.Stored {
+		return strings.ReplaceAll(n.Scalar, redact.Placeholder, "redacted"), true
+	}
+	if strings.Contains(n.Scalar, redact.Placeholder) || strings.Contains(strings.ToLower(n.Scalar), "%3credacted%3e") {
+		d.failed[path] = true
+		d.Fail(n.Place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", Label(n.Place))
+		return "", false
+	}
+	d.doc.injected = append(d.doc.injected, n.Secrets...)
+	return n.Scalar, true
 }

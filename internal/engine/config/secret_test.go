@@ -15,7 +15,7 @@ const canary = "sk-canary-0123456789"
 // No verb, no encoder and no log shows a secret, alone or inside of a document.
 func TestSecretsAreNeverShown(t *testing.T) {
 	d, _ := mustLoad(t, `benchmark: {model: m, phases: {requests: 200}, endpoint: {url: "http://user:`+canary+`@h/?token=`+canary+`",
-		apiKey: `+canary+`, headers: {Authorization: Bearer `+canary+`}}}`, LoadOptions{})
+		apiKey: `+canary+`, headers: {Authorization: Bearer `+canary+`}}}`, LoadOptions{Choices: someChoices()})
 	e := d.Benchmark.Endpoint
 	values := map[string]any{"secret": e.APIKey, "pointer": &e.APIKey, "url": e.URLs[0], "headers": e.Headers, "endpoint": e, "document": d}
 	for name, v := range values {
@@ -69,7 +69,7 @@ func TestProblemsDoNotQuoteSecrets(t *testing.T) {
 	}
 	env := func(string) (string, bool) { return canary, true }
 	for _, doc := range docs {
-		_, warnings, err := Load([]byte(doc), LoadOptions{LookupEnv: env})
+		_, warnings, err := Load([]byte(doc), LoadOptions{Choices: someChoices(), LookupEnv: env})
 		if err == nil {
 			t.Errorf("accepted: %s", doc)
 			continue

@@ -1,6 +1,11 @@
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
+)
 
 // The keys beside the benchmark section.
 var envelopeKeys = [...]string{
@@ -8,246 +13,250 @@ var envelopeKeys = [...]string{
 	"apiVersion", "kind", "spec",
 }
 
+// shorthand replaces the short forms of a document by the long ones, and reports
+// those that contradict each other.
+type shorthand struct{ *Report }
+
 // normalise brings the short forms of a document into the long one: afterwards
 // there is a benchmark section with models.items, endpoint.urls, datasets and
 // phases as lists. Nodes keep the places where the user wrote them. What does
 // not have the expected type is left as it is, for the decoder to report.
-func (l *loader) normalise(root *node) *node {
-	benchmark := root.get("benchmark")
-	if benchmark == nil && root.index("benchmark") < 0 {
-		root = l.wrap(root)
-		benchmark = root.get("benchmark")
+func (s shorthand) normalise(root *tree.Node) *tree.Node {
+	benchmark := root.Get("benchmark")
+	if benchmark == nil && root.Index("benchmark") < 0 {
+		root = s.wrap(root)
+		benchmark = root.Get("benchmark")
 	}
-	if benchmark == nil || benchmark.shape != object {
+	if benchmark == nil || benchmark.Shape != tree.Object {
 		return root
 	}
-	l.renameOnly(benchmark, "model", "models")
+	s.renameOnly(benchmark, "model", "models")
 	normaliseModels(benchmark)
-	l.normaliseEndpoint(benchmark.get("endpoint"))
-	normaliseClient(benchmark.get("client"))
-	if d := benchmark.get("dataset"); d != nil && d.shape == object && d.index("name") < 0 {
-		d.set("name", &node{place: d.place, shape: text, scalar: "default"})
+	s.normaliseEndpoint(benchmark.Get("endpoint"))
+	normaliseClient(benchmark.Get("client"))
+	if d := benchmark.Get("dataset"); d != nil && d.Shape == tree.Object && d.Index("name") < 0 {
+		d.Set("name", &tree.Node{Place: d.Place, Shape: tree.Text, Scalar: "default"})
 	}
-	l.normaliseDatasets(benchmark)
-	l.normalisePhases(benchmark)
+	s.normaliseDatasets(benchmark)
+	s.normalisePhases(benchmark)
 	return root
 }
 
 // wrap makes a document of a benchmark section that stands alone, or of an old
 // flat file that mixes it with the keys around it.
-func (l *loader) wrap(root *node) *node {
-	section, outer := objectNode(), objectNode()
-	section.place, outer.place = root.place, root.place
+func (s shorthand) wrap(root *tree.Node) *tree.Node {
+	section, outer := tree.ObjectNode(), tree.ObjectNode()
+	section.Place, outer.Place = root.Place, root.Place
 	old := false
-	for _, m := range root.members {
+	for _, m := range root.Members {
 		switch {
-		case slices.ContainsFunc(envelopeKeys[:], func(k string) bool { return m.name == k || m.name == snakeCase(k) }):
-			outer.members = append(outer.members, m)
-			old = old || m.name != "metadata"
+		case slices.ContainsFunc(envelopeKeys[:], func(k string) bool { return m.Name == k || m.Name == tree.SnakeCase(k) }):
+			outer.Members = append(outer.Members, m)
+			old = old || m.Name != "metadata"
 		default:
-			section.members = append(section.members, m)
-			old = old || m.name == "model" || m.name == "dataset"
+			section.Members = append(section.Members, m)
+			old = old || m.Name == "model" || m.Name == "dataset"
 		}
 	}
-	if old && len(section.members) > 0 {
-		l.warn(root.place, CodeDeprecated, "flat layout: move everything except schemaVersion, randomSeed and metadata into \"benchmark\"")
+	if old && len(section.Members) > 0 {
+		s.Warn(root.Place, CodeDeprecated, "flat layout: move everything except schemaVersion, randomSeed and metadata into \"benchmark\"")
 	}
-	if d := section.get("dataset"); d != nil && d.shape == object && d.index("name") < 0 {
-		d.set("name", &node{place: d.place, shape: text, scalar: "main"})
+	if d := section.Get("dataset"); d != nil && d.Shape == tree.Object && d.Index("name") < 0 {
+		d.Set("name", &tree.Node{Place: d.Place, Shape: tree.Text, Scalar: "main"})
 	}
-	outer.set("benchmark", section)
+	outer.Set("benchmark", section)
 	return outer
 }
 
 // renameOnly gives the member short its long name; both together are an error.
-func (l *loader) renameOnly(n *node, short, long string) {
-	i := n.index(short)
+func (s shorthand) renameOnly(n *tree.Node, short, long string) {
+	i := n.Index(short)
 	if i < 0 {
 		return
 	}
-	if n.index(long) >= 0 {
-		l.fail(n.members[i].place, CodeConflict, "%q and %q set the same value; give only one", short, long)
-		n.drop(short)
+	if n.Index(long) >= 0 {
+		s.Fail(n.Members[i].Place, CodeConflict, "%q and %q set the same value; give only one", short, long)
+		n.Drop(short)
 		return
 	}
-	n.members[i].name = long
+	n.Members[i].Name = long
 }
 
 // asList returns the node itself if it is a list, else a list of it.
-func asList(n *node) *node {
-	if n.shape == list {
+func asList(n *tree.Node) *tree.Node {
+	if n.Shape == tree.List {
 		return n
 	}
-	l := listNode(n)
-	l.place = n.place
+	l := tree.ListNode(n)
+	l.Place = n.Place
 	return l
 }
 
 // normaliseModels turns a name or a list of names into {items: [{name}]}.
-func normaliseModels(benchmark *node) {
-	models := benchmark.get("models")
+func normaliseModels(benchmark *tree.Node) {
+	models := benchmark.Get("models")
 	if models == nil {
 		return
 	}
-	if models.isText() || models.shape == list {
-		outer := objectNode(member{place: models.place, name: "items", value: asList(models)})
-		outer.place = models.place
-		benchmark.set("models", outer)
+	if models.IsText() || models.Shape == tree.List {
+		outer := tree.ObjectNode(tree.Member{Place: models.Place, Name: "items", Value: asList(models)})
+		outer.Place = models.Place
+		benchmark.Set("models", outer)
 		models = outer
 	}
-	items := models.get("items")
-	if items == nil || items.shape != list {
+	items := models.Get("items")
+	if items == nil || items.Shape != tree.List {
 		return
 	}
-	for i, item := range items.items {
-		if item.isText() {
-			named := objectNode(member{place: item.place, name: "name", value: item})
-			named.place = item.place
-			items.items[i] = named
+	for i, item := range items.Items {
+		if item.IsText() {
+			named := tree.ObjectNode(tree.Member{Place: item.Place, Name: "name", Value: item})
+			named.Place = item.Place
+			items.Items[i] = named
 		}
 	}
 }
 
-func (l *loader) normaliseEndpoint(endpoint *node) {
-	if endpoint == nil || endpoint.shape != object {
+func (s shorthand) normaliseEndpoint(endpoint *tree.Node) {
+	if endpoint == nil || endpoint.Shape != tree.Object {
 		return
 	}
-	l.renameOnly(endpoint, "url", "urls")
-	if urls := endpoint.get("urls"); urls != nil && urls.isText() {
-		endpoint.set("urls", asList(urls))
+	s.renameOnly(endpoint, "url", "urls")
+	if urls := endpoint.Get("urls"); urls != nil && urls.IsText() {
+		endpoint.Set("urls", asList(urls))
 	}
-	if t := endpoint.get("template"); t != nil && t.shape == object && endpoint.index("type") < 0 {
-		kind := textNode("template")
-		kind.place = t.place
-		endpoint.set("type", kind)
+	if t := endpoint.Get("template"); t != nil && t.Shape == tree.Object && endpoint.Index("type") < 0 {
+		kind := tree.TextNode("template")
+		kind.Place = t.Place
+		endpoint.Set("type", kind)
 	}
 	for _, name := range []string{"resetKvCache", "serverProfiler"} {
 		normaliseSwitch(endpoint, name)
-		normaliseSwitch(endpoint, snakeCase(name))
+		normaliseSwitch(endpoint, tree.SnakeCase(name))
 	}
 }
 
 // normaliseSwitch turns true and false, also as {enabled: …}, into an object and
 // null.
-func normaliseSwitch(endpoint *node, name string) {
-	n := endpoint.get(name)
+func normaliseSwitch(endpoint *tree.Node, name string) {
+	n := endpoint.Get(name)
 	if n == nil {
 		return
 	}
 	on := n
-	if n.shape == object && n.index("enabled") >= 0 {
-		on = n.drop("enabled")
+	if n.Shape == tree.Object && n.Index("enabled") >= 0 {
+		on = n.Drop("enabled")
 	}
-	if on.shape != boolean {
+	if on.Shape != tree.Boolean {
 		return
 	}
 	switch {
-	case on.scalar != "true":
-		endpoint.set(name, &node{place: n.place, shape: null})
-	case n.shape == boolean:
-		section := objectNode()
-		section.place = n.place
-		endpoint.set(name, section)
+	case on.Scalar != "true":
+		endpoint.Set(name, &tree.Node{Place: n.Place, Shape: tree.Null})
+	case n.Shape == tree.Boolean:
+		section := tree.ObjectNode()
+		section.Place = n.Place
+		endpoint.Set(name, section)
 	}
 }
 
 // normaliseClient turns yes and no into when: certify: true is before the run.
-func normaliseClient(client *node) {
-	if client == nil || client.shape != object {
+func normaliseClient(client *tree.Node) {
+	if client == nil || client.Shape != tree.Object {
 		return
 	}
-	certify := client.get("certify")
-	if certify == nil || certify.shape != boolean {
+	certify := client.Get("certify")
+	if certify == nil || certify.Shape != tree.Boolean {
 		return
 	}
-	when := textNode("none")
-	if certify.scalar == "true" {
-		when = textNode("before")
+	when := tree.TextNode("none")
+	if certify.Scalar == "true" {
+		when = tree.TextNode("before")
 	}
-	when.place = certify.place
-	client.set("certify", when)
+	when.Place = certify.Place
+	client.Set("certify", when)
 }
 
 // normaliseDatasets makes a list of one dataset, and moves isl and osl that
 // stand beside type: synthetic into prompts.
-func (l *loader) normaliseDatasets(benchmark *node) {
-	l.renameOnly(benchmark, "dataset", "datasets")
-	datasets := benchmark.get("datasets")
+func (s shorthand) normaliseDatasets(benchmark *tree.Node) {
+	s.renameOnly(benchmark, "dataset", "datasets")
+	datasets := benchmark.Get("datasets")
 	if datasets == nil {
 		return
 	}
 	datasets = asList(datasets)
-	benchmark.set("datasets", datasets)
-	for _, d := range datasets.items {
-		if d.shape != object {
+	benchmark.Set("datasets", datasets)
+	for _, d := range datasets.Items {
+		if d.Shape != tree.Object {
 			continue
 		}
-		if kind := d.get("type"); kind != nil && fold(kind.scalar) != "synthetic" {
+		if kind := d.Get("type"); kind != nil && suggest.Fold(kind.Scalar) != "synthetic" {
 			continue
 		}
-		l.moveInto(d, "prompts", "isl", "osl")
+		s.moveInto(d, "prompts", "isl", "osl")
 	}
 }
 
 // moveInto moves members of n into its member group.
-func (l *loader) moveInto(n *node, group string, names ...string) {
+func (s shorthand) moveInto(n *tree.Node, group string, names ...string) {
 	for _, name := range names {
-		i := n.index(name)
+		i := n.Index(name)
 		if i < 0 {
 			continue
 		}
-		at := n.members[i].place
-		value := n.drop(name)
-		inner := n.get(group)
+		at := n.Members[i].Place
+		value := n.Drop(name)
+		inner := n.Get(group)
 		if inner == nil {
-			inner = objectNode()
-			inner.place = n.place
-			n.set(group, inner)
+			inner = tree.ObjectNode()
+			inner.Place = n.Place
+			n.Set(group, inner)
 		}
 		switch {
-		case inner.shape != object:
-			l.fail(at, CodeConflict, "%q cannot be combined with %q, which is not an object", name, group)
-		case inner.index(name) >= 0:
-			l.fail(at, CodeConflict, "%q is given both here and in %q", name, group)
+		case inner.Shape != tree.Object:
+			s.Fail(at, CodeConflict, "%q cannot be combined with %q, which is not an object", name, group)
+		case inner.Index(name) >= 0:
+			s.Fail(at, CodeConflict, "%q is given both here and in %q", name, group)
 		default:
-			inner.members = append(inner.members, member{place: at, name: name, value: value})
+			inner.Members = append(inner.Members, tree.Member{Place: at, Name: name, Value: value})
 		}
 	}
 }
 
 // normalisePhases makes a list of one phase, or of the warmup and profiling
 // members.
-func (l *loader) normalisePhases(benchmark *node) {
-	var named []*node
+func (s shorthand) normalisePhases(benchmark *tree.Node) {
+	var named []*tree.Node
 	for _, name := range []string{"warmup", "profiling"} {
-		i := benchmark.index(name)
+		i := benchmark.Index(name)
 		if i < 0 {
 			continue
 		}
-		at := benchmark.members[i].place
-		value := benchmark.drop(name)
+		at := benchmark.Members[i].Place
+		value := benchmark.Drop(name)
 		switch {
-		case benchmark.index("phases") >= 0:
-			l.fail(at, CodeConflict, "%q cannot be combined with \"phases\"", name)
-		case value.shape == object:
-			if value.index("name") < 0 {
-				value.set("name", &node{place: value.place, shape: text, scalar: name})
+		case benchmark.Index("phases") >= 0:
+			s.Fail(at, CodeConflict, "%q cannot be combined with \"phases\"", name)
+		case value.Shape == tree.Object:
+			if value.Index("name") < 0 {
+				value.Set("name", &tree.Node{Place: value.Place, Shape: tree.Text, Scalar: name})
 			}
-			if value.index("kind") < 0 {
-				value.set("kind", &node{place: value.place, shape: text, scalar: name})
+			if value.Index("kind") < 0 {
+				value.Set("kind", &tree.Node{Place: value.Place, Shape: tree.Text, Scalar: name})
 			}
 			named = append(named, value)
-		case value.shape != null:
+		case value.Shape != tree.Null:
 			named = append(named, value)
 		}
 	}
 	if len(named) > 0 {
-		phases := listNode(named...)
-		phases.place = benchmark.place
-		phases.ptr += "/phases"
-		benchmark.set("phases", phases)
+		phases := tree.ListNode(named...)
+		phases.Place = benchmark.Place
+		phases.Pointer += "/phases"
+		benchmark.Set("phases", phases)
 	}
-	if phases := benchmark.get("phases"); phases != nil && phases.shape == object {
-		benchmark.set("phases", asList(phases))
+	if phases := benchmark.Get("phases"); phases != nil && phases.Shape == tree.Object {
+		benchmark.Set("phases", asList(phases))
 	}
 }

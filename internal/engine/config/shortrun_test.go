@@ -16,7 +16,7 @@ func TestShortRun(t *testing.T) {
 		"{duration: 5}": "",
 	}
 	for phases, want := range tests {
-		_, warnings := mustLoad(t, "benchmark: {model: m, phases: "+phases+"}", LoadOptions{})
+		_, warnings := mustLoad(t, "benchmark: {model: m, phases: "+phases+"}", LoadOptions{Choices: someChoices()})
 		got := ""
 		for _, w := range warnings {
 			if w.Code == CodeShortRun {

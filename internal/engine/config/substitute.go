@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/config/tree"
 )
 
 // substitute replaces ${NAME}, ${NAME:default} and ${secret:NAME} in every text
@@ -11,25 +13,25 @@ import (
 // it becomes: boolean, number or text. Texts with {{ … }} are refused: there is
 // no template engine, and sending them as they are would be wrong. The template of
 // request bodies is left as it is.
-func substitute(root *node, o LoadOptions, r *report) {
-	root.walk(func(n *node) {
-		if n.shape != text || strings.HasSuffix(n.ptr, "/endpoint/template/body") {
+func substitute(root *tree.Node, o LoadOptions, r *Report) {
+	root.Walk(func(n *tree.Node) {
+		if n.Shape != tree.Text || strings.HasSuffix(n.Pointer, "/endpoint/template/body") {
 			return
 		}
-		if strings.Contains(n.scalar, "{{") {
-			r.fail(n.place, CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", label(n.place))
+		if strings.Contains(n.Scalar, "{{") {
+			r.Fail(n.Place, CodeUnsupported, "%s: not supported by aiperfd yet: templates ({{ … }})", Label(n.Place))
 			return
 		}
-		if strings.Contains(n.scalar, "${") {
+		if strings.Contains(n.Scalar, "${") {
 			expand(n, o, r)
 		}
 	})
 }
 
 // expand replaces the substitutions of one text.
-func expand(n *node, o LoadOptions, r *report) {
+func expand(n *tree.Node, o LoadOptions, r *Report) {
 	var out strings.Builder
-	rest := n.scalar
+	rest := n.Scalar
 	whole := strings.HasPrefix(rest, "${") && strings.IndexByte(rest, '}') == len(rest)-1
 	for {
 		before, after, more := strings.Cut(rest, "${")
@@ -39,7 +41,7 @@ func expand(n *node, o LoadOptions, r *report) {
 		}
 		expression, tail, closed := strings.Cut(after, "}")
 		if !closed {
-			r.fail(n.place, CodeWrongType, "%s: ${ without a closing brace", label(n.place))
+			r.Fail(n.Place, CodeWrongType, "%s: ${ without a closing brace", Label(n.Place))
 			return
 		}
 		value, secret, ok := lookup(n, expression, o, r)
@@ -47,29 +49,29 @@ func expand(n *node, o LoadOptions, r *report) {
 			return
 		}
 		if secret {
-			n.secrets = append(n.secrets, value)
+			n.Secrets = append(n.Secrets, value)
 		}
 		out.WriteString(value)
 		rest = tail
 	}
-	n.scalar, n.subst = out.String(), whole
+	n.Scalar, n.Substituted = out.String(), whole
 	if whole {
-		n.shape = retype(n.scalar)
+		n.Shape = retype(n.Scalar)
 	}
 }
 
-// lookup finds the value of one substitution; secret says that it came from
+// lookup finds the value of one substitution; secret means that it came from
 // outside of the document.
-func lookup(n *node, expression string, o LoadOptions, r *report) (value string, secret, ok bool) {
+func lookup(n *tree.Node, expression string, o LoadOptions, r *Report) (value string, secret, ok bool) {
 	name, fallback, hasFallback := strings.Cut(expression, ":")
 	switch {
 	case name == "secret" && hasFallback:
 		return lookupSecret(n, fallback, o, r)
 	case !variableName(name):
-		r.fail(n.place, CodeWrongType, "%s: ${%s} does not name a variable", label(n.place), clip(expression))
+		r.Fail(n.Place, CodeWrongType, "%s: ${%s} does not name a variable", Label(n.Place), Clip(expression))
 		return "", false, false
 	case o.Untrusted && !slices.Contains(o.AllowEnv, name):
-		r.fail(n.place, CodeEnvNotAllowed, "%s: the environment variable %s is not allowed; see serve --allow-env", label(n.place), name)
+		r.Fail(n.Place, CodeEnvNotAllowed, "%s: the environment variable %s is not allowed; see serve --allow-env", Label(n.Place), name)
 		return "", false, false
 	}
 	if o.LookupEnv != nil {
@@ -78,19 +80,19 @@ func lookup(n *node, expression string, o LoadOptions, r *report) (value string,
 		}
 	}
 	if !hasFallback {
-		r.fail(n.place, CodeRequired, "%s: the environment variable %s is not set and has no default", label(n.place), name)
+		r.Fail(n.Place, CodeRequired, "%s: the environment variable %s is not set and has no default", Label(n.Place), name)
 	}
 	return fallback, false, hasFallback
 }
 
-func lookupSecret(n *node, name string, o LoadOptions, r *report) (value string, secret, ok bool) {
+func lookupSecret(n *tree.Node, name string, o LoadOptions, r *Report) (value string, secret, ok bool) {
 	if o.LookupSecret == nil {
-		r.fail(n.place, CodeUnsupported, "%s: references to secrets are not supported", label(n.place))
+		r.Fail(n.Place, CodeUnsupported, "%s: references to secrets are not supported", Label(n.Place))
 		return "", false, false
 	}
 	value, ok = o.LookupSecret(name)
 	if !ok {
-		r.fail(n.place, CodeSecretNotFound, "%s: no such secret: %q", label(n.place), clip(name))
+		r.Fail(n.Place, CodeSecretNotFound, "%s: no such secret: %q", Label(n.Place), Clip(name))
 	}
 	return value, true, ok
 }
@@ -98,27 +100,27 @@ func lookupSecret(n *node, name string, o LoadOptions, r *report) (value string,
 // variableName reports whether s can name an environment variable.
 func variableName(s string) bool {
 	for i := range len(s) {
-		if !isAlnum(s[i]) && s[i] != '_' {
+		if !tree.IsAlnum(s[i]) && s[i] != '_' {
 			return false
 		}
 	}
 	return s != "" && (s[0] < '0' || s[0] > '9')
 }
 
-// retype says what a plain value is, by AIPerf's rules for substituted text and
+// retype returns the shape of a plain value, by AIPerf's rules for substituted text and
 // for the values of key:value flags.
-func retype(s string) shape {
+func retype(s string) tree.Shape {
 	if lower := strings.ToLower(s); lower == "true" || lower == "false" {
-		return boolean
+		return tree.Boolean
 	}
-	if _, err := strconv.ParseFloat(s, 64); err == nil && jsonNumber(s) {
-		return number
+	if _, err := strconv.ParseFloat(s, 64); err == nil && tree.IsNumber(s) {
+		return tree.Number
 	}
-	return text
+	return tree.Text
 }
 
-// clip shortens what a user wrote for a message.
-func clip(s string) string {
+// Clip shortens what a user wrote for a message.
+func Clip(s string) string {
 	const most = 64
 	if len(s) <= most {
 		return s

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 // maxProblems is how many problems of a file are listed at once.
@@ -53,39 +55,5 @@ func nearest(name string, accepted []string) string {
 	if slices.Contains(accepted, meant) {
 		return meant
 	}
-	best, found := len(name)/3+2, ""
-	for _, a := range accepted {
-		if d := editDistance(strings.ToLower(name), a); d < best {
-			best, found = d, a
-		}
-	}
-	return found
-}
-
-// editDistance is the least number of bytes to insert, delete or replace, or of
-// neighbours to swap, that turns a into b.
-func editDistance(a, b string) int {
-	if len(a) > 64 {
-		return len(a) // nobody means that
-	}
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
+	return suggest.Nearest(name, accepted, len(name)/3+1)
 }

@@ -1,9 +1,7 @@
 package endpoint
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -11,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/jinja"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // parseJinja compiles a body template. One that asks for more time or memory than
@@ -91,13 +90,11 @@ func toJSON(in *exec.Value) *exec.Value {
 	if in.IsError() {
 		return in
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(plain(in)); err != nil {
+	out, err := plainjson.Marshal(plain(in))
+	if err != nil {
 		return exec.AsValue(errors.New("tojson: " + err.Error()))
 	}
-	return exec.AsSafeValue(strings.TrimSuffix(b.String(), "\n"))
+	return exec.AsSafeValue(string(out))
 }
 
 // plain returns a value as Go's own types, and texts as they are.

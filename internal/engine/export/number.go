@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/plainjson"
 )
 
 // appendFloat writes a finite number as Python prints it: the shortest text that
@@ -60,7 +62,7 @@ func appendText(b []byte, s string) []byte {
 
 // appendEscaped is appendText for text that needs care.
 func appendEscaped(b []byte, s string) []byte {
-	data, err := encode(s)
+	data, err := plainjson.Marshal(s)
 	if err != nil {
 		return append(b, `""`...) // cannot happen: every string can be encoded
 	}

@@ -10,6 +10,8 @@ import (
 	"mime"
 	"mime/multipart"
 	"unicode/utf8"
+
+	"aiperfd/internal/engine/plainjson"
 )
 
 // maxPart is the longest field of a form that is shown as it is, in bytes.
@@ -86,7 +88,7 @@ func digestOf(b []byte) digest {
 
 // described is v, which is of a type of ours and cannot fail to become JSON.
 func described(v any) json.RawMessage {
-	out, err := encode(v)
+	out, err := plainjson.Marshal(v)
 	if err != nil {
 		return json.RawMessage("null")
 	}

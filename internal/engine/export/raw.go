@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -130,13 +131,10 @@ func (w *RecordWriter) rawLine(raw *Raw) ([]byte, error) {
 		d := describeError(f.Class, f.Status, f.Message)
 		out.Error = &d
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
+	line, err := plainjson.Marshal(out)
+	if err != nil {
 		return nil, err
 	}
-	line := bytes.TrimRight(buf.Bytes(), "\n")
 	if w.opts.Secrets != nil {
 		line = []byte(w.opts.Secrets.Exact(string(line)))
 	}

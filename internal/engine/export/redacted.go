@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
 
@@ -68,22 +69,11 @@ var _ json.Marshaler = redactedValue{}
 
 // MarshalJSON implements json.Marshaler.
 func (v redactedValue) MarshalJSON() ([]byte, error) {
-	data, err := encode(v.value)
+	data, err := plainjson.Marshal(v.value)
 	if err != nil {
 		return nil, err
 	}
 	return redactJSON(data, v.secrets), nil
-}
-
-// encode is json.Marshal without HTML escaping.
-func encode(v any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
 // redactJSON takes exact secrets out of the strings of a JSON document. Numbers

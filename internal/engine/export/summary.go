@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // The versions that the summary claims.
@@ -137,7 +138,7 @@ func (s *summary) text(name, value string) {
 }
 
 func (s *summary) value(name string, value any) {
-	data, err := encode(value)
+	data, err := plainjson.Marshal(value)
 	if err != nil && s.err == nil {
 		s.err = err
 	}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"aiperfd/internal/engine/suggest"
 )
 
 // SLOCount is how often one objective was met.
@@ -90,38 +92,14 @@ func (t *tally) countSLOs(slos []slo, values []float64) bool {
 	return good
 }
 
-// nearestTag returns the tag of the per-record metric with the smallest distance to
-// tag.
+// nearestTag returns the tag of the per-record metric that is most like tag, however
+// different it is.
 func nearestTag(all []series, tag string) string {
-	best, distance := "", math.MaxInt
+	var tags []string
 	for i := range all {
-		r := all[i].row
-		if r.Kind != PerRecord || r.scope == onError {
-			continue
-		}
-		if d := edits(tag, r.Tag); d < distance {
-			best, distance = r.Tag, d
+		if r := all[i].row; r.Kind == PerRecord && r.scope != onError {
+			tags = append(tags, r.Tag)
 		}
 	}
-	return best
-}
-
-// edits is the Levenshtein distance of two tags in bytes.
-func edits(a, b string) int {
-	line := make([]int, len(b)+1)
-	for j := range line {
-		line[j] = j
-	}
-	for i := range len(a) {
-		diagonal := line[0]
-		line[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d = 1 + min(diagonal, line[j], line[j+1])
-			}
-			diagonal, line[j+1] = line[j+1], d
-		}
-	}
-	return line[len(b)]
+	return suggest.Nearest(tag, tags, math.MaxInt)
 }

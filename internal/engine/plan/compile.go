@@ -100,11 +100,7 @@ func (c *compiler) problem(pointer, code, format string, args ...any) {
 
 func (c *compiler) endpoint(p *Plan) {
 	e := &c.b.Endpoint
-	kind, ok := endpoint.Lookup(e.Type)
-	if !ok {
-		c.problem("endpoint/type", "bad-enum", "endpoint type %q does not exist", e.Type)
-		return
-	}
+	kind, _ := endpoint.Lookup(e.Type) // one of [Choices]
 	if e.Template != nil {
 		var err error
 		if kind, err = endpoint.Templated(e.Template.Body, e.Template.ResponseField); err != nil {
@@ -180,7 +176,7 @@ func (c *compiler) dataset(p *Plan) {
 		limit := d.DelayCap.Duration()
 		o.DelayCap = &limit
 	}
-	if given := sharedText(d); given != "" && p.Kind.Name != "" && !p.Kind.Caps.System {
+	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
 		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
 	}
 	name := d.Type
@@ -199,7 +195,6 @@ func (c *compiler) dataset(p *Plan) {
 			return
 		}
 	}
-	c.problem("datasets/0/type", "bad-enum", "dataset %q does not exist", name)
 }
 
 // sharedText names the member that gives all conversations a system message, or
@@ -415,7 +410,6 @@ func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) 
 		}
 		return
 	}
-	c.problem(fmt.Sprintf("phases/%d/type", i), "bad-enum", "load %q does not exist", d.Type)
 }
 
 func (c *compiler) metrics(p *Plan) {

@@ -14,22 +14,20 @@ import (
 
 // media compiles the generated pictures, sounds and rankings.
 func (c *compiler) media(d *config.Dataset, s *dataset.Synthetic) {
-	kind, known := endpoint.Lookup(c.b.Endpoint.Type)
+	kind, _ := endpoint.Lookup(c.b.Endpoint.Type)
 	if d.Images.On() {
-		if known && !kind.Caps.Images {
+		if !kind.Caps.Images {
 			c.problem("datasets/0/images", "conflict", "the endpoint type %s takes no images", kind.Name)
 		}
 		s.Images = c.images(d.Images)
 	}
 	if d.Audio.On() {
-		if known && !kind.Caps.Audio {
+		if !kind.Caps.Audio {
 			c.problem("datasets/0/audio", "conflict", "the endpoint type %s takes no audio", kind.Name)
 		}
 		s.Audio = c.audio(d.Audio)
 	}
-	if known {
-		c.lackingMedia(kind.Name, d)
-	}
+	c.lackingMedia(kind.Name, d)
 	if r := d.Rankings; r != nil {
 		s.Rankings = dataset.Rankings{
 			Passages:      c.dist("datasets/0/rankings/passages", r.Passages),

@@ -251,7 +251,7 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 
 func load(t *testing.T) *config.Document {
 	t.Helper()
-	d, _, err := config.Load([]byte(baseDocument), config.LoadOptions{})
+	d, _, err := config.Load([]byte(baseDocument), config.LoadOptions{Choices: Choices()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"aiperfd/internal/engine/plainjson"
 )
 
 // maxEscapes is how many escapings, one around the other, are undone in a text:
@@ -45,12 +47,8 @@ func forms(secret string) []string {
 // and with escaped slashes.
 func jsonForms(secret string) []string {
 	out := []string{secret}
-	var least strings.Builder
-	enc := json.NewEncoder(&least)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(secret) == nil {
-		plain := strings.TrimSuffix(least.String(), "\n")
-		plain = plain[1 : len(plain)-1]
+	if least, err := plainjson.Marshal(secret); err == nil {
+		plain := string(least[1 : len(least)-1])
 		out = append(out, plain, strings.ReplaceAll(plain, "/", `\/`), asciiOnly(plain))
 	}
 	if safe, err := json.Marshal(secret); err == nil {

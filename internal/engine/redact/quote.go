@@ -1,11 +1,12 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"reflect"
 	"strings"
+
+	"aiperfd/internal/engine/plainjson"
 )
 
 // print appends one token: prefix as it is, value quoted. Without a prefix a
@@ -98,11 +99,9 @@ func jsonValue(s string) (clean string, ok bool) {
 	if reflect.DeepEqual(tree, redacted) {
 		return Text(s), true
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(redacted) != nil {
+	out, err := plainjson.Marshal(redacted)
+	if err != nil {
 		return Placeholder, true
 	}
-	return Text(strings.TrimSuffix(out.String(), "\n")), true
+	return Text(string(out)), true
 }

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"aiperfd/internal/engine/redact"
-
 	"pgregory.net/rapid"
+
+	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/redact"
 )
 
 // encoders are the ways in which a text is written inside another.
@@ -41,11 +42,8 @@ type encoder struct {
 }
 
 func jsonText(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) //nolint:errchkjson // a text encodes
-	return strings.TrimSuffix(b.String()[1:], "\"\n")
+	b, _ := plainjson.Marshal(s) // a text encodes
+	return string(b[1 : len(b)-1])
 }
 
 func everyByte(s, format string) string {

@@ -43,7 +43,7 @@ benchmark:
   dataset: {type: file, format: single_turn, records: [{text: one, output_length: 3}]}
   phases:
     - {name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 2}
-`), config.LoadOptions{})
+`), config.LoadOptions{Choices: plan.Choices()})
 	if err != nil {
 		t.Fatal(err)
 	}

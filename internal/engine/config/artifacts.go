@@ -1,0 +1,63 @@
+package config
+
+import "aiperfd/internal/engine/config/tree"
+
+// Artifacts selects the files of a run and their folder.
+type Artifacts struct {
+	Dir           string  `json:"dir" validate:"min=1"` // owned by the server in the daemon
+	Prefix        *string `json:"prefix"`
+	Level         string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
+	ExportOutputs bool    `json:"exportOutputsJson"`
+}
+
+// decode reads the section. AIPerf selects files by records and raw; both together
+// correspond to a level.
+func (a *Artifacts) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
+		return f.wrongType(n, f.path, "an object")
+	}
+	rest := *n
+	rest.Members = append([]tree.Member(nil), n.Members...)
+	records, raw := rest.Drop("records"), rest.Drop("raw")
+	f.fields(&rest, a, f.path)
+	level, ok := f.exportLevel(records, raw)
+	if !ok || level == "" {
+		return false
+	}
+	if f.has(f.path+".level") && a.Level != level {
+		f.conflict(f.path+".level", "contradicts records and raw, which mean "+level)
+	} else {
+		a.Level = level
+	}
+	return true
+}
+
+// exportLevel reads AIPerf's two fields; "" = nothing was said.
+func (f field) exportLevel(records, raw *tree.Node) (level string, ok bool) {
+	if records != nil && records.Shape != tree.Null {
+		f.given[f.path+".records"] = records
+		switch {
+		case records.Shape == tree.Boolean && records.Scalar == "false":
+			level = "summary"
+		case records.Shape == tree.List && len(records.Items) == 1 && records.Items[0].Scalar == "jsonl":
+			level = "records"
+		default:
+			f.failValue(records, CodeBadEnum, "must be false or [\"jsonl\"]")
+			return "", false
+		}
+	}
+	if raw == nil || raw.Shape == tree.Null {
+		return level, true
+	}
+	f.given[f.path+".raw"] = raw
+	switch {
+	case raw.Shape == tree.List && len(raw.Items) == 0, raw.Shape == tree.Boolean && raw.Scalar == "false":
+		return level, true
+	case raw.Shape != tree.Boolean:
+		return "", f.wrongType(raw, f.path+".raw", "true or false")
+	case level == "summary":
+		f.conflict(f.path+".raw", "raw records are written beside records; records is false")
+		return "", false
+	}
+	return "raw", true
+}

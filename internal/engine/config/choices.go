@@ -1,0 +1,108 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
+)
+
+// Choice is a value of a closed list.
+type Choice struct {
+	Name    string
+	Aliases []string // also accepted
+}
+
+// Choices are the closed lists of values that are defined by the packages that
+// implement them. A document can have no other values; with an empty list, it can
+// have none.
+type Choices struct {
+	EndpointTypes []Choice
+	Dialects      []Choice // Of all endpoint types
+	Arrivals      []Choice // types of phases, beside concurrency
+	Formats       []Choice // Of the files of datasets
+	Corpora       []Choice // texts of synthetic prompts
+	Samplings     []Choice // orders in which conversations are drawn
+	Objectives    []string // tags of the metrics that can have an objective
+}
+
+// list returns the list that a field's choices tag names.
+func (c *Choices) list(name string) []Choice {
+	switch name {
+	case "endpointTypes":
+		return c.EndpointTypes
+	case "dialects":
+		return c.Dialects
+	case "phaseTypes":
+		return append([]Choice{{Name: "concurrency"}}, c.Arrivals...)
+	case "formats":
+		return c.Formats
+	case "corpora":
+		return c.Corpora
+	case "samplings":
+		return c.Samplings
+	}
+	return nil
+}
+
+// Of returns the closed list of a field with these tags; nil = it has none.
+func (c *Choices) Of(tag reflect.StructTag) []Choice {
+	if name := tag.Get("choices"); name != "" {
+		return c.list(name)
+	}
+	var list []Choice
+	if names, ok := strings.CutPrefix(tag.Get("validate"), "oneof="); ok {
+		for name := range strings.FieldsSeq(names) {
+			list = append(list, Choice{Name: name})
+		}
+	}
+	return list
+}
+
+// ChoiceNames returns the names of choices, without aliases.
+func ChoiceNames(list []Choice) []string {
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// choice replaces the text in v by the name of the choice that it is a spelling
+// of, or reports n.
+func (f field) choice(n *tree.Node, v reflect.Value) {
+	list := f.options.Choices.Of(f.tag)
+	known := ChoiceNames(list)
+	for _, c := range list {
+		for _, accepted := range append([]string{c.Name}, c.Aliases...) {
+			if suggest.Fold(accepted) == suggest.Fold(v.String()) {
+				v.SetString(c.Name)
+				return
+			}
+		}
+		known = append(known, c.Aliases...)
+	}
+	f.failed[f.path] = true
+	names := ChoiceList(ChoiceNames(list))
+	if isUnsupportedValue(f.path, v.String()) {
+		f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+names)
+		return
+	}
+	slices.Sort(known)
+	hint := suggest.DidYouMean(v.String(), known)
+	if hint != "" && f.tag.Get("choices") == "endpointTypes" {
+		f.failValue(n, CodeBadEnum, "unknown endpoint type"+hint+" It must be "+names) // the list is long
+		return
+	}
+	f.failValue(n, CodeBadEnum, "must be "+names+hint)
+}
+
+// ChoiceList returns "a, b or c".
+func ChoiceList(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}

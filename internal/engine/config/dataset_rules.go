@@ -1,0 +1,117 @@
+package config
+
+import (
+	"os"
+	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+)
+
+// datasetRules checks that the fields of a dataset agree with each other.
+type datasetRules struct {
+	*loader
+	dataset *Dataset
+	path    string
+}
+
+func (c datasetRules) check() {
+	d, path := c.dataset, c.path
+	if n := c.at(path); n == nil || n.Shape != tree.Object || c.failed[path+".type"] {
+		return
+	}
+	if d.Type == "file" || d.Type == "" && (c.has(path+".path") || c.has(path+".records")) {
+		c.checkFileDataset()
+	} else {
+		c.checkSynthetic()
+	}
+	c.checkSystemPrompt()
+}
+
+// only reports fields that the dataset's type does not have.
+func (c datasetRules) only(kind, fields string) {
+	for field := range strings.FieldsSeq(fields) {
+		if !c.has(c.path + "." + field) {
+			continue
+		}
+		for _, at := range c.deepest(c.path + "." + field) {
+			c.conflict(at, "only valid for datasets of type "+kind)
+		}
+	}
+}
+
+func (c datasetRules) checkFileDataset() {
+	d, path := c.dataset, c.path
+	if !c.failed[path+".format"] { // another format might have them
+		c.only("synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio rankings")
+	}
+	hasPath, hasRecords := c.has(path+".path"), c.has(path+".records")
+	switch {
+	case hasPath && hasRecords:
+		c.conflict(path+".records", "conflicts with path; use only one of them")
+	case !hasPath && !hasRecords:
+		c.require(path+".path", "path: a file dataset needs a path or records")
+	}
+	const many = 500
+	if len(d.Records) > many {
+		c.Warn(c.where(path+".records"), CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
+	}
+	if info, err := os.Stat(d.Path); err == nil && info.IsDir() && !c.options.Untrusted {
+		at := c.where(path + ".path")
+		c.failed[path+".path"] = true
+		c.Fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: a folder of files", Label(at))
+		return
+	}
+	c.checkFile(path+".path", d.Path)
+}
+
+func (c datasetRules) checkSynthetic() {
+	d, path := c.dataset, c.path
+	c.only("file", "path format records osl")
+	c.checkMedia()
+	if delay := path + ".turnDelay"; d.TurnDelay.Stddev > 0 && (d.TurnDelay.Mean == nil || *d.TurnDelay.Mean == 0) {
+		c.conflict(delay, "a standard deviation needs a mean above 0")
+	}
+	prefix, p := path+".prefixPrompts", d.PrefixPrompts
+	pooled := p.PoolSize > 0 || p.Length > 0
+	switch {
+	case p.Length > 0 && p.PoolSize == 0 && !c.failed[prefix+".poolSize"]:
+		c.conflict(prefix+".length", "needs a pool size above 0")
+	case p.PoolSize > 0 && p.Length == 0 && !c.failed[prefix+".length"]:
+		c.conflict(prefix+".poolSize", "needs a length above 0")
+	}
+	if pooled && p.SharedSystemLength != nil {
+		c.conflict(prefix+".sharedSystemLength", "excludes the pool of prefixes")
+	}
+	if pooled && p.UserContextLength != nil {
+		c.conflict(prefix+".userContextLength", "excludes the pool of prefixes")
+	}
+}
+
+// checkSystemPrompt checks that at most one of a literal system prompt, a
+// generated one and a pool of prefixes is given.
+func (c datasetRules) checkSystemPrompt() {
+	d, path := c.dataset, c.path
+	literal := ""
+	for _, field := range []string{"systemPrompt", "systemPromptFile"} {
+		if !c.has(c.path + "." + field) {
+			continue
+		}
+		if literal != "" {
+			c.conflict(path+"."+field, "conflicts with systemPrompt; use only one of them")
+		}
+		literal = c.path + "." + field
+	}
+	shared := ""
+	if d.PrefixPrompts.SharedSystemLength != nil {
+		shared = path + ".prefixPrompts.sharedSystemLength"
+	}
+	if literal != "" && shared != "" {
+		c.conflict(shared, "excludes a literal system prompt")
+	}
+	if literal != "" && (d.PrefixPrompts.PoolSize > 0 || d.PrefixPrompts.Length > 0) {
+		c.conflict(literal, "excludes the pool of prefixes")
+	}
+	if d.SystemPromptFile != nil {
+		c.checkFile(path+".systemPromptFile", *d.SystemPromptFile)
+	}
+}

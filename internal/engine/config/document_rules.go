@@ -1,0 +1,166 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+)
+
+// documentRules checks that the sections of a document agree with each other.
+type documentRules struct{ *loader }
+
+// check reports what is missing and what contradicts. It runs before defaults are
+// filled in, and over broken documents too: a value that could not be read counts
+// as given.
+func (c documentRules) check() {
+	if !c.has("benchmark") {
+		c.require("benchmark", "a benchmark section is required")
+		return
+	}
+	if c.at("benchmark").Shape != tree.Object {
+		return
+	}
+	c.checkModels()
+	endpointRules{c.loader, &c.doc.Benchmark.Endpoint}.check()
+	if n := c.at("benchmark.datasets"); n == nil || n.Shape == tree.List {
+		for i := range c.doc.Benchmark.Datasets {
+			datasetRules{c.loader, &c.doc.Benchmark.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i)}.check()
+		}
+	}
+	c.checkPhases()
+	c.checkArtifacts()
+	c.checkTokenizer()
+	if at := c.where("benchmark.runtime.ui"); at.Flag != "" && c.doc.Benchmark.Runtime.UI == "dashboard" {
+		c.Warn(at, CodeNoEffect, "%s dashboard: a full-screen display is not supported yet; the display of simple is used", at.Flag)
+	}
+	if c.has("benchmark.runtime.apiHost") && !c.has("benchmark.runtime.apiPort") {
+		c.conflict("benchmark.runtime.apiHost", "needs a port")
+	}
+}
+
+func (c documentRules) checkModels() {
+	const path = "benchmark.models"
+	m := &c.doc.Benchmark.Models
+	if len(m.Items) == 0 {
+		return // the server's only model is used
+	}
+	sum, given := 0.0, 0
+	for i, item := range m.Items {
+		at := path + ".items." + strconv.Itoa(i)
+		if n := c.at(at); n != nil && n.Shape == tree.Object && !c.has(at+".name") {
+			c.require(at+".name", "name: required")
+		}
+		if c.has(at + ".weight") {
+			given++
+		}
+		if item.Weight != nil {
+			sum += *item.Weight
+		} else if c.failed[at+".weight"] {
+			sum = math.NaN() // the sum is not checked
+		}
+		if c.has(at+".weight") && m.Strategy != "weighted" {
+			c.conflict(at+".weight", "weights need the strategy weighted")
+		}
+	}
+	if m.Strategy != "weighted" || c.failed[path+".strategy"] {
+		return
+	}
+	switch {
+	case given < len(m.Items):
+		c.unweighted(path)
+	case math.Abs(sum-1) > 0.01:
+		c.Fail(c.where(path+".items"), CodeOutOfRange, "weights: must add up to 1, not %s", FormatNumber(sum))
+	}
+}
+
+// unweighted reports models without weights; no option gives them.
+func (c documentRules) unweighted(path string) {
+	const need = "weighted needs a weight for every model"
+	if c.flagFor != nil {
+		c.conflict(path+".strategy", need+", and no option gives weights; write models with weights into a file for --config")
+		return
+	}
+	c.require(path+".items", "weight: the strategy "+need)
+}
+
+func (c documentRules) checkPhases() {
+	const path = "benchmark.phases"
+	if !c.has(path) {
+		c.require(path, "phases: at least one profiling phase is required")
+		return
+	}
+	if c.at(path).Shape != tree.List {
+		return
+	}
+	names := make(map[string]bool)
+	profiling := false
+	for i := range c.doc.Benchmark.Phases {
+		p, at := &c.doc.Benchmark.Phases[i], PhasePath(i)
+		if c.at(at).Shape != tree.Object {
+			profiling = true // it may have been meant as one
+			continue
+		}
+		rules := phaseRules{c.loader, p, at}
+		rules.checkName(names)
+		rules.checkKind()
+		rules.checkBounds()
+		rules.checkArrival()
+		profiling = profiling || phaseKind(p) != "warmup"
+	}
+	if !profiling && len(c.doc.Benchmark.Phases) > 0 {
+		c.require(path, "phases: at least one profiling phase is required")
+	}
+}
+
+func (c documentRules) checkArtifacts() {
+	const path = "benchmark.artifacts"
+	if c.doc.Benchmark.Artifacts.ExportOutputs {
+		at := c.where(path + ".exportOutputsJson")
+		c.Fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: writing outputs.json", Label(at))
+	}
+	if p := c.doc.Benchmark.Artifacts.Prefix; p != nil && strings.ContainsAny(*p, "\x00\n") {
+		c.failValue(c.at(path+".prefix"), CodeOutOfRange, "must be a file name prefix")
+	}
+}
+
+// checkTokenizer checks that an untrusted document may read the tokenizer's file,
+// or have it downloaded.
+func (c documentRules) checkTokenizer() {
+	name := c.doc.Benchmark.Tokenizer.Name
+	local := filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".json")
+	if c.options.Untrusted && local {
+		c.checkFile("benchmark.tokenizer.name", name)
+	}
+	if c.options.Untrusted && c.doc.Benchmark.Tokenizer.AllowDownload && !c.options.AllowDownload {
+		c.failValue(c.at("benchmark.tokenizer.allowDownload"), CodeNotAllowed, "downloads are allowed by: serve --allow-download")
+	}
+}
+
+// checkFilled gives warnings that need the complete document.
+func (c documentRules) checkFilled() {
+	const few = 100 // below it the 99th percentile is a single request
+	phases := c.doc.Benchmark.Phases
+	for i, p := range phases {
+		if p.Kind != "profiling" || p.Requests == nil || *p.Requests >= few {
+			continue
+		}
+		requests, worth := "requests", "percentiles above p90 are unreliable"
+		if *p.Requests < 10 {
+			worth = "percentiles are not meaningful"
+		}
+		if *p.Requests == 1 {
+			requests = "request"
+		}
+		if p.Concurrency != nil && int64(*p.Concurrency) > *p.Requests {
+			worth = fmt.Sprintf("concurrency %d is never reached, and %s", *p.Concurrency, worth)
+		}
+		if len(phases) > 1 {
+			requests += " in phase " + p.Name
+		}
+		c.Warn(c.where(PhasePath(i)+".requests"), CodeShortRun, "only %d %s: %s", *p.Requests, requests, worth)
+	}
+}

@@ -1,0 +1,38 @@
+package config
+
+import (
+	"bytes"
+	"strings"
+)
+
+// maxTemplate bounds the file of a body template.
+const maxTemplate = 1 << 20
+
+// readTemplate takes the body of a template out of the file that it names, as
+// AIPerf does. A body in place makes a JSON object, so it has a brace; what has
+// none is a file or the name of a built-in template.
+func (c endpointRules) readTemplate() {
+	const path = endpointPath + ".template.body"
+	t := c.endpoint.Template
+	if t == nil || t.Body == "" || strings.Contains(t.Body, "{") || t.Body == builtInTemplate || c.options.Stored {
+		return
+	}
+	n := c.at(path)
+	if c.checkFile(path, t.Body); n == nil || c.failed[path] || c.options.Untrusted && len(c.options.DataRoots) == 0 {
+		return
+	}
+	body, err := c.head(t.Body, maxTemplate+1)
+	switch {
+	case err != nil:
+		c.failValue(n, CodeFileNotAllowed, "the file cannot be read")
+	case len(body) > maxTemplate:
+		c.failValue(n, CodeOutOfRange, "a template must have at most 1 MiB")
+	case !bytes.Contains(body, []byte("{")):
+		c.failValue(n, CodeOutOfRange, "the file must hold a template of a JSON object")
+	default:
+		t.Body = string(body)
+	}
+}
+
+// builtInTemplate is the name that package endpoint knows a body for.
+const builtInTemplate = "nv-embedqa"

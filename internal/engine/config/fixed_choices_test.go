@@ -1,0 +1,29 @@
+package config
+
+import "strings"
+
+// someChoices are lists with values that the tests of this package use.
+func someChoices() Choices {
+	list := func(names string) []Choice {
+		var out []Choice
+		for name := range strings.FieldsSeq(names) {
+			c := Choice{Name: name}
+			if name, alias, ok := strings.Cut(name, "="); ok {
+				c = Choice{name, []string{alias}}
+			}
+			out = append(out, c)
+		}
+		return out
+	}
+	return Choices{
+		EndpointTypes: list("chat=openai-chat completions=openai raw template responses messages=anthropic embeddings=openai-embeddings" +
+			" rerank=vllm-rerank cohere_rankings nim_rankings hf_tei_rankings score image_retrieval image_edit sagemaker" +
+			" triton_generate runpod=runpod_native video_generation audio_transcription audio_translation image_generation"),
+		Dialects:   list("chat completions tgi trtllm vllm"),
+		Arrivals:   list("constant poisson gamma"),
+		Formats:    list("single_turn raw_payload"),
+		Corpora:    list("sonnet coding random"),
+		Samplings:  list("sequential random shuffle"),
+		Objectives: []string{"time_to_first_token", "inter_token_latency", "request_latency", "rtfx", "goodness", "a", "x"},
+	}
+}

@@ -1,0 +1,96 @@
+package flags
+
+import (
+	"reflect"
+	"strings"
+
+	"aiperfd/internal/engine/config"
+)
+
+// Complete returns what may stand in place of the word that a user is typing: the
+// spellings of options with their meaning behind a tab, or the values that the
+// option before takes. files = the word is the name of a file.
+func Complete(known *config.Choices, before []string, word string) (words []string, files bool) {
+	table := flagTable()
+	if name, value, inline := strings.Cut(word, "="); inline && strings.HasPrefix(word, "-") {
+		for _, c := range choices(table[name], known) {
+			if strings.HasPrefix(c, value) {
+				words = append(words, name+"="+c)
+			}
+		}
+		return words, table[name].kind == optFile
+	}
+	if strings.HasPrefix(word, "-") || len(before) == 0 {
+		return spellingsWith(word), false
+	}
+	o, ok := table[before[len(before)-1]]
+	if !ok || o.kind == optBool {
+		return spellingsWith(word), false
+	}
+	for _, c := range choices(o, known) {
+		if strings.HasPrefix(c, word) {
+			words = append(words, c)
+		}
+	}
+	return words, o.kind == optFile
+}
+
+// spellingsWith lists the spellings that begin so.
+func spellingsWith(word string) []string {
+	var words []string
+	for _, o := range options() {
+		if o.status != supported {
+			continue
+		}
+		for _, name := range o.spellings() {
+			if strings.HasPrefix(name, word) {
+				words = append(words, name+"\t"+o.help)
+			}
+		}
+	}
+	return words
+}
+
+// choices returns the closed list of values that an option takes; empty = it is
+// not closed. They stand beside the field of the document that it sets.
+func choices(o option, known *config.Choices) []string {
+	root, path, _ := strings.Cut(o.path, ".")
+	at := reflect.TypeFor[config.Benchmark]()
+	switch root {
+	case "dataset":
+		at = reflect.TypeFor[config.Dataset]()
+	case "profiling", "warmup":
+		at = reflect.TypeFor[config.Phase]()
+	default:
+		path = o.path
+	}
+	var tag reflect.StructTag
+	for name := range strings.SplitSeq(path, ".") {
+		for at.Kind() == reflect.Pointer {
+			at = at.Elem()
+		}
+		if at.Kind() != reflect.Struct {
+			return nil
+		}
+		field, ok := structField(at, name)
+		if !ok {
+			return nil
+		}
+		at, tag = field.Type, field.Tag
+	}
+	if o.kind == optBool {
+		return nil
+	}
+	return config.ChoiceNames(known.Of(tag))
+}
+
+// structField finds the field of a struct by its name in documents.
+func structField(t reflect.Type, name string) (reflect.StructField, bool) {
+	for i := range t.NumField() {
+		tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if tag == name {
+			return t.Field(i), true
+		}
+	}
+	return reflect.StructField{}, false
+}

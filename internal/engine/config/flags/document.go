@@ -1,0 +1,281 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/sandbox"
+	"aiperfd/internal/engine/config/tree"
+)
+
+// Document builds the document that the options say, or lays them over the file
+// of --config, and checks it like [Load]. Problems name the option at fault. The
+// error is *Invalid, *Malformed for an unreadable --config, or an error of
+// reading a file.
+func (f *Flags) Document() (*config.Document, []config.Problem, error) {
+	b, err := f.newOverlay()
+	if err != nil {
+		return nil, nil, err
+	}
+	plainOptions{b}.lay()
+	phaseOptions{b, make(map[*occurrence]bool)}.lay()
+	variables{b}.lay()
+	b.draft.Add(&f.report)
+	doc, warnings, err := b.draft.Load()
+	return doc, f.explain(warnings), f.Explain(err)
+}
+
+// overlay is a draft that options are laid over.
+type overlay struct {
+	flags     *Flags
+	draft     *config.Draft
+	benchmark *tree.Node
+	file      bool              // the draft came from --config
+	taken     map[string]string // path → the option that wrote it
+}
+
+func (f *Flags) newOverlay() (*overlay, error) {
+	b := &overlay{flags: f, taken: make(map[string]string)}
+	if file := f.get("--config"); file == nil {
+		b.draft = config.NewDraft(f.Options)
+		b.draft.FlagFor = flagFor
+	} else {
+		data, err := readFile(file.values[0], cmp.Or(max(f.Options.MaxBytes, 0), config.DefaultMaxBytes))
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file.values[0], err)
+		}
+		if b.draft, err = config.Read(data, f.Options); err != nil {
+			return nil, fmt.Errorf("%s: %w", file.values[0], err)
+		}
+		b.file = true
+	}
+	b.benchmark = b.draft.Root.Get("benchmark")
+	if b.benchmark == nil || b.benchmark.Shape != tree.Object {
+		// The loader reports it; what is typed has nowhere to go.
+		b.benchmark = tree.ObjectNode()
+	}
+	return b, nil
+}
+
+// readFile reads a whole file that must not be longer than most.
+func readFile(name string, most int) ([]byte, error) {
+	file, err := sandbox.Open(name, nil)
+	if err != nil {
+		return nil, errors.Join(errNoConfig, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
+	return data, errors.Join(err, file.Close())
+}
+
+// plainOptions lays the options over a draft that are not about phases.
+type plainOptions struct{ *overlay }
+
+func (b plainOptions) lay() {
+	for _, occ := range b.flags.typed {
+		switch {
+		case occ.option.status == inert:
+			b.draft.Warn(b.place(occ, ""), config.CodeNoEffect, "%s has no effect: %s",
+				occ.spelling, cmp.Or(occ.option.why, "aiperfd is a single process without a message bus"))
+		case strings.HasPrefix(occ.option.path, "profiling."), strings.HasPrefix(occ.option.path, "warmup."):
+		case occ.option.path != "":
+			b.option(occ)
+		}
+	}
+	b.sections()
+	b.fileDataset()
+	b.meanForSpread("dataset.prompts.isl", config.DefaultISL)
+	b.meanForSpread("dataset.turns", 1)
+	b.meanForSpread("dataset.images.width", config.DefaultSide)
+	b.meanForSpread("dataset.images.height", config.DefaultSide)
+	b.meanForSpread("dataset.audio.length", config.DefaultClip)
+	b.meanForSpread("dataset.rankings.passages", config.DefaultPassages)
+	b.meanForSpread("dataset.rankings.passageTokens", config.DefaultPassageTokens)
+	b.meanForSpread("dataset.rankings.queryTokens", config.DefaultQueryTokens)
+	b.spreadOfOutput()
+}
+
+// spreadOfOutput: AIPerf has no mean to fall back to for output lengths.
+func (b plainOptions) spreadOfOutput() {
+	spread, osl := b.flags.get("--osl-stddev"), b.find("dataset.prompts.osl")
+	if spread == nil || osl == nil || osl.Get("mean") != nil {
+		return
+	}
+	b.fail(spread, config.CodeConflict, "needs --osl")
+	parent := b.find("dataset.prompts")
+	if b.isFile() {
+		parent = b.find("dataset")
+	}
+	parent.Drop("osl")
+}
+
+// option lays one option over the tree.
+func (b plainOptions) option(occ *occurrence) {
+	path := occ.option.path
+	if !b.free(path, occ) {
+		return
+	}
+	switch occ.option.names {
+	case "--verbose -v", "--extra-verbose -vv":
+		b.verbose(occ)
+		return
+	}
+	switch path {
+	case "models.items":
+		b.models(occ)
+	case "endpoint.apiKey":
+		b.apiKey(occ)
+	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "slos":
+		objectOptions{b.overlay}.lay(occ, path)
+	case "dataset.audio.depths", "dataset.audio.sampleRates":
+		b.numbers(occ, path)
+	case "endpoint.resetKvCache", "endpoint.serverProfiler":
+		b.section(path, occ)
+	case "endpoint.affinityHeaders":
+		b.affinity(path, occ)
+	case "endpoint.preconnect", "endpoint.streamUsage", "endpoint.tlsVerify", "serverMetrics.enabled", "gpuTelemetry.enabled":
+		b.set(path, occ, &tree.Node{Shape: tree.Boolean, Scalar: strconv.FormatBool(!occ.on)})
+	case "client.certify":
+		when := tree.TextNode("none")
+		if occ.on {
+			when = tree.TextNode("before")
+		}
+		b.set(path, occ, when)
+	default:
+		if n := b.value(occ); n != nil {
+			b.set(path, occ, n)
+		}
+	}
+}
+
+// numbers lays a comma list of numbers over the tree.
+func (b plainOptions) numbers(occ *occurrence, path string) {
+	items := b.value(occ)
+	if items == nil {
+		return
+	}
+	for _, item := range items.Items {
+		if tree.IsNumber(item.Scalar) {
+			item.Shape = tree.Number
+		}
+	}
+	b.set(path, occ, items)
+}
+
+func (b plainOptions) models(occ *occurrence) {
+	names := b.value(occ)
+	if names == nil {
+		return
+	}
+	for i, name := range names.Items {
+		named := tree.ObjectNode(tree.Member{Place: name.Place, Name: "name", Value: name})
+		named.Place = name.Place
+		names.Items[i] = named
+	}
+	b.set("models.items", occ, names)
+}
+
+// apiKey takes the key itself, or the file that holds it. It goes before what a
+// file says.
+func (b plainOptions) apiKey(occ *occurrence) {
+	key := occ.values[0]
+	if occ.option.kind == optFile {
+		var err error
+		if key, err = config.KeyFrom(key, nil); err != nil {
+			b.fail(occ, config.CodeFileNotAllowed, "the file cannot be read")
+			return
+		}
+	}
+	if key == "" {
+		b.fail(occ, config.CodeRequired, "the key is empty")
+		return
+	}
+	if endpoint := b.find("endpoint"); endpoint != nil {
+		endpoint.Drop("apiKeyFile")
+	}
+	b.set("endpoint.apiKey", occ, tree.TextNode(key))
+}
+
+// section switches on or off what has options of its own.
+func (b plainOptions) section(path string, occ *occurrence) {
+	switch {
+	case !occ.on:
+		b.set(path, occ, &tree.Node{Shape: tree.Null})
+	case b.find(path) == nil:
+		b.set(path, occ, tree.ObjectNode())
+	}
+}
+
+// sections reports options of what is switched off. Otherwise they switch it on,
+// as in AIPerf.
+func (b plainOptions) sections() {
+	for _, occ := range b.flags.typed {
+		parent, _, nested := strings.Cut(strings.TrimPrefix(occ.option.path, "endpoint."), ".")
+		if !nested || parent != "resetKvCache" && parent != "serverProfiler" {
+			continue
+		}
+		on := b.flags.get("--reset-kv-cache")
+		if parent == "serverProfiler" {
+			on = b.flags.get("--server-profiler")
+		}
+		if on != nil && !on.on {
+			b.fail(occ, config.CodeConflict, "contradicts "+on.spelling+"=false")
+		}
+	}
+}
+
+// affinity takes names of headers; none stands for no header.
+func (b plainOptions) affinity(path string, occ *occurrence) {
+	names := b.value(occ)
+	if names == nil {
+		return
+	}
+	if len(names.Items) == 1 && names.Items[0].Scalar == "none" {
+		names.Items = nil
+	}
+	b.set(path, occ, names)
+}
+
+func (b plainOptions) verbose(occ *occurrence) {
+	level := "DEBUG"
+	if strings.HasPrefix(occ.option.names, "--extra") {
+		level = "TRACE"
+	}
+	if !occ.on {
+		return
+	}
+	b.set("logging.level", occ, tree.TextNode(level))
+	if !b.flags.Given("--ui") {
+		b.set("runtime.ui", occ, tree.TextNode("simple"))
+	}
+}
+
+// fileDataset settles what --input-file means for the type.
+func (b plainOptions) fileDataset() {
+	input := b.flags.get("--input-file")
+	if input == nil {
+		return
+	}
+	kind := b.find("dataset.type")
+	if kind != nil && kind.Scalar != "file" || kind == nil && b.file && b.find("dataset.prompts") != nil {
+		b.fail(input, config.CodeConflict, "the dataset of the configuration file is not of type file")
+		return
+	}
+	b.set("dataset.type", input, tree.TextNode("file"))
+	if d := b.find("dataset"); d != nil {
+		d.Drop("records")
+	}
+}
+
+// meanForSpread gives a spread that was typed alone AIPerf's mean.
+func (b plainOptions) meanForSpread(path string, mean float64) {
+	n := b.find(path)
+	if n == nil || n.Shape != tree.Object || n.Get("mean") != nil || n.Get("stddev") == nil || n.Get("stddev").Flag == "" {
+		return
+	}
+	n.Set("mean", &tree.Node{Shape: tree.Number, Scalar: config.FormatNumber(mean)})
+}

@@ -1,0 +1,321 @@
+// Package flags is the command line of `aiperfd profile`: the table of its flags,
+// their grammar, and how they are laid over a document.
+package flags
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/suggest"
+)
+
+// optionKind is the way in which an option takes values.
+type optionKind uint8
+
+const (
+	optBool    optionKind = iota // presence; =true and =false are understood too
+	optText                      // one value
+	optNumber                    // one number
+	optFile                      // one path
+	optList                      // comma lists, repeated
+	optWords                     // comma lists, repeated, and several tokens up to the next flag
+	optHeader                    // like optWords without commas; Name:Value or JSON
+	optExtra                     // like optWords; name:value or JSON
+	optGoodput                   // "tag:number tag:number" in one argument
+)
+
+// optionStatus is what aiperfd does with an option.
+type optionStatus uint8
+
+const (
+	supported optionStatus = iota
+	refused                // AIPerf's, and not here yet
+	inert                  // AIPerf's, without meaning in one process
+)
+
+// option is one row of the flag table.
+type option struct {
+	names   string // all spellings, blanks between; the first is the main one
+	negated string // the spelling for false; "" = none
+	group   string
+	kind    optionKind
+	path    string
+	status  optionStatus
+	sweep   bool   // AIPerf takes a comma list as a sweep
+	idle    string // refused: the value that changes nothing, which is accepted; "" = false of a boolean, else none
+	why     string // inert: the reason; "" = that of a program of one process
+	redact  redact.FlagKind
+	def     string // effective default, for the help text
+	help    string
+}
+
+// spellings returns all names, the negated one included.
+func (o option) spellings() []string {
+	return append(strings.Fields(o.names), strings.Fields(o.negated)...)
+}
+
+// several reports whether an option takes tokens up to the next flag.
+func (o option) several() bool { return o.kind >= optWords && o.kind <= optExtra }
+
+// occurrence is an option as it was typed.
+type occurrence struct {
+	option   option
+	spelling string // as typed last
+	order    int    // index in argv of the first one
+	values   []string
+	on       bool // booleans
+}
+
+// idle reports whether a refused option has the value that changes nothing.
+func (o *occurrence) idle() bool {
+	if o.option.kind == optBool {
+		return o.on == (o.option.idle == "true")
+	}
+	return o.option.idle != "" && len(o.values) == 1 && suggest.Fold(o.values[0]) == suggest.Fold(o.option.idle)
+}
+
+// Flags is a parsed command line of `aiperfd profile`.
+type Flags struct {
+	// options are used when the document is built; [Parse] sets LookupEnv.
+	Options config.LoadOptions
+
+	typed  []*occurrence
+	report config.Report
+	table  map[string]option // by spelling, with dashes
+}
+
+// Parse reads the arguments behind the subcommand. env looks up
+// environment variables; nil = none is set. With problems the error is *Invalid
+// and holds all of them, and the Flags can still give the problems of the values
+// by [Flags.Document].
+func Parse(argv []string, env func(string) (string, bool)) (*Flags, error) {
+	f := &Flags{Options: config.LoadOptions{LookupEnv: env}, table: flagTable()}
+	for i := 0; i < len(argv); {
+		i = f.argument(argv, i)
+	}
+	return f, f.report.Err()
+}
+
+func flagTable() map[string]option {
+	table := make(map[string]option)
+	for _, o := range options() {
+		for _, name := range o.spellings() {
+			table[name] = o
+		}
+	}
+	return table
+}
+
+// argument reads one flag with its values and returns the index behind it.
+func (f *Flags) argument(argv []string, i int) int {
+	token := argv[i]
+	if !flagLike(token) {
+		f.problem(i, token, config.CodeUnknownField, "unexpected argument %q%s", config.Clip(redact.Text(token)), argumentHint(config.Clip(redact.Text(redact.URL(token)))))
+		return i + 1
+	}
+	name, value, inline := strings.Cut(token, "=")
+	spelling, o, ok := f.find(name)
+	if !ok {
+		if spelling, o, ok = f.glued(token); ok {
+			value, inline = token[2:], true
+		}
+	}
+	if !ok {
+		f.problem(i, name, config.CodeUnknownField, "unknown option %s%s", config.Clip(name), f.hint(name))
+		return f.skip(argv, i+1)
+	}
+	values, next := f.values(argv, i, o, value, inline)
+	f.record(i, spelling, o, values, inline)
+	return next
+}
+
+// flagLike reports whether a token can begin an option; "-5" is a number.
+func flagLike(token string) bool {
+	name := strings.TrimLeft(token, "-")
+	return name != token && name != "" && (name[0] < '0' || name[0] > '9') && name[0] != '.'
+}
+
+// find looks an option up; underscores stand for dashes.
+func (f *Flags) find(name string) (string, option, bool) {
+	if o, ok := f.table[name]; ok {
+		return name, o, true
+	}
+	if strings.HasPrefix(name, "--") {
+		name = "--" + strings.ReplaceAll(name[2:], "_", "-")
+	}
+	o, ok := f.table[name]
+	return name, o, ok
+}
+
+// glued finds a short option with its value behind it, -HName:Value. A long
+// option with one dash is a mistake and not such a thing.
+func (f *Flags) glued(token string) (string, option, bool) {
+	if len(token) < 3 || token[1] == '-' {
+		return "", option{}, false
+	}
+	name, _, _ := strings.Cut(token, "=")
+	if _, _, long := f.find("-" + name); long {
+		return "", option{}, false
+	}
+	o, ok := f.table[token[:2]]
+	return token[:2], o, ok && o.kind != optBool
+}
+
+func (f *Flags) hint(name string) string {
+	if _, _, ok := f.find("-" + name); ok {
+		return `; did you mean "-` + name + `"?`
+	}
+	known := make([]string, 0, len(f.table))
+	for _, o := range options() {
+		if o.status == supported {
+			known = append(known, o.spellings()...)
+		}
+	}
+	return suggest.DidYouMean(name, known)
+}
+
+// skip passes the values of an unknown option.
+func (f *Flags) skip(argv []string, i int) int {
+	for i < len(argv) && !flagLike(argv[i]) {
+		i++
+	}
+	return i
+}
+
+// values collects what belongs to the option at i.
+func (f *Flags) values(argv []string, i int, o option, value string, inline bool) ([]string, int) {
+	next := i + 1
+	if inline {
+		values := []string{value}
+		if o.several() {
+			for next < len(argv) && !flagLike(argv[next]) {
+				values = append(values, argv[next])
+				next++
+			}
+		}
+		return values, next
+	}
+	switch {
+	case o.kind == optBool:
+		return nil, next
+	case o.several():
+		end := f.skip(argv, next)
+		return argv[next:end], end
+	case next < len(argv) && !f.isFlag(argv[next]):
+		return argv[next : next+1], next + 1
+	}
+	return nil, next
+}
+
+// isFlag is the test for the value of a scalar: it may begin with a dash, but
+// not be an option.
+func (f *Flags) isFlag(token string) bool {
+	name, _, _ := strings.Cut(token, "=")
+	_, _, known := f.find(name)
+	return known || strings.HasPrefix(token, "--") && flagLike(token)
+}
+
+// record adds an occurrence, or reports why it cannot be.
+func (f *Flags) record(i int, spelling string, o option, values []string, inline bool) {
+	occ := &occurrence{option: o, spelling: spelling, order: i, values: slices.Clone(values), on: spelling != o.negated}
+	if o.kind == optBool && inline && !f.boolean(occ) {
+		return
+	}
+	switch {
+	case o.status == refused && !occ.idle():
+		f.problem(i, spelling, config.CodeUnsupported, "%s: not supported by aiperfd yet", spelling)
+		return
+	case o.status == refused:
+		occ.option.status, occ.option.why = inert, "the feature is not supported yet"
+	case o.kind != optBool && len(values) == 0:
+		f.problem(i, spelling, config.CodeRequired, "%s: needs a value", spelling)
+		return
+	}
+	for _, before := range f.typed {
+		if before.option.names != o.names {
+			continue
+		}
+		if o.kind == optList || o.several() {
+			before.values = append(before.values, values...)
+			return
+		}
+		f.problem(i, spelling, config.CodeConflict, "%s: given twice%s", spelling, alias(before.spelling, spelling))
+		return
+	}
+	f.typed = append(f.typed, occ)
+}
+
+func alias(before, now string) string {
+	if before == now {
+		return ""
+	}
+	return ", first as " + before
+}
+
+// boolean reads the value of --flag=value.
+func (f *Flags) boolean(occ *occurrence) bool {
+	switch strings.ToLower(occ.values[0]) {
+	case "true":
+	case "false":
+		occ.on = !occ.on
+	default:
+		f.problem(occ.order, occ.spelling, config.CodeWrongType, "%s %s: must be true or false, or have no value", occ.spelling, config.Clip(occ.values[0]))
+		return false
+	}
+	return true
+}
+
+func (f *Flags) problem(order int, flag, code, format string, args ...any) {
+	at := tree.Place{Flag: flag, Order: order + 1}
+	f.report.Fail(at, code, format, args...)
+}
+
+// Given reports whether an option was typed, in any of its spellings; flag is
+// one of them, with dashes.
+func (f *Flags) Given(flag string) bool { return f.get(flag) != nil }
+
+func (f *Flags) get(flag string) *occurrence {
+	o, ok := f.table[flag]
+	if !ok {
+		return nil
+	}
+	for _, occ := range f.typed {
+		if occ.option.names == o.names {
+			return occ
+		}
+	}
+	return nil
+}
+
+// kind implements [redact.Flags]. flag comes without dashes.
+func (f *Flags) Kind(flag string) (kind redact.FlagKind, multi, ok bool) {
+	for _, dashes := range []string{"--", "-"} {
+		if o, ok := f.table[dashes+flag]; ok {
+			return o.redact, o.several(), true
+		}
+	}
+	return redact.Plain, false, false
+}
+
+var _ redact.Flags = (*Flags)(nil)
+
+// flagFor names the option that gives a canonical path, for problems with what
+// is missing.
+func flagFor(path string) string {
+	switch config.Generic(path) {
+	case "benchmark.models.items":
+		return "--model"
+	case "benchmark.datasets.*.path":
+		return "--input-file"
+	case "benchmark.phases.*.rate":
+		return "--request-rate"
+	}
+	return ""
+}
+
+// errNoConfig is for a --config that cannot be read.
+var errNoConfig = errors.New("configuration file cannot be read")

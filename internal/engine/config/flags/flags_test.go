@@ -1,0 +1,733 @@
+package flags
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/redact"
+)
+
+// base is the command line of AIPerf's measured resolutions.
+var base = []string{"--model", "test-model", "--url", "http://localhost:9", "--tokenizer", "builtin", "--ui", "none"}
+
+func flagsDocument(t testing.TB, env map[string]string, argv ...string) (*config.Document, []config.Problem, error) {
+	t.Helper()
+	f, _ := parseFlags(append(slices.Clone(base), argv...), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	return f.Document()
+}
+
+func mustFlags(t testing.TB, argv ...string) *config.Document {
+	t.Helper()
+	d, _, err := flagsDocument(t, nil, argv...)
+	if err != nil {
+		t.Fatalf("%q: %v", argv, err)
+	}
+	return d
+}
+
+// phaseText writes what was measured of a phase.
+func phaseText(ph config.Phase) string {
+	var out []string
+	for _, m := range []struct {
+		name  string
+		value any
+	}{
+		{"kind", ph.Kind}, {"type", ph.Type}, {"rate", ph.Rate}, {"smoothness", ph.Smoothness}, {"concurrency", ph.Concurrency},
+		{"requests", ph.Requests}, {"sessions", ph.Sessions}, {"duration", ph.Duration}, {"gracePeriod", ph.GracePeriod},
+	} {
+		text, _ := json.Marshal(m.value) //nolint:errchkjson // plain values
+		if v := strings.Trim(string(text), `"`); v != "null" {
+			out = append(out, m.name+" "+v)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestResolutionVectors(t *testing.T) {
+	rows := []struct {
+		argv    string
+		phases  []string
+		entries int
+	}{
+		{"", []string{"kind profiling, type concurrency, concurrency 1, requests 10, gracePeriod inf"}, 100},
+		{"--request-rate 2", []string{"kind profiling, type poisson, rate 2, requests 10, gracePeriod inf"}, 100},
+		{"--request-rate 2 --arrival-smoothness 3", []string{"kind profiling, type gamma, rate 2, smoothness 3, requests 10, gracePeriod inf"}, 100},
+		{"--request-rate 2 --arrival-pattern CONSTANT", []string{"kind profiling, type constant, rate 2, requests 10, gracePeriod inf"}, 100},
+		{"--concurrency 2 --benchmark-duration 10", []string{"kind profiling, type concurrency, concurrency 2, duration 10, gracePeriod 30"}, 100},
+		{"--concurrency 4, --benchmark-duration 10 --benchmark-grace-period inf", []string{"kind profiling, type concurrency, concurrency 4, duration 10, gracePeriod inf"}, 100},
+		{"--request-rate 2 --concurrency 5 --request-count 50 --warmup-request-count 3", []string{
+			"kind warmup, type poisson, rate 2, concurrency 5, requests 3, gracePeriod inf",
+			"kind profiling, type poisson, rate 2, concurrency 5, requests 50, gracePeriod inf"}, 50},
+		{"--warmup-duration 5 --concurrency 7 --benchmark-duration 9", []string{
+			"kind warmup, type concurrency, concurrency 7, duration 5, gracePeriod inf",
+			"kind profiling, type concurrency, concurrency 7, duration 9, gracePeriod 30"}, 100},
+		{"--warmup-duration 5 --warmup-concurrency 2 --warmup-grace-period 1 --concurrency 7", []string{
+			"kind warmup, type concurrency, concurrency 2, duration 5, gracePeriod 1",
+			"kind profiling, type concurrency, concurrency 7, requests 10, gracePeriod inf"}, 100},
+		{"--num-warmup-sessions 5 --warmup-request-rate 9 --warmup-arrival-pattern constant --request-rate 3 --arrival-smoothness 2", []string{
+			"kind warmup, type constant, rate 9, sessions 5, gracePeriod inf",
+			"kind profiling, type gamma, rate 3, smoothness 2, requests 10, gracePeriod inf"}, 100},
+		{"--request-count 5 --num-sessions 3", []string{"kind profiling, type concurrency, concurrency 1, requests 5, sessions 3, gracePeriod inf"}, 3},
+		{"--request-count 5 --num-prompts 8", []string{"kind profiling, type concurrency, concurrency 1, requests 5, gracePeriod inf"}, 8},
+	}
+	for _, row := range rows {
+		t.Run(row.argv, func(t *testing.T) {
+			d := mustFlags(t, strings.Fields(row.argv)...)
+			var got []string
+			for _, ph := range d.Benchmark.Phases {
+				got = append(got, phaseText(ph))
+			}
+			if diff := cmp.Diff(row.phases, got); diff != "" {
+				t.Errorf("phases (-want +got):\n%s", diff)
+			}
+			if n := d.Benchmark.Datasets[0].Entries; n != row.entries {
+				t.Errorf("entries = %d, want %d", n, row.entries)
+			}
+		})
+	}
+}
+
+func TestExtraAndHeaders(t *testing.T) {
+	rows := []struct {
+		name         string
+		argv         []string
+		extra, heads string
+	}{
+		{"merged", []string{"--extra-inputs", "temperature:0.5,top_p:0.9", "--extra-inputs", `{"a":{"b":1}}`}, `{"temperature":0.5,"top_p":0.9,"a":{"b":1}}`, `{}`},
+		{"several tokens", []string{"--extra-inputs", "a:1", "b:2", "--streaming"}, `{"a":1,"b":2}`, `{}`},
+		{"types", []string{"--extra-inputs", "a:TRUE,b:none,c:007,d:1e3,e:-5,f:,g:x:y"}, `{"a":true,"b":null,"c":"007","d":"1e3","e":-5,"f":"","g":"x:y"}`, `{}`},
+		{"comma in a value", []string{"--extra-inputs", "stop:a,b,n:2"}, `{"stop":"a,b","n":2}`, `{}`},
+		{"nested", []string{"--extra-inputs", "x.y:1,x.z.w:2", "--extra-inputs", "x.y:3"}, `{"x":{"y":3,"z":{"w":2}}}`, `{}`},
+		{"exact numbers", []string{"--extra-inputs", `{"n":12345678901234567890.10}`}, `{"n":12345678901234567890.10}`, `{}`},
+		{"headers", []string{"--header", "A:b", "--header", "C:d:e"}, `{}`, `{"A":"b","C":"d:e"}`},
+		{"commas in headers", []string{"-H", "Accept: a,b:c", `{"X-J":"1,2"}`}, `{}`, `{"Accept":"a,b:c","X-J":"1,2"}`},
+		{"glued header", []string{"-HX-A: 1", "-H=X-B: 2"}, `{}`, `{"X-A":"1","X-B":"2"}`},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			d := mustFlags(t, row.argv...)
+			if got := compatText(t, d, "endpoint", "extra"); got != row.extra {
+				t.Errorf("extra = %s, want %s", got, row.extra)
+			}
+			if got := compatText(t, d, "endpoint", "headers"); got != row.heads {
+				t.Errorf("headers = %s, want %s", got, row.heads)
+			}
+		})
+	}
+}
+
+func TestFlagProblems(t *testing.T) {
+	rows := []struct {
+		name string
+		argv []string
+		want string
+	}{
+		{"rate", []string{"--request-rate", "-5"}, "--request-rate -5: must be greater than 0"},
+		{"type", []string{"--concurrency", "many"}, "--concurrency many: must be a whole number"},
+		{"fraction", []string{"--concurrency", "1.5"}, "--concurrency 1.5: must be a whole number"},
+		{"enum", []string{"--arrival-pattern", "poison", "--request-rate", "1"}, `--arrival-pattern poison: must be constant, poisson or gamma; did you mean "poisson"?`},
+		{"warm-up grace", []string{"--warmup-grace-period", "5"}, "--warmup-grace-period: needs --warmup-request-count, --warmup-duration or --num-warmup-sessions"},
+		{"grace", []string{"--benchmark-grace-period", "5"}, "--benchmark-grace-period: needs a duration"},
+		{"lacking", []string{"--num-users", "4"}, "--num-users: not supported by aiperfd yet"},
+		{"lacking, negated", []string{"--no-force-min-tokens"}, "--no-force-min-tokens: not supported by aiperfd yet"},
+		{"sweep", []string{"--concurrency", "1,2"}, "--concurrency: sweeps (lists of values) are not supported yet; run once per value"},
+		{"pattern alone", []string{"--arrival-pattern", "constant"}, "--arrival-pattern: needs --request-rate"},
+		{"smoothness alone", []string{"--vllm-burstiness", "2"}, "--vllm-burstiness: needs --request-rate"},
+		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type gamma"},
+		{"twice", []string{"--isl", "100", "--synthetic-input-tokens-mean", "5"}, "--synthetic-input-tokens-mean: given twice, first as --isl"},
+		{"twice the same", []string{"--concurrency", "1", "--concurrency", "1"}, "--concurrency: given twice"},
+		{"goodput twice", []string{"--goodput", "request_latency:1", "--goodput", "b:2"}, "--goodput: given twice"},
+		{"goodput", []string{"--goodput", "a=1"}, `--goodput: expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`},
+		{"unknown", []string{"--concurency", "4"}, `unknown option --concurency; did you mean "--concurrency"?`},
+		{"one dash", []string{"-model", "x"}, `unknown option -model; did you mean "--model"?`},
+		{"argument", []string{"--streaming", "false"}, `unexpected argument "false"; flags begin with --`},
+		{"positional URL", []string{"localhost:41000"}, `unexpected argument "localhost:41000"; did you mean --url localhost:41000?`},
+		{"positional URL with scheme", []string{"--streaming", "https://h/v1"}, `unexpected argument "https://h/v1"; did you mean --url https://h/v1?`},
+		{"extra with =", []string{"--extra-inputs", "temperature=0.7"}, "--extra-inputs: an extra input must be name:value or a JSON object; did you mean temperature:0.7?"},
+		{"extra with = and a secret", []string{"--extra-inputs", "api_key=sk-1"}, "--extra-inputs: an extra input must be name:value or a JSON object; did you mean api_key:…?"},
+		{"goodput twice by two names", []string{"--goodput", "tpot:20 inter_token_latency:30"}, "--goodput: the objective inter_token_latency is given twice"},
+		{"no value", []string{"--concurrency", "--streaming"}, "--concurrency: needs a value"},
+		{"no words", []string{"--header"}, "--header: needs a value"},
+		{"header", []string{"--header", "Accept"}, "--header: a header must be Name:Value"},
+		{"extra", []string{"--extra-inputs", "x"}, "--extra-inputs: an extra input must be name:value or a JSON object"},
+		{"extra json", []string{"--extra-inputs", `{"a":1,"a":2}`}, "--extra-inputs: must be a JSON object with unique names"},
+		{"spread alone", []string{"--osl-stddev", "5"}, "--osl-stddev: needs --osl"},
+		{"verbose twice", []string{"-v", "-vv"}, "-vv: -v sets the same value; use only one of them"},
+		{"host alone", []string{"--api-host", "::"}, "--api-host: needs a port"},
+		{"wait mode alone", []string{"--wait-for-model-mode", "models"}, "--wait-for-model-mode: needs a --wait-for-model-timeout above 0"},
+		{"wait interval", []string{"--wait-for-model-timeout", "3", "--wait-for-model-interval", "0"}, "--wait-for-model-interval 0: must be greater than 0"},
+		{"path of a reset", []string{"--reset-kv-cache=false", "--reset-kv-cache-path", "/x"}, "--reset-kv-cache-path: contradicts --reset-kv-cache=false"},
+		{"path of a profiler", []string{"--server-profiler-stop-path", "/x", "--server-profiler=false"}, "--server-profiler-stop-path: contradicts --server-profiler=false"},
+		{"reset elsewhere", []string{"--reset-kv-cache", "--reset-kv-cache-path", "http://x/"}, "--reset-kv-cache-path http://x/: must be a path on the server, without spaces or fragment"},
+		{"url strategy", []string{"--url-strategy", "least"}, "--url-strategy least: must be round_robin or random"},
+		{"url parameter", []string{"--url-param", "a:b"}, "--url-param: a URL parameter must be name=value or a JSON object"},
+		{"auth style", []string{"--auth-style", "basic"}, "--auth-style basic: must be type, bearer, x-api-key, both, api-key or none"},
+		{"affinity header", []string{"--affinity-header", "X-A,x-a"}, "--affinity-header: the header x-a is given twice"},
+		{"proxy", []string{"--proxy", "ftp://x"}, "--proxy ftp://x: must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"},
+		{"certificate alone", []string{"--tls-cert-file", "testdata/prompts.jsonl"}, "--tls-cert-file: needs --tls-key-file"},
+		{"ipv6", []string{"--url", "::1:8000"}, "--url ::1:8000: IPv6 addresses need brackets, for example http://[::1]:8000"},
+		{"like one that is not supported", []string{"--ttft", "5"}, "unknown option --ttft"},
+		{"url that is no URL", []string{"--url", "localhost:9", "temperature=0.7"}, `--url temperature=0.7: must be a URL; a host name cannot contain "="`},
+		{"url", []string{"--url", "ftp://x"}, "--url ftp://x: must be an http or https URL"},
+		{"missing file", []string{"--input-file", "nope.jsonl"}, "--input-file nope.jsonl: no such file"},
+		{"synthetic with file", []string{"--input-file", "testdata/prompts.jsonl", "--isl", "5", "--turns", "3"}, "--isl: only valid for datasets of type synthetic\nunknown option --turns; did you mean \"--session-turns-mean\"?"},
+		{"format without file", []string{"--custom-dataset-type", "single-turn"}, "--custom-dataset-type: only valid for datasets of type file"},
+		{"boolean value", []string{"--streaming=maybe"}, "--streaming maybe: must be true or false, or have no value"},
+		{"inherited", []string{"--concurrency", "0", "--warmup-request-count", "1"}, "--concurrency 0: must be at least 1"},
+		{"key is not shown", []string{"--api-key", "<redacted>"}, "--api-key: contains a redaction placeholder; give the actual value"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			d, _, err := flagsDocument(t, nil, row.argv...)
+			var invalid *config.Invalid
+			if !errors.As(err, &invalid) || d != nil {
+				t.Fatalf("error = %v, want *Invalid", err)
+			}
+			// The base gives --url and others; only the added ones are at fault.
+			if got := err.Error(); got != row.want {
+				t.Errorf("problems:\n%s\nwant:\n%s", got, row.want)
+			}
+		})
+	}
+	t.Run("no model", func(t *testing.T) {
+		f, err := parseFlags(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _, err := f.Document()
+		if err != nil || len(d.Benchmark.Models.Items) != 0 || d.Benchmark.Tokenizer.Name != "" {
+			t.Errorf("document %v, error %v: want one without models, for the server to name them", d, err)
+		}
+	})
+}
+
+func TestFlagGrammar(t *testing.T) {
+	d := mustFlags(t, "--request_timeout_seconds=5", "-u", "h1", "h2,h3", "--url=h4", "--model", "a,b", "-m", "c", "-b", "2",
+		"--isl-stddev", "9", "--conversation-turn-stddev", "2", "--random-seed", "0", "--no-stream-usage", "--no-preconnect", "--insecure", "--streaming=true",
+		"--custom-endpoint", "/x", "--goodput", "time_to_first_token:100 request_latency:2.5", "--export-level", "RAW", "--api-key", "-dash",
+		"--failed-request-threshold", ".5", "--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule")
+	b := d.Benchmark
+	var urls, models []string
+	for _, u := range b.Endpoint.URLs {
+		urls = append(urls, u.Reveal())
+	}
+	for _, m := range b.Models.Items {
+		models = append(models, m.Name)
+	}
+	got := []any{urls, models, float64(b.Endpoint.Timeout), b.Datasets[0].Prompts.BatchSize, *b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev,
+		*b.Datasets[0].Turns.Mean, *d.RandomSeed, b.Endpoint.StreamUsage, b.Endpoint.Preconnect, b.Endpoint.TLSVerify, b.Endpoint.Streaming, *b.Endpoint.Path,
+		b.SLOs["request_latency"], b.Artifacts.Level, b.Endpoint.APIKey.Reveal(), *b.Phases[0].FailedRequestThreshold}
+	want := []any{[]string{"http://localhost:9", "http://h1", "http://h2", "http://h3", "http://h4"}, []string{"test-model", "a", "b", "c"}, 5.0, 2, 550.0, 9.0,
+		1.0, int64(0), false, false, false, true, "/x", 2.5, "raw", "-dash", 0.5}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+}
+
+func TestVerbose(t *testing.T) {
+	for flag, want := range map[string]string{"-v": "DEBUG", "--verbose": "DEBUG", "-vv": "TRACE"} {
+		f, _ := parseFlags([]string{"-m", "x", flag}, nil)
+		d, _, err := f.Document()
+		if err != nil || d.Benchmark.Logging.Level != want || d.Benchmark.Runtime.UI != "simple" {
+			t.Errorf("%s: level %v, want %s with the simple UI (%v)", flag, d, want, err)
+		}
+	}
+}
+
+func TestCertify(t *testing.T) {
+	for flag, want := range map[string]string{"--streaming": "none", "--certify": "before", "--certify=true": "before", "--certify=false": "none"} {
+		f, _ := parseFlags([]string{"-m", "x", flag}, nil)
+		d, _, err := f.Document()
+		if err != nil || d.Benchmark.Client.Certify != want {
+			t.Errorf("%s: certify %+v (%v), want %s", flag, d, err, want)
+		}
+	}
+}
+
+func TestFlagsOverFile(t *testing.T) {
+	file := func(t *testing.T, doc string) string {
+		name := filepath.Join(t.TempDir(), "bench.yaml")
+		if err := os.WriteFile(name, []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	const closed = "benchmark: {model: m, endpoint: {url: h, headers: {A: b}}, dataset: {isl: {mean: 5, stddev: 1}}, phases: {concurrency: 1, duration: 5}}"
+	rows := []struct{ name, doc, argv, want string }{
+		{"nothing typed", closed, "", "kind profiling, type concurrency, concurrency 1, duration 5, gracePeriod 30"},
+		{"count", closed, "--request-count 500", "kind profiling, type concurrency, concurrency 1, requests 500, duration 5, gracePeriod 30"},
+		{"rate", closed, "--request-rate 5", "kind profiling, type poisson, rate 5, duration 5, gracePeriod 30"},
+		{"rate and cap", closed, "--request-rate 5 --concurrency 9", "kind profiling, type poisson, rate 5, concurrency 9, duration 5, gracePeriod 30"},
+		{"pattern", "benchmark: {model: m, phases: {type: gamma, rate: 2, smoothness: 3, duration: 5}}", "--arrival-pattern constant", "kind profiling, type constant, rate 2, duration 5, gracePeriod 30"},
+		{"warm-up made", closed, "--warmup-request-count 3", "kind warmup, type concurrency, concurrency 1, requests 3, gracePeriod inf; kind profiling, type concurrency, concurrency 1, duration 5, gracePeriod 30"},
+		{"warm-up merged", "benchmark: {model: m, warmup: {requests: 4}, profiling: {duration: 5}}", "--warmup-concurrency 3", "kind warmup, type concurrency, concurrency 3, requests 4, gracePeriod inf; kind profiling, type concurrency, concurrency 1, duration 5, gracePeriod 30"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			f, err := parseFlags(append([]string{"-f", file(t, row.doc)}, strings.Fields(row.argv)...), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, _, err := f.Document()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, ph := range d.Benchmark.Phases {
+				got = append(got, phaseText(ph))
+			}
+			if s := strings.Join(got, "; "); s != row.want {
+				t.Errorf("phases = %s\nwant %s", s, row.want)
+			}
+		})
+	}
+	t.Run("values", func(t *testing.T) {
+		f, _ := parseFlags([]string{"--config", file(t, closed), "--isl", "99", "-H", "C:d", "--model", "n", "--random-seed", "3"}, nil)
+		d, _, err := f.Document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := d.Benchmark
+		got := []any{*b.Datasets[0].Prompts.ISL.Mean, b.Datasets[0].Prompts.ISL.Stddev, compatText(t, d, "endpoint", "headers"), b.Models.Items[0].Name, *d.RandomSeed}
+		if diff := cmp.Diff([]any{99.0, 1.0, `{"A":"b","C":"d"}`, "n", int64(3)}, got); diff != "" {
+			t.Errorf("values (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("problems", func(t *testing.T) {
+		f, _ := parseFlags([]string{"--config", file(t, "benchmark:\n  model: m\n  foo: 1\n  phases:\n  - {duration: 5}\n"), "--request-rate", "-1", "--input-file", "x"}, nil)
+		_, _, err := f.Document()
+		const want = "--request-rate -1: must be greater than 0\n--input-file x: no such file\nline 3: benchmark/foo: unknown field \"foo\""
+		if err == nil || err.Error() != want {
+			t.Errorf("error:\n%v\nwant:\n%s", err, want)
+		}
+	})
+	t.Run("several phases", func(t *testing.T) {
+		f, _ := parseFlags([]string{"--config", file(t, "benchmark: {model: m, phases: [{name: a, kind: profiling, duration: 5}, {name: b, kind: profiling, duration: 5}]}"), "--concurrency", "2"}, nil)
+		_, _, err := f.Document()
+		if err == nil || err.Error() != "--concurrency: the configuration file has several phases of kind profiling" {
+			t.Errorf("error = %v", err)
+		}
+	})
+	t.Run("no such file", func(t *testing.T) {
+		f, _ := parseFlags([]string{"--config", "nope.yaml"}, nil)
+		if _, _, err := f.Document(); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("error = %v, want not exist", err)
+		}
+	})
+}
+
+func TestEnvironment(t *testing.T) {
+	env := map[string]string{"AIPERFD_API_KEY": "from-env", "AIPERF_API_SERVER_PORT": "81", "AIPERF_API_SERVER_HOST": "::1", "AIPERF_HTTP_SSL_VERIFY": "False"}
+	d, _, err := flagsDocument(t, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := d.Benchmark
+	got := []any{b.Endpoint.APIKey.Reveal(), *b.Runtime.APIPort, *b.Runtime.APIHost, b.Endpoint.TLSVerify}
+	if diff := cmp.Diff([]any{"from-env", 81, "::1", false}, got); diff != "" {
+		t.Errorf("from the environment (-want +got):\n%s", diff)
+	}
+	d, _, err = flagsDocument(t, env, "--api-key", "typed", "--api-port", "82")
+	if err != nil || d.Benchmark.Endpoint.APIKey.Reveal() != "typed" || *d.Benchmark.Runtime.APIPort != 82 {
+		t.Errorf("a typed option does not win: %v %v", d, err)
+	}
+	_, _, err = flagsDocument(t, map[string]string{"AIPERF_HTTP_SSL_VERIFY": "perhaps"})
+	if err == nil || err.Error() != "AIPERF_HTTP_SSL_VERIFY perhaps: must be true or false" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestAIPerfVariables: AIPerf's variables about requests do what they do there, or
+// are named as lacking.
+func TestAIPerfVariables(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		env      map[string]string
+		argv     []string
+		proxy    bool
+		affinity []string
+		stats    config.Seconds
+		want     string // problem or warning
+	}{
+		{"none", nil, nil, false, []string{"X-Session-Affinity"}, 0, ""},
+		{"trust", map[string]string{"AIPERF_HTTP_TRUST_ENV": "true"}, nil, true, []string{"X-Session-Affinity"}, 0, ""},
+		{"trust, with a proxy", map[string]string{"AIPERF_HTTP_TRUST_ENV": "1"}, []string{"--proxy", "http://p:1"}, false, []string{"X-Session-Affinity"}, 0, ""},
+		{"trust, badly", map[string]string{"AIPERF_HTTP_TRUST_ENV": "perhaps"}, nil, false, nil, 0, "AIPERF_HTTP_TRUST_ENV perhaps: must be true or false"},
+		{"interval", map[string]string{"AIPERF_UI_REALTIME_METRICS_INTERVAL": "7.5"}, nil, false, []string{"X-Session-Affinity"}, 7.5, ""},
+		{"interval typed", map[string]string{"AIPERF_UI_REALTIME_METRICS_INTERVAL": "7.5"}, []string{"--stats-interval", "2"}, false, []string{"X-Session-Affinity"}, 2, ""},
+		{"affinity", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true", "AIPERF_HTTP_X_SMG_ROUTING_KEY_FROM_CORRELATION_ID": "on"}, nil,
+			false, []string{"X-Session-Affinity", "X-Session-ID", "X-SMG-Routing-Key"}, 0, ""},
+		{"no affinity", map[string]string{"AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID": "false"}, nil, false, nil, 0, ""},
+		{"affinity typed", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true"}, []string{"--affinity-header", "X-Mine"}, false, []string{"X-Mine"}, 0, ""},
+		{"affinity twice", map[string]string{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID": "true"}, []string{"--session-header", "X-Session-ID"}, false, []string{"X-Session-Affinity"}, 0, ""},
+		{"lacking", map[string]string{"AIPERF_HTTP_IP_VERSION": "6"}, nil, false, []string{"X-Session-Affinity"}, 0,
+			"AIPERF_HTTP_IP_VERSION: not supported by aiperfd yet; it has no effect"},
+		{"about processes", map[string]string{"AIPERF_WORKER_MAX_WORKERS_CAP": "6"}, nil, false, []string{"X-Session-Affinity"}, 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, warnings, err := flagsDocument(t, tt.env, append(tt.argv, "--request-count", "200")...)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else if len(warnings) > 0 {
+				got = warnings[0].Detail
+			}
+			if got != tt.want {
+				t.Errorf("said %q, want %q", got, tt.want)
+			}
+			if err != nil {
+				return
+			}
+			e := d.Benchmark.Endpoint
+			if e.ProxyFromEnv != tt.proxy || !slices.Equal(e.AffinityHeaders, tt.affinity) {
+				t.Errorf("proxy from the environment %t, affinity %q, want %t, %q", e.ProxyFromEnv, e.AffinityHeaders, tt.proxy, tt.affinity)
+			}
+			if s := d.Benchmark.Runtime.StatsInterval; (s == nil) != (tt.stats == 0) || s != nil && *s != tt.stats {
+				t.Errorf("interval %v, want %v", s, tt.stats)
+			}
+		})
+	}
+}
+
+func TestAPIKeyFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(name, []byte(" sk-file \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustFlags(t, "--api-key-file", name).Benchmark.Endpoint.APIKey.Reveal(); got != "sk-file" {
+		t.Errorf("key = %q, want sk-file", got)
+	}
+	_, _, err := flagsDocument(t, nil, "--api-key-file", name, "--api-key", "x")
+	if err == nil || err.Error() != "--api-key: --api-key-file sets the same value; use only one of them" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestInertFlags(t *testing.T) {
+	_, warnings, err := flagsDocument(t, nil, "--workers-max", "4", "--zmq-dual-bind", "--benchmark-duration", "5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range warnings {
+		got = append(got, w.Flag+" "+w.Code)
+	}
+	if diff := cmp.Diff([]string{"--workers-max no-effect", "--zmq-dual-bind no-effect"}, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// aiperfFlags reads AIPerf 0.13's options: group, spellings, negated spelling,
+// priority.
+func aiperfFlags(t *testing.T) [][]string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/aiperf-flags.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	for line := range strings.Lines(string(data)) {
+		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+	}
+	return rows
+}
+
+func TestEverySpellingIsKnown(t *testing.T) {
+	table := flagTable()
+	rows := aiperfFlags(t)
+	spellings, seen := 0, 0
+	for _, row := range rows {
+		for _, name := range append(strings.Fields(row[1]), strings.Fields(row[2])...) {
+			spellings++
+			o, ok := table[name]
+			if !ok || o.group != row[0] {
+				t.Errorf("%s of group %s: in table %v, group %q", name, row[0], ok, o.group)
+				continue
+			}
+			if (name == o.negated) != (name == row[2]) {
+				t.Errorf("%s: negated is %q, want %q", name, o.negated, row[2])
+			}
+			f, err := parseFlags([]string{name, "x"}, nil)
+			if o.status == refused && o.kind == optBool && (name != o.negated) == (o.idle == "true") {
+				if !f.Given(name) {
+					t.Errorf("%s asks for what happens anyway, and is not taken: %v", name, err)
+				}
+				continue
+			}
+			if o.status == refused && (err == nil || !strings.HasPrefix(err.Error(), name+": not supported by aiperfd yet")) {
+				t.Errorf("%s: error = %v, want a refusal by name", name, err)
+			}
+			if o.status != refused && !f.Given(name) {
+				t.Errorf("%s: not taken: %v", name, err)
+			}
+		}
+	}
+	for _, o := range options() {
+		seen += len(o.spellings())
+		if o.help == "" || o.status == supported && o.path == "" && o.names != "--config -f" && o.names != "--no-fixed-schedule" {
+			t.Errorf("%s: no help or no path", o.names)
+		}
+	}
+	if len(rows) != 264 || spellings != 321 || seen != spellings+32 || len(table) != seen {
+		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
+	}
+}
+
+// Whatever is refused of AIPerf's everyday options is refused on purpose.
+// TestSystemPromptOfCompletions: an API without roles gets the system prompt in
+// front of the prompt.
+func TestSystemPromptOfCompletions(t *testing.T) {
+	for _, argv := range [][]string{{"--system-prompt", "x"}, {"--shared-system-prompt-length", "5"}} {
+		mustFlags(t, append(argv, "--endpoint-type", "completions")...)
+	}
+}
+
+func TestEverydayOptions(t *testing.T) {
+	table := flagTable()
+	lacking := map[string]bool{"--fixed-schedule": true, "--otel-url": true, "--mlflow-tracking-uri": true}
+	for _, row := range aiperfFlags(t) {
+		name := strings.Fields(row[1])[0]
+		if row[3] == "P0" && (table[name].status == refused) != lacking[name] {
+			t.Errorf("%s: status %v", name, table[name].status)
+		}
+	}
+}
+
+func TestFlagKinds(t *testing.T) {
+	f, _ := parseFlags(nil, nil)
+	argv := []string{"profile", "-m", "m", "--api-key", "sk-1", "-H", "X-A: 1", "Authorization: Bearer x", "--url=http://u:p@h", "h2/?api_key=S", "--streaming", "--extra-inputs", "api_key:X", "--api-key-file", "/p"}
+	want := "aiperfd profile -m 'm' --api-key '<redacted>' -H 'X-A: 1' '<redacted>' --url='http://<redacted>@h' 'h2/?api_key=<redacted>' --streaming --extra-inputs 'api_key:<redacted>' --api-key-file '/p'"
+	if got := redact.CommandLine("aiperfd", argv, f); got != want {
+		t.Errorf("command line = %s\nwant %s", got, want)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	var all, short bytes.Buffer
+	if err := errors.Join(Usage(&all), UsageShort(&short)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\nEndpoint\n", "  --model-names, --model, -m TEXT…\n",
+		"  --concurrency NUMBER\n      Number of concurrent sessions; with a request rate, the maximum. (default:\n      1 without a rate, unlimited with one)\n",
+		"  --header, -H NAME:VALUE\n", "  --insecure\n",
+	} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("help lacks %q", want)
+		}
+	}
+	if !strings.HasPrefix(all.String(), "\nLoad Generator\n") || strings.Index(all.String(), "\nOutput\n") > strings.Index(all.String(), "\nEndpoint\n") {
+		t.Error("load and output are not the first groups")
+	}
+	if strings.Contains(all.String(), "--search-space") || strings.Contains(all.String(), "--zmq-host") {
+		t.Error("help shows options that do nothing")
+	}
+	for _, name := range commonFlags() {
+		if !strings.Contains(short.String(), name) || !slices.Contains(strings.FieldsFunc(all.String(), func(r rune) bool { return r == ' ' || r == ',' || r == '\n' }), name) {
+			t.Errorf("%s is not in both helps", name)
+		}
+	}
+	for _, text := range []string{all.String(), short.String()} {
+		for line := range strings.Lines(text) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > usageWidth {
+				t.Errorf("a line of the help has %d columns: %s", n, line)
+			}
+		}
+	}
+	if n := strings.Count(short.String(), "\n"); n > 75 {
+		t.Errorf("the short help has %d lines", n)
+	}
+}
+
+// The examples of the help are command lines that are taken.
+func TestUsageExamples(t *testing.T) {
+	text := strings.ReplaceAll(usageExamples, "\\\n", " ")
+	count := 0
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "aiperfd profile ")
+		if !ok {
+			continue
+		}
+		count++
+		words := strings.Fields(rest)
+		if before, after, quoted := strings.Cut(rest, `"`); quoted {
+			words = append(strings.Fields(before), strings.TrimSuffix(after, `"`))
+		}
+		f, err := parseFlags(words, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if slices.Contains(words, "--input-file") {
+			continue // a file of the user's
+		}
+		if _, _, err := f.Document(); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if count != 4 {
+		t.Errorf("%d examples", count)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	for _, c := range []struct {
+		before []string
+		word   string
+		want   string // words without their meaning
+		files  bool
+	}{
+		{nil, "--conc", "--concurrency", false},
+		{[]string{"--streaming"}, "--benchmark-g", "--benchmark-grace-period", false},
+		{[]string{"--ui"}, "", "dashboard simple none", false},
+		{[]string{"--endpoint-type"}, "rer", "rerank", false},
+		{[]string{"-m", "x"}, "--report=b", "--report=brief", false},
+		{[]string{"--image-format"}, "", "jpeg png random", false},
+		{[]string{"--input-file"}, "a", "", true},
+		{[]string{"--request-count"}, "", "", false},
+		{nil, "--search-spa", "", false},
+	} {
+		words, files := Complete(new(plan.Choices()), c.before, c.word)
+		for i, w := range words {
+			words[i], _, _ = strings.Cut(w, "\t")
+		}
+		if got := strings.Join(words, " "); got != c.want || files != c.files {
+			t.Errorf("Complete(%q, %q) = %q, files %v, want %q, %v", c.before, c.word, got, files, c.want, c.files)
+		}
+	}
+}
+
+// What the server is reached by, from flags into the document.
+func TestReachFlags(t *testing.T) {
+	e := mustFlags(t,
+		"--url-strategy", "random", "--url-affinity", "request", "--url-param", "api-version=2024-10-21", "--url-param", "sig=a=b",
+		"--unix-socket", "/run/vllm.sock", "--auth-style", "api-key", "--affinity-header", "X-Session-ID,X-SMG-Routing-Key",
+		"--tls-server-name", "h", "--tls-min-version", "1.3", "--http-version", "h2c",
+		"--wait-for-model-timeout", "90", "--wait-for-model-mode", "both", "--wait-for-model-interval", "2",
+		"--reset-kv-cache", "--reset-kv-cache-timeout-seconds", "7",
+		"--server-profiler-stop-path", "/off", "--server-profiler", "--server-profiler-start-path", "/on",
+	).Benchmark.Endpoint
+	got := []any{
+		e.URLStrategy, e.URLAffinity, e.URLParams["api-version"].Reveal(), e.URLParams["sig"].Reveal(), *e.UnixSocket, e.AuthStyle,
+		e.AffinityHeaders, *e.TLS.ServerName, e.TLS.MinVersion, e.HTTPVersion, e.WaitForModelTimeout, e.WaitForModelMode,
+		e.WaitForModelInterval, *e.ResetKVCache.Timeout, e.ResetKVCache.Path == nil, *e.ServerProfiler.StartPath, *e.ServerProfiler.StopPath,
+	}
+	want := []any{
+		"random", "request", "2024-10-21", "a=b", "/run/vllm.sock", "api-key",
+		[]string{"X-Session-ID", "X-SMG-Routing-Key"}, "h", "1.3", "h2c", config.Seconds(90), "both",
+		config.Seconds(2), config.Seconds(7), true, "/on", "/off",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("document (-want +got):\n%s", diff)
+	}
+	if e := mustFlags(t, "--affinity-header", "none", "--proxy", "socks5://p:1080").Benchmark.Endpoint; len(e.AffinityHeaders) != 0 || e.Proxy.Reveal() != "socks5://p:1080" {
+		t.Errorf("headers %v, proxy %v; want none, socks5://p:1080", e.AffinityHeaders, e.Proxy)
+	}
+}
+
+// A key of the environment is used only where nothing else says who asks, and
+// the document says where it came from.
+func TestKeyVariables(t *testing.T) {
+	both := map[string]string{"AIPERFD_API_KEY": "ours", "OPENAI_API_KEY": "theirs"}
+	openai := map[string]string{"OPENAI_API_KEY": "theirs"}
+	key := filepath.Join(t.TempDir(), "key")
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	for name, text := range map[string]string{key: "filed", file: "benchmark: {endpoint: {apiKeyFile: " + key + "}, phases: [{requests: 3}]}"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		argv []string
+		want string
+	}{
+		{"ours first", both, nil, "ours"},
+		{"fallback", openai, nil, "theirs"},
+		{"typed", both, []string{"--api-key", "typed"}, "typed"},
+		{"header", openai, []string{"-H", "authorization:Basic x"}, ""},
+		{"none", both, []string{"--auth-style", "none"}, ""},
+		{"file of a document", both, []string{"--config", file}, "filed"},
+		{"typed over the file of a document", both, []string{"--config", file, "--api-key", "typed"}, "typed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, _, err := flagsDocument(t, tt.env, tt.argv...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := d.Benchmark.Endpoint.APIKey.Reveal(); got != tt.want {
+				t.Errorf("key = %q, want %q", got, tt.want)
+			}
+			said := slices.ContainsFunc(d.Defaulted(), func(v config.Default) bool {
+				return v.Pointer == "#/benchmark/endpoint/apiKey" && strings.HasPrefix(v.Reason, "the environment variable")
+			})
+			if from := tt.want == "ours" || tt.want == "theirs"; said != from {
+				t.Errorf("the document says that the key is of the environment: %v, want %v", said, from)
+			}
+		})
+	}
+}
+
+// Short names of objectives stand for the metrics that they usually mean.
+func TestObjectiveAliases(t *testing.T) {
+	got := mustFlags(t, "--goodput", "ttft:200 ITL:30 e2e:5000").Benchmark.SLOs
+	want := config.Objectives{"time_to_first_token": 200, "inter_token_latency": 30, "request_latency": 5000}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objectives (-want +got):\n%s", diff)
+	}
+}
+
+// What is no objective gets the nearest name, also the nearest short one.
+func TestObjectiveSuggestions(t *testing.T) {
+	for value, want := range map[string]string{
+		"tttf:200":        `--goodput: "tttf" is not a metric; did you mean "ttft"?`,
+		"first_token:200": `--goodput: "first_token" is not a metric; did you mean "time_to_first_token"?`,
+		"nothing:1":       `--goodput: "nothing" is not a metric`,
+	} {
+		f, err := parseFlags([]string{"--model", "m", "--goodput", value}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := f.Document(); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", value, err, want)
+		}
+	}
+}
+
+// A problem that is found after the flags were read names the flag that it is
+// about, and no pointer into a document that the user never saw.
+func TestExplain(t *testing.T) {
+	f, err := parseFlags([]string{"--warmup-request-count", "5", "--request-rate", "7", "--image-width-mean", "9", "--goodput", "ttft:1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pointer, want := range map[string]string{
+		"#/benchmark/phases/0":                   "--warmup-request-count: text",
+		"#/benchmark/phases/1/rate":              "--request-rate: text",
+		"#/benchmark/datasets/0/images":          "--image-width-mean: text",
+		"#/benchmark/datasets/0/images/width":    "--image-width-mean: text",
+		"#/benchmark/slos":                       "--goodput: text",
+		"#/benchmark/endpoint/connectionReuse":   "--connection-reuse-strategy: text",
+		"#/benchmark/datasets/0/audio":           "text",
+		"#/benchmark/tokenizer/name":             "--tokenizer: text",
+		"#/benchmark/endpoint/jobs/pollInterval": "--poll-interval: text",
+	} {
+		err := f.Explain(&config.Invalid{Problems: []config.Problem{{Pointer: pointer, Detail: "text"}}})
+		if err.Error() != want {
+			t.Errorf("%s: %q, want %q", pointer, err, want)
+		}
+	}
+	if got := f.Explain(&config.Invalid{Problems: []config.Problem{{Pointer: "#/x/rate", Line: 3, Detail: "rate: text"}}}).Error(); got != "line 3: x/rate: text" {
+		t.Errorf("a problem of a file became %q", got)
+	}
+}

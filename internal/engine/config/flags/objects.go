@@ -1,0 +1,216 @@
+package flags
+
+import (
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/redact"
+)
+
+// objectOptions lays the options over a draft whose value is an object: headers,
+// extra inputs and objectives. Later names win over earlier ones and over those of
+// a file.
+type objectOptions struct{ *overlay }
+
+func (b objectOptions) lay(occ *occurrence, path string) {
+	into := b.find(path)
+	if into == nil || into.Shape != tree.Object {
+		into = tree.ObjectNode()
+	}
+	for _, value := range occ.values {
+		var ok bool
+		switch {
+		case path == "slos":
+			ok = b.objectives(occ, value, into)
+		case strings.HasPrefix(strings.TrimSpace(value), "{"):
+			ok = b.jsonObject(occ, value, into)
+		case path == "endpoint.headers":
+			ok = b.header(occ, value, into)
+		case path == "endpoint.urlParams":
+			ok = b.param(occ, value, into)
+		default:
+			ok = b.extra(occ, value, into)
+		}
+		if !ok {
+			return
+		}
+	}
+	b.set(path, occ, into)
+	b.mark(into, occ)
+}
+
+// mark gives the members that an option brought their place; those of a file
+// keep theirs.
+func (b objectOptions) mark(n *tree.Node, occ *occurrence) {
+	for i := range n.Members {
+		m := &n.Members[i]
+		if m.Value.Line == 0 {
+			m.Place = tree.Place{Pointer: n.Pointer + "/" + tree.EscapePointer(m.Name), Flag: occ.spelling, Order: occ.order + 1}
+			m.Value.Place = m.Place
+		}
+		b.mark(m.Value, occ)
+	}
+	for i, item := range n.Items {
+		if item.Line == 0 {
+			item.Place = tree.Place{Pointer: n.Pointer + "/" + strconv.Itoa(i), Flag: occ.spelling, Order: occ.order + 1}
+		}
+		b.mark(item, occ)
+	}
+}
+
+// put sets a member by its exact name.
+func put(into *tree.Node, name string, value *tree.Node) {
+	for i := range into.Members {
+		if into.Members[i].Name == name {
+			into.Members[i].Value = value
+			return
+		}
+	}
+	into.Members = append(into.Members, tree.Member{Name: name, Value: value})
+}
+
+func (b objectOptions) jsonObject(occ *occurrence, value string, into *tree.Node) bool {
+	n, duplicates, err := tree.ParseJSON([]byte(value))
+	if err != nil || n.Shape != tree.Object || len(duplicates) > 0 {
+		b.fail(occ, config.CodeWrongType, "must be a JSON object with unique names")
+		return false
+	}
+	n.Walk(func(below *tree.Node) {
+		below.Place = tree.Place{}
+		for i := range below.Members {
+			below.Members[i].Place = tree.Place{}
+		}
+	})
+	for _, m := range n.Members {
+		if !b.template(occ, m.Name, m.Value) {
+			put(into, m.Name, m.Value)
+		}
+	}
+	return true
+}
+
+// template takes the two extra inputs that configure the endpoint type template,
+// as in AIPerf, and are no part of a body; false = it is another one.
+func (b objectOptions) template(occ *occurrence, name string, value *tree.Node) bool {
+	field := map[string]string{"payload_template": "body", "response_field": "responseField"}[name]
+	if occ.option.path != "endpoint.extra" || field == "" {
+		return false
+	}
+	b.set("endpoint.template."+field, occ, value)
+	return true
+}
+
+// header reads Name:Value; the first colon divides, commas do not.
+func (b objectOptions) header(occ *occurrence, value string, into *tree.Node) bool {
+	name, text, ok := strings.Cut(value, ":")
+	if !ok || strings.TrimSpace(name) == "" {
+		b.fail(occ, config.CodeWrongType, "a header must be Name:Value")
+		return false
+	}
+	put(into, strings.TrimSpace(name), tree.TextNode(strings.TrimSpace(text)))
+	return true
+}
+
+// param reads name=value; what is behind the first = is the value.
+func (b objectOptions) param(occ *occurrence, value string, into *tree.Node) bool {
+	name, text, ok := strings.Cut(value, "=")
+	if !ok || name == "" {
+		b.fail(occ, config.CodeWrongType, "a URL parameter must be name=value or a JSON object")
+		return false
+	}
+	put(into, name, tree.TextNode(text))
+	return true
+}
+
+// extra reads name:value pieces. A comma divides only where another name:
+// follows; dots in a name lead into objects.
+func (b objectOptions) extra(occ *occurrence, value string, into *tree.Node) bool {
+	for _, piece := range pieces(value) {
+		name, raw, ok := strings.Cut(piece, ":")
+		name = strings.TrimSpace(name)
+		if !ok || name == "" {
+			hint := ""
+			if key, value, assigned := strings.Cut(piece, "="); assigned && isName(key) {
+				hint = "; did you mean " + key + ":" + config.Clip(redact.Text(value)) + "?"
+				if redact.SensitiveName(key) {
+					hint = "; did you mean " + key + ":…?"
+				}
+			}
+			b.fail(occ, config.CodeWrongType, "an extra input must be name:value or a JSON object"+hint)
+			return false
+		}
+		if b.template(occ, name, tree.TextNode(strings.TrimSpace(raw))) {
+			continue
+		}
+		into := into
+		parts := strings.Split(name, ".")
+		for _, part := range parts[:len(parts)-1] {
+			child, found := into.Named(part)
+			if !found || child.Shape != tree.Object {
+				child = tree.ObjectNode()
+				put(into, part, child)
+			}
+			into = child
+		}
+		put(into, parts[len(parts)-1], typed(strings.TrimSpace(raw)))
+	}
+	return true
+}
+
+// pieces splits at commas that are followed by "name:". names are words with
+// dots and dashes.
+func pieces(value string) []string {
+	var out []string
+	for part := range strings.SplitSeq(value, ",") {
+		name, _, colon := strings.Cut(part, ":")
+		if len(out) > 0 && !(colon && isName(strings.TrimSpace(name))) {
+			out[len(out)-1] += "," + part
+			continue
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+func isName(s string) bool {
+	for i := range len(s) {
+		if !tree.IsAlnum(s[i]) && strings.IndexByte("_-.", s[i]) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// typed gives a plain value its type: true, false, null and none in any case,
+// numbers without leading zeros, else text.
+func typed(raw string) *tree.Node {
+	switch lower := strings.ToLower(raw); lower {
+	case "true", "false":
+		return &tree.Node{Shape: tree.Boolean, Scalar: lower}
+	case "none", "null":
+		return &tree.Node{Shape: tree.Null}
+	}
+	if tree.IsNumber(raw) && !strings.ContainsAny(raw, "eE") {
+		return &tree.Node{Shape: tree.Number, Scalar: raw}
+	}
+	return tree.TextNode(raw)
+}
+
+// objectives reads "tag:number tag:number".
+func (b objectOptions) objectives(occ *occurrence, value string, into *tree.Node) bool {
+	pairs := strings.Fields(value)
+	for _, pair := range pairs {
+		tag, limit, ok := strings.Cut(pair, ":")
+		if !ok || tag == "" || !tree.IsNumber(limit) {
+			b.fail(occ, config.CodeWrongType, `expected one quoted string, e.g. "time_to_first_token:500 inter_token_latency:50"`)
+			return false
+		}
+		put(into, tag, &tree.Node{Shape: tree.Number, Scalar: limit})
+	}
+	if len(pairs) == 0 {
+		b.fail(occ, config.CodeRequired, `expected one quoted string, e.g. "time_to_first_token:500"`)
+	}
+	return len(pairs) > 0
+}

@@ -1,0 +1,21 @@
+package flags
+
+// Setting describes a flag that sets a field of the document.
+type Setting struct {
+	Flag    string // main spelling, with dashes
+	Path    string // of the field, relative to the benchmark section; see [options]
+	Help    string
+	Default string // in words; "" = none
+	Switch  bool   // the flag takes no value
+}
+
+// Settings lists the supported flags that set fields, in the order of the help.
+func Settings() []Setting {
+	var all []Setting
+	for _, o := range options() {
+		if o.status == supported && o.path != "" {
+			all = append(all, Setting{Flag: o.spellings()[0], Path: o.path, Help: o.help, Default: o.def, Switch: o.kind == optBool})
+		}
+	}
+	return all
+}

@@ -1,0 +1,155 @@
+package flags
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// usageWidth is the width of help texts in columns.
+const usageWidth = 80
+
+// usageExamples are the first lines of the help.
+const usageExamples = `Run one benchmark against an inference server and print the results.
+
+Usage: aiperfd profile [flags]
+
+Examples:
+  # 100 streamed requests, 8 at a time, to the only model of a server
+  aiperfd profile --url localhost:8000 --streaming --concurrency 8 \
+    --request-count 100
+  # 20 requests per second for a minute, 512 input and 128 output tokens
+  aiperfd profile -m llama -u localhost:8000 --streaming --request-rate 20 \
+    --benchmark-duration 60 --isl 512 --osl 128 --extra-inputs ignore_eos:true
+  # the share of requests that meet two objectives
+  aiperfd profile -m llama --streaming --goodput "ttft:200 itl:30"
+  # another API, and prompts of your own
+  aiperfd profile -m bge --endpoint-type embeddings --input-file prompts.jsonl
+`
+
+// commonFlags are the flags of the short help, by the spelling that it shows.
+func commonFlags() []string {
+	return []string{
+		"--model", "--url", "--endpoint-type", "--streaming",
+		"--concurrency", "--request-rate", "--request-count", "--benchmark-duration", "--warmup-request-count",
+		"--isl", "--osl", "--input-file", "--extra-inputs", "--tokenizer", "--goodput",
+		"--api-key-file", "--header", "--config", "--artifact-dir", "--report", "--ui", "--api-port",
+	}
+}
+
+// UsageShort writes examples and the flags that most runs need.
+func UsageShort(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%s\nCommon flags:\n", usageExamples)
+	table := flagTable()
+	for _, name := range commonFlags() {
+		o := table[name]
+		title := name + placeholder(o)
+		for _, short := range o.spellings() {
+			if len(short) == len("-x") {
+				title = short + ", " + title
+			}
+		}
+		const indent = 32
+		lines := wrapText(usageText(o), usageWidth-indent)
+		if len(title) > indent-4 {
+			fmt.Fprintf(out, "  %s\n", title)
+			title = ""
+		}
+		for i, line := range lines {
+			if i > 0 {
+				title = ""
+			}
+			fmt.Fprintf(out, "  %-*s%s\n", indent-2, title, line)
+		}
+	}
+	fmt.Fprintf(out, "\n--help-all lists all %d flags.\n", countSupported())
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write help: %w", err)
+	}
+	return nil
+}
+
+func countSupported() int {
+	n := 0
+	for _, o := range options() {
+		if o.status == supported {
+			n++
+		}
+	}
+	return n
+}
+
+// Usage writes the help of all options that do something, in AIPerf's groups: the
+// load and the output first.
+func Usage(w io.Writer) error {
+	rows := slices.DeleteFunc(options(), func(o option) bool { return o.status != supported })
+	rank := func(o option) int { return slices.Index([]string{"Output", "Load Generator"}, o.group) }
+	slices.SortStableFunc(rows, func(a, b option) int { return rank(b) - rank(a) })
+	out := bufio.NewWriter(w)
+	group := ""
+	for _, o := range rows {
+		if o.group != group {
+			group = o.group
+			fmt.Fprintf(out, "\n%s\n", group)
+		}
+		for _, line := range wrapText(strings.Join(o.spellings(), ", ")+placeholder(o), usageWidth-2) {
+			fmt.Fprintf(out, "  %s\n", line)
+		}
+		for _, line := range wrapText(usageText(o), usageWidth-6) {
+			fmt.Fprintf(out, "      %s\n", line)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write help: %w", err)
+	}
+	return nil
+}
+
+// usageText is what an option means, with its default.
+func usageText(o option) string {
+	if o.def == "" {
+		return o.help
+	}
+	return o.help + " (default: " + o.def + ")"
+}
+
+// wrapText breaks text at blanks into lines of at most width bytes.
+func wrapText(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// placeholder shows what value an option takes.
+func placeholder(o option) string {
+	switch o.kind {
+	case optBool:
+		return ""
+	case optNumber:
+		return " NUMBER"
+	case optFile:
+		return " PATH"
+	case optHeader:
+		return " NAME:VALUE"
+	case optExtra:
+		return " NAME:VALUE|JSON"
+	case optGoodput:
+		return ` "TAG:NUMBER …"`
+	case optList, optWords:
+		return " TEXT…"
+	}
+	return " TEXT"
+}

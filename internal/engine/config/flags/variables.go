@@ -1,0 +1,140 @@
+package flags
+
+import (
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/redact"
+)
+
+// variables lays the environment variables over a draft that stand for options
+// which were not typed.
+type variables struct{ *overlay }
+
+func (b variables) lay() {
+	env := b.flags.Options.LookupEnv
+	if env == nil {
+		return
+	}
+	b.keyVariables()
+	b.variable("AIPERF_API_SERVER_PORT", "runtime.apiPort")
+	if b.find("runtime.apiPort") != nil {
+		b.variable("AIPERF_API_SERVER_HOST", "runtime.apiHost")
+	}
+	b.variable("AIPERF_HTTP_SSL_VERIFY", "endpoint.tlsVerify")
+	b.variable("AIPERF_UI_REALTIME_METRICS_INTERVAL", "runtime.statsInterval")
+	if b.find("endpoint.proxy") == nil && b.find("endpoint.unixSocket") == nil {
+		b.variable("AIPERF_HTTP_TRUST_ENV", "endpoint.proxyFromEnv")
+	}
+	b.affinityVariables()
+	for _, name := range ignoredVariables() {
+		if value, ok := env(name); ok && value != "" {
+			b.draft.Warn(tree.Place{Flag: name, Order: lateOrder}, config.CodeNoEffect, "%s: not supported by aiperfd yet; it has no effect", name)
+		}
+	}
+}
+
+// lateOrder sorts problems of variables behind those of options.
+const lateOrder = 1 << 20
+
+// ignoredVariables lists variables that change what AIPerf measures or sends, and
+// have no effect here, except those about its processes.
+func ignoredVariables() []string {
+	return []string{
+		"AIPERF_HTTP_CONNECTION_LIMIT", "AIPERF_HTTP_KEEPALIVE_TIMEOUT", "AIPERF_HTTP_IP_VERSION",
+		"AIPERF_HTTP_SO_RCVBUF", "AIPERF_HTTP_SO_SNDBUF", "AIPERF_HTTP_TCP_USER_TIMEOUT",
+		"AIPERF_HTTP_VIDEO_POLL_INTERVAL", "AIPERF_ENDPOINT_FORCE_CONTENT_PARTS",
+		"AIPERF_METRICS_OSL_MISMATCH_PCT_THRESHOLD", "AIPERF_METRICS_OSL_MISMATCH_MAX_TOKEN_THRESHOLD",
+		"AIPERF_METRICS_USAGE_PCT_DIFF_THRESHOLD", "AIPERF_TIMING_CANCEL_DRAIN_TIMEOUT",
+	}
+}
+
+// affinityVariables builds the list of headers that carry the session id from the
+// variables that switch each of them.
+func (b variables) affinityVariables() {
+	const path = "endpoint.affinityHeaders"
+	if b.find(path) != nil {
+		return
+	}
+	headers, changed := tree.ListNode(), false
+	for _, v := range []struct {
+		name, header string
+		on           bool // without the variable
+	}{
+		{"AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID", config.DefaultAffinity, true},
+		{"AIPERF_HTTP_X_SESSION_ID_FROM_CORRELATION_ID", "X-Session-ID", false},
+		{"AIPERF_HTTP_X_SMG_ROUTING_KEY_FROM_CORRELATION_ID", "X-SMG-Routing-Key", false},
+		{"AIPERF_HTTP_X_DYNAMO_SESSION_ID_FROM_CORRELATION_ID", "X-Dynamo-Session-ID", false},
+	} {
+		on := v.on
+		if value, ok := b.flags.Options.LookupEnv(v.name); ok && value != "" {
+			occ := &occurrence{spelling: v.name, order: lateOrder}
+			switch boolText(value) {
+			case "true":
+				on = true
+			case "false":
+				on = false
+			default:
+				b.fail(occ, config.CodeWrongType, "must be true or false")
+				return
+			}
+		}
+		changed = changed || on != v.on
+		if header := b.find("endpoint.sessionHeader"); on && !(header != nil && strings.EqualFold(header.Scalar, v.header)) {
+			headers.Items = append(headers.Items, tree.TextNode(v.header))
+		}
+	}
+	if changed {
+		b.set(path, &occurrence{spelling: "AIPERF_HTTP_X_…_FROM_CORRELATION_ID", order: lateOrder}, headers)
+	}
+}
+
+// boolText reads a boolean as AIPerf's variables are written; "" = it is none.
+func boolText(value string) string {
+	switch strings.ToLower(value) {
+	case "true", "1", "yes", "on":
+		return "true"
+	case "false", "0", "no", "off":
+		return "false"
+	}
+	return ""
+}
+
+// keyVariables takes an API key from the environment if no other credentials are
+// given.
+func (b variables) keyVariables() {
+	if style := b.find("endpoint.authStyle"); b.find("endpoint.apiKeyFile") != nil || style != nil && style.Scalar == "none" {
+		return
+	}
+	if headers := b.find("endpoint.headers"); headers != nil && slices.ContainsFunc(headers.Members, func(m tree.Member) bool {
+		return strings.EqualFold(m.Name, "Authorization")
+	}) {
+		return
+	}
+	for _, name := range []string{"AIPERFD_API_KEY", "OPENAI_API_KEY"} {
+		if value, ok := b.flags.Options.LookupEnv(name); ok && value != "" && b.find("endpoint.apiKey") == nil {
+			b.variable(name, "endpoint.apiKey")
+			b.draft.Infer("benchmark.endpoint.apiKey", redact.Placeholder, "the environment variable "+name)
+		}
+	}
+}
+
+func (b variables) variable(name, path string) {
+	value, ok := b.flags.Options.LookupEnv(name)
+	if !ok || value == "" || b.find(path) != nil {
+		return
+	}
+	occ := &occurrence{spelling: name, order: lateOrder, values: []string{value}}
+	n := tree.TextNode(value)
+	switch path {
+	case "runtime.apiPort", "runtime.statsInterval":
+		n = b.number(occ)
+	case "endpoint.tlsVerify", "endpoint.proxyFromEnv":
+		if known := boolText(value); known != "" {
+			n = &tree.Node{Shape: tree.Boolean, Scalar: known}
+		}
+	}
+	b.set(path, occ, n)
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"net/textproto"
+	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+)
+
+// Headers are the headers of every request: name, as the user wrote it → value.
+type Headers map[string]Secret
+
+// decode reads an object; names are kept as written.
+func (h *Headers) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
+		return f.wrongType(n, f.path, "an object with header names and values")
+	}
+	*h = make(Headers, len(n.Members))
+	seen := make(map[string]bool)
+	for _, m := range n.Members {
+		at := Join(f.path, m.Name)
+		f.given[at] = m.Value
+		value, ok := f.secretText(m.Value, at)
+		name := textproto.CanonicalMIMEHeaderKey(m.Name)
+		switch {
+		case !ok:
+		case !validHeaderName(m.Name):
+			f.Fail(m.Place, CodeOutOfRange, "%q is not a header name", Clip(m.Name))
+		case !validHeaderValue(value):
+			f.Fail(m.Place, CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
+		case seen[name]:
+			f.Fail(m.Place, CodeConflict, "the header %s is given twice", m.Name)
+		case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection":
+			f.Fail(m.Place, CodeNotAllowed, "the header %s is set by the HTTP client", name)
+		default:
+			(*h)[m.Name] = NewSecret(value)
+		}
+		seen[name] = true
+	}
+	return true
+}
+
+// validHeaderName reports whether s is a token (RFC 9110 section 5.6.2).
+func validHeaderName(s string) bool {
+	for i := range len(s) {
+		if !tree.IsAlnum(s[i]) && strings.IndexByte("!#$%&'*+-.^_`|~", s[i]) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// validHeaderValue reports whether s can be a field value (RFC 9110 section 5.5).
+func validHeaderValue(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
+}
+
+// Params are the query parameters of every request: name → value.
+type Params map[string]Secret
+
+// decode reads an object; values may be numbers and booleans too.
+func (p *Params) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
+		return f.wrongType(n, f.path, "an object with string values")
+	}
+	*p = make(Params, len(n.Members))
+	for _, m := range n.Members {
+		at := Join(f.path, m.Name)
+		f.given[at] = m.Value
+		value, ok := m.Value.Scalar, m.Value.Shape == tree.Number || m.Value.Shape == tree.Boolean
+		if !ok {
+			value, ok = f.secretText(m.Value, at)
+		}
+		switch {
+		case !ok:
+		case m.Name == "":
+			f.Fail(m.Place, CodeOutOfRange, "a URL parameter needs a name")
+		case value == "":
+			(*p)[m.Name] = Secret{} // "name=" is sent
+		default:
+			(*p)[m.Name] = NewSecret(value)
+		}
+	}
+	return true
+}

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
+)
+
+// checkMedia checks the images, audio and rankings of a synthetic dataset.
+func (c datasetRules) checkMedia() {
+	d, path := c.dataset, c.path
+	if d.Images != nil {
+		c.checkImages(d.Images, path+".images")
+	}
+	if d.Audio != nil {
+		c.checkAudio(d.Audio, path+".audio")
+	}
+	kind := c.doc.Benchmark.Endpoint.Type
+	if c.failed["benchmark.endpoint.type"] {
+		return
+	}
+	if c.has(path+".rankings") && !ranks(kind) {
+		for _, at := range c.deepest(path + ".rankings") {
+			c.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, ChoiceList(rankingTypes())))
+		}
+	}
+	if prompts := path + ".prompts.isl"; ranks(kind) && c.has(prompts) {
+		at := c.where(prompts)
+		c.Warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s sends queries and passages, whose lengths are set by rankings", Label(at), kind)
+	}
+}
+
+func (c datasetRules) checkImages(i *Images, path string) {
+	for _, made := range madeSources() {
+		if suggest.Fold(made) == suggest.Fold(i.Source) {
+			i.Source = made
+		}
+	}
+	if i.Source != "" && i.Directory() != "" {
+		c.checkFolder(path+".source", i.Source)
+	} else if i.SourceSampling != "" && i.SourceSampling != defaultImageSampling && !c.failed[path+".sourceSampling"] {
+		c.conflict(path+".sourceSampling", "only valid if the source is a directory")
+	}
+	c.atMost(path+".width", i.Width, MaxSide, "pixels")
+	c.atMost(path+".height", i.Height, MaxSide, "pixels")
+}
+
+func (c datasetRules) checkAudio(a *Audio, path string) {
+	for i, depth := range a.Depths {
+		at := fmt.Sprintf("%s.depths.%d", path, i)
+		if !slices.Contains(Depths(), depth) && !c.failed[at] {
+			c.failValue(c.at(at), CodeBadEnum, "must be 8, 16, 24 or 32")
+		}
+	}
+	for i, rate := range a.SampleRates {
+		at := fmt.Sprintf("%s.sampleRates.%d", path, i)
+		if hertz := Hertz(rate); (hertz < minRate || hertz > MaxRate) && !c.failed[at] {
+			c.failValue(c.at(at), CodeOutOfRange, "must be from 1 to 96 kHz, or from 1000 to 384000 Hz")
+		}
+	}
+	c.atMost(path+".length", a.Length, MaxClip, "seconds")
+}
+
+// atMost checks the mean of a distribution.
+func (c datasetRules) atMost(path string, d Distribution, most float64, unit string) {
+	if d.Mean != nil && *d.Mean > most {
+		c.failValue(c.meanAt(path), CodeOutOfRange, "must be at most "+FormatNumber(most)+" "+unit)
+	}
+}
+
+// meanAt returns the node of a distribution's mean.
+func (c datasetRules) meanAt(path string) *tree.Node {
+	n := c.at(path)
+	if mean := n.Get("mean"); mean != nil {
+		return mean
+	}
+	return n
+}

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
+)
+
+// Objectives are the objectives of each request: metric tag → threshold in the
+// metric's display unit.
+type Objectives map[string]float64
+
+// decode reads an object of metric tags, or their short names, and numbers.
+func (o *Objectives) decode(f field, n *tree.Node) bool {
+	if n.Shape != tree.Object {
+		return f.wrongType(n, f.path, "an object with metric tags and numbers")
+	}
+	for _, m := range n.Members {
+		name := ""
+		if m.Flag != "" {
+			name = m.Flag + ": "
+		}
+		tag := cmp.Or(objectiveAliases()[strings.ToLower(m.Name)], m.Name)
+		at := Join(f.path, tag)
+		if f.given[at] != nil {
+			f.Fail(m.Place, CodeConflict, "%sthe objective %s is given twice", name, tag)
+			continue
+		}
+		f.given[at] = m.Value
+		if !slices.Contains(f.options.Choices.Objectives, tag) {
+			known := append(slices.Sorted(maps.Keys(objectiveAliases())), f.options.Choices.Objectives...)
+			f.Fail(m.Place, CodeUnknownField, "%s%q is not a metric%s", name, Clip(m.Name), suggest.DidYouMean(m.Name, known))
+			continue
+		}
+		limit, ok := f.float(m.Value, at)
+		if !ok {
+			continue
+		}
+		if *o == nil {
+			*o = make(Objectives)
+		}
+		(*o)[tag] = limit
+	}
+	return true
+}
+
+// objectiveAliases are the usual short names of metrics that objectives may use.
+func objectiveAliases() map[string]string {
+	return map[string]string{
+		"ttft": "time_to_first_token", "itl": "inter_token_latency", "tpot": "inter_token_latency",
+		"e2e": "request_latency", "e2el": "request_latency", "latency": "request_latency",
+		"ttst": "time_to_second_token", "ttfo": "time_to_first_output_token",
+	}
+}

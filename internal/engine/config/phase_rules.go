@@ -1,0 +1,114 @@
+package config
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
+)
+
+// phaseRules checks that the fields of a phase agree with each other.
+type phaseRules struct {
+	*loader
+	phase *Phase
+	path  string
+}
+
+// checkName checks that the name can be that of a directory and that no phase
+// before has it.
+func (c phaseRules) checkName(taken map[string]bool) {
+	p, path := c.phase, c.path
+	if !c.has(path+".name") || c.failed[path+".name"] {
+		return
+	}
+	n := c.at(path + ".name")
+	if !phaseName(p.Name) {
+		c.failValue(n, CodeOutOfRange, "must consist of letters, digits, _ and -, start with a letter or _, and not be a Windows device name")
+	}
+	lower := strings.ToLower(p.Name)
+	if taken[lower] {
+		c.failValue(n, CodeConflict, "another phase has this name")
+	}
+	taken[lower] = true
+}
+
+func phaseName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if !tree.IsAlnum(c) && c != '_' && (i == 0 || c != '-') || i == 0 && '0' <= c && c <= '9' {
+			return false
+		}
+	}
+	upper := strings.ToUpper(name)
+	device := upper == "CON" || upper == "PRN" || upper == "AUX" || upper == "NUL"
+	if rest, ok := strings.CutPrefix(upper, "COM"); ok || strings.HasPrefix(upper, "LPT") {
+		if !ok {
+			rest = upper[3:]
+		}
+		port, err := strconv.Atoi(rest)
+		device = device || err == nil && port >= 1 && port <= 9
+	}
+	return name != "" && len(name) <= 64 && !device
+}
+
+func (c phaseRules) checkKind() {
+	p, path := c.phase, c.path
+	standard := p.Name == "warmup" || p.Name == "profiling"
+	switch {
+	case c.has(path+".kind") && standard && p.Kind != "" && p.Kind != p.Name && !c.failed[path+".kind"]:
+		c.conflict(path+".kind", "a phase named "+p.Name+" must be of that kind")
+	case !c.has(path+".kind") && p.Name != "" && !standard:
+		c.require(path+".kind", "kind: must be warmup or profiling unless the phase is named so")
+	}
+	if c.has(path+".excludeFromResults") && !c.failed[path+".excludeFromResults"] &&
+		p.ExcludeFromResults != (phaseKind(p) == "warmup") {
+		c.conflict(path+".excludeFromResults", "warm-up phases are always excluded from the results, profiling phases never")
+	}
+	if c.has(path+".failedRequestThreshold") && phaseKind(p) == "warmup" {
+		c.conflict(path+".failedRequestThreshold", "only valid for profiling phases")
+	}
+}
+
+// phaseKind is the kind that a phase has or will get.
+func phaseKind(p *Phase) string {
+	if p.Kind == "" && p.Name == "warmup" {
+		return "warmup"
+	}
+	return p.Kind
+}
+
+func (c phaseRules) checkBounds() {
+	p, path := c.phase, c.path
+	kind := c.at(path + ".type")
+	scheduled := kind != nil && suggest.Fold(kind.Scalar) == suggest.Fold("fixed_schedule") // which the data bounds
+	if !scheduled && !c.has(path+".requests") && !c.has(path+".sessions") && !c.has(path+".duration") {
+		c.require(path+".requests", "needs a limit: requests, sessions or duration")
+	}
+	if c.has(path+".gracePeriod") && !c.has(path+".duration") &&
+		!(p.GracePeriod != nil && math.IsInf(float64(*p.GracePeriod), 1)) {
+		c.conflict(path+".gracePeriod", "needs a duration")
+	}
+}
+
+// checkArrival checks the fields that only some types have.
+func (c phaseRules) checkArrival() {
+	p, path := c.phase, c.path
+	if c.failed[path+".type"] {
+		return
+	}
+	hasRate, hasShape := c.has(path+".rate"), c.has(path+".smoothness")
+	switch {
+	case p.Type == "" && hasShape && !hasRate:
+		c.conflict(path+".smoothness", "needs a rate")
+	case p.Type == "":
+	case p.Type == "concurrency" && hasRate:
+		c.conflict(path+".rate", "a phase of type concurrency has no rate; use the type constant, poisson or gamma")
+	case p.Type != "concurrency" && !hasRate:
+		c.require(path+".rate", "rate: a phase of type "+p.Type+" needs a rate")
+	}
+	if p.Type != "" && p.Type != "gamma" && hasShape {
+		c.conflict(path+".smoothness", "only valid for the type gamma")
+	}
+}

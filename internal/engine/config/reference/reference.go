@@ -1,0 +1,296 @@
+// Package reference describes the fields of the document, for reference pages and
+// schemas.
+package reference
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/flags"
+)
+
+// FieldKind is the type of a field's value in a document.
+type FieldKind string
+
+// The kinds. Durations, distributions and JSON objects have forms of their own,
+// see docs/document.md.
+const (
+	KindObject       FieldKind = "object"
+	KindList         FieldKind = "list"
+	KindMap          FieldKind = "map"
+	KindString       FieldKind = "string"
+	KindBoolean      FieldKind = "boolean"
+	KindInteger      FieldKind = "integer"
+	KindNumber       FieldKind = "number"
+	KindDuration     FieldKind = "duration"
+	KindDistribution FieldKind = "distribution"
+	KindJSON         FieldKind = "JSON object"
+)
+
+// Field describes a member of the document, for reference pages and schemas. It
+// is made from the Go types, their validate tags, the flag table and
+// [fieldTexts], so that nothing is said twice.
+type Field struct {
+	Name    string // camelCase; snake_case is accepted too
+	Path    string // canonical, with * for an index; "" = the document
+	Type    string // Go type of an object, its schema's name; else ""
+	Kind    FieldKind
+	Text    string // one or two sentences
+	Unit    string // "" = none
+	Default string // in words; "" = none
+	Value   any    // the default, if it is the same in every document; else nil
+	// Required: an object without this member, or with null, is refused.
+	Required bool
+	Flags    []string // Of `aiperfd profile`, that give this field or a part of it
+
+	Choices   []string // accepted texts; nil = any
+	Aliases   []string // further accepted texts
+	Least     *float64 // smallest number; of a distribution, smallest value
+	Above     bool     // Least itself is refused
+	Most      *float64
+	MinLength int  // characters, or elements of a list
+	MaxLength int  // 0 = no limit
+	Infinite  bool // a duration that may be "inf"
+	Numeric   bool // a version, which may be written as a number
+
+	Element *Field  // Of a list or map
+	Fields  []Field // Of an object
+
+	Short       []Field // further members that are short for this one
+	Forms       []Form  // further forms of the value
+	Unsupported []Unsupported
+}
+
+// Form is a short form of a value.
+type Form uint8
+
+// The short forms.
+const (
+	FormElement Form = iota // Of a list: its only element
+	FormList                // Of an object with the member items: the list itself
+	FormName                // Of an object: its member name
+	FormSwitch              // Of an object: true is the object with its defaults, false is none
+	FormScalar              // Of a text: a number or a boolean
+	FormBoolean             // Of a choice: true and false, see the text
+)
+
+// Unsupported is a member that AIPerf's document has and this one accepts only with
+// a value that switches its feature off.
+type Unsupported struct {
+	Name string
+	Off  json.RawMessage
+	Alt  json.RawMessage // another accepted value; nil = none
+	What string
+	// Any value is accepted, with a warning.
+	Any bool
+}
+
+// Document returns the document as a tree of fields.
+func Document(known *config.Choices) Field {
+	r := referrer{choices: known, texts: make(map[string]fieldText), flags: make(map[string][]flags.Setting), filled: filledDocument()}
+	for _, row := range fieldTexts() {
+		r.texts[row.path] = row
+	}
+	for _, s := range flags.Settings() {
+		path := fieldOfFlag(s.Path)
+		r.flags[path] = append(r.flags[path], s)
+	}
+	root := r.field(reflect.TypeFor[config.Document](), "", "", reflect.ValueOf(r.filled).Elem())
+	root.Text = r.texts[""].text
+	return root
+}
+
+// fieldOfFlag is the generic path of the field that an option gives. The mean and
+// the spread of a distribution are parts of one field.
+func fieldOfFlag(path string) string {
+	path = strings.TrimSuffix(strings.TrimSuffix(path, ".mean"), ".stddev")
+	for _, root := range []struct{ flag, field string }{
+		{"dataset.", "datasets.*."}, {"profiling.", "phases.*."}, {"warmup.", "phases.*."},
+	} {
+		if rest, ok := strings.CutPrefix(path, root.flag); ok {
+			path = root.field + rest
+		}
+	}
+	if path == "randomSeed" {
+		return path
+	}
+	return "benchmark." + path
+}
+
+// filledDocument is a document of which everything that can have a default has
+// been left open.
+func filledDocument() *config.Document {
+	d, err := config.Read([]byte(`{"benchmark": {"phases": {},
+		"dataset": {"type": "synthetic", "images": {"batchSize": 1}, "audio": {"batchSize": 1}, "rankings": {}}}}`), config.LoadOptions{})
+	if err != nil {
+		panic("read the document of defaults: " + err.Error()) // it is a constant
+	}
+	return d.Defaults()
+}
+
+// referrer makes fields.
+type referrer struct {
+	choices *config.Choices
+	texts   map[string]fieldText
+	flags   map[string][]flags.Setting // by the field's path
+	filled  *config.Document
+}
+
+// field describes the value of a type. filled is what a document has there if
+// nothing is given; it may be invalid.
+func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, filled reflect.Value) Field {
+	f := Field{Path: path, Name: path[strings.LastIndexByte(path, '.')+1:]}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+		if filled.IsValid() {
+			filled = filled.Elem()
+		}
+	}
+	r.shape(&f, t, filled)
+	limits(&f, tag, r.choices)
+	checkedLimits(&f)
+	f.Numeric = tag.Get("form") == "version"
+	f.Infinite = tag.Get("form") == "infinite"
+	f.Forms = forms(path)
+	f.Required = slices.Contains(required(), path)
+	for _, x := range config.UnsupportedFields(path) {
+		lack := Unsupported{Name: x.Name, Off: json.RawMessage(x.Off), What: x.What, Any: x.Inert}
+		if x.Alt != "" {
+			lack.Alt = json.RawMessage(x.Alt)
+		}
+		f.Unsupported = append(f.Unsupported, lack)
+	}
+	r.describe(&f, filled)
+	return f
+}
+
+// Shape sets the kind and what is inside.
+func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
+	switch t {
+	case reflect.TypeFor[config.Seconds]():
+		f.Kind, f.Unit = KindDuration, "s"
+		return
+	case reflect.TypeFor[config.Secret](), reflect.TypeFor[config.URL]():
+		f.Kind = KindString
+		return
+	case reflect.TypeFor[config.Distribution]():
+		f.Kind, f.Least = KindDistribution, new(float64)
+		return
+	case reflect.TypeFor[config.Object]():
+		f.Kind = KindJSON
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		f.Kind, f.Type = KindObject, t.Name()
+		r.members(f, t, filled)
+	case reflect.Slice, reflect.Map:
+		f.Kind = KindList
+		if t.Kind() == reflect.Map {
+			f.Kind = KindMap
+		}
+		var first reflect.Value
+		if f.Kind == KindList && filled.IsValid() && filled.Len() > 0 && t.Elem().Kind() == reflect.Struct {
+			first = filled.Index(0)
+		}
+		element := r.field(t.Elem(), "", config.Join(f.Path, "*"), first)
+		f.Element = &element
+	case reflect.Bool:
+		f.Kind = KindBoolean
+	case reflect.Int, reflect.Int64:
+		f.Kind = KindInteger
+	case reflect.Float64:
+		f.Kind = KindNumber
+	case reflect.String:
+		f.Kind = KindString
+	default:
+		panic("type " + t.String() + " of " + f.Path + " is unknown to the reference") // a test reads every field
+	}
+}
+
+func (r *referrer) members(f *Field, t reflect.Type, filled reflect.Value) {
+	for i := range t.NumField() {
+		name := config.FieldName(t.Field(i))
+		if name == "" {
+			continue
+		}
+		var value reflect.Value
+		if filled.IsValid() {
+			value = filled.Field(i)
+		}
+		member := r.field(t.Field(i).Type, t.Field(i).Tag, config.Join(f.Path, name), value)
+		for _, short := range shortMembers(member.Path) {
+			short.Path = config.Join(f.Path, short.Name)
+			short.Text = r.texts[short.Path].text
+			member.Short = append(member.Short, short)
+		}
+		f.Fields = append(f.Fields, member)
+	}
+}
+
+// describe adds text, unit, default and flags.
+func (r *referrer) describe(f *Field, filled reflect.Value) {
+	row, settings := r.texts[f.Path], r.flags[f.Path]
+	if len(settings) > 0 && (!settings[0].Switch || f.Kind == KindBoolean) {
+		f.Text, f.Default = settings[0].Help, settings[0].Default
+	}
+	for _, s := range settings {
+		f.Flags = append(f.Flags, s.Flag)
+	}
+	value, ok := plainValue(filled)
+	if ok && row.def == "" {
+		f.Value = value
+		f.Default = fmt.Sprint(value)
+	}
+	if row.text != "" {
+		f.Text = row.text
+	}
+	if row.unit != "" {
+		f.Unit = row.unit
+	}
+	if row.def != "" {
+		f.Default = row.def
+	}
+}
+
+// plainValue returns a default that can be shown.
+func plainValue(v reflect.Value) (any, bool) {
+	if !v.IsValid() {
+		return nil, false
+	}
+	switch x := v.Interface().(type) {
+	case config.Distribution:
+		if x.Mean == nil {
+			return nil, false
+		}
+		return *x.Mean, true
+	case config.Seconds:
+		return float64(x), true
+	case string:
+		return x, x != ""
+	case bool, int, int64, float64:
+		return x, true
+	case []string:
+		return strings.Join(x, ", "), len(x) > 0
+	}
+	return nil, false
+}
+
+// Walk calls f for every field below and including this one, in document order.
+// Elements of lists that are objects come after their list.
+func (f *Field) Walk(visit func(*Field)) {
+	visit(f)
+	if f.Element != nil {
+		f.Element.Walk(visit)
+	}
+	for i := range f.Fields {
+		f.Fields[i].Walk(visit)
+	}
+}
+
+// Has reports whether the value has a short form.
+func (f *Field) Has(form Form) bool { return slices.Contains(f.Forms, form) }

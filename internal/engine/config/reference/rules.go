@@ -1,0 +1,104 @@
+package reference
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config"
+)
+
+// limits reads the rules in a field's tags, see [field.rules].
+func limits(f *Field, tag reflect.StructTag, known *config.Choices) {
+	for _, c := range known.Of(tag) {
+		f.Choices = append(f.Choices, c.Name)
+		f.Aliases = append(f.Aliases, c.Aliases...)
+	}
+	if least, err := strconv.ParseFloat(tag.Get("least"), 64); err == nil {
+		f.Least = &least
+	}
+	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
+		name, param, _ := strings.Cut(rule, "=")
+		n, _ := strconv.ParseFloat(param, 64)
+		switch name {
+		case "":
+		case "oneof": // see choices
+		case "gt":
+			f.Least, f.Above = &n, true
+		case "gte":
+			f.Least = &n
+		case "lte":
+			f.Most = &n
+		case "min":
+			f.MinLength = int(n)
+		case "max":
+			f.MaxLength = int(n)
+		default:
+			panic("rule " + rule + " of " + f.Path + " is unknown to the reference") // a test reads every tag
+		}
+	}
+}
+
+// checkedLimits adds the limits that are no tags.
+func checkedLimits(f *Field) {
+	switch f.Path {
+	case "metadata.labels":
+		f.MaxLength = config.MaxLabels
+	case "metadata.labels.*":
+		f.MaxLength = config.MaxLabelValue
+	case "benchmark.datasets.*.images.width", "benchmark.datasets.*.images.height":
+		f.Most = new(float64(config.MaxSide))
+	case "benchmark.datasets.*.audio.length":
+		f.Most = new(float64(config.MaxClip))
+	case "benchmark.datasets.*.audio.depths.*":
+		for _, depth := range config.Depths() {
+			f.Choices = append(f.Choices, strconv.Itoa(depth))
+		}
+	case "benchmark.datasets.*.audio.sampleRates.*":
+		f.Least, f.Most = new(1.0), new(float64(config.MaxRate))
+	}
+}
+
+// required lists the members that have no default and no other spelling.
+func required() []string {
+	return []string{"benchmark.models.items.*.name", "benchmark.endpoint.template.body"}
+}
+
+// forms lists the short forms of a value, see [shorthand].
+func forms(path string) []Form {
+	switch path {
+	case "benchmark.models":
+		return []Form{FormList, FormElement}
+	case "benchmark.models.items.*":
+		return []Form{FormName}
+	case "benchmark.endpoint.urls", "benchmark.datasets", "benchmark.phases":
+		return []Form{FormElement}
+	case "benchmark.endpoint.resetKvCache", "benchmark.endpoint.serverProfiler":
+		return []Form{FormSwitch}
+	case "benchmark.endpoint.urlParams.*":
+		return []Form{FormScalar}
+	case "benchmark.client.certify":
+		return []Form{FormBoolean}
+	}
+	return nil
+}
+
+// shortMembers lists the members that stand for a field, or for a part of it,
+// beside it.
+func shortMembers(path string) []Field {
+	switch path {
+	case "benchmark.models":
+		return []Field{{Name: "model"}}
+	case "benchmark.endpoint.urls":
+		return []Field{{Name: "url"}}
+	case "benchmark.datasets":
+		return []Field{{Name: "dataset"}}
+	case "benchmark.phases":
+		return []Field{{Name: "warmup", Kind: KindObject, Type: "Phase"}, {Name: "profiling", Kind: KindObject, Type: "Phase"}}
+	case "benchmark.datasets.*.prompts":
+		return []Field{{Name: "isl", Kind: KindDistribution, Least: new(1.0)}} // osl is a field of files too
+	case "benchmark.artifacts.level":
+		return []Field{{Name: "records"}, {Name: "raw"}}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/suggest"
+)
+
+// Feature is a field of AIPerf's document whose feature aiperfd does not have.
+// The value that switches it off is accepted, so that a resolved document can be
+// posted back; anything else is refused by name.
+type Feature struct {
+	Name string
+	Off  string // AIPerf's value for "off" or "default", as JSON; it is also what Compat shows
+	Alt  string // another accepted value; "" = none
+	What string // the feature, in words
+	// Inert fields have no effect in one process; other values are accepted with a
+	// warning.
+	Inert bool
+	// strict fields do something by default, so that false and empty are not
+	// the same as off.
+	strict bool
+}
+
+// lacking returns the fields that the object at a canonical path has in AIPerf
+// and not here, in AIPerf's order.
+func UnsupportedFields(path string) []Feature {
+	switch Generic(path) {
+	case "":
+		return []Feature{
+			{Name: "variables", Off: `{}`, What: "template variables"},
+			{Name: "sweep", Off: `null`, What: "sweeps"},
+			{Name: "multiRun", Off: multiRunOff, What: "repeated runs"},
+			{Name: "plot", Off: `null`, What: "plotting"},
+			{Name: "noSweepTable", Off: `false`, Inert: true},
+			{Name: "apiVersion", Off: `null`, What: "Kubernetes resources"},
+			{Name: "kind", Off: `null`, What: "Kubernetes resources"},
+			{Name: "spec", Off: `null`, What: "Kubernetes resources"},
+		}
+	case "metadata":
+		return []Feature{
+			{Name: "priority", Off: `0`, What: "priority"},
+			{Name: "ttl", Off: `null`, What: "a time to live"},
+			{Name: "deadline", Off: `null`, What: "a deadline"},
+			{Name: "startAfter", Off: `null`, What: "start times"},
+		}
+	case "benchmark":
+		return benchmarkFeatures()
+	case "benchmark.models.items.*":
+		return []Feature{
+			{Name: "lora", Off: `null`, What: "LoRA selection"},
+			{Name: "modalities", Off: `null`, What: "modalities of a model"},
+			{Name: "tokenizer", Off: `null`, What: "one tokenizer per model"},
+		}
+	case "benchmark.endpoint":
+		return endpointFeatures()
+	case "benchmark.datasets.*":
+		return datasetFeatures()
+	case "benchmark.datasets.*.prompts":
+		return promptFeatures()
+	case "benchmark.phases.*":
+		return phaseFeatures()
+	case "benchmark.artifacts":
+		return artifactFeatures()
+	case "benchmark.tokenizer":
+		return []Feature{
+			{Name: "trustRemoteCode", Off: `false`, What: "running code from a tokenizer repository"},
+		}
+	case "benchmark.runtime":
+		return runtimeFeatures()
+	}
+	return nil
+}
+
+const multiRunOff = `{"numRuns":1,"cooldownSeconds":0,"confidenceLevel":0.95,"disableWarmupAfterFirst":true,` +
+	`"setConsistentSeed":true,"varySeedPerTrial":false,"convergence":null}`
+
+func benchmarkFeatures() []Feature {
+	return []Feature{
+		{Name: "gpuTelemetry", What: "GPU telemetry",
+			Off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
+		{Name: "serverMetrics", What: "scraping of server metrics",
+			Off: `{"enabled":false,"urls":[],"formats":["json","csv"],` +
+				`"discovery":{"mode":"auto","labelSelector":null,"namespace":null,"timeoutSeconds":30}}`},
+		{Name: "networkLatency", Off: `{"enabled":false,"pingInterval":1,"meanMs":null}`, What: "network latency probing"},
+		{Name: "otel", What: "OpenTelemetry export",
+			Off: `{"metricsUrl":null,"streamMetricsEnabled":true,"streamTimingEnabled":true,` +
+				`"customResourceAttributes":{},"genAiProvider":null}`},
+		{Name: "mlflow", What: "MLflow export",
+			Off: `{"trackingUri":null,"experiment":"aiperf","runName":null,"tags":null,"parentRunId":null,"artifactGlobs":null}`},
+		{Name: "wandb", Off: `{"project":null,"entity":null,"runName":null,"tags":null}`, What: "Weights & Biases export"},
+		{Name: "metrics", Off: `{}`, What: "selection of metrics"},
+		{Name: "accuracy", Off: `null`, What: "accuracy benchmarking"},
+		{Name: "scenario", Off: `null`, What: "named scenarios"},
+		{Name: "unsafeOverride", Off: `false`, What: "overriding a scenario"},
+	}
+}
+
+func endpointFeatures() []Feature {
+	return []Feature{
+		{Name: "transport", Off: `null`, Alt: `"http"`, What: "a transport other than http"},
+		{Name: "uuidAndStrip", Off: `false`, What: "stripping of images"},
+	}
+}
+
+func datasetFeatures() []Feature {
+	fields := []Feature{
+		{Name: "video", Off: `null`, What: "generated video"},
+		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
+		{Name: "dataset", Off: `null`, What: "public datasets"},
+		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
+	}
+	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
+		" traceSessionSampleRatio maxIdleGapCapSeconds replaySpeedup openLoopReplay openLoopStrict omitKvHints" +
+		" forceMinTokens traceIdleGapCapSeconds blockSize") {
+		fields = append(fields, Feature{Name: name, Off: `null`, What: "replay of traces and public datasets"})
+	}
+	return fields
+}
+
+func promptFeatures() []Feature {
+	return []Feature{
+		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
+		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
+		{Name: "sequenceDistribution", Off: `null`, What: "pairs of lengths"},
+		{Name: "randomRangeRatio", Off: `null`, What: "range ratios"},
+		{Name: "randomCorpusStyle", Off: `"vllm"`, What: "other styles of the random corpus"},
+	}
+}
+
+func phaseFeatures() []Feature {
+	return []Feature{
+		{Name: "concurrencyRamp", Off: `null`, What: "ramping"},
+		{Name: "prefillConcurrency", Off: `null`, What: "a prefill limit"},
+		{Name: "prefillRamp", Off: `null`, What: "ramping"},
+		{Name: "cancellation", Off: `null`, What: "request cancellation"},
+		{Name: "sla", Off: `[]`, What: "in-run control"},
+		{Name: "seamless", Off: `false`, What: "seamless phase transitions"},
+		{Name: "timingMode", Off: `null`, What: "agentic replay"},
+		{Name: "adaptiveScale", Off: `false`, What: "in-run control"},
+		{Name: "adaptiveSustainDuration", Off: `null`, What: "in-run control"},
+		{Name: "adaptiveAssessmentPeriod", Off: `null`, What: "in-run control"},
+		{Name: "adaptiveMinCompletedRequests", Off: `1`, What: "in-run control"},
+		{Name: "adaptiveControlVariable", Off: `"concurrency"`, What: "in-run control"},
+		{Name: "adaptiveControlMin", Off: `1`, What: "in-run control"},
+		{Name: "adaptiveControlMax", Off: `null`, What: "in-run control"},
+		{Name: "adaptiveScaleStrategyType", Off: `"ramp_until_fail"`, What: "in-run control"},
+		{Name: "adaptiveScaleStepPolicy", Off: `"sla_margin"`, What: "in-run control"},
+		{Name: "adaptiveScaleBaseStep", Off: `10`, What: "in-run control"},
+		{Name: "adaptiveScaleMaxStepMultiplier", Off: `4`, What: "in-run control"},
+		{Name: "adaptiveScaleStepPercent", Off: `25`, What: "in-run control"},
+		{Name: "trajectoryStartMinRatio", Off: `0.25`, What: "agentic replay"},
+		{Name: "trajectoryStartMaxRatio", Off: `0.75`, What: "agentic replay"},
+		{Name: "burstPhaseStarts", Off: `false`, What: "agentic replay"},
+		{Name: "systemIdleGapCapSeconds", Off: `null`, What: "agentic replay"},
+		{Name: "agenticCacheWarmupDuration", Off: `null`, What: "agentic replay"},
+		{Name: "agenticWarmupGracePeriod", Off: `null`, What: "agentic replay"},
+		{Name: "rateRamp", Off: `null`, What: "ramping"},
+		{Name: "rateSeries", Off: `null`, What: "a series of rates"},
+		{Name: "users", Off: `null`, What: "user-centric load"},
+		{Name: "autoOffset", Off: `null`, What: "a fixed schedule"},
+		{Name: "startOffset", Off: `null`, What: "a fixed schedule"},
+		{Name: "endOffset", Off: `null`, What: "a fixed schedule"},
+	}
+}
+
+func artifactFeatures() []Feature {
+	return []Feature{
+		{Name: "summary", Off: `["json"]`, strict: true, What: "selecting summary files"},
+		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
+		{Name: "sliceDuration", Off: `null`, What: "time slices"},
+		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
+		{Name: "userFiles", Off: `[]`, What: "writing files from the document"},
+		{Name: "autoPlot", Off: `false`, What: "plotting"},
+		{Name: "plotRequired", Off: `false`, What: "plotting"},
+	}
+}
+
+func runtimeFeatures() []Feature {
+	fields := []Feature{{Name: "serviceRunType", Off: `"multiprocessing"`, Inert: true}}
+	for name := range strings.FieldsSeq("workers recordProcessors communication datasetApiBaseUrl workersPerPod" +
+		" recordProcessorsPerPod workersMin") {
+		fields = append(fields, Feature{Name: name, Off: `null`, Inert: true})
+	}
+	return fields
+}
+
+// refuse accepts the value that switches f off and reports any other.
+func (d *decoder) refuse(n *tree.Node, f Feature) {
+	off, _, err := tree.ParseJSON([]byte(f.Off))
+	if err != nil {
+		panic("bad default in the table of lacking features: " + f.Name) // a test reads every row
+	}
+	bad := differs(n, off)
+	if f.Alt != "" && string(n.JSON()) == f.Alt {
+		bad = nil
+	}
+	if f.strict && n.Shape != off.Shape {
+		bad = n
+	}
+	switch {
+	case bad == nil:
+		if on := n.Get("enabled"); on != nil && on.Scalar == "true" {
+			d.Warn(n.Place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.What)
+		}
+	case f.Inert:
+		d.Warn(n.Place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", Label(n.Place))
+	case f.Name == "userFiles" && d.options.Untrusted, f.Name == "trustRemoteCode" && d.options.Untrusted:
+		d.Fail(bad.Place, CodeNotAllowed, "%s: %s is not allowed here", Label(bad.Place), f.What)
+	default:
+		d.Fail(bad.Place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", Label(bad.Place), f.What)
+	}
+}
+
+// differs returns the first part of n that differs from off, or nil. Null, false,
+// empty and disabled values do not differ; nor do the switches
+// enabled of collectors that AIPerf has on by default and that have no target.
+func differs(n, off *tree.Node) *tree.Node {
+	switch {
+	case n.Shape == tree.Null, n.Shape == tree.Boolean && n.Scalar == "false":
+		return nil
+	case n.Shape == tree.Object && (off.Shape == tree.Object || len(n.Members) == 0 || disabled(n)):
+		return memberDiffers(n, off)
+	case n.Shape == tree.List && len(n.Items) == 0:
+		return nil
+	case n.Shape == tree.Text && n.Scalar == "":
+		return nil
+	case n.Shape != off.Shape:
+		return n
+	case n.Shape == tree.List:
+		return listDiffers(n, off)
+	case n.Shape == tree.Number:
+		a, _ := strconv.ParseFloat(n.Scalar, 64)
+		b, _ := strconv.ParseFloat(off.Scalar, 64)
+		if a == b {
+			return nil
+		}
+		return n
+	case n.Shape == tree.Text && suggest.Fold(n.Scalar) == suggest.Fold(off.Scalar), n.Scalar == off.Scalar:
+		return nil
+	}
+	return n
+}
+
+func memberDiffers(n, off *tree.Node) *tree.Node {
+	if off.Shape != tree.Object {
+		return nil
+	}
+	for _, m := range n.Members {
+		i := off.Index(m.Name)
+		for j, known := range off.Members {
+			if m.Name == tree.SnakeCase(known.Name) {
+				i = j
+			}
+		}
+		if i < 0 {
+			return &tree.Node{Place: m.Place}
+		}
+		want := off.Members[i].Value
+		collects := off.Index("enabled") >= 0 && off.Index("urls") >= 0
+		if m.Name == "enabled" && m.Value.Shape == tree.Boolean && collects {
+			continue
+		}
+		if bad := differs(m.Value, want); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// disabled reports whether n is {enabled: false} and nothing else.
+func disabled(n *tree.Node) bool {
+	on := n.Get("enabled")
+	return len(n.Members) == 1 && on != nil && on.Shape == tree.Boolean && on.Scalar == "false"
+}
+
+func listDiffers(n, off *tree.Node) *tree.Node {
+	if len(n.Items) != len(off.Items) {
+		return n
+	}
+	for i, item := range n.Items {
+		if differs(item, off.Items[i]) != nil {
+			return n
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/redact"
+)
+
+// URL is a base URL of a server. User information and key-like query values in
+// it are secret: it formats redacted under every verb and in JSON.
+type URL struct{ raw Secret }
+
+// NewURL wraps a URL as the user wrote it.
+func NewURL(raw string) URL { return URL{raw: NewSecret(raw)} }
+
+// Reveal returns the URL with its secrets.
+func (u URL) Reveal() string { return u.raw.Reveal() }
+
+// Equal reports whether both are the same URL, secrets included.
+func (u URL) Equal(v URL) bool { return u.raw.Equal(v.raw) }
+
+// String returns the URL without its secrets.
+func (u URL) String() string { return redact.URL(u.raw.Reveal()) }
+
+// Format implements fmt.Formatter like [Secret.Format].
+func (u URL) Format(f fmt.State, _ rune) { fmt.Fprint(f, u.String()) }
+
+// GoString is for %#v.
+func (u URL) GoString() string { return u.String() }
+
+// MarshalText writes the redacted URL.
+func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText reads a URL.
+func (u *URL) UnmarshalText(b []byte) error {
+	*u = NewURL(string(b))
+	return nil
+}
+
+// decode reads a base URL, or the URL of a proxy if that is the form of the field.
+// A URL without a scheme gets http.
+func (u *URL) decode(f field, n *tree.Node) bool {
+	raw, ok := f.secretText(n, f.path)
+	if !ok {
+		return false
+	}
+	if !schemed(raw) {
+		raw = "http://" + raw
+	}
+	check := checkURL
+	if f.tag.Get("form") == "proxy" {
+		check = checkProxy
+	}
+	if complaint := check(raw); complaint != "" {
+		return f.invalid(n, complaint)
+	}
+	*u = NewURL(raw)
+	return true
+}
+
+// schemed reports whether a URL begins with a scheme; net/url takes the host of
+// "localhost:8000" for one.
+func schemed(raw string) bool { return schemePattern.MatchString(raw) }
+
+var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+// checkURL returns what is wrong with a base URL, or "".
+func checkURL(raw string) string {
+	if strings.ContainsAny(raw, " \t\r\n") {
+		return "must not contain spaces"
+	}
+	scheme, rest, _ := strings.Cut(raw, "://")
+	if strings.EqualFold(scheme, "http+unix") {
+		host, _, _ := strings.Cut(rest, "/")
+		if name, err := url.PathUnescape(host); err != nil || name == "" || strings.ContainsAny(host, "@?#") {
+			return "must be a URL like http+unix://%2Frun%2Fvllm.sock"
+		}
+		return ""
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case bareIPv6(rest):
+		return "IPv6 addresses need brackets, for example http://[::1]:8000"
+	case err != nil:
+		return "must be a URL like http://localhost:8000"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "must be an http or https URL"
+	}
+	return checkHost(u)
+}
+
+// bareIPv6 reports whether the authority has several colons and no brackets.
+func bareIPv6(rest string) bool {
+	authority := rest
+	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
+		authority = authority[:end]
+	}
+	authority = authority[strings.LastIndexByte(authority, '@')+1:]
+	return !strings.HasPrefix(authority, "[") && strings.Count(authority, ":") > 1
+}
+
+// checkHost returns what is wrong with host and port of a URL, or "".
+func checkHost(u *url.URL) string {
+	if u.Hostname() == "" {
+		return "must be a URL with a host"
+	}
+	if i := strings.IndexAny(u.Hostname(), `=,;'"()<>|*{}`); i >= 0 {
+		return fmt.Sprintf("must be a URL; a host name cannot contain %q", u.Hostname()[i:i+1])
+	}
+	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
+		if p, err := strconv.Atoi(port); err != nil || p < 1 || p > 65535 {
+			return "must be a URL with a port from 1 to 65535"
+		}
+	}
+	return ""
+}
+
+// checkProxy returns what is wrong with the URL of a proxy, or "".
+func checkProxy(raw string) string {
+	const want = "must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || strings.ContainsAny(raw, " \t\r\n"):
+		return want
+	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" && u.Scheme != "socks5h":
+		return want
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "":
+		return "must be the URL of a proxy, without path or query"
+	}
+	return checkHost(u)
+}
