@@ -14,6 +14,9 @@ import (
 
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/gpu"
+	"aiperfd/internal/mock/random"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -60,7 +63,7 @@ Cohere); /embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and
 /api/embeddings (Ollama).
 
 Fault rules (--fault, repeatable):
-` + mock.FaultHelp
+` + fault.Help
 
 const mockExample = `  aiperfd mock
   aiperfd mock --port 0 --ttft lognormal:80ms:0.3 --itl 12ms --truth truth.jsonl
@@ -146,7 +149,7 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "GPU `model` on /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
+	fs.StringVar(&o.GPU, "gpu", gpu.Default, "GPU `model` on /dcgm/metrics (one of "+strings.Join(gpu.Names(), ", ")+")")
 	fs.IntVar(&o.GPUs, "gpus", 1, "number of GPUs on /dcgm/metrics")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "also export metrics under vLLM's old names")
 	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- headers of requests")
@@ -182,7 +185,7 @@ func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", mock.ConstLength(1), "tokens per event, a `distribution`")
+	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", random.ConstLength(1), "tokens per event, a `distribution`")
 	fs.IntVar(&o.Coalesce, "coalesce", 1, "events per network write")
 	choiceVar(fs, &o.RoleChunk, "role-chunk", "position of the role in chat streams")
 	choiceVar(fs, &o.Usage, "usage", "when to send token counts")

@@ -17,7 +17,7 @@ import (
 //	engine ─▶ config · arrival · dataset · endpoint · transport · metric · export
 //	       ─▶ tokenizer · sketch · redact ─▶ bench
 func allowed() map[string][]string {
-	const e = "internal/engine/"
+	const e, m = "internal/engine/", "internal/mock/"
 	return map[string][]string{
 		// The vocabulary and what needs at most it.
 		e + "bench":  nil,
@@ -57,9 +57,21 @@ func allowed() map[string][]string {
 		},
 		// The simulated server stands alone: it must not share a mistake with
 		// the code that it tests. Only the receive times of sockets are common.
-		"internal/mock":           {"internal/mock/batch", "internal/mock/embedding", e + "sockstamp"},
-		"internal/mock/embedding": nil,
-		"internal/mock/batch":     nil,
+		"internal/mock": {
+			m + "apierror", m + "batch", m + "random", m + "embedding", m + "fault", m + "gpu", m + "jobs", m + "jsonappend", m + "seed",
+			m + "token", m + "truth", e + "sockstamp",
+		},
+		m + "apierror":   {m + "jsonappend"},
+		m + "batch":      nil,
+		m + "random":     nil,
+		m + "embedding":  nil,
+		m + "fault":      {m + "apierror", m + "random", m + "jsonappend", m + "seed"},
+		m + "gpu":        {m + "seed"},
+		m + "jobs":       {m + "fault"},
+		m + "jsonappend": nil,
+		m + "seed":       nil,
+		m + "token":      {m + "jsonappend", m + "seed"},
+		m + "truth":      nil,
 		"internal/engine": {
 			e + "arrival", e + "bench", e + "certify", e + "chattemplate", e + "config", e + "dataset", e + "endpoint", e + "export",
 			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
@@ -75,7 +87,7 @@ func allowed() map[string][]string {
 		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric", e + "verdict"},
 		"cmd/aiperfd": {
 			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
-			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "redact", e + "tokenizer",
+			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", m + "random", m + "fault", m + "gpu", e + "pace", e + "redact", e + "tokenizer",
 			e + "transport", e + "verdict",
 		},
 		// Generators and embedded files.

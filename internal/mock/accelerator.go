@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/truth"
 )
 
 // accelerator lets time pass for the model of a server that batches: one
@@ -23,7 +25,7 @@ type accelerator struct {
 	seats   map[*batch.Sequence]seat // of what is in the engine
 	emitted []*batch.Sequence        // by the step that is being waited for
 	began   int64                    // when that step began
-	working bool                     // a step is being waited for
+	working bool                     // A step is being waited for
 }
 
 // seat is where the tokens of a sequence go.
@@ -36,7 +38,7 @@ type seat struct {
 func startAccelerator(s *Server, p batch.Params) *accelerator {
 	a := &accelerator{
 		s: s, params: p, wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		engine: batch.New(p, rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, 0)))),
+		engine: batch.New(p, rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, 0)))),
 		seats:  make(map[*batch.Sequence]seat),
 	}
 	go a.run()
@@ -94,7 +96,7 @@ func (a *accelerator) deliver(at int64) {
 	defer a.mu.Unlock()
 	a.working = false
 	size := a.engine.Stats().StepRunning
-	a.s.gpus.spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
+	a.s.gpus.Spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
 	for _, q := range a.emitted {
 		to, ok := a.seats[q]
 		if !ok {
@@ -109,7 +111,7 @@ func (a *accelerator) deliver(at int64) {
 	a.emitted = nil
 }
 
-// submit queues all sequences of a ticket or none.
+// Submit queues all sequences of a ticket or none.
 func (a *accelerator) submit(t *ticket) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -168,9 +170,9 @@ type ticket struct {
 	news      chan struct{} // buffered 1: tokens have come out
 
 	mu        sync.Mutex
-	generated []int // tokens of each choice
+	generated []int // Tokens of each choice
 	cached    []int // prompt tokens of each choice that were in the prefix cache
-	truth     BatchTruth
+	truth     truth.Batch
 	steps     int // that gave a token
 	batches   int // their sizes added up
 	firstNs   int64
@@ -180,7 +182,7 @@ type ticket struct {
 func newTicket(sequences []*batch.Sequence, queuedNs int64) *ticket {
 	return &ticket{
 		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1),
-		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: BatchTruth{QueuedNs: queuedNs},
+		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: truth.Batch{QueuedNs: queuedNs},
 	}
 }
 
@@ -190,7 +192,7 @@ func (t *ticket) admit(choice int, at int64, cached int) {
 	defer t.mu.Unlock()
 	if t.truth.AdmittedNs == 0 {
 		t.truth.AdmittedNs = max(at, t.queuedNs)
-		t.truth.QueueMs = millis(t.truth.AdmittedNs - t.queuedNs)
+		t.truth.QueueMs = truth.Millis(t.truth.AdmittedNs - t.queuedNs)
 	}
 	t.cached[choice] = cached
 	t.truth.CachedTokens += cached
@@ -227,7 +229,7 @@ func (t *ticket) progress(dst []int) {
 }
 
 // tell returns what is known of the request.
-func (t *ticket) tell() BatchTruth {
+func (t *ticket) tell() truth.Batch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.truth

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // tiny returns the preset for tests, without jitter.
@@ -65,13 +67,13 @@ func TestAcceleratorTimes(t *testing.T) {
 				t.Errorf("event %d at %v, want %v", i, got[i], want[i])
 			}
 		}
-		truth := r.lastTruth()
-		b := truth.Batch
+		record := r.lastTruth()
+		b := record.Batch
 		if b == nil || b.QueueMs != 0 || b.MeanBatch != 1 || b.Preemptions != 0 || b.CachedTokens != 0 {
 			t.Errorf("truth of the batch = %+v", b)
 		}
-		if b.QueuedNs-truth.BodyReadNs != int64(200*time.Microsecond) || len(truth.ChunkNs) != 4 || truth.OutputTokens != 4 {
-			t.Errorf("truth = %+v", truth)
+		if b.QueuedNs-record.BodyReadNs != int64(200*time.Microsecond) || len(record.ChunkNs) != 4 || record.OutputTokens != 4 {
+			t.Errorf("truth = %+v", record)
 		}
 		if last := lines[len(lines)-2].text; !strings.Contains(last, `"prompt_tokens":100,"total_tokens":104,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":0}`) {
 			t.Errorf("usage event %s", last)
@@ -107,7 +109,7 @@ func TestAcceleratorQueue(t *testing.T) {
 		if !strings.Contains(ends[2].body, "the waiting queue is full") {
 			t.Errorf("refusal %s", ends[2].body)
 		}
-		synctest.Wait() // a request ends a moment after its answer
+		synctest.Wait() // A request ends a moment after its answer
 		all := r.server.Truth()
 		second := all[len(all)-1]
 		// The first takes 1.4 ms and nine steps of 1.0105 ms and more; the second came 0.3 ms later.
@@ -134,7 +136,7 @@ func TestAcceleratorPrefixCache(t *testing.T) {
 				t.Errorf("%s: answer %s, want %s", tt.more, a.body, want)
 			}
 			if got := r.lastTruth().Batch; got.CachedTokens != tt.cached {
-				t.Errorf("%s: truth has %d cached tokens, want %d", tt.more, got.CachedTokens, tt.cached)
+				t.Errorf("%s: record has %d cached tokens, want %d", tt.more, got.CachedTokens, tt.cached)
 			}
 		}
 		stats := r.server.engineStats()
@@ -157,10 +159,10 @@ func TestAcceleratorConversation(t *testing.T) {
 		said, _, _ = strings.Cut(said, `","refusal"`)
 		r.post(chatPath, `{"messages":[{"role":"user","content":"`+words(1, 40)+`"},{"role":"assistant","content":"`+said+
 			`"},{"role":"user","content":"and now?"}],"max_tokens":2}`)
-		truth := r.lastTruth()
+		record := r.lastTruth()
 		// 96 tokens were said; the last one was never computed: five whole blocks are cached.
-		if truth.Batch.CachedTokens != 80 {
-			t.Errorf("%d of %d tokens were cached, want 80", truth.Batch.CachedTokens, truth.PromptTokens)
+		if record.Batch.CachedTokens != 80 {
+			t.Errorf("%d of %d tokens were cached, want 80", record.Batch.CachedTokens, record.PromptTokens)
 		}
 	})
 }
@@ -184,9 +186,9 @@ func TestAcceleratorPreemption(t *testing.T) {
 		wg.Wait()
 		synctest.Wait()
 		preempted, batches := 0, 0.0
-		for _, truth := range r.server.Truth() {
-			preempted += truth.Batch.Preemptions
-			batches += truth.Batch.MeanBatch / 4
+		for _, record := range r.server.Truth() {
+			preempted += record.Batch.Preemptions
+			batches += record.Batch.MeanBatch / 4
 		}
 		if stats := r.server.engineStats(); preempted == 0 || int64(preempted) != stats.Preemptions {
 			t.Errorf("truths have %d preemptions, the engine %d", preempted, stats.Preemptions)
@@ -207,8 +209,8 @@ func TestAcceleratorLeave(t *testing.T) {
 			resp.Body.Close()
 			t.Fatal("an answer came")
 		}
-		if truth := r.lastTruth(); truth.Outcome != OutcomeClientGone {
-			t.Errorf("outcome %s", truth.Outcome)
+		if record := r.lastTruth(); record.Outcome != truth.OutcomeClientGone {
+			t.Errorf("outcome %s", record.Outcome)
 		}
 		time.Sleep(10 * time.Millisecond)
 		synctest.Wait()
@@ -270,8 +272,8 @@ func TestAcceleratorShutdown(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		r.server.Stop()
 		wg.Wait()
-		if truth := r.lastTruth(); truth.Outcome != OutcomeShutdown {
-			t.Errorf("outcome %s", truth.Outcome)
+		if record := r.lastTruth(); record.Outcome != truth.OutcomeShutdown {
+			t.Errorf("outcome %s", record.Outcome)
 		}
 	})
 }
@@ -283,7 +285,7 @@ func TestAcceleratorOptions(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		"ttft":   {Options{Accelerator: tiny(t), TTFT: ConstDelay(1)}, "ttft cannot be combined with an accelerator"},
+		"ttft":   {Options{Accelerator: tiny(t), TTFT: random.ConstDelay(1)}, "ttft cannot be combined with an accelerator"},
 		"fast":   {Options{Accelerator: tiny(t), Fast: true}, "fast cannot be combined with an accelerator"},
 		"length": {Options{Accelerator: tiny(t), MaxModelLen: 20_000}, "max-model-len is 20000, but the cache has room for 16384 tokens (1024 blocks of 16)"},
 		"params": {Options{Accelerator: small}, "max sequences is 0, want ≥ 1"},
@@ -325,9 +327,9 @@ func TestAcceleratorCurve(t *testing.T) {
 				truths := r.server.Truth()
 				counted := truths[len(truths)/5 : len(truths)*4/5] // all clients are at it
 				var ttft, itl float64
-				for _, truth := range counted {
-					ttft += *truth.TTFTMs / float64(len(counted))
-					itl += *truth.ITLMs / float64(len(counted))
+				for _, record := range counted {
+					ttft += *record.TTFTMs / float64(len(counted))
+					itl += *record.ITLMs / float64(len(counted))
 				}
 				// Which clients share the first step is chance, and they march in step from there.
 				if math.Abs(ttft-tt.ttft) > 0.15*tt.ttft || math.Abs(itl-tt.itl) > 0.03*tt.itl {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+
+	"aiperfd/internal/mock/apierror"
 )
 
 // State is what GET /mock/state answers.
@@ -59,7 +61,7 @@ func serveState(s *Server, w http.ResponseWriter, _ *http.Request) { writeDocume
 
 // serveLoad answers as vLLM does with --enable-server-load-tracking.
 func serveLoad(s *Server, w http.ResponseWriter, _ *http.Request) {
-	_ = writeJSON(w, http.StatusOK, fmt.Appendf(nil, `{"server_load":%d}`, s.running.Load()))
+	_ = apierror.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{"server_load":%d}`, s.running.Load()))
 }
 
 // serveServerInfo tells the configuration that matters to a client.
@@ -112,8 +114,8 @@ func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("level"); text != "" {
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || v < 1 || v > 2 {
-			e := badRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text))
-			_ = writeJSON(w, e.status, appendError(nil, e))
+			e := apierror.BadRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text))
+			_ = apierror.WriteJSON(w, e.Status, apierror.Append(nil, e))
 			return
 		}
 		level = v
@@ -129,5 +131,7 @@ func serveWakeUp(s *Server, w http.ResponseWriter, _ *http.Request) {
 }
 
 func serveIsSleeping(s *Server, w http.ResponseWriter, _ *http.Request) {
-	_ = writeJSON(w, http.StatusOK, fmt.Appendf(nil, `{"is_sleeping":%t}`, s.asleep.Load() > 0))
+	_ = apierror.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{"is_sleeping":%t}`, s.asleep.Load() > 0))
 }
+
+func serveGPUMetrics(s *Server, w http.ResponseWriter, r *http.Request) { s.gpuHandler.ServeHTTP(w, r) }

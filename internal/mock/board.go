@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/seed"
 )
 
 // board queues the request at the accelerator. The error is a refusal that was
@@ -24,10 +26,10 @@ func (x *exchange) board() error {
 		x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
 		return nil
 	}
-	refusal := badRequest("", fmt.Sprintf("The request cannot be served: %v.", err))
+	refusal := apierror.BadRequest("", fmt.Sprintf("The request cannot be served: %v.", err))
 	if errors.Is(err, batch.ErrFull) {
 		status := http.StatusServiceUnavailable
-		refusal = &apiError{status, "The server is overloaded: the waiting queue is full.", kindOf(status), ""}
+		refusal = apierror.New(status, "The server is overloaded: the waiting queue is full.", "")
 	}
 	x.metrics = nil // it never reached the engine
 	x.refuse(refusal)
@@ -57,32 +59,32 @@ func (x *exchange) sequences() []*batch.Sequence {
 		p := &q.prompts[i/q.n]
 		out = append(out, &batch.Sequence{
 			Prompt: p.identify(), Answer: x.choices[i].identify(), Priority: q.priority,
-			Salt: mix64(uint64(checksum(q.model)), uint64(checksum(q.cacheSalt))),
+			Salt: seed.Mix(uint64(seed.Checksum(q.model)), uint64(seed.Checksum(q.cacheSalt))),
 		})
 	}
 	return out
 }
 
-// identify returns the tokens of the prompt, as many as it counts and at least
+// Identify returns the tokens of the prompt, as many as it counts and at least
 // one. What a protocol has counted without reading tokens gets numbers of its own.
 func (p *prompt) identify() []uint32 {
 	wanted := max(p.tokens, 1)
 	ids := p.ids[:min(len(p.ids), wanted)]
 	for i := len(ids); i < wanted; i++ {
-		ids = append(ids, uint32(mix64(uint64(p.hash), uint64(i))))
+		ids = append(ids, uint32(seed.Mix(uint64(p.hash), uint64(i))))
 	}
 	return ids
 }
 
-// identify returns the tokens of the answer, at least one. The answer's own are
+// Identify returns the tokens of the answer, at least one. The answer's own are
 // those that the next turn of a conversation repeats.
 func (c *choice) identify() []uint32 {
 	ids := make([]uint32, 0, max(c.total, 1))
 	for i := range c.total {
 		if i < c.reasoning {
-			ids = append(ids, ofRole("reasoning", c.thoughts.identify(i)))
+			ids = append(ids, ofRole("reasoning", c.thoughts.Identify(i)))
 		} else {
-			ids = append(ids, ofRole("assistant", c.text.identify(i-c.reasoning)))
+			ids = append(ids, ofRole("assistant", c.text.Identify(i-c.reasoning)))
 		}
 	}
 	if len(ids) == 0 {
@@ -92,7 +94,7 @@ func (c *choice) identify() []uint32 {
 }
 
 // ofRole tells the tokens of one role from the same ones of another.
-func ofRole(role string, id uint32) uint32 { return id ^ checksum(role) }
+func ofRole(role string, id uint32) uint32 { return id ^ seed.Checksum(role) }
 
 // awaitTokens waits until every choice has n tokens, or as many as it will have.
 func (x *exchange) awaitTokens(n int) error {

@@ -5,6 +5,11 @@ import (
 	"strings"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/token"
 )
 
 // chatDialect is POST /v1/chat/completions.
@@ -99,7 +104,7 @@ func (c *choice) appendCalls(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"id":`...)
-		dst = appendJSONString(dst, c.calls[i].id)
+		dst = jsonappend.String(dst, c.calls[i].id)
 		dst = append(dst, `,"type":"function","function":{"name":"`...)
 		dst = c.appendTokens(dst, from, from+1)
 		dst = append(dst, `","arguments":"`...)
@@ -120,7 +125,7 @@ func appendCallDelta(dst []byte, role bool, c *choice, n, from, to int) []byte {
 	dst = strconv.AppendInt(dst, int64(n), 10)
 	if call := &c.calls[n]; from == c.reasoning+call.from {
 		dst = append(dst, `,"id":`...)
-		dst = appendJSONString(dst, call.id)
+		dst = jsonappend.String(dst, call.id)
 		dst = append(dst, `,"type":"function","function":{"name":"`...)
 		dst = c.appendTokens(dst, from, to)
 		return append(dst, `","arguments":""}}]}`...)
@@ -139,7 +144,7 @@ func (chatDialect) prompts(s *Server, f *fields) []prompt {
 	}
 	messages := v.GetArray()
 	if len(messages) == 0 && f.err == nil {
-		f.err = badRequest("messages", "messages should have at least 1 item.")
+		f.err = apierror.BadRequest("messages", "messages should have at least 1 item.")
 	}
 	var p prompt
 	for _, m := range messages {
@@ -160,7 +165,7 @@ func readMessage(s *Server, f *fields, m *fastjson.Value, p *prompt) {
 	if role == "" {
 		msg.fail("messages.role", "string")
 	}
-	p.hash = hashText(p.hash, []byte(role))
+	p.hash = seed.Hash(p.hash, []byte(role))
 	p.role = role
 	content, ok := msg.get("content")
 	if !ok {
@@ -183,11 +188,11 @@ func readMessage(s *Server, f *fields, m *fastjson.Value, p *prompt) {
 }
 
 func readText(s *Server, b []byte, p *prompt, said *strings.Builder) {
-	p.hash = hashText(p.hash, b)
+	p.hash = seed.Hash(p.hash, b)
 	text := string(b)
 	if s.opt.Accelerator != nil {
 		from := len(p.ids)
-		p.ids = identify(p.ids, s.opt.Tokenizer, text)
+		p.ids = token.Identify(p.ids, s.opt.Tokenizer, text)
 		for i := from; i < len(p.ids); i++ {
 			p.ids[i] = ofRole(p.role, p.ids[i])
 		}
@@ -219,20 +224,20 @@ func readPart(s *Server, msg *fields, part *fastjson.Value, p *prompt, said *str
 		p.addMedia(s, part.MarshalTo(nil))
 	default:
 		if msg.err == nil {
-			msg.err = badRequest("messages", "Unknown part type: "+kind[:min(len(kind), 100)])
+			msg.err = apierror.BadRequest("messages", "Unknown part type: "+kind[:min(len(kind), 100)])
 		}
 	}
 }
 
 // addMedia counts an image, an audio clip or a video.
 func (p *prompt) addMedia(s *Server, data []byte) {
-	p.hash = hashText(p.hash, data)
+	p.hash = seed.Hash(p.hash, data)
 	p.tokens += mediaTokens
 	if s.opt.Accelerator == nil {
 		return
 	}
-	own := hashText(0, data)
+	own := seed.Hash(0, data)
 	for i := range mediaTokens {
-		p.ids = append(p.ids, uint32(mix64(uint64(own), uint64(i))))
+		p.ids = append(p.ids, uint32(seed.Mix(uint64(own), uint64(i))))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/seed"
 )
 
 // completionDialect is POST /v1/completions.
@@ -104,7 +106,7 @@ func tokenPrompt(f *fields, ids []*fastjson.Value) prompt {
 			return p
 		}
 		binary.LittleEndian.PutUint64(b[:], uint64(id))
-		p.hash = hashText(p.hash, b[:])
+		p.hash = seed.Hash(p.hash, b[:])
 		p.ids = append(p.ids, uint32(id))
 	}
 	return p

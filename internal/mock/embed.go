@@ -7,7 +7,9 @@ import (
 	"math"
 	"strconv"
 
+	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/embedding"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // maxDim bounds the dimensions that a request may ask for.
@@ -55,7 +57,7 @@ func newPooling() protocol {
 				}
 			default:
 				if f.err == nil {
-					f.err = badRequest("task", fmt.Sprintf("Unsupported task: %q; supported: embed, classify, score, token_embed, token_classify, encode.", task))
+					f.err = apierror.BadRequest("task", fmt.Sprintf("Unsupported task: %q; supported: embed, classify, score, token_embed, token_classify, encode.", task))
 				}
 			}
 			return in, read
@@ -73,7 +75,7 @@ func (f *fields) dimensions(otherwise int) int {
 		return otherwise
 	}
 	if (n < 1 || n > maxDim) && f.err == nil {
-		f.err = badRequest("dimensions", fmt.Sprintf("dimensions must be between 1 and %d, got %d.", maxDim, n))
+		f.err = apierror.BadRequest("dimensions", fmt.Sprintf("dimensions must be between 1 and %d, got %d.", maxDim, n))
 		return otherwise
 	}
 	return n
@@ -88,7 +90,7 @@ func (f *fields) base64() bool {
 		return true
 	default:
 		if f.err == nil {
-			f.err = badRequest("encoding_format", fmt.Sprintf("Input should be 'float' or 'base64', got %q.", format))
+			f.err = apierror.BadRequest("encoding_format", fmt.Sprintf("Input should be 'float' or 'base64', got %q.", format))
 		}
 		return false
 	}
@@ -129,7 +131,7 @@ func (in *vectorReply) append(dst []byte, x *exchange, prefix, object, member st
 		case in.base64:
 			dst = appendFloat32s(dst, in.vectors[i])
 		default:
-			dst = appendFloats(dst, in.vectors[i])
+			dst = jsonappend.Floats(dst, in.vectors[i])
 		}
 		dst = append(dst, '}')
 	}
@@ -142,7 +144,7 @@ func appendRows(dst []byte, rows [][]float32) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendFloats(dst, row)
+		dst = jsonappend.Floats(dst, row)
 	}
 	return append(dst, ']')
 }
@@ -176,9 +178,9 @@ func newOllamaEmbed(old bool) protocol {
 				if len(vectors) == 0 {
 					vectors = make([][]float32, 1)
 				}
-				return append(appendFloats(append(dst, `{"embedding":`...), vectors[0]), '}')
+				return append(jsonappend.Floats(append(dst, `{"embedding":`...), vectors[0]), '}')
 			}
-			dst = appendJSONString(append(dst, `{"model":`...), x.q.model)
+			dst = jsonappend.String(append(dst, `{"model":`...), x.q.model)
 			dst = appendRows(append(dst, `,"embeddings":`...), vectors)
 			dst = append(dst, `,"total_duration":`...)
 			dst = strconv.AppendInt(dst, int64(x.elapsed()), 10)
@@ -188,8 +190,8 @@ func newOllamaEmbed(old bool) protocol {
 			}
 			return append(dst, '}')
 		},
-		refuse: func(dst []byte, e *apiError) []byte {
-			return append(appendJSONString(append(dst, `{"error":`...), e.message), '}')
+		refuse: func(dst []byte, e *apierror.Error) []byte {
+			return append(jsonappend.String(append(dst, `{"error":`...), e.Message), '}')
 		},
 	}
 }

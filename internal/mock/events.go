@@ -3,6 +3,9 @@ package mock
 import (
 	"bytes"
 	"net/http"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/fault"
 )
 
 // eventStream is the content type of server-sent events.
@@ -31,8 +34,8 @@ type events struct {
 	start     int    // of the event that is being rendered
 	gathered  int    // how many
 	content   int    // how many of them are content events
-	lastNs    int64  // end of the last write
-	unseen    int    // tokens that are gathered since the last content write
+	lastNs    int64  // End of the last write
+	unseen    int    // Tokens that are gathered since the last content write
 	serial    int    // of the last event with extra fields
 	shown     int    // content events so far
 	breakNext bool   // the next content event is to be malformed
@@ -88,7 +91,7 @@ func (e *events) step(from, to int) error {
 	return nil
 }
 
-// tokens adds the content of c, and its finish when it ends there.
+// Tokens adds the content of c, and its finish when it ends there.
 func (e *events) tokens(c *choice, from, to int) error {
 	ends := to == c.total && (to > from || c.total == 0)
 	if to > from {
@@ -101,7 +104,7 @@ func (e *events) tokens(c *choice, from, to int) error {
 			return err
 		}
 		if e.x.s.opt.TruthChunks {
-			e.x.truth.noteTokens(to-from, e.shown-shown)
+			e.x.truth.NoteTokens(to-from, e.shown-shown)
 		}
 	}
 	if !ends {
@@ -121,12 +124,12 @@ func (x *exchange) noteFinish(c *choice) {
 	}
 }
 
-// end puts the blank line behind an event and writes when enough are gathered.
+// End puts the blank line behind an event and writes when enough are gathered.
 func (e *events) end(content bool) error {
 	if e.breakNext && content {
 		e.breakNext, e.x.acted = false, true
 		begin := e.start + max(0, bytes.IndexByte(e.b[e.start:], '{'))
-		e.b = corrupt(e.b, begin, e.x.rule.kind)
+		e.b = fault.Corrupt(e.b, begin, e.x.rule.Kind)
 	}
 	if e.shaped {
 		e.decorate()
@@ -176,7 +179,7 @@ func (e *events) comment() error {
 func (e *events) streamError(message string) error {
 	status := http.StatusInternalServerError
 	if e.script.fail != nil {
-		if err := e.script.fail(e, &apiError{status, message, kindOf(status), ""}); err != nil {
+		if err := e.script.fail(e, apierror.New(status, message, "")); err != nil {
 			return err
 		}
 	}
@@ -218,7 +221,7 @@ func (e *events) stamp(start int64) {
 	}
 }
 
-// write sends e.b in one write, or in the pieces that the options ask for.
+// Write sends e.b in one write, or in the pieces that the options ask for.
 func (e *events) write() error {
 	if e.x.slow() {
 		return e.x.drip(e.b)

@@ -8,6 +8,12 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/truth"
 )
 
 // exchange is one inference request in service. It belongs to the goroutine of
@@ -20,24 +26,24 @@ type exchange struct {
 
 	q       *textRequest
 	choices []choice
-	rng     *rand.Rand // delays and chunk sizes
-	itl     Delay      // of this request
-	firstNs int64      // due time of the first token; a hold moves it
-	whole   bool       // the request came whole with its first bytes
-	rule    *Fault     // the rule that is to act, or nil
-	acted   bool       // it has
+	rng     *rand.Rand   // delays and chunk sizes
+	itl     random.Delay // of this request
+	firstNs int64        // due time of the first token; a hold moves it
+	whole   bool         // the request came whole with its first bytes
+	rule    *fault.Rule  // the rule that is to act, or nil
+	acted   bool         // it has
 	timer   *time.Timer
-	misuse  *apiError // what is wrong with the control headers
-	hidden  bool      // the answer has no choices at all
-	ticket  *ticket   // at the accelerator; nil without one
+	misuse  *apierror.Error // what is wrong with the control headers
+	hidden  bool            // the answer has no choices at all
+	ticket  *ticket         // at the accelerator; nil without one
 	metrics *modelMetrics
 
-	ownTTFT   Delay // the request's own; unset = the server's
-	ownITL    Delay
+	ownTTFT   random.Delay // the request's own; unset = the server's
+	ownITL    random.Delay
 	ownTokens int
 
 	panics bool // the connection must be cut, and only net/http can do it
-	truth  Truth
+	truth  truth.Record
 }
 
 // inference returns the handler of one route that runs a model.
@@ -76,14 +82,14 @@ func (s *Server) newExchange(p protocol, o origin) *exchange {
 	}
 	x := &exchange{
 		s: s, api: p, whole: o.whole,
-		rng: rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, uint64(seq)))),
-		truth: Truth{
+		rng: rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, uint64(seq)))),
+		truth: truth.Record{
 			Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
 			RequestID: o.requestID, CorrelationID: o.correlationID,
 		},
 	}
 	for i := range s.opt.Faults {
-		if s.opt.Faults[i].matches(s.opt.Seed, i, seq) {
+		if s.opt.Faults[i].Matches(s.opt.Seed, i, seq) {
 			x.rule = &s.opt.Faults[i]
 			break
 		}
@@ -119,7 +125,7 @@ func (x *exchange) run() error {
 
 // read takes the body and parses it. A refusal is not sent yet: a fault rule
 // comes first.
-func (x *exchange) read() (refusal *apiError, err error) {
+func (x *exchange) read() (refusal *apierror.Error, err error) {
 	buf := x.s.bodies.Get().(*bytes.Buffer)
 	defer x.s.putBody(buf)
 	if err := x.s.readBody(x.w, x.r, buf); err != nil {
@@ -136,7 +142,7 @@ func (x *exchange) read() (refusal *apiError, err error) {
 }
 
 // parse reads the body, which has just come in whole.
-func (x *exchange) parse(body []byte) (refusal *apiError) {
+func (x *exchange) parse(body []byte) (refusal *apierror.Error) {
 	x.truth.BodyReadNs = x.s.now()
 	if c, ok := x.api.(chooser); ok {
 		x.api = c.choose(x.s, body)
@@ -156,8 +162,8 @@ func (x *exchange) parse(body []byte) (refusal *apiError) {
 // prepare plans the answer and its first due time.
 func (x *exchange) prepare() {
 	x.choices = x.s.plan(x.q, x.api.reasons())
-	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind != emptyBody {
-		x.acted, x.hidden = true, x.rule.kind == emptyChoices
+	if x.rule != nil && x.rule.Action == fault.ActEmpty && x.rule.Kind != fault.EmptyBody {
+		x.acted, x.hidden = true, x.rule.Kind == fault.EmptyChoices
 		for i := range x.choices {
 			x.choices[i].total, x.choices[i].reasoning, x.choices[i].finish = 0, 0, "stop"
 		}
@@ -167,11 +173,11 @@ func (x *exchange) prepare() {
 	}
 	opt := &x.s.opt
 	x.itl = opt.ITL
-	if x.ownITL.isSet() {
+	if x.ownITL.IsSet() {
 		x.itl = x.ownITL
 	}
 	if opt.ITLPerRequest {
-		x.itl = ConstDelay(x.itl.draw(x.rng))
+		x.itl = random.ConstDelay(x.itl.Draw(x.rng))
 	}
 	if opt.Accelerator != nil && !x.q.apart {
 		return // which gives the times, once the request is in
@@ -180,10 +186,10 @@ func (x *exchange) prepare() {
 		x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
 	}
 	draw := opt.TTFT
-	if x.ownTTFT.isSet() {
+	if x.ownTTFT.IsSet() {
 		draw = x.ownTTFT
 	}
-	ttft := draw.draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
+	ttft := draw.Draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
 	arrived := x.truth.BodyReadNs
 	if x.whole {
 		arrived = x.truth.AcceptNs
@@ -192,10 +198,10 @@ func (x *exchange) prepare() {
 }
 
 // refuse sends an error body.
-func (x *exchange) refuse(e *apiError) {
-	x.head(e.status)
+func (x *exchange) refuse(e *apierror.Error) {
+	x.head(e.Status)
 	// The outcome is the refusal; a client that left meanwhile changes nothing.
-	_ = writeJSON(x.w, e.status, x.api.refusal(nil, e))
+	_ = apierror.WriteJSON(x.w, e.Status, x.api.refusal(nil, e))
 }
 
 // head stamps the response head, which the caller writes next.
@@ -212,7 +218,7 @@ func (x *exchange) requestID() string {
 		return x.truth.RequestID
 	}
 	seq := uint64(x.truth.Seq)
-	return fmt.Sprintf("%016x%016x", mix64(x.s.opt.Seed, seq), mix64(seq, x.s.opt.Seed+1))
+	return fmt.Sprintf("%016x%016x", seed.Mix(x.s.opt.Seed, seq), seed.Mix(seq, x.s.opt.Seed+1))
 }
 
 // waitUntil waits for a time of the server's clock. It returns at once when that
@@ -249,7 +255,7 @@ func (x *exchange) interrupted() error {
 	}
 }
 
-// hold waits for d, for ever when d is negative, and moves all later due times.
+// Hold waits for d, for ever when d is negative, and moves all later due times.
 func (x *exchange) hold(d time.Duration) error {
 	if d >= 0 {
 		x.firstNs += int64(d)
@@ -278,25 +284,25 @@ func (x *exchange) finish(err error) {
 		t.Outcome = x.outcome(err)
 	}
 	t.EndNs = x.s.now()
-	t.derive()
+	t.Derive()
 	x.countEnd(err)
 	x.s.record(t)
 	x.s.running.Add(-1)
 }
 
 func (x *exchange) outcome(err error) string {
-	var refusal *apiError
+	var refusal *apierror.Error
 	switch {
 	case x.acted:
-		return OutcomeFault + x.rule.text
+		return truth.OutcomeFault + x.rule.Text
 	case err == nil:
-		return OutcomeOK
+		return truth.OutcomeOK
 	case errors.As(err, &refusal):
-		return OutcomeRejected + strconv.Itoa(refusal.status)
+		return truth.OutcomeRejected + strconv.Itoa(refusal.Status)
 	case errors.Is(err, errShutdown):
-		return OutcomeShutdown
+		return truth.OutcomeShutdown
 	default:
-		return OutcomeClientGone
+		return truth.OutcomeClientGone
 	}
 }
 
@@ -323,3 +329,10 @@ func (x *exchange) countEnd(err error) {
 		m.finished("abort")
 	}
 }
+
+// Ends of an exchange other than a complete answer.
+var (
+	errClientGone = errors.New("client is gone")
+	errShutdown   = errors.New("server shuts down")
+	errFaulted    = errors.New("answer ended by a fault rule")
+)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/mock/apierror"
 )
 
 // maxParts bounds the parts of one form.
@@ -18,14 +20,14 @@ const maxParts = 1000
 // upload is a file of a form.
 type upload struct {
 	name string // of its field
-	data []byte // a part of the body
+	data []byte // A part of the body
 }
 
 // formFields reads typed fields of a form and keeps the first problem.
 type formFields struct {
 	values map[string][]string
 	files  []upload
-	err    *apiError
+	err    *apierror.Error
 }
 
 // readForm reads a form (RFC 7578) that came in whole. Files keep no memory of
@@ -34,7 +36,7 @@ func readForm(r *http.Request, body []byte) *formFields {
 	f := &formFields{values: make(map[string][]string)}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		f.err = badRequest("", "Input should be a multipart form, with its boundary in the Content-Type.")
+		f.err = apierror.BadRequest("", "Input should be a multipart form, with its boundary in the Content-Type.")
 		return f
 	}
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
@@ -48,7 +50,7 @@ func readForm(r *http.Request, body []byte) *formFields {
 			content, err = io.ReadAll(p)
 		}
 		if err != nil {
-			f.err = badRequest("", "There was an error parsing the body: "+firstLine(err))
+			f.err = apierror.BadRequest("", "There was an error parsing the body: "+firstLine(err))
 			return f
 		}
 		if p.FileName() != "" {
@@ -57,17 +59,17 @@ func readForm(r *http.Request, body []byte) *formFields {
 			f.values[p.FormName()] = append(f.values[p.FormName()], string(content))
 		}
 	}
-	f.err = badRequest("", "Too many parts: at most "+strconv.Itoa(maxParts)+" are accepted.")
+	f.err = apierror.BadRequest("", "Too many parts: at most "+strconv.Itoa(maxParts)+" are accepted.")
 	return f
 }
 
 func (f *formFields) fail(name, message string) {
 	if f.err == nil {
-		f.err = badRequest(name, message)
+		f.err = apierror.BadRequest(name, message)
 	}
 }
 
-// text returns the last value of a field; empty = it is not there.
+// Text returns the last value of a field; empty = it is not there.
 func (f *formFields) text(name string) string {
 	if v := f.values[name]; len(v) > 0 {
 		return v[len(v)-1]

@@ -8,13 +8,15 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"aiperfd/internal/mock/random"
 )
 
 // A request that comes before its connection is accepted has the time of its
 // arrival, and its answer is due from then on.
 func TestFrontArrivalBeforeAccept(t *testing.T) {
 	const ttft = 50 * time.Millisecond
-	s, err := New(Options{TTFT: ConstDelay(ttft), ITL: ConstDelay(0)})
+	s, err := New(Options{TTFT: random.ConstDelay(ttft), ITL: random.ConstDelay(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // servedBy starts a server on a TCP port: by the front, where the platform has
@@ -119,7 +122,7 @@ func TestFrontBytes(t *testing.T) {
 		requests []string
 	}{
 		{"defaults", Options{}, all},
-		{"delays", Options{TTFT: ConstDelay(3 * ms), ITL: ConstDelay(ms)}, all},
+		{"delays", Options{TTFT: random.ConstDelay(3 * ms), ITL: random.ConstDelay(ms)}, all},
 		{"drawn delays and lengths", Options{Seed: 7, TTFT: mustDelay(t, "exp:1ms"), ITL: mustDelay(t, "exp:1ms"),
 			TokensPerChunk: mustLength(t, "uniform:1:3"), OutputMode: OutputNatural}, all},
 		{"reasoning", Options{ReasoningTokens: 2}, all},
@@ -146,7 +149,7 @@ func TestFrontBytes(t *testing.T) {
 				fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(plainBody), plainBody),
 		}},
 		{"expectation", Options{}, []string{post(chatPath, plainBody, "Expect: x")}},
-		{"pipelined", Options{TTFT: ConstDelay(ms)}, []string{post(chatPath, stream) + post(chatPath, plainBody) + post(chatPath, stream)}},
+		{"pipelined", Options{TTFT: random.ConstDelay(ms)}, []string{post(chatPath, stream) + post(chatPath, plainBody) + post(chatPath, stream)}},
 		{"pipelined, at once", Options{Fast: true}, []string{post(chatPath, plainBody) + post(chatPath, stream)}},
 		{"closing", Options{}, []string{post(chatPath, stream, "Connection: close")}},
 		{"HTTP/1.0", Options{}, []string{strings.Replace(post(chatPath, plainBody), "HTTP/1.1", "HTTP/1.0", 1)}},
@@ -234,7 +237,7 @@ func TestFrontSlowReader(t *testing.T) {
 	if n, done := readTokens(string(body)); n != tokens || !done {
 		t.Errorf("%d tokens, done %v; want %d, true", n, done, tokens)
 	}
-	if got := outcomes(t, s); len(got) != 21 || !strings.HasSuffix(got[0], " "+OutcomeOK) {
+	if got := outcomes(t, s); len(got) != 21 || !strings.HasSuffix(got[0], " "+truth.OutcomeOK) {
 		t.Errorf("truths: %q", got)
 	}
 }
@@ -243,20 +246,20 @@ func TestFrontSlowReader(t *testing.T) {
 func TestFrontEnds(t *testing.T) {
 	body := fmt.Sprintf(streamBody, "")
 	t.Run("the client leaves", func(t *testing.T) {
-		s, addr := servedBy(t, Options{RoleChunk: RoleEarly, TTFT: ConstDelay(time.Hour)}, ServeOptions{}, false)
+		s, addr := servedBy(t, Options{RoleChunk: RoleEarly, TTFT: random.ConstDelay(time.Hour)}, ServeOptions{}, false)
 		c := dialTest(t, addr)
 		io.WriteString(c, post(chatPath, body))
 		if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
 			t.Fatal(err)
 		}
 		c.Close()
-		if got := outcomes(t, s); len(got) != 1 || !strings.HasSuffix(got[0], OutcomeClientGone) {
+		if got := outcomes(t, s); len(got) != 1 || !strings.HasSuffix(got[0], truth.OutcomeClientGone) {
 			t.Errorf("truths: %q", got)
 		}
 	})
 	for _, onlyNetHTTP := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the server stops, net/http alone %v", onlyNetHTTP), func(t *testing.T) {
-			s, addr := servedBy(t, Options{TTFT: ConstDelay(time.Hour)}, ServeOptions{}, onlyNetHTTP)
+			s, addr := servedBy(t, Options{TTFT: random.ConstDelay(time.Hour)}, ServeOptions{}, onlyNetHTTP)
 			stream, plain := dialTest(t, addr), dialTest(t, addr)
 			io.WriteString(stream, post(chatPath, body))
 			io.WriteString(plain, post(chatPath, plainBody))
@@ -280,7 +283,7 @@ func TestFrontEnds(t *testing.T) {
 				t.Errorf("plain: %d, %q, %v; want 200 and nothing", resp.StatusCode, b, err)
 			}
 			for _, got := range outcomes(t, s) {
-				if !strings.HasSuffix(got, OutcomeShutdown) {
+				if !strings.HasSuffix(got, truth.OutcomeShutdown) {
 					t.Errorf("truth: %q", got)
 				}
 			}
@@ -405,23 +408,23 @@ func TestTruthLine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		a := rng.Int64N(1 << 62)
-		x := Truth{
+		x := truth.Record{
 			Seq: rng.Int64(), Path: chatPath, RequestID: "a\"\\\x01é\xff<&>\u2028", CorrelationID: "c", Model: "m/x", Stream: rng.IntN(2) == 0,
 			Status: 200, N: 1, MaxTokens: 2, PromptTokens: 3, OutputTokens: rng.IntN(3), ReasoningTokens: 4, FinishReason: "stop",
 			AcceptNs: a, BodyReadNs: a + 1, HeadersNs: a + 2, FirstWriteNs: a + rng.Int64N(9), FirstWriteEndNs: 1,
-			LastWriteNs: a + rng.Int64N(1<<uint(rng.IntN(60))), LastWriteEndNs: 2, EndNs: 3, Outcome: OutcomeOK,
+			LastWriteNs: a + rng.Int64N(1<<uint(rng.IntN(60))), LastWriteEndNs: 2, EndNs: 3, Outcome: truth.OutcomeOK,
 		}
 		for range rng.IntN(3) {
 			x.ChunkNs = append(x.ChunkNs, rng.Int64())
 			x.ChunkTokens = append(x.ChunkTokens, rng.IntN(5))
 		}
 		if rng.IntN(2) == 0 {
-			x.Batch = &BatchTruth{
-				QueuedNs: rng.Int64(), AdmittedNs: rng.Int64(), QueueMs: millis(rng.Int64N(1 << 40)),
+			x.Batch = &truth.Batch{
+				QueuedNs: rng.Int64(), AdmittedNs: rng.Int64(), QueueMs: truth.Millis(rng.Int64N(1 << 40)),
 				CachedTokens: 1, Preemptions: 2, MeanBatch: 1 + float64(rng.IntN(1000))/7,
 			}
 		}
-		x.derive()
+		x.Derive()
 		var want bytes.Buffer
 		enc := json.NewEncoder(&want)
 		enc.SetEscapeHTML(false)
@@ -429,12 +432,12 @@ func TestTruthLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Package json marks U+2028 and U+2029 in any case; with it HTML too.
-		got := appendTruthLine(nil, &x)
-		var back Truth
+		got := truth.AppendLine(nil, &x)
+		var back truth.Record
 		if err := json.Unmarshal(got, &back); err != nil {
 			t.Fatalf("%s: %v", got, err)
 		}
-		var same Truth
+		var same truth.Record
 		if err := json.Unmarshal(want.Bytes(), &same); err != nil {
 			t.Fatal(err)
 		}

@@ -3,49 +3,11 @@ package mock
 import (
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"testing"
+
+	"aiperfd/internal/mock/random"
 )
-
-// FuzzParseFault: no rule makes the parser panic, and an accepted rule is read
-// back from its text.
-func FuzzParseFault(f *testing.F) {
-	for _, s := range []string{
-		"status:503,rate=0.1", "reset:after_tokens:5,every=10", "stall:after_headers,for=3s,requests=2-", "malformed:after_tokens:0,kind=nan",
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		rule, err := ParseFault(text)
-		if err != nil {
-			return
-		}
-		again, err := ParseFault(rule.String())
-		if err != nil || again != rule {
-			t.Errorf("%q reads back as %+v, error %v; want %+v", text, again, err, rule)
-		}
-	})
-}
-
-// FuzzParseDelay: an accepted distribution is read back and draws no negative.
-func FuzzParseDelay(f *testing.F) {
-	for _, s := range []string{"20ms", "uniform:1ms:2ms", "gamma:1ms:0.5", "bimodal:0.1:1ms:exp:2s"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		d, err := ParseDelay(text)
-		if err != nil {
-			return
-		}
-		if again, err := ParseDelay(d.String()); err != nil || again.String() != d.String() {
-			t.Errorf("%q reads back as %q, error %v", text, again, err)
-		}
-		if v := d.draw(rand.New(rand.NewPCG(1, 2))); v < 0 {
-			t.Errorf("%q drew %v", text, v)
-		}
-	})
-}
 
 // FuzzRequest: no body makes a route panic, and every accepted one leads to
 // choices, every other one to a refusal.
@@ -57,7 +19,7 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	s, err := New(Options{Fast: true, MaxModelLen: 64, Content: ContentEcho, OutputTokens: ConstLength(3)})
+	s, err := New(Options{Fast: true, MaxModelLen: 64, Content: ContentEcho, OutputTokens: random.ConstLength(3)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -66,7 +28,7 @@ func FuzzRequest(f *testing.F) {
 		for _, d := range []dialect{chatDialect{}, completionDialect{}} {
 			q, refusal := s.parseText(body, d.prompts)
 			if refusal != nil {
-				if refusal.status < 400 || refusal.message == "" {
+				if refusal.Status < 400 || refusal.Message == "" {
 					t.Errorf("refusal %+v", refusal)
 				}
 				continue

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"aiperfd/internal/mock/random"
 )
 
 // gpuValue reads one metric of one card.
@@ -52,7 +54,7 @@ func TestGPUBusy(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		opt  Options
-	}{{"accelerator", Options{Accelerator: tiny(t)}}, {"independent", Options{ITL: ConstDelay(time.Millisecond)}}} {
+	}{{"accelerator", Options{Accelerator: tiny(t)}}, {"independent", Options{ITL: random.ConstDelay(time.Millisecond)}}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, tt.opt)

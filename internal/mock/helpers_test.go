@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/memnet"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // rig is a server behind a network, with a client.
@@ -152,7 +155,7 @@ func (r *rig) stream(path, body string) ([]line, error) {
 }
 
 // lastTruth returns the truth of the newest finished request.
-func (r *rig) lastTruth() Truth {
+func (r *rig) lastTruth() truth.Record {
 	r.t.Helper()
 	if r.virtual {
 		synctest.Wait()
@@ -164,29 +167,29 @@ func (r *rig) lastTruth() Truth {
 	return all[len(all)-1]
 }
 
-func mustDelay(t testing.TB, s string) Delay {
+func mustDelay(t testing.TB, s string) random.Delay {
 	t.Helper()
-	d, err := ParseDelay(s)
+	d, err := random.ParseDelay(s)
 	if err != nil {
 		t.Fatalf("ParseDelay(%q): %v", s, err)
 	}
 	return d
 }
 
-func mustLength(t testing.TB, s string) Length {
+func mustLength(t testing.TB, s string) random.Length {
 	t.Helper()
-	l, err := ParseLength(s)
+	l, err := random.ParseLength(s)
 	if err != nil {
 		t.Fatalf("ParseLength(%q): %v", s, err)
 	}
 	return l
 }
 
-func mustFaults(t testing.TB, rules ...string) []Fault {
+func mustFaults(t testing.TB, rules ...string) []fault.Rule {
 	t.Helper()
-	var out []Fault
+	var out []fault.Rule
 	for _, text := range rules {
-		f, err := ParseFault(text)
+		f, err := fault.Parse(text)
 		if err != nil {
 			t.Fatalf("ParseFault(%q): %v", text, err)
 		}

@@ -6,6 +6,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/seed"
 )
 
 // imagesProtocol is POST /v1/images/generations and /v1/images/edits. Images are
@@ -32,11 +36,11 @@ func newImages(edits bool) *imagesProtocol {
 	return p
 }
 
-func (p *imagesProtocol) read(s *Server, r *http.Request, body []byte) (*textRequest, *apiError) {
+func (p *imagesProtocol) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q, size, format := &textRequest{}, "", ""
 	job, hash := &painting{width: maxSide, height: maxSide}, uint32(0)
 	var said string
-	var refusal *apiError
+	var refusal *apierror.Error
 	if p.edits {
 		f := readForm(r, body)
 		said, q.model, q.stream, q.n = f.need("prompt"), f.text("model"), f.boolean("stream"), f.integer("n", 1, 10, 1)
@@ -59,7 +63,7 @@ func (p *imagesProtocol) read(s *Server, r *http.Request, body []byte) (*textReq
 	if refusal == nil {
 		refusal = s.checkRequest(q)
 	}
-	q.prompts = []prompt{{tokens: s.opt.Tokenizer.Count(said), hash: hashText(hash, []byte(said))}}
+	q.prompts = []prompt{{tokens: s.opt.Tokenizer.Count(said), hash: seed.Hash(hash, []byte(said))}}
 	q.payload = job
 	if q.silent = !q.stream; q.stream {
 		q.length = job.partials + 1
@@ -71,7 +75,7 @@ func (p *imagesProtocol) read(s *Server, r *http.Request, body []byte) (*textReq
 // and returns what stands for them.
 func (f *formFields) originals(job *painting) (hash uint32) {
 	if url := f.text("url"); url != "" {
-		return hashText(0, []byte(url))
+		return seed.Hash(0, []byte(url))
 	}
 	for _, data := range f.needFiles("image", "image[]") {
 		width, height, ok := pictureSize(data)
@@ -82,7 +86,7 @@ func (f *formFields) originals(job *painting) (hash uint32) {
 		if width > 0 {
 			job.width, job.height = min(width, maxSide), min(height, maxSide)
 		}
-		hash = hashText(hash, data)
+		hash = seed.Hash(hash, data)
 	}
 	return hash
 }
@@ -94,19 +98,19 @@ func (f *fields) within(name string, low, high, other int) int {
 		return other
 	}
 	if (n < low || n > high) && f.err == nil {
-		f.err = badRequest(name, fmt.Sprintf("%s must be between %d and %d, got %d.", name, low, high, n))
+		f.err = apierror.BadRequest(name, fmt.Sprintf("%s must be between %d and %d, got %d.", name, low, high, n))
 	}
 	return n
 }
 
 // shape reads size and format of the answer.
-func (j *painting) shape(size, format string) *apiError {
+func (j *painting) shape(size, format string) *apierror.Error {
 	if size != "" && size != "auto" {
 		w, h, _ := strings.Cut(size, "x")
 		width, err1 := strconv.Atoi(w)
 		height, err2 := strconv.Atoi(h)
 		if err1 != nil || err2 != nil || width < 1 || height < 1 {
-			return badRequest("size", "size must be auto or WIDTHxHEIGHT, got "+size[:min(len(size), 100)]+".")
+			return apierror.BadRequest("size", "size must be auto or WIDTHxHEIGHT, got "+size[:min(len(size), 100)]+".")
 		}
 		j.width, j.height = min(width, maxSide), min(height, maxSide)
 	}
@@ -115,14 +119,14 @@ func (j *painting) shape(size, format string) *apiError {
 	case "url":
 		j.url = true
 	default:
-		return badRequest("response_format", "response_format must be b64_json or url, got "+format[:min(len(format), 100)]+".")
+		return apierror.BadRequest("response_format", "response_format must be b64_json or url, got "+format[:min(len(format), 100)]+".")
 	}
 	return nil
 }
 
 func (*imagesProtocol) reasons() bool { return false }
 
-func (*imagesProtocol) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
+func (*imagesProtocol) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
 func (p *imagesProtocol) script() *script { return &p.streams }
 
@@ -147,7 +151,7 @@ func (p *imagesProtocol) document(dst []byte, x *exchange) ([]byte, string) {
 		}
 		one := x.picture(&x.choices[i], 0)
 		if paintingIn(x).url {
-			dst = append(appendJSONString(append(dst, `{"url":`...), x.address(one)), '}')
+			dst = append(jsonappend.String(append(dst, `{"url":`...), x.address(one)), '}')
 			continue
 		}
 		dst = append(dst, `{"b64_json":"`...)

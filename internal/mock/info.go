@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // serverVersion is what /version says; it parses as a version and as no real
@@ -24,17 +27,17 @@ func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 	if len(s.opt.ServedModels) == 0 {
 		dst = append(dst, `,"has_more":true`...) // any name is answered; Anthropic's member
 	}
-	_ = writeJSON(w, http.StatusOK, append(dst, '}'))
+	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, '}'))
 }
 
 // appendModel appends the object of a model.
 func (s *Server) appendModel(dst []byte, name string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = appendJSONString(dst, name)
+	dst = jsonappend.String(dst, name)
 	dst = append(dst, `,"object":"model","created":`...)
 	dst = strconv.AppendInt(dst, s.anchorNs/int64(time.Second), 10)
 	dst = append(dst, `,"owned_by":"aiperfd-mock","root":`...)
-	dst = appendJSONString(dst, name)
+	dst = jsonappend.String(dst, name)
 	dst = append(dst, `,"parent":null,"max_model_len":`...)
 	dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen), 10)
 	return append(dst, `,"permission":[]}`...)
@@ -45,10 +48,10 @@ func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
 	_, name, _ := strings.Cut(r.URL.Path, "/v1/models/")
 	if !s.serves(name) {
 		refusal := noModel(name)
-		_ = writeJSON(w, refusal.status, appendError(nil, refusal))
+		_ = apierror.WriteJSON(w, refusal.Status, apierror.Append(nil, refusal))
 		return
 	}
-	_ = writeJSON(w, http.StatusOK, s.appendModel(nil, name))
+	_ = apierror.WriteJSON(w, http.StatusOK, s.appendModel(nil, name))
 }
 
 // serveHealth answers 200 without a body, 503 until the server is ready.
@@ -61,12 +64,12 @@ func serveHealth(s *Server, w http.ResponseWriter, _ *http.Request) {
 }
 
 func serveVersion(_ *Server, w http.ResponseWriter, _ *http.Request) {
-	_ = writeJSON(w, http.StatusOK, appendVersion(nil))
+	_ = apierror.WriteJSON(w, http.StatusOK, appendVersion(nil))
 }
 
 func appendVersion(dst []byte) []byte {
 	dst = append(dst, `{"version":`...)
-	dst = appendJSONString(dst, serverVersion)
+	dst = jsonappend.String(dst, serverVersion)
 	return append(dst, '}')
 }
 

@@ -1,19 +1,32 @@
 package mock
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/jobs"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/seed"
+)
+
+// How long results of Runpod's jobs are kept.
+const (
+	syncExpiry  = time.Minute // of /runsync
+	asyncExpiry = 30 * time.Minute
 )
 
 // submission is an API whose requests only start work.
 type submission interface {
 	protocol
 	// queue returns where the work is queued.
-	queue(s *Server) *jobQueue
+	queue(s *Server) *jobs.Queue
 	// plan makes the job of a request: its output and what it needs.
-	plan(x *exchange, j *job)
+	plan(x *exchange, j *jobs.Job)
 	// wait returns how long the answer may be held back for the work to be done.
 	wait(r *http.Request) time.Duration
 }
@@ -35,7 +48,7 @@ func submits(p submission) func(*Server, http.ResponseWriter, *http.Request) {
 	}
 }
 
-// submit starts the work, waits for it if that is asked, and says how it is.
+// Submit starts the work, waits for it if that is asked, and says how it is.
 func (x *exchange) submit(p submission) error {
 	refusal, err := x.read()
 	if err != nil {
@@ -52,25 +65,29 @@ func (x *exchange) submit(p submission) error {
 	x.choices = x.s.plan(x.q, false)
 	x.metrics = x.s.metrics.forModel(x.q.model)
 	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
-	j := &job{id: x.jobID(), submitted: x.s.now(), end: jobDone, expiry: asyncExpiry}
+	j := &jobs.Job{Id: x.jobID(), Submitted: x.s.now(), End: jobs.Done, Expiry: asyncExpiry}
 	p.plan(x, j)
 	if x.s.opt.Jobs.Expiry > 0 {
-		j.expiry = x.s.opt.Jobs.Expiry
+		j.Expiry = x.s.opt.Jobs.Expiry
 	}
-	if x.rule != nil && x.rule.action == actJob {
+	if x.rule != nil && x.rule.Action == fault.ActJob {
 		x.acted = true
-		j.suffer(x.rule.kind)
+		j.Apply(x.rule.Kind)
 	}
 	x.q.payload = j
-	if !p.queue(x.s).submit(j) {
+	if !p.queue(x.s).Submit(j) {
 		status := http.StatusTooManyRequests
-		full := &apiError{status, "too many jobs are waiting", kindOf(status), ""}
+		full := apierror.New(status, "too many jobs are waiting", "")
 		x.refuse(full)
 		return full
 	}
 	if wait := p.wait(x.r); wait > 0 {
-		if err := p.queue(x.s).await(x.r.Context(), x.s, j.id, j.submitted+int64(wait)); err != nil {
-			return err
+		err := p.queue(x.s).Await(x.r.Context(), x.s.stopping, j.Id, j.Submitted+int64(wait))
+		if errors.Is(err, jobs.ErrStopped) {
+			return errShutdown
+		}
+		if err != nil {
+			return errClientGone
 		}
 	}
 	buf := x.s.frames.Get().(*frame)
@@ -82,11 +99,11 @@ func (x *exchange) submit(p submission) error {
 // jobID is the same for the same seed and number of the request.
 func (x *exchange) jobID() string {
 	const hex = 16
-	return strconv.FormatUint(mix64(x.s.opt.Seed^0x6a6f62, uint64(x.truth.Seq)), hex) + "-u1"
+	return strconv.FormatUint(seed.Mix(x.s.opt.Seed^0x6a6f62, uint64(x.truth.Seq)), hex) + "-u1"
 }
 
 // draws returns what a delay of the queue is drawn with.
-func (s *Server) draws(d Delay, salt uint64) func() time.Duration {
+func (s *Server) draws(d random.Delay, salt uint64) func() time.Duration {
 	rng := rand.New(rand.NewPCG(s.opt.Seed, salt))
-	return func() time.Duration { return d.draw(rng) }
+	return func() time.Duration { return d.Draw(rng) }
 }

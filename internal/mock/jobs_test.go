@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // call performs a request without a body and returns status and body.
@@ -36,7 +40,7 @@ func same(t *testing.T, what, got, want string) {
 // from each to the next.
 func textJobs(t *testing.T, o Options) *rig {
 	t.Helper()
-	o.TTFT, o.ITL = ConstDelay(100*time.Millisecond), ConstDelay(10*time.Millisecond)
+	o.TTFT, o.ITL = random.ConstDelay(100*time.Millisecond), random.ConstDelay(10*time.Millisecond)
 	return newRig(t, o)
 }
 
@@ -44,7 +48,7 @@ const (
 	tokensJob = `{"input":{"messages":[{"role":"user","content":"Hi"}],"sampling_params":{"max_tokens":5},"stream":true}}`
 )
 
-// id returns the id in an answer.
+// Id returns the id in an answer.
 func id(t *testing.T, body string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(body, `"id":"`)
@@ -57,7 +61,7 @@ func id(t *testing.T, body string) string {
 
 func TestRunpodStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{Jobs: JobOptions{Workers: 1, ColdStart: ConstDelay(time.Second), Output: OutputTokens}})
+		r := textJobs(t, Options{Jobs: JobOptions{Workers: 1, ColdStart: random.ConstDelay(time.Second), Output: OutputTokens}})
 		job := id(t, r.post("/v2/EP/run", tokensJob).body)
 		second := id(t, r.post("/v2/EP/run", tokensJob).body)
 		status := func(id string) string { return strings.ReplaceAll(r.call("GET", "/v2/EP/status/"+id), id, "ID") }
@@ -129,11 +133,11 @@ func TestRunsync(t *testing.T) {
 
 func TestRunpodCancelAndRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fails, err := ParseFault("job:fail,first=1")
+		fails, err := fault.Parse("job:fail,first=1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := textJobs(t, Options{Faults: []Fault{fails}, Jobs: JobOptions{Workers: 1}})
+		r := textJobs(t, Options{Faults: []fault.Rule{fails}, Jobs: JobOptions{Workers: 1}})
 		first, second := id(t, r.post("/v2/EP/run", tokensJob).body), id(t, r.post("/v2/EP/run", tokensJob).body)
 		third := id(t, r.post("/v2/EP/run", tokensJob).body)
 		time.Sleep(80 * time.Millisecond) // half of 140 ms
@@ -229,8 +233,8 @@ func TestVideoForm(t *testing.T) {
 		if a.status != 200 || !strings.Contains(a.body, `"model":"m"`) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
-		if truth := r.lastTruth(); truth.PromptTokens != 2+mediaTokens {
-			t.Errorf("truth = %+v", truth)
+		if record := r.lastTruth(); record.PromptTokens != 2+mediaTokens {
+			t.Errorf("truth = %+v", record)
 		}
 		if a := r.post("/v1/videos", body[:60], "Content-Type", "multipart/form-data; boundary=b"); a.status != 400 {
 			t.Errorf("half a form: %d %s", a.status, a.body)
@@ -251,40 +255,23 @@ func TestJobFaults(t *testing.T) {
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, err := ParseFault(tt.fault)
+				f, err := fault.Parse(tt.fault)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := newRig(t, Options{Faults: []Fault{f}})
+				r := newRig(t, Options{Faults: []fault.Rule{f}})
 				video := id(t, r.post("/v1/videos", `{"prompt":"a","model":"m"}`).body)
 				time.Sleep(3 * time.Second)
 				if got := r.call("GET", "/v1/videos/"+video); !strings.Contains(got, tt.want) {
 					t.Errorf("%s, want %s", got, tt.want)
 				}
-				if truth := r.server.Truth(); len(truth) != 1 || truth[0].Outcome != OutcomeFault+tt.fault {
-					t.Errorf("truth = %+v", truth)
+				if record := r.server.Truth(); len(record) != 1 || record[0].Outcome != truth.OutcomeFault+tt.fault {
+					t.Errorf("truth = %+v", record)
 				}
 			})
 		})
 	}
-	if _, err := ParseFault("job:explode"); err == nil || !strings.Contains(err.Error(), "job wants one of fail, time_out") {
+	if _, err := fault.Parse("job:explode"); err == nil || !strings.Contains(err.Error(), "job wants one of fail, time_out") {
 		t.Errorf("ParseFault(job:explode): %v", err)
-	}
-}
-
-// What is remembered is bounded.
-func TestJobsAreForgotten(t *testing.T) {
-	q := newJobQueue(1, func() time.Duration { return 0 })
-	for i := range maxJobs {
-		if !q.submit(&job{id: string(rune(i)), submitted: 1, needs: never, end: jobDone}) {
-			t.Fatalf("job %d is refused", i)
-		}
-	}
-	if q.submit(&job{id: "more", submitted: 1, end: jobDone}) {
-		t.Error("one more job than can be remembered is taken")
-	}
-	q.cancel(string(rune(0)), 2)
-	if !q.submit(&job{id: "more", submitted: 3, end: jobDone}) || len(q.order) != maxJobs || len(q.byID) != maxJobs {
-		t.Errorf("a job that is over does not make room: %d, %d", len(q.order), len(q.byID))
 	}
 }

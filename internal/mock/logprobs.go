@@ -1,27 +1,33 @@
 package mock
 
-import "strconv"
+import (
+	"strconv"
+
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/token"
+)
 
 // logprob is a plausible log-probability of token i of a choice: the same each
 // time that it is asked for.
 func (c *choice) logprob(i int) float64 {
-	return -float64(mix64(uint64(c.piece(i).id), uint64(i))%1500) / 1000
+	return -float64(seed.Mix(uint64(c.piece(i).Id), uint64(i))%1500) / 1000
 }
 
-// piece returns token i, reasoning included.
-func (c *choice) piece(i int) *piece {
+// Piece returns token i, reasoning included.
+func (c *choice) piece(i int) *token.Piece {
 	p := &c.text
 	if i < c.reasoning {
 		p = &c.thoughts
 	} else {
 		i -= c.reasoning
 	}
-	return &p.pieces[(p.start+i)%len(p.pieces)]
+	return &p.Pieces[(p.Start+i)%len(p.Pieces)]
 }
 
 // said returns the text of token i as the client gets it.
 func (c *choice) said(i int) string {
-	text := c.piece(i).text
+	text := c.piece(i).Text
 	if first := i == 0 || i == c.reasoning; first && len(text) > 1 && text[0] == ' ' {
 		return text[1:]
 	}
@@ -68,7 +74,7 @@ func (chatDialect) appendLogprobs(dst []byte, c *choice, from, to, top int) []by
 // appendTokenLogprob opens the object of a token.
 func appendTokenLogprob(dst []byte, text string, logprob float64) []byte {
 	dst = append(dst, `{"token":`...)
-	dst = appendJSONString(dst, text)
+	dst = jsonappend.String(dst, text)
 	dst = append(dst, `,"logprob":`...)
 	dst = appendLogprob(dst, logprob)
 	dst = append(dst, `,"bytes":[`...)
@@ -103,7 +109,7 @@ func (completionDialect) appendLogprobs(dst []byte, c *choice, from, to, top int
 	dst = append(dst, `],"token_logprobs":[`...)
 	list(func(i int) { dst = appendLogprob(dst, c.logprob(i)) })
 	dst = append(dst, `],"tokens":[`...)
-	list(func(i int) { dst = appendJSONString(dst, c.said(i)) })
+	list(func(i int) { dst = jsonappend.String(dst, c.said(i)) })
 	dst = append(dst, `],"top_logprobs":[`...)
 	list(func(i int) {
 		dst = append(dst, '{')
@@ -111,7 +117,7 @@ func (completionDialect) appendLogprobs(dst []byte, c *choice, from, to, top int
 			if k > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendJSONString(dst, text)
+			dst = jsonappend.String(dst, text)
 			dst = append(dst, ':')
 			dst = appendLogprob(dst, logprob)
 		})

@@ -12,6 +12,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // TestLoopbackEnds checks on real sockets how connections end.
@@ -46,7 +49,7 @@ func TestLoopbackEnds(t *testing.T) {
 // what they read with what the server says it sent.
 func TestLoopbackConcurrent(t *testing.T) {
 	const clients, rounds, tokens = 20, 5, 10
-	r := newTCPRig(t, Options{TTFT: ConstDelay(2 * ms), ITL: ConstDelay(0), TruthChunks: true})
+	r := newTCPRig(t, Options{TTFT: random.ConstDelay(2 * ms), ITL: random.ConstDelay(0), TruthChunks: true})
 	body := fmt.Sprintf(`{"messages":[{"role":"user","content":"x"}],"max_tokens":%d,"stream":true}`, tokens)
 	var wg sync.WaitGroup
 	for range clients {
@@ -65,7 +68,7 @@ func TestLoopbackConcurrent(t *testing.T) {
 		r.get("/health") // the last handlers end a moment after their clients
 	}
 	sum := r.server.Summary()
-	if sum.ByOutcome[OutcomeOK] != clients*rounds || sum.OutputTokens != clients*rounds*tokens || sum.MaxConcurrency > clients {
+	if sum.ByOutcome[truth.OutcomeOK] != clients*rounds || sum.OutputTokens != clients*rounds*tokens || sum.MaxConcurrency > clients {
 		t.Errorf("summary = %+v", sum)
 	}
 	for _, truth := range r.server.Truth() {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/random"
 )
 
 // formOf returns a form and its content type: pairs of field and value; a field
@@ -59,7 +61,7 @@ const transcriptionPath = "/v1/audio/transcriptions"
 
 func TestTranscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * time.Millisecond), ITL: ConstDelay(10 * time.Millisecond)})
+		r := newRig(t, Options{TTFT: random.ConstDelay(100 * time.Millisecond), ITL: random.ConstDelay(10 * time.Millisecond)})
 		// 4.8 s are 12 words.
 		ask := func(pairs ...string) answer {
 			body, kind := formOf(t, append([]string{"@file", wavOf(4800 * time.Millisecond), "model", "whisper-1"}, pairs...)...)
@@ -125,7 +127,7 @@ func TestTranscription(t *testing.T) {
 
 func TestTranscriptionStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * time.Millisecond), ITL: ConstDelay(10 * time.Millisecond), Seed: 1})
+		r := newRig(t, Options{TTFT: random.ConstDelay(100 * time.Millisecond), ITL: random.ConstDelay(10 * time.Millisecond), Seed: 1})
 		ask := func(path string, pairs ...string) []string {
 			body, kind := formOf(t, append([]string{"@file", wavOf(800 * time.Millisecond), "stream", "true"}, pairs...)...)
 			a := r.post(path, body, "Content-Type", kind)
@@ -155,7 +157,7 @@ func TestTranscriptionStreams(t *testing.T) {
 
 func TestSpeech(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * time.Millisecond), ITL: ConstDelay(10 * time.Millisecond), Comments: time.Millisecond})
+		r := newRig(t, Options{TTFT: random.ConstDelay(100 * time.Millisecond), ITL: random.ConstDelay(10 * time.Millisecond), Comments: time.Millisecond})
 		const path, words = "/v1/audio/speech", `{"model":"tts","input":"one two  three","voice":"alloy"`
 		resp, err := r.send(t.Context(), path, words+`}`)
 		if err != nil {
@@ -231,7 +233,7 @@ func TestSpeechEvents(t *testing.T) {
 
 func TestImages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * time.Millisecond), ITL: ConstDelay(10 * time.Millisecond)})
+		r := newRig(t, Options{TTFT: random.ConstDelay(100 * time.Millisecond), ITL: random.ConstDelay(10 * time.Millisecond)})
 		const path = "/v1/images/generations"
 		var got struct {
 			Data []struct {

@@ -9,6 +9,10 @@ import (
 	"strings"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/seed"
 )
 
 // messagesAPI is POST /v1/messages, Anthropic's API, as vLLM serves it too.
@@ -29,14 +33,16 @@ func (*messagesAPI) reasons() bool { return true }
 
 func (p *messagesAPI) script() *script { return &p.streams }
 
-func (*messagesAPI) refusal(dst []byte, e *apiError) []byte { return appendAnthropicError(dst, e) }
+func (*messagesAPI) refusal(dst []byte, e *apierror.Error) []byte {
+	return appendAnthropicError(dst, e)
+}
 
 // appendAnthropicError appends an error in Anthropic's shape.
-func appendAnthropicError(dst []byte, e *apiError) []byte {
+func appendAnthropicError(dst []byte, e *apierror.Error) []byte {
 	dst = append(dst, `{"type":"error","error":{"type":`...)
-	dst = appendJSONString(dst, anthropicKind(e.status))
+	dst = jsonappend.String(dst, anthropicKind(e.Status))
 	dst = append(dst, `,"message":`...)
-	dst = appendJSONString(dst, e.message)
+	dst = jsonappend.String(dst, e.Message)
 	return append(dst, "}}"...)
 }
 
@@ -62,13 +68,13 @@ func anthropicKind(status int) string {
 	return "invalid_request_error"
 }
 
-func (*messagesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func (*messagesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{n: 1}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.model, q.stream = f.text("model"), f.boolean("stream")
 		q.readLimit(f, "max_tokens")
 		if q.maxTokens == 0 && f.err == nil {
-			f.err = badRequest("max_tokens", "max_tokens: Field required")
+			f.err = apierror.BadRequest("max_tokens", "max_tokens: Field required")
 		}
 		q.prompts = []prompt{readAnthropic(s, f)}
 		q.wish = readMessageWishes(f)
@@ -95,9 +101,9 @@ func readAnthropic(s *Server, f *fields) prompt {
 		in := &fields{v: m, err: f.err}
 		role := in.text("role")
 		if in.err == nil && role != "user" && role != "assistant" {
-			in.err = badRequest("messages", "messages: Unexpected role \""+role[:min(len(role), 100)]+"\". The Messages API accepts \"user\" and \"assistant\".")
+			in.err = apierror.BadRequest("messages", "messages: Unexpected role \""+role[:min(len(role), 100)]+"\". The Messages API accepts \"user\" and \"assistant\".")
 		}
-		p.hash = hashText(p.hash, []byte(role))
+		p.hash = seed.Hash(p.hash, []byte(role))
 		said := ""
 		if content, ok := in.get("content"); ok {
 			said = readBlocks(s, in, content, "messages.content", &p)
@@ -142,14 +148,14 @@ func readBlock(s *Server, f *fields, block *fastjson.Value, p *prompt, said *str
 			said.WriteString(readBlocks(s, f, content, "messages.content.content", p))
 		}
 	case "document":
-		p.hash = hashText(p.hash, block.MarshalTo(nil))
+		p.hash = seed.Hash(p.hash, block.MarshalTo(nil))
 		p.tokens += mediaTokens
 	case "text", "thinking", "image":
 		readPart(s, f, block, p, said)
 	case "redacted_thinking":
 	default:
 		if f.err == nil {
-			f.err = badRequest("messages", "Unknown block type: "+kind[:min(len(kind), 100)])
+			f.err = apierror.BadRequest("messages", "Unknown block type: "+kind[:min(len(kind), 100)])
 		}
 	}
 }
@@ -158,7 +164,7 @@ func readBlock(s *Server, f *fields, block *fastjson.Value, p *prompt, said *str
 func serveCountTokens(s *Server, w http.ResponseWriter, r *http.Request) {
 	buf := s.bodies.Get().(*bytes.Buffer)
 	defer s.putBody(buf)
-	var refusal *apiError
+	var refusal *apierror.Error
 	if err := s.readBody(w, r, buf); err != nil && !errors.As(err, &refusal) {
 		return // nobody waits for an answer
 	}
@@ -173,11 +179,11 @@ func serveCountTokens(s *Server, w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	if refusal != nil {
-		_ = writeJSON(w, refusal.status, appendAnthropicError(nil, refusal))
+		_ = apierror.WriteJSON(w, refusal.Status, appendAnthropicError(nil, refusal))
 		return
 	}
 	body := strconv.AppendInt([]byte(`{"input_tokens":`), int64(q.promptTokens()), 10)
-	_ = writeJSON(w, http.StatusOK, append(body, '}'))
+	_ = apierror.WriteJSON(w, http.StatusOK, append(body, '}'))
 }
 
 // speaksAnthropic reports whether a route is one of Anthropic's.
@@ -185,13 +191,13 @@ func speaksAnthropic(pattern string) bool { return strings.HasPrefix(pattern, "/
 
 // admitAnthropic checks the key of a request, which may be in the header x-api-key,
 // and that the server is ready.
-func (s *Server) admitAnthropic(r *http.Request) *apiError {
+func (s *Server) admitAnthropic(r *http.Request) *apierror.Error {
 	key := subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Api-Key")), []byte(s.opt.APIKey)) == 1
 	switch {
 	case !key && !s.authorized(r.Header.Get("Authorization")):
-		return &apiError{status: http.StatusUnauthorized, message: "invalid x-api-key"}
+		return &apierror.Error{Status: http.StatusUnauthorized, Message: "invalid x-api-key"}
 	case !s.ready():
-		return &apiError{status: http.StatusServiceUnavailable, message: "The server is not ready."}
+		return &apierror.Error{Status: http.StatusServiceUnavailable, Message: "The server is not ready."}
 	}
 	return nil
 }
@@ -225,9 +231,9 @@ func (*messagesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 // appendMessageHead opens a message, up to its content.
 func appendMessageHead(dst []byte, x *exchange) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = appendJSONString(dst, "msg_"+x.requestID())
+	dst = jsonappend.String(dst, "msg_"+x.requestID())
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
-	return append(appendJSONString(dst, x.q.model), ',')
+	return append(jsonappend.String(dst, x.q.model), ',')
 }
 
 func appendStopReason(dst []byte, x *exchange, c *choice) []byte {

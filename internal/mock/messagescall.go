@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // readMessageWishes reads tools and tool_choice of a Messages request; nil means that
@@ -119,7 +121,7 @@ func (p *messagesAPI) callBlock(e *events, c *choice, kind string, n int) {
 // appendToolUse appends the block of call n, up to its input.
 func appendToolUse(dst []byte, c *choice, n int) []byte {
 	dst = append(dst, `{"type":"tool_use","id":`...)
-	dst = appendJSONString(dst, "toolu_"+strings.TrimPrefix(c.calls[n].id, "call_"))
+	dst = jsonappend.String(dst, "toolu_"+strings.TrimPrefix(c.calls[n].id, "call_"))
 	dst = append(dst, `,"name":"`...)
 	from, _ := c.span(n)
 	return append(c.appendTokens(dst, from, from+1), '"')

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/random"
 )
 
 const (
@@ -51,7 +54,7 @@ func TestMessageCallEvents(t *testing.T) {
 // TestMessageCallTruth: the name and the pieces of the input are the content events.
 func TestMessageCallTruth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * ms), ITL: ConstDelay(10 * ms), TokensPerChunk: mustLength(t, "5"), TruthChunks: true})
+		r := newRig(t, Options{TTFT: random.ConstDelay(100 * ms), ITL: random.ConstDelay(10 * ms), TokensPerChunk: mustLength(t, "5"), TruthChunks: true})
 		r.post(messagesPath, messageWith(`,"stream":true,"tool_choice":{"type":"any"},"tools":[`+anyWeather+`]`))
 		truth := r.lastTruth()
 		var due []time.Duration
@@ -154,7 +157,7 @@ func TestMessageToolErrors(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := newRig(t, Options{}).post(messagesPath, messageWith(tt.more))
-			if a.status != http.StatusBadRequest || !strings.Contains(a.body, string(appendJSONString(nil, tt.message))) {
+			if a.status != http.StatusBadRequest || !strings.Contains(a.body, string(jsonappend.String(nil, tt.message))) {
 				t.Errorf("%s: %d %s, want %s", tt.more, a.status, a.body, tt.message)
 			}
 		})

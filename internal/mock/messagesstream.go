@@ -1,9 +1,11 @@
 package mock
 
+import "aiperfd/internal/mock/apierror"
+
 // signature stands for what Anthropic signs thoughts with.
 const signature = "c2lnbmF0dXJl"
 
-// start starts an event of the given kind, which the caller completes.
+// Start starts an event of the given kind, which the caller completes.
 func (*messagesAPI) start(e *events, kind string) {
 	e.b = append(e.b, "event: "...)
 	e.b = append(e.b, kind...)
@@ -37,7 +39,7 @@ func (p *messagesAPI) begin(e *events) error {
 
 func (p *messagesAPI) first(e *events) error {
 	c := &e.x.choices[0]
-	if c.total == 0 || c.callAt(0) >= 0 { // a call is opened by its name, which is content
+	if c.total == 0 || c.callAt(0) >= 0 { // A call is opened by its name, which is content
 		return nil
 	}
 	return p.openBlock(e, c, c.sideOf(0))
@@ -117,7 +119,7 @@ func (p *messagesAPI) close(e *events) error {
 	return p.stop(e, false)
 }
 
-func (p *messagesAPI) fail(e *events, apology *apiError) error {
+func (p *messagesAPI) fail(e *events, apology *apierror.Error) error {
 	e.b = append(e.b, "event: error"...)
 	e.b = append(e.b, e.eol...)
 	e.b = append(e.b, "data: "...)

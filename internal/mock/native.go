@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // nativeRoutes are the APIs of other servers than OpenAI's and vLLM's.
@@ -60,7 +63,7 @@ func (f *fields) count(name string, least int) int {
 		return 0
 	}
 	if n < least && f.err == nil {
-		f.err = badRequest(name, fmt.Sprintf("%s must be at least %d, got %d.", name, least, n))
+		f.err = apierror.BadRequest(name, fmt.Sprintf("%s must be at least %d, got %d.", name, least, n))
 	}
 	return n
 }
@@ -93,9 +96,9 @@ func (s *Server) admit(f *fields, q *textRequest) {
 	switch {
 	case f.err != nil:
 	case q.n < 1 || len(q.prompts)*q.n > maxChoices:
-		f.err = badRequest("n", fmt.Sprintf("n must be between 1 and %d over all prompts.", maxChoices))
+		f.err = apierror.BadRequest("n", fmt.Sprintf("n must be between 1 and %d over all prompts.", maxChoices))
 	case q.maxTokens > 0 && q.minTokens > q.maxTokens:
-		f.err = badRequest("min_tokens", fmt.Sprintf("the least length, %d, is over the limit of %d", q.minTokens, q.maxTokens))
+		f.err = apierror.BadRequest("min_tokens", fmt.Sprintf("the least length, %d, is over the limit of %d", q.minTokens, q.maxTokens))
 	default:
 		f.err = s.checkRequest(q)
 	}
@@ -109,7 +112,7 @@ func appendText(dst []byte, c *choice, from, to int) []byte {
 
 // appendSimpleError appends {"error": message}, as TGI, Ollama and Triton say it.
 func appendSimpleError(dst []byte, message string) []byte {
-	dst = appendJSONString(append(dst, `{"error":`...), message)
+	dst = jsonappend.String(append(dst, `{"error":`...), message)
 	return append(dst, '}')
 }
 

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // echoing answers with the words of the prompt, without delays but for these.
@@ -101,8 +104,8 @@ func TestNativeAnswers(t *testing.T) {
 				if diff := cmp.Diff(tt.want, got); diff != "" || a.status != http.StatusOK || a.header.Get("Content-Type") != tt.kind {
 					t.Errorf("status %d, type %s (-want +got):\n%s", a.status, a.header.Get("Content-Type"), diff)
 				}
-				if truth := r.lastTruth(); truth.Outcome != OutcomeOK || truth.PromptTokens == 0 || truth.Path != tt.path {
-					t.Errorf("truth = %+v", truth)
+				if record := r.lastTruth(); record.Outcome != truth.OutcomeOK || record.PromptTokens == 0 || record.Path != tt.path {
+					t.Errorf("truth = %+v", record)
 				}
 				r.stop()
 			})
@@ -118,7 +121,7 @@ func TestNativeEmpty(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, body string
 		opt              Options
-		want             []string // pieces of the lines
+		want             []string // Pieces of the lines
 	}{
 		{"TGI", "/generate_stream", `{"inputs":"x"}`, nothing, []string{`"text":"</s>","logprob":-0.5,"special":true},"generated_text":"","details":null}`}},
 		{"SGLang", "/generate", `{"text":"x","stream":true}`, nothing, []string{`"text":"","meta_info":`, "[DONE]"}},
@@ -300,7 +303,7 @@ func FuzzNativeRequest(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	s, err := New(Options{Fast: true, MaxModelLen: 64, Content: ContentEcho, OutputTokens: ConstLength(3)})
+	s, err := New(Options{Fast: true, MaxModelLen: 64, Content: ContentEcho, OutputTokens: random.ConstLength(3)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -317,7 +320,7 @@ func FuzzNativeRequest(f *testing.F) {
 			}
 			q, refusal := p.read(s, r, body)
 			if refusal != nil {
-				if refusal.status < 400 || refusal.message == "" || len(p.refusal(nil, refusal)) == 0 {
+				if refusal.Status < 400 || refusal.Message == "" || len(p.refusal(nil, refusal)) == 0 {
 					t.Errorf("refusal %+v", refusal)
 				}
 				continue

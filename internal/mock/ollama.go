@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // ollama is one of Ollama's two APIs for text.
@@ -27,12 +30,12 @@ func newOllama(chat bool) *ollama {
 	return p
 }
 
-func (p *ollama) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func (p *ollama) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.model, q.stream = f.text("model"), true
 		if q.model == "" && f.err == nil {
-			f.err = badRequest("model", "model is required")
+			f.err = apierror.BadRequest("model", "model is required")
 		}
 		if _, ok := f.get("stream"); ok {
 			q.stream = f.boolean("stream")
@@ -103,7 +106,9 @@ func readImages(f *fields) int {
 
 func (p *ollama) reasons() bool { return true }
 
-func (*ollama) refusal(dst []byte, e *apiError) []byte { return appendSimpleError(dst, e.message) }
+func (*ollama) refusal(dst []byte, e *apierror.Error) []byte {
+	return appendSimpleError(dst, e.Message)
+}
 
 func (p *ollama) document(dst []byte, x *exchange) ([]byte, string) {
 	c := &x.choices[0]
@@ -123,7 +128,7 @@ func (p *ollama) document(dst []byte, x *exchange) ([]byte, string) {
 
 // open opens an object.
 func (*ollama) open(dst []byte, x *exchange) []byte {
-	dst = appendJSONString(append(dst, `{"model":`...), x.q.model)
+	dst = jsonappend.String(append(dst, `{"model":`...), x.q.model)
 	dst = append(dst, `,"created_at":"`...)
 	dst = time.Unix(0, x.s.now()).UTC().AppendFormat(dst, time.RFC3339Nano)
 	return append(dst, `",`...)
@@ -142,7 +147,7 @@ func (p *ollama) said(dst []byte, c *choice, from, to int) []byte {
 func appendOllamaDone(dst []byte, x *exchange, c *choice, sent int) []byte {
 	dst = append(dst, `,"done":true`...)
 	if x.s.opt.FinishChunk != FinishMissing {
-		dst = appendJSONString(append(dst, `,"done_reason":`...), c.finish)
+		dst = jsonappend.String(append(dst, `,"done_reason":`...), c.finish)
 	}
 	now := x.s.now()
 	first := min(x.firstNs, now)
@@ -183,7 +188,7 @@ func (p *ollama) content(e *events, c *choice, from, to int, _ bool) error {
 	return e.end(true)
 }
 
-// close adds the line that ends the answer.
+// Close adds the line that ends the answer.
 func (p *ollama) close(e *events) error {
 	c := &e.x.choices[0]
 	e.b = p.open(e.b, e.x)
@@ -198,8 +203,8 @@ func (p *ollama) close(e *events) error {
 	return e.end(false)
 }
 
-func (*ollama) fail(e *events, apology *apiError) error {
-	e.b = appendSimpleError(e.b, apology.message)
+func (*ollama) fail(e *events, apology *apierror.Error) error {
+	e.b = appendSimpleError(e.b, apology.Message)
 	return e.end(false)
 }
 
@@ -210,9 +215,9 @@ func serveOllamaModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendJSONString(append(dst, `{"name":`...), name)
-		dst = appendJSONString(append(dst, `,"model":`...), name)
+		dst = jsonappend.String(append(dst, `{"name":`...), name)
+		dst = jsonappend.String(append(dst, `,"model":`...), name)
 		dst = append(dst, `,"size":0,"details":{"format":"mock"}}`...)
 	}
-	_ = writeJSON(w, http.StatusOK, append(dst, "]}"...))
+	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, "]}"...))
 }

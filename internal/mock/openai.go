@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // dialect is what distinguishes OpenAI's two older text routes, as vLLM serves
@@ -48,7 +51,7 @@ func newOpenAI(d dialect) *openAI {
 	return p
 }
 
-func (p *openAI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func (p *openAI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	var wish *wishes
 	q, refusal := s.parseText(body, func(s *Server, f *fields) []prompt {
 		wish = p.wishes(f)
@@ -60,7 +63,7 @@ func (p *openAI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *a
 
 func (p *openAI) reasons() bool { return p.hasReasoning() }
 
-func (*openAI) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
+func (*openAI) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
 func (p *openAI) document(dst []byte, x *exchange) ([]byte, string) {
 	prefix, object, _ := p.names()
@@ -200,7 +203,7 @@ func (p *openAI) finish(e *events, c *choice) error {
 	return e.end(false)
 }
 
-// start starts an event for choice c.
+// Start starts an event for choice c.
 func (*openAI) start(e *events, c *choice) {
 	e.b = append(e.b, e.head...)
 	e.b = append(e.b, `{"index":`...)
@@ -219,7 +222,7 @@ func (*openAI) stopChoice(e *events, finish *choice) {
 	if finish == nil {
 		e.b = append(e.b, "null}]"...)
 	} else {
-		e.b = appendJSONString(e.b, finish.finish)
+		e.b = jsonappend.String(e.b, finish.finish)
 		e.b = append(e.b, `,"stop_reason":null}]`...)
 	}
 	if e.chunkUsage {
@@ -256,9 +259,9 @@ func (*openAI) close(e *events) error {
 }
 
 // fail adds vLLM's error event and the end of the stream.
-func (*openAI) fail(e *events, apology *apiError) error {
+func (*openAI) fail(e *events, apology *apierror.Error) error {
 	e.b = append(e.b, "data: "...)
-	e.b = appendError(e.b, apology)
+	e.b = apierror.Append(e.b, apology)
 	if err := e.end(false); err != nil {
 		return err
 	}
@@ -269,13 +272,13 @@ func (*openAI) fail(e *events, apology *apiError) error {
 // and including the bracket of choices.
 func (x *exchange) appendHead(dst []byte, prefix, object string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = appendJSONString(dst, prefix+x.requestID())
+	dst = jsonappend.String(dst, prefix+x.requestID())
 	dst = append(dst, `,"object":"`...)
 	dst = append(dst, object...)
 	dst = append(dst, `","created":`...)
 	dst = strconv.AppendInt(dst, x.truth.AcceptNs/int64(time.Second), 10)
 	dst = append(dst, `,"model":`...)
-	dst = appendJSONString(dst, x.q.model)
+	dst = jsonappend.String(dst, x.q.model)
 	return append(dst, `,"choices":[`...)
 }
 
@@ -283,7 +286,7 @@ func (x *exchange) appendFinish(dst []byte, c *choice) []byte {
 	if x.s.opt.FinishChunk == FinishMissing {
 		return append(dst, "null"...)
 	}
-	return appendJSONString(dst, c.finish)
+	return jsonappend.String(dst, c.finish)
 }
 
 // appendUsage appends the member "usage" for the tokens sent so far.

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/gpu"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/token"
 )
 
 // Defaults that New puts in place of zero values.
@@ -23,8 +27,9 @@ const (
 
 // DefaultOutputTokens is the distribution of answer lengths unless told otherwise,
 // lognormal:128:0.5.
-func DefaultOutputTokens() Length {
-	return Length{dist{kind: distLognormal, a: 128, b: 0.5, text: "lognormal:128:0.5"}}
+func DefaultOutputTokens() random.Length {
+	l, _ := random.ParseLength("lognormal:128:0.5") // a valid distribution
+	return l
 }
 
 // Option values. The first of each list is the default.
@@ -32,14 +37,14 @@ const (
 	OutputExact   = "exact"   // max_tokens, when given, is the length
 	OutputNatural = "natural" // an end of sequence is drawn; max_tokens caps it
 
-	ContentCorpus  = "corpus"  // prose, cycled
+	ContentCorpus  = "corpus"  // Prose, cycled
 	ContentEcho    = "echo"    // the last user message, cycled
 	ContentUnicode = "unicode" // characters of many scripts, of up to four bytes, cycled
 
-	RoleSeparate  = "separate"         // a role event right before the first token
+	RoleSeparate  = "separate"         // A role event right before the first token
 	RoleWithFirst = "with_first_token" // role and first token in one event
-	RoleNone      = "none"             // never
-	RoleEarly     = "early"            // a role event right after the headers
+	RoleNone      = "none"             // Never
+	RoleEarly     = "early"            // A role event right after the headers
 
 	UsageOnRequest  = "on_request"  // when stream_options asks for it
 	UsageAlways     = "always"      // on every stream
@@ -94,29 +99,22 @@ func choices() map[string][]string {
 // for any other option. Option names are those of the command line.
 func Choices(option string) []string { return choices()[option] }
 
-// Tokenizer counts and cuts text. Both methods must be safe for concurrent use
-// and agree: Count(t) equals len(Pieces(t)), and the pieces joined are t.
-type Tokenizer interface {
-	Count(text string) int
-	Pieces(text string) []string
-}
-
 // Options configures a Server. The zero value of every field is valid and means
 // the documented default. New copies what it needs; slices must not be changed
 // afterwards.
 type Options struct {
 	Prefix           string   // extra path prefix under which every route is served as well
 	ServedModels     []string // model names that are answered; empty = any name
-	MaxModelLen      int      // tokens, prompt plus output; DefaultMaxModelLen
+	MaxModelLen      int      // Tokens, prompt plus output; DefaultMaxModelLen
 	MaxBody          int64    // bytes; DefaultMaxBody
 	APIKey           string   // bearer token that /v1 routes demand; "" = open
 	RequestIDHeaders bool     // answer with X-Request-Id
 	ReadyAfter       time.Duration
 	NoModelsRoute    bool // GET /v1/models is 404
 
-	TTFT            Delay         // time from the body's last byte to the first token
-	ITL             Delay         // time from token to token
-	ITLPerRequest   bool          // draw ITL once a request instead of once a token
+	TTFT            random.Delay  // time from the body's last byte to the first token
+	ITL             random.Delay  // time from token to token
+	ITLPerRequest   bool          // Draw ITL once a request instead of once a token
 	PrefillPerToken time.Duration // added to TTFT for every prompt token
 	Fast            bool          // no delays at all: TTFT, ITL and prefill are 0
 	// Accelerator computes the times of tokens instead: requests queue, share
@@ -124,18 +122,18 @@ type Options struct {
 	Accelerator *batch.Params
 	Seed        uint64 // of everything random
 
-	Tokenizer       Tokenizer // nil = the package's own
+	Tokenizer       token.Tokenizer // nil = the package's own
 	OutputMode      string
-	OutputTokens    Length // when the request does not say; DefaultOutputTokens
+	OutputTokens    random.Length // when the request does not say; DefaultOutputTokens
 	Content         string
-	ReasoningTokens int      // tokens of reasoning before the answer, where an API tells them apart
+	ReasoningTokens int      // Tokens of reasoning before the answer, where an API tells them apart
 	ReasoningField  string   // of chat; DefaultReasoningField
 	ToolRate        *float64 // share of requests with tools to choose from that are answered by a call; nil = DefaultToolRate
 	ParallelTools   int      // calls in an answer that calls tools; 1
 	RefusalRate     float64  // share of chats that are refused
 
-	TokensPerChunk Length // 1; a chunk is written when its last token is due
-	Coalesce       int    // events a network write, 1
+	TokensPerChunk random.Length // 1; a chunk is written when its last token is due
+	Coalesce       int           // events a network write, 1
 	RoleChunk      string
 	Usage          string
 	FinishChunk    string
@@ -144,7 +142,7 @@ type Options struct {
 	StreamType     string        // the content type of streams
 	BOM            bool          // streams begin with a byte order mark
 	NoSpace        bool          // "data:" without a space behind it
-	ExtraFields    bool          // id, retry and unknown fields in every event
+	ExtraFields    bool          // Id, retry and unknown fields in every event
 	MultiLine      bool          // events over several data lines
 	EmptyChunks    float64       // share of content events of OpenAI's text routes that come with an empty one before them
 	Trailing       string        // what follows the last event of a stream
@@ -154,43 +152,43 @@ type Options struct {
 
 	Jobs JobOptions
 
-	Faults []Fault // first match wins
+	Faults []fault.Rule // first match wins
 
 	NoControlHeaders bool // requests cannot control their own answers by X-Mock- headers
 
 	Cases     []Case  // recorded answers that requests can ask for by X-Mock-Case
 	TimeScale float64 // factor of the times of cases; 0 = 1
 
-	GPU  string // the card of /dcgm/metrics, one of [GPUs]; DefaultGPU
+	GPU  string // the card of /dcgm/metrics, one of [Names]; Default
 	GPUs int    // how many; 1
 
 	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
 
-	TruthFile   string // JSONL file of Truth, created or truncated; "" = none
-	TruthChunks bool   // record Truth.ChunkNs
+	TruthFile   string // JSONL file of Record, created or truncated; "" = none
+	TruthChunks bool   // record Record.ChunkNs
 	TruthLimit  int    // Truths kept in memory; DefaultTruthLimit
 }
 
 // withDefaults returns o with every zero value replaced, or all its problems.
 func (o Options) withDefaults() (Options, error) {
 	accelerated := o.fillAccelerator()
-	if !o.TTFT.isSet() {
-		o.TTFT = ConstDelay(DefaultTTFT)
+	if !o.TTFT.IsSet() {
+		o.TTFT = random.ConstDelay(DefaultTTFT)
 	}
-	if !o.ITL.isSet() {
-		o.ITL = ConstDelay(DefaultITL)
+	if !o.ITL.IsSet() {
+		o.ITL = random.ConstDelay(DefaultITL)
 	}
 	if o.Fast {
-		o.TTFT, o.ITL, o.PrefillPerToken = ConstDelay(0), ConstDelay(0), 0
+		o.TTFT, o.ITL, o.PrefillPerToken = random.ConstDelay(0), random.ConstDelay(0), 0
 	}
-	if !o.OutputTokens.isSet() {
+	if !o.OutputTokens.IsSet() {
 		o.OutputTokens = DefaultOutputTokens()
 	}
-	if !o.TokensPerChunk.isSet() {
-		o.TokensPerChunk = ConstLength(1)
+	if !o.TokensPerChunk.IsSet() {
+		o.TokensPerChunk = random.ConstLength(1)
 	}
 	if o.Tokenizer == nil {
-		o.Tokenizer = Words{}
+		o.Tokenizer = token.Words{}
 	}
 	if o.ReasoningField == "" {
 		o.ReasoningField = DefaultReasoningField
@@ -270,13 +268,13 @@ func (o *Options) fillExtras() error {
 	if o.TimeScale == 0 {
 		o.TimeScale = 1
 	}
-	if o.GPUs > maxGPUs {
-		errs = append(errs, fmt.Errorf("gpus is %d, want at most %d", o.GPUs, maxGPUs))
+	if o.GPUs > gpu.MaxCards {
+		errs = append(errs, fmt.Errorf("gpus is %d, want at most %d", o.GPUs, gpu.MaxCards))
 	}
 	if o.GPU == "" {
-		o.GPU = DefaultGPU
+		o.GPU = gpu.Default
 	}
-	if _, err := findGPU(o.GPU); err != nil {
+	if _, err := gpu.Find(o.GPU); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -11,6 +11,9 @@ import (
 	"strconv"
 
 	"github.com/go-chi/chi/v5"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/seed"
 )
 
 // maxSide is the longest side of an image, in pixels.
@@ -26,10 +29,10 @@ type picture struct {
 
 func (p picture) name() string { return fmt.Sprintf("%08x-%dx%d.png", p.hash, p.width, p.height) }
 
-// encode returns the image as a PNG file.
+// Encode returns the image as a PNG file.
 func (p picture) encode() []byte {
 	pale := func(shift int) uint8 {
-		level := mix64(uint64(p.hash), 0) >> shift & 0xff
+		level := seed.Mix(uint64(p.hash), 0) >> shift & 0xff
 		for range p.stage {
 			level = (level + 0xff) / 2
 		}
@@ -64,7 +67,7 @@ func serveFile(_ *Server, w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "id")
 	n, err := fmt.Sscanf(name, "%08x-%dx%d.png", &p.hash, &p.width, &p.height)
 	if err != nil || n != 3 || p.name() != name || min(p.width, p.height) < 1 || max(p.width, p.height) > maxSide {
-		_ = writeJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // a dead connection has no reader
+		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // A dead connection has no reader
 		return
 	}
 	data := p.encode()

@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/fault"
 )
 
 // plain answers with one JSON document when the last token is due.
@@ -11,7 +14,7 @@ func (x *exchange) plain() error {
 	longest := longestChoice(x.choices)
 	buf := x.s.frames.Get().(*frame)
 	defer x.s.putFrame(buf)
-	if x.rule != nil && x.rule.pos == posAfterTokens && longest >= x.rule.tokens {
+	if x.rule != nil && x.rule.Pos == fault.PosAfterTokens && longest >= x.rule.Tokens {
 		return x.plainFault(buf, longest)
 	}
 	if err := x.awaitTokens(longest); err != nil {
@@ -35,14 +38,14 @@ func (x *exchange) render(buf *frame) {
 
 // tokenDue draws the time at which n tokens are there.
 func (x *exchange) tokenDue(n int) int64 {
-	return x.firstNs + int64(x.itl.drawSum(x.rng, max(n-1, 0)))
+	return x.firstNs + int64(x.itl.DrawSum(x.rng, max(n-1, 0)))
 }
 
 // plainFault lets a rule act after its number of tokens: a cut or a stall comes
 // in the middle of the body, a stream error becomes a 500.
 func (x *exchange) plainFault(buf *frame, longest int) error {
-	n := x.rule.tokens
-	if x.rule.action == actMalformed {
+	n := x.rule.Tokens
+	if x.rule.Action == fault.ActMalformed {
 		n = longest
 	}
 	if n > 0 {
@@ -50,18 +53,18 @@ func (x *exchange) plainFault(buf *frame, longest int) error {
 			return err
 		}
 	}
-	switch x.rule.action {
-	case actStreamError:
+	switch x.rule.Action {
+	case fault.ActStreamError:
 		x.acted = true
 		status := http.StatusInternalServerError
-		x.refuse(&apiError{status, x.rule.message, kindOf(status), ""})
+		x.refuse(apierror.New(status, x.rule.Message, ""))
 		return errFaulted
-	case actMalformed:
+	case fault.ActMalformed:
 		x.acted = true
 		x.render(buf)
-		buf.b = corrupt(buf.b, 0, x.rule.kind)
+		buf.b = fault.Corrupt(buf.b, 0, x.rule.Kind)
 		return x.sendPlain(buf.b, len(buf.b))
-	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actSlowBody, actJob, actBadChunk:
+	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty, fault.ActSlowBody, fault.ActJob, fault.ActBadChunk:
 	}
 	x.render(buf)
 	return x.sendPlain(buf.b, len(buf.b)/2)
@@ -74,10 +77,10 @@ func (x *exchange) sendPlain(body []byte, upTo int) error {
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
 	if x.rule != nil {
-		if x.due(posAfterHeaders, 0) && x.flush() != nil {
+		if x.due(fault.PosAfterHeaders, 0) && x.flush() != nil {
 			return errClientGone
 		}
-		if err := x.checkpoint(posAfterHeaders, 0); err != nil {
+		if err := x.checkpoint(fault.PosAfterHeaders, 0); err != nil {
 			return err
 		}
 	}
@@ -86,8 +89,8 @@ func (x *exchange) sendPlain(body []byte, upTo int) error {
 		if _, err := x.w.Write(body[:upTo]); err != nil || x.flush() != nil {
 			return errClientGone
 		}
-		n := x.rule.tokens
-		if err := x.checkpoint(posAfterTokens, n); err != nil {
+		n := x.rule.Tokens
+		if err := x.checkpoint(fault.PosAfterTokens, n); err != nil {
 			return err
 		}
 		if err := x.awaitRest(n); err != nil {
@@ -102,10 +105,10 @@ func (x *exchange) sendPlain(body []byte, upTo int) error {
 		return errClientGone
 	}
 	x.plainDone()
-	if err := x.checkpoint(posAfterFinish, 0); err != nil {
+	if err := x.checkpoint(fault.PosAfterFinish, 0); err != nil {
 		return err
 	}
-	return x.checkpoint(posAfterDone, 0)
+	return x.checkpoint(fault.PosAfterDone, 0)
 }
 
 // writePlain writes the rest of a document, slowly if a rule says so.
@@ -125,7 +128,7 @@ func (x *exchange) awaitRest(n int) error {
 	if x.ticket != nil {
 		return x.awaitTokens(longest)
 	}
-	return x.hold(x.itl.drawSum(x.rng, longest-n))
+	return x.hold(x.itl.DrawSum(x.rng, longest-n))
 }
 
 // plainDone stamps a document that was sent whole.

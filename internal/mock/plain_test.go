@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/token"
 )
 
 func TestPlainBytes(t *testing.T) {
@@ -63,7 +66,7 @@ func TestPlainTime(t *testing.T) {
 	}{
 		{"TTFT + ITL·(n−1)", Options{}, `{"prompt":"x","max_tokens":11}`, 70 * ms},
 		{"one token", Options{}, `{"prompt":"x","max_tokens":1}`, 20 * ms},
-		{"longest choice", Options{OutputMode: OutputNatural, OutputTokens: ConstLength(3)},
+		{"longest choice", Options{OutputMode: OutputNatural, OutputTokens: random.ConstLength(3)},
 			`{"prompt":["x","y"],"max_tokens":100}`, 30 * ms},
 		{"drawn once a request", Options{ITL: mustDelay(t, "bimodal:1:const:1ms:const:9ms"), ITLPerRequest: true},
 			`{"prompt":"x","max_tokens":3}`, 38 * ms},
@@ -93,15 +96,15 @@ func TestOutputLength(t *testing.T) {
 		wantFinish string
 	}{
 		{"exact", Options{}, `"max_tokens":7`, 7, "length"},
-		{"exact without a limit", Options{OutputTokens: ConstLength(9)}, `"n":1`, 9, "stop"},
+		{"exact without a limit", Options{OutputTokens: random.ConstLength(9)}, `"n":1`, 9, "stop"},
 		{"completion limit wins", Options{}, `"max_tokens":3,"max_completion_tokens":4`, 4, "length"},
-		{"natural below the limit", Options{OutputMode: OutputNatural, OutputTokens: ConstLength(9)}, `"max_tokens":20`, 9, "stop"},
-		{"natural at the limit", Options{OutputMode: OutputNatural, OutputTokens: ConstLength(30)}, `"max_tokens":20`, 20, "length"},
-		{"natural, ignore_eos", Options{OutputMode: OutputNatural, OutputTokens: ConstLength(9)},
+		{"natural below the limit", Options{OutputMode: OutputNatural, OutputTokens: random.ConstLength(9)}, `"max_tokens":20`, 9, "stop"},
+		{"natural at the limit", Options{OutputMode: OutputNatural, OutputTokens: random.ConstLength(30)}, `"max_tokens":20`, 20, "length"},
+		{"natural, ignore_eos", Options{OutputMode: OutputNatural, OutputTokens: random.ConstLength(9)},
 			`"max_tokens":20,"ignore_eos":true`, 20, "length"},
-		{"natural, min_tokens", Options{OutputMode: OutputNatural, OutputTokens: ConstLength(9)},
+		{"natural, min_tokens", Options{OutputMode: OutputNatural, OutputTokens: random.ConstLength(9)},
 			`"max_tokens":20,"min_tokens":15`, 15, "stop"},
-		{"the context is full", Options{OutputTokens: ConstLength(50), MaxModelLen: 11}, `"n":1`, 10, "length"},
+		{"the context is full", Options{OutputTokens: random.ConstLength(50), MaxModelLen: 11}, `"n":1`, 10, "length"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,7 +123,7 @@ func TestOutputLength(t *testing.T) {
 				if err := json.Unmarshal([]byte(got.body), &doc); err != nil {
 					t.Fatalf("body %s: %v", got.body, err)
 				}
-				if n := (Words{}).Count(doc.Choices[0].Text); n != tt.wantTokens || doc.Usage.Completion != n {
+				if n := (token.Words{}).Count(doc.Choices[0].Text); n != tt.wantTokens || doc.Usage.Completion != n {
 					t.Errorf("text has %d tokens, usage says %d, want %d", n, doc.Usage.Completion, tt.wantTokens)
 				}
 				if doc.Choices[0].Finish != tt.wantFinish {

@@ -42,8 +42,8 @@ func (o *Options) fillAccelerator() error {
 		name string
 		set  bool
 	}{
-		{"ttft", o.TTFT.isSet()},
-		{"itl", o.ITL.isSet()},
+		{"ttft", o.TTFT.IsSet()},
+		{"itl", o.ITL.IsSet()},
 		{"itl-per-request", o.ITLPerRequest},
 		{"prefill-per-token", o.PrefillPerToken != 0},
 		{"fast", o.Fast},

@@ -1,6 +1,10 @@
 package mock
 
-import "net/http"
+import (
+	"net/http"
+
+	"aiperfd/internal/mock/apierror"
+)
 
 // protocol is one API: how a request is read, and how the answer is written.
 // Implementations are made once, for all requests.
@@ -9,13 +13,13 @@ import "net/http"
 type protocol interface {
 	// read parses a request, and checks it against the server's limits. r is nil
 	// in the front, which serves OpenAI's text routes alone.
-	read(s *Server, r *http.Request, body []byte) (*textRequest, *apiError)
+	read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error)
 	// reasons says whether reasoning is told apart from the answer.
 	reasons() bool
 	// document appends the answer in one piece and returns its content type.
 	document(dst []byte, x *exchange) ([]byte, string)
 	// refusal appends the body of an error.
-	refusal(dst []byte, e *apiError) []byte
+	refusal(dst []byte, e *apierror.Error) []byte
 	// script says how streams are written; nil = read never asks for one.
 	script() *script
 }
@@ -49,10 +53,10 @@ type script struct {
 	content func(e *events, c *choice, from, to int, last bool) error
 	// finish adds what follows the last token of c.
 	finish func(e *events, c *choice) error
-	// close adds what comes when all choices have finished.
+	// Close adds what comes when all choices have finished.
 	close func(e *events) error
 	// fail adds what the server says when it breaks down in the middle.
-	fail func(e *events, apology *apiError) error
+	fail func(e *events, apology *apierror.Error) error
 }
 
 // run calls a function of the script that may be missing.

@@ -8,6 +8,11 @@ import (
 	"time"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/seed"
 )
 
 // maxInputs bounds the texts of one request, as OpenAI does.
@@ -22,20 +27,20 @@ type reading[T any] struct {
 	// answer appends the document. It is not to keep items beyond x.items.
 	answer func(dst []byte, x *exchange, in T) []byte
 	// refuse appends an error; nil = in vLLM's shape.
-	refuse func(dst []byte, e *apiError) []byte
+	refuse func(dst []byte, e *apierror.Error) []byte
 	// apart requests are answered without the model.
 	apart bool
 }
 
 var _ protocol = reading[int]{}
 
-func (p reading[T]) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func (p reading[T]) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{n: 1, silent: true, apart: p.apart}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.model = f.text("model")
 		q.payload, q.prompts = p.accept(s, f)
 		if len(q.prompts) > maxInputs && f.err == nil {
-			f.err = badRequest("input", fmt.Sprintf("at most %d texts are possible, got %d.", maxInputs, len(q.prompts)))
+			f.err = apierror.BadRequest("input", fmt.Sprintf("at most %d texts are possible, got %d.", maxInputs, len(q.prompts)))
 		}
 		if f.err != nil {
 			return
@@ -57,9 +62,9 @@ func (p reading[T]) document(dst []byte, x *exchange) ([]byte, string) {
 	return p.answer(dst, x, in), "application/json"
 }
 
-func (p reading[T]) refusal(dst []byte, e *apiError) []byte {
+func (p reading[T]) refusal(dst []byte, e *apierror.Error) []byte {
 	if p.refuse == nil {
-		return appendError(dst, e)
+		return apierror.Append(dst, e)
 	}
 	return p.refuse(dst, e)
 }
@@ -76,7 +81,7 @@ func (s *Server) read(texts []string) []prompt {
 // items returns how many of n items an answer holds: none if a fault rule takes its
 // output away.
 func (x *exchange) items(n int) int {
-	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind == emptyOutput {
+	if x.rule != nil && x.rule.Action == fault.ActEmpty && x.rule.Kind == fault.EmptyOutput {
 		return 0
 	}
 	return n
@@ -86,11 +91,11 @@ func (x *exchange) items(n int) int {
 // bracket of data.
 func (x *exchange) appendListHead(dst []byte, prefix string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = appendJSONString(dst, prefix+x.requestID())
+	dst = jsonappend.String(dst, prefix+x.requestID())
 	dst = append(dst, `,"object":"list","created":`...)
 	dst = strconv.AppendInt(dst, x.truth.AcceptNs/int64(time.Second), 10)
 	dst = append(dst, `,"model":`...)
-	dst = appendJSONString(dst, x.q.model)
+	dst = jsonappend.String(dst, x.q.model)
 	return append(dst, `,"data":[`...)
 }
 
@@ -111,18 +116,6 @@ func (x *exchange) appendInputUsage(dst []byte) []byte {
 	dst = append(dst, `,"total_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
 	return append(dst, '}')
-}
-
-// appendFloats appends numbers as a JSON list.
-func appendFloats(dst []byte, v []float32) []byte {
-	dst = append(dst, '[')
-	for i, f := range v {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendFloat(dst, float64(f), 'g', -1, 32)
-	}
-	return append(dst, ']')
 }
 
 // oneOf reads the first of several members that the request has; "" if it has none.
@@ -205,7 +198,7 @@ func joined(items []*fastjson.Value) (string, bool) {
 
 // mediaWord is the word that stands for an image, an audio clip or a video.
 func mediaWord(v *fastjson.Value) string {
-	return fmt.Sprintf("media%08x", hashText(0, v.MarshalTo(nil)))
+	return fmt.Sprintf("media%08x", seed.Hash(0, v.MarshalTo(nil)))
 }
 
 // inputs reads what embeddings are made of: input, or the messages of a chat, which
@@ -233,7 +226,7 @@ func inputs(s *Server, f *fields) ([]string, []prompt) {
 		texts, _ = f.texts("input")
 	}
 	if len(texts) == 0 && f.err == nil {
-		f.err = badRequest("input", "input should have at least 1 item.")
+		f.err = apierror.BadRequest("input", "input should have at least 1 item.")
 	}
 	return texts, s.read(texts)
 }

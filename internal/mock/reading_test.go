@@ -19,6 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/mock/embedding"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // quick is a server that answers at once.
@@ -101,9 +104,9 @@ func TestReadingShapes(t *testing.T) {
 			t.Errorf("%s: not JSON: %s", tt.path, w.Body)
 		}
 	}
-	for _, truth := range s.Truth() {
-		if truth.OutputTokens != 0 || truth.Outcome != OutcomeOK || truth.Stream {
-			t.Errorf("truth %+v, want success without output", truth)
+	for _, record := range s.Truth() {
+		if record.OutputTokens != 0 || record.Outcome != truth.OutcomeOK || record.Stream {
+			t.Errorf("truth %+v, want success without output", record)
 		}
 	}
 }
@@ -268,27 +271,6 @@ func TestTokensRoundTrip(t *testing.T) {
 	}
 }
 
-// TestVocabularyIsBounded: pieces beyond its room are spelt in bytes.
-func TestVocabularyIsBounded(t *testing.T) {
-	var v vocabulary
-	seen := map[int]bool{}
-	for i := range vocabSize {
-		ids := v.appendIDs(nil, fmt.Sprintf("w%d", i))
-		if len(ids) == 1 {
-			if seen[ids[0]] {
-				t.Fatalf("id %d is given out twice", ids[0])
-			}
-			seen[ids[0]] = true
-		}
-	}
-	if len(v.ids) != (vocabSize-byteIDs)/2 || len(v.ids) != len(v.pieces) {
-		t.Errorf("%d ids of %d pieces", len(v.ids), len(v.pieces))
-	}
-	if diff := cmp.Diff([]int{'n', 'e', 'w'}, v.appendIDs(nil, "new")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestTEIHead: TEI says how many tokens it read.
 func TestTEIHead(t *testing.T) {
 	s := quick(t, Options{})
@@ -302,12 +284,12 @@ func TestTEIHead(t *testing.T) {
 
 // TestReadingFaults: the rules for streams hold for these answers too.
 func TestReadingFaults(t *testing.T) {
-	rule := func(text string) []Fault {
-		f, err := ParseFault(text)
+	rule := func(text string) []fault.Rule {
+		f, err := fault.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []Fault{f}
+		return []fault.Rule{f}
 	}
 	empty := quick(t, Options{Faults: rule("empty:output")})
 	for path, body := range map[string]string{
@@ -328,15 +310,15 @@ func TestReadingFaults(t *testing.T) {
 // TestReadingTime: an answer is due like the first token of a text.
 func TestReadingTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(30 * time.Millisecond), PrefillPerToken: time.Millisecond})
+		r := newRig(t, Options{TTFT: random.ConstDelay(30 * time.Millisecond), PrefillPerToken: time.Millisecond})
 		a := r.post("/v1/embeddings", `{"input":"one two"}`)
 		if a.status != 200 || a.at != 32*time.Millisecond {
 			t.Errorf("status %d after %v, want 200 after 32 ms", a.status, a.at)
 		}
 		r.stop()
-		truth := r.server.Truth()
-		if diff := cmp.Diff([]Truth{{Path: "/v1/embeddings", Status: 200, N: 1, PromptTokens: 2, FinishReason: "stop", Outcome: OutcomeOK, LatencyMs: 32}}, truth,
-			cmpopts.IgnoreFields(Truth{}, "Seq", "Model", "AcceptNs", "BodyReadNs", "HeadersNs", "FirstWriteNs", "FirstWriteEndNs", "LastWriteNs", "LastWriteEndNs", "EndNs")); diff != "" {
+		record := r.server.Truth()
+		if diff := cmp.Diff([]truth.Record{{Path: "/v1/embeddings", Status: 200, N: 1, PromptTokens: 2, FinishReason: "stop", Outcome: truth.OutcomeOK, LatencyMs: 32}}, record,
+			cmpopts.IgnoreFields(truth.Record{}, "Seq", "Model", "AcceptNs", "BodyReadNs", "HeadersNs", "FirstWriteNs", "FirstWriteEndNs", "LastWriteNs", "LastWriteEndNs", "EndNs")); diff != "" {
 			t.Errorf("truth (-want +got):\n%s", diff)
 		}
 	})

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"aiperfd/internal/mock/apierror"
 )
 
 // Headers by which a request asks for a case.
@@ -71,16 +73,16 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 	c := s.cases.byID[id]
 	if c == nil {
 		status := http.StatusNotFound
-		e := &apiError{status, fmt.Sprintf("There is no case %q; GET /mock/cases lists them.", id), kindOf(status), headerCase}
-		_ = writeJSON(w, status, appendError(nil, e))
+		e := apierror.New(status, fmt.Sprintf("There is no case %q; GET /mock/cases lists them.", id), headerCase)
+		_ = apierror.WriteJSON(w, status, apierror.Append(nil, e))
 		return
 	}
 	scale := s.opt.TimeScale
 	if text := r.Header.Get(headerTimeScale); text != "" {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= 1e6) {
-			e := badRequest(headerTimeScale, fmt.Sprintf("%s is %q, want a number between 0 and 1e6", headerTimeScale, text))
-			_ = writeJSON(w, e.status, appendError(nil, e))
+			e := apierror.BadRequest(headerTimeScale, fmt.Sprintf("%s is %q, want a number between 0 and 1e6", headerTimeScale, text))
+			_ = apierror.WriteJSON(w, e.Status, apierror.Append(nil, e))
 			return
 		}
 		scale = v
@@ -181,7 +183,7 @@ func (p *replay) send(r *CaseRead) error {
 	return nil
 }
 
-// end does what follows the last read.
+// End does what follows the last read.
 func (p *replay) end() error {
 	x := p.x
 	if p.c.Polled {
@@ -226,7 +228,7 @@ func writeDocument(w http.ResponseWriter, v any) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_ = writeJSON(w, http.StatusOK, buf.Bytes())
+	_ = apierror.WriteJSON(w, http.StatusOK, buf.Bytes())
 }
 
 // newCases takes the cases of the options, which were checked.

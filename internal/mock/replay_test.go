@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/truth"
 )
 
 const casesFile = `[
@@ -69,9 +71,9 @@ func TestReplay(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", ask[0], diff)
 			}
-			truth := r.lastTruth()
-			if truth.Outcome != "case:S1" || len(truth.ChunkNs) != 2 || truth.ChunkNs[1]-truth.AcceptNs != int64(150500*time.Microsecond) {
-				t.Errorf("truth %+v", truth)
+			record := r.lastTruth()
+			if record.Outcome != "case:S1" || len(record.ChunkNs) != 2 || record.ChunkNs[1]-record.AcceptNs != int64(150500*time.Microsecond) {
+				t.Errorf("truth %+v", record)
 			}
 		}
 	})
@@ -118,8 +120,8 @@ func TestReplayEnds(t *testing.T) {
 		if a := ask("S3"); a.err == nil || a.body != "x" || a.at != time.Minute {
 			t.Errorf("S3: %+v, want silence until the client leaves", a)
 		}
-		if truth := r.lastTruth(); truth.Outcome != OutcomeClientGone {
-			t.Errorf("S3: outcome %s", truth.Outcome)
+		if record := r.lastTruth(); record.Outcome != truth.OutcomeClientGone {
+			t.Errorf("S3: outcome %s", record.Outcome)
 		}
 	})
 }

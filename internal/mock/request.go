@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
 )
 
 // maxChoices bounds n times the number of prompts of one request.
@@ -61,12 +63,12 @@ func (q *textRequest) promptTokens() int {
 // Absent and null are the same.
 type fields struct {
 	v   *fastjson.Value
-	err *apiError
+	err *apierror.Error
 }
 
 func (f *fields) fail(name, want string) {
 	if f.err == nil {
-		f.err = badRequest(name, fmt.Sprintf("Input should be a valid %s: %s", want, name))
+		f.err = apierror.BadRequest(name, fmt.Sprintf("Input should be a valid %s: %s", want, name))
 	}
 }
 
@@ -118,7 +120,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buf
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		status := http.StatusRequestEntityTooLarge
-		return &apiError{status, fmt.Sprintf("Request body is larger than %d bytes.", tooLarge.Limit), kindOf(status), ""}
+		return apierror.New(status, fmt.Sprintf("Request body is larger than %d bytes.", tooLarge.Limit), "")
 	}
 	if err != nil {
 		return errClientGone
@@ -127,18 +129,18 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buf
 }
 
 // parseJSON hands a JSON object to read, which must keep nothing of it.
-func (s *Server) parseJSON(body []byte, read func(*fields)) *apiError {
+func (s *Server) parseJSON(body []byte, read func(*fields)) *apierror.Error {
 	if err := fastjson.ValidateBytes(body); err != nil {
-		return badRequest("", "JSON decode error: "+firstLine(err))
+		return apierror.BadRequest("", "JSON decode error: "+firstLine(err))
 	}
 	parser := s.parsers.Get()
 	defer s.parsers.Put(parser)
 	v, err := parser.ParseBytes(body)
 	if err != nil {
-		return badRequest("", "JSON decode error: "+firstLine(err))
+		return apierror.BadRequest("", "JSON decode error: "+firstLine(err))
 	}
 	if v.Type() != fastjson.TypeObject {
-		return badRequest("", "Input should be a valid dictionary")
+		return apierror.BadRequest("", "Input should be a valid dictionary")
 	}
 	f := &fields{v: v}
 	read(f)
@@ -146,7 +148,7 @@ func (s *Server) parseJSON(body []byte, read func(*fields)) *apiError {
 }
 
 // parseText reads the members that OpenAI's text routes share, then the prompts.
-func (s *Server) parseText(body []byte, prompts func(*Server, *fields) []prompt) (*textRequest, *apiError) {
+func (s *Server) parseText(body []byte, prompts func(*Server, *fields) []prompt) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.model, q.stream, q.ignoreEOS = f.text("model"), f.boolean("stream"), f.boolean("ignore_eos")
@@ -158,7 +160,7 @@ func (s *Server) parseText(body []byte, prompts func(*Server, *fields) []prompt)
 		}
 		q.prompts = prompts(s, f)
 		if f.err == nil && len(q.prompts)*q.n > maxChoices {
-			f.err = badRequest("n", fmt.Sprintf("n must be at most %d over all prompts.", maxChoices))
+			f.err = apierror.BadRequest("n", fmt.Sprintf("n must be at most %d over all prompts.", maxChoices))
 		}
 		if f.err == nil {
 			f.err = s.checkRequest(q)
@@ -180,25 +182,25 @@ func (q *textRequest) readLengths(f *fields) {
 			continue
 		}
 		if v < 1 && f.err == nil {
-			f.err = badRequest(name, fmt.Sprintf("%s must be at least 1, got %d.", name, v))
+			f.err = apierror.BadRequest(name, fmt.Sprintf("%s must be at least 1, got %d.", name, v))
 		}
 		q.maxTokens = v
 	}
 	q.n = 1
 	if v, ok := f.integer("n"); ok {
 		if (v < 1 || v > maxChoices) && f.err == nil {
-			f.err = badRequest("n", fmt.Sprintf("n must be between 1 and %d, got %d.", maxChoices, v))
+			f.err = apierror.BadRequest("n", fmt.Sprintf("n must be between 1 and %d, got %d.", maxChoices, v))
 		}
 		q.n = v
 	}
 	if v, ok := f.integer("min_tokens"); ok {
 		if v < 0 && f.err == nil {
-			f.err = badRequest("min_tokens", fmt.Sprintf("min_tokens must be greater than or equal to 0, got %d.", v))
+			f.err = apierror.BadRequest("min_tokens", fmt.Sprintf("min_tokens must be greater than or equal to 0, got %d.", v))
 		}
 		q.minTokens = v
 	}
 	if q.maxTokens > 0 && q.minTokens > q.maxTokens && f.err == nil {
-		f.err = badRequest("min_tokens", fmt.Sprintf("min_tokens must be less than or equal to max_tokens=%d, got %d.",
+		f.err = apierror.BadRequest("min_tokens", fmt.Sprintf("min_tokens must be less than or equal to max_tokens=%d, got %d.",
 			q.maxTokens, q.minTokens))
 	}
 	if v, ok := f.integer("seed"); ok {
@@ -216,7 +218,7 @@ func (q *textRequest) readStreamOptions(f *fields) {
 		return
 	}
 	if !q.stream && f.err == nil {
-		f.err = badRequest("stream_options", "Stream options can only be defined when `stream=True`.")
+		f.err = apierror.BadRequest("stream_options", "Stream options can only be defined when `stream=True`.")
 	}
 	o := &fields{v: v, err: f.err}
 	q.includeUsage = o.boolean("include_usage")
@@ -225,13 +227,13 @@ func (q *textRequest) readStreamOptions(f *fields) {
 }
 
 // noModel is the refusal of a model that is not served.
-func noModel(name string) *apiError {
+func noModel(name string) *apierror.Error {
 	status := http.StatusNotFound
-	return &apiError{status, fmt.Sprintf("The model `%s` does not exist.", name), kindOf(status), "model"}
+	return apierror.New(status, fmt.Sprintf("The model `%s` does not exist.", name), "model")
 }
 
 // checkRequest compares a well-formed request with the server's limits.
-func (s *Server) checkRequest(q *textRequest) *apiError {
+func (s *Server) checkRequest(q *textRequest) *apierror.Error {
 	if q.model == "" {
 		q.model = s.models()[0]
 	}
@@ -241,7 +243,7 @@ func (s *Server) checkRequest(q *textRequest) *apiError {
 	for i := range q.prompts {
 		in := q.prompts[i].tokens
 		if in+max(q.maxTokens, 1) > s.opt.MaxModelLen {
-			return badRequest("max_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. "+
+			return apierror.BadRequest("max_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. "+
 				"However, you requested %d output tokens and your prompt contains %d input tokens.",
 				s.opt.MaxModelLen, q.maxTokens, in))
 		}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/seed"
 )
 
 // responsesAPI is POST /v1/responses, as OpenAI and vLLM serve it.
@@ -27,7 +30,7 @@ func newResponses() *responsesAPI {
 // responsesRequest is what answers repeat of a request.
 type responsesRequest struct {
 	instructions string
-	previous     string // id of the response that is continued; "" = none
+	previous     string // Id of the response that is continued; "" = none
 	store        bool
 	said         map[string][]byte // members that answers repeat as they came; nil = none
 }
@@ -90,9 +93,9 @@ func (*responsesAPI) reasons() bool { return true }
 
 func (p *responsesAPI) script() *script { return &p.streams }
 
-func (*responsesAPI) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
+func (*responsesAPI) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
-func (*responsesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func (*responsesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{n: 1}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.model, q.stream, q.ignoreEOS = f.text("model"), f.boolean("stream"), f.boolean("ignore_eos")
@@ -134,16 +137,16 @@ func (s *Server) resume(f *fields, previous string, p *prompt) {
 }
 
 // noResponse is the refusal of a response that is not stored.
-func noResponse(id, param string) *apiError {
+func noResponse(id, param string) *apierror.Error {
 	status := http.StatusNotFound
-	return &apiError{status, fmt.Sprintf("Response with id '%s' not found.", id[:min(len(id), 100)]), kindOf(status), param}
+	return apierror.New(status, fmt.Sprintf("Response with id '%s' not found.", id[:min(len(id), 100)]), param)
 }
 
 // keep stores an answer that is about to be complete, with its object.
 func (*responsesAPI) keep(x *exchange, output int, object []byte) {
 	if extra, _ := x.q.payload.(*responsesRequest); extra != nil && extra.store {
 		p := &x.q.prompts[0]
-		x.s.responses.put(responseID(x), storedResponse{p.tokens + output, hashText(p.hash, []byte(responseID(x))), bytes.Clone(object)})
+		x.s.responses.put(responseID(x), storedResponse{p.tokens + output, seed.Hash(p.hash, []byte(responseID(x))), bytes.Clone(object)})
 	}
 }
 
@@ -153,10 +156,10 @@ func serveResponse(s *Server, w http.ResponseWriter, r *http.Request) {
 	stored, ok := s.responses.get(id)
 	if !ok || stored.object == nil {
 		refusal := noResponse(id, "response_id")
-		_ = writeJSON(w, refusal.status, appendError(nil, refusal))
+		_ = apierror.WriteJSON(w, refusal.Status, apierror.Append(nil, refusal))
 		return
 	}
-	_ = writeJSON(w, http.StatusOK, stored.object)
+	_ = apierror.WriteJSON(w, http.StatusOK, stored.object)
 }
 
 func responseID(x *exchange) string { return "resp_" + x.requestID() }
@@ -165,7 +168,7 @@ func responseID(x *exchange) string { return "resp_" + x.requestID() }
 func (q *textRequest) readLimit(f *fields, name string) {
 	v, ok := f.integer(name)
 	if ok && v < 1 && f.err == nil {
-		f.err = badRequest(name, fmt.Sprintf("%s must be at least 1, got %d.", name, v))
+		f.err = apierror.BadRequest(name, fmt.Sprintf("%s must be at least 1, got %d.", name, v))
 	}
 	q.maxTokens = v
 }
@@ -228,7 +231,7 @@ func readItem(s *Server, f *fields, item *fastjson.Value, p *prompt) {
 	case "reasoning", "item_reference": // not told to the model again
 	default:
 		if in.err == nil {
-			in.err = badRequest("input", "Unknown item type: "+kind[:min(len(kind), 100)])
+			in.err = apierror.BadRequest("input", "Unknown item type: "+kind[:min(len(kind), 100)])
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/random"
 )
 
 const (
@@ -162,7 +165,7 @@ func TestNewerPromptTokens(t *testing.T) {
 func TestNewerRefusals(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"Hi"}]`
 	openai := func(status int, param, message string) string {
-		return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":%q,"code":%d}}`, message, kindOf(status), param, status)
+		return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":%q,"code":%d}}`, message, apierror.Kind(status), param, status)
 	}
 	anthropic := func(kind, message string) string {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q}}`, kind, message)
@@ -302,7 +305,7 @@ func TestNewerShapes(t *testing.T) {
 	if got := wireText(t, Options{LineEnd: LineCRLF}, messagesPath, messages); strings.ReplaceAll(got, "\r\n", "\n") != plain || strings.Count(got, "\r\n") != strings.Count(plain, "\n") {
 		t.Errorf("lines do not all end in CRLF: %q", got)
 	}
-	if got := strings.Count(wireText(t, Options{TokensPerChunk: ConstLength(3)}, responsesPath, responses), "event: response.output_text.delta"); got != 2 {
+	if got := strings.Count(wireText(t, Options{TokensPerChunk: random.ConstLength(3)}, responsesPath, responses), "event: response.output_text.delta"); got != 2 {
 		t.Errorf("%d deltas for four tokens, three at a time", got)
 	}
 }

@@ -3,6 +3,8 @@ package mock
 import (
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // A call of a tool in a response is an item of its own (OpenAI API reference,
@@ -80,7 +82,7 @@ func appendCallIndex(dst []byte, c *choice, n int) []byte {
 
 // appendCallID appends the id of the item of call n, which is not that of the call.
 func appendCallID(dst []byte, c *choice, n int) []byte {
-	return appendJSONString(dst, "fc_"+strings.TrimPrefix(c.calls[n].id, "call_"))
+	return jsonappend.String(dst, "fc_"+strings.TrimPrefix(c.calls[n].id, "call_"))
 }
 
 // appendCall appends the item of call n; without its arguments it has just begun.
@@ -88,7 +90,7 @@ func (*responsesAPI) appendCall(dst []byte, c *choice, n int, part extent) []byt
 	dst = append(dst, `{"id":`...)
 	dst = appendCallID(dst, c, n)
 	dst = append(dst, `,"type":"function_call","call_id":`...)
-	dst = appendJSONString(dst, c.calls[n].id)
+	dst = jsonappend.String(dst, c.calls[n].id)
 	dst = append(dst, ',')
 	dst = appendFunction(dst, c, n, part)
 	status := "in_progress"

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 const (
@@ -111,21 +114,21 @@ func TestResponseCallTruth(t *testing.T) {
 		chatPath:      chatWith(`,"stream":true,"tool_choice":"required","tools":[` + weatherTool + `]`),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, Options{TTFT: ConstDelay(100 * ms), ITL: ConstDelay(10 * ms), TokensPerChunk: mustLength(t, "5"), TruthChunks: true})
+			r := newRig(t, Options{TTFT: random.ConstDelay(100 * ms), ITL: random.ConstDelay(10 * ms), TokensPerChunk: mustLength(t, "5"), TruthChunks: true})
 			if got := r.post(path, body); got.status != http.StatusOK {
 				t.Fatalf("%s: status %d, %s", path, got.status, got.body)
 			}
-			truth := r.lastTruth()
+			record := r.lastTruth()
 			var due []time.Duration
-			for _, ns := range truth.ChunkNs {
-				due = append(due, time.Duration(ns-truth.AcceptNs))
+			for _, ns := range record.ChunkNs {
+				due = append(due, time.Duration(ns-record.AcceptNs))
 			}
 			// The name, and three times five of the fifteen tokens of the arguments.
 			if diff := cmp.Diff([]time.Duration{100 * ms, 150 * ms, 200 * ms, 250 * ms}, due); diff != "" {
 				t.Errorf("%s: content events (-want +got):\n%s", path, diff)
 			}
-			if truth.OutputTokens != 16 || truth.FinishReason != "tool_calls" || truth.Outcome != OutcomeOK {
-				t.Errorf("%s: truth %+v", path, truth)
+			if record.OutputTokens != 16 || record.FinishReason != "tool_calls" || record.Outcome != truth.OutcomeOK {
+				t.Errorf("%s: record %+v", path, record)
 			}
 		})
 	}

@@ -3,6 +3,9 @@ package mock
 import (
 	"strconv"
 	"time"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // document appends the response object.
@@ -16,9 +19,9 @@ func (p *responsesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 
 // standing is how far a response is.
 type standing struct {
-	said              *choice   // what was said in it; nil while it is in progress, or when it failed
-	failure           *apiError // why it failed; nil = it did not
-	output, reasoning int       // tokens
+	said              *choice         // what was said in it; nil while it is in progress, or when it failed
+	failure           *apierror.Error // why it failed; nil = it did not
+	output, reasoning int             // Tokens
 }
 
 func (st *standing) status() (status, why string) {
@@ -39,14 +42,14 @@ func (p *responsesAPI) appendResponse(dst []byte, x *exchange, st *standing) []b
 	extra, _ := q.payload.(*responsesRequest)
 	status, why := st.status()
 	dst = append(dst, `{"id":`...)
-	dst = appendJSONString(dst, responseID(x))
+	dst = jsonappend.String(dst, responseID(x))
 	dst = append(dst, `,"object":"response","created_at":`...)
 	dst = strconv.AppendInt(dst, x.truth.AcceptNs/int64(time.Second), 10)
 	dst = append(dst, `,"status":"`+status+`","error":`...)
 	if st.failure == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = appendJSONString(append(dst, `{"code":"server_error","message":`...), st.failure.message)
+		dst = jsonappend.String(append(dst, `{"code":"server_error","message":`...), st.failure.Message)
 		dst = append(dst, '}')
 	}
 	dst = append(dst, `,"incomplete_details":`+why...)
@@ -58,7 +61,7 @@ func (p *responsesAPI) appendResponse(dst []byte, x *exchange, st *standing) []b
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"model":`...)
-	dst = appendJSONString(dst, q.model)
+	dst = jsonappend.String(dst, q.model)
 	dst = append(dst, `,"output":[`...)
 	if st.said != nil {
 		dst = p.appendOutput(dst, x, st.said)
@@ -88,7 +91,7 @@ func appendTextOrNull(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, "null"...)
 	}
-	return appendJSONString(dst, s)
+	return jsonappend.String(dst, s)
 }
 
 // side is one of the two sides of an answer.
@@ -200,7 +203,7 @@ func appendItemID(dst []byte, x *exchange, of side) []byte {
 	if of == thoughts {
 		prefix = "rs_"
 	}
-	return appendJSONString(dst, prefix+x.requestID())
+	return jsonappend.String(dst, prefix+x.requestID())
 }
 
 // appendMember appends a member with what the request said, else with a default.

@@ -1,6 +1,10 @@
 package mock
 
-import "strconv"
+import (
+	"strconv"
+
+	"aiperfd/internal/mock/apierror"
+)
 
 // The life of a streamed response (OpenAI API reference, "Streaming events"):
 // created and in_progress come with the head; every item is added, gets its part,
@@ -8,7 +12,7 @@ import "strconv"
 // with vLLM the last event is always called completed, and the response in it says
 // whether that is so.
 
-// start starts an event of the given kind, which the caller completes.
+// Start starts an event of the given kind, which the caller completes.
 func (*responsesAPI) start(e *events, kind string) {
 	e.b = append(e.b, "event: "...)
 	e.b = append(e.b, kind...)
@@ -57,7 +61,7 @@ func (p *responsesAPI) begin(e *events) error {
 
 func (p *responsesAPI) first(e *events) error {
 	c := &e.x.choices[0]
-	if c.total == 0 || c.callAt(0) >= 0 { // a call is opened by its name, which is content
+	if c.total == 0 || c.callAt(0) >= 0 { // A call is opened by its name, which is content
 		return nil
 	}
 	return p.openItem(e, c, c.sideOf(0))
@@ -164,7 +168,7 @@ func (p *responsesAPI) close(e *events) error {
 	return p.stop(e, false)
 }
 
-func (p *responsesAPI) fail(e *events, apology *apiError) error {
+func (p *responsesAPI) fail(e *events, apology *apierror.Error) error {
 	p.start(e, "response.failed")
 	e.b = append(e.b, `,"response":`...)
 	e.b = p.appendResponse(e.b, e.x, &standing{failure: apology})

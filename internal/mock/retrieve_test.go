@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/mock/token"
 )
 
 // TestRetrieve: stored responses and models can be had again.
@@ -60,8 +61,8 @@ func TestTokenizeWithoutModel(t *testing.T) {
 	const text = "Tokenization of naïve 日本 texts."
 	exact := tokenizer.Builtin()
 	for name, o := range map[string]Options{
-		"timing": {Tokenizer: FromCodec(exact)},
-		"preset": {Tokenizer: FromCodec(exact), Accelerator: tiny(t)},
+		"timing": {Tokenizer: token.FromCodec(exact)},
+		"preset": {Tokenizer: token.FromCodec(exact), Accelerator: tiny(t)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+
+	"aiperfd/internal/mock/apierror"
 )
 
 // route is one row of the table of routes.
 type route struct {
 	method, pattern string
-	guarded         bool // needs the API key, and readiness
+	guarded         bool // Needs the API key, and readiness
 	serve           func(*Server, http.ResponseWriter, *http.Request)
 }
 
@@ -148,11 +150,11 @@ func (s *Server) newHandler() http.Handler {
 	}
 	// The texts are FastAPI's. Errors of a dead connection have no reader.
 	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		_ = writeJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
+		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Allow", strings.Join(s.allowed(strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
-		_ = writeJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
+		_ = apierror.WriteJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	})
 	return s.replaying(r)
 }
@@ -178,14 +180,14 @@ func (s *Server) wrap(row route) http.Handler {
 		defer s.active.Done()
 		if row.guarded && speaksAnthropic(row.pattern) {
 			if refusal := s.admitAnthropic(r); refusal != nil {
-				_ = writeJSON(w, refusal.status, appendAnthropicError(nil, refusal))
+				_ = apierror.WriteJSON(w, refusal.Status, appendAnthropicError(nil, refusal))
 				return
 			}
 			row.serve(s, w, r)
 			return
 		}
 		if row.guarded && !s.authorized(r.Header.Get("Authorization")) {
-			_ = writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+			_ = apierror.WriteJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return
 		}
 		if row.guarded && (!s.ready() || s.asleep.Load() > 0) {
@@ -198,7 +200,7 @@ func (s *Server) wrap(row route) http.Handler {
 
 func (s *Server) unavailable(w http.ResponseWriter) {
 	status := http.StatusServiceUnavailable
-	_ = writeJSON(w, status, appendError(nil, &apiError{status, "The server is not ready.", kindOf(status), ""}))
+	_ = apierror.WriteJSON(w, status, apierror.Append(nil, apierror.New(status, "The server is not ready.", "")))
 }
 
 // authorized checks the value of an Authorization header.

@@ -8,6 +8,10 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jobs"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // runpodQueue is Runpod's API of a serverless endpoint, with the worker for vLLM
@@ -20,12 +24,12 @@ func (runpodQueue) reasons() bool { return false }
 
 func (runpodQueue) script() *script { return nil }
 
-func (runpodQueue) queue(s *Server) *jobQueue { return s.runpod }
+func (runpodQueue) queue(s *Server) *jobs.Queue { return s.runpod }
 
 // refusal is as Runpod's gateway writes it.
-func (runpodQueue) refusal(dst []byte, e *apiError) []byte {
+func (runpodQueue) refusal(dst []byte, e *apierror.Error) []byte {
 	dst = append(dst, `{"error":`...)
-	dst = appendJSONString(dst, e.message)
+	dst = jsonappend.String(dst, e.Message)
 	return append(dst, '}')
 }
 
@@ -63,7 +67,7 @@ type textJob struct {
 
 // parcel is output that becomes available at once.
 type parcel struct {
-	from, to int // tokens
+	from, to int // Tokens
 	after    int64
 }
 
@@ -71,14 +75,14 @@ type parcel struct {
 type batching struct{ least, most, growth int }
 
 // read parses {"input":{…}}: messages, a prompt, or a body of OpenAI's API.
-func (runpodQueue) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func (runpodQueue) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
 	t := &textJob{output: s.opt.Jobs.Output}
 	gather := batching{1, 50, 3}
 	refusal := s.parseJSON(body, func(f *fields) {
 		v, ok := f.get("input")
 		if !ok || v.Type() != fastjson.TypeObject {
-			f.err = badRequest("input", "input is required")
+			f.err = apierror.BadRequest("input", "input is required")
 			return
 		}
 		input := &fields{v: v}
@@ -96,7 +100,7 @@ func (runpodQueue) read(s *Server, _ *http.Request, body []byte) (*textRequest, 
 		}
 		if err := s.checkRequest(q); err != nil {
 			// The gateway takes everything; it is the worker who complains.
-			t.problem = fmt.Sprintf("vLLM returned HTTP %d: %s", err.status, appendError(nil, err))
+			t.problem = fmt.Sprintf("vLLM returned HTTP %d: %s", err.Status, apierror.Append(nil, err))
 			if len(q.prompts) == 0 {
 				q.prompts = []prompt{{}}
 			}
@@ -148,9 +152,9 @@ func (t *textJob) readInput(s *Server, input *fields, q *textRequest) {
 	case path == "/v1/completions", path == "" && hasPrompt:
 		q.prompts = completionDialect{}.prompts(s, body)
 	case path != "":
-		body.err = badRequest("route", fmt.Sprintf("route is %q, accepted: /v1/chat/completions and /v1/completions", path))
+		body.err = apierror.BadRequest("route", fmt.Sprintf("route is %q, accepted: /v1/chat/completions and /v1/completions", path))
 	default:
-		body.err = badRequest("input", "input needs messages, a prompt or a route")
+		body.err = apierror.BadRequest("input", "input needs messages, a prompt or a route")
 	}
 	for _, f := range []*fields{lengths, body} {
 		if input.err == nil {
@@ -172,15 +176,15 @@ func (b *batching) read(input *fields) {
 }
 
 // plan draws when which token will be there.
-func (p runpodQueue) plan(x *exchange, j *job) {
+func (p runpodQueue) plan(x *exchange, j *jobs.Job) {
 	planned := x.q.payload.(*plannedText)
 	t := planned.text
-	j.text, t.choice, t.created = t, x.choices[0], j.submitted/int64(time.Second)
+	j.Payload, t.choice, t.created = t, x.choices[0], j.Submitted/int64(time.Second)
 	if p.sync {
-		j.expiry = syncExpiry
+		j.Expiry = syncExpiry
 	}
 	opt := &x.s.opt
-	after := int64(opt.TTFT.draw(x.rng)) + int64(x.truth.PromptTokens)*int64(opt.PrefillPerToken)
+	after := int64(opt.TTFT.Draw(x.rng)) + int64(x.truth.PromptTokens)*int64(opt.PrefillPerToken)
 	size := planned.gather.least
 	for sent := 0; sent < t.choice.total && t.problem == ""; {
 		n := min(size, t.choice.total-sent)
@@ -188,30 +192,36 @@ func (p runpodQueue) plan(x *exchange, j *job) {
 		if sent == 0 {
 			gaps--
 		}
-		after += int64(x.itl.drawSum(x.rng, gaps))
+		after += int64(x.itl.DrawSum(x.rng, gaps))
 		t.batches = append(t.batches, parcel{sent, sent + n, after})
 		sent += n
 		size = min(planned.gather.most, size*planned.gather.growth)
 	}
-	j.needs = time.Duration(after)
-	if t.limit > 0 && j.needs > t.limit {
-		j.end, j.needs = jobTimedOut, t.limit
+	j.Needs = time.Duration(after)
+	if t.limit > 0 && j.Needs > t.limit {
+		j.End, j.Needs = jobs.TimedOut, t.limit
 	}
 }
 
 // document says how the job is, after its submission.
 func (p runpodQueue) document(dst []byte, x *exchange) ([]byte, string) {
-	j, _ := x.q.payload.(*job)
+	j, _ := x.q.payload.(*jobs.Job)
 	now := x.s.now()
-	x.s.runpod.see(j, now, func(s jobState) {
+	x.s.runpod.See(j, now, func(s jobs.State) {
 		if p.sync {
 			dst = appendRunpodStatus(dst, j, s, now)
 		} else {
-			dst = appendRunpodHead(dst, j, jobQueued, now) // whatever has become of it already
+			dst = appendRunpodHead(dst, j, jobs.Queued, now) // whatever has become of it already
 			dst = append(dst, '}')
 		}
 	})
 	return dst, "application/json"
+}
+
+// textJobOf returns what the queue keeps of a job.
+func textJobOf(j *jobs.Job) *textJob {
+	t, _ := j.Payload.(*textJob)
+	return t
 }
 
 // runpodStates are Runpod's words, in the order of the states.
@@ -220,22 +230,22 @@ func runpodStates() [6]string {
 }
 
 // appendRunpodHead opens the object about a job.
-func appendRunpodHead(dst []byte, j *job, s jobState, now int64) []byte {
+func appendRunpodHead(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 	dst = append(dst, '{')
-	if j.started != 0 && s != jobQueued {
+	if j.Started != 0 && s != jobs.Queued {
 		dst = append(dst, `"delayTime":`...)
-		dst = strconv.AppendInt(dst, (j.started-j.submitted)/int64(time.Millisecond), 10)
+		dst = strconv.AppendInt(dst, (j.Started-j.Submitted)/int64(time.Millisecond), 10)
 		dst = append(dst, ',')
-		if s.over() {
+		if s.Over() {
 			dst = append(dst, `"executionTime":`...)
-			dst = strconv.AppendInt(dst, (min(now, j.ended)-j.started)/int64(time.Millisecond), 10)
+			dst = strconv.AppendInt(dst, (min(now, j.Ended)-j.Started)/int64(time.Millisecond), 10)
 			dst = append(dst, `,"workerId":"mock-`...)
-			dst = strconv.AppendInt(dst, int64(j.worker), 10)
+			dst = strconv.AppendInt(dst, int64(j.Worker), 10)
 			dst = append(dst, `",`...)
 		}
 	}
 	dst = append(dst, `"id":`...)
-	dst = appendJSONString(dst, j.id)
+	dst = jsonappend.String(dst, j.Id)
 	dst = append(dst, `,"status":"`...)
 	dst = append(dst, runpodStates()[s]...)
 	return append(dst, '"')
@@ -246,16 +256,16 @@ const jobError = `{"error_type":"<class 'RuntimeError'>","error_message":"The en
 	`"error_traceback":"Traceback (most recent call last): simulated","hostname":"mock","worker_id":"mock"}`
 
 // appendRunpodStatus writes the whole object about a job.
-func appendRunpodStatus(dst []byte, j *job, s jobState, now int64) []byte {
+func appendRunpodStatus(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 	dst = appendRunpodHead(dst, j, s, now)
 	switch s {
-	case jobDone:
+	case jobs.Done:
 		dst = append(dst, `,"output":`...)
-		dst = j.text.appendOutput(dst)
-	case jobFailed:
+		dst = textJobOf(j).appendOutput(dst)
+	case jobs.Failed:
 		dst = append(dst, `,"error":`...)
-		dst = appendJSONString(dst, jobError)
-	case jobQueued, jobRunning, jobCancelled, jobTimedOut:
+		dst = jsonappend.String(dst, jobError)
+	case jobs.Queued, jobs.Running, jobs.Cancelled, jobs.TimedOut:
 	}
 	return append(dst, '}')
 }
@@ -265,16 +275,16 @@ func runpodJob(write func(dst []byte, s *Server, id string, now int64) ([]byte, 
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
 		body, ok := write(nil, s, chi.URLParam(r, "id"), s.now())
 		if !ok {
-			_ = writeJSON(w, http.StatusNotFound, []byte(`{"error":"job not found"}`))
+			_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"error":"job not found"}`))
 			return
 		}
-		_ = writeJSON(w, http.StatusOK, body)
+		_ = apierror.WriteJSON(w, http.StatusOK, body)
 	}
 }
 
 // runpodStatus is GET /status/{id}.
 func runpodStatus(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
-	ok := s.runpod.look(id, now, func(j *job, state jobState) {
+	ok := s.runpod.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = appendRunpodStatus(dst, j, state, now)
 	})
 	return dst, ok
@@ -282,10 +292,10 @@ func runpodStatus(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
 
 // runpodCancel is POST /cancel/{id}.
 func runpodCancel(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
-	if !s.runpod.cancel(id, now) {
+	if !s.runpod.Cancel(id, now) {
 		return nil, false
 	}
-	ok := s.runpod.look(id, now, func(j *job, state jobState) {
+	ok := s.runpod.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = append(appendRunpodHead(dst, j, state, now), '}')
 	})
 	return dst, ok
@@ -293,12 +303,12 @@ func runpodCancel(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
 
 // runpodStream is /stream/{id}: what has become available since the last call.
 func runpodStream(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
-	ok := s.runpod.look(id, now, func(j *job, state jobState) {
+	ok := s.runpod.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = append(dst, `{"status":"`...)
 		dst = append(dst, runpodStates()[state]...)
 		dst = append(dst, `","stream":[`...)
-		if state != jobQueued {
-			dst = j.text.appendNews(dst, min(now, j.ended)-j.started, state == jobDone)
+		if state != jobs.Queued {
+			dst = textJobOf(j).appendNews(dst, min(now, j.Ended)-j.Started, state == jobs.Done)
 		}
 		dst = append(dst, "]}"...)
 	})
@@ -308,31 +318,31 @@ func runpodStream(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
 // serveRunpodRetry is POST /retry/{id}.
 func serveRunpodRetry(s *Server, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
-	found, ok := s.runpod.retry(id, s.now())
+	found, ok := s.runpod.Retry(id, s.now())
 	switch {
 	case !found:
-		_ = writeJSON(w, http.StatusNotFound, []byte(`{"error":"job not found"}`))
+		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"error":"job not found"}`))
 	case !ok:
-		_ = writeJSON(w, http.StatusBadRequest, []byte(`{"error":"only a job that failed or timed out can be retried"}`))
+		_ = apierror.WriteJSON(w, http.StatusBadRequest, []byte(`{"error":"only a job that failed or timed out can be retried"}`))
 	default:
-		body := appendJSONString([]byte(`{"id":`), id)
-		_ = writeJSON(w, http.StatusOK, append(body, `,"status":"IN_QUEUE"}`...))
+		body := jsonappend.String([]byte(`{"id":`), id)
+		_ = apierror.WriteJSON(w, http.StatusOK, append(body, `,"status":"IN_QUEUE"}`...))
 	}
 }
 
 // serveRunpodPurge is POST /purge-queue.
 func serveRunpodPurge(s *Server, w http.ResponseWriter, _ *http.Request) {
-	body := strconv.AppendInt([]byte(`{"removed":`), int64(s.runpod.purge(s.now())), 10)
-	_ = writeJSON(w, http.StatusOK, append(body, `,"status":"completed"}`...))
+	body := strconv.AppendInt([]byte(`{"removed":`), int64(s.runpod.Purge(s.now())), 10)
+	_ = apierror.WriteJSON(w, http.StatusOK, append(body, `,"status":"completed"}`...))
 }
 
 // serveRunpodHealth is GET /health below an endpoint.
 func serveRunpodHealth(s *Server, w http.ResponseWriter, _ *http.Request) {
-	c := s.runpod.census(s.now())
+	c := s.runpod.Census(s.now())
 	workers := s.opt.Jobs.Workers
 	body := fmt.Appendf(nil, `{"jobs":{"completed":%d,"failed":%d,"inProgress":%d,"inQueue":%d,"retried":%d},`+
 		`"workers":{"idle":%d,"initializing":%d,"ready":%d,"running":%d,"throttled":0,"unhealthy":0}}`,
-		c.done, c.failed, c.running, c.queued, c.retried,
-		workers-c.busy-c.starting, c.starting, workers-c.starting, c.busy)
-	_ = writeJSON(w, http.StatusOK, body)
+		c.Done, c.Failed, c.Running, c.Queued, c.Retried,
+		workers-c.Busy-c.Starting, c.Starting, workers-c.Starting, c.Busy)
+	_ = apierror.WriteJSON(w, http.StatusOK, body)
 }

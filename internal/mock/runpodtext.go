@@ -1,6 +1,10 @@
 package mock
 
-import "strconv"
+import (
+	"strconv"
+
+	"aiperfd/internal/mock/jsonappend"
+)
 
 // appendNews appends the items that have become available since the last call;
 // elapsed is nanoseconds since the start of the work.
@@ -28,7 +32,7 @@ func (t *textJob) appendNews(dst []byte, elapsed int64, done bool) []byte {
 // appendProblem appends what the worker puts out when the engine refuses.
 func (t *textJob) appendProblem(dst []byte) []byte {
 	dst = append(dst, `{"error":`...)
-	dst = appendJSONString(dst, t.problem)
+	dst = jsonappend.String(dst, t.problem)
 	return append(dst, '}')
 }
 
@@ -55,7 +59,7 @@ func (t *textJob) appendItem(dst []byte, i int, last bool) []byte {
 		t.held = append([]byte(nil), text[cut:]...)
 		text = text[:cut]
 	}
-	return appendJSONString(dst, string(text))
+	return jsonappend.String(dst, string(text))
 }
 
 // appendTokens appends tokens as older workers do.
@@ -80,7 +84,7 @@ func (t *textJob) appendDocumentHead(dst []byte, object string) []byte {
 	dst = append(dst, `{"id":"`+prefix+`mock","object":"`+object+`","created":`...)
 	dst = strconv.AppendInt(dst, t.created, 10)
 	dst = append(dst, `,"model":`...)
-	dst = appendJSONString(dst, t.q.model)
+	dst = jsonappend.String(dst, t.q.model)
 	return append(dst, `,"choices":[`...)
 }
 
@@ -107,7 +111,7 @@ func (t *textJob) appendTail(dst []byte) []byte {
 	} else {
 		dst = append(dst, `{"index":0,"text":"","finish_reason":`...)
 	}
-	dst = appendJSONString(dst, t.choice.finish)
+	dst = jsonappend.String(dst, t.choice.finish)
 	dst = t.appendDocumentHead(append(dst, "}]}\n\ndata: "...), ".chunk")
 	dst = t.appendUsage(append(dst, "],"...))
 	return append(dst, "}\n\ndata: [DONE]\n\n"...)
@@ -137,7 +141,7 @@ func (t *textJob) appendOutput(dst []byte) []byte {
 		for n := range t.choice.total {
 			text = t.appendEvent(text, n)
 		}
-		dst = appendJSONString(dst, string(t.appendTail(text)))
+		dst = jsonappend.String(dst, string(t.appendTail(text)))
 	default:
 		dst = t.appendDocument(dst)
 	}
@@ -156,7 +160,7 @@ func (t *textJob) appendDocument(dst []byte) []byte {
 		dst = t.choice.appendTokens(dst, 0, t.choice.total)
 		dst = append(dst, `","finish_reason":`...)
 	}
-	dst = appendJSONString(dst, t.choice.finish)
+	dst = jsonappend.String(dst, t.choice.finish)
 	dst = t.appendUsage(append(dst, "}],"...))
 	return append(dst, '}')
 }

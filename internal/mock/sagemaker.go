@@ -3,6 +3,9 @@ package mock
 import (
 	"encoding/binary"
 	"hash/crc32"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // amazonStream is the content type of AWS event streams.
@@ -55,8 +58,8 @@ func newAmazon(p protocol) *amazon {
 		return appendMessage(b[:start], payload,
 			":message-type", "event", ":event-type", "PayloadPart", ":content-type", "application/octet-stream")
 	}
-	a.streams.fail = func(e *events, apology *apiError) error {
-		body := appendJSONString([]byte(`{"Message":`), apology.message)
+	a.streams.fail = func(e *events, apology *apierror.Error) error {
+		body := jsonappend.String([]byte(`{"Message":`), apology.Message)
 		body = append(body, `,"ErrorCode":"ModelStreamError"}`...)
 		e.b = appendMessage(e.b, body, ":message-type", "exception", ":exception-type", "ModelStreamError")
 		return e.sealed(false)

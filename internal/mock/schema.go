@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/jsonappend"
 )
 
 const (
@@ -117,7 +119,7 @@ func (g *generator) lookUp(ref string) *fastjson.Value {
 	return v
 }
 
-// kind returns the type that a value is to have.
+// Kind returns the type that a value is to have.
 func (g *generator) kind(v *fastjson.Value) string {
 	t := v.Get("type")
 	switch {
@@ -151,7 +153,7 @@ func (g *generator) object(dst []byte, v *fastjson.Value, depth int) []byte {
 			dst = append(dst, ", "...)
 		}
 		first = false
-		dst = appendJSONString(dst, name)
+		dst = jsonappend.String(dst, name)
 		dst = append(dst, ": "...)
 		dst = g.value(dst, member, depth+1)
 	})
@@ -227,7 +229,7 @@ func (g *generator) number(dst []byte, v *fastjson.Value, whole bool) []byte {
 	return strconv.AppendFloat(dst, n*grain, 'f', digits, 64)
 }
 
-// text draws words, or what the format asks for, within the bounds of length.
+// Text draws words, or what the format asks for, within the bounds of length.
 func (g *generator) text(dst []byte, v *fastjson.Value) []byte {
 	text := g.format(string(v.GetStringBytes("format")))
 	if text == "" {
@@ -237,15 +239,15 @@ func (g *generator) text(dst []byte, v *fastjson.Value) []byte {
 		}
 		text = g.words(min(low, high), high)
 	}
-	return appendJSONString(dst, text)
+	return jsonappend.String(dst, text)
 }
 
 // words draws a few words of at least low and at most high letters.
 func (g *generator) words(low, high int) string {
-	pieces := g.s.prose.pieces
+	pieces := g.s.prose.Pieces
 	var b strings.Builder
 	for wanted := 1 + g.random.IntN(3); wanted > 0 || b.Len() < low; wanted-- {
-		word := strings.Trim(pieces[g.random.IntN(len(pieces))].text, " .,;\n'")
+		word := strings.Trim(pieces[g.random.IntN(len(pieces))].Text, " .,;\n'")
 		if word == "" {
 			word = "x"
 		}

@@ -9,7 +9,10 @@ import (
 
 	"github.com/valyala/fastjson"
 
+	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/embedding"
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/seed"
 )
 
 // scored is one text with how well it fits.
@@ -55,7 +58,7 @@ func newScore() protocol {
 			left, _ := f.texts(names[0])
 			right, _ := f.texts(names[1])
 			if f.err == nil && (len(left) == 0 || len(right) == 0 || len(left) > 1 && len(left) != len(right)) {
-				f.err = badRequest(names[0], fmt.Sprintf("Input lengths must be either 1:1, 1:N or N:N, got %d:%d.", len(left), len(right)))
+				f.err = apierror.BadRequest(names[0], fmt.Sprintf("Input lengths must be either 1:1, 1:N or N:N, got %d:%d.", len(left), len(right)))
 			}
 			if f.err != nil {
 				return nil, nil
@@ -73,7 +76,7 @@ func newScore() protocol {
 			for i := range x.items(len(in)) {
 				dst = appendIndex(dst, i, in[i].index)
 				dst = append(dst, `,"object":"score","score":`...)
-				dst = append(appendNumber(dst, in[i].score), '}')
+				dst = append(jsonappend.Number(dst, in[i].score), '}')
 			}
 			return x.appendListEnd(dst)
 		},
@@ -89,8 +92,6 @@ func appendIndex(dst []byte, position, index int) []byte {
 	dst = append(dst, `{"index":`...)
 	return strconv.AppendInt(dst, int64(index), 10)
 }
-
-func appendNumber(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'g', -1, 64) }
 
 // ranked is a request to rank texts, with its answer.
 type ranked struct {
@@ -126,7 +127,7 @@ func acceptRerank(s *Server, f *fields) (ranked, []prompt) {
 		}
 	}
 	if len(texts) == 0 && f.err == nil {
-		f.err = badRequest(member, "At least one text is needed.")
+		f.err = apierror.BadRequest(member, "At least one text is needed.")
 	}
 	if f.err != nil {
 		return in, nil
@@ -143,18 +144,18 @@ func appendRanked(dst []byte, x *exchange, in ranked) []byte {
 		for i := range items {
 			dst = appendIndex(dst, i, items[i].index)
 			if in.texts {
-				dst = appendJSONString(append(dst, `,"text":`...), items[i].text)
+				dst = jsonappend.String(append(dst, `,"text":`...), items[i].text)
 			}
 			score := items[i].score
 			if in.raw {
 				score = logit(score)
 			}
-			dst = append(appendNumber(append(dst, `,"score":`...), score), '}')
+			dst = append(jsonappend.Number(append(dst, `,"score":`...), score), '}')
 		}
 		return append(dst, ']')
 	}
-	dst = appendJSONString(append(dst, `{"id":`...), "rerank-"+x.requestID())
-	dst = appendJSONString(append(dst, `,"model":`...), x.q.model)
+	dst = jsonappend.String(append(dst, `{"id":`...), "rerank-"+x.requestID())
+	dst = jsonappend.String(append(dst, `,"model":`...), x.q.model)
 	if x.s.opt.Usage != UsageNever {
 		dst = x.appendInputUsage(append(dst, ','))
 	}
@@ -162,10 +163,10 @@ func appendRanked(dst []byte, x *exchange, in ranked) []byte {
 	for i := range items {
 		dst = appendIndex(dst, i, items[i].index)
 		if in.texts {
-			dst = appendJSONString(append(dst, `,"document":{"text":`...), items[i].text)
+			dst = jsonappend.String(append(dst, `,"document":{"text":`...), items[i].text)
 			dst = append(dst, '}')
 		}
-		dst = append(appendNumber(append(dst, `,"relevance_score":`...), items[i].score), '}')
+		dst = append(jsonappend.Number(append(dst, `,"relevance_score":`...), items[i].score), '}')
 	}
 	return append(dst, "]}"...)
 }
@@ -188,7 +189,7 @@ func newNIMRanking() protocol {
 			}
 			passages, _ := f.texts("passages")
 			if len(passages) == 0 && f.err == nil {
-				f.err = badRequest("passages", "passages should have at least 1 item.")
+				f.err = apierror.BadRequest("passages", "passages should have at least 1 item.")
 			}
 			if f.err != nil {
 				return nil, nil
@@ -199,7 +200,7 @@ func newNIMRanking() protocol {
 			dst = append(dst, `{"rankings":[`...)
 			for i := range x.items(len(in)) {
 				dst = appendIndex(dst, i, in[i].index)
-				dst = append(appendNumber(append(dst, `,"logit":`...), logit(in[i].score)), '}')
+				dst = append(jsonappend.Number(append(dst, `,"logit":`...), logit(in[i].score)), '}')
 			}
 			dst = append(dst, ']')
 			if x.s.opt.Usage != UsageNever {
@@ -235,7 +236,7 @@ func newClassify() protocol {
 			for i := range x.items(len(in)) {
 				dst = appendIndex(dst, i, i)
 				dst = append(dst, `,"label":"`+label(in[i])+`","probs":`...)
-				dst = appendFloats(dst, in[i])
+				dst = jsonappend.Floats(dst, in[i])
 				dst = append(dst, `,"num_classes":2}`...)
 			}
 			return x.appendListEnd(dst)
@@ -281,17 +282,17 @@ func appendFound(dst []byte, x *exchange, pictures []string) []byte {
 	bytes := 0
 	dst = append(dst, `{"data":[`...)
 	for i := range x.items(len(pictures)) {
-		h := hashText(0, []byte(pictures[i]))
+		h := seed.Hash(0, []byte(pictures[i]))
 		side := func(shift int) float64 { return float64(h>>shift&255) / 512 } // below a half
 		dst = appendIndex(dst, i, i)
 		dst = append(dst, `,"bounding_boxes":{"element":[{"x_min":`...)
-		dst = appendNumber(dst, side(0))
-		dst = appendNumber(append(dst, `,"y_min":`...), side(8))
-		dst = appendNumber(append(dst, `,"x_max":`...), 0.5+side(16))
-		dst = appendNumber(append(dst, `,"y_max":`...), 0.5+side(24))
+		dst = jsonappend.Number(dst, side(0))
+		dst = jsonappend.Number(append(dst, `,"y_min":`...), side(8))
+		dst = jsonappend.Number(append(dst, `,"x_max":`...), 0.5+side(16))
+		dst = jsonappend.Number(append(dst, `,"y_max":`...), 0.5+side(24))
 		dst = append(dst, `,"confidence":0.5}]}}`...)
 		bytes += len(pictures[i])
 	}
 	dst = append(dst, `],"usage":{"images_size_mb":`...)
-	return append(appendNumber(dst, float64(bytes)/1e6), "}}"...)
+	return append(jsonappend.Number(dst, float64(bytes)/1e6), "}}"...)
 }

@@ -11,6 +11,11 @@ import (
 	"time"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/gpu"
+	"aiperfd/internal/mock/jobs"
+	"aiperfd/internal/mock/token"
+	"aiperfd/internal/mock/truth"
 )
 
 // closeTimeout bounds how long Close waits for requests in service.
@@ -23,26 +28,26 @@ const maxPooledBody = 1 << 20
 // All methods are safe for concurrent use.
 type Server struct {
 	opt     Options // complete
-	prose   corpus
-	scripts corpus // for ContentUnicode
+	prose   token.Corpus
+	scripts token.Corpus // for ContentUnicode
 	handler http.Handler
 
 	gpuHandler http.Handler // of /dcgm/metrics
 	metrics    *metrics
-	gpus       *gpus
+	gpus       *gpu.Cards
 	cases      *cases
-	truths     ring
-	file       *truthFile // nil without Options.TruthFile
+	truths     truth.Ring
+	file       *truth.File // nil without Options.TruthFile
 
 	accelerator *accelerator // nil: requests are independent
 
-	vocabulary vocabulary
+	vocabulary *token.Vocabulary
 
-	anchor   time.Time // start of the server's clock
+	anchor   time.Time // Start of the server's clock
 	anchorNs int64     // the same moment, Unix nanoseconds
 
-	runpod *jobQueue
-	films  *jobQueue
+	runpod *jobs.Queue
+	films  *jobs.Queue
 
 	seq     atomic.Int64 // of the last inference request
 	running atomic.Int64 // inference requests in service
@@ -77,25 +82,26 @@ func New(opt Options) (*Server, error) {
 	}
 	s := &Server{
 		opt:      opt,
-		prose:    newCorpus(opt.Tokenizer, prose),
-		scripts:  newCorpus(opt.Tokenizer, scripts),
-		truths:   ring{limit: opt.TruthLimit},
+		prose:    token.NewCorpus(opt.Tokenizer, token.Prose),
+		scripts:  token.NewCorpus(opt.Tokenizer, token.Scripts),
+		truths:   truth.Ring{Limit: opt.TruthLimit},
 		anchor:   time.Now(),
 		bodies:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		frames:   sync.Pool{New: func() any { return new(frame) }},
 		stopping: make(chan struct{}),
 	}
 	s.anchorNs = s.anchor.UnixNano()
+	s.vocabulary = token.NewVocabulary(opt.Tokenizer, s.prose)
 	const runpodSalt, filmSalt = 1, 2
-	s.runpod = newJobQueue(opt.Jobs.Workers, s.draws(opt.Jobs.ColdStart, runpodSalt))
-	s.films = newJobQueue(opt.Jobs.Workers, s.draws(opt.Jobs.ColdStart, filmSalt))
+	s.runpod = jobs.NewQueue(opt.Jobs.Workers, s.now, s.draws(opt.Jobs.ColdStart, runpodSalt))
+	s.films = jobs.NewQueue(opt.Jobs.Workers, s.now, s.draws(opt.Jobs.ColdStart, filmSalt))
 	s.metrics = newMetrics(s)
 	s.gpus = s.newGPUs()
 	s.cases = newCases(opt.Cases)
-	s.gpuHandler = newGPUHandler(s)
+	s.gpuHandler = gpu.NewHandler(s.gpus, opt.Seed, s.now, s.cacheUsage)
 	s.handler = s.newHandler()
 	if opt.TruthFile != "" {
-		if s.file, err = openTruthFile(opt.TruthFile); err != nil {
+		if s.file, err = truth.Open(opt.TruthFile); err != nil {
 			return nil, err
 		}
 	}
@@ -108,10 +114,10 @@ func New(opt Options) (*Server, error) {
 // Handler returns the server's routes. After Close it answers 503.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Truth returns what happened to the last requests, in the order in which they
+// Record returns what happened to the last requests, in the order in which they
 // ended; at most Options.TruthLimit of them. ChunkNs slices are shared and must
 // not be changed.
-func (s *Server) Truth() []Truth { return s.truths.last(s.opt.TruthLimit) }
+func (s *Server) Truth() []truth.Record { return s.truths.Last(s.opt.TruthLimit) }
 
 // Stop ends the requests in service, with outcome OutcomeShutdown, and lets no
 // new ones in. It does not wait. Repeated calls do nothing.
@@ -158,7 +164,7 @@ func (s *Server) Close() error {
 		<-s.accelerator.ended // at once: the server has stopped
 	}
 	if s.file != nil {
-		err = errors.Join(err, s.file.close())
+		err = errors.Join(err, s.file.Close())
 	}
 	return err
 }
@@ -208,10 +214,10 @@ func (s *Server) serves(model string) bool {
 }
 
 // record keeps a finished truth.
-func (s *Server) record(t *Truth) {
-	s.truths.add(*t)
+func (s *Server) record(t *truth.Record) {
+	s.truths.Add(*t)
 	if s.file != nil {
-		s.file.write(t)
+		s.file.Write(t)
 	}
 }
 
@@ -226,4 +232,14 @@ func (s *Server) putFrame(f *frame) {
 	if cap(f.b) <= maxFrame {
 		s.frames.Put(f)
 	}
+}
+
+// NewCards makes the cards of the options.
+func (s *Server) newGPUs() *gpu.Cards {
+	m, _ := gpu.Find(s.opt.GPU) // is one of them, as the options were checked
+	open := s.sent.Load
+	if s.opt.Accelerator != nil {
+		open = nil
+	}
+	return gpu.NewCards(m, s.opt.GPUs, s.opt.Seed, s.now(), open)
 }

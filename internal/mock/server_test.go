@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/truth"
 )
 
 func TestNewErrors(t *testing.T) {
@@ -211,9 +213,9 @@ func TestClientGone(t *testing.T) {
 		t.Run("rule "+rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				opt := Options{}
-				want := OutcomeClientGone
+				want := truth.OutcomeClientGone
 				if rule != "" {
-					opt.Faults, want = mustFaults(t, rule), OutcomeFault+rule
+					opt.Faults, want = mustFaults(t, rule), truth.OutcomeFault+rule
 				}
 				r := newRig(t, opt)
 				ctx, cancel := context.WithTimeout(t.Context(), 31*ms)
@@ -241,7 +243,7 @@ func TestTruthFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{TruthFile: path, TruthChunks: true, TruthLimit: 2})
 		r.post(completionPath, `{"prompt":"<x>","max_tokens":2,"stream":true}`, "X-Request-Id", "<r>")
-		time.Sleep(truthFlushEvery)
+		time.Sleep(truth.TruthFlushEvery)
 		synctest.Wait()
 		got, err := os.ReadFile(path)
 		if err != nil {
@@ -259,7 +261,7 @@ func TestTruthFile(t *testing.T) {
 		for range 2 {
 			r.post(completionPath, `{"prompt":"x","max_tokens":1}`)
 		}
-		synctest.Wait() // a request ends a moment after its answer
+		synctest.Wait() // A request ends a moment after its answer
 		if all := r.server.Truth(); len(all) != 2 || all[0].Seq != 2 || all[1].Seq != 3 {
 			t.Errorf("Truth() has %d entries from %d", len(all), all[0].Seq)
 		}

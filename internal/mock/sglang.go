@@ -5,6 +5,9 @@ import (
 	"strconv"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // sglangDefaultTokens is SGLang's limit where a request names none.
@@ -33,7 +36,7 @@ func newSGLang() *sglang {
 // sglangRequest is what SGLang's answers depend on.
 type sglangRequest struct{ list bool }
 
-func (*sglang) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func (*sglang) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
 	refusal := s.parseJSON(body, func(f *fields) {
 		var list bool
@@ -85,8 +88,8 @@ func sglangPrompts(s *Server, f *fields) (prompts []prompt, list bool) {
 
 func (*sglang) reasons() bool { return false }
 
-func (*sglang) refusal(dst []byte, e *apiError) []byte {
-	dst = appendJSONString(append(dst, `{"error":{"message":`...), e.message)
+func (*sglang) refusal(dst []byte, e *apierror.Error) []byte {
+	dst = jsonappend.String(append(dst, `{"error":{"message":`...), e.Message)
 	return append(dst, "}}"...)
 }
 
@@ -112,7 +115,7 @@ func (p *sglang) document(dst []byte, x *exchange) ([]byte, string) {
 // the bracket that closes it.
 func (*sglang) members(dst []byte, x *exchange, c *choice, sent int) []byte {
 	dst = appendText(append(dst, `"text":`...), c, 0, sent)
-	dst = appendJSONString(append(dst, `,"meta_info":{"id":`...), x.requestID())
+	dst = jsonappend.String(append(dst, `,"meta_info":{"id":`...), x.requestID())
 	dst = append(dst, `,"finish_reason":`...)
 	switch {
 	case sent < c.total || x.s.opt.FinishChunk == FinishMissing:
@@ -161,7 +164,7 @@ func (p *sglang) finish(e *events, c *choice) error {
 	return e.end(false)
 }
 
-func (p *sglang) fail(e *events, apology *apiError) error {
+func (p *sglang) fail(e *events, apology *apierror.Error) error {
 	e.b = p.refusal(append(e.b, "data: "...), apology)
 	if err := e.end(false); err != nil {
 		return err

@@ -11,6 +11,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // dataOf reads a stream as the WHATWG's specification of server-sent events says,
@@ -209,8 +213,8 @@ func TestMoreFaults(t *testing.T) {
 			if tt.header[0] != "" && a.header.Get(tt.header[0]) != tt.header[1] {
 				t.Errorf("%s: %s is %q, want %q", tt.rule, tt.header[0], a.header.Get(tt.header[0]), tt.header[1])
 			}
-			if truth := r.lastTruth(); truth.Outcome != OutcomeFault+tt.rule {
-				t.Errorf("%s: outcome %s", tt.rule, truth.Outcome)
+			if record := r.lastTruth(); record.Outcome != truth.OutcomeFault+tt.rule {
+				t.Errorf("%s: outcome %s", tt.rule, record.Outcome)
 			}
 			r.stop()
 		}
@@ -218,7 +222,7 @@ func TestMoreFaults(t *testing.T) {
 			"kind:odd": `unknown kind "odd", accepted: rate_limit, `, "redirect:200": "redirect is 200, accepted: 301", "slow_body:0": "slow_body is 0, accepted: 1 to",
 			"slow_body:x": "want bytes per second", "html_200:x": "html_200 takes no argument", "bad_chunk:here": `unknown position "here"`,
 		} {
-			if _, err := ParseFault(rule); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := fault.Parse(rule); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("ParseFault(%s) = %v, want %q", rule, err, want)
 			}
 		}
@@ -228,7 +232,7 @@ func TestMoreFaults(t *testing.T) {
 // TestSlowBody: a body takes as long as its rate says, streamed or not.
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Fast: false, TTFT: ConstDelay(0), ITL: ConstDelay(0), Faults: mustFaults(t, "slow_body:1000")})
+		r := newRig(t, Options{Fast: false, TTFT: random.ConstDelay(0), ITL: random.ConstDelay(0), Faults: mustFaults(t, "slow_body:1000")})
 		for _, body := range []string{shapeChat, `{"messages":[{"role":"user","content":"x"}]}`} {
 			begin := time.Now()
 			a := r.post(chatPath, body)
@@ -285,7 +289,7 @@ func TestControlHeaders(t *testing.T) {
 // TestChunkTokens: a truth tells the tokens of every event that was sent.
 func TestChunkTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TruthChunks: true, TokensPerChunk: ConstLength(4), Faults: mustFaults(t, "close:after_tokens:8,requests=2")})
+		r := newRig(t, Options{TruthChunks: true, TokensPerChunk: random.ConstLength(4), Faults: mustFaults(t, "close:after_tokens:8,requests=2")})
 		for _, want := range [][]int{{4, 4, 4, 4, 4, 4, 4, 2}, {4, 4}} {
 			r.post(chatPath, shapeChat)
 			if got := r.lastTruth(); !cmp.Equal(got.ChunkTokens, want) || len(got.ChunkNs) != len(want) {

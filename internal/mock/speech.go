@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/seed"
 )
 
 // The sound of speech: 16 bits, one channel.
@@ -46,7 +49,7 @@ func newSpeech() *speech {
 	return p
 }
 
-func (*speech) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func (*speech) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{n: 1, stream: true}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.model = f.text("model")
@@ -62,12 +65,12 @@ func (*speech) read(s *Server, _ *http.Request, body []byte) (*textRequest, *api
 			v.format = "wav"
 		}
 		if f.err == nil && v.format != "wav" && v.format != "pcm" {
-			f.err = badRequest("response_format", "response_format must be wav or pcm on this server, got "+v.format[:min(len(v.format), 100)]+".")
+			f.err = apierror.BadRequest("response_format", "response_format must be wav or pcm on this server, got "+v.format[:min(len(v.format), 100)]+".")
 		}
 		if f.err == nil {
 			f.err = s.checkRequest(q)
 		}
-		q.prompts = []prompt{{tokens: s.opt.Tokenizer.Count(input), hash: hashText(0, []byte(input))}}
+		q.prompts = []prompt{{tokens: s.opt.Tokenizer.Count(input), hash: seed.Hash(0, []byte(input))}}
 		q.payload, q.length = v, max(1, len(strings.Fields(input)))
 	})
 	return q, refusal
@@ -75,7 +78,7 @@ func (*speech) read(s *Server, _ *http.Request, body []byte) (*textRequest, *api
 
 func (*speech) reasons() bool { return false }
 
-func (*speech) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
+func (*speech) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
 func (p *speech) script() *script { return &p.bytes }
 

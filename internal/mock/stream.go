@@ -3,6 +3,8 @@ package mock
 import (
 	"net/http"
 	"time"
+
+	"aiperfd/internal/mock/fault"
 )
 
 // stream answers with server-sent events.
@@ -12,7 +14,7 @@ func (x *exchange) stream() error {
 	if err != nil {
 		return err
 	}
-	if err := x.checkpoint(posAfterHeaders, 0); err != nil {
+	if err := x.checkpoint(fault.PosAfterHeaders, 0); err != nil {
 		return err
 	}
 	if err := e.run(e.script.begin); err != nil {
@@ -66,9 +68,9 @@ func (x *exchange) openStream() (*events, error) {
 type cadence struct {
 	x       *exchange
 	e       *events
-	longest int   // tokens of the longest choice
-	sent    int   // tokens of every choice so far
-	size    int   // tokens that are due next
+	longest int   // Tokens of the longest choice
+	sent    int   // Tokens of every choice so far
+	size    int   // Tokens that are due next
 	offset  int64 // of their due time, from the first token's
 	begun   bool  // emit was called
 }
@@ -77,7 +79,7 @@ func (x *exchange) newCadence(e *events) cadence {
 	return cadence{x: x, e: e, longest: longestChoice(x.choices)}
 }
 
-// over says that all tokens were sent; an answer without any takes one emit too.
+// Over says that all tokens were sent; an answer without any takes one emit too.
 func (c *cadence) over() bool { return c.begun && c.sent == c.longest }
 
 // next draws what comes next and returns when it is due.
@@ -87,7 +89,7 @@ func (c *cadence) next() int64 {
 	if c.sent == 0 {
 		gaps = max(c.size-1, 0)
 	}
-	c.offset += int64(c.x.itl.drawSum(c.x.rng, gaps))
+	c.offset += int64(c.x.itl.DrawSum(c.x.rng, gaps))
 	return c.x.firstNs + c.offset
 }
 
@@ -109,7 +111,7 @@ func (c *cadence) emit() error {
 // chunkSize draws how many tokens the next events carry; an event never mixes
 // parts of an answer.
 func (x *exchange) chunkSize(sent, longest int) int {
-	k := min(x.s.opt.TokensPerChunk.draw(x.rng), longest-sent)
+	k := min(x.s.opt.TokensPerChunk.Draw(x.rng), longest-sent)
 	for i := range x.choices {
 		if c := &x.choices[i]; sent < c.reasoning || len(c.calls) > 0 {
 			k = c.bound(sent, k)
@@ -121,32 +123,32 @@ func (x *exchange) chunkSize(sent, longest int) int {
 // tokenFault lets a rule with after_tokens act. What is still gathered goes out
 // first, so that the client has been sent what the rule says.
 func (x *exchange) tokenFault(e *events, sent int) error {
-	if !x.due(posAfterTokens, sent) {
+	if !x.due(fault.PosAfterTokens, sent) {
 		return nil
 	}
 	if err := e.flush(); err != nil {
 		return err
 	}
-	switch x.rule.action {
-	case actStreamError:
+	switch x.rule.Action {
+	case fault.ActStreamError:
 		x.acted = true
-		return e.streamError(x.rule.message)
-	case actMalformed:
+		return e.streamError(x.rule.Message)
+	case fault.ActMalformed:
 		// The next event is broken; without one there is nothing to break.
 		e.breakNext = true
 		return nil
-	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actSlowBody, actJob, actBadChunk:
+	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty, fault.ActSlowBody, fault.ActJob, fault.ActBadChunk:
 	}
-	return x.checkpoint(posAfterTokens, sent)
+	return x.checkpoint(fault.PosAfterTokens, sent)
 }
 
 // streamEnd sends what comes after the last token.
 func (x *exchange) streamEnd(e *events) error {
-	if x.due(posAfterFinish, 0) {
+	if x.due(fault.PosAfterFinish, 0) {
 		if err := e.flush(); err != nil {
 			return err
 		}
-		if err := x.checkpoint(posAfterFinish, 0); err != nil {
+		if err := x.checkpoint(fault.PosAfterFinish, 0); err != nil {
 			return err
 		}
 	}
@@ -160,7 +162,7 @@ func (x *exchange) streamEnd(e *events) error {
 	if err := e.flush(); err != nil {
 		return err
 	}
-	return x.checkpoint(posAfterDone, 0)
+	return x.checkpoint(fault.PosAfterDone, 0)
 }
 
 // waitUntil waits for a due time, sending comments into long silences.

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 const ms = time.Millisecond
@@ -61,7 +64,7 @@ func TestStreamBytes(t *testing.T) {
 		{name: "empty chunks", opt: Options{EmptyChunks: 1}, want: []string{
 			role, content(""), a, content(""), b, content(""), c, finish, done,
 		}},
-		{name: "two tokens a chunk", opt: Options{TokensPerChunk: ConstLength(2)},
+		{name: "two tokens a chunk", opt: Options{TokensPerChunk: random.ConstLength(2)},
 			want: []string{role, content("HiHi"), c, finish, done}},
 	}
 	for _, tt := range tests {
@@ -101,17 +104,17 @@ func TestStreamTimes(t *testing.T) {
 		want []time.Duration // arrival of every line
 	}{
 		{"defaults", Options{}, []time.Duration{20 * ms, 20 * ms, 25 * ms, 30 * ms, 30 * ms, 30 * ms}},
-		{"set", Options{TTFT: ConstDelay(100 * ms), ITL: ConstDelay(7 * ms)},
+		{"set", Options{TTFT: random.ConstDelay(100 * ms), ITL: random.ConstDelay(7 * ms)},
 			[]time.Duration{100 * ms, 100 * ms, 107 * ms, 114 * ms, 114 * ms, 114 * ms}},
-		{"fast", Options{Fast: true, TTFT: ConstDelay(time.Hour)}, make([]time.Duration, 6)},
+		{"fast", Options{Fast: true, TTFT: random.ConstDelay(time.Hour)}, make([]time.Duration, 6)},
 		{"early role", Options{RoleChunk: RoleEarly}, []time.Duration{0, 20 * ms, 25 * ms, 30 * ms, 30 * ms, 30 * ms}},
 		{"prefill", Options{PrefillPerToken: 3 * ms}, // one prompt token
 			[]time.Duration{23 * ms, 23 * ms, 28 * ms, 33 * ms, 33 * ms, 33 * ms}},
-		{"two tokens a chunk: due with the second", Options{TokensPerChunk: ConstLength(2)},
+		{"two tokens a chunk: due with the second", Options{TokensPerChunk: random.ConstLength(2)},
 			[]time.Duration{25 * ms, 25 * ms, 30 * ms, 30 * ms, 30 * ms}},
 		{"coalesced in pairs", Options{Coalesce: 2}, // (role, 1), (2, 3), (finish, done)
 			[]time.Duration{20 * ms, 20 * ms, 30 * ms, 30 * ms, 30 * ms, 30 * ms}},
-		{"comments in silence", Options{TTFT: ConstDelay(25 * ms), ITL: ConstDelay(0), Comments: 10 * ms},
+		{"comments in silence", Options{TTFT: random.ConstDelay(25 * ms), ITL: random.ConstDelay(0), Comments: 10 * ms},
 			[]time.Duration{10 * ms, 20 * ms, 25 * ms, 25 * ms, 25 * ms, 25 * ms, 25 * ms, 25 * ms}},
 		{"slow headers move everything", Options{Faults: mustFaults(t, "slow_headers:1s")},
 			[]time.Duration{1020 * ms, 1020 * ms, 1025 * ms, 1030 * ms, 1030 * ms, 1030 * ms}},
@@ -161,13 +164,13 @@ func TestStreamTruth(t *testing.T) {
 		n := len(seen)
 		ttft := float64(seen[0]-begin) / 1e6
 		itl := float64(seen[n-1]-seen[0]) / 1e6 / 49
-		want := Truth{
+		want := truth.Record{
 			Seq: 1, Path: chatPath, Model: "m", Stream: true, Status: 200, N: 1, MaxTokens: 50,
 			PromptTokens: 1, OutputTokens: 50, FinishReason: "length",
 			AcceptNs: begin, BodyReadNs: begin, HeadersNs: begin,
 			FirstWriteNs: seen[0], FirstWriteEndNs: seen[0], LastWriteNs: seen[n-1], LastWriteEndNs: seen[n-1],
 			EndNs: seen[n-1], ChunkNs: seen, ChunkTokens: slices.Repeat([]int{1}, 50),
-			TTFTMs: &ttft, ITLMs: &itl, LatencyMs: float64(seen[n-1]-begin) / 1e6, Outcome: OutcomeOK,
+			TTFTMs: &ttft, ITLMs: &itl, LatencyMs: float64(seen[n-1]-begin) / 1e6, Outcome: truth.OutcomeOK,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("truth (-want +got):\n%s", diff)
@@ -226,9 +229,9 @@ func TestReasoning(t *testing.T) {
 			`"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":1}}`},
 		{"uses up the budget", Options{ReasoningTokens: 9}, chatPath, `"max_tokens":2`, "rr",
 			`"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":2}}`},
-		{"chunks do not mix", Options{ReasoningTokens: 3, TokensPerChunk: ConstLength(2)}, chatPath, `"max_tokens":6`,
+		{"chunks do not mix", Options{ReasoningTokens: 3, TokensPerChunk: random.ConstLength(2)}, chatPath, `"max_tokens":6`,
 			"rrcc", `"completion_tokens":6,"completion_tokens_details":{"reasoning_tokens":3}}`},
-		{"on top of a drawn length", Options{ReasoningTokens: 2, OutputTokens: ConstLength(1)}, chatPath, `"n":1`,
+		{"on top of a drawn length", Options{ReasoningTokens: 2, OutputTokens: random.ConstLength(1)}, chatPath, `"n":1`,
 			"rrc", `"completion_tokens":3,"completion_tokens_details":{"reasoning_tokens":2}}`},
 	}
 	for _, tt := range tests {

@@ -59,7 +59,7 @@ func (r *relay) ready() bool {
 	for i := range r.x.choices {
 		c := &r.x.choices[i]
 		if r.size[i] == 0 && r.sent[i] < c.total {
-			k := min(r.x.s.opt.TokensPerChunk.draw(r.x.rng), c.total-r.sent[i])
+			k := min(r.x.s.opt.TokensPerChunk.Draw(r.x.rng), c.total-r.sent[i])
 			r.size[i] = c.bound(r.sent[i], k)
 		}
 		any = any || r.complete(i)

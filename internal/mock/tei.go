@@ -8,7 +8,9 @@ import (
 
 	"github.com/valyala/fastjson"
 
+	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/embedding"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // teiHead adds what TEI says about a request in the head of its response.
@@ -23,13 +25,13 @@ func (x *exchange) teiHead() {
 }
 
 // refuseTEI appends an error as TEI writes it.
-func refuseTEI(dst []byte, e *apiError) []byte {
+func refuseTEI(dst []byte, e *apierror.Error) []byte {
 	kind := "Validation"
-	if e.status >= http.StatusInternalServerError {
+	if e.Status >= http.StatusInternalServerError {
 		kind = "Backend"
 	}
-	dst = appendJSONString(append(dst, `{"error":`...), e.message)
-	dst = appendJSONString(append(dst, `,"error_type":`...), kind)
+	dst = jsonappend.String(append(dst, `{"error":`...), e.Message)
+	dst = jsonappend.String(append(dst, `,"error_type":`...), kind)
 	return append(dst, '}')
 }
 
@@ -66,7 +68,7 @@ func appendTEI(dst []byte, x *exchange, items [][]byte) []byte {
 
 // teiVector is an item of /embed.
 func teiVector(dst []byte, _ *Server, text string, dim int) []byte {
-	return appendFloats(dst, embedding.Vector(text, dim))
+	return jsonappend.Floats(dst, embedding.Vector(text, dim))
 }
 
 // teiRows is an item of /embed_all.
@@ -149,7 +151,7 @@ func newTEISimilarity() protocol {
 			f.err = in.err
 			var items [][]byte
 			for _, s := range sentences {
-				items = append(items, appendNumber(nil, similarity(source, s)))
+				items = append(items, jsonappend.Number(nil, similarity(source, s)))
 			}
 			return items, s.read(append([]string{source}, sentences...))
 		},

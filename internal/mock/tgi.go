@@ -3,6 +3,9 @@ package mock
 import (
 	"net/http"
 	"strconv"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // tgiDefaultTokens is TGI's limit where a request names none.
@@ -34,7 +37,7 @@ func newTGI(when tgiStreams) *tgi {
 // tgiRequest is what TGI's answers depend on.
 type tgiRequest struct{ details bool }
 
-func (p *tgi) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiError) {
+func (p *tgi) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.prompts = f.required(s, "inputs")
@@ -48,19 +51,21 @@ func (p *tgi) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apiE
 		f.err = o.err
 		s.admit(f, q)
 	})
-	if refusal != nil && refusal.status == http.StatusBadRequest {
-		refusal.status = http.StatusUnprocessableEntity
+	if refusal != nil && refusal.Status == http.StatusBadRequest {
+		refusal.Status = http.StatusUnprocessableEntity
 	}
 	return q, refusal
 }
 
 func (*tgi) reasons() bool { return false }
 
-func (*tgi) refusal(dst []byte, e *apiError) []byte { return appendTGIError(dst, e, "validation") }
+func (*tgi) refusal(dst []byte, e *apierror.Error) []byte {
+	return appendTGIError(dst, e, "validation")
+}
 
-func appendTGIError(dst []byte, e *apiError, kind string) []byte {
-	dst = appendJSONString(append(dst, `{"error":`...), e.message)
-	dst = appendJSONString(append(dst, `,"error_type":`...), kind)
+func appendTGIError(dst []byte, e *apierror.Error, kind string) []byte {
+	dst = jsonappend.String(append(dst, `{"error":`...), e.Message)
+	dst = jsonappend.String(append(dst, `,"error_type":`...), kind)
 	return append(dst, '}')
 }
 
@@ -138,7 +143,7 @@ func (p *tgi) finish(e *events, c *choice) error {
 	return e.end(false)
 }
 
-// end completes an event; with last the answer ends with it.
+// End completes an event; with last the answer ends with it.
 func (*tgi) end(e *events, c *choice, last bool) {
 	if !last {
 		e.b = append(e.b, `,"generated_text":null,"details":null}`...)
@@ -159,7 +164,7 @@ func (*tgi) end(e *events, c *choice, last bool) {
 	e.b = append(e.b, "}}"...)
 }
 
-func (*tgi) fail(e *events, apology *apiError) error {
+func (*tgi) fail(e *events, apology *apierror.Error) error {
 	e.b = appendTGIError(append(e.b, "data:"...), apology, "generation")
 	return e.end(false)
 }
@@ -195,11 +200,11 @@ func (s *Server) members(body []byte, names ...string) []bool {
 
 // serveTGIInfo answers GET /info.
 func serveTGIInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
-	dst := appendJSONString([]byte(`{"model_id":`), s.models()[0])
+	dst := jsonappend.String([]byte(`{"model_id":`), s.models()[0])
 	dst = append(dst, `,"max_input_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen)-1, 10)
 	dst = append(dst, `,"max_total_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen), 10)
-	dst = appendJSONString(append(dst, `,"version":`...), serverVersion)
-	_ = writeJSON(w, http.StatusOK, append(dst, '}'))
+	dst = jsonappend.String(append(dst, `,"version":`...), serverVersion)
+	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, '}'))
 }

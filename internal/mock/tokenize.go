@@ -4,110 +4,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/jsonappend"
 )
-
-// Sizes of the vocabulary: the first ids are single bytes, as in models that fall
-// back to bytes; the others go to the pieces that were asked for.
-const (
-	byteIDs     = 256
-	vocabSize   = 128_000
-	longestWord = 32 // bytes; longer pieces (runs of blanks) are spelt in bytes
-)
-
-// vocabulary gives pieces of text ids, the same ones as long as no two pieces meet at
-// one place, and knows them again. Its size is bounded. Safe for concurrent use.
-type vocabulary struct {
-	mu     sync.Mutex
-	ids    map[string]int // guarded by mu
-	pieces map[int]string // guarded by mu
-}
-
-// appendIDs appends the ids of a piece: one, or one a byte where the piece is too
-// long or no id is left.
-func (v *vocabulary) appendIDs(ids []int, piece string) []int {
-	if len(piece) > 1 && len(piece) <= longestWord {
-		if id, ok := v.id(piece); ok {
-			return append(ids, id)
-		}
-	}
-	for i := range len(piece) {
-		ids = append(ids, int(piece[i]))
-	}
-	return ids
-}
-
-func (v *vocabulary) id(piece string) (int, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if id, ok := v.ids[piece]; ok {
-		return id, true
-	}
-	const room = vocabSize - byteIDs
-	if len(v.ids) >= room/2 { // beyond it the search for a free place takes long
-		return 0, false
-	}
-	if v.ids == nil {
-		v.ids, v.pieces = map[string]int{}, map[int]string{}
-	}
-	place := int(hashText(0, []byte(piece)) % room)
-	for v.pieces[byteIDs+place] != "" {
-		place = (place + 1) % room
-	}
-	id := byteIDs + place
-	v.ids[piece], v.pieces[id] = id, piece
-	return id, true
-}
-
-// piece returns what an id stands for; "" = it was never given out.
-func (v *vocabulary) piece(id int) string {
-	if id < byteIDs {
-		return string([]byte{byte(id)})
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.pieces[id]
-}
-
-// encode returns the ids of text: those of the server's tokenizer, or of its own
-// vocabulary where that has none.
-func (s *Server) encode(text string) []int {
-	if own, ok := s.opt.Tokenizer.(codecTokenizer); ok {
-		return own.codec.Encode(text)
-	}
-	ids := []int{}
-	for _, piece := range s.opt.Tokenizer.Pieces(text) {
-		ids = s.vocabulary.appendIDs(ids, piece)
-	}
-	return ids
-}
-
-// decode returns the text of ids. One that was never given out stands for a word of
-// the server's prose, so that the tokens of any model have a text.
-func (s *Server) decode(ids []int) string {
-	if own, ok := s.opt.Tokenizer.(codecTokenizer); ok {
-		return own.codec.Decode(ids)
-	}
-	var text []byte
-	for _, id := range ids {
-		piece := s.vocabulary.piece(id)
-		if piece == "" {
-			piece = s.prose.pieces[id%len(s.prose.pieces)].text
-		}
-		text = append(text, piece...)
-	}
-	return string(text)
-}
-
-// piece returns the text of one id.
-func (s *Server) piece(id int) string {
-	if own, ok := s.opt.Tokenizer.(codecTokenizer); ok {
-		return own.codec.Decode([]int{id})
-	}
-	return s.vocabulary.piece(id)
-}
 
 // tokenized is a request for tokens, with its answer.
 type tokenized struct {
@@ -139,7 +40,7 @@ func acceptTokenize(s *Server, f *fields) (tokenized, []prompt) {
 		return in, nil
 	}
 	for _, text := range in.texts {
-		in.ids = append(in.ids, s.encode(text))
+		in.ids = append(in.ids, s.vocabulary.Encode(text))
 	}
 	return in, s.read(in.texts)
 }
@@ -155,7 +56,7 @@ func appendTokenized(dst []byte, x *exchange, in tokenized) []byte {
 	ids := in.ids[0][:x.items(len(in.ids[0]))]
 	dst = strconv.AppendInt(append(dst, `{"count":`...), int64(len(ids)), 10)
 	dst = strconv.AppendInt(append(dst, `,"max_model_len":`...), int64(x.s.opt.MaxModelLen), 10)
-	dst = appendInts(append(dst, `,"tokens":`...), ids)
+	dst = jsonappend.Ints(append(dst, `,"tokens":`...), ids)
 	dst = append(dst, `,"token_strs":`...)
 	if !in.strs {
 		return append(dst, "null}"...)
@@ -165,7 +66,7 @@ func appendTokenized(dst []byte, x *exchange, in tokenized) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendJSONString(dst, x.s.piece(id))
+		dst = jsonappend.String(dst, x.s.vocabulary.Piece(id))
 	}
 	return append(dst, "]}"...)
 }
@@ -178,10 +79,10 @@ func (in *tokenized) appendBatch(dst []byte, x *exchange) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendInts(dst, ids)
+		dst = jsonappend.Ints(dst, ids)
 		counts[i] = len(ids)
 	}
-	dst = appendInts(append(dst, `],"count":`...), counts)
+	dst = jsonappend.Ints(append(dst, `],"count":`...), counts)
 	dst = strconv.AppendInt(append(dst, `,"max_model_len":`...), int64(x.s.opt.MaxModelLen), 10)
 	return append(dst, '}')
 }
@@ -199,24 +100,13 @@ func (in *tokenized) appendTEI(dst []byte, s *Server) []byte {
 			if k > 0 {
 				dst = append(dst, ',')
 			}
-			piece := s.piece(id)
+			piece := s.vocabulary.Piece(id)
 			dst = fmt.Appendf(dst, `{"id":%d,"text":`, id)
-			dst = appendJSONString(dst, piece)
+			dst = jsonappend.String(dst, piece)
 			dst = fmt.Appendf(dst, `,"special":false,"start":%d,"stop":%d}`, at, at+len(piece))
 			at += len(piece)
 		}
 		dst = append(dst, ']')
-	}
-	return append(dst, ']')
-}
-
-func appendInts(dst []byte, ids []int) []byte {
-	dst = append(dst, '[')
-	for i, id := range ids {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendInt(dst, int64(id), 10)
 	}
 	return append(dst, ']')
 }
@@ -242,9 +132,9 @@ func newDetokenize() protocol {
 		answer: func(dst []byte, x *exchange, in detokenized) []byte {
 			texts := in.texts[:x.items(len(in.texts))]
 			if in.batch {
-				return append(appendStrings(append(dst, `{"text":`...), texts), '}')
+				return append(jsonappend.Strings(append(dst, `{"text":`...), texts), '}')
 			}
-			return append(appendJSONString(append(dst, `{"prompt":`...), strings.Join(texts, "")), '}')
+			return append(jsonappend.String(append(dst, `{"prompt":`...), strings.Join(texts, "")), '}')
 		},
 		apart: true,
 	}
@@ -261,23 +151,12 @@ func newTEIDecode() protocol {
 			}
 			var items [][]byte
 			for _, text := range texts {
-				items = append(items, appendJSONString(nil, text))
+				items = append(items, jsonappend.String(nil, text))
 			}
 			return items, s.read(texts)
 		},
 		answer: appendTEI, refuse: refuseTEI, apart: true,
 	}
-}
-
-func appendStrings(dst []byte, texts []string) []byte {
-	dst = append(dst, '[')
-	for i, text := range texts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendJSONString(dst, text)
-	}
-	return append(dst, ']')
 }
 
 // decodeLists returns the text of a list of ids, or the texts of a list of such
@@ -310,5 +189,5 @@ func (s *Server) decodeList(items []*fastjson.Value) (string, bool) {
 		}
 		ids[i] = id
 	}
-	return s.decode(ids), true
+	return s.vocabulary.Decode(ids), true
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/seed"
 )
 
 // What a transcript is made of: a token stands for a word.
@@ -44,7 +47,7 @@ func newTranscription(task, object string) *transcription {
 	return t
 }
 
-func (t *transcription) read(s *Server, r *http.Request, body []byte) (*textRequest, *apiError) {
+func (t *transcription) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	f := readForm(r, body)
 	q := &textRequest{n: 1, model: f.need("model"), stream: f.boolean("stream")}
 	q.includeUsage, q.continuousUsage = f.boolean("stream_include_usage"), f.boolean("stream_continuous_usage_stats")
@@ -62,13 +65,13 @@ func (t *transcription) read(s *Server, r *http.Request, body []byte) (*textRequ
 		return q, f.err
 	}
 	if len(files[0]) == 0 || len(files[0]) > maxUpload {
-		return q, badRequest("file", "Maximum file size exceeded or the file is empty: "+strconv.Itoa(len(files[0]))+" bytes.")
+		return q, apierror.BadRequest("file", "Maximum file size exceeded or the file is empty: "+strconv.Itoa(len(files[0]))+" bytes.")
 	}
 	if refusal := s.checkRequest(q); refusal != nil {
 		return q, refusal
 	}
 	sound.seconds = soundSeconds(files[0])
-	p := prompt{tokens: int(math.Ceil(sound.seconds * audioTokensPerSecond)), hash: hashText(0, files[0])}
+	p := prompt{tokens: int(math.Ceil(sound.seconds * audioTokensPerSecond)), hash: seed.Hash(0, files[0])}
 	if said := f.text("prompt"); said != "" {
 		p.tokens += s.opt.Tokenizer.Count(said)
 	}
@@ -79,7 +82,7 @@ func (t *transcription) read(s *Server, r *http.Request, body []byte) (*textRequ
 
 func (*transcription) reasons() bool { return false }
 
-func (*transcription) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
+func (*transcription) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
 func (t *transcription) script() *script { return &t.vllm }
 
@@ -124,7 +127,7 @@ func (*transcription) delta(e *events, c *choice, from, to int, _ bool) error {
 	return e.end(true)
 }
 
-// done adds OpenAI's last events: the segments of a diarised transcript, and the
+// Done adds OpenAI's last events: the segments of a diarised transcript, and the
 // whole text.
 func (t *transcription) done(e *events) error {
 	c := &e.x.choices[0]

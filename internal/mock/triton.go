@@ -6,6 +6,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // triton is the generate extension of Triton Inference Server, with the tensors of
@@ -27,20 +30,20 @@ func newTriton(streaming bool) *triton {
 // tritonRequest is what Triton's answers depend on.
 type tritonRequest struct {
 	vllm   bool
-	before []byte // text in front of an answer in one piece, escaped for JSON
+	before []byte // Text in front of an answer in one piece, escaped for JSON
 }
 
 // pathModel returns the model that a path names.
 func pathModel(r *http.Request) string { return chi.URLParam(r, "model") }
 
-func (p *triton) read(s *Server, r *http.Request, body []byte) (*textRequest, *apiError) {
+func (p *triton) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{model: pathModel(r), stream: p.streaming}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.prompts = f.required(s, "text_input")
 		_, vllm := f.get("parameters")
 		payload := tritonRequest{vllm: vllm}
 		if _, ok := f.get("exclude_input_in_output"); ok && !f.boolean("exclude_input_in_output") && f.err == nil {
-			payload.before = appendJSONInner(nil, string(f.v.GetStringBytes("text_input")))
+			payload.before = jsonappend.Inner(nil, string(f.v.GetStringBytes("text_input")))
 		}
 		q.payload = payload
 		from := f
@@ -59,7 +62,9 @@ func (p *triton) read(s *Server, r *http.Request, body []byte) (*textRequest, *a
 
 func (*triton) reasons() bool { return false }
 
-func (*triton) refusal(dst []byte, e *apiError) []byte { return appendSimpleError(dst, e.message) }
+func (*triton) refusal(dst []byte, e *apierror.Error) []byte {
+	return appendSimpleError(dst, e.Message)
+}
 
 func (p *triton) document(dst []byte, x *exchange) ([]byte, string) {
 	c := &x.choices[0]
@@ -82,7 +87,7 @@ func appendTritonHead(dst []byte, x *exchange) []byte {
 	if !q.vllm {
 		dst = append(dst, `"cum_log_probs":0.0,`...)
 	}
-	dst = appendJSONString(append(dst, `"model_name":`...), x.q.model)
+	dst = jsonappend.String(append(dst, `"model_name":`...), x.q.model)
 	dst = append(dst, `,"model_version":"1",`...)
 	if !q.vllm {
 		dst = append(dst, `"output_log_probs":0.0,"sequence_end":false,"sequence_id":0,"sequence_start":false,`...)
@@ -106,8 +111,8 @@ func (*triton) finish(e *events, c *choice) error {
 	return e.end(false)
 }
 
-func (*triton) fail(e *events, apology *apiError) error {
-	e.b = appendSimpleError(append(e.b, "data: "...), apology.message)
+func (*triton) fail(e *events, apology *apierror.Error) error {
+	e.b = appendSimpleError(append(e.b, "data: "...), apology.Message)
 	return e.end(false)
 }
 
@@ -119,7 +124,7 @@ var _ protocol = infer{}
 // inferRequest is what answers repeat.
 type inferRequest struct{ id string }
 
-func (infer) read(s *Server, r *http.Request, body []byte) (*textRequest, *apiError) {
+func (infer) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{model: pathModel(r)}
 	refusal := s.parseJSON(body, func(f *fields) {
 		q.payload = inferRequest{id: f.text("id")}
@@ -170,16 +175,16 @@ func readTensor(s *Server, f *fields, q *textRequest, tensor *fastjson.Value) {
 
 func (infer) reasons() bool { return false }
 
-func (infer) refusal(dst []byte, e *apiError) []byte { return appendSimpleError(dst, e.message) }
+func (infer) refusal(dst []byte, e *apierror.Error) []byte { return appendSimpleError(dst, e.Message) }
 
 func (infer) script() *script { return nil }
 
 func (infer) document(dst []byte, x *exchange) ([]byte, string) {
 	c := &x.choices[0]
-	dst = appendJSONString(append(dst, `{"model_name":`...), x.q.model)
+	dst = jsonappend.String(append(dst, `{"model_name":`...), x.q.model)
 	dst = append(dst, `,"model_version":"1"`...)
 	if q, _ := x.q.payload.(inferRequest); q.id != "" {
-		dst = appendJSONString(append(dst, `,"id":`...), q.id)
+		dst = jsonappend.String(append(dst, `,"id":`...), q.id)
 	}
 	dst = append(dst, `,"outputs":[{"name":"text_output","datatype":"BYTES","shape":[1,1],"data":[`...)
 	dst = appendText(dst, c, 0, c.total)
@@ -199,11 +204,11 @@ func serveTritonReady(s *Server, w http.ResponseWriter, r *http.Request) {
 func serveTritonModel(s *Server, w http.ResponseWriter, r *http.Request) {
 	model := pathModel(r)
 	if !s.serves(model) {
-		_ = writeJSON(w, http.StatusNotFound, appendSimpleError(nil, "Request for unknown model: "+strconv.Quote(model)+" is not found"))
+		_ = apierror.WriteJSON(w, http.StatusNotFound, appendSimpleError(nil, "Request for unknown model: "+strconv.Quote(model)+" is not found"))
 		return
 	}
-	dst := appendJSONString([]byte(`{"name":`), model)
-	_ = writeJSON(w, http.StatusOK, append(dst, `,"versions":["1"],"platform":"mock",`+
+	dst := jsonappend.String([]byte(`{"name":`), model)
+	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, `,"versions":["1"],"platform":"mock",`+
 		`"inputs":[{"name":"text_input","datatype":"BYTES","shape":[-1,1]},{"name":"max_tokens","datatype":"INT32","shape":[-1,1]}],`+
 		`"outputs":[{"name":"text_output","datatype":"BYTES","shape":[-1,1]}]}`...))
 }

@@ -11,6 +11,12 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/jobs"
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/seed"
 )
 
 // videos is OpenAI's API for videos: POST /v1/videos.
@@ -22,9 +28,9 @@ func (videos) reasons() bool { return false }
 
 func (videos) script() *script { return nil }
 
-func (videos) queue(s *Server) *jobQueue { return s.films }
+func (videos) queue(s *Server) *jobs.Queue { return s.films }
 
-func (videos) refusal(dst []byte, e *apiError) []byte { return appendError(dst, e) }
+func (videos) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
 func (videos) wait(*http.Request) time.Duration { return 0 }
 
@@ -35,25 +41,31 @@ type videoJob struct {
 	hash                 uint32 // of what was asked for
 }
 
+// videoOf returns the video of a job.
+func videoOf(j *jobs.Job) *videoJob {
+	v, _ := j.Payload.(*videoJob)
+	return v
+}
+
 // videoRequest is a request for a video.
 type videoRequest struct{ prompt, model, size, seconds, reference string }
 
 // read parses a form or a JSON object.
-func (videos) read(s *Server, r *http.Request, body []byte) (*textRequest, *apiError) {
+func (videos) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	v := &videoRequest{}
-	var refusal *apiError
+	var refusal *apierror.Error
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		refusal = v.readForm(readForm(r, body))
 	} else {
 		refusal = s.parseJSON(body, v.readJSON)
 	}
 	if refusal == nil && v.prompt == "" {
-		refusal = badRequest("prompt", "Input should be a valid string: prompt")
+		refusal = apierror.BadRequest("prompt", "Input should be a valid string: prompt")
 	}
-	p := prompt{tokens: s.opt.Tokenizer.Count(v.prompt), hash: hashText(0, []byte(v.prompt))}
+	p := prompt{tokens: s.opt.Tokenizer.Count(v.prompt), hash: seed.Hash(0, []byte(v.prompt))}
 	if v.reference != "" {
 		p.tokens += mediaTokens
-		p.hash = hashText(p.hash, []byte(v.reference))
+		p.hash = seed.Hash(p.hash, []byte(v.reference))
 	}
 	q := &textRequest{model: v.model, n: 1, silent: true, prompts: []prompt{p}}
 	if refusal == nil {
@@ -82,7 +94,7 @@ func (v *videoRequest) readJSON(f *fields) {
 	}
 }
 
-func (v *videoRequest) readForm(f *formFields) *apiError {
+func (v *videoRequest) readForm(f *formFields) *apierror.Error {
 	for name, to := range v.fields() {
 		*to = f.text(name)
 	}
@@ -95,16 +107,16 @@ func (v *videoRequest) readForm(f *formFields) *apiError {
 }
 
 // plan draws how long the video takes.
-func (videos) plan(x *exchange, j *job) {
-	j.video, _ = x.q.payload.(*videoJob)
-	j.needs = x.s.opt.Jobs.Time.draw(x.rng)
-	j.video.stuck = x.rule != nil && x.rule.action == actJob && x.rule.kind == jobStuckProgress
+func (videos) plan(x *exchange, j *jobs.Job) {
+	video, _ := x.q.payload.(*videoJob)
+	j.Payload, j.Needs = video, x.s.opt.Jobs.Time.Draw(x.rng)
+	video.stuck = x.rule != nil && x.rule.Action == fault.ActJob && x.rule.Kind == fault.JobStuckProgress
 }
 
 func (videos) document(dst []byte, x *exchange) ([]byte, string) {
-	j, _ := x.q.payload.(*job)
+	j, _ := x.q.payload.(*jobs.Job)
 	now := x.s.now()
-	x.s.films.see(j, now, func(s jobState) { dst = appendVideo(dst, j, s, now) })
+	x.s.films.See(j, now, func(s jobs.State) { dst = appendVideo(dst, j, s, now) })
 	return dst, "application/json"
 }
 
@@ -112,31 +124,31 @@ func (videos) document(dst []byte, x *exchange) ([]byte, string) {
 const stuckAt = 42
 
 // appendVideo writes the object about a video.
-func appendVideo(dst []byte, j *job, s jobState, now int64) []byte {
-	progress := 0
+func appendVideo(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
+	video, progress := videoOf(j), 0
 	switch {
-	case s == jobDone:
+	case s == jobs.Done:
 		progress = 100
-	case j.video.stuck && s == jobRunning:
+	case video.stuck && s == jobs.Running:
 		progress = stuckAt
-	case s == jobRunning && j.needs != never:
-		progress = int(100 * (now - j.started) / max(1, int64(j.needs)))
+	case s == jobs.Running && j.Needs != jobs.Never:
+		progress = int(100 * (now - j.Started) / max(1, int64(j.Needs)))
 	}
 	status := [...]string{"queued", "in_progress", "completed", "failed", "cancelled", "failed"}[s]
 	dst = fmt.Appendf(dst, `{"id":"%s","object":"video","created_at":%d,"status":"%s","progress":%d,"model":`,
-		j.id, j.submitted/int64(time.Second), status, progress)
-	dst = appendJSONString(dst, j.video.model)
-	dst = appendJSONString(append(dst, `,"size":`...), j.video.size)
-	dst = appendJSONString(append(dst, `,"seconds":`...), j.video.seconds)
+		j.Id, j.Submitted/int64(time.Second), status, progress)
+	dst = jsonappend.String(dst, video.model)
+	dst = jsonappend.String(append(dst, `,"size":`...), video.size)
+	dst = jsonappend.String(append(dst, `,"seconds":`...), video.seconds)
 	switch s {
-	case jobDone:
-		dst = fmt.Appendf(dst, `,"completed_at":%d,"inference_time_s":%s,"peak_memory_mb":%d`, j.ended/int64(time.Second),
-			strconv.FormatFloat((time.Duration(j.ended-j.started)).Seconds(), 'f', -1, 64), 20_000+j.video.hash%4096)
-	case jobFailed:
+	case jobs.Done:
+		dst = fmt.Appendf(dst, `,"completed_at":%d,"inference_time_s":%s,"peak_memory_mb":%d`, j.Ended/int64(time.Second),
+			strconv.FormatFloat((time.Duration(j.Ended-j.Started)).Seconds(), 'f', -1, 64), 20_000+video.hash%4096)
+	case jobs.Failed:
 		dst = append(dst, `,"error":{"code":"internal_error","message":"The engine died while the video was being made."}`...)
-	case jobTimedOut:
+	case jobs.TimedOut:
 		dst = append(dst, `,"error":{"code":"timeout","message":"The video took too long."}`...)
-	case jobQueued, jobRunning, jobCancelled:
+	case jobs.Queued, jobs.Running, jobs.Cancelled:
 	}
 	return append(dst, '}')
 }
@@ -145,29 +157,28 @@ func appendVideo(dst []byte, j *job, s jobState, now int64) []byte {
 func serveVideo(s *Server, w http.ResponseWriter, r *http.Request) {
 	now := s.now()
 	var body []byte
-	if !s.films.look(chi.URLParam(r, "id"), now, func(j *job, state jobState) { body = appendVideo(nil, j, state, now) }) {
+	if !s.films.Look(chi.URLParam(r, "id"), now, func(j *jobs.Job, state jobs.State) { body = appendVideo(nil, j, state, now) }) {
 		noVideo(w, r)
 		return
 	}
-	_ = writeJSON(w, http.StatusOK, body)
+	_ = apierror.WriteJSON(w, http.StatusOK, body)
 }
 
 func noVideo(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusNotFound
-	_ = writeJSON(w, status, appendError(nil, &apiError{
-		status, fmt.Sprintf("Video with id %q not found.", chi.URLParam(r, "id")), kindOf(status), "",
-	}))
+	_ = apierror.WriteJSON(w, status, apierror.Append(nil,
+		apierror.New(status, fmt.Sprintf("Video with id %q not found.", chi.URLParam(r, "id")), "")))
 }
 
 // serveVideoDelete is DELETE /v1/videos/{id}; work on it ends.
 func serveVideoDelete(s *Server, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
-	if !s.films.remove(id, s.now()) {
+	if !s.films.Remove(id, s.now()) {
 		noVideo(w, r)
 		return
 	}
-	body := appendJSONString([]byte(`{"id":`), id)
-	_ = writeJSON(w, http.StatusOK, append(body, `,"object":"video.deleted","deleted":true}`...))
+	body := jsonappend.String([]byte(`{"id":`), id)
+	_ = apierror.WriteJSON(w, http.StatusOK, append(body, `,"object":"video.deleted","deleted":true}`...))
 }
 
 // filmSize is the length of every video, in bytes.
@@ -176,21 +187,21 @@ const filmSize = 64 << 10
 // serveVideoContent is GET /v1/videos/{id}/content: a file that begins like MP4
 // and goes on with noise.
 func serveVideoContent(s *Server, w http.ResponseWriter, r *http.Request) {
-	state, hash := jobQueued, uint32(0)
-	if !s.films.look(chi.URLParam(r, "id"), s.now(), func(j *job, now jobState) { state, hash = now, j.video.hash }) {
+	state, hash := jobs.Queued, uint32(0)
+	if !s.films.Look(chi.URLParam(r, "id"), s.now(), func(j *jobs.Job, now jobs.State) { state, hash = now, videoOf(j).hash }) {
 		noVideo(w, r)
 		return
 	}
-	if state != jobDone {
+	if state != jobs.Done {
 		status := http.StatusConflict
-		_ = writeJSON(w, status, appendError(nil, &apiError{status, "The video is not ready.", kindOf(status), ""}))
+		_ = apierror.WriteJSON(w, status, apierror.Append(nil, apierror.New(status, "The video is not ready.", "")))
 		return
 	}
 	var film strings.Builder
 	film.Grow(filmSize)
 	film.WriteString("\x00\x00\x00\x14ftypisom\x00\x00\x02\x00mp41")
 	for n := uint64(0); film.Len() < filmSize; n++ {
-		film.WriteByte(byte(mix64(uint64(hash), n)))
+		film.WriteByte(byte(seed.Mix(uint64(hash), n)))
 	}
 	w.Header().Set("Content-Type", "video/mp4")
 	w.Header().Set("Content-Length", strconv.Itoa(film.Len()))

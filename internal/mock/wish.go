@@ -7,6 +7,11 @@ import (
 	"strconv"
 
 	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/token"
 )
 
 // DefaultToolRate is the share of requests with tools to choose from that are
@@ -24,7 +29,7 @@ type wishes struct {
 	tools      []tool // to call; empty = none are to be called
 	mustCall   bool
 	oneCall    bool     // not more than one
-	structured []byte   // a JSON schema that the answer has to follow; nil = any text
+	structured []byte   // A JSON schema that the answer has to follow; nil = any text
 	anyObject  bool     // the answer is a JSON object
 	oneOf      []string // the answer is one of these; nil = any
 	logprobs   bool
@@ -108,7 +113,7 @@ func (f *fields) member(name string) (*fastjson.Value, bool) {
 
 func (f *fields) refuse(param, message string) {
 	if f.err == nil {
-		f.err = badRequest(param, message)
+		f.err = apierror.BadRequest(param, message)
 	}
 }
 
@@ -241,21 +246,21 @@ func (w *wishes) readTop(f *fields, name string) {
 // grant makes a planned choice what the request wishes. limit is how many tokens
 // it may have, reasoning included. It depends on seeds and the request only.
 func (s *Server) grant(q *textRequest, c *choice, salt uint64, limit int) {
-	random := rand.New(rand.NewPCG(salt, mix64(s.opt.Seed, 2)))
+	random := rand.New(rand.NewPCG(salt, seed.Mix(s.opt.Seed, 2)))
 	w := q.wish
 	switch {
 	case q.chat && random.Float64() < s.opt.RefusalRate:
 		c.refused = true
-		s.say(c, limit, cut(s.opt.Tokenizer, refusalText))
+		s.say(c, limit, token.Cut(s.opt.Tokenizer, refusalText))
 	case w == nil:
 	case len(w.tools) > 0 && (w.mustCall || random.Float64() < *s.opt.ToolRate):
 		s.call(c, w, random, limit)
 	case w.oneOf != nil:
-		s.say(c, limit, cut(s.opt.Tokenizer, w.oneOf[random.IntN(len(w.oneOf))]))
+		s.say(c, limit, token.Cut(s.opt.Tokenizer, w.oneOf[random.IntN(len(w.oneOf))]))
 	case w.structured != nil:
-		s.say(c, limit, cut(s.opt.Tokenizer, string(s.conform(w.structured, random))))
+		s.say(c, limit, token.Cut(s.opt.Tokenizer, string(s.conform(w.structured, random))))
 	case w.anyObject:
-		s.say(c, limit, cut(s.opt.Tokenizer, string(s.conform([]byte(anyObjectSchema), random))))
+		s.say(c, limit, token.Cut(s.opt.Tokenizer, string(s.conform([]byte(anyObjectSchema), random))))
 	}
 }
 
@@ -267,12 +272,12 @@ const anyObjectSchema = `{"type":"object","properties":{"answer":{"type":"string
 	`"maximum":1},"sources":{"type":"array","items":{"type":"string"}}}}`
 
 // say makes the text of a choice these pieces, as far as there is room.
-func (s *Server) say(c *choice, limit int, pieces []piece) {
-	c.text = passage{pieces: pieces}
+func (s *Server) say(c *choice, limit int, pieces []token.Piece) {
+	c.text = token.Passage{Pieces: pieces}
 	c.finish = "stop"
 	c.total = c.reasoning + len(pieces)
 	if len(pieces) == 0 {
-		c.text = passage{pieces: []piece{{}}} // never looked at, never empty
+		c.text = token.Passage{Pieces: []token.Piece{{}}} // Never looked at, never empty
 	}
 	if c.total > limit {
 		c.total, c.finish = limit, "length"
@@ -286,16 +291,16 @@ func (s *Server) call(c *choice, w *wishes, random *rand.Rand, limit int) {
 	if w.oneCall {
 		calls = 1
 	}
-	var pieces []piece
+	var pieces []token.Piece
 	for range calls {
 		t := w.tools[random.IntN(len(w.tools))]
 		from := len(pieces)
-		pieces = append(pieces, piece{text: t.name, json: string(appendJSONInner(nil, t.name)), id: checksum(t.name)})
+		pieces = append(pieces, token.Piece{Text: t.name, Json: string(jsonappend.Inner(nil, t.name)), Id: seed.Checksum(t.name)})
 		arguments := []byte("{}")
 		if t.schema != nil {
 			arguments = s.conform(t.schema, random)
 		}
-		pieces = append(pieces, cut(s.opt.Tokenizer, string(arguments))...)
+		pieces = append(pieces, token.Cut(s.opt.Tokenizer, string(arguments))...)
 		id := "call_" + strconv.FormatUint(random.Uint64(), 36)
 		c.calls = append(c.calls, toolCall{id: id, from: from, to: len(pieces)})
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/token"
 )
 
 const weatherTool = `{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{` +
@@ -70,7 +72,7 @@ func TestToolCalls(t *testing.T) {
 	})
 }
 
-// message is the part of a whole answer that tests look at.
+// Message is the part of a whole answer that tests look at.
 type message struct {
 	Content   *string
 	Refusal   *string
@@ -299,7 +301,7 @@ func TestConform(t *testing.T) {
 
 func TestLogprobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Tokenizer: Words{}})
+		r := newRig(t, Options{Tokenizer: token.Words{}})
 		var doc struct {
 			Choices []struct {
 				Message  struct{ Content string }

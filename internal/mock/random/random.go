@@ -1,4 +1,6 @@
-package mock
+// Package random has distributions of durations and of token counts, as flags and
+// headers of requests name them.
+package random
 
 import (
 	"errors"
@@ -24,7 +26,7 @@ const (
 	distConst
 	distUniform
 	distNormal
-	distLognormal
+	DistLognormal
 	distExp
 	distGamma
 	distBimodal
@@ -44,42 +46,42 @@ func distSpecs() []distSpec {
 		{"const", distConst, []bool{true}},
 		{"uniform", distUniform, []bool{true, true}},
 		{"normal", distNormal, []bool{true, true}},
-		{"lognormal", distLognormal, []bool{true, false}},
+		{"lognormal", DistLognormal, []bool{true, false}},
 		{"exp", distExp, []bool{true}},
 		{"gamma", distGamma, []bool{true, false}},
 	}
 }
 
-// dist is a distribution of non-negative numbers. The zero value is unset.
+// distribution is a distribution of non-negative numbers. The zero value is unset.
 // It is immutable, hence safe for concurrent use.
-type dist struct {
-	kind distKind
-	a, b float64
-	mix  *[2]dist // bimodal: [0] usual, [1] taken with probability a
-	text string   // as written by the user
+type Distribution struct {
+	Kind distKind
+	A, B float64
+	mix  *[2]Distribution // bimodal: [0] usual, [1] taken with probability a
+	Text string           // as written by the user
 }
 
 // sample draws one value, ≥ 0. Unset draws 0.
-func (d *dist) sample(r *rand.Rand) float64 {
-	switch d.kind {
+func (d *Distribution) sample(r *rand.Rand) float64 {
+	switch d.Kind {
 	case distUnset:
 		return 0
 	case distConst:
-		return d.a
+		return d.A
 	case distUniform:
-		return d.a + (d.b-d.a)*r.Float64()
+		return d.A + (d.B-d.A)*r.Float64()
 	case distNormal:
-		return sampleNormal(r, d.a, d.b)
-	case distLognormal:
+		return sampleNormal(r, d.A, d.B)
+	case DistLognormal:
 		// E[X] = exp(mu + s²/2) and cv² = exp(s²) − 1, solved for mu and s.
-		s2 := math.Log1p(d.b * d.b)
-		return d.a * math.Exp(math.Sqrt(s2)*r.NormFloat64()-s2/2)
+		s2 := math.Log1p(d.B * d.B)
+		return d.A * math.Exp(math.Sqrt(s2)*r.NormFloat64()-s2/2)
 	case distExp:
-		return d.a * r.ExpFloat64()
+		return d.A * r.ExpFloat64()
 	case distGamma:
-		return sampleGamma(r, d.a, d.b)
+		return sampleGamma(r, d.A, d.B)
 	case distBimodal:
-		if r.Float64() < d.a {
+		if r.Float64() < d.A {
 			return d.mix[1].sample(r)
 		}
 		return d.mix[0].sample(r)
@@ -129,22 +131,22 @@ func sampleGamma(r *rand.Rand, mean, cv float64) float64 {
 }
 
 // parseDist reads a distribution whose values are read by unit.
-func parseDist(s string, unit func(string) (float64, error)) (dist, error) {
+func parseDist(s string, unit func(string) (float64, error)) (Distribution, error) {
 	fields := strings.Split(strings.TrimSpace(s), ":")
 	d, rest, err := parseDistFields(fields, unit, maxDistDepth)
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("unexpected %q at the end", strings.Join(rest, ":"))
 	}
 	if err != nil {
-		return dist{}, fmt.Errorf("parse distribution %q: %w; %s", s, err, distForms)
+		return Distribution{}, fmt.Errorf("parse distribution %q: %w; %s", s, err, distForms)
 	}
-	d.text = strings.TrimSpace(s)
+	d.Text = strings.TrimSpace(s)
 	return d, nil
 }
 
-func parseDistFields(f []string, unit func(string) (float64, error), depth int) (dist, []string, error) {
+func parseDistFields(f []string, unit func(string) (float64, error), depth int) (Distribution, []string, error) {
 	if len(f) == 0 || f[0] == "" {
-		return dist{}, nil, errors.New("a value is missing")
+		return Distribution{}, nil, errors.New("a value is missing")
 	}
 	if f[0] == "bimodal" {
 		return parseBimodal(f[1:], unit, depth)
@@ -154,59 +156,59 @@ func parseDistFields(f []string, unit func(string) (float64, error), depth int) 
 			continue
 		}
 		if len(f) < 1+len(spec.units) {
-			return dist{}, nil, fmt.Errorf("%s takes %d values", spec.name, len(spec.units))
+			return Distribution{}, nil, fmt.Errorf("%s takes %d values", spec.name, len(spec.units))
 		}
 		return parseArgs(spec, f[1:], unit)
 	}
 	return parseArgs(distSpec{"const", distConst, []bool{true}}, f, unit)
 }
 
-func parseArgs(spec distSpec, f []string, unit func(string) (float64, error)) (dist, []string, error) {
-	d := dist{kind: spec.kind}
+func parseArgs(spec distSpec, f []string, unit func(string) (float64, error)) (Distribution, []string, error) {
+	d := Distribution{Kind: spec.kind}
 	for i, hasUnit := range spec.units {
-		parse := parseRatio
+		parse := ParseRatio
 		if hasUnit {
 			parse = unit
 		}
 		v, err := parse(f[i])
 		if err != nil {
-			return dist{}, nil, err
+			return Distribution{}, nil, err
 		}
 		if i == 0 {
-			d.a = v
+			d.A = v
 		} else {
-			d.b = v
+			d.B = v
 		}
 	}
-	if spec.kind == distUniform && d.b < d.a {
-		return dist{}, nil, fmt.Errorf("uniform wants LOW ≤ HIGH, got %s:%s", f[0], f[1])
+	if spec.kind == distUniform && d.B < d.A {
+		return Distribution{}, nil, fmt.Errorf("uniform wants LOW ≤ HIGH, got %s:%s", f[0], f[1])
 	}
 	return d, f[len(spec.units):], nil
 }
 
-func parseBimodal(f []string, unit func(string) (float64, error), depth int) (dist, []string, error) {
+func parseBimodal(f []string, unit func(string) (float64, error), depth int) (Distribution, []string, error) {
 	if depth == 0 {
-		return dist{}, nil, errors.New("bimodal is nested too deeply")
+		return Distribution{}, nil, errors.New("bimodal is nested too deeply")
 	}
 	if len(f) == 0 {
-		return dist{}, nil, errors.New("bimodal takes a probability and two distributions")
+		return Distribution{}, nil, errors.New("bimodal takes a probability and two distributions")
 	}
-	p, err := parseRatio(f[0])
+	p, err := ParseRatio(f[0])
 	if err != nil || p > 1 {
-		return dist{}, nil, fmt.Errorf("bimodal wants a probability between 0 and 1, got %q", f[0])
+		return Distribution{}, nil, fmt.Errorf("bimodal wants a probability between 0 and 1, got %q", f[0])
 	}
 	usual, rest, err := parseDistFields(f[1:], unit, depth-1)
 	if err != nil {
-		return dist{}, nil, err
+		return Distribution{}, nil, err
 	}
 	rare, rest, err := parseDistFields(rest, unit, depth-1)
 	if err != nil {
-		return dist{}, nil, err
+		return Distribution{}, nil, err
 	}
-	return dist{kind: distBimodal, a: p, mix: &[2]dist{usual, rare}}, rest, nil
+	return Distribution{Kind: distBimodal, A: p, mix: &[2]Distribution{usual, rare}}, rest, nil
 }
 
-func parseRatio(s string) (float64, error) {
+func ParseRatio(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
 		return 0, fmt.Errorf("%q is not a number ≥ 0", s)
@@ -216,12 +218,12 @@ func parseRatio(s string) (float64, error) {
 
 // Delay is a distribution of durations. The zero value is unset and makes [New]
 // take the default. It is immutable; drawing needs a generator of the caller's.
-type Delay struct{ d dist }
+type Delay struct{ d Distribution }
 
 // ConstDelay returns the distribution that always draws v. Negative is taken as 0.
 func ConstDelay(v time.Duration) Delay {
 	v = max(v, 0)
-	return Delay{dist{kind: distConst, a: float64(v), text: "const:" + v.String()}}
+	return Delay{Distribution{Kind: distConst, A: float64(v), Text: "const:" + v.String()}}
 }
 
 // ParseDelay reads "20ms", "const:20ms", "uniform:10ms:30ms", "normal:20ms:5ms"
@@ -241,10 +243,10 @@ func ParseDelay(s string) (Delay, error) {
 }
 
 // String returns the text that ParseDelay reads back, "" when unset.
-func (d Delay) String() string { return d.d.text }
+func (d Delay) String() string { return d.d.Text }
 
 // MarshalText implements encoding.TextMarshaler.
-func (d Delay) MarshalText() ([]byte, error) { return []byte(d.d.text), nil }
+func (d Delay) MarshalText() ([]byte, error) { return []byte(d.d.Text), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler by ParseDelay.
 func (d *Delay) UnmarshalText(b []byte) error {
@@ -255,48 +257,48 @@ func (d *Delay) UnmarshalText(b []byte) error {
 	return err
 }
 
-func (d *Delay) isSet() bool { return d.d.kind != distUnset }
+func (d *Delay) IsSet() bool { return d.d.Kind != distUnset }
 
-func (d *Delay) draw(r *rand.Rand) time.Duration {
+func (d *Delay) Draw(r *rand.Rand) time.Duration {
 	// A float beyond int64 converts to an unspecified value: cap at a year.
 	return time.Duration(min(d.d.sample(r), float64(365*24*time.Hour)))
 }
 
-// drawSum adds up n draws.
-func (d *Delay) drawSum(r *rand.Rand, n int) time.Duration {
-	if d.d.kind == distConst {
-		return time.Duration(min(d.d.a*float64(n), float64(365*24*time.Hour)))
+// DrawSum adds up n draws.
+func (d *Delay) DrawSum(r *rand.Rand, n int) time.Duration {
+	if d.d.Kind == distConst {
+		return time.Duration(min(d.d.A*float64(n), float64(365*24*time.Hour)))
 	}
 	var sum time.Duration
 	for range n {
-		sum += d.draw(r)
+		sum += d.Draw(r)
 	}
 	return sum
 }
 
 // Length is a distribution of token counts. The zero value is unset and makes
 // [New] take the default. It is immutable.
-type Length struct{ d dist }
+type Length struct{ d Distribution }
 
 // ConstLength returns the distribution that always draws n. Values below 1 are
 // taken as 1.
 func ConstLength(n int) Length {
 	n = max(n, 1)
-	return Length{dist{kind: distConst, a: float64(n), text: "const:" + strconv.Itoa(n)}}
+	return Length{Distribution{Kind: distConst, A: float64(n), Text: "const:" + strconv.Itoa(n)}}
 }
 
 // ParseLength reads the forms of ParseDelay with plain numbers: "128",
 // "lognormal:128:0.5", "uniform:1:4". Draws are rounded and at least 1.
 func ParseLength(s string) (Length, error) {
-	d, err := parseDist(s, parseRatio)
+	d, err := parseDist(s, ParseRatio)
 	return Length{d}, err
 }
 
 // String returns the text that ParseLength reads back, "" when unset.
-func (l Length) String() string { return l.d.text }
+func (l Length) String() string { return l.d.Text }
 
 // MarshalText implements encoding.TextMarshaler.
-func (l Length) MarshalText() ([]byte, error) { return []byte(l.d.text), nil }
+func (l Length) MarshalText() ([]byte, error) { return []byte(l.d.Text), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler by ParseLength.
 func (l *Length) UnmarshalText(b []byte) error {
@@ -307,11 +309,11 @@ func (l *Length) UnmarshalText(b []byte) error {
 	return err
 }
 
-func (l *Length) isSet() bool { return l.d.kind != distUnset }
+func (l *Length) IsSet() bool { return l.d.Kind != distUnset }
 
 // maxDraw caps a drawn length, so that a heavy tail stays an int everywhere.
 const maxDraw = 1 << 30
 
-func (l *Length) draw(r *rand.Rand) int {
+func (l *Length) Draw(r *rand.Rand) int {
 	return max(1, int(math.Round(min(l.d.sample(r), maxDraw))))
 }

@@ -1,8 +1,9 @@
-package mock
+package token
 
 import (
-	"hash/crc32"
 	"strings"
+
+	"aiperfd/internal/mock/seed"
 )
 
 // Codec is a model's tokenizer as other packages offer it. All methods must be
@@ -45,7 +46,7 @@ func (t codecTokenizer) Pieces(text string) []string {
 
 // identifier is a Tokenizer that has numbers for its tokens.
 type identifier interface {
-	// identify returns one number for each token of text.
+	// Identify returns one number for each token of text.
 	identify(text string) []uint32
 }
 
@@ -60,18 +61,14 @@ func (t codecTokenizer) identify(text string) []uint32 {
 	return out
 }
 
-// identify appends one number for each token of text: equal tokens have equal
+// Identify appends one number for each token of text: equal tokens have equal
 // numbers. A tokenizer without numbers of its own gets checksums.
-func identify(dst []uint32, t Tokenizer, text string) []uint32 {
+func Identify(dst []uint32, t Tokenizer, text string) []uint32 {
 	if n, ok := t.(identifier); ok {
 		return append(dst, n.identify(text)...)
 	}
 	for _, p := range t.Pieces(text) {
-		dst = append(dst, checksum(p))
+		dst = append(dst, seed.Checksum(p))
 	}
 	return dst
-}
-
-func checksum(text string) uint32 {
-	return crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
 }

@@ -1,4 +1,6 @@
-package mock
+// Package gpu simulates the cards of a server: load, power, heat and memory, shown as
+// NVIDIA's DCGM exporter shows them.
+package gpu
 
 import (
 	"fmt"
@@ -7,16 +9,18 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"aiperfd/internal/mock/seed"
 )
 
-// DefaultGPU is the card whose metrics the server shows unless told otherwise.
-const DefaultGPU = "h100-sxm"
+// Default is the card whose metrics the server shows unless told otherwise.
+const Default = "h100-sxm"
 
-// maxGPUs bounds how many cards are shown.
-const maxGPUs = 64
+// MaxCards bounds how many cards are shown.
+const MaxCards = 64
 
-// gpuModel is a card; the figures are of its data sheet, rounded.
-type gpuModel struct {
+// model is a card; the figures are of its data sheet, rounded.
+type model struct {
 	name, title      string
 	memory           float64 // GiB
 	limit, idle      float64 // W
@@ -25,8 +29,8 @@ type gpuModel struct {
 	coldest, hottest float64 // °C
 }
 
-func gpuModels() []gpuModel {
-	return []gpuModel{
+func models() []model {
+	return []model{
 		{"h100-sxm", "NVIDIA H100 80GB HBM3", 80, 700, 70, 1350, 1980, 1593, 40, 88},
 		{"h100-pcie", "NVIDIA H100 PCIe", 80, 350, 40, 1095, 1830, 1593, 35, 82},
 		{"h200", "NVIDIA H200", 141, 700, 70, 1350, 1980, 1593, 40, 88},
@@ -37,21 +41,21 @@ func gpuModels() []gpuModel {
 	}
 }
 
-// GPUs lists the names of cards for Options.GPU.
-func GPUs() []string {
+// Names lists the names of cards for Options.GPU.
+func Names() []string {
 	var names []string
-	for _, m := range gpuModels() {
+	for _, m := range models() {
 		names = append(names, m.name)
 	}
 	return names
 }
 
-func findGPU(name string) (gpuModel, error) {
-	models := gpuModels()
-	if i := slices.IndexFunc(models, func(m gpuModel) bool { return m.name == name }); i >= 0 {
+func Find(name string) (model, error) {
+	models := models()
+	if i := slices.IndexFunc(models, func(m model) bool { return m.name == name }); i >= 0 {
 		return models[i], nil
 	}
-	return gpuModel{}, fmt.Errorf("gpu is %q, want one of %s", name, strings.Join(GPUs(), ", "))
+	return model{}, fmt.Errorf("gpu is %q, want one of %s", name, strings.Join(Names(), ", "))
 }
 
 const (
@@ -65,14 +69,14 @@ const (
 	nvlinkRate   = 400_000.0 // MB/s at full load
 )
 
-// gpus are the cards that the work of the server would keep busy. They follow its
+// Cards are the cards that the work of the server would keep busy. They follow its
 // load with the lags of real ones, and are computed when somebody looks. With an
 // accelerator the load is the share of the last second in which it was in a step,
 // weighted by how full the batch was; without one it is the rate of tokens in
 // the last second, relative to the best second so far.
-type gpus struct {
-	model gpuModel
-	open  func() int64 // tokens sent so far; nil with an accelerator
+type Cards struct {
+	model model
+	open  func() int64 // Tokens sent so far; nil with an accelerator
 
 	mu      sync.Mutex
 	at      int64 // the server's clock up to which the cards are computed
@@ -82,13 +86,13 @@ type gpus struct {
 	tokens  int64   // that open has said before
 	best    float64 // most tokens in a window
 	load    float64 // 0–1
-	cards   []gpuCard
+	cards   []card
 	powerBy float64 // how far power follows its target in a tick, 0–1
 	heatBy  float64
 }
 
-// gpuCard is the state of one card.
-type gpuCard struct {
+// card is the state of one card.
+type card struct {
 	factor      float64 // of its load, 0.95–1.05
 	power       float64 // W
 	heat        float64 // °C
@@ -98,40 +102,30 @@ type gpuCard struct {
 	heatCapped  float64 // µs
 }
 
-func newGPUs(m gpuModel, n int, seed uint64, now int64, open func() int64) *gpus {
-	g := &gpus{
-		model: m, at: now, open: open, cards: make([]gpuCard, n),
+func NewCards(m model, n int, base uint64, now int64, open func() int64) *Cards {
+	g := &Cards{
+		model: m, at: now, open: open, cards: make([]card, n),
 		powerBy: 1 - math.Exp(-gpuTick.Seconds()/powerLag.Seconds()),
 		heatBy:  1 - math.Exp(-gpuTick.Seconds()/heatLag.Seconds()),
 	}
 	for i := range g.cards {
-		spread := float64(mix64(seed, uint64(i)+1)>>11) / (1 << 53) // 0–1
-		g.cards[i] = gpuCard{factor: 0.95 + 0.1*spread, power: m.idle, heat: m.coldest}
+		spread := float64(seed.Mix(base, uint64(i)+1)>>11) / (1 << 53) // 0–1
+		g.cards[i] = card{factor: 0.95 + 0.1*spread, power: m.idle, heat: m.coldest}
 	}
 	return g
 }
 
-// newGPUs makes the cards of the options.
-func (s *Server) newGPUs() *gpus {
-	m, _ := findGPU(s.opt.GPU) // is one of them, as the options were checked
-	open := s.sent.Load
-	if s.opt.Accelerator != nil {
-		open = nil
-	}
-	return newGPUs(m, s.opt.GPUs, s.opt.Seed, s.now(), open)
-}
-
-// spend books a step of an accelerator that ends at to and takes took; fill is
+// Spend books a step of an accelerator that ends at to and takes took; fill is
 // how full its batch was, 0–1.
-func (g *gpus) spend(to int64, took time.Duration, fill float64) {
+func (g *Cards) Spend(to int64, took time.Duration, fill float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.advance(to)
 	g.work += took.Seconds() * (0.4 + 0.6*fill)
 }
 
-// look brings the cards up to now and returns them, with what they share.
-func (g *gpus) look(now int64) (cards []gpuCard, load float64) {
+// Look brings the cards up to now and returns them, with what they share.
+func (g *Cards) look(now int64) (cards []card, load float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open != nil {
@@ -149,7 +143,7 @@ func (g *gpus) look(now int64) (cards []gpuCard, load float64) {
 
 // follow spreads the tokens that were sent since the last look over the ticks
 // since then.
-func (g *gpus) follow(now int64) {
+func (g *Cards) follow(now int64) {
 	ticks := (now - g.at) / int64(gpuTick)
 	if ticks <= 0 {
 		return
@@ -164,7 +158,7 @@ func (g *gpus) follow(now int64) {
 }
 
 // advance computes the ticks that are over at now.
-func (g *gpus) advance(now int64) {
+func (g *Cards) advance(now int64) {
 	for g.at+int64(gpuTick) <= now {
 		g.at += int64(gpuTick)
 		g.window[g.oldest] = g.work
@@ -187,7 +181,7 @@ func (g *gpus) advance(now int64) {
 }
 
 // tick lets one tick pass for a card.
-func (g *gpus) tick(c *gpuCard) {
+func (g *Cards) tick(c *card) {
 	m := &g.model
 	load := min(1, g.load*c.factor)
 	c.power += (m.idle + load*(m.limit-m.idle) - c.power) * g.powerBy

@@ -1,4 +1,4 @@
-package mock
+package truth
 
 import (
 	"encoding/json"
@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// appendTruthLine appends t as one line of JSON, as package json would. It is
+// AppendLine appends t as one line of JSON, as package json would. It is
 // written by hand because it is part of the cost of every request.
-func appendTruthLine(dst []byte, t *Truth) []byte {
-	l := truthLine{dst}
+func AppendLine(dst []byte, t *Record) []byte {
+	l := line{dst}
 	l.integer(`{"seq":`, t.Seq)
 	l.text(`,"path":`, t.Path)
 	l.text(`,"request_id":`, t.RequestID)
@@ -68,15 +68,15 @@ func appendTruthLine(dst []byte, t *Truth) []byte {
 	return append(l.b, "}\n"...)
 }
 
-// truthLine is a line in the making. Names come with their punctuation.
-type truthLine struct{ b []byte }
+// line is a line in the making. Names come with their punctuation.
+type line struct{ b []byte }
 
-func (l *truthLine) integer(name string, v int64) {
+func (l *line) integer(name string, v int64) {
 	l.b = append(l.b, name...)
 	l.b = strconv.AppendInt(l.b, v, 10)
 }
 
-func (l *truthLine) millis(name string, v *float64) {
+func (l *line) millis(name string, v *float64) {
 	l.b = append(l.b, name...)
 	if v == nil {
 		l.b = append(l.b, "null"...)
@@ -87,7 +87,7 @@ func (l *truthLine) millis(name string, v *float64) {
 	l.b = strconv.AppendFloat(l.b, *v, 'f', -1, 64)
 }
 
-func (l *truthLine) text(name, v string) {
+func (l *line) text(name, v string) {
 	l.b = append(l.b, name...)
 	for i := range len(v) {
 		if c := v[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
@@ -104,7 +104,7 @@ func (l *truthLine) text(name, v string) {
 func appendAsJSON(dst []byte, v string) []byte {
 	quoted, err := json.Marshal(v)
 	if err != nil {
-		return append(dst, `""`...) // a string can always be marshalled
+		return append(dst, `""`...) // A string can always be marshalled
 	}
 	return append(dst, quoted...)
 }

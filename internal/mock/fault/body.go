@@ -1,10 +1,13 @@
-package mock
+package fault
 
 import (
 	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
 )
 
 // hugeBody is the size in bytes of the body kind "huge".
@@ -15,15 +18,15 @@ func bodyKinds() []string {
 	return []string{"vllm", "openai", "fastapi", "sglang", "text", "html", "empty", "json_string", "huge", "echo_headers"}
 }
 
-// errorBody renders the body of an error answer. r is what echo_headers repeats;
+// ErrorBody renders the body of an error answer. r is what echo_headers repeats;
 // it may be nil when only the kind is to be checked. ok is false for an unknown
 // kind.
-func errorBody(kind string, status int, r *http.Request) (body faultBody, ok bool) {
+func ErrorBody(kind string, status int, r *http.Request) (body Body, ok bool) {
 	text := http.StatusText(status)
 	message := fmt.Sprintf("%s (simulated fault)", text)
 	switch kind {
 	case "vllm":
-		return jsonBody(appendError(nil, &apiError{status, message, kindOf(status), ""})), true
+		return jsonBody(apierror.Append(nil, apierror.New(status, message, ""))), true
 	case "openai":
 		return jsonBody(fmt.Appendf(nil, `{"error":{"message":%s,"type":"server_error","param":null,"code":%s}}`,
 			quote(message), quote(strings.ReplaceAll(strings.ToLower(text), " ", "_")))), true
@@ -31,37 +34,37 @@ func errorBody(kind string, status int, r *http.Request) (body faultBody, ok boo
 		return jsonBody(fmt.Appendf(nil, `{"detail":%s}`, quote(message))), true
 	case "sglang":
 		return jsonBody(fmt.Appendf(nil, `{"object":"error","message":%s,"type":%s,"param":null,"code":%d}`,
-			quote(message), quote(kindOf(status)), status)), true
+			quote(message), quote(apierror.Kind(status)), status)), true
 	case "text":
-		return faultBody{"text/plain; charset=utf-8", []byte(message)}, true
+		return Body{"text/plain; charset=utf-8", []byte(message)}, true
 	case "html":
-		return faultBody{"text/html", fmt.Appendf(nil, "<html>\r\n<head><title>%d %s</title></head>\r\n<body>\r\n"+
+		return Body{"text/html", fmt.Appendf(nil, "<html>\r\n<head><title>%d %s</title></head>\r\n<body>\r\n"+
 			"<center><h1>%d %s</h1></center>\r\n</body>\r\n</html>\r\n", status, text, status, text)}, true
 	case "empty":
-		return faultBody{}, true
+		return Body{}, true
 	case "json_string":
-		return jsonBody(appendJSONString(nil, message)), true
+		return jsonBody(jsonappend.String(nil, message)), true
 	case "huge":
 		return jsonBody(fmt.Appendf(nil, `{"error":{"message":%s,"type":"server_error","param":null,"code":%d}}`,
 			quote(strings.Repeat("overflow ", hugeBody/len("overflow "))), status)), true
 	case "echo_headers":
 		return echoBody(status, r), true
 	}
-	return faultBody{}, false
+	return Body{}, false
 }
 
-type faultBody struct {
-	contentType string // "" = none
-	data        []byte
+type Body struct {
+	ContentType string // "" = none
+	Data        []byte
 }
 
-func jsonBody(data []byte) faultBody { return faultBody{"application/json", data} }
+func jsonBody(data []byte) Body { return Body{"application/json", data} }
 
-func quote(s string) []byte { return appendJSONString(nil, s) }
+func quote(s string) []byte { return jsonappend.String(nil, s) }
 
 // echoBody imitates servers that repeat in their errors what they were sent,
 // credentials included. It exists to test that clients keep secrets.
-func echoBody(status int, r *http.Request) faultBody {
+func echoBody(status int, r *http.Request) Body {
 	var message strings.Builder
 	message.WriteString("request refused")
 	if r != nil {
@@ -72,7 +75,7 @@ func echoBody(status int, r *http.Request) faultBody {
 			}
 		}
 	}
-	return jsonBody(appendError(nil, &apiError{status, message.String(), kindOf(status), ""}))
+	return jsonBody(apierror.Append(nil, apierror.New(status, message.String(), "")))
 }
 
 // malformedKinds lists the ways of corrupt.
@@ -80,8 +83,8 @@ func malformedKinds() []string {
 	return []string{badJSON, truncatedJSON, nanNumber, invalidUTF8, rawNewline, wrongTypes, notSSE, twoObjects}
 }
 
-// corrupt breaks the JSON text data[start:] in the given way and returns data.
-func corrupt(data []byte, start int, kind string) []byte {
+// Corrupt breaks the JSON text data[start:] in the given way and returns data.
+func Corrupt(data []byte, start int, kind string) []byte {
 	doc := data[start:]
 	switch kind {
 	case badJSON:

@@ -1,4 +1,6 @@
-package mock
+// Package token has the tokenizers of the simulated server, and the texts from which it
+// makes the tokens of its answers.
+package token
 
 import (
 	"unicode"
@@ -127,4 +129,11 @@ func classify(s string) (charClass, int) {
 		return classDigit, size
 	}
 	return classOther, size
+}
+
+// Tokenizer counts and cuts text. Both methods must be safe for concurrent use
+// and agree: Count(t) equals len(Pieces(t)), and the pieces joined are t.
+type Tokenizer interface {
+	Count(text string) int
+	Pieces(text string) []string
 }

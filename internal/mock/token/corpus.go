@@ -1,14 +1,15 @@
-package mock
+package token
 
 import (
-	"hash/crc32"
 	"strings"
-	"unicode/utf8"
+
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/seed"
 )
 
-// prose is what answers are made of when the content is ContentCorpus. It ends
+// Prose is what answers are made of when the content is ContentCorpus. It ends
 // in a paragraph break, so that cycling through it reads on.
-const prose = `A lighthouse keeper keeps two books. In the first he writes the weather, the ships and the oil that was burned. In the second he writes what he thought the weather would be. After a year he lays them side by side, and the difference between the two is everything he has learned.
+const Prose = `A lighthouse keeper keeps two books. In the first he writes the weather, the ships and the oil that was burned. In the second he writes what he thought the weather would be. After a year he lays them side by side, and the difference between the two is everything he has learned.
 
 The river does not hurry, and yet the mill never stops. Water that came from the hills in the morning turns the wheel at noon and reaches the sea by night. A miller who counts only the sacks at his door will believe that the mill is fast; a farmer who waits for his flour knows better.
 
@@ -34,34 +35,34 @@ The caravan carried salt to the south and came back with gold. It was said that 
 
 `
 
-// scripts is what answers are made of when the content is ContentUnicode: text of
+// Scripts is what answers are made of when the content is ContentUnicode: text of
 // two, three and four bytes a character, combining and right-to-left ones.
-const scripts = `Ein Müller zählt Säcke. Der Fluß eilt nicht. Łódź płynie dalej. Река не спешит. Η ζύμη θέλει χρόνο. ` +
+const Scripts = `Ein Müller zählt Säcke. Der Fluß eilt nicht. Łódź płynie dalej. Река не спешит. Η ζύμη θέλει χρόνο. ` +
 	`السفينة تبحر مع الفجر. הנהר אינו ממהר. नदी जल्दी नहीं करती। 河は急がない。 强の強さ。 강은 서두르지 않는다. ` +
 	`สายน้ำไม่รีบ. Café 👩‍🚀🚀 🏳️‍🌈 😀😃 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𐍈. Ñandú, œuvre, ﬁn. ` + "\U0001F9ED\n\n"
 
-// piece is one token of output.
-type piece struct {
-	text string
-	json string // text as the inside of a JSON string
-	id   uint32
+// Piece is one token of output.
+type Piece struct {
+	Text string
+	Json string // Text as the inside of a JSON string
+	Id   uint32
 }
 
-// corpus is a text cut into tokens. It is immutable.
-type corpus struct {
-	pieces []piece
-	starts []int // indexes at which a sentence begins
+// Corpus is a text cut into tokens. It is immutable.
+type Corpus struct {
+	Pieces []Piece
+	Starts []int // indexes at which a sentence begins
 }
 
-// newCorpus cuts text, which is not empty.
-func newCorpus(t Tokenizer, text string) corpus {
-	c := corpus{pieces: cut(t, text), starts: []int{0}}
+// NewCorpus cuts text, which is not empty.
+func NewCorpus(t Tokenizer, text string) Corpus {
+	c := Corpus{Pieces: Cut(t, text), Starts: []int{0}}
 	ended := false
-	for i, p := range c.pieces {
-		if word := strings.TrimSpace(p.text); word != "" {
+	for i, p := range c.Pieces {
+		if word := strings.TrimSpace(p.Text); word != "" {
 			// A start loses its leading space and must still be one token then.
 			if ended && word[0] >= 'A' && word[0] <= 'Z' && t.Count(word) == 1 {
-				c.starts = append(c.starts, i)
+				c.Starts = append(c.Starts, i)
 			}
 			ended = word == "."
 		}
@@ -69,110 +70,42 @@ func newCorpus(t Tokenizer, text string) corpus {
 	return c
 }
 
-func cut(t Tokenizer, text string) []piece {
+func Cut(t Tokenizer, text string) []Piece {
 	texts := t.Pieces(text)
-	pieces := make([]piece, len(texts))
+	pieces := make([]Piece, len(texts))
 	for i, s := range texts {
-		pieces[i] = piece{text: s, json: string(appendJSONInner(nil, s)), id: checksum(s)}
+		pieces[i] = Piece{Text: s, Json: string(jsonappend.Inner(nil, s)), Id: seed.Checksum(s)}
 	}
 	if n, ok := t.(identifier); ok {
 		for i, id := range n.identify(text) {
-			pieces[i].id = id
+			pieces[i].Id = id
 		}
 	}
 	return pieces
 }
 
-// passage is an endless text that begins somewhere in a list of pieces and cycles
+// Passage is an endless text that begins somewhere in a list of pieces and cycles
 // through it. The list is not empty.
-type passage struct {
-	pieces []piece
-	start  int
+type Passage struct {
+	Pieces []Piece
+	Start  int
 }
 
-// appendJSON appends token number i of the passage, escaped for JSON. The first
+// AppendJSON appends token number i of the passage, escaped for JSON. The first
 // token loses its leading space.
-func (p *passage) appendJSON(dst []byte, i int) []byte {
-	s := p.pieces[(p.start+i)%len(p.pieces)].json
+func (p *Passage) AppendJSON(dst []byte, i int) []byte {
+	s := p.Pieces[(p.Start+i)%len(p.Pieces)].Json
 	if i == 0 && len(s) > 1 && s[0] == ' ' {
 		s = s[1:]
 	}
 	return append(dst, s...)
 }
 
-// identify returns the number of token i of the passage.
-func (p *passage) identify(i int) uint32 {
-	at := &p.pieces[(p.start+i)%len(p.pieces)]
-	if i == 0 && len(at.text) > 1 && at.text[0] == ' ' {
-		return checksum(at.text[1:])
+// Identify returns the number of token i of the passage.
+func (p *Passage) Identify(i int) uint32 {
+	at := &p.Pieces[(p.Start+i)%len(p.Pieces)]
+	if i == 0 && len(at.Text) > 1 && at.Text[0] == ' ' {
+		return seed.Checksum(at.Text[1:])
 	}
-	return at.id
-}
-
-// passageFor picks the text of an answer: the same for the same seed and prompt.
-func (s *Server) passageFor(p *prompt, salt uint64) passage {
-	if s.opt.Content == ContentEcho && p.echo != "" {
-		return passage{pieces: cut(s.opt.Tokenizer, p.echo)}
-	}
-	if s.opt.Content == ContentUnicode {
-		return passage{pieces: s.scripts.pieces, start: s.scripts.starts[salt%uint64(len(s.scripts.starts))]}
-	}
-	return s.proseFor(salt)
-}
-
-func (s *Server) proseFor(salt uint64) passage {
-	return passage{pieces: s.prose.pieces, start: s.prose.starts[salt%uint64(len(s.prose.starts))]}
-}
-
-// mix64 spreads the bits of its arguments over the result (the finaliser of
-// SplitMix64), so that related numbers give unrelated streams.
-func mix64(a, b uint64) uint64 {
-	z := a + b*0x9e3779b97f4a7c15 + 0x9e3779b97f4a7c15
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
-	return z ^ (z >> 31)
-}
-
-// hashText continues a checksum that stands for a prompt.
-func hashText(h uint32, text []byte) uint32 {
-	return crc32.Update(h, crc32.MakeTable(crc32.Castagnoli), text)
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendJSONInner appends s escaped for the inside of a JSON string. Invalid
-// UTF-8 becomes U+FFFD; HTML characters stay as they are.
-func appendJSONInner(dst []byte, s string) []byte {
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			dst = utf8.AppendRune(dst, r)
-			i += size
-			continue
-		}
-		switch {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c == '\n':
-			dst = append(dst, '\\', 'n')
-		case c == '\r':
-			dst = append(dst, '\\', 'r')
-		case c == '\t':
-			dst = append(dst, '\\', 't')
-		case c < 0x20 || c == 0x7f:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		default:
-			dst = append(dst, c)
-		}
-		i++
-	}
-	return dst
-}
-
-// appendJSONString appends s as a JSON string with its quotes.
-func appendJSONString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	dst = appendJSONInner(dst, s)
-	return append(dst, '"')
+	return at.Id
 }

@@ -1,4 +1,6 @@
-package mock
+// Package truth records what the server did with each request, by its own clock: in
+// memory, as a file of JSON lines, and as a summary.
+package truth
 
 import "sync"
 
@@ -12,13 +14,13 @@ const (
 	OutcomeShutdown   = "shutdown"
 )
 
-// Truth is what really happened to one inference request, by the server's clock.
+// Record is what really happened to one inference request, by the server's clock.
 //
 // Stamps are Unix nanoseconds that advance with the monotonic clock; 0 means that
 // the moment was never reached. A content event is one that carries text of the
 // answer or of its reasoning; role, usage, finish and comment events are none. A
 // plain (not streamed) answer counts as one content event.
-type Truth struct {
+type Record struct {
 	Seq             int64  `json:"seq"` // from 1, in order of arrival
 	Path            string `json:"path"`
 	RequestID       string `json:"request_id"`     // X-Request-Id of the request
@@ -41,20 +43,20 @@ type Truth struct {
 	LastWriteNs     int64   `json:"last_write_ns"`
 	LastWriteEndNs  int64   `json:"last_write_end_ns"`
 	EndNs           int64   `json:"end_ns"`                 // the handler returned
-	ChunkNs         []int64 `json:"chunk_ns,omitempty"`     // start of the write of every content event
-	ChunkTokens     []int   `json:"chunk_tokens,omitempty"` // tokens of every content event of a stream
+	ChunkNs         []int64 `json:"chunk_ns,omitempty"`     // Start of the write of every content event
+	ChunkTokens     []int   `json:"chunk_tokens,omitempty"` // Tokens of every content event of a stream
 
 	TTFTMs    *float64 `json:"ttft_ms"`    // first content write − accept; null unless streamed
 	ITLMs     *float64 `json:"itl_ms"`     // (last − first content write) / (output tokens − 1); null below two
-	LatencyMs float64  `json:"latency_ms"` // last content write (else the end) − accept
+	LatencyMs float64  `json:"latency_ms"` // Last content write (else the end) − accept
 
-	Batch *BatchTruth `json:"batch,omitempty"` // nil without an accelerator
+	Batch *Batch `json:"batch,omitempty"` // nil without an accelerator
 
 	Outcome string `json:"outcome"`
 }
 
-// BatchTruth is what happened to a request at the accelerator. It is immutable.
-type BatchTruth struct {
+// Batch is what happened to a request at the accelerator. It is immutable.
+type Batch struct {
 	QueuedNs     int64   `json:"queued_ns"`     // the request entered the queue
 	AdmittedNs   int64   `json:"admitted_ns"`   // the first step with one of its sequences began; 0 = never
 	QueueMs      float64 `json:"queue_ms"`      // admitted − queued
@@ -63,8 +65,8 @@ type BatchTruth struct {
 	MeanBatch    float64 `json:"mean_batch"`    // sequences in the steps that gave it tokens, on average
 }
 
-// noteTokens notes the tokens of events content events that were rendered.
-func (t *Truth) noteTokens(tokens, events int) {
+// NoteTokens notes the tokens of events content events that were rendered.
+func (t *Record) NoteTokens(tokens, events int) {
 	for i := range events {
 		if i > 0 {
 			tokens = 0 // the first has them
@@ -73,8 +75,8 @@ func (t *Truth) noteTokens(tokens, events int) {
 	}
 }
 
-// derive fills the members that are computed from stamps.
-func (t *Truth) derive() {
+// Derive fills the members that are computed from stamps.
+func (t *Record) Derive() {
 	if len(t.ChunkTokens) > len(t.ChunkNs) {
 		t.ChunkTokens = t.ChunkTokens[:len(t.ChunkNs)] // the others were never sent
 	}
@@ -82,46 +84,46 @@ func (t *Truth) derive() {
 	if last == 0 {
 		last = t.EndNs
 	}
-	t.LatencyMs = millis(last - t.AcceptNs)
+	t.LatencyMs = Millis(last - t.AcceptNs)
 	if !t.Stream || t.FirstWriteNs == 0 {
 		return
 	}
-	ttft := millis(t.FirstWriteNs - t.AcceptNs)
+	ttft := Millis(t.FirstWriteNs - t.AcceptNs)
 	t.TTFTMs = &ttft
 	if t.OutputTokens > 1 {
-		itl := millis(t.LastWriteNs-t.FirstWriteNs) / float64(t.OutputTokens-1)
+		itl := Millis(t.LastWriteNs-t.FirstWriteNs) / float64(t.OutputTokens-1)
 		t.ITLMs = &itl
 	}
 }
 
-func millis(ns int64) float64 { return float64(ns) / 1e6 }
+func Millis(ns int64) float64 { return float64(ns) / 1e6 }
 
-// ring keeps the last limit truths. Safe for concurrent use.
-type ring struct {
-	limit int
+// Ring keeps the last limit truths. Safe for concurrent use.
+type Ring struct {
+	Limit int
 
 	mu    sync.Mutex
-	items []Truth
+	items []Record
 	next  int // where the oldest is, once the ring is full
 }
 
-func (r *ring) add(t Truth) {
+func (r *Ring) Add(t Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.items) < r.limit {
+	if len(r.items) < r.Limit {
 		r.items = append(r.items, t)
 		return
 	}
 	r.items[r.next] = t
-	r.next = (r.next + 1) % r.limit
+	r.next = (r.next + 1) % r.Limit
 }
 
-// last returns a copy of the newest n truths, oldest first.
-func (r *ring) last(n int) []Truth {
+// Last returns a copy of the newest n truths, oldest first.
+func (r *Ring) Last(n int) []Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n = min(n, len(r.items))
-	out := make([]Truth, 0, n)
+	out := make([]Record, 0, n)
 	for i := len(r.items) - n; i < len(r.items); i++ {
 		out = append(out, r.items[(r.next+i)%len(r.items)])
 	}

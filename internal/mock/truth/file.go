@@ -1,4 +1,4 @@
-package mock
+package truth
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	truthFlushEvery = time.Second
+	TruthFlushEvery = time.Second
 	truthFileMode   = 0o644
 	// truthBatch is how many bytes wake the writer before the second is over, and
 	// truthBacklog how many may wait for the disk before requests wait for it too.
@@ -17,9 +17,9 @@ const (
 	truthBacklog = 8 << 20
 )
 
-// truthFile appends lines to a file. One goroutine owns the file; write is safe
+// File appends lines to a file. One goroutine owns the file; write is safe
 // for concurrent use and blocks while the backlog is full.
-type truthFile struct {
+type File struct {
 	mu     sync.Mutex
 	room   sync.Cond // the backlog was taken, or the file is closed
 	lines  []byte    // not written yet
@@ -30,21 +30,21 @@ type truthFile struct {
 	done chan error    // buffered 1; the result of the writer
 }
 
-// openTruthFile creates path, or truncates it, and starts the writer.
-func openTruthFile(path string) (*truthFile, error) {
+// Open creates path, or truncates it, and starts the writer.
+func Open(path string) (*File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, truthFileMode)
 	if err != nil {
 		return nil, fmt.Errorf("open truth file: %w", err)
 	}
-	t := &truthFile{full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan error, 1)}
+	t := &File{full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan error, 1)}
 	t.room.L = &t.mu
 	go func() { t.done <- t.run(f) }()
 	return t, nil
 }
 
-// write queues the line of a truth; it is dropped when the file is closed
+// Write queues the line of a truth; it is dropped when the file is closed
 // already.
-func (t *truthFile) write(truth *Truth) {
+func (t *File) Write(truth *Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.lines) >= truthBacklog && !t.closed {
@@ -53,7 +53,7 @@ func (t *truthFile) write(truth *Truth) {
 	if t.closed {
 		return
 	}
-	t.lines = appendTruthLine(t.lines, truth)
+	t.lines = AppendLine(t.lines, truth)
 	if len(t.lines) >= truthBatch {
 		select {
 		case t.full <- struct{}{}:
@@ -63,7 +63,7 @@ func (t *truthFile) write(truth *Truth) {
 }
 
 // take returns what is queued and leaves the empty buffer spare in its place.
-func (t *truthFile) take(spare []byte) []byte {
+func (t *File) take(spare []byte) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := t.lines
@@ -74,8 +74,8 @@ func (t *truthFile) take(spare []byte) []byte {
 
 // run writes lines until stop. After an error it goes on to take lines, so that
 // no request hangs, and reports the first error at the end.
-func (t *truthFile) run(f *os.File) error {
-	tick := time.NewTicker(truthFlushEvery)
+func (t *File) run(f *os.File) error {
+	tick := time.NewTicker(TruthFlushEvery)
 	defer tick.Stop()
 	var buf []byte
 	var failed error
@@ -93,8 +93,8 @@ func (t *truthFile) run(f *os.File) error {
 	return errors.Join(failed, f.Close())
 }
 
-// close writes what is queued and waits for the writer. Call it once.
-func (t *truthFile) close() error {
+// Close writes what is queued and waits for the writer. Call it once.
+func (t *File) Close() error {
 	t.mu.Lock()
 	t.closed = true
 	t.room.Broadcast()

@@ -1,4 +1,4 @@
-package mock
+package random
 
 import (
 	"math"
@@ -26,11 +26,11 @@ func TestDelayMoments(t *testing.T) {
 		{"bimodal:0.5:20ms:bimodal:1:const:1ms:const:40ms", 30, 10},
 	}
 	for _, tt := range tests {
-		d := mustDelay(t, tt.text)
+		d := parsedDelay(t, tt.text)
 		rng := rand.New(rand.NewPCG(1, 2))
 		var sum, squares float64
 		for range n {
-			x := float64(d.draw(rng)) / 1e6
+			x := float64(d.Draw(rng)) / 1e6
 			if x < 0 {
 				t.Fatalf("%s drew %v ms", tt.text, x)
 			}
@@ -50,10 +50,10 @@ func TestDelayMoments(t *testing.T) {
 }
 
 func TestNormalIsTruncated(t *testing.T) {
-	d := mustDelay(t, "normal:100ms:80ms")
+	d := parsedDelay(t, "normal:100ms:80ms")
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10000 {
-		if x := d.draw(rng); x < 30*time.Millisecond || x > 170*time.Millisecond {
+		if x := d.Draw(rng); x < 30*time.Millisecond || x > 170*time.Millisecond {
 			t.Fatalf("drew %v, want 30 to 170 ms", x)
 		}
 	}
@@ -94,11 +94,48 @@ func TestLengthDraw(t *testing.T) {
 		{"7", 7, 7}, {"0", 1, 1}, {"uniform:2:4", 2, 4}, {"exp:0.01", 1, 1}, {"1e300", maxDraw, maxDraw},
 	}
 	for _, tt := range tests {
-		l := mustLength(t, tt.text)
+		l := parsedLength(t, tt.text)
 		for range 100 {
-			if n := l.draw(rng); n < tt.min || n > tt.max {
+			if n := l.Draw(rng); n < tt.min || n > tt.max {
 				t.Errorf("%s drew %d, want %d to %d", tt.text, n, tt.min, tt.max)
 			}
 		}
 	}
+}
+
+// FuzzParseDelay: an accepted distribution is read back and draws no negative.
+func FuzzParseDelay(f *testing.F) {
+	for _, s := range []string{"20ms", "uniform:1ms:2ms", "gamma:1ms:0.5", "bimodal:0.1:1ms:exp:2s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := ParseDelay(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseDelay(d.String()); err != nil || again.String() != d.String() {
+			t.Errorf("%q reads back as %q, error %v", text, again, err)
+		}
+		if v := d.Draw(rand.New(rand.NewPCG(1, 2))); v < 0 {
+			t.Errorf("%q drew %v", text, v)
+		}
+	})
+}
+
+func parsedDelay(t testing.TB, s string) Delay {
+	t.Helper()
+	d, err := ParseDelay(s)
+	if err != nil {
+		t.Fatalf("ParseDelay(%q): %v", s, err)
+	}
+	return d
+}
+
+func parsedLength(t testing.TB, s string) Length {
+	t.Helper()
+	l, err := ParseLength(s)
+	if err != nil {
+		t.Fatalf("ParseLength(%q): %v", s, err)
+	}
+	return l
 }

@@ -1,4 +1,6 @@
-package mock
+// Package fault reads fault rules: which requests fail, where, and how. It also has the
+// bodies of error responses and the ways to break a response.
+package fault
 
 import (
 	"fmt"
@@ -7,10 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/seed"
 )
 
-// FaultHelp describes the language of ParseFault.
-const FaultHelp = `ACTION[:ARGUMENT][,KEY=VALUE…]
+// Help describes the language of Parse.
+const Help = `ACTION[:ARGUMENT][,KEY=VALUE…]
 actions
   status:CODE              error response; keys retry_after=SECONDS and
                            body=vllm|openai|fastapi|sglang|text|html|empty|
@@ -59,20 +64,20 @@ examples
 Requests are counted from 1 in order of arrival.
 The first matching rule applies.`
 
-type faultAction string
+type Action string
 
 const (
-	actStatus      faultAction = "status"
-	actReset       faultAction = "reset"
-	actClose       faultAction = "close"
-	actStall       faultAction = "stall"
-	actSlowHeaders faultAction = "slow_headers"
-	actStreamError faultAction = "stream_error"
-	actMalformed   faultAction = "malformed"
-	actEmpty       faultAction = "empty"
-	actJob         faultAction = "job"
-	actSlowBody    faultAction = "slow_body"
-	actBadChunk    faultAction = "bad_chunk"
+	ActStatus      Action = "status"
+	ActReset       Action = "reset"
+	ActClose       Action = "close"
+	ActStall       Action = "stall"
+	ActSlowHeaders Action = "slow_headers"
+	ActStreamError Action = "stream_error"
+	ActMalformed   Action = "malformed"
+	ActEmpty       Action = "empty"
+	ActJob         Action = "job"
+	ActSlowBody    Action = "slow_body"
+	ActBadChunk    Action = "bad_chunk"
 )
 
 // Shorthands: rules that become actStatus.
@@ -82,26 +87,26 @@ const (
 	shortRedirect = "redirect"
 )
 
-type position string
+type Position string
 
 const (
-	posBeforeHeaders position = "before_headers"
-	posAfterHeaders  position = "after_headers"
-	posAfterTokens   position = "after_tokens"
-	posAfterFinish   position = "after_finish"
-	posAfterDone     position = "after_done"
+	PosBeforeHeaders Position = "before_headers"
+	PosAfterHeaders  Position = "after_headers"
+	PosAfterTokens   Position = "after_tokens"
+	PosAfterFinish   Position = "after_finish"
+	PosAfterDone     Position = "after_done"
 )
 
 const (
-	emptyBody   = "body"
-	emptyOutput = "output"
+	EmptyBody   = "body"
+	EmptyOutput = "output"
 
-	jobFail          = "fail"
-	jobTimeOut       = "time_out"
-	jobNeverFinish   = "never_finish"
-	jobStuckProgress = "stuck_progress"
-	jobExpire        = "expire"
-	emptyChoices     = "choices"
+	JobFail          = "fail"
+	JobTimeOut       = "time_out"
+	JobNeverFinish   = "never_finish"
+	JobStuckProgress = "stuck_progress"
+	JobExpire        = "expire"
+	EmptyChoices     = "choices"
 
 	badJSON       = "bad_json"
 	truncatedJSON = "truncated_json"
@@ -113,23 +118,23 @@ const (
 	twoObjects    = "two_objects"
 )
 
-// Fault is one rule of misbehaviour: which requests, and what happens to them.
-// Make it with ParseFault; the zero value matches nothing. It is immutable.
-type Fault struct {
-	text       string
-	action     faultAction
-	pos        position
-	tokens     int           // of posAfterTokens
-	status     int           // of actStatus
-	body       string        // of actStatus
-	fixed      string        // body of actStatus; "" = as body says
-	fixedType  string        // its content type
-	redirects  bool          // actStatus with a Location
-	perSecond  int           // of actSlowBody, bytes
-	retryAfter string        // header value, "" = none
-	kind       string        // of actMalformed, actEmpty and actJob
-	message    string        // of actStreamError
-	hold       time.Duration // of actStall and actSlowHeaders; < 0 = for ever
+// Rule is one rule of misbehaviour: which requests, and what happens to them.
+// Make it with Parse; the zero value matches nothing. It is immutable.
+type Rule struct {
+	Text       string
+	Action     Action
+	Pos        Position
+	Tokens     int           // of posAfterTokens
+	Status     int           // of actStatus
+	Body       string        // of actStatus
+	Fixed      string        // Body of actStatus; "" = as body says
+	FixedType  string        // its content type
+	Redirects  bool          // ActStatus with a Location
+	PerSecond  int           // of actSlowBody, bytes
+	RetryAfter string        // header value, "" = none
+	Kind       string        // of actMalformed, actEmpty and actJob
+	Message    string        // of actStreamError
+	Hold       time.Duration // of actStall and actSlowHeaders; < 0 = for ever
 
 	rate     float64 // 0–1
 	every    int64   // 0 = any
@@ -137,12 +142,12 @@ type Fault struct {
 }
 
 // String returns the rule as it was written.
-func (f Fault) String() string { return f.text }
+func (f Rule) String() string { return f.Text }
 
-// matches says whether the rule, which stands at index in its list, acts on
+// Matches says whether the rule, which stands at index in its list, acts on
 // request seq. It depends on its arguments only.
-func (f *Fault) matches(seed uint64, index int, seq int64) bool {
-	if f.action == "" || seq < f.from || seq > f.to {
+func (f *Rule) Matches(base uint64, index int, seq int64) bool {
+	if f.Action == "" || seq < f.from || seq > f.to {
 		return false
 	}
 	if f.every > 0 && seq%f.every != 0 {
@@ -152,77 +157,77 @@ func (f *Fault) matches(seed uint64, index int, seq int64) bool {
 		return true
 	}
 	const span = 1 << 53
-	draw := float64(mix64(mix64(seed, uint64(index)+1), uint64(seq))>>11) / span
+	draw := float64(seed.Mix(seed.Mix(base, uint64(index)+1), uint64(seq))>>11) / span
 	return draw < f.rate
 }
 
-// ParseFault reads a rule as FaultHelp describes it.
-func ParseFault(text string) (Fault, error) {
+// Parse reads a rule as Help describes it.
+func Parse(text string) (Rule, error) {
 	parts := strings.Split(strings.TrimSpace(text), ",")
-	f := Fault{text: strings.TrimSpace(text), rate: 1, from: 1, to: 1<<63 - 1}
+	f := Rule{Text: strings.TrimSpace(text), rate: 1, from: 1, to: 1<<63 - 1}
 	if err := f.parseAction(strings.Split(parts[0], ":")); err != nil {
-		return Fault{}, fmt.Errorf("parse fault %q: %w", text, err)
+		return Rule{}, fmt.Errorf("parse fault %q: %w", text, err)
 	}
 	for _, p := range parts[1:] {
 		key, value, ok := strings.Cut(strings.TrimSpace(p), "=")
 		if !ok {
-			return Fault{}, fmt.Errorf("parse fault %q: %q is not KEY=VALUE", text, p)
+			return Rule{}, fmt.Errorf("parse fault %q: %q is not KEY=VALUE", text, p)
 		}
 		if err := f.parseKey(key, value); err != nil {
-			return Fault{}, fmt.Errorf("parse fault %q: %w", text, err)
+			return Rule{}, fmt.Errorf("parse fault %q: %w", text, err)
 		}
 	}
 	return f, nil
 }
 
-func (f *Fault) parseAction(words []string) error {
-	f.action = faultAction(words[0])
+func (f *Rule) parseAction(words []string) error {
+	f.Action = Action(words[0])
 	args := words[1:]
 	var err error
-	switch f.action {
-	case actStatus:
-		f.body = "vllm"
-		f.status, err = oneInt(args, "an HTTP status between 400 and 599, as in status:503")
-		if err == nil && (f.status < 400 || f.status > 599) {
-			err = fmt.Errorf("status is %d, accepted: 400 to 599", f.status)
+	switch f.Action {
+	case ActStatus:
+		f.Body = "vllm"
+		f.Status, err = oneInt(args, "an HTTP status between 400 and 599, as in status:503")
+		if err == nil && (f.Status < 400 || f.Status > 599) {
+			err = fmt.Errorf("status is %d, accepted: 400 to 599", f.Status)
 		}
-	case actReset, actClose, actBadChunk:
+	case ActReset, ActClose, ActBadChunk:
 		err = f.parsePosition(args)
 	case shortKind:
 		err = f.parseKind(args)
 	case shortRedirect:
 		err = f.parseRedirect(args)
-	case actSlowBody:
+	case ActSlowBody:
 		err = f.parseRate(args)
 	case shortHTML:
-		f.action, f.status, f.body = actStatus, http.StatusOK, "html"
+		f.Action, f.Status, f.Body = ActStatus, http.StatusOK, "html"
 		if len(args) > 0 {
 			err = fmt.Errorf("html_200 takes no argument, got %q", strings.Join(args, ":"))
 		}
-	case actStall:
-		f.hold = -1
+	case ActStall:
+		f.Hold = -1
 		err = f.parsePosition(args)
-	case actSlowHeaders:
-		f.hold, err = time.ParseDuration(strings.Join(args, ":"))
-		if err != nil || f.hold < 0 {
+	case ActSlowHeaders:
+		f.Hold, err = time.ParseDuration(strings.Join(args, ":"))
+		if err != nil || f.Hold < 0 {
 			err = fmt.Errorf("slow_headers wants a duration, as in slow_headers:2s, got %q", strings.Join(args, ":"))
 		}
-	case actStreamError, actMalformed:
-		f.kind, f.message = badJSON, "The engine died while the answer was being generated."
+	case ActStreamError, ActMalformed:
+		f.Kind, f.Message = badJSON, "The engine died while the answer was being generated."
 		err = f.parsePosition(args)
-		if err == nil && f.pos != posAfterTokens {
-			err = fmt.Errorf("%s wants after_tokens:N, got %q", f.action, strings.Join(args, ":"))
+		if err == nil && f.Pos != PosAfterTokens {
+			err = fmt.Errorf("%s wants after_tokens:N, got %q", f.Action, strings.Join(args, ":"))
 		}
-	case actEmpty:
-		f.kind = strings.Join(args, ":")
-		if !slices.Contains([]string{emptyBody, emptyOutput, emptyChoices}, f.kind) {
-			err = fmt.Errorf("empty wants body, output or choices, got %q", f.kind)
+	case ActEmpty:
+		f.Kind = strings.Join(args, ":")
+		if !slices.Contains([]string{EmptyBody, EmptyOutput, EmptyChoices}, f.Kind) {
+			err = fmt.Errorf("empty wants body, output or choices, got %q", f.Kind)
 		}
-	case actJob:
-		kinds := []string{jobFail, jobTimeOut, jobNeverFinish, jobStuckProgress, jobExpire}
-		f.kind = strings.Join(args, ":")
-		if !slices.Contains(kinds, f.kind) {
-			err = fmt.Errorf("job wants one of %s, got %q", strings.Join(kinds, ", "), f.kind)
+	case ActJob:
+		kinds := []string{JobFail, JobTimeOut, JobNeverFinish, JobStuckProgress, JobExpire}
+		f.Kind = strings.Join(args, ":")
+		if !slices.Contains(kinds, f.Kind) {
+			err = fmt.Errorf("job wants one of %s, got %q", strings.Join(kinds, ", "), f.Kind)
 		}
 	default:
 		err = fmt.Errorf("unknown action %q, accepted: status, reset, close, stall, slow_headers, "+
@@ -240,16 +245,16 @@ func oneInt(args []string, want string) (int, error) {
 	return 0, fmt.Errorf("want %s, got %q", want, strings.Join(args, ":"))
 }
 
-func (f *Fault) parsePosition(args []string) error {
-	simple := []position{posBeforeHeaders, posAfterHeaders, posAfterFinish, posAfterDone}
-	if len(args) == 1 && slices.Contains(simple, position(args[0])) {
-		f.pos = position(args[0])
+func (f *Rule) parsePosition(args []string) error {
+	simple := []Position{PosBeforeHeaders, PosAfterHeaders, PosAfterFinish, PosAfterDone}
+	if len(args) == 1 && slices.Contains(simple, Position(args[0])) {
+		f.Pos = Position(args[0])
 		return nil
 	}
-	if len(args) == 2 && position(args[0]) == posAfterTokens {
+	if len(args) == 2 && Position(args[0]) == PosAfterTokens {
 		n, err := strconv.Atoi(args[1])
 		if err == nil && n >= 0 {
-			f.pos, f.tokens = posAfterTokens, n
+			f.Pos, f.Tokens = PosAfterTokens, n
 			return nil
 		}
 	}
@@ -257,10 +262,10 @@ func (f *Fault) parsePosition(args []string) error {
 		"after_finish, after_done", strings.Join(args, ":"))
 }
 
-func (f *Fault) parseKey(key, value string) error {
+func (f *Rule) parseKey(key, value string) error {
 	switch key {
 	case "rate":
-		v, err := parseRatio(value)
+		v, err := random.ParseRatio(value)
 		if err != nil || v > 1 {
 			return fmt.Errorf("rate is %q, accepted: a number between 0 and 1", value)
 		}
@@ -286,7 +291,7 @@ func (f *Fault) parseKey(key, value string) error {
 	return f.parseActionKey(key, value)
 }
 
-func (f *Fault) parseRange(value string) error {
+func (f *Rule) parseRange(value string) error {
 	low, high, isRange := strings.Cut(value, "-")
 	from, err := strconv.ParseInt(low, 10, 64)
 	to := from
@@ -304,53 +309,53 @@ func (f *Fault) parseRange(value string) error {
 }
 
 // parseActionKey reads the keys that belong to one action only.
-func (f *Fault) parseActionKey(key, value string) error {
+func (f *Rule) parseActionKey(key, value string) error {
 	switch {
-	case key == "body" && f.action == actStatus:
-		if _, ok := errorBody(value, f.status, nil); !ok {
+	case key == "body" && f.Action == ActStatus:
+		if _, ok := ErrorBody(value, f.Status, nil); !ok {
 			return fmt.Errorf("body is %q, accepted: %s", value, strings.Join(bodyKinds(), ", "))
 		}
-		f.body, f.fixed = value, ""
-	case key == "retry_after" && f.action == actStatus:
+		f.Body, f.Fixed = value, ""
+	case key == "retry_after" && f.Action == ActStatus:
 		if v, err := strconv.Atoi(value); err != nil || v < 0 {
 			return fmt.Errorf("retry_after is %q, accepted: seconds ≥ 0", value)
 		}
-		f.retryAfter = value
-	case key == "for" && f.action == actStall:
+		f.RetryAfter = value
+	case key == "for" && f.Action == ActStall:
 		if value == "forever" {
-			f.hold = -1
+			f.Hold = -1
 			return nil
 		}
 		d, err := time.ParseDuration(value)
 		if err != nil || d < 0 {
 			return fmt.Errorf("for is %q, accepted: a duration such as 30s, or forever", value)
 		}
-		f.hold = d
-	case key == "kind" && f.action == actMalformed:
+		f.Hold = d
+	case key == "kind" && f.Action == ActMalformed:
 		if !slices.Contains(malformedKinds(), value) {
 			return fmt.Errorf("kind is %q, accepted: %s", value, strings.Join(malformedKinds(), ", "))
 		}
-		f.kind = value
-	case key == "message" && f.action == actStreamError:
-		f.message = value
+		f.Kind = value
+	case key == "message" && f.Action == ActStreamError:
+		f.Message = value
 	default:
-		return fmt.Errorf("unknown key %q of %s, accepted: %s", key, f.action, f.acceptedKeys())
+		return fmt.Errorf("unknown key %q of %s, accepted: %s", key, f.Action, f.acceptedKeys())
 	}
 	return nil
 }
 
-func (f *Fault) acceptedKeys() string {
+func (f *Rule) acceptedKeys() string {
 	const selectors = "rate, every, first, requests"
-	switch f.action {
-	case actStatus:
+	switch f.Action {
+	case ActStatus:
 		return "body, retry_after, " + selectors
-	case actStall:
+	case ActStall:
 		return "for, " + selectors
-	case actMalformed:
+	case ActMalformed:
 		return "kind, " + selectors
-	case actStreamError:
+	case ActStreamError:
 		return "message, " + selectors
-	case actReset, actClose, actSlowHeaders, actEmpty, actSlowBody, actJob, actBadChunk:
+	case ActReset, ActClose, ActSlowHeaders, ActEmpty, ActSlowBody, ActJob, ActBadChunk:
 	}
 	return selectors
 }
