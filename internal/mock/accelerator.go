@@ -25,7 +25,7 @@ type accelerator struct {
 	seats   map[*batch.Sequence]seat // of what is in the engine
 	emitted []*batch.Sequence        // by the step that is being waited for
 	began   int64                    // when that step began
-	working bool                     // A step is being waited for
+	working bool                     // a step is being waited for
 }
 
 // seat is where the tokens of a sequence go.
@@ -111,7 +111,7 @@ func (a *accelerator) deliver(at int64) {
 	a.emitted = nil
 }
 
-// Submit queues all sequences of a ticket or none.
+// submit queues all sequences of a ticket or none.
 func (a *accelerator) submit(t *ticket) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,7 +170,7 @@ type ticket struct {
 	news      chan struct{} // buffered 1: tokens have come out
 
 	mu        sync.Mutex
-	generated []int // Tokens of each choice
+	generated []int // tokens of each choice
 	cached    []int // prompt tokens of each choice that were in the prefix cache
 	truth     truth.Batch
 	steps     int // that gave a token

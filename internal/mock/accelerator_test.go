@@ -87,7 +87,7 @@ func TestAcceleratorQueue(t *testing.T) {
 		p := tiny(t)
 		p.MaxSequences, p.MaxWaiting = 1, 1
 		r := newRig(t, Options{Accelerator: p})
-		ends := make([]answer, 3)
+		ends := make([]reply, 3)
 		var wg sync.WaitGroup
 		for i := range ends {
 			wg.Go(func() {
@@ -109,7 +109,7 @@ func TestAcceleratorQueue(t *testing.T) {
 		if !strings.Contains(ends[2].body, "the waiting queue is full") {
 			t.Errorf("refusal %s", ends[2].body)
 		}
-		synctest.Wait() // A request ends a moment after its answer
+		synctest.Wait() // a request ends a moment after its answer
 		all := r.server.Truth()
 		second := all[len(all)-1]
 		// The first takes 1.4 ms and nine steps of 1.0105 ms and more; the second came 0.3 ms later.

@@ -12,8 +12,8 @@ type choice struct {
 	index     int
 	text      token.Passage
 	thoughts  token.Passage
-	reasoning int    // Tokens of reasoning, first
-	total     int    // Tokens, reasoning included
+	reasoning int    // tokens of reasoning, first
+	total     int    // tokens, reasoning included
 	finish    string // "length", "stop" or "tool_calls"
 	calls     []toolCall
 	refused   bool // the text is a refusal
@@ -33,25 +33,25 @@ func (c *choice) appendTokens(dst []byte, from, to int) []byte {
 
 // plan decides lengths and texts of all choices. It depends on the seeds and the
 // request only.
-func (s *Server) plan(q *textRequest, reasoning bool) []choice {
+func (m *model) plan(q *textRequest, reasoning bool) []choice {
 	choices := make([]choice, 0, len(q.prompts)*q.n)
 	for i := range q.prompts {
 		for k := range q.n {
-			salt := seed.Mix(s.opt.Seed^q.seed, uint64(q.prompts[i].hash)+uint64(k)<<32)
-			c := choice{index: len(choices), text: s.passageFor(&q.prompts[i], salt)}
+			salt := seed.Mix(m.opt.Seed^q.seed, uint64(q.prompts[i].hash)+uint64(k)<<32)
+			c := choice{index: len(choices), text: m.passageFor(&q.prompts[i], salt)}
 			thoughts := 0
-			if reasoning && s.opt.ReasoningTokens > 0 {
-				thoughts = s.opt.ReasoningTokens
-				c.thoughts = s.proseFor(seed.Mix(salt, 1))
+			if reasoning && m.opt.ReasoningTokens > 0 {
+				thoughts = m.opt.ReasoningTokens
+				c.thoughts = m.proseFor(seed.Mix(salt, 1))
 			}
-			room := max(1, s.opt.MaxModelLen-q.prompts[i].tokens)
-			c.total, c.finish = s.outputLength(q, salt, thoughts, room)
+			room := max(1, m.opt.MaxModelLen-q.prompts[i].tokens)
+			c.total, c.finish = m.outputLength(q, salt, thoughts, room)
 			c.reasoning = min(thoughts, c.total)
-			if q.wish != nil || s.opt.RefusalRate > 0 {
+			if q.wish != nil || m.opt.RefusalRate > 0 {
 				if q.maxTokens > 0 {
 					room = min(room, q.maxTokens)
 				}
-				s.grant(q, &c, salt, room)
+				m.grant(q, &c, salt, room)
 			}
 			choices = append(choices, c)
 		}
@@ -60,7 +60,7 @@ func (s *Server) plan(q *textRequest, reasoning bool) []choice {
 }
 
 // outputLength returns the number of output tokens and the finish reason.
-func (s *Server) outputLength(q *textRequest, salt uint64, thoughts, room int) (int, string) {
+func (m *model) outputLength(q *textRequest, salt uint64, thoughts, room int) (int, string) {
 	if q.silent {
 		return 0, "stop"
 	}
@@ -70,11 +70,11 @@ func (s *Server) outputLength(q *textRequest, salt uint64, thoughts, room int) (
 		}
 		return q.length, "stop"
 	}
-	if q.maxTokens > 0 && (q.ignoreEOS || s.opt.OutputMode == OutputExact) {
+	if q.maxTokens > 0 && (q.ignoreEOS || m.opt.OutputMode == OutputExact) {
 		return q.maxTokens, "length"
 	}
-	rng := rand.New(rand.NewPCG(salt, s.opt.Seed))
-	n := max(s.opt.OutputTokens.Draw(rng)+thoughts, q.minTokens)
+	rng := rand.New(rand.NewPCG(salt, m.opt.Seed))
+	n := max(m.opt.OutputTokens.Draw(rng)+thoughts, q.minTokens)
 	limit := room
 	if q.maxTokens > 0 {
 		limit = min(limit, q.maxTokens)
@@ -93,7 +93,7 @@ func longestChoice(choices []choice) int {
 	return longest
 }
 
-// Tokens sums up output and reasoning tokens over choices.
+// tokens sums up output and reasoning tokens over choices.
 func tokens(choices []choice) (output, reasoning int) {
 	for i := range choices {
 		output += choices[i].total
@@ -103,16 +103,16 @@ func tokens(choices []choice) (output, reasoning int) {
 }
 
 // passageFor picks the text of an answer: the same for the same seed and prompt.
-func (s *Server) passageFor(p *prompt, salt uint64) token.Passage {
-	if s.opt.Content == ContentEcho && p.echo != "" {
-		return token.Passage{Pieces: token.Cut(s.opt.Tokenizer, p.echo)}
+func (m *model) passageFor(p *prompt, salt uint64) token.Passage {
+	if m.opt.Content == ContentEcho && p.echo != "" {
+		return token.Passage{Pieces: token.Cut(m.opt.Tokenizer, p.echo)}
 	}
-	if s.opt.Content == ContentUnicode {
-		return token.Passage{Pieces: s.scripts.Pieces, Start: s.scripts.Starts[salt%uint64(len(s.scripts.Starts))]}
+	if m.opt.Content == ContentUnicode {
+		return token.Passage{Pieces: m.scripts.Pieces, Start: m.scripts.Starts[salt%uint64(len(m.scripts.Starts))]}
 	}
-	return s.proseFor(salt)
+	return m.proseFor(salt)
 }
 
-func (s *Server) proseFor(salt uint64) token.Passage {
-	return token.Passage{Pieces: s.prose.Pieces, Start: s.prose.Starts[salt%uint64(len(s.prose.Starts))]}
+func (m *model) proseFor(salt uint64) token.Passage {
+	return token.Passage{Pieces: m.prose.Pieces, Start: m.prose.Starts[salt%uint64(len(m.prose.Starts))]}
 }

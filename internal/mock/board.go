@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/batch"
@@ -16,10 +15,10 @@ import (
 // sent, or says why waiting ended.
 func (x *exchange) board() error {
 	a := x.s.accelerator
-	if err := x.waitUntil(x.truth.BodyReadNs + int64(a.params.Frontend)); err != nil {
+	if err := x.wait.until(x.truth.BodyReadNs + int64(a.params.Frontend)); err != nil {
 		return err
 	}
-	t := newTicket(x.sequences(), x.s.now())
+	t := newTicket(x.sequences(), x.now())
 	err := a.submit(t)
 	if err == nil {
 		x.ticket = t
@@ -65,7 +64,7 @@ func (x *exchange) sequences() []*batch.Sequence {
 	return out
 }
 
-// Identify returns the tokens of the prompt, as many as it counts and at least
+// identify returns the tokens of the prompt, as many as it counts and at least
 // one. What a protocol has counted without reading tokens gets numbers of its own.
 func (p *prompt) identify() []uint32 {
 	wanted := max(p.tokens, 1)
@@ -76,7 +75,7 @@ func (p *prompt) identify() []uint32 {
 	return ids
 }
 
-// Identify returns the tokens of the answer, at least one. The answer's own are
+// identify returns the tokens of the answer, at least one. The answer's own are
 // those that the next turn of a conversation repeats.
 func (c *choice) identify() []uint32 {
 	ids := make([]uint32, 0, max(c.total, 1))
@@ -99,37 +98,16 @@ func ofRole(role string, id uint32) uint32 { return id ^ seed.Checksum(role) }
 // awaitTokens waits until every choice has n tokens, or as many as it will have.
 func (x *exchange) awaitTokens(n int) error {
 	if x.ticket == nil {
-		return x.waitUntil(x.tokenDue(n))
+		return x.wait.until(x.tokenDue(n))
 	}
 	have := make([]int, len(x.choices))
 	for {
 		x.ticket.progress(have)
 		if !slices.ContainsFunc(x.choices, func(c choice) bool { return have[c.index] < min(n, max(c.total, 1)) }) {
-			return x.interrupted()
+			return x.wait.interrupted()
 		}
-		if _, err := x.awaitNews(0); err != nil {
+		if _, err := x.wait.news(x.ticket.news, 0); err != nil {
 			return err
 		}
-	}
-}
-
-// awaitNews waits for tokens of the accelerator; told is false when dueNs came
-// first, which 0 never does.
-func (x *exchange) awaitNews(dueNs int64) (told bool, err error) {
-	var due <-chan time.Time
-	if dueNs > 0 {
-		timer := time.NewTimer(time.Duration(dueNs - x.s.now()))
-		defer timer.Stop()
-		due = timer.C
-	}
-	select {
-	case <-x.ticket.news:
-		return true, nil
-	case <-due:
-		return false, nil
-	case <-x.r.Context().Done():
-		return false, errClientGone
-	case <-x.s.stopping:
-		return false, errShutdown
 	}
 }

@@ -136,7 +136,7 @@ func appendCallDelta(dst []byte, role bool, c *choice, n, from, to int) []byte {
 }
 
 // prompts reads the messages: they make one prompt.
-func (chatDialect) prompts(s *Server, f *fields) []prompt {
+func (chatDialect) prompts(m *model, f *fields) []prompt {
 	v, ok := f.get("messages")
 	if !ok || v.Type() != fastjson.TypeArray {
 		f.fail("messages", "list")
@@ -147,19 +147,19 @@ func (chatDialect) prompts(s *Server, f *fields) []prompt {
 		f.err = apierror.BadRequest("messages", "messages should have at least 1 item.")
 	}
 	var p prompt
-	for _, m := range messages {
-		if m.Type() != fastjson.TypeObject {
+	for _, message := range messages {
+		if message.Type() != fastjson.TypeObject {
 			f.fail("messages", "list of messages")
 			return nil
 		}
-		readMessage(s, f, m, &p)
+		readMessage(m, f, message, &p)
 	}
 	return []prompt{p}
 }
 
 // readMessage adds one message to p.
-func readMessage(s *Server, f *fields, m *fastjson.Value, p *prompt) {
-	msg := &fields{v: m, err: f.err}
+func readMessage(m *model, f *fields, message *fastjson.Value, p *prompt) {
+	msg := &fields{v: message, err: f.err}
 	defer func() { f.err = msg.err }()
 	role := msg.text("role")
 	if role == "" {
@@ -174,39 +174,39 @@ func readMessage(s *Server, f *fields, m *fastjson.Value, p *prompt) {
 	var said strings.Builder
 	switch content.Type() {
 	case fastjson.TypeString:
-		readText(s, content.GetStringBytes(), p, &said)
+		readText(m, content.GetStringBytes(), p, &said)
 	case fastjson.TypeArray:
 		for _, part := range content.GetArray() {
-			readPart(s, msg, part, p, &said)
+			readPart(m, msg, part, p, &said)
 		}
 	case fastjson.TypeNull, fastjson.TypeObject, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 		msg.fail("messages.content", "string or list of parts")
 	}
-	if s.opt.Content == ContentEcho && role == "user" {
+	if m.opt.Content == ContentEcho && role == "user" {
 		p.echo = said.String()
 	}
 }
 
-func readText(s *Server, b []byte, p *prompt, said *strings.Builder) {
+func readText(m *model, b []byte, p *prompt, said *strings.Builder) {
 	p.hash = seed.Hash(p.hash, b)
 	text := string(b)
-	if s.opt.Accelerator != nil {
+	if m.opt.Accelerator != nil {
 		from := len(p.ids)
-		p.ids = token.Identify(p.ids, s.opt.Tokenizer, text)
+		p.ids = token.Identify(p.ids, m.opt.Tokenizer, text)
 		for i := from; i < len(p.ids); i++ {
 			p.ids[i] = ofRole(p.role, p.ids[i])
 		}
 		p.tokens += len(p.ids) - from
 	} else {
-		p.tokens += s.opt.Tokenizer.Count(text)
+		p.tokens += m.opt.Tokenizer.Count(text)
 	}
-	if s.opt.Content == ContentEcho {
+	if m.opt.Content == ContentEcho {
 		said.WriteString(text)
 	}
 }
 
 // readPart adds one element of a list content.
-func readPart(s *Server, msg *fields, part *fastjson.Value, p *prompt, said *strings.Builder) {
+func readPart(m *model, msg *fields, part *fastjson.Value, p *prompt, said *strings.Builder) {
 	kind := string(part.GetStringBytes("type"))
 	switch kind {
 	case "text", "input_text", "output_text", "refusal", "thinking":
@@ -219,9 +219,9 @@ func readPart(s *Server, msg *fields, part *fastjson.Value, p *prompt, said *str
 			msg.fail("messages.content."+key, "string")
 			return
 		}
-		readText(s, v.GetStringBytes(), p, said)
+		readText(m, v.GetStringBytes(), p, said)
 	case "image_url", "input_image", "image", "input_audio", "audio_url", "video_url", "video", "file", "input_file":
-		p.addMedia(s, part.MarshalTo(nil))
+		p.addMedia(m, part.MarshalTo(nil))
 	default:
 		if msg.err == nil {
 			msg.err = apierror.BadRequest("messages", "Unknown part type: "+kind[:min(len(kind), 100)])
@@ -230,10 +230,10 @@ func readPart(s *Server, msg *fields, part *fastjson.Value, p *prompt, said *str
 }
 
 // addMedia counts an image, an audio clip or a video.
-func (p *prompt) addMedia(s *Server, data []byte) {
+func (p *prompt) addMedia(m *model, data []byte) {
 	p.hash = seed.Hash(p.hash, data)
 	p.tokens += mediaTokens
-	if s.opt.Accelerator == nil {
+	if m.opt.Accelerator == nil {
 		return
 	}
 	own := seed.Hash(0, data)

@@ -54,14 +54,14 @@ func (completionDialect) wishes(f *fields) *wishes {
 
 // prompts reads a string, a list of strings, a list of token ids or a list of
 // such lists.
-func (completionDialect) prompts(s *Server, f *fields) []prompt {
+func (completionDialect) prompts(m *model, f *fields) []prompt {
 	v, ok := f.get("prompt")
 	if !ok {
 		f.fail("prompt", "string or list")
 		return nil
 	}
 	if v.Type() == fastjson.TypeString {
-		return []prompt{textPrompt(s, v.GetStringBytes())}
+		return []prompt{textPrompt(m, v.GetStringBytes())}
 	}
 	list, err := v.Array()
 	if err != nil || len(list) == 0 {
@@ -74,7 +74,7 @@ func (completionDialect) prompts(s *Server, f *fields) []prompt {
 	prompts := make([]prompt, 0, len(list))
 	for _, e := range list {
 		if e.Type() == fastjson.TypeString {
-			prompts = append(prompts, textPrompt(s, e.GetStringBytes()))
+			prompts = append(prompts, textPrompt(m, e.GetStringBytes()))
 			continue
 		}
 		ids, err := e.Array()
@@ -87,10 +87,10 @@ func (completionDialect) prompts(s *Server, f *fields) []prompt {
 	return prompts
 }
 
-func textPrompt(s *Server, b []byte) prompt {
+func textPrompt(m *model, b []byte) prompt {
 	var p prompt
 	var said strings.Builder
-	readText(s, b, &p, &said)
+	readText(m, b, &p, &said)
 	p.echo = said.String()
 	return p
 }

@@ -29,11 +29,11 @@ type vectorReply struct {
 // newEmbeddings is POST /v1/embeddings, as vLLM serves it.
 func newEmbeddings() protocol {
 	return reading[vectorReply]{
-		accept: func(s *Server, f *fields) (vectorReply, []prompt) {
-			texts, read := inputs(s, f)
+		accept: func(m *model, f *fields) (vectorReply, []prompt) {
+			texts, read := inputs(m, f)
 			return vectorReply{vectors: vectorsOf(texts, f.dimensions(embedding.DefaultDim)), base64: f.base64()}, read
 		},
-		answer: func(dst []byte, x *exchange, in vectorReply) []byte {
+		answer: func(dst []byte, x *answer, in vectorReply) []byte {
 			return in.append(dst, x, "embd-", "embedding", "embedding")
 		},
 	}
@@ -43,12 +43,12 @@ func newEmbeddings() protocol {
 // for all of a text.
 func newPooling() protocol {
 	return reading[vectorReply]{
-		accept: func(s *Server, f *fields) (vectorReply, []prompt) {
-			texts, read := inputs(s, f)
+		accept: func(m *model, f *fields) (vectorReply, []prompt) {
+			texts, read := inputs(m, f)
 			in := vectorReply{base64: f.base64()}
 			switch task := f.text("task"); task {
 			case "", "encode", "token_embed", "token_classify":
-				in.rows = rowsOf(s, texts, f.dimensions(tokenDim))
+				in.rows = rowsOf(m, texts, f.dimensions(tokenDim))
 			case "embed":
 				in.vectors = vectorsOf(texts, f.dimensions(embedding.DefaultDim))
 			case "classify", "score":
@@ -62,7 +62,7 @@ func newPooling() protocol {
 			}
 			return in, read
 		},
-		answer: func(dst []byte, x *exchange, in vectorReply) []byte {
+		answer: func(dst []byte, x *answer, in vectorReply) []byte {
 			return in.append(dst, x, "pool-", "pooling", "data")
 		},
 	}
@@ -105,16 +105,16 @@ func vectorsOf(texts []string, dim int) [][]float32 {
 }
 
 // rowsOf returns a vector for each token of each text.
-func rowsOf(s *Server, texts []string, dim int) [][][]float32 {
+func rowsOf(m *model, texts []string, dim int) [][][]float32 {
 	out := make([][][]float32, len(texts))
 	for i, text := range texts {
-		out[i] = vectorsOf(s.opt.Tokenizer.Pieces(text), dim)
+		out[i] = vectorsOf(m.opt.Tokenizer.Pieces(text), dim)
 	}
 	return out
 }
 
 // append writes the answer of vLLM's routes; member is where the vector goes.
-func (in *vectorReply) append(dst []byte, x *exchange, prefix, object, member string) []byte {
+func (in *vectorReply) append(dst []byte, x *answer, prefix, object, member string) []byte {
 	dst = x.appendListHead(dst, prefix)
 	for i := range x.items(max(len(in.vectors), len(in.rows))) {
 		if i > 0 {
@@ -164,15 +164,15 @@ func appendFloat32s(dst []byte, rows ...[]float32) []byte {
 // newOllamaEmbed is POST /api/embed, and /api/embeddings with old = true.
 func newOllamaEmbed(old bool) protocol {
 	return reading[vectorReply]{
-		accept: func(s *Server, f *fields) (vectorReply, []prompt) {
+		accept: func(m *model, f *fields) (vectorReply, []prompt) {
 			name := "input"
 			if old {
 				name = "prompt"
 			}
 			texts, _ := f.texts(name)
-			return vectorReply{vectors: vectorsOf(texts, f.dimensions(embedding.DefaultDim))}, s.read(texts)
+			return vectorReply{vectors: vectorsOf(texts, f.dimensions(embedding.DefaultDim))}, m.read(texts)
 		},
-		answer: func(dst []byte, x *exchange, in vectorReply) []byte {
+		answer: func(dst []byte, x *answer, in vectorReply) []byte {
 			vectors := in.vectors[:x.items(len(in.vectors))]
 			if old {
 				if len(vectors) == 0 {
@@ -185,7 +185,7 @@ func newOllamaEmbed(old bool) protocol {
 			dst = append(dst, `,"total_duration":`...)
 			dst = strconv.AppendInt(dst, int64(x.elapsed()), 10)
 			dst = append(dst, `,"load_duration":0`...)
-			if x.s.opt.Usage != UsageNever {
+			if x.opt.Usage != UsageNever {
 				dst = strconv.AppendInt(append(dst, `,"prompt_eval_count":`...), int64(x.truth.PromptTokens), 10)
 			}
 			return append(dst, '}')

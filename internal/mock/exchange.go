@@ -3,7 +3,6 @@ package mock
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -19,47 +18,46 @@ import (
 // exchange is one inference request in service. It belongs to the goroutine of
 // its handler, or to the front.
 type exchange struct {
-	s   *Server
-	w   http.ResponseWriter
-	r   *http.Request // nil in the front
-	api protocol
-
-	q       *textRequest
-	choices []choice
-	rng     *rand.Rand   // delays and chunk sizes
-	itl     random.Delay // of this request
-	firstNs int64        // due time of the first token; a hold moves it
-	whole   bool         // the request came whole with its first bytes
-	rule    *fault.Rule  // the rule that is to act, or nil
-	acted   bool         // it has
-	timer   *time.Timer
+	answer
+	s       *Server
+	w       http.ResponseWriter
+	api     protocol
+	whole   bool // the request came whole with its first bytes
+	wait    waiter
+	fault   injector
 	misuse  *apierror.Error // what is wrong with the control headers
-	hidden  bool            // the answer has no choices at all
 	ticket  *ticket         // at the accelerator; nil without one
-	metrics *modelMetrics
+	metrics *modelMetrics   // nil = it never reached the engine
 
 	ownTTFT   random.Delay // the request's own; unset = the server's
 	ownITL    random.Delay
 	ownTokens int
-
-	panics bool // the connection must be cut, and only net/http can do it
-	truth  truth.Record
 }
 
 // inference returns the handler of one route that runs a model.
 func inference(p protocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		x := s.newExchange(p, origin{
-			path: r.URL.Path, acceptNs: s.arrived(r.Context()),
-			requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
-		})
-		x.w, x.r = w, r
+		x := s.handlerExchange(p, w, r)
 		x.misuse = x.control(r.Header)
-		err := x.run()
-		x.finish(err)
-		if x.panics {
-			panic(http.ErrAbortHandler)
-		}
+		x.end(x.run())
+	}
+}
+
+// handlerExchange returns the exchange of a request that net/http serves.
+func (s *Server) handlerExchange(p protocol, w http.ResponseWriter, r *http.Request) *exchange {
+	x := s.newExchange(p, w, origin{
+		path: r.URL.Path, acceptNs: s.arrived(r.Context()),
+		requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
+	})
+	x.r, x.wait.gone = r, r.Context().Done()
+	return x
+}
+
+// end is finish in a handler.
+func (x *exchange) end(err error) {
+	x.finish(err)
+	if x.fault.panics {
+		panic(http.ErrAbortHandler)
 	}
 }
 
@@ -72,39 +70,43 @@ type origin struct {
 	whole         bool  // with its body
 }
 
-// newExchange counts a request and picks the rule that is to act on it. The
-// caller sets w, and r unless it neither waits nor has rules.
-func (s *Server) newExchange(p protocol, o origin) *exchange {
+// newExchange counts a request and picks the rule that is to act on it. p may be nil if
+// the answer is no protocol's.
+func (s *Server) newExchange(p protocol, w http.ResponseWriter, o origin) *exchange {
 	seq := s.seq.Add(1)
 	running := s.running.Add(1)
 	for peak := s.peak.Load(); running > peak && !s.peak.CompareAndSwap(peak, running); {
 		peak = s.peak.Load()
 	}
 	x := &exchange{
-		s: s, api: p, whole: o.whole,
-		rng: rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, uint64(seq)))),
-		truth: truth.Record{
-			Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
-			RequestID: o.requestID, CorrelationID: o.correlationID,
+		s: s, w: w, api: p, whole: o.whole, wait: waiter{now: s.now, stopping: s.stopping},
+		answer: answer{
+			model: s.model, opt: s.opt, header: w.Header(), reasons: p != nil && p.reasons(),
+			rng: rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, uint64(seq)))),
+			truth: truth.Record{
+				Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
+				RequestID: o.requestID, CorrelationID: o.correlationID,
+			},
 		},
 	}
+	x.cached, x.fault.x = x.cachedTokens, x
 	for i := range s.opt.Faults {
 		if s.opt.Faults[i].Matches(s.opt.Seed, i, seq) {
-			x.rule = &s.opt.Faults[i]
+			x.fault.rule = &s.opt.Faults[i]
 			break
 		}
 	}
 	return x
 }
 
-// run answers the request. The error is one of errors.go's, or an apiError that
-// was sent already.
+// run answers the request. The error is errClientGone, errShutdown or errFaulted, or an
+// [apierror.Error] that was sent already.
 func (x *exchange) run() error {
 	refusal, err := x.read()
 	if err != nil {
 		return err
 	}
-	if err := x.beforeHeaders(); err != nil {
+	if err := x.fault.beforeHeaders(); err != nil {
 		return err
 	}
 	if refusal != nil {
@@ -118,9 +120,16 @@ func (x *exchange) run() error {
 		}
 	}
 	if x.q.stream {
-		return x.stream()
+		st, err := x.openStream()
+		defer st.release()
+		if err != nil {
+			return err
+		}
+		return st.run()
 	}
-	return x.plain()
+	d := x.newDocument()
+	defer d.release()
+	return d.run()
 }
 
 // read takes the body and parses it. A refusal is not sent yet: a fault rule
@@ -128,7 +137,7 @@ func (x *exchange) run() error {
 func (x *exchange) read() (refusal *apierror.Error, err error) {
 	buf := x.s.bodies.Get().(*bytes.Buffer)
 	defer x.s.putBody(buf)
-	if err := x.s.readBody(x.w, x.r, buf); err != nil {
+	if err := x.model.readBody(x.w, x.r, buf); err != nil {
 		if errors.As(err, &refusal) {
 			return refusal, nil
 		}
@@ -143,11 +152,12 @@ func (x *exchange) read() (refusal *apierror.Error, err error) {
 
 // parse reads the body, which has just come in whole.
 func (x *exchange) parse(body []byte) (refusal *apierror.Error) {
-	x.truth.BodyReadNs = x.s.now()
+	x.truth.BodyReadNs = x.now()
 	if c, ok := x.api.(chooser); ok {
-		x.api = c.choose(x.s, body)
+		x.api = c.choose(x.model, body)
+		x.reasons = x.api.reasons()
 	}
-	x.q, refusal = x.api.read(x.s, x.r, body)
+	x.q, refusal = x.api.read(x.model, x.r, body)
 	if x.q != nil {
 		if x.ownTokens > 0 {
 			x.q.maxTokens, x.q.ignoreEOS = x.ownTokens, true
@@ -161,9 +171,10 @@ func (x *exchange) parse(body []byte) (refusal *apierror.Error) {
 
 // prepare plans the answer and its first due time.
 func (x *exchange) prepare() {
-	x.choices = x.s.plan(x.q, x.api.reasons())
-	if x.rule != nil && x.rule.Action == fault.ActEmpty && x.rule.Kind != fault.EmptyBody {
-		x.acted, x.hidden = true, x.rule.Kind == fault.EmptyChoices
+	x.choices = x.model.plan(x.q, x.reasons)
+	x.noItems = x.fault.empties(fault.EmptyOutput)
+	if x.hidden = x.fault.empties(fault.EmptyChoices); x.hidden || x.noItems {
+		x.acted = true
 		for i := range x.choices {
 			x.choices[i].total, x.choices[i].reasoning, x.choices[i].finish = 0, 0, "stop"
 		}
@@ -171,7 +182,7 @@ func (x *exchange) prepare() {
 	if !x.q.apart {
 		x.metrics = x.s.metrics.forModel(x.q.model)
 	}
-	opt := &x.s.opt
+	opt := x.opt
 	x.itl = opt.ITL
 	if x.ownITL.IsSet() {
 		x.itl = x.ownITL
@@ -206,74 +217,31 @@ func (x *exchange) refuse(e *apierror.Error) {
 
 // head stamps the response head, which the caller writes next.
 func (x *exchange) head(status int) {
-	x.truth.HeadersNs, x.truth.Status = x.s.now(), status
-	if x.s.opt.RequestIDHeaders {
-		x.w.Header().Set("X-Request-Id", x.requestID())
+	x.truth.HeadersNs, x.truth.Status = x.now(), status
+	if x.opt.RequestIDHeaders {
+		x.header.Set("X-Request-Id", x.requestID())
 	}
 }
 
-// requestID is the client's X-Request-Id, else one made from seed and number.
-func (x *exchange) requestID() string {
-	if x.truth.RequestID != "" {
-		return x.truth.RequestID
-	}
-	seq := uint64(x.truth.Seq)
-	return fmt.Sprintf("%016x%016x", seed.Mix(x.s.opt.Seed, seq), seed.Mix(seq, x.s.opt.Seed+1))
-}
-
-// waitUntil waits for a time of the server's clock. It returns at once when that
-// has passed, else the reason for which it ended early.
-func (x *exchange) waitUntil(dueNs int64) error {
-	d := time.Duration(dueNs - x.s.now())
-	if d <= 0 {
-		return x.interrupted()
-	}
-	if x.timer == nil {
-		x.timer = time.NewTimer(d)
-	} else {
-		x.timer.Reset(d)
-	}
-	select {
-	case <-x.timer.C:
-		return nil
-	case <-x.r.Context().Done():
-		return errClientGone
-	case <-x.s.stopping:
-		return errShutdown
-	}
-}
-
-// interrupted says whether the exchange has to end, without waiting.
-func (x *exchange) interrupted() error {
-	select {
-	case <-x.r.Context().Done():
-		return errClientGone
-	case <-x.s.stopping:
-		return errShutdown
-	default:
-		return nil
-	}
-}
-
-// Hold waits for d, for ever when d is negative, and moves all later due times.
+// hold waits for d, for ever when d is negative, and moves all later due times.
 func (x *exchange) hold(d time.Duration) error {
-	if d >= 0 {
-		x.firstNs += int64(d)
-		return x.waitUntil(x.s.now() + int64(d))
+	if d < 0 {
+		return x.wait.forever()
 	}
-	select {
-	case <-x.r.Context().Done():
-		return errClientGone
-	case <-x.s.stopping:
-		return errShutdown
-	}
+	x.firstNs += int64(d)
+	return x.wait.until(x.now() + int64(d))
 }
+
+// tokenDue draws the time at which n tokens are there.
+func (x *exchange) tokenDue(n int) int64 {
+	return x.firstNs + int64(x.itl.DrawSum(x.rng, max(n-1, 0)))
+}
+
+func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
 
 // finish records the exchange.
 func (x *exchange) finish(err error) {
-	if x.timer != nil {
-		x.timer.Stop()
-	}
+	x.wait.stop()
 	t := &x.truth
 	if x.ticket != nil {
 		x.s.accelerator.leave(x.ticket)
@@ -283,7 +251,7 @@ func (x *exchange) finish(err error) {
 	if t.Outcome == "" {
 		t.Outcome = x.outcome(err)
 	}
-	t.EndNs = x.s.now()
+	t.EndNs = x.now()
 	t.Derive()
 	x.countEnd(err)
 	x.s.record(t)
@@ -294,7 +262,7 @@ func (x *exchange) outcome(err error) string {
 	var refusal *apierror.Error
 	switch {
 	case x.acted:
-		return truth.OutcomeFault + x.rule.Text
+		return truth.OutcomeFault + x.fault.rule.Text
 	case err == nil:
 		return truth.OutcomeOK
 	case errors.As(err, &refusal):

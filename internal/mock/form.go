@@ -20,7 +20,7 @@ const maxParts = 1000
 // upload is a file of a form.
 type upload struct {
 	name string // of its field
-	data []byte // A part of the body
+	data []byte // a part of the body
 }
 
 // formFields reads typed fields of a form and keeps the first problem.
@@ -69,7 +69,7 @@ func (f *formFields) fail(name, message string) {
 	}
 }
 
-// Text returns the last value of a field; empty = it is not there.
+// text returns the last value of a field; empty = it is not there.
 func (f *formFields) text(name string) string {
 	if v := f.values[name]; len(v) > 0 {
 		return v[len(v)-1]

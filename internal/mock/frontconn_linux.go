@@ -31,7 +31,7 @@ type frontConn struct {
 
 	w        wire
 	x        *exchange // nil between requests
-	e        *events   // of a stream, else nil
+	st       *stream   // nil unless it is streamed
 	cadence  cadence
 	parked   bool  // a stream that waits for pending to go out
 	resumeAt int64 // when its next event is due
@@ -110,10 +110,9 @@ func (c *frontConn) take(data []byte) {
 
 // begin serves a request as far as it goes now.
 func (c *frontConn) begin(head frontHead, body []byte) {
-	x := c.f.s.newExchange(head.api, origin{
+	x := c.f.s.newExchange(head.api, &c.w, origin{
 		path: head.path, requestID: head.requestID, correlationID: head.correlationID, acceptNs: c.inAt, whole: true,
 	})
-	x.w = &c.w
 	c.x = x
 	if refusal := x.parse(body); refusal != nil {
 		x.refuse(refusal)
@@ -125,16 +124,16 @@ func (c *frontConn) begin(head frontHead, body []byte) {
 		c.tickAt(x.tokenDue(longestChoice(x.choices)))
 		return
 	}
-	e, err := x.openStream()
-	c.e = e
+	st, err := x.openStream()
+	c.st = st
 	if err == nil {
-		err = e.run(e.script.begin)
+		err = st.e.run(st.e.script.begin)
 	}
 	if err != nil {
 		c.finish(err)
 		return
 	}
-	c.cadence = x.newCadence(e)
+	c.cadence = newCadence(st)
 	c.tickAt(c.cadence.next())
 }
 
@@ -154,10 +153,10 @@ func (c *frontConn) tick() {
 		c.close()
 		return
 	}
-	if c.e == nil {
-		buf := c.f.s.frames.Get().(*frame)
-		err := c.x.plainNow(buf)
-		c.f.s.putFrame(buf)
+	if c.st == nil {
+		d := c.x.newDocument()
+		err := d.sendNow()
+		d.release()
 		c.finish(err)
 		return
 	}
@@ -165,7 +164,7 @@ func (c *frontConn) tick() {
 	for range tickSteps {
 		err := c.cadence.emit()
 		if err == nil && c.cadence.over() {
-			c.finish(c.x.streamEnd(c.e))
+			c.finish(c.st.end())
 			return
 		}
 		if err != nil {
@@ -191,12 +190,12 @@ func (c *frontConn) tick() {
 func (c *frontConn) finish(err error) {
 	x := c.x
 	c.f.due.remove(c)
-	if c.e != nil {
-		c.e.release()
+	if c.st != nil {
+		c.st.release()
 	}
 	x.finish(err)
 	x.w = nil
-	c.x, c.e, c.cadence, c.parked = nil, nil, cadence{}, false
+	c.x, c.st, c.cadence, c.parked = nil, nil, cadence{}, false
 	c.f.s.active.Done()
 	if errors.Is(err, errClientGone) || c.w.end() != nil {
 		c.close()
@@ -258,8 +257,8 @@ func (c *frontConn) writable() {
 		c.idle()
 	case c.parked:
 		c.parked = false
-		c.e.lastNs = c.f.s.now()
-		c.x.truth.LastWriteEndNs = c.e.lastNs
+		c.st.e.lastNs = c.f.s.now()
+		c.x.truth.LastWriteEndNs = c.st.e.lastNs
 		c.tickAt(c.resumeAt)
 	}
 }

@@ -26,14 +26,14 @@ func FuzzRequest(f *testing.F) {
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, d := range []dialect{chatDialect{}, completionDialect{}} {
-			q, refusal := s.parseText(body, d.prompts)
+			q, refusal := s.model.parseText(body, d.prompts)
 			if refusal != nil {
 				if refusal.Status < 400 || refusal.Message == "" {
 					t.Errorf("refusal %+v", refusal)
 				}
 				continue
 			}
-			if choices := s.plan(q, true); len(choices) != len(q.prompts)*q.n || len(choices) == 0 {
+			if choices := s.model.plan(q, true); len(choices) != len(q.prompts)*q.n || len(choices) == 0 {
 				t.Errorf("%d choices for %d prompts, n %d", len(choices), len(q.prompts), q.n)
 			}
 		}

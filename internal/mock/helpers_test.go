@@ -91,8 +91,8 @@ func (r *rig) send(ctx context.Context, path, body string, header ...string) (*h
 	return r.client.Do(req)
 }
 
-// answer is a response that was read to its end.
-type answer struct {
+// reply is a response that was read to its end.
+type reply struct {
 	status int
 	header http.Header
 	body   string
@@ -100,26 +100,26 @@ type answer struct {
 	err    error         // of the exchange or of reading
 }
 
-func (r *rig) post(path, body string, header ...string) answer {
+func (r *rig) post(path, body string, header ...string) reply {
 	r.t.Helper()
 	resp, err := r.send(r.t.Context(), path, body, header...)
 	return r.read(resp, err)
 }
 
-func (r *rig) get(path string) answer {
+func (r *rig) get(path string) reply {
 	r.t.Helper()
 	resp, err := r.client.Get(r.base + path)
 	return r.read(resp, err)
 }
 
-func (r *rig) read(resp *http.Response, err error) answer {
+func (r *rig) read(resp *http.Response, err error) reply {
 	r.t.Helper()
 	if err != nil {
-		return answer{err: err, at: time.Since(r.start)}
+		return reply{err: err, at: time.Since(r.start)}
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, string(b), time.Since(r.start), err}
+	return reply{resp.StatusCode, resp.Header, string(b), time.Since(r.start), err}
 }
 
 // line is a line of a stream and when it arrived.

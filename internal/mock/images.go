@@ -36,7 +36,7 @@ func newImages(edits bool) *imagesProtocol {
 	return p
 }
 
-func (p *imagesProtocol) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (p *imagesProtocol) read(m *model, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q, size, format := &textRequest{}, "", ""
 	job, hash := &painting{width: maxSide, height: maxSide}, uint32(0)
 	var said string
@@ -48,7 +48,7 @@ func (p *imagesProtocol) read(s *Server, r *http.Request, body []byte) (*textReq
 		hash = f.originals(job)
 		refusal = f.err
 	} else {
-		refusal = s.parseJSON(body, func(f *fields) {
+		refusal = m.parseJSON(body, func(f *fields) {
 			if v := f.text("prompt"); v == "" {
 				f.fail("prompt", "string")
 			}
@@ -61,9 +61,9 @@ func (p *imagesProtocol) read(s *Server, r *http.Request, body []byte) (*textReq
 		refusal = job.shape(size, format)
 	}
 	if refusal == nil {
-		refusal = s.checkRequest(q)
+		refusal = m.checkRequest(q)
 	}
-	q.prompts = []prompt{{tokens: s.opt.Tokenizer.Count(said), hash: seed.Hash(hash, []byte(said))}}
+	q.prompts = []prompt{{tokens: m.opt.Tokenizer.Count(said), hash: seed.Hash(hash, []byte(said))}}
 	q.payload = job
 	if q.silent = !q.stream; q.stream {
 		q.length = job.partials + 1
@@ -130,18 +130,18 @@ func (*imagesProtocol) refusal(dst []byte, e *apierror.Error) []byte { return ap
 
 func (p *imagesProtocol) script() *script { return &p.streams }
 
-func paintingIn(x *exchange) *painting {
+func paintingIn(x *answer) *painting {
 	job, _ := x.q.payload.(*painting)
 	return job
 }
 
 // picture returns the picture of a choice; stage counts down to 0, the finished one.
-func (x *exchange) picture(c *choice, stage int) picture {
+func (x *answer) picture(c *choice, stage int) picture {
 	job := paintingIn(x)
 	return picture{hash: x.q.prompts[0].hash + uint32(c.index), width: job.width, height: job.height, stage: stage}
 }
 
-func (p *imagesProtocol) document(dst []byte, x *exchange) ([]byte, string) {
+func (p *imagesProtocol) document(dst []byte, x *answer) ([]byte, string) {
 	dst = append(dst, `{"created":`...)
 	dst = strconv.AppendInt(dst, x.truth.AcceptNs/1_000_000_000, 10)
 	dst = append(dst, `,"data":[`...)
@@ -163,12 +163,12 @@ func (p *imagesProtocol) document(dst []byte, x *exchange) ([]byte, string) {
 }
 
 // address is where an image can be fetched from this server.
-func (x *exchange) address(p picture) string {
+func (x *answer) address(p picture) string {
 	scheme := "http"
 	if x.r.TLS != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + x.r.Host + x.s.opt.Prefix + "/mock/files/" + p.name()
+	return scheme + "://" + x.r.Host + x.opt.Prefix + "/mock/files/" + p.name()
 }
 
 // content adds previews and images.
@@ -203,7 +203,7 @@ func (p *imagesProtocol) content(e *events, c *choice, from, to int, _ bool) err
 }
 
 // appendUsage appends the member "usage" for some pictures of an answer.
-func (p *imagesProtocol) appendUsage(dst []byte, x *exchange, count int) []byte {
+func (p *imagesProtocol) appendUsage(dst []byte, x *answer, count int) []byte {
 	text, given, made := x.q.prompts[0].tokens, 0, count*mediaTokens
 	if p.edits {
 		given = mediaTokens

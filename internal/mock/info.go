@@ -17,7 +17,7 @@ const serverVersion = "0.0.0+mock"
 // serveModels lists the models as vLLM does.
 func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 	dst := append([]byte(nil), `{"object":"list","data":[`...)
-	for i, name := range s.models() {
+	for i, name := range s.model.models() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -46,7 +46,7 @@ func (s *Server) appendModel(dst []byte, name string) []byte {
 // serveModel is GET /v1/models/NAME; names may have slashes.
 func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
 	_, name, _ := strings.Cut(r.URL.Path, "/v1/models/")
-	if !s.serves(name) {
+	if !s.model.serves(name) {
 		refusal := noModel(name)
 		_ = apierror.WriteJSON(w, refusal.Status, apierror.Append(nil, refusal))
 		return
@@ -55,8 +55,8 @@ func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
 }
 
 // serveHealth answers 200 without a body, 503 until the server is ready.
-func serveHealth(s *Server, w http.ResponseWriter, _ *http.Request) {
-	if !s.ready() {
+func serveHealth(m *model, w http.ResponseWriter, _ *http.Request) {
+	if !m.ready() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}

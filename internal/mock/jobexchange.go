@@ -24,9 +24,9 @@ const (
 type submission interface {
 	protocol
 	// queue returns where the work is queued.
-	queue(s *Server) *jobs.Queue
+	jobs() *jobs.Queue
 	// plan makes the job of a request: its output and what it needs.
-	plan(x *exchange, j *jobs.Job)
+	plan(x *answer, j *jobs.Job)
 	// wait returns how long the answer may be held back for the work to be done.
 	wait(r *http.Request) time.Duration
 }
@@ -35,54 +35,48 @@ type submission interface {
 // answer to the submission, or on the work itself.
 func submits(p submission) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		x := s.newExchange(p, origin{
-			path: r.URL.Path, acceptNs: s.arrived(r.Context()),
-			requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
-		})
-		x.w, x.r = w, r
-		err := x.submit(p)
-		x.finish(err)
-		if x.panics {
-			panic(http.ErrAbortHandler)
-		}
+		x := s.handlerExchange(p, w, r)
+		x.end(x.submit(p))
 	}
 }
 
-// Submit starts the work, waits for it if that is asked, and says how it is.
+// submit starts the work, waits for it if that is asked, and says how it is.
 func (x *exchange) submit(p submission) error {
 	refusal, err := x.read()
 	if err != nil {
 		return err
 	}
-	if err := x.beforeHeaders(); err != nil {
+	if err := x.fault.beforeHeaders(); err != nil {
 		return err
 	}
 	if refusal != nil {
 		x.refuse(refusal)
 		return refusal
 	}
-	x.itl = x.s.opt.ITL
-	x.choices = x.s.plan(x.q, false)
+	x.itl = x.opt.ITL
+	x.choices = x.model.plan(x.q, false)
 	x.metrics = x.s.metrics.forModel(x.q.model)
 	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
-	j := &jobs.Job{Id: x.jobID(), Submitted: x.s.now(), End: jobs.Done, Expiry: asyncExpiry}
-	p.plan(x, j)
-	if x.s.opt.Jobs.Expiry > 0 {
-		j.Expiry = x.s.opt.Jobs.Expiry
+	j := &jobs.Job{Id: x.jobID(), Submitted: x.now(), End: jobs.Done, Expiry: asyncExpiry}
+	if rule := x.fault.rule; rule != nil && rule.Action == fault.ActJob {
+		x.acted, x.jobFault = true, rule.Kind
 	}
-	if x.rule != nil && x.rule.Action == fault.ActJob {
-		x.acted = true
-		j.Apply(x.rule.Kind)
+	p.plan(&x.answer, j)
+	if x.opt.Jobs.Expiry > 0 {
+		j.Expiry = x.opt.Jobs.Expiry
+	}
+	if x.jobFault != "" {
+		j.Apply(x.jobFault)
 	}
 	x.q.payload = j
-	if !p.queue(x.s).Submit(j) {
+	if !p.jobs().Submit(j) {
 		status := http.StatusTooManyRequests
 		full := apierror.New(status, "too many jobs are waiting", "")
 		x.refuse(full)
 		return full
 	}
 	if wait := p.wait(x.r); wait > 0 {
-		err := p.queue(x.s).Await(x.r.Context(), x.s.stopping, j.Id, j.Submitted+int64(wait))
+		err := p.jobs().Await(x.r.Context(), x.s.stopping, j.Id, j.Submitted+int64(wait))
 		if errors.Is(err, jobs.ErrStopped) {
 			return errShutdown
 		}
@@ -90,16 +84,15 @@ func (x *exchange) submit(p submission) error {
 			return errClientGone
 		}
 	}
-	buf := x.s.frames.Get().(*frame)
-	defer x.s.putFrame(buf)
-	x.render(buf)
-	return x.sendPlain(buf.b, len(buf.b))
+	d := x.newDocument()
+	defer d.release()
+	return d.sendNow()
 }
 
 // jobID is the same for the same seed and number of the request.
 func (x *exchange) jobID() string {
 	const hex = 16
-	return strconv.FormatUint(seed.Mix(x.s.opt.Seed^0x6a6f62, uint64(x.truth.Seq)), hex) + "-u1"
+	return strconv.FormatUint(seed.Mix(x.opt.Seed^0x6a6f62, uint64(x.truth.Seq)), hex) + "-u1"
 }
 
 // draws returns what a delay of the queue is drawn with.

@@ -27,7 +27,7 @@ type JobOptions struct {
 	Workers   int           // jobs at a time, of each kind; DefaultJobWorkers
 	ColdStart random.Delay  // of each worker, before its first job; 0
 	Time      random.Delay  // that a video takes; const DefaultJobTime
-	Expiry    time.Duration // A result is forgotten this long after its job has ended; 1 min of /runsync, else 30 min
+	Expiry    time.Duration // a result is forgotten this long after its job has ended; 1 min of /runsync, else 30 min
 	Output    string        // of Runpod's workers; OutputEvents
 }
 

@@ -48,7 +48,7 @@ const (
 	tokensJob = `{"input":{"messages":[{"role":"user","content":"Hi"}],"sampling_params":{"max_tokens":5},"stream":true}}`
 )
 
-// Id returns the id in an answer.
+// id returns the id in an answer.
 func id(t *testing.T, body string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(body, `"id":"`)

@@ -63,7 +63,7 @@ func TestTranscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{TTFT: random.ConstDelay(100 * time.Millisecond), ITL: random.ConstDelay(10 * time.Millisecond)})
 		// 4.8 s are 12 words.
-		ask := func(pairs ...string) answer {
+		ask := func(pairs ...string) reply {
 			body, kind := formOf(t, append([]string{"@file", wavOf(4800 * time.Millisecond), "model", "whisper-1"}, pairs...)...)
 			return r.post(transcriptionPath, body, "Content-Type", kind)
 		}
@@ -79,7 +79,7 @@ func TestTranscription(t *testing.T) {
 			Words []struct{ Word string }
 			Usage map[string]any
 		}
-		read := func(a answer) {
+		read := func(a reply) {
 			t.Helper()
 			got.Segments, got.Words, got.Usage, got.Task = nil, nil, nil, ""
 			if a.status != 200 || a.header.Get("Content-Type") != "application/json" {
@@ -370,7 +370,7 @@ func FuzzForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, kind string) {
 		r := &http.Request{Header: http.Header{"Content-Type": {kind}}}
 		for _, p := range []protocol{newTranscription("transcribe", "transcription.chunk"), newImages(true)} {
-			q, refusal := p.read(s, r, body)
+			q, refusal := p.read(s.model, r, body)
 			if refusal == nil && (len(q.prompts) != 1 || q.n < 1 || q.promptTokens() < 0) {
 				t.Errorf("request %+v", q)
 			}

@@ -2,7 +2,6 @@ package mock
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"errors"
 	"net/http"
 	"strconv"
@@ -68,28 +67,28 @@ func anthropicKind(status int) string {
 	return "invalid_request_error"
 }
 
-func (*messagesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (*messagesAPI) read(m *model, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{n: 1}
-	refusal := s.parseJSON(body, func(f *fields) {
+	refusal := m.parseJSON(body, func(f *fields) {
 		q.model, q.stream = f.text("model"), f.boolean("stream")
 		q.readLimit(f, "max_tokens")
 		if q.maxTokens == 0 && f.err == nil {
 			f.err = apierror.BadRequest("max_tokens", "max_tokens: Field required")
 		}
-		q.prompts = []prompt{readAnthropic(s, f)}
+		q.prompts = []prompt{readAnthropic(m, f)}
 		q.wish = readMessageWishes(f)
 		if f.err == nil {
-			f.err = s.checkRequest(q)
+			f.err = m.checkRequest(q)
 		}
 	})
 	return q, refusal
 }
 
 // readAnthropic reads system and messages: they make one prompt.
-func readAnthropic(s *Server, f *fields) prompt {
+func readAnthropic(m *model, f *fields) prompt {
 	var p prompt
 	if v, ok := f.get("system"); ok {
-		readBlocks(s, f, v, "system", &p)
+		readBlocks(m, f, v, "system", &p)
 	}
 	v, ok := f.get("messages")
 	list := v.GetArray()
@@ -97,8 +96,8 @@ func readAnthropic(s *Server, f *fields) prompt {
 		f.fail("messages", "non-empty list")
 		return p
 	}
-	for _, m := range list {
-		in := &fields{v: m, err: f.err}
+	for _, message := range list {
+		in := &fields{v: message, err: f.err}
 		role := in.text("role")
 		if in.err == nil && role != "user" && role != "assistant" {
 			in.err = apierror.BadRequest("messages", "messages: Unexpected role \""+role[:min(len(role), 100)]+"\". The Messages API accepts \"user\" and \"assistant\".")
@@ -106,11 +105,11 @@ func readAnthropic(s *Server, f *fields) prompt {
 		p.hash = seed.Hash(p.hash, []byte(role))
 		said := ""
 		if content, ok := in.get("content"); ok {
-			said = readBlocks(s, in, content, "messages.content", &p)
+			said = readBlocks(m, in, content, "messages.content", &p)
 		} else {
 			in.fail("messages.content", "string or list of blocks")
 		}
-		if s.opt.Content == ContentEcho && role == "user" {
+		if m.opt.Content == ContentEcho && role == "user" {
 			p.echo = said
 		}
 		f.err = in.err
@@ -119,14 +118,14 @@ func readAnthropic(s *Server, f *fields) prompt {
 }
 
 // readBlocks adds a text or a list of blocks to p and returns what it says.
-func readBlocks(s *Server, f *fields, v *fastjson.Value, name string, p *prompt) string {
+func readBlocks(m *model, f *fields, v *fastjson.Value, name string, p *prompt) string {
 	var said strings.Builder
 	switch v.Type() {
 	case fastjson.TypeString:
-		readText(s, v.GetStringBytes(), p, &said)
+		readText(m, v.GetStringBytes(), p, &said)
 	case fastjson.TypeArray:
 		for _, block := range v.GetArray() {
-			readBlock(s, f, block, p, &said)
+			readBlock(m, f, block, p, &said)
 		}
 	case fastjson.TypeNull, fastjson.TypeObject, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 		f.fail(name, "string or list of blocks")
@@ -135,23 +134,23 @@ func readBlocks(s *Server, f *fields, v *fastjson.Value, name string, p *prompt)
 }
 
 // readBlock adds one content block to p.
-func readBlock(s *Server, f *fields, block *fastjson.Value, p *prompt, said *strings.Builder) {
+func readBlock(m *model, f *fields, block *fastjson.Value, p *prompt, said *strings.Builder) {
 	kind := string(block.GetStringBytes("type"))
 	switch kind {
 	case "tool_use":
-		readText(s, block.GetStringBytes("name"), p, said)
+		readText(m, block.GetStringBytes("name"), p, said)
 		if input := block.Get("input"); input != nil {
-			readText(s, input.MarshalTo(nil), p, said)
+			readText(m, input.MarshalTo(nil), p, said)
 		}
 	case "tool_result":
 		if content := block.Get("content"); content != nil {
-			said.WriteString(readBlocks(s, f, content, "messages.content.content", p))
+			said.WriteString(readBlocks(m, f, content, "messages.content.content", p))
 		}
 	case "document":
 		p.hash = seed.Hash(p.hash, block.MarshalTo(nil))
 		p.tokens += mediaTokens
 	case "text", "thinking", "image":
-		readPart(s, f, block, p, said)
+		readPart(m, f, block, p, said)
 	case "redacted_thinking":
 	default:
 		if f.err == nil {
@@ -161,20 +160,19 @@ func readBlock(s *Server, f *fields, block *fastjson.Value, p *prompt, said *str
 }
 
 // serveCountTokens is POST /v1/messages/count_tokens.
-func serveCountTokens(s *Server, w http.ResponseWriter, r *http.Request) {
-	buf := s.bodies.Get().(*bytes.Buffer)
-	defer s.putBody(buf)
+func serveCountTokens(m *model, w http.ResponseWriter, r *http.Request) {
+	buf := new(bytes.Buffer)
 	var refusal *apierror.Error
-	if err := s.readBody(w, r, buf); err != nil && !errors.As(err, &refusal) {
+	if err := m.readBody(w, r, buf); err != nil && !errors.As(err, &refusal) {
 		return // nobody waits for an answer
 	}
 	q := &textRequest{n: 1}
 	if refusal == nil {
-		refusal = s.parseJSON(buf.Bytes(), func(f *fields) {
+		refusal = m.parseJSON(buf.Bytes(), func(f *fields) {
 			q.model = f.text("model")
-			q.prompts = []prompt{readAnthropic(s, f)}
+			q.prompts = []prompt{readAnthropic(m, f)}
 			if f.err == nil {
-				f.err = s.checkRequest(q)
+				f.err = m.checkRequest(q)
 			}
 		})
 	}
@@ -186,23 +184,7 @@ func serveCountTokens(s *Server, w http.ResponseWriter, r *http.Request) {
 	_ = apierror.WriteJSON(w, http.StatusOK, append(body, '}'))
 }
 
-// speaksAnthropic reports whether a route is one of Anthropic's.
-func speaksAnthropic(pattern string) bool { return strings.HasPrefix(pattern, "/v1/messages") }
-
-// admitAnthropic checks the key of a request, which may be in the header x-api-key,
-// and that the server is ready.
-func (s *Server) admitAnthropic(r *http.Request) *apierror.Error {
-	key := subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Api-Key")), []byte(s.opt.APIKey)) == 1
-	switch {
-	case !key && !s.authorized(r.Header.Get("Authorization")):
-		return &apierror.Error{Status: http.StatusUnauthorized, Message: "invalid x-api-key"}
-	case !s.ready():
-		return &apierror.Error{Status: http.StatusServiceUnavailable, Message: "The server is not ready."}
-	}
-	return nil
-}
-
-func (*messagesAPI) document(dst []byte, x *exchange) ([]byte, string) {
+func (*messagesAPI) document(dst []byte, x *answer) ([]byte, string) {
 	c := &x.choices[0]
 	dst = appendMessageHead(dst, x)
 	dst = append(dst, `"content":[`...)
@@ -229,16 +211,16 @@ func (*messagesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 }
 
 // appendMessageHead opens a message, up to its content.
-func appendMessageHead(dst []byte, x *exchange) []byte {
+func appendMessageHead(dst []byte, x *answer) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = jsonappend.String(dst, "msg_"+x.requestID())
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
 	return append(jsonappend.String(dst, x.q.model), ',')
 }
 
-func appendStopReason(dst []byte, x *exchange, c *choice) []byte {
+func appendStopReason(dst []byte, x *answer, c *choice) []byte {
 	switch {
-	case x.s.opt.FinishChunk == FinishMissing:
+	case x.opt.FinishChunk == FinishMissing:
 		return append(dst, "null"...)
 	case c.finish == "length":
 		return append(dst, `"max_tokens"`...)
@@ -249,15 +231,15 @@ func appendStopReason(dst []byte, x *exchange, c *choice) []byte {
 }
 
 // appendMessageUsage appends the member usage.
-func appendMessageUsage(dst []byte, x *exchange, output, reasoning int) []byte {
-	if x.s.opt.Usage == UsageNever {
+func appendMessageUsage(dst []byte, x *answer, output, reasoning int) []byte {
+	if x.opt.Usage == UsageNever {
 		return append(dst, `"usage":null`...)
 	}
 	dst = append(dst, `"usage":{"input_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
 	dst = append(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(output), 10)
-	if x.s.opt.ReasoningTokens > 0 {
+	if x.opt.ReasoningTokens > 0 {
 		dst = append(dst, `,"output_tokens_details":{"thinking_tokens":`...)
 		dst = append(strconv.AppendInt(dst, int64(reasoning), 10), '}')
 	}

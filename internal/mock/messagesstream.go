@@ -5,7 +5,7 @@ import "aiperfd/internal/mock/apierror"
 // signature stands for what Anthropic signs thoughts with.
 const signature = "c2lnbmF0dXJl"
 
-// Start starts an event of the given kind, which the caller completes.
+// start starts an event of the given kind, which the caller completes.
 func (*messagesAPI) start(e *events, kind string) {
 	e.b = append(e.b, "event: "...)
 	e.b = append(e.b, kind...)
@@ -39,7 +39,7 @@ func (p *messagesAPI) begin(e *events) error {
 
 func (p *messagesAPI) first(e *events) error {
 	c := &e.x.choices[0]
-	if c.total == 0 || c.callAt(0) >= 0 { // A call is opened by its name, which is content
+	if c.total == 0 || c.callAt(0) >= 0 { // a call is opened by its name, which is content
 		return nil
 	}
 	return p.openBlock(e, c, c.sideOf(0))

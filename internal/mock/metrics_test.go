@@ -68,7 +68,7 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 0
 		}
 		for _, p := range problems {
 			ours := p.Text != "metric names should not contain ':'" && // vLLM's names do
-				p.Metric != "vllm:iteration_tokens_total" // A histogram in spite of its name
+				p.Metric != "vllm:iteration_tokens_total" // a histogram in spite of its name
 			if ours {
 				t.Errorf("%s: %s", p.Metric, p.Text)
 			}

@@ -67,7 +67,7 @@ func lengthBuckets(limit int) []float64 {
 
 // addEngine registers what the state of the engine says.
 func (m *metrics) addEngine(s *Server) {
-	labels := prometheus.Labels{"model_name": s.models()[0], "engine": "0"}
+	labels := prometheus.Labels{"model_name": s.model.models()[0], "engine": "0"}
 	gauge := func(name, help string, value func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "vllm:" + name, Help: help, ConstLabels: labels,

@@ -20,16 +20,16 @@ func nativeRoutes() []route {
 		{post, "/", true, inference(newTGI(tgiAsked))},
 		{post, "/generate", true, inference(newGenerate())},
 		{post, "/generate_stream", true, inference(newTGI(tgiAlways))},
-		{get, "/info", true, serveTGIInfo},
+		{get, "/info", true, about(serveTGIInfo)},
 		{post, "/api/chat", true, inference(newOllama(true))},
 		{post, "/api/generate", true, inference(newOllama(false))},
-		{get, "/api/tags", true, serveOllamaModels},
-		{get, "/api/ps", true, serveOllamaModels},
+		{get, "/api/tags", true, about(serveOllamaModels)},
+		{get, "/api/ps", true, about(serveOllamaModels)},
 		{get, "/api/version", false, serveVersion},
-		{get, "/v2/health/live", false, serveTritonReady},
-		{get, "/v2/health/ready", false, serveTritonReady},
-		{get, "/v2/models/{model}/ready", false, serveTritonReady},
-		{get, "/v2/models/{model}", true, serveTritonModel},
+		{get, "/v2/health/live", false, about(serveTritonReady)},
+		{get, "/v2/health/ready", false, about(serveTritonReady)},
+		{get, "/v2/models/{model}/ready", false, about(serveTritonReady)},
+		{get, "/v2/models/{model}", true, about(serveTritonModel)},
 		{post, "/invocations", true, inference(newInvocations(false))},
 		{post, "/invocations-response-stream", true, inference(newInvocations(true))},
 		{post, "/endpoints/{name}/invocations", true, inference(newInvocations(false))},
@@ -79,17 +79,17 @@ func (f *fields) seed(names ...string) uint64 {
 }
 
 // required reads a text that must be there.
-func (f *fields) required(s *Server, name string) []prompt {
+func (f *fields) required(m *model, name string) []prompt {
 	v, ok := f.get(name)
 	if !ok || v.Type() != fastjson.TypeString {
 		f.fail(name, "string")
 		return nil
 	}
-	return []prompt{textPrompt(s, v.GetStringBytes())}
+	return []prompt{textPrompt(m, v.GetStringBytes())}
 }
 
 // admit checks what a protocol has read into q, and keeps the first problem.
-func (s *Server) admit(f *fields, q *textRequest) {
+func (m *model) admit(f *fields, q *textRequest) {
 	if q.n == 0 {
 		q.n = 1
 	}
@@ -100,7 +100,7 @@ func (s *Server) admit(f *fields, q *textRequest) {
 	case q.maxTokens > 0 && q.minTokens > q.maxTokens:
 		f.err = apierror.BadRequest("min_tokens", fmt.Sprintf("the least length, %d, is over the limit of %d", q.minTokens, q.maxTokens))
 	default:
-		f.err = s.checkRequest(q)
+		f.err = m.checkRequest(q)
 	}
 }
 
@@ -115,9 +115,6 @@ func appendSimpleError(dst []byte, message string) []byte {
 	dst = jsonappend.String(append(dst, `{"error":`...), message)
 	return append(dst, '}')
 }
-
-// elapsed returns how long ago the request arrived.
-func (x *exchange) elapsed() time.Duration { return time.Duration(x.s.now() - x.truth.AcceptNs) }
 
 // setMillis says in a header how many milliseconds something took.
 func setMillis(h http.Header, name string, d time.Duration) {

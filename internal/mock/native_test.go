@@ -121,7 +121,7 @@ func TestNativeEmpty(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, body string
 		opt              Options
-		want             []string // Pieces of the lines
+		want             []string // pieces of the lines
 	}{
 		{"TGI", "/generate_stream", `{"inputs":"x"}`, nothing, []string{`"text":"</s>","logprob":-0.5,"special":true},"generated_text":"","details":null}`}},
 		{"SGLang", "/generate", `{"text":"x","stream":true}`, nothing, []string{`"text":"","meta_info":`, "[DONE]"}},
@@ -316,16 +316,16 @@ func FuzzNativeRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, p := range all {
 			if c, ok := p.(chooser); ok {
-				p = c.choose(s, body)
+				p = c.choose(s.model, body)
 			}
-			q, refusal := p.read(s, r, body)
+			q, refusal := p.read(s.model, r, body)
 			if refusal != nil {
 				if refusal.Status < 400 || refusal.Message == "" || len(p.refusal(nil, refusal)) == 0 {
 					t.Errorf("refusal %+v", refusal)
 				}
 				continue
 			}
-			if choices := s.plan(q, p.reasons()); len(choices) != len(q.prompts)*q.n || len(choices) == 0 {
+			if choices := s.model.plan(q, p.reasons()); len(choices) != len(q.prompts)*q.n || len(choices) == 0 {
 				t.Errorf("%d choices for %d prompts, n %d", len(choices), len(q.prompts), q.n)
 			}
 		}

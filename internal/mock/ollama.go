@@ -30,9 +30,9 @@ func newOllama(chat bool) *ollama {
 	return p
 }
 
-func (p *ollama) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (p *ollama) read(m *model, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
-	refusal := s.parseJSON(body, func(f *fields) {
+	refusal := m.parseJSON(body, func(f *fields) {
 		q.model, q.stream = f.text("model"), true
 		if q.model == "" && f.err == nil {
 			f.err = apierror.BadRequest("model", "model is required")
@@ -41,11 +41,11 @@ func (p *ollama) read(s *Server, _ *http.Request, body []byte) (*textRequest, *a
 			q.stream = f.boolean("stream")
 		}
 		if p.chat {
-			q.prompts = ollamaMessages(s, f)
+			q.prompts = ollamaMessages(m, f)
 		} else {
-			q.prompts = f.required(s, "prompt")
+			q.prompts = f.required(m, "prompt")
 			if q.prompts != nil {
-				q.prompts[0].tokens += s.opt.Tokenizer.Count(f.text("system")) + readImages(f)
+				q.prompts[0].tokens += m.opt.Tokenizer.Count(f.text("system")) + readImages(f)
 			}
 		}
 		o := f.object("options")
@@ -54,29 +54,29 @@ func (p *ollama) read(s *Server, _ *http.Request, body []byte) (*textRequest, *a
 		}
 		q.seed = o.seed("seed")
 		f.err = o.err
-		s.admit(f, q)
+		m.admit(f, q)
 	})
 	return q, refusal
 }
 
 // ollamaMessages reads the messages: they make one prompt.
-func ollamaMessages(s *Server, f *fields) []prompt {
+func ollamaMessages(m *model, f *fields) []prompt {
 	v, ok := f.get("messages")
 	if !ok || v.Type() != fastjson.TypeArray || len(v.GetArray()) == 0 {
 		f.fail("messages", "non-empty list")
 		return nil
 	}
 	var p prompt
-	for _, m := range v.GetArray() {
-		if m.Type() != fastjson.TypeObject {
+	for _, message := range v.GetArray() {
+		if message.Type() != fastjson.TypeObject {
 			f.fail("messages", "list of messages")
 			return nil
 		}
-		if content := m.Get("content"); content != nil && content.Type() != fastjson.TypeString {
+		if content := message.Get("content"); content != nil && content.Type() != fastjson.TypeString {
 			f.fail("messages.content", "string")
 		}
-		readMessage(s, f, m, &p)
-		msg := &fields{v: m, err: f.err}
+		readMessage(m, f, message, &p)
+		msg := &fields{v: message, err: f.err}
 		p.tokens += readImages(msg)
 		f.err = msg.err
 	}
@@ -110,7 +110,7 @@ func (*ollama) refusal(dst []byte, e *apierror.Error) []byte {
 	return appendSimpleError(dst, e.Message)
 }
 
-func (p *ollama) document(dst []byte, x *exchange) ([]byte, string) {
+func (p *ollama) document(dst []byte, x *answer) ([]byte, string) {
 	c := &x.choices[0]
 	dst = p.open(dst, x)
 	if p.chat {
@@ -127,10 +127,10 @@ func (p *ollama) document(dst []byte, x *exchange) ([]byte, string) {
 }
 
 // open opens an object.
-func (*ollama) open(dst []byte, x *exchange) []byte {
+func (*ollama) open(dst []byte, x *answer) []byte {
 	dst = jsonappend.String(append(dst, `{"model":`...), x.q.model)
 	dst = append(dst, `,"created_at":"`...)
-	dst = time.Unix(0, x.s.now()).UTC().AppendFormat(dst, time.RFC3339Nano)
+	dst = time.Unix(0, x.now()).UTC().AppendFormat(dst, time.RFC3339Nano)
 	return append(dst, `",`...)
 }
 
@@ -144,12 +144,12 @@ func (p *ollama) said(dst []byte, c *choice, from, to int) []byte {
 }
 
 // appendOllamaDone appends what an answer ends with, after sent tokens.
-func appendOllamaDone(dst []byte, x *exchange, c *choice, sent int) []byte {
+func appendOllamaDone(dst []byte, x *answer, c *choice, sent int) []byte {
 	dst = append(dst, `,"done":true`...)
-	if x.s.opt.FinishChunk != FinishMissing {
+	if x.opt.FinishChunk != FinishMissing {
 		dst = jsonappend.String(append(dst, `,"done_reason":`...), c.finish)
 	}
-	now := x.s.now()
+	now := x.now()
 	first := min(x.firstNs, now)
 	for _, part := range []struct {
 		name string
@@ -188,7 +188,7 @@ func (p *ollama) content(e *events, c *choice, from, to int, _ bool) error {
 	return e.end(true)
 }
 
-// Close adds the line that ends the answer.
+// close adds the line that ends the answer.
 func (p *ollama) close(e *events) error {
 	c := &e.x.choices[0]
 	e.b = p.open(e.b, e.x)
@@ -209,9 +209,9 @@ func (*ollama) fail(e *events, apology *apierror.Error) error {
 }
 
 // serveOllamaModels answers GET /api/tags and /api/ps.
-func serveOllamaModels(s *Server, w http.ResponseWriter, _ *http.Request) {
+func serveOllamaModels(m *model, w http.ResponseWriter, _ *http.Request) {
 	dst := []byte(`{"models":[`)
-	for i, name := range s.models() {
+	for i, name := range m.models() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}

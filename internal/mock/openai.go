@@ -16,7 +16,7 @@ type dialect interface {
 	// of stream events.
 	names() (idPrefix, object, chunk string)
 	// prompts reads the input texts, at least one unless f.err is set.
-	prompts(s *Server, f *fields) []prompt
+	prompts(m *model, f *fields) []prompt
 	// hasRole and hasReasoning say whether streams have role events and whether
 	// reasoning is told apart from the answer.
 	hasRole() bool
@@ -51,11 +51,11 @@ func newOpenAI(d dialect) *openAI {
 	return p
 }
 
-func (p *openAI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (p *openAI) read(m *model, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	var wish *wishes
-	q, refusal := s.parseText(body, func(s *Server, f *fields) []prompt {
+	q, refusal := m.parseText(body, func(m *model, f *fields) []prompt {
 		wish = p.wishes(f)
-		return p.prompts(s, f)
+		return p.prompts(m, f)
 	})
 	q.wish, q.chat = wish, p.hasRole()
 	return q, refusal
@@ -65,7 +65,7 @@ func (p *openAI) reasons() bool { return p.hasReasoning() }
 
 func (*openAI) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
-func (p *openAI) document(dst []byte, x *exchange) ([]byte, string) {
+func (p *openAI) document(dst []byte, x *answer) ([]byte, string) {
 	prefix, object, _ := p.names()
 	dst = x.appendHead(dst, prefix, object)
 	for i := range x.choices {
@@ -78,7 +78,7 @@ func (p *openAI) document(dst []byte, x *exchange) ([]byte, string) {
 		}
 		dst = append(dst, `{"index":`...)
 		dst = strconv.AppendInt(dst, int64(c.index), 10)
-		dst = p.appendMessage(dst, c, x.s.opt.ReasoningField)
+		dst = p.appendMessage(dst, c, x.opt.ReasoningField)
 		dst = append(dst, `,"logprobs":`...)
 		dst = p.appendProbabilities(dst, x.q.wish, c, 0, c.total)
 		dst = append(dst, `,"finish_reason":`...)
@@ -86,7 +86,7 @@ func (p *openAI) document(dst []byte, x *exchange) ([]byte, string) {
 		dst = append(dst, `,"stop_reason":null}`...)
 	}
 	dst = append(dst, ']')
-	if x.s.opt.Usage != UsageNever {
+	if x.opt.Usage != UsageNever {
 		output, reasoning := tokens(x.choices)
 		dst = x.appendUsage(append(dst, ','), output, reasoning)
 	}
@@ -102,7 +102,7 @@ func (p *openAI) open(e *events) {
 	e.frame.b = e.x.appendHead(append(e.frame.b[:0], "data: "...), prefix, object)
 	e.head = e.frame.b
 	e.b = e.frame.b[len(e.frame.b):]
-	switch q := e.x.q; e.x.s.opt.Usage {
+	switch q := e.x.q; e.x.opt.Usage {
 	case UsageOnRequest:
 		e.finalUsage = q.includeUsage
 		e.chunkUsage = q.includeUsage && q.continuousUsage
@@ -114,7 +114,7 @@ func (p *openAI) open(e *events) {
 }
 
 func (p *openAI) begin(e *events) error {
-	if e.x.s.opt.RoleChunk != RoleEarly {
+	if e.x.opt.RoleChunk != RoleEarly {
 		return nil
 	}
 	if err := p.roles(e); err != nil {
@@ -124,7 +124,7 @@ func (p *openAI) begin(e *events) error {
 }
 
 func (p *openAI) first(e *events) error {
-	if e.x.s.opt.RoleChunk != RoleSeparate {
+	if e.x.opt.RoleChunk != RoleSeparate {
 		return nil
 	}
 	return p.roles(e)
@@ -151,7 +151,7 @@ func (p *openAI) roles(e *events) error {
 }
 
 func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
-	opt := &e.x.s.opt
+	opt := e.x.opt
 	field := "content"
 	switch {
 	case from < c.reasoning:
@@ -193,7 +193,7 @@ func (p *openAI) content(e *events, c *choice, from, to int, last bool) error {
 }
 
 func (p *openAI) finish(e *events, c *choice) error {
-	if mode := e.x.s.opt.FinishChunk; e.x.hidden || mode == FinishMissing || mode == FinishWithLast && c.total > 0 {
+	if mode := e.x.opt.FinishChunk; e.x.hidden || mode == FinishMissing || mode == FinishWithLast && c.total > 0 {
 		return nil
 	}
 	p.start(e, c)
@@ -203,7 +203,7 @@ func (p *openAI) finish(e *events, c *choice) error {
 	return e.end(false)
 }
 
-// Start starts an event for choice c.
+// start starts an event for choice c.
 func (*openAI) start(e *events, c *choice) {
 	e.b = append(e.b, e.head...)
 	e.b = append(e.b, `{"index":`...)
@@ -252,7 +252,7 @@ func (*openAI) close(e *events) error {
 			return err
 		}
 	}
-	if opt := &e.x.s.opt; opt.NoDone || opt.Done == DoneNo {
+	if opt := e.x.opt; opt.NoDone || opt.Done == DoneNo {
 		return nil
 	}
 	return e.done()
@@ -270,7 +270,7 @@ func (*openAI) fail(e *events, apology *apierror.Error) error {
 
 // appendHead opens the object that documents and events have in common, up to
 // and including the bracket of choices.
-func (x *exchange) appendHead(dst []byte, prefix, object string) []byte {
+func (x *answer) appendHead(dst []byte, prefix, object string) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = jsonappend.String(dst, prefix+x.requestID())
 	dst = append(dst, `,"object":"`...)
@@ -282,29 +282,29 @@ func (x *exchange) appendHead(dst []byte, prefix, object string) []byte {
 	return append(dst, `,"choices":[`...)
 }
 
-func (x *exchange) appendFinish(dst []byte, c *choice) []byte {
-	if x.s.opt.FinishChunk == FinishMissing {
+func (x *answer) appendFinish(dst []byte, c *choice) []byte {
+	if x.opt.FinishChunk == FinishMissing {
 		return append(dst, "null"...)
 	}
 	return jsonappend.String(dst, c.finish)
 }
 
 // appendUsage appends the member "usage" for the tokens sent so far.
-func (x *exchange) appendUsage(dst []byte, output, reasoning int) []byte {
+func (x *answer) appendUsage(dst []byte, output, reasoning int) []byte {
 	dst = append(dst, `"usage":{"prompt_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
 	dst = append(dst, `,"total_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens+output), 10)
 	dst = append(dst, `,"completion_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(output), 10)
-	if x.api.reasons() && x.s.opt.ReasoningTokens > 0 {
+	if x.reasons && x.opt.ReasoningTokens > 0 {
 		dst = append(dst, `,"completion_tokens_details":{"reasoning_tokens":`...)
 		dst = strconv.AppendInt(dst, int64(reasoning), 10)
 		dst = append(dst, '}')
 	}
-	if p := x.s.opt.Accelerator; p != nil && p.PrefixCache {
+	if p := x.opt.Accelerator; p != nil && p.PrefixCache {
 		dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
-		dst = strconv.AppendInt(dst, int64(x.cachedTokens()), 10)
+		dst = strconv.AppendInt(dst, int64(x.cached()), 10)
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')

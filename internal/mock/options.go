@@ -37,14 +37,14 @@ const (
 	OutputExact   = "exact"   // max_tokens, when given, is the length
 	OutputNatural = "natural" // an end of sequence is drawn; max_tokens caps it
 
-	ContentCorpus  = "corpus"  // Prose, cycled
+	ContentCorpus  = "corpus"  // prose, cycled
 	ContentEcho    = "echo"    // the last user message, cycled
 	ContentUnicode = "unicode" // characters of many scripts, of up to four bytes, cycled
 
-	RoleSeparate  = "separate"         // A role event right before the first token
+	RoleSeparate  = "separate"         // a role event right before the first token
 	RoleWithFirst = "with_first_token" // role and first token in one event
-	RoleNone      = "none"             // Never
-	RoleEarly     = "early"            // A role event right after the headers
+	RoleNone      = "none"             // never
+	RoleEarly     = "early"            // a role event right after the headers
 
 	UsageOnRequest  = "on_request"  // when stream_options asks for it
 	UsageAlways     = "always"      // on every stream
@@ -105,7 +105,7 @@ func Choices(option string) []string { return choices()[option] }
 type Options struct {
 	Prefix           string   // extra path prefix under which every route is served as well
 	ServedModels     []string // model names that are answered; empty = any name
-	MaxModelLen      int      // Tokens, prompt plus output; DefaultMaxModelLen
+	MaxModelLen      int      // tokens, prompt plus output; DefaultMaxModelLen
 	MaxBody          int64    // bytes; DefaultMaxBody
 	APIKey           string   // bearer token that /v1 routes demand; "" = open
 	RequestIDHeaders bool     // answer with X-Request-Id
@@ -114,7 +114,7 @@ type Options struct {
 
 	TTFT            random.Delay  // time from the body's last byte to the first token
 	ITL             random.Delay  // time from token to token
-	ITLPerRequest   bool          // Draw ITL once a request instead of once a token
+	ITLPerRequest   bool          // draw ITL once a request instead of once a token
 	PrefillPerToken time.Duration // added to TTFT for every prompt token
 	Fast            bool          // no delays at all: TTFT, ITL and prefill are 0
 	// Accelerator computes the times of tokens instead: requests queue, share
@@ -126,7 +126,7 @@ type Options struct {
 	OutputMode      string
 	OutputTokens    random.Length // when the request does not say; DefaultOutputTokens
 	Content         string
-	ReasoningTokens int      // Tokens of reasoning before the answer, where an API tells them apart
+	ReasoningTokens int      // tokens of reasoning before the answer, where an API tells them apart
 	ReasoningField  string   // of chat; DefaultReasoningField
 	ToolRate        *float64 // share of requests with tools to choose from that are answered by a call; nil = DefaultToolRate
 	ParallelTools   int      // calls in an answer that calls tools; 1
@@ -142,7 +142,7 @@ type Options struct {
 	StreamType     string        // the content type of streams
 	BOM            bool          // streams begin with a byte order mark
 	NoSpace        bool          // "data:" without a space behind it
-	ExtraFields    bool          // Id, retry and unknown fields in every event
+	ExtraFields    bool          // id, retry and unknown fields in every event
 	MultiLine      bool          // events over several data lines
 	EmptyChunks    float64       // share of content events of OpenAI's text routes that come with an empty one before them
 	Trailing       string        // what follows the last event of a stream

@@ -29,7 +29,7 @@ type picture struct {
 
 func (p picture) name() string { return fmt.Sprintf("%08x-%dx%d.png", p.hash, p.width, p.height) }
 
-// Encode returns the image as a PNG file.
+// encode returns the image as a PNG file.
 func (p picture) encode() []byte {
 	pale := func(shift int) uint8 {
 		level := seed.Mix(uint64(p.hash), 0) >> shift & 0xff
@@ -62,12 +62,12 @@ func pictureSize(data []byte) (width, height int, ok bool) {
 }
 
 // serveFile serves the images that answers name.
-func serveFile(_ *Server, w http.ResponseWriter, r *http.Request) {
+func serveFile(_ *model, w http.ResponseWriter, r *http.Request) {
 	var p picture
 	name := chi.URLParam(r, "id")
 	n, err := fmt.Sscanf(name, "%08x-%dx%d.png", &p.hash, &p.width, &p.height)
 	if err != nil || n != 3 || p.name() != name || min(p.width, p.height) < 1 || max(p.width, p.height) > maxSide {
-		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // A dead connection has no reader
+		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // a dead connection has no reader
 		return
 	}
 	data := p.encode()

@@ -13,11 +13,11 @@ import (
 type protocol interface {
 	// read parses a request, and checks it against the server's limits. r is nil
 	// in the front, which serves OpenAI's text routes alone.
-	read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error)
+	read(m *model, r *http.Request, body []byte) (*textRequest, *apierror.Error)
 	// reasons says whether reasoning is told apart from the answer.
 	reasons() bool
 	// document appends the answer in one piece and returns its content type.
-	document(dst []byte, x *exchange) ([]byte, string)
+	document(dst []byte, x *answer) ([]byte, string)
 	// refusal appends the body of an error.
 	refusal(dst []byte, e *apierror.Error) []byte
 	// script says how streams are written; nil = read never asks for one.
@@ -28,7 +28,7 @@ type protocol interface {
 type chooser interface {
 	protocol
 	// choose returns the protocol that the body of a request speaks.
-	choose(s *Server, body []byte) protocol
+	choose(m *model, body []byte) protocol
 }
 
 // script writes the events of a stream: each function adds whole events to e.b,
@@ -53,16 +53,8 @@ type script struct {
 	content func(e *events, c *choice, from, to int, last bool) error
 	// finish adds what follows the last token of c.
 	finish func(e *events, c *choice) error
-	// Close adds what comes when all choices have finished.
+	// close adds what comes when all choices have finished.
 	close func(e *events) error
 	// fail adds what the server says when it breaks down in the middle.
 	fail func(e *events, apology *apierror.Error) error
-}
-
-// run calls a function of the script that may be missing.
-func (e *events) run(step func(*events) error) error {
-	if step == nil {
-		return nil
-	}
-	return step(e)
 }

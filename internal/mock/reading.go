@@ -10,7 +10,6 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/apierror"
-	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/seed"
 )
@@ -23,9 +22,9 @@ const maxInputs = 2048
 type reading[T any] struct {
 	// accept reads the members of a request. It returns what the answer is made of,
 	// and what the model reads, each by itself; nothing is possible.
-	accept func(s *Server, f *fields) (T, []prompt)
+	accept func(m *model, f *fields) (T, []prompt)
 	// answer appends the document. It is not to keep items beyond x.items.
-	answer func(dst []byte, x *exchange, in T) []byte
+	answer func(dst []byte, x *answer, in T) []byte
 	// refuse appends an error; nil = in vLLM's shape.
 	refuse func(dst []byte, e *apierror.Error) []byte
 	// apart requests are answered without the model.
@@ -34,11 +33,11 @@ type reading[T any] struct {
 
 var _ protocol = reading[int]{}
 
-func (p reading[T]) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (p reading[T]) read(m *model, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{n: 1, silent: true, apart: p.apart}
-	refusal := s.parseJSON(body, func(f *fields) {
+	refusal := m.parseJSON(body, func(f *fields) {
 		q.model = f.text("model")
-		q.payload, q.prompts = p.accept(s, f)
+		q.payload, q.prompts = p.accept(m, f)
 		if len(q.prompts) > maxInputs && f.err == nil {
 			f.err = apierror.BadRequest("input", fmt.Sprintf("at most %d texts are possible, got %d.", maxInputs, len(q.prompts)))
 		}
@@ -48,7 +47,7 @@ func (p reading[T]) read(s *Server, _ *http.Request, body []byte) (*textRequest,
 		if len(q.prompts) == 0 {
 			q.prompts = make([]prompt, 1)
 		}
-		f.err = s.checkRequest(q)
+		f.err = m.checkRequest(q)
 	})
 	return q, refusal
 }
@@ -57,7 +56,7 @@ func (reading[T]) reasons() bool { return false }
 
 func (reading[T]) script() *script { return nil }
 
-func (p reading[T]) document(dst []byte, x *exchange) ([]byte, string) {
+func (p reading[T]) document(dst []byte, x *answer) ([]byte, string) {
 	in, _ := x.q.payload.(T)
 	return p.answer(dst, x, in), "application/json"
 }
@@ -70,26 +69,17 @@ func (p reading[T]) refusal(dst []byte, e *apierror.Error) []byte {
 }
 
 // read returns texts as what a model reads.
-func (s *Server) read(texts []string) []prompt {
+func (m *model) read(texts []string) []prompt {
 	prompts := make([]prompt, len(texts))
 	for i, text := range texts {
-		prompts[i].tokens = s.opt.Tokenizer.Count(text)
+		prompts[i].tokens = m.opt.Tokenizer.Count(text)
 	}
 	return prompts
 }
 
-// items returns how many of n items an answer holds: none if a fault rule takes its
-// output away.
-func (x *exchange) items(n int) int {
-	if x.rule != nil && x.rule.Action == fault.ActEmpty && x.rule.Kind == fault.EmptyOutput {
-		return 0
-	}
-	return n
-}
-
 // appendListHead opens a list object as vLLM writes it, up to and including the
 // bracket of data.
-func (x *exchange) appendListHead(dst []byte, prefix string) []byte {
+func (x *answer) appendListHead(dst []byte, prefix string) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = jsonappend.String(dst, prefix+x.requestID())
 	dst = append(dst, `,"object":"list","created":`...)
@@ -100,9 +90,9 @@ func (x *exchange) appendListHead(dst []byte, prefix string) []byte {
 }
 
 // appendListEnd closes a list object, with its usage.
-func (x *exchange) appendListEnd(dst []byte) []byte {
+func (x *answer) appendListEnd(dst []byte) []byte {
 	dst = append(dst, ']')
-	if x.s.opt.Usage != UsageNever {
+	if x.opt.Usage != UsageNever {
 		dst = x.appendInputUsage(append(dst, ','))
 		dst = append(dst[:len(dst)-1], `,"completion_tokens":0,"prompt_tokens_details":null}`...)
 	}
@@ -110,7 +100,7 @@ func (x *exchange) appendListEnd(dst []byte) []byte {
 }
 
 // appendInputUsage appends the member "usage" of an API without output.
-func (x *exchange) appendInputUsage(dst []byte) []byte {
+func (x *answer) appendInputUsage(dst []byte) []byte {
 	dst = append(dst, `"usage":{"prompt_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
 	dst = append(dst, `,"total_tokens":`...)
@@ -203,9 +193,9 @@ func mediaWord(v *fastjson.Value) string {
 
 // inputs reads what embeddings are made of: input, or the messages of a chat, which
 // are one text.
-func inputs(s *Server, f *fields) ([]string, []prompt) {
+func inputs(m *model, f *fields) ([]string, []prompt) {
 	if _, ok := f.get("messages"); ok {
-		read := (chatDialect{}).prompts(s, f)
+		read := (chatDialect{}).prompts(m, f)
 		if f.err != nil {
 			return nil, nil
 		}
@@ -228,7 +218,7 @@ func inputs(s *Server, f *fields) ([]string, []prompt) {
 	if len(texts) == 0 && f.err == nil {
 		f.err = apierror.BadRequest("input", "input should have at least 1 item.")
 	}
-	return texts, s.read(texts)
+	return texts, m.read(texts)
 }
 
 func isTokens(v *fastjson.Value) bool {

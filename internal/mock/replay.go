@@ -87,20 +87,14 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 		}
 		scale = v
 	}
-	x := s.newExchange(nil, origin{
-		path: r.URL.Path, acceptNs: s.arrived(r.Context()),
-		requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
-	})
-	x.w, x.r, x.rule = w, r, nil
+	x := s.handlerExchange(nil, w, r)
+	x.fault.rule = nil
 	p := replay{x: x, c: c, scale: scale, startNs: x.truth.AcceptNs}
 	err := p.run()
 	if err == nil || errors.Is(err, errFaulted) {
 		x.truth.Outcome = OutcomeCase + c.ID
 	}
-	x.finish(err)
-	if x.panics {
-		panic(http.ErrAbortHandler)
-	}
+	x.end(err)
 }
 
 // replay is one case on its way to a client.
@@ -114,16 +108,16 @@ type replay struct {
 func (p *replay) run() error {
 	x, c := p.x, p.c
 	// The whole request comes first, as for any answer.
-	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.r.Body, x.s.opt.MaxBody)); err != nil {
+	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.r.Body, x.opt.MaxBody)); err != nil {
 		return errClientGone
 	}
-	x.truth.BodyReadNs = x.s.now()
+	x.truth.BodyReadNs = x.now()
 	x.truth.Stream = c.Streaming
 	reads := c.Reads
 	if c.Polled {
 		reads = p.poll()
 	}
-	h := x.w.Header()
+	h := x.header
 	h["Content-Type"] = nil // none unless the case has one
 	for name, value := range c.Headers {
 		h.Set(name, value)
@@ -165,25 +159,25 @@ func (p *replay) due(ms float64) int64 {
 // send writes one read when it is due.
 func (p *replay) send(r *CaseRead) error {
 	x := p.x
-	if err := x.waitUntil(p.due(r.At)); err != nil {
+	if err := x.wait.until(p.due(r.At)); err != nil {
 		return err
 	}
-	start := x.s.now()
+	start := x.now()
 	if _, err := x.w.Write(r.data); err != nil || x.flush() != nil {
 		return errClientGone
 	}
 	t := &x.truth
-	t.LastWriteNs, t.LastWriteEndNs = start, x.s.now()
+	t.LastWriteNs, t.LastWriteEndNs = start, x.now()
 	if t.FirstWriteNs == 0 {
 		t.FirstWriteNs, t.FirstWriteEndNs = t.LastWriteNs, t.LastWriteEndNs
 	}
-	if x.s.opt.TruthChunks {
+	if x.opt.TruthChunks {
 		t.ChunkNs = append(t.ChunkNs, start)
 	}
 	return nil
 }
 
-// End does what follows the last read.
+// end does what follows the last read.
 func (p *replay) end() error {
 	x := p.x
 	if p.c.Polled {
@@ -192,11 +186,11 @@ func (p *replay) end() error {
 	if p.c.End.How == EndStall {
 		return x.hold(-1)
 	}
-	if err := x.waitUntil(p.due(p.c.End.At)); err != nil {
+	if err := x.wait.until(p.due(p.c.End.At)); err != nil {
 		return err
 	}
 	if p.c.End.How == EndReset {
-		x.cut(true)
+		x.fault.cut(true)
 		return errFaulted
 	}
 	return nil

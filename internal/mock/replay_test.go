@@ -82,7 +82,7 @@ func TestReplay(t *testing.T) {
 func TestReplayEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{Cases: loadTestCases(t), TimeScale: 10})
-		ask := func(id string, more ...string) answer {
+		ask := func(id string, more ...string) reply {
 			t.Helper()
 			begin := time.Now()
 			resp, err := r.send(t.Context(), chatPath, "{}", append(more, "X-Mock-Case", id)...)
@@ -102,7 +102,7 @@ func TestReplayEnds(t *testing.T) {
 		if a := ask("S6"); a.err == nil || a.body != "short" {
 			t.Errorf("S6: %+v, want a truncated body", a)
 		}
-		for i, want := range []answer{{body: "1", at: 100 * time.Millisecond}, {body: "2", at: 4900 * time.Millisecond}, {body: "1", at: 100 * time.Millisecond}} {
+		for i, want := range []reply{{body: "1", at: 100 * time.Millisecond}, {body: "2", at: 4900 * time.Millisecond}, {body: "1", at: 100 * time.Millisecond}} {
 			if a := ask("S5"); a.body != want.body || a.at != want.at || a.err != nil {
 				t.Errorf("S5, request %d: %+v, want %+v", i, a, want)
 			}

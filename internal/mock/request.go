@@ -115,8 +115,8 @@ func (f *fields) integer(name string) (int, bool) {
 }
 
 // readBody reads the whole body into buf.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer) error {
-	_, err := io.Copy(buf, http.MaxBytesReader(w, r.Body, s.opt.MaxBody))
+func (m *model) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer) error {
+	_, err := io.Copy(buf, http.MaxBytesReader(w, r.Body, m.opt.MaxBody))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		status := http.StatusRequestEntityTooLarge
@@ -129,12 +129,12 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buf
 }
 
 // parseJSON hands a JSON object to read, which must keep nothing of it.
-func (s *Server) parseJSON(body []byte, read func(*fields)) *apierror.Error {
+func (m *model) parseJSON(body []byte, read func(*fields)) *apierror.Error {
 	if err := fastjson.ValidateBytes(body); err != nil {
 		return apierror.BadRequest("", "JSON decode error: "+firstLine(err))
 	}
-	parser := s.parsers.Get()
-	defer s.parsers.Put(parser)
+	parser := m.parsers.Get()
+	defer m.parsers.Put(parser)
 	v, err := parser.ParseBytes(body)
 	if err != nil {
 		return apierror.BadRequest("", "JSON decode error: "+firstLine(err))
@@ -148,22 +148,22 @@ func (s *Server) parseJSON(body []byte, read func(*fields)) *apierror.Error {
 }
 
 // parseText reads the members that OpenAI's text routes share, then the prompts.
-func (s *Server) parseText(body []byte, prompts func(*Server, *fields) []prompt) (*textRequest, *apierror.Error) {
+func (m *model) parseText(body []byte, prompts func(*model, *fields) []prompt) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
-	refusal := s.parseJSON(body, func(f *fields) {
+	refusal := m.parseJSON(body, func(f *fields) {
 		q.model, q.stream, q.ignoreEOS = f.text("model"), f.boolean("stream"), f.boolean("ignore_eos")
 		q.readLengths(f)
 		q.readStreamOptions(f)
-		if s.opt.Accelerator != nil {
+		if m.opt.Accelerator != nil {
 			q.priority, _ = f.integer("priority")
 			q.cacheSalt = f.text("cache_salt")
 		}
-		q.prompts = prompts(s, f)
+		q.prompts = prompts(m, f)
 		if f.err == nil && len(q.prompts)*q.n > maxChoices {
 			f.err = apierror.BadRequest("n", fmt.Sprintf("n must be at most %d over all prompts.", maxChoices))
 		}
 		if f.err == nil {
-			f.err = s.checkRequest(q)
+			f.err = m.checkRequest(q)
 		}
 	})
 	return q, refusal
@@ -233,19 +233,19 @@ func noModel(name string) *apierror.Error {
 }
 
 // checkRequest compares a well-formed request with the server's limits.
-func (s *Server) checkRequest(q *textRequest) *apierror.Error {
+func (m *model) checkRequest(q *textRequest) *apierror.Error {
 	if q.model == "" {
-		q.model = s.models()[0]
+		q.model = m.models()[0]
 	}
-	if !s.serves(q.model) {
+	if !m.serves(q.model) {
 		return noModel(q.model)
 	}
 	for i := range q.prompts {
 		in := q.prompts[i].tokens
-		if in+max(q.maxTokens, 1) > s.opt.MaxModelLen {
+		if in+max(q.maxTokens, 1) > m.opt.MaxModelLen {
 			return apierror.BadRequest("max_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. "+
 				"However, you requested %d output tokens and your prompt contains %d input tokens.",
-				s.opt.MaxModelLen, q.maxTokens, in))
+				m.opt.MaxModelLen, q.maxTokens, in))
 		}
 	}
 	return nil

@@ -14,7 +14,10 @@ import (
 )
 
 // responsesAPI is POST /v1/responses, as OpenAI and vLLM serve it.
-type responsesAPI struct{ streams script }
+type responsesAPI struct {
+	streams script
+	stored  storedResponses
+}
 
 var _ protocol = (*responsesAPI)(nil)
 
@@ -30,7 +33,7 @@ func newResponses() *responsesAPI {
 // responsesRequest is what answers repeat of a request.
 type responsesRequest struct {
 	instructions string
-	previous     string // Id of the response that is continued; "" = none
+	previous     string // id of the response that is continued; "" = none
 	store        bool
 	said         map[string][]byte // members that answers repeat as they came; nil = none
 }
@@ -95,9 +98,9 @@ func (p *responsesAPI) script() *script { return &p.streams }
 
 func (*responsesAPI) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
-func (*responsesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (api *responsesAPI) read(m *model, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{n: 1}
-	refusal := s.parseJSON(body, func(f *fields) {
+	refusal := m.parseJSON(body, func(f *fields) {
 		q.model, q.stream, q.ignoreEOS = f.text("model"), f.boolean("stream"), f.boolean("ignore_eos")
 		q.readLimit(f, "max_output_tokens")
 		if v, ok := f.integer("seed"); ok {
@@ -111,24 +114,24 @@ func (*responsesAPI) read(s *Server, _ *http.Request, body []byte) (*textRequest
 		}
 		extra.repeats(f)
 		q.wish = readResponseWishes(f)
-		s.resume(f, extra.previous, &p)
+		api.resume(f, extra.previous, &p)
 		var said strings.Builder
-		readText(s, []byte(extra.instructions), &p, &said)
-		readInput(s, f, &p)
+		readText(m, []byte(extra.instructions), &p, &said)
+		readInput(m, f, &p)
 		q.prompts, q.payload = []prompt{p}, extra
 		if f.err == nil {
-			f.err = s.checkRequest(q)
+			f.err = m.checkRequest(q)
 		}
 	})
 	return q, refusal
 }
 
 // resume starts p with the conversation that ended with a stored response.
-func (s *Server) resume(f *fields, previous string, p *prompt) {
+func (api *responsesAPI) resume(f *fields, previous string, p *prompt) {
 	if previous == "" || f.err != nil {
 		return
 	}
-	stored, ok := s.responses.get(previous)
+	stored, ok := api.stored.get(previous)
 	if !ok {
 		f.err = noResponse(previous, "previous_response_id")
 		return
@@ -143,17 +146,17 @@ func noResponse(id, param string) *apierror.Error {
 }
 
 // keep stores an answer that is about to be complete, with its object.
-func (*responsesAPI) keep(x *exchange, output int, object []byte) {
+func (api *responsesAPI) keep(x *answer, output int, object []byte) {
 	if extra, _ := x.q.payload.(*responsesRequest); extra != nil && extra.store {
 		p := &x.q.prompts[0]
-		x.s.responses.put(responseID(x), storedResponse{p.tokens + output, seed.Hash(p.hash, []byte(responseID(x))), bytes.Clone(object)})
+		api.stored.put(responseID(x), storedResponse{p.tokens + output, seed.Hash(p.hash, []byte(responseID(x))), bytes.Clone(object)})
 	}
 }
 
-// serveResponse is GET /v1/responses/ID.
-func serveResponse(s *Server, w http.ResponseWriter, r *http.Request) {
+// serve is GET /v1/responses/ID.
+func (api *responsesAPI) serve(_ *model, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
-	stored, ok := s.responses.get(id)
+	stored, ok := api.stored.get(id)
 	if !ok || stored.object == nil {
 		refusal := noResponse(id, "response_id")
 		_ = apierror.WriteJSON(w, refusal.Status, apierror.Append(nil, refusal))
@@ -162,7 +165,7 @@ func serveResponse(s *Server, w http.ResponseWriter, r *http.Request) {
 	_ = apierror.WriteJSON(w, http.StatusOK, stored.object)
 }
 
-func responseID(x *exchange) string { return "resp_" + x.requestID() }
+func responseID(x *answer) string { return "resp_" + x.requestID() }
 
 // readLimit reads the length limit under its name in the API.
 func (q *textRequest) readLimit(f *fields, name string) {
@@ -174,7 +177,7 @@ func (q *textRequest) readLimit(f *fields, name string) {
 }
 
 // readInput reads a text or a list of items: they make one prompt.
-func readInput(s *Server, f *fields, p *prompt) {
+func readInput(m *model, f *fields, p *prompt) {
 	v, ok := f.get("input")
 	if !ok {
 		f.fail("input", "string or list")
@@ -182,7 +185,7 @@ func readInput(s *Server, f *fields, p *prompt) {
 	}
 	if v.Type() == fastjson.TypeString {
 		var said strings.Builder
-		readText(s, v.GetStringBytes(), p, &said)
+		readText(m, v.GetStringBytes(), p, &said)
 		p.echo = said.String()
 		return
 	}
@@ -196,23 +199,23 @@ func readInput(s *Server, f *fields, p *prompt) {
 			f.fail("input", "list of items")
 			return
 		}
-		readItem(s, f, item, p)
+		readItem(m, f, item, p)
 	}
 }
 
 // readItem adds one item to p.
-func readItem(s *Server, f *fields, item *fastjson.Value, p *prompt) {
+func readItem(m *model, f *fields, item *fastjson.Value, p *prompt) {
 	in := &fields{v: item, err: f.err}
 	defer func() { f.err = in.err }()
 	var said strings.Builder
 	add := func(names ...string) {
 		for _, name := range names {
-			readText(s, []byte(in.text(name)), p, &said)
+			readText(m, []byte(in.text(name)), p, &said)
 		}
 	}
 	switch kind := in.text("type"); kind {
 	case "", "message":
-		readMessage(s, in, item, p)
+		readMessage(m, in, item, p)
 	case "function_call":
 		add("name", "arguments")
 		in.need("call_id")
@@ -223,7 +226,7 @@ func readItem(s *Server, f *fields, item *fastjson.Value, p *prompt) {
 		in.need("call_id")
 		if v, ok := in.get("output"); ok && v.Type() == fastjson.TypeArray {
 			for _, part := range v.GetArray() {
-				readPart(s, in, part, p, &said)
+				readPart(m, in, part, p, &said)
 			}
 			return
 		}

@@ -23,7 +23,7 @@ const (
 // wireText returns the whole body of an answer to a request with the id r1.
 func wireText(t *testing.T, o Options, path, body string) string {
 	t.Helper()
-	var got answer
+	var got reply
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, o)
 		got = r.post(path, body, "X-Request-Id", "r1")

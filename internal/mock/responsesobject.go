@@ -9,7 +9,7 @@ import (
 )
 
 // document appends the response object.
-func (p *responsesAPI) document(dst []byte, x *exchange) ([]byte, string) {
+func (p *responsesAPI) document(dst []byte, x *answer) ([]byte, string) {
 	output, reasoning := tokens(x.choices)
 	begin := len(dst)
 	dst = p.appendResponse(dst, x, &standing{said: &x.choices[0], output: output, reasoning: reasoning})
@@ -21,7 +21,7 @@ func (p *responsesAPI) document(dst []byte, x *exchange) ([]byte, string) {
 type standing struct {
 	said              *choice         // what was said in it; nil while it is in progress, or when it failed
 	failure           *apierror.Error // why it failed; nil = it did not
-	output, reasoning int             // Tokens
+	output, reasoning int             // tokens
 }
 
 func (st *standing) status() (status, why string) {
@@ -37,7 +37,7 @@ func (st *standing) status() (status, why string) {
 }
 
 // appendResponse appends the response object.
-func (p *responsesAPI) appendResponse(dst []byte, x *exchange, st *standing) []byte {
+func (p *responsesAPI) appendResponse(dst []byte, x *answer, st *standing) []byte {
 	q := x.q
 	extra, _ := q.payload.(*responsesRequest)
 	status, why := st.status()
@@ -77,7 +77,7 @@ func (p *responsesAPI) appendResponse(dst []byte, x *exchange, st *standing) []b
 	dst = extra.appendMember(dst, "top_p", "1.0")
 	dst = extra.appendMember(dst, "truncation", `"disabled"`)
 	dst = append(dst, `,"usage":`...)
-	if st.said == nil || x.s.opt.Usage == UsageNever {
+	if st.said == nil || x.opt.Usage == UsageNever {
 		dst = append(dst, "null"...)
 	} else {
 		dst = x.appendUsageOf(dst, st.output, st.reasoning)
@@ -119,7 +119,7 @@ const (
 )
 
 // appendUsageOf appends the usage object of a response.
-func (x *exchange) appendUsageOf(dst []byte, output, reasoning int) []byte {
+func (x *answer) appendUsageOf(dst []byte, output, reasoning int) []byte {
 	dst = append(dst, `{"input_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(x.truth.PromptTokens), 10)
 	dst = append(dst, `,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},"output_tokens":`...)
@@ -132,7 +132,7 @@ func (x *exchange) appendUsageOf(dst []byte, output, reasoning int) []byte {
 }
 
 // appendOutput appends the items of an answer, which are complete.
-func (p *responsesAPI) appendOutput(dst []byte, x *exchange, c *choice) []byte {
+func (p *responsesAPI) appendOutput(dst []byte, x *answer, c *choice) []byte {
 	if c.reasoning > 0 {
 		dst = p.appendItem(dst, x, c, thoughts, whole)
 	}
@@ -156,7 +156,7 @@ func (p *responsesAPI) appendOutput(dst []byte, x *exchange, c *choice) []byte {
 
 // appendItem appends the item of the reasoning or of the answer; without its
 // content it has just begun.
-func (p *responsesAPI) appendItem(dst []byte, x *exchange, c *choice, of side, part extent) []byte {
+func (p *responsesAPI) appendItem(dst []byte, x *answer, c *choice, of side, part extent) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendItemID(dst, x, of)
 	status := "in_progress"
@@ -198,7 +198,7 @@ func appendSide(dst []byte, c *choice, of side) []byte {
 	return c.appendTokens(dst, c.reasoning, c.total)
 }
 
-func appendItemID(dst []byte, x *exchange, of side) []byte {
+func appendItemID(dst []byte, x *answer, of side) []byte {
 	prefix := "msg_"
 	if of == thoughts {
 		prefix = "rs_"

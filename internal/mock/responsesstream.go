@@ -12,7 +12,7 @@ import (
 // with vLLM the last event is always called completed, and the response in it says
 // whether that is so.
 
-// Start starts an event of the given kind, which the caller completes.
+// start starts an event of the given kind, which the caller completes.
 func (*responsesAPI) start(e *events, kind string) {
 	e.b = append(e.b, "event: "...)
 	e.b = append(e.b, kind...)
@@ -61,7 +61,7 @@ func (p *responsesAPI) begin(e *events) error {
 
 func (p *responsesAPI) first(e *events) error {
 	c := &e.x.choices[0]
-	if c.total == 0 || c.callAt(0) >= 0 { // A call is opened by its name, which is content
+	if c.total == 0 || c.callAt(0) >= 0 { // a call is opened by its name, which is content
 		return nil
 	}
 	return p.openItem(e, c, c.sideOf(0))
@@ -159,7 +159,7 @@ func (p *responsesAPI) close(e *events) error {
 		said: &e.x.choices[0], output: e.x.truth.OutputTokens, reasoning: e.x.truth.ReasoningTokens,
 	})
 	p.keep(e.x, e.x.truth.OutputTokens, object)
-	if e.x.s.opt.FinishChunk == FinishMissing {
+	if e.x.opt.FinishChunk == FinishMissing {
 		return nil
 	}
 	p.start(e, "response.completed")

@@ -1,37 +1,53 @@
 package mock
 
 import (
-	"crypto/subtle"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jobs"
 )
 
 // route is one row of the table of routes.
 type route struct {
 	method, pattern string
-	guarded         bool // Needs the API key, and readiness
+	guarded         bool // needs the API key, and readiness
 	serve           func(*Server, http.ResponseWriter, *http.Request)
 }
 
-// routes is everything the server answers, in the order of the documentation.
-func routes() []route {
-	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(), queueRoutes(), nativeRoutes(), serverRoutes())
+// newRoutes returns everything the server answers, in the order of the documentation.
+func (s *Server) newRoutes() []route {
+	const runpodSalt, videoSalt = 1, 2
+	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(newVideos(s.newQueue(videoSalt))),
+		queueRoutes(newRunpod(s.newQueue(runpodSalt))), nativeRoutes(), serverRoutes())
+}
+
+// newQueue returns a queue of jobs. The delays of its workers depend on salt.
+func (s *Server) newQueue(salt uint64) *jobs.Queue {
+	rng := rand.New(rand.NewPCG(s.opt.Seed, salt))
+	return jobs.NewQueue(s.opt.Jobs.Workers, s.now, func() time.Duration { return s.opt.Jobs.ColdStart.Draw(rng) })
+}
+
+// about returns the handler of a route that answers from what the model is.
+func about(serve func(*model, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) { serve(s.model, w, r) }
 }
 
 // textRoutes is what runs text models by OpenAI's and Anthropic's APIs.
 func textRoutes() []route {
+	responses := newResponses()
 	return []route{
 		{http.MethodPost, "/v1/chat/completions", true, inference(newOpenAI(chatDialect{}))},
 		{http.MethodPost, "/v1/completions", true, inference(newOpenAI(completionDialect{}))},
-		{http.MethodPost, "/v1/responses", true, inference(newResponses())},
-		{http.MethodGet, "/v1/responses/{id}", true, serveResponse},
+		{http.MethodPost, "/v1/responses", true, inference(responses)},
+		{http.MethodGet, "/v1/responses/{id}", true, about(responses.serve)},
 		{http.MethodPost, "/v1/messages", true, inference(newMessages())},
-		{http.MethodPost, "/v1/messages/count_tokens", true, serveCountTokens},
+		{http.MethodPost, "/v1/messages/count_tokens", true, about(serveCountTokens)},
 	}
 }
 
@@ -65,34 +81,34 @@ func vectorRoutes() []route {
 }
 
 // mediaRoutes is what takes or makes audio, images and videos.
-func mediaRoutes() []route {
+func mediaRoutes(videos *videos) []route {
 	return []route{
 		{http.MethodPost, "/v1/audio/transcriptions", true, inference(newTranscription("transcribe", "transcription.chunk"))},
 		{http.MethodPost, "/v1/audio/translations", true, inference(newTranscription("translate", "translation.chunk"))},
 		{http.MethodPost, "/v1/audio/speech", true, inference(newSpeech())},
 		{http.MethodPost, "/v1/images/generations", true, inference(newImages(false))},
 		{http.MethodPost, "/v1/images/edits", true, inference(newImages(true))},
-		{http.MethodGet, "/mock/files/{id}", false, serveFile},
-		{http.MethodPost, "/v1/videos", true, submits(videos{})},
-		{http.MethodGet, "/v1/videos/{id}", true, serveVideo},
-		{http.MethodDelete, "/v1/videos/{id}", true, serveVideoDelete},
-		{http.MethodGet, "/v1/videos/{id}/content", true, serveVideoContent},
+		{http.MethodGet, "/mock/files/{id}", false, about(serveFile)},
+		{http.MethodPost, "/v1/videos", true, submits(videos)},
+		{http.MethodGet, "/v1/videos/{id}", true, about(videos.serve)},
+		{http.MethodDelete, "/v1/videos/{id}", true, about(videos.serveDelete)},
+		{http.MethodGet, "/v1/videos/{id}/content", true, about(videos.serveContent)},
 	}
 }
 
 // queueRoutes is what is Runpod's queue of work.
-func queueRoutes() []route {
+func queueRoutes(p *runpod) []route {
 	return []route{
-		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpodQueue{})},
-		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpodQueue{sync: true})},
-		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, runpodJob(runpodStatus)},
-		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, runpodJob(runpodStatus)},
-		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, runpodJob(runpodStream)},
-		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, runpodJob(runpodStream)},
-		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, runpodJob(runpodCancel)},
-		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, serveRunpodRetry},
-		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, serveRunpodPurge},
-		{http.MethodGet, "/v2/{endpoint}/health", true, serveRunpodHealth},
+		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpodJobs{runpod: p})},
+		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpodJobs{runpod: p, sync: true})},
+		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, about(p.about(p.appendStatus))},
+		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, about(p.about(p.appendStatus))},
+		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, about(p.about(p.appendStream))},
+		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, about(p.about(p.appendStream))},
+		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, about(p.about(p.appendCancel))},
+		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, about(p.serveRetry)},
+		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, about(p.servePurge)},
+		{http.MethodGet, "/v2/{endpoint}/health", true, about(p.serveHealth)},
 	}
 }
 
@@ -101,9 +117,9 @@ func serverRoutes() []route {
 	return []route{
 		{http.MethodGet, "/v1/models", true, serveModels},
 		{http.MethodGet, "/v1/models/*", true, serveModel},
-		{http.MethodGet, "/health", false, serveHealth},
-		{http.MethodGet, "/ping", false, serveHealth},
-		{http.MethodPost, "/ping", false, serveHealth},
+		{http.MethodGet, "/health", false, about(serveHealth)},
+		{http.MethodGet, "/ping", false, about(serveHealth)},
+		{http.MethodPost, "/ping", false, about(serveHealth)},
 		{http.MethodGet, "/version", false, serveVersion},
 		{http.MethodGet, "/metrics", false, serveMetrics},
 		{http.MethodGet, "/load", false, serveLoad},
@@ -135,7 +151,7 @@ const runpodPrefix = "/v2/{endpoint}/openai"
 // newHandler serves the table at the root and below the prefix.
 func (s *Server) newHandler() http.Handler {
 	r := chi.NewRouter()
-	for _, row := range routes() {
+	for _, row := range s.routes {
 		if s.opt.NoModelsRoute && strings.HasPrefix(row.pattern, "/v1/models") {
 			continue
 		}
@@ -162,7 +178,7 @@ func (s *Server) newHandler() http.Handler {
 // allowed lists the methods of a path.
 func (s *Server) allowed(path string) []string {
 	var methods []string
-	for _, row := range routes() {
+	for _, row := range s.routes {
 		if row.pattern == path && !slices.Contains(methods, row.method) {
 			methods = append(methods, row.method)
 		}
@@ -201,13 +217,4 @@ func (s *Server) wrap(row route) http.Handler {
 func (s *Server) unavailable(w http.ResponseWriter) {
 	status := http.StatusServiceUnavailable
 	_ = apierror.WriteJSON(w, status, apierror.Append(nil, apierror.New(status, "The server is not ready.", "")))
-}
-
-// authorized checks the value of an Authorization header.
-func (s *Server) authorized(header string) bool {
-	if s.opt.APIKey == "" {
-		return true
-	}
-	scheme, token, _ := strings.Cut(header, " ")
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(token), []byte(s.opt.APIKey)) == 1
 }

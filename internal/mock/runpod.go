@@ -14,20 +14,28 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// runpodQueue is Runpod's API of a serverless endpoint, with the worker for vLLM
+// runpodJobs is Runpod's API of a serverless endpoint, with the worker for vLLM
 // behind it: /run and /runsync.
-type runpodQueue struct{ sync bool }
+type runpodJobs struct {
+	*runpod
+	sync bool
+}
 
-var _ submission = runpodQueue{}
+var _ submission = runpodJobs{}
 
-func (runpodQueue) reasons() bool { return false }
+// runpod is an endpoint and its queue.
+type runpod struct{ queue *jobs.Queue }
 
-func (runpodQueue) script() *script { return nil }
+func newRunpod(queue *jobs.Queue) *runpod { return &runpod{queue} }
 
-func (runpodQueue) queue(s *Server) *jobs.Queue { return s.runpod }
+func (runpodJobs) reasons() bool { return false }
+
+func (runpodJobs) script() *script { return nil }
+
+func (p runpodJobs) jobs() *jobs.Queue { return p.queue }
 
 // refusal is as Runpod's gateway writes it.
-func (runpodQueue) refusal(dst []byte, e *apierror.Error) []byte {
+func (runpodJobs) refusal(dst []byte, e *apierror.Error) []byte {
 	dst = append(dst, `{"error":`...)
 	dst = jsonappend.String(dst, e.Message)
 	return append(dst, '}')
@@ -40,7 +48,7 @@ const (
 	defaultWait = 90 * time.Second
 )
 
-func (p runpodQueue) wait(r *http.Request) time.Duration {
+func (p runpodJobs) wait(r *http.Request) time.Duration {
 	if !p.sync {
 		return 0
 	}
@@ -67,7 +75,7 @@ type textJob struct {
 
 // parcel is output that becomes available at once.
 type parcel struct {
-	from, to int // Tokens
+	from, to int // tokens
 	after    int64
 }
 
@@ -75,11 +83,11 @@ type parcel struct {
 type batching struct{ least, most, growth int }
 
 // read parses {"input":{…}}: messages, a prompt, or a body of OpenAI's API.
-func (runpodQueue) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (runpodJobs) read(m *model, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
-	t := &textJob{output: s.opt.Jobs.Output}
+	t := &textJob{output: m.opt.Jobs.Output}
 	gather := batching{1, 50, 3}
-	refusal := s.parseJSON(body, func(f *fields) {
+	refusal := m.parseJSON(body, func(f *fields) {
 		v, ok := f.get("input")
 		if !ok || v.Type() != fastjson.TypeObject {
 			f.err = apierror.BadRequest("input", "input is required")
@@ -87,7 +95,7 @@ func (runpodQueue) read(s *Server, _ *http.Request, body []byte) (*textRequest, 
 		}
 		input := &fields{v: v}
 		q.stream = input.boolean("stream")
-		t.readInput(s, input, q)
+		t.readInput(m, input, q)
 		gather.read(input)
 		f.err = input.err
 		if policy, ok := f.get("policy"); ok {
@@ -98,7 +106,7 @@ func (runpodQueue) read(s *Server, _ *http.Request, body []byte) (*textRequest, 
 		if f.err != nil {
 			return
 		}
-		if err := s.checkRequest(q); err != nil {
+		if err := m.checkRequest(q); err != nil {
 			// The gateway takes everything; it is the worker who complains.
 			t.problem = fmt.Sprintf("vLLM returned HTTP %d: %s", err.Status, apierror.Append(nil, err))
 			if len(q.prompts) == 0 {
@@ -118,7 +126,7 @@ type plannedText struct {
 }
 
 // readInput reads what is asked of the model.
-func (t *textJob) readInput(s *Server, input *fields, q *textRequest) {
+func (t *textJob) readInput(m *model, input *fields, q *textRequest) {
 	body, path := input, ""
 	for _, names := range [][2]string{{"openai_route", "openai_input"}, {"route", "body"}} {
 		if path = input.text(names[0]); path == "" {
@@ -148,9 +156,9 @@ func (t *textJob) readInput(s *Server, input *fields, q *textRequest) {
 	switch {
 	case path == "/v1/chat/completions", path == "" && hasMessages:
 		t.chat = true
-		q.prompts = chatDialect{}.prompts(s, body)
+		q.prompts = chatDialect{}.prompts(m, body)
 	case path == "/v1/completions", path == "" && hasPrompt:
-		q.prompts = completionDialect{}.prompts(s, body)
+		q.prompts = completionDialect{}.prompts(m, body)
 	case path != "":
 		body.err = apierror.BadRequest("route", fmt.Sprintf("route is %q, accepted: /v1/chat/completions and /v1/completions", path))
 	default:
@@ -176,14 +184,14 @@ func (b *batching) read(input *fields) {
 }
 
 // plan draws when which token will be there.
-func (p runpodQueue) plan(x *exchange, j *jobs.Job) {
+func (p runpodJobs) plan(x *answer, j *jobs.Job) {
 	planned := x.q.payload.(*plannedText)
 	t := planned.text
 	j.Payload, t.choice, t.created = t, x.choices[0], j.Submitted/int64(time.Second)
 	if p.sync {
 		j.Expiry = syncExpiry
 	}
-	opt := &x.s.opt
+	opt := x.opt
 	after := int64(opt.TTFT.Draw(x.rng)) + int64(x.truth.PromptTokens)*int64(opt.PrefillPerToken)
 	size := planned.gather.least
 	for sent := 0; sent < t.choice.total && t.problem == ""; {
@@ -204,10 +212,10 @@ func (p runpodQueue) plan(x *exchange, j *jobs.Job) {
 }
 
 // document says how the job is, after its submission.
-func (p runpodQueue) document(dst []byte, x *exchange) ([]byte, string) {
+func (p runpodJobs) document(dst []byte, x *answer) ([]byte, string) {
 	j, _ := x.q.payload.(*jobs.Job)
-	now := x.s.now()
-	x.s.runpod.See(j, now, func(s jobs.State) {
+	now := x.now()
+	p.queue.See(j, now, func(s jobs.State) {
 		if p.sync {
 			dst = appendRunpodStatus(dst, j, s, now)
 		} else {
@@ -270,10 +278,10 @@ func appendRunpodStatus(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte
 	return append(dst, '}')
 }
 
-// runpodJob answers a request about one job with what write appends.
-func runpodJob(write func(dst []byte, s *Server, id string, now int64) ([]byte, bool)) func(*Server, http.ResponseWriter, *http.Request) {
-	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		body, ok := write(nil, s, chi.URLParam(r, "id"), s.now())
+// about answers a request about one job with what write appends.
+func (*runpod) about(write func(dst []byte, id string, now int64) ([]byte, bool)) func(*model, http.ResponseWriter, *http.Request) {
+	return func(m *model, w http.ResponseWriter, r *http.Request) {
+		body, ok := write(nil, chi.URLParam(r, "id"), m.now())
 		if !ok {
 			_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"error":"job not found"}`))
 			return
@@ -282,28 +290,28 @@ func runpodJob(write func(dst []byte, s *Server, id string, now int64) ([]byte, 
 	}
 }
 
-// runpodStatus is GET /status/{id}.
-func runpodStatus(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
-	ok := s.runpod.Look(id, now, func(j *jobs.Job, state jobs.State) {
+// appendStatus is GET /status/{id}.
+func (p *runpod) appendStatus(dst []byte, id string, now int64) ([]byte, bool) {
+	ok := p.queue.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = appendRunpodStatus(dst, j, state, now)
 	})
 	return dst, ok
 }
 
-// runpodCancel is POST /cancel/{id}.
-func runpodCancel(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
-	if !s.runpod.Cancel(id, now) {
+// appendCancel is POST /cancel/{id}.
+func (p *runpod) appendCancel(dst []byte, id string, now int64) ([]byte, bool) {
+	if !p.queue.Cancel(id, now) {
 		return nil, false
 	}
-	ok := s.runpod.Look(id, now, func(j *jobs.Job, state jobs.State) {
+	ok := p.queue.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = append(appendRunpodHead(dst, j, state, now), '}')
 	})
 	return dst, ok
 }
 
-// runpodStream is /stream/{id}: what has become available since the last call.
-func runpodStream(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
-	ok := s.runpod.Look(id, now, func(j *jobs.Job, state jobs.State) {
+// appendStream is /stream/{id}: what has become available since the last call.
+func (p *runpod) appendStream(dst []byte, id string, now int64) ([]byte, bool) {
+	ok := p.queue.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = append(dst, `{"status":"`...)
 		dst = append(dst, runpodStates()[state]...)
 		dst = append(dst, `","stream":[`...)
@@ -315,10 +323,10 @@ func runpodStream(dst []byte, s *Server, id string, now int64) ([]byte, bool) {
 	return dst, ok
 }
 
-// serveRunpodRetry is POST /retry/{id}.
-func serveRunpodRetry(s *Server, w http.ResponseWriter, r *http.Request) {
+// serveRetry is POST /retry/{id}.
+func (p *runpod) serveRetry(m *model, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
-	found, ok := s.runpod.Retry(id, s.now())
+	found, ok := p.queue.Retry(id, m.now())
 	switch {
 	case !found:
 		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"error":"job not found"}`))
@@ -330,16 +338,16 @@ func serveRunpodRetry(s *Server, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveRunpodPurge is POST /purge-queue.
-func serveRunpodPurge(s *Server, w http.ResponseWriter, _ *http.Request) {
-	body := strconv.AppendInt([]byte(`{"removed":`), int64(s.runpod.Purge(s.now())), 10)
+// servePurge is POST /purge-queue.
+func (p *runpod) servePurge(m *model, w http.ResponseWriter, _ *http.Request) {
+	body := strconv.AppendInt([]byte(`{"removed":`), int64(p.queue.Purge(m.now())), 10)
 	_ = apierror.WriteJSON(w, http.StatusOK, append(body, `,"status":"completed"}`...))
 }
 
-// serveRunpodHealth is GET /health below an endpoint.
-func serveRunpodHealth(s *Server, w http.ResponseWriter, _ *http.Request) {
-	c := s.runpod.Census(s.now())
-	workers := s.opt.Jobs.Workers
+// serveHealth is GET /health below an endpoint.
+func (p *runpod) serveHealth(m *model, w http.ResponseWriter, _ *http.Request) {
+	c := p.queue.Census(m.now())
+	workers := m.opt.Jobs.Workers
 	body := fmt.Appendf(nil, `{"jobs":{"completed":%d,"failed":%d,"inProgress":%d,"inQueue":%d,"retried":%d},`+
 		`"workers":{"idle":%d,"initializing":%d,"ready":%d,"running":%d,"throttled":0,"unhealthy":0}}`,
 		c.Done, c.Failed, c.Running, c.Queued, c.Retried,

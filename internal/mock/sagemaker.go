@@ -34,9 +34,9 @@ func newInvocations(framed bool) invocations {
 }
 
 // choose decides by the member that has the text. Without any, chat refuses.
-func (p invocations) choose(s *Server, body []byte) protocol {
+func (p invocations) choose(m *model, body []byte) protocol {
 	names := []string{"messages", "prompt", "inputs"}
-	for i, has := range s.members(body, names...) {
+	for i, has := range m.members(body, names...) {
 		if has {
 			return p.byMember[names[i]]
 		}
@@ -70,7 +70,7 @@ func newAmazon(p protocol) *amazon {
 func (a *amazon) script() *script { return &a.streams }
 
 // document carries the answer in one piece.
-func (a *amazon) document(dst []byte, x *exchange) ([]byte, string) {
+func (a *amazon) document(dst []byte, x *answer) ([]byte, string) {
 	dst, _ = a.protocol.document(dst, x)
 	return a.streams.wrap(dst, 0), amazonStream
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/token"
 )
 
 const (
@@ -26,18 +27,18 @@ const (
 // properties, items, enum, const, bounds, common formats, references within the
 // schema and alternatives are followed; patterns and conditions are not. A schema
 // that is no JSON gives an empty object.
-func (s *Server) conform(schema []byte, random *rand.Rand) []byte {
+func (m *model) conform(schema []byte, random *rand.Rand) []byte {
 	root, err := fastjson.ParseBytes(schema)
 	if err != nil {
 		return []byte("{}")
 	}
-	g := &generator{s: s, root: root, random: random}
+	g := &generator{prose: m.prose.Pieces, root: root, random: random}
 	return g.value(nil, root, 0)
 }
 
 // generator makes values of one schema.
 type generator struct {
-	s      *Server
+	prose  []token.Piece
 	root   *fastjson.Value
 	random *rand.Rand
 }
@@ -119,7 +120,7 @@ func (g *generator) lookUp(ref string) *fastjson.Value {
 	return v
 }
 
-// Kind returns the type that a value is to have.
+// kind returns the type that a value is to have.
 func (g *generator) kind(v *fastjson.Value) string {
 	t := v.Get("type")
 	switch {
@@ -229,7 +230,7 @@ func (g *generator) number(dst []byte, v *fastjson.Value, whole bool) []byte {
 	return strconv.AppendFloat(dst, n*grain, 'f', digits, 64)
 }
 
-// Text draws words, or what the format asks for, within the bounds of length.
+// text draws words, or what the format asks for, within the bounds of length.
 func (g *generator) text(dst []byte, v *fastjson.Value) []byte {
 	text := g.format(string(v.GetStringBytes("format")))
 	if text == "" {
@@ -244,7 +245,7 @@ func (g *generator) text(dst []byte, v *fastjson.Value) []byte {
 
 // words draws a few words of at least low and at most high letters.
 func (g *generator) words(low, high int) string {
-	pieces := g.s.prose.Pieces
+	pieces := g.prose
 	var b strings.Builder
 	for wanted := 1 + g.random.IntN(3); wanted > 0 || b.Len() < low; wanted-- {
 		word := strings.Trim(pieces[g.random.IntN(len(pieces))].Text, " .,;\n'")

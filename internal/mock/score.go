@@ -51,7 +51,7 @@ func pairTexts(query string, texts []string) []string {
 // newScore is POST /score, as vLLM serves it, under all names of its members.
 func newScore() protocol {
 	return reading[[]scored]{
-		accept: func(s *Server, f *fields) ([]scored, []prompt) {
+		accept: func(m *model, f *fields) ([]scored, []prompt) {
 			names := [2]string{
 				cmp.Or(f.oneOf("text_1", "data_1", "queries"), "text_1"), cmp.Or(f.oneOf("text_2", "data_2", "documents", "items"), "text_2"),
 			}
@@ -69,9 +69,9 @@ func newScore() protocol {
 				out[i] = scored{i, text, similarity(other, text)}
 				texts[i] = other + " " + text
 			}
-			return out, s.read(texts)
+			return out, m.read(texts)
 		},
-		answer: func(dst []byte, x *exchange, in []scored) []byte {
+		answer: func(dst []byte, x *answer, in []scored) []byte {
 			dst = x.appendListHead(dst, "score-")
 			for i := range x.items(len(in)) {
 				dst = appendIndex(dst, i, in[i].index)
@@ -107,7 +107,7 @@ func newRerank() protocol {
 	return reading[ranked]{accept: acceptRerank, answer: appendRanked}
 }
 
-func acceptRerank(s *Server, f *fields) (ranked, []prompt) {
+func acceptRerank(m *model, f *fields) (ranked, []prompt) {
 	member := f.oneOf("texts", "documents")
 	in := ranked{tei: member == "texts", texts: true, raw: f.boolean("raw_scores")}
 	query, many := f.texts("query")
@@ -133,10 +133,10 @@ func acceptRerank(s *Server, f *fields) (ranked, []prompt) {
 		return in, nil
 	}
 	in.items = rankBy(query[0], texts)[:top]
-	return in, s.read(pairTexts(query[0], texts))
+	return in, m.read(pairTexts(query[0], texts))
 }
 
-func appendRanked(dst []byte, x *exchange, in ranked) []byte {
+func appendRanked(dst []byte, x *answer, in ranked) []byte {
 	items := in.items[:x.items(len(in.items))]
 	if in.tei {
 		x.teiHead()
@@ -156,7 +156,7 @@ func appendRanked(dst []byte, x *exchange, in ranked) []byte {
 	}
 	dst = jsonappend.String(append(dst, `{"id":`...), "rerank-"+x.requestID())
 	dst = jsonappend.String(append(dst, `,"model":`...), x.q.model)
-	if x.s.opt.Usage != UsageNever {
+	if x.opt.Usage != UsageNever {
 		dst = x.appendInputUsage(append(dst, ','))
 	}
 	dst = append(dst, `,"results":[`...)
@@ -182,7 +182,7 @@ func logit(score float64) float64 {
 // newNIMRanking is POST /v1/ranking, as NVIDIA's NIMs serve it.
 func newNIMRanking() protocol {
 	return reading[[]scored]{
-		accept: func(s *Server, f *fields) ([]scored, []prompt) {
+		accept: func(m *model, f *fields) ([]scored, []prompt) {
 			query, many := f.texts("query")
 			if many {
 				f.fail("query", "dictionary with a text")
@@ -194,16 +194,16 @@ func newNIMRanking() protocol {
 			if f.err != nil {
 				return nil, nil
 			}
-			return rankBy(query[0], passages), s.read(pairTexts(query[0], passages))
+			return rankBy(query[0], passages), m.read(pairTexts(query[0], passages))
 		},
-		answer: func(dst []byte, x *exchange, in []scored) []byte {
+		answer: func(dst []byte, x *answer, in []scored) []byte {
 			dst = append(dst, `{"rankings":[`...)
 			for i := range x.items(len(in)) {
 				dst = appendIndex(dst, i, in[i].index)
 				dst = append(jsonappend.Number(append(dst, `,"logit":`...), logit(in[i].score)), '}')
 			}
 			dst = append(dst, ']')
-			if x.s.opt.Usage != UsageNever {
+			if x.opt.Usage != UsageNever {
 				dst = x.appendInputUsage(append(dst, ','))
 			}
 			return append(dst, '}')
@@ -223,15 +223,15 @@ func classesOf(text string) []float32 {
 // newClassify is POST /classify, as vLLM serves it.
 func newClassify() protocol {
 	return reading[[][]float32]{
-		accept: func(s *Server, f *fields) ([][]float32, []prompt) {
-			texts, read := inputs(s, f)
+		accept: func(m *model, f *fields) ([][]float32, []prompt) {
+			texts, read := inputs(m, f)
 			var classes [][]float32
 			for _, text := range texts {
 				classes = append(classes, classesOf(text))
 			}
 			return classes, read
 		},
-		answer: func(dst []byte, x *exchange, in [][]float32) []byte {
+		answer: func(dst []byte, x *answer, in [][]float32) []byte {
 			dst = x.appendListHead(dst, "classify-")
 			for i := range x.items(len(in)) {
 				dst = appendIndex(dst, i, i)
@@ -256,7 +256,7 @@ func label(probs []float32) string {
 // image, which depends on what the image holds.
 func newInfer() protocol {
 	return reading[[]string]{
-		accept: func(s *Server, f *fields) ([]string, []prompt) {
+		accept: func(m *model, f *fields) ([]string, []prompt) {
 			v, _ := f.get("input")
 			items := v.GetArray()
 			if len(items) == 0 {
@@ -278,7 +278,7 @@ func newInfer() protocol {
 	}
 }
 
-func appendFound(dst []byte, x *exchange, pictures []string) []byte {
+func appendFound(dst []byte, x *answer, pictures []string) []byte {
 	bytes := 0
 	dst = append(dst, `{"data":[`...)
 	for i := range x.items(len(pictures)) {

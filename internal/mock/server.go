@@ -5,16 +5,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/valyala/fastjson"
-
 	"aiperfd/internal/mock/gpu"
-	"aiperfd/internal/mock/jobs"
-	"aiperfd/internal/mock/token"
 	"aiperfd/internal/mock/truth"
 )
 
@@ -27,9 +22,9 @@ const maxPooledBody = 1 << 20
 // Server is a simulated inference server. Make it with New, close it with Close.
 // All methods are safe for concurrent use.
 type Server struct {
-	opt     Options // complete
-	prose   token.Corpus
-	scripts token.Corpus // for ContentUnicode
+	opt     *Options // complete
+	model   *model
+	routes  []route
 	handler http.Handler
 
 	gpuHandler http.Handler // of /dcgm/metrics
@@ -41,13 +36,8 @@ type Server struct {
 
 	accelerator *accelerator // nil: requests are independent
 
-	vocabulary *token.Vocabulary
-
-	anchor   time.Time // Start of the server's clock
+	anchor   time.Time // start of the server's clock
 	anchorNs int64     // the same moment, Unix nanoseconds
-
-	runpod *jobs.Queue
-	films  *jobs.Queue
 
 	seq     atomic.Int64 // of the last inference request
 	running atomic.Int64 // inference requests in service
@@ -56,11 +46,9 @@ type Server struct {
 	asleep  atomic.Int64 // level of sleep; 0 = awake
 	sent    atomic.Int64 // output tokens
 
-	bodies  sync.Pool // *bytes.Buffer
-	frames  sync.Pool // *frame
-	parsers fastjson.ParserPool
+	bodies sync.Pool // *bytes.Buffer
+	frames sync.Pool // *frame
 
-	responses   storedResponses
 	profiling   atomic.Bool
 	profiles    atomic.Int64 // profiles that were started
 	cacheResets atomic.Int64 // times that somebody had the prefix cache forgotten
@@ -81,9 +69,7 @@ func New(opt Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opt:      opt,
-		prose:    token.NewCorpus(opt.Tokenizer, token.Prose),
-		scripts:  token.NewCorpus(opt.Tokenizer, token.Scripts),
+		opt:      &opt,
 		truths:   truth.Ring{Limit: opt.TruthLimit},
 		anchor:   time.Now(),
 		bodies:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
@@ -91,10 +77,8 @@ func New(opt Options) (*Server, error) {
 		stopping: make(chan struct{}),
 	}
 	s.anchorNs = s.anchor.UnixNano()
-	s.vocabulary = token.NewVocabulary(opt.Tokenizer, s.prose)
-	const runpodSalt, filmSalt = 1, 2
-	s.runpod = jobs.NewQueue(opt.Jobs.Workers, s.now, s.draws(opt.Jobs.ColdStart, runpodSalt))
-	s.films = jobs.NewQueue(opt.Jobs.Workers, s.now, s.draws(opt.Jobs.ColdStart, filmSalt))
+	s.model = newModel(s.opt, s.now, s.ready)
+	s.routes = s.newRoutes()
 	s.metrics = newMetrics(s)
 	s.gpus = s.newGPUs()
 	s.cases = newCases(opt.Cases)
@@ -185,6 +169,10 @@ func (s *Server) enter() (ok bool) {
 // monotonic clock.
 func (s *Server) now() int64 { return s.anchorNs + int64(time.Since(s.anchor)) }
 
+// maxFrame is the largest buffer that is kept for reuse, in bytes. It bounds what
+// an idle stream holds.
+const maxFrame = 16 << 10
+
 // connKey is the context key of a request's connection, a stamped.
 type connKey struct{}
 
@@ -200,18 +188,6 @@ func (s *Server) arrived(ctx context.Context) int64 {
 }
 
 func (s *Server) ready() bool { return time.Since(s.anchor) >= s.opt.ReadyAfter }
-
-// models lists the served names, at least one.
-func (s *Server) models() []string {
-	if len(s.opt.ServedModels) == 0 {
-		return []string{DefaultModel}
-	}
-	return s.opt.ServedModels
-}
-
-func (s *Server) serves(model string) bool {
-	return len(s.opt.ServedModels) == 0 || slices.Contains(s.opt.ServedModels, model)
-}
 
 // record keeps a finished truth.
 func (s *Server) record(t *truth.Record) {

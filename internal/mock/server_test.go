@@ -261,7 +261,7 @@ func TestTruthFile(t *testing.T) {
 		for range 2 {
 			r.post(completionPath, `{"prompt":"x","max_tokens":1}`)
 		}
-		synctest.Wait() // A request ends a moment after its answer
+		synctest.Wait() // a request ends a moment after its answer
 		if all := r.server.Truth(); len(all) != 2 || all[0].Seq != 2 || all[1].Seq != 3 {
 			t.Errorf("Truth() has %d entries from %d", len(all), all[0].Seq)
 		}
@@ -285,7 +285,7 @@ func TestServeDrains(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ends := make(chan answer, 1)
+				ends := make(chan reply, 1)
 				r := newRig(t, Options{})
 				body := fmt.Sprintf(`{"prompt":"x","stream":true,"max_tokens":%d}`, tt.tokens)
 				go func() {

@@ -24,7 +24,7 @@ func newSGLang() *sglang {
 	p.streams = script{
 		contentType: eventStream, content: p.content, finish: p.finish, fail: p.fail,
 		close: func(e *events) error {
-			if e.x.s.opt.NoDone {
+			if e.x.opt.NoDone {
 				return nil
 			}
 			return e.done()
@@ -36,11 +36,11 @@ func newSGLang() *sglang {
 // sglangRequest is what SGLang's answers depend on.
 type sglangRequest struct{ list bool }
 
-func (*sglang) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (*sglang) read(m *model, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
-	refusal := s.parseJSON(body, func(f *fields) {
+	refusal := m.parseJSON(body, func(f *fields) {
 		var list bool
-		q.prompts, list = sglangPrompts(s, f)
+		q.prompts, list = sglangPrompts(m, f)
 		q.stream = f.boolean("stream")
 		o := f.object("sampling_params")
 		q.maxTokens, q.minTokens = o.count("max_new_tokens", 1), o.count("min_new_tokens", 0)
@@ -51,13 +51,13 @@ func (*sglang) read(s *Server, _ *http.Request, body []byte) (*textRequest, *api
 		}
 		q.payload = sglangRequest{list: list || q.n > 1}
 		f.err = o.err
-		s.admit(f, q)
+		m.admit(f, q)
 	})
 	return q, refusal
 }
 
 // sglangPrompts reads text or input_ids; list says that there may be several.
-func sglangPrompts(s *Server, f *fields) (prompts []prompt, list bool) {
+func sglangPrompts(m *model, f *fields) (prompts []prompt, list bool) {
 	text, ok := f.get("text")
 	if !ok {
 		ids, ok := f.get("input_ids")
@@ -69,13 +69,13 @@ func sglangPrompts(s *Server, f *fields) (prompts []prompt, list bool) {
 	}
 	switch text.Type() {
 	case fastjson.TypeString:
-		return []prompt{textPrompt(s, text.GetStringBytes())}, false
+		return []prompt{textPrompt(m, text.GetStringBytes())}, false
 	case fastjson.TypeArray:
 		for _, item := range text.GetArray() {
 			if item.Type() != fastjson.TypeString {
 				break
 			}
-			prompts = append(prompts, textPrompt(s, item.GetStringBytes()))
+			prompts = append(prompts, textPrompt(m, item.GetStringBytes()))
 		}
 		if n := len(text.GetArray()); n > 0 && n == len(prompts) {
 			return prompts, true
@@ -93,7 +93,7 @@ func (*sglang) refusal(dst []byte, e *apierror.Error) []byte {
 	return append(dst, "}}"...)
 }
 
-func (p *sglang) document(dst []byte, x *exchange) ([]byte, string) {
+func (p *sglang) document(dst []byte, x *answer) ([]byte, string) {
 	q, _ := x.q.payload.(sglangRequest)
 	if q.list {
 		dst = append(dst, '[')
@@ -113,12 +113,12 @@ func (p *sglang) document(dst []byte, x *exchange) ([]byte, string) {
 
 // members appends the members of an object with the first sent tokens of c, and
 // the bracket that closes it.
-func (*sglang) members(dst []byte, x *exchange, c *choice, sent int) []byte {
+func (*sglang) members(dst []byte, x *answer, c *choice, sent int) []byte {
 	dst = appendText(append(dst, `"text":`...), c, 0, sent)
 	dst = jsonappend.String(append(dst, `,"meta_info":{"id":`...), x.requestID())
 	dst = append(dst, `,"finish_reason":`...)
 	switch {
-	case sent < c.total || x.s.opt.FinishChunk == FinishMissing:
+	case sent < c.total || x.opt.FinishChunk == FinishMissing:
 		dst = append(dst, "null"...)
 	case c.finish == "stop":
 		dst = append(dst, `{"type":"stop","matched":2}`...)

@@ -5,42 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
-
-// cutter returns where a write is to be cut next: a length from 1 to len(b).
-type cutter func(b []byte) int
-
-// newCutter returns what the option split says; nil = whole writes.
-func (x *exchange) newCutter() cutter {
-	split := x.s.opt.Split
-	switch split {
-	case SplitNone:
-		return nil
-	case SplitEveryByte:
-		return func([]byte) int { return 1 }
-	case SplitRandom:
-		return func(b []byte) int { return 1 + x.rng.IntN(len(b)) }
-	case SplitMidUTF8:
-		return func(b []byte) int {
-			for i, c := range b[:len(b)-1] {
-				if c >= utf8.RuneSelf && utf8.RuneStart(c) && !utf8.RuneStart(b[i+1]) {
-					return i + 1
-				}
-			}
-			return len(b)
-		}
-	case SplitBeforeNewline:
-		return func(b []byte) int {
-			if i := bytes.IndexByte(b[1:], '\n'); i >= 0 {
-				return i + 1
-			}
-			return len(b)
-		}
-	}
-	size, _ := splitSize(split) // the options were checked
-	return func(b []byte) int { return min(size, len(b)) }
-}
 
 // splitSize reads bytes:N.
 func splitSize(split string) (int, error) {
@@ -60,7 +25,7 @@ func (o *Options) shaped() bool {
 // decorate changes the event that is being rendered, as the options say; its
 // meaning stays.
 func (e *events) decorate() {
-	opt := &e.x.s.opt
+	opt := e.x.opt
 	event := bytes.Clone(e.b[e.start:])
 	if !bytes.HasPrefix(event, []byte("data: ")) && !bytes.Contains(event, []byte("\ndata: ")) {
 		return // a comment
@@ -89,7 +54,7 @@ func (e *events) decorate() {
 
 // nextLineEnd changes line ends from event to event when they are mixed.
 func (e *events) nextLineEnd() {
-	if e.x.s.opt.LineEnd == LineMixed {
+	if e.x.opt.LineEnd == LineMixed {
 		e.eol = map[string]string{"\n": "\r\n", "\r\n": "\r", "\r": "\n"}[e.eol]
 	}
 }
@@ -110,7 +75,7 @@ func (o *Options) streamType(right string) (kind string, named bool) {
 // done writes [DONE] as the option says.
 func (e *events) done() error {
 	const marker = "data: [DONE]"
-	switch e.x.s.opt.Done {
+	switch e.x.opt.Done {
 	case DoneTwice:
 		e.b = append(e.b, marker...)
 		if err := e.end(false); err != nil {

@@ -248,7 +248,7 @@ func TestSlowBody(t *testing.T) {
 func TestControlHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{})
-		ask := func(header ...string) (answer, time.Duration) {
+		ask := func(header ...string) (reply, time.Duration) {
 			t.Helper()
 			begin := time.Now()
 			resp, err := r.send(t.Context(), chatPath, shapeChat, header...)

@@ -49,9 +49,9 @@ func newSpeech() *speech {
 	return p
 }
 
-func (*speech) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (*speech) read(m *model, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{n: 1, stream: true}
-	refusal := s.parseJSON(body, func(f *fields) {
+	refusal := m.parseJSON(body, func(f *fields) {
 		q.model = f.text("model")
 		if v, ok := f.get("stream"); ok && v.Type() == fastjson.TypeFalse {
 			q.stream = false
@@ -68,9 +68,9 @@ func (*speech) read(s *Server, _ *http.Request, body []byte) (*textRequest, *api
 			f.err = apierror.BadRequest("response_format", "response_format must be wav or pcm on this server, got "+v.format[:min(len(v.format), 100)]+".")
 		}
 		if f.err == nil {
-			f.err = s.checkRequest(q)
+			f.err = m.checkRequest(q)
 		}
-		q.prompts = []prompt{{tokens: s.opt.Tokenizer.Count(input), hash: seed.Hash(0, []byte(input))}}
+		q.prompts = []prompt{{tokens: m.opt.Tokenizer.Count(input), hash: seed.Hash(0, []byte(input))}}
 		q.payload, q.length = v, max(1, len(strings.Fields(input)))
 	})
 	return q, refusal
@@ -82,13 +82,13 @@ func (*speech) refusal(dst []byte, e *apierror.Error) []byte { return apierror.A
 
 func (p *speech) script() *script { return &p.bytes }
 
-func voiceIn(x *exchange) *voice {
+func voiceIn(x *answer) *voice {
 	v, _ := x.q.payload.(*voice)
 	return v
 }
 
 // document is the whole file.
-func (p *speech) document(dst []byte, x *exchange) ([]byte, string) {
+func (p *speech) document(dst []byte, x *answer) ([]byte, string) {
 	dst = p.appendHeader(dst, x)
 	for range x.choices[0].total {
 		dst = append(dst, p.word...)
@@ -155,7 +155,7 @@ func (*speech) done(e *events) error {
 }
 
 // appendHeader appends the header of the file, if it has one.
-func (*speech) appendHeader(dst []byte, x *exchange) []byte {
+func (*speech) appendHeader(dst []byte, x *answer) []byte {
 	if voiceIn(x).format != "wav" {
 		return dst
 	}

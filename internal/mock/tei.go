@@ -14,8 +14,8 @@ import (
 )
 
 // teiHead adds what TEI says about a request in the head of its response.
-func (x *exchange) teiHead() {
-	h := x.w.Header()
+func (x *answer) teiHead() {
+	h := x.header
 	ms := strconv.FormatInt(int64(x.elapsed()/time.Millisecond), 10)
 	h.Set("X-Compute-Type", "cpu")
 	h.Set("X-Compute-Tokens", strconv.Itoa(x.truth.PromptTokens))
@@ -36,9 +36,9 @@ func refuseTEI(dst []byte, e *apierror.Error) []byte {
 }
 
 // newTEI is a route of TEI that answers with a list: an item for each input.
-func newTEI(item func(dst []byte, s *Server, text string, dim int) []byte) protocol {
+func newTEI(item func(dst []byte, m *model, text string, dim int) []byte) protocol {
 	return reading[[][]byte]{
-		accept: func(s *Server, f *fields) ([][]byte, []prompt) {
+		accept: func(m *model, f *fields) ([][]byte, []prompt) {
 			texts, _ := f.texts("inputs")
 			dim := f.dimensions(embedding.DefaultDim)
 			if f.err != nil {
@@ -46,15 +46,15 @@ func newTEI(item func(dst []byte, s *Server, text string, dim int) []byte) proto
 			}
 			items := make([][]byte, len(texts))
 			for i, text := range texts {
-				items[i] = item(nil, s, text, dim)
+				items[i] = item(nil, m, text, dim)
 			}
-			return items, s.read(texts)
+			return items, m.read(texts)
 		},
 		answer: appendTEI, refuse: refuseTEI,
 	}
 }
 
-func appendTEI(dst []byte, x *exchange, items [][]byte) []byte {
+func appendTEI(dst []byte, x *answer, items [][]byte) []byte {
 	x.teiHead()
 	dst = append(dst, '[')
 	for i := range x.items(len(items)) {
@@ -67,17 +67,17 @@ func appendTEI(dst []byte, x *exchange, items [][]byte) []byte {
 }
 
 // teiVector is an item of /embed.
-func teiVector(dst []byte, _ *Server, text string, dim int) []byte {
+func teiVector(dst []byte, _ *model, text string, dim int) []byte {
 	return jsonappend.Floats(dst, embedding.Vector(text, dim))
 }
 
 // teiRows is an item of /embed_all.
-func teiRows(dst []byte, s *Server, text string, dim int) []byte {
-	return appendRows(dst, vectorsOf(s.opt.Tokenizer.Pieces(text), dim))
+func teiRows(dst []byte, m *model, text string, dim int) []byte {
+	return appendRows(dst, vectorsOf(m.opt.Tokenizer.Pieces(text), dim))
 }
 
 // teiSparse is an item of /embed_sparse: the places of the vector that hold something.
-func teiSparse(dst []byte, _ *Server, text string, dim int) []byte {
+func teiSparse(dst []byte, _ *model, text string, dim int) []byte {
 	dst = append(dst, '[')
 	found := 0
 	for i, value := range embedding.Vector(text, dim) {
@@ -96,7 +96,7 @@ func teiSparse(dst []byte, _ *Server, text string, dim int) []byte {
 // several.
 func newTEIPredict() protocol {
 	return reading[[][]byte]{
-		accept: func(s *Server, f *fields) ([][]byte, []prompt) {
+		accept: func(m *model, f *fields) ([][]byte, []prompt) {
 			v, _ := f.get("inputs")
 			batch := v.GetArray()
 			if len(batch) == 0 || batch[0].Type() != fastjson.TypeArray { // one text or one pair
@@ -109,7 +109,7 @@ func newTEIPredict() protocol {
 				} else {
 					f.fail("inputs", "string, pair, or list of lists")
 				}
-				return labelItems(classesOf(text)), s.read([]string{text})
+				return labelItems(classesOf(text)), m.read([]string{text})
 			}
 			texts, _ := f.texts("inputs")
 			var items [][]byte
@@ -117,7 +117,7 @@ func newTEIPredict() protocol {
 				pair := labelItems(classesOf(text))
 				items = append(items, fmt.Appendf(nil, "[%s,%s]", pair[0], pair[1]))
 			}
-			return items, s.read(texts)
+			return items, m.read(texts)
 		},
 		answer: appendTEI, refuse: refuseTEI,
 	}
@@ -139,7 +139,7 @@ func labelItems(probs []float32) [][]byte {
 // newTEISimilarity is POST /similarity.
 func newTEISimilarity() protocol {
 	return reading[[][]byte]{
-		accept: func(s *Server, f *fields) ([][]byte, []prompt) {
+		accept: func(m *model, f *fields) ([][]byte, []prompt) {
 			v, ok := f.get("inputs")
 			if !ok || v.Type() != fastjson.TypeObject {
 				f.fail("inputs", "dictionary")
@@ -153,7 +153,7 @@ func newTEISimilarity() protocol {
 			for _, s := range sentences {
 				items = append(items, jsonappend.Number(nil, similarity(source, s)))
 			}
-			return items, s.read(append([]string{source}, sentences...))
+			return items, m.read(append([]string{source}, sentences...))
 		},
 		answer: appendTEI, refuse: refuseTEI,
 	}

@@ -37,10 +37,10 @@ func newTGI(when tgiStreams) *tgi {
 // tgiRequest is what TGI's answers depend on.
 type tgiRequest struct{ details bool }
 
-func (p *tgi) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (p *tgi) read(m *model, _ *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{}
-	refusal := s.parseJSON(body, func(f *fields) {
-		q.prompts = f.required(s, "inputs")
+	refusal := m.parseJSON(body, func(f *fields) {
+		q.prompts = f.required(m, "inputs")
 		q.stream = p.when == tgiAlways || p.when == tgiAsked && f.boolean("stream")
 		o := f.object("parameters")
 		q.maxTokens, q.seed = o.count("max_new_tokens", 1), o.seed("seed")
@@ -49,7 +49,7 @@ func (p *tgi) read(s *Server, _ *http.Request, body []byte) (*textRequest, *apie
 		}
 		q.payload = tgiRequest{details: o.boolean("details")}
 		f.err = o.err
-		s.admit(f, q)
+		m.admit(f, q)
 	})
 	if refusal != nil && refusal.Status == http.StatusBadRequest {
 		refusal.Status = http.StatusUnprocessableEntity
@@ -69,9 +69,9 @@ func appendTGIError(dst []byte, e *apierror.Error, kind string) []byte {
 	return append(dst, '}')
 }
 
-func (p *tgi) document(dst []byte, x *exchange) ([]byte, string) {
+func (p *tgi) document(dst []byte, x *answer) ([]byte, string) {
 	c := &x.choices[0]
-	h, total := x.w.Header(), x.elapsed()
+	h, total := x.header, x.elapsed()
 	setMillis(h, "X-Total-Time", total)
 	setMillis(h, "X-Inference-Time", total)
 	setMillis(h, "X-Queue-Time", 0)
@@ -143,7 +143,7 @@ func (p *tgi) finish(e *events, c *choice) error {
 	return e.end(false)
 }
 
-// End completes an event; with last the answer ends with it.
+// end completes an event; with last the answer ends with it.
 func (*tgi) end(e *events, c *choice, last bool) {
 	if !last {
 		e.b = append(e.b, `,"generated_text":null,"details":null}`...)
@@ -180,17 +180,17 @@ var _ chooser = generate{}
 func newGenerate() generate { return generate{newTGI(tgiNever), newSGLang()} }
 
 // choose takes a body without inputs and with a text, or token ids, for SGLang's.
-func (g generate) choose(s *Server, body []byte) protocol {
-	if has := s.members(body, "inputs", "text", "input_ids"); !has[0] && (has[1] || has[2]) {
+func (g generate) choose(m *model, body []byte) protocol {
+	if has := m.members(body, "inputs", "text", "input_ids"); !has[0] && (has[1] || has[2]) {
 		return g.sglang
 	}
 	return g.tgi
 }
 
 // members says which members a body has; none where it is no JSON object.
-func (s *Server) members(body []byte, names ...string) []bool {
+func (m *model) members(body []byte, names ...string) []bool {
 	has := make([]bool, len(names))
-	_ = s.parseJSON(body, func(f *fields) { // the protocol that is chosen refuses what is wrong
+	_ = m.parseJSON(body, func(f *fields) { // the protocol that is chosen refuses what is wrong
 		for i, name := range names {
 			has[i] = f.v.Exists(name)
 		}
@@ -199,12 +199,12 @@ func (s *Server) members(body []byte, names ...string) []bool {
 }
 
 // serveTGIInfo answers GET /info.
-func serveTGIInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
-	dst := jsonappend.String([]byte(`{"model_id":`), s.models()[0])
+func serveTGIInfo(m *model, w http.ResponseWriter, _ *http.Request) {
+	dst := jsonappend.String([]byte(`{"model_id":`), m.models()[0])
 	dst = append(dst, `,"max_input_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen)-1, 10)
+	dst = strconv.AppendInt(dst, int64(m.opt.MaxModelLen)-1, 10)
 	dst = append(dst, `,"max_total_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen), 10)
+	dst = strconv.AppendInt(dst, int64(m.opt.MaxModelLen), 10)
 	dst = jsonappend.String(append(dst, `,"version":`...), serverVersion)
 	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, '}'))
 }

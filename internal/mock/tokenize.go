@@ -25,11 +25,11 @@ func newTokenize() protocol {
 	return reading[tokenized]{accept: acceptTokenize, answer: appendTokenized, apart: true}
 }
 
-func acceptTokenize(s *Server, f *fields) (tokenized, []prompt) {
+func acceptTokenize(m *model, f *fields) (tokenized, []prompt) {
 	in := tokenized{strs: f.boolean("return_token_strs")}
 	switch f.oneOf("messages", "inputs") {
 	case "messages":
-		in.texts, _ = inputs(s, f)
+		in.texts, _ = inputs(m, f)
 	case "inputs":
 		in.texts, in.batch = f.texts("inputs")
 		in.tei = true
@@ -40,22 +40,22 @@ func acceptTokenize(s *Server, f *fields) (tokenized, []prompt) {
 		return in, nil
 	}
 	for _, text := range in.texts {
-		in.ids = append(in.ids, s.vocabulary.Encode(text))
+		in.ids = append(in.ids, m.vocabulary.Encode(text))
 	}
-	return in, s.read(in.texts)
+	return in, m.read(in.texts)
 }
 
-func appendTokenized(dst []byte, x *exchange, in tokenized) []byte {
+func appendTokenized(dst []byte, x *answer, in tokenized) []byte {
 	if in.tei {
 		x.teiHead()
-		return in.appendTEI(dst, x.s)
+		return in.appendTEI(dst, x.model)
 	}
 	if in.batch {
 		return in.appendBatch(dst, x)
 	}
 	ids := in.ids[0][:x.items(len(in.ids[0]))]
 	dst = strconv.AppendInt(append(dst, `{"count":`...), int64(len(ids)), 10)
-	dst = strconv.AppendInt(append(dst, `,"max_model_len":`...), int64(x.s.opt.MaxModelLen), 10)
+	dst = strconv.AppendInt(append(dst, `,"max_model_len":`...), int64(x.opt.MaxModelLen), 10)
 	dst = jsonappend.Ints(append(dst, `,"tokens":`...), ids)
 	dst = append(dst, `,"token_strs":`...)
 	if !in.strs {
@@ -66,13 +66,13 @@ func appendTokenized(dst []byte, x *exchange, in tokenized) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsonappend.String(dst, x.s.vocabulary.Piece(id))
+		dst = jsonappend.String(dst, x.model.vocabulary.Piece(id))
 	}
 	return append(dst, "]}"...)
 }
 
 // appendBatch answers for several prompts, as SGLang does.
-func (in *tokenized) appendBatch(dst []byte, x *exchange) []byte {
+func (in *tokenized) appendBatch(dst []byte, x *answer) []byte {
 	dst = append(dst, `{"tokens":[`...)
 	counts := make([]int, len(in.ids))
 	for i, ids := range in.ids {
@@ -83,12 +83,12 @@ func (in *tokenized) appendBatch(dst []byte, x *exchange) []byte {
 		counts[i] = len(ids)
 	}
 	dst = jsonappend.Ints(append(dst, `],"count":`...), counts)
-	dst = strconv.AppendInt(append(dst, `,"max_model_len":`...), int64(x.s.opt.MaxModelLen), 10)
+	dst = strconv.AppendInt(append(dst, `,"max_model_len":`...), int64(x.opt.MaxModelLen), 10)
 	return append(dst, '}')
 }
 
 // appendTEI answers with every token and where it stands.
-func (in *tokenized) appendTEI(dst []byte, s *Server) []byte {
+func (in *tokenized) appendTEI(dst []byte, m *model) []byte {
 	dst = append(dst, '[')
 	for i, ids := range in.ids {
 		if i > 0 {
@@ -100,7 +100,7 @@ func (in *tokenized) appendTEI(dst []byte, s *Server) []byte {
 			if k > 0 {
 				dst = append(dst, ',')
 			}
-			piece := s.vocabulary.Piece(id)
+			piece := m.vocabulary.Piece(id)
 			dst = fmt.Appendf(dst, `{"id":%d,"text":`, id)
 			dst = jsonappend.String(dst, piece)
 			dst = fmt.Appendf(dst, `,"special":false,"start":%d,"stop":%d}`, at, at+len(piece))
@@ -121,15 +121,15 @@ type detokenized struct {
 // SGLang does.
 func newDetokenize() protocol {
 	return reading[detokenized]{
-		accept: func(s *Server, f *fields) (in detokenized, read []prompt) {
+		accept: func(m *model, f *fields) (in detokenized, read []prompt) {
 			v, _ := f.get("tokens")
 			var ok bool
-			if in.texts, in.batch, ok = s.decodeLists(v); !ok {
+			if in.texts, in.batch, ok = m.decodeLists(v); !ok {
 				f.fail("tokens", "list of token ids")
 			}
-			return in, s.read(in.texts)
+			return in, m.read(in.texts)
 		},
-		answer: func(dst []byte, x *exchange, in detokenized) []byte {
+		answer: func(dst []byte, x *answer, in detokenized) []byte {
 			texts := in.texts[:x.items(len(in.texts))]
 			if in.batch {
 				return append(jsonappend.Strings(append(dst, `{"text":`...), texts), '}')
@@ -143,9 +143,9 @@ func newDetokenize() protocol {
 // newTEIDecode is POST /decode.
 func newTEIDecode() protocol {
 	return reading[[][]byte]{
-		accept: func(s *Server, f *fields) ([][]byte, []prompt) {
+		accept: func(m *model, f *fields) ([][]byte, []prompt) {
 			v, _ := f.get("ids")
-			texts, _, ok := s.decodeLists(v)
+			texts, _, ok := m.decodeLists(v)
 			if !ok {
 				f.fail("ids", "list of token ids")
 			}
@@ -153,7 +153,7 @@ func newTEIDecode() protocol {
 			for _, text := range texts {
 				items = append(items, jsonappend.String(nil, text))
 			}
-			return items, s.read(texts)
+			return items, m.read(texts)
 		},
 		answer: appendTEI, refuse: refuseTEI, apart: true,
 	}
@@ -161,17 +161,17 @@ func newTEIDecode() protocol {
 
 // decodeLists returns the text of a list of ids, or the texts of a list of such
 // lists, which is nested then.
-func (s *Server) decodeLists(v *fastjson.Value) (texts []string, nested, ok bool) {
+func (m *model) decodeLists(v *fastjson.Value) (texts []string, nested, ok bool) {
 	if v == nil || v.Type() != fastjson.TypeArray {
 		return nil, false, false
 	}
 	items := v.GetArray()
 	if len(items) == 0 || items[0].Type() != fastjson.TypeArray {
-		text, ok := s.decodeList(items)
+		text, ok := m.decodeList(items)
 		return []string{text}, false, ok
 	}
 	for _, item := range items {
-		text, ok := s.decodeList(item.GetArray())
+		text, ok := m.decodeList(item.GetArray())
 		if !ok {
 			return nil, true, false
 		}
@@ -180,7 +180,7 @@ func (s *Server) decodeLists(v *fastjson.Value) (texts []string, nested, ok bool
 	return texts, true, true
 }
 
-func (s *Server) decodeList(items []*fastjson.Value) (string, bool) {
+func (m *model) decodeList(items []*fastjson.Value) (string, bool) {
 	ids := make([]int, len(items))
 	for i, v := range items {
 		id, err := v.Int()
@@ -189,5 +189,5 @@ func (s *Server) decodeList(items []*fastjson.Value) (string, bool) {
 		}
 		ids[i] = id
 	}
-	return s.vocabulary.Decode(ids), true
+	return m.vocabulary.Decode(ids), true
 }

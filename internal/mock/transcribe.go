@@ -47,7 +47,7 @@ func newTranscription(task, object string) *transcription {
 	return t
 }
 
-func (t *transcription) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (t *transcription) read(m *model, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	f := readForm(r, body)
 	q := &textRequest{n: 1, model: f.need("model"), stream: f.boolean("stream")}
 	q.includeUsage, q.continuousUsage = f.boolean("stream_include_usage"), f.boolean("stream_continuous_usage_stats")
@@ -67,13 +67,13 @@ func (t *transcription) read(s *Server, r *http.Request, body []byte) (*textRequ
 	if len(files[0]) == 0 || len(files[0]) > maxUpload {
 		return q, apierror.BadRequest("file", "Maximum file size exceeded or the file is empty: "+strconv.Itoa(len(files[0]))+" bytes.")
 	}
-	if refusal := s.checkRequest(q); refusal != nil {
+	if refusal := m.checkRequest(q); refusal != nil {
 		return q, refusal
 	}
 	sound.seconds = soundSeconds(files[0])
 	p := prompt{tokens: int(math.Ceil(sound.seconds * audioTokensPerSecond)), hash: seed.Hash(0, files[0])}
 	if said := f.text("prompt"); said != "" {
-		p.tokens += s.opt.Tokenizer.Count(said)
+		p.tokens += m.opt.Tokenizer.Count(said)
 	}
 	q.prompts, q.payload = []prompt{p}, sound
 	q.length = max(1, int(math.Ceil(sound.seconds*wordsPerSecond)))
@@ -98,7 +98,7 @@ func (t *transcription) open(e *events) {
 	e.frame.b = e.x.appendHead(append(e.frame.b[:0], "data: "...), "trsc-", t.object)
 	e.head = e.frame.b
 	e.b = e.frame.b[len(e.frame.b):]
-	e.finalUsage = e.x.q.includeUsage && e.x.s.opt.Usage != UsageNever
+	e.finalUsage = e.x.q.includeUsage && e.x.opt.Usage != UsageNever
 	e.chunkUsage = e.finalUsage && e.x.q.continuousUsage
 }
 
@@ -127,7 +127,7 @@ func (*transcription) delta(e *events, c *choice, from, to int, _ bool) error {
 	return e.end(true)
 }
 
-// Done adds OpenAI's last events: the segments of a diarised transcript, and the
+// done adds OpenAI's last events: the segments of a diarised transcript, and the
 // whole text.
 func (t *transcription) done(e *events) error {
 	c := &e.x.choices[0]
@@ -145,14 +145,14 @@ func (t *transcription) done(e *events) error {
 	return e.end(false)
 }
 
-func dictationIn(x *exchange) *dictation {
+func dictationIn(x *answer) *dictation {
 	sound, _ := x.q.payload.(*dictation)
 	return sound
 }
 
 // appendAudioUsage appends the member "usage": seconds, or tokens for OpenAI's own
 // models.
-func appendAudioUsage(dst []byte, x *exchange) []byte {
+func appendAudioUsage(dst []byte, x *answer) []byte {
 	if !ownModel(x.q) {
 		dst = append(dst, `"usage":{"type":"duration","seconds":`...)
 		return append(strconv.AppendInt(dst, int64(math.Ceil(dictationIn(x).seconds)), 10), '}')

@@ -7,7 +7,7 @@ import (
 )
 
 // document writes a transcript in the format that was asked for.
-func (t *transcription) document(dst []byte, x *exchange) ([]byte, string) {
+func (t *transcription) document(dst []byte, x *answer) ([]byte, string) {
 	const plain = "text/plain; charset=utf-8"
 	c := &x.choices[0]
 	switch dictationIn(x).format {
@@ -22,7 +22,7 @@ func (t *transcription) document(dst []byte, x *exchange) ([]byte, string) {
 }
 
 // appendJSON appends the formats that are JSON.
-func (t *transcription) appendJSON(dst []byte, x *exchange) []byte {
+func (t *transcription) appendJSON(dst []byte, x *answer) []byte {
 	c, sound := &x.choices[0], dictationIn(x)
 	dst = append(dst, '{')
 	if sound.format != "json" {
@@ -42,13 +42,13 @@ func (t *transcription) appendJSON(dst []byte, x *exchange) []byte {
 	case "diarized_json":
 		dst = t.appendSegments(append(dst, `,"segments":[`...), x, t.appendSpeech)
 	}
-	if x.s.opt.Usage != UsageNever {
+	if x.opt.Usage != UsageNever {
 		dst = appendAudioUsage(append(dst, ','), x)
 	}
 	return append(dst, '}')
 }
 
-func (*transcription) appendSegments(dst []byte, x *exchange, one func([]byte, *exchange, int) []byte) []byte {
+func (*transcription) appendSegments(dst []byte, x *answer, one func([]byte, *answer, int) []byte) []byte {
 	for i := range segments(&x.choices[0]) {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -67,12 +67,12 @@ func bounds(c *choice, segment int) (from, to int) {
 }
 
 // wordAt returns when a word is said.
-func wordAt(x *exchange, word int) float64 {
+func wordAt(x *answer, word int) float64 {
 	return dictationIn(x).seconds * float64(word) / float64(max(1, x.choices[0].total))
 }
 
 // appendSegment appends a segment as Whisper has them.
-func (*transcription) appendSegment(dst []byte, x *exchange, i int) []byte {
+func (*transcription) appendSegment(dst []byte, x *answer, i int) []byte {
 	c := &x.choices[0]
 	from, to := bounds(c, i)
 	dst = append(dst, `{"id":`...)
@@ -87,7 +87,7 @@ func (*transcription) appendSegment(dst []byte, x *exchange, i int) []byte {
 }
 
 // appendSpeech appends a segment with its speaker; two take turns.
-func (*transcription) appendSpeech(dst []byte, x *exchange, i int) []byte {
+func (*transcription) appendSpeech(dst []byte, x *answer, i int) []byte {
 	c := &x.choices[0]
 	from, to := bounds(c, i)
 	dst = append(dst, `{"type":"transcript.text.segment","id":"seg_`...)
@@ -102,7 +102,7 @@ func (*transcription) appendSpeech(dst []byte, x *exchange, i int) []byte {
 	return append(c.appendTokens(dst, from, to), `"}`...)
 }
 
-func (*transcription) appendWords(dst []byte, x *exchange) []byte {
+func (*transcription) appendWords(dst []byte, x *answer) []byte {
 	c := &x.choices[0]
 	for i := range c.total {
 		if i > 0 {
@@ -120,7 +120,7 @@ func (*transcription) appendWords(dst []byte, x *exchange) []byte {
 
 // appendSubtitles appends numbered (SRT) or plain (WebVTT) subtitles; point is what
 // stands before the milliseconds.
-func (*transcription) appendSubtitles(dst []byte, x *exchange, point string) []byte {
+func (*transcription) appendSubtitles(dst []byte, x *answer, point string) []byte {
 	c := &x.choices[0]
 	stamp := func(seconds float64) string {
 		ms := int64(seconds*1000 + 0.5)

@@ -30,16 +30,16 @@ func newTriton(streaming bool) *triton {
 // tritonRequest is what Triton's answers depend on.
 type tritonRequest struct {
 	vllm   bool
-	before []byte // Text in front of an answer in one piece, escaped for JSON
+	before []byte // text in front of an answer in one piece, escaped for JSON
 }
 
 // pathModel returns the model that a path names.
 func pathModel(r *http.Request) string { return chi.URLParam(r, "model") }
 
-func (p *triton) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (p *triton) read(m *model, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{model: pathModel(r), stream: p.streaming}
-	refusal := s.parseJSON(body, func(f *fields) {
-		q.prompts = f.required(s, "text_input")
+	refusal := m.parseJSON(body, func(f *fields) {
+		q.prompts = f.required(m, "text_input")
 		_, vllm := f.get("parameters")
 		payload := tritonRequest{vllm: vllm}
 		if _, ok := f.get("exclude_input_in_output"); ok && !f.boolean("exclude_input_in_output") && f.err == nil {
@@ -55,7 +55,7 @@ func (p *triton) read(s *Server, r *http.Request, body []byte) (*textRequest, *a
 		}
 		q.maxTokens, q.seed = from.count("max_tokens", 1), from.seed("seed", "random_seed")
 		f.err = from.err
-		s.admit(f, q)
+		m.admit(f, q)
 	})
 	return q, refusal
 }
@@ -66,7 +66,7 @@ func (*triton) refusal(dst []byte, e *apierror.Error) []byte {
 	return appendSimpleError(dst, e.Message)
 }
 
-func (p *triton) document(dst []byte, x *exchange) ([]byte, string) {
+func (p *triton) document(dst []byte, x *answer) ([]byte, string) {
 	c := &x.choices[0]
 	dst = appendTritonHead(dst, x)
 	if q, _ := x.q.payload.(tritonRequest); q.before != nil {
@@ -76,12 +76,12 @@ func (p *triton) document(dst []byte, x *exchange) ([]byte, string) {
 }
 
 // appendTriton appends an answer with the tokens from … to−1 of c.
-func appendTriton(dst []byte, x *exchange, c *choice, from, to int) []byte {
+func appendTriton(dst []byte, x *answer, c *choice, from, to int) []byte {
 	return append(c.appendTokens(appendTritonHead(dst, x), from, to), `"}`...)
 }
 
 // appendTritonHead opens an answer, up to and including the quote before its text.
-func appendTritonHead(dst []byte, x *exchange) []byte {
+func appendTritonHead(dst []byte, x *answer) []byte {
 	dst = append(dst, '{')
 	q, _ := x.q.payload.(tritonRequest)
 	if !q.vllm {
@@ -124,9 +124,9 @@ var _ protocol = infer{}
 // inferRequest is what answers repeat.
 type inferRequest struct{ id string }
 
-func (infer) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (infer) read(m *model, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	q := &textRequest{model: pathModel(r)}
-	refusal := s.parseJSON(body, func(f *fields) {
+	refusal := m.parseJSON(body, func(f *fields) {
 		q.payload = inferRequest{id: f.text("id")}
 		v, ok := f.get("inputs")
 		if !ok || v.Type() != fastjson.TypeArray {
@@ -134,18 +134,18 @@ func (infer) read(s *Server, r *http.Request, body []byte) (*textRequest, *apier
 			return
 		}
 		for _, tensor := range v.GetArray() {
-			readTensor(s, f, q, tensor)
+			readTensor(m, f, q, tensor)
 		}
 		if len(q.prompts) == 0 {
 			f.fail("inputs", "list with a tensor of datatype BYTES")
 		}
-		s.admit(f, q)
+		m.admit(f, q)
 	})
 	return q, refusal
 }
 
 // readTensor reads one input: the text, or the limit.
-func readTensor(s *Server, f *fields, q *textRequest, tensor *fastjson.Value) {
+func readTensor(m *model, f *fields, q *textRequest, tensor *fastjson.Value) {
 	data := tensor.GetArray("data")
 	for len(data) == 1 && data[0].Type() == fastjson.TypeArray {
 		data = data[0].GetArray()
@@ -161,7 +161,7 @@ func readTensor(s *Server, f *fields, q *textRequest, tensor *fastjson.Value) {
 			return
 		}
 		if len(q.prompts) == 0 {
-			q.prompts = []prompt{textPrompt(s, data[0].GetStringBytes())}
+			q.prompts = []prompt{textPrompt(m, data[0].GetStringBytes())}
 		}
 	case string(tensor.GetStringBytes("name")) == "max_tokens":
 		n, err := data[0].Int()
@@ -179,7 +179,7 @@ func (infer) refusal(dst []byte, e *apierror.Error) []byte { return appendSimple
 
 func (infer) script() *script { return nil }
 
-func (infer) document(dst []byte, x *exchange) ([]byte, string) {
+func (infer) document(dst []byte, x *answer) ([]byte, string) {
 	c := &x.choices[0]
 	dst = jsonappend.String(append(dst, `{"model_name":`...), x.q.model)
 	dst = append(dst, `,"model_version":"1"`...)
@@ -192,18 +192,18 @@ func (infer) document(dst []byte, x *exchange) ([]byte, string) {
 }
 
 // serveTritonReady answers the health routes of Triton and KServe.
-func serveTritonReady(s *Server, w http.ResponseWriter, r *http.Request) {
-	if model := pathModel(r); model != "" && !s.serves(model) {
+func serveTritonReady(m *model, w http.ResponseWriter, r *http.Request) {
+	if model := pathModel(r); model != "" && !m.serves(model) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	serveHealth(s, w, r)
+	serveHealth(m, w, r)
 }
 
 // serveTritonModel answers with the metadata of a model.
-func serveTritonModel(s *Server, w http.ResponseWriter, r *http.Request) {
+func serveTritonModel(m *model, w http.ResponseWriter, r *http.Request) {
 	model := pathModel(r)
-	if !s.serves(model) {
+	if !m.serves(model) {
 		_ = apierror.WriteJSON(w, http.StatusNotFound, appendSimpleError(nil, "Request for unknown model: "+strconv.Quote(model)+" is not found"))
 		return
 	}

@@ -20,19 +20,21 @@ import (
 )
 
 // videos is OpenAI's API for videos: POST /v1/videos.
-type videos struct{}
+type videos struct{ queue *jobs.Queue }
 
-var _ submission = videos{}
+var _ submission = (*videos)(nil)
 
-func (videos) reasons() bool { return false }
+func newVideos(queue *jobs.Queue) *videos { return &videos{queue} }
 
-func (videos) script() *script { return nil }
+func (*videos) reasons() bool { return false }
 
-func (videos) queue(s *Server) *jobs.Queue { return s.films }
+func (*videos) script() *script { return nil }
 
-func (videos) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
+func (v *videos) jobs() *jobs.Queue { return v.queue }
 
-func (videos) wait(*http.Request) time.Duration { return 0 }
+func (*videos) refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
+
+func (*videos) wait(*http.Request) time.Duration { return 0 }
 
 // videoJob is what is known of a video.
 type videoJob struct {
@@ -51,25 +53,25 @@ func videoOf(j *jobs.Job) *videoJob {
 type videoRequest struct{ prompt, model, size, seconds, reference string }
 
 // read parses a form or a JSON object.
-func (videos) read(s *Server, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
+func (*videos) read(m *model, r *http.Request, body []byte) (*textRequest, *apierror.Error) {
 	v := &videoRequest{}
 	var refusal *apierror.Error
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		refusal = v.readForm(readForm(r, body))
 	} else {
-		refusal = s.parseJSON(body, v.readJSON)
+		refusal = m.parseJSON(body, v.readJSON)
 	}
 	if refusal == nil && v.prompt == "" {
 		refusal = apierror.BadRequest("prompt", "Input should be a valid string: prompt")
 	}
-	p := prompt{tokens: s.opt.Tokenizer.Count(v.prompt), hash: seed.Hash(0, []byte(v.prompt))}
+	p := prompt{tokens: m.opt.Tokenizer.Count(v.prompt), hash: seed.Hash(0, []byte(v.prompt))}
 	if v.reference != "" {
 		p.tokens += mediaTokens
 		p.hash = seed.Hash(p.hash, []byte(v.reference))
 	}
 	q := &textRequest{model: v.model, n: 1, silent: true, prompts: []prompt{p}}
 	if refusal == nil {
-		refusal = s.checkRequest(q)
+		refusal = m.checkRequest(q)
 	}
 	q.payload = &videoJob{model: q.model, size: cmp.Or(v.size, "1280x720"), seconds: cmp.Or(v.seconds, "4"), hash: p.hash}
 	return q, refusal
@@ -107,16 +109,16 @@ func (v *videoRequest) readForm(f *formFields) *apierror.Error {
 }
 
 // plan draws how long the video takes.
-func (videos) plan(x *exchange, j *jobs.Job) {
+func (*videos) plan(x *answer, j *jobs.Job) {
 	video, _ := x.q.payload.(*videoJob)
-	j.Payload, j.Needs = video, x.s.opt.Jobs.Time.Draw(x.rng)
-	video.stuck = x.rule != nil && x.rule.Action == fault.ActJob && x.rule.Kind == fault.JobStuckProgress
+	j.Payload, j.Needs = video, x.opt.Jobs.Time.Draw(x.rng)
+	video.stuck = x.jobFault == fault.JobStuckProgress
 }
 
-func (videos) document(dst []byte, x *exchange) ([]byte, string) {
+func (v *videos) document(dst []byte, x *answer) ([]byte, string) {
 	j, _ := x.q.payload.(*jobs.Job)
-	now := x.s.now()
-	x.s.films.See(j, now, func(s jobs.State) { dst = appendVideo(dst, j, s, now) })
+	now := x.now()
+	v.queue.See(j, now, func(s jobs.State) { dst = appendVideo(dst, j, s, now) })
 	return dst, "application/json"
 }
 
@@ -153,11 +155,11 @@ func appendVideo(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 	return append(dst, '}')
 }
 
-// serveVideo is GET /v1/videos/{id}.
-func serveVideo(s *Server, w http.ResponseWriter, r *http.Request) {
-	now := s.now()
+// serve is GET /v1/videos/{id}.
+func (v *videos) serve(m *model, w http.ResponseWriter, r *http.Request) {
+	now := m.now()
 	var body []byte
-	if !s.films.Look(chi.URLParam(r, "id"), now, func(j *jobs.Job, state jobs.State) { body = appendVideo(nil, j, state, now) }) {
+	if !v.queue.Look(chi.URLParam(r, "id"), now, func(j *jobs.Job, state jobs.State) { body = appendVideo(nil, j, state, now) }) {
 		noVideo(w, r)
 		return
 	}
@@ -170,10 +172,10 @@ func noVideo(w http.ResponseWriter, r *http.Request) {
 		apierror.New(status, fmt.Sprintf("Video with id %q not found.", chi.URLParam(r, "id")), "")))
 }
 
-// serveVideoDelete is DELETE /v1/videos/{id}; work on it ends.
-func serveVideoDelete(s *Server, w http.ResponseWriter, r *http.Request) {
+// serveDelete is DELETE /v1/videos/{id}; work on it ends.
+func (v *videos) serveDelete(m *model, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
-	if !s.films.Remove(id, s.now()) {
+	if !v.queue.Remove(id, m.now()) {
 		noVideo(w, r)
 		return
 	}
@@ -184,11 +186,11 @@ func serveVideoDelete(s *Server, w http.ResponseWriter, r *http.Request) {
 // filmSize is the length of every video, in bytes.
 const filmSize = 64 << 10
 
-// serveVideoContent is GET /v1/videos/{id}/content: a file that begins like MP4
+// serveContent is GET /v1/videos/{id}/content: a file that begins like MP4
 // and goes on with noise.
-func serveVideoContent(s *Server, w http.ResponseWriter, r *http.Request) {
+func (v *videos) serveContent(m *model, w http.ResponseWriter, r *http.Request) {
 	state, hash := jobs.Queued, uint32(0)
-	if !s.films.Look(chi.URLParam(r, "id"), s.now(), func(j *jobs.Job, now jobs.State) { state, hash = now, videoOf(j).hash }) {
+	if !v.queue.Look(chi.URLParam(r, "id"), m.now(), func(j *jobs.Job, now jobs.State) { state, hash = now, videoOf(j).hash }) {
 		noVideo(w, r)
 		return
 	}

@@ -29,7 +29,7 @@ type wishes struct {
 	tools      []tool // to call; empty = none are to be called
 	mustCall   bool
 	oneCall    bool     // not more than one
-	structured []byte   // A JSON schema that the answer has to follow; nil = any text
+	structured []byte   // a JSON schema that the answer has to follow; nil = any text
 	anyObject  bool     // the answer is a JSON object
 	oneOf      []string // the answer is one of these; nil = any
 	logprobs   bool
@@ -245,22 +245,22 @@ func (w *wishes) readTop(f *fields, name string) {
 
 // grant makes a planned choice what the request wishes. limit is how many tokens
 // it may have, reasoning included. It depends on seeds and the request only.
-func (s *Server) grant(q *textRequest, c *choice, salt uint64, limit int) {
-	random := rand.New(rand.NewPCG(salt, seed.Mix(s.opt.Seed, 2)))
+func (m *model) grant(q *textRequest, c *choice, salt uint64, limit int) {
+	random := rand.New(rand.NewPCG(salt, seed.Mix(m.opt.Seed, 2)))
 	w := q.wish
 	switch {
-	case q.chat && random.Float64() < s.opt.RefusalRate:
+	case q.chat && random.Float64() < m.opt.RefusalRate:
 		c.refused = true
-		s.say(c, limit, token.Cut(s.opt.Tokenizer, refusalText))
+		m.say(c, limit, token.Cut(m.opt.Tokenizer, refusalText))
 	case w == nil:
-	case len(w.tools) > 0 && (w.mustCall || random.Float64() < *s.opt.ToolRate):
-		s.call(c, w, random, limit)
+	case len(w.tools) > 0 && (w.mustCall || random.Float64() < *m.opt.ToolRate):
+		m.call(c, w, random, limit)
 	case w.oneOf != nil:
-		s.say(c, limit, token.Cut(s.opt.Tokenizer, w.oneOf[random.IntN(len(w.oneOf))]))
+		m.say(c, limit, token.Cut(m.opt.Tokenizer, w.oneOf[random.IntN(len(w.oneOf))]))
 	case w.structured != nil:
-		s.say(c, limit, token.Cut(s.opt.Tokenizer, string(s.conform(w.structured, random))))
+		m.say(c, limit, token.Cut(m.opt.Tokenizer, string(m.conform(w.structured, random))))
 	case w.anyObject:
-		s.say(c, limit, token.Cut(s.opt.Tokenizer, string(s.conform([]byte(anyObjectSchema), random))))
+		m.say(c, limit, token.Cut(m.opt.Tokenizer, string(m.conform([]byte(anyObjectSchema), random))))
 	}
 }
 
@@ -272,12 +272,12 @@ const anyObjectSchema = `{"type":"object","properties":{"answer":{"type":"string
 	`"maximum":1},"sources":{"type":"array","items":{"type":"string"}}}}`
 
 // say makes the text of a choice these pieces, as far as there is room.
-func (s *Server) say(c *choice, limit int, pieces []token.Piece) {
+func (m *model) say(c *choice, limit int, pieces []token.Piece) {
 	c.text = token.Passage{Pieces: pieces}
 	c.finish = "stop"
 	c.total = c.reasoning + len(pieces)
 	if len(pieces) == 0 {
-		c.text = token.Passage{Pieces: []token.Piece{{}}} // Never looked at, never empty
+		c.text = token.Passage{Pieces: []token.Piece{{}}} // never looked at, never empty
 	}
 	if c.total > limit {
 		c.total, c.finish = limit, "length"
@@ -286,8 +286,8 @@ func (s *Server) say(c *choice, limit int, pieces []token.Piece) {
 }
 
 // call makes the choice call tools.
-func (s *Server) call(c *choice, w *wishes, random *rand.Rand, limit int) {
-	calls := s.opt.ParallelTools
+func (m *model) call(c *choice, w *wishes, random *rand.Rand, limit int) {
+	calls := m.opt.ParallelTools
 	if w.oneCall {
 		calls = 1
 	}
@@ -298,13 +298,13 @@ func (s *Server) call(c *choice, w *wishes, random *rand.Rand, limit int) {
 		pieces = append(pieces, token.Piece{Text: t.name, Json: string(jsonappend.Inner(nil, t.name)), Id: seed.Checksum(t.name)})
 		arguments := []byte("{}")
 		if t.schema != nil {
-			arguments = s.conform(t.schema, random)
+			arguments = m.conform(t.schema, random)
 		}
-		pieces = append(pieces, token.Cut(s.opt.Tokenizer, string(arguments))...)
+		pieces = append(pieces, token.Cut(m.opt.Tokenizer, string(arguments))...)
 		id := "call_" + strconv.FormatUint(random.Uint64(), 36)
 		c.calls = append(c.calls, toolCall{id: id, from: from, to: len(pieces)})
 	}
-	s.say(c, limit, pieces)
+	m.say(c, limit, pieces)
 	if c.finish == "stop" {
 		c.finish = "tool_calls"
 	}

@@ -72,7 +72,7 @@ func TestToolCalls(t *testing.T) {
 	})
 }
 
-// Message is the part of a whole answer that tests look at.
+// message is the part of a whole answer that tests look at.
 type message struct {
 	Content   *string
 	Refusal   *string
@@ -263,7 +263,7 @@ func TestConform(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		for range 20 {
-			got := s.conform([]byte(text), random)
+			got := s.model.conform([]byte(text), random)
 			var v any
 			if err := json.Unmarshal(got, &v); err != nil {
 				t.Errorf("%s: %s: %v", text, got, err)
@@ -282,7 +282,7 @@ func TestConform(t *testing.T) {
 		`no json`:                                             "{}",
 		`{"type":"object"}`:                                   "{}",
 	} {
-		if got := string(s.conform([]byte(text), random)); got != want {
+		if got := string(s.model.conform([]byte(text), random)); got != want {
 			t.Errorf("conform(%s) = %s, want %s", text, got, want)
 		}
 	}
@@ -293,7 +293,7 @@ func TestConform(t *testing.T) {
 		`{"type":"array","minItems":1000000000,"items":{"type":"string"}}`,
 		`{"type":"string","minLength":1000000000}`,
 	} {
-		if got := s.conform([]byte(text), random); !json.Valid(got) || len(got) > 1<<20 {
+		if got := s.model.conform([]byte(text), random); !json.Valid(got) || len(got) > 1<<20 {
 			t.Errorf("conform(%s) gives %d bytes: %.100s", text, len(got), got)
 		}
 	}
@@ -380,7 +380,7 @@ func FuzzConform(f *testing.F) {
 	}
 	f.Cleanup(func() { _ = s.Close() })
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := s.conform([]byte(text), rand.New(rand.NewPCG(1, 2))); !json.Valid(got) {
+		if got := s.model.conform([]byte(text), rand.New(rand.NewPCG(1, 2))); !json.Valid(got) {
 			t.Errorf("conform(%q) = %q", text, got)
 		}
 	})

@@ -127,9 +127,9 @@ type Rule struct {
 	Tokens     int           // of posAfterTokens
 	Status     int           // of actStatus
 	Body       string        // of actStatus
-	Fixed      string        // Body of actStatus; "" = as body says
+	Fixed      string        // body of actStatus; "" = as body says
 	FixedType  string        // its content type
-	Redirects  bool          // ActStatus with a Location
+	Redirects  bool          // actStatus with a Location
 	PerSecond  int           // of actSlowBody, bytes
 	RetryAfter string        // header value, "" = none
 	Kind       string        // of actMalformed, actEmpty and actJob

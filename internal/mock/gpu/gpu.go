@@ -76,7 +76,7 @@ const (
 // the last second, relative to the best second so far.
 type Cards struct {
 	model model
-	open  func() int64 // Tokens sent so far; nil with an accelerator
+	open  func() int64 // tokens sent so far; nil with an accelerator
 
 	mu      sync.Mutex
 	at      int64 // the server's clock up to which the cards are computed
@@ -124,7 +124,7 @@ func (g *Cards) Spend(to int64, took time.Duration, fill float64) {
 	g.work += took.Seconds() * (0.4 + 0.6*fill)
 }
 
-// Look brings the cards up to now and returns them, with what they share.
+// look brings the cards up to now and returns them, with what they share.
 func (g *Cards) look(now int64) (cards []card, load float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -93,7 +93,7 @@ type Queue struct {
 	counts  struct{ done, failed, retried int }
 }
 
-// Worker does one job at a time.
+// worker does one job at a time.
 type worker struct {
 	freeAt int64
 	warm   bool

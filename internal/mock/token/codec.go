@@ -46,7 +46,7 @@ func (t codecTokenizer) Pieces(text string) []string {
 
 // identifier is a Tokenizer that has numbers for its tokens.
 type identifier interface {
-	// Identify returns one number for each token of text.
+	// identify returns one number for each token of text.
 	identify(text string) []uint32
 }
 

@@ -44,7 +44,7 @@ const Scripts = `Ein Müller zählt Säcke. Der Fluß eilt nicht. Łódź płyni
 // Piece is one token of output.
 type Piece struct {
 	Text string
-	Json string // Text as the inside of a JSON string
+	Json string // text as the inside of a JSON string
 	Id   uint32
 }
 

@@ -104,7 +104,7 @@ func (l *line) text(name, v string) {
 func appendAsJSON(dst []byte, v string) []byte {
 	quoted, err := json.Marshal(v)
 	if err != nil {
-		return append(dst, `""`...) // A string can always be marshalled
+		return append(dst, `""`...) // a string can always be marshalled
 	}
 	return append(dst, quoted...)
 }

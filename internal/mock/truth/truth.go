@@ -43,12 +43,12 @@ type Record struct {
 	LastWriteNs     int64   `json:"last_write_ns"`
 	LastWriteEndNs  int64   `json:"last_write_end_ns"`
 	EndNs           int64   `json:"end_ns"`                 // the handler returned
-	ChunkNs         []int64 `json:"chunk_ns,omitempty"`     // Start of the write of every content event
-	ChunkTokens     []int   `json:"chunk_tokens,omitempty"` // Tokens of every content event of a stream
+	ChunkNs         []int64 `json:"chunk_ns,omitempty"`     // start of the write of every content event
+	ChunkTokens     []int   `json:"chunk_tokens,omitempty"` // tokens of every content event of a stream
 
 	TTFTMs    *float64 `json:"ttft_ms"`    // first content write − accept; null unless streamed
 	ITLMs     *float64 `json:"itl_ms"`     // (last − first content write) / (output tokens − 1); null below two
-	LatencyMs float64  `json:"latency_ms"` // Last content write (else the end) − accept
+	LatencyMs float64  `json:"latency_ms"` // last content write (else the end) − accept
 
 	Batch *Batch `json:"batch,omitempty"` // nil without an accelerator
 

@@ -1,9 +1,10 @@
 package mock
 
+import "slices"
+
 // relay sends the tokens of a stream as they come out of the accelerator.
 type relay struct {
-	x    *exchange
-	e    *events
+	st   *stream
 	have []int // tokens that have come out, by choice
 	sent []int
 	size []int // of the next event
@@ -11,31 +12,34 @@ type relay struct {
 	left int // choices that are not done
 }
 
-// streamTokens is the part of a stream between its beginning and its end, when an
-// accelerator says when tokens are there.
-func (x *exchange) streamTokens(e *events) error {
-	n := len(x.choices)
-	r := &relay{x: x, e: e, have: make([]int, n), sent: make([]int, n), size: make([]int, n), done: make([]bool, n), left: n}
+func newRelay(st *stream) *relay {
+	n := len(st.x.choices)
+	return &relay{st: st, have: make([]int, n), sent: make([]int, n), size: make([]int, n), done: make([]bool, n), left: n}
+}
+
+// run sends the tokens, from the beginning of the stream to its end.
+func (r *relay) run() error {
+	st := r.st
 	for begun := false; ; {
-		if err := x.tokenFault(e, longestSent(r.sent)); err != nil {
+		if err := st.tokenFault(slices.Max(r.sent)); err != nil {
 			return err
 		}
 		if r.left == 0 {
 			return nil
 		}
-		x.ticket.progress(r.have)
+		st.x.ticket.progress(r.have)
 		if !r.ready() {
-			if err := e.waitNews(); err != nil {
+			if err := st.waitNews(); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := x.interrupted(); err != nil {
+		if err := st.x.wait.interrupted(); err != nil {
 			return err
 		}
 		if !begun {
 			begun = true
-			if err := e.run(e.script.first); err != nil {
+			if err := st.e.run(st.e.script.first); err != nil {
 				return err
 			}
 		}
@@ -45,21 +49,13 @@ func (x *exchange) streamTokens(e *events) error {
 	}
 }
 
-func longestSent(sent []int) int {
-	longest := 0
-	for _, n := range sent {
-		longest = max(longest, n)
-	}
-	return longest
-}
-
 // ready draws the sizes of next events and says whether one can be sent.
 func (r *relay) ready() bool {
 	any := false
-	for i := range r.x.choices {
-		c := &r.x.choices[i]
+	for i := range r.st.x.choices {
+		c := &r.st.x.choices[i]
 		if r.size[i] == 0 && r.sent[i] < c.total {
-			k := min(r.x.s.opt.TokensPerChunk.Draw(r.x.rng), c.total-r.sent[i])
+			k := min(r.st.x.opt.TokensPerChunk.Draw(r.st.x.rng), c.total-r.sent[i])
 			r.size[i] = c.bound(r.sent[i], k)
 		}
 		any = any || r.complete(i)
@@ -74,14 +70,14 @@ func (r *relay) complete(i int) bool {
 
 // round sends one event of every choice that has one.
 func (r *relay) round() error {
-	before, tokens := r.x.truth.LastWriteNs, 0
-	for i := range r.x.choices {
+	before, tokens := r.st.x.truth.LastWriteNs, 0
+	for i := range r.st.x.choices {
 		if !r.complete(i) {
 			continue
 		}
-		c := &r.x.choices[i]
+		c := &r.st.x.choices[i]
 		from, to := r.sent[i], r.sent[i]+r.size[i]
-		if err := r.e.tokens(c, from, to); err != nil {
+		if err := r.st.e.tokens(c, from, to); err != nil {
 			return err
 		}
 		tokens = max(tokens, to-from)
@@ -92,23 +88,23 @@ func (r *relay) round() error {
 		}
 	}
 	if tokens > 0 {
-		r.e.observe(before, tokens)
+		r.st.observe(before, tokens)
 	}
 	return nil
 }
 
 // waitNews waits for tokens, sending comments into long silences.
-func (e *events) waitNews() error {
+func (st *stream) waitNews() error {
 	for {
 		due := int64(0)
-		if pause := int64(e.x.s.opt.Comments); pause > 0 {
-			due = e.lastNs + pause
+		if pause := int64(st.x.opt.Comments); pause > 0 {
+			due = st.e.lastNs + pause
 		}
-		told, err := e.x.awaitNews(due)
-		if err != nil || told {
+		came, err := st.x.wait.news(st.x.ticket.news, due)
+		if err != nil || came {
 			return err
 		}
-		if err := e.comment(); err != nil {
+		if err := st.e.comment(); err != nil {
 			return err
 		}
 	}

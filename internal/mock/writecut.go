@@ -1,0 +1,40 @@
+package mock
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"unicode/utf8"
+)
+
+// cutter returns where a write is to be cut next: a length from 1 to len(b).
+type cutter func(b []byte) int
+
+// newCutter returns what the option split says; nil = whole writes.
+func newCutter(split string, rng *rand.Rand) cutter {
+	switch split {
+	case SplitNone:
+		return nil
+	case SplitEveryByte:
+		return func([]byte) int { return 1 }
+	case SplitRandom:
+		return func(b []byte) int { return 1 + rng.IntN(len(b)) }
+	case SplitMidUTF8:
+		return func(b []byte) int {
+			for i, c := range b[:len(b)-1] {
+				if c >= utf8.RuneSelf && utf8.RuneStart(c) && !utf8.RuneStart(b[i+1]) {
+					return i + 1
+				}
+			}
+			return len(b)
+		}
+	case SplitBeforeNewline:
+		return func(b []byte) int {
+			if i := bytes.IndexByte(b[1:], '\n'); i >= 0 {
+				return i + 1
+			}
+			return len(b)
+		}
+	}
+	size, _ := splitSize(split) // the options were checked
+	return func(b []byte) int { return min(size, len(b)) }
+}
