@@ -18,6 +18,8 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/token"
 	"aiperfd/internal/store"
 )
 
@@ -104,12 +106,12 @@ func (d *demo) run(ctx context.Context) (err error) {
 
 // startMock serves a believable server on a free port.
 func startMock(ctx context.Context) (url string, stop func() error, err error) {
-	var o mock.Options
+	var o options.Options
 	if err := errors.Join(o.TTFT.UnmarshalText([]byte("lognormal:60ms:0.3")), o.ITL.UnmarshalText([]byte("gamma:12ms:0.2"))); err != nil {
 		return "", nil, fmt.Errorf("configure simulated server: %w", err)
 	}
 	o.ServedModels = []string{"demo-model"}
-	o.Tokenizer = mock.FromCodec(tokenizer.Builtin())
+	o.Tokenizer = token.FromCodec(tokenizer.Builtin())
 	server, err := mock.New(o)
 	if err != nil {
 		return "", nil, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/truth"
 )
@@ -18,7 +19,7 @@ import (
 // tiny returns the preset for tests, without jitter.
 func tiny(t testing.TB) *batch.Params {
 	t.Helper()
-	p, err := Preset("tiny")
+	p, err := options.Preset("tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func contentTimes(lines []line) []time.Duration {
 // TestAcceleratorTimes: tokens come out when the steps of the model end.
 func TestAcceleratorTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t), TruthChunks: true})
+		r := newRig(t, options.Options{Accelerator: tiny(t), TruthChunks: true})
 		lines, err := r.stream(completionPath, completion(1, 100, 4, `,"stream":true,"stream_options":{"include_usage":true}`))
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +87,7 @@ func TestAcceleratorQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tiny(t)
 		p.MaxSequences, p.MaxWaiting = 1, 1
-		r := newRig(t, Options{Accelerator: p})
+		r := newRig(t, options.Options{Accelerator: p})
 		ends := make([]reply, 3)
 		var wg sync.WaitGroup
 		for i := range ends {
@@ -126,7 +127,7 @@ func TestAcceleratorQueue(t *testing.T) {
 // again, unless its salt is another.
 func TestAcceleratorPrefixCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t)})
+		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		for _, tt := range []struct {
 			more   string
 			cached int
@@ -153,7 +154,7 @@ func TestAcceleratorPrefixCache(t *testing.T) {
 // TestAcceleratorConversation: the second turn finds what the first has said.
 func TestAcceleratorConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t)})
+		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		first := r.post(chatPath, `{"messages":[{"role":"user","content":"`+words(1, 40)+`"}],"max_tokens":56}`)
 		_, said, _ := strings.Cut(first.body, `"content":"`)
 		said, _, _ = strings.Cut(said, `","refusal"`)
@@ -173,7 +174,7 @@ func TestAcceleratorPreemption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tiny(t)
 		p.Blocks = 20
-		r := newRig(t, Options{Accelerator: p})
+		r := newRig(t, options.Options{Accelerator: p})
 		var wg sync.WaitGroup
 		for i := range 4 {
 			wg.Go(func() {
@@ -202,7 +203,7 @@ func TestAcceleratorPreemption(t *testing.T) {
 // TestAcceleratorLeave: a client that leaves gives its place back.
 func TestAcceleratorLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t)})
+		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		if resp, err := r.send(ctx, completionPath, completion(1, 32, 1000, "")); err == nil {
@@ -225,20 +226,20 @@ func TestAcceleratorLeave(t *testing.T) {
 func TestAcceleratorShapes(t *testing.T) {
 	tests := []struct {
 		name string
-		opt  Options
+		opt  options.Options
 		body string
 		want map[string]int // how often the stream has these
 		err  bool
 	}{
-		{"two choices", Options{}, `"n":2,"max_tokens":5`, map[string]int{`"index":0`: 7, `"index":1`: 7, `"content":"`: 12, "[DONE]": 1}, false},
-		{"chunks", Options{TokensPerChunk: mustLength(t, "3")}, `"max_tokens":8`, map[string]int{`"content":"`: 4}, false},
-		{"reasoning", Options{TokensPerChunk: mustLength(t, "4"), ReasoningTokens: 5}, `"max_tokens":10`,
+		{"two choices", options.Options{}, `"n":2,"max_tokens":5`, map[string]int{`"index":0`: 7, `"index":1`: 7, `"content":"`: 12, "[DONE]": 1}, false},
+		{"chunks", options.Options{TokensPerChunk: mustLength(t, "3")}, `"max_tokens":8`, map[string]int{`"content":"`: 4}, false},
+		{"reasoning", options.Options{TokensPerChunk: mustLength(t, "4"), ReasoningTokens: 5}, `"max_tokens":10`,
 			map[string]int{`"reasoning_content":"`: 2, `"content":"`: 3}, false},
-		{"empty", Options{Faults: mustFaults(t, "empty:output")}, `"max_tokens":10`, map[string]int{`"content":"`: 1, `"finish_reason":"stop"`: 1}, false},
-		{"close", Options{Faults: mustFaults(t, "close:after_tokens:3")}, `"max_tokens":10`, map[string]int{`"content":"`: 4, "[DONE]": 0}, true},
-		{"error", Options{Faults: mustFaults(t, "stream_error:after_tokens:2")}, `"max_tokens":10`, map[string]int{`"content":"`: 3, `"error":`: 1}, false},
-		{"comments", Options{Comments: 400 * time.Microsecond}, `"max_tokens":3`, map[string]int{": keep-alive": 2 + 2*2}, false},
-		{"early role", Options{RoleChunk: RoleEarly}, `"max_tokens":3`, map[string]int{`"role":`: 1, `"content":"`: 4}, false},
+		{"empty", options.Options{Faults: mustFaults(t, "empty:output")}, `"max_tokens":10`, map[string]int{`"content":"`: 1, `"finish_reason":"stop"`: 1}, false},
+		{"close", options.Options{Faults: mustFaults(t, "close:after_tokens:3")}, `"max_tokens":10`, map[string]int{`"content":"`: 4, "[DONE]": 0}, true},
+		{"error", options.Options{Faults: mustFaults(t, "stream_error:after_tokens:2")}, `"max_tokens":10`, map[string]int{`"content":"`: 3, `"error":`: 1}, false},
+		{"comments", options.Options{Comments: 400 * time.Microsecond}, `"max_tokens":3`, map[string]int{": keep-alive": 2 + 2*2}, false},
+		{"early role", options.Options{RoleChunk: options.RoleEarly}, `"max_tokens":3`, map[string]int{`"role":`: 1, `"content":"`: 4}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -266,7 +267,7 @@ func TestAcceleratorShapes(t *testing.T) {
 // TestAcceleratorShutdown: Close ends requests that wait for tokens.
 func TestAcceleratorShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t)})
+		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		var wg sync.WaitGroup
 		wg.Go(func() { r.post(completionPath, completion(1, 32, 1000, "")) })
 		time.Sleep(5 * time.Millisecond)
@@ -282,20 +283,20 @@ func TestAcceleratorOptions(t *testing.T) {
 	small := tiny(t)
 	small.Blocks, small.MaxSequences, small.Base = 4, 0, math.NaN()
 	for name, tt := range map[string]struct {
-		opt  Options
+		opt  options.Options
 		want string
 	}{
-		"ttft":   {Options{Accelerator: tiny(t), TTFT: random.ConstDelay(1)}, "ttft cannot be combined with an accelerator"},
-		"fast":   {Options{Accelerator: tiny(t), Fast: true}, "fast cannot be combined with an accelerator"},
-		"length": {Options{Accelerator: tiny(t), MaxModelLen: 20_000}, "max-model-len is 20000, but the cache has room for 16384 tokens (1024 blocks of 16)"},
-		"params": {Options{Accelerator: small}, "max sequences is 0, want ≥ 1"},
-		"nan":    {Options{Accelerator: small}, "step base is NaN, want a finite number ≥ 0"},
+		"ttft":   {options.Options{Accelerator: tiny(t), TTFT: random.ConstDelay(1)}, "ttft cannot be combined with an accelerator"},
+		"fast":   {options.Options{Accelerator: tiny(t), Fast: true}, "fast cannot be combined with an accelerator"},
+		"length": {options.Options{Accelerator: tiny(t), MaxModelLen: 20_000}, "max-model-len is 20000, but the cache has room for 16384 tokens (1024 blocks of 16)"},
+		"params": {options.Options{Accelerator: small}, "max sequences is 0, want ≥ 1"},
+		"nan":    {options.Options{Accelerator: small}, "step base is NaN, want a finite number ≥ 0"},
 	} {
 		if _, err := New(tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: New = %v, want %q", name, err, tt.want)
 		}
 	}
-	if _, err := Preset("b200"); err == nil || !strings.Contains(err.Error(), `preset is "b200", want one of h100-8b, h100x8-70b, l4-8b, tiny`) {
+	if _, err := options.Preset("b200"); err == nil || !strings.Contains(err.Error(), `preset is "b200", want one of h100-8b, h100x8-70b, l4-8b, tiny`) {
 		t.Errorf("Preset = %v", err)
 	}
 }
@@ -309,7 +310,7 @@ func TestAcceleratorCurve(t *testing.T) {
 	}{{1, 1.7, 1.01}, {8, 5.3, 1.09}, {16, 7.6, 1.25}, {24, 26.5, 1.32}} {
 		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Options{Accelerator: tiny(t)})
+				r := newRig(t, options.Options{Accelerator: tiny(t)})
 				const each = 30
 				var wg sync.WaitGroup
 				for c := range tt.clients {

@@ -66,7 +66,7 @@ func serveLoad(s *Server, w http.ResponseWriter, _ *http.Request) {
 
 // serveServerInfo tells the configuration that matters to a client.
 func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
-	config := map[string]any{"model": s.model.models()[0], "served_model_name": s.model.models(), "max_model_len": s.opt.MaxModelLen}
+	config := map[string]any{"model": s.model.Models()[0], "served_model_name": s.model.Models(), "max_model_len": s.opt.MaxModelLen}
 	if p := s.opt.Accelerator; p != nil {
 		config["max_num_seqs"], config["max_num_batched_tokens"] = p.MaxSequences, p.MaxBatched
 		config["block_size"], config["num_gpu_blocks"], config["enable_prefix_caching"] = p.BlockSize, p.Blocks, p.PrefixCache

@@ -1,5 +1,7 @@
 package mock
 
+import "aiperfd/internal/mock/api"
+
 // cadence says when the next tokens of a stream are due, and sends them. Calls
 // of next and emit alternate until over.
 type cadence struct {
@@ -12,7 +14,7 @@ type cadence struct {
 }
 
 func newCadence(st *stream) cadence {
-	return cadence{st: st, longest: longestChoice(st.x.choices)}
+	return cadence{st: st, longest: api.LongestChoice(st.x.Choices)}
 }
 
 // over says that all tokens were sent; an answer without any takes one emit too.
@@ -26,15 +28,15 @@ func (c *cadence) next() int64 {
 	if c.sent == 0 {
 		gaps = max(c.size-1, 0)
 	}
-	c.offset += int64(x.itl.DrawSum(x.rng, gaps))
-	return x.firstNs + c.offset
+	c.offset += int64(x.ITL.DrawSum(x.Rand, gaps))
+	return x.FirstNs + c.offset
 }
 
 // emit sends what next has drawn.
 func (c *cadence) emit() error {
 	c.begun = true
 	if c.sent == 0 {
-		if err := c.st.e.run(c.st.e.script.first); err != nil {
+		if err := c.st.e.Run(c.st.e.Script.First); err != nil {
 			return err
 		}
 	}
@@ -49,10 +51,10 @@ func (c *cadence) emit() error {
 // parts of an answer.
 func (c *cadence) chunkSize() int {
 	x := c.st.x
-	k := min(x.opt.TokensPerChunk.Draw(x.rng), c.longest-c.sent)
-	for i := range x.choices {
-		if one := &x.choices[i]; c.sent < one.reasoning || len(one.calls) > 0 {
-			k = one.bound(c.sent, k)
+	k := min(x.Options.TokensPerChunk.Draw(x.Rand), c.longest-c.sent)
+	for i := range x.Choices {
+		if one := &x.Choices[i]; c.sent < one.Reasoning || len(one.Calls) > 0 {
+			k = one.Bound(c.sent, k)
 		}
 	}
 	return k

@@ -21,7 +21,7 @@ const (
 
 // control obeys the control headers of a request. Problems become a refusal.
 func (x *exchange) control(h http.Header) *apierror.Error {
-	if x.opt.NoControlHeaders {
+	if x.Options.NoControlHeaders {
 		return nil
 	}
 	bad := func(name string, err error) *apierror.Error {
@@ -54,8 +54,8 @@ func (x *exchange) control(h http.Header) *apierror.Error {
 	}
 	if text := h.Get(headerTokens); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > x.opt.MaxModelLen {
-			return apierror.BadRequest(headerTokens, fmt.Sprintf("%s is %q, want a whole number between 1 and %d", headerTokens, text, x.opt.MaxModelLen))
+		if err != nil || n < 1 || n > x.Options.MaxModelLen {
+			return apierror.BadRequest(headerTokens, fmt.Sprintf("%s is %q, want a whole number between 1 and %d", headerTokens, text, x.Options.MaxModelLen))
 		}
 		x.ownTokens = n
 	}

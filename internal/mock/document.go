@@ -5,27 +5,28 @@ import (
 	"strconv"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/fault"
 )
 
-// document is the response of an exchange in one piece. It belongs to the goroutine of
+// Document is the response of an exchange in one piece. It belongs to the goroutine of
 // the exchange.
 type document struct {
 	x   *exchange
-	buf *frame
+	buf *api.Buffer
 }
 
 func (x *exchange) newDocument() *document {
-	return &document{x: x, buf: x.s.frames.Get().(*frame)}
+	return &document{x: x, buf: x.s.frames.Get().(*api.Buffer)}
 }
 
 func (d *document) release() { d.x.s.putFrame(d.buf) }
 
-// run sends the document when its last token is due.
+// Run sends the document when its last token is due.
 func (d *document) run() error {
 	x := d.x
-	longest := longestChoice(x.choices)
+	longest := api.LongestChoice(x.Choices)
 	if rule := x.fault.rule; rule != nil && rule.Pos == fault.PosAfterTokens && longest >= rule.Tokens {
 		return d.runFault(longest)
 	}
@@ -38,14 +39,14 @@ func (d *document) run() error {
 // sendNow sends the whole document.
 func (d *document) sendNow() error {
 	d.render()
-	return d.send(len(d.buf.b))
+	return d.send(len(d.buf.B))
 }
 
 // render makes the document, and names its type in the head.
 func (d *document) render() {
 	var kind string
-	d.buf.b, kind = d.x.api.document(d.buf.b[:0], &d.x.answer)
-	d.x.header.Set("Content-Type", kind)
+	d.buf.B, kind = d.x.api.Document(d.buf.B[:0], &d.x.Answer)
+	d.x.Header.Set("Content-Type", kind)
 }
 
 // runFault lets a rule act after its number of tokens: a cut or a stall comes
@@ -63,41 +64,41 @@ func (d *document) runFault(longest int) error {
 	}
 	switch rule.Action {
 	case fault.ActStreamError:
-		x.acted = true
+		x.Acted = true
 		x.refuse(apierror.New(http.StatusInternalServerError, rule.Message, ""))
 		return errFaulted
 	case fault.ActMalformed:
-		x.acted = true
+		x.Acted = true
 		d.render()
-		d.buf.b = fault.Corrupt(d.buf.b, 0, rule.Kind)
-		return d.send(len(d.buf.b))
+		d.buf.B = fault.Corrupt(d.buf.B, 0, rule.Kind)
+		return d.send(len(d.buf.B))
 	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty, fault.ActSlowBody,
 		fault.ActJob, fault.ActBadChunk:
 	}
 	d.render()
-	return d.send(len(d.buf.b) / 2)
+	return d.send(len(d.buf.B) / 2)
 }
 
 // send writes the document. With upTo below its length it stops there for
 // the rule to act, then writes the rest.
 func (d *document) send(upTo int) error {
-	x, body := d.x, d.buf.b
+	x, body := d.x, d.buf.B
 	f := &x.fault
-	x.header.Set("Content-Length", strconv.Itoa(len(body)))
+	x.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
 	if f.rule != nil {
 		if f.due(fault.PosAfterHeaders, 0) && x.flush() != nil {
-			return errClientGone
+			return api.ErrClientGone
 		}
 		if err := f.checkpoint(fault.PosAfterHeaders, 0); err != nil {
 			return err
 		}
 	}
-	x.truth.FirstWriteNs = x.now()
+	x.Truth.FirstWriteNs = x.Now()
 	if upTo < len(body) {
 		if _, err := x.w.Write(body[:upTo]); err != nil || x.flush() != nil {
-			return errClientGone
+			return api.ErrClientGone
 		}
 		n := f.rule.Tokens
 		if err := f.checkpoint(fault.PosAfterTokens, n); err != nil {
@@ -112,7 +113,7 @@ func (d *document) send(upTo int) error {
 		return err
 	}
 	if x.flush() != nil {
-		return errClientGone
+		return api.ErrClientGone
 	}
 	d.done()
 	if err := f.checkpoint(fault.PosAfterFinish, 0); err != nil {
@@ -127,7 +128,7 @@ func (d *document) write(body []byte) error {
 		return d.x.fault.drip(body)
 	}
 	if _, err := d.x.w.Write(body); err != nil {
-		return errClientGone
+		return api.ErrClientGone
 	}
 	return nil
 }
@@ -135,23 +136,23 @@ func (d *document) write(body []byte) error {
 // awaitRest waits for the tokens behind the first n.
 func (d *document) awaitRest(n int) error {
 	x := d.x
-	longest := longestChoice(x.choices)
+	longest := api.LongestChoice(x.Choices)
 	if x.ticket != nil {
 		return x.awaitTokens(longest)
 	}
-	return x.hold(x.itl.DrawSum(x.rng, longest-n))
+	return x.hold(x.ITL.DrawSum(x.Rand, longest-n))
 }
 
-// done stamps a document that was sent whole.
+// Done stamps a document that was sent whole.
 func (d *document) done() {
-	x, t := d.x, &d.x.truth
-	t.FirstWriteEndNs = x.now()
+	x, t := d.x, &d.x.Truth
+	t.FirstWriteEndNs = x.Now()
 	t.LastWriteNs, t.LastWriteEndNs = t.FirstWriteNs, t.FirstWriteEndNs
-	if x.opt.TruthChunks {
+	if x.Options.TruthChunks {
 		t.ChunkNs = []int64{t.FirstWriteNs}
 	}
-	t.OutputTokens, t.ReasoningTokens = tokens(x.choices)
-	t.FinishReason = x.choices[0].finish
+	t.OutputTokens, t.ReasoningTokens = api.Tokens(x.Choices)
+	t.FinishReason = x.Choices[0].Finish
 	x.s.sent.Add(int64(t.OutputTokens))
 	if x.metrics != nil {
 		x.metrics.ttft.Observe(float64(t.FirstWriteNs-t.AcceptNs) / float64(time.Second))

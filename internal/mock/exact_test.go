@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/token"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestExactCounts(t *testing.T) {
 	exact := tokenizer.Builtin()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Tokenizer: token.FromCodec(exact)})
+		r := newRig(t, options.Options{Tokenizer: token.FromCodec(exact)})
 		const prompt = "Unbelievably, tokenization differs: 日本 and naïve 12345."
 		for _, limit := range []string{"1", "2", "17", "128", "1500"} {
 			got := r.post(completionPath, `{"prompt":"`+prompt+`","max_tokens":`+limit+`}`)

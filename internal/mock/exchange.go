@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/random"
@@ -18,10 +19,10 @@ import (
 // exchange is one inference request in service. It belongs to the goroutine of
 // its handler, or to the front.
 type exchange struct {
-	answer
+	api.Answer
 	s       *Server
 	w       http.ResponseWriter
-	api     protocol
+	api     api.Protocol
 	whole   bool // the request came whole with its first bytes
 	wait    waiter
 	fault   injector
@@ -35,7 +36,7 @@ type exchange struct {
 }
 
 // inference returns the handler of one route that runs a model.
-func inference(p protocol) func(*Server, http.ResponseWriter, *http.Request) {
+func inference(p api.Protocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
 		x := s.handlerExchange(p, w, r)
 		x.misuse = x.control(r.Header)
@@ -44,16 +45,16 @@ func inference(p protocol) func(*Server, http.ResponseWriter, *http.Request) {
 }
 
 // handlerExchange returns the exchange of a request that net/http serves.
-func (s *Server) handlerExchange(p protocol, w http.ResponseWriter, r *http.Request) *exchange {
+func (s *Server) handlerExchange(p api.Protocol, w http.ResponseWriter, r *http.Request) *exchange {
 	x := s.newExchange(p, w, origin{
 		path: r.URL.Path, acceptNs: s.arrived(r.Context()),
 		requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
 	})
-	x.r, x.wait.gone = r, r.Context().Done()
+	x.HTTP, x.wait.gone = r, r.Context().Done()
 	return x
 }
 
-// end is finish in a handler.
+// End is finish in a handler.
 func (x *exchange) end(err error) {
 	x.finish(err)
 	if x.fault.panics {
@@ -72,7 +73,7 @@ type origin struct {
 
 // newExchange counts a request and picks the rule that is to act on it. p may be nil if
 // the answer is no protocol's.
-func (s *Server) newExchange(p protocol, w http.ResponseWriter, o origin) *exchange {
+func (s *Server) newExchange(p api.Protocol, w http.ResponseWriter, o origin) *exchange {
 	seq := s.seq.Add(1)
 	running := s.running.Add(1)
 	for peak := s.peak.Load(); running > peak && !s.peak.CompareAndSwap(peak, running); {
@@ -80,16 +81,16 @@ func (s *Server) newExchange(p protocol, w http.ResponseWriter, o origin) *excha
 	}
 	x := &exchange{
 		s: s, w: w, api: p, whole: o.whole, wait: waiter{now: s.now, stopping: s.stopping},
-		answer: answer{
-			model: s.model, opt: s.opt, header: w.Header(), reasons: p != nil && p.reasons(),
-			rng: rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, uint64(seq)))),
-			truth: truth.Record{
+		Answer: api.Answer{
+			Model: s.model, Options: s.opt, Header: w.Header(), Reasons: p != nil && p.Reasons(),
+			Rand: rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, uint64(seq)))),
+			Truth: truth.Record{
 				Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
 				RequestID: o.requestID, CorrelationID: o.correlationID,
 			},
 		},
 	}
-	x.cached, x.fault.x = x.cachedTokens, x
+	x.Cached, x.fault.x = x.cachedTokens, x
 	for i := range s.opt.Faults {
 		if s.opt.Faults[i].Matches(s.opt.Seed, i, seq) {
 			x.fault.rule = &s.opt.Faults[i]
@@ -99,7 +100,7 @@ func (s *Server) newExchange(p protocol, w http.ResponseWriter, o origin) *excha
 	return x
 }
 
-// run answers the request. The error is errClientGone, errShutdown or errFaulted, or an
+// Run answers the request. The error is errClientGone, errShutdown or errFaulted, or an
 // [apierror.Error] that was sent already.
 func (x *exchange) run() error {
 	refusal, err := x.read()
@@ -114,12 +115,12 @@ func (x *exchange) run() error {
 		return refusal
 	}
 	x.prepare()
-	if x.s.accelerator != nil && !x.q.apart {
+	if x.s.accelerator != nil && !x.Request.Apart {
 		if err := x.board(); err != nil {
 			return err
 		}
 	}
-	if x.q.stream {
+	if x.Request.Stream {
 		st, err := x.openStream()
 		defer st.release()
 		if err != nil {
@@ -137,7 +138,7 @@ func (x *exchange) run() error {
 func (x *exchange) read() (refusal *apierror.Error, err error) {
 	buf := x.s.bodies.Get().(*bytes.Buffer)
 	defer x.s.putBody(buf)
-	if err := x.model.readBody(x.w, x.r, buf); err != nil {
+	if err := x.Model.ReadBody(x.w, x.HTTP, buf); err != nil {
 		if errors.As(err, &refusal) {
 			return refusal, nil
 		}
@@ -152,74 +153,74 @@ func (x *exchange) read() (refusal *apierror.Error, err error) {
 
 // parse reads the body, which has just come in whole.
 func (x *exchange) parse(body []byte) (refusal *apierror.Error) {
-	x.truth.BodyReadNs = x.now()
-	if c, ok := x.api.(chooser); ok {
-		x.api = c.choose(x.model, body)
-		x.reasons = x.api.reasons()
+	x.Truth.BodyReadNs = x.Now()
+	if c, ok := x.api.(api.Chooser); ok {
+		x.api = c.Choose(x.Model, body)
+		x.Reasons = x.api.Reasons()
 	}
-	x.q, refusal = x.api.read(x.model, x.r, body)
-	if x.q != nil {
+	x.Request, refusal = x.api.Read(x.Model, x.HTTP, body)
+	if x.Request != nil {
 		if x.ownTokens > 0 {
-			x.q.maxTokens, x.q.ignoreEOS = x.ownTokens, true
+			x.Request.MaxTokens, x.Request.IgnoreEOS = x.ownTokens, true
 		}
-		x.truth.Model, x.truth.Stream = x.q.model, x.q.stream
-		x.truth.N, x.truth.MaxTokens = x.q.n*len(x.q.prompts), x.q.maxTokens
-		x.truth.PromptTokens = x.q.promptTokens()
+		x.Truth.Model, x.Truth.Stream = x.Request.Model, x.Request.Stream
+		x.Truth.N, x.Truth.MaxTokens = x.Request.N*len(x.Request.Prompts), x.Request.MaxTokens
+		x.Truth.PromptTokens = x.Request.PromptTokens()
 	}
 	return refusal
 }
 
 // prepare plans the answer and its first due time.
 func (x *exchange) prepare() {
-	x.choices = x.model.plan(x.q, x.reasons)
-	x.noItems = x.fault.empties(fault.EmptyOutput)
-	if x.hidden = x.fault.empties(fault.EmptyChoices); x.hidden || x.noItems {
-		x.acted = true
-		for i := range x.choices {
-			x.choices[i].total, x.choices[i].reasoning, x.choices[i].finish = 0, 0, "stop"
+	x.Choices = x.Model.Plan(x.Request, x.Reasons)
+	x.NoItems = x.fault.empties(fault.EmptyOutput)
+	if x.Hidden = x.fault.empties(fault.EmptyChoices); x.Hidden || x.NoItems {
+		x.Acted = true
+		for i := range x.Choices {
+			x.Choices[i].Total, x.Choices[i].Reasoning, x.Choices[i].Finish = 0, 0, "stop"
 		}
 	}
-	if !x.q.apart {
-		x.metrics = x.s.metrics.forModel(x.q.model)
+	if !x.Request.Apart {
+		x.metrics = x.s.metrics.forModel(x.Request.Model)
 	}
-	opt := x.opt
-	x.itl = opt.ITL
+	opt := x.Options
+	x.ITL = opt.ITL
 	if x.ownITL.IsSet() {
-		x.itl = x.ownITL
+		x.ITL = x.ownITL
 	}
 	if opt.ITLPerRequest {
-		x.itl = random.ConstDelay(x.itl.Draw(x.rng))
+		x.ITL = random.ConstDelay(x.ITL.Draw(x.Rand))
 	}
-	if opt.Accelerator != nil && !x.q.apart {
+	if opt.Accelerator != nil && !x.Request.Apart {
 		return // which gives the times, once the request is in
 	}
 	if x.metrics != nil {
-		x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
+		x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
 	}
 	draw := opt.TTFT
 	if x.ownTTFT.IsSet() {
 		draw = x.ownTTFT
 	}
-	ttft := draw.Draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
-	arrived := x.truth.BodyReadNs
+	ttft := draw.Draw(x.Rand) + time.Duration(x.Truth.PromptTokens)*opt.PrefillPerToken
+	arrived := x.Truth.BodyReadNs
 	if x.whole {
-		arrived = x.truth.AcceptNs
+		arrived = x.Truth.AcceptNs
 	}
-	x.firstNs += arrived + int64(ttft) // on top of what was held already
+	x.FirstNs += arrived + int64(ttft) // on top of what was held already
 }
 
 // refuse sends an error body.
 func (x *exchange) refuse(e *apierror.Error) {
 	x.head(e.Status)
 	// The outcome is the refusal; a client that left meanwhile changes nothing.
-	_ = apierror.WriteJSON(x.w, e.Status, x.api.refusal(nil, e))
+	_ = apierror.WriteJSON(x.w, e.Status, x.api.Refusal(nil, e))
 }
 
 // head stamps the response head, which the caller writes next.
 func (x *exchange) head(status int) {
-	x.truth.HeadersNs, x.truth.Status = x.now(), status
-	if x.opt.RequestIDHeaders {
-		x.header.Set("X-Request-Id", x.requestID())
+	x.Truth.HeadersNs, x.Truth.Status = x.Now(), status
+	if x.Options.RequestIDHeaders {
+		x.Header.Set("X-Request-Id", x.RequestID())
 	}
 }
 
@@ -228,13 +229,13 @@ func (x *exchange) hold(d time.Duration) error {
 	if d < 0 {
 		return x.wait.forever()
 	}
-	x.firstNs += int64(d)
-	return x.wait.until(x.now() + int64(d))
+	x.FirstNs += int64(d)
+	return x.wait.until(x.Now() + int64(d))
 }
 
 // tokenDue draws the time at which n tokens are there.
 func (x *exchange) tokenDue(n int) int64 {
-	return x.firstNs + int64(x.itl.DrawSum(x.rng, max(n-1, 0)))
+	return x.FirstNs + int64(x.ITL.DrawSum(x.Rand, max(n-1, 0)))
 }
 
 func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
@@ -242,7 +243,7 @@ func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush(
 // finish records the exchange.
 func (x *exchange) finish(err error) {
 	x.wait.stop()
-	t := &x.truth
+	t := &x.Truth
 	if x.ticket != nil {
 		x.s.accelerator.leave(x.ticket)
 		told := x.ticket.tell()
@@ -251,7 +252,7 @@ func (x *exchange) finish(err error) {
 	if t.Outcome == "" {
 		t.Outcome = x.outcome(err)
 	}
-	t.EndNs = x.now()
+	t.EndNs = x.Now()
 	t.Derive()
 	x.countEnd(err)
 	x.s.record(t)
@@ -261,7 +262,7 @@ func (x *exchange) finish(err error) {
 func (x *exchange) outcome(err error) string {
 	var refusal *apierror.Error
 	switch {
-	case x.acted:
+	case x.Acted:
 		return truth.OutcomeFault + x.fault.rule.Text
 	case err == nil:
 		return truth.OutcomeOK
@@ -280,15 +281,15 @@ func (x *exchange) countEnd(err error) {
 	if m == nil {
 		return // it never reached the engine
 	}
-	t := &x.truth
+	t := &x.Truth
 	m.generationTokens.Add(float64(t.OutputTokens))
 	if err == nil {
 		m.ended(x)
 	}
 	switch {
 	case err == nil:
-		for i := range x.choices {
-			m.finished(x.choices[i].finish)
+		for i := range x.Choices {
+			m.finished(x.Choices[i].Finish)
 		}
 		m.latency.Observe(float64(t.EndNs-t.AcceptNs) / float64(time.Second))
 	case errors.Is(err, errFaulted):
@@ -300,7 +301,6 @@ func (x *exchange) countEnd(err error) {
 
 // Ends of an exchange other than a complete answer.
 var (
-	errClientGone = errors.New("client is gone")
-	errShutdown   = errors.New("server shuts down")
-	errFaulted    = errors.New("answer ended by a fault rule")
+	errShutdown = errors.New("server shuts down")
+	errFaulted  = errors.New("answer ended by a fault rule")
 )

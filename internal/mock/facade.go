@@ -3,19 +3,20 @@ package mock
 import (
 	"time"
 
+	"aiperfd/internal/mock/cases"
 	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
-	"aiperfd/internal/mock/token"
 	"aiperfd/internal/mock/truth"
 )
 
-// The parts of [Options] and of what a [Server] returns, for callers that need no more
-// of their packages.
+// What callers of [New] and of the methods of [Server] need of other packages.
 type (
-	Delay  = random.Delay
-	Fault  = fault.Rule
-	Truth  = truth.Record
-	Length = random.Length
+	Options = options.Options
+	Delay   = random.Delay
+	Fault   = fault.Rule
+	Case    = cases.Case
+	Truth   = truth.Record
 )
 
 // OutcomeOK is the outcome of a request that was answered in full.
@@ -26,6 +27,3 @@ func ConstDelay(v time.Duration) Delay { return random.ConstDelay(v) }
 
 // ParseFault reads a fault rule; see [fault.Parse].
 func ParseFault(text string) (Fault, error) { return fault.Parse(text) }
-
-// FromCodec returns a tokenizer that counts as c does; see [token.FromCodec].
-func FromCodec(c token.Codec) token.Tokenizer { return token.FromCodec(c) }

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/truth"
 )
 
@@ -55,7 +56,7 @@ func TestFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Options{Faults: mustFaults(t, tt.rule)})
+				r := newRig(t, options.Options{Faults: mustFaults(t, tt.rule)})
 				got := r.post(chatPath, `{"messages":[{"role":"user","content":"x"}],"max_tokens":4,"stream":true}`)
 				if got.status != tt.status || got.at != tt.at || !errors.Is(got.err, tt.err) {
 					t.Errorf("status %d at %v, error %v; want %d at %v, %v",
@@ -124,7 +125,7 @@ func TestFaultsPlain(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Options{Faults: mustFaults(t, tt.rule)})
+				r := newRig(t, options.Options{Faults: mustFaults(t, tt.rule)})
 				got := r.post(completionPath, `{"prompt":"x","max_tokens":4}`)
 				if got.status != tt.status || got.at != tt.at || !errors.Is(got.err, tt.err) {
 					t.Errorf("status %d at %v, error %v; want %d at %v, %v",
@@ -144,7 +145,7 @@ func TestFaultsPlain(t *testing.T) {
 
 func TestStatusFaultHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Faults: mustFaults(t, "status:429,retry_after=7,body=echo_headers,first=1")})
+		r := newRig(t, options.Options{Faults: mustFaults(t, "status:429,retry_after=7,body=echo_headers,first=1")})
 		got := r.post(completionPath, `not json`, "Authorization", "Bearer k1")
 		if ra := got.header.Get("Retry-After"); got.status != 429 || ra != "7" || !strings.Contains(got.body, "Bearer k1") {
 			t.Errorf("status %d, Retry-After %q, body %s", got.status, ra, got.body)

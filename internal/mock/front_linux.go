@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/options"
 )
 
 const (
@@ -33,7 +36,7 @@ const (
 // net/http, with everything that was read of it, and stays there.
 type front struct {
 	s         *Server
-	routes    map[string]protocol
+	routes    map[string]api.Protocol
 	rest      *handover // to net/http
 	keepAlive time.Duration
 
@@ -61,7 +64,7 @@ type front struct {
 // it: another kind of listener, or a server whose options the front does not know.
 func newFront(ln net.Listener, s *Server, rest *handover, keepAlive time.Duration) (*front, error) {
 	tcp, ok := ln.(*net.TCPListener)
-	if !ok || s.accelerator != nil || len(s.opt.Faults) > 0 || s.opt.Comments > 0 || s.opt.Split != SplitNone {
+	if !ok || s.accelerator != nil || len(s.opt.Faults) > 0 || s.opt.Comments > 0 || s.opt.Split != options.SplitNone {
 		return nil, nil
 	}
 	f := &front{

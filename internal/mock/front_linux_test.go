@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 )
 
@@ -16,7 +17,7 @@ import (
 // arrival, and its answer is due from then on.
 func TestFrontArrivalBeforeAccept(t *testing.T) {
 	const ttft = 50 * time.Millisecond
-	s, err := New(Options{TTFT: random.ConstDelay(ttft), ITL: random.ConstDelay(0)})
+	s, err := New(options.Options{TTFT: random.ConstDelay(ttft), ITL: random.ConstDelay(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/truth"
 )
 
 // servedBy starts a server on a TCP port: by the front, where the platform has
 // one, or by net/http alone. It returns the address.
-func servedBy(t *testing.T, opt Options, serve ServeOptions, onlyNetHTTP bool) (*Server, string) {
+func servedBy(t *testing.T, opt options.Options, serve ServeOptions, onlyNetHTTP bool) (*Server, string) {
 	t.Helper()
 	s, err := New(opt)
 	if err != nil {
@@ -118,43 +119,43 @@ func TestFrontBytes(t *testing.T) {
 	}
 	tests := []struct {
 		name     string
-		opt      Options
+		opt      options.Options
 		requests []string
 	}{
-		{"defaults", Options{}, all},
-		{"delays", Options{TTFT: random.ConstDelay(3 * ms), ITL: random.ConstDelay(ms)}, all},
-		{"drawn delays and lengths", Options{Seed: 7, TTFT: mustDelay(t, "exp:1ms"), ITL: mustDelay(t, "exp:1ms"),
-			TokensPerChunk: mustLength(t, "uniform:1:3"), OutputMode: OutputNatural}, all},
-		{"reasoning", Options{ReasoningTokens: 2}, all},
-		{"roles early", Options{RoleChunk: RoleEarly}, all},
-		{"roles with the first token", Options{RoleChunk: RoleWithFirst, FinishChunk: FinishWithLast, LineEnd: LineCRLF}, all},
-		{"gathered", Options{Coalesce: 3, Usage: UsageAlways, NoDone: true}, all},
-		{"request ids", Options{RequestIDHeaders: true},
+		{"defaults", options.Options{}, all},
+		{"delays", options.Options{TTFT: random.ConstDelay(3 * ms), ITL: random.ConstDelay(ms)}, all},
+		{"drawn delays and lengths", options.Options{Seed: 7, TTFT: mustDelay(t, "exp:1ms"), ITL: mustDelay(t, "exp:1ms"),
+			TokensPerChunk: mustLength(t, "uniform:1:3"), OutputMode: options.OutputNatural}, all},
+		{"reasoning", options.Options{ReasoningTokens: 2}, all},
+		{"roles early", options.Options{RoleChunk: options.RoleEarly}, all},
+		{"roles with the first token", options.Options{RoleChunk: options.RoleWithFirst, FinishChunk: options.FinishWithLast, LineEnd: options.LineCRLF}, all},
+		{"gathered", options.Options{Coalesce: 3, Usage: options.UsageAlways, NoDone: true}, all},
+		{"request ids", options.Options{RequestIDHeaders: true},
 			[]string{post(chatPath, stream, "X-Request-Id: abc"), post(chatPath, plainBody, "x-request-id:  d e ")}},
-		{"prefix", Options{Prefix: "/v2/x"}, []string{post("/v2/x"+chatPath, stream), post(chatPath, stream)}},
-		{"key", Options{APIKey: "k"}, []string{
+		{"prefix", options.Options{Prefix: "/v2/x"}, []string{post("/v2/x"+chatPath, stream), post(chatPath, stream)}},
+		{"key", options.Options{APIKey: "k"}, []string{
 			post(chatPath, plainBody, "Authorization: Bearer k"), post(chatPath, plainBody, "Authorization: Bearer x"),
 			post(chatPath, plainBody, "Authorization: Bearer k"),
 		}},
-		{"refusals", Options{ServedModels: []string{"other"}}, []string{
+		{"refusals", options.Options{ServedModels: []string{"other"}}, []string{
 			post(chatPath, stream), post(chatPath, "{"), post(chatPath, "[]"), post(chatPath, ""), post(completionPath, `{"model":"other"}`),
 		}},
-		{"other routes between", Options{}, []string{
+		{"other routes between", options.Options{}, []string{
 			post(chatPath, stream), "GET /version HTTP/1.1\r\nHost: a\r\n\r\n", post(chatPath, plainBody),
 			post("/v1/nothing", stream), post(chatPath+"?q", plainBody),
 		}},
-		{"chunked request", Options{}, []string{
+		{"chunked request", options.Options{}, []string{
 			post(chatPath, plainBody),
 			"POST " + chatPath + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" +
 				fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(plainBody), plainBody),
 		}},
-		{"expectation", Options{}, []string{post(chatPath, plainBody, "Expect: x")}},
-		{"pipelined", Options{TTFT: random.ConstDelay(ms)}, []string{post(chatPath, stream) + post(chatPath, plainBody) + post(chatPath, stream)}},
-		{"pipelined, at once", Options{Fast: true}, []string{post(chatPath, plainBody) + post(chatPath, stream)}},
-		{"closing", Options{}, []string{post(chatPath, stream, "Connection: close")}},
-		{"HTTP/1.0", Options{}, []string{strings.Replace(post(chatPath, plainBody), "HTTP/1.1", "HTTP/1.0", 1)}},
-		{"no host", Options{}, []string{strings.Replace(post(chatPath, plainBody), "Host: mock.test\r\n", "", 1)}},
-		{"bad host", Options{}, []string{strings.Replace(post(chatPath, plainBody), "mock.test", "a b", 1)}},
+		{"expectation", options.Options{}, []string{post(chatPath, plainBody, "Expect: x")}},
+		{"pipelined", options.Options{TTFT: random.ConstDelay(ms)}, []string{post(chatPath, stream) + post(chatPath, plainBody) + post(chatPath, stream)}},
+		{"pipelined, at once", options.Options{Fast: true}, []string{post(chatPath, plainBody) + post(chatPath, stream)}},
+		{"closing", options.Options{}, []string{post(chatPath, stream, "Connection: close")}},
+		{"HTTP/1.0", options.Options{}, []string{strings.Replace(post(chatPath, plainBody), "HTTP/1.1", "HTTP/1.0", 1)}},
+		{"no host", options.Options{}, []string{strings.Replace(post(chatPath, plainBody), "Host: mock.test\r\n", "", 1)}},
+		{"bad host", options.Options{}, []string{strings.Replace(post(chatPath, plainBody), "mock.test", "a b", 1)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -191,7 +192,7 @@ func outcomes(t *testing.T, s *Server) []string {
 // TestFrontCuts: a request that comes in pieces is the same request.
 func TestFrontCuts(t *testing.T) {
 	request := post(chatPath, fmt.Sprintf(streamBody, ""), "X-Request-Id: r")
-	_, addr := servedBy(t, Options{Fast: true}, ServeOptions{}, false)
+	_, addr := servedBy(t, options.Options{Fast: true}, ServeOptions{}, false)
 	want := transcript(t, addr, []string{request})
 	for _, at := range []int{1, 5, strings.Index(request, "\r\n\r\n") + 2, strings.Index(request, "\r\n\r\n") + 4, len(request) - 1} {
 		c := dialTest(t, addr)
@@ -219,7 +220,7 @@ func TestFrontCuts(t *testing.T) {
 // TestFrontSlowReader: what a client does not read is neither lost nor sent twice.
 func TestFrontSlowReader(t *testing.T) {
 	const tokens = 60_000 // about 12 MB, more than sockets hold
-	s, addr := servedBy(t, Options{Fast: true, RoleChunk: RoleNone}, ServeOptions{}, false)
+	s, addr := servedBy(t, options.Options{Fast: true, RoleChunk: options.RoleNone}, ServeOptions{}, false)
 	slow := dialTest(t, addr)
 	io.WriteString(slow, post(chatPath, strings.Replace(fmt.Sprintf(streamBody, ""), `"max_tokens":4`, fmt.Sprintf(`"max_tokens":%d`, tokens), 1)))
 	// The others are served while this one waits.
@@ -246,7 +247,7 @@ func TestFrontSlowReader(t *testing.T) {
 func TestFrontEnds(t *testing.T) {
 	body := fmt.Sprintf(streamBody, "")
 	t.Run("the client leaves", func(t *testing.T) {
-		s, addr := servedBy(t, Options{RoleChunk: RoleEarly, TTFT: random.ConstDelay(time.Hour)}, ServeOptions{}, false)
+		s, addr := servedBy(t, options.Options{RoleChunk: options.RoleEarly, TTFT: random.ConstDelay(time.Hour)}, ServeOptions{}, false)
 		c := dialTest(t, addr)
 		io.WriteString(c, post(chatPath, body))
 		if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
@@ -259,7 +260,7 @@ func TestFrontEnds(t *testing.T) {
 	})
 	for _, onlyNetHTTP := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the server stops, net/http alone %v", onlyNetHTTP), func(t *testing.T) {
-			s, addr := servedBy(t, Options{TTFT: random.ConstDelay(time.Hour)}, ServeOptions{}, onlyNetHTTP)
+			s, addr := servedBy(t, options.Options{TTFT: random.ConstDelay(time.Hour)}, ServeOptions{}, onlyNetHTTP)
 			stream, plain := dialTest(t, addr), dialTest(t, addr)
 			io.WriteString(stream, post(chatPath, body))
 			io.WriteString(plain, post(chatPath, plainBody))
@@ -294,7 +295,7 @@ func TestFrontEnds(t *testing.T) {
 		})
 	}
 	t.Run("idle connections", func(t *testing.T) {
-		_, addr := servedBy(t, Options{Fast: true}, ServeOptions{KeepAlive: 5 * ms}, false)
+		_, addr := servedBy(t, options.Options{Fast: true}, ServeOptions{KeepAlive: 5 * ms}, false)
 		c := dialTest(t, addr)
 		io.WriteString(c, post(chatPath, plainBody))
 		in := bufio.NewReader(c)
@@ -310,7 +311,7 @@ func TestFrontEnds(t *testing.T) {
 }
 
 func TestParseFrontHead(t *testing.T) {
-	s, err := New(Options{Prefix: "/p"})
+	s, err := New(options.Options{Prefix: "/p"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +364,7 @@ func TestParseFrontHead(t *testing.T) {
 func FuzzParseFrontHead(f *testing.F) {
 	f.Add([]byte(post(chatPath, "{}", "X-Request-Id: a")))
 	f.Add([]byte("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nAuthorization: Bearer x\r\n\r\n"))
-	s, err := New(Options{})
+	s, err := New(options.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}

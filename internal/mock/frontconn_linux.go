@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"aiperfd/internal/mock/api"
 )
 
 const (
@@ -120,14 +122,14 @@ func (c *frontConn) begin(head frontHead, body []byte) {
 		return
 	}
 	x.prepare()
-	if !x.q.stream {
-		c.tickAt(x.tokenDue(longestChoice(x.choices)))
+	if !x.Request.Stream {
+		c.tickAt(x.tokenDue(api.LongestChoice(x.Choices)))
 		return
 	}
 	st, err := x.openStream()
 	c.st = st
 	if err == nil {
-		err = st.e.run(st.e.script.begin)
+		err = st.e.Run(st.e.Script.Begin)
 	}
 	if err != nil {
 		c.finish(err)
@@ -197,7 +199,7 @@ func (c *frontConn) finish(err error) {
 	x.w = nil
 	c.x, c.st, c.cadence, c.parked = nil, nil, cadence{}, false
 	c.f.s.active.Done()
-	if errors.Is(err, errClientGone) || c.w.end() != nil {
+	if errors.Is(err, api.ErrClientGone) || c.w.end() != nil {
 		c.close()
 		return
 	}
@@ -257,8 +259,8 @@ func (c *frontConn) writable() {
 		c.idle()
 	case c.parked:
 		c.parked = false
-		c.st.e.lastNs = c.f.s.now()
-		c.x.truth.LastWriteEndNs = c.st.e.lastNs
+		c.st.e.LastNs = c.f.s.now()
+		c.x.Truth.LastWriteEndNs = c.st.e.LastNs
 		c.tickAt(c.resumeAt)
 	}
 }
@@ -275,7 +277,7 @@ func (c *frontConn) want(events uint32) {
 func (c *frontConn) gone() {
 	c.pending = nil
 	if c.x != nil {
-		c.finish(errClientGone)
+		c.finish(api.ErrClientGone)
 		return
 	}
 	c.close()

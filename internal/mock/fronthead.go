@@ -3,6 +3,9 @@ package mock
 import (
 	"bytes"
 	"strings"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/openai"
 )
 
 // Limits of what the front serves itself, in bytes.
@@ -23,7 +26,7 @@ const (
 // frontHead is the head of a request that the front serves.
 type frontHead struct {
 	path          string
-	api           protocol
+	api           api.Protocol
 	requestID     string
 	correlationID string
 	authorization string
@@ -32,11 +35,11 @@ type frontHead struct {
 }
 
 // frontRoutes maps the paths that the front serves to their protocols.
-func (s *Server) frontRoutes() map[string]protocol {
-	m := map[string]protocol{}
-	for path, d := range map[string]protocol{
-		"/v1/chat/completions": newOpenAI(chatDialect{}),
-		"/v1/completions":      newOpenAI(completionDialect{}),
+func (s *Server) frontRoutes() map[string]api.Protocol {
+	m := map[string]api.Protocol{}
+	for path, d := range map[string]api.Protocol{
+		"/v1/chat/completions": openai.NewChat(openai.ChatDialect{}),
+		"/v1/completions":      openai.NewChat(openai.CompletionDialect{}),
 	} {
 		m[path] = d
 		m[s.opt.Prefix+path] = d
@@ -48,7 +51,7 @@ func (s *Server) frontRoutes() map[string]protocol {
 // plain subset of HTTP/1.1 (RFC 9112): a known path without a query, a
 // Content-Length, a Host, and no header that asks for more than an answer. All
 // else, wrong requests included, is unusual.
-func parseFrontHead(data []byte, routes map[string]protocol) (frontHead, verdict) {
+func parseFrontHead(data []byte, routes map[string]api.Protocol) (frontHead, verdict) {
 	var h frontHead
 	end := bytes.Index(data[:min(len(data), frontHeadLimit)], []byte("\r\n\r\n"))
 	if end < 0 {

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"testing"
 
+	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 )
 
@@ -19,22 +22,22 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	s, err := New(Options{Fast: true, MaxModelLen: 64, Content: ContentEcho, OutputTokens: random.ConstLength(3)})
+	s, err := New(options.Options{Fast: true, MaxModelLen: 64, Content: options.ContentEcho, OutputTokens: random.ConstLength(3)})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, d := range []dialect{chatDialect{}, completionDialect{}} {
-			q, refusal := s.model.parseText(body, d.prompts)
+		for _, d := range []openai.Dialect{openai.ChatDialect{}, openai.CompletionDialect{}} {
+			q, refusal := s.model.ParseText(body, d.Prompts)
 			if refusal != nil {
 				if refusal.Status < 400 || refusal.Message == "" {
 					t.Errorf("refusal %+v", refusal)
 				}
 				continue
 			}
-			if choices := s.model.plan(q, true); len(choices) != len(q.prompts)*q.n || len(choices) == 0 {
-				t.Errorf("%d choices for %d prompts, n %d", len(choices), len(q.prompts), q.n)
+			if choices := s.model.Plan(q, true); len(choices) != len(q.Prompts)*q.N || len(choices) == 0 {
+				t.Errorf("%d choices for %d prompts, n %d", len(choices), len(q.Prompts), q.N)
 			}
 		}
 	})
@@ -43,7 +46,7 @@ func FuzzRequest(f *testing.F) {
 // TestCutWithoutHijack: where the connection cannot be had, net/http is asked to
 // abort it.
 func TestCutWithoutHijack(t *testing.T) {
-	s, err := New(Options{Fast: true, Faults: mustFaults(t, "reset:after_tokens:1")})
+	s, err := New(options.Options{Fast: true, Faults: mustFaults(t, "reset:after_tokens:1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,13 +68,13 @@ func FuzzCases(f *testing.F) {
 	f.Add([]byte(`[{"id":"a","status":200,"reads":[{"t_ms":1,"text":"x"},{"t_ms":2,"b64":"eA=="}],"end":{"t_ms":3,"how":"eof"}}]`))
 	f.Add([]byte(`[{"id":"a"},{"id":"a"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cases []Case
-		if json.Unmarshal(data, &cases) != nil {
+		var list []cases.Case
+		if json.Unmarshal(data, &list) != nil {
 			return
 		}
-		byID, errs := decodeCases(cases)
-		if len(errs) == 0 && len(byID) != len(cases) {
-			t.Errorf("%d of %d cases", len(byID), len(cases))
+		byID, errs := cases.Index(list)
+		if len(errs) == 0 && len(byID) != len(list) {
+			t.Errorf("%d of %d cases", len(byID), len(list))
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/truth"
 )
@@ -33,7 +34,7 @@ type rig struct {
 
 // newRig serves opt over an in-memory network until the test ends. It is to be
 // called inside a synctest bubble.
-func newRig(t testing.TB, opt Options) *rig {
+func newRig(t testing.TB, opt options.Options) *rig {
 	t.Helper()
 	ln := memnet.Listen()
 	r := serveRig(t, opt, ln, "http://mock.test", ln.DialContext)
@@ -42,7 +43,7 @@ func newRig(t testing.TB, opt Options) *rig {
 }
 
 // newTCPRig is newRig over loopback, in real time.
-func newTCPRig(t testing.TB, opt Options) *rig {
+func newTCPRig(t testing.TB, opt options.Options) *rig {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,7 +52,7 @@ func newTCPRig(t testing.TB, opt Options) *rig {
 	return serveRig(t, opt, ln, "http://"+ln.Addr().String(), new(net.Dialer).DialContext)
 }
 
-func serveRig(t testing.TB, opt Options, ln net.Listener, base string,
+func serveRig(t testing.TB, opt options.Options, ln net.Listener, base string,
 	dial func(context.Context, string, string) (net.Conn, error),
 ) *rig {
 	t.Helper()

@@ -6,18 +6,15 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// serverVersion is what /version says; it parses as a version and as no real
-// release.
-const serverVersion = "0.0.0+mock"
-
 // serveModels lists the models as vLLM does.
 func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 	dst := append([]byte(nil), `{"object":"list","data":[`...)
-	for i, name := range s.model.models() {
+	for i, name := range s.model.Models() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -46,21 +43,12 @@ func (s *Server) appendModel(dst []byte, name string) []byte {
 // serveModel is GET /v1/models/NAME; names may have slashes.
 func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
 	_, name, _ := strings.Cut(r.URL.Path, "/v1/models/")
-	if !s.model.serves(name) {
-		refusal := noModel(name)
+	if !s.model.Serves(name) {
+		refusal := api.NoModel(name)
 		_ = apierror.WriteJSON(w, refusal.Status, apierror.Append(nil, refusal))
 		return
 	}
 	_ = apierror.WriteJSON(w, http.StatusOK, s.appendModel(nil, name))
-}
-
-// serveHealth answers 200 without a body, 503 until the server is ready.
-func serveHealth(m *model, w http.ResponseWriter, _ *http.Request) {
-	if !m.ready() {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
-	}
-	w.WriteHeader(http.StatusOK)
 }
 
 func serveVersion(_ *Server, w http.ResponseWriter, _ *http.Request) {
@@ -69,7 +57,7 @@ func serveVersion(_ *Server, w http.ResponseWriter, _ *http.Request) {
 
 func appendVersion(dst []byte) []byte {
 	dst = append(dst, `{"version":`...)
-	dst = jsonappend.String(dst, serverVersion)
+	dst = jsonappend.String(dst, api.Version)
 	return append(dst, '}')
 }
 

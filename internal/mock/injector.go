@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/fault"
 )
 
@@ -24,16 +25,16 @@ func (f *injector) beforeHeaders() error {
 	}
 	switch f.rule.Action {
 	case fault.ActStatus:
-		x.acted = true
+		x.Acted = true
 		return f.status()
 	case fault.ActSlowHeaders:
-		x.acted = true
+		x.Acted = true
 		return f.held(f.rule.Hold)
 	case fault.ActEmpty:
 		if f.rule.Kind == fault.EmptyBody {
-			x.acted = true
+			x.Acted = true
 			x.head(http.StatusOK)
-			x.header.Set("Content-Length", "0")
+			x.Header.Set("Content-Length", "0")
 			x.w.WriteHeader(http.StatusOK)
 			return errFaulted
 		}
@@ -55,19 +56,19 @@ func (f *injector) status() error {
 	x, rule := f.x, f.rule
 	body := fault.Body{ContentType: rule.FixedType, Data: []byte(rule.Fixed)}
 	if rule.Fixed == "" {
-		body, _ = fault.ErrorBody(rule.Body, rule.Status, x.r)
+		body, _ = fault.ErrorBody(rule.Body, rule.Status, x.HTTP)
 	}
 	x.head(rule.Status)
 	if rule.RetryAfter != "" {
-		x.header.Set("Retry-After", rule.RetryAfter)
+		x.Header.Set("Retry-After", rule.RetryAfter)
 	}
 	if rule.Redirects {
-		x.header.Set("Location", x.r.URL.Path)
+		x.Header.Set("Location", x.HTTP.URL.Path)
 	}
 	if body.ContentType != "" {
-		x.header.Set("Content-Type", body.ContentType)
+		x.Header.Set("Content-Type", body.ContentType)
 	}
-	x.header.Set("Content-Length", strconv.Itoa(len(body.Data)))
+	x.Header.Set("Content-Length", strconv.Itoa(len(body.Data)))
 	x.w.WriteHeader(rule.Status)
 	// The outcome is the fault; a client that left meanwhile changes nothing.
 	_, _ = x.w.Write(body.Data)
@@ -81,7 +82,7 @@ func (f *injector) empties(kind string) bool {
 
 // due reports whether the rule is to act at pos, after tokens tokens of every choice.
 func (f *injector) due(pos fault.Position, tokens int) bool {
-	return f.rule != nil && !f.x.acted && f.rule.Pos == pos && tokens >= f.rule.Tokens
+	return f.rule != nil && !f.x.Acted && f.rule.Pos == pos && tokens >= f.rule.Tokens
 }
 
 // checkpoint lets a reset, close or stall rule act at a position.
@@ -91,21 +92,21 @@ func (f *injector) checkpoint(pos fault.Position, tokens int) error {
 	}
 	switch f.rule.Action {
 	case fault.ActReset:
-		f.x.acted = true
+		f.x.Acted = true
 		f.cut(true)
 		return errFaulted
 	case fault.ActClose:
-		f.x.acted = true
+		f.x.Acted = true
 		f.cut(false)
 		return errFaulted
 	case fault.ActStall:
-		f.x.acted = true
+		f.x.Acted = true
 		if pos == fault.PosBeforeHeaders {
 			return f.held(f.rule.Hold)
 		}
 		return f.x.hold(f.rule.Hold)
 	case fault.ActBadChunk:
-		f.x.acted = true
+		f.x.Acted = true
 		f.breakChunk()
 		return errFaulted
 	case fault.ActStatus, fault.ActSlowHeaders, fault.ActStreamError, fault.ActMalformed, fault.ActEmpty, fault.ActSlowBody, fault.ActJob:
@@ -164,16 +165,16 @@ func (f *injector) slow() bool { return f.rule != nil && f.rule.Action == fault.
 // drip writes b as slowly as the rule says.
 func (f *injector) drip(b []byte) error {
 	x := f.x
-	x.acted = true
+	x.Acted = true
 	rate := f.rule.PerSecond
 	size := max(1, int(int64(rate)*int64(dripEvery)/int64(time.Second)))
 	for len(b) > 0 {
 		n := min(size, len(b))
 		if _, err := x.w.Write(b[:n]); err != nil || x.flush() != nil {
-			return errClientGone
+			return api.ErrClientGone
 		}
 		b = b[n:]
-		if err := x.wait.until(x.now() + int64(n)*int64(time.Second)/int64(rate)); err != nil {
+		if err := x.wait.until(x.Now() + int64(n)*int64(time.Second)/int64(rate)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/jobs"
@@ -16,24 +17,12 @@ import (
 
 // How long results of Runpod's jobs are kept.
 const (
-	syncExpiry  = time.Minute // of /runsync
 	asyncExpiry = 30 * time.Minute
 )
 
-// submission is an API whose requests only start work.
-type submission interface {
-	protocol
-	// queue returns where the work is queued.
-	jobs() *jobs.Queue
-	// plan makes the job of a request: its output and what it needs.
-	plan(x *answer, j *jobs.Job)
-	// wait returns how long the answer may be held back for the work to be done.
-	wait(r *http.Request) time.Duration
-}
-
 // submits returns the handler of a route that starts work. Faults act on the
 // answer to the submission, or on the work itself.
-func submits(p submission) func(*Server, http.ResponseWriter, *http.Request) {
+func submits(p api.JobProtocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
 		x := s.handlerExchange(p, w, r)
 		x.end(x.submit(p))
@@ -41,7 +30,7 @@ func submits(p submission) func(*Server, http.ResponseWriter, *http.Request) {
 }
 
 // submit starts the work, waits for it if that is asked, and says how it is.
-func (x *exchange) submit(p submission) error {
+func (x *exchange) submit(p api.JobProtocol) error {
 	refusal, err := x.read()
 	if err != nil {
 		return err
@@ -53,35 +42,35 @@ func (x *exchange) submit(p submission) error {
 		x.refuse(refusal)
 		return refusal
 	}
-	x.itl = x.opt.ITL
-	x.choices = x.model.plan(x.q, false)
-	x.metrics = x.s.metrics.forModel(x.q.model)
-	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
-	j := &jobs.Job{Id: x.jobID(), Submitted: x.now(), End: jobs.Done, Expiry: asyncExpiry}
+	x.ITL = x.Options.ITL
+	x.Choices = x.Model.Plan(x.Request, false)
+	x.metrics = x.s.metrics.forModel(x.Request.Model)
+	x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
+	j := &jobs.Job{Id: x.jobID(), Submitted: x.Now(), End: jobs.Done, Expiry: asyncExpiry}
 	if rule := x.fault.rule; rule != nil && rule.Action == fault.ActJob {
-		x.acted, x.jobFault = true, rule.Kind
+		x.Acted, x.JobFault = true, rule.Kind
 	}
-	p.plan(&x.answer, j)
-	if x.opt.Jobs.Expiry > 0 {
-		j.Expiry = x.opt.Jobs.Expiry
+	p.Plan(&x.Answer, j)
+	if x.Options.Jobs.Expiry > 0 {
+		j.Expiry = x.Options.Jobs.Expiry
 	}
-	if x.jobFault != "" {
-		j.Apply(x.jobFault)
+	if x.JobFault != "" {
+		j.Apply(x.JobFault)
 	}
-	x.q.payload = j
-	if !p.jobs().Submit(j) {
+	x.Request.Payload = j
+	if !p.Jobs().Submit(j) {
 		status := http.StatusTooManyRequests
 		full := apierror.New(status, "too many jobs are waiting", "")
 		x.refuse(full)
 		return full
 	}
-	if wait := p.wait(x.r); wait > 0 {
-		err := p.jobs().Await(x.r.Context(), x.s.stopping, j.Id, j.Submitted+int64(wait))
+	if wait := p.Wait(x.HTTP); wait > 0 {
+		err := p.Jobs().Await(x.HTTP.Context(), x.s.stopping, j.Id, j.Submitted+int64(wait))
 		if errors.Is(err, jobs.ErrStopped) {
 			return errShutdown
 		}
 		if err != nil {
-			return errClientGone
+			return api.ErrClientGone
 		}
 	}
 	d := x.newDocument()
@@ -92,7 +81,7 @@ func (x *exchange) submit(p submission) error {
 // jobID is the same for the same seed and number of the request.
 func (x *exchange) jobID() string {
 	const hex = 16
-	return strconv.FormatUint(seed.Mix(x.opt.Seed^0x6a6f62, uint64(x.truth.Seq)), hex) + "-u1"
+	return strconv.FormatUint(seed.Mix(x.Options.Seed^0x6a6f62, uint64(x.Truth.Seq)), hex) + "-u1"
 }
 
 // draws returns what a delay of the queue is drawn with.

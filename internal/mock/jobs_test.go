@@ -9,7 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/media"
 	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/truth"
 )
@@ -38,7 +41,7 @@ func same(t *testing.T, what, got, want string) {
 
 // textJobs is a server whose answers are five tokens: 100 ms to the first, 10 ms
 // from each to the next.
-func textJobs(t *testing.T, o Options) *rig {
+func textJobs(t *testing.T, o options.Options) *rig {
 	t.Helper()
 	o.TTFT, o.ITL = random.ConstDelay(100*time.Millisecond), random.ConstDelay(10*time.Millisecond)
 	return newRig(t, o)
@@ -61,7 +64,7 @@ func id(t *testing.T, body string) string {
 
 func TestRunpodStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{Jobs: JobOptions{Workers: 1, ColdStart: random.ConstDelay(time.Second), Output: OutputTokens}})
+		r := textJobs(t, options.Options{Jobs: options.JobOptions{Workers: 1, ColdStart: random.ConstDelay(time.Second), Output: options.OutputTokens}})
 		job := id(t, r.post("/v2/EP/run", tokensJob).body)
 		second := id(t, r.post("/v2/EP/run", tokensJob).body)
 		status := func(id string) string { return strings.ReplaceAll(r.call("GET", "/v2/EP/status/"+id), id, "ID") }
@@ -85,7 +88,7 @@ func TestRunpodStatus(t *testing.T) {
 
 func TestRunpodStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{Jobs: JobOptions{Output: OutputTokens}})
+		r := textJobs(t, options.Options{Jobs: options.JobOptions{Output: options.OutputTokens}})
 		job := id(t, r.post("/v2/EP/run", tokensJob).body)
 		stream := func() string { return r.call("GET", "/v2/EP/stream/"+job) }
 		same(t, "at once", stream(), `OK {"status":"IN_PROGRESS","stream":[]}`)
@@ -103,7 +106,7 @@ func TestRunpodStream(t *testing.T) {
 // The text of a stream comes whole, however it is cut.
 func TestRunpodFragments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{})
+		r := textJobs(t, options.Options{})
 		job := id(t, r.post("/v2/EP/run", strings.Replace(tokensJob, "5", "20", 1)).body)
 		time.Sleep(time.Second)
 		got := r.call("GET", "/v2/EP/stream/"+job)
@@ -118,7 +121,7 @@ func TestRunpodFragments(t *testing.T) {
 
 func TestRunsync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{Jobs: JobOptions{Workers: 1}})
+		r := textJobs(t, options.Options{Jobs: options.JobOptions{Workers: 1}})
 		const body = `{"input":{"openai_route":"/v1/chat/completions","openai_input":{"model":"m","max_tokens":2,"messages":[{"role":"user","content":"Hi"}]}}}`
 		a := r.post("/v2/EP/runsync", body)
 		if a.at != 110*time.Millisecond || !strings.Contains(a.body, `"message":{"role":"assistant","content":"A miller"}`) {
@@ -137,7 +140,7 @@ func TestRunpodCancelAndRetry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := textJobs(t, Options{Faults: []fault.Rule{fails}, Jobs: JobOptions{Workers: 1}})
+		r := textJobs(t, options.Options{Faults: []fault.Rule{fails}, Jobs: options.JobOptions{Workers: 1}})
 		first, second := id(t, r.post("/v2/EP/run", tokensJob).body), id(t, r.post("/v2/EP/run", tokensJob).body)
 		third := id(t, r.post("/v2/EP/run", tokensJob).body)
 		time.Sleep(80 * time.Millisecond) // half of 140 ms
@@ -163,7 +166,7 @@ func TestRunpodCancelAndRetry(t *testing.T) {
 
 func TestRunpodRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{MaxModelLen: 50})
+		r := textJobs(t, options.Options{MaxModelLen: 50})
 		for _, tt := range []struct{ body, want string }{
 			{`{}`, `{"error":"input is required"}`},
 			{`{"input":{}}`, `{"error":"input needs messages, a prompt or a route"}`},
@@ -184,7 +187,7 @@ func TestRunpodRefusals(t *testing.T) {
 // The OpenAI routes of any endpoint are served below its path.
 func TestRunpodOpenAIRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{APIKey: "k"})
+		r := textJobs(t, options.Options{APIKey: "k"})
 		a := r.post("/v2/any-id/openai/v1/chat/completions", `{"model":"m","max_tokens":2,"messages":[{"role":"user","content":"Hi"}]}`, "Authorization", "Bearer k")
 		if a.status != 200 || !strings.Contains(a.body, `"content":"A miller"`) {
 			t.Errorf("%d %s", a.status, a.body)
@@ -197,7 +200,7 @@ func TestRunpodOpenAIRoutes(t *testing.T) {
 
 func TestVideos(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
+		r := newRig(t, options.Options{})
 		a := r.post("/v1/videos", `{"prompt":"a cat","model":"m","seconds":8,"size":"720x1280"}`)
 		video := id(t, a.body)
 		now := func() string {
@@ -213,7 +216,7 @@ func TestVideos(t *testing.T) {
 		time.Sleep(time.Second)
 		same(t, "done", now(), `OK {"id":"ID","object":"video","status":"completed","progress":100,"model":"m","size":"720x1280","seconds":"8",`+
 			`"completed_at":946684802,"inference_time_s":2,"peak_memory_mb":21846}`)
-		if got := r.get("/v1/videos/" + video + "/content"); len(got.body) != filmSize || got.header.Get("Content-Type") != "video/mp4" {
+		if got := r.get("/v1/videos/" + video + "/content"); len(got.body) != media.FilmSize || got.header.Get("Content-Type") != "video/mp4" {
 			t.Errorf("content: %d bytes of %s", len(got.body), got.header.Get("Content-Type"))
 		}
 		same(t, "delete", strings.ReplaceAll(r.call("DELETE", "/v1/videos/"+video), video, "ID"), `OK {"id":"ID","object":"video.deleted","deleted":true}`)
@@ -225,7 +228,7 @@ func TestVideos(t *testing.T) {
 
 func TestVideoForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
+		r := newRig(t, options.Options{})
 		const body = "--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\na dog\r\n" +
 			"--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nm\r\n" +
 			"--b\r\nContent-Disposition: form-data; name=\"input_reference\"; filename=\"image.png\"\r\nContent-Type: image/png\r\n\r\nPNG\r\n--b--\r\n"
@@ -233,7 +236,7 @@ func TestVideoForm(t *testing.T) {
 		if a.status != 200 || !strings.Contains(a.body, `"model":"m"`) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
-		if record := r.lastTruth(); record.PromptTokens != 2+mediaTokens {
+		if record := r.lastTruth(); record.PromptTokens != 2+api.MediaTokens {
 			t.Errorf("truth = %+v", record)
 		}
 		if a := r.post("/v1/videos", body[:60], "Content-Type", "multipart/form-data; boundary=b"); a.status != 400 {
@@ -259,7 +262,7 @@ func TestJobFaults(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := newRig(t, Options{Faults: []fault.Rule{f}})
+				r := newRig(t, options.Options{Faults: []fault.Rule{f}})
 				video := id(t, r.post("/v1/videos", `{"prompt":"a","model":"m"}`).body)
 				time.Sleep(3 * time.Second)
 				if got := r.call("GET", "/v1/videos/"+video); !strings.Contains(got, tt.want) {

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/truth"
 )
 
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{ServedModels: []string{"m"}, Faults: mustFaults(t, "close:after_tokens:1,requests=3")})
+		r := newRig(t, options.Options{ServedModels: []string{"m"}, Faults: mustFaults(t, "close:after_tokens:1,requests=3")})
 		for range 3 {
 			if _, err := r.stream(completionPath, `{"prompt":"a b","max_tokens":3,"stream":true}`); err != nil {
 				t.Logf("stream: %v", err) // the third
@@ -78,7 +79,7 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 0
 
 func TestMetricsGaugesDuringRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Faults: mustFaults(t, "slow_headers:1s,requests=2")})
+		r := newRig(t, options.Options{Faults: mustFaults(t, "slow_headers:1s,requests=2")})
 		for range 3 {
 			go r.post(completionPath, `{"prompt":"x","max_tokens":500,"model":"bad `+"\xff"+`name"}`)
 			synctest.Wait()
@@ -98,7 +99,7 @@ func TestMetricsGaugesDuringRequests(t *testing.T) {
 }
 
 func TestModelLabelsAreBounded(t *testing.T) {
-	s, err := New(Options{})
+	s, err := New(options.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestModelLabelsAreBounded(t *testing.T) {
 
 func TestSummaryAndRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Faults: mustFaults(t, "status:500,requests=3")})
+		r := newRig(t, options.Options{Faults: mustFaults(t, "status:500,requests=3")})
 		for range 3 {
 			go r.stream(chatPath, `{"messages":[{"role":"user","content":"x"}],"max_tokens":11,"stream":true}`)
 			synctest.Wait()

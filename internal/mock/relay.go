@@ -9,15 +9,15 @@ type relay struct {
 	sent []int
 	size []int // of the next event
 	done []bool
-	left int // choices that are not done
+	left int // closedLists that are not done
 }
 
 func newRelay(st *stream) *relay {
-	n := len(st.x.choices)
+	n := len(st.x.Choices)
 	return &relay{st: st, have: make([]int, n), sent: make([]int, n), size: make([]int, n), done: make([]bool, n), left: n}
 }
 
-// run sends the tokens, from the beginning of the stream to its end.
+// Run sends the tokens, from the beginning of the stream to its end.
 func (r *relay) run() error {
 	st := r.st
 	for begun := false; ; {
@@ -39,7 +39,7 @@ func (r *relay) run() error {
 		}
 		if !begun {
 			begun = true
-			if err := st.e.run(st.e.script.first); err != nil {
+			if err := st.e.Run(st.e.Script.First); err != nil {
 				return err
 			}
 		}
@@ -52,11 +52,11 @@ func (r *relay) run() error {
 // ready draws the sizes of next events and says whether one can be sent.
 func (r *relay) ready() bool {
 	any := false
-	for i := range r.st.x.choices {
-		c := &r.st.x.choices[i]
-		if r.size[i] == 0 && r.sent[i] < c.total {
-			k := min(r.st.x.opt.TokensPerChunk.Draw(r.st.x.rng), c.total-r.sent[i])
-			r.size[i] = c.bound(r.sent[i], k)
+	for i := range r.st.x.Choices {
+		c := &r.st.x.Choices[i]
+		if r.size[i] == 0 && r.sent[i] < c.Total {
+			k := min(r.st.x.Options.TokensPerChunk.Draw(r.st.x.Rand), c.Total-r.sent[i])
+			r.size[i] = c.Bound(r.sent[i], k)
 		}
 		any = any || r.complete(i)
 	}
@@ -70,19 +70,19 @@ func (r *relay) complete(i int) bool {
 
 // round sends one event of every choice that has one.
 func (r *relay) round() error {
-	before, tokens := r.st.x.truth.LastWriteNs, 0
-	for i := range r.st.x.choices {
+	before, tokens := r.st.x.Truth.LastWriteNs, 0
+	for i := range r.st.x.Choices {
 		if !r.complete(i) {
 			continue
 		}
-		c := &r.st.x.choices[i]
+		c := &r.st.x.Choices[i]
 		from, to := r.sent[i], r.sent[i]+r.size[i]
-		if err := r.st.e.tokens(c, from, to); err != nil {
+		if err := r.st.e.Tokens(c, from, to); err != nil {
 			return err
 		}
 		tokens = max(tokens, to-from)
 		r.sent[i], r.size[i] = to, 0
-		if to == c.total {
+		if to == c.Total {
 			r.done[i] = true
 			r.left--
 		}
@@ -97,14 +97,14 @@ func (r *relay) round() error {
 func (st *stream) waitNews() error {
 	for {
 		due := int64(0)
-		if pause := int64(st.x.opt.Comments); pause > 0 {
-			due = st.e.lastNs + pause
+		if pause := int64(st.x.Options.Comments); pause > 0 {
+			due = st.e.LastNs + pause
 		}
 		came, err := st.x.wait.news(st.x.ticket.news, due)
 		if err != nil || came {
 			return err
 		}
-		if err := st.e.comment(); err != nil {
+		if err := st.e.Comment(); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/cases"
 )
 
 // Headers by which a request asks for a case.
@@ -33,9 +35,9 @@ const OutcomeCase = "case:"
 // follows does not matter.
 const casePath = "/mock/case/{id}"
 
-// cases are the recorded answers of a server.
-type cases struct {
-	byID  map[string]*Case
+// caseSet are the recorded answers of a server.
+type caseSet struct {
+	byID  map[string]*cases.Case
 	order []string
 
 	mu    sync.Mutex
@@ -89,10 +91,10 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 	}
 	x := s.handlerExchange(nil, w, r)
 	x.fault.rule = nil
-	p := replay{x: x, c: c, scale: scale, startNs: x.truth.AcceptNs}
+	p := replay{x: x, c: c, scale: scale, startNs: x.Truth.AcceptNs}
 	err := p.run()
 	if err == nil || errors.Is(err, errFaulted) {
-		x.truth.Outcome = OutcomeCase + c.ID
+		x.Truth.Outcome = OutcomeCase + c.ID
 	}
 	x.end(err)
 }
@@ -100,7 +102,7 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 // replay is one case on its way to a client.
 type replay struct {
 	x       *exchange
-	c       *Case
+	c       *cases.Case
 	scale   float64
 	startNs int64 // what times are counted from
 }
@@ -108,16 +110,16 @@ type replay struct {
 func (p *replay) run() error {
 	x, c := p.x, p.c
 	// The whole request comes first, as for any answer.
-	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.r.Body, x.opt.MaxBody)); err != nil {
-		return errClientGone
+	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.HTTP.Body, x.Options.MaxBody)); err != nil {
+		return api.ErrClientGone
 	}
-	x.truth.BodyReadNs = x.now()
-	x.truth.Stream = c.Streaming
+	x.Truth.BodyReadNs = x.Now()
+	x.Truth.Stream = c.Streaming
 	reads := c.Reads
 	if c.Polled {
 		reads = p.poll()
 	}
-	h := x.header
+	h := x.Header
 	h["Content-Type"] = nil // none unless the case has one
 	for name, value := range c.Headers {
 		h.Set(name, value)
@@ -125,7 +127,7 @@ func (p *replay) run() error {
 	x.head(c.Status)
 	x.w.WriteHeader(c.Status)
 	if x.flush() != nil {
-		return errClientGone
+		return api.ErrClientGone
 	}
 	for i := range reads {
 		if err := p.send(&reads[i]); err != nil {
@@ -136,7 +138,7 @@ func (p *replay) run() error {
 }
 
 // poll takes the next read of a polled case, which begins again after its last.
-func (p *replay) poll() []CaseRead {
+func (p *replay) poll() []cases.Read {
 	all := p.x.s.cases
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -157,21 +159,21 @@ func (p *replay) due(ms float64) int64 {
 }
 
 // send writes one read when it is due.
-func (p *replay) send(r *CaseRead) error {
+func (p *replay) send(r *cases.Read) error {
 	x := p.x
 	if err := x.wait.until(p.due(r.At)); err != nil {
 		return err
 	}
-	start := x.now()
-	if _, err := x.w.Write(r.data); err != nil || x.flush() != nil {
-		return errClientGone
+	start := x.Now()
+	if _, err := x.w.Write(r.Data); err != nil || x.flush() != nil {
+		return api.ErrClientGone
 	}
-	t := &x.truth
-	t.LastWriteNs, t.LastWriteEndNs = start, x.now()
+	t := &x.Truth
+	t.LastWriteNs, t.LastWriteEndNs = start, x.Now()
 	if t.FirstWriteNs == 0 {
 		t.FirstWriteNs, t.FirstWriteEndNs = t.LastWriteNs, t.LastWriteEndNs
 	}
-	if x.opt.TruthChunks {
+	if x.Options.TruthChunks {
 		t.ChunkNs = append(t.ChunkNs, start)
 	}
 	return nil
@@ -183,13 +185,13 @@ func (p *replay) end() error {
 	if p.c.Polled {
 		return nil
 	}
-	if p.c.End.How == EndStall {
+	if p.c.End.How == cases.EndStall {
 		return x.hold(-1)
 	}
 	if err := x.wait.until(p.due(p.c.End.At)); err != nil {
 		return err
 	}
-	if p.c.End.How == EndReset {
+	if p.c.End.How == cases.EndReset {
 		x.fault.cut(true)
 		return errFaulted
 	}
@@ -226,9 +228,9 @@ func writeDocument(w http.ResponseWriter, v any) {
 }
 
 // newCases takes the cases of the options, which were checked.
-func newCases(list []Case) *cases {
-	byID, _ := decodeCases(list)
-	return &cases{byID: byID, order: slices.Sorted(maps.Keys(byID)), polls: map[string]poll{}}
+func newCases(list []cases.Case) *caseSet {
+	byID, _ := cases.Index(list)
+	return &caseSet{byID: byID, order: slices.Sorted(maps.Keys(byID)), polls: map[string]poll{}}
 }
 
 // isControl says whether a header field is for the simulator. The fast front

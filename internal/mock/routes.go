@@ -9,6 +9,13 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/anthropic"
+	"aiperfd/internal/mock/api/media"
+	"aiperfd/internal/mock/api/native"
+	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/runpod"
+	"aiperfd/internal/mock/api/vectors"
 	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/jobs"
 )
@@ -23,8 +30,8 @@ type route struct {
 // newRoutes returns everything the server answers, in the order of the documentation.
 func (s *Server) newRoutes() []route {
 	const runpodSalt, videoSalt = 1, 2
-	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(newVideos(s.newQueue(videoSalt))),
-		queueRoutes(newRunpod(s.newQueue(runpodSalt))), nativeRoutes(), serverRoutes())
+	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(media.NewVideos(s.newQueue(videoSalt))),
+		queueRoutes(runpod.NewRunpod(s.newQueue(runpodSalt))), nativeRoutes(), serverRoutes())
 }
 
 // newQueue returns a queue of jobs. The delays of its workers depend on salt.
@@ -33,82 +40,82 @@ func (s *Server) newQueue(salt uint64) *jobs.Queue {
 	return jobs.NewQueue(s.opt.Jobs.Workers, s.now, func() time.Duration { return s.opt.Jobs.ColdStart.Draw(rng) })
 }
 
-// about returns the handler of a route that answers from what the model is.
-func about(serve func(*model, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
+// About returns the handler of a route that answers from what the model is.
+func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { serve(s.model, w, r) }
 }
 
 // textRoutes is what runs text models by OpenAI's and Anthropic's APIs.
 func textRoutes() []route {
-	responses := newResponses()
+	responses := openai.NewResponses()
 	return []route{
-		{http.MethodPost, "/v1/chat/completions", true, inference(newOpenAI(chatDialect{}))},
-		{http.MethodPost, "/v1/completions", true, inference(newOpenAI(completionDialect{}))},
+		{http.MethodPost, "/v1/chat/completions", true, inference(openai.NewChat(openai.ChatDialect{}))},
+		{http.MethodPost, "/v1/completions", true, inference(openai.NewChat(openai.CompletionDialect{}))},
 		{http.MethodPost, "/v1/responses", true, inference(responses)},
-		{http.MethodGet, "/v1/responses/{id}", true, about(responses.serve)},
-		{http.MethodPost, "/v1/messages", true, inference(newMessages())},
-		{http.MethodPost, "/v1/messages/count_tokens", true, about(serveCountTokens)},
+		{http.MethodGet, "/v1/responses/{id}", true, about(responses.Serve)},
+		{http.MethodPost, "/v1/messages", true, inference(anthropic.NewMessages())},
+		{http.MethodPost, "/v1/messages/count_tokens", true, about(anthropic.ServeCountTokens)},
 	}
 }
 
 // vectorRoutes is what answers with vectors, scores and tokens.
 func vectorRoutes() []route {
 	return []route{
-		{http.MethodPost, "/v1/embeddings", true, inference(newEmbeddings())},
-		{http.MethodPost, "/pooling", true, inference(newPooling())},
-		{http.MethodPost, "/score", true, inference(newScore())},
-		{http.MethodPost, "/v1/score", true, inference(newScore())},
-		{http.MethodPost, "/rerank", true, inference(newRerank())},
-		{http.MethodPost, "/v1/rerank", true, inference(newRerank())},
-		{http.MethodPost, "/v2/rerank", true, inference(newRerank())},
-		{http.MethodPost, "/classify", true, inference(newClassify())},
-		{http.MethodPost, "/v1/classify", true, inference(newClassify())},
-		{http.MethodPost, "/tokenize", true, inference(newTokenize())},
-		{http.MethodPost, "/v1/tokenize", true, inference(newTokenize())},
-		{http.MethodPost, "/detokenize", true, inference(newDetokenize())},
-		{http.MethodPost, "/v1/detokenize", true, inference(newDetokenize())},
-		{http.MethodPost, "/v1/ranking", true, inference(newNIMRanking())},
-		{http.MethodPost, "/v1/infer", true, inference(newInfer())},
-		{http.MethodPost, "/embed", true, inference(newTEI(teiVector))},
-		{http.MethodPost, "/embed_all", true, inference(newTEI(teiRows))},
-		{http.MethodPost, "/embed_sparse", true, inference(newTEI(teiSparse))},
-		{http.MethodPost, "/predict", true, inference(newTEIPredict())},
-		{http.MethodPost, "/similarity", true, inference(newTEISimilarity())},
-		{http.MethodPost, "/decode", true, inference(newTEIDecode())},
-		{http.MethodPost, "/api/embed", true, inference(newOllamaEmbed(false))},
-		{http.MethodPost, "/api/embeddings", true, inference(newOllamaEmbed(true))},
+		{http.MethodPost, "/v1/embeddings", true, inference(vectors.NewEmbeddings())},
+		{http.MethodPost, "/pooling", true, inference(vectors.NewPooling())},
+		{http.MethodPost, "/score", true, inference(vectors.NewScore())},
+		{http.MethodPost, "/v1/score", true, inference(vectors.NewScore())},
+		{http.MethodPost, "/rerank", true, inference(vectors.NewRerank())},
+		{http.MethodPost, "/v1/rerank", true, inference(vectors.NewRerank())},
+		{http.MethodPost, "/v2/rerank", true, inference(vectors.NewRerank())},
+		{http.MethodPost, "/classify", true, inference(vectors.NewClassify())},
+		{http.MethodPost, "/v1/classify", true, inference(vectors.NewClassify())},
+		{http.MethodPost, "/tokenize", true, inference(vectors.NewTokenize())},
+		{http.MethodPost, "/v1/tokenize", true, inference(vectors.NewTokenize())},
+		{http.MethodPost, "/detokenize", true, inference(vectors.NewDetokenize())},
+		{http.MethodPost, "/v1/detokenize", true, inference(vectors.NewDetokenize())},
+		{http.MethodPost, "/v1/ranking", true, inference(vectors.NewNIMRanking())},
+		{http.MethodPost, "/v1/infer", true, inference(vectors.NewInfer())},
+		{http.MethodPost, "/embed", true, inference(vectors.NewTEI(vectors.TeiVector))},
+		{http.MethodPost, "/embed_all", true, inference(vectors.NewTEI(vectors.TeiRows))},
+		{http.MethodPost, "/embed_sparse", true, inference(vectors.NewTEI(vectors.TeiSparse))},
+		{http.MethodPost, "/predict", true, inference(vectors.NewTEIPredict())},
+		{http.MethodPost, "/similarity", true, inference(vectors.NewTEISimilarity())},
+		{http.MethodPost, "/decode", true, inference(vectors.NewTEIDecode())},
+		{http.MethodPost, "/api/embed", true, inference(vectors.NewOllamaEmbed(false))},
+		{http.MethodPost, "/api/embeddings", true, inference(vectors.NewOllamaEmbed(true))},
 	}
 }
 
 // mediaRoutes is what takes or makes audio, images and videos.
-func mediaRoutes(videos *videos) []route {
+func mediaRoutes(videos *media.Videos) []route {
 	return []route{
-		{http.MethodPost, "/v1/audio/transcriptions", true, inference(newTranscription("transcribe", "transcription.chunk"))},
-		{http.MethodPost, "/v1/audio/translations", true, inference(newTranscription("translate", "translation.chunk"))},
-		{http.MethodPost, "/v1/audio/speech", true, inference(newSpeech())},
-		{http.MethodPost, "/v1/images/generations", true, inference(newImages(false))},
-		{http.MethodPost, "/v1/images/edits", true, inference(newImages(true))},
-		{http.MethodGet, "/mock/files/{id}", false, about(serveFile)},
+		{http.MethodPost, "/v1/audio/transcriptions", true, inference(media.NewTranscription("transcribe", "transcription.chunk"))},
+		{http.MethodPost, "/v1/audio/translations", true, inference(media.NewTranscription("translate", "translation.chunk"))},
+		{http.MethodPost, "/v1/audio/speech", true, inference(media.NewSpeech())},
+		{http.MethodPost, "/v1/images/generations", true, inference(media.NewImages(false))},
+		{http.MethodPost, "/v1/images/edits", true, inference(media.NewImages(true))},
+		{http.MethodGet, "/mock/files/{id}", false, about(media.ServeFile)},
 		{http.MethodPost, "/v1/videos", true, submits(videos)},
-		{http.MethodGet, "/v1/videos/{id}", true, about(videos.serve)},
-		{http.MethodDelete, "/v1/videos/{id}", true, about(videos.serveDelete)},
-		{http.MethodGet, "/v1/videos/{id}/content", true, about(videos.serveContent)},
+		{http.MethodGet, "/v1/videos/{id}", true, about(videos.Serve)},
+		{http.MethodDelete, "/v1/videos/{id}", true, about(videos.ServeDelete)},
+		{http.MethodGet, "/v1/videos/{id}/content", true, about(videos.ServeContent)},
 	}
 }
 
 // queueRoutes is what is Runpod's queue of work.
-func queueRoutes(p *runpod) []route {
+func queueRoutes(p *runpod.Runpod) []route {
 	return []route{
-		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpodJobs{runpod: p})},
-		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpodJobs{runpod: p, sync: true})},
-		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, about(p.about(p.appendStatus))},
-		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, about(p.about(p.appendStatus))},
-		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, about(p.about(p.appendStream))},
-		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, about(p.about(p.appendStream))},
-		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, about(p.about(p.appendCancel))},
-		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, about(p.serveRetry)},
-		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, about(p.servePurge)},
-		{http.MethodGet, "/v2/{endpoint}/health", true, about(p.serveHealth)},
+		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpod.RunpodJobs{Runpod: p})},
+		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpod.RunpodJobs{Runpod: p, Sync: true})},
+		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, about(p.About(p.AppendStatus))},
+		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, about(p.About(p.AppendStatus))},
+		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, about(p.About(p.AppendStream))},
+		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, about(p.About(p.AppendStream))},
+		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, about(p.About(p.AppendCancel))},
+		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, about(p.ServeRetry)},
+		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, about(p.ServePurge)},
+		{http.MethodGet, "/v2/{endpoint}/health", true, about(p.ServeHealth)},
 	}
 }
 
@@ -117,9 +124,9 @@ func serverRoutes() []route {
 	return []route{
 		{http.MethodGet, "/v1/models", true, serveModels},
 		{http.MethodGet, "/v1/models/*", true, serveModel},
-		{http.MethodGet, "/health", false, about(serveHealth)},
-		{http.MethodGet, "/ping", false, about(serveHealth)},
-		{http.MethodPost, "/ping", false, about(serveHealth)},
+		{http.MethodGet, "/health", false, about(api.ServeHealth)},
+		{http.MethodGet, "/ping", false, about(api.ServeHealth)},
+		{http.MethodPost, "/ping", false, about(api.ServeHealth)},
 		{http.MethodGet, "/version", false, serveVersion},
 		{http.MethodGet, "/metrics", false, serveMetrics},
 		{http.MethodGet, "/load", false, serveLoad},
@@ -196,7 +203,7 @@ func (s *Server) wrap(row route) http.Handler {
 		defer s.active.Done()
 		if row.guarded && speaksAnthropic(row.pattern) {
 			if refusal := s.admitAnthropic(r); refusal != nil {
-				_ = apierror.WriteJSON(w, refusal.Status, appendAnthropicError(nil, refusal))
+				_ = apierror.WriteJSON(w, refusal.Status, anthropic.AppendAnthropicError(nil, refusal))
 				return
 			}
 			row.serve(s, w, r)
@@ -217,4 +224,35 @@ func (s *Server) wrap(row route) http.Handler {
 func (s *Server) unavailable(w http.ResponseWriter) {
 	status := http.StatusServiceUnavailable
 	_ = apierror.WriteJSON(w, status, apierror.Append(nil, apierror.New(status, "The server is not ready.", "")))
+}
+
+// nativeRoutes are the APIs of other servers than OpenAI's and vLLM's.
+func nativeRoutes() []route {
+	post, get := http.MethodPost, http.MethodGet
+	rows := []route{
+		{post, "/", true, inference(native.NewTGI(native.TgiAsked))},
+		{post, "/generate", true, inference(native.NewGenerate())},
+		{post, "/generate_stream", true, inference(native.NewTGI(native.TgiAlways))},
+		{get, "/info", true, about(native.ServeTGIInfo)},
+		{post, "/api/chat", true, inference(native.NewOllama(true))},
+		{post, "/api/generate", true, inference(native.NewOllama(false))},
+		{get, "/api/tags", true, about(native.ServeOllamaModels)},
+		{get, "/api/ps", true, about(native.ServeOllamaModels)},
+		{get, "/api/version", false, serveVersion},
+		{get, "/v2/health/live", false, about(native.ServeTritonReady)},
+		{get, "/v2/health/ready", false, about(native.ServeTritonReady)},
+		{get, "/v2/models/{model}/ready", false, about(native.ServeTritonReady)},
+		{get, "/v2/models/{model}", true, about(native.ServeTritonModel)},
+		{post, "/invocations", true, inference(native.NewInvocations(false))},
+		{post, "/invocations-response-stream", true, inference(native.NewInvocations(true))},
+		{post, "/endpoints/{name}/invocations", true, inference(native.NewInvocations(false))},
+		{post, "/endpoints/{name}/invocations-response-stream", true, inference(native.NewInvocations(true))},
+	}
+	for _, model := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
+		rows = append(rows,
+			route{post, model + "/generate", true, inference(native.NewTriton(false))},
+			route{post, model + "/generate_stream", true, inference(native.NewTriton(true))},
+			route{post, model + "/infer", true, inference(native.Infer{})})
+	}
+	return rows
 }

@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/gpu"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/truth"
 )
 
@@ -22,15 +24,15 @@ const maxPooledBody = 1 << 20
 // Server is a simulated inference server. Make it with New, close it with Close.
 // All methods are safe for concurrent use.
 type Server struct {
-	opt     *Options // complete
-	model   *model
+	opt     *options.Options // complete
+	model   *api.Model
 	routes  []route
 	handler http.Handler
 
 	gpuHandler http.Handler // of /dcgm/metrics
 	metrics    *metrics
 	gpus       *gpu.Cards
-	cases      *cases
+	cases      *caseSet
 	truths     truth.Ring
 	file       *truth.File // nil without Options.TruthFile
 
@@ -63,8 +65,8 @@ type Server struct {
 
 // New returns a server for opt, or all problems of opt at once. It opens the
 // truth file and starts its writer, and the accelerator if there is one.
-func New(opt Options) (*Server, error) {
-	opt, err := opt.withDefaults()
+func New(opt options.Options) (*Server, error) {
+	opt, err := opt.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +75,11 @@ func New(opt Options) (*Server, error) {
 		truths:   truth.Ring{Limit: opt.TruthLimit},
 		anchor:   time.Now(),
 		bodies:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
-		frames:   sync.Pool{New: func() any { return new(frame) }},
+		frames:   sync.Pool{New: func() any { return new(api.Buffer) }},
 		stopping: make(chan struct{}),
 	}
 	s.anchorNs = s.anchor.UnixNano()
-	s.model = newModel(s.opt, s.now, s.ready)
+	s.model = api.NewModel(s.opt, s.now, s.ready)
 	s.routes = s.newRoutes()
 	s.metrics = newMetrics(s)
 	s.gpus = s.newGPUs()
@@ -204,8 +206,8 @@ func (s *Server) putBody(b *bytes.Buffer) {
 	}
 }
 
-func (s *Server) putFrame(f *frame) {
-	if cap(f.b) <= maxFrame {
+func (s *Server) putFrame(f *api.Buffer) {
+	if cap(f.B) <= maxFrame {
 		s.frames.Put(f)
 	}
 }

@@ -4,15 +4,16 @@ import (
 	"net/http"
 	"time"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/fault"
 )
 
-// stream is the streamed response of an exchange. It belongs to the goroutine of the
+// Stream is the streamed response of an exchange. It belongs to the goroutine of the
 // exchange.
 type stream struct {
 	x       *exchange
-	e       *events
+	e       *api.Events
 	flusher *http.ResponseController
 	cut     cutter // nil = whole writes
 	unseen  int    // tokens that are gathered since the last content write
@@ -21,33 +22,33 @@ type stream struct {
 // openStream sends the response head. The caller releases the stream, after an error
 // too.
 func (x *exchange) openStream() (*stream, error) {
-	st := &stream{x: x, flusher: http.NewResponseController(x.w), cut: newCutter(x.opt.Split, x.rng)}
-	e := newEvents(&x.answer, x.api.script(), x.s.frames.Get().(*frame), st.write)
+	st := &stream{x: x, flusher: http.NewResponseController(x.w), cut: newCutter(x.Options.Split, x.Rand)}
+	e := api.NewEvents(&x.Answer, x.api.Script(), x.s.frames.Get().(*api.Buffer), st.write)
 	st.e = e
-	if kind, named := x.opt.streamType(e.script.contentType); named {
-		x.header.Set("Content-Type", kind)
+	if kind, named := x.Options.ContentType(e.Script.ContentType); named {
+		x.Header.Set("Content-Type", kind)
 	} else {
-		x.header["Content-Type"] = nil // which keeps net/http from guessing
+		x.Header["Content-Type"] = nil // which keeps net/http from guessing
 	}
-	x.header.Set("Cache-Control", "no-cache")
+	x.Header.Set("Cache-Control", "no-cache")
 	x.head(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
 	if st.flusher.Flush() != nil {
-		return st, errClientGone
+		return st, api.ErrClientGone
 	}
-	e.lastNs = x.now()
+	e.LastNs = x.Now()
 	return st, nil
 }
 
-func (st *stream) release() { st.x.s.putFrame(st.e.release()) }
+func (st *stream) release() { st.x.s.putFrame(st.e.Release()) }
 
-// run sends the stream when its tokens are due.
+// Run sends the stream when its tokens are due.
 func (st *stream) run() error {
 	x, e := st.x, st.e
 	if err := x.fault.checkpoint(fault.PosAfterHeaders, 0); err != nil {
 		return err
 	}
-	if err := e.run(e.script.begin); err != nil {
+	if err := e.Run(e.Script.Begin); err != nil {
 		return err
 	}
 	if x.ticket != nil {
@@ -80,16 +81,16 @@ func (st *stream) tokenFault(sent int) error {
 	if !f.due(fault.PosAfterTokens, sent) {
 		return nil
 	}
-	if err := st.e.flush(); err != nil {
+	if err := st.e.Flush(); err != nil {
 		return err
 	}
 	switch f.rule.Action {
 	case fault.ActStreamError:
-		st.x.acted = true
+		st.x.Acted = true
 		return st.breakDown(f.rule.Message)
 	case fault.ActMalformed:
 		// The next event is broken; without one there is nothing to break.
-		st.e.breakNext = f.rule.Kind
+		st.e.BreakNext = f.rule.Kind
 		return nil
 	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty, fault.ActSlowBody,
 		fault.ActJob, fault.ActBadChunk:
@@ -101,36 +102,36 @@ func (st *stream) tokenFault(sent int) error {
 // stream.
 func (st *stream) breakDown(message string) error {
 	e := st.e
-	if e.script.fail != nil {
-		if err := e.script.fail(e, apierror.New(http.StatusInternalServerError, message, "")); err != nil {
+	if e.Script.Fail != nil {
+		if err := e.Script.Fail(e, apierror.New(http.StatusInternalServerError, message, "")); err != nil {
 			return err
 		}
 	}
-	if err := e.flush(); err != nil {
+	if err := e.Flush(); err != nil {
 		return err
 	}
 	return errFaulted
 }
 
-// end sends what comes after the last token.
+// End sends what comes after the last token.
 func (st *stream) end() error {
 	e, f := st.e, &st.x.fault
 	if f.due(fault.PosAfterFinish, 0) {
-		if err := e.flush(); err != nil {
+		if err := e.Flush(); err != nil {
 			return err
 		}
 		if err := f.checkpoint(fault.PosAfterFinish, 0); err != nil {
 			return err
 		}
 	}
-	if err := e.run(e.script.close); err != nil {
+	if err := e.Run(e.Script.Close); err != nil {
 		return err
 	}
-	if trailing := e.x.opt.Trailing; trailing != "" {
-		e.b = append(e.b, trailing...)
-		e.gathered++
+	if trailing := e.Answer.Options.Trailing; trailing != "" {
+		e.B = append(e.B, trailing...)
+		e.Gathered++
 	}
-	if err := e.flush(); err != nil {
+	if err := e.Flush(); err != nil {
 		return err
 	}
 	return f.checkpoint(fault.PosAfterDone, 0)
@@ -139,15 +140,15 @@ func (st *stream) end() error {
 // waitUntil waits for a due time, sending comments into long silences.
 func (st *stream) waitUntil(dueNs int64) error {
 	e := st.e
-	pause := int64(e.x.opt.Comments)
-	if e.script.unframed {
+	pause := int64(e.Answer.Options.Comments)
+	if e.Script.Unframed {
 		pause = 0
 	}
-	for pause > 0 && e.lastNs+pause < dueNs {
-		if err := st.x.wait.until(e.lastNs + pause); err != nil {
+	for pause > 0 && e.LastNs+pause < dueNs {
+		if err := st.x.wait.until(e.LastNs + pause); err != nil {
 			return err
 		}
-		if err := e.comment(); err != nil {
+		if err := e.Comment(); err != nil {
 			return err
 		}
 	}
@@ -157,10 +158,10 @@ func (st *stream) waitUntil(dueNs int64) error {
 // step adds the tokens from … to−1 of every choice that has them, and the finish
 // of those that end there.
 func (st *stream) step(from, to int) error {
-	before := st.x.truth.LastWriteNs
-	for i := range st.x.choices {
-		c := &st.x.choices[i]
-		if err := st.e.tokens(c, from, min(to, c.total)); err != nil {
+	before := st.x.Truth.LastWriteNs
+	for i := range st.x.Choices {
+		c := &st.x.Choices[i]
+		if err := st.e.Tokens(c, from, min(to, c.Total)); err != nil {
 			return err
 		}
 	}
@@ -173,7 +174,7 @@ func (st *stream) step(from, to int) error {
 // observe adds the content writes of a step to the histograms.
 func (st *stream) observe(before int64, tokens int) {
 	st.x.s.sent.Add(int64(tokens))
-	t, m := &st.x.truth, st.x.metrics
+	t, m := &st.x.Truth, st.x.metrics
 	switch {
 	case t.LastWriteNs == before: // still gathered
 		st.unseen += tokens
@@ -197,10 +198,10 @@ func (st *stream) write(b []byte) error {
 			size = st.cut(rest)
 		}
 		if _, err := st.x.w.Write(rest[:size]); err != nil {
-			return errClientGone
+			return api.ErrClientGone
 		}
 		if err := st.flusher.Flush(); err != nil {
-			return errClientGone
+			return api.ErrClientGone
 		}
 	}
 	return nil

@@ -2,6 +2,8 @@ package mock
 
 import (
 	"time"
+
+	"aiperfd/internal/mock/api"
 )
 
 // waiter waits for times of the server's clock, until the client is gone or the server
@@ -29,7 +31,7 @@ func (w *waiter) until(dueNs int64) error {
 	case <-w.timer.C:
 		return nil
 	case <-w.gone:
-		return errClientGone
+		return api.ErrClientGone
 	case <-w.stopping:
 		return errShutdown
 	}
@@ -39,7 +41,7 @@ func (w *waiter) until(dueNs int64) error {
 func (w *waiter) interrupted() error {
 	select {
 	case <-w.gone:
-		return errClientGone
+		return api.ErrClientGone
 	case <-w.stopping:
 		return errShutdown
 	default:
@@ -51,7 +53,7 @@ func (w *waiter) interrupted() error {
 func (w *waiter) forever() error {
 	select {
 	case <-w.gone:
-		return errClientGone
+		return api.ErrClientGone
 	case <-w.stopping:
 		return errShutdown
 	}
@@ -71,7 +73,7 @@ func (w *waiter) news(ch <-chan struct{}, dueNs int64) (came bool, err error) {
 	case <-due:
 		return false, nil
 	case <-w.gone:
-		return false, errClientGone
+		return false, api.ErrClientGone
 	case <-w.stopping:
 		return false, errShutdown
 	}
