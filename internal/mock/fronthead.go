@@ -38,8 +38,8 @@ type frontHead struct {
 func (s *Server) frontRoutes() map[string]api.Protocol {
 	m := map[string]api.Protocol{}
 	for path, d := range map[string]api.Protocol{
-		"/v1/chat/completions": openai.NewChat(openai.ChatDialect{}),
-		"/v1/completions":      openai.NewChat(openai.CompletionDialect{}),
+		"/v1/chat/completions": openai.NewChat(),
+		"/v1/completions":      openai.NewCompletions(),
 	} {
 		m[path] = d
 		m[s.opt.Prefix+path] = d

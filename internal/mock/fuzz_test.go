@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/api/openai"
 	"aiperfd/internal/mock/cases"
 	"aiperfd/internal/mock/options"
@@ -28,8 +29,8 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, d := range []openai.Dialect{openai.ChatDialect{}, openai.CompletionDialect{}} {
-			q, refusal := s.model.ParseText(body, d.Prompts)
+		for _, d := range []api.Protocol{openai.NewChat(), openai.NewCompletions()} {
+			q, refusal := d.Read(s.model, nil, body)
 			if refusal != nil {
 				if refusal.Status < 400 || refusal.Message == "" {
 					t.Errorf("refusal %+v", refusal)

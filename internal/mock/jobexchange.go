@@ -46,7 +46,7 @@ func (x *exchange) submit(p api.JobProtocol) error {
 	x.Choices = x.Model.Plan(x.Request, false)
 	x.metrics = x.s.metrics.forModel(x.Request.Model)
 	x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
-	j := &jobs.Job{Id: x.jobID(), Submitted: x.Now(), End: jobs.Done, Expiry: asyncExpiry}
+	j := &jobs.Job{ID: x.jobID(), Submitted: x.Now(), End: jobs.Done, Expiry: asyncExpiry}
 	if rule := x.fault.rule; rule != nil && rule.Action == fault.ActJob {
 		x.Acted, x.JobFault = true, rule.Kind
 	}
@@ -65,7 +65,7 @@ func (x *exchange) submit(p api.JobProtocol) error {
 		return full
 	}
 	if wait := p.Wait(x.HTTP); wait > 0 {
-		err := p.Jobs().Await(x.HTTP.Context(), x.s.stopping, j.Id, j.Submitted+int64(wait))
+		err := p.Jobs().Await(x.HTTP.Context(), x.s.stopping, j.ID, j.Submitted+int64(wait))
 		if errors.Is(err, jobs.ErrStopped) {
 			return errShutdown
 		}

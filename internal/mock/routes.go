@@ -49,8 +49,8 @@ func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) func(*Ser
 func textRoutes() []route {
 	responses := openai.NewResponses()
 	return []route{
-		{http.MethodPost, "/v1/chat/completions", true, inference(openai.NewChat(openai.ChatDialect{}))},
-		{http.MethodPost, "/v1/completions", true, inference(openai.NewChat(openai.CompletionDialect{}))},
+		{http.MethodPost, "/v1/chat/completions", true, inference(openai.NewChat())},
+		{http.MethodPost, "/v1/completions", true, inference(openai.NewCompletions())},
 		{http.MethodPost, "/v1/responses", true, inference(responses)},
 		{http.MethodGet, "/v1/responses/{id}", true, about(responses.Serve)},
 		{http.MethodPost, "/v1/messages", true, inference(anthropic.NewMessages())},
@@ -230,9 +230,9 @@ func (s *Server) unavailable(w http.ResponseWriter) {
 func nativeRoutes() []route {
 	post, get := http.MethodPost, http.MethodGet
 	rows := []route{
-		{post, "/", true, inference(native.NewTGI(native.TgiAsked))},
+		{post, "/", true, inference(native.NewTGI(native.TGIAsked))},
 		{post, "/generate", true, inference(native.NewGenerate())},
-		{post, "/generate_stream", true, inference(native.NewTGI(native.TgiAlways))},
+		{post, "/generate_stream", true, inference(native.NewTGI(native.TGIAlways))},
 		{get, "/info", true, about(native.ServeTGIInfo)},
 		{post, "/api/chat", true, inference(native.NewOllama(true))},
 		{post, "/api/generate", true, inference(native.NewOllama(false))},

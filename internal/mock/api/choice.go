@@ -122,7 +122,7 @@ func (m *Model) proseFor(salt uint64) token.Passage {
 // Logprob is a plausible log-probability of token i of a choice: the same each
 // time that it is asked for.
 func (c *Choice) Logprob(i int) float64 {
-	return -float64(seed.Mix(uint64(c.piece(i).Id), uint64(i))%1500) / 1000
+	return -float64(seed.Mix(uint64(c.piece(i).ID), uint64(i))%1500) / 1000
 }
 
 // Piece returns token i, reasoning included.

@@ -288,7 +288,7 @@ func (m *Model) call(c *Choice, w *Constraints, random *rand.Rand, limit int) {
 	for range calls {
 		t := w.Tools[random.IntN(len(w.Tools))]
 		from := len(pieces)
-		pieces = append(pieces, token.Piece{Text: t.Name, Json: string(jsonappend.Inner(nil, t.Name)), Id: seed.Checksum(t.Name)})
+		pieces = append(pieces, token.Piece{Text: t.Name, JSON: string(jsonappend.Inner(nil, t.Name)), ID: seed.Checksum(t.Name)})
 		arguments := []byte("{}")
 		if t.Schema != nil {
 			arguments = m.Conform(t.Schema, random)

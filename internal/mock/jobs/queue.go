@@ -36,7 +36,7 @@ const Never = math.MaxInt64
 
 // Job is one piece of work. Its queue guards it.
 type Job struct {
-	Id        string
+	ID        string
 	Submitted int64 // stamps of the server's clock
 	Started   int64 // may lie ahead, when a worker is starting up; 0 = it waits
 	Ended     int64 // planned, until it is over
@@ -119,7 +119,7 @@ func (q *Queue) Submit(j *Job) (ok bool) {
 		}
 		q.forget(i)
 	}
-	q.byID[j.Id] = j
+	q.byID[j.ID] = j
 	q.order = append(q.order, j)
 	q.waiting = append(q.waiting, j)
 	q.advance(j.Submitted)
@@ -188,7 +188,7 @@ func (q *Queue) forget(i int) {
 		q.counts.failed++
 	case Queued, Running, Cancelled:
 	}
-	delete(q.byID, j.Id)
+	delete(q.byID, j.ID)
 	q.order = slices.Delete(q.order, i, i+1)
 }
 
@@ -215,7 +215,7 @@ func (q *Queue) Remove(id string, now int64) (ok bool) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if i := slices.IndexFunc(q.order, func(j *Job) bool { return j.Id == id }); i >= 0 {
+	if i := slices.IndexFunc(q.order, func(j *Job) bool { return j.ID == id }); i >= 0 {
 		q.forget(i)
 	}
 	return true
@@ -244,7 +244,7 @@ func (q *Queue) Purge(now int64) int {
 	gone := q.waiting
 	q.waiting = nil
 	for _, j := range gone {
-		delete(q.byID, j.Id)
+		delete(q.byID, j.ID)
 	}
 	q.order = slices.DeleteFunc(q.order, func(j *Job) bool { return slices.Contains(gone, j) })
 	q.wake()

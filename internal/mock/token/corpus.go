@@ -44,8 +44,8 @@ const Scripts = `Ein Müller zählt Säcke. Der Fluß eilt nicht. Łódź płyni
 // Piece is one token of output.
 type Piece struct {
 	Text string
-	Json string // text as the inside of a JSON string
-	Id   uint32
+	JSON string // text as the inside of a JSON string
+	ID   uint32
 }
 
 // Corpus is a text cut into tokens. It is immutable.
@@ -74,11 +74,11 @@ func Cut(t Tokenizer, text string) []Piece {
 	texts := t.Pieces(text)
 	pieces := make([]Piece, len(texts))
 	for i, s := range texts {
-		pieces[i] = Piece{Text: s, Json: string(jsonappend.Inner(nil, s)), Id: seed.Checksum(s)}
+		pieces[i] = Piece{Text: s, JSON: string(jsonappend.Inner(nil, s)), ID: seed.Checksum(s)}
 	}
 	if n, ok := t.(identifier); ok {
 		for i, id := range n.identify(text) {
-			pieces[i].Id = id
+			pieces[i].ID = id
 		}
 	}
 	return pieces
@@ -94,7 +94,7 @@ type Passage struct {
 // AppendJSON appends token number i of the passage, escaped for JSON. The first
 // token loses its leading space.
 func (p *Passage) AppendJSON(dst []byte, i int) []byte {
-	s := p.Pieces[(p.Start+i)%len(p.Pieces)].Json
+	s := p.Pieces[(p.Start+i)%len(p.Pieces)].JSON
 	if i == 0 && len(s) > 1 && s[0] == ' ' {
 		s = s[1:]
 	}
@@ -107,5 +107,5 @@ func (p *Passage) Identify(i int) uint32 {
 	if i == 0 && len(at.Text) > 1 && at.Text[0] == ' ' {
 		return seed.Checksum(at.Text[1:])
 	}
-	return at.Id
+	return at.ID
 }

@@ -139,7 +139,7 @@ func appendVideo(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 	}
 	status := [...]string{"queued", "in_progress", "completed", "failed", "cancelled", "failed"}[s]
 	dst = fmt.Appendf(dst, `{"id":"%s","object":"video","created_at":%d,"status":"%s","progress":%d,"model":`,
-		j.Id, j.Submitted/int64(time.Second), status, progress)
+		j.ID, j.Submitted/int64(time.Second), status, progress)
 	dst = jsonappend.String(dst, video.model)
 	dst = jsonappend.String(append(dst, `,"size":`...), video.size)
 	dst = jsonappend.String(append(dst, `,"seconds":`...), video.seconds)

@@ -25,7 +25,7 @@ var _ api.Chooser = invocations{}
 // does.
 func NewInvocations(framed bool) invocations {
 	all := map[string]api.Protocol{
-		"messages": openai.NewChat(openai.ChatDialect{}), "prompt": openai.NewChat(openai.CompletionDialect{}), "inputs": NewTGI(TgiAsked),
+		"messages": openai.NewChat(), "prompt": openai.NewCompletions(), "inputs": NewTGI(TGIAsked),
 	}
 	if framed {
 		for name, p := range all {

@@ -19,8 +19,8 @@ type tgiStreams uint8
 
 const (
 	tgiNever  tgiStreams = iota // POST /generate
-	TgiAlways                   // POST /generate_stream
-	TgiAsked                    // POST / and /invocations: the body does; answers are lists
+	TGIAlways                   // POST /generate_stream
+	TGIAsked                    // POST / and /invocations: the body does; answers are lists
 )
 
 // tgi is the native API of Text Generation Inference.
@@ -44,7 +44,7 @@ func (p *tgi) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *a
 	q := &api.Request{}
 	refusal := m.ParseJSON(body, func(f *api.Fields) {
 		q.Prompts = f.Required(m, "inputs")
-		q.Stream = p.when == TgiAlways || p.when == TgiAsked && f.Boolean("stream")
+		q.Stream = p.when == TGIAlways || p.when == TGIAsked && f.Boolean("stream")
 		o := f.Object("parameters")
 		q.MaxTokens, q.Seed = o.Count("max_new_tokens", 1), o.Seed("seed")
 		if q.MaxTokens == 0 {
@@ -78,7 +78,7 @@ func (p *tgi) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	api.SetMillis(h, "X-Total-Time", total)
 	api.SetMillis(h, "X-Inference-Time", total)
 	api.SetMillis(h, "X-Queue-Time", 0)
-	if p.when == TgiAsked {
+	if p.when == TGIAsked {
 		dst = append(dst, '[')
 	}
 	dst = append(dst, `{"generated_text":`...)
@@ -98,7 +98,7 @@ func (p *tgi) Document(dst []byte, x *api.Answer) ([]byte, string) {
 		dst = append(dst, `]}`...)
 	}
 	dst = append(dst, '}')
-	if p.when == TgiAsked {
+	if p.when == TGIAsked {
 		dst = append(dst, ']')
 	}
 	return dst, "application/json"

@@ -7,20 +7,20 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// ChatDialect is POST /v1/chat/completions.
-type ChatDialect struct{}
+// chat is POST /v1/chat/completions.
+type chat struct{}
 
-var _ Dialect = ChatDialect{}
+var _ dialect = chat{}
 
-func (ChatDialect) names() (idPrefix, object, chunk string) {
+func (chat) names() (idPrefix, object, chunk string) {
 	return "chatcmpl-", "chat.completion", "chat.completion.chunk"
 }
 
-func (ChatDialect) hasRole() bool { return true }
+func (chat) hasRole() bool { return true }
 
-func (ChatDialect) hasReasoning() bool { return true }
+func (chat) hasReasoning() bool { return true }
 
-func (ChatDialect) openDelta(dst []byte, role bool, field string) []byte {
+func (chat) openDelta(dst []byte, role bool, field string) []byte {
 	dst = append(dst, `,"delta":{`...)
 	if role {
 		dst = append(dst, `"role":"assistant"`...)
@@ -37,14 +37,14 @@ func (ChatDialect) openDelta(dst []byte, role bool, field string) []byte {
 	return append(dst, `":"`...)
 }
 
-func (ChatDialect) closeDelta(dst []byte, role bool, field string) []byte {
+func (chat) closeDelta(dst []byte, role bool, field string) []byte {
 	if role || field != "" {
 		dst = append(dst, '"')
 	}
 	return append(dst, '}')
 }
 
-func (ChatDialect) appendMessage(dst []byte, c *api.Choice, reasoningField string) []byte {
+func (chat) appendMessage(dst []byte, c *api.Choice, reasoningField string) []byte {
 	dst = append(dst, `,"message":{"role":"assistant"`...)
 	if c.Reasoning > 0 {
 		dst = append(dst, `,"`...)
@@ -70,7 +70,7 @@ func (ChatDialect) appendMessage(dst []byte, c *api.Choice, reasoningField strin
 }
 
 // Constraints reads tools, structured output and logprobs.
-func (ChatDialect) wishes(f *api.Fields) *api.Constraints {
+func (chat) constraints(f *api.Fields) *api.Constraints {
 	w := api.ReadStructured(f)
 	if w == nil {
 		w = &api.Constraints{}
@@ -130,4 +130,4 @@ func appendCallDelta(dst []byte, role bool, c *api.Choice, n, from, to int) []by
 	return append(dst, `"}}]}`...)
 }
 
-func (ChatDialect) Prompts(m *api.Model, f *api.Fields) []api.Prompt { return api.ChatPrompts(m, f) }
+func (chat) prompts(m *api.Model, f *api.Fields) []api.Prompt { return api.ChatPrompts(m, f) }

@@ -2,35 +2,35 @@ package openai
 
 import "aiperfd/internal/mock/api"
 
-// CompletionDialect is POST /v1/completions.
-type CompletionDialect struct{}
+// completions is POST /v1/completions.
+type completions struct{}
 
-var _ Dialect = CompletionDialect{}
+var _ dialect = completions{}
 
-func (CompletionDialect) names() (idPrefix, object, chunk string) {
+func (completions) names() (idPrefix, object, chunk string) {
 	return "cmpl-", "text_completion", "text_completion"
 }
 
-func (CompletionDialect) hasRole() bool { return false }
+func (completions) hasRole() bool { return false }
 
-func (CompletionDialect) hasReasoning() bool { return false }
+func (completions) hasReasoning() bool { return false }
 
-func (CompletionDialect) openDelta(dst []byte, _ bool, _ string) []byte {
+func (completions) openDelta(dst []byte, _ bool, _ string) []byte {
 	return append(dst, `,"text":"`...)
 }
 
-func (CompletionDialect) closeDelta(dst []byte, _ bool, _ string) []byte {
+func (completions) closeDelta(dst []byte, _ bool, _ string) []byte {
 	return append(dst, '"')
 }
 
-func (CompletionDialect) appendMessage(dst []byte, c *api.Choice, _ string) []byte {
+func (completions) appendMessage(dst []byte, c *api.Choice, _ string) []byte {
 	dst = append(dst, `,"text":"`...)
 	dst = c.AppendTokens(dst, 0, c.Total)
 	return append(dst, '"')
 }
 
 // Constraints reads structured output and logprobs.
-func (CompletionDialect) wishes(f *api.Fields) *api.Constraints {
+func (completions) constraints(f *api.Fields) *api.Constraints {
 	w := api.ReadStructured(f)
 	if w == nil {
 		w = &api.Constraints{}
@@ -45,6 +45,6 @@ func (CompletionDialect) wishes(f *api.Fields) *api.Constraints {
 	return w
 }
 
-func (CompletionDialect) Prompts(m *api.Model, f *api.Fields) []api.Prompt {
+func (completions) prompts(m *api.Model, f *api.Fields) []api.Prompt {
 	return api.CompletionPrompts(m, f)
 }

@@ -10,7 +10,7 @@ import (
 func appendLogprob(dst []byte, v float64) []byte { return strconv.AppendFloat(dst, v, 'f', 3, 64) }
 
 // appendLogprobs appends chat's object for the tokens from … to−1 of c.
-func (ChatDialect) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
+func (chat) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
 	dst = append(dst, `{"content":[`...)
 	for i := from; i < to; i++ {
 		if i > from {
@@ -47,7 +47,7 @@ func appendTokenLogprob(dst []byte, text string, logprob float64) []byte {
 }
 
 // appendLogprobs appends the object of completions for the tokens from … to−1.
-func (CompletionDialect) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
+func (completions) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte {
 	dst = append(dst, `{"text_offset":[`...)
 	list := func(each func(i int)) {
 		for i := from; i < to; i++ {

@@ -13,14 +13,14 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// Dialect is what distinguishes OpenAI's two older text routes, as vLLM serves
+// dialect is what distinguishes OpenAI's two older text routes, as vLLM serves
 // them. Implementations are stateless.
-type Dialect interface {
+type dialect interface {
 	// names returns the prefix of ids and the object names of plain answers and
 	// of stream events.
 	names() (idPrefix, object, chunk string)
-	// Prompts reads the input texts, at least one unless f.err is set.
-	Prompts(m *api.Model, f *api.Fields) []api.Prompt
+	// prompts reads the input texts, at least one unless f.err is set.
+	prompts(m *api.Model, f *api.Fields) []api.Prompt
 	// hasRole and hasReasoning say whether streams have role events and whether
 	// reasoning is told apart from the answer.
 	hasRole() bool
@@ -29,8 +29,8 @@ type Dialect interface {
 	// field means an event without text.
 	openDelta(dst []byte, role bool, field string) []byte
 	closeDelta(dst []byte, role bool, field string) []byte
-	// Constraints reads what is asked of the answer; nil = nothing special.
-	wishes(f *api.Fields) *api.Constraints
+	// constraints reads what is asked of the answer; nil = nothing special.
+	constraints(f *api.Fields) *api.Constraints
 	// appendLogprobs appends the object with the probabilities of the tokens
 	// from … to−1 and of top tokens in each place.
 	appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte
@@ -38,16 +38,22 @@ type Dialect interface {
 	appendMessage(dst []byte, c *api.Choice, reasoningField string) []byte
 }
 
-// openAI is the protocol of both routes.
-type openAI struct {
-	Dialect
+// text is the protocol of both routes.
+type text struct {
+	dialect
 	streams api.Script
 }
 
-var _ api.Protocol = (*openAI)(nil)
+var _ api.Protocol = (*text)(nil)
 
-func NewChat(d Dialect) *openAI {
-	p := &openAI{Dialect: d}
+// NewChat returns the protocol of POST /v1/chat/completions.
+func NewChat() api.Protocol { return newText(chat{}) }
+
+// NewCompletions returns the protocol of POST /v1/completions.
+func NewCompletions() api.Protocol { return newText(completions{}) }
+
+func newText(d dialect) *text {
+	p := &text{dialect: d}
 	p.streams = api.Script{
 		ContentType: api.EventStream, Open: p.open, Begin: p.begin, First: p.first,
 		Content: p.content, Finish: p.finish, Close: CloseStream, Fail: FailStream,
@@ -55,21 +61,21 @@ func NewChat(d Dialect) *openAI {
 	return p
 }
 
-func (p *openAI) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
+func (p *text) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
 	var wish *api.Constraints
 	q, refusal := m.ParseText(body, func(m *api.Model, f *api.Fields) []api.Prompt {
-		wish = p.wishes(f)
-		return p.Prompts(m, f)
+		wish = p.constraints(f)
+		return p.prompts(m, f)
 	})
 	q.Constraints, q.Chat = wish, p.hasRole()
 	return q, refusal
 }
 
-func (p *openAI) Reasons() bool { return p.hasReasoning() }
+func (p *text) Reasons() bool { return p.hasReasoning() }
 
-func (*openAI) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
+func (*text) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
-func (p *openAI) Document(dst []byte, x *api.Answer) ([]byte, string) {
+func (p *text) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	prefix, object, _ := p.names()
 	dst = AppendHead(dst, x, prefix, object)
 	for i := range x.Choices {
@@ -97,11 +103,11 @@ func (p *openAI) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	return append(dst, '}'), "application/json"
 }
 
-func (p *openAI) Script() *api.Script { return &p.streams }
+func (p *text) Script() *api.Script { return &p.streams }
 
 // open renders the head of all events. It stays at the front of the buffer,
 // events are rendered behind it.
-func (p *openAI) open(e *api.Events) {
+func (p *text) open(e *api.Events) {
 	prefix, _, object := p.names()
 	e.Buffer.B = AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, prefix, object)
 	e.Head = e.Buffer.B
@@ -117,7 +123,7 @@ func (p *openAI) open(e *api.Events) {
 	}
 }
 
-func (p *openAI) begin(e *api.Events) error {
+func (p *text) begin(e *api.Events) error {
 	if e.Answer.Options.RoleChunk != options.RoleEarly {
 		return nil
 	}
@@ -127,7 +133,7 @@ func (p *openAI) begin(e *api.Events) error {
 	return e.Flush()
 }
 
-func (p *openAI) first(e *api.Events) error {
+func (p *text) first(e *api.Events) error {
 	if e.Answer.Options.RoleChunk != options.RoleSeparate {
 		return nil
 	}
@@ -135,7 +141,7 @@ func (p *openAI) first(e *api.Events) error {
 }
 
 // roles adds the role event of every choice.
-func (p *openAI) roles(e *api.Events) error {
+func (p *text) roles(e *api.Events) error {
 	if !p.hasRole() {
 		return nil
 	}
@@ -154,7 +160,7 @@ func (p *openAI) roles(e *api.Events) error {
 	return nil
 }
 
-func (p *openAI) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
+func (p *text) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
 	opt := e.Answer.Options
 	field := "content"
 	switch {
@@ -196,7 +202,7 @@ func (p *openAI) content(e *api.Events, c *api.Choice, from, to int, last bool) 
 	return e.End(true)
 }
 
-func (p *openAI) finish(e *api.Events, c *api.Choice) error {
+func (p *text) finish(e *api.Events, c *api.Choice) error {
 	if mode := e.Answer.Options.FinishChunk; e.Answer.Hidden || mode == options.FinishMissing || mode == options.FinishWithLast && c.Total > 0 {
 		return nil
 	}
@@ -208,7 +214,7 @@ func (p *openAI) finish(e *api.Events, c *api.Choice) error {
 }
 
 // start starts an event for choice c.
-func (*openAI) start(e *api.Events, c *api.Choice) {
+func (*text) start(e *api.Events, c *api.Choice) {
 	e.B = append(e.B, e.Head...)
 	e.B = append(e.B, `{"index":`...)
 	e.B = strconv.AppendInt(e.B, int64(c.Index), 10)
@@ -216,13 +222,13 @@ func (*openAI) start(e *api.Events, c *api.Choice) {
 
 // stop completes the object of an event; finish is the choice that ends with it,
 // or nil.
-func (p *openAI) stop(e *api.Events, finish *api.Choice) {
+func (p *text) stop(e *api.Events, finish *api.Choice) {
 	e.B = append(e.B, `,"logprobs":null,"finish_reason":`...)
 	p.stopChoice(e, finish)
 }
 
 // stopChoice is stop from the value of finish_reason on.
-func (*openAI) stopChoice(e *api.Events, finish *api.Choice) {
+func (*text) stopChoice(e *api.Events, finish *api.Choice) {
 	if finish == nil {
 		e.B = append(e.B, "null}]"...)
 	} else {
@@ -237,7 +243,7 @@ func (*openAI) stopChoice(e *api.Events, finish *api.Choice) {
 }
 
 // appendProbabilities appends the value of the member logprobs.
-func (p *openAI) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice, from, to int) []byte {
+func (p *text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice, from, to int) []byte {
 	from = max(from, c.Reasoning)
 	if w == nil || !w.Logprobs || from >= to || len(c.Calls) > 0 {
 		return append(dst, "null"...)

@@ -259,7 +259,7 @@ func appendRunpodHead(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 		}
 	}
 	dst = append(dst, `"id":`...)
-	dst = jsonappend.String(dst, j.Id)
+	dst = jsonappend.String(dst, j.ID)
 	dst = append(dst, `,"status":"`...)
 	dst = append(dst, runpodStates()[s]...)
 	return append(dst, '"')
