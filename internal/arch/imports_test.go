@@ -59,8 +59,8 @@ func allowed() map[string][]string {
 		// the code that it tests. Only the receive times of sockets are common.
 		"internal/mock": {
 			e + "sockstamp", m + "api", m + "api/anthropic", m + "api/media", m + "api/native", m + "api/openai",
-			m + "api/runpod", m + "api/vectors", m + "apierror", m + "batch", m + "cases", m + "fault", m + "gpu",
-			m + "jobs", m + "jsonappend", m + "options", m + "random", m + "seed", m + "truth",
+			m + "api/runpod", m + "api/vectors", m + "apierror", m + "batch", m + "cases", m + "fault", m + "front",
+			m + "gpu", m + "jobs", m + "jsonappend", m + "options", m + "random", m + "seed", m + "truth",
 		},
 		m + "api": {
 			m + "apierror", m + "fault", m + "jobs", m + "jsonappend", m + "options", m + "random", m + "seed",
@@ -80,6 +80,7 @@ func allowed() map[string][]string {
 		m + "cases":       nil,
 		m + "embedding":   nil,
 		m + "fault":       {m + "apierror", m + "jsonappend", m + "random", m + "seed"},
+		m + "front":       {e + "sockstamp"},
 		m + "gpu":         {m + "seed"},
 		m + "jobs":        {m + "fault"},
 		m + "jsonappend":  nil,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"aiperfd/internal/mock/front"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/random"
 )
@@ -26,7 +27,7 @@ func TestFrontArrivalBeforeAccept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFront(ln, s, newHandover(ln.Addr()), time.Minute)
+	f, err := front.New(ln, newFrontHandler(s), front.NewHandover(ln.Addr()), s.frontOptions(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -231,11 +230,4 @@ func writeDocument(w http.ResponseWriter, v any) {
 func newCases(list []cases.Case) *caseSet {
 	byID, _ := cases.Index(list)
 	return &caseSet{byID: byID, order: slices.Sorted(maps.Keys(byID)), polls: map[string]poll{}}
-}
-
-// isControl says whether a header field is for the simulator. The fast front
-// leaves such requests to the handler.
-func isControl(name []byte) bool {
-	const prefix = "X-Mock-"
-	return len(name) > len(prefix) && name[0]|0x20 == 'x' && strings.EqualFold(string(name[:len(prefix)]), prefix)
 }

@@ -175,6 +175,10 @@ func (s *Server) now() int64 { return s.anchorNs + int64(time.Since(s.anchor)) }
 // an idle stream holds.
 const maxFrame = 16 << 10
 
+// stamped is a connection that tells when its last bytes arrived; the zero time
+// before the first.
+type stamped interface{ Last() time.Time }
+
 // connKey is the context key of a request's connection, a stamped.
 type connKey struct{}
 

@@ -1,4 +1,4 @@
-package mock
+package front
 
 import (
 	"encoding/binary"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"aiperfd/internal/mock/api"
 )
 
 const (
@@ -19,9 +17,9 @@ const (
 	readAhead = 64 << 10
 )
 
-// frontConn is a connection of the front. It belongs to the front's thread.
-type frontConn struct {
-	f     *front
+// conn is a connection of the front. It belongs to the front's thread.
+type conn struct {
+	f     *Front
 	fd    int
 	wants uint32 // what epoll waits for
 	slot  int    // in front.due; −1 = not there
@@ -31,19 +29,17 @@ type frontConn struct {
 	headed  bool   // the head of the request is whole, its body not
 	pending []byte // bytes of the response that the socket has not taken yet
 
-	w        wire
-	x        *exchange // nil between requests
-	st       *stream   // nil unless it is streamed
-	cadence  cadence
-	parked   bool  // a stream that waits for pending to go out
-	resumeAt int64 // when its next event is due
+	w        responseWriter
+	x        Exchange // nil between requests
+	parked   bool     // a response that waits for pending to go out
+	resumeAt int64    // when its next event is due
 }
 
 // busy says that a response is not out yet.
-func (c *frontConn) busy() bool { return c.x != nil || len(c.pending) > 0 }
+func (c *conn) busy() bool { return c.x != nil || len(c.pending) > 0 }
 
 // readable reads once. Level-triggered epoll brings it back for the rest.
-func (c *frontConn) readable() {
+func (c *conn) readable() {
 	n, oobn, _, _, err := unix.Recvmsg(c.fd, c.f.buf, c.f.oob[:], unix.MSG_DONTWAIT)
 	switch {
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
@@ -52,7 +48,7 @@ func (c *frontConn) readable() {
 		c.gone()
 		return
 	}
-	c.inAt = c.f.s.arrival(c.f.oob[:oobn])
+	c.inAt = arrival(c.f.opt.Now(), c.f.oob[:oobn])
 	data := c.f.buf[:n]
 	if c.busy() || len(c.in) > 0 {
 		c.in = append(c.in, data...)
@@ -74,13 +70,13 @@ const (
 
 // take looks at what a connection between requests has received. data is c.in or
 // the front's buffer.
-func (c *frontConn) take(data []byte) {
+func (c *conn) take(data []byte) {
 	if len(data) > 0 && data[0] == tlsHandshake {
 		_, _ = unix.Write(c.fd, []byte(plainOnly)) // as far as it goes: the connection ends in any case
 		c.close()
 		return
 	}
-	head, v := parseFrontHead(data, c.f.routes)
+	head, v := parseHead(data, c.f.handler.Serves)
 	if v == ours && len(data) < head.size+head.length {
 		v = needMore
 		c.headed = true
@@ -89,7 +85,7 @@ func (c *frontConn) take(data []byte) {
 	case needMore:
 		if len(c.in) == 0 {
 			c.in = append(c.in, data...)
-			c.f.due.push(c, c.f.s.now()+int64(readHeaderTimeout))
+			c.f.due.push(c, c.f.opt.Now()+int64(c.f.opt.ReadHeader))
 		}
 		if c.headed {
 			c.f.due.remove(c) // only heads have a limit
@@ -97,8 +93,9 @@ func (c *frontConn) take(data []byte) {
 	case unusual:
 		c.handOver(data)
 	case ours:
-		s := c.f.s
-		if !s.authorized(head.authorization) || !s.ready() || s.asleep.Load() > 0 || !s.enter() {
+		head.ArrivedNs = c.inAt
+		c.x = c.f.handler.Begin(head.Request, &c.w)
+		if c.x == nil {
 			c.handOver(data)
 			return
 		}
@@ -106,75 +103,38 @@ func (c *frontConn) take(data []byte) {
 		c.headed = false
 		end := head.size + head.length
 		c.in = append([]byte(nil), data[end:]...) // what a client sends that does not wait
-		c.begin(head, data[head.size:end])
+		c.next(c.x.Start(data[head.size:end]))
 	}
 }
 
-// begin serves a request as far as it goes now.
-func (c *frontConn) begin(head frontHead, body []byte) {
-	x := c.f.s.newExchange(head.api, &c.w, origin{
-		path: head.path, requestID: head.requestID, correlationID: head.correlationID, acceptNs: c.inAt, whole: true,
-	})
-	c.x = x
-	if refusal := x.parse(body); refusal != nil {
-		x.refuse(refusal)
-		c.finish(refusal)
-		return
-	}
-	x.prepare()
-	if !x.Request.Stream {
-		c.tickAt(x.tokenDue(api.LongestChoice(x.Choices)))
-		return
-	}
-	st, err := x.openStream()
-	c.st = st
-	if err == nil {
-		err = st.e.Run(st.e.Script.Begin)
-	}
-	if err != nil {
-		c.finish(err)
-		return
-	}
-	c.cadence = newCadence(st)
-	c.tickAt(c.cadence.next())
-}
-
-// tickAt calls tick at a time of the server's clock, at once if that has passed.
-func (c *frontConn) tickAt(at int64) {
-	if at <= c.f.s.now() {
+// next calls tick at a time of the clock, at once if that has passed; without more, the
+// response is complete.
+func (c *conn) next(dueNs int64, more bool) {
+	switch {
+	case !more:
+		c.finish(Complete)
+	case dueNs <= c.f.opt.Now():
 		c.tick()
-		return
+	default:
+		c.f.due.push(c, dueNs)
 	}
-	c.f.due.push(c, at)
 }
 
 // tick does what is due: the next writes of a response, or the end of a
 // connection that was idle for too long.
-func (c *frontConn) tick() {
+func (c *conn) tick() {
 	if c.x == nil {
 		c.close()
 		return
 	}
-	if c.st == nil {
-		d := c.x.newDocument()
-		err := d.sendNow()
-		d.release()
-		c.finish(err)
-		return
-	}
 	at := int64(0)
 	for range tickSteps {
-		err := c.cadence.emit()
-		if err == nil && c.cadence.over() {
-			c.finish(c.st.end())
+		var more bool
+		if at, more = c.x.Step(); !more {
+			c.finish(Complete)
 			return
 		}
-		if err != nil {
-			c.finish(err)
-			return
-		}
-		at = c.cadence.next()
-		if len(c.pending) > 0 || at > c.f.s.now() {
+		if len(c.pending) > 0 || at > c.f.opt.Now() {
 			break
 		}
 	}
@@ -189,17 +149,11 @@ func (c *frontConn) tick() {
 }
 
 // finish ends the exchange and the response.
-func (c *frontConn) finish(err error) {
+func (c *conn) finish(end End) {
 	x := c.x
 	c.f.due.remove(c)
-	if c.st != nil {
-		c.st.release()
-	}
-	x.finish(err)
-	x.w = nil
-	c.x, c.st, c.cadence, c.parked = nil, nil, cadence{}, false
-	c.f.s.active.Done()
-	if errors.Is(err, api.ErrClientGone) || c.w.end() != nil {
+	c.x, c.parked = nil, false
+	if !x.Finish(end) || c.w.end() != nil {
 		c.close()
 		return
 	}
@@ -209,7 +163,7 @@ func (c *frontConn) finish(err error) {
 }
 
 // idle makes a connection wait for its next request.
-func (c *frontConn) idle() {
+func (c *conn) idle() {
 	switch {
 	case c.f.draining.Load():
 		c.close()
@@ -217,14 +171,14 @@ func (c *frontConn) idle() {
 		c.handOver(c.in) // a client that pipelines
 	default:
 		c.want(unix.EPOLLIN)
-		if c.f.keepAlive > 0 {
-			c.f.due.push(c, c.f.s.now()+int64(c.f.keepAlive))
+		if c.f.opt.KeepAlive > 0 {
+			c.f.due.push(c, c.f.opt.Now()+int64(c.f.opt.KeepAlive))
 		}
 	}
 }
 
 // send writes b, or keeps what the socket does not take.
-func (c *frontConn) send(b []byte) error {
+func (c *conn) send(b []byte) error {
 	if len(c.pending) == 0 {
 		n, err := unix.Write(c.fd, b)
 		if err != nil && !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR) {
@@ -240,7 +194,7 @@ func (c *frontConn) send(b []byte) error {
 }
 
 // writable writes what is pending and goes on with the response.
-func (c *frontConn) writable() {
+func (c *conn) writable() {
 	n, err := unix.Write(c.fd, c.pending)
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) {
 		return
@@ -259,13 +213,12 @@ func (c *frontConn) writable() {
 		c.idle()
 	case c.parked:
 		c.parked = false
-		c.st.e.LastNs = c.f.s.now()
-		c.x.Truth.LastWriteEndNs = c.st.e.LastNs
-		c.tickAt(c.resumeAt)
+		c.x.Resume()
+		c.next(c.resumeAt, true)
 	}
 }
 
-func (c *frontConn) want(events uint32) {
+func (c *conn) want(events uint32) {
 	if events == c.wants {
 		return
 	}
@@ -274,23 +227,22 @@ func (c *frontConn) want(events uint32) {
 }
 
 // gone ends a connection that the client has left.
-func (c *frontConn) gone() {
+func (c *conn) gone() {
 	c.pending = nil
 	if c.x != nil {
-		c.finish(api.ErrClientGone)
+		c.finish(ClientGone)
 		return
 	}
 	c.close()
 }
 
 // handOver gives the connection to net/http, with what was read of it.
-func (c *frontConn) handOver(data []byte) {
+func (c *conn) handOver(data []byte) {
 	head := append([]byte(nil), data...)
 	fd := c.fd
 	_ = unix.EpollCtl(c.f.epoll, unix.EPOLL_CTL_DEL, fd, nil)
 	c.forget()
-	s := c.f.s
-	conn, err := newHanded(fd, head, s.anchor.Add(time.Duration(c.inAt-s.anchorNs)))
+	conn, err := newHanded(fd, head, c.f.opt.Time(c.inAt))
 	if err != nil {
 		return // descriptors are short; the connection is closed
 	}
@@ -298,14 +250,14 @@ func (c *frontConn) handOver(data []byte) {
 }
 
 // close closes the connection, which has no exchange.
-func (c *frontConn) close() {
+func (c *conn) close() {
 	fd := c.fd
 	c.forget()
 	_ = unix.Close(fd)
 }
 
 // forget takes the connection out of the front.
-func (c *frontConn) forget() {
+func (c *conn) forget() {
 	c.f.due.remove(c)
 	c.f.conns[c.fd] = nil
 	c.f.open--
@@ -313,11 +265,11 @@ func (c *frontConn) forget() {
 	c.in, c.pending = nil, nil
 }
 
-// arrival returns when bytes arrived that were read just now, by the kernel's
+// arrival returns when bytes arrived that were read now, by the kernel's
 // stamp (SO_TIMESTAMPNS, socket(7)) where there is one that can be believed. Only
 // the age of the stamp counts: it is on another clock.
-func (s *Server) arrival(control []byte) int64 {
-	now, wall := s.now(), time.Now().UnixNano()
+func arrival(now int64, control []byte) int64 {
+	wall := time.Now().UnixNano()
 	const header, stamp = unix.SizeofCmsghdr, 16 // struct timespec of two 64-bit fields
 	native := binary.NativeEndian
 	if len(control) < header+stamp || native.Uint32(control[8:]) != unix.SOL_SOCKET ||

@@ -1,18 +1,18 @@
-package mock
+package front
 
 import (
 	"math/rand/v2"
 	"testing"
 )
 
-// TestDues compares the queue with a search through all that is in it.
-func TestDues(t *testing.T) {
+// TestTimerHeap compares the queue with a search through all that is in it.
+func TestTimerHeap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	var d dues
-	in := map[*frontConn]int64{}
-	conns := make([]*frontConn, 50)
+	var d timerHeap
+	in := map[*conn]int64{}
+	conns := make([]*conn, 50)
 	for i := range conns {
-		conns[i] = &frontConn{slot: -1}
+		conns[i] = &conn{slot: -1}
 	}
 	for step := range 20_000 {
 		c := conns[rng.IntN(len(conns))]

@@ -1,17 +1,14 @@
-package mock
+package front
 
 import (
 	"bytes"
 	"strings"
-
-	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/api/openai"
 )
 
 // Limits of what the front serves itself, in bytes.
 const (
-	frontHeadLimit = 16 << 10
-	frontBodyLimit = 1 << 20
+	headLimit = 16 << 10
+	bodyLimit = 1 << 20
 )
 
 // verdict is what the front makes of the bytes of a connection.
@@ -23,39 +20,22 @@ const (
 	unusual                 // for net/http, which also words every refusal
 )
 
-// frontHead is the head of a request that the front serves.
-type frontHead struct {
-	path          string
-	api           api.Protocol
-	requestID     string
-	correlationID string
-	authorization string
-	size          int // bytes of the head, its blank line included
-	length        int // bytes of the body
+// head is the head of a request that the front serves.
+type head struct {
+	Request
+	size   int // bytes of the head, its blank line included
+	length int // bytes of the body
 }
 
-// frontRoutes maps the paths that the front serves to their protocols.
-func (s *Server) frontRoutes() map[string]api.Protocol {
-	m := map[string]api.Protocol{}
-	for path, d := range map[string]api.Protocol{
-		"/v1/chat/completions": openai.NewChat(),
-		"/v1/completions":      openai.NewCompletions(),
-	} {
-		m[path] = d
-		m[s.opt.Prefix+path] = d
-	}
-	return m
-}
-
-// parseFrontHead reads the head of a request at the start of data. It accepts a
+// parseHead reads the head of a request at the start of data. It accepts a
 // plain subset of HTTP/1.1 (RFC 9112): a known path without a query, a
 // Content-Length, a Host, and no header that asks for more than an answer. All
 // else, wrong requests included, is unusual.
-func parseFrontHead(data []byte, routes map[string]api.Protocol) (frontHead, verdict) {
-	var h frontHead
-	end := bytes.Index(data[:min(len(data), frontHeadLimit)], []byte("\r\n\r\n"))
+func parseHead(data []byte, serves func(path string) bool) (head, verdict) {
+	var h head
+	end := bytes.Index(data[:min(len(data), headLimit)], []byte("\r\n\r\n"))
 	if end < 0 {
-		if len(data) >= frontHeadLimit {
+		if len(data) >= headLimit {
 			return h, unusual
 		}
 		return h, needMore
@@ -64,11 +44,10 @@ func parseFrontHead(data []byte, routes map[string]api.Protocol) (frontHead, ver
 	line, fields, _ := bytes.Cut(data[:end+2], []byte("\r\n"))
 	target, ok := bytes.CutPrefix(line, []byte("POST "))
 	target, isOne := bytes.CutSuffix(target, []byte(" HTTP/1.1"))
-	h.api = routes[string(target)]
-	if !ok || !isOne || h.api == nil {
+	h.Path = string(target)
+	if !ok || !isOne || !serves(h.Path) {
 		return h, unusual
 	}
-	h.path = string(target)
 	h.length = -1
 	hosts := 0
 	for len(fields) > 0 {
@@ -94,7 +73,7 @@ func parseFrontHead(data []byte, routes map[string]api.Protocol) (frontHead, ver
 }
 
 // field takes one header field; ok is false when it makes the request unusual.
-func (h *frontHead) field(name, value []byte) (ok bool) {
+func (h *head) field(name, value []byte) (ok bool) {
 	switch {
 	case isName(name, "Content-Length"):
 		if h.length >= 0 {
@@ -107,11 +86,11 @@ func (h *frontHead) field(name, value []byte) (ok bool) {
 	case isName(name, "Transfer-Encoding"), isName(name, "Expect"), isName(name, "Upgrade"), isName(name, "Trailer"):
 		return false
 	case isName(name, "X-Request-Id"):
-		return setOnce(&h.requestID, value)
+		return setOnce(&h.RequestID, value)
 	case isName(name, "X-Correlation-ID"):
-		return setOnce(&h.correlationID, value)
+		return setOnce(&h.CorrelationID, value)
 	case isName(name, "Authorization"):
-		return setOnce(&h.authorization, value)
+		return setOnce(&h.Authorization, value)
 	case isControl(name):
 		return false
 	}
@@ -127,7 +106,7 @@ func setOnce(to *string, value []byte) (ok bool) {
 	return true
 }
 
-// bodyLength reads a Content-Length up to frontBodyLimit.
+// bodyLength reads a Content-Length up to bodyLimit.
 func bodyLength(value []byte) (n int, ok bool) {
 	if len(value) == 0 {
 		return 0, false
@@ -136,7 +115,7 @@ func bodyLength(value []byte) (n int, ok bool) {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		if n = n*10 + int(c-'0'); n > frontBodyLimit {
+		if n = n*10 + int(c-'0'); n > bodyLimit {
 			return 0, false
 		}
 	}
@@ -178,4 +157,11 @@ func isFieldValue(value []byte) bool {
 		}
 	}
 	return true
+}
+
+// isControl reports whether a header field is for the simulator. Such requests are
+// unusual.
+func isControl(name []byte) bool {
+	const prefix = "X-Mock-"
+	return len(name) > len(prefix) && name[0]|0x20 == 'x' && strings.EqualFold(string(name[:len(prefix)]), prefix)
 }

@@ -1,4 +1,4 @@
-package mock
+package front
 
 import (
 	"context"
@@ -14,9 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"aiperfd/internal/mock/api"
-	"aiperfd/internal/mock/options"
 )
 
 const (
@@ -28,17 +25,16 @@ const (
 	acceptPause = 50 * time.Millisecond
 )
 
-// front is the server of the common case: one thread that reads requests and
+// Front is the server of the common case: one thread that reads requests and
 // writes answers of all its connections when they are due. A thread that sleeps
 // in the kernel until the next due time is late by microseconds where timers of
 // the runtime are late by hundreds, and an event costs one system call and no
 // switch of goroutines. A connection with a request that is not plain goes to
 // net/http, with everything that was read of it, and stays there.
-type front struct {
-	s         *Server
-	routes    map[string]api.Protocol
-	rest      *handover // to net/http
-	keepAlive time.Duration
+type Front struct {
+	handler Handler
+	opt     Options
+	rest    *Handover // to net/http
 
 	listener net.Listener
 	accepts  int // the listener's descriptor, ours
@@ -47,9 +43,9 @@ type front struct {
 	buf      []byte
 	oob      [64]byte
 
-	conns    []*frontConn // by descriptor
+	conns    []*conn // by descriptor
 	open     int
-	due      dues
+	due      timerHeap
 	resumeAt int64 // when to accept again; 0 = accepting, or done with it
 
 	draining atomic.Bool // no further requests
@@ -60,15 +56,15 @@ type front struct {
 	closed bool // the descriptors are closed
 }
 
-// newFront takes a TCP listener over, or returns nil where the front cannot serve
-// it: another kind of listener, or a server whose options the front does not know.
-func newFront(ln net.Listener, s *Server, rest *handover, keepAlive time.Duration) (*front, error) {
+// New takes a TCP listener over, or returns nil for another kind of listener.
+// Connections with requests that are not plain are put into rest.
+func New(ln net.Listener, h Handler, rest *Handover, opt Options) (*Front, error) {
 	tcp, ok := ln.(*net.TCPListener)
-	if !ok || s.accelerator != nil || len(s.opt.Faults) > 0 || s.opt.Comments > 0 || s.opt.Split != options.SplitNone {
+	if !ok {
 		return nil, nil
 	}
-	f := &front{
-		s: s, routes: s.frontRoutes(), rest: rest, keepAlive: keepAlive, listener: ln,
+	f := &Front{
+		handler: h, opt: opt, rest: rest, listener: ln,
 		accepts: -1, epoll: -1, alarm: -1, buf: make([]byte, 64<<10), done: make(chan struct{}),
 	}
 	if err := f.openDescriptors(tcp); err != nil {
@@ -78,7 +74,7 @@ func newFront(ln net.Listener, s *Server, rest *handover, keepAlive time.Duratio
 	return f, nil
 }
 
-func (f *front) openDescriptors(ln *net.TCPListener) error {
+func (f *Front) openDescriptors(ln *net.TCPListener) error {
 	raw, err := ln.SyscallConn()
 	if err != nil {
 		return err
@@ -104,7 +100,7 @@ func (f *front) openDescriptors(ln *net.TCPListener) error {
 	return errors.Join(f.watch(unix.EPOLL_CTL_ADD, f.accepts, unix.EPOLLIN), f.watch(unix.EPOLL_CTL_ADD, f.alarm, unix.EPOLLIN))
 }
 
-func (f *front) closeDescriptors() {
+func (f *Front) closeDescriptors() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
@@ -116,12 +112,12 @@ func (f *front) closeDescriptors() {
 }
 
 // watch adds a descriptor to the epoll set, or changes what is waited for.
-func (f *front) watch(op, fd int, events uint32) error {
+func (f *Front) watch(op, fd int, events uint32) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(f.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}))
 }
 
-// wake makes the thread look at its flags and at the server's.
-func (f *front) wake() {
+// wake makes the thread check its flags and whether the exchanges are to stop.
+func (f *Front) wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.closed {
@@ -132,7 +128,7 @@ func (f *front) wake() {
 
 // Shutdown stops accepting, closes idle connections and waits for the busy ones
 // until ctx ends.
-func (f *front) Shutdown(ctx context.Context) error {
+func (f *Front) Shutdown(ctx context.Context) error {
 	f.draining.Store(true)
 	f.wake()
 	select {
@@ -144,7 +140,7 @@ func (f *front) Shutdown(ctx context.Context) error {
 }
 
 // Close closes all connections and waits for the thread.
-func (f *front) Close() error {
+func (f *Front) Close() error {
 	f.killed.Store(true)
 	f.wake()
 	<-f.done
@@ -153,10 +149,10 @@ func (f *front) Close() error {
 
 // Serve serves until Shutdown or Close, and returns http.ErrServerClosed, or what
 // keeps it from serving.
-func (f *front) Serve() error {
+func (f *Front) Serve() error {
 	go func() { // ends with Serve
 		select {
-		case <-f.s.stopping:
+		case <-f.opt.Stopping:
 			f.wake()
 		case <-f.done:
 		}
@@ -171,7 +167,7 @@ func (f *front) Serve() error {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	ready := make([]unix.EpollEvent, readBatch)
 	for {
-		if stop := f.obey(); stop {
+		if stop := f.handleCommands(); stop {
 			return http.ErrServerClosed
 		}
 		if err := f.turn(ready); err != nil {
@@ -180,16 +176,16 @@ func (f *front) Serve() error {
 	}
 }
 
-// obey does what others have asked for; stop says that nothing is left to do.
-func (f *front) obey() (stop bool) {
+// handleCommands does what other goroutines have requested; stop says that nothing is left to do.
+func (f *Front) handleCommands() (stop bool) {
 	if f.killed.Load() {
 		return true
 	}
 	select {
-	case <-f.s.stopping:
+	case <-f.opt.Stopping:
 		for _, c := range f.conns {
 			if c != nil && c.x != nil {
-				c.finish(errShutdown)
+				c.finish(Stopped)
 			}
 		}
 	default:
@@ -207,7 +203,7 @@ func (f *front) obey() (stop bool) {
 }
 
 // turn writes what is due, then waits for sockets until the next due time.
-func (f *front) turn(ready []unix.EpollEvent) error {
+func (f *Front) turn(ready []unix.EpollEvent) error {
 	wait := f.runDue()
 	if wait != 0 {
 		set := []unix.PollFd{{Fd: int32(f.epoll), Events: unix.POLLIN}}
@@ -239,13 +235,13 @@ func (f *front) turn(ready []unix.EpollEvent) error {
 
 // runDue writes what is due, up to dueBatch, and returns the nanoseconds to the
 // next due time: 0 when there is more, negative when nothing is planned.
-func (f *front) runDue() int64 {
+func (f *Front) runDue() int64 {
 	for range dueBatch {
 		c, at, ok := f.due.first()
 		if !ok && f.resumeAt == 0 {
 			return -1
 		}
-		now := f.s.now()
+		now := f.opt.Now()
 		if f.resumeAt > 0 && (!ok || f.resumeAt < at) {
 			if f.resumeAt > now {
 				return f.resumeAt - now
@@ -262,7 +258,7 @@ func (f *front) runDue() int64 {
 	return 0
 }
 
-func (f *front) handle(fd int, events uint32) {
+func (f *Front) handle(fd int, events uint32) {
 	switch fd {
 	case f.accepts:
 		f.accept()
@@ -281,7 +277,7 @@ func (f *front) handle(fd int, events uint32) {
 }
 
 // stopListening makes new connections be refused.
-func (f *front) stopListening() {
+func (f *Front) stopListening() {
 	if f.accepts < 0 {
 		return
 	}
@@ -291,12 +287,12 @@ func (f *front) stopListening() {
 	_ = f.listener.Close() // its error would be that it is closed
 }
 
-func (f *front) stopAccepting() {
+func (f *Front) stopAccepting() {
 	_ = unix.EpollCtl(f.epoll, unix.EPOLL_CTL_DEL, f.accepts, nil) // or it is out already
 }
 
 // accept takes new connections, a few at a time.
-func (f *front) accept() {
+func (f *Front) accept() {
 	for range 16 {
 		fd, _, err := unix.Accept4(f.accepts, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch {
@@ -307,13 +303,13 @@ func (f *front) accept() {
 			return
 		default: // descriptors or memory are short
 			f.stopAccepting()
-			f.resumeAt = f.s.now() + int64(acceptPause)
+			f.resumeAt = f.opt.Now() + int64(acceptPause)
 			return
 		}
 	}
 }
 
-func (f *front) add(fd int) {
+func (f *Front) add(fd int) {
 	// Options that a socket refuses leave a slower connection, not a wrong one.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
@@ -323,18 +319,18 @@ func (f *front) add(fd int) {
 	for len(f.conns) <= fd {
 		f.conns = append(f.conns, nil)
 	}
-	c := &frontConn{f: f, fd: fd, slot: -1, wants: unix.EPOLLIN}
-	c.w.send, c.w.now, c.w.last = c.send, f.s.now, f.draining.Load
+	c := &conn{f: f, fd: fd, slot: -1, wants: unix.EPOLLIN}
+	c.w.send, c.w.now, c.w.last = c.send, f.opt.Now, f.draining.Load
 	if f.watch(unix.EPOLL_CTL_ADD, fd, c.wants) != nil {
 		_ = unix.Close(fd)
 		return
 	}
 	f.conns[fd] = c
 	f.open++
-	f.due.push(c, f.s.now()+int64(readHeaderTimeout))
+	f.due.push(c, f.opt.Now()+int64(f.opt.ReadHeader))
 }
 
-func (f *front) closeConns() {
+func (f *Front) closeConns() {
 	for _, c := range f.conns {
 		if c != nil {
 			c.gone()

@@ -1,32 +1,32 @@
-package mock
+package front
 
-// dues is a queue of connections by due time, a binary heap. The zero value is
+// timerHeap is a queue of connections by due time, a binary heap. The zero value is
 // empty.
-type dues struct{ items []due }
+type timerHeap struct{ items []timer }
 
-type due struct {
+type timer struct {
 	at int64
-	c  *frontConn // c.slot is the item's index
+	c  *conn // c.slot is the item's index
 }
 
 // push adds a connection, or moves it to another time.
-func (d *dues) push(c *frontConn, at int64) {
+func (d *timerHeap) push(c *conn, at int64) {
 	if c.slot < 0 {
 		c.slot = len(d.items)
-		d.items = append(d.items, due{})
-		d.up(c.slot, due{at, c})
+		d.items = append(d.items, timer{})
+		d.up(c.slot, timer{at, c})
 		return
 	}
 	i := c.slot
 	if at < d.items[i].at {
-		d.up(i, due{at, c})
+		d.up(i, timer{at, c})
 	} else {
-		d.down(i, due{at, c})
+		d.down(i, timer{at, c})
 	}
 }
 
 // remove takes a connection out, if it is in.
-func (d *dues) remove(c *frontConn) {
+func (d *timerHeap) remove(c *conn) {
 	i := c.slot
 	if i < 0 {
 		return
@@ -34,7 +34,7 @@ func (d *dues) remove(c *frontConn) {
 	c.slot = -1
 	last := len(d.items) - 1
 	moved := d.items[last]
-	d.items[last] = due{}
+	d.items[last] = timer{}
 	d.items = d.items[:last]
 	if i == last {
 		return
@@ -47,7 +47,7 @@ func (d *dues) remove(c *frontConn) {
 }
 
 // first returns the earliest item; ok is false when there is none.
-func (d *dues) first() (c *frontConn, at int64, ok bool) {
+func (d *timerHeap) first() (c *conn, at int64, ok bool) {
 	if len(d.items) == 0 {
 		return nil, 0, false
 	}
@@ -55,7 +55,7 @@ func (d *dues) first() (c *frontConn, at int64, ok bool) {
 }
 
 // up puts x at i or above.
-func (d *dues) up(i int, x due) {
+func (d *timerHeap) up(i int, x timer) {
 	for i > 0 {
 		parent := (i - 1) / 2
 		if d.items[parent].at <= x.at {
@@ -68,7 +68,7 @@ func (d *dues) up(i int, x due) {
 }
 
 // down puts x at i or below.
-func (d *dues) down(i int, x due) {
+func (d *timerHeap) down(i int, x timer) {
 	for {
 		child := 2*i + 1
 		if child >= len(d.items) {
@@ -86,7 +86,7 @@ func (d *dues) down(i int, x due) {
 	d.set(i, x)
 }
 
-func (d *dues) set(i int, x due) {
+func (d *timerHeap) set(i int, x timer) {
 	d.items[i] = x
 	x.c.slot = i
 }

@@ -1,4 +1,4 @@
-package mock
+package front
 
 import (
 	"net/http"
@@ -7,10 +7,14 @@ import (
 	"time"
 )
 
-// wire writes responses of a connection as net/http's server does: the same
+// maxBuffer is the largest buffer that is kept between responses, in bytes. It bounds
+// what an idle connection holds.
+const maxBuffer = 16 << 10
+
+// responseWriter writes responses of a connection as net/http's server does: the same
 // bytes, cut into the same writes. What is written goes out with Flush. It
 // belongs to the front's thread.
-type wire struct {
+type responseWriter struct {
 	send    func(b []byte) error // takes all of b, or fails for good
 	now     func() int64         // Unix nanoseconds
 	last    func() bool          // the connection ends with this response
@@ -20,10 +24,10 @@ type wire struct {
 	chunked bool
 }
 
-var _ http.ResponseWriter = (*wire)(nil)
+var _ http.ResponseWriter = (*responseWriter)(nil)
 
 // Header implements http.ResponseWriter.
-func (w *wire) Header() http.Header {
+func (w *responseWriter) Header() http.Header {
 	if w.header == nil {
 		w.header = make(http.Header, 4)
 	}
@@ -31,7 +35,7 @@ func (w *wire) Header() http.Header {
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *wire) WriteHeader(status int) {
+func (w *responseWriter) WriteHeader(status int) {
 	w.begun = true
 	w.b = append(w.b, "HTTP/1.1 "...)
 	w.b = strconv.AppendInt(w.b, int64(status), 10)
@@ -61,7 +65,7 @@ func (w *wire) WriteHeader(status int) {
 	w.b = append(w.b, "\r\n"...)
 }
 
-func (w *wire) field(name, value string) {
+func (w *responseWriter) field(name, value string) {
 	w.b = append(w.b, name...)
 	w.b = append(w.b, ": "...)
 	w.b = append(w.b, value...)
@@ -69,7 +73,7 @@ func (w *wire) field(name, value string) {
 }
 
 // Write implements http.ResponseWriter.
-func (w *wire) Write(p []byte) (int, error) {
+func (w *responseWriter) Write(p []byte) (int, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -87,20 +91,20 @@ func (w *wire) Write(p []byte) (int, error) {
 }
 
 // FlushError sends what is there. http.ResponseController calls it.
-func (w *wire) FlushError() error {
+func (w *responseWriter) FlushError() error {
 	if len(w.b) == 0 {
 		return nil
 	}
 	err := w.send(w.b)
 	w.b = w.b[:0]
-	if cap(w.b) > maxFrame {
+	if cap(w.b) > maxBuffer {
 		w.b = nil
 	}
 	return err
 }
 
 // end completes the response and makes w ready for the next one.
-func (w *wire) end() error {
+func (w *responseWriter) end() error {
 	switch {
 	case !w.begun: // nothing was said: net/http says that all is well
 		w.Header()["Content-Length"] = []string{"0"}

@@ -1,4 +1,4 @@
-package mock
+package front
 
 import (
 	"net"
@@ -9,27 +9,24 @@ import (
 	"aiperfd/internal/engine/sockstamp"
 )
 
-// stamped is a connection that tells when its last bytes arrived; the zero time
-// before the first.
-type stamped interface{ Last() time.Time }
-
-// handover is a listener whose connections are put into it.
-type handover struct {
+// Handover is a listener whose connections are put into it.
+type Handover struct {
 	addr   net.Addr
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-var _ net.Listener = (*handover)(nil)
+var _ net.Listener = (*Handover)(nil)
 
-func newHandover(addr net.Addr) *handover {
+// NewHandover returns a listener with the given address.
+func NewHandover(addr net.Addr) *Handover {
 	// A burst of new connections waits here while net/http starts to serve them.
-	return &handover{addr: addr, conns: make(chan net.Conn, 128), closed: make(chan struct{})}
+	return &Handover{addr: addr, conns: make(chan net.Conn, 128), closed: make(chan struct{})}
 }
 
 // put hands a connection on; a closed listener closes it.
-func (h *handover) put(c net.Conn) {
+func (h *Handover) put(c net.Conn) {
 	select {
 	case h.conns <- c:
 	case <-h.closed:
@@ -38,7 +35,7 @@ func (h *handover) put(c net.Conn) {
 }
 
 // Accept implements net.Listener.
-func (h *handover) Accept() (net.Conn, error) {
+func (h *Handover) Accept() (net.Conn, error) {
 	select {
 	case c := <-h.conns:
 		return c, nil
@@ -48,7 +45,7 @@ func (h *handover) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener. It closes connections that nobody took.
-func (h *handover) Close() error {
+func (h *Handover) Close() error {
 	h.once.Do(func() { close(h.closed) })
 	for {
 		select {
@@ -61,7 +58,7 @@ func (h *handover) Close() error {
 }
 
 // Addr implements net.Listener.
-func (h *handover) Addr() net.Addr { return h.addr }
+func (h *Handover) Addr() net.Addr { return h.addr }
 
 // handed is a connection of which some bytes were read already. One goroutine
 // reads at a time.
@@ -96,7 +93,7 @@ func (h *handed) Read(b []byte) (int, error) {
 	return h.Conn.Read(b)
 }
 
-// Last implements stamped.
+// Last returns when the last bytes arrived; the zero time before the first.
 func (h *handed) Last() time.Time {
 	if at := h.Conn.Last(); !at.IsZero() {
 		return at
