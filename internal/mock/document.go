@@ -17,7 +17,7 @@ type document struct {
 	buf *api.Buffer
 }
 
-func (x *exchange) newDocument() *document {
+func newDocument(x *exchange) *document {
 	return &document{x: x, buf: x.s.frames.Get().(*api.Buffer)}
 }
 

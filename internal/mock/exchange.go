@@ -121,14 +121,14 @@ func (x *exchange) run() error {
 		}
 	}
 	if x.Request.Stream {
-		st, err := x.openStream()
+		st, err := openStream(x)
 		defer st.release()
 		if err != nil {
 			return err
 		}
 		return st.run()
 	}
-	d := x.newDocument()
+	d := newDocument(x)
 	defer d.release()
 	return d.run()
 }

@@ -80,7 +80,7 @@ func (f *frontExchange) Start(body []byte) (dueNs int64, more bool) {
 	if !x.Request.Stream {
 		return x.tokenDue(api.LongestChoice(x.Choices)), true
 	}
-	if f.st, f.err = x.openStream(); f.err == nil {
+	if f.st, f.err = openStream(x); f.err == nil {
 		f.err = f.st.e.Run(f.st.e.Script.Begin)
 	}
 	if f.err != nil {
@@ -93,7 +93,7 @@ func (f *frontExchange) Start(body []byte) (dueNs int64, more bool) {
 // Step implements front.Exchange.
 func (f *frontExchange) Step() (dueNs int64, more bool) {
 	if f.st == nil {
-		d := f.x.newDocument()
+		d := newDocument(f.x)
 		f.err = d.sendNow()
 		d.release()
 		return 0, false

@@ -73,7 +73,7 @@ func (x *exchange) submit(p api.JobProtocol) error {
 			return api.ErrClientGone
 		}
 	}
-	d := x.newDocument()
+	d := newDocument(x)
 	defer d.release()
 	return d.sendNow()
 }

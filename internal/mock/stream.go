@@ -21,7 +21,7 @@ type stream struct {
 
 // openStream sends the response head. The caller releases the stream, after an error
 // too.
-func (x *exchange) openStream() (*stream, error) {
+func openStream(x *exchange) (*stream, error) {
 	st := &stream{x: x, flusher: http.NewResponseController(x.w), cut: newCutter(x.Options.Split, x.Rand)}
 	e := api.NewEvents(&x.Answer, x.api.Script(), x.s.frames.Get().(*api.Buffer), st.write)
 	st.e = e

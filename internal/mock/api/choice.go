@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"aiperfd/internal/mock/jsonappend"
 	"aiperfd/internal/mock/options"
 	"aiperfd/internal/mock/seed"
 	"aiperfd/internal/mock/token"
@@ -189,3 +190,70 @@ func (c *Choice) Identify() []uint32 {
 
 // ofRole tells the tokens of one role from the same ones of another.
 func ofRole(role string, id uint32) uint32 { return id ^ seed.Checksum(role) }
+
+// apply makes a planned choice what the request wishes. limit is how many tokens
+// it may have, reasoning included. It depends on seeds and the request only.
+func (m *Model) apply(q *Request, c *Choice, salt uint64, limit int) {
+	random := rand.New(rand.NewPCG(salt, seed.Mix(m.Options.Seed, 2)))
+	w := q.Constraints
+	switch {
+	case q.Chat && random.Float64() < m.Options.RefusalRate:
+		c.Refused = true
+		m.say(c, limit, token.Cut(m.Options.Tokenizer, RefusalText))
+	case w == nil:
+	case len(w.Tools) > 0 && (w.MustCall || random.Float64() < *m.Options.ToolRate):
+		m.call(c, w, random, limit)
+	case w.choices != nil:
+		m.say(c, limit, token.Cut(m.Options.Tokenizer, w.choices[random.IntN(len(w.choices))]))
+	case w.Structured != nil:
+		m.say(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform(w.Structured, random))))
+	case w.AnyObject:
+		m.say(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform([]byte(anyObjectSchema), random))))
+	}
+}
+
+// RefusalText is what a refused request is told.
+const RefusalText = "I'm sorry, but I can't help with that request."
+
+// anyObjectSchema is what a request for any JSON object gets.
+const anyObjectSchema = `{"type":"object","properties":{"answer":{"type":"string"},"confidence":{"type":"number","minimum":0,` +
+	`"maximum":1},"sources":{"type":"array","items":{"type":"string"}}}}`
+
+// say makes the text of a choice these pieces, as far as there is room.
+func (m *Model) say(c *Choice, limit int, pieces []token.Piece) {
+	c.text = token.Passage{Pieces: pieces}
+	c.Finish = "stop"
+	c.Total = c.Reasoning + len(pieces)
+	if len(pieces) == 0 {
+		c.text = token.Passage{Pieces: []token.Piece{{}}} // never looked at, never empty
+	}
+	if c.Total > limit {
+		c.Total, c.Finish = limit, "length"
+		c.Reasoning = min(c.Reasoning, c.Total)
+	}
+}
+
+// call makes the choice call tools.
+func (m *Model) call(c *Choice, w *Constraints, random *rand.Rand, limit int) {
+	calls := m.Options.ParallelTools
+	if w.OneCall {
+		calls = 1
+	}
+	var pieces []token.Piece
+	for range calls {
+		t := w.Tools[random.IntN(len(w.Tools))]
+		from := len(pieces)
+		pieces = append(pieces, token.Piece{Text: t.Name, JSON: string(jsonappend.Inner(nil, t.Name)), ID: seed.Checksum(t.Name)})
+		arguments := []byte("{}")
+		if t.Schema != nil {
+			arguments = m.Conform(t.Schema, random)
+		}
+		pieces = append(pieces, token.Cut(m.Options.Tokenizer, string(arguments))...)
+		id := "call_" + strconv.FormatUint(random.Uint64(), 36)
+		c.Calls = append(c.Calls, ToolCall{Id: id, From: from, To: len(pieces)})
+	}
+	m.say(c, limit, pieces)
+	if c.Finish == "stop" {
+		c.Finish = "tool_calls"
+	}
+}

@@ -57,22 +57,6 @@ func (f *Fields) Required(m *Model, name string) []Prompt {
 	return []Prompt{TextPrompt(m, v.GetStringBytes())}
 }
 
-// Admit checks what a protocol has read into q, and keeps the first problem.
-func (m *Model) Admit(f *Fields, q *Request) {
-	if q.N == 0 {
-		q.N = 1
-	}
-	switch {
-	case f.Err != nil:
-	case q.N < 1 || len(q.Prompts)*q.N > maxChoices:
-		f.Err = apierror.BadRequest("n", fmt.Sprintf("n must be between 1 and %d over all prompts.", maxChoices))
-	case q.MaxTokens > 0 && q.MinTokens > q.MaxTokens:
-		f.Err = apierror.BadRequest("min_tokens", fmt.Sprintf("the least length, %d, is over the limit of %d", q.MinTokens, q.MaxTokens))
-	default:
-		f.Err = m.CheckRequest(q)
-	}
-}
-
 // AppendText appends a JSON string with the tokens from … to−1 of c.
 func AppendText(dst []byte, c *Choice, from, to int) []byte {
 	dst = c.AppendTokens(append(dst, '"'), from, to)

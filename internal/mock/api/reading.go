@@ -69,15 +69,6 @@ func (p Reading[T]) Refusal(dst []byte, e *apierror.Error) []byte {
 	return p.Refuse(dst, e)
 }
 
-// Read returns texts as what a model reads.
-func (m *Model) Read(texts []string) []Prompt {
-	prompts := make([]Prompt, len(texts))
-	for i, text := range texts {
-		prompts[i].Tokens = m.Options.Tokenizer.Count(text)
-	}
-	return prompts
-}
-
 // AppendListHead opens a list object as vLLM writes it, up to and including the
 // bracket of data.
 func (x *Answer) AppendListHead(dst []byte, prefix string) []byte {

@@ -274,3 +274,28 @@ func (m *Model) Members(body []byte, names ...string) []bool {
 	})
 	return has
 }
+
+// Admit checks what a protocol has read into q, and keeps the first problem.
+func (m *Model) Admit(f *Fields, q *Request) {
+	if q.N == 0 {
+		q.N = 1
+	}
+	switch {
+	case f.Err != nil:
+	case q.N < 1 || len(q.Prompts)*q.N > maxChoices:
+		f.Err = apierror.BadRequest("n", fmt.Sprintf("n must be between 1 and %d over all prompts.", maxChoices))
+	case q.MaxTokens > 0 && q.MinTokens > q.MaxTokens:
+		f.Err = apierror.BadRequest("min_tokens", fmt.Sprintf("the least length, %d, is over the limit of %d", q.MinTokens, q.MaxTokens))
+	default:
+		f.Err = m.CheckRequest(q)
+	}
+}
+
+// Read returns texts as what a model reads.
+func (m *Model) Read(texts []string) []Prompt {
+	prompts := make([]Prompt, len(texts))
+	for i, text := range texts {
+		prompts[i].Tokens = m.Options.Tokenizer.Count(text)
+	}
+	return prompts
+}

@@ -16,11 +16,11 @@ import (
 // its arguments.
 func (p *responses) callContent(e *api.Events, c *api.Choice, n, from, to int) error {
 	if start, _ := c.Span(n); from > start {
-		p.start(e, "response.function_call_arguments.delta")
+		startEvent(e, "response.function_call_arguments.delta")
 		placeCall(e, c, n)
 		e.B = append(e.B, `,"delta":"`...)
 		e.B = append(c.AppendTokens(e.B, from, to), '"')
-		return p.stop(e, true)
+		return endEvent(e, true)
 	}
 	if from > 0 {
 		if err := p.closeAt(e, c, from-1); err != nil {
@@ -40,11 +40,11 @@ func (p *responses) closeAt(e *api.Events, c *api.Choice, i int) error {
 
 // closeCall adds the ends of the arguments and of the call: each repeats all of them.
 func (p *responses) closeCall(e *api.Events, c *api.Choice, n int) error {
-	p.start(e, "response.function_call_arguments.done")
+	startEvent(e, "response.function_call_arguments.done")
 	placeCall(e, c, n)
 	e.B = append(e.B, ',')
 	e.B = appendFunction(e.B, c, n, whole)
-	if err := p.stop(e, false); err != nil {
+	if err := endEvent(e, false); err != nil {
 		return err
 	}
 	return p.callItem(e, c, n, whole)
@@ -56,12 +56,12 @@ func (p *responses) callItem(e *api.Events, c *api.Choice, n int, part extent) e
 	if part == whole {
 		kind = "response.output_item.done"
 	}
-	p.start(e, kind)
+	startEvent(e, kind)
 	e.B = append(e.B, `,"output_index":`...)
 	e.B = api.AppendCallIndex(e.B, c, n)
 	e.B = append(e.B, `,"item":`...)
-	e.B = p.appendCall(e.B, c, n, part)
-	return p.stop(e, part == begun)
+	e.B = appendCall(e.B, c, n, part)
+	return endEvent(e, part == begun)
 }
 
 // placeCall appends where an event about the arguments of call n belongs.
@@ -78,7 +78,7 @@ func appendCallID(dst []byte, c *api.Choice, n int) []byte {
 }
 
 // appendCall appends the item of call n; without its arguments it has just begun.
-func (*responses) appendCall(dst []byte, c *api.Choice, n int, part extent) []byte {
+func appendCall(dst []byte, c *api.Choice, n int, part extent) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendCallID(dst, c, n)
 	dst = append(dst, `,"type":"function_call","call_id":`...)

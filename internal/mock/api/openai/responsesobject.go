@@ -14,7 +14,7 @@ import (
 func (p *responses) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	output, reasoning := api.Tokens(x.Choices)
 	begin := len(dst)
-	dst = p.appendResponse(dst, x, &standing{said: &x.Choices[0], output: output, reasoning: reasoning})
+	dst = appendResponse(dst, x, &standing{said: &x.Choices[0], output: output, reasoning: reasoning})
 	p.keep(x, output, dst[begin:])
 	return dst, "application/json"
 }
@@ -39,7 +39,7 @@ func (st *standing) status() (status, why string) {
 }
 
 // appendResponse appends the response object.
-func (p *responses) appendResponse(dst []byte, x *api.Answer, st *standing) []byte {
+func appendResponse(dst []byte, x *api.Answer, st *standing) []byte {
 	q := x.Request
 	extra, _ := q.Payload.(*responsesRequest)
 	status, why := st.status()
@@ -66,7 +66,7 @@ func (p *responses) appendResponse(dst []byte, x *api.Answer, st *standing) []by
 	dst = jsonappend.String(dst, q.Model)
 	dst = append(dst, `,"output":[`...)
 	if st.said != nil {
-		dst = p.appendOutput(dst, x, st.said)
+		dst = appendOutput(dst, x, st.said)
 	}
 	dst = extra.appendMember(append(dst, ']'), "parallel_tool_calls", "true")
 	dst = appendTextOrNull(append(dst, `,"previous_response_id":`...), extra.previous)
@@ -118,9 +118,9 @@ func appendUsageOf(dst []byte, x *api.Answer, output, reasoning int) []byte {
 }
 
 // appendOutput appends the items of an answer, which are complete.
-func (p *responses) appendOutput(dst []byte, x *api.Answer, c *api.Choice) []byte {
+func appendOutput(dst []byte, x *api.Answer, c *api.Choice) []byte {
 	if c.Reasoning > 0 {
-		dst = p.appendItem(dst, x, c, api.Reasoning, whole)
+		dst = appendItem(dst, x, c, api.Reasoning, whole)
 	}
 	if c.Total == c.Reasoning {
 		return dst
@@ -129,20 +129,20 @@ func (p *responses) appendOutput(dst []byte, x *api.Answer, c *api.Choice) []byt
 		dst = append(dst, ',')
 	}
 	if len(c.Calls) == 0 {
-		return p.appendItem(dst, x, c, api.Text, whole)
+		return appendItem(dst, x, c, api.Text, whole)
 	}
 	for n := range c.CallAt(c.Total-1) + 1 {
 		if n > 0 {
 			dst = append(dst, ',')
 		}
-		dst = p.appendCall(dst, c, n, whole)
+		dst = appendCall(dst, c, n, whole)
 	}
 	return dst
 }
 
 // appendItem appends the item of the reasoning or of the answer; without its
 // content it has just begun.
-func (p *responses) appendItem(dst []byte, x *api.Answer, c *api.Choice, of api.Side, part extent) []byte {
+func appendItem(dst []byte, x *api.Answer, c *api.Choice, of api.Side, part extent) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendItemID(dst, x, of)
 	status := "in_progress"
@@ -157,14 +157,14 @@ func (p *responses) appendItem(dst []byte, x *api.Answer, c *api.Choice, of api.
 		dst = append(dst, `,"type":"message","role":"assistant","content":[`...)
 	}
 	if part == whole {
-		dst = p.appendPart(dst, c, of, whole)
+		dst = appendPart(dst, c, of, whole)
 	}
 	dst = append(dst, `],"status":"`...)
 	return append(append(dst, status...), '"', '}')
 }
 
 // appendPart appends the one part of an item; without its text it has just begun.
-func (*responses) appendPart(dst []byte, c *api.Choice, of api.Side, part extent) []byte {
+func appendPart(dst []byte, c *api.Choice, of api.Side, part extent) []byte {
 	if of == api.Reasoning {
 		dst = append(dst, `{"type":"reasoning_text","text":"`...)
 	} else {

@@ -14,8 +14,8 @@ import (
 // with vLLM the last event is always called completed, and the response in it says
 // whether that is so.
 
-// start starts an event of the given kind, which the caller completes.
-func (*responses) start(e *api.Events, kind string) {
+// startEvent starts an event of the given kind, which the caller completes.
+func startEvent(e *api.Events, kind string) {
 	e.B = append(e.B, "event: "...)
 	e.B = append(e.B, kind...)
 	e.B = append(e.B, e.EOL...)
@@ -26,14 +26,14 @@ func (*responses) start(e *api.Events, kind string) {
 	e.Number++
 }
 
-// stop completes an event.
-func (*responses) stop(e *api.Events, content bool) error {
+// endEvent completes an event.
+func endEvent(e *api.Events, content bool) error {
 	e.B = append(e.B, '}')
 	return e.End(content)
 }
 
-// place appends where an event belongs: the item, and its one part.
-func (*responses) place(e *api.Events, c *api.Choice, of api.Side) {
+// placePart appends where an event belongs: the item, and its one part.
+func placePart(e *api.Events, c *api.Choice, of api.Side) {
 	e.B = append(e.B, `,"item_id":`...)
 	e.B = appendItemID(e.B, e.Answer, of)
 	e.B = append(e.B, `,"output_index":`...)
@@ -43,10 +43,10 @@ func (*responses) place(e *api.Events, c *api.Choice, of api.Side) {
 
 func (p *responses) begin(e *api.Events) error {
 	for _, kind := range []string{"response.created", "response.in_progress"} {
-		p.start(e, kind)
+		startEvent(e, kind)
 		e.B = append(e.B, `,"response":`...)
-		e.B = p.appendResponse(e.B, e.Answer, &standing{})
-		if err := p.stop(e, false); err != nil {
+		e.B = appendResponse(e.B, e.Answer, &standing{})
+		if err := endEvent(e, false); err != nil {
 			return err
 		}
 	}
@@ -62,12 +62,12 @@ func (p *responses) first(e *api.Events) error {
 }
 
 func (p *responses) openItem(e *api.Events, c *api.Choice, of api.Side) error {
-	p.start(e, "response.output_item.added")
+	startEvent(e, "response.output_item.added")
 	e.B = append(e.B, `,"output_index":`...)
 	e.B = append(e.B, api.ItemIndex(c, of))
 	e.B = append(e.B, `,"item":`...)
-	e.B = p.appendItem(e.B, e.Answer, c, of, begun)
-	if err := p.stop(e, false); err != nil {
+	e.B = appendItem(e.B, e.Answer, c, of, begun)
+	if err := endEvent(e, false); err != nil {
 		return err
 	}
 	return p.part(e, c, of, begun)
@@ -79,11 +79,11 @@ func (p *responses) part(e *api.Events, c *api.Choice, of api.Side, part extent)
 	if part == whole {
 		kind = "response.content_part.done"
 	}
-	p.start(e, kind)
-	p.place(e, c, of)
+	startEvent(e, kind)
+	placePart(e, c, of)
 	e.B = append(e.B, `,"part":`...)
-	e.B = p.appendPart(e.B, c, of, part)
-	return p.stop(e, false)
+	e.B = appendPart(e.B, c, of, part)
+	return endEvent(e, false)
 }
 
 func (p *responses) content(e *api.Events, c *api.Choice, from, to int, _ bool) error {
@@ -99,15 +99,15 @@ func (p *responses) content(e *api.Events, c *api.Choice, from, to int, _ bool) 
 		}
 	}
 	of := c.SideOf(from)
-	p.start(e, textEvent(of)+".delta")
-	p.place(e, c, of)
+	startEvent(e, textEvent(of)+".delta")
+	placePart(e, c, of)
 	e.B = append(e.B, `,"delta":"`...)
 	e.B = c.AppendTokens(e.B, from, to)
 	e.B = append(e.B, '"')
 	if of == api.Text {
 		e.B = append(e.B, `,"logprobs":[]`...)
 	}
-	return p.stop(e, true)
+	return endEvent(e, true)
 }
 
 func textEvent(of api.Side) string {
@@ -120,25 +120,25 @@ func textEvent(of api.Side) string {
 // closeItem adds the ends of the text, of its part and of its item: each repeats
 // all of it.
 func (p *responses) closeItem(e *api.Events, c *api.Choice, of api.Side) error {
-	p.start(e, textEvent(of)+".done")
-	p.place(e, c, of)
+	startEvent(e, textEvent(of)+".done")
+	placePart(e, c, of)
 	e.B = append(e.B, `,"text":"`...)
 	e.B = append(api.AppendSide(e.B, c, of), '"')
 	if of == api.Text {
 		e.B = append(e.B, `,"logprobs":[]`...)
 	}
-	if err := p.stop(e, false); err != nil {
+	if err := endEvent(e, false); err != nil {
 		return err
 	}
 	if err := p.part(e, c, of, whole); err != nil {
 		return err
 	}
-	p.start(e, "response.output_item.done")
+	startEvent(e, "response.output_item.done")
 	e.B = append(e.B, `,"output_index":`...)
 	e.B = append(e.B, api.ItemIndex(c, of))
 	e.B = append(e.B, `,"item":`...)
-	e.B = p.appendItem(e.B, e.Answer, c, of, whole)
-	return p.stop(e, false)
+	e.B = appendItem(e.B, e.Answer, c, of, whole)
+	return endEvent(e, false)
 }
 
 func (p *responses) finish(e *api.Events, c *api.Choice) error {
@@ -149,22 +149,22 @@ func (p *responses) finish(e *api.Events, c *api.Choice) error {
 }
 
 func (p *responses) close(e *api.Events) error {
-	object := p.appendResponse(nil, e.Answer, &standing{
+	object := appendResponse(nil, e.Answer, &standing{
 		said: &e.Answer.Choices[0], output: e.Answer.Truth.OutputTokens, reasoning: e.Answer.Truth.ReasoningTokens,
 	})
 	p.keep(e.Answer, e.Answer.Truth.OutputTokens, object)
 	if e.Answer.Options.FinishChunk == options.FinishMissing {
 		return nil
 	}
-	p.start(e, "response.completed")
+	startEvent(e, "response.completed")
 	e.B = append(e.B, `,"response":`...)
 	e.B = append(e.B, object...)
-	return p.stop(e, false)
+	return endEvent(e, false)
 }
 
 func (p *responses) fail(e *api.Events, apology *apierror.Error) error {
-	p.start(e, "response.failed")
+	startEvent(e, "response.failed")
 	e.B = append(e.B, `,"response":`...)
-	e.B = p.appendResponse(e.B, e.Answer, &standing{failure: apology})
-	return p.stop(e, false)
+	e.B = appendResponse(e.B, e.Answer, &standing{failure: apology})
+	return endEvent(e, false)
 }
