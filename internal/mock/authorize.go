@@ -13,10 +13,10 @@ func speaksAnthropic(pattern string) bool { return strings.HasPrefix(pattern, "/
 
 // admitAnthropic checks the key of a request, which may be in the header x-api-key,
 // and that the server is ready.
-func (s *Server) admitAnthropic(r *http.Request) *apierror.Error {
+func admitAnthropic(s *Server, r *http.Request) *apierror.Error {
 	key := subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Api-Key")), []byte(s.opt.APIKey)) == 1
 	switch {
-	case !key && !s.authorized(r.Header.Get("Authorization")):
+	case !key && !authorized(s.opt.APIKey, r.Header.Get("Authorization")):
 		return &apierror.Error{Status: http.StatusUnauthorized, Message: "invalid x-api-key"}
 	case !s.ready():
 		return &apierror.Error{Status: http.StatusServiceUnavailable, Message: "The server is not ready."}
@@ -25,10 +25,10 @@ func (s *Server) admitAnthropic(r *http.Request) *apierror.Error {
 }
 
 // authorized checks the value of an Authorization header.
-func (s *Server) authorized(header string) bool {
-	if s.opt.APIKey == "" {
+func authorized(apiKey, header string) bool {
+	if apiKey == "" {
 		return true
 	}
 	scheme, token, _ := strings.Cut(header, " ")
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(token), []byte(s.opt.APIKey)) == 1
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(token), []byte(apiKey)) == 1
 }

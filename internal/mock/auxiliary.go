@@ -77,18 +77,18 @@ func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
 // serveResetPrefixCache forgets cached prefixes; without an accelerator there are
 // none to forget.
 func serveResetPrefixCache(s *Server, w http.ResponseWriter, _ *http.Request) {
-	s.forgetPrefixes()
+	forgetPrefixes(s)
 	w.WriteHeader(http.StatusOK)
 }
 
 // serveFlushCache is the same as SGLang names and words it.
 func serveFlushCache(s *Server, w http.ResponseWriter, _ *http.Request) {
-	s.forgetPrefixes()
+	forgetPrefixes(s)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("Cache flushed.\n")) // errors of a dead connection have no reader
 }
 
-func (s *Server) forgetPrefixes() {
+func forgetPrefixes(s *Server) {
 	s.cacheResets.Add(1)
 	if s.accelerator != nil {
 		s.accelerator.resetPrefixCache()
@@ -121,7 +121,7 @@ func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
 		level = v
 	}
 	s.asleep.Store(level)
-	s.forgetPrefixes()
+	forgetPrefixes(s)
 	w.WriteHeader(http.StatusOK)
 }
 

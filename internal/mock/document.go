@@ -18,7 +18,7 @@ type document struct {
 }
 
 func newDocument(x *exchange) *document {
-	return &document{x: x, buf: x.s.frames.Get().(*api.Buffer)}
+	return &document{x: x, buf: x.s.frame()}
 }
 
 func (d *document) release() { d.x.s.putFrame(d.buf) }

@@ -1,7 +1,6 @@
 package mock
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -38,15 +37,15 @@ type exchange struct {
 // inference returns the handler of one route that runs a model.
 func inference(p api.Protocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		x := s.handlerExchange(p, w, r)
+		x := newHandlerExchange(s, p, w, r)
 		x.misuse = x.control(r.Header)
 		x.end(x.run())
 	}
 }
 
-// handlerExchange returns the exchange of a request that net/http serves.
-func (s *Server) handlerExchange(p api.Protocol, w http.ResponseWriter, r *http.Request) *exchange {
-	x := s.newExchange(p, w, origin{
+// newHandlerExchange returns the exchange of a request that net/http serves.
+func newHandlerExchange(s *Server, p api.Protocol, w http.ResponseWriter, r *http.Request) *exchange {
+	x := newExchange(s, p, w, origin{
 		path: r.URL.Path, acceptNs: s.arrived(r.Context()),
 		requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
 	})
@@ -73,12 +72,8 @@ type origin struct {
 
 // newExchange counts a request and picks the rule that is to act on it. p may be nil if
 // the answer is no protocol's.
-func (s *Server) newExchange(p api.Protocol, w http.ResponseWriter, o origin) *exchange {
-	seq := s.seq.Add(1)
-	running := s.running.Add(1)
-	for peak := s.peak.Load(); running > peak && !s.peak.CompareAndSwap(peak, running); {
-		peak = s.peak.Load()
-	}
+func newExchange(s *Server, p api.Protocol, w http.ResponseWriter, o origin) *exchange {
+	seq := s.begin()
 	x := &exchange{
 		s: s, w: w, api: p, whole: o.whole, wait: waiter{now: s.now, stopping: s.stopping},
 		Answer: api.Answer{
@@ -136,7 +131,7 @@ func (x *exchange) run() error {
 // read takes the body and parses it. A refusal is not sent yet: a fault rule
 // comes first.
 func (x *exchange) read() (refusal *apierror.Error, err error) {
-	buf := x.s.bodies.Get().(*bytes.Buffer)
+	buf := x.s.body()
 	defer x.s.putBody(buf)
 	if err := x.Model.ReadBody(x.w, x.HTTP, buf); err != nil {
 		if errors.As(err, &refusal) {

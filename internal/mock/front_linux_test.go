@@ -27,7 +27,7 @@ func TestFrontArrivalBeforeAccept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := front.New(ln, newFrontHandler(s), front.NewHandover(ln.Addr()), s.frontOptions(time.Minute))
+	f, err := front.New(ln, newFrontHandler(s), front.NewHandover(ln.Addr()), frontOptions(s, time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,15 +11,15 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// plain reports whether the front may serve: it knows no accelerator, and no options that
+// frontServes reports whether the front may serve: it knows no accelerator, and no options that
 // make a response wait within its writes.
-func (s *Server) plain() bool {
+func frontServes(s *Server) bool {
 	return s.accelerator == nil && len(s.opt.Faults) == 0 && s.opt.Comments == 0 && s.opt.Split == options.SplitNone
 }
 
-func (s *Server) frontOptions(keepAlive time.Duration) front.Options {
+func frontOptions(s *Server, keepAlive time.Duration) front.Options {
 	return front.Options{
-		Now: s.now, Time: func(ns int64) time.Time { return s.anchor.Add(time.Duration(ns - s.anchorNs)) },
+		Now: s.now, Time: s.time,
 		Stopping: s.stopping, KeepAlive: keepAlive, ReadHeader: readHeaderTimeout,
 	}
 }
@@ -50,10 +50,10 @@ func (h *frontHandler) Serves(path string) bool { return h.routes[path] != nil }
 // Begin implements front.Handler.
 func (h *frontHandler) Begin(r front.Request, w http.ResponseWriter) front.Exchange {
 	s := h.s
-	if !s.authorized(r.Authorization) || !s.ready() || s.asleep.Load() > 0 || !s.enter() {
+	if !authorized(s.opt.APIKey, r.Authorization) || !s.ready() || s.asleep.Load() > 0 || !s.enter() {
 		return nil
 	}
-	return &frontExchange{x: s.newExchange(h.routes[r.Path], w, origin{
+	return &frontExchange{x: newExchange(s, h.routes[r.Path], w, origin{
 		path: r.Path, requestID: r.RequestID, correlationID: r.CorrelationID, acceptNs: r.ArrivedNs, whole: true,
 	})}
 }

@@ -18,7 +18,7 @@ func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = s.appendModel(dst, name)
+		dst = appendModel(dst, s, name)
 	}
 	dst = append(dst, ']')
 	if len(s.opt.ServedModels) == 0 {
@@ -28,11 +28,11 @@ func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 }
 
 // appendModel appends the object of a model.
-func (s *Server) appendModel(dst []byte, name string) []byte {
+func appendModel(dst []byte, s *Server, name string) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = jsonappend.String(dst, name)
 	dst = append(dst, `,"object":"model","created":`...)
-	dst = strconv.AppendInt(dst, s.anchorNs/int64(time.Second), 10)
+	dst = strconv.AppendInt(dst, s.startNs/int64(time.Second), 10)
 	dst = append(dst, `,"owned_by":"aiperfd-mock","root":`...)
 	dst = jsonappend.String(dst, name)
 	dst = append(dst, `,"parent":null,"max_model_len":`...)
@@ -48,7 +48,7 @@ func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
 		_ = apierror.WriteJSON(w, refusal.Status, apierror.Append(nil, refusal))
 		return
 	}
-	_ = apierror.WriteJSON(w, http.StatusOK, s.appendModel(nil, name))
+	_ = apierror.WriteJSON(w, http.StatusOK, appendModel(nil, s, name))
 }
 
 func serveVersion(_ *Server, w http.ResponseWriter, _ *http.Request) {

@@ -2,7 +2,6 @@ package mock
 
 import (
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/fault"
 	"aiperfd/internal/mock/jobs"
-	"aiperfd/internal/mock/random"
 	"aiperfd/internal/mock/seed"
 )
 
@@ -24,7 +22,7 @@ const (
 // answer to the submission, or on the work itself.
 func submits(p api.JobProtocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		x := s.handlerExchange(p, w, r)
+		x := newHandlerExchange(s, p, w, r)
 		x.end(x.submit(p))
 	}
 }
@@ -82,10 +80,4 @@ func (x *exchange) submit(p api.JobProtocol) error {
 func (x *exchange) jobID() string {
 	const hex = 16
 	return strconv.FormatUint(seed.Mix(x.Options.Seed^0x6a6f62, uint64(x.Truth.Seq)), hex) + "-u1"
-}
-
-// draws returns what a delay of the queue is drawn with.
-func (s *Server) draws(d random.Delay, salt uint64) func() time.Duration {
-	rng := rand.New(rand.NewPCG(s.opt.Seed, salt))
-	return func() time.Duration { return d.Draw(rng) }
 }

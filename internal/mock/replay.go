@@ -50,14 +50,14 @@ type poll struct {
 }
 
 // replaying answers requests that ask for a case, and hands others on.
-func (s *Server) replaying(next http.Handler) http.Handler {
+func replaying(s *Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.opt.NoControlHeaders || r.Header.Get(headerCase) == "" {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if !s.enter() {
-			s.unavailable(w)
+			unavailable(w)
 			return
 		}
 		defer s.active.Done()
@@ -88,7 +88,7 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 		}
 		scale = v
 	}
-	x := s.handlerExchange(nil, w, r)
+	x := newHandlerExchange(s, nil, w, r)
 	x.fault.rule = nil
 	p := replay{x: x, c: c, scale: scale, startNs: x.Truth.AcceptNs}
 	err := p.run()

@@ -28,14 +28,14 @@ type route struct {
 }
 
 // newRoutes returns everything the server answers, in the order of the documentation.
-func (s *Server) newRoutes() []route {
+func newRoutes(s *Server) []route {
 	const runpodSalt, videoSalt = 1, 2
-	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(media.NewVideos(s.newQueue(videoSalt))),
-		queueRoutes(runpod.NewRunpod(s.newQueue(runpodSalt))), nativeRoutes(), serverRoutes())
+	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(media.NewVideos(newQueue(s, videoSalt))),
+		queueRoutes(runpod.NewRunpod(newQueue(s, runpodSalt))), nativeRoutes(), serverRoutes())
 }
 
 // newQueue returns a queue of jobs. The delays of its workers depend on salt.
-func (s *Server) newQueue(salt uint64) *jobs.Queue {
+func newQueue(s *Server, salt uint64) *jobs.Queue {
 	rng := rand.New(rand.NewPCG(s.opt.Seed, salt))
 	return jobs.NewQueue(s.opt.Jobs.Workers, s.now, func() time.Duration { return s.opt.Jobs.ColdStart.Draw(rng) })
 }
@@ -156,13 +156,13 @@ func serverRoutes() []route {
 const runpodPrefix = "/v2/{endpoint}/openai"
 
 // newHandler serves the table at the root and below the prefix.
-func (s *Server) newHandler() http.Handler {
+func newHandler(s *Server) http.Handler {
 	r := chi.NewRouter()
 	for _, row := range s.routes {
 		if s.opt.NoModelsRoute && strings.HasPrefix(row.pattern, "/v1/models") {
 			continue
 		}
-		h := s.wrap(row)
+		h := wrap(s, row)
 		r.Method(row.method, row.pattern, h)
 		if s.opt.Prefix != "" {
 			r.Method(row.method, s.opt.Prefix+row.pattern, h)
@@ -176,16 +176,16 @@ func (s *Server) newHandler() http.Handler {
 		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Allow", strings.Join(s.allowed(strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
+		w.Header().Set("Allow", strings.Join(allowed(s.routes, strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
 		_ = apierror.WriteJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	})
-	return s.replaying(r)
+	return replaying(s, r)
 }
 
 // allowed lists the methods of a path.
-func (s *Server) allowed(path string) []string {
+func allowed(routes []route, path string) []string {
 	var methods []string
-	for _, row := range s.routes {
+	for _, row := range routes {
 		if row.pattern == path && !slices.Contains(methods, row.method) {
 			methods = append(methods, row.method)
 		}
@@ -194,34 +194,34 @@ func (s *Server) allowed(path string) []string {
 }
 
 // wrap admits a request before its route serves it.
-func (s *Server) wrap(row route) http.Handler {
+func wrap(s *Server, row route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
-			s.unavailable(w)
+			unavailable(w)
 			return
 		}
 		defer s.active.Done()
 		if row.guarded && speaksAnthropic(row.pattern) {
-			if refusal := s.admitAnthropic(r); refusal != nil {
+			if refusal := admitAnthropic(s, r); refusal != nil {
 				_ = apierror.WriteJSON(w, refusal.Status, anthropic.AppendAnthropicError(nil, refusal))
 				return
 			}
 			row.serve(s, w, r)
 			return
 		}
-		if row.guarded && !s.authorized(r.Header.Get("Authorization")) {
+		if row.guarded && !authorized(s.opt.APIKey, r.Header.Get("Authorization")) {
 			_ = apierror.WriteJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return
 		}
 		if row.guarded && (!s.ready() || s.asleep.Load() > 0) {
-			s.unavailable(w)
+			unavailable(w)
 			return
 		}
 		row.serve(s, w, r)
 	})
 }
 
-func (s *Server) unavailable(w http.ResponseWriter) {
+func unavailable(w http.ResponseWriter) {
 	status := http.StatusServiceUnavailable
 	_ = apierror.WriteJSON(w, status, apierror.Append(nil, apierror.New(status, "The server is not ready.", "")))
 }

@@ -57,9 +57,9 @@ func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) er
 	whole := net.Listener(stamping{ln})
 	if opt.TLS != nil {
 		whole = tls.NewListener(whole, opt.TLS)
-	} else if s.plain() {
+	} else if frontServes(s) {
 		var err error
-		if f, err = front.New(ln, newFrontHandler(s), rest, s.frontOptions(opt.KeepAlive)); err != nil {
+		if f, err = front.New(ln, newFrontHandler(s), rest, frontOptions(s, opt.KeepAlive)); err != nil {
 			return errors.Join(fmt.Errorf("serve mock: %w", err), ln.Close())
 		}
 	}

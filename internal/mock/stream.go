@@ -23,7 +23,7 @@ type stream struct {
 // too.
 func openStream(x *exchange) (*stream, error) {
 	st := &stream{x: x, flusher: http.NewResponseController(x.w), cut: newCutter(x.Options.Split, x.Rand)}
-	e := api.NewEvents(&x.Answer, x.api.Script(), x.s.frames.Get().(*api.Buffer), st.write)
+	e := api.NewEvents(&x.Answer, x.api.Script(), x.s.frame(), st.write)
 	st.e = e
 	if kind, named := x.Options.ContentType(e.Script.ContentType); named {
 		x.Header.Set("Content-Type", kind)
