@@ -22,14 +22,14 @@ type accelerator struct {
 
 	mu      sync.Mutex
 	engine  *batch.Engine
-	seats   map[*batch.Sequence]seat // of what is in the engine
+	slots   map[*batch.Sequence]slot // of what is in the engine
 	emitted []*batch.Sequence        // by the step that is being waited for
 	began   int64                    // when that step began
 	working bool                     // a step is being waited for
 }
 
-// seat is where the tokens of a sequence go.
-type seat struct {
+// slot is where the tokens of a sequence go.
+type slot struct {
 	ticket *ticket
 	choice int
 }
@@ -39,7 +39,7 @@ func startAccelerator(s *Server, p batch.Params) *accelerator {
 	a := &accelerator{
 		s: s, params: p, wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		engine: batch.New(p, rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, 0)))),
-		seats:  make(map[*batch.Sequence]seat),
+		slots:  make(map[*batch.Sequence]slot),
 	}
 	go a.run()
 	return a
@@ -82,7 +82,7 @@ func (a *accelerator) step(at int64) (took time.Duration, ok bool) {
 		return 0, false
 	}
 	for _, q := range a.engine.Admitted() {
-		if to, ok := a.seats[q]; ok {
+		if to, ok := a.slots[q]; ok {
 			to.ticket.admit(to.choice, at, q.Cached())
 		}
 	}
@@ -98,14 +98,14 @@ func (a *accelerator) deliver(at int64) {
 	size := a.engine.Stats().StepRunning
 	a.s.gpus.Spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
 	for _, q := range a.emitted {
-		to, ok := a.seats[q]
+		to, ok := a.slots[q]
 		if !ok {
 			continue // the client has left during the step
 		}
 		to.ticket.emit(to.choice, size, at)
 		if q.Done() {
 			to.ticket.preempted(q.Preemptions())
-			delete(a.seats, q)
+			delete(a.slots, q)
 		}
 	}
 	a.emitted = nil
@@ -119,11 +119,11 @@ func (a *accelerator) submit(t *ticket) error {
 		if err := a.engine.Submit(q); err != nil {
 			for _, q := range t.sequences[:i] {
 				a.engine.Remove(q)
-				delete(a.seats, q)
+				delete(a.slots, q)
 			}
 			return err
 		}
-		a.seats[q] = seat{t, i}
+		a.slots[q] = slot{t, i}
 	}
 	select {
 	case a.wake <- struct{}{}:
@@ -137,10 +137,10 @@ func (a *accelerator) leave(t *ticket) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, q := range t.sequences {
-		if _, ok := a.seats[q]; ok {
+		if _, ok := a.slots[q]; ok {
 			t.preempted(q.Preemptions())
 			a.engine.Remove(q)
-			delete(a.seats, q)
+			delete(a.slots, q)
 		}
 	}
 }
@@ -228,8 +228,8 @@ func (t *ticket) progress(dst []int) {
 	copy(dst, t.generated)
 }
 
-// tell returns what is known of the request.
-func (t *ticket) tell() truth.Batch {
+// result returns what is known of the request.
+func (t *ticket) result() truth.Batch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.truth

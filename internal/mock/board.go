@@ -12,9 +12,9 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// board queues the request at the accelerator. The error is a refusal that was
+// enqueue queues the request at the accelerator. The error is a refusal that was
 // sent, or says why waiting ended.
-func (x *exchange) board() error {
+func (x *exchange) enqueue() error {
 	a := x.s.accelerator
 	if err := x.wait.until(x.Truth.BodyReadNs + int64(a.params.Frontend)); err != nil {
 		return err

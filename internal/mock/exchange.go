@@ -110,8 +110,8 @@ func (x *exchange) run() error {
 		return refusal
 	}
 	x.prepare()
-	if x.s.accelerator != nil && !x.Request.Apart {
-		if err := x.board(); err != nil {
+	if x.s.accelerator != nil && !x.Request.NoModel {
+		if err := x.enqueue(); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func (x *exchange) prepare() {
 			x.Choices[i].Total, x.Choices[i].Reasoning, x.Choices[i].Finish = 0, 0, "stop"
 		}
 	}
-	if !x.Request.Apart {
+	if !x.Request.NoModel {
 		x.metrics = x.s.metrics.forModel(x.Request.Model)
 	}
 	opt := x.Options
@@ -186,7 +186,7 @@ func (x *exchange) prepare() {
 	if opt.ITLPerRequest {
 		x.ITL = random.ConstDelay(x.ITL.Draw(x.Rand))
 	}
-	if opt.Accelerator != nil && !x.Request.Apart {
+	if opt.Accelerator != nil && !x.Request.NoModel {
 		return // which gives the times, once the request is in
 	}
 	if x.metrics != nil {
@@ -241,7 +241,7 @@ func (x *exchange) finish(err error) {
 	t := &x.Truth
 	if x.ticket != nil {
 		x.s.accelerator.leave(x.ticket)
-		told := x.ticket.tell()
+		told := x.ticket.result()
 		t.Batch = &told
 	}
 	if t.Outcome == "" {

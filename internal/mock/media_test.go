@@ -189,7 +189,7 @@ func TestSpeech(t *testing.T) {
 		if sizes[0] != 44 || at[0] != 0 || total != 44+3*media.WordSize || at[len(at)-1] != 120*time.Millisecond {
 			t.Errorf("reads of %v bytes at %v", sizes, at)
 		}
-		if got := media.SoundSeconds(whole); got != 1.2 || resp.Header.Get("Content-Type") != "audio/wav" {
+		if got := media.AudioSeconds(whole); got != 1.2 || resp.Header.Get("Content-Type") != "audio/wav" {
 			t.Errorf("sound of %v s, type %s", got, resp.Header)
 		}
 		a := r.post(path, words+`,"stream":false}`)
@@ -224,8 +224,8 @@ func TestSpeechEvents(t *testing.T) {
 			}
 			whole = append(whole, part...)
 		}
-		if len(whole) != 44+2*media.WordSize || media.SoundSeconds(whole) != 0.8 {
-			t.Errorf("%d bytes of sound, %v s", len(whole), media.SoundSeconds(whole))
+		if len(whole) != 44+2*media.WordSize || media.AudioSeconds(whole) != 0.8 {
+			t.Errorf("%d bytes of sound, %v s", len(whole), media.AudioSeconds(whole))
 		}
 		if !strings.HasPrefix(events[2], `data: {"type":"speech.audio.done","usage":{"input_tokens":`) {
 			t.Errorf("last event %s", events[2])
@@ -302,7 +302,7 @@ func TestImages(t *testing.T) {
 func TestImageEdits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Fast: true})
-		original := string(media.Picture{Width: 20, Height: 10}.Encode())
+		original := string(media.Image{Width: 20, Height: 10}.PNG())
 		body, kind := formOf(t, "prompt", "blue", "model", "m", "@image[]", original, "@image[]", original, "stream", "true", "partial_images", "1")
 		a := r.post("/v1/images/edits", body, "Content-Type", kind)
 		if a.status != 200 || strings.Count(a.body, "event: image_edit.partial_image") != 1 || !strings.Contains(a.body, `"type":"image_edit.completed"`) ||
@@ -362,7 +362,7 @@ func TestMediaRefusals(t *testing.T) {
 
 // FuzzForm: no form makes the routes panic.
 func FuzzForm(f *testing.F) {
-	body, kind := formOf(f, "@file", wavOf(time.Second), "model", "m", "prompt", "x", "@image", string(media.Picture{Width: 1, Height: 1}.Encode()))
+	body, kind := formOf(f, "@file", wavOf(time.Second), "model", "m", "prompt", "x", "@image", string(media.Image{Width: 1, Height: 1}.PNG()))
 	f.Add([]byte(body), kind)
 	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=\"file\"; filename=x\r\n\r\nRIFF....WAVEdata\xff\xff\xff\xff\r\n--b--"), "multipart/form-data; boundary=b")
 	s, err := New(options.Options{Fast: true})

@@ -31,7 +31,7 @@ type route struct {
 func newRoutes(s *Server) []route {
 	const runpodSalt, videoSalt = 1, 2
 	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(media.NewVideos(newQueue(s, videoSalt))),
-		queueRoutes(runpod.NewRunpod(newQueue(s, runpodSalt))), nativeRoutes(), serverRoutes())
+		queueRoutes(runpod.New(newQueue(s, runpodSalt))), nativeRoutes(), serverRoutes())
 }
 
 // newQueue returns a queue of jobs. The delays of its workers depend on salt.
@@ -76,9 +76,9 @@ func vectorRoutes() []route {
 		{http.MethodPost, "/v1/detokenize", true, inference(vectors.NewDetokenize())},
 		{http.MethodPost, "/v1/ranking", true, inference(vectors.NewNIMRanking())},
 		{http.MethodPost, "/v1/infer", true, inference(vectors.NewInfer())},
-		{http.MethodPost, "/embed", true, inference(vectors.NewTEI(vectors.TeiVector))},
-		{http.MethodPost, "/embed_all", true, inference(vectors.NewTEI(vectors.TeiRows))},
-		{http.MethodPost, "/embed_sparse", true, inference(vectors.NewTEI(vectors.TeiSparse))},
+		{http.MethodPost, "/embed", true, inference(vectors.NewTEI(vectors.TEIVector))},
+		{http.MethodPost, "/embed_all", true, inference(vectors.NewTEI(vectors.TEIRows))},
+		{http.MethodPost, "/embed_sparse", true, inference(vectors.NewTEI(vectors.TEISparse))},
 		{http.MethodPost, "/predict", true, inference(vectors.NewTEIPredict())},
 		{http.MethodPost, "/similarity", true, inference(vectors.NewTEISimilarity())},
 		{http.MethodPost, "/decode", true, inference(vectors.NewTEIDecode())},
@@ -104,10 +104,10 @@ func mediaRoutes(videos *media.Videos) []route {
 }
 
 // queueRoutes is what is Runpod's queue of work.
-func queueRoutes(p *runpod.Runpod) []route {
+func queueRoutes(p *runpod.Endpoint) []route {
 	return []route{
-		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpod.RunpodJobs{Runpod: p})},
-		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpod.RunpodJobs{Runpod: p, Sync: true})},
+		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpod.Submission{Endpoint: p})},
+		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpod.Submission{Endpoint: p, Sync: true})},
 		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, about(p.About(p.AppendStatus))},
 		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, about(p.About(p.AppendStatus))},
 		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, about(p.About(p.AppendStream))},
@@ -203,7 +203,7 @@ func wrap(s *Server, row route) http.Handler {
 		defer s.active.Done()
 		if row.guarded && speaksAnthropic(row.pattern) {
 			if refusal := admitAnthropic(s, r); refusal != nil {
-				_ = apierror.WriteJSON(w, refusal.Status, anthropic.AppendAnthropicError(nil, refusal))
+				_ = apierror.WriteJSON(w, refusal.Status, anthropic.AppendError(nil, refusal))
 				return
 			}
 			row.serve(s, w, r)

@@ -64,7 +64,7 @@ func (m *Model) Plan(q *Request, reasoning bool) []Choice {
 
 // outputLength returns the number of output tokens and the finish reason.
 func (m *Model) outputLength(q *Request, salt uint64, thoughts, room int) (int, string) {
-	if q.Silent {
+	if q.NoOutput {
 		return 0, "stop"
 	}
 	if q.Length > 0 {
@@ -88,6 +88,7 @@ func (m *Model) outputLength(q *Request, salt uint64, thoughts, room int) (int, 
 	return n, "stop"
 }
 
+// LongestChoice returns the tokens of the longest choice.
 func LongestChoice(choices []Choice) int {
 	longest := 0
 	for i := range choices {

@@ -99,6 +99,7 @@ func (f *Fields) Member(name string) (*fastjson.Value, bool) {
 	return v, true
 }
 
+// Refuse keeps an error about a parameter, unless there is one already.
 func (f *Fields) Refuse(param, message string) {
 	if f.Err == nil {
 		f.Err = apierror.BadRequest(param, message)

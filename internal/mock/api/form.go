@@ -62,6 +62,7 @@ func ReadForm(r *http.Request, body []byte) *Form {
 	return f
 }
 
+// Fail keeps an error about a field, unless there is one already.
 func (f *Form) Fail(name, message string) {
 	if f.Err == nil {
 		f.Err = apierror.BadRequest(name, message)
@@ -85,6 +86,7 @@ func (f *Form) Need(name string) string {
 	return v
 }
 
+// Boolean returns a field that is a boolean; false if it is missing.
 func (f *Form) Boolean(name string) bool {
 	switch strings.ToLower(f.Text(name)) {
 	case "", "false", "0", "off", "no":

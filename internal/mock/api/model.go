@@ -45,6 +45,7 @@ func (m *Model) Models() []string {
 	return m.Options.ServedModels
 }
 
+// Serves reports whether requests may name the model so.
 func (m *Model) Serves(model string) bool {
 	return len(m.Options.ServedModels) == 0 || slices.Contains(m.Options.ServedModels, model)
 }

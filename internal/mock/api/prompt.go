@@ -64,6 +64,7 @@ func ReadMessage(m *Model, f *Fields, message *fastjson.Value, p *Prompt) {
 	}
 }
 
+// ReadText adds a text to p. It is also written to said if the answer is to repeat it.
 func ReadText(m *Model, b []byte, p *Prompt, said *strings.Builder) {
 	p.Hash = seed.Hash(p.Hash, b)
 	text := string(b)
@@ -154,6 +155,7 @@ func CompletionPrompts(m *Model, f *Fields) []Prompt {
 	return prompts
 }
 
+// TextPrompt returns the prompt that consists of a text.
 func TextPrompt(m *Model, b []byte) Prompt {
 	var p Prompt
 	var said strings.Builder

@@ -28,14 +28,15 @@ type Reading[T any] struct {
 	Answer func(dst []byte, x *Answer, in T) []byte
 	// Refuse appends an error; nil = in vLLM's shape.
 	Refuse func(dst []byte, e *apierror.Error) []byte
-	// Apart requests are answered without the model.
-	Apart bool
+	// NoModel requests are answered without the model.
+	NoModel bool
 }
 
 var _ Protocol = Reading[int]{}
 
+// Read implements Protocol.
 func (p Reading[T]) Read(m *Model, _ *http.Request, body []byte) (*Request, *apierror.Error) {
-	q := &Request{N: 1, Silent: true, Apart: p.Apart}
+	q := &Request{N: 1, NoOutput: true, NoModel: p.NoModel}
 	refusal := m.ParseJSON(body, func(f *Fields) {
 		q.Model = f.Text("model")
 		q.Payload, q.Prompts = p.Accept(m, f)
@@ -57,11 +58,13 @@ func (Reading[T]) Reasons() bool { return false }
 
 func (Reading[T]) Script() *Script { return nil }
 
+// Document implements Protocol.
 func (p Reading[T]) Document(dst []byte, x *Answer) ([]byte, string) {
 	in, _ := x.Request.Payload.(T)
 	return p.Answer(dst, x, in), "application/json"
 }
 
+// Refusal implements Protocol.
 func (p Reading[T]) Refusal(dst []byte, e *apierror.Error) []byte {
 	if p.Refuse == nil {
 		return apierror.Append(dst, e)
@@ -100,7 +103,7 @@ func (x *Answer) AppendInputUsage(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// closedLists reads the first of several members that the request has; "" if it has none.
+// OneOf reads the first of several members that the request has; "" if it has none.
 func (f *Fields) OneOf(names ...string) string {
 	for _, name := range names {
 		if _, ok := f.Get(name); ok {

@@ -35,8 +35,8 @@ type Request struct {
 	MinTokens       int
 	N               int // ≥ 1
 	Seed            uint64
-	Silent          bool         // there are no output tokens
-	Apart           bool         // the model has no part in it: it is not in the engine's metrics
+	NoOutput        bool         // there are no output tokens
+	NoModel         bool         // the model has no part in it: it is not in the engine's metrics
 	Length          int          // output tokens that the request itself decides; 0 = it does not
 	Chat            bool         // it is a conversation
 	Constraints     *Constraints // nil = an ordinary answer
@@ -55,6 +55,7 @@ type Prompt struct {
 	ids    []uint32 // of the tokens, as far as they were read; only with an accelerator
 }
 
+// PromptTokens returns the tokens of all prompts.
 func (q *Request) PromptTokens() int {
 	sum := 0
 	for i := range q.Prompts {
@@ -70,17 +71,20 @@ type Fields struct {
 	Err   *apierror.Error
 }
 
+// Fail keeps an error about a member of the wrong type, unless there is one already.
 func (f *Fields) Fail(name, want string) {
 	if f.Err == nil {
 		f.Err = apierror.BadRequest(name, fmt.Sprintf("Input should be a valid %s: %s", want, name))
 	}
 }
 
+// Get returns a member; ok is false if it is missing or null.
 func (f *Fields) Get(name string) (*fastjson.Value, bool) {
 	v := f.Value.Get(name)
 	return v, v != nil && v.Type() != fastjson.TypeNull
 }
 
+// Boolean returns a member that is a boolean; false if it is missing.
 func (f *Fields) Boolean(name string) bool {
 	v, ok := f.Get(name)
 	if !ok {
@@ -93,6 +97,7 @@ func (f *Fields) Boolean(name string) bool {
 	return b
 }
 
+// Text returns a member that is a string; "" if it is missing.
 func (f *Fields) Text(name string) string {
 	v, ok := f.Get(name)
 	if !ok {
@@ -105,6 +110,7 @@ func (f *Fields) Text(name string) string {
 	return string(b)
 }
 
+// Integer returns a member that is a whole number; ok is false if it is missing.
 func (f *Fields) Integer(name string) (int, bool) {
 	v, ok := f.Get(name)
 	if !ok {
@@ -179,6 +185,8 @@ func firstLine(err error) string {
 	return text[:min(len(text), 200)]
 }
 
+// ReadLengths reads the limits of length, the number of choices and the seed under the
+// names of OpenAI.
 func (q *Request) ReadLengths(f *Fields) {
 	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
 		v, ok := f.Integer(name)
@@ -212,6 +220,7 @@ func (q *Request) ReadLengths(f *Fields) {
 	}
 }
 
+// ReadStreamOptions reads stream_options.
 func (q *Request) ReadStreamOptions(f *Fields) {
 	v, ok := f.Get("stream_options")
 	if !ok {

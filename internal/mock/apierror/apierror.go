@@ -24,6 +24,7 @@ func New(status int, message, param string) *Error {
 	return &Error{status, message, Kind(status), param}
 }
 
+// BadRequest returns an error with status 400 about a parameter; "" = none.
 func BadRequest(param, message string) *Error {
 	return &Error{http.StatusBadRequest, message, "BadRequestError", param}
 }

@@ -53,6 +53,7 @@ func ErrorBody(kind string, status int, r *http.Request) (body Body, ok bool) {
 	return Body{}, false
 }
 
+// Body is the body of an error response.
 type Body struct {
 	ContentType string // "" = none
 	Data        []byte

@@ -64,6 +64,7 @@ examples
 Requests are counted from 1 in order of arrival.
 The first matching rule applies.`
 
+// Action is what a rule does.
 type Action string
 
 const (
@@ -87,6 +88,7 @@ const (
 	shortRedirect = "redirect"
 )
 
+// Position is the point of a response at which a rule acts.
 type Position string
 
 const (

@@ -50,6 +50,7 @@ func Names() []string {
 	return names
 }
 
+// Find returns the model of a name of [Names].
 func Find(name string) (model, error) {
 	models := models()
 	if i := slices.IndexFunc(models, func(m model) bool { return m.name == name }); i >= 0 {
@@ -102,6 +103,8 @@ type card struct {
 	heatCapped  float64 // µs
 }
 
+// NewCards returns n cards of a model. open returns the tokens that the server has sent so
+// far; it is nil with an accelerator, which reports its steps to Spend.
 func NewCards(m model, n int, base uint64, now int64, open func() int64) *Cards {
 	g := &Cards{
 		model: m, at: now, open: open, cards: make([]card, n),

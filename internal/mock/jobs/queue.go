@@ -64,7 +64,7 @@ func (j *Job) at(now int64) State {
 // expired reports whether the result is not kept any more.
 func (j *Job) expired(now int64) bool { return j.at(now).Over() && now >= j.Ended+int64(j.Expiry) }
 
-// apply makes the job end as a fault rule says.
+// Apply makes the job end as a fault rule says.
 func (j *Job) Apply(kind string) {
 	switch kind {
 	case fault.JobFail:
@@ -260,6 +260,7 @@ func (q *Queue) wake() {
 // Census counts jobs and workers.
 type Census struct{ Queued, Running, Done, Failed, Retried, Busy, Starting int }
 
+// Census counts the jobs and workers at a time.
 func (q *Queue) Census(now int64) Census {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -57,6 +57,7 @@ func Floats(dst []byte, v []float32) []byte {
 	return append(dst, ']')
 }
 
+// Ints appends numbers as a JSON list.
 func Ints(dst []byte, ids []int) []byte {
 	dst = append(dst, '[')
 	for i, id := range ids {
@@ -68,6 +69,7 @@ func Ints(dst []byte, ids []int) []byte {
 	return append(dst, ']')
 }
 
+// Strings appends texts as a JSON list.
 func Strings(dst []byte, texts []string) []byte {
 	dst = append(dst, '[')
 	for i, text := range texts {
@@ -79,4 +81,5 @@ func Strings(dst []byte, texts []string) []byte {
 	return append(dst, ']')
 }
 
+// Number appends a number in its shortest form.
 func Number(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'g', -1, 64) }

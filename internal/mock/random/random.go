@@ -54,15 +54,15 @@ func distSpecs() []distSpec {
 
 // distribution is a distribution of non-negative numbers. The zero value is unset.
 // It is immutable, hence safe for concurrent use.
-type Distribution struct {
+type distribution struct {
 	Kind distKind
 	A, B float64
-	mix  *[2]Distribution // bimodal: [0] usual, [1] taken with probability a
+	mix  *[2]distribution // bimodal: [0] usual, [1] taken with probability a
 	Text string           // as written by the user
 }
 
 // sample draws one value, ≥ 0. Unset draws 0.
-func (d *Distribution) sample(r *rand.Rand) float64 {
+func (d *distribution) sample(r *rand.Rand) float64 {
 	switch d.Kind {
 	case distUnset:
 		return 0
@@ -130,23 +130,23 @@ func sampleGamma(r *rand.Rand, mean, cv float64) float64 {
 	}
 }
 
-// parseDist reads a distribution whose values are read by unit.
-func parseDist(s string, unit func(string) (float64, error)) (Distribution, error) {
+// parse reads a distribution whose values are read by unit.
+func parse(s string, unit func(string) (float64, error)) (distribution, error) {
 	fields := strings.Split(strings.TrimSpace(s), ":")
 	d, rest, err := parseDistFields(fields, unit, maxDistDepth)
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("unexpected %q at the end", strings.Join(rest, ":"))
 	}
 	if err != nil {
-		return Distribution{}, fmt.Errorf("parse distribution %q: %w; %s", s, err, distForms)
+		return distribution{}, fmt.Errorf("parse distribution %q: %w; %s", s, err, distForms)
 	}
 	d.Text = strings.TrimSpace(s)
 	return d, nil
 }
 
-func parseDistFields(f []string, unit func(string) (float64, error), depth int) (Distribution, []string, error) {
+func parseDistFields(f []string, unit func(string) (float64, error), depth int) (distribution, []string, error) {
 	if len(f) == 0 || f[0] == "" {
-		return Distribution{}, nil, errors.New("a value is missing")
+		return distribution{}, nil, errors.New("a value is missing")
 	}
 	if f[0] == "bimodal" {
 		return parseBimodal(f[1:], unit, depth)
@@ -156,15 +156,15 @@ func parseDistFields(f []string, unit func(string) (float64, error), depth int) 
 			continue
 		}
 		if len(f) < 1+len(spec.units) {
-			return Distribution{}, nil, fmt.Errorf("%s takes %d values", spec.name, len(spec.units))
+			return distribution{}, nil, fmt.Errorf("%s takes %d values", spec.name, len(spec.units))
 		}
 		return parseArgs(spec, f[1:], unit)
 	}
 	return parseArgs(distSpec{"const", distConst, []bool{true}}, f, unit)
 }
 
-func parseArgs(spec distSpec, f []string, unit func(string) (float64, error)) (Distribution, []string, error) {
-	d := Distribution{Kind: spec.kind}
+func parseArgs(spec distSpec, f []string, unit func(string) (float64, error)) (distribution, []string, error) {
+	d := distribution{Kind: spec.kind}
 	for i, hasUnit := range spec.units {
 		parse := ParseRatio
 		if hasUnit {
@@ -172,7 +172,7 @@ func parseArgs(spec distSpec, f []string, unit func(string) (float64, error)) (D
 		}
 		v, err := parse(f[i])
 		if err != nil {
-			return Distribution{}, nil, err
+			return distribution{}, nil, err
 		}
 		if i == 0 {
 			d.A = v
@@ -181,33 +181,34 @@ func parseArgs(spec distSpec, f []string, unit func(string) (float64, error)) (D
 		}
 	}
 	if spec.kind == distUniform && d.B < d.A {
-		return Distribution{}, nil, fmt.Errorf("uniform wants LOW ≤ HIGH, got %s:%s", f[0], f[1])
+		return distribution{}, nil, fmt.Errorf("uniform wants LOW ≤ HIGH, got %s:%s", f[0], f[1])
 	}
 	return d, f[len(spec.units):], nil
 }
 
-func parseBimodal(f []string, unit func(string) (float64, error), depth int) (Distribution, []string, error) {
+func parseBimodal(f []string, unit func(string) (float64, error), depth int) (distribution, []string, error) {
 	if depth == 0 {
-		return Distribution{}, nil, errors.New("bimodal is nested too deeply")
+		return distribution{}, nil, errors.New("bimodal is nested too deeply")
 	}
 	if len(f) == 0 {
-		return Distribution{}, nil, errors.New("bimodal takes a probability and two distributions")
+		return distribution{}, nil, errors.New("bimodal takes a probability and two distributions")
 	}
 	p, err := ParseRatio(f[0])
 	if err != nil || p > 1 {
-		return Distribution{}, nil, fmt.Errorf("bimodal wants a probability between 0 and 1, got %q", f[0])
+		return distribution{}, nil, fmt.Errorf("bimodal wants a probability between 0 and 1, got %q", f[0])
 	}
 	usual, rest, err := parseDistFields(f[1:], unit, depth-1)
 	if err != nil {
-		return Distribution{}, nil, err
+		return distribution{}, nil, err
 	}
 	rare, rest, err := parseDistFields(rest, unit, depth-1)
 	if err != nil {
-		return Distribution{}, nil, err
+		return distribution{}, nil, err
 	}
-	return Distribution{Kind: distBimodal, A: p, mix: &[2]Distribution{usual, rare}}, rest, nil
+	return distribution{Kind: distBimodal, A: p, mix: &[2]distribution{usual, rare}}, rest, nil
 }
 
+// ParseRatio reads a finite number, at least 0.
 func ParseRatio(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
@@ -218,12 +219,12 @@ func ParseRatio(s string) (float64, error) {
 
 // Delay is a distribution of durations. The zero value is unset and makes [New]
 // take the default. It is immutable; drawing needs a generator of the caller's.
-type Delay struct{ d Distribution }
+type Delay struct{ d distribution }
 
 // ConstDelay returns the distribution that always draws v. Negative is taken as 0.
 func ConstDelay(v time.Duration) Delay {
 	v = max(v, 0)
-	return Delay{Distribution{Kind: distConst, A: float64(v), Text: "const:" + v.String()}}
+	return Delay{distribution{Kind: distConst, A: float64(v), Text: "const:" + v.String()}}
 }
 
 // ParseDelay reads "20ms", "const:20ms", "uniform:10ms:30ms", "normal:20ms:5ms"
@@ -232,7 +233,7 @@ func ConstDelay(v time.Duration) Delay {
 // "exp:20ms" (mean) or "bimodal:0.01:const:20ms:const:2s" (the second with
 // probability 0.01). Durations are those of time.ParseDuration, ≥ 0.
 func ParseDelay(s string) (Delay, error) {
-	d, err := parseDist(s, func(v string) (float64, error) {
+	d, err := parse(s, func(v string) (float64, error) {
 		t, err := time.ParseDuration(v)
 		if err != nil || t < 0 {
 			return 0, fmt.Errorf("%q is not a duration ≥ 0 such as 20ms", v)
@@ -257,8 +258,10 @@ func (d *Delay) UnmarshalText(b []byte) error {
 	return err
 }
 
+// IsSet reports whether the delay is not the zero value.
 func (d *Delay) IsSet() bool { return d.d.Kind != distUnset }
 
+// Draw draws one duration, at least 0.
 func (d *Delay) Draw(r *rand.Rand) time.Duration {
 	// A float beyond int64 converts to an unspecified value: cap at a year.
 	return time.Duration(min(d.d.sample(r), float64(365*24*time.Hour)))
@@ -278,19 +281,19 @@ func (d *Delay) DrawSum(r *rand.Rand, n int) time.Duration {
 
 // Length is a distribution of token counts. The zero value is unset and makes
 // [New] take the default. It is immutable.
-type Length struct{ d Distribution }
+type Length struct{ d distribution }
 
 // ConstLength returns the distribution that always draws n. Values below 1 are
 // taken as 1.
 func ConstLength(n int) Length {
 	n = max(n, 1)
-	return Length{Distribution{Kind: distConst, A: float64(n), Text: "const:" + strconv.Itoa(n)}}
+	return Length{distribution{Kind: distConst, A: float64(n), Text: "const:" + strconv.Itoa(n)}}
 }
 
 // ParseLength reads the forms of ParseDelay with plain numbers: "128",
 // "lognormal:128:0.5", "uniform:1:4". Draws are rounded and at least 1.
 func ParseLength(s string) (Length, error) {
-	d, err := parseDist(s, ParseRatio)
+	d, err := parse(s, ParseRatio)
 	return Length{d}, err
 }
 
@@ -309,11 +312,13 @@ func (l *Length) UnmarshalText(b []byte) error {
 	return err
 }
 
+// IsSet reports whether the length is not the zero value.
 func (l *Length) IsSet() bool { return l.d.Kind != distUnset }
 
 // maxDraw caps a drawn length, so that a heavy tail stays an int everywhere.
 const maxDraw = 1 << 30
 
+// Draw draws one count, at least 1.
 func (l *Length) Draw(r *rand.Rand) int {
 	return max(1, int(math.Round(min(l.d.sample(r), maxDraw))))
 }

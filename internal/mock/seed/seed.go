@@ -19,6 +19,7 @@ func Hash(h uint32, text []byte) uint32 {
 	return crc32.Update(h, crc32.MakeTable(crc32.Castagnoli), text)
 }
 
+// Checksum returns a number for a text. Equal texts have equal numbers.
 func Checksum(text string) uint32 {
 	return crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
 }

@@ -70,6 +70,7 @@ func NewCorpus(t Tokenizer, text string) Corpus {
 	return c
 }
 
+// Cut cuts a text into its tokens.
 func Cut(t Tokenizer, text string) []Piece {
 	texts := t.Pieces(text)
 	pieces := make([]Piece, len(texts))

@@ -96,6 +96,7 @@ func (t *Record) Derive() {
 	}
 }
 
+// Millis converts nanoseconds to milliseconds.
 func Millis(ns int64) float64 { return float64(ns) / 1e6 }
 
 // Ring keeps the last limit truths. Safe for concurrent use.
@@ -107,6 +108,7 @@ type Ring struct {
 	next  int // where the oldest is, once the ring is full
 }
 
+// Add adds a record in place of the oldest, if the ring is full.
 func (r *Ring) Add(t Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,6 +22,7 @@ type messages struct{ streams api.Script }
 
 var _ api.Protocol = (*messages)(nil)
 
+// NewMessages returns POST /v1/messages.
 func NewMessages() *messages {
 	p := &messages{}
 	p.streams = api.Script{
@@ -36,20 +37,20 @@ func (*messages) Reasons() bool { return true }
 func (p *messages) Script() *api.Script { return &p.streams }
 
 func (*messages) Refusal(dst []byte, e *apierror.Error) []byte {
-	return AppendAnthropicError(dst, e)
+	return AppendError(dst, e)
 }
 
-// AppendAnthropicError appends an error in Anthropic's shape.
-func AppendAnthropicError(dst []byte, e *apierror.Error) []byte {
+// AppendError appends an error in Anthropic's shape.
+func AppendError(dst []byte, e *apierror.Error) []byte {
 	dst = append(dst, `{"type":"error","error":{"type":`...)
-	dst = jsonappend.String(dst, anthropicKind(e.Status))
+	dst = jsonappend.String(dst, errorKind(e.Status))
 	dst = append(dst, `,"message":`...)
 	dst = jsonappend.String(dst, e.Message)
 	return append(dst, "}}"...)
 }
 
-// anthropicKind returns Anthropic's name for the class of a status.
-func anthropicKind(status int) string {
+// errorKind returns Anthropic's name for the class of a status.
+func errorKind(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
 		return "authentication_error"
@@ -180,7 +181,7 @@ func ServeCountTokens(m *api.Model, w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	if refusal != nil {
-		_ = apierror.WriteJSON(w, refusal.Status, AppendAnthropicError(nil, refusal))
+		_ = apierror.WriteJSON(w, refusal.Status, AppendError(nil, refusal))
 		return
 	}
 	body := strconv.AppendInt([]byte(`{"input_tokens":`), int64(q.PromptTokens()), 10)

@@ -126,6 +126,6 @@ func (p *messages) fail(e *api.Events, apology *apierror.Error) error {
 	e.B = append(e.B, "event: error"...)
 	e.B = append(e.B, e.EOL...)
 	e.B = append(e.B, "data: "...)
-	e.B = AppendAnthropicError(e.B, apology)
+	e.B = AppendError(e.B, apology)
 	return e.End(false)
 }

@@ -24,8 +24,8 @@ type images struct {
 	streams api.Script
 }
 
-// painting is what is kept of a request for images.
-type painting struct {
+// imageRequest is what is kept of a request for images.
+type imageRequest struct {
 	width, height int
 	partials      int  // previews of each image of a stream
 	url           bool // images are named, not sent
@@ -33,6 +33,7 @@ type painting struct {
 
 var _ api.Protocol = (*images)(nil)
 
+// NewImages returns POST /v1/images/generations, or /v1/images/edits with edits.
 func NewImages(edits bool) *images {
 	p := &images{edits: edits}
 	p.streams = api.Script{ContentType: api.EventStream, Content: p.content, Fail: openai.FailStream}
@@ -41,7 +42,7 @@ func NewImages(edits bool) *images {
 
 func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
 	q, size, format := &api.Request{}, "", ""
-	job, hash := &painting{width: maxSide, height: maxSide}, uint32(0)
+	job, hash := &imageRequest{width: maxSide, height: maxSide}, uint32(0)
 	var said string
 	var refusal *apierror.Error
 	if p.edits {
@@ -68,7 +69,7 @@ func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request,
 	}
 	q.Prompts = []api.Prompt{{Tokens: m.Options.Tokenizer.Count(said), Hash: seed.Hash(hash, []byte(said))}}
 	q.Payload = job
-	if q.Silent = !q.Stream; q.Stream {
+	if q.NoOutput = !q.Stream; q.Stream {
 		q.Length = job.partials + 1
 	}
 	return q, refusal
@@ -76,12 +77,12 @@ func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request,
 
 // originals checks the images of an edit, which decide the size of the answer,
 // and returns what stands for them.
-func originals(f *api.Form, job *painting) (hash uint32) {
+func originals(f *api.Form, job *imageRequest) (hash uint32) {
 	if url := f.Text("url"); url != "" {
 		return seed.Hash(0, []byte(url))
 	}
 	for _, data := range f.NeedFiles("image", "image[]") {
-		width, height, ok := pictureSize(data)
+		width, height, ok := imageSize(data)
 		if !ok {
 			f.Fail("image", "Invalid image file: PNG, JPEG, GIF and WebP are accepted.")
 			return 0
@@ -95,7 +96,7 @@ func originals(f *api.Form, job *painting) (hash uint32) {
 }
 
 // shape reads size and format of the answer.
-func (j *painting) shape(size, format string) *apierror.Error {
+func (j *imageRequest) shape(size, format string) *apierror.Error {
 	if size != "" && size != "auto" {
 		w, h, _ := strings.Cut(size, "x")
 		width, err1 := strconv.Atoi(w)
@@ -121,15 +122,15 @@ func (*images) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.A
 
 func (p *images) Script() *api.Script { return &p.streams }
 
-func paintingIn(x *api.Answer) *painting {
-	job, _ := x.Request.Payload.(*painting)
+func imageRequestOf(x *api.Answer) *imageRequest {
+	job, _ := x.Request.Payload.(*imageRequest)
 	return job
 }
 
-// pictureOf returns the picture of a choice; stage counts down to 0, the finished one.
-func pictureOf(x *api.Answer, c *api.Choice, stage int) Picture {
-	job := paintingIn(x)
-	return Picture{hash: x.Request.Prompts[0].Hash + uint32(c.Index), Width: job.width, Height: job.height, stage: stage}
+// imageOf returns the picture of a choice; stage counts down to 0, the finished one.
+func imageOf(x *api.Answer, c *api.Choice, stage int) Image {
+	job := imageRequestOf(x)
+	return Image{hash: x.Request.Prompts[0].Hash + uint32(c.Index), Width: job.width, Height: job.height, stage: stage}
 }
 
 func (p *images) Document(dst []byte, x *api.Answer) ([]byte, string) {
@@ -140,21 +141,21 @@ func (p *images) Document(dst []byte, x *api.Answer) ([]byte, string) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		one := pictureOf(x, &x.Choices[i], 0)
-		if paintingIn(x).url {
+		one := imageOf(x, &x.Choices[i], 0)
+		if imageRequestOf(x).url {
 			dst = append(jsonappend.String(append(dst, `{"url":`...), address(x, one)), '}')
 			continue
 		}
 		dst = append(dst, `{"b64_json":"`...)
-		dst = append(base64.StdEncoding.AppendEncode(dst, one.Encode()), `"}`...)
+		dst = append(base64.StdEncoding.AppendEncode(dst, one.PNG()), `"}`...)
 	}
-	job := paintingIn(x)
+	job := imageRequestOf(x)
 	dst = fmt.Appendf(dst, `],"background":"opaque","output_format":"png","quality":"low","size":"%dx%d",`, job.width, job.height)
 	return append(p.appendUsage(dst, x, len(x.Choices)), '}'), "application/json"
 }
 
 // address is where an image can be fetched from this server.
-func address(x *api.Answer, p Picture) string {
+func address(x *api.Answer, p Image) string {
 	scheme := "http"
 	if x.HTTP.TLS != nil {
 		scheme = "https"
@@ -168,9 +169,9 @@ func (p *images) content(e *api.Events, c *api.Choice, from, to int, _ bool) err
 	if p.edits {
 		prefix = "image_edit"
 	}
-	job := paintingIn(e.Answer)
+	job := imageRequestOf(e.Answer)
 	for i := from; i < to; i++ {
-		data := pictureOf(e.Answer, c, c.Total-1-i).Encode()
+		data := imageOf(e.Answer, c, c.Total-1-i).PNG()
 		event := "completed"
 		if i < c.Total-1 {
 			event = "partial_image"

@@ -20,18 +20,18 @@ import (
 // maxSide is the longest side of an image, in pixels.
 const maxSide = 64
 
-// Picture is a square of one colour. Its name says all there is to know about it,
+// Image is a square of one colour. Its name says all there is to know about it,
 // so that none needs to be kept.
-type Picture struct {
+type Image struct {
 	hash          uint32 // decides the colour
 	Width, Height int
 	stage         int // 0 = finished; a preview is the paler the larger it is
 }
 
-func (p Picture) name() string { return fmt.Sprintf("%08x-%dx%d.png", p.hash, p.Width, p.Height) }
+func (p Image) name() string { return fmt.Sprintf("%08x-%dx%d.png", p.hash, p.Width, p.Height) }
 
-// Encode returns the image as a PNG file.
-func (p Picture) Encode() []byte {
+// PNG returns the image as a PNG file.
+func (p Image) PNG() []byte {
 	pale := func(shift int) uint8 {
 		level := seed.Mix(uint64(p.hash), 0) >> shift & 0xff
 		for range p.stage {
@@ -46,9 +46,9 @@ func (p Picture) Encode() []byte {
 	return b.Bytes()
 }
 
-// pictureSize returns the size of a PNG or JPEG file, 0 for other images; ok =
+// imageSize returns the size of a PNG or JPEG file, 0 for other images; ok =
 // false when it is no image.
-func pictureSize(data []byte) (width, height int, ok bool) {
+func imageSize(data []byte) (width, height int, ok bool) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
 		c, err := png.DecodeConfig(bytes.NewReader(data))
@@ -64,14 +64,14 @@ func pictureSize(data []byte) (width, height int, ok bool) {
 
 // ServeFile serves the images that answers name.
 func ServeFile(_ *api.Model, w http.ResponseWriter, r *http.Request) {
-	var p Picture
+	var p Image
 	name := chi.URLParam(r, "id")
 	n, err := fmt.Sscanf(name, "%08x-%dx%d.png", &p.hash, &p.Width, &p.Height)
 	if err != nil || n != 3 || p.name() != name || min(p.Width, p.Height) < 1 || max(p.Width, p.Height) > maxSide {
 		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // a dead connection has no reader
 		return
 	}
-	data := p.Encode()
+	data := p.PNG()
 	w.Header().Set("Content-Type", "image/png")
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	_, _ = w.Write(data) // the same

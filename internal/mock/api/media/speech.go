@@ -31,14 +31,15 @@ type speech struct {
 	sse   api.Script
 }
 
-// voice is what a speech keeps of its request.
-type voice struct {
+// speechRequest is what a speech keeps of its request.
+type speechRequest struct {
 	format string // "wav" or "pcm"
 	events bool   // server-sent events
 }
 
 var _ api.Protocol = (*speech)(nil)
 
+// NewSpeech returns POST /v1/audio/speech.
 func NewSpeech() *speech {
 	const pitch, loudness = 440, 0.3 // Hz; 176 periods in a word
 	p := &speech{word: make([]byte, 0, WordSize)}
@@ -62,7 +63,7 @@ func (*speech) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *
 			f.Fail("input", "string")
 		}
 		input := f.Text("input")
-		v := &voice{format: f.Text("response_format"), events: f.Text("stream_format") == "sse"}
+		v := &speechRequest{format: f.Text("response_format"), events: f.Text("stream_format") == "sse"}
 		if v.format == "" {
 			v.format = "wav"
 		}
@@ -84,8 +85,8 @@ func (*speech) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.A
 
 func (p *speech) Script() *api.Script { return &p.bytes }
 
-func voiceIn(x *api.Answer) *voice {
-	v, _ := x.Request.Payload.(*voice)
+func speechRequestOf(x *api.Answer) *speechRequest {
+	v, _ := x.Request.Payload.(*speechRequest)
 	return v
 }
 
@@ -95,12 +96,12 @@ func (p *speech) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	for range x.Choices[0].Total {
 		dst = append(dst, p.word...)
 	}
-	return dst, "audio/" + voiceIn(x).format
+	return dst, "audio/" + speechRequestOf(x).format
 }
 
 // open chooses how the audio is sent.
 func (p *speech) open(e *api.Events) {
-	switch v := voiceIn(e.Answer); {
+	switch v := speechRequestOf(e.Answer); {
 	case v.events:
 		e.Script = &p.sse
 	case v.format == "pcm":
@@ -114,7 +115,7 @@ func (p *speech) open(e *api.Events) {
 
 // begin sends the header of a WAV file long before there is sound, as servers do.
 func (p *speech) begin(e *api.Events) error {
-	if voiceIn(e.Answer).format != "wav" {
+	if speechRequestOf(e.Answer).format != "wav" {
 		return nil
 	}
 	e.B = p.appendHeader(e.B, e.Answer)
@@ -158,7 +159,7 @@ func (*speech) done(e *api.Events) error {
 
 // appendHeader appends the header of the file, if it has one.
 func (*speech) appendHeader(dst []byte, x *api.Answer) []byte {
-	if voiceIn(x).format != "wav" {
+	if speechRequestOf(x).format != "wav" {
 		return dst
 	}
 	little, size := binary.LittleEndian, uint32(x.Choices[0].Total*WordSize)

@@ -33,8 +33,8 @@ type transcription struct {
 	openai api.Script
 }
 
-// dictation is what a transcription keeps of its request.
-type dictation struct {
+// audioRequest is what a transcription keeps of its request.
+type audioRequest struct {
 	seconds float64
 	format  string // of the answer
 	words   bool   // timestamps for each word
@@ -42,6 +42,8 @@ type dictation struct {
 
 var _ api.Protocol = (*transcription)(nil)
 
+// NewTranscription returns POST /v1/audio/transcriptions or /v1/audio/translations. task
+// and object are the names in documents and in events.
 func NewTranscription(task, object string) *transcription {
 	t := &transcription{task: task, object: object}
 	t.vllm = api.Script{
@@ -56,7 +58,7 @@ func (t *transcription) Read(m *api.Model, r *http.Request, body []byte) (*api.R
 	q := &api.Request{N: 1, Model: f.Need("model"), Stream: f.Boolean("stream")}
 	q.IncludeUsage, q.ContinuousUsage = f.Boolean("stream_include_usage"), f.Boolean("stream_continuous_usage_stats")
 	q.MaxTokens = f.Integer("max_completion_tokens", 1, math.MaxInt32, 0)
-	sound := &dictation{format: f.Text("response_format")}
+	sound := &audioRequest{format: f.Text("response_format")}
 	if sound.format == "" {
 		sound.format = "json"
 	}
@@ -74,7 +76,7 @@ func (t *transcription) Read(m *api.Model, r *http.Request, body []byte) (*api.R
 	if refusal := m.CheckRequest(q); refusal != nil {
 		return q, refusal
 	}
-	sound.seconds = SoundSeconds(files[0])
+	sound.seconds = AudioSeconds(files[0])
 	p := api.Prompt{Tokens: int(math.Ceil(sound.seconds * audioTokensPerSecond)), Hash: seed.Hash(0, files[0])}
 	if said := f.Text("prompt"); said != "" {
 		p.Tokens += m.Options.Tokenizer.Count(said)
@@ -135,7 +137,7 @@ func (*transcription) delta(e *api.Events, c *api.Choice, from, to int, _ bool) 
 // whole text.
 func (t *transcription) done(e *api.Events) error {
 	c := &e.Answer.Choices[0]
-	if dictationIn(e.Answer).format == "diarized_json" {
+	if audioRequestOf(e.Answer).format == "diarized_json" {
 		for i := range segments(c) {
 			e.B = t.appendSpeech(append(e.B, "data: "...), e.Answer, i)
 			if err := e.End(false); err != nil {
@@ -149,8 +151,8 @@ func (t *transcription) done(e *api.Events) error {
 	return e.End(false)
 }
 
-func dictationIn(x *api.Answer) *dictation {
-	sound, _ := x.Request.Payload.(*dictation)
+func audioRequestOf(x *api.Answer) *audioRequest {
+	sound, _ := x.Request.Payload.(*audioRequest)
 	return sound
 }
 
@@ -159,7 +161,7 @@ func dictationIn(x *api.Answer) *dictation {
 func appendAudioUsage(dst []byte, x *api.Answer) []byte {
 	if !ownModel(x.Request) {
 		dst = append(dst, `"usage":{"type":"duration","seconds":`...)
-		return append(strconv.AppendInt(dst, int64(math.Ceil(dictationIn(x).seconds)), 10), '}')
+		return append(strconv.AppendInt(dst, int64(math.Ceil(audioRequestOf(x).seconds)), 10), '}')
 	}
 	in, out := x.Truth.PromptTokens, api.LongestChoice(x.Choices)
 	dst = append(dst, `"usage":{"type":"tokens","input_tokens":`...)
@@ -172,9 +174,9 @@ func appendAudioUsage(dst []byte, x *api.Answer) []byte {
 	return append(strconv.AppendInt(dst, int64(in+out), 10), '}')
 }
 
-// SoundSeconds returns how long a file plays: by its header if it is a WAV file,
+// AudioSeconds returns how long a file plays: by its header if it is a WAV file,
 // else as one of 128 kbit/s.
-func SoundSeconds(b []byte) float64 {
+func AudioSeconds(b []byte) float64 {
 	const compressed = 16_000 // bytes a second
 	rate, size := uint32(compressed), len(b)
 	if len(b) >= 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WAVE" {

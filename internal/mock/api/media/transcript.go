@@ -13,7 +13,7 @@ import (
 func (t *transcription) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	const plain = "text/plain; charset=utf-8"
 	c := &x.Choices[0]
-	switch dictationIn(x).format {
+	switch audioRequestOf(x).format {
 	case "text":
 		return append(append(dst, said(c, 0, c.Total)...), '\n'), plain
 	case "srt":
@@ -26,7 +26,7 @@ func (t *transcription) Document(dst []byte, x *api.Answer) ([]byte, string) {
 
 // appendJSON appends the formats that are JSON.
 func (t *transcription) appendJSON(dst []byte, x *api.Answer) []byte {
-	c, sound := &x.Choices[0], dictationIn(x)
+	c, sound := &x.Choices[0], audioRequestOf(x)
 	dst = append(dst, '{')
 	if sound.format != "json" {
 		dst = append(dst, `"task":"`+t.task+`",`...)
@@ -71,7 +71,7 @@ func bounds(c *api.Choice, segment int) (from, to int) {
 
 // wordAt returns when a word is said.
 func wordAt(x *api.Answer, word int) float64 {
-	return dictationIn(x).seconds * float64(word) / float64(max(1, x.Choices[0].Total))
+	return audioRequestOf(x).seconds * float64(word) / float64(max(1, x.Choices[0].Total))
 }
 
 // appendSegment appends a segment as Whisper has them.

@@ -25,16 +25,22 @@ type Videos struct{ queue *jobs.Queue }
 
 var _ api.JobProtocol = (*Videos)(nil)
 
+// NewVideos returns the API for videos whose jobs wait in queue.
 func NewVideos(queue *jobs.Queue) *Videos { return &Videos{queue} }
 
+// Reasons implements api.Protocol.
 func (*Videos) Reasons() bool { return false }
 
+// Script implements api.Protocol.
 func (*Videos) Script() *api.Script { return nil }
 
+// Jobs implements api.JobProtocol.
 func (v *Videos) Jobs() *jobs.Queue { return v.queue }
 
+// Refusal implements api.Protocol.
 func (*Videos) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.Append(dst, e) }
 
+// Wait implements api.JobProtocol.
 func (*Videos) Wait(*http.Request) time.Duration { return 0 }
 
 // videoJob is what is known of a video.
@@ -70,7 +76,7 @@ func (*Videos) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *
 		p.Tokens += api.MediaTokens
 		p.Hash = seed.Hash(p.Hash, []byte(v.reference))
 	}
-	q := &api.Request{Model: v.model, N: 1, Silent: true, Prompts: []api.Prompt{p}}
+	q := &api.Request{Model: v.model, N: 1, NoOutput: true, Prompts: []api.Prompt{p}}
 	if refusal == nil {
 		refusal = m.CheckRequest(q)
 	}
@@ -116,6 +122,7 @@ func (*Videos) Plan(x *api.Answer, j *jobs.Job) {
 	video.stuck = x.JobFault == fault.JobStuckProgress
 }
 
+// Document implements api.Protocol.
 func (v *Videos) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	j, _ := x.Request.Payload.(*jobs.Job)
 	now := x.Now()
@@ -184,8 +191,8 @@ func (v *Videos) ServeDelete(m *api.Model, w http.ResponseWriter, r *http.Reques
 	_ = apierror.WriteJSON(w, http.StatusOK, append(body, `,"object":"video.deleted","deleted":true}`...))
 }
 
-// FilmSize is the length of every video, in bytes.
-const FilmSize = 64 << 10
+// VideoSize is the length of every video, in bytes.
+const VideoSize = 64 << 10
 
 // ServeContent is GET /v1/videos/{id}/content: a file that begins like MP4
 // and goes on with noise.
@@ -201,9 +208,9 @@ func (v *Videos) ServeContent(m *api.Model, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	var film strings.Builder
-	film.Grow(FilmSize)
+	film.Grow(VideoSize)
 	film.WriteString("\x00\x00\x00\x14ftypisom\x00\x00\x02\x00mp41")
-	for n := uint64(0); film.Len() < FilmSize; n++ {
+	for n := uint64(0); film.Len() < VideoSize; n++ {
 		film.WriteByte(byte(seed.Mix(uint64(hash), n)))
 	}
 	w.Header().Set("Content-Type", "video/mp4")

@@ -31,6 +31,7 @@ type tgi struct {
 
 var _ api.Protocol = (*tgi)(nil)
 
+// NewTGI returns the API of Text Generation Inference.
 func NewTGI(when tgiStreams) *tgi {
 	p := &tgi{when: when}
 	p.streams = api.Script{ContentType: api.EventStream, Content: p.content, Finish: p.finish, Fail: p.fail}
@@ -180,6 +181,7 @@ type generate struct {
 
 var _ api.Chooser = generate{}
 
+// NewGenerate returns POST /generate, which TGI and SGLang share.
 func NewGenerate() generate { return generate{NewTGI(tgiNever), newSGLang()} }
 
 // Choose takes a body without inputs and with a text, or token ids, for SGLang's.

@@ -293,6 +293,7 @@ func AppendHead(dst []byte, x *api.Answer, prefix, object string) []byte {
 	return append(dst, `,"choices":[`...)
 }
 
+// AppendFinish appends the finish reason of a choice, or null if the options omit it.
 func AppendFinish(dst []byte, x *api.Answer, c *api.Choice) []byte {
 	if x.Options.FinishChunk == options.FinishMissing {
 		return append(dst, "null"...)

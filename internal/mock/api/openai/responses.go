@@ -22,6 +22,7 @@ type responses struct {
 
 var _ api.Protocol = (*responses)(nil)
 
+// NewResponses returns POST /v1/responses, with responses of its own.
 func NewResponses() *responses {
 	p := &responses{}
 	p.streams = api.Script{

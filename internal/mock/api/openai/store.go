@@ -25,6 +25,7 @@ type StoredResponse struct {
 	Object []byte // the response as it was sent; nil = forgotten
 }
 
+// Put stores a response; the oldest is forgotten if there are too many.
 func (s *StoredResponses) Put(id string, r StoredResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,6 +54,7 @@ func (s *StoredResponses) forget(id string) {
 	s.ByID[id] = r
 }
 
+// Get returns a stored response.
 func (s *StoredResponses) Get(id string) (StoredResponse, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

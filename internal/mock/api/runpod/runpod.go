@@ -1,4 +1,4 @@
-// Package runpod has the API of a serverless endpoint of Runpod, with the worker for
+// Package runpod has the API of a serverless endpoint of Endpoint, with the worker for
 // vLLM behind it.
 package runpod
 
@@ -20,28 +20,30 @@ import (
 // syncExpiry is how long results of /runsync are kept.
 const syncExpiry = time.Minute
 
-// RunpodJobs is Runpod's API of a serverless endpoint, with the worker for vLLM
+// Submission is Endpoint's API of a serverless endpoint, with the worker for vLLM
 // behind it: /run and /runsync.
-type RunpodJobs struct {
-	*Runpod
+type Submission struct {
+	*Endpoint
 	Sync bool
 }
 
-var _ api.JobProtocol = RunpodJobs{}
+var _ api.JobProtocol = Submission{}
 
-// Runpod is an endpoint and its queue.
-type Runpod struct{ queue *jobs.Queue }
+// Endpoint is an endpoint and its queue.
+type Endpoint struct{ queue *jobs.Queue }
 
-func NewRunpod(queue *jobs.Queue) *Runpod { return &Runpod{queue} }
+// New returns an endpoint whose jobs wait in queue.
+func New(queue *jobs.Queue) *Endpoint { return &Endpoint{queue} }
 
-func (RunpodJobs) Reasons() bool { return false }
+func (Submission) Reasons() bool { return false }
 
-func (RunpodJobs) Script() *api.Script { return nil }
+func (Submission) Script() *api.Script { return nil }
 
-func (p RunpodJobs) Jobs() *jobs.Queue { return p.queue }
+// Jobs implements api.JobProtocol.
+func (p Submission) Jobs() *jobs.Queue { return p.queue }
 
-// Refusal is as Runpod's gateway writes it.
-func (RunpodJobs) Refusal(dst []byte, e *apierror.Error) []byte {
+// Refusal is as Endpoint's gateway writes it.
+func (Submission) Refusal(dst []byte, e *apierror.Error) []byte {
 	dst = append(dst, `{"error":`...)
 	dst = jsonappend.String(dst, e.Message)
 	return append(dst, '}')
@@ -54,7 +56,8 @@ const (
 	defaultWait = 90 * time.Second
 )
 
-func (p RunpodJobs) Wait(r *http.Request) time.Duration {
+// Wait implements api.JobProtocol.
+func (p Submission) Wait(r *http.Request) time.Duration {
 	if !p.Sync {
 		return 0
 	}
@@ -89,7 +92,7 @@ type parcel struct {
 type batching struct{ least, most, growth int }
 
 // Read parses {"input":{…}}: messages, a prompt, or a body of OpenAI's API.
-func (RunpodJobs) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
+func (Submission) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
 	q := &api.Request{}
 	t := &textJob{output: m.Options.Jobs.Output}
 	gather := batching{1, 50, 3}
@@ -190,7 +193,7 @@ func (b *batching) read(input *api.Fields) {
 }
 
 // Plan draws when which token will be there.
-func (p RunpodJobs) Plan(x *api.Answer, j *jobs.Job) {
+func (p Submission) Plan(x *api.Answer, j *jobs.Job) {
 	planned := x.Request.Payload.(*plannedText)
 	t := planned.text
 	j.Payload, t.choice, t.created = t, x.Choices[0], j.Submitted/int64(time.Second)
@@ -218,7 +221,7 @@ func (p RunpodJobs) Plan(x *api.Answer, j *jobs.Job) {
 }
 
 // Document says how the job is, after its submission.
-func (p RunpodJobs) Document(dst []byte, x *api.Answer) ([]byte, string) {
+func (p Submission) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	j, _ := x.Request.Payload.(*jobs.Job)
 	now := x.Now()
 	p.queue.See(j, now, func(s jobs.State) {
@@ -238,7 +241,7 @@ func textJobOf(j *jobs.Job) *textJob {
 	return t
 }
 
-// runpodStates are Runpod's words, in the order of the states.
+// runpodStates are Endpoint's words, in the order of the states.
 func runpodStates() [6]string {
 	return [...]string{"IN_QUEUE", "IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"}
 }
@@ -285,7 +288,7 @@ func appendRunpodStatus(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte
 }
 
 // About answers a request about one job with what write appends.
-func (*Runpod) About(write func(dst []byte, id string, now int64) ([]byte, bool)) func(*api.Model, http.ResponseWriter, *http.Request) {
+func (*Endpoint) About(write func(dst []byte, id string, now int64) ([]byte, bool)) func(*api.Model, http.ResponseWriter, *http.Request) {
 	return func(m *api.Model, w http.ResponseWriter, r *http.Request) {
 		body, ok := write(nil, chi.URLParam(r, "id"), m.Now())
 		if !ok {
@@ -297,7 +300,7 @@ func (*Runpod) About(write func(dst []byte, id string, now int64) ([]byte, bool)
 }
 
 // AppendStatus is GET /status/{id}.
-func (p *Runpod) AppendStatus(dst []byte, id string, now int64) ([]byte, bool) {
+func (p *Endpoint) AppendStatus(dst []byte, id string, now int64) ([]byte, bool) {
 	ok := p.queue.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = appendRunpodStatus(dst, j, state, now)
 	})
@@ -305,7 +308,7 @@ func (p *Runpod) AppendStatus(dst []byte, id string, now int64) ([]byte, bool) {
 }
 
 // AppendCancel is POST /cancel/{id}.
-func (p *Runpod) AppendCancel(dst []byte, id string, now int64) ([]byte, bool) {
+func (p *Endpoint) AppendCancel(dst []byte, id string, now int64) ([]byte, bool) {
 	if !p.queue.Cancel(id, now) {
 		return nil, false
 	}
@@ -316,7 +319,7 @@ func (p *Runpod) AppendCancel(dst []byte, id string, now int64) ([]byte, bool) {
 }
 
 // AppendStream is /stream/{id}: what has become available since the last call.
-func (p *Runpod) AppendStream(dst []byte, id string, now int64) ([]byte, bool) {
+func (p *Endpoint) AppendStream(dst []byte, id string, now int64) ([]byte, bool) {
 	ok := p.queue.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = append(dst, `{"status":"`...)
 		dst = append(dst, runpodStates()[state]...)
@@ -330,7 +333,7 @@ func (p *Runpod) AppendStream(dst []byte, id string, now int64) ([]byte, bool) {
 }
 
 // ServeRetry is POST /retry/{id}.
-func (p *Runpod) ServeRetry(m *api.Model, w http.ResponseWriter, r *http.Request) {
+func (p *Endpoint) ServeRetry(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
 	found, ok := p.queue.Retry(id, m.Now())
 	switch {
@@ -345,13 +348,13 @@ func (p *Runpod) ServeRetry(m *api.Model, w http.ResponseWriter, r *http.Request
 }
 
 // ServePurge is POST /purge-queue.
-func (p *Runpod) ServePurge(m *api.Model, w http.ResponseWriter, _ *http.Request) {
+func (p *Endpoint) ServePurge(m *api.Model, w http.ResponseWriter, _ *http.Request) {
 	body := strconv.AppendInt([]byte(`{"removed":`), int64(p.queue.Purge(m.Now())), 10)
 	_ = apierror.WriteJSON(w, http.StatusOK, append(body, `,"status":"completed"}`...))
 }
 
 // ServeHealth is GET /health below an endpoint.
-func (p *Runpod) ServeHealth(m *api.Model, w http.ResponseWriter, _ *http.Request) {
+func (p *Endpoint) ServeHealth(m *api.Model, w http.ResponseWriter, _ *http.Request) {
 	c := p.queue.Census(m.Now())
 	workers := m.Options.Jobs.Workers
 	body := fmt.Appendf(nil, `{"jobs":{"completed":%d,"failed":%d,"inProgress":%d,"inQueue":%d,"retried":%d},`+

@@ -67,18 +67,18 @@ func appendTEI(dst []byte, x *api.Answer, items [][]byte) []byte {
 	return append(dst, ']')
 }
 
-// TeiVector is an item of /embed.
-func TeiVector(dst []byte, _ *api.Model, text string, dim int) []byte {
+// TEIVector is an item of /embed.
+func TEIVector(dst []byte, _ *api.Model, text string, dim int) []byte {
 	return jsonappend.Floats(dst, embedding.Vector(text, dim))
 }
 
-// TeiRows is an item of /embed_all.
-func TeiRows(dst []byte, m *api.Model, text string, dim int) []byte {
+// TEIRows is an item of /embed_all.
+func TEIRows(dst []byte, m *api.Model, text string, dim int) []byte {
 	return appendRows(dst, vectorsOf(m.Options.Tokenizer.Pieces(text), dim))
 }
 
-// TeiSparse is an item of /embed_sparse: the places of the vector that hold something.
-func TeiSparse(dst []byte, _ *api.Model, text string, dim int) []byte {
+// TEISparse is an item of /embed_sparse: the places of the vector that hold something.
+func TEISparse(dst []byte, _ *api.Model, text string, dim int) []byte {
 	dst = append(dst, '[')
 	found := 0
 	for i, value := range embedding.Vector(text, dim) {

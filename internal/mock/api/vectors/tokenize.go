@@ -23,7 +23,7 @@ type tokenized struct {
 // NewTokenize is POST /tokenize: a body with inputs speaks TEI's API, another one
 // that of vLLM, or SGLang's with a list of prompts.
 func NewTokenize() api.Protocol {
-	return api.Reading[tokenized]{Accept: acceptTokenize, Answer: appendTokenized, Apart: true}
+	return api.Reading[tokenized]{Accept: acceptTokenize, Answer: appendTokenized, NoModel: true}
 }
 
 func acceptTokenize(m *api.Model, f *api.Fields) (tokenized, []api.Prompt) {
@@ -137,7 +137,7 @@ func NewDetokenize() api.Protocol {
 			}
 			return append(jsonappend.String(append(dst, `{"prompt":`...), strings.Join(texts, "")), '}')
 		},
-		Apart: true,
+		NoModel: true,
 	}
 }
 
@@ -156,7 +156,7 @@ func NewTEIDecode() api.Protocol {
 			}
 			return items, m.Read(texts)
 		},
-		Answer: appendTEI, Refuse: refuseTEI, Apart: true,
+		Answer: appendTEI, Refuse: refuseTEI, NoModel: true,
 	}
 }
 
