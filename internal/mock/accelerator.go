@@ -11,7 +11,7 @@ import (
 )
 
 // accelerator lets time pass for the model of a server that batches: one
-// goroutine computes a step, sleeps for as long as the step takes, and tells the
+// goroutine computes a step, sleeps for as long as the step takes, and notifies the
 // requests which of their tokens have come out. Steps follow each other without a
 // gap: a step begins when the one before it was to end.
 type accelerator struct {

@@ -17,7 +17,7 @@ type State struct {
 	SleepLevel     int64 `json:"sleep_level"` // 0 = awake
 	Profiling      bool  `json:"profiling"`
 	Profiles       int64 `json:"profiles"`            // that were started
-	CacheResets    int64 `json:"prefix_cache_resets"` // that somebody asked for
+	CacheResets    int64 `json:"prefix_cache_resets"` // requested by clients
 
 	Accelerator *AcceleratorState `json:"accelerator"` // null without one
 }
@@ -64,7 +64,7 @@ func serveLoad(s *Server, w http.ResponseWriter, _ *http.Request) {
 	_ = apierror.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{"server_load":%d}`, s.running.Load()))
 }
 
-// serveServerInfo tells the configuration that matters to a client.
+// serveServerInfo returns the configuration that matters to a client.
 func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
 	config := map[string]any{"model": s.model.Models()[0], "served_model_name": s.model.Models(), "max_model_len": s.opt.MaxModelLen}
 	if p := s.opt.Accelerator; p != nil {

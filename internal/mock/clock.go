@@ -26,7 +26,7 @@ func (c *clock) since() time.Duration { return time.Since(c.start) }
 func (c *clock) at(t time.Time) int64    { return c.startNs + int64(t.Sub(c.start)) }
 func (c *clock) time(ns int64) time.Time { return c.start.Add(time.Duration(ns - c.startNs)) }
 
-// stamped is a connection that tells when its last bytes arrived; the zero time
+// stamped is a connection that records when its last bytes arrived; the zero time
 // before the first.
 type stamped interface{ Last() time.Time }
 

@@ -241,8 +241,8 @@ func (x *exchange) finish(err error) {
 	t := &x.Truth
 	if x.ticket != nil {
 		x.s.accelerator.leave(x.ticket)
-		told := x.ticket.result()
-		t.Batch = &told
+		batch := x.ticket.result()
+		t.Batch = &batch
 	}
 	if t.Outcome == "" {
 		t.Outcome = x.outcome(err)

@@ -27,7 +27,7 @@ func submits(p api.JobProtocol) func(*Server, http.ResponseWriter, *http.Request
 	}
 }
 
-// submit starts the work, waits for it if that is asked, and says how it is.
+// submit starts the work, waits for it if the request says so, and returns its state.
 func (x *exchange) submit(p api.JobProtocol) error {
 	refusal, err := x.read()
 	if err != nil {

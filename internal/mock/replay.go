@@ -20,7 +20,7 @@ import (
 	"aiperfd/internal/mock/cases"
 )
 
-// Headers by which a request asks for a case.
+// Headers by which a request selects a case.
 const (
 	headerCase      = "X-Mock-Case"       // its id
 	headerTimeScale = "X-Mock-Time-Scale" // factor of its times; 0 = at once
@@ -49,7 +49,7 @@ type poll struct {
 	startNs int64 // of the first request
 }
 
-// replaying answers requests that ask for a case, and hands others on.
+// replaying answers requests that select a case, and passes the others on.
 func replaying(s *Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.opt.NoControlHeaders || r.Header.Get(headerCase) == "" {

@@ -119,7 +119,7 @@ func queueRoutes(p *runpod.Endpoint) []route {
 	}
 }
 
-// serverRoutes is what tells of the server, and controls it.
+// serverRoutes returns the state of the server, and controls it.
 func serverRoutes() []route {
 	return []route{
 		{http.MethodGet, "/v1/models", true, serveModels},

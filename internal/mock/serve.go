@@ -131,7 +131,7 @@ func shutdown(servers []httpServer, limit time.Duration) error {
 	return err
 }
 
-// stamping makes the connections of a listener tell when bytes arrived.
+// stamping is a listener whose connections record when bytes arrived.
 type stamping struct{ net.Listener }
 
 // Accept implements net.Listener.

@@ -187,7 +187,7 @@ func (st *stream) observe(before int64, tokens int) {
 	st.unseen = 0
 }
 
-// write sends b in one write, or in the pieces that the options ask for.
+// write sends b in one write, or in the pieces that the options set.
 func (st *stream) write(b []byte) error {
 	if st.x.fault.slow() {
 		return st.x.fault.drip(b)

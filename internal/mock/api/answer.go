@@ -21,7 +21,7 @@ type Answer struct {
 	Header  http.Header   // of the response
 	Request *Request
 	Choices []Choice
-	Reasons bool // Reasoning is told apart from the answer
+	Reasons bool // reasoning is separate from the answer
 	Rand    *rand.Rand
 	ITL     random.Delay // of this request
 	FirstNs int64        // due time of the first token; a hold moves it
@@ -59,7 +59,7 @@ func (x *Answer) Items(n int) int {
 	return n
 }
 
-// noteFinish records a finish that the client is told, or would be.
+// noteFinish records the finish reason of the first choice.
 func (x *Answer) noteFinish(c *Choice) {
 	if c.Index == 0 {
 		x.Truth.FinishReason = c.Finish

@@ -189,7 +189,7 @@ func (c *Choice) Identify() []uint32 {
 	return ids
 }
 
-// ofRole tells the tokens of one role from the same ones of another.
+// ofRole distinguishes the tokens of one role from the same ones of another.
 func ofRole(role string, id uint32) uint32 { return id ^ seed.Checksum(role) }
 
 // apply makes a planned choice what the request wishes. limit is how many tokens
@@ -213,7 +213,7 @@ func (m *Model) apply(q *Request, c *Choice, salt uint64, limit int) {
 	}
 }
 
-// RefusalText is what a refused request is told.
+// RefusalText is the answer to a refused request.
 const RefusalText = "I'm sorry, but I can't help with that request."
 
 // anyObjectSchema is what a request for any JSON object gets.

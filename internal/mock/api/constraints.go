@@ -9,10 +9,10 @@ import (
 	"aiperfd/internal/mock/apierror"
 )
 
-// maxLogprobs is how many alternatives of a token can be asked for.
+// maxLogprobs bounds the alternatives of a token.
 const maxLogprobs = 20
 
-// Constraints is what a request asks of the answer beyond its length.
+// Constraints is what a request demands of the answer beyond its length.
 type Constraints struct {
 	Tools      []Tool // to call; empty = none are to be called
 	MustCall   bool
@@ -219,7 +219,7 @@ func (w *Constraints) Empty() bool {
 	return len(w.Tools) == 0 && w.Structured == nil && w.choices == nil && !w.AnyObject && !w.Logprobs
 }
 
-// ReadTop checks how many alternatives are asked for.
+// ReadTop reads and checks the number of alternatives.
 func (w *Constraints) ReadTop(f *Fields, name string) {
 	n, ok := f.Integer(name)
 	if !ok {

@@ -91,10 +91,10 @@ func (f *Fields) Within(name string, low, high, other int) int {
 	return n
 }
 
-// maxDimensions bounds the dimensions that a request may ask for.
+// maxDimensions bounds the dimensions of a request.
 const maxDimensions = 8192
 
-// Dimensions reads the length of vectors that a request asks for.
+// Dimensions reads the length of the vectors.
 func (f *Fields) Dimensions(otherwise int) int {
 	n, ok := f.Integer("dimensions")
 	if !ok {
@@ -107,7 +107,7 @@ func (f *Fields) Dimensions(otherwise int) int {
 	return n
 }
 
-// Base64 reads in which form a request asks for vectors.
+// Base64 reports whether vectors are to be encoded in base64.
 func (f *Fields) Base64() bool {
 	switch format := f.Text("encoding_format"); format {
 	case "", "float":

@@ -11,18 +11,19 @@ import (
 // Protocol is one API: how a request is read, and how the answer is written.
 // Implementations are made once, for all requests.
 //
-// To add an API, write one file with a protocol and add its rows to [routes].
+// To add an API, write one file with a protocol in the package of its family and add its
+// rows to the table of routes of the server.
 type Protocol interface {
 	// Read parses a request, and checks it against the server's limits. r is nil
 	// in the front, which serves OpenAI's text routes alone.
 	Read(m *Model, r *http.Request, body []byte) (*Request, *apierror.Error)
-	// Reasons says whether reasoning is told apart from the answer.
+	// Reasons reports whether reasoning is separate from the answer.
 	Reasons() bool
 	// Document appends the answer in one piece and returns its content type.
 	Document(dst []byte, x *Answer) ([]byte, string)
 	// Refusal appends the body of an error.
 	Refusal(dst []byte, e *apierror.Error) []byte
-	// Script says how streams are written; nil = read never asks for one.
+	// Script returns how streams are written; nil = there are none.
 	Script() *Script
 }
 
@@ -33,8 +34,8 @@ type Chooser interface {
 	Choose(m *Model, body []byte) Protocol
 }
 
-// Script writes the events of a stream: each function adds whole events to e.b,
-// every one followed by [events.end]. All but content may be nil: there is nothing
+// Script writes the events of a stream: each function adds whole events to e.B,
+// every one followed by [Events.End]. All but content may be nil: there is nothing
 // to add.
 type Script struct {
 	ContentType string

@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// Default is the card whose metrics the server shows unless told otherwise.
+// Default is the card whose metrics the server shows by default.
 const Default = "h100-sxm"
 
 // MaxCards bounds how many cards are shown.

@@ -251,7 +251,7 @@ func (q *Queue) Purge(now int64) int {
 	return len(gone)
 }
 
-// wake tells those who wait that times have changed. Call with mu held.
+// wake notifies those who wait that times have changed. Call with mu held.
 func (q *Queue) wake() {
 	close(q.changed)
 	q.changed = make(chan struct{})

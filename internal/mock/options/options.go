@@ -28,7 +28,7 @@ const (
 	DefaultReasoningField = "reasoning_content"
 )
 
-// DefaultOutputTokens is the distribution of answer lengths unless told otherwise,
+// DefaultOutputTokens is the default distribution of answer lengths,
 // lognormal:128:0.5.
 func DefaultOutputTokens() random.Length {
 	l, _ := random.ParseLength("lognormal:128:0.5") // a valid distribution
@@ -245,7 +245,7 @@ func (o *Options) fillNumbers() error {
 	return errors.Join(errs...)
 }
 
-// fillExtras completes what belongs to wishes, cases and cards.
+// fillExtras completes what belongs to constraints, cases and cards.
 func (o *Options) fillExtras() error {
 	var errs []error
 	if o.ToolRate == nil {

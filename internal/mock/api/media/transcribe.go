@@ -58,14 +58,14 @@ func (t *transcription) Read(m *api.Model, r *http.Request, body []byte) (*api.R
 	q := &api.Request{N: 1, Model: f.Need("model"), Stream: f.Boolean("stream")}
 	q.IncludeUsage, q.ContinuousUsage = f.Boolean("stream_include_usage"), f.Boolean("stream_continuous_usage_stats")
 	q.MaxTokens = f.Integer("max_completion_tokens", 1, math.MaxInt32, 0)
-	sound := &audioRequest{format: f.Text("response_format")}
-	if sound.format == "" {
-		sound.format = "json"
+	audio := &audioRequest{format: f.Text("response_format")}
+	if audio.format == "" {
+		audio.format = "json"
 	}
-	if !slices.Contains([]string{"json", "text", "srt", "verbose_json", "vtt", "diarized_json"}, sound.format) {
-		f.Fail("response_format", "response_format must be json, text, srt, verbose_json, vtt or diarized_json, got "+sound.format[:min(len(sound.format), 100)]+".")
+	if !slices.Contains([]string{"json", "text", "srt", "verbose_json", "vtt", "diarized_json"}, audio.format) {
+		f.Fail("response_format", "response_format must be json, text, srt, verbose_json, vtt or diarized_json, got "+audio.format[:min(len(audio.format), 100)]+".")
 	}
-	sound.words = slices.Contains(f.Values["timestamp_granularities[]"], "word")
+	audio.words = slices.Contains(f.Values["timestamp_granularities[]"], "word")
 	files := f.NeedFiles("file")
 	if f.Err != nil {
 		return q, f.Err
@@ -76,13 +76,13 @@ func (t *transcription) Read(m *api.Model, r *http.Request, body []byte) (*api.R
 	if refusal := m.CheckRequest(q); refusal != nil {
 		return q, refusal
 	}
-	sound.seconds = AudioSeconds(files[0])
-	p := api.Prompt{Tokens: int(math.Ceil(sound.seconds * audioTokensPerSecond)), Hash: seed.Hash(0, files[0])}
+	audio.seconds = AudioSeconds(files[0])
+	p := api.Prompt{Tokens: int(math.Ceil(audio.seconds * audioTokensPerSecond)), Hash: seed.Hash(0, files[0])}
 	if said := f.Text("prompt"); said != "" {
 		p.Tokens += m.Options.Tokenizer.Count(said)
 	}
-	q.Prompts, q.Payload = []api.Prompt{p}, sound
-	q.Length = max(1, int(math.Ceil(sound.seconds*wordsPerSecond)))
+	q.Prompts, q.Payload = []api.Prompt{p}, audio
+	q.Length = max(1, int(math.Ceil(audio.seconds*wordsPerSecond)))
 	return q, nil
 }
 
@@ -152,8 +152,8 @@ func (t *transcription) done(e *api.Events) error {
 }
 
 func audioRequestOf(x *api.Answer) *audioRequest {
-	sound, _ := x.Request.Payload.(*audioRequest)
-	return sound
+	audio, _ := x.Request.Payload.(*audioRequest)
+	return audio
 }
 
 // appendAudioUsage appends the member "usage": seconds, or tokens for OpenAI's own

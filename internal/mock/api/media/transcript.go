@@ -26,20 +26,20 @@ func (t *transcription) Document(dst []byte, x *api.Answer) ([]byte, string) {
 
 // appendJSON appends the formats that are JSON.
 func (t *transcription) appendJSON(dst []byte, x *api.Answer) []byte {
-	c, sound := &x.Choices[0], audioRequestOf(x)
+	c, audio := &x.Choices[0], audioRequestOf(x)
 	dst = append(dst, '{')
-	if sound.format != "json" {
+	if audio.format != "json" {
 		dst = append(dst, `"task":"`+t.task+`",`...)
-		if sound.format == "verbose_json" {
+		if audio.format == "verbose_json" {
 			dst = append(dst, `"language":"english",`...)
 		}
-		dst = append(appendMoment(append(dst, `"duration":`...), sound.seconds), ',')
+		dst = append(appendMoment(append(dst, `"duration":`...), audio.seconds), ',')
 	}
 	dst = append(c.AppendTokens(append(dst, `"text":"`...), 0, c.Total), '"')
-	switch sound.format {
+	switch audio.format {
 	case "verbose_json":
 		dst = t.appendSegments(append(dst, `,"segments":[`...), x, t.appendSegment)
-		if sound.words {
+		if audio.words {
 			dst = t.appendWords(append(dst, `,"words":[`...), x)
 		}
 	case "diarized_json":

@@ -207,13 +207,13 @@ func (v *Videos) ServeContent(m *api.Model, w http.ResponseWriter, r *http.Reque
 		_ = apierror.WriteJSON(w, status, apierror.Append(nil, apierror.New(status, "The video is not ready.", "")))
 		return
 	}
-	var film strings.Builder
-	film.Grow(VideoSize)
-	film.WriteString("\x00\x00\x00\x14ftypisom\x00\x00\x02\x00mp41")
-	for n := uint64(0); film.Len() < VideoSize; n++ {
-		film.WriteByte(byte(seed.Mix(uint64(hash), n)))
+	var video strings.Builder
+	video.Grow(VideoSize)
+	video.WriteString("\x00\x00\x00\x14ftypisom\x00\x00\x02\x00mp41")
+	for n := uint64(0); video.Len() < VideoSize; n++ {
+		video.WriteByte(byte(seed.Mix(uint64(hash), n)))
 	}
 	w.Header().Set("Content-Type", "video/mp4")
-	w.Header().Set("Content-Length", strconv.Itoa(film.Len()))
-	_, _ = io.WriteString(w, film.String()) // the error is that of the connection
+	w.Header().Set("Content-Length", strconv.Itoa(video.Len()))
+	_, _ = io.WriteString(w, video.String()) // the error is that of the connection
 }

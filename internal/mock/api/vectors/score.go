@@ -265,26 +265,26 @@ func NewInfer() api.Protocol {
 				f.Fail("input", "non-empty list of images")
 				return nil, nil
 			}
-			pictures := make([]string, len(items))
+			images := make([]string, len(items))
 			for i, item := range items {
 				url := item.Get("url")
 				if string(item.GetStringBytes("type")) != "image_url" || url == nil || url.Type() != fastjson.TypeString {
 					f.Fail("input", `list of {"type":"image_url","url":…}`)
 					return nil, nil
 				}
-				pictures[i] = string(url.GetStringBytes())
+				images[i] = string(url.GetStringBytes())
 			}
-			return pictures, nil
+			return images, nil
 		},
 		Answer: appendFound,
 	}
 }
 
-func appendFound(dst []byte, x *api.Answer, pictures []string) []byte {
+func appendFound(dst []byte, x *api.Answer, images []string) []byte {
 	bytes := 0
 	dst = append(dst, `{"data":[`...)
-	for i := range x.Items(len(pictures)) {
-		h := seed.Hash(0, []byte(pictures[i]))
+	for i := range x.Items(len(images)) {
+		h := seed.Hash(0, []byte(images[i]))
 		side := func(shift int) float64 { return float64(h>>shift&255) / 512 } // below a half
 		dst = appendIndex(dst, i, i)
 		dst = append(dst, `,"bounding_boxes":{"element":[{"x_min":`...)
@@ -293,7 +293,7 @@ func appendFound(dst []byte, x *api.Answer, pictures []string) []byte {
 		dst = jsonappend.Number(append(dst, `,"x_max":`...), 0.5+side(16))
 		dst = jsonappend.Number(append(dst, `,"y_max":`...), 0.5+side(24))
 		dst = append(dst, `,"confidence":0.5}]}}`...)
-		bytes += len(pictures[i])
+		bytes += len(images[i])
 	}
 	dst = append(dst, `],"usage":{"images_size_mb":`...)
 	return append(jsonappend.Number(dst, float64(bytes)/1e6), "}}"...)
