@@ -10,14 +10,20 @@ import (
 	"aiperfd/internal/mock/truth"
 )
 
-// What callers of [New] and of the methods of [Server] need of other packages.
-type (
-	Options = options.Options
-	Delay   = random.Delay
-	Fault   = fault.Rule
-	Case    = cases.Case
-	Truth   = truth.Record
-)
+// Options configures a Server.
+type Options = options.Options
+
+// Delay is a distribution of durations.
+type Delay = random.Delay
+
+// Fault is a fault rule.
+type Fault = fault.Rule
+
+// Case is a recorded response.
+type Case = cases.Case
+
+// Truth is what happened to one request.
+type Truth = truth.Record
 
 // OutcomeOK is the outcome of a request that was answered in full.
 const OutcomeOK = truth.OutcomeOK

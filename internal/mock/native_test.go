@@ -311,7 +311,7 @@ func FuzzNativeRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
-	all := []api.Protocol{native.NewGenerate(), native.NewTGI(native.TGIAsked), native.NewOllama(true), native.NewOllama(false), native.NewTriton(true), native.Infer{}, native.NewInvocations(true)}
+	all := []api.Protocol{native.NewGenerate(), native.NewTGI(native.TGIAsked), native.NewOllama(true), native.NewOllama(false), native.NewTriton(true), native.NewInfer(), native.NewInvocations(true)}
 	r, err := http.NewRequest(http.MethodPost, "/", nil)
 	if err != nil {
 		f.Fatal(err)

@@ -252,7 +252,7 @@ func nativeRoutes() []route {
 		rows = append(rows,
 			route{post, model + "/generate", true, inference(native.NewTriton(false))},
 			route{post, model + "/generate_stream", true, inference(native.NewTriton(true))},
-			route{post, model + "/infer", true, inference(native.Infer{})})
+			route{post, model + "/infer", true, inference(native.NewInfer())})
 	}
 	return rows
 }

@@ -244,7 +244,7 @@ func TestTruthFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{TruthFile: path, TruthChunks: true, TruthLimit: 2})
 		r.post(completionPath, `{"prompt":"<x>","max_tokens":2,"stream":true}`, "X-Request-Id", "<r>")
-		time.Sleep(truth.TruthFlushEvery)
+		time.Sleep(truth.FlushEvery)
 		synctest.Wait()
 		got, err := os.ReadFile(path)
 		if err != nil {

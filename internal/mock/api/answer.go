@@ -35,7 +35,7 @@ type Answer struct {
 	JobFault string // what becomes of the job; "" = nothing
 }
 
-// RequestID is the client's X-Request-Id, else one made from seed and number.
+// RequestID is the client's X-Request-ID, else one made from seed and number.
 func (x *Answer) RequestID() string {
 	if x.Truth.RequestID != "" {
 		return x.Truth.RequestID

@@ -251,7 +251,7 @@ func (m *Model) call(c *Choice, w *Constraints, random *rand.Rand, limit int) {
 		}
 		pieces = append(pieces, token.Cut(m.Options.Tokenizer, string(arguments))...)
 		id := "call_" + strconv.FormatUint(random.Uint64(), 36)
-		c.Calls = append(c.Calls, ToolCall{Id: id, From: from, To: len(pieces)})
+		c.Calls = append(c.Calls, ToolCall{ID: id, From: from, To: len(pieces)})
 	}
 	m.say(c, limit, pieces)
 	if c.Finish == "stop" {

@@ -33,7 +33,7 @@ type Tool struct {
 // ToolCall is one call in an answer: a part of the choice's text, whose first
 // token is the name.
 type ToolCall struct {
-	Id       string
+	ID       string
 	From, To int
 }
 
@@ -110,6 +110,7 @@ func (f *Fields) Refuse(param, message string) {
 // member of a tool and of tool_choice.
 type ToolShape string
 
+// Shapes of tools.
 const (
 	NestedTools ToolShape = "function" // chat completions
 	FlatTools   ToolShape = ""         // Responses: in the tool itself, and tools of other types stand beside it

@@ -54,8 +54,10 @@ func (p Reading[T]) Read(m *Model, _ *http.Request, body []byte) (*Request, *api
 	return q, refusal
 }
 
+// Reasons implements Protocol.
 func (Reading[T]) Reasons() bool { return false }
 
+// Script implements Protocol.
 func (Reading[T]) Script() *Script { return nil }
 
 // Document implements Protocol.

@@ -7,6 +7,7 @@ import (
 // Side is one of the two sides of an answer.
 type Side uint8
 
+// The sides of an answer.
 const (
 	Reasoning Side = iota
 	Text

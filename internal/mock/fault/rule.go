@@ -67,6 +67,7 @@ The first matching rule applies.`
 // Action is what a rule does.
 type Action string
 
+// Actions.
 const (
 	ActStatus      Action = "status"
 	ActReset       Action = "reset"
@@ -91,6 +92,7 @@ const (
 // Position is the point of a response at which a rule acts.
 type Position string
 
+// Positions.
 const (
 	PosBeforeHeaders Position = "before_headers"
 	PosAfterHeaders  Position = "after_headers"
@@ -99,6 +101,7 @@ const (
 	PosAfterDone     Position = "after_done"
 )
 
+// Kinds of ActEmpty, ActJob and ActMalformed.
 const (
 	EmptyBody   = "body"
 	EmptyOutput = "output"

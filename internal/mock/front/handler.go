@@ -46,6 +46,7 @@ type Exchange interface {
 // End is why an exchange ends.
 type End uint8
 
+// Ends of an exchange.
 const (
 	Complete   End = iota // Start or Step returned false
 	ClientGone            // the client has closed the connection

@@ -19,6 +19,7 @@ const maxJobs = 20_000
 // State is how a job is at one moment.
 type State uint8
 
+// States of a job, in their order.
 const (
 	Queued State = iota
 	Running

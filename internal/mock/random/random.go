@@ -26,7 +26,7 @@ const (
 	distConst
 	distUniform
 	distNormal
-	DistLognormal
+	distLognormal
 	distExp
 	distGamma
 	distBimodal
@@ -46,7 +46,7 @@ func distSpecs() []distSpec {
 		{"const", distConst, []bool{true}},
 		{"uniform", distUniform, []bool{true, true}},
 		{"normal", distNormal, []bool{true, true}},
-		{"lognormal", DistLognormal, []bool{true, false}},
+		{"lognormal", distLognormal, []bool{true, false}},
 		{"exp", distExp, []bool{true}},
 		{"gamma", distGamma, []bool{true, false}},
 	}
@@ -72,7 +72,7 @@ func (d *distribution) sample(r *rand.Rand) float64 {
 		return d.A + (d.B-d.A)*r.Float64()
 	case distNormal:
 		return sampleNormal(r, d.A, d.B)
-	case DistLognormal:
+	case distLognormal:
 		// E[X] = exp(mu + s²/2) and cv² = exp(s²) − 1, solved for mu and s.
 		s2 := math.Log1p(d.B * d.B)
 		return d.A * math.Exp(math.Sqrt(s2)*r.NormFloat64()-s2/2)

@@ -8,13 +8,15 @@ import (
 	"time"
 )
 
+// FlushEvery is how long a record waits at most before it is written.
+const FlushEvery = time.Second
+
 const (
-	TruthFlushEvery = time.Second
-	truthFileMode   = 0o644
-	// truthBatch is how many bytes wake the writer before the second is over, and
-	// truthBacklog how many may wait for the disk before requests wait for it too.
-	truthBatch   = 256 << 10
-	truthBacklog = 8 << 20
+	fileMode = 0o644
+	// batchSize is how many bytes wake the writer before the second is over, and
+	// maxBacklog how many may wait for the disk before requests wait for it too.
+	batchSize  = 256 << 10
+	maxBacklog = 8 << 20
 )
 
 // File appends lines to a file. One goroutine owns the file; write is safe
@@ -32,7 +34,7 @@ type File struct {
 
 // Open creates path, or truncates it, and starts the writer.
 func Open(path string) (*File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, truthFileMode)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, fileMode)
 	if err != nil {
 		return nil, fmt.Errorf("open truth file: %w", err)
 	}
@@ -47,14 +49,14 @@ func Open(path string) (*File, error) {
 func (t *File) Write(truth *Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for len(t.lines) >= truthBacklog && !t.closed {
+	for len(t.lines) >= maxBacklog && !t.closed {
 		t.room.Wait()
 	}
 	if t.closed {
 		return
 	}
 	t.lines = AppendLine(t.lines, truth)
-	if len(t.lines) >= truthBatch {
+	if len(t.lines) >= batchSize {
 		select {
 		case t.full <- struct{}{}:
 		default: // the writer knows
@@ -75,7 +77,7 @@ func (t *File) take(spare []byte) []byte {
 // run writes lines until stop. After an error it goes on to take lines, so that
 // no request hangs, and reports the first error at the end.
 func (t *File) run(f *os.File) error {
-	tick := time.NewTicker(TruthFlushEvery)
+	tick := time.NewTicker(FlushEvery)
 	defer tick.Stop()
 	var buf []byte
 	var failed error

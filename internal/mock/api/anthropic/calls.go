@@ -122,7 +122,7 @@ func (p *messages) callBlock(e *api.Events, c *api.Choice, kind string, n int) {
 // appendToolUse appends the block of call n, up to its input.
 func appendToolUse(dst []byte, c *api.Choice, n int) []byte {
 	dst = append(dst, `{"type":"tool_use","id":`...)
-	dst = jsonappend.String(dst, "toolu_"+strings.TrimPrefix(c.Calls[n].Id, "call_"))
+	dst = jsonappend.String(dst, "toolu_"+strings.TrimPrefix(c.Calls[n].ID, "call_"))
 	dst = append(dst, `,"name":"`...)
 	from, _ := c.Span(n)
 	return append(c.AppendTokens(dst, from, from+1), '"')

@@ -17,6 +17,7 @@ const tgiDefaultTokens = 100
 // tgiStreams says what decides whether TGI streams.
 type tgiStreams uint8
 
+// What makes TGI stream.
 const (
 	tgiNever  tgiStreams = iota // POST /generate
 	TGIAlways                   // POST /generate_stream

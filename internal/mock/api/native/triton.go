@@ -117,15 +117,18 @@ func (*triton) fail(e *api.Events, apology *apierror.Error) error {
 	return e.End(false)
 }
 
-// Infer is the Open Inference Protocol, version 2, for text.
-type Infer struct{}
+// infer is the Open Inference Protocol, version 2, for text.
+type infer struct{}
 
-var _ api.Protocol = Infer{}
+var _ api.Protocol = infer{}
+
+// NewInfer returns POST /infer of a model.
+func NewInfer() api.Protocol { return infer{} }
 
 // inferRequest is what answers repeat.
 type inferRequest struct{ id string }
 
-func (Infer) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
+func (infer) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
 	q := &api.Request{Model: pathModel(r)}
 	refusal := m.ParseJSON(body, func(f *api.Fields) {
 		q.Payload = inferRequest{id: f.Text("id")}
@@ -174,15 +177,15 @@ func readTensor(m *api.Model, f *api.Fields, q *api.Request, tensor *fastjson.Va
 	}
 }
 
-func (Infer) Reasons() bool { return false }
+func (infer) Reasons() bool { return false }
 
-func (Infer) Refusal(dst []byte, e *apierror.Error) []byte {
+func (infer) Refusal(dst []byte, e *apierror.Error) []byte {
 	return api.AppendSimpleError(dst, e.Message)
 }
 
-func (Infer) Script() *api.Script { return nil }
+func (infer) Script() *api.Script { return nil }
 
-func (Infer) Document(dst []byte, x *api.Answer) ([]byte, string) {
+func (infer) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	c := &x.Choices[0]
 	dst = jsonappend.String(append(dst, `{"model_name":`...), x.Request.Model)
 	dst = append(dst, `,"model_version":"1"`...)

@@ -99,7 +99,7 @@ func appendCalls(dst []byte, c *api.Choice) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"id":`...)
-		dst = jsonappend.String(dst, c.Calls[i].Id)
+		dst = jsonappend.String(dst, c.Calls[i].ID)
 		dst = append(dst, `,"type":"function","function":{"name":"`...)
 		dst = c.AppendTokens(dst, from, from+1)
 		dst = append(dst, `","arguments":"`...)
@@ -120,7 +120,7 @@ func appendCallDelta(dst []byte, role bool, c *api.Choice, n, from, to int) []by
 	dst = strconv.AppendInt(dst, int64(n), 10)
 	if call := &c.Calls[n]; from == c.Reasoning+call.From {
 		dst = append(dst, `,"id":`...)
-		dst = jsonappend.String(dst, call.Id)
+		dst = jsonappend.String(dst, call.ID)
 		dst = append(dst, `,"type":"function","function":{"name":"`...)
 		dst = c.AppendTokens(dst, from, to)
 		return append(dst, `","arguments":""}}]}`...)

@@ -74,7 +74,7 @@ func placeCall(e *api.Events, c *api.Choice, n int) {
 
 // appendCallID appends the id of the item of call n, which is not that of the call.
 func appendCallID(dst []byte, c *api.Choice, n int) []byte {
-	return jsonappend.String(dst, "fc_"+strings.TrimPrefix(c.Calls[n].Id, "call_"))
+	return jsonappend.String(dst, "fc_"+strings.TrimPrefix(c.Calls[n].ID, "call_"))
 }
 
 // appendCall appends the item of call n; without its arguments it has just begun.
@@ -82,7 +82,7 @@ func appendCall(dst []byte, c *api.Choice, n int, part extent) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendCallID(dst, c, n)
 	dst = append(dst, `,"type":"function_call","call_id":`...)
-	dst = jsonappend.String(dst, c.Calls[n].Id)
+	dst = jsonappend.String(dst, c.Calls[n].ID)
 	dst = append(dst, ',')
 	dst = appendFunction(dst, c, n, part)
 	status := "in_progress"

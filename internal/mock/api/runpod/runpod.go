@@ -35,8 +35,10 @@ type Endpoint struct{ queue *jobs.Queue }
 // New returns an endpoint whose jobs wait in queue.
 func New(queue *jobs.Queue) *Endpoint { return &Endpoint{queue} }
 
+// Reasons implements api.Protocol.
 func (Submission) Reasons() bool { return false }
 
+// Script implements api.Protocol.
 func (Submission) Script() *api.Script { return nil }
 
 // Jobs implements api.JobProtocol.
