@@ -21,6 +21,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
 	"aiperfd/openapi"
 )
 
@@ -140,7 +141,7 @@ func newEchoServer(t *testing.T) *echoServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated, err := mock.New(mock.Options{Faults: []mock.Fault{faulty}})
+	simulated, err := mock.New(options.Options{Faults: []mock.Fault{faulty}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,19 @@ import (
 	"syscall"
 	"time"
 
-	"aiperfd/internal/app/terminal"
-	"aiperfd/internal/engine/tokenizer"
-	"aiperfd/internal/mock"
-
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/gpu"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/token"
 )
 
 // mockEnvPrefix is the prefix of the environment variables of the mock's flags.
@@ -61,7 +67,7 @@ Cohere); /embed, /embed_all, /embed_sparse, /predict, /similarity, /decode, and
 /api/embeddings (Ollama).
 
 Fault rules (--fault, repeatable):
-` + mock.FaultHelp
+` + fault.Help
 
 const mockExample = `  aiperfd mock
   aiperfd mock --port 0 --ttft lognormal:80ms:0.3 --itl 12ms --truth truth.jsonl
@@ -82,7 +88,7 @@ type mockFlags struct {
 	cases     string
 	tls       mockTLS
 	batch     batchFlags
-	opt       mock.Options
+	opt       options.Options
 }
 
 // newMockCommand returns the command that runs the simulated server until SIGINT
@@ -134,8 +140,8 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.portFile, "port-file", "", "write the port number to this `file`")
 	fs.StringVar(&o.Prefix, "prefix", "", "also serve every route below this `path`, such as /v2/EP/openai")
 	fs.StringArrayVar(&o.ServedModels, "served-model-name", nil, "serve only this `model` (repeatable); default any")
-	fs.IntVar(&o.MaxModelLen, "max-model-len", mock.DefaultMaxModelLen, "context length in `tokens`")
-	fs.Int64Var(&o.MaxBody, "max-body", mock.DefaultMaxBody, "largest request body in `bytes`")
+	fs.IntVar(&o.MaxModelLen, "max-model-len", options.DefaultMaxModelLen, "context length in `tokens`")
+	fs.Int64Var(&o.MaxBody, "max-body", options.DefaultMaxBody, "largest request body in `bytes`")
 	fs.StringVar(&o.APIKey, "api-key", "", "require this bearer token on /v1 routes")
 	fs.BoolVar(&o.RequestIDHeaders, "enable-request-id-headers", false, "answer with X-Request-Id")
 	fs.DurationVar(&f.keepAlive, "keep-alive-timeout", 0, "close idle connections after this time; 0 = never")
@@ -147,7 +153,7 @@ func (f *mockFlags) serverFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.StringVar(&o.GPU, "gpu", mock.DefaultGPU, "GPU `model` on /dcgm/metrics (one of "+strings.Join(mock.GPUs(), ", ")+")")
+	fs.StringVar(&o.GPU, "gpu", gpu.Default, "GPU `model` on /dcgm/metrics (one of "+strings.Join(gpu.Names(), ", ")+")")
 	fs.IntVar(&o.GPUs, "gpus", 1, "number of GPUs on /dcgm/metrics")
 	fs.BoolVar(&o.OldMetricNames, "old-metric-names", false, "also export metrics under vLLM's old names")
 	fs.BoolVar(&o.NoControlHeaders, "no-control-headers", false, "ignore X-Mock- headers of requests")
@@ -155,13 +161,13 @@ func (f *mockFlags) metricFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.TimeScale, "time-scale", 1, "`factor` for the times of recorded responses")
 	fs.StringVar(&o.TruthFile, "truth", "", "write one JSON line per request with the server's timestamps to this `file`")
 	fs.BoolVar(&o.TruthChunks, "truth-chunks", false, "include the time of every content event in --truth")
-	fs.IntVar(&o.TruthLimit, "truth-limit", mock.DefaultTruthLimit, "number of requests kept for /mock/summary and /mock/requests")
+	fs.IntVar(&o.TruthLimit, "truth-limit", options.DefaultTruthLimit, "number of requests kept for /mock/summary and /mock/requests")
 }
 
 func (f *mockFlags) timingFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.TextVar(&o.TTFT, "ttft", mock.ConstDelay(mock.DefaultTTFT), "time to first token, a `distribution`")
-	fs.TextVar(&o.ITL, "itl", mock.ConstDelay(mock.DefaultITL), "inter-token latency, a `distribution`")
+	fs.TextVar(&o.TTFT, "ttft", mock.ConstDelay(options.DefaultTTFT), "time to first token, a `distribution`")
+	fs.TextVar(&o.ITL, "itl", mock.ConstDelay(options.DefaultITL), "inter-token latency, a `distribution`")
 	fs.BoolVar(&o.ITLPerRequest, "itl-per-request", false, "draw --itl once per request instead of once per token")
 	fs.DurationVar(&o.PrefillPerToken, "prefill-per-token", 0, "added to --ttft for every prompt token")
 	fs.BoolVar(&o.Fast, "fast", false, "no delays at all")
@@ -172,18 +178,18 @@ func (f *mockFlags) outputFlags(fs *pflag.FlagSet) {
 	o := &f.opt
 	fs.StringVar(&f.tokenizer, "tokenizer", "builtin", "tokenizer: builtin (o200k_base), another tiktoken encoding, the `path` of a tokenizer.json, or words (a simple one)")
 	choiceVar(fs, &o.OutputMode, "output-mode", "exact: max_tokens is the length; natural: an end is drawn from --output-tokens")
-	fs.TextVar(&o.OutputTokens, "output-tokens", mock.DefaultOutputTokens(), "output length if the request has no limit, a `distribution`")
+	fs.TextVar(&o.OutputTokens, "output-tokens", options.DefaultOutputTokens(), "output length if the request has no limit, a `distribution`")
 	choiceVar(fs, &o.Content, "content", "text of responses")
 	fs.IntVar(&o.ReasoningTokens, "reasoning-tokens", 0, "reasoning `tokens` before the text, if the API separates them")
-	o.ToolRate = fs.Float64("tool-rate", mock.DefaultToolRate, "`share` of requests with tools that get a tool call")
+	o.ToolRate = fs.Float64("tool-rate", options.DefaultToolRate, "`share` of requests with tools that get a tool call")
 	fs.IntVar(&o.ParallelTools, "parallel-tools", 1, "number of `calls` in a response with tool calls")
 	fs.Float64Var(&o.RefusalRate, "refusal-rate", 0, "`share` of chats that are refused")
-	fs.StringVar(&o.ReasoningField, "reasoning-field", mock.DefaultReasoningField, "`name` of the field with the reasoning of chat responses")
+	fs.StringVar(&o.ReasoningField, "reasoning-field", options.DefaultReasoningField, "`name` of the field with the reasoning of chat responses")
 }
 
 func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 	o := &f.opt
-	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", mock.ConstLength(1), "tokens per event, a `distribution`")
+	fs.TextVar(&o.TokensPerChunk, "tokens-per-chunk", random.ConstLength(1), "tokens per event, a `distribution`")
 	fs.IntVar(&o.Coalesce, "coalesce", 1, "events per network write")
 	choiceVar(fs, &o.RoleChunk, "role-chunk", "position of the role in chat streams")
 	choiceVar(fs, &o.Usage, "usage", "when to send token counts")
@@ -204,16 +210,16 @@ func (f *mockFlags) streamFlags(fs *pflag.FlagSet) {
 
 func (f *mockFlags) jobFlags(fs *pflag.FlagSet) {
 	o := &f.opt.Jobs
-	fs.IntVar(&o.Workers, "job-workers", mock.DefaultJobWorkers, "concurrent jobs, separately for the Runpod queue and for videos")
+	fs.IntVar(&o.Workers, "job-workers", options.DefaultJobWorkers, "concurrent jobs, separately for the Runpod queue and for videos")
 	fs.TextVar(&o.ColdStart, "job-cold-start", mock.ConstDelay(0), "start-up time of a worker, a `distribution`")
-	fs.TextVar(&o.Time, "job-time", mock.ConstDelay(mock.DefaultJobTime), "time to generate a video, a `distribution`")
+	fs.TextVar(&o.Time, "job-time", mock.ConstDelay(options.DefaultJobTime), "time to generate a video, a `distribution`")
 	fs.DurationVar(&o.Expiry, "job-expiry", 0, "delete a result this long after its job has ended; 0 = 1m for /runsync, 30m for all others")
 	choiceVar(fs, &o.Output, "runpod-output", "what Runpod's workers put out: pieces of a stream's text, or lists of tokens")
 }
 
 // choiceVar adds a flag with a closed list of values, which mock.New checks.
 func choiceVar(fs *pflag.FlagSet, p *string, name, usage string) {
-	list := mock.Choices(name)
+	list := options.Choices(name)
 	fs.StringVar(p, name, list[0], usage+" (one of "+strings.Join(list, ", ")+")")
 }
 
@@ -282,14 +288,14 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 		if err != nil {
 			return fmt.Errorf("load tokenizer: %w", err)
 		}
-		f.opt.Tokenizer = mock.FromCodec(t)
+		f.opt.Tokenizer = token.FromCodec(t)
 	}
 	if f.cases != "" {
-		cases, err := mock.LoadCases(f.cases)
+		list, err := cases.Load(f.cases)
 		if err != nil {
 			return err
 		}
-		f.opt.Cases = cases
+		f.opt.Cases = list
 	}
 	server, err := mock.New(f.opt)
 	if err != nil {

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"aiperfd/internal/mock"
-
 	"github.com/spf13/pflag"
+
+	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
 )
 
 // batchFlags are the flags of the simulated accelerator. They have the names of
@@ -45,7 +46,7 @@ func independentFlagNames() []string {
 
 func (b *batchFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&b.preset, "preset", "", "simulate a server with continuous batching on this `accelerator` (one of "+
-		strings.Join(mock.Presets(), ", ")+")")
+		strings.Join(options.Presets(), ", ")+")")
 	fs.IntVar(&b.sequences, "max-num-seqs", 0, "maximum number of running sequences (default of the preset)")
 	fs.IntVar(&b.batched, "max-num-batched-tokens", 0, "maximum `tokens` per step (default of the preset)")
 	fs.IntVar(&b.blocks, "num-gpu-blocks-override", 0, "`blocks` of the key-value cache (default of the preset)")
@@ -73,7 +74,7 @@ func (f *mockFlags) resolve(fs *pflag.FlagSet) error {
 	if b.preset == "" {
 		for _, name := range batchFlagNames() {
 			if fs.Changed(name) {
-				errs = append(errs, fmt.Errorf("--%s needs --preset (one of %s)", name, strings.Join(mock.Presets(), ", ")))
+				errs = append(errs, fmt.Errorf("--%s needs --preset (one of %s)", name, strings.Join(options.Presets(), ", ")))
 			}
 		}
 		return errors.Join(errs...)
@@ -88,7 +89,7 @@ func (f *mockFlags) resolve(fs *pflag.FlagSet) error {
 	if !fs.Changed("max-model-len") {
 		o.MaxModelLen = 0 // what fits into the cache
 	}
-	p, err := mock.Preset(b.preset)
+	p, err := options.Preset(b.preset)
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}

@@ -7,6 +7,7 @@ import (
 	"text/template"
 
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
 )
 
 // mockHello is the text that the simulator prints to a terminal when it starts.
@@ -46,7 +47,7 @@ func (f *mockFlags) hello(address string) mockHello {
 		constant := func(d mock.Delay) string { return strings.TrimPrefix(d.String(), "const:") }
 		h.Timing = fmt.Sprintf("first token after %s, then one every %s", constant(f.opt.TTFT), constant(f.opt.ITL))
 	}
-	model := mock.DefaultModel
+	model := options.DefaultModel
 	if len(h.Models) > 0 {
 		model = h.Models[0]
 	}

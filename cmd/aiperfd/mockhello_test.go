@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
 )
 
 // TestMockHello: who starts the simulator at a terminal reads where it is, what it
@@ -28,16 +29,16 @@ func TestMockHello(t *testing.T) {
 		address string
 		want    []string // lines
 	}{
-		{"defaults", mockFlags{opt: mock.Options{TTFT: mock.ConstDelay(20 * time.Millisecond), ITL: mock.ConstDelay(10 * time.Millisecond)}}, "http://127.0.0.1:8000", []string{
+		{"defaults", mockFlags{opt: options.Options{TTFT: mock.ConstDelay(20 * time.Millisecond), ITL: mock.ConstDelay(10 * time.Millisecond)}}, "http://127.0.0.1:8000", []string{
 			"Simulated inference server, listening on http://127.0.0.1:8000", "  models:  every name is answered",
 			"  timing:  first token after 20ms, then one every 10ms",
 			"  aiperfd profile --model mock-model --url http://127.0.0.1:8000 --streaming --request-count 20",
 		}},
-		{"all", mockFlags{tls: mockTLS{selfSigned: "ca.pem"}, opt: mock.Options{ServedModels: []string{"a", "b"}, APIKey: "secret", Fast: true}}, "https://127.0.0.1:8000", []string{
+		{"all", mockFlags{tls: mockTLS{selfSigned: "ca.pem"}, opt: options.Options{ServedModels: []string{"a", "b"}, APIKey: "secret", Fast: true}}, "https://127.0.0.1:8000", []string{
 			"Simulated inference server, listening on https://127.0.0.1:8000", "  models:  a, b", "  timing:  as fast as possible",
 			"  aiperfd profile --model a --url https://127.0.0.1:8000 --streaming --request-count 20 --tls-ca-file ca.pem --api-key KEY",
 		}},
-		{"socket", mockFlags{uds: "/tmp/m.sock", opt: mock.Options{Fast: true}}, "unix:///tmp/m.sock", []string{
+		{"socket", mockFlags{uds: "/tmp/m.sock", opt: options.Options{Fast: true}}, "unix:///tmp/m.sock", []string{
 			"  aiperfd profile --model mock-model --url http://localhost --unix-socket /tmp/m.sock --streaming --request-count 20",
 		}},
 	} {

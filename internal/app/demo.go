@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/token"
 )
 
 // demoDocument is the benchmark of the demonstration, with a placeholder for the
@@ -90,7 +91,7 @@ func startMock(ctx context.Context) (url string, stop func() error, err error) {
 		return "", nil, fmt.Errorf("configure simulated server: %w", err)
 	}
 	o.ServedModels = []string{"demo-model"}
-	o.Tokenizer = mock.FromCodec(tokenizer.Builtin())
+	o.Tokenizer = token.FromCodec(tokenizer.Builtin())
 	server, err := mock.New(o)
 	if err != nil {
 		return "", nil, err

@@ -6,6 +6,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
 )
 
 // TestRunAgainstAccelerator: a run against a server that batches ends without
@@ -13,7 +14,7 @@ import (
 // in the cache.
 func TestRunAgainstAccelerator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		preset, err := mock.Preset("tiny")
+		preset, err := options.Preset("tiny")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/run"
 )
 
@@ -99,7 +100,7 @@ profiling s0.0 0s-500ms TTFT 500 3 3
 profiling s1.0 500ms-1s TTFT 500 3 3`,
 			slices.Repeat([]string{"POST /v2/EP/run", "GET /v2/EP/stream/ID", "GET /v2/EP/stream/ID", "GET /v2/EP/stream/ID"}, 2)},
 	} {
-		for _, output := range []string{mock.OutputEvents, mock.OutputTokens} {
+		for _, output := range []string{options.OutputEvents, options.OutputTokens} {
 			t.Run(tt.name+"/"+output, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					o := timing(t, 200*time.Millisecond, 150*time.Millisecond)
@@ -108,7 +109,7 @@ profiling s1.0 500ms-1s TTFT 500 3 3`,
 					b := newBed(t, o, v.wrap)
 					r := b.run(jobDocument(runpodURL+", "+tt.endpoint, oneByOne))
 					ttft := "250"
-					if output == mock.OutputEvents {
+					if output == options.OutputEvents {
 						ttft = "500" // the first event ends in the second piece
 					}
 					check(t, b.transcript(r.ID, "time_to_first_token", "request_latency", "output_sequence_length", "job_polls"),

@@ -20,6 +20,7 @@ import (
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/transport/frame"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/cases"
 )
 
 // recorded returns the response vectors of package endpoint whose types exist and
@@ -30,22 +31,22 @@ func recorded(t testing.TB) []mock.Case {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no vectors: %v", err)
 	}
-	var cases []mock.Case
+	var all []mock.Case
 	for _, name := range files {
-		some, err := mock.LoadCases(name)
+		some, err := cases.Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range some {
 			if _, ok := endpoint.Lookup(c.Type); ok && !c.Polled {
-				cases = append(cases, c)
+				all = append(all, c)
 			}
 		}
 	}
-	if len(cases) < 29 {
-		t.Fatalf("only %d vectors", len(cases))
+	if len(all) < 29 {
+		t.Fatalf("only %d vectors", len(all))
 	}
-	return cases
+	return all
 }
 
 // stallTimeout is the client's patience where a recorded answer stalls.
@@ -86,11 +87,11 @@ func expected(t testing.TB, c *mock.Case) bench.Answer {
 		}
 		f.Feed(millis(c.Reads[i].At), data)
 	}
-	end := map[string]bench.End{mock.EndEOF: bench.EndEOF, mock.EndReset: bench.EndReset, mock.EndStall: bench.EndTimeout}[c.End.How]
+	end := map[string]bench.End{cases.EndEOF: bench.EndEOF, cases.EndReset: bench.EndReset, cases.EndStall: bench.EndTimeout}[c.End.How]
 	f.Finish(millis(c.End.At), end)
 	resp := f.Response()
 	resp.Header = header
-	if c.End.How == mock.EndStall {
+	if c.End.How == cases.EndStall {
 		resp.Failure = &bench.Failure{Class: bench.TimeoutIdle, Step: bench.StepBody, Status: c.Status}
 	}
 	return kind.Decode(resp, c.Streaming)
@@ -104,8 +105,8 @@ func texts() cmp.Option { return cmpopts.IgnoreFields(bench.Failure{}, "Message"
 // TestReplayedVectors: over real sockets, by both ways that the client has, every
 // recorded answer means what it means to the codec alone.
 func TestReplayedVectors(t *testing.T) {
-	cases := recorded(t)
-	server, err := mock.New(mock.Options{Cases: cases})
+	all := recorded(t)
+	server, err := mock.New(mock.Options{Cases: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,11 +137,11 @@ func TestReplayedVectors(t *testing.T) {
 		o.IdleTimeout = 200 * time.Millisecond
 		hasty := transport.New(o)
 		t.Cleanup(hasty.Close)
-		for i := range cases {
-			c := &cases[i]
+		for i := range all {
+			c := &all[i]
 			t.Run(name+"/"+c.ID, func(t *testing.T) {
 				client := patient
-				if c.End.How == mock.EndStall {
+				if c.End.How == cases.EndStall {
 					client = hasty
 				}
 				got, _ := exchange(t, client, "http://"+ln.Addr().String(), c, "0")
@@ -169,7 +170,7 @@ func TestReplayedVectorTimes(t *testing.T) {
 				var group sync.WaitGroup
 				group.Go(func() { _ = web.Serve(ln) })
 				o := transport.Options{Clock: bench.NewClock(), Dial: ln.DialContext, Streaming: true}
-				if c.End.How == mock.EndStall {
+				if c.End.How == cases.EndStall {
 					o.IdleTimeout = stallTimeout
 				}
 				client := transport.New(o)

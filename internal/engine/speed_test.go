@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/run"
 )
 
@@ -84,7 +85,7 @@ func TestRunAllocations(t *testing.T) {
 	const requests, few, many = 20, 10, 1010
 	// An answer comes in one write: how many reads it takes, each of which may
 	// allocate, must not depend on how busy the machine is.
-	b, url := newLoopbackBed(t, mock.Options{Fast: true, RoleChunk: mock.RoleNone, Coalesce: many + 10})
+	b, url := newLoopbackBed(t, mock.Options{Fast: true, RoleChunk: options.RoleNone, Coalesce: many + 10})
 	count := func(tokens int) float64 {
 		return testing.AllocsPerRun(3, func() { b.complete(load(url, true, 1, requests, tokens), requests) })
 	}

@@ -23,6 +23,7 @@ import (
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/mock/options"
 	"aiperfd/internal/run"
 )
 
@@ -130,7 +131,7 @@ func (b *bed) metrics(id string) map[string]json.RawMessage {
 // TestSpareTokenizer: that the client's tokenizer is not the model's matters where the
 // server counts nothing, and is said there alone.
 func TestSpareTokenizer(t *testing.T) {
-	for usage, want := range map[string][]string{"": nil, mock.UsageNever: {"tokenizer-substituted"}} {
+	for usage, want := range map[string][]string{"": nil, options.UsageNever: {"tokenizer-substituted"}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := timing(t, 50*time.Millisecond, time.Millisecond)
 			o.Usage = usage

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/truth"
 )
 
 // accelerator lets time pass for the model of a server that batches: one
-// goroutine computes a step, sleeps for as long as the step takes, and tells the
+// goroutine computes a step, sleeps for as long as the step takes, and notifies the
 // requests which of their tokens have come out. Steps follow each other without a
 // gap: a step begins when the one before it was to end.
 type accelerator struct {
@@ -20,14 +22,14 @@ type accelerator struct {
 
 	mu      sync.Mutex
 	engine  *batch.Engine
-	seats   map[*batch.Sequence]seat // of what is in the engine
+	slots   map[*batch.Sequence]slot // of what is in the engine
 	emitted []*batch.Sequence        // by the step that is being waited for
 	began   int64                    // when that step began
 	working bool                     // a step is being waited for
 }
 
-// seat is where the tokens of a sequence go.
-type seat struct {
+// slot is where the tokens of a sequence go.
+type slot struct {
 	ticket *ticket
 	choice int
 }
@@ -36,8 +38,8 @@ type seat struct {
 func startAccelerator(s *Server, p batch.Params) *accelerator {
 	a := &accelerator{
 		s: s, params: p, wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		engine: batch.New(p, rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, 0)))),
-		seats:  make(map[*batch.Sequence]seat),
+		engine: batch.New(p, rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, 0)))),
+		slots:  make(map[*batch.Sequence]slot),
 	}
 	go a.run()
 	return a
@@ -80,7 +82,7 @@ func (a *accelerator) step(at int64) (took time.Duration, ok bool) {
 		return 0, false
 	}
 	for _, q := range a.engine.Admitted() {
-		if to, ok := a.seats[q]; ok {
+		if to, ok := a.slots[q]; ok {
 			to.ticket.admit(to.choice, at, q.Cached())
 		}
 	}
@@ -94,16 +96,16 @@ func (a *accelerator) deliver(at int64) {
 	defer a.mu.Unlock()
 	a.working = false
 	size := a.engine.Stats().StepRunning
-	a.s.gpus.spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
+	a.s.gpus.Spend(at, time.Duration(at-a.began), float64(size)/float64(a.params.MaxSequences))
 	for _, q := range a.emitted {
-		to, ok := a.seats[q]
+		to, ok := a.slots[q]
 		if !ok {
 			continue // the client has left during the step
 		}
 		to.ticket.emit(to.choice, size, at)
 		if q.Done() {
 			to.ticket.preempted(q.Preemptions())
-			delete(a.seats, q)
+			delete(a.slots, q)
 		}
 	}
 	a.emitted = nil
@@ -117,11 +119,11 @@ func (a *accelerator) submit(t *ticket) error {
 		if err := a.engine.Submit(q); err != nil {
 			for _, q := range t.sequences[:i] {
 				a.engine.Remove(q)
-				delete(a.seats, q)
+				delete(a.slots, q)
 			}
 			return err
 		}
-		a.seats[q] = seat{t, i}
+		a.slots[q] = slot{t, i}
 	}
 	select {
 	case a.wake <- struct{}{}:
@@ -135,10 +137,10 @@ func (a *accelerator) leave(t *ticket) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, q := range t.sequences {
-		if _, ok := a.seats[q]; ok {
+		if _, ok := a.slots[q]; ok {
 			t.preempted(q.Preemptions())
 			a.engine.Remove(q)
-			delete(a.seats, q)
+			delete(a.slots, q)
 		}
 	}
 }
@@ -170,7 +172,7 @@ type ticket struct {
 	mu        sync.Mutex
 	generated []int // tokens of each choice
 	cached    []int // prompt tokens of each choice that were in the prefix cache
-	truth     BatchTruth
+	truth     truth.Batch
 	steps     int // that gave a token
 	batches   int // their sizes added up
 	firstNs   int64
@@ -180,7 +182,7 @@ type ticket struct {
 func newTicket(sequences []*batch.Sequence, queuedNs int64) *ticket {
 	return &ticket{
 		sequences: sequences, queuedNs: queuedNs, news: make(chan struct{}, 1),
-		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: BatchTruth{QueuedNs: queuedNs},
+		generated: make([]int, len(sequences)), cached: make([]int, len(sequences)), truth: truth.Batch{QueuedNs: queuedNs},
 	}
 }
 
@@ -190,7 +192,7 @@ func (t *ticket) admit(choice int, at int64, cached int) {
 	defer t.mu.Unlock()
 	if t.truth.AdmittedNs == 0 {
 		t.truth.AdmittedNs = max(at, t.queuedNs)
-		t.truth.QueueMs = millis(t.truth.AdmittedNs - t.queuedNs)
+		t.truth.QueueMs = truth.Millis(t.truth.AdmittedNs - t.queuedNs)
 	}
 	t.cached[choice] = cached
 	t.truth.CachedTokens += cached
@@ -226,8 +228,8 @@ func (t *ticket) progress(dst []int) {
 	copy(dst, t.generated)
 }
 
-// tell returns what is known of the request.
-func (t *ticket) tell() BatchTruth {
+// result returns what is known of the request.
+func (t *ticket) result() truth.Batch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.truth

@@ -11,12 +11,15 @@ import (
 	"time"
 
 	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // tiny returns the preset for tests, without jitter.
 func tiny(t testing.TB) *batch.Params {
 	t.Helper()
-	p, err := Preset("tiny")
+	p, err := options.Preset("tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +50,7 @@ func contentTimes(lines []line) []time.Duration {
 // TestAcceleratorTimes: tokens come out when the steps of the model end.
 func TestAcceleratorTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t), TruthChunks: true})
+		r := newRig(t, options.Options{Accelerator: tiny(t), TruthChunks: true})
 		lines, err := r.stream(completionPath, completion(1, 100, 4, `,"stream":true,"stream_options":{"include_usage":true}`))
 		if err != nil {
 			t.Fatal(err)
@@ -65,13 +68,13 @@ func TestAcceleratorTimes(t *testing.T) {
 				t.Errorf("event %d at %v, want %v", i, got[i], want[i])
 			}
 		}
-		truth := r.lastTruth()
-		b := truth.Batch
+		record := r.lastTruth()
+		b := record.Batch
 		if b == nil || b.QueueMs != 0 || b.MeanBatch != 1 || b.Preemptions != 0 || b.CachedTokens != 0 {
 			t.Errorf("truth of the batch = %+v", b)
 		}
-		if b.QueuedNs-truth.BodyReadNs != int64(200*time.Microsecond) || len(truth.ChunkNs) != 4 || truth.OutputTokens != 4 {
-			t.Errorf("truth = %+v", truth)
+		if b.QueuedNs-record.BodyReadNs != int64(200*time.Microsecond) || len(record.ChunkNs) != 4 || record.OutputTokens != 4 {
+			t.Errorf("truth = %+v", record)
 		}
 		if last := lines[len(lines)-2].text; !strings.Contains(last, `"prompt_tokens":100,"total_tokens":104,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":0}`) {
 			t.Errorf("usage event %s", last)
@@ -84,8 +87,8 @@ func TestAcceleratorQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tiny(t)
 		p.MaxSequences, p.MaxWaiting = 1, 1
-		r := newRig(t, Options{Accelerator: p})
-		ends := make([]answer, 3)
+		r := newRig(t, options.Options{Accelerator: p})
+		ends := make([]reply, 3)
 		var wg sync.WaitGroup
 		for i := range ends {
 			wg.Go(func() {
@@ -124,7 +127,7 @@ func TestAcceleratorQueue(t *testing.T) {
 // again, unless its salt is another.
 func TestAcceleratorPrefixCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t)})
+		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		for _, tt := range []struct {
 			more   string
 			cached int
@@ -134,7 +137,7 @@ func TestAcceleratorPrefixCache(t *testing.T) {
 				t.Errorf("%s: answer %s, want %s", tt.more, a.body, want)
 			}
 			if got := r.lastTruth().Batch; got.CachedTokens != tt.cached {
-				t.Errorf("%s: truth has %d cached tokens, want %d", tt.more, got.CachedTokens, tt.cached)
+				t.Errorf("%s: record has %d cached tokens, want %d", tt.more, got.CachedTokens, tt.cached)
 			}
 		}
 		stats := r.server.engineStats()
@@ -151,16 +154,16 @@ func TestAcceleratorPrefixCache(t *testing.T) {
 // TestAcceleratorConversation: the second turn finds what the first has said.
 func TestAcceleratorConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t)})
+		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		first := r.post(chatPath, `{"messages":[{"role":"user","content":"`+words(1, 40)+`"}],"max_tokens":56}`)
 		_, said, _ := strings.Cut(first.body, `"content":"`)
 		said, _, _ = strings.Cut(said, `","refusal"`)
 		r.post(chatPath, `{"messages":[{"role":"user","content":"`+words(1, 40)+`"},{"role":"assistant","content":"`+said+
 			`"},{"role":"user","content":"and now?"}],"max_tokens":2}`)
-		truth := r.lastTruth()
+		record := r.lastTruth()
 		// 96 tokens were said; the last one was never computed: five whole blocks are cached.
-		if truth.Batch.CachedTokens != 80 {
-			t.Errorf("%d of %d tokens were cached, want 80", truth.Batch.CachedTokens, truth.PromptTokens)
+		if record.Batch.CachedTokens != 80 {
+			t.Errorf("%d of %d tokens were cached, want 80", record.Batch.CachedTokens, record.PromptTokens)
 		}
 	})
 }
@@ -171,7 +174,7 @@ func TestAcceleratorPreemption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tiny(t)
 		p.Blocks = 20
-		r := newRig(t, Options{Accelerator: p})
+		r := newRig(t, options.Options{Accelerator: p})
 		var wg sync.WaitGroup
 		for i := range 4 {
 			wg.Go(func() {
@@ -184,9 +187,9 @@ func TestAcceleratorPreemption(t *testing.T) {
 		wg.Wait()
 		synctest.Wait()
 		preempted, batches := 0, 0.0
-		for _, truth := range r.server.Truth() {
-			preempted += truth.Batch.Preemptions
-			batches += truth.Batch.MeanBatch / 4
+		for _, record := range r.server.Truth() {
+			preempted += record.Batch.Preemptions
+			batches += record.Batch.MeanBatch / 4
 		}
 		if stats := r.server.engineStats(); preempted == 0 || int64(preempted) != stats.Preemptions {
 			t.Errorf("truths have %d preemptions, the engine %d", preempted, stats.Preemptions)
@@ -200,15 +203,15 @@ func TestAcceleratorPreemption(t *testing.T) {
 // TestAcceleratorLeave: a client that leaves gives its place back.
 func TestAcceleratorLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t)})
+		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		if resp, err := r.send(ctx, completionPath, completion(1, 32, 1000, "")); err == nil {
 			resp.Body.Close()
 			t.Fatal("an answer came")
 		}
-		if truth := r.lastTruth(); truth.Outcome != OutcomeClientGone {
-			t.Errorf("outcome %s", truth.Outcome)
+		if record := r.lastTruth(); record.Outcome != truth.OutcomeClientGone {
+			t.Errorf("outcome %s", record.Outcome)
 		}
 		time.Sleep(10 * time.Millisecond)
 		synctest.Wait()
@@ -223,20 +226,20 @@ func TestAcceleratorLeave(t *testing.T) {
 func TestAcceleratorShapes(t *testing.T) {
 	tests := []struct {
 		name string
-		opt  Options
+		opt  options.Options
 		body string
 		want map[string]int // how often the stream has these
 		err  bool
 	}{
-		{"two choices", Options{}, `"n":2,"max_tokens":5`, map[string]int{`"index":0`: 7, `"index":1`: 7, `"content":"`: 12, "[DONE]": 1}, false},
-		{"chunks", Options{TokensPerChunk: mustLength(t, "3")}, `"max_tokens":8`, map[string]int{`"content":"`: 4}, false},
-		{"reasoning", Options{TokensPerChunk: mustLength(t, "4"), ReasoningTokens: 5}, `"max_tokens":10`,
+		{"two choices", options.Options{}, `"n":2,"max_tokens":5`, map[string]int{`"index":0`: 7, `"index":1`: 7, `"content":"`: 12, "[DONE]": 1}, false},
+		{"chunks", options.Options{TokensPerChunk: mustLength(t, "3")}, `"max_tokens":8`, map[string]int{`"content":"`: 4}, false},
+		{"reasoning", options.Options{TokensPerChunk: mustLength(t, "4"), ReasoningTokens: 5}, `"max_tokens":10`,
 			map[string]int{`"reasoning_content":"`: 2, `"content":"`: 3}, false},
-		{"empty", Options{Faults: mustFaults(t, "empty:output")}, `"max_tokens":10`, map[string]int{`"content":"`: 1, `"finish_reason":"stop"`: 1}, false},
-		{"close", Options{Faults: mustFaults(t, "close:after_tokens:3")}, `"max_tokens":10`, map[string]int{`"content":"`: 4, "[DONE]": 0}, true},
-		{"error", Options{Faults: mustFaults(t, "stream_error:after_tokens:2")}, `"max_tokens":10`, map[string]int{`"content":"`: 3, `"error":`: 1}, false},
-		{"comments", Options{Comments: 400 * time.Microsecond}, `"max_tokens":3`, map[string]int{": keep-alive": 2 + 2*2}, false},
-		{"early role", Options{RoleChunk: RoleEarly}, `"max_tokens":3`, map[string]int{`"role":`: 1, `"content":"`: 4}, false},
+		{"empty", options.Options{Faults: mustFaults(t, "empty:output")}, `"max_tokens":10`, map[string]int{`"content":"`: 1, `"finish_reason":"stop"`: 1}, false},
+		{"close", options.Options{Faults: mustFaults(t, "close:after_tokens:3")}, `"max_tokens":10`, map[string]int{`"content":"`: 4, "[DONE]": 0}, true},
+		{"error", options.Options{Faults: mustFaults(t, "stream_error:after_tokens:2")}, `"max_tokens":10`, map[string]int{`"content":"`: 3, `"error":`: 1}, false},
+		{"comments", options.Options{Comments: 400 * time.Microsecond}, `"max_tokens":3`, map[string]int{": keep-alive": 2 + 2*2}, false},
+		{"early role", options.Options{RoleChunk: options.RoleEarly}, `"max_tokens":3`, map[string]int{`"role":`: 1, `"content":"`: 4}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -264,14 +267,14 @@ func TestAcceleratorShapes(t *testing.T) {
 // TestAcceleratorShutdown: Close ends requests that wait for tokens.
 func TestAcceleratorShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t)})
+		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		var wg sync.WaitGroup
 		wg.Go(func() { r.post(completionPath, completion(1, 32, 1000, "")) })
 		time.Sleep(5 * time.Millisecond)
 		r.server.Stop()
 		wg.Wait()
-		if truth := r.lastTruth(); truth.Outcome != OutcomeShutdown {
-			t.Errorf("outcome %s", truth.Outcome)
+		if record := r.lastTruth(); record.Outcome != truth.OutcomeShutdown {
+			t.Errorf("outcome %s", record.Outcome)
 		}
 	})
 }
@@ -280,20 +283,20 @@ func TestAcceleratorOptions(t *testing.T) {
 	small := tiny(t)
 	small.Blocks, small.MaxSequences, small.Base = 4, 0, math.NaN()
 	for name, tt := range map[string]struct {
-		opt  Options
+		opt  options.Options
 		want string
 	}{
-		"ttft":   {Options{Accelerator: tiny(t), TTFT: ConstDelay(1)}, "ttft cannot be combined with an accelerator"},
-		"fast":   {Options{Accelerator: tiny(t), Fast: true}, "fast cannot be combined with an accelerator"},
-		"length": {Options{Accelerator: tiny(t), MaxModelLen: 20_000}, "max-model-len is 20000, but the cache has room for 16384 tokens (1024 blocks of 16)"},
-		"params": {Options{Accelerator: small}, "max sequences is 0, want ≥ 1"},
-		"nan":    {Options{Accelerator: small}, "step base is NaN, want a finite number ≥ 0"},
+		"ttft":   {options.Options{Accelerator: tiny(t), TTFT: random.ConstDelay(1)}, "ttft cannot be combined with an accelerator"},
+		"fast":   {options.Options{Accelerator: tiny(t), Fast: true}, "fast cannot be combined with an accelerator"},
+		"length": {options.Options{Accelerator: tiny(t), MaxModelLen: 20_000}, "max-model-len is 20000, but the cache has room for 16384 tokens (1024 blocks of 16)"},
+		"params": {options.Options{Accelerator: small}, "max sequences is 0, want ≥ 1"},
+		"nan":    {options.Options{Accelerator: small}, "step base is NaN, want a finite number ≥ 0"},
 	} {
 		if _, err := New(tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: New = %v, want %q", name, err, tt.want)
 		}
 	}
-	if _, err := Preset("b200"); err == nil || !strings.Contains(err.Error(), `preset is "b200", want one of h100-8b, h100x8-70b, l4-8b, tiny`) {
+	if _, err := options.Preset("b200"); err == nil || !strings.Contains(err.Error(), `preset is "b200", want one of h100-8b, h100x8-70b, l4-8b, tiny`) {
 		t.Errorf("Preset = %v", err)
 	}
 }
@@ -307,7 +310,7 @@ func TestAcceleratorCurve(t *testing.T) {
 	}{{1, 1.7, 1.01}, {8, 5.3, 1.09}, {16, 7.6, 1.25}, {24, 26.5, 1.32}} {
 		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Options{Accelerator: tiny(t)})
+				r := newRig(t, options.Options{Accelerator: tiny(t)})
 				const each = 30
 				var wg sync.WaitGroup
 				for c := range tt.clients {
@@ -325,9 +328,9 @@ func TestAcceleratorCurve(t *testing.T) {
 				truths := r.server.Truth()
 				counted := truths[len(truths)/5 : len(truths)*4/5] // all clients are at it
 				var ttft, itl float64
-				for _, truth := range counted {
-					ttft += *truth.TTFTMs / float64(len(counted))
-					itl += *truth.ITLMs / float64(len(counted))
+				for _, record := range counted {
+					ttft += *record.TTFTMs / float64(len(counted))
+					itl += *record.ITLMs / float64(len(counted))
 				}
 				// Which clients share the first step is chance, and they march in step from there.
 				if math.Abs(ttft-tt.ttft) > 0.15*tt.ttft || math.Abs(itl-tt.itl) > 0.03*tt.itl {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+
+	"aiperfd/internal/mock/apierror"
 )
 
 // State is what GET /mock/state answers.
@@ -15,7 +17,7 @@ type State struct {
 	SleepLevel     int64 `json:"sleep_level"` // 0 = awake
 	Profiling      bool  `json:"profiling"`
 	Profiles       int64 `json:"profiles"`            // that were started
-	CacheResets    int64 `json:"prefix_cache_resets"` // that somebody asked for
+	CacheResets    int64 `json:"prefix_cache_resets"` // requested by clients
 
 	Accelerator *AcceleratorState `json:"accelerator"` // null without one
 }
@@ -59,12 +61,12 @@ func serveState(s *Server, w http.ResponseWriter, _ *http.Request) { writeDocume
 
 // serveLoad answers as vLLM does with --enable-server-load-tracking.
 func serveLoad(s *Server, w http.ResponseWriter, _ *http.Request) {
-	_ = writeJSON(w, http.StatusOK, fmt.Appendf(nil, `{"server_load":%d}`, s.running.Load()))
+	_ = apierror.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{"server_load":%d}`, s.running.Load()))
 }
 
-// serveServerInfo tells the configuration that matters to a client.
+// serveServerInfo returns the configuration that matters to a client.
 func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
-	config := map[string]any{"model": s.models()[0], "served_model_name": s.models(), "max_model_len": s.opt.MaxModelLen}
+	config := map[string]any{"model": s.model.Models()[0], "served_model_name": s.model.Models(), "max_model_len": s.opt.MaxModelLen}
 	if p := s.opt.Accelerator; p != nil {
 		config["max_num_seqs"], config["max_num_batched_tokens"] = p.MaxSequences, p.MaxBatched
 		config["block_size"], config["num_gpu_blocks"], config["enable_prefix_caching"] = p.BlockSize, p.Blocks, p.PrefixCache
@@ -75,18 +77,18 @@ func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
 // serveResetPrefixCache forgets cached prefixes; without an accelerator there are
 // none to forget.
 func serveResetPrefixCache(s *Server, w http.ResponseWriter, _ *http.Request) {
-	s.forgetPrefixes()
+	forgetPrefixes(s)
 	w.WriteHeader(http.StatusOK)
 }
 
 // serveFlushCache is the same as SGLang names and words it.
 func serveFlushCache(s *Server, w http.ResponseWriter, _ *http.Request) {
-	s.forgetPrefixes()
+	forgetPrefixes(s)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("Cache flushed.\n")) // errors of a dead connection have no reader
 }
 
-func (s *Server) forgetPrefixes() {
+func forgetPrefixes(s *Server) {
 	s.cacheResets.Add(1)
 	if s.accelerator != nil {
 		s.accelerator.resetPrefixCache()
@@ -112,14 +114,14 @@ func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("level"); text != "" {
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || v < 1 || v > 2 {
-			e := badRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text))
-			_ = writeJSON(w, e.status, appendError(nil, e))
+			e := apierror.BadRequest("level", fmt.Sprintf("level is %q, want 1 or 2", text))
+			_ = apierror.WriteJSON(w, e.Status, apierror.Append(nil, e))
 			return
 		}
 		level = v
 	}
 	s.asleep.Store(level)
-	s.forgetPrefixes()
+	forgetPrefixes(s)
 	w.WriteHeader(http.StatusOK)
 }
 
@@ -129,5 +131,7 @@ func serveWakeUp(s *Server, w http.ResponseWriter, _ *http.Request) {
 }
 
 func serveIsSleeping(s *Server, w http.ResponseWriter, _ *http.Request) {
-	_ = writeJSON(w, http.StatusOK, fmt.Appendf(nil, `{"is_sleeping":%t}`, s.asleep.Load() > 0))
+	_ = apierror.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{"is_sleeping":%t}`, s.asleep.Load() > 0))
 }
+
+func serveGPUMetrics(s *Server, w http.ResponseWriter, r *http.Request) { s.gpuHandler.ServeHTTP(w, r) }

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/options"
 )
 
 // TestSleep: a sleeping engine answers no requests, on either way to it, and has
 // forgotten its cache when it wakes up.
 func TestSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t)})
+		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		checkSleep(t, r)
 		body := completion(1, 40, 1, "")
 		r.post(completionPath, body)
@@ -26,7 +28,7 @@ func TestSleep(t *testing.T) {
 	})
 }
 
-func TestSleepOfFront(t *testing.T) { checkSleep(t, newTCPRig(t, Options{Fast: true})) }
+func TestSleepOfFront(t *testing.T) { checkSleep(t, newTCPRig(t, options.Options{Fast: true})) }
 
 func checkSleep(t *testing.T, r *rig) {
 	t.Helper()
@@ -64,7 +66,7 @@ func checkSleep(t *testing.T, r *rig) {
 // TestState: what was asked of the server can be seen.
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Accelerator: tiny(t), ServedModels: []string{"m"}})
+		r := newRig(t, options.Options{Accelerator: tiny(t), ServedModels: []string{"m"}})
 		body := completion(1, 40, 2, "")
 		r.post(completionPath, body)
 		r.post(completionPath, body)

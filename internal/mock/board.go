@@ -5,29 +5,31 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/apierror"
 	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/seed"
 )
 
-// board queues the request at the accelerator. The error is a refusal that was
+// enqueue queues the request at the accelerator. The error is a refusal that was
 // sent, or says why waiting ended.
-func (x *exchange) board() error {
+func (x *exchange) enqueue() error {
 	a := x.s.accelerator
-	if err := x.waitUntil(x.truth.BodyReadNs + int64(a.params.Frontend)); err != nil {
+	if err := x.wait.until(x.Truth.BodyReadNs + int64(a.params.Frontend)); err != nil {
 		return err
 	}
-	t := newTicket(x.sequences(), x.s.now())
+	t := newTicket(x.sequences(), x.Now())
 	err := a.submit(t)
 	if err == nil {
 		x.ticket = t
-		x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
+		x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
 		return nil
 	}
-	refusal := badRequest("", fmt.Sprintf("The request cannot be served: %v.", err))
+	refusal := apierror.BadRequest("", fmt.Sprintf("The request cannot be served: %v.", err))
 	if errors.Is(err, batch.ErrFull) {
 		status := http.StatusServiceUnavailable
-		refusal = &apiError{status, "The server is overloaded: the waiting queue is full.", kindOf(status), ""}
+		refusal = apierror.New(status, "The server is overloaded: the waiting queue is full.", "")
 	}
 	x.metrics = nil // it never reached the engine
 	x.refuse(refusal)
@@ -43,7 +45,7 @@ func (x *exchange) cachedTokens() int {
 	x.ticket.mu.Lock()
 	defer x.ticket.mu.Unlock()
 	sum := 0
-	for i := 0; i < len(x.ticket.cached); i += x.q.n {
+	for i := 0; i < len(x.ticket.cached); i += x.Request.N {
 		sum += x.ticket.cached[i]
 	}
 	return sum
@@ -51,83 +53,31 @@ func (x *exchange) cachedTokens() int {
 
 // sequences makes the work of the request, one sequence a choice.
 func (x *exchange) sequences() []*batch.Sequence {
-	q := x.q
-	out := make([]*batch.Sequence, 0, len(x.choices))
-	for i := range x.choices {
-		p := &q.prompts[i/q.n]
+	q := x.Request
+	out := make([]*batch.Sequence, 0, len(x.Choices))
+	for i := range x.Choices {
+		p := &q.Prompts[i/q.N]
 		out = append(out, &batch.Sequence{
-			Prompt: p.identify(), Answer: x.choices[i].identify(), Priority: q.priority,
-			Salt: mix64(uint64(checksum(q.model)), uint64(checksum(q.cacheSalt))),
+			Prompt: p.Identify(), Answer: x.Choices[i].Identify(), Priority: q.Priority,
+			Salt: seed.Mix(uint64(seed.Checksum(q.Model)), uint64(seed.Checksum(q.CacheSalt))),
 		})
 	}
 	return out
 }
 
-// identify returns the tokens of the prompt, as many as it counts and at least
-// one. What a protocol has counted without reading tokens gets numbers of its own.
-func (p *prompt) identify() []uint32 {
-	wanted := max(p.tokens, 1)
-	ids := p.ids[:min(len(p.ids), wanted)]
-	for i := len(ids); i < wanted; i++ {
-		ids = append(ids, uint32(mix64(uint64(p.hash), uint64(i))))
-	}
-	return ids
-}
-
-// identify returns the tokens of the answer, at least one. The answer's own are
-// those that the next turn of a conversation repeats.
-func (c *choice) identify() []uint32 {
-	ids := make([]uint32, 0, max(c.total, 1))
-	for i := range c.total {
-		if i < c.reasoning {
-			ids = append(ids, ofRole("reasoning", c.thoughts.identify(i)))
-		} else {
-			ids = append(ids, ofRole("assistant", c.text.identify(i-c.reasoning)))
-		}
-	}
-	if len(ids) == 0 {
-		ids = append(ids, 0)
-	}
-	return ids
-}
-
-// ofRole tells the tokens of one role from the same ones of another.
-func ofRole(role string, id uint32) uint32 { return id ^ checksum(role) }
-
 // awaitTokens waits until every choice has n tokens, or as many as it will have.
 func (x *exchange) awaitTokens(n int) error {
 	if x.ticket == nil {
-		return x.waitUntil(x.tokenDue(n))
+		return x.wait.until(x.tokenDue(n))
 	}
-	have := make([]int, len(x.choices))
+	have := make([]int, len(x.Choices))
 	for {
 		x.ticket.progress(have)
-		if !slices.ContainsFunc(x.choices, func(c choice) bool { return have[c.index] < min(n, max(c.total, 1)) }) {
-			return x.interrupted()
+		if !slices.ContainsFunc(x.Choices, func(c api.Choice) bool { return have[c.Index] < min(n, max(c.Total, 1)) }) {
+			return x.wait.interrupted()
 		}
-		if _, err := x.awaitNews(0); err != nil {
+		if _, err := x.wait.news(x.ticket.news, 0); err != nil {
 			return err
 		}
-	}
-}
-
-// awaitNews waits for tokens of the accelerator; told is false when dueNs came
-// first, which 0 never does.
-func (x *exchange) awaitNews(dueNs int64) (told bool, err error) {
-	var due <-chan time.Time
-	if dueNs > 0 {
-		timer := time.NewTimer(time.Duration(dueNs - x.s.now()))
-		defer timer.Stop()
-		due = timer.C
-	}
-	select {
-	case <-x.ticket.news:
-		return true, nil
-	case <-due:
-		return false, nil
-	case <-x.r.Context().Done():
-		return false, errClientGone
-	case <-x.s.stopping:
-		return false, errShutdown
 	}
 }

@@ -17,10 +17,14 @@
 // of the truth file and the steps of the accelerator, both of which
 // [Server.Close] waits for.
 //
-// [Serve] puts something cheaper before the handler where it can: the front, one
-// thread that serves plain requests of a TCP listener on Linux, so that the
-// simulated server can share two cores with the client that it is to measure. It
-// renders the same bytes by the same code, and gives every connection with
-// anything else on it to net/http. A server with an accelerator, fault rules,
-// comments or byte by byte writes is served by net/http alone.
+// [Serve] puts package front before the handler if it can: one thread that serves plain
+// requests of a TCP listener on Linux, so that the simulated server can share two cores
+// with the client that measures it. It sends the same bytes by the same code, and gives
+// every connection with another request to net/http. A server with an accelerator, fault
+// rules, comments or byte by byte writes is served by net/http alone.
+//
+// The APIs are packages below api, one per family; the table of routes in this package is
+// the only list of them. A request becomes an exchange: it is read by its protocol, waits
+// for its due times, lets its fault rule act, and records its truth. What it sends is a
+// document or a stream.
 package mock

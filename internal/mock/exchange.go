@@ -1,59 +1,63 @@
 package mock
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/truth"
 )
 
 // exchange is one inference request in service. It belongs to the goroutine of
 // its handler, or to the front.
 type exchange struct {
-	s   *Server
-	w   http.ResponseWriter
-	r   *http.Request // nil in the front
-	api protocol
+	api.Answer
+	s       *Server
+	w       http.ResponseWriter
+	api     api.Protocol
+	whole   bool // the request came whole with its first bytes
+	wait    waiter
+	fault   injector
+	misuse  *apierror.Error // what is wrong with the control headers
+	ticket  *ticket         // at the accelerator; nil without one
+	metrics *modelMetrics   // nil = it never reached the engine
 
-	q       *textRequest
-	choices []choice
-	rng     *rand.Rand // delays and chunk sizes
-	itl     Delay      // of this request
-	firstNs int64      // due time of the first token; a hold moves it
-	whole   bool       // the request came whole with its first bytes
-	rule    *Fault     // the rule that is to act, or nil
-	acted   bool       // it has
-	timer   *time.Timer
-	misuse  *apiError // what is wrong with the control headers
-	hidden  bool      // the answer has no choices at all
-	ticket  *ticket   // at the accelerator; nil without one
-	metrics *modelMetrics
-
-	ownTTFT   Delay // the request's own; unset = the server's
-	ownITL    Delay
+	ownTTFT   random.Delay // the request's own; unset = the server's
+	ownITL    random.Delay
 	ownTokens int
-
-	panics bool // the connection must be cut, and only net/http can do it
-	truth  Truth
 }
 
 // inference returns the handler of one route that runs a model.
-func inference(p protocol) func(*Server, http.ResponseWriter, *http.Request) {
+func inference(p api.Protocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		x := s.newExchange(p, origin{
-			path: r.URL.Path, acceptNs: s.arrived(r.Context()),
-			requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
-		})
-		x.w, x.r = w, r
+		x := newHandlerExchange(s, p, w, r)
 		x.misuse = x.control(r.Header)
-		err := x.run()
-		x.finish(err)
-		if x.panics {
-			panic(http.ErrAbortHandler)
-		}
+		x.end(x.run())
+	}
+}
+
+// newHandlerExchange returns the exchange of a request that net/http serves.
+func newHandlerExchange(s *Server, p api.Protocol, w http.ResponseWriter, r *http.Request) *exchange {
+	x := newExchange(s, p, w, origin{
+		path: r.URL.Path, acceptNs: s.arrived(r.Context()),
+		requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
+	})
+	x.HTTP, x.wait.gone = r, r.Context().Done()
+	return x
+}
+
+// End is finish in a handler.
+func (x *exchange) end(err error) {
+	x.finish(err)
+	if x.fault.panics {
+		panic(http.ErrAbortHandler)
 	}
 }
 
@@ -66,39 +70,39 @@ type origin struct {
 	whole         bool  // with its body
 }
 
-// newExchange counts a request and picks the rule that is to act on it. The
-// caller sets w, and r unless it neither waits nor has rules.
-func (s *Server) newExchange(p protocol, o origin) *exchange {
-	seq := s.seq.Add(1)
-	running := s.running.Add(1)
-	for peak := s.peak.Load(); running > peak && !s.peak.CompareAndSwap(peak, running); {
-		peak = s.peak.Load()
-	}
+// newExchange counts a request and picks the rule that is to act on it. p may be nil if
+// the answer is no protocol's.
+func newExchange(s *Server, p api.Protocol, w http.ResponseWriter, o origin) *exchange {
+	seq := s.begin()
 	x := &exchange{
-		s: s, api: p, whole: o.whole,
-		rng: rand.New(rand.NewPCG(s.opt.Seed, mix64(s.opt.Seed, uint64(seq)))),
-		truth: Truth{
-			Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
-			RequestID: o.requestID, CorrelationID: o.correlationID,
+		s: s, w: w, api: p, whole: o.whole, wait: waiter{now: s.now, stopping: s.stopping},
+		Answer: api.Answer{
+			Model: s.model, Options: s.opt, Header: w.Header(), Reasons: p != nil && p.Reasons(),
+			Rand: rand.New(rand.NewPCG(s.opt.Seed, seed.Mix(s.opt.Seed, uint64(seq)))),
+			Truth: truth.Record{
+				Seq: seq, Path: o.path, AcceptNs: o.acceptNs,
+				RequestID: o.requestID, CorrelationID: o.correlationID,
+			},
 		},
 	}
+	x.Cached, x.fault.x = x.cachedTokens, x
 	for i := range s.opt.Faults {
-		if s.opt.Faults[i].matches(s.opt.Seed, i, seq) {
-			x.rule = &s.opt.Faults[i]
+		if s.opt.Faults[i].Matches(s.opt.Seed, i, seq) {
+			x.fault.rule = &s.opt.Faults[i]
 			break
 		}
 	}
 	return x
 }
 
-// run answers the request. The error is one of errors.go's, or an apiError that
-// was sent already.
+// Run answers the request. The error is errClientGone, errShutdown or errFaulted, or an
+// [apierror.Error] that was sent already.
 func (x *exchange) run() error {
 	refusal, err := x.read()
 	if err != nil {
 		return err
 	}
-	if err := x.beforeHeaders(); err != nil {
+	if err := x.fault.beforeHeaders(); err != nil {
 		return err
 	}
 	if refusal != nil {
@@ -106,23 +110,30 @@ func (x *exchange) run() error {
 		return refusal
 	}
 	x.prepare()
-	if x.s.accelerator != nil && !x.q.apart {
-		if err := x.board(); err != nil {
+	if x.s.accelerator != nil && !x.Request.NoModel {
+		if err := x.enqueue(); err != nil {
 			return err
 		}
 	}
-	if x.q.stream {
-		return x.stream()
+	if x.Request.Stream {
+		st, err := openStream(x)
+		defer st.release()
+		if err != nil {
+			return err
+		}
+		return st.run()
 	}
-	return x.plain()
+	d := newDocument(x)
+	defer d.release()
+	return d.run()
 }
 
 // read takes the body and parses it. A refusal is not sent yet: a fault rule
 // comes first.
-func (x *exchange) read() (refusal *apiError, err error) {
-	buf := x.s.bodies.Get().(*bytes.Buffer)
+func (x *exchange) read() (refusal *apierror.Error, err error) {
+	buf := x.s.body()
 	defer x.s.putBody(buf)
-	if err := x.s.readBody(x.w, x.r, buf); err != nil {
+	if err := x.Model.ReadBody(x.w, x.HTTP, buf); err != nil {
 		if errors.As(err, &refusal) {
 			return refusal, nil
 		}
@@ -136,167 +147,126 @@ func (x *exchange) read() (refusal *apiError, err error) {
 }
 
 // parse reads the body, which has just come in whole.
-func (x *exchange) parse(body []byte) (refusal *apiError) {
-	x.truth.BodyReadNs = x.s.now()
-	if c, ok := x.api.(chooser); ok {
-		x.api = c.choose(x.s, body)
+func (x *exchange) parse(body []byte) (refusal *apierror.Error) {
+	x.Truth.BodyReadNs = x.Now()
+	if c, ok := x.api.(api.Chooser); ok {
+		x.api = c.Choose(x.Model, body)
+		x.Reasons = x.api.Reasons()
 	}
-	x.q, refusal = x.api.read(x.s, x.r, body)
-	if x.q != nil {
+	x.Request, refusal = x.api.Read(x.Model, x.HTTP, body)
+	if x.Request != nil {
 		if x.ownTokens > 0 {
-			x.q.maxTokens, x.q.ignoreEOS = x.ownTokens, true
+			x.Request.MaxTokens, x.Request.IgnoreEOS = x.ownTokens, true
 		}
-		x.truth.Model, x.truth.Stream = x.q.model, x.q.stream
-		x.truth.N, x.truth.MaxTokens = x.q.n*len(x.q.prompts), x.q.maxTokens
-		x.truth.PromptTokens = x.q.promptTokens()
+		x.Truth.Model, x.Truth.Stream = x.Request.Model, x.Request.Stream
+		x.Truth.N, x.Truth.MaxTokens = x.Request.N*len(x.Request.Prompts), x.Request.MaxTokens
+		x.Truth.PromptTokens = x.Request.PromptTokens()
 	}
 	return refusal
 }
 
 // prepare plans the answer and its first due time.
 func (x *exchange) prepare() {
-	x.choices = x.s.plan(x.q, x.api.reasons())
-	if x.rule != nil && x.rule.action == actEmpty && x.rule.kind != emptyBody {
-		x.acted, x.hidden = true, x.rule.kind == emptyChoices
-		for i := range x.choices {
-			x.choices[i].total, x.choices[i].reasoning, x.choices[i].finish = 0, 0, "stop"
+	x.Choices = x.Model.Plan(x.Request, x.Reasons)
+	x.NoItems = x.fault.empties(fault.EmptyOutput)
+	if x.Hidden = x.fault.empties(fault.EmptyChoices); x.Hidden || x.NoItems {
+		x.Acted = true
+		for i := range x.Choices {
+			x.Choices[i].Total, x.Choices[i].Reasoning, x.Choices[i].Finish = 0, 0, "stop"
 		}
 	}
-	if !x.q.apart {
-		x.metrics = x.s.metrics.forModel(x.q.model)
+	if !x.Request.NoModel {
+		x.metrics = x.s.metrics.forModel(x.Request.Model)
 	}
-	opt := &x.s.opt
-	x.itl = opt.ITL
-	if x.ownITL.isSet() {
-		x.itl = x.ownITL
+	opt := x.Options
+	x.ITL = opt.ITL
+	if x.ownITL.IsSet() {
+		x.ITL = x.ownITL
 	}
 	if opt.ITLPerRequest {
-		x.itl = ConstDelay(x.itl.draw(x.rng))
+		x.ITL = random.ConstDelay(x.ITL.Draw(x.Rand))
 	}
-	if opt.Accelerator != nil && !x.q.apart {
+	if opt.Accelerator != nil && !x.Request.NoModel {
 		return // which gives the times, once the request is in
 	}
 	if x.metrics != nil {
-		x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
+		x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
 	}
 	draw := opt.TTFT
-	if x.ownTTFT.isSet() {
+	if x.ownTTFT.IsSet() {
 		draw = x.ownTTFT
 	}
-	ttft := draw.draw(x.rng) + time.Duration(x.truth.PromptTokens)*opt.PrefillPerToken
-	arrived := x.truth.BodyReadNs
+	ttft := draw.Draw(x.Rand) + time.Duration(x.Truth.PromptTokens)*opt.PrefillPerToken
+	arrived := x.Truth.BodyReadNs
 	if x.whole {
-		arrived = x.truth.AcceptNs
+		arrived = x.Truth.AcceptNs
 	}
-	x.firstNs += arrived + int64(ttft) // on top of what was held already
+	x.FirstNs += arrived + int64(ttft) // on top of what was held already
 }
 
 // refuse sends an error body.
-func (x *exchange) refuse(e *apiError) {
-	x.head(e.status)
+func (x *exchange) refuse(e *apierror.Error) {
+	x.head(e.Status)
 	// The outcome is the refusal; a client that left meanwhile changes nothing.
-	_ = writeJSON(x.w, e.status, x.api.refusal(nil, e))
+	_ = apierror.WriteJSON(x.w, e.Status, x.api.Refusal(nil, e))
 }
 
 // head stamps the response head, which the caller writes next.
 func (x *exchange) head(status int) {
-	x.truth.HeadersNs, x.truth.Status = x.s.now(), status
-	if x.s.opt.RequestIDHeaders {
-		x.w.Header().Set("X-Request-Id", x.requestID())
-	}
-}
-
-// requestID is the client's X-Request-Id, else one made from seed and number.
-func (x *exchange) requestID() string {
-	if x.truth.RequestID != "" {
-		return x.truth.RequestID
-	}
-	seq := uint64(x.truth.Seq)
-	return fmt.Sprintf("%016x%016x", mix64(x.s.opt.Seed, seq), mix64(seq, x.s.opt.Seed+1))
-}
-
-// waitUntil waits for a time of the server's clock. It returns at once when that
-// has passed, else the reason for which it ended early.
-func (x *exchange) waitUntil(dueNs int64) error {
-	d := time.Duration(dueNs - x.s.now())
-	if d <= 0 {
-		return x.interrupted()
-	}
-	if x.timer == nil {
-		x.timer = time.NewTimer(d)
-	} else {
-		x.timer.Reset(d)
-	}
-	select {
-	case <-x.timer.C:
-		return nil
-	case <-x.r.Context().Done():
-		return errClientGone
-	case <-x.s.stopping:
-		return errShutdown
-	}
-}
-
-// interrupted says whether the exchange has to end, without waiting.
-func (x *exchange) interrupted() error {
-	select {
-	case <-x.r.Context().Done():
-		return errClientGone
-	case <-x.s.stopping:
-		return errShutdown
-	default:
-		return nil
+	x.Truth.HeadersNs, x.Truth.Status = x.Now(), status
+	if x.Options.RequestIDHeaders {
+		x.Header.Set("X-Request-Id", x.RequestID())
 	}
 }
 
 // hold waits for d, for ever when d is negative, and moves all later due times.
 func (x *exchange) hold(d time.Duration) error {
-	if d >= 0 {
-		x.firstNs += int64(d)
-		return x.waitUntil(x.s.now() + int64(d))
+	if d < 0 {
+		return x.wait.forever()
 	}
-	select {
-	case <-x.r.Context().Done():
-		return errClientGone
-	case <-x.s.stopping:
-		return errShutdown
-	}
+	x.FirstNs += int64(d)
+	return x.wait.until(x.Now() + int64(d))
 }
+
+// tokenDue draws the time at which n tokens are there.
+func (x *exchange) tokenDue(n int) int64 {
+	return x.FirstNs + int64(x.ITL.DrawSum(x.Rand, max(n-1, 0)))
+}
+
+func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
 
 // finish records the exchange.
 func (x *exchange) finish(err error) {
-	if x.timer != nil {
-		x.timer.Stop()
-	}
-	t := &x.truth
+	x.wait.stop()
+	t := &x.Truth
 	if x.ticket != nil {
 		x.s.accelerator.leave(x.ticket)
-		told := x.ticket.tell()
-		t.Batch = &told
+		batch := x.ticket.result()
+		t.Batch = &batch
 	}
 	if t.Outcome == "" {
 		t.Outcome = x.outcome(err)
 	}
-	t.EndNs = x.s.now()
-	t.derive()
+	t.EndNs = x.Now()
+	t.Derive()
 	x.countEnd(err)
 	x.s.record(t)
 	x.s.running.Add(-1)
 }
 
 func (x *exchange) outcome(err error) string {
-	var refusal *apiError
+	var refusal *apierror.Error
 	switch {
-	case x.acted:
-		return OutcomeFault + x.rule.text
+	case x.Acted:
+		return truth.OutcomeFault + x.fault.rule.Text
 	case err == nil:
-		return OutcomeOK
+		return truth.OutcomeOK
 	case errors.As(err, &refusal):
-		return OutcomeRejected + strconv.Itoa(refusal.status)
+		return truth.OutcomeRejected + strconv.Itoa(refusal.Status)
 	case errors.Is(err, errShutdown):
-		return OutcomeShutdown
+		return truth.OutcomeShutdown
 	default:
-		return OutcomeClientGone
+		return truth.OutcomeClientGone
 	}
 }
 
@@ -306,15 +276,15 @@ func (x *exchange) countEnd(err error) {
 	if m == nil {
 		return // it never reached the engine
 	}
-	t := &x.truth
+	t := &x.Truth
 	m.generationTokens.Add(float64(t.OutputTokens))
 	if err == nil {
 		m.ended(x)
 	}
 	switch {
 	case err == nil:
-		for i := range x.choices {
-			m.finished(x.choices[i].finish)
+		for i := range x.Choices {
+			m.finished(x.Choices[i].Finish)
 		}
 		m.latency.Observe(float64(t.EndNs-t.AcceptNs) / float64(time.Second))
 	case errors.Is(err, errFaulted):
@@ -323,3 +293,9 @@ func (x *exchange) countEnd(err error) {
 		m.finished("abort")
 	}
 }
+
+// Ends of an exchange other than a complete answer.
+var (
+	errShutdown = errors.New("server shuts down")
+	errFaulted  = errors.New("answer ended by a fault rule")
+)

@@ -8,13 +8,17 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"aiperfd/internal/mock/front"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
 )
 
 // A request that comes before its connection is accepted has the time of its
 // arrival, and its answer is due from then on.
 func TestFrontArrivalBeforeAccept(t *testing.T) {
 	const ttft = 50 * time.Millisecond
-	s, err := New(Options{TTFT: ConstDelay(ttft), ITL: ConstDelay(0)})
+	s, err := New(options.Options{TTFT: random.ConstDelay(ttft), ITL: random.ConstDelay(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +27,7 @@ func TestFrontArrivalBeforeAccept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFront(ln, s, newHandover(ln.Addr()), time.Minute)
+	f, err := front.New(ln, newFrontHandler(s), front.NewHandover(ln.Addr()), frontOptions(s, time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,49 +3,15 @@ package mock
 import (
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"testing"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
 )
-
-// FuzzParseFault: no rule makes the parser panic, and an accepted rule is read
-// back from its text.
-func FuzzParseFault(f *testing.F) {
-	for _, s := range []string{
-		"status:503,rate=0.1", "reset:after_tokens:5,every=10", "stall:after_headers,for=3s,requests=2-", "malformed:after_tokens:0,kind=nan",
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		rule, err := ParseFault(text)
-		if err != nil {
-			return
-		}
-		again, err := ParseFault(rule.String())
-		if err != nil || again != rule {
-			t.Errorf("%q reads back as %+v, error %v; want %+v", text, again, err, rule)
-		}
-	})
-}
-
-// FuzzParseDelay: an accepted distribution is read back and draws no negative.
-func FuzzParseDelay(f *testing.F) {
-	for _, s := range []string{"20ms", "uniform:1ms:2ms", "gamma:1ms:0.5", "bimodal:0.1:1ms:exp:2s"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		d, err := ParseDelay(text)
-		if err != nil {
-			return
-		}
-		if again, err := ParseDelay(d.String()); err != nil || again.String() != d.String() {
-			t.Errorf("%q reads back as %q, error %v", text, again, err)
-		}
-		if v := d.draw(rand.New(rand.NewPCG(1, 2))); v < 0 {
-			t.Errorf("%q drew %v", text, v)
-		}
-	})
-}
 
 // FuzzRequest: no body makes a route panic, and every accepted one leads to
 // choices, every other one to a refusal.
@@ -57,22 +23,22 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	s, err := New(Options{Fast: true, MaxModelLen: 64, Content: ContentEcho, OutputTokens: ConstLength(3)})
+	s, err := New(options.Options{Fast: true, MaxModelLen: 64, Content: options.ContentEcho, OutputTokens: random.ConstLength(3)})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, d := range []dialect{chatDialect{}, completionDialect{}} {
-			q, refusal := s.parseText(body, d.prompts)
+		for _, d := range []api.Protocol{openai.NewChat(), openai.NewCompletions()} {
+			q, refusal := d.Read(s.model, nil, body)
 			if refusal != nil {
-				if refusal.status < 400 || refusal.message == "" {
+				if refusal.Status < 400 || refusal.Message == "" {
 					t.Errorf("refusal %+v", refusal)
 				}
 				continue
 			}
-			if choices := s.plan(q, true); len(choices) != len(q.prompts)*q.n || len(choices) == 0 {
-				t.Errorf("%d choices for %d prompts, n %d", len(choices), len(q.prompts), q.n)
+			if choices := s.model.Plan(q, true); len(choices) != len(q.Prompts)*q.N || len(choices) == 0 {
+				t.Errorf("%d choices for %d prompts, n %d", len(choices), len(q.Prompts), q.N)
 			}
 		}
 	})
@@ -81,7 +47,7 @@ func FuzzRequest(f *testing.F) {
 // TestCutWithoutHijack: where the connection cannot be had, net/http is asked to
 // abort it.
 func TestCutWithoutHijack(t *testing.T) {
-	s, err := New(Options{Fast: true, Faults: mustFaults(t, "reset:after_tokens:1")})
+	s, err := New(options.Options{Fast: true, Faults: mustFaults(t, "reset:after_tokens:1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,13 +69,13 @@ func FuzzCases(f *testing.F) {
 	f.Add([]byte(`[{"id":"a","status":200,"reads":[{"t_ms":1,"text":"x"},{"t_ms":2,"b64":"eA=="}],"end":{"t_ms":3,"how":"eof"}}]`))
 	f.Add([]byte(`[{"id":"a"},{"id":"a"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cases []Case
-		if json.Unmarshal(data, &cases) != nil {
+		var list []cases.Case
+		if json.Unmarshal(data, &list) != nil {
 			return
 		}
-		byID, errs := decodeCases(cases)
-		if len(errs) == 0 && len(byID) != len(cases) {
-			t.Errorf("%d of %d cases", len(byID), len(cases))
+		byID, errs := cases.Index(list)
+		if len(errs) == 0 && len(byID) != len(list) {
+			t.Errorf("%d of %d cases", len(byID), len(list))
 		}
 	})
 }

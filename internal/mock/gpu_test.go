@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
 )
 
 // gpuValue reads one metric of one card.
@@ -33,7 +36,7 @@ func near(got, want, tolerance float64) bool { return math.Abs(got-want) <= tole
 
 func TestGPUIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{GPUs: 2, GPU: "l4", Accelerator: tiny(t)})
+		r := newRig(t, options.Options{GPUs: 2, GPU: "l4", Accelerator: tiny(t)})
 		time.Sleep(10*time.Second + 50*time.Millisecond)
 		for name, want := range map[string]float64{
 			"DEV_GPU_UTIL": 5, "DEV_POWER_USAGE": 16, "DEV_TOTAL_ENERGY_CONSUMPTION": 16 * 10_050, "DEV_GPU_TEMP": 35,
@@ -51,8 +54,8 @@ func TestGPUIdle(t *testing.T) {
 func TestGPUBusy(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		opt  Options
-	}{{"accelerator", Options{Accelerator: tiny(t)}}, {"independent", Options{ITL: ConstDelay(time.Millisecond)}}} {
+		opt  options.Options
+	}{{"accelerator", options.Options{Accelerator: tiny(t)}}, {"independent", options.Options{ITL: random.ConstDelay(time.Millisecond)}}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, tt.opt)
@@ -87,7 +90,7 @@ func TestGPUBusy(t *testing.T) {
 }
 
 func TestGPUOptions(t *testing.T) {
-	for want, opt := range map[string]Options{
+	for want, opt := range map[string]options.Options{
 		`gpu is "tpu", want one of h100-sxm, h100-pcie`: {GPU: "tpu"},
 		"gpus is 65, want at most 64":                   {GPUs: 65},
 		"gpus is -1, want ≥ 0":                          {GPUs: -1},
@@ -104,7 +107,7 @@ func TestMetricsOfAccelerator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tiny(t)
 		p.MaxSequences, p.Blocks, p.Base, p.Decode, p.Context, p.Prefill, p.Frontend = 1, 100, 100, 0, 0, 0, 0
-		r := newRig(t, Options{Accelerator: p, ServedModels: []string{"m"}, OldMetricNames: true})
+		r := newRig(t, options.Options{Accelerator: p, ServedModels: []string{"m"}, OldMetricNames: true})
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() { r.post(completionPath, completion(1, 64, 5, "")) })

@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/memnet"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // rig is a server behind a network, with a client.
@@ -30,7 +34,7 @@ type rig struct {
 
 // newRig serves opt over an in-memory network until the test ends. It is to be
 // called inside a synctest bubble.
-func newRig(t testing.TB, opt Options) *rig {
+func newRig(t testing.TB, opt options.Options) *rig {
 	t.Helper()
 	ln := memnet.Listen()
 	r := serveRig(t, opt, ln, "http://mock.test", ln.DialContext)
@@ -39,7 +43,7 @@ func newRig(t testing.TB, opt Options) *rig {
 }
 
 // newTCPRig is newRig over loopback, in real time.
-func newTCPRig(t testing.TB, opt Options) *rig {
+func newTCPRig(t testing.TB, opt options.Options) *rig {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,7 +52,7 @@ func newTCPRig(t testing.TB, opt Options) *rig {
 	return serveRig(t, opt, ln, "http://"+ln.Addr().String(), new(net.Dialer).DialContext)
 }
 
-func serveRig(t testing.TB, opt Options, ln net.Listener, base string,
+func serveRig(t testing.TB, opt options.Options, ln net.Listener, base string,
 	dial func(context.Context, string, string) (net.Conn, error),
 ) *rig {
 	t.Helper()
@@ -88,8 +92,8 @@ func (r *rig) send(ctx context.Context, path, body string, header ...string) (*h
 	return r.client.Do(req)
 }
 
-// answer is a response that was read to its end.
-type answer struct {
+// reply is a response that was read to its end.
+type reply struct {
 	status int
 	header http.Header
 	body   string
@@ -97,26 +101,26 @@ type answer struct {
 	err    error         // of the exchange or of reading
 }
 
-func (r *rig) post(path, body string, header ...string) answer {
+func (r *rig) post(path, body string, header ...string) reply {
 	r.t.Helper()
 	resp, err := r.send(r.t.Context(), path, body, header...)
 	return r.read(resp, err)
 }
 
-func (r *rig) get(path string) answer {
+func (r *rig) get(path string) reply {
 	r.t.Helper()
 	resp, err := r.client.Get(r.base + path)
 	return r.read(resp, err)
 }
 
-func (r *rig) read(resp *http.Response, err error) answer {
+func (r *rig) read(resp *http.Response, err error) reply {
 	r.t.Helper()
 	if err != nil {
-		return answer{err: err, at: time.Since(r.start)}
+		return reply{err: err, at: time.Since(r.start)}
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, string(b), time.Since(r.start), err}
+	return reply{resp.StatusCode, resp.Header, string(b), time.Since(r.start), err}
 }
 
 // line is a line of a stream and when it arrived.
@@ -152,7 +156,7 @@ func (r *rig) stream(path, body string) ([]line, error) {
 }
 
 // lastTruth returns the truth of the newest finished request.
-func (r *rig) lastTruth() Truth {
+func (r *rig) lastTruth() truth.Record {
 	r.t.Helper()
 	if r.virtual {
 		synctest.Wait()
@@ -164,29 +168,29 @@ func (r *rig) lastTruth() Truth {
 	return all[len(all)-1]
 }
 
-func mustDelay(t testing.TB, s string) Delay {
+func mustDelay(t testing.TB, s string) random.Delay {
 	t.Helper()
-	d, err := ParseDelay(s)
+	d, err := random.ParseDelay(s)
 	if err != nil {
 		t.Fatalf("ParseDelay(%q): %v", s, err)
 	}
 	return d
 }
 
-func mustLength(t testing.TB, s string) Length {
+func mustLength(t testing.TB, s string) random.Length {
 	t.Helper()
-	l, err := ParseLength(s)
+	l, err := random.ParseLength(s)
 	if err != nil {
 		t.Fatalf("ParseLength(%q): %v", s, err)
 	}
 	return l
 }
 
-func mustFaults(t testing.TB, rules ...string) []Fault {
+func mustFaults(t testing.TB, rules ...string) []fault.Rule {
 	t.Helper()
-	var out []Fault
+	var out []fault.Rule
 	for _, text := range rules {
-		f, err := ParseFault(text)
+		f, err := fault.Parse(text)
 		if err != nil {
 			t.Fatalf("ParseFault(%q): %v", text, err)
 		}

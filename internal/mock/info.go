@@ -5,36 +5,36 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// serverVersion is what /version says; it parses as a version and as no real
-// release.
-const serverVersion = "0.0.0+mock"
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jsonappend"
+)
 
 // serveModels lists the models as vLLM does.
 func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 	dst := append([]byte(nil), `{"object":"list","data":[`...)
-	for i, name := range s.models() {
+	for i, name := range s.model.Models() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = s.appendModel(dst, name)
+		dst = appendModel(dst, s, name)
 	}
 	dst = append(dst, ']')
 	if len(s.opt.ServedModels) == 0 {
 		dst = append(dst, `,"has_more":true`...) // any name is answered; Anthropic's member
 	}
-	_ = writeJSON(w, http.StatusOK, append(dst, '}'))
+	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, '}'))
 }
 
 // appendModel appends the object of a model.
-func (s *Server) appendModel(dst []byte, name string) []byte {
+func appendModel(dst []byte, s *Server, name string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = appendJSONString(dst, name)
+	dst = jsonappend.String(dst, name)
 	dst = append(dst, `,"object":"model","created":`...)
-	dst = strconv.AppendInt(dst, s.anchorNs/int64(time.Second), 10)
+	dst = strconv.AppendInt(dst, s.startNs/int64(time.Second), 10)
 	dst = append(dst, `,"owned_by":"aiperfd-mock","root":`...)
-	dst = appendJSONString(dst, name)
+	dst = jsonappend.String(dst, name)
 	dst = append(dst, `,"parent":null,"max_model_len":`...)
 	dst = strconv.AppendInt(dst, int64(s.opt.MaxModelLen), 10)
 	return append(dst, `,"permission":[]}`...)
@@ -43,30 +43,21 @@ func (s *Server) appendModel(dst []byte, name string) []byte {
 // serveModel is GET /v1/models/NAME; names may have slashes.
 func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
 	_, name, _ := strings.Cut(r.URL.Path, "/v1/models/")
-	if !s.serves(name) {
-		refusal := noModel(name)
-		_ = writeJSON(w, refusal.status, appendError(nil, refusal))
+	if !s.model.Serves(name) {
+		refusal := api.NoModel(name)
+		_ = apierror.WriteJSON(w, refusal.Status, apierror.Append(nil, refusal))
 		return
 	}
-	_ = writeJSON(w, http.StatusOK, s.appendModel(nil, name))
-}
-
-// serveHealth answers 200 without a body, 503 until the server is ready.
-func serveHealth(s *Server, w http.ResponseWriter, _ *http.Request) {
-	if !s.ready() {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
-	}
-	w.WriteHeader(http.StatusOK)
+	_ = apierror.WriteJSON(w, http.StatusOK, appendModel(nil, s, name))
 }
 
 func serveVersion(_ *Server, w http.ResponseWriter, _ *http.Request) {
-	_ = writeJSON(w, http.StatusOK, appendVersion(nil))
+	_ = apierror.WriteJSON(w, http.StatusOK, appendVersion(nil))
 }
 
 func appendVersion(dst []byte) []byte {
 	dst = append(dst, `{"version":`...)
-	dst = appendJSONString(dst, serverVersion)
+	dst = jsonappend.String(dst, api.Version)
 	return append(dst, '}')
 }
 

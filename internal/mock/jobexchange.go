@@ -1,92 +1,83 @@
 package mock
 
 import (
-	"math/rand/v2"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/jobs"
+	"aiperfd/internal/mock/seed"
 )
 
-// submission is an API whose requests only start work.
-type submission interface {
-	protocol
-	// queue returns where the work is queued.
-	queue(s *Server) *jobQueue
-	// plan makes the job of a request: its output and what it needs.
-	plan(x *exchange, j *job)
-	// wait returns how long the answer may be held back for the work to be done.
-	wait(r *http.Request) time.Duration
-}
+// How long results of Runpod's jobs are kept.
+const (
+	asyncExpiry = 30 * time.Minute
+)
 
 // submits returns the handler of a route that starts work. Faults act on the
 // answer to the submission, or on the work itself.
-func submits(p submission) func(*Server, http.ResponseWriter, *http.Request) {
+func submits(p api.JobProtocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
-		x := s.newExchange(p, origin{
-			path: r.URL.Path, acceptNs: s.arrived(r.Context()),
-			requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
-		})
-		x.w, x.r = w, r
-		err := x.submit(p)
-		x.finish(err)
-		if x.panics {
-			panic(http.ErrAbortHandler)
-		}
+		x := newHandlerExchange(s, p, w, r)
+		x.end(x.submit(p))
 	}
 }
 
-// submit starts the work, waits for it if that is asked, and says how it is.
-func (x *exchange) submit(p submission) error {
+// submit starts the work, waits for it if the request says so, and returns its state.
+func (x *exchange) submit(p api.JobProtocol) error {
 	refusal, err := x.read()
 	if err != nil {
 		return err
 	}
-	if err := x.beforeHeaders(); err != nil {
+	if err := x.fault.beforeHeaders(); err != nil {
 		return err
 	}
 	if refusal != nil {
 		x.refuse(refusal)
 		return refusal
 	}
-	x.itl = x.s.opt.ITL
-	x.choices = x.s.plan(x.q, false)
-	x.metrics = x.s.metrics.forModel(x.q.model)
-	x.metrics.promptTokens.Add(float64(x.truth.PromptTokens))
-	j := &job{id: x.jobID(), submitted: x.s.now(), end: jobDone, expiry: asyncExpiry}
-	p.plan(x, j)
-	if x.s.opt.Jobs.Expiry > 0 {
-		j.expiry = x.s.opt.Jobs.Expiry
+	x.ITL = x.Options.ITL
+	x.Choices = x.Model.Plan(x.Request, false)
+	x.metrics = x.s.metrics.forModel(x.Request.Model)
+	x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
+	j := &jobs.Job{ID: x.jobID(), Submitted: x.Now(), End: jobs.Done, Expiry: asyncExpiry}
+	if rule := x.fault.rule; rule != nil && rule.Action == fault.ActJob {
+		x.Acted, x.JobFault = true, rule.Kind
 	}
-	if x.rule != nil && x.rule.action == actJob {
-		x.acted = true
-		j.suffer(x.rule.kind)
+	p.Plan(&x.Answer, j)
+	if x.Options.Jobs.Expiry > 0 {
+		j.Expiry = x.Options.Jobs.Expiry
 	}
-	x.q.payload = j
-	if !p.queue(x.s).submit(j) {
+	if x.JobFault != "" {
+		j.Apply(x.JobFault)
+	}
+	x.Request.Payload = j
+	if !p.Jobs().Submit(j) {
 		status := http.StatusTooManyRequests
-		full := &apiError{status, "too many jobs are waiting", kindOf(status), ""}
+		full := apierror.New(status, "too many jobs are waiting", "")
 		x.refuse(full)
 		return full
 	}
-	if wait := p.wait(x.r); wait > 0 {
-		if err := p.queue(x.s).await(x.r.Context(), x.s, j.id, j.submitted+int64(wait)); err != nil {
-			return err
+	if wait := p.Wait(x.HTTP); wait > 0 {
+		err := p.Jobs().Await(x.HTTP.Context(), x.s.stopping, j.ID, j.Submitted+int64(wait))
+		if errors.Is(err, jobs.ErrStopped) {
+			return errShutdown
+		}
+		if err != nil {
+			return api.ErrClientGone
 		}
 	}
-	buf := x.s.frames.Get().(*frame)
-	defer x.s.putFrame(buf)
-	x.render(buf)
-	return x.sendPlain(buf.b, len(buf.b))
+	d := newDocument(x)
+	defer d.release()
+	return d.sendNow()
 }
 
 // jobID is the same for the same seed and number of the request.
 func (x *exchange) jobID() string {
 	const hex = 16
-	return strconv.FormatUint(mix64(x.s.opt.Seed^0x6a6f62, uint64(x.truth.Seq)), hex) + "-u1"
-}
-
-// draws returns what a delay of the queue is drawn with.
-func (s *Server) draws(d Delay, salt uint64) func() time.Duration {
-	rng := rand.New(rand.NewPCG(s.opt.Seed, salt))
-	return func() time.Duration { return d.draw(rng) }
+	return strconv.FormatUint(seed.Mix(x.Options.Seed^0x6a6f62, uint64(x.Truth.Seq)), hex) + "-u1"
 }

@@ -8,6 +8,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/media"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // call performs a request without a body and returns status and body.
@@ -34,9 +41,9 @@ func same(t *testing.T, what, got, want string) {
 
 // textJobs is a server whose answers are five tokens: 100 ms to the first, 10 ms
 // from each to the next.
-func textJobs(t *testing.T, o Options) *rig {
+func textJobs(t *testing.T, o options.Options) *rig {
 	t.Helper()
-	o.TTFT, o.ITL = ConstDelay(100*time.Millisecond), ConstDelay(10*time.Millisecond)
+	o.TTFT, o.ITL = random.ConstDelay(100*time.Millisecond), random.ConstDelay(10*time.Millisecond)
 	return newRig(t, o)
 }
 
@@ -57,7 +64,7 @@ func id(t *testing.T, body string) string {
 
 func TestRunpodStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{Jobs: JobOptions{Workers: 1, ColdStart: ConstDelay(time.Second), Output: OutputTokens}})
+		r := textJobs(t, options.Options{Jobs: options.JobOptions{Workers: 1, ColdStart: random.ConstDelay(time.Second), Output: options.OutputTokens}})
 		job := id(t, r.post("/v2/EP/run", tokensJob).body)
 		second := id(t, r.post("/v2/EP/run", tokensJob).body)
 		status := func(id string) string { return strings.ReplaceAll(r.call("GET", "/v2/EP/status/"+id), id, "ID") }
@@ -81,7 +88,7 @@ func TestRunpodStatus(t *testing.T) {
 
 func TestRunpodStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{Jobs: JobOptions{Output: OutputTokens}})
+		r := textJobs(t, options.Options{Jobs: options.JobOptions{Output: options.OutputTokens}})
 		job := id(t, r.post("/v2/EP/run", tokensJob).body)
 		stream := func() string { return r.call("GET", "/v2/EP/stream/"+job) }
 		same(t, "at once", stream(), `OK {"status":"IN_PROGRESS","stream":[]}`)
@@ -99,7 +106,7 @@ func TestRunpodStream(t *testing.T) {
 // The text of a stream comes whole, however it is cut.
 func TestRunpodFragments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{})
+		r := textJobs(t, options.Options{})
 		job := id(t, r.post("/v2/EP/run", strings.Replace(tokensJob, "5", "20", 1)).body)
 		time.Sleep(time.Second)
 		got := r.call("GET", "/v2/EP/stream/"+job)
@@ -114,7 +121,7 @@ func TestRunpodFragments(t *testing.T) {
 
 func TestRunsync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{Jobs: JobOptions{Workers: 1}})
+		r := textJobs(t, options.Options{Jobs: options.JobOptions{Workers: 1}})
 		const body = `{"input":{"openai_route":"/v1/chat/completions","openai_input":{"model":"m","max_tokens":2,"messages":[{"role":"user","content":"Hi"}]}}}`
 		a := r.post("/v2/EP/runsync", body)
 		if a.at != 110*time.Millisecond || !strings.Contains(a.body, `"message":{"role":"assistant","content":"A miller"}`) {
@@ -129,11 +136,11 @@ func TestRunsync(t *testing.T) {
 
 func TestRunpodCancelAndRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fails, err := ParseFault("job:fail,first=1")
+		fails, err := fault.Parse("job:fail,first=1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := textJobs(t, Options{Faults: []Fault{fails}, Jobs: JobOptions{Workers: 1}})
+		r := textJobs(t, options.Options{Faults: []fault.Rule{fails}, Jobs: options.JobOptions{Workers: 1}})
 		first, second := id(t, r.post("/v2/EP/run", tokensJob).body), id(t, r.post("/v2/EP/run", tokensJob).body)
 		third := id(t, r.post("/v2/EP/run", tokensJob).body)
 		time.Sleep(80 * time.Millisecond) // half of 140 ms
@@ -159,7 +166,7 @@ func TestRunpodCancelAndRetry(t *testing.T) {
 
 func TestRunpodRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{MaxModelLen: 50})
+		r := textJobs(t, options.Options{MaxModelLen: 50})
 		for _, tt := range []struct{ body, want string }{
 			{`{}`, `{"error":"input is required"}`},
 			{`{"input":{}}`, `{"error":"input needs messages, a prompt or a route"}`},
@@ -180,7 +187,7 @@ func TestRunpodRefusals(t *testing.T) {
 // The OpenAI routes of any endpoint are served below its path.
 func TestRunpodOpenAIRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := textJobs(t, Options{APIKey: "k"})
+		r := textJobs(t, options.Options{APIKey: "k"})
 		a := r.post("/v2/any-id/openai/v1/chat/completions", `{"model":"m","max_tokens":2,"messages":[{"role":"user","content":"Hi"}]}`, "Authorization", "Bearer k")
 		if a.status != 200 || !strings.Contains(a.body, `"content":"A miller"`) {
 			t.Errorf("%d %s", a.status, a.body)
@@ -193,7 +200,7 @@ func TestRunpodOpenAIRoutes(t *testing.T) {
 
 func TestVideos(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
+		r := newRig(t, options.Options{})
 		a := r.post("/v1/videos", `{"prompt":"a cat","model":"m","seconds":8,"size":"720x1280"}`)
 		video := id(t, a.body)
 		now := func() string {
@@ -209,7 +216,7 @@ func TestVideos(t *testing.T) {
 		time.Sleep(time.Second)
 		same(t, "done", now(), `OK {"id":"ID","object":"video","status":"completed","progress":100,"model":"m","size":"720x1280","seconds":"8",`+
 			`"completed_at":946684802,"inference_time_s":2,"peak_memory_mb":21846}`)
-		if got := r.get("/v1/videos/" + video + "/content"); len(got.body) != filmSize || got.header.Get("Content-Type") != "video/mp4" {
+		if got := r.get("/v1/videos/" + video + "/content"); len(got.body) != media.VideoSize || got.header.Get("Content-Type") != "video/mp4" {
 			t.Errorf("content: %d bytes of %s", len(got.body), got.header.Get("Content-Type"))
 		}
 		same(t, "delete", strings.ReplaceAll(r.call("DELETE", "/v1/videos/"+video), video, "ID"), `OK {"id":"ID","object":"video.deleted","deleted":true}`)
@@ -221,7 +228,7 @@ func TestVideos(t *testing.T) {
 
 func TestVideoForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
+		r := newRig(t, options.Options{})
 		const body = "--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\na dog\r\n" +
 			"--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nm\r\n" +
 			"--b\r\nContent-Disposition: form-data; name=\"input_reference\"; filename=\"image.png\"\r\nContent-Type: image/png\r\n\r\nPNG\r\n--b--\r\n"
@@ -229,8 +236,8 @@ func TestVideoForm(t *testing.T) {
 		if a.status != 200 || !strings.Contains(a.body, `"model":"m"`) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
-		if truth := r.lastTruth(); truth.PromptTokens != 2+mediaTokens {
-			t.Errorf("truth = %+v", truth)
+		if record := r.lastTruth(); record.PromptTokens != 2+api.MediaTokens {
+			t.Errorf("truth = %+v", record)
 		}
 		if a := r.post("/v1/videos", body[:60], "Content-Type", "multipart/form-data; boundary=b"); a.status != 400 {
 			t.Errorf("half a form: %d %s", a.status, a.body)
@@ -251,40 +258,23 @@ func TestJobFaults(t *testing.T) {
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, err := ParseFault(tt.fault)
+				f, err := fault.Parse(tt.fault)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := newRig(t, Options{Faults: []Fault{f}})
+				r := newRig(t, options.Options{Faults: []fault.Rule{f}})
 				video := id(t, r.post("/v1/videos", `{"prompt":"a","model":"m"}`).body)
 				time.Sleep(3 * time.Second)
 				if got := r.call("GET", "/v1/videos/"+video); !strings.Contains(got, tt.want) {
 					t.Errorf("%s, want %s", got, tt.want)
 				}
-				if truth := r.server.Truth(); len(truth) != 1 || truth[0].Outcome != OutcomeFault+tt.fault {
-					t.Errorf("truth = %+v", truth)
+				if record := r.server.Truth(); len(record) != 1 || record[0].Outcome != truth.OutcomeFault+tt.fault {
+					t.Errorf("truth = %+v", record)
 				}
 			})
 		})
 	}
-	if _, err := ParseFault("job:explode"); err == nil || !strings.Contains(err.Error(), "job wants one of fail, time_out") {
+	if _, err := fault.Parse("job:explode"); err == nil || !strings.Contains(err.Error(), "job wants one of fail, time_out") {
 		t.Errorf("ParseFault(job:explode): %v", err)
-	}
-}
-
-// What is remembered is bounded.
-func TestJobsAreForgotten(t *testing.T) {
-	q := newJobQueue(1, func() time.Duration { return 0 })
-	for i := range maxJobs {
-		if !q.submit(&job{id: string(rune(i)), submitted: 1, needs: never, end: jobDone}) {
-			t.Fatalf("job %d is refused", i)
-		}
-	}
-	if q.submit(&job{id: "more", submitted: 1, end: jobDone}) {
-		t.Error("one more job than can be remembered is taken")
-	}
-	q.cancel(string(rune(0)), 2)
-	if !q.submit(&job{id: "more", submitted: 3, end: jobDone}) || len(q.order) != maxJobs || len(q.byID) != maxJobs {
-		t.Errorf("a job that is over does not make room: %d, %d", len(q.order), len(q.byID))
 	}
 }

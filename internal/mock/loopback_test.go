@@ -12,6 +12,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // TestLoopbackEnds checks on real sockets how connections end.
@@ -29,7 +33,7 @@ func TestLoopbackEnds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
-			r := newTCPRig(t, Options{Fast: true, Faults: mustFaults(t, tt.rule)})
+			r := newTCPRig(t, options.Options{Fast: true, Faults: mustFaults(t, tt.rule)})
 			got := r.post(chatPath, `{"messages":[{"role":"user","content":"x"}],"max_tokens":3,"stream":true}`)
 			if !errors.Is(got.err, tt.err) {
 				t.Errorf("error = %v, want %v", got.err, tt.err)
@@ -46,7 +50,7 @@ func TestLoopbackEnds(t *testing.T) {
 // what they read with what the server says it sent.
 func TestLoopbackConcurrent(t *testing.T) {
 	const clients, rounds, tokens = 20, 5, 10
-	r := newTCPRig(t, Options{TTFT: ConstDelay(2 * ms), ITL: ConstDelay(0), TruthChunks: true})
+	r := newTCPRig(t, options.Options{TTFT: random.ConstDelay(2 * ms), ITL: random.ConstDelay(0), TruthChunks: true})
 	body := fmt.Sprintf(`{"messages":[{"role":"user","content":"x"}],"max_tokens":%d,"stream":true}`, tokens)
 	var wg sync.WaitGroup
 	for range clients {
@@ -65,7 +69,7 @@ func TestLoopbackConcurrent(t *testing.T) {
 		r.get("/health") // the last handlers end a moment after their clients
 	}
 	sum := r.server.Summary()
-	if sum.ByOutcome[OutcomeOK] != clients*rounds || sum.OutputTokens != clients*rounds*tokens || sum.MaxConcurrency > clients {
+	if sum.ByOutcome[truth.OutcomeOK] != clients*rounds || sum.OutputTokens != clients*rounds*tokens || sum.MaxConcurrency > clients {
 		t.Errorf("summary = %+v", sum)
 	}
 	for _, truth := range r.server.Truth() {
@@ -87,12 +91,12 @@ func TestLoopbackConcurrent(t *testing.T) {
 func TestWritesPerEvent(t *testing.T) {
 	tests := []struct {
 		name string
-		opt  Options
+		opt  options.Options
 		want int
 	}{
-		{"one an event", Options{}, 1 + 6}, // role, three tokens, finish, [DONE]
-		{"pairs", Options{Coalesce: 2}, 1 + 3},
-		{"all at once", Options{Coalesce: 100}, 1 + 1},
+		{"one an event", options.Options{}, 1 + 6}, // role, three tokens, finish, [DONE]
+		{"pairs", options.Options{Coalesce: 2}, 1 + 3},
+		{"all at once", options.Options{Coalesce: 100}, 1 + 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,7 +137,7 @@ func chatRequest(ctx context.Context, tokens int) *http.Request {
 
 // TestEventAllocations: sending a token allocates nothing.
 func TestEventAllocations(t *testing.T) {
-	s, err := New(Options{Fast: true})
+	s, err := New(options.Options{Fast: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +156,7 @@ func TestEventAllocations(t *testing.T) {
 // BenchmarkEvent is the server's own cost of one streamed token, without the
 // network.
 func BenchmarkEvent(b *testing.B) {
-	s, err := New(Options{Fast: true, MaxModelLen: 1 << 40})
+	s, err := New(options.Options{Fast: true, MaxModelLen: 1 << 40})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -168,7 +172,7 @@ func BenchmarkEvent(b *testing.B) {
 // BenchmarkLoopback is the cost of one streamed token for server and client
 // together, over a real socket.
 func BenchmarkLoopback(b *testing.B) {
-	r := newTCPRig(b, Options{Fast: true})
+	r := newTCPRig(b, options.Options{Fast: true})
 	const tokens = 1000
 	body := fmt.Sprintf(`{"messages":[{"role":"user","content":"x"}],"max_tokens":%d,"stream":true}`, tokens)
 	sink := make([]byte, 64<<10)

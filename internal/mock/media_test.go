@@ -15,6 +15,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/media"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
 )
 
 // formOf returns a form and its content type: pairs of field and value; a field
@@ -59,9 +64,9 @@ const transcriptionPath = "/v1/audio/transcriptions"
 
 func TestTranscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * time.Millisecond), ITL: ConstDelay(10 * time.Millisecond)})
+		r := newRig(t, options.Options{TTFT: random.ConstDelay(100 * time.Millisecond), ITL: random.ConstDelay(10 * time.Millisecond)})
 		// 4.8 s are 12 words.
-		ask := func(pairs ...string) answer {
+		ask := func(pairs ...string) reply {
 			body, kind := formOf(t, append([]string{"@file", wavOf(4800 * time.Millisecond), "model", "whisper-1"}, pairs...)...)
 			return r.post(transcriptionPath, body, "Content-Type", kind)
 		}
@@ -77,7 +82,7 @@ func TestTranscription(t *testing.T) {
 			Words []struct{ Word string }
 			Usage map[string]any
 		}
-		read := func(a answer) {
+		read := func(a reply) {
 			t.Helper()
 			got.Segments, got.Words, got.Usage, got.Task = nil, nil, nil, ""
 			if a.status != 200 || a.header.Get("Content-Type") != "application/json" {
@@ -125,11 +130,11 @@ func TestTranscription(t *testing.T) {
 
 func TestTranscriptionStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * time.Millisecond), ITL: ConstDelay(10 * time.Millisecond), Seed: 1})
+		r := newRig(t, options.Options{TTFT: random.ConstDelay(100 * time.Millisecond), ITL: random.ConstDelay(10 * time.Millisecond), Seed: 1})
 		ask := func(path string, pairs ...string) []string {
 			body, kind := formOf(t, append([]string{"@file", wavOf(800 * time.Millisecond), "stream", "true"}, pairs...)...)
 			a := r.post(path, body, "Content-Type", kind)
-			if a.status != 200 || a.header.Get("Content-Type") != eventStream {
+			if a.status != 200 || a.header.Get("Content-Type") != api.EventStream {
 				t.Fatalf("answer %d %s", a.status, a.body)
 			}
 			return strings.Split(strings.TrimSuffix(a.body, "\n\n"), "\n\n")
@@ -155,7 +160,7 @@ func TestTranscriptionStreams(t *testing.T) {
 
 func TestSpeech(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * time.Millisecond), ITL: ConstDelay(10 * time.Millisecond), Comments: time.Millisecond})
+		r := newRig(t, options.Options{TTFT: random.ConstDelay(100 * time.Millisecond), ITL: random.ConstDelay(10 * time.Millisecond), Comments: time.Millisecond})
 		const path, words = "/v1/audio/speech", `{"model":"tts","input":"one two  three","voice":"alloy"`
 		resp, err := r.send(t.Context(), path, words+`}`)
 		if err != nil {
@@ -181,10 +186,10 @@ func TestSpeech(t *testing.T) {
 		for _, n := range sizes {
 			total += n
 		}
-		if sizes[0] != 44 || at[0] != 0 || total != 44+3*wordSize || at[len(at)-1] != 120*time.Millisecond {
+		if sizes[0] != 44 || at[0] != 0 || total != 44+3*media.WordSize || at[len(at)-1] != 120*time.Millisecond {
 			t.Errorf("reads of %v bytes at %v", sizes, at)
 		}
-		if got := soundSeconds(whole); got != 1.2 || resp.Header.Get("Content-Type") != "audio/wav" {
+		if got := media.AudioSeconds(whole); got != 1.2 || resp.Header.Get("Content-Type") != "audio/wav" {
 			t.Errorf("sound of %v s, type %s", got, resp.Header)
 		}
 		a := r.post(path, words+`,"stream":false}`)
@@ -201,10 +206,10 @@ func TestSpeech(t *testing.T) {
 
 func TestSpeechEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Fast: true})
+		r := newRig(t, options.Options{Fast: true})
 		a := r.post("/v1/audio/speech", `{"model":"tts","input":"one two","stream_format":"sse"}`)
 		events := strings.Split(strings.TrimSuffix(a.body, "\n\n"), "\n\n")
-		if len(events) != 3 || a.header.Get("Content-Type") != eventStream {
+		if len(events) != 3 || a.header.Get("Content-Type") != api.EventStream {
 			t.Fatalf("%d events: %.300s", len(events), a.body)
 		}
 		var whole []byte
@@ -219,8 +224,8 @@ func TestSpeechEvents(t *testing.T) {
 			}
 			whole = append(whole, part...)
 		}
-		if len(whole) != 44+2*wordSize || soundSeconds(whole) != 0.8 {
-			t.Errorf("%d bytes of sound, %v s", len(whole), soundSeconds(whole))
+		if len(whole) != 44+2*media.WordSize || media.AudioSeconds(whole) != 0.8 {
+			t.Errorf("%d bytes of sound, %v s", len(whole), media.AudioSeconds(whole))
 		}
 		if !strings.HasPrefix(events[2], `data: {"type":"speech.audio.done","usage":{"input_tokens":`) {
 			t.Errorf("last event %s", events[2])
@@ -231,7 +236,7 @@ func TestSpeechEvents(t *testing.T) {
 
 func TestImages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * time.Millisecond), ITL: ConstDelay(10 * time.Millisecond)})
+		r := newRig(t, options.Options{TTFT: random.ConstDelay(100 * time.Millisecond), ITL: random.ConstDelay(10 * time.Millisecond)})
 		const path = "/v1/images/generations"
 		var got struct {
 			Data []struct {
@@ -296,8 +301,8 @@ func TestImages(t *testing.T) {
 
 func TestImageEdits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Fast: true})
-		original := string(picture{width: 20, height: 10}.encode())
+		r := newRig(t, options.Options{Fast: true})
+		original := string(media.Image{Width: 20, Height: 10}.PNG())
 		body, kind := formOf(t, "prompt", "blue", "model", "m", "@image[]", original, "@image[]", original, "stream", "true", "partial_images", "1")
 		a := r.post("/v1/images/edits", body, "Content-Type", kind)
 		if a.status != 200 || strings.Count(a.body, "event: image_edit.partial_image") != 1 || !strings.Contains(a.body, `"type":"image_edit.completed"`) ||
@@ -314,7 +319,7 @@ func TestImageEdits(t *testing.T) {
 
 func TestMediaRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Fast: true, ServedModels: []string{"m"}})
+		r := newRig(t, options.Options{Fast: true, ServedModels: []string{"m"}})
 		form := func(pairs ...string) [2]string {
 			body, kind := formOf(t, pairs...)
 			return [2]string{body, kind}
@@ -357,19 +362,19 @@ func TestMediaRefusals(t *testing.T) {
 
 // FuzzForm: no form makes the routes panic.
 func FuzzForm(f *testing.F) {
-	body, kind := formOf(f, "@file", wavOf(time.Second), "model", "m", "prompt", "x", "@image", string(picture{width: 1, height: 1}.encode()))
+	body, kind := formOf(f, "@file", wavOf(time.Second), "model", "m", "prompt", "x", "@image", string(media.Image{Width: 1, Height: 1}.PNG()))
 	f.Add([]byte(body), kind)
 	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=\"file\"; filename=x\r\n\r\nRIFF....WAVEdata\xff\xff\xff\xff\r\n--b--"), "multipart/form-data; boundary=b")
-	s, err := New(Options{Fast: true})
+	s, err := New(options.Options{Fast: true})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body []byte, kind string) {
 		r := &http.Request{Header: http.Header{"Content-Type": {kind}}}
-		for _, p := range []protocol{newTranscription("transcribe", "transcription.chunk"), newImages(true)} {
-			q, refusal := p.read(s, r, body)
-			if refusal == nil && (len(q.prompts) != 1 || q.n < 1 || q.promptTokens() < 0) {
+		for _, p := range []api.Protocol{media.NewTranscription("transcribe", "transcription.chunk"), media.NewImages(true)} {
+			q, refusal := p.Read(s.model, r, body)
+			if refusal == nil && (len(q.Prompts) != 1 || q.N < 1 || q.PromptTokens() < 0) {
 				t.Errorf("request %+v", q)
 			}
 		}

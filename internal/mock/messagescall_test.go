@@ -10,6 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/api/anthropic"
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
 )
 
 const (
@@ -27,13 +32,13 @@ func messageWith(more string) string {
 // pieces of JSON.
 func TestMessageCallEvents(t *testing.T) {
 	ask := `,"stream":true,"tool_choice":{"type":"any"},"tools":[` + anyWeather + `]`
-	got := wireText(t, Options{ReasoningTokens: 1, TokensPerChunk: mustLength(t, "8")}, messagesPath, messageWith(ask))
+	got := wireText(t, options.Options{ReasoningTokens: 1, TokensPerChunk: mustLength(t, "8")}, messagesPath, messageWith(ask))
 	got = regexp.MustCompile(`toolu_[0-9a-z]+`).ReplaceAllString(got, "toolu_1")
 	_, got, _ = strings.Cut(got, `data: {"type":"ping"}`+"\n\n")
 	want := asEvents(
 		`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"The"}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"`+signature+`"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"`+anthropic.Signature+`"}}`,
 		`{"type":"content_block_stop","index":0}`,
 		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"get_weather","input":{}}}`,
 		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"city\": \"Oslo\""}}`,
@@ -51,7 +56,7 @@ func TestMessageCallEvents(t *testing.T) {
 // TestMessageCallTruth: the name and the pieces of the input are the content events.
 func TestMessageCallTruth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(100 * ms), ITL: ConstDelay(10 * ms), TokensPerChunk: mustLength(t, "5"), TruthChunks: true})
+		r := newRig(t, options.Options{TTFT: random.ConstDelay(100 * ms), ITL: random.ConstDelay(10 * ms), TokensPerChunk: mustLength(t, "5"), TruthChunks: true})
 		r.post(messagesPath, messageWith(`,"stream":true,"tool_choice":{"type":"any"},"tools":[`+anyWeather+`]`))
 		truth := r.lastTruth()
 		var due []time.Duration
@@ -89,19 +94,19 @@ func TestMessageToolChoice(t *testing.T) {
 	const either = "get_weather|search"
 	for _, tt := range []struct {
 		name string
-		opt  Options
+		opt  options.Options
 		more string
 		want []string // names of calls; nil = text
 	}{
-		{"any", Options{ToolRate: &never}, tools + `,"tool_choice":{"type":"any"}`, []string{either}},
-		{"named", Options{ToolRate: &never, ParallelTools: 2}, tools + `,"tool_choice":{"type":"tool","name":"search"}`, []string{"search"}},
-		{"none", Options{ToolRate: &always}, tools + `,"tool_choice":{"type":"none"}`, nil},
-		{"auto never", Options{ToolRate: &never}, tools + `,"tool_choice":{"type":"auto"}`, nil},
-		{"auto always", Options{ToolRate: &always}, tools, []string{either}},
-		{"parallel", Options{ToolRate: &always, ParallelTools: 3}, tools, []string{either, either, either}},
-		{"not parallel", Options{ToolRate: &always, ParallelTools: 3}, tools + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`, []string{either}},
-		{"no tools", Options{ToolRate: &always}, `,"tools":[]`, nil},
-		{"only tools of the server", Options{ToolRate: &always}, `,"tools":[` + serverTool + `]`, nil},
+		{"any", options.Options{ToolRate: &never}, tools + `,"tool_choice":{"type":"any"}`, []string{either}},
+		{"named", options.Options{ToolRate: &never, ParallelTools: 2}, tools + `,"tool_choice":{"type":"tool","name":"search"}`, []string{"search"}},
+		{"none", options.Options{ToolRate: &always}, tools + `,"tool_choice":{"type":"none"}`, nil},
+		{"auto never", options.Options{ToolRate: &never}, tools + `,"tool_choice":{"type":"auto"}`, nil},
+		{"auto always", options.Options{ToolRate: &always}, tools, []string{either}},
+		{"parallel", options.Options{ToolRate: &always, ParallelTools: 3}, tools, []string{either, either, either}},
+		{"not parallel", options.Options{ToolRate: &always, ParallelTools: 3}, tools + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`, []string{either}},
+		{"no tools", options.Options{ToolRate: &always}, `,"tools":[]`, nil},
+		{"only tools of the server", options.Options{ToolRate: &always}, `,"tools":[` + serverTool + `]`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -129,7 +134,7 @@ func TestMessageToolChoice(t *testing.T) {
 // short has no input.
 func TestMessageAfterCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
+		r := newRig(t, options.Options{})
 		must := `,"tool_choice":{"type":"any"},"tools":[` + anyWeather + `]`
 		result := `{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"7"}]}`
 		content, _ := r.contentBlocks(`{"max_tokens":9,"messages":[{"role":"user","content":"x"},` + result + `]` + must + `}`)
@@ -153,8 +158,8 @@ func TestMessageToolErrors(t *testing.T) {
 		{tools + `,"tool_choice":{"type":"tool","name":"x"}`, `The tool "x" of tool_choice is not among tools.`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			a := newRig(t, Options{}).post(messagesPath, messageWith(tt.more))
-			if a.status != http.StatusBadRequest || !strings.Contains(a.body, string(appendJSONString(nil, tt.message))) {
+			a := newRig(t, options.Options{}).post(messagesPath, messageWith(tt.more))
+			if a.status != http.StatusBadRequest || !strings.Contains(a.body, string(jsonappend.String(nil, tt.message))) {
 				t.Errorf("%s: %d %s, want %s", tt.more, a.status, a.body, tt.message)
 			}
 		})

@@ -89,7 +89,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.addRequestHistograms(s.opt.MaxModelLen, histogram)
 	m.addEngine(s)
-	for _, name := range s.models() {
+	for _, name := range s.model.Models() {
 		m.forModel(name) // so that every series exists from the start
 	}
 	return m

@@ -10,11 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/truth"
 )
 
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{ServedModels: []string{"m"}, Faults: mustFaults(t, "close:after_tokens:1,requests=3")})
+		r := newRig(t, options.Options{ServedModels: []string{"m"}, Faults: mustFaults(t, "close:after_tokens:1,requests=3")})
 		for range 3 {
 			if _, err := r.stream(completionPath, `{"prompt":"a b","max_tokens":3,"stream":true}`); err != nil {
 				t.Logf("stream: %v", err) // the third
@@ -76,7 +79,7 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 0
 
 func TestMetricsGaugesDuringRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Faults: mustFaults(t, "slow_headers:1s,requests=2")})
+		r := newRig(t, options.Options{Faults: mustFaults(t, "slow_headers:1s,requests=2")})
 		for range 3 {
 			go r.post(completionPath, `{"prompt":"x","max_tokens":500,"model":"bad `+"\xff"+`name"}`)
 			synctest.Wait()
@@ -96,7 +99,7 @@ func TestMetricsGaugesDuringRequests(t *testing.T) {
 }
 
 func TestModelLabelsAreBounded(t *testing.T) {
-	s, err := New(Options{})
+	s, err := New(options.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +117,7 @@ func TestModelLabelsAreBounded(t *testing.T) {
 
 func TestSummaryAndRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Faults: mustFaults(t, "status:500,requests=3")})
+		r := newRig(t, options.Options{Faults: mustFaults(t, "status:500,requests=3")})
 		for range 3 {
 			go r.stream(chatPath, `{"messages":[{"role":"user","content":"x"}],"max_tokens":11,"stream":true}`)
 			synctest.Wait()
@@ -125,8 +128,8 @@ func TestSummaryAndRequests(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.get("/mock/summary").body), &got); err != nil {
 			t.Fatal(err)
 		}
-		same := func(n int, v float64) Spread {
-			return Spread{Count: n, Mean: v, Min: v, P50: v, P90: v, P95: v, P99: v, Max: v}
+		same := func(n int, v float64) truth.Spread {
+			return truth.Spread{Count: n, Mean: v, Min: v, P50: v, P90: v, P95: v, P99: v, Max: v}
 		}
 		want := Summary{
 			Requests: 4, MaxConcurrency: 3, Finished: 4,
@@ -134,13 +137,13 @@ func TestSummaryAndRequests(t *testing.T) {
 			ByOutcome:    map[string]int{"ok": 3, "fault:status:500,requests=3": 1},
 			PromptTokens: 4, OutputTokens: 23,
 			TTFTMs: same(2, 20), ITLMs: same(2, 5),
-			LatencyMs: Spread{Count: 3, Mean: 160.0 / 3, Min: 20, P50: 70, P90: 70, P95: 70, P99: 70, Max: 70},
+			LatencyMs: truth.Spread{Count: 3, Mean: 160.0 / 3, Min: 20, P50: 70, P90: 70, P95: 70, P99: 70, Max: 70},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("summary (-want +got):\n%s", diff)
 		}
 		lines := strings.Split(strings.TrimSpace(r.get("/mock/requests?limit=2").body), "\n")
-		var last Truth
+		var last truth.Record
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || len(lines) != 2 || last.Seq != 4 {
 			t.Errorf("%d lines, the last of request %d, error %v; want 2, 4", len(lines), last.Seq, err)
 		}

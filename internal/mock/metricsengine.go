@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/batch"
 )
 
@@ -67,7 +68,7 @@ func lengthBuckets(limit int) []float64 {
 
 // addEngine registers what the state of the engine says.
 func (m *metrics) addEngine(s *Server) {
-	labels := prometheus.Labels{"model_name": s.models()[0], "engine": "0"}
+	labels := prometheus.Labels{"model_name": s.model.Models()[0], "engine": "0"}
 	gauge := func(name, help string, value func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "vllm:" + name, Help: help, ConstLabels: labels,
@@ -139,7 +140,7 @@ func (s *Server) cacheUsage() float64 {
 
 // ended adds a request that was answered in full.
 func (m *modelMetrics) ended(x *exchange) {
-	t := &x.truth
+	t := &x.Truth
 	queued, scheduled, first, last := t.BodyReadNs, t.BodyReadNs, t.FirstWriteNs, t.LastWriteNs
 	if x.ticket != nil {
 		queued, scheduled, first, last = x.ticket.times()
@@ -153,14 +154,14 @@ func (m *modelMetrics) ended(x *exchange) {
 		seconds(prefillTime, scheduled, first)
 		seconds(decodeTime, first, last)
 	}
-	longest := longestChoice(x.choices)
+	longest := api.LongestChoice(x.Choices)
 	if longest > 1 && first > 0 && (t.Stream || x.ticket != nil) {
 		m.requests[perOutputToken].Observe(float64(last-first) / float64(time.Second) / float64(longest-1))
 	}
 	m.requests[promptLength].Observe(float64(t.PromptTokens))
 	m.requests[generationLength].Observe(float64(t.OutputTokens))
 	m.requests[maxGenerationLength].Observe(float64(longest))
-	m.requests[paramsN].Observe(float64(x.q.n))
+	m.requests[paramsN].Observe(float64(x.Request.N))
 	if t.MaxTokens > 0 {
 		m.requests[paramsMaxTokens].Observe(float64(t.MaxTokens))
 	}

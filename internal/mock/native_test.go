@@ -10,12 +10,18 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/native"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // echoing answers with the words of the prompt, without delays but for these.
-func echoing(t testing.TB) Options {
+func echoing(t testing.TB) options.Options {
 	t.Helper()
-	return Options{Content: ContentEcho, TTFT: mustDelay(t, "200ms"), ITL: mustDelay(t, "20ms")}
+	return options.Options{Content: options.ContentEcho, TTFT: mustDelay(t, "200ms"), ITL: mustDelay(t, "20ms")}
 }
 
 // TestNativeAnswers fixes the whole wire text of the other servers' APIs: a stream
@@ -43,17 +49,17 @@ func TestNativeAnswers(t *testing.T) {
 			`{"generated_text":"Hi there","details":{"finish_reason":"length","generated_tokens":2,"seed":null,"prefill":[],"tokens":[` + tgiToken(0, "Hi") + "," + tgiToken(1, " there") + `]}}`,
 		}},
 		{"TGI without details, compatible", "/", `{"inputs":"Hi there","parameters":{"max_new_tokens":2}}`, "application/json", []string{`[{"generated_text":"Hi there"}]`}},
-		{"TGI, streamed", "/generate_stream", tgiBody, eventStream, []string{
+		{"TGI, streamed", "/generate_stream", tgiBody, api.EventStream, []string{
 			`data:{"index":1,"token":` + tgiToken(0, "Hi") + `,"generated_text":null,"details":null}`,
 			`data:{"index":2,"token":` + tgiToken(1, " there") + `,"generated_text":"Hi there","details":{"finish_reason":"length","generated_tokens":2,"seed":null,"input_length":2}}`,
 		}},
-		{"TGI, streamed on a path that several share", "/invocations", `{"inputs":"Hi","parameters":{"max_new_tokens":1},"stream":true}`, eventStream, []string{
+		{"TGI, streamed on a path that several share", "/invocations", `{"inputs":"Hi","parameters":{"max_new_tokens":1},"stream":true}`, api.EventStream, []string{
 			`data:{"index":1,"token":` + tgiToken(0, "Hi") + `,"generated_text":"Hi","details":null}`,
 		}},
 		{"SGLang", "/generate", fmt.Sprintf(sgBody, false), "application/json", []string{
 			`{"text":"Hi there","meta_info":{"id":"r1","finish_reason":{"type":"length","length":2},` + sgTail + `2,"cached_tokens":0,"e2e_latency":0.22}}`,
 		}},
-		{"SGLang, streamed", "/generate", fmt.Sprintf(sgBody, true), eventStream, []string{
+		{"SGLang, streamed", "/generate", fmt.Sprintf(sgBody, true), api.EventStream, []string{
 			`data: {"text":"Hi","meta_info":{"id":"r1","finish_reason":null,` + sgTail + `1,"cached_tokens":0}}`,
 			`data: {"text":"Hi there","meta_info":{"id":"r1","finish_reason":{"type":"length","length":2},` + sgTail + `2,"cached_tokens":0,"e2e_latency":0.22}}`,
 			`data: [DONE]`,
@@ -62,7 +68,7 @@ func TestNativeAnswers(t *testing.T) {
 			`[{"text":"Hi","meta_info":{"id":"r1","finish_reason":{"type":"length","length":1},"prompt_tokens":1,"weight_version":"default","completion_tokens":1,"cached_tokens":0,"e2e_latency":0.2}},` +
 				`{"text":"Ho","meta_info":{"id":"r1","finish_reason":{"type":"length","length":1},` + sgTail + `1,"cached_tokens":0,"e2e_latency":0.2}}]`,
 		}},
-		{"SGLang, two answers, streamed", "/generate", `{"text":"Hi","sampling_params":{"max_new_tokens":1,"n":2},"stream":true}`, eventStream, []string{
+		{"SGLang, two answers, streamed", "/generate", `{"text":"Hi","sampling_params":{"max_new_tokens":1,"n":2},"stream":true}`, api.EventStream, []string{
 			`data: {"index":0,"text":"Hi","meta_info":{"id":"r1","finish_reason":{"type":"length","length":1},"prompt_tokens":1,"weight_version":"default","completion_tokens":1,"cached_tokens":0,"e2e_latency":0.2}}`,
 			`data: {"index":1,"text":"Hi","meta_info":{"id":"r1","finish_reason":{"type":"length","length":1},"prompt_tokens":1,"weight_version":"default","completion_tokens":1,"cached_tokens":0,"e2e_latency":0.2}}`,
 			`data: [DONE]`,
@@ -85,7 +91,7 @@ func TestNativeAnswers(t *testing.T) {
 		{"Triton with vLLM, the prompt before the answer", "/v2/models/m/generate", `{"text_input":"Hi \"x\"","exclude_input_in_output":false,"parameters":{"max_tokens":1}}`, "application/json", []string{
 			`{"model_name":"m","model_version":"1","text_output":"Hi \"x\"Hi"}`,
 		}},
-		{"Triton with vLLM, streamed", "/v2/models/m/versions/1/generate_stream", `{"text_input":"Hi there","parameters":{"max_tokens":2}}`, eventStream, []string{
+		{"Triton with vLLM, streamed", "/v2/models/m/versions/1/generate_stream", `{"text_input":"Hi there","parameters":{"max_tokens":2}}`, api.EventStream, []string{
 			`data: {"model_name":"m","model_version":"1","text_output":"Hi"}`,
 			`data: {"model_name":"m","model_version":"1","text_output":" there"}`,
 		}},
@@ -101,8 +107,8 @@ func TestNativeAnswers(t *testing.T) {
 				if diff := cmp.Diff(tt.want, got); diff != "" || a.status != http.StatusOK || a.header.Get("Content-Type") != tt.kind {
 					t.Errorf("status %d, type %s (-want +got):\n%s", a.status, a.header.Get("Content-Type"), diff)
 				}
-				if truth := r.lastTruth(); truth.Outcome != OutcomeOK || truth.PromptTokens == 0 || truth.Path != tt.path {
-					t.Errorf("truth = %+v", truth)
+				if record := r.lastTruth(); record.Outcome != truth.OutcomeOK || record.PromptTokens == 0 || record.Path != tt.path {
+					t.Errorf("truth = %+v", record)
 				}
 				r.stop()
 			})
@@ -114,21 +120,21 @@ func TestNativeAnswers(t *testing.T) {
 // thoughts.
 func TestNativeEmpty(t *testing.T) {
 	const ollama = `{"model":"m","messages":[{"role":"user","content":"Hi"}],"options":{"num_predict":2}}`
-	nothing := Options{Fast: true, Faults: mustFaults(t, "empty:output")}
+	nothing := options.Options{Fast: true, Faults: mustFaults(t, "empty:output")}
 	for _, tt := range []struct {
 		name, path, body string
-		opt              Options
+		opt              options.Options
 		want             []string // pieces of the lines
 	}{
 		{"TGI", "/generate_stream", `{"inputs":"x"}`, nothing, []string{`"text":"</s>","logprob":-0.5,"special":true},"generated_text":"","details":null}`}},
 		{"SGLang", "/generate", `{"text":"x","stream":true}`, nothing, []string{`"text":"","meta_info":`, "[DONE]"}},
 		{"Ollama", "/api/chat", ollama, nothing, []string{`"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"`}},
 		{"Triton", "/v2/models/m/generate_stream", `{"text_input":"x"}`, nothing, []string{`"text_output":""}`}},
-		{"thoughts", "/api/chat", ollama, Options{Fast: true, ReasoningTokens: 1, Comments: ms}, []string{
+		{"thoughts", "/api/chat", ollama, options.Options{Fast: true, ReasoningTokens: 1, Comments: ms}, []string{
 			`"message":{"role":"assistant","content":"","thinking":"`, `"message":{"role":"assistant","content":"`, `"done":true`,
 		}},
-		{"no comments between lines", "/api/chat", ollama, Options{TTFT: mustDelay(t, "10ms"), Comments: ms}, []string{`"done":false`, `"done":false`, `"done":true`}},
-		{"no marker", "/generate", `{"text":"x","stream":true,"sampling_params":{"max_new_tokens":1}}`, Options{Fast: true, NoDone: true}, []string{`"completion_tokens":1`}},
+		{"no comments between lines", "/api/chat", ollama, options.Options{TTFT: mustDelay(t, "10ms"), Comments: ms}, []string{`"done":false`, `"done":false`, `"done":true`}},
+		{"no marker", "/generate", `{"text":"x","stream":true,"sampling_params":{"max_new_tokens":1}}`, options.Options{Fast: true, NoDone: true}, []string{`"completion_tokens":1`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -181,7 +187,7 @@ func TestNativeRefusals(t *testing.T) {
 	} {
 		t.Run(tt.path+tt.body, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Options{Fast: true, ServedModels: []string{"m"}})
+				r := newRig(t, options.Options{Fast: true, ServedModels: []string{"m"}})
 				if a := r.post(tt.path, tt.body); a.status != tt.status || !strings.Contains(a.body, tt.want) {
 					t.Errorf("%d %s, want %d with %s", a.status, a.body, tt.status, tt.want)
 				}
@@ -194,7 +200,7 @@ func TestNativeRefusals(t *testing.T) {
 // TestNativeInfo fixes what the servers say about themselves.
 func TestNativeInfo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Fast: true, ServedModels: []string{"m"}, MaxModelLen: 100})
+		r := newRig(t, options.Options{Fast: true, ServedModels: []string{"m"}, MaxModelLen: 100})
 		for _, tt := range []struct {
 			path   string
 			status int
@@ -254,21 +260,21 @@ func TestAmazonStream(t *testing.T) {
 	finish := head + `,"text":"","logprobs":null,"finish_reason":"length","stop_reason":null}]}`
 	for _, tt := range []struct {
 		name   string
-		opt    Options
+		opt    options.Options
 		stream bool
 		want   []string
 	}{
-		{"a stream", Options{}, true, []string{text("Hi"), text(" there"), finish, "PayloadPart data: [DONE]"}},
-		{"several in one write", Options{Coalesce: 3, LineEnd: LineCRLF}, true, nil},
-		{"a breakdown", Options{Faults: mustFaults(t, "stream_error:after_tokens:1")}, true, []string{text("Hi"), broken}},
-		{"one document", Options{}, false, []string{
+		{"a stream", options.Options{}, true, []string{text("Hi"), text(" there"), finish, "PayloadPart data: [DONE]"}},
+		{"several in one write", options.Options{Coalesce: 3, LineEnd: options.LineCRLF}, true, nil},
+		{"a breakdown", options.Options{Faults: mustFaults(t, "stream_error:after_tokens:1")}, true, []string{text("Hi"), broken}},
+		{"one document", options.Options{}, false, []string{
 			`PayloadPart {"id":"cmpl-r1","object":"text_completion","created":946684800,"model":"m","choices":[{"index":0,"text":"Hi there","logprobs":null,"finish_reason":"length","stop_reason":null}],` +
 				`"usage":{"prompt_tokens":2,"total_tokens":4,"completion_tokens":2}}`,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tt.opt.Content, tt.opt.Fast = ContentEcho, true
+				tt.opt.Content, tt.opt.Fast = options.ContentEcho, true
 				r := newRig(t, tt.opt)
 				a := r.post("/invocations-response-stream", fmt.Sprintf(`{"model":"m","prompt":"Hi there","max_tokens":2,"stream":%v}`, tt.stream), "X-Request-Id", "r1")
 				got := unwrap(t, a.body)
@@ -279,7 +285,7 @@ func TestAmazonStream(t *testing.T) {
 				} else if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				if a.header.Get("Content-Type") != amazonStream {
+				if a.header.Get("Content-Type") != native.AmazonStream {
 					t.Errorf("content type %s", a.header.Get("Content-Type"))
 				}
 				r.stop()
@@ -300,30 +306,30 @@ func FuzzNativeRequest(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	s, err := New(Options{Fast: true, MaxModelLen: 64, Content: ContentEcho, OutputTokens: ConstLength(3)})
+	s, err := New(options.Options{Fast: true, MaxModelLen: 64, Content: options.ContentEcho, OutputTokens: random.ConstLength(3)})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
-	all := []protocol{newGenerate(), newTGI(tgiAsked), newOllama(true), newOllama(false), newTriton(true), infer{}, newInvocations(true)}
+	all := []api.Protocol{native.NewGenerate(), native.NewTGI(native.TGIAsked), native.NewOllama(true), native.NewOllama(false), native.NewTriton(true), native.NewInfer(), native.NewInvocations(true)}
 	r, err := http.NewRequest(http.MethodPost, "/", nil)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, p := range all {
-			if c, ok := p.(chooser); ok {
-				p = c.choose(s, body)
+			if c, ok := p.(api.Chooser); ok {
+				p = c.Choose(s.model, body)
 			}
-			q, refusal := p.read(s, r, body)
+			q, refusal := p.Read(s.model, r, body)
 			if refusal != nil {
-				if refusal.status < 400 || refusal.message == "" || len(p.refusal(nil, refusal)) == 0 {
+				if refusal.Status < 400 || refusal.Message == "" || len(p.Refusal(nil, refusal)) == 0 {
 					t.Errorf("refusal %+v", refusal)
 				}
 				continue
 			}
-			if choices := s.plan(q, p.reasons()); len(choices) != len(q.prompts)*q.n || len(choices) == 0 {
-				t.Errorf("%d choices for %d prompts, n %d", len(choices), len(q.prompts), q.n)
+			if choices := s.model.Plan(q, p.Reasons()); len(choices) != len(q.Prompts)*q.N || len(choices) == 0 {
+				t.Errorf("%d choices for %d prompts, n %d", len(choices), len(q.Prompts), q.N)
 			}
 		}
 	})

@@ -18,11 +18,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"aiperfd/internal/mock/api"
 	"aiperfd/internal/mock/embedding"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // quick is a server that answers at once.
-func quick(t testing.TB, opt Options) *Server {
+func quick(t testing.TB, opt options.Options) *Server {
 	t.Helper()
 	opt.Fast = true
 	s, err := New(opt)
@@ -57,14 +62,14 @@ func get(t testing.TB, s *Server, path, body string, v any) {
 // TestReadingShapes compares whole answers with the documented shapes. Numbers that
 // come out of vectors are left out.
 func TestReadingShapes(t *testing.T) {
-	s := quick(t, Options{})
+	s := quick(t, options.Options{})
 	list := func(prefix, data string, tokens int) string {
 		return fmt.Sprintf(`{"id":"%s-R","object":"list","created":T,"model":"m","data":[%s],"usage":{"prompt_tokens":%d,"total_tokens":%[3]d,"completion_tokens":0,"prompt_tokens_details":null}}`, prefix, data, tokens)
 	}
 	for _, tt := range []struct{ path, body, want string }{
 		{"/v1/embeddings", `{"model":"m","input":"one word","dimensions":2}`, list("embd", `{"index":0,"object":"embedding","embedding":[N,N]}`, 2)},
 		{"/v1/embeddings", `{"model":"m","input":[[1,2],[3]],"dimensions":1}`, list("embd", `{"index":0,"object":"embedding","embedding":[N]},{"index":1,"object":"embedding","embedding":[N]}`, 6)},
-		{"/v1/embeddings", `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"image_url","image_url":{"url":"data:,"}}]}],"dimensions":1}`, list("embd", `{"index":0,"object":"embedding","embedding":[N]}`, 1+mediaTokens)},
+		{"/v1/embeddings", `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"image_url","image_url":{"url":"data:,"}}]}],"dimensions":1}`, list("embd", `{"index":0,"object":"embedding","embedding":[N]}`, 1+api.MediaTokens)},
 		{"/pooling", `{"model":"m","input":"one word","dimensions":2}`, list("pool", `{"index":0,"object":"pooling","data":[[N,N],[N,N]]}`, 2)},
 		{"/pooling", `{"model":"m","input":["a","b"],"dimensions":1,"task":"embed"}`, list("pool", `{"index":0,"object":"pooling","data":[N]},{"index":1,"object":"pooling","data":[N]}`, 2)},
 		{"/score", `{"model":"m","text_1":"a","text_2":"a"}`, list("score", `{"index":0,"object":"score","score":1}`, 2)},
@@ -101,9 +106,9 @@ func TestReadingShapes(t *testing.T) {
 			t.Errorf("%s: not JSON: %s", tt.path, w.Body)
 		}
 	}
-	for _, truth := range s.Truth() {
-		if truth.OutputTokens != 0 || truth.Outcome != OutcomeOK || truth.Stream {
-			t.Errorf("truth %+v, want success without output", truth)
+	for _, record := range s.Truth() {
+		if record.OutputTokens != 0 || record.Outcome != truth.OutcomeOK || record.Stream {
+			t.Errorf("truth %+v, want success without output", record)
 		}
 	}
 }
@@ -119,7 +124,7 @@ func shape(want string) *regexp.Regexp {
 
 // TestReadingRefusals: bad requests get an error in the API's own form, and no answer.
 func TestReadingRefusals(t *testing.T) {
-	s := quick(t, Options{MaxModelLen: 8, ServedModels: []string{"m"}})
+	s := quick(t, options.Options{MaxModelLen: 8, ServedModels: []string{"m"}})
 	for _, tt := range []struct {
 		path, body string
 		status     int
@@ -158,8 +163,8 @@ func TestReadingRefusals(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d with %q", tt.path, tt.body, w.Code, w.Body, tt.status, tt.want)
 		}
 	}
-	if w := ask(s, "/v1/embeddings", fmt.Sprintf(`{"input":["a"%s]}`, strings.Repeat(`,"a"`, maxInputs))); w.Code != 400 {
-		t.Errorf("%d inputs: status %d, want 400", maxInputs+1, w.Code)
+	if w := ask(s, "/v1/embeddings", fmt.Sprintf(`{"input":["a"%s]}`, strings.Repeat(`,"a"`, api.MaxInputs))); w.Code != 400 {
+		t.Errorf("%d inputs: status %d, want 400", api.MaxInputs+1, w.Code)
 	}
 }
 
@@ -191,7 +196,7 @@ func floats(t *testing.T, raw json.RawMessage) []float32 {
 // TestEmbeddingsAreArithmetic: the same numbers in both forms, unit length, and the
 // scores of other routes are the cosines of these vectors.
 func TestEmbeddingsAreArithmetic(t *testing.T) {
-	s := quick(t, Options{})
+	s := quick(t, options.Options{})
 	texts := []string{"What is the capital of France?", "The capital of Brazil is Brasilia.", "The capital of France is Paris.", "Horses and cows are both animals"}
 	input, _ := json.Marshal(texts)
 	var plain, packed, score, rank listed
@@ -240,7 +245,7 @@ func TestEmbeddingsAreArithmetic(t *testing.T) {
 // TestTokensRoundTrip: detokenize gives back what tokenize took, and the ids of
 // other vocabularies have a text.
 func TestTokensRoundTrip(t *testing.T) {
-	s := quick(t, Options{})
+	s := quick(t, options.Options{})
 	for _, text := range []string{"Hello, wörld! 12345 \t\n" + strings.Repeat(" ", 100) + "世界 \U0001F600", "x"} {
 		var tokens struct {
 			Count  int
@@ -268,30 +273,9 @@ func TestTokensRoundTrip(t *testing.T) {
 	}
 }
 
-// TestVocabularyIsBounded: pieces beyond its room are spelt in bytes.
-func TestVocabularyIsBounded(t *testing.T) {
-	var v vocabulary
-	seen := map[int]bool{}
-	for i := range vocabSize {
-		ids := v.appendIDs(nil, fmt.Sprintf("w%d", i))
-		if len(ids) == 1 {
-			if seen[ids[0]] {
-				t.Fatalf("id %d is given out twice", ids[0])
-			}
-			seen[ids[0]] = true
-		}
-	}
-	if len(v.ids) != (vocabSize-byteIDs)/2 || len(v.ids) != len(v.pieces) {
-		t.Errorf("%d ids of %d pieces", len(v.ids), len(v.pieces))
-	}
-	if diff := cmp.Diff([]int{'n', 'e', 'w'}, v.appendIDs(nil, "new")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestTEIHead: TEI says how many tokens it read.
 func TestTEIHead(t *testing.T) {
-	s := quick(t, Options{})
+	s := quick(t, options.Options{})
 	for _, path := range []string{"/embed", "/rerank"} {
 		h := ask(s, path, `{"inputs":"one two","query":"one","texts":["two"]}`).Header()
 		if h.Get("X-Compute-Tokens") != "2" || h.Get("X-Total-Time") == "" {
@@ -302,14 +286,14 @@ func TestTEIHead(t *testing.T) {
 
 // TestReadingFaults: the rules for streams hold for these answers too.
 func TestReadingFaults(t *testing.T) {
-	rule := func(text string) []Fault {
-		f, err := ParseFault(text)
+	rule := func(text string) []fault.Rule {
+		f, err := fault.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []Fault{f}
+		return []fault.Rule{f}
 	}
-	empty := quick(t, Options{Faults: rule("empty:output")})
+	empty := quick(t, options.Options{Faults: rule("empty:output")})
 	for path, body := range map[string]string{
 		"/v1/embeddings": `{"input":["a","b"]}`, "/score": `{"text_1":"a","text_2":"b"}`, "/rerank": `{"query":"a","documents":["b"]}`,
 		"/embed": `{"inputs":"a"}`, "/v1/infer": `{"input":[{"type":"image_url","url":"u"}]}`, "/classify": `{"input":"a"}`,
@@ -319,7 +303,7 @@ func TestReadingFaults(t *testing.T) {
 			t.Errorf("%s: %d %s, want an empty list", path, w.Code, w.Body)
 		}
 	}
-	busy := quick(t, Options{Faults: rule("status:503")})
+	busy := quick(t, options.Options{Faults: rule("status:503")})
 	if w := ask(busy, "/embed", `{"inputs":"a"}`); w.Code != 503 {
 		t.Errorf("status %d, want 503", w.Code)
 	}
@@ -328,15 +312,15 @@ func TestReadingFaults(t *testing.T) {
 // TestReadingTime: an answer is due like the first token of a text.
 func TestReadingTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TTFT: ConstDelay(30 * time.Millisecond), PrefillPerToken: time.Millisecond})
+		r := newRig(t, options.Options{TTFT: random.ConstDelay(30 * time.Millisecond), PrefillPerToken: time.Millisecond})
 		a := r.post("/v1/embeddings", `{"input":"one two"}`)
 		if a.status != 200 || a.at != 32*time.Millisecond {
 			t.Errorf("status %d after %v, want 200 after 32 ms", a.status, a.at)
 		}
 		r.stop()
-		truth := r.server.Truth()
-		if diff := cmp.Diff([]Truth{{Path: "/v1/embeddings", Status: 200, N: 1, PromptTokens: 2, FinishReason: "stop", Outcome: OutcomeOK, LatencyMs: 32}}, truth,
-			cmpopts.IgnoreFields(Truth{}, "Seq", "Model", "AcceptNs", "BodyReadNs", "HeadersNs", "FirstWriteNs", "FirstWriteEndNs", "LastWriteNs", "LastWriteEndNs", "EndNs")); diff != "" {
+		record := r.server.Truth()
+		if diff := cmp.Diff([]truth.Record{{Path: "/v1/embeddings", Status: 200, N: 1, PromptTokens: 2, FinishReason: "stop", Outcome: truth.OutcomeOK, LatencyMs: 32}}, record,
+			cmpopts.IgnoreFields(truth.Record{}, "Seq", "Model", "AcceptNs", "BodyReadNs", "HeadersNs", "FirstWriteNs", "FirstWriteEndNs", "LastWriteNs", "LastWriteEndNs", "EndNs")); diff != "" {
 			t.Errorf("truth (-want +got):\n%s", diff)
 		}
 	})
@@ -352,7 +336,7 @@ func FuzzReading(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	s := quick(f, Options{MaxModelLen: 64, TruthLimit: 1})
+	s := quick(f, options.Options{MaxModelLen: 64, TruthLimit: 1})
 	var paths []string
 	for _, row := range vectorRoutes() {
 		paths = append(paths, row.pattern)

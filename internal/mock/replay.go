@@ -10,14 +10,17 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/cases"
 )
 
-// Headers by which a request asks for a case.
+// Headers by which a request selects a case.
 const (
 	headerCase      = "X-Mock-Case"       // its id
 	headerTimeScale = "X-Mock-Time-Scale" // factor of its times; 0 = at once
@@ -31,9 +34,9 @@ const OutcomeCase = "case:"
 // follows does not matter.
 const casePath = "/mock/case/{id}"
 
-// cases are the recorded answers of a server.
-type cases struct {
-	byID  map[string]*Case
+// caseSet are the recorded answers of a server.
+type caseSet struct {
+	byID  map[string]*cases.Case
 	order []string
 
 	mu    sync.Mutex
@@ -46,15 +49,15 @@ type poll struct {
 	startNs int64 // of the first request
 }
 
-// replaying answers requests that ask for a case, and hands others on.
-func (s *Server) replaying(next http.Handler) http.Handler {
+// replaying answers requests that select a case, and passes the others on.
+func replaying(s *Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.opt.NoControlHeaders || r.Header.Get(headerCase) == "" {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if !s.enter() {
-			s.unavailable(w)
+			unavailable(w)
 			return
 		}
 		defer s.active.Done()
@@ -71,40 +74,34 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 	c := s.cases.byID[id]
 	if c == nil {
 		status := http.StatusNotFound
-		e := &apiError{status, fmt.Sprintf("There is no case %q; GET /mock/cases lists them.", id), kindOf(status), headerCase}
-		_ = writeJSON(w, status, appendError(nil, e))
+		e := apierror.New(status, fmt.Sprintf("There is no case %q; GET /mock/cases lists them.", id), headerCase)
+		_ = apierror.WriteJSON(w, status, apierror.Append(nil, e))
 		return
 	}
 	scale := s.opt.TimeScale
 	if text := r.Header.Get(headerTimeScale); text != "" {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= 1e6) {
-			e := badRequest(headerTimeScale, fmt.Sprintf("%s is %q, want a number between 0 and 1e6", headerTimeScale, text))
-			_ = writeJSON(w, e.status, appendError(nil, e))
+			e := apierror.BadRequest(headerTimeScale, fmt.Sprintf("%s is %q, want a number between 0 and 1e6", headerTimeScale, text))
+			_ = apierror.WriteJSON(w, e.Status, apierror.Append(nil, e))
 			return
 		}
 		scale = v
 	}
-	x := s.newExchange(nil, origin{
-		path: r.URL.Path, acceptNs: s.arrived(r.Context()),
-		requestID: r.Header.Get("X-Request-Id"), correlationID: r.Header.Get("X-Correlation-ID"),
-	})
-	x.w, x.r, x.rule = w, r, nil
-	p := replay{x: x, c: c, scale: scale, startNs: x.truth.AcceptNs}
+	x := newHandlerExchange(s, nil, w, r)
+	x.fault.rule = nil
+	p := replay{x: x, c: c, scale: scale, startNs: x.Truth.AcceptNs}
 	err := p.run()
 	if err == nil || errors.Is(err, errFaulted) {
-		x.truth.Outcome = OutcomeCase + c.ID
+		x.Truth.Outcome = OutcomeCase + c.ID
 	}
-	x.finish(err)
-	if x.panics {
-		panic(http.ErrAbortHandler)
-	}
+	x.end(err)
 }
 
 // replay is one case on its way to a client.
 type replay struct {
 	x       *exchange
-	c       *Case
+	c       *cases.Case
 	scale   float64
 	startNs int64 // what times are counted from
 }
@@ -112,16 +109,16 @@ type replay struct {
 func (p *replay) run() error {
 	x, c := p.x, p.c
 	// The whole request comes first, as for any answer.
-	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.r.Body, x.s.opt.MaxBody)); err != nil {
-		return errClientGone
+	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.HTTP.Body, x.Options.MaxBody)); err != nil {
+		return api.ErrClientGone
 	}
-	x.truth.BodyReadNs = x.s.now()
-	x.truth.Stream = c.Streaming
+	x.Truth.BodyReadNs = x.Now()
+	x.Truth.Stream = c.Streaming
 	reads := c.Reads
 	if c.Polled {
 		reads = p.poll()
 	}
-	h := x.w.Header()
+	h := x.Header
 	h["Content-Type"] = nil // none unless the case has one
 	for name, value := range c.Headers {
 		h.Set(name, value)
@@ -129,7 +126,7 @@ func (p *replay) run() error {
 	x.head(c.Status)
 	x.w.WriteHeader(c.Status)
 	if x.flush() != nil {
-		return errClientGone
+		return api.ErrClientGone
 	}
 	for i := range reads {
 		if err := p.send(&reads[i]); err != nil {
@@ -140,7 +137,7 @@ func (p *replay) run() error {
 }
 
 // poll takes the next read of a polled case, which begins again after its last.
-func (p *replay) poll() []CaseRead {
+func (p *replay) poll() []cases.Read {
 	all := p.x.s.cases
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -161,21 +158,21 @@ func (p *replay) due(ms float64) int64 {
 }
 
 // send writes one read when it is due.
-func (p *replay) send(r *CaseRead) error {
+func (p *replay) send(r *cases.Read) error {
 	x := p.x
-	if err := x.waitUntil(p.due(r.At)); err != nil {
+	if err := x.wait.until(p.due(r.At)); err != nil {
 		return err
 	}
-	start := x.s.now()
-	if _, err := x.w.Write(r.data); err != nil || x.flush() != nil {
-		return errClientGone
+	start := x.Now()
+	if _, err := x.w.Write(r.Data); err != nil || x.flush() != nil {
+		return api.ErrClientGone
 	}
-	t := &x.truth
-	t.LastWriteNs, t.LastWriteEndNs = start, x.s.now()
+	t := &x.Truth
+	t.LastWriteNs, t.LastWriteEndNs = start, x.Now()
 	if t.FirstWriteNs == 0 {
 		t.FirstWriteNs, t.FirstWriteEndNs = t.LastWriteNs, t.LastWriteEndNs
 	}
-	if x.s.opt.TruthChunks {
+	if x.Options.TruthChunks {
 		t.ChunkNs = append(t.ChunkNs, start)
 	}
 	return nil
@@ -187,14 +184,14 @@ func (p *replay) end() error {
 	if p.c.Polled {
 		return nil
 	}
-	if p.c.End.How == EndStall {
+	if p.c.End.How == cases.EndStall {
 		return x.hold(-1)
 	}
-	if err := x.waitUntil(p.due(p.c.End.At)); err != nil {
+	if err := x.wait.until(p.due(p.c.End.At)); err != nil {
 		return err
 	}
-	if p.c.End.How == EndReset {
-		x.cut(true)
+	if p.c.End.How == cases.EndReset {
+		x.fault.cut(true)
 		return errFaulted
 	}
 	return nil
@@ -226,18 +223,11 @@ func writeDocument(w http.ResponseWriter, v any) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_ = writeJSON(w, http.StatusOK, buf.Bytes())
+	_ = apierror.WriteJSON(w, http.StatusOK, buf.Bytes())
 }
 
 // newCases takes the cases of the options, which were checked.
-func newCases(list []Case) *cases {
-	byID, _ := decodeCases(list)
-	return &cases{byID: byID, order: slices.Sorted(maps.Keys(byID)), polls: map[string]poll{}}
-}
-
-// isControl says whether a header field is for the simulator. The fast front
-// leaves such requests to the handler.
-func isControl(name []byte) bool {
-	const prefix = "X-Mock-"
-	return len(name) > len(prefix) && name[0]|0x20 == 'x' && strings.EqualFold(string(name[:len(prefix)]), prefix)
+func newCases(list []cases.Case) *caseSet {
+	byID, _ := cases.Index(list)
+	return &caseSet{byID: byID, order: slices.Sorted(maps.Keys(byID)), polls: map[string]poll{}}
 }

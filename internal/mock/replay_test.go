@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/truth"
 )
 
 const casesFile = `[
@@ -24,23 +28,23 @@ const casesFile = `[
  {"id":"S6","status":200,"headers":{"Content-Length":"10"},"reads":[{"t_ms":10,"text":"short"}],"end":{"t_ms":20,"how":"eof"}}
 ]`
 
-func loadTestCases(t testing.TB) []Case {
+func loadTestCases(t testing.TB) []cases.Case {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cases.json")
 	if err := os.WriteFile(path, []byte(casesFile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cases, err := LoadCases(path)
+	list, err := cases.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cases
+	return list
 }
 
 // TestReplay: a case comes as it was recorded, on any path, in its times.
 func TestReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Cases: loadTestCases(t), TruthChunks: true, APIKey: "k"})
+		r := newRig(t, options.Options{Cases: loadTestCases(t), TruthChunks: true, APIKey: "k"})
 		for _, ask := range [][3]string{{"/any/path", "X-Mock-Case", "S1"}, {"/mock/case/S1/v1/chat/completions", "", ""}} {
 			begin := time.Now()
 			resp, err := r.send(t.Context(), ask[0], `{"not":"looked at"}`, ask[1:]...)
@@ -69,9 +73,9 @@ func TestReplay(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", ask[0], diff)
 			}
-			truth := r.lastTruth()
-			if truth.Outcome != "case:S1" || len(truth.ChunkNs) != 2 || truth.ChunkNs[1]-truth.AcceptNs != int64(150500*time.Microsecond) {
-				t.Errorf("truth %+v", truth)
+			record := r.lastTruth()
+			if record.Outcome != "case:S1" || len(record.ChunkNs) != 2 || record.ChunkNs[1]-record.AcceptNs != int64(150500*time.Microsecond) {
+				t.Errorf("truth %+v", record)
 			}
 		}
 	})
@@ -79,8 +83,8 @@ func TestReplay(t *testing.T) {
 
 func TestReplayEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Cases: loadTestCases(t), TimeScale: 10})
-		ask := func(id string, more ...string) answer {
+		r := newRig(t, options.Options{Cases: loadTestCases(t), TimeScale: 10})
+		ask := func(id string, more ...string) reply {
 			t.Helper()
 			begin := time.Now()
 			resp, err := r.send(t.Context(), chatPath, "{}", append(more, "X-Mock-Case", id)...)
@@ -100,7 +104,7 @@ func TestReplayEnds(t *testing.T) {
 		if a := ask("S6"); a.err == nil || a.body != "short" {
 			t.Errorf("S6: %+v, want a truncated body", a)
 		}
-		for i, want := range []answer{{body: "1", at: 100 * time.Millisecond}, {body: "2", at: 4900 * time.Millisecond}, {body: "1", at: 100 * time.Millisecond}} {
+		for i, want := range []reply{{body: "1", at: 100 * time.Millisecond}, {body: "2", at: 4900 * time.Millisecond}, {body: "1", at: 100 * time.Millisecond}} {
 			if a := ask("S5"); a.body != want.body || a.at != want.at || a.err != nil {
 				t.Errorf("S5, request %d: %+v, want %+v", i, a, want)
 			}
@@ -118,15 +122,15 @@ func TestReplayEnds(t *testing.T) {
 		if a := ask("S3"); a.err == nil || a.body != "x" || a.at != time.Minute {
 			t.Errorf("S3: %+v, want silence until the client leaves", a)
 		}
-		if truth := r.lastTruth(); truth.Outcome != OutcomeClientGone {
-			t.Errorf("S3: outcome %s", truth.Outcome)
+		if record := r.lastTruth(); record.Outcome != truth.OutcomeClientGone {
+			t.Errorf("S3: outcome %s", record.Outcome)
 		}
 	})
 }
 
 // TestReplayOverSocket: the front leaves cases to the handler; a reset is a reset.
 func TestReplayOverSocket(t *testing.T) {
-	r := newTCPRig(t, Options{Cases: loadTestCases(t)})
+	r := newTCPRig(t, options.Options{Cases: loadTestCases(t)})
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -148,36 +152,36 @@ func TestReplayOverSocket(t *testing.T) {
 }
 
 func TestCasesErrors(t *testing.T) {
-	good := func(change func(*Case)) Case {
-		c := Case{ID: "a", Status: 200, Reads: []CaseRead{{At: 1, Text: "x"}}, End: CaseEnd{At: 2, How: EndEOF}}
+	good := func(change func(*cases.Case)) cases.Case {
+		c := cases.Case{ID: "a", Status: 200, Reads: []cases.Read{{At: 1, Text: "x"}}, End: cases.Tail{At: 2, How: cases.EndEOF}}
 		change(&c)
 		return c
 	}
 	for name, tt := range map[string]struct {
-		change func(*Case)
+		change func(*cases.Case)
 		want   string
 	}{
-		"id":     {func(c *Case) { c.ID = "a/b" }, `case "a/b": id is "a/b", want a word without slashes`},
-		"status": {func(c *Case) { c.Status = 99 }, `case "a": status is 99, want 200 to 599`},
-		"end":    {func(c *Case) { c.End.How = "boom" }, `end is "boom", want eof, reset or stall`},
-		"order":  {func(c *Case) { c.Reads = append(c.Reads, CaseRead{At: 0.5}) }, "read 1 is at 0.5 ms, want at least 1"},
-		"late":   {func(c *Case) { c.End.At = 0 }, "end is at 0 ms, want at least 1"},
-		"both":   {func(c *Case) { c.Reads[0].Base64 = "eA==" }, "read 0 has both text and b64"},
-		"base64": {func(c *Case) { c.Reads[0].Text, c.Reads[0].Base64 = "", "?" }, "read 0: illegal base64"},
-		"polled": {func(c *Case) { c.Reads, c.Polled = nil, true }, "a polled case needs a read"},
+		"id":     {func(c *cases.Case) { c.ID = "a/b" }, `case "a/b": id is "a/b", want a word without slashes`},
+		"status": {func(c *cases.Case) { c.Status = 99 }, `case "a": status is 99, want 200 to 599`},
+		"end":    {func(c *cases.Case) { c.End.How = "boom" }, `end is "boom", want eof, reset or stall`},
+		"order":  {func(c *cases.Case) { c.Reads = append(c.Reads, cases.Read{At: 0.5}) }, "read 1 is at 0.5 ms, want at least 1"},
+		"late":   {func(c *cases.Case) { c.End.At = 0 }, "end is at 0 ms, want at least 1"},
+		"both":   {func(c *cases.Case) { c.Reads[0].Base64 = "eA==" }, "read 0 has both text and b64"},
+		"base64": {func(c *cases.Case) { c.Reads[0].Text, c.Reads[0].Base64 = "", "?" }, "read 0: illegal base64"},
+		"polled": {func(c *cases.Case) { c.Reads, c.Polled = nil, true }, "a polled case needs a read"},
 	} {
-		if _, err := New(Options{Cases: []Case{good(tt.change)}}); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := New(options.Options{Cases: []cases.Case{good(tt.change)}}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: New = %v, want %q", name, err, tt.want)
 		}
 	}
-	same := good(func(*Case) {})
-	if _, err := New(Options{Cases: []Case{same, same}}); err == nil || !strings.Contains(err.Error(), "the id is there twice") {
+	same := good(func(*cases.Case) {})
+	if _, err := New(options.Options{Cases: []cases.Case{same, same}}); err == nil || !strings.Contains(err.Error(), "the id is there twice") {
 		t.Errorf("twice: %v", err)
 	}
-	if _, err := New(Options{TimeScale: -1}); err == nil {
+	if _, err := New(options.Options{TimeScale: -1}); err == nil {
 		t.Error("a negative scale was accepted")
 	}
-	if _, err := LoadCases(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := cases.Load(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a missing file was read")
 	}
 }

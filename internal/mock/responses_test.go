@@ -10,6 +10,11 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
 )
 
 const (
@@ -18,9 +23,9 @@ const (
 )
 
 // wireText returns the whole body of an answer to a request with the id r1.
-func wireText(t *testing.T, o Options, path, body string) string {
+func wireText(t *testing.T, o options.Options, path, body string) string {
 	t.Helper()
-	var got answer
+	var got reply
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, o)
 		got = r.post(path, body, "X-Request-Id", "r1")
@@ -59,7 +64,7 @@ func TestResponsesBytes(t *testing.T) {
 		inItem  = `,"item_id":"rs_r1","output_index":0,"content_index":0,`
 		inText  = `,"item_id":"msg_r1","output_index":1,"content_index":0,`
 	)
-	o := Options{Content: ContentEcho, ReasoningTokens: 2}
+	o := options.Options{Content: options.ContentEcho, ReasoningTokens: 2}
 	body := `{"model":"m","input":[{"role":"user","content":"Hi"}],"instructions":"S","max_output_tokens":4,"stream":%t}`
 	thoughts := "On the"
 	reasoning := fmt.Sprintf(thought, thoughts)
@@ -101,7 +106,7 @@ func TestMessagesBytes(t *testing.T) {
 		head  = `{"id":"msg_r1","type":"message","role":"assistant","model":"m",`
 		usage = `"usage":{"input_tokens":2,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":%d,"output_tokens_details":{"thinking_tokens":%d}}`
 	)
-	o := Options{Content: ContentEcho, ReasoningTokens: 2}
+	o := options.Options{Content: options.ContentEcho, ReasoningTokens: 2}
 	body := `{"model":"m","messages":[{"role":"user","content":"Hi"}],"system":"S","max_tokens":4,"stream":%t}`
 	t.Run("document", func(t *testing.T) {
 		want := head + `"content":[{"type":"thinking","thinking":"On the","signature":"c2lnbmF0dXJl"},{"type":"text","text":"HiHi"}],` +
@@ -151,7 +156,7 @@ func TestNewerPromptTokens(t *testing.T) {
 		{"count of tokens", messagesPath + "/count_tokens", `"messages":[{"role":"user","content":"Hi there"}]`, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := wireText(t, Options{}, tt.path, `{"model":"m",`+tt.members+`}`)
+			got := wireText(t, options.Options{}, tt.path, `{"model":"m",`+tt.members+`}`)
 			if want := fmt.Sprintf(`"input_tokens":%d`, tt.want); !strings.Contains(got, want) {
 				t.Errorf("%s is missing in %s", want, got)
 			}
@@ -162,7 +167,7 @@ func TestNewerPromptTokens(t *testing.T) {
 func TestNewerRefusals(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"Hi"}]`
 	openai := func(status int, param, message string) string {
-		return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":%q,"code":%d}}`, message, kindOf(status), param, status)
+		return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":%q,"code":%d}}`, message, apierror.Kind(status), param, status)
 	}
 	anthropic := func(kind, message string) string {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q}}`, kind, message)
@@ -195,7 +200,7 @@ func TestNewerRefusals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Options{ServedModels: []string{"a"}, MaxBody: 1000})
+				r := newRig(t, options.Options{ServedModels: []string{"a"}, MaxBody: 1000})
 				if got := r.post(tt.path, tt.body); got.status != tt.status || got.body != tt.want {
 					t.Errorf("status %d, %s\nwant %d, %s", got.status, got.body, tt.status, tt.want)
 				}
@@ -207,7 +212,7 @@ func TestNewerRefusals(t *testing.T) {
 // TestPreviousResponse: a request may go on with a response that was stored.
 func TestPreviousResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
+		r := newRig(t, options.Options{})
 		r.post(responsesPath, `{"input":"Hi there","max_output_tokens":5,"stream":true}`, "X-Request-Id", "a")
 		r.post(responsesPath, `{"input":"Hi","max_output_tokens":3,"store":false}`, "X-Request-Id", "b")
 		got := r.post(responsesPath, `{"input":"more","max_output_tokens":2,"previous_response_id":"resp_a"}`, "X-Request-Id", "c")
@@ -218,22 +223,22 @@ func TestPreviousResponse(t *testing.T) {
 			t.Errorf("a response that was not stored: status %d, want 404", got.status)
 		}
 	})
-	var s storedResponses
-	for i := range maxStored + 1 {
-		s.put(fmt.Sprint(i), storedResponse{tokens: i})
-		s.put(fmt.Sprint(i), storedResponse{tokens: i})
+	var s openai.StoredResponses
+	for i := range openai.MaxStored + 1 {
+		s.Put(fmt.Sprint(i), openai.StoredResponse{Tokens: i})
+		s.Put(fmt.Sprint(i), openai.StoredResponse{Tokens: i})
 	}
-	_, oldest := s.get("0")
-	second, kept := s.get("1")
-	if oldest || !kept || second.tokens != 1 || len(s.byID) != maxStored {
-		t.Errorf("%d are kept, the oldest: %t, the second: %t", len(s.byID), oldest, kept)
+	_, oldest := s.Get("0")
+	second, kept := s.Get("1")
+	if oldest || !kept || second.Tokens != 1 || len(s.ByID) != openai.MaxStored {
+		t.Errorf("%d are kept, the oldest: %t, the second: %t", len(s.ByID), oldest, kept)
 	}
 }
 
 func TestAnthropicKey(t *testing.T) {
 	const body = `{"max_tokens":1,"messages":[{"role":"user","content":"Hi"}]}`
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{APIKey: "k", ReadyAfter: ms})
+		r := newRig(t, options.Options{APIKey: "k", ReadyAfter: ms})
 		for _, tt := range []struct {
 			header, value string
 			status        int
@@ -266,7 +271,7 @@ func TestNewerFaults(t *testing.T) {
 		{"malformed:after_tokens:0,kind=invalid_utf8", messagesPath, `"text":"` + "\xff\xfe"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, Options{Faults: mustFaults(t, tt.fault)})
+			r := newRig(t, options.Options{Faults: mustFaults(t, tt.fault)})
 			if got := r.post(tt.path, bodies[tt.path], "X-Request-Id", "r1"); !strings.Contains(got.body, tt.want) {
 				t.Errorf("%s at %s: %q is missing in\n%s", tt.fault, tt.path, tt.want, got.body)
 			}
@@ -276,7 +281,7 @@ func TestNewerFaults(t *testing.T) {
 
 // TestNewerWithoutOutput: an answer without a token is whole all the same.
 func TestNewerWithoutOutput(t *testing.T) {
-	o := Options{Faults: mustFaults(t, "empty:output"), Usage: UsageNever}
+	o := options.Options{Faults: mustFaults(t, "empty:output"), Usage: options.UsageNever}
 	got := wireText(t, o, responsesPath, `{"model":"m","input":"Hi","stream":true}`)
 	if strings.Contains(got, "output_item") || !strings.Contains(got, `"status":"completed"`) || !strings.Contains(got, `"usage":null`) {
 		t.Errorf("an empty response: %s", got)
@@ -291,18 +296,18 @@ func TestNewerWithoutOutput(t *testing.T) {
 func TestNewerShapes(t *testing.T) {
 	responses := `{"model":"m","input":"Hi","max_output_tokens":4,"stream":true}`
 	messages := `{"model":"m","messages":[{"role":"user","content":"Hi"}],"max_tokens":4,"stream":true}`
-	missing := Options{FinishChunk: FinishMissing}
+	missing := options.Options{FinishChunk: options.FinishMissing}
 	if got := wireText(t, missing, responsesPath, responses); strings.Contains(got, "response.completed") || !strings.Contains(got, "response.output_item.done") {
 		t.Errorf("a response that does not say that it is complete: %s", got)
 	}
 	if got := wireText(t, missing, messagesPath, messages); !strings.Contains(got, `"stop_reason":null,"stop_sequence":null},"usage"`) || strings.Contains(got, "max_tokens") {
 		t.Errorf("a message that does not say why it ends: %s", got)
 	}
-	plain := wireText(t, Options{}, messagesPath, messages)
-	if got := wireText(t, Options{LineEnd: LineCRLF}, messagesPath, messages); strings.ReplaceAll(got, "\r\n", "\n") != plain || strings.Count(got, "\r\n") != strings.Count(plain, "\n") {
+	plain := wireText(t, options.Options{}, messagesPath, messages)
+	if got := wireText(t, options.Options{LineEnd: options.LineCRLF}, messagesPath, messages); strings.ReplaceAll(got, "\r\n", "\n") != plain || strings.Count(got, "\r\n") != strings.Count(plain, "\n") {
 		t.Errorf("lines do not all end in CRLF: %q", got)
 	}
-	if got := strings.Count(wireText(t, Options{TokensPerChunk: ConstLength(3)}, responsesPath, responses), "event: response.output_text.delta"); got != 2 {
+	if got := strings.Count(wireText(t, options.Options{TokensPerChunk: random.ConstLength(3)}, responsesPath, responses), "event: response.output_text.delta"); got != 2 {
 		t.Errorf("%d deltas for four tokens, three at a time", got)
 	}
 }
@@ -318,7 +323,7 @@ func FuzzNewerRequests(f *testing.F) {
 		f.Add(body, true)
 		f.Add(body, false)
 	}
-	s, err := New(Options{Fast: true, MaxModelLen: 600})
+	s, err := New(options.Options{Fast: true, MaxModelLen: 600})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -349,7 +354,7 @@ func TestResponsesRepeat(t *testing.T) {
 		body += `,"` + name + `":` + value
 	}
 	var got map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(wireText(t, Options{}, responsesPath, body+"}")), &got); err != nil {
+	if err := json.Unmarshal([]byte(wireText(t, options.Options{}, responsesPath, body+"}")), &got); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range members {
@@ -365,7 +370,7 @@ func TestResponsesFormat(t *testing.T) {
 		var got struct {
 			Output []struct{ Content []struct{ Text string } }
 		}
-		body := wireText(t, Options{}, responsesPath, `{"model":"m","input":"Hi","text":{"format":`+format+`}}`)
+		body := wireText(t, options.Options{}, responsesPath, `{"model":"m","input":"Hi","text":{"format":`+format+`}}`)
 		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Output) != 1 || len(got.Output[0].Content) != 1 {
 			t.Fatalf("error %v in %s", err, body)
 		}
@@ -393,7 +398,7 @@ func TestResponsesFormatRefused(t *testing.T) {
 		{`{"format":{"type":"json_schema"}}`, "text.format.schema"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			a := newRig(t, Options{}).post(responsesPath, `{"model":"m","input":"Hi","text":`+c.text+`}`)
+			a := newRig(t, options.Options{}).post(responsesPath, `{"model":"m","input":"Hi","text":`+c.text+`}`)
 			if a.status != http.StatusBadRequest || !strings.Contains(a.body, c.want) {
 				t.Errorf("text %s: status %d, body %s, want %q in it", c.text, a.status, a.body, c.want)
 			}

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 const (
@@ -56,7 +60,7 @@ const (
 // TestResponseCallEvents: a call is added with its name, gets its arguments, is done.
 func TestResponseCallEvents(t *testing.T) {
 	ask := `,"stream":true,"tool_choice":"required","tools":[` + flatWeather + `]`
-	got := numbered(wireText(t, Options{TokensPerChunk: mustLength(t, "8")}, responsesPath, responseWith(ask)))
+	got := numbered(wireText(t, options.Options{TokensPerChunk: mustLength(t, "8")}, responsesPath, responseWith(ask)))
 	const at = `,"item_id":"fc_c1","output_index":0,`
 	want := asEvents(
 		`{"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":`+weatherOpen+`}`,
@@ -79,7 +83,7 @@ func TestResponseCallEvents(t *testing.T) {
 // thoughts.
 func TestResponseCallsInTurn(t *testing.T) {
 	ask := `,"stream":true,"tool_choice":"required","tools":[` + flatSearch + `]`
-	got := numbered(wireText(t, Options{ParallelTools: 2, ReasoningTokens: 1, TokensPerChunk: mustLength(t, "2")}, responsesPath, responseWith(ask)))
+	got := numbered(wireText(t, options.Options{ParallelTools: 2, ReasoningTokens: 1, TokensPerChunk: mustLength(t, "2")}, responsesPath, responseWith(ask)))
 	_, got, _ = strings.Cut(withoutResponses(got), "event: response.reasoning_text.done\n")
 	item := func(call int, arguments, status string) string {
 		return fmt.Sprintf(`{"id":"fc_c%d","type":"function_call","call_id":"call_c%[1]d","name":"search","arguments":"%s","status":"%s"}`, call, arguments, status)
@@ -111,21 +115,21 @@ func TestResponseCallTruth(t *testing.T) {
 		chatPath:      chatWith(`,"stream":true,"tool_choice":"required","tools":[` + weatherTool + `]`),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, Options{TTFT: ConstDelay(100 * ms), ITL: ConstDelay(10 * ms), TokensPerChunk: mustLength(t, "5"), TruthChunks: true})
+			r := newRig(t, options.Options{TTFT: random.ConstDelay(100 * ms), ITL: random.ConstDelay(10 * ms), TokensPerChunk: mustLength(t, "5"), TruthChunks: true})
 			if got := r.post(path, body); got.status != http.StatusOK {
 				t.Fatalf("%s: status %d, %s", path, got.status, got.body)
 			}
-			truth := r.lastTruth()
+			record := r.lastTruth()
 			var due []time.Duration
-			for _, ns := range truth.ChunkNs {
-				due = append(due, time.Duration(ns-truth.AcceptNs))
+			for _, ns := range record.ChunkNs {
+				due = append(due, time.Duration(ns-record.AcceptNs))
 			}
 			// The name, and three times five of the fifteen tokens of the arguments.
 			if diff := cmp.Diff([]time.Duration{100 * ms, 150 * ms, 200 * ms, 250 * ms}, due); diff != "" {
 				t.Errorf("%s: content events (-want +got):\n%s", path, diff)
 			}
-			if truth.OutputTokens != 16 || truth.FinishReason != "tool_calls" || truth.Outcome != OutcomeOK {
-				t.Errorf("%s: truth %+v", path, truth)
+			if record.OutputTokens != 16 || record.FinishReason != "tool_calls" || record.Outcome != truth.OutcomeOK {
+				t.Errorf("%s: record %+v", path, record)
 			}
 		})
 	}
@@ -156,21 +160,21 @@ func TestResponseToolChoice(t *testing.T) {
 	const either = "get_weather|search"
 	for _, tt := range []struct {
 		name string
-		opt  Options
+		opt  options.Options
 		more string
 		want []string // names of calls; nil = a message
 	}{
-		{"required", Options{ToolRate: &never}, tools + `,"tool_choice":"required"`, []string{either}},
-		{"named", Options{ToolRate: &never, ParallelTools: 2}, tools + `,"tool_choice":{"type":"function","name":"search"}`, []string{"search"}},
-		{"none", Options{ToolRate: &always}, tools + `,"tool_choice":"none"`, nil},
-		{"auto never", Options{ToolRate: &never}, tools + `,"tool_choice":"auto"`, nil},
-		{"auto always", Options{ToolRate: &always}, tools, []string{either}},
-		{"parallel", Options{ToolRate: &always, ParallelTools: 3}, tools + `,"parallel_tool_calls":true`, []string{either, either, either}},
-		{"not parallel", Options{ToolRate: &always, ParallelTools: 3}, tools + `,"parallel_tool_calls":false`, []string{either}},
-		{"no tools", Options{ToolRate: &always}, `,"tools":[]`, nil},
-		{"only tools of other types", Options{ToolRate: &always}, `,"tools":[` + webSearch + `],"tool_choice":"required"`, nil},
-		{"a tool of another type is chosen", Options{ToolRate: &always}, tools + `,"tool_choice":` + webSearch, nil},
-		{"a call, not the format", Options{ToolRate: &always}, tools + `,"text":{"format":{"type":"json_object"}}`, []string{either}},
+		{"required", options.Options{ToolRate: &never}, tools + `,"tool_choice":"required"`, []string{either}},
+		{"named", options.Options{ToolRate: &never, ParallelTools: 2}, tools + `,"tool_choice":{"type":"function","name":"search"}`, []string{"search"}},
+		{"none", options.Options{ToolRate: &always}, tools + `,"tool_choice":"none"`, nil},
+		{"auto never", options.Options{ToolRate: &never}, tools + `,"tool_choice":"auto"`, nil},
+		{"auto always", options.Options{ToolRate: &always}, tools, []string{either}},
+		{"parallel", options.Options{ToolRate: &always, ParallelTools: 3}, tools + `,"parallel_tool_calls":true`, []string{either, either, either}},
+		{"not parallel", options.Options{ToolRate: &always, ParallelTools: 3}, tools + `,"parallel_tool_calls":false`, []string{either}},
+		{"no tools", options.Options{ToolRate: &always}, `,"tools":[]`, nil},
+		{"only tools of other types", options.Options{ToolRate: &always}, `,"tools":[` + webSearch + `],"tool_choice":"required"`, nil},
+		{"a tool of another type is chosen", options.Options{ToolRate: &always}, tools + `,"tool_choice":` + webSearch, nil},
+		{"a call, not the format", options.Options{ToolRate: &always}, tools + `,"text":{"format":{"type":"json_object"}}`, []string{either}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -204,7 +208,7 @@ func TestResponseToolChoice(t *testing.T) {
 // short says so.
 func TestResponseAfterCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{ParallelTools: 2})
+		r := newRig(t, options.Options{ParallelTools: 2})
 		must := `,"tool_choice":"required","tools":[` + flatWeather + `]`
 		for _, kind := range []string{"function_call_output", "custom_tool_call_output"} {
 			output, _ := r.response(`{"input":[{"role":"user","content":"x"},{"type":"` + kind + `","call_id":"c","output":"7"}]` + must + `}`)
@@ -242,7 +246,7 @@ func TestResponseToolErrors(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			want := fmt.Sprintf(`{"error":{"message":%q,"type":"BadRequestError","param":%q,"code":400}}`, tt.message, tt.param)
-			if a := newRig(t, Options{}).post(responsesPath, responseWith(tt.more)); a.status != http.StatusBadRequest || a.body != want {
+			if a := newRig(t, options.Options{}).post(responsesPath, responseWith(tt.more)); a.status != http.StatusBadRequest || a.body != want {
 				t.Errorf("%s: %d %s, want %s", tt.more, a.status, a.body, want)
 			}
 		})

@@ -8,12 +8,15 @@ import (
 	"testing/synctest"
 
 	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/token"
 )
 
 // TestRetrieve: stored responses and models can be had again.
 func TestRetrieve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{ServedModels: []string{"org/m"}})
+		r := newRig(t, options.Options{ServedModels: []string{"org/m"}})
 		sent := r.post(responsesPath, `{"input":"Hi","max_output_tokens":2}`, "X-Request-Id", "a")
 		r.post(responsesPath, `{"input":"Hi","max_output_tokens":2,"stream":true}`, "X-Request-Id", "b")
 		r.post(responsesPath, `{"input":"Hi","max_output_tokens":2,"store":false}`, "X-Request-Id", "c")
@@ -39,17 +42,17 @@ func TestRetrieve(t *testing.T) {
 
 // TestStoredObjects: the newest responses can be had again, older ones continued.
 func TestStoredObjects(t *testing.T) {
-	var s storedResponses
-	for i := range maxStored + 5 {
-		s.put(fmt.Sprint(i), storedResponse{tokens: i, object: []byte("{}")})
+	var s openai.StoredResponses
+	for i := range openai.MaxStored + 5 {
+		s.Put(fmt.Sprint(i), openai.StoredResponse{Tokens: i, Object: []byte("{}")})
 	}
 	for _, tt := range []struct {
 		id           int
 		kept, object bool
-	}{{4, false, false}, {5, true, false}, {maxStored + 4 - maxObjects, true, false}, {maxStored + 5 - maxObjects, true, true}, {maxStored + 4, true, true}} {
-		r, ok := s.get(fmt.Sprint(tt.id))
-		if ok != tt.kept || (r.object != nil) != tt.object {
-			t.Errorf("response %d: kept %t, object %t, want %t, %t", tt.id, ok, r.object != nil, tt.kept, tt.object)
+	}{{4, false, false}, {5, true, false}, {openai.MaxStored + 4 - openai.MaxObjects, true, false}, {openai.MaxStored + 5 - openai.MaxObjects, true, true}, {openai.MaxStored + 4, true, true}} {
+		r, ok := s.Get(fmt.Sprint(tt.id))
+		if ok != tt.kept || (r.Object != nil) != tt.object {
+			t.Errorf("response %d: kept %t, object %t, want %t, %t", tt.id, ok, r.Object != nil, tt.kept, tt.object)
 		}
 	}
 }
@@ -59,9 +62,9 @@ func TestStoredObjects(t *testing.T) {
 func TestTokenizeWithoutModel(t *testing.T) {
 	const text = "Tokenization of naïve 日本 texts."
 	exact := tokenizer.Builtin()
-	for name, o := range map[string]Options{
-		"timing": {Tokenizer: FromCodec(exact)},
-		"preset": {Tokenizer: FromCodec(exact), Accelerator: tiny(t)},
+	for name, o := range map[string]options.Options{
+		"timing": {Tokenizer: token.FromCodec(exact)},
+		"preset": {Tokenizer: token.FromCodec(exact), Accelerator: tiny(t)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

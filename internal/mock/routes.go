@@ -1,12 +1,23 @@
 package mock
 
 import (
-	"crypto/subtle"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/api/anthropic"
+	"aiperfd/internal/mock/api/media"
+	"aiperfd/internal/mock/api/native"
+	"aiperfd/internal/mock/api/openai"
+	"aiperfd/internal/mock/api/runpod"
+	"aiperfd/internal/mock/api/vectors"
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/jobs"
 )
 
 // route is one row of the table of routes.
@@ -16,92 +27,106 @@ type route struct {
 	serve           func(*Server, http.ResponseWriter, *http.Request)
 }
 
-// routes is everything the server answers, in the order of the documentation.
-func routes() []route {
-	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(), queueRoutes(), nativeRoutes(), serverRoutes())
+// newRoutes returns everything the server answers, in the order of the documentation.
+func newRoutes(s *Server) []route {
+	const runpodSalt, videoSalt = 1, 2
+	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(media.NewVideos(newQueue(s, videoSalt))),
+		queueRoutes(runpod.New(newQueue(s, runpodSalt))), nativeRoutes(), serverRoutes())
+}
+
+// newQueue returns a queue of jobs. The delays of its workers depend on salt.
+func newQueue(s *Server, salt uint64) *jobs.Queue {
+	rng := rand.New(rand.NewPCG(s.opt.Seed, salt))
+	return jobs.NewQueue(s.opt.Jobs.Workers, s.now, func() time.Duration { return s.opt.Jobs.ColdStart.Draw(rng) })
+}
+
+// About returns the handler of a route that answers from what the model is.
+func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
+	return func(s *Server, w http.ResponseWriter, r *http.Request) { serve(s.model, w, r) }
 }
 
 // textRoutes is what runs text models by OpenAI's and Anthropic's APIs.
 func textRoutes() []route {
+	responses := openai.NewResponses()
 	return []route{
-		{http.MethodPost, "/v1/chat/completions", true, inference(newOpenAI(chatDialect{}))},
-		{http.MethodPost, "/v1/completions", true, inference(newOpenAI(completionDialect{}))},
-		{http.MethodPost, "/v1/responses", true, inference(newResponses())},
-		{http.MethodGet, "/v1/responses/{id}", true, serveResponse},
-		{http.MethodPost, "/v1/messages", true, inference(newMessages())},
-		{http.MethodPost, "/v1/messages/count_tokens", true, serveCountTokens},
+		{http.MethodPost, "/v1/chat/completions", true, inference(openai.NewChat())},
+		{http.MethodPost, "/v1/completions", true, inference(openai.NewCompletions())},
+		{http.MethodPost, "/v1/responses", true, inference(responses)},
+		{http.MethodGet, "/v1/responses/{id}", true, about(responses.Serve)},
+		{http.MethodPost, "/v1/messages", true, inference(anthropic.NewMessages())},
+		{http.MethodPost, "/v1/messages/count_tokens", true, about(anthropic.ServeCountTokens)},
 	}
 }
 
 // vectorRoutes is what answers with vectors, scores and tokens.
 func vectorRoutes() []route {
 	return []route{
-		{http.MethodPost, "/v1/embeddings", true, inference(newEmbeddings())},
-		{http.MethodPost, "/pooling", true, inference(newPooling())},
-		{http.MethodPost, "/score", true, inference(newScore())},
-		{http.MethodPost, "/v1/score", true, inference(newScore())},
-		{http.MethodPost, "/rerank", true, inference(newRerank())},
-		{http.MethodPost, "/v1/rerank", true, inference(newRerank())},
-		{http.MethodPost, "/v2/rerank", true, inference(newRerank())},
-		{http.MethodPost, "/classify", true, inference(newClassify())},
-		{http.MethodPost, "/v1/classify", true, inference(newClassify())},
-		{http.MethodPost, "/tokenize", true, inference(newTokenize())},
-		{http.MethodPost, "/v1/tokenize", true, inference(newTokenize())},
-		{http.MethodPost, "/detokenize", true, inference(newDetokenize())},
-		{http.MethodPost, "/v1/detokenize", true, inference(newDetokenize())},
-		{http.MethodPost, "/v1/ranking", true, inference(newNIMRanking())},
-		{http.MethodPost, "/v1/infer", true, inference(newInfer())},
-		{http.MethodPost, "/embed", true, inference(newTEI(teiVector))},
-		{http.MethodPost, "/embed_all", true, inference(newTEI(teiRows))},
-		{http.MethodPost, "/embed_sparse", true, inference(newTEI(teiSparse))},
-		{http.MethodPost, "/predict", true, inference(newTEIPredict())},
-		{http.MethodPost, "/similarity", true, inference(newTEISimilarity())},
-		{http.MethodPost, "/decode", true, inference(newTEIDecode())},
-		{http.MethodPost, "/api/embed", true, inference(newOllamaEmbed(false))},
-		{http.MethodPost, "/api/embeddings", true, inference(newOllamaEmbed(true))},
+		{http.MethodPost, "/v1/embeddings", true, inference(vectors.NewEmbeddings())},
+		{http.MethodPost, "/pooling", true, inference(vectors.NewPooling())},
+		{http.MethodPost, "/score", true, inference(vectors.NewScore())},
+		{http.MethodPost, "/v1/score", true, inference(vectors.NewScore())},
+		{http.MethodPost, "/rerank", true, inference(vectors.NewRerank())},
+		{http.MethodPost, "/v1/rerank", true, inference(vectors.NewRerank())},
+		{http.MethodPost, "/v2/rerank", true, inference(vectors.NewRerank())},
+		{http.MethodPost, "/classify", true, inference(vectors.NewClassify())},
+		{http.MethodPost, "/v1/classify", true, inference(vectors.NewClassify())},
+		{http.MethodPost, "/tokenize", true, inference(vectors.NewTokenize())},
+		{http.MethodPost, "/v1/tokenize", true, inference(vectors.NewTokenize())},
+		{http.MethodPost, "/detokenize", true, inference(vectors.NewDetokenize())},
+		{http.MethodPost, "/v1/detokenize", true, inference(vectors.NewDetokenize())},
+		{http.MethodPost, "/v1/ranking", true, inference(vectors.NewNIMRanking())},
+		{http.MethodPost, "/v1/infer", true, inference(vectors.NewInfer())},
+		{http.MethodPost, "/embed", true, inference(vectors.NewTEI(vectors.TEIVector))},
+		{http.MethodPost, "/embed_all", true, inference(vectors.NewTEI(vectors.TEIRows))},
+		{http.MethodPost, "/embed_sparse", true, inference(vectors.NewTEI(vectors.TEISparse))},
+		{http.MethodPost, "/predict", true, inference(vectors.NewTEIPredict())},
+		{http.MethodPost, "/similarity", true, inference(vectors.NewTEISimilarity())},
+		{http.MethodPost, "/decode", true, inference(vectors.NewTEIDecode())},
+		{http.MethodPost, "/api/embed", true, inference(vectors.NewOllamaEmbed(false))},
+		{http.MethodPost, "/api/embeddings", true, inference(vectors.NewOllamaEmbed(true))},
 	}
 }
 
 // mediaRoutes is what takes or makes audio, images and videos.
-func mediaRoutes() []route {
+func mediaRoutes(videos *media.Videos) []route {
 	return []route{
-		{http.MethodPost, "/v1/audio/transcriptions", true, inference(newTranscription("transcribe", "transcription.chunk"))},
-		{http.MethodPost, "/v1/audio/translations", true, inference(newTranscription("translate", "translation.chunk"))},
-		{http.MethodPost, "/v1/audio/speech", true, inference(newSpeech())},
-		{http.MethodPost, "/v1/images/generations", true, inference(newImages(false))},
-		{http.MethodPost, "/v1/images/edits", true, inference(newImages(true))},
-		{http.MethodGet, "/mock/files/{id}", false, serveFile},
-		{http.MethodPost, "/v1/videos", true, submits(videos{})},
-		{http.MethodGet, "/v1/videos/{id}", true, serveVideo},
-		{http.MethodDelete, "/v1/videos/{id}", true, serveVideoDelete},
-		{http.MethodGet, "/v1/videos/{id}/content", true, serveVideoContent},
+		{http.MethodPost, "/v1/audio/transcriptions", true, inference(media.NewTranscription("transcribe", "transcription.chunk"))},
+		{http.MethodPost, "/v1/audio/translations", true, inference(media.NewTranscription("translate", "translation.chunk"))},
+		{http.MethodPost, "/v1/audio/speech", true, inference(media.NewSpeech())},
+		{http.MethodPost, "/v1/images/generations", true, inference(media.NewImages(false))},
+		{http.MethodPost, "/v1/images/edits", true, inference(media.NewImages(true))},
+		{http.MethodGet, "/mock/files/{id}", false, about(media.ServeFile)},
+		{http.MethodPost, "/v1/videos", true, submits(videos)},
+		{http.MethodGet, "/v1/videos/{id}", true, about(videos.Serve)},
+		{http.MethodDelete, "/v1/videos/{id}", true, about(videos.ServeDelete)},
+		{http.MethodGet, "/v1/videos/{id}/content", true, about(videos.ServeContent)},
 	}
 }
 
 // queueRoutes is what is Runpod's queue of work.
-func queueRoutes() []route {
+func queueRoutes(p *runpod.Endpoint) []route {
 	return []route{
-		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpodQueue{})},
-		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpodQueue{sync: true})},
-		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, runpodJob(runpodStatus)},
-		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, runpodJob(runpodStatus)},
-		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, runpodJob(runpodStream)},
-		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, runpodJob(runpodStream)},
-		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, runpodJob(runpodCancel)},
-		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, serveRunpodRetry},
-		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, serveRunpodPurge},
-		{http.MethodGet, "/v2/{endpoint}/health", true, serveRunpodHealth},
+		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpod.Submission{Endpoint: p})},
+		{http.MethodPost, "/v2/{endpoint}/runsync", true, submits(runpod.Submission{Endpoint: p, Sync: true})},
+		{http.MethodGet, "/v2/{endpoint}/status/{id}", true, about(p.About(p.AppendStatus))},
+		{http.MethodPost, "/v2/{endpoint}/status/{id}", true, about(p.About(p.AppendStatus))},
+		{http.MethodGet, "/v2/{endpoint}/stream/{id}", true, about(p.About(p.AppendStream))},
+		{http.MethodPost, "/v2/{endpoint}/stream/{id}", true, about(p.About(p.AppendStream))},
+		{http.MethodPost, "/v2/{endpoint}/cancel/{id}", true, about(p.About(p.AppendCancel))},
+		{http.MethodPost, "/v2/{endpoint}/retry/{id}", true, about(p.ServeRetry)},
+		{http.MethodPost, "/v2/{endpoint}/purge-queue", true, about(p.ServePurge)},
+		{http.MethodGet, "/v2/{endpoint}/health", true, about(p.ServeHealth)},
 	}
 }
 
-// serverRoutes is what tells of the server, and controls it.
+// serverRoutes returns the state of the server, and controls it.
 func serverRoutes() []route {
 	return []route{
 		{http.MethodGet, "/v1/models", true, serveModels},
 		{http.MethodGet, "/v1/models/*", true, serveModel},
-		{http.MethodGet, "/health", false, serveHealth},
-		{http.MethodGet, "/ping", false, serveHealth},
-		{http.MethodPost, "/ping", false, serveHealth},
+		{http.MethodGet, "/health", false, about(api.ServeHealth)},
+		{http.MethodGet, "/ping", false, about(api.ServeHealth)},
+		{http.MethodPost, "/ping", false, about(api.ServeHealth)},
 		{http.MethodGet, "/version", false, serveVersion},
 		{http.MethodGet, "/metrics", false, serveMetrics},
 		{http.MethodGet, "/load", false, serveLoad},
@@ -131,13 +156,13 @@ func serverRoutes() []route {
 const runpodPrefix = "/v2/{endpoint}/openai"
 
 // newHandler serves the table at the root and below the prefix.
-func (s *Server) newHandler() http.Handler {
+func newHandler(s *Server) http.Handler {
 	r := chi.NewRouter()
-	for _, row := range routes() {
+	for _, row := range s.routes {
 		if s.opt.NoModelsRoute && strings.HasPrefix(row.pattern, "/v1/models") {
 			continue
 		}
-		h := s.wrap(row)
+		h := wrap(s, row)
 		r.Method(row.method, row.pattern, h)
 		if s.opt.Prefix != "" {
 			r.Method(row.method, s.opt.Prefix+row.pattern, h)
@@ -148,19 +173,19 @@ func (s *Server) newHandler() http.Handler {
 	}
 	// The texts are FastAPI's. Errors of a dead connection have no reader.
 	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		_ = writeJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
+		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Allow", strings.Join(s.allowed(strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
-		_ = writeJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
+		w.Header().Set("Allow", strings.Join(allowed(s.routes, strings.TrimPrefix(req.URL.Path, s.opt.Prefix)), ", "))
+		_ = apierror.WriteJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	})
-	return s.replaying(r)
+	return replaying(s, r)
 }
 
 // allowed lists the methods of a path.
-func (s *Server) allowed(path string) []string {
+func allowed(routes []route, path string) []string {
 	var methods []string
-	for _, row := range routes() {
+	for _, row := range routes {
 		if row.pattern == path && !slices.Contains(methods, row.method) {
 			methods = append(methods, row.method)
 		}
@@ -169,43 +194,65 @@ func (s *Server) allowed(path string) []string {
 }
 
 // wrap admits a request before its route serves it.
-func (s *Server) wrap(row route) http.Handler {
+func wrap(s *Server, row route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
-			s.unavailable(w)
+			unavailable(w)
 			return
 		}
 		defer s.active.Done()
 		if row.guarded && speaksAnthropic(row.pattern) {
-			if refusal := s.admitAnthropic(r); refusal != nil {
-				_ = writeJSON(w, refusal.status, appendAnthropicError(nil, refusal))
+			if refusal := admitAnthropic(s, r); refusal != nil {
+				_ = apierror.WriteJSON(w, refusal.Status, anthropic.AppendError(nil, refusal))
 				return
 			}
 			row.serve(s, w, r)
 			return
 		}
-		if row.guarded && !s.authorized(r.Header.Get("Authorization")) {
-			_ = writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+		if row.guarded && !authorized(s.opt.APIKey, r.Header.Get("Authorization")) {
+			_ = apierror.WriteJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 			return
 		}
 		if row.guarded && (!s.ready() || s.asleep.Load() > 0) {
-			s.unavailable(w)
+			unavailable(w)
 			return
 		}
 		row.serve(s, w, r)
 	})
 }
 
-func (s *Server) unavailable(w http.ResponseWriter) {
+func unavailable(w http.ResponseWriter) {
 	status := http.StatusServiceUnavailable
-	_ = writeJSON(w, status, appendError(nil, &apiError{status, "The server is not ready.", kindOf(status), ""}))
+	_ = apierror.WriteJSON(w, status, apierror.Append(nil, apierror.New(status, "The server is not ready.", "")))
 }
 
-// authorized checks the value of an Authorization header.
-func (s *Server) authorized(header string) bool {
-	if s.opt.APIKey == "" {
-		return true
+// nativeRoutes are the APIs of other servers than OpenAI's and vLLM's.
+func nativeRoutes() []route {
+	post, get := http.MethodPost, http.MethodGet
+	rows := []route{
+		{post, "/", true, inference(native.NewTGI(native.TGIAsked))},
+		{post, "/generate", true, inference(native.NewGenerate())},
+		{post, "/generate_stream", true, inference(native.NewTGI(native.TGIAlways))},
+		{get, "/info", true, about(native.ServeTGIInfo)},
+		{post, "/api/chat", true, inference(native.NewOllama(true))},
+		{post, "/api/generate", true, inference(native.NewOllama(false))},
+		{get, "/api/tags", true, about(native.ServeOllamaModels)},
+		{get, "/api/ps", true, about(native.ServeOllamaModels)},
+		{get, "/api/version", false, serveVersion},
+		{get, "/v2/health/live", false, about(native.ServeTritonReady)},
+		{get, "/v2/health/ready", false, about(native.ServeTritonReady)},
+		{get, "/v2/models/{model}/ready", false, about(native.ServeTritonReady)},
+		{get, "/v2/models/{model}", true, about(native.ServeTritonModel)},
+		{post, "/invocations", true, inference(native.NewInvocations(false))},
+		{post, "/invocations-response-stream", true, inference(native.NewInvocations(true))},
+		{post, "/endpoints/{name}/invocations", true, inference(native.NewInvocations(false))},
+		{post, "/endpoints/{name}/invocations-response-stream", true, inference(native.NewInvocations(true))},
 	}
-	scheme, token, _ := strings.Cut(header, " ")
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(token), []byte(s.opt.APIKey)) == 1
+	for _, model := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
+		rows = append(rows,
+			route{post, model + "/generate", true, inference(native.NewTriton(false))},
+			route{post, model + "/generate_stream", true, inference(native.NewTriton(true))},
+			route{post, model + "/infer", true, inference(native.NewInfer())})
+	}
+	return rows
 }

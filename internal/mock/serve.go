@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/sockstamp"
+	"aiperfd/internal/mock/front"
 )
 
 const (
@@ -34,7 +35,7 @@ type ServeOptions struct {
 // nil. It closes ln, but not s. TCP connections have TCP_NODELAY set, as Go's
 // always do.
 //
-// On Linux a TCP listener is served by one thread of its own ([front]), which
+// On Linux a TCP listener is served by one thread of its own ([front.Front]), which
 // hands what is not plain to net/http; elsewhere, and with TLS, net/http serves
 // everything. The bytes and their due times are the same.
 func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) error {
@@ -51,14 +52,14 @@ func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) er
 		// Aborted connections are the business of this server, not news.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	rest := newHandover(ln.Addr())
-	var f *front
+	rest := front.NewHandover(ln.Addr())
+	var f *front.Front
 	whole := net.Listener(stamping{ln})
 	if opt.TLS != nil {
 		whole = tls.NewListener(whole, opt.TLS)
-	} else {
+	} else if frontServes(s) {
 		var err error
-		if f, err = newFront(ln, s, rest, opt.KeepAlive); err != nil {
+		if f, err = front.New(ln, newFrontHandler(s), rest, frontOptions(s, opt.KeepAlive)); err != nil {
 			return errors.Join(fmt.Errorf("serve mock: %w", err), ln.Close())
 		}
 	}
@@ -74,7 +75,7 @@ func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) er
 	return await(ctx, s, servers, failed)
 }
 
-// httpServer is what [http.Server] and front have in common.
+// httpServer is what [http.Server] and [front.Front] have in common.
 type httpServer interface {
 	Shutdown(ctx context.Context) error
 	Close() error
@@ -130,7 +131,7 @@ func shutdown(servers []httpServer, limit time.Duration) error {
 	return err
 }
 
-// stamping makes the connections of a listener tell when bytes arrived.
+// stamping is a listener whose connections record when bytes arrived.
 type stamping struct{ net.Listener }
 
 // Accept implements net.Listener.

@@ -14,10 +14,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/truth"
 )
 
 func TestNewErrors(t *testing.T) {
-	_, err := New(Options{
+	_, err := New(options.Options{
 		Prefix: "v2", MaxModelLen: -1, Coalesce: -2, MaxBody: -3, Comments: -1, RoleChunk: "loud", Split: "words",
 	})
 	want := `max-model-len is -1, want ≥ 0 (0 = default)
@@ -30,7 +33,7 @@ prefix is "v2", want a path such as /v2/EP/openai`
 	if err == nil || err.Error() != want {
 		t.Errorf("New error:\n%v\nwant\n%s", err, want)
 	}
-	if _, err := New(Options{TruthFile: filepath.Join(t.TempDir(), "no", "such")}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := New(options.Options{TruthFile: filepath.Join(t.TempDir(), "no", "such")}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("New with a bad truth file: %v, want not exist", err)
 	}
 }
@@ -75,7 +78,7 @@ func TestRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Options{ServedModels: []string{"a", "b"}, MaxModelLen: 50, MaxBody: 1000})
+				r := newRig(t, options.Options{ServedModels: []string{"a", "b"}, MaxModelLen: 50, MaxBody: 1000})
 				got := r.post(tt.path, tt.body)
 				var doc struct {
 					Error struct {
@@ -119,7 +122,7 @@ func TestPromptTokens(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Options{})
+				r := newRig(t, options.Options{})
 				got := r.post(tt.path, tt.body)
 				if want := fmt.Sprintf(`"prompt_tokens":%d,`, tt.want); !strings.Contains(got.body, want) {
 					t.Errorf("%s is missing in %s", want, got.body)
@@ -135,7 +138,7 @@ func TestPromptTokens(t *testing.T) {
 func TestRoutes(t *testing.T) {
 	const model = `{"id":"a","object":"model","created":946684800,"owned_by":"aiperfd-mock","root":"a","parent":null,"max_model_len":131072,"permission":[]}`
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Prefix: "/v2/ep/openai/", ServedModels: []string{"a"}, APIKey: "k"})
+		r := newRig(t, options.Options{Prefix: "/v2/ep/openai/", ServedModels: []string{"a"}, APIKey: "k"})
 		tests := []struct {
 			method, path, auth string
 			status             int
@@ -174,7 +177,7 @@ func TestRoutes(t *testing.T) {
 
 func TestReadyAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{ReadyAfter: 3 * time.Second, NoModelsRoute: true})
+		r := newRig(t, options.Options{ReadyAfter: 3 * time.Second, NoModelsRoute: true})
 		if h, c := r.get("/health"), r.post(completionPath, `{"prompt":"x"}`); h.status != 503 || c.status != 503 {
 			t.Errorf("before: health %d, completions %d, want 503", h.status, c.status)
 		}
@@ -190,7 +193,7 @@ func TestReadyAfter(t *testing.T) {
 
 func TestRequestID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{RequestIDHeaders: true, Fast: true})
+		r := newRig(t, options.Options{RequestIDHeaders: true, Fast: true})
 		const body = `{"prompt":"x","max_tokens":1}`
 		got := r.post(completionPath, body, "X-Request-Id", "abc", "X-Correlation-ID", "c1")
 		if id := got.header.Get("X-Request-Id"); id != "abc" || !strings.HasPrefix(got.body, `{"id":"cmpl-abc",`) {
@@ -210,10 +213,10 @@ func TestClientGone(t *testing.T) {
 	for _, rule := range []string{"", "stall:after_tokens:2"} {
 		t.Run("rule "+rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				opt := Options{}
-				want := OutcomeClientGone
+				opt := options.Options{}
+				want := truth.OutcomeClientGone
 				if rule != "" {
-					opt.Faults, want = mustFaults(t, rule), OutcomeFault+rule
+					opt.Faults, want = mustFaults(t, rule), truth.OutcomeFault+rule
 				}
 				r := newRig(t, opt)
 				ctx, cancel := context.WithTimeout(t.Context(), 31*ms)
@@ -239,9 +242,9 @@ func TestClientGone(t *testing.T) {
 func TestTruthFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "truth.jsonl")
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TruthFile: path, TruthChunks: true, TruthLimit: 2})
+		r := newRig(t, options.Options{TruthFile: path, TruthChunks: true, TruthLimit: 2})
 		r.post(completionPath, `{"prompt":"<x>","max_tokens":2,"stream":true}`, "X-Request-Id", "<r>")
-		time.Sleep(truthFlushEvery)
+		time.Sleep(truth.FlushEvery)
 		synctest.Wait()
 		got, err := os.ReadFile(path)
 		if err != nil {
@@ -283,8 +286,8 @@ func TestServeDrains(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ends := make(chan answer, 1)
-				r := newRig(t, Options{})
+				ends := make(chan reply, 1)
+				r := newRig(t, options.Options{})
 				body := fmt.Sprintf(`{"prompt":"x","stream":true,"max_tokens":%d}`, tt.tokens)
 				go func() {
 					resp, err := r.send(context.Background(), completionPath, body)

@@ -11,6 +11,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 // dataOf reads a stream as the WHATWG's specification of server-sent events says,
@@ -38,7 +45,7 @@ func dataOf(stream string) []string {
 const shapeChat = `{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":30,"stream":true}`
 
 // serveOnce answers one request without a network.
-func serveOnce(t *testing.T, opt Options, w http.ResponseWriter) {
+func serveOnce(t *testing.T, opt options.Options, w http.ResponseWriter) {
 	t.Helper()
 	opt.Fast = true
 	s, err := New(opt)
@@ -55,26 +62,26 @@ func serveOnce(t *testing.T, opt Options, w http.ResponseWriter) {
 func TestShapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plain := httptest.NewRecorder()
-		serveOnce(t, Options{}, plain)
+		serveOnce(t, options.Options{}, plain)
 		want := dataOf(plain.Body.String())
 		if len(want) != 33 {
 			t.Fatalf("%d events: %q", len(want), want)
 		}
 		for _, tt := range []struct {
 			name string
-			opt  Options
+			opt  options.Options
 			has  string
 		}{
-			{"cr", Options{LineEnd: LineCR}, "}\r\rdata: {"},
-			{"mixed", Options{LineEnd: LineMixed}, "}\n\ndata: "},
-			{"mixed too", Options{LineEnd: LineMixed}, "}\r\n\r\ndata: "},
-			{"mixed three", Options{LineEnd: LineMixed}, "}\r\rdata: "},
-			{"bom", Options{BOM: true}, "\ufeffdata: "},
-			{"no space", Options{NoSpace: true}, "data:{\"id\""},
-			{"extra fields", Options{ExtraFields: true}, "id: 7\nretry: 3000\nx-unknown: 1\ndata: {"},
-			{"several lines", Options{MultiLine: true}, "data: {\"id\":\"chatcmpl-r\",\ndata: \"object\""},
-			{"everything", Options{MultiLine: true, ExtraFields: true, NoSpace: true, BOM: true, LineEnd: LineCRLF, Coalesce: 7}, "\r\ndata:\"object\""},
-			{"event named", Options{Done: DoneNamed}, "event: done\ndata: [DONE]\n\n"},
+			{"cr", options.Options{LineEnd: options.LineCR}, "}\r\rdata: {"},
+			{"mixed", options.Options{LineEnd: options.LineMixed}, "}\n\ndata: "},
+			{"mixed too", options.Options{LineEnd: options.LineMixed}, "}\r\n\r\ndata: "},
+			{"mixed three", options.Options{LineEnd: options.LineMixed}, "}\r\rdata: "},
+			{"bom", options.Options{BOM: true}, "\ufeffdata: "},
+			{"no space", options.Options{NoSpace: true}, "data:{\"id\""},
+			{"extra fields", options.Options{ExtraFields: true}, "id: 7\nretry: 3000\nx-unknown: 1\ndata: {"},
+			{"several lines", options.Options{MultiLine: true}, "data: {\"id\":\"chatcmpl-r\",\ndata: \"object\""},
+			{"everything", options.Options{MultiLine: true, ExtraFields: true, NoSpace: true, BOM: true, LineEnd: options.LineCRLF, Coalesce: 7}, "\r\ndata:\"object\""},
+			{"event named", options.Options{Done: options.DoneNamed}, "event: done\ndata: [DONE]\n\n"},
 		} {
 			got := httptest.NewRecorder()
 			serveOnce(t, tt.opt, got)
@@ -90,12 +97,12 @@ func TestShapes(t *testing.T) {
 			}
 		}
 		ends := httptest.NewRecorder()
-		serveOnce(t, Options{Done: DoneNoNewline}, ends)
+		serveOnce(t, options.Options{Done: options.DoneNoNewline}, ends)
 		if !strings.HasSuffix(ends.Body.String(), "\n\ndata: [DONE]") {
 			t.Errorf("no newline: %q", ends.Body.String())
 		}
 		ends = httptest.NewRecorder()
-		serveOnce(t, Options{Trailing: "rubbish"}, ends)
+		serveOnce(t, options.Options{Trailing: "rubbish"}, ends)
 		if !strings.HasSuffix(ends.Body.String(), "data: [DONE]\n\nrubbish") {
 			t.Errorf("trailing: %q", ends.Body.String())
 		}
@@ -120,20 +127,20 @@ func (w *writesRecorder) Flush() {}
 func TestSplits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole := httptest.NewRecorder()
-		serveOnce(t, Options{Content: ContentUnicode}, whole)
+		serveOnce(t, options.Options{Content: options.ContentUnicode}, whole)
 		for _, tt := range []struct {
 			split string
 			good  func(write string) bool // of all but the last write of an event
 			least int
 		}{
 			{"bytes:7", func(w string) bool { return len(w) == 7 }, 300},
-			{SplitEveryByte, func(w string) bool { return len(w) == 1 }, 2000},
-			{SplitRandom, func(w string) bool { return len(w) > 0 }, 60},
-			{SplitMidUTF8, func(w string) bool { return !utf8.ValidString(w) }, 35},
-			{SplitBeforeNewline, func(w string) bool { return !strings.Contains(w[1:], "\n") }, 90},
+			{options.SplitEveryByte, func(w string) bool { return len(w) == 1 }, 2000},
+			{options.SplitRandom, func(w string) bool { return len(w) > 0 }, 60},
+			{options.SplitMidUTF8, func(w string) bool { return !utf8.ValidString(w) }, 35},
+			{options.SplitBeforeNewline, func(w string) bool { return !strings.Contains(w[1:], "\n") }, 90},
 		} {
 			w := &writesRecorder{header: http.Header{}}
-			serveOnce(t, Options{Content: ContentUnicode, Split: tt.split}, w)
+			serveOnce(t, options.Options{Content: options.ContentUnicode, Split: tt.split}, w)
 			if got := strings.Join(w.writes, ""); got != whole.Body.String() {
 				t.Errorf("%s: the stream has changed: %.200q", tt.split, got)
 			}
@@ -148,7 +155,7 @@ func TestSplits(t *testing.T) {
 		}
 	})
 	for split, want := range map[string]string{"bytes:0": `split is "bytes:0", want bytes:N with N ≥ 1`, "bytes:": "want bytes:N"} {
-		if _, err := New(Options{Split: split}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(options.Options{Split: split}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New with split %q: %v", split, err)
 		}
 	}
@@ -158,9 +165,9 @@ func TestSplits(t *testing.T) {
 // ways to the server.
 func TestStreamType(t *testing.T) {
 	for mode, want := range map[string][]string{
-		StreamTypeRight: {eventStream}, StreamTypePlain: {"text/plain"}, StreamTypeJSON: {"application/json"}, StreamTypeMissing: nil,
+		options.StreamTypeRight: {api.EventStream}, options.StreamTypePlain: {"text/plain"}, options.StreamTypeJSON: {"application/json"}, options.StreamTypeMissing: nil,
 	} {
-		for name, opt := range map[string]Options{"front": {}, "handler": {Comments: time.Hour}} {
+		for name, opt := range map[string]options.Options{"front": {}, "handler": {Comments: time.Hour}} {
 			opt.Fast, opt.StreamType = true, mode
 			r := newTCPRig(t, opt)
 			a := r.post(chatPath, shapeChat)
@@ -200,7 +207,7 @@ func TestMoreFaults(t *testing.T) {
 			{"malformed:after_tokens:2,kind=two_objects", shapeChat, 200, [2]string{}, `]}{"id":"chatcmpl-`, false},
 			{"malformed:after_tokens:0,kind=not_sse", `{"messages":[{"role":"user","content":"x"}]}`, 200, [2]string{}, "this is no event", false},
 		} {
-			r := newRig(t, Options{Faults: mustFaults(t, tt.rule)})
+			r := newRig(t, options.Options{Faults: mustFaults(t, tt.rule)})
 			r.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 			a := r.post(chatPath, tt.body)
 			if a.status != tt.status || !strings.Contains(a.body, tt.has) || (a.err != nil) != tt.fails {
@@ -209,8 +216,8 @@ func TestMoreFaults(t *testing.T) {
 			if tt.header[0] != "" && a.header.Get(tt.header[0]) != tt.header[1] {
 				t.Errorf("%s: %s is %q, want %q", tt.rule, tt.header[0], a.header.Get(tt.header[0]), tt.header[1])
 			}
-			if truth := r.lastTruth(); truth.Outcome != OutcomeFault+tt.rule {
-				t.Errorf("%s: outcome %s", tt.rule, truth.Outcome)
+			if record := r.lastTruth(); record.Outcome != truth.OutcomeFault+tt.rule {
+				t.Errorf("%s: outcome %s", tt.rule, record.Outcome)
 			}
 			r.stop()
 		}
@@ -218,7 +225,7 @@ func TestMoreFaults(t *testing.T) {
 			"kind:odd": `unknown kind "odd", accepted: rate_limit, `, "redirect:200": "redirect is 200, accepted: 301", "slow_body:0": "slow_body is 0, accepted: 1 to",
 			"slow_body:x": "want bytes per second", "html_200:x": "html_200 takes no argument", "bad_chunk:here": `unknown position "here"`,
 		} {
-			if _, err := ParseFault(rule); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := fault.Parse(rule); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("ParseFault(%s) = %v, want %q", rule, err, want)
 			}
 		}
@@ -228,7 +235,7 @@ func TestMoreFaults(t *testing.T) {
 // TestSlowBody: a body takes as long as its rate says, streamed or not.
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Fast: false, TTFT: ConstDelay(0), ITL: ConstDelay(0), Faults: mustFaults(t, "slow_body:1000")})
+		r := newRig(t, options.Options{Fast: false, TTFT: random.ConstDelay(0), ITL: random.ConstDelay(0), Faults: mustFaults(t, "slow_body:1000")})
 		for _, body := range []string{shapeChat, `{"messages":[{"role":"user","content":"x"}]}`} {
 			begin := time.Now()
 			a := r.post(chatPath, body)
@@ -243,8 +250,8 @@ func TestSlowBody(t *testing.T) {
 // TestControlHeaders: a request decides about its own answer.
 func TestControlHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
-		ask := func(header ...string) (answer, time.Duration) {
+		r := newRig(t, options.Options{})
+		ask := func(header ...string) (reply, time.Duration) {
 			t.Helper()
 			begin := time.Now()
 			resp, err := r.send(t.Context(), chatPath, shapeChat, header...)
@@ -270,12 +277,12 @@ func TestControlHeaders(t *testing.T) {
 			}
 		}
 		r.stop()
-		r = newRig(t, Options{NoControlHeaders: true, Cases: []Case{{ID: "c", Status: 204, End: CaseEnd{How: EndEOF}}}})
+		r = newRig(t, options.Options{NoControlHeaders: true, Cases: []cases.Case{{ID: "c", Status: 204, End: cases.Tail{How: cases.EndEOF}}}})
 		if a, _ := ask("X-Mock-Status", "418", "X-Mock-Case", "c"); a.status != 200 {
 			t.Errorf("without control headers: status %d", a.status)
 		}
 		r.stop()
-		r = newRig(t, Options{Accelerator: tiny(t)})
+		r = newRig(t, options.Options{Accelerator: tiny(t)})
 		if a, _ := ask("X-Mock-ITL", "1s"); a.status != 400 || !strings.Contains(a.body, "an accelerator gives the times") {
 			t.Errorf("with an accelerator: %d %s", a.status, a.body)
 		}
@@ -285,7 +292,7 @@ func TestControlHeaders(t *testing.T) {
 // TestChunkTokens: a truth tells the tokens of every event that was sent.
 func TestChunkTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TruthChunks: true, TokensPerChunk: ConstLength(4), Faults: mustFaults(t, "close:after_tokens:8,requests=2")})
+		r := newRig(t, options.Options{TruthChunks: true, TokensPerChunk: random.ConstLength(4), Faults: mustFaults(t, "close:after_tokens:8,requests=2")})
 		for _, want := range [][]int{{4, 4, 4, 4, 4, 4, 4, 2}, {4, 4}} {
 			r.post(chatPath, shapeChat)
 			if got := r.lastTruth(); !cmp.Equal(got.ChunkTokens, want) || len(got.ChunkNs) != len(want) {

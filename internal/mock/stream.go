@@ -3,36 +3,69 @@ package mock
 import (
 	"net/http"
 	"time"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/fault"
 )
 
-// stream answers with server-sent events.
-func (x *exchange) stream() error {
-	e, err := x.openStream()
-	defer e.release()
-	if err != nil {
+// Stream is the streamed response of an exchange. It belongs to the goroutine of the
+// exchange.
+type stream struct {
+	x       *exchange
+	e       *api.Events
+	flusher *http.ResponseController
+	cut     cutter // nil = whole writes
+	unseen  int    // tokens that are gathered since the last content write
+}
+
+// openStream sends the response head. The caller releases the stream, after an error
+// too.
+func openStream(x *exchange) (*stream, error) {
+	st := &stream{x: x, flusher: http.NewResponseController(x.w), cut: newCutter(x.Options.Split, x.Rand)}
+	e := api.NewEvents(&x.Answer, x.api.Script(), x.s.frame(), st.write)
+	st.e = e
+	if kind, named := x.Options.ContentType(e.Script.ContentType); named {
+		x.Header.Set("Content-Type", kind)
+	} else {
+		x.Header["Content-Type"] = nil // which keeps net/http from guessing
+	}
+	x.Header.Set("Cache-Control", "no-cache")
+	x.head(http.StatusOK)
+	x.w.WriteHeader(http.StatusOK)
+	if st.flusher.Flush() != nil {
+		return st, api.ErrClientGone
+	}
+	e.LastNs = x.Now()
+	return st, nil
+}
+
+func (st *stream) release() { st.x.s.putFrame(st.e.Release()) }
+
+// Run sends the stream when its tokens are due.
+func (st *stream) run() error {
+	x, e := st.x, st.e
+	if err := x.fault.checkpoint(fault.PosAfterHeaders, 0); err != nil {
 		return err
 	}
-	if err := x.checkpoint(posAfterHeaders, 0); err != nil {
-		return err
-	}
-	if err := e.run(e.script.begin); err != nil {
+	if err := e.Run(e.Script.Begin); err != nil {
 		return err
 	}
 	if x.ticket != nil {
-		if err := x.streamTokens(e); err != nil {
+		if err := newRelay(st).run(); err != nil {
 			return err
 		}
-		return x.streamEnd(e)
+		return st.end()
 	}
-	c := x.newCadence(e)
+	c := newCadence(st)
 	for {
-		if err := x.tokenFault(e, c.sent); err != nil {
+		if err := st.tokenFault(c.sent); err != nil {
 			return err
 		}
 		if c.over() {
-			return x.streamEnd(e)
+			return st.end()
 		}
-		if err := e.waitUntil(c.next()); err != nil {
+		if err := st.waitUntil(c.next()); err != nil {
 			return err
 		}
 		if err := c.emit(); err != nil {
@@ -41,158 +74,135 @@ func (x *exchange) stream() error {
 	}
 }
 
-// openStream sends the response head. The caller releases the events, after an
-// error too.
-func (x *exchange) openStream() (*events, error) {
-	e := x.newEvents()
-	h := x.w.Header()
-	if kind, named := x.s.opt.streamType(e.script.contentType); named {
-		h.Set("Content-Type", kind)
-	} else {
-		h["Content-Type"] = nil // which keeps net/http from guessing
-	}
-	h.Set("Cache-Control", "no-cache")
-	x.head(http.StatusOK)
-	x.w.WriteHeader(http.StatusOK)
-	if e.flusher.Flush() != nil {
-		return e, errClientGone
-	}
-	e.lastNs = x.s.now()
-	return e, nil
-}
-
-// cadence says when the next tokens of a stream are due, and sends them. Calls
-// of next and emit alternate until over.
-type cadence struct {
-	x       *exchange
-	e       *events
-	longest int   // tokens of the longest choice
-	sent    int   // tokens of every choice so far
-	size    int   // tokens that are due next
-	offset  int64 // of their due time, from the first token's
-	begun   bool  // emit was called
-}
-
-func (x *exchange) newCadence(e *events) cadence {
-	return cadence{x: x, e: e, longest: longestChoice(x.choices)}
-}
-
-// over says that all tokens were sent; an answer without any takes one emit too.
-func (c *cadence) over() bool { return c.begun && c.sent == c.longest }
-
-// next draws what comes next and returns when it is due.
-func (c *cadence) next() int64 {
-	c.size = c.x.chunkSize(c.sent, c.longest)
-	gaps := c.size
-	if c.sent == 0 {
-		gaps = max(c.size-1, 0)
-	}
-	c.offset += int64(c.x.itl.drawSum(c.x.rng, gaps))
-	return c.x.firstNs + c.offset
-}
-
-// emit sends what next has drawn.
-func (c *cadence) emit() error {
-	c.begun = true
-	if c.sent == 0 {
-		if err := c.e.run(c.e.script.first); err != nil {
-			return err
-		}
-	}
-	if err := c.e.step(c.sent, c.sent+c.size); err != nil {
-		return err
-	}
-	c.sent += c.size
-	return nil
-}
-
-// chunkSize draws how many tokens the next events carry; an event never mixes
-// parts of an answer.
-func (x *exchange) chunkSize(sent, longest int) int {
-	k := min(x.s.opt.TokensPerChunk.draw(x.rng), longest-sent)
-	for i := range x.choices {
-		if c := &x.choices[i]; sent < c.reasoning || len(c.calls) > 0 {
-			k = c.bound(sent, k)
-		}
-	}
-	return k
-}
-
 // tokenFault lets a rule with after_tokens act. What is still gathered goes out
 // first, so that the client has been sent what the rule says.
-func (x *exchange) tokenFault(e *events, sent int) error {
-	if !x.due(posAfterTokens, sent) {
+func (st *stream) tokenFault(sent int) error {
+	f := &st.x.fault
+	if !f.due(fault.PosAfterTokens, sent) {
 		return nil
 	}
-	if err := e.flush(); err != nil {
+	if err := st.e.Flush(); err != nil {
 		return err
 	}
-	switch x.rule.action {
-	case actStreamError:
-		x.acted = true
-		return e.streamError(x.rule.message)
-	case actMalformed:
+	switch f.rule.Action {
+	case fault.ActStreamError:
+		st.x.Acted = true
+		return st.breakDown(f.rule.Message)
+	case fault.ActMalformed:
 		// The next event is broken; without one there is nothing to break.
-		e.breakNext = true
+		st.e.BreakNext = f.rule.Kind
 		return nil
-	case actReset, actClose, actStall, actStatus, actSlowHeaders, actEmpty, actSlowBody, actJob, actBadChunk:
+	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStatus, fault.ActSlowHeaders, fault.ActEmpty, fault.ActSlowBody,
+		fault.ActJob, fault.ActBadChunk:
 	}
-	return x.checkpoint(posAfterTokens, sent)
+	return f.checkpoint(fault.PosAfterTokens, sent)
 }
 
-// streamEnd sends what comes after the last token.
-func (x *exchange) streamEnd(e *events) error {
-	if x.due(posAfterFinish, 0) {
-		if err := e.flush(); err != nil {
+// breakDown writes the error event of a server that breaks down, and the end of the
+// stream.
+func (st *stream) breakDown(message string) error {
+	e := st.e
+	if e.Script.Fail != nil {
+		if err := e.Script.Fail(e, apierror.New(http.StatusInternalServerError, message, "")); err != nil {
 			return err
 		}
-		if err := x.checkpoint(posAfterFinish, 0); err != nil {
+	}
+	if err := e.Flush(); err != nil {
+		return err
+	}
+	return errFaulted
+}
+
+// End sends what comes after the last token.
+func (st *stream) end() error {
+	e, f := st.e, &st.x.fault
+	if f.due(fault.PosAfterFinish, 0) {
+		if err := e.Flush(); err != nil {
+			return err
+		}
+		if err := f.checkpoint(fault.PosAfterFinish, 0); err != nil {
 			return err
 		}
 	}
-	if err := e.run(e.script.close); err != nil {
+	if err := e.Run(e.Script.Close); err != nil {
 		return err
 	}
-	if trailing := x.s.opt.Trailing; trailing != "" {
-		e.b = append(e.b, trailing...)
-		e.gathered++
+	if trailing := e.Answer.Options.Trailing; trailing != "" {
+		e.B = append(e.B, trailing...)
+		e.Gathered++
 	}
-	if err := e.flush(); err != nil {
+	if err := e.Flush(); err != nil {
 		return err
 	}
-	return x.checkpoint(posAfterDone, 0)
+	return f.checkpoint(fault.PosAfterDone, 0)
 }
 
 // waitUntil waits for a due time, sending comments into long silences.
-func (e *events) waitUntil(dueNs int64) error {
-	pause := int64(e.x.s.opt.Comments)
-	if e.script.unframed {
+func (st *stream) waitUntil(dueNs int64) error {
+	e := st.e
+	pause := int64(e.Answer.Options.Comments)
+	if e.Script.Unframed {
 		pause = 0
 	}
-	for pause > 0 && e.lastNs+pause < dueNs {
-		if err := e.x.waitUntil(e.lastNs + pause); err != nil {
+	for pause > 0 && e.LastNs+pause < dueNs {
+		if err := st.x.wait.until(e.LastNs + pause); err != nil {
 			return err
 		}
-		if err := e.comment(); err != nil {
+		if err := e.Comment(); err != nil {
 			return err
 		}
 	}
-	return e.x.waitUntil(dueNs)
+	return st.x.wait.until(dueNs)
+}
+
+// step adds the tokens from … to−1 of every choice that has them, and the finish
+// of those that end there.
+func (st *stream) step(from, to int) error {
+	before := st.x.Truth.LastWriteNs
+	for i := range st.x.Choices {
+		c := &st.x.Choices[i]
+		if err := st.e.Tokens(c, from, min(to, c.Total)); err != nil {
+			return err
+		}
+	}
+	if to > from {
+		st.observe(before, to-from)
+	}
+	return nil
 }
 
 // observe adds the content writes of a step to the histograms.
-func (e *events) observe(before int64, tokens int) {
-	e.x.s.sent.Add(int64(tokens))
-	t := &e.x.truth
-	m := e.x.metrics
+func (st *stream) observe(before int64, tokens int) {
+	st.x.s.sent.Add(int64(tokens))
+	t, m := &st.x.Truth, st.x.metrics
 	switch {
 	case t.LastWriteNs == before: // still gathered
-		e.unseen += tokens
+		st.unseen += tokens
 		return
 	case before == 0:
 		m.ttft.Observe(float64(t.FirstWriteNs-t.AcceptNs) / float64(time.Second))
 	default:
-		m.itl.Observe(float64(t.LastWriteNs-before) / float64(time.Second) / float64(e.unseen+tokens))
+		m.itl.Observe(float64(t.LastWriteNs-before) / float64(time.Second) / float64(st.unseen+tokens))
 	}
-	e.unseen = 0
+	st.unseen = 0
+}
+
+// write sends b in one write, or in the pieces that the options set.
+func (st *stream) write(b []byte) error {
+	if st.x.fault.slow() {
+		return st.x.fault.drip(b)
+	}
+	size := len(b)
+	for rest := b; len(rest) > 0; rest = rest[size:] {
+		if st.cut != nil {
+			size = st.cut(rest)
+		}
+		if _, err := st.x.w.Write(rest[:size]); err != nil {
+			return api.ErrClientGone
+		}
+		if err := st.flusher.Flush(); err != nil {
+			return api.ErrClientGone
+		}
+	}
+	return nil
 }

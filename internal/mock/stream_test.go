@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/truth"
 )
 
 const ms = time.Millisecond
@@ -31,49 +35,49 @@ func TestStreamBytes(t *testing.T) {
 	a, b, c := content("Hi"), content("Hi"), content("Hi")
 	tests := []struct {
 		name  string
-		opt   Options
+		opt   options.Options
 		extra string
 		want  []string
 	}{
 		{name: "default", want: []string{role, a, b, c, finish, done}},
-		{name: "role with first token", opt: Options{RoleChunk: RoleWithFirst}, want: []string{
+		{name: "role with first token", opt: options.Options{RoleChunk: options.RoleWithFirst}, want: []string{
 			head + `{"index":0,"delta":{"role":"assistant","content":"Hi"},"logprobs":null,"finish_reason":null}]}`,
 			b, c, finish, done,
 		}},
-		{name: "no role", opt: Options{RoleChunk: RoleNone}, want: []string{a, b, c, finish, done}},
-		{name: "finish with last token", opt: Options{FinishChunk: FinishWithLast}, want: []string{
+		{name: "no role", opt: options.Options{RoleChunk: options.RoleNone}, want: []string{a, b, c, finish, done}},
+		{name: "finish with last token", opt: options.Options{FinishChunk: options.FinishWithLast}, want: []string{
 			role, a, b,
 			head + `{"index":0,"delta":{"content":"Hi"},"logprobs":null,"finish_reason":"length","stop_reason":null}]}`, done,
 		}},
-		{name: "no finish", opt: Options{FinishChunk: FinishMissing}, want: []string{role, a, b, c, done}},
-		{name: "no done", opt: Options{NoDone: true}, want: []string{role, a, b, c, finish}},
+		{name: "no finish", opt: options.Options{FinishChunk: options.FinishMissing}, want: []string{role, a, b, c, done}},
+		{name: "no done", opt: options.Options{NoDone: true}, want: []string{role, a, b, c, finish}},
 		{name: "usage asked for", extra: `,"stream_options":{"include_usage":true}`,
 			want: []string{role, a, b, c, finish, usage, done}},
-		{name: "usage always", opt: Options{Usage: UsageAlways}, want: []string{role, a, b, c, finish, usage, done}},
-		{name: "usage never", opt: Options{Usage: UsageNever}, extra: `,"stream_options":{"include_usage":true}`,
+		{name: "usage always", opt: options.Options{Usage: options.UsageAlways}, want: []string{role, a, b, c, finish, usage, done}},
+		{name: "usage never", opt: options.Options{Usage: options.UsageNever}, extra: `,"stream_options":{"include_usage":true}`,
 			want: []string{role, a, b, c, finish, done}},
 		{name: "usage on every chunk", extra: `,"stream_options":{"include_usage":true,"continuous_usage_stats":true}`,
 			want: []string{
 				usageOn(role, 1, 0), usageOn(a, 1, 1), usageOn(b, 1, 2), usageOn(c, 1, 3), usageOn(finish, 1, 3), usage, done,
 			}},
-		{name: "done twice", opt: Options{Done: DoneTwice}, want: []string{role, a, b, c, finish, done, done}},
-		{name: "done no", opt: Options{Done: DoneNo}, want: []string{role, a, b, c, finish}},
-		{name: "empty chunks", opt: Options{EmptyChunks: 1}, want: []string{
+		{name: "done twice", opt: options.Options{Done: options.DoneTwice}, want: []string{role, a, b, c, finish, done, done}},
+		{name: "done no", opt: options.Options{Done: options.DoneNo}, want: []string{role, a, b, c, finish}},
+		{name: "empty chunks", opt: options.Options{EmptyChunks: 1}, want: []string{
 			role, content(""), a, content(""), b, content(""), c, finish, done,
 		}},
-		{name: "two tokens a chunk", opt: Options{TokensPerChunk: ConstLength(2)},
+		{name: "two tokens a chunk", opt: options.Options{TokensPerChunk: random.ConstLength(2)},
 			want: []string{role, content("HiHi"), c, finish, done}},
 	}
 	for _, tt := range tests {
-		for _, eol := range []string{LineLF, LineCRLF} {
-			for _, split := range []string{SplitNone, SplitEveryByte} {
+		for _, eol := range []string{options.LineLF, options.LineCRLF} {
+			for _, split := range []string{options.SplitNone, options.SplitEveryByte} {
 				t.Run(tt.name+"/"+eol+"/"+split, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						opt := tt.opt
-						opt.Content, opt.LineEnd, opt.Split = ContentEcho, eol, split
+						opt.Content, opt.LineEnd, opt.Split = options.ContentEcho, eol, split
 						r := newRig(t, opt)
 						got := r.post(chatPath, fmt.Sprintf(shortChat, tt.extra), "X-Request-Id", "r1")
-						end := map[string]string{LineLF: "\n\n", LineCRLF: "\r\n\r\n"}[eol]
+						end := map[string]string{options.LineLF: "\n\n", options.LineCRLF: "\r\n\r\n"}[eol]
 						want := strings.Join(tt.want, end) + end
 						if diff := cmp.Diff(want, got.body); diff != "" {
 							t.Errorf("stream (-want +got):\n%s", diff)
@@ -97,25 +101,25 @@ func usageOn(event string, prompt, output int) string {
 func TestStreamTimes(t *testing.T) {
 	tests := []struct {
 		name string
-		opt  Options
+		opt  options.Options
 		want []time.Duration // arrival of every line
 	}{
-		{"defaults", Options{}, []time.Duration{20 * ms, 20 * ms, 25 * ms, 30 * ms, 30 * ms, 30 * ms}},
-		{"set", Options{TTFT: ConstDelay(100 * ms), ITL: ConstDelay(7 * ms)},
+		{"defaults", options.Options{}, []time.Duration{20 * ms, 20 * ms, 25 * ms, 30 * ms, 30 * ms, 30 * ms}},
+		{"set", options.Options{TTFT: random.ConstDelay(100 * ms), ITL: random.ConstDelay(7 * ms)},
 			[]time.Duration{100 * ms, 100 * ms, 107 * ms, 114 * ms, 114 * ms, 114 * ms}},
-		{"fast", Options{Fast: true, TTFT: ConstDelay(time.Hour)}, make([]time.Duration, 6)},
-		{"early role", Options{RoleChunk: RoleEarly}, []time.Duration{0, 20 * ms, 25 * ms, 30 * ms, 30 * ms, 30 * ms}},
-		{"prefill", Options{PrefillPerToken: 3 * ms}, // one prompt token
+		{"fast", options.Options{Fast: true, TTFT: random.ConstDelay(time.Hour)}, make([]time.Duration, 6)},
+		{"early role", options.Options{RoleChunk: options.RoleEarly}, []time.Duration{0, 20 * ms, 25 * ms, 30 * ms, 30 * ms, 30 * ms}},
+		{"prefill", options.Options{PrefillPerToken: 3 * ms}, // one prompt token
 			[]time.Duration{23 * ms, 23 * ms, 28 * ms, 33 * ms, 33 * ms, 33 * ms}},
-		{"two tokens a chunk: due with the second", Options{TokensPerChunk: ConstLength(2)},
+		{"two tokens a chunk: due with the second", options.Options{TokensPerChunk: random.ConstLength(2)},
 			[]time.Duration{25 * ms, 25 * ms, 30 * ms, 30 * ms, 30 * ms}},
-		{"coalesced in pairs", Options{Coalesce: 2}, // (role, 1), (2, 3), (finish, done)
+		{"coalesced in pairs", options.Options{Coalesce: 2}, // (role, 1), (2, 3), (finish, done)
 			[]time.Duration{20 * ms, 20 * ms, 30 * ms, 30 * ms, 30 * ms, 30 * ms}},
-		{"comments in silence", Options{TTFT: ConstDelay(25 * ms), ITL: ConstDelay(0), Comments: 10 * ms},
+		{"comments in silence", options.Options{TTFT: random.ConstDelay(25 * ms), ITL: random.ConstDelay(0), Comments: 10 * ms},
 			[]time.Duration{10 * ms, 20 * ms, 25 * ms, 25 * ms, 25 * ms, 25 * ms, 25 * ms, 25 * ms}},
-		{"slow headers move everything", Options{Faults: mustFaults(t, "slow_headers:1s")},
+		{"slow headers move everything", options.Options{Faults: mustFaults(t, "slow_headers:1s")},
 			[]time.Duration{1020 * ms, 1020 * ms, 1025 * ms, 1030 * ms, 1030 * ms, 1030 * ms}},
-		{"stall after two", Options{Faults: mustFaults(t, "stall:after_tokens:2,for=1s")},
+		{"stall after two", options.Options{Faults: mustFaults(t, "stall:after_tokens:2,for=1s")},
 			[]time.Duration{20 * ms, 20 * ms, 25 * ms, 1030 * ms, 1030 * ms, 1030 * ms}},
 	}
 	for _, tt := range tests {
@@ -141,8 +145,8 @@ func TestStreamTimes(t *testing.T) {
 // TestStreamTruth compares what a client sees with what the server wrote down.
 func TestStreamTruth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{ITL: mustDelay(t, "lognormal:10ms:0.8"), TTFT: mustDelay(t, "uniform:10ms:90ms"),
-			TruthChunks: true, RoleChunk: RoleEarly, Seed: 7})
+		r := newRig(t, options.Options{ITL: mustDelay(t, "lognormal:10ms:0.8"), TTFT: mustDelay(t, "uniform:10ms:90ms"),
+			TruthChunks: true, RoleChunk: options.RoleEarly, Seed: 7})
 		begin := time.Now().UnixNano()
 		lines, err := r.stream(chatPath, strings.Replace(fmt.Sprintf(shortChat, ""), ":3", ":50", 1))
 		if err != nil {
@@ -161,13 +165,13 @@ func TestStreamTruth(t *testing.T) {
 		n := len(seen)
 		ttft := float64(seen[0]-begin) / 1e6
 		itl := float64(seen[n-1]-seen[0]) / 1e6 / 49
-		want := Truth{
+		want := truth.Record{
 			Seq: 1, Path: chatPath, Model: "m", Stream: true, Status: 200, N: 1, MaxTokens: 50,
 			PromptTokens: 1, OutputTokens: 50, FinishReason: "length",
 			AcceptNs: begin, BodyReadNs: begin, HeadersNs: begin,
 			FirstWriteNs: seen[0], FirstWriteEndNs: seen[0], LastWriteNs: seen[n-1], LastWriteEndNs: seen[n-1],
 			EndNs: seen[n-1], ChunkNs: seen, ChunkTokens: slices.Repeat([]int{1}, 50),
-			TTFTMs: &ttft, ITLMs: &itl, LatencyMs: float64(seen[n-1]-begin) / 1e6, Outcome: OutcomeOK,
+			TTFTMs: &ttft, ITLMs: &itl, LatencyMs: float64(seen[n-1]-begin) / 1e6, Outcome: truth.OutcomeOK,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("truth (-want +got):\n%s", diff)
@@ -180,7 +184,7 @@ func TestStreamTruth(t *testing.T) {
 
 func TestStreamSeveralChoices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Content: ContentEcho})
+		r := newRig(t, options.Options{Content: options.ContentEcho})
 		body := `{"prompt":["one","two"],"n":2,"max_tokens":2,"stream":true,"stream_options":{"include_usage":true}}`
 		lines, err := r.stream(completionPath, body)
 		if err != nil {
@@ -214,27 +218,27 @@ func TestStreamSeveralChoices(t *testing.T) {
 func TestReasoning(t *testing.T) {
 	tests := []struct {
 		name   string
-		opt    Options
+		opt    options.Options
 		path   string
 		body   string
 		fields string // one letter an event with text: r, R (renamed field), c
 		usage  string
 	}{
-		{"before the answer", Options{ReasoningTokens: 2}, chatPath, `"max_tokens":5`, "rrccc",
+		{"before the answer", options.Options{ReasoningTokens: 2}, chatPath, `"max_tokens":5`, "rrccc",
 			`"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":2}}`},
-		{"renamed field", Options{ReasoningTokens: 1, ReasoningField: "reasoning"}, chatPath, `"max_tokens":2`, "Rc",
+		{"renamed field", options.Options{ReasoningTokens: 1, ReasoningField: "reasoning"}, chatPath, `"max_tokens":2`, "Rc",
 			`"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":1}}`},
-		{"uses up the budget", Options{ReasoningTokens: 9}, chatPath, `"max_tokens":2`, "rr",
+		{"uses up the budget", options.Options{ReasoningTokens: 9}, chatPath, `"max_tokens":2`, "rr",
 			`"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":2}}`},
-		{"chunks do not mix", Options{ReasoningTokens: 3, TokensPerChunk: ConstLength(2)}, chatPath, `"max_tokens":6`,
+		{"chunks do not mix", options.Options{ReasoningTokens: 3, TokensPerChunk: random.ConstLength(2)}, chatPath, `"max_tokens":6`,
 			"rrcc", `"completion_tokens":6,"completion_tokens_details":{"reasoning_tokens":3}}`},
-		{"on top of a drawn length", Options{ReasoningTokens: 2, OutputTokens: ConstLength(1)}, chatPath, `"n":1`,
+		{"on top of a drawn length", options.Options{ReasoningTokens: 2, OutputTokens: random.ConstLength(1)}, chatPath, `"n":1`,
 			"rrc", `"completion_tokens":3,"completion_tokens_details":{"reasoning_tokens":2}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tt.opt.Usage = UsageAlways
+				tt.opt.Usage = options.UsageAlways
 				r := newRig(t, tt.opt)
 				got := r.post(tt.path, `{"messages":[{"role":"user","content":"x"}],"stream":true,`+tt.body+`}`)
 				fields := ""

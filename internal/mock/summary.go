@@ -3,16 +3,18 @@ package mock
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/truth"
 )
 
 // defaultRequestsLimit is how many truths GET /mock/requests returns unasked.
 const defaultRequestsLimit = 100
 
 // Summary is what GET /mock/summary answers. Counts by path and outcome, tokens
-// and distributions cover the requests that Server.Truth holds.
+// and distributions cover the requests that Server.Record holds.
 type Summary struct {
 	Requests       int64          `json:"requests"` // inference requests since the start
 	Running        int64          `json:"running"`
@@ -22,40 +24,9 @@ type Summary struct {
 	ByOutcome      map[string]int `json:"by_outcome"`
 	PromptTokens   int            `json:"prompt_tokens"`
 	OutputTokens   int            `json:"output_tokens"`
-	TTFTMs         Spread         `json:"ttft_ms"` // of streamed requests that are ok
-	ITLMs          Spread         `json:"itl_ms"`  // of the same, one mean each
-	LatencyMs      Spread         `json:"latency_ms"`
-}
-
-// Spread describes a set of numbers. All members are 0 when Count is.
-// Percentiles are nearest-rank: members of the set.
-type Spread struct {
-	Count int     `json:"count"`
-	Mean  float64 `json:"mean"`
-	Min   float64 `json:"min"`
-	P50   float64 `json:"p50"`
-	P90   float64 `json:"p90"`
-	P95   float64 `json:"p95"`
-	P99   float64 `json:"p99"`
-	Max   float64 `json:"max"`
-}
-
-// spreadOf sorts values in place.
-func spreadOf(values []float64) Spread {
-	n := len(values)
-	if n == 0 {
-		return Spread{}
-	}
-	slices.Sort(values)
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	rank := func(percent int) float64 { return values[(n*percent+99)/100-1] }
-	return Spread{
-		Count: n, Mean: sum / float64(n), Min: values[0], Max: values[n-1],
-		P50: rank(50), P90: rank(90), P95: rank(95), P99: rank(99),
-	}
+	TTFTMs         truth.Spread   `json:"ttft_ms"` // of streamed requests that are ok
+	ITLMs          truth.Spread   `json:"itl_ms"`  // of the same, one mean each
+	LatencyMs      truth.Spread   `json:"latency_ms"`
 }
 
 // Summary counts what the server has done so far.
@@ -72,7 +43,7 @@ func (s *Server) Summary() Summary {
 		out.ByOutcome[t.Outcome]++
 		out.PromptTokens += t.PromptTokens
 		out.OutputTokens += t.OutputTokens
-		if t.Outcome != OutcomeOK {
+		if t.Outcome != truth.OutcomeOK {
 			continue
 		}
 		latency = append(latency, t.LatencyMs)
@@ -83,7 +54,7 @@ func (s *Server) Summary() Summary {
 			itl = append(itl, *t.ITLMs)
 		}
 	}
-	out.TTFTMs, out.ITLMs, out.LatencyMs = spreadOf(ttft), spreadOf(itl), spreadOf(latency)
+	out.TTFTMs, out.ITLMs, out.LatencyMs = truth.SpreadOf(ttft), truth.SpreadOf(itl), truth.SpreadOf(latency)
 	return out
 }
 
@@ -97,15 +68,15 @@ func serveRequests(s *Server, w http.ResponseWriter, r *http.Request) {
 	if text := strings.TrimSpace(r.URL.Query().Get("limit")); text != "" {
 		v, err := strconv.Atoi(text)
 		if err != nil || v < 1 {
-			e := badRequest("limit", fmt.Sprintf("limit is %q, want a whole number ≥ 1", text))
-			_ = writeJSON(w, e.status, appendError(nil, e))
+			e := apierror.BadRequest("limit", fmt.Sprintf("limit is %q, want a whole number ≥ 1", text))
+			_ = apierror.WriteJSON(w, e.Status, apierror.Append(nil, e))
 			return
 		}
 		limit = v
 	}
 	var lines []byte
-	for _, t := range s.truths.last(limit) {
-		lines = appendTruthLine(lines, &t)
+	for _, t := range s.truths.Last(limit) {
+		lines = truth.AppendLine(lines, &t)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/x-ndjson")

@@ -11,6 +11,10 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/token"
 )
 
 const weatherTool = `{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{` +
@@ -45,7 +49,7 @@ func deltas(t *testing.T, lines []line) []string {
 // TestToolCalls: a call streams as its name, then its arguments.
 func TestToolCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{TokensPerChunk: mustLength(t, "3")})
+		r := newRig(t, options.Options{TokensPerChunk: mustLength(t, "3")})
 		lines, err := r.stream(chatPath, chatWith(`,"stream":true,"tool_choice":"required","tools":[`+weatherTool+`]`))
 		if err != nil {
 			t.Fatal(err)
@@ -101,18 +105,18 @@ func TestToolChoice(t *testing.T) {
 		tools := `,"tools":[` + weatherTool + "," + searchTool + `]`
 		for _, tt := range []struct {
 			name string
-			opt  Options
+			opt  options.Options
 			more string
 			want []string // names of calls
 		}{
-			{"required", Options{}, tools + `,"tool_choice":"required"`, []string{"get_weather|search"}},
-			{"named", Options{ToolRate: &never}, tools + `,"tool_choice":{"type":"function","function":{"name":"search"}}`, []string{"search"}},
-			{"none", Options{ToolRate: &always}, tools + `,"tool_choice":"none"`, nil},
-			{"auto never", Options{ToolRate: &never}, tools, nil},
-			{"auto always", Options{ToolRate: &always}, tools, []string{"get_weather|search"}},
-			{"parallel", Options{ToolRate: &always, ParallelTools: 2}, tools, []string{"get_weather|search", "get_weather|search"}},
-			{"not parallel", Options{ToolRate: &always, ParallelTools: 2}, tools + `,"parallel_tool_calls":false`, []string{"get_weather|search"}},
-			{"parallel as ever", Options{ToolRate: &always, ParallelTools: 2}, tools + `,"parallel_tool_calls":null`, []string{"get_weather|search", "get_weather|search"}},
+			{"required", options.Options{}, tools + `,"tool_choice":"required"`, []string{"get_weather|search"}},
+			{"named", options.Options{ToolRate: &never}, tools + `,"tool_choice":{"type":"function","function":{"name":"search"}}`, []string{"search"}},
+			{"none", options.Options{ToolRate: &always}, tools + `,"tool_choice":"none"`, nil},
+			{"auto never", options.Options{ToolRate: &never}, tools, nil},
+			{"auto always", options.Options{ToolRate: &always}, tools, []string{"get_weather|search"}},
+			{"parallel", options.Options{ToolRate: &always, ParallelTools: 2}, tools, []string{"get_weather|search", "get_weather|search"}},
+			{"not parallel", options.Options{ToolRate: &always, ParallelTools: 2}, tools + `,"parallel_tool_calls":false`, []string{"get_weather|search"}},
+			{"parallel as ever", options.Options{ToolRate: &always, ParallelTools: 2}, tools + `,"parallel_tool_calls":null`, []string{"get_weather|search", "get_weather|search"}},
 		} {
 			r := newRig(t, tt.opt)
 			m, finish := r.message(chatWith(tt.more))
@@ -127,7 +131,7 @@ func TestToolChoice(t *testing.T) {
 			}
 			r.stop()
 		}
-		r := newRig(t, Options{ToolRate: &always})
+		r := newRig(t, options.Options{ToolRate: &always})
 		m, _ := r.message(`{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":null},{"role":"tool","content":"7","tool_call_id":"c"}]` + tools + `}`)
 		if len(m.ToolCalls) > 0 {
 			t.Errorf("after the result of a tool: %+v, want text", m)
@@ -141,7 +145,7 @@ func TestToolChoice(t *testing.T) {
 
 func TestWishErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
+		r := newRig(t, options.Options{})
 		tools := `,"tools":[` + weatherTool + `]`
 		for more, want := range map[string]string{
 			`,"tools":[]`:                    "Input should be a valid non-empty list: tools",
@@ -162,16 +166,16 @@ func TestWishErrors(t *testing.T) {
 
 func TestRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{RefusalRate: 1, TokensPerChunk: mustLength(t, "20")})
+		r := newRig(t, options.Options{RefusalRate: 1, TokensPerChunk: mustLength(t, "20")})
 		m, finish := r.message(chatWith(`,"max_tokens":500`))
-		if m.Content != nil || m.Refusal == nil || *m.Refusal != refusalText || finish != "stop" {
+		if m.Content != nil || m.Refusal == nil || *m.Refusal != api.RefusalText || finish != "stop" {
 			t.Errorf("message %+v, finish %s", m, finish)
 		}
 		lines, err := r.stream(chatPath, chatWith(`,"stream":true`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := deltas(t, lines)[1], `{"index":0,"delta":{"refusal":"`+refusalText+`"},"logprobs":null,"finish_reason":null}`; got != want {
+		if got, want := deltas(t, lines)[1], `{"index":0,"delta":{"refusal":"`+api.RefusalText+`"},"logprobs":null,"finish_reason":null}`; got != want {
 			t.Errorf("event %s, want %s", got, want)
 		}
 		if a := r.post(completionPath, `{"prompt":"x","max_tokens":5}`); strings.Contains(a.body, "sorry") {
@@ -184,7 +188,7 @@ func TestRefusal(t *testing.T) {
 // and completions, streamed or not, the same for the same request.
 func TestStructuredOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
+		r := newRig(t, options.Options{})
 		schema := `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}},"required":["n","s"]}`
 		for _, more := range []string{
 			`,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":` + schema + `}}`,
@@ -237,7 +241,7 @@ func TestStructuredOutput(t *testing.T) {
 
 // TestConform: what is generated passes an independent validator.
 func TestConform(t *testing.T) {
-	s, err := New(Options{})
+	s, err := New(options.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +265,7 @@ func TestConform(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		for range 20 {
-			got := s.conform([]byte(text), random)
+			got := s.model.Conform([]byte(text), random)
 			var v any
 			if err := json.Unmarshal(got, &v); err != nil {
 				t.Errorf("%s: %s: %v", text, got, err)
@@ -280,7 +284,7 @@ func TestConform(t *testing.T) {
 		`no json`:                                             "{}",
 		`{"type":"object"}`:                                   "{}",
 	} {
-		if got := string(s.conform([]byte(text), random)); got != want {
+		if got := string(s.model.Conform([]byte(text), random)); got != want {
 			t.Errorf("conform(%s) = %s, want %s", text, got, want)
 		}
 	}
@@ -291,7 +295,7 @@ func TestConform(t *testing.T) {
 		`{"type":"array","minItems":1000000000,"items":{"type":"string"}}`,
 		`{"type":"string","minLength":1000000000}`,
 	} {
-		if got := s.conform([]byte(text), random); !json.Valid(got) || len(got) > 1<<20 {
+		if got := s.model.Conform([]byte(text), random); !json.Valid(got) || len(got) > 1<<20 {
 			t.Errorf("conform(%s) gives %d bytes: %.100s", text, len(got), got)
 		}
 	}
@@ -299,7 +303,7 @@ func TestConform(t *testing.T) {
 
 func TestLogprobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Tokenizer: Words{}})
+		r := newRig(t, options.Options{Tokenizer: token.Words{}})
 		var doc struct {
 			Choices []struct {
 				Message  struct{ Content string }
@@ -372,13 +376,13 @@ func FuzzConform(f *testing.F) {
 	for _, text := range []string{`{"type":"object","properties":{"a":{"$ref":"#"}}}`, `{"anyOf":[{"allOf":[true]}]}`, `{"type":"number","multipleOf":1e-300}`, `[1]`, `{"enum":[]}`} {
 		f.Add(text)
 	}
-	s, err := New(Options{})
+	s, err := New(options.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = s.Close() })
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := s.conform([]byte(text), rand.New(rand.NewPCG(1, 2))); !json.Valid(got) {
+		if got := s.model.Conform([]byte(text), rand.New(rand.NewPCG(1, 2))); !json.Valid(got) {
 			t.Errorf("conform(%q) = %q", text, got)
 		}
 	})

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/truth"
+)
+
+// Answer is a response in the making: what a protocol renders. It belongs to the
+// goroutine of its request.
+type Answer struct {
+	Model   *Model
+	Options *options.Options
+	HTTP    *http.Request // nil in the front
+	Header  http.Header   // of the response
+	Request *Request
+	Choices []Choice
+	Reasons bool // reasoning is separate from the answer
+	Rand    *rand.Rand
+	ITL     random.Delay // of this request
+	FirstNs int64        // due time of the first token; a hold moves it
+	Truth   truth.Record
+	Cached  func() int // Prompt tokens of the request that were in the prefix cache
+
+	// What a fault rule makes of it.
+	Acted    bool   // the rule has acted
+	Hidden   bool   // the answer has no choices at all
+	NoItems  bool   // lists in the answer are empty
+	JobFault string // what becomes of the job; "" = nothing
+}
+
+// RequestID is the client's X-Request-ID, else one made from seed and number.
+func (x *Answer) RequestID() string {
+	if x.Truth.RequestID != "" {
+		return x.Truth.RequestID
+	}
+	seq := uint64(x.Truth.Seq)
+	return fmt.Sprintf("%016x%016x", seed.Mix(x.Options.Seed, seq), seed.Mix(seq, x.Options.Seed+1))
+}
+
+// Now reads the server's clock.
+func (x *Answer) Now() int64 { return x.Model.Now() }
+
+// Elapsed returns how long ago the request arrived.
+func (x *Answer) Elapsed() time.Duration { return time.Duration(x.Now() - x.Truth.AcceptNs) }
+
+// Items returns how many of n items an answer holds: none if a fault rule takes its
+// output away.
+func (x *Answer) Items(n int) int {
+	if x.NoItems {
+		return 0
+	}
+	return n
+}
+
+// noteFinish records the finish reason of the first choice.
+func (x *Answer) noteFinish(c *Choice) {
+	if c.Index == 0 {
+		x.Truth.FinishReason = c.Finish
+	}
+}

@@ -1,0 +1,260 @@
+package api
+
+import (
+	"math/rand/v2"
+	"strconv"
+
+	"aiperfd/internal/mock/jsonappend"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/token"
+)
+
+// Choice is one generated text.
+type Choice struct {
+	Index     int
+	text      token.Passage
+	thoughts  token.Passage
+	Reasoning int    // tokens of reasoning, first
+	Total     int    // tokens, reasoning included
+	Finish    string // "length", "stop" or "tool_calls"
+	Calls     []ToolCall
+	Refused   bool // the text is a refusal
+}
+
+// AppendTokens appends the tokens from, from+1 … to−1, escaped for JSON.
+func (c *Choice) AppendTokens(dst []byte, from, to int) []byte {
+	for i := from; i < to; i++ {
+		if i < c.Reasoning {
+			dst = c.thoughts.AppendJSON(dst, i)
+		} else {
+			dst = c.text.AppendJSON(dst, i-c.Reasoning)
+		}
+	}
+	return dst
+}
+
+// Plan decides lengths and texts of all choices. It depends on the seeds and the
+// request only.
+func (m *Model) Plan(q *Request, reasoning bool) []Choice {
+	choices := make([]Choice, 0, len(q.Prompts)*q.N)
+	for i := range q.Prompts {
+		for k := range q.N {
+			salt := seed.Mix(m.Options.Seed^q.Seed, uint64(q.Prompts[i].Hash)+uint64(k)<<32)
+			c := Choice{Index: len(choices), text: m.passageFor(&q.Prompts[i], salt)}
+			thoughts := 0
+			if reasoning && m.Options.ReasoningTokens > 0 {
+				thoughts = m.Options.ReasoningTokens
+				c.thoughts = m.proseFor(seed.Mix(salt, 1))
+			}
+			room := max(1, m.Options.MaxModelLen-q.Prompts[i].Tokens)
+			c.Total, c.Finish = m.outputLength(q, salt, thoughts, room)
+			c.Reasoning = min(thoughts, c.Total)
+			if q.Constraints != nil || m.Options.RefusalRate > 0 {
+				if q.MaxTokens > 0 {
+					room = min(room, q.MaxTokens)
+				}
+				m.apply(q, &c, salt, room)
+			}
+			choices = append(choices, c)
+		}
+	}
+	return choices
+}
+
+// outputLength returns the number of output tokens and the finish reason.
+func (m *Model) outputLength(q *Request, salt uint64, thoughts, room int) (int, string) {
+	if q.NoOutput {
+		return 0, "stop"
+	}
+	if q.Length > 0 {
+		if q.MaxTokens > 0 && q.MaxTokens < q.Length {
+			return q.MaxTokens, "length"
+		}
+		return q.Length, "stop"
+	}
+	if q.MaxTokens > 0 && (q.IgnoreEOS || m.Options.OutputMode == options.OutputExact) {
+		return q.MaxTokens, "length"
+	}
+	rng := rand.New(rand.NewPCG(salt, m.Options.Seed))
+	n := max(m.Options.OutputTokens.Draw(rng)+thoughts, q.MinTokens)
+	limit := room
+	if q.MaxTokens > 0 {
+		limit = min(limit, q.MaxTokens)
+	}
+	if n >= limit {
+		return limit, "length"
+	}
+	return n, "stop"
+}
+
+// LongestChoice returns the tokens of the longest choice.
+func LongestChoice(choices []Choice) int {
+	longest := 0
+	for i := range choices {
+		longest = max(longest, choices[i].Total)
+	}
+	return longest
+}
+
+// Tokens sums up output and reasoning tokens over choices.
+func Tokens(choices []Choice) (output, reasoning int) {
+	for i := range choices {
+		output += choices[i].Total
+		reasoning += choices[i].Reasoning
+	}
+	return output, reasoning
+}
+
+// passageFor picks the text of an answer: the same for the same seed and prompt.
+func (m *Model) passageFor(p *Prompt, salt uint64) token.Passage {
+	if m.Options.Content == options.ContentEcho && p.Echo != "" {
+		return token.Passage{Pieces: token.Cut(m.Options.Tokenizer, p.Echo)}
+	}
+	if m.Options.Content == options.ContentUnicode {
+		return token.Passage{Pieces: m.scripts.Pieces, Start: m.scripts.Starts[salt%uint64(len(m.scripts.Starts))]}
+	}
+	return m.proseFor(salt)
+}
+
+func (m *Model) proseFor(salt uint64) token.Passage {
+	return token.Passage{Pieces: m.prose.Pieces, Start: m.prose.Starts[salt%uint64(len(m.prose.Starts))]}
+}
+
+// Logprob is a plausible log-probability of token i of a choice: the same each
+// time that it is asked for.
+func (c *Choice) Logprob(i int) float64 {
+	return -float64(seed.Mix(uint64(c.piece(i).ID), uint64(i))%1500) / 1000
+}
+
+// Piece returns token i, reasoning included.
+func (c *Choice) piece(i int) *token.Piece {
+	p := &c.text
+	if i < c.Reasoning {
+		p = &c.thoughts
+	} else {
+		i -= c.Reasoning
+	}
+	return &p.Pieces[(p.Start+i)%len(p.Pieces)]
+}
+
+// Said returns the text of token i as the client gets it.
+func (c *Choice) Said(i int) string {
+	text := c.piece(i).Text
+	if first := i == 0 || i == c.Reasoning; first && len(text) > 1 && text[0] == ' ' {
+		return text[1:]
+	}
+	return text
+}
+
+// Alternatives calls each with the n most likely tokens at place i, the one that
+// was taken first.
+func (c *Choice) Alternatives(i, n int, each func(k int, text string, logprob float64)) {
+	if n < 1 {
+		return
+	}
+	base := c.Logprob(i)
+	each(0, c.Said(i), base)
+	for k := 1; k < n; k++ {
+		// Marked, so that no alternative equals another.
+		each(k, c.Said(i)+strconv.Itoa(k), base-float64(k)*0.75)
+	}
+}
+
+// Identify returns the tokens of the prompt, as many as it counts and at least
+// one. What a protocol has counted without reading tokens gets numbers of its own.
+func (p *Prompt) Identify() []uint32 {
+	wanted := max(p.Tokens, 1)
+	ids := p.ids[:min(len(p.ids), wanted)]
+	for i := len(ids); i < wanted; i++ {
+		ids = append(ids, uint32(seed.Mix(uint64(p.Hash), uint64(i))))
+	}
+	return ids
+}
+
+// Identify returns the tokens of the answer, at least one. The answer's own are
+// those that the next turn of a conversation repeats.
+func (c *Choice) Identify() []uint32 {
+	ids := make([]uint32, 0, max(c.Total, 1))
+	for i := range c.Total {
+		if i < c.Reasoning {
+			ids = append(ids, ofRole("reasoning", c.thoughts.Identify(i)))
+		} else {
+			ids = append(ids, ofRole("assistant", c.text.Identify(i-c.Reasoning)))
+		}
+	}
+	if len(ids) == 0 {
+		ids = append(ids, 0)
+	}
+	return ids
+}
+
+// ofRole distinguishes the tokens of one role from the same ones of another.
+func ofRole(role string, id uint32) uint32 { return id ^ seed.Checksum(role) }
+
+// apply makes a planned choice what the request wishes. limit is how many tokens
+// it may have, reasoning included. It depends on seeds and the request only.
+func (m *Model) apply(q *Request, c *Choice, salt uint64, limit int) {
+	random := rand.New(rand.NewPCG(salt, seed.Mix(m.Options.Seed, 2)))
+	w := q.Constraints
+	switch {
+	case q.Chat && random.Float64() < m.Options.RefusalRate:
+		c.Refused = true
+		m.say(c, limit, token.Cut(m.Options.Tokenizer, RefusalText))
+	case w == nil:
+	case len(w.Tools) > 0 && (w.MustCall || random.Float64() < *m.Options.ToolRate):
+		m.call(c, w, random, limit)
+	case w.choices != nil:
+		m.say(c, limit, token.Cut(m.Options.Tokenizer, w.choices[random.IntN(len(w.choices))]))
+	case w.Structured != nil:
+		m.say(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform(w.Structured, random))))
+	case w.AnyObject:
+		m.say(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform([]byte(anyObjectSchema), random))))
+	}
+}
+
+// RefusalText is the answer to a refused request.
+const RefusalText = "I'm sorry, but I can't help with that request."
+
+// anyObjectSchema is what a request for any JSON object gets.
+const anyObjectSchema = `{"type":"object","properties":{"answer":{"type":"string"},"confidence":{"type":"number","minimum":0,` +
+	`"maximum":1},"sources":{"type":"array","items":{"type":"string"}}}}`
+
+// say makes the text of a choice these pieces, as far as there is room.
+func (m *Model) say(c *Choice, limit int, pieces []token.Piece) {
+	c.text = token.Passage{Pieces: pieces}
+	c.Finish = "stop"
+	c.Total = c.Reasoning + len(pieces)
+	if len(pieces) == 0 {
+		c.text = token.Passage{Pieces: []token.Piece{{}}} // never looked at, never empty
+	}
+	if c.Total > limit {
+		c.Total, c.Finish = limit, "length"
+		c.Reasoning = min(c.Reasoning, c.Total)
+	}
+}
+
+// call makes the choice call tools.
+func (m *Model) call(c *Choice, w *Constraints, random *rand.Rand, limit int) {
+	calls := m.Options.ParallelTools
+	if w.OneCall {
+		calls = 1
+	}
+	var pieces []token.Piece
+	for range calls {
+		t := w.Tools[random.IntN(len(w.Tools))]
+		from := len(pieces)
+		pieces = append(pieces, token.Piece{Text: t.Name, JSON: string(jsonappend.Inner(nil, t.Name)), ID: seed.Checksum(t.Name)})
+		arguments := []byte("{}")
+		if t.Schema != nil {
+			arguments = m.Conform(t.Schema, random)
+		}
+		pieces = append(pieces, token.Cut(m.Options.Tokenizer, string(arguments))...)
+		id := "call_" + strconv.FormatUint(random.Uint64(), 36)
+		c.Calls = append(c.Calls, ToolCall{ID: id, From: from, To: len(pieces)})
+	}
+	m.say(c, limit, pieces)
+	if c.Finish == "stop" {
+		c.Finish = "tool_calls"
+	}
+}

@@ -1,0 +1,268 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+)
+
+// maxLogprobs bounds the alternatives of a token.
+const maxLogprobs = 20
+
+// Constraints is what a request demands of the answer beyond its length.
+type Constraints struct {
+	Tools      []Tool // to call; empty = none are to be called
+	MustCall   bool
+	OneCall    bool     // not more than one
+	Structured []byte   // a JSON schema that the answer has to follow; nil = any text
+	AnyObject  bool     // the answer is a JSON object
+	choices    []string // the answer is one of these; nil = any
+	Logprobs   bool
+	Top        int // alternatives of each token
+}
+
+// Tool is a function that can be called.
+type Tool struct {
+	Name   string
+	Schema []byte // of its arguments; nil = none
+}
+
+// ToolCall is one call in an answer: a part of the choice's text, whose first
+// token is the name.
+type ToolCall struct {
+	ID       string
+	From, To int
+}
+
+// ReadStructured reads what OpenAI and vLLM offer for structured output; nil
+// means that nothing was asked for.
+func ReadStructured(f *Fields) *Constraints {
+	w := &Constraints{}
+	if v, ok := f.Member("response_format"); ok {
+		switch kind := string(v.GetStringBytes("type")); kind {
+		case "", "text":
+		case "json_object":
+			w.AnyObject = true
+		case "json_schema":
+			schema := v.Get("json_schema", "schema")
+			if schema == nil || schema.Type() != fastjson.TypeObject {
+				f.Fail("response_format.json_schema.schema", "dictionary")
+				return nil
+			}
+			w.Structured = schema.MarshalTo(nil)
+		default:
+			f.Refuse("response_format", fmt.Sprintf("Input should be 'text', 'json_object' or 'json_schema', got %q.", kind))
+		}
+	}
+	if v, ok := f.Member("structured_outputs"); ok {
+		w.guided(v.Get("json"), v.Get("choice"))
+		w.AnyObject = w.AnyObject || v.GetBool("json_object")
+	}
+	w.guided(f.Value.Get("guided_json"), f.Value.Get("guided_choice"))
+	if w.Structured == nil && w.choices == nil && !w.AnyObject {
+		return nil
+	}
+	return w
+}
+
+// guided reads vLLM's own members; the schema may be a text too.
+func (w *Constraints) guided(schema, choice *fastjson.Value) {
+	if schema != nil {
+		switch schema.Type() {
+		case fastjson.TypeObject:
+			w.Structured = schema.MarshalTo(nil)
+		case fastjson.TypeString:
+			w.Structured = append([]byte(nil), schema.GetStringBytes()...)
+		case fastjson.TypeNull, fastjson.TypeArray, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+		}
+	}
+	if choice != nil {
+		for _, v := range choice.GetArray() {
+			w.choices = append(w.choices, string(v.GetStringBytes()))
+		}
+	}
+}
+
+// Member reads a member that is an object.
+func (f *Fields) Member(name string) (*fastjson.Value, bool) {
+	v, ok := f.Get(name)
+	if !ok {
+		return nil, false
+	}
+	if v.Type() != fastjson.TypeObject {
+		f.Fail(name, "dictionary")
+		return nil, false
+	}
+	return v, true
+}
+
+// Refuse keeps an error about a parameter, unless there is one already.
+func (f *Fields) Refuse(param, message string) {
+	if f.Err == nil {
+		f.Err = apierror.BadRequest(param, message)
+	}
+}
+
+// ToolShape is where an API keeps the name and the parameters of a function: in this
+// member of a tool and of tool_choice.
+type ToolShape string
+
+// Shapes of tools.
+const (
+	NestedTools ToolShape = "function" // chat completions
+	FlatTools   ToolShape = ""         // Responses: in the tool itself, and tools of other types stand beside it
+)
+
+// function returns what holds the name.
+func (shape ToolShape) function(v *fastjson.Value) *fastjson.Value {
+	if shape == FlatTools {
+		return v
+	}
+	return v.Get(string(shape))
+}
+
+// skips reports whether a tool, or the choice of one, is of a type that is never called.
+func (shape ToolShape) skips(v *fastjson.Value) bool {
+	kind := string(v.GetStringBytes("type"))
+	return shape == FlatTools && kind != "" && kind != "function"
+}
+
+// nameParam names the member that a tool without a name lacks.
+func (shape ToolShape) nameParam() string {
+	if shape == FlatTools {
+		return "tools.name"
+	}
+	return "tools." + string(shape) + ".name"
+}
+
+// ReadTools reads tools, tool_choice and parallel_tool_calls.
+func (w *Constraints) ReadTools(f *Fields, shape ToolShape) {
+	list, ok := f.Get("tools")
+	if !ok {
+		return
+	}
+	tools := list.GetArray()
+	if list.Type() != fastjson.TypeArray || len(tools) == 0 && shape != FlatTools {
+		f.Fail("tools", "non-empty list")
+		return
+	}
+	for _, v := range tools {
+		if shape.skips(v) {
+			continue
+		}
+		fn := shape.function(v)
+		name := string(fn.GetStringBytes("name"))
+		if name == "" {
+			f.Fail(shape.nameParam(), "string")
+			return
+		}
+		t := Tool{Name: name}
+		if p := fn.Get("parameters"); p != nil && p.Type() == fastjson.TypeObject {
+			t.Schema = p.MarshalTo(nil)
+		}
+		w.Tools = append(w.Tools, t)
+	}
+	if _, ok := f.Get("parallel_tool_calls"); ok {
+		w.OneCall = !f.Boolean("parallel_tool_calls")
+	}
+	w.readToolChoice(f, shape)
+}
+
+func (w *Constraints) readToolChoice(f *Fields, shape ToolShape) {
+	choice, ok := f.Get("tool_choice")
+	if !ok {
+		return
+	}
+	if choice.Type() == fastjson.TypeObject {
+		switch kind := string(choice.GetStringBytes("type")); {
+		case shape == FlatTools && kind == "allowed_tools":
+			f.Refuse("tool_choice", "tool_choice of type 'allowed_tools' is not simulated.")
+			return
+		case shape.skips(choice):
+			w.Tools = nil
+			return
+		}
+		w.Only(f, string(shape.function(choice).GetStringBytes("name")))
+		return
+	}
+	switch kind := string(choice.GetStringBytes()); kind {
+	case "auto":
+	case "none":
+		w.Tools = nil
+	case "required":
+		w.MustCall = true
+	default:
+		f.Refuse("tool_choice", fmt.Sprintf("Input should be 'none', 'auto', 'required' or a named function, got %q.", kind))
+	}
+}
+
+// Only makes the tool of a name the one that is called.
+func (w *Constraints) Only(f *Fields, name string) {
+	for _, t := range w.Tools {
+		if t.Name == name {
+			w.Tools, w.MustCall, w.OneCall = []Tool{t}, true, true
+			return
+		}
+	}
+	f.Refuse("tool_choice", fmt.Sprintf("The tool %q of tool_choice is not among tools.", name))
+}
+
+// LastIs reports whether a text member of the last element has one of these values.
+func LastIs(list []*fastjson.Value, member string, values ...string) bool {
+	return len(list) > 0 && slices.Contains(values, string(list[len(list)-1].GetStringBytes(member)))
+}
+
+// Empty says that nothing special is wished.
+func (w *Constraints) Empty() bool {
+	return len(w.Tools) == 0 && w.Structured == nil && w.choices == nil && !w.AnyObject && !w.Logprobs
+}
+
+// ReadTop reads and checks the number of alternatives.
+func (w *Constraints) ReadTop(f *Fields, name string) {
+	n, ok := f.Integer(name)
+	if !ok {
+		return
+	}
+	if n < 0 || n > maxLogprobs {
+		f.Refuse(name, fmt.Sprintf("%s must be between 0 and %d, got %d.", name, maxLogprobs, n))
+		return
+	}
+	w.Top = n
+}
+
+// Bound keeps an event that begins behind the first sent tokens within one part
+// of the choice: reasoning, the answer, the name of a call, its arguments.
+func (c *Choice) Bound(sent, k int) int {
+	if sent < c.Reasoning {
+		return min(k, c.Reasoning-sent)
+	}
+	at := sent - c.Reasoning
+	for i := range c.Calls {
+		switch call := &c.Calls[i]; {
+		case at == call.From:
+			return min(k, 1)
+		case at < call.To:
+			return min(k, call.To-at)
+		}
+	}
+	return k
+}
+
+// Span returns the tokens of call n that have come, reasoning included: from … to−1.
+func (c *Choice) Span(n int) (from, to int) {
+	call := &c.Calls[n]
+	return min(c.Reasoning+call.From, c.Total), min(c.Reasoning+call.To, c.Total)
+}
+
+// CallAt returns the call that token i, reasoning included, belongs to; −1 = none.
+func (c *Choice) CallAt(i int) int {
+	for n := range c.Calls {
+		if at := i - c.Reasoning; at >= c.Calls[n].From && at < c.Calls[n].To {
+			return n
+		}
+	}
+	return -1
+}

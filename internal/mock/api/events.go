@@ -1,0 +1,181 @@
+package api
+
+import (
+	"bytes"
+
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/options"
+)
+
+// EventStream is the content type of server-sent events.
+const EventStream = "text/event-stream; charset=utf-8"
+
+// Buffer is a pooled buffer.
+type Buffer struct{ B []byte }
+
+// Events renders the events of one stream. It belongs to the goroutine of its request.
+type Events struct {
+	Answer *Answer
+	out    func(b []byte) error // writes b to the client
+	Buffer *Buffer
+	Head   []byte // what all events begin with; the protocol's
+	EOL    string
+
+	Script    *Script
+	B         []byte // events that are not written yet; a part of frame.b
+	start     int    // of the event that is being rendered
+	Gathered  int    // how many
+	content   int    // how many of them are content events
+	LastNs    int64  // end of the last write
+	serial    int    // of the last event with extra fields
+	shown     int    // content events so far
+	BreakNext string // how the next content event is to be malformed; "" = it is not
+
+	Number int // of the next event, where a protocol numbers them
+
+	ChunkUsage bool // usage on every event
+	FinalUsage bool // usage event at the end
+}
+
+// NewEvents returns the events of an answer. They are rendered into f and written with
+// out, which must not keep its argument.
+func NewEvents(x *Answer, s *Script, f *Buffer, out func(b []byte) error) *Events {
+	e := &Events{Answer: x, out: out, Script: s, Buffer: f, EOL: "\n"}
+	switch x.Options.LineEnd {
+	case options.LineCRLF:
+		e.EOL = "\r\n"
+	case options.LineCR:
+		e.EOL = "\r"
+	}
+	e.B = f.B[:0]
+	if s.Open != nil {
+		s.Open(e)
+	}
+	if x.Options.BOM {
+		e.B = append(e.B, "\ufeff"...)
+		e.start = len(e.B)
+	}
+	return e
+}
+
+// Release returns the buffer, for the next stream.
+func (e *Events) Release() *Buffer {
+	if cap(e.B) > cap(e.Buffer.B) {
+		e.Buffer.B = e.B // it has grown out of the old one
+	}
+	return e.Buffer
+}
+
+// Run calls a function of the script that may be missing.
+func (e *Events) Run(step func(*Events) error) error {
+	if step == nil {
+		return nil
+	}
+	return step(e)
+}
+
+// Tokens adds the tokens from … to−1 of c, and its finish if it ends with them.
+func (e *Events) Tokens(c *Choice, from, to int) error {
+	ends := to == c.Total && (to > from || c.Total == 0)
+	if to > from {
+		e.Answer.Truth.OutputTokens += to - from
+		if from < c.Reasoning {
+			e.Answer.Truth.ReasoningTokens += to - from
+		}
+		shown := e.shown
+		if err := e.Script.Content(e, c, from, to, ends); err != nil {
+			return err
+		}
+		if e.Answer.Options.TruthChunks {
+			e.Answer.Truth.NoteTokens(to-from, e.shown-shown)
+		}
+	}
+	if !ends {
+		return nil
+	}
+	e.Answer.noteFinish(c)
+	if e.Script.Finish == nil {
+		return nil
+	}
+	return e.Script.Finish(e, c)
+}
+
+// End puts the blank line behind an event and writes when enough are gathered.
+func (e *Events) End(content bool) error {
+	if e.BreakNext != "" && content {
+		begin := e.start + max(0, bytes.IndexByte(e.B[e.start:], '{'))
+		e.B = fault.Corrupt(e.B, begin, e.BreakNext)
+		e.BreakNext, e.Answer.Acted = "", true
+	}
+	shaped := e.Answer.Options.Shaped()
+	if shaped {
+		e.decorate()
+	}
+	e.B = append(e.B, e.EOL...)
+	if !e.Script.Lines {
+		e.B = append(e.B, e.EOL...)
+	}
+	if shaped {
+		e.nextLineEnd()
+	}
+	if e.Script.Wrap != nil {
+		e.B = e.Script.Wrap(e.B, e.start)
+	}
+	return e.Sealed(content)
+}
+
+// Sealed counts an event that is as it goes out, and writes when enough are gathered.
+func (e *Events) Sealed(content bool) error {
+	e.start = len(e.B)
+	e.Gathered++
+	if content {
+		e.content++
+		e.shown++
+	}
+	if e.Gathered >= e.Answer.Options.Coalesce {
+		return e.Flush()
+	}
+	return nil
+}
+
+// Comment writes a keep-alive comment, with whatever is gathered.
+func (e *Events) Comment() error {
+	if e.Script.Lines {
+		e.LastNs = e.Answer.Now()
+		return nil
+	}
+	e.B = append(e.B, ": keep-alive"...)
+	if err := e.End(false); err != nil {
+		return err
+	}
+	return e.Flush()
+}
+
+// Flush writes what is gathered and stamps the write.
+func (e *Events) Flush() error {
+	if e.Gathered == 0 {
+		return nil
+	}
+	start := e.Answer.Now()
+	err := e.out(e.B)
+	e.LastNs = e.Answer.Now()
+	if e.content > 0 {
+		e.stamp(start)
+	}
+	e.B = e.B[:0]
+	e.start, e.Gathered, e.content = 0, 0, 0
+	return err
+}
+
+func (e *Events) stamp(start int64) {
+	t := &e.Answer.Truth
+	if t.FirstWriteNs == 0 {
+		t.FirstWriteNs, t.FirstWriteEndNs = start, e.LastNs
+	}
+	t.LastWriteNs, t.LastWriteEndNs = start, e.LastNs
+	if e.Answer.Options.TruthChunks {
+		for range e.content {
+			t.ChunkNs = append(t.ChunkNs, start)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package api
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/valyala/fastjson"
+
+	"aiperfd/internal/mock/apierror"
+	"aiperfd/internal/mock/options"
+	"aiperfd/internal/mock/seed"
+	"aiperfd/internal/mock/token"
+)
+
+// ChatPrompts reads the messages: they make one prompt.
+func ChatPrompts(m *Model, f *Fields) []Prompt {
+	v, ok := f.Get("messages")
+	if !ok || v.Type() != fastjson.TypeArray {
+		f.Fail("messages", "list")
+		return nil
+	}
+	messages := v.GetArray()
+	if len(messages) == 0 && f.Err == nil {
+		f.Err = apierror.BadRequest("messages", "messages should have at least 1 item.")
+	}
+	var p Prompt
+	for _, message := range messages {
+		if message.Type() != fastjson.TypeObject {
+			f.Fail("messages", "list of messages")
+			return nil
+		}
+		ReadMessage(m, f, message, &p)
+	}
+	return []Prompt{p}
+}
+
+// ReadMessage adds one message to p.
+func ReadMessage(m *Model, f *Fields, message *fastjson.Value, p *Prompt) {
+	msg := &Fields{Value: message, Err: f.Err}
+	defer func() { f.Err = msg.Err }()
+	role := msg.Text("role")
+	if role == "" {
+		msg.Fail("messages.role", "string")
+	}
+	p.Hash = seed.Hash(p.Hash, []byte(role))
+	p.role = role
+	content, ok := msg.Get("content")
+	if !ok {
+		return
+	}
+	var said strings.Builder
+	switch content.Type() {
+	case fastjson.TypeString:
+		ReadText(m, content.GetStringBytes(), p, &said)
+	case fastjson.TypeArray:
+		for _, part := range content.GetArray() {
+			ReadPart(m, msg, part, p, &said)
+		}
+	case fastjson.TypeNull, fastjson.TypeObject, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+		msg.Fail("messages.content", "string or list of parts")
+	}
+	if m.Options.Content == options.ContentEcho && role == "user" {
+		p.Echo = said.String()
+	}
+}
+
+// ReadText adds a text to p. It is also written to said if the answer is to repeat it.
+func ReadText(m *Model, b []byte, p *Prompt, said *strings.Builder) {
+	p.Hash = seed.Hash(p.Hash, b)
+	text := string(b)
+	if m.Options.Accelerator != nil {
+		from := len(p.ids)
+		p.ids = token.Identify(p.ids, m.Options.Tokenizer, text)
+		for i := from; i < len(p.ids); i++ {
+			p.ids[i] = ofRole(p.role, p.ids[i])
+		}
+		p.Tokens += len(p.ids) - from
+	} else {
+		p.Tokens += m.Options.Tokenizer.Count(text)
+	}
+	if m.Options.Content == options.ContentEcho {
+		said.WriteString(text)
+	}
+}
+
+// ReadPart adds one element of a list content.
+func ReadPart(m *Model, msg *Fields, part *fastjson.Value, p *Prompt, said *strings.Builder) {
+	kind := string(part.GetStringBytes("type"))
+	switch kind {
+	case "text", "input_text", "output_text", "refusal", "thinking":
+		key := "text"
+		if kind == "refusal" || kind == "thinking" {
+			key = kind
+		}
+		v := part.Get(key)
+		if v == nil || v.Type() != fastjson.TypeString {
+			msg.Fail("messages.content."+key, "string")
+			return
+		}
+		ReadText(m, v.GetStringBytes(), p, said)
+	case "image_url", "input_image", "image", "input_audio", "audio_url", "video_url", "video", "file", "input_file":
+		p.addMedia(m, part.MarshalTo(nil))
+	default:
+		if msg.Err == nil {
+			msg.Err = apierror.BadRequest("messages", "Unknown part type: "+kind[:min(len(kind), 100)])
+		}
+	}
+}
+
+// addMedia counts an image, an audio clip or a video.
+func (p *Prompt) addMedia(m *Model, data []byte) {
+	p.Hash = seed.Hash(p.Hash, data)
+	p.Tokens += MediaTokens
+	if m.Options.Accelerator == nil {
+		return
+	}
+	own := seed.Hash(0, data)
+	for i := range MediaTokens {
+		p.ids = append(p.ids, uint32(seed.Mix(uint64(own), uint64(i))))
+	}
+}
+
+// CompletionPrompts reads a string, a list of strings, a list of token ids or a list of
+// such lists.
+func CompletionPrompts(m *Model, f *Fields) []Prompt {
+	v, ok := f.Get("prompt")
+	if !ok {
+		f.Fail("prompt", "string or list")
+		return nil
+	}
+	if v.Type() == fastjson.TypeString {
+		return []Prompt{TextPrompt(m, v.GetStringBytes())}
+	}
+	list, err := v.Array()
+	if err != nil || len(list) == 0 {
+		f.Fail("prompt", "string or non-empty list")
+		return nil
+	}
+	if list[0].Type() == fastjson.TypeNumber {
+		return []Prompt{TokenPrompt(f, list)}
+	}
+	prompts := make([]Prompt, 0, len(list))
+	for _, e := range list {
+		if e.Type() == fastjson.TypeString {
+			prompts = append(prompts, TextPrompt(m, e.GetStringBytes()))
+			continue
+		}
+		ids, err := e.Array()
+		if err != nil || len(ids) == 0 {
+			f.Fail("prompt", "list of strings or of token id lists")
+			return nil
+		}
+		prompts = append(prompts, TokenPrompt(f, ids))
+	}
+	return prompts
+}
+
+// TextPrompt returns the prompt that consists of a text.
+func TextPrompt(m *Model, b []byte) Prompt {
+	var p Prompt
+	var said strings.Builder
+	ReadText(m, b, &p, &said)
+	p.Echo = said.String()
+	return p
+}
+
+// TokenPrompt counts token ids as they are; they cannot be echoed as text.
+func TokenPrompt(f *Fields, ids []*fastjson.Value) Prompt {
+	p := Prompt{Tokens: len(ids)}
+	var b [8]byte
+	for _, v := range ids {
+		id, err := v.Int64()
+		if err != nil || id < 0 {
+			f.Fail("prompt", "list of token ids")
+			return p
+		}
+		binary.LittleEndian.PutUint64(b[:], uint64(id))
+		p.Hash = seed.Hash(p.Hash, b[:])
+		p.ids = append(p.ids, uint32(id))
+	}
+	return p
+}

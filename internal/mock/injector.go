@@ -1,0 +1,182 @@
+package mock
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"aiperfd/internal/mock/api"
+	"aiperfd/internal/mock/fault"
+)
+
+// injector lets the fault rule of an exchange act.
+type injector struct {
+	x      *exchange
+	rule   *fault.Rule // the rule that is to act, or nil
+	panics bool        // the connection must be cut, and only net/http can do it
+}
+
+// beforeHeaders lets the rule act before anything is sent.
+func (f *injector) beforeHeaders() error {
+	x := f.x
+	if f.rule == nil {
+		return nil
+	}
+	switch f.rule.Action {
+	case fault.ActStatus:
+		x.Acted = true
+		return f.status()
+	case fault.ActSlowHeaders:
+		x.Acted = true
+		return f.held(f.rule.Hold)
+	case fault.ActEmpty:
+		if f.rule.Kind == fault.EmptyBody {
+			x.Acted = true
+			x.head(http.StatusOK)
+			x.Header.Set("Content-Length", "0")
+			x.w.WriteHeader(http.StatusOK)
+			return errFaulted
+		}
+	case fault.ActReset, fault.ActClose, fault.ActStall, fault.ActStreamError, fault.ActMalformed, fault.ActSlowBody, fault.ActJob,
+		fault.ActBadChunk:
+	}
+	return f.checkpoint(fault.PosBeforeHeaders, 0)
+}
+
+// held waits while counting as waiting instead of running.
+func (f *injector) held(d time.Duration) error {
+	f.x.s.waiting.Add(1)
+	defer f.x.s.waiting.Add(-1)
+	return f.x.hold(d)
+}
+
+// status answers with the rule's error.
+func (f *injector) status() error {
+	x, rule := f.x, f.rule
+	body := fault.Body{ContentType: rule.FixedType, Data: []byte(rule.Fixed)}
+	if rule.Fixed == "" {
+		body, _ = fault.ErrorBody(rule.Body, rule.Status, x.HTTP)
+	}
+	x.head(rule.Status)
+	if rule.RetryAfter != "" {
+		x.Header.Set("Retry-After", rule.RetryAfter)
+	}
+	if rule.Redirects {
+		x.Header.Set("Location", x.HTTP.URL.Path)
+	}
+	if body.ContentType != "" {
+		x.Header.Set("Content-Type", body.ContentType)
+	}
+	x.Header.Set("Content-Length", strconv.Itoa(len(body.Data)))
+	x.w.WriteHeader(rule.Status)
+	// The outcome is the fault; a client that left meanwhile changes nothing.
+	_, _ = x.w.Write(body.Data)
+	return errFaulted
+}
+
+// empties reports whether the rule takes the given part of the answer away.
+func (f *injector) empties(kind string) bool {
+	return f.rule != nil && f.rule.Action == fault.ActEmpty && f.rule.Kind == kind
+}
+
+// due reports whether the rule is to act at pos, after tokens tokens of every choice.
+func (f *injector) due(pos fault.Position, tokens int) bool {
+	return f.rule != nil && !f.x.Acted && f.rule.Pos == pos && tokens >= f.rule.Tokens
+}
+
+// checkpoint lets a reset, close or stall rule act at a position.
+func (f *injector) checkpoint(pos fault.Position, tokens int) error {
+	if !f.due(pos, tokens) {
+		return nil
+	}
+	switch f.rule.Action {
+	case fault.ActReset:
+		f.x.Acted = true
+		f.cut(true)
+		return errFaulted
+	case fault.ActClose:
+		f.x.Acted = true
+		f.cut(false)
+		return errFaulted
+	case fault.ActStall:
+		f.x.Acted = true
+		if pos == fault.PosBeforeHeaders {
+			return f.held(f.rule.Hold)
+		}
+		return f.x.hold(f.rule.Hold)
+	case fault.ActBadChunk:
+		f.x.Acted = true
+		f.breakChunk()
+		return errFaulted
+	case fault.ActStatus, fault.ActSlowHeaders, fault.ActStreamError, fault.ActMalformed, fault.ActEmpty, fault.ActSlowBody, fault.ActJob:
+	}
+	return nil
+}
+
+// hijack takes the connection over. It is nil if only net/http can end the connection.
+func (f *injector) hijack() net.Conn {
+	conn, _, err := http.NewResponseController(f.x.w).Hijack()
+	if err != nil {
+		f.panics = true
+		return nil
+	}
+	return conn
+}
+
+// cut ends the connection without the end of the response: by a reset if wanted and
+// possible, otherwise by closing it.
+func (f *injector) cut(reset bool) {
+	conn := f.hijack()
+	if conn == nil {
+		return
+	}
+	if reset {
+		abortOnClose(conn)
+	}
+	_ = conn.Close() // the connection is given up either way
+}
+
+// abortOnClose makes a later Close send RST instead of FIN. Connections without
+// lingering are left as they are.
+func abortOnClose(conn net.Conn) {
+	if l, ok := conn.(interface{ SetLinger(seconds int) error }); ok {
+		_ = l.SetLinger(0)
+	}
+}
+
+// breakChunk sends an invalid HTTP chunk and closes the connection.
+func (f *injector) breakChunk() {
+	conn := f.hijack()
+	if conn == nil {
+		return
+	}
+	// The connection is given up either way.
+	_, _ = conn.Write([]byte("not-a-size\r\nrubbish\r\n"))
+	_ = conn.Close()
+}
+
+// dripEvery is how often a slow body gets its next bytes, unless one byte takes longer.
+const dripEvery = 50 * time.Millisecond
+
+// slow reports whether bodies are sent slowly.
+func (f *injector) slow() bool { return f.rule != nil && f.rule.Action == fault.ActSlowBody }
+
+// drip writes b as slowly as the rule says.
+func (f *injector) drip(b []byte) error {
+	x := f.x
+	x.Acted = true
+	rate := f.rule.PerSecond
+	size := max(1, int(int64(rate)*int64(dripEvery)/int64(time.Second)))
+	for len(b) > 0 {
+		n := min(size, len(b))
+		if _, err := x.w.Write(b[:n]); err != nil || x.flush() != nil {
+			return api.ErrClientGone
+		}
+		b = b[n:]
+		if err := x.wait.until(x.Now() + int64(n)*int64(time.Second)/int64(rate)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,336 @@
+// Package options has what can be set of the simulated server: its options, their
+// defaults and their limits.
+package options
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"aiperfd/internal/mock/batch"
+	"aiperfd/internal/mock/cases"
+	"aiperfd/internal/mock/fault"
+	"aiperfd/internal/mock/gpu"
+	"aiperfd/internal/mock/random"
+	"aiperfd/internal/mock/token"
+)
+
+// Defaults that New puts in place of zero values.
+const (
+	DefaultTTFT           = 20 * time.Millisecond
+	DefaultITL            = 5 * time.Millisecond
+	DefaultModel          = "mock-model"
+	DefaultMaxModelLen    = 131072
+	DefaultMaxBody        = 64 << 20
+	DefaultTruthLimit     = 100_000
+	DefaultReasoningField = "reasoning_content"
+)
+
+// DefaultOutputTokens is the default distribution of answer lengths,
+// lognormal:128:0.5.
+func DefaultOutputTokens() random.Length {
+	l, _ := random.ParseLength("lognormal:128:0.5") // a valid distribution
+	return l
+}
+
+// Option values. The first of each list is the default.
+const (
+	OutputExact   = "exact"   // max_tokens, when given, is the length
+	OutputNatural = "natural" // an end of sequence is drawn; max_tokens caps it
+
+	ContentCorpus  = "corpus"  // prose, cycled
+	ContentEcho    = "echo"    // the last user message, cycled
+	ContentUnicode = "unicode" // characters of many scripts, of up to four bytes, cycled
+
+	RoleSeparate  = "separate"         // a role event right before the first token
+	RoleWithFirst = "with_first_token" // role and first token in one event
+	RoleNone      = "none"             // never
+	RoleEarly     = "early"            // a role event right after the headers
+
+	UsageOnRequest  = "on_request"  // when stream_options asks for it
+	UsageAlways     = "always"      // on every stream
+	UsageNever      = "never"       // nowhere, not even in plain answers
+	UsageEveryChunk = "every_chunk" // on every event and at the end
+
+	FinishSeparate = "separate"        // an own event without text
+	FinishWithLast = "with_last_token" // on the last token's event
+	FinishMissing  = "missing"         // no finish_reason at all
+
+	LineLF    = "lf"
+	LineCRLF  = "crlf"
+	LineCR    = "cr"
+	LineMixed = "mixed" // each in turn, from event to event
+
+	SplitNone          = "none"           // one write an event; bytes:N is N bytes a write
+	SplitEveryByte     = "every-byte"     // one write and flush a byte
+	SplitRandom        = "random"         // anywhere
+	SplitMidUTF8       = "mid-utf8"       // in the middle of characters
+	SplitBeforeNewline = "before-newline" // before every line feed
+
+	DoneYes       = "yes"
+	DoneNo        = "no"
+	DoneTwice     = "twice"
+	DoneNoNewline = "no_newline"  // without its blank line
+	DoneNamed     = "event_named" // with a line "event: done"
+
+	StreamTypeRight   = "right"
+	StreamTypeMissing = "missing"
+	StreamTypePlain   = "text_plain"
+	StreamTypeJSON    = "json"
+)
+
+// closedLists maps each option with a closed list to that list, default first.
+func closedLists() map[string][]string {
+	return map[string][]string{
+		"output-mode":  {OutputExact, OutputNatural},
+		"content":      {ContentCorpus, ContentEcho, ContentUnicode},
+		"role-chunk":   {RoleSeparate, RoleWithFirst, RoleNone, RoleEarly},
+		"usage":        {UsageOnRequest, UsageAlways, UsageNever, UsageEveryChunk},
+		"finish-chunk": {FinishSeparate, FinishWithLast, FinishMissing},
+		"line-end":     {LineLF, LineCRLF, LineCR, LineMixed},
+		"split":        {SplitNone, SplitEveryByte, SplitRandom, SplitMidUTF8, SplitBeforeNewline},
+		"done":         {DoneYes, DoneNo, DoneTwice, DoneNoNewline, DoneNamed},
+		"stream-type":  {StreamTypeRight, StreamTypeMissing, StreamTypePlain, StreamTypeJSON},
+
+		"runpod-output": {OutputEvents, OutputTokens},
+	}
+}
+
+// Choices returns what the option with a closed list accepts, default first, nil
+// for any other option. Option names are those of the command line.
+func Choices(option string) []string { return closedLists()[option] }
+
+// Options configures a Server. The zero value of every field is valid and means
+// the documented default. New copies what it needs; slices must not be changed
+// afterwards.
+type Options struct {
+	Prefix           string   // extra path prefix under which every route is served as well
+	ServedModels     []string // model names that are answered; empty = any name
+	MaxModelLen      int      // tokens, prompt plus output; DefaultMaxModelLen
+	MaxBody          int64    // bytes; DefaultMaxBody
+	APIKey           string   // bearer token that /v1 routes demand; "" = open
+	RequestIDHeaders bool     // answer with X-Request-Id
+	ReadyAfter       time.Duration
+	NoModelsRoute    bool // GET /v1/models is 404
+
+	TTFT            random.Delay  // time from the body's last byte to the first token
+	ITL             random.Delay  // time from token to token
+	ITLPerRequest   bool          // draw ITL once a request instead of once a token
+	PrefillPerToken time.Duration // added to TTFT for every prompt token
+	Fast            bool          // no delays at all: TTFT, ITL and prefill are 0
+	// Accelerator computes the times of tokens instead: requests queue, share
+	// steps and memory. It excludes the options above. nil = independent requests.
+	Accelerator *batch.Params
+	Seed        uint64 // of everything random
+
+	Tokenizer       token.Tokenizer // nil = the package's own
+	OutputMode      string
+	OutputTokens    random.Length // when the request does not say; DefaultOutputTokens
+	Content         string
+	ReasoningTokens int      // tokens of reasoning before the answer, where an API tells them apart
+	ReasoningField  string   // of chat; DefaultReasoningField
+	ToolRate        *float64 // share of requests with tools to choose from that are answered by a call; nil = DefaultToolRate
+	ParallelTools   int      // calls in an answer that calls tools; 1
+	RefusalRate     float64  // share of chats that are refused
+
+	TokensPerChunk random.Length // 1; a chunk is written when its last token is due
+	Coalesce       int           // events a network write, 1
+	RoleChunk      string
+	Usage          string
+	FinishChunk    string
+	NoDone         bool          // leave out the [DONE] event; the same as DoneNo
+	Done           string        // how a stream says that it is over
+	StreamType     string        // the content type of streams
+	BOM            bool          // streams begin with a byte order mark
+	NoSpace        bool          // "data:" without a space behind it
+	ExtraFields    bool          // id, retry and unknown fields in every event
+	MultiLine      bool          // events over several data lines
+	EmptyChunks    float64       // share of content events of OpenAI's text routes that come with an empty one before them
+	Trailing       string        // what follows the last event of a stream
+	Comments       time.Duration // comment after this much silence in a stream; 0 = never
+	Split          string
+	LineEnd        string
+
+	Jobs JobOptions
+
+	Faults []fault.Rule // first match wins
+
+	NoControlHeaders bool // requests cannot control their own answers by X-Mock- headers
+
+	Cases     []cases.Case // recorded answers that requests can ask for by X-Mock-Case
+	TimeScale float64      // factor of the times of cases; 0 = 1
+
+	GPU  string // the card of /dcgm/metrics, one of [Names]; Default
+	GPUs int    // how many; 1
+
+	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
+
+	TruthFile   string // JSONL file of Record, created or truncated; "" = none
+	TruthChunks bool   // record Record.ChunkNs
+	TruthLimit  int    // Truths kept in memory; DefaultTruthLimit
+}
+
+// WithDefaults returns o with every zero value replaced, or all its problems.
+func (o Options) WithDefaults() (Options, error) {
+	accelerated := o.fillAccelerator()
+	if !o.TTFT.IsSet() {
+		o.TTFT = random.ConstDelay(DefaultTTFT)
+	}
+	if !o.ITL.IsSet() {
+		o.ITL = random.ConstDelay(DefaultITL)
+	}
+	if o.Fast {
+		o.TTFT, o.ITL, o.PrefillPerToken = random.ConstDelay(0), random.ConstDelay(0), 0
+	}
+	if !o.OutputTokens.IsSet() {
+		o.OutputTokens = DefaultOutputTokens()
+	}
+	if !o.TokensPerChunk.IsSet() {
+		o.TokensPerChunk = random.ConstLength(1)
+	}
+	if o.Tokenizer == nil {
+		o.Tokenizer = token.Words{}
+	}
+	if o.ReasoningField == "" {
+		o.ReasoningField = DefaultReasoningField
+	}
+	o.Prefix = strings.TrimRight(o.Prefix, "/")
+	err := errors.Join(accelerated, o.fillNumbers(), o.fillExtras(), o.fillChoices(), o.Jobs.fill(o.Fast), o.checkPrefix())
+	return o, err
+}
+
+func (o *Options) fillNumbers() error {
+	ints := []struct {
+		name string
+		p    *int
+		def  int
+	}{
+		{"max-model-len", &o.MaxModelLen, DefaultMaxModelLen},
+		{"coalesce", &o.Coalesce, 1},
+		{"truth-limit", &o.TruthLimit, DefaultTruthLimit},
+		{"reasoning-tokens", &o.ReasoningTokens, 0},
+		{"gpus", &o.GPUs, 1},
+		{"parallel-tools", &o.ParallelTools, 1},
+	}
+	var errs []error
+	for _, f := range ints {
+		if *f.p < 0 {
+			errs = append(errs, fmt.Errorf("%s is %d, want ≥ 0 (0 = default)", f.name, *f.p))
+		}
+		if *f.p == 0 {
+			*f.p = f.def
+		}
+	}
+	if o.MaxBody < 0 {
+		errs = append(errs, fmt.Errorf("max-body is %d, want ≥ 0 (0 = default)", o.MaxBody))
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	durations := []struct {
+		name string
+		v    time.Duration
+	}{
+		{"prefill-per-token", o.PrefillPerToken},
+		{"comments", o.Comments},
+		{"ready-after", o.ReadyAfter},
+	}
+	for _, f := range durations {
+		if f.v < 0 {
+			errs = append(errs, fmt.Errorf("%s is %v, want ≥ 0", f.name, f.v))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// fillExtras completes what belongs to constraints, cases and cards.
+func (o *Options) fillExtras() error {
+	var errs []error
+	if o.ToolRate == nil {
+		rate := DefaultToolRate
+		o.ToolRate = &rate
+	}
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{{"tool-rate", *o.ToolRate}, {"refusal-rate", o.RefusalRate}, {"empty-chunks", o.EmptyChunks}} {
+		if !(f.v >= 0 && f.v <= 1) {
+			errs = append(errs, fmt.Errorf("%s is %v, want a number between 0 and 1", f.name, f.v))
+		}
+	}
+	if o.ParallelTools > maxParallelTools {
+		errs = append(errs, fmt.Errorf("parallel-tools is %d, want at most %d", o.ParallelTools, maxParallelTools))
+	}
+	_, problems := cases.Index(o.Cases)
+	errs = append(errs, problems...)
+	if !(o.TimeScale >= 0 && o.TimeScale <= 1e6) {
+		errs = append(errs, fmt.Errorf("time-scale is %v, want a number between 0 (default, 1) and 1e6", o.TimeScale))
+	}
+	if o.TimeScale == 0 {
+		o.TimeScale = 1
+	}
+	if o.GPUs > gpu.MaxCards {
+		errs = append(errs, fmt.Errorf("gpus is %d, want at most %d", o.GPUs, gpu.MaxCards))
+	}
+	if o.GPU == "" {
+		o.GPU = gpu.Default
+	}
+	if _, err := gpu.Find(o.GPU); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) fillChoices() error {
+	fields := []struct {
+		name string
+		p    *string
+	}{
+		{"output-mode", &o.OutputMode},
+		{"content", &o.Content},
+		{"role-chunk", &o.RoleChunk},
+		{"usage", &o.Usage},
+		{"finish-chunk", &o.FinishChunk},
+		{"line-end", &o.LineEnd},
+		{"split", &o.Split},
+		{"done", &o.Done},
+		{"stream-type", &o.StreamType},
+	}
+	accepted := closedLists()
+	var errs []error
+	for _, f := range fields {
+		list := accepted[f.name]
+		if *f.p == "" {
+			*f.p = list[0]
+		}
+		if f.name == "split" && strings.HasPrefix(*f.p, "bytes:") {
+			if _, err := SplitSize(*f.p); err != nil {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		if !slices.Contains(list, *f.p) {
+			errs = append(errs, fmt.Errorf("%s is %q, want one of %s", f.name, *f.p, strings.Join(list, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) checkPrefix() error {
+	if o.Prefix == "" {
+		return nil
+	}
+	if !strings.HasPrefix(o.Prefix, "/") || strings.ContainsAny(o.Prefix, "{}*?#") {
+		return fmt.Errorf("prefix is %q, want a path such as /v2/EP/openai", o.Prefix)
+	}
+	return nil
+}
+
+// DefaultToolRate is the share of requests with tools to choose from that are
+// answered by a call.
+const DefaultToolRate = 0.5
+
+// maxParallelTools bounds the calls of one answer.
+const maxParallelTools = 100

@@ -1,0 +1,92 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"aiperfd/internal/mock/batch"
+)
+
+// SplitSize reads bytes:N.
+func SplitSize(split string) (int, error) {
+	text, ok := strings.CutPrefix(split, "bytes:")
+	n, err := strconv.Atoi(text)
+	if !ok || err != nil || n < 1 {
+		return 0, fmt.Errorf("split is %q, want bytes:N with N ≥ 1 or one of %s", split, strings.Join(Choices("split"), ", "))
+	}
+	return n, nil
+}
+
+// Shaped says whether events change before they are written.
+func (o *Options) Shaped() bool {
+	return o.NoSpace || o.ExtraFields || o.MultiLine || o.LineEnd == LineMixed
+}
+
+// ContentType returns the content type of streams and whether to name it.
+func (o *Options) ContentType(right string) (kind string, named bool) {
+	switch o.StreamType {
+	case StreamTypePlain:
+		return "text/plain", true
+	case StreamTypeJSON:
+		return "application/json", true
+	case StreamTypeMissing:
+		return "", false
+	}
+	return right, true
+}
+
+// Preset returns the parameters of a built-in accelerator, for
+// Options.Accelerator. They are the caller's.
+func Preset(name string) (*batch.Params, error) {
+	names := Presets()
+	i := slices.Index(names, name)
+	if i < 0 {
+		return nil, fmt.Errorf("preset is %q, want one of %s", name, strings.Join(names, ", "))
+	}
+	return &batch.Presets()[i].Params, nil
+}
+
+// Presets lists the names of built-in accelerators.
+func Presets() []string {
+	var names []string
+	for _, p := range batch.Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// fillAccelerator checks the accelerator and what it excludes, and fits the
+// context length into its cache.
+func (o *Options) fillAccelerator() error {
+	if o.Accelerator == nil {
+		return nil
+	}
+	var errs []error
+	p := *o.Accelerator // New copies what it needs
+	o.Accelerator = &p
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"ttft", o.TTFT.IsSet()},
+		{"itl", o.ITL.IsSet()},
+		{"itl-per-request", o.ITLPerRequest},
+		{"prefill-per-token", o.PrefillPerToken != 0},
+		{"fast", o.Fast},
+	} {
+		if f.set {
+			errs = append(errs, fmt.Errorf("%s cannot be combined with an accelerator, which computes its own times", f.name))
+		}
+	}
+	errs = append(errs, p.Validate())
+	if room := p.Blocks * p.BlockSize; o.MaxModelLen == 0 {
+		o.MaxModelLen = min(DefaultMaxModelLen, max(room, 1))
+	} else if o.MaxModelLen > room {
+		errs = append(errs, fmt.Errorf("max-model-len is %d, but the cache has room for %d tokens (%d blocks of %d)",
+			o.MaxModelLen, room, p.Blocks, p.BlockSize))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,111 @@
+package mock
+
+import "slices"
+
+// relay sends the tokens of a stream as they come out of the accelerator.
+type relay struct {
+	st   *stream
+	have []int // tokens that have come out, by choice
+	sent []int
+	size []int // of the next event
+	done []bool
+	left int // closedLists that are not done
+}
+
+func newRelay(st *stream) *relay {
+	n := len(st.x.Choices)
+	return &relay{st: st, have: make([]int, n), sent: make([]int, n), size: make([]int, n), done: make([]bool, n), left: n}
+}
+
+// Run sends the tokens, from the beginning of the stream to its end.
+func (r *relay) run() error {
+	st := r.st
+	for begun := false; ; {
+		if err := st.tokenFault(slices.Max(r.sent)); err != nil {
+			return err
+		}
+		if r.left == 0 {
+			return nil
+		}
+		st.x.ticket.progress(r.have)
+		if !r.ready() {
+			if err := st.waitNews(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := st.x.wait.interrupted(); err != nil {
+			return err
+		}
+		if !begun {
+			begun = true
+			if err := st.e.Run(st.e.Script.First); err != nil {
+				return err
+			}
+		}
+		if err := r.round(); err != nil {
+			return err
+		}
+	}
+}
+
+// ready draws the sizes of next events and says whether one can be sent.
+func (r *relay) ready() bool {
+	any := false
+	for i := range r.st.x.Choices {
+		c := &r.st.x.Choices[i]
+		if r.size[i] == 0 && r.sent[i] < c.Total {
+			k := min(r.st.x.Options.TokensPerChunk.Draw(r.st.x.Rand), c.Total-r.sent[i])
+			r.size[i] = c.Bound(r.sent[i], k)
+		}
+		any = any || r.complete(i)
+	}
+	return any
+}
+
+// complete says that the next event of a choice can be sent.
+func (r *relay) complete(i int) bool {
+	return !r.done[i] && r.have[i] >= max(1, r.sent[i]+r.size[i])
+}
+
+// round sends one event of every choice that has one.
+func (r *relay) round() error {
+	before, tokens := r.st.x.Truth.LastWriteNs, 0
+	for i := range r.st.x.Choices {
+		if !r.complete(i) {
+			continue
+		}
+		c := &r.st.x.Choices[i]
+		from, to := r.sent[i], r.sent[i]+r.size[i]
+		if err := r.st.e.Tokens(c, from, to); err != nil {
+			return err
+		}
+		tokens = max(tokens, to-from)
+		r.sent[i], r.size[i] = to, 0
+		if to == c.Total {
+			r.done[i] = true
+			r.left--
+		}
+	}
+	if tokens > 0 {
+		r.st.observe(before, tokens)
+	}
+	return nil
+}
+
+// waitNews waits for tokens, sending comments into long silences.
+func (st *stream) waitNews() error {
+	for {
+		due := int64(0)
+		if pause := int64(st.x.Options.Comments); pause > 0 {
+			due = st.e.LastNs + pause
+		}
+		came, err := st.x.wait.news(st.x.ticket.news, due)
+		if err != nil || came {
+			return err
+		}
+		if err := st.e.Comment(); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package token
+
+import (
+	"strings"
+
+	"aiperfd/internal/mock/seed"
+)
+
+// Codec is a model's tokenizer as other packages offer it. All methods must be
+// safe for concurrent use.
+type Codec interface {
+	Count(text string) int
+	Encode(text string) []int
+	Decode(ids []int) string
+}
+
+// FromCodec makes a Tokenizer that counts as c does.
+//
+// A character that takes several tokens is the text of the last of them; the
+// others are empty, as when a server holds back incomplete characters.
+func FromCodec(c Codec) Tokenizer { return codecTokenizer{c} }
+
+type codecTokenizer struct{ codec Codec }
+
+var _ Tokenizer = codecTokenizer{}
+
+func (t codecTokenizer) Count(text string) int { return t.codec.Count(text) }
+
+// Pieces decodes token by token, each behind the one before it, because some
+// decoders drop the space in front of the first token that they are given.
+func (t codecTokenizer) Pieces(text string) []string {
+	const incomplete = "\uFFFD"
+	ids := t.codec.Encode(text)
+	pieces := make([]string, len(ids))
+	from, shown := 0, "" // ids[from:i] decode to shown, all of it in pieces
+	for i := range ids {
+		full := t.codec.Decode(ids[from : i+1])
+		if strings.HasSuffix(full, incomplete) && i < len(ids)-1 {
+			continue
+		}
+		pieces[i] = strings.TrimPrefix(full, shown)
+		from, shown = i, t.codec.Decode(ids[i:i+1])
+	}
+	return pieces
+}
+
+// identifier is a Tokenizer that has numbers for its tokens.
+type identifier interface {
+	// identify returns one number for each token of text.
+	identify(text string) []uint32
+}
+
+var _ identifier = codecTokenizer{}
+
+func (t codecTokenizer) identify(text string) []uint32 {
+	ids := t.codec.Encode(text)
+	out := make([]uint32, len(ids))
+	for i, id := range ids {
+		out[i] = uint32(id)
+	}
+	return out
+}
+
+// Identify appends one number for each token of text: equal tokens have equal
+// numbers. A tokenizer without numbers of its own gets checksums.
+func Identify(dst []uint32, t Tokenizer, text string) []uint32 {
+	if n, ok := t.(identifier); ok {
+		return append(dst, n.identify(text)...)
+	}
+	for _, p := range t.Pieces(text) {
+		dst = append(dst, seed.Checksum(p))
+	}
+	return dst
+}

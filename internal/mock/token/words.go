@@ -1,0 +1,139 @@
+// Package token has the tokenizers of the simulated server, and the texts from which it
+// makes the tokens of its answers.
+package token
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Longest piece of one word and of one number in Words.
+const (
+	wordPiece  = 6 // letters
+	digitPiece = 3 // digits
+)
+
+// Words is the built-in tokenizer: a token is a word of up to six letters with
+// the space before it, a further part of a longer word, up to three digits, one
+// ideograph, one other character, or a run of white space. English prose has
+// about 1.3 tokens a word. It is stateless; pieces joined give the text back,
+// invalid UTF-8 included.
+type Words struct{}
+
+var _ Tokenizer = Words{}
+
+// Count returns the number of tokens of text; 0 for "".
+func (Words) Count(text string) int {
+	n := 0
+	for text != "" {
+		text = text[nextPiece(text):]
+		n++
+	}
+	return n
+}
+
+// Pieces returns the tokens of text in order. The strings share text's memory.
+func (Words) Pieces(text string) []string {
+	var pieces []string
+	for text != "" {
+		n := nextPiece(text)
+		pieces = append(pieces, text[:n])
+		text = text[n:]
+	}
+	return pieces
+}
+
+type charClass uint8
+
+const (
+	classOther charClass = iota
+	classLetter
+	classDigit
+	classSpace
+	classIdeograph
+)
+
+// nextPiece returns the length in bytes of the first token of s, which is not
+// empty.
+func nextPiece(s string) int {
+	class, size := classify(s)
+	if class == classSpace {
+		end := spaceRun(s)
+		if s[end-1] != ' ' || end == len(s) {
+			return end
+		}
+		if end > 1 {
+			return end - 1 // the last space belongs to the word behind it
+		}
+		class, size = classify(s[1:])
+		return 1 + wordRun(s[1:], class, size)
+	}
+	return wordRun(s, class, size)
+}
+
+// wordRun returns the length of the token at the start of s, whose first
+// character has the given class and size.
+func wordRun(s string, class charClass, size int) int {
+	limit := 1
+	switch class {
+	case classLetter:
+		limit = wordPiece
+	case classDigit:
+		limit = digitPiece
+	case classOther, classIdeograph, classSpace:
+	}
+	end := size
+	for n := 1; n < limit && end < len(s); n++ {
+		c, size := classify(s[end:])
+		if c != class {
+			break
+		}
+		end += size
+	}
+	return end
+}
+
+func spaceRun(s string) int {
+	end := 0
+	for end < len(s) {
+		c, size := classify(s[end:])
+		if c != classSpace {
+			break
+		}
+		end += size
+	}
+	return end
+}
+
+// classify looks at the first character of s, which is not empty.
+func classify(s string) (charClass, int) {
+	switch c := s[0]; {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+		return classLetter, 1
+	case c == ' ', c >= '\t' && c <= '\r':
+		return classSpace, 1
+	case c >= '0' && c <= '9':
+		return classDigit, 1
+	case c < utf8.RuneSelf:
+		return classOther, 1
+	}
+	r, size := utf8.DecodeRuneInString(s)
+	switch {
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
+		return classIdeograph, size
+	case unicode.IsLetter(r):
+		return classLetter, size
+	case unicode.IsSpace(r):
+		return classSpace, size
+	case unicode.IsDigit(r):
+		return classDigit, size
+	}
+	return classOther, size
+}
+
+// Tokenizer counts and cuts text. Both methods must be safe for concurrent use
+// and agree: Count(t) equals len(Pieces(t)), and the pieces joined are t.
+type Tokenizer interface {
+	Count(text string) int
+	Pieces(text string) []string
+}
