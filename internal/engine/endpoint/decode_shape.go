@@ -17,7 +17,7 @@ type effect struct {
 	kind     bench.ChunkKind
 	text     int    // hole with the text; -1 = it is always constant
 	index    int    // hole with the index of the choice; -1 = it is always choice
-	choice   int    // position in decoder.choices; -1 = none is touched
+	choice   int    // position in builder.choices; -1 = none is touched
 	call     int    // index of the tool call
 	checked  []int  // holes with strings that say nothing, but must be good ones
 	constant []byte // the text
@@ -119,10 +119,10 @@ func (d *decoder) learnFrom(events *bench.Events, shape, chunks int) {
 func (d *decoder) learn(events *bench.Events, shape int) effect {
 	whole := effect{state: effectAny}
 	if d.probe == nil {
-		d.probe = new(decoder)
+		d.probe = newDecoder(d.grammar)
 	}
 	p := d.probe
-	p.reset(d.grammar, &bench.Response{Status: d.status})
+	p.reset(&bench.Response{Status: d.status})
 	p.streamed = true
 	p.scratch = appendMarked(p.scratch[:0], events, shape)
 	v := p.json.parse(p.scratch)
@@ -134,11 +134,11 @@ func (d *decoder) learn(events *bench.Events, shape int) effect {
 		return whole
 	}
 	e, ok := d.roles(places, events, shape)
-	if !ok || !p.take(v, "", p.scratch) {
+	if !ok || !p.take(document{value: v, data: p.scratch}) {
 		return whole
 	}
-	quiet := p.a.Failure == nil && len(p.a.Warnings) == 0 && p.bad == 0 && !p.hasUsage
-	if !quiet || len(p.choices) > 1 || len(p.a.Chunks) > 1 || !d.effectOn(&e, p, v) {
+	quiet := p.answer.Failure == nil && len(p.answer.Warnings) == 0 && p.bad == 0 && !p.hasUsage
+	if !quiet || len(p.choices) > 1 || len(p.answer.Chunks) > 1 || !d.effectOn(&e, p, v) {
 		return whole
 	}
 	e.state = effectKnown
@@ -155,7 +155,7 @@ func (d *decoder) roles(places []place, events *bench.Events, shape int) (e effe
 	for i, p := range places {
 		number, role := events.IsNumber(shape, i), of(p)
 		switch {
-		case role == roleNone, role == roleID && d.a.ResponseID != "", role == roleModel && d.a.Model != "":
+		case role == roleNone, role == roleID && d.answer.ResponseID != "", role == roleModel && d.answer.Model != "":
 			if !number {
 				e.checked = append(e.checked, i)
 			}
@@ -187,10 +187,10 @@ func (d *decoder) effectOn(e *effect, p *decoder, v *fastjson.Value) bool {
 	} else if e.choice = d.position(c.index); e.choice < 0 {
 		return false
 	}
-	if len(p.a.Chunks) == 0 {
+	if len(p.answer.Chunks) == 0 {
 		return e.text == noHole && len(c.calls) == 0
 	}
-	chunk := p.a.Chunks[0]
+	chunk := p.answer.Chunks[0]
 	e.emits, e.kind = true, chunk.Kind
 	var text []byte
 	switch chunk.Kind {
@@ -230,11 +230,6 @@ func hasCallIndex(v *fastjson.Value) bool {
 	return false
 }
 
-// position returns where the choice with an index is in choices; -1 = nowhere.
-func (d *decoder) position(index int) int {
-	return slices.IndexFunc(d.choices, func(c choiceState) bool { return c.index == index })
-}
-
 // apply reads the current event by the effect of its shape; false, and nothing
 // is done, when it has to be read in full.
 func (d *decoder) apply(cur *bench.Cursor) bool {
@@ -272,15 +267,15 @@ func (d *decoder) apply(cur *bench.Cursor) bool {
 
 // do has the effect e, with these values, for the current event.
 func (d *decoder) do(e *effect, cur *bench.Cursor, choice int, text []byte) bool {
-	var call *callState
+	var call *toolCall
 	if e.emits && e.kind == bench.Tool {
 		if call = d.choices[choice].callAt(e.call); call == nil {
 			return false
 		}
 	}
 	d.at, d.read = cur.At, cur.Read
-	if d.a.FirstEvent == 0 {
-		d.a.FirstEvent = cur.At
+	if d.answer.FirstEvent == 0 {
+		d.answer.FirstEvent = cur.At
 	}
 	d.valid++
 	d.size += len(text)

@@ -3,12 +3,10 @@ package endpoint
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"time"
+
+	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
 )
@@ -25,92 +23,34 @@ const (
 	warnInvalidUTF8     = "invalid_utf8"
 )
 
-// keepDecoder is the size of a response, in bytes, beyond which its decoder is
-// left to the garbage collector instead of being used again.
-const keepDecoder = 1 << 20
-
-// decoders holds decoders between responses; their buffers are worth keeping.
-var decoders = sync.Pool{New: func() any { return new(decoder) }}
-
-// decoder assembles one answer. It is used again for other responses.
+// decoder reads one response after the other: its status, its framing, and by its
+// dialect the documents in it.
 type decoder struct {
+	builder
+
 	grammar *grammar
+	dialect dialect
 	json    jsonParser
-	a       bench.Answer
-	status  int
-	header  http.Header
-	size    int // bytes parsed
-	sent    int // length of the current document, as it came
-	choices []choiceState
-
-	usage    usageCounts
-	hasUsage bool
-	valid    int  // JSON documents that were read
-	bad      int  // events that were none
-	answers  bool // a document of an answer was read
-	terminal bool // … that says it is the last one
-
-	// the event being read
-	at       time.Duration
-	read     int32
-	streamed bool
-	asked    bool // a stream was asked for
-	deltas   bool // a piece of the text came, so that what repeats it is passed over
-	sound    sound
-	credit   tokenCredit
-
-	outputItems   []outputItem   // of a Responses stream
-	contentBlocks []contentBlock // of a Messages stream
-	merged        usageCounts    // of its events, before they are settled
+	size    int      // bytes parsed
+	doc     document // the current one
 
 	effects []effect // by shape
-	probe   *decoder // reads what the effects are found with
+	probe   *decoder // reads the documents that effects are learned from
 	scratch []byte   // text of the current event, or a document with marks
 	folded  []byte   // the current document without its numbers
 }
 
-// choiceState is one choice in the making.
-type choiceState struct {
-	index                    int
-	text, reasoning, refusal []byte
-	calls                    []callState
-	finish                   bench.Finish // empty = not finished
-	tokens                   int32        // tokens received and not yet credited to a chunk
-	counted                  int64        // tokens so far, by a server that counts each choice
-	growth                   growth
+func newDecoder(g *grammar) *decoder {
+	d := &decoder{grammar: g}
+	d.dialect = g.dialect(&d.builder)
+	return d
 }
 
-func (d *decoder) reset(g *grammar, resp *bench.Response) {
-	d.grammar, d.terminal = g, false
-	d.a = bench.Answer{Warnings: maps.Clone(resp.Warnings)}
-	d.header = resp.Header
-	d.status, d.size, d.valid, d.bad, d.answers = resp.Status, 0, 0, 0, false
-	d.choices = d.choices[:0]
-	d.usage, d.hasUsage = usageCounts{}, false
-	d.credit = tokenCredit{}
+func (d *decoder) reset(resp *bench.Response) {
+	d.start(resp)
+	d.dialect.reset()
+	d.size = 0
 	d.effects = d.effects[:0]
-	d.outputItems, d.contentBlocks, d.merged = d.outputItems[:0], d.contentBlocks[:0], usageCounts{}
-	d.at, d.read = 0, 0
-	d.streamed, d.asked, d.deltas = false, false, false
-	d.sound = sound{start: d.sound.start[:0]}
-}
-
-func (d *decoder) warn(name string) {
-	if d.a.Warnings == nil {
-		d.a.Warnings = make(map[string]int, 2)
-	}
-	d.a.Warnings[name]++
-}
-
-// fail records the first failure; later ones are its consequences.
-func (d *decoder) fail(f *bench.Failure) {
-	if d.a.Failure == nil {
-		d.a.Failure = f
-	}
-}
-
-func (d *decoder) failAs(class bench.Class, message string) {
-	d.fail(&bench.Failure{Class: class, Step: bench.StepBody, Status: d.status, Message: clip(message)})
 }
 
 // decode chooses by status and framing.
@@ -120,8 +60,8 @@ func (d *decoder) decode(resp *bench.Response, streaming bool) {
 		d.failStatus(resp)
 		return
 	}
-	if d.grammar.head != nil {
-		d.grammar.head(d, resp.Header)
+	if r, ok := d.dialect.(headReader); ok {
+		r.head(resp.Header)
 	}
 	switch resp.Framing {
 	case bench.FramingSSE, bench.FramingNDJSON:
@@ -138,15 +78,16 @@ func (d *decoder) decode(resp *bench.Response, streaming bool) {
 	}
 }
 
-// other reads an answer that is no JSON, where the API has such. It returns false
-// if it has not.
+// other reads an answer that is not JSON. It returns false if the API has none.
 func (d *decoder) other(resp *bench.Response) bool {
 	d.at = resp.BodyAt
+	texts, hasText := d.dialect.(textReader)
+	binaries, hasBinary := d.dialect.(binaryReader)
 	switch body := trimSpace(resp.Body); {
-	case resp.Framing == bench.FramingText && d.grammar.text != nil && len(body) > 0:
-		d.grammar.text(d, body)
-	case resp.Framing == bench.FramingBinary && d.grammar.binary != nil && resp.BodyAt != 0:
-		d.grammar.binary(d, resp)
+	case resp.Framing == bench.FramingText && hasText && len(body) > 0:
+		texts.text(body)
+	case resp.Framing == bench.FramingBinary && hasBinary && resp.BodyAt != 0:
+		binaries.binary(resp)
 	default:
 		return false
 	}
@@ -183,7 +124,7 @@ func (d *decoder) failBroken(resp *bench.Response) bool {
 	case resp.End == bench.EndTimeout:
 		d.failAs(bench.TimeoutTotal, "time ran out before the answer was complete")
 	}
-	return d.a.Failure != nil
+	return d.answer.Failure != nil
 }
 
 // isReset reports whether the only thing wrong with the transfer is that the
@@ -246,7 +187,7 @@ func (d *decoder) document(resp *bench.Response, streaming bool) {
 	} else if d.failBroken(resp) {
 		return
 	}
-	if !d.answers && d.a.Failure == nil {
+	if !d.answered && d.answer.Failure == nil {
 		d.failAs(bench.MalformedResponse, "the body is JSON without an answer: "+plainMessage(string(toValidUTF8(body))))
 		return
 	}
@@ -255,25 +196,25 @@ func (d *decoder) document(resp *bench.Response, streaming bool) {
 
 // stream reads the events of a stream until its end or an error in it.
 func (d *decoder) stream(resp *bench.Response, streaming bool) {
-	d.a.Streamed, d.streamed = true, true
+	d.answer.Streamed, d.streamed = true, true
 	if !streaming {
 		d.warn(warnStreamed)
 	}
-	d.a.Chunks = make([]bench.Chunk, 0, resp.Events.Len())
+	d.answer.Chunks = make([]bench.Chunk, 0, resp.Events.Len())
 	d.effects = slices.Grow(d.effects, resp.Events.Shapes())[:resp.Events.Shapes()]
 	clear(d.effects)
-	for cur := resp.Events.Cursor(); d.a.Failure == nil && cur.Next(); {
+	for cur := resp.Events.Cursor(); d.answer.Failure == nil && cur.Next(); {
 		if cur.Shape != bench.NoShape && d.apply(&cur) {
 			continue
 		}
 		e := cur.Event()
-		before := len(d.a.Chunks)
+		before := len(d.answer.Chunks)
 		read := d.event(&e)
 		if d.grammar.shapes && cur.Shape != bench.NoShape && read && d.effects[cur.Shape].state == effectUnknown {
-			d.learnFrom(&resp.Events, cur.Shape, len(d.a.Chunks)-before)
+			d.learnFrom(&resp.Events, cur.Shape, len(d.answer.Chunks)-before)
 		}
 	}
-	if d.a.Failure == nil {
+	if d.answer.Failure == nil {
 		d.endStream(resp)
 	}
 }
@@ -281,8 +222,8 @@ func (d *decoder) stream(resp *bench.Response, streaming bool) {
 // event reads one event in full, and reports whether it was a good one.
 func (d *decoder) event(e *bench.Event) bool {
 	d.at, d.read = e.At, e.Read
-	if d.a.FirstEvent == 0 && len(e.Data) > 0 {
-		d.a.FirstEvent = e.At
+	if d.answer.FirstEvent == 0 && len(e.Data) > 0 {
+		d.answer.FirstEvent = e.At
 	}
 	if e.Name == "error" {
 		d.fail(errorInStream(eventError(e, d.status), d.status))
@@ -297,8 +238,7 @@ func (d *decoder) event(e *bench.Event) bool {
 		return false
 	}
 	d.valid = valid
-	d.bad++
-	d.warn(warnMalformedEvent)
+	d.malformed()
 	return false
 }
 
@@ -349,7 +289,7 @@ func (d *decoder) endStream(resp *bench.Response) {
 
 // checkOutput judges a complete answer by what it holds.
 func (d *decoder) checkOutput() {
-	if len(d.a.Chunks) > 0 || d.a.Failure != nil {
+	if len(d.answer.Chunks) > 0 || d.answer.Failure != nil {
 		return
 	}
 	if d.usage.output.n >= 1 {
@@ -359,38 +299,41 @@ func (d *decoder) checkOutput() {
 	d.failAs(bench.EmptyOutput, "the answer holds no output")
 }
 
-// allFinished reports whether every choice that was seen gave its reason to end.
-func (d *decoder) allFinished() bool {
-	for i := range d.choices {
-		if d.choices[i].finish == "" {
-			return false
-		}
+// parse reads one JSON document. It returns false if it is none of the API's;
+// valid then says whether it is JSON at all.
+func (d *decoder) parse(event string, data []byte) bool {
+	size := len(data)
+	if d.grammar.folds {
+		d.folded = appendFolded(d.folded[:0], data)
+		data = d.folded
 	}
-	return len(d.choices) > 0
+	d.size += len(data)
+	v := d.json.parse(data)
+	return v != nil && d.take(document{event, v, data, size})
 }
 
-// answer hands out what was assembled; nothing in it belongs to the decoder.
-func (d *decoder) answer() bench.Answer {
-	if d.hasUsage {
-		d.a.Usage = d.usage.usage()
-	}
-	if len(d.choices) > 0 {
-		d.a.Choices = make([]bench.Choice, len(d.choices))
-	}
-	for i := range d.choices {
-		c := &d.choices[i]
-		d.a.Choices[i] = bench.Choice{
-			Index: c.index, Text: string(c.text), Reasoning: string(c.reasoning),
-			Refusal: string(c.refusal), ToolCalls: c.toolCalls(), Finish: c.finish,
+// take is [decoder.parse] for data that was parsed.
+func (d *decoder) take(doc document) bool {
+	d.valid++
+	switch doc.value.Type() {
+	case fastjson.TypeObject:
+	case fastjson.TypeArray:
+		if !d.grammar.lists {
+			return false
 		}
+	case fastjson.TypeString:
+		if !d.grammar.strings {
+			return false
+		}
+	case fastjson.TypeNull, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+		return false
 	}
-	switch {
-	case !d.streamed:
-	case d.credit.repeated(len(d.a.Chunks)):
-		d.a.Chunks[0].Tokens = 0 // it was given all of them
-	default:
-		d.a.TailTokens = d.credit.left(d.choices)
+	if d.json.repaired {
+		d.warn(warnRepairedEvent)
 	}
-	slices.SortFunc(d.a.Choices, func(a, b bench.Choice) int { return a.Index - b.Index })
-	return d.a
+	if d.json.invalidUTF8 {
+		d.warn(warnInvalidUTF8)
+	}
+	d.doc = doc
+	return d.dialect.document(&d.doc)
 }

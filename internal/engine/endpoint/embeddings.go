@@ -72,7 +72,7 @@ func ollamaEmbed() Kind {
 		Name: "ollama_embed",
 		Path: "/api/embed", Title: "Embeddings Metrics",
 		Caps:   Caps{TokenizesInput: true, Items: true, RootPath: true},
-		Encode: encodeOllamaEmbed, Items: countTexts, Decode: decodeWith(ollamaVectors()),
+		Encode: encodeOllamaEmbed, Items: countTexts, Decode: decodeWith(vectorGrammar(newOllamaVectors)),
 	}
 }
 
@@ -86,16 +86,18 @@ func encodeOllamaEmbed(dst []byte, r *Request) ([]byte, error) {
 	return object(dst, r, modelField(r), Field{"input", oneOrList(texts)})
 }
 
-// ollamaVectors is the grammar of vectors, with the times that Ollama tells.
-func ollamaVectors() *grammar {
-	g := vectors()
-	g.read = func(d *decoder, doc *document) bool {
-		for _, name := range [...]string{"total_duration", "load_duration"} {
-			d.tookValue(name, doc.value.Get(name), time.Nanosecond)
-		}
-		return readVectors(d, doc)
+// ollamaVectors reads vectors, and the times that Ollama reports.
+type ollamaVectors struct{ vectorDialect }
+
+func newOllamaVectors(b *builder) dialect {
+	return &ollamaVectors{vectorDialect{itemBuilder: itemBuilder{b}}}
+}
+
+func (d *ollamaVectors) document(doc *document) bool {
+	for _, name := range [...]string{"total_duration", "load_duration"} {
+		d.times.value(name, doc.value.Get(name), time.Nanosecond)
 	}
-	return g
+	return d.vectorDialect.document(doc)
 }
 
 // nimEmbeddings is the API of NVIDIA's embedding NIMs: OpenAI's, with images as

@@ -100,9 +100,9 @@ func (f *form) end() ([]byte, error) {
 	return append(f.dst, "--"+boundary+"--\r\n"...), f.err
 }
 
-// soundFile is how an audio clip goes into a form: the name of its file, and its type.
+// audioFile is how an audio clip goes into a form: the name of its file, and its type.
 // Names of types that mean the same become one.
-func soundFile(m *bench.Media) (filename, mime string) {
+func audioFile(m *bench.Media) (filename, mime string) {
 	format := audioFormat(m.MIME)
 	switch format {
 	case "":

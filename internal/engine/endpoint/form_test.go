@@ -113,9 +113,9 @@ func TestSoundFile(t *testing.T) {
 		"audio/mp4": "audio.m4a audio/mp4", "audio/x-m4a": "audio.m4a audio/mp4", "audio/webm": "audio.webm audio/webm",
 		"audio/aac": "audio.aac audio/aac",
 	} {
-		filename, kind := soundFile(&bench.Media{MIME: mime})
+		filename, kind := audioFile(&bench.Media{MIME: mime})
 		if got := filename + " " + kind; got != want {
-			t.Errorf("soundFile(%q) = %s, want %s", mime, got, want)
+			t.Errorf("audioFile(%q) = %s, want %s", mime, got, want)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func imageEdit() Kind {
 	}
 }
 
-func images() *grammar { return &grammar{read: readImages, end: endTerminal} }
+func images() *grammar { return &grammar{dialect: newImages, end: endTerminal} }
 
 // reservedInEdits are the fields of an edit that the turn decides.
 func reservedInEdits() []string { return []string{"prompt", "image", "image[]", "url", "mask"} }
@@ -65,7 +65,7 @@ func appendFormat(fields []Field, r *Request) []Field {
 }
 
 // encodeImageEdit writes a form for POST /v1/images/edits (OpenAI API reference,
-// "Create image edit"): the fields, then the pictures.
+// "Create image edit"): the fields, then the images.
 func encodeImageEdit(dst []byte, r *Request) ([]byte, error) {
 	fields := appendFormat([]Field{textField("prompt", joinTexts(r)), modelField(r)}, r)
 	fields = append(fields, numberField("n", 1))
@@ -82,14 +82,14 @@ func encodeImageEdit(dst []byte, r *Request) ([]byte, error) {
 	}
 	f := form{dst: slices.Grow(dst, size)}
 	f.fields(fields)
-	if err := f.pictures(r.Turn.Images); err != nil {
+	if err := f.images(r.Turn.Images); err != nil {
 		return dst, err
 	}
 	return f.end()
 }
 
-// pictures adds the pictures of an edit, the mask last.
-func (f *form) pictures(media []bench.Media) error {
+// images adds the images of an edit, the mask last.
+func (f *form) images(media []bench.Media) error {
 	const mask = "mask"
 	files := 0
 	for i := range media {
@@ -136,46 +136,47 @@ func (f *form) pictures(media []bench.Media) error {
 	return nil
 }
 
-// readImages takes an answer in one piece, with a list of images, or an event
-// with an image or a preview of one.
-func readImages(d *decoder, doc *document) bool {
-	readOpenAI(d, doc)
+// imageDialect reads answers with a list of images, or events with an image or a
+// preview of one.
+type imageDialect struct{ openAIDialect }
+
+func newImages(b *builder) dialect { return imageDialect{openAIDialect{b}} }
+
+func (d imageDialect) document(doc *document) bool {
+	d.openAIDialect.document(doc)
 	v := doc.value
-	d.tookValue("inference_time_s", v.Get("inference_time_s"), time.Second)
+	d.times.value("inference_time_s", v.Get("inference_time_s"), time.Second)
 	if data := v.Get("data"); data != nil && data.Type() == fastjson.TypeArray {
-		d.answers, d.terminal = true, true
+		d.answered, d.terminal = true, true
 		for _, item := range data.GetArray() {
-			d.picture(item, bench.Image)
+			d.image(item, bench.Image)
 		}
 		return true
 	}
-	kind := string(str(v.Get("type")))
-	if kind == "" {
-		kind = doc.event
-	}
-	_, what, _ := strings.Cut(kind, ".")
+	_, what, _ := strings.Cut(doc.kind(), ".")
 	switch {
 	case what == "partial_image" || what == "" && v.Get("partial_image_index") != nil:
-		d.picture(v, bench.ImagePartial)
-	case what == "completed" || what == "" && d.isPicture(v):
-		d.answers, d.terminal = true, true
-		d.picture(v, bench.Image)
+		d.image(v, bench.ImagePartial)
+	case what == "completed" || what == "" && imageSize(v) > 0:
+		d.answered, d.terminal = true, true
+		d.image(v, bench.Image)
 	}
 	return true
 }
 
-func (d *decoder) isPicture(v *fastjson.Value) bool {
-	return len(str(v.Get("b64_json"))) > 0 || len(str(v.Get("url"))) > 0
-}
-
-// picture records a picture by the length of its base64 or of its address.
-func (d *decoder) picture(v *fastjson.Value, kind bench.ChunkKind) {
-	size := len(str(v.Get("b64_json")))
-	if size == 0 {
-		size = len(str(v.Get("url")))
-	}
-	if size > 0 {
-		d.answers = true
+// image records an image.
+func (d imageDialect) image(v *fastjson.Value, kind bench.ChunkKind) {
+	if size := imageSize(v); size > 0 {
+		d.answered = true
 		d.item(kind, size)
 	}
+}
+
+// imageSize returns the length of the base64 of an image, or else of its URL; 0 =
+// there is no image.
+func imageSize(v *fastjson.Value) int {
+	if size := len(str(v.Get("b64_json"))); size > 0 {
+		return size
+	}
+	return len(str(v.Get("url")))
 }

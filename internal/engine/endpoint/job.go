@@ -13,13 +13,12 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Job says how an answer is fetched that takes more than one request: the first one
-// submits the work, further ones ask for what has come of it. Use a [Tracker].
+// Job describes an API whose answers take more than one request: the first one
+// submits the work, further ones poll for its results. Use a [Tracker].
 type Job struct {
-	// next reads an answer to the submission or to a poll, which is an object or a
-	// list, and says what follows.
-	next func(t *Tracker, v *fastjson.Value) step
-	// cancel takes work back.
+	// poller returns what decides the calls of one job.
+	poller func() poller
+	// cancel cancels work.
 	cancel func(id string) Call
 	// pause is how long to wait before a poll, from the time since the start of the
 	// request and the wait before.
@@ -27,6 +26,18 @@ type Job struct {
 	// drop names a parameter in the query of the submission that no other call has.
 	drop string
 }
+
+// poller decides what follows the answers about one job.
+type poller interface {
+	// next reads an answer to the submission or to a poll, which is an object or a
+	// list, and returns what follows.
+	next(t *Tracker, v *fastjson.Value) step
+}
+
+// pollerFunc is a poller without state.
+type pollerFunc func(t *Tracker, v *fastjson.Value) step
+
+func (f pollerFunc) next(t *Tracker, v *fastjson.Value) step { return f(t, v) }
 
 // JobSettings are the run-wide choices about work that is polled for.
 type JobSettings struct {
@@ -127,16 +138,12 @@ type Tracker struct {
 	waited   time.Duration // before the last poll
 	resp     bench.Response
 	limit    int // of the answers that are kept, in bytes
-
-	again bool // runpod: the stream was asked for at once after the job had ended
-	seen  bool // runpod: a poll has brought output
-	asked bool // runpod: the status was asked for, to be sure
-	bare  bool // runpod: streams do not say how the job is
+	poller   poller
 }
 
 // Track returns a tracker of one job. Only kinds with a Job have any.
 func (k *Kind) Track(s *Settings) *Tracker {
-	t := &Tracker{job: k.Job, settings: s, limit: maxJobBytes}
+	t := &Tracker{job: k.Job, settings: s, limit: maxJobBytes, poller: k.Job.poller()}
 	t.resp.Framing = bench.FramingNDJSON
 	return t
 }
@@ -169,7 +176,7 @@ func (t *Tracker) Take(resp *bench.Response, received bench.Bytes) (next Call, m
 		t.keep(resp, "", body) // which Decode will complain about
 		return Call{}, false, first
 	}
-	s := t.job.next(t, v)
+	s := t.poller.next(t, v)
 	isNew := s.call == nil || s.state != t.state || s.news != t.news
 	if s.state != jobUnknown {
 		t.state = s.state

@@ -15,60 +15,59 @@ import (
 // order in which they came: events of the response, or its only document.
 type jobDecoder struct {
 	*decoder
-	outer  jsonParser // of the answers; the decoder's own one is for documents inside
-	now    time.Duration
-	poll   int32
-	broken int // answers that are no JSON
-	state  jobState
-	job    bench.Job
-	why    detail // of a failure
-	output bool   // content came when the work was over, not while it went on
-
-	fragments fragments   // runpod: output that is the text of a stream
-	sum       usageCounts // runpod: counts that are to be added up
-	size      int         // video_generation: of what was made
+	outer   jsonParser // of the answers; the decoder's own one is for documents inside
+	now     time.Duration
+	poll    int32
+	broken  int // answers that are no JSON
+	state   jobState
+	job     bench.Job
+	why     detail // of a failure
+	output  bool   // content came when the work was over, not while it went on
+	fetched int    // size of what the job made, if it was downloaded
 }
 
-// jobReader is what the answers about jobs of one API mean.
-type jobReader struct {
-	grammar *grammar // of documents inside the answers
-	read    func(j *jobDecoder, v *fastjson.Value)
-	// finish makes the answer of work that was completed.
-	finish func(j *jobDecoder)
+// jobDialect reads the answers about jobs of one API.
+type jobDialect interface {
+	// jobAnswer reads one answer about the job.
+	jobAnswer(v *fastjson.Value)
+	// jobDone completes the answer of a job that was completed.
+	jobDone()
 }
 
-// decodeJob returns the Decode function of a [Kind] with a Job.
-func decodeJob(r *jobReader) func(resp *bench.Response, streaming bool) bench.Answer {
+// decodeJob returns the Decode function of a [Kind] with a Job. g describes the
+// documents inside the answers.
+func decodeJob(g *grammar, dialect func(j *jobDecoder) jobDialect) func(resp *bench.Response, streaming bool) bench.Answer {
 	return func(resp *bench.Response, streaming bool) bench.Answer {
-		j := jobDecoder{decoder: new(decoder)}
-		j.reset(r.grammar, resp)
+		j := jobDecoder{decoder: newDecoder(g)}
+		j.reset(resp)
 		j.streamed = streaming
+		d := dialect(&j)
 		switch {
 		case resp.Status < 200 || resp.Status > 299:
 			j.failStatus(resp)
 		case resp.Framing == bench.FramingNDJSON:
 			for e := range resp.Events.All() {
-				j.hear(&e, r)
+				j.readAnswer(&e, d)
 			}
-			j.end(resp, r, streaming)
+			j.end(resp, d, streaming)
 		case resp.Framing == bench.FramingJSON:
 			if body := trimSpace(resp.Body); len(body) > 0 {
-				j.hear(&bench.Event{At: resp.BodyAt, Data: body}, r)
+				j.readAnswer(&bench.Event{At: resp.BodyAt, Data: body}, d)
 			}
-			j.end(resp, r, streaming)
+			j.end(resp, d, streaming)
 		default:
 			if !j.other(resp) && !j.failBroken(resp) {
 				j.failContent(resp)
 			}
 		}
-		return j.answer()
+		return j.result()
 	}
 }
 
-// hear reads one answer about the job.
-func (j *jobDecoder) hear(e *bench.Event, r *jobReader) {
+// readAnswer reads one answer about the job.
+func (j *jobDecoder) readAnswer(e *bench.Event, d jobDialect) {
 	if e.Name == "content" { // see [Tracker.Take]
-		j.size, _ = strconv.Atoi(string(e.Data))
+		j.fetched, _ = strconv.Atoi(string(e.Data))
 		j.job.Fetched = e.At
 		return
 	}
@@ -86,7 +85,7 @@ func (j *jobDecoder) hear(e *bench.Event, r *jobReader) {
 		j.warn(warnInvalidUTF8)
 	}
 	j.valid++
-	r.read(j, v)
+	d.jobAnswer(v)
 }
 
 // stateIs takes how the job is; the first answer that says it works on it is when
@@ -101,9 +100,16 @@ func (j *jobDecoder) stateIs(s jobState) {
 	}
 }
 
+// failedWith records the reason of a failure, if v is one.
+func (j *jobDecoder) failedWith(v *fastjson.Value) {
+	if why := errorDetail(v, j.status); why.message != "" {
+		j.why = why
+	}
+}
+
 // end judges what the answers came to.
-func (j *jobDecoder) end(resp *bench.Response, r *jobReader, streaming bool) {
-	j.a.Job = &j.job
+func (j *jobDecoder) end(resp *bench.Response, d jobDialect, streaming bool) {
+	j.answer.Job = &j.job
 	switch j.state {
 	case jobFailed:
 		j.failJob(bench.JobFailed, "the job failed")
@@ -117,7 +123,7 @@ func (j *jobDecoder) end(resp *bench.Response, r *jobReader, streaming bool) {
 		j.fail(resp.Failure)
 	}
 	switch {
-	case j.a.Failure != nil:
+	case j.answer.Failure != nil:
 	case j.failBroken(resp):
 	case j.valid == 0 && j.broken == 0:
 		j.failAs(bench.EmptyResponse, "the response has no body")
@@ -128,13 +134,13 @@ func (j *jobDecoder) end(resp *bench.Response, r *jobReader, streaming bool) {
 	case !j.state.over():
 		j.failAs(bench.StreamTruncated, "there are no more answers about a job that is not done")
 	default:
-		r.finish(j)
-		if streaming && j.output && len(j.a.Chunks) > 0 {
+		d.jobDone()
+		if streaming && j.output && len(j.answer.Chunks) > 0 {
 			j.warn(warnNotStreamed)
 		}
 		j.checkOutput()
 	}
-	j.a.Streamed = streaming && !j.output && len(j.a.Chunks) > 0
+	j.answer.Streamed = streaming && !j.output && len(j.answer.Chunks) > 0
 }
 
 // lastEvent quotes the last answer.

@@ -377,7 +377,7 @@ func TestFragmentsEveryCut(t *testing.T) {
 	const stream = ": hi\r\n\r\nevent: x\ndata: a\ndata:b\n\ndata: c\r\rid: 7\n\ndata: é\n\ndata: [DONE]"
 	type event struct{ Name, Data string }
 	read := func(pieces ...string) (out []event) {
-		var f fragments
+		var f sseReassembly
 		put := func(e *bench.Event, isEvent bool) {
 			if !isEvent {
 				t.Errorf("text %q in a stream", e.Data)

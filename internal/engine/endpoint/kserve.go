@@ -17,7 +17,7 @@ func kserve() Kind {
 		Name: nameKServe, Path: "/v2/models/{model}/infer", Title: "LLM Metrics",
 		Caps:   Caps{ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
 		Encode: encodeKServe,
-		Decode: decodeWith(&grammar{read: readKServe, end: endOfBody}),
+		Decode: decodeWith(&grammar{dialect: stateless(readKServe), end: endOfBody}),
 		Settle: dropPrompt,
 	}
 }
@@ -42,7 +42,7 @@ func encodeKServe(dst []byte, r *Request) ([]byte, error) {
 }
 
 // readKServe takes an answer: text, or else whatever numbers came.
-func readKServe(d *decoder, doc *document) bool {
+func readKServe(d *builder, doc *document) bool {
 	v := doc.value
 	if truthy(v.Get("error")) {
 		d.failInObject(doc.data)
@@ -52,17 +52,17 @@ func readKServe(d *decoder, doc *document) bool {
 	if outputs == nil || outputs.Type() != fastjson.TypeArray {
 		return true
 	}
-	d.answers = true
-	keepFirst(&d.a.Model, v.Get("model_name"))
-	keepFirst(&d.a.ResponseID, v.Get("id"))
+	d.answered = true
+	keepFirst(&d.answer.Model, v.Get("model_name"))
+	keepFirst(&d.answer.ResponseID, v.Get("id"))
 	list := outputs.GetArray()
 	if text := textTensor(list); text != nil {
-		d.emit(d.state(nil, 0), bench.Text, textOf(text.Get("data")))
+		d.emit(d.only(), bench.Text, textOf(text.Get("data")))
 		return true
 	}
 	for i, tensor := range list {
 		if t, ok := tensorOf(tensor); ok {
-			d.a.Vectors = append(d.a.Vectors, bench.Vector{Index: i, Dim: t.dim, Rows: t.rows})
+			d.answer.Vectors = append(d.answer.Vectors, bench.Vector{Index: i, Dim: t.dim, Rows: t.rows})
 			d.item(bench.Embedding, t.size)
 		}
 	}

@@ -24,8 +24,21 @@ const (
 )
 
 func messagesGrammar() *grammar {
-	return &grammar{read: readMessages, shapes: true, role: messagesRole, end: endTerminal}
+	return &grammar{dialect: newMessages, shapes: true, role: messagesRole, end: endTerminal}
 }
+
+// messagesDialect reads events of a Messages stream, or whole messages (Anthropic
+// API reference, "Messages" and "Streaming messages").
+type messagesDialect struct {
+	*builder
+
+	blocks []contentBlock
+	merged usageCounts // of the events so far, before they are settled
+}
+
+func newMessages(b *builder) dialect { return &messagesDialect{builder: b} }
+
+func (d *messagesDialect) reset() { d.blocks, d.merged = d.blocks[:0], usageCounts{} }
 
 // messagesRole says what the places of an event mean that differ from one delta to
 // the next.
@@ -36,20 +49,14 @@ func messagesRole(p place) role {
 	return roleOther
 }
 
-// readMessages takes an event of a Messages stream, or a whole message (Anthropic
-// API reference, "Messages" and "Streaming messages").
-func readMessages(d *decoder, doc *document) bool {
-	v := doc.value
-	kind := string(str(v.Get("type")))
-	if kind == "" {
-		kind = doc.event
-	}
+func (d *messagesDialect) document(doc *document) bool {
 	if d.terminal {
 		return true
 	}
-	switch kind {
+	v := doc.value
+	switch doc.kind() {
 	case "message_start":
-		d.answers = true
+		d.answered = true
 		message := v.Get("message")
 		d.identify(message)
 		if message != nil {
@@ -63,7 +70,7 @@ func readMessages(d *decoder, doc *document) bool {
 		d.blockStop(v)
 	case "message_delta":
 		d.mergeUsage(v.Get("usage"))
-		d.finish(d.state(nil, 0), v.Get("delta", "stop_reason"), nil, doc.data)
+		d.finish(d.only(), v.Get("delta", "stop_reason"), nil, doc.data)
 	case "message_stop":
 		d.terminal = true
 	case "error":
@@ -75,7 +82,7 @@ func readMessages(d *decoder, doc *document) bool {
 }
 
 // mergeUsage lays a usage over those of the events before it.
-func (d *decoder) mergeUsage(v *fastjson.Value) {
+func (d *messagesDialect) mergeUsage(v *fastjson.Value) {
 	if v == nil || v.GetObject() == nil {
 		return
 	}
@@ -85,37 +92,36 @@ func (d *decoder) mergeUsage(v *fastjson.Value) {
 		return
 	}
 	d.merged.merge(u)
-	d.usage, d.hasUsage = d.merged.settled(), true
+	d.setUsage(d.merged.settled())
 }
 
 // blockOf returns the block with an index, made when it is new; nil when there are
 // too many.
-func (d *decoder) blockOf(v *fastjson.Value) *contentBlock {
+func (d *messagesDialect) blockOf(v *fastjson.Value) *contentBlock {
 	index, ok := smallInt(v.Get("index"))
 	if !ok {
-		index = max(0, len(d.contentBlocks)-1) // the last one
+		index = max(0, len(d.blocks)-1) // the last one
 	}
-	for i := len(d.contentBlocks) - 1; i >= 0; i-- {
-		if d.contentBlocks[i].index == index {
-			return &d.contentBlocks[i]
+	for i := len(d.blocks) - 1; i >= 0; i-- {
+		if d.blocks[i].index == index {
+			return &d.blocks[i]
 		}
 	}
-	if len(d.contentBlocks) >= maxItems {
-		d.bad++
-		d.warn(warnMalformedEvent)
+	if len(d.blocks) >= maxItems {
+		d.malformed()
 		return nil
 	}
-	d.contentBlocks = append(d.contentBlocks, contentBlock{index: index, call: noCall})
-	return &d.contentBlocks[len(d.contentBlocks)-1]
+	d.blocks = append(d.blocks, contentBlock{index: index, call: noCall})
+	return &d.blocks[len(d.blocks)-1]
 }
 
-func (d *decoder) blockStart(v *fastjson.Value) {
+func (d *messagesDialect) blockStart(v *fastjson.Value) {
 	content := v.Get("content_block")
 	b := d.blockOf(v)
 	if b == nil || content == nil {
 		return
 	}
-	c := d.state(nil, 0)
+	c := d.only()
 	switch string(str(content.Get("type"))) {
 	case "tool_use":
 		b.kind = blockTool
@@ -134,7 +140,7 @@ func (d *decoder) blockStart(v *fastjson.Value) {
 }
 
 // nameBlock opens the call of a block and returns the length of its name.
-func (d *decoder) nameBlock(c *choiceState, b *contentBlock, content *fastjson.Value) int {
+func (d *messagesDialect) nameBlock(c *choice, b *contentBlock, content *fastjson.Value) int {
 	call := d.blockCall(c, b)
 	if call == nil {
 		return 0
@@ -147,20 +153,20 @@ func (d *decoder) nameBlock(c *choiceState, b *contentBlock, content *fastjson.V
 
 // blockCall returns the call of a block, made when it is new; nil when there are
 // too many.
-func (d *decoder) blockCall(c *choiceState, b *contentBlock) *callState {
+func (d *messagesDialect) blockCall(c *choice, b *contentBlock) *toolCall {
 	if b.call == noCall {
 		b.call = len(c.calls)
 	}
 	return c.callAt(b.call)
 }
 
-func (d *decoder) blockDelta(v *fastjson.Value) {
+func (d *messagesDialect) blockDelta(v *fastjson.Value) {
 	delta := v.Get("delta")
 	b := d.blockOf(v)
 	if b == nil || delta == nil {
 		return
 	}
-	c := d.state(nil, 0)
+	c := d.only()
 	switch string(str(delta.Get("type"))) {
 	case "text_delta":
 		d.emit(c, bench.Text, str(delta.Get("text")))
@@ -175,7 +181,7 @@ func (d *decoder) blockDelta(v *fastjson.Value) {
 }
 
 // feed adds to the arguments of a block's call.
-func (d *decoder) feed(c *choiceState, b *contentBlock, arguments []byte) {
+func (d *messagesDialect) feed(c *choice, b *contentBlock, arguments []byte) {
 	if len(arguments) == 0 {
 		return
 	}
@@ -188,7 +194,7 @@ func (d *decoder) feed(c *choiceState, b *contentBlock, arguments []byte) {
 
 // blockStop ends a block. A call that had no deltas has the arguments that it
 // began with, or none.
-func (d *decoder) blockStop(v *fastjson.Value) {
+func (d *messagesDialect) blockStop(v *fastjson.Value) {
 	b := d.blockOf(v)
 	if b == nil || b.kind != blockTool || b.fed {
 		return
@@ -196,11 +202,11 @@ func (d *decoder) blockStop(v *fastjson.Value) {
 	if b.input == nil {
 		b.input = []byte("{}")
 	}
-	d.feed(d.state(nil, 0), b, b.input)
+	d.feed(d.only(), b, b.input)
 }
 
 // wholeMessage takes a message in one piece, or an error without a type.
-func (d *decoder) wholeMessage(v *fastjson.Value, data []byte) {
+func (d *messagesDialect) wholeMessage(v *fastjson.Value, data []byte) {
 	content := v.Get("content")
 	if content == nil || content.Type() != fastjson.TypeArray {
 		if truthy(v.Get("error")) || string(str(v.Get("object"))) == "error" {
@@ -208,10 +214,10 @@ func (d *decoder) wholeMessage(v *fastjson.Value, data []byte) {
 		}
 		return
 	}
-	d.answers = true
+	d.answered = true
 	d.identify(v)
 	d.mergeUsage(v.Get("usage"))
-	c := d.state(nil, 0)
+	c := d.only()
 	for _, part := range content.GetArray() {
 		switch string(str(part.Get("type"))) {
 		case "text":
@@ -229,7 +235,7 @@ func (d *decoder) wholeMessage(v *fastjson.Value, data []byte) {
 }
 
 // wholeCall takes a call in one piece: one event of its name and its arguments.
-func (d *decoder) wholeCall(c *choiceState, part *fastjson.Value) {
+func (d *messagesDialect) wholeCall(c *choice, part *fastjson.Value) {
 	call := c.callAt(len(c.calls))
 	if call == nil {
 		return

@@ -41,7 +41,7 @@ func ollamaGenerate() Kind {
 	}
 }
 
-func ollama() *grammar { return &grammar{read: readOllama, end: endTerminal} }
+func ollama() *grammar { return &grammar{dialect: stateless(readOllama), end: endTerminal} }
 
 // ollamaBody completes a body: Ollama streams unless told otherwise, and keeps
 // sampling parameters in options.
@@ -177,7 +177,7 @@ func (m *ollamaMessages) answer(c *bench.Choice) {
 }
 
 // readOllama takes one object of a stream, or a whole answer, of either API.
-func readOllama(d *decoder, doc *document) bool {
+func readOllama(d *builder, doc *document) bool {
 	v := doc.value
 	if truthy(v.Get("error")) {
 		d.failInObject(doc.data)
@@ -187,9 +187,9 @@ func readOllama(d *decoder, doc *document) bool {
 	if message.GetObject() == nil && response == nil && done == nil {
 		return true // nothing of an answer
 	}
-	keepFirst(&d.a.Model, v.Get("model"))
-	c := d.state(nil, 0)
-	d.answers = true
+	keepFirst(&d.answer.Model, v.Get("model"))
+	c := d.only()
+	d.answered = true
 	from := v
 	if message.GetObject() != nil {
 		from = message
@@ -198,29 +198,22 @@ func readOllama(d *decoder, doc *document) bool {
 	d.emit(c, bench.Text, str(from.Get("content")))
 	d.emit(c, bench.Text, str(response))
 	for _, call := range from.GetArray("tool_calls") {
-		d.ollamaTool(c, call)
+		if function := call.Get("function"); function.GetObject() != nil {
+			d.call(c, c.callAt(len(c.calls)), str(call.Get("id")), function) // every call is complete
+		}
 	}
 	if done != nil && done.Type() == fastjson.TypeTrue {
-		d.ollamaDone(c, v, doc.data)
+		endOllama(d, c, v, doc.data)
 	}
 	return true
 }
 
-// ollamaTool reads a tool call; every one comes whole.
-func (d *decoder) ollamaTool(c *choiceState, v *fastjson.Value) {
-	if function := v.Get("function"); function.GetObject() != nil {
-		d.call(c, c.callAt(len(c.calls)), str(v.Get("id")), function)
-	}
-}
-
-// ollamaDone reads the counts and times at the end of an answer.
-func (d *decoder) ollamaDone(c *choiceState, v *fastjson.Value, data []byte) {
+// endOllama reads the counts and times at the end of an answer.
+func endOllama(d *builder, c *choice, v *fastjson.Value, data []byte) {
 	d.terminal = true
-	if u, ok := readUsage(v); ok {
-		d.usage, d.hasUsage = u, true
-	}
+	d.takeUsage(v)
 	for _, name := range []string{"total_duration", "load_duration", "prompt_eval_duration", "eval_duration"} {
-		d.tookValue(name, v.Get(name), time.Nanosecond)
+		d.times.value(name, v.Get(name), time.Nanosecond)
 	}
 	d.finish(c, v.Get("done_reason"), nil, data)
 }

@@ -1,104 +1,69 @@
 package endpoint
 
 import (
-	"fmt"
-	"math"
-
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
 )
 
-// maxChoices bounds the choices of one answer; servers allow far fewer.
-const maxChoices = 4096
-
-// maxIndex bounds the index of a choice.
-const maxIndex = math.MaxUint16
-
-// chunk is one chunk of a stream, or a whole answer, as its parts.
-type chunk struct {
-	choices, usage, groq, err, kind, object *fastjson.Value
-}
-
 // openAI is the grammar of chat and completions. Both are decided by the fields
 // that are there, since servers mix them up.
-func openAI() *grammar { return &grammar{read: readOpenAI, shapes: true, end: endMarker} }
+func openAI() *grammar {
+	return &grammar{dialect: newOpenAI, shapes: true, end: endMarker}
+}
 
-// readOpenAI takes a chunk of a stream, or a whole answer.
-func readOpenAI(d *decoder, doc *document) bool {
-	var c chunk
+// openAIDialect reads chunks of a stream, or whole answers. Choices are told apart
+// by their index.
+type openAIDialect struct{ *builder }
+
+func newOpenAI(b *builder) dialect { return openAIDialect{b} }
+
+func (d openAIDialect) reset() {}
+
+func (d openAIDialect) document(doc *document) bool {
+	var choices, usage, groq, err, kind, object *fastjson.Value
 	doc.value.GetObject().Visit(func(key []byte, v *fastjson.Value) {
 		switch string(key) {
 		case "id":
-			keepFirst(&d.a.ResponseID, v)
+			keepFirst(&d.answer.ResponseID, v)
 		case "model":
-			keepFirst(&d.a.Model, v)
+			keepFirst(&d.answer.Model, v)
 		case "choices":
-			c.choices = v
+			choices = v
 		case "usage":
-			c.usage = v
+			usage = v
 		case "x_groq":
-			c.groq = v
+			groq = v
 		case "error":
-			c.err = v
+			err = v
 		case "type":
-			c.kind = v
+			kind = v
 		case "object":
-			c.object = v
+			object = v
 		case "metrics", "timings": // vLLM, llama.cpp
-			d.tookMillis(v)
+			d.times.millis(v)
 		case "nvext": // Dynamo
-			d.tookMillis(v.Get("timing"))
+			d.times.millis(v.Get("timing"))
 		}
 	})
-	d.readUsage(&c)
-	d.answers = d.answers || c.choices != nil && c.choices.Type() == fastjson.TypeArray
-	if c.choices != nil {
-		for i, v := range c.choices.GetArray() {
-			d.choice(v, i, doc.data)
+	if groq != nil && (usage == nil || usage.Type() != fastjson.TypeObject) {
+		usage = groq.Get("usage")
+	}
+	d.chunkUsage(usage)
+	d.answered = d.answered || choices != nil && choices.Type() == fastjson.TypeArray
+	if choices != nil {
+		for i, v := range choices.GetArray() {
+			d.readChoice(v, i, doc.data)
 		}
 	}
-	if truthy(c.err) || string(str(c.object)) == "error" || string(str(c.kind)) == "error" {
+	if truthy(err) || string(str(object)) == "error" || string(str(kind)) == "error" {
 		d.failInObject(doc.data)
 	}
 	return true
 }
 
-// keepFirst keeps the first string that says something.
-func keepFirst(dst *string, v *fastjson.Value) {
-	if *dst == "" {
-		*dst = string(str(v))
-	}
-}
-
-// failInObject handles an error object: it ends a stream, and makes a failure
-// of a document that holds nothing else.
-func (d *decoder) failInObject(data []byte) {
-	switch {
-	case d.streamed:
-		d.fail(errorInStream(describe(data, d.status), d.status))
-	case len(d.a.Chunks) == 0:
-		d.fail(errorInBody(data, d.status))
-	}
-}
-
-func (d *decoder) readUsage(c *chunk) {
-	v := c.usage
-	if c.groq != nil && (v == nil || v.Type() != fastjson.TypeObject) {
-		v = c.groq.Get("usage")
-	}
-	d.credit.onChunk = false
-	if v == nil {
-		return
-	}
-	if u, ok := readUsage(v); ok {
-		d.usage, d.hasUsage = u, true
-		d.credit.usage(u.output)
-	}
-}
-
-// choice reads one member of choices; position stands in for its index.
-func (d *decoder) choice(v *fastjson.Value, position int, data []byte) {
+// readChoice reads one member of choices; position stands in for its index.
+func (d openAIDialect) readChoice(v *fastjson.Value, position int, data []byte) {
 	object := v.GetObject()
 	if object == nil {
 		return
@@ -124,85 +89,111 @@ func (d *decoder) choice(v *fastjson.Value, position int, data []byte) {
 			err = v
 		}
 	})
-	c := d.state(index, position)
+	c := d.choice(index, position)
 	if c == nil {
-		d.bad++
-		d.warn(warnMalformedEvent)
+		d.malformed()
 		return
 	}
 	if d.streamed {
 		c.tokens += tokenEvidence(tokenIDs, logprobs)
 	}
-	before := len(d.a.Chunks)
+	before := len(d.answer.Chunks)
 	switch {
 	case delta != nil && delta.GetObject() != nil:
-		d.part(c, delta.GetObject())
+		d.readMessage(c, delta.GetObject())
 	case message != nil && message.GetObject() != nil:
-		d.part(c, message.GetObject())
+		d.readMessage(c, message.GetObject())
 	}
-	if len(d.a.Chunks) == before {
+	if len(d.answer.Chunks) == before {
 		d.emit(c, bench.Text, str(text))
 	}
 	d.credit.note()
 	d.finish(c, finish, err, data)
 }
 
-// finish records why a choice ended. A server that ends it with an error or an
-// abort has failed, although the stream itself looks well.
-func (d *decoder) finish(c *choiceState, v, err *fastjson.Value, data []byte) {
-	if v != nil && v.Type() == fastjson.TypeObject { // SGLang: {"type": …}
-		v = v.Get("type")
+// readMessage reads a delta or a message: reasoning, text, refusal, tool calls and
+// audio, each as a chunk of its own, in this order.
+func (d openAIDialect) readMessage(c *choice, object *fastjson.Object) {
+	var content, thoughts, reasoning, refusal, tools, function, audio *fastjson.Value
+	object.Visit(func(key []byte, v *fastjson.Value) {
+		switch string(key) {
+		case "content":
+			content = v
+		case "reasoning_content":
+			thoughts = v
+		case "reasoning":
+			reasoning = v
+		case "refusal":
+			refusal = v
+		case "tool_calls":
+			tools = v
+		case "function_call":
+			function = v
+		case "audio":
+			audio = v
+		}
+	})
+	text, thinking := contentOf(content)
+	switch { // several spellings of the same: the first that is not empty
+	case len(str(thoughts)) > 0:
+		thinking = str(thoughts)
+	case len(str(reasoning)) > 0:
+		thinking = str(reasoning)
 	}
-	reason := str(v)
-	if len(reason) == 0 {
-		return
+	d.emit(c, bench.Reasoning, thinking)
+	d.emit(c, bench.Text, text)
+	d.emit(c, bench.Refusal, str(refusal))
+	if tools != nil {
+		for _, v := range tools.GetArray() {
+			d.readTool(c, v)
+		}
 	}
-	c.finish = finishReason(string(reason))
-	if c.finish != bench.FinishError && c.finish != bench.FinishAbort {
-		return
+	if function != nil && function.GetObject() != nil {
+		d.call(c, c.callAt(0), nil, function)
 	}
-	why := detail{}
-	if truthy(err) {
-		why = describe(err.MarshalTo(nil), d.status)
-	} else if whole, ok := looseJSON(data); ok {
-		why = find(whole, maxNesting)
+	if audio != nil {
+		d.emit(c, bench.Text, str(audio.Get("transcript")))
+		d.emitAudio(c, str(audio.Get("data")))
 	}
-	if why.message == "" {
-		why.message = fmt.Sprintf("the server ended the answer with finish reason %q", clip(string(reason)))
-	}
-	d.fail(errorInStream(why, d.status))
 }
 
-// state returns the choice with the given index, made when it is new; nil when
-// it cannot be an index, or there are too many.
-func (d *decoder) state(v *fastjson.Value, position int) *choiceState {
-	index := position
-	if v != nil && v.Type() == fastjson.TypeNumber {
-		n, ok := tokenCount(v)
-		if !ok || n > maxIndex {
-			return nil
-		}
-		index = int(n)
-	}
-	for i := range d.choices {
-		if d.choices[i].index == index {
-			return &d.choices[i]
-		}
-	}
-	n := len(d.choices)
-	if n >= maxChoices {
-		return nil
-	}
-	if n < cap(d.choices) { // take over the buffers of an earlier response
-		d.choices = d.choices[:n+1]
+// readTool reads one member of tool_calls: the start of a call, or more of one.
+func (d openAIDialect) readTool(c *choice, v *fastjson.Value) {
+	id := str(v.Get("id"))
+	var call *toolCall
+	if index, ok := indexOf(v); ok {
+		call = c.callAt(index)
 	} else {
-		d.choices = append(d.choices, choiceState{})
+		call = c.callByID(string(id), d.streamed)
 	}
-	c := &d.choices[n]
-	*c = choiceState{
-		index: index, text: c.text[:0], reasoning: c.reasoning[:0],
-		refusal: c.refusal[:0], calls: c.calls[:0],
-		growth: growth{tries: c.growth.tries[:0]},
+	function := v.Get("function")
+	if function == nil || function.GetObject() == nil {
+		function = v.Get("custom") // a tool whose input is free text
 	}
-	return c
+	d.call(c, call, id, function)
+}
+
+// contentOf splits content into text and reasoning: a string, or a list of
+// typed parts (Mistral).
+func contentOf(v *fastjson.Value) (text, thinking []byte) {
+	if v == nil {
+		return nil, nil
+	}
+	if v.Type() != fastjson.TypeArray {
+		return str(v), nil
+	}
+	for _, part := range v.GetArray() {
+		if string(str(part.Get("type"))) != "thinking" {
+			text = append(text, str(part.Get("text"))...)
+			continue
+		}
+		inner := part.Get("thinking")
+		thinking = append(thinking, str(inner)...)
+		if inner != nil {
+			for _, p := range inner.GetArray() {
+				thinking = append(thinking, str(p.Get("text"))...)
+			}
+		}
+	}
+	return text, thinking
 }

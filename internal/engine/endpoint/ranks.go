@@ -14,20 +14,32 @@ type rankReader func(v *fastjson.Value, position int) (bench.Rank, bool)
 // ranks is the grammar of scores, by the fields that are there: results[], data[],
 // rankings[] or scores[], or a bare list. The order of the answer is kept.
 func ranks(item rankReader) *grammar {
-	return &grammar{
-		read:  func(d *decoder, doc *document) bool { return d.readRanks(doc, item) },
-		lists: true, end: endTerminal,
-	}
+	return rankGrammar(func(b *builder) dialect { return newRanks(b, item) })
 }
 
-func (d *decoder) readRanks(doc *document, item rankReader) bool {
+func rankGrammar(dialect func(b *builder) dialect) *grammar {
+	return &grammar{dialect: dialect, lists: true, end: endTerminal}
+}
+
+// rankDialect reads scores.
+type rankDialect struct {
+	itemBuilder
+
+	rank rankReader
+}
+
+func newRanks(b *builder, item rankReader) *rankDialect { return &rankDialect{itemBuilder{b}, item} }
+
+func (d *rankDialect) reset() {}
+
+func (d *rankDialect) document(doc *document) bool {
 	list := doc.value
 	if list.Type() == fastjson.TypeArray {
 		if items := list.GetArray(); len(items) > 0 && truthy(items[0].Get("error")) {
 			return false
 		}
 	} else {
-		if d.head(doc) {
+		if d.envelope(doc) {
 			return true
 		}
 		list = firstList(doc.value, "results", "data", "rankings", "scores")
@@ -35,15 +47,15 @@ func (d *decoder) readRanks(doc *document, item rankReader) bool {
 			return true
 		}
 	}
-	d.answers = true
+	d.answered = true
 	for i, v := range list.GetArray() {
-		if rank, ok := item(v, i); ok {
-			d.a.Ranks = append(d.a.Ranks, rank)
+		if rank, ok := d.rank(v, i); ok {
+			d.answer.Ranks = append(d.answer.Ranks, rank)
 		} else {
 			d.malformed()
 		}
 	}
-	d.endRanks()
+	d.endRanks(doc.size)
 	return true
 }
 
@@ -56,8 +68,6 @@ func firstList(v *fastjson.Value, names ...string) *fastjson.Value {
 	}
 	return nil
 }
-
-func (d *decoder) endRanks() { d.endItems(bench.Ranking, len(d.a.Ranks)) }
 
 // itemIndex reads the index of an item; without one it is the item's position. It
 // returns false for what cannot be an index.

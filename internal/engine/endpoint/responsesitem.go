@@ -9,11 +9,11 @@ import (
 )
 
 // itemAdded takes the start of an item: a call of a tool says its name.
-func (d *decoder) itemAdded(it *outputItem, item *fastjson.Value) {
+func (d *responsesDialect) itemAdded(it *outputItem, item *fastjson.Value) {
 	if it == nil || !isToolCall(item) {
 		return
 	}
-	c := d.state(nil, 0)
+	c := d.only()
 	if size := d.nameCall(c, it, item); size > 0 {
 		it.produced = true
 		d.emitSize(c, bench.Tool, size)
@@ -31,7 +31,7 @@ func isToolCall(item *fastjson.Value) bool {
 
 // nameCall gives the call of an item its id and its name, and returns the length
 // of a name that is new.
-func (d *decoder) nameCall(c *choiceState, it *outputItem, item *fastjson.Value) int {
+func (d *responsesDialect) nameCall(c *choice, it *outputItem, item *fastjson.Value) int {
 	call := d.callOf(c, it)
 	if call == nil {
 		return 0
@@ -46,7 +46,7 @@ func (d *decoder) nameCall(c *choiceState, it *outputItem, item *fastjson.Value)
 }
 
 // itemDone takes an item that is complete: what its events have not said.
-func (d *decoder) itemDone(it *outputItem, item *fastjson.Value) {
+func (d *responsesDialect) itemDone(it *outputItem, item *fastjson.Value) {
 	if it == nil || item == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (d *decoder) itemDone(it *outputItem, item *fastjson.Value) {
 	}
 }
 
-func (d *decoder) messageItem(it *outputItem, item *fastjson.Value) {
+func (d *responsesDialect) messageItem(it *outputItem, item *fastjson.Value) {
 	content := item.Get("content")
 	if text := str(content); len(text) > 0 { // as in requests
 		d.produce(it, outputPart{partText, 0}, text)
@@ -78,7 +78,7 @@ func (d *decoder) messageItem(it *outputItem, item *fastjson.Value) {
 }
 
 // reasoningItem takes the thoughts themselves, or else their summary.
-func (d *decoder) reasoningItem(it *outputItem, item *fastjson.Value) {
+func (d *responsesDialect) reasoningItem(it *outputItem, item *fastjson.Value) {
 	for i, part := range item.GetArray("content") {
 		d.produce(it, outputPart{partReasoning, i}, str(part.Get("text")))
 	}
@@ -92,9 +92,9 @@ func (d *decoder) reasoningItem(it *outputItem, item *fastjson.Value) {
 
 // callItem takes a whole call. Its name and arguments are one event, unless the
 // stream has sent them already.
-func (d *decoder) callItem(it *outputItem, item, arguments *fastjson.Value) {
+func (d *responsesDialect) callItem(it *outputItem, item, arguments *fastjson.Value) {
 	streamed := slices.ContainsFunc(it.parts, func(p outputPart) bool { return p.kind == partArguments })
-	c := d.state(nil, 0)
+	c := d.only()
 	size := d.nameCall(c, it, item)
 	if streamed {
 		return // a name that comes after the arguments is no more output
@@ -124,13 +124,11 @@ func appendTextOrJSON(dst []byte, v *fastjson.Value) []byte {
 
 // wholeResponse takes a response in one piece: an answer, or what some servers send
 // in the place of the events about its state.
-func (d *decoder) wholeResponse(v *fastjson.Value, data []byte) {
-	d.answers = true
+func (d *responsesDialect) wholeResponse(v *fastjson.Value, data []byte) {
+	d.answered = true
 	d.identify(v)
-	if u, ok := readUsage(v.Get("usage")); ok {
-		d.usage, d.hasUsage = u, true
-	}
-	if len(d.a.Chunks) == 0 {
+	d.takeUsage(v.Get("usage"))
+	if len(d.answer.Chunks) == 0 {
 		d.takeOutput(v)
 	}
 	switch status := string(str(v.Get("status"))); {
@@ -147,28 +145,26 @@ func (d *decoder) wholeResponse(v *fastjson.Value, data []byte) {
 }
 
 // takeOutput takes all items of a response.
-func (d *decoder) takeOutput(v *fastjson.Value) {
-	d.outputItems = d.outputItems[:0]
+func (d *responsesDialect) takeOutput(v *fastjson.Value) {
+	d.items = d.items[:0]
 	for i, item := range v.GetArray("output") {
 		if i >= maxItems {
 			break
 		}
-		d.outputItems = append(d.outputItems, outputItem{index: i, call: noCall})
-		d.itemDone(&d.outputItems[i], item)
+		d.items = append(d.items, outputItem{index: i, call: noCall})
+		d.itemDone(&d.items[i], item)
 	}
 }
 
 // endResponse takes the event that ends a stream.
-func (d *decoder) endResponse(kind string, response *fastjson.Value) {
+func (d *responsesDialect) endResponse(kind string, response *fastjson.Value) {
 	d.terminal = true
 	status := kind[len("response."):]
 	if response == nil || response.Type() != fastjson.TypeObject {
 		response = nil
 	} else {
-		if u, ok := readUsage(response.Get("usage")); ok {
-			d.usage, d.hasUsage = u, true
-		}
-		if len(d.a.Chunks) == 0 {
+		d.takeUsage(response.Get("usage"))
+		if len(d.answer.Chunks) == 0 {
 			d.takeOutput(response)
 		}
 		// vLLM calls every end completed, and says in the response how it was.
@@ -185,7 +181,7 @@ func (d *decoder) endResponse(kind string, response *fastjson.Value) {
 }
 
 // failResponse records what a response that failed says of it.
-func (d *decoder) failResponse(response *fastjson.Value) {
+func (d *responsesDialect) failResponse(response *fastjson.Value) {
 	reason := response.Get("error")
 	if !truthy(reason) {
 		d.failAs(bench.StreamError, "the server says that the response has failed, and not why")
@@ -200,12 +196,12 @@ func (d *decoder) failResponse(response *fastjson.Value) {
 }
 
 // finishResponse records why the answer ended.
-func (d *decoder) finishResponse(status string, response *fastjson.Value) {
+func (d *responsesDialect) finishResponse(status string, response *fastjson.Value) {
 	if status == "cancelled" {
 		d.failAs(bench.StreamError, "the server has cancelled the response")
 		return
 	}
-	c := d.state(nil, 0)
+	c := d.only()
 	switch reason := str(response.Get("incomplete_details", "reason")); {
 	case status == "incomplete" && len(reason) > 0:
 		c.finish = finishReason(string(reason))
@@ -219,10 +215,10 @@ func (d *decoder) finishResponse(status string, response *fastjson.Value) {
 }
 
 // endsWithCall reports whether the last item of an answer is a call of a tool.
-func (d *decoder) endsWithCall(response *fastjson.Value) bool {
+func (d *responsesDialect) endsWithCall(response *fastjson.Value) bool {
 	if output := response.GetArray("output"); len(output) > 0 {
 		return isToolCall(output[len(output)-1])
 	}
-	n := len(d.outputItems)
-	return n > 0 && d.outputItems[n-1].call != noCall
+	n := len(d.items)
+	return n > 0 && d.items[n-1].call != noCall
 }

@@ -48,8 +48,20 @@ const (
 )
 
 func responsesGrammar() *grammar {
-	return &grammar{read: readResponses, shapes: true, role: responsesRole, end: endTerminal}
+	return &grammar{dialect: newResponses, shapes: true, role: responsesRole, end: endTerminal}
 }
+
+// responsesDialect reads events of a Responses stream, or whole responses (OpenAI
+// API reference, "Responses" and "Streaming events").
+type responsesDialect struct {
+	*builder
+
+	items []outputItem
+}
+
+func newResponses(b *builder) dialect { return &responsesDialect{builder: b} }
+
+func (d *responsesDialect) reset() { d.items = d.items[:0] }
 
 // responsesRole says what the places of an event mean that differ from one delta
 // to the next.
@@ -64,15 +76,13 @@ func responsesRole(p place) role {
 	return roleOther
 }
 
-// readResponses takes an event of a Responses stream, or a whole response (OpenAI
-// API reference, "Responses" and "Streaming events").
-func readResponses(d *decoder, doc *document) bool {
+func (d *responsesDialect) document(doc *document) bool {
 	v := doc.value
 	kind := string(str(v.Get("type")))
 	object, output := string(str(v.Get("object"))), v.Get("output")
 	whole := kind == "" && (object == "response" || output != nil && output.Type() == fastjson.TypeArray)
 	if kind == "" {
-		kind = doc.event // some servers name the event in one place only
+		kind = doc.event // some servers name the event only there
 	}
 	switch {
 	case d.terminal: // nothing belongs to the answer any more
@@ -86,7 +96,7 @@ func readResponses(d *decoder, doc *document) bool {
 	}
 	response := v.Get("response")
 	d.identify(response)
-	d.answers = d.answers || strings.HasPrefix(kind, "response.")
+	d.answered = d.answered || strings.HasPrefix(kind, "response.")
 	switch kind {
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		d.endResponse(kind, response)
@@ -97,7 +107,7 @@ func readResponses(d *decoder, doc *document) bool {
 	case "response.output_audio.delta", "response.audio.delta":
 		if it := d.itemOf(v, inItem); it != nil {
 			it.produced = true
-			d.audio(d.state(nil, 0), str(v.Get("delta")))
+			d.emitAudio(d.only(), str(v.Get("delta")))
 		}
 	default:
 		d.partEvent(kind, v)
@@ -105,16 +115,8 @@ func readResponses(d *decoder, doc *document) bool {
 	return true
 }
 
-// identify keeps the names of a response.
-func (d *decoder) identify(response *fastjson.Value) {
-	if response != nil && response.Type() == fastjson.TypeObject {
-		keepFirst(&d.a.ResponseID, response.Get("id"))
-		keepFirst(&d.a.Model, response.Get("model"))
-	}
-}
-
 // partEvent takes a delta of a part, or its end, which repeats the part.
-func (d *decoder) partEvent(kind string, v *fastjson.Value) {
+func (d *responsesDialect) partEvent(kind string, v *fastjson.Value) {
 	name, end := strings.CutSuffix(kind, ".done")
 	if !end {
 		var delta bool
@@ -162,9 +164,9 @@ func (d *decoder) partEvent(kind string, v *fastjson.Value) {
 }
 
 // creditLogprobs counts the tokens of the event by their log-probabilities.
-func (d *decoder) creditLogprobs(v *fastjson.Value) {
+func (d *responsesDialect) creditLogprobs(v *fastjson.Value) {
 	if n := len(v.GetArray("logprobs")); n > 0 && d.streamed {
-		if c := d.state(nil, 0); c != nil {
+		if c := d.only(); c != nil {
 			c.tokens += int32(n)
 		}
 	}
@@ -183,11 +185,11 @@ func contentIndex(v *fastjson.Value, part partKind) int {
 }
 
 // produce records content of a part.
-func (d *decoder) produce(it *outputItem, p outputPart, content []byte) {
+func (d *responsesDialect) produce(it *outputItem, p outputPart, content []byte) {
 	if len(content) == 0 {
 		return
 	}
-	c := d.state(nil, 0)
+	c := d.only()
 	it.produced = true
 	if !slices.Contains(it.parts, p) && len(it.parts) < maxItems {
 		it.parts = append(it.parts, p)
@@ -213,7 +215,7 @@ func (d *decoder) produce(it *outputItem, p outputPart, content []byte) {
 
 // callOf returns the tool call of an item, made when it is new; nil when there are
 // too many.
-func (d *decoder) callOf(c *choiceState, it *outputItem) *callState {
+func (d *responsesDialect) callOf(c *choice, it *outputItem) *toolCall {
 	if it.call == noCall {
 		it.call = len(c.calls)
 	}
@@ -231,7 +233,7 @@ const (
 // itemOf returns the item that an event is about, made when it is new; nil when
 // there are too many. An event that does not say is about the last item, or opens
 // one.
-func (d *decoder) itemOf(v *fastjson.Value, what itemEvent) *outputItem {
+func (d *responsesDialect) itemOf(v *fastjson.Value, what itemEvent) *outputItem {
 	id := string(str(v.Get("item_id")))
 	if id == "" {
 		id = string(str(v.Get("item", "id")))
@@ -240,8 +242,8 @@ func (d *decoder) itemOf(v *fastjson.Value, what itemEvent) *outputItem {
 	if !known {
 		index = unplaced
 	}
-	for i := len(d.outputItems) - 1; i >= 0; i-- { // the last one is the usual one
-		it := &d.outputItems[i]
+	for i := len(d.items) - 1; i >= 0; i-- { // the last one is the usual one
+		it := &d.items[i]
 		switch {
 		case known && it.index == index:
 		case id != "" && it.id == id && (!known || it.index == unplaced):
@@ -257,13 +259,12 @@ func (d *decoder) itemOf(v *fastjson.Value, what itemEvent) *outputItem {
 		}
 		return it
 	}
-	if len(d.outputItems) >= maxItems {
-		d.bad++
-		d.warn(warnMalformedEvent)
+	if len(d.items) >= maxItems {
+		d.malformed()
 		return nil
 	}
-	d.outputItems = append(d.outputItems, outputItem{id: id, index: index, call: noCall})
-	return &d.outputItems[len(d.outputItems)-1]
+	d.items = append(d.items, outputItem{id: id, index: index, call: noCall})
+	return &d.items[len(d.items)-1]
 }
 
 // smallInt reads a place in a list.

@@ -45,9 +45,9 @@ func runpod() Kind {
 			System: true, History: true, Images: true, Audio: true, Video: true,
 		},
 		Encode: encodeRunpod,
-		Decode: decodeJob(&jobReader{grammar: openAI(), read: readRunpod, finish: finishRunpod}),
+		Decode: decodeJob(openAI(), newRunpod),
 		Adapt:  adaptRunpod,
-		Job:    &Job{next: nextRunpod, cancel: cancelRunpod, pause: pauseRunpod, drop: "wait"},
+		Job:    &Job{poller: func() poller { return new(runpodPoller) }, cancel: cancelRunpod, pause: pauseRunpod, drop: "wait"},
 	}
 }
 
@@ -106,8 +106,15 @@ func runpodItems(v *fastjson.Value) []*fastjson.Value {
 	return v.GetArray("stream")
 }
 
-// nextRunpod says what follows an answer.
-func nextRunpod(t *Tracker, v *fastjson.Value) step {
+// runpodPoller follows one job.
+type runpodPoller struct {
+	again bool // the stream was requested at once after the job had ended
+	seen  bool // a poll has returned output
+	asked bool // the status was requested, to be sure
+	bare  bool // streams do not contain the status of the job
+}
+
+func (p *runpodPoller) next(t *Tracker, v *fastjson.Value) step {
 	isBare := v.Type() == fastjson.TypeArray
 	state := jobUnknown
 	if !isBare {
@@ -130,25 +137,25 @@ func nextRunpod(t *Tracker, v *fastjson.Value) step {
 	stream := &Call{Method: http.MethodGet, path: "../stream/" + url.PathEscape(t.id)}
 	now := func(c *Call) *Call { c.Now = true; return c }
 	items := runpodItems(v)
-	t.bare = t.bare || isBare
+	p.bare = p.bare || isBare
 	s := step{state: state, call: stream}
 	if len(items) > 0 {
-		t.seen = true
+		p.seen = true
 		s.news = strconv.Itoa(int(t.polls)) // never like the answer before
 	}
 	switch {
 	case t.polls == 0 && state != jobUnknown: // the submission; what it made comes in the stream, even if it is done
-	case isBare && len(items) == 0 && t.state.over(), t.asked && state.over():
+	case isBare && len(items) == 0 && t.state.over(), p.asked && state.over():
 		s.call = nil
 	case isBare && len(items) == 0:
 		s.call = status
 	case isBare:
-	case state.over() && len(items) > 0, state.over() && t.bare:
-		if !t.again { // what came since; a worker that repeats itself is not worth a busy loop
-			s.call, t.again = now(stream), true
+	case state.over() && len(items) > 0, state.over() && p.bare:
+		if !p.again { // what came since; a worker that repeats itself is not worth a busy loop
+			s.call, p.again = now(stream), true
 		}
-	case state == jobDone && !t.seen, state == jobFailed && !truthy(v.Get("error")):
-		s.call, t.asked = now(status), true
+	case state == jobDone && !p.seen, state == jobFailed && !truthy(v.Get("error")):
+		s.call, p.asked = now(status), true
 	case state.over(), state == jobUnknown && str(v.Get("status")) == nil && items == nil:
 		s.call = nil
 	}

@@ -28,7 +28,7 @@ func sagemaker() Kind {
 			System: true, History: true, Images: true, Audio: true, Video: true, RootPath: true,
 		},
 		Encode: encodeSageMaker,
-		Decode: decodeWith(&grammar{read: readSageMaker, lists: true, end: endTerminal}),
+		Decode: decodeWith(&grammar{dialect: newSageMaker, lists: true, end: endTerminal}),
 	}
 }
 
@@ -49,14 +49,23 @@ func encodeSageMaker(dst []byte, r *Request) ([]byte, error) {
 	return encodeChat(dst, r)
 }
 
-// readSageMaker decides by the members what the container speaks: OpenAI's API, or
+// sagemakerDialect decides by the members which API the container has: OpenAI's, or
 // that of TGI and LMI.
-func readSageMaker(d *decoder, doc *document) bool {
+type sagemakerDialect struct {
+	openAI openAIDialect
+	tgi    tgiDialect
+}
+
+func newSageMaker(b *builder) dialect { return sagemakerDialect{openAIDialect{b}, tgiDialect{b}} }
+
+func (d sagemakerDialect) reset() {}
+
+func (d sagemakerDialect) document(doc *document) bool {
 	v := doc.value
 	if v.Type() == fastjson.TypeArray || v.Get("token") != nil || v.Get("generated_text") != nil {
-		return readTGI(d, doc)
+		return d.tgi.document(doc)
 	}
-	return readOpenAI(d, doc)
+	return d.openAI.document(doc)
 }
 
 // modelError finds what the container said in the error that SageMaker makes of it

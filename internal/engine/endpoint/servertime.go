@@ -10,60 +10,64 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// maxServerTime bounds what is taken for a time that something took: servers give
-// moments beside durations, in the same unit.
+// maxServerTime bounds a duration. Servers report points in time beside durations,
+// in the same unit.
 const maxServerTime = 365 * 24 * time.Hour
 
 // maxServerTimes bounds how many times one answer may name.
 const maxServerTimes = 64
 
-// took notes a time that the server says it took; n is in units. What is negative
-// or no such time is left out. The last value of a name counts.
-func (d *decoder) took(name string, n float64, unit time.Duration) {
+// serverTimes are the times that a server reports of its work, by their names. The
+// zero value is ready.
+type serverTimes map[string]time.Duration
+
+// took records a time; n is in units. Negative values and those that cannot be a
+// duration are left out. The last value of a name counts.
+func (t *serverTimes) took(name string, n float64, unit time.Duration) {
 	if !(n >= 0 && n < float64(maxServerTime/unit)) { // NaN is neither
 		return
 	}
-	if d.a.ServerTimes == nil {
-		d.a.ServerTimes = make(map[string]time.Duration, 4)
+	if *t == nil {
+		*t = make(serverTimes, 4)
 	}
-	if _, ok := d.a.ServerTimes[name]; !ok && len(d.a.ServerTimes) >= maxServerTimes {
+	if _, ok := (*t)[name]; !ok && len(*t) >= maxServerTimes {
 		return
 	}
-	d.a.ServerTimes[name] = time.Duration(math.Round(n * float64(unit)))
+	(*t)[name] = time.Duration(math.Round(n * float64(unit)))
 }
 
-// tookValue is [decoder.took] for a JSON number; anything else is left out.
-func (d *decoder) tookValue(name string, v *fastjson.Value, unit time.Duration) {
+// value records a JSON number; anything else is left out.
+func (t *serverTimes) value(name string, v *fastjson.Value, unit time.Duration) {
 	if v == nil || v.Type() != fastjson.TypeNumber {
 		return
 	}
 	if n, err := v.Float64(); err == nil {
-		d.took(name, n, unit)
+		t.took(name, n, unit)
 	}
 }
 
-// tookMillis notes the members of an object that are named as milliseconds, as
-// vLLM (metrics), llama.cpp (timings) and Dynamo (nvext.timing) have them.
-func (d *decoder) tookMillis(v *fastjson.Value) {
+// millis records the members of an object whose names end in _ms, as vLLM
+// (metrics), llama.cpp (timings) and Dynamo (nvext.timing) have them.
+func (t *serverTimes) millis(v *fastjson.Value) {
 	if v == nil || v.GetObject() == nil {
 		return
 	}
 	v.GetObject().Visit(func(key []byte, v *fastjson.Value) {
 		if strings.HasSuffix(string(key), "_ms") {
-			d.tookValue(string(key), v, time.Millisecond)
+			t.value(string(key), v, time.Millisecond)
 		}
 	})
 }
 
-// tookHeaders notes headers that hold milliseconds. Names are lower-case.
-func (d *decoder) tookHeaders(h http.Header, names ...string) {
+// headers records headers that hold milliseconds. Names are lower-case.
+func (t *serverTimes) headers(h http.Header, names ...string) {
 	for _, name := range names {
 		value := h.Get(name)
 		if value == "" {
 			continue
 		}
 		if n, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil {
-			d.took(name, n, time.Millisecond)
+			t.took(name, n, time.Millisecond)
 		}
 	}
 }

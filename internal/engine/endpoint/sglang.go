@@ -15,7 +15,7 @@ func sglang() Kind {
 		Name: nameSGLang, Path: "/generate", Title: "LLM Metrics",
 		Caps:   Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
 		Encode: encodeSGLang,
-		Decode: decodeWith(&grammar{read: readSGLang, lists: true, end: endMarker}),
+		Decode: decodeWith(&grammar{dialect: newSGLang, lists: true, end: endMarker}),
 	}
 }
 
@@ -41,13 +41,25 @@ func encodeSGLang(dst []byte, r *Request) ([]byte, error) {
 	return n.finish(dst, r)
 }
 
-// readSGLang takes an answer, a list of answers, or a chunk of a stream.
-func readSGLang(d *decoder, doc *document) bool {
-	return eachObject(doc, d.sglang)
+// sglangDialect reads answers, lists of answers, or chunks of a stream.
+type sglangDialect struct {
+	*builder
+
+	texts   cumulative
+	counted []int64 // tokens of each choice so far, by its position
 }
 
-// sglang reads one object; position stands in for its index.
-func (d *decoder) sglang(v *fastjson.Value, position int, data []byte) {
+func newSGLang(b *builder) dialect { return &sglangDialect{builder: b} }
+
+func (d *sglangDialect) reset() {
+	d.texts.reset()
+	d.counted = d.counted[:0]
+}
+
+func (d *sglangDialect) document(doc *document) bool { return doc.eachObject(d.object) }
+
+// object reads one object; position stands in for its index.
+func (d *sglangDialect) object(v *fastjson.Value, position int, data []byte) {
 	text, meta := v.Get("text"), v.Get("meta_info")
 	if truthy(v.Get("error")) || string(str(v.Get("object"))) == "error" {
 		d.failInObject(data)
@@ -56,21 +68,20 @@ func (d *decoder) sglang(v *fastjson.Value, position int, data []byte) {
 	if text == nil && meta.GetObject() == nil && v.Get("output_ids") == nil {
 		return
 	}
-	c := d.state(v.Get("index"), position)
+	c := d.choice(v.Get("index"), position)
 	if c == nil {
-		d.bad++
-		d.warn(warnMalformedEvent)
+		d.malformed()
 		return
 	}
-	d.answers = true
+	d.answered = true
 	if meta.GetObject() == nil {
-		d.grow(c, str(text))
+		d.texts.add(d.builder, c, str(text))
 		return
 	}
-	keepFirst(&d.a.ResponseID, meta.Get("id"))
-	d.sglangUsage(c, meta)
-	d.grow(c, str(text))
-	d.tookValue("e2e_latency", meta.Get("e2e_latency"), time.Second)
+	keepFirst(&d.answer.ResponseID, meta.Get("id"))
+	d.countTokens(c, meta)
+	d.texts.add(d.builder, c, str(text))
+	d.times.value("e2e_latency", meta.Get("e2e_latency"), time.Second)
 	reason := meta.Get("finish_reason")
 	var why *fastjson.Value // an abort says in the same place what has happened
 	if reason.GetObject() != nil {
@@ -79,21 +90,24 @@ func (d *decoder) sglang(v *fastjson.Value, position int, data []byte) {
 	d.finish(c, reason, why, data)
 }
 
-// sglangUsage reads the counts, which are those of one choice so far.
-func (d *decoder) sglangUsage(c *choiceState, meta *fastjson.Value) {
+// countTokens reads the counts, which are those of one choice so far.
+func (d *sglangDialect) countTokens(c *choice, meta *fastjson.Value) {
 	u, ok := readUsage(meta)
 	if !ok {
 		return
 	}
 	if u.output.known() {
-		if more := u.output.n - c.counted; more > 0 {
+		for len(d.counted) <= c.position {
+			d.counted = append(d.counted, 0)
+		}
+		if more := u.output.n - d.counted[c.position]; more > 0 {
 			c.tokens += int32(min(more, math.MaxInt32-int64(c.tokens)))
-			c.counted = u.output.n
+			d.counted[c.position] = u.output.n
 		}
 		u.output.n = 0
-		for i := range d.choices {
-			u.output.n += d.choices[i].counted
+		for _, n := range d.counted {
+			u.output.n += n
 		}
 	}
-	d.usage, d.hasUsage = u, true
+	d.setUsage(u)
 }

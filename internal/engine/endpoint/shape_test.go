@@ -14,18 +14,18 @@ import (
 
 // decodePlain reads a stream as a grammar has it, every event in full.
 func decodePlain(g *grammar, resp *bench.Response) bench.Answer {
-	var d decoder
-	d.reset(g, resp)
-	d.a.Streamed, d.streamed = true, true
-	d.a.Chunks = []bench.Chunk{}
+	d := newDecoder(g)
+	d.reset(resp)
+	d.answer.Streamed, d.streamed = true, true
+	d.answer.Chunks = []bench.Chunk{}
 	for e := range resp.Events.All() {
 		d.event(&e)
-		if d.a.Failure != nil {
-			return d.answer()
+		if d.answer.Failure != nil {
+			return d.result()
 		}
 	}
 	d.endStream(resp)
-	return d.answer()
+	return d.result()
 }
 
 // checkShapes checks that a stream means the same whichever way it is read.
@@ -115,8 +115,8 @@ func TestShapes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			resp := sse(append(tt.events, stop, "[DONE]")...)
 			checkShapes(t, resp)
-			var d decoder
-			d.reset(openAI(), resp)
+			d := newDecoder(openAI())
+			d.reset(resp)
 			d.stream(resp, true)
 			last := bench.NoShape
 			for c := resp.Events.Cursor(); c.Next(); {
@@ -292,8 +292,8 @@ func tokens(n int, padded bool) *bench.Response {
 // number of allocations.
 func TestDecodeAllocations(t *testing.T) {
 	count := func(events int) float64 {
-		resp := tokens(events, true)
-		return testing.AllocsPerRun(20, func() { decodeWith(openAI())(resp, true) })
+		resp, decode := tokens(events, true), decodeWith(openAI())
+		return testing.AllocsPerRun(20, func() { decode(resp, true) })
 	}
 	few, more := count(100), count(2000)
 	if more > few+20 { // buffers that grow
@@ -305,10 +305,10 @@ func TestDecodeAllocations(t *testing.T) {
 func BenchmarkDecodeChat(b *testing.B) {
 	for name, padded := range map[string]bool{"plain": false, "padded": true} {
 		b.Run(name, func(b *testing.B) {
-			resp := tokens(600, padded)
+			resp, decode := tokens(600, padded), decodeWith(openAI())
 			b.ReportAllocs()
 			for b.Loop() {
-				if a := decodeWith(openAI())(resp, true); len(a.Chunks) != 600 {
+				if a := decode(resp, true); len(a.Chunks) != 600 {
 					b.Fatalf("%d chunks", len(a.Chunks))
 				}
 			}

@@ -18,7 +18,7 @@ func audioSpeech() Kind {
 		Accept: "*/*", StreamAccept: "*/*",
 		Caps:   Caps{Streams: true, TokenizesInput: true, ProducesAudio: true},
 		Encode: encodeSpeech,
-		Decode: decodeWith(&grammar{read: readSpeech, binary: countSpeech, end: endTerminal}),
+		Decode: decodeWith(&grammar{dialect: newSpeech, end: endTerminal}),
 	}
 }
 
@@ -34,23 +34,33 @@ func encodeSpeech(dst []byte, r *Request) ([]byte, error) {
 	return appendObject(dst, fields), nil
 }
 
-// readSpeech takes an event with a piece of the audio, or all of it in one
-// document.
-func readSpeech(d *decoder, doc *document) bool {
-	readOpenAI(d, doc)
-	if sound := str(doc.value.Get("audio")); len(sound) > 0 {
-		d.answers = true
-		d.sounds(sound)
+// speechDialect reads events with a piece of the audio, all of it in one document, or
+// the audio itself.
+type speechDialect struct {
+	openAIDialect
+
+	start []byte // first bytes of the audio
+	size  int64  // of what was received
+}
+
+func newSpeech(b *builder) dialect { return &speechDialect{openAIDialect: openAIDialect{b}} }
+
+func (d *speechDialect) reset() { d.start, d.size = d.start[:0], 0 }
+
+func (d *speechDialect) document(doc *document) bool {
+	d.openAIDialect.document(doc)
+	if audio := str(doc.value.Get("audio")); len(audio) > 0 {
+		d.answered = true
+		d.piece(audio)
 	}
-	kind := string(str(doc.value.Get("type")))
-	if kind == "speech.audio.done" || kind == "" && doc.event == "speech.audio.done" {
-		d.answers, d.terminal = true, true
+	if doc.kind() == "speech.audio.done" {
+		d.answered, d.terminal = true, true
 	}
 	return true
 }
 
-// maxSoundStart is how much of an audio clip is kept to read its header, in bytes.
-const maxSoundStart = 4 << 10
+// maxAudioStart is how much of an audio clip is kept to read its header, in bytes.
+const maxAudioStart = 4 << 10
 
 // warnShortAudio says that an audio clip is shorter than its header promises.
 const warnShortAudio = "short_audio"
@@ -59,39 +69,32 @@ const warnShortAudio = "short_audio"
 // not know yet how much will follow.
 const unknownSize = 0x7fff0000
 
-// sound is what was received of an answer's sound.
-type sound struct {
-	start []byte // its first bytes
-	size  int64
-}
-
-// sounds records sound in base64. What belongs to the header of its container is
-// no content.
-func (d *decoder) sounds(data []byte) {
+// piece records audio in base64. The header of its container is no content.
+func (d *speechDialect) piece(data []byte) {
 	plain := bytes.TrimRight(data, "=")
 	size := base64.RawStdEncoding.DecodedLen(len(plain))
-	if room := maxSoundStart - len(d.sound.start); room > 0 {
+	if room := maxAudioStart - len(d.start); room > 0 {
 		whole := min(len(plain), (room+2)/3*4)
 		decoded, _ := base64.RawStdEncoding.AppendDecode(nil, plain[:whole]) // what is wrong with it does not change its size
-		d.sound.start = append(d.sound.start, decoded...)
+		d.start = append(d.start, decoded...)
 	}
-	d.sound.size += int64(size)
-	if size == 0 || d.sound.size <= int64(headerSize(d.sound.start)) {
+	d.size += int64(size)
+	if size == 0 || d.size <= int64(headerSize(d.start)) {
 		return
 	}
 	d.item(bench.Audio, size)
-	if w, ok := readWAV(d.sound.start); ok {
-		d.a.AudioLength = w.length(d.sound.size)
+	if w, ok := readWAV(d.start); ok {
+		d.answer.AudioLength = w.length(d.size)
 	}
 }
 
-// countSpeech takes an answer that is an audio clip itself. Where a stream was asked for
-// each read is a content event, but for those that end within the header.
-func countSpeech(d *decoder, resp *bench.Response) {
+// binary reads an answer that is an audio clip itself. If a stream was requested,
+// each read is a chunk, except those that end within the header.
+func (d *speechDialect) binary(resp *bench.Response) {
 	header, total := int64(headerSize(resp.Start)), int64(0)
-	d.a.Streamed = d.asked
+	d.answer.Streamed = d.asked
 	if d.asked && len(resp.Pieces) > 0 {
-		d.a.FirstEvent = resp.Pieces[0].At
+		d.answer.FirstEvent = resp.Pieces[0].At
 	}
 	for _, p := range resp.Pieces {
 		total += int64(p.Size)
@@ -105,11 +108,11 @@ func countSpeech(d *decoder, resp *bench.Response) {
 		d.item(bench.Audio, int(total))
 	}
 	if w, ok := readWAV(resp.Start); ok {
-		d.a.AudioLength = w.length(total)
+		d.answer.AudioLength = w.length(total)
 		if w.size < unknownSize && int64(w.data)+int64(w.size) > total {
 			d.warn(warnShortAudio)
 		}
 	} else if rate := pcmRate(resp.Header.Get("Content-Type")); rate > 0 {
-		d.a.AudioLength = playing(total, rate)
+		d.answer.AudioLength = playing(total, rate)
 	}
 }

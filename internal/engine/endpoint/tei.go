@@ -14,7 +14,7 @@ func teiRankings() Kind {
 		Name: "hf_tei_rankings", Aliases: []string{"tei_rerank"},
 		Path: "/rerank", Title: "Ranking Metrics",
 		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
-		Encode: encodeTEIRankings, Decode: decodeWith(withTEIHeaders(ranks(rankedItem))),
+		Encode: encodeTEIRankings, Decode: decodeWith(rankGrammar(newTEIRanks)),
 	}
 }
 
@@ -35,7 +35,7 @@ func teiEmbed() Kind {
 		Name: "tei_embed",
 		Path: "/embed", Title: "Embeddings Metrics",
 		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
-		Encode: encodeTEIEmbed, Decode: decodeWith(withTEIHeaders(teiVectors())),
+		Encode: encodeTEIEmbed, Decode: decodeWith(vectorGrammar(newTEIVectors)),
 	}
 }
 
@@ -59,29 +59,39 @@ func encodeTEIEmbed(dst []byte, r *Request) ([]byte, error) {
 	return object(dst, r, Field{"inputs", oneOrList(texts)})
 }
 
-// teiVectors is the grammar of vectors, but a bare list of numbers is a score for
-// each sentence.
-func teiVectors() *grammar {
-	g, scores := vectors(), ranks(scoredItem)
-	g.read = func(d *decoder, doc *document) bool {
-		if items, err := doc.value.Array(); err == nil && len(items) > 0 && items[0].Type() == fastjson.TypeNumber {
-			return scores.read(d, doc)
-		}
-		return readVectors(d, doc)
-	}
-	return g
+// teiVectors reads vectors, but a bare list of numbers is a score for each sentence.
+type teiVectors struct {
+	vectorDialect
+
+	scores *rankDialect
 }
 
-// withTEIHeaders adds what TEI says in the head of its responses: its times, and how many
-// tokens it read.
-func withTEIHeaders(g *grammar) *grammar {
-	read := g.read
-	g.read = func(d *decoder, doc *document) bool {
-		d.tookHeaders(d.header, "x-total-time", "x-tokenization-time", "x-queue-time", "x-inference-time")
-		if n, err := strconv.ParseInt(d.header.Get("x-compute-tokens"), 10, 64); err == nil && n >= 0 {
-			d.inputTokens(n)
-		}
-		return read(d, doc)
+func newTEIVectors(b *builder) dialect {
+	return &teiVectors{vectorDialect{itemBuilder: itemBuilder{b}}, newRanks(b, scoredItem)}
+}
+
+func (d *teiVectors) document(doc *document) bool {
+	d.takeTEIHeaders()
+	if items, err := doc.value.Array(); err == nil && len(items) > 0 && items[0].Type() == fastjson.TypeNumber {
+		return d.scores.document(doc)
 	}
-	return g
+	return d.vectorDialect.document(doc)
+}
+
+// teiRanks reads scores.
+type teiRanks struct{ *rankDialect }
+
+func newTEIRanks(b *builder) dialect { return teiRanks{newRanks(b, rankedItem)} }
+
+func (d teiRanks) document(doc *document) bool {
+	d.takeTEIHeaders()
+	return d.rankDialect.document(doc)
+}
+
+// takeTEIHeaders reads TEI's headers: times, and the number of input tokens.
+func (d itemBuilder) takeTEIHeaders() {
+	d.times.headers(d.header, "x-total-time", "x-tokenization-time", "x-queue-time", "x-inference-time")
+	if n, err := strconv.ParseInt(d.header.Get("x-compute-tokens"), 10, 64); err == nil && n >= 0 {
+		d.inputTokens(n)
+	}
 }

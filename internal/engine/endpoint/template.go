@@ -14,27 +14,27 @@ import (
 // answer the output stands. As a row of [Kinds] it has neither; see [Templated].
 func template() Kind {
 	return Kind{
-		Name: "template", Title: "LLM Metrics", Caps: anyCaps(),
+		Name: "template", Title: "LLM Metrics", Caps: genericCaps(),
 		Encode: func(dst []byte, _ *Request) ([]byte, error) {
 			return dst, errors.New("endpoint type template needs endpoint.template.body")
 		},
-		Decode: decodeWith(anyGrammar(nil)),
+		Decode: decodeWith(genericGrammar(nil)),
 	}
 }
 
 // raw is an API of which nothing is known: the data has whole bodies.
 func raw() Kind {
 	return Kind{
-		Name: "raw", Title: "LLM Metrics", Caps: anyCaps(),
+		Name: "raw", Title: "LLM Metrics", Caps: genericCaps(),
 		Encode: func(dst []byte, _ *Request) ([]byte, error) {
 			return dst, errors.New("endpoint type raw sends bodies of the dataset as they are, and this turn has none (payload)")
 		},
-		Decode: decodeWith(anyGrammar(nil)),
+		Decode: decodeWith(genericGrammar(nil)),
 	}
 }
 
-// anyCaps is what an API may be able to do.
-func anyCaps() Caps {
+// genericCaps is what an API may be able to do.
+func genericCaps() Caps {
 	return Caps{
 		Named:   true,
 		Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
@@ -68,7 +68,7 @@ func Templated(body, responseField string) (Kind, error) {
 	}
 	k := template()
 	k.Encode = func(dst []byte, r *Request) ([]byte, error) { return encodeTemplate(parsed, dst, r) }
-	k.Decode = decodeWith(anyGrammar(find))
+	k.Decode = decodeWith(genericGrammar(find))
 	return k, nil
 }
 

@@ -39,13 +39,13 @@ func TestShapesOfTextAPIs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tail := []string{ev("output_text.done", place+`,"text":"all"`), completed}
-			if tt.g.read != nil && strings.Contains(tt.events[0], "content_block") {
+			if strings.Contains(tt.events[0], "content_block") {
 				tail = []string{blockStop(0), messageStop}
 			}
 			resp := sse(append(tt.events, tail...)...)
 			checkShapesOf(t, tt.g, resp)
-			var d decoder
-			d.reset(tt.g, resp)
+			d := newDecoder(tt.g)
+			d.reset(resp)
 			d.stream(resp, true)
 			got := false
 			for _, e := range d.effects {

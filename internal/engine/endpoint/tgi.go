@@ -18,7 +18,7 @@ func tgi() Kind {
 		Path: "/generate", StreamPath: "/generate_stream", Title: "LLM Metrics",
 		Caps:   Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
 		Encode: encodeTGI,
-		Decode: decodeWith(&grammar{read: readTGI, head: readTGIHead, lists: true, end: endTerminal}),
+		Decode: decodeWith(&grammar{dialect: newTGI, lists: true, end: endTerminal}),
 	}
 }
 
@@ -41,19 +41,23 @@ func encodeTGI(dst []byte, r *Request) ([]byte, error) {
 	return n.finish(dst, r)
 }
 
-// readTGIHead takes the times that TGI puts into headers.
-func readTGIHead(d *decoder, h http.Header) {
-	d.tookHeaders(h, "x-total-time", "x-validation-time", "x-queue-time", "x-inference-time", "x-time-per-token")
+// tgiDialect reads answers, lists of answers as the compatible route sends them, or
+// tokens of a stream.
+type tgiDialect struct{ *builder }
+
+func newTGI(b *builder) dialect { return tgiDialect{b} }
+
+func (d tgiDialect) reset() {}
+
+// head reads the times that TGI puts into headers.
+func (d tgiDialect) head(h http.Header) {
+	d.times.headers(h, "x-total-time", "x-validation-time", "x-queue-time", "x-inference-time", "x-time-per-token")
 }
 
-// readTGI takes an answer, a list of answers as the compatible route gives it, or
-// one token of a stream.
-func readTGI(d *decoder, doc *document) bool {
-	return eachObject(doc, d.tgi)
-}
+func (d tgiDialect) document(doc *document) bool { return doc.eachObject(d.object) }
 
-// tgi reads one object, which belongs to the choice at position.
-func (d *decoder) tgi(v *fastjson.Value, position int, data []byte) {
+// object reads one object, which belongs to the choice at position.
+func (d tgiDialect) object(v *fastjson.Value, position int, data []byte) {
 	if err := v.Get("error"); truthy(err) {
 		d.failInObject(data)
 		return
@@ -63,11 +67,11 @@ func (d *decoder) tgi(v *fastjson.Value, position int, data []byte) {
 	if token.GetObject() == nil && !ends {
 		return
 	}
-	c := d.state(nil, position)
+	c := d.choice(nil, position)
 	if c == nil {
 		return
 	}
-	d.answers = true
+	d.answered = true
 	if token.GetObject() != nil {
 		c.tokens++ // a special token counts, although nobody sees it
 		if special := token.Get("special"); special == nil || special.Type() != fastjson.TypeTrue {
@@ -82,12 +86,12 @@ func (d *decoder) tgi(v *fastjson.Value, position int, data []byte) {
 		d.emit(c, bench.Text, str(whole))
 	}
 	if details.GetObject() != nil {
-		d.tgiDetails(c, details, data)
+		d.details(c, details, data)
 	}
 }
 
-// tgiDetails reads what is said at the end of an answer.
-func (d *decoder) tgiDetails(c *choiceState, details *fastjson.Value, data []byte) {
+// details reads the counts and the finish reason at the end of an answer.
+func (d tgiDialect) details(c *choice, details *fastjson.Value, data []byte) {
 	u := &d.usage
 	if n, ok := tokenCountOf(details.Get("input_length")); ok {
 		u.input.take(n, 1)

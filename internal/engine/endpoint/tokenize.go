@@ -37,13 +37,14 @@ func encodeTokenize(dst []byte, r *Request) ([]byte, error) {
 // SGLang and llama.cpp, or the bare lists of TGI and TEI. What was counted is the
 // input; the answer itself is one event.
 func tokenLists() *grammar {
-	return &grammar{read: readTokens, lists: true, folds: true, end: endTerminal}
+	return &grammar{dialect: stateless(readTokens), lists: true, folds: true, end: endTerminal}
 }
 
-func readTokens(d *decoder, doc *document) bool {
+func readTokens(b *builder, doc *document) bool {
+	d := itemBuilder{b}
 	list := doc.value
 	if list.Type() == fastjson.TypeObject {
-		if d.head(doc) {
+		if d.envelope(doc) {
 			return true
 		}
 		list = firstList(doc.value, "tokens", "tokenize_response")
@@ -59,9 +60,9 @@ func readTokens(d *decoder, doc *document) bool {
 	if !ok {
 		return true
 	}
-	d.answers = true
+	d.answered = true
 	d.inputTokens(tokens)
-	d.endItems(bench.Binary, 1)
+	d.endItems(bench.Binary, 1, doc.size)
 	return true
 }
 
@@ -116,13 +117,14 @@ func encodeDetokenize(dst []byte, r *Request) ([]byte, error) {
 // plainTexts is the grammar of text that was not generated: that of vLLM, SGLang
 // and llama.cpp, or TEI's bare list.
 func plainTexts() *grammar {
-	return &grammar{read: readTexts, lists: true, end: endTerminal}
+	return &grammar{dialect: stateless(readTexts), lists: true, end: endTerminal}
 }
 
-func readTexts(d *decoder, doc *document) bool {
+func readTexts(b *builder, doc *document) bool {
+	d := itemBuilder{b}
 	texts := doc.value
 	if texts.Type() == fastjson.TypeObject {
-		if d.head(doc) {
+		if d.envelope(doc) {
 			return true
 		}
 		for _, name := range [...]string{"prompt", "text", "content"} {
@@ -145,8 +147,8 @@ func readTexts(d *decoder, doc *document) bool {
 			d.malformed()
 			continue
 		}
-		d.answers = true
-		if c := d.state(nil, i); c != nil {
+		d.answered = true
+		if c := d.choice(nil, i); c != nil {
 			d.emit(c, bench.Text, str(v))
 			c.finish = bench.FinishStop
 		}

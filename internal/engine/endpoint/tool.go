@@ -10,8 +10,8 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// callState is one tool call in the making.
-type callState struct {
+// toolCall is one tool call while it is being collected.
+type toolCall struct {
 	index    int
 	id, name string
 	args     []byte
@@ -19,22 +19,6 @@ type callState struct {
 
 // maxCalls bounds the tool calls of one choice.
 const maxCalls = 4096
-
-// tool reads one member of tool_calls: the start of a call, or more of one.
-func (d *decoder) tool(c *choiceState, v *fastjson.Value) {
-	id := str(v.Get("id"))
-	var call *callState
-	if index, ok := indexOf(v); ok {
-		call = c.callAt(index)
-	} else {
-		call = c.callByID(string(id), d.streamed)
-	}
-	function := v.Get("function")
-	if function == nil || function.GetObject() == nil {
-		function = v.Get("custom") // a tool whose input is free text
-	}
-	d.call(c, call, id, function)
-}
 
 // indexOf reads the member index of v.
 func indexOf(v *fastjson.Value) (int, bool) {
@@ -46,8 +30,9 @@ func indexOf(v *fastjson.Value) (int, bool) {
 	return int(min(n, math.MaxInt32)), ok
 }
 
-// call adds to a call; the event is the name, if new, and the arguments.
-func (d *decoder) call(c *choiceState, call *callState, id []byte, function *fastjson.Value) {
+// call adds to a tool call, which may be nil, and records a chunk of its name, if that
+// is new, and of its arguments.
+func (b *builder) call(c *choice, call *toolCall, id []byte, function *fastjson.Value) {
 	if call == nil {
 		return
 	}
@@ -77,13 +62,13 @@ func (d *decoder) call(c *choiceState, call *callState, id []byte, function *fas
 		}
 	}
 	if size += len(call.args) - before; size > 0 {
-		d.emitSize(c, bench.Tool, size)
+		b.emitSize(c, bench.Tool, size)
 	}
 }
 
 // callAt returns the call with the given index, made when it is new; nil when
 // there are too many.
-func (c *choiceState) callAt(index int) *callState {
+func (c *choice) callAt(index int) *toolCall {
 	for i := range c.calls {
 		if c.calls[i].index == index {
 			return &c.calls[i]
@@ -92,14 +77,14 @@ func (c *choiceState) callAt(index int) *callState {
 	if len(c.calls) >= maxCalls {
 		return nil
 	}
-	c.calls = append(c.calls, callState{index: index})
+	c.calls = append(c.calls, toolCall{index: index})
 	return &c.calls[len(c.calls)-1]
 }
 
 // callByID finds the call of an entry without index: in a stream an id other
 // than the last call's opens a new call and anything else continues the last;
 // in a whole answer every entry is a call.
-func (c *choiceState) callByID(id string, streamed bool) *callState {
+func (c *choice) callByID(id string, streamed bool) *toolCall {
 	n := len(c.calls)
 	if n > 0 && streamed && (id == "" || id == c.calls[n-1].id) {
 		return &c.calls[n-1]
@@ -112,11 +97,11 @@ func (c *choiceState) callByID(id string, streamed bool) *callState {
 }
 
 // toolCalls returns the calls in the order of their index.
-func (c *choiceState) toolCalls() []bench.ToolCall {
+func (c *choice) toolCalls() []bench.ToolCall {
 	if len(c.calls) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(c.calls, func(a, b callState) int { return cmp.Compare(a.index, b.index) })
+	slices.SortStableFunc(c.calls, func(a, b toolCall) int { return cmp.Compare(a.index, b.index) })
 	calls := make([]bench.ToolCall, len(c.calls))
 	for i := range c.calls {
 		calls[i] = bench.ToolCall{ID: c.calls[i].id, Name: c.calls[i].name, Arguments: string(c.calls[i].args)}

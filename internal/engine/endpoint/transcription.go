@@ -13,31 +13,31 @@ import (
 // others serve it too. A request is a form. The text of a turn is not sent; a
 // prompt comes from the extra inputs.
 func audioTranscription() Kind {
-	k := overSound("/v1/audio/transcriptions", "Audio Transcription Metrics")
+	k := overAudio("/v1/audio/transcriptions", "Audio Transcription Metrics")
 	k.Name, k.Aliases = "audio_transcription", []string{"transcriptions"}
 	return k
 }
 
 // audioTranslation is the same with English text as its answer.
 func audioTranslation() Kind {
-	k := overSound("/v1/audio/translations", "Audio Translation Metrics")
+	k := overAudio("/v1/audio/translations", "Audio Translation Metrics")
 	k.Name = "audio_translation"
 	return k
 }
 
-func overSound(path, title string) Kind {
+func overAudio(path, title string) Kind {
 	return Kind{
 		Path: path, Title: title, ContentType: formType, Reserved: []string{"file"},
 		Caps:   Caps{Streams: true, ProducesTokens: true, Audio: true},
-		Encode: encodeSound,
-		Decode: decodeWith(&grammar{read: readTranscript, text: readTranscribed, strings: true, end: endMarker}),
+		Encode: encodeAudio,
+		Decode: decodeWith(&grammar{dialect: newTranscripts, strings: true, end: endMarker}),
 	}
 }
 
-// encodeSound writes the form: the file, the model, the user's fields, and what
+// encodeAudio writes the form: the file, the model, the user's fields, and what
 // streams need (OpenAI API reference, "Create transcription"; the names of the
 // length and of the usage in streams are vLLM's).
-func encodeSound(dst []byte, r *Request) ([]byte, error) {
+func encodeAudio(dst []byte, r *Request) ([]byte, error) {
 	fields := []Field{modelField(r)}
 	if n := appendMax(r.Turn.MaxTokens); n != nil {
 		fields = append(fields, Field{fieldMaxCompletion, n})
@@ -69,61 +69,67 @@ func encodeSound(dst []byte, r *Request) ([]byte, error) {
 	}
 	const head = 1 << 10 // for what is around the file
 	f := form{dst: slices.Grow(dst, len(clip.Data)+head)}
-	filename, mime := soundFile(clip)
+	filename, mime := audioFile(clip)
 	f.file("file", filename, mime, clip.Data)
 	f.fields(fields)
 	return f.end()
 }
 
-// readTranscript takes a document of either dialect: vLLM's chunks, which are those
-// of chat without an index, OpenAI's events, or an answer in one piece.
-func readTranscript(d *decoder, doc *document) bool {
+// transcriptDialect reads documents of either kind of server: vLLM's chunks, which are
+// those of chat without an index, OpenAI's events, or answers in one piece.
+type transcriptDialect struct {
+	openAIDialect
+
+	deltas bool // a delta was received, so that segments repeat it
+}
+
+func newTranscripts(b *builder) dialect { return &transcriptDialect{openAIDialect: openAIDialect{b}} }
+
+func (d *transcriptDialect) reset() { d.deltas = false }
+
+func (d *transcriptDialect) document(doc *document) bool {
 	if doc.value.Type() == fastjson.TypeString {
 		if d.streamed {
 			return false
 		}
-		readTranscribed(d, trimSpace(str(doc.value)))
+		d.text(trimSpace(str(doc.value)))
 		return true
 	}
-	readOpenAI(d, doc)
-	kind := string(str(doc.value.Get("type")))
-	if kind == "" {
-		kind = doc.event
-	}
+	d.openAIDialect.document(doc)
 	text := doc.value.Get("text")
-	switch kind {
+	switch doc.kind() {
 	case "transcript.text.delta":
 		d.deltas = true
-		d.says(str(doc.value.Get("delta")))
+		d.add(str(doc.value.Get("delta")))
 	case "transcript.text.segment":
 		if !d.deltas {
-			d.says(str(text))
+			d.add(str(text))
 		}
 	case "transcript.text.done":
-		if len(d.a.Chunks) == 0 {
-			d.says(str(text))
+		if len(d.answer.Chunks) == 0 {
+			d.add(str(text))
 		}
-		d.answers, d.terminal = true, true
+		d.answered, d.terminal = true, true
 	default:
 		if text != nil && text.Type() == fastjson.TypeString {
-			d.says(str(text))
+			d.add(str(text))
 		}
 	}
 	return true
 }
 
-// readTranscribed takes a transcript in plain text, or as subtitles.
-func readTranscribed(d *decoder, body []byte) {
-	if d.asked && !d.streamed && len(d.a.Chunks) == 0 && d.valid == 0 {
+// text reads a transcript in plain text, or as subtitles.
+func (d *transcriptDialect) text(body []byte) {
+	if d.asked && !d.streamed && len(d.answer.Chunks) == 0 && d.valid == 0 {
 		d.warn(warnNotStreamed)
 	}
-	d.says(body)
+	d.add(body)
 }
 
-// says records text of the only choice.
-func (d *decoder) says(text []byte) {
-	d.answers = true
-	if c := d.state(nil, 0); c != nil {
+// add records text of the only choice.
+func (d *transcriptDialect) add(text []byte) {
+	d.answered = true
+	if c := d.only(); c != nil {
 		d.emit(c, bench.Text, text)
 	}
 }

@@ -25,7 +25,7 @@ func triton() Kind {
 		Dialects: []string{dialectTRTLLM, dialectVLLM},
 		Caps:     Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
 		Encode:   encodeTriton,
-		Decode:   decodeWith(&grammar{read: readTriton, end: endOfBody}),
+		Decode:   decodeWith(&grammar{dialect: newTriton, end: endOfBody}),
 		Settle:   dropPrompt,
 	}
 }
@@ -57,9 +57,19 @@ func encodeTriton(dst []byte, r *Request) ([]byte, error) {
 	return appendMerged(dst, []Field{text, limit, stream, {"bad_words", empty}, {"stop_words", empty}}, r)
 }
 
-// readTriton takes an answer, or a chunk of a stream. Chunks may be without text:
-// some builds send a last one that holds flags only.
-func readTriton(d *decoder, doc *document) bool {
+// tritonDialect reads answers, or chunks of a stream. Chunks may have no text: some
+// builds send a last one that holds flags only.
+type tritonDialect struct {
+	*builder
+
+	texts cumulative
+}
+
+func newTriton(b *builder) dialect { return &tritonDialect{builder: b} }
+
+func (d *tritonDialect) reset() { d.texts.reset() }
+
+func (d *tritonDialect) document(doc *document) bool {
 	v := doc.value
 	if truthy(v.Get("error")) {
 		d.failInObject(doc.data)
@@ -69,9 +79,9 @@ func readTriton(d *decoder, doc *document) bool {
 	if text == nil && v.Get("model_name") == nil {
 		return true
 	}
-	keepFirst(&d.a.Model, v.Get("model_name"))
-	c := d.state(nil, 0)
-	d.answers = true
+	keepFirst(&d.answer.Model, v.Get("model_name"))
+	c := d.only()
+	d.answered = true
 	if n, ok := tokenCountOf(v.Get("num_input_tokens")); ok {
 		d.usage.input, d.hasUsage = count{n, 1}, true
 	}
@@ -81,7 +91,7 @@ func readTriton(d *decoder, doc *document) bool {
 			c.tokens += int32(min(n, math.MaxInt32-int64(c.tokens)))
 		}
 	}
-	d.grow(c, textOf(text))
+	d.texts.add(d.builder, c, textOf(text))
 	if reason := v.Get("finish_reason"); string(str(reason)) != "null" { // not yet
 		d.finish(c, reason, nil, doc.data)
 	}

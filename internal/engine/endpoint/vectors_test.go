@@ -342,7 +342,7 @@ func TestVectorsAreNotKept(t *testing.T) {
 
 func BenchmarkDecodeVectors(b *testing.B) {
 	resp := wholeBody(manyVectors(32))
-	for name, g := range map[string]*grammar{"folded": vectors(), "parsed": {read: readVectors, lists: true, end: endTerminal}} {
+	for name, g := range map[string]*grammar{"folded": vectors(), "parsed": {dialect: newVectors, lists: true, end: endTerminal}} {
 		b.Run(name, func(b *testing.B) {
 			decode := decodeWith(g)
 			b.SetBytes(int64(len(resp.Body)))

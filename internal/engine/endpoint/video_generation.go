@@ -20,10 +20,8 @@ func videoGeneration() Kind {
 		Path: "/v1/videos", Title: "Video Generation Metrics",
 		Caps:   Caps{TokenizesInput: true, Images: true, ProducesVideo: true},
 		Encode: encodeVideo, Adapt: adaptVideo,
-		Decode: decodeJob(&jobReader{
-			grammar: &grammar{read: readNothing, binary: readVideoBytes}, read: readVideo, finish: finishVideo,
-		}),
-		Job: &Job{next: nextVideo, cancel: cancelVideo, pause: pauseVideo},
+		Decode: decodeJob(&grammar{dialect: newVideo}, newVideoJob),
+		Job:    &Job{poller: func() poller { return pollerFunc(nextVideo) }, cancel: cancelVideo, pause: pauseVideo},
 	}
 }
 
@@ -74,36 +72,43 @@ func nextVideo(t *Tracker, v *fastjson.Value) step {
 	return s
 }
 
-// readVideo takes one answer about a video.
-func readVideo(j *jobDecoder, v *fastjson.Value) {
+// videoJobDialect reads answers about a video.
+type videoJobDialect struct{ *jobDecoder }
+
+func newVideoJob(j *jobDecoder) jobDialect { return videoJobDialect{j} }
+
+func (d videoJobDialect) jobAnswer(v *fastjson.Value) {
 	state := videoState(v.Get("status"))
-	if state == jobUnknown && len(str(v.Get("status"))) > 0 && j.state == jobUnknown {
-		state = jobRunning // a state that nobody has heard of
+	if state == jobUnknown && len(str(v.Get("status"))) > 0 && d.state == jobUnknown {
+		state = jobRunning // an unknown state
 	}
-	keepFirst(&j.a.ResponseID, v.Get("id"))
-	keepFirst(&j.a.Model, v.Get("model"))
-	j.stateIs(state)
-	if d := errorDetail(v.Get("error"), j.status); d.message != "" {
-		j.why = d
-	}
-	j.tookValue("inference_time_s", v.Get("inference_time_s"), time.Second)
+	d.identify(v)
+	d.stateIs(state)
+	d.failedWith(v.Get("error"))
+	d.times.value("inference_time_s", v.Get("inference_time_s"), time.Second)
 	if memory := v.Get("peak_memory_mb"); memory != nil && memory.Type() == fastjson.TypeNumber {
-		j.job.PeakMemory = max(0, memory.GetFloat64())
+		d.job.PeakMemory = max(0, memory.GetFloat64())
 	}
 }
 
-// finishVideo makes the video the content: its time is that of the answer that says
-// it is done, its size is known if it was downloaded.
-func finishVideo(j *jobDecoder) {
-	j.at, j.read = j.now, j.poll
-	j.item(bench.Video, j.size)
+// jobDone records the video as content: its time is that of the answer that reports
+// it as done, its size is known if it was downloaded.
+func (d videoJobDialect) jobDone() {
+	d.at, d.read = d.now, d.poll
+	d.item(bench.Video, d.fetched)
 }
 
-// readNothing is the grammar of answers that hold no documents.
-func readNothing(*decoder, *document) bool { return false }
+// videoDialect reads a video that is the answer to the request. There are no
+// documents inside the answers about a job.
+type videoDialect struct{ *builder }
 
-// readVideoBytes takes a video that came as the answer to the request.
-func readVideoBytes(d *decoder, resp *bench.Response) {
+func newVideo(b *builder) dialect { return videoDialect{b} }
+
+func (d videoDialect) reset() {}
+
+func (d videoDialect) document(*document) bool { return false }
+
+func (d videoDialect) binary(resp *bench.Response) {
 	size := 0
 	for _, p := range resp.Pieces {
 		size += int(p.Size)

@@ -12,30 +12,44 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// anyGrammar reads answers of APIs that nobody has described: at the place that
-// the user names, or, with a nil finder, wherever an answer of the APIs that we
-// know would have its output.
-func anyGrammar(find finder) *grammar {
-	g := &grammar{lists: true, end: endOfBody, text: func(d *decoder, body []byte) {
-		d.answers = true
-		d.emitAlone(body)
-	}}
-	g.read = readAnything
-	if find != nil {
-		g.read = func(d *decoder, doc *document) bool { return d.readField(doc, find) }
+// genericGrammar describes APIs that nobody has described: the output is at the
+// place that the user names, or, with a nil finder, wherever an answer of the APIs
+// that we know would have it.
+func genericGrammar(find finder) *grammar {
+	return &grammar{
+		dialect: func(b *builder) dialect { return &genericDialect{openAIDialect{b}, find} },
+		lists:   true, end: endOfBody,
 	}
-	return g
+}
+
+// genericDialect reads answers of any API.
+type genericDialect struct {
+	openAIDialect
+
+	find finder
+}
+
+func (d *genericDialect) document(doc *document) bool {
+	if d.find != nil {
+		return d.readField(doc)
+	}
+	return d.readUsual(doc)
+}
+
+func (d *genericDialect) text(body []byte) {
+	d.answered = true
+	d.emitAlone(body)
 }
 
 // emitAlone records text of the only choice.
-func (d *decoder) emitAlone(content []byte) {
-	if c := d.state(nil, 0); c != nil {
+func (d *genericDialect) emitAlone(content []byte) {
+	if c := d.only(); c != nil {
 		d.emit(c, bench.Text, content)
 	}
 }
 
-// readField takes what stands at a place of a document.
-func (d *decoder) readField(doc *document, find finder) bool {
+// readField takes the value at the user's place of a document.
+func (d *genericDialect) readField(doc *document) bool {
 	if err := doc.value.Get("error"); truthy(err) {
 		d.failInObject(doc.data)
 		return true
@@ -46,24 +60,24 @@ func (d *decoder) readField(doc *document, find finder) bool {
 	if dec.Decode(&whole) != nil {
 		return false
 	}
-	found, err := find(whole)
+	found, err := d.find(whole)
 	if err != nil || found == nil {
-		return true // in a stream another event may have it; a document without it is no answer
+		return true // another event of a stream may have it; a document without it is no answer
 	}
-	d.answers = true
+	d.answered = true
 	d.output(found)
 	return true
 }
 
 // usageOf reads the usage block of an object, if it has one.
-func (d *decoder) usageOf(v *fastjson.Value) {
+func (d *genericDialect) usageOf(v *fastjson.Value) {
 	if v.Type() == fastjson.TypeObject {
-		d.readUsage(&chunk{usage: v.Get("usage")})
+		d.chunkUsage(v.Get("usage"))
 	}
 }
 
 // output takes a value that is the output, by what it is.
-func (d *decoder) output(v any) {
+func (d *genericDialect) output(v any) {
 	switch v := v.(type) {
 	case string:
 		d.emitAlone([]byte(v))
@@ -77,7 +91,7 @@ func (d *decoder) output(v any) {
 }
 
 // outputList takes a list: texts, numbers, vectors, or scored items.
-func (d *decoder) outputList(list []any) {
+func (d *genericDialect) outputList(list []any) {
 	if len(list) == 0 {
 		return
 	}
@@ -112,15 +126,15 @@ func (d *decoder) outputList(list []any) {
 }
 
 // vectors records embeddings.
-func (d *decoder) vectors(rows [][]any) {
+func (d *genericDialect) vectors(rows [][]any) {
 	for _, row := range rows {
-		d.a.Vectors = append(d.a.Vectors, bench.Vector{Index: len(d.a.Vectors), Dim: len(row), Rows: 1})
+		d.answer.Vectors = append(d.answer.Vectors, bench.Vector{Index: len(d.answer.Vectors), Dim: len(row), Rows: 1})
 	}
 	d.item(bench.Embedding, 0)
 }
 
 // ranks records scored items.
-func (d *decoder) ranks(items []any) {
+func (d *genericDialect) ranks(items []any) {
 	for i, v := range items {
 		item, _ := v.(map[string]any)
 		rank := bench.Rank{Index: i, Score: math.NaN()}
@@ -133,16 +147,16 @@ func (d *decoder) ranks(items []any) {
 				break
 			}
 		}
-		d.a.Ranks = append(d.a.Ranks, rank)
+		d.answer.Ranks = append(d.answer.Ranks, rank)
 	}
 	d.item(bench.Ranking, 0)
 }
 
-// readAnything takes the output of a document from where it usually stands.
-func readAnything(d *decoder, doc *document) bool {
+// readUsual takes the output of a document from one of the usual places.
+func (d *genericDialect) readUsual(doc *document) bool {
 	v := doc.value
 	if v.Get("choices") != nil {
-		return readOpenAI(d, doc)
+		return d.openAIDialect.document(doc)
 	}
 	if truthy(v.Get("error")) {
 		d.failInObject(doc.data)
@@ -153,29 +167,26 @@ func readAnything(d *decoder, doc *document) bool {
 	if json.Unmarshal(doc.data, &whole) != nil {
 		return false
 	}
-	if d.pictures(v) {
-		d.answers = true
+	if d.images(v) {
+		d.answered = true
 		return true
 	}
 	if found := usual(whole); found != nil {
-		d.answers = true
+		d.answered = true
 		d.output(found)
 	}
 	return true
 }
 
-// pictures records the images of an answer of OpenAI's image API; false = it has
-// none.
-func (d *decoder) pictures(v *fastjson.Value) bool {
-	before := len(d.a.Chunks)
+// images records the images of an answer of OpenAI's image API; false = it has none.
+func (d *genericDialect) images(v *fastjson.Value) bool {
+	before := len(d.answer.Chunks)
 	for _, item := range v.GetArray("data") {
-		if picture := str(item.Get("b64_json")); len(picture) > 0 {
-			d.item(bench.Image, len(picture))
-		} else if picture := str(item.Get("url")); len(picture) > 0 {
-			d.item(bench.Image, len(picture))
+		if size := imageSize(item); size > 0 {
+			d.item(bench.Image, size)
 		}
 	}
-	return len(d.a.Chunks) > before
+	return len(d.answer.Chunks) > before
 }
 
 // usual finds the output of an answer whose API is not known.

@@ -8,11 +8,11 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// fragments puts server-sent events together of texts that were cut anywhere, or
+// sseReassembly puts server-sent events together of texts that were cut anywhere, or
 // finds that they are none. An event has the time of the text that completed it.
 // The zero value is ready.
-type fragments struct {
-	kind  fragmentKind
+type sseReassembly struct {
+	kind  reassemblyMode
 	held  []byte // not handed on yet
 	at    time.Duration
 	read  int32 // of what is held
@@ -21,64 +21,64 @@ type fragments struct {
 	cr    bool
 }
 
-type fragmentKind uint8
+type reassemblyMode uint8
 
 const (
-	fragmentsUnknown fragmentKind = iota
-	fragmentsText                 // each one is text, as it is
-	fragmentsEvents
+	reassemblyUnknown reassemblyMode = iota
+	reassemblyText                   // each one is text, as it is
+	reassemblyEvents
 )
 
 // started reports whether any text has come.
-func (f *fragments) started() bool { return f.kind != fragmentsUnknown || len(f.held) > 0 }
+func (f *sseReassembly) started() bool { return f.kind != reassemblyUnknown || len(f.held) > 0 }
 
 // add takes the next text and hands on what is complete: events, or the text
 // itself. What put gets is valid during the call.
-func (f *fragments) add(at time.Duration, read int32, text []byte, put func(e *bench.Event, isEvent bool)) {
-	if f.kind == fragmentsText {
+func (f *sseReassembly) add(at time.Duration, read int32, text []byte, put func(e *bench.Event, isEvent bool)) {
+	if f.kind == reassemblyText {
 		put(&bench.Event{At: at, Read: read, Data: text}, false)
 		return
 	}
 	earlier := len(f.held)
 	f.held = append(f.held, text...)
-	if f.kind == fragmentsUnknown {
-		f.kind = kindOfFragments(f.held)
-		if f.kind == fragmentsText && earlier > 0 {
+	if f.kind == reassemblyUnknown {
+		f.kind = modeOf(f.held)
+		if f.kind == reassemblyText && earlier > 0 {
 			put(&bench.Event{At: f.at, Read: f.read, Data: f.held[:earlier]}, false)
 			f.held = f.held[earlier:]
 		}
 	}
 	f.at, f.read = at, read
 	switch f.kind {
-	case fragmentsUnknown:
-	case fragmentsText:
+	case reassemblyUnknown:
+	case reassemblyText:
 		put(&bench.Event{At: at, Read: read, Data: f.held}, false)
 		f.held = nil
-	case fragmentsEvents:
+	case reassemblyEvents:
 		f.cut(put)
 	}
 }
 
-// kindOfFragments tells a stream of events from text by how it begins.
-func kindOfFragments(start []byte) fragmentKind {
+// modeOf tells a stream of events from text by how it begins.
+func modeOf(start []byte) reassemblyMode {
 	start = bytes.TrimLeft(start, " \t\r\n\ufeff")
 	if len(start) == 0 {
-		return fragmentsUnknown
+		return reassemblyUnknown
 	}
 	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
 		n := min(len(field), len(start))
 		if string(start[:n]) == field[:n] {
 			if n == len(field) {
-				return fragmentsEvents
+				return reassemblyEvents
 			}
-			return fragmentsUnknown
+			return reassemblyUnknown
 		}
 	}
-	return fragmentsText
+	return reassemblyText
 }
 
 // cut takes the whole lines off what is held.
-func (f *fragments) cut(put func(e *bench.Event, isEvent bool)) {
+func (f *sseReassembly) cut(put func(e *bench.Event, isEvent bool)) {
 	for {
 		end := bytes.IndexAny(f.held, "\r\n")
 		if end < 0 {
@@ -96,7 +96,7 @@ func (f *fragments) cut(put func(e *bench.Event, isEvent bool)) {
 }
 
 // line takes one line of a stream (WHATWG HTML, "Interpreting an event stream").
-func (f *fragments) line(line []byte, put func(e *bench.Event, isEvent bool)) {
+func (f *sseReassembly) line(line []byte, put func(e *bench.Event, isEvent bool)) {
 	if len(line) == 0 {
 		f.dispatch(put)
 		return
@@ -118,7 +118,7 @@ func (f *fragments) line(line []byte, put func(e *bench.Event, isEvent bool)) {
 }
 
 // dispatch hands on an event that is complete.
-func (f *fragments) dispatch(put func(e *bench.Event, isEvent bool)) {
+func (f *sseReassembly) dispatch(put func(e *bench.Event, isEvent bool)) {
 	if f.lines > 0 || f.event.Name == "error" {
 		f.event.At, f.event.Read = f.at, f.read
 		put(&f.event, true)
@@ -128,14 +128,14 @@ func (f *fragments) dispatch(put func(e *bench.Event, isEvent bool)) {
 
 // end hands on what is left when no more comes: text that could have become a
 // stream, or a last event without its blank line, if it is whole.
-func (f *fragments) end(put func(e *bench.Event, isEvent bool)) {
+func (f *sseReassembly) end(put func(e *bench.Event, isEvent bool)) {
 	switch f.kind {
-	case fragmentsUnknown:
+	case reassemblyUnknown:
 		if len(f.held) > 0 {
 			put(&bench.Event{At: f.at, Read: f.read, Data: f.held}, false)
 		}
-	case fragmentsText:
-	case fragmentsEvents:
+	case reassemblyText:
+	case reassemblyEvents:
 		if len(f.held) > 0 {
 			f.line(f.held, put)
 		}

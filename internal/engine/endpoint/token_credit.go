@@ -30,7 +30,7 @@ func (c *tokenCredit) usage(output count) {
 }
 
 // take returns the tokens of a content event, by the best evidence there is.
-func (c *tokenCredit) take(choice *choiceState) int32 {
+func (c *tokenCredit) take(choice *choice) int32 {
 	if c.onChunk && !c.broken {
 		n := c.open
 		c.open, choice.tokens = 0, 0
@@ -51,7 +51,7 @@ func (c *tokenCredit) note() {
 
 // left returns the tokens that came after the last content event, by the evidence
 // that take went by.
-func (c *tokenCredit) left(choices []choiceState) bench.Tokens {
+func (c *tokenCredit) left(choices []choice) bench.Tokens {
 	if !c.broken && c.last > 0 {
 		return bench.Tokens(c.tail)
 	}
