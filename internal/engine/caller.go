@@ -116,7 +116,7 @@ func (c *caller) do(ctx context.Context, k *call) *reply {
 // not live under a version such as /v1.
 func (t *Target) beside(path string, atRoot bool) (*url.URL, error) {
 	path, query := cutQuery(path)
-	joined, err := endpoint.JoinURL(t.Root, endpoint.Kind{Path: path, Caps: endpoint.Caps{RootPath: atRoot}}, false, nil, "")
+	joined, err := endpoint.JoinURL(t.Root, endpoint.Kind{Path: path, RootPath: atRoot}, false, nil, "")
 	if err != nil {
 		return nil, err
 	}

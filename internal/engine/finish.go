@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/engine/transport"
@@ -115,7 +114,7 @@ func (p *phase) startFinishers(out chan<- *bench.Record) *sync.WaitGroup {
 // counter counts the tokens of requests and answers. Safe for concurrent use.
 type counter struct {
 	plan tokenPlan
-	caps endpoint.Caps
+	caps bench.Caps
 
 	tokenizers tokenizers // empty = the client does not count
 
@@ -268,7 +267,7 @@ func (c *counter) compares() bool {
 }
 
 // texts lists the text of a request in the order in which it was sent.
-func (f *finishing) texts(caps *endpoint.Caps) []string {
+func (f *finishing) texts(caps *bench.Caps) []string {
 	var out []string
 	if caps.System {
 		for _, fixed := range []string{f.talk.System, f.talk.Context} {

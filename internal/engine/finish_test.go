@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/endpoint"
 )
 
 // The client counts every answer whose length nobody else says. Where the server
@@ -25,7 +24,7 @@ func TestComparedCounts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &counter{plan: tokenPlan{Client: tt.client}, tokenizers: tokenizers{first: standIn("", false)}, caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}
+			c := &counter{plan: tokenPlan{Client: tt.client}, tokenizers: tokenizers{first: standIn("", false)}, caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}}
 			talk := &bench.Conversation{Turns: []bench.Turn{{Texts: []string{"one two three"}}}}
 			inputs, outputs := 0, 0
 			for range answers {

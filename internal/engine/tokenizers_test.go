@@ -160,7 +160,7 @@ func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 func TestTokenizerOfEachModel(t *testing.T) {
 	cache := hubCache(t)
 	plan := &Plan{
-		Measure: Measure{Kind: endpoint.Kind{Caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}},
+		Measure: Measure{Kind: endpoint.Kind{Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}}},
 		Models:  models{names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}},
 		Tokens:  tokenPlan{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}, Revision: "main"},
 	}

@@ -12,7 +12,7 @@ func chat() Kind {
 	return Kind{
 		Name: "chat", Aliases: []string{"openai-chat"},
 		Path: "/v1/chat/completions", Title: "LLM Metrics",
-		Caps: Caps{
+		Caps: bench.Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, Audio: true, Video: true, Hints: true,
 		},

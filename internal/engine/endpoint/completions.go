@@ -1,13 +1,17 @@
 package endpoint
 
-import "strings"
+import (
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+)
 
 // completions is OpenAI's older API for text without roles.
 func completions() Kind {
 	return Kind{
 		Name: "completions", Aliases: []string{"openai", "vllm"},
 		Path: "/v1/completions", Title: "LLM Metrics",
-		Caps: Caps{
+		Caps: bench.Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true,
 			System: true, History: true, Hints: true,
 		},

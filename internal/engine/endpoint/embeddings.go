@@ -11,7 +11,7 @@ func embeddings() Kind {
 	return Kind{
 		Name: "embeddings", Aliases: []string{"openai-embeddings"},
 		Path: "/v1/embeddings", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true},
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true},
 		Encode: encodeEmbeddings, Items: countTexts, Decode: decodeWith(vectors()),
 	}
 }
@@ -32,7 +32,7 @@ func chatEmbeddings() Kind {
 	return Kind{
 		Name: "chat_embeddings", Aliases: []string{"openai-embeddings-chat"},
 		Path: "/v1/embeddings", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, System: true, Images: true, Audio: true, Video: true},
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, System: true, Images: true, Audio: true, Video: true},
 		Encode: encodeChatEmbeddings, Decode: decodeWith(vectors()),
 	}
 }
@@ -46,8 +46,8 @@ func encodeChatEmbeddings(dst []byte, r *Request) ([]byte, error) {
 func pooling() Kind {
 	return Kind{
 		Name: "pooling", Aliases: []string{"vllm-pooling"},
-		Path: "/pooling", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, System: true, Images: true, Audio: true, Video: true, RootPath: true},
+		Path: "/pooling", RootPath: true, Title: "Embeddings Metrics",
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, System: true, Images: true, Audio: true, Video: true},
 		Encode: encodePooling, Items: countTexts, Decode: decodeWith(vectors()),
 	}
 }
@@ -70,8 +70,8 @@ func encodePooling(dst []byte, r *Request) ([]byte, error) {
 func ollamaEmbed() Kind {
 	return Kind{
 		Name: "ollama_embed",
-		Path: "/api/embed", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, RootPath: true},
+		Path: "/api/embed", RootPath: true, Title: "Embeddings Metrics",
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true},
 		Encode: encodeOllamaEmbed, Items: countTexts, Decode: decodeWith(vectorGrammar(newOllamaVectors)),
 	}
 }
@@ -106,7 +106,7 @@ func nimEmbeddings() Kind {
 	return Kind{
 		Name: "nim_embeddings",
 		Path: "/v1/embeddings", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, Images: true},
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Images: true},
 		Encode: encodeNIMEmbeddings, Decode: decodeWith(vectors()),
 	}
 }

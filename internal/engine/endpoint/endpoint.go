@@ -20,7 +20,9 @@ type Kind struct {
 	Aliases []string // also accepted; compared like [Lookup] does
 	Path    string   // default path, with a leading slash; may hold {model}
 	Title   string   // metrics title, for example "LLM Metrics"
-	Caps    Caps
+	Caps    bench.Caps
+	// RootPath says that Path does not belong under /v1.
+	RootPath bool
 	// StreamPath is the default path of requests for a stream; empty = Path.
 	StreamPath string
 	// Dialects are the names of the ways in which its bodies can be written, the
@@ -88,28 +90,6 @@ func (k *Kind) DefaultPath(streaming bool) string {
 		return k.StreamPath
 	}
 	return k.Path
-}
-
-// Caps says what a dialect can do; validation and the choice of metrics read it.
-type Caps struct {
-	Streams        bool // can be asked to stream
-	ProducesTokens bool // generates text
-	TokenizesInput bool // takes text
-	Reasoning      bool // may report reasoning
-	System         bool // takes a system message
-	History        bool // takes earlier turns
-	Images         bool // takes images
-	Audio          bool // takes sound
-	Video          bool // takes videos
-	Items          bool // answers with vectors or scores
-	Named          bool // takes named texts; elsewhere their names mean nothing
-	TokenIDs       bool // takes the ids of the text's tokens: Request.TokenIDs
-	Hints          bool // takes NVIDIA Dynamo's hints
-	ProducesVideo  bool // makes videos
-	RootPath       bool // its path does not live under /v1
-	UsageUnasked   bool // its streams carry usage without being asked to
-	ProducesImages bool // makes images
-	ProducesAudio  bool // makes sound
 }
 
 // Request is everything that decides one request body.

@@ -17,7 +17,7 @@ import (
 func imageGeneration() Kind {
 	return Kind{
 		Name: "image_generation", Path: "/v1/images/generations", Title: "Image Generation Metrics",
-		Caps:   Caps{Streams: true, TokenizesInput: true, ProducesImages: true},
+		Caps:   bench.Caps{Streams: true, TokenizesInput: true, ProducesImages: true},
 		Encode: encodeImageGeneration, Decode: decodeWith(images()),
 	}
 }
@@ -28,7 +28,7 @@ func imageEdit() Kind {
 	return Kind{
 		Name: "image_edit", Path: "/v1/images/edits", Title: "Image Edit Metrics",
 		ContentType: formType, Reserved: reservedInEdits(),
-		Caps:   Caps{Streams: true, TokenizesInput: true, Images: true, ProducesImages: true},
+		Caps:   bench.Caps{Streams: true, TokenizesInput: true, Images: true, ProducesImages: true},
 		Encode: encodeImageEdit, Decode: decodeWith(images()),
 	}
 }

@@ -14,8 +14,8 @@ const nameKServe = "kserve_infer"
 // take and give text.
 func kserve() Kind {
 	return Kind{
-		Name: nameKServe, Path: "/v2/models/{model}/infer", Title: "LLM Metrics",
-		Caps:   Caps{ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
+		Name: nameKServe, Path: "/v2/models/{model}/infer", RootPath: true, Title: "LLM Metrics",
+		Caps:   bench.Caps{ProducesTokens: true, TokenizesInput: true, System: true},
 		Encode: encodeKServe,
 		Decode: decodeWith(&grammar{dialect: stateless(readKServe), end: endOfBody}),
 		Settle: dropPrompt,

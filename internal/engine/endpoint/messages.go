@@ -21,7 +21,7 @@ func messagesAPI() Kind {
 	return Kind{
 		Name: "messages", Aliases: []string{"anthropic"},
 		Path: "/v1/messages", Title: "LLM Metrics",
-		Caps: Caps{
+		Caps: bench.Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, UsageUnasked: true,
 		},

@@ -24,7 +24,7 @@ func nimRankings() Kind {
 	return Kind{
 		Name: "nim_rankings", Aliases: []string{"nim_ranking"},
 		Path: "/v1/ranking", Title: "Ranking Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, Images: true},
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true, Images: true},
 		Encode: encodeNIMRankings, Decode: decodeWith(ranks(rankedItem)),
 	}
 }
@@ -61,7 +61,7 @@ func imageRetrieval() Kind {
 	return Kind{
 		Name: "image_retrieval",
 		Path: "/v1/infer", Title: "Image Retrieval Metrics",
-		Caps:   Caps{Items: true, Images: true},
+		Caps:   bench.Caps{ProducesItems: true, Images: true},
 		Encode: encodeImageRetrieval, Decode: decodeWith(ranks(foundItem)),
 	}
 }

@@ -20,10 +20,10 @@ const (
 // ollamaChat is Ollama's own chat API.
 func ollamaChat() Kind {
 	return Kind{
-		Name: nameOllamaChat, Path: "/api/chat", Title: "LLM Metrics", StreamAccept: ndjson,
-		Caps: Caps{
+		Name: nameOllamaChat, Path: "/api/chat", RootPath: true, Title: "LLM Metrics", StreamAccept: ndjson,
+		Caps: bench.Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
-			System: true, History: true, Images: true, RootPath: true,
+			System: true, History: true, Images: true,
 		},
 		Encode: encodeOllamaChat, Decode: decodeWith(ollama()),
 	}
@@ -32,10 +32,10 @@ func ollamaChat() Kind {
 // ollamaGenerate is Ollama's API for text without roles.
 func ollamaGenerate() Kind {
 	return Kind{
-		Name: nameOllamaGenerate, Path: "/api/generate", Title: "LLM Metrics", StreamAccept: ndjson,
-		Caps: Caps{
+		Name: nameOllamaGenerate, Path: "/api/generate", RootPath: true, Title: "LLM Metrics", StreamAccept: ndjson,
+		Caps: bench.Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
-			System: true, History: true, Images: true, RootPath: true,
+			System: true, History: true, Images: true,
 		},
 		Encode: encodeOllamaGenerate, Decode: decodeWith(ollama()),
 	}

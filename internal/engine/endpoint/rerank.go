@@ -1,12 +1,14 @@
 package endpoint
 
+import "aiperfd/internal/engine/bench"
+
 // rerank is the API for the relevance of documents to a query that Jina and Cohere
 // (v1) began, as vLLM, SGLang, Voyage and others serve it.
 func rerank() Kind {
 	return Kind{
 		Name: "rerank", Aliases: []string{"vllm-rerank", "jina_rerank"},
 		Path: "/v1/rerank", Title: "Ranking Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, Named: true},
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true},
 		Encode: encodeRerank("rerank"), Decode: decodeWith(ranks(rankedItem)),
 	}
 }

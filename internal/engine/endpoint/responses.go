@@ -11,7 +11,7 @@ import (
 func responses() Kind {
 	return Kind{
 		Name: "responses", Path: "/v1/responses", Title: "LLM Metrics",
-		Caps: Caps{
+		Caps: bench.Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, Audio: true, UsageUnasked: true,
 		},

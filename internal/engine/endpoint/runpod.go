@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"aiperfd/internal/engine/bench"
+
 	"github.com/valyala/fastjson"
 )
 
@@ -40,9 +42,9 @@ func runpod() Kind {
 		Name: "runpod", Aliases: []string{"runpod_native"},
 		Path: "/runsync", StreamPath: "/run", Title: "LLM Metrics",
 		StreamAccept: "application/json",
-		Caps: Caps{
+		Caps: bench.Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
-			System: true, History: true, Images: true, Audio: true, Video: true,
+			System: true, History: true, Images: true, Audio: true, Video: true, Jobs: true,
 		},
 		Encode: encodeRunpod,
 		Decode: decodeJob(openAI(), newRunpod),

@@ -21,11 +21,11 @@ const (
 func sagemaker() Kind {
 	return Kind{
 		Name: "sagemaker", Aliases: []string{"invocations"},
-		Path: "/invocations", Title: "LLM Metrics",
+		Path: "/invocations", RootPath: true, Title: "LLM Metrics",
 		Dialects: []string{dialectChat, dialectCompletions, dialectTGI},
-		Caps: Caps{
+		Caps: bench.Caps{
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
-			System: true, History: true, Images: true, Audio: true, Video: true, RootPath: true,
+			System: true, History: true, Images: true, Audio: true, Video: true,
 		},
 		Encode: encodeSageMaker,
 		Decode: decodeWith(&grammar{dialect: newSageMaker, lists: true, end: endTerminal}),

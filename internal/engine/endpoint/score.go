@@ -11,8 +11,8 @@ import (
 func score() Kind {
 	return Kind{
 		Name: "score",
-		Path: "/score", Title: "Ranking Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
+		Path: "/score", RootPath: true, Title: "Ranking Metrics",
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true},
 		Encode: encodeScore, Items: countPairs, Decode: decodeWith(ranks(scoredItem)),
 	}
 }
@@ -56,8 +56,8 @@ func countPairs(r *Request) int {
 func classify() Kind {
 	return Kind{
 		Name: "classify",
-		Path: "/classify", Title: "Classification Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, System: true, Images: true, Audio: true, Video: true, RootPath: true},
+		Path: "/classify", RootPath: true, Title: "Classification Metrics",
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, System: true, Images: true, Audio: true, Video: true},
 		Encode: encodeClassify, Items: countTexts, Decode: decodeWith(ranks(classItem)),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"aiperfd/internal/engine/bench"
+
 	"github.com/valyala/fastjson"
 )
 
@@ -12,8 +14,8 @@ const nameSGLang = "sglang_generate"
 // sglang is SGLang's native API.
 func sglang() Kind {
 	return Kind{
-		Name: nameSGLang, Path: "/generate", Title: "LLM Metrics",
-		Caps:   Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
+		Name: nameSGLang, Path: "/generate", RootPath: true, Title: "LLM Metrics",
+		Caps:   bench.Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true},
 		Encode: encodeSGLang,
 		Decode: decodeWith(&grammar{dialect: newSGLang, lists: true, end: endMarker}),
 	}

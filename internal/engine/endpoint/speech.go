@@ -16,7 +16,7 @@ func audioSpeech() Kind {
 		Name: "audio_speech", Aliases: []string{"tts"},
 		Path: "/v1/audio/speech", Title: "Audio Speech Metrics",
 		Accept: "*/*", StreamAccept: "*/*",
-		Caps:   Caps{Streams: true, TokenizesInput: true, ProducesAudio: true},
+		Caps:   bench.Caps{Streams: true, TokenizesInput: true, ProducesAudio: true},
 		Encode: encodeSpeech,
 		Decode: decodeWith(&grammar{dialect: newSpeech, end: endTerminal}),
 	}

@@ -12,8 +12,8 @@ import (
 func teiRankings() Kind {
 	return Kind{
 		Name: "hf_tei_rankings", Aliases: []string{"tei_rerank"},
-		Path: "/rerank", Title: "Ranking Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
+		Path: "/rerank", RootPath: true, Title: "Ranking Metrics",
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true},
 		Encode: encodeTEIRankings, Decode: decodeWith(rankGrammar(newTEIRanks)),
 	}
 }
@@ -33,8 +33,8 @@ func encodeTEIRankings(dst []byte, r *Request) ([]byte, error) {
 func teiEmbed() Kind {
 	return Kind{
 		Name: "tei_embed",
-		Path: "/embed", Title: "Embeddings Metrics",
-		Caps:   Caps{TokenizesInput: true, Items: true, Named: true, RootPath: true},
+		Path: "/embed", RootPath: true, Title: "Embeddings Metrics",
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true},
 		Encode: encodeTEIEmbed, Decode: decodeWith(vectorGrammar(newTEIVectors)),
 	}
 }

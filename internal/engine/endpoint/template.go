@@ -34,8 +34,8 @@ func raw() Kind {
 }
 
 // genericCaps is what an API may be able to do.
-func genericCaps() Caps {
-	return Caps{
+func genericCaps() bench.Caps {
+	return bench.Caps{
 		Named:   true,
 		Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 		System: true, History: true, Images: true, Audio: true, Video: true,

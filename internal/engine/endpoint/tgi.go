@@ -15,8 +15,8 @@ const nameTGI = "huggingface_generate"
 func tgi() Kind {
 	return Kind{
 		Name: nameTGI, Aliases: []string{"tgi_generate"},
-		Path: "/generate", StreamPath: "/generate_stream", Title: "LLM Metrics",
-		Caps:   Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
+		Path: "/generate", RootPath: true, StreamPath: "/generate_stream", Title: "LLM Metrics",
+		Caps:   bench.Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true},
 		Encode: encodeTGI,
 		Decode: decodeWith(&grammar{dialect: newTGI, lists: true, end: endTerminal}),
 	}

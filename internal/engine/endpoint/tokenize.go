@@ -14,8 +14,8 @@ import (
 func tokenize() Kind {
 	return Kind{
 		Name: "tokenize",
-		Path: "/tokenize", Title: "Tokenizer Metrics",
-		Caps:   Caps{TokenizesInput: true, System: true, Images: true, Audio: true, Video: true, RootPath: true},
+		Path: "/tokenize", RootPath: true, Title: "Tokenizer Metrics",
+		Caps:   bench.Caps{TokenizesInput: true, System: true, Images: true, Audio: true, Video: true},
 		Encode: encodeTokenize, Decode: decodeWith(tokenLists()),
 	}
 }
@@ -91,8 +91,8 @@ func listedTokens(list *fastjson.Value, depth int) int64 {
 func detokenize() Kind {
 	return Kind{
 		Name: "detokenize",
-		Path: "/detokenize", Title: "Tokenizer Metrics",
-		Caps:   Caps{TokenizesInput: true, TokenIDs: true, RootPath: true},
+		Path: "/detokenize", RootPath: true, Title: "Tokenizer Metrics",
+		Caps:   bench.Caps{TokenizesInput: true, TokenIDs: true},
 		Encode: encodeDetokenize, Decode: decodeWith(plainTexts()),
 	}
 }

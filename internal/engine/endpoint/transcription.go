@@ -28,7 +28,7 @@ func audioTranslation() Kind {
 func overAudio(path, title string) Kind {
 	return Kind{
 		Path: path, Title: title, ContentType: formType, Reserved: []string{"file"},
-		Caps:   Caps{Streams: true, ProducesTokens: true, Audio: true},
+		Caps:   bench.Caps{Streams: true, ProducesTokens: true, Audio: true},
 		Encode: encodeAudio,
 		Decode: decodeWith(&grammar{dialect: newTranscripts, strings: true, end: endMarker}),
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 
+	"aiperfd/internal/engine/bench"
+
 	"github.com/valyala/fastjson"
 )
 
@@ -20,10 +22,10 @@ const (
 func triton() Kind {
 	return Kind{
 		Name: nameTriton, Aliases: []string{"trtllm_generate"},
-		Path: "/v2/models/{model}/generate", StreamPath: "/v2/models/{model}/generate_stream",
+		Path: "/v2/models/{model}/generate", RootPath: true, StreamPath: "/v2/models/{model}/generate_stream",
 		Title:    "LLM Metrics",
 		Dialects: []string{dialectTRTLLM, dialectVLLM},
-		Caps:     Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true, RootPath: true},
+		Caps:     bench.Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true},
 		Encode:   encodeTriton,
 		Decode:   decodeWith(&grammar{dialect: newTriton, end: endOfBody}),
 		Settle:   dropPrompt,

@@ -38,7 +38,7 @@ func JoinURL(base string, k Kind, streaming bool, path *string, model string) (s
 	}
 	joined := parts.path
 	if endpointPath != "" {
-		joined = joinPath(parts.path, endpointPath, k.Caps.RootPath, path == nil)
+		joined = joinPath(parts.path, endpointPath, k.RootPath, path == nil)
 	}
 	joined = strings.ReplaceAll(joined, "{model}", url.PathEscape(model))
 	switch {

@@ -18,7 +18,7 @@ func videoGeneration() Kind {
 	return Kind{
 		Name: "video_generation",
 		Path: "/v1/videos", Title: "Video Generation Metrics",
-		Caps:   Caps{TokenizesInput: true, Images: true, ProducesVideo: true},
+		Caps:   bench.Caps{TokenizesInput: true, Images: true, ProducesVideo: true, Jobs: true},
 		Encode: encodeVideo, Adapt: adaptVideo,
 		Decode: decodeJob(&grammar{dialect: newVideo}, newVideoJob),
 		Job:    &Job{poller: func() poller { return pollerFunc(nextVideo) }, cancel: cancelVideo, pause: pauseVideo},

@@ -161,7 +161,7 @@ func Defs() []Def {
 // Options say what a run can measure and what is asked of it.
 type Options struct {
 	Streaming    bool // answers are asked for as streams
-	Caps         Caps
+	Caps         bench.Caps
 	SLOs         map[string]float64 // thresholds by tag of a per-record metric, in its display unit
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
@@ -174,20 +174,6 @@ type Options struct {
 // DefaultBudget is what a set keeps unless [Options] say otherwise: 64 MiB, enough for
 // all values of some 400,000 streamed requests and of 2 million content events.
 const DefaultBudget = 64 << 20
-
-// Caps are the abilities of the endpoint that decide which metrics apply.
-type Caps struct {
-	ProducesTokens bool // generates text
-	TokenizesInput bool // takes text
-	Reasoning      bool // may report reasoning
-	ProducesItems  bool // answers with vectors or scores
-	Images         bool // takes images
-	Audio          bool // takes audio
-	ProducesImages bool // produces images
-	ProducesAudio  bool // produces audio
-	Jobs           bool // is polled for its answers
-	ProducesVideo  bool // makes videos
-}
 
 // measures reports whether a metric makes sense under o.
 func (o *Options) measures(r *row) bool {
