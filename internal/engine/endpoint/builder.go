@@ -289,3 +289,6 @@ func keepFirst(dst *string, v *fastjson.Value) {
 		*dst = string(str(v))
 	}
 }
+
+// maxItems bounds the output items of one answer, and the parts of one item.
+const maxItems = 1024

@@ -1,8 +1,6 @@
 package endpoint
 
 import (
-	"strings"
-
 	"aiperfd/internal/engine/bench"
 )
 
@@ -25,22 +23,4 @@ func completions() Kind {
 func encodeCompletions(dst []byte, r *Request) ([]byte, error) {
 	prompt := appendString(nil, joinPrompt(r))
 	return newBody(r, Field{"prompt", prompt}, fieldMaxTokens).finish(dst, r, fieldMaxTokens)
-}
-
-func joinPrompt(r *Request) string {
-	var parts []string
-	add := func(texts ...string) {
-		for _, s := range texts {
-			if s != "" {
-				parts = append(parts, s)
-			}
-		}
-	}
-	add(r.System, r.Context)
-	for i := range r.History {
-		add(r.History[i].Turn.Texts...)
-		add(r.History[i].Answer.Text)
-	}
-	add(r.Turn.Texts...)
-	return strings.Join(parts, " ")
 }

@@ -231,25 +231,12 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
-// FuzzAppendString checks our string writer against the standard decoder.
-func FuzzAppendString(f *testing.F) {
-	f.Add("a\"\\\n\x00\u2028\xff<é\U0001F600")
-	f.Fuzz(func(t *testing.T, s string) {
-		var got string
-		if err := json.Unmarshal(appendString(nil, s), &got); err != nil {
-			t.Fatalf("appendString(%q) is not JSON: %v", s, err)
-		}
-		if want := string([]rune(s)); got != want {
-			t.Errorf("appendString(%q) decodes to %q, want %q", s, got, want)
-		}
-	})
-}
-
 func BenchmarkEncodeChat(b *testing.B) {
 	req := Request{Model: "m", Turn: bench.Turn{Texts: []string{strings.Repeat("some words, ", 400)}, MaxTokens: 100}, Settings: streaming()}
 	var dst []byte
+	k := lookup(b, "chat")
 	b.ReportAllocs()
 	for b.Loop() {
-		dst, _ = encodeChat(dst[:0], &req)
+		dst, _ = k.Encode(dst[:0], &req)
 	}
 }

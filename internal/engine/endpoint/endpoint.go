@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"aiperfd/internal/engine/bench"
 )
@@ -122,3 +123,9 @@ type Field struct {
 	Name  string
 	Value json.RawMessage
 }
+
+// URL is [Job.URL]. Only kinds with a Job have it.
+func (k *Kind) URL(c Call, submit *url.URL) *url.URL { return k.Job.URL(c, submit) }
+
+// Track is [Job.Track]. Only kinds with a Job have it.
+func (k *Kind) Track(s *Settings) *Tracker { return k.Job.Track(&s.Job) }

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
@@ -155,3 +156,27 @@ func delay(value string, unit time.Duration) (time.Duration, bool) {
 
 // trimSpace removes the white space of JSON only, not that of Unicode.
 func trimSpace(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
+
+// modelError finds what the container said in the error that SageMaker makes of it
+// (API reference of InvokeEndpoint, ModelError). ok = false when it is none.
+func modelError(body []byte) (status int, message string, ok bool) {
+	var e struct {
+		OriginalStatusCode int
+		OriginalMessage    string
+	}
+	if !strings.Contains(string(body), "Original") || json.Unmarshal(body, &e) != nil || e.OriginalMessage == "" {
+		return 0, "", false
+	}
+	return e.OriginalStatusCode, e.OriginalMessage, true
+}
+
+// exception completes a failure that the transport found: where it is the server's
+// own word, it may say that the prompt is too long.
+func exception(f *bench.Failure) *bench.Failure {
+	if f.Class != bench.StreamError || !saysOverflow(f.Message, f.Code) {
+		return f
+	}
+	overflow := *f
+	overflow.Class = bench.ContextOverflow
+	return &overflow
+}

@@ -30,9 +30,9 @@ func FuzzStatus(f *testing.F) {
 		switch {
 		case failure == nil || !slices.Contains(bench.Classes(), failure.Class):
 			t.Fatalf("failure %+v", failure)
-		case failure.Message == "" || len(failure.Message) > maxMessage || !utf8.ValidString(failure.Message):
+		case failure.Message == "" || len(failure.Message) > longestError || !utf8.ValidString(failure.Message):
 			t.Errorf("message of %d bytes: %.200q", len(failure.Message), failure.Message)
-		case failure.RetryAfter < 0 || failure.RetryAfter > maxRetryAfter:
+		case failure.RetryAfter < 0 || failure.RetryAfter > longestWait:
 			t.Errorf("retry after %v", failure.RetryAfter)
 		}
 	})

@@ -80,9 +80,9 @@ type Call struct {
 	path   string // from the path of the submission; escaped, "../" leads up
 }
 
-// URL returns where a call goes, from where the work was submitted: the same
-// server, and the same query.
-func (k *Kind) URL(c Call, submit *url.URL) *url.URL {
+// URL returns the URL of a call, from the URL that the work was submitted to: the
+// same server, and the same query.
+func (j *Job) URL(c Call, submit *url.URL) *url.URL {
 	base, path := strings.TrimRight(submit.EscapedPath(), "/"), c.path
 	for strings.HasPrefix(path, "../") {
 		path = strings.TrimPrefix(path, "../")
@@ -93,8 +93,11 @@ func (k *Kind) URL(c Call, submit *url.URL) *url.URL {
 	if path != "" {
 		to.RawPath += "/" + path
 	}
-	to.Path = unescape(to.RawPath)
-	to.RawQuery = withoutKey(submit.RawQuery, k.Job.drop)
+	to.Path = to.RawPath
+	if plain, err := url.PathUnescape(to.RawPath); err == nil {
+		to.Path = plain
+	}
+	to.RawQuery = withoutKey(submit.RawQuery, j.drop)
 	return &to
 }
 
@@ -129,7 +132,7 @@ func jobID(v *fastjson.Value) (id string, ok bool) {
 // one response of them all. It does no I/O and belongs to one goroutine.
 type Tracker struct {
 	job      *Job
-	settings *Settings
+	settings *JobSettings
 	id       string
 	state    jobState
 	news     string
@@ -141,9 +144,9 @@ type Tracker struct {
 	poller   poller
 }
 
-// Track returns a tracker of one job. Only kinds with a Job have any.
-func (k *Kind) Track(s *Settings) *Tracker {
-	t := &Tracker{job: k.Job, settings: s, limit: maxJobBytes, poller: k.Job.poller()}
+// Track returns a tracker of one job.
+func (j *Job) Track(s *JobSettings) *Tracker {
+	t := &Tracker{job: j, settings: s, limit: maxJobBytes, poller: j.poller()}
 	t.resp.Framing = bench.FramingNDJSON
 	return t
 }
@@ -243,7 +246,7 @@ func (t *Tracker) Polls() int32 { return t.polls }
 // Pause returns how long to wait before the next poll, at a time since the start of
 // the request.
 func (t *Tracker) Pause(elapsed time.Duration) time.Duration {
-	if fixed := t.settings.Job.Interval; fixed > 0 {
+	if fixed := t.settings.Interval; fixed > 0 {
 		return fixed
 	}
 	t.waited = t.job.pause(elapsed, t.waited)

@@ -97,11 +97,11 @@ func TestEncodeRunpodErrors(t *testing.T) {
 		{"sampling_params is a text", Settings{Extra: fields(t, `{"sampling_params":"x"}`)}, user("a"), `sampling_params is "x"; it must be an object`},
 		{"input is a list", Settings{Extra: fields(t, `{"input":[1]}`)}, user("a"), `input is [1]; it must be an object`},
 		{"an image in a prompt", Settings{Job: JobSettings{Input: RunpodPrompt}}, bench.Turn{Images: []bench.Media{{URL: "http://x"}}}, "runpod input prompt takes text only"},
-		{"too large", Settings{Job: JobSettings{Mode: RunpodAsync}}, user(strings.Repeat("x", maxRunBody)), "Runpod takes at most 10485760 on /run"},
-		{"too large to wait for", Settings{}, user(strings.Repeat("x", maxRunsyncBody)), "Runpod takes at most 20971520 on /runsync"},
+		{"too large", Settings{Job: JobSettings{Mode: RunpodAsync}}, user(strings.Repeat("x", largestRun)), "Runpod takes at most 10485760 on /run"},
+		{"too large to wait for", Settings{}, user(strings.Repeat("x", largestRunNow)), "Runpod takes at most 20971520 on /runsync"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			k := runpod()
+			k, _ := Lookup("runpod")
 			if got, err := k.Body(nil, &Request{Turn: tt.turn, Settings: &tt.s}); err == nil || !strings.Contains(err.Error(), tt.want) || len(got) > 0 {
 				t.Errorf("error = %v, %d bytes; want %s", err, len(got), tt.want)
 			}
@@ -114,13 +114,13 @@ func TestEncodeVideo(t *testing.T) {
 	s := &Settings{Extra: fields(t, `{"size":"720x1280","seconds":"8","fps":24,"negative_prompt":null}`)}
 	r := &Request{Model: "M", Turn: turn, Settings: s}
 	k := jobKind(t, "video_generation", s)
-	if k.ContentType != "multipart/form-data; boundary="+boundary {
+	if k.ContentType != "multipart/form-data; boundary="+formBoundary {
 		t.Errorf("content type = %q", k.ContentType)
 	}
-	const part = "--" + boundary + "\r\nContent-Disposition: form-data; name="
+	const part = "--" + formBoundary + "\r\nContent-Disposition: form-data; name="
 	want := part + "\"prompt\"\r\n\r\na cat\r\n" + part + "\"model\"\r\n\r\nM\r\n" + part + "\"size\"\r\n\r\n720x1280\r\n" +
 		part + "\"seconds\"\r\n\r\n8\r\n" + part + "\"fps\"\r\n\r\n24\r\n" +
-		part + "\"input_reference\"; filename=\"image.png\"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n\x1a\n\r\n--" + boundary + "--\r\n"
+		part + "\"input_reference\"; filename=\"image.png\"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n\x1a\n\r\n--" + formBoundary + "--\r\n"
 	got, err := k.Body(nil, r)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func answer(body string) *bench.Response {
 
 // An id that is no part of a path is not asked for.
 func TestHostileIDs(t *testing.T) {
-	for _, id := range []string{`""`, `".."`, `"."`, `7`, `null`, `"` + strings.Repeat("x", maxJobID+1) + `"`} {
+	for _, id := range []string{`""`, `".."`, `"."`, `7`, `null`, `"` + strings.Repeat("x", longestJobID+1) + `"`} {
 		for _, kind := range []string{"runpod", "video_generation"} {
 			s := &Settings{Job: JobSettings{Mode: RunpodAsync, Timeout: time.Hour}}
 			k := jobKind(t, kind, s)
@@ -369,35 +369,6 @@ func fuzzJob(t *testing.T, kind, text string, streaming bool) {
 		if took < 0 {
 			t.Errorf("%s = %v", name, took)
 		}
-	}
-}
-
-// Text of a stream means the same however it is cut.
-func TestFragmentsEveryCut(t *testing.T) {
-	const stream = ": hi\r\n\r\nevent: x\ndata: a\ndata:b\n\ndata: c\r\rid: 7\n\ndata: é\n\ndata: [DONE]"
-	type event struct{ Name, Data string }
-	read := func(pieces ...string) (out []event) {
-		var f sseReassembly
-		put := func(e *bench.Event, isEvent bool) {
-			if !isEvent {
-				t.Errorf("text %q in a stream", e.Data)
-			}
-			out = append(out, event{e.Name, string(e.Data)})
-		}
-		for i, p := range pieces {
-			f.add(time.Duration(i), int32(i), []byte(p), put)
-		}
-		f.end(put)
-		return out
-	}
-	want := []event{{"x", "a\nb"}, {"", "c"}, {"", "é"}, {"", "[DONE]"}}
-	for cut := range stream {
-		if diff := cmp.Diff(want, read(stream[:cut], stream[cut:])); diff != "" {
-			t.Fatalf("cut at %d (-want +got):\n%s", cut, diff)
-		}
-	}
-	if diff := cmp.Diff(want, read(strings.Split(stream, "")...)); diff != "" {
-		t.Errorf("letter by letter (-want +got):\n%s", diff)
 	}
 }
 

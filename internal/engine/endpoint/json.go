@@ -243,3 +243,15 @@ func truthy(v *fastjson.Value) bool {
 	}
 	return false
 }
+
+// appendTextOrJSON appends a string as it is, and objects and lists as JSON.
+func appendTextOrJSON(dst []byte, v *fastjson.Value) []byte {
+	switch v.Type() {
+	case fastjson.TypeString:
+		return append(dst, str(v)...)
+	case fastjson.TypeObject, fastjson.TypeArray:
+		return v.MarshalTo(dst)
+	case fastjson.TypeNull, fastjson.TypeTrue, fastjson.TypeFalse, fastjson.TypeNumber:
+	}
+	return dst
+}

@@ -53,3 +53,11 @@ func audioFormat(mime string) string {
 	}
 	return name
 }
+
+// mediaURI is where media is: its URL, or a data URI with what it holds.
+func mediaURI(m *bench.Media) []byte {
+	if m.URL != "" {
+		return []byte(m.URL)
+	}
+	return appendBase64([]byte("data:"+m.MIME+";base64,"), m)
+}

@@ -132,9 +132,9 @@ func dialogue(r *Request) (system string, list []anthropicMessage, err error) {
 				return "", nil, err
 			}
 		}
-		answer := &r.History[i].Answer
-		add("assistant", answerBlocks(answer)...)
-		calls = answer.ToolCalls
+		said := &r.History[i].Answer
+		add("assistant", answerBlocks(said)...)
+		calls = said.ToolCalls
 	}
 	if err := turn(&r.Turn); err != nil {
 		return "", nil, err

@@ -11,14 +11,6 @@ func errUnpaired(texts, images int) error {
 	return fmt.Errorf("endpoint type nim_embeddings pairs each text with an image, but the turn has %d texts and %d images", texts, images)
 }
 
-// mediaURI is where media is: its URL, or a data URI with what it holds.
-func mediaURI(m *bench.Media) []byte {
-	if m.URL != "" {
-		return []byte(m.URL)
-	}
-	return appendBase64([]byte("data:"+m.MIME+";base64,"), m)
-}
-
 // nimRankings is the API of NVIDIA's reranking NIMs.
 func nimRankings() Kind {
 	return Kind{

@@ -39,29 +39,6 @@ func encodeResponses(dst []byte, r *Request) ([]byte, error) {
 	return b.append(dst), nil
 }
 
-// foldSystem splits a conversation into its system message and what is said: the
-// run's message, and the one that the data itself starts with unless nothing else
-// is said. taken is the number of turns that the system message has taken, 0 or 1.
-func foldSystem(r *Request) (system string, taken int) {
-	if len(r.History) == 0 {
-		return r.System, 0
-	}
-	first := &r.History[0].Turn
-	if first.Role != "system" || hasMedia(first) {
-		return r.System, 0
-	}
-	system = r.System
-	for _, s := range first.Texts {
-		if system != "" && s != "" {
-			system += "\n\n"
-		}
-		system += s
-	}
-	return system, 1
-}
-
-func hasMedia(t *bench.Turn) bool { return len(t.Images)+len(t.Audios)+len(t.Videos) > 0 }
-
 // inputItems appends the items of a conversation, separated by commas.
 type inputItems struct {
 	dst   []byte
@@ -155,21 +132,6 @@ func (m *inputItems) outputs(texts []string) {
 		m.member("output", resultOf(texts, i, len(m.calls)))
 		m.dst = append(m.dst, '}')
 	}
-}
-
-// resultOf returns what call number i of n returned: its text, and for the last
-// one all that are left.
-func resultOf(texts []string, i, n int) string {
-	if i >= len(texts) {
-		return ""
-	}
-	out := texts[i]
-	if i == n-1 {
-		for _, s := range texts[n:] {
-			out += "\n" + s
-		}
-	}
-	return out
 }
 
 // parts appends the parts of a turn's content: texts, images, audios.

@@ -110,18 +110,6 @@ func (d *responsesDialect) callItem(it *outputItem, item, arguments *fastjson.Va
 	}
 }
 
-// appendTextOrJSON appends a string as it is, and objects and lists as JSON.
-func appendTextOrJSON(dst []byte, v *fastjson.Value) []byte {
-	switch v.Type() {
-	case fastjson.TypeString:
-		return append(dst, str(v)...)
-	case fastjson.TypeObject, fastjson.TypeArray:
-		return v.MarshalTo(dst)
-	case fastjson.TypeNull, fastjson.TypeTrue, fastjson.TypeFalse, fastjson.TypeNumber:
-	}
-	return dst
-}
-
 // wholeResponse takes a response in one piece: an answer, or what some servers send
 // in the place of the events about its state.
 func (d *responsesDialect) wholeResponse(v *fastjson.Value, data []byte) {

@@ -9,14 +9,8 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// maxItems bounds the output items of one answer, and the parts of one item.
-const maxItems = 1024
-
-// What an item has not got.
-const (
-	unplaced = -1 // a place in the output
-	noCall   = -1 // a tool call
-)
+// unplaced is the index of an item whose place in the output is not known.
+const unplaced = -1
 
 // outputItem is what is known of one output item of a Responses stream. Items are
 // told apart by their place in the output and, where a server leaves that out, by
@@ -265,13 +259,4 @@ func (d *responsesDialect) itemOf(v *fastjson.Value, what itemEvent) *outputItem
 	}
 	d.items = append(d.items, outputItem{id: id, index: index, call: noCall})
 	return &d.items[len(d.items)-1]
-}
-
-// smallInt reads a place in a list.
-func smallInt(v *fastjson.Value) (int, bool) {
-	if v == nil {
-		return 0, false
-	}
-	n, ok := tokenCount(v)
-	return int(min(n, maxIndex)), ok && n <= maxIndex
 }

@@ -130,7 +130,7 @@ func (p *runpodPoller) next(t *Tracker, v *fastjson.Value) step {
 		t.id = id
 	}
 	status := &Call{Method: http.MethodGet, path: "../status/" + url.PathEscape(t.id)}
-	if t.settings.Job.Mode != RunpodStream {
+	if t.settings.Mode != RunpodStream {
 		if state.over() || state == jobUnknown && str(v.Get("status")) == nil {
 			return step{state: state}
 		}

@@ -1,9 +1,6 @@
 package endpoint
 
 import (
-	"encoding/json"
-	"strings"
-
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
@@ -66,28 +63,4 @@ func (d sagemakerDialect) document(doc *document) bool {
 		return d.tgi.document(doc)
 	}
 	return d.openAI.document(doc)
-}
-
-// modelError finds what the container said in the error that SageMaker makes of it
-// (API reference of InvokeEndpoint, ModelError). ok = false when it is none.
-func modelError(body []byte) (status int, message string, ok bool) {
-	var e struct {
-		OriginalStatusCode int
-		OriginalMessage    string
-	}
-	if !strings.Contains(string(body), "Original") || json.Unmarshal(body, &e) != nil || e.OriginalMessage == "" {
-		return 0, "", false
-	}
-	return e.OriginalStatusCode, e.OriginalMessage, true
-}
-
-// exception completes a failure that the transport found: where it is the server's
-// own word, it may say that the prompt is too long.
-func exception(f *bench.Failure) *bench.Failure {
-	if f.Class != bench.StreamError || !saysOverflow(f.Message, f.Code) {
-		return f
-	}
-	overflow := *f
-	overflow.Class = bench.ContextOverflow
-	return &overflow
 }

@@ -12,20 +12,35 @@ import (
 	"aiperfd/internal/engine/transport/frame"
 )
 
-// decodePlain reads a stream as a grammar has it, every event in full.
+// decodePlain reads a stream with every event in full.
 func decodePlain(g *grammar, resp *bench.Response) bench.Answer {
-	d := newDecoder(g)
-	d.reset(resp)
-	d.answer.Streamed, d.streamed = true, true
-	d.answer.Chunks = []bench.Chunk{}
-	for e := range resp.Events.All() {
-		d.event(&e)
-		if d.answer.Failure != nil {
-			return d.result()
-		}
+	full := *g
+	full.shapes = false
+	return decodeWith(&full)(resp, true)
+}
+
+// countingDialect counts the documents that are read in full.
+type countingDialect struct {
+	dialect
+
+	n *int
+}
+
+func (d countingDialect) document(doc *document) bool {
+	*d.n++
+	return d.dialect.document(doc)
+}
+
+// readsHoles reports whether any event of a stream is read only by its holes.
+func readsHoles(g *grammar, resp *bench.Response) bool {
+	count := func(shapes bool) (n int) {
+		counting := *g
+		counting.shapes = shapes
+		counting.dialect = func(b *builder) dialect { return countingDialect{g.dialect(b), &n} }
+		decodeWith(&counting)(resp, true)
+		return n
 	}
-	d.endStream(resp)
-	return d.result()
+	return count(true) < count(false)
 }
 
 // checkShapes checks that a stream means the same whichever way it is read.
@@ -80,7 +95,7 @@ func TestShapes(t *testing.T) {
 		{"names of tools", many(delta(`"tool_calls":[{"index":0,"function":{"name":"%s"}}]`), word), whole},
 		{"two tools at once", many(delta(`"tool_calls":[{"index":0,"function":{"arguments":"%s"}},{"index":1}]`), word), whole},
 		{"padding", many(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"obfuscation":"%s"}`, word, word), known},
-		{"padding with escapes", many(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"obfuscation":"\\%s"}`, word, word), known},
+		{"padding with escapes", many(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"obfuscation":"\\%s"}`, word, word), whole},
 		{"times and numbers", many(`{"created":%d,"choices":[{"index":0,"delta":{"content":"%s"}}],"sequence":%d}`, number, word, number), known},
 		{"index as a hole", many(`{"choices":[{"index":%d,"delta":{"content":"%s"}}]}`, pair, word), known},
 		{"the same text again and again", many(delta(`"content":"x"`)), known},
@@ -104,7 +119,7 @@ func TestShapes(t *testing.T) {
 		{"typed parts", many(delta(`"content":[{"type":"text","text":"%s"}]`), word), whole},
 		{"token ids without text", many(`{"choices":[{"token_ids":[1],"x":"%s"}]}`, word), whole},
 		{"usage that does not count output", many(`{"choices":[{"text":"%s"}],"usage":{"prompt_tokens":3}}`, word), whole},
-		{"what looks like a mark", many(`{"choices":[{"text":"%s"}],"x":"`+mark(0, false)+`"}`, word), whole},
+		{"what looks like a mark", many(`{"choices":[{"text":"%s"}],"x":"`+"\u2402hole 0\u2403"+`"}`, word), whole},
 		{"audio", many(delta(`"audio":{"transcript":"%s"}`), word), whole},
 		{"not finite", many(`{"choices":[{"text":"%s","logprobs":NaN}]}`, word), whole},
 		{"no UTF-8", many(`{"x":"`+"\xff"+`","choices":[{"text":"%s"}]}`, word), whole},
@@ -115,9 +130,6 @@ func TestShapes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			resp := sse(append(tt.events, stop, "[DONE]")...)
 			checkShapes(t, resp)
-			d := newDecoder(openAI())
-			d.reset(resp)
-			d.stream(resp, true)
 			last := bench.NoShape
 			for c := resp.Events.Cursor(); c.Next(); {
 				last = max(last, c.Shape)
@@ -125,37 +137,11 @@ func TestShapes(t *testing.T) {
 			if last == bench.NoShape {
 				t.Fatal("no two events have a shape")
 			}
-			if got := d.effects[last].state == effectKnown; got != tt.want {
+			if got := readsHoles(openAI(), resp); got != tt.want {
 				t.Errorf("read by its holes: %v, want %v", got, tt.want)
 			}
 		})
 	}
-}
-
-// TestShapeText checks texts that need a look at every byte.
-func TestShapeText(t *testing.T) {
-	for _, tt := range []struct{ inside, want string }{
-		{`\n\t\"\\\/\b\f\r`, "\n\t\"\\/\b\f\r"}, {`\u0041é\u00e9`, "Aéé"}, {`\ud83d\ude00`, "😀"}, {`\u0000`, "\x00"}, {"\x7f", "\x7f"},
-	} {
-		got, ok := appendUnescaped([]byte("> "), []byte(tt.inside))
-		if !ok || string(got) != "> "+tt.want {
-			t.Errorf("appendUnescaped(%q) = %q, %v; want %q", tt.inside, got, ok, tt.want)
-		}
-	}
-	bad := []string{`\`, `\x`, `\u12`, `\u12g4`, `\ud83d`, `\ud83dx`, `\ud83d\n`, `\ude00\ud83d`, "\xff", "\xff\\n", "a\\n\xe2\x82"}
-	for _, inside := range bad {
-		if got, ok := appendUnescaped(nil, []byte(inside)); ok {
-			t.Errorf("appendUnescaped(%q) = %q, want none", inside, got)
-		}
-		if isPlain([]byte(inside)) {
-			t.Errorf("isPlain(%q)", inside)
-		}
-	}
-	for _, inside := range append(bad, "", "é", `\u0041`, "c d") {
-		events := []string{delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"` + inside + `"`), delta(`"content":"z"`), stop, "[DONE]"}
-		checkShapes(t, sse(events...))
-	}
-	checkShapes(t, sse(delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"`+strings.Repeat("x,", bigDocument)+`"`), stop, "[DONE]"))
 }
 
 // TestShapeMixed checks events that mean something else after other events.
@@ -181,7 +167,7 @@ func TestShapeMixed(t *testing.T) {
 			[]string{text("a"), `{"choices":[{"index":1,"text":"a"}]}`, `{"choices":[{"text":"a","index":2}]}`, `{"choices":[]}`, `{}`, `{"a":[]}`, `{"b":[]}`, `{"c":[]}`, `{"d":[]}`},
 			many(`{"choices":[{"index":%d,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"%s"}}]}}]}`, func(i int) any { return i % 3 }, word)...)},
 		{"a choice that is new", append(many(`{"choices":[{"index":%d,"text":"%s"}]}`, call, word), `{"choices":[{"index":7,"text":"x"}]}`, `{"choices":[{"index":7,"text":"y"}]}`, `{"choices":[{"index":99999,"text":"y"}]}`)},
-		{"too many values", []string{text("a"), text("b"), text("c"), text(strings.Repeat(",", maxValues+1)), text("d")}},
+		{"too many values", []string{text("a"), text("b"), text("c"), text(strings.Repeat(",", mostValues+1)), text("d")}},
 		{"an end in the middle", []string{text("a"), text("b"), text("c"), `{"error":{"message":"m"}}`, text("d")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { checkShapes(t, sse(append(tt.events, stop, "[DONE]")...)) })

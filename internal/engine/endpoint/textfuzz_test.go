@@ -39,7 +39,7 @@ func fuzzText(f *testing.F, kind string, g *grammar, seeds ...string) {
 				t.Fatalf("chunks of %v bytes make %+v", sizes, c)
 			}
 		}
-		if a.Failure == nil && len(a.Chunks) == 0 && a.Warnings[warnNoVisibleOutput] == 0 {
+		if a.Failure == nil && len(a.Chunks) == 0 && a.Warnings["no_visible_output"] == 0 {
 			t.Fatalf("an empty answer has not failed: %+v", a)
 		}
 	})

@@ -104,11 +104,3 @@ func (d tgiDialect) details(c *choice, details *fastjson.Value, data []byte) {
 	d.hasUsage = d.hasUsage || u.input.known() || u.output.known()
 	d.finish(c, details.Get("finish_reason"), nil, data)
 }
-
-// tokenCountOf is [tokenCount] for a member that may be missing.
-func tokenCountOf(v *fastjson.Value) (int64, bool) {
-	if v == nil {
-		return 0, false
-	}
-	return tokenCount(v)
-}

@@ -17,6 +17,9 @@ type toolCall struct {
 	args     []byte
 }
 
+// noCall is the index of a tool call that does not exist.
+const noCall = -1
+
 // maxCalls bounds the tool calls of one choice.
 const maxCalls = 4096
 

@@ -308,3 +308,20 @@ func (s *seconds) value() *float64 {
 	n := s.n
 	return &n
 }
+
+// tokenCountOf is [tokenCount] for a member that may be missing.
+func tokenCountOf(v *fastjson.Value) (int64, bool) {
+	if v == nil {
+		return 0, false
+	}
+	return tokenCount(v)
+}
+
+// smallInt reads a place in a list.
+func smallInt(v *fastjson.Value) (int, bool) {
+	if v == nil {
+		return 0, false
+	}
+	n, ok := tokenCount(v)
+	return int(min(n, maxIndex)), ok && n <= maxIndex
+}

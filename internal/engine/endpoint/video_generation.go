@@ -63,7 +63,7 @@ func nextVideo(t *Tracker, v *fastjson.Value) step {
 		s.news = string(progress.MarshalTo(nil))
 	}
 	switch {
-	case s.state == jobDone && t.settings.Job.Download && t.id != "":
+	case s.state == jobDone && t.settings.Download && t.id != "":
 		s.call = &Call{Method: http.MethodGet, path: url.PathEscape(t.id) + "/content", Now: true, Binary: true}
 	case s.state.over(), s.state == jobUnknown && len(str(v.Get("status"))) == 0:
 	default:

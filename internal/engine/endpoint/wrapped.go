@@ -104,23 +104,6 @@ func appendObject(dst []byte, fields []Field) []byte {
 	return append(dst, '}')
 }
 
-// onePrompt joins system message, context and texts for a dialect that has one
-// text, no roles, and therefore no earlier turns.
-func onePrompt(r *Request, kind string) (string, error) {
-	if n := len(r.History); n > 0 {
-		return "", fmt.Errorf("endpoint type %s takes conversations of one turn; this is turn %d of its conversation", kind, n+1)
-	}
-	return joinPrompt(r), nil
-}
-
-// modelOf returns the model that a request names.
-func modelOf(r *Request) string {
-	if r.Turn.Model != "" {
-		return r.Turn.Model
-	}
-	return r.Model
-}
-
 // jsonBool returns a JSON true or false.
 func jsonBool(b bool) json.RawMessage {
 	if b {
