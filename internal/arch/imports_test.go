@@ -35,9 +35,24 @@ func allowed() map[string][]string {
 		e + "sockstamp":        nil,
 		// One table of kinds each; none knows another, with two exceptions:
 		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
-		e + "arrival":  {e + "bench"},
-		e + "dataset":  {e + "bench", e + "media", e + "tokenizer"},
-		e + "endpoint": {e + "bench", e + "jinja", e + "redact"},
+		e + "arrival": {e + "bench"},
+		e + "dataset": {e + "bench", e + "media", e + "tokenizer"},
+		// Endpoint types: what they share below, a package for each family, the table above.
+		e + "endpoint": {
+			e + "bench", e + "endpoint/anthropic", e + "endpoint/codec", e + "endpoint/native", e + "endpoint/openai",
+			e + "endpoint/polling", e + "endpoint/pooling", e + "endpoint/runpod", e + "endpoint/template", e + "redact",
+		},
+		e + "endpoint/wav":       nil,
+		e + "endpoint/answer":    {e + "bench", e + "redact"},
+		e + "endpoint/polling":   {e + "bench", e + "endpoint/answer"},
+		e + "endpoint/codec":     {e + "bench", e + "endpoint/polling", e + "endpoint/wav"},
+		e + "endpoint/anthropic": {e + "bench", e + "endpoint/answer", e + "endpoint/codec"},
+		e + "endpoint/pooling":   {e + "bench", e + "endpoint/answer", e + "endpoint/codec"},
+		e + "endpoint/openai":    {e + "bench", e + "endpoint/answer", e + "endpoint/codec", e + "endpoint/polling", e + "endpoint/wav"},
+		// These serve the APIs of OpenAI too, or wrap them.
+		e + "endpoint/native":   {e + "bench", e + "endpoint/answer", e + "endpoint/codec", e + "endpoint/openai"},
+		e + "endpoint/runpod":   {e + "bench", e + "endpoint/answer", e + "endpoint/codec", e + "endpoint/openai", e + "endpoint/polling"},
+		e + "endpoint/template": {e + "bench", e + "endpoint/answer", e + "endpoint/codec", e + "endpoint/openai", e + "jinja"},
 		e + "transport": {
 			e + "bench", e + "sockstamp", e + "transport/frame", e + "transport/http1", e + "transport/loop",
 		},

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/openai"
 )
 
 // sse returns a clean stream of the given data, one event a millisecond; a last
@@ -207,7 +209,7 @@ func TestDecodeStream(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, show(decodeWith(openAI())(tt.resp, true))); diff != "" {
+			if diff := cmp.Diff(tt.want, show(answer.Decode(openai.Grammar())(tt.resp, true))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -243,7 +245,7 @@ func TestDecodeDocument(t *testing.T) {
 		{"deep", strings.Repeat("[", 10_000), `! malformed_response "the body is not a JSON object: ` + strings.Repeat("[", 300) + `"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := decodeWith(openAI())(wholeBody(tt.body), false)
+			a := answer.Decode(openai.Grammar())(wholeBody(tt.body), false)
 			if diff := cmp.Diff(tt.want, show(a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -297,7 +299,7 @@ func TestDecodeEnd(t *testing.T) {
 		{"encoding", &bench.Response{Status: 200, Failure: failure(bench.UnexpectedContent)}, "unexpected_content"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := decodeWith(openAI())(tt.resp, true)
+			a := answer.Decode(openai.Grammar())(tt.resp, true)
 			got := show(bench.Answer{Warnings: a.Warnings})
 			if a.Failure != nil {
 				got = string(a.Failure.Class)
@@ -307,7 +309,7 @@ func TestDecodeEnd(t *testing.T) {
 			}
 		})
 	}
-	a := decodeWith(openAI())(sse(text, stop, "[DONE]"), false)
+	a := answer.Decode(openai.Grammar())(sse(text, stop, "[DONE]"), false)
 	if got, want := show(a), `text:1 | 0 text="a" end=stop streamed_unexpectedly:1`; got != want || !a.Streamed {
 		t.Errorf("unasked stream: %s, want %s", got, want)
 	}
@@ -316,7 +318,7 @@ func TestDecodeEnd(t *testing.T) {
 func TestDecodeMeta(t *testing.T) {
 	resp := sse(`{"id":"","model":"","choices":[]}`, `{"id":"i","model":"m","choices":[]}`, `{"id":"j","choices":[{"text":"x"}]}`, "[DONE]")
 	resp.Warnings = map[string]int{"sniffed_sse": 1}
-	a := decodeWith(openAI())(resp, false)
+	a := answer.Decode(openai.Grammar())(resp, false)
 	if a.ResponseID != "i" || a.Model != "m" || a.FirstEvent != time.Millisecond || a.Usage != nil {
 		t.Errorf("answer = %+v", a)
 	}
@@ -359,13 +361,13 @@ func TestUsage(t *testing.T) {
 		{"null details", `{"prompt_tokens":1,"prompt_tokens_details":null,"completion_tokens_details":{"reasoning_tokens":null}}`, "in=1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := decodeWith(openAI())(wholeBody(`{"choices":[{"text":"x"}],"usage":`+tt.usage+`}`), false)
+			a := answer.Decode(openai.Grammar())(wholeBody(`{"choices":[{"text":"x"}],"usage":`+tt.usage+`}`), false)
 			if diff := cmp.Diff(tt.want, showUsage(a.Usage)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	a := decodeWith(openAI())(sse(`{"choices":[{"text":"x"}],"usage":{"prompt_tokens":1}}`, `{"usage":null}`, `{"usage":{}}`, `{"x_groq":{"usage":{"prompt_tokens":2}}}`, "[DONE]"), true)
+	a := answer.Decode(openai.Grammar())(sse(`{"choices":[{"text":"x"}],"usage":{"prompt_tokens":1}}`, `{"usage":null}`, `{"usage":{}}`, `{"x_groq":{"usage":{"prompt_tokens":2}}}`, "[DONE]"), true)
 	if got := showUsage(a.Usage); got != "in=2" {
 		t.Errorf("usage of the stream = %q, want that of its last object", got)
 	}

@@ -8,11 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/codec"
+	"aiperfd/internal/engine/endpoint/openai"
 )
 
 func fields(t testing.TB, object string) []Field {
 	t.Helper()
-	f, err := Fields([]byte(object))
+	f, err := codec.Fields([]byte(object))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +224,7 @@ func render(t *testing.T, req Request) string {
 
 func TestEncodeErrors(t *testing.T) {
 	for _, extra := range []string{`[]`, `{"a":}`, `{"a":1}{}`, `{"a":1`, `x`} {
-		for _, kind := range []Kind{chat(), completions()} {
+		for _, kind := range []Kind{openai.Chat(), openai.Completions()} {
 			req := Request{Settings: &Settings{}, Turn: bench.Turn{ExtraBody: json.RawMessage(extra)}}
 			if _, err := kind.Encode(nil, &req); err == nil || !strings.Contains(err.Error(), "extra body") {
 				t.Errorf("%s with extra body %s: %v, want an error about it", kind.Name, extra, err)

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/openai"
 )
 
 func TestStatusFailure(t *testing.T) {
@@ -41,7 +43,7 @@ func TestStatusFailure(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.Step, tt.want.Status = bench.StepHeaders, tt.status
 			resp := &bench.Response{Status: tt.status, Header: tt.header, Body: []byte(tt.body), Framing: bench.FramingText}
-			a := decodeWith(openAI())(resp, true)
+			a := answer.Decode(openai.Grammar())(resp, true)
 			if diff := cmp.Diff(&tt.want, a.Failure); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -68,7 +70,7 @@ func TestErrorEvent(t *testing.T) {
 		tt.event.Name = "error"
 		resp := &bench.Response{Status: 200, Framing: bench.FramingSSE}
 		resp.Events.Append(tt.event)
-		a := decodeWith(openAI())(resp, true)
+		a := answer.Decode(openai.Grammar())(resp, true)
 		if a.Failure == nil || a.Failure.Class != bench.StreamError || a.Failure.Message != tt.want {
 			t.Errorf("%s: failure = %v, want stream_error with %q", tt.name, a.Failure, tt.want)
 		}

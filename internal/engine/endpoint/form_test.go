@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/codec"
 )
 
 // checkForm encodes a request of a kind and checks that it is the form of these
@@ -190,17 +191,17 @@ func FuzzForm(f *testing.F) {
 	f.Add("\x00", "0", []byte("0"))
 	f.Add("a\"b\r\n", "--"+formBoundary, []byte("\r\n--"+formBoundary+"--\r\n"))
 	f.Fuzz(func(t *testing.T, name, value string, data []byte) {
-		w := form{}
-		w.text(name, value)
-		w.file("file", "audio.wav", "audio/wav", data)
-		body, err := w.end()
+		w := codec.Form{}
+		w.Text(name, value)
+		w.File("file", "audio.wav", "audio/wav", data)
+		body, err := w.End()
 		if err != nil {
 			if !strings.Contains(value, formBoundary) && !bytes.Contains(data, []byte(formBoundary)) {
 				t.Fatalf("no formBoundary in the parts, yet: %v", err)
 			}
 			return
 		}
-		_, params, err := mime.ParseMediaType(formType)
+		_, params, err := mime.ParseMediaType(codec.FormType)
 		if err != nil {
 			t.Fatal(err)
 		}

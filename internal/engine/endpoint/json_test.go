@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/openai"
 )
 
 // FuzzDecodeChat checks that no body can crash the decoder, and that an answer
@@ -32,7 +34,7 @@ func FuzzDecodeChat(f *testing.F) {
 			checkShapes(t, sse(events...))
 			resp = sse(events...)
 		}
-		a := decodeWith(openAI())(resp, stream)
+		a := answer.Decode(openai.Grammar())(resp, stream)
 		size := 0
 		for _, c := range a.Chunks {
 			if c.Bytes <= 0 || c.Tokens < 0 {

@@ -29,7 +29,7 @@ func wavHeader(rate, size uint32) []byte {
 	return binary.LittleEndian.AppendUint32(b, size)
 }
 
-// streamed decodes reads that return every 10 ms as a kind's answer.
+// Streamed decodes reads that return every 10 ms as a kind's answer.
 func streamedAnswer(t testing.TB, kind, contentType string, asked bool, end bench.End, reads ...[]byte) bench.Answer {
 	t.Helper()
 	k, ok := Lookup(kind)

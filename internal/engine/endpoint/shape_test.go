@@ -9,35 +9,37 @@ import (
 	"pgregory.net/rapid"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/openai"
 	"aiperfd/internal/engine/transport/frame"
 )
 
 // decodePlain reads a stream with every event in full.
-func decodePlain(g *grammar, resp *bench.Response) bench.Answer {
+func decodePlain(g *answer.Grammar, resp *bench.Response) bench.Answer {
 	full := *g
-	full.shapes = false
-	return decodeWith(&full)(resp, true)
+	full.Shapes = false
+	return answer.Decode(&full)(resp, true)
 }
 
 // countingDialect counts the documents that are read in full.
 type countingDialect struct {
-	dialect
+	answer.Dialect
 
 	n *int
 }
 
-func (d countingDialect) document(doc *document) bool {
+func (d countingDialect) Document(doc *answer.Document) bool {
 	*d.n++
-	return d.dialect.document(doc)
+	return d.Dialect.Document(doc)
 }
 
 // readsHoles reports whether any event of a stream is read only by its holes.
-func readsHoles(g *grammar, resp *bench.Response) bool {
+func readsHoles(g *answer.Grammar, resp *bench.Response) bool {
 	count := func(shapes bool) (n int) {
 		counting := *g
-		counting.shapes = shapes
-		counting.dialect = func(b *builder) dialect { return countingDialect{g.dialect(b), &n} }
-		decodeWith(&counting)(resp, true)
+		counting.Shapes = shapes
+		counting.Dialect = func(b *answer.Builder) answer.Dialect { return countingDialect{g.Dialect(b), &n} }
+		answer.Decode(&counting)(resp, true)
 		return n
 	}
 	return count(true) < count(false)
@@ -46,12 +48,12 @@ func readsHoles(g *grammar, resp *bench.Response) bool {
 // checkShapes checks that a stream means the same whichever way it is read.
 func checkShapes(t testing.TB, resp *bench.Response) {
 	t.Helper()
-	checkShapesOf(t, openAI(), resp)
+	checkShapesOf(t, openai.Grammar(), resp)
 }
 
-func checkShapesOf(t testing.TB, g *grammar, resp *bench.Response) {
+func checkShapesOf(t testing.TB, g *answer.Grammar, resp *bench.Response) {
 	t.Helper()
-	if diff := cmp.Diff(decodePlain(g, resp), decodeWith(g)(resp, true)); diff != "" {
+	if diff := cmp.Diff(decodePlain(g, resp), answer.Decode(g)(resp, true)); diff != "" {
 		var b strings.Builder
 		for e := range resp.Events.All() {
 			fmt.Fprintf(&b, "%q\n", e.Data)
@@ -137,7 +139,7 @@ func TestShapes(t *testing.T) {
 			if last == bench.NoShape {
 				t.Fatal("no two events have a shape")
 			}
-			if got := readsHoles(openAI(), resp); got != tt.want {
+			if got := readsHoles(openai.Grammar(), resp); got != tt.want {
 				t.Errorf("read by its holes: %v, want %v", got, tt.want)
 			}
 		})
@@ -221,7 +223,7 @@ func genStream(t *rapid.T) *bench.Response {
 func TestShapesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		resp := genStream(t)
-		if diff := cmp.Diff(decodePlain(openAI(), resp), decodeWith(openAI())(resp, true)); diff != "" {
+		if diff := cmp.Diff(decodePlain(openai.Grammar(), resp), answer.Decode(openai.Grammar())(resp, true)); diff != "" {
 			t.Fatalf("(-each in full +by shape):\n%s", diff)
 		}
 	})
@@ -255,7 +257,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// tokens returns a stream of n tokens as OpenAI's servers write it.
+// Tokens returns a stream of n tokens as OpenAI's servers write it.
 func tokens(n int, padded bool) *bench.Response {
 	const head = `{"id":"chatcmpl-123456","object":"chat.completion.chunk","created":1700000000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":`
 	events := []string{head + `[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`}
@@ -278,7 +280,7 @@ func tokens(n int, padded bool) *bench.Response {
 // number of allocations.
 func TestDecodeAllocations(t *testing.T) {
 	count := func(events int) float64 {
-		resp, decode := tokens(events, true), decodeWith(openAI())
+		resp, decode := tokens(events, true), answer.Decode(openai.Grammar())
 		return testing.AllocsPerRun(20, func() { decode(resp, true) })
 	}
 	few, more := count(100), count(2000)
@@ -291,7 +293,7 @@ func TestDecodeAllocations(t *testing.T) {
 func BenchmarkDecodeChat(b *testing.B) {
 	for name, padded := range map[string]bool{"plain": false, "padded": true} {
 		b.Run(name, func(b *testing.B) {
-			resp, decode := tokens(600, padded), decodeWith(openAI())
+			resp, decode := tokens(600, padded), answer.Decode(openai.Grammar())
 			b.ReportAllocs()
 			for b.Loop() {
 				if a := decode(resp, true); len(a.Chunks) != 600 {
@@ -301,4 +303,14 @@ func BenchmarkDecodeChat(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*resp.Events.Len()), "ns/event")
 		})
 	}
+}
+
+// TestShapeUnusualText has texts that cannot be copied as they are.
+func TestShapeUnusualText(t *testing.T) {
+	for _, inside := range []string{
+		`\`, `\x`, `\u12`, `\u12g4`, `\ud83d`, `\ud83dx`, `\ud83d\n`, `\ude00\ud83d`, "\xff", "\xff\\n", "a\\n\xe2\x82", "", "é", `\u0041`, "c d",
+	} {
+		checkShapes(t, sse(delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"`+inside+`"`), delta(`"content":"z"`), stop, "[DONE]"))
+	}
+	checkShapes(t, sse(delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"`+strings.Repeat("x,", bigBody)+`"`), stop, "[DONE]"))
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/pooling"
 )
 
 // answering lists the kinds whose answers are no generated text, by their name.
@@ -264,7 +266,7 @@ func manyVectors(n int) string {
 // TestVectorsAreNotKept: an answer of vectors costs memory by their number, not by
 // their length.
 func TestVectorsAreNotKept(t *testing.T) {
-	resp, decode := wholeBody(manyVectors(8)), decodeWith(vectors())
+	resp, decode := wholeBody(manyVectors(8)), answer.Decode(pooling.Vectors())
 	if a := decode(resp, false); len(a.Vectors) != 8 || a.Vectors[7] != (bench.Vector{Index: 7, Dim: 1024, Rows: 1}) {
 		t.Fatalf("vectors = %+v, failure %v", a.Vectors, a.Failure)
 	}
@@ -275,9 +277,9 @@ func TestVectorsAreNotKept(t *testing.T) {
 
 func BenchmarkDecodeVectors(b *testing.B) {
 	resp := wholeBody(manyVectors(32))
-	for name, g := range map[string]*grammar{"folded": vectors(), "parsed": {dialect: newVectors, lists: true, end: endTerminal}} {
+	for name, g := range map[string]*answer.Grammar{"folded": pooling.Vectors(), "parsed": {Dialect: pooling.NewVectors, Lists: true, End: answer.EndTerminal}} {
 		b.Run(name, func(b *testing.B) {
-			decode := decodeWith(g)
+			decode := answer.Decode(g)
 			b.SetBytes(int64(len(resp.Body)))
 			b.ReportAllocs()
 			for b.Loop() {
