@@ -15,7 +15,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Builder collects the answer that a response contains. A [dialect] calls it while
+// Builder collects the answer that a response contains. A [Dialect] calls it while
 // it reads the documents of the response; it is used again for other responses.
 type Builder struct {
 	Answer   bench.Answer // chunks, vectors, ranks, warnings, failure; choices and usage are added by result
@@ -24,8 +24,8 @@ type Builder struct {
 	choices  []Choice
 	Usage    UsageCounts
 	HasUsage bool
-	Times    serverTimes
-	Credit   tokenCredit
+	Times    ServerTimes
+	Credit   TokenCredit
 
 	Valid    int  // JSON documents that were read
 	bad      int  // events that could not be read
@@ -41,7 +41,7 @@ type Builder struct {
 // Choice is one choice while it is being collected.
 type Choice struct {
 	index                    int // as the server numbers it
-	Position                 int // in builder.choices
+	Position                 int // in Builder.Choices
 	Text, reasoning, refusal []byte
 	Calls                    []ToolCall
 	Finish                   bench.Finish // empty = not finished
@@ -54,7 +54,7 @@ func (b *Builder) start(resp *bench.Response) {
 	b.Status, b.Header = resp.Status, resp.Header
 	b.choices = b.choices[:0]
 	b.Usage, b.HasUsage = UsageCounts{}, false
-	b.Times, b.Credit = nil, tokenCredit{}
+	b.Times, b.Credit = nil, TokenCredit{}
 	b.Valid, b.bad, b.Answered, b.Terminal = 0, 0, false, false
 	b.At, b.Read = 0, 0
 	b.Streamed, b.Asked = false, false
@@ -63,6 +63,7 @@ func (b *Builder) start(resp *bench.Response) {
 // release drops all references to the response and to its answer.
 func (b *Builder) release() { b.Answer, b.Header, b.Times = bench.Answer{}, nil, nil }
 
+// Warn counts a warning.
 func (b *Builder) Warn(name string) {
 	if b.Answer.Warnings == nil {
 		b.Answer.Warnings = make(map[string]int, 2)
@@ -137,10 +138,10 @@ func (b *Builder) Choice(v *fastjson.Value, position int) *Choice {
 	return c
 }
 
-// Only returns the choice of an answer that has one.
-func (b *Builder) Only() *Choice { return b.Choice(nil, 0) }
+// OnlyChoice returns the choice of an answer that has one.
+func (b *Builder) OnlyChoice() *Choice { return b.Choice(nil, 0) }
 
-// Position returns where the choice with an index is in choices; -1 = it is new.
+// position returns where the choice with an index is in choices; -1 = it is new.
 func (b *Builder) position(index int) int {
 	for i := range b.choices {
 		if b.choices[i].index == index {

@@ -17,7 +17,7 @@ type effect struct {
 	kind     bench.ChunkKind
 	text     int    // hole with the text; -1 = it is always constant
 	index    int    // hole with the index of the choice; -1 = it is always choice
-	choice   int    // Position in builder.choices; -1 = none is touched
+	choice   int    // position in Builder.Choices; -1 = none is touched
 	call     int    // index of the tool call
 	checked  []int  // holes with strings that say nothing, but must be good ones
 	constant []byte // the text

@@ -1,3 +1,7 @@
+// Package answer reads the responses of inference servers. A [Decoder] does what is
+// the same for all APIs: status, framing, errors, truncation, and warnings. The
+// [Dialect] of an API reads the documents in a response and adds what they contain to
+// a [Builder].
 package answer
 
 import (
@@ -40,12 +44,14 @@ type Decoder struct {
 	folded  []byte   // the current document without its numbers
 }
 
+// NewDecoder returns a decoder of responses of one API.
 func NewDecoder(g *Grammar) *Decoder {
 	d := &Decoder{grammar: g}
 	d.Dialect = g.Dialect(&d.Builder)
 	return d
 }
 
+// Reset prepares for a response. It must be called before any other method.
 func (d *Decoder) Reset(resp *bench.Response) {
 	d.start(resp)
 	d.Dialect.Reset()
@@ -150,7 +156,7 @@ func (d *Decoder) FailContent(resp *bench.Response) {
 	}
 }
 
-// Document reads one JSON document.
+// document reads one JSON document.
 func (d *Decoder) document(resp *bench.Response, streaming bool) {
 	body := TrimSpace(resp.Body)
 	d.At = resp.BodyAt
@@ -299,7 +305,7 @@ func (d *Decoder) CheckOutput() {
 	d.FailAs(bench.EmptyOutput, "the answer holds no output")
 }
 
-// Parse reads one JSON document. It returns false if it is none of the API's;
+// parse reads one JSON document. It returns false if it is none of the API's;
 // valid then says whether it is JSON at all.
 func (d *Decoder) parse(event string, data []byte) bool {
 	size := len(data)
@@ -312,7 +318,7 @@ func (d *Decoder) parse(event string, data []byte) bool {
 	return v != nil && d.take(Document{event, v, data, size})
 }
 
-// Take is [decoder.parse] for data that was parsed.
+// take is [Decoder.parse] for data that was parsed.
 func (d *Decoder) take(doc Document) bool {
 	d.Valid++
 	switch doc.Value.Type() {

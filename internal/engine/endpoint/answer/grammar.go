@@ -10,29 +10,29 @@ import (
 )
 
 // Grammar describes the responses of an API. What is the same for all APIs is done
-// by [decoder]: status, errors, truncation, emptiness, warnings.
+// by [Decoder]: status, errors, truncation, emptiness, warnings.
 type Grammar struct {
 	// Dialect returns a reader of documents that adds to b.
 	Dialect func(b *Builder) Dialect
 	Lists   bool // a document may be a list
 	Strings bool // a document may be a string
-	Folds   bool // Lists of numbers are only counted; see [appendFolded]
-	Shapes  bool // events of one shape do the same; see [decoder.learn]
+	Folds   bool // lists of numbers are only counted; see [appendFolded]
+	Shapes  bool // events of one shape do the same; see [Decoder.learn]
 	// Role says what the string or number at a place of an event means, where the
 	// API is not OpenAI's. Effects are then learned from events that have emitted
 	// something, because reading those also notes what they belong to.
 	Role func(Place) Role
-	End  endSignal // what says that a stream is whole
+	End  EndSignal // what says that a stream is whole
 }
 
 // Dialect reads the responses of one API, one after the other. Its state is what
 // the documents of one response have in common; a dialect may also implement
-// [headReader], [textReader] and [binaryReader].
+// [HeadReader], [TextReader] and [BinaryReader].
 type Dialect interface {
 	// Reset prepares for another response. Buffers may be kept.
 	Reset()
-	// Document adds a document to the answer. It sets builder.answered if the document
-	// is part of an answer, and builder.terminal if nothing follows it. It returns
+	// Document adds a document to the answer. It sets Builder.Answered if the document
+	// is part of an answer, and Builder.Terminal if nothing follows it. It returns
 	// false if the API has no such document.
 	Document(doc *Document) bool
 }
@@ -60,12 +60,12 @@ func (*statelessDialect) Reset() {}
 
 func (d *statelessDialect) Document(doc *Document) bool { return d.read(d.b, doc) }
 
-// endSignal says how a client knows that it was sent a whole stream.
-type endSignal uint8
+// EndSignal says how a client knows that it was sent a whole stream.
+type EndSignal uint8
 
 const (
-	EndMarker   endSignal = iota // [DONE]; in practice also all choices having finished
-	EndTerminal                  // the last document says so: builder.terminal, or all choices have finished
+	EndMarker   EndSignal = iota // [DONE]; in practice also all choices having finished
+	EndTerminal                  // the last document says so: Builder.Terminal, or all choices have finished
 	EndOfBody                    // nothing but the end of the body
 )
 
@@ -107,7 +107,7 @@ func (doc *Document) EachObject(read func(v *fastjson.Value, position int, data 
 // left to the garbage collector instead of being used again.
 const keepDecoder = 1 << 20
 
-// Decode returns the Decode function of a [Kind]. It keeps decoders between
+// Decode returns the Decode function of an endpoint type. It keeps decoders between
 // responses, for their buffers.
 func Decode(g *Grammar) func(resp *bench.Response, streaming bool) bench.Answer {
 	decoders := sync.Pool{New: func() any { return NewDecoder(g) }}

@@ -17,18 +17,18 @@ const maxServerTime = 365 * 24 * time.Hour
 // maxServerTimes bounds how many times one answer may name.
 const maxServerTimes = 64
 
-// serverTimes are the times that a server reports of its work, by their names. The
+// ServerTimes are the times that a server reports of its work, by their names. The
 // zero value is ready.
-type serverTimes map[string]time.Duration
+type ServerTimes map[string]time.Duration
 
 // took records a time; n is in units. Negative values and those that cannot be a
 // duration are left out. The last value of a name counts.
-func (t *serverTimes) took(name string, n float64, unit time.Duration) {
+func (t *ServerTimes) took(name string, n float64, unit time.Duration) {
 	if !(n >= 0 && n < float64(maxServerTime/unit)) { // NaN is neither
 		return
 	}
 	if *t == nil {
-		*t = make(serverTimes, 4)
+		*t = make(ServerTimes, 4)
 	}
 	if _, ok := (*t)[name]; !ok && len(*t) >= maxServerTimes {
 		return
@@ -37,7 +37,7 @@ func (t *serverTimes) took(name string, n float64, unit time.Duration) {
 }
 
 // Value records a JSON number; anything else is left out.
-func (t *serverTimes) Value(name string, v *fastjson.Value, unit time.Duration) {
+func (t *ServerTimes) Value(name string, v *fastjson.Value, unit time.Duration) {
 	if v == nil || v.Type() != fastjson.TypeNumber {
 		return
 	}
@@ -48,7 +48,7 @@ func (t *serverTimes) Value(name string, v *fastjson.Value, unit time.Duration) 
 
 // Millis records the members of an object whose names end in _ms, as vLLM
 // (metrics), llama.cpp (timings) and Dynamo (nvext.timing) have them.
-func (t *serverTimes) Millis(v *fastjson.Value) {
+func (t *ServerTimes) Millis(v *fastjson.Value) {
 	if v == nil || v.GetObject() == nil {
 		return
 	}
@@ -60,7 +60,7 @@ func (t *serverTimes) Millis(v *fastjson.Value) {
 }
 
 // Headers records headers that hold milliseconds. Names are lower-case.
-func (t *serverTimes) Headers(h http.Header, names ...string) {
+func (t *ServerTimes) Headers(h http.Header, names ...string) {
 	for _, name := range names {
 		value := h.Get(name)
 		if value == "" {

@@ -8,9 +8,9 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// tokenCredit says how many tokens a chunk carried, from a cumulative usage on
+// TokenCredit says how many tokens a chunk carried, from a cumulative usage on
 // every chunk. Tokens of chunks without content count for the next one with.
-type tokenCredit struct {
+type TokenCredit struct {
 	OnChunk bool  // the current chunk has a usage
 	broken  bool  // content came without usage: the usage is not cumulative
 	grew    bool  // the usage said more than the first time
@@ -19,7 +19,7 @@ type tokenCredit struct {
 	tail    int64 // of these, said by an event of a choice: a usage block that ends the stream is no such event
 }
 
-func (c *tokenCredit) Usage(output Count) {
+func (c *TokenCredit) Usage(output Count) {
 	if !output.Known() {
 		return
 	}
@@ -29,8 +29,8 @@ func (c *tokenCredit) Usage(output Count) {
 	c.last = max(c.last, output.N)
 }
 
-// Take returns the tokens of a content event, by the best evidence there is.
-func (c *tokenCredit) take(choice *Choice) int32 {
+// take returns the tokens of a content event, by the best evidence there is.
+func (c *TokenCredit) take(choice *Choice) int32 {
 	if c.OnChunk && !c.broken {
 		n := c.open
 		c.open, choice.Tokens = 0, 0
@@ -43,7 +43,7 @@ func (c *tokenCredit) take(choice *Choice) int32 {
 }
 
 // Note says that an event of a choice has been read, with or without content.
-func (c *tokenCredit) Note() {
+func (c *TokenCredit) Note() {
 	if c.OnChunk {
 		c.tail = c.open
 	}
@@ -51,7 +51,7 @@ func (c *tokenCredit) Note() {
 
 // left returns the tokens that came after the last content event, by the evidence
 // that take went by.
-func (c *tokenCredit) left(choices []Choice) bench.Tokens {
+func (c *TokenCredit) left(choices []Choice) bench.Tokens {
 	if !c.broken && c.last > 0 {
 		return bench.Tokens(c.tail)
 	}
@@ -64,7 +64,7 @@ func (c *tokenCredit) left(choices []Choice) bench.Tokens {
 
 // repeated reports whether all of several content events had the same usage: the
 // server repeats the final one, which says nothing of the event that it is on.
-func (c *tokenCredit) repeated(events int) bool {
+func (c *TokenCredit) repeated(events int) bool {
 	return events > 1 && !c.broken && c.last > 0 && !c.grew
 }
 

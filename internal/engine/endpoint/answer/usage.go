@@ -14,6 +14,7 @@ type Count struct {
 	Rank int // Place of the field it came from; 0 = not given, lower places win
 }
 
+// Known reports whether the server gave the number.
 func (c Count) Known() bool { return c.Rank != 0 }
 
 func (c Count) tokens() *bench.Tokens {
@@ -254,7 +255,7 @@ func TokenCount(v *fastjson.Value) (int64, bool) {
 	return int64(math.Round(f)), true
 }
 
-// Usage returns the counts as the vocabulary has them.
+// usage returns the counts as the vocabulary has them.
 func (u *UsageCounts) usage() *bench.Usage {
 	return &bench.Usage{
 		Input: u.Input.tokens(), Output: u.Output.tokens(), Total: u.Total.tokens(),
@@ -277,7 +278,7 @@ type seconds struct {
 // (OpenAI, vLLM).
 const rankSeconds = 1
 
-// Field takes a number from the usage.
+// field takes a number from the usage.
 func (s *seconds) field(key string, v *fastjson.Value) {
 	rank := 0
 	switch key {
@@ -309,7 +310,7 @@ func (s *seconds) value() *float64 {
 	return &n
 }
 
-// TokenCountOf is [tokenCount] for a member that may be missing.
+// TokenCountOf is [TokenCount] for a member that may be missing.
 func TokenCountOf(v *fastjson.Value) (int64, bool) {
 	if v == nil {
 		return 0, false

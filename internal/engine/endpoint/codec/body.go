@@ -60,10 +60,12 @@ type Body struct {
 	userMax []string        // which of the two length fields the user gave
 }
 
+// Set sets a member; nil = it is left out.
 func (b *Body) Set(name string, value json.RawMessage) {
 	b.Fields = SetField(b.Fields, name, value)
 }
 
+// SetField replaces the value of a member, or appends the member.
 func SetField(fields []Field, name string, value json.RawMessage) []Field {
 	for i := range fields {
 		if fields[i].Name == name {
@@ -74,6 +76,7 @@ func SetField(fields []Field, name string, value json.RawMessage) []Field {
 	return append(fields, Field{name, value})
 }
 
+// Get returns the value of a member; nil = there is none.
 func (b *Body) Get(name string) json.RawMessage {
 	for _, f := range b.Fields {
 		if f.Name == name {
@@ -83,7 +86,7 @@ func (b *Body) Get(name string) json.RawMessage {
 	return nil
 }
 
-// Merge lays the user's fields over the body: shallow, except for
+// merge lays the user's fields over the body: shallow, except for
 // stream_options, which is merged key by key and whose null means absent.
 func (b *Body) merge(fields []Field) {
 	for _, f := range fields {

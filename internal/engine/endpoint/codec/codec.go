@@ -1,3 +1,5 @@
+// Package codec describes endpoint types, and has the parts that their request bodies
+// are made of: JSON members, messages, media, forms.
 package codec
 
 import (

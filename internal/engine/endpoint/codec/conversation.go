@@ -163,7 +163,7 @@ func appendParts(dst []byte, t *bench.Turn) []byte {
 	return dst
 }
 
-// Answer appends what the model said, as it said it, without its reasoning.
+// answer appends what the model said, as it said it, without its reasoning.
 func (m *messages) answer(c *bench.Choice) {
 	m.calls = c.ToolCalls
 	if len(c.ToolCalls) == 0 {
@@ -191,6 +191,7 @@ func (m *messages) answer(c *bench.Choice) {
 	m.dst = append(m.dst, ']', '}')
 }
 
+// JoinPrompt joins the texts of a conversation with spaces, for APIs without roles.
 func JoinPrompt(r *Request) string {
 	var parts []string
 	add := func(texts ...string) {
@@ -247,6 +248,7 @@ func FoldSystem(r *Request) (system string, taken int) {
 	return system, 1
 }
 
+// HasMedia reports whether a turn has images, audio or video.
 func HasMedia(t *bench.Turn) bool { return len(t.Images)+len(t.Audios)+len(t.Videos) > 0 }
 
 // ResultOf returns what call number i of n returned: its text, and for the last

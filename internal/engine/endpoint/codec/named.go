@@ -8,10 +8,11 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// QueryNames and documentNames are the names of texts in datasets: AIPerf's, and
-// those of the APIs' own members.
+// QueryNames are the names of the query among the texts of a turn: AIPerf's, and those
+// of the APIs' own members.
 func QueryNames() []string { return []string{"query", "queries", "text_1"} }
 
+// DocumentNames are the names of the texts that a query is compared with.
 func DocumentNames() []string {
 	return []string{"passages", "passage", "documents", "document", "texts", "text_2"}
 }

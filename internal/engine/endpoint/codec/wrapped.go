@@ -58,7 +58,7 @@ func AppendMerged(dst []byte, fields []Field, r *Request) ([]byte, error) {
 	return AppendObject(dst, fields), nil
 }
 
-// Merge puts a member where it belongs. The object itself is merged key by
+// merge puts a member where it belongs. The object itself is merged key by
 // key, so that a user who names one of its members keeps the others.
 func (n *Wrapped) merge(f Field) {
 	isTop := slices.Contains(n.Top, f.Name) ||

@@ -40,7 +40,7 @@ const (
 	enoughLonger = 2
 )
 
-// Reset prepares for another response.
+// reset prepares for another response.
 func (m *cumulative) reset() { m.choices = m.choices[:0] }
 
 func (m *cumulative) of(c *answer.Choice) *cumulativeText {

@@ -156,7 +156,7 @@ func (m *ollamaMessages) turn(t *bench.Turn) (err error) {
 	return nil
 }
 
-// Answer appends what the model said, without its reasoning. Arguments of tools
+// answer appends what the model said, without its reasoning. Arguments of tools
 // are objects here.
 func (m *ollamaMessages) answer(c *bench.Choice) {
 	m.open("assistant", c.Text)
@@ -192,7 +192,7 @@ func readOllama(d *answer.Builder, doc *answer.Document) bool {
 		return true // nothing of an answer
 	}
 	answer.KeepFirst(&d.Answer.Model, v.Get("model"))
-	c := d.Only()
+	c := d.OnlyChoice()
 	d.Answered = true
 	from := v
 	if message.GetObject() != nil {

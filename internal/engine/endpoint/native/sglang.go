@@ -62,7 +62,7 @@ func (d *sglangDialect) Reset() {
 
 func (d *sglangDialect) Document(doc *answer.Document) bool { return doc.EachObject(d.object) }
 
-// Object reads one object; position stands in for its index.
+// object reads one object; position stands in for its index.
 func (d *sglangDialect) object(v *fastjson.Value, position int, data []byte) {
 	text, meta := v.Get("text"), v.Get("meta_info")
 	if answer.Truthy(v.Get("error")) || string(answer.Str(v.Get("object"))) == "error" {

@@ -1,3 +1,4 @@
+// Package native has the codecs of the APIs for text that servers have of their own.
 package native
 
 import (
@@ -58,7 +59,7 @@ func (d tgiDialect) Head(h http.Header) {
 
 func (d tgiDialect) Document(doc *answer.Document) bool { return doc.EachObject(d.object) }
 
-// Object reads one object, which belongs to the choice at position.
+// object reads one object, which belongs to the choice at position.
 func (d tgiDialect) object(v *fastjson.Value, position int, data []byte) {
 	if err := v.Get("error"); answer.Truthy(err) {
 		d.FailInObject(data)

@@ -84,7 +84,7 @@ func (d *tritonDialect) Document(doc *answer.Document) bool {
 		return true
 	}
 	answer.KeepFirst(&d.Answer.Model, v.Get("model_name"))
-	c := d.Only()
+	c := d.OnlyChoice()
 	d.Answered = true
 	if n, ok := answer.TokenCountOf(v.Get("num_input_tokens")); ok {
 		d.Usage.Input, d.HasUsage = answer.Count{N: n, Rank: 1}, true

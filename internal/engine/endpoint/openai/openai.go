@@ -1,3 +1,4 @@
+// Package openai has the codecs of OpenAI's APIs, which many servers offer.
 package openai
 
 import (
@@ -22,8 +23,10 @@ func NewDialect(b *answer.Builder) Dialect { return Dialect{b} }
 
 func newDialect(b *answer.Builder) answer.Dialect { return NewDialect(b) }
 
+// Reset implements [answer.Dialect].
 func (d Dialect) Reset() {}
 
+// Document implements [answer.Dialect].
 func (d Dialect) Document(doc *answer.Document) bool {
 	var choices, usage, groq, err, kind, object *fastjson.Value
 	doc.Value.GetObject().Visit(func(key []byte, v *fastjson.Value) {

@@ -171,7 +171,7 @@ func (m *inputItems) parts(t *bench.Turn, role string) error {
 	return nil
 }
 
-// Answer appends what the model said, without its reasoning: servers refuse that
+// answer appends what the model said, without its reasoning: servers refuse that
 // back unless it is encrypted. An answer without anything else is an empty message.
 func (m *inputItems) answer(c *bench.Choice) {
 	text := c.Text

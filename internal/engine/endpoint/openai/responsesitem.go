@@ -14,7 +14,7 @@ func (d *responsesDialect) itemAdded(it *outputItem, item *fastjson.Value) {
 	if it == nil || !isToolCall(item) {
 		return
 	}
-	c := d.Only()
+	c := d.OnlyChoice()
 	if size := d.nameCall(c, it, item); size > 0 {
 		it.produced = true
 		d.EmitSize(c, bench.Tool, size)
@@ -95,7 +95,7 @@ func (d *responsesDialect) reasoningItem(it *outputItem, item *fastjson.Value) {
 // stream has sent them already.
 func (d *responsesDialect) callItem(it *outputItem, item, arguments *fastjson.Value) {
 	streamed := slices.ContainsFunc(it.parts, func(p outputPart) bool { return p.kind == partArguments })
-	c := d.Only()
+	c := d.OnlyChoice()
 	size := d.nameCall(c, it, item)
 	if streamed {
 		return // a name that comes after the arguments is no more output
@@ -190,7 +190,7 @@ func (d *responsesDialect) finishResponse(status string, response *fastjson.Valu
 		d.FailAs(bench.StreamError, "the server has cancelled the response")
 		return
 	}
-	c := d.Only()
+	c := d.OnlyChoice()
 	switch reason := answer.Str(response.Get("incomplete_details", "reason")); {
 	case status == "incomplete" && len(reason) > 0:
 		c.Finish = answer.FinishReason(string(reason))

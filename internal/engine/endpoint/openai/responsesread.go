@@ -42,6 +42,7 @@ const (
 	partArguments
 )
 
+// ResponsesGrammar describes the responses of the Responses API.
 func ResponsesGrammar() *answer.Grammar {
 	return &answer.Grammar{Dialect: newResponses, Shapes: true, Role: responsesRole, End: answer.EndTerminal}
 }
@@ -102,7 +103,7 @@ func (d *responsesDialect) Document(doc *answer.Document) bool {
 	case "response.output_audio.delta", "response.audio.delta":
 		if it := d.itemOf(v, inItem); it != nil {
 			it.produced = true
-			d.EmitAudio(d.Only(), answer.Str(v.Get("delta")))
+			d.EmitAudio(d.OnlyChoice(), answer.Str(v.Get("delta")))
 		}
 	default:
 		d.partEvent(kind, v)
@@ -161,7 +162,7 @@ func (d *responsesDialect) partEvent(kind string, v *fastjson.Value) {
 // creditLogprobs counts the tokens of the event by their log-probabilities.
 func (d *responsesDialect) creditLogprobs(v *fastjson.Value) {
 	if n := len(v.GetArray("logprobs")); n > 0 && d.Streamed {
-		if c := d.Only(); c != nil {
+		if c := d.OnlyChoice(); c != nil {
 			c.Tokens += int32(n)
 		}
 	}
@@ -184,7 +185,7 @@ func (d *responsesDialect) produce(it *outputItem, p outputPart, content []byte)
 	if len(content) == 0 {
 		return
 	}
-	c := d.Only()
+	c := d.OnlyChoice()
 	it.produced = true
 	if !slices.Contains(it.parts, p) && len(it.parts) < answer.MaxItems {
 		it.parts = append(it.parts, p)

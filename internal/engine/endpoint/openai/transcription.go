@@ -131,7 +131,7 @@ func (d *transcriptDialect) Text(body []byte) {
 // add records text of the only choice.
 func (d *transcriptDialect) add(text []byte) {
 	d.Answered = true
-	if c := d.Only(); c != nil {
+	if c := d.OnlyChoice(); c != nil {
 		d.Emit(c, bench.Text, text)
 	}
 }

@@ -1,3 +1,5 @@
+// Package polling follows jobs: APIs whose answer takes a request that submits the work
+// and further ones that fetch the result.
 package polling
 
 import (
@@ -38,6 +40,7 @@ type Poller interface {
 // PollerFunc is a poller without state.
 type PollerFunc func(t *Tracker, v *fastjson.Value) Step
 
+// Next implements [Poller].
 func (f PollerFunc) Next(t *Tracker, v *fastjson.Value) Step { return f(t, v) }
 
 // Settings are the run-wide choices about work that is polled for.
@@ -50,11 +53,12 @@ type Settings struct {
 	JSON     bool          // bodies are JSON, where a type makes forms unless told otherwise
 }
 
-// State is how far work has come.
+// State is the state of a job.
 type State uint8
 
+// The states of a job.
 const (
-	Unknown State = iota // the answer does not say, or says what nobody knows
+	Unknown State = iota // the answer does not contain a state that is known
 	Queued
 	Running
 	Done

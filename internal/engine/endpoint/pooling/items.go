@@ -52,7 +52,7 @@ func (d itemBuilder) endItems(kind bench.ChunkKind, items, size int) {
 		return
 	}
 	d.Item(kind, min(size, math.MaxInt32))
-	if c := d.Only(); c != nil {
+	if c := d.OnlyChoice(); c != nil {
 		c.Finish = bench.FinishStop
 	}
 	d.Terminal = true

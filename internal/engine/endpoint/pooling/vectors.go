@@ -1,3 +1,5 @@
+// Package pooling has the codecs of the APIs of pooling models: embeddings, scores,
+// rankings and classes. Those of tokenizers are answered in the same way.
 package pooling
 
 import (
@@ -15,7 +17,7 @@ import (
 // Vectors is the grammar of embeddings, by the fields that are there: data[] or
 // embeddings[] or embedding, or bare lists.
 func Vectors() *answer.Grammar {
-	return vectorGrammar(NewVectors)
+	return vectorGrammar(newVectors)
 }
 
 func vectorGrammar(dialect func(b *answer.Builder) answer.Dialect) *answer.Grammar {
@@ -30,7 +32,7 @@ type vectorDialect struct {
 	json    answer.Parser // of a header
 }
 
-func NewVectors(b *answer.Builder) answer.Dialect { return &vectorDialect{itemBuilder: itemBuilder{b}} }
+func newVectors(b *answer.Builder) answer.Dialect { return &vectorDialect{itemBuilder: itemBuilder{b}} }
 
 func (d *vectorDialect) Reset() {}
 

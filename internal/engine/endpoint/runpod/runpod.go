@@ -1,3 +1,4 @@
+// Package runpod is the codec of the queue of Runpod Serverless.
 package runpod
 
 import (
@@ -285,7 +286,7 @@ func (e *runpodExtra) add(f codec.Field, list *[]codec.Field, workers bool) erro
 	return nil
 }
 
-// Merge takes the members of an object.
+// merge takes the members of an object.
 func merge(f codec.Field, take func(codec.Field) error) error {
 	members, err := codec.Fields(f.Value)
 	if err != nil {
@@ -299,7 +300,7 @@ func merge(f codec.Field, take func(codec.Field) error) error {
 	return nil
 }
 
-// Place returns the list that a name belongs to.
+// place returns the list that a name belongs to.
 func (e *runpodExtra) place(name string, workers bool) *[]codec.Field {
 	switch name {
 	case "webhook", "policy", "s3Config":

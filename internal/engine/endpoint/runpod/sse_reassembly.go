@@ -127,7 +127,7 @@ func (f *sseReassembly) dispatch(put func(e *bench.Event, isEvent bool)) {
 	f.event, f.lines = bench.Event{Data: f.event.Data[:0]}, 0
 }
 
-// End hands on what is left when no more comes: text that could have become a
+// end hands on what is left when no more comes: text that could have become a
 // stream, or a last event without its blank line, if it is whole.
 func (f *sseReassembly) end(put func(e *bench.Event, isEvent bool)) {
 	switch f.kind {

@@ -45,7 +45,7 @@ func (d *genericDialect) Text(body []byte) {
 
 // emitAlone records text of the only choice.
 func (d *genericDialect) emitAlone(content []byte) {
-	if c := d.Only(); c != nil {
+	if c := d.OnlyChoice(); c != nil {
 		d.Emit(c, bench.Text, content)
 	}
 }
@@ -78,7 +78,7 @@ func (d *genericDialect) usageOf(v *fastjson.Value) {
 	}
 }
 
-// Output takes a value that is the output, by what it is.
+// output takes a value that is the output, by what it is.
 func (d *genericDialect) output(v any) {
 	switch v := v.(type) {
 	case string:
@@ -127,7 +127,7 @@ func (d *genericDialect) outputList(list []any) {
 	}
 }
 
-// Vectors records embeddings.
+// vectors records embeddings.
 func (d *genericDialect) vectors(rows [][]any) {
 	for _, row := range rows {
 		d.Answer.Vectors = append(d.Answer.Vectors, bench.Vector{Index: len(d.Answer.Vectors), Dim: len(row), Rows: 1})

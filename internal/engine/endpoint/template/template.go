@@ -1,3 +1,5 @@
+// Package template has the codecs of APIs that the user describes, or that nobody
+// describes.
 package template
 
 import (

@@ -1,3 +1,4 @@
+// Package wav reads the headers of WAV files, and how long audio plays.
 package wav
 
 import (

@@ -1,3 +1,4 @@
+// Package anthropic is the codec of Anthropic's Messages API.
 package anthropic
 
 import (

@@ -106,7 +106,7 @@ func (d *runpodDialect) piece(e *bench.Event, isEvent bool) {
 	case !isEvent:
 		if string(answer.TrimSpace(e.Data)) != "[DONE]" {
 			d.Credit.OnChunk = false
-			d.Emit(d.Only(), bench.Text, e.Data)
+			d.Emit(d.OnlyChoice(), bench.Text, e.Data)
 		}
 	case len(e.Data) == 0 && e.Name != "error", string(answer.TrimSpace(e.Data)) == "[DONE]":
 	default:
@@ -183,7 +183,7 @@ func (d *runpodDialect) putCounted(v, text *fastjson.Value) {
 		d.SetUsage(d.sum)
 		d.Credit.Usage(d.sum.Output)
 	}
-	d.Emit(d.Only(), bench.Text, joined(text))
+	d.Emit(d.OnlyChoice(), bench.Text, joined(text))
 	d.Credit.Note()
 }
 
@@ -202,7 +202,7 @@ func joined(v *fastjson.Value) []byte {
 // putJSON takes an output of no known shape: its JSON is the text.
 func (d *runpodDialect) putJSON(v *fastjson.Value) {
 	d.Credit.OnChunk = false
-	d.Emit(d.Only(), bench.Text, v.MarshalTo(nil))
+	d.Emit(d.OnlyChoice(), bench.Text, v.MarshalTo(nil))
 }
 
 // workerError is how the worker passes on what vLLM says.

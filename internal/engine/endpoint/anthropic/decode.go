@@ -24,6 +24,7 @@ const (
 	blockIgnored                  // what else there is, such as calls that the server answers itself
 )
 
+// MessagesGrammar describes the responses of the Messages API.
 func MessagesGrammar() *answer.Grammar {
 	return &answer.Grammar{Dialect: newMessages, Shapes: true, Role: messagesRole, End: answer.EndTerminal}
 }
@@ -71,7 +72,7 @@ func (d *messagesDialect) Document(doc *answer.Document) bool {
 		d.blockStop(v)
 	case "message_delta":
 		d.mergeUsage(v.Get("usage"))
-		d.Finish(d.Only(), v.Get("delta", "stop_reason"), nil, doc.Data)
+		d.Finish(d.OnlyChoice(), v.Get("delta", "stop_reason"), nil, doc.Data)
 	case "message_stop":
 		d.Terminal = true
 	case "error":
@@ -122,7 +123,7 @@ func (d *messagesDialect) blockStart(v *fastjson.Value) {
 	if b == nil || content == nil {
 		return
 	}
-	c := d.Only()
+	c := d.OnlyChoice()
 	switch string(answer.Str(content.Get("type"))) {
 	case "tool_use":
 		b.kind = blockTool
@@ -167,7 +168,7 @@ func (d *messagesDialect) blockDelta(v *fastjson.Value) {
 	if b == nil || delta == nil {
 		return
 	}
-	c := d.Only()
+	c := d.OnlyChoice()
 	switch string(answer.Str(delta.Get("type"))) {
 	case "text_delta":
 		d.Emit(c, bench.Text, answer.Str(delta.Get("text")))
@@ -203,7 +204,7 @@ func (d *messagesDialect) blockStop(v *fastjson.Value) {
 	if b.input == nil {
 		b.input = []byte("{}")
 	}
-	d.feed(d.Only(), b, b.input)
+	d.feed(d.OnlyChoice(), b, b.input)
 }
 
 // wholeMessage takes a message in one piece, or an error without a type.
@@ -218,7 +219,7 @@ func (d *messagesDialect) wholeMessage(v *fastjson.Value, data []byte) {
 	d.Answered = true
 	d.Identify(v)
 	d.mergeUsage(v.Get("usage"))
-	c := d.Only()
+	c := d.OnlyChoice()
 	for _, part := range content.GetArray() {
 		switch string(answer.Str(part.Get("type"))) {
 		case "text":

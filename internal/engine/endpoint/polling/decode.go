@@ -35,7 +35,7 @@ type Dialect interface {
 	JobDone()
 }
 
-// Decode returns the Decode function of a [Kind] with a Job. g describes the
+// Decode returns the Decode function of an endpoint type with a [Job]. g describes the
 // documents inside the answers.
 func Decode(g *answer.Grammar, dialect func(j *Decoder) Dialect) func(resp *bench.Response, streaming bool) bench.Answer {
 	return func(resp *bench.Response, streaming bool) bench.Answer {
@@ -108,7 +108,7 @@ func (j *Decoder) FailedWith(v *fastjson.Value) {
 	}
 }
 
-// End judges what the answers came to.
+// end judges what the answers came to.
 func (j *Decoder) end(resp *bench.Response, d Dialect, streaming bool) {
 	j.Answer.Job = &j.Job
 	switch j.State {
