@@ -171,7 +171,7 @@ func bracketed(host string) string {
 }
 
 // joinPath joins the path of the base and the path of the endpoint, leaving out
-// what both say.
+// what both contain.
 func joinPath(base, path string, root, isDefault bool) string {
 	b, e := segments(base), segments(path)
 	if len(b) >= len(e) && slices.Equal(b[len(b)-len(e):], e) {

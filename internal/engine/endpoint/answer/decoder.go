@@ -17,7 +17,7 @@ import (
 
 // Warnings that decoding leaves on an answer, beside those of the framing.
 const (
-	WarnNotStreamed     = "not_streamed"          // a stream was asked for, one document came
+	WarnNotStreamed     = "not_streamed"          // a stream was requested, one document was received
 	warnStreamed        = "streamed_unexpectedly" // the other way round
 	warnNoDone          = "no_done_marker"        // complete, but the marker was missing
 	warnResetAfter      = "reset_after_finish"    // the connection broke after the answer was complete
@@ -306,7 +306,7 @@ func (d *Decoder) CheckOutput() {
 }
 
 // parse reads one JSON document. It returns false if it is none of the API's;
-// valid then says whether it is JSON at all.
+// valid then shows whether it is JSON at all.
 func (d *Decoder) parse(event string, data []byte) bool {
 	size := len(data)
 	if d.grammar.Folds {

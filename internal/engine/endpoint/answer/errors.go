@@ -38,7 +38,7 @@ func statusClass(status int) bench.Class {
 	return bench.ServerError
 }
 
-// overflowPhrases are how servers say that a prompt does not fit the model.
+// overflowPhrases are parts of the errors for prompts that do not fit the model.
 func overflowPhrases() []string {
 	return []string{
 		"context length", "maximum context", "context_length_exceeded", "prompt is too long",
@@ -123,7 +123,7 @@ const maxRetryAfter = 10 * 365 * 24 * time.Hour
 
 // retryAfter reads retry-after-ms (OpenAI, Azure) or Retry-After (RFC 9110,
 // section 10.2.3). A date counts from the server's own Date, since clocks
-// differ; without one it says nothing. 0 = absent.
+// differ; without one it is ignored. 0 = absent.
 func retryAfter(h http.Header) time.Duration {
 	if d, ok := delay(h.Get("Retry-After-Ms"), time.Millisecond); ok {
 		return d
@@ -157,7 +157,7 @@ func delay(value string, unit time.Duration) (time.Duration, bool) {
 // TrimSpace removes the white space of JSON only, not that of Unicode.
 func TrimSpace(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
 
-// modelError finds what the container said in the error that SageMaker makes of it
+// modelError finds the error of the container in the one that SageMaker makes of it
 // (API reference of InvokeEndpoint, ModelError). ok = false when it is none.
 func modelError(body []byte) (status int, message string, ok bool) {
 	var e struct {
@@ -170,8 +170,8 @@ func modelError(body []byte) (status int, message string, ok bool) {
 	return e.OriginalStatusCode, e.OriginalMessage, true
 }
 
-// exception completes a failure that the transport found: where it is the server's
-// own word, it may say that the prompt is too long.
+// exception completes a failure that the transport found: an error of the
+// server may mean that the prompt is too long.
 func exception(f *bench.Failure) *bench.Failure {
 	if f.Class != bench.StreamError || !SaysOverflow(f.Message, f.Code) {
 		return f

@@ -18,11 +18,11 @@ type Grammar struct {
 	Strings bool // a document may be a string
 	Folds   bool // lists of numbers are only counted; see [appendFolded]
 	Shapes  bool // events of one shape do the same; see [Decoder.learn]
-	// Role says what the string or number at a place of an event means, where the
+	// Role returns the meaning of the string or number at a place of an event, if the
 	// API is not OpenAI's. Effects are then learned from events that have emitted
 	// something, because reading those also notes what they belong to.
 	Role func(Place) Role
-	End  EndSignal // what says that a stream is whole
+	End  EndSignal // how a complete stream ends
 }
 
 // Dialect reads the responses of one API, one after the other. Its state is what
@@ -60,12 +60,12 @@ func (*statelessDialect) Reset() {}
 
 func (d *statelessDialect) Document(doc *Document) bool { return d.read(d.b, doc) }
 
-// EndSignal says how a client knows that it was sent a whole stream.
+// EndSignal is how a client knows that a stream is complete.
 type EndSignal uint8
 
 const (
 	EndMarker   EndSignal = iota // [DONE]; in practice also all choices having finished
-	EndTerminal                  // the last document says so: Builder.Terminal, or all choices have finished
+	EndTerminal                  // the last document sets Builder.Terminal, or all choices have finished
 	EndOfBody                    // nothing but the end of the body
 )
 

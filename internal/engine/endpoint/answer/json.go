@@ -222,7 +222,7 @@ func Str(v *fastjson.Value) []byte {
 	return v.GetStringBytes()
 }
 
-// Truthy reports whether v says something: not null, false, 0, "" or empty.
+// Truthy reports whether v has a value: not null, false, 0, "" or empty.
 func Truthy(v *fastjson.Value) bool {
 	if v == nil {
 		return false

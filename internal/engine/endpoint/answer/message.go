@@ -22,7 +22,7 @@ const maxPlainText = 300
 // maxNesting bounds how deep an error is searched for in a body.
 const maxNesting = 8
 
-// Detail is what a body says about an error.
+// Detail is the description of an error in a body.
 type Detail struct{ Message, Kind, Code string }
 
 // Describe finds the error message in a body of any shape that servers and

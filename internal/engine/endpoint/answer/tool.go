@@ -47,7 +47,7 @@ func (b *Builder) Call(c *Choice, call *ToolCall, id []byte, function *fastjson.
 	}
 	size := 0
 	if name := Str(function.Get("name")); len(name) > 0 && call.Name != string(name) {
-		call.Name += string(name) // repeated names say nothing new
+		call.Name += string(name) // a repeated name is not new
 		size += len(name)
 	}
 	args := function.Get("arguments")

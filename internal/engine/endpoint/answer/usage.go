@@ -274,7 +274,7 @@ type seconds struct {
 	duration bool // the usage is of type duration
 }
 
-// rankSeconds is the field that means sound only in a usage of type duration
+// rankSeconds is the field that means audio only in a usage of type duration
 // (OpenAI, vLLM).
 const rankSeconds = 1
 

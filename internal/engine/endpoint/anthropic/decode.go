@@ -19,7 +19,7 @@ type contentBlock struct {
 type blockKind uint8
 
 const (
-	blockText    blockKind = iota // or thoughts: its deltas say which
+	blockText    blockKind = iota // or thoughts, by the type of its deltas
 	blockTool                     // a call that the client has to answer
 	blockIgnored                  // what else there is, such as calls that the server answers itself
 )
@@ -42,8 +42,8 @@ func newMessages(b *answer.Builder) answer.Dialect { return &messagesDialect{Bui
 
 func (d *messagesDialect) Reset() { d.blocks, d.merged = d.blocks[:0], answer.UsageCounts{} }
 
-// messagesRole says what the places of an event mean that differ from one delta to
-// the next.
+// messagesRole returns the meaning of the places that differ from one delta to the
+// next.
 func messagesRole(p answer.Place) answer.Role {
 	if len(p) == 2 && p[0] == "delta" && (p[1] == "text" || p[1] == "thinking") {
 		return answer.RoleText
@@ -176,7 +176,7 @@ func (d *messagesDialect) blockDelta(v *fastjson.Value) {
 		d.Emit(c, bench.Reasoning, answer.Str(delta.Get("thinking")))
 	case "input_json_delta":
 		if b.kind != blockIgnored {
-			b.kind = blockTool // if its start did not say so
+			b.kind = blockTool // if its start had no type
 			d.feed(c, b, answer.Str(delta.Get("partial_json")))
 		}
 	}

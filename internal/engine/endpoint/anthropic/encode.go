@@ -135,9 +135,9 @@ func dialogue(r *codec.Request) (system string, list []anthropicMessage, err err
 				return "", nil, err
 			}
 		}
-		said := &r.History[i].Answer
-		add("assistant", answerBlocks(said)...)
-		calls = said.ToolCalls
+		previous := &r.History[i].Answer
+		add("assistant", answerBlocks(previous)...)
+		calls = previous.ToolCalls
 	}
 	if err := turn(&r.Turn); err != nil {
 		return "", nil, err
@@ -146,7 +146,7 @@ func dialogue(r *codec.Request) (system string, list []anthropicMessage, err err
 }
 
 // blocksOf returns a turn as a message. The turn of a tool is what was returned
-// for the calls of the last answer; if nothing was called, it can only be told.
+// for the calls of the last answer; if nothing was called, it is sent as text.
 func blocksOf(t *bench.Turn, calls []bench.ToolCall) (role string, blocks []messageBlock, err error) {
 	role = cmp.Or(t.Role, "user")
 	switch role {
@@ -172,8 +172,8 @@ func blocksOf(t *bench.Turn, calls []bench.ToolCall) (role string, blocks []mess
 	return role, blocks, nil
 }
 
-// answerBlocks returns what the model said, without its reasoning: that is taken
-// back only with its signature.
+// answerBlocks returns the blocks of an answer, without its reasoning, which the API
+// accepts only with its signature.
 func answerBlocks(c *bench.Choice) []messageBlock {
 	var blocks []messageBlock
 	if text := cmp.Or(c.Text, c.Refusal); text != "" {

@@ -51,7 +51,7 @@ const (
 	FieldMaxOutput     = "max_output_tokens"
 )
 
-// Body is a request body in the making: built fields first, then what the user
+// Body is a request body that is being built: its own fields first, then the user's
 // merged over them.
 type Body struct {
 	Fields  []Field
@@ -150,7 +150,7 @@ func (b *Body) MergeUser(r *Request) error {
 func (b *Body) Append(dst []byte) []byte { return AppendObject(dst, b.Fields) }
 
 // SetStreamOptions asks for usage where the body streams and the user did not
-// say otherwise. Servers refuse stream_options in a body that does not stream.
+// decide otherwise. Servers refuse stream_options in a body that does not stream.
 func (b *Body) SetStreamOptions(s *Settings) {
 	if string(bytes.TrimSpace(b.Get(FieldStream))) != "true" {
 		b.Set(fieldStreamOptions, nil)

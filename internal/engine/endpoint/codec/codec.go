@@ -19,7 +19,7 @@ type Kind struct {
 	Path    string   // default path, with a leading slash; may hold {model}
 	Title   string   // metrics title, for example "LLM Metrics"
 	Caps    bench.Caps
-	// RootPath says that Path does not belong under /v1.
+	// RootPath reports whether Path belongs to the root, not under /v1.
 	RootPath bool
 	// StreamPath is the default path of requests for a stream; empty = Path.
 	StreamPath string
@@ -31,18 +31,18 @@ type Kind struct {
 	// Reserved are the fields that extra inputs cannot set, because the turn decides
 	// them; the dialect passes over them.
 	Reserved []string
-	// Accept and StreamAccept are the types of answers that are asked for; empty =
+	// Accept and StreamAccept are the requested content types; empty =
 	// application/json and text/event-stream.
 	Accept, StreamAccept string
 	// Authorize sets the API's own headers for requests to hosts, as URLs name them,
 	// with the API key, which may be empty. Nil = the key is a bearer token.
 	Authorize func(h http.Header, key string, hosts []string)
-	// Encode appends the request body to dst. It must not keep r or anything
-	// in it, and it must not change what r points to. Its error means that the
+	// Encode appends the request body to dst. It must not keep r or any part
+	// of it, and it must not change what r points to. Its error means that the
 	// turn cannot be expressed in this dialect.
 	Encode func(dst []byte, r *Request) ([]byte, error)
 	// Items returns how many vectors or scores the answer to a request holds; 0 =
-	// nobody can say. Nil = always 0.
+	// unknown. Nil = always 0.
 	Items func(r *Request) int
 	// Decode reads a response. It never fails: what is wrong with the response
 	// becomes Answer.Failure, and everything received before stays on it. The
@@ -52,10 +52,10 @@ type Kind struct {
 	// nil = there is nothing to complete.
 	Settle func(a *bench.Answer, resp *bench.Response, sent []byte)
 	// Adapt changes what depends on the settings of a run: paths, content type,
-	// encoder. It is called once, before anything else. Nil = nothing does.
+	// encoder. It is called once, before any other. Nil = nothing does.
 	Adapt func(k *Kind, s *Settings)
-	// Job says how the answer is fetched where the request only asks for it to be
-	// made. Nil = the response is the answer.
+	// Job describes how the answer is fetched if the request only submits the work.
+	// Nil = the response is the answer.
 	Job *polling.Job
 }
 
@@ -97,20 +97,20 @@ type Request struct {
 	Context  string           // user message before the first turn; empty = none
 	History  []bench.Exchange // earlier turns with their answers, oldest first
 	Turn     bench.Turn
-	TokenIDs []int // of the turn's texts, one after the other; nil = nobody knows them
+	TokenIDs []int // of the turn's texts, one after the other; nil = unknown
 	Settings *Settings
 }
 
 // Settings are the run-wide choices about bodies. Immutable while a run lives.
 type Settings struct {
 	Streaming       bool
-	StreamUsage     bool    // ask for a usage block in streams
-	PerChunkUsage   bool    // ask for usage on every chunk
+	StreamUsage     bool    // request a usage block in streams
+	PerChunkUsage   bool    // request usage on every chunk
 	LegacyMaxTokens bool    // max_tokens instead of max_completion_tokens
-	LengthHint      bool    // tell NVIDIA Dynamo how long the answer will be
+	LengthHint      bool    // send the length of the answer as a hint to NVIDIA Dynamo
 	Dialect         string  // one of the kind's; empty = the first
 	PathModel       string  // model that the path of requests names; empty = it names none
-	OwnPath         bool    // the user gave the path, so that it does not say whether to stream
+	OwnPath         bool    // the user gave the path, so that it may not decide whether to stream
 	Extra           []Field // merged over every body, in order
 	Job             polling.Settings
 }

@@ -7,8 +7,8 @@ import (
 	"aiperfd/internal/engine/endpoint/wav"
 )
 
-// Contents says what media a request carries, with its history: the number of
-// images, and how long its audio clips play. 0 = none, or the format does not tell.
+// Contents returns what media a request contains, with its history: the number of
+// images, and the playing time of its audio. 0 = none, or unknown.
 func (r *Request) Contents() (images int, sound time.Duration) {
 	known := true
 	add := func(t *bench.Turn) {

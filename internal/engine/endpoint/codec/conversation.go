@@ -94,7 +94,7 @@ func (m *messages) text(role, content string) {
 	m.dst = append(AppendString(m.dst, content), '}')
 }
 
-// turn appends a turn: one text alone is a bare string, anything else are parts.
+// turn appends a turn: a single text is a bare string, other content is a list of parts.
 func (m *messages) turn(t bench.Turn) {
 	role := cmp.Or(t.Role, "user")
 	media := len(t.Images) + len(t.Audios) + len(t.Videos)
@@ -163,7 +163,7 @@ func appendParts(dst []byte, t *bench.Turn) []byte {
 	return dst
 }
 
-// answer appends what the model said, as it said it, without its reasoning.
+// answer appends the text and the tool calls of an answer, without its reasoning.
 func (m *messages) answer(c *bench.Choice) {
 	m.calls = c.ToolCalls
 	if len(c.ToolCalls) == 0 {
@@ -227,9 +227,9 @@ func ModelOf(r *Request) string {
 	return r.Model
 }
 
-// FoldSystem splits a conversation into its system message and what is said: the
-// run's message, and the one that the data itself starts with unless nothing else
-// is said. taken is the number of turns that the system message has taken, 0 or 1.
+// FoldSystem splits a conversation into its system message and the rest: the
+// run's message, and the one that the data itself starts with unless there is nothing
+// else. taken is the number of turns that the system message has taken, 0 or 1.
 func FoldSystem(r *Request) (system string, taken int) {
 	if len(r.History) == 0 {
 		return r.System, 0

@@ -1,8 +1,8 @@
 package codec
 
-// setLengthHint tells NVIDIA Dynamo how long the answer will be, where a length is
-// asked for: nvext.agent_hints.osl (Dynamo documentation, "NVIDIA request
-// extensions"). What the user says there stays, and an nvext or hints of the user's
+// setLengthHint sets the length of the answer for NVIDIA Dynamo, if a length is
+// requested: nvext.agent_hints.osl (Dynamo documentation, "NVIDIA request
+// extensions"). A length of the user's stays, and an nvext or hints of the user's
 // that are no objects stay as they are.
 func (b *Body) setLengthHint(r *Request) {
 	if !r.Settings.LengthHint || r.Turn.MaxTokens <= 0 {

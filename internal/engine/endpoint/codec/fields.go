@@ -42,7 +42,7 @@ func FieldValue(fields []Field, name string) json.RawMessage {
 	return nil
 }
 
-// IsTrue reports whether a field says true, in JSON or as a text.
+// IsTrue reports whether a field is true, in JSON or as a text.
 func IsTrue(fields []Field, name string) bool { return formValue(FieldValue(fields, name)) == "true" }
 
 // RawField returns a member with a value that is JSON; nil = the member is left out.

@@ -122,7 +122,7 @@ func AudioFile(m *bench.Media) (filename, mime string) {
 }
 
 // ImageFile is how an image goes into a form. Its type is the one it claims, if
-// that is one of images, else what its first bytes say; an error means neither.
+// that is one of images, else that of its first bytes; an error means neither.
 func ImageFile(name string, m *bench.Media) (filename, mime string, err error) {
 	mime = m.MIME
 	if !strings.HasPrefix(mime, "image/") {

@@ -94,7 +94,7 @@ func SomeTexts(kind string, t *bench.Turn) ([]string, error) {
 	return t.Texts, nil
 }
 
-// CountTexts is the number of items that are asked for with a vector for each text:
+// CountTexts is the number of requested items if there is a vector for each text:
 // one for a chat, and unknown if the user replaces the texts.
 func CountTexts(r *Request) int {
 	switch {
@@ -125,7 +125,7 @@ func Message(r *Request) Field {
 	return Field{"messages", AppendMessages(make([]byte, 0, MessagesSize(&one)), &one)}
 }
 
-// IsChat reports whether a turn can only be said in messages.
+// IsChat reports whether a turn can only be sent as messages.
 func IsChat(r *Request) bool {
 	t := &r.Turn
 	return r.System != "" || r.Context != "" || t.Role != "" || len(t.Images)+len(t.Audios)+len(t.Videos) > 0

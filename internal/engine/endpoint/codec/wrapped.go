@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Wrapped is a request body in the making for a dialect that keeps most members in
+// Wrapped is a request body that is being built for a dialect that keeps most members in
 // an object of their own, as TGI, Ollama and SGLang do.
 type Wrapped struct {
 	Object string   // Name of that object: "parameters", "options", "sampling_params"

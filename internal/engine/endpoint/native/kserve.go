@@ -94,8 +94,7 @@ type tensor struct {
 	size      int // bytes
 }
 
-// tensorOf measures a tensor by its data, which may be nested; its shape says how
-// it is cut. ok = false when it holds no number.
+// tensorOf measures a tensor by its data, which may be nested, and its shape. ok = false when it holds no number.
 func tensorOf(v *fastjson.Value) (t tensor, ok bool) {
 	n := numbersIn(v.Get("data"))
 	if n == 0 {

@@ -47,7 +47,7 @@ func ollama() *answer.Grammar {
 	return &answer.Grammar{Dialect: answer.Stateless(readOllama), End: answer.EndTerminal}
 }
 
-// ollamaBody completes a body: Ollama streams unless told otherwise, and keeps
+// ollamaBody completes a body: Ollama streams by default, and keeps
 // sampling parameters in options.
 func ollamaBody(outer []codec.Field, r *codec.Request) *codec.Wrapped {
 	return &codec.Wrapped{
@@ -156,7 +156,7 @@ func (m *ollamaMessages) turn(t *bench.Turn) (err error) {
 	return nil
 }
 
-// answer appends what the model said, without its reasoning. Arguments of tools
+// answer appends the text and the tool calls of an answer, without its reasoning. Arguments of tools
 // are objects here.
 func (m *ollamaMessages) answer(c *bench.Choice) {
 	m.open("assistant", c.Text)

@@ -28,8 +28,8 @@ func dropPrompt(a *bench.Answer, resp *bench.Response, sent []byte) {
 	}
 }
 
-// sentPrompt returns the text in a body of Triton or KServe; empty where there is
-// none, or where the body asks for answers without it.
+// sentPrompt returns the prompt in a body of Triton or KServe; empty if there is
+// none, or if the body requests answers without it.
 func sentPrompt(body []byte) string {
 	var sent struct {
 		Text    string `json:"text_input"`

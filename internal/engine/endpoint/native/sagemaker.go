@@ -38,7 +38,7 @@ func encodeSageMaker(dst []byte, r *codec.Request) ([]byte, error) {
 	case dialectCompletions:
 		inner := openai.Completions()
 		return inner.Body(dst, r)
-	case dialectTGI: // one path for both: the body says whether to stream
+	case dialectTGI: // one path for both: the body decides whether to stream
 		settings := *r.Settings
 		settings.OwnPath = true
 		request := *r

@@ -87,7 +87,7 @@ func (d *sglangDialect) object(v *fastjson.Value, position int, data []byte) {
 	d.texts.add(d.Builder, c, answer.Str(text))
 	d.Times.Value("e2e_latency", meta.Get("e2e_latency"), time.Second)
 	reason := meta.Get("finish_reason")
-	var why *fastjson.Value // an abort says in the same place what has happened
+	var why *fastjson.Value // an abort has its message in the same place
 	if reason.GetObject() != nil {
 		why = reason
 	}

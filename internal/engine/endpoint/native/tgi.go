@@ -26,8 +26,8 @@ func TGI() codec.Kind {
 }
 
 // encodeTGI writes a body for POST /generate and /generate_stream (TGI API
-// reference). Details are asked for because they are the only usage. On a path of
-// the user's, which may be a compatible one, the body says whether to stream.
+// reference). Details are requested because they are the only usage. On a path of
+// the user's, which may be a compatible one, the body decides whether to stream.
 func encodeTGI(dst []byte, r *codec.Request) ([]byte, error) {
 	prompt, err := codec.OnePrompt(r, nameTGI)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d tgiDialect) object(v *fastjson.Value, position int, data []byte) {
 	}
 	d.Answered = true
 	if token.GetObject() != nil {
-		c.Tokens++ // a special token counts, although nobody sees it
+		c.Tokens++ // a special token counts, although it is not part of the text
 		if special := token.Get("special"); special == nil || special.Type() != fastjson.TypeTrue {
 			d.Emit(c, bench.Text, answer.Str(token.Get("text")))
 		}

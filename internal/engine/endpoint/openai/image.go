@@ -24,8 +24,8 @@ func ImageGeneration() codec.Kind {
 	}
 }
 
-// ImageEdit makes images from images. A request is a form. An image at an
-// address goes into the field url, which SGLang knows and OpenAI does not.
+// ImageEdit makes images from images. A request is a form. The URL of an
+// image goes into the field url, which SGLang knows and OpenAI does not.
 func ImageEdit() codec.Kind {
 	return codec.Kind{
 		Name: "image_edit", Path: "/v1/images/edits", Title: "Image Edit Metrics",
@@ -55,7 +55,7 @@ func encodeImageGeneration(dst []byte, r *codec.Request) ([]byte, error) {
 	return codec.AppendObject(dst, fields), nil
 }
 
-// appendFormat asks for images in the answer, not at an address. OpenAI's own
+// appendFormat requests images in the answer, not their URLs. OpenAI's own
 // models send them anyway and refuse the field; who needs it adds it as an extra
 // input.
 func appendFormat(fields []codec.Field, r *codec.Request) []codec.Field {

@@ -14,7 +14,7 @@ func Grammar() *answer.Grammar {
 	return &answer.Grammar{Dialect: newDialect, Shapes: true, End: answer.EndMarker}
 }
 
-// Dialect reads chunks of a stream, or whole answers. Choices are told apart
+// Dialect reads chunks of a stream, or whole answers. Choices are identified
 // by their index.
 type Dialect struct{ *answer.Builder }
 

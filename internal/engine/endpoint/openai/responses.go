@@ -104,7 +104,7 @@ func (m *inputItems) turn(t *bench.Turn) error {
 	case role == "tool" && len(m.calls) > 0 && !codec.HasMedia(t):
 		m.outputs(t.Texts)
 		return nil
-	case role == "tool": // nothing was called, so that it can only be told
+	case role == "tool": // nothing was called: it is sent as text
 		role = "user"
 	}
 	if !codec.HasMedia(t) && len(t.Texts) < 2 {
@@ -171,8 +171,8 @@ func (m *inputItems) parts(t *bench.Turn, role string) error {
 	return nil
 }
 
-// answer appends what the model said, without its reasoning: servers refuse that
-// back unless it is encrypted. An answer without anything else is an empty message.
+// answer appends the items of an answer, without its reasoning, which servers accept
+// only if it is encrypted. An answer of reasoning alone is an empty message.
 func (m *inputItems) answer(c *bench.Choice) {
 	text := c.Text
 	if text == "" {

@@ -9,7 +9,7 @@ import (
 	"aiperfd/internal/engine/endpoint/answer"
 )
 
-// itemAdded takes the start of an item: a call of a tool says its name.
+// itemAdded takes the start of an item: a tool call has its name.
 func (d *responsesDialect) itemAdded(it *outputItem, item *fastjson.Value) {
 	if it == nil || !isToolCall(item) {
 		return
@@ -46,7 +46,7 @@ func (d *responsesDialect) nameCall(c *answer.Choice, it *outputItem, item *fast
 	return len(call.Name)
 }
 
-// itemDone takes an item that is complete: what its events have not said.
+// itemDone takes an item that is complete: what its events did not contain.
 func (d *responsesDialect) itemDone(it *outputItem, item *fastjson.Value) {
 	if it == nil || item == nil {
 		return
@@ -156,7 +156,7 @@ func (d *responsesDialect) endResponse(kind string, response *fastjson.Value) {
 		if len(d.Answer.Chunks) == 0 {
 			d.takeOutput(response)
 		}
-		// vLLM calls every end completed, and says in the response how it was.
+		// vLLM names every last event completed; the response has the real status.
 		switch s := string(answer.Str(response.Get("status"))); s {
 		case "incomplete", "failed", "cancelled":
 			status = s
@@ -169,7 +169,7 @@ func (d *responsesDialect) endResponse(kind string, response *fastjson.Value) {
 	d.finishResponse(status, response)
 }
 
-// failResponse records what a response that failed says of it.
+// failResponse records the error of a response that failed.
 func (d *responsesDialect) failResponse(response *fastjson.Value) {
 	reason := response.Get("error")
 	if !answer.Truthy(reason) {

@@ -14,7 +14,7 @@ import (
 const unplaced = -1
 
 // outputItem is what is known of one output item of a Responses stream. Items are
-// told apart by their place in the output and, where a server leaves that out, by
+// identified by their place in the output and, if a server leaves that out, by
 // their ids.
 type outputItem struct {
 	id       string
@@ -59,8 +59,8 @@ func newResponses(b *answer.Builder) answer.Dialect { return &responsesDialect{B
 
 func (d *responsesDialect) Reset() { d.items = d.items[:0] }
 
-// responsesRole says what the places of an event mean that differ from one delta
-// to the next.
+// responsesRole returns the meaning of the places that differ from one delta to
+// the next.
 func responsesRole(p answer.Place) answer.Role {
 	switch {
 	case len(p) != 1:
@@ -218,17 +218,17 @@ func (d *responsesDialect) callOf(c *answer.Choice, it *outputItem) *answer.Tool
 	return c.CallAt(it.call)
 }
 
-// itemEvent says how an event stands to its item.
+// itemEvent is the relation of an event to its item.
 type itemEvent uint8
 
 const (
-	inItem    itemEvent = iota // it tells more of it
-	opensItem                  // it is its first
+	inItem    itemEvent = iota // it continues the item
+	opensItem                  // it is the first event of the item
 )
 
 // itemOf returns the item that an event is about, made when it is new; nil when
-// there are too many. An event that does not say is about the last item, or opens
-// one.
+// there are too many. An event without an id or an index belongs to the last item, or
+// opens one.
 func (d *responsesDialect) itemOf(v *fastjson.Value, what itemEvent) *outputItem {
 	id := string(answer.Str(v.Get("item_id")))
 	if id == "" {

@@ -10,10 +10,10 @@ import (
 	"aiperfd/internal/engine/endpoint/wav"
 )
 
-// AudioSpeech is OpenAI's API that speaks a text. The answer is the bytes of a
-// sound, of which the first reads tell how soon it can be heard; nothing in the
-// request asks for that. Servers that send events instead are asked by an extra
-// input: stream_format:sse (OpenAI) or stream:true (SGLang, vLLM-Omni).
+// AudioSpeech is OpenAI's API that speaks a text. The answer is the bytes of an audio
+// file, whose first reads show how soon it can be played; no member of the request
+// selects that. Servers send events instead if an extra input requests them:
+// stream_format:sse (OpenAI) or stream:true (SGLang, vLLM-Omni).
 func AudioSpeech() codec.Kind {
 	return codec.Kind{
 		Name: "audio_speech", Aliases: []string{"tts"},
@@ -26,7 +26,7 @@ func AudioSpeech() codec.Kind {
 }
 
 // encodeSpeech writes a body for POST /v1/audio/speech (OpenAI API reference,
-// "Create speech"). WAV says how long it plays, so it is the format asked for.
+// "Create speech"). WAV has a known playing time, so it is the requested format.
 func encodeSpeech(dst []byte, r *codec.Request) ([]byte, error) {
 	fields, err := codec.MergeExtra([]codec.Field{
 		codec.ModelField(r), codec.TextField("input", codec.JoinTexts(r)), codec.TextField("voice", "alloy"), codec.TextField("response_format", "wav"),
@@ -65,7 +65,7 @@ func (d *speechDialect) Document(doc *answer.Document) bool {
 // maxAudioStart is how much of an audio clip is kept to read its header, in bytes.
 const maxAudioStart = 4 << 10
 
-// warnShortAudio says that an audio clip is shorter than its header promises.
+// warnShortAudio counts audio clips that are shorter than in their header.
 const warnShortAudio = "short_audio"
 
 // unknownSize is the least number that servers write into a header when they do

@@ -52,7 +52,7 @@ func videoState(v *fastjson.Value) polling.State {
 	return polling.Unknown
 }
 
-// nextVideo says what follows an answer.
+// nextVideo returns what follows an answer.
 func nextVideo(t *polling.Tracker, v *fastjson.Value) polling.Step {
 	s := polling.Step{State: videoState(v.Get("status"))}
 	if t.ID == "" {
@@ -119,8 +119,7 @@ func (d videoDialect) Binary(resp *bench.Response) {
 	d.Item(bench.Video, size)
 }
 
-// videoFields returns what a body says, in order, but for the image to begin
-// with.
+// videoFields returns the members of a body, in order, without the first image.
 func videoFields(r *codec.Request) ([]codec.Field, error) {
 	if len(r.Turn.Images) > 1 {
 		return nil, fmt.Errorf("a request for a video takes one image, not %d", len(r.Turn.Images))
@@ -140,7 +139,7 @@ func encodeVideo(dst []byte, r *codec.Request) ([]byte, error) {
 	return codec.AppendObject(dst, fields), nil
 }
 
-// adaptVideo makes bodies forms, unless JSON is asked for: OpenAI takes forms,
+// adaptVideo makes bodies forms, unless JSON is configured: OpenAI takes forms,
 // other servers both or JSON alone.
 func adaptVideo(k *codec.Kind, s *codec.Settings) {
 	if !s.Job.JSON {

@@ -89,8 +89,8 @@ func (j *Decoder) readAnswer(e *bench.Event, d Dialect) {
 	d.JobAnswer(v)
 }
 
-// StateIs takes how the job is; the first answer that says it works on it is when
-// it began.
+// StateIs records the state of the job. It started with the first answer in which it
+// is no longer queued.
 func (j *Decoder) StateIs(s State) {
 	if s == Unknown || j.State.Over() && !s.Over() {
 		return

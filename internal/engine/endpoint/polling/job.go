@@ -50,7 +50,7 @@ type Settings struct {
 	Interval time.Duration // before each poll; 0 = as the type does it
 	Timeout  time.Duration // from the start of the request to the last answer; > 0
 	Download bool          // fetch what was made, where that is not in the answer itself
-	JSON     bool          // bodies are JSON, where a type makes forms unless told otherwise
+	JSON     bool          // bodies are JSON, if the type makes forms by default
 }
 
 // State is the state of a job.
@@ -74,7 +74,7 @@ func (s State) Over() bool { return s >= Done }
 type Step struct {
 	State State
 	Call  *Call  // the next request; nil = the work is over, and so is the fetching
-	News  string // anything that is not in state and that makes the answer worth keeping
+	News  string // not part of state: an answer with other news is kept
 }
 
 // Call is a request about work that was submitted.
@@ -133,7 +133,7 @@ func JobID(v *fastjson.Value) (id string, ok bool) {
 	return id, id != "" && id != "." && id != ".." && len(id) <= maxJobID
 }
 
-// Tracker follows one job: it reads the answers, says what to ask next, and makes
+// Tracker follows one job: it reads the answers, returns the next call, and makes
 // one response of them all. It does no I/O and belongs to one goroutine.
 type Tracker struct {
 	job      *Job
@@ -141,7 +141,7 @@ type Tracker struct {
 	ID       string
 	State    State
 	news     string
-	binary   bool // the call before asked for what was made
+	binary   bool // the previous call fetches the result itself
 	polls    int32
 	waited   time.Duration // before the last poll
 	resp     bench.Response
@@ -158,7 +158,7 @@ func (j *Job) Track(s *Settings) *Tracker {
 
 // Take reads the answer to the submission, then to each call in turn, and returns
 // the next call; more = false when there is none. received is the length of the
-// answer. It keeps nothing of resp. whole says that resp is the answer to the
+// answer. It keeps nothing of resp. whole reports that resp is the answer to the
 // request, and is to be decoded in place of Response.
 func (t *Tracker) Take(resp *bench.Response, received bench.Bytes) (next Call, more, whole bool) {
 	first := t.resp.Status == 0
@@ -241,7 +241,7 @@ func pollFailure(resp *bench.Response) *bench.Failure {
 	return f
 }
 
-// Response returns all answers as one: an event for each that said something new.
+// Response returns all answers as one: an event for each that was new.
 // It is the tracker's and may grow.
 func (t *Tracker) Response() *bench.Response { return &t.resp }
 

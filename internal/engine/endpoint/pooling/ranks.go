@@ -93,7 +93,7 @@ func rankedItem(v *fastjson.Value, position int) (bench.Rank, bool) {
 }
 
 // scoredItem reads the score of a pair: a member, or the item itself, or the first
-// of its list (SGLang: one number for each label that was asked for).
+// of its list (SGLang: one number for each requested label).
 func scoredItem(v *fastjson.Value, position int) (bench.Rank, bool) {
 	if list := v.GetArray(); len(list) > 0 {
 		v = list[0]

@@ -45,7 +45,7 @@ func pairs(t *bench.Turn) (left, right []string, err error) {
 	return left, right, nil
 }
 
-// countPairs is the number of scores that are asked for.
+// countPairs is the number of requested scores.
 func countPairs(r *codec.Request) int {
 	if r.Turn.Payload != nil || codec.Given(r, "text_1", "text_2") {
 		return 0

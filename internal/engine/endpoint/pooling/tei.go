@@ -31,7 +31,7 @@ func encodeTEIRankings(dst []byte, r *codec.Request) ([]byte, error) {
 
 // TEIEmbed is TEI's own API for vectors. Its other routes (/embed_all,
 // /embed_sparse, /predict, /similarity) take the same requests, and their answers
-// are told apart by their shape.
+// are distinguished by their structure.
 func TEIEmbed() codec.Kind {
 	return codec.Kind{
 		Name: "tei_embed",

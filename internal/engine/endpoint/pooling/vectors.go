@@ -131,7 +131,7 @@ func (d *vectorDialect) vector(v *fastjson.Value, index int) {
 }
 
 // floatSize is the size of an element in base64 in bytes: a float32, unless the
-// request asked for another type, which the answer does not repeat.
+// request has another type, which the answer does not repeat.
 const floatSize = 4
 
 func (d *vectorDialect) sizeOf(v *fastjson.Value) (dim, rows int, ok bool) {

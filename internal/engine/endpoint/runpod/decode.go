@@ -110,7 +110,7 @@ func (d *runpodDialect) piece(e *bench.Event, isEvent bool) {
 		}
 	case len(e.Data) == 0 && e.Name != "error", string(answer.TrimSpace(e.Data)) == "[DONE]":
 	default:
-		d.Streamed = true // whatever the job was asked for, this is a stream
+		d.Streamed = true // this is a stream, even if none was requested
 		valid := d.Valid
 		d.Event(e)
 		d.Valid = valid
@@ -205,7 +205,7 @@ func (d *runpodDialect) putJSON(v *fastjson.Value) {
 	d.Emit(d.OnlyChoice(), bench.Text, v.MarshalTo(nil))
 }
 
-// workerError is how the worker passes on what vLLM says.
+// workerError is the worker's form of an error of vLLM.
 var workerError = regexp.MustCompile(`(?s)^vLLM returned HTTP ([45][0-9]{2}): (.*)$`)
 
 // putError takes an error in place of an output; the job itself may well be called

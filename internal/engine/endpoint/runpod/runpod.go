@@ -217,7 +217,7 @@ func isWorkers(r *codec.Request) bool {
 	return r.Settings.Job.Input != InputOpenAI && r.Settings.Job.Input != InputRoute
 }
 
-// runpodInput returns the fields of input that say what is asked.
+// runpodInput returns the fields of input with the conversation.
 func runpodInput(r *codec.Request) ([]codec.Field, error) {
 	t := &r.Turn
 	hasMedia := len(t.Images)+len(t.Audios)+len(t.Videos) > 0
@@ -249,7 +249,7 @@ type runpodExtra struct {
 }
 
 // splitRunpodExtra sorts the user's fields by their names: those of the job go
-// beside input, those that the worker reads itself into it. Anything else is a
+// beside input, those that the worker reads itself into it. Any other is a
 // sampling parameter, or belongs to the body inside. The objects input and
 // sampling_params are merged key by key.
 func splitRunpodExtra(r *codec.Request) (e runpodExtra, err error) {

@@ -60,7 +60,7 @@ func (f *sseReassembly) add(at time.Duration, read int32, text []byte, put func(
 	}
 }
 
-// modeOf tells a stream of events from text by how it begins.
+// modeOf distinguishes a stream of events from text by its start.
 func modeOf(start []byte) reassemblyMode {
 	start = bytes.TrimLeft(start, " \t\r\n\ufeff")
 	if len(start) == 0 {

@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/engine/endpoint/openai"
 )
 
-// genericGrammar describes APIs that nobody has described: the output is at the
+// genericGrammar describes unknown APIs: the output is at the
 // place that the user names, or, with a nil finder, wherever an answer of the APIs
 // that we know would have it.
 func genericGrammar(find finder) *answer.Grammar {

@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/engine/jinja"
 )
 
-// parseJinja compiles a body template. One that asks for more time or memory than
+// parseJinja compiles a body template. One that needs more time or memory than
 // a body may take is refused here if a short request shows it, else when the body
 // is made.
 func parseJinja(source string) (*jinja.Template, error) {

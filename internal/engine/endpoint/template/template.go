@@ -1,5 +1,4 @@
-// Package template has the codecs of APIs that the user describes, or that nobody
-// describes.
+// Package template has the codecs of APIs that the user describes, and of unknown ones.
 package template
 
 import (

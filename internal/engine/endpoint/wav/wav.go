@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Header is what the header of a WAV file says (RIFF, "WAVE").
+// Header is the header of a WAV file (RIFF, "WAVE").
 type Header struct {
 	Data int    // where the samples begin
 	Size uint32 // of the samples in bytes, as the header has it; streams write 0 or the largest number
@@ -71,12 +71,12 @@ func PCMRate(contentType string) int64 {
 	return 2 * param("rate", 24_000) * param("channels", 1)
 }
 
-// maxHeader is the most that a container puts in front of its sound in a piece of
-// its own, in bytes, where we do not read it: 44, as WAV has.
+// maxHeader is the most that a container puts in front of its audio in a piece of
+// its own, in bytes, if we do not read it: 44, as WAV has.
 const maxHeader = 44
 
-// HeaderSize returns how many of the first bytes of an audio clip are no sound, as far
-// as start tells.
+// HeaderSize returns how many of the first bytes of an audio clip are no samples, as far
+// as start shows.
 func HeaderSize(start []byte) int {
 	if w, ok := Read(start); ok {
 		return w.Data
