@@ -60,7 +60,7 @@ func FuzzDecodeResponses(f *testing.F) {
 
 func FuzzDecodeMessages(f *testing.F) {
 	fuzzText(
-		f, "messages", anthropic.MessagesGrammar(), messageStart+"\n"+blockDelta(0, "text_delta", "text", "a")+"\n"+messageDelta("end_turn", `"output_tokens":2`)+"\n"+messageStop,
+		f, "messages", anthropic.Grammar(), messageStart+"\n"+blockDelta(0, "text_delta", "text", "a")+"\n"+messageDelta("end_turn", `"output_tokens":2`)+"\n"+messageStop,
 		blockStart(0, `"type":"tool_use","name":"f","input":{"a":1}`)+"\n"+blockStop(0)+"\n"+messageStop,
 		blockDelta(0, "input_json_delta", "partial_json", "{")+"\n"+blockDelta(0, "thinking_delta", "thinking", "h")+"\n"+messageStop,
 		`{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"refusal"}`, `{"type":"error","error":{"message":"m"}}`,

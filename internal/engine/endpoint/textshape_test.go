@@ -35,10 +35,10 @@ func TestShapesOfTextAPIs(t *testing.T) {
 		{"log-probabilities", openai.ResponsesGrammar(), many(ev("output_text.delta", place+`,"delta":"%s","logprobs":[{}]`), word), whole},
 		{"items", openai.ResponsesGrammar(), many(ev("output_text.delta", `"item_id":"%s","delta":"%s"`), word, word), whole},
 		{"what nobody looks at", openai.ResponsesGrammar(), many(ev("x.searching", `"query":"%s"`), word), whole},
-		{"the text of messages", anthropic.MessagesGrammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}`, word), known},
-		{"thoughts", anthropic.MessagesGrammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"%s"}}`, word), known},
-		{"arguments of messages", anthropic.MessagesGrammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"%s"}}`, word), whole},
-		{"blocks", anthropic.MessagesGrammar(), many(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":"%s"}}`, number, word), whole},
+		{"the text of messages", anthropic.Grammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}`, word), known},
+		{"thoughts", anthropic.Grammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"%s"}}`, word), known},
+		{"arguments of messages", anthropic.Grammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"%s"}}`, word), whole},
+		{"blocks", anthropic.Grammar(), many(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":"%s"}}`, number, word), whole},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tail := []string{ev("output_text.done", place+`,"text":"all"`), completed}
@@ -81,7 +81,7 @@ func TestTextShapesAtRandom(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		checkShapesIn(t, openai.ResponsesGrammar(), append(rapid.SliceOfN(event, 0, 60).Draw(t, "events"), completed))
-		checkShapesIn(t, anthropic.MessagesGrammar(), append(rapid.SliceOfN(block, 0, 60).Draw(t, "blocks"), messageStop))
+		checkShapesIn(t, anthropic.Grammar(), append(rapid.SliceOfN(block, 0, 60).Draw(t, "blocks"), messageStop))
 	})
 }
 

@@ -24,8 +24,8 @@ const (
 	blockIgnored                  // what else there is, such as calls that the server answers itself
 )
 
-// MessagesGrammar describes the responses of the Messages API.
-func MessagesGrammar() *answer.Grammar {
+// Grammar describes the responses of the Messages API.
+func Grammar() *answer.Grammar {
 	return &answer.Grammar{Dialect: newMessages, Shapes: true, Role: messagesRole, End: answer.EndTerminal}
 }
 

@@ -30,7 +30,7 @@ func Messages() codec.Kind {
 		},
 		Authorize: authorizeMessages,
 		Encode:    encodeMessages,
-		Decode:    answer.Decode(MessagesGrammar()),
+		Decode:    answer.Decode(Grammar()),
 	}
 }
 

@@ -77,28 +77,19 @@ func SetField(fields []Field, name string, value json.RawMessage) []Field {
 }
 
 // Get returns the value of a member; nil = there is none.
-func (b *Body) Get(name string) json.RawMessage {
-	for _, f := range b.Fields {
-		if f.Name == name {
-			return f.Value
-		}
-	}
-	return nil
-}
+func (b *Body) Get(name string) json.RawMessage { return FieldValue(b.Fields, name) }
 
-// merge lays the user's fields over the body: shallow, except for
+// merge lays a field of the user's over the body: shallow, except for
 // stream_options, which is merged key by key and whose null means absent.
-func (b *Body) merge(fields []Field) {
-	for _, f := range fields {
-		switch f.Name {
-		case fieldStreamOptions:
-			b.mergeOptions(f.Value)
-			continue
-		case FieldMaxTokens, FieldMaxCompletion:
-			b.userMax = append(b.userMax, f.Name)
-		}
-		b.Set(f.Name, f.Value)
+func (b *Body) merge(f Field) {
+	switch f.Name {
+	case fieldStreamOptions:
+		b.mergeOptions(f.Value)
+		return
+	case FieldMaxTokens, FieldMaxCompletion:
+		b.userMax = append(b.userMax, f.Name)
 	}
+	b.Set(f.Name, f.Value)
 }
 
 func (b *Body) mergeOptions(value json.RawMessage) {
@@ -132,19 +123,8 @@ func (b *Body) Finish(dst []byte, r *Request, maxField string) ([]byte, error) {
 	return b.Append(dst), nil
 }
 
-// MergeUser merges what the user gave for the run, then what the turn has.
-func (b *Body) MergeUser(r *Request) error {
-	b.merge(r.Settings.Extra)
-	if len(r.Turn.ExtraBody) == 0 {
-		return nil
-	}
-	extra, err := Fields(r.Turn.ExtraBody)
-	if err != nil {
-		return fmt.Errorf("merge the turn's extra body: %w", err)
-	}
-	b.merge(extra)
-	return nil
-}
+// MergeUser merges the extra inputs of the run, then those of the turn.
+func (b *Body) MergeUser(r *Request) error { return eachExtra(r, b.merge) }
 
 // Append appends the body as it is; members without value are left out.
 func (b *Body) Append(dst []byte) []byte { return AppendObject(dst, b.Fields) }
@@ -174,27 +154,15 @@ func (b *Body) SetStreamOptions(s *Settings) {
 		b.Set(fieldStreamOptions, nil)
 		return
 	}
-	value := []byte{'{'}
-	for i, f := range options {
-		if i > 0 {
-			value = append(value, ',')
-		}
-		value = append(AppendString(value, f.Name), ':')
-		value = append(value, f.Value...)
-	}
-	b.Set(fieldStreamOptions, append(value, '}'))
+	b.Set(fieldStreamOptions, AppendObject(nil, options))
 }
 
 // NewBody returns a body with the fields that all text dialects share, in the
 // order of the API references: model, content, stream, length, options.
 func NewBody(r *Request, content Field, maxField string) *Body {
-	model := r.Model
-	if r.Turn.Model != "" {
-		model = r.Turn.Model
-	}
 	b := &Body{Fields: make([]Field, 0, 5+len(r.Settings.Extra))}
 	b.Fields = append(b.Fields,
-		Field{"model", AppendString(nil, model)},
+		ModelField(r),
 		content,
 		Field{FieldStream, strconv.AppendBool(nil, r.Settings.Streaming)},
 		Field{maxField, AppendMax(r.Turn.MaxTokens)},

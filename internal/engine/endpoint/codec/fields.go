@@ -2,7 +2,6 @@ package codec
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,20 +13,13 @@ import (
 // MergeExtra lays the extra inputs of the run and of the turn over fields, in this
 // order. Fields that the dialect keeps for itself are passed over.
 func MergeExtra(fields []Field, r *Request, reserved ...string) ([]Field, error) {
-	lay := func(extra []Field) {
-		for _, f := range extra {
-			if !slices.Contains(reserved, f.Name) {
-				fields = SetField(fields, f.Name, f.Value)
-			}
+	err := eachExtra(r, func(f Field) {
+		if !slices.Contains(reserved, f.Name) {
+			fields = SetField(fields, f.Name, f.Value)
 		}
-	}
-	lay(r.Settings.Extra)
-	if len(r.Turn.ExtraBody) > 0 {
-		extra, err := Fields(r.Turn.ExtraBody)
-		if err != nil {
-			return nil, fmt.Errorf("merge the turn's extra body: %w", err)
-		}
-		lay(extra)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return fields, nil
 }

@@ -58,13 +58,7 @@ func Object(dst []byte, r *Request, fields ...Field) ([]byte, error) {
 }
 
 // ModelField is the member with the model's name.
-func ModelField(r *Request) Field {
-	model := r.Model
-	if r.Turn.Model != "" {
-		model = r.Turn.Model
-	}
-	return Field{"model", AppendString(nil, model)}
-}
+func ModelField(r *Request) Field { return TextField("model", ModelOf(r)) }
 
 // StringList writes texts as a JSON list.
 func StringList(texts []string) json.RawMessage {
@@ -128,5 +122,5 @@ func Message(r *Request) Field {
 // IsChat reports whether a turn can only be sent as messages.
 func IsChat(r *Request) bool {
 	t := &r.Turn
-	return r.System != "" || r.Context != "" || t.Role != "" || len(t.Images)+len(t.Audios)+len(t.Videos) > 0
+	return r.System != "" || r.Context != "" || t.Role != "" || HasMedia(t)
 }

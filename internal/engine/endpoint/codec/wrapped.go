@@ -51,7 +51,7 @@ func eachExtra(r *Request, merge func(Field)) error {
 // AppendMerged appends the body with these members and the user's, which replace
 // those of the same name.
 func AppendMerged(dst []byte, fields []Field, r *Request) ([]byte, error) {
-	err := eachExtra(r, func(f Field) { fields = SetField(fields, f.Name, f.Value) })
+	fields, err := MergeExtra(fields, r)
 	if err != nil {
 		return dst, err
 	}

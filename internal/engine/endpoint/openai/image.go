@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -48,18 +47,14 @@ func encodeImageGeneration(dst []byte, r *codec.Request) ([]byte, error) {
 	if r.Settings.Streaming {
 		fields = append(fields, codec.TrueField(codec.FieldStream))
 	}
-	fields, err := codec.MergeExtra(fields, r)
-	if err != nil {
-		return dst, err
-	}
-	return codec.AppendObject(dst, fields), nil
+	return codec.AppendMerged(dst, fields, r)
 }
 
 // appendFormat requests images in the answer, not their URLs. OpenAI's own
 // models send them anyway and refuse the field; who needs it adds it as an extra
 // input.
 func appendFormat(fields []codec.Field, r *codec.Request) []codec.Field {
-	model := cmp.Or(r.Turn.Model, r.Model)
+	model := codec.ModelOf(r)
 	if strings.HasPrefix(model, "gpt-image") || strings.HasPrefix(model, "chatgpt-image") {
 		return fields
 	}

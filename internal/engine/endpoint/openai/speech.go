@@ -28,13 +28,9 @@ func AudioSpeech() codec.Kind {
 // encodeSpeech writes a body for POST /v1/audio/speech (OpenAI API reference,
 // "Create speech"). WAV has a known playing time, so it is the requested format.
 func encodeSpeech(dst []byte, r *codec.Request) ([]byte, error) {
-	fields, err := codec.MergeExtra([]codec.Field{
+	return codec.AppendMerged(dst, []codec.Field{
 		codec.ModelField(r), codec.TextField("input", codec.JoinTexts(r)), codec.TextField("voice", "alloy"), codec.TextField("response_format", "wav"),
 	}, r)
-	if err != nil {
-		return dst, err
-	}
-	return codec.AppendObject(dst, fields), nil
 }
 
 // speechDialect reads events with a piece of the audio, all of it in one document, or

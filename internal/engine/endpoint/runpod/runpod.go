@@ -220,10 +220,9 @@ func isWorkers(r *codec.Request) bool {
 // runpodInput returns the fields of input with the conversation.
 func runpodInput(r *codec.Request) ([]codec.Field, error) {
 	t := &r.Turn
-	hasMedia := len(t.Images)+len(t.Audios)+len(t.Videos) > 0
 	switch mode := r.Settings.Job.Input; mode {
 	case InputPrompt, InputRoute:
-		if hasMedia {
+		if codec.HasMedia(t) {
 			return nil, fmt.Errorf("runpod input %s takes text only; use messages or openai for images, audio and video", mode)
 		}
 		if mode == InputPrompt {

@@ -97,16 +97,12 @@ func encodeTemplate(t *jinja.Template, dst []byte, r *codec.Request) ([]byte, er
 // variables are what a body may use of a request.
 func variables(r *codec.Request) map[string]any {
 	t := &r.Turn
-	model := r.Model
-	if t.Model != "" {
-		model = t.Model
-	}
 	role := t.Role
 	if role == "" {
 		role = "user"
 	}
 	v := map[string]any{
-		"texts": jinjaTexts(t.Texts), "text": first(t.Texts), "model": jinjaText(model), "role": jinjaText(role),
+		"texts": jinjaTexts(t.Texts), "text": first(t.Texts), "model": jinjaText(codec.ModelOf(r)), "role": jinjaText(role),
 		"system": jinjaText(r.System), "stream": r.Settings.Streaming, "max_tokens": nil,
 		"messages": messagesOf(r),
 	}
