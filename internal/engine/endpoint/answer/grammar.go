@@ -118,6 +118,7 @@ func Decode(g *Grammar) func(resp *bench.Response, streaming bool) bench.Answer 
 		a := d.Result()
 		if d.size <= keepDecoder {
 			d.release()
+			d.doc = Document{}
 			decoders.Put(d)
 		}
 		return a
