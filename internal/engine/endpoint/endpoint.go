@@ -15,15 +15,22 @@ import (
 	"aiperfd/internal/engine/endpoint/template"
 )
 
-// The types of codecs and of jobs, for callers that perform requests.
+// Types of the packages below, for callers that perform requests.
 type (
-	Kind        = codec.Kind
-	Request     = codec.Request
-	Settings    = codec.Settings
-	Field       = codec.Field
+	// Kind is [codec.Kind].
+	Kind = codec.Kind
+	// Request is [codec.Request].
+	Request = codec.Request
+	// Settings is [codec.Settings].
+	Settings = codec.Settings
+	// Field is [codec.Field].
+	Field = codec.Field
+	// JobSettings is [polling.Settings].
 	JobSettings = polling.Settings
-	Call        = polling.Call
-	Tracker     = polling.Tracker
+	// Call is [polling.Call].
+	Call = polling.Call
+	// Tracker is [polling.Tracker].
+	Tracker = polling.Tracker
 )
 
 // RunpodStream is [runpod.ModeStream].

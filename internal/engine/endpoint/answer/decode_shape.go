@@ -37,6 +37,7 @@ const noHole = -1
 // Role is what a place in a chunk means to us.
 type Role uint8
 
+// The roles of places.
 const (
 	RoleNone  Role = iota // nobody looks there
 	RoleText              // Text of some kind

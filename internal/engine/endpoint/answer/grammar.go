@@ -63,6 +63,7 @@ func (d *statelessDialect) Document(doc *Document) bool { return d.read(d.b, doc
 // EndSignal is how a client knows that a stream is complete.
 type EndSignal uint8
 
+// The signals of APIs.
 const (
 	EndMarker   EndSignal = iota // [DONE]; in practice also all choices having finished
 	EndTerminal                  // the last document sets Builder.Terminal, or all choices have finished

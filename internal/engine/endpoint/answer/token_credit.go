@@ -19,6 +19,7 @@ type TokenCredit struct {
 	tail    int64 // of these, said by an event of a choice: a usage block that ends the stream is no such event
 }
 
+// Usage takes the output tokens of the usage of a chunk.
 func (c *TokenCredit) Usage(output Count) {
 	if !output.Known() {
 		return

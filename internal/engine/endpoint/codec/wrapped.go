@@ -104,8 +104,8 @@ func AppendObject(dst []byte, fields []Field) []byte {
 	return append(dst, '}')
 }
 
-// JsonBool returns a JSON true or false.
-func JsonBool(b bool) json.RawMessage {
+// JSONBool returns a JSON true or false.
+func JSONBool(b bool) json.RawMessage {
 	if b {
 		return json.RawMessage("true")
 	}

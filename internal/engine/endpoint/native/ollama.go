@@ -56,7 +56,7 @@ func ollamaBody(outer []codec.Field, r *codec.Request) *codec.Wrapped {
 			"keep_alive", "format", "think", "raw", "system", "template", "truncate", "shift",
 			"logprobs", "top_logprobs", "tools", "suffix", "images", "context",
 		},
-		Outer: append(outer, codec.RawField(codec.FieldStream, codec.JsonBool(r.Settings.Streaming))),
+		Outer: append(outer, codec.RawField(codec.FieldStream, codec.JSONBool(r.Settings.Streaming))),
 		Inner: []codec.Field{codec.RawField("num_predict", codec.AppendMax(r.Turn.MaxTokens))},
 	}
 }

@@ -39,7 +39,7 @@ func encodeSGLang(dst []byte, r *codec.Request) ([]byte, error) {
 			"routing_key", "conversation_id", "cache_salt", "extra_key", "data_parallel_rank",
 			"bootstrap_host", "bootstrap_port", "bootstrap_room", "custom_logit_processor", "custom_labels",
 		},
-		Outer: []codec.Field{codec.TextField("text", prompt), codec.RawField(codec.FieldStream, codec.JsonBool(r.Settings.Streaming))},
+		Outer: []codec.Field{codec.TextField("text", prompt), codec.RawField(codec.FieldStream, codec.JSONBool(r.Settings.Streaming))},
 		Inner: []codec.Field{codec.RawField("max_new_tokens", codec.AppendMax(r.Turn.MaxTokens))},
 	}
 	return n.Finish(dst, r)

@@ -39,7 +39,7 @@ func encodeTGI(dst []byte, r *codec.Request) ([]byte, error) {
 		Inner: []codec.Field{codec.RawField("max_new_tokens", codec.AppendMax(r.Turn.MaxTokens)), codec.RawField("details", json.RawMessage("true"))},
 	}
 	if r.Settings.OwnPath && r.Settings.Streaming {
-		n.Outer = append(n.Outer, codec.RawField(codec.FieldStream, codec.JsonBool(true)))
+		n.Outer = append(n.Outer, codec.RawField(codec.FieldStream, codec.JSONBool(true)))
 	}
 	return n.Finish(dst, r)
 }

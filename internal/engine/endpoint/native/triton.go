@@ -44,7 +44,7 @@ func encodeTriton(dst []byte, r *codec.Request) ([]byte, error) {
 	}
 	text := codec.TextField("text_input", prompt)
 	limit := codec.RawField(codec.FieldMaxTokens, codec.AppendMax(r.Turn.MaxTokens))
-	stream := codec.RawField(codec.FieldStream, codec.JsonBool(r.Settings.Streaming))
+	stream := codec.RawField(codec.FieldStream, codec.JSONBool(r.Settings.Streaming))
 	if r.Settings.Dialect == dialectVLLM {
 		n := codec.Wrapped{
 			Object: "parameters",
@@ -52,7 +52,7 @@ func encodeTriton(dst []byte, r *codec.Request) ([]byte, error) {
 				"sampling_parameters", "id", "image", "return_finish_reason", "return_cumulative_logprob",
 				"return_logprobs", "return_num_input_tokens", "return_num_output_tokens",
 			},
-			Outer: []codec.Field{text, codec.RawField("exclude_input_in_output", codec.JsonBool(true))},
+			Outer: []codec.Field{text, codec.RawField("exclude_input_in_output", codec.JSONBool(true))},
 			Inner: []codec.Field{limit, stream},
 		}
 		return n.Finish(dst, r)

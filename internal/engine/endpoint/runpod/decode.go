@@ -118,9 +118,6 @@ func (d *runpodDialect) piece(e *bench.Event, isEvent bool) {
 	d.Streamed = streamed
 }
 
-// state0 is the only choice of outputs that do not number them.
-func (d *runpodDialect) state0() *answer.Choice { return d.Choice(nil, 0) }
-
 // putObject takes an output that is an object.
 func (d *runpodDialect) putObject(v *fastjson.Value) {
 	text := v.Get("text")
