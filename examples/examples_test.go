@@ -7,6 +7,7 @@ import (
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 )
 
 func TestDocuments(t *testing.T) {
@@ -33,7 +34,7 @@ func TestDocuments(t *testing.T) {
 			for _, w := range warnings {
 				t.Errorf("warning: %v", w)
 			}
-			plan, err := engine.Compile(doc)
+			plan, err := plan.Compile(doc)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"aiperfd/internal/engine/stat"
 )
 
 // truth is what is needed of a line of the server's truth file.
@@ -119,19 +121,10 @@ func eachLine(r io.Reader, f func(line []byte) error) error {
 	}
 }
 
-// percentile is numpy's: linear between the closest ranks. It sorts values; NaN
-// without any.
+// percentile sorts values and returns the quantile q of them; NaN without any.
 func percentile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
 	slices.Sort(values)
-	at := q * float64(len(values)-1)
-	i := int(at)
-	if i+1 >= len(values) {
-		return values[len(values)-1]
-	}
-	return values[i] + (at-float64(i))*(values[i+1]-values[i])
+	return stat.Quantile(values, q)
 }
 
 func median(values []float64) float64 { return percentile(slices.Clone(values), 0.5) }

@@ -24,8 +24,8 @@ import (
 	"aiperfd/openapi"
 )
 
-// canary makes a secret that can be told from all others and that every encoding
-// writes differently. Its core survives escaping, so a search for it finds the
+// canary returns a secret that is different from all others and that every encoding
+// changes. Its core survives escaping, so a search for it finds the
 // secret in plain, JSON, URL and HTML form, and a part of it.
 func canary(name string) string { return `x"<` + core(name) + `&>/+\` + "x" }
 
@@ -41,8 +41,8 @@ func canaries() []string {
 	}
 }
 
-// canaryDocuments hold all canaries; a server can be sent only one credential in
-// Authorization, so it takes several documents.
+// canaryDocuments hold all canaries; a request has only one Authorization header,
+// so several documents are necessary.
 func canaryDocuments(base string) []string {
 	const rest = `
   dataset: {type: synthetic, isl: 8, osl: 4}
@@ -195,7 +195,7 @@ func (h haystack) hits(name string) []string {
 	return out
 }
 
-// unwrapped joins what stands in each column of the tables in a text.
+// unwrapped joins the cells of each column of the tables in a text.
 func unwrapped(text string) string {
 	var columns []string
 	for line := range strings.Lines(text) {
@@ -238,7 +238,7 @@ func (h haystack) files(t *testing.T, dir string) {
 	}
 }
 
-// TestHaystack shows that the search would find what it is looking for.
+// TestHaystack checks that the search finds secrets in every encoding.
 func TestHaystack(t *testing.T) {
 	secret := canary("apikey")
 	quoted, err := json.Marshal(secret)
@@ -263,7 +263,7 @@ func TestHaystack(t *testing.T) {
 
 // TestCanaryDaemon puts a secret wherever a document can hold one, runs it
 // against a server that repeats everything it gets, and looks for the secrets in
-// everything that the daemon says and writes.
+// all responses, logs and files of the daemon.
 func TestCanaryDaemon(t *testing.T) {
 	server := newEchoServer(t)
 	d := startTestDaemon(t, map[string]string{"CANARY": canary("env")})
@@ -287,8 +287,8 @@ func TestCanaryDaemon(t *testing.T) {
 	found["log"] = []byte(d.logs.String())
 	found.files(t, d.dir)
 
-	// The test would prove nothing if the server had not been told, or if what
-	// the server said were kept nowhere.
+	// The test would prove nothing if the server had not received the secrets, or if
+	// its responses were not stored anywhere.
 	for _, name := range canaries() {
 		seen := haystack{"request": []byte(server.seen.String())}
 		if len(seen.hits(name)) == 0 {
@@ -469,8 +469,8 @@ func TestCanaryProfile(t *testing.T) {
 	found.check(t)
 }
 
-// runCommand runs the program in a process of its own and returns what it
-// printed. How it ends does not matter here.
+// runCommand runs the program in a separate process and returns its output. The
+// exit code is ignored.
 func runCommand(t *testing.T, dir string, args []string) []byte {
 	t.Helper()
 	self, err := os.Executable()

@@ -38,7 +38,7 @@ that there are enough of them.
 The server competes with the client for the same processors: with a server on
 another machine the client performs better than this.`
 
-// certifyFlags is what the command line asks for.
+// certifyFlags are the flags of certify.
 type certifyFlags struct {
 	streams []int
 	seconds float64
@@ -79,7 +79,7 @@ func newCertifyCommand() *cobra.Command {
 	return cmd
 }
 
-// check finds what no measurement could be made with.
+// check returns the first problem of the flags.
 func (f *certifyFlags) check() error {
 	switch {
 	case len(f.streams) == 0:
@@ -102,19 +102,19 @@ func (f *certifyFlags) check() error {
 	return nil
 }
 
-// ability is one line of the table.
+// ability is one measurement: one row of the table.
 type ability struct {
 	verdict.Certificate
-	// Grade says whether the client is within one percent: ok by its bounds,
-	// likely by what was seen only, else over.
+	// Grade reports whether the error is within one percent: ok if its bounds are,
+	// likely if only the observed error is, else over.
 	Grade string `json:"grade"`
 }
 
-// abilities is what --json prints.
+// abilities is the output of --json.
 type abilities struct {
 	Measurements []ability `json:"measurements"`
-	// Streams is up to how many the errors seen were within one percent, and
-	// Proven up to how many the bounds were; 0 = not even the first.
+	// Streams is the highest concurrency whose observed errors are within one
+	// percent, and Proven the highest whose bounds are; 0 = none.
 	Streams int `json:"streams_within_1_percent"`
 	Proven  int `json:"streams_within_1_percent_proven"`
 }
@@ -126,7 +126,7 @@ const (
 	gradeOver   = "over"
 )
 
-// run measures one concurrency after the other and prints.
+// run performs the measurements one after the other and prints them.
 func (f *certifyFlags) run(ctx context.Context, out io.Writer) error {
 	if !f.asJSON {
 		fmt.Fprintf(out, "%47s%35s\n", "TTFT p99, ms", "inter-chunk p99, ms")
@@ -158,7 +158,8 @@ func (f *certifyFlags) run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// grade compares a measurement with one percent of what the server was asked for.
+// grade compares the errors of a measurement with one percent of the latencies that
+// the server simulates.
 func (f *certifyFlags) grade(c *verdict.Certificate) string {
 	ttft, itl := f.ttft.Seconds()*1000/100, f.itl.Seconds()*1000/100
 	switch {
@@ -170,11 +171,11 @@ func (f *certifyFlags) grade(c *verdict.Certificate) string {
 	return gradeOver
 }
 
-// off is what a p99 was off by, in milliseconds.
+// off returns the observed error of a p99 in milliseconds.
 func off(c *verdict.Certified) float64 { return math.Abs(c.ReportedP99 - c.TrueP99) }
 
-// conclude finds how far the client got before the first measurement that was not
-// good enough.
+// conclude sets the highest concurrencies before the first measurement that is
+// over one percent.
 func (a *abilities) conclude() {
 	proven := true
 	for i := range a.Measurements {
@@ -189,7 +190,7 @@ func (a *abilities) conclude() {
 	}
 }
 
-// line says it for people.
+// line returns the conclusion as a sentence.
 func (a *abilities) line(itl time.Duration) string {
 	streams := fmt.Sprintf("%d streams", a.Streams)
 	if a.Streams == 1 {
@@ -206,11 +207,11 @@ func (a *abilities) line(itl time.Duration) string {
 	return fmt.Sprintf("this host drives %s of %s with an error of at most 1 %% (proven: %d)", streams, pace, a.Proven)
 }
 
-// tableRow is a line of the table. Lines are printed as they come, so widths are
+// tableRow is the format of a row. Rows are printed one by one, so the widths are
 // fixed.
 const tableRow = "%7s  %8s  %8s  %8s %8s %9s  %8s %8s %9s  %6s  %s\n"
 
-// row prints a measurement.
+// row prints the row of a measurement.
 func (a *ability) row(w io.Writer) {
 	cores := "-"
 	if a.UsedCores != nil {

@@ -13,21 +13,20 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/app"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/store"
 )
 
-// testDaemon is the daemon as serve puts it together, in this process.
+// testDaemon is the daemon of serve, in this process.
 type testDaemon struct {
 	t    *testing.T
 	url  string
 	dir  string
 	logs *lockedBuffer
-	stop func() // ends it; called again by the end of the test
+	stop func() // idempotent; called at the end of the test
 }
 
-// lockedBuffer is a buffer that many may write to.
+// lockedBuffer is a buffer that is safe for concurrent use.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -50,38 +49,25 @@ func (b *lockedBuffer) String() string {
 func startTestDaemon(t *testing.T, variables map[string]string) *testDaemon {
 	t.Helper()
 	d := &testDaemon{t: t, dir: t.TempDir(), logs: &lockedBuffer{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	db, err := store.Open(ctx, d.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := listen(ctx, "127.0.0.1", 0, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	load := config.LoadOptions{
-		Untrusted: true, MetricTags: engine.ObjectiveTags(),
-		LookupEnv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
-	}
+	load := config.LoadOptions{LookupEnv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok }}
 	for name := range variables {
 		load.AllowEnv = append(load.AllowEnv, name)
 	}
-	s, err := newService(serviceOptions{
-		store: db, listener: ln, host: "127.0.0.1", load: load, log: zerolog.New(d.logs).Level(zerolog.TraceLevel),
+	ctx, cancel := context.WithCancel(context.Background())
+	daemon, err := app.OpenDaemon(ctx, app.DaemonOptions{
+		Host: "127.0.0.1", DataDir: d.dir, Load: load, Version: version, Log: zerolog.New(d.logs).Level(zerolog.TraceLevel),
 	})
 	if err != nil {
+		cancel()
 		t.Fatal(err)
 	}
-	d.url = s.url()
+	d.url = daemon.URL()
 	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx) }()
+	go func() { ended <- daemon.Run(ctx) }()
 	d.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("daemon: %v", err)
-		}
-		if err := db.Close(); err != nil {
-			t.Errorf("close store: %v", err)
 		}
 	})
 	t.Cleanup(d.stop)
@@ -89,14 +75,14 @@ func startTestDaemon(t *testing.T, variables map[string]string) *testDaemon {
 	return d
 }
 
-// answer is what the daemon said.
+// answer is a response of the daemon.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// call makes one request; body may be nil.
+// call sends one request; body may be nil.
 func (d *testDaemon) call(method, path, contentType string, body []byte) answer {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -131,7 +117,7 @@ func (d *testDaemon) submit(document string) string {
 	return run.ID
 }
 
-// until asks for a path until the answer is the wanted one, and returns it.
+// until requests a path until done accepts the response, and returns its body.
 func (d *testDaemon) until(path string, done func(status int, body string) bool) string {
 	d.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// probeFlags say where the daemon listens, under the names of serve.
+// probeFlags are the address of the daemon, with the names of the flags of serve.
 type probeFlags struct {
 	url, host, portFile string
 	port                int
-	typed               bool // the port was, and no port file
+	typed               bool // --api-port was given and --port-file was not
 }
 
 func newHealthcheckCommand() *cobra.Command {
@@ -59,7 +59,7 @@ func newHealthcheckCommand() *cobra.Command {
 }
 
 // apiFromEnv sets the flags of the daemon from its environment variables, and
-// address and port from AIPerf's as well. An empty variable is the same as none.
+// address and port also from AIPerf's. An empty variable counts as not set.
 func apiFromEnv(fs *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	given := func(name string) (string, bool) {
 		value, ok := lookup(name)
@@ -80,8 +80,8 @@ func apiFromEnv(fs *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// resolve makes the URL of the probe. A daemon that listens on all addresses is
-// asked on loopback.
+// resolve sets the URL of the probe. For a daemon that listens on all addresses it
+// is a loopback address.
 func (f *probeFlags) resolve() error {
 	if f.url != "" {
 		return nil
@@ -105,6 +105,7 @@ func (f *probeFlags) resolve() error {
 	return nil
 }
 
+// healthcheck requests the probe and prints the response.
 func healthcheck(ctx context.Context, out io.Writer, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -14,28 +13,29 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"aiperfd/internal/engine/export"
+	"aiperfd/internal/app"
+	"aiperfd/internal/app/terminal"
 )
 
-// Exit codes, those of a shell's conventions included.
+// The exit codes.
 const (
 	exitOK        = 0
-	exitFailed    = 1   // the run, or the program
-	exitUsage     = 2   // bad configuration or flags
-	exitSLO       = 3   // reserved: a service-level check failed
-	exitClient    = 4   // --strict-client: the client could not keep up, so its numbers are invalid
-	exitCancelled = 130 // as after SIGINT
+	exitFailed    = 1 // the run, or the program
+	exitUsage     = 2 // bad configuration or flags
+	exitSLO       = 3 // reserved: a service-level check failed
+	exitClient    = 4 // --strict-client: the client could not keep up, so its numbers are invalid
+	exitCancelled = app.ExitInterrupted
 )
 
 func main() {
-	tune()
+	configureRuntime()
 	zerolog.TimeFieldFormat = zerolog.TimeFormatUnixMs // seconds would hide the order of events
 	os.Exit(execute(context.Background(), os.Args[1:]))
 }
 
 // execute runs a command line and returns its exit code.
 func execute(ctx context.Context, args []string) int {
-	root := newRootCommand()
+	root := newRootCommand() //nolint:contextcheck // the commands get their context from ExecuteContext
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var code exitError
@@ -44,19 +44,12 @@ func execute(ctx context.Context, args []string) int {
 		return exitOK
 	case errors.As(err, &code):
 		if code.err != nil {
-			complain(root.ErrOrStderr(), code.err)
+			terminal.PrintError(root.ErrOrStderr(), code.err)
 		}
 		return code.code
 	}
-	complain(root.ErrOrStderr(), err)
+	terminal.PrintError(root.ErrOrStderr(), err)
 	return exitFailed
-}
-
-// complain prints an error. It may quote a server; what controls a terminal is
-// taken out.
-func complain(w io.Writer, err error) {
-	lines := &screen{out: w, width: func() int { return columns(os.Stderr) }}
-	fmt.Fprintln(lines, "aiperfd:", export.PrintableLines(err.Error()))
 }
 
 // exitError ends the program with a code, and with a message if err is set.
@@ -111,7 +104,7 @@ HTTP, shows them live and stores their results.`,
 	return root
 }
 
-// knownTopic refuses to help about what is no command.
+// knownTopic rejects help topics that are not commands.
 func knownTopic(help *cobra.Command, args []string) error {
 	if found, _, _ := help.Root().Find(args); found == help.Root() {
 		return knownCommand(found, args)
@@ -119,8 +112,8 @@ func knownTopic(help *cobra.Command, args []string) error {
 	return nil
 }
 
-// suggestFlag adds the flag that ends in the name of an unknown one, as --api-port
-// in --port, if the command has such a flag.
+// suggestFlag adds a suggestion to the error of an unknown flag: a flag of the
+// command that ends in its name, such as --api-port for --port.
 func suggestFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -134,7 +127,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// knownCommand refuses what follows the program's name and is no command.
+// knownCommand rejects the first argument of the program if it is not a command.
 func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -147,10 +140,10 @@ func knownCommand(root *cobra.Command, args []string) error {
 	return exitError{exitUsage, errors.New(text)}
 }
 
-// usage gives the errors of a check of arguments their exit code.
+// usage adds the exit code to the errors of an argument check.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	if check == nil {
-		return nil // the command takes any
+		return nil // any arguments are accepted
 	}
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

@@ -36,7 +36,7 @@ type malformed struct {
 	want              []int // statuses
 }
 
-// generator makes malformed documents. The same seed makes the same ones.
+// generator generates malformed documents. The same seed generates the same ones.
 type generator struct {
 	t    *testing.T
 	rand *rand.Rand
@@ -119,7 +119,7 @@ func put(doc any, path []string, value any) {
 	}
 }
 
-// wrongTypes puts values of other types everywhere.
+// wrongTypes replaces values with values of other types.
 func (g *generator) wrongTypes() {
 	for _, l := range leaves(g.document(), nil) {
 		if len(l.path) == 0 {
@@ -169,7 +169,7 @@ func (g *generator) unknownNames() {
 	}
 }
 
-// ranges puts numbers and words outside of what is accepted.
+// ranges replaces values with values that are out of range.
 func (g *generator) ranges() {
 	const phase, set, end = "benchmark.phases.1.", "benchmark.datasets.0.", "benchmark.endpoint."
 	for _, row := range []struct {
@@ -285,7 +285,7 @@ func inOrder[V any](m map[string]V) func(func(string, V) bool) {
 	}
 }
 
-// syntax makes text that is no document.
+// syntax returns texts that are not documents.
 func (g *generator) syntax() {
 	const bad, invalid = http.StatusBadRequest, http.StatusUnprocessableEntity
 	good := []byte(goodDocument)
@@ -363,7 +363,7 @@ func (g *generator) wrapping() {
 	}
 }
 
-// malformedDocuments makes n documents or more.
+// malformedDocuments returns at least n documents.
 func malformedDocuments(t *testing.T, n int) []malformed {
 	t.Helper()
 	g := &generator{t: t, rand: rand.New(rand.NewPCG(2026, 1))}

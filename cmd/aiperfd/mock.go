@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/tokenizer"
 	"aiperfd/internal/mock"
 
@@ -20,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// mockEnvPrefix starts the environment variables of the mock's flags.
+// mockEnvPrefix is the prefix of the environment variables of the mock's flags.
 const mockEnvPrefix = "AIPERFD_MOCK_"
 
 const mockLong = `Run a simulated inference server with the OpenAI API.
@@ -68,7 +69,7 @@ const mockExample = `  aiperfd mock
   aiperfd mock --tls-self-signed ca.pem   # and: profile --tls-ca-file ca.pem
   aiperfd mock --fault status:503,rate=0.1 --fault reset:after_tokens:5,every=10`
 
-// mockFlags is what the command line of the mock sets.
+// mockFlags are the flags of the mock.
 type mockFlags struct {
 	host      string
 	port      int
@@ -95,7 +96,7 @@ func newMockCommand() *cobra.Command {
 		Example: mockExample,
 		Args:    cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SilenceUsage = true // from here on, usage would not help
+			cmd.SilenceUsage = true // later errors are not about flags
 			if err := flagsFromEnv(cmd.Flags(), mockEnvPrefix, os.LookupEnv); err != nil {
 				return exitError{exitUsage, err}
 			}
@@ -219,8 +220,8 @@ func choiceVar(fs *pflag.FlagSet, p *string, name, usage string) {
 // faultList is a repeatable flag of fault rules.
 type faultList []mock.Fault
 
-// Set implements pflag.Value. A value from the environment may hold several
-// lines.
+// Set implements pflag.Value. A value from the environment may have several lines,
+// one rule per line.
 func (l *faultList) Set(text string) error {
 	for line := range strings.Lines(text) {
 		rule, err := mock.ParseFault(strings.TrimSpace(line))
@@ -244,8 +245,8 @@ func (l *faultList) String() string {
 // Type implements pflag.Value.
 func (l *faultList) Type() string { return "rule" }
 
-// flagsFromEnv sets every flag that the command line left alone from its
-// environment variable, and returns all problems.
+// flagsFromEnv sets every flag that is not on the command line from its environment
+// variable, and returns all problems.
 func flagsFromEnv(fs *pflag.FlagSet, prefix string, lookup func(string) (string, bool)) error {
 	var errs []error
 	fs.VisitAll(func(flag *pflag.Flag) {
@@ -311,17 +312,17 @@ func (f *mockFlags) run(ctx context.Context, cmd *cobra.Command) (err error) {
 	return err
 }
 
-// logger logs for people on a terminal, else in JSON.
+// logger returns a logger that writes readable lines to a terminal, else JSON.
 func (f *mockFlags) logger(cmd *cobra.Command) zerolog.Logger {
-	if isTerminal(os.Stderr) {
-		return newLogger(os.Stderr, zerolog.InfoLevel, colored(os.Stderr))
+	if terminal.IsTerminal(os.Stderr) {
+		return terminal.NewLogger(os.Stderr, zerolog.InfoLevel, terminal.Colored(os.Stderr))
 	}
 	return zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
 }
 
-// logStart logs the start, unless the terminal was told already.
+// logStart logs the start, unless announce prints it on the same terminal.
 func (f *mockFlags) logStart(log zerolog.Logger, ln net.Listener) {
-	if isTerminal(os.Stdout) && isTerminal(os.Stderr) {
+	if terminal.IsTerminal(os.Stdout) && terminal.IsTerminal(os.Stderr) {
 		return
 	}
 	hello := log.Info().Stringer("address", ln.Addr()).Int("faults", len(f.opt.Faults))
@@ -333,8 +334,8 @@ func (f *mockFlags) logStart(log zerolog.Logger, ln net.Listener) {
 	hello.Msg("mock server is listening")
 }
 
-// announce reports where the server listens: in the port file, and on standard
-// output in words for a terminal, else as one line of JSON.
+// announce writes the address of the server: to the port file, and to standard
+// output as text for a terminal, else as one line of JSON.
 func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 	if f.portFile != "" {
 		_, port, err := net.SplitHostPort(ln.Addr().String())
@@ -352,7 +353,7 @@ func (f *mockFlags) announce(cmd *cobra.Command, ln net.Listener) error {
 	case f.tls != mockTLS{}:
 		address = "https://" + ln.Addr().String()
 	}
-	if isTerminal(os.Stdout) {
+	if terminal.IsTerminal(os.Stdout) {
 		return f.hello(address).write(cmd.OutOrStdout())
 	}
 	line, err := json.Marshal(map[string]string{"listening": address})

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// batchFlags choose and change the accelerator of the simulated server. They
-// carry vLLM's names where vLLM has them.
+// batchFlags are the flags of the simulated accelerator. They have the names of
+// vLLM's flags if vLLM has such a flag.
 type batchFlags struct {
 	preset       string
 	sequences    int
@@ -30,7 +30,7 @@ type batchFlags struct {
 	jitter       float64
 }
 
-// batchFlagNames lists what needs a preset.
+// batchFlagNames returns the flags that require a preset.
 func batchFlagNames() []string {
 	return []string{
 		"max-num-seqs", "max-num-batched-tokens", "num-gpu-blocks-override", "block-size", "enable-prefix-caching",
@@ -38,7 +38,7 @@ func batchFlagNames() []string {
 	}
 }
 
-// independentFlagNames lists what a preset excludes.
+// independentFlagNames returns the flags that exclude a preset.
 func independentFlagNames() []string {
 	return []string{"ttft", "itl", "itl-per-request", "prefill-per-token", "fast"}
 }
@@ -61,8 +61,7 @@ func (b *batchFlags) register(fs *pflag.FlagSet) {
 	fs.Float64Var(&b.jitter, "step-jitter", 0, "coefficient of variation of step times (default of the preset)")
 }
 
-// resolve puts the accelerator into the options. Flags that nobody would look at
-// are refused.
+// resolve sets the accelerator of the options. Flags without effect are rejected.
 func (f *mockFlags) resolve(fs *pflag.FlagSet) error {
 	var errs []error
 	for _, name := range []string{"host", "port", "port-file"} {
@@ -110,7 +109,7 @@ func (f *mockFlags) resolve(fs *pflag.FlagSet) error {
 	return errors.Join(errs...)
 }
 
-// override sets what the user has given.
+// override sets *to to the value of a flag if the flag was given.
 func override[T any](fs *pflag.FlagSet, name string, to *T, value T) {
 	if fs.Changed(name) {
 		*to = value

@@ -17,12 +17,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// onlyOnCommandLine lists flags that a configuration file cannot set.
+// onlyOnCommandLine returns the flags that a configuration file cannot set.
 func onlyOnCommandLine() []string { return []string{"config", "print-config", "help"} }
 
 // flagsFromFile sets every flag that is still at its default from a YAML file, a
 // mapping of names of flags to scalars or lists of them, and returns all
-// problems. An underscore counts as a dash. Without a path there is nothing to do.
+// problems. An underscore counts as a dash. An empty path means no file.
 func flagsFromFile(fs *pflag.FlagSet, path string) error {
 	if path == "" {
 		return nil
@@ -45,7 +45,7 @@ func flagsFromFile(fs *pflag.FlagSet, path string) error {
 			continue
 		}
 		if flag.Changed {
-			continue // the command line or the environment has the word
+			continue // command line and environment have precedence
 		}
 		values, err := flagValues(flag, item.Value)
 		for _, v := range values {
@@ -60,7 +60,7 @@ func flagsFromFile(fs *pflag.FlagSet, path string) error {
 	return errors.Join(errs...)
 }
 
-// fileKeys lists the keys of a configuration file, sorted.
+// fileKeys returns the keys of a configuration file, sorted.
 func fileKeys(fs *pflag.FlagSet) []string {
 	var names []string
 	fs.VisitAll(func(flag *pflag.Flag) {
@@ -71,8 +71,8 @@ func fileKeys(fs *pflag.FlagSet) []string {
 	return names
 }
 
-// flagValues turns a value of a document into what the flag is set to, one after
-// the other.
+// flagValues returns the values that a flag is set to, in order, for a value of the
+// file.
 func flagValues(flag *pflag.Flag, value any) ([]string, error) {
 	list, isList := value.([]any)
 	if !isList {
@@ -98,7 +98,7 @@ func flagValues(flag *pflag.Flag, value any) ([]string, error) {
 	return out, nil
 }
 
-// printFlags writes the flags as a configuration file. Secrets are left out.
+// printFlags writes the flags as a configuration file. Secrets are omitted.
 func printFlags(w io.Writer, fs *pflag.FlagSet) error {
 	var doc yaml.MapSlice
 	fs.VisitAll(func(flag *pflag.Flag) {
@@ -143,7 +143,7 @@ func (f *mockFlags) listen(ctx context.Context) (net.Listener, error) {
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return ln, err
 	}
-	// A socket that nobody answers is what a process left that was killed.
+	// A socket that refuses connections was left by a process that was killed.
 	c, dialErr := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", f.uds)
 	if dialErr == nil {
 		_ = c.Close()

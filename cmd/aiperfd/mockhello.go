@@ -9,7 +9,7 @@ import (
 	"aiperfd/internal/mock"
 )
 
-// mockHello is what somebody at a terminal reads when the simulator starts.
+// mockHello is the text that the simulator prints to a terminal when it starts.
 type mockHello struct {
 	Address string // URL, or unix://path
 	Models  []string
@@ -34,7 +34,7 @@ func (h mockHello) write(w io.Writer) error {
 	return t.Execute(w, h)
 }
 
-// hello describes the simulator at an address.
+// hello returns the text for a simulator at an address.
 func (f *mockFlags) hello(address string) mockHello {
 	h := mockHello{Address: address, Models: f.opt.ServedModels}
 	switch {

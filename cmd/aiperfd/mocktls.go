@@ -18,11 +18,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// mockTLS says how the simulator secures its connections. The zero value means plain
+// mockTLS is the TLS configuration of the simulator. The zero value means plain
 // HTTP.
 type mockTLS struct {
 	cert, key  string // PEM files
-	selfSigned string // PEM file to write a certificate of our own to
+	selfSigned string // PEM file; a new self-signed certificate is written to it
 }
 
 func (t *mockTLS) register(fs *pflag.FlagSet) {

@@ -22,8 +22,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// patience bounds every wait of a script for something that should happen at
-// once. It is generous: a busy machine is no failure.
+// patience bounds every wait of a script. It is generous, because a busy machine is
+// not a failure.
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
@@ -114,7 +114,7 @@ func scriptAddress(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // scriptHTTP is "http [-code N] [-until REGEXP] METHOD URL [FILE]": one request,
-// or with -until as many as it takes until the answer matches. The body of the
+// or with -until requests until the response matches. The body of the
 // answer becomes the standard output. FILE is the body of the request.
 func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	code, until := http.StatusOK, (*regexp.Regexp)(nil)
@@ -174,7 +174,7 @@ func exchange(method, url string, body []byte) (status int, answer string, err e
 	return resp.StatusCode, string(data), err
 }
 
-// poll asks again and again until the answer is yes.
+// poll calls done until it returns true.
 func poll(ts *testscript.TestScript, what string, limit time.Duration, done func() bool) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -199,7 +199,7 @@ func scriptSignal(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // scriptEnds is "ends WORD DURATION": the background command with the word in
-// its command line is gone by then.
+// its command line has ended by then.
 func scriptEnds(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: ends WORD DURATION")

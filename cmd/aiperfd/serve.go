@@ -2,20 +2,24 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"aiperfd/internal/api"
+	"aiperfd/internal/app"
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/store"
 )
 
-// serveFlags is what the command line of the daemon sets.
+// defaultPort is the default port of the daemon.
+const defaultPort = 9097
+
+// serveFlags are the flags of the daemon.
 type serveFlags struct {
 	host, dataDir, portFile, level, names string
 	port, maxRuns, maxQueued              int
@@ -72,35 +76,24 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if f.names != api.NamesAll && f.names != api.NamesCompat && f.names != api.NamesNative {
 		return exitError{exitUsage, fmt.Errorf("--metrics-names %s: must be compat, native or all", f.names)}
 	}
-	log := newLogger(os.Stderr, level, isTerminal(os.Stderr))
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ln, err := listen(ctx, f.host, f.port, f.portFile)
-	if err != nil {
-		return err
-	}
-	openCtx, opened := context.WithTimeout(ctx, storeOpenLimit)
-	db, err := store.Open(openCtx, f.dataDir)
-	opened()
-	if err != nil {
-		return errors.Join(fmt.Errorf("open data directory: %w", err), ln.Close())
-	}
-	defer db.Close()
-	for _, w := range db.Warnings() {
-		log.Warn().Msg(w)
-	}
-	s, err := newService(serviceOptions{
-		store: db, listener: ln, host: f.host, log: log, maxRuns: f.maxRuns, maxQueue: f.maxQueued,
-		hosts: f.hosts, names: f.names,
-		load: config.LoadOptions{
-			Untrusted: true, AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv,
-			AllowDownload: f.allowDownload, MetricTags: engine.ObjectiveTags(),
+	return app.Serve(ctx, app.DaemonOptions{
+		Host: f.host, Port: f.port, PortFile: f.portFile, DataDir: f.dataDir,
+		MaxRuns: f.maxRuns, MaxQueued: f.maxQueued, AllowedHosts: f.hosts, MetricNames: f.names, Version: version,
+		Log: terminal.NewLogger(os.Stderr, level, terminal.IsTerminal(os.Stderr)),
+		Load: config.LoadOptions{
+			AllowEnv: f.allowEnv, DataRoots: f.dataRoots, LookupEnv: os.LookupEnv, AllowDownload: f.allowDownload,
 		},
 	})
-	if err != nil {
-		return err
+}
+
+// defaultDataDir returns the default folder of the daemon's runs.
+func defaultDataDir() string {
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "aiperfd")
 	}
-	defer interrupts(func(os.Signal) { cancel() }, func(os.Signal) { s.engine.CancelAll() })()
-	log.Info().Str("url", s.url()).Str("data", f.dataDir).Str("version", version).Msg("serving")
-	return s.run(ctx)
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "aiperfd-data"
+	}
+	return filepath.Join(home, ".local", "state", "aiperfd")
 }

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 )
 
 func newValidateCommand() *cobra.Command {
@@ -34,7 +37,7 @@ error.`,
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
 			if err == nil {
-				_, err = engine.Compile(doc)
+				_, err = plan.Compile(doc)
 			}
 			if err != nil {
 				return exitError{exitUsage, problemList(err)}
@@ -61,15 +64,16 @@ func readInput(stdin io.Reader, name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// problemList prints all problems of a document, one a line.
+// problemList returns an error that lists all problems of a document, one per line.
 func problemList(err error) error {
 	var invalid *config.Invalid
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	text := plural(int64(len(invalid.Problems)), "problem") + " in the configuration"
+	var text strings.Builder
+	text.WriteString(terminal.Plural(int64(len(invalid.Problems)), "problem") + " in the configuration")
 	for _, p := range invalid.Problems {
-		text += "\n  " + p.String()
+		text.WriteString("\n  " + p.String())
 	}
-	return errors.New(text)
+	return errors.New(text.String())
 }

@@ -50,7 +50,7 @@ func thisBuild() build {
 	return b
 }
 
-// String is for people.
+// String returns the version and the build in one line.
 func (b build) String() string {
 	day, _, _ := strings.Cut(b.Date, "T")
 	if day != "" {

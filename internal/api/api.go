@@ -1,7 +1,7 @@
 // Package api serves runs over HTTP: AIPerf 0.13's routes and aiperfd's own,
 // Prometheus metrics, a WebSocket feed, the API document and the live page. It
-// turns requests into calls of the engine and snapshots into answers, and
-// decides nothing about a benchmark.
+// translates requests into calls of the engine, and runs and snapshots into
+// responses.
 package api
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/api/feed"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
 // Runs is what the API needs to manage runs. Every method is safe for
-// concurrent use. The errors are those of package engine, wrapped or not.
+// concurrent use. The errors are those of package run, wrapped or not.
 type Runs interface {
 	// Submit queues a run. The run is durable when the method returns.
-	Submit(ctx context.Context, s engine.Submission) (*engine.Run, error)
+	Submit(ctx context.Context, s run.Submission) (*run.Run, error)
 	// Get returns a run with its configuration.
-	Get(ctx context.Context, id string) (*engine.Run, error)
+	Get(ctx context.Context, id string) (*run.Run, error)
 	// List returns runs without their configurations.
-	List(ctx context.Context, q engine.Query) (engine.Page, error)
-	// Cancel asks a run to stop and returns it as it is then. changed is false
-	// if the request made no difference.
-	Cancel(ctx context.Context, id string, c engine.CancelRequest) (r *engine.Run, changed bool, err error)
-	// Delete forgets a run and its files. With force an active run is stopped
-	// first, which goes on after the method has returned.
+	List(ctx context.Context, q run.Query) (run.Page, error)
+	// Cancel stops a run and returns it. changed is false if the request had no
+	// effect.
+	Cancel(ctx context.Context, id string, c run.CancelRequest) (r *run.Run, changed bool, err error)
+	// Delete deletes a run and its files. With force an active run is stopped
+	// first, which continues after the method has returned.
 	Delete(ctx context.Context, id string, force bool) error
 }
 
@@ -45,13 +45,13 @@ type Live interface {
 	Selected(ctx context.Context) (id string, ok bool)
 	// Snapshot returns the newest snapshot of a run, live or stored. A queued
 	// run has an empty one.
-	Snapshot(ctx context.Context, id string) (*engine.Snapshot, error)
-	// Queue returns the queue of this moment.
-	Queue() engine.Queue
+	Snapshot(ctx context.Context, id string) (*run.Snapshot, error)
+	// Queue returns the current queue.
+	Queue() run.Queue
 	// Artifacts opens the folder of a run; the caller closes it.
 	Artifacts(id string) (*os.Root, error)
-	// Health returns the state of the service without any I/O.
-	Health() engine.Health
+	// Health returns the state of the service. It performs no I/O.
+	Health() run.Health
 }
 
 // LoadFunc reads a document from the network. Its errors are *config.Invalid
@@ -71,7 +71,7 @@ const (
 	DefaultMetricsLinger = 10 * time.Minute
 )
 
-// Options are what a server is made of. The fields of the first group are
+// Options are the parameters of a server. The fields of the first group are
 // required.
 type Options struct {
 	Runs   Runs
@@ -79,7 +79,7 @@ type Options struct {
 	Hub    *feed.Hub
 	Load   LoadFunc
 	Compat func(*config.Document) any // the resolved document as clients see it, redacted
-	// Shutdown asks the program to end and returns at once.
+	// Shutdown makes the program end; it does not wait for that.
 	Shutdown func()
 	Version  string
 
@@ -88,18 +88,17 @@ type Options struct {
 	Bind          string         // host that the listener is bound to; empty = loopback
 	AllowedHosts  []string       // more values for the Host header, without a port
 	OneShot       bool           // the process exists for one run
-	MetricNames   string         // of /metrics unless a scrape says otherwise; empty = NamesAll
+	MetricNames   string         // of /metrics unless a scrape selects others; empty = NamesAll
 	MetricsLinger time.Duration  // how long a finished run is scraped; 0 = DefaultMetricsLinger
 	MaxBody       int64          // bytes of a request body; 0 = DefaultMaxBody
 }
 
-// Server answers requests. It is made by [New] and safe for concurrent use.
+// Server serves the API. It is made by [New] and safe for concurrent use.
 type Server struct {
 	Options
-	router  *chi.Mux
-	handler http.Handler
-	self    *selfMetrics
-	sums    checksums
+	*base
+	router *chi.Mux
+	self   *selfMetrics
 }
 
 // New returns a server. Its error names the option that is missing.
@@ -128,8 +127,10 @@ func New(o Options) (*Server, error) {
 	if o.Bind == "" {
 		o.Bind = "127.0.0.1"
 	}
-	s := &Server{Options: o, router: chi.NewRouter()}
-	s.self = newSelfMetrics(s)
+	s := &Server{
+		Options: o, router: chi.NewRouter(), self: newSelfMetrics(o.Version, &serviceCollector{live: o.Live, hub: o.Hub}),
+		base: &base{responder: responder{log: o.Log}, runs: o.Runs, live: o.Live, version: o.Version},
+	}
 	if err := s.mount(); err != nil {
 		return nil, err
 	}
@@ -139,10 +140,10 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler returns the handler of every route.
-func (s *Server) Handler() http.Handler { return s.handler }
+// Handler returns the handler of all routes.
+func (s *Server) Handler() http.Handler { return s.router }
 
-// loopback reports whether a host is this machine alone.
+// loopback reports whether a host is a loopback address.
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
 // cancel stops a run.
@@ -35,7 +35,7 @@ import (
 //	@Failure		422		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/runs/{id}/cancel [post]
-func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
+func (h *runHandler) cancel(w http.ResponseWriter, r *http.Request) error {
 	wait := time.Duration(0)
 	if value := r.URL.Query().Get("wait"); value != "" {
 		var err error
@@ -43,20 +43,20 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	request, err := s.readCancel(w, r)
+	request, err := h.readCancel(w, r)
 	if err != nil {
 		return err
 	}
-	run, err := s.run(w, r)
+	run, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
-	run, changed, err := s.Runs.Cancel(r.Context(), run.ID, request)
+	run, changed, err := h.runs.Cancel(r.Context(), run.ID, request)
 	if err != nil {
 		return err
 	}
 	if wait > 0 && !run.State.Terminal() {
-		if run, err = s.await(r.Context(), run, wait); err != nil {
+		if run, err = h.await(r.Context(), run, wait); err != nil {
 			return err
 		}
 	}
@@ -64,13 +64,13 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	if changed && !run.State.Terminal() {
 		status = http.StatusAccepted
 	}
-	return s.writeRun(w, r, status, run)
+	return h.writeRun(w, r, status, run)
 }
 
 // readCancel reads the optional body of a cancel.
-func (s *Server) readCancel(w http.ResponseWriter, r *http.Request) (engine.CancelRequest, error) {
-	var out engine.CancelRequest
-	data, err := s.readBody(w, r)
+func (h *runHandler) readCancel(w http.ResponseWriter, r *http.Request) (run.CancelRequest, error) {
+	var out run.CancelRequest
+	data, err := readBody(w, r, h.maxBody)
 	if err != nil || len(data) == 0 {
 		return out, err
 	}
@@ -112,10 +112,10 @@ const (
 	maxReason = 1024 // bytes
 )
 
-// cancelFault tells a member that is wrong from text that is no JSON.
+// cancelFault turns a decoding error into the problem of a member, or of the whole
+// body.
 func cancelFault(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return invalidMember(wrong.Field, config.CodeWrongType, "must not be a "+wrong.Value, nil)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
@@ -124,6 +124,7 @@ func cancelFault(err error) error {
 	return fail(errMalformed, "The body is not a JSON object: %v", err)
 }
 
+// invalidMember returns the problem of a member of the body.
 func invalidMember(name, code, detail string, value any) error {
 	pointer := "#"
 	if name != "" {

@@ -13,9 +13,8 @@ import (
 // maxChecksums bounds the memory of checksums.
 const maxChecksums = 4096
 
-// checksums remembers the SHA-256 of files, which do not change without a new
-// size or time of modification. The zero value is ready for use by several
-// goroutines.
+// checksums caches the SHA-256 of files by size and time of modification. The zero
+// value is ready to use and safe for concurrent use.
 type checksums struct {
 	mu    sync.Mutex
 	known map[checksumKey]string
@@ -27,8 +26,8 @@ type checksumKey struct {
 	modified  time.Time
 }
 
-// of returns what a file is and its checksum in hexadecimal. It may move the
-// file's offset.
+// of returns the FileInfo and the hexadecimal checksum of a file. It may change the
+// offset of the file.
 func (c *checksums) of(run, name string, file *os.File) (fs.FileInfo, string, error) {
 	info, err := file.Stat()
 	if err != nil {

@@ -4,8 +4,16 @@ import (
 	"net/http"
 	"time"
 
+	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/wire"
 )
+
+// dataHandler handles the routes of the data of one run, which exist with and
+// without the id of the run.
+type dataHandler struct {
+	*base
+	hub *feed.Hub
+}
 
 // getConfig serves the resolved configuration.
 //
@@ -20,15 +28,15 @@ import (
 //	@Produce		json
 //	@Router			/api/config [get]
 //	@Router			/api/runs/{id}/config [get]
-func (s *Server) getConfig(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.run(w, r)
+func (h *dataHandler) getConfig(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
 	if found == nil {
 		return errNoActiveRun
 	}
-	return s.writeOf(w, r, found, found.Config)
+	return h.writeOf(w, r, found, found.Config)
 }
 
 // getRunInfo serves the identity of a run.
@@ -43,19 +51,19 @@ func (s *Server) getConfig(w http.ResponseWriter, r *http.Request) error {
 //	@Produce	json
 //	@Router		/api/run [get]
 //	@Router		/api/runs/{id}/run [get]
-func (s *Server) getRunInfo(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.run(w, r)
+func (h *dataHandler) getRunInfo(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
 	if found == nil {
 		return errNoActiveRun
 	}
-	snap, err := s.snapshot(r.Context(), found)
+	snap, err := h.snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	return s.writeOf(w, r, found, wire.NewRunInfo(found, snap))
+	return h.writeOf(w, r, found, wire.NewRunInfo(found, snap))
 }
 
 // getMetrics serves the metrics, live or final.
@@ -69,16 +77,16 @@ func (s *Server) getRunInfo(w http.ResponseWriter, r *http.Request) error {
 //	@Produce	json
 //	@Router		/api/metrics [get]
 //	@Router		/api/runs/{id}/metrics [get]
-func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.run(w, r)
+func (h *dataHandler) getMetrics(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
-	snap, err := s.snapshot(r.Context(), found)
+	snap, err := h.snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	return s.writeOf(w, r, found, wire.NewMetrics(s.Version, found, snap))
+	return h.writeOf(w, r, found, wire.NewMetrics(h.version, found, snap))
 }
 
 // getProgress serves the progress of the phases.
@@ -92,16 +100,16 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
 //	@Produce	json
 //	@Router		/api/progress [get]
 //	@Router		/api/runs/{id}/progress [get]
-func (s *Server) getProgress(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.run(w, r)
+func (h *dataHandler) getProgress(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
-	snap, err := s.snapshot(r.Context(), found)
+	snap, err := h.snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	return s.writeOf(w, r, found, wire.NewProgress(found, snap))
+	return h.writeOf(w, r, found, wire.NewProgress(found, snap))
 }
 
 // getWorkers serves the state of the load generator.
@@ -115,23 +123,24 @@ func (s *Server) getProgress(w http.ResponseWriter, r *http.Request) error {
 //	@Produce	json
 //	@Router		/api/workers [get]
 //	@Router		/api/runs/{id}/workers [get]
-func (s *Server) getWorkers(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.run(w, r)
+func (h *dataHandler) getWorkers(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
-	snap, err := s.snapshot(r.Context(), found)
+	snap, err := h.snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
 	now, recent := time.Now(), wire.Recent{}
 	if found != nil {
-		recent = s.Hub.Recent(found.ID, now)
+		recent = h.hub.Recent(found.ID, now)
 	}
-	return s.writeOf(w, r, found, wire.NewWorkers(found, snap, recent, now))
+	return h.writeOf(w, r, found, wire.NewWorkers(found, snap, recent, now))
 }
 
-// getServerMetrics says that nothing was scraped from the server under test.
+// getServerMetrics serves an empty result: nothing is scraped from the server under
+// test.
 //
 //	@Summary	Get the metrics of the server under test
 //	@Tags		aiperf
@@ -142,12 +151,12 @@ func (s *Server) getWorkers(w http.ResponseWriter, r *http.Request) error {
 //	@Produce	json
 //	@Router		/api/server-metrics [get]
 //	@Router		/api/runs/{id}/server-metrics [get]
-func (s *Server) getServerMetrics(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.run(w, r)
+func (h *dataHandler) getServerMetrics(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
-	return s.writeOf(w, r, found, wire.ServerMetrics{
+	return h.writeOf(w, r, found, wire.ServerMetrics{
 		Endpoints: map[string]struct{}{}, Message: "No server metrics available yet",
 	})
 }
@@ -164,17 +173,17 @@ func (s *Server) getServerMetrics(w http.ResponseWriter, r *http.Request) error 
 //	@Produce		json
 //	@Router			/api/results [get]
 //	@Router			/api/runs/{id}/results [get]
-func (s *Server) getResults(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.run(w, r)
+func (h *dataHandler) getResults(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
 	if found == nil {
 		return errNoRun
 	}
-	snap, err := s.snapshot(r.Context(), found)
+	snap, err := h.snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
-	return s.writeOf(w, r, found, wire.NewResults(found, snap))
+	return h.writeOf(w, r, found, wire.NewResults(found, snap))
 }

@@ -1,6 +1,6 @@
 package api
 
-// What the API document says about the whole. swag reads it.
+// The general part of the API document, for swag.
 //
 //	@title			aiperfd
 //	@version		1

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"aiperfd/internal/api/feed"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // The runs of the tests.
@@ -37,13 +37,13 @@ var epoch = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 // fakeEngine is an engine that has runs but runs nothing.
 type fakeEngine struct {
 	mu        sync.Mutex
-	runs      []*engine.Run
-	snapshots map[string]*engine.Snapshot
-	queue     engine.Queue
-	health    engine.Health
+	runs      []*run.Run
+	snapshots map[string]*run.Snapshot
+	queue     run.Queue
+	health    run.Health
 	dir       string
-	submitted []engine.Submission
-	cancelled []engine.CancelRequest
+	submitted []run.Submission
+	cancelled []run.CancelRequest
 	err       error // of every method that has one
 	next      string
 }
@@ -53,15 +53,15 @@ var (
 	_ Live = (*fakeEngine)(nil)
 )
 
-func (f *fakeEngine) get(id string) *engine.Run {
-	i := slices.IndexFunc(f.runs, func(r *engine.Run) bool { return r.ID == id })
+func (f *fakeEngine) get(id string) *run.Run {
+	i := slices.IndexFunc(f.runs, func(r *run.Run) bool { return r.ID == id })
 	if i < 0 {
 		return nil
 	}
 	return f.runs[i]
 }
 
-func (f *fakeEngine) Submit(_ context.Context, s engine.Submission) (*engine.Run, error) {
+func (f *fakeEngine) Submit(_ context.Context, s run.Submission) (*run.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -75,7 +75,7 @@ func (f *fakeEngine) Submit(_ context.Context, s engine.Submission) (*engine.Run
 	return r, nil
 }
 
-func (f *fakeEngine) Get(_ context.Context, id string) (*engine.Run, error) {
+func (f *fakeEngine) Get(_ context.Context, id string) (*run.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -84,26 +84,26 @@ func (f *fakeEngine) Get(_ context.Context, id string) (*engine.Run, error) {
 	if r := f.get(id); r != nil {
 		return new(*r), nil
 	}
-	return nil, engine.ErrNotFound
+	return nil, run.ErrNotFound
 }
 
-func (f *fakeEngine) List(_ context.Context, q engine.Query) (engine.Page, error) {
+func (f *fakeEngine) List(_ context.Context, q run.Query) (run.Page, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
-		return engine.Page{}, f.err
+		return run.Page{}, f.err
 	}
 	if q.Cursor == "foreign" {
-		return engine.Page{}, engine.ErrBadCursor
+		return run.Page{}, run.ErrBadCursor
 	}
-	var page engine.Page
+	var page run.Page
 	for _, r := range slices.Backward(f.runs) {
 		if len(q.States) == 0 || slices.Contains(q.States, r.State) {
 			page.Runs = append(page.Runs, *r)
 		}
 	}
-	if q.Sort == engine.SortEnded {
-		slices.SortStableFunc(page.Runs, func(a, b engine.Run) int { return b.EndedAt.Compare(*a.EndedAt) })
+	if q.Sort == run.SortEnded {
+		slices.SortStableFunc(page.Runs, func(a, b run.Run) int { return b.EndedAt.Compare(*a.EndedAt) })
 	}
 	page.Total = len(page.Runs)
 	if q.Limit > 0 && q.Limit < len(page.Runs) {
@@ -112,17 +112,17 @@ func (f *fakeEngine) List(_ context.Context, q engine.Query) (engine.Page, error
 	return page, nil
 }
 
-func (f *fakeEngine) Cancel(_ context.Context, id string, c engine.CancelRequest) (*engine.Run, bool, error) {
+func (f *fakeEngine) Cancel(_ context.Context, id string, c run.CancelRequest) (*run.Run, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.get(id)
 	if r == nil {
-		return nil, false, engine.ErrNotFound
+		return nil, false, run.ErrNotFound
 	}
 	f.cancelled = append(f.cancelled, c)
 	switch r.State {
 	case bench.Completed, bench.Failed:
-		return nil, false, engine.ErrAlreadyFinished
+		return nil, false, run.ErrAlreadyFinished
 	case bench.Stopping, bench.Aborted:
 		return new(*r), c.Force, nil
 	case bench.Queued:
@@ -139,12 +139,12 @@ func (f *fakeEngine) Delete(_ context.Context, id string, force bool) error {
 	defer f.mu.Unlock()
 	r := f.get(id)
 	if r == nil {
-		return engine.ErrNotFound
+		return run.ErrNotFound
 	}
 	if !r.State.Terminal() && !force {
-		return engine.ErrActive
+		return run.ErrActive
 	}
-	f.runs = slices.DeleteFunc(f.runs, func(r *engine.Run) bool { return r.ID == id })
+	f.runs = slices.DeleteFunc(f.runs, func(r *run.Run) bool { return r.ID == id })
 	return nil
 }
 
@@ -162,16 +162,16 @@ func (f *fakeEngine) Selected(context.Context) (string, bool) {
 	return "", false
 }
 
-func (f *fakeEngine) Snapshot(_ context.Context, id string) (*engine.Snapshot, error) {
+func (f *fakeEngine) Snapshot(_ context.Context, id string) (*run.Snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s := f.snapshots[id]; s != nil {
 		return s, nil
 	}
-	return nil, engine.ErrNotFound
+	return nil, run.ErrNotFound
 }
 
-func (f *fakeEngine) Queue() engine.Queue {
+func (f *fakeEngine) Queue() run.Queue {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.queue
@@ -181,14 +181,14 @@ func (f *fakeEngine) Artifacts(id string) (*os.Root, error) {
 	return os.OpenRoot(filepath.Join(f.dir, id))
 }
 
-func (f *fakeEngine) Health() engine.Health { return f.health }
+func (f *fakeEngine) Health() run.Health { return f.health }
 
-func testRun(id string, state bench.State) *engine.Run {
-	r := &engine.Run{
+func testRun(id string, state bench.State) *run.Run {
+	r := &run.Run{
 		ID: id, Name: "qwen nightly", Labels: map[string]string{"gpu": "h100"}, State: state,
 		CreatedAt: epoch, Via: "api", Version: "0.1.0", Seed: 7, Models: []string{"qwen-7b"},
 		Targets: []string{"https://<redacted>@gw.lab:8443"}, Endpoint: "chat", Streaming: true,
-		Concurrency: new(64), Rate: new(30.0), Credentials: engine.Credentials{APIKey: true, Headers: []string{"Authorization"}},
+		Concurrency: new(64), Rate: new(30.0), Credentials: run.Credentials{APIKey: true, Headers: []string{"Authorization"}},
 		Revision: 3, Config: json.RawMessage(`{"endpoint":{"urls":["https://<redacted>@gw.lab:8443"],"headers":{"Authorization":"<redacted>"}},"phases":[{"gracePeriod":null}]}`),
 	}
 	if state != bench.Queued {
@@ -196,10 +196,10 @@ func testRun(id string, state bench.State) *engine.Run {
 	}
 	if state.Terminal() {
 		r.EndedAt = new(epoch.Add(44 * time.Second))
-		r.Summary = &engine.Summary{Requests: 500, Errors: 3, ErrorRate: new(0.6), TTFTP50: new(38.9)}
+		r.Summary = &run.Summary{Requests: 500, Errors: 3, ErrorRate: new(0.6), TTFTP50: new(38.9)}
 	}
 	if state == bench.Failed {
-		r.Error = &engine.RunError{Code: engine.NoSuccess, Message: "not one request succeeded"}
+		r.Error = &run.Error{Code: run.NoSuccess, Message: "not one request succeeded"}
 	}
 	return r
 }
@@ -242,7 +242,7 @@ func testClient() *verdict.Report {
 }
 
 // testSnapshot is a run in the middle of its profiling phase, or at its end.
-func testSnapshot(final bool) *engine.Snapshot {
+func testSnapshot(final bool) *run.Snapshot {
 	latency := sketch.New()
 	for i := range 100 {
 		latency.Add(0.010 * float64(i+1))
@@ -252,15 +252,15 @@ func testSnapshot(final bool) *engine.Snapshot {
 		Grace: -1, Sent: 128, Completed: 121, Errors: 2, SentSessions: 128, CompletedSessions: 121, SessionTurns: 128,
 		SuccessRecords: 118, ErrorRecords: 2, LastUpdate: 11 * time.Second,
 	}
-	s := &engine.Snapshot{
+	s := &run.Snapshot{
 		Wall: epoch.Add(11 * time.Second), Elapsed: 10 * time.Second, State: bench.Running, Metrics: testMetrics(),
 		MetricsAt: epoch.Add(11 * time.Second), Start: epoch.Add(time.Second),
-		Process: engine.Process{
+		Process: run.Process{
 			PID: 4711, Created: epoch.Add(-time.Second), CPUUser: 3100 * time.Millisecond, CPUSystem: 400 * time.Millisecond,
 			CPUPercent: 31, RSS: 58720256, Threads: 14, VoluntarySwitches: 410, InvoluntarySwitches: 33,
 		},
 	}
-	counters := engine.Counters{
+	counters := run.Counters{
 		Sent: 128, Success: 119, Errors: map[bench.Class]int64{bench.Overloaded: 1, bench.TimeoutTotal: 1},
 		InputTokens: 1000, OutputTokens: 2000, ReasoningTokens: 10, BytesSent: 5, BytesReceived: 6,
 		SLOMet: map[string]int64{"time_to_first_token": 100}, SLOMissed: map[string]int64{"time_to_first_token": 19},
@@ -278,7 +278,7 @@ func testSnapshot(final bool) *engine.Snapshot {
 		Class: verdict.PerToken, Message: "about one token an event", Streams: 119, Events: 2000, Gaps: 1881, EventsPerRead: 1,
 		Withheld: map[string]verdict.Withheld{},
 	}
-	s.Phases = []engine.Phase{{Stats: st, Epoch: epoch, Counters: counters, Concurrency: new(64)}}
+	s.Phases = []run.Phase{{Stats: st, Epoch: epoch, Counters: counters, Concurrency: new(64)}}
 	return s
 }
 
@@ -286,19 +286,19 @@ func testSnapshot(final bool) *engine.Snapshot {
 func newFake(t testing.TB) *fakeEngine {
 	t.Helper()
 	f := &fakeEngine{
-		runs: []*engine.Run{
+		runs: []*run.Run{
 			testRun(idFailed, bench.Failed), testRun(idDone, bench.Completed), testRun(idRunning, bench.Running), testRun(idQueued, bench.Queued),
 		},
-		snapshots: map[string]*engine.Snapshot{idDone: testSnapshot(true), idRunning: testSnapshot(false), idQueued: {}},
-		queue:     engine.Queue{IDs: []string{idQueued}, Running: []string{idRunning}, Max: 100, MaxRuns: 1},
-		health:    engine.Health{State: engine.HealthRunning, Since: epoch, Checks: map[string]string{"store": "ok"}},
+		snapshots: map[string]*run.Snapshot{idDone: testSnapshot(true), idRunning: testSnapshot(false), idQueued: {}},
+		queue:     run.Queue{IDs: []string{idQueued}, Running: []string{idRunning}, Max: 100, MaxRuns: 1},
+		health:    run.Health{State: run.HealthRunning, Since: epoch, Checks: map[string]string{"store": "ok"}},
 		dir:       t.TempDir(), next: "page2",
 	}
 	f.runs[0].EndedAt = new(epoch.Add(10 * time.Second))
 	return f
 }
 
-// writeArtifacts gives a run its files.
+// writeArtifacts writes the files of a run.
 func (f *fakeEngine) writeArtifacts(t testing.TB, id string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -315,7 +315,7 @@ func (f *fakeEngine) writeArtifacts(t testing.TB, id string, files map[string]st
 	}
 }
 
-// fakeLoad knows three documents.
+// fakeLoad loads three documents.
 func fakeLoad(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
 	switch text := string(data); {
 	case strings.Contains(text, "[:"):

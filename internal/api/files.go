@@ -18,10 +18,16 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
-// The files that say whether the others can be used. They are never served.
+// fileHandler handles the routes of artifacts.
+type fileHandler struct {
+	*base
+	sums checksums
+}
+
+// The files that mark the state of the others. They are never served.
 const (
 	markerReady      = ".aiperf_results_ready.json"
 	markerProcessing = ".aiperf_results_processing.json"
@@ -34,7 +40,7 @@ type readyMarker struct {
 	FailedExporters []string `json:"failed_exporters"`
 }
 
-// folder is the artifacts of one run, opened.
+// folder is the open artifact folder of one run.
 type folder struct {
 	*os.Root
 	id         string
@@ -44,14 +50,14 @@ type folder struct {
 
 // openFolder opens the artifacts of a run; the caller closes it. A folder that
 // does not exist is reported by an error that is fs.ErrNotExist.
-func (s *Server) openFolder(id string) (*folder, error) {
-	root, err := s.Live.Artifacts(id)
+func (h *fileHandler) openFolder(id string) (*folder, error) {
+	root, err := h.live.Artifacts(id)
 	if err != nil {
 		return nil, err
 	}
 	f := &folder{Root: root, id: id}
 	if data, err := root.ReadFile(markerReady); err == nil {
-		// A marker that cannot be read is one that is not there: fail closed.
+		// A marker that cannot be decoded counts as missing.
 		_ = json.Unmarshal(data, &f.marker)
 	}
 	_, err = root.Stat(markerProcessing)
@@ -59,7 +65,7 @@ func (s *Server) openFolder(id string) (*folder, error) {
 	return f, nil
 }
 
-// files yields the regular files that may be served, ordered by name.
+// files returns the regular files that may be served, ordered by name.
 func (f *folder) files() ([]string, error) {
 	var names []string
 	err := fs.WalkDir(f.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -80,10 +86,10 @@ func (f *folder) files() ([]string, error) {
 	return names, err
 }
 
-// artifacts counts the files of a run; nothing is ready when they cannot be
-// read.
-func (s *Server) artifacts(id string) wire.Artifacts {
-	f, err := s.openFolder(id)
+// artifacts returns the number and size of the files of a run, the zero value if
+// they are not ready or cannot be read.
+func (h *fileHandler) artifacts(id string) wire.Artifacts {
+	f, err := h.openFolder(id)
 	if err != nil {
 		return wire.Artifacts{}
 	}
@@ -113,8 +119,8 @@ func (s *Server) artifacts(id string) wire.Artifacts {
 //	@Produce		json
 //	@Router			/api/results/list [get]
 //	@Router			/api/runs/{id}/results/list [get]
-func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.run(w, r)
+func (h *fileHandler) listFiles(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
@@ -122,25 +128,25 @@ func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 		return errNoRun
 	}
 	out := wire.ResultFiles{Files: []wire.ResultFile{}, FailedExporters: []string{}}
-	f, err := s.openFolder(found.ID)
+	f, err := h.openFolder(found.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s.writeJSON(w, http.StatusOK, out)
+		return h.writeJSON(w, http.StatusOK, out)
 	case err != nil:
-		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, engine.ErrStore, err)
+		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
 	}
 	defer f.Close()
 	out.Ready, out.Processing, out.Partial = f.marker.Ready, f.processing, f.marker.Partial
 	out.FailedExporters = append(out.FailedExporters, f.marker.FailedExporters...)
 	if out.Ready {
-		if out.Files, err = s.describe(f); err != nil {
-			return fmt.Errorf("list artifacts of run %s: %w: %w", found.ID, engine.ErrStore, err)
+		if out.Files, err = h.describe(f); err != nil {
+			return fmt.Errorf("list artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
 		}
 	}
-	return s.writeJSON(w, http.StatusOK, out)
+	return h.writeJSON(w, http.StatusOK, out)
 }
 
-func (s *Server) describe(f *folder) ([]wire.ResultFile, error) {
+func (h *fileHandler) describe(f *folder) ([]wire.ResultFile, error) {
 	names, err := f.files()
 	if err != nil {
 		return nil, err
@@ -151,7 +157,7 @@ func (s *Server) describe(f *folder) ([]wire.ResultFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		info, sum, err := s.sums.of(f.id, name, file)
+		info, sum, err := h.sums.of(f.id, name, file)
 		file.Close()
 		if err != nil {
 			return nil, err
@@ -180,7 +186,7 @@ func (s *Server) describe(f *folder) ([]wire.ResultFile, error) {
 //	@Produce		application/octet-stream,json,application/x-ndjson,text/csv,plain,html
 //	@Router			/api/results/files/{path} [get]
 //	@Router			/api/runs/{id}/results/files/{path} [get]
-func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
+func (h *fileHandler) getFile(w http.ResponseWriter, r *http.Request) error {
 	name := chi.URLParam(r, "*")
 	if r.URL.RawPath != "" { // chi routed by the raw path
 		var err error
@@ -191,19 +197,19 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
 	if !goodName(name) {
 		return fail(errFilename, "Invalid filename '%s': path traversal or reserved marker name", name)
 	}
-	found, err := s.run(w, r)
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
 	if found == nil {
 		return errNoRun
 	}
-	f, err := s.openFolder(found.ID)
+	f, err := h.openFolder(found.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f = &folder{id: found.ID}
 	case err != nil:
-		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, engine.ErrStore, err)
+		return fmt.Errorf("open artifacts of run %s: %w: %w", found.ID, run.ErrStore, err)
 	default:
 		defer f.Close()
 	}
@@ -215,10 +221,10 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
 		return fail(errNotReady, "Results not ready for %s; %smarker file %s not present — retry after completion",
 			found.ID, processing, markerReady)
 	}
-	return s.sendFile(w, r, f, name)
+	return h.sendFile(w, r, f, name)
 }
 
-func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, f *folder, name string) error {
+func (h *fileHandler) sendFile(w http.ResponseWriter, r *http.Request, f *folder, name string) error {
 	missing := fail(errNotFound, "Result file not found: %s", name)
 	if name == "" || hidden(name) {
 		return missing
@@ -231,43 +237,44 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, f *folder, nam
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return missing
 	}
-	info, sum, err := s.sums.of(f.id, name, file)
+	info, sum, err := h.sums.of(f.id, name, file)
 	if err != nil {
-		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, engine.ErrStore, err)
+		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, engine.ErrStore, err)
+		return fmt.Errorf("read artifact %s of run %s: %w: %w", name, f.id, run.ErrStore, err)
 	}
 	base := path.Base(name)
-	h := w.Header()
-	h.Set("Content-Type", contentType(name))
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": base}))
+	header := w.Header()
+	header.Set("Content-Type", contentType(name))
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": base}))
 	if ascii(base) {
-		h.Set("Content-Disposition", `attachment; filename="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(base)+`"`)
-		h.Set("X-Filename", base)
+		header.Set("Content-Disposition", `attachment; filename="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(base)+`"`)
+		header.Set("X-Filename", base)
 	}
-	h.Set("Etag", `"`+sum+`"`)
-	h.Set("Cache-Control", noStore)
+	header.Set("Etag", `"`+sum+`"`)
+	header.Set("Cache-Control", noStore)
 	if chi.URLParam(r, "id") == f.id {
-		h.Set("Cache-Control", immutable)
+		header.Set("Cache-Control", immutable)
 	}
-	// Only what was there when it was opened; a file that grows is cut there.
+	// A file that grows is served up to its size when it was opened.
 	content := io.NewSectionReader(file, 0, info.Size())
-	sender := &patient{ResponseWriter: w, control: http.NewResponseController(w)}
+	sender := &fileWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 	http.ServeContent(sender, r, "", info.ModTime(), content)
 	return sender.refused
 }
 
-// patient gives a client time as long as it takes something. What
-// http.ServeContent refuses is kept back, to be answered with a problem.
-type patient struct {
+// fileWriter extends the write deadline with every write, so that a slow client
+// has time as long as it makes progress. It suppresses the error responses
+// of http.ServeContent, so that a problem can be sent instead.
+type fileWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	refused error
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (p *patient) WriteHeader(status int) {
+func (p *fileWriter) WriteHeader(status int) {
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
 		p.refused = errRange
@@ -279,15 +286,15 @@ func (p *patient) WriteHeader(status int) {
 }
 
 // Write implements io.Writer.
-func (p *patient) Write(b []byte) (int, error) {
+func (p *fileWriter) Write(b []byte) (int, error) {
 	if p.refused != nil {
 		return len(b), nil
 	}
-	_ = p.control.SetWriteDeadline(time.Now().Add(bodyLimit)) // a writer of tests has none
+	_ = p.control.SetWriteDeadline(time.Now().Add(bodyLimit)) // unsupported by the ResponseWriter of tests
 	return p.ResponseWriter.Write(b)
 }
 
-// goodName refuses names that lead out of the folder, and the markers.
+// goodName reports whether a name stays inside the folder and is no marker.
 func goodName(name string) bool {
 	if strings.ContainsAny(name, "\x00\\") || strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':' {
 		return false
@@ -305,6 +312,7 @@ func hidden(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
 }
 
+// ascii reports whether a text has printable ASCII characters only.
 func ascii(s string) bool {
 	for _, c := range []byte(s) {
 		if c < ' ' || c > '~' {

@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 func TestConventions(t *testing.T) {
@@ -140,7 +140,7 @@ func TestProblemTable(t *testing.T) {
 	}
 }
 
-// Errors of the engine become problems, and unknown ones tell nothing.
+// Errors of the engine become problems; unknown ones have no details.
 func TestEngineErrors(t *testing.T) {
 	tests := []struct {
 		err    error
@@ -148,9 +148,9 @@ func TestEngineErrors(t *testing.T) {
 		want   string
 		retry  string
 	}{
-		{engine.ErrQueueFull, 429, "queue-full", "10"},
-		{engine.ErrStopping, 503, "shutting-down", "10"},
-		{fmt.Errorf("write row: %w: disk on fire", engine.ErrStore), 503, `"detail":"The data directory cannot be read or written"`, "10"},
+		{run.ErrQueueFull, 429, "queue-full", "10"},
+		{run.ErrStopping, 503, "shutting-down", "10"},
+		{fmt.Errorf("write row: %w: disk on fire", run.ErrStore), 503, `"detail":"The data directory cannot be read or written"`, "10"},
 		{errors.New("password=hunter2"), 500, `"detail":"Internal Server Error"`, ""},
 	}
 	for _, tt := range tests {
@@ -228,10 +228,10 @@ func TestProbes(t *testing.T) {
 		healthz, readyz    int
 		healthText, isText string
 	}{
-		{engine.HealthStarting, 200, 503, "ok", "not ready"},
-		{engine.HealthRunning, 200, 200, "ok", "ok"},
-		{engine.HealthStopping, 200, 503, "ok", "not ready"},
-		{engine.HealthFailed, 503, 503, "unhealthy", "not ready"},
+		{run.HealthStarting, 200, 503, "ok", "not ready"},
+		{run.HealthRunning, 200, 200, "ok", "ok"},
+		{run.HealthStopping, 200, 503, "ok", "not ready"},
+		{run.HealthFailed, 503, 503, "unhealthy", "not ready"},
 	}
 	for _, tt := range tests {
 		ts := newTestServer(t, nil)
@@ -275,7 +275,7 @@ func TestNewNeedsItsParts(t *testing.T) {
 	}
 }
 
-// The limited listener takes no more connections than it has places.
+// The limited listener accepts no more connections than it has slots.
 func TestLimitedListener(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -307,7 +307,7 @@ func TestLimitedListener(t *testing.T) {
 	default:
 	}
 	first.Close()
-	first.Close() // a second close gives no second place
+	first.Close() // a second close does not return a second slot
 	if err := <-second; err != nil {
 		t.Fatal(err)
 	}

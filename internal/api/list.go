@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // listParameters are the parameters of GET /api/runs.
@@ -43,19 +43,19 @@ const maxPage = 500
 //	@Failure	400	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/runs [get]
-func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
+func (h *runHandler) listRuns(w http.ResponseWriter, r *http.Request) error {
 	params := r.URL.Query()
 	query, err := parseQuery(params)
 	if err != nil {
 		return err
 	}
-	page, err := s.Runs.List(r.Context(), query)
+	page, err := h.runs.List(r.Context(), query)
 	if err != nil {
 		return err
 	}
 	out := wire.RunList{Items: make([]wire.Run, 0, len(page.Runs)), Total: page.Total}
 	for i := range page.Runs {
-		item, err := s.resource(r.Context(), &page.Runs[i])
+		item, err := h.resource(r.Context(), &page.Runs[i])
 		if err != nil {
 			return err
 		}
@@ -71,13 +71,13 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.writeTagged(w, r, "W/"+bodyTag(body), body)
+	h.writeTagged(w, r, "W/"+bodyTag(body), body)
 	return nil
 }
 
 // parseQuery reads the parameters of a list.
-func parseQuery(params url.Values) (engine.Query, error) {
-	q := engine.Query{
+func parseQuery(params url.Values) (run.Query, error) {
+	q := run.Query{
 		Model: params.Get("model"), Target: params.Get("target"), Text: params.Get("q"), Cursor: params.Get("cursor"),
 	}
 	var err error
@@ -127,13 +127,13 @@ func parseStates(text string) ([]bench.State, error) {
 }
 
 // parseLabel reads name=value, name, !name or !name=value.
-func parseLabel(text string) (engine.LabelFilter, error) {
+func parseLabel(text string) (run.LabelFilter, error) {
 	rest, not := strings.CutPrefix(text, "!")
 	name, value, exact := strings.Cut(rest, "=")
 	if name == "" {
-		return engine.LabelFilter{}, fail(errParameter, "label %q has no name", text)
+		return run.LabelFilter{}, fail(errParameter, "label %q has no name", text)
 	}
-	return engine.LabelFilter{Name: name, Value: value, AnyValue: !exact, Not: not}, nil
+	return run.LabelFilter{Name: name, Value: value, AnyValue: !exact, Not: not}, nil
 }
 
 func parseTime(params url.Values, name string) (time.Time, error) {
@@ -148,16 +148,16 @@ func parseTime(params url.Values, name string) (time.Time, error) {
 	return t, nil
 }
 
-func parseSort(text string) (engine.Sort, bool, error) {
+func parseSort(text string) (run.Sort, bool, error) {
 	if text == "" {
-		return engine.SortDefault, false, nil
+		return run.SortDefault, false, nil
 	}
 	name, descending := strings.CutPrefix(text, "-")
-	known := []engine.Sort{
-		engine.SortCreated, engine.SortStarted, engine.SortEnded, engine.SortName, engine.SortDuration,
+	known := []run.Sort{
+		run.SortCreated, run.SortStarted, run.SortEnded, run.SortName, run.SortDuration,
 	}
-	if !slices.Contains(known, engine.Sort(name)) {
+	if !slices.Contains(known, run.Sort(name)) {
 		return "", false, fail(errParameter, "Unknown sort key %q", text)
 	}
-	return engine.Sort(name), descending, nil
+	return run.Sort(name), descending, nil
 }

@@ -21,7 +21,7 @@ type middleware = func(http.Handler) http.Handler
 // minCompressed is the size of a body from which it is compressed.
 const minCompressed = 1 << 10
 
-// layers lists the middleware, the outermost first.
+// layers returns the middleware, the outermost first.
 func (s *Server) layers() ([]middleware, error) {
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed))
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Server) layers() ([]middleware, error) {
 	}, nil
 }
 
-// response watches what is answered.
+// response records the status of a response.
 type response struct {
 	http.ResponseWriter
 	status int
@@ -73,10 +73,10 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Hijack is for the WebSocket upgrade.
+// Hijack supports the WebSocket upgrade.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.status = http.StatusSwitchingProtocols
 	return http.NewResponseController(w.ResponseWriter).Hijack()
@@ -87,7 +87,7 @@ const (
 	writeLimit   = 90 * time.Second // longer than any handler waits
 )
 
-// observe sets what every answer has, counts and logs.
+// observe sets the headers of every response, counts requests and logs them.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -98,27 +98,28 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set(headerRequestID, id)
 		h.Set("X-Content-Type-Options", "nosniff")
-		// Writers without deadlines are those of tests.
+		// Errors are those of the ResponseWriters of tests, which have no deadlines.
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(start.Add(writeLimit))
 		if r.Body != nil && r.Body != http.NoBody {
 			_ = control.SetReadDeadline(start.Add(bodyLimit))
 		}
-		watched := &response{ResponseWriter: w}
+		recorded := &response{ResponseWriter: w}
+		routing := chi.RouteContext(r.Context()) // the router fills it in
 		defer func() {
-			route := chi.RouteContext(r.Context()).RoutePattern()
-			if route == "" || watched.status == http.StatusNotFound && strings.HasSuffix(route, "/*") {
+			route := routing.RoutePattern()
+			if route == "" || recorded.status == http.StatusNotFound && strings.HasSuffix(route, "/*") {
 				route = "unmatched"
 			}
-			s.self.requested(route, watched.status)
-			s.Log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", watched.status).
+			s.self.requested(route, recorded.status)
+			s.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", recorded.status).
 				Dur("took", time.Since(start)).Str("request_id", id).Msg("request")
 		}()
-		next.ServeHTTP(watched, r)
+		next.ServeHTTP(recorded, r)
 	})
 }
 
-// sane reports whether a request id may be repeated in headers and logs.
+// sane reports whether a request id may be copied to headers and logs.
 func sane(id string) bool {
 	if id == "" || len(id) > maxRequestID {
 		return false
@@ -131,7 +132,7 @@ func sane(id string) bool {
 	return true
 }
 
-// recover answers a panic with an internal problem.
+// recover turns a panic of a handler into an internal problem.
 func (s *Server) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -142,9 +143,9 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause)
 			}
-			s.Log.Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("path", r.URL.Path).Msg("handler panicked")
-			if watched, ok := w.(*response); ok && watched.status != 0 {
-				panic(http.ErrAbortHandler) // too late to answer: break the connection
+			s.log.Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("path", r.URL.Path).Msg("handler panicked")
+			if recorded, ok := w.(*response); ok && recorded.status != 0 {
+				panic(http.ErrAbortHandler) // too late to respond: close the connection
 			}
 			s.writeProblem(w, r, errInternal)
 		}()
@@ -152,10 +153,10 @@ func (s *Server) recover(next http.Handler) http.Handler {
 	})
 }
 
-// checkHost refuses requests for other hosts, so that a page of another site
-// cannot reach a loopback server through a name that it resolves as it likes
-// (DNS rebinding). A server that others can reach is checked only if its hosts
-// were named. The probes answer everybody.
+// checkHost rejects requests for other hosts, so that a page of another site cannot
+// reach a loopback server through a name that it controls (DNS rebinding). If the
+// server is reachable from other machines, hosts are checked only if AllowedHosts
+// is set. The probes are not checked.
 func (s *Server) checkHost(next http.Handler) http.Handler {
 	if !loopback(s.Bind) && len(s.AllowedHosts) == 0 {
 		return next
@@ -174,7 +175,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 	})
 }
 
-// hostname is the host of a Host header, without port and brackets, in lower
+// hostname returns the host of a Host header, without port and brackets, in lower
 // case.
 func hostname(hostport string) string {
 	host, _, err := net.SplitHostPort(hostport)
@@ -184,8 +185,7 @@ func hostname(hostport string) string {
 	return strings.ToLower(host)
 }
 
-// checkOrigin refuses requests that change something and come from a page of
-// another site.
+// checkOrigin rejects requests with side effects from pages of other sites.
 func (s *Server) checkOrigin(origins *http.CrossOriginProtection) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,11 +9,11 @@ import (
 	"strconv"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
-// What can be wrong with a request.
+// The errors of requests.
 var (
 	errNotFound       = errors.New("not found")
 	errMethod         = errors.New("method not allowed")
@@ -35,7 +35,7 @@ var (
 	errInternal       = errors.New("internal error")
 )
 
-// What problems say; AIPerf has the same details, and scripts look for them.
+// The texts of problems. The details are AIPerf's, and scripts depend on them.
 const (
 	problemTypePrefix   = "urn:aiperfd:problem:"
 	retryAfterSeconds   = 10
@@ -46,25 +46,25 @@ const (
 	detailInternalError = "Internal Server Error"
 )
 
-// problemRow says how an error is told to clients.
+// problemRow is the problem of an error.
 type problemRow struct {
 	err    error
 	status int
 	name   string // of the type, after the prefix
 	title  string
-	detail string // for errors that come without one
-	retry  bool   // it may work later
+	detail string // default
+	retry  bool   // the request may succeed later
 }
 
-// problemTable is every error that clients are told; the first row that matches
-// counts, and anything else is internal.
+// problemTable returns the problems of all errors. The first row that matches
+// counts; all other errors are internal.
 func problemTable() []problemRow {
 	return []problemRow{
 		{errNotFound, 404, "not-found", "Not found", detailNotFound, false},
-		{engine.ErrNotFound, 404, "not-found", "Not found", "No such run", false},
+		{run.ErrNotFound, 404, "not-found", "Not found", "No such run", false},
 		{errMethod, 405, "method-not-allowed", "Method not allowed", detailMethod, false},
 		{errParameter, 400, "bad-parameter", "Bad parameter", "A parameter is not valid", false},
-		{engine.ErrBadCursor, 400, "bad-parameter", "Bad parameter", "The cursor is not valid for this query", false},
+		{run.ErrBadCursor, 400, "bad-parameter", "Bad parameter", "The cursor is not valid for this query", false},
 		{errMalformed, 400, "malformed-body", "Malformed body", "The body cannot be parsed", false},
 		{errMediaType, 415, "unsupported-media-type", "Unsupported media type", "The media type of the body is not supported", false},
 		{errTooLarge, 413, "body-too-large", "Body too large", "The body is too large", false},
@@ -76,19 +76,19 @@ func problemTable() []problemRow {
 		{errNotReady, 404, "results-not-ready", "Results not ready", "The results are not ready", false},
 		{errFilename, 400, "invalid-filename", "Invalid file name", "The file name is not valid", false},
 		{errRange, 416, "range-not-satisfiable", "Range not satisfiable", "The range is outside the file", false},
-		{engine.ErrActive, 409, "run-active", "Run is active", "The run has not ended; cancel it first, or use force=true", false},
-		{engine.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
+		{run.ErrActive, 409, "run-active", "Run is active", "The run has not ended; cancel it first, or use force=true", false},
+		{run.ErrAlreadyFinished, 409, "already-finished", "Run has ended", "The run has already ended", false},
 		{errPrecondition, 412, "precondition-failed", "Precondition failed", "The run has changed", false},
-		{engine.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
+		{run.ErrQueueFull, 429, "queue-full", "Queue is full", "The queue is full", true},
 		{errTooManyStreams, 503, "too-many-streams", "Too many streams", "Too many clients are connected", true},
 		{errUpgrade, 426, "upgrade-required", "Upgrade required", "This route requires a WebSocket handshake", false},
-		{engine.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
-		{engine.ErrStore, 503, "store-failed", "Store failed", "The data directory cannot be read or written", true},
+		{run.ErrStopping, 503, "shutting-down", "Shutting down", "The service is shutting down", true},
+		{run.ErrStore, 503, "store-failed", "Store failed", "The data directory cannot be read or written", true},
 		{errInternal, 500, "internal", "Internal error", detailInternalError, false},
 	}
 }
 
-// failure is an error with what its problem should say beyond the table.
+// failure is an error with further members of its problem.
 type failure struct {
 	err      error // of the table
 	detail   string
@@ -98,18 +98,18 @@ type failure struct {
 	warnings []config.Problem
 }
 
-// Error is for logs.
+// Error implements error.
 func (f *failure) Error() string { return fmt.Sprintf("%v: %s", f.err, f.detail) }
 
-// Unwrap leads to the error of the table.
+// Unwrap returns the error of the table.
 func (f *failure) Unwrap() error { return f.err }
 
-// fail makes an error of the table with a detail of its own.
+// fail returns an error of the table with a specific detail.
 func fail(err error, format string, args ...any) *failure {
 	return &failure{err: err, detail: fmt.Sprintf(format, args...)}
 }
 
-// problemOf finds the row of an error.
+// problemOf returns the row of an error.
 func problemOf(err error) problemRow {
 	table := problemTable()
 	for _, row := range table {
@@ -120,19 +120,18 @@ func problemOf(err error) problemRow {
 	return table[len(table)-1]
 }
 
-// writeProblem answers with the problem of an error.
-func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
+// writeProblem responds with the problem of an error.
+func (out *responder) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
 	row := problemOf(err)
 	if row.status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
-		s.Log.Error().Err(err).Str("request_id", w.Header().Get(headerRequestID)).Str("path", r.URL.Path).Msg("request failed")
+		out.log.Error().Err(err).Str("request_id", w.Header().Get(headerRequestID)).Str("path", r.URL.Path).Msg("request failed")
 	}
 	p := wire.Problem{
 		Type: problemTypePrefix + row.name, Title: row.title, Status: row.status, Detail: row.detail,
 		Instance: r.URL.EscapedPath(), RequestID: w.Header().Get(headerRequestID),
 	}
 	h := w.Header()
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		if f.detail != "" {
 			p.Detail = f.detail
 		}
@@ -151,7 +150,7 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, err error)
 	h.Set("Cache-Control", "no-store")
 	body, err := wire.Marshal(p)
 	if err != nil {
-		s.Log.Error().Err(err).Msg("encode problem")
+		out.log.Error().Err(err).Msg("encode problem")
 	}
-	s.write(w, row.status, body)
+	out.write(w, row.status, body)
 }

@@ -9,32 +9,41 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
-// Names that stand for a run.
+// Aliases of runs.
 const (
 	aliasCurrent = "current" // the active run
 	aliasLatest  = "latest"  // the run that finished last
 )
 
+// base is what the handlers of all resources share: access to runs, and the
+// writing of responses.
+type base struct {
+	responder
+	runs    Runs
+	live    Live
+	version string
+}
+
 var idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// terminalStates are those after which nothing happens.
+// terminalStates returns the states of runs that have ended.
 func terminalStates() []bench.State {
 	return []bench.State{bench.Completed, bench.Aborted, bench.Failed}
 }
 
-// run finds the run that a request is about: the id in the path, else the
-// parameter run, else the selected run. It returns nil if nothing is named and
-// there is no run. The answer's headers say which run it is.
-func (s *Server) run(w http.ResponseWriter, r *http.Request) (*engine.Run, error) {
+// run returns the run of a request: that of the id in the path, else of the
+// parameter run, else the selected run. It returns nil if the request names none
+// and there is no run. It sets the headers that identify the run.
+func (b *base) run(w http.ResponseWriter, r *http.Request) (*run.Run, error) {
 	name := chi.URLParam(r, "id")
 	if name == "" {
 		name = r.URL.Query().Get("run")
 	}
-	found, err := s.find(r.Context(), name)
+	found, err := b.find(r.Context(), name)
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -48,43 +57,43 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) (*engine.Run, error
 }
 
 // find returns a run by id or alias; without a name the selected run, or nil.
-func (s *Server) find(ctx context.Context, name string) (*engine.Run, error) {
+func (b *base) find(ctx context.Context, name string) (*run.Run, error) {
 	switch {
 	case name == "":
-		id, ok := s.Live.Selected(ctx)
+		id, ok := b.live.Selected(ctx)
 		if !ok {
 			return nil, nil
 		}
-		found, err := s.Runs.Get(ctx, id)
-		if errors.Is(err, engine.ErrNotFound) { // deleted in between
+		found, err := b.runs.Get(ctx, id)
+		if errors.Is(err, run.ErrNotFound) { // deleted in between
 			return nil, nil
 		}
 		return found, err
 	case name == aliasCurrent:
-		running := s.Live.Queue().Running
+		running := b.live.Queue().Running
 		if len(running) == 0 {
 			return nil, fail(errNotFound, "No run is active")
 		}
-		return s.Runs.Get(ctx, running[len(running)-1])
+		return b.runs.Get(ctx, running[len(running)-1])
 	case name == aliasLatest:
-		last, err := s.lastFinished(ctx)
+		last, err := b.lastFinished(ctx)
 		if err == nil && last == nil {
 			return nil, fail(errNotFound, "No run has ended yet")
 		}
 		if err != nil {
 			return nil, err
 		}
-		return s.Runs.Get(ctx, last.ID)
+		return b.runs.Get(ctx, last.ID)
 	case !idPattern.MatchString(name):
-		return nil, engine.ErrNotFound
+		return nil, run.ErrNotFound
 	}
-	return s.Runs.Get(ctx, name)
+	return b.runs.Get(ctx, name)
 }
 
 // lastFinished returns the run that finished last, nil if none has.
-func (s *Server) lastFinished(ctx context.Context) (*engine.Run, error) {
-	page, err := s.Runs.List(ctx, engine.Query{
-		States: terminalStates(), Sort: engine.SortEnded, Descending: true, Limit: 1,
+func (b *base) lastFinished(ctx context.Context) (*run.Run, error) {
+	page, err := b.runs.List(ctx, run.Query{
+		States: terminalStates(), Sort: run.SortEnded, Descending: true, Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return nil, err
@@ -92,31 +101,30 @@ func (s *Server) lastFinished(ctx context.Context) (*engine.Run, error) {
 	return &page.Runs[0], nil
 }
 
-// snapshot returns the newest snapshot of a run. A run whose numbers are lost
-// has none, which is not an error of the request.
-func (s *Server) snapshot(ctx context.Context, r *engine.Run) (*engine.Snapshot, error) {
+// snapshot returns the newest snapshot of a run, or nil if there is none.
+func (b *base) snapshot(ctx context.Context, r *run.Run) (*run.Snapshot, error) {
 	if r == nil {
 		return nil, nil
 	}
-	snap, err := s.Live.Snapshot(ctx, r.ID)
-	if errors.Is(err, engine.ErrNotFound) {
+	snap, err := b.live.Snapshot(ctx, r.ID)
+	if errors.Is(err, run.ErrNotFound) {
 		return nil, nil
 	}
 	return snap, err
 }
 
-// writeOf answers with something about a run. What belongs to a run that is
-// named by its id and finished never changes, so that it may be cached.
-func (s *Server) writeOf(w http.ResponseWriter, r *http.Request, found *engine.Run, v any) error {
+// writeOf answers with data of a run. The data of a finished run never changes; if
+// the request has the run's id, the response may be cached.
+func (b *base) writeOf(w http.ResponseWriter, r *http.Request, found *run.Run, v any) error {
 	body, err := wire.Marshal(v)
 	if err != nil {
 		return err
 	}
 	if found == nil || chi.URLParam(r, "id") != found.ID || !found.State.Terminal() {
-		s.writeBody(w, http.StatusOK, body)
+		b.writeBody(w, http.StatusOK, body)
 		return nil
 	}
 	w.Header().Set("Cache-Control", immutable)
-	s.writeTagged(w, r, bodyTag(body), body)
+	b.writeTagged(w, r, bodyTag(body), body)
 	return nil
 }

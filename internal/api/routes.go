@@ -9,73 +9,81 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// handler answers a request or returns why it does not.
+// handler responds to a request, or returns an error that becomes a problem.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// route is one address with one method. GET stands for HEAD, too.
+// route is one path with one method. GET includes HEAD.
 type route struct {
 	method, pattern string
 	handle          handler
-	// query are the parameters that the route takes; others are refused. nil:
-	// the route is AIPerf's and ignores what it does not know.
+	// query are the parameters of the route; others are rejected. nil means that
+	// the route is AIPerf's and ignores unknown parameters.
 	query  []string
 	hidden bool // not in the API document: pages and their files
 }
 
 const feedPath = "/ws"
 
-// none is the query of a route without parameters.
+// none returns the query of a route without parameters.
 func none() []string { return []string{} }
 
-// routes is every address that is served.
+// routes returns the route table. To add a route, write its handler as a method of
+// the type of its resource and add a row.
 func (s *Server) routes() []route {
+	files := &fileHandler{base: s.base}
+	runs := &runHandler{base: s.base, hub: s.Hub, load: s.Load, compat: s.Compat, maxBody: s.MaxBody, files: files}
+	data := &dataHandler{base: s.base, hub: s.Hub}
+	metrics := &metricsHandler{base: s.base, self: s.self, names: s.MetricNames, linger: s.MetricsLinger}
+	service := &serviceHandler{base: s.base, features: s.Features, oneShot: s.OneShot, stop: s.Shutdown}
+	live := &feedHandler{base: s.base, hub: s.Hub}
+	pages := &pageHandler{base: s.base}
 	get, post, del := http.MethodGet, http.MethodPost, http.MethodDelete
 	return []route{
-		{method: get, pattern: "/api/config", handle: s.getConfig},
-		{method: get, pattern: "/api/run", handle: s.getRunInfo},
-		{method: get, pattern: "/api/metrics", handle: s.getMetrics},
-		{method: get, pattern: "/api/progress", handle: s.getProgress},
-		{method: get, pattern: "/api/workers", handle: s.getWorkers},
-		{method: get, pattern: "/api/server-metrics", handle: s.getServerMetrics},
-		{method: get, pattern: "/api/results", handle: s.getResults},
-		{method: get, pattern: "/api/results/list", handle: s.listFiles},
-		{method: get, pattern: "/api/results/files/*", handle: s.getFile},
-		{method: get, pattern: "/metrics", handle: s.scrape},
-		{method: get, pattern: "/healthz", handle: s.healthz},
-		{method: get, pattern: "/readyz", handle: s.readyz},
-		{method: post, pattern: "/api/shutdown", handle: s.shutdown, query: []string{"force"}},
-		{method: get, pattern: feedPath, handle: s.connect},
+		{method: get, pattern: "/api/config", handle: data.getConfig},
+		{method: get, pattern: "/api/run", handle: data.getRunInfo},
+		{method: get, pattern: "/api/metrics", handle: data.getMetrics},
+		{method: get, pattern: "/api/progress", handle: data.getProgress},
+		{method: get, pattern: "/api/workers", handle: data.getWorkers},
+		{method: get, pattern: "/api/server-metrics", handle: data.getServerMetrics},
+		{method: get, pattern: "/api/results", handle: data.getResults},
+		{method: get, pattern: "/api/results/list", handle: files.listFiles},
+		{method: get, pattern: "/api/results/files/*", handle: files.getFile},
+		{method: get, pattern: "/metrics", handle: metrics.scrape},
+		{method: get, pattern: "/healthz", handle: service.healthz},
+		{method: get, pattern: "/readyz", handle: service.readyz},
+		{method: post, pattern: "/api/shutdown", handle: service.shutdown, query: []string{"force"}},
+		{method: get, pattern: feedPath, handle: live.connect},
 
-		{method: post, pattern: "/api/runs", handle: s.submit, query: none()},
-		{method: post, pattern: "/api/run", handle: s.submit, query: none()},
-		{method: post, pattern: "/api/validate", handle: s.validate, query: none()},
-		{method: get, pattern: "/api/runs", handle: s.listRuns, query: listParameters()},
-		{method: get, pattern: "/api/runs/{id}", handle: s.getRun, query: none()},
-		{method: del, pattern: "/api/runs/{id}", handle: s.deleteRun, query: []string{"force"}},
-		{method: post, pattern: "/api/runs/{id}/cancel", handle: s.cancel, query: []string{"wait"}},
-		{method: get, pattern: "/api/runs/{id}/config", handle: s.getConfig, query: none()},
-		{method: get, pattern: "/api/runs/{id}/run", handle: s.getRunInfo, query: none()},
-		{method: get, pattern: "/api/runs/{id}/metrics", handle: s.getMetrics, query: none()},
-		{method: get, pattern: "/api/runs/{id}/progress", handle: s.getProgress, query: none()},
-		{method: get, pattern: "/api/runs/{id}/workers", handle: s.getWorkers, query: none()},
-		{method: get, pattern: "/api/runs/{id}/server-metrics", handle: s.getServerMetrics, query: none()},
-		{method: get, pattern: "/api/runs/{id}/results", handle: s.getResults, query: none()},
-		{method: get, pattern: "/api/runs/{id}/results/list", handle: s.listFiles, query: none()},
-		{method: get, pattern: "/api/runs/{id}/results/files/*", handle: s.getFile, query: none()},
-		{method: get, pattern: "/api/runs/{id}/metrics.prom", handle: s.scrapeRun, query: none()},
-		{method: get, pattern: "/api/queue", handle: s.getQueue, query: none()},
-		{method: get, pattern: "/api/version", handle: s.getVersion, query: none()},
-		{method: get, pattern: "/openapi.json", handle: s.getDocument},
+		{method: post, pattern: "/api/runs", handle: runs.submit, query: none()},
+		{method: post, pattern: "/api/run", handle: runs.submit, query: none()},
+		{method: post, pattern: "/api/validate", handle: runs.validate, query: none()},
+		{method: get, pattern: "/api/runs", handle: runs.listRuns, query: listParameters()},
+		{method: get, pattern: "/api/runs/{id}", handle: runs.getRun, query: none()},
+		{method: del, pattern: "/api/runs/{id}", handle: runs.deleteRun, query: []string{"force"}},
+		{method: post, pattern: "/api/runs/{id}/cancel", handle: runs.cancel, query: []string{"wait"}},
+		{method: get, pattern: "/api/runs/{id}/config", handle: data.getConfig, query: none()},
+		{method: get, pattern: "/api/runs/{id}/run", handle: data.getRunInfo, query: none()},
+		{method: get, pattern: "/api/runs/{id}/metrics", handle: data.getMetrics, query: none()},
+		{method: get, pattern: "/api/runs/{id}/progress", handle: data.getProgress, query: none()},
+		{method: get, pattern: "/api/runs/{id}/workers", handle: data.getWorkers, query: none()},
+		{method: get, pattern: "/api/runs/{id}/server-metrics", handle: data.getServerMetrics, query: none()},
+		{method: get, pattern: "/api/runs/{id}/results", handle: data.getResults, query: none()},
+		{method: get, pattern: "/api/runs/{id}/results/list", handle: files.listFiles, query: none()},
+		{method: get, pattern: "/api/runs/{id}/results/files/*", handle: files.getFile, query: none()},
+		{method: get, pattern: "/api/runs/{id}/metrics.prom", handle: metrics.scrapeRun, query: none()},
+		{method: get, pattern: "/api/queue", handle: service.getQueue, query: none()},
+		{method: get, pattern: "/api/version", handle: service.getVersion, query: none()},
+		{method: get, pattern: "/openapi.json", handle: pages.getDocument},
 
-		{method: get, pattern: "/", handle: s.page("index.html"), hidden: true},
-		{method: get, pattern: "/dashboard", handle: s.page("index.html"), hidden: true},
-		{method: get, pattern: "/docs", handle: s.page("docs.html"), hidden: true},
+		{method: get, pattern: "/", handle: pages.page("index.html"), hidden: true},
+		{method: get, pattern: "/dashboard", handle: pages.page("index.html"), hidden: true},
+		{method: get, pattern: "/docs", handle: pages.page("docs.html"), hidden: true},
 		{method: get, pattern: "/redoc", handle: redirect("/docs"), hidden: true},
-		{method: get, pattern: "/static/{file}", handle: s.getStatic, hidden: true},
+		{method: get, pattern: "/static/{file}", handle: pages.getStatic, hidden: true},
 	}
 }
 
-// mount puts the routes and the layers around them together.
+// mount registers the middleware and the routes.
 func (s *Server) mount() error {
 	layers, err := s.layers()
 	if err != nil {
@@ -91,7 +99,6 @@ func (s *Server) mount() error {
 	}
 	s.router.NotFound(s.notFound)
 	s.router.MethodNotAllowed(s.otherMethod)
-	s.handler = s.router
 	return nil
 }
 
@@ -111,7 +118,7 @@ func (s *Server) adapt(rt route) http.Handler {
 	})
 }
 
-// allowed lists the methods that a path has, in the order of the Allow header.
+// allowed returns the methods of a path, in the order of the Allow header.
 func (s *Server) allowed(path string) []string {
 	var out []string
 	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
@@ -125,8 +132,8 @@ func (s *Server) allowed(path string) []string {
 	return out
 }
 
-// notFound answers for paths that do not exist. If the path exists with one
-// slash more or less at its end, the client is sent there.
+// notFound handles unknown paths. If the path exists with or without a trailing
+// slash, it redirects there.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	other, cut := strings.CutSuffix(path, "/")
@@ -144,7 +151,7 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusPermanentRedirect)
 }
 
-// otherMethod answers OPTIONS, and refuses methods that a path does not have.
+// otherMethod handles OPTIONS, and rejects methods that a path does not support.
 func (s *Server) otherMethod(w http.ResponseWriter, r *http.Request) {
 	allowed := s.allowed(r.URL.EscapedPath())
 	if len(allowed) == 0 {
@@ -162,7 +169,7 @@ func (s *Server) otherMethod(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// redirect sends clients to another path for good.
+// redirect redirects permanently to another path.
 func redirect(to string) handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Location", to)

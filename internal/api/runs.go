@@ -10,29 +10,41 @@ import (
 	"strings"
 	"time"
 
+	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
 )
 
-// The longest waits that a client may ask for.
+// The maximum waits that a client may request.
 const (
 	maxSubmitWait = 30 * time.Second
 	maxCancelWait = 60 * time.Second
 )
 
-// load reads the document of a request. The problems are returned next to the
-// error of the table, for those who answer 200 with them.
-func (s *Server) load(w http.ResponseWriter, r *http.Request) (*config.Document, []config.Problem, error) {
+// runHandler handles the routes of the collection of runs.
+type runHandler struct {
+	*base
+	hub     *feed.Hub
+	load    LoadFunc
+	compat  func(*config.Document) any
+	maxBody int64
+	files   *fileHandler
+}
+
+// document reads the document of a request. An invalid document is a *failure with
+// the problems.
+func (h *runHandler) document(w http.ResponseWriter, r *http.Request) (*config.Document, []config.Problem, error) {
 	format, err := documentFormat(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := s.readBody(w, r)
+	data, err := readBody(w, r, h.maxBody)
 	if err != nil {
 		return nil, nil, err
 	}
-	doc, warnings, err := s.Load(data, format)
+	doc, warnings, err := h.load(data, format)
 	var malformed *config.Malformed
 	var invalid *config.Invalid
 	switch {
@@ -72,20 +84,20 @@ func (s *Server) load(w http.ResponseWriter, r *http.Request) (*config.Document,
 //	@Produce		json
 //	@Router			/api/runs [post]
 //	@Router			/api/run [post]
-func (s *Server) submit(w http.ResponseWriter, r *http.Request) error {
+func (h *runHandler) submit(w http.ResponseWriter, r *http.Request) error {
 	wait, err := preferWait(r)
 	if err != nil {
 		return err
 	}
-	doc, warnings, err := s.load(w, r)
+	doc, warnings, err := h.document(w, r)
 	if err != nil {
 		return err
 	}
-	doubts := make([]engine.Warning, 0, len(warnings))
+	accepted := make([]bench.Warning, 0, len(warnings))
 	for _, p := range warnings {
-		doubts = append(doubts, engine.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
+		accepted = append(accepted, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.Detail})
 	}
-	run, err := s.Runs.Submit(r.Context(), engine.Submission{Document: doc, Warnings: doubts, Via: "api"})
+	run, err := h.runs.Submit(r.Context(), run.Submission{Document: doc, Warnings: accepted, Via: "api"})
 	var invalid *config.Invalid
 	switch {
 	case errors.As(err, &invalid):
@@ -95,15 +107,15 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request) error {
 	}
 	if wait > 0 {
 		w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait.Seconds())))
-		if run, err = s.await(r.Context(), run, wait); err != nil {
+		if run, err = h.await(r.Context(), run, wait); err != nil {
 			return err
 		}
 	}
 	w.Header().Set("Location", "/api/runs/"+run.ID)
-	return s.writeRun(w, r, http.StatusCreated, run)
+	return h.writeRun(w, r, http.StatusCreated, run)
 }
 
-// preferWait reads the preference wait=N (RFC 7240); 0 if there is none.
+// preferWait returns the preference wait=N (RFC 7240), 0 if there is none.
 func preferWait(r *http.Request) (time.Duration, error) {
 	for _, field := range r.Header.Values("Prefer") {
 		for preference := range strings.SplitSeq(field, ",") {
@@ -126,44 +138,44 @@ func seconds(name, value string, limit time.Duration) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// await waits until a run is terminal or the time is over, and returns it as it
-// is then.
-func (s *Server) await(ctx context.Context, run *engine.Run, wait time.Duration) (*engine.Run, error) {
+// await waits until a run is terminal or the time is over, and returns the run.
+func (h *runHandler) await(ctx context.Context, run *run.Run, wait time.Duration) (*run.Run, error) {
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := s.Hub.Await(limited, run.ID, func() bool {
-		now, err := s.Runs.Get(ctx, run.ID)
+	err := h.hub.Await(limited, run.ID, func() bool {
+		now, err := h.runs.Get(ctx, run.ID)
 		return err != nil || now.State.Terminal()
 	})
 	if err != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return s.Runs.Get(ctx, run.ID)
+	return h.runs.Get(ctx, run.ID)
 }
 
-// resource describes a run with everything that the API knows of it.
-func (s *Server) resource(ctx context.Context, run *engine.Run) (wire.Run, error) {
-	snap, err := s.snapshot(ctx, run)
+// resource returns the complete resource of a run.
+func (h *runHandler) resource(ctx context.Context, run *run.Run) (wire.Run, error) {
+	snap, err := h.snapshot(ctx, run)
 	if err != nil {
 		return wire.Run{}, err
 	}
-	position := 1 + slices.Index(s.Live.Queue().IDs, run.ID)
-	return wire.NewRun(run, snap, position, s.artifacts(run.ID)), nil
+	position := 1 + slices.Index(h.live.Queue().IDs, run.ID)
+	return wire.NewRun(run, snap, position, h.files.artifacts(run.ID)), nil
 }
 
 // writeRun answers with a run and its revision as the entity tag.
-func (s *Server) writeRun(w http.ResponseWriter, r *http.Request, status int, run *engine.Run) error {
-	resource, err := s.resource(r.Context(), run)
+func (h *runHandler) writeRun(w http.ResponseWriter, r *http.Request, status int, run *run.Run) error {
+	resource, err := h.resource(r.Context(), run)
 	if err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set(headerRunID, run.ID)
-	h.Set("Etag", revisionTag(run))
-	return s.writeJSON(w, status, resource)
+	header := w.Header()
+	header.Set(headerRunID, run.ID)
+	header.Set("Etag", revisionTag(run))
+	return h.writeJSON(w, status, resource)
 }
 
-func revisionTag(run *engine.Run) string { return `"r` + strconv.FormatInt(run.Revision, 10) + `"` }
+// revisionTag returns the entity tag of a run.
+func revisionTag(run *run.Run) string { return `"r` + strconv.FormatInt(run.Revision, 10) + `"` }
 
 // getRun serves a run.
 //
@@ -176,18 +188,18 @@ func revisionTag(run *engine.Run) string { return `"r` + strconv.FormatInt(run.R
 //	@Failure	404	{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/runs/{id} [get]
-func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
-	run, err := s.run(w, r)
+func (h *runHandler) getRun(w http.ResponseWriter, r *http.Request) error {
+	run, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
-	// Progress and the place in the queue change without a new revision.
+	// Progress and the position in the queue change without a new revision.
 	if run.State.Terminal() && tagged(r.Header.Values("If-None-Match"), revisionTag(run)) {
 		w.Header().Set("Etag", revisionTag(run))
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return s.writeRun(w, r, http.StatusOK, run)
+	return h.writeRun(w, r, http.StatusOK, run)
 }
 
 // validate checks a document without running it.
@@ -204,19 +216,19 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 //	@Failure		415		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/validate [post]
-func (s *Server) validate(w http.ResponseWriter, r *http.Request) error {
-	doc, warnings, err := s.load(w, r)
+func (h *runHandler) validate(w http.ResponseWriter, r *http.Request) error {
+	doc, warnings, err := h.document(w, r)
 	var f *failure
 	switch {
 	case errors.Is(err, errInvalid) && errors.As(err, &f):
-		return s.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings, nil))
+		return h.writeJSON(w, http.StatusOK, wire.NewValidation(nil, f.errors, f.warnings, nil))
 	case err != nil:
 		return err
 	}
-	return s.writeJSON(w, http.StatusOK, wire.NewValidation(s.Compat(doc), nil, warnings, doc.Defaulted()))
+	return h.writeJSON(w, http.StatusOK, wire.NewValidation(h.compat(doc), nil, warnings, doc.Defaulted()))
 }
 
-// deleteRun forgets a run.
+// deleteRun deletes a run.
 //
 //	@Summary	Delete a run and its files
 //	@Tags		runs
@@ -232,19 +244,19 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) error {
 //	@Failure	412			{object}	wire.Problem
 //	@Produce	json
 //	@Router		/api/runs/{id} [delete]
-func (s *Server) deleteRun(w http.ResponseWriter, r *http.Request) error {
+func (h *runHandler) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	force, err := boolParameter(r.URL.Query(), "force")
 	if err != nil {
 		return err
 	}
-	run, err := s.run(w, r)
+	run, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
 	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !tagged(wanted, revisionTag(run)) {
 		return errPrecondition
 	}
-	if err := s.Runs.Delete(r.Context(), run.ID, force); err != nil {
+	if err := h.runs.Delete(r.Context(), run.ID, force); err != nil {
 		return err
 	}
 	status := http.StatusNoContent

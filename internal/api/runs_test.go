@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 func TestSubmit(t *testing.T) {
@@ -33,7 +33,7 @@ func TestSubmit(t *testing.T) {
 			ID            string
 			State         string
 			QueuePosition int `json:"queue_position"`
-			Warnings      []engine.Warning
+			Warnings      []bench.Warning
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 			t.Fatal(err)
@@ -125,17 +125,17 @@ func TestCancel(t *testing.T) {
 		headers               []string
 		status                int
 		want                  string
-		request               *engine.CancelRequest
+		request               *run.CancelRequest
 	}{
-		{"running", idRunning, "", "", nil, 202, `"state":"stopping"`, &engine.CancelRequest{}},
-		{"current", "current", "", "", nil, 202, `"state":"stopping"`, &engine.CancelRequest{}},
-		{"queued", idQueued, "", "", nil, 200, `"state":"cancelled"`, &engine.CancelRequest{}},
-		{"finished", idDone, "", "", nil, 409, "already-finished", &engine.CancelRequest{}},
-		{"failed", idFailed, "", "", nil, 409, "already-finished", &engine.CancelRequest{}},
+		{"running", idRunning, "", "", nil, 202, `"state":"stopping"`, &run.CancelRequest{}},
+		{"current", "current", "", "", nil, 202, `"state":"stopping"`, &run.CancelRequest{}},
+		{"queued", idQueued, "", "", nil, 200, `"state":"cancelled"`, &run.CancelRequest{}},
+		{"finished", idDone, "", "", nil, 409, "already-finished", &run.CancelRequest{}},
+		{"failed", idFailed, "", "", nil, 409, "already-finished", &run.CancelRequest{}},
 		{"missing", idMissing, "", "", nil, 404, "not-found", nil},
 		{"details", idRunning, "", `{"mode":"force","grace_period_sec":2.5,"reason":"wrong model"}`, []string{jsonType}, 202, "stopping",
-			&engine.CancelRequest{Force: true, Grace: new(2500 * time.Millisecond), Reason: "wrong model"}},
-		{"null grace", idRunning, "", `{"mode":"graceful","grace_period_sec":null}`, []string{jsonType}, 202, "stopping", &engine.CancelRequest{}},
+			&run.CancelRequest{Force: true, Grace: new(2500 * time.Millisecond), Reason: "wrong model"}},
+		{"null grace", idRunning, "", `{"mode":"graceful","grace_period_sec":null}`, []string{jsonType}, 202, "stopping", &run.CancelRequest{}},
 		{"bad mode", idRunning, "", `{"mode":"now"}`, []string{jsonType}, 422, `"pointer":"#/mode","code":"bad-enum"`, nil},
 		{"negative grace", idRunning, "", `{"grace_period_sec":-1}`, []string{jsonType}, 422, "out-of-range", nil},
 		{"huge grace", idRunning, "", `{"grace_period_sec":1e300}`, []string{jsonType}, 422, "out-of-range", nil},
@@ -156,7 +156,7 @@ func TestCancel(t *testing.T) {
 			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.want) {
 				t.Errorf("cancel = %d %s, want %d with %s", w.Code, w.Body, tt.status, tt.want)
 			}
-			var want []engine.CancelRequest
+			var want []run.CancelRequest
 			if tt.request != nil {
 				want = append(want, *tt.request)
 			}
@@ -175,9 +175,9 @@ func TestWaiting(t *testing.T) {
 		go func() {
 			time.Sleep(3 * time.Second)
 			ts.fake.mu.Lock()
-			run := ts.fake.get(idRunning)
-			run.State = bench.Aborted
-			event := engine.Event{Type: engine.EventStateChanged, RunID: idRunning, At: time.Now(), Run: new(*run)}
+			ended := ts.fake.get(idRunning)
+			ended.State = bench.Aborted
+			event := run.Event{Type: run.EventStateChanged, RunID: idRunning, At: time.Now(), Run: new(*ended)}
 			ts.fake.mu.Unlock()
 			ts.Hub.Publish(event)
 		}()
@@ -222,13 +222,13 @@ func TestListParameters(t *testing.T) {
 		"created_after": {"2026-05-04T10:00:00Z"}, "created_before": {"2026-05-05T10:00:00.5+02:00"},
 		"sort": {"-duration"}, "limit": {"500"}, "cursor": {"c"},
 	})
-	want := engine.Query{
+	want := run.Query{
 		States: []bench.State{bench.Queued, bench.Running},
-		Labels: []engine.LabelFilter{
+		Labels: []run.LabelFilter{
 			{Name: "gpu", Value: "h100"}, {Name: "nightly", AnyValue: true, Not: true}, {Name: "team", AnyValue: true}, {Name: "x", Value: "y=z", Not: true},
 		},
 		Model: "m", Target: "t", Text: "text", CreatedAfter: epoch, CreatedBefore: time.Date(2026, 5, 5, 8, 0, 0, 5e8, time.UTC),
-		Sort: engine.SortDuration, Descending: true, Limit: 500, Cursor: "c",
+		Sort: run.SortDuration, Descending: true, Limit: 500, Cursor: "c",
 	}
 	if diff := cmp.Diff(want, q); err != nil || diff != "" {
 		t.Errorf("parseQuery: %v (-want +got):\n%s", err, diff)

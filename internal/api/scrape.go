@@ -15,8 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
 
+	"aiperfd/internal/api/feed"
 	"aiperfd/internal/api/prom"
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // textFormat is Prometheus' text format.
@@ -28,7 +29,7 @@ type selfMetrics struct {
 	requests *prometheus.CounterVec
 }
 
-func newSelfMetrics(s *Server) *selfMetrics {
+func newSelfMetrics(version string, c *serviceCollector) *selfMetrics {
 	m := &selfMetrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -37,10 +38,10 @@ func newSelfMetrics(s *Server) *selfMetrics {
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "aiperfd_build_info", Help: "Constant 1, labelled with the build.",
-		ConstLabels: prometheus.Labels{"version": s.Version},
+		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, build, &serviceCollector{s},
+	m.registry.MustRegister(m.requests, build, c,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -50,10 +51,13 @@ func (m *selfMetrics) requested(route string, status int) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 }
 
-// serviceCollector gives the metrics of the queue and the feed.
-type serviceCollector struct{ server *Server }
+// serviceCollector collects the metrics of the queue and the feed.
+type serviceCollector struct {
+	live Live
+	hub  *feed.Hub
+}
 
-// serviceFamilies describe what a serviceCollector gives.
+// serviceFamilies are the descriptions of the metrics of a serviceCollector.
 type serviceFamilies struct{ depth, runs, clients, dropped *prometheus.Desc }
 
 func newServiceFamilies() serviceFamilies {
@@ -76,14 +80,22 @@ func (c *serviceCollector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 	f := newServiceFamilies()
-	counts := c.server.Hub.Counts()
+	counts := c.hub.Counts()
 	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
-	out <- prometheus.MustNewConstMetric(f.depth, gauge, float64(len(c.server.Live.Queue().IDs)))
+	out <- prometheus.MustNewConstMetric(f.depth, gauge, float64(len(c.live.Queue().IDs)))
 	out <- prometheus.MustNewConstMetric(f.clients, gauge, float64(counts.Clients))
 	out <- prometheus.MustNewConstMetric(f.dropped, counter, float64(counts.Dropped))
 	for _, state := range terminalStates() {
 		out <- prometheus.MustNewConstMetric(f.runs, counter, float64(counts.Finished[state]), string(state))
 	}
+}
+
+// metricsHandler handles the routes of Prometheus metrics.
+type metricsHandler struct {
+	*base
+	self   *selfMetrics
+	names  string        // unless a request selects others
+	linger time.Duration // how long a finished run is included
 }
 
 // scrape serves Prometheus metrics.
@@ -98,41 +110,41 @@ func (c *serviceCollector) Collect(out chan<- prometheus.Metric) {
 //	@Failure		404		{object}	wire.Problem
 //	@Produce		plain
 //	@Router			/metrics [get]
-func (s *Server) scrape(w http.ResponseWriter, r *http.Request) error {
+func (h *metricsHandler) scrape(w http.ResponseWriter, r *http.Request) error {
 	names := r.URL.Query().Get("names")
 	if names == "" {
-		names = s.MetricNames
+		names = h.names
 	}
 	if !slices.Contains([]string{NamesCompat, NamesNative, NamesAll}, names) {
 		return fail(errParameter, "names must be compat, native or all, not %q", names)
 	}
-	found, err := s.run(w, r)
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
 	if names == NamesCompat {
-		body, err := s.compatText(r.Context(), found)
+		body, err := h.compatText(r.Context(), found)
 		if err != nil {
 			return err
 		}
-		s.writeText(w, body)
+		h.writeText(w, body)
 		return nil
 	}
-	runs, err := s.scraped(r.Context(), time.Now())
+	runs, err := h.scraped(r.Context(), time.Now())
 	if err != nil {
 		return err
 	}
 	own := prometheus.NewRegistry()
-	if err := own.Register(prom.NewCollector(s.Version, runs...)); err != nil {
+	if err := own.Register(prom.NewCollector(h.version, runs...)); err != nil {
 		return fmt.Errorf("collect metrics: %w", err)
 	}
-	all := prometheus.Gatherers{own, s.self.registry}
+	all := prometheus.Gatherers{own, h.self.registry}
 	if names == NamesNative {
 		w.Header().Set("Cache-Control", noStore)
 		promhttp.HandlerFor(all, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true}).ServeHTTP(w, r)
 		return nil
 	}
-	return s.writeAll(w, r, found, all)
+	return h.writeAll(w, r, found, all)
 }
 
 // scrapeRun serves the Prometheus metrics of one run.
@@ -144,25 +156,25 @@ func (s *Server) scrape(w http.ResponseWriter, r *http.Request) error {
 //	@Failure	404	{object}	wire.Problem
 //	@Produce	plain
 //	@Router		/api/runs/{id}/metrics.prom [get]
-func (s *Server) scrapeRun(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.run(w, r)
+func (h *metricsHandler) scrapeRun(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.run(w, r)
 	if err != nil {
 		return err
 	}
-	snap, err := s.snapshot(r.Context(), found)
+	snap, err := h.snapshot(r.Context(), found)
 	if err != nil {
 		return err
 	}
 	own := prometheus.NewRegistry()
-	if err := own.Register(prom.NewCollector(s.Version, prom.Run{Run: found, Snapshot: snap})); err != nil {
+	if err := own.Register(prom.NewCollector(h.version, prom.Run{Run: found, Snapshot: snap})); err != nil {
 		return fmt.Errorf("collect metrics of run %s: %w", found.ID, err)
 	}
-	return s.writeAll(w, r, found, own)
+	return h.writeAll(w, r, found, own)
 }
 
-// writeAll answers with what a gatherer has and then AIPerf's names of a run,
-// if there is one.
-func (s *Server) writeAll(w http.ResponseWriter, r *http.Request, run *engine.Run, g prometheus.Gatherer) error {
+// writeAll answers with the metrics of a gatherer, followed by those of a run under
+// AIPerf's names, if there is a run.
+func (h *metricsHandler) writeAll(w http.ResponseWriter, r *http.Request, run *run.Run, g prometheus.Gatherer) error {
 	families, err := g.Gather()
 	if err != nil {
 		return fmt.Errorf("gather metrics: %w", err)
@@ -173,64 +185,64 @@ func (s *Server) writeAll(w http.ResponseWriter, r *http.Request, run *engine.Ru
 			return fmt.Errorf("write metric %s: %w", f.GetName(), err)
 		}
 	}
-	compat, err := s.compatText(r.Context(), run)
+	compat, err := h.compatText(r.Context(), run)
 	if err != nil {
 		return err
 	}
 	buf.Write(compat)
-	s.writeText(w, buf.Bytes())
+	h.writeText(w, buf.Bytes())
 	return nil
 }
 
-func (s *Server) writeText(w http.ResponseWriter, body []byte) {
+func (h *metricsHandler) writeText(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", textFormat)
 	w.Header().Set("Cache-Control", noStore)
-	s.write(w, http.StatusOK, body)
+	h.write(w, http.StatusOK, body)
 }
 
 // compatText is the exposition under AIPerf's names; empty without a run.
-func (s *Server) compatText(ctx context.Context, run *engine.Run) ([]byte, error) {
+func (h *metricsHandler) compatText(ctx context.Context, run *run.Run) ([]byte, error) {
 	if run == nil {
 		return nil, nil
 	}
-	snap, err := s.snapshot(ctx, run)
+	snap, err := h.snapshot(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	return prom.Compat(s.Version, run, snap), nil
+	return prom.Compat(h.version, run, snap), nil
 }
 
-// scraped returns the runs that a scrape sees: those that are active, and the
-// one that finished last until another starts or its time is over, which is
-// long enough for every scraper to see the final values.
-func (s *Server) scraped(ctx context.Context, now time.Time) ([]prom.Run, error) {
-	var runs []*engine.Run
-	for _, id := range s.Live.Queue().Running {
-		run, err := s.Runs.Get(ctx, id)
-		if errors.Is(err, engine.ErrNotFound) {
+// scraped returns the runs that a scrape includes: the active ones, or else the one
+// that finished last, for the duration of linger, so that every scraper sees the
+// final values.
+func (h *metricsHandler) scraped(ctx context.Context, now time.Time) ([]prom.Run, error) {
+	var runs []*run.Run
+	for _, id := range h.live.Queue().Running {
+		active, err := h.runs.Get(ctx, id)
+		if errors.Is(err, run.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, run)
+		runs = append(runs, active)
 	}
 	if len(runs) == 0 {
-		last, err := s.lastFinished(ctx)
+		last, err := h.lastFinished(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if last != nil && last.EndedAt != nil && now.Sub(*last.EndedAt) <= s.MetricsLinger {
+		if last != nil && last.EndedAt != nil && now.Sub(*last.EndedAt) <= h.linger {
 			runs = append(runs, last)
 		}
 	}
 	out := make([]prom.Run, 0, len(runs))
-	for _, run := range runs {
-		snap, err := s.snapshot(ctx, run)
+	for _, r := range runs {
+		snap, err := h.snapshot(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, prom.Run{Run: run, Snapshot: snap})
+		out = append(out, prom.Run{Run: r, Snapshot: snap})
 	}
 	return out, nil
 }

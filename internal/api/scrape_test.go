@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 func TestScrapeCompat(t *testing.T) {
@@ -92,7 +92,8 @@ func TestScrapedRuns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		ts.fake.queue.Running = tt.running
-		runs, err := ts.scraped(t.Context(), tt.now)
+		h := &metricsHandler{base: ts.base, linger: DefaultMetricsLinger}
+		runs, err := h.scraped(t.Context(), tt.now)
 		var got []string
 		for _, r := range runs {
 			got = append(got, r.Run.ID)
@@ -109,7 +110,7 @@ func TestSelfMetrics(t *testing.T) {
 	ts.do("GET", "/api/runs/"+idDone, "")
 	ts.do("GET", "/api/runs/"+idMissing, "")
 	ts.do("GET", "/nope", "")
-	ts.Hub.Publish(engine.Event{Type: engine.EventComplete, RunID: idDone, At: epoch, Run: ts.fake.runs[1]})
+	ts.Hub.Publish(run.Event{Type: run.EventComplete, RunID: idDone, At: epoch, Run: ts.fake.runs[1]})
 	families, err := prometheus.Gatherers{ts.self.registry}.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 // The limits of a listener.
@@ -20,15 +22,15 @@ const (
 	shutdownLimit  = 10 * time.Second
 )
 
-// Serve answers on a listener until ctx ends or the listener fails, and closes
-// it. When ctx ends, answers that are under way are finished and feed clients
-// are told, for at most ten seconds. A server serves once.
+// Serve serves on a listener until ctx ends or the listener fails, and closes it.
+// When ctx ends, responses in progress are completed and feed clients receive a
+// close frame, for at most ten seconds. It must be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
+		Handler: s.router, ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(s.Log, "", 0),
 	}
-	failed := make(chan error, 1) // one value, so that the goroutine never waits
+	failed := make(chan error, 1) // one value, so that the goroutine never blocks
 	var server sync.WaitGroup
 	server.Go(func() { failed <- srv.Serve(newLimited(l, maxConnections)) })
 	defer server.Wait()
@@ -52,31 +54,43 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
+// closeCode returns the WebSocket close code for the end of the process.
+func (s *Server) closeCode(ctx context.Context) (int, string) {
+	if s.OneShot {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if run, err := s.find(ctx, ""); err == nil && run != nil && run.State.Terminal() {
+			return websocket.CloseNormalClosure, "run finished"
+		}
+	}
+	return websocket.CloseGoingAway, "shutting down"
+}
+
 // limited is a listener with a bounded number of open connections.
 type limited struct {
 	net.Listener
-	places chan struct{} // one value for each open connection
+	slots  chan struct{} // one value per open connection
 	closed chan struct{}
 	once   sync.Once
 }
 
 func newLimited(l net.Listener, n int) *limited {
-	return &limited{Listener: l, places: make(chan struct{}, n), closed: make(chan struct{})}
+	return &limited{Listener: l, slots: make(chan struct{}, n), closed: make(chan struct{})}
 }
 
-// Accept waits for a place and then for a connection.
+// Accept waits for a slot and then for a connection.
 func (l *limited) Accept() (net.Conn, error) {
 	select {
-	case l.places <- struct{}{}:
+	case l.slots <- struct{}{}:
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}
 	conn, err := l.Listener.Accept()
 	if err != nil {
-		<-l.places
+		<-l.slots
 		return nil, err
 	}
-	return &counted{Conn: conn, release: sync.OnceFunc(func() { <-l.places })}, nil
+	return &slotConn{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
 }
 
 // Close implements net.Listener.
@@ -85,14 +99,14 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// counted gives its place back when it is closed.
-type counted struct {
+// slotConn returns its slot when it is closed.
+type slotConn struct {
 	net.Conn
 	release func()
 }
 
 // Close implements net.Conn.
-func (c *counted) Close() error {
+func (c *slotConn) Close() error {
 	defer c.release()
 	return c.Conn.Close()
 }

@@ -3,16 +3,19 @@ package api
 import (
 	"net"
 	"net/http"
-	"path"
 	"runtime"
 
-	"github.com/go-chi/chi/v5"
-
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
-	"aiperfd/openapi"
-	"aiperfd/web"
+	"aiperfd/internal/run"
 )
+
+// serviceHandler handles the routes of the service itself.
+type serviceHandler struct {
+	*base
+	features []string
+	oneShot  bool
+	stop     func() // see Options.Shutdown
+}
 
 // getQueue serves the queue.
 //
@@ -21,25 +24,25 @@ import (
 //	@Success	200	{object}	wire.Queue
 //	@Produce	json
 //	@Router		/api/queue [get]
-func (s *Server) getQueue(w http.ResponseWriter, _ *http.Request) error {
-	q := s.Live.Queue()
-	return s.writeJSON(w, http.StatusOK, wire.Queue{
+func (h *serviceHandler) getQueue(w http.ResponseWriter, _ *http.Request) error {
+	q := h.live.Queue()
+	return h.writeJSON(w, http.StatusOK, wire.Queue{
 		Queued: append([]string{}, q.IDs...), Running: append([]string{}, q.Running...),
 		MaxQueued: q.Max, MaxConcurrentRuns: q.MaxRuns,
 	})
 }
 
-// getVersion says what this program is.
+// getVersion serves the version of this program.
 //
 //	@Summary	Get the version
 //	@Tags		service
 //	@Success	200	{object}	wire.Version
 //	@Produce	json
 //	@Router		/api/version [get]
-func (s *Server) getVersion(w http.ResponseWriter, _ *http.Request) error {
-	return s.writeJSON(w, http.StatusOK, wire.Version{
-		Name: "aiperfd", Version: s.Version, APILevel: 1, Compat: "aiperf-0.13", Go: runtime.Version(),
-		Features: append([]string{}, s.Features...),
+func (h *serviceHandler) getVersion(w http.ResponseWriter, _ *http.Request) error {
+	return h.writeJSON(w, http.StatusOK, wire.Version{
+		Name: "aiperfd", Version: h.version, APILevel: 1, Compat: "aiperf-0.13", Go: runtime.Version(),
+		Features: append([]string{}, h.features...),
 	})
 }
 
@@ -55,24 +58,24 @@ func (s *Server) getVersion(w http.ResponseWriter, _ *http.Request) error {
 //	@Failure		409		{object}	wire.Problem
 //	@Produce		json
 //	@Router			/api/shutdown [post]
-func (s *Server) shutdown(w http.ResponseWriter, r *http.Request) error {
+func (h *serviceHandler) shutdown(w http.ResponseWriter, r *http.Request) error {
 	force, err := boolParameter(r.URL.Query(), "force")
 	if err != nil {
 		return err
 	}
-	if s.OneShot {
-		run, err := s.find(r.Context(), "")
+	if h.oneShot {
+		only, err := h.find(r.Context(), "")
 		if err != nil {
 			return err
 		}
-		if run == nil || !run.State.Terminal() {
-			return fail(engine.ErrActive, detailStillRunning)
+		if only == nil || !only.State.Terminal() {
+			return fail(run.ErrActive, detailStillRunning)
 		}
-	} else if len(s.Live.Queue().Running) > 0 && !force {
-		return fail(engine.ErrActive, detailStillRunning)
+	} else if len(h.live.Queue().Running) > 0 && !force {
+		return fail(run.ErrActive, detailStillRunning)
 	}
-	err = s.writeJSON(w, http.StatusOK, wire.ShuttingDown{Status: "shutting_down"})
-	s.Shutdown()
+	err = h.writeJSON(w, http.StatusOK, wire.ShuttingDown{Status: "shutting_down"})
+	h.stop()
 	return err
 }
 
@@ -85,9 +88,9 @@ func (s *Server) shutdown(w http.ResponseWriter, r *http.Request) error {
 //	@Failure	503		{object}	wire.Health	"unhealthy"
 //	@Produce	plain,json
 //	@Router		/healthz [get]
-func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
-	health := s.Live.Health()
-	return s.probe(w, r, health, health.State != engine.HealthFailed, "unhealthy")
+func (h *serviceHandler) healthz(w http.ResponseWriter, r *http.Request) error {
+	health := h.live.Health()
+	return h.probe(w, r, health, health.State != run.HealthFailed, "unhealthy")
 }
 
 // readyz is the readiness probe.
@@ -99,30 +102,31 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 //	@Failure	503		{object}	wire.Health	"not ready"
 //	@Produce	plain,json
 //	@Router		/readyz [get]
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
-	health := s.Live.Health()
-	return s.probe(w, r, health, health.State == engine.HealthRunning, "not ready")
+func (h *serviceHandler) readyz(w http.ResponseWriter, r *http.Request) error {
+	health := h.live.Health()
+	return h.probe(w, r, health, health.State == run.HealthRunning, "not ready")
 }
 
-func (s *Server) probe(w http.ResponseWriter, r *http.Request, health engine.Health, good bool, bad string) error {
+// probe answers with the state of the service.
+func (h *serviceHandler) probe(w http.ResponseWriter, r *http.Request, health run.Health, good bool, bad string) error {
 	status, text := http.StatusOK, "ok"
 	if !good {
 		status, text = http.StatusServiceUnavailable, bad
 	}
 	if r.URL.Query().Has("verbose") && local(r) {
-		q := s.Live.Queue()
+		q := h.live.Queue()
 		out := wire.Health{
 			State: health.State, Since: health.Since.UTC(), Checks: health.Checks,
-			ActiveRuns: len(q.Running), QueueDepth: len(q.IDs), Version: s.Version,
+			ActiveRuns: len(q.Running), QueueDepth: len(q.IDs), Version: h.version,
 		}
 		if out.Checks == nil {
 			out.Checks = map[string]string{}
 		}
-		return s.writeJSON(w, status, out)
+		return h.writeJSON(w, status, out)
 	}
 	w.Header().Set("Cache-Control", noStore)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	s.write(w, status, []byte(text))
+	h.write(w, status, []byte(text))
 	return nil
 }
 
@@ -130,59 +134,4 @@ func (s *Server) probe(w http.ResponseWriter, r *http.Request, health engine.Hea
 func local(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	return err == nil && loopback(host)
-}
-
-// getDocument serves the API document.
-//
-//	@Summary	Get this document
-//	@Tags		service
-//	@Success	200	{object}	object
-//	@Produce	json
-//	@Router		/openapi.json [get]
-func (s *Server) getDocument(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Set("Cache-Control", "no-cache")
-	s.writeTagged(w, r, bodyTag(openapi.JSON), openapi.JSON)
-	return nil
-}
-
-// pagePolicy is the Content-Security-Policy of pages: nothing from elsewhere,
-// nothing inline.
-const pagePolicy = "default-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-// page serves one of the embedded pages.
-func (s *Server) page(name string) handler {
-	return func(w http.ResponseWriter, r *http.Request) error { return s.sendAsset(w, r, name) }
-}
-
-// getStatic serves a file that belongs to a page.
-func (s *Server) getStatic(w http.ResponseWriter, r *http.Request) error {
-	return s.sendAsset(w, r, chi.URLParam(r, "file"))
-}
-
-func (s *Server) sendAsset(w http.ResponseWriter, r *http.Request, name string) error {
-	body, ok := web.File(name)
-	if !ok {
-		return errNotFound
-	}
-	h := w.Header()
-	h.Set("Content-Security-Policy", pagePolicy)
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-cache")
-	tag := bodyTag(body)
-	h.Set("Etag", tag)
-	if tagged(r.Header.Values("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	h.Set("Content-Type", assetTypes()[path.Ext(name)])
-	s.write(w, http.StatusOK, body)
-	return nil
-}
-
-// assetTypes are the media types of the embedded files.
-func assetTypes() map[string]string {
-	return map[string]string{
-		".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-		".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
-	}
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -152,7 +152,7 @@ func TestResultsStatus(t *testing.T) {
 	}
 	for _, tt := range tests {
 		ts := newTestServer(t, nil)
-		ts.fake.runs = []*engine.Run{testRun(idDone, tt.state)}
+		ts.fake.runs = []*run.Run{testRun(idDone, tt.state)}
 		ts.fake.snapshots[idDone] = testSnapshot(tt.final)
 		var got struct {
 			Status  string

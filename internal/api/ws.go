@@ -5,12 +5,18 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/gorilla/websocket"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/api/feed"
+	"aiperfd/internal/run"
 )
+
+// feedHandler handles the route of the WebSocket feed.
+type feedHandler struct {
+	*base
+	hub *feed.Hub
+}
 
 // connect is the WebSocket feed.
 //
@@ -23,34 +29,34 @@ import (
 //	@Failure		503	{object}	wire.Problem
 //	@Produce		json
 //	@Router			/ws [get]
-func (s *Server) connect(w http.ResponseWriter, r *http.Request) error {
+func (h *feedHandler) connect(w http.ResponseWriter, r *http.Request) error {
 	if !websocket.IsWebSocketUpgrade(r) {
 		return &failure{err: errUpgrade, header: map[string]string{"Upgrade": "websocket", "Connection": "Upgrade"}}
 	}
 	if !sameOrigin(r) {
 		return errOrigin
 	}
-	if !s.Hub.Reserve() {
+	if !h.hub.Reserve() {
 		return errTooManyStreams
 	}
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: bodyLimit,
 		CheckOrigin:      func(*http.Request) bool { return true }, // done above
 		Error: func(w http.ResponseWriter, r *http.Request, _ int, reason error) {
-			s.writeProblem(w, r, fail(errParameter, "%s", reason))
+			h.writeProblem(w, r, fail(errParameter, "%s", reason))
 		},
 	}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		s.Hub.Release()
-		return nil // the upgrader has answered
+		h.hub.Release()
+		return nil // the upgrader has responded
 	}
-	s.Hub.Serve(r.Context(), conn, feedSource{s}, s.Version)
+	h.hub.Serve(r.Context(), conn, feedSource{h.base}, h.version)
 	return nil
 }
 
-// sameOrigin reports whether a handshake comes from our own page, or from a
-// program that is no browser and says nothing.
+// sameOrigin reports whether a handshake comes from our own page, or from a client
+// that sends no Origin, which browsers always do.
 func sameOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -60,36 +66,24 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && strings.EqualFold(u.Host, r.Host)
 }
 
-// feedSource lets the hub look for runs.
-type feedSource struct{ server *Server }
+// feedSource gives the hub access to runs.
+type feedSource struct{ base *base }
 
 // Selected implements feed.Source.
-func (f feedSource) Selected(ctx context.Context) (string, bool) { return f.server.Live.Selected(ctx) }
+func (f feedSource) Selected(ctx context.Context) (string, bool) { return f.base.live.Selected(ctx) }
 
 // Get implements feed.Source.
-func (f feedSource) Get(ctx context.Context, id string) (*engine.Run, error) {
+func (f feedSource) Get(ctx context.Context, id string) (*run.Run, error) {
 	if !idPattern.MatchString(id) {
-		return nil, engine.ErrNotFound
+		return nil, run.ErrNotFound
 	}
-	return f.server.Runs.Get(ctx, id)
+	return f.base.runs.Get(ctx, id)
 }
 
 // Snapshot implements feed.Source.
-func (f feedSource) Snapshot(ctx context.Context, id string) (*engine.Snapshot, error) {
-	return f.server.Live.Snapshot(ctx, id)
+func (f feedSource) Snapshot(ctx context.Context, id string) (*run.Snapshot, error) {
+	return f.base.live.Snapshot(ctx, id)
 }
 
 // Health implements feed.Source.
-func (f feedSource) Health() engine.Health { return f.server.Live.Health() }
-
-// closeCode is how feed clients are told that the process ends.
-func (s *Server) closeCode(ctx context.Context) (int, string) {
-	if s.OneShot {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		if run, err := s.find(ctx, ""); err == nil && run != nil && run.State.Terminal() {
-			return websocket.CloseNormalClosure, "run finished"
-		}
-	}
-	return websocket.CloseGoingAway, "shutting down"
-}
+func (f feedSource) Health() run.Health { return f.base.live.Health() }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestGoroutines: the table of goroutines in docs/architecture.md has one row for
+// TestGoroutines: the table of goroutines in docs/goroutines.md has one row for
 // each place in the code that starts one, so that nobody adds a goroutine without
 // saying who owns it and who waits for it.
 func TestGoroutines(t *testing.T) {
@@ -25,7 +25,7 @@ func TestGoroutines(t *testing.T) {
 		t.Fatal("no goroutine was found; the search is broken")
 	}
 	rows := map[string]int{}
-	for i, cells := range table(t, "docs/architecture.md", "file") {
+	for i, cells := range table(t, "docs/goroutines.md", "file") {
 		if len(cells) != 6 {
 			t.Fatalf("row %d of the goroutine table has %d cells, want 6", i+1, len(cells))
 		}
@@ -40,7 +40,7 @@ func TestGoroutines(t *testing.T) {
 	maps.Copy(all, rows)
 	for _, file := range slices.Sorted(maps.Keys(all)) {
 		if starts[file] != rows[file] {
-			t.Errorf("%s starts goroutines in %d places and has %d rows in docs/architecture.md", file, starts[file], rows[file])
+			t.Errorf("%s starts goroutines in %d places and has %d rows in docs/goroutines.md", file, starts[file], rows[file])
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -9,122 +8,79 @@ import (
 	"testing"
 )
 
-// allowed says which packages of ours a package may import, both relative to the
-// module. A package without a row fails the test: whoever adds one decides here
-// where it belongs. Tests are free, within what the compiler lets them.
-//
-//	cmd ─▶ api ─▶ engine ◀─ store
-//	engine ─▶ config · arrival · dataset · endpoint · transport · metric · export
-//	       ─▶ tokenizer · sketch · redact ─▶ bench
-func allowed() map[string][]string {
-	const e = "internal/engine/"
-	return map[string][]string{
-		// The vocabulary and what needs at most it.
-		e + "bench":  nil,
-		e + "sketch": nil,
-		e + "redact": nil,
-		e + "memnet": nil,
-		e + "media":  nil,
-		e + "pace":   nil,
-		e + "jinja":  nil,
-		// The test of fit of arrivals, for tests and for scripts/arrivals.
-		e + "arrival/goodness": nil,
-		e + "tokenizer":        nil,
-		e + "hub":              nil,
-		e + "chattemplate":     {e + "jinja"},
-		e + "sockstamp":        nil,
-		// One table of kinds each; none knows another, with two exceptions:
-		// frames, HTTP/1.1 and the event loop are the transport's own, and reports are made of metrics.
-		e + "arrival": {e + "bench"},
-		e + "dataset": {e + "bench", e + "media", e + "tokenizer"},
-		// Endpoint types: what they share below, a package for each family, the table above.
-		e + "endpoint": {
-			e + "bench", e + "endpoint/anthropic", e + "endpoint/codec", e + "endpoint/native", e + "endpoint/openai",
-			e + "endpoint/polling", e + "endpoint/pooling", e + "endpoint/runpod", e + "endpoint/template", e + "redact",
-		},
-		e + "endpoint/wav":       nil,
-		e + "endpoint/answer":    {e + "bench", e + "redact"},
-		e + "endpoint/polling":   {e + "bench", e + "endpoint/answer"},
-		e + "endpoint/codec":     {e + "bench", e + "endpoint/polling", e + "endpoint/wav"},
-		e + "endpoint/anthropic": {e + "bench", e + "endpoint/answer", e + "endpoint/codec"},
-		e + "endpoint/pooling":   {e + "bench", e + "endpoint/answer", e + "endpoint/codec"},
-		e + "endpoint/openai":    {e + "bench", e + "endpoint/answer", e + "endpoint/codec", e + "endpoint/polling", e + "endpoint/wav"},
-		// These serve the APIs of OpenAI too, or wrap them.
-		e + "endpoint/native":   {e + "bench", e + "endpoint/answer", e + "endpoint/codec", e + "endpoint/openai"},
-		e + "endpoint/runpod":   {e + "bench", e + "endpoint/answer", e + "endpoint/codec", e + "endpoint/openai", e + "endpoint/polling"},
-		e + "endpoint/template": {e + "bench", e + "endpoint/answer", e + "endpoint/codec", e + "endpoint/openai", e + "jinja"},
-		e + "transport": {
-			e + "bench", e + "sockstamp", e + "transport/frame", e + "transport/http1", e + "transport/loop",
-		},
-		e + "transport/frame":    {e + "bench"},
-		e + "transport/testcert": nil, // for tests
-		e + "transport/http1":    nil,
-		e + "transport/loop":     {e + "bench", e + "sockstamp"},
-		e + "metric":             {e + "bench", e + "sketch"},
-		e + "export":             {e + "bench", e + "metric", e + "redact", e + "verdict"},
-		// Judgements are made of records and results; the monitor observes for them.
-		e + "verdict": {e + "bench", e + "metric"},
-		e + "monitor": {e + "verdict"},
-		e + "config":  {e + "bench", e + "redact"},
-		// The certificate drives a server of its own through what runs use.
-		e + "certify": {
-			e + "arrival", e + "bench", e + "endpoint", e + "pace", e + "sockstamp", e + "transport", e + "verdict",
-		},
-		// The simulated server stands alone: it must not share a mistake with
-		// the code that it tests. Only the receive times of sockets are common.
-		"internal/mock":           {"internal/mock/batch", "internal/mock/embedding", e + "sockstamp"},
-		"internal/mock/embedding": nil,
-		"internal/mock/batch":     nil,
-		"internal/engine": {
-			e + "arrival", e + "bench", e + "certify", e + "chattemplate", e + "config", e + "dataset", e + "endpoint", e + "export",
-			e + "hub", e + "metric", e + "monitor", e + "pace", e + "redact", e + "sketch", e + "tokenizer", e + "transport", e + "verdict",
-		},
-		"internal/store": {"internal/engine", e + "bench", e + "export"}, // export writes files atomically
-		// The API shows what the engine says; it does not open stores.
-		"internal/api": {
-			"internal/api/feed", "internal/api/prom", "internal/api/wire", "internal/engine",
-			e + "bench", e + "config", e + "export", e + "metric", e + "redact", "openapi", "web",
-		},
-		"internal/api/feed": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "verdict"},
-		"internal/api/prom": {"internal/api/wire", "internal/engine", e + "bench", e + "metric", e + "sketch", e + "verdict"},
-		"internal/api/wire": {"internal/engine", e + "bench", e + "config", e + "metric", e + "verdict"},
-		"cmd/aiperfd": {
-			"internal/api", "internal/api/feed", "internal/engine", "internal/store",
-			e + "bench", e + "certify", e + "config", e + "export", e + "hub", e + "metric", "internal/mock", e + "pace", e + "redact", e + "tokenizer",
-			e + "transport", e + "verdict",
-		},
-		// Generators and embedded files.
-		"openapi":          nil,
-		"web":              nil,
-		"openapi/gen":      {"internal/api/wire", e + "config"},
-		"scripts/arrivals": {e + "arrival/goodness"},
-		"scripts/docs":     {e + "arrival", e + "config", e + "dataset", e + "endpoint", e + "export", e + "metric"},
-		"internal/arch":    nil,
-		// A stopwatch beside the programs that it measures.
-		"benchmarks/limits": nil,
+// layers returns the line of each package in the drawing of docs/architecture.md, from
+// the top.
+func layers(t *testing.T) map[string]int {
+	t.Helper()
+	_, text, _ := strings.Cut(read(t, "docs/architecture.md"), "## Packages")
+	_, text, _ = strings.Cut(text, "```\n")
+	text, _, found := strings.Cut(text, "```")
+	if !found {
+		t.Fatal("docs/architecture.md has no drawing under Packages")
 	}
+	out := map[string]int{}
+	line := 0
+	for names := range strings.Lines(text) {
+		line++
+		for name := range strings.SplitSeq(names, "·") {
+			name = strings.TrimSpace(name)
+			if first, _, _ := strings.Cut(name, "/"); !slices.Contains([]string{"cmd", "web", "openapi"}, first) {
+				name = "internal/" + name
+			}
+			if out[name] != 0 {
+				t.Errorf("the drawing has %s twice", name)
+			}
+			out[name] = line
+		}
+	}
+	return out
 }
 
+// outside are packages that the drawing does not have: programs that nothing imports.
+func outside() []string {
+	return []string{"openapi/gen", "scripts/arrivals", "scripts/docs", "benchmarks/limits", "internal/arch"}
+}
+
+// forbidden says what a package must not import, although it stands below.
+func forbidden(from, to string) (reason string) {
+	simulator := func(name string) bool { return name == "internal/mock" || strings.HasPrefix(name, "internal/mock/") }
+	switch {
+	case simulator(from) && !simulator(to) && to != "internal/engine/sockstamp":
+		return "the simulator must not share a mistake with the code that it tests"
+	case simulator(to) && !simulator(from) && !strings.HasPrefix(from, "cmd/") && from != "internal/app":
+		return "only commands start the simulator"
+	case to == "internal/engine" && (strings.HasPrefix(from, "internal/api") || from == "internal/store"):
+		return "the API and the store know runs, not the engine"
+	}
+	return ""
+}
+
+// TestImports: a package imports only what stands below it in the drawing of
+// docs/architecture.md. Tests are free, within what the compiler lets them.
 func TestImports(t *testing.T) {
-	rows := allowed()
+	rows := layers(t)
 	seen := map[string]bool{}
 	for _, s := range code(t) {
 		seen[s.dir] = true
-		row, ok := rows[s.dir]
-		if !ok {
-			t.Errorf("%s: package %s has no row in allowed", s.path, s.dir)
+		line := rows[s.dir]
+		if line == 0 && !slices.Contains(outside(), s.dir) {
+			t.Errorf("%s: package %s is not in the drawing of docs/architecture.md", s.path, s.dir)
 			continue
 		}
 		for _, imp := range s.file.Imports {
 			target, ours := strings.CutPrefix(importPath(t, imp.Path.Value), module+"/")
-			if ours && !slices.Contains(row, target) {
-				t.Errorf("%s:%d: %s must not import %s", s.path, s.line(imp.Pos()), s.dir, target)
+			switch {
+			case !ours:
+			case rows[target] <= line:
+				t.Errorf("%s:%d: %s must not import %s, which does not stand below it", s.path, s.line(imp.Pos()), s.dir, target)
+			case forbidden(s.dir, target) != "":
+				t.Errorf("%s:%d: %s must not import %s: %s", s.path, s.line(imp.Pos()), s.dir, target, forbidden(s.dir, target))
 			}
 		}
 	}
-	for dir := range maps.Keys(rows) {
+	for dir := range rows {
 		if !seen[dir] {
-			t.Errorf("allowed has a row for %s, which does not exist", dir)
+			t.Errorf("the drawing has %s, which does not exist", dir)
 		}
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/run"
 )
 
 // leastCommands is how many argument lists the file must have: fewer would mean
@@ -110,7 +111,7 @@ func refusal(argv []string) error {
 	flags, err := config.ParseFlags(argv, nil)
 	doc, _, docErr := flags.Document()
 	if err = errors.Join(err, docErr); err == nil {
-		_, err = engine.Compile(doc)
+		_, err = plan.Compile(doc)
 	}
 	return err
 }
@@ -179,7 +180,7 @@ func commandRuns(t *testing.T, argv []string) {
 			wrap = anyPath
 		}
 		b := newBed(t, timing(t, time.Millisecond, time.Millisecond), wrap)
-		r, err := b.engine.Submit(t.Context(), engine.Submission{Document: doc, Via: "cli"})
+		r, err := b.engine.Submit(t.Context(), run.Submission{Document: doc, Via: "cli"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +256,7 @@ func TestAIPerfDocuments(t *testing.T) {
 				t.Errorf("refused for %q, want %q", got, row.Lacks)
 			}
 			if err == nil {
-				if _, err := engine.Compile(doc); err != nil {
+				if _, err := plan.Compile(doc); err != nil {
 					t.Error(err)
 				}
 			}

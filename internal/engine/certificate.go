@@ -11,11 +11,14 @@ import (
 	"aiperfd/internal/engine/transport"
 )
 
-// certify has the client measure itself at the load of the run, if the plan says
-// that it is the time for that. A failure is a doubt, not the end of the run; a
+// certification has the client of a run measure itself.
+type certification struct{ *execution }
+
+// run has the client measure itself at the load of the run, if the plan says
+// that it is the time for that. A failure is a warning, not the end of the run; a
 // cancel of the run ends it.
-func (x *execution) certify(ctx context.Context, when string, network func() (net.Listener, certify.Dial, error)) {
-	if x.plan.Certify != when || x.cancelled() {
+func (x *certification) run(ctx context.Context, when string, network func() (net.Listener, certify.Dial, error)) {
+	if x.plan.Certify != when || x.cancel.cancelled() {
 		return
 	}
 	o := x.reference()
@@ -24,22 +27,22 @@ func (x *execution) certify(ctx context.Context, when string, network func() (ne
 	switch {
 	case err == nil:
 		c.When = when
-		x.certificate = c
+		x.observed.certificate = c
 		if x.plan.Transport.Version != transport.HTTP1 {
 			x.warn("certified-http1", "the certificate of the client was made over HTTP/1.1, not over HTTP/2 as the run")
 		}
-	case !x.cancelled():
+	case !x.cancel.cancelled():
 		x.warn("not-certified", fmt.Sprintf("the client could not be certified: %v", err))
 	}
 }
 
 // reference says what load to certify for: that of the heaviest phase that enters
 // the result.
-func (x *execution) reference() certify.Options {
-	o := certify.Options{Transport: x.plan.Transport, Pacer: x.pacer, RequestBytes: x.requestBytes()}
+func (x *certification) reference() certify.Options {
+	o := certify.Options{Transport: x.transport(bench.Clock{}), Pacer: x.system.pacer, RequestBytes: x.requestBytes()}
 	for i := range x.plan.Phases {
 		p := &x.plan.Phases[i]
-		if !p.judged() {
+		if !p.Counted() {
 			continue
 		}
 		if p.Arrivals == nil {
@@ -51,7 +54,7 @@ func (x *execution) reference() certify.Options {
 	if o.Rate == 0 {
 		o.Concurrency = max(o.Concurrency, 1) // a run of nothing but warm-up
 	}
-	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.detour()) {
+	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.Indirect()) {
 		o.Transport.Dial = (&net.Dialer{}).DialContext // as to such a target: over net/http
 	}
 	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the way to the server is not the client's
@@ -59,7 +62,7 @@ func (x *execution) reference() certify.Options {
 	var chunks, received int64
 	for i := range x.finished {
 		f := &x.finished[i]
-		if f.plan.Kind == bench.Profiling {
+		if f.Plan.Kind == bench.Profiling {
 			chunks, received = chunks+f.chunks, received+f.public.Counters.BytesReceived
 		}
 	}
@@ -69,21 +72,18 @@ func (x *execution) reference() certify.Options {
 	return o
 }
 
-// detour reports whether the servers are not reached directly, over TCP.
-func (p *Plan) detour() bool {
-	o := &p.Transport
-	return o.Proxy != nil || o.EnvProxy || len(o.Sockets) > 0 || o.Version != transport.HTTP1
-}
-
 // requestBytes is the mean size of a first request, by a few of them.
-func (x *execution) requestBytes() int {
+func (x *certification) requestBytes() int {
 	const most = 16
-	total, count := 0, 0
-	for i := range min(x.source.Len(), most) {
-		talk := x.source.At(i)
+	total, count, tokenIDs := 0, 0, x.tokenIDs()
+	if tokenIDs == nil {
+		tokenIDs = func(*bench.Turn, string) []int { return nil }
+	}
+	for i := range min(x.data.first.Len(), most) {
+		talk := x.data.first.At(i)
 		body, err := x.plan.Kind.Body(nil, &endpoint.Request{
 			Model: talk.Model, System: talk.System, Context: talk.Context, Turn: talk.Turns[0],
-			TokenIDs: x.tokenIDs(&talk.Turns[0], talk.Model), Settings: &x.plan.Settings,
+			TokenIDs: tokenIDs(&talk.Turns[0], talk.Model), Settings: &x.plan.Settings,
 		})
 		if err == nil {
 			total, count = total+len(body), count+1

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // certificate reads the certificate of a summary file; nil = it has none.
@@ -107,7 +107,7 @@ func TestCancelOfACertificate(t *testing.T) {
 		began := time.Now()
 		id := b.submit(document("type: concurrency, concurrency: 2, requests: 5", fileData, "  client: {certify: before}"))
 		time.Sleep(time.Second)
-		if _, _, err := b.engine.Cancel(t.Context(), id, engine.CancelRequest{}); err != nil {
+		if _, _, err := b.engine.Cancel(t.Context(), id, run.CancelRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		r := b.wait(id)

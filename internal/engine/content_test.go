@@ -20,10 +20,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/media"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/run"
 )
 
 // heard keeps the bodies that a server gets, in order.
@@ -181,14 +182,14 @@ func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
 	}
 	const want = "benchmark/datasets/0/images: the endpoint type completions takes no images\n" +
 		"benchmark/datasets/0/audio: the endpoint type completions takes no audio"
-	if _, err = engine.Compile(d); err == nil || err.Error() != want {
+	if _, err = plan.Compile(d); err == nil || err.Error() != want {
 		t.Errorf("Compile: %v\nwant:    %s", err, want)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), nil)
 		r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 1",
 			`  dataset: {type: file, records: [{text: one}, {text: two, image: "http://h/a.png"}]}`), "type: chat", "type: completions", 1))
-		if r.State != bench.Failed || r.Error == nil || r.Error.Code != engine.DatasetFailed ||
+		if r.State != bench.Failed || r.Error == nil || r.Error.Code != run.DatasetFailed ||
 			!strings.Contains(r.Error.Message, "turn 0 of conversation session_000001 has images; the endpoint type completions takes none") {
 			t.Errorf("run = %s, %+v", r.State, r.Error)
 		}
@@ -238,7 +239,7 @@ func TestMediaOfUntrustedDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := engine.Compile(d)
+			plan, err := plan.Compile(d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,12 +266,12 @@ func TestMediaInThePlan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plan := func(dataset string) (*engine.Plan, error) {
+	plan := func(dataset string) (*plan.Plan, error) {
 		d, _, err := config.Load([]byte("benchmark: {model: m, dataset: {"+dataset+"}, phases: {requests: 200}}"), config.LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return engine.Compile(d)
+		return plan.Compile(d)
 	}
 	p, err := plan(fmt.Sprintf("images: {source: %q, sourceSampling: shuffle-cycle}, audio: {sampleRates: [8, 44.1, 22050], depths: [24]}", dir))
 	if err != nil {

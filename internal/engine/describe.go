@@ -11,22 +11,24 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/run"
 )
 
 // describe makes the public face of a submission. Everything in it is redacted.
-func describe(s Submission, plan *Plan) (Run, error) {
+func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	d := s.Document
 	b := &d.Benchmark
 	shown, err := encode(config.Compat(d))
 	if err != nil {
-		return Run{}, fmt.Errorf("encode configuration: %w", err)
+		return run.Run{}, fmt.Errorf("encode configuration: %w", err)
 	}
-	r := Run{
+	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
 		State: bench.Queued, CreatedAt: time.Now().UTC(), Via: s.Via, Seed: *d.RandomSeed,
-		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.names,
-		CLICommand: s.CLICommand, Warnings: append([]Warning{}, s.Warnings...), Config: shown,
+		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
+		CLICommand: s.CLICommand, Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
 		Credentials: credentials(&b.Endpoint),
 	}
 	for _, t := range plan.Targets {
@@ -34,7 +36,9 @@ func describe(s Submission, plan *Plan) (Run, error) {
 	}
 	for i := range plan.Phases {
 		if p := &plan.Phases[i]; p.Kind == bench.Profiling {
-			r.Concurrency = optional(p.Concurrency)
+			if p.Concurrency > 0 {
+				r.Concurrency = &p.Concurrency
+			}
 			if p.Rate > 0 {
 				r.Rate = &p.Rate
 			}
@@ -44,8 +48,8 @@ func describe(s Submission, plan *Plan) (Run, error) {
 	return r, nil
 }
 
-func credentials(e *config.Endpoint) Credentials {
-	c := Credentials{APIKey: !e.APIKey.Empty(), Headers: []string{}}
+func credentials(e *config.Endpoint) run.Credentials {
+	c := run.Credentials{APIKey: !e.APIKey.Empty(), Headers: []string{}}
 	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		if redact.SensitiveHeader(name) {
 			c.Headers = append(c.Headers, name)
@@ -56,9 +60,6 @@ func credentials(e *config.Endpoint) Credentials {
 	}
 	return c
 }
-
-// any reports whether the run has secrets, which are never stored.
-func (c Credentials) any() bool { return c.APIKey || len(c.Headers) > 0 || c.URLUserinfo }
 
 // encode is json.Marshal without HTML escaping.
 func encode(v any) (json.RawMessage, error) {

@@ -23,8 +23,10 @@ import (
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/run"
 )
 
 // Defaults of [Options].
@@ -37,8 +39,8 @@ const (
 
 // Options configure an [Engine].
 type Options struct {
-	Store     Store
-	Publisher Publisher // nil = nobody listens
+	Store     run.Store
+	Publisher run.Publisher // nil = nobody listens
 	Log       zerolog.Logger
 	Version   string
 	MaxRuns   int // runs at a time; 0 = 1, because load generators disturb each other
@@ -69,37 +71,14 @@ type Engine struct {
 	open chan struct{} // closed when runs of an earlier process are settled
 	// memory bounds what the responses of all runs keep together.
 	memory *transport.Memory
+	health *health
 
 	mu       sync.Mutex
 	jobs     map[string]*job // guarded by mu; queued and active ones, and the last that finished
 	queue    []*job          // guarded by mu; next first
 	active   []*job          // guarded by mu; in order of start
 	last     string          // guarded by mu; id of the run that finished last
-	health   Health          // guarded by mu
 	stopping bool            // guarded by mu
-}
-
-// job is a run that this process knows.
-type job struct {
-	doc     *config.Document
-	plan    *Plan
-	secrets *redact.Set
-	exec    *execution
-	done    chan struct{} // closed when the run is terminal and durable
-
-	save sync.Mutex // orders changes of run and their storing; held across both on purpose
-	mu   sync.Mutex
-	run  Run // guarded by mu
-
-	report *export.Report // guarded by mu; nil before the results are computed
-}
-
-// view returns a copy of the run.
-func (j *job) view() *Run {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	r := j.run
-	return &r
 }
 
 // New returns an engine. It does nothing until [Engine.Run].
@@ -117,19 +96,19 @@ func New(o Options) (*Engine, error) {
 	return &Engine{
 		opts: o, jobs: map[string]*job{}, wake: make(chan struct{}, 1), open: make(chan struct{}),
 		memory: transport.NewMemory(responseMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))),
-		health: Health{State: HealthStarting, Since: time.Now().UTC(), Checks: map[string]string{}},
+		health: newHealth(),
 	}, nil
 }
 
 type nobody struct{}
 
-func (nobody) Publish(Event) {}
+func (nobody) Publish(run.Event) {}
 
 // Submit compiles a document and queues the run. The run is durable when Submit
 // returns. It waits until [Engine.Run] has settled what an earlier process left.
 // Errors are *config.Invalid for what the user can mend, ErrQueueFull,
 // ErrStopping, or ErrStore.
-func (e *Engine) Submit(ctx context.Context, s Submission) (*Run, error) {
+func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
 	j, err := e.newJob(s)
 	if err != nil {
 		return nil, err
@@ -142,16 +121,16 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (*Run, error) {
 	e.mu.Lock()
 	switch {
 	case e.stopping:
-		err = ErrStopping
+		err = run.ErrStopping
 	case len(e.queue) >= e.opts.MaxQueued:
-		err = ErrQueueFull
+		err = run.ErrQueueFull
 	}
 	e.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	if err := e.opts.Store.Put(ctx, &j.run); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStore, err)
+		return nil, fmt.Errorf("%w: %w", run.ErrStore, err)
 	}
 	created := j.view()
 	e.enqueue(j)
@@ -159,18 +138,17 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (*Run, error) {
 }
 
 // newJob compiles a submission.
-func (e *Engine) newJob(s Submission) (*job, error) {
-	plan, err := Compile(s.Document)
+func (e *Engine) newJob(s run.Submission) (*job, error) {
+	plan, err := plan.Compile(s.Document)
 	if err != nil {
 		return nil, err
 	}
-	plan.Transport.Dial, plan.Transport.Memory = e.opts.Dial, e.memory
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("make run id: %w", err)
 	}
 	j := &job{
-		doc: s.Document, plan: plan, done: make(chan struct{}),
+		opts: &e.opts, health: e.health, plan: plan, done: make(chan struct{}),
 		secrets: redact.NewSet(s.Document.Secrets()...),
 	}
 	if j.run, err = describe(s, plan); err != nil {
@@ -179,7 +157,7 @@ func (e *Engine) newJob(s Submission) (*job, error) {
 	j.run.ID = strings.ReplaceAll(id.String(), "-", "")
 	j.run.Version = e.opts.Version
 	j.exec = newExecution(plan, j.secrets)
-	j.exec.pacer, j.exec.hub = e.opts.Pacer, e.opts.Hub
+	j.exec.system = system{dial: e.opts.Dial, memory: e.memory, pacer: e.opts.Pacer, hub: e.opts.Hub}
 	return j, nil
 }
 
@@ -189,12 +167,12 @@ func (e *Engine) enqueue(j *job) {
 	e.jobs[j.run.ID] = j
 	e.queue = append(e.queue, j)
 	e.mu.Unlock()
-	e.emit(j, EventRunQueued, nil)
-	e.poke()
+	j.emit(run.EventQueued, nil)
+	e.wakeUp()
 }
 
-// poke makes the loop look at the queue.
-func (e *Engine) poke() {
+// wakeUp makes the loop look at the queue.
+func (e *Engine) wakeUp() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -205,20 +183,21 @@ func (e *Engine) poke() {
 // cuts what is left after ten seconds, exports what was measured, and returns.
 // Queued runs stay queued in the store.
 func (e *Engine) Run(ctx context.Context) error {
-	if err := e.recover(ctx); err != nil {
-		e.setHealth(HealthFailed, "store", err.Error())
+	if err := (&recovery{e}).run(ctx); err != nil {
+		e.health.set(run.HealthFailed, "store", err.Error())
 		return err
 	}
-	e.setHealth(HealthRunning, "store", "ok")
+	e.health.set(run.HealthRunning, "store", "ok")
 	close(e.open)
 	var supervisors sync.WaitGroup
 	defer supervisors.Wait()
 	for {
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
-				e.supervise(j)
-				e.rest()
-				e.poke()
+				j.supervise()
+				e.retire(j)
+				e.freeIdleMemory()
+				e.wakeUp()
 			})
 		}
 		select {
@@ -230,10 +209,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// rest gives memory back to the system when no run is active: a daemon waits most
+// freeIdleMemory gives memory back to the system when no run is active: a daemon waits most
 // of its life, and the runtime would keep for minutes what a run needed. A run is
 // not disturbed, and one that starts meanwhile is only being prepared.
-func (e *Engine) rest() {
+func (e *Engine) freeIdleMemory() {
 	e.mu.Lock()
 	idle := len(e.active) == 0 && len(e.queue) == 0 && !e.stopping
 	e.mu.Unlock()
@@ -251,7 +230,7 @@ func (e *Engine) next() *job {
 		return nil
 	}
 	for i, j := range e.queue {
-		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan.shares(j.plan) }) {
+		if !slices.ContainsFunc(e.active, func(a *job) bool { return a.plan.Shares(j.plan) }) {
 			e.queue = slices.Delete(e.queue, i, i+1)
 			e.active = append(e.active, j)
 			return j
@@ -260,25 +239,47 @@ func (e *Engine) next() *job {
 	return nil
 }
 
+// retire takes a terminal job off the active ones and keeps only the newest of
+// them in memory.
+func (e *Engine) retire(j *job) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, a := range e.active {
+		if a == j {
+			e.active = append(e.active[:i:i], e.active[i+1:]...)
+			break
+		}
+	}
+	if j.exec.latest() != nil {
+		if previous := e.last; previous != "" && previous != j.run.ID {
+			delete(e.jobs, previous)
+		}
+		e.last = j.run.ID
+	} else {
+		delete(e.jobs, j.run.ID)
+	}
+	close(j.done)
+}
+
 // stop refuses new work and ends what is active.
 func (e *Engine) stop() {
 	e.mu.Lock()
 	e.stopping = true
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
-	if e.Health().State != HealthFailed {
-		e.setHealth(HealthStopping, "engine", "stopping")
+	if e.health.get().State != run.HealthFailed {
+		e.health.set(run.HealthStopping, "engine", "stopping")
 	}
 	grace := shutdownGrace
 	for _, j := range active {
-		e.cancelActive(j, CancelRequest{Grace: &grace, Reason: "process is stopping"})
+		e.cancelActive(j, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})
 	}
 }
 
 // Cancel stops a run; one that is queued is cancelled at once. changed is false
 // if there was nothing left to do: the run was already stopping or cancelled. ErrAlreadyFinished says that it completed
 // or failed before.
-func (e *Engine) Cancel(ctx context.Context, id string, c CancelRequest) (r *Run, changed bool, err error) {
+func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r *run.Run, changed bool, err error) {
 	e.mu.Lock()
 	j := e.jobs[id]
 	at := -1
@@ -290,9 +291,9 @@ func (e *Engine) Cancel(ctx context.Context, id string, c CancelRequest) (r *Run
 	}
 	e.mu.Unlock()
 	if at >= 0 {
-		err := e.change(j, func(r *Run) { finishRun(r, bench.Aborted, cmp.Or(c.Reason, "cancelled while queued")) })
+		err := j.change(func(r *run.Run) { finishRun(r, bench.Aborted, cmp.Or(c.Reason, "cancelled while queued")) })
 		e.retire(j)
-		e.emit(j, EventComplete, nil)
+		j.emit(run.EventComplete, nil)
 		return j.view(), true, err
 	}
 	if j != nil && !j.view().State.Terminal() {
@@ -301,16 +302,16 @@ func (e *Engine) Cancel(ctx context.Context, id string, c CancelRequest) (r *Run
 	}
 	r, err = e.Get(ctx, id)
 	if err == nil && r.State != bench.Aborted {
-		err = ErrAlreadyFinished
+		err = run.ErrAlreadyFinished
 	}
 	return r, false, err
 }
 
 // cancelActive passes a cancel on to the run's execution.
-func (e *Engine) cancelActive(j *job, c CancelRequest) (first bool) {
-	first = j.exec.cancel(c)
+func (e *Engine) cancelActive(j *job, c run.CancelRequest) (first bool) {
+	first = j.exec.cancel.cancel(c)
 	if first {
-		e.warn(e.change(j, func(r *Run) {
+		j.warn(j.change(func(r *run.Run) {
 			if r.State == bench.Starting || r.State == bench.Running {
 				r.State, r.StateReason = bench.Stopping, cmp.Or(c.Reason, "cancelled")
 				j.exec.state.Store(bench.Stopping)
@@ -321,7 +322,7 @@ func (e *Engine) cancelActive(j *job, c CancelRequest) (first bool) {
 }
 
 // Get returns a run with its configuration.
-func (e *Engine) Get(ctx context.Context, id string) (*Run, error) {
+func (e *Engine) Get(ctx context.Context, id string) (*run.Run, error) {
 	if j := e.job(id); j != nil {
 		return j.view(), nil
 	}
@@ -330,16 +331,18 @@ func (e *Engine) Get(ctx context.Context, id string) (*Run, error) {
 
 // List returns runs without their configurations. The state of those that are
 // active is as it was last stored, which is at every change of state.
-func (e *Engine) List(ctx context.Context, q Query) (Page, error) { return e.opts.Store.List(ctx, q) }
+func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
+	return e.opts.Store.List(ctx, q)
+}
 
 // Delete forgets a terminal run and removes its files. With force, an active
 // run is cancelled first.
 func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 	if j := e.job(id); j != nil && !j.view().State.Terminal() {
 		if !force {
-			return ErrActive
+			return run.ErrActive
 		}
-		if _, _, err := e.Cancel(ctx, id, CancelRequest{Force: true, Reason: "deleted"}); err != nil && !errors.Is(err, ErrAlreadyFinished) {
+		if _, _, err := e.Cancel(ctx, id, run.CancelRequest{Force: true, Reason: "deleted"}); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
 			return err
 		}
 		select {
@@ -357,7 +360,7 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 		e.last = ""
 	}
 	e.mu.Unlock()
-	e.opts.Publisher.Publish(Event{Type: EventRunDeleted, RunID: id, At: time.Now().UTC()})
+	e.opts.Publisher.Publish(run.Event{Type: run.EventDeleted, RunID: id, At: time.Now().UTC()})
 	return nil
 }
 
@@ -374,8 +377,8 @@ func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 	if last != "" {
 		return last, true
 	}
-	page, err := e.opts.Store.List(ctx, Query{
-		States: []bench.State{bench.Completed, bench.Aborted, bench.Failed}, Sort: SortEnded, Descending: true, Limit: 1,
+	page, err := e.opts.Store.List(ctx, run.Query{
+		States: []bench.State{bench.Completed, bench.Aborted, bench.Failed}, Sort: run.SortEnded, Descending: true, Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return "", false
@@ -385,12 +388,12 @@ func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 
 // Snapshot returns the newest snapshot of a run; a run that was never started
 // has an empty one.
-func (e *Engine) Snapshot(ctx context.Context, id string) (*Snapshot, error) {
+func (e *Engine) Snapshot(ctx context.Context, id string) (*run.Snapshot, error) {
 	if j := e.job(id); j != nil {
 		if snap := j.exec.latest(); snap != nil {
 			return snap, nil
 		}
-		return &Snapshot{Wall: time.Now().UTC(), State: j.view().State}, nil
+		return &run.Snapshot{Wall: time.Now().UTC(), State: j.view().State}, nil
 	}
 	r, err := e.opts.Store.Get(ctx, id)
 	if err != nil {
@@ -415,10 +418,10 @@ func (e *Engine) Report(id string) *export.Report {
 }
 
 // Queue returns the state of the queue.
-func (e *Engine) Queue() Queue {
+func (e *Engine) Queue() run.Queue {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	q := Queue{IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns}
+	q := run.Queue{IDs: []string{}, Running: []string{}, Max: e.opts.MaxQueued, MaxRuns: e.opts.MaxRuns}
 	for _, j := range e.queue {
 		q.IDs = append(q.IDs, j.run.ID)
 	}
@@ -435,7 +438,7 @@ func (e *Engine) Artifacts(id string) (*os.Root, error) {
 }
 
 // Wait returns when a run is terminal and durable, or when ctx ends.
-func (e *Engine) Wait(ctx context.Context, id string) (*Run, error) {
+func (e *Engine) Wait(ctx context.Context, id string) (*run.Run, error) {
 	if j := e.job(id); j != nil {
 		select {
 		case <-j.done:
@@ -458,6 +461,6 @@ func (e *Engine) CancelAll() {
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
 	for _, j := range active {
-		e.cancelActive(j, CancelRequest{Force: true})
+		e.cancelActive(j, run.CancelRequest{Force: true})
 	}
 }

@@ -17,13 +17,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
-// document returns a benchmark on the in-memory server with these phases and
+// Document returns a benchmark on the in-memory server with these phases and
 // further lines of the benchmark section.
 func document(phases string, more ...string) string {
 	return `
@@ -215,8 +216,8 @@ profiling s2.0 8s-11s !RequestCancellationError`)
 	})
 }
 
-func hasWarning(r *engine.Run, code string) bool {
-	return slices.ContainsFunc(r.Warnings, func(w engine.Warning) bool { return w.Code == code })
+func hasWarning(r *run.Run, code string) bool {
+	return slices.ContainsFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == code })
 }
 
 func TestWarmupIsNotInTheResult(t *testing.T) {
@@ -240,16 +241,16 @@ profiling s4.0 300ms-400ms`)
 func TestCancel(t *testing.T) {
 	tests := []struct {
 		name   string
-		cancel engine.CancelRequest
+		cancel run.CancelRequest
 		want   string
 	}{
-		{"gracefully: requests in flight may end", engine.CancelRequest{}, `
+		{"gracefully: requests in flight may end", run.CancelRequest{}, `
 profiling s0.0 0s-4s
 profiling s1.0 4s-8s`},
-		{"with a short grace period", engine.CancelRequest{Grace: ptr(time.Second)}, `
+		{"with a short grace period", run.CancelRequest{Grace: ptr(time.Second)}, `
 profiling s0.0 0s-4s
 profiling s1.0 4s-6s !RequestCancellationError`},
-		{"by force", engine.CancelRequest{Force: true}, `
+		{"by force", run.CancelRequest{Force: true}, `
 profiling s0.0 0s-4s
 profiling s1.0 4s-5s !RequestCancellationError`},
 	}
@@ -285,11 +286,11 @@ func TestQueue(t *testing.T) {
 		doc := document("type: concurrency, concurrency: 1, requests: 2", fileData)
 		first, second, third := b.submit(doc), b.submit(doc), b.submit(doc)
 		synctest.Wait()
-		want := engine.Queue{IDs: []string{second, third}, Running: []string{first}, Max: 100, MaxRuns: 1}
+		want := run.Queue{IDs: []string{second, third}, Running: []string{first}, Max: 100, MaxRuns: 1}
 		if diff := cmp.Diff(want, b.engine.Queue()); diff != "" {
 			t.Errorf("queue differs (-want +got):\n%s", diff)
 		}
-		if r, _, err := b.engine.Cancel(t.Context(), second, engine.CancelRequest{}); err != nil || r.State != bench.Aborted {
+		if r, _, err := b.engine.Cancel(t.Context(), second, run.CancelRequest{}); err != nil || r.State != bench.Aborted {
 			t.Errorf("cancel of a queued run = %v, %v", r.State, err)
 		}
 		if got := b.wait(third); got.State != bench.Completed {
@@ -301,7 +302,7 @@ func TestQueue(t *testing.T) {
 		if err := b.engine.Delete(t.Context(), first, false); err != nil {
 			t.Errorf("Delete = %v", err)
 		}
-		if _, err := b.engine.Get(t.Context(), first); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := b.engine.Get(t.Context(), first); !errors.Is(err, run.ErrNotFound) {
 			t.Errorf("Get after Delete = %v, want not found", err)
 		}
 		b.stop()
@@ -311,12 +312,12 @@ func TestQueue(t *testing.T) {
 func TestFailedRuns(t *testing.T) {
 	tests := []struct {
 		name, fault, phases string
-		code                engine.ErrorCode
+		code                run.ErrorCode
 		records             int
 	}{
-		{"nothing succeeds", "status:503", "type: concurrency, concurrency: 2, requests: 5", engine.NoSuccess, 5},
-		{"an outage does not end the run", "status:503", "type: concurrency, concurrency: 1, requests: 1000", engine.NoSuccess, 1000},
-		{"too many failures", "status:500,every=2", "type: concurrency, concurrency: 1, requests: 1000, failedRequestThreshold: 0.2", engine.ErrorThreshold, 10},
+		{"nothing succeeds", "status:503", "type: concurrency, concurrency: 2, requests: 5", run.NoSuccess, 5},
+		{"an outage does not end the run", "status:503", "type: concurrency, concurrency: 1, requests: 1000", run.NoSuccess, 1000},
+		{"too many failures", "status:500,every=2", "type: concurrency, concurrency: 1, requests: 1000, failedRequestThreshold: 0.2", run.ErrorThreshold, 10},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -391,7 +392,7 @@ func TestExactRequestCountUnderConcurrency(t *testing.T) {
 func TestCompileReportsAllProblems(t *testing.T) {
 	d, _, err := config.Load([]byte(document("type: concurrency, requests: 1", fileData, "  slos: {no_such_metric: 1}")), config.LoadOptions{})
 	if err == nil {
-		_, err = engine.Compile(d)
+		_, err = plan.Compile(d)
 	}
 	var invalid *config.Invalid
 	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "no_such_metric") {

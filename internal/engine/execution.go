@@ -1,12 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"net/http"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,110 +12,103 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/dataset"
-	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
-// defaultCancelGrace is how long requests in flight may still take after a
-// graceful cancel of a phase whose own grace has no limit.
-const defaultCancelGrace = 30 * time.Second
-
-// codeForced is of requests that were cut by force.
-const codeForced = "run_cancelled"
-
 // execution is one run while it is active. Its supervisor goroutine calls its
-// methods in order; request and snapshot may be used from anywhere.
+// methods in order; cancel and latest may be called from anywhere.
 type execution struct {
-	plan    *Plan
-	clock   bench.Clock
+	plan    *plan.Plan // replaced when the server has named the model
 	secrets *redact.Set
-	files   recordFile[*bench.Record]
-	raws    recordFile[*export.Raw]
-	values  valueFiles
-	publish func(EventType, *Snapshot)
-	logs    zerolog.Logger
-	say     func(text string) // what the run is waiting for, for people; empty = nothing any more
-	alarm   func(text string) // say, as a warning
-	adopted func()            // the plan has got its model
+	system  system
+	notify  notifications
+	cancel  *cancellation
 
-	modelLimit bench.Tokens // the shortest context of the run's models, as the servers say; 0 = they do not
+	warnings []bench.Warning
 
-	client   *transport.Client
-	hub      hub.Options // where tokenizers of models are
-	source   dataset.Source
-	sources  map[string]dataset.Source // by model, if tokenizers differ; nil = source is everybody's
-	sampler  *dataset.Sampler
-	tokens   counter
-	encoders tokenizers // of turns for APIs that take tokens; empty elsewhere
-	ids      identities
-	pacer    func() pace.Waiter
-	choose   *rand.Rand   // of models; only who holds ahead.making draws
-	sent     atomic.Int64 // requests, where each chooses its target
-	drawn    int64        // sessions; only who holds ahead.making counts
-	spares   []*session   // built for an earlier phase but not started, in order; as above
+	clock   bench.Clock
+	client  *transport.Client
+	servers *target.Servers // for requests that are not load; nil before prepare
+	data    datasets
+	tokens  *collect.Tokens
+	files   *collect.Files
+	records *collect.Run
+	work    *load.Work
+
 	finished []finishedPhase
-	warnings []Warning // of the preparation; only the supervisor adds
-	quiet    quiet     // servers in the preparation
+	observed observation
+	process  processMeter
+	snapshot atomic.Pointer[run.Snapshot]
+	state    atomic.Value // bench.State
+}
 
-	mismatched  atomic.Int64           // answers with a count_mismatch
-	malformed   atomic.Int64           // answers with a malformed_event
-	oddity      atomic.Pointer[string] // the first such event; nil = there was none
-	snapshot    atomic.Pointer[Snapshot]
-	state       atomic.Value // bench.State
-	cancelAsked chan struct{}
-	process     processMeter
+// system is what a run uses of the engine's options.
+type system struct {
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
+	memory *transport.Memory                                                 // of responses; nil = without bound
+	pacer  func() pace.Waiter
+	hub    hub.Options // where tokenizers of models are
+}
+
+// notifications are how a run reports to the engine. None blocks.
+type notifications struct {
+	log           zerolog.Logger
+	publish       func(run.EventType, *run.Snapshot)
+	status        func(text string) // what the run is waiting for, for people; empty = nothing any more
+	alarm         func(text string) // status, as a warning
+	modelResolved func(*plan.Plan)  // the server has named the model
+}
+
+// datasets are those of a run: one for each tokenizer.
+type datasets struct {
+	first   dataset.Source
+	byModel map[string]dataset.Source // nil = the first is every model's
+	sampler *dataset.Sampler
+}
+
+// observation is what is known of the load generator.
+type observation struct {
 	monitor     *monitor.Monitor     // while phases are performed
-	certificate *verdict.Certificate // nil = none was asked for, or not yet
-	takebacks   sync.WaitGroup       // requests that cancel jobs at the server
+	certificate *verdict.Certificate // nil = none was requested, or not yet made
 	// stampLag returns how long received bytes waited for the client since the
 	// run began, by the kernel's stamps; nil = the transport does not measure it.
 	stampLag func() verdict.Histogram
-
-	mu            sync.Mutex
-	request       *CancelRequest          // guarded by mu; nil = nobody asked
-	current       *phase                  // guarded by mu
-	force         context.CancelCauseFunc // guarded by mu; nil before the first phase
-	stopPreparing context.CancelFunc      // guarded by mu; nil once prepared
 }
 
 // finishedPhase is a phase that has ended.
 type finishedPhase struct {
-	plan   *PhasePlan
-	set    *metric.Set
-	public Phase
-	watch  *watch
-	chunks int64  // content events of all responses
-	silent string // when the server was silent for long; empty = it was not
+	report.Measured
+	public run.Phase
+	chunks int64 // content events of all responses
 }
 
-// saturated reports whether the servers did not keep up with the phase.
-func (f *finishedPhase) saturated() bool {
-	return f.watch.saturation != nil && f.watch.saturation.Saturated
-}
-
-// load performs all phases. ctx ends everything at once; cancel is the gentle
+// perform performs all phases. ctx ends everything at once; cancel is the gentle
 // way.
-func (x *execution) load(ctx context.Context) {
+func (x *execution) perform(ctx context.Context) {
 	ctx, force := context.WithCancelCause(ctx)
 	defer force(nil)
-	x.mu.Lock()
-	x.force = force
-	x.mu.Unlock()
+	x.cancel.onForce(force)
 	for i := range x.plan.Phases {
-		if x.cancelled() || ctx.Err() != nil {
+		if x.cancel.cancelled() || ctx.Err() != nil {
 			return
 		}
-		plan := &x.plan.Phases[i]
-		x.profile(ctx, plan, true)
-		end := x.phase(ctx, plan)
-		x.profile(context.WithoutCancel(ctx), plan, false)
+		p := &x.plan.Phases[i]
+		x.warnings = append(x.warnings, x.servers.Profile(ctx, p, true)...)
+		end := x.phase(ctx, p)
+		x.warnings = append(x.warnings, x.servers.Profile(context.WithoutCancel(ctx), p, false)...)
 		if end == bench.PhaseFailed || end == bench.PhaseAborted {
 			return
 		}
@@ -126,201 +116,136 @@ func (x *execution) load(ctx context.Context) {
 }
 
 // phase performs one phase and keeps what it measured.
-func (x *execution) phase(ctx context.Context, plan *PhasePlan) bench.PhaseEnd {
+func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 	set, err := metric.NewSet(x.plan.Metrics)
 	if err != nil {
 		panic(fmt.Sprintf("objectives were checked when the plan was compiled: %v", err))
 	}
-	if err := x.values.keep(set); err != nil {
-		x.warn("values", fmt.Sprintf("phase %s: %v", plan.Name, err))
+	if err := x.files.Keep(set); err != nil {
+		x.warn("values", fmt.Sprintf("phase %s: %v", p.Name, err))
 	}
-	for _, cost := range x.preconnect(ctx, plan) {
+	for _, cost := range x.preconnect(ctx, p) {
 		set.Connected(cost)
 	}
-	p := newPhase(x, plan)
-	x.mu.Lock()
-	x.current = p
-	x.mu.Unlock()
-	if x.cancelled() {
-		p.stop(bench.PhaseCancelled)
+	var phase *load.Phase
+	client := collect.NewClient(collect.ClientOptions{
+		Phase: p, Monitor: x.observed.monitor, StampLag: x.observed.stampLag,
+		InFlight: func() int64 { return phase.InFlight() },
+	})
+	silence := x.silence()
+	measured := func(l *collect.Live) *report.Measured {
+		return &report.Measured{
+			Plan: p, Set: set, Stats: l.Stats, Tally: &client.Tally,
+			Self: client.Self, Client: client.Report, Saturation: client.Saturation, Silence: silence.Text(),
+		}
 	}
-	rec := newRecorder(p, set)
-	end := p.execute(ctx, rec)
-	x.mu.Lock()
-	x.current = nil
-	x.mu.Unlock()
-	stats := p.stats(p.clock.Now())
-	stats.End = end
-	x.finished = append(x.finished, finishedPhase{plan: plan, set: set, public: rec.public(stats), watch: rec.watch, chunks: rec.bytes.chunks, silent: rec.silence.text()})
+	rec := collect.NewRecorder(collect.RecorderOptions{
+		Run: x.records, Phase: p, Set: set, Observers: []collect.Observer{client, silence},
+		Publish: func(l *collect.Live, events ...run.EventType) {
+			snap := x.liveSnapshot(measured(l), l)
+			for _, e := range events {
+				x.announce(e, snap)
+			}
+		},
+	})
+	phase = load.NewPhase(x.work, p, rec)
+	x.cancel.enter(phase)
+	phase.Begin()
+	rec.Begin(phase)
+	phase.Run(ctx)
+	rec.Close()
+	x.cancel.enter(nil)
+
+	l := rec.Live()
+	l.Stats.End = phase.End()
+	m := measured(l)
+	x.finished = append(x.finished, finishedPhase{Measured: *m, public: x.public(m, l), chunks: rec.Chunks()})
 	snap := x.baseSnapshot()
-	if plan.Kind == bench.Profiling {
-		snap.Metrics, snap.MetricsAt, snap.Errors = rec.live, p.clock.Wall(rec.computed), set.ErrorGroups()
+	if p.Kind == bench.Profiling {
+		snap.Metrics, snap.MetricsAt, snap.Errors = l.Metrics, l.MetricsAt, l.Errors
 	}
-	x.announce(EventPhaseComplete, snap)
-	return end
+	x.announce(run.EventPhaseComplete, snap)
+	return l.Stats.End
 }
 
-// cancel asks the run to stop. A second call can only make it harder: force
-// after graceful, or another grace period. first reports whether nobody had
-// asked before.
-func (x *execution) cancel(c CancelRequest) (first bool) {
-	x.mu.Lock()
-	first = x.request == nil
-	if !first {
-		c.Force = c.Force || x.request.Force
-		if c.Grace == nil {
-			c.Grace = x.request.Grace
-		}
-		c.Patience = cmp.Or(c.Patience, x.request.Patience)
-		if c.Reason == "" {
-			c.Reason = x.request.Reason
-		}
+// silence returns the observer of the servers' silence in the next phase. The first
+// phase goes on with the silence that the preparation has met, if any.
+func (x *execution) silence() *collect.Silence {
+	o := collect.SilenceOptions{
+		First:   collect.FirstSilence + x.plan.Settings.Job.Interval, // between polls nothing is requested
+		Servers: x.plan.Servers(), Received: x.received, Alarm: x.notify.alarm, Clear: func() { x.notify.status("") },
 	}
-	x.request = &c
-	current, force := x.current, x.force
-	if x.stopPreparing != nil {
-		x.stopPreparing()
+	if len(x.finished) == 0 {
+		o.Since, o.Next = x.servers.Silence()
 	}
-	x.mu.Unlock()
-	if first {
-		close(x.cancelAsked)
-	}
-	if current != nil {
-		current.stop(bench.PhaseCancelled)
-	}
-	if c.Force && force != nil {
-		force(transport.CancelWith(&bench.Failure{
-			Class: bench.Cancelled, Code: codeForced, Message: "run cancelled by force",
-		}))
-	}
-	return first
+	return collect.NewSilence(o)
 }
 
-// cancelled reports whether somebody asked to stop.
-func (x *execution) cancelled() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.request != nil
-}
-
-// patience returns how long a server may be silent after a cancel before the
-// requests in flight are cut; 0 = as long as they may take.
-func (x *execution) patience() time.Duration {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.request == nil {
-		return 0
-	}
-	return x.request.Patience
-}
-
-// heard counts what servers have sent so far.
-func (x *execution) heard() uint64 {
+// received counts what servers have sent so far.
+func (x *execution) received() uint64 {
 	lag := x.client.Lag()
 	return lag.Kernel + lag.Read
 }
 
-// cancelGrace returns how long requests in flight may take because of a cancel;
-// false = nobody cancelled, or the phase's own grace holds.
-func (x *execution) cancelGrace() (time.Duration, bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	switch {
-	case x.request == nil:
-		return 0, false
-	case x.request.Force:
-		return 0, true
-	case x.request.Grace != nil:
-		return *x.request.Grace, true
-	case x.current != nil && x.current.plan.Grace < 0:
-		return defaultCancelGrace, true
-	}
-	return 0, false
-}
-
-// nextSession returns the oldest session that an earlier phase built and did not
-// start, or draws a conversation, a model and a target for a new one.
-func (x *execution) nextSession() *session {
-	if len(x.spares) > 0 {
-		s := x.spares[0]
-		x.spares = x.spares[1:]
-		return s
-	}
-	s := &session{
-		num:         x.drawn,
-		target:      x.plan.Spread.pick(x.drawn),
-		correlation: x.ids.next(),
-		permits:     make(chan time.Duration, 1), // who permits never waits for a session
-	}
-	s.model = x.plan.Models.pick(x.drawn, x.choose)
-	s.talk = x.sourceOf(s.model).At(x.sampler.Next())
-	s.model = cmp.Or(s.talk.Model, s.model)
-	x.drawn++
-	return s
-}
-
-// headers are those of every request plus the identity of this one.
-func (x *execution) headers(rec *bench.Record) http.Header {
-	h := make(http.Header, len(x.plan.Header)+3+len(x.plan.Affinity))
-	maps.Copy(h, x.plan.Header)
-	values := []string{rec.RequestID, rec.CorrelationID}
-	h["X-Request-Id"] = values[:1:1]
-	for _, name := range x.plan.Affinity {
-		h[name] = values[1:]
-	}
-	h[x.plan.SessionID] = values[1:]
-	return h
-}
-
-// aim gives a request its target.
-func (x *execution) aim(rec *bench.Record, r *transport.Request, target int) {
-	t := &x.plan.Targets[target]
-	rec.Target, r.URL, r.Host = target, t.URL, t.Host
-	if t.Basic != "" && r.Header["Authorization"] == nil {
-		r.Header["Authorization"] = []string{t.Basic}
-	}
-}
-
-// keep hands a record to the record files. A file that cannot be written is
-// reported once, by the export.
-func (x *execution) keep(rec *bench.Record) { x.files.write(rec) }
-
-// redactRecord takes secrets out of the texts that a server chose.
-func (x *execution) redactRecord(rec *bench.Record) {
-	a := &rec.Answer
-	a.ResponseID, a.Model = x.secrets.String(a.ResponseID), x.secrets.String(a.Model)
-	if f := a.Failure; f != nil {
-		clean := *f
-		clean.Message, clean.Code, clean.Type = x.secrets.String(f.Message), x.secrets.String(f.Code), x.secrets.String(f.Type)
-		a.Failure = &clean
-	}
-}
-
 // baseSnapshot is what is known without the phase that is running.
-func (x *execution) baseSnapshot() *Snapshot {
-	snap := &Snapshot{
-		Wall: time.Now().UTC(), State: x.state.Load().(bench.State), Cancelled: x.cancelled(),
+func (x *execution) baseSnapshot() *run.Snapshot {
+	snap := &run.Snapshot{
+		Wall: time.Now().UTC(), State: x.state.Load().(bench.State), Cancelled: x.cancel.cancelled(),
 		Process: x.process.read(),
 	}
 	for i := range x.finished {
 		snap.Phases = append(snap.Phases, x.finished[i].public)
 	}
 	snap.Phases = slices.Clip(snap.Phases)
-	snap.Client, snap.Stream = x.trust(nil)
-	snap.Saturation = x.saturation(nil)
-	snap.age(x.clock.Now())
+	x.judge(snap, x.measured())
+	snap.SetElapsed(x.clock.Now())
 	return snap
 }
 
-// age notes how long ago the first phase started.
-func (s *Snapshot) age(now time.Duration) {
-	if len(s.Phases) > 0 {
-		s.Elapsed = now - s.Phases[0].Stats.Start
+// liveSnapshot describes the run while a phase is performed.
+func (x *execution) liveSnapshot(m *report.Measured, l *collect.Live) *run.Snapshot {
+	snap := x.baseSnapshot()
+	snap.Phases = append(snap.Phases, x.public(m, l))
+	snap.SetElapsed(l.Stats.LastUpdate)
+	if m.Plan.Kind == bench.Profiling {
+		snap.Metrics, snap.MetricsAt, snap.Errors = l.Metrics, l.MetricsAt, l.Errors
+		x.judge(snap, append(x.measured(), *m))
 	}
+	return snap
+}
+
+// public is a phase as the API shows it.
+func (x *execution) public(m *report.Measured, l *collect.Live) run.Phase {
+	out := m.Public(x.clock)
+	out.Counters.BytesSent, out.Counters.BytesReceived = l.Sent, l.Received
+	return out
+}
+
+// judge adds the judgements on phases to a snapshot.
+func (x *execution) judge(snap *run.Snapshot, phases []report.Measured) {
+	snap.Client = report.Client(phases, x.observed.certificate)
+	snap.Stream, snap.Saturation = report.Stream(phases), report.Saturation(phases)
+}
+
+// measured returns the phases that have ended.
+func (x *execution) measured() []report.Measured {
+	var out []report.Measured
+	for i := range x.finished {
+		out = append(out, x.finished[i].Measured)
+	}
+	return out
 }
 
 // announce publishes a snapshot and the event that goes with it.
-func (x *execution) announce(what EventType, snap *Snapshot) {
+func (x *execution) announce(what run.EventType, snap *run.Snapshot) {
 	x.snapshot.Store(snap)
-	x.publish(what, snap)
+	x.notify.publish(what, snap)
+}
+
+// watched performs work while the process watches itself.
+func (x *execution) watched(o monitor.Options, work func()) {
+	x.observed.monitor = monitor.Start(o)
+	stop := sync.OnceFunc(x.observed.monitor.Stop)
+	defer stop()
+	work()
 }

@@ -22,6 +22,7 @@ import (
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 // logged is a log that tests read.
@@ -118,7 +119,7 @@ func TestThresholdSaysWhatItDid(t *testing.T) {
 				b := newBed(t, o, nil)
 				r := b.run(document("type: concurrency, "+tt.load, fileData))
 				message := ""
-				if r.Error != nil && r.Error.Code == engine.ErrorThreshold {
+				if r.Error != nil && r.Error.Code == run.ErrorThreshold {
 					message = r.Error.Message
 				}
 				if !regexp.MustCompile("^"+tt.want).MatchString(message) || (message == "") != (tt.want == "") {
@@ -152,7 +153,7 @@ func TestDeadPort(t *testing.T) {
 				if took := time.Since(began); took > tt.within {
 					t.Errorf("the run took %v, want at most %v", took, tt.within)
 				}
-				if r.State != bench.Failed || r.Error.Code != engine.NoSuccess || !strings.Contains(r.Error.Message, "refused") {
+				if r.State != bench.Failed || r.Error.Code != run.NoSuccess || !strings.Contains(r.Error.Message, "refused") {
 					t.Errorf("run %s, %+v", r.State, r.Error)
 				}
 				if n := r.Summary.Errors; n < tt.least || n > tt.most || !hasWarning(r, "paused") {
@@ -191,7 +192,7 @@ func TestSilence(t *testing.T) {
 		if got := log.lines(); len(got) != 3 {
 			t.Errorf("%q, want three lines", got)
 		}
-		b.cancel(id, engine.CancelRequest{Force: true})
+		b.cancel(id, run.CancelRequest{Force: true})
 		if r := b.wait(id); r.State != bench.Aborted || !hasWarning(r, "no-answer") {
 			t.Errorf("run %s, %v; want it cancelled with a note", r.State, r.Warnings)
 		}
@@ -260,7 +261,7 @@ func TestSilenceOfThePreparation(t *testing.T) {
 		if got := log.lines(); len(got) != 2 || !strings.HasPrefix(got[1], strings.Replace(want, "10 s", "20 s", 1)) {
 			t.Errorf("%q, want two lines", got)
 		}
-		b.cancel(id, engine.CancelRequest{})
+		b.cancel(id, run.CancelRequest{})
 		b.wait(id)
 		b.stop()
 	})
@@ -273,7 +274,7 @@ func TestCancelOfASilentServer(t *testing.T) {
 		id := b.submit(document("type: concurrency, concurrency: 4, requests: 100", fileData))
 		time.Sleep(8 * time.Second)
 		asked := time.Now()
-		b.cancel(id, engine.CancelRequest{Patience: 1500 * time.Millisecond, Reason: "interrupted"})
+		b.cancel(id, run.CancelRequest{Patience: 1500 * time.Millisecond, Reason: "interrupted"})
 		r := b.wait(id)
 		if took := time.Since(asked); took > 2*time.Second {
 			t.Errorf("the end took %v, want at most 2 s", took)
@@ -292,7 +293,7 @@ func TestCancelWaitsForStreams(t *testing.T) {
 		id := b.submit(document("type: concurrency, concurrency: 1, requests: 100",
 			`  dataset: {type: file, format: single_turn, records: [{text: one, output_length: 20}]}`))
 		time.Sleep(2500 * time.Millisecond)
-		b.cancel(id, engine.CancelRequest{Patience: 1500 * time.Millisecond})
+		b.cancel(id, run.CancelRequest{Patience: 1500 * time.Millisecond})
 		if r := b.wait(id); r.Summary == nil || r.Summary.Requests != 1 || r.Summary.Cancelled != 0 {
 			t.Errorf("%+v, want the request in flight to end by itself", r.Summary)
 		}
@@ -337,7 +338,7 @@ func TestMalformedEventsAreSeen(t *testing.T) {
 		o.Faults = []mock.Fault{fault}
 		b := newBed(t, o, nil)
 		r := b.run(document("type: concurrency, concurrency: 2, requests: 20", fileData))
-		i := slices.IndexFunc(r.Warnings, func(w engine.Warning) bool { return w.Code == "malformed-events" })
+		i := slices.IndexFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == "malformed-events" })
 		if i < 0 || !strings.HasPrefix(r.Warnings[i].Detail, `20 responses had malformed events, which were skipped, for example "`) {
 			t.Errorf("%v, want a note on 20 answers with an example", r.Warnings)
 		}
@@ -345,7 +346,7 @@ func TestMalformedEventsAreSeen(t *testing.T) {
 	})
 }
 
-func (b *bed) cancel(id string, c engine.CancelRequest) {
+func (b *bed) cancel(id string, c run.CancelRequest) {
 	b.t.Helper()
 	if _, _, err := b.engine.Cancel(b.t.Context(), id, c); err != nil {
 		b.t.Fatal(err)

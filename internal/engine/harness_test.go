@@ -26,6 +26,7 @@ import (
 	"aiperfd/internal/engine/memnet"
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 // bed is an engine with a simulated server on an in-memory network. Inside a
@@ -87,7 +88,7 @@ func newBedWith(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handl
 // newDialBed is a bed with no server: whatever answers is behind the options' Dial.
 func newDialBed(t testing.TB, o engine.Options) *bed {
 	t.Helper()
-	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
+	store := &memStore{dir: t.TempDir(), runs: map[string]run.Run{}}
 	o.Store, o.Version, o.Reference = store, "test", reference
 	e, err := engine.New(o)
 	if err != nil {
@@ -131,7 +132,7 @@ func (b *bed) submit(document string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	r, err := b.engine.Submit(b.t.Context(), engine.Submission{Document: d, Via: "api"})
+	r, err := b.engine.Submit(b.t.Context(), run.Submission{Document: d, Via: "api"})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -139,12 +140,12 @@ func (b *bed) submit(document string) string {
 }
 
 // run submits a document and waits for the end of the run.
-func (b *bed) run(document string) *engine.Run {
+func (b *bed) run(document string) *run.Run {
 	b.t.Helper()
 	return b.wait(b.submit(document))
 }
 
-func (b *bed) wait(id string) *engine.Run {
+func (b *bed) wait(id string) *run.Run {
 	b.t.Helper()
 	r, err := b.engine.Wait(b.t.Context(), id)
 	if err != nil {
@@ -262,32 +263,32 @@ func (b *bed) value(id, tag, stat string) float64 {
 type memStore struct {
 	dir  string
 	mu   sync.Mutex
-	runs map[string]engine.Run
+	runs map[string]run.Run
 }
 
-var _ engine.Store = (*memStore)(nil)
+var _ run.Store = (*memStore)(nil)
 
-func (s *memStore) Put(_ context.Context, r *engine.Run) error {
+func (s *memStore) Put(_ context.Context, r *run.Run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs[r.ID] = *r
 	return os.MkdirAll(s.Dir(r.ID), 0o700)
 }
 
-func (s *memStore) Get(_ context.Context, id string) (*engine.Run, error) {
+func (s *memStore) Get(_ context.Context, id string) (*run.Run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.runs[id]
 	if !ok {
-		return nil, engine.ErrNotFound
+		return nil, run.ErrNotFound
 	}
 	return &r, nil
 }
 
-func (s *memStore) List(_ context.Context, q engine.Query) (engine.Page, error) {
+func (s *memStore) List(_ context.Context, q run.Query) (run.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var page engine.Page
+	var page run.Page
 	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
 		if r := s.runs[id]; len(q.States) == 0 || slices.Contains(q.States, r.State) {
 			page.Runs = append(page.Runs, r)
@@ -301,7 +302,7 @@ func (s *memStore) Delete(_ context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.runs[id]; !ok {
-		return engine.ErrNotFound
+		return run.ErrNotFound
 	}
 	delete(s.runs, id)
 	return os.RemoveAll(s.Dir(id))

@@ -1,42 +1,51 @@
 package engine
 
-import "time"
+import (
+	"maps"
+	"sync"
+	"time"
 
-// Health returns what the probes say.
-func (e *Engine) Health() Health {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	h := e.health
-	h.Checks = map[string]string{}
-	for k, v := range e.health.Checks {
-		h.Checks[k] = v
-	}
-	return h
+	"aiperfd/internal/run"
+)
+
+// health is what the probes report. Safe for concurrent use.
+type health struct {
+	mu      sync.Mutex
+	current run.Health // guarded by mu
 }
 
-// Finish tells the probes that a service of one run has done its work, and whether
+func newHealth() *health {
+	return &health{current: run.Health{State: run.HealthStarting, Since: time.Now().UTC(), Checks: map[string]string{}}}
+}
+
+// get returns a copy.
+func (h *health) get() run.Health {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := h.current
+	out.Checks = maps.Clone(out.Checks)
+	return out
+}
+
+// set changes the state, and what is known of one part.
+func (h *health) set(state, check, value string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current.State != state {
+		h.current.State, h.current.Since = state, time.Now().UTC()
+	}
+	h.current.Checks[check] = value
+}
+
+// Health returns what the probes report.
+func (e *Engine) Health() run.Health { return e.health.get() }
+
+// Finish reports to the probes that a service of one run has done its work, and whether
 // that failed. The service still answers.
 func (e *Engine) Finish(failed bool) {
 	if failed {
-		e.setHealth(HealthFailed, "run", "failed")
+		e.health.set(run.HealthFailed, "run", "failed")
 		return
 	}
-	e.setHealth(HealthStopping, "run", "ended")
-}
-
-func (e *Engine) setHealth(state, check, value string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.health.State != state {
-		e.health.State, e.health.Since = state, time.Now().UTC()
-	}
-	e.health.Checks[check] = value
-}
-
-// warn logs a store failure that does not stop a run.
-func (e *Engine) warn(err error) {
-	if err != nil {
-		e.opts.Log.Error().Err(err).Msg("store run")
-		e.setHealth(HealthRunning, "store", err.Error())
-	}
+	e.health.set(run.HealthStopping, "run", "ended")
 }

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 // pour writes a head and then the same block until nobody reads any more.
@@ -124,8 +124,8 @@ func TestHostileAnswers(t *testing.T) {
 				})
 				b := newBed(t, mock.Options{}, s.wrap)
 				r := b.run(jobDocument(tt.endpoint, oneByOne))
-				if r.State != bench.Failed || r.Error == nil || r.Error.Code != engine.NoSuccess {
-					t.Errorf("run %s: %+v, want %s", r.State, r.Error, engine.NoSuccess)
+				if r.State != bench.Failed || r.Error == nil || r.Error.Code != run.NoSuccess {
+					t.Errorf("run %s: %+v, want %s", r.State, r.Error, run.NoSuccess)
 				}
 				records := b.records(r.ID)
 				if len(records) != 2 {
@@ -161,11 +161,11 @@ func TestHostileControl(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, options, path string
-		code                engine.ErrorCode
+		code                run.ErrorCode
 		message             string
 	}{
-		{"readiness", "waitForModelTimeout: 5, waitForModelMode: models", "/v1/models", engine.NotReady, "http://mem is not ready after 5s: HTTP 200: " + limit},
-		{"cache reset", "resetKvCache: true", "/reset_prefix_cache", engine.CacheReset, "reset the prefix cache of http://mem: POST /reset_prefix_cache: HTTP 200: " + limit},
+		{"readiness", "waitForModelTimeout: 5, waitForModelMode: models", "/v1/models", run.NotReady, "http://mem is not ready after 5s: HTTP 200: " + limit},
+		{"cache reset", "resetKvCache: true", "/reset_prefix_cache", run.CacheReset, "reset the prefix cache of http://mem: POST /reset_prefix_cache: HTTP 200: " + limit},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

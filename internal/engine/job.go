@@ -1,178 +1,225 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/endpoint"
-	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/report"
+	"aiperfd/internal/run"
 )
 
-// The limits of control requests, which poll for work or take it back.
-const (
-	pollTimeout   = time.Minute     // one poll
-	retryFirst    = time.Second     // before a poll is repeated; doubles
-	retryMost     = 8 * time.Second // … up to this
-	retryBudget   = time.Minute     // of one poll, all repetitions together
-	cancelTimeout = 5 * time.Second
-)
+// job is a run that this process knows.
+type job struct {
+	opts    *Options   // of the engine
+	health  *health    // of the engine
+	plan    *plan.Plan // as it was submitted; exec's plan has the model, too
+	secrets *redact.Set
+	exec    *execution
+	done    chan struct{} // closed when the run is terminal and durable
 
-// jobs performs requests whose answers are fetched by polling.
-type jobs struct {
-	run      *execution
-	inflight context.Context // of the phase
-	request  *transport.Request
-	tracker  *endpoint.Tracker
-	out      transport.Exchange
+	save sync.Mutex // orders changes of run and their storing; held across both on purpose
+	mu   sync.Mutex
+	run  run.Run // guarded by mu
+
+	report *export.Report // guarded by mu; nil before the results are computed
 }
 
-// perform performs a request to the end of its answer.
-func (p *phase) perform(r *transport.Request) transport.Exchange {
-	x := p.run
-	kind := &x.plan.Kind
-	if kind.Job == nil {
-		return x.client.Do(p.inflight, r)
+// view returns a copy of the run.
+func (j *job) view() *run.Run {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := j.run
+	return &r
+}
+
+// warn logs an error of the store that does not stop the run.
+func (j *job) warn(err error) {
+	if err != nil {
+		j.opts.Log.Error().Err(err).Msg("store run")
+		j.health.set(run.HealthRunning, "store", err.Error())
 	}
-	j := jobs{run: x, inflight: p.inflight, request: r, tracker: kind.Track(&x.plan.Settings)}
-	return j.perform()
 }
 
-// perform submits the work and fetches what comes of it. The stamps of the exchange
-// are those of the submission, but for its end.
-func (j *jobs) perform() transport.Exchange {
-	limit := j.run.plan.Settings.Job.Timeout
-	ctx, stop := context.WithDeadlineCause(j.inflight, j.run.clock.At(j.run.clock.Now()+limit), transport.CancelWith(&bench.Failure{
-		Class: bench.JobTimeout, Code: "client", Message: fmt.Sprintf("the job was not done within %v", limit),
+// change applies a change to a run, stores it and publishes it. Changes of
+// one run happen one after the other, in the same order in the store.
+func (j *job) change(apply func(*run.Run)) error {
+	j.save.Lock()
+	defer j.save.Unlock()
+	j.mu.Lock()
+	apply(&j.run)
+	j.run.Revision++
+	r := j.run
+	j.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	err := j.opts.Store.Put(ctx, &r)
+	j.emit(run.EventStateChanged, j.exec.latest())
+	if err != nil {
+		return fmt.Errorf("%w: %w", run.ErrStore, err)
+	}
+	return nil
+}
+
+// emit publishes an event of a run.
+func (j *job) emit(what run.EventType, snap *run.Snapshot) {
+	r := j.view()
+	ev := run.Event{Type: what, RunID: r.ID, At: time.Now().UTC(), Run: r, Snapshot: snap, State: r.State}
+	if snap != nil && len(snap.Phases) > 0 {
+		ev.Phase = &snap.Phases[len(snap.Phases)-1]
+	}
+	j.opts.Publisher.Publish(ev)
+}
+
+// supervise takes one run from its start to its end. It owns every goroutine of
+// the run.
+func (j *job) supervise() {
+	defer func() {
+		if fault := recover(); fault != nil {
+			j.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.run.ID).Msg("run crashed")
+			j.warn(j.change(func(r *run.Run) { failRun(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
+		}
+	}()
+	x := j.exec
+	defer x.release()
+	j.warn(j.change(func(r *run.Run) {
+		now := time.Now().UTC()
+		r.State, r.StartedAt = bench.Starting, &now
 	}))
-	defer stop()
-	submitted := j.inflight
-	if total := j.run.plan.Transport.TotalTimeout; total == 0 || limit < total {
-		submitted = ctx // else the transport's own limit comes first
-	}
-	first := j.run.client.Do(submitted, j.request)
-	call, more, whole := j.tracker.Take(first.Response, first.Conn.Received)
-	if whole {
-		return first
-	}
-	j.out = transport.Exchange{Response: j.tracker.Response(), Stamps: first.Stamps, Conn: first.Conn, Lag: first.Lag}
-	first.Release()
-	for more {
-		call, more = j.poll(ctx, call)
-	}
-	j.out.Stamps.End = j.out.Response.EndAt
-	j.out.Conn.Polls = j.tracker.Polls()
-	j.takeBack()
-	return j.out
-}
+	x.state.Store(bench.Starting)
+	x.notify.publish = j.emit
+	x.notify.log = j.opts.Log.With().Str("run", j.run.ID).Logger()
+	x.notify.status = func(text string) { j.setStatus(zerolog.InfoLevel, text) }
+	x.notify.alarm = func(text string) { j.setStatus(zerolog.WarnLevel, text) }
+	x.notify.modelResolved = j.modelResolved
 
-// poll waits, makes one call and returns the next.
-func (j *jobs) poll(ctx context.Context, call endpoint.Call) (next endpoint.Call, more bool) {
-	if !call.Now {
-		pause(ctx, j.tracker.Pause(j.run.clock.Now()-j.out.Stamps.Start))
-	}
-	began, delay := j.run.clock.Now(), retryFirst
-	for {
-		one, stop := context.WithTimeoutCause(ctx, pollTimeout, transport.CancelWith(&bench.Failure{
-			Class: bench.TimeoutTotal, Message: fmt.Sprintf("a poll was not answered within %v", pollTimeout),
-		}))
-		x := j.run.client.Do(one, j.control(call, j.request.Session))
-		stop()
-		j.add(&x)
-		again := endpoint.Retryable(x.Response) && ctx.Err() == nil && j.run.clock.Now()-began+delay <= retryBudget
-		if !again {
-			next, more, _ = j.tracker.Take(x.Response, x.Conn.Received)
-			x.Release()
-			return next, more
-		}
-		x.Release()
-		pause(ctx, delay)
-		delay = min(2*delay, retryMost)
-	}
-}
-
-// pause waits, at most until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// control returns the request of a call: it carries the headers of the submission,
-// but for those that describe a body.
-func (j *jobs) control(call endpoint.Call, session string) *transport.Request {
-	header := j.request.Header.Clone()
-	header.Del("Content-Type")
-	if call.Binary {
-		header.Set("Accept", "*/*")
-	}
-	return &transport.Request{
-		Method: call.Method, URL: j.run.plan.Kind.URL(call, j.request.URL), Host: j.request.Host, Header: header, Session: session,
-	}
-}
-
-// add counts what a poll moved.
-func (j *jobs) add(x *transport.Exchange) {
-	c := &j.out.Conn
-	c.Reads += x.Conn.Reads
-	c.Received += x.Conn.Received
-	c.Retries += x.Conn.Retries
-	c.Kernel = c.Kernel && (x.Conn.Kernel || x.Conn.Reads == 0)
-	j.out.Lag = max(j.out.Lag, x.Lag)
-}
-
-// takeBack cancels work that is still under way at the server when nobody waits
-// for it any more. It does not wait for the answer.
-func (j *jobs) takeBack() {
-	call, ok := j.tracker.Cancel()
-	if !ok {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	x.cancel.onCancel(cancel)
+	if err := (&preparation{x}).run(ctx, j.opts.Store.Dir(j.run.ID)); err != nil {
+		j.abandon(err)
 		return
 	}
-	x, r := j.run, j.control(call, "")
-	r.MaxBody = maxControlBody
-	x.takebacks.Go(func() {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(j.inflight), cancelTimeout)
-		defer stop()
-		done := x.client.Do(ctx, r)
-		done.Release()
-	})
+	(&certification{x}).run(ctx, "before", j.opts.Reference)
+	x.cancel.onCancel(nil)
+	if !x.cancel.cancelled() {
+		j.enter(bench.Running)
+	}
+	x.watched(j.opts.Monitor, func() { x.perform(context.Background()) })
+	x.cancel.onCancel(cancel)
+	(&certification{x}).run(ctx, "after", j.opts.Reference)
+	x.cancel.onCancel(nil)
+	j.enter(bench.Exporting)
+	j.conclude(x.export(j.view(), j.opts.Store.Dir(j.run.ID)))
+	x.forget()
 }
 
-// warnOfPolls says what polling does to the numbers.
-func (x *execution) warnOfPolls() {
-	if x.plan.Kind.Job == nil {
+// setStatus shows what the run is waiting for; empty = nothing any more. The reason of
+// a run that is stopping stays.
+func (j *job) setStatus(level zerolog.Level, text string) {
+	waits := func(r *run.Run) bool { return r.State == bench.Starting || r.State == bench.Running }
+	r := j.view()
+	if r.State.Terminal() || r.StateReason == text {
 		return
 	}
-	detail := "answers were fetched by polling, so their times are those of the answers to polls"
-	if every := x.plan.Settings.Job.Interval; every > 0 {
-		detail += fmt.Sprintf(", one every %v", every)
+	if text != "" {
+		j.exec.notify.log.WithLevel(level).Msg(text)
 	}
-	x.warn("poll-resolution", detail+"; times between tokens are left out")
-	x.warnOfQuota()
+	if !waits(r) {
+		return
+	}
+	j.warn(j.change(func(r *run.Run) {
+		if waits(r) {
+			r.StateReason = text
+		}
+	}))
 }
 
-// warnOfQuota says when polls alone would use up what Runpod allows.
-func (x *execution) warnOfQuota() {
-	const perSecond = 200 // 2,000 calls in 10 s of /status and /stream together
-	every := x.plan.Settings.Job.Interval
-	if every == 0 {
-		every = time.Second // the longest that polls wait by themselves
+// modelResolved shows the model that the server has named.
+func (j *job) modelResolved(p *plan.Plan) {
+	shown, err := encode(config.Compat(p.Document))
+	if err != nil {
+		j.opts.Log.Error().Err(err).Msg("encode configuration")
 	}
-	for _, target := range x.plan.Targets {
-		if !strings.HasSuffix("."+target.URL.Hostname(), ".runpod.ai") {
-			continue
+	j.warn(j.change(func(r *run.Run) {
+		r.Models = p.Models.Names
+		if err == nil {
+			r.Config = shown
 		}
-		for i := range x.plan.Phases {
-			if n := x.plan.Phases[i].Concurrency; float64(n)/every.Seconds() > perSecond {
-				x.warn("poll-quota", fmt.Sprintf("%d jobs at a time, polled every %v, are more than the %d polls per second that Runpod allows: expect HTTP 429",
-					n, every, perSecond))
-				return
-			}
+	}))
+}
+
+// enter moves an active run to its next state.
+func (j *job) enter(s bench.State) {
+	j.warn(j.change(func(r *run.Run) {
+		if s == bench.Running && r.State == bench.Stopping {
+			return // cancelled in between
 		}
-	}
+		r.State = s
+		j.exec.state.Store(s)
+	}))
+}
+
+// abandon ends a run that could not be prepared.
+func (j *job) abandon(err error) {
+	x := j.exec
+	x.close()
+	j.warn(j.change(func(r *run.Run) {
+		if x.cancel.cancelled() {
+			finishRun(r, bench.Aborted, cmp.Or(r.StateReason, "cancelled before the first request"))
+			return
+		}
+		cause := &run.Error{Code: run.Internal, Message: x.secrets.String(err.Error())}
+		var p *prepareError
+		if errors.As(err, &p) {
+			cause.Code = p.code
+		}
+		failRun(r, cause)
+	}))
+	j.warn(x.finalSnapshot(j.view().State, j.opts.Store.Dir(j.run.ID), nil))
+	j.emit(run.EventComplete, x.latest())
+}
+
+// conclude makes the outcome durable and announces it.
+func (j *job) conclude(o report.Outcome) {
+	x := j.exec
+	j.mu.Lock()
+	j.report = o.Report
+	j.mu.Unlock()
+	j.warn(x.finalSnapshot(o.State, j.opts.Store.Dir(j.run.ID), o.Report))
+	j.emit(run.EventExported, x.latest())
+	j.warn(j.change(func(r *run.Run) {
+		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)
+		r.Client = run.NewClientVerdict(o.Report.Client)
+		if o.Err != nil {
+			failRun(r, o.Err)
+			return
+		}
+		finishRun(r, o.State, o.Reason)
+	}))
+	j.emit(run.EventComplete, x.latest())
+}
+
+// finishRun makes a run terminal.
+func finishRun(r *run.Run, s bench.State, reason string) {
+	now := time.Now().UTC()
+	r.State, r.StateReason, r.EndedAt = s, reason, &now
+}
+
+// failRun makes a run terminal with an error.
+func failRun(r *run.Run, cause *run.Error) {
+	r.Error = cause
+	finishRun(r, bench.Failed, cause.Message)
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 // jobDocument is a benchmark of an endpoint type that is polled.
@@ -270,7 +270,7 @@ func TestForceCancelsJobs(t *testing.T) {
 		b := newBed(t, timing(t, time.Hour, 0), v.wrap)
 		id := b.submit(jobDocument(runpodURL+", type: runpod, jobs: {runpodMode: async}", "type: concurrency, concurrency: 3, requests: 3"))
 		time.Sleep(10 * time.Second)
-		if _, _, err := b.engine.Cancel(t.Context(), id, engine.CancelRequest{Force: true}); err != nil {
+		if _, _, err := b.engine.Cancel(t.Context(), id, run.CancelRequest{Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		r := b.wait(id)

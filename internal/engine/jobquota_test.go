@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 )
 
 // More polls than Runpod allows are announced; other servers have no such limit.
@@ -24,11 +25,11 @@ func TestPollQuota(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := Compile(d)
+			plan, err := plan.Compile(d)
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := &execution{plan: plan}
+			x := &preparation{&execution{plan: plan}}
 			x.warnOfPolls()
 			got := false
 			for _, w := range x.warnings {

@@ -13,8 +13,8 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// TestLengthDoubts: a result whose lengths are not what they seem says so.
-func TestLengthDoubts(t *testing.T) {
+// TestLengthWarnings: a result warns of lengths that differ from those requested.
+func TestLengthWarnings(t *testing.T) {
 	making := func(tokens string) func(http.Handler) http.Handler { // a server that makes so many, not 3
 		return func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,9 +69,8 @@ func TestLengthDoubts(t *testing.T) {
 	}
 }
 
-// TestInputDoubts: what only reads texts is told, too, when the server's counts are
-// none of tokens.
-func TestInputDoubts(t *testing.T) {
+// TestInputWarnings: APIs without output warn, too, if the server does not count tokens.
+func TestInputWarnings(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		factor int // of the server's own count

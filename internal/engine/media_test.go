@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 // wav is a file of 8-bit samples, 1000 a second.
@@ -32,7 +32,7 @@ func wav(length time.Duration) bench.Media {
 func gif() bench.Media { return bench.Media{MIME: "image/gif", Data: []byte("GIF89a")} }
 
 // mediaRun sends turns to an endpoint and waits for the end.
-func (b *bed) mediaRun(endpoint, rest string, list ...bench.Turn) *engine.Run {
+func (b *bed) mediaRun(endpoint, rest string, list ...bench.Turn) *run.Run {
 	b.t.Helper()
 	document := `
 randomSeed: 7
@@ -47,7 +47,7 @@ benchmark:
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	r, err := b.engine.SubmitTurns(b.t.Context(), engine.Submission{Document: d, Via: "api"}, list...)
+	r, err := b.engine.SubmitTurns(b.t.Context(), run.Submission{Document: d, Via: "api"}, list...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

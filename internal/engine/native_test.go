@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
 )
 
@@ -151,7 +151,7 @@ func TestModelInPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "2 models: the path /v2/models/{model}/generate names the model, so that there can be only one"
-	if _, err := engine.Compile(d); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := plan.Compile(d); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
@@ -169,7 +169,7 @@ func TestDialect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = engine.Compile(d)
+		_, err = plan.Compile(d)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s with %s: error %v, want %q", tt.kind, tt.dialect, err, tt.want)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -24,18 +25,18 @@ const (
 // time, as far as the pool lacks them, and returns what each has cost. It takes the
 // connect timeout at most, and stops when the run is cancelled. Nothing of it is
 // inside a timed window.
-func (x *execution) preconnect(ctx context.Context, p *PhasePlan) []bench.Setup {
-	if !x.plan.Ahead || x.cancelled() {
+func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup {
+	if !x.plan.Preconnect || x.cancel.cancelled() {
 		return nil
 	}
 	limit := cmp.Or(x.plan.Transport.ConnectTimeout, transport.DefaultConnectTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	x.onCancel(cancel)
-	defer x.onCancel(nil)
-	urls := make([]*url.URL, x.atOnce(p))
+	x.cancel.onCancel(cancel)
+	defer x.cancel.onCancel(nil)
+	urls := make([]*url.URL, atOnce(p, usualLatency(x.finished)))
 	for i := range urls {
-		urls[i] = x.plan.Targets[x.targetAhead(int64(i))].URL
+		urls[i] = x.plan.Targets[x.work.Target(int64(i))].URL
 	}
 	return x.client.Preconnect(ctx, urls)
 }
@@ -43,11 +44,11 @@ func (x *execution) preconnect(ctx context.Context, p *PhasePlan) []bench.Setup 
 // atOnce returns how many requests of a phase are expected to be under way at the same
 // time: what a closed loop keeps under way, or the rate of an open loop times the
 // time that 90 % of the requests of the phase before took at most.
-func (x *execution) atOnce(p *PhasePlan) int {
+func atOnce(p *plan.Phase, latency time.Duration) int {
 	n := p.Concurrency
 	if p.Arrivals != nil {
 		need := maxAhead
-		if want := math.Ceil(p.Rate * x.usualLatency().Seconds()); want < maxAhead {
+		if want := math.Ceil(p.Rate * latency.Seconds()); want < maxAhead {
 			need = int(want)
 		}
 		n = min(need, cmp.Or(n, need))
@@ -61,23 +62,11 @@ func (x *execution) atOnce(p *PhasePlan) int {
 }
 
 // usualLatency is the 90th percentile of the latency in the last phase with an answer.
-func (x *execution) usualLatency() time.Duration {
-	for i := len(x.finished) - 1; i >= 0; i-- {
-		if h, ok := x.finished[i].set.Histogram("request_latency"); ok && h.Count() > 0 {
+func usualLatency(finished []finishedPhase) time.Duration {
+	for i := len(finished) - 1; i >= 0; i-- {
+		if h, ok := finished[i].Set.Histogram("request_latency"); ok && h.Count() > 0 {
 			return time.Duration(h.Quantile(0.9) * float64(time.Second))
 		}
 	}
 	return assumedLatency
-}
-
-// targetAhead returns the target of the nth session or request that will be started,
-// from 0.
-func (x *execution) targetAhead(n int64) int {
-	if x.plan.Spread.request {
-		return x.plan.Spread.pick(x.sent.Load() + n)
-	}
-	if n < int64(len(x.spares)) {
-		return x.spares[n].target
-	}
-	return x.plan.Spread.pick(x.drawn + n - int64(len(x.spares)))
 }

@@ -14,6 +14,7 @@ import (
 
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // The first wave is not measured as connecting, unless the cold way is asked for; what
@@ -86,13 +87,13 @@ func TestPreconnectNobodyThere(t *testing.T) {
 		})
 		began := time.Now()
 		r := b.run(document("type: concurrency, concurrency: 2, requests: 2", fileData))
-		if took := time.Since(began); r.Error == nil || r.Error.Code != engine.NoSuccess || took != 25*time.Second {
-			t.Errorf("%+v after %v; want %s after 5s for the list of models and 10s each for connections and requests", r.Error, took, engine.NoSuccess)
+		if took := time.Since(began); r.Error == nil || r.Error.Code != run.NoSuccess || took != 25*time.Second {
+			t.Errorf("%+v after %v; want %s after 5s for the list of models and 10s each for connections and requests", r.Error, took, run.NoSuccess)
 		}
 		began = time.Now()
 		id := b.submit(document("type: concurrency, concurrency: 2, requests: 2", fileData))
 		time.Sleep(6 * time.Second) // while connections are being opened
-		if _, _, err := b.engine.Cancel(t.Context(), id, engine.CancelRequest{}); err != nil {
+		if _, _, err := b.engine.Cancel(t.Context(), id, run.CancelRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		if r := b.wait(id); r.State != bench.Aborted || time.Since(began) != 6*time.Second {

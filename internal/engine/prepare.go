@@ -7,85 +7,155 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
+	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // prepareError says which part of the preparation failed.
 type prepareError struct {
-	code ErrorCode
+	code run.ErrorCode
 	err  error
 }
 
 func (e *prepareError) Error() string { return e.err.Error() }
 func (e *prepareError) Unwrap() error { return e.err }
 
-func newExecution(plan *Plan, secrets *redact.Set) *execution {
+func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 	x := &execution{
-		plan: plan, secrets: secrets, cancelAsked: make(chan struct{}),
-		ids:     newIdentities(),
-		publish: func(EventType, *Snapshot) {}, say: func(string) {}, alarm: func(string) {}, adopted: func() {}, logs: zerolog.Nop(),
+		plan: p, secrets: secrets, cancel: newCancellation(),
+		notify: notifications{
+			log:     zerolog.Nop(),
+			publish: func(run.EventType, *run.Snapshot) {}, status: func(string) {}, alarm: func(string) {},
+			modelResolved: func(*plan.Plan) {},
+		},
 	}
 	x.state.Store(bench.Queued)
 	return x
 }
 
-// prepare does everything that may be slow before the first request: the servers,
+// preparation is what a run does before its first request.
+type preparation struct{ *execution }
+
+// run does everything that may be slow before the first request: the servers,
 // tokenizer, dataset, files. Nothing of it is inside a timed window.
-func (x *execution) prepare(ctx context.Context, dir string) error {
-	x.warnings = append(x.warnings, x.plan.Doubts...)
+func (x *preparation) run(ctx context.Context, dir string) error {
+	x.warnings = append(x.warnings, x.plan.Warnings...)
 	x.warnReserved()
-	ask := x.newCaller()
-	defer ask.close()
-	if err := x.awaitModel(ctx, ask); err != nil {
-		return &prepareError{NotReady, err}
+	x.servers = x.newServers()
+	defer x.servers.Close()
+	if err := x.servers.Await(ctx); err != nil {
+		return &prepareError{run.NotReady, err}
 	}
-	if err := x.settleModels(ctx, ask); err != nil {
-		return &prepareError{ModelUnknown, err}
-	}
-	x.doubtReach()
-	counts, err := x.openTokenizers(ctx)
+	models, err := x.resolveModels(ctx)
 	if err != nil {
-		return &prepareError{TokenizerFailed, err}
+		return &prepareError{run.ModelUnknown, err}
 	}
-	if err := x.openDataset(ctx, counts); err != nil {
-		return &prepareError{DatasetFailed, err}
+	x.warnOfConnections()
+	if x.tokens, err = collect.OpenTokens(ctx, collect.TokenOptions{
+		Plan: x.plan, Hub: x.system.hub, Log: x.notify.log, Status: x.notify.status, Warn: x.warn,
+	}); err != nil {
+		return &prepareError{run.TokenizerFailed, err}
 	}
-	x.checkLengths()
-	if err := x.resetCaches(ctx, ask); err != nil {
-		return &prepareError{CacheReset, err}
+	if err := x.openDataset(ctx); err != nil {
+		return &prepareError{run.DatasetFailed, err}
 	}
-	x.choose = x.plan.Seed.Rand(bench.StreamModelSelection)
+	x.checkLengths(models.Context)
+	if err := x.servers.ResetCaches(ctx); err != nil {
+		return &prepareError{run.CacheReset, err}
+	}
 	x.clock = bench.NewClock()
-	x.plan.Transport.Clock = x.clock
-	client := transport.New(x.plan.Transport)
+	client := transport.New(x.transport(x.clock))
 	x.client = client
-	if x.stampLag == nil {
-		x.stampLag = func() (lags verdict.Histogram) {
+	if x.observed.stampLag == nil {
+		x.observed.stampLag = func() (lags verdict.Histogram) {
 			client.Lag().Each(lags.AddN)
 			return lags
 		}
 	}
 	x.warnOfPolls()
 	if err := x.openFiles(dir); err != nil {
-		return &prepareError{ExportFailed, fmt.Errorf("open result files: %w", err)}
+		return &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
+	x.records = &collect.Run{Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files}
+	x.work = load.NewWork(load.Options{
+		Plan: x.plan, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
+		Source: x.data.of, Sampler: x.data.sampler, TokenIDs: x.tokenIDs(), Stop: x.cancel,
+	})
 	return nil
 }
 
-// doubtReach says in the result what a reader must know of the way to the server.
-func (x *execution) doubtReach() {
+// newServers returns the servers of the run, for requests that are not load.
+func (x *preparation) newServers() *target.Servers {
+	return target.New(target.Options{
+		Plan: x.plan, Transport: x.transport(bench.NewClock()), Secrets: x.secrets, Log: x.notify.log,
+		Status: x.notify.status, Silence: collect.FirstSilence,
+		Unanswered: func(request string, since time.Time, length time.Duration) {
+			x.notify.alarm(collect.Unanswered(length, request+" is waiting", since))
+		},
+	})
+}
+
+// resolveModels replaces the plan if the server has named the model.
+func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error) {
+	models, err := x.servers.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.warnings = append(x.warnings, models.Warnings...)
+	if models.Plan != x.plan {
+		x.plan = models.Plan
+		x.notify.modelResolved(x.plan)
+	}
+	return models, nil
+}
+
+// openFiles writes what is known before the first request and starts the writers of
+// what grows.
+func (x *preparation) openFiles(dir string) error {
+	if err := collect.WriteInputs(&collect.InputOptions{
+		Dir: dir, Plan: x.plan, Source: x.data.first, Secrets: x.secrets, TokenIDs: x.tokenIDs(), Warn: x.warn,
+	}); err != nil {
+		return err
+	}
+	var err error
+	x.files, err = collect.OpenFiles(collect.FileOptions{Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets})
+	return err
+}
+
+// tokenIDs returns what makes tokens of texts; nil = the API takes texts.
+func (x *execution) tokenIDs() func(t *bench.Turn, model string) []int {
+	if !x.plan.Kind.Caps.TokenIDs {
+		return nil
+	}
+	return x.tokens.Encode
+}
+
+// transport returns how the connections of this run are made.
+func (x *execution) transport(clock bench.Clock) transport.Options {
+	o := x.plan.Transport
+	o.Dial, o.Memory, o.Clock = x.system.dial, x.system.memory, clock
+	return o
+}
+
+// warnOfConnections adds to the result what a reader must know of the connections.
+func (x *preparation) warnOfConnections() {
 	o := &x.plan.Transport
-	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t Target) bool { return t.URL.Scheme == "https" }) {
+	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t plan.Target) bool { return t.URL.Scheme == "https" }) {
 		const text = "TLS certificates were NOT verified: the identity of the server is unknown, and API keys may have been sent to anyone"
-		x.logs.Warn().Msg(text)
+		x.notify.log.Warn().Msg(text)
 		x.warn("tls-not-verified", text)
 	}
 	switch {
@@ -98,13 +168,10 @@ func (x *execution) doubtReach() {
 
 // openDataset opens the dataset for each tokenizer: models with tokenizers of their
 // own get prompts of their own.
-func (x *execution) openDataset(ctx context.Context, counts *tokenizers) error {
-	bySource := map[*named]dataset.Source{}
-	for i, tok := range counts.distinct(x.plan.Models.names) {
+func (x *preparation) openDataset(ctx context.Context) error {
+	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
 		o := x.plan.Dataset.Options
-		if tok != nil {
-			o.Tokenizer = tok
-		}
+		o.Tokenizer = tok.Tokenizer
 		source, err := x.plan.Dataset.Kind.Open(ctx, o)
 		if err != nil {
 			return err
@@ -112,47 +179,52 @@ func (x *execution) openDataset(ctx context.Context, counts *tokenizers) error {
 		if err := takes(&x.plan.Kind, source); err != nil {
 			return fmt.Errorf("open dataset: %w", err)
 		}
-		for _, doubt := range source.Describe().Warnings {
-			x.warn("dataset", doubt)
+		for _, warning := range source.Describe().Warnings {
+			x.warn("dataset", warning)
 		}
-		if bySource[tok] = source; i == 0 {
-			x.source = source
-		}
-	}
-	for model, tok := range counts.byModel {
-		if x.sources == nil {
-			x.sources = map[string]dataset.Source{}
-		}
-		x.sources[model] = bySource[tok]
+		x.data.add(source, tok.Models)
 	}
 	var err error
-	x.sampler, err = dataset.NewSampler(cmp.Or(x.plan.Dataset.Sampling, "sequential"), x.source.Len(), x.plan.Seed)
+	x.data.sampler, err = dataset.NewSampler(cmp.Or(x.plan.Dataset.Sampling, "sequential"), x.data.first.Len(), x.plan.Seed)
 	return err
 }
 
-// sourceOf returns the dataset of a model.
-func (x *execution) sourceOf(model string) dataset.Source {
-	if own := x.sources[model]; own != nil {
-		return own
+// add adds the dataset of some models; no models = it is that of all.
+func (d *datasets) add(source dataset.Source, models []string) {
+	if d.first == nil {
+		d.first = source
 	}
-	return x.source
+	for _, model := range models {
+		if d.byModel == nil {
+			d.byModel = map[string]dataset.Source{}
+		}
+		d.byModel[model] = source
+	}
 }
 
-// datasetHash is the hash of everything that may be sent: of several datasets, in
-// the order of their models, that of their hashes.
-func (x *execution) datasetHash() string {
-	if len(x.sources) == 0 {
-		return x.source.Hash()
+// of returns the dataset of a model.
+func (d *datasets) of(model string) dataset.Source {
+	if own := d.byModel[model]; own != nil {
+		return own
+	}
+	return d.first
+}
+
+// hash is the hash of everything that may be sent: of several datasets, in the order
+// of their models, that of their hashes.
+func (d *datasets) hash(models []string) string {
+	if len(d.byModel) == 0 {
+		return d.first.Hash()
 	}
 	all := sha256.New()
-	for _, model := range x.plan.Models.names {
-		fmt.Fprintln(all, x.sourceOf(model).Hash())
+	for _, model := range models {
+		fmt.Fprintln(all, d.of(model).Hash())
 	}
 	return hex.EncodeToString(all.Sum(nil))
 }
 
 // warnReserved tells of extra inputs that cannot be sent.
-func (x *execution) warnReserved() {
+func (x *preparation) warnReserved() {
 	for _, f := range x.plan.Settings.Extra {
 		if slices.Contains(x.plan.Kind.Reserved, f.Name) {
 			x.warn("extra-input-ignored", fmt.Sprintf(
@@ -187,35 +259,35 @@ func takes(kind *endpoint.Kind, source dataset.Source) error {
 
 // warn keeps a doubt for the result.
 func (x *execution) warn(code, detail string) {
-	x.warnings = append(x.warnings, Warning{Code: code, Detail: detail})
+	x.warnings = append(x.warnings, bench.Warning{Code: code, Detail: detail})
 }
 
 // close ends what prepare opened.
 func (x *execution) close() {
+	if x.work != nil {
+		x.work.Wait()
+	}
 	if x.client != nil {
-		x.takebacks.Wait()
 		x.client.Close()
 	}
-	if err := x.closeFiles(); err != nil {
-		x.warn("records", err.Error())
+	if x.files != nil {
+		if err := x.files.Close(); err != nil {
+			x.warn("records", err.Error())
+		}
+	}
+}
+
+// release removes what only the computation of the results needs.
+func (x *execution) release() {
+	if x.files != nil {
+		x.files.Release()
 	}
 }
 
 // forget lets go of what only a run that goes on needs; the snapshot stays.
 func (x *execution) forget() {
-	x.source, x.sources, x.sampler, x.spares, x.finished, x.client = nil, nil, nil, nil, nil, nil
-	x.tokens.tokenizers, x.encoders = tokenizers{}, tokenizers{}
+	x.data, x.finished, x.client, x.tokens, x.records, x.work = datasets{}, nil, nil, nil, nil, nil
 }
 
 // latest returns the newest snapshot; nil before the first.
-func (x *execution) latest() *Snapshot { return x.snapshot.Load() }
-
-// onCancel registers what a cancel has to stop while there is no phase.
-func (x *execution) onCancel(stop context.CancelFunc) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.stopPreparing = stop
-	if stop != nil && x.request != nil {
-		stop()
-	}
-}
+func (x *execution) latest() *run.Snapshot { return x.snapshot.Load() }

@@ -5,13 +5,17 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/run"
 )
 
 // processMeter reads what this process uses. Safe for concurrent use.
 type processMeter struct {
 	mu   sync.Mutex
-	last Process   // guarded by mu
-	at   time.Time // guarded by mu
+	last run.Process // guarded by mu
+	at   time.Time   // guarded by mu
 }
 
 // freshness is how old a reading may be; asking the system more often than this
@@ -19,15 +23,19 @@ type processMeter struct {
 const freshness = 500 * time.Millisecond
 
 // read returns the present use; CPU as the share since the reading before.
-func (m *processMeter) read() Process {
+func (m *processMeter) read() run.Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
 	if since := now.Sub(m.at); since < freshness && !m.at.IsZero() {
 		return m.last
 	}
-	p := Process{PID: os.Getpid(), Goroutines: runtime.NumGoroutine()}
-	readProcess(&p)
+	u := monitor.ReadUsage()
+	p := run.Process{
+		PID: os.Getpid(), Created: u.Started, CPUUser: u.User, CPUSystem: u.System, RSS: bench.Bytes(u.RSS),
+		Threads: u.Threads, Goroutines: runtime.NumGoroutine(),
+		VoluntarySwitches: u.VoluntarySwitches, InvoluntarySwitches: u.InvoluntarySwitches, IO: (*run.IO)(u.IO),
+	}
 	if !m.at.IsZero() {
 		busy := p.CPUUser + p.CPUSystem - m.last.CPUUser - m.last.CPUSystem
 		p.CPUPercent = max(0, 100*float64(busy)/float64(now.Sub(m.at)))

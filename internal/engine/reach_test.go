@@ -29,6 +29,7 @@ import (
 	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/transport/testcert"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 // spreads is a document with three URLs and these members of the endpoint.
@@ -250,7 +251,7 @@ func TestAuthStyles(t *testing.T) {
 // realBed is an engine in real time, with the system's network.
 func realBed(t *testing.T) *bed {
 	t.Helper()
-	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
+	store := &memStore{dir: t.TempDir(), runs: map[string]run.Run{}}
 	e, err := engine.New(engine.Options{Store: store, Log: zerolog.Nop(), Version: "test", Monitor: monitor.Options{}})
 	if err != nil {
 		t.Fatal(err)
@@ -449,7 +450,7 @@ func TestProxies(t *testing.T) {
 			if p.used == 0 || p.refused != 0 {
 				t.Errorf("the proxy was used %d times, and refused %d", p.used, p.refused)
 			}
-			i := slices.IndexFunc(r.Warnings, func(w engine.Warning) bool { return w.Code == "proxy" })
+			i := slices.IndexFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == "proxy" })
 			if i < 0 || strings.Contains(r.Warnings[i].Detail, "word") {
 				t.Errorf("warnings %+v, want that of the proxy, redacted", r.Warnings)
 			}

@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 // TestRecoverWithoutFiles: the results of an interrupted run need its record file
@@ -64,7 +65,7 @@ benchmark:
 	}
 
 	again := restarted(t, b.store, r.ID)
-	if again.State != bench.Failed || again.Error == nil || again.Error.Code != engine.Interrupted {
+	if again.State != bench.Failed || again.Error == nil || again.Error.Code != run.Interrupted {
 		t.Errorf("the run is %s, %+v; want it failed and interrupted", again.State, again.Error)
 	}
 	if again.Summary == nil || again.Summary.Requests != 7 {
@@ -98,7 +99,7 @@ func documentFiles(t *testing.T) string {
 }
 
 // restarted starts an engine on a store, and returns a run once it has ended.
-func restarted(t *testing.T, store engine.Store, id string) *engine.Run {
+func restarted(t *testing.T, store run.Store, id string) *run.Run {
 	t.Helper()
 	e, err := engine.New(engine.Options{Store: store, Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test"})
 	if err != nil {

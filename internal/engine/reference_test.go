@@ -13,6 +13,7 @@ import (
 	"aiperfd/internal/engine/certify"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/plan"
 )
 
 // one is a dataset of one conversation.
@@ -26,15 +27,15 @@ func (one) At(int) *bench.Conversation {
 
 // A certificate that cannot be made is a doubt, not the end of the run.
 func TestNoCertificate(t *testing.T) {
-	x := newExecution(&Plan{Certify: "before", Measure: Measure{Phases: []PhasePlan{{Kind: bench.Profiling, Concurrency: 1}}}}, nil)
-	x.source = one{}
+	x := newExecution(&plan.Plan{Certify: "before", Measure: plan.Measure{Phases: []plan.Phase{{Kind: bench.Profiling, Concurrency: 1}}}}, nil)
+	x.data.first = one{}
 	x.plan.Kind.Encode = nobodyEncodes
-	x.certify(t.Context(), "after", nil)
-	if len(x.warnings) != 0 || x.certificate != nil {
-		t.Errorf("not its time: warnings %v, certificate %v", x.warnings, x.certificate)
+	(&certification{x}).run(t.Context(), "after", nil)
+	if len(x.warnings) != 0 || x.observed.certificate != nil {
+		t.Errorf("not its time: warnings %v, certificate %v", x.warnings, x.observed.certificate)
 	}
-	x.certify(t.Context(), "before", func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") })
-	want := []Warning{{Code: "not-certified", Detail: "the client could not be certified: open reference server: no address left"}}
+	(&certification{x}).run(t.Context(), "before", func() (net.Listener, certify.Dial, error) { return nil, nil, errors.New("no address left") })
+	want := []bench.Warning{{Code: "not-certified", Detail: "the client could not be certified: open reference server: no address left"}}
 	if diff := cmp.Diff(want, x.warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -43,8 +44,8 @@ func TestNoCertificate(t *testing.T) {
 // TestReference: the heaviest phase that enters the result is certified, over the
 // way on which its target is reached.
 func TestReference(t *testing.T) {
-	phase := func(kind bench.PhaseKind, streams int, rate float64, excluded bool) PhasePlan {
-		p := PhasePlan{Kind: kind, Concurrency: streams, Rate: rate, Excluded: excluded}
+	phase := func(kind bench.PhaseKind, streams int, rate float64, excluded bool) plan.Phase {
+		p := plan.Phase{Kind: kind, Concurrency: streams, Rate: rate, Excluded: excluded}
 		if rate > 0 {
 			p.Arrivals = nobodyArrives
 		}
@@ -53,25 +54,25 @@ func TestReference(t *testing.T) {
 	tests := []struct {
 		name    string
 		scheme  string
-		phases  []PhasePlan
+		phases  []plan.Phase
 		streams int
 		rate    float64
 		std     bool
 	}{
-		{"heaviest", "http", []PhasePlan{
+		{"heaviest", "http", []plan.Phase{
 			phase(bench.Warmup, 500, 0, false), phase(bench.Profiling, 8, 0, false), phase(bench.Profiling, 64, 0, false),
 			phase(bench.Profiling, 900, 0, true),
 		}, 64, 0, false},
-		{"open loop", "http", []PhasePlan{phase(bench.Profiling, 0, 20, false), phase(bench.Profiling, 0, 30, false)}, 0, 30, false},
-		{"https", "https", []PhasePlan{phase(bench.Profiling, 3, 0, false)}, 3, 0, true},
-		{"warm-up only", "http", []PhasePlan{phase(bench.Warmup, 500, 0, false)}, 1, 0, false},
+		{"open loop", "http", []plan.Phase{phase(bench.Profiling, 0, 20, false), phase(bench.Profiling, 0, 30, false)}, 0, 30, false},
+		{"https", "https", []plan.Phase{phase(bench.Profiling, 3, 0, false)}, 3, 0, true},
+		{"warm-up only", "http", []plan.Phase{phase(bench.Warmup, 500, 0, false)}, 1, 0, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x := newExecution(&Plan{Measure: Measure{Phases: tt.phases}, Targets: []Target{{URL: &url.URL{Scheme: tt.scheme}}}}, nil)
-			x.source = one{}
+			x := newExecution(&plan.Plan{Measure: plan.Measure{Phases: tt.phases}, Targets: []plan.Target{{URL: &url.URL{Scheme: tt.scheme}}}}, nil)
+			x.data.first = one{}
 			x.plan.Kind.Encode = nobodyEncodes
-			o := x.reference()
+			o := (&certification{x}).reference()
 			if o.Concurrency != tt.streams || o.Rate != tt.rate || (o.Transport.Dial != nil) != tt.std {
 				t.Errorf("%d streams, %v/s, over net/http %t; want %d, %v, %t",
 					o.Concurrency, o.Rate, o.Transport.Dial != nil, tt.streams, tt.rate, tt.std)

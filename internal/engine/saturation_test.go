@@ -12,9 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // serving limits a handler to so many requests at a time; the others wait in the
@@ -36,7 +37,7 @@ func serving(slots int) func(http.Handler) http.Handler {
 
 // saturation runs an open loop against a server that serves so many requests at a
 // time, each in 500 ms.
-func saturation(t *testing.T, slots int, load string) (r *engine.Run, s *verdict.Saturation) {
+func saturation(t *testing.T, slots int, load string) (r *run.Run, s *verdict.Saturation) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 400*time.Millisecond, 50*time.Millisecond), serving(slots))
@@ -109,7 +110,7 @@ func TestCutOffInWords(t *testing.T) {
 	r, s := saturation(t, 200, "type: constant, rate: 100, duration: 0.995, gracePeriod: 0")
 	const want = "asked 100/s, served 49.2/s, the queue grew to 51: 51 % of the requests were cut off when the grace period ended, " +
 		"so the server is saturated, or the run is shorter than its latency; percentiles are lower bounds"
-	if i := slices.IndexFunc(r.Warnings, func(w engine.Warning) bool { return w.Code == "cut-by-grace" }); s.Saturated || i < 0 || r.Warnings[i].Detail != want {
+	if i := slices.IndexFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == "cut-by-grace" }); s.Saturated || i < 0 || r.Warnings[i].Detail != want {
 		t.Errorf("saturated %v, warnings %+v; want %s", s.Saturated, r.Warnings, want)
 	}
 }
@@ -176,7 +177,7 @@ func TestSaturationOfAClosedLoop(t *testing.T) {
 		if err != nil || snap.Saturation != nil || r.Summary.Saturation != nil {
 			t.Errorf("snapshot %+v, error %v", snap.Saturation, err)
 		}
-		i := slices.IndexFunc(r.Warnings, func(w engine.Warning) bool { return w.Code == "cut-by-grace" })
+		i := slices.IndexFunc(r.Warnings, func(w bench.Warning) bool { return w.Code == "cut-by-grace" })
 		want := "20 of 25 requests were still running when the grace period of phase profiling ended; the slowest are missing, so percentiles are lower bounds"
 		if i < 0 || r.Warnings[i].Detail != want {
 			t.Errorf("warnings %+v", r.Warnings)

@@ -12,6 +12,7 @@ import (
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 // newLoopbackBed is newBed with a server on a TCP port, as in real runs, and
@@ -26,7 +27,7 @@ func newLoopbackBed(t testing.TB, o mock.Options) (b *bed, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &memStore{dir: t.TempDir(), runs: map[string]engine.Run{}}
+	store := &memStore{dir: t.TempDir(), runs: map[string]run.Run{}}
 	e, err := engine.New(engine.Options{Store: store, Log: zerolog.Nop(), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ benchmark:
 }
 
 // complete performs a run and fails unless every request was answered.
-func (b *bed) complete(document string, requests int64) *engine.Run {
+func (b *bed) complete(document string, requests int64) *run.Run {
 	b.t.Helper()
 	r := b.run(document)
 	if r.State != bench.Completed || r.Summary.Requests != requests {

@@ -6,6 +6,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/run"
 )
 
 // turns is a dataset of conversations with one turn each.
@@ -22,7 +23,7 @@ func (s turns) Describe() dataset.Description {
 
 // SubmitTurns is Submit with turns in place of the document's dataset, for tests of
 // content that no dataset makes.
-func (e *Engine) SubmitTurns(ctx context.Context, s Submission, list ...bench.Turn) (*Run, error) {
+func (e *Engine) SubmitTurns(ctx context.Context, s run.Submission, list ...bench.Turn) (*run.Run, error) {
 	j, err := e.newJob(s)
 	if err != nil {
 		return nil, err

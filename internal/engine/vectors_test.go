@@ -17,12 +17,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/mock"
+	"aiperfd/internal/run"
 )
 
 const (
@@ -98,7 +99,7 @@ benchmark:
 	}
 }
 
-func warningCodes(r *engine.Run) []string {
+func warningCodes(r *run.Run) []string {
 	var codes []string
 	for _, w := range r.Warnings {
 		codes = append(codes, w.Code)
@@ -210,7 +211,7 @@ benchmark:
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = engine.Compile(d)
+		_, err = plan.Compile(d)
 		if err == nil || !strings.Contains(err.Error(), "embeddings takes neither a system message nor a context") {
 			t.Errorf("%s: %v, want a conflict", member, err)
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/monitor"
@@ -45,7 +44,7 @@ type sections struct {
 		Checked  []string
 		Warnings []verdict.Warning
 	}
-	Notes []export.Note
+	Notes []bench.Warning
 }
 
 func (b *bed) sections(id string) sections {
@@ -61,7 +60,7 @@ func (b *bed) sections(id string) sections {
 	return s
 }
 
-func codes(warnings []engine.Warning) []string {
+func codes(warnings []bench.Warning) []string {
 	var out []string
 	for _, w := range warnings {
 		out = append(out, w.Code)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // start is when the first run of a test was created.
@@ -24,24 +24,24 @@ var start = time.Date(2026, 5, 4, 10, 0, 0, 120_000_001, time.UTC)
 func id(n int) string { return fmt.Sprintf("%032x", n) }
 
 // newRun returns the n-th run, with everything set.
-func newRun(n int) *engine.Run {
+func newRun(n int) *run.Run {
 	at := start.Add(time.Duration(n) * time.Minute)
-	return &engine.Run{
+	return &run.Run{
 		ID: id(n), Name: fmt.Sprint("Run ", n), Labels: map[string]string{"gpu": "h100", "n": fmt.Sprint(n)},
 		Notes: "a \"note\" <1>", State: bench.Completed, StateReason: "r", CreatedAt: at,
 		StartedAt: new(at.Add(time.Second)), EndedAt: new(at.Add(time.Duration(100-n) * time.Second)), Via: "api",
 		Version: "0.1.0", Seed: 1 << 60, Models: []string{"m", "m", fmt.Sprint("m", n%3)}, Targets: []string{"http://a:1", "http://b"},
 		Endpoint: "chat", Streaming: true, Concurrency: new(8), Rate: new(1.5),
-		Credentials: engine.Credentials{Headers: []string{"X-Key"}}, CLICommand: "aiperfd profile",
-		Summary:  &engine.Summary{Requests: 1 << 53, LatencyP99: new(1.25)},
-		Error:    &engine.RunError{Code: engine.NoSuccess, Message: "m", Phase: "p"},
-		Warnings: []engine.Warning{{Pointer: "/a", Code: "c", Detail: "d"}}, Revision: 5,
+		Credentials: run.Credentials{Headers: []string{"X-Key"}}, CLICommand: "aiperfd profile",
+		Summary:  &run.Summary{Requests: 1 << 53, LatencyP99: new(1.25)},
+		Error:    &run.Error{Code: run.NoSuccess, Message: "m", Phase: "p"},
+		Warnings: []bench.Warning{{Pointer: "/a", Code: "c", Detail: "d"}}, Revision: 5,
 		Config: json.RawMessage(`{"b":  [1, 2.0, "<é>"], "a":null}`),
 	}
 }
 
 // eachStore runs a test on every store.
-func eachStore(t *testing.T, f func(t *testing.T, s engine.Store)) {
+func eachStore(t *testing.T, f func(t *testing.T, s run.Store)) {
 	t.Helper()
 	t.Run("Store", func(t *testing.T) { f(t, open(t, t.TempDir())) })
 	t.Run("Single", func(t *testing.T) { f(t, NewSingle(filepath.Join(t.TempDir(), "a", "b"))) })
@@ -62,7 +62,7 @@ func open(t *testing.T, dir string) *Store {
 	return s
 }
 
-func put(t *testing.T, s engine.Store, runs ...*engine.Run) {
+func put(t *testing.T, s run.Store, runs ...*run.Run) {
 	t.Helper()
 	for _, r := range runs {
 		if err := s.Put(t.Context(), r); err != nil {
@@ -71,7 +71,7 @@ func put(t *testing.T, s engine.Store, runs ...*engine.Run) {
 	}
 }
 
-func get(t *testing.T, s engine.Store, id string) *engine.Run {
+func get(t *testing.T, s run.Store, id string) *run.Run {
 	t.Helper()
 	r, err := s.Get(t.Context(), id)
 	if err != nil {
@@ -81,10 +81,10 @@ func get(t *testing.T, s engine.Store, id string) *engine.Run {
 }
 
 func TestPutGet(t *testing.T) {
-	eachStore(t, func(t *testing.T, s engine.Store) {
-		full, bare := newRun(1), &engine.Run{ID: id(2), State: bench.Queued, CreatedAt: start}
+	eachStore(t, func(t *testing.T, s run.Store) {
+		full, bare := newRun(1), &run.Run{ID: id(2), State: bench.Queued, CreatedAt: start}
 		put(t, s, full, bare)
-		for _, want := range []*engine.Run{full, bare} {
+		for _, want := range []*run.Run{full, bare} {
 			if diff := cmp.Diff(want, get(t, s, want.ID)); diff != "" {
 				t.Errorf("run (-put +got):\n%s", diff)
 			}
@@ -95,14 +95,14 @@ func TestPutGet(t *testing.T) {
 		if diff := cmp.Diff(changed, get(t, s, id(1))); diff != "" {
 			t.Errorf("replaced run (-put +got):\n%s", diff)
 		}
-		page, err := s.List(t.Context(), engine.Query{Labels: []engine.LabelFilter{{Name: "gpu", AnyValue: true}}})
+		page, err := s.List(t.Context(), run.Query{Labels: []run.LabelFilter{{Name: "gpu", AnyValue: true}}})
 		if err != nil || page.Total != 0 {
 			t.Errorf("runs with a label that was removed: %d, %v; want none", page.Total, err)
 		}
-		if _, err := s.Get(t.Context(), id(3)); !errors.Is(err, engine.ErrNotFound) {
-			t.Errorf("Get of no run = %v, want %v", err, engine.ErrNotFound)
+		if _, err := s.Get(t.Context(), id(3)); !errors.Is(err, run.ErrNotFound) {
+			t.Errorf("Get of no run = %v, want %v", err, run.ErrNotFound)
 		}
-		if err := s.Put(t.Context(), &engine.Run{}); err == nil {
+		if err := s.Put(t.Context(), &run.Run{}); err == nil {
 			t.Error("Put of a run without id succeeded")
 		}
 		info, err := os.Stat(s.Dir(id(1)))
@@ -116,7 +116,7 @@ func TestPutGet(t *testing.T) {
 }
 
 func TestListFilters(t *testing.T) {
-	eachStore(t, func(t *testing.T, s engine.Store) {
+	eachStore(t, func(t *testing.T, s run.Store) {
 		for n := range 6 {
 			put(t, s, newRun(n))
 		}
@@ -124,35 +124,35 @@ func TestListFilters(t *testing.T) {
 		odd.Name, odd.Notes, odd.State, odd.Labels = "ÄRGER 100%_x", "", bench.Queued, map[string]string{"gpu": ""}
 		odd.Models, odd.Targets, odd.StartedAt, odd.EndedAt = nil, nil, nil, nil
 		put(t, s, odd)
-		label := func(f ...engine.LabelFilter) engine.Query { return engine.Query{Labels: f} }
+		label := func(f ...run.LabelFilter) run.Query { return run.Query{Labels: f} }
 		for name, c := range map[string]struct {
-			q    engine.Query
+			q    run.Query
 			want []int
 		}{
-			"all":             {engine.Query{}, []int{6, 5, 4, 3, 2, 1, 0}},
-			"default sort":    {engine.Query{Descending: false}, []int{6, 5, 4, 3, 2, 1, 0}},
-			"states":          {engine.Query{States: []bench.State{bench.Queued, bench.Failed}}, []int{6}},
-			"label value":     {label(engine.LabelFilter{Name: "n", Value: "3"}), []int{3}},
-			"label empty":     {label(engine.LabelFilter{Name: "gpu"}), []int{6}},
-			"label any":       {label(engine.LabelFilter{Name: "n", AnyValue: true}), []int{5, 4, 3, 2, 1, 0}},
-			"label absent":    {label(engine.LabelFilter{Name: "n", AnyValue: true, Not: true}), []int{6}},
-			"label not":       {label(engine.LabelFilter{Name: "n", Value: "3", Not: true}), []int{6, 5, 4, 2, 1, 0}},
-			"labels":          {label(engine.LabelFilter{Name: "gpu", Value: "h100"}, engine.LabelFilter{Name: "n", Value: "2"}), []int{2}},
-			"model":           {engine.Query{Model: "m1"}, []int{4, 1}},
-			"target":          {engine.Query{Target: "http://b"}, []int{5, 4, 3, 2, 1, 0}},
-			"text in name":    {engine.Query{Text: "rUN 2"}, []int{2}},
-			"text in notes":   {engine.Query{Text: `"NOTE" <`}, []int{5, 4, 3, 2, 1, 0}},
-			"text unicode":    {engine.Query{Text: "ärger"}, []int{6}},
-			"text is literal": {engine.Query{Text: "%_"}, []int{6}},
-			"text nowhere":    {engine.Query{Text: "x\na"}, nil},
-			"after":           {engine.Query{CreatedAfter: start.Add(4 * time.Minute)}, []int{6, 5}},
-			"before":          {engine.Query{CreatedBefore: start.Add(2 * time.Minute)}, []int{1, 0}},
-			"between":         {engine.Query{CreatedAfter: start.Add(-time.Hour), CreatedBefore: start.Add(1)}, []int{0}},
-			"created":         {engine.Query{Sort: engine.SortCreated}, []int{0, 1, 2, 3, 4, 5, 6}},
-			"started":         {engine.Query{Sort: engine.SortStarted, Descending: true}, []int{6, 5, 4, 3, 2, 1, 0}},
-			"ended":           {engine.Query{Sort: engine.SortEnded}, []int{0, 1, 2, 3, 4, 5, 6}},
-			"duration":        {engine.Query{Sort: engine.SortDuration}, []int{5, 4, 3, 2, 1, 0, 6}},
-			"name":            {engine.Query{Sort: engine.SortName, Descending: true}, []int{6, 5, 4, 3, 2, 1, 0}},
+			"all":             {run.Query{}, []int{6, 5, 4, 3, 2, 1, 0}},
+			"default sort":    {run.Query{Descending: false}, []int{6, 5, 4, 3, 2, 1, 0}},
+			"states":          {run.Query{States: []bench.State{bench.Queued, bench.Failed}}, []int{6}},
+			"label value":     {label(run.LabelFilter{Name: "n", Value: "3"}), []int{3}},
+			"label empty":     {label(run.LabelFilter{Name: "gpu"}), []int{6}},
+			"label any":       {label(run.LabelFilter{Name: "n", AnyValue: true}), []int{5, 4, 3, 2, 1, 0}},
+			"label absent":    {label(run.LabelFilter{Name: "n", AnyValue: true, Not: true}), []int{6}},
+			"label not":       {label(run.LabelFilter{Name: "n", Value: "3", Not: true}), []int{6, 5, 4, 2, 1, 0}},
+			"labels":          {label(run.LabelFilter{Name: "gpu", Value: "h100"}, run.LabelFilter{Name: "n", Value: "2"}), []int{2}},
+			"model":           {run.Query{Model: "m1"}, []int{4, 1}},
+			"target":          {run.Query{Target: "http://b"}, []int{5, 4, 3, 2, 1, 0}},
+			"text in name":    {run.Query{Text: "rUN 2"}, []int{2}},
+			"text in notes":   {run.Query{Text: `"NOTE" <`}, []int{5, 4, 3, 2, 1, 0}},
+			"text unicode":    {run.Query{Text: "ärger"}, []int{6}},
+			"text is literal": {run.Query{Text: "%_"}, []int{6}},
+			"text nowhere":    {run.Query{Text: "x\na"}, nil},
+			"after":           {run.Query{CreatedAfter: start.Add(4 * time.Minute)}, []int{6, 5}},
+			"before":          {run.Query{CreatedBefore: start.Add(2 * time.Minute)}, []int{1, 0}},
+			"between":         {run.Query{CreatedAfter: start.Add(-time.Hour), CreatedBefore: start.Add(1)}, []int{0}},
+			"created":         {run.Query{Sort: run.SortCreated}, []int{0, 1, 2, 3, 4, 5, 6}},
+			"started":         {run.Query{Sort: run.SortStarted, Descending: true}, []int{6, 5, 4, 3, 2, 1, 0}},
+			"ended":           {run.Query{Sort: run.SortEnded}, []int{0, 1, 2, 3, 4, 5, 6}},
+			"duration":        {run.Query{Sort: run.SortDuration}, []int{5, 4, 3, 2, 1, 0, 6}},
+			"name":            {run.Query{Sort: run.SortName, Descending: true}, []int{6, 5, 4, 3, 2, 1, 0}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				page, err := s.List(t.Context(), c.q)
@@ -176,7 +176,7 @@ func TestListFilters(t *testing.T) {
 }
 
 // numbers returns the numbers of runs; each must be whole.
-func numbers(t *testing.T, runs []engine.Run) (out []int) {
+func numbers(t *testing.T, runs []run.Run) (out []int) {
 	t.Helper()
 	for _, r := range runs {
 		var n int
@@ -192,14 +192,14 @@ func numbers(t *testing.T, runs []engine.Run) (out []int) {
 }
 
 func TestListPages(t *testing.T) {
-	eachStore(t, func(t *testing.T, s engine.Store) {
+	eachStore(t, func(t *testing.T, s run.Store) {
 		for n := range 7 {
 			r := newRun(n)
 			r.Name = "same" // the id decides
 			put(t, s, r)
 		}
-		for _, sort := range []engine.Sort{engine.SortDefault, engine.SortCreated, engine.SortName, engine.SortDuration} {
-			q := engine.Query{Sort: sort, Limit: 3, Descending: true}
+		for _, sort := range []run.Sort{run.SortDefault, run.SortCreated, run.SortName, run.SortDuration} {
+			q := run.Query{Sort: sort, Limit: 3, Descending: true}
 			var got []int
 			for i := 0; ; i++ {
 				page, err := s.List(t.Context(), q)
@@ -226,7 +226,7 @@ func TestListPages(t *testing.T) {
 				}
 			}
 			want := []int{6, 5, 4, 3, 2, 1, 0}
-			if sort == engine.SortDuration {
+			if sort == run.SortDuration {
 				want = []int{0, 1, 2, 3, 4, 5, 6}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -237,29 +237,29 @@ func TestListPages(t *testing.T) {
 }
 
 func TestListErrors(t *testing.T) {
-	eachStore(t, func(t *testing.T, s engine.Store) {
+	eachStore(t, func(t *testing.T, s run.Store) {
 		put(t, s, newRun(1), newRun(2))
-		page, err := s.List(t.Context(), engine.Query{Limit: 1, Model: "m"})
+		page, err := s.List(t.Context(), run.Query{Limit: 1, Model: "m"})
 		if err != nil || page.Next == "" {
 			t.Fatalf("List = %+v, %v; want a next page", page, err)
 		}
-		for name, q := range map[string]engine.Query{
+		for name, q := range map[string]run.Query{
 			"of another filter": {Limit: 1, Cursor: page.Next},
-			"of another sort":   {Limit: 1, Model: "m", Sort: engine.SortName, Cursor: page.Next},
-			"of another order":  {Limit: 1, Model: "m", Sort: engine.SortCreated, Cursor: page.Next},
+			"of another sort":   {Limit: 1, Model: "m", Sort: run.SortName, Cursor: page.Next},
+			"of another order":  {Limit: 1, Model: "m", Sort: run.SortCreated, Cursor: page.Next},
 			"no base64":         {Cursor: "!"},
 			"no JSON":           {Cursor: "AAAA"},
 			"empty JSON":        {Cursor: "e30"},
 		} {
-			if _, err := s.List(t.Context(), q); !errors.Is(err, engine.ErrBadCursor) {
-				t.Errorf("cursor %s: %v, want %v", name, err, engine.ErrBadCursor)
+			if _, err := s.List(t.Context(), q); !errors.Is(err, run.ErrBadCursor) {
+				t.Errorf("cursor %s: %v, want %v", name, err, run.ErrBadCursor)
 			}
 		}
-		q := engine.Query{Limit: 500, Model: "m", Cursor: page.Next} // another page size is fine
+		q := run.Query{Limit: 500, Model: "m", Cursor: page.Next} // another page size is fine
 		if page, err := s.List(t.Context(), q); err != nil || len(page.Runs) != 1 || page.Total != 2 {
 			t.Errorf("next page = %+v, %v; want 1 run of 2", page, err)
 		}
-		for _, q := range []engine.Query{{Limit: -1}, {Limit: 501}, {Sort: "color"}} {
+		for _, q := range []run.Query{{Limit: -1}, {Limit: 501}, {Sort: "color"}} {
 			if _, err := s.List(t.Context(), q); err == nil {
 				t.Errorf("List(%+v) succeeded", q)
 			}
@@ -268,12 +268,12 @@ func TestListErrors(t *testing.T) {
 }
 
 func TestContext(t *testing.T) {
-	eachStore(t, func(t *testing.T, s engine.Store) {
+	eachStore(t, func(t *testing.T, s run.Store) {
 		put(t, s, newRun(1))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, getErr := s.Get(ctx, id(1))
-		_, listErr := s.List(ctx, engine.Query{})
+		_, listErr := s.List(ctx, run.Query{})
 		for name, err := range map[string]error{
 			"Put": s.Put(ctx, newRun(2)), "Get": getErr, "List": listErr, "Ping": s.Ping(ctx),
 		} {
@@ -281,15 +281,15 @@ func TestContext(t *testing.T) {
 				t.Errorf("%s with an ended context = %v, want %v", name, err, context.Canceled)
 			}
 		}
-		if _, err := s.Get(t.Context(), id(2)); !errors.Is(err, engine.ErrNotFound) {
-			t.Errorf("Get of a run whose Put failed = %v, want %v", err, engine.ErrNotFound)
+		if _, err := s.Get(t.Context(), id(2)); !errors.Is(err, run.ErrNotFound) {
+			t.Errorf("Get of a run whose Put failed = %v, want %v", err, run.ErrNotFound)
 		}
 	})
 }
 
 // Many goroutines change and list runs; each sees its own last change.
 func TestConcurrent(t *testing.T) {
-	eachStore(t, func(t *testing.T, s engine.Store) {
+	eachStore(t, func(t *testing.T, s run.Store) {
 		const workers, changes = 8, 10
 		var all sync.WaitGroup
 		for w := range workers {
@@ -304,7 +304,7 @@ func TestConcurrent(t *testing.T) {
 					if err != nil || got.Revision != r.Revision {
 						t.Errorf("Get after Put = %+v, %v; want revision %d", got, err, i)
 					}
-					page, err := s.List(t.Context(), engine.Query{Labels: []engine.LabelFilter{{Name: "n", Value: fmt.Sprint(w)}}})
+					page, err := s.List(t.Context(), run.Query{Labels: []run.LabelFilter{{Name: "n", Value: fmt.Sprint(w)}}})
 					if err != nil || page.Total != 1 {
 						t.Errorf("List = %d, %v; want 1 run", page.Total, err)
 					}
@@ -342,7 +342,7 @@ func BenchmarkList(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if page, err := s.List(b.Context(), engine.Query{}); err != nil || page.Total != 1000 {
+		if page, err := s.List(b.Context(), run.Query{}); err != nil || page.Total != 1000 {
 			b.Fatal(page.Total, err)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
-// crashEnv makes the test binary a process that puts until it is killed.
+// crashEnv makes the test binary a process that changes runs until it is killed.
 const crashEnv = "AIPERFD_STORE_CRASH_DIR"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// putForever changes runs and deletes every fourth, and says what is durable.
+// putForever changes runs and deletes every fourth, and prints what is durable.
 func putForever(dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // should the parent die first
 	defer cancel()
@@ -55,7 +55,7 @@ func putForever(dir string) error {
 	}
 }
 
-// A killed process loses nothing that it had been told is durable.
+// A killed process loses nothing that was reported as durable.
 func TestCrash(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 4 {
@@ -68,10 +68,10 @@ func TestCrash(t *testing.T) {
 			r, err := s.Get(t.Context(), id(n))
 			switch {
 			case deleted[n]:
-				if !errors.Is(err, engine.ErrNotFound) {
-					t.Errorf("deleted run %d: %v, want %v", n, err, engine.ErrNotFound)
+				if !errors.Is(err, run.ErrNotFound) {
+					t.Errorf("deleted run %d: %v, want %v", n, err, run.ErrNotFound)
 				}
-			case deleting[n] && errors.Is(err, engine.ErrNotFound):
+			case deleting[n] && errors.Is(err, run.ErrNotFound):
 			case err != nil:
 				t.Errorf("run %d is lost: %v", n, err)
 			case r.Revision < revision || r.Revision > revision+1:
@@ -88,8 +88,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crash runs a process that puts, kills it after some lines, and returns what it
-// had said by then.
+// crash runs a process that changes runs, kills it after some lines, and returns
+// its output.
 func crash(t *testing.T, dir string, lines int) (durable map[int]int64, deleting, deleted map[int]bool) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -131,7 +131,7 @@ func crash(t *testing.T, dir string, lines int) (durable map[int]int64, deleting
 			t.Fatalf("line %q: %v", in.Text(), err)
 		}
 	}
-	_ = cmd.Wait() // the state says it better
+	_ = cmd.Wait() // the state is checked instead
 	if state := cmd.ProcessState.String(); state != "signal: killed" || len(durable) == 0 {
 		t.Fatalf("process ended by %s after %d runs, not by our signal", state, len(durable))
 	}

@@ -17,22 +17,22 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// readers is the number of connections for reading: more than enough for an API
-// that few people look at.
+// readers is the number of connections for reading, more than enough for an API
+// with few clients.
 const readers = 4
 
 // busyTimeout is how long a statement waits for a lock; only the end of the log
 // and backups by hand ever hold one.
 const busyTimeout = 5 * time.Second
 
-// openDatabase opens the database. A damaged one is put aside, and an empty one
-// takes its place.
+// openDatabase opens the database. A damaged one is renamed and replaced by an empty
+// one.
 func (s *Store) openDatabase(ctx context.Context) error {
 	err := s.connect(ctx)
 	if err == nil || !damaged(err) {
@@ -50,8 +50,8 @@ func (s *Store) openDatabase(ctx context.Context) error {
 	return s.connect(ctx)
 }
 
-// putAside renames the database's files with some suffixes out of the way and
-// returns the name that they now begin with.
+// putAside renames the files of the database with the given suffixes and returns
+// the prefix of their new names.
 func (s *Store) putAside(why string, suffixes ...string) (string, error) {
 	aside := fmt.Sprintf("%s.%s-%s", databaseFile, why, time.Now().UTC().Format("20060102T150405.000000000"))
 	for _, suffix := range suffixes {
@@ -63,7 +63,7 @@ func (s *Store) putAside(why string, suffixes ...string) (string, error) {
 	return aside, nil
 }
 
-// connect opens the database and brings it up to date.
+// connect opens the database and migrates it.
 func (s *Store) connect(ctx context.Context) error {
 	path := filepath.Join(s.dir, databaseFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -115,12 +115,12 @@ func source(path, more string) string {
 	return u.String()
 }
 
-// damage is what SQLite found wrong in a file that it could read.
+// damage is the report of SQLite's integrity check.
 type damage string
 
 func (d damage) Error() string { return "database is malformed: " + string(d) }
 
-// verify reads the database through.
+// verify checks the integrity of the whole database.
 func verify(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
@@ -132,10 +132,9 @@ func verify(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// damaged reports whether an error is about the content of the file.
+// damaged reports whether an error means that the file is damaged.
 func damaged(err error) bool {
-	var d damage
-	if errors.As(err, &d) {
+	if _, ok := errors.AsType[damage](err); ok {
 		return true
 	}
 	var e *sqlite.Error
@@ -146,8 +145,8 @@ func damaged(err error) bool {
 	return primary == sqlite3.SQLITE_CORRUPT || primary == sqlite3.SQLITE_NOTADB
 }
 
-// migrate brings the schema up to date. A database of a newer version is left
-// alone.
+// migrate updates the schema. A database of a newer version is an error and is not
+// changed.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -170,8 +169,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// insert writes a run in place of what is known of it.
-func insert(ctx context.Context, tx *sql.Tx, r *engine.Run) error {
+// insert inserts a run or replaces it.
+func insert(ctx context.Context, tx *sql.Tx, r *run.Run) error {
 	run, err := encode(r)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
@@ -210,7 +209,7 @@ func insert(ctx context.Context, tx *sql.Tx, r *engine.Run) error {
 	return nil
 }
 
-// emptyTrash completes the deletions that the end of a process interrupted.
+// emptyTrash completes deletions that an earlier process did not finish.
 func (s *Store) emptyTrash(ctx context.Context) error {
 	left, err := os.ReadDir(s.trash)
 	if err != nil {
@@ -264,8 +263,8 @@ func (s *Store) index(ctx context.Context) error {
 	return nil
 }
 
-// indexFolders inserts the runs of folders; those without a usable copy of their
-// run are left alone.
+// indexFolders inserts the runs of folders. Folders without a usable copy of their
+// run are skipped.
 func (s *Store) indexFolders(ctx context.Context, tx *sql.Tx, folders []os.DirEntry) (found int, err error) {
 	for _, f := range folders {
 		if !usableID.MatchString(f.Name()) {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// lock takes a data folder for this process, until the file is closed or the
+// lock locks a data folder for this process, until the file is closed or the
 // process ends.
 func lock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// lock fails: without it two processes could take the same folder.
+// lock always fails: without a lock two processes could use the same folder.
 func lock(string) (*os.File, error) {
 	return nil, fmt.Errorf("lock data folder on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // The bounds of a page.
@@ -21,19 +21,19 @@ const (
 	maxLimit     = 500
 )
 
-// absent is the sort key of a run that lacks the value: after all others.
+// absent is the sort key of a run without the value; it sorts last.
 const absent = math.MaxInt64
 
-// query is a checked engine.Query.
+// query is a valid run.Query.
 type query struct {
-	engine.Query
+	run.Query
 	column string // sort column
 	text   bool   // the sort column holds text
 	bound  string // names everything of the query but page and cursor
 	after  *cursor
 }
 
-// cursor is the last run of the page before.
+// cursor is the position of the last run of the previous page.
 type cursor struct {
 	Bound string `json:"q"` // of the query that it belongs to
 	Num   int64  `json:"n"` // sort key, if it is a number
@@ -41,19 +41,19 @@ type cursor struct {
 	ID    string `json:"i"`
 }
 
-// check completes a query. Its errors are about the caller.
-func check(q engine.Query) (*query, error) {
+// check validates a query. Its errors are mistakes of the caller.
+func check(q run.Query) (*query, error) {
 	if q.Limit < 0 || q.Limit > maxLimit {
 		return nil, fmt.Errorf("limit %d is not between 1 and %d", q.Limit, maxLimit)
 	}
 	out := &query{Query: q}
 	out.Limit = cmp.Or(q.Limit, defaultLimit)
 	switch q.Sort {
-	case engine.SortDefault:
+	case run.SortDefault:
 		out.column, out.Descending = "created_at", true
-	case engine.SortCreated, engine.SortStarted, engine.SortEnded, engine.SortDuration:
+	case run.SortCreated, run.SortStarted, run.SortEnded, run.SortDuration:
 		out.column = string(q.Sort)
-	case engine.SortName:
+	case run.SortName:
 		out.column, out.text = string(q.Sort), true
 	default:
 		return nil, fmt.Errorf("runs cannot be sorted by %q", q.Sort)
@@ -62,38 +62,38 @@ func check(q engine.Query) (*query, error) {
 	return out, out.readCursor()
 }
 
-// bind names a query, whatever its page.
-func bind(q engine.Query) string {
+// bind returns a digest of what all pages of a query have in common.
+func bind(q run.Query) string {
 	q.Limit, q.Cursor = 0, ""
-	q.Sort = cmp.Or(q.Sort, engine.SortCreated)
+	q.Sort = cmp.Or(q.Sort, run.SortCreated)
 	q.CreatedAfter, q.CreatedBefore = q.CreatedAfter.UTC(), q.CreatedBefore.UTC()
 	text, err := json.Marshal(q)
 	if err != nil {
-		text = fmt.Append(nil, q) // a time that JSON does not know
+		text = fmt.Append(nil, q) // a time that JSON cannot represent
 	}
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// readCursor decodes the query's cursor, if it has one.
+// readCursor decodes the cursor of the query, if there is one.
 func (q *query) readCursor() error {
 	if q.Cursor == "" {
 		return nil
 	}
 	text, err := base64.RawURLEncoding.DecodeString(q.Cursor)
 	if err != nil {
-		return engine.ErrBadCursor
+		return run.ErrBadCursor
 	}
 	var c cursor
 	if json.Unmarshal(text, &c) != nil || c.Bound != q.bound || c.ID == "" {
-		return engine.ErrBadCursor
+		return run.ErrBadCursor
 	}
 	q.after = &c
 	return nil
 }
 
-// next returns the cursor behind a run.
-func (q *query) next(r *engine.Run) (string, error) {
+// next returns the cursor after a run.
+func (q *query) next(r *run.Run) (string, error) {
 	k := keysOf(r)
 	c := cursor{Bound: q.bound, ID: r.ID, Num: q.number(k)}
 	if q.text {
@@ -121,13 +121,13 @@ func (q *query) number(k keys) int64 {
 	return 0
 }
 
-// keys are what runs are sorted and searched by.
+// keys are the values by which runs are sorted and selected.
 type keys struct {
 	created, started, ended, duration int64
 	name, notes                       string
 }
 
-func keysOf(r *engine.Run) keys {
+func keysOf(r *run.Run) keys {
 	k := keys{
 		created: unixNano(&r.CreatedAt), started: unixNano(r.StartedAt), ended: unixNano(r.EndedAt), duration: absent,
 		name: strings.ToLower(r.Name), notes: strings.ToLower(r.Notes),
@@ -152,8 +152,8 @@ func unixNano(t *time.Time) int64 {
 	return t.UnixNano()
 }
 
-// matches reports whether a run is among those selected.
-func (q *query) matches(r *engine.Run) bool {
+// matches reports whether the query selects a run.
+func (q *query) matches(r *run.Run) bool {
 	k := keysOf(r)
 	text := strings.ToLower(q.Text)
 	switch {
@@ -174,8 +174,8 @@ func (q *query) matches(r *engine.Run) bool {
 	return true
 }
 
-// compare orders two runs as the query asks.
-func (q *query) compare(a, b *engine.Run) int {
+// compare compares two runs in the order of the query.
+func (q *query) compare(a, b *run.Run) int {
 	x, y := keysOf(a), keysOf(b)
 	c := cmp.Compare(q.number(x), q.number(y))
 	if q.text {
@@ -189,7 +189,7 @@ func (q *query) compare(a, b *engine.Run) int {
 }
 
 // beyond reports whether a run comes after the query's cursor.
-func (q *query) beyond(r *engine.Run) bool {
+func (q *query) beyond(r *run.Run) bool {
 	k := keysOf(r)
 	var c int
 	if q.text {
@@ -266,10 +266,9 @@ func (q *query) page() (string, []any) {
 		cond, q.column, direction, q.Limit+1), args
 }
 
-// cut makes a page of at most Limit runs out of those that were found from the
-// cursor on.
-func (q *query) cut(runs []engine.Run, total int) (engine.Page, error) {
-	p := engine.Page{Runs: runs, Total: total}
+// cut returns a page of at most Limit of the runs that follow the cursor.
+func (q *query) cut(runs []run.Run, total int) (run.Page, error) {
+	p := run.Page{Runs: runs, Total: total}
 	if len(runs) <= q.Limit {
 		return p, nil
 	}

@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // sameRuns checks that a store holds the runs 1 to n.
 func sameRuns(t *testing.T, s *Store, n int) {
 	t.Helper()
-	page, err := s.List(t.Context(), engine.Query{Sort: engine.SortCreated})
+	page, err := s.List(t.Context(), run.Query{Sort: run.SortCreated})
 	if err != nil || page.Total != n {
 		t.Fatalf("%d runs, %v; want %d", page.Total, err, n)
 	}
@@ -29,7 +29,7 @@ func sameRuns(t *testing.T, s *Store, n int) {
 			t.Errorf("run %d (-want +got):\n%s", i+1, diff)
 		}
 	}
-	page, err = s.List(t.Context(), engine.Query{Labels: []engine.LabelFilter{{Name: "n", Value: "2"}}, Model: "m2"})
+	page, err = s.List(t.Context(), run.Query{Labels: []run.LabelFilter{{Name: "n", Value: "2"}}, Model: "m2"})
 	if err != nil || page.Total != 1 {
 		t.Errorf("%d runs by label and model, %v; want 1", page.Total, err)
 	}

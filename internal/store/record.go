@@ -10,18 +10,18 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/run"
 )
 
-// runFile is the copy of a run in its folder. Its name starts with a dot: it is
-// ours, not an artifact.
+// runFile is the copy of a run in its folder. Its name starts with a dot, because
+// it is not an artifact.
 const runFile = ".run.json"
 
 // document is the content of runFile.
 type document struct {
 	Schema string          `json:"schema"` // always documentSchema
-	Run    *engine.Run     `json:"run"`
+	Run    *run.Run        `json:"run"`
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
@@ -31,7 +31,7 @@ const documentSchema = "aiperfd-run/1"
 var usableID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // writeRun writes the copy of a run.
-func writeRun(dir string, r *engine.Run) error {
+func writeRun(dir string, r *run.Run) error {
 	data, err := encode(document{documentSchema, r, r.Config})
 	if err != nil {
 		return fmt.Errorf("encode run: %w", err)
@@ -49,7 +49,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // readRun reads the copy of a run. A folder without one is fs.ErrNotExist.
-func readRun(dir string) (*engine.Run, error) {
+func readRun(dir string) (*run.Run, error) {
 	data, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func readRun(dir string) (*engine.Run, error) {
 	return d.Run, nil
 }
 
-// makeDir creates a folder that only its owner can read, durably. Its parent
-// exists.
+// makeDir durably creates a folder that only its owner can read. Its parent must
+// exist.
 func makeDir(path string) error {
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrExist) {
@@ -78,14 +78,5 @@ func makeDir(path string) error {
 	if err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes the names in a folder durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return export.SyncDir(filepath.Dir(path))
 }

@@ -9,32 +9,32 @@ import (
 	"slices"
 	"sync"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // Single keeps the runs of one command in memory; the artifacts of all of them
-// go to one folder. Nothing of a run itself is written. It is safe for
+// go to one folder. The run itself is not written. It is safe for
 // concurrent use.
 type Single struct {
 	dir string
 
 	mu   sync.RWMutex
-	runs map[string]engine.Run // guarded by mu
+	runs map[string]run.Run // guarded by mu
 }
 
-var _ engine.Store = (*Single)(nil)
+var _ run.Store = (*Single)(nil)
 
 // NewSingle returns an empty store for a folder, which is created by the first
 // Put.
 func NewSingle(dir string) *Single {
 	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs // it fails only where there is no working directory
+		dir = abs // it fails only if there is no working directory
 	}
-	return &Single{dir: dir, runs: make(map[string]engine.Run)}
+	return &Single{dir: dir, runs: make(map[string]run.Run)}
 }
 
-// Put implements engine.Store.
-func (s *Single) Put(ctx context.Context, r *engine.Run) error {
+// Put implements run.Store.
+func (s *Single) Put(ctx context.Context, r *run.Run) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("put run %s: %w", r.ID, err)
 	}
@@ -50,8 +50,8 @@ func (s *Single) Put(ctx context.Context, r *engine.Run) error {
 	return nil
 }
 
-// Get implements engine.Store.
-func (s *Single) Get(ctx context.Context, id string) (*engine.Run, error) {
+// Get implements run.Store.
+func (s *Single) Get(ctx context.Context, id string) (*run.Run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("get run %s: %w", id, err)
 	}
@@ -59,22 +59,22 @@ func (s *Single) Get(ctx context.Context, id string) (*engine.Run, error) {
 	defer s.mu.RUnlock()
 	r, ok := s.runs[id]
 	if !ok {
-		return nil, engine.ErrNotFound
+		return nil, run.ErrNotFound
 	}
 	return &r, nil
 }
 
-// List implements engine.Store.
-func (s *Single) List(ctx context.Context, request engine.Query) (engine.Page, error) {
+// List implements run.Store.
+func (s *Single) List(ctx context.Context, request run.Query) (run.Page, error) {
 	if err := ctx.Err(); err != nil {
-		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+		return run.Page{}, fmt.Errorf("list runs: %w", err)
 	}
 	q, err := check(request)
 	if err != nil {
-		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+		return run.Page{}, fmt.Errorf("list runs: %w", err)
 	}
 	s.mu.RLock()
-	var all []engine.Run
+	var all []run.Run
 	for _, r := range s.runs {
 		if q.matches(&r) {
 			r.Config = nil
@@ -83,26 +83,26 @@ func (s *Single) List(ctx context.Context, request engine.Query) (engine.Page, e
 	}
 	s.mu.RUnlock()
 	total := len(all)
-	slices.SortFunc(all, func(a, b engine.Run) int { return q.compare(&a, &b) })
+	slices.SortFunc(all, func(a, b run.Run) int { return q.compare(&a, &b) })
 	if q.after != nil {
-		all = slices.DeleteFunc(all, func(r engine.Run) bool { return !q.beyond(&r) })
+		all = slices.DeleteFunc(all, func(r run.Run) bool { return !q.beyond(&r) })
 	}
 	return q.cut(all, total)
 }
 
-// Delete implements engine.Store by an error: the folder is the user's, and may
-// hold other files.
+// Delete implements run.Store. It always fails: the folder belongs to the user and
+// may contain other files.
 func (s *Single) Delete(_ context.Context, id string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if _, ok := s.runs[id]; !ok {
-		return engine.ErrNotFound
+		return run.ErrNotFound
 	}
 	return fmt.Errorf("delete run %s: %w", id, errors.New("the results of a command are deleted by removing their folder"))
 }
 
-// Dir implements engine.Store.
+// Dir implements run.Store.
 func (s *Single) Dir(string) string { return s.dir }
 
-// Ping implements engine.Store.
+// Ping implements run.Store.
 func (s *Single) Ping(ctx context.Context) error { return ctx.Err() }

@@ -12,23 +12,24 @@ import (
 	"slices"
 	"time"
 
-	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/run"
 )
 
 // Store keeps runs in a data folder. It is safe for concurrent use; changes
-// happen one after the other. Every method ends with its context, except that
-// the removal of a deleted folder is not interrupted.
+// are serialised. Every method returns when its context ends, except that the
+// removal of a deleted folder is not interrupted.
 type Store struct {
 	dir, runs, trash string
 	lock             *os.File
-	write            *sql.DB // one connection: it is what makes changes take turns
+	write            *sql.DB // one connection: it serialises changes
 	read             *sql.DB
 	warnings         []string
 }
 
-var _ engine.Store = (*Store)(nil)
+var _ run.Store = (*Store)(nil)
 
-// InUseError says that another process has the data folder.
+// InUseError reports that another process uses the data folder.
 type InUseError struct {
 	PID string // of the other process; may be empty
 }
@@ -49,9 +50,9 @@ const (
 	trashFolder  = "trash"
 )
 
-// Open opens a data folder, which is created if need be, and takes it for this
-// process: *[InUseError] if another one has it. A database that is lost or
-// damaged is rebuilt from the folders of the runs; [Store.Warnings] says so.
+// Open opens a data folder and locks it for this process. It creates the folder if
+// necessary. The error is an *[InUseError] if another process uses the folder. A
+// lost or damaged database is rebuilt from the folders of the runs, with a warning.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -101,16 +102,16 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Warnings lists what Open found amiss and dealt with, for the log.
+// Warnings returns the problems that Open found and repaired.
 func (s *Store) Warnings() []string { return slices.Clone(s.warnings) }
 
 func (s *Store) warn(format string, args ...any) {
 	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
 }
 
-// Put implements engine.Store. The copy in the run's folder is written after
-// the database, while no other change can happen.
-func (s *Store) Put(ctx context.Context, r *engine.Run) error {
+// Put implements run.Store. The copy in the run's folder is written after
+// the database, before any other change.
+func (s *Store) Put(ctx context.Context, r *run.Run) error {
 	if !usableID.MatchString(r.ID) {
 		return fmt.Errorf("put run %q: %w", r.ID, errNoID)
 	}
@@ -120,7 +121,7 @@ func (s *Store) Put(ctx context.Context, r *engine.Run) error {
 	return nil
 }
 
-func (s *Store) put(ctx context.Context, r *engine.Run) error {
+func (s *Store) put(ctx context.Context, r *run.Run) error {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
 		return err
@@ -142,18 +143,18 @@ func (s *Store) put(ctx context.Context, r *engine.Run) error {
 	return writeRun(s.Dir(r.ID), r)
 }
 
-// Get implements engine.Store.
-func (s *Store) Get(ctx context.Context, id string) (*engine.Run, error) {
-	var run, config string
-	err := s.read.QueryRowContext(ctx, "SELECT run, config FROM runs WHERE id = ?", id).Scan(&run, &config)
+// Get implements run.Store.
+func (s *Store) Get(ctx context.Context, id string) (*run.Run, error) {
+	var data, config string
+	err := s.read.QueryRowContext(ctx, "SELECT run, config FROM runs WHERE id = ?", id).Scan(&data, &config)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, engine.ErrNotFound
+		return nil, run.ErrNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get run %s: %w", id, err)
 	}
-	r := new(engine.Run)
-	if err := json.Unmarshal([]byte(run), r); err != nil {
+	r := new(run.Run)
+	if err := json.Unmarshal([]byte(data), r); err != nil {
 		return nil, fmt.Errorf("get run %s: decode: %w", id, err)
 	}
 	if config != "" {
@@ -162,20 +163,20 @@ func (s *Store) Get(ctx context.Context, id string) (*engine.Run, error) {
 	return r, nil
 }
 
-// List implements engine.Store.
-func (s *Store) List(ctx context.Context, request engine.Query) (engine.Page, error) {
+// List implements run.Store.
+func (s *Store) List(ctx context.Context, request run.Query) (run.Page, error) {
 	q, err := check(request)
 	if err != nil {
-		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+		return run.Page{}, fmt.Errorf("list runs: %w", err)
 	}
 	p, err := s.list(ctx, q)
 	if err != nil {
-		return engine.Page{}, fmt.Errorf("list runs: %w", err)
+		return run.Page{}, fmt.Errorf("list runs: %w", err)
 	}
 	return p, nil
 }
 
-func (s *Store) list(ctx context.Context, q *query) (page engine.Page, err error) {
+func (s *Store) list(ctx context.Context, q *query) (page run.Page, err error) {
 	tx, err := s.read.BeginTx(ctx, nil) // the page and its total are of one instant
 	if err != nil {
 		return page, err
@@ -192,13 +193,13 @@ func (s *Store) list(ctx context.Context, q *query) (page engine.Page, err error
 		return page, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var runs []engine.Run
+	var runs []run.Run
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
 			return page, err
 		}
-		var r engine.Run
+		var r run.Run
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			return page, fmt.Errorf("decode: %w", err)
 		}
@@ -210,12 +211,12 @@ func (s *Store) list(ctx context.Context, q *query) (page engine.Page, err error
 	return q.cut(runs, total)
 }
 
-// Delete implements engine.Store. The folder goes to the trash first: whatever
-// happens then, the run is whole or gone after the next Open. A trash that cannot
-// be emptied is emptied by the next Open too.
+// Delete implements run.Store. The folder is moved to the trash first, so that
+// after a crash the run is either complete or deleted. The next Open empties the
+// trash if that fails here.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	err := s.delete(ctx, id)
-	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+	if err != nil && !errors.Is(err, run.ErrNotFound) {
 		return fmt.Errorf("delete run %s: %w", id, err)
 	}
 	return err
@@ -230,7 +231,7 @@ func (s *Store) delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// forget moves a run's folder to the trash and takes the run out of the
+// forget moves the folder of a run to the trash and deletes the run from the
 // database.
 func (s *Store) forget(ctx context.Context, id, trash string) error {
 	conn, err := s.write.Conn(ctx)
@@ -243,18 +244,18 @@ func (s *Store) forget(ctx context.Context, id, trash string) error {
 		return err
 	}
 	if found == 0 {
-		return engine.ErrNotFound
+		return run.ErrNotFound
 	}
 	if err := os.RemoveAll(trash); err != nil { // of an earlier run that was imported again
 		return err
 	}
 	moved := true
 	if err := os.Rename(s.Dir(id), trash); errors.Is(err, fs.ErrNotExist) {
-		moved = false // somebody removed it by hand
+		moved = false // it was removed by hand
 	} else if err != nil {
 		return err
 	}
-	err = errors.Join(syncDir(s.trash), syncDir(s.runs))
+	err = errors.Join(export.SyncDir(s.trash), export.SyncDir(s.runs))
 	if err == nil {
 		_, err = conn.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", id)
 	}
@@ -264,7 +265,7 @@ func (s *Store) forget(ctx context.Context, id, trash string) error {
 	return err
 }
 
-// Dir implements engine.Store. The path of what is no id leads nowhere.
+// Dir implements run.Store. The path of an invalid id does not exist.
 func (s *Store) Dir(id string) string {
 	if !usableID.MatchString(id) {
 		return filepath.Join(s.runs, ".none")
@@ -272,7 +273,7 @@ func (s *Store) Dir(id string) string {
 	return filepath.Join(s.runs, id)
 }
 
-// Ping implements engine.Store: it writes to the database.
+// Ping implements run.Store: it writes to the database.
 func (s *Store) Ping(ctx context.Context) error {
 	const statement = "INSERT INTO facts (name, value) VALUES ('ping', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 	if _, err := s.write.ExecContext(ctx, statement, time.Now().UTC().Format(time.RFC3339)); err != nil {

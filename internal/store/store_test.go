@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 func TestDelete(t *testing.T) {
@@ -34,12 +34,12 @@ func TestDelete(t *testing.T) {
 			t.Errorf("%s: %v, want nothing", name, err)
 		}
 	}
-	if _, err := s.Get(t.Context(), id(1)); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("Get = %v, want %v", err, engine.ErrNotFound)
+	if _, err := s.Get(t.Context(), id(1)); !errors.Is(err, run.ErrNotFound) {
+		t.Errorf("Get = %v, want %v", err, run.ErrNotFound)
 	}
 	for _, name := range []string{id(1), "../runs", "", id(9)} {
-		if err := s.Delete(t.Context(), name); !errors.Is(err, engine.ErrNotFound) {
-			t.Errorf("Delete(%q) = %v, want %v", name, err, engine.ErrNotFound)
+		if err := s.Delete(t.Context(), name); !errors.Is(err, run.ErrNotFound) {
+			t.Errorf("Delete(%q) = %v, want %v", name, err, run.ErrNotFound)
 		}
 	}
 	if err := os.RemoveAll(s.Dir(id(2))); err != nil { // by hand
@@ -48,7 +48,7 @@ func TestDelete(t *testing.T) {
 	if err := s.Delete(t.Context(), id(2)); err != nil {
 		t.Errorf("Delete of a run without folder = %v", err)
 	}
-	if page, err := s.List(t.Context(), engine.Query{}); err != nil || page.Total != 0 {
+	if page, err := s.List(t.Context(), run.Query{}); err != nil || page.Total != 0 {
 		t.Errorf("%d runs are left, %v", page.Total, err)
 	}
 }
@@ -85,8 +85,8 @@ func TestTrashAtOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, dir)
-	if _, err := s.Get(t.Context(), id(1)); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("Get of a run in the trash = %v, want %v", err, engine.ErrNotFound)
+	if _, err := s.Get(t.Context(), id(1)); !errors.Is(err, run.ErrNotFound) {
+		t.Errorf("Get of a run in the trash = %v, want %v", err, run.ErrNotFound)
 	}
 	get(t, s, id(2))
 	left, err := os.ReadDir(filepath.Join(dir, "trash"))
@@ -148,7 +148,7 @@ func TestFiles(t *testing.T) {
 	}
 	var doc struct {
 		Schema string
-		Run    engine.Run
+		Run    run.Run
 		Config json.RawMessage
 	}
 	if err := json.Unmarshal(data, &doc); err != nil {
@@ -207,11 +207,11 @@ func TestSingleDelete(t *testing.T) {
 	dir := t.TempDir()
 	s := NewSingle(dir)
 	put(t, s, newRun(1))
-	if err := s.Delete(t.Context(), id(1)); err == nil || errors.Is(err, engine.ErrNotFound) {
+	if err := s.Delete(t.Context(), id(1)); err == nil || errors.Is(err, run.ErrNotFound) {
 		t.Errorf("Delete = %v, want a refusal", err)
 	}
-	if err := s.Delete(t.Context(), id(2)); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("Delete of no run = %v, want %v", err, engine.ErrNotFound)
+	if err := s.Delete(t.Context(), id(2)); !errors.Is(err, run.ErrNotFound) {
+		t.Errorf("Delete of no run = %v, want %v", err, run.ErrNotFound)
 	}
 	if s.Dir(id(1)) != dir || s.Dir(id(2)) != dir {
 		t.Errorf("Dir = %s, %s; want %s", s.Dir(id(1)), s.Dir(id(2)), dir)
@@ -222,7 +222,7 @@ func TestSingleDelete(t *testing.T) {
 	}
 }
 
-// Both stores give the same pages for the same runs and queries.
+// Both stores return the same pages for the same runs and queries.
 func TestListSame(t *testing.T) {
 	disk, memory := open(t, t.TempDir()), NewSingle(t.TempDir())
 	words := []string{"", "a", "B", "ab", "Ab c", "é", "É%"}
@@ -234,7 +234,7 @@ func TestListSame(t *testing.T) {
 		})
 		for range rapid.IntRange(0, 2).Draw(rt, "new runs") {
 			next++
-			r := &engine.Run{
+			r := &run.Run{
 				ID: id(next%40 + 1), Name: word.Draw(rt, "name"), Notes: word.Draw(rt, "notes"), CreatedAt: moment.Draw(rt, "created"),
 				State:  rapid.SampledFrom([]bench.State{bench.Queued, bench.Running, bench.Failed}).Draw(rt, "state"),
 				Models: []string{word.Draw(rt, "model")}, Targets: []string{word.Draw(rt, "target")},
@@ -246,9 +246,9 @@ func TestListSame(t *testing.T) {
 			put(t, disk, r)
 			put(t, memory, r)
 		}
-		q := engine.Query{
-			Sort: rapid.SampledFrom([]engine.Sort{
-				engine.SortDefault, engine.SortCreated, engine.SortStarted, engine.SortEnded, engine.SortName, engine.SortDuration,
+		q := run.Query{
+			Sort: rapid.SampledFrom([]run.Sort{
+				run.SortDefault, run.SortCreated, run.SortStarted, run.SortEnded, run.SortName, run.SortDuration,
 			}).Draw(rt, "sort"),
 			Descending: rapid.Bool().Draw(rt, "descending"), Limit: rapid.IntRange(1, 5).Draw(rt, "limit"),
 		}
@@ -264,7 +264,7 @@ func TestListSame(t *testing.T) {
 		case 4:
 			q.CreatedAfter, q.CreatedBefore = moment.Draw(rt, "q.after"), moment.Draw(rt, "q.before")
 		case 5:
-			q.Labels = []engine.LabelFilter{{
+			q.Labels = []run.LabelFilter{{
 				Name: word.Draw(rt, "q.label"), Value: word.Draw(rt, "q.value"),
 				AnyValue: rapid.Bool().Draw(rt, "any"), Not: rapid.Bool().Draw(rt, "not"),
 			}}

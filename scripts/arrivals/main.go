@@ -24,7 +24,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"aiperfd/internal/engine/arrival/goodness"
+	"aiperfd/internal/engine/stat"
 )
 
 // Limits of the verdict.
@@ -115,7 +115,7 @@ func (o *options) report(dues, starts []float64, out io.Writer) bool {
 	n := len(starts)
 	achieved := float64(n-1) / (starts[n-1] - starts[0]) * 1e9
 	scheduled := float64(n-1) / (dues[n-1] - dues[0]) * 1e9
-	at := func(q float64) float64 { return lags[min(n-1, int(q*float64(n)))] }
+	at := func(q float64) float64 { return stat.Quantile(lags, q) }
 	fmt.Fprintf(out, "%d requests, asked %g/s, scheduled %.2f/s, achieved %.2f/s\n", n, o.rate, scheduled, achieved)
 	fmt.Fprintf(out, "schedule lag: p50 %.4f ms, p90 %.4f ms, p99 %.4f ms, max %.4f ms\n", at(0.5), at(0.9), at(0.99), lags[n-1])
 	// A random process of a finite run has a rate of its own.
@@ -133,7 +133,7 @@ func (o *options) report(dues, starts []float64, out io.Writer) bool {
 		name string
 		at   []float64
 	}{{"due times", dues}, {"starts", starts}} {
-		a2, p := goodness.AndersonDarling(gaps(s.at), shape)
+		a2, p := stat.AndersonDarling(gaps(s.at), shape)
 		fmt.Fprintf(out, "gaps of the %s: A² = %.3f, p = %.4f\n", s.name, a2, p)
 		ok = ok && p >= leastP
 	}

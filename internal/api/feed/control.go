@@ -7,10 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
+	"aiperfd/internal/run"
 )
 
 // request is a message from a client.
@@ -32,7 +31,7 @@ type answer struct {
 	Run     string   `json:"run,omitempty"`
 }
 
-// errorReply is the reply to a message that cannot be followed.
+// errorReply returns the reply to a message that is not valid.
 func errorReply(code, text string) []byte {
 	type failure struct {
 		Type    string `json:"type"`
@@ -42,7 +41,7 @@ func errorReply(code, text string) []byte {
 	return encode(failure{"error", code, text})
 }
 
-// encode is for the structs of this file, which always encode.
+// encode encodes a reply. Its types always encode.
 func encode(v any) []byte {
 	b, err := wire.Marshal(v)
 	if err != nil {
@@ -51,26 +50,27 @@ func encode(v any) []byte {
 	return b
 }
 
-// handle answers one message of the client.
-func (c *client) handle(ctx context.Context, data []byte) {
+// handle handles one message of the client.
+func (c *connection) handle(ctx context.Context, data []byte) {
 	q, failure := parse(data)
 	if failure != nil {
-		c.reply(failure)
+		c.sub.reply(failure)
 		return
 	}
 	switch q.Type {
 	case "ping":
-		c.reply([]byte(`{"type":"pong"}`))
+		c.sub.reply([]byte(`{"type":"pong"}`))
 	case "subscribe":
 		c.subscribe(ctx, q)
 	case "unsubscribe":
-		c.unsubscribe(q)
+		c.sub.unsubscribe(split(q.kinds))
 	default:
-		c.reply(errorReply("unknown_type", fmt.Sprintf("Unknown type %q; accepted are subscribe, unsubscribe and ping", q.Type)))
+		c.sub.reply(errorReply("unknown_type", fmt.Sprintf("Unknown type %q; accepted are subscribe, unsubscribe and ping", q.Type)))
 	}
 }
 
-// parse reads a message; the second result is the error to send.
+// parse decodes a message. The second result is the error reply, nil if there is no
+// error.
 func parse(data []byte) (request, []byte) {
 	var q request
 	var syntax any
@@ -111,8 +111,8 @@ func split(kinds []string) (known, unknown []string) {
 	return known, unknown
 }
 
-// subscribe adds types, and sends what the client missed if it asks for it.
-func (c *client) subscribe(ctx context.Context, q request) {
+// subscribe resolves a request to subscribe and applies it.
+func (c *connection) subscribe(ctx context.Context, q request) {
 	known, unknown := split(q.kinds)
 	follow := currentRun
 	if q.Run != nil {
@@ -120,64 +120,22 @@ func (c *client) subscribe(ctx context.Context, q request) {
 	}
 	id, ok := c.resolve(ctx, follow)
 	if !ok {
-		c.reply(errorReply("bad_message", fmt.Sprintf("No such run: %q", follow)))
+		c.sub.reply(errorReply("bad_message", fmt.Sprintf("No such run: %q", follow)))
 		return
 	}
 	if q.SinceSeq != nil && follow == everyRun {
-		c.reply(errorReply("bad_message", "since_seq requires a single run"))
+		c.sub.reply(errorReply("bad_message", "since_seq requires a single run"))
 		return
 	}
-	full := c.fullSnapshot(ctx, q, id)
-
-	h := c.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.run = follow
-	for _, k := range known {
-		if k == everyRun {
-			c.all = true
-		} else {
-			c.kinds[k] = true
-		}
-	}
-	shown := id
-	if follow == everyRun {
-		shown = everyRun
-	}
-	c.enqueue(message{data: encode(answer{Type: "subscribed", Kinds: known, Unknown: unknown, Run: shown})})
-	gap := q.SinceSeq != nil && !c.replayFrom(id, *q.SinceSeq)
-	if gap {
-		c.enqueue(message{data: errorReply("gap", fmt.Sprintf("Messages after %d are no longer available", *q.SinceSeq))})
-	}
-	// A replay holds the latest messages too; sending both would break the order.
-	if gap || q.Snapshot && c.replay == nil {
-		c.enqueueSnapshot(id, follow, full)
-	}
+	d := demand{known: known, unknown: unknown, follow: follow, id: id, since: q.SinceSeq, snapshot: q.Snapshot}
+	d.full = c.fullSnapshot(ctx, q, id)
+	c.sub.subscribe(d)
 }
 
-func (c *client) unsubscribe(q request) {
-	known, unknown := split(q.kinds)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range known {
-		if k == everyRun {
-			c.all = false
-		} else {
-			delete(c.kinds, k)
-		}
-	}
-	c.enqueue(message{data: encode(answer{Type: "unsubscribed", Kinds: known, Unknown: unknown})})
-}
-
-// resolve turns what a client follows into the id of a run of this moment,
-// which is empty for every run and when there is none.
-func (c *client) resolve(ctx context.Context, follow string) (id string, ok bool) {
-	h := c.hub
-	h.mu.Lock()
-	current, known := h.current(), h.streams[follow] != nil
-	h.mu.Unlock()
+// resolve returns the id of the run that a client follows now. It is empty for
+// every run, and if there is no run. ok is false if the run does not exist.
+func (c *connection) resolve(ctx context.Context, follow string) (id string, ok bool) {
+	current, known := c.sub.hub.lookup(follow)
 	switch {
 	case follow == everyRun:
 		return "", true
@@ -193,28 +151,11 @@ func (c *client) resolve(ctx context.Context, follow string) (id string, ok bool
 	return follow, err == nil
 }
 
-// replayFrom starts a replay of what came after a number; false if that is not
-// available. Both locks must be held.
-func (c *client) replayFrom(id string, seq uint64) bool {
-	s := c.hub.streams[id]
-	if s == nil || seq > s.seq {
-		return seq == 0
-	}
-	if len(s.ring) > 0 && seq+1 < s.ring[0].seq {
-		return false
-	}
-	c.replay = &replay{run: id, next: seq + 1}
-	c.signal()
-	return true
-}
-
-// fullSnapshot makes the message of type snapshot if the request asks for it.
-// It is complete but for the number, and asks the source, so that it also works
-// for runs of which the hub has heard nothing.
-func (c *client) fullSnapshot(ctx context.Context, q request, id string) *draft {
-	c.mu.Lock()
-	wanted := c.wants(kindSnapshot) || slices.Contains(q.kinds, kindSnapshot) || slices.Contains(q.kinds, everyRun)
-	c.mu.Unlock()
+// fullSnapshot returns the message of type snapshot without its number, or nil if
+// the client does not want it. The data comes from the source, because the hub
+// does not know runs without events.
+func (c *connection) fullSnapshot(ctx context.Context, q request, id string) *draft {
+	wanted := c.sub.subscribed(kindSnapshot) || slices.Contains(q.kinds, kindSnapshot) || slices.Contains(q.kinds, everyRun)
 	if id == "" || !wanted || !q.Snapshot && q.SinceSeq == nil {
 		return nil
 	}
@@ -224,39 +165,12 @@ func (c *client) fullSnapshot(ctx context.Context, q request, id string) *draft 
 	}
 	s, err := c.source.Snapshot(ctx, id)
 	if err != nil {
-		s = nil // nothing was measured, or it cannot be read any more
+		s = nil // nothing was measured, or it cannot be read
 	}
 	d := &draft{kind: kindSnapshot, service: fromSystem, payload: snapshotPayload{
-		Run:      briefRun(engine.Event{RunID: id, Run: r, Snapshot: s}),
+		Run:      briefRun(run.Event{RunID: id, Run: r, Snapshot: s}),
 		Progress: wire.NewProgress(r, s), Metrics: wire.NewMetrics(c.version, r, s),
 	}}
 	d.encode()
 	return d
-}
-
-// enqueueSnapshot sends the latest message of each type that only its newest
-// matters of. Both locks must be held.
-func (c *client) enqueueSnapshot(id, follow string, full *draft) {
-	for run, s := range c.hub.streams {
-		if run != id && follow != everyRun {
-			continue
-		}
-		latest := make([]message, 0, len(s.latest))
-		for _, m := range s.latest {
-			if c.wants(m.kind) {
-				latest = append(latest, m)
-			}
-		}
-		slices.SortFunc(latest, func(a, b message) int { return cmp.Compare(a.seq, b.seq) })
-		for _, m := range latest {
-			c.enqueue(m)
-		}
-	}
-	if full != nil {
-		var seq uint64
-		if s := c.hub.streams[id]; s != nil {
-			seq = s.seq
-		}
-		c.enqueue(message{kind: kindSnapshot, run: id, seq: seq, data: full.finish(engine.Event{RunID: id, At: time.Now()}, seq)})
-	}
 }

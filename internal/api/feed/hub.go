@@ -1,6 +1,6 @@
 // Package feed turns the events of runs into messages, keeps the latest of
-// them, and sends them to WebSocket clients. It speaks AIPerf 0.13's protocol
-// and extends it by run ids, sequence numbers, snapshots and replay.
+// them, and sends them to WebSocket clients. The protocol is AIPerf 0.13's,
+// extended by run ids, sequence numbers, snapshots and replay.
 package feed
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // The bounds of a hub.
@@ -28,27 +28,27 @@ const (
 	queueBytes    = 4 << 20
 )
 
-// Hub takes events of runs and gives messages to clients. Make one with
-// [NewHub]. All methods are safe for concurrent use.
+// Hub turns events of runs into messages and distributes them to clients. Make one
+// with [NewHub]. All methods are safe for concurrent use.
 //
-// Locks are taken in the order stream, hub, client, and none is held over I/O.
+// Locks are taken in the order stream, hub, subscription. None is held during I/O.
 type Hub struct {
 	maxClients int
 
-	mu       sync.Mutex
-	streams  map[string]*stream
-	active   []string // runs that were started and are not complete, in that order
-	ended    []string // complete runs, the newest last; at most endedStreams
-	clients  map[*client]struct{}
-	reserved int // places taken, connected clients included
-	closing  *closing
-	idle     chan struct{} // closed when reserved falls to 0 after Shutdown
-	dropped  int64
-	finished map[bench.State]int64
-	waiters  map[string][]chan struct{} // by run; see Await
+	mu            sync.Mutex
+	streams       map[string]*stream
+	active        []string // runs that were started and are not complete, in that order
+	ended         []string // complete runs, the newest last; at most endedStreams
+	subscriptions map[*subscription]struct{}
+	reserved      int // slots taken, connected clients included
+	closing       *closing
+	idle          chan struct{} // closed when reserved falls to 0 after Shutdown
+	dropped       int64
+	finished      map[bench.State]int64
+	waiters       map[string][]chan struct{} // by run; see Await
 }
 
-var _ engine.Publisher = (*Hub)(nil)
+var _ run.Publisher = (*Hub)(nil)
 
 // NewHub returns a hub for at most maxClients WebSocket clients; 0 means
 // [DefaultMaxClients].
@@ -57,15 +57,15 @@ func NewHub(maxClients int) *Hub {
 		maxClients = DefaultMaxClients
 	}
 	return &Hub{
-		maxClients: maxClients, streams: map[string]*stream{}, clients: map[*client]struct{}{},
+		maxClients: maxClients, streams: map[string]*stream{}, subscriptions: map[*subscription]struct{}{},
 		finished: map[bench.State]int64{}, waiters: map[string][]chan struct{}{}, idle: make(chan struct{}),
 	}
 }
 
-// stream is what is kept of one run.
+// stream has the messages and the totals of one run.
 type stream struct {
-	publish sync.Mutex // serialises Publish for this run; guards what follows
-	said    wire.SystemState
+	publish sync.Mutex       // serialises Publish for this run; guards what follows
+	state   wire.SystemState // in the last message of its type
 	cadence map[string]time.Time
 	credits bool // credits_complete was sent
 
@@ -94,8 +94,8 @@ type message struct {
 	data []byte
 }
 
-// streamOf returns the stream of a run, and makes it if need be. The hub's lock
-// must be held.
+// streamOf returns the stream of a run, creating it if necessary. The lock must be
+// held.
 func (h *Hub) streamOf(id string) *stream {
 	s := h.streams[id]
 	if s == nil {
@@ -105,10 +105,10 @@ func (h *Hub) streamOf(id string) *stream {
 	return s
 }
 
-// Publish turns an event into messages, keeps them and hands them to the
-// clients that want them. It never waits for a client. Events of one run must
-// come in order; events of different runs may come at the same time.
-func (h *Hub) Publish(ev engine.Event) {
+// Publish turns an event into messages, keeps them and queues them for the
+// clients that want them. It never waits for a client. Events of one run must be
+// published in order; events of different runs may be published concurrently.
+func (h *Hub) Publish(ev run.Event) {
 	h.mu.Lock()
 	s := h.streamOf(ev.RunID)
 	recent := s.observe(ev)
@@ -123,33 +123,33 @@ func (h *Hub) Publish(ev engine.Event) {
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.follow(ev, s)
+	h.activate(ev, s)
 	for i := range drafts {
 		h.send(s, ev, &drafts[i])
 	}
 	h.settle(ev, s)
 }
 
-// follow keeps track of which runs are active, before the messages go out.
-func (h *Hub) follow(ev engine.Event, s *stream) {
+// activate updates the list of active runs, before the messages are sent.
+func (h *Hub) activate(ev run.Event, s *stream) {
 	if ev.Run != nil && ev.Run.State.Active() && !s.done && !slices.Contains(h.active, ev.RunID) {
 		h.active = append(h.active, ev.RunID)
 	}
 }
 
 // send numbers a message, keeps it, and offers it to every client.
-func (h *Hub) send(s *stream, ev engine.Event, d *draft) {
+func (h *Hub) send(s *stream, ev run.Event, d *draft) {
 	s.seq++
 	m := message{kind: d.kind, run: ev.RunID, seq: s.seq, key: d.key(ev.RunID), data: d.finish(ev, s.seq)}
 	s.keep(m)
 	current := h.current()
-	for c := range h.clients {
+	for c := range h.subscriptions {
 		h.dropped += c.offer(m, ev.RunID == current)
 	}
 }
 
-// settle closes what ends with an event, after its messages went out.
-func (h *Hub) settle(ev engine.Event, s *stream) {
+// settle ends what ends with an event, after its messages were sent.
+func (h *Hub) settle(ev run.Event, s *stream) {
 	terminal := ev.Run != nil && ev.Run.State.Terminal()
 	if terminal && !s.ended {
 		s.ended = true
@@ -162,10 +162,10 @@ func (h *Hub) settle(ev engine.Event, s *stream) {
 		delete(h.waiters, ev.RunID)
 	}
 	switch {
-	case ev.Type == engine.EventRunDeleted:
+	case ev.Type == run.EventDeleted:
 		delete(h.streams, ev.RunID)
 		h.forget(ev.RunID)
-	case ev.Type == engine.EventComplete, terminal && !slices.Contains(h.active, ev.RunID):
+	case ev.Type == run.EventComplete, terminal && !slices.Contains(h.active, ev.RunID):
 		// A run that never became active may end without EventComplete.
 		s.done = true
 		h.forget(ev.RunID)
@@ -177,7 +177,7 @@ func (h *Hub) settle(ev engine.Event, s *stream) {
 	}
 }
 
-// forget takes a run out of the lists.
+// forget removes a run from the lists.
 func (h *Hub) forget(id string) {
 	is := func(other string) bool { return other == id }
 	h.active = slices.DeleteFunc(h.active, is)
@@ -185,7 +185,8 @@ func (h *Hub) forget(id string) {
 }
 
 // current returns the run that a client follows unless it names one: the active
-// run that started last, else the one that ended last. Empty: none is known.
+// run that started last, else the one that ended last. It is empty if there is
+// none. The lock must be held.
 func (h *Hub) current() string {
 	if n := len(h.active); n > 0 {
 		return h.active[n-1]
@@ -196,7 +197,14 @@ func (h *Hub) current() string {
 	return ""
 }
 
-// keep appends a message to the ring and forgets the oldest over the bounds.
+// lookup returns the current run, and whether messages of a run are kept.
+func (h *Hub) lookup(id string) (current string, known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.current(), h.streams[id] != nil
+}
+
+// keep appends a message to the ring and removes the oldest ones above the bounds.
 func (s *stream) keep(m message) {
 	s.ring = append(s.ring, m)
 	s.bytes += len(m.data)
@@ -212,9 +220,9 @@ func (s *stream) keep(m message) {
 	}
 }
 
-// observe notes the totals of an event's snapshot and returns what happened in
-// the recent past.
-func (s *stream) observe(ev engine.Event) wire.Recent {
+// observe records the totals of an event's snapshot and returns those of the
+// recent window.
+func (s *stream) observe(ev run.Event) wire.Recent {
 	if ev.Snapshot != nil {
 		now := sample{at: ev.At}
 		for i := range ev.Snapshot.Phases {
@@ -227,7 +235,7 @@ func (s *stream) observe(ev engine.Event) wire.Recent {
 }
 
 func (s *stream) recent(now time.Time) wire.Recent {
-	// The last sample before the window is where the window's counts begin.
+	// The counts of the window start at the last sample before it.
 	for len(s.samples) > 1 && now.Sub(s.samples[1].at) >= recentWindow {
 		s.samples = s.samples[1:]
 	}
@@ -241,8 +249,8 @@ func (s *stream) recent(now time.Time) wire.Recent {
 	return wire.Recent{Completed: last.completed - first.completed, Errors: last.errors - first.errors}
 }
 
-// Recent returns what a run's requests did in the last ten seconds; zero for a
-// run that is not known.
+// Recent returns the counts of requests of a run in the last ten seconds; zero for
+// an unknown run.
 func (h *Hub) Recent(id string, now time.Time) wire.Recent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -252,8 +260,8 @@ func (h *Hub) Recent(id string, now time.Time) wire.Recent {
 	return wire.Recent{}
 }
 
-// Await waits until a run is terminal or ctx ends. ended is asked once, after
-// the hub listens and before waiting, whether the run is terminal already.
+// Await waits until a run is terminal or ctx ends. ended reports whether
+// the run is terminal; it is called once, after the hub has registered the wait.
 func (h *Hub) Await(ctx context.Context, id string, ended func() bool) error {
 	w := make(chan struct{})
 	h.mu.Lock()
@@ -285,19 +293,19 @@ func (h *Hub) stopWaiting(id string, w chan struct{}) {
 // Counts are the hub's own totals.
 type Counts struct {
 	Clients  int
-	Dropped  int64                 // messages that slow clients did not get
+	Dropped  int64                 // messages dropped because clients read too slowly
 	Finished map[bench.State]int64 // runs that became terminal, since the hub was made
 }
 
-// Counts returns the totals of this instant.
+// Counts returns the current totals.
 func (h *Hub) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return Counts{Clients: len(h.clients), Dropped: h.dropped, Finished: maps.Clone(h.finished)}
+	return Counts{Clients: len(h.subscriptions), Dropped: h.dropped, Finished: maps.Clone(h.finished)}
 }
 
-// Reserve takes a place for a client; false if there is none or the hub shuts
-// down. A place that was taken must be given to [Hub.Serve] or [Hub.Release].
+// Reserve takes a slot for a client; false if there is none or the hub is shutting
+// down. The caller must pass the slot on to [Hub.Serve] or [Hub.Release].
 func (h *Hub) Reserve() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -308,7 +316,7 @@ func (h *Hub) Reserve() bool {
 	return true
 }
 
-// Release gives a place back.
+// Release returns a slot.
 func (h *Hub) Release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -318,12 +326,19 @@ func (h *Hub) Release() {
 	}
 }
 
-// Shutdown closes every client with a close code and waits until they are gone
-// or ctx ends. It must be called once.
+// remove ends a subscription.
+func (h *Hub) remove(s *subscription) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.subscriptions, s)
+}
+
+// Shutdown closes every client with a close code and waits until they are
+// disconnected or ctx ends. It must be called once.
 func (h *Hub) Shutdown(ctx context.Context, code int, text string) error {
 	h.mu.Lock()
 	h.closing = &closing{code: code, text: text}
-	for c := range h.clients {
+	for c := range h.subscriptions {
 		c.close(code, text)
 	}
 	if h.reserved == 0 {

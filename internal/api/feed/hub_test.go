@@ -2,30 +2,20 @@ package feed
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 var start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
-func ofRun(id string, kind engine.EventType, state bench.State) engine.Event {
-	return engine.Event{Type: kind, RunID: id, At: start, Run: &engine.Run{ID: id, State: state}, Snapshot: &engine.Snapshot{}}
-}
-
-func newClient(h *Hub, kinds ...string) *client {
-	c := &client{hub: h, wake: make(chan struct{}, 1), kinds: map[string]bool{}, run: everyRun}
-	for _, k := range kinds {
-		c.kinds[k] = true
-	}
-	h.clients[c] = struct{}{}
-	return c
+func ofRun(id string, kind run.EventType, state bench.State) run.Event {
+	return run.Event{Type: kind, RunID: id, At: start, Run: &run.Run{ID: id, State: state}, Snapshot: &run.Snapshot{}}
 }
 
 // The current run is the active one that started last, else the one that ended
@@ -33,21 +23,21 @@ func newClient(h *Hub, kinds ...string) *client {
 func TestCurrent(t *testing.T) {
 	h := NewHub(0)
 	steps := []struct {
-		ev   engine.Event
+		ev   run.Event
 		want string
 	}{
-		{ofRun("a", engine.EventRunQueued, bench.Queued), ""},
-		{ofRun("a", engine.EventStateChanged, bench.Starting), "a"},
-		{ofRun("b", engine.EventStateChanged, bench.Starting), "b"},
-		{ofRun("a", engine.EventMetrics, bench.Running), "b"},
-		{ofRun("b", engine.EventStateChanged, bench.Completed), "b"},
-		{ofRun("b", engine.EventComplete, bench.Completed), "a"},
-		{ofRun("a", engine.EventComplete, bench.Failed), "a"},
-		{ofRun("c", engine.EventStateChanged, bench.Aborted), "c"}, // out of the queue
-		{ofRun("c", engine.EventRunDeleted, ""), "a"},
+		{ofRun("a", run.EventQueued, bench.Queued), ""},
+		{ofRun("a", run.EventStateChanged, bench.Starting), "a"},
+		{ofRun("b", run.EventStateChanged, bench.Starting), "b"},
+		{ofRun("a", run.EventMetrics, bench.Running), "b"},
+		{ofRun("b", run.EventStateChanged, bench.Completed), "b"},
+		{ofRun("b", run.EventComplete, bench.Completed), "a"},
+		{ofRun("a", run.EventComplete, bench.Failed), "a"},
+		{ofRun("c", run.EventStateChanged, bench.Aborted), "c"}, // out of the queue
+		{ofRun("c", run.EventDeleted, ""), "a"},
 	}
 	for i, step := range steps {
-		if step.ev.Type == engine.EventRunDeleted {
+		if step.ev.Type == run.EventDeleted {
 			step.ev.Run = nil
 		}
 		h.Publish(step.ev)
@@ -65,8 +55,8 @@ func TestEndedStreams(t *testing.T) {
 	h := NewHub(0)
 	for i := range 10 {
 		id := fmt.Sprint(i)
-		h.Publish(ofRun(id, engine.EventStateChanged, bench.Running))
-		h.Publish(ofRun(id, engine.EventComplete, bench.Completed))
+		h.Publish(ofRun(id, run.EventStateChanged, bench.Running))
+		h.Publish(ofRun(id, run.EventComplete, bench.Completed))
 	}
 	if len(h.streams) != endedStreams || h.streams["9"] == nil || len(h.active) != 0 {
 		t.Errorf("%d streams, %d active", len(h.streams), len(h.active))
@@ -89,78 +79,12 @@ func TestRingBounds(t *testing.T) {
 	}
 }
 
-// Messages that only their newest matters of replace each other, and the order
-// by number stays.
-func TestCoalescing(t *testing.T) {
-	h := NewHub(0)
-	c := newClient(h, kindMetrics, kindPhaseComplete)
-	phase := &engine.Phase{Stats: bench.PhaseStats{Name: "p"}}
-	for range 3 {
-		h.Publish(ofRun("a", engine.EventMetrics, bench.Running))
-		ev := ofRun("a", engine.EventPhaseComplete, bench.Running)
-		ev.Phase = phase
-		h.Publish(ev)
-	}
-	var got []string
-	for _, m := range c.queue {
-		got = append(got, fmt.Sprint(m.kind, " ", m.seq))
-	}
-	want := []string{"credit_phase_complete 2", "credit_phase_complete 4", "realtime_metrics 5", "credit_phase_complete 6"}
-	if !slices.Equal(got, want) {
-		t.Errorf("queue = %v, want %v", got, want)
-	}
-	size := 0
-	for _, m := range c.queue {
-		size += len(m.data)
-	}
-	if c.bytes != size {
-		t.Errorf("bytes = %d, want %d", c.bytes, size)
-	}
-}
-
-func TestFullQueue(t *testing.T) {
-	h := NewHub(0)
-	c := newClient(h)
-	big := make([]byte, queueBytes/2)
-	if lost := c.enqueue(message{data: big}) + c.enqueue(message{data: big}); lost != 0 {
-		t.Fatalf("lost %d", lost)
-	}
-	if lost := c.enqueue(message{key: "k", data: []byte("x")}); lost != 1 || c.closing != nil {
-		t.Errorf("a replaceable message that does not fit: lost %d, closing %v", lost, c.closing)
-	}
-	if lost := c.enqueue(message{data: []byte("x")}); lost != 3 || c.closing == nil || c.closing.code != 1013 {
-		t.Errorf("a message that must not be lost: lost %d, closing %+v", lost, c.closing)
-	}
-	if len(c.queue) != 1 || !strings.Contains(string(c.queue[0].data), "slow_consumer") {
-		t.Errorf("queue = %v", c.queue)
-	}
-	if lost := c.enqueue(message{data: []byte("x")}); lost != 0 || len(c.queue) != 1 {
-		t.Errorf("after giving up: lost %d, %d queued", lost, len(c.queue))
-	}
-}
-
-// A replay that falls behind its ring is a slow consumer.
-func TestReplayOverrun(t *testing.T) {
-	h := NewHub(0)
-	c := newClient(h, kindMetrics)
-	h.Publish(ofRun("a", engine.EventMetrics, bench.Running))
-	c.queue, c.bytes = nil, 0
-	c.replay = &replay{run: "a", next: 1}
-	s := h.streams["a"]
-	s.ring = []message{{seq: 5}}
-	s.seq = 5
-	batch, _ := c.take()
-	if len(batch) != 1 || !strings.Contains(string(batch[0].data), "slow_consumer") || c.closing == nil {
-		t.Errorf("batch = %v, closing = %v", batch, c.closing)
-	}
-}
-
 func TestRecent(t *testing.T) {
 	h := NewHub(0)
 	at := func(second int, completed, errors int64) {
-		ev := ofRun("a", engine.EventPhaseProgress, bench.Running)
+		ev := ofRun("a", run.EventPhaseProgress, bench.Running)
 		ev.At = start.Add(time.Duration(second) * time.Second)
-		ev.Snapshot = &engine.Snapshot{Phases: []engine.Phase{{Stats: bench.PhaseStats{Completed: completed, Errors: errors}}}}
+		ev.Snapshot = &run.Snapshot{Phases: []run.Phase{{Stats: bench.PhaseStats{Completed: completed, Errors: errors}}}}
 		h.Publish(ev)
 	}
 	at(0, 10, 10)
@@ -188,11 +112,11 @@ func TestRecent(t *testing.T) {
 func TestCadence(t *testing.T) {
 	h := NewHub(0)
 	counts := map[string]int{}
-	for i := range 40 { // ten seconds at four a second
-		ev := ofRun("a", engine.EventPhaseProgress, bench.Running)
+	for i := range 40 { // ten seconds at four per second
+		ev := ofRun("a", run.EventPhaseProgress, bench.Running)
 		ev.At = start.Add(time.Duration(i) * 250 * time.Millisecond)
-		ev.Snapshot = &engine.Snapshot{Wall: ev.At, Process: engine.Process{PID: 1}}
-		ev.Phase = &engine.Phase{Stats: bench.PhaseStats{Name: "p"}}
+		ev.Snapshot = &run.Snapshot{Wall: ev.At, Process: run.Process{PID: 1}}
+		ev.Phase = &run.Phase{Stats: bench.PhaseStats{Name: "p"}}
 		h.Publish(ev)
 	}
 	for _, m := range h.streams["a"].ring {
@@ -206,11 +130,11 @@ func TestCadence(t *testing.T) {
 	}
 }
 
-// A failed start says why, under AIPerf's name.
+// A failed start has its reason in a message of AIPerf's type.
 func TestServiceError(t *testing.T) {
 	h := NewHub(0)
-	ev := ofRun("a", engine.EventStateChanged, bench.Failed)
-	ev.Run.Error = &engine.RunError{Code: engine.TokenizerFailed, Message: "no such file"}
+	ev := ofRun("a", run.EventStateChanged, bench.Failed)
+	ev.Run.Error = &run.Error{Code: run.TokenizerFailed, Message: "no such file"}
 	h.Publish(ev)
 	ring := h.streams["a"].ring
 	want := `{"message_type":"service_error","service_id":"system_controller","run_id":"a","seq":3,"ts_ns":1777888800000000000,"error":{"code":"tokenizer","message":"no such file"}}`
@@ -231,13 +155,13 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The verdict on the client goes out with the metrics, and only if there is one.
+// The verdict on the client is sent with the metrics, if there is one.
 func TestClientVerdict(t *testing.T) {
 	h := NewHub(0)
-	ev := ofRun("a", engine.EventMetrics, bench.Running)
+	ev := ofRun("a", run.EventMetrics, bench.Running)
 	h.Publish(ev)
 	report := verdict.Overall(nil)
-	ev.Snapshot = &engine.Snapshot{Client: &report}
+	ev.Snapshot = &run.Snapshot{Client: &report}
 	h.Publish(ev)
 	var bodies []string
 	for _, m := range h.streams["a"].ring {

@@ -2,9 +2,9 @@ package feed
 
 import (
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // The payloads.
@@ -66,7 +66,7 @@ type (
 		Cancelled bool `json:"was_cancelled"`
 	}
 	errorPayload struct {
-		Error *engine.RunError `json:"error"`
+		Error *run.Error `json:"error"`
 	}
 	runPayload struct {
 		Run wire.Run `json:"run"`

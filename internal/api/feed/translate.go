@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
-// The types of messages. Those up to Heartbeat are AIPerf's.
+// The types of messages. Those up to kindHeartbeat are AIPerf's.
 const (
 	kindMetrics       = "realtime_metrics"
 	kindPhaseStart    = "credit_phase_start"
@@ -62,7 +62,7 @@ const (
 	fromSystem  = "system_controller"
 )
 
-// draft is a message before it has a number.
+// draft is a message without a sequence number.
 type draft struct {
 	kind, service string
 	phase         string // for messages about one phase
@@ -70,7 +70,8 @@ type draft struct {
 	body          []byte // its members, without braces
 }
 
-// key is what later messages that replace this one have in common with it.
+// key returns the key of the message: newer messages with the same key replace it.
+// It is empty if the message is not replaceable.
 func (d *draft) key(run string) string {
 	if !replaceable(d.kind) {
 		return ""
@@ -78,9 +79,8 @@ func (d *draft) key(run string) string {
 	return d.kind + "\x00" + run + "\x00" + d.phase
 }
 
-// encode makes the body. Nulls are left out, as AIPerf does on this channel.
-// The payloads are structs of this module that always encode; if one should not,
-// the message goes out with its envelope alone.
+// encode sets the body. Nulls are omitted, as AIPerf does on this channel. The
+// payloads always encode; if one did not, the message would have an empty body.
 func (d *draft) encode() {
 	if b, err := wire.Marshal(d.payload); err == nil && len(b) > 2 {
 		b = wire.OmitNulls(b)
@@ -88,8 +88,8 @@ func (d *draft) encode() {
 	}
 }
 
-// finish puts the envelope around the body.
-func (d *draft) finish(ev engine.Event, seq uint64) []byte {
+// finish returns the encoded message: the envelope and the body.
+func (d *draft) finish(ev run.Event, seq uint64) []byte {
 	out := make([]byte, 0, len(d.body)+160)
 	out = append(out, `{"message_type":"`...)
 	out = append(out, d.kind...)
@@ -112,46 +112,46 @@ func (d *draft) finish(ev engine.Event, seq uint64) []byte {
 	return append(out, '}')
 }
 
-// translate lists the messages of an event in the order in which they go out.
-func (s *stream) translate(ev engine.Event, recent wire.Recent) []draft {
+// translate returns the messages of an event, in the order of sending.
+func (s *stream) translate(ev run.Event, recent wire.Recent) []draft {
 	switch ev.Type {
-	case engine.EventRunQueued:
+	case run.EventQueued:
 		return []draft{{kind: kindQueued, service: fromSystem, payload: runPayload{briefRun(ev)}}}
-	case engine.EventStateChanged:
+	case run.EventStateChanged:
 		return s.stateMessages(ev)
-	case engine.EventPhaseStart:
+	case run.EventPhaseStart:
 		return phaseMessage(kindPhaseStart, ev)
-	case engine.EventPhaseProgress:
+	case run.EventPhaseProgress:
 		return append(phaseMessage(kindPhaseProgress, ev), s.workerMessages(ev, recent)...)
-	case engine.EventPhaseSent:
+	case run.EventPhaseSent:
 		return phaseMessage(kindPhaseSent, ev)
-	case engine.EventPhaseComplete:
+	case run.EventPhaseComplete:
 		return phaseMessage(kindPhaseComplete, ev)
-	case engine.EventMetrics:
+	case run.EventMetrics:
 		return append(metricsMessage(ev), clientMessage(ev)...)
-	case engine.EventExported:
+	case run.EventExported:
 		out := s.creditMessages(ev)
 		if ev.Snapshot != nil && ev.Run != nil {
 			results := resultsPayload{wire.NewProfileResults(ev.Run, ev.Snapshot)}
 			out = append(out, draft{kind: kindResults, service: fromRecords, payload: results})
 		}
 		return append(out, draft{kind: kindExported, service: fromSystem, payload: endPayload{wasCancelled(ev)}})
-	case engine.EventComplete:
+	case run.EventComplete:
 		return []draft{{kind: kindComplete, service: fromSystem, payload: endPayload{wasCancelled(ev)}}}
-	case engine.EventRunDeleted:
+	case run.EventDeleted:
 		return []draft{{kind: kindDeleted, service: fromSystem, payload: struct{}{}}}
 	}
 	return nil
 }
 
-// stateMessages announces a change of state under our name and AIPerf's.
-func (s *stream) stateMessages(ev engine.Event) []draft {
+// stateMessages returns the messages of a change of state, ours and AIPerf's.
+func (s *stream) stateMessages(ev run.Event) []draft {
 	if ev.Run == nil {
 		return nil
 	}
 	out := []draft{{kind: kindRunState, service: fromSystem, payload: runPayload{briefRun(ev)}}}
-	if now := wire.SystemStateOf(ev.Run.State); now != s.said {
-		s.said = now
+	if now := wire.SystemStateOf(ev.Run.State); now != s.state {
+		s.state = now
 		out = append(out, draft{kind: kindSystem, service: fromSystem, payload: statePayload{now}})
 	}
 	if ev.Run.State == bench.Exporting {
@@ -163,9 +163,9 @@ func (s *stream) stateMessages(ev engine.Event) []draft {
 	return out
 }
 
-// creditMessages says once that every request returned and every record was
-// processed.
-func (s *stream) creditMessages(ev engine.Event) []draft {
+// creditMessages returns, once per run, the messages that all requests have
+// returned and all records have been processed.
+func (s *stream) creditMessages(ev run.Event) []draft {
 	if s.credits {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (s *stream) creditMessages(ev engine.Event) []draft {
 	return append(out, draft{kind: kindRecords, service: fromRecords, payload: recordsPayload{total}})
 }
 
-func phaseMessage(kind string, ev engine.Event) []draft {
+func phaseMessage(kind string, ev run.Event) []draft {
 	if ev.Phase == nil {
 		return nil
 	}
@@ -200,30 +200,29 @@ func phaseMessage(kind string, ev engine.Event) []draft {
 	return []draft{{kind: kind, service: fromTiming, phase: p.Stats.PhaseName, payload: p}}
 }
 
-func metricsMessage(ev engine.Event) []draft {
+func metricsMessage(ev run.Event) []draft {
 	if ev.Snapshot == nil {
 		return nil
 	}
 	return []draft{{kind: kindMetrics, service: fromRecords, payload: metricsPayload{wire.NewRecords(ev.Snapshot.Metrics)}}}
 }
 
-// clientMessage tells whether the load generator itself keeps up.
-func clientMessage(ev engine.Event) []draft {
+// clientMessage returns the verdict on the load generator.
+func clientMessage(ev run.Event) []draft {
 	if ev.Snapshot == nil || ev.Snapshot.Client == nil {
 		return nil
 	}
 	return []draft{{kind: kindClient, service: fromSystem, payload: clientPayload{ev.Snapshot.Client, ev.Snapshot.Stream}}}
 }
 
-// The cadences of the messages that come along with the progress of a phase.
+// The periods of messages that are sent with the progress of a phase.
 const (
 	slowCadence   = 2 * time.Second
 	statusCadence = 500 * time.Millisecond
 )
 
-// workerMessages are the messages that AIPerf's services send on their own
-// clocks.
-func (s *stream) workerMessages(ev engine.Event, recent wire.Recent) []draft {
+// workerMessages returns the messages that AIPerf's services send periodically.
+func (s *stream) workerMessages(ev run.Event, recent wire.Recent) []draft {
 	var out []draft
 	if ev.Phase != nil {
 		counts := countRecords(ev.Phase)
@@ -257,7 +256,8 @@ func (s *stream) workerMessages(ev engine.Event, recent wire.Recent) []draft {
 	return out
 }
 
-// due reports whether a message of a cadence should go out, and notes it.
+// due reports whether the period of a type of message is over, and starts the
+// next one if so.
 func (s *stream) due(kind string, now time.Time, every time.Duration) bool {
 	if last, ok := s.cadence[kind]; ok && now.Sub(last) < every {
 		return false
@@ -266,7 +266,7 @@ func (s *stream) due(kind string, now time.Time, every time.Duration) bool {
 	return true
 }
 
-func countRecords(p *engine.Phase) recordCounts {
+func countRecords(p *run.Phase) recordCounts {
 	out := recordCounts{
 		Phase: p.Stats.Kind, Index: &p.Stats.Index, Name: p.Stats.Name,
 		Success: p.Stats.SuccessRecords, Errors: p.Stats.ErrorRecords,
@@ -277,8 +277,8 @@ func countRecords(p *engine.Phase) recordCounts {
 	return out
 }
 
-// briefRun is the run resource without what only the API knows.
-func briefRun(ev engine.Event) wire.Run {
+// briefRun returns the run resource without the fields that only the API knows.
+func briefRun(ev run.Event) wire.Run {
 	if ev.Run == nil {
 		return wire.Run{ID: ev.RunID}
 	}
@@ -286,6 +286,6 @@ func briefRun(ev engine.Event) wire.Run {
 	return r
 }
 
-func wasCancelled(ev engine.Event) bool {
+func wasCancelled(ev run.Event) bool {
 	return ev.Run != nil && ev.Run.State == bench.Aborted || ev.Snapshot != nil && ev.Snapshot.Cancelled
 }

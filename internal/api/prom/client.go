@@ -6,14 +6,14 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// clientFamilies are what a run says about the load generator itself.
+// clientFamilies are the metrics of a run about the load generator itself.
 type clientFamilies struct {
 	verdict, cores, available, busy, undelivered, bias *prometheus.Desc
 
 	lags []lagFamily
 }
 
-// lagFamily is one distribution of lags, as gauges of some of its statistics.
+// lagFamily is a distribution of lags, exported as gauges of some statistics.
 type lagFamily struct {
 	desc *prometheus.Desc
 	of   func(*verdict.Report) *verdict.Lag
@@ -52,7 +52,7 @@ func newClientFamilies() clientFamilies {
 	}
 }
 
-// all lists the descriptions.
+// all returns the descriptions.
 func (f *clientFamilies) all() []*prometheus.Desc {
 	out := []*prometheus.Desc{f.verdict, f.cores, f.available, f.busy, f.undelivered, f.bias}
 	for _, l := range f.lags {
@@ -61,7 +61,7 @@ func (f *clientFamilies) all() []*prometheus.Desc {
 	return out
 }
 
-// judgement emits the verdict on the client and what it rests on.
+// judgement emits the verdict on the client and its evidence.
 func (e *emitter) judgement(id string, r *verdict.Report) {
 	f := &e.client
 	for _, level := range verdict.Levels() {

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/run"
 )
 
 // quantiles are the statistics that make a metric a summary.
@@ -30,10 +30,10 @@ var gauges = [...]struct {
 	{metric.Max, "max", "maximum"}, {metric.Std, "std", "standard deviation"},
 }
 
-// Compat returns the exposition that AIPerf 0.13 would give for a run: the info
-// metric, then every metric of the snapshot as summaries and gauges. s may be
+// Compat returns the exposition of a run as AIPerf 0.13 formats it: the info metric,
+// then every metric of the snapshot as summaries and gauges. s may be
 // nil.
-func Compat(version string, r *engine.Run, s *engine.Snapshot) []byte {
+func Compat(version string, r *run.Run, s *run.Snapshot) []byte {
 	c := compat{labels: compatLabels(r)}
 	c.head("aiperf_info", "AIPerf benchmark information", "gauge")
 	c.buf.WriteString("aiperf_info{" + c.labels + `,version="` + escape(wire.VersionText(version)) + "\"} 1\n")
@@ -119,7 +119,7 @@ func (c *compat) sample(name, value string) {
 }
 
 // compatLabels are the labels of every sample, in AIPerf's order.
-func compatLabels(r *engine.Run) string {
+func compatLabels(r *run.Run) string {
 	pairs := []string{
 		"benchmark_id", r.ID, "model", wire.ModelText(r), "endpoint_type", r.Endpoint,
 		"streaming", strconv.FormatBool(r.Streaming),
@@ -144,7 +144,7 @@ func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
 }
 
-// sanitize makes a text part of a metric name.
+// sanitize replaces characters that metric names cannot contain.
 func sanitize(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
@@ -158,7 +158,7 @@ func sanitize(s string) string {
 	return s
 }
 
-// unitSuffix is "_" and the unit as AIPerf rewrites it, empty without a unit.
+// unitSuffix returns "_" and AIPerf's form of a unit, "" without a unit.
 func unitSuffix(unit string) string {
 	if unit == "" {
 		return ""

@@ -9,17 +9,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aiperfd/internal/api/wire"
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // Run is a run with its newest snapshot; Snapshot may be nil.
 type Run struct {
-	Run      *engine.Run
-	Snapshot *engine.Snapshot
+	Run      *run.Run
+	Snapshot *run.Snapshot
 }
 
-// Collector gives the native families of some runs. It is immutable and safe
+// Collector collects the native families of runs. It is immutable and safe
 // for concurrent use.
 type Collector struct {
 	runs    []Run
@@ -28,7 +28,7 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a collector for runs, which must differ in their ids.
+// NewCollector returns a collector for runs with different ids.
 func NewCollector(version string, runs ...Run) *Collector {
 	return &Collector{runs: runs, version: version}
 }
@@ -38,7 +38,7 @@ func family(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// families are the descriptions of everything but the histograms.
+// families are the descriptions of all families but the histograms.
 type families struct {
 	info, state, start, end          *prometheus.Desc
 	sent, requests, errors, inFlight *prometheus.Desc
@@ -116,7 +116,7 @@ func (e *emitter) counter(d *prometheus.Desc, v int64, labels ...string) {
 	e.out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 }
 
-// states lists every state of a run in the order of its life.
+// states returns all states of a run, in the order in which they occur.
 func states() []bench.State {
 	return []bench.State{
 		bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting,
@@ -124,7 +124,7 @@ func states() []bench.State {
 	}
 }
 
-func (e *emitter) run(r *engine.Run, version string) {
+func (e *emitter) run(r *run.Run, version string) {
 	concurrency, rate := "", ""
 	if r.Concurrency != nil {
 		concurrency = strconv.Itoa(*r.Concurrency)
@@ -149,7 +149,7 @@ func (e *emitter) run(r *engine.Run, version string) {
 	}
 }
 
-func (e *emitter) snapshot(id string, s *engine.Snapshot) {
+func (e *emitter) snapshot(id string, s *run.Snapshot) {
 	var in, out int64
 	met, missed := map[string]int64{}, map[string]int64{}
 	for i := range s.Phases {
@@ -184,7 +184,7 @@ func (e *emitter) snapshot(id string, s *engine.Snapshot) {
 	}
 }
 
-func (e *emitter) phase(id string, p *engine.Phase) {
+func (e *emitter) phase(id string, p *run.Phase) {
 	name, c := p.Stats.Name, &p.Counters
 	e.counter(e.sent, c.Sent, id, name)
 	byClass := map[string]int64{}
@@ -239,7 +239,7 @@ func (h *histogram) metric(d Distribution, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstHistogram(h.desc, d.Count(), sum, buckets, labels...)
 }
 
-// histograms lists the native histograms.
+// histograms returns the native histograms.
 func histograms() []histogram {
 	latency, token, length := decades(-3, 3, 0.63e3), decades(-4, 1, 10), powers(20)
 	row := func(tag, name, help string, bounds []float64) histogram {
@@ -261,7 +261,7 @@ func histograms() []histogram {
 	}
 }
 
-// decades returns bounds from 10^from to at most limit in five steps a decade
+// decades returns bounds from 10^from to at most limit in five steps per decade
 // (factor about 1.6, the R5 series of ISO 3).
 func decades(from, to int, limit float64) []float64 {
 	var out []float64
@@ -287,7 +287,7 @@ func powers(n int) []float64 {
 	return out
 }
 
-// ErrorClasses lists the values of the class label of errors.
+// ErrorClasses returns the values of the class label of errors.
 func ErrorClasses() []string {
 	return []string{"timeout", "connect", "http_4xx", "http_5xx", "protocol", "other"}
 }

@@ -6,8 +6,8 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// saturationFamilies are what an open loop asked of the servers, and what they did
-// of it.
+// saturationFamilies are the metrics of an open loop: the offered and the achieved
+// rate.
 type saturationFamilies struct {
 	saturated, asked, offered, achieved, backlog, cut *prometheus.Desc
 }
@@ -24,12 +24,12 @@ func newSaturationFamilies() saturationFamilies {
 	}
 }
 
-// all lists the descriptions.
+// all returns the descriptions.
 func (f *saturationFamilies) all() []*prometheus.Desc {
 	return []*prometheus.Desc{f.saturated, f.asked, f.offered, f.achieved, f.backlog, f.cut}
 }
 
-// saturation emits how an open loop went.
+// saturation emits the metrics of an open loop.
 func (e *emitter) saturation(id string, s *verdict.Saturation) {
 	f := &e.load
 	value := 0.0

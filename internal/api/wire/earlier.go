@@ -3,14 +3,14 @@ package wire
 import (
 	"slices"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // Stored runs of earlier versions lack lists that are never null now. The functions
 // below return copies that have them; nil of nil.
 
-func summaryOf(s *engine.Summary) *engine.Summary {
+func summaryOf(s *run.Summary) *run.Summary {
 	if s == nil {
 		return nil
 	}
@@ -19,7 +19,7 @@ func summaryOf(s *engine.Summary) *engine.Summary {
 	return &out
 }
 
-func verdictOf(c *engine.ClientVerdict) *engine.ClientVerdict {
+func verdictOf(c *run.ClientVerdict) *run.ClientVerdict {
 	if c == nil {
 		return nil
 	}

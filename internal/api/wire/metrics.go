@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // Stats are the statistics of one metric in its display unit. Which of them
@@ -75,9 +75,9 @@ type Metrics struct {
 	Saturation *verdict.Saturation `json:"saturation"`
 }
 
-// NewMetrics describes a run's metrics. Both arguments may be nil: no run, or
+// NewMetrics returns the metrics of a run. Both arguments may be nil: no run, or
 // nothing measured yet.
-func NewMetrics(version string, r *engine.Run, s *engine.Snapshot) Metrics {
+func NewMetrics(version string, r *run.Run, s *run.Snapshot) Metrics {
 	m := Metrics{Version: VersionText(version), Metrics: map[string]Stats{}}
 	if r != nil {
 		m.BenchmarkID, m.Model, m.Endpoint = &r.ID, new(ModelText(r)), &r.Endpoint
@@ -96,15 +96,15 @@ func NewMetrics(version string, r *engine.Run, s *engine.Snapshot) Metrics {
 	return m
 }
 
-// VersionText is how aiperfd names itself where AIPerf writes its own version.
+// VersionText returns the version in fields in which AIPerf has its own.
 func VersionText(version string) string { return "aiperfd/" + version }
 
 // ModelText joins the sorted model names of a run by commas.
-func ModelText(r *engine.Run) string {
+func ModelText(r *run.Run) string {
 	return strings.Join(slices.Sorted(slices.Values(r.Models)), ",")
 }
 
-// Shown reports whether a metric is for users.
+// Shown reports whether users see a metric.
 func Shown(r *metric.Result) bool { return r.Def.Flags&(metric.Internal|metric.Experimental) == 0 }
 
 // NewRecords returns the metrics of a result in catalogue order, never nil.
@@ -144,8 +144,8 @@ func newStats(r *metric.Result) Stats {
 	return out
 }
 
-// Observations returns how many values a metric was made of: 1 for a scalar,
-// nil for a family that does not count.
+// Observations returns the number of values of a metric: 1 for a scalar, nil for a
+// family without a count.
 func Observations(r *metric.Result) *int64 {
 	switch {
 	case r.Count > 0:

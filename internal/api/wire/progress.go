@@ -3,8 +3,8 @@ package wire
 import (
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // Progress is the body of GET /api/progress.
@@ -114,8 +114,8 @@ type Phase struct {
 	State    string   `json:"state" enums:"running,draining,complete,cancelled,failed"`
 }
 
-// NewProgress describes the phases of a run. Both arguments may be nil.
-func NewProgress(r *engine.Run, s *engine.Snapshot) Progress {
+// NewProgress returns the progress of a run. Both arguments may be nil.
+func NewProgress(r *run.Run, s *run.Snapshot) Progress {
 	out := Progress{Phases: map[string]Phase{}, SystemState: Ready}
 	if r != nil {
 		out.SystemState = SystemStateOf(r.State)
@@ -130,12 +130,12 @@ func NewProgress(r *engine.Run, s *engine.Snapshot) Progress {
 	return out
 }
 
-// NewPhase describes one phase as of an instant.
-func NewPhase(p *engine.Phase, at time.Time) Phase {
-	return newPhase(p, &engine.Snapshot{Wall: at})
+// NewPhase returns the state of a phase at an instant.
+func NewPhase(p *run.Phase, at time.Time) Phase {
+	return newPhase(p, &run.Snapshot{Wall: at})
 }
 
-func newPhase(p *engine.Phase, s *engine.Snapshot) Phase {
+func newPhase(p *run.Phase, s *run.Snapshot) Phase {
 	st := &p.Stats
 	now := s.Wall.Sub(p.Epoch)
 	out := Phase{
@@ -169,7 +169,7 @@ func newPhase(p *engine.Phase, s *engine.Snapshot) Phase {
 	return out
 }
 
-// rates fills what is derived from the counters and the time that has passed.
+// rates sets the fields that derive from the counters and the elapsed time.
 func (p *Phase) rates(st *bench.PhaseStats, now time.Duration) {
 	records := st.SuccessRecords + st.ErrorRecords
 	window := st.Window(now)
@@ -204,7 +204,7 @@ func phaseState(st *bench.PhaseStats) string {
 	return "running"
 }
 
-// percent is the share of the bound that is nearest to being reached.
+// percent returns the progress towards the nearest bound.
 func percent(st *bench.PhaseStats, window time.Duration) *float64 {
 	share, bounded := 0.0, false
 	take := func(done, expected float64) {
@@ -224,8 +224,8 @@ func percent(st *bench.PhaseStats, window time.Duration) *float64 {
 	return new(100 * min(1, share))
 }
 
-// eta is the time in seconds until the first bound is reached at the pace so
-// far, nil when that cannot be told.
+// eta returns the time in seconds until the nearest bound is reached at the current
+// rate, nil if it is not known.
 func eta(st *bench.PhaseStats, done int64, window time.Duration) *float64 {
 	var best *float64
 	take := func(v float64) {

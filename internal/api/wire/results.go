@@ -3,10 +3,10 @@ package wire
 import (
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 // Results is the body of GET /api/results.
@@ -14,7 +14,7 @@ type Results struct {
 	Status  ResultStatus     `json:"status" enums:"running,complete,cancelled,incomplete"`
 	Results *BenchmarkResult `json:"results"`
 	State   bench.State      `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
-	Error   *engine.RunError `json:"error"`
+	Error   *run.Error       `json:"error"`
 	Client  *verdict.Report  `json:"client"` // whether the load generator kept up; null while nothing was measured
 	Stream  *verdict.Stream  `json:"stream"` // how answers came; null without streams
 	// Saturation reports whether the servers kept up with the rate; null without an
@@ -78,8 +78,8 @@ type ErrorDetails struct {
 	Class      string    `json:"class" example:"overloaded"`
 }
 
-// NewResults describes the outcome of a run; s may be nil.
-func NewResults(r *engine.Run, s *engine.Snapshot) Results {
+// NewResults returns the results of a run; s may be nil.
+func NewResults(r *run.Run, s *run.Snapshot) Results {
 	out := Results{State: r.State, Error: r.Error}
 	if s != nil {
 		out.Client, out.Stream, out.Saturation = reportOf(s.Client), s.Stream, s.Saturation
@@ -106,8 +106,8 @@ func NewResults(r *engine.Run, s *engine.Snapshot) Results {
 	return out
 }
 
-// NewProfileResults describes the numbers of a final snapshot.
-func NewProfileResults(r *engine.Run, s *engine.Snapshot) ProfileResults {
+// NewProfileResults returns the results of a final snapshot.
+func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 	out := ProfileResults{
 		Records: NewRecords(s.Metrics), StartNS: unixNano(s.Start), EndNS: unixNano(s.End),
 		WasCancelled: s.Cancelled, IsComplete: s.Final && !s.Cancelled && r.State != bench.Failed,
@@ -139,7 +139,7 @@ func NewProfileResults(r *engine.Run, s *engine.Snapshot) ProfileResults {
 	return out
 }
 
-// NewErrorSummary lists the kinds of errors, most frequent first, never nil.
+// NewErrorSummary returns the kinds of errors, most frequent first, never nil.
 func NewErrorSummary(groups []metric.ErrorGroup) []ErrorCount {
 	out := make([]ErrorCount, 0, len(groups))
 	for i := range groups {

@@ -3,8 +3,8 @@ package wire
 import (
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // RunInfo is the body of GET /api/run: who the run is.
@@ -21,11 +21,11 @@ type RunInfo struct {
 	Via         string      `json:"submitted_via" enums:"api,cli"`
 	// Client is the verdict on the load generator; null before the first profiling
 	// phase.
-	Client *engine.ClientVerdict `json:"client"`
+	Client *run.ClientVerdict `json:"client"`
 }
 
-// NewRunInfo describes the identity of a run; s may be nil.
-func NewRunInfo(r *engine.Run, s *engine.Snapshot) RunInfo {
+// NewRunInfo returns the identity of a run; s may be nil.
+func NewRunInfo(r *run.Run, s *run.Snapshot) RunInfo {
 	return RunInfo{
 		BenchmarkID: r.ID, RandomSeed: r.Seed, CLICommand: r.CLICommand, State: r.State,
 		CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), EndedAt: utc(r.EndedAt),
@@ -33,46 +33,46 @@ func NewRunInfo(r *engine.Run, s *engine.Snapshot) RunInfo {
 	}
 }
 
-// clientOf is the newest verdict on the client; nil if there is none.
-func clientOf(r *engine.Run, s *engine.Snapshot) *engine.ClientVerdict {
+// clientOf returns the newest verdict on the client; nil if there is none.
+func clientOf(r *run.Run, s *run.Snapshot) *run.ClientVerdict {
 	if s != nil && s.Client != nil {
-		return verdictOf(engine.NewClientVerdict(s.Client))
+		return verdictOf(run.NewClientVerdict(s.Client))
 	}
 	return verdictOf(r.Client)
 }
 
 // Run is the run resource.
 type Run struct {
-	ID            string                `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
-	Name          string                `json:"name"`
-	Labels        map[string]string     `json:"labels"`
-	Notes         string                `json:"notes"`
-	Kind          string                `json:"kind" enums:"run"`
-	ParentID      *string               `json:"parent_id"`
-	State         bench.State           `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
-	StateReason   string                `json:"state_reason"`
-	QueuePosition *int                  `json:"queue_position"` // 1 = the next to start; null when not queued
-	CreatedAt     time.Time             `json:"created_at" format:"date-time"`
-	StartedAt     *time.Time            `json:"started_at" format:"date-time"`
-	EndedAt       *time.Time            `json:"ended_at" format:"date-time"`
-	Via           string                `json:"submitted_via" enums:"api,cli"`
-	Version       string                `json:"aiperfd_version"`
-	RandomSeed    int64                 `json:"random_seed"`
-	Models        []string              `json:"models"`
-	Targets       []string              `json:"targets"` // redacted
-	Endpoint      string                `json:"endpoint_type"`
-	Streaming     bool                  `json:"streaming"`
-	Concurrency   *int                  `json:"concurrency"`
-	RequestRate   *float64              `json:"request_rate"` // requests per second
-	Credentials   engine.Credentials    `json:"credentials"`
-	Progress      *RunProgress          `json:"progress"` // null before the first phase
-	Summary       *engine.Summary       `json:"summary"`  // null until the run is terminal
-	Client        *engine.ClientVerdict `json:"client"`   // null before the first profiling phase
-	Error         *engine.RunError      `json:"error"`
-	Warnings      []engine.Warning      `json:"warnings"`
-	Artifacts     Artifacts             `json:"artifacts"`
-	Links         *Links                `json:"links,omitempty"` // absent in lists
-	Revision      int64                 `json:"revision"`
+	ID            string             `json:"id" example:"01990f2c7d3e7a10b1c2d3e4f5a6b7c8"`
+	Name          string             `json:"name"`
+	Labels        map[string]string  `json:"labels"`
+	Notes         string             `json:"notes"`
+	Kind          string             `json:"kind" enums:"run"`
+	ParentID      *string            `json:"parent_id"`
+	State         bench.State        `json:"state" enums:"queued,starting,running,stopping,exporting,completed,cancelled,failed"`
+	StateReason   string             `json:"state_reason"`
+	QueuePosition *int               `json:"queue_position"` // 1 = the next to start; null when not queued
+	CreatedAt     time.Time          `json:"created_at" format:"date-time"`
+	StartedAt     *time.Time         `json:"started_at" format:"date-time"`
+	EndedAt       *time.Time         `json:"ended_at" format:"date-time"`
+	Via           string             `json:"submitted_via" enums:"api,cli"`
+	Version       string             `json:"aiperfd_version"`
+	RandomSeed    int64              `json:"random_seed"`
+	Models        []string           `json:"models"`
+	Targets       []string           `json:"targets"` // redacted
+	Endpoint      string             `json:"endpoint_type"`
+	Streaming     bool               `json:"streaming"`
+	Concurrency   *int               `json:"concurrency"`
+	RequestRate   *float64           `json:"request_rate"` // requests per second
+	Credentials   run.Credentials    `json:"credentials"`
+	Progress      *RunProgress       `json:"progress"` // null before the first phase
+	Summary       *run.Summary       `json:"summary"`  // null until the run is terminal
+	Client        *run.ClientVerdict `json:"client"`   // null before the first profiling phase
+	Error         *run.Error         `json:"error"`
+	Warnings      []bench.Warning    `json:"warnings"`
+	Artifacts     Artifacts          `json:"artifacts"`
+	Links         *Links             `json:"links,omitempty"` // absent in lists
+	Revision      int64              `json:"revision"`
 }
 
 // RunProgress is the progress of the phase that started last.
@@ -120,9 +120,9 @@ type Queue struct {
 	MaxConcurrentRuns int      `json:"max_concurrent_runs"`
 }
 
-// NewRun describes a run. s is nil when nothing was measured yet; position is
-// its place in the queue from 1, 0 when it is not queued.
-func NewRun(r *engine.Run, s *engine.Snapshot, position int, files Artifacts) Run {
+// NewRun returns the resource of a run. s is nil if nothing was measured yet;
+// position is its position in the queue from 1, or 0 if it is not queued.
+func NewRun(r *run.Run, s *run.Snapshot, position int, files Artifacts) Run {
 	out := Run{
 		ID: r.ID, Name: r.Name, Labels: r.Labels, Notes: r.Notes, Kind: "run", State: r.State,
 		StateReason: r.StateReason, CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt),
@@ -151,7 +151,7 @@ func newLinks(id string) *Links {
 	}
 }
 
-func newRunProgress(s *engine.Snapshot) *RunProgress {
+func newRunProgress(s *run.Snapshot) *RunProgress {
 	if s == nil || len(s.Phases) == 0 {
 		return nil
 	}

@@ -29,7 +29,7 @@ type Validation struct {
 	Config   any              `json:"config,omitempty" swaggertype:"object"` // the resolved document, redacted; only if valid
 }
 
-// NewValidation describes the outcome of loading a document.
+// NewValidation returns the result of loading a document.
 func NewValidation(resolved any, problems, warnings []config.Problem, defaults []config.Default) Validation {
 	return Validation{
 		Valid: len(problems) == 0, Errors: list(problems), Warnings: list(warnings), Defaults: list(defaults), Config: resolved,

@@ -1,8 +1,8 @@
-// Package wire holds the JSON shapes of the HTTP API and the functions that
-// make them from the engine's runs and snapshots. The functions are pure; they
+// Package wire has the JSON types of the HTTP API and the functions that create
+// them from the engine's runs and snapshots. The functions are pure; they
 // read immutable values and keep nothing.
 //
-// Shapes that AIPerf 0.13 also has keep its names and its habits about nulls:
+// Types that AIPerf 0.13 also has keep its names and its use of nulls:
 // a field without omitempty is always present, null when there is no value.
 package wire
 
@@ -27,7 +27,7 @@ func Marshal(v any) ([]byte, error) {
 }
 
 // OmitNulls returns compact JSON without the members whose value is null, at
-// every depth. Null elements of arrays stay, they hold a place. The input must
+// every depth. Null elements of arrays are kept. The input must
 // be valid compact JSON.
 func OmitNulls(src []byte) []byte {
 	out := make([]byte, 0, len(src))
@@ -67,7 +67,7 @@ func stringEnd(src []byte, i int) int {
 	return i
 }
 
-// finite returns v, or nil for what JSON cannot say.
+// finite returns v, or nil if JSON cannot represent it.
 func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

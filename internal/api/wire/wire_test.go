@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
 )
 
 func TestOmitNulls(t *testing.T) {
@@ -37,7 +37,7 @@ func TestOmitNulls(t *testing.T) {
 	}
 }
 
-// Taking nulls out of the text is the same as taking them out of the value.
+// Removing nulls from the text is the same as removing them from the value.
 func TestOmitNullsProperty(t *testing.T) {
 	var value *rapid.Generator[any]
 	value = rapid.Deferred(func() *rapid.Generator[any] {
@@ -93,13 +93,13 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-// What JSON cannot say is absent or null.
+// Values that JSON cannot represent are absent or null.
 func TestInfinities(t *testing.T) {
 	r := metric.Result{Def: &metric.Def{Tag: "adj", Unit: "ms"}, Count: 3}
 	r.Set(metric.P50, 1)
 	r.Set(metric.P99, math.Inf(1))
 	r.Set(metric.Avg, math.NaN())
-	m := NewMetrics("1", nil, &engine.Snapshot{Metrics: metric.Results{r}})
+	m := NewMetrics("1", nil, &run.Snapshot{Metrics: metric.Results{r}})
 	if diff := cmp.Diff(map[string]Stats{"adj": {Unit: "ms", P50: new(1.0), Count: new(int64(3))}}, m.Metrics); diff != "" {
 		t.Errorf("stats (-want +got):\n%s", diff)
 	}
@@ -131,7 +131,7 @@ func TestPhaseDerived(t *testing.T) {
 		{"failed", bench.PhaseStats{Start: time.Second, RequestsEnd: 3 * time.Second, End: bench.PhaseFailed}, 9 * time.Second, nil, nil, nil, "failed"},
 	}
 	for _, tt := range tests {
-		got := NewPhase(&engine.Phase{Stats: tt.stats, Epoch: epoch}, epoch.Add(tt.at))
+		got := NewPhase(&run.Phase{Stats: tt.stats, Epoch: epoch}, epoch.Add(tt.at))
 		type derived struct {
 			Percent, ETA, Rate *float64
 			State              string
@@ -166,8 +166,8 @@ func TestWorkerStatus(t *testing.T) {
 		{"finished long ago", bench.Completed, bench.PhaseStats{}, Recent{}, 1, time.Hour, Idle},
 	}
 	for _, tt := range tests {
-		s := &engine.Snapshot{Wall: wall, Phases: []engine.Phase{{Stats: tt.stats}}, Process: engine.Process{PID: 1, CPUPercent: tt.cpu}}
-		got := NewWorkers(&engine.Run{State: tt.state}, s, tt.recent, wall.Add(tt.age))
+		s := &run.Snapshot{Wall: wall, Phases: []run.Phase{{Stats: tt.stats}}, Process: run.Process{PID: 1, CPUPercent: tt.cpu}}
+		got := NewWorkers(&run.Run{State: tt.state}, s, tt.recent, wall.Add(tt.age))
 		if got.Workers[workerID].Status != tt.want || got.Groups[groupID].Status != tt.want {
 			t.Errorf("%s: status = %s, want %s", tt.name, got.Workers[workerID].Status, tt.want)
 		}
@@ -176,11 +176,11 @@ func TestWorkerStatus(t *testing.T) {
 
 // Runs of earlier versions lack lists; to a reader they are empty.
 func TestListsOfEarlierVersions(t *testing.T) {
-	old := &engine.Run{
-		State: bench.Completed, Summary: &engine.Summary{},
-		Client: &engine.ClientVerdict{Verdict: verdict.Suspect, Reasons: []verdict.Reason{{Code: "tick-lag"}}, Bias: []verdict.Bias{}},
+	old := &run.Run{
+		State: bench.Completed, Summary: &run.Summary{},
+		Client: &run.ClientVerdict{Verdict: verdict.Suspect, Reasons: []verdict.Reason{{Code: "tick-lag"}}, Bias: []verdict.Bias{}},
 	}
-	snap := &engine.Snapshot{Client: &verdict.Report{
+	snap := &run.Snapshot{Client: &verdict.Report{
 		Verdict: verdict.Suspect, Reasons: []verdict.Reason{{Code: "tick-lag"}}, Bias: []verdict.Bias{},
 		Phases: []verdict.Report{{Reasons: []verdict.Reason{{Code: "tick-lag"}}, Bias: []verdict.Bias{}}},
 	}}

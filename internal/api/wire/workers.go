@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"time"
 
-	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/run"
 )
 
 // Workers is the body of GET /api/workers. The load generator is one process
@@ -88,9 +88,9 @@ const (
 // Recent counts the requests that returned in the last ten seconds.
 type Recent struct{ Completed, Errors int64 }
 
-// NewWorkers describes the load generator. r and s may be nil; now decides
-// whether the snapshot is stale.
-func NewWorkers(r *engine.Run, s *engine.Snapshot, recent Recent, now time.Time) Workers {
+// NewWorkers returns the state of the load generator. r and s may be nil; now
+// determines whether the snapshot is stale.
+func NewWorkers(r *run.Run, s *run.Snapshot, recent Recent, now time.Time) Workers {
 	group := WorkerGroup{ID: groupID, Status: Idle, Workers: map[string]Worker{}}
 	out := Workers{Workers: map[string]Worker{}, Groups: map[string]WorkerGroup{}}
 	if r != nil && s != nil && s.Process.PID != 0 {
@@ -107,7 +107,7 @@ func NewWorkers(r *engine.Run, s *engine.Snapshot, recent Recent, now time.Time)
 	return out
 }
 
-func newWorker(r *engine.Run, s *engine.Snapshot, recent Recent, now time.Time) Worker {
+func newWorker(r *run.Run, s *run.Snapshot, recent Recent, now time.Time) Worker {
 	w := Worker{ID: workerID, Health: newHealth(s), LastUpdateNS: nanos(s.Wall)}
 	var inFlight int64
 	for i := range s.Phases {
@@ -138,8 +138,9 @@ func newWorker(r *engine.Run, s *engine.Snapshot, recent Recent, now time.Time) 
 
 const startupReady = "ready"
 
-// startup is AIPerf's life of a worker and when its last step was.
-func startup(r *engine.Run, s *engine.Snapshot) (string, *int64) {
+// startup returns AIPerf's startup state of a worker and the time of its last
+// change.
+func startup(r *run.Run, s *run.Snapshot) (string, *int64) {
 	switch r.State {
 	case bench.Queued, bench.Starting:
 		if r.StartedAt == nil {
@@ -159,7 +160,7 @@ func startup(r *engine.Run, s *engine.Snapshot) (string, *int64) {
 	return startupReady, nonzero(s.Phases[0].UnixNano(s.Phases[0].Stats.Start))
 }
 
-func newHealth(s *engine.Snapshot) *ProcessHealth {
+func newHealth(s *run.Snapshot) *ProcessHealth {
 	p := &s.Process
 	h := &ProcessHealth{
 		PID: p.PID, CreateTime: float64(p.Created.UnixMilli()) / 1e3, Uptime: s.Wall.Sub(p.Created).Seconds(),

@@ -1,7 +1,7 @@
-// Package arrival says when the requests of an open-loop phase are due. A
-// process is a pure sequence of offsets from the start of the phase: it knows
-// nothing of clocks, servers or slots, so late service never moves a due time
-// and the same seed gives the same schedule on every machine.
+// Package arrival generates the times at which the requests of an open-loop phase
+// are due. A process is a pure sequence of offsets from the start of the phase. It
+// does not depend on clocks, servers or slots, so that slow responses never move a due
+// time, and the same seed gives the same schedule on every machine.
 //
 // The closed loop has no arrivals of its own; it is the nil sequence.
 package arrival

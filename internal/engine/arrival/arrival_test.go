@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"aiperfd/internal/engine/arrival/goodness"
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/stat"
 )
 
 // take returns the first n offsets.
@@ -151,16 +151,16 @@ func TestAndersonDarling(t *testing.T) {
 		const least = 1e-6
 		long := slices.DeleteFunc(gaps(at), func(gap float64) bool { return gap < least })
 		below := c.cdf(least)
-		a2, p := goodness.AndersonDarling(long, func(x float64) float64 { return (c.cdf(x) - below) / (1 - below) })
+		a2, p := stat.AndersonDarling(long, func(x float64) float64 { return (c.cdf(x) - below) / (1 - below) })
 		if p < 0.01 {
 			t.Errorf("%s rate %v smoothness %v: A² = %.3f, p = %.4f, want p of at least 0.01", c.kind, c.rate, c.smoothness, a2, p)
 		}
 	}
 	// The test must be able to fail.
-	if _, p := goodness.AndersonDarling(gaps(take(t, Gamma(20, 1.05, 1), n)), distuv.Exponential{Rate: 20}.CDF); p > 1e-4 {
+	if _, p := stat.AndersonDarling(gaps(take(t, Gamma(20, 1.05, 1), n)), distuv.Exponential{Rate: 20}.CDF); p > 1e-4 {
 		t.Errorf("smoothness 1.05 against Poisson: p = %v, want below 1e-4", p)
 	}
-	if _, p := goodness.AndersonDarling(gaps(take(t, Poisson(20.5, 1), n)), distuv.Exponential{Rate: 20}.CDF); p > 1e-4 {
+	if _, p := stat.AndersonDarling(gaps(take(t, Poisson(20.5, 1), n)), distuv.Exponential{Rate: 20}.CDF); p > 1e-4 {
 		t.Errorf("rate 20.5 against 20: p = %v, want below 1e-4", p)
 	}
 }

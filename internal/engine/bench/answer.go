@@ -2,7 +2,7 @@ package bench
 
 import "time"
 
-// ChunkKind says what a content event carried.
+// ChunkKind is the kind of content of a chunk.
 type ChunkKind uint8
 
 // The kinds of content.
@@ -10,14 +10,14 @@ const (
 	Text ChunkKind = iota
 	Reasoning
 	Refusal
-	Tool // function name followed by a fragment of its arguments
+	Tool // a fragment of a tool call: function name, arguments
 	Audio
 	Image
-	ImagePartial // a preview of one that is still being made
+	ImagePartial // a preview of an unfinished image
 	Video
 	Embedding
 	Ranking
-	Binary // anything else that is only counted
+	Binary // other content, which is only counted
 )
 
 // String returns the lower-case name.
@@ -49,19 +49,19 @@ func (k ChunkKind) String() string {
 	return "unknown"
 }
 
-// Chunk is one content event: something the model produced, with the time at
-// which its bytes were received. There is one for each event of every answer
-// that is being worked on, so it is small: 24 bytes.
+// Chunk is one content event: output of the model, with the time at which its
+// bytes were received. It is kept small, 24 bytes, because every response that is
+// in memory has one per content event.
 type Chunk struct {
 	At     time.Duration // when the read that completed the event returned
 	Bytes  int32         // length of the text, or of the decoded audio
-	Tokens int32         // tokens it carried by the server's own word; 0 = unknown
+	Tokens int32         // number of tokens, as reported by the server; 0 = unknown
 	Read   int32         // number of that read; chunks of one read share it
 	Choice uint16        // index of the choice
 	Kind   ChunkKind
 }
 
-// Finish is the normalised reason why a choice ended; empty = none was given.
+// Finish is the normalised finish reason of a choice; empty = not reported.
 type Finish string
 
 // The normalised finish reasons.
@@ -76,14 +76,14 @@ const (
 	FinishOther         Finish = "other"
 )
 
-// ToolCall is one assembled tool call.
+// ToolCall is one tool call, assembled from its chunks.
 type ToolCall struct {
 	ID        string
 	Name      string
-	Arguments string // JSON text as the model wrote it
+	Arguments string // JSON text as received
 }
 
-// Choice is one assembled answer.
+// Choice is one of the choices of a response, assembled from its chunks.
 type Choice struct {
 	Index     int
 	Text      string
@@ -93,8 +93,8 @@ type Choice struct {
 	Finish    Finish
 }
 
-// Usage is the server's own token count, normalised over vendors. A nil field
-// means that the server did not say; absent is not zero.
+// Usage is the token usage that the server reports, normalised over vendors. A nil
+// field was not reported; that differs from zero.
 type Usage struct {
 	Input      *Tokens // prompt tokens, cached ones included
 	Output     *Tokens // completion tokens, reasoning included
@@ -109,52 +109,52 @@ type Usage struct {
 	Rejected   *Tokens // rejected prediction tokens
 	ImageIn    *Tokens // part of Input
 	ImageOut   *Tokens // part of Output
-	// AudioSeconds is the length of the audio that was counted, where that is what
-	// the server counts; not negative.
+	// AudioSeconds is the length of the audio, if the server reports that instead
+	// of tokens; ≥ 0.
 	AudioSeconds *float64
 }
 
-// Vector describes one embedding; its numbers are not kept.
+// Vector describes one embedding; its values are not stored.
 type Vector struct {
 	Index int
 	Dim   int // length of the innermost lists
-	Rows  int // how many of these; 1 unless the embedding is nested
+	Rows  int // number of innermost lists; 1 unless the embedding is nested
 }
 
 // Rank is the score of one item.
 type Rank struct {
 	Index int     // of the item in the request
-	Score float64 // NaN = the server gave none
+	Score float64 // NaN = not reported
 }
 
 // Answer is a decoded response.
 type Answer struct {
-	Streamed bool     // the body really came as a stream, so TTFT and gaps mean something
-	Chunks   []Chunk  // content events in order of arrival
+	Streamed bool     // the body was streamed, so TTFT and inter-chunk times are meaningful
+	Chunks   []Chunk  // in order of arrival
 	Choices  []Choice // in order of index
-	// TailTokens are tokens, by the server's own word, of events after the last
-	// content event: a token that ends the answer, or half of a character.
+	// TailTokens is the number of tokens that the server reports for events after
+	// the last content event, such as the end-of-sequence token.
 	TailTokens Tokens
-	// AudioLength is how long the audio plays that the answer consists of; 0 = there
-	// is none, or its format does not tell.
+	// AudioLength is the duration of the audio in the answer; 0 = there is none, or
+	// its format does not contain the duration.
 	AudioLength time.Duration
 	Vectors     []Vector // embeddings, in order of their index
-	Ranks       []Rank   // scores, in the order of the answer
-	Usage       *Usage   // nil = none was sent
-	// ServerTimes are times that the server says it took, by the server's name.
-	// Nil = it said nothing.
+	Ranks       []Rank   // scores, in order of the answer
+	Usage       *Usage   // nil = not reported
+	// ServerTimes are durations reported by the server, under the server's names;
+	// nil = none.
 	ServerTimes map[string]time.Duration
-	Job         *Job // of an answer that was fetched by polling; nil = it was not
+	Job         *Job // of a polled API; nil = the API is not polled
 	ResponseID  string
-	Model       string         // as the server names it
+	Model       string         // as reported by the server
 	FirstEvent  time.Duration  // first data event of any kind; 0 = none
-	Warnings    map[string]int // named doubts about the wire format, with their count
+	Warnings    map[string]int // deviations from the wire format, by name, with their number
 	Failure     *Failure       // nil = success
 }
 
-// Job is what the answers about a piece of work say, beside what it made.
+// Job is the state of a job of a polled API, besides its output.
 type Job struct {
-	Started    time.Duration // when an answer first said that the work had begun; 0 = none did
-	Fetched    time.Duration // when the last byte of what it made was downloaded; 0 = it was not
-	PeakMemory float64       // megabytes, by the server's word; 0 = it said nothing
+	Started    time.Duration // when a response first reported that the job had started; 0 = never
+	Fetched    time.Duration // when the last byte of its output was downloaded; 0 = never
+	PeakMemory float64       // in megabytes, as reported by the server; 0 = not reported
 }

@@ -1,8 +1,7 @@
-// Package bench is the vocabulary of a benchmark: what is sent, what came
-// back, when, and how it ended. It holds data only, and one container for much of
-// it ([Events]), so that every other package can speak of the same things without
-// importing one another.
+// Package bench defines the common types of a benchmark: requests, responses,
+// records and their timestamps, failures, phases and runs. It contains data only,
+// so that packages can exchange these types without importing each other.
 //
-// All instants inside a run are offsets from the run's [Clock] epoch on the
-// monotonic clock; wall time is computed only when something is exported.
+// All times inside a run are offsets from the epoch of the run's [Clock] on the
+// monotonic clock. Wall-clock times are computed only on export.
 package bench

@@ -5,45 +5,44 @@ import (
 	"time"
 )
 
-// Class is the closed list of ways in which a request fails. Reports, retries
-// and alerts speak of these names.
+// Class classifies failed requests. The names are part of reports and metrics.
 type Class string
 
-// The classes. Those of the connect and send phase are found by the transport,
-// the others by reading status and body.
+// The classes. The transport detects those up to ConnectionReset; the others follow
+// from the status and the body.
 const (
-	ConnectError      Class = "connect_error"      // code: dns, refused, unreachable, tls, proxy
-	TimeoutConnect    Class = "timeout_connect"    // dial or handshake took too long
-	TimeoutHeaders    Class = "timeout_headers"    // no response head in time
-	TimeoutIdle       Class = "timeout_idle"       // no byte for too long
-	TimeoutTotal      Class = "timeout_total"      // the request's whole budget is spent
-	Cancelled         Class = "cancelled"          // ended by us; code says why
-	ConnectionReset   Class = "connection_reset"   // the peer broke the connection
+	ConnectError      Class = "connect_error"      // Failure.Code is dns, refused, unreachable, tls or proxy
+	TimeoutConnect    Class = "timeout_connect"    // timeout of the dial or a handshake
+	TimeoutHeaders    Class = "timeout_headers"    // timeout of the response head
+	TimeoutIdle       Class = "timeout_idle"       // timeout of the next byte
+	TimeoutTotal      Class = "timeout_total"      // timeout of the request
+	Cancelled         Class = "cancelled"          // ended by the client; Failure.Code is the reason
+	ConnectionReset   Class = "connection_reset"   // the connection broke
 	Redirect          Class = "redirect"           // 301, 302, 303 or a redirect loop
 	Auth              Class = "auth"               // 401, 403
 	NotFound          Class = "not_found"          // 404, 405
-	Timeout           Class = "timeout"            // 408: the server's own timeout
+	Timeout           Class = "timeout"            // 408: a timeout of the server
 	PayloadTooLarge   Class = "payload_too_large"  // 413
 	RateLimited       Class = "rate_limited"       // 429
 	Overloaded        Class = "overloaded"         // 503, 529
 	Gateway           Class = "gateway"            // 502, 504, 520 to 527
-	ContextOverflow   Class = "context_overflow"   // the prompt does not fit the model
+	ContextOverflow   Class = "context_overflow"   // the prompt is longer than the context of the model
 	BadRequest        Class = "bad_request"        // any other 4xx
 	ServerError       Class = "server_error"       // any other 5xx
-	StreamError       Class = "stream_error"       // an error object inside a 2xx stream
-	StreamTruncated   Class = "stream_truncated"   // clean end before the answer was complete
-	EmptyResponse     Class = "empty_response"     // 2xx with nothing in it
-	EmptyOutput       Class = "empty_output"       // 2xx, well formed, no output
-	MalformedResponse Class = "malformed_response" // 2xx, not what its type promises
-	UnexpectedContent Class = "unexpected_content" // HTML, unknown encoding
-	EventTooLarge     Class = "event_too_large"    // one event over the limit
-	JobFailed         Class = "job_failed"         // polled APIs: the server says that the work failed, or forgot it
-	JobCancelled      Class = "job_cancelled"      // polled APIs: somebody else took the work back
-	JobTimeout        Class = "job_timeout"        // polled APIs: not done in time, by the server's clock or by ours
-	ClientError       Class = "client_error"       // our side: never blamed on the server
+	StreamError       Class = "stream_error"       // an error object in a 2xx stream
+	StreamTruncated   Class = "stream_truncated"   // the stream ended normally before the answer was complete
+	EmptyResponse     Class = "empty_response"     // 2xx with an empty body
+	EmptyOutput       Class = "empty_output"       // 2xx with a well-formed answer without output
+	MalformedResponse Class = "malformed_response" // 2xx with a body that does not match its content type
+	UnexpectedContent Class = "unexpected_content" // HTML, or an unknown content encoding
+	EventTooLarge     Class = "event_too_large"    // an event or a body over a size limit
+	JobFailed         Class = "job_failed"         // polled APIs: the job failed, or the server does not know it any more
+	JobCancelled      Class = "job_cancelled"      // polled APIs: the job was cancelled, but not by the client
+	JobTimeout        Class = "job_timeout"        // polled APIs: timeout of the job, at the server or at the client
+	ClientError       Class = "client_error"       // an error of the client, not of the server
 )
 
-// Classes lists every class, in the order of a request's life.
+// Classes returns all classes, in the order in which a request reaches them.
 func Classes() []Class {
 	return []Class{
 		ConnectError, TimeoutConnect, TimeoutHeaders, TimeoutIdle, TimeoutTotal, Cancelled,
@@ -54,7 +53,7 @@ func Classes() []Class {
 	}
 }
 
-// Step is the part of a request's life in which it failed.
+// Step is the step of a request in which it failed.
 type Step string
 
 // The steps, in order.
@@ -64,22 +63,22 @@ const (
 	StepSend    Step = "send"
 	StepHeaders Step = "headers"
 	StepBody    Step = "body"
-	StepPoll    Step = "poll" // polled APIs: after the work was accepted
+	StepPoll    Step = "poll" // polled APIs: after the job was accepted
 )
 
-// Failure says why a request failed. It is data about the system under test;
-// a Go error, in contrast, means that we are broken or misused.
+// Failure describes why a request failed. It is a result of the benchmark; Go errors
+// are for errors of the program and its use.
 type Failure struct {
 	Class      Class
 	Step       Step
-	Status     int           // HTTP status; 0 = none was received
-	Code       string        // the server's or our finer code; may be empty
-	Type       string        // the server's error type; may be empty
-	Message    string        // for people; at most 4 KiB; redacted before it leaves the run
-	RetryAfter time.Duration // from Retry-After; 0 = absent. Recorded, never obeyed
+	Status     int           // HTTP status; 0 = none received
+	Code       string        // a more specific code, of the server or the client; may be empty
+	Type       string        // error type reported by the server; may be empty
+	Message    string        // human-readable, at most 4 KiB; redacted before it leaves the run
+	RetryAfter time.Duration // from the header Retry-After; 0 = absent. Recorded only
 }
 
-// String is for logs: class, status and message.
+// String returns class, status and message, for logs.
 func (f *Failure) String() string {
 	if f.Status != 0 {
 		return fmt.Sprintf("%s (HTTP %d): %s", f.Class, f.Status, f.Message)

@@ -3,66 +3,59 @@ package bench
 import (
 	"net/http"
 	"time"
+
+	"aiperfd/internal/engine/eventlog"
 )
 
-// Framing says how a response body is cut into events.
+// Framing is how a response body is divided into events.
 type Framing uint8
 
 // The framings.
 const (
-	FramingNone   Framing = iota // no usable body: status, or nothing at all
+	FramingNone   Framing = iota // no usable body
 	FramingJSON                  // one JSON document in Body
 	FramingSSE                   // server-sent events
-	FramingNDJSON                // one JSON object a line
+	FramingNDJSON                // one JSON object per line
 	FramingText                  // plain text in Body
 	FramingHTML                  // an HTML page in Body
-	FramingBinary                // bytes that are only counted
+	FramingBinary                // bytes, which are only counted
 )
 
-// Event is one framed piece of a streamed body, stamped but not decoded.
-type Event struct {
-	At      time.Duration // when the read that completed it returned
-	Read    int32         // number of that read
-	Name    string        // SSE event name; empty = "message"
-	Data    []byte        // as it was sent; who owns it is said where it comes from
-	Comment string        // comment lines before the event (only kept for error events)
-}
-
-// Piece is what one read brought of a body that is only counted.
+// Piece is the part of a body that one read returned, if the body is only counted.
 type Piece struct {
 	At   time.Duration // when the read returned
 	Size int32         // bytes of the decompressed body, at least 1
 	Read int32         // number of the read
 }
 
-// End says how the body ended.
+// End is how the body ended.
 type End uint8
 
 // The ends.
 const (
-	EndEOF     End = iota // clean end of the body
+	EndEOF     End = iota // normal end of the body
 	EndReset              // the connection broke
-	EndTimeout            // a timeout of ours fired
-	EndAborted            // we gave up on purpose (cancel, limit, drain over)
+	EndTimeout            // a timeout of the client expired
+	EndAborted            // the client stopped reading: cancellation, limit, end of drain
 )
 
-// Response is what came back for one request: bytes and stamps, undecoded.
-// A transport fills it, a codec reads it.
+// Response is the response to one request before decoding: bytes and timestamps. A
+// transport fills it, a codec decodes it.
 type Response struct {
-	Status  int // 0 = no response head
+	Status  int // 0 = no response head was received
 	Header  http.Header
 	Framing Framing
-	Events  Events        // FramingSSE and FramingNDJSON
-	Body    []byte        // other framings and error statuses; bounded by the transport
+	Events  eventlog.Log  // FramingSSE and FramingNDJSON
+	Body    []byte        // other framings and error statuses; the transport limits its size
 	BodyAt  time.Duration // when the last byte of Body was read; 0 = none
 	// Pieces are the reads of a body that is only counted (FramingBinary), in order,
-	// and Start is how it begins. Both are bounded by the transport: the last piece
-	// stands for all reads beyond the bound.
+	// and Start is its beginning. The transport limits both: the last piece contains
+	// all reads beyond the limit.
 	Pieces   []Piece
 	Start    []byte
-	Done     bool           // the end marker [DONE] was seen
+	Done     bool           // the end marker [DONE] was received
 	End      End            // how the body ended
 	EndAt    time.Duration  // when it ended
-	Failure  *Failure       // what the transport itself found wrong; nil = nothing
-	Warnings map[string]int // doubts about the framing
+	Failure  *Failure       // detected by the transport; nil = none
+	Warnings map[string]int // deviations from the framing, by name, with their number
 }

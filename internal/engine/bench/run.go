@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// State is where a run is in its life.
+// State is the state of a run.
 type State string
 
 // The states of a run: queued → starting → running → stopping → exporting →
@@ -21,10 +21,10 @@ const (
 	Failed    State = "failed"
 )
 
-// Terminal reports whether nothing more can happen to the run.
+// Terminal reports whether the state is final.
 func (s State) Terminal() bool { return s == Completed || s == Aborted || s == Failed }
 
-// Active reports whether the run holds the engine.
+// Active reports whether the run has been started and has not ended.
 func (s State) Active() bool {
 	return s == Starting || s == Running || s == Stopping || s == Exporting
 }
@@ -38,66 +38,66 @@ const (
 	Profiling PhaseKind = "profiling"
 )
 
-// PhaseEnd is why a phase ended.
+// PhaseEnd is the reason why a phase ended.
 type PhaseEnd string
 
-// The five ends of a phase.
+// The reasons why a phase ends.
 const (
-	PhaseCompleted    PhaseEnd = "completed"     // every request returned
-	PhaseGraceTimeout PhaseEnd = "grace_timeout" // the grace period ran out; the rest was cut
-	PhaseCancelled    PhaseEnd = "cancelled"     // a person or the API asked for it
-	PhaseFailed       PhaseEnd = "failed"        // the failed-request threshold was crossed
-	PhaseAborted      PhaseEnd = "aborted"       // the engine itself could not go on
+	PhaseCompleted    PhaseEnd = "completed"     // all requests returned
+	PhaseGraceTimeout PhaseEnd = "grace_timeout" // the grace period expired; the remaining requests were aborted
+	PhaseCancelled    PhaseEnd = "cancelled"     // by a signal or the API
+	PhaseFailed       PhaseEnd = "failed"        // too many requests failed
+	PhaseAborted      PhaseEnd = "aborted"       // by an error of the engine
 )
 
-// PhaseStats are the live counters of one phase. Offsets are from the run's
-// epoch; 0 = has not happened.
+// PhaseStats are the live counters of a phase. Times are offsets from the run's
+// epoch; 0 = has not happened yet.
 type PhaseStats struct {
 	Index             int
-	ProfilingIndex    int // among the profiling phases; -1 for warm-up
+	ProfilingIndex    int // index among the profiling phases; -1 for warm-up
 	Name              string
 	Kind              PhaseKind
 	Start             time.Duration
 	SentEnd           time.Duration // the last request was sent
 	RequestsEnd       time.Duration // the last request returned
-	RecordsEnd        time.Duration // the last record was folded in
+	RecordsEnd        time.Duration // the last record was added
 	LastUpdate        time.Duration
-	ExpectedRequests  int64         // 0 = not bounded by requests
-	ExpectedSessions  int64         // 0 = not bounded by sessions
-	ExpectedDuration  time.Duration // 0 = not bounded by time
-	Grace             time.Duration // <0 = without limit
+	ExpectedRequests  int64         // 0 = no limit
+	ExpectedSessions  int64         // 0 = no limit
+	ExpectedDuration  time.Duration // 0 = no limit
+	Grace             time.Duration // < 0 = no limit
 	Sent              int64
-	Completed         int64 // success + error, not cancelled
+	Completed         int64 // successful and failed, without cancelled
 	Cancelled         int64
 	Errors            int64
 	SentSessions      int64
 	CompletedSessions int64
 	CancelledSessions int64
-	SessionTurns      int64 // turns of the sessions that were started
+	SessionTurns      int64 // turns of all started sessions
 	SkippedTurns      int64 // turns not sent because an earlier one failed
 	SuccessRecords    int64
 	ErrorRecords      int64
-	Backlog           int64 // arrivals that wait for a slot
+	Backlog           int64 // arrivals waiting for a slot
 	BacklogMax        int64
-	Arrivals          Arrivals // of an open loop
-	Pauses            int64    // requests that waited because the one before them got no connection
-	DurationReached   bool     // the phase ended by its duration
-	End               PhaseEnd // empty while it runs
+	Arrivals          Arrivals // in an open loop
+	Pauses            int64    // requests delayed because the previous one could not connect
+	DurationReached   bool     // the phase reached its duration
+	End               PhaseEnd // empty while the phase runs
 }
 
-// Arrivals are the requests that an open loop was asked for, and the queue of
-// those that have not returned: in flight, or waiting for a slot.
+// Arrivals summarises the arrivals of an open loop and the length of their queue: the
+// requests that are in flight or wait for a slot.
 type Arrivals struct {
-	Used        int64         // that became a request, or wait to become one
-	First, Last time.Duration // when they were due
-	Queue       int64         // as the last one found it, itself included
+	Used        int64         // number of arrivals
+	First, Last time.Duration // due times
+	Queue       int64         // length at the last arrival, including it
 	QueueMax    int64
-	// Earlier and Recent are the queues as the last but one and the last arrival
-	// found them whose number is a power of two.
+	// Recent is the length at the last arrival whose number is a power of two, and
+	// Earlier that at the one before.
 	Earlier, Recent int64
 }
 
-// Add takes an arrival in, with the queue that it found.
+// Add adds an arrival and the length of the queue, including the arrival.
 func (a *Arrivals) Add(due time.Duration, queue int64) {
 	if a.Used == 0 {
 		a.First = due
@@ -109,8 +109,8 @@ func (a *Arrivals) Add(due time.Duration, queue int64) {
 	}
 }
 
-// Before returns the number of an arrival in the second quarter of all, and the
-// queue that it found; 0 if there were too few.
+// Before returns the number of an arrival in the second quarter of all arrivals, and
+// the length of the queue at it; 0 if there were fewer than two arrivals.
 func (a *Arrivals) Before() (arrival, queue int64) {
 	if a.Used < 2 {
 		return 0, 0
@@ -118,8 +118,8 @@ func (a *Arrivals) Before() (arrival, queue int64) {
 	return 1 << (bits.Len64(uint64(a.Used)) - 2), a.Earlier
 }
 
-// Lately returns by how much the queue grew over so many of the last arrivals: at
-// least a quarter of all. ok = false if that is not known.
+// Lately returns the growth of the queue over the last arrivals, and their number. ok
+// = false if they are less than a quarter of all.
 func (a *Arrivals) Lately() (arrivals, growth int64, ok bool) {
 	if a.Used < 2 {
 		return 0, 0, false
@@ -128,11 +128,11 @@ func (a *Arrivals) Lately() (arrivals, growth int64, ok bool) {
 	return arrivals, a.Queue - a.Recent, 4*arrivals >= a.Used
 }
 
-// InFlight returns the requests that were sent and have not returned.
+// InFlight returns the number of requests that were sent and have not returned.
 func (p *PhaseStats) InFlight() int64 { return p.Sent - p.Completed - p.Cancelled }
 
-// Window returns the phase window that rates divide by: from the start of the
-// phase to its last returned request, or to now while it runs.
+// Window returns the duration that rates are computed over: from the start of the
+// phase to the return of its last request, or to now while the phase runs.
 func (p *PhaseStats) Window(now time.Duration) time.Duration {
 	if p.Start == 0 {
 		return 0

@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// The identifiers of the random streams of a run, named as AIPerf names them.
-// Every consumer draws from its own stream, so a new consumer never shifts
-// another one's draws.
+// The identifiers of the random streams of a run, as in AIPerf if not marked as ours.
+// Each consumer has its own stream, so that a new consumer does not change the values
+// of the others.
 const (
 	StreamPromptLength    = "dataset.prompt.length"            // input lengths
-	StreamPromptCorpus    = "dataset.prompt.corpus"            // where in the corpus a prompt starts
-	StreamPromptPrefix    = "dataset.prompt.prefix"            // pool of prefixes and who gets which
+	StreamPromptCorpus    = "dataset.prompt.corpus"            // start of a prompt in the corpus
+	StreamPromptPrefix    = "dataset.prompt.prefix"            // pool of prefixes, and their assignment
 	StreamTurnCount       = "composer.conversation.turn_count" // turns of a conversation
 	StreamTurnDelay       = "composer.conversation.turn_delay" // think times
 	StreamMaxTokens       = "composer.turn.max_tokens"         // output lengths
@@ -21,24 +21,23 @@ const (
 	StreamTargetSelection = "ours.target.selection"            // ours: random choice of a URL
 	StreamSamplerRandom   = "dataset.sampler.random"           // draws with replacement
 	StreamSamplerShuffle  = "dataset.sampler.shuffle"          // permutations
-	StreamPoissonInterval = "timing.request.poisson_interval"  // gaps of the Poisson process
-	StreamGammaInterval   = "timing.request.gamma_interval"    // gaps of the gamma process
+	StreamPoissonInterval = "timing.request.poisson_interval"  // intervals of the Poisson process
+	StreamGammaInterval   = "timing.request.gamma_interval"    // intervals of the gamma process
 	StreamSystemPrompt    = "dataset.prompt.shared_system"     // ours: the shared system prompt
 	StreamUserContext     = "dataset.prompt.user_context"      // ours: the user contexts
 	StreamImageSize       = "dataset.image.dimensions"         // widths and heights
 	StreamImageFormat     = "dataset.image.format"             // choice of a format
 	StreamImageSource     = "dataset.image.source"             // choice of a file
 	StreamImageNoise      = "dataset.image.noise"              // pixels
-	StreamAudioDuration   = "dataset.audio.duration"           // lengths of clips
+	StreamAudioDuration   = "dataset.audio.duration"           // durations
 	StreamAudioFormat     = "dataset.audio.format"             // choice of sample rate and depth
 	StreamAudioData       = "dataset.audio.data"               // samples
 	StreamRankings        = "dataset.prompt.rankings"          // ours: numbers and lengths of passages, lengths of queries
 )
 
-// Seed is the root of a tree of random streams; every value, 0 included, is a
-// seed of its own. The same seed and identifier give the same numbers on every
-// platform. A Seed is a value and safe for concurrent use; the generators made
-// from it are not, so each goroutine makes its own.
+// Seed is the root of a tree of random streams. Every value is valid, including 0.
+// The same seed and identifier give the same numbers on every platform. A Seed is
+// safe for concurrent use; its generators are not, so each goroutine creates its own.
 type Seed uint64
 
 // digest is SHA-256 of "S:identifier", S in decimal.
@@ -55,16 +54,15 @@ func (s Seed) Child(stream string) Seed {
 	return Seed(binary.BigEndian.Uint64(d[:8]))
 }
 
-// Rand returns a new generator (PCG) at the start of a stream. Its two words of
-// state are the first sixteen bytes of the digest that [Seed.Child] is cut from.
+// Rand returns a new generator (PCG) at the start of a stream. Its state is the first
+// sixteen bytes, big-endian, of the digest described at [Seed.Child].
 func (s Seed) Rand(stream string) *rand.Rand {
 	d := s.digest(stream)
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(d[:8]), binary.BigEndian.Uint64(d[8:16])))
 }
 
-// Index returns a new generator for item i of a stream. Work that is split over
-// goroutines seeds by item in this way, so that the result does not depend on
-// how many there are.
+// Index returns a new generator for item i of a stream. Work that is divided among
+// goroutines is seeded per item, so that the result does not depend on their number.
 func (s Seed) Index(stream string, i int) *rand.Rand {
 	return s.Child(stream).Rand(strconv.Itoa(i))
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/monitor"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/transport"
 	"aiperfd/internal/engine/verdict"
@@ -85,7 +86,7 @@ func Run(ctx context.Context, o Options) (*verdict.Certificate, error) {
 		return nil, err
 	}
 	defer d.client.Close()
-	used := processTime()
+	used := monitor.CPUTime()
 	began := time.Now()
 	if err := d.run(ctx); err != nil {
 		return nil, fmt.Errorf("drive reference server: %w", err)
@@ -95,7 +96,7 @@ func Run(ctx context.Context, o Options) (*verdict.Certificate, error) {
 		return nil, err
 	}
 	if used != nil {
-		cores := float64(*processTime()-*used) / float64(max(time.Since(began), 1))
+		cores := float64(*monitor.CPUTime()-*used) / float64(max(time.Since(began), 1))
 		c.UsedCores = &cores
 	}
 	c.At = began.UTC()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"aiperfd/internal/engine/stat"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -68,7 +69,7 @@ func lags(d []time.Duration) *verdict.Lag {
 		sum += x
 	}
 	return &verdict.Lag{
-		Count: int64(n), Mean: ms(sum / time.Duration(n)), P50: ms(d[rank(n, 0.5)-1]), P99: ms(d[rank(n, tail)-1]), Max: ms(d[n-1]),
+		Count: int64(n), Mean: ms(sum / time.Duration(n)), P50: ms(d[stat.NearestRank(0.5, n)-1]), P99: ms(d[stat.NearestRank(tail, n)-1]), Max: ms(d[n-1]),
 	}
 }
 

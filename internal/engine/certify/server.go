@@ -149,7 +149,7 @@ const near = time.Millisecond
 
 // write makes all writes at their due times.
 func (s *server) write() {
-	var due dues
+	var due streamHeap
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
@@ -177,7 +177,7 @@ func (s *server) write() {
 }
 
 // take takes the requests that have come, without waiting for any.
-func (s *server) take(due *dues) {
+func (s *server) take(due *streamHeap) {
 	for {
 		select {
 		case next := <-s.in:
@@ -189,7 +189,7 @@ func (s *server) take(due *dues) {
 }
 
 // writeDue makes every write that is due by now.
-func (s *server) writeDue(due *dues) {
+func (s *server) writeDue(due *streamHeap) {
 	for now := s.clock.Now(); len(*due) > 0 && (*due)[0].due <= now; {
 		r := (*due)[0]
 		t := &r.slot.truth
@@ -207,20 +207,20 @@ func (s *server) writeDue(due *dues) {
 	}
 }
 
-// dues are streams, the next one first.
-type dues []*stream
+// streamHeap is a heap of streams by the time of their next event.
+type streamHeap []*stream
 
-var _ heap.Interface = (*dues)(nil)
+var _ heap.Interface = (*streamHeap)(nil)
 
-func (d dues) Len() int           { return len(d) }
-func (d dues) Less(i, j int) bool { return d[i].due < d[j].due }
-func (d dues) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d streamHeap) Len() int           { return len(d) }
+func (d streamHeap) Less(i, j int) bool { return d[i].due < d[j].due }
+func (d streamHeap) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
 
 // Push implements heap.Interface.
-func (d *dues) Push(x any) { *d = append(*d, x.(*stream)) }
+func (d *streamHeap) Push(x any) { *d = append(*d, x.(*stream)) }
 
 // Pop implements heap.Interface.
-func (d *dues) Pop() any {
+func (d *streamHeap) Pop() any {
 	last := len(*d) - 1
 	x := (*d)[last]
 	(*d)[last] = nil

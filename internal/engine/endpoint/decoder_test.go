@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint/answer"
 	"aiperfd/internal/engine/endpoint/openai"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // sse returns a clean stream of the given data, one event a millisecond; a last
@@ -25,7 +26,7 @@ func sse(data ...string) *bench.Response {
 			resp.Done = true
 			continue
 		}
-		resp.Events.Append(bench.Event{At: time.Duration(i+1) * time.Millisecond, Read: int32(i + 1), Data: []byte(s)})
+		resp.Events.Append(eventlog.Event{At: time.Duration(i+1) * time.Millisecond, Read: int32(i + 1), Data: []byte(s)})
 	}
 	return resp
 }
@@ -330,7 +331,7 @@ func TestDecodeMeta(t *testing.T) {
 	}
 	resp.Events.Reset(1 << 20)
 	for range 3 {
-		resp.Events.Append(bench.Event{Data: bytes.Repeat([]byte("-"), 100)})
+		resp.Events.Append(eventlog.Event{Data: bytes.Repeat([]byte("-"), 100)})
 	}
 	if a.Choices[0].Text != "x" {
 		t.Error("the answer keeps bytes of the response")

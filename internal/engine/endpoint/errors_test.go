@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint/answer"
 	"aiperfd/internal/engine/endpoint/openai"
+	"aiperfd/internal/engine/eventlog"
 )
 
 func TestStatusFailure(t *testing.T) {
@@ -57,15 +58,15 @@ func TestStatusFailure(t *testing.T) {
 func TestErrorEvent(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		event bench.Event
+		event eventlog.Event
 		want  string
 	}{
-		{"data before comment", bench.Event{Data: []byte(`{"type":"error","error":{"type":"x","message":"m"}}`), Comment: "c"}, "m"},
-		{"data that is text", bench.Event{Data: []byte("boom")}, "boom"},
-		{"comment", bench.Event{Comment: "no\nluck"}, "no\nluck"},
-		{"comment as a JSON string", bench.Event{Data: []byte(" "), Comment: `"a \"b\""`}, `a "b"`},
-		{"comment that is no UTF-8", bench.Event{Comment: "\xff"}, "\ufffd"},
-		{"nothing", bench.Event{}, "the server sent an error event without a message"},
+		{"data before comment", eventlog.Event{Data: []byte(`{"type":"error","error":{"type":"x","message":"m"}}`), Comment: "c"}, "m"},
+		{"data that is text", eventlog.Event{Data: []byte("boom")}, "boom"},
+		{"comment", eventlog.Event{Comment: "no\nluck"}, "no\nluck"},
+		{"comment as a JSON string", eventlog.Event{Data: []byte(" "), Comment: `"a \"b\""`}, `a "b"`},
+		{"comment that is no UTF-8", eventlog.Event{Comment: "\xff"}, "\ufffd"},
+		{"nothing", eventlog.Event{}, "the server sent an error event without a message"},
 	} {
 		tt.event.Name = "error"
 		resp := &bench.Response{Status: 200, Framing: bench.FramingSSE}

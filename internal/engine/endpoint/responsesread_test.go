@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // ev returns an event of the Responses API with these further members.
@@ -151,7 +152,7 @@ func TestReadResponsesStream(t *testing.T) {
 func TestReadResponsesByName(t *testing.T) {
 	resp := &bench.Response{Status: 200, Framing: bench.FramingSSE}
 	for i, e := range [][2]string{{"response.output_text.delta", `{"delta":"a"}`}, {"response.completed", `{"response":{"id":"r","usage":{"input_tokens":1}}}`}} {
-		resp.Events.Append(bench.Event{At: time.Duration(i + 1), Name: e[0], Data: []byte(e[1])})
+		resp.Events.Append(eventlog.Event{At: time.Duration(i + 1), Name: e[0], Data: []byte(e[1])})
 	}
 	a := lookup(t, "responses").Decode(resp, true)
 	if got, want := show(a)+" "+a.ResponseID+" "+showUsage(a.Usage), `text:1 | 0 text="a" end=stop r in=1`; got != want {

@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint/answer"
 	"aiperfd/internal/engine/endpoint/openai"
+	"aiperfd/internal/engine/eventlog"
 	"aiperfd/internal/engine/transport/frame"
 )
 
@@ -132,11 +133,11 @@ func TestShapes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			resp := sse(append(tt.events, stop, "[DONE]")...)
 			checkShapes(t, resp)
-			last := bench.NoShape
+			last := eventlog.NoTemplate
 			for c := resp.Events.Cursor(); c.Next(); {
-				last = max(last, c.Shape)
+				last = max(last, c.Template)
 			}
-			if last == bench.NoShape {
+			if last == eventlog.NoTemplate {
 				t.Fatal("no two events have a shape")
 			}
 			if got := readsHoles(openai.Grammar(), resp); got != tt.want {

@@ -16,6 +16,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/pattern"
 )
 
 // member is one member of a JSON object, in order.
@@ -146,11 +147,11 @@ func aiperfReport(t *testing.T) *Report {
 		End:       time.Date(2026, 11, 21, 7, 57, 55, 793462000, time.UTC),
 		Duration:  5944250 * time.Microsecond,
 		Results:   results(t, file), Warmup: results(t, members(t, get("warmup_metrics"))),
-		Notes: []Note{{Code: "request-errors", Detail: "6 of 60 requests failed; latencies are of the successful ones"}},
+		Warnings: []bench.Warning{{Code: "request-errors", Detail: "6 of 60 requests failed; latencies are of the successful ones"}},
 	}
 	for _, e := range errs {
 		r.Errors = append(r.Errors, metric.ErrorGroup{
-			Class: bench.ServerError, Status: 500, Type: "server_error", Pattern: metric.Pattern(e.Details.Message),
+			Class: bench.ServerError, Status: 500, Type: "server_error", Pattern: pattern.Of(e.Details.Message),
 			Example: e.Details.Message, Count: e.Count, First: time.Second, Last: 2 * time.Second,
 		})
 	}

@@ -145,7 +145,7 @@ func (p *page) head(r *Report) {
 			p.fact(bold, "Certified", c.Line())
 		}
 	}
-	for _, n := range r.Notes {
+	for _, n := range r.Warnings {
 		p.fact(yellow, "Note", n.Detail)
 	}
 }

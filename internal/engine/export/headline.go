@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
 )
@@ -317,18 +318,18 @@ func (p *page) trust(r *Report) {
 // warnings prints what limits the result on at most room lines, the most important
 // first. A warning takes more than one line if all others keep one. What other lines of the headline tell is left out.
 func (p *page) warnings(r *Report, room int) {
-	notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n Note) bool {
+	notes := slices.DeleteFunc(slices.Clone(r.Warnings), func(n bench.Warning) bool {
 		return strings.HasPrefix(n.Code, "client-") || n.Code == "request-errors"
 	})
 	switch {
 	case r.Cancelled:
-		notes = append(notes, Note{cancelledNote, "the run was cancelled: the results are partial"})
+		notes = append(notes, bench.Warning{Code: cancelledNote, Detail: "the run was cancelled: the results are partial"})
 	case !r.Complete && count(r, "request_count") > 0:
-		notes = append(notes, Note{incompleteCode, incompleteText(r)})
+		notes = append(notes, bench.Warning{Code: incompleteCode, Detail: incompleteText(r)})
 	}
-	slices.SortStableFunc(notes, func(a, b Note) int { return cmp.Compare(noteRank(a), noteRank(b)) })
+	slices.SortStableFunc(notes, func(a, b bench.Warning) int { return cmp.Compare(noteRank(a), noteRank(b)) })
 	warnings := len(notes)
-	if i := slices.IndexFunc(notes, func(n Note) bool { return noteRank(n) == remarkRank }); i >= 0 {
+	if i := slices.IndexFunc(notes, func(n bench.Warning) bool { return noteRank(n) == remarkRank }); i >= 0 {
 		warnings = i
 	}
 	for i, n := range notes {
@@ -371,7 +372,7 @@ var remarks = [...]string{"same-host", "offered-rate", "http2", "tokenizer-built
 const remarkRank = len(noteOrder) + 1
 
 // noteRank orders notes; those that are in neither list are equal.
-func noteRank(n Note) int {
+func noteRank(n bench.Warning) int {
 	if i := slices.Index(noteOrder[:], n.Code); i >= 0 {
 		return i
 	}

@@ -38,7 +38,7 @@ func (p *page) panels(r *Report) {
 		{"usage-discrepancy", "Token Count Discrepancy Warning"},
 		{"output-length", "Output Sequence Length Mismatch Warning"},
 	} {
-		for _, n := range r.Notes {
+		for _, n := range r.Warnings {
 			if n.Code == known.code {
 				p.line("")
 				p.panel(yellow, known.title, Printable(n.Detail))

@@ -34,9 +34,9 @@ func Redacted(r *Report, s *redact.Set) *Report {
 			c.Labels[s.Exact(k)] = s.Exact(v)
 		}
 	}
-	c.Notes = slices.Clone(r.Notes)
-	for i := range c.Notes {
-		c.Notes[i].Detail = s.String(c.Notes[i].Detail)
+	c.Warnings = slices.Clone(r.Warnings)
+	for i := range c.Warnings {
+		c.Warnings[i].Detail = s.String(c.Warnings[i].Detail)
 	}
 	c.Errors = redactedErrors(r.Errors, s)
 	c.Phases = slices.Clone(r.Phases)

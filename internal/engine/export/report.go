@@ -38,12 +38,12 @@ type Report struct {
 	Duration   time.Duration // profiling phase window W that rates divide by
 	Expected   int64         // requests asked for; 0 = not bounded by requests
 
-	SLOs    map[string]float64 // objectives: metric tag → threshold in the metric's unit; empty = none
-	Results metric.Results     // profiling phases together
-	Warmup  metric.Results     // nil without a warm-up
-	Phases  []PhaseReport
-	Errors  []metric.ErrorGroup // profiling only, most frequent first
-	Notes   []Note
+	SLOs     map[string]float64 // objectives: metric tag → threshold in the metric's unit; empty = none
+	Results  metric.Results     // profiling phases together
+	Warmup   metric.Results     // nil without a warm-up
+	Phases   []PhaseReport
+	Errors   []metric.ErrorGroup // profiling only, most frequent first
+	Warnings []bench.Warning
 
 	Client *verdict.Report // nil = nobody watched the client
 	Stream *verdict.Stream // nil without streams
@@ -59,10 +59,4 @@ type PhaseReport struct {
 	End     time.Time
 	Results metric.Results
 	Errors  []metric.ErrorGroup
-}
-
-// Note is a doubt about the result, stated as data.
-type Note struct {
-	Code   string `json:"code"`   // kebab-case, stable
-	Detail string `json:"detail"` // for people
 }

@@ -67,7 +67,7 @@ func mixedReport(t *testing.T) *Report {
 			{Class: bench.ConnectError, Code: "refused", Pattern: "dial <n>", Example: "dial\x1b[31m 127.0.0.1:1\r\nrefused\u202e", Count: 1},
 			{Class: bench.RateLimited, Status: 429, Pattern: "p", Example: strings.Repeat("slow down ", 30), Count: 1234},
 		},
-		Notes: []Note{{Code: "x", Detail: strings.Repeat("a doubt that is long, ", 12) + "and ends"}},
+		Warnings: []bench.Warning{{Code: "x", Detail: strings.Repeat("a doubt that is long, ", 12) + "and ends"}},
 	}
 }
 

@@ -53,7 +53,7 @@ func busyReport(t *testing.T) *Report {
 			{Class: bench.RateLimited, Status: 429, Example: "rate limit reached for requests", Count: 20},
 			{Class: bench.BadRequest, Status: 400, Example: `{"detail":"extra fields not permitted: max_completion_tokens"}`, Count: 1},
 		},
-		Notes: []Note{
+		Warnings: []bench.Warning{
 			{Code: "request-errors", Detail: "21 of 1242 requests failed; latencies cover successful requests only"},
 			{Code: "output-length", Detail: "800 of 1221 responses were shorter than requested (-12 % on average); add --extra-inputs ignore_eos:true"},
 			{Code: "saturated", Detail: "asked 20/s, served 13.6/s, the queue grew to 291: the server is saturated; percentiles are lower bounds"},

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 )
 
@@ -61,9 +62,9 @@ func writeJSON(w io.Writer, r *Report) error {
 	}
 	s.metrics(r.Results, first)
 	s.statistics(r.Results)
-	notes := r.Notes
+	notes := r.Warnings
 	if notes == nil {
-		notes = []Note{}
+		notes = []bench.Warning{}
 	}
 	s.value("notes", notes)
 	if r.Tokenizer != "" {

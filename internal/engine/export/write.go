@@ -88,7 +88,7 @@ func begin(dir string) error {
 // finish makes it known that the files are complete. Their names are durable
 // before the marker is.
 func finish(dir string, m marker) error {
-	if err := syncDir(dir); err != nil {
+	if err := SyncDir(dir); err != nil {
 		return err
 	}
 	data, err := json.Marshal(m)
@@ -101,7 +101,7 @@ func finish(dir string, m marker) error {
 	if err := os.Remove(filepath.Join(dir, ProcessingMarker)); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return SyncDir(dir)
 }
 
 // cause returns what went wrong without the path, which is of no use outside.
@@ -130,11 +130,11 @@ func writeFile(path string, mode fs.FileMode, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
 // replaceFile is [WriteFile] for content that is written piece by piece. The
-// name is durable after syncDir only.
+// name is durable after SyncDir only.
 func replaceFile(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
 	dir, name := filepath.Split(path)
 	file, err := createTemporary(dir, name, mode)
@@ -206,8 +206,8 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// syncDir makes the names in a folder durable.
-func syncDir(dir string) error {
+// SyncDir makes the names of the files in a folder durable.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

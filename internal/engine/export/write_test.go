@@ -150,7 +150,7 @@ func TestWriteSecrets(t *testing.T) {
 		Errors: []metric.ErrorGroup{
 			{Class: bench.Auth, Status: 401, Code: planted, Type: planted, Pattern: planted, Example: planted, Count: 1},
 		},
-		Notes: []Note{{Code: "c", Detail: planted}},
+		Warnings: []bench.Warning{{Code: "c", Detail: planted}},
 	}
 	dir := t.TempDir()
 	if failed, err := Write(dir, NamesFor(""), r, secrets); err != nil || len(failed) > 0 {

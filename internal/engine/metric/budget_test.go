@@ -255,7 +255,7 @@ func TestSketchError(t *testing.T) {
 }
 
 // TestBinsOrder checks that bins do not depend on the order in which requests
-// are observed, on how they were divided among sets, or on when bins became wide.
+// are observed, or on how they were divided among sets.
 func TestBinsOrder(t *testing.T) {
 	records := randomRecords(8, 3000)
 	o := everything()
@@ -265,10 +265,6 @@ func TestBinsOrder(t *testing.T) {
 	backwards := slices.Clone(records)
 	slices.Reverse(backwards)
 	a, b := observed(t, o, records[2000:]), observed(t, o, records[:2000])
-	b.bins.coarsen()
-	b.bins.coarsen()
-	b.bins.coarsen()
-	b.bins.coarsen()
 	if err := a.Merge(b); err != nil {
 		t.Fatal(err)
 	}
@@ -285,30 +281,12 @@ func TestBinsOrder(t *testing.T) {
 			if g.Bin < w.Bin {
 				t.Errorf("%s, %s: bins of %v, want %v", name, w.Def.Tag, g.Bin, w.Bin)
 			}
-			if x, y := stat(t, want, w.Def.Tag, Avg), stat(t, got, w.Def.Tag, Avg); additive(w.Def) && !near(y, x, 1e-9) {
+			if x, y := statistic(t, want, w.Def.Tag, Avg), statistic(t, got, w.Def.Tag, Avg); additive(w.Def) && !near(y, x, 1e-9) {
 				t.Errorf("%s, %s: avg %v, want %v", name, w.Def.Tag, y, x)
 			}
-			if x, y := stat(t, want, w.Def.Tag, P90), stat(t, got, w.Def.Tag, P90); name == "backwards" && !near(y, x, 1e-9) {
+			if x, y := statistic(t, want, w.Def.Tag, P90), statistic(t, got, w.Def.Tag, P90); name == "backwards" && !near(y, x, 1e-9) {
 				t.Errorf("%s, %s: p90 %v, want %v", name, w.Def.Tag, y, x)
 			}
 		}
-	}
-}
-
-// TestBinsByHand checks areas of a single request in bins that are doubled.
-func TestBinsByHand(t *testing.T) {
-	b := newBins(0)
-	width := b.width()
-	b.step(&step{at: 3*width + width/4, what: requestBegins})
-	b.step(&step{at: 5*width + width/2, what: requestEnds})
-	for _, want := range [][]float64{{0, 0, 0, 0.75, 1, 0.5, 0, 0}, {0, 0.375, 0.75, 0}, {0.1875, 0.375}} {
-		var got []float64
-		for _, w := range b.weigh(nil, concurrency, 0, 8*width) {
-			got = append(got, w.value)
-		}
-		if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
-			t.Errorf("bins of %v hold %v, want %v", b.width(), got, want)
-		}
-		b.coarsen()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
 )
 
 // row is one entry of the catalogue with the code behind it. Exactly one of
@@ -18,17 +19,16 @@ type row struct {
 	setup func(bench.Setup) float64        // of a connection; each is the same for the one that a request opened
 	list  func(*view, []float64) []float64 // appends the values
 	total func(*totals) float64
-	curve curve
+	curve timeline.Curve
 	base  string // of an adj_ row: the metric that it adjusts
 	// fromStart: a time since the start of the request, so that in an open loop
 	// there is one since the due time too.
 	fromStart bool
-	// ofSound: it means something for an endpoint that produces sound in place of
-	// tokens, too.
-	ofSound bool
+	// ofAudio: it also applies to an endpoint that produces audio in place of tokens.
+	ofAudio bool
 }
 
-// unit says how base values are shown.
+// unit converts base values.
 type unit struct {
 	name   string
 	div    float64 // shown value = base value / div
@@ -56,10 +56,10 @@ var (
 	inIPS        = unit{"images/sec", 1, 1}
 )
 
-// plain is a unit that is shown as it is kept.
+// plain returns a unit whose base values are shown unchanged.
 func plain(name string) unit { return unit{name, 1, 1} }
 
-// scope says which records a metric looks at.
+// scope is the set of records that a metric is computed from.
 type scope uint8
 
 const (
@@ -68,7 +68,7 @@ const (
 	onAttempt              // every record
 )
 
-// covers reports whether a record of an outcome is looked at.
+// covers reports whether records of an outcome are in the scope.
 func (s scope) covers(o outcome) bool {
 	switch s {
 	case onValid:
@@ -90,7 +90,7 @@ const (
 // catalogue is every metric in order. It is never changed.
 var catalogue = buildCatalogue()
 
-// buildCatalogue joins the tables and fills in what follows from a row's code.
+// buildCatalogue joins the tables and derives the rest of each row.
 func buildCatalogue() []row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
@@ -121,7 +121,7 @@ func (r row) completed() row {
 		r.Kind = PerRecord
 	case r.list != nil:
 		r.Kind = PerRecordList
-	case r.curve != noCurve:
+	case r.curve != timeline.None:
 		r.Kind = Curve
 	case r.Kind != Aggregate:
 		r.Kind = Derived
@@ -143,7 +143,7 @@ func adjusted(r row) row {
 		},
 		unit:    r.unit,
 		base:    r.Tag,
-		ofSound: r.ofSound,
+		ofAudio: r.ofAudio,
 	}
 }
 
@@ -158,27 +158,27 @@ func Defs() []Def {
 	return defs
 }
 
-// Options say what a run can measure and what is asked of it.
+// Options describe what a run can measure and the objectives that it has.
 type Options struct {
-	Streaming    bool // answers are asked for as streams
+	Streaming    bool // responses are requested as streams
 	Caps         bench.Caps
 	SLOs         map[string]float64 // thresholds by tag of a per-record metric, in its display unit
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
-	// Budget bounds what a set keeps, in memory and on disk, in bytes. As long as
-	// everything fits, every value is kept and percentiles are exact; see [Set.Size]
-	// for what happens then. 0 = [DefaultBudget]; negative = nothing is kept.
+	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
+	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.
+	// 0 = [DefaultBudget]; negative = no values are kept.
 	Budget int64
 }
 
-// DefaultBudget is what a set keeps unless [Options] say otherwise: 64 MiB, enough for
-// all values of some 400,000 streamed requests and of 2 million content events.
+// DefaultBudget is the default of [Options.Budget]: 64 MiB, enough for all values of
+// about 400,000 streamed requests and 2 million content events.
 const DefaultBudget = 64 << 20
 
 // measures reports whether a metric makes sense under o.
 func (o *Options) measures(r *row) bool {
 	flags := r.Flags
-	if r.ofSound && o.Caps.ProducesAudio {
+	if r.ofAudio && o.Caps.ProducesAudio {
 		flags &^= ProducesTokensOnly
 	}
 	return o.applies(flags)

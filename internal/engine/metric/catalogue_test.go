@@ -11,6 +11,8 @@ import (
 	"aiperfd/internal/engine/bench"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/metric/timeline"
 )
 
 // registered is a metric as AIPerf 0.13 registers it.
@@ -130,7 +132,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: header %q, unit %q, doc %q", r.Tag, r.Header, r.Unit, r.Doc)
 		}
 		code := 0
-		for _, has := range []bool{r.each != nil, r.list != nil, r.total != nil, r.curve != noCurve, r.base != ""} {
+		for _, has := range []bool{r.each != nil, r.list != nil, r.total != nil, r.curve != timeline.None, r.base != ""} {
 			if has {
 				code++
 			}

@@ -1,23 +1,26 @@
 package metric
 
-import "math"
+import (
+	"math"
+
+	"aiperfd/internal/engine/stat"
+)
 
 // Level is the probability with which an interval of a [Confidence] covers the
 // true value.
-const Level = 0.95
+const Level = stat.Level
 
-// minBeyond is the number of effective values that a percentile needs on its
-// thinner side.
-const minBeyond = 5
+// monitored are the quantiles that have an interval, in ascending order.
+var monitored = [stat.Thresholds]float64{0.50, 0.90, 0.95, 0.99}
 
 // Interval is a confidence interval, in display units.
 type Interval struct{ Low, High float64 }
 
-// Confidence says how much the statistics of one metric can be trusted as
-// estimates of what the same load would show on and on. It is immutable.
+// Confidence describes how well the statistics of one metric estimate those of the
+// same load over unlimited time. It is immutable.
 type Confidence struct {
-	// Effective is the number of independent values that the sample is worth for
-	// its mean, from 1 to the count: consecutive requests are alike.
+	// Effective is the effective sample size for the mean, from 1 to the count:
+	// consecutive requests are correlated.
 	Effective float64
 	// Unsupported are the percentiles that the sample is too small for, ascending:
 	// fewer than five effective values lie beyond.
@@ -68,54 +71,42 @@ func (c *Confidence) set(i int, in Interval) {
 	c.has |= 1 << i
 }
 
-// confide computes the confidence of a result that is otherwise complete. rank
+// newConfidence returns the confidence of a result that is otherwise complete. rank
 // returns the k-th smallest value in display units, from 0.
-func confide(res *Result, o *order, rank func(k int64) float64) *Confidence {
+func newConfidence(res *Result, sequence *stat.Sequence, rank func(k int64) float64) *Confidence {
 	n := res.Count
 	if n < 2 {
 		return &Confidence{Effective: float64(n), Unsupported: unsupported(res, nil)}
 	}
-	effective, freedom := o.effective()
+	effective, freedom := sequence.Effective()
 	c := &Confidence{Effective: effective}
 	c.set(0, meanInterval(res, effective, freedom))
 	var sizes [len(monitored)]float64
 	for i, p := range monitored {
-		size, ok := o.effectiveAt(i)
+		size, ok := sequence.EffectiveAbove(i)
 		if !ok {
 			size = effective
 		}
 		sizes[i] = size
-		lo, hi, ok := orderBounds(int64(size), p)
+		lo, hi, ok := stat.QuantileRanks(p, int64(size), n)
 		if !ok {
 			continue
 		}
 		at, _ := res.Get(intervalStats[i+1])
-		c.set(i+1, Interval{
-			Low:  min(at, rank(spreadRank(lo, int64(size), n))),
-			High: max(at, rank(spreadRank(hi, int64(size), n))),
-		})
+		c.set(i+1, Interval{Low: min(at, rank(lo)), High: max(at, rank(hi))})
 	}
 	c.Unsupported = unsupported(res, &sizes)
 	return c
 }
 
-// meanInterval is Student's, with the effective size of the sample. It does not
-// leave the range of the values.
+// meanInterval returns the interval of the mean, within the range of the values.
 func meanInterval(res *Result, effective float64, freedom int) Interval {
 	mean, _ := res.Get(Avg)
 	std, _ := res.Get(Std)
 	lo, _ := res.Get(Min)
 	hi, _ := res.Get(Max)
-	n := float64(res.Count)
-	half := studentQuantile(freedom) * std * math.Sqrt(n/(n-1)/effective)
+	half := stat.MeanMargin(std, res.Count, effective, freedom)
 	return Interval{Low: max(lo, mean-half), High: min(hi, mean+half)}
-}
-
-// spreadRank turns the k-th of size effective values, from 1, into a rank among
-// n, from 0.
-func spreadRank(k, size, n int64) int64 {
-	r := math.Round((float64(k)-0.5)*float64(n)/float64(size) - 0.5)
-	return min(max(0, int64(r)), n-1)
 }
 
 // unsupported lists the percentiles of a result with too few effective values
@@ -131,7 +122,7 @@ func unsupported(res *Result, sizes *[len(monitored)]float64) []Stat {
 		if sizes != nil {
 			size = sizes[nearestMonitored(p.q)]
 		}
-		if size*min(p.q, 1-p.q) < minBeyond*(1-1e-9) {
+		if !stat.Supports(size, p.q) {
 			out = append(out, p.stat)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/stat"
 )
 
 // process makes samples whose true mean and quantiles are known.
@@ -96,12 +97,12 @@ func naiveInterval(res *Result, se *series, s Stat) (Interval, bool) {
 	if s == Avg {
 		return meanInterval(res, float64(res.Count), int(res.Count)-1), true
 	}
-	sorted := slices.Sorted(slices.Values(se.exact.appendTo(nil)))
-	lo, hi, ok := orderBounds(res.Count, monitored[slices.Index(intervalStats[:], s)-1])
+	sorted := slices.Sorted(slices.Values(se.exact.AppendTo(nil)))
+	lo, hi, ok := stat.QuantileRanks(monitored[slices.Index(intervalStats[:], s)-1], res.Count, res.Count)
 	if !ok {
 		return Interval{}, false
 	}
-	return Interval{sorted[lo-1] / 1e6, sorted[hi-1] / 1e6}, true
+	return Interval{sorted[lo] / 1e6, sorted[hi] / 1e6}, true
 }
 
 // TestCoverage checks by simulation that intervals hold the truth about as often
@@ -209,91 +210,7 @@ func TestConfidenceOfFew(t *testing.T) {
 	}
 	var none *Confidence
 	if _, ok := none.Interval(P50); ok || !none.Supported(P99) {
-		t.Error("no confidence at all has an interval or doubts something")
-	}
-}
-
-// TestOrderBounds compares with published ranks (Conover, Practical
-// Nonparametric Statistics, table A3) and with the definition.
-func TestOrderBounds(t *testing.T) {
-	for _, test := range []struct {
-		n      int64
-		p      float64
-		lo, hi int64
-		ok     bool
-	}{
-		{5, 0.5, 0, 6, false}, {6, 0.5, 1, 6, true}, {10, 0.5, 2, 9, true}, {20, 0.5, 6, 15, true}, {100, 0.5, 40, 61, true},
-		{367, 0.99, 0, 368, false}, {368, 0.99, 0, 368, true}, {0, 0.5, 0, 0, false},
-	} {
-		lo, hi, ok := orderBounds(test.n, test.p)
-		if ok != test.ok || hi != test.hi || test.p == 0.5 && lo != test.lo {
-			t.Errorf("orderBounds(%d, %v) = %d, %d, %v, want %d, %d, %v", test.n, test.p, lo, hi, ok, test.lo, test.hi, test.ok)
-		}
-	}
-	for _, n := range []int64{30, 500, 5000} {
-		for _, p := range monitored {
-			lo, hi, ok := orderBounds(n, p)
-			if !ok {
-				continue
-			}
-			if below, above := binomialCDF(n, p, lo-1), 1-binomialCDF(n, p, hi-1); below > 0.025+1e-9 || above > 0.025+1e-9 {
-				t.Errorf("orderBounds(%d, %v) = %d, %d: %.4f below, %.4f above", n, p, lo, hi, below, above)
-			}
-			if below := binomialCDF(n, p, lo); below <= 0.025 {
-				t.Errorf("orderBounds(%d, %v) = %d: one more is still safe, %.4f", n, p, lo, below)
-			}
-		}
-	}
-	// The normal approximation takes over without a jump.
-	lo, hi, _ := orderBounds(1_000_000, 0.95)
-	wantLo, wantHi, _ := orderBounds(1_000_001, 0.95)
-	if math.Abs(float64(lo-wantLo)) > 3 || math.Abs(float64(hi-wantHi)) > 3 {
-		t.Errorf("at a million: %d, %d, beyond: %d, %d", lo, hi, wantLo, wantHi)
-	}
-}
-
-// binomialCDF is the probability of at most k successes, term by term.
-func binomialCDF(n int64, p float64, k int64) float64 {
-	var sum float64
-	for i := int64(0); i <= k; i++ {
-		sum += math.Exp(logBinomial(n, i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
-	}
-	return sum
-}
-
-func TestStudentQuantile(t *testing.T) {
-	for v, want := range map[int]float64{0: 12.706, 1: 12.706, 5: 2.571, 10: 2.228, 11: 2.2010, 12: 2.1788, 20: 2.0860, 30: 2.0423, 63: 1.9983, 1000: 1.9623} {
-		if got := studentQuantile(v); math.Abs(got-want) > 5e-4 {
-			t.Errorf("studentQuantile(%d) = %v, want %v", v, got, want)
-		}
-	}
-}
-
-// TestOrderMerge checks that what was observed in parts is known as if it had
-// been observed in one: exactly in sums, nearly in batches.
-func TestOrderMerge(t *testing.T) {
-	values := process{phi: 0.7, n: 5000}.sample(rand.New(rand.NewPCG(3, 3)))
-	at := [len(monitored)]float64{100e6, 112e6, 116e6, 123e6}
-	whole := newOrder(at)
-	whole.addAll(values)
-	for _, cut := range []int{0, 1, 77, 1234, 2500, 4999, 5000} {
-		a, b := newOrder(at), newOrder(at)
-		for _, x := range values[:cut] {
-			a.add(x)
-		}
-		b.addAll(values[cut:])
-		a.merge(b)
-		sums := func(o *order) []float64 {
-			mean := o.sum/float64(o.n) + o.origin
-			return []float64{float64(o.n), mean, float64(o.beyond[0].count), float64(o.beyond[3].pairs), float64(o.beyond[1].last)}
-		}
-		if diff := cmp.Diff(sums(whole), sums(a), approx); diff != "" {
-			t.Errorf("cut at %d (-whole +merged):\n%s", cut, diff)
-		}
-		want, _ := whole.effective()
-		if got, _ := a.effective(); math.Abs(got-want) > 0.35*want {
-			t.Errorf("cut at %d: effective %.0f, whole %.0f", cut, got, want)
-		}
+		t.Error("no confidence at all has an interval or an unsupported percentile")
 	}
 }
 

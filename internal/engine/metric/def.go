@@ -14,7 +14,7 @@ type Def struct {
 	Doc    string // definition, one or two sentences, for docs/metrics.md
 }
 
-// Kind says how a metric comes about.
+// Kind is how a metric is computed.
 type Kind uint8
 
 // The kinds of metrics.

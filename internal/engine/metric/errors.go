@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/pattern"
 )
 
-// maxGroups is the number of kinds of errors that are told apart.
+// maxGroups is the number of kinds of errors that are distinguished.
 const maxGroups = 1000
 
 // Bounds of the texts that groups keep, in bytes. Messages are at most 4 KiB
@@ -18,10 +19,10 @@ const (
 	maxCode      = 128
 	wholeGroups  = 100
 	groupBytes   = 320 // of a group and its key, without texts
-	shortExample = maxPattern
+	shortExample = pattern.MaxLength
 )
 
-// otherClass is the class of the group that takes the errors beyond maxGroups.
+// otherClass is the class of the group of all errors beyond maxGroups.
 const otherClass bench.Class = "other"
 
 // ErrorGroup is one kind of error: failures that differ only in numbers and
@@ -31,7 +32,7 @@ type ErrorGroup struct {
 	Status  int           `json:"status"` // HTTP status; 0 = none
 	Code    string        `json:"code"`
 	Type    string        `json:"type"`
-	Pattern string        `json:"pattern"` // the message with numbers and identifiers replaced, see [Pattern]
+	Pattern string        `json:"pattern"` // the message with numbers and identifiers replaced, see [pattern.Of]
 	Example string        `json:"example"` // the message of the first one
 	Count   int64         `json:"count"`
 	First   time.Duration `json:"first_ns"` // offset from the run's epoch
@@ -59,10 +60,10 @@ type Errors struct {
 // NewErrors returns an empty accumulator.
 func NewErrors() *Errors { return &Errors{groups: make(map[groupKey]*ErrorGroup)} }
 
-// Add counts a failure that was known at an offset from the run's epoch.
+// Add counts a failure that was detected at an offset from the run's epoch.
 func (e *Errors) Add(f *bench.Failure, at time.Duration) {
 	if f.Message != e.message || e.pattern == "" {
-		e.message, e.pattern = f.Message, Pattern(f.Message)
+		e.message, e.pattern = f.Message, pattern.Of(f.Message)
 	}
 	e.add(&ErrorGroup{
 		Class: f.Class, Status: f.Status, Code: clip(f.Code, maxCode), Type: clip(f.Type, maxCode),

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/stat"
 )
 
-// totals is what derived metrics are computed from.
+// totals are the inputs of derived metrics.
 type totals struct {
 	*tally
 	set          *Set
@@ -20,9 +22,9 @@ type totals struct {
 	opened       float64 // connections that were opened ahead; NaN = not known
 }
 
-// newTotals joins what a set knows with what its phases know. A running phase may
-// still send what waits; what waited when a process died has left no trace, nor
-// have connections that were opened ahead.
+// newTotals joins the counts of a set with those of its phases. A running phase may
+// still send what waits. Nothing is known of what waited when a process died, nor of
+// connections that were opened ahead.
 func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *totals {
 	t := &totals{tally: &s.tally, set: s, window: positive(w.Seconds()), opened: float64(s.tally.ahead)}
 	for _, p := range phases {
@@ -57,17 +59,17 @@ func (t *totals) sum(tag string) float64 {
 	return se.sketch.Sum() * se.row.unit.sketch / se.row.unit.div
 }
 
-// Live returns the metrics of a running phase at an instant of the run's clock,
-// from sketches and counters: the work does not grow with the number of
-// records. Curves are absent, since requests in flight belong to them.
+// Live returns the metrics of a running phase at an instant of the run's clock, from
+// sketches and counters, so that the work does not grow with the number of records.
+// Curves are absent because they include requests in flight.
 func (s *Set) Live(p bench.PhaseStats, now time.Duration) Results {
 	f := finisher{set: s, totals: s.newTotals(p.Window(now), p), live: true}
 	return f.results()
 }
 
-// Final returns the metrics of a finished phase. w is its window W, which rates
-// divide by; curves span w from p.Start. Internal and experimental metrics are
-// among the results; whoever prints them decides by their flags.
+// Final returns the metrics of a finished phase. w is its window W, which rates are
+// divided by; curves span w from p.Start. Internal and experimental metrics are
+// included; callers filter by flags.
 func (s *Set) Final(w time.Duration, p bench.PhaseStats) Results {
 	f := finisher{
 		set: s, totals: s.newTotals(w, p),
@@ -124,7 +126,7 @@ type finisher struct {
 	sorted    []float64 // values of the series sortedTag, ascending
 	spare     []float64 // memory for sorting
 	sortedTag string
-	sweep     *sweep // made for the first curve
+	sweep     *timeline.Sweep // made for the first curve
 }
 
 // results goes through the catalogue.
@@ -157,7 +159,7 @@ func (f *finisher) fill(res *Result, r *row) {
 	switch {
 	case r.total != nil:
 		res.Set(Avg, r.total(f.totals))
-	case r.curve != noCurve:
+	case r.curve != timeline.None:
 		if !f.live {
 			f.fillCurve(res, r.curve)
 		}
@@ -173,45 +175,44 @@ func (f *finisher) fill(res *Result, r *row) {
 	}
 }
 
-// fromValues computes a metric that has kept its values; false = the disk has lost
+// fromValues computes a metric from all its values; false if the disk has lost
 // some.
 func (f *finisher) fromValues(res *Result, se *series) bool {
 	sorted, div := f.sort(se), se.row.unit.div
-	if len(sorted) < se.exact.len() {
+	if len(sorted) < se.exact.Len() {
 		return false
 	}
 	exactly(res, &se.exact, sorted, div)
-	var at [len(monitored)]float64
+	var at [stat.Thresholds]float64
 	for i, p := range monitored {
-		at[i] = linear(sorted, p)
+		at[i] = stat.Quantile(sorted, p)
 	}
-	o := newOrder(at)
-	for run := range se.exact.runs() {
-		o.addAll(run)
+	sequence := stat.NewSequence(at)
+	for run := range se.exact.Runs() {
+		sequence.AddAll(run)
 	}
-	if se.exact.lost() {
+	if se.exact.Lost() {
 		*res = Result{Def: res.Def}
 		return false
 	}
-	res.Confidence = confide(res, o, func(k int64) float64 { return sorted[k] / div })
+	res.Confidence = newConfidence(res, sequence, func(k int64) float64 { return sorted[k] / div })
 	return true
 }
 
-// fromSketch computes a metric whose values are gone, or many while the phase
-// runs.
+// fromSketch computes a metric whose values were dropped, or of a running phase.
 func (f *finisher) fromSketch(res *Result, se *series) {
 	scale := se.row.unit.sketch / se.row.unit.div
 	sketched(res, se.sketch, scale)
-	if !f.live && se.dropped() && se.order.n == int64(se.sketch.Count()) { // else the disk has lost some
-		res.Confidence = confide(res, se.order, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
+	if !f.live && se.dropped() && se.sequence.Count() == int64(se.sketch.Count()) { // else the disk has lost some
+		res.Confidence = newConfidence(res, se.sequence, func(k int64) float64 { return se.sketch.Rank(uint64(k)) * scale })
 	}
 }
 
 // sort returns the values of a series in ascending order, until the next call.
 func (f *finisher) sort(se *series) []float64 {
 	if f.sortedTag != se.row.Tag {
-		f.sorted = se.exact.appendTo(f.sorted[:0])
-		f.spare = sortValues(f.sorted, f.spare)
+		f.sorted = se.exact.AppendTo(f.sorted[:0])
+		f.spare = stat.Sort(f.sorted, f.spare)
 		f.sortedTag = se.row.Tag
 	}
 	return f.sorted
@@ -235,9 +236,25 @@ func (f *finisher) fillAdjusted(res *Result, se *series) {
 }
 
 // fillCurve computes a time-weighted metric.
-func (f *finisher) fillCurve(res *Result, c curve) {
+func (f *finisher) fillCurve(res *Result, c timeline.Curve) {
 	if f.sweep == nil {
 		f.sweep = newSweep(f.parts)
 	}
-	f.sweep.fill(res, c)
+	if ws := f.sweep.Curve(c); ws != nil {
+		res.Bin = f.sweep.Bin()
+		weighted(res, ws)
+	}
+}
+
+// newSweep returns a sweep over the windows of parts.
+func newSweep(parts []Part) *timeline.Sweep {
+	spans := make([]timeline.Part, len(parts))
+	for i, p := range parts {
+		from := p.Phase.Start
+		if from == 0 {
+			from = p.Set.tally.firstSent
+		}
+		spans[i] = p.Set.timeline.Part(from, from+p.Window)
+	}
+	return timeline.NewSweep(spans...)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
 )
 
 // goldenOptions are the options of the golden run.
@@ -104,25 +105,24 @@ func compareCurves(t *testing.T, s *goldenSummary) int {
 	for _, r := range readRecords(t, s, s.exact) {
 		set.Observe(r)
 	}
-	for sp := range set.spans.all() {
-		sp.start, sp.end = s.grid(sp.start), s.grid(sp.end)
-		if sp.first != 0 {
-			sp.first = s.grid(sp.first)
+	for r := range set.timeline.Requests() {
+		r.Start, r.End = s.grid(r.Start), s.grid(r.End)
+		if r.First != 0 {
+			r.First = s.grid(r.First)
 		}
 	}
-	window := time.Duration(s.End - s.Start)
-	sweep := newSweep([]Part{{Set: set, Window: window, Phase: bench.PhaseStats{Start: time.Second}}})
-	part := &sweep.parts[0]
-	part.steps = part.steps[:0]
-	for sp, gaps := range set.requests() {
-		part.steps = append(part.steps, s.gridSteps(sp.steps(nil, gaps))...)
+	part := set.timeline.Part(time.Second, time.Second+time.Duration(s.End-s.Start))
+	part.Steps = part.Steps[:0]
+	for r, gaps := range set.timeline.Requests() {
+		part.Steps = append(part.Steps, s.gridSteps(r.Steps(nil, gaps))...)
 	}
-	slices.SortFunc(part.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(part.Steps, func(a, b timeline.Step) int { return cmp.Compare(a.At, b.At) })
+	f := finisher{sweep: timeline.NewSweep(part)}
 	n := 0
 	for i := range catalogue {
-		if r := &catalogue[i]; r.curve != noCurve {
+		if r := &catalogue[i]; r.curve != timeline.None {
 			got := &Result{Def: &r.Def}
-			sweep.fill(got, r.curve)
+			f.fillCurve(got, r.curve)
 			n += compareGolden(t, got, s.Metrics[r.Tag], 1e-6)
 		}
 	}
@@ -131,18 +131,18 @@ func compareCurves(t *testing.T, s *goldenSummary) int {
 
 // gridSteps moves the steps of one request to the grid. AIPerf rounds the
 // beginning of a gap, adds its length, and rounds again.
-func (s *goldenSummary) gridSteps(steps []step) []step {
+func (s *goldenSummary) gridSteps(steps []timeline.Step) []timeline.Step {
 	var from time.Duration
 	for i := range steps {
 		st := &steps[i]
-		switch st.what {
-		case gapBegins:
-			from = st.at
-			st.at = s.grid(st.at)
-		case gapEnds:
-			st.at = s.grid(s.grid(from) + st.at - from)
+		switch st.What {
+		case timeline.GapBegins:
+			from = st.At
+			st.At = s.grid(st.At)
+		case timeline.GapEnds:
+			st.At = s.grid(s.grid(from) + st.At - from)
 		default:
-			st.at = s.grid(st.at)
+			st.At = s.grid(st.At)
 		}
 	}
 	return steps
@@ -187,7 +187,7 @@ func near(got, want, tolerance float64) bool {
 // AIPerf's.
 func checkEffectiveLatency(t *testing.T, rs Results, records []*bench.Record, s *goldenSummary) {
 	t.Helper()
-	sum := stat(t, rs, "effective_latency", Sum)
+	sum := statistic(t, rs, "effective_latency", Sum)
 	for _, r := range records {
 		if r.Answer.Failure != nil {
 			sum += float64(r.Stamps.End-r.Stamps.Permit) / 1e6
@@ -205,15 +205,15 @@ func checkEffectiveLatency(t *testing.T, rs Results, records []*bench.Record, s 
 func checkOurs(t *testing.T, rs Results) {
 	t.Helper()
 	for _, tag := range []string{"slo_attainment.time_to_first_token", "slo_attainment.inter_token_latency"} {
-		if got := stat(t, rs, tag, Avg); got != 0.9 {
+		if got := statistic(t, rs, tag, Avg); got != 0.9 {
 			t.Errorf("%s = %v, want 0.9", tag, got)
 		}
 	}
-	if got, want := stat(t, rs, "output_token_goodput", Avg), stat(t, rs, "output_token_throughput", Avg); got != want {
+	if got, want := statistic(t, rs, "output_token_goodput", Avg), statistic(t, rs, "output_token_throughput", Avg); got != want {
 		t.Errorf("output_token_goodput = %v, want %v", got, want)
 	}
-	tail := stat(t, rs, "stream_end_latency", Sum) - stat(t, rs, "request_latency", Sum)
-	if got := stat(t, rs, "stream_tail_latency", Sum); !near(got, tail, 1e-9) {
+	tail := statistic(t, rs, "stream_end_latency", Sum) - statistic(t, rs, "request_latency", Sum)
+	if got := statistic(t, rs, "stream_tail_latency", Sum); !near(got, tail, 1e-9) {
 		t.Errorf("stream_tail_latency: sum %v, want %v", got, tail)
 	}
 	for _, tag := range []string{"cancelled_request_count", "corrected_request_latency", "first_chunk_tokens"} {
@@ -223,8 +223,8 @@ func checkOurs(t *testing.T, rs Results) {
 	}
 }
 
-// stat returns a statistic that must exist.
-func stat(t *testing.T, rs Results, tag string, s Stat) float64 {
+// statistic returns a statistic that must exist.
+func statistic(t *testing.T, rs Results, tag string, s Stat) float64 {
 	t.Helper()
 	r := rs.Find(tag)
 	if r == nil {

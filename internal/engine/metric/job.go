@@ -67,7 +67,7 @@ func jobRows() []row {
 	}
 }
 
-// serverTime is a time that the server says it took; NaN if it does not.
+// serverTime returns a duration that the server reports; NaN if it does not.
 func (v *view) serverTime(name string) float64 {
 	took, ok := v.r.Answer.ServerTimes[name]
 	return present(ok, float64(took))

@@ -101,8 +101,8 @@ func appendNumber(b []byte, v float64) []byte {
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote and finds the definition by its
-// tag. A tag that this version does not know gets a definition of its own, made
-// of what the document says.
+// tag. A tag that this version does not know gets a definition made from
+// the document.
 func (r *Result) UnmarshalJSON(data []byte) error {
 	var in struct {
 		Tag      string

@@ -15,7 +15,7 @@ func latencyRows() []row {
 				Group: GroupDefault, Order: 100, Flags: StreamingOnly | ProducesTokensOnly | IncludesFailed,
 				Doc: "First content event (text, reasoning, refusal or tool call) minus the start of the request.",
 			},
-			fromStart: true, ofSound: true,
+			fromStart: true, ofAudio: true,
 			unit: inMS, each: func(v *view) float64 { return v.first },
 		},
 		{
@@ -66,7 +66,7 @@ func latencyRows() []row {
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "Gaps between consecutive content events, for all requests, including zeros. Requests with a negative gap are excluded.",
 			},
-			ofSound: true,
+			ofAudio: true,
 			unit:    inMS, list: gapList,
 		},
 		{
@@ -101,7 +101,7 @@ func latencyRows() []row {
 				Flags: StreamingOnly | ProducesTokensOnly,
 				Doc:   "The longest gap between two content events of a request.",
 			},
-			ofSound: true,
+			ofAudio: true,
 			unit:    inMS, each: func(v *view) float64 { return present(v.gaps > 0, v.maxGap) },
 		},
 		{

@@ -16,7 +16,7 @@ func mediaRows() []row {
 				Group: GroupDefault, Order: 850, Flags: LargerIsBetter | SupportsAudioOnly,
 				Doc: "audio_duration / request_latency, both in seconds.",
 			},
-			unit: inRatio, each: func(v *view) float64 { return soundSeconds(v) / seconds(v.last) },
+			unit: inRatio, each: func(v *view) float64 { return audioLength(v) / seconds(v.last) },
 		},
 		{
 			Def: Def{
@@ -40,7 +40,7 @@ func mediaRows() []row {
 				Order: 870, Flags: SupportsAudioOnly,
 				Doc: "Duration of the audio in the request, from the headers of its files; without audio in the request, that of the response.",
 			},
-			unit: inSeconds, each: soundSeconds,
+			unit: inSeconds, each: audioLength,
 		},
 		{
 			Def: Def{
@@ -88,8 +88,8 @@ func mediaRows() []row {
 // seconds turns nanoseconds into seconds.
 func seconds(ns float64) float64 { return ns / float64(time.Second) }
 
-// soundSeconds is how long the audio of the request plays, or that of the answer.
-func soundSeconds(v *view) float64 {
+// audioLength is how long the audio of the request plays, or that of the answer.
+func audioLength(v *view) float64 {
 	if v.outcome != success {
 		return math.NaN()
 	}

@@ -60,7 +60,7 @@ func TestMediaValues(t *testing.T) {
 		{"no media", mediaRecord(bench.Text, bench.Text), bench.Caps{Images: true, Audio: true, ProducesImages: true}, map[string]float64{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := values(tt.r, Options{Streaming: true, Caps: tt.caps, ServerTokens: true})
+			got := recordValues(tt.r, Options{Streaming: true, Caps: tt.caps, ServerTokens: true})
 			known := make(map[string]float64)
 			for _, r := range mediaRows() {
 				if v, ok := got[r.Tag]; ok {

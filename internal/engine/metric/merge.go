@@ -5,40 +5,38 @@ import (
 	"maps"
 )
 
-// Merge adds everything that o has observed. o stays as it is. Counts and
-// quantiles come out as if one set had observed all records. The sets must have
-// the same options but for the budget; that of s holds.
+// Merge adds the records of o, which stays as it is. Counts and quantiles are those
+// of one set that has observed all records. The sets must have the same options
+// except the budget, of which that of s applies.
 func (s *Set) Merge(o *Set) error {
 	if !s.opts.equal(&o.opts) {
 		return errors.New("merge metric sets: their options differ")
 	}
 	s.adopt(o)
-	gapsBefore := 0
+	gapsFrom := 0
 	if s.gaps != nil {
-		gapsBefore = s.gaps.exact.len()
+		gapsFrom = s.gaps.exact.Len()
 	}
 	for i := range s.series {
 		s.series[i].merge(&o.series[i])
 	}
-	s.mergeSpans(o, gapsBefore)
-	if o.disk.lost != nil {
+	s.timeline.Merge(o.timeline, gapsFrom)
+	if o.disk.Lost() {
 		s.dropExact()
 	}
-	s.facts = s.facts.or(o.facts)
 	s.tally.merge(&o.tally)
 	s.errors.Merge(o.errors)
-	s.cancelled.Merge(o.cancelled)
 	s.enforce()
 	return nil
 }
 
-// adopt drops what o has dropped.
+// adopt drops the values that o has dropped.
 func (s *Set) adopt(o *Set) {
 	if o.sketched && !s.sketched {
 		s.dropExact()
 	}
-	if o.bins != nil {
-		s.startBins()
+	if o.timeline.Binned() {
+		s.timeline.UseBins()
 	}
 	for i := range s.series {
 		if o.series[i].dropped() {
@@ -52,30 +50,6 @@ func (o *Options) equal(p *Options) bool {
 	return o.Streaming == p.Streaming && o.Caps == p.Caps && o.ServerTokens == p.ServerTokens &&
 		o.OpenLoop == p.OpenLoop && maps.Equal(o.SLOs, p.SLOs)
 }
-
-// mergeSpans adds the requests of o, whose gaps now begin after ours.
-func (s *Set) mergeSpans(o *Set, gapsBefore int) {
-	switch {
-	case s.bins == nil: // then o has none either
-		for sp := range o.spans.all() {
-			moved := *sp
-			moved.gapsAt += gapsBefore
-			s.spans.add(&moved)
-		}
-		if s.steps += o.steps; s.steps*stepBytes > s.opts.Budget {
-			s.startBins()
-		}
-	case o.bins != nil:
-		s.bins.merge(o.bins)
-	default:
-		for sp, gaps := range o.requests() {
-			s.binSpan(sp, gaps)
-		}
-	}
-}
-
-// or returns what one of the two knows.
-func (f facts) or(g facts) facts { return facts{f.first || g.first, f.isl || g.isl, f.osl || g.osl} }
 
 // merge adds the counts of o.
 func (t *tally) merge(o *tally) {
@@ -110,5 +84,4 @@ func (t *tally) merge(o *tally) {
 		t.firstSent = o.firstSent
 	}
 	t.lastContent = max(t.lastContent, o.lastContent)
-	t.lastEnd = max(t.lastEnd, o.lastEnd)
 }

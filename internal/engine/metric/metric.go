@@ -1,3 +1,4 @@
-// Package metric turns records into numbers: the catalogue of metrics, the set
-// that accumulates them, and the statistics. A metric is one row of [Defs].
+// Package metric computes metrics from records. It has the catalogue of metrics,
+// whose definitions [Defs] lists, the [Set] that accumulates the records of a phase,
+// and the [Results]. A new metric is one row of the catalogue.
 package metric

@@ -51,8 +51,8 @@ type Result struct {
 	// except of curves per user and of active ones; extremes are smoothed. 0 = all
 	// statistics are exact.
 	Bin time.Duration
-	// Confidence is what the sample supports; nil for live results and for metrics
-	// that are not samples.
+	// Confidence has the intervals; nil for live results and for metrics that are not
+	// samples.
 	Confidence *Confidence
 
 	values [numStats]float64
@@ -75,7 +75,7 @@ func (r *Result) Get(s Stat) (float64, bool) {
 	return r.values[s], r.has&(1<<s) != 0
 }
 
-// Method says where the percentiles come from.
+// Method returns how the percentiles were computed.
 func (r *Result) Method() Method {
 	switch {
 	case r.RelError != 0:
@@ -86,7 +86,7 @@ func (r *Result) Method() Method {
 	return Exact
 }
 
-// Method is where percentiles come from.
+// Method is how percentiles are computed.
 type Method string
 
 // The methods.

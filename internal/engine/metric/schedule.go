@@ -32,7 +32,7 @@ func corrected(r row) row {
 			Flags: r.Flags | OpenLoopOnly,
 			Doc:   strings.Replace(r.Doc, "the start of the request", "the time at which the request was due", 1),
 		},
-		ofSound: r.ofSound,
+		ofAudio: r.ofAudio,
 		unit:    r.unit, each: func(v *view) float64 { return each(v) + since(v.r.Stamps.Start, v.r.Stamps.Due) },
 	}
 	if r.Short == "" {

@@ -13,7 +13,7 @@ import (
 // the schedule lag.
 func TestEveryLatencyHasItsTwin(t *testing.T) {
 	o := everything()
-	all := values(handRecord(), o)
+	all := recordValues(handRecord(), o)
 	n := 0
 	for _, r := range latencyRows() {
 		r = r.completed()
@@ -80,7 +80,7 @@ func TestLateAndDropped(t *testing.T) {
 		}
 		for tag, want := range map[string]float64{"late_request_count": test.late, "dropped_arrival_count": test.dropped} {
 			r := results.Find(tag)
-			if r == nil && want >= 0 || r != nil && stat(t, results, tag, Avg) != want {
+			if r == nil && want >= 0 || r != nil && statistic(t, results, tag, Avg) != want {
 				t.Errorf("%s: %s = %+v, want %v", test.name, tag, r, want)
 			}
 		}

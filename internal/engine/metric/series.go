@@ -1,81 +1,85 @@
 package metric
 
-import "aiperfd/internal/engine/sketch"
+import (
+	"aiperfd/internal/engine/metric/values"
+	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/stat"
+)
 
-// series is one metric with its values so far.
+// series is one metric with its values so far. ADR 16 compares its stores.
 type series struct {
 	row    *row
 	sketch *sketch.Sketch // in seconds, bytes, tokens …
-	exact  column         // in base units, in order of observation
-	order  *order         // what is left of their order; nil = exact has all values
+	exact  values.Column  // in base units, in order of observation
+	// sequence is what remains of their order; nil = exact has all values.
+	sequence *stat.Sequence
 }
 
-// dropped reports whether the values themselves are gone.
-func (s *series) dropped() bool { return s.order != nil }
+// dropped reports whether the values were dropped.
+func (s *series) dropped() bool { return s.sequence != nil }
 
-// add takes one value in base units.
+// add adds one value in base units.
 func (s *series) add(x float64) {
 	s.sketch.Add(x / s.row.unit.sketch)
-	if s.order != nil {
-		s.order.add(x)
+	if s.sequence != nil {
+		s.sequence.Add(x)
 		return
 	}
-	s.exact.add(x)
+	s.exact.Add(x)
 }
 
-// addAll takes several values in base units.
+// addAll adds several values in base units.
 func (s *series) addAll(xs []float64) {
 	s.sketch.AddAll(xs, s.row.unit.sketch)
-	if s.order != nil {
-		s.order.addAll(xs)
+	if s.sequence != nil {
+		s.sequence.AddAll(xs)
 		return
 	}
-	s.exact.addAll(xs)
+	s.exact.AddAll(xs)
 }
 
-// drop forgets the values; what is known of their order is carried on. The
-// thresholds whose crossings are counted from here on are the percentiles of the
-// values so far.
+// drop removes the values; the sequence continues from them. Its thresholds are the
+// percentiles of the values so far.
 func (s *series) drop() {
-	if s.order != nil {
+	if s.sequence != nil {
 		return
 	}
-	var at [len(monitored)]float64
+	var at [stat.Thresholds]float64
 	s.sketch.Quantiles(monitored[:], at[:])
 	for i := range at {
 		at[i] *= s.row.unit.sketch
 	}
-	s.order = newOrder(at)
-	for run := range s.exact.runs() {
-		s.order.addAll(run)
+	s.sequence = stat.NewSequence(at)
+	for run := range s.exact.Runs() {
+		s.sequence.AddAll(run)
 	}
-	s.exact = column{}
+	s.exact = values.Column{}
 }
 
-// merge adds the values of o, a series of the same metric, as if they had come
-// after ours.
+// merge adds the values of o, a series of the same metric, as if they had come after
+// those of s.
 func (s *series) merge(o *series) {
-	if s.order == nil && o.order != nil {
+	if s.sequence == nil && o.sequence != nil {
 		s.drop()
 	}
 	s.sketch.Merge(o.sketch)
 	switch {
-	case s.order == nil:
-		s.exact.join(&o.exact)
-	case o.order == nil:
-		for run := range o.exact.runs() {
-			s.order.addAll(run)
+	case s.sequence == nil:
+		s.exact.Join(&o.exact)
+	case o.sequence == nil:
+		for run := range o.exact.Runs() {
+			s.sequence.AddAll(run)
 		}
 	default:
-		s.order.merge(o.order)
+		s.sequence.Merge(o.sequence)
 	}
 }
 
-// size returns the memory held, in bytes.
+// size returns what the series takes in memory and on disk, in bytes.
 func (s *series) size() int64 {
-	n := s.sketch.Size() + s.exact.bytes
-	if s.order != nil {
-		n += orderBytes
+	n := s.sketch.Size() + s.exact.Size()
+	if s.sequence != nil {
+		n += stat.SequenceSize
 	}
 	return n
 }

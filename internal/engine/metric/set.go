@@ -8,11 +8,14 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/timeline"
+	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
 )
 
-// Set accumulates the records of one phase. It is not safe for concurrent use:
-// the goroutine that observes also asks for results, and hands these on.
+// Set accumulates the records of one phase. Make one with [NewSet]. It is not safe
+// for concurrent use; the goroutine that calls Observe also computes results, which
+// may be passed on.
 type Set struct {
 	tally  tally
 	opts   Options
@@ -20,29 +23,24 @@ type Set struct {
 	byTag  map[string]int // indexes series; fixed after NewSet
 	slos   []slo
 
-	gaps  *series // inter_chunk_latency; nil if it does not apply
-	spans spans   // for the curves, until there are bins
-	disk  disk    // where values go
-	steps int64   // that the spans make, at most
-	bins  *bins   // nil = curves are exact
-	facts facts   // of the requests, for the curves
+	gaps     *series // inter_chunk_latency; nil if it does not apply
+	timeline *timeline.Timeline
+	disk     values.Disk
 
-	sketched  bool // the values of single requests were more than the budget allows
-	unchecked int  // records since the memory was last counted
+	sketched  bool // the values of single requests exceeded the budget
+	unchecked int  // records since the budget was last checked
 	errors    *Errors
-	cancelled *Errors
 
-	view    view      // scratch of Observe
-	values  []float64 // scratch of Observe: this record's value for each series
-	list    []float64 // scratch of Observe
-	scratch []step    // scratch of Observe
+	view   view      // scratch of Observe
+	values []float64 // scratch of Observe: this record's value for each series
+	list   []float64 // scratch of Observe
 }
 
 // tally is what a set counts besides the values of metrics.
 type tally struct {
 	Counters
 	firstStart, lastContent time.Duration // of the successes
-	firstSent, lastEnd      time.Duration // of all records
+	firstSent               time.Duration // the first start of all records
 	goodTokens              float64       // output tokens of good requests
 	oslMismatches           int64
 	compared, discrepancies int64 // records with two token counts, and those that disagree
@@ -78,7 +76,7 @@ func NewSet(o Options) (*Set, error) {
 		o.Budget = DefaultBudget
 	}
 	o.SLOs = maps.Clone(o.SLOs)
-	s := &Set{opts: o, byTag: make(map[string]int), errors: NewErrors(), cancelled: NewErrors()}
+	s := &Set{opts: o, byTag: make(map[string]int), errors: NewErrors()}
 	s.tally.ByClass = make(map[bench.Class]int64)
 	for i := range catalogue {
 		r := &catalogue[i]
@@ -86,30 +84,35 @@ func NewSet(o Options) (*Set, error) {
 			continue
 		}
 		s.byTag[r.Tag] = len(s.series)
-		s.series = append(s.series, series{row: r, sketch: sketch.New()})
+		s.series = append(s.series, series{row: r, sketch: sketch.New(), exact: values.On(&s.disk)})
 	}
 	s.values = make([]float64, len(s.series))
+	var gaps *values.Column
 	if i, ok := s.byTag["inter_chunk_latency"]; ok {
 		s.gaps = &s.series[i]
+		gaps = &s.gaps.exact
 	}
+	s.timeline = timeline.New(o.Budget, &s.disk, gaps)
 	if o.Budget < 0 {
 		s.dropExact()
 	}
 	var err error
-	if s.slos, err = s.objectives(); err != nil {
+	if s.slos, s.tally.SLOs, err = resolveSLOs(s); err != nil {
 		return nil, fmt.Errorf("read objectives: %w", err)
 	}
 	return s, nil
 }
 
-// Observe takes one record in. It keeps nothing of r but numbers and the texts
-// of its failure.
+// Observe adds one record. It retains only numbers of r and the texts of its
+// failure.
 func (s *Set) Observe(r *bench.Record) {
 	v := &s.view
 	v.load(r)
 	s.measure(v)
 	s.tally.Retries += int64(r.Conn.Retries)
-	s.window(r)
+	if start := r.Stamps.Start; start != 0 && (s.tally.firstSent == 0 || start < s.tally.firstSent) {
+		s.tally.firstSent = start
+	}
 	if since(r.Stamps.Start, r.Stamps.Due) > float64(LateAfter) {
 		s.tally.late++
 	}
@@ -128,16 +131,15 @@ func (s *Set) Observe(r *bench.Record) {
 	case cancelled:
 		s.tally.Cancelled++
 		s.tally.ByClass[bench.Cancelled]++
-		s.cancelled.Add(r.Answer.Failure, at(r))
 		s.tally.WastedTokens += int64(v.wasted())
 	}
-	s.keepSpan(v)
+	s.keepRequest(v)
 	s.keepWithinBudget()
 	v.r, v.usage = nil, nil
 }
 
-// Connected takes the cost of a connection that was opened ahead of the requests.
-// Those that requests opened are in their records.
+// Connected adds the cost of a connection that was opened before the requests. The
+// cost of connections that requests opened is in their records.
 func (s *Set) Connected(cost bench.Setup) {
 	s.tally.ahead++
 	for i := range s.series {
@@ -184,9 +186,9 @@ func (s *Set) succeed(v *view) {
 		s.tally.oslMismatches++
 	}
 	compared, discrepant := compare(v)
-	s.tally.compared += one(compared)
-	s.tally.discrepancies += one(discrepant)
-	if len(s.slos) > 0 && s.judge() {
+	s.tally.compared += b2i(compared)
+	s.tally.discrepancies += b2i(discrepant)
+	if len(s.slos) > 0 && s.tally.countSLOs(s.slos, s.values) {
 		s.tally.Good++
 		s.tally.goodTokens += orZero(v.osl)
 	}
@@ -197,17 +199,25 @@ func (s *Set) succeed(v *view) {
 	s.tally.lastContent = max(s.tally.lastContent, start+time.Duration(v.last))
 }
 
-// window widens the activity window.
-func (s *Set) window(r *bench.Record) {
-	if start := r.Stamps.Start; start != 0 && (s.tally.firstSent == 0 || start < s.tally.firstSent) {
-		s.tally.firstSent = start
+// keepRequest adds the record to the timeline.
+func (s *Set) keepRequest(v *view) {
+	st := &v.r.Stamps
+	if st.Start == 0 {
+		return
 	}
-	s.tally.lastEnd = max(s.tally.lastEnd, r.Stamps.End)
+	r := timeline.Request{Start: st.Start, End: max(st.End, st.Start), ISL: v.isl, OSL: v.osl}
+	if v.outcome == success && v.streams {
+		r.First = st.Start + time.Duration(v.first)
+		if s.gaps != nil {
+			r.Gaps = v.gaps
+		}
+	}
+	s.list = s.list[:0]
+	if s.timeline.Binned() && r.Gaps > 0 {
+		s.list = gapList(v, s.list)
+	}
+	s.timeline.Add(&r, s.list)
 }
-
-// Activity returns the first start and the last end over all records, errors and
-// cancellations included, as offsets from the run's epoch; 0, 0 without any.
-func (s *Set) Activity() (first, last time.Duration) { return s.tally.firstSent, s.tally.lastEnd }
 
 // Counters returns a copy of the counters.
 func (s *Set) Counters() Counters {
@@ -217,8 +227,8 @@ func (s *Set) Counters() Counters {
 	return c
 }
 
-// Histogram returns a copy of the sketch of a per-record metric; false if the
-// metric does not exist or does not apply. Times are in seconds, sizes in bytes,
+// Histogram returns a copy of the sketch of a per-record metric; false if the metric
+// does not exist or does not apply. Times are in seconds, sizes in bytes,
 // everything else in its display unit.
 func (s *Set) Histogram(tag string) (*sketch.Sketch, bool) {
 	i, ok := s.byTag[tag]
@@ -228,12 +238,9 @@ func (s *Set) Histogram(tag string) (*sketch.Sketch, bool) {
 	return s.series[i].sketch.Clone(), true
 }
 
-// ErrorGroups returns the errors by kind, most frequent first. Cancellations are
-// not among them.
+// ErrorGroups returns the errors by kind, most frequent first, without
+// cancellations.
 func (s *Set) ErrorGroups() []ErrorGroup { return s.errors.Groups() }
-
-// CancelGroups returns the cancellations by kind, most frequent first.
-func (s *Set) CancelGroups() []ErrorGroup { return s.cancelled.Groups() }
 
 // failureOf returns why a record is an error. A record can be one without a
 // failure attached, when it has no content or its content came in no time.
@@ -250,7 +257,7 @@ func failureOf(r *bench.Record) *bench.Failure {
 	}
 }
 
-// at is when a failure was known.
+// at returns when a failure was detected.
 func at(r *bench.Record) time.Duration { return max(r.Stamps.End, r.Stamps.Start) }
 
 // known returns a token count as an integer, 0 if it is unknown.
@@ -264,8 +271,8 @@ func orZero(x float64) float64 {
 	return x
 }
 
-// one is 1 for true.
-func one(b bool) int64 {
+// b2i is 1 for true, 0 for false.
+func b2i(b bool) int64 {
 	if b {
 		return 1
 	}

@@ -266,7 +266,7 @@ func TestPool(t *testing.T) {
 		"effective_concurrency": 0.02, "effective_prefill_throughput": 5, "request_latency": 180,
 	}
 	for tag, w := range want {
-		if got := stat(t, pooled, tag, Avg); !near(got, w, 1e-12) {
+		if got := statistic(t, pooled, tag, Avg); !near(got, w, 1e-12) {
 			t.Errorf("%s = %v, want %v", tag, got, w)
 		}
 	}

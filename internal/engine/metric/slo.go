@@ -6,8 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-
-	"aiperfd/internal/engine/bench"
 )
 
 // SLOCount is how often one objective was met.
@@ -23,43 +21,43 @@ type slo struct {
 	def    Def // of slo_attainment.<tag>
 	series int // index of the metric
 	limit  float64
-	larger bool // the value must not be less than the limit, instead of not greater
+	larger bool // the value must be at least the limit, instead of at most
 	div    float64
 }
 
-// objectives resolves the options' SLOs and makes their counters.
-func (s *Set) objectives() ([]slo, error) {
-	var out []slo
+// resolveSLOs returns the objectives of a set's options, ordered by tag, with their
+// counters.
+func resolveSLOs(s *Set) (out []slo, counts []SLOCount, err error) {
 	var problems []error
 	for _, tag := range slices.Sorted(maps.Keys(s.opts.SLOs)) {
 		limit := s.opts.SLOs[tag]
-		o, err := s.objective(tag, limit)
+		o, err := resolveSLO(s, tag, limit)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
 		out = append(out, o)
-		s.tally.SLOs = append(s.tally.SLOs, SLOCount{Tag: tag, Threshold: limit})
+		counts = append(counts, SLOCount{Tag: tag, Threshold: limit})
 	}
-	return out, errors.Join(problems...)
+	return out, counts, errors.Join(problems...)
 }
 
-// objective resolves one SLO.
-func (s *Set) objective(tag string, limit float64) (slo, error) {
+// resolveSLO returns one objective.
+func resolveSLO(s *Set, tag string, limit float64) (slo, error) {
 	i := slices.IndexFunc(catalogue, func(r row) bool { return r.Tag == tag })
 	if i < 0 {
-		return slo{}, fmt.Errorf("unknown metric %q, did you mean %q?", tag, s.nearest(tag))
+		return slo{}, fmt.Errorf("unknown metric %q, did you mean %q?", tag, nearestTag(s.series, tag))
 	}
 	r := &catalogue[i]
 	switch {
 	case r.Kind != PerRecord:
-		return slo{}, fmt.Errorf("metric %q has no single value for each request, did you mean %q?", tag, s.nearest(tag))
+		return slo{}, fmt.Errorf("metric %q has no single value for each request, did you mean %q?", tag, nearestTag(s.series, tag))
 	case r.scope == onError:
-		return slo{}, fmt.Errorf("metric %q exists for errors only, did you mean %q?", tag, s.nearest(tag))
+		return slo{}, fmt.Errorf("metric %q exists for errors only, did you mean %q?", tag, nearestTag(s.series, tag))
 	case r.Flags&StreamingOnly != 0 && !s.opts.Streaming:
 		return slo{}, fmt.Errorf("metric %q is not measured without streaming (--streaming)", tag)
 	case !s.opts.measures(r):
-		return slo{}, fmt.Errorf("metric %q is not measured in this run, did you mean %q?", tag, s.nearest(tag))
+		return slo{}, fmt.Errorf("metric %q is not measured in this run, did you mean %q?", tag, nearestTag(s.series, tag))
 	case math.IsNaN(limit) || math.IsInf(limit, 0):
 		return slo{}, fmt.Errorf("threshold %v of %q is not a number", limit, tag)
 	}
@@ -77,47 +75,27 @@ func (o *slo) met(x float64) bool {
 	return x/o.div <= o.limit
 }
 
-// judge counts the objectives that the record in s.values meets, and reports
-// whether these are all.
-func (s *Set) judge() bool {
+// countSLOs counts the objectives that a success meets, given its value for each
+// series, and reports whether it meets all of them.
+func (t *tally) countSLOs(slos []slo, values []float64) bool {
 	good := true
-	for i := range s.slos {
-		if s.slos[i].met(s.values[s.slos[i].series]) {
-			s.tally.SLOs[i].Met++
+	for i := range slos {
+		if slos[i].met(values[slos[i].series]) {
+			t.SLOs[i].Met++
 		} else {
-			s.tally.SLOs[i].Missed++
+			t.SLOs[i].Missed++
 			good = false
 		}
 	}
 	return good
 }
 
-// Meets reports whether a record meets every objective; ok is false if there are
-// none or the record was cancelled. It changes nothing and is safe for
-// concurrent use.
-func (s *Set) Meets(r *bench.Record) (good, ok bool) {
-	var v view
-	v.load(r)
-	if len(s.slos) == 0 || v.outcome == cancelled {
-		return false, false
-	}
-	if v.outcome != success {
-		return false, true
-	}
-	for i := range s.slos {
-		if !s.slos[i].met(s.series[s.slos[i].series].row.each(&v)) {
-			return false, true
-		}
-	}
-	return true, true
-}
-
-// nearest returns the tag of a per-record metric of this run that is most like
+// nearestTag returns the tag of the per-record metric with the smallest distance to
 // tag.
-func (s *Set) nearest(tag string) string {
+func nearestTag(all []series, tag string) string {
 	best, distance := "", math.MaxInt
-	for i := range s.series {
-		r := s.series[i].row
+	for i := range all {
+		r := all[i].row
 		if r.Kind != PerRecord || r.scope == onError {
 			continue
 		}

@@ -1,9 +1,14 @@
 package metric
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
+	"aiperfd/internal/engine/metric/timeline"
+	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/stat"
 )
 
 // percentile is a statistic with its quantile and the number of values from
@@ -28,39 +33,24 @@ var quantiles = func() (qs [len(percentiles)]float64) {
 	return qs
 }()
 
-// linear returns the quantile q of sorted values, which are not empty:
-// interpolated at position q·(n-1), numpy's default.
-func linear(sorted []float64, q float64) float64 {
-	r := q * float64(len(sorted)-1)
-	lo := int(r)
-	if lo+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
-	}
-	return sorted[lo] + (r-float64(lo))*(sorted[lo+1]-sorted[lo])
-}
-
-// nearest returns the rank of quantile q among n values: position q·(n-1)
-// rounded to the nearest integer, halves to the even one.
-func nearest(q float64, n int64) int64 { return int64(math.RoundToEven(q * float64(n-1))) }
-
 // exactly fills a result from all values in base units, given in order of
 // observation and sorted.
-func exactly(res *Result, values *column, sorted []float64, div float64) {
-	n := float64(values.len())
+func exactly(res *Result, all *values.Column, sorted []float64, div float64) {
+	n := float64(all.Len())
 	var sum float64
-	for run := range values.runs() {
+	for run := range all.Runs() {
 		for _, x := range run {
 			sum += x
 		}
 	}
 	mean := sum / n
 	var squares float64
-	for run := range values.runs() {
+	for run := range all.Runs() {
 		for _, x := range run {
 			squares += (x - mean) * (x - mean)
 		}
 	}
-	res.Count = int64(values.len())
+	res.Count = int64(all.Len())
 	res.Set(Avg, mean/div)
 	res.Set(Min, sorted[0]/div)
 	res.Set(Max, sorted[len(sorted)-1]/div)
@@ -68,7 +58,7 @@ func exactly(res *Result, values *column, sorted []float64, div float64) {
 	res.Set(Std, math.Sqrt(squares/n)/div)
 	for _, p := range percentiles {
 		if res.Count >= p.from {
-			res.Set(p.stat, linear(sorted, p.q)/div)
+			res.Set(p.stat, stat.Quantile(sorted, p.q)/div)
 		}
 	}
 }
@@ -104,10 +94,47 @@ func withErrors(res *Result, n, errors int64, rank func(k int64) float64) {
 		if res.Count < p.from {
 			continue
 		}
-		if k := nearest(p.q, res.Count); k < n {
+		if k := stat.ClosestRank(p.q, res.Count); k < n {
 			res.Set(p.stat, rank(k))
 		} else {
 			res.Set(p.stat, math.Inf(1))
 		}
+	}
+}
+
+// weighted fills a result with time-weighted statistics. A quantile is the
+// smallest value at or below which the share q of the time was spent.
+func weighted(res *Result, ws []timeline.Weight) {
+	var total, sum float64
+	for _, w := range ws {
+		total += w.Seconds
+		sum += w.Value * w.Seconds
+	}
+	if !(total > 0) {
+		return
+	}
+	mean := sum / total
+	var squares float64
+	for _, w := range ws {
+		squares += (w.Value - mean) * (w.Value - mean) * w.Seconds
+	}
+	slices.SortFunc(ws, func(a, b timeline.Weight) int { return cmp.Compare(a.Value, b.Value) })
+	res.Set(Avg, mean)
+	res.Set(Min, ws[0].Value)
+	res.Set(Max, ws[len(ws)-1].Value)
+	res.Set(Std, math.Sqrt(squares/total))
+	var seen float64
+	i := 0
+	for _, p := range percentiles {
+		switch p.stat {
+		case P50, P90, P95, P99:
+		default:
+			continue
+		}
+		for seen+ws[i].Seconds < p.q*total && i < len(ws)-1 {
+			seen += ws[i].Seconds
+			i++
+		}
+		res.Set(p.stat, ws[i].Value)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric/values"
 	"aiperfd/internal/engine/sketch"
 )
 
@@ -46,6 +47,13 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
+// columnOf returns a column of values.
+func columnOf(all []float64) *values.Column {
+	c := &values.Column{}
+	c.AddAll(all)
+	return c
+}
+
 func TestRarePercentiles(t *testing.T) {
 	for _, n := range []int{999, 1000, 9999, 10000} {
 		values := make([]float64, n)
@@ -66,22 +74,6 @@ func TestRarePercentiles(t *testing.T) {
 			if _, ok := res.Get(P9999); ok != (n >= 10000) {
 				t.Errorf("%s n = %d: has p99_99 is %v", name, n, ok)
 			}
-		}
-	}
-}
-
-func TestNearestRank(t *testing.T) {
-	tests := []struct {
-		q    float64
-		n    int64
-		want int64
-	}{
-		{0.5, 1, 0}, {0.5, 2, 0}, {0.5, 3, 1}, {0.5, 4, 2}, {0.5, 60, 30}, {0.9, 10, 8}, {0.99, 2, 1},
-		{0.25, 3, 0}, {0.75, 3, 2}, {0.95, 1000, 949}, {0.01, 10, 0},
-	}
-	for _, test := range tests {
-		if got := nearest(test.q, test.n); got != test.want {
-			t.Errorf("nearest(%v, %d) = %d, want %d", test.q, test.n, got, test.want)
 		}
 	}
 }
@@ -139,12 +131,12 @@ func TestCurves(t *testing.T) {
 	}
 	for _, test := range tests {
 		for s, want := range map[Stat]float64{Avg: test.avg, Min: test.min, Max: test.max, P50: test.p50, P90: test.p90} {
-			if got := stat(t, results, test.tag, s); !near(got, want, 1e-12) {
+			if got := statistic(t, results, test.tag, s); !near(got, want, 1e-12) {
 				t.Errorf("%s: %v = %v, want %v", test.tag, s, got, want)
 			}
 		}
 	}
-	if got := stat(t, results, "effective_concurrency", Std); !near(got, math.Sqrt(0.4), 1e-12) {
+	if got := statistic(t, results, "effective_concurrency", Std); !near(got, math.Sqrt(0.4), 1e-12) {
 		t.Errorf("effective_concurrency: std = %v, want %v", got, math.Sqrt(0.4))
 	}
 	if r := results.Find("effective_concurrency"); r.Count != 0 || r.Scalar() {
@@ -196,7 +188,7 @@ func TestCurvesNeedFacts(t *testing.T) {
 				}
 			}
 			for tag, want := range test.expects {
-				if got := stat(t, results, tag, Avg); !near(got, want, 1e-9) {
+				if got := statistic(t, results, tag, Avg); !near(got, want, 1e-9) {
 					t.Errorf("%s = %v, want %v", tag, got, want)
 				}
 			}

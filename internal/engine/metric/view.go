@@ -131,7 +131,7 @@ func (v *view) firstTokens() float64 {
 	return math.NaN()
 }
 
-// clientCount returns the run's own count of something, whoever counted the
+// clientCount returns the run's own count of something, regardless of who counted the
 // record: own where both exist, otherwise the record's if the run counted it.
 func (v *view) clientCount(own *bench.Tokens, recorded float64) float64 {
 	switch {

@@ -12,10 +12,9 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// readCgroup finds the tightest limit on processors that holds for this process,
-// and for how long it has been stopped by it. nil if there is no control group
-// that limits them. Groups of version 2 are looked at first: cgroup-v2.rst; then
-// those of version 1: sched-bwc.rst of the kernel's documentation.
+// readCgroup returns the tightest processor limit of the control groups of this
+// process, and for how long it was throttled by it; nil without a limit. Groups are
+// of version 2 (cgroup-v2.rst of the kernel's documentation) or 1 (sched-bwc.rst).
 func readCgroup(root fs.FS) *verdict.Cgroup {
 	data, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package monitor watches the process that it runs in, and the machine under it,
-// while a benchmark goes on: how late a goroutine is woken, how long goroutines
-// and threads wait for a processor, how much of the processors this process and
-// others use. What it sees is judged by package verdict.
+// Package monitor observes the process that it runs in, and the machine, during a
+// benchmark: how late a goroutine wakes up, how long goroutines and threads wait for
+// a processor, how much processor time this process and others use, and how much
+// memory it may use. It is the only reader of /proc and control groups. Package
+// verdict judges the observations.
 package monitor

@@ -8,20 +8,19 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// DefaultStep is the pace of the ticks: 200 a second.
+// DefaultStep is the interval of the ticks: 200 per second.
 const DefaultStep = 5 * time.Millisecond
 
-// Options say what a monitor watches. The zero value is this process in real
-// time.
+// Options configure a [Monitor]. The zero value observes this process in real time.
 type Options struct {
 	Host Host // nil = this process on this machine
-	// Ticker makes the ticker of a monitor that starts; nil = the most precise
-	// one of this system. [NewTimer] suits virtual time.
+	// Ticker returns a new ticker; nil = the most precise one of this system. Use
+	// [NewTimer] in virtual time.
 	Ticker func() Ticker
-	Step   time.Duration // pace of the ticks; 0 = [DefaultStep]
+	Step   time.Duration // interval of the ticks; 0 = [DefaultStep]
 }
 
-// Monitor watches the process from Start to Stop. Its methods are safe for
+// Monitor observes the process from Start to Stop. Its methods are safe for
 // concurrent use.
 type Monitor struct {
 	opts   Options
@@ -30,19 +29,19 @@ type Monitor struct {
 
 	mu    sync.Mutex
 	pulse pulse        // guarded by mu
-	gauge func() int64 // guarded by mu; nil = nothing is watched
+	gauge func() int64 // guarded by mu; nil = none
 
 	sampling sync.Mutex
 	sums     sums // guarded by sampling
 }
 
-// pulse is what the ticks have seen.
+// pulse is what the ticks have recorded.
 type pulse struct {
 	lag      verdict.Histogram
 	inFlight time.Duration // the gauge, integrated
 }
 
-// Start begins to watch. Stop must be called.
+// Start starts a monitor. The caller must call Stop.
 func Start(o Options) *Monitor {
 	o.Step = cmp.Or(o.Step, DefaultStep)
 	if o.Host == nil {
@@ -57,24 +56,23 @@ func Start(o Options) *Monitor {
 	return m
 }
 
-// Stop ends the ticks and waits for that. What was seen stays readable.
+// Stop stops the ticks and waits for their goroutine. Observations remain readable.
 func (m *Monitor) Stop() {
 	m.ticker.Close()
 	m.ended.Wait()
 }
 
-// Watch has the ticks integrate a gauge, the number of requests in flight for
-// example, until the next call. nil ends it. gauge must not block, and must not
-// call the monitor.
+// Watch makes the ticks integrate a gauge, such as the number of requests in flight,
+// until the next call; nil for none. gauge must not block or call the monitor.
 func (m *Monitor) Watch(gauge func() int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.gauge = gauge
 }
 
-// tick asks to be woken at a steady pace, and notes how late that was. The pace
-// is absolute: a tick that was slept through counts with the time by which it was
-// missed, or else a long stop would count as a single late tick.
+// tick wakes at regular instants and records how late each wake-up was. Instants
+// that passed during a stop count too, each with the time by which it was missed;
+// otherwise a long stop would be a single late tick.
 func (m *Monitor) tick() {
 	const most = 1 << 14 // ticks in one go: more were missed because the machine slept
 	step := m.opts.Step
@@ -105,11 +103,11 @@ type Mark struct {
 	sums  sums
 }
 
-// Mark notes the present state as the beginning of a window.
+// Mark returns the present state, the beginning of a window.
 func (m *Monitor) Mark() *Mark { return m.read() }
 
-// Since returns what was seen since a mark. Each call also ends an interval over
-// which the use of processors is judged: call it about once a second.
+// Since returns the observations since a mark. Each call also ends an interval over
+// which the use of processors is evaluated: call it about once per second.
 func (m *Monitor) Since(begin *Mark) verdict.Self {
 	now := m.read()
 	s := now.sums.since(&begin.sums)

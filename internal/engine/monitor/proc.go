@@ -44,7 +44,7 @@ func readMachine(root fs.FS, allowed func(cpu int) bool) *Machine {
 	return m
 }
 
-// numbers reads integers; 0 for what is none.
+// numbers parses integers; 0 for words that are none.
 func numbers(words []string) []int64 {
 	out := make([]int64, len(words))
 	for i, w := range words {
@@ -55,8 +55,8 @@ func numbers(words []string) []int64 {
 	return out
 }
 
-// threads adds up what the threads of this process waited. A thread that ends
-// takes its own total with it, so totals are kept here.
+// threads sums the run-queue waits of the threads of this process. The total of a
+// thread is lost when it ends, so totals are kept here.
 type threads struct {
 	seen  map[string]verdict.RunQueue // by thread id
 	total verdict.RunQueue
@@ -65,8 +65,7 @@ type threads struct {
 // mostThreads bounds the work of one reading: about 10 µs a thread.
 const mostThreads = 256
 
-// read looks at all threads: the file of the process is that of its first
-// thread alone. nil if the kernel does not tell.
+// read reads all threads: the file of the process covers its first thread only. nil if the kernel does not report them.
 func (t *threads) read(root fs.FS) *verdict.RunQueue {
 	const dir = "proc/self/task"
 	entries, err := fs.ReadDir(root, dir)

@@ -6,14 +6,13 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// A Host reads what the system tells about this process and its machine. Read
-// is called about once a second, never at the same time twice.
+// A Host reads what the system reports about this process and its machine. Read is
+// called about once per second, never concurrently.
 type Host interface {
 	Read() Totals
 }
 
-// Totals are running totals since some start. A nil pointer means that the
-// system does not tell.
+// Totals are running totals since some start. Nil pointers are unknown.
 type Totals struct {
 	At        time.Duration  // on the host's monotonic clock
 	CPU       *time.Duration // used by this process, user and system
@@ -26,19 +25,18 @@ type Totals struct {
 	Pauses    *verdict.Histogram // stops for the garbage collector
 }
 
-// Machine are the running totals of those processors that this process may run
-// on.
+// Machine is the running totals of the processors that this process may run on.
 type Machine struct {
 	Cores             int
 	Busy, Idle, Steal time.Duration
 }
 
-// The limits of a full processor, and of a machine without room.
+// The limits of busy processors and of a crowded machine.
 const (
 	busyAbove    = 0.8 // of the cores of the process
 	crowdedBelow = 0.2 // of the machine idle
 	// The kernel counts the time of the machine in steps of 10 ms a processor:
-	// shorter intervals say nothing.
+	// shorter intervals are not evaluated.
 	shortestView = 200 * time.Millisecond
 )
 
@@ -49,7 +47,7 @@ type sums struct {
 	crowded time.Duration // time with less than crowdedBelow idle
 }
 
-// add takes a sample in.
+// add adds a sample.
 func (s *sums) add(t Totals) {
 	span := t.At - s.last.At
 	if span <= 0 {

@@ -21,11 +21,7 @@ func (s *system) fill(t *Totals) {
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) == nil {
 		t.At = time.Duration(now.Nano())
 	}
-	var use unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &use) == nil {
-		used := time.Duration(use.Utime.Nano() + use.Stime.Nano())
-		t.CPU = &used
-	}
+	t.CPU = CPUTime()
 	var mine unix.CPUSet
 	allowed := func(int) bool { return true }
 	if unix.SchedGetaffinity(0, &mine) == nil {

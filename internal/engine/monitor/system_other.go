@@ -4,7 +4,7 @@ package monitor
 
 import "time"
 
-// system is a system that tells nothing but the time.
+// system is a system of which only the time is known.
 type system struct{ began time.Time }
 
 func newSystem() system { return system{began: time.Now()} }

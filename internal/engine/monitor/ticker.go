@@ -8,7 +8,7 @@ import (
 // Ticker waits for instants. One goroutine calls Wait; Close may be called from
 // another one, once.
 type Ticker interface {
-	// Wait returns true at or after an instant, and false once the ticker is
+	// Wait blocks until an instant and returns true, or false once the ticker is
 	// closed.
 	Wait(until time.Time) bool
 	Close()

@@ -1,5 +1,5 @@
-// Package pace waits for instants: with the runtime's timers, or, where the
-// system allows it, some tens of microseconds more precisely.
+// Package pace waits for instants: with the timers of the runtime, or, if the system
+// supports it, to within some tens of microseconds.
 //
 // A timer of the Go runtime fires up to a millisecond late when the process is
 // idle, because the poller that it wakes from counts in milliseconds. That is

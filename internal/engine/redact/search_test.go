@@ -61,7 +61,7 @@ func everyByte(s, format string) string {
 func TestSetEncoded(t *testing.T) {
 	const secret = `x"<s3cret&>/+\é%41 value'x`
 	var set redact.Set
-	set.AddField(secret)
+	set.Add(secret)
 	around := func(s string) string { return "a=" + s + " of 2" }
 	for _, inner := range encoders() {
 		for _, outer := range encoders() {

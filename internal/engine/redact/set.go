@@ -3,7 +3,6 @@ package redact
 import (
 	"encoding/base64"
 	"io"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,8 +12,6 @@ import (
 const (
 	// minSecret is the shortest secret, in bytes, that is searched for in text.
 	minSecret = 6
-	// minField is the same for a value that is known to be a secret.
-	minField = 4
 	// maxRounds bounds how often a text is redacted again because what was left
 	// reads differently without what was taken out. Two rounds are the rule: the
 	// second finds nothing.
@@ -47,69 +44,18 @@ func NewSet(secrets ...string) *Set {
 // password of a Basic token, the values of cookies. All are found as they are
 // and escaped for JSON, URLs or HTML, in base64, and in one of these inside
 // another. Those shorter than 6 bytes are left out, because they occur by chance.
-func (s *Set) Add(secret string) { s.add(secret, minSecret) }
-
-// AddField adds a value from a field that is known to hold a secret, as by
-// [Set.Add], but 4 and 5 bytes count too.
-func (s *Set) AddField(secret string) { s.add(secret, minField) }
-
-// AddURL adds what is secret in a URL: user, password, both together, and the
-// values of sensitive parameters, decoded and as they stand.
-func (s *Set) AddURL(raw string) {
-	spans, ok := urlSecrets(raw, 0)
-	if at := strings.LastIndexByte(raw, '@'); !ok && at > 0 {
-		s.addUserInfo(raw[schemeEnd(raw[:at]):at])
-	}
-	for _, sp := range spans {
-		value := raw[sp.from:sp.to]
-		if sp.to < len(raw) && raw[sp.to] == '@' {
-			s.addUserInfo(value)
-			continue
-		}
-		s.AddField(value)
-		if plain, err := url.QueryUnescape(value); err == nil {
-			s.AddField(plain)
-		}
-		if plain, err := url.PathUnescape(value); err == nil {
-			s.AddField(plain)
-		}
-	}
-}
-
-// addUserInfo adds "user:password", or a lone token, from a URL.
-func (s *Set) addUserInfo(info string) {
-	for _, form := range []string{info, unescape(info)} {
-		s.AddField(form)
-		if user, password, found := strings.Cut(form, ":"); found {
-			s.Add(user)
-			s.AddField(password)
-		}
-	}
-	if user, password, found := strings.Cut(info, ":"); found {
-		s.Add(unescape(user))
-		s.AddField(unescape(password))
-	}
-}
-
-func unescape(s string) string {
-	if plain, err := url.PathUnescape(s); err == nil {
-		return plain
-	}
-	return s
-}
-
-func (s *Set) add(secret string, least int) {
+func (s *Set) Add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.patterns == nil {
 		s.patterns = map[string]bool{}
 	}
-	for _, part := range parts(secret, least) {
-		if len(part.text) < part.least {
+	for _, part := range parts(secret) {
+		if len(part.text) < minSecret {
 			continue
 		}
 		for _, form := range forms(part.text) {
-			if len(form) >= part.least && !isLiteral(form) && !strings.Contains(form, Placeholder) {
+			if len(form) >= minSecret && !isLiteral(form) && !strings.Contains(form, Placeholder) {
 				s.patterns[form] = s.patterns[form] || !part.named
 			}
 		}
@@ -117,35 +63,34 @@ func (s *Set) add(secret string, least int) {
 	s.built.Store(nil)
 }
 
-// part is a piece of a secret with the length from which it counts.
+// part is a piece of a secret.
 type part struct {
 	text  string
-	least int
 	named bool // it begins with the name of a scheme, and what stands behind it is a part too
 }
 
 // parts takes a header value apart: scheme, Basic user and password, cookies.
-func parts(secret string, least int) []part {
+func parts(secret string) []part {
 	secret = strings.TrimSpace(secret)
-	out := []part{{text: secret, least: least}}
+	out := []part{{text: secret}}
 	scheme, token, found := strings.Cut(secret, " ")
 	token = strings.TrimSpace(token)
 	switch strings.ToLower(scheme) {
 	case "bearer", "token", "apikey", "api-key", "key", "negotiate":
 		if found {
-			out = append(out, part{text: token, least: least})
+			out = append(out, part{text: token})
 		}
 	case "basic":
-		out = append(out, part{text: token, least: least})
+		out = append(out, part{text: token})
 		if plain, ok := decodeBase64(token); ok {
 			user, password, _ := strings.Cut(plain, ":")
-			out = append(out, part{text: plain, least: least}, part{text: user, least: minSecret}, part{text: password, least: least})
+			out = append(out, part{text: plain}, part{text: user}, part{text: password})
 		}
 	}
 	out[0].named = len(out) > 1
 	for cookie := range strings.SplitSeq(secret, "; ") {
 		if _, value, found := strings.Cut(cookie, "="); found && len(value) >= 8 {
-			out = append(out, part{text: value, least: minSecret})
+			out = append(out, part{text: value})
 		}
 	}
 	return out

@@ -28,8 +28,6 @@ func TestSetExact(t *testing.T) {
 		{"nothing", func(*redact.Set) {}, "abcdef", "abcdef"},
 		{"value", add("abcdef"), "xabcdefy abcde", "xRy abcde"},
 		{"short is no secret", add("abcde"), "abcde", "abcde"},
-		{"four in a field", addField("abcd"), "abcd abc", "R abc"},
-		{"three in a field", addField("abc"), "abc", "abc"},
 		{"longest", add("abcdef", "abcdefgh"), "abcdefgh abcdefg", "R Rg"},
 		{"inner and outer", add("cdefgh", "abcdefghijk"), "abcdefghijk abcdefgh", "R abR"},
 		{"overlap", add("abcdef", "defghi"), "abcdefghi", "R"},
@@ -38,8 +36,7 @@ func TestSetExact(t *testing.T) {
 		{"suffix link", add("abcdex", "bcdeyz"), "abcdeyz", "aR"},
 		{"bearer", add("Bearer abcdef"), "abcdef, Bearer abcdef", "R, R"},
 		{"basic", add("Basic " + basic), "user canaryuser pw pa55: " + basic, "user R pw pa55: R"},
-		{"basic field", addField("Basic " + basic), "pw pa55", "pw R"},
-		{"cookies", addField("sid=abcdefgh1; lang=en"), "sid abcdefgh1 lang en", "sid R lang en"},
+		{"cookies", add("sid=abcdefgh1; lang=en"), "sid abcdefgh1 lang en", "sid R lang en"},
 		{"blanks around", add("  abcdef\n"), "abcdef", "R"},
 		{"JSON", add(`a"b\c/é<f`), `a\"b\\c/é<f a\"b\\c\/é<f a\"b\\c/\u00e9<f a\"b\\c/é\u003cf`, "R R R R"},
 		{"JSON twice", add(`abc"def`), `abc\\\"def`, "R"},
@@ -47,14 +44,10 @@ func TestSetExact(t *testing.T) {
 		{"query", add("a b/c+d"), "a+b%2Fc%2Bd a%20b%2Fc%2Bd a+b%2fc%2bd a%20b/c+d", "R R R R"},
 		{"base64", add("abcdefg?>"), "YWJjZGVmZz8+ YWJjZGVmZz8-", "R R"},
 		{"base64 inside", add("long-secret-value"), base64.StdEncoding.EncodeToString([]byte("user:long-secret-value")), "dXNlcjR"},
-		{"null", addField("null"), "null", "null"},
+		{"undefined", add("undefined"), "undefined", "undefined"},
 		{"placeholder", add("redacted", "<redacted>"), "redacted <redacted>", "R <redacted>"},
-		{"number kept", addField("1234"), `{"a":1234,"b":[1234, 1234],"c": 1234,"d":12345,"e":0.1234}`, `{"a":1234,"b":[1234, 1234],"c": 1234,"d":12345,"e":0.1234}`},
-		{"digits", addField("1234"), `"1234" Bearer 1234 key=1234 x1234y`, `"R" Bearer R key=R xRy`},
-		{"URL", addURL("http://canaryuser:p%40ss@h/?api_key=k%2F23&x=harmless"), "canaryuser p@ss p%40ss k/23 k%2F23 harmless", "R R R R R harmless"},
-		{"URL as basic", addURL("http://user:password1@h"), base64.StdEncoding.EncodeToString([]byte("user:password1")), "R"},
-		{"URL token", addURL("http://abcd@h"), "abcd", "R"},
-		{"URL unparsable", addURL("http://user1:pa/ssw@h"), "pa/ssw", "R"},
+		{"number kept", add("123456"), `{"a":123456,"b":[123456, 123456],"c": 123456,"d":1234567,"e":0.123456}`, `{"a":123456,"b":[123456, 123456],"c": 123456,"d":1234567,"e":0.123456}`},
+		{"digits", add("123456"), `"123456" Bearer 123456 key=123456 x123456y`, `"R" Bearer R key=R xRy`},
 		{"binary", add("\x00\xff\xfeabc"), "x\x00\xff\xfeabcy", "xRy"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -76,9 +69,6 @@ func add(secrets ...string) func(*redact.Set) {
 		}
 	}
 }
-
-func addField(secret string) func(*redact.Set) { return func(s *redact.Set) { s.AddField(secret) } }
-func addURL(raw string) func(*redact.Set)      { return func(s *redact.Set) { s.AddURL(raw) } }
 
 func TestSetString(t *testing.T) {
 	s := redact.NewSet("Bearer canary-value")
@@ -238,8 +228,8 @@ func TestAbsent(t *testing.T) {
 func TestExactIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var set redact.Set
-		for _, secret := range rapid.SliceOfN(rapid.StringMatching(`[ab1:" ]{4,8}|[12]{4,6}`), 1, 5).Draw(t, "secrets") {
-			set.AddField(secret)
+		for _, secret := range rapid.SliceOfN(rapid.StringMatching(`[ab1:" ]{6,9}|[12]{6,8}`), 1, 5).Draw(t, "secrets") {
+			set.Add(secret)
 		}
 		text := rapid.StringMatching(`([ab12:", \[]|<redacted>){0,60}`).Draw(t, "text")
 		once := set.Exact(text)

@@ -2,10 +2,10 @@ package sketch
 
 import "math"
 
-// AddAll counts v/div for each v. It gives what as many calls of [Sketch.Add]
-// give, but for the last bits of sum, mean and deviation, and costs less: the
-// moments of the whole batch are taken in at once. div must be finite and
-// greater than zero.
+// AddAll counts v/div for each v. The result is that of as many calls of
+// [Sketch.Add], except for the last bits of sum, mean and deviation; it costs less
+// because the moments of the batch are added once. div must be finite and greater
+// than zero.
 func (s *Sketch) AddAll(values []float64, div float64) {
 	var m moments
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -39,8 +39,8 @@ func (s *Sketch) AddAll(values []float64, div float64) {
 	s.join(m.n, m.sum, m.mean(), m.m2())
 }
 
-// moments are the first two of a batch. Differences from the first value keep
-// the second one from cancelling out.
+// moments are the first two of a batch. Differences from the first value
+// avoid cancellation in the second one.
 type moments struct {
 	n            uint64
 	sum          float64
@@ -64,7 +64,7 @@ func (m *moments) mean() float64 { return m.first + m.diff/float64(m.n) }
 // m2 is the sum of the squared distances from the mean.
 func (m *moments) m2() float64 { return max(0, m.square-m.diff*m.diff/float64(m.n)) }
 
-// join takes n more finite values in by their moments.
+// join adds n finite values, given their moments.
 func (s *Sketch) join(n uint64, sum, mean, m2 float64) {
 	a, b := float64(s.finite), float64(n)
 	d := mean - s.mean

@@ -7,8 +7,7 @@ import (
 
 // Quantile estimates the quantile q (0 to 1) by the rule that position q·(n-1)
 // of the sorted values is interpolated linearly, as numpy does by default. NaN
-// without values or with q out of range; +Inf where an infinite value takes
-// part.
+// without values or with q out of range; +Inf if an infinite value is involved.
 func (s *Sketch) Quantile(q float64) float64 {
 	var out [1]float64
 	s.Quantiles([]float64{q}, out[:])
@@ -112,8 +111,7 @@ type Bucket struct {
 	Count        uint64
 }
 
-// Buckets yields the buckets that are not empty, in ascending order. Infinite
-// values are not among them; see [Sketch.Infs].
+// Buckets yields the non-empty buckets in ascending order, without infinite values.
 func (s *Sketch) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		for i := len(s.neg.counts) - 1; i >= 0; i-- {
@@ -134,23 +132,8 @@ func (s *Sketch) Buckets() iter.Seq[Bucket] {
 	}
 }
 
-// Exponential returns the positive values as buckets of a Prometheus native
-// histogram: the key is the index of the bucket at the schema, whose upper bound
-// is 2^(key/2^schema). schema is clamped to 0…7; no precision is lost beyond
-// that of the coarser schema.
-func (s *Sketch) Exponential(schema int) map[int]int64 {
-	shift := 7 - min(max(schema, 0), 7)
-	out := make(map[int]int64)
-	for i, c := range s.pos.counts {
-		if c > 0 {
-			out[-(-(s.pos.base + i) >> shift)] += int64(c) // the quotient rounded up
-		}
-	}
-	return out
-}
-
-// CountAtMost returns how many finite values are not greater than v, as far as
-// buckets can tell: values up to 0.55 % above v may be counted with it.
+// CountAtMost returns the number of finite values that are at most v, to the
+// resolution of the buckets: values up to 0.55 % above v may be included.
 func (s *Sketch) CountAtMost(v float64) uint64 {
 	var n uint64
 	for b := range s.Buckets() {

@@ -6,8 +6,8 @@
 // so a sketch can be exported at any schema from 0 to 7 without a second
 // estimate. A bucket is found by integer arithmetic on the bits of the value, so
 // equal values fall into equal buckets on every machine, and merging adds
-// counts: the order of merging cannot be seen in the result. No buckets are
-// collapsed, therefore the error holds at every quantile; only the span between
+// counts, so that its result does not depend on the order. No buckets are collapsed,
+// so the error bound holds at every quantile; only the span between
 // the smallest and the largest value costs memory (about 3.4 KB for each decade).
 package sketch
 
@@ -20,8 +20,8 @@ import (
 // between [MinValue] and [MaxValue]: (γ-1)/(γ+1) with γ = 2^(1/128), rounded up.
 const RelativeError = 0.00271
 
-// MinValue and MaxValue are the smallest and the largest magnitude that are told
-// apart: 2^-60 (about 8.7e-19) and 2^60 (about 1.2e18). Smaller magnitudes count
+// MinValue and MaxValue are the smallest and the largest magnitude that are
+// distinguished: 2^-60 (about 8.7e-19) and 2^60 (about 1.2e18). Smaller magnitudes count
 // as zero, larger finite ones fall into the last bucket.
 const (
 	MinValue = 1.0 / MaxValue
@@ -31,8 +31,8 @@ const (
 // Sketch is a quantile sketch with exact count, sum, minimum and maximum. The
 // zero Sketch is empty and ready to use. It is not safe for concurrent use.
 //
-// Values may be negative or +Inf; NaN and -Inf are ignored. An infinite value
-// takes part in counts and quantiles and makes sum, mean and maximum infinite.
+// Values may be negative or +Inf; NaN and -Inf are ignored. An infinite value is
+// counted, enters quantiles, and makes sum, mean and maximum infinite.
 type Sketch struct {
 	pos, neg store
 	zeros    uint64
@@ -49,7 +49,7 @@ func New() *Sketch { return &Sketch{} }
 // Add counts one value. It allocates only when the value lies outside the span
 // seen so far.
 func (s *Sketch) Add(v float64) {
-	if !s.count(v, 1) {
+	if !s.count(v) {
 		return
 	}
 	s.finite++
@@ -59,33 +59,21 @@ func (s *Sketch) Add(v float64) {
 	s.m2 += d * (v - s.mean)
 }
 
-// AddN counts one value n times; n = 0 does nothing.
-func (s *Sketch) AddN(v float64, n uint64) {
-	if n == 0 || !s.count(v, n) {
-		return
-	}
-	s.finite += n
-	s.sum += v * float64(n)
-	d := v - s.mean
-	s.mean += d * float64(n) / float64(s.finite)
-	s.m2 += d * (v - s.mean) * float64(n)
-}
-
 // count puts v into its bucket and reports whether it is finite. Minimum and
 // maximum are kept here, because they need to know whether v is the first.
-func (s *Sketch) count(v float64, n uint64) bool {
+func (s *Sketch) count(v float64) bool {
 	switch {
 	case v >= MinValue && v <= math.MaxFloat64:
-		s.pos.add(index(v), n)
+		s.pos.add(index(v), 1)
 	case v <= -MinValue && v >= -math.MaxFloat64:
-		s.neg.add(index(-v), n)
+		s.neg.add(index(-v), 1)
 	case v > 1:
-		s.infs += n
+		s.infs++
 		return false
 	case math.IsNaN(v) || v < -1:
 		return false
 	default:
-		s.zeros += n
+		s.zeros++
 	}
 	if s.finite == 0 {
 		s.min, s.max = v, v
@@ -95,7 +83,7 @@ func (s *Sketch) count(v float64, n uint64) bool {
 	return true
 }
 
-// Merge adds everything that o has counted. o stays as it is. Counts, minimum,
+// Merge adds the values of o, which stays as it is. Counts, minimum,
 // maximum and quantiles do not depend on the order of merges; sums, means and
 // deviations do in the last bits.
 func (s *Sketch) Merge(o *Sketch) {
@@ -122,21 +110,8 @@ func (s *Sketch) Clone() *Sketch {
 	return &c
 }
 
-// Reset empties the sketch and keeps its memory.
-func (s *Sketch) Reset() {
-	clear(s.pos.counts)
-	clear(s.neg.counts)
-	*s = Sketch{pos: s.pos, neg: s.neg}
-}
-
 // Count returns the number of values, infinite ones included.
 func (s *Sketch) Count() uint64 { return s.finite + s.infs }
-
-// Zeros returns the number of values closer to zero than [MinValue].
-func (s *Sketch) Zeros() uint64 { return s.zeros }
-
-// Infs returns the number of values that were +Inf.
-func (s *Sketch) Infs() uint64 { return s.infs }
 
 // Sum returns the sum of the values, +Inf if one of them was; 0 without values.
 func (s *Sketch) Sum() float64 {

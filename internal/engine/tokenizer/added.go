@@ -3,6 +3,9 @@ package tokenizer
 import (
 	"strings"
 	"unicode/utf8"
+
+	"aiperfd/internal/engine/tokenizer/classes"
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 // addedToken is a token that is cut out of the text before anything else
@@ -21,7 +24,7 @@ type addedToken struct {
 type addedSet struct {
 	tokens  []addedToken
 	trie    *trie // to indexes of tokens
-	classes *classTable
+	classes *classes.Table
 }
 
 // newAddedSet returns a set that searches for texts[i] to find tokens[i], or
@@ -34,12 +37,12 @@ func newAddedSet(tokens []addedToken, texts []string) *addedSet {
 	for i := range index {
 		index[i] = uint32(i)
 	}
-	return &addedSet{tokens: tokens, trie: newTrie(texts, index), classes: classes()}
+	return &addedSet{tokens: tokens, trie: newTrie(texts, index), classes: classes.Reference()}
 }
 
 // found is an added token in a text, with the blanks that it swallows.
 type found struct {
-	span
+	pattern.Span
 	id uint32
 }
 
@@ -70,9 +73,9 @@ func (a *addedSet) find(dst []found, s string) []found {
 			start = max(a.spaceBefore(s, start), done)
 		}
 		if t.RStrip {
-			stop = a.classes.run(s, stop, propSpace)
+			stop = a.classes.Run(s, stop, classes.PropSpace)
 		}
-		dst = append(dst, found{span{max(start, done), stop}, t.ID})
+		dst = append(dst, found{pattern.Span{Start: max(start, done), End: stop}, t.ID})
 		done = stop
 	}
 	return dst
@@ -80,14 +83,14 @@ func (a *addedSet) find(dst []found, s string) []found {
 
 func (a *addedSet) wordBefore(s string, i int) bool {
 	r, w := utf8.DecodeLastRuneInString(s[:i])
-	return w > 0 && a.classes.of(r)&propWord != 0
+	return w > 0 && a.classes.Of(r)&classes.PropWord != 0
 }
 
 func (a *addedSet) wordAfter(s string, i int) bool {
-	p, _ := a.classes.at(s, i)
-	return p&propWord != 0
+	p, _ := a.classes.At(s, i)
+	return p&classes.PropWord != 0
 }
 
 func (a *addedSet) spaceBefore(s string, i int) int {
-	return len(strings.TrimRightFunc(s[:i], func(r rune) bool { return a.classes.of(r)&propSpace != 0 }))
+	return len(strings.TrimRightFunc(s[:i], func(r rune) bool { return a.classes.Of(r)&classes.PropSpace != 0 }))
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 // The o200k_base vocabulary as it is looked things up in: nothing is built when
@@ -38,7 +40,7 @@ var o200k = sync.OnceValue(func() *pipeline {
 	return &pipeline{
 		name:    builtinName,
 		method:  "built-in " + o200kName,
-		pre:     splitter{matcher: scanner{classes(), casedWords{3, true}.scan}, behavior: behaviorIsolated},
+		pre:     splitter{matcher: pattern.NewScanner(pattern.ScanO200k), behavior: behaviorIsolated},
 		model:   o200kModel(),
 		size:    endOfPrompt + 1,
 		byAdded: map[uint32]string{endOfText: "<|endoftext|>", endOfPrompt: "<|endofprompt|>"},

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"aiperfd/internal/engine/tokenizer/classes"
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 // typeOf returns the type member of a component.
@@ -41,12 +44,12 @@ type patternJSON struct {
 	Regex  *string
 }
 
-func (p *parser) pattern(j patternJSON) (matcher, error) {
+func (p *parser) pattern(j patternJSON) (pattern.Matcher, error) {
 	switch {
 	case j.String != nil && *j.String != "":
-		return literal(*j.String), nil
+		return pattern.Literal(*j.String), nil
 	case j.Regex != nil:
-		m, generic, err := newRegex(*j.Regex)
+		m, generic, err := pattern.Compile(*j.Regex)
 		p.generic = p.generic || generic
 		return m, err
 	}
@@ -70,7 +73,7 @@ func (p *parser) normalizer(data json.RawMessage) (normalizer, error) {
 			Right bool `json:"strip_right"`
 		}
 		err := fields(data, kind, &j)
-		return stripper{classes(), j.Left, j.Right}, err
+		return stripper{classes.Reference(), j.Left, j.Right}, err
 	case "Prepend":
 		var j struct {
 			Prepend string `json:"prepend"`
@@ -104,7 +107,7 @@ func (p *parser) normalizer(data json.RawMessage) (normalizer, error) {
 
 // plainNormalizer returns the normalizer of a kind without members, else nil.
 func (p *parser) plainNormalizer(kind string) normalizer {
-	c := classes()
+	c := classes.Reference()
 	switch kind {
 	case "NFC":
 		return unicodeForm{nfc, c}
@@ -117,7 +120,7 @@ func (p *parser) plainNormalizer(kind string) normalizer {
 	case "Lowercase":
 		return lowercaser{c}
 	case "StripAccents":
-		return dropper(c, propAccent)
+		return dropper(c, classes.PropAccent)
 	case "Nmt":
 		return perRune(nmt)
 	case "ByteLevel":
@@ -224,7 +227,6 @@ func (p *parser) preTokenizerStep(data json.RawMessage) (preTokenizer, error) {
 	if t := plainPreTokenizer(kind); t != nil {
 		return t, fields(data, kind, new(struct{}))
 	}
-	c := classes()
 	switch kind {
 	case "ByteLevel":
 		return p.byteLevel(data)
@@ -242,7 +244,7 @@ func (p *parser) preTokenizerStep(data json.RawMessage) (preTokenizer, error) {
 		if j.Individual {
 			b = behaviorIsolated
 		}
-		return splitter{matcher: each{c, propNumeric}, behavior: b}, err
+		return splitter{matcher: pattern.NewEach(classes.PropNumeric), behavior: b}, err
 	case "Punctuation":
 		j := struct {
 			Behavior string `json:"behavior"`
@@ -251,13 +253,13 @@ func (p *parser) preTokenizerStep(data json.RawMessage) (preTokenizer, error) {
 			return nil, err
 		}
 		b, err := behaviorOf(j.Behavior)
-		return splitter{matcher: each{c, propPunct}, behavior: b}, err
+		return splitter{matcher: pattern.NewEach(classes.PropPunct), behavior: b}, err
 	case "CharDelimiterSplit":
 		var j struct {
 			Delimiter string `json:"delimiter"`
 		}
 		err := fields(data, kind, &j)
-		return splitter{matcher: literal(j.Delimiter), behavior: behaviorRemoved}, err
+		return splitter{matcher: pattern.Literal(j.Delimiter), behavior: behaviorRemoved}, err
 	case "FixedLength":
 		var j struct {
 			Length int `json:"length"`
@@ -275,31 +277,30 @@ func (p *parser) preTokenizerStep(data json.RawMessage) (preTokenizer, error) {
 
 // plainPreTokenizer returns the pre-tokenizer of a kind without members, else nil.
 func plainPreTokenizer(kind string) preTokenizer {
-	c := classes()
 	switch kind {
 	case "BertPreTokenizer":
 		return sequencePre{
-			splitter{matcher: each{c, propSpace}, behavior: behaviorRemoved},
-			splitter{matcher: each{c, propPunct}, behavior: behaviorIsolated},
+			splitter{matcher: pattern.NewEach(classes.PropSpace), behavior: behaviorRemoved},
+			splitter{matcher: pattern.NewEach(classes.PropPunct), behavior: behaviorIsolated},
 		}
 	case "Whitespace":
-		return splitter{matcher: scanner{c, scanWhitespace}, behavior: behaviorRemoved, invert: true}
+		return splitter{matcher: pattern.NewScanner(scanWhitespace), behavior: behaviorRemoved, invert: true}
 	case "WhitespaceSplit":
-		return splitter{matcher: each{c, propSpace}, behavior: behaviorRemoved}
+		return splitter{matcher: pattern.NewEach(classes.PropSpace), behavior: behaviorRemoved}
 	}
 	return nil
 }
 
 // scanWhitespace matches \w+|[^\w\s]+, what the Whitespace pre-tokenizer keeps.
-func scanWhitespace(c *classTable, s string, i int) int {
-	p, _ := c.at(s, i)
+func scanWhitespace(c *classes.Table, s string, i int) int {
+	p, _ := c.At(s, i)
 	switch {
-	case p&propWord != 0:
-		return c.run(s, i, propWord)
-	case p&propSpace != 0:
+	case p&classes.PropWord != 0:
+		return c.Run(s, i, classes.PropWord)
+	case p&classes.PropSpace != 0:
 		return i
 	}
-	return c.runNot(s, i, propWord|propSpace)
+	return c.RunNot(s, i, classes.PropWord|classes.PropSpace)
 }
 
 func (p *parser) splitStep(data json.RawMessage) (preTokenizer, error) {
@@ -349,7 +350,7 @@ func (p *parser) byteLevel(data json.RawMessage) (preTokenizer, error) {
 	}
 	t := byteLevelPre{addPrefixSpace: j.AddPrefixSpace}
 	if j.UseRegex == nil || *j.UseRegex {
-		t.splitter = &splitter{matcher: scanner{classes(), scanGPT2}, behavior: behaviorIsolated}
+		t.splitter = &splitter{matcher: pattern.NewScanner(pattern.ScanGPT2), behavior: behaviorIsolated}
 	}
 	if !p.rawBytes {
 		t.alphabet = p.alphabet

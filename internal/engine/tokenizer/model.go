@@ -1,5 +1,7 @@
 package tokenizer
 
+import "aiperfd/internal/engine/tokenizer/pattern"
+
 // A model turns one piece of text into ids. It is immutable to its callers, so
 // it is safe for concurrent use with one scratch a caller.
 type model interface {
@@ -14,7 +16,7 @@ type model interface {
 type scratch struct {
 	ids     []uint32
 	pieces  []piece
-	spans   []span
+	spans   []pattern.Span
 	symbols []uint32
 	ranks   []uint32
 	prev    []int32

@@ -3,6 +3,9 @@ package tokenizer
 import (
 	"strings"
 	"unicode/utf8"
+
+	"aiperfd/internal/engine/tokenizer/classes"
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 // A normalizer rewrites a text before it is cut. headCut reports that
@@ -54,7 +57,7 @@ func (n perRune) normalize(s string) (string, bool) {
 }
 
 // lowercaser lowers characters one by one, so a final sigma is an ordinary one.
-type lowercaser struct{ classes *classTable }
+type lowercaser struct{ classes *classes.Table }
 
 func (n lowercaser) normalize(s string) (string, bool) {
 	if strings.Contains(s, "\u0130") { // the one mapping to two characters
@@ -70,7 +73,7 @@ func (n lowercaser) lower(r rune) (rune, bool) {
 		}
 		return r, false
 	}
-	if to, ok := n.classes.lower[r]; ok {
+	if to, ok := n.classes.Lower(r); ok {
 		return to, false
 	}
 	return r, false
@@ -78,12 +81,12 @@ func (n lowercaser) lower(r rune) (rune, bool) {
 
 // stripper trims white space.
 type stripper struct {
-	classes     *classTable
+	classes     *classes.Table
 	left, right bool
 }
 
 func (n stripper) normalize(s string) (string, bool) {
-	isSpace := func(r rune) bool { return n.classes.of(r)&propSpace != 0 }
+	isSpace := func(r rune) bool { return n.classes.Of(r)&classes.PropSpace != 0 }
 	out := s
 	if n.right {
 		out = strings.TrimRightFunc(out, isSpace)
@@ -96,33 +99,33 @@ func (n stripper) normalize(s string) (string, bool) {
 }
 
 // dropper removes the characters that have a property.
-func dropper(c *classTable, mask uint32) perRune {
-	return func(r rune) (rune, bool) { return r, c.of(r)&mask != 0 }
+func dropper(c *classes.Table, mask uint32) perRune {
+	return func(r rune) (rune, bool) { return r, c.Of(r)&mask != 0 }
 }
 
 // replacer replaces every match of a pattern.
 type replacer struct {
-	matcher matcher
+	matcher pattern.Matcher
 	content string
 }
 
 func (n replacer) normalize(s string) (string, bool) {
-	if m, ok := n.matcher.(literal); ok {
+	if m, ok := n.matcher.(pattern.Literal); ok {
 		return strings.ReplaceAll(s, string(m), n.content), n.content == "" && strings.HasPrefix(s, string(m))
 	}
-	spans := n.matcher.find(nil, s)
+	spans := n.matcher.Find(nil, s)
 	if len(spans) == 0 {
 		return s, false
 	}
 	var b strings.Builder
 	at := 0
 	for _, m := range spans {
-		b.WriteString(s[at:m.start])
+		b.WriteString(s[at:m.Start])
 		b.WriteString(n.content)
-		at = m.end
+		at = m.End
 	}
 	b.WriteString(s[at:])
-	return b.String(), n.content == "" && spans[0].start == 0
+	return b.String(), n.content == "" && spans[0].Start == 0
 }
 
 // prepender puts a string before every text that is not empty.
@@ -155,15 +158,15 @@ func nmt(r rune) (rune, bool) {
 
 // bertNorm is BERT's basic clean-up, in its fixed order.
 func bertNorm(clean, cjk, stripAccents, lower bool) sequenceNorm {
-	c := classes()
+	c := classes.Reference()
 	var n sequenceNorm
 	if clean {
 		n = append(n, perRune(func(r rune) (rune, bool) {
-			p := c.of(r)
-			if p&propControl != 0 {
+			p := c.Of(r)
+			if p&classes.PropControl != 0 {
 				return r, true
 			}
-			if p&propSpace != 0 {
+			if p&classes.PropSpace != 0 {
 				return ' ', false
 			}
 			return r, false
@@ -173,7 +176,7 @@ func bertNorm(clean, cjk, stripAccents, lower bool) sequenceNorm {
 		n = append(n, cjkPadder{})
 	}
 	if stripAccents {
-		n = append(n, unicodeForm{nfd, c}, dropper(c, propBertAccent))
+		n = append(n, unicodeForm{nfd, c}, dropper(c, classes.PropBertAccent))
 	}
 	if lower {
 		n = append(n, lowercaser{c})

@@ -9,15 +9,15 @@ import (
 // once and then only read. It serves as the merge table of BPE and as the edges
 // of a trie.
 type pairTable struct {
-	slots  []byte // of 8 bytes, little endian: used, the pair, the value; 0 = free
+	slots  []byte // Of 8 bytes, little endian: used, the pair, the value; 0 = free
 	second uint8  // bits of the pair's second number
 	value  uint8  // bits of the value
 }
 
 // The widths of a table leave 63 bits to its three numbers.
 const (
-	mergeBits = 21 // of each of two ids and a rank: up to 2,097,151
-	edgeBits  = 27 // of each of two nodes
+	mergeBits = 21 // Of each of two ids and a rank: up to 2,097,151
+	edgeBits  = 27 // Of each of two nodes
 	byteBits  = 8
 )
 

@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"strings"
 	"sync"
+
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 // pipeline is a complete tokenizer: added tokens, normalizer, pre-tokenizer,
@@ -28,7 +30,7 @@ type pipeline struct {
 	// direct skips the decoders: the text is the bytes of the tokens.
 	direct bool
 
-	buffers sync.Pool // of *scratch, recycled between calls
+	buffers sync.Pool // Of *scratch, recycled between calls
 }
 
 var _ Tokenizer = (*pipeline)(nil)
@@ -76,11 +78,11 @@ func (t *pipeline) encode(sc *scratch, dst []uint32, text string) []uint32 {
 	}
 	at := 0
 	for _, f := range t.added.find(nil, text) {
-		if f.start > at {
-			dst = t.encodeRaw(sc, dst, text[at:f.start], at == 0)
+		if f.Start > at {
+			dst = t.encodeRaw(sc, dst, text[at:f.Start], at == 0)
 		}
 		dst = append(dst, f.id)
-		at = f.end
+		at = f.End
 	}
 	if at < len(text) {
 		dst = t.encodeRaw(sc, dst, text[at:], at == 0)
@@ -100,11 +102,11 @@ func (t *pipeline) encodeRaw(sc *scratch, dst []uint32, text string, head bool) 
 	}
 	at := 0
 	for _, f := range t.addedNormed.find(nil, text) {
-		if f.start > at {
-			dst = t.encodePiece(sc, dst, piece{text[at:f.start], head && at == 0})
+		if f.Start > at {
+			dst = t.encodePiece(sc, dst, piece{text[at:f.Start], head && at == 0})
 		}
 		dst = append(dst, f.id)
-		at = f.end
+		at = f.End
 	}
 	return t.encodePiece(sc, dst, piece{text[at:], head && at == 0})
 }
@@ -117,7 +119,7 @@ func (t *pipeline) encodePiece(sc *scratch, dst []uint32, p piece) []uint32 {
 		return t.model.encode(sc, dst, p.text)
 	}
 	if s, ok := t.pre.(splitter); ok && s.behavior == behaviorIsolated {
-		if m, ok := s.matcher.(scanner); ok {
+		if m, ok := s.matcher.(pattern.Scanner); ok {
 			return t.encodeScan(sc, dst, p.text, m)
 		}
 	}
@@ -129,12 +131,12 @@ func (t *pipeline) encodePiece(sc *scratch, dst []uint32, p piece) []uint32 {
 }
 
 // encodeScan encodes while it scans, the common case, without a list of pieces.
-func (t *pipeline) encodeScan(sc *scratch, dst []uint32, text string, m scanner) []uint32 {
+func (t *pipeline) encodeScan(sc *scratch, dst []uint32, text string, m pattern.Scanner) []uint32 {
 	gap := 0 // where text without a match began
 	for i := 0; i < len(text); {
-		end := m.scan(m.classes, text, i)
+		end := m.Scan(m.Classes, text, i)
 		if end == i {
-			_, w := m.classes.at(text, i)
+			_, w := m.Classes.At(text, i)
 			i += w
 			continue
 		}

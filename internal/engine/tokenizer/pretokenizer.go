@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"strings"
 	"unicode/utf8"
+
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 // piece is a part of a text on its way to the model.
@@ -30,13 +32,13 @@ const (
 
 // splitter cuts at the matches of a pattern.
 type splitter struct {
-	matcher  matcher
+	matcher  pattern.Matcher
 	behavior behavior
 	invert   bool // what does not match counts as match
 }
 
 func (t splitter) split(sc *scratch, dst []piece, p piece) []piece {
-	sc.spans = t.matcher.find(sc.spans[:0], p.text)
+	sc.spans = t.matcher.Find(sc.spans[:0], p.text)
 	if t.behavior == behaviorIsolated {
 		return isolate(dst, p, sc.spans)
 	}
@@ -50,51 +52,51 @@ func appendPiece(dst []piece, p piece, start, end int) []piece {
 	return append(dst, piece{p.text[start:end], p.head && start == 0})
 }
 
-func isolate(dst []piece, p piece, spans []span) []piece {
+func isolate(dst []piece, p piece, spans []pattern.Span) []piece {
 	at := 0
 	for _, m := range spans {
-		dst = appendPiece(dst, p, at, m.start)
-		dst = appendPiece(dst, p, m.start, m.end)
-		at = m.end
+		dst = appendPiece(dst, p, at, m.Start)
+		dst = appendPiece(dst, p, m.Start, m.End)
+		at = m.End
 	}
 	return appendPiece(dst, p, at, len(p.text))
 }
 
 // part is a match or a gap between matches.
 type part struct {
-	span
+	pattern.Span
 	match bool
 }
 
 // join applies every behavior but isolated.
-func (t splitter) join(dst []piece, p piece, spans []span) []piece {
+func (t splitter) join(dst []piece, p piece, spans []pattern.Span) []piece {
 	parts := make([]part, 0, 2*len(spans)+1)
 	at := 0
 	for _, m := range spans {
-		if m.start > at {
-			parts = append(parts, part{span{at, m.start}, t.invert})
+		if m.Start > at {
+			parts = append(parts, part{pattern.Span{Start: at, End: m.Start}, t.invert})
 		}
 		parts = append(parts, part{m, !t.invert})
-		at = m.end
+		at = m.End
 	}
 	if at < len(p.text) {
-		parts = append(parts, part{span{at, len(p.text)}, t.invert})
+		parts = append(parts, part{pattern.Span{Start: at, End: len(p.text)}, t.invert})
 	}
-	start := -1 // of the piece being joined
+	start := -1 // Of the piece being joined
 	for i, cur := range parts {
 		if t.behavior == behaviorRemoved {
 			if !cur.match {
-				dst = appendPiece(dst, p, cur.start, cur.end)
+				dst = appendPiece(dst, p, cur.Start, cur.End)
 			}
 			continue
 		}
 		if start < 0 {
-			start = cur.start
+			start = cur.Start
 		}
 		if i+1 < len(parts) && t.together(cur.match, parts[i+1].match) {
 			continue
 		}
-		dst = appendPiece(dst, p, start, cur.end)
+		dst = appendPiece(dst, p, start, cur.End)
 		start = -1
 	}
 	return dst
@@ -161,7 +163,7 @@ func (t metaspace) split(sc *scratch, dst []piece, p piece) []piece {
 	if !t.cut {
 		return append(dst, q)
 	}
-	return splitter{literal(t.replacement), behaviorMergedWithNext, false}.split(sc, dst, q)
+	return splitter{pattern.Literal(t.replacement), behaviorMergedWithNext, false}.split(sc, dst, q)
 }
 
 // byteLevelPre is GPT-2's pre-tokenizer. Written as characters of the byte

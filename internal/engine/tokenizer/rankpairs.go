@@ -51,7 +51,7 @@ type rankPairs struct {
 	tokens int
 }
 
-// at returns the halves of token i.
+// At returns the halves of token i.
 func (p rankPairs) at(i int) (left, right uint32) {
 	byteOf := func(plane int) uint32 { return uint32(p.planes[plane*p.tokens+i]) }
 	return byteOf(0) | byteOf(1)<<8 | byteOf(2)<<16, byteOf(3) | byteOf(4)<<8 | byteOf(5)<<16

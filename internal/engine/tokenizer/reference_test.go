@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 // TestWordsInClasses: outside a class \w has the fractions and superscripts of
 // Latin-1, inside it has not. What is wanted is what tokenizers 0.23.3 makes of it.
 func TestWordsInClasses(t *testing.T) {
-	for pattern, want := range map[string][]string{
+	for expr, want := range map[string][]string{
 		`\w+`:      {"a½b²c_9Ⅷ", "①", "़"},
 		`\W`:       {"a½b²c_9Ⅷ", "①", "़"},
 		`[\w]+`:    {"a", "½", "b", "²", "c_9Ⅷ", "①", "़"},
@@ -19,7 +21,7 @@ func TestWordsInClasses(t *testing.T) {
 		`[\w½²]+`:  {"a½b²c_9Ⅷ", "①", "़"},
 		`[^\W\d]+`: {"a", "½", "b", "²", "c_", "9", "Ⅷ", "①", "़"},
 	} {
-		m, _, err := newRegex(pattern)
+		m, _, err := pattern.Compile(expr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +30,7 @@ func TestWordsInClasses(t *testing.T) {
 			got = append(got, p.text)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-reference +ours):\n%s", pattern, diff)
+			t.Errorf("%s (-reference +ours):\n%s", expr, diff)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/tokenizer/pattern"
 )
 
 // The vocabularies of older encodings, packed: they are unpacked when one is
@@ -21,7 +23,7 @@ var (
 type encoding struct {
 	name    string
 	model   func() (*bpe, error)
-	scan    scan
+	scan    pattern.Func
 	special map[uint32]string
 	size    int // largest id plus one
 }
@@ -37,13 +39,13 @@ func encodings() []encoding {
 	}
 	const text, prefix, middle, suffix = "<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>"
 	r50k := map[uint32]string{50256: text}
-	gpt2 := encoding{"r50k_base", packed(p50kPairs, r50kTokens), scanGPT2, r50k, 50257}
+	gpt2 := encoding{"r50k_base", packed(p50kPairs, r50kTokens), pattern.ScanGPT2, r50k, 50257}
 	all := []encoding{
-		{"o200k_harmony", func() (*bpe, error) { return o200kModel(), nil }, casedWords{3, true}.scan, harmony(), 201088},
-		{"cl100k_base", packed(cl100kPairs, noLimit), words{propL, 3}.scan, map[uint32]string{
+		{"o200k_harmony", func() (*bpe, error) { return o200kModel(), nil }, pattern.ScanO200k, harmony(), 201088},
+		{"cl100k_base", packed(cl100kPairs, noLimit), pattern.ScanCL100k, map[uint32]string{
 			100257: text, 100258: prefix, 100259: middle, 100260: suffix, 100276: "<|endofprompt|>"}, 100277},
-		{"p50k_base", packed(p50kPairs, noLimit), scanGPT2, r50k, 50281},
-		{"p50k_edit", packed(p50kPairs, noLimit), scanGPT2, map[uint32]string{
+		{"p50k_base", packed(p50kPairs, noLimit), pattern.ScanGPT2, r50k, 50281},
+		{"p50k_edit", packed(p50kPairs, noLimit), pattern.ScanGPT2, map[uint32]string{
 			50256: text, 50281: prefix, 50282: middle, 50283: suffix}, 50284},
 		gpt2,
 	}
@@ -84,7 +86,7 @@ func Encoding(name string) (t Tokenizer, ok bool) {
 	}
 	p := &pipeline{
 		name: name, method: "built-in " + name, model: m, size: e.size,
-		pre:     splitter{matcher: scanner{classes(), e.scan}, behavior: behaviorIsolated},
+		pre:     splitter{matcher: pattern.NewScanner(e.scan), behavior: behaviorIsolated},
 		byAdded: e.special, special: map[uint32]bool{}, alphabet: newByteAlphabet(), direct: true,
 	}
 	for id := range maps.Keys(e.special) {

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"aiperfd/internal/engine/tokenizer/classes"
 )
 
 // The four normalization forms.
@@ -20,7 +22,7 @@ const (
 // characters newer than its tables stay as they are and stand in nobody's way.
 type unicodeForm struct {
 	form    norm.Form
-	classes *classTable
+	classes *classes.Table
 }
 
 func (n unicodeForm) normalize(s string) (string, bool) {
@@ -31,7 +33,7 @@ func (n unicodeForm) normalize(s string) (string, bool) {
 	b.Grow(len(s))
 	at := 0
 	for i, r := range s {
-		if r >= utf8.RuneSelf && n.classes.of(r)&propNewer != 0 {
+		if r >= utf8.RuneSelf && n.classes.Of(r)&classes.PropNewer != 0 {
 			n.write(&b, s[at:i])
 			b.WriteRune(r)
 			at = i + utf8.RuneLen(r)
@@ -43,7 +45,7 @@ func (n unicodeForm) normalize(s string) (string, bool) {
 
 func (n unicodeForm) hasNewer(s string) bool {
 	for _, r := range s {
-		if r >= utf8.RuneSelf && n.classes.of(r)&propNewer != 0 {
+		if r >= utf8.RuneSelf && n.classes.Of(r)&classes.PropNewer != 0 {
 			return true
 		}
 	}

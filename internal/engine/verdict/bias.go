@@ -3,20 +3,22 @@ package verdict
 import (
 	"slices"
 	"time"
+
+	"aiperfd/internal/engine/stat"
 )
 
-// Bias bounds the error that the client itself put into the values of a metric:
-// not more than half of the values are off by more than P50, and not more than
-// one percent by more than P99. Values are too long, never too short, except
-// those of inter_chunk_latency, which can be either.
+// Bias bounds the error that the client added to the values of a metric: at most half
+// of the values are off by more than P50, and at most one percent by more than P99.
+// Values are too large, never too small, except those of inter_chunk_latency, which
+// can be either.
 type Bias struct {
 	Metric string  `json:"metric"`
 	P50    float64 `json:"p50_ms"`
 	P99    float64 `json:"p99_ms"`
-	Basis  string  `json:"basis"` // what the bound rests on
+	Basis  string  `json:"basis"` // what the bound is derived from
 }
 
-// number is a metric with everything that can make its values wrong.
+// number is a metric with the sources of error of its values.
 type number struct {
 	tag     string
 	typical time.Duration // value; 0 = unknown
@@ -26,14 +28,14 @@ type number struct {
 	least   time.Duration // tolerance, however short the values are
 }
 
-// part is one source of error: a distribution of lags that bounds it.
+// part is one source of error, bounded by a distribution of lags.
 type part struct {
 	lag   *Histogram
-	draws float64 // lags that have to do with one value
-	share float64 // of the values that have this error at all
+	draws float64 // lags that enter one value
+	share float64 // of the values that can have this error
 
-	code, metric, text string // of the reason that it is
-	sure               bool   // the lag is the client's for certain
+	code, metric, text string // of its reason
+	sure               bool   // the lag is certainly the client's
 }
 
 // bias bounds the errors of the metrics that lags enter.
@@ -53,11 +55,11 @@ func numbers(o *Observation) []number {
 	}
 	send := part{
 		lag: &l.Send, draws: 1, share: 1, code: "send-lag", metric: "send_lag_p99",
-		text: "requests took long to write", // a slow network counts too: never sure
+		text: "requests took long to write", // includes a slow network, so never sure
 	}
 	first, firstBasis := receiving(o, l.MergedFirst, l.Streams, 1)
-	// The last event of a read has its own stamp. What a stream sends after its
-	// content usually comes with it.
+	// The last event of a read has a timestamp of its own. What a stream sends after
+	// its content usually comes with it.
 	last, lastBasis := receiving(o, 0, l.Gaps, 1)
 	gap, gapBasis := receiving(o, l.Merged, l.Gaps, 2)
 	ttft := number{"time_to_first_token", l.TTFT, l.Requests, append([]part{send}, first...), "send lag" + joint(firstBasis), latencyTolerance}
@@ -81,13 +83,13 @@ func numbers(o *Observation) []number {
 		if n.tag == ttft.tag && l.TTFT == 0 {
 			continue
 		}
-		// The client is waited for twice: until the request starts, and until it is written.
+		// Both delays are the client's: until the request starts, and until it is written.
 		out = append(out, number{"corrected_" + n.tag, n.typical, n.count, append([]part{late}, n.parts...), "schedule lag, " + n.basis, 2 * latencyTolerance})
 	}
 	return out
 }
 
-// joint adds to the basis "send lag" what else a bound rests on.
+// joint appends a second basis to "send lag".
 func joint(basis string) string {
 	if basis == stamped {
 		return "; " + basis
@@ -95,7 +97,7 @@ func joint(basis string) string {
 	return " and " + basis
 }
 
-// stamped is the basis of what the kernel stamped.
+// stamped is the basis of timestamps of the kernel.
 const stamped = "arrivals are stamped by the kernel"
 
 // wakeUps returns the bound of how late a goroutine that waits for a response runs:
@@ -107,9 +109,9 @@ func wakeUps(s *Self) (lag *Histogram, name string) {
 	return &s.Ticks, "tick lag"
 }
 
-// receiving returns what bounds the error of values whose ends are stamps of
-// received events, of which merged out of all came in one read with the event
-// after them; nothing if the kernel stamped them, each for a packet of its own.
+// receiving returns the sources of error of values that end with the timestamp of a
+// received event, of which merged out of all came in one read with the next event;
+// none if the timestamps are the kernel's, each of its own packet.
 func receiving(o *Observation, merged, all int64, draws float64) (parts []part, basis string) {
 	lag, name := wakeUps(&o.Self)
 	p := part{lag: lag, draws: draws, share: 1, sure: true, code: "tick-lag", metric: "tick_lag_p99"}
@@ -121,9 +123,9 @@ func receiving(o *Observation, merged, all int64, draws float64) (parts []part, 
 		p.text = "the load generator was short of CPU: " + what + ", and responses are timestamped when they are read"
 		return []part{p}, name + ": arrivals are stamped after they were read"
 	}
-	// Only a client that reads later than the next event comes can have joined them;
-	// otherwise the server sent them together, and their stamps are right. Where
-	// there is hardly a gap, nobody can say.
+	// The client can have joined them only if it reads later than the next event
+	// comes; otherwise the server sent them together, and their timestamps are right.
+	// With very short gaps, the cause is unknown.
 	p.sure = o.Load.Gap > latencyTolerance && many(lag, o.Load.Gap)
 	if p.share = ratio(draws*float64(merged), float64(all)); p.share == 0 || (p.share > coalescedFrom*draws && !p.sure) {
 		return nil, stamped
@@ -132,7 +134,7 @@ func receiving(o *Observation, merged, all int64, draws float64) (parts []part, 
 	return []part{p}, name + ": events that came in one read have the stamp of the last"
 }
 
-// ratio is a share, at most 1; 0 of nothing.
+// ratio returns a share, at most 1; 0 if the whole is 0.
 func ratio(part, of float64) float64 {
 	if of == 0 {
 		return 0
@@ -159,8 +161,8 @@ func (n *number) at(q float64) time.Duration {
 	return sum
 }
 
-// err returns the error that counts: at the highest percentile that so many values
-// support, with five of them beyond it, or the mean error if that is more.
+// err returns the error to judge: at the highest percentile that the number of values
+// supports (see [stat.MinBeyond]), or the mean error if that is larger.
 func (n *number) err() time.Duration {
 	var mean time.Duration
 	for _, p := range n.parts {
@@ -169,13 +171,12 @@ func (n *number) err() time.Duration {
 	return max(mean, n.at(n.supported()))
 }
 
-// supported is that percentile, as a share.
+// supported returns that percentile, as a share.
 func (n *number) supported() float64 {
-	const beyond = 5
-	return min(0.99, max(0.5, 1-beyond/float64(max(1, n.count))))
+	return min(0.99, max(0.5, 1-stat.MinBeyond/float64(max(1, n.count))))
 }
 
-// main returns the part that the most of the error comes from.
+// main returns the part that most of the error comes from.
 func (n *number) main() part {
 	weight := func(p part) time.Duration { return max(p.lag.Mean(), p.lag.Quantile(n.supported())) }
 	return slices.MaxFunc(n.parts, func(a, b part) int { return int(weight(a) - weight(b)) })

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Certificate says how much this client adds to the latencies that it reports, as
-// it was measured against a server of its own, on one machine at one time. Times
-// are in milliseconds. Both bounds hold together for 95 of 100 runs like the one
-// that was measured.
+// Certificate bounds what this client adds to the latencies that it reports, measured
+// with a reference server of its own, on one machine at one time. Times are in
+// milliseconds. Both bounds hold together for 95 of 100 runs like the one that was
+// measured.
 type Certificate struct {
 	At   time.Time `json:"measured_at"`
 	When string    `json:"when,omitempty"` // before or after its run; empty = made without a run
@@ -54,7 +54,7 @@ type Certified struct {
 	Extrapolated bool `json:"extrapolated"`
 }
 
-// Line says it in one line, for people.
+// Line returns a summary in one line.
 func (c *Certificate) Line() string {
 	load := "no load"
 	switch {
@@ -77,7 +77,7 @@ func (c *Certificate) Line() string {
 	return text
 }
 
-// atMost prints a bound so that rounding does not make it smaller.
+// atMost formats a bound, rounded up.
 func atMost(x float64) string {
 	switch {
 	case x >= 10:

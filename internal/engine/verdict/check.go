@@ -9,8 +9,8 @@ import (
 	"aiperfd/internal/engine/metric"
 )
 
-// Account is the result of one finished phase, as it is reported, next to what
-// was counted independently of it.
+// Account is the result of one finished phase as it is reported, with what was counted
+// independently of it.
 type Account struct {
 	Results  metric.Results
 	Counters metric.Counters
@@ -19,11 +19,11 @@ type Account struct {
 	Start    time.Time     // of the phase, as exported
 	End      time.Time
 	Tally    *Tally
-	Self     *Self // nil = the client was not watched
+	Self     *Self // nil = the client was not observed
 }
 
-// Checks says which relations between the numbers of a result were checked, and
-// which of them do not hold.
+// Checks are the relations between the numbers of a result that were checked, and
+// those that do not hold.
 type Checks struct {
 	Checked  []string  `json:"checked"`  // codes, in a fixed order; never null
 	Warnings []Warning `json:"warnings"` // never null
@@ -65,7 +65,7 @@ func relations() []relation {
 	}
 }
 
-// Check compares the numbers of a result with each other.
+// Check checks the relations between the numbers of a result.
 func Check(a *Account) Checks {
 	out := Checks{Checked: []string{}, Warnings: []Warning{}}
 	for _, r := range relations() {
@@ -85,7 +85,7 @@ func Check(a *Account) Checks {
 	return out
 }
 
-// JoinChecks puts the checks of several phases together.
+// JoinChecks combines the checks of several phases.
 func JoinChecks(phases []Checks) Checks {
 	out := Checks{Checked: []string{}, Warnings: []Warning{}}
 	seen := map[string]bool{}
@@ -103,7 +103,7 @@ func JoinChecks(phases []Checks) Checks {
 	return out
 }
 
-// exactly is a tolerance for numbers that differ by the arithmetic only.
+// exactly returns a tolerance for numbers that differ by rounding only.
 func exactly(x float64) float64 { return 1e-9 * max(1, math.Abs(x)) }
 
 func requestsConserved(a *Account) (expected, observed, tolerance float64, ok bool) {
@@ -152,10 +152,10 @@ func window(a *Account) (expected, observed, tolerance float64, ok bool) {
 	return a.Window.Seconds(), a.End.Sub(a.Start).Seconds(), written, a.Window > 0
 }
 
-// littlesLaw compares what was watched with what the records say. Watching at a
-// pace h misses or adds at most h at the ends of each request, plus what the
-// watcher was late; where that is not small against the requests, nothing can be
-// said.
+// littlesLaw compares the observed number of requests in flight with the records.
+// Sampling at an interval h misses or adds at most h at each end of a request, plus
+// the lateness of the sample. If that is not small compared with the requests, the
+// relation is not checked.
 func littlesLaw(a *Account) (expected, observed, tolerance float64, ok bool) {
 	if a.Self == nil || a.Self.InFlight <= 0 || a.Window <= 0 || a.Tally.requests == 0 {
 		return 0, 0, 0, false

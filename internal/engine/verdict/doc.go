@@ -1,6 +1,6 @@
-// Package verdict says how far the numbers of a run can be trusted. It is pure:
-// observations of the load generator and of its records go in, judgements come
-// out. [Judge] decides whether the client itself kept up, [Streams] how the
-// answers were cut into events on their way, and [Check] whether the numbers of
-// a result agree with each other.
+// Package verdict evaluates how accurate the numbers of a run are. Its functions are
+// pure: they turn observations of the load generator, and its records, into
+// judgements. [Judge] decides whether the client kept up, [Saturate] whether the
+// server did, [Streams] how responses were divided into events on their way, and
+// [Check] whether the numbers of a result are consistent.
 package verdict

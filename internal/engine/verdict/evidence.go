@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Sign is something that the client saw of itself and that can make numbers
-// wrong. Whether it did, the reasons of a verdict say.
+// Sign is an observation of the client that can make numbers wrong. The reasons of
+// a verdict state whether it did.
 type Sign struct {
 	Code   string  `json:"code"` // kebab-case, stable
 	Phase  string  `json:"phase"`
@@ -29,7 +29,7 @@ const (
 	shareLimit = 0.05                   // share of the window: processors in full use, throttled, or taken by the hypervisor
 )
 
-// signs lists what was above its limit. accurate says that no latency is affected.
+// signs lists what exceeds its limit. accurate: no latency is affected.
 func signs(o *Observation, accurate bool) []Sign {
 	s, l := &o.Self, &o.Load
 	var out []Sign
@@ -57,15 +57,15 @@ func signs(o *Observation, accurate bool) []Sign {
 	return append(out, processors(s)...)
 }
 
-// many reports whether more than one percent of all lags are above a limit, and
-// at least two: a single one is not a share of anything.
+// many reports whether more than one percent of all lags, and at least two, are above
+// a limit.
 func many(h *Histogram, limit time.Duration) bool {
 	k := h.Above(limit)
 	return k >= 2 && 100*k > h.Count()
 }
 
-// processors examines CPU use by this process and by the machine, and the limits
-// of hypervisor and control group.
+// processors lists the signs of processor use by this process and the machine, and of
+// the limits of hypervisor and control group.
 func processors(s *Self) []Sign {
 	if s.Window <= 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Level is how far the numbers of a window can be trusted.
+// Level is how accurate the numbers of a window are.
 type Level string
 
 // The levels, best first. Unknown means that nothing was measured.
@@ -21,8 +21,8 @@ const (
 // Levels lists the levels in that order.
 func Levels() []Level { return []Level{OK, Suspect, Invalid, Unknown} }
 
-// rank orders levels by how bad they are. Not knowing is worse than ok, and
-// better than knowing that something is wrong.
+// rank orders levels by severity. Unknown is worse than ok, and better than a known
+// error.
 func (l Level) rank() int {
 	switch l {
 	case OK:
@@ -45,7 +45,8 @@ func worse(a, b Level) Level {
 	return b
 }
 
-// Reason is one way in which the client made reported numbers wrong, or may have.
+// Reason is one way in which the client made, or may have made, reported numbers
+// wrong.
 type Reason struct {
 	Code   string  `json:"code"` // kebab-case, stable
 	Level  Level   `json:"level"`
@@ -60,16 +61,16 @@ type Reason struct {
 	Message  string   `json:"message"` // for people
 }
 
-// The tolerances: what a number may be off by without a word. The bounds of errors
-// rest on worst cases (see [Bias]), but not by a factor of five: above five
-// times its tolerance a number is wrong and not just possibly so.
+// The tolerances: the errors that are not reported. The bounds of errors assume worst
+// cases (see [Bias]), but these are not five times too large: above five times its
+// tolerance a number is wrong, not only possibly wrong.
 const (
 	latencyTolerance = time.Millisecond // of a latency, twice that of a corrected one, or the share below if that is more
 	latencyShare     = 0.05             // of the latency itself
 	rateTolerance    = 0.01             // of a throughput
-	// What does not count against a throughput: the time that every client needs
-	// from a response to the next request of a slot, on average, and how much longer
-	// the requests of an open loop may take to go out than their due times do.
+	// What does not count against a throughput: the mean time that any client needs
+	// from a response to the next request of a slot, and by how much the starts of an
+	// open loop may span more time than its due times.
 	turnaround    = 250 * time.Microsecond
 	lateEnd       = 2 * time.Millisecond
 	invalidFactor = 5
@@ -89,8 +90,8 @@ func above(value, limit float64) Level {
 	return OK
 }
 
-// Judge says which numbers of a window the client made wrong. What it saw of
-// itself is damage only if a number is affected; otherwise it is evidence, and
+// Judge decides which numbers of a window the client made wrong. Signs of a busy
+// client are reasons only if a number is affected; otherwise they are evidence, and
 // the verdict is ok.
 func Judge(o *Observation) Report {
 	r := Report{Phase: o.Phase, Verdict: OK, Reasons: []Reason{}, Evidence: []Sign{}, Bias: bias(o)}
@@ -114,15 +115,14 @@ func Judge(o *Observation) Report {
 	return r
 }
 
-// blind reports whether stamps depend on the lateness of wake-ups, and nobody
-// watched that.
+// blind reports whether timestamps depend on the lateness of wake-ups and that was
+// not observed.
 func blind(o *Observation) bool {
 	lag, _ := wakeUps(&o.Self)
 	return o.Load.Kernel == 0 && lag.Count() == 0 && o.Self.Window > 2*o.Self.Step
 }
 
-// latencies judges the errors of latencies, and puts those together that have the
-// same cause.
+// latencies judges the errors of latencies, one reason per cause.
 func latencies(o *Observation) []Reason {
 	var out []Reason
 	for _, n := range numbers(o) {
@@ -159,7 +159,7 @@ func latencies(o *Observation) []Reason {
 	return out
 }
 
-// delivered judges the load that went out against the load that was asked for.
+// delivered compares the load that was sent with the load that was requested.
 func delivered(l *Load) []Reason {
 	if l.Requests < 2 {
 		return nil
@@ -183,7 +183,7 @@ func delivered(l *Load) []Reason {
 	return nil
 }
 
-// share is a reason that compares a share of the load with its limit.
+// share returns a reason that compares a share of the load with its limit.
 func share(code string, value float64, text string) Reason {
 	return Reason{
 		Code: code, Metric: "undelivered_share", Unit: "ratio", Value: value, Limit: rateTolerance,
@@ -191,7 +191,7 @@ func share(code string, value float64, text string) Reason {
 	}
 }
 
-// undelivered is the share of the load that the client did not send.
+// undelivered returns the share of the load that the client did not send.
 func undelivered(l *Load) float64 {
 	if l.Open {
 		return max(0, 1-l.Delivered/l.Offered)

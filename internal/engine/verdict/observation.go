@@ -2,19 +2,18 @@ package verdict
 
 import "time"
 
-// Observation is everything about the client that [Judge] looks at, over one
-// phase window.
+// Observation is the input of [Judge]: the client over one phase window.
 type Observation struct {
 	Phase string // name of the phase
 	Self  Self
 	Load  Load
 }
 
-// Self is what the process could see of itself and of its machine in a window.
-// A nil pointer means that the system does not tell.
+// Self is what the process observed of itself and of its machine in a window. Nil
+// pointers are unknown.
 type Self struct {
-	Window    time.Duration // how long it was watched
-	Ticks     Histogram     // how late a goroutine was woken that asked for it at a steady pace
+	Window    time.Duration // duration of the observation
+	Ticks     Histogram     // how late a goroutine woke up that asked for it at regular intervals
 	Scheduler *Histogram    // how long goroutines were runnable before they ran
 	Pauses    *Histogram    // how long the garbage collector stopped all of them, each time
 	CPU       *CPU
@@ -22,18 +21,18 @@ type Self struct {
 	Machine   *Machine
 	Cgroup    *Cgroup
 	RSS       int64         // bytes at the end of the window; 0 = unknown
-	InFlight  time.Duration // requests in flight, integrated over the window; 0 = not watched
-	Step      time.Duration // pace of the ticks
+	InFlight  time.Duration // requests in flight, integrated over the window; 0 = not observed
+	Step      time.Duration // interval of the ticks
 }
 
 // CPU is the use of processors by this process.
 type CPU struct {
 	Used  time.Duration
-	Cores float64       // it may use so many: the least of processors, quota and GOMAXPROCS
+	Cores float64       // that it may use: the least of processors, quota and GOMAXPROCS
 	Busy  time.Duration // part of the window with more than 80 % of them in use
 }
 
-// RunQueue is how the kernel let the threads of this process run.
+// RunQueue is the scheduling of the threads of this process by the kernel.
 type RunQueue struct {
 	Wait   time.Duration // ready to run, but not running, over all threads
 	Slices int64         // times that a thread got a processor
@@ -48,23 +47,23 @@ type Machine struct {
 	Crowded time.Duration // part of the window with less than 20 % of the machine idle
 }
 
-// Cgroup is what the control group of the process did to it.
+// Cgroup is the processor limit of the control group of the process.
 type Cgroup struct {
 	Quota     float64 // cores; 0 = without limit
 	Throttled time.Duration
 }
 
-// Load is what the records of a phase say about the client, and what the plan
-// asked of it.
+// Load is what the records of a phase show about the client, and what the plan
+// requested of it.
 type Load struct {
 	Open     bool      // requests are due by a schedule
-	Capped   bool      // some of them waited for a free slot, as the plan wants it
+	Capped   bool      // some of them waited for a free slot, according to the plan
 	Send     Histogram // from the start of a request until it was written, handshakes not included
-	Schedule Histogram // how late requests started through the client's fault
+	Schedule Histogram // how late requests started because of the client
 	Requests int64
-	// Offered and Delivered are the rates that the schedule asked for and that
-	// went out, in requests per second; 0 = there are too few to say. Late is how
-	// much longer the requests took to go out than their due times do.
+	// Offered is the rate of the due times and Delivered that of the starts, in
+	// requests per second; 0 = too few requests. Late is by how much the starts span
+	// more time than the due times.
 	Offered, Delivered float64
 	Late               time.Duration
 	// Lost is the share of the time of the slots of a closed loop in which the
@@ -75,13 +74,13 @@ type Load struct {
 	// TTFT and Latency are medians, Gap is the mean time between two content events;
 	// 0 = unknown.
 	TTFT, Latency, Gap time.Duration
-	// Kernel and Read count the responses by who stamped their arrival: the
-	// kernel, or this process after it had read them.
+	// Kernel and Read count the responses by the source of their timestamps: the
+	// kernel, or this process after the read.
 	Kernel, Read int64
-	// Merged counts those of all Gaps whose two events came in one read, and
-	// MergedFirst those of all Streams whose first two events did. The kernel joins
-	// packets that nobody reads, and keeps the stamp of the last: either the server
-	// sent the events together, or the first of them has a stamp that is too late.
+	// Merged counts the Gaps whose two events came in one read, and MergedFirst the
+	// Streams whose first two events did. The kernel joins packets that are not read
+	// in time and keeps the timestamp of the last one: either the server sent the
+	// events together, or the timestamp of the first one is too late.
 	Merged, Gaps, MergedFirst, Streams int64
 	// StampLag is the time from the kernel's receive stamp until the client
 	// handled the bytes; nil = not measured.

@@ -47,7 +47,7 @@ type Lag struct {
 	Max   float64 `json:"max_ms"`
 }
 
-// Rates compare what was asked for with what went out.
+// Rates compare the requested load with the load that was sent.
 type Rates struct {
 	Offered   *float64 `json:"offered_per_sec"` // null in a closed loop, which has no rate
 	Delivered *float64 `json:"delivered_per_sec"`
@@ -70,9 +70,9 @@ type Processor struct {
 	StealShare     *float64 `json:"steal_share"`
 }
 
-// Overall joins the judgements of the phases of a run: the worst level, all
+// Overall combines the judgements of the phases of a run: the worst level, all
 // reasons, the largest bias of each metric, and the figures of the worst phase.
-// Without phases nothing is known.
+// Without phases the verdict is unknown.
 func Overall(phases []Report) Report {
 	if len(phases) == 0 {
 		return Report{Verdict: Unknown, Reasons: []Reason{}, Evidence: []Sign{}, Bias: []Bias{}}
@@ -97,7 +97,7 @@ func Overall(phases []Report) Report {
 	return r
 }
 
-// measures fills in the figures.
+// measures sets the figures.
 func (r *Report) measures(o *Observation) {
 	s, l := &o.Self, &o.Load
 	r.Window = round(s.Window.Seconds())
@@ -161,8 +161,8 @@ func processor(s *Self) *Processor {
 	return p
 }
 
-// Line says it in one line, for people: the level, the worst reason, and what the
-// numbers are off by at most.
+// Line returns a summary in one line: the level, the worst reason, and the bound of
+// the errors.
 func (r *Report) Line() string {
 	var facts []string
 	if why := r.Why(); why != "" {
@@ -187,11 +187,11 @@ func (r *Report) Line() string {
 	return string(r.Verdict) + ": " + strings.Join(facts, "; ")
 }
 
-// Why is the reason of the verdict, for people; see [Why].
+// Why returns the reason of the verdict as text; see [Why].
 func (r *Report) Why() string { return Why(r.Reasons) }
 
-// Why puts reasons in one sentence: the worst one, and how many more there are.
-// It is empty without any.
+// Why returns the worst reason and the number of others as one sentence; empty without
+// reasons.
 func Why(reasons []Reason) string {
 	if len(reasons) == 0 {
 		return ""
@@ -203,8 +203,7 @@ func Why(reasons []Reason) string {
 	return worst.Message
 }
 
-// figure prints a number with two digits or more, never with an exponent that
-// people would have to read.
+// figure formats a number with at least two digits and without an exponent.
 func figure(x float64) string {
 	switch {
 	case x >= 10:

@@ -8,7 +8,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Saturation says whether the server kept up with the rate of an open loop. Rates
+// Saturation reports whether the server kept up with the rate of an open loop. Rates
 // are in requests per second; a null is unknown.
 type Saturation struct {
 	Phase     string `json:"phase"`
@@ -32,7 +32,7 @@ type Saturation struct {
 	Message  string  `json:"message"` // one sentence
 }
 
-// Demand is what an open loop asked of a server, and what became of it.
+// Demand is what an open loop requested of a server, and what was served.
 type Demand struct {
 	Rate float64 // of the plan, in requests per second
 	// Smoothness of the arrivals: below 1 they come in bursts, 1 is a Poisson process.
@@ -43,8 +43,8 @@ type Demand struct {
 	Load       *Load
 }
 
-// The limits of a healthy open loop. The queue of a server that keeps up grows and
-// shrinks; that of one that does not grows with the time.
+// The limits of an open loop without saturation. The queue of a server that keeps up
+// grows and shrinks; otherwise it grows with time.
 const (
 	queueLeast   = 10   // requests
 	queueShare   = 0.05 // of all that were due: the server falls behind by so much
@@ -87,9 +87,8 @@ func Saturate(d *Demand) *Saturation {
 	return out
 }
 
-// growing reports whether the queue grew for as long as requests came. The latency
-// of the first requests says what the server takes without a queue, or with a
-// shorter one.
+// growing reports whether the queue grew for as long as requests came. The latency of
+// the first requests is that without a queue, or with a shorter one.
 func (d *Demand) growing() bool {
 	a, t := &d.Stats.Arrivals, d.Tally
 	span, first := a.Last-a.First, t.first.mean()
@@ -111,10 +110,10 @@ func (d *Demand) growing() bool {
 	return last >= slower*first && last-first >= steep*span
 }
 
-// fallingBehind compares the queue that the last request found with the one that
-// there is where every request takes as long as the first ones did (Little's law),
-// and with the queue in the first half. It must still grow at the end: a server that
-// batches takes longer under load, until its queue has found its level.
+// fallingBehind compares the queue at the last request with the one that would exist
+// if every request took as long as the first ones (Little's law), and with the queue
+// in the first half. It must still grow at the end: a server that batches takes
+// longer under load, until its queue is stable.
 func (d *Demand) fallingBehind(span, first time.Duration) bool {
 	a := &d.Stats.Arrivals
 	n, queue := float64(a.Used), float64(a.Queue)
@@ -122,13 +121,13 @@ func (d *Demand) fallingBehind(span, first time.Duration) bool {
 	at, then := a.Before()
 	excess := min(queue-steady, float64(a.Queue-then)*n/float64(a.Used-at))
 	if m, growth, ok := a.Lately(); ok && float64(growth) < queueShare*float64(m) {
-		return false // it has found its level
+		return false // it is stable
 	}
 	noise := queueNoise * math.Sqrt(n*max(1, 1/d.Smoothness))
 	return queue >= slower*steady && excess >= max(queueShare*n, noise)
 }
 
-// sentence says it for people.
+// sentence returns the message.
 func (s *Saturation) sentence() string {
 	text := "asked " + perSecond(s.AskedRate)
 	if s.SentRate != nil && !s.Saturated {
@@ -158,8 +157,8 @@ func (s *Saturation) sentence() string {
 	return text + "; " + bounds + " (latencies grow for as long as the load lasts)"
 }
 
-// CutOff says for people that the grace period cut off many requests of an open
-// loop that is not known to be saturated; it is empty if these were few.
+// CutOff returns a message if the grace period cut off many requests of an open loop
+// that is not known to be saturated; otherwise it is empty.
 func (s *Saturation) CutOff() string {
 	if s.Saturated || s.CutShare < cutShare || s.AchievedRate == nil {
 		return ""
@@ -169,7 +168,7 @@ func (s *Saturation) CutOff() string {
 		perSecond(s.AskedRate), perSecond(*s.AchievedRate), s.BacklogMax, figure(100*s.CutShare))
 }
 
-// perSecond prints a rate with three digits or more.
+// perSecond formats a rate with at least three digits.
 func perSecond(x float64) string {
 	if x >= 100 {
 		return fmt.Sprintf("%.0f/s", x)
@@ -177,19 +176,19 @@ func perSecond(x float64) string {
 	return fmt.Sprintf("%.3g/s", x)
 }
 
-// Apart reports whether random arrivals came at another rate than was asked for.
+// Apart reports whether the rate of random arrivals differs from the requested one.
 func (s *Saturation) Apart() bool {
 	return s.OfferedRate != nil && math.Abs(*s.OfferedRate-s.AskedRate) > offeredApart*s.AskedRate
 }
 
-// ends keeps the latencies of the requests with the smallest keys: those that were
-// due first, or last if the keys are negative.
+// ends holds the latencies of the requests with the smallest keys: those that were due
+// first, or last if the keys are negative.
 type ends struct {
 	keys, took [8]time.Duration // ascending by key
 	n          int
 }
 
-// add takes a request in.
+// add adds a request.
 func (e *ends) add(key, took time.Duration) {
 	i := e.n
 	for i > 0 && e.keys[i-1] > key {
@@ -216,7 +215,7 @@ func (e *ends) mean() time.Duration {
 	return sum / time.Duration(e.n)
 }
 
-// above returns the share of them that took longer than a time, or as long.
+// above returns the share of them that took at least d.
 func (e *ends) above(d time.Duration) float64 {
 	n := 0
 	for _, took := range e.took[:e.n] {

@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Class says how streamed answers were cut into events on their way.
+// Class is how streamed responses were divided into events on their way.
 type Class string
 
 // The classes, best first.
@@ -18,7 +18,7 @@ const (
 	Buffered  Class = "buffered"  // the whole content in one burst at the end
 )
 
-// Stream is what is known about the streams of a run.
+// Stream describes the streams of a run.
 type Stream struct {
 	Class    Class  `json:"class"`
 	Message  string `json:"message"`
@@ -38,13 +38,13 @@ type Stream struct {
 	Withheld map[string]Withheld `json:"withheld"` // never null
 }
 
-// Withheld stands in the place of percentiles that mean nothing.
+// Withheld replaces percentiles that are meaningless.
 type Withheld struct {
 	Percentiles *struct{} `json:"percentiles"` // always null
 	Reason      string    `json:"reason"`
 }
 
-// streams counts what decides about the class.
+// streams counts what the class is derived from.
 type streams struct {
 	streams, buffered      int64
 	events, gaps           int64
@@ -65,8 +65,8 @@ const (
 	burstPace     = 250 * time.Microsecond
 )
 
-// observe takes the stream of a successful record in. Streams of sound or pictures
-// have no tokens whose pace there is something to say about.
+// observe adds the stream of a successful record. Streams of audio or images have no
+// tokens whose pace could be measured.
 func (s *streams) observe(rec *bench.Record) {
 	chunks := rec.Answer.Chunks
 	switch chunks[0].Kind {
@@ -104,8 +104,8 @@ func (s *streams) observe(rec *bench.Record) {
 	}
 }
 
-// burst reports whether the content of an answer came in one go: in one read, or
-// faster than any model makes tokens and in no time against the wait for it.
+// burst reports whether the content of a response came at once: in one read, or faster
+// than any model generates tokens and in a small part of the latency.
 func burst(rec *bench.Record, tokens, reads int64) bool {
 	if tokens < shortAnswer {
 		return false
@@ -159,7 +159,7 @@ func Streams(tallies ...*Tally) *Stream {
 	return out
 }
 
-// classify names the class, and withholds what it makes meaningless.
+// classify sets the class and withholds the metrics that it makes meaningless.
 func (s *Stream) classify() {
 	share := float64(s.Buffered) / float64(s.Streams)
 	switch {

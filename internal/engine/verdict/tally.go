@@ -6,8 +6,8 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Tally takes in the records of one phase for [Judge], [Streams] and [Check]. The
-// zero value is empty. Not safe for concurrent use. It keeps nothing of a record.
+// Tally accumulates the records of one phase for [Judge], [Streams] and [Check]. The
+// zero value is empty. Not safe for concurrent use. It does not retain records.
 type Tally struct {
 	send, due, permit Histogram // from the start until written; from due, from permit to the start
 	kernel, read      int64     // responses by who stamped them
@@ -16,13 +16,24 @@ type Tally struct {
 	requests, succeeded      int64         // that were started
 	later                    int64         // that were due after the beginning
 	waited                   time.Duration // sum of due to start, of those
-	firstDue, lastDue        time.Duration
-	firstStart, lastStart    time.Duration
+	dues, starts             extent        // of the due times and of the starts
 	slots, residence, atWork time.Duration // sums: due to end, permit to end, start to end
 	first, last              ends          // latencies, by when requests were due
 	streams                  streams
 	tokens                   conservation
 }
+
+// extent is the range of instants; 0, 0 = none.
+type extent struct{ first, last time.Duration }
+
+func (e *extent) add(at time.Duration) {
+	if e.first == 0 || at < e.first {
+		e.first = at
+	}
+	e.last = max(e.last, at)
+}
+
+func (e *extent) length() time.Duration { return e.last - e.first }
 
 // conservation compares tokens that were counted in two ways.
 type conservation struct {
@@ -34,14 +45,14 @@ type conservation struct {
 	unordered        time.Duration // the largest step back
 }
 
-// Begin says when the phase started. What is due then opens the slots of a closed
-// loop, which takes its time and is no lack of the client.
+// Begin sets the start of the phase. Requests that are due then open the slots of a
+// closed loop; the time that this takes does not count against the client.
 func (t *Tally) Begin(at time.Duration) { t.began = at }
 
-// Succeeded reports whether there is a request that numbers are of.
+// Succeeded reports whether a request has succeeded.
 func (t *Tally) Succeeded() bool { return t.succeeded > 0 }
 
-// Observe takes one record in, whatever became of it.
+// Observe adds a record of any outcome.
 func (t *Tally) Observe(rec *bench.Record) {
 	st := &rec.Stamps
 	if st.Start == 0 {
@@ -51,20 +62,15 @@ func (t *Tally) Observe(rec *bench.Record) {
 	if rec.OK() {
 		t.succeeded++
 	}
-	began := st.Start - rec.Conn.Wasted // what follows is the server's doing
+	began := st.Start - rec.Conn.Wasted // what follows is caused by the server
 	if st.Due > t.began {
 		t.later++
 		t.waited += began - st.Due
 	}
 	t.due.Add(began - st.Due)
 	t.permit.Add(began - st.Permit)
-	if t.firstStart == 0 || began < t.firstStart {
-		t.firstStart = began
-	}
-	if t.firstDue == 0 || st.Due < t.firstDue {
-		t.firstDue = st.Due
-	}
-	t.lastStart, t.lastDue = max(t.lastStart, began), max(t.lastDue, st.Due)
+	t.starts.add(began)
+	t.dues.add(st.Due)
 	if st.End >= st.Start {
 		t.slots += st.End - st.Due
 		t.first.add(st.Due, st.End-st.Due)
@@ -83,7 +89,7 @@ func (t *Tally) Observe(rec *bench.Record) {
 			t.read++
 		}
 	}
-	if rec.OK() && rec.Answer.Streamed && rec.Conn.Polls == 0 { // polls say nothing about how a server streams
+	if rec.OK() && rec.Answer.Streamed && rec.Conn.Polls == 0 { // polls do not show how a server streams
 		t.streams.observe(rec)
 		t.tokens.observe(rec)
 	}
@@ -124,14 +130,14 @@ func (c *conservation) observe(rec *bench.Record) {
 	}
 }
 
-// Asked is what the plan of a phase asked for.
+// Asked is what the plan of a phase requests.
 type Asked struct {
 	Open          bool          // a schedule says when requests are due
 	BacklogMax    int64         // arrivals that waited for a slot at the same time, at most
 	TTFT, Latency time.Duration // medians as they are reported; 0 = unknown
 }
 
-// Load says what the records tell about the client.
+// Load returns the part of an [Observation] that comes from the records.
 func (t *Tally) Load(a Asked) Load {
 	l := Load{
 		Open: a.Open, Capped: a.Open && a.BacklogMax > 0, Send: t.send, Schedule: t.due, Requests: t.requests,
@@ -139,12 +145,12 @@ func (t *Tally) Load(a Asked) Load {
 		Merged: t.streams.sameRead, Gaps: t.streams.gaps, MergedFirst: t.streams.firstTogether, Streams: t.streams.streams,
 	}
 	if l.Capped {
-		// Waiting for a slot is what the plan asks for. What follows it is the
-		// client's.
+		// The plan makes requests wait for a slot. Later delays are caused by the
+		// client.
 		l.Schedule = t.permit
 	}
 	if n := float64(t.requests - 1); n > 0 {
-		due, sent := t.lastDue-t.firstDue, t.lastStart-t.firstStart
+		due, sent := t.dues.length(), t.starts.length()
 		if sent > 0 {
 			l.Delivered = n / sent.Seconds()
 		}

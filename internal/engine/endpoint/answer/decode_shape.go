@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // effect is what every event of one shape does to an answer, once the first one
@@ -100,7 +101,7 @@ func roleInChoice(p Place) Role {
 
 // learnFrom learns what a shape does from an event of it that was read just now and
 // has emitted so many chunks.
-func (d *Decoder) learnFrom(events *bench.Events, shape, chunks int) {
+func (d *Decoder) learnFrom(events *eventlog.Log, shape, chunks int) {
 	if d.grammar.Role == nil {
 		d.effects[shape] = d.learn(events, shape)
 		return
@@ -117,7 +118,7 @@ func (d *Decoder) learnFrom(events *bench.Events, shape, chunks int) {
 
 // learn finds out what events of a shape do, after one of them was read in full:
 // what that one left behind need not be done again.
-func (d *Decoder) learn(events *bench.Events, shape int) effect {
+func (d *Decoder) learn(events *eventlog.Log, shape int) effect {
 	whole := effect{state: effectAny}
 	if d.probe == nil {
 		d.probe = NewDecoder(d.grammar)
@@ -147,7 +148,7 @@ func (d *Decoder) learn(events *bench.Events, shape int) effect {
 }
 
 // roles tells which holes matter; ok = false when one does that we cannot follow.
-func (d *Decoder) roles(places []Place, events *bench.Events, shape int) (e effect, ok bool) {
+func (d *Decoder) roles(places []Place, events *eventlog.Log, shape int) (e effect, ok bool) {
 	e = effect{text: noHole, index: noHole, choice: -1}
 	of := d.grammar.Role
 	if of == nil {
@@ -233,19 +234,19 @@ func hasCallIndex(v *fastjson.Value) bool {
 
 // apply reads the current event by the effect of its shape; false, and nothing
 // is done, when it has to be read in full.
-func (d *Decoder) apply(cur *bench.Cursor) bool {
-	e := &d.effects[cur.Shape]
+func (d *Decoder) apply(cur *eventlog.Cursor) bool {
+	e := &d.effects[cur.Template]
 	if e.state != effectKnown || d.Terminal || cur.Size() > bigDocument {
 		return false
 	}
 	for _, hole := range e.checked {
-		if !isPlain(cur.Hole(hole)) {
+		if !isPlain(cur.Variable(hole)) {
 			return false
 		}
 	}
 	text := e.constant
 	if e.text != noHole {
-		text = cur.Hole(e.text)
+		text = cur.Variable(e.text)
 		if len(text) == 0 {
 			return false // something else may be looked at then
 		}
@@ -259,7 +260,7 @@ func (d *Decoder) apply(cur *bench.Cursor) bool {
 	}
 	choice := e.choice
 	if e.index != noHole {
-		if choice = d.smallIndex(cur.Hole(e.index)); choice < 0 {
+		if choice = d.smallIndex(cur.Variable(e.index)); choice < 0 {
 			return false
 		}
 	}
@@ -267,7 +268,7 @@ func (d *Decoder) apply(cur *bench.Cursor) bool {
 }
 
 // do has the effect e, with these values, for the current event.
-func (d *Decoder) do(e *effect, cur *bench.Cursor, choice int, text []byte) bool {
+func (d *Decoder) do(e *effect, cur *eventlog.Cursor, choice int, text []byte) bool {
 	var call *ToolCall
 	if e.emits && e.kind == bench.Tool {
 		if call = d.choices[choice].CallAt(e.call); call == nil {

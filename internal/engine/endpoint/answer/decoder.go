@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // Warnings that decoding leaves on an answer, beside those of the framing.
@@ -207,17 +208,17 @@ func (d *Decoder) stream(resp *bench.Response, streaming bool) {
 		d.Warn(warnStreamed)
 	}
 	d.Answer.Chunks = make([]bench.Chunk, 0, resp.Events.Len())
-	d.effects = slices.Grow(d.effects, resp.Events.Shapes())[:resp.Events.Shapes()]
+	d.effects = slices.Grow(d.effects, resp.Events.Templates())[:resp.Events.Templates()]
 	clear(d.effects)
 	for cur := resp.Events.Cursor(); d.Answer.Failure == nil && cur.Next(); {
-		if cur.Shape != bench.NoShape && d.apply(&cur) {
+		if cur.Template != eventlog.NoTemplate && d.apply(&cur) {
 			continue
 		}
 		e := cur.Event()
 		before := len(d.Answer.Chunks)
 		read := d.Event(&e)
-		if d.grammar.Shapes && cur.Shape != bench.NoShape && read && d.effects[cur.Shape].state == effectUnknown {
-			d.learnFrom(&resp.Events, cur.Shape, len(d.Answer.Chunks)-before)
+		if d.grammar.Shapes && cur.Template != eventlog.NoTemplate && read && d.effects[cur.Template].state == effectUnknown {
+			d.learnFrom(&resp.Events, cur.Template, len(d.Answer.Chunks)-before)
 		}
 	}
 	if d.Answer.Failure == nil {
@@ -226,7 +227,7 @@ func (d *Decoder) stream(resp *bench.Response, streaming bool) {
 }
 
 // Event reads one event in full, and reports whether it was a good one.
-func (d *Decoder) Event(e *bench.Event) bool {
+func (d *Decoder) Event(e *eventlog.Event) bool {
 	d.At, d.Read = e.At, e.Read
 	if d.Answer.FirstEvent == 0 && len(e.Data) > 0 {
 		d.Answer.FirstEvent = e.At
@@ -250,7 +251,7 @@ func (d *Decoder) Event(e *bench.Event) bool {
 
 // eventError reads an event named "error": its data, or else its comment,
 // which may be a JSON string.
-func eventError(e *bench.Event, status int) Detail {
+func eventError(e *eventlog.Event, status int) Detail {
 	if len(TrimSpace(e.Data)) > 0 {
 		return Describe(e.Data, status)
 	}
@@ -310,7 +311,7 @@ func (d *Decoder) CheckOutput() {
 func (d *Decoder) parse(event string, data []byte) bool {
 	size := len(data)
 	if d.grammar.Folds {
-		d.folded = appendFolded(d.folded[:0], data)
+		d.folded = countNumbers(d.folded[:0], data)
 		data = d.folded
 	}
 	d.size += len(data)

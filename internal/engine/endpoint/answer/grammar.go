@@ -16,7 +16,7 @@ type Grammar struct {
 	Dialect func(b *Builder) Dialect
 	Lists   bool // a document may be a list
 	Strings bool // a document may be a string
-	Folds   bool // lists of numbers are only counted; see [appendFolded]
+	Folds   bool // lists of numbers are only counted; see [countNumbers]
 	Shapes  bool // events of one shape do the same; see [Decoder.learn]
 	// Role returns the meaning of the string or number at a place of an event, if the
 	// API is not OpenAI's. Effects are then learned from events that have emitted

@@ -6,12 +6,12 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/valyala/fastjson"
+	"aiperfd/internal/engine/eventlog"
 
-	"aiperfd/internal/engine/bench"
+	"github.com/valyala/fastjson"
 )
 
-// Events of one shape (see [bench.Events]) are the same JSON but for what is in
+// Events of one shape (see [eventlog.Log]) are the same JSON but for what is in
 // the holes. What such an event does to the answer is found out once, with marks
 // in the holes, by the same code that reads any event: where the marks lie in the
 // document, and which of them come out. From then on only the holes are looked at.
@@ -26,8 +26,8 @@ func mark(hole int, number bool) string {
 }
 
 // appendMarked appends the document of a shape with marks in its holes.
-func appendMarked(dst []byte, events *bench.Events, shape int) []byte {
-	return events.Fill(dst, shape, func(hole int) []byte {
+func appendMarked(dst []byte, events *eventlog.Log, shape int) []byte {
+	return events.AppendData(dst, shape, func(hole int) []byte {
 		return []byte(mark(hole, events.IsNumber(shape, hole)))
 	})
 }
@@ -41,8 +41,8 @@ const element = "[]"
 
 // findMarks returns the place of every hole's mark in v; ok = false when one is
 // not there exactly once.
-func findMarks(v *fastjson.Value, events *bench.Events, shape int) (places []Place, ok bool) {
-	marks := make([]string, events.Holes(shape))
+func findMarks(v *fastjson.Value, events *eventlog.Log, shape int) (places []Place, ok bool) {
+	marks := make([]string, events.Variables(shape))
 	for i := range marks {
 		marks[i] = mark(i, events.IsNumber(shape, i))
 	}

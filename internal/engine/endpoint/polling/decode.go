@@ -10,6 +10,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // Decoder assembles the answer of a job from the answers about it, in the
@@ -53,7 +54,7 @@ func Decode(g *answer.Grammar, dialect func(j *Decoder) Dialect) func(resp *benc
 			j.end(resp, d, streaming)
 		case resp.Framing == bench.FramingJSON:
 			if body := answer.TrimSpace(resp.Body); len(body) > 0 {
-				j.readAnswer(&bench.Event{At: resp.BodyAt, Data: body}, d)
+				j.readAnswer(&eventlog.Event{At: resp.BodyAt, Data: body}, d)
 			}
 			j.end(resp, d, streaming)
 		default:
@@ -66,7 +67,7 @@ func Decode(g *answer.Grammar, dialect func(j *Decoder) Dialect) func(resp *benc
 }
 
 // readAnswer reads one answer about the job.
-func (j *Decoder) readAnswer(e *bench.Event, d Dialect) {
+func (j *Decoder) readAnswer(e *eventlog.Event, d Dialect) {
 	if e.Name == "content" { // see [Tracker.Take]
 		j.Fetched, _ = strconv.Atoi(string(e.Data))
 		j.Job.Fetched = e.At

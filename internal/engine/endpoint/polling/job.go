@@ -14,6 +14,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // Job describes an API whose answers take more than one request: the first one
@@ -215,7 +216,7 @@ func (t *Tracker) keep(resp *bench.Response, name string, data []byte) bool {
 	if at == 0 {
 		at = resp.EndAt
 	}
-	t.resp.Events.Append(bench.Event{At: at, Read: t.polls, Name: name, Data: data})
+	t.resp.Events.Append(eventlog.Event{At: at, Read: t.polls, Name: name, Data: data})
 	return true
 }
 

@@ -11,6 +11,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint/answer"
 	"aiperfd/internal/engine/endpoint/polling"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // runpodDialect reads answers about a job: its status, and its output, or the output
@@ -96,7 +97,7 @@ func (d *runpodDialect) putText(text []byte) {
 }
 
 // piece takes what the fragments turned out to be.
-func (d *runpodDialect) piece(e *bench.Event, isEvent bool) {
+func (d *runpodDialect) piece(e *eventlog.Event, isEvent bool) {
 	if d.Answer.Failure != nil {
 		return
 	}

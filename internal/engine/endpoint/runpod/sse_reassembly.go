@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/eventlog"
 )
 
 // sseReassembly puts server-sent events together of texts that were cut anywhere, or
@@ -17,7 +17,7 @@ type sseReassembly struct {
 	held  []byte // not handed on yet
 	at    time.Duration
 	read  int32 // of what is held
-	event bench.Event
+	event eventlog.Event
 	lines int // of the event
 	cr    bool
 }
@@ -35,9 +35,9 @@ func (f *sseReassembly) started() bool { return f.kind != reassemblyUnknown || l
 
 // add takes the next text and hands on what is complete: events, or the text
 // itself. What put gets is valid during the call.
-func (f *sseReassembly) add(at time.Duration, read int32, text []byte, put func(e *bench.Event, isEvent bool)) {
+func (f *sseReassembly) add(at time.Duration, read int32, text []byte, put func(e *eventlog.Event, isEvent bool)) {
 	if f.kind == reassemblyText {
-		put(&bench.Event{At: at, Read: read, Data: text}, false)
+		put(&eventlog.Event{At: at, Read: read, Data: text}, false)
 		return
 	}
 	earlier := len(f.held)
@@ -45,7 +45,7 @@ func (f *sseReassembly) add(at time.Duration, read int32, text []byte, put func(
 	if f.kind == reassemblyUnknown {
 		f.kind = modeOf(f.held)
 		if f.kind == reassemblyText && earlier > 0 {
-			put(&bench.Event{At: f.at, Read: f.read, Data: f.held[:earlier]}, false)
+			put(&eventlog.Event{At: f.at, Read: f.read, Data: f.held[:earlier]}, false)
 			f.held = f.held[earlier:]
 		}
 	}
@@ -53,7 +53,7 @@ func (f *sseReassembly) add(at time.Duration, read int32, text []byte, put func(
 	switch f.kind {
 	case reassemblyUnknown:
 	case reassemblyText:
-		put(&bench.Event{At: at, Read: read, Data: f.held}, false)
+		put(&eventlog.Event{At: at, Read: read, Data: f.held}, false)
 		f.held = nil
 	case reassemblyEvents:
 		f.cut(put)
@@ -79,7 +79,7 @@ func modeOf(start []byte) reassemblyMode {
 }
 
 // cut takes the whole lines off what is held.
-func (f *sseReassembly) cut(put func(e *bench.Event, isEvent bool)) {
+func (f *sseReassembly) cut(put func(e *eventlog.Event, isEvent bool)) {
 	for {
 		end := bytes.IndexAny(f.held, "\r\n")
 		if end < 0 {
@@ -97,7 +97,7 @@ func (f *sseReassembly) cut(put func(e *bench.Event, isEvent bool)) {
 }
 
 // line takes one line of a stream (WHATWG HTML, "Interpreting an event stream").
-func (f *sseReassembly) line(line []byte, put func(e *bench.Event, isEvent bool)) {
+func (f *sseReassembly) line(line []byte, put func(e *eventlog.Event, isEvent bool)) {
 	if len(line) == 0 {
 		f.dispatch(put)
 		return
@@ -119,21 +119,21 @@ func (f *sseReassembly) line(line []byte, put func(e *bench.Event, isEvent bool)
 }
 
 // dispatch hands on an event that is complete.
-func (f *sseReassembly) dispatch(put func(e *bench.Event, isEvent bool)) {
+func (f *sseReassembly) dispatch(put func(e *eventlog.Event, isEvent bool)) {
 	if f.lines > 0 || f.event.Name == "error" {
 		f.event.At, f.event.Read = f.at, f.read
 		put(&f.event, true)
 	}
-	f.event, f.lines = bench.Event{Data: f.event.Data[:0]}, 0
+	f.event, f.lines = eventlog.Event{Data: f.event.Data[:0]}, 0
 }
 
 // end hands on what is left when no more comes: text that could have become a
 // stream, or a last event without its blank line, if it is whole.
-func (f *sseReassembly) end(put func(e *bench.Event, isEvent bool)) {
+func (f *sseReassembly) end(put func(e *eventlog.Event, isEvent bool)) {
 	switch f.kind {
 	case reassemblyUnknown:
 		if len(f.held) > 0 {
-			put(&bench.Event{At: f.at, Read: f.read, Data: f.held}, false)
+			put(&eventlog.Event{At: f.at, Read: f.read, Data: f.held}, false)
 		}
 	case reassemblyText:
 	case reassemblyEvents:

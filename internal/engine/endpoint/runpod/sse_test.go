@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"aiperfd/internal/engine/eventlog"
 
-	"aiperfd/internal/engine/bench"
+	"github.com/google/go-cmp/cmp"
 )
 
 // Text of a stream means the same however it is cut.
@@ -16,7 +16,7 @@ func TestFragmentsEveryCut(t *testing.T) {
 	type event struct{ Name, Data string }
 	read := func(pieces ...string) (out []event) {
 		var f sseReassembly
-		put := func(e *bench.Event, isEvent bool) {
+		put := func(e *eventlog.Event, isEvent bool) {
 			if !isEvent {
 				t.Errorf("text %q in a stream", e.Data)
 			}

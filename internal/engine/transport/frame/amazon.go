@@ -22,26 +22,26 @@ const (
 	amazonPrelude = 12
 	amazonCRC     = 4
 	amazonLeast   = amazonPrelude + amazonCRC
-	// maxAmazonHeaders is what a message may have in headers, by the specification.
+	// maxAmazonHeaders is the maximum size of the headers, by the specification.
 	maxAmazonHeaders = 128 << 10
 )
 
-// How much of an exception becomes its message and its code, in bytes.
+// Maximum sizes of the message and the code of an exception, in bytes.
 const (
 	maxException     = 4 << 10
 	maxExceptionCode = 128
 )
 
-// amazon undoes AWS event streams: messages that carry pieces of another stream.
-// Pieces may be cut anywhere, and a message is used only when it is whole and its
-// checksums are right.
+// amazon unwraps AWS event streams: messages that contain pieces of another stream,
+// divided at any byte. A message is processed when it is complete and its checksums
+// are correct.
 type amazon struct {
 	on      bool
-	pending []byte // the message that is not whole yet
+	pending []byte // the incomplete message
 }
 
-// unwrap takes bytes of the messages and feeds what they carry. Payloads have the
-// stamp of the read that completed their message.
+// unwrap processes bytes of messages. A payload has the timestamp of the read that
+// completed its message.
 func (f *Framer) unwrap(at time.Duration, b []byte) {
 	for len(b) > 0 && f.mode != modeStop {
 		whole := b
@@ -54,7 +54,7 @@ func (f *Framer) unwrap(at time.Duration, b []byte) {
 		switch {
 		case !ok:
 			return
-		case size == 0 || len(whole) < size: // not whole yet
+		case size == 0 || len(whole) < size: // incomplete
 			if len(f.amazon.pending) == 0 {
 				f.amazon.pending, b = append(f.amazon.pending, b...), nil
 			}
@@ -67,7 +67,8 @@ func (f *Framer) unwrap(at time.Duration, b []byte) {
 	}
 }
 
-// amazonMissing returns how many bytes the pending message lacks, or its prelude.
+// amazonMissing returns the number of missing bytes of the pending message, or of its
+// prelude.
 func (f *Framer) amazonMissing() int {
 	have := len(f.amazon.pending)
 	if have < amazonPrelude {
@@ -76,9 +77,9 @@ func (f *Framer) amazonMissing() int {
 	return int(binary.BigEndian.Uint32(f.amazon.pending)) - have
 }
 
-// amazonSize returns the length of the message that b begins with; 0 = its prelude
-// is not there yet. ok = false when it cannot be one, and everything is over. No
-// length is believed before its checksum was seen, and no memory is taken for it.
+// amazonSize returns the length of the message at the start of b; 0 = its prelude is
+// incomplete. ok = false if it is invalid, which ends the response. A length is used
+// only after its checksum was verified, and no memory is allocated in advance.
 func (f *Framer) amazonSize(b []byte) (size int, ok bool) {
 	if len(b) < amazonPrelude {
 		return 0, true
@@ -97,7 +98,7 @@ func (f *Framer) amazonSize(b []byte) (size int, ok bool) {
 	return 0, false
 }
 
-// message handles a whole message.
+// message processes a complete message.
 func (f *Framer) message(at time.Duration, b []byte) {
 	end := len(b) - amazonCRC
 	if crc32.ChecksumIEEE(b[:end]) != binary.BigEndian.Uint32(b[end:]) {
@@ -117,7 +118,7 @@ func (f *Framer) message(at time.Duration, b []byte) {
 	}
 }
 
-// part feeds a piece of the inner stream. What it is, its first byte tells.
+// part processes a piece of the inner stream. Its first byte determines the framing.
 func (f *Framer) part(at time.Duration, payload []byte) {
 	if f.mode == modeSniff {
 		f.mode, f.framing = modeSSE, bench.FramingSSE
@@ -134,18 +135,18 @@ func (f *Framer) part(at time.Duration, payload []byte) {
 	f.consume(at, payload)
 }
 
-// finishAmazon notes that the body ended within a message, whose bytes are lost.
+// finishAmazon records that the body ended within a message, which is discarded.
 func (f *Framer) finishAmazon(how bench.End) {
 	if len(f.amazon.pending) > 0 && how == bench.EndEOF && f.mode != modeStop {
 		f.malformed++
 	}
 }
 
-// amazonHead is what we read of a message's headers; parts of the message.
+// amazonHead contains headers of a message. The values are slices of the message.
 type amazonHead struct{ message, event, exception, code, text []byte }
 
-// amazonHeaders reads the headers of a message; ok = false when they are cut or of
-// a type that does not exist.
+// amazonHeaders parses the headers of a message; ok = false if they are incomplete or
+// have an unknown type.
 func amazonHeaders(b []byte) (h amazonHead, ok bool) {
 	for len(b) > 0 {
 		n := 1 + int(b[0])
@@ -174,9 +175,9 @@ func amazonHeaders(b []byte) (h amazonHead, ok bool) {
 	return h, true
 }
 
-// amazonValue cuts the value of a header of type kind off b. Types 0 and 1 are true
-// and false, 2 to 5 integers of 1 to 8 bytes, 6 bytes and 7 a string after a length
-// of two bytes, 8 a time stamp, 9 a UUID.
+// amazonValue returns the value of a header of type kind at the start of b, and the
+// rest. Types 0 and 1 are true and false, 2 to 5 integers of 1 to 8 bytes, 6 bytes and
+// 7 a string after a length of two bytes, 8 a timestamp, 9 a UUID.
 func amazonValue(kind byte, b []byte) (value, rest []byte, ok bool) {
 	sizes := [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 	if int(kind) >= len(sizes) {
@@ -195,15 +196,15 @@ func amazonValue(kind byte, b []byte) (value, rest []byte, ok bool) {
 	return b[:size], b[size:], true
 }
 
-// exception ends the response by what the server says went wrong. The payload is a
-// JSON object with a message, or text.
+// exception ends the response with the error that the server reports. The payload is
+// a JSON object with a message, or text.
 func (f *Framer) exception(h amazonHead, payload []byte) {
-	var said struct{ Message, OriginalMessage string } // names compare without case
+	var body struct{ Message, OriginalMessage string } // names are case-insensitive
 	message, code := string(h.text), string(h.exception)
-	if json.Unmarshal(payload, &said) == nil && said.OriginalMessage+said.Message != "" {
-		message = said.OriginalMessage
+	if json.Unmarshal(payload, &body) == nil && body.OriginalMessage+body.Message != "" {
+		message = body.OriginalMessage
 		if message == "" {
-			message = said.Message
+			message = body.Message
 		}
 	} else if message == "" {
 		message = string(payload)
@@ -217,12 +218,12 @@ func (f *Framer) exception(h amazonHead, payload []byte) {
 	f.breakOff(bench.StreamError, clip(code, maxExceptionCode), clip(message, maxException))
 }
 
-// malform ends a response whose messages are broken.
+// malform ends a response with invalid messages.
 func (f *Framer) malform(message string) {
 	f.breakOff(bench.MalformedResponse, "event_stream", message)
 }
 
-// clip makes text of at most limit bytes, between characters.
+// clip returns valid UTF-8 of at most limit bytes.
 func clip(s string, limit int) string {
 	if len(s) > limit {
 		s = s[:limit]

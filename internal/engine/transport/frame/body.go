@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
-// feedBody keeps bytes and, where they may turn out to be lines, for each read
-// that ends one where and when.
+// feedBody stores bytes and, if they may be JSON lines, a mark for each read that
+// completes one.
 func (f *Framer) feedBody(at time.Duration, b []byte) {
 	if room := f.limit - len(f.arena); len(b) > room {
 		if !f.truncates {
@@ -46,13 +47,14 @@ func (f *Framer) giveUpSize(what string, limit int) {
 	f.giveUp("body_size", fmt.Sprintf("%s is larger than %d bytes", what, limit))
 }
 
-// maybeLines reports whether a document may turn out to be JSON lines: a stream
-// was asked for or announced, and JSON came.
+// maybeLines reports whether a document may be JSON lines: a stream was requested or
+// announced, and the body is JSON.
 func (f *Framer) maybeLines() bool {
 	return (f.head.Streaming || f.mislabelled) && f.framing == bench.FramingJSON
 }
 
-// finishBody names an error body and cuts JSON lines that came as a document.
+// finishBody determines the framing of an error body, and splits JSON lines that were
+// announced as a document.
 func (f *Framer) finishBody(how bench.End) {
 	if f.framing == bench.FramingNone {
 		f.nameDocument()
@@ -71,15 +73,15 @@ func (f *Framer) finishBody(how bench.End) {
 	f.finishLines(how)
 }
 
-// severalObjects reports whether the body starts with a line that is a JSON
-// object of its own, and more follows.
+// severalObjects reports whether the first line of the body is a complete JSON object
+// and the body continues after it.
 func (f *Framer) severalObjects() bool {
 	rest := bytes.TrimLeft(bytes.TrimPrefix(f.arena, []byte(bom)), space)
 	first, rest, _ := bytes.Cut(rest, []byte{'\n'})
 	return len(bytes.Trim(rest, space)) > 0 && len(first) > 0 && first[0] == '{' && json.Valid(first)
 }
 
-// feedLines makes events of lines.
+// feedLines adds an event per line.
 func (f *Framer) feedLines(at time.Duration, b []byte) {
 	if len(b) > f.limit-f.total-len(f.arena) {
 		f.giveUpBody()
@@ -88,7 +90,7 @@ func (f *Framer) feedLines(at time.Duration, b []byte) {
 	f.lines(at, f.reads, b)
 }
 
-// lines cuts b into lines and keeps an unfinished one.
+// lines splits b into lines and stores an incomplete one.
 func (f *Framer) lines(at time.Duration, read int32, b []byte) {
 	events := &f.resp.Events
 	for len(b) > 0 && f.mode == modeLines {
@@ -116,7 +118,7 @@ func (f *Framer) lines(at time.Duration, read int32, b []byte) {
 			line = f.arena
 		}
 		size := len(line) + 1
-		if line = f.trimLine(line); len(line) > 0 && f.push(bench.Event{At: at, Read: read, Data: line}) {
+		if line = f.trimLine(line); len(line) > 0 && f.push(eventlog.Event{At: at, Read: read, Data: line}) {
 			size -= len(line) // push counted it
 		}
 		f.total += size
@@ -124,24 +126,23 @@ func (f *Framer) lines(at time.Duration, read int32, b []byte) {
 	}
 }
 
-// finishLines handles a last line without its end: it counts after a clean end
-// of the body, when it is whole.
+// finishLines processes a last line without a line end: it is an event if the body
+// ended normally and the line is valid JSON.
 func (f *Framer) finishLines(how bench.End) {
 	line := f.trimLine(f.arena)
 	switch {
 	case how != bench.EndEOF || len(line) == 0:
 	case json.Valid(line):
-		f.push(bench.Event{At: f.lastAt, Read: f.reads, Data: line})
+		f.push(eventlog.Event{At: f.lastAt, Read: f.reads, Data: line})
 	default:
 		f.malformed++
 	}
 }
 
-// space is the white space of JSON.
+// space is the whitespace of JSON.
 const space = " \t\r\n"
 
-// trimLine narrows a line to what is neither white space nor a byte order mark
-// at the start of the body.
+// trimLine removes whitespace, and a byte order mark at the start of the body.
 func (f *Framer) trimLine(line []byte) []byte {
 	if !f.begun {
 		line = bytes.TrimPrefix(line, []byte(bom))

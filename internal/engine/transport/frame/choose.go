@@ -15,14 +15,14 @@ const bom = "\xef\xbb\xbf"
 // eventStream is the type of server-sent events.
 const eventStream = "text/event-stream"
 
-// mediaType returns the type of a Content-Type header in lower case, without
-// its parameters.
+// mediaType returns the media type of a Content-Type header in lower case, without
+// parameters.
 func mediaType(contentType string) string {
 	media, _, _ := strings.Cut(contentType, ";")
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// choose sets the mode by status, encoding and type.
+// choose sets the mode according to status, encoding and content type.
 func (f *Framer) choose() {
 	success := f.head.Status >= 200 && f.head.Status < 300
 	f.chooseEncoding(success)
@@ -30,14 +30,14 @@ func (f *Framer) choose() {
 	case f.fail != nil:
 		f.mode = modeStop
 	case !success:
-		f.keepDocument(bench.FramingNone, MaxErrorBody) // named at the end, by content
-	case f.media == eventStream: // unless the first byte says otherwise
+		f.keepDocument(bench.FramingNone, MaxErrorBody) // finishBody determines the framing
+	case f.media == eventStream: // unless the first byte contradicts it
 		f.mode, f.framing = modeSniff, bench.FramingSSE
 	case isLines(f.media):
 		f.mode, f.framing = modeLines, bench.FramingNDJSON
 	case isJSON(f.media):
 		f.mode, f.framing = modeBody, bench.FramingJSON
-	case f.media == amazonType: // what is inside, its first byte tells
+	case f.media == amazonType: // the first byte of the payload decides
 		f.amazon.on, f.mode, f.framing = true, modeSniff, bench.FramingSSE
 	case isBinary(f.media):
 		f.mode, f.framing = modeCount, bench.FramingBinary
@@ -46,8 +46,8 @@ func (f *Framer) choose() {
 	}
 }
 
-// chooseEncoding prepares decompression. Encodings that we cannot undo make a
-// success useless; the status of an error says enough without its body.
+// chooseEncoding prepares decompression. An unsupported encoding is a failure, except
+// with an error status, which does not need its body.
 func (f *Framer) chooseEncoding(success bool) {
 	encoding := strings.ToLower(strings.TrimSpace(f.head.ContentEncoding))
 	switch encoding {
@@ -66,7 +66,7 @@ func (f *Framer) chooseEncoding(success bool) {
 	}
 }
 
-// keepDocument keeps the body up to limit bytes and ignores the rest.
+// keepDocument stores up to limit bytes of the body and ignores the rest.
 func (f *Framer) keepDocument(framing bench.Framing, limit int) {
 	if f.mode != modeStop {
 		f.mode = modeBody
@@ -94,8 +94,7 @@ func isBinary(media string) bool {
 	return kind == "audio" || kind == "video" || kind == "image"
 }
 
-// isText reports whether a type is that of plain text: text itself, and the
-// subtitles that some servers give a type of their own.
+// isText reports whether a media type is plain text or subtitles.
 func isText(media string) bool {
 	switch media {
 	case "text/plain", "text/vtt", "text/srt", "application/x-subrip":
@@ -104,14 +103,14 @@ func isText(media string) bool {
 	return false
 }
 
-// sniffBytes looks at the start of a body whose type says nothing. It returns
-// the bytes seen so far once the mode is known, and nil before. With final set
-// it decides by what there is.
+// sniffBytes determines the mode from the first bytes of the body. It returns all
+// bytes so far when the mode is known, and nil before. If final is set, no more bytes
+// follow and it decides in any case.
 func (f *Framer) sniffBytes(b []byte, final bool) []byte {
 	f.sniff = append(f.sniff, b...)
 	start := bytes.TrimLeft(f.sniff, space)
 	if len(start) < len(bom) && strings.HasPrefix(bom, string(start)) && !final {
-		f.sniff = f.sniff[:copy(f.sniff, start)] // white space is not kept
+		f.sniff = f.sniff[:copy(f.sniff, start)] // whitespace is not stored
 		return nil
 	}
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte(bom)), space)
@@ -126,7 +125,8 @@ func (f *Framer) sniffBytes(b []byte, final bool) []byte {
 	return f.sniff
 }
 
-// sniffKnown sets the mode by the first bytes and reports whether it could.
+// sniffKnown sets the mode according to the first bytes, and reports whether they
+// suffice.
 func (f *Framer) sniffKnown(start []byte, final bool) bool {
 	fields := []string{"data:", "event:", "id:", "retry:", ":"}
 	isField := func(field string) bool { return bytes.HasPrefix(start, []byte(field)) }
@@ -155,7 +155,8 @@ func (f *Framer) sniffKnown(start []byte, final bool) bool {
 	return true
 }
 
-// nameDocument decides what an error body is, by its type and first byte.
+// nameDocument sets the framing of an error body according to its content type and
+// first byte.
 func (f *Framer) nameDocument() {
 	start := bytes.TrimLeft(bytes.TrimPrefix(f.arena, []byte(bom)), space)
 	switch {

@@ -6,15 +6,14 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// What is kept of a body that is only counted: a stamp and a size for each read,
-// and its first bytes, which hold the header of a sound. An endless body takes no
-// more than that.
+// Limits of the stored part of a body that is only counted: the time and size of each
+// read, and the first bytes, which contain the header of audio.
 const (
-	MaxPieces = 64 << 10 // reads, 1 MiB of memory; the last piece takes all later ones
+	MaxPieces = 64 << 10 // reads, 1 MiB of memory; the last piece contains all later ones
 	MaxStart  = 4 << 10  // bytes
 )
 
-// feedCount counts bytes. Those that one read released are one piece.
+// feedCount counts bytes. All bytes of one read are one piece.
 func (f *Framer) feedCount(at time.Duration, b []byte) {
 	if len(b) > f.limit-f.total {
 		f.giveUpBody()

@@ -1,13 +1,13 @@
-// Package frame cuts the body of one response into events while it arrives:
+// Package frame splits the body of a response into events while it arrives:
 // server-sent events, JSON lines, either of them in an AWS event stream, one JSON
-// document or plain bytes. It stamps
-// every event with the read that completed it and decodes nothing, so that the
-// reading goroutine is back at its socket at once. An event that is like an
-// earlier one is recognised by its bytes in one pass, which finds its end, too,
-// and only what is new in it is kept.
+// document or plain bytes. Each event gets the timestamp of the read that completed
+// it. Nothing is decoded, so that the reading goroutine returns to its socket
+// immediately. An event that resembles an earlier one is recognised in one pass,
+// which also finds its end, and only the differences are stored; see
+// [eventlog.Log].
 //
-// Rules for server-sent events are those of the WHATWG HTML standard, section
-// 9.2.6, with leniencies that each leave a named warning.
+// Server-sent events follow the WHATWG HTML standard, section 9.2.6. Each deviation
+// that is accepted adds a named warning.
 package frame
 
 import (
@@ -17,87 +17,87 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
-// The limits of one response. What is over them is a failure of class
-// event_too_large, so that a hostile server cannot take our memory.
+// The limits of a response. Exceeding one is a failure of class event_too_large. They
+// protect the client's memory against a hostile server.
 const (
-	MaxEvent     = 64 << 20  // bytes of one event or line, 64 MiB
-	MaxBody      = 512 << 20 // bytes of one response as they came, kept or not, 512 MiB
-	MaxKept      = 256 << 20 // bytes kept of one response: all events, or a document, 256 MiB
-	MaxInflated  = 64 << 20  // bytes that compressed ones may become, 64 MiB: we never ask for compression
-	MaxErrorBody = 1 << 20   // bytes kept of an error or HTML body, 1 MiB
-	MaxEvents    = 1 << 20   // events of one response
+	MaxEvent     = 64 << 20  // bytes of an event or line, 64 MiB
+	MaxBody      = 512 << 20 // received bytes of a response, 512 MiB
+	MaxKept      = 256 << 20 // bytes of all events of a response, or of a document, 256 MiB
+	MaxInflated  = 64 << 20  // decompressed bytes, 64 MiB; requests never ask for compression
+	MaxErrorBody = 1 << 20   // stored bytes of an error or HTML body, 1 MiB
+	MaxEvents    = 1 << 20   // events of a response
 	MaxDrain     = 64 << 10  // bytes to read after [Framer.Done], 64 KiB
 )
 
-// keepCapacity (bytes) and keepMarks are how much of each buffer a Framer takes
-// along into its next response: enough for thousands of events.
+// keepCapacity (bytes) and keepMarks limit the capacity of the buffers that a Framer
+// reuses for the next response. They suffice for thousands of events.
 const (
 	keepCapacity = 64 << 10
 	keepMarks    = 1 << 10
 )
 
-// Warnings that a Framer leaves on the response.
+// Warnings that a Framer adds to the response.
 const (
-	WarnSniffedSSE        = "sniffed_sse"              // the body was a stream, its type did not say so
+	WarnSniffedSSE        = "sniffed_sse"              // the body is a stream, but its content type is not
 	WarnUnterminatedEvent = "unterminated_final_event" // the last event had no blank line
-	WarnMalformedEvent    = "malformed_event"          // the last event was cut
-	WarnRepairedEvent     = "repaired_event"           // a raw line break inside a JSON string
-	WarnDataAfterDone     = "data_after_done"          // events after the end marker, ignored
-	WarnMergedReads       = "merged_reads"             // more reads than MaxPieces, which share the last stamp
+	WarnMalformedEvent    = "malformed_event"          // the last event is incomplete
+	WarnRepairedEvent     = "repaired_event"           // an unescaped line break in a JSON string was escaped
+	WarnDataAfterDone     = "data_after_done"          // events after the end marker were ignored
+	WarnMergedReads       = "merged_reads"             // more reads than MaxPieces; the others share the last timestamp
 )
 
-// Head is what decides how a body is cut.
+// Head contains the data that determine how a body is framed.
 type Head struct {
 	Status          int
 	ContentType     string // value of the header; empty = none
 	ContentEncoding string // value of the header; empty = none
 	Streaming       bool   // the request asked for a stream
 	Length          string // value of the Content-Length header; empty = unknown
-	Limit           int    // bytes of the body, received and kept; 0 = MaxBody and MaxKept
+	Limit           int    // bytes of the body, received and stored; 0 = MaxBody and MaxKept
 	Memory          *Memory
 }
 
-// mode is what a Framer does with the next bytes.
+// mode is how a Framer processes the next bytes.
 type mode uint8
 
 const (
-	modeSniff mode = iota // the type says nothing: look at the first bytes
-	modeSSE               // cut into server-sent events
-	modeLines             // keep, cut into lines at the end
-	modeBody              // keep as one document
-	modeCount             // keep when how many bytes came, and the first of them
-	modeStop              // failed or full: ignore everything
+	modeSniff mode = iota // determine the mode from the first bytes
+	modeSSE               // split into server-sent events
+	modeLines             // split into lines
+	modeBody              // store as one document
+	modeCount             // store the times and sizes of reads, and the first bytes
+	modeStop              // failed or full: ignore the bytes
 )
 
-// mark says up to which byte of the arena a read filled it. Only reads that
-// hold a line end leave one.
+// mark is the end of the last complete line of a read, as a position in the arena.
 type mark struct {
 	end  int
 	at   time.Duration
 	read int32
 }
 
-// Framer cuts one response body into events. The zero Framer works after
-// [Framer.Reset], which also makes it ready for the next response. It is not
-// safe for concurrent use.
+// Framer splits a response body into events. [Framer.Reset] prepares the zero Framer
+// for its first response and any Framer for the next one. A Framer is not safe for
+// concurrent use.
 //
 // Every Reset must be followed by [Framer.Free] or another Reset, because a
-// compressed body holds a decompressor that has to be stopped, and a large one a
-// part of the memory that all responses share.
+// compressed body holds a decompressor that must be stopped, and a large one a part
+// of the shared memory.
 type Framer struct {
 	head      Head
 	media     string // content type without parameters, lower case
 	mode      mode
 	framing   bench.Framing
-	limit     int // bytes that all events, or the document, may have
-	total     int // bytes of all events so far
-	maxBody   int // bytes that may be received; MaxBody unless the head says less
-	received  int // bytes as they came
-	drained   int // ... of them, after Done
-	granted   int // bytes of the memory that all share
-	maxEvent  int // MaxEvent, MaxEvents; smaller in tests
+	limit     int // maximum size of all events, or of the document, in bytes
+	total     int // size of all events so far, in bytes
+	maxBody   int // maximum number of received bytes
+	received  int // received bytes
+	drained   int // received bytes after Done
+	granted   int // bytes taken from the shared memory
+	maxEvent  int // MaxEvent and MaxEvents; smaller in tests
 	maxEvents int
 	maxPieces int // MaxPieces; smaller in tests
 	truncates bool
@@ -108,27 +108,27 @@ type Framer struct {
 	end       bench.End
 	finished  bool
 
-	arena []byte // data of the pending event, the unfinished line, or the body
-	marks []mark // of a body that may turn out to be lines
-	// pieces are the reads of a body that is counted; arena holds its start.
+	arena []byte // data of the pending event, the incomplete line, or the body
+	marks []mark // of a body that may be JSON lines
+	// pieces are the reads of a body that is only counted; arena contains its start.
 	pieces []bench.Piece
 	begun  bool // a line was seen (modeLines)
 	sniff  []byte
 	sse    sse
 	unzip  *inflater
 	amazon amazon
-	names  []string // event names seen, to allocate each once
+	names  []string // known event names, to allocate each once
 
-	mislabelled bool // the type said events, the bytes are JSON or HTML
+	mislabelled bool // the content type is events, the body is JSON or HTML
 
 	unterminated, malformed, repaired, afterDone, sniffed, merged int
 
 	fail *bench.Failure
-	resp bench.Response // holds the events; the rest is filled in by Response
+	resp bench.Response // contains the events; Response sets the other fields
 }
 
-// Reset makes the Framer ready for the body of a response with head h. What
-// [Framer.Response] returned before is no longer valid.
+// Reset prepares the Framer for the body of a response with head h. It invalidates
+// the result of [Framer.Response].
 func (f *Framer) Reset(h Head) {
 	f.Free()
 	events := f.resp.Events
@@ -153,7 +153,7 @@ func (f *Framer) Reset(h Head) {
 	f.refuse()
 }
 
-// refuse gives up at once on a document that says that it is over the limit.
+// refuse rejects a document whose Content-Length exceeds the limit.
 func (f *Framer) refuse() {
 	if f.head.Length == "" || f.mode != modeBody || f.truncates {
 		return
@@ -163,8 +163,8 @@ func (f *Framer) refuse() {
 	}
 }
 
-// Free ends the use of the response and lets go of what it holds beyond the
-// buffers of an ordinary one. What [Framer.Response] returned is no longer valid.
+// Free releases the memory of the response, except buffers of ordinary size. It
+// invalidates the result of [Framer.Response].
 func (f *Framer) Free() {
 	f.stopInflating()
 	f.finished = true
@@ -177,7 +177,7 @@ func (f *Framer) Free() {
 	f.granted = 0
 }
 
-// reuse returns s emptied, or nil where it has grown beyond limit elements.
+// reuse returns s[:0], or nil if its capacity exceeds limit.
 func reuse[T any](s []T, limit int) []T {
 	if cap(s) > limit {
 		return nil
@@ -185,8 +185,8 @@ func reuse[T any](s []T, limit int) []T {
 	return s[:0]
 }
 
-// Feed takes the bytes of one network read that returned at. It numbers the
-// reads itself, from 1; an empty read is none. It keeps no reference to b.
+// Feed processes the bytes of one network read that returned at the given time. It
+// numbers the reads from 1; empty reads do not count. It does not retain b.
 func (f *Framer) Feed(at time.Duration, b []byte) {
 	if len(b) == 0 || f.finished {
 		return
@@ -208,7 +208,7 @@ func (f *Framer) Feed(at time.Duration, b []byte) {
 	f.claim()
 }
 
-// open takes bytes of the decompressed body.
+// open processes bytes of the decompressed body.
 func (f *Framer) open(at time.Duration, b []byte) {
 	if f.amazon.on {
 		f.unwrap(at, b)
@@ -217,7 +217,7 @@ func (f *Framer) open(at time.Duration, b []byte) {
 	f.consume(at, b)
 }
 
-// consume takes bytes of the body, without compression and wrapping.
+// consume processes bytes of the body without compression and wrapping.
 func (f *Framer) consume(at time.Duration, b []byte) {
 	if f.mode == modeSniff {
 		if b = f.sniffBytes(b, false); b == nil {
@@ -237,25 +237,22 @@ func (f *Framer) consume(at time.Duration, b []byte) {
 	}
 }
 
-// Done reports whether nothing that follows can matter: the end marker was
-// seen, the server reported an error in the stream, an error body is as long as
-// we keep, or [Framer.Err] is set. The caller should read on only for a moment
-// (at most 250 ms, and until [Framer.Drained]), so that the connection may be
-// reused.
+// Done reports whether the rest of the body is irrelevant: the end marker was
+// received, the server reported an error in the stream, an error body has reached its
+// limit, or [Framer.Err] is set. The caller should continue to read only briefly (at
+// most 250 ms, and until [Framer.Drained]), so that the connection can be reused.
 func (f *Framer) Done() bool {
 	return f.sse.done || f.sse.failed || f.full || f.fail != nil
 }
 
-// Drained reports whether so much came after [Framer.Done] that the end of the
-// body is not worth waiting for.
+// Drained reports whether more than [MaxDrain] bytes followed [Framer.Done].
 func (f *Framer) Drained() bool { return f.drained > MaxDrain }
 
-// Err returns what the Framer found wrong with the body; nil means nothing.
+// Err returns the failure that the Framer detected, or nil.
 func (f *Framer) Err() *bench.Failure { return f.fail }
 
-// Finish ends the body. A clean end completes an event that lacks only its
-// blank line; after any other end an unfinished event is dropped. Only the
-// first call counts.
+// Finish ends the body. A normal end completes an event that lacks only its blank
+// line; any other end discards an incomplete event. Further calls have no effect.
 func (f *Framer) Finish(at time.Duration, how bench.End) {
 	if f.finished {
 		return
@@ -283,9 +280,9 @@ func (f *Framer) Finish(at time.Duration, how bench.End) {
 	f.finished, f.end, f.endAt = true, how, at
 }
 
-// Response returns what was received so far; complete after [Framer.Finish].
-// The caller adds the header. It and all bytes in it belong to the Framer and
-// are valid until the next call to Reset.
+// Response returns the part of the response that was received so far; after
+// [Framer.Finish] it is complete. The caller sets its Header. The response belongs to
+// the Framer and is valid until the next call to Free or Reset.
 func (f *Framer) Response() *bench.Response {
 	r := &f.resp
 	*r = bench.Response{
@@ -304,7 +301,7 @@ func (f *Framer) Response() *bench.Response {
 	return r
 }
 
-// warnings returns what there is to say; mostly nothing.
+// warnings returns the warnings with their numbers; usually nil.
 func (f *Framer) warnings() map[string]int {
 	if f.sniffed+f.unterminated+f.malformed+f.repaired+f.afterDone+f.merged == 0 {
 		return nil
@@ -321,8 +318,8 @@ func (f *Framer) warnings() map[string]int {
 	return w
 }
 
-// push keeps an event, if there may be another.
-func (f *Framer) push(e bench.Event) bool {
+// push adds an event and reports whether the limits allow it.
+func (f *Framer) push(e eventlog.Event) bool {
 	if f.resp.Events.Len() >= f.maxEvents {
 		f.giveUp("event_count", fmt.Sprintf("more than %d events in one response", f.maxEvents))
 		return false
@@ -332,10 +329,10 @@ func (f *Framer) push(e bench.Event) bool {
 	return true
 }
 
-// giveUp records that the response is over a limit; nothing more is kept.
+// giveUp records that the response exceeds a limit and ignores the rest.
 func (f *Framer) giveUp(code, message string) { f.breakOff(bench.EventTooLarge, code, message) }
 
-// breakOff records why nothing more is kept.
+// breakOff records a failure and ignores the rest of the body.
 func (f *Framer) breakOff(class bench.Class, code, message string) {
 	if f.fail == nil {
 		f.fail = &bench.Failure{

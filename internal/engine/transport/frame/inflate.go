@@ -17,21 +17,21 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// inflateBlock is the most that one step of decompression returns, in bytes.
+// inflateBlock is the maximum size of one step of decompression, in bytes.
 const inflateBlock = 32 << 10
 
-// inflater undoes gzip or deflate incrementally. The standard decompressors
-// pull their input; running them as a coroutine lets the Framer push reads into
-// them and get out at once whatever a read released.
+// inflater decompresses gzip or deflate incrementally. The decompressors of the
+// standard library pull their input; running one as a coroutine allows the Framer to
+// push reads into it and to obtain the output of each read immediately.
 type inflater struct {
-	in   []byte // compressed bytes of the current read that are not consumed yet
+	in   []byte // unread compressed bytes of the current read
 	err  error  // why the coroutine ended; io.EOF = end of the compressed data
 	next func() ([]byte, bool)
 	stop func()
 }
 
-// newInflater returns an inflater for "gzip", "x-gzip" or "deflate". Its stop
-// must be called.
+// newInflater returns an inflater for "gzip", "x-gzip" or "deflate". The caller must
+// call its stop.
 func newInflater(encoding string) *inflater {
 	z := &inflater{}
 	z.next, z.stop = iter.Pull(func(yield func([]byte) bool) {
@@ -45,19 +45,19 @@ func newInflater(encoding string) *inflater {
 	return z
 }
 
-// checksum is what follows compressed data.
+// checksum is the checksum after compressed data.
 type checksum interface {
 	io.Writer
-	// check reads what the data should be and compares.
+	// check reads the expected checksum and compares it.
 	check(src io.Reader) error
 	// more reports whether compressed data may follow.
 	more() bool
 }
 
-// inflateAll yields what compressed data becomes. The decompressors of package
-// compress/gzip and compress/zlib hold the last bytes back until the checksum and, of
-// gzip, the next member is there; so only the headers are theirs. The error is io.EOF
-// at the end of the data.
+// inflateAll yields the decompressed data. The readers of compress/gzip and
+// compress/zlib return the last bytes only after the checksum and, with gzip, the next
+// member have arrived; therefore they only read the headers. The error is io.EOF at
+// the end of the data.
 func inflateAll(src *pushed, open func(*pushed) (checksum, error), yield func([]byte) bool) error {
 	buf := make([]byte, inflateBlock)
 	for {
@@ -68,7 +68,7 @@ func inflateAll(src *pushed, open func(*pushed) (checksum, error), yield func([]
 		for r := flate.NewReader(src); err == nil; {
 			var n int
 			n, err = r.Read(buf)
-			_, _ = sum.Write(buf[:n]) // never fails, see hash.Hash
+			_, _ = sum.Write(buf[:n]) // never returns an error, see hash.Hash
 			if n > 0 && !yield(buf[:n]) {
 				return nil
 			}
@@ -85,7 +85,7 @@ func inflateAll(src *pushed, open func(*pushed) (checksum, error), yield func([]
 	}
 }
 
-// gzipSum is the checksum of a member of gzip (RFC 1952).
+// gzipSum is the checksum of a gzip member (RFC 1952).
 type gzipSum struct {
 	hash.Hash32
 	size uint32
@@ -122,9 +122,9 @@ type zlibSum struct {
 	bare bool
 }
 
-// openDeflate reads the header of "deflate", which is the zlib format by the standard
-// (RFC 9110, section 8.4.1.2) and bare deflate in the habit of some servers: the first
-// two bytes tell.
+// openDeflate reads the header of "deflate": the zlib format by the standard (RFC
+// 9110, section 8.4.1.2), bare deflate with some servers. The first two bytes
+// distinguish them.
 func openDeflate(src *pushed) (checksum, error) {
 	first, err := src.ReadByte()
 	if err != nil {
@@ -159,18 +159,18 @@ func (w *zlibSum) check(src io.Reader) error {
 
 func (w *zlibSum) more() bool { return false }
 
-// pushed is the decompressor's input: it hands control back to the Framer when
-// a read is used up.
+// pushed is the input of the decompressor. It returns control to the Framer when the
+// bytes of a read are used up.
 type pushed struct {
 	z      *inflater
 	yield  func([]byte) bool
 	unread []byte
 }
 
-// With both methods no decompressor wraps us in a buffer of its own.
+// A [flate.Reader] is not wrapped in another buffer.
 var _ flate.Reader = (*pushed)(nil)
 
-// wait returns when there is input; its error means that the Framer is done.
+// wait returns when there is input. An error means that the Framer has stopped.
 func (p *pushed) wait() error {
 	for len(p.unread) == 0 && len(p.z.in) == 0 {
 		if !p.yield(nil) {
@@ -180,8 +180,8 @@ func (p *pushed) wait() error {
 	return nil
 }
 
-// follows waits for two bytes and reports whether they are the given ones. They stay
-// unread.
+// follows waits for two bytes and reports whether they are the given ones, without
+// consuming them.
 func (p *pushed) follows(first, second byte) bool {
 	a, err := p.ReadByte()
 	if err != nil {
@@ -224,7 +224,7 @@ func (p *pushed) Read(b []byte) (int, error) {
 	return n + 1, nil
 }
 
-// inflate feeds one compressed read and consumes what it releases.
+// inflate decompresses the bytes of one read and processes the output.
 func (f *Framer) inflate(at time.Duration, b []byte) {
 	z := f.unzip
 	for z.in = b; f.mode != modeStop && !f.full; {
@@ -241,8 +241,7 @@ func (f *Framer) inflate(at time.Duration, b []byte) {
 	z.in = nil
 }
 
-// inflateEnded handles the end of the compressed data; what follows it is
-// ignored.
+// inflateEnded handles the end of the compressed data. The rest of the body is ignored.
 func (f *Framer) inflateEnded(err error) {
 	f.full = true
 	if f.fail == nil && err != nil && !errors.Is(err, io.EOF) {

@@ -8,26 +8,26 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// What a response takes of the memory that all share: nothing up to freeBytes,
-// so that ordinary ones never touch it, and then grantBytes at a time.
+// A response takes nothing from the shared memory up to freeBytes, so that ordinary
+// responses never access it, and then grantBytes at a time.
 const (
 	freeBytes  = 1 << 20
 	grantBytes = 1 << 20
 )
 
-// Memory bounds what all responses under way keep together, beyond 1 MiB each,
-// so that a hostile server cannot take more by many connections than by one. It
-// counts the bytes that are kept; buffers that grow take up to twice as much
-// for a moment. nil = no bound. Safe for concurrent use.
+// Memory limits the total memory of all responses in flight, beyond 1 MiB per
+// response, so that a hostile server cannot exhaust it with many connections. It
+// counts stored bytes; growing buffers take up to twice as much for a short time. A
+// nil Memory has no limit. It is safe for concurrent use.
 type Memory struct {
 	limit int64
 	used  atomic.Int64
 }
 
-// NewMemory returns a bound of limit bytes, > 0.
+// NewMemory returns a Memory of limit bytes, > 0.
 func NewMemory(limit int64) *Memory { return &Memory{limit: limit} }
 
-// Used returns how many bytes are taken.
+// Used returns the number of bytes in use.
 func (m *Memory) Used() int64 { return m.used.Load() }
 
 func (m *Memory) take(n int) bool {
@@ -44,8 +44,8 @@ func (m *Memory) giveBack(n int) {
 	}
 }
 
-// extend appends b to dst. Large memory is doubled: append alone would grow it in
-// steps of a quarter, and leave four times the size behind as garbage.
+// extend appends b to dst. It doubles the capacity of large slices: append would grow
+// them by a quarter and produce four times their size as garbage.
 func extend(dst, b []byte) []byte {
 	const large = 256 << 10
 	if need := len(dst) + len(b); need > cap(dst) && need > large {
@@ -54,14 +54,14 @@ func extend(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// kept is about how many bytes are held now.
+// kept returns the approximate number of stored bytes.
 func (f *Framer) kept() int {
 	const markSize = 24
 	return len(f.arena) + len(f.sse.line) + len(f.sse.tail) + len(f.amazon.pending) + f.resp.Events.Size() + len(f.marks)*markSize
 }
 
-// claim takes what has come to be kept from the memory that all share. When
-// there is no more, it is our limit and none of the server's faults.
+// claim takes newly stored bytes from the shared memory. If it is exhausted, that is
+// an error of the client, not of the server.
 func (f *Framer) claim() {
 	kept := f.kept()
 	if kept <= freeBytes || f.head.Memory == nil {

@@ -7,31 +7,32 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/eventlog"
 )
 
-// maxComment is how much comment text is kept for an error event, in bytes.
+// maxComment is the maximum size of the comment of an error event, in bytes.
 const maxComment = 4 << 10
 
-// maxNames bounds the table of event names; a protocol has about twenty.
+// maxNames limits the table of event names; an API has about twenty.
 const maxNames = 64
 
-// sse is the state of the event-stream machine.
+// sse is the state of the parser of server-sent events.
 type sse struct {
-	bom     int  // bytes of the byte order mark matched so far; 3 = over
-	skipLF  bool // the last line ended at a CR: a LF that follows belongs to it
-	done    bool // the end marker was seen
+	bom     int  // matched bytes of the byte order mark; 3 = it is over
+	skipLF  bool // the last line ended with CR; a following LF belongs to it
+	done    bool // the end marker was received
 	failed  bool // the server reported an error
 	line    []byte
 	hasData bool   // the pending event has a data line
-	unknown bool   // ... and, after it, a line whose field name nobody knows
+	unknown bool   // ... followed by a line with an unknown field name
 	name    string // event name
 	comment []byte
-	tail    []byte        // raw lines after the first data line, each after a LF
+	tail    []byte        // raw lines after the first data line, each preceded by LF
 	at      time.Duration // when the last line of the pending event ended
 	read    int32         // number of that read
 }
 
-// feedSSE cuts bytes into lines at LF, CR or CRLF.
+// feedSSE splits bytes into lines at LF, CR or CRLF.
 func (f *Framer) feedSSE(at time.Duration, b []byte) {
 	if f.sse.bom < len(bom) {
 		b = f.skipBOM(b)
@@ -45,7 +46,7 @@ func (f *Framer) feedSSE(at time.Duration, b []byte) {
 				continue
 			}
 		}
-		if n := f.sameShape(at, b[pos:]); n > 0 {
+		if n := f.matchEvent(at, b[pos:]); n > 0 {
 			pos += n
 			continue
 		}
@@ -70,13 +71,13 @@ func (f *Framer) feedSSE(at time.Duration, b []byte) {
 	}
 }
 
-// sameShape takes an event that starts with b, has the shape of an earlier one,
-// and ends within b, and returns its length; 0 = there is none such. It decides
-// what [Framer.handleLine] and [Framer.dispatch] would, without cutting lines. An
-// event that reports an error is the last one, so none of these has a shape.
-func (f *Framer) sameShape(at time.Duration, b []byte) int {
+// matchEvent adds the event at the start of b if it matches a template and ends within
+// b, and returns its length; 0 = it does not. The result is that of
+// [Framer.handleLine] and [Framer.dispatch], without splitting lines. An event that
+// reports an error is the last one, so that it is never part of a template.
+func (f *Framer) matchEvent(at time.Duration, b []byte) int {
 	s, events := &f.sse, &f.resp.Events
-	if s.hasData || s.done || s.failed || len(s.line) > 0 || events.Shapes() == 0 {
+	if s.hasData || s.done || s.failed || len(s.line) > 0 || events.Templates() == 0 {
 		return 0
 	}
 	const field = "data:"
@@ -95,7 +96,7 @@ func (f *Framer) sameShape(at time.Duration, b []byte) int {
 	data := b[start:end]
 	size := blankLine(b[end:])
 	if size == 0 || events.Len() >= f.maxEvents || end > f.maxEvent || f.total+end > f.limit {
-		return 0 // not the end of the event, or one over a limit
+		return 0 // not the end of the event, or it exceeds a limit
 	}
 	events.AppendMatch(at, f.reads, data)
 	f.total += n + len(s.name)
@@ -103,8 +104,8 @@ func (f *Framer) sameShape(at time.Duration, b []byte) int {
 	return end + size
 }
 
-// blankLine returns the length of the two line ends that b starts with; 0 when
-// that is not certain.
+// blankLine returns the length of the two line ends at the start of b; 0 if they may
+// be incomplete.
 func blankLine(b []byte) int {
 	switch {
 	case len(b) >= 2 && b[0] == '\n' && b[1] == '\n':
@@ -115,8 +116,8 @@ func blankLine(b []byte) int {
 	return 0
 }
 
-// skipBOM drops a byte order mark at the start of the stream, which may come
-// in pieces.
+// skipBOM removes a byte order mark at the start of the stream, which may be split
+// over several reads.
 func (f *Framer) skipBOM(b []byte) []byte {
 	for i, c := range b {
 		if f.sse.bom == len(bom) {
@@ -138,7 +139,7 @@ func (f *Framer) partialLine(part []byte) {
 	}
 }
 
-// fullLine completes the pending line with part and handles it.
+// fullLine completes the pending line with part and processes it.
 func (f *Framer) fullLine(at time.Duration, part []byte) {
 	if !f.eventFits(len(part)) {
 		return
@@ -152,7 +153,7 @@ func (f *Framer) fullLine(at time.Duration, part []byte) {
 	f.sse.line = f.sse.line[:0]
 }
 
-// eventFits checks the limits before n more bytes are kept.
+// eventFits checks the limits before n more bytes are stored.
 func (f *Framer) eventFits(n int) bool {
 	n += len(f.sse.line)
 	if len(f.arena)+n > f.maxEvent || len(f.sse.tail)+n > f.maxEvent {
@@ -166,7 +167,7 @@ func (f *Framer) eventFits(n int) bool {
 	return true
 }
 
-// handleLine handles one line without its end.
+// handleLine processes a line without its line end.
 func (f *Framer) handleLine(at time.Duration, line []byte) {
 	if len(line) == 0 {
 		f.dispatch(at, f.reads)
@@ -196,7 +197,7 @@ func (f *Framer) handleLine(at time.Duration, line []byte) {
 	case "event":
 		s.name = f.intern(value)
 		s.at, s.read = at, f.reads
-	case "id", "retry": // we never reconnect
+	case "id", "retry": // only used to reconnect
 		s.at, s.read = at, f.reads
 	default:
 		s.unknown = s.unknown || hadData
@@ -206,7 +207,7 @@ func (f *Framer) handleLine(at time.Duration, line []byte) {
 	}
 }
 
-// intern returns name as a string, allocated once.
+// intern returns name as a string that is allocated only once.
 func (f *Framer) intern(name []byte) string {
 	if len(name) == 0 {
 		return ""
@@ -223,7 +224,7 @@ func (f *Framer) intern(name []byte) string {
 	return s
 }
 
-// dispatch ends the pending event at a blank line.
+// dispatch completes the pending event at a blank line.
 func (f *Framer) dispatch(at time.Duration, read int32) {
 	s := &f.sse
 	data := f.arena
@@ -255,20 +256,20 @@ func (f *Framer) pushSSE(at time.Duration, read int32) {
 	if s.unknown && len(f.arena) > 0 && f.arena[0] == '{' {
 		f.repair()
 	}
-	e := bench.Event{At: at, Read: read, Name: s.name, Data: f.arena}
+	e := eventlog.Event{At: at, Read: read, Name: s.name, Data: f.arena}
 	if s.name == "error" {
 		e.Comment = string(s.comment)
 		s.failed = true
 	}
-	if saysError(e.Data) {
+	if isError(e.Data) {
 		s.failed = true
 	}
 	f.push(e)
 }
 
-// repair handles a server that writes a raw line break inside a JSON string:
-// the lines after the data line are put back, with the break escaped, if that
-// makes the data JSON.
+// repair corrects the data of a server that writes unescaped line breaks in JSON
+// strings: it appends the lines after the data line with escaped line breaks, if the
+// result is valid JSON.
 func (f *Framer) repair() {
 	s := &f.sse
 	if json.Valid(f.arena) {
@@ -285,10 +286,10 @@ func (f *Framer) repair() {
 	}
 }
 
-// saysError recognises, without decoding, the error object that most servers
-// send in a stream: a first member "error" that is an object or a string with
-// something in it. What it misses the codec finds later.
-func saysError(data []byte) bool {
+// isError recognises, without decoding, the error object that most servers send in a
+// stream: its first member is "error", a non-empty object or string. The codec
+// recognises the others later.
+func isError(data []byte) bool {
 	const member = `{"error":`
 	if len(data) <= len(member) || string(data[:len(member)]) != member {
 		return false
@@ -297,8 +298,8 @@ func saysError(data []byte) bool {
 	return len(rest) > 1 && (rest[0] == '{' && rest[1] == '"' || rest[0] == '"' && rest[1] != '"')
 }
 
-// finishSSE handles what the stream ended in the middle of. Only a clean end
-// may complete an event; its time is then that of its own last byte.
+// finishSSE processes an event that is incomplete at the end of the stream. Only a
+// normal end completes it; its timestamp is then that of its last line.
 func (f *Framer) finishSSE(how bench.End) {
 	s := &f.sse
 	if how != bench.EndEOF {
@@ -327,7 +328,7 @@ func (f *Framer) finishSSE(how bench.End) {
 	f.dispatch(s.at, s.read)
 }
 
-// dropPending forgets the pending event because it was cut.
+// dropPending discards the pending event, which is incomplete.
 func (f *Framer) dropPending() {
 	f.malformed++
 	f.arena = f.arena[:0]

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"aiperfd/internal/app"
+)
+
+// Every outcome of a benchmark has an exit code.
+func TestExitCodes(t *testing.T) {
+	for outcome, want := range map[app.Outcome]int{
+		app.Failed: exitFailed, app.Cancelled: exitCancelled, app.InvalidClient: exitClient,
+	} {
+		err := withExitCode(&app.OutcomeError{Outcome: outcome, Message: "the message"})
+		var code exitError
+		if !errors.As(err, &code) || code.code != want || err.Error() != "the message" {
+			t.Errorf("%s: exit code %d, message %q, want %d and the message", outcome, code.code, err, want)
+		}
+	}
+	other := errors.New("no outcome")
+	if got := withExitCode(other); !errors.Is(got, other) || errors.As(got, new(exitError)) {
+		t.Errorf("another error became %#v", got)
+	}
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"net/http"
+	"path"
+
+	"github.com/go-chi/chi/v5"
+
+	"aiperfd/openapi"
+	"aiperfd/web"
+)
+
+// pageHandler handles the routes of embedded files.
+type pageHandler struct{ *base }
+
+// getDocument serves the API document.
+//
+//	@Summary	Get this document
+//	@Tags		service
+//	@Success	200	{object}	object
+//	@Produce	json
+//	@Router		/openapi.json [get]
+func (h *pageHandler) getDocument(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Cache-Control", "no-cache")
+	h.writeTagged(w, r, bodyTag(openapi.JSON), openapi.JSON)
+	return nil
+}
+
+// pagePolicy is the Content-Security-Policy of pages: nothing from elsewhere,
+// nothing inline.
+const pagePolicy = "default-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// page serves one of the embedded pages.
+func (h *pageHandler) page(name string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error { return h.sendAsset(w, r, name) }
+}
+
+// getStatic serves a file that belongs to a page.
+func (h *pageHandler) getStatic(w http.ResponseWriter, r *http.Request) error {
+	return h.sendAsset(w, r, chi.URLParam(r, "file"))
+}
+
+// sendAsset serves an embedded file.
+func (h *pageHandler) sendAsset(w http.ResponseWriter, r *http.Request, name string) error {
+	body, ok := web.File(name)
+	if !ok {
+		return errNotFound
+	}
+	header := w.Header()
+	header.Set("Content-Security-Policy", pagePolicy)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-cache")
+	tag := bodyTag(body)
+	header.Set("Etag", tag)
+	if tagged(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	header.Set("Content-Type", assetTypes()[path.Ext(name)])
+	h.write(w, http.StatusOK, body)
+	return nil
+}
+
+// assetTypes are the media types of the embedded files.
+func assetTypes() map[string]string {
+	return map[string]string{
+		".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+		".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	}
+}

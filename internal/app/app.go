@@ -1,0 +1,152 @@
+// Package app runs the engine and its HTTP API: as a daemon, for one benchmark in
+// the foreground, and as a demonstration. Tests start it in-process.
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"aiperfd/internal/api"
+	"aiperfd/internal/api/feed"
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/run"
+)
+
+// maxFeedClients is the maximum number of concurrent WebSocket clients.
+const maxFeedClients = 100
+
+// options are the parameters of an app. The store is required.
+type options struct {
+	store        run.Store
+	listener     net.Listener // nil = no API
+	host         string       // of the listener
+	log          zerolog.Logger
+	oneShot      bool // the process exists for one run
+	load         config.LoadOptions
+	maxRuns      int      // 0 = engine.DefaultMaxRuns
+	maxQueued    int      // 0 = engine.DefaultMaxQueued
+	allowedHosts []string // see api.Options
+	metricNames  string   // see api.Options
+	version      string
+}
+
+// app is an engine with an optional HTTP API.
+type app struct {
+	engine   *engine.Engine
+	server   *api.Server   // nil = no API
+	listener net.Listener  // nil = no API
+	stopped  chan struct{} // closed by shutdown
+	shutdown func()        // makes run return; safe for concurrent use, idempotent
+}
+
+// newApp connects the parts. Call run to start them.
+func newApp(o options) (*app, error) {
+	a := &app{listener: o.listener, stopped: make(chan struct{})}
+	a.shutdown = sync.OnceFunc(func() { close(a.stopped) })
+	var clients *feed.Hub
+	var publisher run.Publisher
+	if o.listener != nil {
+		clients = feed.NewHub(maxFeedClients)
+		publisher = clients
+	}
+	var err error
+	a.engine, err = engine.New(engine.Options{
+		Store: o.store, Publisher: publisher, Log: o.log, Version: o.version, MaxRuns: o.maxRuns,
+		MaxQueued: o.maxQueued, Load: o.load, Pacer: pace.Precise, Hub: hub.FromEnvironment(os.Getenv),
+	})
+	if err != nil || o.listener == nil {
+		return a, err
+	}
+	a.server, err = api.New(api.Options{
+		Runs: a.engine, Live: a.engine, Hub: clients, Compat: config.Compat,
+		Load: func(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
+			return loadChecked(data, format, o.load)
+		},
+		Shutdown: a.shutdown, Version: o.version, Log: o.log, Bind: o.host,
+		AllowedHosts: o.allowedHosts, OneShot: o.oneShot, MetricNames: o.metricNames,
+	})
+	return a, err
+}
+
+// loadChecked reads a document and reports its problems, including those that
+// only compiling it finds.
+func loadChecked(data []byte, format config.Format, o config.LoadOptions) (*config.Document, []config.Problem, error) {
+	o.Format = format
+	doc, warnings, err := config.Load(data, o)
+	if err == nil {
+		_, err = plan.Compile(doc)
+	}
+	return doc, warnings, err
+}
+
+// run executes the engine and serves the API until ctx ends or shutdown is
+// called. The engine stops before the API, so that the API shows the end of its
+// runs.
+func (a *app) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	apiCtx, stopAPI := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAPI()
+	var group errgroup.Group
+	group.Go(func() error {
+		defer cancel()
+		select {
+		case <-a.stopped:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	group.Go(func() error {
+		defer a.shutdown()
+		defer stopAPI()
+		return a.engine.Run(ctx)
+	})
+	if a.server != nil {
+		group.Go(func() error {
+			defer a.shutdown()
+			return a.server.Serve(apiCtx, a.listener)
+		})
+	}
+	return group.Wait()
+}
+
+// url returns the address of the API as users type it.
+func (a *app) url() string {
+	host, port, err := net.SplitHostPort(a.listener.Addr().String())
+	if err != nil {
+		return a.listener.Addr().String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// listen opens the port of the API and writes its number to portFile, if that is
+// not empty.
+func listen(ctx context.Context, host string, port int, portFile string) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("listen for the API: %w", err)
+	}
+	if portFile != "" {
+		bound := strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
+		if err := os.WriteFile(portFile, []byte(bound+"\n"), 0o600); err != nil {
+			ln.Close()
+			return nil, fmt.Errorf("write port file: %w", err)
+		}
+	}
+	return ln, nil
+}

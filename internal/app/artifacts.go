@@ -1,0 +1,109 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/export"
+)
+
+// artifactRoot is AIPerf's default folder, which contains one folder per run.
+const artifactRoot = "artifacts"
+
+// Folder is the artifact folder of a run in the foreground.
+type Folder struct {
+	Path  string
+	named bool // by the user, not by autoName
+}
+
+// MakeFolder creates the folder of a run: the one that the document names, whose
+// files are overwritten as AIPerf does, or else a new one with a name derived from
+// the run. The default of artifacts.dir counts as a name only if given is true.
+func MakeFolder(d *config.Document, given bool) (*Folder, error) {
+	f := &Folder{Path: d.Benchmark.Artifacts.Dir}
+	f.named = f.Path != "" && (f.Path != artifactRoot || given)
+	if !f.named {
+		var models []string
+		for _, m := range d.Benchmark.Models.Items {
+			models = append(models, m.Name)
+		}
+		f.Path = freeDir(&d.Benchmark, models)
+	}
+	if err := os.MkdirAll(f.Path, 0o755); err != nil {
+		return nil, fmt.Errorf("make artifact folder: %w", err)
+	}
+	if err := os.Remove(filepath.Join(f.Path, export.ReadyMarker)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("take over artifact folder: %w", err)
+	}
+	return f, nil
+}
+
+// rename names an automatically named folder after the models of the run, which
+// the server may have reported, once all files in it are written. A folder that
+// cannot be renamed keeps its name.
+func (f *Folder) rename(b *config.Benchmark, models []string) {
+	base, name := filepath.Base(f.Path), autoName(b, models)
+	if f.named || base == name || strings.HasPrefix(base, name+"-") {
+		return
+	}
+	if path := freeDir(b, models); os.Rename(f.Path, path) == nil {
+		f.Path = path
+	}
+}
+
+// freeDir returns artifacts/<model>-<endpoint>-<load>, with a number appended if an
+// earlier run has used it.
+func freeDir(b *config.Benchmark, models []string) string {
+	base := filepath.Join(artifactRoot, autoName(b, models))
+	dir := base
+	for n := 2; occupied(dir); n++ {
+		dir = fmt.Sprintf("%s-%d", base, n)
+	}
+	return dir
+}
+
+// occupied reports whether a folder contains the results of a run.
+func occupied(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, export.ReadyMarker))
+	return err == nil
+}
+
+// autoName returns AIPerf's name of the folder of a run.
+func autoName(b *config.Benchmark, models []string) string {
+	model := "model"
+	if len(models) > 0 {
+		model = strings.ReplaceAll(models[0], "/", "_")
+	}
+	if len(models) > 1 {
+		model += "_multi"
+	}
+	load := ""
+	for _, p := range b.Phases {
+		if p.Kind != string(bench.Profiling) {
+			continue
+		}
+		var parts []string
+		if p.Concurrency != nil {
+			parts = append(parts, fmt.Sprintf("concurrency%d", *p.Concurrency))
+		}
+		if p.Rate != nil {
+			parts = append(parts, fmt.Sprintf("request_rate%v", *p.Rate))
+		}
+		load = strings.Join(parts, "-")
+		break
+	}
+	const most = 200 // bytes; file systems allow 255, the number that freeDir adds included
+	rest := fmt.Sprintf("-openai-%s-%s", b.Endpoint.Type, load)
+	model = strings.ToValidUTF8(model[:min(len(model), most-len(rest))], "")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune(`/\:*?"<>|`, r) {
+			return '_'
+		}
+		return r
+	}, model+rest)
+}

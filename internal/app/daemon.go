@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/store"
+)
+
+// storeOpenLimit bounds the time to open a data directory.
+const storeOpenLimit = 30 * time.Second
+
+// DaemonOptions are the parameters of a daemon. Host and DataDir are required.
+type DaemonOptions struct {
+	Host     string
+	Port     int    // 0 = a free port
+	PortFile string // the port number is written to it; empty = no file
+	DataDir  string
+
+	MaxRuns      int      // concurrent runs; 0 = engine.DefaultMaxRuns
+	MaxQueued    int      // 0 = engine.DefaultMaxQueued
+	AllowedHosts []string // further values of the Host header
+	MetricNames  string   // of /metrics; see api.Options
+	// Load are the limits on submitted documents. They are untrusted in any case.
+	Load    config.LoadOptions
+	Version string
+	Log     zerolog.Logger
+}
+
+// Daemon is the service behind serve and demo: an engine, its API and a data
+// directory. Make one with [OpenDaemon].
+type Daemon struct {
+	*app
+	db *store.Store
+}
+
+// OpenDaemon opens the port and the data directory of a daemon. The caller must
+// call [Daemon.Run], which closes both.
+func OpenDaemon(ctx context.Context, o DaemonOptions) (*Daemon, error) {
+	ln, err := listen(ctx, o.Host, o.Port, o.PortFile)
+	if err != nil {
+		return nil, err
+	}
+	openCtx, cancel := context.WithTimeout(ctx, storeOpenLimit)
+	defer cancel()
+	db, err := store.Open(openCtx, o.DataDir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open data directory: %w", err), ln.Close())
+	}
+	for _, w := range db.Warnings() {
+		o.Log.Warn().Msg(w)
+	}
+	o.Load.Untrusted, o.Load.MetricTags = true, engine.ObjectiveTags()
+	a, err := newApp(options{
+		store: db, listener: ln, host: o.Host, log: o.Log, load: o.Load, maxRuns: o.MaxRuns, maxQueued: o.MaxQueued,
+		allowedHosts: o.AllowedHosts, metricNames: o.MetricNames, version: o.Version,
+	})
+	if err != nil {
+		return nil, errors.Join(err, ln.Close(), db.Close())
+	}
+	return &Daemon{app: a, db: db}, nil
+}
+
+// URL returns the address of the API.
+func (d *Daemon) URL() string { return d.url() }
+
+// Run serves until ctx ends or a client shuts the daemon down, then ends the
+// active run and closes the data directory. It must be called once.
+func (d *Daemon) Run(ctx context.Context) error {
+	return errors.Join(d.run(ctx), d.db.Close())
+}
+
+// Serve runs a daemon until the first signal, which stops it gracefully. The
+// second signal cancels all runs.
+func Serve(ctx context.Context, o DaemonOptions) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d, err := OpenDaemon(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer onSignals(func(os.Signal) { cancel() }, func(os.Signal) { d.engine.CancelAll() })() //nolint:contextcheck // a signal has no context
+	o.Log.Info().Str("url", d.url()).Str("data", o.DataDir).Str("version", o.Version).Msg("serving")
+	return d.Run(ctx)
+}

@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/tokenizer"
+	"aiperfd/internal/mock"
+)
+
+// demoDocument is the benchmark of the demonstration, with a placeholder for the
+// URL of the server.
+const demoDocument = `
+metadata: {name: demo}
+benchmark:
+  model: demo-model
+  endpoint: {url: "%s", type: chat, streaming: true}
+  dataset: {type: synthetic, entries: 200, isl: {mean: 200, stddev: 50}, osl: 48}
+  tokenizer: {name: builtin}
+  phases:
+    - {name: warmup, kind: warmup, type: concurrency, concurrency: 4, requests: 8}
+    - {name: profiling, kind: profiling, type: poisson, rate: 25, concurrency: 64, duration: 8, gracePeriod: 10}
+  slos: {time_to_first_token: 200, inter_token_latency: 30}
+`
+
+// Demo is a demonstration: a daemon, a simulated server and one benchmark.
+type Demo struct {
+	Out     io.Writer
+	Once    bool   // end after the results
+	Port    int    // of the daemon; 0 = a free port
+	DataDir string // empty = a temporary folder
+	Version string
+}
+
+// Run performs the demonstration until the results are printed or, unless Once is
+// set, until a signal.
+func (d *Demo) Run(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer onSignals(func(os.Signal) { cancel() })()
+	if d.DataDir == "" {
+		if d.DataDir, err = os.MkdirTemp("", "aiperfd-demo-"); err != nil {
+			return fmt.Errorf("make folder: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(d.DataDir)) }()
+	}
+	target, stopMock, err := startMock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopMock()) }()
+	daemon, err := OpenDaemon(ctx, DaemonOptions{
+		Host: "127.0.0.1", Port: d.Port, DataDir: d.DataDir, Version: d.Version,
+		Log: terminal.NewLogger(os.Stderr, zerolog.WarnLevel, terminal.Colored(os.Stderr)),
+	})
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1) // one value, so that the goroutine never blocks
+	go func() { ended <- daemon.Run(ctx) }()
+	defer func() {
+		cancel()
+		err = errors.Join(err, <-ended)
+	}()
+	fmt.Fprintf(d.Out, "simulated server  %s\ndaemon            %s\n\n", target, daemon.URL())
+	if err := d.benchmark(ctx, daemon, target); err != nil {
+		return err
+	}
+	if !d.Once {
+		fmt.Fprintln(d.Out, "\nstill serving; press Ctrl+C to exit")
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// startMock serves a simulated server with plausible latencies on a free port.
+func startMock(ctx context.Context) (url string, stop func() error, err error) {
+	var o mock.Options
+	if err := errors.Join(o.TTFT.UnmarshalText([]byte("lognormal:60ms:0.3")), o.ITL.UnmarshalText([]byte("gamma:12ms:0.2"))); err != nil {
+		return "", nil, fmt.Errorf("configure simulated server: %w", err)
+	}
+	o.ServedModels = []string{"demo-model"}
+	o.Tokenizer = mock.FromCodec(tokenizer.Builtin())
+	server, err := mock.New(o)
+	if err != nil {
+		return "", nil, err
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("listen for the simulated server: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mock.Serve(ctx, ln, server, mock.ServeOptions{}) }()
+	return "http://" + ln.Addr().String(), func() error { return errors.Join(<-ended, server.Close()) }, nil
+}
+
+// benchmark posts the demo's document, follows the run and prints its results.
+func (d *Demo) benchmark(ctx context.Context, daemon *Daemon, target string) error {
+	client := apiClient{base: daemon.URL()}
+	id, err := client.submit(ctx, fmt.Appendf(nil, demoDocument, target))
+	if err != nil {
+		return err
+	}
+	for {
+		p, err := client.progress(ctx, id)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(d.Out, p)
+		if p.State.Terminal() {
+			break
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	if err := d.results(ctx, daemon, id); err != nil {
+		return err
+	}
+	if d.Once {
+		fmt.Fprintln(d.Out, "\nwithout --once, the daemon keeps running: live page, API and Prometheus metrics")
+		return nil
+	}
+	resource := daemon.URL() + "/api/runs/" + id
+	fmt.Fprintln(d.Out)
+	for _, u := range []struct{ what, url string }{
+		{"live page", daemon.URL() + "/"}, {"run", resource}, {"results", resource + "/results"},
+		{"files", resource + "/results/list"}, {"Prometheus", daemon.URL() + "/metrics"}, {"API", daemon.URL() + "/docs"},
+	} {
+		fmt.Fprintf(d.Out, "%-11s %s\n", u.what, u.url)
+	}
+	fmt.Fprintf(d.Out, "%-11s %s\n", "folder", filepath.Join(d.DataDir, "runs", id))
+	return nil
+}
+
+// results prints a summary of the results.
+func (d *Demo) results(ctx context.Context, daemon *Daemon, id string) error {
+	if _, err := daemon.engine.Wait(ctx, id); err != nil {
+		return err
+	}
+	report := daemon.engine.Report(id)
+	if report == nil {
+		return errors.New("the run measured nothing")
+	}
+	return export.Console(d.Out, report, export.ConsoleOptions{
+		Width: terminal.Columns(os.Stdout), Color: terminal.Colored(os.Stdout), ASCII: terminal.ASCIIOnly(os.Getenv), Detail: export.Brief,
+	})
+}
+
+// pause waits for a duration or the end of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,40 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/redact"
+)
+
+// openLog returns a logger that writes to the screen and to the log file of the
+// run, without the secrets of the document. The caller must call its second
+// result.
+func openLog(d *config.Document, dir string, screen *terminal.Screen) (zerolog.Logger, func(), error) {
+	level := map[string]zerolog.Level{
+		"TRACE": zerolog.TraceLevel, "DEBUG": zerolog.DebugLevel, "INFO": zerolog.InfoLevel,
+		"NOTICE": zerolog.InfoLevel, "SUCCESS": zerolog.InfoLevel, "WARNING": zerolog.WarnLevel,
+		"ERROR": zerolog.ErrorLevel, "CRITICAL": zerolog.ErrorLevel,
+	}[strings.ToUpper(d.Benchmark.Logging.Level)]
+	path := filepath.Join(dir, export.NamesFor("").Log)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return zerolog.Logger{}, nil, fmt.Errorf("make log folder: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
+	if err != nil {
+		return zerolog.Logger{}, nil, fmt.Errorf("open log: %w", err)
+	}
+	secrets := redact.NewSet(d.Secrets()...)
+	lines := terminal.LogWriter(secrets.Writer(screen), "15:04:05.000", terminal.Colored(os.Stderr))
+	lines.FieldsExclude = []string{"run"} // there is only one
+	disk := terminal.LogWriter(secrets.Writer(file), "2006-01-02 15:04:05.000", false)
+	log := zerolog.New(zerolog.MultiLevelWriter(lines, disk)).Level(level).With().Timestamp().Logger()
+	return log, func() { file.Close() }, nil
+}

@@ -1,0 +1,199 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/run"
+	"aiperfd/internal/store"
+)
+
+// interruptPatience is how long a server may be silent after Ctrl-C before the
+// requests in flight are aborted, so that a hung server does not delay the exit.
+const interruptPatience = time.Second
+
+// Profile is one benchmark in the foreground. All fields but Warnings are
+// required.
+type Profile struct {
+	Document *config.Document
+	Folder   *Folder
+	Command  string // the command line of the run, redacted
+	Warnings []config.Problem
+	Out      io.Writer // of the results; progress and log go to standard error
+	Version  string
+}
+
+// Outcome is how a benchmark ended that did not succeed.
+type Outcome string
+
+// The outcomes.
+const (
+	Failed        Outcome = "failed"
+	Cancelled     Outcome = "cancelled"
+	InvalidClient Outcome = "invalid client" // only if the document has client.strict
+)
+
+// OutcomeError is the error of a benchmark that was performed and reported but
+// did not succeed.
+type OutcomeError struct {
+	Outcome Outcome
+	Message string
+}
+
+// Error implements error.
+func (e *OutcomeError) Error() string { return e.Message }
+
+// Run performs the benchmark and prints its results. Signals cancel the run; its
+// results are printed nevertheless. The error is an [*OutcomeError] if the run
+// ended, but not with success.
+func (p *Profile) Run(ctx context.Context) error {
+	screen := terminal.NewScreen(os.Stderr, os.Stderr)
+	log, closeLog, err := openLog(p.Document, p.Folder.Path, screen)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	return (&oneShot{Profile: p, warnings: warningsOf(p.Warnings), log: log, screen: screen}).run(ctx)
+}
+
+// oneShot is a profile that is being performed.
+type oneShot struct {
+	*Profile
+	warnings []bench.Warning
+	log      zerolog.Logger
+	screen   *terminal.Screen
+}
+
+func (o *oneShot) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	rt := o.Document.Benchmark.Runtime
+	ao := options{
+		store: store.NewSingle(o.Folder.Path), log: o.log, oneShot: true, version: o.Version,
+		load: config.LoadOptions{Untrusted: true},
+	}
+	if rt.APIPort != nil {
+		ao.host = "127.0.0.1"
+		if rt.APIHost != nil {
+			ao.host = *rt.APIHost
+		}
+		ln, err := listen(ctx, ao.host, *rt.APIPort, "")
+		if err != nil {
+			return err
+		}
+		ao.listener = ln
+	}
+	a, err := newApp(ao)
+	if err != nil {
+		return err
+	}
+	stopped := make(chan error, 1) // one value, so that the goroutine never blocks
+	go func() { stopped <- a.run(ctx) }()
+	for _, w := range o.warnings {
+		o.log.Warn().Msg(w.Detail)
+	}
+	for _, d := range o.Document.Defaulted() {
+		o.log.Debug().Stringer("default", d).Send()
+	}
+	ended, err := o.measure(ctx, a)
+	if err == nil {
+		if rt.APIPort == nil { // else clients may still read from the folder
+			o.Folder.rename(&o.Document.Benchmark, ended.Models)
+		}
+		err = o.report(ended, a.engine.Report(ended.ID))
+		a.engine.Finish(err != nil && ended.State != bench.Aborted)
+		o.linger(ctx, a)
+	}
+	cancel()
+	return errors.Join(err, <-stopped)
+}
+
+// measure submits the run and waits for its end.
+func (o *oneShot) measure(ctx context.Context, a *app) (*run.Run, error) {
+	queued, err := a.engine.Submit(ctx, run.Submission{Document: o.Document, Warnings: o.warnings, Via: "cli", CLICommand: o.Command})
+	if err != nil {
+		return nil, err
+	}
+	id := queued.ID
+	defer onSignals(
+		func(by os.Signal) {
+			reason := "interrupted from the keyboard"
+			if by != os.Interrupt {
+				reason = "ended by signal: " + by.String()
+			}
+			o.log.Warn().Msg("stopping: waiting for in-flight requests; press Ctrl+C again to abort them")
+			o.cancel(ctx, a, id, run.CancelRequest{Reason: reason, Patience: interruptPatience})
+		},
+		func(os.Signal) { o.cancel(ctx, a, id, run.CancelRequest{Force: true}) },
+	)()
+	stop := o.progress().Follow(ctx, a.engine, id)
+	defer stop()
+	return a.engine.Wait(ctx, id)
+}
+
+// cancel stops the run. A run that has just ended is no error.
+func (o *oneShot) cancel(ctx context.Context, a *app, id string, c run.CancelRequest) {
+	if _, _, err := a.engine.Cancel(ctx, id, c); err != nil && !errors.Is(err, run.ErrAlreadyFinished) {
+		o.log.Error().Err(err).Msg("cancel run")
+	}
+}
+
+// progress returns the display of the run, by the document and the abilities of
+// standard error.
+func (o *oneShot) progress() *terminal.Progress {
+	rt := o.Document.Benchmark.Runtime
+	p := &terminal.Progress{
+		Screen: o.screen, Draw: rt.UI != "none" && terminal.Redrawable(os.Stderr), Log: o.log,
+		Style: terminal.Style{ASCII: terminal.ASCIIOnly(os.Getenv), Color: terminal.Colored(os.Stderr)},
+	}
+	switch {
+	case rt.StatsInterval != nil:
+		p.Every = rt.StatsInterval.Duration()
+	case !p.Draw:
+		p.Every = terminal.DefaultStatsInterval
+	}
+	return p
+}
+
+// linger keeps the API available for some seconds after the end of the run.
+func (o *oneShot) linger(ctx context.Context, a *app) {
+	if a.listener == nil {
+		return
+	}
+	const fallback = 5.0 // seconds, AIPerf's
+	seconds := fallback
+	if text, ok := os.LookupEnv("AIPERF_API_SERVER_POST_COMPLETE_GRACE"); ok {
+		if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n <= 300 {
+			seconds = n
+		} else {
+			o.log.Warn().Str("value", text).Msg("AIPERF_API_SERVER_POST_COMPLETE_GRACE must be 0 to 300 seconds; 5 is used")
+		}
+	}
+	timer := time.NewTimer(time.Duration(seconds * float64(time.Second)))
+	defer timer.Stop()
+	interrupted := make(chan struct{})
+	defer onSignals(func(os.Signal) { close(interrupted) })()
+	select {
+	case <-timer.C:
+	case <-interrupted:
+	case <-a.stopped:
+	case <-ctx.Done():
+	}
+}
+
+func warningsOf(problems []config.Problem) []bench.Warning {
+	var out []bench.Warning
+	for _, p := range problems {
+		out = append(out, bench.Warning{Pointer: p.Pointer, Code: p.Code, Detail: p.String()})
+	}
+	return out
+}

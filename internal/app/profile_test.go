@@ -1,0 +1,60 @@
+package app
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+)
+
+// An invalid client is an outcome only if the run completed and the document has
+// client.strict.
+func TestOutcomeOfAnInvalidClient(t *testing.T) {
+	tests := []struct {
+		name   string
+		strict bool
+		state  bench.State
+		level  verdict.Level
+		want   Outcome
+	}{
+		{"invalid, strict", true, bench.Completed, verdict.Invalid, InvalidClient},
+		{"invalid, not strict", false, bench.Completed, verdict.Invalid, ""},
+		{"suspect, strict", true, bench.Completed, verdict.Suspect, ""},
+		{"unknown, strict", true, bench.Completed, verdict.Unknown, ""},
+		{"not monitored", true, bench.Completed, "", ""},
+		{"failed anyway", true, bench.Failed, verdict.Invalid, Failed},
+		{"cancelled anyway", true, bench.Aborted, verdict.Invalid, Cancelled},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			args := []string{"--model", "m"}
+			if tt.strict {
+				args = append(args, "--strict-client")
+			}
+			flags, err := config.ParseFlags(args, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			doc, _, err := flags.Document()
+			if err != nil {
+				t.Fatal(err)
+			}
+			strict := &run.Run{State: tt.state}
+			if tt.level != "" {
+				strict.Client = &run.ClientVerdict{Verdict: tt.level, Reasons: []verdict.Reason{{Message: "it was woken late"}}}
+			}
+			err = (&Profile{Document: doc, Folder: &Folder{Path: t.TempDir()}, Out: io.Discard}).report(strict, nil)
+			var got Outcome
+			if ended, ok := errors.AsType[*OutcomeError](err); ok {
+				got = ended.Outcome
+			}
+			if got != tt.want {
+				t.Errorf("outcome %q (%v), want %q", got, err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+
+	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+)
+
+// report prints the results and returns the outcome of the run.
+func (p *Profile) report(r *run.Run, results *export.Report) error {
+	if results != nil { // else the run ended before it measured anything
+		if err := p.print(results); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.State == bench.Aborted:
+		return &OutcomeError{Cancelled, "cancelled; the results are partial"}
+	case r.State != bench.Completed:
+		return &OutcomeError{Failed, cmp.Or(r.StateReason, "run failed")}
+	case p.Document.Benchmark.Client.Strict && r.Client != nil && r.Client.Verdict == verdict.Invalid:
+		return &OutcomeError{InvalidClient, "the client could not keep up: " + verdict.Why(r.Client.Reasons)}
+	}
+	return nil
+}
+
+// screenErrors is the number of kinds of errors that are printed; the files
+// contain all.
+const screenErrors = 20
+
+// print writes the results, in the width and the colours of the terminal.
+func (p *Profile) print(r *export.Report) error {
+	names := export.NamesFor(prefixOf(p.Document))
+	options := export.ConsoleOptions{
+		Width: terminal.Columns(os.Stdout), Color: terminal.Colored(os.Stdout), ASCII: terminal.ASCIIOnly(os.Getenv),
+		Detail: cmp.Or(export.Detail(p.Document.Benchmark.Runtime.Report), export.Brief), Errors: screenErrors,
+		Folder: p.Folder.Path + string(filepath.Separator), ReportFile: names.Console,
+	}
+	if options.Detail != export.Brief {
+		for _, f := range []export.File{
+			{Label: "CSV Export", Path: names.CSV}, {Label: "JSON Export", Path: names.JSON}, {Label: "Records Export", Path: names.Records},
+			{Label: "Raw Records", Path: names.Raw}, {Label: "Inputs", Path: names.Inputs}, {Label: "Log File", Path: names.Log},
+		} {
+			f.Path = filepath.Join(p.Folder.Path, f.Path)
+			if _, err := os.Stat(f.Path); err == nil {
+				options.Files = append(options.Files, f)
+			}
+		}
+	}
+	return export.Console(p.Out, r, options)
+}
+
+func prefixOf(d *config.Document) string {
+	if d.Benchmark.Artifacts.Prefix == nil {
+		return ""
+	}
+	return *d.Benchmark.Artifacts.Prefix
+}

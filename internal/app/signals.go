@@ -1,0 +1,44 @@
+package app
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// ExitInterrupted is the exit code of a process that a signal ended: 128 + SIGINT,
+// as shells report it.
+const ExitInterrupted = 130
+
+// onSignals calls the given functions on the first, second … SIGINT, SIGTERM or
+// SIGHUP, and exits on the one after the last. A SIGHUP that the parent ignores
+// (nohup) stays ignored. The returned function restores the default behaviour and
+// waits until a function that is being called has returned.
+func onSignals(on ...func(os.Signal)) (stop func()) {
+	signals := make(chan os.Signal, len(on)+1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	done := make(chan struct{})
+	var handler sync.WaitGroup
+	handler.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case s := <-signals:
+				if n >= len(on) {
+					os.Exit(ExitInterrupted)
+				}
+				on[n](s)
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(signals)
+		close(done)
+		handler.Wait()
+	}
+}

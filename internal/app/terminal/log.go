@@ -1,0 +1,36 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/rs/zerolog"
+
+	"aiperfd/internal/engine/export"
+)
+
+// NewLogger returns a logger that writes lines for people.
+func NewLogger(out *os.File, level zerolog.Level, color bool) zerolog.Logger {
+	return zerolog.New(LogWriter(out, "15:04:05.000", color)).Level(level).With().Timestamp().Logger()
+}
+
+// LogWriter formats log lines for people. Control characters are removed from
+// messages, because they may quote a server. zerolog quotes all other fields.
+func LogWriter(out io.Writer, times string, color bool) zerolog.ConsoleWriter {
+	return zerolog.ConsoleWriter{
+		Out: out, TimeFormat: times, NoColor: !color,
+		FormatPrepare: func(fields map[string]any) error {
+			if text, ok := fields[zerolog.MessageFieldName].(string); ok {
+				fields[zerolog.MessageFieldName] = export.Printable(text)
+			}
+			return nil
+		},
+	}
+}
+
+// PrintError writes an error as the last line of a command. Control characters
+// are removed, because the error may quote a server.
+func PrintError(w io.Writer, err error) {
+	fmt.Fprintln(NewScreen(w, os.Stderr), "aiperfd:", export.PrintableLines(err.Error()))
+}

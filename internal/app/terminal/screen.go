@@ -1,0 +1,107 @@
+package terminal
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"aiperfd/internal/engine/export"
+)
+
+// Screen is a terminal with a status of a few lines at the bottom. Text that is
+// written to it scrolls above the status. If its width is not known, lines are
+// not wrapped. It is safe for concurrent use.
+type Screen struct {
+	out   io.Writer
+	width func() int // columns; 0 = not known
+
+	mu     sync.Mutex
+	status []string // guarded by mu; as drawn
+}
+
+var _ io.Writer = (*Screen)(nil)
+
+// NewScreen returns a screen that writes to out and has the width of the terminal
+// f, if it is one.
+func NewScreen(out io.Writer, f *os.File) *Screen {
+	return &Screen{out: out, width: func() int { return Columns(f) }}
+}
+
+// Write prints whole lines above the status. Long lines are wrapped at blanks.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b bytes.Buffer
+	s.erase(&b)
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(p), "\n"), "\n") {
+		b.WriteString(s.wrap(line) + "\n")
+	}
+	s.draw(&b)
+	if _, err := s.out.Write(b.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// show replaces the status; without arguments it removes it. Lines must fit the terminal.
+func (s *Screen) show(status ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b bytes.Buffer
+	s.erase(&b)
+	s.status = status
+	s.draw(&b)
+	_, err := s.out.Write(b.Bytes())
+	return err
+}
+
+// wrap breaks a line that is wider than the terminal; the rows after the first are
+// indented. A word is never split.
+func (s *Screen) wrap(line string) string {
+	const indent = "    "
+	width := s.width()
+	if width == 0 || export.TextWidth(line) <= width {
+		return line
+	}
+	var b strings.Builder
+	used := 0
+	for i, word := range strings.Split(line, " ") {
+		w := export.TextWidth(word)
+		switch {
+		case i == 0:
+		case used+1+w > width:
+			b.WriteString("\n" + indent)
+			used = len(indent)
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += w
+	}
+	return b.String()
+}
+
+// erase removes the status. A terminal that has become narrower shows its lines
+// on several rows.
+func (s *Screen) erase(b *bytes.Buffer) {
+	rows, width := 0, s.width()
+	for _, line := range s.status {
+		rows++
+		if w := export.TextWidth(line); width > 0 && w > width {
+			rows += (w - 1) / width
+		}
+	}
+	if rows > 0 {
+		fmt.Fprintf(b, "\r\x1b[%dA\x1b[J", rows)
+	}
+}
+
+func (s *Screen) draw(b *bytes.Buffer) {
+	if len(s.status) > 0 {
+		b.WriteString(strings.Join(s.status, "\n") + "\n")
+	}
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/transport"
+	"aiperfd/internal/run"
+)
+
+// defaultCancelGrace is how long requests in flight may still take after a
+// graceful cancel of a phase whose own grace has no limit.
+const defaultCancelGrace = 30 * time.Second
+
+// cancellation is the request to stop a run, and what it has to stop. Safe for
+// concurrent use.
+type cancellation struct {
+	requested chan struct{} // closed when the run was asked to stop
+
+	mu            sync.Mutex
+	request       *run.CancelRequest      // guarded by mu; nil = the run was not asked to stop
+	phase         *load.Phase             // guarded by mu; nil between phases
+	force         context.CancelCauseFunc // guarded by mu; nil before the first phase
+	stopPreparing context.CancelFunc      // guarded by mu; nil while phases are performed
+}
+
+var _ load.Stop = (*cancellation)(nil)
+
+func newCancellation() *cancellation { return &cancellation{requested: make(chan struct{})} }
+
+// cancel asks the run to stop. A second call can only make it harder: force
+// after graceful, or another grace period. first reports whether it is the first call.
+func (c *cancellation) cancel(r run.CancelRequest) (first bool) {
+	c.mu.Lock()
+	first = c.request == nil
+	if !first {
+		r.Force = r.Force || c.request.Force
+		if r.Grace == nil {
+			r.Grace = c.request.Grace
+		}
+		r.Patience = cmp.Or(r.Patience, c.request.Patience)
+		if r.Reason == "" {
+			r.Reason = c.request.Reason
+		}
+	}
+	c.request = &r
+	phase, force := c.phase, c.force
+	if c.stopPreparing != nil {
+		c.stopPreparing()
+	}
+	c.mu.Unlock()
+	if first {
+		close(c.requested)
+	}
+	if phase != nil {
+		phase.Stop(bench.PhaseCancelled)
+	}
+	if r.Force && force != nil {
+		force(transport.CancelWith(&bench.Failure{
+			Class: bench.Cancelled, Code: load.CodeForced, Message: "run cancelled by force",
+		}))
+	}
+	return first
+}
+
+// cancelled reports whether the run was asked to stop.
+func (c *cancellation) cancelled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.request != nil
+}
+
+// onCancel registers what a cancel has to stop while no phase is performed.
+func (c *cancellation) onCancel(stop context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopPreparing = stop
+	if stop != nil && c.request != nil {
+		stop()
+	}
+}
+
+// onForce registers what cuts the requests in flight.
+func (c *cancellation) onForce(force context.CancelCauseFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.force = force
+}
+
+// enter registers the phase that is performed; nil = it has ended.
+func (c *cancellation) enter(p *load.Phase) {
+	c.mu.Lock()
+	c.phase = p
+	stop := p != nil && c.request != nil
+	c.mu.Unlock()
+	if stop {
+		p.Stop(bench.PhaseCancelled)
+	}
+}
+
+// Requested implements [load.Stop].
+func (c *cancellation) Requested() <-chan struct{} { return c.requested }
+
+// Patience implements [load.Stop].
+func (c *cancellation) Patience() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.request == nil {
+		return 0
+	}
+	return c.request.Patience
+}
+
+// Grace implements [load.Stop].
+func (c *cancellation) Grace(p *plan.Phase) (time.Duration, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.request == nil:
+		return 0, false
+	case c.request.Force:
+		return 0, true
+	case c.request.Grace != nil:
+		return *c.request.Grace, true
+	case p.Grace < 0:
+		return defaultCancelGrace, true
+	}
+	return 0, false
+}

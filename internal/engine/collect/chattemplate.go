@@ -1,0 +1,111 @@
+package collect
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/chattemplate"
+	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/tokenizer"
+)
+
+// The files in which models keep their chat template.
+const (
+	tokenizerConfigFile = "tokenizer_config.json"
+	chatTemplateFile    = "chat_template.jinja"
+)
+
+// maxBeside bounds the files beside a tokenizer, in bytes.
+const maxBeside = 16 << 20
+
+// chat is a tokenizer's chat template with what it costs.
+type chat struct {
+	template *chattemplate.Template
+	overhead int // tokens that it adds to a request of one message
+}
+
+// newChat reads the chat template that lies beside a tokenizer; beside reads a file
+// there.
+func newChat(tok tokenizer.Tokenizer, beside func(file string) ([]byte, error)) (*chat, error) {
+	if beside == nil {
+		return nil, chattemplate.ErrNone
+	}
+	source, sourceErr := beside(chatTemplateFile)
+	config, configErr := beside(tokenizerConfigFile)
+	if sourceErr != nil && configErr != nil {
+		return nil, chattemplate.ErrNone
+	}
+	t, err := chattemplate.Parse(config, source, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	const word = "word"
+	text, err := t.Render([]chattemplate.Message{{Role: "user", Content: word}})
+	if err != nil {
+		return nil, err
+	}
+	overhead := tok.Count(text) - tok.Count(word)
+	if overhead < 0 || !strings.Contains(text, word) {
+		return nil, errors.New("the template leaves the message out")
+	}
+	return &chat{t, overhead}, nil
+}
+
+// openChat takes the chat template into account if the user asks for it. Without
+// one lengths are those of the texts, and the result says so.
+func (x *tokenOpener) openChat(all *tokenizers) {
+	if !x.Plan.Tokens.Template {
+		return
+	}
+	if caps := &x.Plan.Kind.Caps; !caps.System || !caps.History || x.Plan.Kind.Name == "raw" {
+		x.Warn("chat-template", "--apply-chat-template has no effect: requests of type "+x.Plan.Kind.Name+" carry no conversation")
+		return
+	}
+	for _, tok := range all.distinct(x.Plan.Models.Names) {
+		if tok == nil || tok.missing != "" {
+			continue // another note says so
+		}
+		var err error
+		if tok.chat, err = newChat(tok.Tokenizer, tok.beside); err != nil {
+			x.Warn("chat-template", "prompt lengths leave the chat template out ("+tok.method+"): "+err.Error())
+		}
+	}
+}
+
+// SpecialTokensToAdd implements tokenizer.Tokenizer: with a chat template it is what
+// the template adds, special tokens included.
+func (n *named) SpecialTokensToAdd() int {
+	if n.chat != nil {
+		return n.chat.overhead
+	}
+	return n.Tokenizer.SpecialTokensToAdd()
+}
+
+// messages are those of a request in the order in which they were sent.
+func messages(f *load.Finished) []chattemplate.Message {
+	var out []chattemplate.Message
+	add := func(role, content string) {
+		out = append(out, chattemplate.Message{Role: role, Content: content})
+	}
+	turn := func(t *bench.Turn) {
+		role := t.Role
+		if role == "" {
+			role = "user"
+		}
+		add(role, strings.Join(t.Texts, "\n"))
+	}
+	if f.Conversation.System != "" {
+		add("system", f.Conversation.System)
+	}
+	if f.Conversation.Context != "" {
+		add("user", f.Conversation.Context)
+	}
+	for i := range f.History {
+		turn(&f.History[i].Turn)
+		add("assistant", f.History[i].Answer.Text)
+	}
+	turn(&f.Conversation.Turns[f.Record.Turn])
+	return out
+}

@@ -1,0 +1,105 @@
+package collect
+
+import (
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/monitor"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/verdict"
+)
+
+// Client observes whether the load generator keeps up with a phase. The results of its
+// last look are in its fields; they are read from the recorder's goroutine, or after it
+// has ended.
+type Client struct {
+	Tally      verdict.Tally
+	Self       *verdict.Self
+	Report     *verdict.Report     // nil without a success
+	Saturation *verdict.Saturation // nil of a closed loop
+
+	options ClientOptions
+	mark    *monitor.Mark // nil = a phase that does not enter the result
+	stamps  verdict.Histogram
+}
+
+// ClientOptions configure a [Client].
+type ClientOptions struct {
+	Phase    *plan.Phase
+	Monitor  *monitor.Monitor // nil = nothing is observed
+	InFlight func() int64     // requests
+	// StampLag returns how long received bytes waited for the client since the run
+	// began, by the kernel's stamps; nil = the transport does not measure it.
+	StampLag func() verdict.Histogram
+}
+
+var _ Observer = (*Client)(nil)
+
+// NewClient returns the observer of a phase.
+func NewClient(o ClientOptions) *Client { return &Client{options: o} }
+
+// Counted reports whether the phase enters the result, so that the client must have
+// kept up with it.
+func (c *Client) Counted() bool { return c.mark != nil }
+
+// Begin implements [Observer]: it opens the window.
+func (c *Client) Begin(p Load) {
+	o := &c.options
+	if o.Monitor == nil || !o.Phase.Counted() {
+		return
+	}
+	if o.StampLag != nil {
+		c.stamps = o.StampLag()
+	}
+	c.mark = o.Monitor.Mark()
+	c.Tally.Begin(p.Start())
+	o.Monitor.Watch(o.InFlight)
+}
+
+// Observe implements [Observer].
+func (c *Client) Observe(rec *bench.Record) { c.Tally.Observe(rec) }
+
+// Look implements [Observer]: it judges the window so far. The last look closes it.
+// Without a success there is no judgement.
+func (c *Client) Look(l *Look) {
+	o := &c.options
+	if c.mark == nil || !l.Fresh {
+		return
+	}
+	if l.Stats.RequestsEnd != 0 {
+		o.Monitor.Watch(nil)
+	}
+	self := o.Monitor.Since(c.mark)
+	c.Self = &self
+	asked := verdict.Asked{
+		Open: o.Phase.Arrivals != nil, BacklogMax: l.Stats.BacklogMax,
+		TTFT: median(l.Metrics, "time_to_first_token"), Latency: median(l.Metrics, "request_latency"),
+	}
+	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked)}
+	if asked.Open {
+		c.Saturation = verdict.Saturate(&verdict.Demand{
+			Rate: o.Phase.Rate, Smoothness: o.Phase.Smoothness, Capped: observed.Load.Capped, Stats: &l.Stats, Tally: &c.Tally, Load: &observed.Load,
+		})
+	}
+	if !c.Tally.Succeeded() {
+		return // there are no numbers that could be wrong
+	}
+	if o.StampLag != nil {
+		now := o.StampLag()
+		lag := now.Since(&c.stamps)
+		observed.Load.StampLag = &lag
+	}
+	report := verdict.Judge(&observed)
+	c.Report = &report
+}
+
+// median returns the median of a latency; 0 = unknown.
+func median(live metric.Results, tag string) time.Duration {
+	if m := live.Find(tag); m != nil {
+		if v, ok := m.Get(metric.P50); ok {
+			return time.Duration(v * float64(time.Millisecond))
+		}
+	}
+	return 0
+}

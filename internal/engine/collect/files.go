@@ -1,0 +1,211 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/redact"
+)
+
+// flushEvery bounds what a crash of the process can lose of the record file.
+const flushEvery = time.Second
+
+// recordFile is a file that grows while a run goes, one line a request. Others
+// hand lines over; one goroutine of its own encodes and appends them, and ends
+// when close is called. The zero recordFile swallows everything.
+type recordFile[T any] struct {
+	in     chan T
+	room   *semaphore.Weighted // for the bytes of waiting lines; nil = they are small
+	size   func(T) int         // bytes of a line; nil without room
+	writer sync.WaitGroup
+	err    error // of the writer; read it after close
+}
+
+// open creates the file and starts the writer, which appends by encode.
+func (f *recordFile[T]) open(path string, o export.RecordOptions, encode func(*export.RecordWriter, T) error) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
+	if err != nil {
+		return err
+	}
+	f.in = make(chan T, 1024) // a second of a slow disk at a thousand requests per second
+	f.writer.Go(func() { f.err = f.append(file, o, encode) })
+	return nil
+}
+
+// maxWaiting bounds the bytes of lines that wait for the disk, where lines may
+// be large.
+const maxWaiting = 128 << 20
+
+// bounded makes lines wait for room by their size. Call it before open.
+func (f *recordFile[T]) bounded(size func(T) int) {
+	f.size, f.room = size, semaphore.NewWeighted(maxWaiting)
+}
+
+// weight is the part of the room that a line takes.
+func (f *recordFile[T]) weight(line T) int64 { return min(int64(f.size(line)), maxWaiting) }
+
+// write hands a line over; it blocks while the disk is behind.
+func (f *recordFile[T]) write(line T) {
+	if f.in == nil {
+		return
+	}
+	if f.room != nil {
+		// Without a deadline, as the channel below: the writer never stops receiving.
+		_ = f.room.Acquire(context.Background(), f.weight(line))
+	}
+	f.in <- line
+}
+
+// close waits until everything is on disk.
+func (f *recordFile[T]) close() error {
+	if f.in != nil {
+		close(f.in)
+		f.writer.Wait()
+		f.in = nil
+	}
+	return f.err
+}
+
+// append writes lines until the channel is closed. After an error it goes on
+// receiving, so that the run is not held up.
+func (f *recordFile[T]) append(file *os.File, o export.RecordOptions, encode func(*export.RecordWriter, T) error) error {
+	out := export.NewRecordWriter(file, o)
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	var failure error
+	note := func(err error) {
+		if failure == nil {
+			failure = err
+		}
+	}
+	for {
+		select {
+		case line, open := <-f.in:
+			if !open {
+				note(errors.Join(out.Flush(), file.Sync(), file.Close()))
+				return failure
+			}
+			if failure == nil {
+				note(encode(out, line))
+			}
+			if f.room != nil {
+				f.room.Release(f.weight(line))
+			}
+		case <-tick.C:
+			note(out.Flush())
+		}
+	}
+}
+
+// valueNames are the names that value files have until they are removed.
+const valueNames = ".values-*"
+
+// valueFiles are where the sets of phases leave their values until the results are
+// computed. They are removed while they are open, so that a crash leaves nothing
+// behind; on systems without that, when they are closed or the run is recovered.
+type valueFiles struct {
+	dir   string
+	files []*os.File
+}
+
+// keep gives a set a file of its own. After an error the values stay in memory.
+func (v *valueFiles) keep(set *metric.Set) error {
+	f, err := os.CreateTemp(v.dir, valueNames)
+	if err != nil {
+		return fmt.Errorf("keep values on disk: %w", err)
+	}
+	_ = os.Remove(f.Name())
+	v.files = append(v.files, f)
+	set.KeepIn(f)
+	return nil
+}
+
+// close lets go of all values.
+func (v *valueFiles) close() {
+	for _, f := range v.files {
+		_, _ = f.Close(), os.Remove(f.Name())
+	}
+	v.files = nil
+}
+
+// RemoveValues removes the value files that a run of a dead process has left.
+func RemoveValues(dir string) {
+	names, _ := filepath.Glob(filepath.Join(dir, valueNames)) // the pattern is a good one
+	for _, name := range names {
+		_ = os.Remove(name)
+	}
+}
+
+// Files are what a run writes while it goes. Safe for concurrent use between
+// OpenFiles and Close.
+type Files struct {
+	records recordFile[*bench.Record]
+	raws    recordFile[*export.Raw]
+	values  valueFiles
+}
+
+// FileOptions configure [OpenFiles].
+type FileOptions struct {
+	Dir     string // of the artifacts
+	Plan    *plan.Plan
+	Clock   bench.Clock
+	Secrets *redact.Set
+}
+
+// OpenFiles starts the writers of the record files that the plan has. After an error the
+// files are to be closed, too.
+func OpenFiles(o FileOptions) (*Files, error) {
+	f := &Files{values: valueFiles{dir: o.Dir}}
+	names, lines := export.NamesFor(o.Plan.Files.Prefix), recordOptions(&o)
+	if o.Plan.Files.Records {
+		if err := f.records.open(filepath.Join(o.Dir, names.Records), lines, (*export.RecordWriter).Write); err != nil {
+			return f, err
+		}
+	}
+	if o.Plan.Files.Raw {
+		f.raws.bounded((*export.Raw).Bytes)
+		return f, f.raws.open(filepath.Join(o.Dir, names.Raw), lines, (*export.RecordWriter).WriteRaw)
+	}
+	return f, nil
+}
+
+// Keep gives a metric set a file for its values. After an error they stay in memory.
+func (f *Files) Keep(set *metric.Set) error { return f.values.keep(set) }
+
+// Close returns when all lines are on disk. A second call returns the same error.
+func (f *Files) Close() error { return errors.Join(f.records.close(), f.raws.close()) }
+
+// Release removes the values of all sets.
+func (f *Files) Release() { f.values.close() }
+
+// write takes a record. A file that cannot be written is reported once, by Close.
+func (f *Files) write(rec *bench.Record) { f.records.write(rec) }
+
+// writeRaw takes a raw record, if there is one.
+func (f *Files) writeRaw(raw *export.Raw) {
+	if raw != nil {
+		f.raws.write(raw)
+	}
+}
+
+func recordOptions(f *FileOptions) export.RecordOptions {
+	o := export.RecordOptions{Clock: f.Clock, Metrics: f.Plan.Metrics, Secrets: f.Secrets, Worker: "worker-0"}
+	for i := range f.Plan.Phases {
+		p := &f.Plan.Phases[i]
+		o.Phases = append(o.Phases, export.PhaseName{
+			Index: p.Index, ProfilingIndex: p.ProfilingIndex, Name: p.Name, Kind: p.Kind,
+		})
+	}
+	return o
+}

@@ -1,0 +1,59 @@
+package collect
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"aiperfd/internal/engine/metric"
+)
+
+// TestValueFiles checks that nothing of the files is left in a folder, whatever
+// becomes of the process.
+func TestValueFiles(t *testing.T) {
+	set, err := metric.NewSet(metric.Options{Streaming: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	left := func() int {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	v := valueFiles{dir: dir}
+	if err := v.keep(set); err != nil {
+		t.Fatal(err)
+	}
+	file := v.files[0]
+	if _, err := file.WriteAt([]byte("x"), 0); err != nil {
+		t.Error(err)
+	}
+	if runtime.GOOS == "linux" && left() != 0 {
+		t.Error("the file has a name while it is used")
+	}
+	v.close()
+	if _, err := file.WriteAt([]byte("x"), 0); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("after close: %v, want %v", err, os.ErrClosed)
+	}
+	if left() != 0 {
+		t.Error("the file is left after close")
+	}
+
+	v = valueFiles{dir: filepath.Join(dir, "missing")}
+	if err := v.keep(set); !errors.Is(err, os.ErrNotExist) || len(v.files) != 0 {
+		t.Errorf("in a folder that is missing: %v, want %v", err, os.ErrNotExist)
+	}
+
+	if err := os.WriteFile(filepath.Join(dir, ".values-123"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	RemoveValues(dir)
+	if left() != 0 {
+		t.Error("the file of a dead process is left")
+	}
+}

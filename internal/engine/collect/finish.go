@@ -1,0 +1,101 @@
+package collect
+
+import (
+	"bytes"
+	"encoding/json"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/redact"
+)
+
+// Run is what the recorders of one run share.
+type Run struct {
+	Plan    *plan.Plan
+	Clock   bench.Clock
+	Secrets *redact.Set
+	Tokens  *Tokens
+	Files   *Files
+
+	Mismatched atomic.Int64           // answers with a count_mismatch
+	Malformed  atomic.Int64           // answers with a malformed_event
+	malformed  atomic.Pointer[string] // the first such event; nil = there was none
+}
+
+// MalformedEvent returns the first event of a stream that could not be read, clipped and
+// redacted; empty = there was none, or it is not known.
+func (r *Run) MalformedEvent() string {
+	if first := r.malformed.Load(); first != nil {
+		return *first
+	}
+	return ""
+}
+
+// warnMalformedEvent is the warning on a stream with events that could not be read.
+const warnMalformedEvent = "malformed_event"
+
+// unreadable returns the first event of a response that is no JSON, clipped.
+func unreadable(r *bench.Response) string {
+	const shown = 120 // bytes
+	for e := range r.Events.All() {
+		if data := bytes.TrimSpace(e.Data); len(data) > 0 && data[0] != '[' && !json.Valid(data) {
+			return strings.ToValidUTF8(string(data[:min(len(data), shown)]), "")
+		}
+	}
+	return ""
+}
+
+// startFinishers starts the pool that decodes responses and counts tokens. It ends when
+// r.finish is closed.
+func (r *Recorder) startFinishers() {
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		r.finishers.Go(func() {
+			for f := range r.finish {
+				raw := r.Run.decode(&f)
+				if failure := f.Record.Answer.Failure; failure != nil && failure.Class != bench.Cancelled {
+					r.counts.failed.Add(1)
+				}
+				r.Run.Files.writeRaw(raw)
+				r.in <- f.Record
+			}
+		})
+	}
+}
+
+// decode makes the record of a request complete and releases its response. raw is nil
+// unless raw records are kept.
+func (r *Run) decode(f *load.Finished) (raw *export.Raw) {
+	f.Decode(r.Plan)
+	rec := f.Record
+	if rec.Answer.Warnings[load.WarnCountMismatch] > 0 {
+		r.Mismatched.Add(1)
+	}
+	if rec.Answer.Warnings[warnMalformedEvent] > 0 {
+		r.Malformed.Add(1)
+		example := r.Secrets.String(unreadable(f.Exchange.Response))
+		r.malformed.CompareAndSwap(nil, &example)
+	}
+	if r.Plan.Files.Raw && !f.Forced() {
+		raw = export.NewRaw(rec, f.Header, f.Body, f.Exchange.Response)
+	}
+	f.Exchange.Release()
+	r.Tokens.count(f)
+	r.redact(rec)
+	return raw
+}
+
+// redact takes secrets out of the texts that a server chose.
+func (r *Run) redact(rec *bench.Record) {
+	a := &rec.Answer
+	a.ResponseID, a.Model = r.Secrets.String(a.ResponseID), r.Secrets.String(a.Model)
+	if f := a.Failure; f != nil {
+		clean := *f
+		clean.Message, clean.Code, clean.Type = r.Secrets.String(f.Message), r.Secrets.String(f.Code), r.Secrets.String(f.Type)
+		a.Failure = &clean
+	}
+}

@@ -1,0 +1,230 @@
+package collect
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/run"
+)
+
+// How often a phase publishes its state.
+const (
+	progressEvery = 250 * time.Millisecond
+	metricsEvery  = time.Second
+)
+
+// Load is the phase whose requests are recorded.
+type Load interface {
+	Start() time.Duration
+	Stats(now time.Duration) bench.PhaseStats
+	Stop(why bench.PhaseEnd)
+}
+
+// Observer observes a phase while it is performed. The recorder calls it from one
+// goroutine at a time; no method may block.
+type Observer interface {
+	// Begin is called once, before the first request.
+	Begin(p Load)
+	// Observe is called for each record.
+	Observe(rec *bench.Record)
+	// Look is called four times per second, and when all records are in.
+	Look(l *Look)
+}
+
+// Look is the state of a phase at one instant.
+type Look struct {
+	Stats   bench.PhaseStats
+	Metrics metric.Results // of the phase so far; at most one second old, nil for a warm-up
+	Fresh   bool           // Metrics were computed for this look
+	Last    bool           // all records are in
+}
+
+// Live is what a phase has measured so far.
+type Live struct {
+	Stats     bench.PhaseStats
+	Sent      int64          // bytes of request bodies
+	Received  int64          // bytes of response bodies
+	Metrics   metric.Results // at most one second old; nil for a warm-up
+	MetricsAt time.Time
+	Errors    []metric.ErrorGroup // most frequent first
+}
+
+// Recorder folds the records of one phase into its metrics, hands them to the record
+// files and the observers, and publishes the state of the phase. It is the phase's
+// [load.Sink].
+type Recorder struct {
+	RecorderOptions
+	load   Load
+	finish chan load.Finished
+	in     chan *bench.Record
+
+	finishers, recording sync.WaitGroup
+	counts               recordCounts
+	bytes                struct{ sent, received, chunks int64 } // below here: only the recorder's goroutine, until it has ended
+	computed             time.Duration                          // when live was computed
+	live                 metric.Results
+	sendingComplete      bool // was published
+}
+
+// RecorderOptions configure a [Recorder].
+type RecorderOptions struct {
+	Run       *Run
+	Phase     *plan.Phase
+	Set       *metric.Set
+	Observers []Observer
+	// Publish publishes the state of the phase, once for each event. It must not block.
+	Publish func(l *Live, events ...run.EventType)
+}
+
+// recordCounts are the live counters of records.
+type recordCounts struct {
+	failed          atomic.Int64 // requests
+	success, errors atomic.Int64
+	end             atomic.Int64 // offset
+}
+
+var _ load.Sink = (*Recorder)(nil)
+
+// NewRecorder returns a recorder that has not begun.
+func NewRecorder(o RecorderOptions) *Recorder {
+	return &Recorder{
+		RecorderOptions: o,
+		finish:          make(chan load.Finished, finishRoom(o.Phase)),
+		in:              make(chan *bench.Record, 256), // rides out a slow disk, of record and value files, without holding finishers up
+	}
+}
+
+// finishRoom is how many responses may wait for the finish pool: all that can be
+// in flight may end at once, and their successors must not wait until the tokens
+// of all of them are counted.
+func finishRoom(p *plan.Phase) int {
+	const least, most = 256, 8192
+	if p.Concurrency == 0 {
+		return most / 2
+	}
+	return min(max(2*p.Concurrency, least), most)
+}
+
+// Begin announces the phase and starts recording. It is called before the first request.
+func (r *Recorder) Begin(p Load) {
+	r.load = p
+	r.startFinishers()
+	for _, o := range r.Observers {
+		o.Begin(p)
+	}
+	r.Publish(r.Live(), run.EventPhaseStart)
+	r.recording.Go(r.loop)
+}
+
+// Finished implements load.Sink.
+func (r *Recorder) Finished(f load.Finished) { r.finish <- f }
+
+// Close returns when everything that was finished is recorded. Nothing may finish any
+// more.
+func (r *Recorder) Close() {
+	close(r.finish)
+	r.finishers.Wait()
+	close(r.in)
+	r.recording.Wait()
+}
+
+// loop receives records until the channel is closed, then announces the end.
+func (r *Recorder) loop() {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case rec, open := <-r.in:
+			if !open {
+				r.counts.end.Store(int64(r.Run.Clock.Now()))
+				r.publish(true)
+				return
+			}
+			r.record(rec)
+		case <-tick.C:
+			r.publish(false)
+		}
+	}
+}
+
+// record takes one record in.
+func (r *Recorder) record(rec *bench.Record) {
+	r.Set.Observe(rec)
+	for _, o := range r.Observers {
+		o.Observe(rec)
+	}
+	r.bytes.sent += int64(rec.Conn.Sent)
+	r.bytes.received += int64(rec.Conn.Received)
+	r.bytes.chunks += int64(len(rec.Answer.Chunks))
+	switch {
+	case rec.Cancelled():
+	case rec.OK():
+		r.counts.success.Add(1)
+	default:
+		r.counts.errors.Add(1)
+	}
+	r.Run.Files.write(rec)
+	r.judge()
+}
+
+// judge ends a phase of which more requests have failed than the user allows.
+// Without such a limit failures do not end a phase: the server may recover.
+func (r *Recorder) judge() {
+	ok, failed := r.counts.success.Load(), r.counts.errors.Load()
+	if ok+failed >= r.Phase.Enough() && r.Phase.TooMany(failed, ok) {
+		r.load.Stop(bench.PhaseFailed)
+	}
+}
+
+// Stats returns the counters of the phase with those of its records.
+func (r *Recorder) Stats() bench.PhaseStats {
+	s := r.load.Stats(r.Run.Clock.Now())
+	s.Errors = r.counts.failed.Load()
+	s.SuccessRecords, s.ErrorRecords = r.counts.success.Load(), r.counts.errors.Load()
+	s.RecordsEnd = time.Duration(r.counts.end.Load())
+	return s
+}
+
+// publish makes the present state visible; the metrics of the phase at most
+// once a second, and at its end.
+func (r *Recorder) publish(last bool) {
+	l := Look{Stats: r.Stats(), Last: last}
+	now := l.Stats.LastUpdate
+	l.Fresh = r.Phase.Kind == bench.Profiling && (last || now-r.computed >= metricsEvery)
+	if l.Fresh {
+		r.computed = now
+		r.live = r.Set.Live(l.Stats, now)
+	}
+	l.Metrics = r.live
+	for _, o := range r.Observers {
+		o.Look(&l)
+	}
+	var events []run.EventType
+	if !r.sendingComplete && l.Stats.SentEnd != 0 {
+		r.sendingComplete = true
+		events = append(events, run.EventPhaseSent)
+	}
+	events = append(events, run.EventPhaseProgress)
+	if l.Fresh {
+		events = append(events, run.EventMetrics)
+	}
+	r.Publish(r.Live(), events...)
+}
+
+// Live returns what the phase has measured so far. After Close it is called from one
+// goroutine; before, only from the recorder's own.
+func (r *Recorder) Live() *Live {
+	l := &Live{Stats: r.Stats(), Sent: r.bytes.sent, Received: r.bytes.received}
+	if r.Phase.Kind == bench.Profiling {
+		l.Metrics, l.MetricsAt, l.Errors = r.live, r.Run.Clock.Wall(r.computed), r.Set.ErrorGroups()
+	}
+	return l
+}
+
+// Chunks returns the content events of all responses. It is called after Close.
+func (r *Recorder) Chunks() int64 { return r.bytes.chunks }

@@ -1,0 +1,110 @@
+package collect
+
+import (
+	"fmt"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// FirstSilence is how long servers may send nothing before users are told. They are
+// told again whenever that time has doubled.
+const FirstSilence = 10 * time.Second
+
+// Silence observes whether anything comes from the servers of a phase.
+type Silence struct {
+	options  SilenceOptions
+	received uint64        // reads so far
+	failed   int64         // requests, when the silence began
+	since    time.Time     // the last sign of a server
+	next     time.Duration // length at which users are told
+	longest  time.Duration // that users were told of
+}
+
+// SilenceOptions configure a [Silence].
+type SilenceOptions struct {
+	First    time.Duration // length at which users are told first
+	Since    time.Time     // when the silence began, if the preparation has met one; zero = now
+	Next     time.Duration // length of that silence at which users are told
+	Servers  string        // their names, for users
+	Received func() uint64 // reads from servers so far
+	Alarm    func(text string)
+	Clear    func() // takes back what Alarm has shown
+}
+
+var _ Observer = (*Silence)(nil)
+
+// NewSilence returns the observer of a phase.
+func NewSilence(o SilenceOptions) *Silence { return &Silence{options: o} }
+
+// Begin implements [Observer].
+func (s *Silence) Begin(Load) {
+	o := &s.options
+	s.received, s.since, s.next = o.Received(), o.Since, o.First
+	if s.since.IsZero() {
+		s.since = time.Now()
+		return
+	}
+	s.next = max(o.First, o.Next)
+}
+
+// Observe implements [Observer].
+func (s *Silence) Observe(*bench.Record) {}
+
+// Look implements [Observer]: it tells users what waits. A server that has nothing to
+// answer is not silent.
+func (s *Silence) Look(l *Look) {
+	o, now := &s.options, time.Now()
+	if l.Last {
+		s.end()
+		return
+	}
+	received, waiting, failed := o.Received(), l.Stats.InFlight(), l.Stats.Errors-s.failed
+	if received != s.received || waiting == 0 && failed == 0 {
+		s.end()
+		s.received, s.failed, s.since, s.next = received, l.Stats.Errors, now, o.First
+		return
+	}
+	if now.Sub(s.since) < s.next {
+		return
+	}
+	s.longest = max(s.longest, s.next)
+	o.Alarm(Unanswered(s.next, waits(waiting, failed)+" for "+o.Servers, s.since))
+	s.next *= 2
+}
+
+// end takes back what was shown, if anything was.
+func (s *Silence) end() {
+	if s.next > s.options.First {
+		s.options.Clear()
+	}
+}
+
+// Text describes for the result how long the servers were silent; empty = never for
+// long.
+func (s *Silence) Text() string {
+	if s.longest == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the server sent nothing for %.0f s or more while requests were waiting", s.longest.Seconds())
+}
+
+// Unanswered is the text about requests without an answer.
+func Unanswered(length time.Duration, what string, since time.Time) string {
+	return fmt.Sprintf("no answer for %.0f s: %s since %s", length.Seconds(), what, since.Format(time.TimeOnly))
+}
+
+// waits counts the requests that wait and those that were given up.
+func waits(waiting, failed int64) string {
+	text := fmt.Sprintf("%d requests are waiting", waiting)
+	switch waiting {
+	case 0:
+		return fmt.Sprintf("%d requests failed", failed)
+	case 1:
+		text = "1 request is waiting"
+	}
+	if failed > 0 {
+		text += fmt.Sprintf(" and %d failed", failed)
+	}
+	return text
+}

@@ -1,0 +1,63 @@
+package load
+
+import (
+	"net/http"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/transport"
+)
+
+// CodeForced is the code of requests that were cut by force. Their responses are not
+// decoded.
+const CodeForced = "run_cancelled"
+
+// WarnCountMismatch is the warning on an answer with more vectors or scores than were
+// requested, or fewer.
+const WarnCountMismatch = "count_mismatch"
+
+// Finished is a request whose last byte is in. Who takes it decodes the response, if the
+// session has not, and releases the exchange.
+type Finished struct {
+	Record       *bench.Record
+	Exchange     transport.Exchange
+	Conversation *bench.Conversation
+	History      []bench.Exchange // what the request carried; the session only appends
+	Header       http.Header      // as it was sent; nil if it was not
+	Body         []byte           // as it was sent; nobody changes it
+
+	items   int // that were requested; 0 = unknown
+	decoded bool
+}
+
+// Forced reports whether the request was cut by force. What was received of it is not
+// looked at: who cuts requests by force does not want to wait until hundreds of long
+// answers have been read.
+func (f *Finished) Forced() bool {
+	failure := f.Exchange.Response.Failure
+	return failure != nil && failure.Code == CodeForced
+}
+
+// Decode reads the response into the record. A second call does nothing.
+func (f *Finished) Decode(p *plan.Plan) {
+	if f.decoded {
+		return
+	}
+	f.decoded = true
+	if f.Forced() {
+		f.Record.Answer = bench.Answer{Failure: f.Exchange.Response.Failure}
+		return
+	}
+	a := &f.Record.Answer
+	*a = p.Kind.Decode(f.Exchange.Response, p.Settings.Streaming)
+	if p.Kind.Settle != nil {
+		p.Kind.Settle(a, f.Exchange.Response, f.Body)
+	}
+	f.Record.Items = len(a.Vectors) + len(a.Ranks)
+	if f.items > 0 && f.Record.Items != f.items && a.Failure == nil {
+		if a.Warnings == nil {
+			a.Warnings = map[string]int{}
+		}
+		a.Warnings[WarnCountMismatch]++
+	}
+}

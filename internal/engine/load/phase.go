@@ -1,0 +1,235 @@
+package load
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/transport"
+)
+
+// Phase performs one phase of a plan. Stop, Stats and InFlight may be called from
+// anywhere.
+type Phase struct {
+	plan   *plan.Phase
+	work   *Work
+	sink   Sink
+	start  time.Duration
+	budget budget
+	count  counts
+
+	lookahead *lookahead
+	open      *openLoop // nil = closed loop
+
+	dispatched   chan struct{} // closed when no arrival will come any more
+	dispatchOnce sync.Once
+	watched      chan struct{} // open loop: closed when nobody waits for arrivals any more
+	stopped      chan struct{} // closed when no more may be sent
+	stopOnce     sync.Once
+	end          atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
+	timedOut     bool                           // the grace period ended before the requests
+	sessions     sync.WaitGroup                 // goroutines of sessions
+}
+
+// counts are the live counters of a phase that the budget does not keep.
+type counts struct {
+	completed, cancelled      atomic.Int64
+	sessionsDone, sessionsCut atomic.Int64
+	turns, skipped            atomic.Int64
+	pendingTurns              atomic.Int64 // of started sessions, not sent yet
+	backlog, backlogMax       atomic.Int64
+	pauses                    atomic.Int64 // requests of a closed loop that waited after a lost connection
+	sentEnd, requestsEnd      atomic.Int64 // offsets
+	durationReached           atomic.Bool
+}
+
+// NewPhase returns a phase that has not begun.
+func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
+	ph := &Phase{
+		plan: p, work: w, sink: out,
+		budget:     budget{requests: p.Requests, sessions: p.Sessions},
+		dispatched: make(chan struct{}),
+		watched:    make(chan struct{}),
+		stopped:    make(chan struct{}),
+	}
+	ph.lookahead = newLookahead(ph)
+	if p.Arrivals != nil {
+		ph.open = &openLoop{phase: ph, slots: p.Concurrency, capped: p.Concurrency > 0}
+	}
+	return ph
+}
+
+// Begin prepares the first sessions and starts the clock of the phase.
+func (p *Phase) Begin() {
+	p.lookahead.start()
+	p.start = p.work.Clock.Now()
+}
+
+// Run performs the phase to its end. ctx cuts requests in flight; the gentle way is
+// Stop. The sink has taken all requests when Run returns.
+func (p *Phase) Run(ctx context.Context) {
+	inflight, cut := context.WithCancelCause(ctx) // of every exchange
+	defer cut(nil)
+	unwatch := context.AfterFunc(ctx, func() { p.Stop(bench.PhaseCancelled) })
+	duration := p.durationTimer()
+	p.dispatch(inflight)
+	p.timedOut = p.drain(cut)
+	p.lookahead.close()
+	unwatch()
+	if duration != nil {
+		duration.Stop()
+	}
+	p.count.requestsEnd.Store(int64(p.work.Clock.Now()))
+	p.markSent()
+}
+
+// durationTimer ends sending when the phase's duration is over.
+func (p *Phase) durationTimer() *time.Timer {
+	if p.plan.Duration <= 0 {
+		return nil
+	}
+	return time.AfterFunc(p.plan.Duration, func() {
+		p.count.durationReached.Store(true)
+		p.stopSending()
+	})
+}
+
+// Stop ends sending early for a reason; the first reason stays. Requests in
+// flight go on.
+func (p *Phase) Stop(why bench.PhaseEnd) {
+	if p.end.CompareAndSwap(nil, &why) {
+		p.stopSending()
+	}
+}
+
+func (p *Phase) stopSending() {
+	p.stopOnce.Do(func() {
+		p.budget.stop()
+		close(p.stopped)
+		p.endDispatch()
+	})
+}
+
+// drain waits for the sessions to end: without limit, or, once sending was
+// stopped, as long as the grace period allows. Then it closes the connections of
+// those that are left and reports true.
+func (p *Phase) drain(cut context.CancelCauseFunc) (timedOut bool) {
+	done := make(chan struct{})
+	var waiter sync.WaitGroup
+	waiter.Go(func() {
+		p.sessions.Wait()
+		close(done)
+	})
+	defer waiter.Wait()
+	stopped, cancelled := p.stopped, p.work.Stop.Requested()
+	grace := time.NewTimer(0)
+	grace.Stop()
+	silent := time.NewTimer(0)
+	silent.Stop()
+	var received uint64
+	for {
+		select {
+		case <-done:
+			return timedOut
+		case <-silent.C:
+			if now := p.work.Received(); now != received {
+				received = now
+				silent.Reset(p.work.Stop.Patience())
+				continue
+			}
+			timedOut = true
+			cut(transport.CancelWith(&bench.Failure{
+				Class: bench.Cancelled, Code: "silent", Message: "the run was cancelled and the server sent nothing any more",
+			}))
+			continue
+		case <-grace.C:
+			timedOut = true
+			cut(transport.CancelWith(&bench.Failure{
+				Class: bench.Cancelled, Code: "grace_timeout", Message: "still running when the grace period ended",
+			}))
+			continue
+		case <-stopped:
+			stopped = nil
+		case <-cancelled:
+			cancelled = nil
+			if patience := p.work.Stop.Patience(); patience > 0 {
+				received = p.work.Received()
+				silent.Reset(patience)
+			}
+		}
+		if left := p.graceLeft(); left >= 0 {
+			grace.Reset(left)
+		}
+	}
+}
+
+// graceLeft returns how long requests in flight may still take; <0 = without
+// limit.
+func (p *Phase) graceLeft() time.Duration {
+	if g, ok := p.work.Stop.Grace(p.plan); ok {
+		return g
+	}
+	if p.plan.Grace < 0 {
+		return -1
+	}
+	if p.count.durationReached.Load() {
+		return max(0, p.start+p.plan.Duration+p.plan.Grace-p.work.Clock.Now())
+	}
+	return p.plan.Grace
+}
+
+// End returns why the phase has ended. It is called after Run; [Phase.Stop] may still
+// change it, since records are judged after their requests.
+func (p *Phase) End() bench.PhaseEnd {
+	switch why := p.end.Load(); {
+	case why != nil:
+		return *why
+	case p.timedOut:
+		return bench.PhaseGraceTimeout
+	}
+	return bench.PhaseCompleted
+}
+
+// Start returns when the phase began.
+func (p *Phase) Start() time.Duration { return p.start }
+
+// InFlight returns how many requests are in flight.
+func (p *Phase) InFlight() int64 {
+	sent, _ := p.budget.counts()
+	return sent - p.count.completed.Load() - p.count.cancelled.Load()
+}
+
+// markSent notes the instant at which nothing was left to send.
+func (p *Phase) markSent() {
+	p.count.sentEnd.CompareAndSwap(0, int64(p.work.Clock.Now()))
+}
+
+func (p *Phase) countBacklog(n int64) {
+	p.count.backlog.Store(n)
+	if n > p.count.backlogMax.Load() {
+		p.count.backlogMax.Store(n) // only who holds openLoop.mu writes it
+	}
+}
+
+// Stats returns the counters as they are now, without those of records.
+func (p *Phase) Stats(now time.Duration) bench.PhaseStats {
+	sent, started := p.budget.counts()
+	c := &p.count
+	return bench.PhaseStats{
+		Index: p.plan.Index, ProfilingIndex: p.plan.ProfilingIndex, Name: p.plan.Name, Kind: p.plan.Kind,
+		Start:   p.start,
+		SentEnd: time.Duration(c.sentEnd.Load()), RequestsEnd: time.Duration(c.requestsEnd.Load()),
+		LastUpdate:       now,
+		ExpectedRequests: p.plan.Requests, ExpectedSessions: p.plan.Sessions, ExpectedDuration: p.plan.Duration,
+		Grace: p.plan.Grace,
+		Sent:  sent, Completed: c.completed.Load(), Cancelled: c.cancelled.Load(),
+		Pauses:       c.pauses.Load(),
+		SentSessions: started, CompletedSessions: c.sessionsDone.Load(), CancelledSessions: c.sessionsCut.Load(),
+		SessionTurns: c.turns.Load(), SkippedTurns: c.skipped.Load(),
+		Backlog: c.backlog.Load(), BacklogMax: c.backlogMax.Load(), Arrivals: p.open.arrivals(),
+		DurationReached: c.durationReached.Load(),
+	}
+}

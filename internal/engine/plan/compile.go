@@ -1,0 +1,438 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/arrival"
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/hub"
+	"aiperfd/internal/engine/metric"
+)
+
+// userAgent names us to servers; no version, so that requests of two releases
+// are the same.
+const userAgent = "aiperfd"
+
+// Compile resolves a document to a plan. The document must come from
+// config.Load or config flags, which apply defaults and check everything that
+// can be checked without looking at a plan; what is left is reported as
+// *config.Invalid with all problems at once.
+func Compile(d *config.Document) (*Plan, error) {
+	c := newCompiler(d)
+	p := &Plan{}
+	c.measure(p)
+	p.Models = newModels(c.b.Models)
+	c.transport(p)
+	c.targets(p)
+	c.headers(p)
+	c.serverCalls(p)
+	c.dataset(p)
+	c.pool(p)
+	p.Certify = c.b.Client.Certify
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// CompileMeasure resolves the part of a document that says what is measured.
+func CompileMeasure(d *config.Document) (*Measure, error) {
+	c := newCompiler(d)
+	p := &Plan{}
+	c.measure(p)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return &p.Measure, nil
+}
+
+// compiler collects problems while it fills a plan.
+type compiler struct {
+	doc      *config.Document
+	b        *config.Benchmark
+	problems []config.Problem
+}
+
+func newCompiler(d *config.Document) *compiler { return &compiler{doc: d, b: &d.Benchmark} }
+
+// err returns all problems as one error; nil = there are none.
+func (c *compiler) err() error {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	return &config.Invalid{Problems: c.problems}
+}
+
+// measure fills the part of a plan that needs nothing but the document.
+func (c *compiler) measure(p *Plan) {
+	if c.doc.RandomSeed == nil {
+		seed := drawSeed()
+		c.doc.RandomSeed = &seed // recorded, so that every run can be repeated
+	}
+	p.Seed = bench.Seed(*c.doc.RandomSeed)
+	p.Document = c.doc
+	c.endpoint(p)
+	c.phases(p)
+	c.metrics(p)
+	p.Files = Files{
+		Records: c.b.Artifacts.Level != "summary",
+		Raw:     c.b.Artifacts.Level == "raw",
+	}
+	if prefix := c.b.Artifacts.Prefix; prefix != nil {
+		p.Files.Prefix = *prefix
+	}
+}
+
+func (c *compiler) problem(pointer, code, format string, args ...any) {
+	c.problems = append(c.problems, config.Problem{
+		Pointer: "#/benchmark/" + pointer, Code: code, Detail: fmt.Sprintf(format, args...),
+	})
+}
+
+func (c *compiler) endpoint(p *Plan) {
+	e := &c.b.Endpoint
+	kind, ok := endpoint.Lookup(e.Type)
+	if !ok {
+		c.problem("endpoint/type", "bad-enum", "endpoint type %q does not exist", e.Type)
+		return
+	}
+	if e.Template != nil {
+		var err error
+		if kind, err = endpoint.Templated(e.Template.Body, e.Template.ResponseField); err != nil {
+			c.problem("endpoint/template", "out-of-range", "%v", err)
+		}
+	}
+	p.Kind = kind
+	p.Settings = endpoint.Settings{
+		Streaming: e.Streaming && kind.Caps.Streams,
+		// An API that sends usage unasked is asked only if usage is all that counts.
+		StreamUsage:   e.StreamUsage && (!kind.Caps.UsageUnasked || e.UseServerTokenCount),
+		PerChunkUsage: e.PerChunkUsage, LegacyMaxTokens: e.UseLegacyMaxTokens,
+		OwnPath: e.Path != nil, LengthHint: e.DynamoOSLHint,
+	}
+	if e.Streaming && !kind.Caps.Streams {
+		p.Warnings = append(p.Warnings, bench.Warning{Code: "not-streaming", Detail: fmt.Sprintf(
+			"streaming was asked for, and the endpoint type %s has no streams: it is off", kind.Name)})
+	}
+	if e.DynamoOSLHint && !kind.Caps.Hints {
+		c.problem("endpoint/dynamoOslHint", "conflict", "the endpoint type %s takes no hints", kind.Name)
+	}
+	c.dialect(p)
+	c.pathModel(p)
+	c.jobs(p)
+	for _, m := range e.Extra.Members() {
+		p.Settings.Extra = append(p.Settings.Extra, endpoint.Field{Name: m.Name, Value: m.Value})
+	}
+}
+
+// dialect checks that the endpoint type has the dialect, if one is named.
+func (c *compiler) dialect(p *Plan) {
+	name := c.b.Endpoint.Dialect
+	switch {
+	case name == nil:
+	case len(p.Kind.Dialects) == 0:
+		c.problem("endpoint/dialect", "conflict", "dialect %q: the endpoint type %s has no dialects", *name, p.Kind.Name)
+	case !slices.Contains(p.Kind.Dialects, *name):
+		c.problem("endpoint/dialect", "bad-enum", "dialect %q: the endpoint type %s has %s",
+			*name, p.Kind.Name, strings.Join(p.Kind.Dialects, ", "))
+	default:
+		p.Settings.Dialect = *name
+	}
+}
+
+// pathModel notes the model that the path names. There can be only one, since all
+// requests have the same path.
+func (c *compiler) pathModel(p *Plan) {
+	path, items := p.Kind.DefaultPath(p.Settings.Streaming), c.b.Models.Items
+	if own := c.b.Endpoint.Path; own != nil {
+		path = *own
+	}
+	switch {
+	case !strings.Contains(path, "{model}") || len(items) == 0:
+	case len(items) > 1:
+		c.problem("models/items", "conflict", "%d models: the path %s names the model, so that there can be only one", len(items), path)
+	default:
+		p.Settings.PathModel = items[0].Name
+	}
+}
+
+func (c *compiler) dataset(p *Plan) {
+	if len(c.b.Datasets) != 1 {
+		c.problem("datasets", "out-of-range", "%d datasets; exactly one is possible", len(c.b.Datasets))
+		return
+	}
+	d := &c.b.Datasets[0]
+	c.tokens(p)
+	o := dataset.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}
+	if d.RandomSeed != nil {
+		o.Seed = bench.Seed(*d.RandomSeed)
+	}
+	if d.DelayCap != nil {
+		limit := d.DelayCap.Duration()
+		o.DelayCap = &limit
+	}
+	if given := sharedText(d); given != "" && p.Kind.Name != "" && !p.Kind.Caps.System {
+		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
+	}
+	name := d.Type
+	if d.Type == "file" {
+		name = d.Format
+		o.File = c.file(d)
+		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
+		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+		p.Tokens.Spare = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
+	} else {
+		o.Synthetic = c.synthetic(d)
+	}
+	for _, kind := range dataset.Kinds() {
+		if kind.Name == name {
+			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling}
+			return
+		}
+	}
+	c.problem("datasets/0/type", "bad-enum", "dataset %q does not exist", name)
+}
+
+// sharedText names the member that gives all conversations a system message, or
+// each one a context; empty = there is none.
+func sharedText(d *config.Dataset) string {
+	switch {
+	case d.SystemPrompt != nil:
+		return "systemPrompt"
+	case d.SystemPromptFile != nil:
+		return "systemPromptFile"
+	case d.PrefixPrompts.SharedSystemLength != nil:
+		return "prefixPrompts/sharedSystemLength"
+	case d.PrefixPrompts.UserContextLength != nil:
+		return "prefixPrompts/userContextLength"
+	}
+	return ""
+}
+
+// tokens says who counts. Without a tokenizer of that name in the document each
+// model has its own.
+func (c *compiler) tokens(p *Plan) {
+	t := &c.b.Tokenizer
+	p.Tokens = Tokens{
+		Names: []string{t.Name}, Revision: t.Revision, Fetch: t.AllowDownload, Template: t.ApplyChatTemplate, Open: c.tokenizerFile(),
+		Server: c.b.Endpoint.UseServerTokenCount, Client: c.b.Endpoint.UseClientTokenCount,
+		Explicit: !slices.ContainsFunc(c.doc.Defaulted(), func(d config.Default) bool { return d.Pointer == "#/benchmark/tokenizer/name" }),
+	}
+	if t.Name == "" {
+		p.Tokens.Names, p.Tokens.Explicit = slices.Clone(p.Models.Names), false
+	}
+	if !hub.IsRevision(t.Revision) {
+		c.problem("tokenizer/revision", "out-of-range", "revision %q: must be a branch, a tag or a commit", t.Revision)
+	}
+}
+
+// tokenizerFile opens files of tokenizers that an untrusted document names; nil =
+// every file may be read.
+func (c *compiler) tokenizerFile() func(string) (io.ReadCloser, error) {
+	if c.doc.Trusted() {
+		return nil
+	}
+	doc := c.doc
+	return func(name string) (io.ReadCloser, error) { return doc.Open(name) }
+}
+
+// systemPrompt returns the literal system prompt, read from its file if it is
+// given as one.
+func (c *compiler) systemPrompt(d *config.Dataset) string {
+	switch {
+	case d.SystemPrompt != nil:
+		return *d.SystemPrompt
+	case d.SystemPromptFile != nil:
+		text, err := c.readFile(*d.SystemPromptFile)
+		if err != nil {
+			c.problem("datasets/0/systemPromptFile", "file-not-allowed", "%v", err)
+		}
+		return string(text)
+	}
+	return ""
+}
+
+// maxPrompt bounds a system prompt's file.
+const maxPrompt = 16 << 20
+
+func (c *compiler) readFile(name string) ([]byte, error) {
+	f, err := c.doc.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxPrompt))
+}
+
+func (c *compiler) file(d *config.Dataset) dataset.File {
+	f := dataset.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL), Open: c.mediaFiles(d.Path)}
+	if !c.doc.Trusted() && d.Path != "" {
+		f.FS, f.Path = documentFiles{c.doc, d.Path}, documentFile
+	}
+	for _, r := range d.Records {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			c.problem("datasets/0/records", "wrong-type", "%v", err)
+		}
+		f.Records = append(f.Records, raw)
+	}
+	return f
+}
+
+func (c *compiler) synthetic(d *config.Dataset) dataset.Synthetic {
+	s := dataset.Synthetic{
+		ISL: c.dist("datasets/0/prompts/isl", d.Prompts.ISL), OSL: c.dist("datasets/0/prompts/osl", d.Prompts.OSL),
+		Turns: c.dist("datasets/0/turns", d.Turns), TurnDelay: c.dist("datasets/0/turnDelay", d.TurnDelay),
+		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
+		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
+	}
+	if n := d.PrefixPrompts.SharedSystemLength; n != nil {
+		s.SharedSystem = *n
+	}
+	if n := d.PrefixPrompts.UserContextLength; n != nil {
+		s.UserContext = *n
+	}
+	c.media(d, &s)
+	return s
+}
+
+// documentFile is the name of the one file of a documentFiles.
+const documentFile = "data"
+
+// documentFiles is a file system with one file: the one that an untrusted
+// document names, opened within the document's bounds.
+type documentFiles struct {
+	doc  *config.Document
+	path string
+}
+
+// Open implements fs.FS.
+func (d documentFiles) Open(name string) (fs.File, error) {
+	if name != documentFile {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return d.doc.Open(d.path)
+}
+
+// dist compiles a distribution; one that is not given stays so.
+func (c *compiler) dist(pointer string, d config.Distribution) dataset.Dist {
+	if !d.Given() {
+		return dataset.Dist{}
+	}
+	out, err := dataset.NewDist(distSpec(d))
+	if err != nil {
+		c.problem(pointer, "out-of-range", "%v", err)
+	}
+	return out
+}
+
+func distSpec(d config.Distribution) dataset.DistSpec {
+	s := dataset.DistSpec{Mean: d.Mean, Stddev: d.Stddev, Median: d.Median, Min: d.Min, Max: d.Max}
+	for _, p := range d.Peaks {
+		s.Peaks = append(s.Peaks, dataset.Peak{DistSpec: distSpec(p.Distribution), Weight: p.Weight})
+	}
+	for _, p := range d.Points {
+		s.Points = append(s.Points, dataset.Point{Value: p.Value, Weight: p.Weight})
+	}
+	return s
+}
+
+func (c *compiler) phases(p *Plan) {
+	profiling := 0
+	for i := range c.b.Phases {
+		ph := c.phase(i, p.Seed)
+		if ph.Kind == bench.Profiling {
+			ph.ProfilingIndex = profiling
+			profiling++
+		}
+		p.Phases = append(p.Phases, ph)
+	}
+}
+
+func (c *compiler) phase(i int, seed bench.Seed) Phase {
+	d := &c.b.Phases[i]
+	ph := Phase{
+		Index: i, ProfilingIndex: -1, Name: d.Name, Kind: bench.PhaseKind(d.Kind), Grace: -1,
+		Excluded: d.ExcludeFromResults, FailThreshold: d.FailedRequestThreshold,
+	}
+	if d.Requests != nil {
+		ph.Requests = *d.Requests
+	}
+	if d.Sessions != nil {
+		ph.Sessions = *d.Sessions
+	}
+	if d.Duration != nil {
+		ph.Duration = d.Duration.Duration()
+	}
+	if d.Concurrency != nil {
+		ph.Concurrency = *d.Concurrency
+	}
+	const forever = 1<<63 - 1
+	if d.GracePeriod != nil && d.GracePeriod.Duration() != forever {
+		ph.Grace = d.GracePeriod.Duration()
+	}
+	if d.Type == "concurrency" {
+		ph.Concurrency = max(1, ph.Concurrency)
+		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency)
+		return ph
+	}
+	c.arrivals(i, d, seed, &ph)
+	return ph
+}
+
+func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) {
+	o := arrival.Options{Smoothness: 1, Seed: seed.Child("phase." + d.Name)}
+	if d.Rate != nil {
+		o.Rate = *d.Rate
+	}
+	if d.Smoothness != nil {
+		o.Smoothness = *d.Smoothness
+	}
+	ph.Rate, ph.Smoothness = o.Rate, o.Smoothness
+	ph.Load = fmt.Sprintf("%s %v/s", d.Type, o.Rate)
+	if o.Smoothness != 1 {
+		ph.Load += fmt.Sprintf(", smoothness %v", o.Smoothness)
+	}
+	if ph.Concurrency > 0 {
+		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
+	}
+	for _, kind := range arrival.Kinds() {
+		if kind.Name != d.Type {
+			continue
+		}
+		var err error
+		if ph.Arrivals, err = kind.New(o); err != nil {
+			c.problem(fmt.Sprintf("phases/%d", i), "out-of-range", "%v", err)
+		}
+		return
+	}
+	c.problem(fmt.Sprintf("phases/%d/type", i), "bad-enum", "load %q does not exist", d.Type)
+}
+
+func (c *compiler) metrics(p *Plan) {
+	p.Metrics = metric.Options{
+		Streaming: p.Settings.Streaming,
+		Caps:      p.Kind.Caps,
+		SLOs:      c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
+		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
+	}
+	for _, ph := range p.Phases {
+		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Arrivals != nil)
+	}
+	if _, err := metric.NewSet(p.Metrics); err != nil {
+		c.problem("slos", "bad-enum", "%v", errors.Unwrap(err))
+	}
+}
+
+// drawSeed returns a seed for a run that was given none: 53 bits of the clock's
+// and the system's randomness, so that it survives a JSON number.
+func drawSeed() int64 { return int64(randomBits() >> 11) }

@@ -1,0 +1,324 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/transport"
+)
+
+// transport compiles how connections are made.
+func (c *compiler) transport(p *Plan) {
+	e := &c.b.Endpoint
+	p.Transport = transport.Options{
+		ConnectTimeout: e.ConnectTimeout.Duration(), HeadersTimeout: e.FirstByteTimeout.Duration(),
+		IdleTimeout: e.IdleTimeout.Duration(), TotalTimeout: e.Timeout.Duration(),
+		SkipTLSVerify: !e.TLSVerify, Streaming: p.Settings.Streaming, EnvProxy: e.ProxyFromEnv, TLS: c.tls(),
+	}
+	p.Preconnect = e.Preconnect
+	o := &p.Transport
+	switch e.ConnectionReuse {
+	case "", "pooled":
+	case "never":
+		o.Reuse = transport.Never
+	case "sticky-user-sessions":
+		o.Reuse = transport.Sticky
+	default:
+		c.problem("endpoint/connectionReuse", "bad-enum", "connection reuse %q does not exist", e.ConnectionReuse)
+	}
+	switch e.HTTPVersion {
+	case "2":
+		o.Version = transport.HTTP2
+	case "auto":
+		o.Version = transport.HTTPAuto
+	case "h2c":
+		o.Version = transport.H2C
+	}
+	if e.Proxy != (config.URL{}) {
+		proxy, err := url.Parse(e.Proxy.Reveal())
+		if err != nil {
+			c.problem("endpoint/proxy", "out-of-range", "%s is not a valid URL", e.Proxy)
+		}
+		o.Proxy = proxy
+	}
+	if e.UnixSocket != nil {
+		o.Sockets = map[string]string{transport.AnyAddress: c.socket("endpoint/unixSocket", *e.UnixSocket)}
+	}
+}
+
+// pool sizes the pool of connections by the phases.
+func (c *compiler) pool(p *Plan) {
+	const unlimited = 10_000 // rate phases without a cap
+	for _, ph := range p.Phases {
+		if ph.Concurrency == 0 {
+			p.Transport.MaxIdle = max(p.Transport.MaxIdle, unlimited)
+		}
+		p.Transport.MaxIdle = max(p.Transport.MaxIdle, ph.Concurrency)
+	}
+}
+
+// socket finds a unix socket within the document's bounds.
+func (c *compiler) socket(pointer, name string) string {
+	path, err := c.doc.Socket(name)
+	if err != nil {
+		c.problem(pointer, "file-not-allowed", "the socket cannot be used")
+	}
+	return path
+}
+
+// tls reads the certificates that the document names; nil = none of its options
+// is given.
+func (c *compiler) tls() *tls.Config {
+	t := &c.b.Endpoint.TLS
+	if *t == (config.TLS{}) {
+		return nil
+	}
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.MinVersion == "1.3" {
+		out.MinVersion = tls.VersionTLS13
+	}
+	if t.ServerName != nil {
+		out.ServerName = *t.ServerName
+	}
+	if t.CAFile != nil {
+		pem, err := c.readFile(*t.CAFile)
+		out.RootCAs = x509.NewCertPool()
+		if err == nil && !out.RootCAs.AppendCertsFromPEM(pem) {
+			err = errors.New("the file contains no PEM certificate")
+		}
+		if err != nil {
+			c.problem("endpoint/tls/caFile", "file-not-allowed", "%v", err)
+		}
+	}
+	if t.CertFile != nil && t.KeyFile != nil {
+		certificate, certErr := c.readFile(*t.CertFile)
+		key, keyErr := c.readFile(*t.KeyFile)
+		if err := errors.Join(certErr, keyErr); err != nil {
+			c.problem("endpoint/tls/certFile", "file-not-allowed", "%v", err)
+			return out
+		}
+		pair, err := tls.X509KeyPair(certificate, key)
+		if err != nil {
+			c.problem("endpoint/tls/certFile", "out-of-range", "certificate and key: %v", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out
+}
+
+// targets compiles where requests are posted. It needs the model for paths that
+// name it, and may be called again when it is known.
+func (c *compiler) targets(p *Plan) {
+	e := &c.b.Endpoint
+	p.Targets = nil
+	p.Spread = spread{
+		seed: p.Seed.Child(bench.StreamTargetSelection), targets: len(e.URLs),
+		random: e.URLStrategy == "random", Request: e.URLAffinity == "request",
+	}
+	for i, base := range e.URLs {
+		t, err := c.target(p, i, base)
+		if err != nil {
+			c.problem(fmt.Sprintf("endpoint/urls/%d", i), "out-of-range", "%v", err)
+			continue
+		}
+		p.Targets = append(p.Targets, t)
+	}
+}
+
+func (c *compiler) target(p *Plan, i int, base config.URL) (Target, error) {
+	e := &c.b.Endpoint
+	raw, model := base.Reveal(), ""
+	if len(c.b.Models.Items) > 0 {
+		model = c.b.Models.Items[0].Name
+	}
+	joined, err := endpoint.JoinURL(raw, p.Kind, p.Settings.Streaming, e.Path, model)
+	if err != nil {
+		return Target{}, err
+	}
+	joined = endpoint.WithQuery(joined, query(e.URLParams))
+	t := Target{Shown: base.String()}
+	t.Basic, _ = endpoint.BasicAuth(raw)
+	if rest, ok := strings.CutPrefix(joined, "http+unix://"); ok {
+		name, path, _ := strings.Cut(rest, "/")
+		if name, err = url.PathUnescape(name); err != nil {
+			return Target{}, fmt.Errorf("read the socket in %s: %w", base, err)
+		}
+		host := fmt.Sprintf("unix-%d.invalid", i)
+		t.Address, t.Host = c.socket(fmt.Sprintf("endpoint/urls/%d", i), name), "localhost"
+		if p.Transport.Sockets == nil {
+			p.Transport.Sockets = map[string]string{}
+		}
+		p.Transport.Sockets[host+":80"] = t.Address
+		joined = "http://" + host + "/" + path
+	}
+	if t.URL, err = url.Parse(joined); err != nil {
+		return Target{}, fmt.Errorf("%s is not a valid URL", base)
+	}
+	if t.Address == "" {
+		t.Address = cmp.Or(p.Transport.Sockets[transport.AnyAddress], strings.ToLower(t.URL.Host))
+	}
+	path := p.Kind.DefaultPath(p.Settings.Streaming)
+	if e.Path != nil {
+		path, _, _ = strings.Cut(*e.Path, "?")
+	}
+	t.Root = root(joined, strings.ReplaceAll(path, "{model}", url.PathEscape(model)))
+	return t, nil
+}
+
+// root returns what is left of a URL without the path of the endpoint. Where it
+// does not end with that, only the origin is known.
+func root(joined, path string) string {
+	head, query, _ := strings.Cut(joined, "?")
+	bare, ok := strings.CutSuffix(head, "/"+strings.Trim(path, "/"))
+	if !ok || strings.Trim(path, "/") == "" {
+		scheme, rest, _ := strings.Cut(head, "://")
+		authority, _, _ := strings.Cut(rest, "/")
+		bare = scheme + "://" + authority
+	}
+	return endpoint.WithQuery(bare, query)
+}
+
+// query writes URL parameters in the order of their names.
+func query(params map[string]config.Secret) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		pairs = append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(params[name].Reveal()))
+	}
+	return strings.Join(pairs, "&")
+}
+
+// headers builds what every request carries. A header that the user gives wins
+// over ours; the identity headers are written last, by the execution.
+func (c *compiler) headers(p *Plan) {
+	e := &c.b.Endpoint
+	h := http.Header{
+		"User-Agent": {userAgent}, "Content-Type": {cmp.Or(p.Kind.ContentType, "application/json")},
+		"Accept": {cmp.Or(p.Kind.Accept, "application/json")}, "Accept-Encoding": {"identity"},
+	}
+	if p.Settings.Streaming {
+		h.Set("Accept", cmp.Or(p.Kind.StreamAccept, "text/event-stream"))
+	}
+	authorize(h, p.Kind, e.AuthStyle, e.APIKey.Reveal(), p.hosts())
+	for name, value := range e.Headers {
+		h.Set(name, value.Reveal())
+	}
+	p.Header = h
+	p.SessionID = "X-Correlation-Id"
+	if e.SessionHeader != nil && *e.SessionHeader != "" {
+		p.SessionID = textproto.CanonicalMIMEHeaderKey(*e.SessionHeader)
+	}
+	for _, name := range e.AffinityHeaders {
+		p.Affinity = append(p.Affinity, textproto.CanonicalMIMEHeaderKey(name))
+	}
+}
+
+// authorize sets the headers that say who asks: as the endpoint type has it, or
+// in the style that the user chose for a gateway.
+func authorize(h http.Header, kind endpoint.Kind, style, key string, hosts []string) {
+	const own = "type"
+	if kind.Authorize != nil {
+		typeKey := ""
+		if style == own {
+			typeKey = key
+		}
+		kind.Authorize(h, typeKey, hosts)
+	}
+	if key == "" {
+		return
+	}
+	if style == "bearer" || style == "both" || style == own && kind.Authorize == nil {
+		h.Set("Authorization", "Bearer "+key)
+	}
+	if style == "x-api-key" || style == "both" {
+		h.Set("X-Api-Key", key)
+	}
+	if style == "api-key" {
+		h.Set("Api-Key", key)
+	}
+}
+
+// hosts returns the hosts of the targets, with their ports.
+func (p *Plan) hosts() []string {
+	hosts := make([]string, len(p.Targets))
+	for i := range p.Targets {
+		hosts[i] = p.Targets[i].URL.Host
+	}
+	return hosts
+}
+
+// CallTimeout is the default timeout of a request that is not load.
+const CallTimeout = 5 * time.Second
+
+// serverCalls compiles the requests to the servers that are not load.
+func (c *compiler) serverCalls(p *Plan) {
+	e := &c.b.Endpoint
+	p.Wait = Readiness{
+		Timeout: e.WaitForModelTimeout.Duration(), Interval: e.WaitForModelInterval.Duration(),
+		Models: e.WaitForModelMode != "inference", Inference: e.WaitForModelMode != "models",
+	}
+	if r := e.ResetKVCache; r != nil {
+		p.Reset = &CacheReset{Timeout: orCallTimeout(r.Timeout), Paths: []string{"/reset_prefix_cache", "/flush_cache"}}
+		if r.Path != nil {
+			p.Reset.Paths = []string{*r.Path}
+		}
+	}
+	if s := e.ServerProfiler; s != nil {
+		p.Profiler = &Profiler{Timeout: orCallTimeout(s.Timeout), Start: "/start_profile", Stop: "/stop_profile"}
+		if s.StartPath != nil {
+			p.Profiler.Start = *s.StartPath
+		}
+		if s.StopPath != nil {
+			p.Profiler.Stop = *s.StopPath
+		}
+	}
+}
+
+func orCallTimeout(s *config.Seconds) time.Duration {
+	if s == nil {
+		return CallTimeout
+	}
+	return s.Duration()
+}
+
+// Shares reports whether two plans load the same server.
+func (p *Plan) Shares(other *Plan) bool {
+	for i := range p.Targets {
+		for j := range other.Targets {
+			if p.Targets[i].Address == other.Targets[j].Address {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// WithModel returns the plan for the model that the server has named, and the
+// document that says so. The plan and its own document do not change.
+func (p *Plan) WithModel(model string) (*Plan, error) {
+	doc, q := *p.Document, *p
+	doc.Benchmark.Models.Items = []config.Model{{Name: model}}
+	if doc.Benchmark.Tokenizer.Name == "" {
+		doc.Benchmark.Tokenizer.Name, q.Tokens.Names = model, []string{model}
+	}
+	q.Document, q.Transport.Sockets = &doc, maps.Clone(p.Transport.Sockets)
+	c := newCompiler(&doc)
+	q.Models = newModels(c.b.Models)
+	c.targets(&q)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return &q, nil
+}

@@ -1,0 +1,348 @@
+package plan
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/transport/testcert"
+)
+
+// baseDocument gives every optional section something to change.
+const baseDocument = `
+randomSeed: 1
+benchmark:
+  models: {strategy: weighted, items: [{name: a, weight: 0.5}, {name: b, weight: 0.5}]}
+  endpoint: {urls: ["http://h:1"], type: chat, streaming: true, apiKey: k1, headers: {X-A: "1"}, extra: {x: 1}}
+  datasets:
+    - {name: main, type: synthetic, entries: 10, prompts: {isl: 20, osl: 5}, turns: 2, turnDelay: 10, prefixPrompts: {poolSize: 2, length: 5}}
+  phases:
+    - {name: profiling, kind: profiling, type: gamma, rate: 5, smoothness: 2, requests: 10}
+  slos: {request_latency: 100}
+`
+
+// changes says how to change each leaf of the document. A leaf that is not here
+// is an option that nobody checks: add it, or the test fails.
+var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a table
+	"randomSeed":                   func(d *config.Document) { *d.RandomSeed = 2 },
+	"models.strategy":              func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
+	"models.items.name":            func(d *config.Document) { d.Benchmark.Models.Items[1].Name = "c" },
+	"models.items.weight":          func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
+	"endpoint.urls":                func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
+	"endpoint.type":                func(d *config.Document) { d.Benchmark.Endpoint.Type = "completions" },
+	"endpoint.path":                func(d *config.Document) { d.Benchmark.Endpoint.Path = ref("/x") },
+	"endpoint.apiKey":              func(d *config.Document) { d.Benchmark.Endpoint.APIKey = config.NewSecret("k2") },
+	"endpoint.timeout":             func(d *config.Document) { d.Benchmark.Endpoint.Timeout = 7 },
+	"endpoint.connectTimeout":      func(d *config.Document) { d.Benchmark.Endpoint.ConnectTimeout = 7 },
+	"endpoint.firstByteTimeout":    func(d *config.Document) { d.Benchmark.Endpoint.FirstByteTimeout = 7 },
+	"endpoint.idleTimeout":         func(d *config.Document) { d.Benchmark.Endpoint.IdleTimeout = 7 },
+	"endpoint.streaming":           func(d *config.Document) { d.Benchmark.Endpoint.Streaming = false },
+	"endpoint.connectionReuse":     func(d *config.Document) { d.Benchmark.Endpoint.ConnectionReuse = "never" },
+	"endpoint.useLegacyMaxTokens":  func(d *config.Document) { d.Benchmark.Endpoint.UseLegacyMaxTokens = true },
+	"endpoint.useServerTokenCount": func(d *config.Document) { d.Benchmark.Endpoint.UseServerTokenCount = true },
+	"endpoint.perChunkUsage":       func(d *config.Document) { d.Benchmark.Endpoint.PerChunkUsage = true },
+	"endpoint.preconnect":          func(d *config.Document) { d.Benchmark.Endpoint.Preconnect = false },
+	"endpoint.streamUsage":         func(d *config.Document) { d.Benchmark.Endpoint.StreamUsage = false },
+	"endpoint.headers":             func(d *config.Document) { d.Benchmark.Endpoint.Headers["X-A"] = config.NewSecret("2") },
+	"endpoint.extra":               func(d *config.Document) { d.Benchmark.Endpoint.Extra = config.Object{} },
+	"endpoint.sessionHeader":       func(d *config.Document) { d.Benchmark.Endpoint.SessionHeader = ref("X-S") },
+	"endpoint.tlsVerify":           func(d *config.Document) { d.Benchmark.Endpoint.TLSVerify = false },
+	"endpoint.template.body": func(d *config.Document) {
+		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Template = "template", &config.Template{Body: `{"a":1}`}
+	},
+	"endpoint.template.responseField": func(d *config.Document) {
+		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Template = "template", &config.Template{Body: "{}", ResponseField: "a"}
+	},
+	"endpoint.urlStrategy": func(d *config.Document) { d.Benchmark.Endpoint.URLStrategy = "random" },
+	"endpoint.urlAffinity": func(d *config.Document) { d.Benchmark.Endpoint.URLAffinity = "request" },
+	"endpoint.urlParams": func(d *config.Document) {
+		d.Benchmark.Endpoint.URLParams = map[string]config.Secret{"a": config.NewSecret("b")}
+	},
+	"endpoint.unixSocket":                    func(d *config.Document) { d.Benchmark.Endpoint.UnixSocket = ref("/s") },
+	"endpoint.authStyle":                     func(d *config.Document) { d.Benchmark.Endpoint.AuthStyle = "x-api-key" },
+	"endpoint.httpVersion":                   func(d *config.Document) { d.Benchmark.Endpoint.HTTPVersion = "h2c" },
+	"endpoint.affinityHeaders":               func(d *config.Document) { d.Benchmark.Endpoint.AffinityHeaders = []string{"X-Y"} },
+	"endpoint.tls.serverName":                func(d *config.Document) { d.Benchmark.Endpoint.TLS.ServerName = ref("n") },
+	"endpoint.tls.minVersion":                func(d *config.Document) { d.Benchmark.Endpoint.TLS.MinVersion = "1.3" },
+	"endpoint.proxy":                         func(d *config.Document) { d.Benchmark.Endpoint.Proxy = config.NewURL("http://p:1") },
+	"endpoint.proxyFromEnv":                  func(d *config.Document) { d.Benchmark.Endpoint.ProxyFromEnv = true },
+	"endpoint.waitForModelTimeout":           func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelTimeout = 9 },
+	"endpoint.waitForModelInterval":          func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelInterval = 9 },
+	"endpoint.waitForModelMode":              func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelMode = "both" },
+	"endpoint.resetKvCache.timeoutSeconds":   resetCache(&config.ResetKVCache{Timeout: ref(config.Seconds(9))}),
+	"endpoint.resetKvCache.path":             resetCache(&config.ResetKVCache{Path: ref("/x")}),
+	"endpoint.serverProfiler.timeoutSeconds": profiler(&config.ServerProfiler{Timeout: ref(config.Seconds(9))}),
+	"endpoint.serverProfiler.startPath":      profiler(&config.ServerProfiler{StartPath: ref("/x")}),
+	"endpoint.serverProfiler.stopPath":       profiler(&config.ServerProfiler{StopPath: ref("/x")}),
+	"datasets.entries":                       func(d *config.Document) { d.Benchmark.Datasets[0].Entries = 11 },
+	"datasets.randomSeed":                    func(d *config.Document) { d.Benchmark.Datasets[0].RandomSeed = ref(int64(9)) },
+	"datasets.sampling":                      func(d *config.Document) { d.Benchmark.Datasets[0].Sampling = "shuffle" },
+	"datasets.systemPrompt":                  func(d *config.Document) { d.Benchmark.Datasets[0].SystemPrompt = ref("s") },
+	"datasets.systemPromptFile":              func(d *config.Document) { d.Benchmark.Datasets[0].SystemPromptFile = ref("leaf_test.go") },
+	"datasets.prompts.isl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = ref(21.0) },
+	"datasets.prompts.osl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = ref(6.0) },
+	"datasets.prompts.batchSize":             func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.BatchSize = 2 },
+	"datasets.prompts.corpus":                func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.Corpus = "coding" },
+	"datasets.prefixPrompts.poolSize":        func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.PoolSize = 3 },
+	"datasets.prefixPrompts.length":          func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.Length = 6 },
+	"datasets.turns":                         func(d *config.Document) { d.Benchmark.Datasets[0].Turns.Mean = ref(3.0) },
+	"datasets.turnDelay":                     func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelay.Mean = ref(11.0) },
+	"datasets.turnDelayRatio":                func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelayRatio = 2 },
+	"datasets.interTurnDelayCapSeconds":      func(d *config.Document) { d.Benchmark.Datasets[0].DelayCap = ref(config.Seconds(1)) },
+	"datasets.prefixPrompts.sharedSystemLength": func(d *config.Document) {
+		d.Benchmark.Datasets[0].PrefixPrompts.SharedSystemLength = ref(4)
+	},
+	"endpoint.dialect": func(d *config.Document) {
+		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Dialect = "sagemaker", ref("completions")
+	},
+	"endpoint.dynamoOslHint": func(d *config.Document) {
+		d.Benchmark.Endpoint.DynamoOSLHint = true
+	},
+	"datasets.prefixPrompts.userContextLength": func(d *config.Document) {
+		d.Benchmark.Datasets[0].PrefixPrompts.UserContextLength = ref(4)
+	},
+	"datasets.images.batchSize":       func(d *config.Document) { d.Benchmark.Datasets[0].Images.BatchSize = ref(2) },
+	"datasets.images.width":           func(d *config.Document) { d.Benchmark.Datasets[0].Images.Width.Mean = ref(9.0) },
+	"datasets.images.height":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Height.Mean = ref(8.0) },
+	"datasets.images.format":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Format = "png" },
+	"datasets.images.source":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Source = "assets" },
+	"datasets.images.sourceSampling":  func(d *config.Document) { d.Benchmark.Datasets[0].Images.SourceSampling = "shuffle-cycle" },
+	"datasets.audio.batchSize":        func(d *config.Document) { d.Benchmark.Datasets[0].Audio.BatchSize = ref(2) },
+	"datasets.audio.length":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Length.Mean = ref(3.0) },
+	"datasets.audio.depths":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Depths[0] = 8 },
+	"datasets.audio.sampleRates":      func(d *config.Document) { d.Benchmark.Datasets[0].Audio.SampleRates[0] = 8 },
+	"datasets.audio.channels":         func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Channels = 2 },
+	"datasets.rankings.passages":      func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.Passages.Mean = ref(3.0) },
+	"datasets.rankings.passageTokens": func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.PassageTokens.Mean = ref(3.0) },
+	"datasets.rankings.queryTokens":   func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.QueryTokens.Mean = ref(3.0) },
+	"datasets.type":                   toFile, "datasets.format": toFile, "datasets.path": toFile,
+	"datasets.records": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Path = ""
+		d.Benchmark.Datasets[0].Records = []config.Object{config.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
+	},
+	"datasets.osl": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].OSL.Mean = ref(3.0)
+	},
+	"phases.name":                   func(d *config.Document) { d.Benchmark.Phases[0].Name = "p" },
+	"phases.kind":                   func(d *config.Document) { d.Benchmark.Phases[0].Kind = "warmup" },
+	"phases.type":                   func(d *config.Document) { d.Benchmark.Phases[0].Type = "constant" },
+	"phases.excludeFromResults":     func(d *config.Document) { d.Benchmark.Phases[0].ExcludeFromResults = true },
+	"phases.requests":               func(d *config.Document) { *d.Benchmark.Phases[0].Requests = 11 },
+	"phases.sessions":               func(d *config.Document) { d.Benchmark.Phases[0].Sessions = ref(int64(3)) },
+	"phases.duration":               func(d *config.Document) { d.Benchmark.Phases[0].Duration = ref(config.Seconds(3)) },
+	"phases.gracePeriod":            func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = ref(config.Seconds(3)) },
+	"phases.concurrency":            func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = ref(3) },
+	"phases.rate":                   func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
+	"phases.smoothness":             func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
+	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = ref(0.5) },
+	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = ref("p") },
+	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
+	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
+	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
+	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },
+	"tokenizer.revision":            func(d *config.Document) { d.Benchmark.Tokenizer.Revision = "v2" },
+	"tokenizer.applyChatTemplate":   func(d *config.Document) { d.Benchmark.Tokenizer.ApplyChatTemplate = true },
+	"tokenizer.allowDownload":       func(d *config.Document) { d.Benchmark.Tokenizer.AllowDownload = true },
+	"endpoint.useClientTokenCount":  func(d *config.Document) { d.Benchmark.Endpoint.UseClientTokenCount = true },
+
+	"endpoint.downloadVideoContent": func(d *config.Document) { d.Benchmark.Endpoint.DownloadVideoContent = true },
+	"endpoint.requestContentType":   func(d *config.Document) { d.Benchmark.Endpoint.RequestContentType = ref("application/json") },
+	"endpoint.jobs.pollInterval":    func(d *config.Document) { d.Benchmark.Endpoint.Jobs.PollInterval = ref(config.Seconds(3)) },
+	"endpoint.jobs.timeout":         func(d *config.Document) { d.Benchmark.Endpoint.Jobs.Timeout = ref(config.Seconds(3)) },
+	"endpoint.jobs.runpodMode":      func(d *config.Document) { d.Benchmark.Endpoint.Jobs.RunpodMode = "async" },
+	"endpoint.jobs.runpodInput":     func(d *config.Document) { d.Benchmark.Endpoint.Jobs.RunpodInput = "prompt" },
+}
+
+// elsewhere are leaves that mean something to others than the plan.
+var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
+	"schemaVersion":               "checked by the loader, one value only",
+	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
+	"datasets.name":               "names the only data set for error messages",
+	"datasets.audio.format":       "one value only, wav",
+	"artifacts.dir":               "where the command line writes; the daemon owns its folders",
+	"artifacts.exportOutputsJson": "refused by the loader until it exists",
+	"runtime.ui":                  "how the command line shows progress",
+	"runtime.apiPort":             "the command line's own listener",
+	"runtime.apiHost":             "the command line's own listener",
+	"runtime.statsInterval":       "the command line's log lines",
+	"runtime.report":              "what the command line prints",
+	"logging.level":               "the command line's log",
+	"client.strict":               "the command line's exit code",
+}
+
+func ref[T any](v T) *T { return &v }
+
+// withContent adds what only some endpoint types take.
+func withContent(d *config.Document) {
+	few := func() config.Distribution { return config.Distribution{Mean: ref(2.0)} }
+	data := &d.Benchmark.Datasets[0]
+	data.Images = &config.Images{BatchSize: ref(1), Width: few(), Height: few(), Format: "jpeg", Source: "noise", SourceSampling: "random-with-replacement"}
+	data.Audio = &config.Audio{BatchSize: ref(1), Length: few(), Format: "wav", Depths: []int{16}, SampleRates: []float64{16}, Channels: 1}
+	data.Rankings = &config.Rankings{Passages: few(), PassageTokens: few(), QueryTokens: few()}
+}
+
+// resetCache changes how the cache is reset, not whether.
+func resetCache(to *config.ResetKVCache) func(*config.Document) {
+	return func(d *config.Document) { d.Benchmark.Endpoint.ResetKVCache = to }
+}
+
+// profiler changes how the profiler is used, not whether.
+func profiler(to *config.ServerProfiler) func(*config.Document) {
+	return func(d *config.Document) { d.Benchmark.Endpoint.ServerProfiler = to }
+}
+
+// certificates are the changes that need files.
+func certificates(t *testing.T) map[string]func(*config.Document) {
+	t.Helper()
+	made := testcert.New(t, "h")
+	files := func(d *config.Document) *config.TLS {
+		d.Benchmark.Endpoint.TLS.CertFile, d.Benchmark.Endpoint.TLS.KeyFile = &made.CertFile, &made.KeyFile
+		return &d.Benchmark.Endpoint.TLS
+	}
+	return map[string]func(*config.Document){
+		"endpoint.tls.caFile":   func(d *config.Document) { d.Benchmark.Endpoint.TLS.CAFile = &made.CAFile },
+		"endpoint.tls.certFile": func(d *config.Document) { files(d) },
+		"endpoint.tls.keyFile":  func(d *config.Document) { files(d) },
+	}
+}
+
+func toFile(d *config.Document) {
+	data := &d.Benchmark.Datasets[0]
+	data.Type, data.Format, data.Path = "file", "single_turn", "leaf_test.go"
+}
+
+// No option is accepted and ignored: changing a leaf changes the plan.
+func TestEveryLeafReachesThePlan(t *testing.T) {
+	var names []string
+	changes := maps.Clone(changes)
+	maps.Copy(changes, certificates(t))
+	for name := range leaves(reflect.TypeFor[config.Document](), "") {
+		names = append(names, name)
+		change, ok := changes[name]
+		if _, other := elsewhere[name]; ok == other {
+			t.Errorf("leaf %s: must be in exactly one of changes and elsewhere", name)
+		}
+		if !ok {
+			continue
+		}
+		before, after := load(t), load(t)
+		if section := strings.Split(name, "."); len(section) == 3 && slices.Contains([]string{"images", "audio", "rankings"}, section[1]) {
+			withContent(before)
+			withContent(after)
+		}
+		change(after)
+		if a, b := digest(t, before), digest(t, after); a == b {
+			t.Errorf("leaf %s changes nothing in the plan", name)
+		}
+	}
+	for name := range changes {
+		if !slices.Contains(names, name) {
+			t.Errorf("the document has no leaf %s", name)
+		}
+	}
+}
+
+func load(t *testing.T) *config.Document {
+	t.Helper()
+	d, _, err := config.Load([]byte(baseDocument), config.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// leaves yields the JSON paths of all values below a document, without indices.
+func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if !f.IsExported() || name == "metadata" {
+				continue // what people say about a run never changes what is measured
+			}
+			path := strings.TrimPrefix(prefix+"."+name, ".")
+			path = strings.TrimPrefix(path, "benchmark.")
+			inner := f.Type
+			for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			if structured(inner) {
+				for p := range leaves(inner, path) {
+					if !yield(p) {
+						return
+					}
+				}
+			} else if !yield(path) {
+				return
+			}
+		}
+	}
+}
+
+// structured reports whether a type is a section of the document rather than a
+// value in it.
+func structured(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[config.Secret](), reflect.TypeFor[config.URL](), reflect.TypeFor[config.Object](),
+		reflect.TypeFor[config.Distribution]():
+		return false
+	}
+	return t.Kind() == reflect.Struct
+}
+
+// digest is a text of everything in a plan that can be compared.
+func digest(t *testing.T, d *config.Document) string {
+	t.Helper()
+	p, err := Compile(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		if ph.Arrivals != nil {
+			n := 0
+			for at := range ph.Arrivals {
+				fmt.Fprintf(&out, "%d ", at)
+				if n++; n == 5 {
+					break
+				}
+			}
+			ph.Arrivals = nil
+		}
+		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
+		ph.FailThreshold = nil
+	}
+	o := p.Dataset.Options
+	fmt.Fprintf(&out, "cap %v\n", deref(o.DelayCap))
+	o.DelayCap = nil
+	for _, target := range p.Targets {
+		fmt.Fprintln(&out, target.URL.String(), target.Basic, target.Host)
+	}
+	if c := p.Transport.TLS; c != nil {
+		fmt.Fprintln(&out, c.ServerName, c.MinVersion, len(c.Certificates), c.RootCAs != nil)
+		p.Transport.TLS = nil
+	}
+	fmt.Fprintf(&out, "ahead %v\nproxy %s\nspread %+v\naffinity %v\nwait %+v\nreset %+v\nprofiler %+v\n",
+		p.Preconnect, p.Transport.Proxy, p.Spread, p.Affinity, p.Wait, deref(p.Reset), deref(p.Profiler))
+	p.Transport.Proxy = nil
+	p.Transport.Dial = nil
+	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v %s",
+		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
+		p.Dataset.Sampling, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
+	return out.String()
+}
+
+func deref[T any](p *T) any {
+	if p == nil {
+		return "none"
+	}
+	return *p
+}

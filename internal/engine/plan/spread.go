@@ -1,0 +1,33 @@
+package plan
+
+import "aiperfd/internal/engine/bench"
+
+// spread chooses a target for each session or request. The choice depends on
+// nothing but the seed and the number, so that a run can be repeated.
+type spread struct {
+	seed    bench.Seed
+	random  bool // else in turn
+	Request bool // each request for itself; else a session stays where it began
+	targets int
+}
+
+// Pick returns the target of session or request n, from 0.
+func (s *spread) Pick(n int64) int {
+	switch {
+	case s.targets <= 1:
+		return 0
+	case s.random:
+		return int(mixed(uint64(s.seed)+uint64(n)*0x9e3779b97f4a7c15) % uint64(s.targets))
+	}
+	return int(n % int64(s.targets))
+}
+
+// mixed is the output function of SplitMix64 (Steele, Lea and Flood 2014): every bit of
+// the result depends on every bit of x.
+func mixed(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}

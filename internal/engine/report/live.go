@@ -1,0 +1,84 @@
+package report
+
+import (
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+)
+
+// Client returns the judgement on the client over the phases of a run; the last one
+// may still be running. It is nil if there is nothing to judge, and no certificate.
+func Client(phases []Measured, certificate *verdict.Certificate) *verdict.Report {
+	var reports []verdict.Report
+	for i := range phases {
+		if c := phases[i].Client; c != nil {
+			reports = append(reports, *c)
+		}
+	}
+	if len(reports) == 0 && certificate == nil {
+		return nil
+	}
+	overall := verdict.Overall(reports)
+	overall.Certificate = certificate
+	return &overall
+}
+
+// Stream describes how the responses of the phases that enter the result arrived;
+// nil without streams.
+func Stream(phases []Measured) *verdict.Stream {
+	var tallies []*verdict.Tally
+	for i := range phases {
+		if m := &phases[i]; m.Plan.Counted() {
+			tallies = append(tallies, m.Tally)
+		}
+	}
+	return verdict.Streams(tallies...)
+}
+
+// Saturation reports whether the servers kept up with the open loops: it is of the
+// first phase with which they did not, or else of the last one; nil without an open
+// loop.
+func Saturation(phases []Measured) *verdict.Saturation {
+	var last *verdict.Saturation
+	for i := range phases {
+		if s := phases[i].Saturation; s != nil {
+			if last = s; s.Saturated {
+				break
+			}
+		}
+	}
+	return last
+}
+
+// Public returns a phase as the API shows it. The bytes sent and received are left to
+// the caller.
+func (m *Measured) Public(clock bench.Clock) run.Phase {
+	count := m.Set.Counters()
+	c := run.Counters{
+		Sent: m.Stats.Sent, Success: count.Success, Cancelled: count.Cancelled, Errors: count.ByClass,
+		InputTokens: count.InputTokens, OutputTokens: count.OutputTokens + count.ReasoningTokens,
+		ReasoningTokens: count.ReasoningTokens,
+		SLOMet:          map[string]int64{}, SLOMissed: map[string]int64{}, Histograms: map[string]*sketch.Sketch{},
+	}
+	delete(c.Errors, bench.Cancelled)
+	for _, slo := range count.SLOs {
+		c.SLOMet[slo.Tag], c.SLOMissed[slo.Tag] = slo.Met, slo.Missed
+	}
+	for _, tag := range histogramTags {
+		if h, ok := m.Set.Histogram(tag); ok {
+			c.Histograms[tag] = h
+		}
+	}
+	p := run.Phase{Stats: m.Stats, Epoch: clock.Wall(0), Counters: c}
+	if m.Plan.Concurrency > 0 {
+		p.Concurrency = &m.Plan.Concurrency
+	}
+	return p
+}
+
+// histogramTags lists the metrics whose distributions are exported to Prometheus.
+var histogramTags = [...]string{
+	"request_latency", "time_to_first_token", "inter_token_latency", "inter_chunk_latency",
+	"schedule_lag", "input_sequence_length", "output_sequence_length",
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+)
+
+// Input is everything that the outcome of a run depends on, once its phases are over.
+type Input struct {
+	Run         *run.Run // before its end
+	Plan        *plan.Plan
+	Clock       bench.Clock
+	Phases      []Measured // those that started, in order
+	Cancelled   bool
+	Certificate *verdict.Certificate // of the client; nil = there is none
+	Dataset     string               // hash; empty = no dataset was opened
+	SameHost    string               // address of a target on this machine; empty = there is none
+	Warnings    []bench.Warning      // of the preparation
+	Tokens      Tokens
+	Responses   Responses
+	Sharing     Sharing
+}
+
+// Tokens describes how tokens were counted.
+type Tokens struct {
+	Method      string         // for people; empty = nothing was counted
+	Substituted bool           // the built-in tokenizer stands in for the model's
+	Warning     *bench.Warning // about the substitute; nil = there is nothing to say
+	Refused     int64          // conversations that the chat template cannot render
+	Refusal     error          // the first reason; nil = none was refused
+}
+
+// Responses counts odd responses.
+type Responses struct {
+	Mismatched int64  // did not contain one vector or score per input
+	Malformed  int64  // had events that could not be read
+	Example    string // of such an event, redacted; may be empty
+}
+
+// Sharing counts the connections that requests shared.
+type Sharing struct {
+	Connections int // opened over HTTP/2
+	Limit       int // requests at a time on one of them
+	Fallbacks   int // servers that do not offer HTTP/2
+}
+
+// Outcome is how a run ended, with its results.
+type Outcome struct {
+	State    bench.State
+	Reason   string     // for people; empty if the run completed
+	Err      *run.Error // nil = the run did not fail
+	Report   *export.Report
+	Summary  *run.Summary
+	Warnings []bench.Warning
+}
+
+// Conclude computes the results of a run and decides how it ended.
+func Conclude(in *Input) Outcome {
+	o := in.end()
+	rep := Build(in.Run, &in.Plan.Measure, in.Clock, in.Phases)
+	rep.State, rep.Reason, rep.Cancelled = o.State, o.Reason, in.Cancelled
+	rep.Tokenizer, rep.Dataset = in.Tokens.Method, in.Dataset
+	rep.Client = Client(in.Phases, in.Certificate)
+	rep.Warnings = in.warnings(rep)
+	o.Report, o.Summary, o.Warnings = rep, Summarize(rep), slices.Clip(rep.Warnings)
+	return o
+}
+
+// end decides how a run ended: a run fails if too many of its requests failed, or,
+// unless it was cancelled, if none succeeded.
+func (in *Input) end() Outcome {
+	o := Outcome{State: bench.Completed}
+	for i := range in.Phases {
+		if m := &in.Phases[i]; in.exceeded(m) {
+			o = failed(&run.Error{Code: run.ErrorThreshold, Phase: m.Plan.Name, Message: overThreshold(in.Run, m) + ": " + in.topError(m.Set)})
+		}
+	}
+	n := in.totals()
+	switch {
+	case o.Err != nil:
+	case in.Cancelled:
+		o.State, o.Reason = bench.Aborted, in.Run.StateReason
+	case n.success == 0:
+		message := "no request succeeded"
+		if n.failed > 0 {
+			message += ": " + in.topError(in.Phases[len(in.Phases)-1].Set)
+		}
+		o = failed(&run.Error{Code: run.NoSuccess, Message: message})
+	}
+	return o
+}
+
+// failed returns the outcome of a run that failed.
+func failed(cause *run.Error) Outcome {
+	return Outcome{State: bench.Failed, Reason: cause.Message, Err: cause}
+}
+
+// exceeded reports whether more requests of a profiling phase failed than allowed.
+func (in *Input) exceeded(m *Measured) bool {
+	count := m.Set.Counters()
+	return m.Plan.Kind == bench.Profiling &&
+		(m.Stats.End == bench.PhaseFailed || !in.Cancelled && m.Plan.TooMany(count.Errors, count.Success))
+}
+
+// totals counts the requests of all profiling phases.
+type totals struct{ success, failed, retries int64 }
+
+func (in *Input) totals() totals {
+	var n totals
+	for i := range in.Phases {
+		if m := &in.Phases[i]; m.Plan.Kind == bench.Profiling {
+			count := m.Set.Counters()
+			n.success, n.failed, n.retries = n.success+count.Success, n.failed+count.Errors, n.retries+count.Retries
+		}
+	}
+	return n
+}
+
+// overThreshold says that too many requests of a phase failed, and, if that ended
+// the phase, after how many.
+func overThreshold(r *run.Run, m *Measured) string {
+	count, st := m.Set.Counters(), &m.Stats
+	setting := "failedRequestThreshold"
+	if r.CLICommand != "" {
+		setting = "--failed-request-threshold"
+	}
+	done := count.Errors + count.Success
+	allowed := fmt.Sprintf("more than the %.4g %% that %s allows", 100**m.Plan.FailThreshold, setting)
+	switch early := st.End == bench.PhaseFailed; {
+	case early && done < st.ExpectedRequests:
+		return fmt.Sprintf("stopped after %d of %d requests: %d failed, %s", done, st.ExpectedRequests, count.Errors, allowed)
+	case early && st.ExpectedRequests == 0:
+		return fmt.Sprintf("stopped after %d requests: %d failed, %s", done, count.Errors, allowed)
+	}
+	return fmt.Sprintf("%d of %d requests failed, %s", count.Errors, done, allowed)
+}
+
+// topError quotes the most frequent error of a phase, with a hint.
+func (in *Input) topError(set *metric.Set) string {
+	groups := set.ErrorGroups()
+	if len(groups) == 0 {
+		return "no request was answered"
+	}
+	g := &groups[0]
+	times := "once"
+	if g.Count > 1 {
+		times = fmt.Sprintf("%d times", g.Count)
+	}
+	message := in.Plan.Hint(g.Class, g.Example)
+	if g.Status != 0 {
+		return fmt.Sprintf("%s, HTTP %d, %s: %s", g.Class, g.Status, times, message)
+	}
+	return fmt.Sprintf("%s, %s: %s", g.Class, times, message)
+}

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+)
+
+// measured returns a phase with so many successful and failed requests.
+func measured(t *testing.T, p plan.Phase, success, failed int) Measured {
+	t.Helper()
+	m, err := newMeasured(&p, metric.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Stats.End, m.Stats.Start = bench.PhaseCompleted, 1
+	for i := range success + failed {
+		at := time.Duration(i+1) * time.Second
+		rec := &bench.Record{Stamps: bench.Stamps{Due: at, Permit: at, Start: at, Wrote: at + 1, End: at + 1000}}
+		if i < success {
+			rec.Answer.Chunks = []bench.Chunk{{At: at + 500}}
+		} else {
+			rec.Answer.Failure = &bench.Failure{Class: bench.Auth, Status: 401, Message: "who are you"}
+		}
+		m.add(rec)
+	}
+	return m
+}
+
+// input returns a run with these phases.
+func input(phases ...Measured) *Input {
+	return &Input{
+		Run: &run.Run{}, Plan: &plan.Plan{Measure: plan.Measure{Document: &config.Document{}}}, Clock: bench.NewClock(), Phases: phases,
+	}
+}
+
+// TestEnd: a run fails if too many requests failed, or if none succeeded, unless it was
+// cancelled before it could reach that.
+func TestEnd(t *testing.T) {
+	limit := 0.2
+	profiling, limited := plan.Phase{Name: "profiling", Kind: bench.Profiling}, plan.Phase{Name: "limited", Kind: bench.Profiling, FailThreshold: &limit}
+	ended := func(m Measured, end bench.PhaseEnd, expected int64) Measured {
+		m.Stats.End, m.Stats.ExpectedRequests = end, expected
+		return m
+	}
+	const quote = "auth, HTTP 401, 3 times: who are you; no API key was sent: set --api-key or OPENAI_API_KEY"
+	tests := []struct {
+		name      string
+		phases    []Measured
+		cancelled bool
+		state     bench.State
+		code      run.ErrorCode
+		phase     string
+		reason    string
+	}{
+		{"completed", []Measured{measured(t, profiling, 2, 0)}, false, bench.Completed, "", "", ""},
+		{"some failed", []Measured{measured(t, profiling, 2, 3)}, false, bench.Completed, "", "", ""},
+		{"cancelled", []Measured{measured(t, profiling, 0, 3)}, true, bench.Aborted, "", "", "enough"},
+		{"no phase", nil, false, bench.Failed, run.NoSuccess, "", "no request succeeded"},
+		{"all failed", []Measured{measured(t, profiling, 0, 3)}, false, bench.Failed, run.NoSuccess, "", "no request succeeded: " + quote},
+		{"only the warm-up succeeded", []Measured{measured(t, plan.Phase{Kind: bench.Warmup}, 2, 0)}, false, bench.Failed, run.NoSuccess, "", "no request succeeded"},
+		{"over the threshold", []Measured{measured(t, limited, 2, 3), measured(t, profiling, 1, 0)}, false, bench.Failed, run.ErrorThreshold, "limited",
+			"3 of 5 requests failed, more than the 20 % that failedRequestThreshold allows: " + quote},
+		{"stopped by the threshold", []Measured{ended(measured(t, limited, 2, 3), bench.PhaseFailed, 9)}, false, bench.Failed, run.ErrorThreshold, "limited",
+			"stopped after 5 of 9 requests: 3 failed, more than the 20 % that failedRequestThreshold allows: " + quote},
+		{"stopped by the threshold, without an end", []Measured{ended(measured(t, limited, 2, 3), bench.PhaseFailed, 0)}, true, bench.Failed, run.ErrorThreshold, "limited",
+			"stopped after 5 requests: 3 failed, more than the 20 % that failedRequestThreshold allows: " + quote},
+		{"over the threshold when it was cancelled", []Measured{measured(t, limited, 2, 3)}, true, bench.Aborted, "", "", "enough"},
+	}
+	for _, tt := range tests {
+		in := input(tt.phases...)
+		in.Cancelled, in.Run.StateReason = tt.cancelled, "enough"
+		o := in.end()
+		var fault run.Error
+		if o.Err != nil {
+			fault = *o.Err
+		}
+		if want := (run.Error{Code: tt.code, Phase: tt.phase}); o.State != tt.state || o.Reason != tt.reason || fault.Code != want.Code || fault.Phase != want.Phase {
+			t.Errorf("%s: %s, %q, %+v\nwant %s, %q, %+v", tt.name, o.State, o.Reason, fault, tt.state, tt.reason, want)
+		}
+	}
+}
+
+// TestWarnings: warnings appear in the order of the tables, and a run without trouble
+// has none. Warnings about lengths, rates and streams are tested with a whole engine.
+func TestWarnings(t *testing.T) {
+	profiling := plan.Phase{Name: "profiling", Kind: bench.Profiling}
+	codes := func(o Outcome) []string {
+		var out []string
+		for _, w := range slices.DeleteFunc(slices.Clone(o.Warnings), func(w bench.Warning) bool { return w.Code == "inconsistent-result" }) {
+			out = append(out, w.Code+": "+w.Detail)
+		}
+		return out
+	}
+	if got := codes(Conclude(input(measured(t, profiling, 2, 0)))); got != nil {
+		t.Errorf("warnings of a run without trouble: %q", got)
+	}
+
+	warmup, load := measured(t, plan.Phase{Name: "warm", Kind: bench.Warmup}, 1, 2), measured(t, profiling, 4, 1)
+	warmup.Silence, warmup.Stats.Pauses = "the server sent nothing", 1
+	load.Stats.Pauses, load.Stats.End, load.Stats.Cancelled, load.Stats.Sent = 2, bench.PhaseGraceTimeout, 3, 8
+	load.Client = &verdict.Report{
+		Verdict: verdict.Suspect, Reasons: []verdict.Reason{{Level: verdict.Suspect, Message: "late"}},
+		Evidence: []verdict.Sign{{Message: "busy"}, {Message: "throttled"}},
+	}
+	in := input(warmup, load)
+	in.Warnings = []bench.Warning{{Code: "prepared", Detail: "first"}}
+	in.Tokens = Tokens{Warning: &bench.Warning{Code: "tokenizer-builtin", Detail: "counts"}, Refused: 2, Refusal: errors.New("no system message")}
+	in.Responses = Responses{Mismatched: 3, Malformed: 4, Example: "{"}
+	in.Sharing = Sharing{Connections: 2, Limit: 100, Fallbacks: 1}
+	in.SameHost = "localhost:8000"
+	want := []string{
+		"prepared: first",
+		"no-answer: the server sent nothing",
+		"paused: 1 request of phase warm was delayed after a failed connection attempt",
+		"warmup-errors: 2 of 3 warm-up requests failed: auth, HTTP 401, 2 times: who are you; no API key was sent: set --api-key or OPENAI_API_KEY",
+		"paused: 2 requests of phase profiling were delayed after a failed connection attempt",
+		"cut-by-grace: 3 of 8 requests were still running when the grace period of phase profiling ended; the slowest are missing, so percentiles are lower bounds",
+		"tokenizer-builtin: counts",
+		"chat-template: the chat template cannot render 2 conversations; their prompt lengths exclude it: no system message",
+		"count-mismatch: 3 responses did not contain one vector or score per input",
+		`malformed-events: 4 responses had malformed events, which were skipped, for example "{"`,
+		"request-errors: 1 of 5 requests failed; latencies cover successful requests only",
+		"http2: requests shared connections of HTTP/2: 2 were opened in all, with 100 requests at a time on each at most, as the server allows",
+		"http2-not-offered: the server offers no HTTP/2; requests went over HTTP/1.1",
+		"client-suspect: late",
+		"client-evidence: busy; throttled",
+		"same-host: localhost:8000 is this machine: a server on it shares the CPU",
+	}
+	o := Conclude(in)
+	if diff := cmp.Diff(want, codes(o)); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(o.Warnings, o.Report.Warnings); diff != "" {
+		t.Errorf("outcome and report differ:\n%s", diff)
+	}
+
+	// Saturation comes first, and makes the warning about the grace period needless.
+	in.Phases[1].Saturation = &verdict.Saturation{Saturated: true, Message: "the server is saturated"}
+	want = slices.Concat([]string{"saturated: the server is saturated"}, want[:5], want[6:])
+	if diff := cmp.Diff(want, codes(Conclude(in))); diff != "" {
+		t.Errorf("warnings of a saturated run (-want +got):\n%s", diff)
+	}
+}
+
+// TestSaturation: the first phase with which the servers did not keep up is shown, or
+// else the last open loop.
+func TestSaturation(t *testing.T) {
+	kept := func(phase string, saturated bool) Measured {
+		return Measured{Saturation: &verdict.Saturation{Phase: phase, Saturated: saturated}}
+	}
+	closed := Measured{}
+	for _, tt := range []struct {
+		name   string
+		phases []Measured
+		want   string // phase
+	}{
+		{"none", nil, ""},
+		{"closed loops", []Measured{closed, closed}, ""},
+		{"the last open loop", []Measured{kept("a", false), kept("b", false), closed}, "b"},
+		{"the first saturated one", []Measured{kept("a", false), kept("b", true), kept("c", true), kept("d", false)}, "b"},
+	} {
+		got := ""
+		if s := Saturation(tt.phases); s != nil {
+			got = s.Phase
+		}
+		if got != tt.want {
+			t.Errorf("%s: saturation of phase %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

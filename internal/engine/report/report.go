@@ -1,0 +1,116 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/verdict"
+	"aiperfd/internal/run"
+)
+
+// Measured is a phase with what was measured in it.
+type Measured struct {
+	Plan  *plan.Phase
+	Set   *metric.Set
+	Stats bench.PhaseStats
+	Tally *verdict.Tally
+
+	Self       *verdict.Self       // nil = the client was not monitored
+	Client     *verdict.Report     // on the client; nil = there is nothing to judge
+	Saturation *verdict.Saturation // nil = a closed loop, or there is nothing to judge
+	Silence    string              // how long the servers sent nothing, as a sentence; empty = never for long
+}
+
+// Build computes the exact results of phases. The state of the run, and what is not
+// measured in its phases, is left to the caller.
+func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *export.Report {
+	rep := describe(r, m)
+	var profiling, warmup []metric.Part
+	complete := true
+	for i := range phases {
+		m := &phases[i]
+		part := metric.Part{Set: m.Set, Window: m.Stats.Window(m.Stats.LastUpdate), Phase: m.Stats}
+		rep.Phases = append(rep.Phases, export.PhaseReport{
+			Stats: m.Stats, Start: clock.Wall(m.Stats.Start), End: clock.Wall(m.Stats.Start + part.Window),
+			Results: m.Set.Final(part.Window, m.Stats), Errors: m.Set.ErrorGroups(),
+		})
+		complete = complete && (m.Stats.End == bench.PhaseCompleted)
+		switch {
+		case m.Plan.Kind == bench.Warmup:
+			warmup = append(warmup, part)
+		case !m.Plan.Excluded:
+			profiling = append(profiling, part)
+			rep.Expected += m.Plan.Requests
+			rep.Duration += part.Window
+			if rep.Start.IsZero() {
+				rep.Start = clock.Wall(m.Stats.Start)
+			}
+			rep.End = clock.Wall(m.Stats.Start + part.Window)
+		}
+	}
+	rep.Complete = complete && len(profiling) > 0
+	rep.Results, rep.Errors = pooled(profiling, rep.Phases)
+	rep.Warmup, _ = pooled(warmup, rep.Phases)
+	rep.Stream, rep.Saturation = Stream(phases), Saturation(phases)
+	rep.Checks = consistency(rep, phases)
+	return rep
+}
+
+// describe returns a report of what does not depend on any measurement.
+func describe(r *run.Run, m *plan.Measure) *export.Report {
+	rep := &export.Report{
+		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
+		InputConfig: config.InputConfig(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
+		SLOs: m.Metrics.SLOs, Targets: r.Targets,
+	}
+	for i := range m.Phases {
+		if p := &m.Phases[i]; p.Kind == bench.Profiling {
+			if rep.Load != "" {
+				rep.Load += ", then "
+			}
+			rep.Load += p.Load
+		}
+	}
+	return rep
+}
+
+// pooled returns the results and errors of several phases together; those of a
+// single one are in its report already.
+func pooled(parts []metric.Part, done []export.PhaseReport) (metric.Results, []metric.ErrorGroup) {
+	switch len(parts) {
+	case 0:
+		return nil, nil
+	case 1:
+		i := slices.IndexFunc(done, func(r export.PhaseReport) bool { return r.Stats.Index == parts[0].Phase.Index })
+		return done[i].Results, done[i].Errors
+	}
+	results, err := metric.Pool(parts...)
+	if err != nil {
+		panic(fmt.Sprintf("phases of one run have the same metrics: %v", err))
+	}
+	all := metric.NewErrors()
+	for _, p := range parts {
+		for _, g := range p.Set.ErrorGroups() {
+			all.AddGroup(&g)
+		}
+	}
+	return results, all.Groups()
+}
+
+// consistency checks whether the numbers of every phase in a report agree.
+func consistency(rep *export.Report, phases []Measured) verdict.Checks {
+	var checks []verdict.Checks
+	for i := range phases {
+		m, r := &phases[i], &rep.Phases[i]
+		checks = append(checks, verdict.Check(&verdict.Account{
+			Results: r.Results, Counters: m.Set.Counters(), Stats: m.Stats, Window: m.Stats.Window(m.Stats.LastUpdate),
+			Start: r.Start, End: r.End, Tally: m.Tally, Self: m.Self,
+		}))
+	}
+	return verdict.JoinChecks(checks)
+}

@@ -1,0 +1,51 @@
+package report
+
+import (
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/run"
+)
+
+// Summarize picks the few numbers of a list view from a report.
+func Summarize(rep *export.Report) *run.Summary {
+	s := &run.Summary{}
+	get := func(tag string, stat metric.Stat) *float64 {
+		m := rep.Results.Find(tag)
+		if m == nil {
+			return nil
+		}
+		if v, ok := m.Get(stat); ok {
+			return &v
+		}
+		return nil
+	}
+	count := func(tag string) int64 {
+		if v := get(tag, metric.Avg); v != nil {
+			return int64(*v)
+		}
+		return 0
+	}
+	s.Requests, s.Errors = count("request_count"), count("error_request_count")
+	s.Cancelled = count("cancelled_request_count")
+	s.ErrorRate = get("request_error_rate", metric.Avg)
+	s.RequestThroughput = get("request_throughput", metric.Avg)
+	s.OutputTokenThroughput = get("output_token_throughput", metric.Avg)
+	s.TTFTP50, s.TTFTP99 = get("time_to_first_token", metric.P50), get("time_to_first_token", metric.P99)
+	s.ITLAvg, s.ITLP99 = get("inter_token_latency", metric.Avg), get("inter_token_latency", metric.P99)
+	s.LatencyP50, s.LatencyP99 = get("request_latency", metric.P50), get("request_latency", metric.P99)
+	s.Goodput = get("goodput", metric.Avg)
+	s.Saturation, s.Unsupported = rep.Saturation, []string{}
+	for _, p := range []struct {
+		name, tag string
+		stat      metric.Stat
+	}{
+		{"time_to_first_token_p50_ms", "time_to_first_token", metric.P50}, {"time_to_first_token_p99_ms", "time_to_first_token", metric.P99},
+		{"inter_token_latency_p99_ms", "inter_token_latency", metric.P99},
+		{"request_latency_p50_ms", "request_latency", metric.P50}, {"request_latency_p99_ms", "request_latency", metric.P99},
+	} {
+		if m := rep.Results.Find(p.tag); m != nil && get(p.tag, p.stat) != nil && !m.Confidence.Supported(p.stat) {
+			s.Unsupported = append(s.Unsupported, p.name)
+		}
+	}
+	return s
+}

@@ -1,0 +1,272 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/verdict"
+)
+
+// The warnings of a result come from three tables of checks, by what a check needs to
+// know. A check returns nil if it has nothing to say; warnings appear in the order of
+// the tables. A new one is a function and a row.
+var (
+	// runChecks are of a run that has ended.
+	runChecks = [...]func(*Input, *export.Report) []bench.Warning{
+		saturated, // explains the rest
+		preparation,
+		phaseWarnings,
+		substituted,
+		templateRefusals,
+		countMismatches,
+		connectionRetries,
+		malformedEvents,
+		requestErrors,
+		sharedConnections,
+		http2NotOffered,
+		lostValues,
+		missingUsage,
+		outputLength,
+		usageDiscrepancy,
+		func(_ *Input, rep *export.Report) []bench.Warning { return reportWarnings(rep) },
+		sameHost,
+	}
+	// phaseChecks are of one phase.
+	phaseChecks = [...]func(*Input, *Measured) []bench.Warning{
+		noAnswer,
+		paused,
+		warmupErrors,
+		cutByGrace,
+	}
+	// reportChecks are of the report alone, so they apply to interrupted runs, too.
+	reportChecks = [...]func(*export.Report) []bench.Warning{
+		clientReasons,
+		clientEvidence,
+		offeredRate,
+		streamClass,
+		inconsistentResults,
+	}
+)
+
+// warnings performs all checks.
+func (in *Input) warnings(rep *export.Report) []bench.Warning {
+	var out []bench.Warning
+	for _, check := range runChecks {
+		out = append(out, check(in, rep)...)
+	}
+	return out
+}
+
+// phaseWarnings performs the checks of every phase.
+func phaseWarnings(in *Input, _ *export.Report) []bench.Warning {
+	var out []bench.Warning
+	for i := range in.Phases {
+		for _, check := range phaseChecks {
+			out = append(out, check(in, &in.Phases[i])...)
+		}
+	}
+	return out
+}
+
+// reportWarnings performs the checks that need the report alone.
+func reportWarnings(rep *export.Report) []bench.Warning {
+	var out []bench.Warning
+	for _, check := range reportChecks {
+		out = append(out, check(rep)...)
+	}
+	return out
+}
+
+// warn returns one warning.
+func warn(code, format string, args ...any) []bench.Warning {
+	return []bench.Warning{{Code: code, Detail: fmt.Sprintf(format, args...)}}
+}
+
+func saturated(_ *Input, rep *export.Report) []bench.Warning {
+	if s := rep.Saturation; s != nil && s.Saturated {
+		return warn("saturated", "%s", s.Message)
+	}
+	return nil
+}
+
+func preparation(in *Input, _ *export.Report) []bench.Warning { return in.Warnings }
+
+func noAnswer(_ *Input, m *Measured) []bench.Warning {
+	if m.Silence == "" {
+		return nil
+	}
+	return warn("no-answer", "%s", m.Silence)
+}
+
+func paused(_ *Input, m *Measured) []bench.Warning {
+	const after = "delayed after a failed connection attempt"
+	switch n := m.Stats.Pauses; {
+	case n <= 0:
+		return nil
+	case n == 1:
+		return warn("paused", "1 request of phase %s was %s", m.Plan.Name, after)
+	default:
+		return warn("paused", "%d requests of phase %s were %s", n, m.Plan.Name, after)
+	}
+}
+
+func warmupErrors(in *Input, m *Measured) []bench.Warning {
+	count := m.Set.Counters()
+	if m.Plan.Kind != bench.Warmup || count.Errors == 0 {
+		return nil
+	}
+	return warn("warmup-errors", "%d of %d warm-up requests failed: %s", count.Errors, count.Errors+count.Success, in.topError(m.Set))
+}
+
+// cutByGrace is not of saturated phases: the warning about saturation covers it.
+func cutByGrace(_ *Input, m *Measured) []bench.Warning {
+	s := m.Saturation
+	switch {
+	case m.Plan.Kind != bench.Profiling || m.Stats.End != bench.PhaseGraceTimeout || s != nil && s.Saturated:
+		return nil
+	case s != nil && s.CutOff() != "":
+		return warn("cut-by-grace", "%s", s.CutOff())
+	}
+	return warn("cut-by-grace", "%d of %d requests were still running when the grace period of phase %s ended; the slowest are missing, so percentiles are lower bounds",
+		m.Stats.Cancelled, m.Stats.Sent, m.Plan.Name)
+}
+
+// substituted warns that the built-in tokenizer counts in place of the model's.
+func substituted(in *Input, _ *export.Report) []bench.Warning {
+	if in.Tokens.Warning == nil || in.totals().success == 0 { // without a success there are no lengths
+		return nil
+	}
+	return []bench.Warning{*in.Tokens.Warning}
+}
+
+func templateRefusals(in *Input, _ *export.Report) []bench.Warning {
+	if in.Tokens.Refused == 0 {
+		return nil
+	}
+	return warn("chat-template", "the chat template cannot render %d conversations; their prompt lengths exclude it: %v", in.Tokens.Refused, in.Tokens.Refusal)
+}
+
+func countMismatches(in *Input, _ *export.Report) []bench.Warning {
+	if in.Responses.Mismatched == 0 {
+		return nil
+	}
+	return warn("count-mismatch", "%d responses did not contain one vector or score per input", in.Responses.Mismatched)
+}
+
+func connectionRetries(in *Input, _ *export.Report) []bench.Warning {
+	n := in.totals().retries
+	if n == 0 {
+		return nil
+	}
+	return warn("connection-retries", "%d requests were sent again on a new connection: the server had closed the reused one before it answered", n)
+}
+
+func malformedEvents(in *Input, _ *export.Report) []bench.Warning {
+	switch r := &in.Responses; {
+	case r.Malformed == 0:
+		return nil
+	case r.Example == "":
+		return warn("malformed-events", "%d responses had malformed events, which were skipped", r.Malformed)
+	default:
+		return warn("malformed-events", "%d responses had malformed events, which were skipped, for example %q", r.Malformed, r.Example)
+	}
+}
+
+// requestErrors is of runs that completed: for the others, errors are the reason, or
+// to be expected.
+func requestErrors(in *Input, rep *export.Report) []bench.Warning {
+	n := in.totals()
+	if rep.State != bench.Completed || n.failed == 0 {
+		return nil
+	}
+	return warn("request-errors", "%d of %d requests failed; latencies cover successful requests only", n.failed, n.failed+n.success)
+}
+
+func sharedConnections(in *Input, _ *export.Report) []bench.Warning {
+	s := &in.Sharing
+	if s.Connections == 0 {
+		return nil
+	}
+	return warn("http2", "requests shared connections of HTTP/2: %d were opened in all, with %d requests at a time on each at most, as the server allows", s.Connections, s.Limit)
+}
+
+func http2NotOffered(in *Input, _ *export.Report) []bench.Warning {
+	if in.Sharing.Fallbacks == 0 {
+		return nil
+	}
+	return warn("http2-not-offered", "the server offers no HTTP/2; requests went over HTTP/1.1")
+}
+
+// lostValues warns that values could not be kept on disk or read back.
+func lostValues(in *Input, _ *export.Report) []bench.Warning {
+	var out []bench.Warning
+	for i := range in.Phases {
+		m := &in.Phases[i]
+		if err := m.Set.DiskError(); err != nil {
+			out = append(out, warn("values", "phase %s: %v", m.Plan.Name, err)...)
+		}
+	}
+	return out
+}
+
+func sameHost(in *Input, rep *export.Report) []bench.Warning {
+	if in.SameHost == "" || rep.Client == nil {
+		return nil
+	}
+	return warn("same-host", "%s is this machine: a server on it shares the CPU", in.SameHost)
+}
+
+// clientReasons names the numbers that the load generator itself has affected.
+func clientReasons(rep *export.Report) []bench.Warning {
+	if rep.Client == nil {
+		return nil
+	}
+	var out []bench.Warning
+	for i := range rep.Client.Reasons {
+		r := &rep.Client.Reasons[i]
+		out = append(out, bench.Warning{Code: "client-" + string(r.Level), Detail: r.Message})
+	}
+	return out
+}
+
+// clientEvidence lists possible causes, if a number was affected.
+func clientEvidence(rep *export.Report) []bench.Warning {
+	c := rep.Client
+	if c == nil || len(c.Reasons) == 0 || len(c.Evidence) == 0 {
+		return nil
+	}
+	var signs []string
+	for i := range c.Evidence {
+		signs = append(signs, c.Evidence[i].Message)
+	}
+	return warn("client-evidence", "%s", strings.Join(signs, "; "))
+}
+
+func offeredRate(rep *export.Report) []bench.Warning {
+	s := rep.Saturation
+	if s == nil || s.Saturated || !s.Apart() {
+		return nil
+	}
+	return warn("offered-rate", "%s: random arrivals; the rate of a short run differs from the mean", s.Message)
+}
+
+func streamClass(rep *export.Report) []bench.Warning {
+	s := rep.Stream
+	if s == nil || s.Class == verdict.PerToken {
+		return nil
+	}
+	return warn("stream-"+string(s.Class), "%s", s.Message)
+}
+
+// inconsistentResults lists numbers that do not agree with each other.
+func inconsistentResults(rep *export.Report) []bench.Warning {
+	var out []bench.Warning
+	for i := range rep.Checks.Warnings {
+		w := &rep.Checks.Warnings[i]
+		out = append(out, warn("inconsistent-result", "phase %s: %s: %s", cmp.Or(w.Phase, "?"), w.Code, w.Detail)...)
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/report"
+	"aiperfd/internal/engine/target"
+	"aiperfd/internal/run"
+)
+
+// export closes the record files, computes the exact results and writes them.
+func (x *execution) export(r *run.Run, dir string) report.Outcome {
+	fileErr := x.files.Close()
+	x.work.Wait()
+	x.client.Close()
+	o := report.Conclude(x.results(r))
+	failed, err := export.Write(dir, export.NamesFor(x.plan.Files.Prefix), o.Report, x.secrets)
+	if err = errors.Join(fileErr, err); err != nil {
+		o.Err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
+		o.State = bench.Failed
+	} else if len(failed) > 0 {
+		o.Warnings = append(o.Warnings, bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
+	}
+	return o
+}
+
+// results collects what the outcome of the run depends on.
+func (x *execution) results(r *run.Run) *report.Input {
+	in := &report.Input{
+		Run: r, Plan: x.plan, Clock: x.clock, Phases: x.measured(), Cancelled: x.cancel.cancelled(), Certificate: x.observed.certificate,
+		SameHost: target.Local(x.plan.Targets), Warnings: x.warnings, Tokens: x.counting(),
+		Responses: report.Responses{
+			Mismatched: x.records.Mismatched.Load(), Malformed: x.records.Malformed.Load(), Example: x.records.MalformedEvent(),
+		},
+		Sharing: report.Sharing(x.client.Shared()),
+	}
+	if x.data.first != nil {
+		in.Dataset = x.data.hash(x.plan.Models.Names)
+	}
+	return in
+}
+
+// counting describes how tokens were counted.
+func (x *execution) counting() report.Tokens {
+	out := report.Tokens{Method: x.tokens.Method(), Substituted: x.tokens.Substituted()}
+	out.Refused, out.Refusal = x.tokens.Refused()
+	if w, ok := x.tokens.SubstituteWarning(); ok {
+		out.Warning = &w
+	}
+	return out
+}
+
+// snapshotFile holds the last snapshot of a terminal run. Its name starts with a dot
+// because it is not an artifact for users.
+const snapshotFile = ".snapshot.json"
+
+// finalSnapshot publishes and stores the last state of a run. rep is nil for a run
+// that was not measured.
+func (x *execution) finalSnapshot(state bench.State, dir string, rep *export.Report) error {
+	snap := x.baseSnapshot()
+	snap.State, snap.Final = state, true
+	if rep != nil {
+		complete(snap, rep)
+	}
+	x.snapshot.Store(snap)
+	return storeSnapshot(dir, snap)
+}
+
+// complete adds the exported results to the last snapshot of a run.
+func complete(snap *run.Snapshot, rep *export.Report) {
+	snap.Final, snap.Exported = true, true
+	snap.Metrics, snap.Warmup, snap.Errors = rep.Results, rep.Warmup, rep.Errors
+	snap.MetricsAt, snap.Start, snap.End = snap.Wall, rep.Start, rep.End
+}
+
+// storeSnapshot writes the last snapshot of a run to its folder.
+func storeSnapshot(dir string, snap *run.Snapshot) error {
+	data, err := json.Marshal(snap)
+	if err != nil {
+		return fmt.Errorf("encode snapshot: %w", err)
+	}
+	return export.WriteFile(filepath.Join(dir, snapshotFile), data)
+}
+
+// loadSnapshot reads the last snapshot of a terminal run; if there is none, it returns
+// an empty one.
+func loadSnapshot(dir string, state bench.State) (*run.Snapshot, error) {
+	data, err := os.ReadFile(filepath.Join(dir, snapshotFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return &run.Snapshot{Wall: time.Now().UTC(), State: state, Final: state.Terminal()}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	snap := new(run.Snapshot)
+	if err := json.Unmarshal(data, snap); err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	snap.State = state
+	return snap, nil
+}

@@ -1,0 +1,81 @@
+package stat
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// TestOrderBounds compares with published ranks (Conover, Practical
+// Nonparametric Statistics, table A3) and with the definition.
+func TestOrderBounds(t *testing.T) {
+	for _, test := range []struct {
+		n      int64
+		p      float64
+		lo, hi int64
+		ok     bool
+	}{
+		{5, 0.5, 0, 6, false}, {6, 0.5, 1, 6, true}, {10, 0.5, 2, 9, true}, {20, 0.5, 6, 15, true}, {100, 0.5, 40, 61, true},
+		{367, 0.99, 0, 368, false}, {368, 0.99, 0, 368, true}, {0, 0.5, 0, 0, false},
+	} {
+		lo, hi, ok := orderBounds(test.n, test.p)
+		if ok != test.ok || hi != test.hi || test.p == 0.5 && lo != test.lo {
+			t.Errorf("orderBounds(%d, %v) = %d, %d, %v, want %d, %d, %v", test.n, test.p, lo, hi, ok, test.lo, test.hi, test.ok)
+		}
+	}
+	for _, n := range []int64{30, 500, 5000} {
+		for _, p := range []float64{0.50, 0.90, 0.95, 0.99} {
+			lo, hi, ok := orderBounds(n, p)
+			if !ok {
+				continue
+			}
+			if below, above := binomialCDF(n, p, lo-1), 1-binomialCDF(n, p, hi-1); below > 0.025+1e-9 || above > 0.025+1e-9 {
+				t.Errorf("orderBounds(%d, %v) = %d, %d: %.4f below, %.4f above", n, p, lo, hi, below, above)
+			}
+			if below := binomialCDF(n, p, lo); below <= 0.025 {
+				t.Errorf("orderBounds(%d, %v) = %d: one more is still safe, %.4f", n, p, lo, below)
+			}
+		}
+	}
+	// The normal approximation takes over without a jump.
+	lo, hi, _ := orderBounds(1_000_000, 0.95)
+	wantLo, wantHi, _ := orderBounds(1_000_001, 0.95)
+	if math.Abs(float64(lo-wantLo)) > 3 || math.Abs(float64(hi-wantHi)) > 3 {
+		t.Errorf("at a million: %d, %d, beyond: %d, %d", lo, hi, wantLo, wantHi)
+	}
+}
+
+// binomialCDF is the probability of at most k successes, term by term.
+func binomialCDF(n int64, p float64, k int64) float64 {
+	var sum float64
+	for i := int64(0); i <= k; i++ {
+		sum += math.Exp(logBinomial(n, i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+	}
+	return sum
+}
+
+// TestStudentQuantile compares with gonum: the table is exact to its four digits,
+// the expansion to half a thousandth.
+func TestStudentQuantile(t *testing.T) {
+	for _, v := range []int{1, 2, 5, 10, 11, 12, 20, 30, 63, 1000} {
+		want := distuv.StudentsT{Sigma: 1, Nu: float64(v)}.Quantile(0.975)
+		if got := studentQuantile(v); math.Abs(got-want) > 5e-4 {
+			t.Errorf("studentQuantile(%d) = %v, want %v", v, got, want)
+		}
+	}
+	if got, want := studentQuantile(0), studentQuantile(1); got != want {
+		t.Errorf("studentQuantile(0) = %v, want that of 1, %v", got, want)
+	}
+}
+
+func TestSupports(t *testing.T) {
+	for _, tt := range []struct {
+		size, q float64
+		want    bool
+	}{{10, 0.5, true}, {9.9, 0.5, false}, {500, 0.99, true}, {499, 0.99, false}, {500, 0.01, true}, {50, 0.9, true}} {
+		if got := Supports(tt.size, tt.q); got != tt.want {
+			t.Errorf("Supports(%v, %v) = %v, want %v", tt.size, tt.q, got, tt.want)
+		}
+	}
+}

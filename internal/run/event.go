@@ -1,0 +1,43 @@
+package run
+
+import (
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// EventType says what happened to a run.
+type EventType string
+
+// The events of a run, in the order in which they can happen. Complete is the
+// last one; when it is sent, the run is terminal and its files are durable.
+const (
+	EventQueued        EventType = "run_queued"
+	EventStateChanged  EventType = "run_state_changed"
+	EventPhaseStart    EventType = "phase_start"
+	EventPhaseProgress EventType = "phase_progress" // at most 4 a second
+	EventPhaseSent     EventType = "phase_sending_complete"
+	EventPhaseComplete EventType = "phase_complete"
+	EventMetrics       EventType = "metrics" // once a second
+	EventExported      EventType = "results_exported"
+	EventComplete      EventType = "benchmark_complete"
+	EventDeleted       EventType = "run_deleted"
+)
+
+// Event is one thing that happened. Its pointers lead to immutable values.
+type Event struct {
+	Type     EventType
+	RunID    string
+	At       time.Time
+	Run      *Run      // always, except for EventDeleted
+	Phase    *Phase    // phase events
+	Snapshot *Snapshot // progress and metrics events, and the terminal ones
+	State    bench.State
+}
+
+// Publisher takes events. Publish is called from the goroutines of a run in
+// order for each run, must not block, and must not keep references that it
+// changes.
+type Publisher interface {
+	Publish(Event)
+}

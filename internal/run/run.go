@@ -1,0 +1,121 @@
+package run
+
+import (
+	"encoding/json"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/verdict"
+)
+
+// Run is what the outside may know about one run: identity, state, and the
+// redacted configuration. Values of this type are copies; changing one changes
+// nothing. It is stored as JSON, so that a run's folder stands alone.
+type Run struct {
+	ID          string            `json:"id"` // 32 lower-case hex digits, ordered by time
+	Name        string            `json:"name"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Notes       string            `json:"notes,omitempty"`
+	State       bench.State       `json:"state"`
+	StateReason string            `json:"state_reason"` // for people; empty when there is nothing to say
+	CreatedAt   time.Time         `json:"created_at"`
+	StartedAt   *time.Time        `json:"started_at"`
+	EndedAt     *time.Time        `json:"ended_at"`
+	Via         string            `json:"submitted_via"` // "api" or "cli"
+	Version     string            `json:"aiperfd_version"`
+	Seed        int64             `json:"random_seed"`
+	Models      []string          `json:"models"`
+	Targets     []string          `json:"targets"` // redacted base URLs
+	Endpoint    string            `json:"endpoint_type"`
+	Streaming   bool              `json:"streaming"`
+	Concurrency *int              `json:"concurrency"`  // of the first profiling phase
+	Rate        *float64          `json:"request_rate"` // of the first profiling phase; requests/s
+	Credentials Credentials       `json:"credentials"`
+	CLICommand  string            `json:"cli_command,omitempty"` // redacted
+	Summary     *Summary          `json:"summary"`               // once terminal
+	Client      *ClientVerdict    `json:"client"`                // once terminal; nil = it never got to measure
+	Error       *Error            `json:"error"`
+	Warnings    []bench.Warning   `json:"warnings"`
+	Revision    int64             `json:"revision"` // grows with every change
+	// Config is AIPerf's camelCase document with every default, redacted. The
+	// API serves it on its own route.
+	Config json.RawMessage `json:"-"`
+}
+
+// Credentials says which secrets a run has, never what they are.
+type Credentials struct {
+	APIKey      bool     `json:"api_key"`
+	Headers     []string `json:"headers"` // names of headers with secret values
+	URLUserinfo bool     `json:"url_userinfo"`
+}
+
+// Any reports whether the run has secrets, which are never stored.
+func (c Credentials) Any() bool { return c.APIKey || len(c.Headers) > 0 || c.URLUserinfo }
+
+// Summary are the few numbers of a list view; nil = the metric does not exist.
+type Summary struct {
+	Requests              int64    `json:"requests"`
+	Errors                int64    `json:"errors"`
+	Cancelled             int64    `json:"cancelled"`
+	ErrorRate             *float64 `json:"error_rate_percent"`
+	RequestThroughput     *float64 `json:"request_throughput_per_sec"`
+	OutputTokenThroughput *float64 `json:"output_token_throughput_per_sec"`
+	TTFTP50               *float64 `json:"time_to_first_token_p50_ms"`
+	TTFTP99               *float64 `json:"time_to_first_token_p99_ms"`
+	ITLAvg                *float64 `json:"inter_token_latency_avg_ms"`
+	ITLP99                *float64 `json:"inter_token_latency_p99_ms"`
+	LatencyP50            *float64 `json:"request_latency_p50_ms"`
+	LatencyP99            *float64 `json:"request_latency_p99_ms"`
+	Goodput               *float64 `json:"goodput_per_sec"`
+	// Unsupported lists the members above that are unreliable percentiles: fewer than
+	// five independent samples lie beyond them. Never null.
+	Unsupported []string            `json:"unsupported_percentiles" example:"time_to_first_token_p99_ms"`
+	Saturation  *verdict.Saturation `json:"saturation"` // whether the servers kept up with the rate; null without an open loop
+}
+
+// ClientVerdict is the verdict on the load generator in a run.
+type ClientVerdict struct {
+	Verdict verdict.Level    `json:"verdict"`
+	Reasons []verdict.Reason `json:"reasons"` // which numbers are affected, and why; never null
+	// Evidence is the signs of a busy client. Without a reason, no number is
+	// affected. Never null.
+	Evidence []verdict.Sign `json:"evidence"`
+	Bias     []verdict.Bias `json:"bias"` // never null
+	// Certificate is what the client adds to latencies, as measured; only in runs
+	// that requested one.
+	Certificate *verdict.Certificate `json:"certificate,omitempty"`
+}
+
+// NewClientVerdict returns what resources of runs show of a report; nil for nil. It
+// shares the slices of the report, which nobody changes.
+func NewClientVerdict(r *verdict.Report) *ClientVerdict {
+	if r == nil {
+		return nil
+	}
+	return &ClientVerdict{Verdict: r.Verdict, Reasons: r.Reasons, Evidence: r.Evidence, Bias: r.Bias, Certificate: r.Certificate}
+}
+
+// Error is why a run failed; redacted.
+type Error struct {
+	Code    ErrorCode `json:"code"`
+	Message string    `json:"message"`
+	Phase   string    `json:"phase,omitempty"`
+}
+
+// ErrorCode is the closed list of causes of a failed run.
+type ErrorCode string
+
+// The causes.
+const (
+	NoSuccess       ErrorCode = "no-success"       // not one request succeeded
+	ErrorThreshold  ErrorCode = "error-threshold"  // failedRequestThreshold was crossed
+	TokenizerFailed ErrorCode = "tokenizer"        // the tokenizer could not be loaded
+	DatasetFailed   ErrorCode = "dataset"          // the dataset could not be opened or built
+	NotReady        ErrorCode = "model-not-ready"  // the server did not serve the model in time, or refuses us
+	ModelUnknown    ErrorCode = "model"            // no model is given, and the server does not name the only one
+	CacheReset      ErrorCode = "cache-reset"      // the server's cache could not be emptied
+	ExportFailed    ErrorCode = "export"           // results could not be written
+	Internal        ErrorCode = "internal"         // a fault of ours
+	Interrupted     ErrorCode = "daemon-restarted" // the process ended while the run was active
+	SecretLost      ErrorCode = "secret-lost"      // queued with secrets, which are never stored
+)

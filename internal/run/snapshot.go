@@ -1,0 +1,100 @@
+package run
+
+import (
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/sketch"
+	"aiperfd/internal/engine/verdict"
+)
+
+// Snapshot is what a run looked like at one instant. It is immutable: readers
+// share it without locks, and the run publishes a new one at least four times a
+// second while it is active. The last one of a terminal run is Final and is kept
+// with the run's files.
+type Snapshot struct {
+	Wall      time.Time           `json:"wall"`
+	Elapsed   time.Duration       `json:"elapsed_ns"` // since the first phase started; 0 before
+	State     bench.State         `json:"state"`
+	Final     bool                `json:"final"`     // results are exact and exported
+	Exported  bool                `json:"exported"`  // files are complete and durable
+	Cancelled bool                `json:"cancelled"` // somebody asked to stop
+	Phases    []Phase             `json:"phases"`    // those that started, in order
+	Metrics   metric.Results      `json:"metrics"`   // profiling only; at most one second old
+	MetricsAt time.Time           `json:"metrics_at"`
+	Warmup    metric.Results      `json:"warmup_metrics"` // Final only
+	Errors    []metric.ErrorGroup `json:"errors"`         // profiling only, most frequent first
+	Process   Process             `json:"process"`
+	Client    *verdict.Report     `json:"client"` // whether the load generator itself kept up; nil before a profiling phase
+	Stream    *verdict.Stream     `json:"stream"` // how answers came; nil without streams
+	// Saturation says whether the servers keep up with the rate; nil without an open
+	// loop.
+	Saturation *verdict.Saturation `json:"saturation"`
+	Start      time.Time           `json:"start"` // profiling window; zero before it opens
+	End        time.Time           `json:"end"`
+}
+
+// SetElapsed sets Elapsed; now is the offset at which the snapshot was taken.
+func (s *Snapshot) SetElapsed(now time.Duration) {
+	if len(s.Phases) > 0 {
+		s.Elapsed = now - s.Phases[0].Stats.Start
+	}
+}
+
+// Phase is the public state of one phase. Stamps are wall times in nanoseconds
+// since 1970; 0 = has not happened.
+type Phase struct {
+	Stats       bench.PhaseStats `json:"stats"` // with offsets from the run's epoch
+	Epoch       time.Time        `json:"epoch"` // wall time of offset 0
+	Counters    Counters         `json:"counters"`
+	Concurrency *int             `json:"concurrency"`
+}
+
+// UnixNano returns the wall time of an offset of this phase, 0 for 0.
+func (p *Phase) UnixNano(offset time.Duration) int64 {
+	if offset == 0 {
+		return 0
+	}
+	return p.Epoch.Add(offset).UnixNano()
+}
+
+// Counters are the monotonic totals of one phase, for Prometheus.
+type Counters struct {
+	Sent            int64                 `json:"sent"`
+	Success         int64                 `json:"success"`
+	Errors          map[bench.Class]int64 `json:"errors"`
+	Cancelled       int64                 `json:"cancelled"`
+	InputTokens     int64                 `json:"input_tokens"`
+	OutputTokens    int64                 `json:"output_tokens"` // visible and reasoning
+	ReasoningTokens int64                 `json:"reasoning_tokens"`
+	BytesSent       int64                 `json:"bytes_sent"`     // request bodies
+	BytesReceived   int64                 `json:"bytes_received"` // response bodies
+	SLOMet          map[string]int64      `json:"slo_met"`
+	SLOMissed       map[string]int64      `json:"slo_missed"`
+	// Histograms holds copies of the sketches by metric tag: times in seconds,
+	// lengths in tokens. nil after a restart of the process.
+	Histograms map[string]*sketch.Sketch `json:"-"`
+}
+
+// Process is what the load generator itself uses.
+type Process struct {
+	PID                 int           `json:"pid"`
+	Created             time.Time     `json:"created"`
+	CPUUser             time.Duration `json:"cpu_user_ns"`
+	CPUSystem           time.Duration `json:"cpu_system_ns"`
+	CPUPercent          float64       `json:"cpu_percent"` // since the last snapshot; 100 = one core
+	RSS                 bench.Bytes   `json:"rss_bytes"`
+	Threads             int           `json:"threads"`
+	Goroutines          int           `json:"goroutines"`
+	VoluntarySwitches   int64         `json:"voluntary_switches"`
+	InvoluntarySwitches int64         `json:"involuntary_switches"`
+	IO                  *IO           `json:"io"` // nil where the platform does not tell
+}
+
+// IO are the I/O totals of the process.
+type IO struct {
+	ReadOps, WriteOps     int64
+	ReadBytes, WriteBytes int64
+	ReadChars, WriteChars int64
+}

@@ -1,0 +1,83 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// Store remembers runs. Every method is safe for concurrent use, and a change
+// is durable when the method returns. Folders hold a run's artifacts.
+type Store interface {
+	// Put inserts or replaces a run, its configuration included.
+	Put(ctx context.Context, r *Run) error
+	// Get returns a run with its configuration; ErrNotFound if it does not exist.
+	Get(ctx context.Context, id string) (*Run, error)
+	// List returns runs without their configurations.
+	List(ctx context.Context, q Query) (Page, error)
+	// Delete forgets a run and removes its folder. Deleting what does not exist
+	// is ErrNotFound.
+	Delete(ctx context.Context, id string) error
+	// Dir returns the folder of a run's artifacts as an absolute path. The
+	// folder exists once the run was Put.
+	Dir(id string) string
+	// Ping reports whether the store can be written.
+	Ping(ctx context.Context) error
+}
+
+// Query selects runs. The zero Query selects all, newest first.
+type Query struct {
+	States        []bench.State
+	Labels        []LabelFilter
+	Model         string
+	Target        string
+	Text          string // substring of name or notes
+	CreatedAfter  time.Time
+	CreatedBefore time.Time
+	Sort          Sort
+	Descending    bool
+	Limit         int    // 1 to 500; 0 = 50
+	Cursor        string // from the Page before; empty = the start
+}
+
+// Sort names the order of a list. The zero value sorts by creation time,
+// newest first, whatever Descending says.
+type Sort string
+
+// The orders.
+const (
+	SortDefault  Sort = ""
+	SortCreated  Sort = "created_at"
+	SortStarted  Sort = "started_at"
+	SortEnded    Sort = "ended_at"
+	SortName     Sort = "name"
+	SortDuration Sort = "duration"
+)
+
+// LabelFilter selects runs by a label: by its value, or by its presence when
+// AnyValue is set; Not inverts.
+type LabelFilter struct {
+	Name, Value string
+	AnyValue    bool
+	Not         bool
+}
+
+// Page is one part of a list.
+type Page struct {
+	Runs  []Run
+	Next  string // cursor of the next page; empty = this is the last
+	Total int    // runs that match, on all pages
+}
+
+// Decisions that callers make by errors.Is.
+var (
+	ErrNotFound        = errors.New("run not found")
+	ErrActive          = errors.New("run is not terminal")
+	ErrAlreadyFinished = errors.New("run has already finished")
+	ErrQueueFull       = errors.New("queue is full")
+	ErrStopping        = errors.New("engine is stopping")
+	ErrBadCursor       = errors.New("cursor is not valid for this query")
+	ErrStore           = errors.New("store failed")
+)
