@@ -122,7 +122,7 @@ func endpoints(w io.Writer) error {
 	for _, k := range endpoint.Kinds() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", k.Name, codes(k.Aliases), paths(&k),
 			yes(k.Caps.Streams), yes(k.Caps.ProducesTokens), yes(k.Caps.Reasoning), yes(k.Caps.System), yes(k.Caps.History),
-			media(&k.Caps))
+			media(&k))
 	}
 	b.WriteString(aboutMedia)
 	b.WriteString(aboutTemplates)
@@ -170,12 +170,12 @@ func paths(k *endpoint.Kind) string {
 }
 
 // media lists the input of a dialect besides text.
-func media(c *endpoint.Caps) string {
+func media(k *endpoint.Kind) string {
 	var names []string
 	for _, m := range []struct {
 		name string
 		ok   bool
-	}{{"images", c.Images}, {"audio", c.Audio}, {"video", c.Video}} {
+	}{{"images", k.Caps.Images}, {"audio", k.Caps.Audio}, {"video", k.Caps.Video}} {
 		if m.ok {
 			names = append(names, m.name)
 		}

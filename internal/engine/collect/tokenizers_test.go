@@ -170,7 +170,7 @@ func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 func TestTokenizerOfEachModel(t *testing.T) {
 	cache := hubCache(t)
 	plan := &plan.Plan{
-		Measure: plan.Measure{Kind: endpoint.Kind{Caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}},
+		Measure: plan.Measure{Kind: endpoint.Kind{Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}}},
 		Models:  plan.Models{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}},
 		Tokens:  plan.Tokens{Names: []string{"org/folder", "org/checkpoint", "org/nothing", "org/none"}, Revision: "main"},
 	}

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/tokenizer"
@@ -14,7 +13,7 @@ import (
 // Tokens counts the tokens of requests and responses. Safe for concurrent use.
 type Tokens struct {
 	plan plan.Tokens
-	caps endpoint.Caps
+	caps bench.Caps
 
 	all        tokenizers // as they were found; empty = nothing needs one
 	tokenizers tokenizers // empty = the client does not count
@@ -239,7 +238,7 @@ func (c *Tokens) compares() bool {
 }
 
 // texts lists the text of a request in the order in which it was sent.
-func texts(f *load.Finished, caps *endpoint.Caps) []string {
+func texts(f *load.Finished, caps *bench.Caps) []string {
 	var out []string
 	if caps.System {
 		for _, fixed := range []string{f.Conversation.System, f.Conversation.Context} {

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
 )
@@ -27,7 +26,7 @@ func TestComparedCounts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &Tokens{plan: plan.Tokens{Client: tt.client}, tokenizers: tokenizers{first: standIn("", false)}, caps: endpoint.Caps{ProducesTokens: true, TokenizesInput: true}}
+			c := &Tokens{plan: plan.Tokens{Client: tt.client}, tokenizers: tokenizers{first: standIn("", false)}, caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}}
 			talk := &bench.Conversation{Turns: []bench.Turn{{Texts: []string{"one two three"}}}}
 			inputs, outputs := 0, 0
 			for range answers {

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/openai"
 	"aiperfd/internal/engine/eventlog"
 )
 
@@ -208,7 +210,7 @@ func TestDecodeStream(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, show(decodeWith(openAI())(tt.resp, true))); diff != "" {
+			if diff := cmp.Diff(tt.want, show(answer.Decode(openai.Grammar())(tt.resp, true))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -244,7 +246,7 @@ func TestDecodeDocument(t *testing.T) {
 		{"deep", strings.Repeat("[", 10_000), `! malformed_response "the body is not a JSON object: ` + strings.Repeat("[", 300) + `"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := decodeWith(openAI())(wholeBody(tt.body), false)
+			a := answer.Decode(openai.Grammar())(wholeBody(tt.body), false)
 			if diff := cmp.Diff(tt.want, show(a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -298,7 +300,7 @@ func TestDecodeEnd(t *testing.T) {
 		{"encoding", &bench.Response{Status: 200, Failure: failure(bench.UnexpectedContent)}, "unexpected_content"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := decodeWith(openAI())(tt.resp, true)
+			a := answer.Decode(openai.Grammar())(tt.resp, true)
 			got := show(bench.Answer{Warnings: a.Warnings})
 			if a.Failure != nil {
 				got = string(a.Failure.Class)
@@ -308,7 +310,7 @@ func TestDecodeEnd(t *testing.T) {
 			}
 		})
 	}
-	a := decodeWith(openAI())(sse(text, stop, "[DONE]"), false)
+	a := answer.Decode(openai.Grammar())(sse(text, stop, "[DONE]"), false)
 	if got, want := show(a), `text:1 | 0 text="a" end=stop streamed_unexpectedly:1`; got != want || !a.Streamed {
 		t.Errorf("unasked stream: %s, want %s", got, want)
 	}
@@ -317,7 +319,7 @@ func TestDecodeEnd(t *testing.T) {
 func TestDecodeMeta(t *testing.T) {
 	resp := sse(`{"id":"","model":"","choices":[]}`, `{"id":"i","model":"m","choices":[]}`, `{"id":"j","choices":[{"text":"x"}]}`, "[DONE]")
 	resp.Warnings = map[string]int{"sniffed_sse": 1}
-	a := decodeWith(openAI())(resp, false)
+	a := answer.Decode(openai.Grammar())(resp, false)
 	if a.ResponseID != "i" || a.Model != "m" || a.FirstEvent != time.Millisecond || a.Usage != nil {
 		t.Errorf("answer = %+v", a)
 	}
@@ -333,23 +335,6 @@ func TestDecodeMeta(t *testing.T) {
 	}
 	if a.Choices[0].Text != "x" {
 		t.Error("the answer keeps bytes of the response")
-	}
-}
-
-func TestFinishReason(t *testing.T) {
-	for want, raws := range map[bench.Finish][]string{
-		bench.FinishStop:          {"stop", "eos_token", "stop_sequence", "end_turn", "eos", "complete", "COMPLETE"},
-		bench.FinishLength:        {"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded"},
-		bench.FinishToolCalls:     {"tool_calls", "tool_use", "TOOL_CALL"},
-		bench.FinishFunctionCall:  {"function_call"},
-		bench.FinishContentFilter: {"content_filter", "refusal"},
-		bench.FinishError:         {"error", "ERROR"}, bench.FinishAbort: {"abort"}, bench.FinishOther: {"x"},
-	} {
-		for _, raw := range raws {
-			if got := finishReason(raw); got != want {
-				t.Errorf("finishReason(%q) = %q, want %q", raw, got, want)
-			}
-		}
 	}
 }
 
@@ -377,13 +362,13 @@ func TestUsage(t *testing.T) {
 		{"null details", `{"prompt_tokens":1,"prompt_tokens_details":null,"completion_tokens_details":{"reasoning_tokens":null}}`, "in=1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := decodeWith(openAI())(wholeBody(`{"choices":[{"text":"x"}],"usage":`+tt.usage+`}`), false)
+			a := answer.Decode(openai.Grammar())(wholeBody(`{"choices":[{"text":"x"}],"usage":`+tt.usage+`}`), false)
 			if diff := cmp.Diff(tt.want, showUsage(a.Usage)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	a := decodeWith(openAI())(sse(`{"choices":[{"text":"x"}],"usage":{"prompt_tokens":1}}`, `{"usage":null}`, `{"usage":{}}`, `{"x_groq":{"usage":{"prompt_tokens":2}}}`, "[DONE]"), true)
+	a := answer.Decode(openai.Grammar())(sse(`{"choices":[{"text":"x"}],"usage":{"prompt_tokens":1}}`, `{"usage":null}`, `{"usage":{}}`, `{"x_groq":{"usage":{"prompt_tokens":2}}}`, "[DONE]"), true)
 	if got := showUsage(a.Usage); got != "in=2" {
 		t.Errorf("usage of the stream = %q, want that of its last object", got)
 	}

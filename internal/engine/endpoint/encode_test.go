@@ -8,11 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/codec"
+	"aiperfd/internal/engine/endpoint/openai"
 )
 
 func fields(t testing.TB, object string) []Field {
 	t.Helper()
-	f, err := Fields([]byte(object))
+	f, err := codec.Fields([]byte(object))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +224,7 @@ func render(t *testing.T, req Request) string {
 
 func TestEncodeErrors(t *testing.T) {
 	for _, extra := range []string{`[]`, `{"a":}`, `{"a":1}{}`, `{"a":1`, `x`} {
-		for _, kind := range []Kind{chat(), completions()} {
+		for _, kind := range []Kind{openai.Chat(), openai.Completions()} {
 			req := Request{Settings: &Settings{}, Turn: bench.Turn{ExtraBody: json.RawMessage(extra)}}
 			if _, err := kind.Encode(nil, &req); err == nil || !strings.Contains(err.Error(), "extra body") {
 				t.Errorf("%s with extra body %s: %v, want an error about it", kind.Name, extra, err)
@@ -231,25 +233,12 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
-// FuzzAppendString checks our string writer against the standard decoder.
-func FuzzAppendString(f *testing.F) {
-	f.Add("a\"\\\n\x00\u2028\xff<é\U0001F600")
-	f.Fuzz(func(t *testing.T, s string) {
-		var got string
-		if err := json.Unmarshal(appendString(nil, s), &got); err != nil {
-			t.Fatalf("appendString(%q) is not JSON: %v", s, err)
-		}
-		if want := string([]rune(s)); got != want {
-			t.Errorf("appendString(%q) decodes to %q, want %q", s, got, want)
-		}
-	})
-}
-
 func BenchmarkEncodeChat(b *testing.B) {
 	req := Request{Model: "m", Turn: bench.Turn{Texts: []string{strings.Repeat("some words, ", 400)}, MaxTokens: 100}, Settings: streaming()}
 	var dst []byte
+	k := lookup(b, "chat")
 	b.ReportAllocs()
 	for b.Loop() {
-		dst, _ = encodeChat(dst[:0], &req)
+		dst, _ = k.Encode(dst[:0], &req)
 	}
 }

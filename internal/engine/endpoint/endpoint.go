@@ -1,144 +1,43 @@
-// Package endpoint holds the codecs between a turn and an API dialect: which
-// bytes go out, and what the bytes that come back mean. Codecs are pure: no
-// I/O, no clock, no randomness.
+// Package endpoint is the table of endpoint types: the codecs between a turn and an
+// API. Codecs do no I/O and use neither clocks nor randomness.
 //
-// To add an endpoint type, write one file with its [Kind], its encoder and the
-// grammar of its answers, and add one row to [Kinds].
+// The packages below it share what dialects have in common: codec writes request
+// bodies, answer reads responses, polling follows jobs. Each family of APIs is a
+// package of its own. To add an endpoint type, write one file with its [Kind], its
+// encoder and its [answer.Dialect], and add one row to [Kinds].
 package endpoint
 
 import (
-	"encoding/json"
-	"fmt"
-	"net/http"
-
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/codec"
+	"aiperfd/internal/engine/endpoint/polling"
+	"aiperfd/internal/engine/endpoint/runpod"
+	"aiperfd/internal/engine/endpoint/template"
 )
 
-// Kind is one API dialect.
-type Kind struct {
-	Name    string   // canonical AIPerf name, for example "chat"
-	Aliases []string // also accepted; compared like [Lookup] does
-	Path    string   // default path, with a leading slash; may hold {model}
-	Title   string   // metrics title, for example "LLM Metrics"
-	Caps    Caps
-	// StreamPath is the default path of requests for a stream; empty = Path.
-	StreamPath string
-	// Dialects are the names of the ways in which its bodies can be written, the
-	// default first; nil = there is one way.
-	Dialects []string
-	// ContentType is that of request bodies; empty = application/json.
-	ContentType string
-	// Reserved are the fields that extra inputs cannot set, because the turn decides
-	// them; the dialect passes over them.
-	Reserved []string
-	// Accept and StreamAccept are the types of answers that are asked for; empty =
-	// application/json and text/event-stream.
-	Accept, StreamAccept string
-	// Authorize sets the API's own headers for requests to hosts, as URLs name them,
-	// with the API key, which may be empty. Nil = the key is a bearer token.
-	Authorize func(h http.Header, key string, hosts []string)
-	// Encode appends the request body to dst. It must not keep r or anything
-	// in it, and it must not change what r points to. Its error means that the
-	// turn cannot be expressed in this dialect.
-	Encode func(dst []byte, r *Request) ([]byte, error)
-	// Items returns how many vectors or scores the answer to a request holds; 0 =
-	// nobody can say. Nil = always 0.
-	Items func(r *Request) int
-	// Decode reads a response. It never fails: what is wrong with the response
-	// becomes Answer.Failure, and everything received before stays on it. The
-	// answer does not keep slices of the response.
-	Decode func(resp *bench.Response, streaming bool) bench.Answer
-	// Settle completes the answer that Decode made of resp by the body that was sent;
-	// nil = there is nothing to complete.
-	Settle func(a *bench.Answer, resp *bench.Response, sent []byte)
-	// Adapt changes what depends on the settings of a run: paths, content type,
-	// encoder. It is called once, before anything else. Nil = nothing does.
-	Adapt func(k *Kind, s *Settings)
-	// Job says how the answer is fetched where the request only asks for it to be
-	// made. Nil = the response is the answer.
-	Job *Job
-}
+// Types of the packages below, for callers that perform requests.
+type (
+	// Kind is [codec.Kind].
+	Kind = codec.Kind
+	// Request is [codec.Request].
+	Request = codec.Request
+	// Settings is [codec.Settings].
+	Settings = codec.Settings
+	// Field is [codec.Field].
+	Field = codec.Field
+	// JobSettings is [polling.Settings].
+	JobSettings = polling.Settings
+	// Call is [polling.Call].
+	Call = polling.Call
+	// Tracker is [polling.Tracker].
+	Tracker = polling.Tracker
+)
 
-// Body appends the body of a request to dst: the payload of the turn, or what the
-// dialect makes of it. The error means that the turn cannot be expressed in it.
-func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
-	t := &r.Turn
-	switch {
-	case t.Payload != nil:
-		return append(dst, t.Payload...), nil
-	case r.Settings.PathModel != "" && modelOf(r) != r.Settings.PathModel:
-		return dst, fmt.Errorf("the model of the request is %q, and its path names %q", modelOf(r), r.Settings.PathModel)
-	case len(t.Images) > 0 && !k.Caps.Images:
-		return dst, fmt.Errorf("endpoint type %s takes no images", k.Name)
-	case len(t.Audios) > 0 && !k.Caps.Audio:
-		return dst, fmt.Errorf("endpoint type %s takes no audio", k.Name)
-	case len(t.Videos) > 0 && !k.Caps.Video:
-		return dst, fmt.Errorf("endpoint type %s takes no video", k.Name)
-	case len(t.Named) > 0 && !k.Caps.Named:
-		plain := *r
-		plain.Turn.Texts = allTexts(t)
-		return k.Encode(dst, &plain)
-	}
-	return k.Encode(dst, r)
-}
+// RunpodStream is [runpod.ModeStream].
+const RunpodStream = runpod.ModeStream
 
-// DefaultPath returns the path of requests where the user names none.
-func (k *Kind) DefaultPath(streaming bool) string {
-	if streaming && k.StreamPath != "" {
-		return k.StreamPath
-	}
-	return k.Path
-}
+// Templated is [template.New].
+func Templated(body, responseField string) (Kind, error) { return template.New(body, responseField) }
 
-// Caps says what a dialect can do; validation and the choice of metrics read it.
-type Caps struct {
-	Streams        bool // can be asked to stream
-	ProducesTokens bool // generates text
-	TokenizesInput bool // takes text
-	Reasoning      bool // may report reasoning
-	System         bool // takes a system message
-	History        bool // takes earlier turns
-	Images         bool // takes images
-	Audio          bool // takes sound
-	Video          bool // takes videos
-	Items          bool // answers with vectors or scores
-	Named          bool // takes named texts; elsewhere their names mean nothing
-	TokenIDs       bool // takes the ids of the text's tokens: Request.TokenIDs
-	Hints          bool // takes NVIDIA Dynamo's hints
-	ProducesVideo  bool // makes videos
-	RootPath       bool // its path does not live under /v1
-	UsageUnasked   bool // its streams carry usage without being asked to
-	ProducesImages bool // makes images
-	ProducesAudio  bool // makes sound
-}
-
-// Request is everything that decides one request body.
-type Request struct {
-	Model    string
-	System   string           // run's and conversation's system messages, already joined; empty = none
-	Context  string           // user message before the first turn; empty = none
-	History  []bench.Exchange // earlier turns with their answers, oldest first
-	Turn     bench.Turn
-	TokenIDs []int // of the turn's texts, one after the other; nil = nobody knows them
-	Settings *Settings
-}
-
-// Settings are the run-wide choices about bodies. Immutable while a run lives.
-type Settings struct {
-	Streaming       bool
-	StreamUsage     bool    // ask for a usage block in streams
-	PerChunkUsage   bool    // ask for usage on every chunk
-	LegacyMaxTokens bool    // max_tokens instead of max_completion_tokens
-	LengthHint      bool    // tell NVIDIA Dynamo how long the answer will be
-	Dialect         string  // one of the kind's; empty = the first
-	PathModel       string  // model that the path of requests names; empty = it names none
-	OwnPath         bool    // the user gave the path, so that it does not say whether to stream
-	Extra           []Field // merged over every body, in order
-	Job             JobSettings
-}
-
-// Field is one member of a JSON object, kept in order.
-type Field struct {
-	Name  string
-	Value json.RawMessage
-}
+// Retryable is [polling.Retryable].
+func Retryable(resp *bench.Response) bool { return polling.Retryable(resp) }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/openai"
 )
 
 // FuzzStatus: whatever a server says with an error status becomes a failure of a
@@ -25,14 +27,14 @@ func FuzzStatus(f *testing.F) {
 			Status: 300 + (status&0xffff)%700, Framing: bench.FramingJSON, Body: body, BodyAt: 1,
 			Header: http.Header{"Retry-After": {after}, "Location": {location}, "Date": {"Wed, 21 Oct 2015 07:00:00 GMT"}},
 		}
-		a := decodeWith(openAI())(resp, true)
+		a := answer.Decode(openai.Grammar())(resp, true)
 		failure := a.Failure
 		switch {
 		case failure == nil || !slices.Contains(bench.Classes(), failure.Class):
 			t.Fatalf("failure %+v", failure)
-		case failure.Message == "" || len(failure.Message) > maxMessage || !utf8.ValidString(failure.Message):
+		case failure.Message == "" || len(failure.Message) > longestError || !utf8.ValidString(failure.Message):
 			t.Errorf("message of %d bytes: %.200q", len(failure.Message), failure.Message)
-		case failure.RetryAfter < 0 || failure.RetryAfter > maxRetryAfter:
+		case failure.RetryAfter < 0 || failure.RetryAfter > longestWait:
 			t.Errorf("retry after %v", failure.RetryAfter)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/codec"
 )
 
 // checkForm encodes a request of a kind and checks that it is the form of these
@@ -105,21 +106,6 @@ func TestEncodeAudioTranscription(t *testing.T) {
 	}
 }
 
-func TestSoundFile(t *testing.T) {
-	for mime, want := range map[string]string{
-		"audio/wav": "audio.wav audio/wav", "audio/wave": "audio.wav audio/wav", "": "audio.wav audio/wav",
-		"audio/mpeg": "audio.mp3 audio/mpeg", "audio/mp3": "audio.mp3 audio/mpeg", "audio/mpga": "audio.mp3 audio/mpeg",
-		"audio/flac": "audio.flac audio/flac", "audio/ogg": "audio.ogg audio/ogg", "audio/opus": "audio.opus audio/ogg",
-		"audio/mp4": "audio.m4a audio/mp4", "audio/x-m4a": "audio.m4a audio/mp4", "audio/webm": "audio.webm audio/webm",
-		"audio/aac": "audio.aac audio/aac",
-	} {
-		filename, kind := soundFile(&bench.Media{MIME: mime})
-		if got := filename + " " + kind; got != want {
-			t.Errorf("soundFile(%q) = %s, want %s", mime, got, want)
-		}
-	}
-}
-
 const pngStart = "\x89PNG\r\n\x1a\n"
 
 func TestEncodeImageEdit(t *testing.T) {
@@ -189,7 +175,7 @@ func TestFormErrors(t *testing.T) {
 		{"the address of a mask", "image_edit", bench.Turn{Images: []bench.Media{
 			{MIME: "image/png", Data: []byte("x")}, {Name: "mask", URL: "http://h/m.png"},
 		}}, "mask of an edit"},
-		{"the boundary in a file", "audio_transcription", bench.Turn{Audios: recording("audio/wav", "x--"+boundary)}, `part "file"`},
+		{"the formBoundary in a file", "audio_transcription", bench.Turn{Audios: recording("audio/wav", "x--"+formBoundary)}, `part "file"`},
 	} {
 		k, _ := Lookup(tt.kind)
 		_, err := k.Body(nil, &Request{Turn: tt.turn, Settings: &Settings{}})
@@ -203,19 +189,19 @@ func TestFormErrors(t *testing.T) {
 func FuzzForm(f *testing.F) {
 	f.Add("name", "value", []byte("data"))
 	f.Add("\x00", "0", []byte("0"))
-	f.Add("a\"b\r\n", "--"+boundary, []byte("\r\n--"+boundary+"--\r\n"))
+	f.Add("a\"b\r\n", "--"+formBoundary, []byte("\r\n--"+formBoundary+"--\r\n"))
 	f.Fuzz(func(t *testing.T, name, value string, data []byte) {
-		w := form{}
-		w.text(name, value)
-		w.file("file", "audio.wav", "audio/wav", data)
-		body, err := w.end()
+		w := codec.Form{}
+		w.Text(name, value)
+		w.File("file", "audio.wav", "audio/wav", data)
+		body, err := w.End()
 		if err != nil {
-			if !strings.Contains(value, boundary) && !bytes.Contains(data, []byte(boundary)) {
-				t.Fatalf("no boundary in the parts, yet: %v", err)
+			if !strings.Contains(value, formBoundary) && !bytes.Contains(data, []byte(formBoundary)) {
+				t.Fatalf("no formBoundary in the parts, yet: %v", err)
 			}
 			return
 		}
-		_, params, err := mime.ParseMediaType(formType)
+		_, params, err := mime.ParseMediaType(codec.FormType)
 		if err != nil {
 			t.Fatal(err)
 		}

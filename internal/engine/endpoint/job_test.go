@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/eventlog"
+	"aiperfd/internal/engine/endpoint/runpod"
 )
 
 func jobKind(t testing.TB, name string, s *Settings) Kind {
@@ -30,7 +30,7 @@ func TestEncodeRunpod(t *testing.T) {
 	mode := func(input string, streaming bool, extra string) *Settings {
 		s := &Settings{Streaming: streaming, StreamUsage: true, Job: JobSettings{Input: input, Timeout: time.Hour}}
 		if streaming {
-			s.Job.Mode = RunpodStream
+			s.Job.Mode = runpod.ModeStream
 		}
 		if extra != "" {
 			s.Extra = fields(t, extra)
@@ -47,20 +47,20 @@ func TestEncodeRunpod(t *testing.T) {
 			`{"input":{"messages":[{"role":"user","content":"Hi"}]}}`,
 		},
 		{
-			"messages", Request{System: "S", Turn: hi, Settings: mode(RunpodMessages, true, `{"temperature":0.7}`)},
+			"messages", Request{System: "S", Turn: hi, Settings: mode(runpod.InputMessages, true, `{"temperature":0.7}`)},
 			`{"input":{"messages":[{"role":"system","content":"S"},{"role":"user","content":"Hi"}],"sampling_params":{"max_tokens":7,"temperature":0.7},"stream":true}}`,
 		},
 		{
-			"prompt", Request{System: "S", Turn: hi, Settings: mode(RunpodPrompt, false, `{"apply_chat_template":true}`)},
+			"prompt", Request{System: "S", Turn: hi, Settings: mode(runpod.InputPrompt, false, `{"apply_chat_template":true}`)},
 			`{"input":{"prompt":"S Hi","sampling_params":{"max_tokens":7},"apply_chat_template":true}}`,
 		},
 		{
-			"openai", Request{Turn: hi, Settings: mode(RunpodOpenAI, true, `{"temperature":0.7,"sampling_params":{"a":1}}`)},
+			"openai", Request{Turn: hi, Settings: mode(runpod.InputOpenAI, true, `{"temperature":0.7,"sampling_params":{"a":1}}`)},
 			`{"input":{"openai_route":"/v1/chat/completions","openai_input":{"model":"M","messages":[{"role":"user","content":"Hi"}],"stream":true,` +
 				`"max_completion_tokens":7,"stream_options":{"include_usage":true},"temperature":0.7,"sampling_params":{"a":1}}}}`,
 		},
 		{
-			"route", Request{Turn: hi, Settings: mode(RunpodRoute, false, `{"stop":["x"]}`)},
+			"route", Request{Turn: hi, Settings: mode(runpod.InputRoute, false, `{"stop":["x"]}`)},
 			`{"input":{"route":"/v1/completions","method":"POST","body":{"model":"M","prompt":"Hi","stream":false,"max_tokens":7,"stop":["x"]}}}`,
 		},
 		{
@@ -97,12 +97,12 @@ func TestEncodeRunpodErrors(t *testing.T) {
 	}{
 		{"sampling_params is a text", Settings{Extra: fields(t, `{"sampling_params":"x"}`)}, user("a"), `sampling_params is "x"; it must be an object`},
 		{"input is a list", Settings{Extra: fields(t, `{"input":[1]}`)}, user("a"), `input is [1]; it must be an object`},
-		{"an image in a prompt", Settings{Job: JobSettings{Input: RunpodPrompt}}, bench.Turn{Images: []bench.Media{{URL: "http://x"}}}, "runpod input prompt takes text only"},
-		{"too large", Settings{Job: JobSettings{Mode: RunpodAsync}}, user(strings.Repeat("x", maxRunBody)), "Runpod takes at most 10485760 on /run"},
-		{"too large to wait for", Settings{}, user(strings.Repeat("x", maxRunsyncBody)), "Runpod takes at most 20971520 on /runsync"},
+		{"an image in a prompt", Settings{Job: JobSettings{Input: runpod.InputPrompt}}, bench.Turn{Images: []bench.Media{{URL: "http://x"}}}, "runpod input prompt takes text only"},
+		{"too large", Settings{Job: JobSettings{Mode: runpod.ModeAsync}}, user(strings.Repeat("x", largestRun)), "Runpod takes at most 10485760 on /run"},
+		{"too large to wait for", Settings{}, user(strings.Repeat("x", largestRunNow)), "Runpod takes at most 20971520 on /runsync"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			k := runpod()
+			k, _ := Lookup("runpod")
 			if got, err := k.Body(nil, &Request{Turn: tt.turn, Settings: &tt.s}); err == nil || !strings.Contains(err.Error(), tt.want) || len(got) > 0 {
 				t.Errorf("error = %v, %d bytes; want %s", err, len(got), tt.want)
 			}
@@ -115,13 +115,13 @@ func TestEncodeVideo(t *testing.T) {
 	s := &Settings{Extra: fields(t, `{"size":"720x1280","seconds":"8","fps":24,"negative_prompt":null}`)}
 	r := &Request{Model: "M", Turn: turn, Settings: s}
 	k := jobKind(t, "video_generation", s)
-	if k.ContentType != "multipart/form-data; boundary="+boundary {
+	if k.ContentType != "multipart/form-data; boundary="+formBoundary {
 		t.Errorf("content type = %q", k.ContentType)
 	}
-	const part = "--" + boundary + "\r\nContent-Disposition: form-data; name="
+	const part = "--" + formBoundary + "\r\nContent-Disposition: form-data; name="
 	want := part + "\"prompt\"\r\n\r\na cat\r\n" + part + "\"model\"\r\n\r\nM\r\n" + part + "\"size\"\r\n\r\n720x1280\r\n" +
 		part + "\"seconds\"\r\n\r\n8\r\n" + part + "\"fps\"\r\n\r\n24\r\n" +
-		part + "\"input_reference\"; filename=\"image.png\"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n\x1a\n\r\n--" + boundary + "--\r\n"
+		part + "\"input_reference\"; filename=\"image.png\"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n\x1a\n\r\n--" + formBoundary + "--\r\n"
 	got, err := k.Body(nil, r)
 	if err != nil {
 		t.Fatal(err)
@@ -151,8 +151,8 @@ func TestJobURLs(t *testing.T) {
 	}{
 		{"runpod", "", "https://api.runpod.ai/v2/EID", "", "https://api.runpod.ai/v2/EID/runsync?wait=300000", "https://api.runpod.ai/v2/EID/status/j%2F1", time.Hour},
 		{"runpod", "", "http://h/v2/EID?key=a%2Fb", "", "http://h/v2/EID/runsync?key=a%2Fb&wait=5000", "http://h/v2/EID/status/j%2F1?key=a%2Fb", 5 * time.Second},
-		{"runpod", RunpodAsync, "http://h/v2/EID/run", "", "http://h/v2/EID/run", "http://h/v2/EID/status/j%2F1", time.Hour},
-		{"runpod", RunpodAsync, "http://h/a%2Fb", "/x/run", "http://h/a%2Fb/x/run", "http://h/a%2Fb/x/status/j%2F1", time.Hour},
+		{"runpod", runpod.ModeAsync, "http://h/v2/EID/run", "", "http://h/v2/EID/run", "http://h/v2/EID/status/j%2F1", time.Hour},
+		{"runpod", runpod.ModeAsync, "http://h/a%2Fb", "/x/run", "http://h/a%2Fb/x/run", "http://h/a%2Fb/x/status/j%2F1", time.Hour},
 		{"video_generation", "", "http://h/v1", "", "http://h/v1/videos", "http://h/v1/videos/j%2F1", time.Hour},
 		{"video_generation", "", "http://h?a=1&b=2", "", "http://h/v1/videos?a=1&b=2", "http://h/v1/videos/j%2F1?a=1&b=2", time.Hour},
 	} {
@@ -172,7 +172,7 @@ func TestJobURLs(t *testing.T) {
 				t.Fatal(err)
 			}
 			tracker := k.Track(s)
-			c, more, _ := tracker.Take(answer(`{"id":"j/1","status":"IN_PROGRESS"}`), 0)
+			c, more, _ := tracker.Take(jsonAnswer(`{"id":"j/1","status":"IN_PROGRESS"}`), 0)
 			if got := k.URL(c, u).String(); !more || got != tt.poll {
 				t.Errorf("poll %s, %v; want %s", got, more, tt.poll)
 			}
@@ -183,19 +183,19 @@ func TestJobURLs(t *testing.T) {
 	}
 }
 
-// answer is an answer to a poll that came at 1 s.
-func answer(body string) *bench.Response {
+// Answer is an answer to a poll that came at 1 s.
+func jsonAnswer(body string) *bench.Response {
 	return &bench.Response{Status: 200, Framing: bench.FramingJSON, Body: []byte(body), BodyAt: time.Second, EndAt: time.Second}
 }
 
 // An id that is no part of a path is not asked for.
 func TestHostileIDs(t *testing.T) {
-	for _, id := range []string{`""`, `".."`, `"."`, `7`, `null`, `"` + strings.Repeat("x", maxJobID+1) + `"`} {
+	for _, id := range []string{`""`, `".."`, `"."`, `7`, `null`, `"` + strings.Repeat("x", longestJobID+1) + `"`} {
 		for _, kind := range []string{"runpod", "video_generation"} {
-			s := &Settings{Job: JobSettings{Mode: RunpodAsync, Timeout: time.Hour}}
+			s := &Settings{Job: JobSettings{Mode: runpod.ModeAsync, Timeout: time.Hour}}
 			k := jobKind(t, kind, s)
 			tracker := k.Track(s)
-			if c, more, _ := tracker.Take(answer(`{"id":`+id+`,"status":"IN_PROGRESS"}`), 0); more {
+			if c, more, _ := tracker.Take(jsonAnswer(`{"id":`+id+`,"status":"IN_PROGRESS"}`), 0); more {
 				t.Errorf("%s with id %.20s: asks %+v", kind, id, c)
 			}
 			if _, ok := tracker.Cancel(); ok {
@@ -207,12 +207,12 @@ func TestHostileIDs(t *testing.T) {
 
 // Answers that say nothing new are not kept: polling for hours costs no memory.
 func TestRepeatedAnswersAreNotKept(t *testing.T) {
-	s := &Settings{Job: JobSettings{Mode: RunpodAsync, Timeout: time.Hour}}
+	s := &Settings{Job: JobSettings{Mode: runpod.ModeAsync, Timeout: time.Hour}}
 	k := jobKind(t, "runpod", s)
 	tracker := k.Track(s)
-	tracker.Take(answer(`{"id":"j","status":"IN_QUEUE"}`), 0)
+	tracker.Take(jsonAnswer(`{"id":"j","status":"IN_QUEUE"}`), 0)
 	for range 1000 {
-		if _, more, _ := tracker.Take(answer(`{"id":"j","status":"IN_PROGRESS","delayTime":5}`), 0); !more {
+		if _, more, _ := tracker.Take(jsonAnswer(`{"id":"j","status":"IN_PROGRESS","delayTime":5}`), 0); !more {
 			t.Fatal("no more polls of a job that goes on")
 		}
 	}
@@ -226,7 +226,7 @@ func TestDecodeVideo(t *testing.T) {
 	k := jobKind(t, "video_generation", s)
 	tracker := k.Track(s)
 	at := func(d time.Duration, body string) *bench.Response {
-		r := answer(body)
+		r := jsonAnswer(body)
 		r.BodyAt, r.EndAt = d, d
 		return r
 	}
@@ -234,7 +234,7 @@ func TestDecodeVideo(t *testing.T) {
 	tracker.Take(at(2*time.Second, `{"id":"v","status":"processing","progress":10}`), 0)
 	tracker.Take(at(3*time.Second, `{"id":"v","status":"processing","progress":60}`), 0)
 	c, more, _ := tracker.Take(at(4*time.Second, `{"id":"v","status":"completed","progress":100,"inference_time_s":1.5,"peak_memory_mb":40960.5}`), 0)
-	if !more || !c.Now || c.path != "v/content" {
+	if !more || !c.Now || c.Path != "v/content" {
 		t.Fatalf("call = %+v, %v", c, more)
 	}
 	film := &bench.Response{Status: 200, Framing: bench.FramingBinary, BodyAt: 6 * time.Second, EndAt: 6 * time.Second}
@@ -265,15 +265,15 @@ func TestDecodeVideoAtOnce(t *testing.T) {
 		whole bool
 		class bench.Class
 	}{
-		{"a finished object", answer(`{"id":"v","status":"completed"}`), false, ""},
+		{"a finished object", jsonAnswer(`{"id":"v","status":"completed"}`), false, ""},
 		{"the film itself", &bench.Response{
 			Status: 200, Framing: bench.FramingBinary, BodyAt: time.Second, EndAt: time.Second,
 			Pieces: []bench.Piece{{At: 1, Size: 100}, {At: 2, Size: 23}},
 		}, true, ""},
 		{"a page", &bench.Response{Status: 200, Framing: bench.FramingHTML, Body: []byte("<title>x</title>"), BodyAt: 1}, true, bench.UnexpectedContent},
 		{"nothing", &bench.Response{Status: 204}, true, bench.EmptyResponse},
-		{"no JSON", answer(`{"id":`), true, bench.MalformedResponse},
-		{"another object", answer(`{"data":[]}`), false, bench.MalformedResponse},
+		{"no JSON", jsonAnswer(`{"id":`), true, bench.MalformedResponse},
+		{"another object", jsonAnswer(`{"data":[]}`), false, bench.MalformedResponse},
 		{"refused", &bench.Response{Status: 400, Framing: bench.FramingJSON, Body: []byte(`{"error":{"message":"no"}}`)}, true, bench.BadRequest},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -302,12 +302,12 @@ func TestDecodeVideoAtOnce(t *testing.T) {
 
 // A hostile server that puts out more than anybody can keep is left.
 func TestJobIsBounded(t *testing.T) {
-	s := &Settings{Streaming: true, Job: JobSettings{Mode: RunpodStream, Timeout: time.Hour}}
+	s := &Settings{Streaming: true, Job: JobSettings{Mode: runpod.ModeStream, Timeout: time.Hour}}
 	k := jobKind(t, "runpod", s)
 	tracker := k.Track(s)
-	tracker.limit = 1 << 20
-	tracker.Take(answer(`{"id":"j","status":"IN_PROGRESS"}`), 0)
-	resp := answer(`{"status":"COMPLETED","stream":[{"output":"` + strings.Repeat("x", 128<<10) + `"}]}`)
+	tracker.Limit = 1 << 20
+	tracker.Take(jsonAnswer(`{"id":"j","status":"IN_PROGRESS"}`), 0)
+	resp := jsonAnswer(`{"status":"COMPLETED","stream":[{"output":"` + strings.Repeat("x", 128<<10) + `"}]}`)
 	for n := 0; ; n++ {
 		if _, more, _ := tracker.Take(resp, 0); !more {
 			break
@@ -339,15 +339,15 @@ func FuzzVideo(f *testing.F) {
 
 func fuzzJob(t *testing.T, kind, text string, streaming bool) {
 	t.Helper()
-	s := &Settings{Streaming: streaming, Job: JobSettings{Mode: RunpodAsync, Timeout: time.Hour, Download: true}}
+	s := &Settings{Streaming: streaming, Job: JobSettings{Mode: runpod.ModeAsync, Timeout: time.Hour, Download: true}}
 	if streaming {
-		s.Job.Mode = RunpodStream
+		s.Job.Mode = runpod.ModeStream
 	}
 	k := jobKind(t, kind, s)
 	tracker := k.Track(s)
 	submit := &url.URL{Scheme: "http", Host: "h", Path: "/v2/E/run"}
 	for i, line := range strings.Split(text, "\n") {
-		r := answer(line)
+		r := jsonAnswer(line)
 		r.BodyAt = time.Duration(i+1) * time.Millisecond
 		c, more, _ := tracker.Take(r, bench.Bytes(len(line)))
 		if !more {
@@ -373,39 +373,10 @@ func fuzzJob(t *testing.T, kind, text string, streaming bool) {
 	}
 }
 
-// Text of a stream means the same however it is cut.
-func TestFragmentsEveryCut(t *testing.T) {
-	const stream = ": hi\r\n\r\nevent: x\ndata: a\ndata:b\n\ndata: c\r\rid: 7\n\ndata: é\n\ndata: [DONE]"
-	type event struct{ Name, Data string }
-	read := func(pieces ...string) (out []event) {
-		var f fragments
-		put := func(e *eventlog.Event, isEvent bool) {
-			if !isEvent {
-				t.Errorf("text %q in a stream", e.Data)
-			}
-			out = append(out, event{e.Name, string(e.Data)})
-		}
-		for i, p := range pieces {
-			f.add(time.Duration(i), int32(i), []byte(p), put)
-		}
-		f.end(put)
-		return out
-	}
-	want := []event{{"x", "a\nb"}, {"", "c"}, {"", "é"}, {"", "[DONE]"}}
-	for cut := range stream {
-		if diff := cmp.Diff(want, read(stream[:cut], stream[cut:])); diff != "" {
-			t.Fatalf("cut at %d (-want +got):\n%s", cut, diff)
-		}
-	}
-	if diff := cmp.Diff(want, read(strings.Split(stream, "")...)); diff != "" {
-		t.Errorf("letter by letter (-want +got):\n%s", diff)
-	}
-}
-
 // A worker that repeats its last answer is asked once more at once, then no faster than
 // any other job.
 func TestRunpodTerminalAnswersThatGoOn(t *testing.T) {
-	s := &Settings{Streaming: true, Job: JobSettings{Mode: RunpodStream}}
+	s := &Settings{Streaming: true, Job: JobSettings{Mode: runpod.ModeStream}}
 	k := jobKind(t, "runpod", s)
 	tracker := k.Track(s)
 	var got []bool
@@ -413,7 +384,7 @@ func TestRunpodTerminalAnswersThatGoOn(t *testing.T) {
 		`{"id":"j","status":"IN_QUEUE"}`, `{"status":"IN_PROGRESS","stream":[{"output":"a"}]}`,
 		`{"status":"COMPLETED","stream":[{"output":"b"}]}`, `{"status":"COMPLETED","stream":[{"output":"b"}]}`, `{"status":"COMPLETED","stream":[{"output":"b"}]}`,
 	} {
-		c, more, _ := tracker.Take(answer(text), 0)
+		c, more, _ := tracker.Take(jsonAnswer(text), 0)
 		if !more {
 			t.Fatalf("nothing follows %s", text)
 		}

@@ -3,66 +3,13 @@ package endpoint
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/openai"
 )
-
-func TestParse(t *testing.T) {
-	big := strings.Repeat(" ", bigDocument)
-	for _, tt := range []struct {
-		name, data        string
-		ok, repaired, bad bool
-	}{
-		{"object", `{"a":1}`, true, false, false},
-		{"byte order mark", "\xef\xbb\xbf[]", true, false, false},
-		{"numbers NaN", `[NaN,{"a":Infinity},-Infinity,-1]`, true, true, false},
-		{"NaN in a string", `["NaN \" Infinity"]`, true, false, false},
-		{"nan in lower case", `[nan]`, false, false, false},
-		{"inf", `[inf]`, false, false, false},
-		{"odd numbers", `[1-2]`, false, false, false},
-		{"leading zero", `[01]`, false, false, false},
-		{"bad escape", `["\q"]`, false, false, false},
-		{"line break in a string", "[\"a\nb\"]", false, false, false},
-		{"NaN and worse", `[NaN,]`, false, false, false},
-		{"two documents", `{} {}`, false, false, false},
-		{"empty", ``, false, false, false},
-		{"no UTF-8", "[\"\xff\"]", true, false, true},
-		{"deep", strings.Repeat("[", 400) + strings.Repeat("]", 400), false, false, false},
-		{"big", big + `{"a":1}`, true, false, false},
-		{"big and broken", big + `{"a":x}`, false, false, false},
-		{"big with NaN", big + `[NaN]`, true, true, false},
-		{"too many values", "[" + strings.Repeat("0,", maxValues) + "0]", false, false, false},
-	} {
-		var p jsonParser
-		v := p.parse([]byte(tt.data))
-		if (v != nil) != tt.ok || p.repaired != tt.repaired || p.invalidUTF8 != tt.bad {
-			t.Errorf("%s: parsed %v, repaired %v, invalid UTF-8 %v; want %v, %v, %v",
-				tt.name, v != nil, p.repaired, p.invalidUTF8, tt.ok, tt.repaired, tt.bad)
-		}
-	}
-}
-
-func TestToValidUTF8(t *testing.T) {
-	// The example of Unicode 16, section 3.9, table 3-8, and its neighbours.
-	for in, want := range map[string]string{
-		"é😀":               "é😀",
-		"\xf0\x80\x80\x41": "���A",
-		"\xf0\x9f\x98A":    "�A",
-		"\xf1\x80\x80\xe1\x80\xc2\x62\x80\x63\x80\xbf\x64": "���b�c��d",
-		"\xed\xa0\x80": "���",
-		"\xe0\x9f\xc3": "���",
-		"\xf4\x90":     "��",
-		"\xe2\x82":     "�",
-		"\xc1\xbf":     "��",
-	} {
-		if got := string(toValidUTF8([]byte(in))); got != want {
-			t.Errorf("toValidUTF8(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
 
 // FuzzDecodeChat checks that no body can crash the decoder, and that an answer
 // is consistent with itself.
@@ -87,7 +34,7 @@ func FuzzDecodeChat(f *testing.F) {
 			checkShapes(t, sse(events...))
 			resp = sse(events...)
 		}
-		a := decodeWith(openAI())(resp, stream)
+		a := answer.Decode(openai.Grammar())(resp, stream)
 		size := 0
 		for _, c := range a.Chunks {
 			if c.Bytes <= 0 || c.Tokens < 0 {
@@ -111,10 +58,10 @@ func FuzzDecodeChat(f *testing.F) {
 		if size != 0 {
 			t.Errorf("chunks and texts differ by %d bytes: %+v", size, a)
 		}
-		if a.Failure == nil && len(a.Chunks) == 0 && a.Warnings[warnNoVisibleOutput] == 0 {
+		if a.Failure == nil && len(a.Chunks) == 0 && a.Warnings["no_visible_output"] == 0 {
 			t.Errorf("success without output: %+v", a)
 		}
-		if a.Failure != nil && (a.Failure.Message == "" || len(a.Failure.Message) > maxMessage) {
+		if a.Failure != nil && (a.Failure.Message == "" || len(a.Failure.Message) > longestError) {
 			t.Errorf("message of %d bytes", len(a.Failure.Message))
 		}
 		if _, err := json.Marshal(a); err != nil {

@@ -1,42 +1,51 @@
 package endpoint
 
-import "strings"
+import (
+	"strings"
+
+	"aiperfd/internal/engine/endpoint/anthropic"
+	"aiperfd/internal/engine/endpoint/native"
+	"aiperfd/internal/engine/endpoint/openai"
+	"aiperfd/internal/engine/endpoint/pooling"
+	"aiperfd/internal/engine/endpoint/runpod"
+	"aiperfd/internal/engine/endpoint/template"
+)
 
 // Kinds returns every endpoint type, in the order in which they are listed for
 // people. The slice is the caller's.
 func Kinds() []Kind {
 	return []Kind{
-		chat(),
-		completions(),
-		raw(),
-		template(),
-		responses(),
-		messagesAPI(),
-		embeddings(),
-		chatEmbeddings(),
-		pooling(),
-		score(),
-		rerank(),
-		cohereRankings(),
-		classify(),
-		tokenize(),
-		detokenize(),
-		nimEmbeddings(),
-		nimRankings(),
-		imageRetrieval(),
-		teiRankings(),
-		teiEmbed(),
-		ollamaEmbed(),
-		tgi(),
-		ollamaChat(),
-		ollamaGenerate(),
-		sglang(),
-		triton(),
-		kserve(),
-		sagemaker(),
-		audioTranscription(), audioTranslation(), audioSpeech(), imageGeneration(), imageEdit(),
-		runpod(),
-		videoGeneration(),
+		openai.Chat(),
+		openai.Completions(),
+		template.Raw(),
+		template.Kind(),
+		openai.Responses(),
+		anthropic.Messages(),
+		pooling.Embeddings(),
+		pooling.ChatEmbeddings(),
+		pooling.Pooling(),
+		pooling.Score(),
+		pooling.Rerank(),
+		pooling.CohereRankings(),
+		pooling.Classify(),
+		pooling.Tokenize(),
+		pooling.Detokenize(),
+		pooling.NIMEmbeddings(),
+		pooling.NIMRankings(),
+		pooling.ImageRetrieval(),
+		pooling.TEIRankings(),
+		pooling.TEIEmbed(),
+		pooling.OllamaEmbed(),
+		native.TGI(),
+		native.OllamaChat(),
+		native.OllamaGenerate(),
+		native.SGLang(),
+		native.Triton(),
+		native.KServe(),
+		native.SageMaker(),
+		openai.AudioTranscription(), openai.AudioTranslation(), openai.AudioSpeech(), openai.ImageGeneration(), openai.ImageEdit(),
+		runpod.Kind(),
+		openai.VideoGeneration(),
 	}
 }
 

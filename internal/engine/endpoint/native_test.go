@@ -229,8 +229,8 @@ func TestServerTimes(t *testing.T) {
 		}
 		k := kindOf(t, "chat")
 		a := k.Decode(wholeBody(`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"metrics":{`+many.String()+`"n5_ms":2}}`), false)
-		if len(a.ServerTimes) != maxServerTimes || a.ServerTimes["n5_ms"] != 2*ms {
-			t.Errorf("%d times, want %d; the last value of a name is %v", len(a.ServerTimes), maxServerTimes, a.ServerTimes["n5_ms"])
+		if len(a.ServerTimes) != mostTimes || a.ServerTimes["n5_ms"] != 2*ms {
+			t.Errorf("%d times, want %d; the last value of a name is %v", len(a.ServerTimes), mostTimes, a.ServerTimes["n5_ms"])
 		}
 	})
 	t.Run("TGI, in headers", func(t *testing.T) {

@@ -194,11 +194,11 @@ func TestReadResponsesDocument(t *testing.T) {
 // TestReadResponsesBounded: a stream cannot make us keep more than so many items.
 func TestReadResponsesBounded(t *testing.T) {
 	var events []string
-	for i := range maxItems + 10 {
+	for i := range mostItems + 10 {
 		events = append(events, textDelta(i, "a"))
 	}
 	a := lookup(t, "responses").Decode(sse(append(events, completed)...), true)
-	if len(a.Chunks) != maxItems || a.Warnings[warnMalformedEvent] != 10 || strings.Count(a.Choices[0].Text, "a") != maxItems {
-		t.Errorf("%d chunks and warnings %v, want %d and 10 malformed events", len(a.Chunks), a.Warnings, maxItems)
+	if len(a.Chunks) != mostItems || a.Warnings["malformed_event"] != 10 || strings.Count(a.Choices[0].Text, "a") != mostItems {
+		t.Errorf("%d chunks and warnings %v, want %d and 10 malformed events", len(a.Chunks), a.Warnings, mostItems)
 	}
 }

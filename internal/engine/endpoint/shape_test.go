@@ -9,35 +9,52 @@ import (
 	"pgregory.net/rapid"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/openai"
 	"aiperfd/internal/engine/eventlog"
 	"aiperfd/internal/engine/transport/frame"
 )
 
-// decodePlain reads a stream as a grammar has it, every event in full.
-func decodePlain(g *grammar, resp *bench.Response) bench.Answer {
-	var d decoder
-	d.reset(g, resp)
-	d.a.Streamed, d.streamed = true, true
-	d.a.Chunks = []bench.Chunk{}
-	for e := range resp.Events.All() {
-		d.event(&e)
-		if d.a.Failure != nil {
-			return d.answer()
-		}
+// decodePlain reads a stream with every event in full.
+func decodePlain(g *answer.Grammar, resp *bench.Response) bench.Answer {
+	full := *g
+	full.Shapes = false
+	return answer.Decode(&full)(resp, true)
+}
+
+// countingDialect counts the documents that are read in full.
+type countingDialect struct {
+	answer.Dialect
+
+	n *int
+}
+
+func (d countingDialect) Document(doc *answer.Document) bool {
+	*d.n++
+	return d.Dialect.Document(doc)
+}
+
+// readsHoles reports whether any event of a stream is read only by its holes.
+func readsHoles(g *answer.Grammar, resp *bench.Response) bool {
+	count := func(shapes bool) (n int) {
+		counting := *g
+		counting.Shapes = shapes
+		counting.Dialect = func(b *answer.Builder) answer.Dialect { return countingDialect{g.Dialect(b), &n} }
+		answer.Decode(&counting)(resp, true)
+		return n
 	}
-	d.endStream(resp)
-	return d.answer()
+	return count(true) < count(false)
 }
 
 // checkShapes checks that a stream means the same whichever way it is read.
 func checkShapes(t testing.TB, resp *bench.Response) {
 	t.Helper()
-	checkShapesOf(t, openAI(), resp)
+	checkShapesOf(t, openai.Grammar(), resp)
 }
 
-func checkShapesOf(t testing.TB, g *grammar, resp *bench.Response) {
+func checkShapesOf(t testing.TB, g *answer.Grammar, resp *bench.Response) {
 	t.Helper()
-	if diff := cmp.Diff(decodePlain(g, resp), decodeWith(g)(resp, true)); diff != "" {
+	if diff := cmp.Diff(decodePlain(g, resp), answer.Decode(g)(resp, true)); diff != "" {
 		var b strings.Builder
 		for e := range resp.Events.All() {
 			fmt.Fprintf(&b, "%q\n", e.Data)
@@ -81,7 +98,7 @@ func TestShapes(t *testing.T) {
 		{"names of tools", many(delta(`"tool_calls":[{"index":0,"function":{"name":"%s"}}]`), word), whole},
 		{"two tools at once", many(delta(`"tool_calls":[{"index":0,"function":{"arguments":"%s"}},{"index":1}]`), word), whole},
 		{"padding", many(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"obfuscation":"%s"}`, word, word), known},
-		{"padding with escapes", many(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"obfuscation":"\\%s"}`, word, word), known},
+		{"padding with escapes", many(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"obfuscation":"\\%s"}`, word, word), whole},
 		{"times and numbers", many(`{"created":%d,"choices":[{"index":0,"delta":{"content":"%s"}}],"sequence":%d}`, number, word, number), known},
 		{"index as a hole", many(`{"choices":[{"index":%d,"delta":{"content":"%s"}}]}`, pair, word), known},
 		{"the same text again and again", many(delta(`"content":"x"`)), known},
@@ -105,7 +122,7 @@ func TestShapes(t *testing.T) {
 		{"typed parts", many(delta(`"content":[{"type":"text","text":"%s"}]`), word), whole},
 		{"token ids without text", many(`{"choices":[{"token_ids":[1],"x":"%s"}]}`, word), whole},
 		{"usage that does not count output", many(`{"choices":[{"text":"%s"}],"usage":{"prompt_tokens":3}}`, word), whole},
-		{"what looks like a mark", many(`{"choices":[{"text":"%s"}],"x":"`+mark(0, false)+`"}`, word), whole},
+		{"what looks like a mark", many(`{"choices":[{"text":"%s"}],"x":"`+"\u2402hole 0\u2403"+`"}`, word), whole},
 		{"audio", many(delta(`"audio":{"transcript":"%s"}`), word), whole},
 		{"not finite", many(`{"choices":[{"text":"%s","logprobs":NaN}]}`, word), whole},
 		{"no UTF-8", many(`{"x":"`+"\xff"+`","choices":[{"text":"%s"}]}`, word), whole},
@@ -116,9 +133,6 @@ func TestShapes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			resp := sse(append(tt.events, stop, "[DONE]")...)
 			checkShapes(t, resp)
-			var d decoder
-			d.reset(openAI(), resp)
-			d.stream(resp, true)
 			last := eventlog.NoTemplate
 			for c := resp.Events.Cursor(); c.Next(); {
 				last = max(last, c.Template)
@@ -126,37 +140,11 @@ func TestShapes(t *testing.T) {
 			if last == eventlog.NoTemplate {
 				t.Fatal("no two events have a shape")
 			}
-			if got := d.effects[last].state == effectKnown; got != tt.want {
+			if got := readsHoles(openai.Grammar(), resp); got != tt.want {
 				t.Errorf("read by its holes: %v, want %v", got, tt.want)
 			}
 		})
 	}
-}
-
-// TestShapeText checks texts that need a look at every byte.
-func TestShapeText(t *testing.T) {
-	for _, tt := range []struct{ inside, want string }{
-		{`\n\t\"\\\/\b\f\r`, "\n\t\"\\/\b\f\r"}, {`\u0041é\u00e9`, "Aéé"}, {`\ud83d\ude00`, "😀"}, {`\u0000`, "\x00"}, {"\x7f", "\x7f"},
-	} {
-		got, ok := appendUnescaped([]byte("> "), []byte(tt.inside))
-		if !ok || string(got) != "> "+tt.want {
-			t.Errorf("appendUnescaped(%q) = %q, %v; want %q", tt.inside, got, ok, tt.want)
-		}
-	}
-	bad := []string{`\`, `\x`, `\u12`, `\u12g4`, `\ud83d`, `\ud83dx`, `\ud83d\n`, `\ude00\ud83d`, "\xff", "\xff\\n", "a\\n\xe2\x82"}
-	for _, inside := range bad {
-		if got, ok := appendUnescaped(nil, []byte(inside)); ok {
-			t.Errorf("appendUnescaped(%q) = %q, want none", inside, got)
-		}
-		if isPlain([]byte(inside)) {
-			t.Errorf("isPlain(%q)", inside)
-		}
-	}
-	for _, inside := range append(bad, "", "é", `\u0041`, "c d") {
-		events := []string{delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"` + inside + `"`), delta(`"content":"z"`), stop, "[DONE]"}
-		checkShapes(t, sse(events...))
-	}
-	checkShapes(t, sse(delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"`+strings.Repeat("x,", bigDocument)+`"`), stop, "[DONE]"))
 }
 
 // TestShapeMixed checks events that mean something else after other events.
@@ -182,7 +170,7 @@ func TestShapeMixed(t *testing.T) {
 			[]string{text("a"), `{"choices":[{"index":1,"text":"a"}]}`, `{"choices":[{"text":"a","index":2}]}`, `{"choices":[]}`, `{}`, `{"a":[]}`, `{"b":[]}`, `{"c":[]}`, `{"d":[]}`},
 			many(`{"choices":[{"index":%d,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"%s"}}]}}]}`, func(i int) any { return i % 3 }, word)...)},
 		{"a choice that is new", append(many(`{"choices":[{"index":%d,"text":"%s"}]}`, call, word), `{"choices":[{"index":7,"text":"x"}]}`, `{"choices":[{"index":7,"text":"y"}]}`, `{"choices":[{"index":99999,"text":"y"}]}`)},
-		{"too many values", []string{text("a"), text("b"), text("c"), text(strings.Repeat(",", maxValues+1)), text("d")}},
+		{"too many values", []string{text("a"), text("b"), text("c"), text(strings.Repeat(",", mostValues+1)), text("d")}},
 		{"an end in the middle", []string{text("a"), text("b"), text("c"), `{"error":{"message":"m"}}`, text("d")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { checkShapes(t, sse(append(tt.events, stop, "[DONE]")...)) })
@@ -236,7 +224,7 @@ func genStream(t *rapid.T) *bench.Response {
 func TestShapesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		resp := genStream(t)
-		if diff := cmp.Diff(decodePlain(openAI(), resp), decodeWith(openAI())(resp, true)); diff != "" {
+		if diff := cmp.Diff(decodePlain(openai.Grammar(), resp), answer.Decode(openai.Grammar())(resp, true)); diff != "" {
 			t.Fatalf("(-each in full +by shape):\n%s", diff)
 		}
 	})
@@ -270,7 +258,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// tokens returns a stream of n tokens as OpenAI's servers write it.
+// Tokens returns a stream of n tokens as OpenAI's servers write it.
 func tokens(n int, padded bool) *bench.Response {
 	const head = `{"id":"chatcmpl-123456","object":"chat.completion.chunk","created":1700000000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":`
 	events := []string{head + `[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`}
@@ -293,8 +281,8 @@ func tokens(n int, padded bool) *bench.Response {
 // number of allocations.
 func TestDecodeAllocations(t *testing.T) {
 	count := func(events int) float64 {
-		resp := tokens(events, true)
-		return testing.AllocsPerRun(20, func() { decodeWith(openAI())(resp, true) })
+		resp, decode := tokens(events, true), answer.Decode(openai.Grammar())
+		return testing.AllocsPerRun(20, func() { decode(resp, true) })
 	}
 	few, more := count(100), count(2000)
 	if more > few+20 { // buffers that grow
@@ -306,14 +294,24 @@ func TestDecodeAllocations(t *testing.T) {
 func BenchmarkDecodeChat(b *testing.B) {
 	for name, padded := range map[string]bool{"plain": false, "padded": true} {
 		b.Run(name, func(b *testing.B) {
-			resp := tokens(600, padded)
+			resp, decode := tokens(600, padded), answer.Decode(openai.Grammar())
 			b.ReportAllocs()
 			for b.Loop() {
-				if a := decodeWith(openAI())(resp, true); len(a.Chunks) != 600 {
+				if a := decode(resp, true); len(a.Chunks) != 600 {
 					b.Fatalf("%d chunks", len(a.Chunks))
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*resp.Events.Len()), "ns/event")
 		})
 	}
+}
+
+// TestShapeUnusualText has texts that cannot be copied as they are.
+func TestShapeUnusualText(t *testing.T) {
+	for _, inside := range []string{
+		`\`, `\x`, `\u12`, `\u12g4`, `\ud83d`, `\ud83dx`, `\ud83d\n`, `\ude00\ud83d`, "\xff", "\xff\\n", "a\\n\xe2\x82", "", "é", `\u0041`, "c d",
+	} {
+		checkShapes(t, sse(delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"`+inside+`"`), delta(`"content":"z"`), stop, "[DONE]"))
+	}
+	checkShapes(t, sse(delta(`"content":"a"`), delta(`"content":"b"`), delta(`"content":"`+strings.Repeat("x,", bigBody)+`"`), stop, "[DONE]"))
 }

@@ -30,7 +30,7 @@ func templateRequest() *Request {
 			Named:  []bench.NamedTexts{{Name: "query", Texts: []string{"q1"}}, {Name: "passages", Texts: []string{"p1", "p\\2"}}},
 			Images: []bench.Media{{MIME: "image/png", Data: []byte{1, 2, 3}}},
 		},
-		Settings: &Settings{Streaming: true, Extra: []Field{{"temperature", []byte("0.5")}}},
+		Settings: &Settings{Streaming: true, Extra: []Field{{Name: "temperature", Value: []byte("0.5")}}},
 	}
 }
 

@@ -3,11 +3,15 @@ package endpoint
 import (
 	"bytes"
 	"testing"
+
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/anthropic"
+	"aiperfd/internal/engine/endpoint/openai"
 )
 
 // fuzzText checks that a codec takes any bytes, as a stream and as a document, that
 // its events and its texts tell the same, and that events may be read by their shape.
-func fuzzText(f *testing.F, kind string, g *grammar, seeds ...string) {
+func fuzzText(f *testing.F, kind string, g *answer.Grammar, seeds ...string) {
 	f.Helper()
 	for _, seed := range seeds {
 		f.Add([]byte(seed), true)
@@ -39,7 +43,7 @@ func fuzzText(f *testing.F, kind string, g *grammar, seeds ...string) {
 				t.Fatalf("chunks of %v bytes make %+v", sizes, c)
 			}
 		}
-		if a.Failure == nil && len(a.Chunks) == 0 && a.Warnings[warnNoVisibleOutput] == 0 {
+		if a.Failure == nil && len(a.Chunks) == 0 && a.Warnings["no_visible_output"] == 0 {
 			t.Fatalf("an empty answer has not failed: %+v", a)
 		}
 	})
@@ -47,7 +51,7 @@ func fuzzText(f *testing.F, kind string, g *grammar, seeds ...string) {
 
 func FuzzDecodeResponses(f *testing.F) {
 	fuzzText(
-		f, "responses", responsesGrammar(), textDelta(0, "a\n")+"\n"+completed,
+		f, "responses", openai.ResponsesGrammar(), textDelta(0, "a\n")+"\n"+completed,
 		ev("output_item.added", `"item":{"type":"function_call","name":"f"}`)+"\n"+ev("function_call_arguments.delta", `"delta":"{}"`)+"\n"+ev("incomplete", ``),
 		ev("reasoning_text.delta", `"delta":"h"`)+"\n"+ev("reasoning_summary_text.done", `"text":"s"`)+"\n"+ev("failed", `"response":{"error":{"message":"m"}}`),
 		`{"object":"response","status":"completed","output":[{"type":"message","content":[{"text":"a"}]}]}`, `{"type":"error","message":"m"}`,
@@ -56,7 +60,7 @@ func FuzzDecodeResponses(f *testing.F) {
 
 func FuzzDecodeMessages(f *testing.F) {
 	fuzzText(
-		f, "messages", messagesGrammar(), messageStart+"\n"+blockDelta(0, "text_delta", "text", "a")+"\n"+messageDelta("end_turn", `"output_tokens":2`)+"\n"+messageStop,
+		f, "messages", anthropic.Grammar(), messageStart+"\n"+blockDelta(0, "text_delta", "text", "a")+"\n"+messageDelta("end_turn", `"output_tokens":2`)+"\n"+messageStop,
 		blockStart(0, `"type":"tool_use","name":"f","input":{"a":1}`)+"\n"+blockStop(0)+"\n"+messageStop,
 		blockDelta(0, "input_json_delta", "partial_json", "{")+"\n"+blockDelta(0, "thinking_delta", "thinking", "h")+"\n"+messageStop,
 		`{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"refusal"}`, `{"type":"error","error":{"message":"m"}}`,

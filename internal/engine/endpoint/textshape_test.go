@@ -8,6 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/anthropic"
+	"aiperfd/internal/engine/endpoint/openai"
 )
 
 // TestShapesOfTextAPIs: deltas of the newer APIs are read by their holes, and mean
@@ -19,38 +22,32 @@ func TestShapesOfTextAPIs(t *testing.T) {
 	const known, whole = true, false
 	for _, tt := range []struct {
 		name   string
-		g      *grammar
+		g      *answer.Grammar
 		events []string
 		want   bool // the last shape is read by its holes
 	}{
-		{"text", responsesGrammar(), many(ev("output_text.delta", `"sequence_number":%d,`+place+`,"delta":"%s","logprobs":[]`), number, word), known},
-		{"text that may be empty at first", responsesGrammar(), append([]string{ev("output_text.delta", place+`,"delta":""`)}, many(ev("output_text.delta", place+`,"delta":"%s"`), word)...), known},
-		{"padding", responsesGrammar(), many(ev("output_text.delta", place+`,"delta":"%s","obfuscation":"%s"`), word, word), known},
-		{"reasoning", responsesGrammar(), many(ev("reasoning_text.delta", place+`,"delta":"%s"`), word), known},
-		{"refusal", responsesGrammar(), many(ev("refusal.delta", place+`,"delta":"%s"`), word), known},
-		{"arguments", responsesGrammar(), many(ev("function_call_arguments.delta", place+`,"delta":"%s"`), word), whole},
-		{"log-probabilities", responsesGrammar(), many(ev("output_text.delta", place+`,"delta":"%s","logprobs":[{}]`), word), whole},
-		{"items", responsesGrammar(), many(ev("output_text.delta", `"item_id":"%s","delta":"%s"`), word, word), whole},
-		{"what nobody looks at", responsesGrammar(), many(ev("x.searching", `"query":"%s"`), word), whole},
-		{"the text of messages", messagesGrammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}`, word), known},
-		{"thoughts", messagesGrammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"%s"}}`, word), known},
-		{"arguments of messages", messagesGrammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"%s"}}`, word), whole},
-		{"blocks", messagesGrammar(), many(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":"%s"}}`, number, word), whole},
+		{"text", openai.ResponsesGrammar(), many(ev("output_text.delta", `"sequence_number":%d,`+place+`,"delta":"%s","logprobs":[]`), number, word), known},
+		{"text that may be empty at first", openai.ResponsesGrammar(), append([]string{ev("output_text.delta", place+`,"delta":""`)}, many(ev("output_text.delta", place+`,"delta":"%s"`), word)...), known},
+		{"padding", openai.ResponsesGrammar(), many(ev("output_text.delta", place+`,"delta":"%s","obfuscation":"%s"`), word, word), known},
+		{"reasoning", openai.ResponsesGrammar(), many(ev("reasoning_text.delta", place+`,"delta":"%s"`), word), known},
+		{"refusal", openai.ResponsesGrammar(), many(ev("refusal.delta", place+`,"delta":"%s"`), word), known},
+		{"arguments", openai.ResponsesGrammar(), many(ev("function_call_arguments.delta", place+`,"delta":"%s"`), word), whole},
+		{"log-probabilities", openai.ResponsesGrammar(), many(ev("output_text.delta", place+`,"delta":"%s","logprobs":[{}]`), word), whole},
+		{"items", openai.ResponsesGrammar(), many(ev("output_text.delta", `"item_id":"%s","delta":"%s"`), word, word), whole},
+		{"what nobody looks at", openai.ResponsesGrammar(), many(ev("x.searching", `"query":"%s"`), word), whole},
+		{"the text of messages", anthropic.Grammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}`, word), known},
+		{"thoughts", anthropic.Grammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"%s"}}`, word), known},
+		{"arguments of messages", anthropic.Grammar(), many(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"%s"}}`, word), whole},
+		{"blocks", anthropic.Grammar(), many(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":"%s"}}`, number, word), whole},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tail := []string{ev("output_text.done", place+`,"text":"all"`), completed}
-			if tt.g.read != nil && strings.Contains(tt.events[0], "content_block") {
+			if strings.Contains(tt.events[0], "content_block") {
 				tail = []string{blockStop(0), messageStop}
 			}
 			resp := sse(append(tt.events, tail...)...)
 			checkShapesOf(t, tt.g, resp)
-			var d decoder
-			d.reset(tt.g, resp)
-			d.stream(resp, true)
-			got := false
-			for _, e := range d.effects {
-				got = got || e.state == effectKnown
-			}
+			got := readsHoles(tt.g, resp)
 			if got != tt.want {
 				t.Errorf("read by holes: %t, want %t", got, tt.want)
 			}
@@ -83,15 +80,15 @@ func TestTextShapesAtRandom(t *testing.T) {
 		}).Draw(t, "event")
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		checkShapesIn(t, responsesGrammar(), append(rapid.SliceOfN(event, 0, 60).Draw(t, "events"), completed))
-		checkShapesIn(t, messagesGrammar(), append(rapid.SliceOfN(block, 0, 60).Draw(t, "blocks"), messageStop))
+		checkShapesIn(t, openai.ResponsesGrammar(), append(rapid.SliceOfN(event, 0, 60).Draw(t, "events"), completed))
+		checkShapesIn(t, anthropic.Grammar(), append(rapid.SliceOfN(block, 0, 60).Draw(t, "blocks"), messageStop))
 	})
 }
 
 // checkShapesIn is checkShapesOf for a drawn stream.
-func checkShapesIn(t *rapid.T, g *grammar, events []string) {
+func checkShapesIn(t *rapid.T, g *answer.Grammar, events []string) {
 	t.Helper()
-	plain, byShape := show(decodePlain(g, sse(events...))), show(decodeWith(g)(sse(events...), true))
+	plain, byShape := show(decodePlain(g, sse(events...))), show(answer.Decode(g)(sse(events...), true))
 	if plain != byShape {
 		t.Fatalf("%s\nin full:  %s\nby shape: %s", strings.Join(events, "\n"), plain, byShape)
 	}
@@ -104,10 +101,10 @@ func BenchmarkDecodeResponses(b *testing.B) {
 		events = append(events, ev("output_text.delta", fmt.Sprintf(`"sequence_number":%d,"item_id":"msg_6e789e6aa1b965f4beeb8da1658eec67","output_index":1,"content_index":0,"delta":" word%d","logprobs":[]`, i, i)))
 	}
 	resp := sse(append(events, completed)...)
-	full := responsesGrammar()
-	full.shapes = false
-	for name, g := range map[string]*grammar{"shape": responsesGrammar(), "full": full} {
-		decode := decodeWith(g)
+	full := openai.ResponsesGrammar()
+	full.Shapes = false
+	for name, g := range map[string]*answer.Grammar{"shape": openai.ResponsesGrammar(), "full": full} {
+		decode := answer.Decode(g)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			var a bench.Answer

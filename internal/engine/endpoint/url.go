@@ -38,7 +38,7 @@ func JoinURL(base string, k Kind, streaming bool, path *string, model string) (s
 	}
 	joined := parts.path
 	if endpointPath != "" {
-		joined = joinPath(parts.path, endpointPath, k.Caps.RootPath, path == nil)
+		joined = joinPath(parts.path, endpointPath, k.RootPath, path == nil)
 	}
 	joined = strings.ReplaceAll(joined, "{model}", url.PathEscape(model))
 	switch {
@@ -171,7 +171,7 @@ func bracketed(host string) string {
 }
 
 // joinPath joins the path of the base and the path of the endpoint, leaving out
-// what both say.
+// what both contain.
 func joinPath(base, path string, root, isDefault bool) string {
 	b, e := segments(base), segments(path)
 	if len(b) >= len(e) && slices.Equal(b[len(b)-len(e):], e) {

@@ -3,6 +3,8 @@ package endpoint
 import (
 	"strings"
 	"testing"
+
+	"aiperfd/internal/engine/bench"
 )
 
 func lookup(t testing.TB, name string) Kind {
@@ -43,7 +45,7 @@ func TestLookup(t *testing.T) {
 func TestJoinURL(t *testing.T) {
 	given := func(s string) *string { return &s }
 	chat, completions := lookup(t, "chat"), lookup(t, "completions")
-	tokenize := Kind{Name: "tokenize", Path: "/tokenize", Caps: Caps{RootPath: true}}
+	tokenize := Kind{Name: "tokenize", Path: "/tokenize", Caps: bench.Caps{}, RootPath: true}
 	runsync := Kind{Name: "runpod", Path: "/runsync"}
 	rerank := Kind{Name: "cohere_rankings", Path: "/v2/rerank"}
 	infer := Kind{Name: "kserve_infer", Path: "/v2/models/{model}/infer"}

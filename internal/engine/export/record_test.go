@@ -31,7 +31,7 @@ func testOptions() RecordOptions {
 		},
 		Metrics: metric.Options{
 			Streaming: true, OpenLoop: true,
-			Caps: metric.Caps{ProducesTokens: true, TokenizesInput: true, Reasoning: true},
+			Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true, Reasoning: true},
 			SLOs: map[string]float64{"time_to_first_token": 30, "request_latency": 100},
 		},
 	}

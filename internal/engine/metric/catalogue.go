@@ -161,7 +161,7 @@ func Defs() []Def {
 // Options describe what a run can measure and the objectives that it has.
 type Options struct {
 	Streaming    bool // responses are requested as streams
-	Caps         Caps
+	Caps         bench.Caps
 	SLOs         map[string]float64 // thresholds by tag of a per-record metric, in its display unit
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
@@ -174,20 +174,6 @@ type Options struct {
 // DefaultBudget is the default of [Options.Budget]: 64 MiB, enough for all values of
 // about 400,000 streamed requests and 2 million content events.
 const DefaultBudget = 64 << 20
-
-// Caps are the abilities of the endpoint that decide which metrics apply.
-type Caps struct {
-	ProducesTokens bool // generates text
-	TokenizesInput bool // takes text
-	Reasoning      bool // may report reasoning
-	ProducesItems  bool // answers with vectors or scores
-	Images         bool // takes images
-	Audio          bool // takes audio
-	ProducesImages bool // produces images
-	ProducesAudio  bool // produces audio
-	Jobs           bool // is polled for its answers
-	ProducesVideo  bool // makes videos
-}
 
 // measures reports whether a metric makes sense under o.
 func (o *Options) measures(r *row) bool {

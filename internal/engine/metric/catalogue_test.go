@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"aiperfd/internal/engine/bench"
+
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/metric/timeline"
@@ -163,9 +165,9 @@ func TestApplies(t *testing.T) {
 		has   []string
 		lacks []string
 	}{
-		{"embeddings", Options{Caps: Caps{TokenizesInput: true, ProducesItems: true}}, []string{"request_latency", "input_sequence_length", "item_throughput"},
+		{"embeddings", Options{Caps: bench.Caps{TokenizesInput: true, ProducesItems: true}}, []string{"request_latency", "input_sequence_length", "item_throughput"},
 			[]string{"time_to_first_token", "output_sequence_length", "inter_token_latency", "goodput"}},
-		{"plain completion", Options{Caps: Caps{ProducesTokens: true, TokenizesInput: true}},
+		{"plain completion", Options{Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}},
 			[]string{"e2e_output_token_throughput", "usage_prompt_tokens_diff_pct"},
 			[]string{"item_count", "inter_chunk_latency", "reasoning_token_count", "corrected_e2e_latency"}},
 		{"server counts", Options{ServerTokens: true}, []string{"request_latency"}, []string{"usage_prompt_tokens_diff_pct"}},

@@ -19,7 +19,7 @@ import (
 func goldenOptions(s *goldenSummary) Options {
 	return Options{
 		Streaming: true, SLOs: s.SLOs,
-		Caps: Caps{ProducesTokens: true, TokenizesInput: true, Reasoning: true},
+		Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true, Reasoning: true},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // TestItems: items are counted in answers that have any, and divided by the window.
 func TestItems(t *testing.T) {
-	s, err := NewSet(Options{Caps: Caps{TokenizesInput: true, ProducesItems: true}})
+	s, err := NewSet(Options{Caps: bench.Caps{TokenizesInput: true, ProducesItems: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func polled() *bench.Record {
 }
 
 func TestJobMetrics(t *testing.T) {
-	o := Options{Streaming: true, Caps: Caps{ProducesTokens: true, Jobs: true, ProducesVideo: true}}
+	o := Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, Jobs: true, ProducesVideo: true}}
 	read := func(r *bench.Record) map[string]float64 {
 		got := map[string]float64{}
 		perRecord(r, o).Values(func(d *Def, v float64) { got[d.Tag] = v })
@@ -65,7 +65,7 @@ func TestJobMetrics(t *testing.T) {
 			t.Errorf("%s of an answer without a job", tag)
 		}
 	}
-	nobody := Options{Streaming: true, Caps: Caps{ProducesTokens: true}}
+	nobody := Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true}}
 	var tags []string
 	perRecord(polled(), nobody).Values(func(d *Def, _ float64) {
 		if d.Flags&(JobsOnly|ProducesVideoOnly) != 0 {

@@ -36,28 +36,28 @@ func TestMediaValues(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		r    *bench.Record
-		caps Caps
+		caps bench.Caps
 		want map[string]float64
 	}{
-		{"speech", speech, Caps{TokenizesInput: true, ProducesAudio: true}, map[string]float64{
+		{"speech", speech, bench.Caps{TokenizesInput: true, ProducesAudio: true}, map[string]float64{
 			"rtfx": 15, "audio_duration": 3, "time_to_first_token": 100, "inter_token_stall": 50,
 		}},
 		{"images from images", func() *bench.Record {
 			r := mediaRecord(bench.ImagePartial, bench.ImagePartial, bench.ImagePartial, bench.Image, bench.Image)
 			r.Images = 4
 			return r
-		}(), Caps{Images: true, ProducesImages: true}, map[string]float64{
+		}(), bench.Caps{Images: true, ProducesImages: true}, map[string]float64{
 			"num_images": 4, "image_throughput": 20, "image_latency": 50,
 			"time_to_first_image": 100, "generated_images": 2, "generated_image_latency": 100,
 		}},
-		{"chat with all of it", heard, Caps{ProducesTokens: true, Images: true, Audio: true}, map[string]float64{
+		{"chat with all of it", heard, bench.Caps{ProducesTokens: true, Images: true, Audio: true}, map[string]float64{
 			"rtfx": 20, "audio_duration": 4, "num_images": 5, "image_throughput": 25, "image_latency": 40,
 			"time_to_first_token": 100, "inter_token_stall": 100, "usage_prompt_audio_tokens": 7, "usage_completion_audio_tokens": 8,
 			"usage_prompt_image_tokens": 9, "usage_prompt_audio_seconds": 4.5,
 		}},
-		{"nothing of it", heard, Caps{}, map[string]float64{}},
-		{"a failure", failed, Caps{Audio: true, ProducesAudio: true}, map[string]float64{}},
-		{"no media", mediaRecord(bench.Text, bench.Text), Caps{Images: true, Audio: true, ProducesImages: true}, map[string]float64{}},
+		{"nothing of it", heard, bench.Caps{}, map[string]float64{}},
+		{"a failure", failed, bench.Caps{Audio: true, ProducesAudio: true}, map[string]float64{}},
+		{"no media", mediaRecord(bench.Text, bench.Text), bench.Caps{Images: true, Audio: true, ProducesImages: true}, map[string]float64{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := recordValues(tt.r, Options{Streaming: true, Caps: tt.caps, ServerTokens: true})
@@ -83,7 +83,7 @@ func TestMediaValues(t *testing.T) {
 }
 
 func TestGeneratedImageThroughput(t *testing.T) {
-	s, err := NewSet(Options{Streaming: true, Caps: Caps{ProducesImages: true}})
+	s, err := NewSet(Options{Streaming: true, Caps: bench.Caps{ProducesImages: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

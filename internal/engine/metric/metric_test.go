@@ -20,7 +20,7 @@ var approx = cmpopts.EquateApprox(1e-12, 1e-12)
 func everything() Options {
 	return Options{
 		Streaming: true, OpenLoop: true,
-		Caps: Caps{ProducesTokens: true, TokenizesInput: true, Reasoning: true},
+		Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true, Reasoning: true},
 	}
 }
 

@@ -415,14 +415,8 @@ func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) 
 func (c *compiler) metrics(p *Plan) {
 	p.Metrics = metric.Options{
 		Streaming: p.Settings.Streaming,
-		Caps: metric.Caps{
-			ProducesTokens: p.Kind.Caps.ProducesTokens, TokenizesInput: p.Kind.Caps.TokenizesInput,
-			Reasoning: p.Kind.Caps.Reasoning, ProducesItems: p.Kind.Caps.Items,
-			Images: p.Kind.Caps.Images, Audio: p.Kind.Caps.Audio,
-			ProducesImages: p.Kind.Caps.ProducesImages, ProducesAudio: p.Kind.Caps.ProducesAudio,
-			Jobs: p.Kind.Job != nil, ProducesVideo: p.Kind.Caps.ProducesVideo,
-		},
-		SLOs: c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
+		Caps:      p.Kind.Caps,
+		SLOs:      c.b.SLOs, ServerTokens: c.b.Endpoint.UseServerTokenCount,
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
 	for _, ph := range p.Phases {

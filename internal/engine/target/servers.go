@@ -169,7 +169,7 @@ func (s *Servers) reason(r *reply) string {
 // are not below a version such as /v1.
 func functionURL(t *plan.Target, path string, atRoot bool) (*url.URL, error) {
 	path, query := cutQuery(path)
-	joined, err := endpoint.JoinURL(t.Root, endpoint.Kind{Path: path, Caps: endpoint.Caps{RootPath: atRoot}}, false, nil, "")
+	joined, err := endpoint.JoinURL(t.Root, endpoint.Kind{Path: path, RootPath: atRoot}, false, nil, "")
 	if err != nil {
 		return nil, err
 	}

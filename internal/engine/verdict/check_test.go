@@ -15,7 +15,7 @@ import (
 // relation holds.
 func account(t *testing.T) *Account {
 	t.Helper()
-	set, err := metric.NewSet(metric.Options{Streaming: true, Caps: metric.Caps{ProducesTokens: true, TokenizesInput: true}})
+	set, err := metric.NewSet(metric.Options{Streaming: true, Caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,63 @@
+package codec
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// mediaSize estimates the length of media in a body.
+func mediaSize(media []bench.Media) int {
+	const perPart = 64
+	n := 0
+	for i := range media {
+		n += perPart + len(media[i].URL) + base64.StdEncoding.EncodedLen(len(media[i].Data))
+	}
+	return n
+}
+
+// AppendMediaURL appends where media is, as a JSON string: its URL, or a data URI
+// (RFC 2397) with what it holds.
+func AppendMediaURL(dst []byte, m *bench.Media) []byte {
+	if m.URL != "" {
+		return AppendString(dst, m.URL)
+	}
+	dst = append(dst, `"data:`...)
+	dst = append(dst, m.MIME...)
+	dst = append(dst, ";base64,"...)
+	return append(AppendBase64(dst, m), '"')
+}
+
+// AppendBase64 appends what media holds, in base64 without quotes.
+func AppendBase64(dst []byte, m *bench.Media) []byte {
+	return base64.StdEncoding.AppendEncode(dst, m.Data)
+}
+
+// AppendInputAudio appends the value of OpenAI's part input_audio.
+func AppendInputAudio(dst []byte, m *bench.Media) []byte {
+	dst = append(dst, `{"data":"`...)
+	dst = AppendBase64(dst, m)
+	dst = append(dst, `","format":`...)
+	return append(AppendString(dst, audioFormat(m.MIME)), '}')
+}
+
+// audioFormat returns OpenAI's name of a format of audio.
+func audioFormat(mime string) string {
+	name := strings.TrimPrefix(strings.TrimPrefix(mime, "audio/"), "x-")
+	switch name {
+	case "mpeg":
+		return "mp3"
+	case "wave":
+		return "wav"
+	}
+	return name
+}
+
+// MediaURI is where media is: its URL, or a data URI with what it holds.
+func MediaURI(m *bench.Media) []byte {
+	if m.URL != "" {
+		return []byte(m.URL)
+	}
+	return AppendBase64([]byte("data:"+m.MIME+";base64,"), m)
+}

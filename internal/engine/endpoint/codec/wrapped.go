@@ -1,0 +1,113 @@
+package codec
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Wrapped is a request body that is being built for a dialect that keeps most members in
+// an object of their own, as TGI, Ollama and SGLang do.
+type Wrapped struct {
+	Object string   // Name of that object: "parameters", "options", "sampling_params"
+	Top    []string // names of the user's members that belong beside it
+	Outer  []Field  // what stands beside it; the user's members of these names too
+	Inner  []Field  // what is in it
+	// replace is the object by the user, where that is something else than an object.
+	replace json.RawMessage
+}
+
+// Finish merges the user's members and appends the body to dst. The object stands
+// behind the outer members, and is left out when nothing is in it.
+func (n *Wrapped) Finish(dst []byte, r *Request) ([]byte, error) {
+	if err := eachExtra(r, n.merge); err != nil {
+		return dst, err
+	}
+	object := n.replace
+	if object == nil && slices.ContainsFunc(n.Inner, func(f Field) bool { return f.Value != nil }) {
+		object = AppendObject(nil, n.Inner)
+	}
+	return AppendObject(dst, append(n.Outer, Field{n.Object, object})), nil
+}
+
+// eachExtra hands the user's members to merge: those of the run, then the turn's.
+func eachExtra(r *Request, merge func(Field)) error {
+	for _, f := range r.Settings.Extra {
+		merge(f)
+	}
+	if len(r.Turn.ExtraBody) == 0 {
+		return nil
+	}
+	extra, err := Fields(r.Turn.ExtraBody)
+	if err != nil {
+		return fmt.Errorf("merge the turn's extra body: %w", err)
+	}
+	for _, f := range extra {
+		merge(f)
+	}
+	return nil
+}
+
+// AppendMerged appends the body with these members and the user's, which replace
+// those of the same name.
+func AppendMerged(dst []byte, fields []Field, r *Request) ([]byte, error) {
+	fields, err := MergeExtra(fields, r)
+	if err != nil {
+		return dst, err
+	}
+	return AppendObject(dst, fields), nil
+}
+
+// merge puts a member where it belongs. The object itself is merged key by
+// key, so that a user who names one of its members keeps the others.
+func (n *Wrapped) merge(f Field) {
+	isTop := slices.Contains(n.Top, f.Name) ||
+		slices.ContainsFunc(n.Outer, func(o Field) bool { return o.Name == f.Name })
+	switch {
+	case f.Name == n.Object:
+		n.mergeObject(f.Value)
+	case isTop:
+		n.Outer = SetField(n.Outer, f.Name, f.Value)
+	default:
+		n.Inner = SetField(n.Inner, f.Name, f.Value)
+	}
+}
+
+func (n *Wrapped) mergeObject(value json.RawMessage) {
+	members, err := Fields(value)
+	if err != nil {
+		n.replace = value
+		return
+	}
+	n.replace = nil
+	for _, m := range members {
+		n.Inner = SetField(n.Inner, m.Name, m.Value)
+	}
+}
+
+// AppendObject appends the JSON object with these members, in their order. Members
+// without a value are left out.
+func AppendObject(dst []byte, fields []Field) []byte {
+	dst = append(dst, '{')
+	first := true
+	for _, f := range fields {
+		if f.Value == nil {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(AppendString(dst, f.Name), ':')
+		dst = append(dst, f.Value...)
+	}
+	return append(dst, '}')
+}
+
+// JSONBool returns a JSON true or false.
+func JSONBool(b bool) json.RawMessage {
+	if b {
+		return json.RawMessage("true")
+	}
+	return json.RawMessage("false")
+}

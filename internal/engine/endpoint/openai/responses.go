@@ -1,0 +1,192 @@
+package openai
+
+import (
+	"cmp"
+	"fmt"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/answer"
+	"aiperfd/internal/engine/endpoint/codec"
+)
+
+// Responses is OpenAI's newer API for everything that chat does.
+func Responses() codec.Kind {
+	return codec.Kind{
+		Name: "responses", Path: "/v1/responses", Title: "LLM Metrics",
+		Caps: bench.Caps{
+			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
+			System: true, History: true, Images: true, Audio: true, UsageUnasked: true,
+		},
+		Encode: encodeResponses,
+		Decode: answer.Decode(ResponsesGrammar()),
+	}
+}
+
+// encodeResponses writes a body for POST /v1/responses (OpenAI API reference,
+// "Create a model response"). System messages are its instructions.
+func encodeResponses(dst []byte, r *codec.Request) ([]byte, error) {
+	in := inputItems{dst: make([]byte, 0, codec.MessagesSize(r))}
+	system, err := in.conversation(r)
+	if err != nil {
+		return dst, err
+	}
+	b := codec.NewBody(r, codec.RawField("input", in.dst), codec.FieldMaxOutput)
+	if system != "" {
+		b.Set("instructions", codec.AppendString(nil, system))
+	}
+	if err := b.MergeUser(r); err != nil {
+		return dst, err
+	}
+	b.SetStreamOptions(r.Settings)
+	return b.Append(dst), nil
+}
+
+// inputItems appends the items of a conversation, separated by commas.
+type inputItems struct {
+	dst   []byte
+	first int              // where the list begins
+	calls []bench.ToolCall // of the last answer: what a tool's turn is about
+}
+
+// conversation appends the list of items: context, earlier turns with their
+// answers, this turn. It returns the system message, which is none of them.
+func (m *inputItems) conversation(r *codec.Request) (system string, err error) {
+	system, taken := codec.FoldSystem(r)
+	m.dst = append(m.dst, '[')
+	m.first = len(m.dst)
+	if r.Context != "" {
+		m.message("user", r.Context)
+	}
+	for i := range r.History {
+		if i >= taken {
+			if err := m.turn(&r.History[i].Turn); err != nil {
+				return "", err
+			}
+		}
+		m.answer(&r.History[i].Answer)
+	}
+	if err := m.turn(&r.Turn); err != nil {
+		return "", err
+	}
+	m.dst = append(m.dst, ']')
+	return system, nil
+}
+
+// open starts an item with its first member.
+func (m *inputItems) open(kind string) {
+	if len(m.dst) > m.first {
+		m.dst = append(m.dst, ',')
+	}
+	m.dst = append(m.dst, `{"type":"`...)
+	m.dst = append(m.dst, kind...)
+	m.dst = append(m.dst, '"')
+}
+
+func (m *inputItems) member(name, value string) {
+	m.dst = append(m.dst, `,"`...)
+	m.dst = append(m.dst, name...)
+	m.dst = append(m.dst, `":`...)
+	m.dst = codec.AppendString(m.dst, value)
+}
+
+func (m *inputItems) message(role, text string) {
+	m.open("message")
+	m.member("role", role)
+	m.member("content", text)
+	m.dst = append(m.dst, '}')
+}
+
+// turn appends a turn: what tools returned for the calls of the last answer, or a
+// message, whose content is a bare string if it is one text.
+func (m *inputItems) turn(t *bench.Turn) error {
+	role := cmp.Or(t.Role, "user")
+	switch {
+	case role == "tool" && len(m.calls) > 0 && !codec.HasMedia(t):
+		m.outputs(t.Texts)
+		return nil
+	case role == "tool": // nothing was called: it is sent as text
+		role = "user"
+	}
+	if !codec.HasMedia(t) && len(t.Texts) < 2 {
+		text := ""
+		if len(t.Texts) == 1 {
+			text = t.Texts[0]
+		}
+		m.message(role, text)
+		return nil
+	}
+	m.open("message")
+	m.member("role", role)
+	m.dst = append(m.dst, `,"content":[`...)
+	if err := m.parts(t, role); err != nil {
+		return err
+	}
+	m.dst = append(m.dst, ']', '}')
+	return nil
+}
+
+// outputs appends what tools returned, one text for each call in their order;
+// calls beyond the texts returned nothing.
+func (m *inputItems) outputs(texts []string) {
+	for i, call := range m.calls {
+		m.open("function_call_output")
+		m.member("call_id", call.ID)
+		m.member("output", codec.ResultOf(texts, i, len(m.calls)))
+		m.dst = append(m.dst, '}')
+	}
+}
+
+// parts appends the parts of a turn's content: texts, images, audios.
+func (m *inputItems) parts(t *bench.Turn, role string) error {
+	first := len(m.dst)
+	part := func(kind string) {
+		if len(m.dst) > first {
+			m.dst = append(m.dst, ',')
+		}
+		m.dst = append(m.dst, `{"type":"`...)
+		m.dst = append(m.dst, kind...)
+		m.dst = append(m.dst, '"')
+	}
+	text := "input_text"
+	if role == "assistant" {
+		text = "output_text"
+	}
+	for _, s := range t.Texts {
+		part(text)
+		m.member("text", s)
+		m.dst = append(m.dst, '}')
+	}
+	for i := range t.Images {
+		part("input_image")
+		m.dst = append(codec.AppendMediaURL(append(m.dst, `,"image_url":`...), &t.Images[i]), '}')
+	}
+	for i := range t.Audios {
+		a := &t.Audios[i]
+		if a.URL != "" {
+			return fmt.Errorf("audio %q: endpoint type responses needs audio data, not a URL", a.URL)
+		}
+		part("input_audio")
+		m.dst = append(codec.AppendInputAudio(append(m.dst, `,"input_audio":`...), a), '}')
+	}
+	return nil
+}
+
+// answer appends the items of an answer, without its reasoning, which servers accept
+// only if it is encrypted. An answer of reasoning alone is an empty message.
+func (m *inputItems) answer(c *bench.Choice) {
+	text := c.Text
+	if text == "" {
+		text = c.Refusal
+	}
+	if text != "" || len(c.ToolCalls) == 0 {
+		m.message("assistant", text)
+	}
+	for _, call := range c.ToolCalls {
+		m.open("function_call")
+		m.member("call_id", call.ID)
+		m.member("name", call.Name)
+		m.member("arguments", call.Arguments)
+		m.dst = append(m.dst, '}')
+	}
+	m.calls = c.ToolCalls
+}
