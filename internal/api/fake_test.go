@@ -68,7 +68,7 @@ func (f *fakeEngine) Submit(_ context.Context, s run.Submission) (*run.Run, erro
 		return nil, f.err
 	}
 	f.submitted = append(f.submitted, s)
-	r := testRun("01990f2c7d3e7a10b1c2d3e4f5a6b7d0", bench.Queued)
+	r := testRun("01990f2c7d3e7a10b1c2d3e4f5a6b7d0", bench.StateQueued)
 	r.Warnings = s.Warnings
 	f.runs = append(f.runs, r)
 	f.queue.IDs = append(f.queue.IDs, r.ID)
@@ -121,14 +121,14 @@ func (f *fakeEngine) Cancel(_ context.Context, id string, c run.CancelRequest) (
 	}
 	f.cancelled = append(f.cancelled, c)
 	switch r.State {
-	case bench.Completed, bench.Failed:
+	case bench.StateCompleted, bench.StateFailed:
 		return nil, false, run.ErrAlreadyFinished
-	case bench.Stopping, bench.Aborted:
+	case bench.StateStopping, bench.StateCancelled:
 		return new(*r), c.Force, nil
-	case bench.Queued:
-		r.State = bench.Aborted
-	case bench.Starting, bench.Running, bench.Exporting:
-		r.State = bench.Stopping
+	case bench.StateQueued:
+		r.State = bench.StateCancelled
+	case bench.StateStarting, bench.StateRunning, bench.StateExporting:
+		r.State = bench.StateStopping
 	}
 	r.Revision++
 	return new(*r), true, nil
@@ -191,14 +191,14 @@ func testRun(id string, state bench.State) *run.Run {
 		Concurrency: new(64), Rate: new(30.0), Credentials: run.Credentials{APIKey: true, Headers: []string{"Authorization"}},
 		Revision: 3, Config: json.RawMessage(`{"endpoint":{"urls":["https://<redacted>@gw.lab:8443"],"headers":{"Authorization":"<redacted>"}},"phases":[{"gracePeriod":null}]}`),
 	}
-	if state != bench.Queued {
+	if state != bench.StateQueued {
 		r.StartedAt = new(epoch.Add(time.Second))
 	}
 	if state.Terminal() {
 		r.EndedAt = new(epoch.Add(44 * time.Second))
 		r.Summary = &run.Summary{Requests: 500, Errors: 3, ErrorRate: new(0.6), TTFTP50: new(38.9)}
 	}
-	if state == bench.Failed {
+	if state == bench.StateFailed {
 		r.Error = &run.Error{Code: run.NoSuccess, Message: "not one request succeeded"}
 	}
 	return r
@@ -253,7 +253,7 @@ func testSnapshot(final bool) *run.Snapshot {
 		SuccessRecords: 118, ErrorRecords: 2, LastUpdate: 11 * time.Second,
 	}
 	s := &run.Snapshot{
-		Wall: epoch.Add(11 * time.Second), Elapsed: 10 * time.Second, State: bench.Running, Metrics: testMetrics(),
+		Wall: epoch.Add(11 * time.Second), Elapsed: 10 * time.Second, State: bench.StateRunning, Metrics: testMetrics(),
 		MetricsAt: epoch.Add(11 * time.Second), Start: epoch.Add(time.Second),
 		Process: run.Process{
 			PID: 4711, Created: epoch.Add(-time.Second), CPUUser: 3100 * time.Millisecond, CPUSystem: 400 * time.Millisecond,
@@ -271,7 +271,7 @@ func testSnapshot(final bool) *run.Snapshot {
 		st.SuccessRecords, st.ErrorRecords, st.End = 497, 3, bench.PhaseCompleted
 		st.SentEnd, st.RequestsEnd, st.RecordsEnd = 40*time.Second, 43*time.Second, 43*time.Second
 		counters.Success, counters.Errors = 497, map[bench.Class]int64{bench.Overloaded: 3}
-		s.Wall, s.State, s.Final, s.Exported, s.End = epoch.Add(44*time.Second), bench.Completed, true, true, epoch.Add(43*time.Second)
+		s.Wall, s.State, s.Final, s.Exported, s.End = epoch.Add(44*time.Second), bench.StateCompleted, true, true, epoch.Add(43*time.Second)
 		s.Errors = []metric.ErrorGroup{{Class: bench.Overloaded, Status: 503, Type: "Service Unavailable", Example: "overloaded", Count: 3}}
 	}
 	s.Client, s.Stream = testClient(), &verdict.Stream{
@@ -287,7 +287,7 @@ func newFake(t testing.TB) *fakeEngine {
 	t.Helper()
 	f := &fakeEngine{
 		runs: []*run.Run{
-			testRun(idFailed, bench.Failed), testRun(idDone, bench.Completed), testRun(idRunning, bench.Running), testRun(idQueued, bench.Queued),
+			testRun(idFailed, bench.StateFailed), testRun(idDone, bench.StateCompleted), testRun(idRunning, bench.StateRunning), testRun(idQueued, bench.StateQueued),
 		},
 		snapshots: map[string]*run.Snapshot{idDone: testSnapshot(true), idRunning: testSnapshot(false), idQueued: {}},
 		queue:     run.Queue{IDs: []string{idQueued}, Running: []string{idRunning}, Max: 100, MaxRuns: 1},

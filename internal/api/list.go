@@ -114,8 +114,8 @@ func parseStates(text string) ([]bench.State, error) {
 		return nil, nil
 	}
 	all := []bench.State{
-		bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting,
-		bench.Completed, bench.Aborted, bench.Failed,
+		bench.StateQueued, bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting,
+		bench.StateCompleted, bench.StateCancelled, bench.StateFailed,
 	}
 	var out []bench.State
 	for name := range strings.SplitSeq(text, ",") {

@@ -32,7 +32,7 @@ var idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // terminalStates returns the states of runs that have ended.
 func terminalStates() []bench.State {
-	return []bench.State{bench.Completed, bench.Aborted, bench.Failed}
+	return []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}
 }
 
 // run returns the run of a request: that of the id in the path, else of the

@@ -176,7 +176,7 @@ func TestWaiting(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			ts.fake.mu.Lock()
 			ended := ts.fake.get(idRunning)
-			ended.State = bench.Aborted
+			ended.State = bench.StateCancelled
 			event := run.Event{Type: run.EventStateChanged, RunID: idRunning, At: time.Now(), Run: new(*ended)}
 			ts.fake.mu.Unlock()
 			ts.Hub.Publish(event)
@@ -223,7 +223,7 @@ func TestListParameters(t *testing.T) {
 		"sort": {"-duration"}, "limit": {"500"}, "cursor": {"c"},
 	})
 	want := run.Query{
-		States: []bench.State{bench.Queued, bench.Running},
+		States: []bench.State{bench.StateQueued, bench.StateRunning},
 		Labels: []run.LabelFilter{
 			{Name: "gpu", Value: "h100"}, {Name: "nightly", AnyValue: true, Not: true}, {Name: "team", AnyValue: true}, {Name: "x", Value: "y=z", Not: true},
 		},

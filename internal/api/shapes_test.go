@@ -139,16 +139,16 @@ func TestResultsStatus(t *testing.T) {
 		system  string
 		results bool
 	}{
-		{bench.Queued, false, "running", "initializing", false},
-		{bench.Starting, false, "running", "configuring", false},
-		{bench.Running, false, "running", "profiling", false},
-		{bench.Stopping, false, "running", "stopping", false},
-		{bench.Exporting, true, "running", "processing", false},
-		{bench.Completed, true, "complete", "shutdown", true},
-		{bench.Completed, false, "incomplete", "shutdown", false},
-		{bench.Aborted, true, "cancelled", "shutdown", true},
-		{bench.Aborted, false, "cancelled", "shutdown", false},
-		{bench.Failed, true, "incomplete", "shutdown", false},
+		{bench.StateQueued, false, "running", "initializing", false},
+		{bench.StateStarting, false, "running", "configuring", false},
+		{bench.StateRunning, false, "running", "profiling", false},
+		{bench.StateStopping, false, "running", "stopping", false},
+		{bench.StateExporting, true, "running", "processing", false},
+		{bench.StateCompleted, true, "complete", "shutdown", true},
+		{bench.StateCompleted, false, "incomplete", "shutdown", false},
+		{bench.StateCancelled, true, "cancelled", "shutdown", true},
+		{bench.StateCancelled, false, "cancelled", "shutdown", false},
+		{bench.StateFailed, true, "incomplete", "shutdown", false},
 	}
 	for _, tt := range tests {
 		ts := newTestServer(t, nil)
@@ -166,7 +166,7 @@ func TestResultsStatus(t *testing.T) {
 		if got.Status != tt.status || (got.Results != nil) != tt.results || got.State != string(tt.state) {
 			t.Errorf("results of %s (final %t) = %+v, want status %s", tt.state, tt.final, got, tt.status)
 		}
-		if (got.Error != nil) != (tt.state == bench.Failed) {
+		if (got.Error != nil) != (tt.state == bench.StateFailed) {
 			t.Errorf("results of %s: error = %v", tt.state, got.Error)
 		}
 		if body := ts.do("GET", "/api/runs/"+idDone+"/progress", "").Body.String(); !strings.Contains(body, `"system_state":"`+tt.system+`"`) {

@@ -185,17 +185,17 @@ func TestFeedRun(t *testing.T) {
 		some.say(`{"type":"subscribe","message_types":["benchmark_complete","results_exported"],"run":"` + idRunning + `"}`)
 		all.hear()
 		some.hear()
-		publish(ft.testServer, run.EventQueued, bench.Queued, false)
-		publish(ft.testServer, run.EventStateChanged, bench.Running, false)
-		publish(ft.testServer, run.EventPhaseStart, bench.Running, false)
-		publish(ft.testServer, run.EventPhaseProgress, bench.Running, false)
-		publish(ft.testServer, run.EventMetrics, bench.Running, false)
-		publish(ft.testServer, run.EventPhaseSent, bench.Running, true)
-		publish(ft.testServer, run.EventPhaseComplete, bench.Running, true)
-		publish(ft.testServer, run.EventStateChanged, bench.Exporting, true)
-		publish(ft.testServer, run.EventExported, bench.Completed, true)
-		publish(ft.testServer, run.EventStateChanged, bench.Completed, true)
-		publish(ft.testServer, run.EventComplete, bench.Completed, true)
+		publish(ft.testServer, run.EventQueued, bench.StateQueued, false)
+		publish(ft.testServer, run.EventStateChanged, bench.StateRunning, false)
+		publish(ft.testServer, run.EventPhaseStart, bench.StateRunning, false)
+		publish(ft.testServer, run.EventPhaseProgress, bench.StateRunning, false)
+		publish(ft.testServer, run.EventMetrics, bench.StateRunning, false)
+		publish(ft.testServer, run.EventPhaseSent, bench.StateRunning, true)
+		publish(ft.testServer, run.EventPhaseComplete, bench.StateRunning, true)
+		publish(ft.testServer, run.EventStateChanged, bench.StateExporting, true)
+		publish(ft.testServer, run.EventExported, bench.StateCompleted, true)
+		publish(ft.testServer, run.EventStateChanged, bench.StateCompleted, true)
+		publish(ft.testServer, run.EventComplete, bench.StateCompleted, true)
 		want := []string{
 			"run_state_changed", "system_state_changed", "credit_phase_start",
 			"credit_phase_progress", "processing_stats", "worker_status_summary", "worker_health", "worker_group_stats",
@@ -229,11 +229,11 @@ func TestFeedRun(t *testing.T) {
 // Nulls are left out, other than in the REST twins.
 func TestFeedOmitsNulls(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
-		publish(ft.testServer, run.EventStateChanged, bench.Running, false)
+		publish(ft.testServer, run.EventStateChanged, bench.StateRunning, false)
 		c := ft.connect(t)
 		c.say(`{"type":"subscribe","message_types":["credit_phase_progress","realtime_metrics"]}`)
 		c.hear()
-		publish(ft.testServer, run.EventPhaseProgress, bench.Running, false)
+		publish(ft.testServer, run.EventPhaseProgress, bench.StateRunning, false)
 		e := c.event()
 		if e.Stats["requests_sent"] != 128.0 || e.Stats["phase_name"] != "profiling" {
 			t.Errorf("stats = %v", e.Stats)
@@ -241,7 +241,7 @@ func TestFeedOmitsNulls(t *testing.T) {
 		if _, ok := e.Stats["sent_end_ns"]; ok {
 			t.Error("sent_end_ns is there before it happened")
 		}
-		publish(ft.testServer, run.EventMetrics, bench.Running, false)
+		publish(ft.testServer, run.EventMetrics, bench.StateRunning, false)
 		want := `"metrics":[{"tag":"request_count","header":"Request Count","unit":"requests","avg":500,"count":1},{"tag":"time_to_first_token"`
 		if got := c.hear(); !strings.Contains(got, want) || strings.Contains(got, "internal_thing") {
 			t.Errorf("realtime_metrics = %s", got)
@@ -251,20 +251,20 @@ func TestFeedOmitsNulls(t *testing.T) {
 
 func TestFeedSubscriptions(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
-		publish(ft.testServer, run.EventStateChanged, bench.Running, false)
+		publish(ft.testServer, run.EventStateChanged, bench.StateRunning, false)
 		c := ft.connect(t)
 		say := func(text string) { c.say(text); c.hear() }
 		c.silent() // nothing before a subscription
 		say(`{"type":"subscribe","message_types":["realtime_metrics"]}`)
 		say(`{"type":"subscribe","message_types":["realtime_metrics","results_exported"]}`)
-		publish(ft.testServer, run.EventMetrics, bench.Running, false)
+		publish(ft.testServer, run.EventMetrics, bench.StateRunning, false)
 		if e := c.event(); e.Kind != "realtime_metrics" {
 			t.Errorf("heard %s", e.Kind)
 		}
 		c.silent() // once, although subscribed twice
 		say(`{"type":"subscribe","message_types":["*"]}`)
 		say(`{"type":"unsubscribe","message_types":["realtime_metrics"]}`)
-		publish(ft.testServer, run.EventMetrics, bench.Running, false)
+		publish(ft.testServer, run.EventMetrics, bench.StateRunning, false)
 		if e := c.event(); e.Kind != "realtime_metrics" {
 			t.Errorf("heard %s, want the wildcard to stay", e.Kind)
 		}
@@ -272,20 +272,20 @@ func TestFeedSubscriptions(t *testing.T) {
 			t.Errorf("heard %s, want what the wildcard covers", e.Kind)
 		}
 		say(`{"type":"unsubscribe","message_types":["*"]}`)
-		publish(ft.testServer, run.EventMetrics, bench.Running, false)
+		publish(ft.testServer, run.EventMetrics, bench.StateRunning, false)
 		c.silent()
 		say(`{"type":"subscribe","message_types":["realtime_metrics"],"run":"` + idDone + `"}`)
-		publish(ft.testServer, run.EventMetrics, bench.Running, false)
+		publish(ft.testServer, run.EventMetrics, bench.StateRunning, false)
 		c.silent() // of another run
 	})
 }
 
 func TestFeedSnapshot(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
-		publish(ft.testServer, run.EventStateChanged, bench.Running, false)
-		publish(ft.testServer, run.EventMetrics, bench.Running, false)
-		publish(ft.testServer, run.EventPhaseProgress, bench.Running, false)
-		publish(ft.testServer, run.EventMetrics, bench.Running, false)
+		publish(ft.testServer, run.EventStateChanged, bench.StateRunning, false)
+		publish(ft.testServer, run.EventMetrics, bench.StateRunning, false)
+		publish(ft.testServer, run.EventPhaseProgress, bench.StateRunning, false)
+		publish(ft.testServer, run.EventMetrics, bench.StateRunning, false)
 		c := ft.connect(t)
 		c.say(`{"type":"subscribe","message_types":["realtime_metrics","credit_phase_progress","system_state_changed"],"snapshot":true}`)
 		c.hear()
@@ -313,21 +313,21 @@ func TestFeedSnapshot(t *testing.T) {
 
 func TestFeedReplay(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
-		publish(ft.testServer, run.EventStateChanged, bench.Running, false)
+		publish(ft.testServer, run.EventStateChanged, bench.StateRunning, false)
 		const events = 300 // more than the queue of a client holds
 		for range events {
-			publish(ft.testServer, run.EventPhaseComplete, bench.Running, false)
+			publish(ft.testServer, run.EventPhaseComplete, bench.StateRunning, false)
 		}
 		c := ft.connect(t)
 		c.say(`{"type":"subscribe","message_types":["*"],"since_seq":2}`)
 		c.hear()
-		publish(ft.testServer, run.EventPhaseSent, bench.Running, false)
+		publish(ft.testServer, run.EventPhaseSent, bench.StateRunning, false)
 		for i := range events + 1 {
 			if e := c.event(); e.Seq != uint64(3+i) {
 				t.Fatalf("message %d has seq %d, want %d", i, e.Seq, 3+i)
 			}
 		}
-		publish(ft.testServer, run.EventPhaseSent, bench.Running, false)
+		publish(ft.testServer, run.EventPhaseSent, bench.StateRunning, false)
 		if e := c.event(); e.Seq != events+4 {
 			t.Errorf("after the replay: seq %d, want %d", e.Seq, events+4)
 		}
@@ -444,7 +444,7 @@ func TestFeedKeepAlive(t *testing.T) {
 // A client that does not read is disconnected without effect on others.
 func TestFeedSlowConsumer(t *testing.T) {
 	withFeed(t, nil, func(t *testing.T, ft *feedTest) {
-		publish(ft.testServer, run.EventStateChanged, bench.Running, false)
+		publish(ft.testServer, run.EventStateChanged, bench.StateRunning, false)
 		slow, quick := ft.connect(t), ft.connect(t)
 		for _, c := range []*client{slow, quick} {
 			c.say(`{"type":"subscribe","message_types":["*"]}`)
@@ -452,7 +452,7 @@ func TestFeedSlowConsumer(t *testing.T) {
 		}
 		start := time.Now()
 		for i := range 20_000 {
-			publish(ft.testServer, run.EventPhaseComplete, bench.Running, false)
+			publish(ft.testServer, run.EventPhaseComplete, bench.StateRunning, false)
 			if e := quick.event(); e.Kind != "credit_phase_complete" || e.Seq != uint64(i+3) {
 				t.Fatalf("message %d = %+v", i, e)
 			}

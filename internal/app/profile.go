@@ -111,7 +111,7 @@ func (o *oneShot) run(ctx context.Context) error {
 			o.Folder.rename(&o.Document.Benchmark, ended.Models)
 		}
 		err = o.report(ended, a.engine.Report(ended.ID))
-		a.engine.Finish(err != nil && ended.State != bench.Aborted)
+		a.engine.Finish(err != nil && ended.State != bench.StateCancelled)
 		o.linger(ctx, a)
 	}
 	cancel()

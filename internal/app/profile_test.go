@@ -21,13 +21,13 @@ func TestOutcomeOfAnInvalidClient(t *testing.T) {
 		level  verdict.Level
 		want   Outcome
 	}{
-		{"invalid, strict", true, bench.Completed, verdict.Invalid, InvalidClient},
-		{"invalid, not strict", false, bench.Completed, verdict.Invalid, ""},
-		{"suspect, strict", true, bench.Completed, verdict.Suspect, ""},
-		{"unknown, strict", true, bench.Completed, verdict.Unknown, ""},
-		{"not monitored", true, bench.Completed, "", ""},
-		{"failed anyway", true, bench.Failed, verdict.Invalid, Failed},
-		{"cancelled anyway", true, bench.Aborted, verdict.Invalid, Cancelled},
+		{"invalid, strict", true, bench.StateCompleted, verdict.Invalid, InvalidClient},
+		{"invalid, not strict", false, bench.StateCompleted, verdict.Invalid, ""},
+		{"suspect, strict", true, bench.StateCompleted, verdict.Suspect, ""},
+		{"unknown, strict", true, bench.StateCompleted, verdict.Unknown, ""},
+		{"not monitored", true, bench.StateCompleted, "", ""},
+		{"failed anyway", true, bench.StateFailed, verdict.Invalid, Failed},
+		{"cancelled anyway", true, bench.StateCancelled, verdict.Invalid, Cancelled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,9 +21,9 @@ func (p *Profile) report(r *run.Run, results *export.Report) error {
 		}
 	}
 	switch {
-	case r.State == bench.Aborted:
+	case r.State == bench.StateCancelled:
 		return &OutcomeError{Cancelled, "cancelled; the results are partial"}
-	case r.State != bench.Completed:
+	case r.State != bench.StateCompleted:
 		return &OutcomeError{Failed, cmp.Or(r.StateReason, "run failed")}
 	case p.Document.Benchmark.Client.Strict && r.Client != nil && r.Client.Verdict == verdict.Invalid:
 		return &OutcomeError{InvalidClient, "the client could not keep up: " + verdict.Why(r.Client.Reasons)}

@@ -188,7 +188,7 @@ func commandRuns(t *testing.T, argv []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r = b.wait(r.ID); r.State != bench.Completed {
+		if r = b.wait(r.ID); r.State != bench.StateCompleted {
 			t.Errorf("%v\nstate %v, error %+v", argv, r.State, r.Error)
 		}
 	})

@@ -27,7 +27,7 @@ benchmark:
   phases:
     - {name: profiling, kind: profiling, type: concurrency, concurrency: 4, requests: 40}
 `)
-		if r.State != bench.Completed || r.Summary.Requests != 40 || r.Summary.Errors != 0 {
+		if r.State != bench.StateCompleted || r.Summary.Requests != 40 || r.Summary.Errors != 0 {
 			t.Fatalf("run = %s with %d requests and %d errors: %v", r.State, r.Summary.Requests, r.Summary.Errors, r.Error)
 		}
 		shared, cached := 0, 0

@@ -80,10 +80,10 @@ func (x *certification) requestBytes() int {
 		tokenIDs = func(*bench.Turn, string) []int { return nil }
 	}
 	for i := range min(x.data.first.Len(), most) {
-		talk := x.data.first.At(i)
+		conversation := x.data.first.At(i)
 		body, err := x.plan.Kind.Body(nil, &endpoint.Request{
-			Model: talk.Model, System: talk.System, Context: talk.Context, Turn: talk.Turns[0],
-			TokenIDs: tokenIDs(&talk.Turns[0], talk.Model), Settings: &x.plan.Settings,
+			Model: conversation.Model, System: conversation.System, Context: conversation.Context, Turn: conversation.Turns[0],
+			TokenIDs: tokenIDs(&conversation.Turns[0], conversation.Model), Settings: &x.plan.Settings,
 		})
 		if err == nil {
 			total, count = total+len(body), count+1

@@ -55,7 +55,7 @@ func TestCertificate(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil)
 				r := b.run(document(tt.phase, fileData, "  client: {certify: "+tt.certify+"}"))
-				if r.State != bench.Completed {
+				if r.State != bench.StateCompleted {
 					t.Fatalf("run %s: %s", r.State, r.StateReason)
 				}
 				c := b.certificate(r.ID)
@@ -111,7 +111,7 @@ func TestCancelOfACertificate(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := b.wait(id)
-		if took := time.Since(began); r.State != bench.Aborted || took != time.Second {
+		if took := time.Since(began); r.State != bench.StateCancelled || took != time.Second {
 			t.Errorf("run %s after %s, want cancelled after 1s", r.State, took)
 		}
 		for _, w := range r.Warnings {

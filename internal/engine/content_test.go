@@ -59,8 +59,8 @@ func (b *bed) payloads(id string) []string {
 		b.t.Fatal(err)
 	}
 	var out []string
-	for _, talk := range file.Data {
-		for _, p := range talk.Payloads {
+	for _, conversation := range file.Data {
+		for _, p := range conversation.Payloads {
 			var body bytes.Buffer
 			if err := json.Compact(&body, p); err != nil {
 				b.t.Fatal(err)
@@ -109,7 +109,7 @@ func TestMediaOfFiles(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), h.wrap)
 		r := b.run(document("type: concurrency, concurrency: 1, requests: 3",
 			fmt.Sprintf("  dataset: {type: file, path: %q}\n  artifacts: {level: raw}", filepath.Join(dir, "in.jsonl"))))
-		if r.State != bench.Completed || b.value(r.ID, "request_count", "avg") != 3 {
+		if r.State != bench.StateCompleted || b.value(r.ID, "request_count", "avg") != 3 {
 			t.Errorf("run = %s, %+v", r.State, r.Error)
 		}
 		if diff := cmp.Diff(want, h.bodies); diff != "" {
@@ -141,7 +141,7 @@ func TestGeneratedMedia(t *testing.T) {
 			r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 4", fmt.Sprintf(`
   dataset: {entries: 4, randomSeed: %d, prompts: {isl: 12, osl: 3}, images: {width: 8, height: 6, batchSize: 2}, audio: {length: 0.02}}
   tokenizer: {name: builtin}`, seed)), "useServerTokenCount: true", "useServerTokenCount: false", 1))
-			if r.State != bench.Completed || b.value(r.ID, "request_count", "avg") != 4 {
+			if r.State != bench.StateCompleted || b.value(r.ID, "request_count", "avg") != 4 {
 				t.Errorf("run = %s, %+v", r.State, r.Error)
 			}
 			// The simulated server counts 256 for each of three parts, and text
@@ -189,7 +189,7 @@ func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), nil)
 		r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 1",
 			`  dataset: {type: file, records: [{text: one}, {text: two, image: "http://h/a.png"}]}`), "type: chat", "type: completions", 1))
-		if r.State != bench.Failed || r.Error == nil || r.Error.Code != run.DatasetFailed ||
+		if r.State != bench.StateFailed || r.Error == nil || r.Error.Code != run.DatasetFailed ||
 			!strings.Contains(r.Error.Message, "turn 0 of conversation session_000001 has images; the endpoint type completions takes none") {
 			t.Errorf("run = %s, %+v", r.State, r.Error)
 		}

@@ -32,16 +32,16 @@ func (x *preparation) checkLengths(limit bench.Tokens) {
 
 // length returns how many tokens a conversation needs at its end: all texts, and
 // the longest responses that are requested. Texts count 0 without a tokenizer.
-func (x *preparation) length(talk *bench.Conversation) bench.Tokens {
-	total := x.tokens.Count(talk.System) + x.tokens.Count(talk.Context)
+func (x *preparation) length(conversation *bench.Conversation) bench.Tokens {
+	total := x.tokens.Count(conversation.System) + x.tokens.Count(conversation.Context)
 	longest := bench.Tokens(0)
-	for i := range talk.Turns {
-		t := &talk.Turns[i]
+	for i := range conversation.Turns {
+		t := &conversation.Turns[i]
 		input := t.InputTokens
 		if input == 0 {
 			input = x.tokens.Count(strings.Join(t.Texts, " "))
 		}
-		if talk.Independent {
+		if conversation.Independent {
 			longest = max(longest, total+input+t.MaxTokens)
 			continue
 		}

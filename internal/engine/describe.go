@@ -24,7 +24,7 @@ func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	}
 	r := run.Run{
 		Name: d.Metadata.Name, Labels: d.Metadata.Labels, Notes: d.Metadata.Notes,
-		State: bench.Queued, CreatedAt: time.Now().UTC(), Via: s.Via, Seed: *d.RandomSeed,
+		State: bench.StateQueued, CreatedAt: time.Now().UTC(), Via: s.Via, Seed: *d.RandomSeed,
 		Endpoint: plan.Kind.Name, Streaming: plan.Settings.Streaming, Models: plan.Models.Names,
 		CLICommand: s.CLICommand, Warnings: append([]bench.Warning{}, s.Warnings...), Config: shown,
 		Credentials: credentials(&b.Endpoint),

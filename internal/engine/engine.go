@@ -291,7 +291,7 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 	}
 	e.mu.Unlock()
 	if at >= 0 {
-		err := j.change(func(r *run.Run) { finishRun(r, bench.Aborted, cmp.Or(c.Reason, "cancelled while queued")) })
+		err := j.change(func(r *run.Run) { finishRun(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
 		e.retire(j)
 		j.emit(run.EventComplete, nil)
 		return j.view(), true, err
@@ -301,7 +301,7 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 		return j.view(), first || c.Force, nil
 	}
 	r, err = e.Get(ctx, id)
-	if err == nil && r.State != bench.Aborted {
+	if err == nil && r.State != bench.StateCancelled {
 		err = run.ErrAlreadyFinished
 	}
 	return r, false, err
@@ -312,9 +312,9 @@ func (e *Engine) cancelActive(j *job, c run.CancelRequest) (first bool) {
 	first = j.exec.cancel.cancel(c)
 	if first {
 		j.warn(j.change(func(r *run.Run) {
-			if r.State == bench.Starting || r.State == bench.Running {
-				r.State, r.StateReason = bench.Stopping, cmp.Or(c.Reason, "cancelled")
-				j.exec.state.Store(bench.Stopping)
+			if r.State == bench.StateStarting || r.State == bench.StateRunning {
+				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
+				j.exec.state.Store(bench.StateStopping)
 			}
 		}))
 	}
@@ -378,7 +378,7 @@ func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 		return last, true
 	}
 	page, err := e.opts.Store.List(ctx, run.Query{
-		States: []bench.State{bench.Completed, bench.Aborted, bench.Failed}, Sort: run.SortEnded, Descending: true, Limit: 1,
+		States: []bench.State{bench.StateCompleted, bench.StateCancelled, bench.StateFailed}, Sort: run.SortEnded, Descending: true, Limit: 1,
 	})
 	if err != nil || len(page.Runs) == 0 {
 		return "", false

@@ -61,7 +61,7 @@ profiling s1.0 0s-240ms 200 240 3
 profiling s2.0 240ms-480ms 200 240 3
 profiling s3.0 240ms-480ms 200 240 3
 profiling s4.0 480ms-720ms 200 240 3`)
-		if r.State != bench.Completed || r.Summary.Requests != 5 || *r.Summary.TTFTP50 != 200 {
+		if r.State != bench.StateCompleted || r.Summary.Requests != 5 || *r.Summary.TTFTP50 != 200 {
 			t.Errorf("run = %s, %+v", r.State, r.Summary)
 		}
 		if got, want := b.value(r.ID, "request_throughput", "avg"), 5/0.72; got != want {
@@ -209,7 +209,7 @@ profiling s2.0 8s-11s !RequestCancellationError`)
 		if st.End != bench.PhaseGraceTimeout || !st.DurationReached || st.Cancelled != 1 || st.Completed != 2 {
 			t.Errorf("phase = %+v", st)
 		}
-		if r.State != bench.Completed || !hasWarning(r, "cut-by-grace") {
+		if r.State != bench.StateCompleted || !hasWarning(r, "cut-by-grace") {
 			t.Errorf("run %s, warnings %+v; want completed with cut-by-grace", r.State, r.Warnings)
 		}
 		b.stop()
@@ -266,7 +266,7 @@ profiling s1.0 4s-5s !RequestCancellationError`},
 				}
 				r := b.wait(id)
 				check(t, b.transcript(id), tt.want)
-				if r.State != bench.Aborted || r.Summary == nil || r.Summary.Requests == 0 {
+				if r.State != bench.StateCancelled || r.Summary == nil || r.Summary.Requests == 0 {
 					t.Errorf("run %s, summary %+v; want cancelled with partial results", r.State, r.Summary)
 				}
 				if _, _, err := b.engine.Cancel(t.Context(), id, tt.cancel); err != nil {
@@ -290,10 +290,10 @@ func TestQueue(t *testing.T) {
 		if diff := cmp.Diff(want, b.engine.Queue()); diff != "" {
 			t.Errorf("queue differs (-want +got):\n%s", diff)
 		}
-		if r, _, err := b.engine.Cancel(t.Context(), second, run.CancelRequest{}); err != nil || r.State != bench.Aborted {
+		if r, _, err := b.engine.Cancel(t.Context(), second, run.CancelRequest{}); err != nil || r.State != bench.StateCancelled {
 			t.Errorf("cancel of a queued run = %v, %v", r.State, err)
 		}
-		if got := b.wait(third); got.State != bench.Completed {
+		if got := b.wait(third); got.State != bench.StateCompleted {
 			t.Errorf("third run %s, want completed", got.State)
 		}
 		if id, ok := b.engine.Selected(t.Context()); !ok || id != third {
@@ -330,7 +330,7 @@ func TestFailedRuns(t *testing.T) {
 				o.Faults = []mock.Fault{fault}
 				b := newBed(t, o, nil)
 				r := b.run(document(tt.phases, fileData))
-				if r.State != bench.Failed || r.Error == nil || r.Error.Code != tt.code {
+				if r.State != bench.StateFailed || r.Error == nil || r.Error.Code != tt.code {
 					t.Fatalf("run %s, error %+v; want failed with %s", r.State, r.Error, tt.code)
 				}
 				if !strings.Contains(r.Error.Message, "HTTP 50") {

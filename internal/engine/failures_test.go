@@ -91,7 +91,7 @@ func TestFailuresDoNotEndARun(t *testing.T) {
 		o.Faults = []mock.Fault{fault}
 		b := newBed(t, o, nil)
 		r := b.run(document("type: concurrency, concurrency: 2, requests: 100", fileData))
-		if r.State != bench.Completed || r.Summary.Requests != 85 || r.Summary.Errors != 15 || !hasWarning(r, "request-errors") {
+		if r.State != bench.StateCompleted || r.Summary.Requests != 85 || r.Summary.Errors != 15 || !hasWarning(r, "request-errors") {
 			t.Errorf("run %s, %+v, %v; want completed with 85 of 100 and a warning", r.State, r.Summary, r.Warnings)
 		}
 		b.stop()
@@ -153,7 +153,7 @@ func TestDeadPort(t *testing.T) {
 				if took := time.Since(began); took > tt.within {
 					t.Errorf("the run took %v, want at most %v", took, tt.within)
 				}
-				if r.State != bench.Failed || r.Error.Code != run.NoSuccess || !strings.Contains(r.Error.Message, "refused") {
+				if r.State != bench.StateFailed || r.Error.Code != run.NoSuccess || !strings.Contains(r.Error.Message, "refused") {
 					t.Errorf("run %s, %+v", r.State, r.Error)
 				}
 				if n := r.Summary.Errors; n < tt.least || n > tt.most || !hasWarning(r, "paused") {
@@ -185,7 +185,7 @@ func TestSilence(t *testing.T) {
 			if len(got) == 0 || got[len(got)-1] != want {
 				t.Errorf("after %s: %q, want %q", told.after, got, want)
 			}
-			if r, _ := b.engine.Get(t.Context(), id); r.StateReason != want || r.State != bench.Running {
+			if r, _ := b.engine.Get(t.Context(), id); r.StateReason != want || r.State != bench.StateRunning {
 				t.Errorf("after %s: state %s, reason %q", told.after, r.State, r.StateReason)
 			}
 		}
@@ -193,7 +193,7 @@ func TestSilence(t *testing.T) {
 			t.Errorf("%q, want three lines", got)
 		}
 		b.cancel(id, run.CancelRequest{Force: true})
-		if r := b.wait(id); r.State != bench.Aborted || !hasWarning(r, "no-answer") {
+		if r := b.wait(id); r.State != bench.StateCancelled || !hasWarning(r, "no-answer") {
 			t.Errorf("run %s, %v; want it cancelled with a note", r.State, r.Warnings)
 		}
 		b.stop()
@@ -249,7 +249,7 @@ func TestSilenceOfThePreparation(t *testing.T) {
 		id := b.submit(strings.Replace(document("type: concurrency, concurrency: 4, requests: 100", fileData),
 			"useServerTokenCount: true}", "useServerTokenCount: true, waitForModelTimeout: 100, waitForModelMode: models}", 1))
 		time.Sleep(time.Second)
-		if r, _ := b.engine.Get(t.Context(), id); r.StateReason != "waiting for the model at http://mem" || r.State != bench.Starting {
+		if r, _ := b.engine.Get(t.Context(), id); r.StateReason != "waiting for the model at http://mem" || r.State != bench.StateStarting {
 			t.Errorf("state %s, reason %q", r.State, r.StateReason)
 		}
 		time.Sleep(10 * time.Second)
@@ -279,7 +279,7 @@ func TestCancelOfASilentServer(t *testing.T) {
 		if took := time.Since(asked); took > 2*time.Second {
 			t.Errorf("the end took %v, want at most 2 s", took)
 		}
-		if r.State != bench.Aborted || r.Summary == nil || r.Summary.Cancelled != 4 {
+		if r.State != bench.StateCancelled || r.Summary == nil || r.Summary.Cancelled != 4 {
 			t.Errorf("run %s, %+v; want cancelled with four requests cut", r.State, r.Summary)
 		}
 		b.stop()

@@ -124,7 +124,7 @@ func TestHostileAnswers(t *testing.T) {
 				})
 				b := newBed(t, mock.Options{}, s.wrap)
 				r := b.run(jobDocument(tt.endpoint, oneByOne))
-				if r.State != bench.Failed || r.Error == nil || r.Error.Code != run.NoSuccess {
+				if r.State != bench.StateFailed || r.Error == nil || r.Error.Code != run.NoSuccess {
 					t.Errorf("run %s: %+v, want %s", r.State, r.Error, run.NoSuccess)
 				}
 				records := b.records(r.ID)
@@ -171,7 +171,7 @@ func TestHostileControl(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t, mock.Options{}, hostile(endless(tt.path)).wrap)
 				r := b.run(waiting(tt.options))
-				if r.State != bench.Failed || r.Error == nil || r.Error.Code != tt.code || r.Error.Message != tt.message {
+				if r.State != bench.StateFailed || r.Error == nil || r.Error.Code != tt.code || r.Error.Message != tt.message {
 					t.Errorf("run %s: %+v, want %s: %s", r.State, r.Error, tt.code, tt.message)
 				}
 				b.stop()
@@ -182,7 +182,7 @@ func TestHostileControl(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBed(t, mock.Options{}, hostile(endless("/v1/models")).wrap)
 			r := b.run(strings.Replace(waiting("streaming: true"), "  model: m\n", "", 1))
-			if r.State != bench.Failed || r.Error == nil || !strings.Contains(r.Error.Message, limit) {
+			if r.State != bench.StateFailed || r.Error == nil || !strings.Contains(r.Error.Message, limit) {
 				t.Errorf("run %s: %+v, want %s", r.State, r.Error, limit)
 			}
 			b.stop()

@@ -40,7 +40,7 @@ benchmark:
 		whole := heap()
 		r := b.wait(id)
 		// Two seconds a request: 2 × 1800 of them.
-		if got := r.Summary.Requests; r.State != bench.Completed || got < 3598 || got > 3602 {
+		if got := r.Summary.Requests; r.State != bench.StateCompleted || got < 3598 || got > 3602 {
 			t.Fatalf("run = %s with %d requests, want completed with 3600", r.State, got)
 		}
 		const (

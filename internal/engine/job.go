@@ -97,9 +97,9 @@ func (j *job) supervise() {
 	defer x.release()
 	j.warn(j.change(func(r *run.Run) {
 		now := time.Now().UTC()
-		r.State, r.StartedAt = bench.Starting, &now
+		r.State, r.StartedAt = bench.StateStarting, &now
 	}))
-	x.state.Store(bench.Starting)
+	x.state.Store(bench.StateStarting)
 	x.notify.publish = j.emit
 	x.notify.log = j.opts.Log.With().Str("run", j.run.ID).Logger()
 	x.notify.status = func(text string) { j.setStatus(zerolog.InfoLevel, text) }
@@ -116,13 +116,13 @@ func (j *job) supervise() {
 	(&certification{x}).run(ctx, "before", j.opts.Reference)
 	x.cancel.onCancel(nil)
 	if !x.cancel.cancelled() {
-		j.enter(bench.Running)
+		j.enter(bench.StateRunning)
 	}
 	x.watched(j.opts.Monitor, func() { x.perform(context.Background()) })
 	x.cancel.onCancel(cancel)
 	(&certification{x}).run(ctx, "after", j.opts.Reference)
 	x.cancel.onCancel(nil)
-	j.enter(bench.Exporting)
+	j.enter(bench.StateExporting)
 	j.conclude(x.export(j.view(), j.opts.Store.Dir(j.run.ID)))
 	x.forget()
 }
@@ -130,7 +130,7 @@ func (j *job) supervise() {
 // setStatus shows what the run is waiting for; empty = nothing any more. The reason of
 // a run that is stopping stays.
 func (j *job) setStatus(level zerolog.Level, text string) {
-	waits := func(r *run.Run) bool { return r.State == bench.Starting || r.State == bench.Running }
+	waits := func(r *run.Run) bool { return r.State == bench.StateStarting || r.State == bench.StateRunning }
 	r := j.view()
 	if r.State.Terminal() || r.StateReason == text {
 		return
@@ -165,7 +165,7 @@ func (j *job) modelResolved(p *plan.Plan) {
 // enter moves an active run to its next state.
 func (j *job) enter(s bench.State) {
 	j.warn(j.change(func(r *run.Run) {
-		if s == bench.Running && r.State == bench.Stopping {
+		if s == bench.StateRunning && r.State == bench.StateStopping {
 			return // cancelled in between
 		}
 		r.State = s
@@ -179,7 +179,7 @@ func (j *job) abandon(err error) {
 	x.close()
 	j.warn(j.change(func(r *run.Run) {
 		if x.cancel.cancelled() {
-			finishRun(r, bench.Aborted, cmp.Or(r.StateReason, "cancelled before the first request"))
+			finishRun(r, bench.StateCancelled, cmp.Or(r.StateReason, "cancelled before the first request"))
 			return
 		}
 		cause := &run.Error{Code: run.Internal, Message: x.secrets.String(err.Error())}
@@ -222,5 +222,5 @@ func finishRun(r *run.Run, s bench.State, reason string) {
 // failRun makes a run terminal with an error.
 func failRun(r *run.Run, cause *run.Error) {
 	r.Error = cause
-	finishRun(r, bench.Failed, cause.Message)
+	finishRun(r, bench.StateFailed, cause.Message)
 }

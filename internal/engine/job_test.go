@@ -117,7 +117,7 @@ profiling s1.0 500ms-1s TTFT 500 3 3`,
 					if diff := cmp.Diff(tt.visits, v.paths()); diff != "" {
 						t.Errorf("requests (-want +got):\n%s", diff)
 					}
-					if r.State != bench.Completed || r.Summary.Errors != 0 {
+					if r.State != bench.StateCompleted || r.Summary.Errors != 0 {
 						t.Errorf("run = %s, %+v", r.State, r.Summary)
 					}
 					b.stop()
@@ -218,7 +218,7 @@ func TestJobFailures(t *testing.T) {
 				if l := b.records(r.ID)[0]; l.Error == nil || !strings.Contains(l.Error.Message, tt.message) {
 					t.Errorf("error = %+v, want %q in it", l.Error, tt.message)
 				}
-				if r.State != bench.Failed {
+				if r.State != bench.StateFailed {
 					t.Errorf("state = %s, want failed", r.State)
 				}
 				b.stop()
@@ -278,7 +278,7 @@ func TestForceCancelsJobs(t *testing.T) {
 		if n := v.count("POST /v2/EP/cancel/ID"); n != 3 {
 			t.Errorf("%d jobs were cancelled, want 3", n)
 		}
-		if r.State != bench.Failed && r.State != bench.Aborted {
+		if r.State != bench.StateFailed && r.State != bench.StateCancelled {
 			t.Errorf("state = %s", r.State)
 		}
 		b.stop()

@@ -102,7 +102,7 @@ benchmark:
   dataset: {type: synthetic, prompts: {isl: 10}, entries: 2}
   phases: {type: concurrency, concurrency: 1, requests: 2}
 `)
-				if r.State != bench.Completed {
+				if r.State != bench.StateCompleted {
 					t.Fatalf("the run is %s: %+v", r.State, r.Error)
 				}
 				got := ""

@@ -134,7 +134,7 @@ func TestMediaEndpoints(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), nil)
 				r := b.mediaRun(tt.endpoint, "", tt.turn)
-				if r.State != bench.Completed || r.Summary.Requests != 3 {
+				if r.State != bench.StateCompleted || r.Summary.Requests != 3 {
 					t.Fatalf("run is %s with %+v: %+v", r.State, r.Summary, r.Error)
 				}
 				for _, w := range r.Warnings {
@@ -230,7 +230,7 @@ func TestMediaThatCannotBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, time.Millisecond, 0), nil)
 		r := b.mediaRun("type: audio_transcription", "", bench.Turn{Texts: []string{"no sound"}})
-		if r.State != bench.Failed || r.Error == nil || !strings.Contains(r.Error.Message, "exactly one audio clip") {
+		if r.State != bench.StateFailed || r.Error == nil || !strings.Contains(r.Error.Message, "exactly one audio clip") {
 			t.Errorf("run is %s: %+v", r.State, r.Error)
 		}
 		b.stop()

@@ -62,7 +62,7 @@ func TestNativeAPIs(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := newBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil)
 					r := b.run(nativeRun(tt.kind, streaming, tt.more))
-					if r.State != bench.Completed || r.Summary.Requests != 6 || r.Summary.Errors != 0 {
+					if r.State != bench.StateCompleted || r.Summary.Requests != 6 || r.Summary.Errors != 0 {
 						t.Fatalf("run = %s, %+v\n%s", r.State, r.Summary, b.transcript(r.ID))
 					}
 					for i, l := range b.records(r.ID) {

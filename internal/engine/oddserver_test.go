@@ -58,7 +58,7 @@ func TestPollsAreNoSilence(t *testing.T) {
 		b := newBed(t, mock.Options{}, nil)
 		r := b.run(jobDocument(`url: "http://mem/v1", type: video_generation, requestContentType: application/json, jobs: {pollInterval: 15}`,
 			"type: concurrency, concurrency: 1, requests: 2"))
-		if r.State != bench.Completed || hasWarning(r, "no-answer") {
+		if r.State != bench.StateCompleted || hasWarning(r, "no-answer") {
 			t.Errorf("run %s, warnings %v", r.State, r.Warnings)
 		}
 		b.stop()

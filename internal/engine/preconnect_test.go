@@ -96,8 +96,8 @@ func TestPreconnectNobodyThere(t *testing.T) {
 		if _, _, err := b.engine.Cancel(t.Context(), id, run.CancelRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		if r := b.wait(id); r.State != bench.Aborted || time.Since(began) != 6*time.Second {
-			t.Errorf("%s after %v, want %s after 6s", r.State, time.Since(began), bench.Aborted)
+		if r := b.wait(id); r.State != bench.StateCancelled || time.Since(began) != 6*time.Second {
+			t.Errorf("%s after %v, want %s after 6s", r.State, time.Since(began), bench.StateCancelled)
 		}
 		b.stop()
 	})

@@ -42,7 +42,7 @@ func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 			modelResolved: func(*plan.Plan) {},
 		},
 	}
-	x.state.Store(bench.Queued)
+	x.state.Store(bench.StateQueued)
 	return x
 }
 
@@ -236,9 +236,9 @@ func (x *preparation) warnReserved() {
 // takes reports the first turn that carries what an endpoint type does not take.
 func takes(kind *endpoint.Kind, source dataset.Source) error {
 	for i := range source.Len() {
-		talk := source.At(i)
-		for k := range talk.Turns {
-			t := &talk.Turns[k]
+		conversation := source.At(i)
+		for k := range conversation.Turns {
+			t := &conversation.Turns[k]
 			what := ""
 			switch {
 			case t.Payload != nil:
@@ -250,7 +250,7 @@ func takes(kind *endpoint.Kind, source dataset.Source) error {
 				what = "video"
 			}
 			if what != "" {
-				return fmt.Errorf("turn %d of conversation %s has %s; the endpoint type %s takes none", k, talk.ID, what, kind.Name)
+				return fmt.Errorf("turn %d of conversation %s has %s; the endpoint type %s takes none", k, conversation.ID, what, kind.Name)
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func TestSpread(t *testing.T) {
 					o := mock.Options{TTFT: mock.ConstDelay(20 * time.Millisecond), ITL: mock.ConstDelay(time.Millisecond)}
 					b := newBed(t, o, v.wrap)
 					r := b.run(spreads(tt.members, tt.dataset, tt.phases))
-					if r.State != bench.Completed || r.Summary.Errors != 0 {
+					if r.State != bench.StateCompleted || r.Summary.Errors != 0 {
 						t.Fatalf("run %s: %+v", r.State, r.Error)
 					}
 					if tt.want != nil {
@@ -200,7 +200,7 @@ benchmark:
   dataset: {type: file, format: single_turn, records: [{text: one, output_length: 3}]}
   phases: [{name: profiling, type: concurrency, concurrency: 1, requests: 6}]
 `)
-				if r.State != bench.Completed || r.Summary.Errors != 0 {
+				if r.State != bench.StateCompleted || r.Summary.Errors != 0 {
 					t.Fatalf("run %s: %+v", r.State, r.Error)
 				}
 				got := []string{c.header("a", "Authorization"), c.header("b", "Authorization"), c.header("c", "Authorization")}
@@ -309,7 +309,7 @@ func TestUnixSockets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := b.run(reaching(tt.endpoint))
-			if r.State != bench.Completed || r.Summary.Requests != 12 || r.Summary.Errors != 0 {
+			if r.State != bench.StateCompleted || r.Summary.Requests != 12 || r.Summary.Errors != 0 {
 				t.Fatalf("run %s: %+v", r.State, r.Error)
 			}
 			for _, seen := range c.seen {
@@ -359,7 +359,7 @@ func TestTLS(t *testing.T) {
 			}
 			r := b.run(document)
 			switch {
-			case tt.want == "" && (r.State != bench.Completed || r.Summary.Errors != 0):
+			case tt.want == "" && (r.State != bench.StateCompleted || r.Summary.Errors != 0):
 				t.Errorf("run %s: %+v", r.State, r.Error)
 			case tt.want != "" && (r.Error == nil || !strings.Contains(r.Error.Message, tt.want)):
 				t.Errorf("run %s: %+v, want %s", r.State, r.Error, tt.want)
@@ -402,7 +402,7 @@ func TestHTTPVersions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := b.run(reaching(tt.endpoint))
-			if r.State != bench.Completed || r.Summary.Errors != 0 || r.Summary.Requests != 12 {
+			if r.State != bench.StateCompleted || r.Summary.Errors != 0 || r.Summary.Requests != 12 {
 				t.Fatalf("run %s: %+v", r.State, r.Error)
 			}
 			got := ""
@@ -442,7 +442,7 @@ func TestProxies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &proxy{}
 			r := b.run(reaching("url: " + tt.url + ", proxy: " + tt.serve(t, p) + ", tls: {caFile: " + made.CAFile + "}"))
-			if r.State != bench.Completed || r.Summary.Errors != 0 || r.Summary.Requests != 12 {
+			if r.State != bench.StateCompleted || r.Summary.Errors != 0 || r.Summary.Requests != 12 {
 				t.Fatalf("run %s: %+v", r.State, r.Error)
 			}
 			p.mu.Lock()
@@ -467,7 +467,7 @@ func TestProxies(t *testing.T) {
 	t.Run("environment is ignored", func(t *testing.T) {
 		p := &proxy{}
 		t.Setenv("HTTP_PROXY", httpProxy(t, p))
-		if r := b.run(reaching("url: " + plain.URL)); r.State != bench.Completed || p.used != 0 {
+		if r := b.run(reaching("url: " + plain.URL)); r.State != bench.StateCompleted || p.used != 0 {
 			t.Errorf("run %s, the proxy was used %d times", r.State, p.used)
 		}
 	})

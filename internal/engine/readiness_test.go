@@ -135,7 +135,7 @@ func TestWaitForModel(t *testing.T) {
 				if diff := cmp.Diff(strings.TrimSpace(tt.want), s.transcript()); diff != "" {
 					t.Errorf("the server was asked (-want +got):\n%s", diff)
 				}
-				if waited := !strings.HasSuffix(tt.options, " 0"); waited != (r.State == bench.Completed) {
+				if waited := !strings.HasSuffix(tt.options, " 0"); waited != (r.State == bench.StateCompleted) {
 					t.Errorf("run %s: %s", r.State, r.StateReason)
 				}
 				b.stop()
@@ -157,14 +157,14 @@ func TestWaitingIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		const want = "waiting for the model at http://mem: HTTP 503: loading"
-		if r.State != bench.Starting || r.StateReason != want {
+		if r.State != bench.StateStarting || r.StateReason != want {
 			t.Errorf("run %s: %q, want starting: %q", r.State, r.StateReason, want)
 		}
 		before := time.Now()
 		if _, _, err := b.engine.Cancel(t.Context(), id, run.CancelRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		if r := b.wait(id); r.State != bench.Aborted || time.Since(before) != 0 {
+		if r := b.wait(id); r.State != bench.StateCancelled || time.Since(before) != 0 {
 			t.Errorf("run %s after %v, want cancelled at once", r.State, time.Since(before))
 		}
 		b.stop()
@@ -190,7 +190,7 @@ func TestPreparationFails(t *testing.T) {
 				s.from(time.Hour, 503)
 				b := newBed(t, mock.Options{}, s.wrap)
 				r := b.run(strings.Replace(waiting(tt.options), "  model: m\n", tt.model, 1))
-				if r.State != bench.Failed || r.Error == nil || r.Error.Code != tt.code || r.Error.Message != tt.message {
+				if r.State != bench.StateFailed || r.Error == nil || r.Error.Code != tt.code || r.Error.Message != tt.message {
 					t.Errorf("run %s: %+v, want %s: %s", r.State, r.Error, tt.code, tt.message)
 				}
 				if took := r.EndedAt.Sub(*r.StartedAt); took != tt.after {
@@ -210,7 +210,7 @@ func TestModelOfTheServer(t *testing.T) {
 		s.from(0, 0, "org/only")
 		b := newBed(t, mock.Options{ServedModels: []string{"org/only"}}, s.wrap)
 		r := b.run(strings.Replace(waiting("timeout: 9"), "  model: m\n", "", 1))
-		if r.State != bench.Completed || len(r.Models) != 1 || r.Models[0] != "org/only" || r.Summary.Errors != 0 {
+		if r.State != bench.StateCompleted || len(r.Models) != 1 || r.Models[0] != "org/only" || r.Summary.Errors != 0 {
 			t.Errorf("run %s with models %v: %+v", r.State, r.Models, r.Error)
 		}
 		summary, err := os.ReadFile(filepath.Join(b.store.Dir(r.ID), "profile_export_aiperf.json"))
@@ -230,7 +230,7 @@ func TestModelOfTheServer(t *testing.T) {
 			s.from(0, 0, "org/only")
 			b := newBed(t, mock.Options{TTFT: mock.ConstDelay(time.Microsecond), ITL: mock.ConstDelay(time.Microsecond)}, s.wrap)
 			r := b.run(strings.NewReplacer("  model: m\n", "", ", useServerTokenCount: true", "").Replace(waiting("timeout: 9")))
-			if got := codes(r.Warnings); r.State != bench.Completed || !slices.Contains(got, "tokenizer-builtin") {
+			if got := codes(r.Warnings); r.State != bench.StateCompleted || !slices.Contains(got, "tokenizer-builtin") {
 				t.Errorf("run %s, warnings %v: %+v; want a substitute for the tokenizer of the model", r.State, got, r.Error)
 			}
 			b.stop()
@@ -309,7 +309,7 @@ POST /v1/chat/completions`, ""},
 				if diff := cmp.Diff(strings.TrimSpace(tt.want), strings.ReplaceAll(s.transcript(), "0s ", "")); diff != "" {
 					t.Errorf("the server was asked (-want +got):\n%s", diff)
 				}
-				if r.State != bench.Completed {
+				if r.State != bench.StateCompleted {
 					t.Errorf("run %s: %+v", r.State, r.Error)
 				}
 				if got := strings.Join(codes(r.Warnings), " "); !strings.Contains(got, tt.warnings) || tt.warnings == "" && strings.Contains(got, "profiler") {

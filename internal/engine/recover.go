@@ -27,12 +27,12 @@ type recovery struct{ engine *Engine }
 // summary from their record file, queued ones go back into the queue unless
 // they needed secrets.
 func (v *recovery) run(ctx context.Context) error {
-	for _, s := range []bench.State{bench.Starting, bench.Running, bench.Stopping, bench.Exporting} {
+	for _, s := range []bench.State{bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting} {
 		if err := v.each(ctx, s, v.interrupted); err != nil {
 			return err
 		}
 	}
-	return v.each(ctx, bench.Queued, v.requeue)
+	return v.each(ctx, bench.StateQueued, v.requeue)
 }
 
 // each calls f for every run in a state, oldest first.
@@ -63,7 +63,7 @@ func (v *recovery) each(ctx context.Context, s bench.State, f func(context.Conte
 // interrupted ends a run whose process died, with what its record file holds.
 func (v *recovery) interrupted(ctx context.Context, r *run.Run) error {
 	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
-	finishRun(r, bench.Failed, interruptedReason)
+	finishRun(r, bench.StateFailed, interruptedReason)
 	r.Revision++
 	collect.RemoveValues(v.engine.opts.Store.Dir(r.ID))
 	if err := v.rebuild(r); err != nil {
@@ -112,7 +112,7 @@ func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 		if err != nil && !r.Credentials.Any() {
 			r.Error = &run.Error{Code: run.Internal, Message: err.Error()}
 		}
-		finishRun(r, bench.Failed, r.Error.Message)
+		finishRun(r, bench.StateFailed, r.Error.Message)
 		r.Revision++
 		return v.engine.opts.Store.Put(ctx, r)
 	}

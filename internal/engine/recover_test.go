@@ -49,7 +49,7 @@ benchmark:
 
 	// The process died during the run, and what the document names has gone since.
 	left := *r
-	left.State, left.Summary, left.Error = bench.Running, nil, nil
+	left.State, left.Summary, left.Error = bench.StateRunning, nil, nil
 	left.Config = bytes.Replace(r.Config, []byte(`"timeout"`), fmt.Appendf(nil, `"tls":{"caFile":"%s/ca.pem"},"timeout"`, dir), 1)
 	if bytes.Equal(left.Config, r.Config) {
 		t.Fatal("the configuration has no place for a certificate")
@@ -65,7 +65,7 @@ benchmark:
 	}
 
 	again := restarted(t, b.store, r.ID)
-	if again.State != bench.Failed || again.Error == nil || again.Error.Code != run.Interrupted {
+	if again.State != bench.StateFailed || again.Error == nil || again.Error.Code != run.Interrupted {
 		t.Errorf("the run is %s, %+v; want it failed and interrupted", again.State, again.Error)
 	}
 	if again.Summary == nil || again.Summary.Requests != 7 {

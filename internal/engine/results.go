@@ -24,7 +24,7 @@ func (x *execution) export(r *run.Run, dir string) report.Outcome {
 	failed, err := export.Write(dir, export.NamesFor(x.plan.Files.Prefix), o.Report, x.secrets)
 	if err = errors.Join(fileErr, err); err != nil {
 		o.Err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
-		o.State = bench.Failed
+		o.State = bench.StateFailed
 	} else if len(failed) > 0 {
 		o.Warnings = append(o.Warnings, bench.Warning{Code: "export", Detail: fmt.Sprintf("not written: %v", failed)})
 	}

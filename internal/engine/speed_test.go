@@ -72,7 +72,7 @@ benchmark:
 func (b *bed) complete(document string, requests int64) *run.Run {
 	b.t.Helper()
 	r := b.run(document)
-	if r.State != bench.Completed || r.Summary.Requests != requests {
+	if r.State != bench.StateCompleted || r.Summary.Requests != requests {
 		b.t.Fatalf("run = %s with %d requests, want completed with %d: %v", r.State, r.Summary.Requests, requests, r.Error)
 	}
 	return r

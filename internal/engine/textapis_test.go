@@ -60,7 +60,7 @@ func TestTextAPIs(t *testing.T) {
 					data = strings.Replace(data, "type: file,", "type: file, systemPrompt: "+tt.system+",", 1)
 				}
 				r := b.run(textDocument(tt.endpoint, data))
-				if r.State != bench.Completed {
+				if r.State != bench.StateCompleted {
 					t.Fatalf("run %s: %+v", r.State, r.Error)
 				}
 				// columns: phase session.turn start-end ttft latency osl
@@ -93,7 +93,7 @@ func TestTextAPICalls(t *testing.T) {
 				r := b.run(textDocument(fmt.Sprintf(`type: responses, streaming: %t, useServerTokenCount: true, extra: {tool_choice: required, tools: `+
 					`[{type: web_search}, {type: function, name: f, parameters: {type: object, properties: {city: {type: string, enum: [Oslo]}}, required: [city]}}]}`, streaming),
 					"  dataset: {type: synthetic, entries: 1, isl: 16, osl: 40, turns: 2}"))
-				if r.State != bench.Completed {
+				if r.State != bench.StateCompleted {
 					t.Fatalf("run %s: %+v", r.State, r.Error)
 				}
 				first := "200"

@@ -68,7 +68,7 @@ benchmark:
   phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 2, requests: 6}]
 `, tt.kind, tt.rows))
 				r := b.wait(id)
-				if r.State != bench.Completed || r.Summary.Requests != 6 || r.Summary.Errors != 0 || r.Streaming {
+				if r.State != bench.StateCompleted || r.Summary.Requests != 6 || r.Summary.Errors != 0 || r.Streaming {
 					t.Fatalf("state %s, %+v, streaming %v, error %+v\n%s", r.State, r.Summary, r.Streaming, r.Error, b.transcript(id))
 				}
 				doubts := []string{"not-streaming"}
@@ -224,7 +224,7 @@ func TestMissingQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, mock.Options{}, nil)
 		r := b.run(strings.ReplaceAll(document("type: concurrency, concurrency: 1, requests: 1", fileData), "type: chat", "type: rerank"))
-		if r.State != bench.Failed || r.Error == nil || !strings.Contains(r.Error.Message, "rerank needs a text named query") {
+		if r.State != bench.StateFailed || r.Error == nil || !strings.Contains(r.Error.Message, "rerank needs a text named query") {
 			t.Errorf("state %s, error %+v", r.State, r.Error)
 		}
 		if diff := cmp.Diff(0, len(b.server.Truth())); diff != "" {

@@ -132,7 +132,7 @@ func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newWatchedBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil, tt.options)
 				r := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData))
-				if r.State != bench.Completed || r.Client.Verdict != tt.level || r.Client.Reasons[0].Code != tt.reason {
+				if r.State != bench.StateCompleted || r.Client.Verdict != tt.level || r.Client.Reasons[0].Code != tt.reason {
 					t.Errorf("run %s, client %+v", r.State, r.Client)
 				}
 				if got := codes(r.Warnings); !slices.Contains(got, "client-"+string(tt.level)) || !slices.Contains(got, "client-evidence") {
@@ -188,7 +188,7 @@ func TestVerdictOfAQuietMachine(t *testing.T) {
 					}
 					for _, n := range counts {
 						r := b.run(document(fmt.Sprintf("%s, requests: %d", load, n), fileData))
-						if r.State != bench.Completed || r.Client.Verdict != verdict.OK || len(r.Client.Reasons) > 0 {
+						if r.State != bench.StateCompleted || r.Client.Verdict != verdict.OK || len(r.Client.Reasons) > 0 {
 							t.Errorf("%d requests: %s, client %+v", n, r.State, r.Client)
 						}
 						if got := codes(r.Warnings); !strings.Contains(load, "rate: 50, concurrency") && slices.Contains(got, "saturated") {
@@ -213,7 +213,7 @@ func TestNoVerdictWithoutSuccess(t *testing.T) {
 		})
 		r := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData))
 		snap, err := b.engine.Snapshot(t.Context(), r.ID)
-		if r.State != bench.Failed || r.Client != nil || err != nil || snap.Client != nil {
+		if r.State != bench.StateFailed || r.Client != nil || err != nil || snap.Client != nil {
 			t.Errorf("run %s, client %+v, snapshot %+v, error %v", r.State, r.Client, snap.Client, err)
 		}
 		if s := b.sections(r.ID); s.Client != nil {

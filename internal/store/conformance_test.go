@@ -28,7 +28,7 @@ func newRun(n int) *run.Run {
 	at := start.Add(time.Duration(n) * time.Minute)
 	return &run.Run{
 		ID: id(n), Name: fmt.Sprint("Run ", n), Labels: map[string]string{"gpu": "h100", "n": fmt.Sprint(n)},
-		Notes: "a \"note\" <1>", State: bench.Completed, StateReason: "r", CreatedAt: at,
+		Notes: "a \"note\" <1>", State: bench.StateCompleted, StateReason: "r", CreatedAt: at,
 		StartedAt: new(at.Add(time.Second)), EndedAt: new(at.Add(time.Duration(100-n) * time.Second)), Via: "api",
 		Version: "0.1.0", Seed: 1 << 60, Models: []string{"m", "m", fmt.Sprint("m", n%3)}, Targets: []string{"http://a:1", "http://b"},
 		Endpoint: "chat", Streaming: true, Concurrency: new(8), Rate: new(1.5),
@@ -82,7 +82,7 @@ func get(t *testing.T, s run.Store, id string) *run.Run {
 
 func TestPutGet(t *testing.T) {
 	eachStore(t, func(t *testing.T, s run.Store) {
-		full, bare := newRun(1), &run.Run{ID: id(2), State: bench.Queued, CreatedAt: start}
+		full, bare := newRun(1), &run.Run{ID: id(2), State: bench.StateQueued, CreatedAt: start}
 		put(t, s, full, bare)
 		for _, want := range []*run.Run{full, bare} {
 			if diff := cmp.Diff(want, get(t, s, want.ID)); diff != "" {
@@ -90,7 +90,7 @@ func TestPutGet(t *testing.T) {
 			}
 		}
 		changed := newRun(1)
-		changed.State, changed.Revision, changed.Labels, changed.Models, changed.Config = bench.Failed, 6, nil, nil, json.RawMessage(`{}`)
+		changed.State, changed.Revision, changed.Labels, changed.Models, changed.Config = bench.StateFailed, 6, nil, nil, json.RawMessage(`{}`)
 		put(t, s, changed)
 		if diff := cmp.Diff(changed, get(t, s, id(1))); diff != "" {
 			t.Errorf("replaced run (-put +got):\n%s", diff)
@@ -121,7 +121,7 @@ func TestListFilters(t *testing.T) {
 			put(t, s, newRun(n))
 		}
 		odd := newRun(6)
-		odd.Name, odd.Notes, odd.State, odd.Labels = "ÄRGER 100%_x", "", bench.Queued, map[string]string{"gpu": ""}
+		odd.Name, odd.Notes, odd.State, odd.Labels = "ÄRGER 100%_x", "", bench.StateQueued, map[string]string{"gpu": ""}
 		odd.Models, odd.Targets, odd.StartedAt, odd.EndedAt = nil, nil, nil, nil
 		put(t, s, odd)
 		label := func(f ...run.LabelFilter) run.Query { return run.Query{Labels: f} }
@@ -131,7 +131,7 @@ func TestListFilters(t *testing.T) {
 		}{
 			"all":             {run.Query{}, []int{6, 5, 4, 3, 2, 1, 0}},
 			"default sort":    {run.Query{Descending: false}, []int{6, 5, 4, 3, 2, 1, 0}},
-			"states":          {run.Query{States: []bench.State{bench.Queued, bench.Failed}}, []int{6}},
+			"states":          {run.Query{States: []bench.State{bench.StateQueued, bench.StateFailed}}, []int{6}},
 			"label value":     {label(run.LabelFilter{Name: "n", Value: "3"}), []int{3}},
 			"label empty":     {label(run.LabelFilter{Name: "gpu"}), []int{6}},
 			"label any":       {label(run.LabelFilter{Name: "n", AnyValue: true}), []int{5, 4, 3, 2, 1, 0}},

@@ -236,7 +236,7 @@ func TestListSame(t *testing.T) {
 			next++
 			r := &run.Run{
 				ID: id(next%40 + 1), Name: word.Draw(rt, "name"), Notes: word.Draw(rt, "notes"), CreatedAt: moment.Draw(rt, "created"),
-				State:  rapid.SampledFrom([]bench.State{bench.Queued, bench.Running, bench.Failed}).Draw(rt, "state"),
+				State:  rapid.SampledFrom([]bench.State{bench.StateQueued, bench.StateRunning, bench.StateFailed}).Draw(rt, "state"),
 				Models: []string{word.Draw(rt, "model")}, Targets: []string{word.Draw(rt, "target")},
 				Labels: map[string]string{word.Draw(rt, "label"): word.Draw(rt, "value")}, Version: "v",
 			}
@@ -254,7 +254,7 @@ func TestListSame(t *testing.T) {
 		}
 		switch rapid.IntRange(0, 6).Draw(rt, "filter") {
 		case 0:
-			q.States = []bench.State{bench.Queued, bench.Running}
+			q.States = []bench.State{bench.StateQueued, bench.StateRunning}
 		case 1:
 			q.Model = word.Draw(rt, "q.model")
 		case 2:

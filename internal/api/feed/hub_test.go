@@ -26,14 +26,14 @@ func TestCurrent(t *testing.T) {
 		ev   run.Event
 		want string
 	}{
-		{ofRun("a", run.EventQueued, bench.Queued), ""},
-		{ofRun("a", run.EventStateChanged, bench.Starting), "a"},
-		{ofRun("b", run.EventStateChanged, bench.Starting), "b"},
-		{ofRun("a", run.EventMetrics, bench.Running), "b"},
-		{ofRun("b", run.EventStateChanged, bench.Completed), "b"},
-		{ofRun("b", run.EventComplete, bench.Completed), "a"},
-		{ofRun("a", run.EventComplete, bench.Failed), "a"},
-		{ofRun("c", run.EventStateChanged, bench.Aborted), "c"}, // out of the queue
+		{ofRun("a", run.EventQueued, bench.StateQueued), ""},
+		{ofRun("a", run.EventStateChanged, bench.StateStarting), "a"},
+		{ofRun("b", run.EventStateChanged, bench.StateStarting), "b"},
+		{ofRun("a", run.EventMetrics, bench.StateRunning), "b"},
+		{ofRun("b", run.EventStateChanged, bench.StateCompleted), "b"},
+		{ofRun("b", run.EventComplete, bench.StateCompleted), "a"},
+		{ofRun("a", run.EventComplete, bench.StateFailed), "a"},
+		{ofRun("c", run.EventStateChanged, bench.StateCancelled), "c"}, // out of the queue
 		{ofRun("c", run.EventDeleted, ""), "a"},
 	}
 	for i, step := range steps {
@@ -45,7 +45,7 @@ func TestCurrent(t *testing.T) {
 			t.Errorf("after step %d: current = %q, want %q", i, got, step.want)
 		}
 	}
-	if got := h.Counts().Finished; got[bench.Completed] != 1 || got[bench.Failed] != 1 || got[bench.Aborted] != 1 {
+	if got := h.Counts().Finished; got[bench.StateCompleted] != 1 || got[bench.StateFailed] != 1 || got[bench.StateCancelled] != 1 {
 		t.Errorf("finished = %v", got)
 	}
 }
@@ -55,8 +55,8 @@ func TestEndedStreams(t *testing.T) {
 	h := NewHub(0)
 	for i := range 10 {
 		id := fmt.Sprint(i)
-		h.Publish(ofRun(id, run.EventStateChanged, bench.Running))
-		h.Publish(ofRun(id, run.EventComplete, bench.Completed))
+		h.Publish(ofRun(id, run.EventStateChanged, bench.StateRunning))
+		h.Publish(ofRun(id, run.EventComplete, bench.StateCompleted))
 	}
 	if len(h.streams) != endedStreams || h.streams["9"] == nil || len(h.active) != 0 {
 		t.Errorf("%d streams, %d active", len(h.streams), len(h.active))
@@ -82,7 +82,7 @@ func TestRingBounds(t *testing.T) {
 func TestRecent(t *testing.T) {
 	h := NewHub(0)
 	at := func(second int, completed, errors int64) {
-		ev := ofRun("a", run.EventPhaseProgress, bench.Running)
+		ev := ofRun("a", run.EventPhaseProgress, bench.StateRunning)
 		ev.At = start.Add(time.Duration(second) * time.Second)
 		ev.Snapshot = &run.Snapshot{Phases: []run.Phase{{Stats: bench.PhaseStats{Completed: completed, Errors: errors}}}}
 		h.Publish(ev)
@@ -113,7 +113,7 @@ func TestCadence(t *testing.T) {
 	h := NewHub(0)
 	counts := map[string]int{}
 	for i := range 40 { // ten seconds at four per second
-		ev := ofRun("a", run.EventPhaseProgress, bench.Running)
+		ev := ofRun("a", run.EventPhaseProgress, bench.StateRunning)
 		ev.At = start.Add(time.Duration(i) * 250 * time.Millisecond)
 		ev.Snapshot = &run.Snapshot{Wall: ev.At, Process: run.Process{PID: 1}}
 		ev.Phase = &run.Phase{Stats: bench.PhaseStats{Name: "p"}}
@@ -133,7 +133,7 @@ func TestCadence(t *testing.T) {
 // A failed start has its reason in a message of AIPerf's type.
 func TestServiceError(t *testing.T) {
 	h := NewHub(0)
-	ev := ofRun("a", run.EventStateChanged, bench.Failed)
+	ev := ofRun("a", run.EventStateChanged, bench.StateFailed)
 	ev.Run.Error = &run.Error{Code: run.TokenizerFailed, Message: "no such file"}
 	h.Publish(ev)
 	ring := h.streams["a"].ring
@@ -158,7 +158,7 @@ func TestPlaces(t *testing.T) {
 // The verdict on the client is sent with the metrics, if there is one.
 func TestClientVerdict(t *testing.T) {
 	h := NewHub(0)
-	ev := ofRun("a", run.EventMetrics, bench.Running)
+	ev := ofRun("a", run.EventMetrics, bench.StateRunning)
 	h.Publish(ev)
 	report := verdict.Overall(nil)
 	ev.Snapshot = &run.Snapshot{Client: &report}

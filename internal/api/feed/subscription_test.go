@@ -26,8 +26,8 @@ func TestCoalescing(t *testing.T) {
 	c := subscribeTo(h, kindMetrics, kindPhaseComplete)
 	phase := &run.Phase{Stats: bench.PhaseStats{Name: "p"}}
 	for range 3 {
-		h.Publish(ofRun("a", run.EventMetrics, bench.Running))
-		ev := ofRun("a", run.EventPhaseComplete, bench.Running)
+		h.Publish(ofRun("a", run.EventMetrics, bench.StateRunning))
+		ev := ofRun("a", run.EventPhaseComplete, bench.StateRunning)
 		ev.Phase = phase
 		h.Publish(ev)
 	}
@@ -73,7 +73,7 @@ func TestFullQueue(t *testing.T) {
 func TestReplayOverrun(t *testing.T) {
 	h := NewHub(0)
 	c := subscribeTo(h, kindMetrics)
-	h.Publish(ofRun("a", run.EventMetrics, bench.Running))
+	h.Publish(ofRun("a", run.EventMetrics, bench.StateRunning))
 	c.queue, c.bytes = nil, 0
 	c.replay = &replay{run: "a", next: 1}
 	s := h.streams["a"]
@@ -104,13 +104,13 @@ func TestSubscribe(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := NewHub(0)
 			for range 3 {
-				h.Publish(ofRun("a", run.EventMetrics, bench.Running))
+				h.Publish(ofRun("a", run.EventMetrics, bench.StateRunning))
 			}
 			h.streams["a"].ring = h.streams["a"].ring[1:] // the oldest message was removed
 			s := newSubscription(h)
 			s.subscribe(tt.d)
 			batch, _ := s.take()
-			h.Publish(ofRun("a", run.EventMetrics, bench.Running))
+			h.Publish(ofRun("a", run.EventMetrics, bench.StateRunning))
 			more, end := s.take()
 			var got []string
 			for _, m := range append(batch, more...) {

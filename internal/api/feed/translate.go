@@ -155,10 +155,10 @@ func (s *stream) stateMessages(ev run.Event) []draft {
 		s.state = now
 		out = append(out, draft{kind: kindSystem, service: fromSystem, payload: statePayload{now}})
 	}
-	if ev.Run.State == bench.Exporting {
+	if ev.Run.State == bench.StateExporting {
 		out = append(out, s.creditMessages(ev)...)
 	}
-	if ev.Run.State == bench.Failed && ev.Run.Error != nil {
+	if ev.Run.State == bench.StateFailed && ev.Run.Error != nil {
 		out = append(out, draft{kind: kindError, service: fromSystem, payload: errorPayload{ev.Run.Error}})
 	}
 	return out
@@ -288,5 +288,5 @@ func briefRun(ev run.Event) wire.Run {
 }
 
 func wasCancelled(ev run.Event) bool {
-	return ev.Run != nil && ev.Run.State == bench.Aborted || ev.Snapshot != nil && ev.Snapshot.Cancelled
+	return ev.Run != nil && ev.Run.State == bench.StateCancelled || ev.Snapshot != nil && ev.Snapshot.Cancelled
 }

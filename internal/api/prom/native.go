@@ -119,8 +119,8 @@ func (e *emitter) counter(d *prometheus.Desc, v int64, labels ...string) {
 // states returns all states of a run, in the order in which they occur.
 func states() []bench.State {
 	return []bench.State{
-		bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting,
-		bench.Completed, bench.Aborted, bench.Failed,
+		bench.StateQueued, bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting,
+		bench.StateCompleted, bench.StateCancelled, bench.StateFailed,
 	}
 }
 

@@ -45,17 +45,17 @@ const (
 // SystemStateOf maps the state of a run.
 func SystemStateOf(s bench.State) SystemState {
 	switch s {
-	case bench.Queued:
+	case bench.StateQueued:
 		return Initializing
-	case bench.Starting:
+	case bench.StateStarting:
 		return Configuring
-	case bench.Running:
+	case bench.StateRunning:
 		return InProfiling
-	case bench.Stopping:
+	case bench.StateStopping:
 		return StoppingRun
-	case bench.Exporting:
+	case bench.StateExporting:
 		return Processing
-	case bench.Completed, bench.Aborted, bench.Failed:
+	case bench.StateCompleted, bench.StateCancelled, bench.StateFailed:
 		return ShutDown
 	}
 	return Initializing

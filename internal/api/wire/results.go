@@ -85,19 +85,19 @@ func NewResults(r *run.Run, s *run.Snapshot) Results {
 		out.Client, out.Stream, out.Saturation = reportOf(s.Client), s.Stream, s.Saturation
 	}
 	switch r.State {
-	case bench.Queued, bench.Starting, bench.Running, bench.Stopping, bench.Exporting:
+	case bench.StateQueued, bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting:
 		out.Status = ResultsRunning
 		return out
-	case bench.Completed:
+	case bench.StateCompleted:
 		out.Status = ResultsComplete
-	case bench.Aborted:
+	case bench.StateCancelled:
 		out.Status = ResultsCancelled
-	case bench.Failed:
+	case bench.StateFailed:
 		out.Status = ResultsIncomplete
 		return out
 	}
 	if s == nil || !s.Final {
-		if r.State == bench.Completed {
+		if r.State == bench.StateCompleted {
 			out.Status = ResultsIncomplete
 		}
 		return out
@@ -110,7 +110,7 @@ func NewResults(r *run.Run, s *run.Snapshot) Results {
 func NewProfileResults(r *run.Run, s *run.Snapshot) ProfileResults {
 	out := ProfileResults{
 		Records: NewRecords(s.Metrics), StartNS: unixNano(s.Start), EndNS: unixNano(s.End),
-		WasCancelled: s.Cancelled, IsComplete: s.Final && !s.Cancelled && r.State != bench.Failed,
+		WasCancelled: s.Cancelled, IsComplete: s.Final && !s.Cancelled && r.State != bench.StateFailed,
 		ErrorSummary: NewErrorSummary(s.Errors),
 	}
 	if len(s.Warmup) > 0 {

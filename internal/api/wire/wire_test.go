@@ -148,13 +148,13 @@ func TestWorkerStatus(t *testing.T) {
 		age    time.Duration
 		want   WorkerStatus
 	}{
-		{"working", bench.Running, busy, Recent{100, 49}, 50, time.Second, Healthy},
-		{"failing", bench.Running, busy, Recent{100, 50}, 50, time.Second, InError},
-		{"nothing returned", bench.Running, busy, Recent{}, 50, time.Second, Healthy},
-		{"saturated", bench.Running, busy, Recent{100, 3}, 86 * float64(runtime.GOMAXPROCS(0)), time.Second, HighLoad},
-		{"waiting", bench.Running, bench.PhaseStats{Sent: 1, Completed: 1}, Recent{}, 1, time.Second, Idle},
-		{"hanging", bench.Running, busy, Recent{}, 1, 11 * time.Second, Stale},
-		{"finished long ago", bench.Completed, bench.PhaseStats{}, Recent{}, 1, time.Hour, Idle},
+		{"working", bench.StateRunning, busy, Recent{100, 49}, 50, time.Second, Healthy},
+		{"failing", bench.StateRunning, busy, Recent{100, 50}, 50, time.Second, InError},
+		{"nothing returned", bench.StateRunning, busy, Recent{}, 50, time.Second, Healthy},
+		{"saturated", bench.StateRunning, busy, Recent{100, 3}, 86 * float64(runtime.GOMAXPROCS(0)), time.Second, HighLoad},
+		{"waiting", bench.StateRunning, bench.PhaseStats{Sent: 1, Completed: 1}, Recent{}, 1, time.Second, Idle},
+		{"hanging", bench.StateRunning, busy, Recent{}, 1, 11 * time.Second, Stale},
+		{"finished long ago", bench.StateCompleted, bench.PhaseStats{}, Recent{}, 1, time.Hour, Idle},
 	}
 	for _, tt := range tests {
 		s := &run.Snapshot{Wall: wall, Phases: []run.Phase{{Stats: tt.stats}}, Process: run.Process{PID: 1, CPUPercent: tt.cpu}}
@@ -168,7 +168,7 @@ func TestWorkerStatus(t *testing.T) {
 // Runs of earlier versions lack lists; to a reader they are empty.
 func TestListsOfEarlierVersions(t *testing.T) {
 	old := &run.Run{
-		State: bench.Completed, Summary: &run.Summary{},
+		State: bench.StateCompleted, Summary: &run.Summary{},
 		Client: &run.ClientVerdict{Verdict: verdict.Suspect, Reasons: []verdict.Reason{{Code: "tick-lag"}}, Bias: []verdict.Bias{}},
 	}
 	snap := &run.Snapshot{Client: &verdict.Report{

@@ -142,17 +142,17 @@ const startupReady = "ready"
 // change.
 func startup(r *run.Run, s *run.Snapshot) (string, *int64) {
 	switch r.State {
-	case bench.Queued, bench.Starting:
+	case bench.StateQueued, bench.StateStarting:
 		if r.StartedAt == nil {
 			return "starting", nil
 		}
 		return "starting", nanos(*r.StartedAt)
-	case bench.Completed, bench.Aborted, bench.Failed:
+	case bench.StateCompleted, bench.StateCancelled, bench.StateFailed:
 		if r.EndedAt == nil {
 			return "shutting_down", nil
 		}
 		return "shutting_down", nanos(*r.EndedAt)
-	case bench.Running, bench.Stopping, bench.Exporting:
+	case bench.StateRunning, bench.StateStopping, bench.StateExporting:
 	}
 	if len(s.Phases) == 0 {
 		return startupReady, nil

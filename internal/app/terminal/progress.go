@@ -117,7 +117,7 @@ func (v *view) draw(s *run.Snapshot) {
 			v.Style.bar(&s.Phases[n-1].Stats, v.columns()),
 			v.Style.fit(liveFields(s), v.columns()),
 		}
-	case s.State == bench.Exporting:
+	case s.State == bench.StateExporting:
 		status = []string{"Processing records"}
 	case n == 0:
 		status = []string{"Preparing"}

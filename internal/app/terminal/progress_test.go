@@ -108,7 +108,7 @@ func TestProgressLines(t *testing.T) {
 func TestProgressOfARun(t *testing.T) {
 	began := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	at := func(elapsed time.Duration, phases ...run.Phase) *run.Snapshot {
-		return &run.Snapshot{Wall: began.Add(elapsed), Elapsed: elapsed, State: bench.Running, Phases: phases}
+		return &run.Snapshot{Wall: began.Add(elapsed), Elapsed: elapsed, State: bench.StateRunning, Phases: phases}
 	}
 	warmup := phase("warmup", time.Second, func(s *bench.PhaseStats) { s.ExpectedRequests, s.Sent, s.Completed = 8, 8, 6 })
 	warmed := phase("warmup", time.Second, func(s *bench.PhaseStats) {
@@ -121,7 +121,7 @@ func TestProgressOfARun(t *testing.T) {
 	running := at(5*time.Second, warmed, half)
 	running.Metrics = metric.Results{live(t, "request_throughput", 2.5, 0, 0)}
 	final := at(9*time.Second, warmed, done)
-	final.State, final.Final = bench.Completed, true
+	final.State, final.Final = bench.StateCompleted, true
 
 	p := &paper{width: 60}
 	s := &Screen{out: p, width: func() int { return p.width }}

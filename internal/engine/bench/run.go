@@ -11,22 +11,22 @@ type State string
 // The states of a run: queued → starting → running → stopping → exporting →
 // completed | cancelled | failed; also queued → cancelled and starting → failed.
 const (
-	Queued    State = "queued"
-	Starting  State = "starting"
-	Running   State = "running"
-	Stopping  State = "stopping"
-	Exporting State = "exporting"
-	Completed State = "completed"
-	Aborted   State = "cancelled"
-	Failed    State = "failed"
+	StateQueued    State = "queued"
+	StateStarting  State = "starting"
+	StateRunning   State = "running"
+	StateStopping  State = "stopping"
+	StateExporting State = "exporting"
+	StateCompleted State = "completed"
+	StateCancelled State = "cancelled"
+	StateFailed    State = "failed"
 )
 
 // Terminal reports whether the state is final.
-func (s State) Terminal() bool { return s == Completed || s == Aborted || s == Failed }
+func (s State) Terminal() bool { return s == StateCompleted || s == StateCancelled || s == StateFailed }
 
 // Active reports whether the run has been started and has not ended.
 func (s State) Active() bool {
-	return s == Starting || s == Running || s == Stopping || s == Exporting
+	return s == StateStarting || s == StateRunning || s == StateStopping || s == StateExporting
 }
 
 // PhaseKind is the purpose of a phase.

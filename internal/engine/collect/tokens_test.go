@@ -27,13 +27,13 @@ func TestComparedCounts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &Tokens{plan: plan.Tokens{Client: tt.client}, tokenizers: tokenizers{first: standIn("", false)}, caps: bench.Caps{ProducesTokens: true, TokenizesInput: true}}
-			talk := &bench.Conversation{Turns: []bench.Turn{{Texts: []string{"one two three"}}}}
+			conversation := &bench.Conversation{Turns: []bench.Turn{{Texts: []string{"one two three"}}}}
 			inputs, outputs := 0, 0
 			for range answers {
 				rec := &bench.Record{Stamps: bench.Stamps{Wrote: 1}, Answer: bench.Answer{
 					Usage: tt.usage, Choices: []bench.Choice{{Text: "four five"}},
 				}}
-				c.count(&load.Finished{Record: rec, Conversation: talk})
+				c.count(&load.Finished{Record: rec, Conversation: conversation})
 				if rec.OutputTokens == nil || *rec.OutputTokens != 2 || rec.InputTokens == nil || rec.TokenSource != tt.source {
 					t.Fatalf("counts = %v, %v by %v; want 2 output tokens by %v", rec.InputTokens, rec.OutputTokens, rec.TokenSource, tt.source)
 				}

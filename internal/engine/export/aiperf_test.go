@@ -140,7 +140,7 @@ func aiperfReport(t *testing.T) *Report {
 	}
 	r := &Report{
 		RunID: "e314937430f4", Version: "0.1.0", Seed: info.Seed, CLICommand: info.Command,
-		InputConfig: get("input_config"), State: bench.Completed, Complete: true, Models: []string{"mock"},
+		InputConfig: get("input_config"), State: bench.StateCompleted, Complete: true, Models: []string{"mock"},
 		Endpoint: "chat", Title: "LLM Metrics", Streaming: true, Load: "concurrency 4", Expected: 60,
 		Tokenizer: "server usage where sent, else builtin",
 		Start:     time.Date(2026, 11, 21, 7, 57, 49, 849212000, time.UTC),

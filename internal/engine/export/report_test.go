@@ -42,7 +42,7 @@ func mixedReport(t *testing.T) *Report {
 	return &Report{
 		RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", Seed: 42, Name: "nightly <1>",
 		CLICommand: "aiperfd profile --model 'm' --api-key '<redacted>'", InputConfig: map[string]any{"slos": map[string]any{}, "note": "a < b"},
-		State: bench.Aborted, Reason: "enough", Cancelled: true, Models: []string{"org/model-a", "model-b"}, Endpoint: "chat",
+		State: bench.StateCancelled, Reason: "enough", Cancelled: true, Models: []string{"org/model-a", "model-b"}, Endpoint: "chat",
 		Title: "LLM Metrics", Load: "poisson 12/s, at most 64 at a time", Tokenizer: "builtin", Expected: 0,
 		Start: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), End: time.Date(2026, 3, 4, 5, 6, 17, 500000, time.FixedZone("", 3600)), Duration: 10 * time.Second,
 		Results: metric.Results{
@@ -113,7 +113,7 @@ func TestFormatsGolden(t *testing.T) {
 func failedReport(t *testing.T) *Report {
 	t.Helper()
 	return &Report{
-		RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", State: bench.Failed, Models: []string{"m"}, Endpoint: "chat",
+		RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", State: bench.StateFailed, Models: []string{"m"}, Endpoint: "chat",
 		Reason: "no request succeeded: connect_error, 5 times: connection refused", Title: "LLM Metrics", Load: "concurrency 1",
 		Results: metric.Results{
 			result(t, "error_request_count", 0, map[metric.Stat]float64{metric.Avg: 5}),
@@ -152,7 +152,7 @@ func TestFailedRun(t *testing.T) {
 		}
 	}
 	out.Reset()
-	empty := &Report{State: bench.Failed}
+	empty := &Report{State: bench.StateFailed}
 	for _, f := range Formats() {
 		if err := f.Write(&out, empty); err != nil {
 			t.Errorf("%s of an empty report: %v", f.Name, err)

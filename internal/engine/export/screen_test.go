@@ -25,7 +25,7 @@ func scalar(v float64) map[metric.Stat]float64 { return map[metric.Stat]float64{
 func busyReport(t *testing.T) *Report {
 	t.Helper()
 	return &Report{
-		RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", State: bench.Completed, Complete: true,
+		RunID: "01990f2c7d3e7a10b1c2d3e4f5a6b7c8", Version: "0.2.0", State: bench.StateCompleted, Complete: true,
 		Models: []string{"meta-llama/Llama-3.1-8B-Instruct"}, Targets: []string{"http://10.0.0.7:8000"}, Endpoint: "chat", Streaming: true,
 		Title: "LLM Metrics", Load: "poisson 20/s", Tokenizer: "server usage where sent, else builtin",
 		CLICommand: "aiperf profile --model 'meta-llama/Llama-3.1-8B-Instruct' --url 'http://10.0.0.7:8000' --streaming --request-rate 20 --benchmark-duration 60 --goodput 'time_to_first_token:500 inter_token_latency:50' --api-key '<redacted>'",
@@ -72,7 +72,7 @@ func vectorsReport(t *testing.T) *Report {
 	t.Helper()
 	streams := 4
 	return &Report{
-		State: bench.Completed, Complete: true, Models: []string{"bge"}, Targets: []string{"http://127.0.0.1:8000"}, Endpoint: "embeddings", Load: "concurrency 4",
+		State: bench.StateCompleted, Complete: true, Models: []string{"bge"}, Targets: []string{"http://127.0.0.1:8000"}, Endpoint: "embeddings", Load: "concurrency 4",
 		Title: "Embeddings Metrics", Duration: 2 * time.Second, Expected: 100,
 		Results: metric.Results{
 			result(t, "request_latency", 100, percentiles(80)), result(t, "input_token_throughput", 0, scalar(27500)),

@@ -143,7 +143,7 @@ func TestWriteSecrets(t *testing.T) {
 	const planted = "x sk-hunter2 y line\nbreak z 123456"
 	r := &Report{
 		RunID: "id", Name: planted, Labels: map[string]string{planted: planted}, CLICommand: planted,
-		InputConfig: map[string]any{planted: []any{planted, 123456, 1.5}}, State: bench.Failed, Reason: planted,
+		InputConfig: map[string]any{planted: []any{planted, 123456, 1.5}}, State: bench.StateFailed, Reason: planted,
 		Models: []string{planted}, Endpoint: planted, Title: planted, Load: planted, Tokenizer: planted,
 		Results: metric.Results{result(t, "request_count", 0, map[metric.Stat]float64{metric.Avg: 123456})},
 		Phases:  []PhaseReport{{Errors: []metric.ErrorGroup{{Example: planted}}}},
@@ -225,15 +225,15 @@ func TestNamesFor(t *testing.T) {
 }
 
 func TestWriteInputs(t *testing.T) {
-	type talk struct {
+	type conversation struct {
 		id       string
 		payloads []json.RawMessage
 	}
-	run := func(secrets *redact.Set, talks ...talk) string {
+	run := func(secrets *redact.Set, conversations ...conversation) string {
 		t.Helper()
 		var out bytes.Buffer
 		err := WriteInputs(&out, func(yield func(string, []json.RawMessage) bool) {
-			for _, x := range talks {
+			for _, x := range conversations {
 				if !yield(x.id, x.payloads) {
 					return
 				}
@@ -245,11 +245,11 @@ func TestWriteInputs(t *testing.T) {
 		return out.String()
 	}
 	got := run(redact.NewSet("sk-hunter2", "123456"),
-		talk{"session_000000", []json.RawMessage{
+		conversation{"session_000000", []json.RawMessage{
 			json.RawMessage(`{"messages":[{"role":"user","content":"a <b> \"sk-hunter2\"\n 123456"}],"n":123456,"extra":{}}`),
 			json.RawMessage(`{"model":"m"}`),
 		}},
-		talk{"none", nil})
+		conversation{"none", nil})
 	const want = `{
   "data": [
     {

@@ -155,8 +155,8 @@ func (p *Plan) Indirect() bool {
 
 // ModelOf returns the model of a turn as far as it is known before a session
 // draws one.
-func (p *Plan) ModelOf(talk *bench.Conversation, turn int) string {
-	for _, name := range []string{talk.Turns[turn].Model, talk.Model} {
+func (p *Plan) ModelOf(conversation *bench.Conversation, turn int) string {
+	for _, name := range []string{conversation.Turns[turn].Model, conversation.Model} {
 		if name != "" {
 			return name
 		}

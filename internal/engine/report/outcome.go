@@ -76,7 +76,7 @@ func Conclude(in *Input) Outcome {
 // end decides how a run ended: a run fails if too many of its requests failed, or,
 // unless it was cancelled, if none succeeded.
 func (in *Input) end() Outcome {
-	o := Outcome{State: bench.Completed}
+	o := Outcome{State: bench.StateCompleted}
 	for i := range in.Phases {
 		if m := &in.Phases[i]; in.exceeded(m) {
 			o = failed(&run.Error{Code: run.ErrorThreshold, Phase: m.Plan.Name, Message: overThreshold(in.Run, m) + ": " + in.topError(m.Set)})
@@ -86,7 +86,7 @@ func (in *Input) end() Outcome {
 	switch {
 	case o.Err != nil:
 	case in.Cancelled:
-		o.State, o.Reason = bench.Aborted, in.Run.StateReason
+		o.State, o.Reason = bench.StateCancelled, in.Run.StateReason
 	case n.success == 0:
 		message := "no request succeeded"
 		if n.failed > 0 {
@@ -99,7 +99,7 @@ func (in *Input) end() Outcome {
 
 // failed returns the outcome of a run that failed.
 func failed(cause *run.Error) Outcome {
-	return Outcome{State: bench.Failed, Reason: cause.Message, Err: cause}
+	return Outcome{State: bench.StateFailed, Reason: cause.Message, Err: cause}
 }
 
 // exceeded reports whether more requests of a profiling phase failed than allowed.

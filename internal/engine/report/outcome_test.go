@@ -63,19 +63,19 @@ func TestEnd(t *testing.T) {
 		phase     string
 		reason    string
 	}{
-		{"completed", []Measured{measured(t, profiling, 2, 0)}, false, bench.Completed, "", "", ""},
-		{"some failed", []Measured{measured(t, profiling, 2, 3)}, false, bench.Completed, "", "", ""},
-		{"cancelled", []Measured{measured(t, profiling, 0, 3)}, true, bench.Aborted, "", "", "enough"},
-		{"no phase", nil, false, bench.Failed, run.NoSuccess, "", "no request succeeded"},
-		{"all failed", []Measured{measured(t, profiling, 0, 3)}, false, bench.Failed, run.NoSuccess, "", "no request succeeded: " + quote},
-		{"only the warm-up succeeded", []Measured{measured(t, plan.Phase{Kind: bench.Warmup}, 2, 0)}, false, bench.Failed, run.NoSuccess, "", "no request succeeded"},
-		{"over the threshold", []Measured{measured(t, limited, 2, 3), measured(t, profiling, 1, 0)}, false, bench.Failed, run.ErrorThreshold, "limited",
+		{"completed", []Measured{measured(t, profiling, 2, 0)}, false, bench.StateCompleted, "", "", ""},
+		{"some failed", []Measured{measured(t, profiling, 2, 3)}, false, bench.StateCompleted, "", "", ""},
+		{"cancelled", []Measured{measured(t, profiling, 0, 3)}, true, bench.StateCancelled, "", "", "enough"},
+		{"no phase", nil, false, bench.StateFailed, run.NoSuccess, "", "no request succeeded"},
+		{"all failed", []Measured{measured(t, profiling, 0, 3)}, false, bench.StateFailed, run.NoSuccess, "", "no request succeeded: " + quote},
+		{"only the warm-up succeeded", []Measured{measured(t, plan.Phase{Kind: bench.Warmup}, 2, 0)}, false, bench.StateFailed, run.NoSuccess, "", "no request succeeded"},
+		{"over the threshold", []Measured{measured(t, limited, 2, 3), measured(t, profiling, 1, 0)}, false, bench.StateFailed, run.ErrorThreshold, "limited",
 			"3 of 5 requests failed, more than the 20 % that failedRequestThreshold allows: " + quote},
-		{"stopped by the threshold", []Measured{ended(measured(t, limited, 2, 3), bench.PhaseFailed, 9)}, false, bench.Failed, run.ErrorThreshold, "limited",
+		{"stopped by the threshold", []Measured{ended(measured(t, limited, 2, 3), bench.PhaseFailed, 9)}, false, bench.StateFailed, run.ErrorThreshold, "limited",
 			"stopped after 5 of 9 requests: 3 failed, more than the 20 % that failedRequestThreshold allows: " + quote},
-		{"stopped by the threshold, without an end", []Measured{ended(measured(t, limited, 2, 3), bench.PhaseFailed, 0)}, true, bench.Failed, run.ErrorThreshold, "limited",
+		{"stopped by the threshold, without an end", []Measured{ended(measured(t, limited, 2, 3), bench.PhaseFailed, 0)}, true, bench.StateFailed, run.ErrorThreshold, "limited",
 			"stopped after 5 requests: 3 failed, more than the 20 % that failedRequestThreshold allows: " + quote},
-		{"over the threshold when it was cancelled", []Measured{measured(t, limited, 2, 3)}, true, bench.Aborted, "", "", "enough"},
+		{"over the threshold when it was cancelled", []Measured{measured(t, limited, 2, 3)}, true, bench.StateCancelled, "", "", "enough"},
 	}
 	for _, tt := range tests {
 		in := input(tt.phases...)

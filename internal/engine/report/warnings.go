@@ -179,7 +179,7 @@ func malformedEvents(in *Input, _ *export.Report) []bench.Warning {
 // to be expected.
 func requestErrors(in *Input, rep *export.Report) []bench.Warning {
 	n := in.totals()
-	if rep.State != bench.Completed || n.failed == 0 {
+	if rep.State != bench.StateCompleted || n.failed == 0 {
 		return nil
 	}
 	return warn("request-errors", "%d of %d requests failed; latencies cover successful requests only", n.failed, n.failed+n.success)
