@@ -1,18 +1,15 @@
 package plan
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
-	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/metric"
@@ -35,7 +32,7 @@ func Compile(d *config.Document) (*Plan, error) {
 	c.targets(p)
 	c.headers(p)
 	c.serverCalls(p)
-	c.dataset(p)
+	(&datasetCompiler{c}).compile(p)
 	c.pool(p)
 	p.Certify = c.b.Client.Certify
 	if err := c.err(); err != nil {
@@ -161,58 +158,6 @@ func (c *compiler) pathModel(p *Plan) {
 	}
 }
 
-func (c *compiler) dataset(p *Plan) {
-	if len(c.b.Datasets) != 1 {
-		c.problem("datasets", "out-of-range", "%d datasets; exactly one is possible", len(c.b.Datasets))
-		return
-	}
-	d := &c.b.Datasets[0]
-	c.tokens(p)
-	o := dataset.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}
-	if d.RandomSeed != nil {
-		o.Seed = bench.Seed(*d.RandomSeed)
-	}
-	if d.DelayCap != nil {
-		limit := d.DelayCap.Duration()
-		o.DelayCap = &limit
-	}
-	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
-		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
-	}
-	name := d.Type
-	if d.Type == "file" {
-		name = d.Format
-		o.File = c.file(d)
-		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
-		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
-		p.Tokens.Spare = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
-	} else {
-		o.Synthetic = c.synthetic(d)
-	}
-	for _, kind := range dataset.Kinds() {
-		if kind.Name == name {
-			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling}
-			return
-		}
-	}
-}
-
-// sharedText names the member that gives all conversations a system message, or
-// each one a context; empty = there is none.
-func sharedText(d *config.Dataset) string {
-	switch {
-	case d.SystemPrompt != nil:
-		return "systemPrompt"
-	case d.SystemPromptFile != nil:
-		return "systemPromptFile"
-	case d.PrefixPrompts.SharedSystemLength != nil:
-		return "prefixPrompts/sharedSystemLength"
-	case d.PrefixPrompts.UserContextLength != nil:
-		return "prefixPrompts/userContextLength"
-	}
-	return ""
-}
-
 // tokens says who counts. Without a tokenizer of that name in the document each
 // model has its own.
 func (c *compiler) tokens(p *Plan) {
@@ -240,22 +185,6 @@ func (c *compiler) tokenizerFile() func(string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) { return doc.Open(name) }
 }
 
-// systemPrompt returns the literal system prompt, read from its file if it is
-// given as one.
-func (c *compiler) systemPrompt(d *config.Dataset) string {
-	switch {
-	case d.SystemPrompt != nil:
-		return *d.SystemPrompt
-	case d.SystemPromptFile != nil:
-		text, err := c.readFile(*d.SystemPromptFile)
-		if err != nil {
-			c.problem("datasets/0/systemPromptFile", "file-not-allowed", "%v", err)
-		}
-		return string(text)
-	}
-	return ""
-}
-
 // maxPrompt bounds a system prompt's file.
 const maxPrompt = 16 << 20
 
@@ -266,79 +195,6 @@ func (c *compiler) readFile(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxPrompt))
-}
-
-func (c *compiler) file(d *config.Dataset) dataset.File {
-	f := dataset.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL), Open: c.mediaFiles(d.Path)}
-	if !c.doc.Trusted() && d.Path != "" {
-		f.FS, f.Path = documentFiles{c.doc, d.Path}, documentFile
-	}
-	for _, r := range d.Records {
-		raw, err := json.Marshal(r)
-		if err != nil {
-			c.problem("datasets/0/records", "wrong-type", "%v", err)
-		}
-		f.Records = append(f.Records, raw)
-	}
-	return f
-}
-
-func (c *compiler) synthetic(d *config.Dataset) dataset.Synthetic {
-	s := dataset.Synthetic{
-		ISL: c.dist("datasets/0/prompts/isl", d.Prompts.ISL), OSL: c.dist("datasets/0/prompts/osl", d.Prompts.OSL),
-		Turns: c.dist("datasets/0/turns", d.Turns), TurnDelay: c.dist("datasets/0/turnDelay", d.TurnDelay),
-		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
-		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
-	}
-	if n := d.PrefixPrompts.SharedSystemLength; n != nil {
-		s.SharedSystem = *n
-	}
-	if n := d.PrefixPrompts.UserContextLength; n != nil {
-		s.UserContext = *n
-	}
-	c.media(d, &s)
-	return s
-}
-
-// documentFile is the name of the one file of a documentFiles.
-const documentFile = "data"
-
-// documentFiles is a file system with one file: the one that an untrusted
-// document names, opened within the document's bounds.
-type documentFiles struct {
-	doc  *config.Document
-	path string
-}
-
-// Open implements fs.FS.
-func (d documentFiles) Open(name string) (fs.File, error) {
-	if name != documentFile {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return d.doc.Open(d.path)
-}
-
-// dist compiles a distribution; one that is not given stays so.
-func (c *compiler) dist(pointer string, d config.Distribution) dataset.Dist {
-	if !d.Given() {
-		return dataset.Dist{}
-	}
-	out, err := dataset.NewDist(distSpec(d))
-	if err != nil {
-		c.problem(pointer, "out-of-range", "%v", err)
-	}
-	return out
-}
-
-func distSpec(d config.Distribution) dataset.DistSpec {
-	s := dataset.DistSpec{Mean: d.Mean, Stddev: d.Stddev, Median: d.Median, Min: d.Min, Max: d.Max}
-	for _, p := range d.Peaks {
-		s.Peaks = append(s.Peaks, dataset.Peak{DistSpec: distSpec(p.Distribution), Weight: p.Weight})
-	}
-	for _, p := range d.Points {
-		s.Points = append(s.Points, dataset.Point{Value: p.Value, Weight: p.Weight})
-	}
-	return s
 }
 
 func (c *compiler) phases(p *Plan) {

@@ -1,0 +1,265 @@
+package plan
+
+import (
+	"encoding/json"
+	"io"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/endpoint"
+)
+
+// datasetCompiler compiles the dataset of a document.
+type datasetCompiler struct{ *compiler }
+
+// compile fills the dataset of a plan, and who counts its tokens.
+func (c *datasetCompiler) compile(p *Plan) {
+	if len(c.b.Datasets) != 1 {
+		c.problem("datasets", "out-of-range", "%d datasets; exactly one is possible", len(c.b.Datasets))
+		return
+	}
+	d := &c.b.Datasets[0]
+	c.tokens(p)
+	o := dataset.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}
+	if d.RandomSeed != nil {
+		o.Seed = bench.Seed(*d.RandomSeed)
+	}
+	if d.DelayCap != nil {
+		limit := d.DelayCap.Duration()
+		o.DelayCap = &limit
+	}
+	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
+		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
+	}
+	name := d.Type
+	if d.Type == "file" {
+		name = d.Format
+		o.File = c.file(d)
+		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
+		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+		p.Tokens.Spare = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
+	} else {
+		o.Synthetic = c.synthetic(d)
+	}
+	for _, kind := range dataset.Kinds() {
+		if kind.Name == name {
+			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling}
+			return
+		}
+	}
+}
+
+// sharedText names the member that gives all conversations a system message, or
+// each one a context; empty = there is none.
+func sharedText(d *config.Dataset) string {
+	switch {
+	case d.SystemPrompt != nil:
+		return "systemPrompt"
+	case d.SystemPromptFile != nil:
+		return "systemPromptFile"
+	case d.PrefixPrompts.SharedSystemLength != nil:
+		return "prefixPrompts/sharedSystemLength"
+	case d.PrefixPrompts.UserContextLength != nil:
+		return "prefixPrompts/userContextLength"
+	}
+	return ""
+}
+
+// systemPrompt returns the literal system prompt, read from its file if it is
+// given as one.
+func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
+	switch {
+	case d.SystemPrompt != nil:
+		return *d.SystemPrompt
+	case d.SystemPromptFile != nil:
+		text, err := c.readFile(*d.SystemPromptFile)
+		if err != nil {
+			c.problem("datasets/0/systemPromptFile", "file-not-allowed", "%v", err)
+		}
+		return string(text)
+	}
+	return ""
+}
+
+func (c *datasetCompiler) file(d *config.Dataset) dataset.File {
+	f := dataset.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL), Open: c.mediaFiles(d.Path)}
+	if !c.doc.Trusted() && d.Path != "" {
+		f.FS, f.Path = documentFiles{c.doc, d.Path}, documentFile
+	}
+	for _, r := range d.Records {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			c.problem("datasets/0/records", "wrong-type", "%v", err)
+		}
+		f.Records = append(f.Records, raw)
+	}
+	return f
+}
+
+func (c *datasetCompiler) synthetic(d *config.Dataset) dataset.Synthetic {
+	s := dataset.Synthetic{
+		ISL: c.dist("datasets/0/prompts/isl", d.Prompts.ISL), OSL: c.dist("datasets/0/prompts/osl", d.Prompts.OSL),
+		Turns: c.dist("datasets/0/turns", d.Turns), TurnDelay: c.dist("datasets/0/turnDelay", d.TurnDelay),
+		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
+		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
+	}
+	if n := d.PrefixPrompts.SharedSystemLength; n != nil {
+		s.SharedSystem = *n
+	}
+	if n := d.PrefixPrompts.UserContextLength; n != nil {
+		s.UserContext = *n
+	}
+	c.media(d, &s)
+	return s
+}
+
+// documentFile is the name of the one file of a documentFiles.
+const documentFile = "data"
+
+// documentFiles is a file system with one file: the one that an untrusted
+// document names, opened within the document's bounds.
+type documentFiles struct {
+	doc  *config.Document
+	path string
+}
+
+// Open implements fs.FS.
+func (d documentFiles) Open(name string) (fs.File, error) {
+	if name != documentFile {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return d.doc.Open(d.path)
+}
+
+// dist compiles a distribution; one that is not given stays so.
+func (c *datasetCompiler) dist(pointer string, d config.Distribution) dataset.Dist {
+	if !d.Given() {
+		return dataset.Dist{}
+	}
+	out, err := dataset.NewDist(distSpec(d))
+	if err != nil {
+		c.problem(pointer, "out-of-range", "%v", err)
+	}
+	return out
+}
+
+func distSpec(d config.Distribution) dataset.DistSpec {
+	s := dataset.DistSpec{Mean: d.Mean, Stddev: d.Stddev, Median: d.Median, Min: d.Min, Max: d.Max}
+	for _, p := range d.Peaks {
+		s.Peaks = append(s.Peaks, dataset.Peak{DistSpec: distSpec(p.Distribution), Weight: p.Weight})
+	}
+	for _, p := range d.Points {
+		s.Points = append(s.Points, dataset.Point{Value: p.Value, Weight: p.Weight})
+	}
+	return s
+}
+
+// media compiles the generated pictures, sounds and rankings.
+func (c *datasetCompiler) media(d *config.Dataset, s *dataset.Synthetic) {
+	kind, _ := endpoint.Lookup(c.b.Endpoint.Type)
+	if d.Images.On() {
+		if !kind.Caps.Images {
+			c.problem("datasets/0/images", "conflict", "the endpoint type %s takes no images", kind.Name)
+		}
+		s.Images = c.images(d.Images)
+	}
+	if d.Audio.On() {
+		if !kind.Caps.Audio {
+			c.problem("datasets/0/audio", "conflict", "the endpoint type %s takes no audio", kind.Name)
+		}
+		s.Audio = c.audio(d.Audio)
+	}
+	c.requireMedia(kind.Name, d)
+	if r := d.Rankings; r != nil {
+		s.Rankings = dataset.Rankings{
+			Passages:      c.dist("datasets/0/rankings/passages", r.Passages),
+			PassageTokens: c.dist("datasets/0/rankings/passageTokens", r.PassageTokens),
+			QueryTokens:   c.dist("datasets/0/rankings/queryTokens", r.QueryTokens),
+		}
+	}
+}
+
+// requireMedia reports a synthetic dataset without what every request of the
+// endpoint type must have.
+func (c *datasetCompiler) requireMedia(kind string, d *config.Dataset) {
+	switch kind {
+	case "audio_transcription", "audio_translation":
+		if !d.Audio.On() {
+			c.problem("datasets/0/audio", "required", "the endpoint type %s needs audio: set audio.length (--audio-length-mean 5) or use a file with audio (--input-file)", kind)
+		}
+	case "image_edit", "image_retrieval":
+		if !d.Images.On() {
+			c.problem("datasets/0/images", "required", "the endpoint type %s needs images: set images.width (--image-width-mean 512) or use a file with images (--input-file)", kind)
+		}
+	}
+}
+
+func (c *datasetCompiler) images(d *config.Images) dataset.Images {
+	out := dataset.Images{
+		BatchSize: *d.BatchSize, Format: d.Format, Source: d.Source, Sampling: d.SourceSampling,
+		Width: c.dist("datasets/0/images/width", d.Width), Height: c.dist("datasets/0/images/height", d.Height),
+	}
+	dir := d.Directory()
+	switch {
+	case dir != "":
+		files, err := c.doc.Folder(dir)
+		if err != nil {
+			c.problem("datasets/0/images/source", "file-not-allowed", "%v", err)
+		}
+		out.Source, out.Open = "files", c.open
+		out.Files = slices.DeleteFunc(files, func(name string) bool { return !imageName(name) })
+		if err == nil && len(out.Files) == 0 {
+			c.problem("datasets/0/images/source", "out-of-range", "there is no PNG, JPEG, GIF or WebP file in %s", dir)
+		}
+	case d.Source == "assets": // AIPerf's photographs; ours are made
+		out.Source = "noise-smooth"
+	}
+	return out
+}
+
+// imageName reports whether a file is a picture by its name.
+func imageName(name string) bool {
+	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp"}, strings.ToLower(filepath.Ext(name)))
+}
+
+func (c *datasetCompiler) audio(d *config.Audio) dataset.Audio {
+	out := dataset.Audio{
+		BatchSize: *d.BatchSize, Length: c.dist("datasets/0/audio/length", d.Length),
+		Depths: d.Depths, Channels: d.Channels,
+	}
+	for _, rate := range d.SampleRates {
+		out.SampleRates = append(out.SampleRates, int(math.Round(config.Hertz(rate))))
+	}
+	return out
+}
+
+// open opens a file within the bounds of the document.
+func (c *datasetCompiler) open(name string) (io.ReadCloser, error) {
+	f, err := c.doc.Open(name)
+	if err != nil {
+		return nil, err // not a nil file in an interface
+	}
+	return f, nil
+}
+
+// mediaFiles opens the pictures, sounds and films that the records of a dataset
+// name, as all files that the document names: from the working directory, or in
+// a daemon from its data directories, or else from the folder of the input.
+func (c *datasetCompiler) mediaFiles(input string) func(name string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) {
+		f, err := c.open(name)
+		if err == nil || filepath.IsAbs(name) || input == "" {
+			return f, err
+		}
+		if beside, besideErr := c.open(filepath.Join(filepath.Dir(input), name)); besideErr == nil {
+			return beside, nil
+		}
+		return nil, err
+	}
+}
