@@ -1,6 +1,6 @@
 // Command docs writes the reference pages that are made from tables in the code:
-// docs/metrics.md, datasets.md, arrivals.md, endpoints.md, formats.md, flags.md
-// and document.md. Run it from the root of the repository: go run ./scripts/docs. The
+// docs/metrics.md, datasets.md, arrivals.md, endpoints.md, formats.md, flags.md,
+// document.md and packages.md. Run it from the root of the repository: go run ./scripts/docs. The
 // same code gives the same bytes.
 package main
 
@@ -84,6 +84,12 @@ func pages() []page {
 			intro: "What `POST /api/runs`, `aiperfd profile --config` and `aiperfd validate` read: AIPerf's configuration " +
 				"document. Flags given beside `--config` replace the fields of the document that are named in the last column.",
 			body: document,
+		},
+		{
+			name: "packages.md", title: "Packages", from: "the comments of the packages",
+			intro: "Every package with the first sentence of its comment. [architecture.md](architecture.md) shows which may import which; " +
+				"`go doc ./internal/engine/load` prints a comment in full.",
+			body: packages,
 		},
 	}
 }
@@ -200,16 +206,6 @@ func yes(b bool) string {
 	return "no"
 }
 
-// contents says what the reports hold; a format without a sentence here is an
-// error.
-func contents() map[string]string {
-	return map[string]string{
-		"json":    "The summary: every metric with its statistics, the resolved configuration, errors and warnings.",
-		"csv":     "The summary as tables.",
-		"console": "The report as `aiperfd profile --report full` prints it.",
-	}
-}
-
 // formats writes one row for each file of a run.
 func formats(w io.Writer) error {
 	names := export.NamesFor("")
@@ -218,13 +214,8 @@ func formats(w io.Writer) error {
 		{names.Records, "records", "One JSON object per line and request. Written during the run, so it survives a crash; absent with `artifacts.level: summary`."},
 		{names.Raw, "raw", "Only with `artifacts.level: raw`. One JSON object per line and request: request headers, the body as in `inputs.json`, and every event or body of the response with its time. For binary responses (audio, images) it contains the time and size of each read."},
 	}
-	texts := contents()
 	for _, f := range export.Formats() {
-		text, ok := texts[f.Name]
-		if !ok {
-			return fmt.Errorf("format %s has no sentence in contents", f.Name)
-		}
-		rows = append(rows, [3]string{f.File(names), f.Name, text})
+		rows = append(rows, [3]string{f.File(names), f.Name, f.About})
 	}
 	rows = append(rows,
 		[3]string{names.Log, "log", "The log of `aiperfd profile`."},

@@ -25,6 +25,9 @@ type Names struct {
 	Log     string
 }
 
+// Summary returns the name of a summary in a format whose files end with ext.
+func (n Names) Summary(ext string) string { return strings.TrimSuffix(n.JSON, ".json") + ext }
+
 // nameSuffixes are stripped off a prefix, so that the name of any file of a run
 // stands for all of them. A suffix that ends like another comes before it.
 var nameSuffixes = [...]string{

@@ -19,6 +19,7 @@ import (
 // Format is one way to write a report.
 type Format struct {
 	Name  string                             // lower case, unique
+	About string                             // what the file contains, as a sentence
 	File  func(Names) string                 // which file it makes
 	Write func(w io.Writer, r *Report) error // does not change r
 }
@@ -29,9 +30,9 @@ const consoleFileWidth = 140
 // Formats returns the formats in the order in which they are written.
 func Formats() []Format {
 	return []Format{
-		{"json", func(n Names) string { return n.JSON }, writeJSON},
-		{"csv", func(n Names) string { return n.CSV }, writeCSV},
-		{"console", func(n Names) string { return n.Console }, func(w io.Writer, r *Report) error {
+		{"json", "The summary: every metric with its statistics, the resolved configuration, errors and warnings.", func(n Names) string { return n.Summary(".json") }, writeJSON},
+		{"csv", "The summary as tables.", func(n Names) string { return n.Summary(".csv") }, writeCSV},
+		{"console", "The report as `aiperfd profile --report full` prints it.", func(n Names) string { return n.Console }, func(w io.Writer, r *Report) error {
 			return Console(w, r, ConsoleOptions{Width: consoleFileWidth})
 		}},
 	}
