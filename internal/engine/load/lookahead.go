@@ -15,7 +15,7 @@ type lookahead struct {
 	quit     chan struct{} // closed by close
 
 	drawing sync.Mutex // held across drawing and encoding, so that the order stays
-	left    int64      // guarded by drawing; sessions that the budget has room for; <0 = without bound
+	left    int64      // guarded by drawing; sessions that the bounds leave room for; <0 = without bound
 	filler  sync.WaitGroup
 }
 

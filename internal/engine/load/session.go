@@ -43,7 +43,7 @@ func (p *Phase) prepare() *session {
 	return s
 }
 
-// admit accounts for a session that the budget has allowed to start.
+// admit accounts for a session that was allowed to start.
 func (s *session) admit(due time.Duration) {
 	p := s.phase
 	turns := int64(len(s.conversation.Turns))
@@ -131,7 +131,7 @@ func (s *session) leave(sent int, ended time.Duration) (successor *session) {
 // is left in the whole phase.
 func (s *session) settle(turns int64) {
 	p := s.phase
-	if p.count.pendingTurns.Add(-turns) == 0 && p.budget.closed() {
+	if p.count.pendingTurns.Add(-turns) == 0 && decide(p, (*scheduler).closed) {
 		p.markSent()
 	}
 }
@@ -150,7 +150,7 @@ func (s *session) proceed(turn int, answered time.Duration) (ok bool) {
 		}
 	}
 	if p.plan.Arrivals == nil {
-		ok = p.budget.takeTurn()
+		ok = decide(p, (*scheduler).continueSession)
 	} else {
 		ok = s.awaitArrival()
 	}
