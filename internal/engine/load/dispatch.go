@@ -16,15 +16,35 @@ func (p *Phase) dispatch(ctx context.Context) {
 	p.performOpen(ctx)
 }
 
-// performClosed starts plan.Concurrency sessions, all due at the start of the
-// phase. The goroutine of a session that has ended performs the next one.
+// performClosed starts plan.Concurrency sessions, each due when its slot opens. The
+// goroutine of a session that has ended performs the next one.
 func (p *Phase) performClosed(ctx context.Context) {
-	for range p.plan.Concurrency {
-		s := p.successor(p.start)
+	slots := p.plan.Concurrency
+	for i := range slots {
+		opens := p.start + p.plan.ConcurrencyRamp*time.Duration(i)/time.Duration(slots)
+		if !p.wait(opens - p.work.Clock.Now()) {
+			return
+		}
+		s := p.successor(opens)
 		if s == nil {
 			return
 		}
 		p.sessions.Go(func() { s.perform(ctx) })
+	}
+}
+
+// wait waits for a time; false = the phase was stopped before it was over.
+func (p *Phase) wait(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-p.stopped:
+		return false
 	}
 }
 

@@ -46,12 +46,6 @@ func (o *outage) pause(p *Phase) {
 		return
 	}
 	longest := min(outageMost, outageStep*time.Duration(p.plan.Concurrency))
-	wait := min(longest, outageStep<<min(o.failures-1, 10))
 	p.count.pauses.Add(1)
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.stopped:
-	}
+	p.wait(min(longest, outageStep<<min(o.failures-1, 10)))
 }

@@ -140,14 +140,8 @@ func (s *session) settle(turns int64) {
 func (s *session) proceed(turn int, answered time.Duration) (ok bool) {
 	p := s.phase
 	s.due = answered + s.conversation.Turns[turn].Delay
-	if wait := s.due - p.work.Clock.Now(); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-p.stopped:
-			return false
-		}
+	if !p.wait(s.due - p.work.Clock.Now()) {
+		return false
 	}
 	if p.plan.Arrivals == nil {
 		ok = decide(p, (*scheduler).continueSession)

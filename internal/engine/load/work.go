@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
@@ -52,9 +51,9 @@ type Options struct {
 	Received func() uint64
 	// Pacer makes what open loops wait for due times with.
 	Pacer func() pace.Waiter
-	// Source returns the dataset of a model; the sampler draws from it.
-	Source  func(model string) dataset.Source
-	Sampler *dataset.Sampler
+	// Draw returns the next conversation for a model. It is called by one goroutine at
+	// a time.
+	Draw func(model string) *bench.Conversation
 	// TokenIDs returns the tokens of a turn's texts; nil = the API takes none.
 	TokenIDs func(t *bench.Turn, model string) []int
 	Stop     Stop
@@ -107,7 +106,7 @@ func (w *Work) session() *session {
 		permits:     make(chan time.Duration, 1), // who permits never waits for a session
 	}
 	s.model = w.Plan.Models.Pick(w.drawn, w.choose)
-	s.conversation = w.Source(s.model).At(w.Sampler.Next())
+	s.conversation = w.Draw(s.model)
 	s.model = cmp.Or(s.conversation.Model, s.model)
 	w.drawn++
 	return s
