@@ -9,18 +9,21 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// certificate joins what the places found. The driver has ended.
+// certificate compares the results with the truth. The driver has ended.
 func (d *driver) certificate() (*verdict.Certificate, error) {
 	var all findings
-	for _, p := range d.places {
-		all.join(&p.found)
+	for _, r := range d.results {
+		all.add(r.record, r.truth)
+		if d.opts.Rate > 0 {
+			all.schedule = append(all.schedule, r.record.Stamps.Start-r.record.Stamps.Due)
+		}
 	}
 	if len(all.ttft) == 0 {
 		return nil, errors.New("certify: no request finished in the time available; increase it")
 	}
 	c := &verdict.Certificate{
 		Requests: all.requests, Events: len(all.receive), Window: d.opts.Time.Seconds(),
-		RequestBytes: len(d.places[0].request.Body), ChunkBytes: len(event(1, d.opts.ChunkBytes)),
+		RequestBytes: len(d.body), ChunkBytes: len(event(1, d.opts.ChunkBytes)),
 		ReferenceTTFT: ms(d.shape.ttft), ReferenceITL: ms(d.shape.itl),
 		Send: lags(all.send), Receive: lags(all.receive), Schedule: lags(all.schedule),
 		StampSource: "mixed", Transport: "event-loop",
@@ -28,7 +31,7 @@ func (d *driver) certificate() (*verdict.Certificate, error) {
 	if d.opts.Rate > 0 {
 		c.Rate = &d.opts.Rate
 	} else {
-		streams := len(d.places)
+		streams := d.shape.streams
 		c.Concurrency = &streams
 		if streams < d.opts.Concurrency {
 			c.Asked = &d.opts.Concurrency
