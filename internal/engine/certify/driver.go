@@ -54,7 +54,7 @@ func newDriver(o *Options, sh *shape, srv *server) (*driver, error) {
 		return nil, errors.New("certify: no codec of chats")
 	}
 	d := &driver{opts: o, shape: sh, server: srv, client: transport.New(o.Transport), body: requestBody(o.RequestBytes)}
-	// All requests share one body, as nobody changes it.
+	// All requests share one body, which is not changed.
 	kind.Encode = func([]byte, *endpoint.Request) ([]byte, error) { return d.body, nil }
 	d.plan = &plan.Plan{
 		Measure: plan.Measure{
@@ -133,7 +133,7 @@ func (d *driver) Finished(f load.Finished) {
 		return
 	}
 	if d.opts.Transport.Reuse != transport.Never && !r.Conn.Reused {
-		return // opening a connection is no error of the client
+		return // the time to open a connection is no error of the client
 	}
 	r.Answer = bench.Answer{Chunks: r.Answer.Chunks}
 	d.mu.Lock()

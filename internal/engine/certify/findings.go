@@ -6,20 +6,20 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// findings compares what the client has reported with the truth.
+// findings are the differences between what the client reports and the truth.
 type findings struct {
 	ttft, gap     []sample
-	send, receive []time.Duration // errors of single stamps
+	send, receive []time.Duration // errors of single timestamps
 	schedule      []time.Duration // start after due time; open loop
 	requests      int
-	kernel        int // requests with the kernel's stamps
+	kernel        int // requests with timestamps of the kernel
 }
 
 // add compares one request with the truth.
 //
-// A write happened between the stamps before and after its call, and with it the
-// arrival at the client, since both are on one machine. The errors are the largest
-// that this leaves possible.
+// The bytes of a write were sent, and arrived at the client on the same machine, at some
+// time between the timestamps before and after its call. The errors are the largest
+// possible ones.
 func (f *findings) add(r *bench.Record, t *truth) {
 	f.requests++
 	if r.Conn.Kernel {

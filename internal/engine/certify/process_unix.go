@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// processTime returns the processor time of this process so far; nil = the system
-// does not tell.
+// processTime returns the processor time of this process so far; nil = unknown.
 func processTime() *time.Duration {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {

@@ -59,7 +59,7 @@ func describe(b *bound) verdict.Certified {
 	}
 }
 
-// lags describes durations; nil for none. They are sorted in place.
+// lags describes durations; nil if there are none. It sorts them in place.
 func lags(d []time.Duration) *verdict.Lag {
 	n := len(d)
 	if n == 0 {
@@ -71,11 +71,11 @@ func lags(d []time.Duration) *verdict.Lag {
 		sum += x
 	}
 	return &verdict.Lag{
-		Count: int64(n), Mean: ms(sum / time.Duration(n)), P50: ms(d[rank(n, 0.5)-1]), P99: ms(d[rank(n, tail)-1]), Max: ms(d[n-1]),
+		Count: int64(n), Mean: ms(sum / time.Duration(n)), P50: ms(d[rank(n, 0.5)-1]), P99: ms(d[rank(n, certifiedQuantile)-1]), Max: ms(d[n-1]),
 	}
 }
 
-// ms is a duration in milliseconds, to the nanosecond.
+// ms returns a duration in milliseconds, to the nanosecond.
 func ms(d time.Duration) float64 { return round(float64(d) / float64(time.Millisecond)) }
 
 func round(x float64) float64 { return math.Round(x*1e6) / 1e6 }

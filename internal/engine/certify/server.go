@@ -16,17 +16,18 @@ import (
 	"aiperfd/internal/engine/sockstamp"
 )
 
-// truth is what the server did for one request, by its own clock: offsets of the
-// clock that the client has too.
+// truth is what the server did for one request, in offsets of the clock that it shares
+// with the client.
 type truth struct {
-	received      time.Duration   // the request was there, by the kernel's stamp where it can be had
-	before, after []time.Duration // each write: right before and right after the call
-	done          chan error      // buffered 1: the error of the last write, once; then nothing changes
+	received      time.Duration   // when the request arrived, by the kernel's timestamp if available
+	before, after []time.Duration // timestamps around the call of each write
+	done          chan error      // buffered 1: gets the error of the last write, once
 }
 
-// server answers each request with the same stream. One goroutine reads each
-// connection, and a single one makes all writes, in the order in which they are
-// due, so that an event costs little more than its system call.
+// server is the reference server. It answers each request with the same stream. One
+// goroutine per connection reads requests, and a single goroutine makes all writes in
+// the order of their due times, so that an event costs little more than its system
+// call.
 type server struct {
 	ln    net.Listener
 	clock bench.Clock
@@ -49,7 +50,7 @@ type stream struct {
 	due   time.Duration // of the next write
 }
 
-// newServer starts a server. The waiter belongs to it.
+// newServer starts a server. It closes the waiter.
 func newServer(ln net.Listener, clock bench.Clock, sh *shape, wait pace.Waiter) *server {
 	s := &server{
 		ln: ln, clock: clock, shape: sh, wait: wait,
@@ -92,8 +93,8 @@ func (s *server) accept() {
 	}
 }
 
-// truth takes out what the server did for a request that was answered. It waits for
-// the end of the last write, whose bytes the client may have before.
+// truth removes and returns what the server did for a request that was answered. It
+// waits for the end of the last write, since the client may receive the bytes earlier.
 func (s *server) truth(requestID string) (*truth, error) {
 	s.mu.Lock()
 	t := s.truths[requestID]
@@ -108,7 +109,7 @@ func (s *server) truth(requestID string) (*truth, error) {
 	return t, nil
 }
 
-// read takes the requests of one connection.
+// read reads the requests of one connection.
 func (s *server) read(c net.Conn) {
 	defer func() {
 		c.Close()
@@ -142,16 +143,16 @@ func (s *server) read(c net.Conn) {
 	}
 }
 
-// near is how long before a due time nothing but the time is waited for.
+// near is how long before a due time no more requests are taken.
 const near = time.Millisecond
 
 // write makes all writes at their due times.
 func (s *server) write() {
-	var due dues
+	var due timerHeap
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
-		alarm.Stop() // without a due time only a request ends the wait
+		alarm.Stop() // without a due time, only a request ends the wait
 		if len(due) > 0 {
 			left := due[0].due - s.clock.Now()
 			if left <= near {
@@ -159,7 +160,7 @@ func (s *server) write() {
 					return
 				}
 				s.writeDue(&due)
-				s.take(&due)
+				s.takeNew(&due)
 				continue
 			}
 			alarm.Reset(left - near)
@@ -174,8 +175,8 @@ func (s *server) write() {
 	}
 }
 
-// take takes the requests that have come, without waiting for any.
-func (s *server) take(due *dues) {
+// takeNew adds the requests that have arrived. It does not wait.
+func (s *server) takeNew(due *timerHeap) {
 	for {
 		select {
 		case next := <-s.in:
@@ -187,7 +188,7 @@ func (s *server) take(due *dues) {
 }
 
 // writeDue makes every write that is due by now.
-func (s *server) writeDue(due *dues) {
+func (s *server) writeDue(due *timerHeap) {
 	for now := s.clock.Now(); len(*due) > 0 && (*due)[0].due <= now; {
 		r := (*due)[0]
 		t := r.truth
@@ -205,20 +206,20 @@ func (s *server) writeDue(due *dues) {
 	}
 }
 
-// dues are streams, the next one first.
-type dues []*stream
+// timerHeap is a heap of streams, ordered by due time.
+type timerHeap []*stream
 
-var _ heap.Interface = (*dues)(nil)
+var _ heap.Interface = (*timerHeap)(nil)
 
-func (d dues) Len() int           { return len(d) }
-func (d dues) Less(i, j int) bool { return d[i].due < d[j].due }
-func (d dues) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d timerHeap) Len() int           { return len(d) }
+func (d timerHeap) Less(i, j int) bool { return d[i].due < d[j].due }
+func (d timerHeap) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
 
 // Push implements heap.Interface.
-func (d *dues) Push(x any) { *d = append(*d, x.(*stream)) }
+func (d *timerHeap) Push(x any) { *d = append(*d, x.(*stream)) }
 
 // Pop implements heap.Interface.
-func (d *dues) Pop() any {
+func (d *timerHeap) Pop() any {
 	last := len(*d) - 1
 	x := (*d)[last]
 	(*d)[last] = nil

@@ -28,7 +28,7 @@ type Phase struct {
 
 	dispatched   chan struct{} // closed when no arrival will come any more
 	dispatchOnce sync.Once
-	watched      chan struct{} // open loop: closed when nobody waits for arrivals any more
+	watched      chan struct{} // open loop: closed when no goroutine waits for arrivals any more
 	stopped      chan struct{} // closed when no more may be sent
 	stopOnce     sync.Once
 	end          atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
@@ -69,8 +69,8 @@ func (p *Phase) Begin() {
 	p.start = p.work.Clock.Now()
 }
 
-// Run performs the phase to its end. ctx cuts requests in flight; the gentle way is
-// Stop. The sink has taken all requests when Run returns.
+// Run performs the phase to its end. The end of ctx cuts requests in flight; Stop lets
+// them finish. The sink has taken all requests when Run returns.
 func (p *Phase) Run(ctx context.Context) {
 	inflight, cut := context.WithCancelCause(ctx) // of every exchange
 	defer cut(nil)
@@ -210,7 +210,7 @@ func (p *Phase) inSystem() int64 {
 	return now.sent + now.backlog - p.count.completed.Load() - p.count.cancelled.Load()
 }
 
-// markSent notes the instant at which nothing was left to send.
+// markSent stores the time at which nothing was left to send, once.
 func (p *Phase) markSent() {
 	p.count.sentEnd.CompareAndSwap(0, int64(p.work.Clock.Now()))
 }
