@@ -9,11 +9,11 @@ import (
 // over or it is stopped. In a closed loop it only fills the slots: each of them goes on
 // by itself.
 func (p *Phase) dispatch(ctx context.Context) {
-	if p.plan.Arrivals == nil {
+	if p.open == nil {
 		p.performClosed(ctx)
 		return
 	}
-	p.performOpen(ctx)
+	p.open.perform(ctx)
 }
 
 // performClosed starts plan.Concurrency sessions, each due when its slot opens. The
@@ -65,6 +65,3 @@ func decide[T any](p *Phase, f func(*scheduler) T) T {
 	defer p.mu.Unlock()
 	return f(&p.scheduler)
 }
-
-// endDispatch ends the wait for arrivals: none is needed any more.
-func (p *Phase) endDispatch() { p.dispatchOnce.Do(func() { close(p.dispatched) }) }

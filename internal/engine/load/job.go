@@ -29,8 +29,7 @@ type jobs struct {
 }
 
 // perform performs a request to the end of its answer.
-func (p *Phase) perform(ctx context.Context, r *transport.Request) transport.Exchange {
-	w := p.work
+func (w *Work) perform(ctx context.Context, r *transport.Request) transport.Exchange {
 	kind := &w.Plan.Kind
 	if kind.Job == nil {
 		return w.Client.Do(ctx, r)

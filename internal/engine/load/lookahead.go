@@ -111,5 +111,5 @@ func (a *lookahead) pop() *session {
 // draw makes the next session. Call with drawing held.
 func (a *lookahead) draw() *session {
 	a.left--
-	return a.phase.prepare()
+	return newSession(a.phase)
 }

@@ -14,12 +14,51 @@ import (
 // goroutine that waits for arrivals and those of the sessions call the methods
 // themselves, so that no goroutine has to be woken to pass a slot on.
 type openLoop struct {
-	phase *Phase
+	phase    *Phase
+	over     chan struct{} // closed when no arrival is needed any more
+	overOnce sync.Once
+	watched  chan struct{} // closed when no goroutine waits for arrivals any more
 
 	mu      sync.Mutex     // held until a decision is carried out, so that sessions start in the order of their due times
 	waiting []*session     // guarded by mu; continuations that wait for an arrival, oldest first
 	used    bench.Arrivals // guarded by mu
 }
+
+// perform takes the arrivals at their due times, whatever the server does. It returns
+// when none is needed any more.
+func (o *openLoop) perform(ctx context.Context) {
+	next, stop := iter.Pull(o.phase.plan.Arrivals)
+	defer stop()
+	wait := o.phase.work.Pacer()
+	defer wait.Close()
+	o.phase.sessions.Go(func() { o.watch(ctx, next, wait) })
+	<-o.over
+	<-o.watched
+}
+
+// watch waits for arrivals until a session has to be started. Then it starts a new
+// goroutine that waits for the next ones and performs the session itself: the thread
+// that was woken at the due time is the one that sends, and the other may be scheduled
+// later.
+func (o *openLoop) watch(ctx context.Context, next func() (time.Duration, bool), wait pace.Waiter) {
+	p := o.phase
+	for {
+		offset, more := next()
+		if !more || !wait.Until(p.work.Clock.At(p.start+offset), o.over) {
+			o.end()
+			close(o.watched)
+			return
+		}
+		if s := o.arrive(p.start + offset); s != nil {
+			p.sessions.Go(func() { o.watch(ctx, next, wait) })
+			s.perform(ctx)
+			return
+		}
+	}
+}
+
+// end ends the wait for arrivals: none is needed any more.
+func (o *openLoop) end() { o.overOnce.Do(func() { close(o.over) }) }
 
 // arrive takes one arrival. It returns the session that starts now, if any.
 func (o *openLoop) arrive(due time.Duration) *session {
@@ -55,7 +94,7 @@ func (o *openLoop) carryOut(d decision) (started *session) {
 		close(o.oldest().permits)
 	}
 	if d.finished {
-		p.endDispatch()
+		o.end()
 	}
 	return started
 }
@@ -98,36 +137,4 @@ func (o *openLoop) arrivals() bench.Arrivals {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.used
-}
-
-// performOpen takes the arrivals at their due times, whatever the server does. It
-// returns when none is needed any more.
-func (p *Phase) performOpen(ctx context.Context) {
-	next, stop := iter.Pull(p.plan.Arrivals)
-	defer stop()
-	wait := p.work.Pacer()
-	defer wait.Close()
-	p.sessions.Go(func() { p.watch(ctx, next, wait) })
-	<-p.dispatched
-	<-p.watched
-}
-
-// watch waits for arrivals until a session has to be started. Then it starts a new
-// goroutine that waits for the next ones and performs the session itself: the thread
-// that was woken at the due time is the one that sends, and the other may be scheduled
-// later.
-func (p *Phase) watch(ctx context.Context, next func() (time.Duration, bool), wait pace.Waiter) {
-	for {
-		offset, more := next()
-		if !more || !wait.Until(p.work.Clock.At(p.start+offset), p.dispatched) {
-			p.endDispatch()
-			close(p.watched)
-			return
-		}
-		if s := p.open.arrive(p.start + offset); s != nil {
-			p.sessions.Go(func() { p.watch(ctx, next, wait) })
-			s.perform(ctx)
-			return
-		}
-	}
 }

@@ -41,7 +41,7 @@ func (o *outage) met(r *bench.Response) bool {
 // pause waits before a slot of a closed loop sends its next request. Arrivals of an open
 // loop do not wait.
 func (o *outage) pause(p *Phase) {
-	if p.plan.Arrivals != nil || decide(p, (*scheduler).exhausted) {
+	if p.open != nil || decide(p, (*scheduler).exhausted) {
 		return
 	}
 	longest := min(outageMost, outageStep*time.Duration(p.plan.Concurrency))

@@ -26,14 +26,11 @@ type Phase struct {
 	lookahead *lookahead
 	open      *openLoop // nil = closed loop
 
-	dispatched   chan struct{} // closed when no arrival will come any more
-	dispatchOnce sync.Once
-	watched      chan struct{} // open loop: closed when no goroutine waits for arrivals any more
-	stopped      chan struct{} // closed when no more may be sent
-	stopOnce     sync.Once
-	end          atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
-	timedOut     bool                           // the grace period ended before the requests
-	sessions     sync.WaitGroup                 // goroutines of sessions
+	stopped  chan struct{} // closed when no more may be sent
+	stopOnce sync.Once
+	end      atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
+	timedOut bool                           // the grace period ended before the requests
+	sessions sync.WaitGroup                 // goroutines of sessions
 }
 
 // counts are the live counters of a phase that the scheduler does not keep.
@@ -51,14 +48,12 @@ type counts struct {
 func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 	ph := &Phase{
 		plan: p, work: w, sink: out,
-		scheduler:  scheduler{requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency},
-		dispatched: make(chan struct{}),
-		watched:    make(chan struct{}),
-		stopped:    make(chan struct{}),
+		scheduler: scheduler{requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency},
+		stopped:   make(chan struct{}),
 	}
 	ph.lookahead = newLookahead(ph)
 	if p.Arrivals != nil {
-		ph.open = &openLoop{phase: ph}
+		ph.open = &openLoop{phase: ph, over: make(chan struct{}), watched: make(chan struct{})}
 	}
 	return ph
 }
@@ -112,7 +107,9 @@ func (p *Phase) stopSending() {
 		p.scheduler.stop()
 		p.mu.Unlock()
 		close(p.stopped)
-		p.endDispatch()
+		if p.open != nil {
+			p.open.end()
+		}
 	})
 }
 

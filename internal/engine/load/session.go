@@ -32,9 +32,9 @@ type turn struct {
 	err     error // it could not be encoded
 }
 
-// prepare draws the next conversation and builds its first turn, so that this is
+// newSession draws the next conversation and builds its first turn, so that this is
 // done before the session is due.
-func (p *Phase) prepare() *session {
+func newSession(p *Phase) *session {
 	s := p.work.session()
 	s.phase = p
 	if s.next.rec == nil {
@@ -120,7 +120,7 @@ func (s *session) leave(sent int, ended time.Duration) (successor *session) {
 		p.count.sessionsDone.Add(1)
 	}
 	p.work.Client.EndSession(s.correlation)
-	if p.plan.Arrivals == nil {
+	if p.open == nil {
 		return p.successor(ended)
 	}
 	return p.open.ended()
@@ -142,7 +142,7 @@ func (s *session) proceed(turn int, answered time.Duration) (ok bool) {
 	if !p.wait(s.due - p.work.Clock.Now()) {
 		return false
 	}
-	if p.plan.Arrivals == nil {
+	if p.open == nil {
 		ok = decide(p, (*scheduler).continueSession)
 	} else {
 		ok = s.awaitArrival()
@@ -159,7 +159,7 @@ func (s *session) awaitArrival() (ok bool) {
 	select {
 	case s.due, ok = <-s.permits:
 		return ok
-	case <-p.dispatched:
+	case <-p.open.over:
 		s.due, ok = p.open.withdraw(s)
 		return ok
 	}
@@ -221,7 +221,7 @@ func (s *session) exchange(ctx context.Context) Finished {
 		}}
 	} else {
 		f.Header, f.Body = next.request.Header, next.request.Body
-		f.Exchange = p.perform(ctx, &next.request)
+		f.Exchange = p.work.perform(ctx, &next.request)
 		rec.Stamps, rec.Conn, rec.Status = f.Exchange.Stamps, f.Exchange.Conn, f.Exchange.Response.Status
 	}
 	rec.Stamps.Due, rec.Stamps.Permit = s.due, s.permit
