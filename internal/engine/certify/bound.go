@@ -8,45 +8,45 @@ import (
 )
 
 const (
-	certifiedQuantile = 0.99 // the percentile that is certified
-	// level is the confidence of each of the two bounds. Both hold together with at
-	// least 98 %, however they depend on each other. The promise is 95 %, because
-	// conditions differ from run to run.
+	tail = 0.99 // the percentile that is certified
+	// level is the confidence of each of the two bounds. Both hold together with
+	// 98 %, whatever they have to do with each other; what is promised is 95 %,
+	// because one run is never quite like the other.
 	level = 0.99
-	// tailIndex is assumed in extrapolations: a tail heavier than that of any
-	// distribution with a finite variance.
+	// tailIndex is for extrapolation: heavier than the tail of any distribution
+	// with a variance.
 	tailIndex = 2.0
 )
 
-// sample is one latency: the reported and the true value.
+// sample is one latency as the client reports it and as it was.
 type sample struct {
-	at              time.Duration // when it was measured
+	at              time.Duration // for the order in time
 	reported, truth time.Duration
-	err             time.Duration // largest possible difference; ≥ 0
+	err             time.Duration // what the two can differ by at most; ≥ 0
 }
 
-// bound is an upper bound of the error of a p99, for runs under the same conditions as
-// the one that the samples are from.
+// bound is what samples say about the error of the p99 of a run like the one that
+// they are from.
 type bound struct {
 	count           int
-	effective       int // effective sample size
+	effective       int // independent samples that they are worth
 	reported, truth time.Duration
 	p50, p99, max   time.Duration // of the errors of single values
-	added           time.Duration // the error of the p99 of the next run is at most this …
+	added           time.Duration // the p99 of the next run is off by at most this …
 	confidence      float64       // … in at least this share of runs, whatever the distribution
-	extrapolated    bool          // added was increased because that share is less than level
+	extrapolated    bool          // added was made larger because that share is less than level
 }
 
-// newBound computes a bound from at least one sample. It sorts samples in place.
+// newBound computes a bound. samples are sorted in place; there must be one.
 //
 // The error of a p99 is bounded by an order statistic of the errors of single
 // values. If the next run has as many values as this one, its own p99 of the
 // errors is at most the j-th smallest of this one with a probability that depends
-// only on j ([precedence]). The smallest j with enough confidence is used. If there
-// are too few values for any, the largest is extrapolated under the assumption that
-// the tail of the errors follows a power law with tailIndex: the ratio of the maxima
+// on nothing but j ([precedence]). The smallest j that is good enough counts. Where
+// there are too few values for any, the largest is multiplied by what it takes if
+// the tail of the errors falls like a power of tailIndex: the ratio of the largest
 // of two such samples has that distribution, and its odds scale with the power. The
-// bound is at least the observed difference of the two p99.
+// difference of the two p99 that was seen is never more than the bound.
 func newBound(samples []sample) bound {
 	slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
 	b := bound{
@@ -60,7 +60,7 @@ func newBound(samples []sample) bound {
 	}
 	sorted := slices.Sorted(slices.Values(errs))
 	n := len(sorted)
-	b.p50, b.p99, b.max = sorted[rank(n, 0.5)-1], sorted[rank(n, certifiedQuantile)-1], sorted[n-1]
+	b.p50, b.p99, b.max = sorted[rank(n, 0.5)-1], sorted[rank(n, tail)-1], sorted[n-1]
 	b.effective = effective(errs, b.p99)
 	j, confidence := order(b.effective)
 	b.confidence, b.extrapolated = confidence, confidence < level
@@ -81,23 +81,23 @@ func quantile(samples []sample, get func(*sample) time.Duration) time.Duration {
 		values[i] = get(&samples[i])
 	}
 	slices.Sort(values)
-	return values[rank(len(values), certifiedQuantile)-1]
+	return values[rank(len(values), tail)-1]
 }
 
 // rank is the 1-based rank of a quantile of n values.
 func rank(n int, p float64) int { return min(max(ceil(p*float64(n)), 1), n) }
 
-// ceil rounds up; it ignores the rounding error of a product.
+// ceil forgives the rounding of a product.
 func ceil(x float64) int { return int(math.Ceil(x - 1e-9)) }
 
-// chi2Limit is the loss that batches of independent values exceed with a probability
-// of 5 %: the 95 % quantile of chi-square with 19 degrees of freedom, divided by 19.
-const chi2Limit = 1.587
+// byChance is the loss that batches of independent values show in one of twenty
+// cases: the 95 % quantile of chi-square with 19 degrees of freedom, by 19.
+const byChance = 1.587
 
-// effective returns the effective sample size of a sequence for its p99. Late values
-// come in bursts, because a pause of the client affects all streams. The share of
-// values above the p99 then varies more between batches than it would by chance; the
-// ratio of the variances is the loss (method of batch means).
+// effective returns how many independent values a sequence is worth for its p99.
+// Late values come in bursts: what stops the client stops it for all streams. The
+// share of values above the p99 varies more from one stretch of time to the next
+// then than it would by chance, and that is the loss (batch means).
 func effective(errs []time.Duration, p99 time.Duration) int {
 	const batches = 20
 	n := len(errs)
@@ -125,17 +125,17 @@ func effective(errs []time.Duration, p99 time.Duration) int {
 		return n
 	}
 	loss := square / (batches - 1) / chance
-	if loss < chi2Limit {
+	if loss < byChance {
 		return n
 	}
 	return max(1, int(float64(n)/loss))
 }
 
-// order returns the smallest rank j of m values that is an upper bound of the p99 of
-// another m values from the same distribution with the confidence level, and its
-// confidence. If there are too few values, it returns m and a lower confidence.
+// order returns the rank j of m values below which the p99 of another m values of
+// the same kind lies with the wanted confidence, and that confidence. With few
+// values none is good enough: then it is the largest, with less confidence.
 func order(m int) (j int, confidence float64) {
-	k := rank(m, certifiedQuantile)
+	k := rank(m, tail)
 	for j = k; j < m; j++ {
 		if confidence = precedence(m, k, j); confidence >= level {
 			return j, confidence
@@ -144,14 +144,14 @@ func order(m int) (j int, confidence float64) {
 	return m, precedence(m, k, m)
 }
 
-// exact is the largest number of values for which precedence computes its sum; above,
-// it uses the normal approximation.
+// exact is up to how many values precedence is summed up; beyond, its terms are
+// those of a normal distribution.
 const exact = 50_000
 
 // precedence returns the probability that the k-th smallest of m values is at most
-// the j-th smallest of m others from the same continuous distribution: that at least k
-// of the former lie below the j-th of the latter. Their number has a negative
-// hypergeometric distribution (H. A. David and H. N. Nagaraja, Order Statistics,
+// the j-th smallest of m others from the same continuous distribution, whatever
+// that is: that at least k of the ones lie below the j-th of the others. How many
+// do is negative hypergeometric (H. A. David and H. N. Nagaraja, Order Statistics,
 // section 2.5).
 func precedence(m, k, j int) float64 {
 	if m > exact {
@@ -159,16 +159,16 @@ func precedence(m, k, j int) float64 {
 		sd := math.Sqrt(2 * float64(m) * p * (1 - p))
 		return 0.5 * math.Erfc(-(float64(j-k)+0.5)/sd/math.Sqrt2)
 	}
-	all := logChoose(2*m, m)
+	all := choose(2*m, m)
 	sum := 0.0
 	for i := k; i <= m; i++ {
-		sum += math.Exp(logChoose(j-1+i, i) + logChoose(2*m-j-i, m-i) - all)
+		sum += math.Exp(choose(j-1+i, i) + choose(2*m-j-i, m-i) - all)
 	}
 	return min(sum, 1)
 }
 
-// logChoose returns the logarithm of a binomial coefficient.
-func logChoose(n, k int) float64 {
+// choose is the logarithm of a binomial coefficient.
+func choose(n, k int) float64 {
 	lg := func(x int) float64 {
 		v, _ := math.Lgamma(float64(x) + 1)
 		return v

@@ -115,7 +115,7 @@ func TestCoverage(t *testing.T) {
 func TestBoundIsSharp(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := newBound(from(steady, exponential)(r, 20_000))
-	truth := 0.05 * -math.Log(1-certifiedQuantile) // p99 of the errors, in ms
+	truth := 0.05 * -math.Log(1-tail) // p99 of the errors, in ms
 	if got := ms(b.added); got < truth || got > 1.15*truth {
 		t.Errorf("bound %.4f ms, want from %.4f to 15 %% more", got, truth)
 	}
@@ -154,8 +154,8 @@ func TestPrecedence(t *testing.T) {
 	}
 	t.Run("sum and normal distribution agree where one takes over", func(t *testing.T) {
 		for _, j := range []int{49_480, 49_500, 49_520, 49_560} {
-			p := precedence(exact, rank(exact, certifiedQuantile), j)
-			q := precedence(exact+1, rank(exact, certifiedQuantile), j)
+			p := precedence(exact, rank(exact, tail), j)
+			q := precedence(exact+1, rank(exact, tail), j)
 			if math.Abs(p-q) > 0.01 {
 				t.Errorf("rank %d: %v by the sum, %v by the normal distribution", j, p, q)
 			}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// processTime returns the processor time of this process so far; nil = unknown.
+// processTime returns the processor time of this process so far; nil = the system
+// does not tell.
 func processTime() *time.Duration {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {

@@ -71,7 +71,7 @@ func lags(d []time.Duration) *verdict.Lag {
 		sum += x
 	}
 	return &verdict.Lag{
-		Count: int64(n), Mean: ms(sum / time.Duration(n)), P50: ms(d[rank(n, 0.5)-1]), P99: ms(d[rank(n, certifiedQuantile)-1]), Max: ms(d[n-1]),
+		Count: int64(n), Mean: ms(sum / time.Duration(n)), P50: ms(d[rank(n, 0.5)-1]), P99: ms(d[rank(n, tail)-1]), Max: ms(d[n-1]),
 	}
 }
 

@@ -148,7 +148,7 @@ const near = time.Millisecond
 
 // write makes all writes at their due times.
 func (s *server) write() {
-	var due timerHeap
+	var due streamHeap
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
@@ -160,7 +160,7 @@ func (s *server) write() {
 					return
 				}
 				s.writeDue(&due)
-				s.takeNew(&due)
+				s.take(&due)
 				continue
 			}
 			alarm.Reset(left - near)
@@ -175,8 +175,8 @@ func (s *server) write() {
 	}
 }
 
-// takeNew adds the requests that have arrived. It does not wait.
-func (s *server) takeNew(due *timerHeap) {
+// take takes the requests that have come, without waiting for any.
+func (s *server) take(due *streamHeap) {
 	for {
 		select {
 		case next := <-s.in:
@@ -188,7 +188,7 @@ func (s *server) takeNew(due *timerHeap) {
 }
 
 // writeDue makes every write that is due by now.
-func (s *server) writeDue(due *timerHeap) {
+func (s *server) writeDue(due *streamHeap) {
 	for now := s.clock.Now(); len(*due) > 0 && (*due)[0].due <= now; {
 		r := (*due)[0]
 		t := r.truth
@@ -206,20 +206,20 @@ func (s *server) writeDue(due *timerHeap) {
 	}
 }
 
-// timerHeap is a heap of streams, ordered by due time.
-type timerHeap []*stream
+// streamHeap is a heap of streams by the time of their next event.
+type streamHeap []*stream
 
-var _ heap.Interface = (*timerHeap)(nil)
+var _ heap.Interface = (*streamHeap)(nil)
 
-func (d timerHeap) Len() int           { return len(d) }
-func (d timerHeap) Less(i, j int) bool { return d[i].due < d[j].due }
-func (d timerHeap) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d streamHeap) Len() int           { return len(d) }
+func (d streamHeap) Less(i, j int) bool { return d[i].due < d[j].due }
+func (d streamHeap) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
 
 // Push implements heap.Interface.
-func (d *timerHeap) Push(x any) { *d = append(*d, x.(*stream)) }
+func (d *streamHeap) Push(x any) { *d = append(*d, x.(*stream)) }
 
 // Pop implements heap.Interface.
-func (d *timerHeap) Pop() any {
+func (d *streamHeap) Pop() any {
 	last := len(*d) - 1
 	x := (*d)[last]
 	(*d)[last] = nil
