@@ -92,7 +92,7 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	x.records = &collect.Run{Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files}
 	x.work = load.NewWork(load.Options{
 		Plan: x.plan, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
-		Source: x.data.of, Sampler: x.data.sampler, TokenIDs: x.tokenIDs(), Stop: x.cancel,
+		Draw: x.data.draw, TokenIDs: x.tokenIDs(), Stop: x.cancel,
 	})
 	return nil
 }
@@ -209,6 +209,9 @@ func (d *datasets) of(model string) dataset.Source {
 	}
 	return d.first
 }
+
+// draw returns the next conversation for a model. Not safe for concurrent use.
+func (d *datasets) draw(model string) *bench.Conversation { return d.of(model).At(d.sampler.Next()) }
 
 // hash is the hash of everything that may be sent: of several datasets, in the order
 // of their models, that of their hashes.

@@ -1,11 +1,12 @@
-// Package certify measures how much this client adds to the latencies that it
-// reports, on this machine and now: it drives a small server of its own, which
-// writes down when it really did what, through the same transport and the same
-// codec as a run.
+// Package certify measures the error that the client adds to the latencies that it
+// reports, on this machine and at this time. It sends requests to a reference server
+// through the same load, transport and codec as a run. The server records when it
+// received each request and when it wrote each event; both are compared with what the
+// client reports.
 //
 // The server runs in this process and competes with the client for the same
-// processors. A run against a server on another machine has more of them, so what
-// is measured here is rather too much than too little.
+// processors. A run against a server on another machine has more of them, so the error
+// is overestimated rather than underestimated.
 package certify
 
 import (
@@ -33,13 +34,13 @@ const (
 	MaxStreams        = 2000    // both ends of a connection are in this process
 	MaxChunkBytes     = 1 << 20 // of one event
 	maxRequestBytes   = 16 << 20
-	spare             = 10 * time.Second // for what the last requests may take beyond their time
+	extraTime         = 10 * time.Second // for the last requests
 )
 
 // Dial opens a connection, as in [transport.Options].
 type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Options say what is driven, and how.
+// Options configure the load and the reference server.
 type Options struct {
 	// Concurrency is the number of streams of a closed loop. More than
 	// [MaxStreams] are not tried. Not used with a Rate.
@@ -48,27 +49,27 @@ type Options struct {
 	// Time is for how long requests are started; 0 = [DefaultTime], at most
 	// [MaxTime]. A certificate takes up to about two seconds more.
 	Time time.Duration
-	// TTFT and ITL are what the server is asked to keep; 0 = the defaults. Where
-	// they are too long for enough requests in the time, they are shortened.
+	// TTFT and ITL are the times of the server's responses; 0 = the defaults. They are
+	// shortened if they are too long for enough requests in the time.
 	TTFT, ITL    time.Duration
 	ChunkBytes   int // of an event on the wire, about; 0 = [DefaultChunkBytes]
 	RequestBytes int // of the body of a request, about
 	// Transport is the client's; its clock, timeouts and Streaming are set here.
 	Transport transport.Options
 	Pacer     func() pace.Waiter // waits for due times; nil = [pace.Timers]
-	// Network opens the way to the server; nil = TCP on the loopback interface.
+	// Network returns the server's listener and how to connect to it; nil = TCP on the
+	// loopback interface.
 	Network func() (net.Listener, Dial, error)
 }
 
-// Run drives the reference server and returns what came out. It takes no longer
-// than Time and some seconds. It fails when ctx ends, and when a request fails:
-// that must not happen here.
+// Run sends requests to the reference server and returns the certificate. It takes
+// Time and a few seconds at most. It returns an error if ctx ends or any request fails.
 func Run(ctx context.Context, o Options) (*verdict.Certificate, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
 	sh := newShape(&o)
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Time+2*sh.length()+spare,
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Time+2*sh.length()+extraTime,
 		errors.New("the reference server did not get done in time"))
 	defer cancel()
 	ln, dial, err := o.open(ctx)
@@ -125,11 +126,11 @@ func (o *Options) complete() error {
 	o.RequestBytes = min(max(o.RequestBytes, 0), maxRequestBytes)
 	t := &o.Transport
 	t.Streaming, t.MaxIdle = true, MaxStreams
-	t.ConnectTimeout, t.HeadersTimeout, t.IdleTimeout, t.TotalTimeout = spare, 0, 0, o.Time+spare
+	t.ConnectTimeout, t.HeadersTimeout, t.IdleTimeout, t.TotalTimeout = extraTime, 0, 0, o.Time+extraTime
 	return nil
 }
 
-// open opens the way to the server: the loopback interface, if no other is given.
+// open returns the server's listener and how to connect to it.
 func (o *Options) open(ctx context.Context) (net.Listener, Dial, error) {
 	if o.Network != nil {
 		return o.Network()

@@ -15,42 +15,34 @@ import (
 	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
-	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/load"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
 
-// driver sends requests to the reference server as a run does, and compares what
-// it would report with the truth.
+// driver performs one phase of load against the reference server. It is the sink of
+// the load.
 type driver struct {
 	opts   *Options
 	shape  *shape
 	server *server
 	client *transport.Client
-	clock  bench.Clock
-	kind   endpoint.Kind
-	places []*place
-	start  time.Duration
-	group  sync.WaitGroup
+	plan   *plan.Plan
+	body   []byte // of every request
 
 	stop context.CancelCauseFunc // with the first failure
+
+	mu      sync.Mutex
+	results []result // guarded by mu
 }
 
-// place performs one request at a time: a slot of the server, the request that
-// names it, and what was measured there.
-type place struct {
-	slot    *slot
-	request transport.Request
-	found   findings
+// result is a request that entered the certificate.
+type result struct {
+	record *bench.Record // its answer has nothing but chunks
+	truth  *truth
 }
 
-// findings are what requests have shown. Each place has its own until the end.
-type findings struct {
-	ttft, gap     []sample
-	send, receive []time.Duration // errors of single stamps
-	schedule      []time.Duration // start after due time; open loop
-	requests      int
-	kernel        int // requests with the kernel's stamps
-}
+var _ load.Sink = (*driver)(nil)
 
 // seed makes the arrivals of every certificate the same.
 const seed = bench.Seed(1)
@@ -61,16 +53,17 @@ func newDriver(o *Options, sh *shape, srv *server) (*driver, error) {
 	if !ok {
 		return nil, errors.New("certify: no codec of chats")
 	}
-	d := &driver{
-		opts: o, shape: sh, server: srv, client: transport.New(o.Transport), clock: o.Transport.Clock, kind: kind,
-	}
-	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
-	body := requestBody(o.RequestBytes)
-	for i, slot := range srv.slots {
-		d.places = append(d.places, &place{slot: slot, request: transport.Request{
-			URL:    &url.URL{Scheme: "http", Host: srv.ln.Addr().String(), Path: "/" + strconv.Itoa(i)},
-			Header: header, Body: body, Streaming: true, Session: strconv.Itoa(i),
-		}})
+	d := &driver{opts: o, shape: sh, server: srv, client: transport.New(o.Transport), body: requestBody(o.RequestBytes)}
+	// All requests share one body, which is not changed.
+	kind.Encode = func([]byte, *endpoint.Request) ([]byte, error) { return d.body, nil }
+	d.plan = &plan.Plan{
+		Measure: plan.Measure{
+			Seed: seed, Kind: kind, Settings: endpoint.Settings{Streaming: true}, Phases: []plan.Phase{o.phase(sh)},
+		},
+		Models:    plan.Models{Names: []string{"reference"}},
+		Targets:   []plan.Target{{URL: &url.URL{Scheme: "http", Host: srv.ln.Addr().String(), Path: "/"}}},
+		Header:    http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}},
+		SessionID: "X-Correlation-Id",
 	}
 	return d, nil
 }
@@ -81,156 +74,112 @@ func requestBody(size int) []byte {
 	return []byte(head + strings.Repeat("x", max(1, size-len(head)-len(tail))) + tail)
 }
 
-// run sends requests for the time that was asked for and waits for the last one.
+// phase returns the load. The slots of a closed loop open within the length of a
+// response, so that the writes of the server spread over the time. The arrivals of an
+// open loop are all sent, however late.
+func (o *Options) phase(sh *shape) plan.Phase {
+	p := plan.Phase{Name: "certify", Kind: bench.Profiling, Concurrency: sh.streams, Grace: -1}
+	if o.Rate > 0 {
+		p.Arrivals = until(arrival.Poisson(o.Rate, seed), o.Time)
+	} else {
+		p.Duration, p.ConcurrencyRamp = o.Time, sh.length()
+	}
+	return p
+}
+
+// until yields the arrivals up to a time.
+func until(arrivals iter.Seq[time.Duration], end time.Duration) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		for at := range arrivals {
+			if at > end || !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// run performs the load and waits for the last request.
 func (d *driver) run(ctx context.Context) error {
 	ctx, d.stop = context.WithCancelCause(ctx)
 	defer d.stop(nil)
-	d.start = d.clock.Now()
-	if d.opts.Rate > 0 {
-		d.openLoop(ctx)
-	} else {
-		d.closedLoop(ctx)
-	}
-	d.group.Wait()
+	conversation := &bench.Conversation{Turns: make([]bench.Turn, 1)}
+	work := load.NewWork(load.Options{
+		Plan: d.plan, Clock: d.opts.Transport.Clock, Client: newStreams(d.client, d.shape.streams),
+		Received: func() uint64 { return 0 }, Pacer: d.opts.Pacer, Stop: never{},
+		Draw: func(string) *bench.Conversation { return conversation },
+	})
+	phase := load.NewPhase(work, &d.plan.Phases[0], d)
+	phase.Begin()
+	phase.Run(ctx)
 	return context.Cause(ctx)
 }
 
-// closedLoop keeps every place busy. They begin one after the other within the
-// length of a response, so that the writes of the server spread over the time.
-func (d *driver) closedLoop(ctx context.Context) {
-	length := d.shape.length()
-	for i, p := range d.places {
-		first := d.start + length*time.Duration(i)/time.Duration(len(d.places))
-		d.group.Go(func() {
-			timer := time.NewTimer(first - d.clock.Now())
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				return
-			}
-			for ctx.Err() == nil && d.clock.Now() < d.start+d.opts.Time {
-				d.perform(ctx, p, 0)
-			}
-		})
-	}
-}
-
-// openLoop sends at the due times of a Poisson process, as long as there is a
-// place. As in a run, who was woken at a due time sends, and leaves the watch to
-// another goroutine.
-func (d *driver) openLoop(ctx context.Context) {
-	next, stop := iter.Pull(arrival.Poisson(d.opts.Rate, seed))
-	defer stop()
-	wait := d.opts.Pacer()
-	defer wait.Close()
-	w := watch{driver: d, next: next, wait: wait, free: make(chan *place, len(d.places)), over: make(chan struct{})}
-	for _, p := range d.places {
-		w.free <- p
-	}
-	d.group.Go(func() { w.arrival(ctx) })
-	<-w.over
-}
-
-// watch is the watch for arrivals of an open loop. One goroutine at a time has it.
-type watch struct {
-	driver *driver
-	next   func() (time.Duration, bool)
-	wait   pace.Waiter
-	free   chan *place   // holds all places
-	over   chan struct{} // closed when no arrival will come any more
-}
-
-// arrival waits for the next arrival, has another goroutine watch for the one
-// after it, and sends.
-func (w *watch) arrival(ctx context.Context) {
-	d := w.driver
-	offset, more := w.next()
-	if !more || offset > d.opts.Time || !w.wait.Until(d.clock.At(d.start+offset), ctx.Done()) {
-		close(w.over)
+// Finished implements load.Sink. A failure ends the load.
+func (d *driver) Finished(f load.Finished) {
+	defer f.Exchange.Release()
+	f.Decode(d.plan)
+	r := f.Record
+	if r.Answer.Failure != nil {
+		d.stop(fmt.Errorf("request failed: %s", r.Answer.Failure.Message))
 		return
 	}
-	var p *place
-	select {
-	case p = <-w.free:
-	case <-ctx.Done():
-		close(w.over)
+	t, err := d.server.truth(r.RequestID)
+	if err != nil {
+		d.stop(err)
 		return
 	}
-	d.group.Go(func() { w.arrival(ctx) })
-	d.perform(ctx, p, d.start+offset)
-	w.free <- p
+	if len(r.Answer.Chunks) != len(d.shape.writes) {
+		d.stop(fmt.Errorf("%d of %d events were received", len(r.Answer.Chunks), len(d.shape.writes)))
+		return
+	}
+	if d.opts.Transport.Reuse != transport.Never && !r.Conn.Reused {
+		return // the time to open a connection is no error of the client
+	}
+	r.Answer = bench.Answer{Chunks: r.Answer.Chunks}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.results = append(d.results, result{record: r, truth: t})
 }
 
-// perform sends one request and compares. A failure ends everything.
-func (d *driver) perform(ctx context.Context, p *place, due time.Duration) {
-	p.slot.ready <- struct{}{} // never full: the last request was answered
-	x := d.client.Do(ctx, &p.request)
-	defer x.Release()
-	a := d.kind.Decode(x.Response, true)
-	if a.Failure != nil {
-		d.stop(fmt.Errorf("request failed: %s", a.Failure.Message))
-		return
-	}
-	select {
-	case err := <-p.slot.done:
-		if err != nil {
-			d.stop(fmt.Errorf("write response: %w", err))
-			return
-		}
-	case <-ctx.Done():
-		return
-	}
-	if len(a.Chunks) != len(d.shape.writes) {
-		d.stop(fmt.Errorf("%d of %d events were received", len(a.Chunks), len(d.shape.writes)))
-		return
-	}
-	if d.opts.Transport.Reuse != transport.Never && !x.Conn.Reused {
-		return // opening a connection is no error of the client
-	}
-	p.found.add(&x, a.Chunks, &p.slot.truth)
-	if due > 0 {
-		p.found.schedule = append(p.found.schedule, x.Stamps.Start-due)
-	}
+// streams is the client as the load uses it: the requests at the same time belong to
+// streams whose sessions do not end, so that sticky connections are reused as well.
+type streams struct {
+	client   *transport.Client
+	sessions chan string // that have no request in flight; has room for all
 }
 
-// add compares one exchange with the truth.
-//
-// A write happened between the stamps before and after its call, and with it the
-// arrival at the client, since both are on one machine. The errors are the largest
-// that this leaves possible.
-func (f *findings) add(x *transport.Exchange, chunks []bench.Chunk, t *truth) {
-	f.requests++
-	if x.Conn.Kernel {
-		f.kernel++
+var _ load.Sender = (*streams)(nil)
+
+func newStreams(client *transport.Client, n int) *streams {
+	s := &streams{client: client, sessions: make(chan string, n)}
+	for i := range n {
+		s.sessions <- strconv.Itoa(i)
 	}
-	send := t.received - x.Stamps.Start
-	f.send = append(f.send, send)
-	f.ttft = append(f.ttft, sample{
-		at:       chunks[0].At,
-		reported: chunks[0].At - x.Stamps.Start,
-		truth:    t.before[0] - t.received,
-		err:      max(chunks[0].At-t.before[0]+send, t.after[0]-chunks[0].At-send),
-	})
-	for i := range chunks {
-		most, least := chunks[i].At-t.before[i], chunks[i].At-t.after[i]
-		f.receive = append(f.receive, max(most, -least))
-		if i == 0 {
-			continue
-		}
-		f.gap = append(f.gap, sample{
-			at:       chunks[i].At,
-			reported: chunks[i].At - chunks[i-1].At,
-			truth:    t.before[i] - t.before[i-1],
-			err:      max(most-(chunks[i-1].At-t.after[i-1]), (chunks[i-1].At-t.before[i-1])-least),
-		})
-	}
+	return s
 }
 
-// join adds other findings.
-func (f *findings) join(o *findings) {
-	f.ttft, f.gap = append(f.ttft, o.ttft...), append(f.gap, o.gap...)
-	f.send, f.receive = append(f.send, o.send...), append(f.receive, o.receive...)
-	f.schedule = append(f.schedule, o.schedule...)
-	f.requests, f.kernel = f.requests+o.requests, f.kernel+o.kernel
+// Do implements load.Sender.
+func (s *streams) Do(ctx context.Context, r *transport.Request) transport.Exchange {
+	own := *r
+	own.Session = <-s.sessions
+	x := s.client.Do(ctx, &own)
+	s.sessions <- own.Session
+	return x
 }
+
+// EndSession implements load.Sender.
+func (s *streams) EndSession(string) {}
+
+// never is a load.Stop: only the context stops the load.
+type never struct{}
+
+var _ load.Stop = never{}
+
+// Requested implements load.Stop.
+func (never) Requested() <-chan struct{} { return nil }
+
+// Grace implements load.Stop.
+func (never) Grace(*plan.Phase) (time.Duration, bool) { return 0, false }
+
+// Patience implements load.Stop.
+func (never) Patience() time.Duration { return 0 }

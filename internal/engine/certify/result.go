@@ -10,18 +10,21 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// certificate joins what the places found. The driver has ended.
+// certificate compares the results with the truth. The driver has ended.
 func (d *driver) certificate() (*verdict.Certificate, error) {
 	var all findings
-	for _, p := range d.places {
-		all.join(&p.found)
+	for _, r := range d.results {
+		all.add(r.record, r.truth)
+		if d.opts.Rate > 0 {
+			all.schedule = append(all.schedule, r.record.Stamps.Start-r.record.Stamps.Due)
+		}
 	}
 	if len(all.ttft) == 0 {
 		return nil, errors.New("certify: no request finished in the time available; increase it")
 	}
 	c := &verdict.Certificate{
 		Requests: all.requests, Events: len(all.receive), Window: d.opts.Time.Seconds(),
-		RequestBytes: len(d.places[0].request.Body), ChunkBytes: len(event(1, d.opts.ChunkBytes)),
+		RequestBytes: len(d.body), ChunkBytes: len(event(1, d.opts.ChunkBytes)),
 		ReferenceTTFT: ms(d.shape.ttft), ReferenceITL: ms(d.shape.itl),
 		Send: lags(all.send), Receive: lags(all.receive), Schedule: lags(all.schedule),
 		StampSource: "mixed", Transport: "event-loop",
@@ -29,7 +32,7 @@ func (d *driver) certificate() (*verdict.Certificate, error) {
 	if d.opts.Rate > 0 {
 		c.Rate = &d.opts.Rate
 	} else {
-		streams := len(d.places)
+		streams := d.shape.streams
 		c.Concurrency = &streams
 		if streams < d.opts.Concurrency {
 			c.Asked = &d.opts.Concurrency
@@ -57,7 +60,7 @@ func describe(b *bound) verdict.Certified {
 	}
 }
 
-// lags describes durations; nil for none. They are sorted in place.
+// lags describes durations; nil if there are none. It sorts them in place.
 func lags(d []time.Duration) *verdict.Lag {
 	n := len(d)
 	if n == 0 {
@@ -73,7 +76,7 @@ func lags(d []time.Duration) *verdict.Lag {
 	}
 }
 
-// ms is a duration in milliseconds, to the nanosecond.
+// ms returns a duration in milliseconds, to the nanosecond.
 func ms(d time.Duration) float64 { return round(float64(d) / float64(time.Millisecond)) }
 
 func round(x float64) float64 { return math.Round(x*1e6) / 1e6 }

@@ -3,11 +3,11 @@ package certify
 import (
 	"bufio"
 	"container/heap"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,30 +16,22 @@ import (
 	"aiperfd/internal/engine/sockstamp"
 )
 
-// truth is what the server did for one request, by its own clock: offsets of the
-// clock that the client has too.
+// truth is what the server did for one request, in offsets of the clock that it shares
+// with the client.
 type truth struct {
-	received      time.Duration   // the request was there, by the kernel's stamp where it can be had
-	before, after []time.Duration // each write: right before and right after the call
+	received      time.Duration   // when the request arrived, by the kernel's timestamp if available
+	before, after []time.Duration // timestamps around the call of each write
+	done          chan error      // buffered 1: gets the error of the last write, once
 }
 
-// slot is the place for the truth of one request at a time. The client gives it
-// away through ready before it sends a request; the server fills it in and gives it
-// back through done.
-type slot struct {
-	truth truth
-	ready chan struct{} // buffered 1: one a request
-	done  chan error    // buffered 1: one a request
-}
-
-// server answers each request with the same stream. One goroutine reads each
-// connection, and a single one makes all writes, in the order in which they are
-// due, so that an event costs little more than its system call.
+// server is the reference server. It answers each request with the same stream. One
+// goroutine per connection reads requests, and a single goroutine makes all writes in
+// the order of their due times, so that an event costs little more than its system
+// call.
 type server struct {
 	ln    net.Listener
 	clock bench.Clock
 	shape *shape
-	slots []*slot
 	wait  pace.Waiter
 	in    chan *stream  // responses to be written
 	quit  chan struct{} // closed by close
@@ -47,27 +39,23 @@ type server struct {
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{} // guarded by mu
+	truths map[string]*truth     // guarded by mu; by request id
 	closed bool                  // guarded by mu
 }
 
 // stream is a response that is being written.
 type stream struct {
-	conn net.Conn
-	slot *slot
-	due  time.Duration // of the next write
+	conn  net.Conn
+	truth *truth
+	due   time.Duration // of the next write
 }
 
-// newServer starts a server. The waiter belongs to it.
+// newServer starts a server. It closes the waiter.
 func newServer(ln net.Listener, clock bench.Clock, sh *shape, wait pace.Waiter) *server {
 	s := &server{
 		ln: ln, clock: clock, shape: sh, wait: wait,
 		in: make(chan *stream, sh.streams), quit: make(chan struct{}), conns: map[net.Conn]struct{}{},
-	}
-	for range sh.streams {
-		n := len(sh.writes)
-		s.slots = append(s.slots, &slot{ready: make(chan struct{}, 1), done: make(chan error, 1), truth: truth{
-			before: make([]time.Duration, 0, n), after: make([]time.Duration, 0, n),
-		}})
+		truths: map[string]*truth{},
 	}
 	s.ended.Go(s.accept)
 	s.ended.Go(s.write)
@@ -105,7 +93,23 @@ func (s *server) accept() {
 	}
 }
 
-// read takes the requests of one connection. The path names the slot.
+// truth removes and returns what the server did for a request that was answered. It
+// waits for the end of the last write, since the client may receive the bytes earlier.
+func (s *server) truth(requestID string) (*truth, error) {
+	s.mu.Lock()
+	t := s.truths[requestID]
+	delete(s.truths, requestID)
+	s.mu.Unlock()
+	if t == nil {
+		return nil, errors.New("the reference server has not received the request")
+	}
+	if err := <-t.done; err != nil {
+		return nil, fmt.Errorf("write response: %w", err)
+	}
+	return t, nil
+}
+
+// read reads the requests of one connection.
 func (s *server) read(c net.Conn) {
 	defer func() {
 		c.Close()
@@ -120,31 +124,26 @@ func (s *server) read(c net.Conn) {
 		if err != nil {
 			return
 		}
-		n, err := strconv.Atoi(strings.TrimPrefix(req.URL.Path, "/"))
-		if err != nil || n < 0 || n >= len(s.slots) {
-			return
-		}
 		if _, err := io.Copy(io.Discard, req.Body); err != nil {
 			return
 		}
-		slot := s.slots[n]
-		select {
-		case <-slot.ready:
-		case <-s.quit:
-			return
+		n := len(s.shape.writes)
+		t := &truth{
+			received: s.clock.Offset(stamped.Last()),
+			before:   make([]time.Duration, 0, n), after: make([]time.Duration, 0, n), done: make(chan error, 1),
 		}
-		t := &slot.truth
-		t.received = s.clock.Offset(stamped.Last())
-		t.before, t.after = t.before[:0], t.after[:0]
+		s.mu.Lock()
+		s.truths[req.Header.Get("X-Request-Id")] = t
+		s.mu.Unlock()
 		select {
-		case s.in <- &stream{conn: c, slot: slot, due: t.received + s.shape.ttft}:
+		case s.in <- &stream{conn: c, truth: t, due: t.received + s.shape.ttft}:
 		case <-s.quit:
 			return
 		}
 	}
 }
 
-// near is how long before a due time nothing but the time is waited for.
+// near is how long before a due time no more requests are taken.
 const near = time.Millisecond
 
 // write makes all writes at their due times.
@@ -153,7 +152,7 @@ func (s *server) write() {
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	for {
-		alarm.Stop() // without a due time only a request ends the wait
+		alarm.Stop() // without a due time, only a request ends the wait
 		if len(due) > 0 {
 			left := due[0].due - s.clock.Now()
 			if left <= near {
@@ -192,7 +191,7 @@ func (s *server) take(due *streamHeap) {
 func (s *server) writeDue(due *streamHeap) {
 	for now := s.clock.Now(); len(*due) > 0 && (*due)[0].due <= now; {
 		r := (*due)[0]
-		t := &r.slot.truth
+		t := r.truth
 		n := len(t.before)
 		t.before = append(t.before, s.clock.Now())
 		_, err := r.conn.Write(s.shape.writes[n])
@@ -203,7 +202,7 @@ func (s *server) writeDue(due *streamHeap) {
 			continue
 		}
 		heap.Pop(due)
-		r.slot.done <- err
+		t.done <- err
 	}
 }
 

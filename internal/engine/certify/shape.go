@@ -9,48 +9,47 @@ import (
 )
 
 const (
-	wanted    = 800 // requests: enough for a bound of a p99, and some more
-	maxChunks = 50  // events of a response
+	wantedRequests = 800 // requests; some more than a bound of a p99 needs
+	maxChunks      = 50  // events of a response
 )
 
-// shape is what every response of the reference server looks like.
+// shape describes the responses of the reference server.
 type shape struct {
 	ttft, itl time.Duration
 	streams   int      // at the same time, at most
 	writes    [][]byte // one for each event: head and first event, …, last event and end
 }
 
-// newShape makes responses as short as it takes to get the wanted number of
-// requests within the time, and otherwise as they were asked for.
+// newShape returns the requested responses, shortened if necessary to get
+// wantedRequests within the time.
 func newShape(o *Options) *shape {
 	sh := &shape{streams: min(o.Concurrency, MaxStreams)}
-	// A closed loop of c streams performs c·(time-2·length)/length requests when
-	// the first length is spent on starting them one after the other, and the
-	// last one on ending them.
+	// A closed loop of c streams performs c·(time-2·length)/length requests if the
+	// streams take the first length to start and the last one to end.
 	length := o.Time / 4
 	if o.Rate == 0 {
 		c := float64(sh.streams)
-		length = time.Duration(float64(o.Time) * c / (wanted + 2*c))
+		length = time.Duration(float64(o.Time) * c / (wantedRequests + 2*c))
 	}
 	sh.ttft, sh.itl = min(o.TTFT, length*2/5), min(o.ITL, length/5)
 	sh.ttft, sh.itl = max(sh.ttft, 1), max(sh.itl, 1)
 	chunks := min(max(1+int((length-sh.ttft)/sh.itl), 2), maxChunks)
 	if o.Rate > 0 {
-		// Twice as many as there are on average, and more for few.
+		// Twice the mean number of requests in flight, and a margin for small numbers.
 		sh.streams = min(16+int(math.Ceil(2*o.Rate*(sh.ttft+time.Duration(chunks)*sh.itl).Seconds())), MaxStreams)
 	}
 	sh.writes = responses(chunks, o.ChunkBytes)
 	return sh
 }
 
-// length is how long a response takes.
+// length returns the duration of a response.
 func (s *shape) length() time.Duration {
 	return s.ttft + time.Duration(len(s.writes)-1)*s.itl
 }
 
 const responseHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-// responses makes the writes of a response, each event of about so many bytes.
+// responses returns the writes of a response with events of about size bytes.
 func responses(chunks, size int) [][]byte {
 	out := make([][]byte, chunks)
 	for i := range out {
@@ -71,7 +70,7 @@ func responses(chunks, size int) [][]byte {
 	return out
 }
 
-// event is a content event of a chat stream. The text fills it up to size.
+// event returns a content event of a chat stream, padded to size bytes.
 func event(i, size int) string {
 	const head = `data: {"id":"chatcmpl-reference","object":"chat.completion.chunk","created":0,"model":"reference","choices":[{"index":0,"delta":{"content":"`
 	const tail = `"},"finish_reason":null}]}` + "\n\n"

@@ -11,6 +11,6 @@
 //
 //  1. It makes one [Work] per run and performs its phases one after the other.
 //  2. It calls [Phase.Begin], then [Phase.Run], once each.
-//  3. Its [Sink] takes every request that was started, and does not block for long:
-//     what waits for it is late.
+//  3. Its [Sink] takes every request that was started. It should not block for long: the
+//     requests that wait for it are late.
 package load

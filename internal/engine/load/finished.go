@@ -16,23 +16,22 @@ const CodeForced = "run_cancelled"
 // requested, or fewer.
 const WarnCountMismatch = "count_mismatch"
 
-// Finished is a request whose last byte is in. Who takes it decodes the response, if the
-// session has not, and releases the exchange.
+// Finished is a request whose last byte has arrived. The [Sink] decodes the response, if
+// the session has not, and releases the exchange.
 type Finished struct {
 	Record       *bench.Record
 	Exchange     transport.Exchange
 	Conversation *bench.Conversation
-	History      []bench.Exchange // what the request carried; the session only appends
+	History      []bench.Exchange // that the request contained; the session only appends
 	Header       http.Header      // as it was sent; nil if it was not
-	Body         []byte           // as it was sent; nobody changes it
+	Body         []byte           // as it was sent; not changed
 
-	items   int // that were requested; 0 = unknown
+	items   int // requested number; 0 = unknown
 	decoded bool
 }
 
 // Forced reports whether the request was cut by force. What was received of it is not
-// looked at: who cuts requests by force does not want to wait until hundreds of long
-// answers have been read.
+// decoded, because a user who forces the end does not wait for hundreds of long answers.
 func (f *Finished) Forced() bool {
 	failure := f.Exchange.Response.Failure
 	return failure != nil && failure.Code == CodeForced

@@ -9,7 +9,7 @@ import (
 )
 
 // identities makes the ids of requests and sessions of one run: random UUIDs
-// (RFC 9562, version 4) from a generator that the system's randomness seeds, so
+// (RFC 9562, version 4) from a generator seeded by the system, so
 // that an id costs no system call. Safe for concurrent use.
 type identities struct {
 	mu     sync.Mutex

@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/engine/transport"
 )
 
-// The limits of control requests, which poll for work or take it back.
+// The limits of control requests, which poll for jobs or cancel them.
 const (
 	pollTimeout   = time.Minute     // one poll
 	retryFirst    = time.Second     // before a poll is repeated; doubles
@@ -29,8 +29,7 @@ type jobs struct {
 }
 
 // perform performs a request to the end of its answer.
-func (p *Phase) perform(ctx context.Context, r *transport.Request) transport.Exchange {
-	w := p.work
+func (w *Work) perform(ctx context.Context, r *transport.Request) transport.Exchange {
 	kind := &w.Plan.Kind
 	if kind.Job == nil {
 		return w.Client.Do(ctx, r)
@@ -39,8 +38,8 @@ func (p *Phase) perform(ctx context.Context, r *transport.Request) transport.Exc
 	return j.perform(ctx)
 }
 
-// perform submits the work and fetches what comes of it. The stamps of the exchange
-// are those of the submission, but for its end.
+// perform submits the job and fetches its result. The timestamps of the exchange are
+// those of the submission, except for its end.
 func (j *jobs) perform(inflight context.Context) transport.Exchange {
 	limit := j.work.Plan.Settings.Job.Timeout
 	ctx, stop := context.WithDeadlineCause(inflight, j.work.Clock.At(j.work.Clock.Now()+limit), transport.CancelWith(&bench.Failure{
@@ -102,8 +101,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// control returns the request of a call: it carries the headers of the submission,
-// but for those that describe a body.
+// control returns the request of a call. It has the headers of the submission, except
+// for those that describe a body.
 func (j *jobs) control(call endpoint.Call, session string) *transport.Request {
 	header := j.request.Header.Clone()
 	header.Del("Content-Type")
@@ -115,7 +114,7 @@ func (j *jobs) control(call endpoint.Call, session string) *transport.Request {
 	}
 }
 
-// add counts what a poll moved.
+// add counts the reads and bytes of a poll.
 func (j *jobs) add(x *transport.Exchange) {
 	c := &j.out.Conn
 	c.Reads += x.Conn.Reads
@@ -125,8 +124,8 @@ func (j *jobs) add(x *transport.Exchange) {
 	j.out.Lag = max(j.out.Lag, x.Lag)
 }
 
-// cancelJob cancels work that is still under way at the server when nobody waits
-// for it any more. It does not wait for the answer.
+// cancelJob cancels a job that is still in progress at the server. It does not wait for
+// the answer.
 func (j *jobs) cancelJob(ctx context.Context) {
 	call, ok := j.tracker.Cancel()
 	if !ok {

@@ -15,7 +15,7 @@ type lookahead struct {
 	quit     chan struct{} // closed by close
 
 	drawing sync.Mutex // held across drawing and encoding, so that the order stays
-	left    int64      // guarded by drawing; sessions that the budget has room for; <0 = without bound
+	left    int64      // guarded by drawing; sessions that the bounds leave room for; <0 = without bound
 	filler  sync.WaitGroup
 }
 
@@ -47,8 +47,8 @@ func (a *lookahead) start() {
 	})
 }
 
-// close ends the filling and gives what is left back to the run. Nobody may call
-// take any more.
+// close ends the filling and returns the unused sessions to the run. take must not be
+// called any more.
 func (a *lookahead) close() {
 	close(a.quit)
 	a.filler.Wait()
@@ -78,8 +78,8 @@ func (a *lookahead) add() bool {
 	return true
 }
 
-// take returns the next session. Where the pool is used up it waits for the one
-// that is being made, or makes one itself.
+// take returns the next session. If the pool is empty, it waits for the one that is
+// being made, or makes one itself.
 func (a *lookahead) take() *session {
 	if s := a.pop(); s != nil {
 		return s
@@ -92,7 +92,7 @@ func (a *lookahead) take() *session {
 	return a.draw()
 }
 
-// pop takes a session off the pool; nil = there is none.
+// pop removes a session from the pool; nil = it is empty.
 func (a *lookahead) pop() *session {
 	select {
 	case s := <-a.prepared:
@@ -111,5 +111,5 @@ func (a *lookahead) pop() *session {
 // draw makes the next session. Call with drawing held.
 func (a *lookahead) draw() *session {
 	a.left--
-	return a.phase.prepare()
+	return newSession(a.phase)
 }

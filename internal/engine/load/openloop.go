@@ -10,122 +10,123 @@ import (
 	"aiperfd/internal/engine/pace"
 )
 
-// dispatch starts sessions until the phase's bounds, its duration or somebody
-// says stop. It runs in the supervisor's goroutine. In a closed loop it only
-// fills the slots: each of them goes on by itself.
-func (p *Phase) dispatch(ctx context.Context) {
-	if p.plan.Arrivals == nil {
-		p.performClosed(ctx)
-		return
-	}
-	p.performOpen(ctx)
+// openLoop carries out what the scheduler decides on the arrivals of an open loop. The
+// goroutine that waits for arrivals and those of the sessions call the methods
+// themselves, so that no goroutine has to be woken to pass a slot on.
+type openLoop struct {
+	phase    *Phase
+	over     chan struct{} // closed when no arrival is needed any more
+	overOnce sync.Once
+	watched  chan struct{} // closed when no goroutine waits for arrivals any more
+
+	mu      sync.Mutex     // held until a decision is carried out, so that sessions start in the order of their due times
+	waiting []*session     // guarded by mu; continuations that wait for an arrival, oldest first
+	used    bench.Arrivals // guarded by mu
 }
 
-// performClosed starts plan.Concurrency sessions, all due at the start of the
-// phase. The goroutine of a session that has ended performs the next one.
-func (p *Phase) performClosed(ctx context.Context) {
-	for range p.plan.Concurrency {
-		s := p.successor(p.start)
-		if s == nil {
-			return
-		}
-		p.sessions.Go(func() { s.perform(ctx) })
-	}
-}
-
-// successor returns the next session of a closed loop, due at the instant at
-// which its slot became free; nil = the budget allows none.
-func (p *Phase) successor(due time.Duration) *session {
-	if !p.budget.takeSession() {
-		return nil
-	}
-	s := p.lookahead.take()
-	s.admit(due)
-	return s
-}
-
-// performOpen uses the arrivals of the process at their due times, whatever the
-// server does. It returns when no arrival will come any more.
-func (p *Phase) performOpen(ctx context.Context) {
-	next, stop := iter.Pull(p.plan.Arrivals)
+// perform takes the arrivals at their due times, whatever the server does. It returns
+// when none is needed any more.
+func (o *openLoop) perform(ctx context.Context) {
+	next, stop := iter.Pull(o.phase.plan.Arrivals)
 	defer stop()
-	wait := p.work.Pacer()
+	wait := o.phase.work.Pacer()
 	defer wait.Close()
-	p.sessions.Go(func() { p.watch(ctx, next, wait) })
-	<-p.dispatched
-	<-p.watched
+	o.phase.sessions.Go(func() { o.watch(ctx, next, wait) })
+	<-o.over
+	<-o.watched
 }
 
-// watch waits for arrivals until a session has to be started. Then it leaves the
-// watch to a new goroutine and performs the session itself: the thread that was
-// woken at the due time is the one that sends, and the runtime takes its time to
-// schedule the other.
-func (p *Phase) watch(ctx context.Context, next func() (time.Duration, bool), wait pace.Waiter) {
+// watch waits for arrivals until a session has to be started. Then it starts a new
+// goroutine that waits for the next ones and performs the session itself: the thread
+// that was woken at the due time is the one that sends, and the other may be scheduled
+// later.
+func (o *openLoop) watch(ctx context.Context, next func() (time.Duration, bool), wait pace.Waiter) {
+	p := o.phase
 	for {
 		offset, more := next()
-		if !more || !wait.Until(p.work.Clock.At(p.start+offset), p.dispatched) {
-			p.endDispatch()
-			close(p.watched)
+		if !more || !wait.Until(p.work.Clock.At(p.start+offset), o.over) {
+			o.end()
+			close(o.watched)
 			return
 		}
-		if s := p.open.arrive(p.start + offset); s != nil {
-			p.sessions.Go(func() { p.watch(ctx, next, wait) })
+		if s := o.arrive(p.start + offset); s != nil {
+			p.sessions.Go(func() { o.watch(ctx, next, wait) })
 			s.perform(ctx)
 			return
 		}
 	}
 }
 
-// endDispatch says that no arrival will come any more.
-func (p *Phase) endDispatch() { p.dispatchOnce.Do(func() { close(p.dispatched) }) }
+// end ends the wait for arrivals: none is needed any more.
+func (o *openLoop) end() { o.overOnce.Do(func() { close(o.over) }) }
 
-// openLoop is who waits for what in an open loop. An arrival that finds no free slot
-// waits in a FIFO backlog and keeps its due time; nothing is dropped and nothing
-// is forgotten. A turn that continues a session takes the next arrival. The
-// dispatcher and the sessions call the methods themselves, so that nobody has to
-// be woken to pass a slot on.
-type openLoop struct {
-	phase  *Phase
-	capped bool
-
-	mu      sync.Mutex
-	slots   int             // guarded by mu; free ones, if capped
-	backlog []time.Duration // guarded by mu; due times that wait for a slot, oldest first
-	waiting []*session      // guarded by mu; continuations that wait for an arrival, oldest first
-	live    int             // guarded by mu; sessions
-	used    bench.Arrivals  // guarded by mu
-}
-
-// arrive uses one arrival: for the oldest waiting continuation if there is one,
-// else for a new session. It returns the session that may start now, if any.
+// arrive takes one arrival. It returns the session that starts now, if any.
 func (o *openLoop) arrive(due time.Duration) *session {
-	p := o.phase
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	defer o.check()
-	if len(o.waiting) > 0 {
-		s := o.waiting[0]
-		o.waiting = o.waiting[1:]
-		if p.budget.takeTurn() {
-			o.countArrival(due)
-			s.permits <- due
-		} else {
-			close(s.permits)
-		}
-		return nil
+	d := decide(o.phase, func(s *scheduler) decision { return s.arrive(due) })
+	if d.action != drop && d.action != refuse {
+		o.used.Add(due, o.phase.inSystem())
 	}
-	if !p.budget.room(int64(len(o.backlog))) {
-		return nil // nobody needs this arrival
-	}
-	o.backlog = append(o.backlog, due)
-	defer o.countArrival(due)
-	return o.pull()
+	return o.carryOut(d)
 }
 
-// countArrival counts an arrival that was used. Call with mu held.
-func (o *openLoop) countArrival(due time.Duration) {
+// ended frees the slot of a session that has ended, and returns the session that gets
+// it, if any.
+func (o *openLoop) ended() *session {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.carryOut(decide(o.phase, (*scheduler).ended))
+}
+
+// carryOut does what was decided and returns the session that starts, if any. Call with
+// mu held.
+func (o *openLoop) carryOut(d decision) (started *session) {
 	p := o.phase
-	o.used.Add(due, p.InFlight()+int64(len(o.backlog)))
+	switch d.action {
+	case none, drop:
+	case start:
+		started = p.lookahead.take()
+		started.admit(d.due)
+	case proceed:
+		o.oldest().permits <- d.due
+	case refuse:
+		close(o.oldest().permits)
+	}
+	if d.finished {
+		o.end()
+	}
+	return started
+}
+
+// oldest takes the continuation off the queue that has waited longest. Call with mu
+// held.
+func (o *openLoop) oldest() *session {
+	s := o.waiting[0]
+	o.waiting = o.waiting[1:]
+	return s
+}
+
+// await queues a session for an arrival; its due time comes by s.permits.
+func (o *openLoop) await(s *session) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting = append(o.waiting, s)
+	o.phase.mu.Lock()
+	o.phase.scheduler.await()
+	o.phase.mu.Unlock()
+}
+
+// withdraw takes the permission that a session got at the last moment, if any: the
+// request is counted, so it has to be sent.
+func (o *openLoop) withdraw(s *session) (due time.Duration, ok bool) {
+	o.mu.Lock() // a permission is sent before it is released
+	defer o.mu.Unlock()
+	select {
+	case due, ok = <-s.permits:
+	default:
+	}
+	return due, ok
 }
 
 // arrivals returns what was counted so far; nothing of a closed loop.
@@ -136,60 +137,4 @@ func (o *openLoop) arrivals() bench.Arrivals {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.used
-}
-
-// pull returns the session for the oldest arrival of the backlog if it has a slot
-// and the budget allows it. Call with mu held.
-func (o *openLoop) pull() *session {
-	p := o.phase
-	defer func() { p.countBacklog(int64(len(o.backlog))) }()
-	if len(o.backlog) == 0 || (o.capped && o.slots == 0) || !p.budget.takeSession() {
-		return nil
-	}
-	due := o.backlog[0]
-	o.backlog = o.backlog[1:]
-	o.slots--
-	o.live++
-	s := p.lookahead.take()
-	s.admit(due)
-	return s
-}
-
-// ended takes the slot of a session that has ended back, and returns the session
-// that gets it, if any.
-func (o *openLoop) ended() *session {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	defer o.check()
-	o.slots++
-	o.live--
-	return o.pull()
-}
-
-// await queues a session for an arrival; it gets its permission by s.permits.
-func (o *openLoop) await(s *session) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.waiting = append(o.waiting, s)
-}
-
-// withdraw takes a permission that a session was given at the last moment: it is
-// in the budget, so it has to be used.
-func (o *openLoop) withdraw(s *session) (due time.Duration, ok bool) {
-	o.mu.Lock() // who permits holds it from the budget to the channel
-	defer o.mu.Unlock()
-	select {
-	case due, ok = <-s.permits:
-	default:
-	}
-	return due, ok
-}
-
-// check ends the dispatching when nothing can be sent any more. Call with mu
-// held.
-func (o *openLoop) check() {
-	b := &o.phase.budget
-	if b.exhausted() || (b.closed() && len(o.backlog) == 0 && o.live == 0) {
-		o.phase.endDispatch()
-	}
 }

@@ -6,9 +6,9 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// outage is what one slot of a closed loop knows of a server that it cannot reach.
-// Without a pause such a slot would fail thousands of times a second, and disturb
-// a server that is starting. The zero value is a slot that has met none.
+// outage counts the lost connections of one slot of a closed loop. Without pauses such a
+// slot would fail thousands of times per second and disturb a server that is starting.
+// The zero value is a slot without failures.
 type outage struct{ failures int } // in a row
 
 // The pause after a lost connection: it doubles with each failure in a row, up to
@@ -19,8 +19,7 @@ const (
 	outageMost = time.Second
 )
 
-// met reports whether a request got no connection, or lost it before an answer
-// began.
+// met reports whether a request got no connection, or lost it before the answer began.
 func (o *outage) met(r *bench.Response) bool {
 	lost := false
 	if f := r.Failure; f != nil && r.Status == 0 {
@@ -39,19 +38,13 @@ func (o *outage) met(r *bench.Response) bool {
 	return true
 }
 
-// pause waits before a slot of a closed loop sends its next request. Arrivals of
-// an open loop are the user's, and wait for nobody.
+// pause waits before a slot of a closed loop sends its next request. Arrivals of an open
+// loop do not wait.
 func (o *outage) pause(p *Phase) {
-	if p.plan.Arrivals != nil || p.budget.exhausted() {
+	if p.open != nil || decide(p, (*scheduler).exhausted) {
 		return
 	}
 	longest := min(outageMost, outageStep*time.Duration(p.plan.Concurrency))
-	wait := min(longest, outageStep<<min(o.failures-1, 10))
 	p.count.pauses.Add(1)
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.stopped:
-	}
+	p.wait(min(longest, outageStep<<min(o.failures-1, 10)))
 }

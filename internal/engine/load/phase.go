@@ -14,33 +14,31 @@ import (
 // Phase performs one phase of a plan. Stop, Stats and InFlight may be called from
 // anywhere.
 type Phase struct {
-	plan   *plan.Phase
-	work   *Work
-	sink   Sink
-	start  time.Duration
-	budget budget
-	count  counts
+	plan  *plan.Phase
+	work  *Work
+	sink  Sink
+	start time.Duration
+	count counts
+
+	mu        sync.Mutex
+	scheduler scheduler // guarded by mu
 
 	lookahead *lookahead
 	open      *openLoop // nil = closed loop
 
-	dispatched   chan struct{} // closed when no arrival will come any more
-	dispatchOnce sync.Once
-	watched      chan struct{} // open loop: closed when nobody waits for arrivals any more
-	stopped      chan struct{} // closed when no more may be sent
-	stopOnce     sync.Once
-	end          atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
-	timedOut     bool                           // the grace period ended before the requests
-	sessions     sync.WaitGroup                 // goroutines of sessions
+	stopped  chan struct{} // closed when no more may be sent
+	stopOnce sync.Once
+	end      atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
+	timedOut bool                           // the grace period ended before the requests
+	sessions sync.WaitGroup                 // goroutines of sessions
 }
 
-// counts are the live counters of a phase that the budget does not keep.
+// counts are the live counters of a phase that the scheduler does not keep.
 type counts struct {
 	completed, cancelled      atomic.Int64
 	sessionsDone, sessionsCut atomic.Int64
 	turns, skipped            atomic.Int64
 	pendingTurns              atomic.Int64 // of started sessions, not sent yet
-	backlog, backlogMax       atomic.Int64
 	pauses                    atomic.Int64 // requests of a closed loop that waited after a lost connection
 	sentEnd, requestsEnd      atomic.Int64 // offsets
 	durationReached           atomic.Bool
@@ -50,14 +48,12 @@ type counts struct {
 func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 	ph := &Phase{
 		plan: p, work: w, sink: out,
-		budget:     budget{requests: p.Requests, sessions: p.Sessions},
-		dispatched: make(chan struct{}),
-		watched:    make(chan struct{}),
-		stopped:    make(chan struct{}),
+		scheduler: scheduler{requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency},
+		stopped:   make(chan struct{}),
 	}
 	ph.lookahead = newLookahead(ph)
 	if p.Arrivals != nil {
-		ph.open = &openLoop{phase: ph, slots: p.Concurrency, capped: p.Concurrency > 0}
+		ph.open = &openLoop{phase: ph, over: make(chan struct{}), watched: make(chan struct{})}
 	}
 	return ph
 }
@@ -68,8 +64,8 @@ func (p *Phase) Begin() {
 	p.start = p.work.Clock.Now()
 }
 
-// Run performs the phase to its end. ctx cuts requests in flight; the gentle way is
-// Stop. The sink has taken all requests when Run returns.
+// Run performs the phase to its end. The end of ctx cuts requests in flight; Stop lets
+// them finish. The sink has taken all requests when Run returns.
 func (p *Phase) Run(ctx context.Context) {
 	inflight, cut := context.WithCancelCause(ctx) // of every exchange
 	defer cut(nil)
@@ -107,9 +103,13 @@ func (p *Phase) Stop(why bench.PhaseEnd) {
 
 func (p *Phase) stopSending() {
 	p.stopOnce.Do(func() {
-		p.budget.stop()
+		p.mu.Lock()
+		p.scheduler.stop()
+		p.mu.Unlock()
 		close(p.stopped)
-		p.endDispatch()
+		if p.open != nil {
+			p.open.end()
+		}
 	})
 }
 
@@ -198,26 +198,23 @@ func (p *Phase) Start() time.Duration { return p.start }
 
 // InFlight returns how many requests are in flight.
 func (p *Phase) InFlight() int64 {
-	sent, _ := p.budget.counts()
-	return sent - p.count.completed.Load() - p.count.cancelled.Load()
+	return decide(p, (*scheduler).progress).sent - p.count.completed.Load() - p.count.cancelled.Load()
 }
 
-// markSent notes the instant at which nothing was left to send.
+// inSystem returns how many requests are in flight or wait in the backlog.
+func (p *Phase) inSystem() int64 {
+	now := decide(p, (*scheduler).progress)
+	return now.sent + now.backlog - p.count.completed.Load() - p.count.cancelled.Load()
+}
+
+// markSent stores the time at which nothing was left to send, once.
 func (p *Phase) markSent() {
 	p.count.sentEnd.CompareAndSwap(0, int64(p.work.Clock.Now()))
 }
 
-func (p *Phase) countBacklog(n int64) {
-	p.count.backlog.Store(n)
-	if n > p.count.backlogMax.Load() {
-		p.count.backlogMax.Store(n) // only who holds openLoop.mu writes it
-	}
-}
-
 // Stats returns the counters as they are now, without those of records.
 func (p *Phase) Stats(now time.Duration) bench.PhaseStats {
-	sent, started := p.budget.counts()
-	c := &p.count
+	made, c := decide(p, (*scheduler).progress), &p.count
 	return bench.PhaseStats{
 		Index: p.plan.Index, ProfilingIndex: p.plan.ProfilingIndex, Name: p.plan.Name, Kind: p.plan.Kind,
 		Start:   p.start,
@@ -225,11 +222,11 @@ func (p *Phase) Stats(now time.Duration) bench.PhaseStats {
 		LastUpdate:       now,
 		ExpectedRequests: p.plan.Requests, ExpectedSessions: p.plan.Sessions, ExpectedDuration: p.plan.Duration,
 		Grace: p.plan.Grace,
-		Sent:  sent, Completed: c.completed.Load(), Cancelled: c.cancelled.Load(),
+		Sent:  made.sent, Completed: c.completed.Load(), Cancelled: c.cancelled.Load(),
 		Pauses:       c.pauses.Load(),
-		SentSessions: started, CompletedSessions: c.sessionsDone.Load(), CancelledSessions: c.sessionsCut.Load(),
+		SentSessions: made.started, CompletedSessions: c.sessionsDone.Load(), CancelledSessions: c.sessionsCut.Load(),
 		SessionTurns: c.turns.Load(), SkippedTurns: c.skipped.Load(),
-		Backlog: c.backlog.Load(), BacklogMax: c.backlogMax.Load(), Arrivals: p.open.arrivals(),
+		Backlog: made.backlog, BacklogMax: made.backlogMax, Arrivals: p.open.arrivals(),
 		DurationReached: c.durationReached.Load(),
 	}
 }

@@ -32,9 +32,9 @@ type turn struct {
 	err     error // it could not be encoded
 }
 
-// prepare draws the next conversation and builds its first turn, so that this is
+// newSession draws the next conversation and builds its first turn, so that this is
 // done before the session is due.
-func (p *Phase) prepare() *session {
+func newSession(p *Phase) *session {
 	s := p.work.session()
 	s.phase = p
 	if s.next.rec == nil {
@@ -43,7 +43,7 @@ func (p *Phase) prepare() *session {
 	return s
 }
 
-// admit accounts for a session that the budget has allowed to start.
+// admit accounts for a session that was allowed to start.
 func (s *session) admit(due time.Duration) {
 	p := s.phase
 	turns := int64(len(s.conversation.Turns))
@@ -60,12 +60,12 @@ func (s *session) perform(ctx context.Context) {
 	}
 }
 
-// run performs the turns one after the other. The slot is given back as soon as
-// the last byte is in; decoding and counting the last answer come after that. run
-// returns the session that got the slot, if any.
+// run performs the turns one after the other. The slot becomes free as soon as the last
+// byte has arrived; the last answer is decoded and counted after that. run returns the
+// session that got the slot, if any.
 func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
 	for n := 0; ; n++ {
-		s.settle(1)
+		s.countSent(1)
 		f := s.exchange(ctx)
 		if slot.met(f.Exchange.Response) {
 			s.phase.sink.Finished(f)
@@ -80,7 +80,7 @@ func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
 		}
 		f.Decode(s.phase.work.Plan) // the next turn needs the answer
 		ok := s.remember(n, &f.Record.Answer)
-		s.phase.sink.Finished(f) // the record is not ours any more
+		s.phase.sink.Finished(f) // which owns the record now
 		if !ok {
 			return s.leave(n+1, ended)
 		}
@@ -90,8 +90,8 @@ func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
 	}
 }
 
-// remember takes an answer into the history and encodes the next turn. A failed
-// turn ends the session: it reports false.
+// remember adds an answer to the history and encodes the next turn. It returns false if
+// the turn failed, which ends the session.
 func (s *session) remember(turn int, a *bench.Answer) bool {
 	if a.Failure != nil {
 		return false
@@ -107,50 +107,43 @@ func (s *session) remember(turn int, a *bench.Answer) bool {
 	return true
 }
 
-// leave gives the slot back after so many requests and settles the counters. The
-// slot was free when the session ended, at the last byte, so that a client that
-// reads it late sends the next request late. leave returns the session that gets
-// the slot, if any.
+// leave ends the session after so many requests and frees its slot. The slot counts as
+// free since the last byte, so that the lag of a client that reads it late shows in the
+// next request. leave returns the session that gets the slot, if any.
 func (s *session) leave(sent int, ended time.Duration) (successor *session) {
 	p := s.phase
 	if missing := int64(len(s.conversation.Turns) - sent); missing > 0 {
 		p.count.skipped.Add(missing)
 		p.count.sessionsCut.Add(1)
-		s.settle(missing)
+		s.countSent(missing)
 	} else {
 		p.count.sessionsDone.Add(1)
 	}
 	p.work.Client.EndSession(s.correlation)
-	if p.plan.Arrivals == nil {
+	if p.open == nil {
 		return p.successor(ended)
 	}
 	return p.open.ended()
 }
 
-// settle takes turns off those that are still to be sent, and notes when none
-// is left in the whole phase.
-func (s *session) settle(turns int64) {
+// countSent counts turns that are not to be sent any more, and marks the time when none
+// is left in the phase.
+func (s *session) countSent(turns int64) {
 	p := s.phase
-	if p.count.pendingTurns.Add(-turns) == 0 && p.budget.closed() {
+	if p.count.pendingTurns.Add(-turns) == 0 && decide(p, (*scheduler).closed) {
 		p.markSent()
 	}
 }
 
-// proceed waits out the think time of a turn and then for permission to send it.
+// proceed waits for the think time of a turn and then for permission to send it.
 func (s *session) proceed(turn int, answered time.Duration) (ok bool) {
 	p := s.phase
 	s.due = answered + s.conversation.Turns[turn].Delay
-	if wait := s.due - p.work.Clock.Now(); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-p.stopped:
-			return false
-		}
+	if !p.wait(s.due - p.work.Clock.Now()) {
+		return false
 	}
-	if p.plan.Arrivals == nil {
-		ok = p.budget.takeTurn()
+	if p.open == nil {
+		ok = decide(p, (*scheduler).continueSession)
 	} else {
 		ok = s.awaitArrival()
 	}
@@ -158,22 +151,21 @@ func (s *session) proceed(turn int, answered time.Duration) (ok bool) {
 	return ok
 }
 
-// awaitArrival takes the due time from the next arrival that nobody before it
-// waits for.
+// awaitArrival takes the due time from the next arrival that no earlier continuation
+// takes.
 func (s *session) awaitArrival() (ok bool) {
 	p := s.phase
 	p.open.await(s)
 	select {
 	case s.due, ok = <-s.permits:
 		return ok
-	case <-p.dispatched:
+	case <-p.open.over:
 		s.due, ok = p.open.withdraw(s)
 		return ok
 	}
 }
 
-// build makes everything of a turn that can be made before it is due: body,
-// headers and record.
+// build prepares a turn before it is due: body, headers and record.
 func (s *session) build(n int) {
 	w := s.phase.work
 	t := s.conversation.Turns[n]
@@ -186,15 +178,15 @@ func (s *session) build(n int) {
 		RequestID: w.ids.next(), CorrelationID: s.correlation, ConversationID: s.conversation.ID,
 		Model: model, RequestedTokens: t.MaxTokens,
 	}
-	asked := endpoint.Request{
+	request := endpoint.Request{
 		Model: model, System: s.conversation.System, Context: s.conversation.Context, History: s.history,
 		Turn: t, TokenIDs: w.tokenIDs(&t, model), Settings: &w.Plan.Settings,
 	}
-	rec.Images, rec.AudioLength = asked.Contents()
-	body, err := w.Plan.Kind.Body(nil, &asked)
+	rec.Images, rec.AudioLength = request.Contents()
+	body, err := w.Plan.Kind.Body(nil, &request)
 	items := 0
 	if w.Plan.Kind.Items != nil {
-		items = w.Plan.Kind.Items(&asked)
+		items = w.Plan.Kind.Items(&request)
 	}
 	s.next = turn{rec: rec, err: err, items: items, request: transport.Request{
 		Header: w.headers(rec), Body: body, Streaming: w.Plan.Settings.Streaming, Session: s.correlation,
@@ -212,12 +204,12 @@ func (w *Work) tokenIDs(t *bench.Turn, model string) []int {
 	return w.TokenIDs(t, model)
 }
 
-// exchange sends the turn that was built and takes its response, undecoded.
+// exchange sends the prepared turn and returns its response, undecoded.
 func (s *session) exchange(ctx context.Context) Finished {
 	p, next := s.phase, &s.next
 	rec := next.rec
 	rec.Phase = p.plan.Index
-	if p.work.Plan.Spread.Request { // what is sent counts, in the order in which it is sent
+	if p.work.Plan.Spread.Request { // by the order in which requests are sent
 		p.work.aim(rec, &next.request, p.work.Plan.Spread.Pick(p.work.sent.Add(1)-1))
 	}
 	f := Finished{Record: rec, items: next.items, Conversation: s.conversation, History: s.history}
@@ -229,7 +221,7 @@ func (s *session) exchange(ctx context.Context) Finished {
 		}}
 	} else {
 		f.Header, f.Body = next.request.Header, next.request.Body
-		f.Exchange = p.perform(ctx, &next.request)
+		f.Exchange = p.work.perform(ctx, &next.request)
 		rec.Stamps, rec.Conn, rec.Status = f.Exchange.Stamps, f.Exchange.Conn, f.Exchange.Response.Status
 	}
 	rec.Stamps.Due, rec.Stamps.Permit = s.due, s.permit

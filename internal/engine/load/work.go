@@ -11,63 +11,62 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
 
-// Sender performs exchanges. It is safe for concurrent use. It never fails: an exchange
-// that went wrong has a Response.Failure.
+// Sender performs exchanges. It is safe for concurrent use. It returns no errors: an
+// exchange that failed has a Response.Failure.
 type Sender interface {
 	Do(ctx context.Context, r *transport.Request) transport.Exchange
 	// EndSession releases what is kept for the requests of a session.
 	EndSession(id string)
 }
 
-// Sink takes requests whose last byte is in. It is safe for concurrent use. It may
-// block: what waits then shows as lag.
+// Sink takes requests whose last byte has arrived. It is safe for concurrent use. It may
+// block, but the next requests of the sessions that wait are late then.
 type Sink interface {
 	Finished(f Finished)
 }
 
-// Stop is how a run is stopped from outside. It is safe for concurrent use.
+// Stop stops a run from outside. It is safe for concurrent use.
 type Stop interface {
-	// Requested is closed when the run was asked to stop.
+	// Requested returns a channel that is closed when a stop was requested; nil = never.
 	Requested() <-chan struct{}
 	// Grace returns how long requests in flight may still take because of the request;
-	// false = the grace period of the phase holds.
+	// false = the grace period of the phase applies.
 	Grace(p *plan.Phase) (time.Duration, bool)
 	// Patience returns how long servers may send nothing before the requests in flight
 	// are cut; 0 = they may take as long as the grace period.
 	Patience() time.Duration
 }
 
-// Options configure a [Work]. All fields are required unless they say otherwise.
+// Options configure a [Work]. All fields are required unless noted otherwise.
 type Options struct {
 	Plan   *plan.Plan
 	Clock  bench.Clock
 	Client Sender
 	// Received returns how many reads from servers there were so far.
 	Received func() uint64
-	// Pacer makes what open loops wait for due times with.
+	// Pacer returns what an open loop uses to wait for due times.
 	Pacer func() pace.Waiter
-	// Source returns the dataset of a model; the sampler draws from it.
-	Source  func(model string) dataset.Source
-	Sampler *dataset.Sampler
+	// Draw returns the next conversation for a model. It is called by one goroutine at
+	// a time.
+	Draw func(model string) *bench.Conversation
 	// TokenIDs returns the tokens of a turn's texts; nil = the API takes none.
 	TokenIDs func(t *bench.Turn, model string) []int
 	Stop     Stop
 }
 
-// Work is what the phases of one run share: what is sent, and where.
+// Work is what the phases of one run share: the requests and their targets.
 type Work struct {
 	Options
 	ids    identities
-	choose *rand.Rand     // of models; only who holds lookahead.drawing draws
+	choose *rand.Rand     // of models; guarded by lookahead.drawing
 	sent   atomic.Int64   // requests, if each chooses its target
-	drawn  int64          // sessions; only who holds lookahead.drawing counts
-	unused []*session     // prepared for an earlier phase but not started, in order; as above
+	drawn  int64          // sessions; guarded by lookahead.drawing
+	unused []*session     // prepared for an earlier phase but not started, in order; guarded by lookahead.drawing
 	cancel sync.WaitGroup // requests that cancel jobs at the server
 }
 
@@ -76,7 +75,7 @@ func NewWork(o Options) *Work {
 	return &Work{Options: o, ids: newIdentities(), choose: o.Plan.Seed.Rand(bench.StreamModelSelection)}
 }
 
-// Wait returns when no request is under way any more that cancels a job at the server.
+// Wait waits for the requests that cancel jobs at the server.
 func (w *Work) Wait() { w.cancel.Wait() }
 
 // Target returns the index of the target of the nth session or request that will be
@@ -104,16 +103,16 @@ func (w *Work) session() *session {
 		num:         w.drawn,
 		target:      w.Plan.Spread.Pick(w.drawn),
 		correlation: w.ids.next(),
-		permits:     make(chan time.Duration, 1), // who permits never waits for a session
+		permits:     make(chan time.Duration, 1), // the sender never waits for the session
 	}
 	s.model = w.Plan.Models.Pick(w.drawn, w.choose)
-	s.conversation = w.Source(s.model).At(w.Sampler.Next())
+	s.conversation = w.Draw(s.model)
 	s.model = cmp.Or(s.conversation.Model, s.model)
 	w.drawn++
 	return s
 }
 
-// headers are those of every request plus the identity of this one.
+// headers returns the headers of every request plus the ids of this one.
 func (w *Work) headers(rec *bench.Record) http.Header {
 	h := make(http.Header, len(w.Plan.Header)+3+len(w.Plan.Affinity))
 	maps.Copy(h, w.Plan.Header)
@@ -126,7 +125,7 @@ func (w *Work) headers(rec *bench.Record) http.Header {
 	return h
 }
 
-// aim gives a request its target.
+// aim sets the target of a request.
 func (w *Work) aim(rec *bench.Record, r *transport.Request, target int) {
 	t := &w.Plan.Targets[target]
 	rec.Target, r.URL, r.Host = target, t.URL, t.Host

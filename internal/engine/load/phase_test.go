@@ -1,0 +1,109 @@
+package load
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/pace"
+	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/transport"
+)
+
+// slow is a Sender whose exchanges all take the same time.
+type slow struct {
+	clock bench.Clock
+	takes time.Duration
+}
+
+func (s slow) Do(context.Context, *transport.Request) (x transport.Exchange) {
+	x.Stamps.Start = s.clock.Now()
+	<-time.After(s.takes) // in virtual time
+	x.Stamps.End = s.clock.Now()
+	x.Response = &bench.Response{EndAt: x.Stamps.End}
+	return x
+}
+
+func (slow) EndSession(string) {}
+
+// never is a Stop that is never requested.
+type never struct{}
+
+func (never) Requested() <-chan struct{}              { return nil }
+func (never) Grace(*plan.Phase) (time.Duration, bool) { return 0, false }
+func (never) Patience() time.Duration                 { return 0 }
+
+// sends is a Sink that keeps when requests were due and sent, since the start of their
+// phase.
+type sends struct {
+	phase *Phase
+	mu    sync.Mutex
+	times [][2]time.Duration // guarded by mu
+}
+
+func (s *sends) Finished(f Finished) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	start := s.phase.Start()
+	s.times = append(s.times, [2]time.Duration{f.Record.Stamps.Due - start, f.Record.Stamps.Start - start})
+}
+
+// run performs a phase of requests that take 350 ms, and returns its sends.
+func run(ctx context.Context, p plan.Phase) [][2]time.Duration {
+	clock := bench.NewClock()
+	work := NewWork(Options{
+		Plan: &plan.Plan{
+			Measure: plan.Measure{Kind: endpoint.Kinds()[0]},
+			Models:  plan.Models{Names: []string{"m"}}, Targets: make([]plan.Target, 1),
+		},
+		Clock: clock, Client: slow{clock, 350 * time.Millisecond}, Pacer: pace.Timers, Stop: never{},
+		Draw: func(string) *bench.Conversation { return &bench.Conversation{Turns: make([]bench.Turn, 1)} },
+	})
+	out := &sends{}
+	out.phase = NewPhase(work, &p, out)
+	out.phase.Begin()
+	out.phase.Run(ctx)
+	return out.times
+}
+
+func TestConcurrencyRamp(t *testing.T) {
+	const ms = time.Millisecond
+	tests := []struct {
+		name  string
+		phase plan.Phase
+		want  []time.Duration // when requests are due, and sent
+	}{
+		{"without a ramp all slots open at once", plan.Phase{Concurrency: 4, Requests: 5}, []time.Duration{0, 0, 0, 0, 350 * ms}},
+		{
+			"slots open evenly", plan.Phase{Concurrency: 4, ConcurrencyRamp: 400 * ms, Requests: 6},
+			[]time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 350 * ms, 450 * ms},
+		},
+		{
+			"the bound of requests ends the ramp", plan.Phase{Concurrency: 4, ConcurrencyRamp: 400 * ms, Requests: 2},
+			[]time.Duration{0, 100 * ms},
+		},
+		{
+			"the duration ends the ramp", plan.Phase{Concurrency: 4, ConcurrencyRamp: 400 * ms, Duration: 250 * ms, Grace: -1},
+			[]time.Duration{0, 100 * ms, 200 * ms},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var want [][2]time.Duration
+				for _, at := range tt.want {
+					want = append(want, [2]time.Duration{at, at})
+				}
+				if diff := cmp.Diff(want, run(t.Context(), tt.phase)); diff != "" {
+					t.Errorf("due and sent (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package load
+
+import "time"
+
+// scheduler decides when the sessions of a phase start and continue, and enforces the
+// bounds of the phase: exactly so many requests and sessions are ever allowed. In an
+// open loop, an arrival that finds no free slot waits in a FIFO backlog and keeps its
+// due time; nothing is dropped that the bounds allow. A turn that continues a session
+// takes the next arrival.
+//
+// It has no goroutines, clocks, channels or locks: see [decide] and [openLoop] for
+// those. Not safe for concurrent use.
+type scheduler struct {
+	requests, sessions int64 // bounds; 0 = without bound
+	slots              int   // of an open loop; 0 = without limit
+
+	sent, started int64           // requests and sessions that were allowed
+	stopped       bool            // nothing is allowed any more
+	live          int             // sessions of an open loop that have started and not ended
+	waiting       int             // continuations that wait for an arrival
+	backlog       []time.Duration // due times of arrivals that wait for a slot, oldest first
+	backlogMax    int
+}
+
+// action is what is to be done after an event of an open loop.
+type action uint8
+
+const (
+	none    action = iota // nothing; an arrival waits in the backlog
+	drop                  // the arrival is not needed
+	start                 // a new session starts
+	proceed               // the oldest continuation that waits is sent
+	refuse                // the oldest continuation that waits is not sent
+)
+
+// decision is the answer of a scheduler to an event.
+type decision struct {
+	action   action
+	due      time.Duration // of what starts or proceeds
+	finished bool          // no arrival is needed any more
+}
+
+// startSession allows one more session together with its first request.
+func (s *scheduler) startSession() bool {
+	if s.closed() {
+		return false
+	}
+	s.started++
+	s.sent++
+	return true
+}
+
+// continueSession allows one more request of a session that has started.
+func (s *scheduler) continueSession() bool {
+	if s.exhausted() {
+		return false
+	}
+	s.sent++
+	return true
+}
+
+// arrive decides on an arrival of an open loop.
+func (s *scheduler) arrive(due time.Duration) decision {
+	d := decision{action: drop}
+	switch {
+	case s.waiting > 0:
+		s.waiting--
+		d.action = refuse
+		if s.continueSession() {
+			d.action, d.due = proceed, due
+		}
+	case s.room():
+		s.backlog = append(s.backlog, due)
+		d = s.next()
+	}
+	d.finished = s.finished()
+	return d
+}
+
+// ended decides on the slot of an open loop's session that has ended.
+func (s *scheduler) ended() decision {
+	s.live--
+	d := s.next()
+	d.finished = s.finished()
+	return d
+}
+
+// await adds a continuation that waits for an arrival.
+func (s *scheduler) await() { s.waiting++ }
+
+// stop ends all permission.
+func (s *scheduler) stop() { s.stopped = true }
+
+// next starts a session for the oldest arrival of the backlog if there is one, a slot is
+// free and the bounds allow it.
+func (s *scheduler) next() (d decision) {
+	if len(s.backlog) > 0 && (s.slots == 0 || s.live < s.slots) && s.startSession() {
+		d = decision{action: start, due: s.backlog[0]}
+		s.backlog = s.backlog[1:]
+		s.live++
+	}
+	s.backlogMax = max(s.backlogMax, len(s.backlog))
+	return d
+}
+
+// room reports whether the bounds leave room for one more session after those of the
+// backlog.
+func (s *scheduler) room() bool {
+	n := int64(len(s.backlog))
+	return !s.stopped && (s.requests == 0 || s.sent+n < s.requests) && (s.sessions == 0 || s.started+n < s.sessions)
+}
+
+// exhausted reports whether no request will ever be allowed again.
+func (s *scheduler) exhausted() bool {
+	return s.stopped || (s.requests > 0 && s.sent >= s.requests)
+}
+
+// closed reports whether no session will ever be allowed again.
+func (s *scheduler) closed() bool {
+	return s.exhausted() || (s.sessions > 0 && s.started >= s.sessions)
+}
+
+// finished reports whether no arrival is needed any more.
+func (s *scheduler) finished() bool {
+	return s.exhausted() || (s.closed() && len(s.backlog) == 0 && s.live == 0)
+}
+
+// progress is what a scheduler has allowed so far.
+type progress struct{ sent, started, backlog, backlogMax int64 }
+
+func (s *scheduler) progress() progress {
+	return progress{sent: s.sent, started: s.started, backlog: int64(len(s.backlog)), backlogMax: int64(s.backlogMax)}
+}
