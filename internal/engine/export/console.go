@@ -49,7 +49,7 @@ const minWidth = 60
 // gets a panel that says so in place of the tables.
 func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 	o.Width = max(minWidth, cmp.Or(o.Width, consoleFileWidth))
-	p := &page{opts: o, rules: boxRules(o.ASCII)}
+	p := &page{screen: screen{width: o.Width, color: o.Color, ascii: o.ASCII, rules: boxRules(o.ASCII)}, opts: o}
 	measured := count(r, "request_count") > 0
 	if o.Detail != Brief {
 		if measured && !r.Complete && !r.Cancelled {
@@ -73,48 +73,16 @@ func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 	return err
 }
 
-// page is a report that is being printed.
+// page prints a report.
 type page struct {
-	opts  ConsoleOptions
-	rules rules
-	text  strings.Builder
-}
-
-// style is an ANSI rendition.
-type style string
-
-const (
-	bold   style = "1"
-	red    style = "1;31"
-	yellow style = "33"
-	green  style = "32"
-)
-
-func (p *page) paint(s style, text string) string {
-	if !p.opts.Color || text == "" {
-		return text
-	}
-	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
-}
-
-func (p *page) line(text string) {
-	p.text.WriteString(text)
-	p.text.WriteByte('\n')
-}
-
-// fact prints a name and a value; further lines of the value are indented.
-func (p *page) fact(s style, name, value string) {
-	const indent = 11
-	label := fmt.Sprintf("%-*s", indent, name+":")
-	value = wrap(Printable(value), p.opts.Width-indent)
-	value = strings.ReplaceAll(value, "\n", "\n"+strings.Repeat(" ", indent))
-	p.line(p.paint(s, label) + value)
+	screen
+	opts ConsoleOptions
 }
 
 // incomplete warns of results that lack requests.
 func (p *page) incomplete(r *Report) {
 	p.line("")
-	for line := range strings.SplitSeq(wrap(incompleteText(r), p.opts.Width), "\n") {
+	for line := range strings.SplitSeq(wrap(incompleteText(r), p.width), "\n") {
 		p.line(p.paint(red, line))
 	}
 }
@@ -196,10 +164,10 @@ func (p *page) errors(r *Report) {
 			code, Printable(d.Type), shorten(Printable(d.Message)), strconv.FormatInt(g.Count, 10),
 		})
 	}
-	t.wrapColumn(2, p.opts.Width, 20)
-	t.wrapColumn(1, p.opts.Width, 10)
+	t.wrapColumn(2, p.width, 20)
+	t.wrapColumn(1, p.width, 10)
 	p.line("")
-	t.render(p)
+	t.render(&p.screen)
 	if n := len(r.Errors) - len(shown); n > 0 {
 		p.line(fmt.Sprintf("%d more in the files", n))
 	}
@@ -223,20 +191,6 @@ func (p *page) failure(r *Report) {
 	p.panel(red, "Benchmark failed", text)
 }
 
-// panel prints text in a box with a title in its upper edge.
-func (p *page) panel(s style, title, text string) {
-	inner := p.opts.Width - 6
-	r := &p.rules
-	left := (p.opts.Width - 4 - textWidth(title)) / 2
-	right := p.opts.Width - 4 - textWidth(title) - left
-	p.line(r.panelTop[0] + strings.Repeat(r.panelTop[1], left) + " " + p.paint(s, title) + " " +
-		strings.Repeat(r.panelTop[1], right) + r.panelTop[3])
-	for line := range strings.SplitSeq(wrap(text, inner), "\n") {
-		p.line(r.panelBar + "  " + line + strings.Repeat(" ", inner-textWidth(line)) + "  " + r.panelBar)
-	}
-	p.line(r.panelFloor[0] + strings.Repeat(r.panelFloor[1], p.opts.Width-2) + r.panelFloor[3])
-}
-
 // foot prints how it ended.
 func (p *page) foot(r *Report) {
 	p.line("")
@@ -257,7 +211,7 @@ func (p *page) foot(r *Report) {
 	p.command(r.CLICommand)
 	for _, f := range p.opts.Files {
 		text := f.Label + ": " + Printable(f.Path)
-		if textWidth(text) > p.opts.Width {
+		if textWidth(text) > p.width {
 			text = f.Label + ":\n  " + Printable(f.Path)
 		}
 		p.line(text)
@@ -273,10 +227,10 @@ func (p *page) command(line string) {
 	if rest, ok := strings.CutPrefix(line, "aiperf "); ok {
 		line = "aiperfd " + rest
 	}
-	p.line(breakCommand("CLI Command: "+Printable(line), p.opts.Width))
+	p.line(breakCommand("CLI Command: "+Printable(line), p.width))
 	if strings.Contains(line, redact.Placeholder) {
 		p.line(wrap("To run it again, put the secrets in place of "+redact.Placeholder+
-			"; API keys are also read from --api-key-file and AIPERFD_API_KEY.", p.opts.Width))
+			"; API keys are also read from --api-key-file and AIPERFD_API_KEY.", p.width))
 	}
 }
 

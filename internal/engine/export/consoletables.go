@@ -56,14 +56,14 @@ func (p *page) metrics(r *Report, title string, rows []*metric.Result) {
 		}
 		t.rows = append(t.rows, row)
 	}
-	t.wrapColumn(0, p.opts.Width, 30)
+	t.wrapColumn(0, p.width, 30)
 	for _, s := range dispensable {
-		if t.width() > p.opts.Width {
+		if t.width() > p.width {
 			t.dropColumn(s.String())
 		}
 	}
-	t.wrapColumn(0, p.opts.Width, 16)
-	t.render(p)
+	t.wrapColumn(0, p.width, 16)
+	t.render(&p.screen)
 }
 
 // traces returns the metrics of connections, by their order.
@@ -135,8 +135,34 @@ func (p *page) number(m *metric.Result, s metric.Stat) string {
 		return grouped(v) + "*"
 	case finite(v):
 		return grouped(v)
-	case p.opts.ASCII:
+	case p.ascii:
 		return "inf"
 	}
 	return "∞"
+}
+
+// footnotes explain the marks in the tables of the console.
+func (p *page) footnotes(r *Report) {
+	var doubtful, sketched, binned bool
+	for i := range r.Results {
+		m := &r.Results[i]
+		sketched = sketched || m.Method() == metric.Sketched
+		binned = binned || m.Method() == metric.Binned
+		for _, stat := range consoleStats {
+			doubtful = doubtful || shown(m) && !m.Confidence.Supported(stat)
+		}
+	}
+	note := func(applies bool, text string) {
+		if applies {
+			p.line(wrap(text, p.width))
+		}
+	}
+	note(doubtful, "* unreliable: fewer than five independent samples lie beyond this percentile")
+	note(sketched, "Percentiles of metrics with more values than fit in memory are accurate to 0.3 %; the JSON file names them.")
+	note(binned, "Percentiles and extremes over time are computed from means over short intervals; the JSON file gives their length.")
+}
+
+// shown reports whether a metric is in a table of the console.
+func shown(m *metric.Result) bool {
+	return m.Def.Group != metric.NoGroup && m.Def.Flags&(metric.Internal|metric.Experimental|metric.ErrorOnly) == 0
 }

@@ -25,17 +25,17 @@ func (p *page) headline(r *Report) {
 	measured := count(r, "request_count") > 0
 	p.line("")
 	p.entry("", "Load", p.load(r), 2)
-	from := strings.Count(p.text.String(), "\n")
+	from := p.lines()
 	p.requests(r)
 	if measured {
 		p.throughput(r)
 		p.latencies(r)
 		p.goodput(r)
-		p.trust(r)
+		p.clientReport(r)
 	} else {
 		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 2)
 	}
-	p.warnings(r, headlineLines-1-(strings.Count(p.text.String(), "\n")-from))
+	p.warnings(r, headlineLines-1-(p.lines()-from))
 	p.folder()
 }
 
@@ -46,33 +46,10 @@ func (p *page) folder() {
 		return
 	}
 	text := p.opts.Folder
-	if hint := " (full report: " + p.opts.ReportFile + ")"; p.opts.ReportFile != "" && headlineIndent+textWidth(text+hint) <= p.opts.Width {
+	if hint := " (full report: " + p.opts.ReportFile + ")"; p.opts.ReportFile != "" && headlineIndent+textWidth(text+hint) <= p.width {
 		text += hint
 	}
 	p.entry("", "Files", text, 3)
-}
-
-// headlineIndent is the width of the names in the headline.
-const headlineIndent = 12
-
-// entry prints a name and a value on at most so many lines; what does not fit is
-// cut off.
-func (p *page) entry(s style, name, value string, most int) {
-	width := p.opts.Width - headlineIndent
-	lines := strings.Split(wrap(Printable(value), width), "\n")
-	if len(lines) > most {
-		lines[most-1] = truncate(lines[most-1]+" "+lines[most], width, "...")
-		if !strings.HasSuffix(lines[most-1], "...") {
-			lines[most-1] += "..."
-		}
-		lines = lines[:most]
-	}
-	for i, line := range lines {
-		if i > 0 {
-			name = ""
-		}
-		p.line(p.paint(cmp.Or(s, bold), fmt.Sprintf("%-*s", headlineIndent, name)) + p.paint(s, line))
-	}
 }
 
 // load says what was asked for, of whom.
@@ -233,9 +210,9 @@ func (p *page) latencies(r *Report) {
 	}
 	if doubtful {
 		const long, short = "  (* too few samples)", "  (* few)"
-		if len(head)+len(long) <= p.opts.Width {
+		if len(head)+len(long) <= p.width {
 			head += long
-		} else if len(head)+len(short) <= p.opts.Width {
+		} else if len(head)+len(short) <= p.width {
 			head += short
 		}
 	}
@@ -278,16 +255,8 @@ func (p *page) goodput(r *Report) {
 	p.entry("", "Goodput", text, 1)
 }
 
-// sign returns a character, or what stands for it in ASCII.
-func (p *page) sign(unicode, ascii string) string {
-	if p.opts.ASCII {
-		return ascii
-	}
-	return unicode
-}
-
-// trust prints the verdict on the load generator with its reason.
-func (p *page) trust(r *Report) {
+// clientReport prints the verdict on the load generator with its reason.
+func (p *page) clientReport(r *Report) {
 	c := r.Client
 	if c == nil {
 		return
@@ -349,9 +318,9 @@ func (p *page) warnings(r *Report, room int) {
 		if n.Code == SaturatedCode || n.Code == cutCode {
 			lines = max(1, room)
 		}
-		before := strings.Count(p.text.String(), "\n")
+		before := p.lines()
 		p.entry(s, name, n.Detail, lines)
-		room -= strings.Count(p.text.String(), "\n") - before
+		room -= p.lines() - before
 	}
 }
 

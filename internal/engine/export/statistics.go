@@ -118,29 +118,3 @@ func confidenceRow(m *metric.Result) []string {
 	}
 	return append(row, unsupported)
 }
-
-// footnotes explain the marks in the tables of the console.
-func (p *page) footnotes(r *Report) {
-	var doubtful, sketched, binned bool
-	for i := range r.Results {
-		m := &r.Results[i]
-		sketched = sketched || m.Method() == metric.Sketched
-		binned = binned || m.Method() == metric.Binned
-		for _, stat := range consoleStats {
-			doubtful = doubtful || shown(m) && !m.Confidence.Supported(stat)
-		}
-	}
-	note := func(applies bool, text string) {
-		if applies {
-			p.line(wrap(text, p.opts.Width))
-		}
-	}
-	note(doubtful, "* unreliable: fewer than five independent samples lie beyond this percentile")
-	note(sketched, "Percentiles of metrics with more values than fit in memory are accurate to 0.3 %; the JSON file names them.")
-	note(binned, "Percentiles and extremes over time are computed from means over short intervals; the JSON file gives their length.")
-}
-
-// shown reports whether a metric is in a table of the console.
-func shown(m *metric.Result) bool {
-	return m.Def.Group != metric.NoGroup && m.Def.Flags&(metric.Internal|metric.Experimental|metric.ErrorOnly) == 0
-}

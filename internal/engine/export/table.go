@@ -87,18 +87,18 @@ func (t *table) dropColumn(header string) {
 }
 
 // render writes the table with its title in the middle above.
-func (t *table) render(p *page) {
+func (t *table) render(s *screen) {
 	widths := t.widths()
-	r := &p.rules
+	r := &s.rules
 	pad := max(0, (t.width()-textWidth(t.title))/2)
-	p.line(strings.Repeat(" ", pad) + p.paint(bold, t.title))
-	p.line(rule(r.top, widths))
-	t.renderRow(p, r.headBar, t.head, widths, true)
-	p.line(rule(r.middle, widths))
+	s.line(strings.Repeat(" ", pad) + s.paint(bold, t.title))
+	s.line(rule(r.top, widths))
+	t.renderRow(s, r.headBar, t.head, widths, true)
+	s.line(rule(r.middle, widths))
 	for _, row := range t.rows {
-		t.renderRow(p, r.rowBar, row, widths, false)
+		t.renderRow(s, r.rowBar, row, widths, false)
 	}
-	p.line(rule(r.bottom, widths))
+	s.line(rule(r.bottom, widths))
 }
 
 func rule(parts [4]string, widths []int) string {
@@ -114,7 +114,7 @@ func rule(parts [4]string, widths []int) string {
 	return b.String()
 }
 
-func (t *table) renderRow(p *page, bar string, row []string, widths []int, head bool) {
+func (t *table) renderRow(s *screen, bar string, row []string, widths []int, head bool) {
 	cells := make([][]string, len(row))
 	height := 1
 	for i, c := range row {
@@ -130,7 +130,7 @@ func (t *table) renderRow(p *page, bar string, row []string, widths []int, head 
 			}
 			space := strings.Repeat(" ", w-textWidth(text))
 			if head {
-				text = p.paint(bold, text)
+				text = s.paint(bold, text)
 			}
 			if i < len(t.left) && t.left[i] {
 				text += space
@@ -139,7 +139,7 @@ func (t *table) renderRow(p *page, bar string, row []string, widths []int, head 
 			}
 			b.WriteString(bar + " " + text + " ")
 		}
-		p.line(b.String() + bar)
+		s.line(b.String() + bar)
 	}
 }
 
