@@ -190,11 +190,11 @@ func (e *Engine) enqueue(j *job) {
 	e.queue = append(e.queue, j)
 	e.mu.Unlock()
 	e.emit(j, run.EventQueued, nil)
-	e.poke()
+	e.wakeLoop()
 }
 
-// poke makes the loop look at the queue.
-func (e *Engine) poke() {
+// wakeLoop makes the loop look at the queue.
+func (e *Engine) wakeLoop() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -218,7 +218,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			supervisors.Go(func() {
 				e.supervise(j)
 				e.rest()
-				e.poke()
+				e.wakeLoop()
 			})
 		}
 		select {

@@ -50,15 +50,6 @@ func (s *stdlib) dial(ctx context.Context, network, addr string) (*sockstamp.Con
 	return stamping, nil
 }
 
-// socket returns the unix socket that stands for an address.
-func (o *Options) socket(addr string) (string, bool) {
-	if path, ok := o.Sockets[addr]; ok {
-		return path, true
-	}
-	path, ok := o.Sockets[AnyAddress]
-	return path, ok
-}
-
 // dialError marks an error as one of the connect step.
 type dialError struct{ err error }
 

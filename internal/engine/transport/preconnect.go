@@ -62,7 +62,7 @@ func (p *preconnect) lacking(urls []*url.URL) []*url.URL {
 	for _, u := range urls {
 		key := place(u)
 		if n, ok := wanted[key]; ok {
-			lacks[key] = p.client.wayTo(u).lacks(u, n)
+			lacks[key] = p.client.roundTripperFor(u).lacks(u, n)
 			delete(wanted, key)
 		}
 		if lacks[key] > 0 && !p.failed[key] {
@@ -111,7 +111,7 @@ func (p *preconnect) openOne(ctx context.Context, u *url.URL) {
 	if failed {
 		return
 	}
-	cost, ok := p.client.wayTo(u).open(ctx, u)
+	cost, ok := p.client.roundTripperFor(u).open(ctx, u)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !ok {

@@ -56,7 +56,7 @@ func (s *spares) put(addr string, c net.Conn) {
 	s.unused[stamped(c)] = true
 }
 
-// take returns the connection that was kept last; nil = there is none that is young
+// parse returns the connection that was kept last; nil = there is none that is young
 // enough.
 func (s *spares) take(addr string) net.Conn {
 	s.mu.Lock()
@@ -164,15 +164,7 @@ func (s *stdlib) secure(ctx context.Context, raw net.Conn, host string, protocol
 	return c, nil
 }
 
-// connecting returns a context that ends with the connect timeout.
-func (o *Options) connecting(ctx context.Context) (context.Context, context.CancelFunc) {
-	if o.ConnectTimeout <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, o.ConnectTimeout, errConnectTimeout)
-}
-
-// lacks implements way. Connections behind a proxy are not opened ahead.
+// lacks implements roundTripper. Connections behind a proxy are not opened ahead.
 func (s *stdlib) lacks(target *url.URL, n int) int {
 	if s.opts.Proxy != nil || s.opts.EnvProxy {
 		return 0
@@ -182,7 +174,7 @@ func (s *stdlib) lacks(target *url.URL, n int) int {
 	return n - s.ahead.open[hostPort(target)]
 }
 
-// open implements way.
+// open implements roundTripper.
 func (s *stdlib) open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool) {
 	timed, done := timeSetup(ctx, s.opts.Clock)
 	addr, dial := hostPort(target), s.connect
