@@ -16,13 +16,24 @@ type Tally struct {
 	requests, succeeded      int64         // that were started
 	later                    int64         // that were due after the beginning
 	waited                   time.Duration // sum of due to start, of those
-	firstDue, lastDue        time.Duration
-	firstStart, lastStart    time.Duration
+	dues, starts             interval
 	slots, residence, atWork time.Duration // sums: due to end, permit to end, start to end
 	first, last              ends          // latencies, by when requests were due
 	streams                  streams
 	tokens                   conservation
 }
+
+// interval is the time from the earliest to the latest of several events.
+type interval struct{ first, last time.Duration }
+
+func (i *interval) add(at time.Duration) {
+	if i.first == 0 || at < i.first {
+		i.first = at
+	}
+	i.last = max(i.last, at)
+}
+
+func (i *interval) length() time.Duration { return i.last - i.first }
 
 // conservation compares tokens that were counted in two ways.
 type conservation struct {
@@ -58,13 +69,8 @@ func (t *Tally) Observe(rec *bench.Record) {
 	}
 	t.due.Add(began - st.Due)
 	t.permit.Add(began - st.Permit)
-	if t.firstStart == 0 || began < t.firstStart {
-		t.firstStart = began
-	}
-	if t.firstDue == 0 || st.Due < t.firstDue {
-		t.firstDue = st.Due
-	}
-	t.lastStart, t.lastDue = max(t.lastStart, began), max(t.lastDue, st.Due)
+	t.starts.add(began)
+	t.dues.add(st.Due)
 	if st.End >= st.Start {
 		t.slots += st.End - st.Due
 		t.first.add(st.Due, st.End-st.Due)
@@ -144,7 +150,7 @@ func (t *Tally) Load(a Asked) Load {
 		l.Schedule = t.permit
 	}
 	if n := float64(t.requests - 1); n > 0 {
-		due, sent := t.lastDue-t.firstDue, t.lastStart-t.firstStart
+		due, sent := t.dues.length(), t.starts.length()
 		if sent > 0 {
 			l.Delivered = n / sent.Seconds()
 		}
