@@ -3,6 +3,7 @@ package export
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"aiperfd/internal/engine/metric"
 )
@@ -99,14 +100,11 @@ func confidenceRow(m *metric.Result) []string {
 	if m.RelError != 0 {
 		row[2] = decimal(m.RelError)
 	}
-	unsupported := ""
+	var unsupported []string
 	if c := m.Confidence; c != nil {
 		row[3] = decimal(c.Effective)
-		for i, stat := range c.Unsupported {
-			if i > 0 {
-				unsupported += " "
-			}
-			unsupported += stat.String()
+		for _, stat := range c.Unsupported {
+			unsupported = append(unsupported, stat.String())
 		}
 	}
 	for _, stat := range intervalStats {
@@ -116,5 +114,5 @@ func confidenceRow(m *metric.Result) []string {
 		}
 		row = append(row, low, high)
 	}
-	return append(row, unsupported)
+	return append(row, strings.Join(unsupported, " "))
 }

@@ -150,7 +150,7 @@ func wrap(text string, width int) string {
 	var lines []string
 	for part := range strings.SplitSeq(text, "\n") {
 		line, used := "", 0
-		for _, word := range strings.Fields(part) {
+		for word := range strings.FieldsSeq(part) {
 			for word != "" {
 				head := truncate(beginning(word, width), width, "")
 				if head == "" {

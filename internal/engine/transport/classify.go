@@ -130,8 +130,7 @@ func isServerClosedIdle(err error) bool {
 
 // plain is the innermost useful text of an error: no URL, no wrapping.
 func plain(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		if op.Op == "dial" || op.Op == "read" || op.Op == "write" {
 			return op.Op + ": " + op.Err.Error()
 		}

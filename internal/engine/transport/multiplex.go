@@ -318,7 +318,7 @@ func (m *multiplex) connect(ctx context.Context, u *url.URL) (*shareable, error)
 		}
 	}
 	below := newShared(conn, stamped(conn))
-	client, err := below.client(u)
+	client, err := below.client(u) //nolint:contextcheck // the connection outlives the first request and must not call its trace
 	if err == nil {
 		select {
 		case <-below.settled:

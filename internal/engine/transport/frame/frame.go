@@ -87,7 +87,7 @@ type Framer struct {
 // the result of [Framer.Response].
 func (f *Framer) Reset(h Head) {
 	f.Free()
-	f.output.reset(h.Status)
+	f.begin(h.Status)
 	f.head, f.media = h, mediaType(h.ContentType)
 	f.maxBody, f.received, f.drained = MaxBody, 0, 0
 	if h.Limit > 0 {
@@ -120,7 +120,7 @@ func (f *Framer) refuse() {
 func (f *Framer) Free() {
 	f.stopInflating()
 	f.finished = true
-	f.output.free()
+	f.release()
 	f.sse.free()
 	f.sniff = reuse(f.sniff, keepCapacity)
 	f.document.marks = reuse(f.document.marks, keepMarks)

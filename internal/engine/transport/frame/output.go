@@ -39,16 +39,16 @@ type output struct {
 	resp    bench.Response // contains the events; Framer.Response sets the other fields
 }
 
-// reset prepares an output that was freed for the next response.
-func (o *output) reset(status int) {
+// begin prepares an output that was freed for the next response.
+func (o *output) begin(status int) {
 	*o = output{
 		limit: MaxKept, maxEvent: MaxEvent, maxEvents: MaxEvents,
 		status: status, arena: o.arena, resp: bench.Response{Events: o.resp.Events},
 	}
 }
 
-// free releases memory, except buffers of ordinary size.
-func (o *output) free() {
+// release releases memory, except buffers of ordinary size.
+func (o *output) release() {
 	o.arena = reuse(o.arena, keepCapacity)
 	o.resp.Events.Reset(keepCapacity)
 }

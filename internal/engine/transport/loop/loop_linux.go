@@ -63,8 +63,8 @@ type descriptors struct {
 	stamp int // socket that makes the kernel take receive timestamps
 }
 
-// close closes the descriptors.
-func (d *descriptors) close() {
+// closeDescriptors closes the descriptors.
+func (d *descriptors) closeDescriptors() {
 	for _, fd := range []int{d.epoll, d.alarm, d.stamp} {
 		if fd >= 0 {
 			_ = unix.Close(fd)
@@ -77,7 +77,7 @@ func (d *descriptors) close() {
 func New(clock bench.Clock, lags *sockstamp.Lags) (*Loop, error) {
 	l := &Loop{clock: clock, lags: lags, descriptors: descriptors{-1, -1, -1}, done: make(chan struct{})}
 	if err := l.init(); err != nil {
-		l.descriptors.close()
+		l.closeDescriptors()
 		return nil, fmt.Errorf("start event loop: %w", err)
 	}
 	go l.run()
@@ -131,7 +131,7 @@ func (l *Loop) wake() {
 
 func (l *Loop) run() {
 	defer close(l.done)
-	defer l.descriptors.close()
+	defer l.closeDescriptors()
 	for {
 		n := l.wait()
 		l.resolve(n)
