@@ -18,9 +18,9 @@ import (
 	"aiperfd/internal/engine/transport/loop"
 )
 
-// fallbackDelay is how long an address of several may take before the next one is
-// tried. The last one has all the time that is left. RFC 8305, section 5, advises
-// 250 ms; package net waits 300 ms.
+// fallbackDelay is the time after which the next of several addresses is tried. The
+// last one has all the remaining time. RFC 8305, section 5, recommends 250 ms; package
+// net waits 300 ms.
 const fallbackDelay = 300 * time.Millisecond
 
 // key returns the key of the pool.
@@ -43,7 +43,7 @@ func (e *loopExchange) resume(a *attempt) bool {
 			return false
 		}
 		pc.conn.Lock()
-		usable := !pc.conn.Closed() // else the server closed it while we took it
+		usable := !pc.conn.Closed() // otherwise the server closed it in the meantime
 		if usable {
 			e.pc = pc
 			pc.conn.Handle(e, unsafe.Pointer(e))
@@ -107,7 +107,7 @@ func (e *loopExchange) connect(addr netip.AddrPort) error {
 	return nil
 }
 
-// resolve finds the addresses of a host, in the order in which they are tried.
+// resolve returns the addresses of a host, in the order in which they are tried.
 func (e *loopExchange) resolve(ctx context.Context, target *url.URL, by time.Duration) ([]netip.AddrPort, error) {
 	host := target.Hostname()
 	port, err := strconv.ParseUint(cmp.Or(target.Port(), "80"), 10, 16)

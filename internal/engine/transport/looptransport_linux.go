@@ -23,7 +23,7 @@ const (
 	maxLoops     = 8
 )
 
-// errClientClosed ends the exchanges that a closed client still had.
+// errClientClosed ends the exchanges in flight when the client is closed.
 var errClientClosed = errors.New("client is closed")
 
 // loopTransport performs exchanges over plain HTTP/1.1 on event loops.
@@ -34,7 +34,7 @@ type loopTransport struct {
 	loops     []*loop.Loop
 	next      atomic.Uint32 // counts connections, to spread them over loops
 	pool      pool
-	exchanges sync.Pool // of *exchange
+	exchanges sync.Pool // of *loopExchange
 }
 
 var _ roundTripper = (*loopTransport)(nil)

@@ -259,7 +259,7 @@ func (m *multiplex) openFor(ctx context.Context, o *origin, u *url.URL, t *trace
 	return c, nil
 }
 
-// parse returns a connection that has room, or the attempt to connect that is
+// take returns a connection that has room, or the attempt to connect that is
 // under way. If there is neither, the caller has to connect.
 func (o *origin) take(t *trace) (*shareable, *dialing, error) {
 	o.mu.Lock()

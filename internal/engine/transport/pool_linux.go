@@ -38,7 +38,7 @@ func (p *pool) count(key string) int {
 	return len(p.idle[key])
 }
 
-// parse returns an idle connection to an address and forgets it; nil = none.
+// take removes an idle connection to an address and returns it; nil = none.
 func (p *pool) take(key, host string) *pooledConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -235,7 +235,7 @@ func (s *shared) streamLimit() int {
 	return s.limit
 }
 
-// parse calls feed for the next n bytes of a body, in pieces that came with one
+// take calls feed for the next n bytes of a body, in pieces that came with one
 // read each.
 func (s *shared) take(st *stream, b []byte, feed func(at time.Time, b []byte)) {
 	for len(b) > 0 {
