@@ -13,28 +13,27 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// Detail says how much of a report is printed.
+// Detail determines how much of a report is printed.
 type Detail string
 
-// The details. The headline is the end of each, so that it is what a terminal
-// still shows.
+// The details. Each ends with the headline, so that it is visible in a terminal.
 const (
-	Brief  Detail = "brief"  // the headline alone
+	Brief  Detail = "brief"  // only the headline
 	AIPerf Detail = "aiperf" // AIPerf's tables
 	Full   Detail = "full"   // everything
 )
 
-// ConsoleOptions say how a report is printed. The zero value is what files hold.
+// ConsoleOptions configure how a report is printed. The zero value is that of files.
 type ConsoleOptions struct {
-	Width  int  // columns; 0 = 140. At less than 60 it counts as 60
+	Width  int  // columns; 0 = 140, less than 60 = 60
 	Color  bool // with ANSI escapes
 	ASCII  bool // boxes are drawn with + - |
 	Detail Detail
 	Errors int    // rows of the error table; 0 = all
-	Folder string // where the files of the run are, for the headline; empty = not said
-	Files  []File // listed behind the tables
+	Folder string // folder of the files of the run, for the headline; empty = not printed
+	Files  []File // listed after the tables
 
-	ReportFile string // name of the file in Folder that has the full report; empty = not said
+	ReportFile string // name of the file in Folder that has the full report; empty = not printed
 }
 
 // File is a file of a run.
@@ -43,10 +42,10 @@ type File struct{ Label, Path string }
 // minWidth is the narrowest report.
 const minWidth = 60
 
-// Console prints a report for people: details, errors, one table for each group
-// of metrics in AIPerf's layout, and a headline. A terminal that is too narrow for
-// a table leaves out std, min, max and p90, in that order. A run without successes
-// gets a panel that says so in place of the tables.
+// Console prints a report for people: details, errors, one table per group of metrics
+// in AIPerf's layout, and a headline. If a table is wider than the terminal, the columns
+// std, min, max and p90 are omitted, in that order. If no request succeeded, a panel
+// replaces the tables.
 func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 	o.Width = max(minWidth, cmp.Or(o.Width, consoleFileWidth))
 	p := &page{screen: screen{width: o.Width, color: o.Color, ascii: o.ASCII, rules: boxRules(o.ASCII)}, opts: o}
@@ -118,7 +117,7 @@ func (p *page) head(r *Report) {
 	}
 }
 
-// verdictStyle is how a verdict looks.
+// verdictStyle returns the style of a verdict.
 func verdictStyle(l verdict.Level) style {
 	switch l {
 	case verdict.Invalid:
@@ -173,7 +172,7 @@ func (p *page) errors(r *Report) {
 	}
 }
 
-// shorten cuts a message to what helps in a table.
+// shorten truncates a message for a table.
 func shorten(message string) string {
 	const most = 500
 	return truncate(message, most, "...")
@@ -191,7 +190,7 @@ func (p *page) failure(r *Report) {
 	p.panel(red, "Benchmark failed", text)
 }
 
-// foot prints how it ended.
+// foot prints how the run ended, its command and its files.
 func (p *page) foot(r *Report) {
 	p.line("")
 	if r.Cancelled {
@@ -218,8 +217,8 @@ func (p *page) foot(r *Report) {
 	}
 }
 
-// command prints the command line so that it can be run again: with the name of
-// this program in place of AIPerf's, which the files have.
+// command prints the command line with the name of this program; the files have
+// AIPerf's.
 func (p *page) command(line string) {
 	if line == "" {
 		return
@@ -234,8 +233,8 @@ func (p *page) command(line string) {
 	}
 }
 
-// breakCommand breaks a command line into lines of at most width columns where a
-// shell allows it; an argument that is longer stays whole.
+// breakCommand breaks a command line into lines of at most width columns, between
+// arguments.
 func breakCommand(line string, width int) string {
 	const more = " \\\n  "
 	var out strings.Builder
