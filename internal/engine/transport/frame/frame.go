@@ -69,7 +69,7 @@ type Framer struct {
 	drained  int    // received bytes after Done
 	account  account
 	unzip    *inflater
-	sniff    []byte   // start of the body; empty if the framing is known
+	sniff    []byte   // start of the body, until the framing is known
 	split    splitter // one of the following; nil = determine it from the first bytes
 
 	sse      sse
