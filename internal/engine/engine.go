@@ -168,11 +168,11 @@ func (e *Engine) enqueue(j *job) {
 	e.queue = append(e.queue, j)
 	e.mu.Unlock()
 	j.emit(run.EventQueued, nil)
-	e.wakeUp()
+	e.wakeLoop()
 }
 
-// wakeUp makes the loop look at the queue.
-func (e *Engine) wakeUp() {
+// wakeLoop makes the loop look at the queue.
+func (e *Engine) wakeLoop() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -197,7 +197,7 @@ func (e *Engine) Run(ctx context.Context) error {
 				j.supervise()
 				e.retire(j)
 				e.freeIdleMemory()
-				e.wakeUp()
+				e.wakeLoop()
 			})
 		}
 		select {

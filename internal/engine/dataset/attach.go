@@ -236,8 +236,7 @@ func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
 
 // pathless takes the path out of an error; the message has it.
 func pathless(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

@@ -13,28 +13,27 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// Detail says how much of a report is printed.
+// Detail determines how much of a report is printed.
 type Detail string
 
-// The details. The headline is the end of each, so that it is what a terminal
-// still shows.
+// The details. Each ends with the headline, so that it is visible in a terminal.
 const (
-	Brief  Detail = "brief"  // the headline alone
+	Brief  Detail = "brief"  // only the headline
 	AIPerf Detail = "aiperf" // AIPerf's tables
 	Full   Detail = "full"   // everything
 )
 
-// ConsoleOptions say how a report is printed. The zero value is what files hold.
+// ConsoleOptions configure how a report is printed. The zero value is that of files.
 type ConsoleOptions struct {
-	Width  int  // columns; 0 = 140. At less than 60 it counts as 60
+	Width  int  // columns; 0 = 140, less than 60 = 60
 	Color  bool // with ANSI escapes
 	ASCII  bool // boxes are drawn with + - |
 	Detail Detail
 	Errors int    // rows of the error table; 0 = all
-	Folder string // where the files of the run are, for the headline; empty = not said
-	Files  []File // listed behind the tables
+	Folder string // folder of the files of the run, for the headline; empty = not printed
+	Files  []File // listed after the tables
 
-	ReportFile string // name of the file in Folder that has the full report; empty = not said
+	ReportFile string // name of the file in Folder that has the full report; empty = not printed
 }
 
 // File is a file of a run.
@@ -43,13 +42,13 @@ type File struct{ Label, Path string }
 // minWidth is the narrowest report.
 const minWidth = 60
 
-// Console prints a report for people: details, errors, one table for each group
-// of metrics in AIPerf's layout, and a headline. A terminal that is too narrow for
-// a table leaves out std, min, max and p90, in that order. A run without successes
-// gets a panel that says so in place of the tables.
+// Console prints a report for people: details, errors, one table per group of metrics
+// in AIPerf's layout, and a headline. If a table is wider than the terminal, the columns
+// std, min, max and p90 are omitted, in that order. If no request succeeded, a panel
+// replaces the tables.
 func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 	o.Width = max(minWidth, cmp.Or(o.Width, consoleFileWidth))
-	p := &page{opts: o, rules: boxRules(o.ASCII)}
+	p := &page{screen: screen{width: o.Width, color: o.Color, ascii: o.ASCII, rules: boxRules(o.ASCII)}, opts: o}
 	measured := count(r, "request_count") > 0
 	if o.Detail != Brief {
 		if measured && !r.Complete && !r.Cancelled {
@@ -73,48 +72,16 @@ func Console(w io.Writer, r *Report, o ConsoleOptions) error {
 	return err
 }
 
-// page is a report that is being printed.
+// page prints a report.
 type page struct {
-	opts  ConsoleOptions
-	rules rules
-	text  strings.Builder
-}
-
-// style is an ANSI rendition.
-type style string
-
-const (
-	bold   style = "1"
-	red    style = "1;31"
-	yellow style = "33"
-	green  style = "32"
-)
-
-func (p *page) paint(s style, text string) string {
-	if !p.opts.Color || text == "" {
-		return text
-	}
-	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
-}
-
-func (p *page) line(text string) {
-	p.text.WriteString(text)
-	p.text.WriteByte('\n')
-}
-
-// fact prints a name and a value; further lines of the value are indented.
-func (p *page) fact(s style, name, value string) {
-	const indent = 11
-	label := fmt.Sprintf("%-*s", indent, name+":")
-	value = wrap(Printable(value), p.opts.Width-indent)
-	value = strings.ReplaceAll(value, "\n", "\n"+strings.Repeat(" ", indent))
-	p.line(p.paint(s, label) + value)
+	screen
+	opts ConsoleOptions
 }
 
 // incomplete warns of results that lack requests.
 func (p *page) incomplete(r *Report) {
 	p.line("")
-	for line := range strings.SplitSeq(wrap(incompleteText(r), p.opts.Width), "\n") {
+	for line := range strings.SplitSeq(wrap(incompleteText(r), p.width), "\n") {
 		p.line(p.paint(red, line))
 	}
 }
@@ -150,7 +117,7 @@ func (p *page) head(r *Report) {
 	}
 }
 
-// verdictStyle is how a verdict looks.
+// verdictStyle returns the style of a verdict.
 func verdictStyle(l verdict.Level) style {
 	switch l {
 	case verdict.Invalid:
@@ -196,16 +163,16 @@ func (p *page) errors(r *Report) {
 			code, Printable(d.Type), shorten(Printable(d.Message)), strconv.FormatInt(g.Count, 10),
 		})
 	}
-	t.wrapColumn(2, p.opts.Width, 20)
-	t.wrapColumn(1, p.opts.Width, 10)
+	t.wrapColumn(2, p.width, 20)
+	t.wrapColumn(1, p.width, 10)
 	p.line("")
-	t.render(p)
+	t.render(&p.screen)
 	if n := len(r.Errors) - len(shown); n > 0 {
 		p.line(fmt.Sprintf("%d more in the files", n))
 	}
 }
 
-// shorten cuts a message to what helps in a table.
+// shorten truncates a message for a table.
 func shorten(message string) string {
 	const most = 500
 	return truncate(message, most, "...")
@@ -223,21 +190,7 @@ func (p *page) failure(r *Report) {
 	p.panel(red, "Benchmark failed", text)
 }
 
-// panel prints text in a box with a title in its upper edge.
-func (p *page) panel(s style, title, text string) {
-	inner := p.opts.Width - 6
-	r := &p.rules
-	left := (p.opts.Width - 4 - textWidth(title)) / 2
-	right := p.opts.Width - 4 - textWidth(title) - left
-	p.line(r.panelTop[0] + strings.Repeat(r.panelTop[1], left) + " " + p.paint(s, title) + " " +
-		strings.Repeat(r.panelTop[1], right) + r.panelTop[3])
-	for line := range strings.SplitSeq(wrap(text, inner), "\n") {
-		p.line(r.panelBar + "  " + line + strings.Repeat(" ", inner-textWidth(line)) + "  " + r.panelBar)
-	}
-	p.line(r.panelFloor[0] + strings.Repeat(r.panelFloor[1], p.opts.Width-2) + r.panelFloor[3])
-}
-
-// foot prints how it ended.
+// foot prints how the run ended, its command and its files.
 func (p *page) foot(r *Report) {
 	p.line("")
 	if r.Cancelled {
@@ -257,15 +210,15 @@ func (p *page) foot(r *Report) {
 	p.command(r.CLICommand)
 	for _, f := range p.opts.Files {
 		text := f.Label + ": " + Printable(f.Path)
-		if textWidth(text) > p.opts.Width {
+		if textWidth(text) > p.width {
 			text = f.Label + ":\n  " + Printable(f.Path)
 		}
 		p.line(text)
 	}
 }
 
-// command prints the command line so that it can be run again: with the name of
-// this program in place of AIPerf's, which the files have.
+// command prints the command line with the name of this program; the files have
+// AIPerf's.
 func (p *page) command(line string) {
 	if line == "" {
 		return
@@ -273,15 +226,15 @@ func (p *page) command(line string) {
 	if rest, ok := strings.CutPrefix(line, "aiperf "); ok {
 		line = "aiperfd " + rest
 	}
-	p.line(breakCommand("CLI Command: "+Printable(line), p.opts.Width))
+	p.line(breakCommand("CLI Command: "+Printable(line), p.width))
 	if strings.Contains(line, redact.Placeholder) {
 		p.line(wrap("To run it again, put the secrets in place of "+redact.Placeholder+
-			"; API keys are also read from --api-key-file and AIPERFD_API_KEY.", p.opts.Width))
+			"; API keys are also read from --api-key-file and AIPERFD_API_KEY.", p.width))
 	}
 }
 
-// breakCommand breaks a command line into lines of at most width columns where a
-// shell allows it; an argument that is longer stays whole.
+// breakCommand breaks a command line into lines of at most width columns, between
+// arguments.
 func breakCommand(line string, width int) string {
 	const more = " \\\n  "
 	var out strings.Builder

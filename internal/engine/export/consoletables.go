@@ -8,7 +8,7 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// consoleGroups are the tables in order, with what their titles end in.
+// consoleGroups are the tables in order, with the ends of their titles.
 var consoleGroups = [...]struct {
 	group metric.Group
 	title string
@@ -24,7 +24,7 @@ var consoleStats = [...]metric.Stat{
 	metric.Avg, metric.Min, metric.Max, metric.P99, metric.P90, metric.P50, metric.Std,
 }
 
-// dispensable are the columns that a narrow terminal does without, in order.
+// dispensable are the columns that are omitted in a narrow terminal, in order.
 var dispensable = [...]metric.Stat{metric.Std, metric.Min, metric.Max, metric.P90}
 
 // groups prints the tables of metrics.
@@ -40,7 +40,7 @@ func (p *page) groups(r *Report) {
 	p.footnotes(r)
 }
 
-// metrics prints one table; none without rows.
+// metrics prints one table, unless it has no rows.
 func (p *page) metrics(r *Report, title string, rows []*metric.Result) {
 	if len(rows) == 0 {
 		return
@@ -56,17 +56,17 @@ func (p *page) metrics(r *Report, title string, rows []*metric.Result) {
 		}
 		t.rows = append(t.rows, row)
 	}
-	t.wrapColumn(0, p.opts.Width, 30)
+	t.wrapColumn(0, p.width, 30)
 	for _, s := range dispensable {
-		if t.width() > p.opts.Width {
+		if t.width() > p.width {
 			t.dropColumn(s.String())
 		}
 	}
-	t.wrapColumn(0, p.opts.Width, 16)
-	t.render(p)
+	t.wrapColumn(0, p.width, 16)
+	t.render(&p.screen)
 }
 
-// traces returns the metrics of connections, by their order.
+// traces returns the metrics of connections, sorted by their order.
 func traces(rs metric.Results) []*metric.Result {
 	var rows []*metric.Result
 	for i := range rs {
@@ -78,11 +78,11 @@ func traces(rs metric.Results) []*metric.Result {
 	return rows
 }
 
-// grouping returns the metrics of one table: by their order, those without one
-// last.
+// grouping returns the metrics of one table, sorted by their order; those without one
+// are last.
 func grouping(rs metric.Results, g metric.Group) []*metric.Result {
 	rows := slices.DeleteFunc(ordered(rs), func(m *metric.Result) bool {
-		return m.Def.Group != g || m.Def.Flags&metric.ErrorOnly != 0 // errors have a table of their own
+		return m.Def.Group != g || m.Def.Flags&metric.ErrorOnly != 0 // errors have their own table
 	})
 	slices.SortStableFunc(rows, func(a, b *metric.Result) int {
 		if (a.Def.Order == 0) != (b.Def.Order == 0) {
@@ -93,10 +93,10 @@ func grouping(rs metric.Results, g metric.Group) []*metric.Result {
 	return rows
 }
 
-// longHeader is the length from which on a unit goes below its header.
+// longHeader is the length of a header above which its unit is on a line of its own.
 const longHeader = 30
 
-// row prints one metric.
+// row returns the cells of one metric.
 func (p *page) row(m *metric.Result) []string {
 	separator := " "
 	if len(m.Def.Header) > longHeader {
@@ -109,8 +109,8 @@ func (p *page) row(m *metric.Result) []string {
 	return row
 }
 
-// withhold takes the percentiles out of a row where they mean nothing; a note at
-// the head says why.
+// withhold replaces the percentiles of a row if they are invalid; a warning has the
+// reason.
 func withhold(row []string, w verdict.Withheld) {
 	if w.Reason == "" {
 		return
@@ -124,8 +124,8 @@ func withhold(row []string, w verdict.Withheld) {
 	}
 }
 
-// number prints one statistic. Error-adjusted ones can be infinite. A percentile
-// that the sample does not support has a star.
+// number formats one statistic. Error-adjusted ones can be infinite. A percentile that
+// the sample does not support has an asterisk.
 func (p *page) number(m *metric.Result, s metric.Stat) string {
 	v, ok := m.Get(s)
 	switch {
@@ -135,8 +135,34 @@ func (p *page) number(m *metric.Result, s metric.Stat) string {
 		return grouped(v) + "*"
 	case finite(v):
 		return grouped(v)
-	case p.opts.ASCII:
+	case p.ascii:
 		return "inf"
 	}
 	return "∞"
+}
+
+// footnotes explain the marks in the tables of the console.
+func (p *page) footnotes(r *Report) {
+	var doubtful, sketched, binned bool
+	for i := range r.Results {
+		m := &r.Results[i]
+		sketched = sketched || m.Method() == metric.Sketched
+		binned = binned || m.Method() == metric.Binned
+		for _, stat := range consoleStats {
+			doubtful = doubtful || shown(m) && !m.Confidence.Supported(stat)
+		}
+	}
+	note := func(applies bool, text string) {
+		if applies {
+			p.line(wrap(text, p.width))
+		}
+	}
+	note(doubtful, "* unreliable: fewer than five independent samples lie beyond this percentile")
+	note(sketched, "Percentiles of metrics with more values than fit in memory are accurate to 0.3 %; the JSON file names them.")
+	note(binned, "Percentiles and extremes over time are computed from means over short intervals; the JSON file gives their length.")
+}
+
+// shown reports whether a metric is in a table of the console.
+func shown(m *metric.Result) bool {
+	return m.Def.Group != metric.NoGroup && m.Def.Flags&(metric.Internal|metric.Experimental|metric.ErrorOnly) == 0
 }

@@ -12,70 +12,46 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// headlineLines is how many lines of the headline surely are on a screen: all but
-// the load.
+// headlineLines is the maximum number of lines of the headline without the load.
 const headlineLines = 12
 
-// SaturatedCode is the code of the note that says that the server could not
-// follow the load: the first thing to know of a result.
+// SaturatedCode is the code of the warning that the server did not keep up with the
+// load. It is printed first.
 const SaturatedCode = "saturated"
 
-// headline prints what a reader needs to know of a run, in about twelve lines.
+// headline prints a summary of about twelve lines.
 func (p *page) headline(r *Report) {
 	measured := count(r, "request_count") > 0
 	p.line("")
 	p.entry("", "Load", p.load(r), 2)
-	from := strings.Count(p.text.String(), "\n")
+	from := p.lines()
 	p.requests(r)
 	if measured {
 		p.throughput(r)
 		p.latencies(r)
 		p.goodput(r)
-		p.trust(r)
+		p.clientReport(r)
 	} else {
 		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 2)
 	}
-	p.warnings(r, headlineLines-1-(strings.Count(p.text.String(), "\n")-from))
+	p.warnings(r, headlineLines-1-(p.lines()-from))
 	p.folder()
 }
 
-// folder says where the files are, and which of them has the full report if there
-// is room for that.
+// folder prints the folder of the files and, if there is room, the name of the full
+// report.
 func (p *page) folder() {
 	if p.opts.Folder == "" {
 		return
 	}
 	text := p.opts.Folder
-	if hint := " (full report: " + p.opts.ReportFile + ")"; p.opts.ReportFile != "" && headlineIndent+textWidth(text+hint) <= p.opts.Width {
+	if hint := " (full report: " + p.opts.ReportFile + ")"; p.opts.ReportFile != "" && headlineIndent+textWidth(text+hint) <= p.width {
 		text += hint
 	}
 	p.entry("", "Files", text, 3)
 }
 
-// headlineIndent is the width of the names in the headline.
-const headlineIndent = 12
-
-// entry prints a name and a value on at most so many lines; what does not fit is
-// cut off.
-func (p *page) entry(s style, name, value string, most int) {
-	width := p.opts.Width - headlineIndent
-	lines := strings.Split(wrap(Printable(value), width), "\n")
-	if len(lines) > most {
-		lines[most-1] = truncate(lines[most-1]+" "+lines[most], width, "...")
-		if !strings.HasSuffix(lines[most-1], "...") {
-			lines[most-1] += "..."
-		}
-		lines = lines[:most]
-	}
-	for i, line := range lines {
-		if i > 0 {
-			name = ""
-		}
-		p.line(p.paint(cmp.Or(s, bold), fmt.Sprintf("%-*s", headlineIndent, name)) + p.paint(s, line))
-	}
-}
-
-// load says what was asked for, of whom.
+// load returns the load, the endpoint, the models and the servers.
 func (p *page) load(r *Report) string {
 	parts := []string{r.Load}
 	endpoint := r.Endpoint
@@ -89,7 +65,7 @@ func (p *page) load(r *Report) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }
 
-// requests says how many succeeded and failed, and why.
+// requests prints how many requests succeeded and failed, and the most frequent error.
 func (p *page) requests(r *Report) {
 	ok, failed, cancelled := count(r, "request_count"), count(r, "error_request_count"), count(r, "cancelled_request_count")
 	text := fmt.Sprintf("%s ok, %s failed", whole(ok), whole(failed))
@@ -129,8 +105,7 @@ func (p *page) requests(r *Report) {
 	p.entry("", name, fmt.Sprintf("%s x %s: %s", whole(g.Count), kind, d.Message), most)
 }
 
-// share prints a part of one in percent; what is not nothing is not 0, and what is
-// not everything not 100.
+// share formats a fraction in percent. Only 0 is formatted as 0, and only 1 as 100.
 func share(v float64) string {
 	text := fmt.Sprintf("%.1f", v*100)
 	switch {
@@ -142,10 +117,10 @@ func share(v float64) string {
 	return strings.TrimSuffix(text, ".0")
 }
 
-// whole prints a count with thousands separators.
+// whole formats a count with thousands separators.
 func whole(n int64) string { return strings.TrimSuffix(grouped(float64(n)), ".00") }
 
-// throughput prints the rates that the endpoint type has.
+// throughput prints the rates of the endpoint type.
 func (p *page) throughput(r *Report) {
 	var rates []string
 	tokens := r.Results.Find("output_token_throughput") != nil
@@ -157,7 +132,7 @@ func (p *page) throughput(r *Report) {
 		{"input_token_throughput", "input tok/s"},
 	} {
 		if tokens && m.tag == "input_token_throughput" {
-			continue // prompts are not what such a server is measured by
+			continue // less important than the output
 		}
 		if v, ok := average(r, m.tag); ok {
 			rates = append(rates, Figure(v)+" "+m.unit)
@@ -189,7 +164,7 @@ func headlineName(d *metric.Def) string {
 // headlineStats are the columns of the small table.
 var headlineStats = [...]metric.Stat{metric.P50, metric.P90, metric.P99}
 
-// latencies prints the small table: what the endpoint type has of these.
+// latencies prints a small table of the latencies of the endpoint type.
 func (p *page) latencies(r *Report) {
 	const cell = 12
 	var rows []string
@@ -233,9 +208,9 @@ func (p *page) latencies(r *Report) {
 	}
 	if doubtful {
 		const long, short = "  (* too few samples)", "  (* few)"
-		if len(head)+len(long) <= p.opts.Width {
+		if len(head)+len(long) <= p.width {
 			head += long
-		} else if len(head)+len(short) <= p.opts.Width {
+		} else if len(head)+len(short) <= p.width {
 			head += short
 		}
 	}
@@ -278,16 +253,8 @@ func (p *page) goodput(r *Report) {
 	p.entry("", "Goodput", text, 1)
 }
 
-// sign returns a character, or what stands for it in ASCII.
-func (p *page) sign(unicode, ascii string) string {
-	if p.opts.ASCII {
-		return ascii
-	}
-	return unicode
-}
-
-// trust prints the verdict on the load generator with its reason.
-func (p *page) trust(r *Report) {
+// clientReport prints the verdict on the load generator with its reason.
+func (p *page) clientReport(r *Report) {
 	c := r.Client
 	if c == nil {
 		return
@@ -315,8 +282,9 @@ func (p *page) trust(r *Report) {
 	}
 }
 
-// warnings prints what limits the result on at most room lines, the most important
-// first. A warning takes more than one line if all others keep one. What other lines of the headline tell is left out.
+// warnings prints the warnings on at most room lines, the most important ones first. A
+// warning takes more than one line only if all others have one. Warnings that repeat
+// other lines of the headline are omitted.
 func (p *page) warnings(r *Report, room int) {
 	notes := slices.DeleteFunc(slices.Clone(r.Warnings), func(n bench.Warning) bool {
 		return strings.HasPrefix(n.Code, "client-") || n.Code == "request-errors"
@@ -349,9 +317,9 @@ func (p *page) warnings(r *Report, room int) {
 		if n.Code == SaturatedCode || n.Code == cutCode {
 			lines = max(1, room)
 		}
-		before := strings.Count(p.text.String(), "\n")
+		before := p.lines()
 		p.entry(s, name, n.Detail, lines)
-		room -= strings.Count(p.text.String(), "\n") - before
+		room -= p.lines() - before
 	}
 }
 
@@ -362,10 +330,10 @@ const (
 	cancelledNote  = "cancelled"
 )
 
-// noteOrder lists the notes that say most about a result, the first one first.
+// noteOrder lists the most important warnings, in order.
 var noteOrder = [...]string{SaturatedCode, cutCode, incompleteCode, cancelledNote}
 
-// remarks lists the notes that limit no result.
+// remarks lists the warnings that do not affect results.
 var remarks = [...]string{"same-host", "offered-rate", "http2", "tokenizer-builtin"}
 
 // remarkRank is the rank of remarks: they come last.
@@ -382,7 +350,7 @@ func noteRank(n bench.Warning) int {
 	return len(noteOrder)
 }
 
-// incompleteText says that results lack requests.
+// incompleteText returns the warning that requests are missing from the results.
 func incompleteText(r *Report) string {
 	text := "INCOMPLETE RESULTS: not comparable with complete runs"
 	if r.Reason != "" {

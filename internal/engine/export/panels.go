@@ -20,8 +20,7 @@ func (p *page) insight(r *Report) {
 	}
 }
 
-// refusesField reports whether an error message is about a field that is not
-// known.
+// refusesField reports whether an error message is about an unknown field.
 func refusesField(message string) bool {
 	message = strings.ToLower(message)
 	for _, words := range []string{"extra", "unexpected", "unknown", "unrecognized", "unsupported", "not permitted", "not allowed", "not supported"} {
@@ -32,7 +31,7 @@ func refusesField(message string) bool {
 	return false
 }
 
-// panels print the notes that AIPerf has panels for.
+// panels prints the warnings for which AIPerf has panels.
 func (p *page) panels(r *Report) {
 	for _, known := range []struct{ code, title string }{
 		{"usage-discrepancy", "Token Count Discrepancy Warning"},

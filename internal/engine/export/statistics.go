@@ -3,6 +3,7 @@ package export
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"aiperfd/internal/engine/metric"
 )
@@ -99,14 +100,11 @@ func confidenceRow(m *metric.Result) []string {
 	if m.RelError != 0 {
 		row[2] = decimal(m.RelError)
 	}
-	unsupported := ""
+	var unsupported []string
 	if c := m.Confidence; c != nil {
 		row[3] = decimal(c.Effective)
-		for i, stat := range c.Unsupported {
-			if i > 0 {
-				unsupported += " "
-			}
-			unsupported += stat.String()
+		for _, stat := range c.Unsupported {
+			unsupported = append(unsupported, stat.String())
 		}
 	}
 	for _, stat := range intervalStats {
@@ -116,31 +114,5 @@ func confidenceRow(m *metric.Result) []string {
 		}
 		row = append(row, low, high)
 	}
-	return append(row, unsupported)
-}
-
-// footnotes explain the marks in the tables of the console.
-func (p *page) footnotes(r *Report) {
-	var doubtful, sketched, binned bool
-	for i := range r.Results {
-		m := &r.Results[i]
-		sketched = sketched || m.Method() == metric.Sketched
-		binned = binned || m.Method() == metric.Binned
-		for _, stat := range consoleStats {
-			doubtful = doubtful || shown(m) && !m.Confidence.Supported(stat)
-		}
-	}
-	note := func(applies bool, text string) {
-		if applies {
-			p.line(wrap(text, p.opts.Width))
-		}
-	}
-	note(doubtful, "* unreliable: fewer than five independent samples lie beyond this percentile")
-	note(sketched, "Percentiles of metrics with more values than fit in memory are accurate to 0.3 %; the JSON file names them.")
-	note(binned, "Percentiles and extremes over time are computed from means over short intervals; the JSON file gives their length.")
-}
-
-// shown reports whether a metric is in a table of the console.
-func shown(m *metric.Result) bool {
-	return m.Def.Group != metric.NoGroup && m.Def.Flags&(metric.Internal|metric.Experimental|metric.ErrorOnly) == 0
+	return append(row, strings.Join(unsupported, " "))
 }

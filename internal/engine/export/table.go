@@ -21,7 +21,7 @@ type rules struct {
 	panelBar             string
 }
 
-// boxRules returns the lines of a box, in ASCII where nothing else can be shown.
+// boxRules returns the lines of a box, optionally in ASCII.
 func boxRules(ascii bool) rules {
 	if ascii {
 		line := [4]string{"+", "-", "+", "+"}
@@ -59,8 +59,8 @@ func (t *table) width() int {
 	return n
 }
 
-// wrapColumn breaks the text of a column so that the table is no wider than
-// limit; the column keeps at least least columns of text.
+// wrapColumn wraps the text of a column so that the table is at most limit columns
+// wide; the text is at least least columns wide.
 func (t *table) wrapColumn(column, limit, least int) {
 	over := t.width() - limit
 	if over <= 0 {
@@ -72,7 +72,7 @@ func (t *table) wrapColumn(column, limit, least int) {
 	}
 }
 
-// dropColumn removes the column with a header, if there is one.
+// dropColumn removes the column with the given header, if there is one.
 func (t *table) dropColumn(header string) {
 	for i, h := range t.head {
 		if h != header {
@@ -86,19 +86,19 @@ func (t *table) dropColumn(header string) {
 	}
 }
 
-// render writes the table with its title in the middle above.
-func (t *table) render(p *page) {
+// render writes the table with a centred title above.
+func (t *table) render(s *screen) {
 	widths := t.widths()
-	r := &p.rules
+	r := &s.rules
 	pad := max(0, (t.width()-textWidth(t.title))/2)
-	p.line(strings.Repeat(" ", pad) + p.paint(bold, t.title))
-	p.line(rule(r.top, widths))
-	t.renderRow(p, r.headBar, t.head, widths, true)
-	p.line(rule(r.middle, widths))
+	s.line(strings.Repeat(" ", pad) + s.paint(bold, t.title))
+	s.line(rule(r.top, widths))
+	t.renderRow(s, r.headBar, t.head, widths, true)
+	s.line(rule(r.middle, widths))
 	for _, row := range t.rows {
-		t.renderRow(p, r.rowBar, row, widths, false)
+		t.renderRow(s, r.rowBar, row, widths, false)
 	}
-	p.line(rule(r.bottom, widths))
+	s.line(rule(r.bottom, widths))
 }
 
 func rule(parts [4]string, widths []int) string {
@@ -114,7 +114,7 @@ func rule(parts [4]string, widths []int) string {
 	return b.String()
 }
 
-func (t *table) renderRow(p *page, bar string, row []string, widths []int, head bool) {
+func (t *table) renderRow(s *screen, bar string, row []string, widths []int, head bool) {
 	cells := make([][]string, len(row))
 	height := 1
 	for i, c := range row {
@@ -130,7 +130,7 @@ func (t *table) renderRow(p *page, bar string, row []string, widths []int, head 
 			}
 			space := strings.Repeat(" ", w-textWidth(text))
 			if head {
-				text = p.paint(bold, text)
+				text = s.paint(bold, text)
 			}
 			if i < len(t.left) && t.left[i] {
 				text += space
@@ -139,18 +139,17 @@ func (t *table) renderRow(p *page, bar string, row []string, widths []int, head 
 			}
 			b.WriteString(bar + " " + text + " ")
 		}
-		p.line(b.String() + bar)
+		s.line(b.String() + bar)
 	}
 }
 
-// wrap breaks text into lines of at most width columns: at blanks, and inside a
-// word that is longer than a line. The time it takes grows with the length of the
-// text alone.
+// wrap breaks text into lines of at most width columns, at blanks and inside words
+// that are longer than a line. Its time is linear in the length of the text.
 func wrap(text string, width int) string {
 	var lines []string
 	for part := range strings.SplitSeq(text, "\n") {
 		line, used := "", 0
-		for _, word := range strings.Fields(part) {
+		for word := range strings.FieldsSeq(part) {
 			for word != "" {
 				head := truncate(beginning(word, width), width, "")
 				if head == "" {
@@ -175,8 +174,8 @@ func wrap(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// beginning returns a piece of a word that surely fills width columns if the word
-// does: whole characters, and no more bytes than have to be looked at.
+// beginning returns the first characters of a word, at least width columns if the word
+// has as many. It limits the bytes that are measured.
 func beginning(word string, width int) string {
 	most := 8*width + 64
 	if len(word) <= most {

@@ -137,8 +137,7 @@ func (r *reader) read(b []byte) (int, Stamp, error) {
 }
 
 func (r *reader) opError(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		op.Op = "read" // the runtime says "raw-read"
 		return op
 	}

@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// A backlog of this size is looked at, or of this age.
+// The size and the age at which a backlog is parsed.
 const (
 	backlogBytes = 2 << 10
 	backlogAge   = 500 * time.Millisecond
 )
 
-// backlog holds reads of a stream that were stamped and not looked at yet. What is
-// in the middle of a stream decides nothing. With a thousand streams the memory
-// that reading an event touches is cold each time; for several in a row it is cold
-// once.
+// backlog holds reads of a stream that have timestamps and are not parsed yet: nothing
+// depends on reads in the middle of a stream. With a thousand streams the memory for
+// parsing an event is not in the cache; for several events in a row it is loaded once.
 type backlog struct {
 	bytes []byte
 	reads []lateRead
@@ -28,14 +27,13 @@ type lateRead struct {
 	end int // in bytes
 }
 
-// middle reports whether a read of a chunked stream ends with an event and its
-// chunk, so that there is more to come. The last chunk and the trailers end with
-// two ends of line of HTTP.
+// middle reports whether a read of a chunked stream ends with an event and its chunk,
+// so that the stream continues. The last chunk and the trailers end with two CRLF.
 func middle(b []byte) bool {
 	return bytes.HasSuffix(b, []byte("\n\n\r\n")) && !bytes.HasSuffix(b, []byte("[DONE]\n\n\r\n"))
 }
 
-// add keeps a read, and reports whether there is room for more.
+// add adds a read, and reports whether there is room for more.
 func (l *backlog) add(at time.Duration, b []byte) bool {
 	l.bytes = append(l.bytes, b...)
 	l.reads = append(l.reads, lateRead{at, len(l.bytes)})

@@ -23,7 +23,7 @@ type cancelCause struct{ failure *bench.Failure }
 
 func (c *cancelCause) Error() string { return c.failure.String() }
 
-// classify names what went wrong in an exchange.
+// classify returns the failure of an exchange that ended with err.
 func classify(ctx context.Context, err error, step bench.Step) *bench.Failure {
 	if f := byCause(context.Cause(ctx), step); f != nil {
 		return f
@@ -41,8 +41,8 @@ func classify(ctx context.Context, err error, step bench.Step) *bench.Failure {
 	return &bench.Failure{Class: bench.ConnectionReset, Step: step, Message: plain(err)}
 }
 
-// byCause names a failure by the reason for which the context ended; nil if it
-// did not end.
+// byCause returns the failure for the cause of a context; nil if the context has not
+// ended.
 func byCause(cause error, step bench.Step) *bench.Failure {
 	var ours *cancelCause
 	switch {
@@ -62,7 +62,7 @@ func byCause(cause error, step bench.Step) *bench.Failure {
 	return &bench.Failure{Class: bench.Cancelled, Step: step, Code: "aborted", Message: "run aborted"}
 }
 
-// errPlainHTTP is of a server that answers a TLS handshake in HTTP.
+// errPlainHTTP is the error of a server that responds to a TLS handshake in HTTP.
 var errPlainHTTP = errors.New("the server answered in plain HTTP")
 
 func connectFailure(err error) *bench.Failure {
@@ -96,7 +96,7 @@ func connectFailure(err error) *bench.Failure {
 	return f
 }
 
-// local reports whether a limit of this host was hit.
+// local reports whether a limit of this host was reached.
 func local(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
 		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
@@ -128,10 +128,9 @@ func isServerClosedIdle(err error) bool {
 	return err != nil && err.Error() == "http: server closed idle connection"
 }
 
-// plain is the innermost useful text of an error: no URL, no wrapping.
+// plain returns the innermost useful text of an error: no URL, no wrapping.
 func plain(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		if op.Op == "dial" || op.Op == "read" || op.Op == "write" {
 			return op.Op + ": " + op.Err.Error()
 		}

@@ -3,8 +3,6 @@ package transport
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -15,77 +13,6 @@ import (
 	"aiperfd/internal/engine/sockstamp"
 	"aiperfd/internal/engine/transport/frame"
 )
-
-// Reuse says what happens to a connection after a request.
-type Reuse uint8
-
-// The ways to reuse connections.
-const (
-	Pooled Reuse = iota // shared keep-alive pool
-	Never               // a new connection for each request
-	Sticky              // one private connection for each session
-)
-
-// Version says which version of HTTP is spoken.
-type Version uint8
-
-// The versions.
-const (
-	HTTP1    Version = iota // HTTP/1.1, one request a connection at a time
-	HTTP2                   // HTTP/2 over TLS; a server without it is an error
-	HTTPAuto                // HTTP/2 where a server offers it in the TLS handshake, else HTTP/1.1
-	H2C                     // HTTP/2 without TLS, by prior knowledge
-)
-
-// Defaults of [Options].
-const (
-	DefaultConnectTimeout = 10 * time.Second
-	DefaultTotalTimeout   = 6 * time.Hour // AIPerf's
-	idleConnTimeout       = 300 * time.Second
-	maxRedirects          = 3
-	drainTime             = 250 * time.Millisecond // after the end marker
-	readBuffer            = 16 << 10
-)
-
-// Options configure a [Client]. A timeout of 0 means none.
-type Options struct {
-	Clock          bench.Clock
-	Reuse          Reuse
-	Version        Version
-	MaxIdle        int           // idle connections kept for each host; at least the concurrency
-	ConnectTimeout time.Duration // dial and, separately, TLS handshake
-	HeadersTimeout time.Duration // request written → response head
-	IdleTimeout    time.Duration // between reads of the body
-	TotalTimeout   time.Duration // the whole exchange
-	SkipTLSVerify  bool
-	// TLS says more about connections to https; nil = the system's authorities, no
-	// certificate of ours, TLS 1.2. It is not changed.
-	TLS *tls.Config
-	// Sockets are unix sockets to connect to in place of an address (host:port).
-	// AnyAddress stands for every address.
-	Sockets map[string]string
-	// Proxy is where requests go through: http, https or socks5; nil = none.
-	Proxy *url.URL
-	// EnvProxy heeds the environment's proxies, which are ignored otherwise.
-	EnvProxy bool
-	// Streaming makes reads small, so that a read that comes late does not take
-	// several events at once: its stamp is that of its last packet.
-	Streaming bool
-	// Memory bounds what all responses keep together, of all clients that have it;
-	// nil = no bound but that of each response.
-	Memory *Memory
-	// Dial opens connections; nil = the system's. Tests give an in-memory one.
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-}
-
-// Memory bounds what responses under way keep together; see [frame.Memory].
-type Memory = frame.Memory
-
-// NewMemory returns a bound of limit bytes, > 0.
-func NewMemory(limit int64) *Memory { return frame.NewMemory(limit) }
-
-// AnyAddress is the key of [Options.Sockets] that stands for every address.
-const AnyAddress = ""
 
 // Client performs exchanges over HTTP/1.1, one request a connection at a time,
 // or over HTTP/2 with connections that requests share (see [Options.Version]).
@@ -102,28 +29,29 @@ type Client struct {
 	opts    Options
 	lags    sockstamp.Lags
 	framers sync.Pool // of *frame.Framer
-	std     way
-	mux     *multiplex     // nil = HTTP/1.1 only
-	loops   func() *looped // starts the event loop at the first call; nil = it cannot be had
-	started atomic.Bool    // loops has been called and returned one
+	std     roundTripper
+	mux     *multiplex            // nil = HTTP/1.1 only
+	loops   func() *loopTransport // starts the event loop at the first call; nil = it is not available
+	started atomic.Bool           // loops has been called and returned one
 }
 
-// way performs exchanges in one way. Safe for concurrent use.
-type way interface {
-	// attempt is one request on one connection. It stamps the start of a.x unless
-	// an address before did: on an open connection right before the request is
-	// written. again asks for a repetition on a new connection, because a reused one
-	// failed before the first byte of an answer; a.fresh is that repetition. The
+// roundTripper performs exchanges: over net/http, HTTP/2 or an event loop. It is safe
+// for concurrent use.
+type roundTripper interface {
+	// attempt performs one request on one connection. It sets the start in a.x unless
+	// a redirected attempt has set it; on an open connection that is immediately
+	// before the request is written. again = true if a reused connection failed before
+	// the first byte of the response: the caller repeats the attempt with a.fresh. The
 	// response is valid until a.x is released.
 	attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool)
-	// lacks returns how many connections are missing, as far as is known, for n
-	// requests at the same time to an address.
+	// lacks returns the estimated number of missing connections for n simultaneous
+	// requests to an address.
 	lacks(target *url.URL, n int) int
-	// open opens one connection for later attempts; ok = false if it cannot.
+	// open opens one connection for later attempts; ok = false if that fails.
 	open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool)
 	// endSession closes the private connections of a session.
 	endSession(session string)
-	// close closes idle connections and ends what was started.
+	// close closes idle connections and stops what was started.
 	close()
 }
 
@@ -161,8 +89,8 @@ func New(o Options) *Client {
 	if o.Version != HTTP1 {
 		c.mux = newMultiplex(std)
 	}
-	c.loops = sync.OnceValue(func() *looped {
-		l, err := newLooped(&c.opts, &c.lags, &c.framers)
+	c.loops = sync.OnceValue(func() *loopTransport {
+		l, err := newLoopTransport(&c.opts, &c.lags, &c.framers)
 		if err != nil {
 			return nil // net/http serves as well; each record says whether it had the kernel's stamps
 		}
@@ -197,8 +125,8 @@ func (c *Client) EndSession(session string) {
 	}
 }
 
-// wayTo chooses how an address is reached.
-func (c *Client) wayTo(target *url.URL) way {
+// roundTripperFor returns the transport for an address.
+func (c *Client) roundTripperFor(target *url.URL) roundTripper {
 	if c.mux != nil && c.opts.shares(target) {
 		return c.mux
 	}
@@ -210,22 +138,6 @@ func (c *Client) wayTo(target *url.URL) way {
 	return c.std
 }
 
-// direct reports whether addresses are connected to as they are, over TCP.
-func (o *Options) direct() bool {
-	return o.Dial == nil && o.Proxy == nil && !o.EnvProxy && len(o.Sockets) == 0
-}
-
-// shares reports whether requests to an address share connections.
-func (o *Options) shares(target *url.URL) bool {
-	switch {
-	case o.Proxy != nil || o.EnvProxy:
-		return false
-	case o.Version == H2C:
-		return target.Scheme == "http"
-	}
-	return o.Version != HTTP1 && target.Scheme == "https"
-}
-
 // Shared returns how requests shared connections; the zero value where they have
 // connections of their own.
 func (c *Client) Shared() SharedCount {
@@ -235,8 +147,8 @@ func (c *Client) Shared() SharedCount {
 	return c.mux.shared()
 }
 
-// loopReaches reports whether the event loop knows what to do with an address.
-// Names outside ASCII and zones of IPv6 are left to net/http.
+// loopReaches reports whether the event loop supports an address. Names outside ASCII
+// and IPv6 zones are left to net/http.
 func loopReaches(target *url.URL) bool {
 	if target.Scheme != "http" {
 		return false
@@ -308,7 +220,7 @@ func (c *Client) Do(ctx context.Context, r *Request) Exchange {
 	a := attempt{Request: r, target: r.URL, header: r.Header, x: &x}
 	var first time.Duration // start of the attempt that was given up
 	for hops := 0; ; {
-		resp, again := c.wayTo(a.target).attempt(ctx, &a)
+		resp, again := c.roundTripperFor(a.target).attempt(ctx, &a)
 		if again {
 			x.Conn.Retries++
 			first = cmp.Or(first, x.Stamps.Start)

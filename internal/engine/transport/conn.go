@@ -10,22 +10,22 @@ import (
 	"aiperfd/internal/engine/sockstamp"
 )
 
-// stamped finds the stamping connection below c, which may be a TLS connection.
-// nil = there is none.
+// stamped returns the connection with timestamps below c, which may be a TLS
+// connection; nil = there is none.
 func stamped(c net.Conn) *sockstamp.Conn {
 	for {
 		t, ok := c.(*tls.Conn)
 		if !ok {
 			break
 		}
-		c = t.NetConn() // behind an https proxy there is TLS in TLS
+		c = t.NetConn() // with an https proxy there is TLS inside TLS
 	}
 	s, _ := c.(*sockstamp.Conn)
 	return s
 }
 
-// dial opens connections within the connect timeout and puts a stamp below
-// everything else.
+// dial opens a connection within the connect timeout. Its reads have timestamps below
+// TLS.
 func (s *stdlib) dial(ctx context.Context, network, addr string) (*sockstamp.Conn, error) {
 	ctx, cancel := s.opts.connecting(ctx)
 	defer cancel()
@@ -50,16 +50,7 @@ func (s *stdlib) dial(ctx context.Context, network, addr string) (*sockstamp.Con
 	return stamping, nil
 }
 
-// socket returns the unix socket that stands for an address.
-func (o *Options) socket(addr string) (string, bool) {
-	if path, ok := o.Sockets[addr]; ok {
-		return path, true
-	}
-	path, ok := o.Sockets[AnyAddress]
-	return path, ok
-}
-
-// dialError marks an error as one of the connect step.
+// dialError is an error of the connect step.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }

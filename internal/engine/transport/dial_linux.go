@@ -18,97 +18,97 @@ import (
 	"aiperfd/internal/engine/transport/loop"
 )
 
-// fallbackDelay is how long an address of several may take before the next one is
-// tried. The last one has all the time that is left. RFC 8305, section 5, advises
-// 250 ms; package net waits 300 ms.
+// fallbackDelay is the time after which the next of several addresses is tried. The
+// last one has all the remaining time. RFC 8305, section 5, recommends 250 ms; package
+// net waits 300 ms.
 const fallbackDelay = 300 * time.Millisecond
 
-// key is what connections are kept under.
-func (c *looped) key(a *attempt) string {
-	if c.opts.Reuse == Sticky {
+// key returns the key of the pool.
+func (t *loopTransport) key(a *attempt) string {
+	if t.opts.Reuse == Sticky {
 		return a.Session
 	}
 	return a.target.Host
 }
 
 // resume sends the request on an idle connection; false = there is none.
-func (f *flight) resume(a *attempt) bool {
-	c := f.owner
-	if c.opts.Reuse == Never {
+func (e *loopExchange) resume(a *attempt) bool {
+	t := e.owner
+	if t.opts.Reuse == Never {
 		return false
 	}
-	for key := c.key(a); ; {
-		k := c.pool.take(key, a.target.Host)
-		if k == nil {
+	for key := t.key(a); ; {
+		pc := t.pool.take(key, a.target.Host)
+		if pc == nil {
 			return false
 		}
-		k.conn.Lock()
-		usable := !k.conn.Closed() // else the server closed it while we took it
+		pc.conn.Lock()
+		usable := !pc.conn.Closed() // otherwise the server closed it in the meantime
 		if usable {
-			f.link = k
-			k.conn.Handle(f, unsafe.Pointer(f))
-			f.conn.Reused = true
-			f.begin()
+			e.pc = pc
+			pc.conn.Handle(e, unsafe.Pointer(e))
+			e.conn.Reused = true
+			e.begin()
 		}
-		k.conn.Unlock()
+		pc.conn.Unlock()
 		if usable {
 			return true
 		}
 	}
 }
 
-// dial sends the request on a new connection and returns when the flight is over.
-func (f *flight) dial(ctx context.Context, a *attempt) {
-	c := f.owner
-	k := &link{owner: c, key: c.key(a), host: a.target.Host}
-	k.conn = c.loops[int(c.next.Add(1))%len(c.loops)].NewConn(k)
-	k.conn.Handle(f, unsafe.Pointer(f))
-	f.link = k
+// dial sends the request on a new connection and returns when the exchange is over.
+func (e *loopExchange) dial(ctx context.Context, a *attempt) {
+	t := e.owner
+	pc := &pooledConn{owner: t, key: t.key(a), host: a.target.Host}
+	pc.conn = t.loops[int(t.next.Add(1))%len(t.loops)].NewConn(pc)
+	pc.conn.Handle(e, unsafe.Pointer(e))
+	e.pc = pc
 	connectBy := time.Duration(0)
-	if timeout := c.opts.ConnectTimeout; timeout > 0 {
-		connectBy = f.began + timeout
+	if timeout := t.opts.ConnectTimeout; timeout > 0 {
+		connectBy = e.began + timeout
 	}
-	addrs, err := f.resolve(ctx, a.target, connectBy)
+	addrs, err := e.resolve(ctx, a.target, connectBy)
 	for i, addr := range addrs {
-		f.connectBy = connectBy
-		if soon := c.clock.Now() + fallbackDelay; i < len(addrs)-1 && (connectBy == 0 || soon < connectBy) {
-			f.connectBy = soon
+		e.deadlines.connect = connectBy
+		if soon := t.clock.Now() + fallbackDelay; i < len(addrs)-1 && (connectBy == 0 || soon < connectBy) {
+			e.deadlines.connect = soon
 		}
-		if err = f.reach(addr); err != nil {
+		if err = e.connect(addr); err != nil {
 			continue
 		}
-		if f.await(ctx) {
+		if e.await(ctx) {
 			return
 		}
-		err = f.dialErr
+		err = e.result.dial
 	}
-	f.end, f.err = bench.EndReset, err
+	e.result.end, e.result.err = bench.EndReset, err
 	if errors.Is(err, loop.ErrClosed) {
-		f.cause = errClientClosed
+		e.result.cause = errClientClosed
 	}
 }
 
-// reach starts to connect to an address. Without an error the flight goes on by
-// itself.
-func (f *flight) reach(addr netip.AddrPort) error {
-	k := f.link
-	k.conn.Lock()
-	defer k.conn.Unlock()
-	f.dialed = f.owner.clock.Now()
-	done, err := k.conn.Connect(addr)
+// connect starts to connect to an address. Without an error the loop continues the
+// exchange.
+func (e *loopExchange) connect(addr netip.AddrPort) error {
+	pc := e.pc
+	pc.conn.Lock()
+	defer pc.conn.Unlock()
+	e.dialed = e.owner.clock.Now()
+	done, err := pc.conn.Connect(addr)
 	switch {
 	case err != nil:
 		return err
 	case done:
-		f.Connected(nil)
+		e.Connected(nil)
 	default:
-		f.arm()
+		e.arm()
 	}
 	return nil
 }
 
-// resolve finds the addresses of a host, in the order in which they are tried.
-func (f *flight) resolve(ctx context.Context, target *url.URL, by time.Duration) ([]netip.AddrPort, error) {
+// resolve returns the addresses of a host, in the order in which they are tried.
+func (e *loopExchange) resolve(ctx context.Context, target *url.URL, by time.Duration) ([]netip.AddrPort, error) {
 	host := target.Hostname()
 	port, err := strconv.ParseUint(cmp.Or(target.Port(), "80"), 10, 16)
 	if err != nil {
@@ -117,23 +117,23 @@ func (f *flight) resolve(ctx context.Context, target *url.URL, by time.Duration)
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.AddrPort{netip.AddrPortFrom(ip.Unmap(), uint16(port))}, nil
 	}
-	limit, reason := f.totalBy, errTotalTimeout
+	limit, reason := e.deadlines.total, errTotalTimeout
 	if by > 0 && (limit == 0 || by < limit) {
 		limit, reason = by, errConnectTimeout
 	}
 	if limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, f.owner.clock.At(limit), reason)
+		ctx, cancel = context.WithDeadlineCause(ctx, e.owner.clock.At(limit), reason)
 		defer cancel()
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	f.conn.DNS = f.owner.clock.Now() - f.began
+	e.conn.DNS = e.owner.clock.Now() - e.began
 	if err != nil {
 		switch cause := context.Cause(ctx); {
 		case errors.Is(cause, errConnectTimeout):
 			return nil, cause
 		case errors.Is(cause, errTotalTimeout):
-			f.cause = cause
+			e.result.cause = cause
 		}
 		return nil, err
 	}

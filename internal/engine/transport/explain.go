@@ -9,9 +9,9 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// explain adds to a failure to connect the address and what is most likely wrong.
-// Class and code stay. The address is that of the URL, so that all failures of a
-// server have one message.
+// explain adds the address and the most likely reason to a failure to connect. Class
+// and code do not change. The address is that of the URL, so that all failures of a
+// server have the same message.
 func (o *Options) explain(f *bench.Failure, target *url.URL) *bench.Failure {
 	if f == nil || f.Status != 0 {
 		return f
@@ -41,7 +41,7 @@ func (o *Options) explain(f *bench.Failure, target *url.URL) *bench.Failure {
 	return &clear
 }
 
-// addressOf is the host and port that a URL stands for.
+// addressOf returns the host and port of a URL.
 func addressOf(target *url.URL) string {
 	if target.Port() != "" {
 		return target.Host
@@ -53,7 +53,7 @@ func addressOf(target *url.URL) string {
 	return net.JoinHostPort(target.Hostname(), port)
 }
 
-// mistake is what people who see a failure to connect should look at.
+// mistake returns a hint on the most likely reason of a failure to connect; may be empty.
 func (o *Options) mistake(f *bench.Failure, target *url.URL) string {
 	if o.Proxy != nil || o.EnvProxy {
 		return "requests go through a proxy: is its address right?"
@@ -77,7 +77,7 @@ func (o *Options) mistake(f *bench.Failure, target *url.URL) string {
 	return ""
 }
 
-// limitHint says which limit of this machine was reached, and what raises it.
+// limitHint returns how to raise the limit of this machine that was reached.
 func limitHint(message string) string {
 	switch {
 	case strings.Contains(message, syscall.EMFILE.Error()), strings.Contains(message, syscall.ENFILE.Error()):

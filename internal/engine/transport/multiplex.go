@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/transport/frame"
 	"aiperfd/internal/engine/transport/http1"
 )
 
@@ -33,7 +32,7 @@ type multiplex struct {
 	count SharedCount        // guarded by mu
 }
 
-var _ way = (*multiplex)(nil)
+var _ roundTripper = (*multiplex)(nil)
 
 // SharedCount says how connections were shared.
 type SharedCount struct {
@@ -83,7 +82,7 @@ func (m *multiplex) close() {
 	}
 }
 
-// lacks implements way. Until a connection is open, the number of requests that
+// lacks implements roundTripper. Until a connection is open, the number of requests that
 // the server accepts on it is unknown.
 func (m *multiplex) lacks(target *url.URL, n int) int {
 	o := m.origin(target)
@@ -101,7 +100,7 @@ func (m *multiplex) lacks(target *url.URL, n int) int {
 	return (max(0, n) + limit - 1) / limit
 }
 
-// open implements way.
+// open implements roundTripper.
 func (m *multiplex) open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool) {
 	timed, done := timeSetup(ctx, m.std.opts.Clock)
 	c, err := m.connect(timed, target)
@@ -157,18 +156,18 @@ func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Respon
 	opts := m.std.opts
 	t := &trace{clock: opts.Clock, ex: a.x}
 	defer t.finish()
-	w := newWatch(ctx, opts)
-	defer w.stop()
-	t.wrote = w.requestWritten
-	traced := t.attach(w.ctx)
+	limited, limits := startTimeouts(ctx, opts)
+	defer limits.stop()
+	t.wrote = limits.requestWritten
+	traced := t.attach(limited)
 	o := m.origin(a.target)
 	c, err := m.acquire(traced, o, a.target, t)
 	if errors.Is(err, errNoHTTP2) && opts.Version == HTTPAuto {
-		w.stop()
+		limits.stop()
 		return m.std.attempt(ctx, a)
 	}
 	if err != nil {
-		f := classify(w.ctx, err, bench.StepConnect)
+		f := classify(limited, err, bench.StepConnect)
 		return &bench.Response{Failure: f, End: endOf(f), EndAt: opts.Clock.Now()}, false
 	}
 	defer o.release(c)
@@ -178,17 +177,13 @@ func (m *multiplex) attempt(ctx context.Context, a *attempt) (resp *bench.Respon
 		defer c.below.forget(st)
 	}
 	if err != nil {
-		if c.conn.Err() != nil && t.stale() && !a.fresh && w.ctx.Err() == nil {
+		if c.conn.Err() != nil && t.stale() && !a.fresh && limited.Err() == nil {
 			return nil, true
 		}
-		f := classify(w.ctx, err, t.step())
+		f := classify(limited, err, t.step())
 		return &bench.Response{Failure: f, End: endOf(f), EndAt: opts.Clock.Now()}, false
 	}
-	t.headers()
-	w.headersSeen()
-	framer := m.std.framers.Get().(*frame.Framer)
-	t.own(framer, m.std.framers)
-	return m.std.read(hr, framer, a, w, t), false
+	return m.std.read(limited, hr, a, limits, t), false
 }
 
 // roundTrip sends the request on a stream of its own and returns the head of the
@@ -323,7 +318,7 @@ func (m *multiplex) connect(ctx context.Context, u *url.URL) (*shareable, error)
 		}
 	}
 	below := newShared(conn, stamped(conn))
-	client, err := below.client(u)
+	client, err := below.client(u) //nolint:contextcheck // the connection outlives the first request and must not call its trace
 	if err == nil {
 		select {
 		case <-below.settled:

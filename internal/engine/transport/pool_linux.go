@@ -14,20 +14,20 @@ import (
 type pool struct {
 	limit  int // idle connections kept under one key
 	mu     sync.Mutex
-	idle   map[string][]*link // guarded by mu
-	closed bool               // guarded by mu
+	idle   map[string][]*pooledConn // guarded by mu
+	closed bool                     // guarded by mu
 }
 
-// put keeps a connection; it reports false if there are enough.
-func (p *pool) put(k *link) bool {
+// put adds a connection; it reports false if the pool is full.
+func (p *pool) put(pc *pooledConn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list := p.idle[k.key]
+	list := p.idle[pc.key]
 	if p.closed || len(list) >= p.limit {
 		return false
 	}
-	k.index = len(list)
-	p.idle[k.key] = append(list, k)
+	pc.index = len(list)
+	p.idle[pc.key] = append(list, pc)
 	return true
 }
 
@@ -38,42 +38,42 @@ func (p *pool) count(key string) int {
 	return len(p.idle[key])
 }
 
-// take returns an idle connection to an address and forgets it; nil = none.
-func (p *pool) take(key, host string) *link {
+// take removes an idle connection to an address and returns it; nil = none.
+func (p *pool) take(key, host string) *pooledConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, k := range slices.Backward(p.idle[key]) {
-		if k.host == host {
-			p.forget(k)
-			return k
+	for _, pc := range slices.Backward(p.idle[key]) {
+		if pc.host == host {
+			p.forget(pc)
+			return pc
 		}
 	}
 	return nil
 }
 
 // remove forgets a connection, if it is here.
-func (p *pool) remove(k *link) {
+func (p *pool) remove(pc *pooledConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forget(k)
+	p.forget(pc)
 }
 
-// forget moves the last connection of the list into the place of k. Call with mu
+// forget moves the last connection of the list into the place of pc. Call with mu
 // held.
-func (p *pool) forget(k *link) {
-	list := p.idle[k.key]
-	if k.index >= len(list) || list[k.index] != k {
+func (p *pool) forget(pc *pooledConn) {
+	list := p.idle[pc.key]
+	if pc.index >= len(list) || list[pc.index] != pc {
 		return
 	}
 	last := len(list) - 1
-	list[k.index] = list[last]
-	list[k.index].index = k.index
+	list[pc.index] = list[last]
+	list[pc.index].index = pc.index
 	list[last] = nil
-	p.idle[k.key] = list[:last]
+	p.idle[pc.key] = list[:last]
 }
 
 // drop forgets a key and returns its connections.
-func (p *pool) drop(key string) []*link {
+func (p *pool) drop(key string) []*pooledConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list := p.idle[key]

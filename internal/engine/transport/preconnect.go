@@ -13,27 +13,26 @@ import (
 )
 
 // The pace at which connections are opened ahead: at most 8,000 per second. A server's
-// queue of new connections holds 128 in old kernels and 4,096 in new ones; what
-// overflows it is tried again by TCP after a second.
+// queue of new connections holds 128 in old kernels and 4,096 in new ones; if it is
+// full, TCP tries again after a second.
 const (
-	openBurst = 16                   // connections in one go
+	openBurst = 16                   // connections per burst
 	openEvery = 2 * time.Millisecond // between two bursts
 	openers   = 128                  // connections that are being opened at the same time
 )
 
-// Preconnect opens connections ahead of requests that will be under way at the same
-// time, one URL for each, so that none of them has to wait for a connection. It opens
-// what the pool lacks and returns what each of the new connections cost. A server that
-// does not accept one is left alone, since its requests will say what is wrong. It
-// returns early when ctx ends. Nothing is opened unless connections are pooled, and
+// Preconnect opens connections ahead of simultaneous requests, one URL for each, so that
+// none of them has to wait for a connection. It opens those that the pool lacks and
+// returns the durations of each. After a failure it opens no further connections to the
+// server, whose requests will report the reason. It returns early when ctx ends. Nothing is opened unless connections are pooled, and
 // nothing over HTTP/1.1 behind a proxy.
 func (c *Client) Preconnect(ctx context.Context, urls []*url.URL) []bench.Setup {
 	if c.opts.Reuse != Pooled {
 		return nil
 	}
 	p := preconnect{client: c, failed: map[string]bool{}}
-	for range 2 { // the first connection of HTTP/2 says how many requests it takes
-		p.open(ctx, p.lacking(urls))
+	for range 2 { // the first connection of HTTP/2 determines how many requests share one
+		p.open(ctx, p.missing(urls))
 	}
 	return p.opened
 }
@@ -44,25 +43,25 @@ type preconnect struct {
 
 	mu     sync.Mutex
 	opened []bench.Setup   // guarded by mu
-	failed map[string]bool // guarded by mu; by place
+	failed map[string]bool // guarded by mu; by origin
 }
 
-// place names a server.
-func place(u *url.URL) string { return u.Scheme + "://" + u.Host }
+// originOf returns the scheme and the host of a URL.
+func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// lacking returns one URL for each connection to be opened, in the order of urls so
+// missing returns one URL for each connection to be opened, in the order of urls so
 // that servers take turns.
-func (p *preconnect) lacking(urls []*url.URL) []*url.URL {
+func (p *preconnect) missing(urls []*url.URL) []*url.URL {
 	wanted := map[string]int{}
 	for _, u := range urls {
-		wanted[place(u)]++
+		wanted[originOf(u)]++
 	}
 	lacks := map[string]int{}
 	var out []*url.URL
 	for _, u := range urls {
-		key := place(u)
+		key := originOf(u)
 		if n, ok := wanted[key]; ok {
-			lacks[key] = p.client.wayTo(u).lacks(u, n)
+			lacks[key] = p.client.roundTripperFor(u).lacks(u, n)
 			delete(wanted, key)
 		}
 		if lacks[key] > 0 && !p.failed[key] {
@@ -73,7 +72,7 @@ func (p *preconnect) lacking(urls []*url.URL) []*url.URL {
 	return out
 }
 
-// open opens connections at the pace of this package.
+// open opens connections at the pace above.
 func (p *preconnect) open(ctx context.Context, urls []*url.URL) {
 	next := make(chan *url.URL)
 	var group sync.WaitGroup
@@ -106,23 +105,23 @@ func (p *preconnect) open(ctx context.Context, urls []*url.URL) {
 
 func (p *preconnect) openOne(ctx context.Context, u *url.URL) {
 	p.mu.Lock()
-	failed := p.failed[place(u)]
+	failed := p.failed[originOf(u)]
 	p.mu.Unlock()
 	if failed {
 		return
 	}
-	cost, ok := p.client.wayTo(u).open(ctx, u)
+	cost, ok := p.client.roundTripperFor(u).open(ctx, u)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !ok {
-		p.failed[place(u)] = true
+		p.failed[originOf(u)] = true
 		return
 	}
 	p.opened = append(p.opened, cost)
 }
 
-// timeSetup returns a context for opening one connection, and what that has cost once
-// it is open.
+// timeSetup returns a context for opening one connection, and a function that returns
+// the durations of its steps when it is open.
 func timeSetup(ctx context.Context, clock bench.Clock) (context.Context, func() bench.Setup) {
 	var dnsFrom, dns, tlsFrom, shook atomic.Int64
 	began := clock.Now()

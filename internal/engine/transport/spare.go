@@ -16,7 +16,7 @@ import (
 )
 
 // spares are connections for net/http that were opened ahead and had no request yet.
-// Package net/http has no way to take them: it gets one when it asks for a new one.
+// Package net/http cannot add them to its pool: it gets one when it dials.
 type spares struct {
 	clock bench.Clock
 
@@ -48,7 +48,7 @@ func (s *spares) count(addr string, c *sockstamp.Conn) {
 	})
 }
 
-// put keeps a connection.
+// put adds a connection.
 func (s *spares) put(addr string, c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +56,8 @@ func (s *spares) put(addr string, c net.Conn) {
 	s.unused[stamped(c)] = true
 }
 
-// take returns the connection that was kept last; nil = there is none that is young
-// enough.
+// take returns the connection that was added last; nil = all are too old, or there is
+// none.
 func (s *spares) take(addr string) net.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *spares) firstUse(c *sockstamp.Conn) bool {
 	return first
 }
 
-// close closes the connections that nobody took.
+// close closes the unused connections.
 func (s *spares) close() {
 	s.mu.Lock()
 	idle := s.idle
@@ -90,12 +90,12 @@ func (s *spares) close() {
 	s.mu.Unlock()
 	for _, list := range idle {
 		for _, kept := range list {
-			_ = kept.conn.Close() // nobody needs it any more
+			_ = kept.conn.Close() // unused
 		}
 	}
 }
 
-// dialer opens connections, as http.Transport wants it.
+// dialer opens connections for http.Transport.
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // spareOr returns a dialer that takes a connection that was opened ahead if there is
@@ -158,21 +158,13 @@ func (s *stdlib) secure(ctx context.Context, raw net.Conn, host string, protocol
 		if errors.Is(err, errConnectTimeout) {
 			err = fmt.Errorf("TLS handshake not answered: %w", err)
 		}
-		_ = raw.Close() // a handshake that was cut has closed it
+		_ = raw.Close() // an interrupted handshake has closed it
 		return nil, &dialError{err}
 	}
 	return c, nil
 }
 
-// connecting returns a context that ends with the connect timeout.
-func (o *Options) connecting(ctx context.Context) (context.Context, context.CancelFunc) {
-	if o.ConnectTimeout <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, o.ConnectTimeout, errConnectTimeout)
-}
-
-// lacks implements way. Connections behind a proxy are not opened ahead.
+// lacks implements roundTripper. Connections behind a proxy are not opened ahead.
 func (s *stdlib) lacks(target *url.URL, n int) int {
 	if s.opts.Proxy != nil || s.opts.EnvProxy {
 		return 0
@@ -182,7 +174,7 @@ func (s *stdlib) lacks(target *url.URL, n int) int {
 	return n - s.ahead.open[hostPort(target)]
 }
 
-// open implements way.
+// open implements roundTripper.
 func (s *stdlib) open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool) {
 	timed, done := timeSetup(ctx, s.opts.Clock)
 	addr, dial := hostPort(target), s.connect

@@ -3,10 +3,8 @@ package transport
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"io"
 	"net/http"
-	"net/url"
 	"sync"
 
 	"aiperfd/internal/engine/bench"
@@ -29,7 +27,7 @@ type stdlib struct {
 	sticky  map[string]*http.Transport // guarded by mu; by session
 }
 
-var _ way = (*stdlib)(nil)
+var _ roundTripper = (*stdlib)(nil)
 
 func newStdlib(o *Options, lags *sockstamp.Lags, framers *sync.Pool) *stdlib {
 	s := &stdlib{opts: o, lags: lags, framers: framers, ahead: newSpares(o.Clock), sticky: map[string]*http.Transport{}}
@@ -60,38 +58,6 @@ func (s *stdlib) newTransport(oneShot bool) *http.Transport {
 
 		MaxResponseHeaderBytes: http1.MaxHead,
 	}
-}
-
-// tlsConfig returns a configuration of the caller's own.
-func (o *Options) tlsConfig() *tls.Config {
-	config := o.TLS.Clone() // nil of nil
-	if config == nil {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	config.InsecureSkipVerify = o.SkipTLSVerify //nolint:gosec // asked for, and stated in the result
-	return config
-}
-
-// proxy says through which proxy a request goes; nil = through none.
-func (o *Options) proxy() func(*http.Request) (*url.URL, error) {
-	switch {
-	case o.Proxy != nil:
-		return http.ProxyURL(o.Proxy)
-	case o.EnvProxy:
-		return http.ProxyFromEnvironment
-	}
-	return nil
-}
-
-// maxIdle is how many idle connections are kept for each host.
-func (o *Options) maxIdle() int { return max(o.MaxIdle, 2) }
-
-// readAhead is how much net/http reads before it looks at what it got.
-func (o *Options) readAhead() int {
-	if o.Streaming {
-		return 512 // about one or two events
-	}
-	return 4 << 10
 }
 
 // close drops idle connections. Exchanges under way are not disturbed.
@@ -139,9 +105,9 @@ func (s *stdlib) transportFor(a *attempt) *http.Transport {
 func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
 	t := &trace{clock: s.opts.Clock, ex: a.x, spare: s.ahead.firstUse}
 	defer t.finish()
-	w := newWatch(ctx, s.opts)
-	defer w.stop()
-	t.wrote = w.requestWritten
+	ctx, limits := startTimeouts(ctx, s.opts)
+	defer limits.stop()
+	t.wrote = limits.requestWritten
 	req := &http.Request{
 		Method: a.method(), URL: a.target, Host: a.host(), Header: a.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
@@ -149,30 +115,30 @@ func (s *stdlib) attempt(ctx context.Context, a *attempt) (resp *bench.Response,
 	if len(a.Body) > 0 {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(a.Body)), int64(len(a.Body))
 	}
-	hr, err := s.transportFor(a).RoundTrip(req.WithContext(t.attach(w.ctx)))
+	hr, err := s.transportFor(a).RoundTrip(req.WithContext(t.attach(ctx)))
 	if err != nil {
-		if t.stale() && w.ctx.Err() == nil && isReset(err) {
+		if t.stale() && ctx.Err() == nil && isReset(err) {
 			return nil, true
 		}
-		f := classify(w.ctx, err, t.step())
+		f := classify(ctx, err, t.step())
 		return &bench.Response{Failure: f, End: endOf(f), EndAt: s.opts.Clock.Now()}, false
 	}
-	t.headers()
-	w.headersSeen()
-	framer := s.framers.Get().(*frame.Framer)
-	t.own(framer, s.framers)
-	return s.read(hr, framer, a, w, t), false
+	return s.read(ctx, hr, a, limits, t), false
 }
 
-// read takes the body to its end.
-func (s *stdlib) read(hr *http.Response, framer *frame.Framer, a *attempt, w *watch, t *trace) *bench.Response {
+// read reads the response from the end of its head to the end of its body.
+func (s *stdlib) read(ctx context.Context, hr *http.Response, a *attempt, limits *timeouts, t *trace) *bench.Response {
+	t.headers()
+	limits.headersSeen()
+	framer := s.framers.Get().(*frame.Framer)
+	t.own(framer, s.framers)
 	defer hr.Body.Close()
 	framer.Reset(frame.Head{
 		Status: hr.StatusCode, ContentType: hr.Header.Get("Content-Type"),
 		ContentEncoding: hr.Header.Get("Content-Encoding"), Streaming: a.Streaming,
 		Length: hr.Header.Get("Content-Length"), Limit: a.MaxBody, Memory: s.opts.Memory,
 	})
-	failure, end := s.pump(hr.Body, framer, w, t)
+	failure, end := s.pump(ctx, hr.Body, framer, limits, t)
 	endAt := t.lastRead()
 	if end != bench.EndEOF || endAt == 0 {
 		endAt = s.opts.Clock.Now()
@@ -180,15 +146,15 @@ func (s *stdlib) read(hr *http.Response, framer *frame.Framer, a *attempt, w *wa
 	return conclude(framer, hr.Header, end, endAt, failure)
 }
 
-// pump feeds the framer until the body ends, the answer is over and drained, or
-// something breaks.
-func (s *stdlib) pump(body io.Reader, framer *frame.Framer, w *watch, t *trace) (*bench.Failure, bench.End) {
+// pump feeds the framer until the body ends, the response is complete and drained, or
+// an error occurs.
+func (s *stdlib) pump(ctx context.Context, body io.Reader, framer *frame.Framer, limits *timeouts, t *trace) (*bench.Failure, bench.End) {
 	buf := s.bufs.Get().(*[readBuffer]byte)
 	defer s.bufs.Put(buf)
 	for {
 		n, err := body.Read(buf[:])
 		if n > 0 {
-			w.read()
+			limits.read()
 			t.received(n)
 			t.feed(framer, buf[:n])
 			if framer.Err() != nil {
@@ -198,18 +164,18 @@ func (s *stdlib) pump(body io.Reader, framer *frame.Framer, w *watch, t *trace) 
 				return nil, bench.EndEOF
 			}
 			if framer.Done() {
-				w.drain()
+				limits.drain()
 			}
 		}
 		switch {
 		case err == nil:
 		case err == io.EOF:
 			return nil, bench.EndEOF
-		case w.drained():
+		case drained(ctx):
 			t.held()
 			return nil, bench.EndEOF
 		default:
-			f := classify(w.ctx, err, bench.StepBody)
+			f := classify(ctx, err, bench.StepBody)
 			return f, endOf(f)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"aiperfd/internal/engine/transport/frame"
 )
 
-// trace collects the stamps of one attempt. net/http calls its hooks from
-// several goroutines, in an order that it does not promise and possibly after
-// RoundTrip returned; finish ends that.
+// trace collects the timestamps of one attempt. net/http calls its hooks from several
+// goroutines, in no defined order and possibly after RoundTrip has returned; after
+// finish they have no effect.
 type trace struct {
 	clock bench.Clock
 	wrote func() (cancel func())
@@ -24,8 +24,8 @@ type trace struct {
 	mu          sync.Mutex
 	ex          *Exchange // guarded by mu; nil after finish
 	conn        *sockstamp.Conn
-	below       *shared // of a connection that several requests share; nil = of one's own
-	stream      *stream // our part of it; nil until it is opened
+	below       *shared // the connection, if several requests share it; nil = they do not
+	stream      *stream // the attempt's stream; nil until it is opened
 	reads       int32   // of conn before this request
 	began       time.Duration
 	dns, dialed time.Duration
@@ -47,7 +47,7 @@ func (t *trace) attach(ctx context.Context) context.Context {
 		ConnectDone:       func(string, string, error) { t.note(func() { t.ex.Conn.Connect = t.clock.Now() - t.dialed }) },
 		TLSHandshakeStart: func() { t.note(func() { t.shook = t.clock.Now() }) },
 		TLSHandshakeDone: func(tls.ConnectionState, error) {
-			t.note(func() { t.ex.Conn.TLS += t.clock.Now() - t.shook }) // net/http looks again at our handshake, which takes no time
+			t.note(func() { t.ex.Conn.TLS += t.clock.Now() - t.shook }) // net/http reports the completed handshake again, with no duration
 		},
 		WroteRequest:         t.wroteRequest,
 		GotFirstResponseByte: func() { t.note(func() { t.ex.Stamps.FirstByte = t.readStamp() }) },
@@ -88,7 +88,7 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 
 // gotShared is gotConn for a connection that is shared with other requests.
 func (t *trace) gotShared(below *shared, reused bool) {
-	t.gotConn(httptrace.GotConnInfo{Reused: reused}) // the connection's last read may be another's
+	t.gotConn(httptrace.GotConnInfo{Reused: reused}) // the connection's last read may belong to another request
 	t.note(func() {
 		t.below = below
 		t.ex.Conn.Kernel = below.stamps != nil && below.stamps.Kernel()
@@ -134,14 +134,14 @@ func (t *trace) headers() {
 	})
 }
 
-// own ties the memory of the response to the exchange.
+// own makes the exchange the owner of the memory of the response.
 func (t *trace) own(f *frame.Framer, pool *sync.Pool) { t.ex.framer, t.ex.framers = f, pool }
 
 // received counts bytes of the body.
 func (t *trace) received(n int) { t.ex.Conn.Received += bench.Bytes(n) }
 
-// readStamp returns when the connection's last read for us returned, or now if
-// there is no stamp below. Call with mu held.
+// readStamp returns the timestamp of the last read for this attempt, or now if there is
+// none. Call with mu held.
 func (t *trace) readStamp() time.Duration {
 	if t.stream != nil {
 		if at := t.below.times(t.stream).last; !at.IsZero() {
@@ -163,13 +163,12 @@ func (t *trace) lastRead() time.Duration {
 	return t.readStamp()
 }
 
-// held is called when the server has not ended a complete answer in time.
+// held is called when the server has not ended a complete response in time.
 func (t *trace) held() {
 	t.note(func() { t.ex.Conn.Held = max(0, t.clock.Now()-t.readStamp()) })
 }
 
-// feed gives bytes of the body to a framer, each with the stamp of the read that
-// brought it.
+// feed passes bytes of the body to a framer, each with the timestamp of its read.
 func (t *trace) feed(f *frame.Framer, b []byte) {
 	t.mu.Lock()
 	below, st := t.below, t.stream
@@ -187,7 +186,7 @@ func (t *trace) feed(f *frame.Framer, b []byte) {
 	below.take(st, b, func(at time.Time, b []byte) { feed(t.clock.Offset(at), b) })
 }
 
-// step says how far the attempt got.
+// step returns the step that the attempt has reached.
 func (t *trace) step() bench.Step {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,7 +199,7 @@ func (t *trace) step() bench.Step {
 	return bench.StepHeaders
 }
 
-// stale reports whether the attempt ran on a reused connection and got no byte back:
+// stale reports whether the attempt used a reused connection and received no byte:
 // the server may have dropped the connection before it saw the request.
 func (t *trace) stale() bool {
 	t.mu.Lock()
@@ -208,7 +207,7 @@ func (t *trace) stale() bool {
 	return t.got && t.reused && t.ex != nil && t.ex.Stamps.FirstByte == 0
 }
 
-// finish ends the attempt: later hooks change nothing.
+// finish ends the attempt: later hooks have no effect.
 func (t *trace) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

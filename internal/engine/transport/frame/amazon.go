@@ -1,12 +1,12 @@
 package frame
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"aiperfd/internal/engine/bench"
@@ -36,62 +36,67 @@ const (
 // divided at any byte. A message is processed when it is complete and its checksums
 // are correct.
 type amazon struct {
-	on      bool
-	pending []byte // the incomplete message
+	*output
+	sse     *sse
+	lines   *lines
+	inner   splitter // sse or lines; nil before the first payload
+	pending []byte   // the incomplete message
 }
 
-// unwrap processes bytes of messages. A payload has the timestamp of the read that
+var _ splitter = (*amazon)(nil)
+
+// feed processes bytes of messages. A payload has the timestamp of the read that
 // completed its message.
-func (f *Framer) unwrap(at time.Duration, b []byte) {
-	for len(b) > 0 && f.mode != modeStop {
+func (a *amazon) feed(b []byte) {
+	for len(b) > 0 && !a.stopped {
 		whole := b
-		if len(f.amazon.pending) > 0 {
-			take := min(f.amazonMissing(), len(b))
-			f.amazon.pending = extend(f.amazon.pending, b[:take])
-			whole, b = f.amazon.pending, b[take:]
+		if len(a.pending) > 0 {
+			take := min(a.missing(), len(b))
+			a.pending = extend(a.pending, b[:take])
+			whole, b = a.pending, b[take:]
 		}
-		size, ok := f.amazonSize(whole)
+		size, ok := a.size(whole)
 		switch {
 		case !ok:
 			return
 		case size == 0 || len(whole) < size: // incomplete
-			if len(f.amazon.pending) == 0 {
-				f.amazon.pending, b = append(f.amazon.pending, b...), nil
+			if len(a.pending) == 0 {
+				a.pending, b = append(a.pending, b...), nil
 			}
 			continue
-		case len(f.amazon.pending) == 0:
+		case len(a.pending) == 0:
 			whole, b = b[:size], b[size:]
 		}
-		f.message(at, whole)
-		f.amazon.pending = f.amazon.pending[:0]
+		a.message(whole)
+		a.pending = a.pending[:0]
 	}
 }
 
-// amazonMissing returns the number of missing bytes of the pending message, or of its
+// missing returns the number of missing bytes of the pending message, or of its
 // prelude.
-func (f *Framer) amazonMissing() int {
-	have := len(f.amazon.pending)
+func (a *amazon) missing() int {
+	have := len(a.pending)
 	if have < amazonPrelude {
 		return amazonPrelude - have
 	}
-	return int(binary.BigEndian.Uint32(f.amazon.pending)) - have
+	return int(binary.BigEndian.Uint32(a.pending)) - have
 }
 
-// amazonSize returns the length of the message at the start of b; 0 = its prelude is
+// size returns the length of the message at the start of b; 0 = its prelude is
 // incomplete. ok = false if it is invalid, which ends the response. A length is used
 // only after its checksum was verified, and no memory is allocated in advance.
-func (f *Framer) amazonSize(b []byte) (size int, ok bool) {
+func (a *amazon) size(b []byte) (size int, ok bool) {
 	if len(b) < amazonPrelude {
 		return 0, true
 	}
 	total, headers := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
 	switch {
 	case crc32.ChecksumIEEE(b[:8]) != binary.BigEndian.Uint32(b[8:]):
-		f.malform("the checksum of a message's prelude is wrong")
+		a.malform("the checksum of a message's prelude is wrong")
 	case total < amazonLeast || headers > total-amazonLeast || headers > maxAmazonHeaders:
-		f.malform(fmt.Sprintf("a message of %d bytes cannot have %d bytes of headers", total, headers))
-	case int64(total) > int64(f.maxEvent):
-		f.giveUp("event_size", fmt.Sprintf("one message is larger than %d bytes", f.maxEvent))
+		a.malform(fmt.Sprintf("a message of %d bytes cannot have %d bytes of headers", total, headers))
+	case int64(total) > int64(a.maxEvent):
+		a.giveUp("event_size", fmt.Sprintf("one message is larger than %d bytes", a.maxEvent))
 	default:
 		return int(total), true
 	}
@@ -99,10 +104,10 @@ func (f *Framer) amazonSize(b []byte) (size int, ok bool) {
 }
 
 // message processes a complete message.
-func (f *Framer) message(at time.Duration, b []byte) {
+func (a *amazon) message(b []byte) {
 	end := len(b) - amazonCRC
 	if crc32.ChecksumIEEE(b[:end]) != binary.BigEndian.Uint32(b[end:]) {
-		f.malform("the checksum of a message is wrong")
+		a.malform("the checksum of a message is wrong")
 		return
 	}
 	after := amazonPrelude + int(binary.BigEndian.Uint32(b[4:]))
@@ -110,35 +115,32 @@ func (f *Framer) message(at time.Duration, b []byte) {
 	payload := b[after:end]
 	switch {
 	case !ok:
-		f.malform("the headers of a message cannot be read")
+		a.malform("the headers of a message cannot be read")
 	case string(h.message) == "exception" || string(h.message) == "error":
-		f.exception(h, payload)
+		a.exception(h, payload)
 	case string(h.event) == "PayloadPart" && len(payload) > 0:
-		f.part(at, payload)
+		a.part(payload)
 	}
 }
 
 // part processes a piece of the inner stream. Its first byte determines the framing.
-func (f *Framer) part(at time.Duration, payload []byte) {
-	if f.mode == modeSniff {
-		f.mode, f.framing = modeSSE, bench.FramingSSE
-		for _, c := range payload {
-			if c == ' ' || c == '\t' || c == '\r' || c == '\n' {
-				continue
-			}
-			if c == '{' || c == '[' {
-				f.mode, f.framing = modeLines, bench.FramingNDJSON
-			}
-			break
+func (a *amazon) part(payload []byte) {
+	if a.inner == nil {
+		a.inner, a.framing = a.sse, bench.FramingSSE
+		if start := bytes.TrimLeft(payload, space); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
+			a.inner, a.framing = a.lines, bench.FramingNDJSON
 		}
 	}
-	f.consume(at, payload)
+	a.inner.feed(payload)
 }
 
-// finishAmazon records that the body ended within a message, which is discarded.
-func (f *Framer) finishAmazon(how bench.End) {
-	if len(f.amazon.pending) > 0 && how == bench.EndEOF && f.mode != modeStop {
-		f.malformed++
+// finish ends the inner stream. An incomplete message is discarded.
+func (a *amazon) finish(how bench.End) {
+	if a.inner != nil {
+		a.inner.finish(how)
+	}
+	if len(a.pending) > 0 && how == bench.EndEOF && !a.stopped {
+		a.warned.malformed++
 	}
 }
 
@@ -198,7 +200,7 @@ func amazonValue(kind byte, b []byte) (value, rest []byte, ok bool) {
 
 // exception ends the response with the error that the server reports. The payload is
 // a JSON object with a message, or text.
-func (f *Framer) exception(h amazonHead, payload []byte) {
+func (a *amazon) exception(h amazonHead, payload []byte) {
 	var body struct{ Message, OriginalMessage string } // names are case-insensitive
 	message, code := string(h.text), string(h.exception)
 	if json.Unmarshal(payload, &body) == nil && body.OriginalMessage+body.Message != "" {
@@ -215,12 +217,12 @@ func (f *Framer) exception(h amazonHead, payload []byte) {
 	if message == "" {
 		message = "the server sent an exception without a message"
 	}
-	f.breakOff(bench.StreamError, clip(code, maxExceptionCode), clip(message, maxException))
+	a.breakOff(bench.StreamError, clip(code, maxExceptionCode), clip(message, maxException))
 }
 
 // malform ends a response with invalid messages.
-func (f *Framer) malform(message string) {
-	f.breakOff(bench.MalformedResponse, "event_stream", message)
+func (a *amazon) malform(message string) {
+	a.breakOff(bench.MalformedResponse, "event_stream", message)
 }
 
 // clip returns valid UTF-8 of at most limit bytes.

@@ -22,27 +22,24 @@ func mediaType(contentType string) string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// choose sets the mode according to status, encoding and content type.
+// choose sets the framing according to status, encoding and content type.
 func (f *Framer) choose() {
 	success := f.head.Status >= 200 && f.head.Status < 300
 	f.chooseEncoding(success)
 	switch {
 	case f.fail != nil:
-		f.mode = modeStop
 	case !success:
-		f.keepDocument(bench.FramingNone, MaxErrorBody) // finishBody determines the framing
+		f.keepDocument(bench.FramingNone, MaxErrorBody) // document.finish determines the framing
 	case f.media == eventStream: // unless the first byte contradicts it
-		f.mode, f.framing = modeSniff, bench.FramingSSE
+		f.framing = bench.FramingSSE
 	case isLines(f.media):
-		f.mode, f.framing = modeLines, bench.FramingNDJSON
+		f.split, f.framing = &f.lines, bench.FramingNDJSON
 	case isJSON(f.media):
-		f.mode, f.framing = modeBody, bench.FramingJSON
+		f.split, f.framing = &f.document, bench.FramingJSON
 	case f.media == amazonType: // the first byte of the payload decides
-		f.amazon.on, f.mode, f.framing = true, modeSniff, bench.FramingSSE
+		f.split, f.framing = &f.amazon, bench.FramingSSE
 	case isBinary(f.media):
-		f.mode, f.framing = modeCount, bench.FramingBinary
-	default:
-		f.mode = modeSniff
+		f.split, f.framing = &f.counter, bench.FramingBinary
 	}
 }
 
@@ -53,25 +50,22 @@ func (f *Framer) chooseEncoding(success bool) {
 	switch encoding {
 	case "", "identity":
 	case "gzip", "x-gzip", "deflate":
-		f.unzip = newInflater(encoding)
+		f.unzip, f.compressed = newInflater(encoding), true
 		f.limit = min(f.limit, MaxInflated)
 	default:
-		f.fail = &bench.Failure{
-			Class: bench.UnexpectedContent, Step: bench.StepBody, Status: f.head.Status,
-			Code: "content_encoding", Message: fmt.Sprintf("content encoding %q is not supported", encoding),
-		}
 		if !success {
-			f.fail, f.mode, f.full = nil, modeStop, true
+			f.stopped, f.full = true, true
+			return
 		}
+		f.breakOff(bench.UnexpectedContent, "content_encoding",
+			fmt.Sprintf("content encoding %q is not supported", encoding))
 	}
 }
 
 // keepDocument stores up to limit bytes of the body and ignores the rest.
 func (f *Framer) keepDocument(framing bench.Framing, limit int) {
-	if f.mode != modeStop {
-		f.mode = modeBody
-	}
-	f.framing, f.limit, f.truncates = framing, min(f.limit, limit), true
+	f.split, f.framing, f.limit = &f.document, framing, min(f.limit, limit)
+	f.document.truncates = true
 }
 
 func isLines(media string) bool {
@@ -103,8 +97,8 @@ func isText(media string) bool {
 	return false
 }
 
-// sniffBytes determines the mode from the first bytes of the body. It returns all
-// bytes so far when the mode is known, and nil before. If final is set, no more bytes
+// sniffBytes determines the framing from the first bytes of the body. It returns all
+// bytes so far when the framing is known, and nil before. If final is set, no more bytes
 // follow and it decides in any case.
 func (f *Framer) sniffBytes(b []byte, final bool) []byte {
 	f.sniff = append(f.sniff, b...)
@@ -125,48 +119,34 @@ func (f *Framer) sniffBytes(b []byte, final bool) []byte {
 	return f.sniff
 }
 
-// sniffKnown sets the mode according to the first bytes, and reports whether they
+// sniffKnown sets the framing according to the first bytes, and reports whether they
 // suffice.
 func (f *Framer) sniffKnown(start []byte, final bool) bool {
 	fields := []string{"data:", "event:", "id:", "retry:", ":"}
 	isField := func(field string) bool { return bytes.HasPrefix(start, []byte(field)) }
 	couldBe := func(field string) bool { return strings.HasPrefix(field, string(start)) }
 	isOther := start[0] == '{' || start[0] == '[' || start[0] == '<'
-	f.mislabelled = f.media == eventStream && isOther
+	if f.media == eventStream && isOther { // mislabelled
+		f.document.streaming = true
+	}
 	switch {
 	case f.media == eventStream && !isOther:
 		f.sse.bom = len(bom) // already dropped
-		f.mode = modeSSE
+		f.split = &f.sse
 	case slices.ContainsFunc(fields, isField):
-		f.sniffed++
+		f.warned.sniffed++
 		f.sse.bom = len(bom) // already dropped
-		f.mode, f.framing = modeSSE, bench.FramingSSE
+		f.split, f.framing = &f.sse, bench.FramingSSE
 	case start[0] == '{' || start[0] == '[':
-		f.mode, f.framing = modeBody, bench.FramingJSON
+		f.split, f.framing = &f.document, bench.FramingJSON
 	case !final && slices.ContainsFunc(fields, couldBe):
 		return false
 	case f.media == "text/html" || f.media != "text/plain" && start[0] == '<':
 		f.keepDocument(bench.FramingHTML, MaxErrorBody)
 	case f.media == "" || isText(f.media):
-		f.mode, f.framing = modeBody, bench.FramingText
+		f.split, f.framing = &f.document, bench.FramingText
 	default:
-		f.mode, f.framing = modeCount, bench.FramingBinary
+		f.split, f.framing = &f.counter, bench.FramingBinary
 	}
 	return true
-}
-
-// nameDocument sets the framing of an error body according to its content type and
-// first byte.
-func (f *Framer) nameDocument() {
-	start := bytes.TrimLeft(bytes.TrimPrefix(f.arena, []byte(bom)), space)
-	switch {
-	case len(start) == 0:
-		f.framing = bench.FramingNone
-	case start[0] == '{' || start[0] == '[' || isJSON(f.media):
-		f.framing = bench.FramingJSON
-	case f.media == "text/html" || start[0] == '<':
-		f.framing = bench.FramingHTML
-	default:
-		f.framing = bench.FramingText
-	}
 }

@@ -1,10 +1,6 @@
 package frame
 
-import (
-	"time"
-
-	"aiperfd/internal/engine/bench"
-)
+import "aiperfd/internal/engine/bench"
 
 // Limits of the stored part of a body that is only counted: the time and size of each
 // read, and the first bytes, which contain the header of audio.
@@ -13,24 +9,35 @@ const (
 	MaxStart  = 4 << 10  // bytes
 )
 
-// feedCount counts bytes. All bytes of one read are one piece.
-func (f *Framer) feedCount(at time.Duration, b []byte) {
-	if len(b) > f.limit-f.total {
-		f.giveUpBody()
+// counter stores the times and sizes of the reads of a body, and its first bytes.
+type counter struct {
+	*output
+	maxPieces int // MaxPieces; smaller in tests
+	pieces    []bench.Piece
+}
+
+var _ splitter = (*counter)(nil)
+
+// feed counts bytes. All bytes of one read are one piece.
+func (c *counter) feed(b []byte) {
+	if len(b) > c.limit-c.total {
+		c.giveUpBody()
 		return
 	}
-	f.total += len(b)
-	f.arena = append(f.arena, b[:min(len(b), MaxStart-len(f.arena))]...)
-	if last := len(f.pieces) - 1; last >= 0 {
-		p := &f.pieces[last]
-		full := len(f.pieces) == f.maxPieces
-		if full || p.Read == f.reads {
-			if p.Read != f.reads {
-				f.merged++
+	c.total += len(b)
+	c.arena = append(c.arena, b[:min(len(b), MaxStart-len(c.arena))]...)
+	if last := len(c.pieces) - 1; last >= 0 {
+		p := &c.pieces[last]
+		full := len(c.pieces) == c.maxPieces
+		if full || p.Read == c.reads {
+			if p.Read != c.reads {
+				c.warned.merged++
 			}
-			p.At, p.Read, p.Size = at, f.reads, p.Size+int32(len(b))
+			p.At, p.Read, p.Size = c.lastAt, c.reads, p.Size+int32(len(b))
 			return
 		}
 	}
-	f.pieces = append(f.pieces, bench.Piece{At: at, Size: int32(len(b)), Read: f.reads})
+	c.pieces = append(c.pieces, bench.Piece{At: c.lastAt, Size: int32(len(b)), Read: c.reads})
 }
+
+func (c *counter) finish(bench.End) {}

@@ -76,7 +76,7 @@ func TestCountCompressed(t *testing.T) {
 func TestCountIsBounded(t *testing.T) {
 	var f Framer
 	f.Reset(sound)
-	f.maxPieces = 3
+	f.counter.maxPieces = 3
 	for i := range 10 {
 		f.Feed(time.Duration(i+1), []byte("ab"))
 	}

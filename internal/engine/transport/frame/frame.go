@@ -11,13 +11,13 @@
 package frame
 
 import (
+	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"strconv"
 	"time"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/eventlog"
 )
 
 // The limits of a response. Exceeding one is a failure of class event_too_large. They
@@ -32,23 +32,6 @@ const (
 	MaxDrain     = 64 << 10  // bytes to read after [Framer.Done], 64 KiB
 )
 
-// keepCapacity (bytes) and keepMarks limit the capacity of the buffers that a Framer
-// reuses for the next response. They suffice for thousands of events.
-const (
-	keepCapacity = 64 << 10
-	keepMarks    = 1 << 10
-)
-
-// Warnings that a Framer adds to the response.
-const (
-	WarnSniffedSSE        = "sniffed_sse"              // the body is a stream, but its content type is not
-	WarnUnterminatedEvent = "unterminated_final_event" // the last event had no blank line
-	WarnMalformedEvent    = "malformed_event"          // the last event is incomplete
-	WarnRepairedEvent     = "repaired_event"           // an unescaped line break in a JSON string was escaped
-	WarnDataAfterDone     = "data_after_done"          // events after the end marker were ignored
-	WarnMergedReads       = "merged_reads"             // more reads than MaxPieces; the others share the last timestamp
-)
-
 // Head contains the data that determine how a body is framed.
 type Head struct {
 	Status          int
@@ -60,102 +43,71 @@ type Head struct {
 	Memory          *Memory
 }
 
-// mode is how a Framer processes the next bytes.
-type mode uint8
-
-const (
-	modeSniff mode = iota // determine the mode from the first bytes
-	modeSSE               // split into server-sent events
-	modeLines             // split into lines
-	modeBody              // store as one document
-	modeCount             // store the times and sizes of reads, and the first bytes
-	modeStop              // failed or full: ignore the bytes
-)
-
-// mark is the end of the last complete line of a read, as a position in the arena.
-type mark struct {
-	end  int
-	at   time.Duration
-	read int32
+// splitter is a framing: it adds the events of a body to the output, or stores the
+// body. It is not called after the output has stopped.
+type splitter interface {
+	// feed processes bytes of the current read. It does not retain b.
+	feed(b []byte)
+	// finish ends the body.
+	finish(how bench.End)
 }
 
 // Framer splits a response body into events. [Framer.Reset] prepares the zero Framer
-// for its first response and any Framer for the next one. A Framer is not safe for
-// concurrent use.
+// for its first response and any Framer for the next one. A Framer must not be copied
+// and is not safe for concurrent use.
 //
 // Every Reset must be followed by [Framer.Free] or another Reset, because a
 // compressed body holds a decompressor that must be stopped, and a large one a part
 // of the shared memory.
 type Framer struct {
-	head      Head
-	media     string // content type without parameters, lower case
-	mode      mode
-	framing   bench.Framing
-	limit     int // maximum size of all events, or of the document, in bytes
-	total     int // size of all events so far, in bytes
-	maxBody   int // maximum number of received bytes
-	received  int // received bytes
-	drained   int // received bytes after Done
-	granted   int // bytes taken from the shared memory
-	maxEvent  int // MaxEvent and MaxEvents; smaller in tests
-	maxEvents int
-	maxPieces int // MaxPieces; smaller in tests
-	truncates bool
-	full      bool // a truncating body reached its limit
-	reads     int32
-	lastAt    time.Duration // when the last byte was read
-	endAt     time.Duration
-	end       bench.End
-	finished  bool
+	output
 
-	arena []byte // data of the pending event, the incomplete line, or the body
-	marks []mark // of a body that may be JSON lines
-	// pieces are the reads of a body that is only counted; arena contains its start.
-	pieces []bench.Piece
-	begun  bool // a line was seen (modeLines)
-	sniff  []byte
-	sse    sse
-	unzip  *inflater
-	amazon amazon
-	names  []string // known event names, to allocate each once
+	head     Head
+	media    string // content type without parameters, lower case
+	maxBody  int    // maximum number of received bytes
+	received int    // received bytes
+	drained  int    // received bytes after Done
+	account  account
+	unzip    *inflater
+	sniff    []byte   // start of the body, until the framing is known
+	split    splitter // one of the following; nil = determine it from the first bytes
 
-	mislabelled bool // the content type is events, the body is JSON or HTML
+	sse      sse
+	lines    lines
+	document document
+	counter  counter
+	amazon   amazon
 
-	unterminated, malformed, repaired, afterDone, sniffed, merged int
-
-	fail *bench.Failure
-	resp bench.Response // contains the events; Response sets the other fields
+	finished bool
+	end      bench.End
+	endAt    time.Duration
 }
 
 // Reset prepares the Framer for the body of a response with head h. It invalidates
 // the result of [Framer.Response].
 func (f *Framer) Reset(h Head) {
 	f.Free()
-	events := f.resp.Events
-	events.Reset(keepCapacity)
-	*f = Framer{
-		head: h, media: mediaType(h.ContentType), limit: MaxKept, maxBody: MaxBody,
-		maxEvent: MaxEvent, maxEvents: MaxEvents, maxPieces: MaxPieces,
-		arena: reuse(f.arena, keepCapacity), sniff: reuse(f.sniff, keepCapacity),
-		amazon: amazon{pending: reuse(f.amazon.pending, keepCapacity)},
-		marks:  reuse(f.marks, keepMarks), names: f.names, resp: bench.Response{Events: events},
-		pieces: reuse(f.pieces, keepMarks),
-		sse: sse{
-			line:    reuse(f.sse.line, keepCapacity),
-			tail:    reuse(f.sse.tail, keepCapacity),
-			comment: reuse(f.sse.comment, keepCapacity),
-		},
-	}
+	f.begin(h.Status)
+	f.head, f.media = h, mediaType(h.ContentType)
+	f.maxBody, f.received, f.drained = MaxBody, 0, 0
 	if h.Limit > 0 {
 		f.limit, f.maxBody = h.Limit, h.Limit
 	}
+	f.account = account{memory: h.Memory}
+	f.split = nil
+	f.sse.reset(&f.output)
+	f.lines = lines{output: &f.output}
+	f.document = document{output: &f.output, media: f.media, streaming: h.Streaming, marks: f.document.marks}
+	f.counter = counter{output: &f.output, maxPieces: MaxPieces, pieces: f.counter.pieces}
+	f.amazon = amazon{output: &f.output, sse: &f.sse, lines: &f.lines, pending: f.amazon.pending}
+	f.finished, f.end, f.endAt = false, 0, 0
 	f.choose()
 	f.refuse()
 }
 
 // refuse rejects a document whose Content-Length exceeds the limit.
 func (f *Framer) refuse() {
-	if f.head.Length == "" || f.mode != modeBody || f.truncates {
+	if f.head.Length == "" || f.framing != bench.FramingJSON {
 		return
 	}
 	if n, err := strconv.ParseUint(f.head.Length, 10, 63); err == nil && n > uint64(f.limit) {
@@ -168,21 +120,13 @@ func (f *Framer) refuse() {
 func (f *Framer) Free() {
 	f.stopInflating()
 	f.finished = true
-	f.arena, f.sniff = reuse(f.arena, keepCapacity), reuse(f.sniff, keepCapacity)
-	f.marks, f.pieces = reuse(f.marks, keepMarks), reuse(f.pieces, keepMarks)
-	f.sse.line, f.sse.tail = reuse(f.sse.line, keepCapacity), reuse(f.sse.tail, keepCapacity)
+	f.release()
+	f.sse.free()
+	f.sniff = reuse(f.sniff, keepCapacity)
+	f.document.marks = reuse(f.document.marks, keepMarks)
+	f.counter.pieces = reuse(f.counter.pieces, keepMarks)
 	f.amazon.pending = reuse(f.amazon.pending, keepCapacity)
-	f.resp.Events.Reset(keepCapacity)
-	f.head.Memory.giveBack(f.granted)
-	f.granted = 0
-}
-
-// reuse returns s[:0], or nil if its capacity exceeds limit.
-func reuse[T any](s []T, limit int) []T {
-	if cap(s) > limit {
-		return nil
-	}
-	return s[:0]
+	f.account.free()
 }
 
 // Feed processes the bytes of one network read that returned at the given time. It
@@ -201,40 +145,67 @@ func (f *Framer) Feed(at time.Duration, b []byte) {
 		return
 	}
 	if f.unzip != nil {
-		f.inflate(at, b)
+		f.inflate(b)
 	} else {
-		f.open(at, b)
+		f.consume(b)
 	}
-	f.claim()
+	if f.fail == nil && !f.account.claim(f.kept()) {
+		f.breakOff(bench.ClientError, "memory", fmt.Sprintf(
+			"the responses under way take more than %d bytes of memory together", f.head.Memory.limit))
+	}
 }
 
-// open processes bytes of the decompressed body.
-func (f *Framer) open(at time.Duration, b []byte) {
-	if f.amazon.on {
-		f.unwrap(at, b)
+// kept returns the approximate number of stored bytes.
+func (f *Framer) kept() int {
+	const markSize = 24
+	return len(f.arena) + len(f.sse.line) + len(f.sse.tail) + len(f.amazon.pending) +
+		f.resp.Events.Size() + len(f.document.marks)*markSize
+}
+
+// inflate decompresses the bytes of one read and processes the output.
+func (f *Framer) inflate(b []byte) {
+	z := f.unzip
+	for z.in = b; !f.stopped && !f.full; {
+		out, ok := z.next()
+		if !ok {
+			f.inflateEnded(z.err)
+			return
+		}
+		if out == nil {
+			break
+		}
+		f.consume(out)
+	}
+	z.in = nil
+}
+
+// inflateEnded handles the end of the compressed data. The rest of the body is ignored.
+func (f *Framer) inflateEnded(err error) {
+	f.full = true
+	if f.fail == nil && err != nil && !errors.Is(err, io.EOF) {
+		f.fail = f.failure(bench.MalformedResponse, "content_encoding",
+			fmt.Sprintf("decompress %s body: %v", f.head.ContentEncoding, err))
+	}
+}
+
+func (f *Framer) stopInflating() {
+	if f.unzip != nil {
+		f.unzip.stop()
+		f.unzip = nil
+	}
+}
+
+// consume processes bytes of the decompressed body.
+func (f *Framer) consume(b []byte) {
+	if f.stopped {
 		return
 	}
-	f.consume(at, b)
-}
-
-// consume processes bytes of the body without compression and wrapping.
-func (f *Framer) consume(at time.Duration, b []byte) {
-	if f.mode == modeSniff {
+	if f.split == nil {
 		if b = f.sniffBytes(b, false); b == nil {
 			return
 		}
 	}
-	switch f.mode {
-	case modeSSE:
-		f.feedSSE(at, b)
-	case modeLines:
-		f.feedLines(at, b)
-	case modeBody:
-		f.feedBody(at, b)
-	case modeCount:
-		f.feedCount(at, b)
-	case modeSniff, modeStop:
-	}
+	f.split.feed(b)
 }
 
 // Done reports whether the rest of the body is irrelevant: the end marker was
@@ -257,25 +228,14 @@ func (f *Framer) Finish(at time.Duration, how bench.End) {
 	if f.finished {
 		return
 	}
-	if f.mode == modeSniff && f.lastAt != 0 {
-		if rest := f.sniffBytes(nil, true); len(rest) > 0 && f.mode == modeSSE {
-			f.feedSSE(f.lastAt, rest)
-		} else if len(rest) > 0 && f.mode == modeCount {
-			f.feedCount(f.lastAt, rest)
-		} else if len(rest) > 0 {
-			f.feedBody(f.lastAt, rest)
+	if f.split == nil && !f.stopped {
+		if rest := f.sniffBytes(nil, true); rest != nil {
+			f.split.feed(rest)
 		}
 	}
-	switch f.mode {
-	case modeSSE:
-		f.finishSSE(how)
-	case modeLines:
-		f.finishLines(how)
-	case modeBody:
-		f.finishBody(how)
-	case modeSniff, modeCount, modeStop:
+	if f.split != nil && !f.stopped {
+		f.split.finish(how)
 	}
-	f.finishAmazon(how)
 	f.stopInflating()
 	f.finished, f.end, f.endAt = true, how, at
 }
@@ -286,8 +246,8 @@ func (f *Framer) Finish(at time.Duration, how bench.End) {
 func (f *Framer) Response() *bench.Response {
 	r := &f.resp
 	*r = bench.Response{
-		Status: f.head.Status, Framing: f.framing, Events: r.Events, Done: f.sse.done,
-		End: f.end, EndAt: f.endAt, Failure: f.fail, Warnings: f.warnings(),
+		Status: f.status, Framing: f.framing, Events: r.Events, Done: f.sse.done,
+		End: f.end, EndAt: f.endAt, Failure: f.fail, Warnings: f.warned.byName(),
 	}
 	switch f.framing {
 	case bench.FramingJSON, bench.FramingText, bench.FramingHTML:
@@ -295,50 +255,8 @@ func (f *Framer) Response() *bench.Response {
 		r.BodyAt = f.lastAt
 	case bench.FramingBinary:
 		r.BodyAt = f.lastAt
-		r.Pieces, r.Start = f.pieces, f.arena
+		r.Pieces, r.Start = f.counter.pieces, f.arena
 	case bench.FramingNone, bench.FramingSSE, bench.FramingNDJSON:
 	}
 	return r
-}
-
-// warnings returns the warnings with their numbers; usually nil.
-func (f *Framer) warnings() map[string]int {
-	if f.sniffed+f.unterminated+f.malformed+f.repaired+f.afterDone+f.merged == 0 {
-		return nil
-	}
-	w := map[string]int{
-		WarnSniffedSSE:        f.sniffed,
-		WarnUnterminatedEvent: f.unterminated,
-		WarnMalformedEvent:    f.malformed,
-		WarnRepairedEvent:     f.repaired,
-		WarnDataAfterDone:     f.afterDone,
-		WarnMergedReads:       f.merged,
-	}
-	maps.DeleteFunc(w, func(_ string, n int) bool { return n == 0 })
-	return w
-}
-
-// push adds an event and reports whether the limits allow it.
-func (f *Framer) push(e eventlog.Event) bool {
-	if f.resp.Events.Len() >= f.maxEvents {
-		f.giveUp("event_count", fmt.Sprintf("more than %d events in one response", f.maxEvents))
-		return false
-	}
-	f.resp.Events.Append(e)
-	f.total += len(e.Data) + len(e.Name) + len(e.Comment)
-	return true
-}
-
-// giveUp records that the response exceeds a limit and ignores the rest.
-func (f *Framer) giveUp(code, message string) { f.breakOff(bench.EventTooLarge, code, message) }
-
-// breakOff records a failure and ignores the rest of the body.
-func (f *Framer) breakOff(class bench.Class, code, message string) {
-	if f.fail == nil {
-		f.fail = &bench.Failure{
-			Class: class, Step: bench.StepBody,
-			Status: f.head.Status, Code: code, Message: message,
-		}
-	}
-	f.mode = modeStop
 }

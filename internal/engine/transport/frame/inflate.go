@@ -6,15 +6,11 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash"
 	"hash/adler32"
 	"hash/crc32"
 	"io"
 	"iter"
-	"time"
-
-	"aiperfd/internal/engine/bench"
 )
 
 // inflateBlock is the maximum size of one step of decompression, in bytes.
@@ -222,39 +218,4 @@ func (p *pushed) Read(b []byte) (int, error) {
 	n := copy(b[1:], p.z.in)
 	p.z.in = p.z.in[n:]
 	return n + 1, nil
-}
-
-// inflate decompresses the bytes of one read and processes the output.
-func (f *Framer) inflate(at time.Duration, b []byte) {
-	z := f.unzip
-	for z.in = b; f.mode != modeStop && !f.full; {
-		out, ok := z.next()
-		if !ok {
-			f.inflateEnded(z.err)
-			return
-		}
-		if out == nil {
-			break
-		}
-		f.open(at, out)
-	}
-	z.in = nil
-}
-
-// inflateEnded handles the end of the compressed data. The rest of the body is ignored.
-func (f *Framer) inflateEnded(err error) {
-	f.full = true
-	if f.fail == nil && err != nil && !errors.Is(err, io.EOF) {
-		f.fail = &bench.Failure{
-			Class: bench.MalformedResponse, Step: bench.StepBody, Status: f.head.Status,
-			Code: "content_encoding", Message: fmt.Sprintf("decompress %s body: %v", f.head.ContentEncoding, err),
-		}
-	}
-}
-
-func (f *Framer) stopInflating() {
-	if f.unzip != nil {
-		f.unzip.stop()
-		f.unzip = nil
-	}
 }

@@ -1,11 +1,8 @@
 package frame
 
 import (
-	"fmt"
 	"math/bits"
 	"sync/atomic"
-
-	"aiperfd/internal/engine/bench"
 )
 
 // A response takes nothing from the shared memory up to freeBytes, so that ordinary
@@ -54,27 +51,30 @@ func extend(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// kept returns the approximate number of stored bytes.
-func (f *Framer) kept() int {
-	const markSize = 24
-	return len(f.arena) + len(f.sse.line) + len(f.sse.tail) + len(f.amazon.pending) + f.resp.Events.Size() + len(f.marks)*markSize
+// account is what one response has taken from the shared memory.
+type account struct {
+	memory *Memory // nil = no limit
+	taken  int     // bytes
 }
 
-// claim takes newly stored bytes from the shared memory. If it is exhausted, that is
-// an error of the client, not of the server.
-func (f *Framer) claim() {
-	kept := f.kept()
-	if kept <= freeBytes || f.head.Memory == nil {
-		return
+// claim takes memory for a response of kept bytes. It reports false if the memory is
+// exhausted, which is an error of the client, not of the server.
+func (a *account) claim(kept int) bool {
+	if kept <= freeBytes || a.memory == nil {
+		return true
 	}
-	need := (kept-freeBytes+grantBytes-1)/grantBytes*grantBytes - f.granted
-	if need <= 0 || f.fail != nil {
-		return
+	need := (kept-freeBytes+grantBytes-1)/grantBytes*grantBytes - a.taken
+	if need <= 0 {
+		return true
 	}
-	if !f.head.Memory.take(need) {
-		f.breakOff(bench.ClientError, "memory", fmt.Sprintf(
-			"the responses under way take more than %d bytes of memory together", f.head.Memory.limit))
-		return
+	if !a.memory.take(need) {
+		return false
 	}
-	f.granted += need
+	a.taken += need
+	return true
+}
+
+func (a *account) free() {
+	a.memory.giveBack(a.taken)
+	a.taken = 0
 }

@@ -16,8 +16,9 @@ const maxComment = 4 << 10
 // maxNames limits the table of event names; an API has about twenty.
 const maxNames = 64
 
-// sse is the state of the parser of server-sent events.
+// sse splits a body into server-sent events.
 type sse struct {
+	*output
 	bom     int  // matched bytes of the byte order mark; 3 = it is over
 	skipLF  bool // the last line ended with CR; a following LF belongs to it
 	done    bool // the end marker was received
@@ -30,23 +31,36 @@ type sse struct {
 	tail    []byte        // raw lines after the first data line, each preceded by LF
 	at      time.Duration // when the last line of the pending event ended
 	read    int32         // number of that read
+	names   []string      // known event names, to allocate each once
 }
 
-// feedSSE splits bytes into lines at LF, CR or CRLF.
-func (f *Framer) feedSSE(at time.Duration, b []byte) {
-	if f.sse.bom < len(bom) {
-		b = f.skipBOM(b)
+var _ splitter = (*sse)(nil)
+
+// reset prepares the parser for the next body. It keeps the buffers.
+func (s *sse) reset(o *output) {
+	*s = sse{output: o, line: s.line[:0], tail: s.tail[:0], comment: s.comment[:0], names: s.names}
+}
+
+// free releases memory, except buffers of ordinary size.
+func (s *sse) free() {
+	s.line, s.tail = reuse(s.line, keepCapacity), reuse(s.tail, keepCapacity)
+}
+
+// feed splits bytes into lines at LF, CR or CRLF.
+func (s *sse) feed(b []byte) {
+	if s.bom < len(bom) {
+		b = s.skipBOM(b)
 	}
 	lf := -1 // position of the next LF in b; len(b) = there is none
-	for pos := 0; pos < len(b) && f.mode == modeSSE; {
-		if f.sse.skipLF {
-			f.sse.skipLF = false
+	for pos := 0; pos < len(b) && !s.stopped; {
+		if s.skipLF {
+			s.skipLF = false
 			if b[pos] == '\n' {
 				pos++
 				continue
 			}
 		}
-		if n := f.matchEvent(at, b[pos:]); n > 0 {
+		if n := s.match(b[pos:]); n > 0 {
 			pos += n
 			continue
 		}
@@ -60,23 +74,23 @@ func (f *Framer) feedSSE(at time.Duration, b []byte) {
 		end := lf
 		if cr := bytes.IndexByte(b[pos:lf], '\r'); cr >= 0 {
 			end = pos + cr
-			f.sse.skipLF = true
+			s.skipLF = true
 		}
 		if end == len(b) {
-			f.partialLine(b[pos:])
+			s.partialLine(b[pos:])
 			return
 		}
-		f.fullLine(at, b[pos:end])
+		s.fullLine(b[pos:end])
 		pos = end + 1
 	}
 }
 
-// matchEvent adds the event at the start of b if it matches a template and ends within
+// match adds the event at the start of b if it matches a template and ends within
 // b, and returns its length; 0 = it does not. The result is that of
-// [Framer.handleLine] and [Framer.dispatch], without splitting lines. An event that
+// handleLine and dispatch, without splitting lines. An event that
 // reports an error is the last one, so that it is never part of a template.
-func (f *Framer) matchEvent(at time.Duration, b []byte) int {
-	s, events := &f.sse, &f.resp.Events
+func (s *sse) match(b []byte) int {
+	events := &s.resp.Events
 	if s.hasData || s.done || s.failed || len(s.line) > 0 || events.Templates() == 0 {
 		return 0
 	}
@@ -95,11 +109,11 @@ func (f *Framer) matchEvent(at time.Duration, b []byte) int {
 	end := start + n
 	data := b[start:end]
 	size := blankLine(b[end:])
-	if size == 0 || events.Len() >= f.maxEvents || end > f.maxEvent || f.total+end > f.limit {
+	if size == 0 || events.Len() >= s.maxEvents || end > s.maxEvent || s.total+end > s.limit {
 		return 0 // not the end of the event, or it exceeds a limit
 	}
-	events.AppendMatch(at, f.reads, data)
-	f.total += n + len(s.name)
+	events.AppendMatch(s.lastAt, s.reads, data)
+	s.total += n + len(s.name)
 	s.name, s.comment = "", s.comment[:0]
 	return end + size
 }
@@ -118,75 +132,74 @@ func blankLine(b []byte) int {
 
 // skipBOM removes a byte order mark at the start of the stream, which may be split
 // over several reads.
-func (f *Framer) skipBOM(b []byte) []byte {
+func (s *sse) skipBOM(b []byte) []byte {
 	for i, c := range b {
-		if f.sse.bom == len(bom) {
+		if s.bom == len(bom) {
 			return b[i:]
 		}
-		if c != bom[f.sse.bom] {
-			f.sse.line = append(f.sse.line, bom[:f.sse.bom]...)
-			f.sse.bom = len(bom)
+		if c != bom[s.bom] {
+			s.line = append(s.line, bom[:s.bom]...)
+			s.bom = len(bom)
 			return b[i:]
 		}
-		f.sse.bom++
+		s.bom++
 	}
 	return nil
 }
 
-func (f *Framer) partialLine(part []byte) {
-	if f.eventFits(len(part)) {
-		f.sse.line = extend(f.sse.line, part)
+func (s *sse) partialLine(part []byte) {
+	if s.fits(len(part)) {
+		s.line = extend(s.line, part)
 	}
 }
 
 // fullLine completes the pending line with part and processes it.
-func (f *Framer) fullLine(at time.Duration, part []byte) {
-	if !f.eventFits(len(part)) {
+func (s *sse) fullLine(part []byte) {
+	if !s.fits(len(part)) {
 		return
 	}
-	if len(f.sse.line) == 0 {
-		f.handleLine(at, part)
+	if len(s.line) == 0 {
+		s.handleLine(part)
 		return
 	}
-	f.sse.line = extend(f.sse.line, part)
-	f.handleLine(at, f.sse.line)
-	f.sse.line = f.sse.line[:0]
+	s.line = extend(s.line, part)
+	s.handleLine(s.line)
+	s.line = s.line[:0]
 }
 
-// eventFits checks the limits before n more bytes are stored.
-func (f *Framer) eventFits(n int) bool {
-	n += len(f.sse.line)
-	if len(f.arena)+n > f.maxEvent || len(f.sse.tail)+n > f.maxEvent {
-		f.giveUp("event_size", fmt.Sprintf("one event is larger than %d bytes", f.maxEvent))
+// fits checks the limits before n more bytes are stored.
+func (s *sse) fits(n int) bool {
+	n += len(s.line)
+	if len(s.arena)+n > s.maxEvent || len(s.tail)+n > s.maxEvent {
+		s.giveUp("event_size", fmt.Sprintf("one event is larger than %d bytes", s.maxEvent))
 		return false
 	}
-	if f.total+len(f.arena)+n > f.limit {
-		f.giveUp("body_size", fmt.Sprintf("events are larger than %d bytes together", f.limit))
+	if s.total+len(s.arena)+n > s.limit {
+		s.giveUp("body_size", fmt.Sprintf("events are larger than %d bytes together", s.limit))
 		return false
 	}
 	return true
 }
 
 // handleLine processes a line without its line end.
-func (f *Framer) handleLine(at time.Duration, line []byte) {
+func (s *sse) handleLine(line []byte) {
 	if len(line) == 0 {
-		f.dispatch(at, f.reads)
+		s.dispatch(s.lastAt, s.reads)
 		return
 	}
 	field, value, hasColon := bytes.Cut(line, []byte{':'})
 	if hasColon && len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
-	s := &f.sse
 	hadData := s.hasData
 	switch string(field) {
 	case "data":
 		if s.hasData {
-			f.arena = append(f.arena, '\n')
+			s.arena = append(s.arena, '\n')
 		}
 		s.hasData = true
-		f.arena = extend(f.arena, value)
-		s.at, s.read = at, f.reads
+		s.arena = extend(s.arena, value)
+		s.at, s.read = s.lastAt, s.reads
 	case "":
 		if room := maxComment - len(s.comment); room > 0 {
 			if len(s.comment) > 0 {
@@ -195,10 +208,10 @@ func (f *Framer) handleLine(at time.Duration, line []byte) {
 			s.comment = append(s.comment, value[:min(len(value), room)]...)
 		}
 	case "event":
-		s.name = f.intern(value)
-		s.at, s.read = at, f.reads
+		s.name = s.intern(value)
+		s.at, s.read = s.lastAt, s.reads
 	case "id", "retry": // only used to reconnect
-		s.at, s.read = at, f.reads
+		s.at, s.read = s.lastAt, s.reads
 	default:
 		s.unknown = s.unknown || hadData
 	}
@@ -208,26 +221,25 @@ func (f *Framer) handleLine(at time.Duration, line []byte) {
 }
 
 // intern returns name as a string that is allocated only once.
-func (f *Framer) intern(name []byte) string {
+func (s *sse) intern(name []byte) string {
 	if len(name) == 0 {
 		return ""
 	}
-	for _, known := range f.names {
+	for _, known := range s.names {
 		if known == string(name) {
 			return known
 		}
 	}
-	s := string(name[:min(len(name), maxComment)])
-	if len(f.names) < maxNames && len(s) <= 128 {
-		f.names = append(f.names, s)
+	n := string(name[:min(len(name), maxComment)])
+	if len(s.names) < maxNames && len(n) <= 128 {
+		s.names = append(s.names, n)
 	}
-	return s
+	return n
 }
 
 // dispatch completes the pending event at a blank line.
-func (f *Framer) dispatch(at time.Duration, read int32) {
-	s := &f.sse
-	data := f.arena
+func (s *sse) dispatch(at time.Duration, read int32) {
+	data := s.arena
 	trimmed := data
 	if len(data) > 0 && (data[0] <= ' ' || data[len(data)-1] <= ' ') {
 		trimmed = bytes.Trim(data, space)
@@ -236,7 +248,7 @@ func (f *Framer) dispatch(at time.Duration, read int32) {
 	switch {
 	case len(trimmed) == 0 && s.name != "error":
 	case s.done:
-		f.afterDone++
+		s.warned.afterDone++
 	case string(trimmed) == "[DONE]":
 		s.done = true
 	case s.failed:
@@ -244,19 +256,18 @@ func (f *Framer) dispatch(at time.Duration, read int32) {
 		keep = true
 	}
 	if keep {
-		f.pushSSE(at, read)
+		s.emit(at, read)
 	}
-	f.arena = f.arena[:0]
+	s.arena = s.arena[:0]
 	s.hasData, s.unknown, s.name = false, false, ""
 	s.comment, s.tail = s.comment[:0], s.tail[:0]
 }
 
-func (f *Framer) pushSSE(at time.Duration, read int32) {
-	s := &f.sse
-	if s.unknown && len(f.arena) > 0 && f.arena[0] == '{' {
-		f.repair()
+func (s *sse) emit(at time.Duration, read int32) {
+	if s.unknown && len(s.arena) > 0 && s.arena[0] == '{' {
+		s.repair()
 	}
-	e := eventlog.Event{At: at, Read: read, Name: s.name, Data: f.arena}
+	e := eventlog.Event{At: at, Read: read, Name: s.name, Data: s.arena}
 	if s.name == "error" {
 		e.Comment = string(s.comment)
 		s.failed = true
@@ -264,25 +275,24 @@ func (f *Framer) pushSSE(at time.Duration, read int32) {
 	if isError(e.Data) {
 		s.failed = true
 	}
-	f.push(e)
+	s.push(e)
 }
 
 // repair corrects the data of a server that writes unescaped line breaks in JSON
 // strings: it appends the lines after the data line with escaped line breaks, if the
 // result is valid JSON.
-func (f *Framer) repair() {
-	s := &f.sse
-	if json.Valid(f.arena) {
+func (s *sse) repair() {
+	if json.Valid(s.arena) {
 		return
 	}
-	first := f.arena
+	first := s.arena
 	if i := bytes.IndexByte(first, '\n'); i >= 0 {
 		first = first[:i]
 	}
 	whole := append(bytes.Clone(first), bytes.ReplaceAll(s.tail, []byte("\n"), []byte(`\n`))...)
-	if json.Valid(whole) && len(whole) <= f.maxEvent {
-		f.arena = append(f.arena[:0], whole...)
-		f.repaired++
+	if json.Valid(whole) && len(whole) <= s.maxEvent {
+		s.arena = append(s.arena[:0], whole...)
+		s.warned.repaired++
 	}
 }
 
@@ -298,38 +308,37 @@ func isError(data []byte) bool {
 	return len(rest) > 1 && (rest[0] == '{' && rest[1] == '"' || rest[0] == '"' && rest[1] != '"')
 }
 
-// finishSSE processes an event that is incomplete at the end of the stream. Only a
+// finish processes an event that is incomplete at the end of the stream. Only a
 // normal end completes it; its timestamp is then that of its last line.
-func (f *Framer) finishSSE(how bench.End) {
-	s := &f.sse
+func (s *sse) finish(how bench.End) {
 	if how != bench.EndEOF {
 		return
 	}
 	if len(s.line) > 0 {
-		f.handleLine(f.lastAt, s.line)
+		s.handleLine(s.line)
 		s.line = s.line[:0]
 	}
-	data := bytes.Trim(f.arena, space)
+	data := bytes.Trim(s.arena, space)
 	switch {
 	case string(data) == "[DONE]" || s.done || s.failed || len(data) == 0:
 	case s.name == "error" || json.Valid(data):
-		f.unterminated++
+		s.warned.unterminated++
 	case s.unknown:
-		if f.repair(); !json.Valid(f.arena) {
-			f.dropPending()
+		if s.repair(); !json.Valid(s.arena) {
+			s.dropPending()
 			return
 		}
-		f.unterminated++
+		s.warned.unterminated++
 		s.unknown = false
 	default:
-		f.dropPending()
+		s.dropPending()
 		return
 	}
-	f.dispatch(s.at, s.read)
+	s.dispatch(s.at, s.read)
 }
 
 // dropPending discards the pending event, which is incomplete.
-func (f *Framer) dropPending() {
-	f.malformed++
-	f.arena = f.arena[:0]
+func (s *sse) dropPending() {
+	s.warned.malformed++
+	s.arena = s.arena[:0]
 }

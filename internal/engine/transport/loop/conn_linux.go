@@ -18,35 +18,36 @@ import (
 	"aiperfd/internal/engine/sockstamp"
 )
 
-// Handler takes what happens on a connection. Its methods are called with the
-// connection locked, mostly by the loop's goroutine, and must not block: all other
-// connections wait for them. They may use the connection's methods.
+// Handler handles the events of a connection. Its methods are called with the
+// connection locked, usually by the loop's goroutine, and must not block, because all
+// other connections wait for them. They may call the connection's methods.
 type Handler interface {
-	// Connected says how an attempt to connect that took a while ended. After an
-	// error the connection is closed and may try again.
+	// Connected is called when an attempt to connect that did not complete
+	// immediately has ended. After an error the connection is closed and may connect
+	// again.
 	Connected(err error)
-	// Wrote says that what Send had to leave is written too.
+	// Wrote is called when the bytes that Send could not write are written.
 	Wrote()
-	// Received takes what arrived. Its bytes are the loop's buffer: the handler
-	// may change them and must not keep them.
+	// Received processes one read. Its bytes are in the loop's buffer: the handler may
+	// change them and must not retain them.
 	Received(r Read)
-	// Ended says that the peer closed the connection (io.EOF), that it broke, or
-	// that the loop ended (ErrClosed). The connection is closed.
+	// Ended is called when the peer closed the connection (io.EOF), an error occurred,
+	// or the loop ended (ErrClosed). The connection is closed.
 	Ended(err error)
-	// Expired says that a time for which Arm was called has come, or an earlier
-	// one: the handler looks at its deadlines and calls Arm for the next.
+	// Expired is called at a time for which Arm was called, or earlier: the handler
+	// checks its deadlines and calls Arm for the next one.
 	Expired(now time.Duration)
 }
 
 // Read is one read of a connection.
 type Read struct {
 	At     time.Duration // when the bytes arrived, on the loop's clock
-	Lag    time.Duration // how much later the loop had them; 0 unless Kernel
-	Kernel bool          // At is the kernel's word
+	Lag    time.Duration // from At until the loop had them; 0 unless Kernel
+	Kernel bool          // At is the kernel's timestamp
 	Bytes  []byte        // never empty
 }
 
-// state is what a connection is doing.
+// state is the state of a connection.
 type state uint8
 
 const (
@@ -55,67 +56,65 @@ const (
 	open
 )
 
-// The kernel says once that something came (EPOLLET): for many connections it is
-// dear to be asked about each of them again. EPOLL_CTL_MOD makes it look again.
+// The kernel reports bytes once (EPOLLET): reporting many connections again with each
+// call is expensive. EPOLL_CTL_MOD repeats the report.
 const (
 	watchRead  = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 	watchWrite = unix.EPOLLOUT
 	watchEnds  = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
 
-// Conn is one connection of a loop at a time. All its methods but Lock need its
-// lock, which the loop holds while it calls the handler. The lock is never held
-// while anything waits.
+// Conn is at most one open connection of a loop. All methods except Lock need its lock,
+// which the loop holds while it calls the handler. The lock is never held during a
+// wait.
 type Conn struct {
-	// What every event touches: 64 bytes.
+	// Used by every event: 64 bytes.
 	sync.Mutex
 	state      state
 	kernel     bool
-	window     int32 // of the loop's tempo, in which it was last read
+	window     int32 // of the loop's tempo, at the last read
 	generation int32
 	fd         int // valid unless closed
 	loop       *Loop
 	handler    Handler
-	hot        unsafe.Pointer // what handler touches first; nil = unknown; atomic
+	hot        unsafe.Pointer // memory that the handler uses first; nil = unknown; atomic
 
-	rest [2][]byte // what could not be written yet
+	rest [2][]byte // bytes to be written
 	sent unix.Msghdr
 	part [2]unix.Iovec
 
-	due  time.Duration // when the loop looks at it; 0 = never; guarded by loop.mu
+	due  time.Duration // when Expired is called; 0 = never; guarded by loop.mu
 	slot int           // in loop.timers; guarded by loop.mu
 }
 
 // NewConn returns a closed connection; see [Conn.Connect].
 func (l *Loop) NewConn(h Handler) *Conn { return &Conn{loop: l, handler: h} }
 
-// Handle gives the connection to another handler. hot is memory that it touches
-// first when something happens, nil if that does not matter: where thousands of
-// connections take turns it is cold each time, and the loop has it fetched while
-// it is busy with others.
+// Handle sets the handler. hot is the memory that the handler uses first, or nil: with
+// thousands of connections it is not in the cache, and the loop prefetches it while it
+// serves other connections.
 func (c *Conn) Handle(h Handler, hot unsafe.Pointer) {
 	c.handler = h
 	atomic.StorePointer(&c.hot, hot)
 }
 
-// Closed reports whether there is no socket.
+// Closed reports whether the connection is closed.
 func (c *Conn) Closed() bool { return c.state == closed }
 
-// Kernel reports whether the kernel was asked for receive times and did not
-// refuse.
+// Kernel reports whether the kernel takes receive timestamps.
 func (c *Conn) Kernel() bool { return c.kernel }
 
-// Arm makes the loop call Expired at an offset of its clock, or earlier. Of
-// several calls the earliest counts, until Expired was called.
+// Arm makes the loop call Expired at an offset of its clock, or earlier. If it is called
+// several times before that, the earliest offset applies.
 func (c *Conn) Arm(at time.Duration) {
 	if c.state != closed {
 		c.loop.arm(c, at)
 	}
 }
 
-// Connect starts to connect a closed connection. It returns true if that is done
-// already; otherwise Connected will be called. The error is a *net.OpError as
-// package net would return it.
+// Connect starts to connect a closed connection. It returns true if the connection is
+// open; otherwise Connected will be called. The error is the *net.OpError that package
+// net would return.
 func (c *Conn) Connect(to netip.AddrPort) (bool, error) {
 	if c.loop.closed() {
 		return false, dialError(to, ErrClosed)
@@ -127,12 +126,12 @@ func (c *Conn) Connect(to netip.AddrPort) (bool, error) {
 	c.kernel = sockstamp.Enable(fd) == nil
 	err = connect(fd, to)
 	if errors.Is(err, unix.EINPROGRESS) {
-		err = connect(fd, to) // on this host the handshake is over by now
+		err = connect(fd, to) // the handshake with this host is complete
 	}
 	done := err == nil || errors.Is(err, unix.EISCONN)
 	switch {
 	case done:
-	case errors.Is(err, unix.EALREADY), errors.Is(err, unix.EINTR): // either way it goes on in the background
+	case errors.Is(err, unix.EALREADY), errors.Is(err, unix.EINTR): // it continues in the background
 	default:
 		_ = unix.Close(fd)
 		return false, dialError(to, os.NewSyscallError("connect", err))
@@ -150,7 +149,7 @@ func (c *Conn) Connect(to netip.AddrPort) (bool, error) {
 	return done, nil
 }
 
-// connected ends an attempt to connect.
+// connected completes an attempt to connect.
 func (c *Conn) connected() {
 	code, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && code != 0 {
@@ -170,7 +169,7 @@ func (c *Conn) connected() {
 	c.handler.Connected(nil)
 }
 
-// Shut closes the connection without a call of the handler.
+// Shut closes the connection without calling the handler.
 func (c *Conn) Shut() {
 	if c.state == closed {
 		return
@@ -180,7 +179,7 @@ func (c *Conn) Shut() {
 	c.state, c.rest = closed, [2][]byte{}
 }
 
-// end closes the connection and tells the handler.
+// end closes the connection and calls the handler.
 func (c *Conn) end(err error) {
 	if c.state == closed {
 		return
@@ -194,10 +193,10 @@ func (c *Conn) end(err error) {
 	c.handler.Ended(err)
 }
 
-// Send writes head and body in one system call. It returns false if something is
-// left: then the loop writes the rest and calls Wrote, and the bytes must stay as
-// they are until then. After an error the connection stays open, because the peer
-// may have answered before it stopped reading.
+// Send writes head and body in one system call. It returns false if not all bytes were
+// written: then the loop writes the rest and calls Wrote, and the bytes must not change
+// until then. After an error the connection stays open, because the peer may have sent
+// a response before it stopped reading.
 func (c *Conn) Send(head, body []byte) (bool, error) {
 	c.rest = [2][]byte{head, body}
 	c.loop.sends.Add(1)
@@ -233,14 +232,14 @@ func (c *Conn) send() (int, error) {
 	c.sent.Iov = &c.part[0]
 	c.sent.SetIovlen(parts)
 	n, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&c.sent)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-	c.part = [2]unix.Iovec{} // keeps no body alive
+	c.part = [2]unix.Iovec{} // do not retain the body
 	if errno != 0 {
 		return 0, errno
 	}
 	return int(n), nil
 }
 
-// serve takes events of the connection.
+// serve handles events of the connection.
 func (c *Conn) serve(events uint32) {
 	c.Lock()
 	defer c.Unlock()
@@ -258,7 +257,7 @@ func (c *Conn) serve(events uint32) {
 	}
 }
 
-// writeOn writes what Send had to leave.
+// writeOn writes the bytes that Send could not write.
 func (c *Conn) writeOn() {
 	done, err := c.Send(c.rest[0], c.rest[1])
 	if !done && err == nil {
@@ -268,14 +267,14 @@ func (c *Conn) writeOn() {
 		err = again
 	}
 	if err != nil {
-		c.rest = [2][]byte{} // what the peer still says, reads will show
+		c.rest = [2][]byte{} // the peer may have sent a response: continue to read
 		return
 	}
 	c.handler.Wrote()
 }
 
-// read reads once. What may be left then, the next wait reports: the rest of what
-// filled the buffer, or the end that stands behind the last bytes.
+// read reads once. The next wait reports the remaining bytes, if the buffer is full, or
+// the end of the connection after the last bytes.
 func (c *Conn) read(ends bool) {
 	l := c.loop
 	l.tempo.read(c)
@@ -300,7 +299,7 @@ func (c *Conn) read(ends bool) {
 	}
 }
 
-// watched returns what the loop waits for.
+// watched returns the events that the loop waits for.
 func (c *Conn) watched() uint32 {
 	if len(c.rest[0])+len(c.rest[1]) > 0 {
 		return watchRead | watchWrite

@@ -20,23 +20,21 @@ import (
 
 const (
 	readBuffer = 64 << 10               // bytes of one read; one buffer for all connections
-	batch      = 256                    // events taken from the kernel at once
-	lingers    = 200 * time.Microsecond // how long a busy loop waits before the runtime is told
+	batch      = 256                    // maximum number of events per system call
+	briefly    = 200 * time.Microsecond // how long a busy loop waits without informing the runtime
 )
 
 // ErrClosed is the error of connections of a loop that was closed.
 var ErrClosed = errors.New("event loop is closed")
 
-// Loop serves connections. It is safe for concurrent use.
+// Loop reads all its connections in one goroutine. It is safe for concurrent use.
 //
 // Locks: a connection's lock is taken before the loop's, never after it.
 type Loop struct {
 	clock bench.Clock
 	lags  *sockstamp.Lags
-	epoll int
-	alarm int // eventfd(2) that ends a wait
-	stamp int // socket whose only purpose is that the kernel keeps stamping
-	done  chan struct{}
+	descriptors
+	done chan struct{}
 
 	mu          sync.Mutex
 	conns       []*Conn       // by file descriptor; guarded by mu
@@ -48,22 +46,38 @@ type Loop struct {
 
 	sends atomic.Int64 // calls of Conn.Send
 
-	// The loop's goroutine alone uses these.
+	// Only the loop's goroutine uses these.
 	tempo    tempo
-	busy     bool          // the last wait brought something
-	pause    unix.Timespec // of the last rest
+	busy     bool          // the last wait returned events
+	pause    unix.Timespec // of the last system call
 	receiver sockstamp.Receiver
 	buffer   [readBuffer]byte
 	events   [batch]unix.EpollEvent
 	ready    [batch]*Conn
 }
 
-// New starts a loop that stamps by clock and counts its reads in lags. It must be
-// closed.
+// descriptors are the file descriptors of a loop; -1 = none.
+type descriptors struct {
+	epoll int
+	alarm int // eventfd(2) that ends a wait
+	stamp int // socket that makes the kernel take receive timestamps
+}
+
+// closeDescriptors closes the descriptors.
+func (d *descriptors) closeDescriptors() {
+	for _, fd := range []int{d.epoll, d.alarm, d.stamp} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// New starts a loop whose timestamps are offsets of clock, and which counts its reads
+// in lags. It must be closed.
 func New(clock bench.Clock, lags *sockstamp.Lags) (*Loop, error) {
-	l := &Loop{clock: clock, lags: lags, epoll: -1, alarm: -1, stamp: -1, done: make(chan struct{})}
+	l := &Loop{clock: clock, lags: lags, descriptors: descriptors{-1, -1, -1}, done: make(chan struct{})}
 	if err := l.init(); err != nil {
-		l.release()
+		l.closeDescriptors()
 		return nil, fmt.Errorf("start event loop: %w", err)
 	}
 	go l.run()
@@ -81,12 +95,12 @@ func (l *Loop) init() (err error) {
 	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.alarm, &event); err != nil {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
-	// The kernel stamps packets only while some socket asks for it, and starts a
-	// moment after the first one does. Without this socket it would stop between
-	// the connections of a quiet run.
+	// The kernel takes receive timestamps only while a socket has enabled them, and
+	// starts with a delay. Without this socket it would stop while there are no
+	// connections.
 	if fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err == nil {
 		l.stamp = fd
-		_ = sockstamp.Enable(fd) // without it stamps are taken after reads, and say so
+		_ = sockstamp.Enable(fd) // otherwise timestamps are taken after reads, and marked as such
 	}
 	return nil
 }
@@ -111,13 +125,13 @@ func (l *Loop) closed() bool {
 
 // wake ends the loop's wait. Call with mu held.
 func (l *Loop) wake() {
-	one := [8]byte{1} // in either byte order: any number will do
+	one := [8]byte{1} // not zero in either byte order
 	_, _ = unix.Write(l.alarm, one[:])
 }
 
 func (l *Loop) run() {
 	defer close(l.done)
-	defer l.release()
+	defer l.closeDescriptors()
 	for {
 		n := l.wait()
 		l.resolve(n)
@@ -139,12 +153,12 @@ func (l *Loop) run() {
 // wait sleeps until there are events, or a deadline, and returns their number.
 func (l *Loop) wait() int {
 	if l.tempo.streaming {
-		if n := l.rest(); n > 0 {
+		if n := l.sleepAndPoll(); n > 0 {
 			return n
 		}
 	}
 	if l.busy {
-		if n := l.linger(); n > 0 {
+		if n := l.pollBriefly(); n > 0 {
 			return n
 		}
 		l.busy = false
@@ -155,18 +169,18 @@ func (l *Loop) wait() int {
 	l.sleepsUntil = 0
 	l.mu.Unlock()
 	if err != nil {
-		return 0 // EINTR; anything else would be a misuse of ours
+		return 0 // EINTR; other errors cannot occur
 	}
 	return n
 }
 
-// rest sleeps for a moment and returns the events that have come until then, so
-// that many streams cost one wait. The stamps are the kernel's: that a packet waits
-// makes no difference to them, unless the next packet of the same stream comes in
-// that moment and is joined with it; then both have the time of the later one. The
-// runtime is not told: it would take the processor away from a call of that
-// length and give it back, which costs more than the call.
-func (l *Loop) rest() int {
+// sleepAndPoll sleeps for a short time and returns the number of events after that, so
+// that many streams share one wait. The kernel's timestamps do not change while a
+// packet waits, unless the next packet of the same stream arrives before it is read;
+// then both have the time of the later one. The runtime is not informed of the system
+// calls: it would hand the processor to another thread and take it back, which costs
+// more than the calls.
+func (l *Loop) sleepAndPoll() int {
 	l.pause = unix.NsecToTimespec(int64(l.tempo.pause))
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&l.pause)), 0, 0)
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events)), batch, 0, 0, 0)
@@ -176,10 +190,10 @@ func (l *Loop) rest() int {
 	return int(n)
 }
 
-// linger waits for a moment for events, and does not tell the runtime, either. No
-// deadline is missed by more than that moment.
-func (l *Loop) linger() int {
-	l.pause = unix.NsecToTimespec(int64(lingers))
+// pollBriefly waits for a short time for events, also without informing the runtime.
+// Deadlines are missed by at most this time.
+func (l *Loop) pollBriefly() int {
+	l.pause = unix.NsecToTimespec(int64(briefly))
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.epoll), uintptr(unsafe.Pointer(&l.events)), batch,
 		uintptr(unsafe.Pointer(&l.pause)), 0, 0)
 	if errno != 0 {
@@ -188,7 +202,7 @@ func (l *Loop) linger() int {
 	return int(n)
 }
 
-// untilNext returns how many milliseconds the loop may sleep; -1 = for ever.
+// untilNext returns how many milliseconds the loop may sleep; -1 = no limit.
 func (l *Loop) untilNext() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,8 +218,8 @@ func (l *Loop) untilNext() int {
 	return int(min(max(left, 0), math.MaxInt32))
 }
 
-// resolve finds the connections of the first n events. An event of a connection
-// that was closed meanwhile finds none, even where its descriptor is in use again.
+// resolve finds the connections of the first n events. An event of a connection that
+// was closed in the meantime has none, even if its descriptor is in use again.
 func (l *Loop) resolve(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +238,7 @@ func (l *Loop) resolve(n int) {
 	}
 }
 
-// ended reports whether the loop is to end, after it has closed what is open.
+// ended closes all connections if the loop is closing, and reports whether it is.
 func (l *Loop) ended() bool {
 	l.mu.Lock()
 	closing := l.closing
@@ -243,15 +257,7 @@ func (l *Loop) ended() bool {
 	return closing
 }
 
-func (l *Loop) release() {
-	for _, fd := range []int{l.epoll, l.alarm, l.stamp} {
-		if fd >= 0 {
-			_ = unix.Close(fd)
-		}
-	}
-}
-
-// add makes the loop watch a connection's socket.
+// add registers a connection's socket for events.
 func (l *Loop) add(c *Conn, events uint32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -273,13 +279,13 @@ func (l *Loop) add(c *Conn, events uint32) error {
 	return nil
 }
 
-// modify changes what the loop waits for.
+// modify changes the events of a connection.
 func (l *Loop) modify(c *Conn, events uint32) error {
 	event := unix.EpollEvent{Events: events, Fd: int32(c.fd), Pad: c.generation}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.epoll, unix.EPOLL_CTL_MOD, c.fd, &event))
 }
 
-// remove makes the loop forget a connection.
+// remove removes a connection.
 func (l *Loop) remove(c *Conn) {
 	l.disarm(c)
 	l.mu.Lock()

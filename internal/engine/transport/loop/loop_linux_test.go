@@ -230,7 +230,7 @@ func TestClose(t *testing.T) {
 // An event that was taken for a connection must not reach the one that has its
 // descriptor now.
 func TestEventsOfOldConnectionsAreDropped(t *testing.T) {
-	l := &Loop{alarm: -1, conns: make([]*Conn, 8)}
+	l := &Loop{descriptors: descriptors{alarm: -1}, conns: make([]*Conn, 8)}
 	l.conns[5] = &Conn{fd: 5, generation: 2}
 	l.events[0] = unix.EpollEvent{Fd: 5, Pad: 1}
 	l.events[1] = unix.EpollEvent{Fd: 5, Pad: 2}

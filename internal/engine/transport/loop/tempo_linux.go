@@ -4,26 +4,25 @@ package loop
 
 import "time"
 
-// A loop counts over windows of tempoWindow. It takes what it sees for streams
-// under way from tempoRate events a second on, if they are tempoShare times as many
-// as requests.
+// A loop counts events in windows of tempoWindow. At tempoRate events per second or
+// more, and tempoShare times as many events as requests, it assumes streams.
 const (
 	tempoWindow = 16 * time.Millisecond
 	tempoRate   = 5000
 	tempoShare  = 16
 )
 
-// While streams are under way the loop looks away for a moment at a time: for
-// pauseShare of the time between two events of one stream, within these bounds. The
-// slack of the kernel's timers adds some 60 µs.
+// While there are streams the loop sleeps before each poll: for 1/pauseShare of the
+// time between two events of one stream, within these limits. The kernel's timer slack
+// adds about 60 µs.
 const (
 	minPause   = 60 * time.Microsecond
 	maxPause   = 800 * time.Microsecond
 	pauseShare = 16
 )
 
-// tempo tells streams under way from short requests and their responses, whose
-// ends somebody waits for.
+// tempo distinguishes streams from short requests, whose responses must be read
+// immediately.
 type tempo struct {
 	streaming bool
 	pause     time.Duration // if streaming

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// timers is a heap of connections, by when they are next looked at. A connection
-// is in it once at most. Looking too early is cheap and looking too late is
-// wrong, so a deadline that moves away leaves its entry where it is: a request
-// that ends in time costs the heap nothing.
+// timers is a heap of connections, ordered by when Expired is called next. A connection
+// is in it at most once. Early calls are allowed, so an entry stays where it is when
+// its deadline moves to a later time: a request that ends in time does not change the
+// heap.
 type timers []*Conn
 
 var _ heap.Interface = (*timers)(nil)
@@ -44,7 +44,7 @@ func (t *timers) Pop() any {
 	return c
 }
 
-// arm makes the loop look at a connection at an offset of its clock, or earlier.
+// arm makes the loop call Expired at an offset of its clock, or earlier.
 func (l *Loop) arm(c *Conn, at time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +63,7 @@ func (l *Loop) arm(c *Conn, at time.Duration) {
 	}
 }
 
-// disarm takes a connection out of the heap.
+// disarm removes a connection from the heap.
 func (l *Loop) disarm(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *Loop) disarm(c *Conn) {
 	}
 }
 
-// expire looks at the connections whose time has come.
+// expire calls Expired of the connections that are due.
 func (l *Loop) expire(now time.Duration) {
 	for {
 		l.mu.Lock()

@@ -18,7 +18,7 @@ import (
 
 // parked returns the only idle connection of a stage, and makes it look as if it
 // had been idle for longer.
-func parked(t *testing.T, st *stage, older time.Duration) *link {
+func parked(t *testing.T, st *stage, older time.Duration) *pooledConn {
 	t.Helper()
 	p := &st.client.loops().pool
 	p.mu.Lock()
@@ -168,7 +168,7 @@ func TestIdleConnectionsAreReaped(t *testing.T) {
 	}
 }
 
-func awaitClosed(t *testing.T, k *link) {
+func awaitClosed(t *testing.T, k *pooledConn) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		k.conn.Lock()
@@ -184,8 +184,8 @@ func awaitClosed(t *testing.T, k *link) {
 }
 
 func TestPool(t *testing.T) {
-	p := pool{limit: 2, idle: map[string][]*link{}}
-	a, b, c := &link{key: "s", host: "x"}, &link{key: "s", host: "y"}, &link{key: "s", host: "x"}
+	p := pool{limit: 2, idle: map[string][]*pooledConn{}}
+	a, b, c := &pooledConn{key: "s", host: "x"}, &pooledConn{key: "s", host: "y"}, &pooledConn{key: "s", host: "x"}
 	if !p.put(a) || !p.put(b) || p.put(c) {
 		t.Fatal("the limit of 2 was not kept")
 	}

@@ -1,0 +1,133 @@
+//go:build amd64 || arm64
+
+package transport
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/sockstamp"
+	"aiperfd/internal/engine/transport/http1"
+	"aiperfd/internal/engine/transport/loop"
+)
+
+const (
+	coresPerLoop = 4 // one loop reads what three cores can decode
+	maxLoops     = 8
+)
+
+// errClientClosed ends the exchanges in flight when the client is closed.
+var errClientClosed = errors.New("client is closed")
+
+// loopTransport performs exchanges over plain HTTP/1.1 on event loops.
+type loopTransport struct {
+	opts      *Options
+	clock     bench.Clock
+	framers   *sync.Pool // of *frame.Framer
+	loops     []*loop.Loop
+	next      atomic.Uint32 // counts connections, to spread them over loops
+	pool      pool
+	exchanges sync.Pool // of *loopExchange
+}
+
+var _ roundTripper = (*loopTransport)(nil)
+
+// newLoopTransport starts the event loops.
+func newLoopTransport(o *Options, lags *sockstamp.Lags, framers *sync.Pool) (*loopTransport, error) {
+	t := &loopTransport{opts: o, clock: o.Clock, framers: framers}
+	t.pool.limit, t.pool.idle = o.maxIdle(), map[string][]*pooledConn{}
+	t.exchanges.New = func() any { return &loopExchange{owner: t, done: make(chan struct{}, 1)} }
+	for range min(max(1, runtime.GOMAXPROCS(0)/coresPerLoop), maxLoops) {
+		l, err := loop.New(o.Clock, lags)
+		if err != nil {
+			t.close()
+			return nil, err
+		}
+		t.loops = append(t.loops, l)
+	}
+	return t, nil
+}
+
+func (t *loopTransport) close() {
+	t.pool.shut()
+	for _, l := range t.loops {
+		l.Close()
+	}
+}
+
+func (t *loopTransport) endSession(session string) {
+	for _, pc := range t.pool.drop(session) {
+		pc.conn.Lock()
+		pc.conn.Shut()
+		pc.conn.Unlock()
+	}
+}
+
+func (t *loopTransport) attempt(ctx context.Context, a *attempt) (resp *bench.Response, again bool) {
+	e := t.exchanges.Get().(*loopExchange)
+	defer t.exchanges.Put(e)
+	err := e.prepare(a)
+	switch {
+	case err != nil:
+		e.result.end, e.result.cause = bench.EndReset, err
+	case ctx.Err() != nil:
+		e.result.end = bench.EndAborted
+	case !a.fresh && e.resume(a):
+		e.await(ctx)
+	default:
+		e.dial(ctx, a)
+	}
+	if e.stale() && ctx.Err() == nil {
+		a.x.Stamps.Start = cmp.Or(a.x.Stamps.Start, e.began)
+		return nil, true
+	}
+	return e.conclude(ctx, a.x), false
+}
+
+// lacks implements roundTripper.
+func (t *loopTransport) lacks(target *url.URL, n int) int { return n - t.pool.count(target.Host) }
+
+// open implements roundTripper.
+func (t *loopTransport) open(ctx context.Context, target *url.URL) (cost bench.Setup, ok bool) {
+	e := t.exchanges.Get().(*loopExchange)
+	defer t.exchanges.Put(e)
+	a := &attempt{Request: &Request{}, target: target}
+	if err := e.prepare(a); err != nil {
+		return bench.Setup{}, false
+	}
+	e.request.connects = true
+	e.dial(ctx, a)
+	ok = e.over && e.result.end == bench.EndEOF
+	return bench.Setup{DNS: e.conn.DNS, Connect: e.conn.Connect}, ok
+}
+
+// prepare sets up the exchange for a request.
+func (e *loopExchange) prepare(a *attempt) error {
+	e.backlog.empty()
+	*e = loopExchange{
+		owner: e.owner, done: e.done, backlog: e.backlog, step: bench.StepConnect, began: e.owner.clock.Now(),
+		request: request{
+			head: e.request.head[:0], body: a.Body, streaming: a.Streaming, limit: a.MaxBody,
+			noBody: a.method() == http.MethodHead,
+		},
+	}
+	if timeout := e.owner.opts.TotalTimeout; timeout > 0 {
+		e.deadlines.total = e.began + timeout
+	}
+	var err error
+	e.request.head, err = http1.AppendHead(e.request.head, &http1.Request{
+		Method: a.method(), Target: a.target.RequestURI(), Host: a.host(), Header: a.header,
+		Length: len(a.Body), Close: e.owner.opts.Reuse == Never,
+	})
+	if err != nil {
+		e.step = bench.StepBuild
+	}
+	return err
+}
