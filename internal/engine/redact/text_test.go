@@ -115,7 +115,7 @@ func TestText(t *testing.T) {
 
 // TestTextLinear runs hostile texts of two lengths. Eight times the length may
 // take eight times as long, and half of 64 times, what quadratic code would take,
-// is beyond what a busy machine does to the best of three.
+// is beyond what a busy machine does to the best of fifty.
 func TestTextLinear(t *testing.T) {
 	set := redact.NewSet("aaaaaaab", "abababab", "password")
 	took := func(unit string, size int) time.Duration {
@@ -134,7 +134,10 @@ func TestTextLinear(t *testing.T) {
 		"http%3A%2F%2F", ",a:", "?a=http%253A//", "://@",
 	} {
 		ratio := math.Inf(1)
-		for range 3 {
+		for range 50 {
+			if ratio <= 32 {
+				break
+			}
 			ratio = min(ratio, float64(took(unit, large))/float64(took(unit, small)))
 		}
 		if ratio > 32 {

@@ -85,7 +85,7 @@ func TestReadsAreCountedAndAllocateNothing(t *testing.T) {
 	if got := counts.Kernel + counts.Read; got != uint64(c.Reads()) || got < 101 {
 		t.Errorf("counted %d of %d reads", got, c.Reads())
 	}
-	if c.Kernel() != (counts.Kernel > 0) { // the very first packets of a machine may have no stamp
+	if !c.Kernel() && counts.Kernel > 0 { // the first packets of a machine may have no stamps, whatever it supports
 		t.Errorf("source %q, kernel stamps %v", counts.Source(), c.Kernel())
 	}
 }

@@ -62,7 +62,7 @@ func perform(t *testing.T, s script, o Options) *stage {
 			st.mu.Unlock()
 			group.Go(func() {
 				defer conn.Close()
-				conn.SetDeadline(time.Now().Add(20 * time.Second))
+				conn.SetDeadline(time.Now().Add(2 * time.Minute))
 				s(n, conn.(*net.TCPConn), bufio.NewReader(conn))
 			})
 		}
