@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -86,7 +87,7 @@ func (f field) choice(n *tree.Node, v reflect.Value) {
 	}
 	f.failed[f.path] = true
 	names := ChoiceList(ChoiceNames(list))
-	if isUnsupportedValue(f.path, v.String()) {
+	if unsupported.HasValue(f.path, v.String()) {
 		f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+names)
 		return
 	}

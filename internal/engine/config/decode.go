@@ -8,6 +8,7 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -55,7 +56,7 @@ func (d *decoder) object(n *tree.Node, v reflect.Value, path string) {
 	}
 	seen := make(map[string]bool)
 	for _, m := range n.Members {
-		f, name, ok := fieldNamed(v.Type(), m.Name)
+		f, name, ok := FieldNamed(v.Type(), m.Name)
 		if !ok {
 			d.notOurs(m, v.Type(), path)
 			continue
@@ -79,8 +80,8 @@ func (d *decoder) fields(n *tree.Node, p any, path string) {
 	d.object(n, reflect.ValueOf(p).Elem(), path)
 }
 
-// fieldNamed finds the field of t for a key.
-func fieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) {
+// FieldNamed finds the field of t for a key.
+func FieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name := FieldName(f)
@@ -107,10 +108,10 @@ func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	if d.full() {
 		return
 	}
-	known := UnsupportedFields(path)
+	known := unsupported.Fields(path)
 	for _, f := range known {
 		if m.Name == f.Name || m.Name == tree.SnakeCase(f.Name) {
-			d.refuse(m.Value, f)
+			d.unsupported(m.Value, f)
 			return
 		}
 	}
@@ -124,6 +125,23 @@ func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 		names = append(names, f.Name)
 	}
 	d.unknown(m, names)
+}
+
+// unsupported accepts the value that switches f off and reports any other.
+func (d *decoder) unsupported(n *tree.Node, f unsupported.Field) {
+	bad := f.Difference(n)
+	switch {
+	case bad == nil:
+		if on := n.Get("enabled"); on != nil && on.Scalar == "true" {
+			d.Warn(n.Place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.What)
+		}
+	case f.Inert:
+		d.Warn(n.Place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", Label(n.Place))
+	case f.Name == "userFiles" && d.options.Untrusted, f.Name == "trustRemoteCode" && d.options.Untrusted:
+		d.Fail(bad.Place, CodeNotAllowed, "%s: %s is not allowed here", Label(bad.Place), f.What)
+	default:
+		d.Fail(bad.Place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", Label(bad.Place), f.What)
+	}
 }
 
 func (d *decoder) unknown(m tree.Member, known []string) {

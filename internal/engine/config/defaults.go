@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"math"
+
+	"aiperfd/internal/engine/config/unsupported"
 )
 
 // The defaults that do not depend on anything else.
@@ -129,7 +131,7 @@ func (f filler) datasetDefaults(d *Dataset, path string) {
 // formatDefault takes the format that the first record looks like.
 func (f filler) formatDefault(d *Dataset, path string) {
 	format := f.detectFormat(d)
-	if isUnsupportedValue(path+".format", format) {
+	if unsupported.HasValue(path+".format", format) {
 		at := f.where(path + ".path")
 		f.Fail(at, CodeUnsupported, "%s: the first record looks like the format %s, which is not supported by aiperfd yet; "+
 			"if it is another one, set the format", Label(at), format)

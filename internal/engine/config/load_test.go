@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 )
 
 var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
@@ -314,117 +314,24 @@ func TestUsageUnasked(t *testing.T) {
 	}
 }
 
-// roundTrips are documents without secrets.
-var roundTrips = []string{
-	`benchmark: {model: m, phases: {requests: 200}}`,
-	`benchmark: {models: [a, b], endpoint: {urls: [h1, h2], type: completions, path: /x, timeout: 5, connectTimeout: 0, idleTimeout: 3, streaming: true, streamUsage: false,
-		connectionReuse: never, tlsVerify: false, headers: {X-A: b}, extra: {z: 1.50, y: {x: [1]}}, sessionHeader: X-S}, dataset: {isl: {mean: 9, stddev: 2, max: 20}, osl: {mean: 9, median: 4}},
-		phases: [{kind: warmup, duration: 5}, {type: gamma, rate: 3, smoothness: 2, duration: 60, gracePeriod: inf}]}`,
-	`benchmark: {model: m, dataset: {type: file, path: testdata/prompts.jsonl, osl: 5, entries: 3, interTurnDelayCapSeconds: 4, randomSeed: 0}, profiling: {type: constant, rate: 0.1, sessions: 200, concurrency: 4, failedRequestThreshold: 0},
-		artifacts: {raw: true, prefix: x, dir: y}, slos: {a: 1.5}, tokenizer: {name: builtin, revision: r}, runtime: {ui: simple, apiPort: 1, apiHost: "::", statsInterval: 3, report: aiperf}, logging: {level: ERROR}, client: {strict: true}}`,
-	`benchmark: {model: m, dataset: {type: file, records: [{text: "<a&b>", n: 1.0}], systemPrompt: x}, artifacts: {records: false}, profiling: {duration: 2h}}`,
-	`benchmark: {model: m, dataset: {images: {width: 30, height: {mean: 20, stddev: 5}, format: random, source: noise_smooth, batchSize: 2}, audio: {length: {points: [{value: 0.5, weight: 1}]}, depths: [8, 24], sampleRates: [8, 44100], channels: 2}}, profiling: {requests: 200}}`,
-	`benchmark: {model: m, dataset: {images: {source: testdata, sourceSampling: shuffle-cycle}, audio: {batchSize: 0}}, profiling: {requests: 200}}`,
-	`benchmark: {model: m, dataset: {turns: {peaks: [{mean: 2, weight: 1}]}, turnDelay: {points: [{value: 3.5, weight: 2}]}, turnDelayRatio: 0, prefixPrompts: {sharedSystemLength: 4, userContextLength: 5}, sampling: random}, phases: {requests: 200, concurrency: 8}}`,
-}
-
-func TestCompatLoadsAgain(t *testing.T) {
-	for i, doc := range roundTrips {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			first, _ := mustLoad(t, doc, LoadOptions{Choices: someChoices()})
-			shown := encode(Compat(first))
-			second, warnings := mustLoad(t, string(shown), LoadOptions{Choices: someChoices(), Format: JSON})
-			if diff := cmp.Diff(first.Benchmark, second.Benchmark, compareDocuments); diff != "" {
-				t.Errorf("benchmark (-first +second):\n%s", diff)
-			}
-			if again := encode(Compat(second)); !bytes.Equal(shown, again) {
-				t.Errorf("Compat changed:\n%s\n%s", shown, again)
-			}
-			for _, w := range warnings {
-				if w.Code != CodeShortRun {
-					t.Errorf("warning %v", w)
-				}
-			}
-		})
-	}
-}
-
-// The keys of AIPerf's GET /api/config, section by section.
-func TestCompatKeys(t *testing.T) {
-	d, _ := mustLoad(t, `benchmark: {model: m, endpoint: {url: "http://u:p@h/?key=K", apiKey: k, headers: {Authorization: x, X-T: y}, extra: {api_key: v, a: 1}}, phases: {rate: 3, requests: 200}}`, LoadOptions{Choices: someChoices()})
-	root := reread(compat(d))
-	keys := func(n *tree.Node) string {
-		var names []string
-		for _, m := range n.Members {
-			names = append(names, m.Name)
-		}
-		return strings.Join(names, " ")
-	}
-	rows := []struct {
-		name string
-		n    *tree.Node
-		want string
-	}{
-		{"root", root, "models endpoint datasets phases artifacts slos tokenizer gpuTelemetry serverMetrics networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride"},
-		{"model", root.Get("models").Get("items").Items[0], "name weight lora modalities tokenizer"},
-		{"endpoint", root.Get("endpoint"), endpointOrder},
-		{"dataset", root.Get("datasets").Items[0], syntheticOrder},
-		{"prompts", root.Get("datasets").Items[0].Get("prompts"), promptOrder},
-		{"phase", root.Get("phases").Items[0], phaseOrder + rateOrder},
-		{"artifacts", root.Get("artifacts"), artifactOrder},
-		{"tokenizer", root.Get("tokenizer"), tokenizerOrder},
-		{"runtime", root.Get("runtime"), runtimeOrder},
-		{"gpu", root.Get("gpuTelemetry"), "enabled urls metricsFile collector mode"},
-		{"server metrics", root.Get("serverMetrics"), "enabled urls formats discovery"},
-	}
-	for _, row := range rows {
-		if got := keys(row.n); got != row.want {
-			t.Errorf("%s: keys = %s\nwant %s", row.name, got, row.want)
-		}
-	}
-	text := string(encode(Compat(d)))
-	for _, want := range []string{`"urls":["http://<redacted>@h/?key=<redacted>"]`, `"headers":{"Authorization":"<redacted>","X-T":"y"}`, `"extra":{"api_key":"<redacted>","a":1}`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("Compat lacks %s:\n%s", want, text)
-		}
-	}
-	if strings.Contains(text, "apiKey") {
-		t.Error("Compat shows apiKey")
-	}
-}
-
-func TestInputConfig(t *testing.T) {
-	d, _ := mustLoad(t, `{"randomSeed": 7, "benchmark": {"model": "mock", "endpoint": {"url": "http://127.0.0.1:8101", "streaming": true, "headers": {"camelCase": "x"}},
-		"dataset": {"name": "main", "isl": {"mean": 60, "stddev": 20}, "osl": 30}, "warmup": {"requests": 6, "concurrency": 4}, "profiling": {"requests": 60, "concurrency": 4},
-		"slos": {"time_to_first_token": 110}, "artifacts": {"raw": true}, "tokenizer": {"name": "builtin"}, "runtime": {"ui": "none"}}}`, LoadOptions{Choices: someChoices()})
-	const want = `{"models":{"items":[{"name":"mock"}]},"endpoint":{"urls":["http://127.0.0.1:8101"],"type":"chat","streaming":true,"headers":{"camelCase":"x"}},` +
-		`"datasets":[{"name":"main","type":"synthetic","entries":60,"random_seed":7,"prompts":{"isl":{"mean":60,"stddev":20},"osl":{"mean":30,"stddev":0}}}],` +
-		`"phases":[{"name":"warmup","kind":"warmup","type":"concurrency","exclude_from_results":true,"requests":6,"concurrency":4},` +
-		`{"name":"profiling","kind":"profiling","type":"concurrency","requests":60,"concurrency":4}],` +
-		`"artifacts":{"raw":true},"slos":{"time_to_first_token":110},"tokenizer":{"name":"builtin"},"otel":{},"mlflow":{},"wandb":{},"runtime":{"ui":"none"}}`
-	if diff := cmp.Diff(want, string(encode(InputConfig(d)))); diff != "" {
-		t.Errorf("InputConfig (-want +got):\n%s", diff)
-	}
-}
-
 // Every row of the table of unsupported features is readable, and its value passes.
 func TestUnsupportedFeatures(t *testing.T) {
 	paths := []string{"", "metadata", "benchmark", "benchmark.models.items.0", "benchmark.endpoint", "benchmark.datasets.0",
 		"benchmark.datasets.0.prompts", "benchmark.phases.0", "benchmark.artifacts", "benchmark.tokenizer", "benchmark.runtime"}
 	rows := 0
 	for _, path := range paths {
-		for _, f := range UnsupportedFields(path) {
+		for _, f := range unsupported.Fields(path) {
 			rows++
 			off, _, err := tree.ParseJSON([]byte(f.Off))
 			if err != nil {
 				t.Fatalf("%s.%s: %v", path, f.Name, err)
 			}
 			l := newDecoder(newLoader(&Report{}, LoadOptions{}))
-			l.refuse(off, f)
+			l.unsupported(off, f)
 			if len(l.problems)+len(l.warnings) > 0 {
 				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.Name, l.problems, l.warnings)
 			}
-			l.refuse(&tree.Node{Shape: tree.Number, Scalar: "977"}, f)
+			l.unsupported(&tree.Node{Shape: tree.Number, Scalar: "977"}, f)
 			if len(l.problems)+len(l.warnings) != 1 {
 				t.Errorf("%s.%s: 977 is accepted without a word", path, f.Name)
 			}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -311,7 +312,7 @@ func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
 	}
 	got := invalid.Problems
 	if len(got) == 3 {
-		if s := string(encode(got[2].Value)); s != "-5" {
+		if s := fmt.Sprint(got[2].Value); s != "-5" {
 			t.Errorf("value = %s, want -5", s)
 		}
 		got[2].Value = nil

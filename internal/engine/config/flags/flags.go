@@ -306,7 +306,7 @@ var _ redact.Flags = (*Flags)(nil)
 // flagFor names the option that gives a canonical path, for problems with what
 // is missing.
 func flagFor(path string) string {
-	switch config.Generic(path) {
+	switch tree.GenericPath(path) {
 	case "benchmark.models.items":
 		return "--model"
 	case "benchmark.datasets.*.path":

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 )
@@ -94,7 +95,7 @@ func TestJobFlags(t *testing.T) {
 // What is shown of a document can be loaded again.
 func TestJobsAreShown(t *testing.T) {
 	d := mustFlags(t, "--endpoint-type", "runpod", "--runpod-mode", "async", "--job-timeout-seconds", "90")
-	text, err := json.Marshal(config.Compat(d))
+	text, err := json.Marshal(compat.Resolved(d))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestJobsAreShown(t *testing.T) {
 // compatText returns a member of a document's benchmark section as Compat shows it.
 func compatText(t testing.TB, d *config.Document, path ...string) string {
 	t.Helper()
-	text, err := plainjson.Marshal(config.Compat(d))
+	text, err := plainjson.Marshal(compat.Resolved(d))
 	for _, name := range path {
 		var members map[string]json.RawMessage
 		if bytes.HasPrefix(text, []byte("[")) {

@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/unsupported"
 )
 
 // FieldKind is the type of a field's value in a document.
@@ -157,7 +158,7 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 	f.Infinite = tag.Get("form") == "infinite"
 	f.Forms = forms(path)
 	f.Required = slices.Contains(required(), path)
-	for _, x := range config.UnsupportedFields(path) {
+	for _, x := range unsupported.Fields(path) {
 		lack := Unsupported{Name: x.Name, Off: json.RawMessage(x.Off), What: x.What, Any: x.Inert}
 		if x.Alt != "" {
 			lack.Alt = json.RawMessage(x.Alt)

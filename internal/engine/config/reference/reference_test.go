@@ -8,6 +8,8 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/suggest"
 )
@@ -75,7 +77,7 @@ func TestReferenceDefaults(t *testing.T) {
 	inferred := map[string]bool{}
 	for _, d := range filledDocument().Defaulted() {
 		path := strings.ReplaceAll(strings.TrimPrefix(d.Pointer, "#/"), "/", ".")
-		inferred[config.Generic(path)] = true
+		inferred[tree.GenericPath(path)] = true
 	}
 	if len(inferred) < 4 {
 		t.Fatalf("only %d defaults were inferred", len(inferred))
@@ -108,7 +110,7 @@ func TestLackingValues(t *testing.T) {
 	lacks := 0
 	root := Document(new(plan.Choices()))
 	root.Walk(func(f *Field) {
-		for _, name := range config.UnsupportedValues(f.Path) {
+		for _, name := range unsupported.Values(f.Path) {
 			lacks++
 			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return suggest.Fold(c) == suggest.Fold(name) }) {
 				t.Errorf("%s has %s, and unsupportedValues lists it", f.Path, name)

@@ -223,3 +223,14 @@ func (n *Node) Walk(f func(*Node)) {
 		item.Walk(f)
 	}
 }
+
+// GenericPath replaces the indexes in a canonical path by *.
+func GenericPath(path string) string {
+	parts := strings.Split(path, ".")
+	for i, p := range parts {
+		if p != "" && p[0] >= '0' && p[0] <= '9' {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, ".")
+}
