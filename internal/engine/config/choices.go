@@ -21,9 +21,9 @@ type Choice struct {
 // have none.
 type Choices struct {
 	EndpointTypes []Choice
-	Dialects      []Choice // Of all endpoint types
+	Dialects      []Choice // of all endpoint types
 	Arrivals      []Choice // types of phases, beside concurrency
-	Formats       []Choice // Of the files of datasets
+	Formats       []Choice // of the files of datasets
 	Corpora       []Choice // texts of synthetic prompts
 	Samplings     []Choice // orders in which conversations are drawn
 	Objectives    []string // tags of the metrics that can have an objective

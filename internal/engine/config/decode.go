@@ -12,9 +12,9 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// decodable is a value with a form of its own in documents.
+// decodable is a value with a special form in documents.
 type decodable interface {
-	// decode reads n and reports what is wrong with it. It returns false if it could
+	// decode reads n and reports its problems. It returns false if it could
 	// not read a value for the rules in the field's tag to check.
 	decode(f field, n *tree.Node) bool
 }
@@ -82,8 +82,7 @@ func (d *decoder) fields(n *tree.Node, p any, path string) {
 
 // FieldNamed finds the field of t for a key.
 func FieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name := FieldName(f)
 		if name != "" && (key == name || key == tree.SnakeCase(name)) {
 			return f, name, true
@@ -116,8 +115,8 @@ func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 		}
 	}
 	names := make([]string, 0, t.NumField()+len(known))
-	for i := range t.NumField() {
-		if name := FieldName(t.Field(i)); name != "" {
+	for field := range t.Fields() {
+		if name := FieldName(field); name != "" {
 			names = append(names, name)
 		}
 	}
@@ -148,7 +147,7 @@ func (d *decoder) unknown(m tree.Member, known []string) {
 	d.Fail(m.Place, CodeUnknownField, "unknown field %q%s", Clip(m.Name), suggest.DidYouMean(m.Name, known))
 }
 
-// ownedByServer drops what a daemon decides itself.
+// ownedByServer reports whether a daemon sets the field itself, and warns.
 func (d *decoder) ownedByServer(m tree.Member, path string) bool {
 	if !d.options.Untrusted {
 		return false
@@ -174,7 +173,7 @@ func (d *decoder) value(n *tree.Node, v reflect.Value, tag reflect.StructTag, pa
 	}
 	f := field{d, path, tag}
 	ok := false
-	if own, is := v.Addr().Interface().(decodable); is {
+	if own, is := reflect.TypeAssert[decodable](v.Addr()); is {
 		ok = own.decode(f, n)
 	} else {
 		ok = f.plain(n, v)

@@ -68,7 +68,7 @@ func constant(mean float64) Distribution { return Distribution{Mean: &mean} }
 // PhasePath returns the canonical path of a phase.
 func PhasePath(i int) string { return fmt.Sprintf("benchmark.phases.%d", i) }
 
-// filler fills what a document left open.
+// filler sets the values that a document does not give.
 type filler struct{ *loader }
 
 // fill fills the whole document, in document order.

@@ -31,14 +31,14 @@ const DefaultMaxBytes = 64 << 20
 // value is for a user's own file, without an environment.
 type LoadOptions struct {
 	Format   Format
-	MaxBytes int // Of the text; 0 = 64 MiB
+	MaxBytes int // of the text; 0 = 64 MiB
 	// Untrusted is for documents from the network: ${NAME} only for names in
 	// AllowEnv, files only under DataRoots, no code and no file contents from
 	// the document, and the server's own fields are ignored with a warning.
 	Untrusted bool
 	AllowEnv  []string
 	DataRoots []string
-	// AllowDownload lets untrusted documents have tokenizers downloaded.
+	// AllowDownload permits untrusted documents to download tokenizers.
 	AllowDownload bool
 	// Stored is for documents that were stored redacted, to read back what a run
 	// measured: placeholders stand where secrets were, so it cannot run again.
@@ -120,7 +120,7 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 	return d, nil
 }
 
-// shorthandReporter adds what is wrong with short forms to a report.
+// shorthandReporter adds the problems of short forms to a report.
 type shorthandReporter struct{ *Report }
 
 // Conflict implements [shorthand.Reporter].
@@ -171,7 +171,7 @@ func (d *Draft) Infer(path string, value any, reason string) {
 	d.inferred = append(d.inferred, Default{Pointer: CanonicalPointer(path), Value: value, Reason: reason})
 }
 
-// loader is what the steps of loading a document share: the document, and what
+// loader is the state that the steps of loading share: the document, and what
 // is known of the text that it came from.
 type loader struct {
 	*Report

@@ -60,7 +60,7 @@ func canonical(v reflect.Value, choices []string) {
 	}
 }
 
-// requirement returns the text of a rule: what it accepts.
+// requirement describes the values that a rule accepts.
 func requirement(e validator.FieldError, kind reflect.Kind) string {
 	switch e.Tag() {
 	case "gt":

@@ -22,7 +22,7 @@ func TestReferenceTexts(t *testing.T) {
 		all := append([]Field{*f}, f.Short...)
 		for i, m := range all {
 			if strings.HasSuffix(m.Path, ".*") && m.Kind != KindObject {
-				continue // the list says what its elements are
+				continue // the text of the list describes its elements
 			}
 			switch {
 			case m.Text == "":
@@ -40,8 +40,8 @@ func TestReferenceTexts(t *testing.T) {
 	})
 }
 
-// TestReferenceRows: every row says something of a field that exists, and nothing
-// that the flag table says.
+// TestReferenceRows: every row describes a field that exists, and repeats nothing
+// of the flag table.
 func TestReferenceRows(t *testing.T) {
 	fields := map[string]bool{}
 	root := Document(new(plan.Choices()))
@@ -104,9 +104,9 @@ func TestReferenceDefaults(t *testing.T) {
 	}
 }
 
-// TestLackingValues: a choice that is refused as AIPerf's is not among those that
+// TestUnsupportedValues: a choice that is refused as AIPerf's is not among those that
 // are accepted.
-func TestLackingValues(t *testing.T) {
+func TestUnsupportedValues(t *testing.T) {
 	lacks := 0
 	root := Document(new(plan.Choices()))
 	root.Walk(func(f *Field) {
@@ -118,7 +118,7 @@ func TestLackingValues(t *testing.T) {
 		}
 	})
 	if lacks < 10 {
-		t.Errorf("only %d choices are lacking", lacks)
+		t.Errorf("only %d choices are unsupported", lacks)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An untrusted document reaches keys, certificates and sockets under the data
-// roots only, whatever links lead out of them.
-func TestReachOfUntrusted(t *testing.T) {
+// An untrusted document can use keys, certificates and sockets under the data
+// roots only, even if links lead out of them.
+func TestConnectionOfUntrusted(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	for _, dir := range []string{root, outside} {
 		if err := os.WriteFile(filepath.Join(dir, "key"), []byte("sk-1\n"), 0o600); err != nil {
@@ -91,7 +91,7 @@ func TestSocketOfDocument(t *testing.T) {
 }
 
 // Every secret of the connection options is known to the redactor.
-func TestReachSecrets(t *testing.T) {
+func TestConnectionSecrets(t *testing.T) {
 	d, _ := mustLoad(t, `{"benchmark": {"model": "m", "phases": {"duration": 60}, "endpoint": {
 		"proxy": "http://walter:pa55word@p:3128", "urlParams": {"api_key": "s3cretkey", "version": "v7", "n": 3}}}}`, LoadOptions{Choices: someChoices()})
 	secrets := strings.Join(d.Secrets(), " ")
