@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/openapi"
 )
@@ -106,9 +108,11 @@ func testTexts(t *testing.T) []string {
 	t.Helper()
 	scripts, errA := filepath.Glob("../cmd/aiperfd/testdata/script/*.txtar")
 	sources, errB := filepath.Glob("../internal/engine/config/*_test.go")
-	if errA != nil || errB != nil {
-		t.Fatal(errA, errB)
+	more, errC := filepath.Glob("../internal/engine/config/compat/*_test.go")
+	if err := errors.Join(errA, errB, errC); err != nil {
+		t.Fatal(err)
 	}
+	sources = append(sources, more...)
 	var texts []string
 	for _, file := range scripts {
 		archive, err := txtar.ParseFile(file)
@@ -149,7 +153,7 @@ func TestResolvedMatchesSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := json.Marshal(config.Compat(doc))
+		out, err := json.Marshal(compat.Resolved(doc))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 )
@@ -46,7 +47,7 @@ error.`,
 					fmt.Fprintln(cmd.ErrOrStderr(), "default:", d)
 				}
 			}
-			return plainjson.WriteIndent(cmd.OutOrStdout(), config.Compat(doc))
+			return plainjson.WriteIndent(cmd.OutOrStdout(), compat.Resolved(doc))
 		},
 	}
 	cmd.Flags().BoolVar(&showDefaults, "show-defaults", false, "list the defaults that depend on other values, with the reason")

@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/api/wire"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/plan"
 )
 
@@ -19,7 +20,7 @@ func realConfig(o *Options) {
 	o.Load = func(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
 		return config.Load(data, config.LoadOptions{Format: format, MaxBytes: DefaultMaxBody, Untrusted: true, Choices: plan.Choices()})
 	}
-	o.Compat = config.Compat
+	o.Compat = compat.Resolved
 }
 
 // The examples of the API document can be submitted.

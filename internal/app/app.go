@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/api/feed"
 	"aiperfd/internal/engine"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/pace"
 	"aiperfd/internal/engine/plan"
@@ -69,7 +70,7 @@ func newApp(o options) (*app, error) {
 		return a, err
 	}
 	a.server, err = api.New(api.Options{
-		Runs: a.engine, Live: a.engine, Hub: clients, Compat: config.Compat,
+		Runs: a.engine, Live: a.engine, Hub: clients, Compat: compat.Resolved,
 		Load: func(data []byte, format config.Format) (*config.Document, []config.Problem, error) {
 			return loadChecked(data, format, o.load)
 		},

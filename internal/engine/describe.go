@@ -8,6 +8,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -18,7 +19,7 @@ import (
 func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	d := s.Document
 	b := &d.Benchmark
-	shown, err := plainjson.Marshal(config.Compat(d))
+	shown, err := plainjson.Marshal(compat.Resolved(d))
 	if err != nil {
 		return run.Run{}, fmt.Errorf("encode configuration: %w", err)
 	}

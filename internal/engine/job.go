@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
@@ -150,7 +150,7 @@ func (j *job) setStatus(level zerolog.Level, text string) {
 
 // modelResolved shows the model that the server has named.
 func (j *job) modelResolved(p *plan.Plan) {
-	shown, err := plainjson.Marshal(config.Compat(p.Document))
+	shown, err := plainjson.Marshal(compat.Resolved(p.Document))
 	if err != nil {
 		j.opts.Log.Error().Err(err).Msg("encode configuration")
 	}

@@ -28,7 +28,7 @@ func TestSeedStreams(t *testing.T) {
 		t.Errorf("the same stream gave %d, then %d", a, b)
 	}
 	seen := map[uint64]string{}
-	note := func(name string, v uint64) {
+	record := func(name string, v uint64) {
 		if old, ok := seen[v]; ok {
 			t.Errorf("%s and %s begin with the same number %d", old, name, v)
 		}
@@ -36,9 +36,9 @@ func TestSeedStreams(t *testing.T) {
 	}
 	for _, s := range []Seed{0, 1, 2} {
 		for _, stream := range []string{"a", "b", ""} {
-			note(fmt.Sprintf("%d:%s", s, stream), first(s, stream))
+			record(fmt.Sprintf("%d:%s", s, stream), first(s, stream))
 			for i := range 50 {
-				note(fmt.Sprintf("%d:%s[%d]", s, stream, i), s.Index(stream, i).Uint64())
+				record(fmt.Sprintf("%d:%s[%d]", s, stream, i), s.Index(stream, i).Uint64())
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 package bench
 
-// Warning is a reason to doubt a run or its results. It stops nothing; it is shown
+// Warning is a reason to question a run or its results. It stops nothing; it is shown
 // with them.
 type Warning struct {
 	Pointer string `json:"pointer,omitempty"` // into the submitted document

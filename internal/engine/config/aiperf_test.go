@@ -12,7 +12,7 @@ func errText(err error) string {
 }
 
 // TestTemplatesInDocuments: the template of request bodies stays as it is; any other
-// template is refused once, without a word on what is in it.
+// template is refused once, without a problem about its content.
 func TestTemplatesInDocuments(t *testing.T) {
 	const body = `{"prompt": {{ text|tojson }}, "cost": "${5}"}`
 	d, _ := mustLoad(t, `{benchmark: {endpoint: {template: {body: '`+body+`'}}, model: m, phases: {requests: 200}}}`, LoadOptions{Choices: someChoices(), Untrusted: true})

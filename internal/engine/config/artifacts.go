@@ -32,7 +32,7 @@ func (a *Artifacts) decode(f field, n *tree.Node) bool {
 	return true
 }
 
-// exportLevel reads AIPerf's two fields; "" = nothing was said.
+// exportLevel reads AIPerf's two fields; "" = neither is given.
 func (f field) exportLevel(records, raw *tree.Node) (level string, ok bool) {
 	if records != nil && records.Shape != tree.Null {
 		f.given[f.path+".records"] = records

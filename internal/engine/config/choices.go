@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -20,9 +21,9 @@ type Choice struct {
 // have none.
 type Choices struct {
 	EndpointTypes []Choice
-	Dialects      []Choice // Of all endpoint types
+	Dialects      []Choice // of all endpoint types
 	Arrivals      []Choice // types of phases, beside concurrency
-	Formats       []Choice // Of the files of datasets
+	Formats       []Choice // of the files of datasets
 	Corpora       []Choice // texts of synthetic prompts
 	Samplings     []Choice // orders in which conversations are drawn
 	Objectives    []string // tags of the metrics that can have an objective
@@ -86,7 +87,7 @@ func (f field) choice(n *tree.Node, v reflect.Value) {
 	}
 	f.failed[f.path] = true
 	names := ChoiceList(ChoiceNames(list))
-	if isUnsupportedValue(f.path, v.String()) {
+	if unsupported.HasValue(f.path, v.String()) {
 		f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+names)
 		return
 	}

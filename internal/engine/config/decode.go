@@ -8,12 +8,13 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/suggest"
 )
 
-// decodable is a value with a form of its own in documents.
+// decodable is a value with a special form in documents.
 type decodable interface {
-	// decode reads n and reports what is wrong with it. It returns false if it could
+	// decode reads n and reports its problems. It returns false if it could
 	// not read a value for the rules in the field's tag to check.
 	decode(f field, n *tree.Node) bool
 }
@@ -55,7 +56,7 @@ func (d *decoder) object(n *tree.Node, v reflect.Value, path string) {
 	}
 	seen := make(map[string]bool)
 	for _, m := range n.Members {
-		f, name, ok := fieldNamed(v.Type(), m.Name)
+		f, name, ok := FieldNamed(v.Type(), m.Name)
 		if !ok {
 			d.notOurs(m, v.Type(), path)
 			continue
@@ -79,10 +80,9 @@ func (d *decoder) fields(n *tree.Node, p any, path string) {
 	d.object(n, reflect.ValueOf(p).Elem(), path)
 }
 
-// fieldNamed finds the field of t for a key.
-func fieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+// FieldNamed finds the field of t for a key.
+func FieldNamed(t reflect.Type, key string) (reflect.StructField, string, bool) {
+	for f := range t.Fields() {
 		name := FieldName(f)
 		if name != "" && (key == name || key == tree.SnakeCase(name)) {
 			return f, name, true
@@ -107,16 +107,16 @@ func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	if d.full() {
 		return
 	}
-	known := UnsupportedFields(path)
+	known := unsupported.Fields(path)
 	for _, f := range known {
 		if m.Name == f.Name || m.Name == tree.SnakeCase(f.Name) {
-			d.refuse(m.Value, f)
+			d.unsupported(m.Value, f)
 			return
 		}
 	}
 	names := make([]string, 0, t.NumField()+len(known))
-	for i := range t.NumField() {
-		if name := FieldName(t.Field(i)); name != "" {
+	for field := range t.Fields() {
+		if name := FieldName(field); name != "" {
 			names = append(names, name)
 		}
 	}
@@ -126,11 +126,28 @@ func (d *decoder) notOurs(m tree.Member, t reflect.Type, path string) {
 	d.unknown(m, names)
 }
 
+// unsupported accepts the value that switches f off and reports any other.
+func (d *decoder) unsupported(n *tree.Node, f unsupported.Field) {
+	bad := f.Difference(n)
+	switch {
+	case bad == nil:
+		if on := n.Get("enabled"); on != nil && on.Scalar == "true" {
+			d.Warn(n.Place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.What)
+		}
+	case f.Inert:
+		d.Warn(n.Place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", Label(n.Place))
+	case f.Name == "userFiles" && d.options.Untrusted, f.Name == "trustRemoteCode" && d.options.Untrusted:
+		d.Fail(bad.Place, CodeNotAllowed, "%s: %s is not allowed here", Label(bad.Place), f.What)
+	default:
+		d.Fail(bad.Place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", Label(bad.Place), f.What)
+	}
+}
+
 func (d *decoder) unknown(m tree.Member, known []string) {
 	d.Fail(m.Place, CodeUnknownField, "unknown field %q%s", Clip(m.Name), suggest.DidYouMean(m.Name, known))
 }
 
-// ownedByServer drops what a daemon decides itself.
+// ownedByServer reports whether a daemon sets the field itself, and warns.
 func (d *decoder) ownedByServer(m tree.Member, path string) bool {
 	if !d.options.Untrusted {
 		return false
@@ -156,7 +173,7 @@ func (d *decoder) value(n *tree.Node, v reflect.Value, tag reflect.StructTag, pa
 	}
 	f := field{d, path, tag}
 	ok := false
-	if own, is := v.Addr().Interface().(decodable); is {
+	if own, is := reflect.TypeAssert[decodable](v.Addr()); is {
 		ok = own.decode(f, n)
 	} else {
 		ok = f.plain(n, v)

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"math"
+
+	"aiperfd/internal/engine/config/unsupported"
 )
 
 // The defaults that do not depend on anything else.
@@ -66,7 +68,7 @@ func constant(mean float64) Distribution { return Distribution{Mean: &mean} }
 // PhasePath returns the canonical path of a phase.
 func PhasePath(i int) string { return fmt.Sprintf("benchmark.phases.%d", i) }
 
-// filler fills what a document left open.
+// filler sets the values that a document does not give.
 type filler struct{ *loader }
 
 // fill fills the whole document, in document order.
@@ -129,7 +131,7 @@ func (f filler) datasetDefaults(d *Dataset, path string) {
 // formatDefault takes the format that the first record looks like.
 func (f filler) formatDefault(d *Dataset, path string) {
 	format := f.detectFormat(d)
-	if isUnsupportedValue(path+".format", format) {
+	if unsupported.HasValue(path+".format", format) {
 		at := f.where(path + ".path")
 		f.Fail(at, CodeUnsupported, "%s: the first record looks like the format %s, which is not supported by aiperfd yet; "+
 			"if it is another one, set the format", Label(at), format)

@@ -31,7 +31,7 @@ type Point struct {
 	Weight float64 `json:"weight"` // > 0, relative
 }
 
-// Given reports whether the document said anything.
+// Given reports whether the document has a value.
 func (d Distribution) Given() bool {
 	return d.Mean != nil || len(d.Peaks) > 0 || len(d.Points) > 0
 }
@@ -50,7 +50,7 @@ func (d *Distribution) decode(f field, n *tree.Node) bool {
 // distributionReader decodes a distribution with its peaks and points.
 type distributionReader struct {
 	*decoder
-	least float64 // Of a mean, median or point
+	least float64 // of a mean, median or point
 }
 
 func (r distributionReader) read(n *tree.Node, p *Distribution, path string, peak bool) {
@@ -139,8 +139,8 @@ func (r distributionReader) combination(n *tree.Node, p *Distribution, path stri
 	}
 }
 
-// complete reports whether a distribution without a mean should be complained
-// about; one of which everything is null or absent says nothing.
+// complete reports whether a distribution without a mean is an error; one whose
+// members are all null or absent is not.
 func (r distributionReader) complete(n *tree.Node) bool {
 	for _, m := range n.Members {
 		if m.Value.Shape != tree.Null && !(m.Name == "stddev" && m.Value.Scalar == "0") {

@@ -7,7 +7,7 @@ package config
 
 import "aiperfd/internal/engine/config/tree"
 
-// Document is the whole of what a user submits: one benchmark and the few
+// Document is what a user submits: one benchmark and the few
 // settings around it.
 type Document struct {
 	SchemaVersion string    `json:"schemaVersion,omitempty" form:"version" validate:"oneof=2.0"`
@@ -92,7 +92,7 @@ type Endpoint struct {
 	WaitForModelMode     string          `json:"waitForModelMode" validate:"oneof=models inference both"` // models, inference (default), both
 	ResetKVCache         *ResetKVCache   `json:"resetKvCache"`                                            // nil = leave the server's cache alone
 	ServerProfiler       *ServerProfiler `json:"serverProfiler"`                                          // nil = leave the server's profiler alone
-	Template             *Template       `json:"template"`                                                // Of the type template
+	Template             *Template       `json:"template"`                                                // of the type template
 	// DynamoOSLHint sends the requested length of each response to NVIDIA Dynamo, if
 	// there is one; chat and completions.
 	DynamoOSLHint bool `json:"dynamoOslHint"`
@@ -212,7 +212,7 @@ type Phase struct {
 // Tokenizer names the tokenizer of prompts and answers.
 type Tokenizer struct {
 	Name     string `json:"name"`     // builtin, an encoding of tiktoken, a model, or a path; empty = each model's own
-	Revision string `json:"revision"` // Of a model: branch, tag or commit; main
+	Revision string `json:"revision"` // of a model: branch, tag or commit; main
 	// ApplyChatTemplate includes the chat template of the tokenizer in lengths of prompts.
 	ApplyChatTemplate bool `json:"applyChatTemplate"`
 	AllowDownload     bool `json:"allowDownload"` // fetch a model's tokenizer from the Hugging Face hub if it is not on this machine

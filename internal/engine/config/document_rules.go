@@ -13,7 +13,7 @@ import (
 // documentRules checks that the sections of a document agree with each other.
 type documentRules struct{ *loader }
 
-// check reports what is missing and what contradicts. It runs before defaults are
+// check reports missing and contradictory values. It runs before defaults are
 // filled in, and over broken documents too: a value that could not be read counts
 // as given.
 func (c documentRules) check() {

@@ -106,7 +106,7 @@ func (c endpointRules) checkTexts() {
 	}
 }
 
-// checkStore warns where AIPerf would send less: with store it refers to the
+// checkStore warns if AIPerf would send less: with store it refers to the
 // response before instead of repeating the conversation.
 func (c endpointRules) checkStore() {
 	e := c.endpoint

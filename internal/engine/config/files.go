@@ -46,7 +46,7 @@ func (d *Document) Socket(name string) (string, error) {
 // Trusted reports whether the document may name any file.
 func (d *Document) Trusted() bool { return !d.untrusted }
 
-// roots returns where files may lie; nil = anywhere.
+// roots returns the directories that files must be in; nil = any.
 func (l *loader) roots() []string {
 	if l.options.Untrusted {
 		return l.options.DataRoots

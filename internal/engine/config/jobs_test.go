@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Options of endpoint types that are polled are refused where they mean nothing.
+// Options of polled endpoint types are refused for other types.
 func TestJobProblems(t *testing.T) {
 	for _, row := range []struct{ name, endpoint, want string }{
 		{"mode of another type", `jobs: {runpodMode: async}`, "#/benchmark/endpoint/jobs/runpodMode conflict"},

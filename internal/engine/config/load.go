@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/plainjson"
 )
 
 // Format is the notation of a document.
@@ -29,14 +31,14 @@ const DefaultMaxBytes = 64 << 20
 // value is for a user's own file, without an environment.
 type LoadOptions struct {
 	Format   Format
-	MaxBytes int // Of the text; 0 = 64 MiB
+	MaxBytes int // of the text; 0 = 64 MiB
 	// Untrusted is for documents from the network: ${NAME} only for names in
 	// AllowEnv, files only under DataRoots, no code and no file contents from
 	// the document, and the server's own fields are ignored with a warning.
 	Untrusted bool
 	AllowEnv  []string
 	DataRoots []string
-	// AllowDownload lets untrusted documents have tokenizers downloaded.
+	// AllowDownload permits untrusted documents to download tokenizers.
 	AllowDownload bool
 	// Stored is for documents that were stored redacted, to read back what a run
 	// measured: placeholders stand where secrets were, so it cannot run again.
@@ -58,7 +60,11 @@ type Default struct {
 
 // String names the field, its value as JSON and the reason.
 func (d Default) String() string {
-	return fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(d.Pointer, "#/"), encode(d.Value), d.Reason)
+	value, err := plainjson.Marshal(d.Value)
+	if err != nil {
+		panic("encode default: " + err.Error()) // every type of a document encodes
+	}
+	return fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(d.Pointer, "#/"), value, d.Reason)
 }
 
 // Load reads a document, fills in the defaults and checks everything. A document
@@ -78,7 +84,7 @@ func Load(data []byte, o LoadOptions) (*Document, []Problem, error) {
 // can be laid over it.
 type Draft struct {
 	Report
-	Root     *tree.Node // in the long form, see [shorthand]
+	Root     *tree.Node // in the long form, see [shorthand.Expand]
 	options  LoadOptions
 	inferred []Default // values that were chosen while the draft was made
 	// FlagFor returns the flag that gives a missing value, or "". It is nil unless
@@ -110,8 +116,21 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 		return nil, &Malformed{Line: root.Line, Column: root.Column, Detail: "a document must be an object, not " + root.Shape.String()}
 	}
 	substitute(root, o, &d.Report)
-	d.Root = shorthand{&d.Report}.normalise(root)
+	d.Root = shorthand.Expand(root, shorthandReporter{&d.Report})
 	return d, nil
+}
+
+// shorthandReporter adds the problems of short forms to a report.
+type shorthandReporter struct{ *Report }
+
+// Conflict implements [shorthand.Reporter].
+func (r shorthandReporter) Conflict(at tree.Place, format string, args ...any) {
+	r.Fail(at, CodeConflict, format, args...)
+}
+
+// Deprecated implements [shorthand.Reporter].
+func (r shorthandReporter) Deprecated(at tree.Place, format string, args ...any) {
+	r.Warn(at, CodeDeprecated, format, args...)
 }
 
 // Load decodes and checks the draft and fills in the defaults, like [Load]. The
@@ -152,7 +171,7 @@ func (d *Draft) Infer(path string, value any, reason string) {
 	d.inferred = append(d.inferred, Default{Pointer: CanonicalPointer(path), Value: value, Reason: reason})
 }
 
-// loader is what the steps of loading a document share: the document, and what
+// loader is the state that the steps of loading share: the document, and what
 // is known of the text that it came from.
 type loader struct {
 	*Report

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 )
 
 var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
@@ -28,8 +28,6 @@ func mustLoad(t testing.TB, doc string, o LoadOptions) (*Document, []Problem) {
 	}
 	return d, warnings
 }
-
-func p[T any](v T) *T { return &v }
 
 func TestLoadWhole(t *testing.T) {
 	const doc = `
@@ -78,39 +76,39 @@ benchmark:
   logging: {level: debug}
 `
 	want := &Document{
-		SchemaVersion: "2.0", RandomSeed: p(int64(0)),
+		SchemaVersion: "2.0", RandomSeed: new(int64(0)),
 		Metadata: Metadata{Name: "nightly", Labels: map[string]string{"gpu": "h100"}, Notes: "x"},
 		Benchmark: Benchmark{
-			Models: Models{Strategy: "weighted", Items: []Model{{"a", p(0.25)}, {"b", p(0.75)}}},
+			Models: Models{Strategy: "weighted", Items: []Model{{"a", new(0.25)}, {"b", new(0.75)}}},
 			Endpoint: Endpoint{
-				URLs: []URL{NewURL("http://h1"), NewURL("https://h2/v1")}, URLStrategy: "round_robin", Type: "completions", Path: p(""),
+				URLs: []URL{NewURL("http://h1"), NewURL("https://h2/v1")}, URLStrategy: "round_robin", Type: "completions", Path: new(""),
 				APIKey: NewSecret("k"), Timeout: 300, ConnectTimeout: 3, FirstByteTimeout: 60, IdleTimeout: 2, Streaming: true,
 				URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
 				WaitForModelInterval: 5, WaitForModelMode: "inference",
 				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, Preconnect: true, StreamUsage: true,
-				Headers: map[string]Secret{"X-Tenant": NewSecret("blue")}, SessionHeader: p("X-S"),
+				Headers: map[string]Secret{"X-Tenant": NewSecret("blue")}, SessionHeader: new("X-S"),
 				Extra: NewObject(Member{"z", json.RawMessage("1.50")}, Member{"a", json.RawMessage(`{"c":[1,null],"b":"x"}`)}),
 			},
 			Datasets: []Dataset{{
-				Name: "d", Type: "synthetic", Entries: 10, RandomSeed: p(int64(9)), Sampling: "shuffle",
+				Name: "d", Type: "synthetic", Entries: 10, RandomSeed: new(int64(9)), Sampling: "shuffle",
 				Prompts: Prompts{
-					ISL:       Distribution{Mean: p(100.0), Median: p(80.0), Max: p(400.0)},
+					ISL:       Distribution{Mean: new(100.0), Median: new(80.0), Max: new(400.0)},
 					OSL:       Distribution{Points: []Point{{8, 1}, {9, 3}}},
 					BatchSize: 2, Corpus: "random",
 				},
 				PrefixPrompts: PrefixPrompts{PoolSize: 2, Length: 30},
-				Turns:         Distribution{Min: p(1.0), Peaks: []Peak{{Distribution{Mean: p(1.0), Stddev: 0.5}, 1}, {Distribution{Mean: p(6.0)}, 2}}},
-				TurnDelay:     Distribution{Mean: p(0.5), Stddev: 0.1}, DelayCap: p(Seconds(90)),
+				Turns:         Distribution{Min: new(1.0), Peaks: []Peak{{Distribution{Mean: new(1.0), Stddev: 0.5}, 1}, {Distribution{Mean: new(6.0)}, 2}}},
+				TurnDelay:     Distribution{Mean: new(0.5), Stddev: 0.1}, DelayCap: new(Seconds(90)),
 			}},
 			Phases: []Phase{
-				{Name: "warmup", Kind: "warmup", Type: "concurrency", ExcludeFromResults: true, Requests: p(int64(5)), Concurrency: p(2), GracePeriod: p(Seconds(math.Inf(1)))},
-				{Name: "main", Kind: "profiling", Type: "gamma", Sessions: p(int64(7)), Duration: p(Seconds(3600)), GracePeriod: p(Seconds(math.Inf(1))),
-					Concurrency: p(9), Rate: p(2.5), Smoothness: p(0.5), FailedRequestThreshold: p(0.25)},
+				{Name: "warmup", Kind: "warmup", Type: "concurrency", ExcludeFromResults: true, Requests: new(int64(5)), Concurrency: new(2), GracePeriod: new(Seconds(math.Inf(1)))},
+				{Name: "main", Kind: "profiling", Type: "gamma", Sessions: new(int64(7)), Duration: new(Seconds(3600)), GracePeriod: new(Seconds(math.Inf(1))),
+					Concurrency: new(9), Rate: new(2.5), Smoothness: new(0.5), FailedRequestThreshold: new(0.25)},
 			},
-			Artifacts: Artifacts{Dir: "out", Prefix: p("foo"), Level: "raw"},
+			Artifacts: Artifacts{Dir: "out", Prefix: new("foo"), Level: "raw"},
 			SLOs:      map[string]float64{"time_to_first_token": 200, "goodness": 1.5},
 			Tokenizer: Tokenizer{Name: "builtin", Revision: "v1"},
-			Runtime:   Runtime{UI: "none", APIPort: p(8080), APIHost: p("127.0.0.1"), StatsInterval: p(Seconds(0))},
+			Runtime:   Runtime{UI: "none", APIPort: new(8080), APIHost: new("127.0.0.1"), StatsInterval: new(Seconds(0))},
 			Logging:   Logging{Level: "DEBUG"},
 			Client:    Client{Certify: "none"},
 		},
@@ -134,8 +132,8 @@ func TestLoadDefaults(t *testing.T) {
 			ConnectTimeout: 10, ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true},
 		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100, Sampling: "sequential", TurnDelayRatio: 1,
 			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet"}, Turns: constant(1), TurnDelay: constant(0)}},
-		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: p(Seconds(60)),
-			GracePeriod: p(Seconds(30)), Concurrency: p(1)}},
+		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: new(Seconds(60)),
+			GracePeriod: new(Seconds(30)), Concurrency: new(1)}},
 		Artifacts: Artifacts{Dir: "artifacts", Level: "records"},
 		Tokenizer: Tokenizer{Name: "org/m", Revision: "main"},
 		Runtime:   Runtime{UI: "dashboard"},
@@ -164,7 +162,7 @@ func TestLoadDefaults(t *testing.T) {
 	}
 }
 
-// Each pair says the same.
+// Each pair has the same meaning.
 func TestShorthands(t *testing.T) {
 	const rest = ", phases: [{name: profiling, kind: profiling, requests: 200}]}"
 	rows := []struct{ name, short, long string }{
@@ -225,7 +223,7 @@ func TestUntrusted(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(root, "link.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(root, "pictures"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(root, "images"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(filepath.Dir(outside), filepath.Join(root, "out")); err != nil {
@@ -247,8 +245,8 @@ func TestUntrusted(t *testing.T) {
 		{"variable", "benchmark: {tokenizer: {name: '${HOME:x}'}" + phases, "#/benchmark/tokenizer/name env-not-allowed"},
 		{"secret", "benchmark: {endpoint: {apiKey: '${secret:hf}'}" + phases, ""},
 		{"unknown secret", "benchmark: {endpoint: {apiKey: '${secret:x}'}" + phases, "#/benchmark/endpoint/apiKey secret-not-found"},
-		{"folder", "benchmark: {dataset: {images: {source: pictures}}" + phases, ""},
-		{"absolute folder", "benchmark: {dataset: {images: {source: " + filepath.Join(root, "pictures") + "}}" + phases, ""},
+		{"folder", "benchmark: {dataset: {images: {source: images}}" + phases, ""},
+		{"absolute folder", "benchmark: {dataset: {images: {source: " + filepath.Join(root, "images") + "}}" + phases, ""},
 		{"folder outside", "benchmark: {dataset: {images: {source: " + filepath.Dir(outside) + "}}" + phases, "#/benchmark/dataset/images/source file-not-allowed"},
 		{"folder behind a link", "benchmark: {dataset: {images: {source: out}}" + phases, "#/benchmark/dataset/images/source file-not-allowed"},
 		{"file as a folder", "benchmark: {dataset: {images: {source: in.jsonl}}" + phases, "#/benchmark/dataset/images/source file-not-allowed"},
@@ -299,7 +297,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestUsageUnasked: what APIs do by themselves need not be asked for.
+// TestUsageUnasked: options that an API implies give a warning.
 func TestUsageUnasked(t *testing.T) {
 	for _, kind := range []string{"responses", "anthropic"} {
 		_, warnings := mustLoad(t, `benchmark: {model: m, endpoint: {type: `+kind+`, streaming: true, useServerTokenCount: true, streamUsage: false, useLegacyMaxTokens: true},
@@ -314,119 +312,26 @@ func TestUsageUnasked(t *testing.T) {
 	}
 }
 
-// roundTrips are documents without secrets.
-var roundTrips = []string{
-	`benchmark: {model: m, phases: {requests: 200}}`,
-	`benchmark: {models: [a, b], endpoint: {urls: [h1, h2], type: completions, path: /x, timeout: 5, connectTimeout: 0, idleTimeout: 3, streaming: true, streamUsage: false,
-		connectionReuse: never, tlsVerify: false, headers: {X-A: b}, extra: {z: 1.50, y: {x: [1]}}, sessionHeader: X-S}, dataset: {isl: {mean: 9, stddev: 2, max: 20}, osl: {mean: 9, median: 4}},
-		phases: [{kind: warmup, duration: 5}, {type: gamma, rate: 3, smoothness: 2, duration: 60, gracePeriod: inf}]}`,
-	`benchmark: {model: m, dataset: {type: file, path: testdata/prompts.jsonl, osl: 5, entries: 3, interTurnDelayCapSeconds: 4, randomSeed: 0}, profiling: {type: constant, rate: 0.1, sessions: 200, concurrency: 4, failedRequestThreshold: 0},
-		artifacts: {raw: true, prefix: x, dir: y}, slos: {a: 1.5}, tokenizer: {name: builtin, revision: r}, runtime: {ui: simple, apiPort: 1, apiHost: "::", statsInterval: 3, report: aiperf}, logging: {level: ERROR}, client: {strict: true}}`,
-	`benchmark: {model: m, dataset: {type: file, records: [{text: "<a&b>", n: 1.0}], systemPrompt: x}, artifacts: {records: false}, profiling: {duration: 2h}}`,
-	`benchmark: {model: m, dataset: {images: {width: 30, height: {mean: 20, stddev: 5}, format: random, source: noise_smooth, batchSize: 2}, audio: {length: {points: [{value: 0.5, weight: 1}]}, depths: [8, 24], sampleRates: [8, 44100], channels: 2}}, profiling: {requests: 200}}`,
-	`benchmark: {model: m, dataset: {images: {source: testdata, sourceSampling: shuffle-cycle}, audio: {batchSize: 0}}, profiling: {requests: 200}}`,
-	`benchmark: {model: m, dataset: {turns: {peaks: [{mean: 2, weight: 1}]}, turnDelay: {points: [{value: 3.5, weight: 2}]}, turnDelayRatio: 0, prefixPrompts: {sharedSystemLength: 4, userContextLength: 5}, sampling: random}, phases: {requests: 200, concurrency: 8}}`,
-}
-
-func TestCompatLoadsAgain(t *testing.T) {
-	for i, doc := range roundTrips {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			first, _ := mustLoad(t, doc, LoadOptions{Choices: someChoices()})
-			shown := encode(Compat(first))
-			second, warnings := mustLoad(t, string(shown), LoadOptions{Choices: someChoices(), Format: JSON})
-			if diff := cmp.Diff(first.Benchmark, second.Benchmark, compareDocuments); diff != "" {
-				t.Errorf("benchmark (-first +second):\n%s", diff)
-			}
-			if again := encode(Compat(second)); !bytes.Equal(shown, again) {
-				t.Errorf("Compat changed:\n%s\n%s", shown, again)
-			}
-			for _, w := range warnings {
-				if w.Code != CodeShortRun {
-					t.Errorf("warning %v", w)
-				}
-			}
-		})
-	}
-}
-
-// The keys of AIPerf's GET /api/config, section by section.
-func TestCompatKeys(t *testing.T) {
-	d, _ := mustLoad(t, `benchmark: {model: m, endpoint: {url: "http://u:p@h/?key=K", apiKey: k, headers: {Authorization: x, X-T: y}, extra: {api_key: v, a: 1}}, phases: {rate: 3, requests: 200}}`, LoadOptions{Choices: someChoices()})
-	root := reread(compat(d))
-	keys := func(n *tree.Node) string {
-		var names []string
-		for _, m := range n.Members {
-			names = append(names, m.Name)
-		}
-		return strings.Join(names, " ")
-	}
-	rows := []struct {
-		name string
-		n    *tree.Node
-		want string
-	}{
-		{"root", root, "models endpoint datasets phases artifacts slos tokenizer gpuTelemetry serverMetrics networkLatency otel mlflow wandb runtime logging metrics accuracy scenario unsafeOverride"},
-		{"model", root.Get("models").Get("items").Items[0], "name weight lora modalities tokenizer"},
-		{"endpoint", root.Get("endpoint"), endpointOrder},
-		{"dataset", root.Get("datasets").Items[0], syntheticOrder},
-		{"prompts", root.Get("datasets").Items[0].Get("prompts"), promptOrder},
-		{"phase", root.Get("phases").Items[0], phaseOrder + rateOrder},
-		{"artifacts", root.Get("artifacts"), artifactOrder},
-		{"tokenizer", root.Get("tokenizer"), tokenizerOrder},
-		{"runtime", root.Get("runtime"), runtimeOrder},
-		{"gpu", root.Get("gpuTelemetry"), "enabled urls metricsFile collector mode"},
-		{"server metrics", root.Get("serverMetrics"), "enabled urls formats discovery"},
-	}
-	for _, row := range rows {
-		if got := keys(row.n); got != row.want {
-			t.Errorf("%s: keys = %s\nwant %s", row.name, got, row.want)
-		}
-	}
-	text := string(encode(Compat(d)))
-	for _, want := range []string{`"urls":["http://<redacted>@h/?key=<redacted>"]`, `"headers":{"Authorization":"<redacted>","X-T":"y"}`, `"extra":{"api_key":"<redacted>","a":1}`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("Compat lacks %s:\n%s", want, text)
-		}
-	}
-	if strings.Contains(text, "apiKey") {
-		t.Error("Compat shows apiKey")
-	}
-}
-
-func TestInputConfig(t *testing.T) {
-	d, _ := mustLoad(t, `{"randomSeed": 7, "benchmark": {"model": "mock", "endpoint": {"url": "http://127.0.0.1:8101", "streaming": true, "headers": {"camelCase": "x"}},
-		"dataset": {"name": "main", "isl": {"mean": 60, "stddev": 20}, "osl": 30}, "warmup": {"requests": 6, "concurrency": 4}, "profiling": {"requests": 60, "concurrency": 4},
-		"slos": {"time_to_first_token": 110}, "artifacts": {"raw": true}, "tokenizer": {"name": "builtin"}, "runtime": {"ui": "none"}}}`, LoadOptions{Choices: someChoices()})
-	const want = `{"models":{"items":[{"name":"mock"}]},"endpoint":{"urls":["http://127.0.0.1:8101"],"type":"chat","streaming":true,"headers":{"camelCase":"x"}},` +
-		`"datasets":[{"name":"main","type":"synthetic","entries":60,"random_seed":7,"prompts":{"isl":{"mean":60,"stddev":20},"osl":{"mean":30,"stddev":0}}}],` +
-		`"phases":[{"name":"warmup","kind":"warmup","type":"concurrency","exclude_from_results":true,"requests":6,"concurrency":4},` +
-		`{"name":"profiling","kind":"profiling","type":"concurrency","requests":60,"concurrency":4}],` +
-		`"artifacts":{"raw":true},"slos":{"time_to_first_token":110},"tokenizer":{"name":"builtin"},"otel":{},"mlflow":{},"wandb":{},"runtime":{"ui":"none"}}`
-	if diff := cmp.Diff(want, string(encode(InputConfig(d)))); diff != "" {
-		t.Errorf("InputConfig (-want +got):\n%s", diff)
-	}
-}
-
-// Every row of the table of unsupported features is readable, and its value passes.
-func TestUnsupportedFeatures(t *testing.T) {
+// Every row of the table of unsupported fields is readable, and its value passes.
+func TestUnsupportedFields(t *testing.T) {
 	paths := []string{"", "metadata", "benchmark", "benchmark.models.items.0", "benchmark.endpoint", "benchmark.datasets.0",
 		"benchmark.datasets.0.prompts", "benchmark.phases.0", "benchmark.artifacts", "benchmark.tokenizer", "benchmark.runtime"}
 	rows := 0
 	for _, path := range paths {
-		for _, f := range UnsupportedFields(path) {
+		for _, f := range unsupported.Fields(path) {
 			rows++
 			off, _, err := tree.ParseJSON([]byte(f.Off))
 			if err != nil {
 				t.Fatalf("%s.%s: %v", path, f.Name, err)
 			}
 			l := newDecoder(newLoader(&Report{}, LoadOptions{}))
-			l.refuse(off, f)
+			l.unsupported(off, f)
 			if len(l.problems)+len(l.warnings) > 0 {
 				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.Name, l.problems, l.warnings)
 			}
-			l.refuse(&tree.Node{Shape: tree.Number, Scalar: "977"}, f)
+			l.unsupported(&tree.Node{Shape: tree.Number, Scalar: "977"}, f)
 			if len(l.problems)+len(l.warnings) != 1 {
-				t.Errorf("%s.%s: 977 is accepted without a word", path, f.Name)
+				t.Errorf("%s.%s: 977 is accepted without a problem", path, f.Name)
 			}
 		}
 	}
@@ -449,8 +354,7 @@ func TestMalformedIsNotInvalid(t *testing.T) {
 	if err == nil || err.Error() != "read configuration: line 1, column 15: unexpected end of the document" {
 		t.Errorf("error = %v", err)
 	}
-	var invalid *Invalid
-	if errors.As(err, &invalid) {
+	if _, ok := errors.AsType[*Invalid](err); ok {
 		t.Error("a syntax error is *Invalid")
 	}
 }

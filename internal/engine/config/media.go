@@ -19,7 +19,7 @@ type Images struct {
 // On reports whether there are images to make.
 func (i *Images) On() bool { return i != nil && i.BatchSize != nil && *i.BatchSize > 0 }
 
-// Directory returns where images are taken from; empty = they are made.
+// Directory returns the directory of the images; empty = they are generated.
 func (i *Images) Directory() string {
 	if slices.Contains(madeSources(), i.Source) {
 		return ""
@@ -46,7 +46,7 @@ func (a *Audio) On() bool { return a != nil && a.BatchSize != nil && *a.BatchSiz
 // Rankings are the queries and passages of a synthetic dataset for an endpoint
 // type that ranks.
 type Rankings struct {
-	Passages      Distribution `json:"passages" least:"1"`      // Of a request; default 10
+	Passages      Distribution `json:"passages" least:"1"`      // of a request; default 10
 	PassageTokens Distribution `json:"passageTokens" least:"1"` // default 128
 	QueryTokens   Distribution `json:"queryTokens" least:"1"`   // default 32
 }

@@ -62,7 +62,7 @@ func (f filler) audioDefaults(a *Audio, path string) {
 	}
 }
 
-// batchDefault: what has a shape is sent once in every request.
+// batchDefault sets the number of items per request: 1 for media with a shape.
 func (f filler) batchDefault(batch **int, shaped bool, path string) {
 	if *batch != nil {
 		return

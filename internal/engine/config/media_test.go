@@ -13,7 +13,7 @@ import (
 )
 
 // An endpoint type that ranks gets queries and passages, whether or not their
-// shape is said.
+// shape is given.
 func TestRankingDefaults(t *testing.T) {
 	l := filler{newLoader(&Report{}, LoadOptions{})}
 	l.doc.Benchmark.Endpoint.Type = "cohere_rankings"

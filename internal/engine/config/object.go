@@ -26,12 +26,13 @@ type Member struct {
 func NewObject(members ...Member) Object {
 	var o Object
 	for _, m := range members {
-		o.set(m)
+		o.Set(m)
 	}
 	return o
 }
 
-func (o *Object) set(m Member) {
+// Set adds a member, or replaces the member of the same name in its place.
+func (o *Object) Set(m Member) {
 	for i := range o.members {
 		if o.members[i].Name == m.Name {
 			o.members[i] = m
@@ -80,7 +81,7 @@ func (o *Object) UnmarshalJSON(b []byte) error {
 	if n.Shape != tree.Object || len(duplicates) > 0 {
 		return errors.New("read object: not an object with distinct names")
 	}
-	*o = objectOf(n)
+	*o = ObjectOf(n)
 	return nil
 }
 
@@ -95,12 +96,12 @@ func (o *Object) decode(f field, n *tree.Node) bool {
 		}
 		f.doc.injected = append(f.doc.injected, below.Secrets...)
 	})
-	*o = objectOf(n)
+	*o = ObjectOf(n)
 	return true
 }
 
-// objectOf returns the members of an object node, whose names are distinct.
-func objectOf(n *tree.Node) Object {
+// ObjectOf returns the members of an object node, whose names are distinct.
+func ObjectOf(n *tree.Node) Object {
 	var o Object
 	for _, m := range n.Members {
 		o.members = append(o.members, Member{Name: m.Name, Value: m.Value.JSON()})

@@ -71,10 +71,10 @@ func (e *Invalid) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// found is a problem with what is needed to sort it.
+// found is a problem with its sort key.
 type found struct {
 	Problem
-	order int // Of the flag
+	order int // of the flag
 }
 
 // Report collects problems and warnings.
@@ -83,7 +83,7 @@ type Report struct {
 	warnings []found
 }
 
-// maxProblems bounds what is collected: a hostile document can have a problem
+// maxProblems bounds the collected problems: a hostile document can have a problem
 // in every other byte.
 const maxProblems = 100
 
@@ -175,8 +175,8 @@ func inOrder(all []found) []Problem {
 }
 
 // shownValue returns how a value may be shown, as text and as JSON; both are
-// empty for lists, objects, null, and for what came from outside of the document
-// or sits under a sensitive name.
+// empty for lists, objects, null, and for values from outside of the document
+// or under a sensitive name.
 func shownValue(n *tree.Node) (string, any) {
 	if n.Shape == tree.Null || n.Shape >= tree.List || len(n.Secrets) > 0 || redact.SensitiveName(strings.TrimLeft(Label(n.Place), "-")) {
 		return "", nil

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -112,7 +113,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"video", `dataset: {video: {width: 64, height: 64}}`, "#/benchmark/dataset/video unsupported-feature"},
 	{"sequence distribution", `dataset: {prompts: {sequenceDistribution: "1,2:100"}}`, "#/benchmark/dataset/prompts/sequenceDistribution unsupported-feature"},
 	{"cache busting", `dataset: {prompts: {cacheBust: {target: system_prefix}}}`, "#/benchmark/dataset/prompts/cacheBust/target unsupported-feature"},
-	{"unknown in a lacking section", `dataset: {prompts: {cacheBust: {tarket: none}}}`, "#/benchmark/dataset/prompts/cacheBust/tarket unsupported-feature"},
+	{"unknown in an unsupported section", `dataset: {prompts: {cacheBust: {tarket: none}}}`, "#/benchmark/dataset/prompts/cacheBust/tarket unsupported-feature"},
 	{"no phases", `phases: null`, "#/benchmark/phases required"},
 	{"empty phases", `phases: []`, "#/benchmark/phases out-of-range"},
 	{"warm-up alone", `warmup: {requests: 3}`, "#/benchmark/phases required"},
@@ -273,8 +274,7 @@ func TestMalformed(t *testing.T) {
 	}
 	t.Run("too long", func(t *testing.T) {
 		_, _, err := Load([]byte("benchmark: {}"), LoadOptions{Choices: someChoices(), MaxBytes: 5})
-		var m *Malformed
-		if !errors.As(err, &m) {
+		if _, ok := errors.AsType[*Malformed](err); !ok {
 			t.Errorf("error = %v, want *Malformed", err)
 		}
 	})
@@ -311,7 +311,7 @@ func TestProblemSaysWhatWhereAndWhy(t *testing.T) {
 	}
 	got := invalid.Problems
 	if len(got) == 3 {
-		if s := string(encode(got[2].Value)); s != "-5" {
+		if s := fmt.Sprint(got[2].Value); s != "-5" {
 			t.Errorf("value = %s, want -5", s)
 		}
 		got[2].Value = nil

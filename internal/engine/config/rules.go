@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/go-playground/validator/v10"
 
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -34,7 +34,7 @@ func (f field) rules(n *tree.Node, v reflect.Value) {
 	}
 	f.failed[f.path] = true
 	for _, e := range broken {
-		if e.Tag() == "oneof" && isUnsupportedValue(f.path, v.String()) {
+		if e.Tag() == "oneof" && unsupported.HasValue(f.path, v.String()) {
 			f.failValue(n, CodeUnsupported, "not supported by aiperfd yet; use "+ChoiceList(strings.Fields(e.Param())))
 			continue
 		}
@@ -60,7 +60,7 @@ func canonical(v reflect.Value, choices []string) {
 	}
 }
 
-// requirement returns the text of a rule: what it accepts.
+// requirement describes the values that a rule accepts.
 func requirement(e validator.FieldError, kind reflect.Kind) string {
 	switch e.Tag() {
 	case "gt":
@@ -83,43 +83,4 @@ func requirement(e validator.FieldError, kind reflect.Kind) string {
 		return "takes at most " + e.Param()
 	}
 	return fmt.Sprintf("must satisfy %s %s", e.Tag(), e.Param())
-}
-
-// isUnsupportedValue reports whether a choice of AIPerf is not supported here.
-func isUnsupportedValue(path, value string) bool {
-	return slices.ContainsFunc(UnsupportedValues(Generic(path)), func(name string) bool {
-		family, isFamily := strings.CutSuffix(name, "*")
-		return suggest.Fold(name) == suggest.Fold(value) || isFamily && strings.HasPrefix(suggest.Fold(value), suggest.Fold(family))
-	})
-}
-
-// UnsupportedValues lists the choices of AIPerf that the field at a generic path does
-// not have; one that ends in * stands for all that begin so.
-func UnsupportedValues(path string) []string {
-	var names string
-	switch path {
-	case "benchmark.endpoint.type":
-		names = "solido_rag"
-	case "benchmark.datasets.*.type":
-		names = "public"
-	case "benchmark.datasets.*.format":
-		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
-			" inputs_json sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_*"
-	case "benchmark.datasets.*.audio.format":
-		names = "mp3"
-	case "benchmark.phases.*.type":
-		names = "user_centric fixed_schedule agentic_replay"
-	}
-	return strings.Fields(names)
-}
-
-// Generic replaces the indexes in a canonical path by *.
-func Generic(path string) string {
-	parts := strings.Split(path, ".")
-	for i, p := range parts {
-		if p != "" && p[0] >= '0' && p[0] <= '9' {
-			parts[i] = "*"
-		}
-	}
-	return strings.Join(parts, ".")
 }

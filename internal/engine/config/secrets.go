@@ -27,7 +27,7 @@ func (d *Document) Secrets() []string {
 		all = append(all, urlSecrets(u.Reveal())...)
 	}
 	for name, value := range e.URLParams {
-		if sensitiveParam(name, value.Reveal()) {
+		if SensitiveParam(name, value.Reveal()) {
 			all = append(all, value.Reveal())
 		}
 	}
@@ -55,7 +55,7 @@ func urlSecrets(raw string) []string {
 	}
 	for name, values := range u.Query() {
 		for _, value := range values {
-			if sensitiveParam(name, value) {
+			if SensitiveParam(name, value) {
 				all = append(all, value)
 			}
 		}
@@ -63,8 +63,8 @@ func urlSecrets(raw string) []string {
 	return all
 }
 
-// sensitiveParam reports whether redact.URL hides the value of a query's pair.
-func sensitiveParam(name, value string) bool {
+// SensitiveParam reports whether redact.URL hides the value of a query's pair.
+func SensitiveParam(name, value string) bool {
 	probe := "http://h/?" + url.Values{name: {value}}.Encode()
 	return redact.URL(probe) != probe
 }

@@ -2,7 +2,7 @@ package config
 
 import "testing"
 
-// A run of few requests says what its percentiles are worth.
+// A run of few requests gives a warning about its percentiles.
 func TestShortRun(t *testing.T) {
 	tests := map[string]string{
 		"{requests: 100}":                 "",

@@ -119,7 +119,7 @@ func retype(s string) tree.Shape {
 	return tree.Text
 }
 
-// Clip shortens what a user wrote for a message.
+// Clip shortens a user's text for a message.
 func Clip(s string) string {
 	const most = 64
 	if len(s) <= most {

@@ -69,7 +69,7 @@ func schemed(raw string) bool { return schemePattern.MatchString(raw) }
 
 var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// checkURL returns what is wrong with a base URL, or "".
+// checkURL returns the problem of a base URL, or "".
 func checkURL(raw string) string {
 	if strings.ContainsAny(raw, " \t\r\n") {
 		return "must not contain spaces"
@@ -104,7 +104,7 @@ func bareIPv6(rest string) bool {
 	return !strings.HasPrefix(authority, "[") && strings.Count(authority, ":") > 1
 }
 
-// checkHost returns what is wrong with host and port of a URL, or "".
+// checkHost returns the problem of the host and port of a URL, or "".
 func checkHost(u *url.URL) string {
 	if u.Hostname() == "" {
 		return "must be a URL with a host"
@@ -120,7 +120,7 @@ func checkHost(u *url.URL) string {
 	return ""
 }
 
-// checkProxy returns what is wrong with the URL of a proxy, or "".
+// checkProxy returns the problem of the URL of a proxy, or "".
 func checkProxy(raw string) string {
 	const want = "must be the URL of a proxy, for example http://proxy:3128, https://proxy:443 or socks5://proxy:1080"
 	u, err := url.Parse(raw)

@@ -23,7 +23,7 @@ func fields(t testing.TB, object string) []Field {
 
 func user(texts ...string) bench.Turn { return bench.Turn{Texts: texts} }
 
-// streaming is what runs use unless told otherwise.
+// streaming is the default of runs.
 func streaming() *Settings { return &Settings{Streaming: true, StreamUsage: true} }
 
 func withExtra(t testing.TB, s *Settings, object string) *Settings {

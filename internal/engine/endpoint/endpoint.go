@@ -3,7 +3,7 @@
 //
 // The packages below it share what dialects have in common: codec writes request
 // bodies, answer reads responses, polling follows jobs. Each family of APIs is a
-// package of its own. To add an endpoint type, write one file with its [Kind], its
+// separate package. To add an endpoint type, write one file with its [Kind], its
 // encoder and its [answer.Dialect], and add one row to [Kinds].
 package endpoint
 

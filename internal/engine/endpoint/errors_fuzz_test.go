@@ -11,7 +11,7 @@ import (
 	"aiperfd/internal/engine/endpoint/openai"
 )
 
-// FuzzStatus: whatever a server says with an error status becomes a failure of a
+// FuzzStatus: every response with an error status becomes a failure of a
 // known class, with a short message and a delay that can be believed.
 func FuzzStatus(f *testing.F) {
 	for _, body := range []string{

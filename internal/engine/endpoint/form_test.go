@@ -168,7 +168,7 @@ func TestFormErrors(t *testing.T) {
 		{"no audio", "audio_transcription", user("x"), "exactly one audio clip, the turn has 0"},
 		{"two clips", "audio_transcription", bench.Turn{Audios: append(recording("audio/wav", "a"), recording("audio/wav", "b")...)}, "the turn has 2"},
 		{"an address", "audio_translation", bench.Turn{Audios: []bench.Media{{URL: "http://h/a.wav"}}}, "http://h/a.wav"},
-		{"an image where sound is wanted", "audio_transcription", bench.Turn{Images: recording("image/png", "a")}, "takes no images"},
+		{"an image where audio is required", "audio_transcription", bench.Turn{Images: recording("image/png", "a")}, "takes no images"},
 		{"no image", "image_edit", user("x"), "at least one image"},
 		{"only a mask", "image_edit", bench.Turn{Images: []bench.Media{{Name: "mask", Data: []byte(pngStart)}}}, "at least one image"},
 		{"unknown image", "image_edit", bench.Turn{Images: recording("application/pdf", "%PDF")}, `image of type "application/pdf"`},

@@ -143,7 +143,7 @@ func TestEncodeVideo(t *testing.T) {
 	}
 }
 
-// Where requests go, and the polls that follow them.
+// The paths of requests and of the polls that follow them.
 func TestJobURLs(t *testing.T) {
 	for _, tt := range []struct {
 		kind, mode, base, path, submit, poll string
@@ -188,7 +188,7 @@ func jsonAnswer(body string) *bench.Response {
 	return &bench.Response{Status: 200, Framing: bench.FramingJSON, Body: []byte(body), BodyAt: time.Second, EndAt: time.Second}
 }
 
-// An id that is no part of a path is not asked for.
+// An id that cannot be part of a path is not polled.
 func TestHostileIDs(t *testing.T) {
 	for _, id := range []string{`""`, `".."`, `"."`, `7`, `null`, `"` + strings.Repeat("x", longestJobID+1) + `"`} {
 		for _, kind := range []string{"runpod", "video_generation"} {
@@ -205,7 +205,7 @@ func TestHostileIDs(t *testing.T) {
 	}
 }
 
-// Answers that say nothing new are not kept: polling for hours costs no memory.
+// Answers without news are not kept: polling for hours costs no memory.
 func TestRepeatedAnswersAreNotKept(t *testing.T) {
 	s := &Settings{Job: JobSettings{Mode: runpod.ModeAsync, Timeout: time.Hour}}
 	k := jobKind(t, "runpod", s)
@@ -237,9 +237,9 @@ func TestDecodeVideo(t *testing.T) {
 	if !more || !c.Now || c.Path != "v/content" {
 		t.Fatalf("call = %+v, %v", c, more)
 	}
-	film := &bench.Response{Status: 200, Framing: bench.FramingBinary, BodyAt: 6 * time.Second, EndAt: 6 * time.Second}
-	if _, more, _ := tracker.Take(film, 12345); more {
-		t.Fatal("more calls after the film was fetched")
+	video := &bench.Response{Status: 200, Framing: bench.FramingBinary, BodyAt: 6 * time.Second, EndAt: 6 * time.Second}
+	if _, more, _ := tracker.Take(video, 12345); more {
+		t.Fatal("more calls after the video was fetched")
 	}
 	want := bench.Answer{
 		Chunks:      []bench.Chunk{{At: 4 * time.Second, Kind: bench.Video, Bytes: 12345, Read: 3}},
@@ -251,7 +251,7 @@ func TestDecodeVideo(t *testing.T) {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
 	if _, ok := tracker.Cancel(); ok {
-		t.Error("a film that is done can be cancelled")
+		t.Error("a video that is done can be cancelled")
 	}
 }
 
@@ -266,7 +266,7 @@ func TestDecodeVideoAtOnce(t *testing.T) {
 		class bench.Class
 	}{
 		{"a finished object", jsonAnswer(`{"id":"v","status":"completed"}`), false, ""},
-		{"the film itself", &bench.Response{
+		{"the video itself", &bench.Response{
 			Status: 200, Framing: bench.FramingBinary, BodyAt: time.Second, EndAt: time.Second,
 			Pieces: []bench.Piece{{At: 1, Size: 100}, {At: 2, Size: 23}},
 		}, true, ""},
@@ -373,7 +373,7 @@ func fuzzJob(t *testing.T, kind, text string, streaming bool) {
 	}
 }
 
-// A worker that repeats its last answer is asked once more at once, then no faster than
+// A worker that repeats its last answer is polled once more at once, then no faster than
 // any other job.
 func TestRunpodTerminalAnswersThatGoOn(t *testing.T) {
 	s := &Settings{Streaming: true, Job: JobSettings{Mode: runpod.ModeStream}}

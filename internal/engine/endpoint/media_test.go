@@ -16,7 +16,7 @@ import (
 )
 
 // wavHeader returns the header of a WAV file: 16 bits, one channel, so many samples
-// a second; size is what it says about the bytes of its samples.
+// per second; size is the stated size of its samples in bytes.
 func wavHeader(rate, size uint32) []byte {
 	b := append([]byte("RIFF"), 0xff, 0xff, 0xff, 0xff)
 	b = append(b, "WAVEfmt "...)
@@ -47,8 +47,8 @@ func streamedAnswer(t testing.TB, kind, contentType string, asked bool, end benc
 	return k.Decode(resp, asked)
 }
 
-// heard shows the content events of an answer.
-func heard(a bench.Answer) string {
+// describe shows the content events of an answer.
+func describe(a bench.Answer) string {
 	var b strings.Builder
 	for _, c := range a.Chunks {
 		fmt.Fprintf(&b, "%s %d@%d ", c.Kind, c.Bytes, c.At.Milliseconds())
@@ -84,7 +84,7 @@ func TestDecodeSpeech(t *testing.T) {
 		want       string
 	}{
 		{"the header comes alone", "audio/wav", true, bench.EndEOF, [][]byte{header, pcm, pcm}, "audio 500@20 audio 500@30 500ms streamed"},
-		{"the header comes with sound", "audio/wav", true, bench.EndEOF, [][]byte{append(header[:44:44], pcm...), pcm}, "audio 544@10 audio 500@20 500ms streamed"},
+		{"the header comes with audio", "audio/wav", true, bench.EndEOF, [][]byte{append(header[:44:44], pcm...), pcm}, "audio 544@10 audio 500@20 500ms streamed"},
 		{"the header comes in pieces", "audio/wav", true, bench.EndEOF, [][]byte{header[:3], header[3:40], header[40:], pcm}, "audio 500@40 250ms streamed"},
 		{"byte by byte", "audio/wav", true, bench.EndEOF, append(bytewise(header), pcm), "audio 500@450 250ms streamed"},
 		{"a long header comes alone", "audio/wav", true, bench.EndEOF, [][]byte{long, pcm}, "audio 500@20 250ms streamed"},
@@ -101,10 +101,10 @@ func TestDecodeSpeech(t *testing.T) {
 		{"cut", "audio/wav", true, bench.EndReset, [][]byte{header, pcm}, "audio 500@20 250ms streamed connection_reset"},
 		{"nothing", "audio/wav", true, bench.EndEOF, nil, "0s empty_response"},
 		{"a document with an error", "application/json", true, bench.EndEOF, [][]byte{[]byte(`{"error":{"message":"no voice","code":400}}`)}, "0s bad_request !not_streamed"},
-		{"a document with sound", "application/json", false, bench.EndEOF, [][]byte{[]byte(`{"audio":"` + base64.StdEncoding.EncodeToString(append(header[:44:44], pcm...)) + `"}`)}, "audio 544@10 250ms"},
+		{"a document with audio", "application/json", false, bench.EndEOF, [][]byte{[]byte(`{"audio":"` + base64.StdEncoding.EncodeToString(append(header[:44:44], pcm...)) + `"}`)}, "audio 544@10 250ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := heard(streamedAnswer(t, "audio_speech", tt.kind, tt.asked, tt.end, tt.reads...))
+			got := describe(streamedAnswer(t, "audio_speech", tt.kind, tt.asked, tt.end, tt.reads...))
 			if got != tt.want {
 				t.Errorf("answer = %s\nwant     %s", got, tt.want)
 			}
@@ -120,19 +120,19 @@ func TestDecodeSpeechEvents(t *testing.T) {
 	done := []byte(`data: {"type":"speech.audio.done","usage":{"input_tokens":14,"output_tokens":101,"total_tokens":115}}` + "\n\n")
 	const sse = "text/event-stream"
 	a := streamedAnswer(t, "audio_speech", sse, true, bench.EndEOF, delta(header), delta(pcm), delta(pcm), done)
-	if got, want := heard(a), "audio 500@20 audio 500@30 500ms streamed"; got != want {
+	if got, want := describe(a), "audio 500@20 audio 500@30 500ms streamed"; got != want {
 		t.Errorf("answer = %s, want %s", got, want)
 	}
 	if a.Usage == nil || *a.Usage.Output != 101 || a.FirstEvent != 10*time.Millisecond {
 		t.Errorf("usage = %+v, first event at %v", a.Usage, a.FirstEvent)
 	}
 	a = streamedAnswer(t, "audio_speech", sse, true, bench.EndEOF, delta(header), delta(pcm))
-	if got, want := heard(a), "audio 500@20 250ms streamed stream_truncated"; got != want {
+	if got, want := describe(a), "audio 500@20 250ms streamed stream_truncated"; got != want {
 		t.Errorf("without its last event: %s, want %s", got, want)
 	}
 	big := make([]byte, 12<<10) // the header of a later delta would be past what is kept
 	a = streamedAnswer(t, "audio_speech", sse, true, bench.EndEOF, delta(append(header, big...)), delta(big), done)
-	if got, want := heard(a), "audio 12332@10 audio 12288@20 12.288s streamed"; got != want {
+	if got, want := describe(a), "audio 12332@10 audio 12288@20 12.288s streamed"; got != want {
 		t.Errorf("large deltas: %s, want %s", got, want)
 	}
 }
@@ -165,7 +165,7 @@ func TestDecodeImages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := streamedAnswer(t, "image_edit", tt.contentType, tt.asked, bench.EndEOF, []byte(tt.body))
-			if got := heard(a); got != tt.want {
+			if got := describe(a); got != tt.want {
 				t.Errorf("answer = %s\nwant     %s", got, tt.want)
 			}
 		})
@@ -215,20 +215,20 @@ func TestContents(t *testing.T) {
 		name   string
 		r      Request
 		images int
-		sound  time.Duration
+		audio  time.Duration
 	}{
 		{"nothing", Request{Turn: user("x")}, 0, 0},
 		{"history counts", Request{History: []bench.Exchange{{Turn: shown}}, Turn: shown}, 4, 2 * time.Second},
-		{"one sound of unknown length", Request{Turn: bench.Turn{Audios: []bench.Media{second, {MIME: "audio/mpeg", Data: []byte{0xff}}}}}, 0, 0},
+		{"one clip of unknown length", Request{Turn: bench.Turn{Audios: []bench.Media{second, {MIME: "audio/mpeg", Data: []byte{0xff}}}}}, 0, 0},
 	} {
-		images, sound := tt.r.Contents()
-		if images != tt.images || sound != tt.sound {
-			t.Errorf("%s: %d images, %v of sound; want %d, %v", tt.name, images, sound, tt.images, tt.sound)
+		images, audio := tt.r.Contents()
+		if images != tt.images || audio != tt.audio {
+			t.Errorf("%s: %d images, %v of audio; want %d, %v", tt.name, images, audio, tt.images, tt.audio)
 		}
 	}
 }
 
-// FuzzMedia feeds the decoders of audio clips, transcripts and images with anything.
+// FuzzMedia feeds the decoders of audio clips, transcripts and images with arbitrary bytes.
 func FuzzMedia(f *testing.F) {
 	types := []string{"text/event-stream", "application/json", "audio/wav", "text/plain", "audio/L16;rate=1"}
 	kinds := []string{"audio_transcription", "audio_speech", "image_generation"}
@@ -246,7 +246,7 @@ func FuzzMedia(f *testing.F) {
 			}
 		}
 		if a.AudioLength < 0 {
-			t.Errorf("sound plays for %v", a.AudioLength)
+			t.Errorf("audio plays for %v", a.AudioLength)
 		}
 		if len(a.Chunks) == 0 && a.Failure == nil && a.Usage == nil {
 			t.Error("an empty answer is a success")

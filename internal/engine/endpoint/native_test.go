@@ -129,11 +129,11 @@ func TestEncodeNative(t *testing.T) {
 	}
 }
 
-// TestEncodeNativeErrors: what a dialect cannot say is refused by name.
+// TestEncodeNativeErrors: what a dialect cannot express is refused by name.
 func TestEncodeNativeErrors(t *testing.T) {
-	talk := Request{History: []bench.Exchange{{}, {}}, Turn: user("3"), Settings: &Settings{}}
+	conversation := Request{History: []bench.Exchange{{}, {}}, Turn: user("3"), Settings: &Settings{}}
 	url := Request{Turn: bench.Turn{Images: []bench.Media{{URL: "http://h/i.png"}}}, Settings: &Settings{}}
-	sound := Request{Turn: bench.Turn{Audios: []bench.Media{{}}}, Settings: &Settings{}}
+	audio := Request{Turn: bench.Turn{Audios: []bench.Media{{}}}, Settings: &Settings{}}
 	extra := Request{Turn: bench.Turn{ExtraBody: json.RawMessage(`[1]`)}, Settings: &Settings{}}
 	inner := Request{Turn: bench.Turn{Images: []bench.Media{{URL: "u"}}}, Settings: &Settings{Dialect: "completions"}}
 	model := Request{Turn: bench.Turn{Model: "T"}, Settings: &Settings{PathModel: "M"}}
@@ -143,14 +143,14 @@ func TestEncodeNativeErrors(t *testing.T) {
 		want string
 	}{
 		{"triton_generate", model, `the model of the request is "T", and its path names "M"`},
-		{"huggingface_generate", talk, "endpoint type huggingface_generate takes conversations of one turn; this is turn 3"},
-		{"sglang_generate", talk, "takes conversations of one turn"},
-		{"triton_generate", talk, "takes conversations of one turn"},
-		{"kserve_infer", talk, "takes conversations of one turn"},
+		{"huggingface_generate", conversation, "endpoint type huggingface_generate takes conversations of one turn; this is turn 3"},
+		{"sglang_generate", conversation, "takes conversations of one turn"},
+		{"triton_generate", conversation, "takes conversations of one turn"},
+		{"kserve_infer", conversation, "takes conversations of one turn"},
 		{"ollama_chat", url, "image 1 is a URL"},
 		{"ollama_generate", url, "image 1 is a URL"},
-		{"ollama_chat", sound, "takes no audio"},
-		{"sagemaker", Request{History: talk.History, Turn: user("3"), Settings: &Settings{Dialect: "tgi"}}, "takes conversations of one turn"},
+		{"ollama_chat", audio, "takes no audio"},
+		{"sagemaker", Request{History: conversation.History, Turn: user("3"), Settings: &Settings{Dialect: "tgi"}}, "takes conversations of one turn"},
 		{"sagemaker", inner, "endpoint type completions takes no images"},
 		{"huggingface_generate", extra, "merge the turn's extra body"},
 		{"triton_generate", extra, "merge the turn's extra body"},
@@ -257,9 +257,9 @@ func TestServerTimesOnEveryChunk(t *testing.T) {
 	}
 }
 
-// TestGrowth: whether texts are all there is so far or only what is new shows by
+// TestCumulative: whether texts are all there is so far or only what is new shows by
 // the texts themselves, and a wrong start is put right.
-func TestGrowth(t *testing.T) {
+func TestCumulative(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		texts string // separated by |
@@ -336,7 +336,7 @@ func TestDecodeKServeNumbers(t *testing.T) {
 	}
 }
 
-// FuzzNative: no answer makes a decoder of these panic or say nonsense.
+// FuzzNative: no answer makes these decoders panic or return nonsense.
 func FuzzNative(f *testing.F) {
 	for _, s := range []string{
 		`{"token":{"text":"a"},"generated_text":null}` + "\n" + `[{"generated_text":"a","details":{"prefill":[1],"finish_reason":"length"}}]`,
@@ -357,7 +357,7 @@ func FuzzNative(f *testing.F) {
 				resp.Status = status
 				a := k.Decode(resp, true)
 				if a.Failure == nil && len(a.Chunks) == 0 && (a.Usage == nil || a.Usage.Output == nil) {
-					t.Errorf("%s: success without anything", name)
+					t.Errorf("%s: success without content", name)
 				}
 				size, kept := 0, 0
 				for _, c := range a.Chunks {

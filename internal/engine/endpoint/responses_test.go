@@ -17,8 +17,8 @@ var (
 	wave  = bench.Media{MIME: "audio/wav", Data: []byte("RIFF")}
 )
 
-// toolTalk is a history with calls of tools, and what they returned.
-func toolTalk() []bench.Exchange {
+// toolHistory is a history with calls of tools, and what they returned.
+func toolHistory() []bench.Exchange {
 	return []bench.Exchange{
 		{Turn: user("1"), Answer: bench.Choice{Text: "A", Reasoning: "hidden"}},
 		{Turn: user("2"), Answer: bench.Choice{ToolCalls: []bench.ToolCall{{ID: "c1", Name: "f", Arguments: `{"x":1}`}, {ID: "c2", Name: "g"}}}},
@@ -55,7 +55,7 @@ func TestEncodeResponses(t *testing.T) {
 				`{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}}]}],"stream":false}`,
 		},
 		{
-			"a picture alone, and an answer that the data scripts", Request{
+			"an image alone, and an answer that the data scripts", Request{
 				History: []bench.Exchange{{Turn: bench.Turn{Images: []bench.Media{photo}}}},
 				Turn:    bench.Turn{Role: "assistant", Texts: []string{"a", "b"}}, Settings: &Settings{},
 			},
@@ -64,7 +64,7 @@ func TestEncodeResponses(t *testing.T) {
 				`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}],"stream":false}`,
 		},
 		{
-			"context, history with tools", Request{Context: "C", Settings: &Settings{}, History: toolTalk(), Turn: user("6")},
+			"context, history with tools", Request{Context: "C", Settings: &Settings{}, History: toolHistory(), Turn: user("6")},
 			`{"model":"M","input":[{"type":"message","role":"user","content":"C"},{"type":"message","role":"user","content":"1"},{"type":"message","role":"assistant","content":"A"},` +
 				`{"type":"message","role":"user","content":"2"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"x\":1}"},{"type":"function_call","call_id":"c2","name":"g","arguments":""},` +
 				`{"type":"function_call_output","call_id":"c1","output":"3"},{"type":"function_call_output","call_id":"c2","output":"4\n5"},` +
@@ -119,12 +119,12 @@ func TestEncodeMessages(t *testing.T) {
 			`{"model":"M","messages":` + hi + `,"stream":false,"max_tokens":7,"system":"S"}`,
 		},
 		{
-			"pictures", Request{Turn: bench.Turn{Texts: []string{"a", ""}, Images: []bench.Media{photo, pixel}}, Settings: &Settings{}},
+			"images", Request{Turn: bench.Turn{Texts: []string{"a", ""}, Images: []bench.Media{photo, pixel}}, Settings: &Settings{}},
 			`{"model":"M","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},` +
 				`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"UE5H"}}]}],"stream":false,"max_tokens":1024}`,
 		},
 		{
-			"roles take turns; tools", Request{Context: "C", Settings: &Settings{}, History: toolTalk(), Turn: user("6")},
+			"roles take turns; tools", Request{Context: "C", Settings: &Settings{}, History: toolHistory(), Turn: user("6")},
 			`{"model":"M","messages":[{"role":"user","content":[{"type":"text","text":"C"},{"type":"text","text":"1"}]},{"role":"assistant","content":"A"},{"role":"user","content":"2"},` +
 				`{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{"x":1}},{"type":"tool_use","id":"c2","name":"g","input":{}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"3"},{"type":"tool_result","tool_use_id":"c2","content":"4\n5"}]},` +

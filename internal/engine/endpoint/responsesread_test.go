@@ -148,7 +148,7 @@ func TestReadResponsesStream(t *testing.T) {
 	}
 }
 
-// TestReadResponsesByName: the event's line says what its data leaves out.
+// TestReadResponsesByName: the event's line names what its data leaves out.
 func TestReadResponsesByName(t *testing.T) {
 	resp := &bench.Response{Status: 200, Framing: bench.FramingSSE}
 	for i, e := range [][2]string{{"response.output_text.delta", `{"delta":"a"}`}, {"response.completed", `{"response":{"id":"r","usage":{"input_tokens":1}}}`}} {

@@ -89,7 +89,7 @@ func TestTemplateFaults(t *testing.T) {
 	}
 }
 
-// A body that asks for too much of any request is refused before the run.
+// A body that exceeds the limits in every request is refused before the run.
 func TestTemplateBudget(t *testing.T) {
 	for _, body := range []string{
 		`{"x": "{{ "a" * 300000000 }}"}`,
@@ -111,7 +111,7 @@ func TestTemplateBudget(t *testing.T) {
 }
 
 // The place of an output may not multiply the answer: a few bytes of an expression
-// can ask for any amount of memory.
+// can allocate any amount of memory.
 func TestFieldBudget(t *testing.T) {
 	answer := []byte(`{"a":[1,2,3],"s":"` + strings.Repeat("\"", 1000) + `"}`)
 	for _, field := range []string{
@@ -145,8 +145,8 @@ func TestFieldBudget(t *testing.T) {
 	}
 }
 
-// What an answer holds is told by what stands at the named place, or, without
-// one, by where answers usually have their output.
+// The value at the named place determines what an answer holds, or, without
+// one, the usual place of the output.
 func TestOutputsOfUnknownAPIs(t *testing.T) {
 	tests := []struct {
 		field, body string
@@ -216,7 +216,7 @@ func TestRawPayloads(t *testing.T) {
 	}
 }
 
-func FuzzAnything(f *testing.F) {
+func FuzzGeneric(f *testing.F) {
 	for _, s := range []string{`{"a":[[1],{}]}`, `[]`, `[{"index":-1}]`, `{"data":[{"embedding":[]}]}`, `{"results":[1]}`, `{"error":1}`} {
 		f.Add([]byte(s), "a.b")
 	}

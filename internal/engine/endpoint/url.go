@@ -57,7 +57,7 @@ func JoinURL(base string, k Kind, streaming bool, path *string, model string) (s
 }
 
 // BasicAuth returns the value of the Authorization header that the user info of
-// a base URL asks for; ok = false when it has none.
+// a base URL requests; ok = false when it has none.
 func BasicAuth(base string) (header string, ok bool) {
 	parts, err := splitBase(base)
 	if err != nil || parts.user == "" {
@@ -228,8 +228,7 @@ func unescape(s string) string {
 
 // parseReason takes the URL out of a net/url error.
 func parseReason(err error) error {
-	var e *url.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
 	}
 	return err

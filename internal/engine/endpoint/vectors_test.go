@@ -38,7 +38,7 @@ func answering(t testing.TB) map[string]Kind {
 // TestEncodeVectors compares the bodies of the documents, to the byte.
 func TestEncodeVectors(t *testing.T) {
 	const system, png = "S", "data:image/png;base64,AQID"
-	picture := bench.Media{MIME: "image/png", Data: []byte{1, 2, 3}}
+	image := bench.Media{MIME: "image/png", Data: []byte{1, 2, 3}}
 	ranked := bench.Turn{Named: []bench.NamedTexts{{Name: "query", Texts: []string{"q"}}, {Name: "passages", Texts: []string{"a", "b"}}}}
 	pair := bench.Turn{Named: []bench.NamedTexts{{Name: "text_1", Texts: []string{"l"}}, {Name: "text_2", Texts: []string{"r"}}}}
 	zip := bench.Turn{Named: []bench.NamedTexts{{Name: "documents", Texts: []string{"a", "b"}}, {Name: "queries", Texts: []string{"q", "p"}}}}
@@ -57,7 +57,7 @@ func TestEncodeVectors(t *testing.T) {
 		},
 		{"chat_embeddings", Request{Turn: user("T")}, `{"model":"M","messages":[{"role":"user","content":"T"}]}`},
 		{
-			"chat_embeddings", Request{System: system, History: []bench.Exchange{{Turn: user("old")}}, Turn: with(user("T"), picture)},
+			"chat_embeddings", Request{System: system, History: []bench.Exchange{{Turn: user("old")}}, Turn: with(user("T"), image)},
 			`{"model":"M","messages":[{"role":"system","content":"S"},{"role":"user","content":[{"type":"text","text":"T"},{"type":"image_url","image_url":{"url":"` + png + `"}}]}]}`,
 		},
 		{"pooling", Request{Turn: user("T")}, `{"model":"M","input":["T"]}`},
@@ -80,11 +80,11 @@ func TestEncodeVectors(t *testing.T) {
 		{"detokenize", Request{Turn: user("T"), TokenIDs: []int{5, 0, 71}}, `{"model":"M","tokens":[5,0,71]}`},
 		{"detokenize", Request{Turn: bench.Turn{ExtraBody: json.RawMessage(`{"tokens":[1]}`)}}, `{"model":"M","tokens":[1]}`},
 		{"nim_embeddings", Request{Turn: user("T"), Settings: &Settings{Extra: fields(t, `{"input_type":"query"}`)}}, `{"model":"M","input":["T"],"input_type":"query"}`},
-		{"nim_embeddings", Request{Turn: with(user("T", "U"), picture, bench.Media{URL: "http://h/b.png"})}, `{"model":"M","input":["T ` + png + `","U http://h/b.png"]}`},
-		{"nim_embeddings", Request{Turn: with(user(), picture)}, `{"model":"M","input":["` + png + `"]}`},
+		{"nim_embeddings", Request{Turn: with(user("T", "U"), image, bench.Media{URL: "http://h/b.png"})}, `{"model":"M","input":["T ` + png + `","U http://h/b.png"]}`},
+		{"nim_embeddings", Request{Turn: with(user(), image)}, `{"model":"M","input":["` + png + `"]}`},
 		{"nim_rankings", Request{Turn: ranked}, `{"model":"M","query":{"text":"q"},"passages":[{"text":"a"},{"text":"b"}]}`},
-		{"nim_rankings", Request{Turn: with(bench.Turn{Named: ranked.Named[:1]}, picture)}, `{"model":"M","query":{"text":"q"},"passages":[{"image":"` + png + `"}]}`},
-		{"image_retrieval", Request{Turn: with(user(), picture, picture)}, `{"input":[{"type":"image_url","url":"` + png + `"},{"type":"image_url","url":"` + png + `"}]}`},
+		{"nim_rankings", Request{Turn: with(bench.Turn{Named: ranked.Named[:1]}, image)}, `{"model":"M","query":{"text":"q"},"passages":[{"image":"` + png + `"}]}`},
+		{"image_retrieval", Request{Turn: with(user(), image, image)}, `{"input":[{"type":"image_url","url":"` + png + `"},{"type":"image_url","url":"` + png + `"}]}`},
 		{"hf_tei_rankings", Request{Turn: ranked}, `{"query":"q","texts":["a","b"]}`},
 		{"tei_embed", Request{Turn: user("T")}, `{"inputs":"T"}`},
 		{"tei_embed", Request{Turn: user("T", "U"), Settings: &Settings{Extra: fields(t, `{"normalize":true}`)}}, `{"inputs":["T","U"],"normalize":true}`},
@@ -104,7 +104,7 @@ func TestEncodeVectors(t *testing.T) {
 	}
 }
 
-// TestEncodeVectorsErrors: a turn that cannot be said is refused with what is missing.
+// TestEncodeVectorsErrors: a turn that the API cannot express gives an error that names the missing part.
 func TestEncodeVectorsErrors(t *testing.T) {
 	query := bench.NamedTexts{Name: "query", Texts: []string{"q"}}
 	for _, tt := range []struct {
@@ -140,7 +140,7 @@ func TestEncodeVectorsErrors(t *testing.T) {
 	}
 }
 
-// TestEncodeVectorsExtra: an extra body that is no object is an error of its own.
+// TestEncodeVectorsExtra: an extra body that is no object is an error.
 func TestEncodeVectorsExtra(t *testing.T) {
 	for name, kind := range answering(t) {
 		turn := user("a", "b")
@@ -157,7 +157,7 @@ func TestEncodeVectorsExtra(t *testing.T) {
 	}
 }
 
-// TestItems: how many items an answer should hold, where one can say.
+// TestItems: the number of items that an answer should hold, if it is known.
 func TestItems(t *testing.T) {
 	ranked := bench.Turn{Named: []bench.NamedTexts{{Name: "query", Texts: []string{"q"}}, {Name: "passages", Texts: []string{"a", "b"}}}}
 	for _, tt := range []struct {
@@ -186,7 +186,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestServerTimes: what servers say about their own time is kept in its unit.
+// TestServerTimes: the times that servers report are kept in their unit.
 func TestServerTimesOfVectors(t *testing.T) {
 	tei := wholeBody(`[[1,2]]`)
 	tei.Header = http.Header{"X-Total-Time": {"2.5"}, "X-Queue-Time": {"0"}, "X-Inference-Time": {"NaN"}, "X-Tokenization-Time": {"-1"}, "X-Compute-Tokens": {"7"}}
@@ -201,7 +201,7 @@ func TestServerTimesOfVectors(t *testing.T) {
 	}
 }
 
-// FuzzDecodeVectors: no body makes the decoders panic or say what cannot be.
+// FuzzDecodeVectors: no body makes the decoders panic or return an impossible answer.
 func FuzzDecodeVectors(f *testing.F) {
 	for _, seed := range []string{
 		`{"data":[{"index":1,"embedding":[1,2]},{"index":0,"embedding":"AACAPw=="}],"usage":{"prompt_tokens":1}}`, `[[1,2],[3]]`, `[1,2]`,

@@ -11,7 +11,7 @@ type Event struct {
 	At      time.Duration // when the read that completed it returned
 	Read    int32         // number of that read
 	Name    string        // SSE event name; empty = "message"
-	Data    []byte        // as received; whoever returns an Event documents the owner
+	Data    []byte        // as received; functions that return an Event document the owner
 	Comment string        // comment lines before the event (only kept for error events)
 }
 

@@ -123,7 +123,7 @@ func (c *Conn) Reset() error {
 	return nil
 }
 
-// SetLinger exists so that servers can ask for a reset the way they do on a
+// SetLinger exists so that servers can reset a connection as they do on a
 // *net.TCPConn: SetLinger(0) makes the following Close a Reset. Other values
 // change nothing.
 func (c *Conn) SetLinger(sec int) error {
@@ -159,11 +159,11 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 }
 
 // stream is one direction. The pieces that were written stay separate only by
-// accident of timing: as on TCP, a read takes whatever is buffered.
+// accident of timing: as on TCP, a read takes all that is buffered.
 type stream struct {
 	mu      sync.Mutex
 	buf     []byte        // guarded by mu
-	err     error         // guarded by mu; what readers get once buf is empty
+	err     error         // guarded by mu; returned to readers when buf is empty
 	broken  bool          // guarded by mu; readers get err at once
 	changed chan struct{} // guarded by mu; closed and replaced when something changed
 	rdead   deadline
@@ -172,7 +172,7 @@ type stream struct {
 
 func newStream() *stream { return &stream{changed: make(chan struct{})} }
 
-// wake tells everybody who waits that something changed. Call with mu held.
+// wake wakes all waiting goroutines. Call with mu held.
 func (s *stream) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})

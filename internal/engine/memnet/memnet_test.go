@@ -17,7 +17,7 @@ import (
 func TestStreamInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := Listen()
-		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 3 {
 				time.Sleep(time.Second)
 				fmt.Fprintf(w, "%d\n", i)

@@ -44,7 +44,7 @@ func BenchmarkObserve(b *testing.B) {
 
 // BenchmarkObserveEvents is what content events cost in long answers: while
 // values are kept, and once nothing is kept any more. In plain answers the server
-// does not say how many tokens an event carries.
+// does not report how many tokens an event carries.
 func BenchmarkObserveEvents(b *testing.B) {
 	const events = 500
 	for _, kept := range []bool{true, false} {

@@ -25,7 +25,7 @@ func newLoad(base time.Duration, chunks int) *load {
 	return &load{r: r, rec: randomRecord(r, 0, chunks), base: base}
 }
 
-// next returns the i-th record. Every 1,000th fails with a message of its own.
+// next returns the i-th record. Every 1,000th fails with a unique message.
 func (l *load) next(i int) *bench.Record {
 	rec := l.rec
 	start := time.Second + time.Duration(i)*l.base
@@ -144,8 +144,8 @@ func TestBudgetOrder(t *testing.T) {
 	}
 }
 
-// TestSketchedResults compares what a set without memory says with all values:
-// equal where nothing is estimated, within the sketch's error in percentiles.
+// TestSketchedResults compares the results of a set without memory with all values:
+// equal if nothing is estimated, within the sketch's error in percentiles.
 func TestSketchedResults(t *testing.T) {
 	records := randomRecords(2, 500)
 	o := everything()

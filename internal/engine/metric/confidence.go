@@ -2,6 +2,7 @@ package metric
 
 import (
 	"math"
+	"slices"
 
 	"aiperfd/internal/engine/stat"
 )
@@ -54,12 +55,7 @@ func (c *Confidence) Supported(s Stat) bool {
 	if c == nil {
 		return true
 	}
-	for _, u := range c.Unsupported {
-		if u == s {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(c.Unsupported, s)
 }
 
 // set stores the interval of intervalStats[i] unless it is not one.

@@ -106,7 +106,7 @@ func naiveInterval(res *Result, se *series, s Stat) (Interval, bool) {
 }
 
 // TestCoverage checks by simulation that intervals hold the truth about as often
-// as they claim, also where neighbouring values are alike, and that taking these
+// as they claim, also if neighbouring values are alike, and that taking these
 // for independent would not.
 func TestCoverage(t *testing.T) {
 	const runs = 250

@@ -53,7 +53,7 @@ func connectionRows() []row {
 	return rows
 }
 
-// connectionCounts say how many connections were opened, and why.
+// connectionCounts count the opened connections, by reason.
 func connectionCounts() []row {
 	return []row{
 		{

@@ -8,7 +8,7 @@ type Def struct {
 	Unit   string // display unit, as files print it: ms, tokens, requests/sec …
 	Kind   Kind
 	Group  Group
-	Order  int // sort key in its console group; 0 = exported but not in a table unless Group says so
+	Order  int // sort key in its console group; 0 = exported but not in a table unless Group is set
 	Flags  Flags
 	Origin string // "aiperf" or "aiperfd"
 	Doc    string // definition, one or two sentences, for docs/metrics.md
@@ -38,7 +38,7 @@ const (
 	GroupActive    Group = "active"
 )
 
-// Flags say when a metric applies and how it is treated.
+// Flags state when a metric applies and how it is treated.
 type Flags uint32
 
 // The flags, named as in AIPerf.

@@ -95,7 +95,7 @@ func (e *Errors) add(g *ErrorGroup) {
 	}
 }
 
-// clip returns at most n bytes of a text, in memory of its own.
+// clip returns a copy of at most n bytes of a text.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -19,14 +19,14 @@ type totals struct {
 	window       float64 // seconds; NaN = none, so that rates are absent
 	skippedTurns int64
 	dropped      float64 // arrivals that were due and never sent; NaN = not known
-	opened       float64 // connections that were opened ahead; NaN = not known
+	opened       float64 // connections that were opened before the phase; NaN = not known
 }
 
 // newTotals joins the counts of a set with those of its phases. A running phase may
 // still send what waits. Nothing is known of what waited when a process died, nor of
-// connections that were opened ahead.
+// connections that were opened before the phase.
 func (s *Set) newTotals(w time.Duration, phases ...bench.PhaseStats) *totals {
-	t := &totals{tally: &s.tally, set: s, window: positive(w.Seconds()), opened: float64(s.tally.ahead)}
+	t := &totals{tally: &s.tally, set: s, window: positive(w.Seconds()), opened: float64(s.tally.preconnected)}
 	for _, p := range phases {
 		t.skippedTurns += p.SkippedTurns
 		t.dropped += float64(p.Backlog)
@@ -124,7 +124,7 @@ type finisher struct {
 	live   bool
 
 	sorted    []float64 // values of the series sortedTag, ascending
-	spare     []float64 // memory for sorting
+	scratch   []float64 // memory for sorting
 	sortedTag string
 	sweep     *timeline.Sweep // made for the first curve
 }
@@ -212,7 +212,7 @@ func (f *finisher) fromSketch(res *Result, se *series) {
 func (f *finisher) sort(se *series) []float64 {
 	if f.sortedTag != se.row.Tag {
 		f.sorted = se.exact.AppendTo(f.sorted[:0])
-		f.spare = stat.Sort(f.sorted, f.spare)
+		f.scratch = stat.Sort(f.sorted, f.scratch)
 		f.sortedTag = se.row.Tag
 	}
 	return f.sorted

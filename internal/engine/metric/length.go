@@ -130,7 +130,7 @@ func lengthRows() []row {
 	}
 }
 
-// requested is the output length asked for.
+// requested is the requested output length.
 func requested(v *view) float64 { return positive(float64(v.r.RequestedTokens)) }
 
 // oslMismatched reports whether the output length is off the requested one by

@@ -25,11 +25,11 @@ func mediaRecord(kinds ...bench.ChunkKind) *bench.Record {
 func TestMediaValues(t *testing.T) {
 	speech := mediaRecord(bench.Audio, bench.Audio, bench.Audio)
 	speech.Answer.AudioLength = 3 * time.Second
-	heard := mediaRecord(bench.Text, bench.Text)
-	heard.AudioLength, heard.Images = 4*time.Second, 5
-	heard.Answer.AudioLength = time.Second
-	heard.Answer.Usage = &bench.Usage{AudioIn: tokens(7), AudioOut: tokens(8), ImageIn: tokens(9), AudioSeconds: new(float64)}
-	*heard.Answer.Usage.AudioSeconds = 4.5
+	rec := mediaRecord(bench.Text, bench.Text)
+	rec.AudioLength, rec.Images = 4*time.Second, 5
+	rec.Answer.AudioLength = time.Second
+	rec.Answer.Usage = &bench.Usage{AudioIn: new(bench.Tokens(7)), AudioOut: new(bench.Tokens(8)), ImageIn: new(bench.Tokens(9)), AudioSeconds: new(float64)}
+	*rec.Answer.Usage.AudioSeconds = 4.5
 	failed := mediaRecord(bench.Audio, bench.Audio)
 	failed.AudioLength, failed.Images = time.Second, 1
 	failed.Answer.Failure = &bench.Failure{Class: bench.StreamTruncated}
@@ -50,12 +50,12 @@ func TestMediaValues(t *testing.T) {
 			"num_images": 4, "image_throughput": 20, "image_latency": 50,
 			"time_to_first_image": 100, "generated_images": 2, "generated_image_latency": 100,
 		}},
-		{"chat with all of it", heard, bench.Caps{ProducesTokens: true, Images: true, Audio: true}, map[string]float64{
+		{"chat with all of it", rec, bench.Caps{ProducesTokens: true, Images: true, Audio: true}, map[string]float64{
 			"rtfx": 20, "audio_duration": 4, "num_images": 5, "image_throughput": 25, "image_latency": 40,
 			"time_to_first_token": 100, "inter_token_stall": 100, "usage_prompt_audio_tokens": 7, "usage_completion_audio_tokens": 8,
 			"usage_prompt_image_tokens": 9, "usage_prompt_audio_seconds": 4.5,
 		}},
-		{"nothing of it", heard, bench.Caps{}, map[string]float64{}},
+		{"nothing of it", rec, bench.Caps{}, map[string]float64{}},
 		{"a failure", failed, bench.Caps{Audio: true, ProducesAudio: true}, map[string]float64{}},
 		{"no media", mediaRecord(bench.Text, bench.Text), bench.Caps{Images: true, Audio: true, ProducesImages: true}, map[string]float64{}},
 	} {

@@ -12,7 +12,7 @@ func (s *Set) Merge(o *Set) error {
 	if !s.opts.equal(&o.opts) {
 		return errors.New("merge metric sets: their options differ")
 	}
-	s.adopt(o)
+	s.dropLike(o)
 	gapsFrom := 0
 	if s.gaps != nil {
 		gapsFrom = s.gaps.exact.Len()
@@ -30,8 +30,8 @@ func (s *Set) Merge(o *Set) error {
 	return nil
 }
 
-// adopt drops the values that o has dropped.
-func (s *Set) adopt(o *Set) {
+// dropLike drops the values that o has dropped.
+func (s *Set) dropLike(o *Set) {
 	if o.sketched && !s.sketched {
 		s.dropExact()
 	}
@@ -75,7 +75,7 @@ func (t *tally) merge(o *tally) {
 	t.compared += o.compared
 	t.discrepancies += o.discrepancies
 	t.late += o.late
-	t.ahead += o.ahead
+	t.preconnected += o.preconnected
 	t.Retries += o.Retries
 	if o.firstStart != 0 && (t.firstStart == 0 || o.firstStart < t.firstStart) {
 		t.firstStart = o.firstStart

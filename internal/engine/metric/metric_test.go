@@ -24,9 +24,6 @@ func everything() Options {
 	}
 }
 
-// tokens returns a known token count.
-func tokens(n bench.Tokens) *bench.Tokens { return &n }
-
 // handRecord is a success whose metrics can be computed by hand.
 func handRecord() *bench.Record {
 	return &bench.Record{
@@ -46,11 +43,11 @@ func handRecord() *bench.Record {
 				{At: 1125 * ms, Kind: bench.Text, Tokens: 1, Read: 2},
 				{At: 1185 * ms, Kind: bench.Text, Tokens: 4, Read: 3},
 			},
-			Usage: &bench.Usage{Input: tokens(52), Output: tokens(10), Total: tokens(62), Cached: tokens(13)},
+			Usage: &bench.Usage{Input: new(bench.Tokens(52)), Output: new(bench.Tokens(10)), Total: new(bench.Tokens(62)), Cached: new(bench.Tokens(13))},
 		},
-		RequestedTokens: 8, InputTokens: tokens(50), OutputTokens: tokens(6), ReasoningTokens: tokens(4),
+		RequestedTokens: 8, InputTokens: new(bench.Tokens(50)), OutputTokens: new(bench.Tokens(6)), ReasoningTokens: new(bench.Tokens(4)),
 		TokenSource: bench.TokensServer,
-		ClientInput: tokens(40), ClientOutput: tokens(5), ClientReasoning: tokens(5),
+		ClientInput: new(bench.Tokens(40)), ClientOutput: new(bench.Tokens(5)), ClientReasoning: new(bench.Tokens(5)),
 	}
 }
 
@@ -112,7 +109,7 @@ func TestValuesOf(t *testing.T) {
 			map[string]float64{"inter_token_latency": 80.0 / 9}},
 		{"first known count belongs to a later event", func(r *bench.Record, _ *Options) { r.Answer.Chunks[0].Tokens = 0 },
 			map[string]float64{"inter_token_latency": 80.0 / 7, "first_chunk_tokens": absent}},
-		{"one token has no ITL", func(r *bench.Record, _ *Options) { r.OutputTokens, r.ReasoningTokens = tokens(1), nil },
+		{"one token has no ITL", func(r *bench.Record, _ *Options) { r.OutputTokens, r.ReasoningTokens = new(bench.Tokens(1)), nil },
 			map[string]float64{"inter_token_latency": absent, "output_token_throughput_per_user": absent, "output_sequence_length": 1}},
 		{"unknown lengths are absent", func(r *bench.Record, _ *Options) {
 			r.InputTokens, r.OutputTokens, r.ReasoningTokens = nil, nil, nil
@@ -120,7 +117,7 @@ func TestValuesOf(t *testing.T) {
 			"input_sequence_length": absent, "output_sequence_length": absent, "prefill_throughput_per_user": absent,
 			"osl_mismatch_diff_pct": absent, "normalized_latency": absent, "request_latency": 180,
 		}},
-		{"no answer tokens count as unknown", func(r *bench.Record, _ *Options) { r.OutputTokens = tokens(0) },
+		{"no answer tokens count as unknown", func(r *bench.Record, _ *Options) { r.OutputTokens = new(bench.Tokens(0)) },
 			map[string]float64{"output_token_count": absent, "output_sequence_length": 4}},
 		{"one event has no gaps", func(r *bench.Record, _ *Options) { r.Answer.Chunks = r.Answer.Chunks[:1] },
 			map[string]float64{"time_to_second_token": absent, "inter_token_stall": absent, "request_latency": 100,

@@ -41,7 +41,7 @@ func TestEveryLatencyHasItsTwin(t *testing.T) {
 	}
 }
 
-// TestLateAndDropped checks what an open loop says about its arrivals, and when
+// TestLateAndDropped checks what an open loop reports about its arrivals, and when
 // it does not know.
 func TestLateAndDropped(t *testing.T) {
 	lags := []time.Duration{0, ms, ms + 1, 5 * ms, time.Second}

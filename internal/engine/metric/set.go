@@ -44,7 +44,7 @@ type tally struct {
 	goodTokens              float64       // output tokens of good requests
 	oslMismatches           int64
 	compared, discrepancies int64 // records with two token counts, and those that disagree
-	ahead                   int64 // connections that were opened ahead
+	preconnected            int64 // connections that were opened before the phase
 	late                    int64 // requests that started more than LateAfter after they were due
 }
 
@@ -141,7 +141,7 @@ func (s *Set) Observe(r *bench.Record) {
 // Connected adds the cost of a connection that was opened before the requests. The
 // cost of connections that requests opened is in their records.
 func (s *Set) Connected(cost bench.Setup) {
-	s.tally.ahead++
+	s.tally.preconnected++
 	for i := range s.series {
 		if se := &s.series[i]; se.row.setup != nil {
 			se.add(se.row.setup(cost))

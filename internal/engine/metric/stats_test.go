@@ -103,7 +103,7 @@ func TestCurves(t *testing.T) {
 	set.Observe(&bench.Record{
 		Stamps:      bench.Stamps{Start: 1 * time.Second, End: 4 * time.Second},
 		Answer:      bench.Answer{Streamed: true, Chunks: []bench.Chunk{{At: 2 * time.Second}, {At: 4 * time.Second}}},
-		InputTokens: tokens(100), OutputTokens: tokens(5),
+		InputTokens: new(bench.Tokens(100)), OutputTokens: new(bench.Tokens(5)),
 	})
 	set.Observe(&bench.Record{
 		Stamps: bench.Stamps{Start: 3 * time.Second, End: 5 * time.Second},

@@ -35,7 +35,7 @@ type Monitor struct {
 	sums     sums // guarded by sampling
 }
 
-// pulse is what the ticks have recorded.
+// pulse holds the recordings of the ticks.
 type pulse struct {
 	lag      verdict.Histogram
 	inFlight time.Duration // the gauge, integrated

@@ -8,7 +8,7 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// script is a host that tells what a test wants.
+// script is a host that reports what a test sets.
 type script struct{ totals []Totals }
 
 func (s *script) Read() Totals {
@@ -18,8 +18,6 @@ func (s *script) Read() Totals {
 	}
 	return t
 }
-
-func used(d time.Duration) *time.Duration { return &d }
 
 // In virtual time nothing is ever late, and the gauge is integrated exactly.
 func TestTicksInVirtualTime(t *testing.T) {
@@ -106,11 +104,11 @@ func TestSince(t *testing.T) {
 	after = before
 	after.AddN(3*time.Millisecond, 2)
 	host := &script{totals: []Totals{
-		{At: 1 * sec, CPU: used(0), Cores: 2}, // Start
-		{At: 2 * sec, CPU: used(sec), Cores: 2, Machine: machine(2*sec, 2*sec, 0), RunQueue: &verdict.RunQueue{Wait: sec, Slices: 10}, Scheduler: &before, RSS: 1},                                                                                                                              // Mark
-		{At: 3 * sec, CPU: used(2800 * time.Millisecond), Cores: 2, Machine: machine(3900*time.Millisecond, 2100*time.Millisecond, 0), Scheduler: &after},                                                                                                                                       // busy, crowded
-		{At: 4 * sec, CPU: used(3300 * time.Millisecond), Cores: 2, Machine: machine(4900*time.Millisecond, 2600*time.Millisecond, 500*time.Millisecond)},                                                                                                                                       // neither
-		{At: 4100 * time.Millisecond, CPU: used(3500 * time.Millisecond), Cores: 2, Machine: machine(5100*time.Millisecond, 2600*time.Millisecond, 500*time.Millisecond), RunQueue: &verdict.RunQueue{Wait: 3 * sec, Slices: 30}, Scheduler: &after, RSS: 7, Cgroup: &verdict.Cgroup{Quota: 2}}, // busy, too short to be crowded
+		{At: 1 * sec, CPU: new(time.Duration(0)), Cores: 2}, // Start
+		{At: 2 * sec, CPU: new(sec), Cores: 2, Machine: machine(2*sec, 2*sec, 0), RunQueue: &verdict.RunQueue{Wait: sec, Slices: 10}, Scheduler: &before, RSS: 1},                                                                                                                              // Mark
+		{At: 3 * sec, CPU: new(2800 * time.Millisecond), Cores: 2, Machine: machine(3900*time.Millisecond, 2100*time.Millisecond, 0), Scheduler: &after},                                                                                                                                       // busy, crowded
+		{At: 4 * sec, CPU: new(3300 * time.Millisecond), Cores: 2, Machine: machine(4900*time.Millisecond, 2600*time.Millisecond, 500*time.Millisecond)},                                                                                                                                       // neither
+		{At: 4100 * time.Millisecond, CPU: new(3500 * time.Millisecond), Cores: 2, Machine: machine(5100*time.Millisecond, 2600*time.Millisecond, 500*time.Millisecond), RunQueue: &verdict.RunQueue{Wait: 3 * sec, Slices: 30}, Scheduler: &after, RSS: 7, Cgroup: &verdict.Cgroup{Quota: 2}}, // busy, too short to be crowded
 	}}
 	synctest.Test(t, func(t *testing.T) {
 		m := Start(Options{Host: host, Ticker: NewTimer})

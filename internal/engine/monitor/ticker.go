@@ -15,7 +15,7 @@ type Ticker interface {
 }
 
 // NewTimer returns a ticker made of a timer of Go, whose wake-ups are up to a
-// millisecond late where the runtime waits in steps of a millisecond. In virtual
+// millisecond late if the runtime waits in steps of a millisecond. In virtual
 // time they are exact.
 func NewTimer() Ticker {
 	t := time.NewTimer(time.Hour)

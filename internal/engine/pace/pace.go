@@ -17,7 +17,7 @@ type Waiter interface {
 	// false if done is closed; that may be noticed only at the instant itself if
 	// it is less than two milliseconds away.
 	Until(at time.Time, done <-chan struct{}) bool
-	// Close frees what the Waiter holds; it must not be used any more.
+	// Close releases the Waiter; it must not be used afterwards.
 	Close()
 }
 
@@ -73,7 +73,7 @@ type lead struct {
 	began time.Time // when spinning was first accounted for
 }
 
-// take returns how much earlier to ask for the wake-up of a wait that begins at
+// take returns how much earlier to set the wake-up of a wait that begins at
 // now: nothing, if too much time was spun away already.
 func (l *lead) take(now time.Time) time.Duration {
 	if l.began.IsZero() {
@@ -85,7 +85,7 @@ func (l *lead) take(now time.Time) time.Duration {
 	return l.size
 }
 
-// woke accounts for a wake-up that came so much later than it was asked for.
+// woke accounts for a wake-up that came so much later than it was set for.
 func (l *lead) woke(late time.Duration) {
 	l.size += (min(max(late, 0), maxLead) - l.size) >> leadShift
 }

@@ -14,8 +14,8 @@ func TestTimers(t *testing.T) {
 		want  bool
 		took  time.Duration
 	}{
-		{"an instant ahead", 3 * time.Second, -1, true, 3 * time.Second},
-		{"a nanosecond ahead", 1, -1, true, 1},
+		{"a future instant", 3 * time.Second, -1, true, 3 * time.Second},
+		{"a nanosecond later", 1, -1, true, 1},
 		{"now", 0, -1, true, 0},
 		{"an instant that has passed", -time.Second, -1, true, 0},
 		{"done before", 3 * time.Second, time.Second, false, time.Second},
@@ -31,7 +31,7 @@ func TestTimers(t *testing.T) {
 					defer time.AfterFunc(tt.close, func() { close(done) }).Stop()
 				}
 				start := time.Now()
-				for range 2 { // the second wait is for an instant that has passed
+				for range 2 { // the second instant has passed
 					if got := w.Until(start.Add(tt.after), done); got != tt.want {
 						t.Errorf("Until = %v, want %v", got, tt.want)
 					}

@@ -26,7 +26,7 @@ var _ Waiter = (*precise)(nil)
 
 // Precise returns a Waiter whose wake-ups come some tens of microseconds after
 // the instant while a processor is free, and less where the lead that it learns
-// makes up for it. Where the system has no such clock it is [Timers]. It cannot
+// compensates for it. If the system has no such clock, it is [Timers]. It cannot
 // be used in virtual time.
 func Precise() Waiter {
 	p := &precise{timers: newTimers()}

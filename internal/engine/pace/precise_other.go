@@ -2,6 +2,6 @@
 
 package pace
 
-// Precise returns [Timers]: there is no finer clock that the runtime lets us
+// Precise returns [Timers]: the runtime offers no finer clock that we can
 // wait on.
 func Precise() Waiter { return Timers() }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plan"
@@ -65,7 +65,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 func describe(r *run.Run, m *plan.Measure) *export.Report {
 	rep := &export.Report{
 		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,
-		InputConfig: config.InputConfig(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
+		InputConfig: compat.Input(m.Document), Models: r.Models, Endpoint: r.Endpoint, Title: m.Kind.Title, Streaming: r.Streaming,
 		SLOs: m.Metrics.SLOs, Targets: r.Targets,
 	}
 	for i := range m.Phases {

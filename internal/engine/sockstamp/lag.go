@@ -38,7 +38,7 @@ func (l *Lags) Count(s Stamp) {
 	l.buckets[lagBucket(s.Lag)].Add(1)
 }
 
-// Counts returns what was counted so far. Reads that are being counted meanwhile
+// Counts returns the counts so far. Reads that are being counted meanwhile
 // may be in one of its numbers and not yet in another.
 func (l *Lags) Counts() LagCounts {
 	c := LagCounts{Kernel: l.kernel.Load(), Read: l.read.Load()}
@@ -56,7 +56,7 @@ type LagCounts struct {
 	Buckets [LagBuckets]uint64 // of the kernel's, by lag; bucket i ends at LagBound(i)
 }
 
-// Since returns what was counted after an earlier state.
+// Since returns the counts since an earlier state.
 func (c LagCounts) Since(earlier LagCounts) LagCounts {
 	c.Kernel -= earlier.Kernel
 	c.Read -= earlier.Read
@@ -66,7 +66,7 @@ func (c LagCounts) Since(earlier LagCounts) LagCounts {
 	return c
 }
 
-// Source says where the stamps come from: "kernel", "read", "mixed", or "" where
+// Source is the source of the stamps: "kernel", "read", "mixed", or "" if
 // nothing was read.
 func (c LagCounts) Source() string {
 	switch {

@@ -1,4 +1,4 @@
-// Package sockstamp tells when the bytes of a read arrived. Where the platform
+// Package sockstamp reports when the bytes of a read arrived. If the platform
 // gives it, that is the kernel's receive time: a goroutine that waits for a core
 // reads late, but the stamp is not late.
 package sockstamp
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Conn notes for each read when its bytes arrived. One goroutine reads at a
+// Conn records for each read when its bytes arrived. One goroutine reads at a
 // time, as net/http does; Last may be called from anywhere. Reads allocate
 // nothing.
 type Conn struct {
@@ -21,12 +21,12 @@ type Conn struct {
 	last   atomic.Int64 // nanoseconds after base; valid if there were reads
 	reads  atomic.Int32
 	lag    atomic.Int64 // nanoseconds, the longest since TakeLag
-	closed func()       // nil = nobody wants to know
+	closed func()       // nil = none
 	once   sync.Once
 }
 
-// New wraps a connection. Kernel stamps are used where c is a TCP socket on
-// Linux; anything else is stamped right after Read returns.
+// New wraps a connection. Kernel stamps are used if c is a TCP socket on
+// Linux; other connections are stamped right after Read returns.
 func New(c net.Conn) *Conn { return &Conn{Conn: c, kernel: newReader(c), base: time.Now()} }
 
 // CountIn makes the connection count its reads in lags. It is called before the
@@ -53,18 +53,18 @@ func (c *Conn) Read(b []byte) (int, error) {
 	if c.kernel == nil {
 		n, err := c.Conn.Read(b)
 		if n > 0 {
-			c.note(Stamp{At: time.Now()})
+			c.record(Stamp{At: time.Now()})
 		}
 		return n, err
 	}
 	n, s, err := c.kernel.read(b)
 	if n > 0 {
-		c.note(s)
+		c.record(s)
 	}
 	return n, err
 }
 
-func (c *Conn) note(s Stamp) {
+func (c *Conn) record(s Stamp) {
 	at := int64(s.At.Sub(c.base))
 	if c.reads.Load() > 0 {
 		at = max(at, c.last.Load()) // wall and monotonic clock are paired to some 10 ns only
@@ -89,7 +89,7 @@ func (c *Conn) Last() time.Time {
 // Reads returns the number of reads that returned bytes.
 func (c *Conn) Reads() int32 { return c.reads.Load() }
 
-// TakeLag returns the longest lag of a read since the last call; 0 where the
+// TakeLag returns the longest lag of a read since the last call; 0 if the
 // stamps are not the kernel's.
 func (c *Conn) TakeLag() time.Duration { return time.Duration(c.lag.Swap(0)) }
 
@@ -112,7 +112,7 @@ func (c *Conn) SetLinger(sec int) error {
 	return nil
 }
 
-// Stamp says when the bytes of one read arrived.
+// Stamp is the time at which the bytes of one read arrived.
 type Stamp struct {
 	At     time.Time     // with a monotonic reading
 	Lag    time.Duration // from the arrival to the end of the read; 0 unless Kernel

@@ -17,7 +17,7 @@ import (
 // wall clock was stepped, and the time after the read is used instead.
 const credible = time.Second
 
-// Enable asks the kernel for the receive times of a socket (SO_TIMESTAMPNS,
+// Enable requests the receive times of a socket from the kernel (SO_TIMESTAMPNS,
 // socket(7): "the kernel's receive time of the last packet that was copied").
 func Enable(fd int) error {
 	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
@@ -33,7 +33,7 @@ type Receiver struct {
 }
 
 // Receive reads once into b, which must not be empty, without waiting:
-// unix.EAGAIN says that there is nothing to read. 0 bytes without an error are
+// unix.EAGAIN means that there is nothing to read. 0 bytes without an error are
 // the end of the stream. The stamp is that of the last packet of which bytes were
 // copied; it is valid if n > 0.
 func (r *Receiver) Receive(fd int, b []byte) (n int, s Stamp, err error) {

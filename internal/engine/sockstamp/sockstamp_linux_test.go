@@ -41,7 +41,7 @@ func TestStampIsThatOfTheArrival(t *testing.T) {
 }
 
 // awaitStamps waits until packets carry stamps: if no other socket of the machine
-// uses them, the kernel turns them on some time after it was asked.
+// uses them, the kernel turns them on some time after it was requested.
 func awaitStamps(t *testing.T, c *Conn, server io.Writer) {
 	t.Helper()
 	var lags Lags

@@ -29,8 +29,8 @@ func pair(t *testing.T) (client, server *net.TCPConn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		c.Close()
-		s.Close()
+		_ = c.Close()
+		_ = s.Close()
 	})
 	return c.(*net.TCPConn), s.(*net.TCPConn)
 }

@@ -16,14 +16,14 @@ const (
 const fewValues = 512
 
 // Sort sorts values in place, in ascending order, by radix. There must be no NaN.
-// Half a million values take an eighth of the time of [slices.Sort]. spare is
+// Half a million values take an eighth of the time of [slices.Sort]. scratch is
 // memory for it; it may be nil, grows as needed and is returned for the next call.
-func Sort(v, spare []float64) []float64 {
+func Sort(v, scratch []float64) []float64 {
 	if len(v) <= fewValues {
 		slices.Sort(v)
-		return spare
+		return scratch
 	}
-	spare = slices.Grow(spare[:0], len(v))[:len(v)]
+	scratch = slices.Grow(scratch[:0], len(v))[:len(v)]
 	var counts [digits][radix]int
 	for _, x := range v {
 		k := sortKey(x)
@@ -31,7 +31,7 @@ func Sort(v, spare []float64) []float64 {
 			counts[d][k>>(d*digitBits)%radix]++
 		}
 	}
-	from, to := v, spare
+	from, to := v, scratch
 	for d := range digits {
 		count, shift := &counts[d], d*digitBits
 		if count[sortKey(from[0])>>shift%radix] == len(v) {
@@ -51,7 +51,7 @@ func Sort(v, spare []float64) []float64 {
 	if &from[0] != &v[0] {
 		copy(v, from)
 	}
-	return spare
+	return scratch
 }
 
 // sortKey returns an integer that is ordered as the numbers are.

@@ -22,7 +22,7 @@ func TestSort(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var spare []float64
+			var scratch []float64
 			for _, n := range []int{0, 1, 2, fewValues, fewValues + 1, 3000, 1000} {
 				v := make([]float64, n)
 				for i := range v {
@@ -30,7 +30,7 @@ func TestSort(t *testing.T) {
 				}
 				want := slices.Clone(v)
 				slices.Sort(want)
-				spare = Sort(v, spare)
+				scratch = Sort(v, scratch)
 				if !slices.Equal(v, want) {
 					t.Fatalf("%d values: order differs from that of comparing", n)
 				}
@@ -45,11 +45,11 @@ func BenchmarkSort(b *testing.B) {
 	for i := range values {
 		values[i] = 20e6 + rng.NormFloat64()*1e5
 	}
-	v, spare := make([]float64, len(values)), []float64(nil)
+	v, scratch := make([]float64, len(values)), []float64(nil)
 	b.Run("digits", func(b *testing.B) {
 		for b.Loop() {
 			copy(v, values)
-			spare = Sort(v, spare)
+			scratch = Sort(v, scratch)
 		}
 	})
 	b.Run("comparing", func(b *testing.B) {

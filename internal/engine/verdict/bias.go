@@ -58,7 +58,7 @@ func numbers(o *Observation) []number {
 		text: "requests took long to write", // includes a slow network, so never sure
 	}
 	first, firstBasis := receiving(o, l.MergedFirst, l.Streams, 1)
-	// The last event of a read has a timestamp of its own. What a stream sends after
+	// The last event of a read has its own timestamp. What a stream sends after
 	// its content usually comes with it.
 	last, lastBasis := receiving(o, 0, l.Gaps, 1)
 	gap, gapBasis := receiving(o, l.Merged, l.Gaps, 2)

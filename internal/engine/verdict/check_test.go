@@ -75,7 +75,7 @@ func TestCheck(t *testing.T) {
 		{"the file says another window", func(_ *testing.T, a *Account) { a.End = a.End.Add(msec) }, []string{"window"}},
 		{"more in flight than the records say", func(_ *testing.T, a *Account) { a.Self.InFlight = 1300 * msec }, []string{"littles-law"}},
 		{"fewer in flight than the records say", func(_ *testing.T, a *Account) { a.Self.InFlight = 700 * msec }, []string{"littles-law"}},
-		{"within what watching can miss", func(_ *testing.T, a *Account) { a.Self.InFlight += 4 * 5 * msec }, nil},
+		{"within what sampling can miss", func(_ *testing.T, a *Account) { a.Self.InFlight += 4 * 5 * msec }, nil},
 		{"the curve lost a request", func(t *testing.T, a *Account) { set(t, a, "effective_concurrency", metric.Avg, 0.75) }, []string{"concurrency-curve"}},
 		{"a gap vanished", func(t *testing.T, a *Account) { set(t, a, "inter_chunk_latency", metric.Sum, 459) }, []string{"latency-sum"}},
 		{"tokens by event and by usage", func(_ *testing.T, a *Account) { a.Tally.Observe(odd(4)) }, []string{"tokens-conserved"}},
@@ -129,7 +129,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// odd is a record with three events of a token each, and a usage block of its own.
+// odd is a record with three events of a token each, and a separate usage block.
 func odd(usage int) *bench.Record {
 	r := record(100, 140, 170)
 	for i := range r.Answer.Chunks {
@@ -160,7 +160,7 @@ func TestChecked(t *testing.T) {
 	}
 }
 
-// Watching at steps of 5 ms says nothing about requests of 5 ms.
+// Sampling at steps of 5 ms does not show requests of 5 ms.
 func TestLittlesLawNeedsLongRequests(t *testing.T) {
 	a := account(t)
 	a.Tally.residence = 4 * 8 * msec

@@ -29,7 +29,7 @@ const (
 	shareLimit = 0.05                   // share of the window: processors in full use, throttled, or taken by the hypervisor
 )
 
-// signs lists what exceeds its limit. accurate: no latency is affected.
+// signs lists the observations above their limits. accurate: no latency is affected.
 func signs(o *Observation, accurate bool) []Sign {
 	s, l := &o.Self, &o.Load
 	var out []Sign

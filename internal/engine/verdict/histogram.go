@@ -9,13 +9,13 @@ import (
 // The shape of a [Histogram].
 const (
 	unitBits = 10 // the finest bucket is 1024 ns wide
-	subBits  = 4  // 16 buckets an octave
+	subBits  = 4  // 16 buckets per octave
 	octaves  = 23 // up to 2^27 units, 137 s
 	buckets  = (octaves + 1) << subBits
 )
 
 // Histogram counts durations in fixed buckets: 1 µs wide up to 16 µs, then
-// sixteen an octave, so that a quantile is at most 6.3 % too high and never too
+// sixteen per octave, so that a quantile is at most 6.3 % too high and never too
 // low. Negative durations count as 0, those above 137 s as 137 s. The zero value
 // is empty. It is a value of 3 KB without pointers: assignment copies it. Not
 // safe for concurrent use.
@@ -61,7 +61,7 @@ func upper(i int) time.Duration {
 	return time.Duration(i&(1<<subBits-1)+1<<subBits+1) << (octave + unitBits)
 }
 
-// Merge adds what o has counted.
+// Merge adds the counts of o.
 func (h *Histogram) Merge(o *Histogram) {
 	for i, n := range o.counts {
 		h.counts[i] += n
@@ -71,7 +71,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.max = max(h.max, o.max)
 }
 
-// Since returns what was counted after h looked like earlier. The largest value
+// Since returns the durations that were counted after h equalled earlier. The largest value
 // is known to within its bucket then.
 func (h *Histogram) Since(earlier *Histogram) Histogram {
 	d := Histogram{count: h.count - earlier.count, sum: h.sum - earlier.sum}

@@ -44,7 +44,7 @@ func calm() *Observation {
 	}
 }
 
-// open makes the load of an observation one that a schedule asks for.
+// open makes the load of an observation that of an open loop.
 func open(o *Observation) { o.Load.Open, o.Load.Offered, o.Load.Delivered = true, 100, 100 }
 
 // read makes the stamps of an observation those of reads.
@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 		want   string // level, then code=level(concerns) of each reason
 	}{
 		{"nothing was late", func(*Observation) {}, "ok"},
-		// What the client saw of itself is evidence, not damage.
+		// Observations of the client alone are evidence, not reasons.
 		{"late wake-ups, the kernel stamps", func(o *Observation) { o.Self.Ticks = lags(30*msec, 2000) }, "ok"},
 		{"goroutines wait, the kernel stamps", func(o *Observation) { o.Self.Scheduler = lagsOf(30*msec, 5000) }, "ok"},
 		{"long pauses", func(o *Observation) { o.Self.Pauses = lagsOf(20*msec, 5) }, "ok"},
@@ -98,7 +98,7 @@ func TestJudge(t *testing.T) {
 		{"80 ms of everything", func(o *Observation) { read(o); o.Self.Scheduler = lagsOf(80*msec, 5000) }, "invalid scheduler-latency=invalid(" + ttft + "," + latency + "," + gap + ")"},
 		{"one late tick is not a percentile", func(o *Observation) { read(o); o.Self.Ticks = lags(0, 2000, 50*msec, 1) }, "ok"},
 
-		// Events that the kernel joined because nobody read them.
+		// Events that the kernel joined because they were not read.
 		{"late reads joined events", func(o *Observation) {
 			o.Self.Ticks = lags(0, 1900, 30*msec, 100)
 			o.Load.Merged = 2000
@@ -369,7 +369,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// What is not known is null, and never a zero that looks like a measurement.
+// An unknown value is null, and never a zero that looks like a measurement.
 func TestReportNulls(t *testing.T) {
 	r := Judge(&Observation{Phase: "p", Self: Self{Window: time.Second, Ticks: lags(0, 10)}})
 	data, err := json.Marshal(r)

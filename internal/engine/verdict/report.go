@@ -230,7 +230,7 @@ func lag(h *Histogram) *Lag {
 // ms is a duration in milliseconds.
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// round keeps six decimals and makes what is not finite zero, so that it can be
+// round keeps six decimals and replaces non-finite numbers by zero, so that they can be
 // written as JSON.
 func round(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {

@@ -54,7 +54,7 @@ const (
 	steep        = 2    // seconds of latency more for each second of load
 	cutShare     = 0.05 // of all that were due
 	cutMore      = 0.5  // of the last requests took longer than all had time, beyond those of the first
-	offeredApart = 0.05 // from the asked rate
+	offeredApart = 0.05 // from the requested rate
 )
 
 // Saturate judges an open loop.
@@ -100,7 +100,7 @@ func (d *Demand) growing() bool {
 		return over
 	case span >= settled*first:
 		return d.fallingBehind(span, first)
-	case !over: // too early to say
+	case !over: // too early
 		return false
 	case float64(d.Stats.Cancelled+d.Stats.Backlog) >= cutShare*float64(a.Used):
 		had := d.Stats.RequestsEnd - a.Last

@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// demand is an open loop of n requests at a constant rate; took says how long
+// demand is an open loop of n requests at a constant rate; took returns how long
 // request i takes since it was due.
 func demand(n int, rate float64, took func(i int) time.Duration) *Demand {
 	d := &Demand{Rate: rate, Smoothness: 1, Stats: &bench.PhaseStats{Name: "profiling", Start: time.Second}, Tally: new(Tally)}
@@ -97,7 +97,7 @@ func TestSaturate(t *testing.T) {
 	}
 }
 
-// Whoever sends late is not the server.
+// A client that sends late does not make the server saturated.
 func TestSaturateClient(t *testing.T) {
 	d := demand(300, 20, func(int) time.Duration { return time.Second })
 	d.Load.Offered, d.Load.Delivered, d.Load.Late = 20, 15, 5*time.Second

@@ -12,9 +12,9 @@ type Class string
 
 // The classes, best first.
 const (
-	PerToken  Class = "per_token" // about one token an event, and events come one by one
-	Batched   Class = "batched"   // several tokens an event
-	Coalesced Class = "coalesced" // several events a read
+	PerToken  Class = "per_token" // about one token per event, and events come one by one
+	Batched   Class = "batched"   // several tokens per event
+	Coalesced Class = "coalesced" // several events per read
 	Buffered  Class = "buffered"  // the whole content in one burst at the end
 )
 
@@ -44,7 +44,7 @@ type Withheld struct {
 	Reason      string    `json:"reason"`
 }
 
-// streams counts what the class is derived from.
+// streams holds the counts that the class is derived from.
 type streams struct {
 	streams, buffered      int64
 	events, gaps           int64
@@ -57,7 +57,7 @@ type streams struct {
 
 // The limits between the classes.
 const (
-	batchedFrom   = 1.5  // tokens an event
+	batchedFrom   = 1.5  // tokens per event
 	coalescedFrom = 0.1  // share of the gaps within one read
 	bufferedFrom  = 0.5  // share of the streams
 	shortAnswer   = 4    // tokens; shorter answers cannot be called buffered

@@ -16,7 +16,7 @@ type Tally struct {
 	requests, succeeded      int64         // that were started
 	later                    int64         // that were due after the beginning
 	waited                   time.Duration // sum of due to start, of those
-	dues, starts             extent        // of the due times and of the starts
+	planned, starts          extent        // of the due times and of the starts
 	slots, residence, atWork time.Duration // sums: due to end, permit to end, start to end
 	first, last              ends          // latencies, by when requests were due
 	streams                  streams
@@ -70,7 +70,7 @@ func (t *Tally) Observe(rec *bench.Record) {
 	t.due.Add(began - st.Due)
 	t.permit.Add(began - st.Permit)
 	t.starts.add(began)
-	t.dues.add(st.Due)
+	t.planned.add(st.Due)
 	if st.End >= st.Start {
 		t.slots += st.End - st.Due
 		t.first.add(st.Due, st.End-st.Due)
@@ -132,7 +132,7 @@ func (c *conservation) observe(rec *bench.Record) {
 
 // Asked is what the plan of a phase requests.
 type Asked struct {
-	Open          bool          // a schedule says when requests are due
+	Open          bool          // requests are due by a schedule
 	BacklogMax    int64         // arrivals that waited for a slot at the same time, at most
 	TTFT, Latency time.Duration // medians as they are reported; 0 = unknown
 }
@@ -150,7 +150,7 @@ func (t *Tally) Load(a Asked) Load {
 		l.Schedule = t.permit
 	}
 	if n := float64(t.requests - 1); n > 0 {
-		due, sent := t.dues.length(), t.starts.length()
+		due, sent := t.planned.length(), t.starts.length()
 		if sent > 0 {
 			l.Delivered = n / sent.Seconds()
 		}

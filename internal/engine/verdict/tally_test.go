@@ -83,7 +83,7 @@ func TestTallyLoad(t *testing.T) {
 	}
 }
 
-// The requests that open the slots of a closed loop say nothing about how soon a
+// The requests that open the slots of a closed loop do not show how soon a
 // slot is used again.
 func TestTallyBegin(t *testing.T) {
 	var y Tally
@@ -232,7 +232,7 @@ func BenchmarkObserve(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/600, "ns/event")
 }
 
-// Sound and pictures come in pieces of any size: nothing is said about tokens.
+// Audio and images come in pieces of any size: nothing is reported about tokens.
 func TestStreamsWithoutTokens(t *testing.T) {
 	for _, kind := range []bench.ChunkKind{bench.Audio, bench.ImagePartial} {
 		var y Tally

@@ -86,10 +86,10 @@ func choices(o option, known *config.Choices) []string {
 
 // structField finds the field of a struct by its name in documents.
 func structField(t reflect.Type, name string) (reflect.StructField, bool) {
-	for i := range t.NumField() {
-		tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for field := range t.Fields() {
+		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if tag == name {
-			return t.Field(i), true
+			return field, true
 		}
 	}
 	return reflect.StructField{}, false

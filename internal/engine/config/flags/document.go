@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// Document builds the document that the options say, or lays them over the file
+// Document builds the document that the options describe, or lays them over the file
 // of --config, and checks it like [Load]. Problems name the option at fault. The
 // error is *Invalid, *Malformed for an unreadable --config, or an error of
 // reading a file.
@@ -56,7 +56,7 @@ func (f *Flags) newOverlay() (*overlay, error) {
 	}
 	b.benchmark = b.draft.Root.Get("benchmark")
 	if b.benchmark == nil || b.benchmark.Shape != tree.Object {
-		// The loader reports it; what is typed has nowhere to go.
+		// The loader reports it; there is no section for the option.
 		b.benchmark = tree.ObjectNode()
 	}
 	return b, nil
@@ -200,7 +200,7 @@ func (b plainOptions) apiKey(occ *occurrence) {
 	b.set("endpoint.apiKey", occ, tree.TextNode(key))
 }
 
-// section switches on or off what has options of its own.
+// section switches a section that has options on or off.
 func (b plainOptions) section(path string, occ *occurrence) {
 	switch {
 	case !occ.on:
@@ -210,7 +210,7 @@ func (b plainOptions) section(path string, occ *occurrence) {
 	}
 }
 
-// sections reports options of what is switched off. Otherwise they switch it on,
+// sections reports options of sections that are switched off. Otherwise they switch it on,
 // as in AIPerf.
 func (b plainOptions) sections() {
 	for _, occ := range b.flags.typed {
@@ -254,7 +254,7 @@ func (b plainOptions) verbose(occ *occurrence) {
 	}
 }
 
-// fileDataset settles what --input-file means for the type.
+// fileDataset sets the type that --input-file implies.
 func (b plainOptions) fileDataset() {
 	input := b.flags.get("--input-file")
 	if input == nil {

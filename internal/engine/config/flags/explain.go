@@ -40,7 +40,7 @@ func (f *Flags) explain(problems []config.Problem) []config.Problem {
 
 func (f *Flags) explained(p config.Problem) config.Problem {
 	path := f.optionPath(p.Pointer)
-	var deeper []*occurrence // options that give a part of what the problem is about
+	var deeper []*occurrence // options that give a part of the problem's value
 	for _, occ := range f.typed {
 		own := occ.option.path
 		switch {
@@ -95,7 +95,7 @@ func (f *Flags) optionPath(pointer string) string {
 	return strings.TrimSuffix(kind+"."+field, ".")
 }
 
-// argumentHint guesses what an argument that is no option was meant for.
+// argumentHint guesses the option that a positional argument was meant for.
 func argumentHint(token string) string {
 	host, port, ok := strings.Cut(token, ":")
 	if _, err := strconv.ParseUint(port, 10, 16); ok && err == nil && host != "" && !strings.ContainsAny(host, " /") {

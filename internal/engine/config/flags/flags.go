@@ -28,7 +28,7 @@ const (
 	optGoodput                   // "tag:number tag:number" in one argument
 )
 
-// optionStatus is what aiperfd does with an option.
+// optionStatus is how aiperfd treats an option.
 type optionStatus uint8
 
 const (
@@ -186,7 +186,7 @@ func (f *Flags) skip(argv []string, i int) int {
 	return i
 }
 
-// values collects what belongs to the option at i.
+// values collects the values of the option at i.
 func (f *Flags) values(argv []string, i int, o option, value string, inline bool) ([]string, int) {
 	next := i + 1
 	if inline {
@@ -306,7 +306,7 @@ var _ redact.Flags = (*Flags)(nil)
 // flagFor names the option that gives a canonical path, for problems with what
 // is missing.
 func flagFor(path string) string {
-	switch config.Generic(path) {
+	switch tree.GenericPath(path) {
 	case "benchmark.models.items":
 		return "--model"
 	case "benchmark.datasets.*.path":

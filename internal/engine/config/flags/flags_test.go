@@ -35,7 +35,7 @@ func mustFlags(t testing.TB, argv ...string) *config.Document {
 	return d
 }
 
-// phaseText writes what was measured of a phase.
+// phaseText describes the load of a phase.
 func phaseText(ph config.Phase) string {
 	var out []string
 	for _, m := range []struct {
@@ -483,7 +483,7 @@ func TestEverySpellingIsKnown(t *testing.T) {
 	}
 }
 
-// Whatever is refused of AIPerf's everyday options is refused on purpose.
+// Every refused option among AIPerf's common options is refused on purpose.
 // TestSystemPromptOfCompletions: an API without roles gets the system prompt in
 // front of the prompt.
 func TestSystemPromptOfCompletions(t *testing.T) {
@@ -606,8 +606,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// What the server is reached by, from flags into the document.
-func TestReachFlags(t *testing.T) {
+// The options of the connection, from flags into the document.
+func TestConnectionFlags(t *testing.T) {
 	e := mustFlags(t,
 		"--url-strategy", "random", "--url-affinity", "request", "--url-param", "api-version=2024-10-21", "--url-param", "sig=a=b",
 		"--unix-socket", "/run/vllm.sock", "--auth-style", "api-key", "--affinity-header", "X-Session-ID,X-SMG-Routing-Key",
@@ -634,8 +634,8 @@ func TestReachFlags(t *testing.T) {
 	}
 }
 
-// A key of the environment is used only where nothing else says who asks, and
-// the document says where it came from.
+// A key of the environment is used only if nothing else authenticates, and
+// the document names its origin.
 func TestKeyVariables(t *testing.T) {
 	both := map[string]string{"AIPERFD_API_KEY": "ours", "OPENAI_API_KEY": "theirs"}
 	openai := map[string]string{"OPENAI_API_KEY": "theirs"}
@@ -687,7 +687,7 @@ func TestObjectiveAliases(t *testing.T) {
 	}
 }
 
-// What is no objective gets the nearest name, also the nearest short one.
+// An unknown objective gets the nearest name, also the nearest short one.
 func TestObjectiveSuggestions(t *testing.T) {
 	for value, want := range map[string]string{
 		"tttf:200":        `--goodput: "tttf" is not a metric; did you mean "ttft"?`,

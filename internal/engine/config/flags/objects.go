@@ -113,7 +113,7 @@ func (b objectOptions) header(occ *occurrence, value string, into *tree.Node) bo
 	return true
 }
 
-// param reads name=value; what is behind the first = is the value.
+// param reads name=value, divided at the first =.
 func (b objectOptions) param(occ *occurrence, value string, into *tree.Node) bool {
 	name, text, ok := strings.Cut(value, "=")
 	if !ok || name == "" {
@@ -124,7 +124,7 @@ func (b objectOptions) param(occ *occurrence, value string, into *tree.Node) boo
 	return true
 }
 
-// extra reads name:value pieces. A comma divides only where another name:
+// extra reads name:value pieces. A comma divides only before another name:
 // follows; dots in a name lead into objects.
 func (b objectOptions) extra(occ *occurrence, value string, into *tree.Node) bool {
 	for _, piece := range pieces(value) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/compat"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
 )
@@ -50,8 +51,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestLackingChoices: choices of AIPerf that are not there are named as such.
-func TestLackingChoices(t *testing.T) {
+// TestUnsupportedChoices: unsupported choices of AIPerf are reported as such.
+func TestUnsupportedChoices(t *testing.T) {
 	for _, row := range []struct{ argv, want string }{
 		{"--endpoint-type solido_rag", "--endpoint-type solido_rag: not supported by aiperfd yet; use chat, "},
 		{"--endpoint-type rankings", `--endpoint-type rankings: unknown endpoint type; did you mean "nim_rankings"? It must be chat, `},
@@ -91,10 +92,10 @@ func TestJobFlags(t *testing.T) {
 	}
 }
 
-// What is shown of a document can be loaded again.
+// A document can be loaded again as it is shown.
 func TestJobsAreShown(t *testing.T) {
 	d := mustFlags(t, "--endpoint-type", "runpod", "--runpod-mode", "async", "--job-timeout-seconds", "90")
-	text, err := json.Marshal(config.Compat(d))
+	text, err := json.Marshal(compat.Resolved(d))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestJobsAreShown(t *testing.T) {
 // compatText returns a member of a document's benchmark section as Compat shows it.
 func compatText(t testing.TB, d *config.Document, path ...string) string {
 	t.Helper()
-	text, err := plainjson.Marshal(config.Compat(d))
+	text, err := plainjson.Marshal(compat.Resolved(d))
 	for _, name := range path {
 		var members map[string]json.RawMessage
 		if bytes.HasPrefix(text, []byte("[")) {
@@ -128,7 +129,7 @@ func compatText(t testing.TB, d *config.Document, path ...string) string {
 	return string(text)
 }
 
-// mediaText returns what the dataset of a document says of media.
+// mediaText describes the media of a document's dataset.
 func mediaText(t testing.TB, d *config.Document) string {
 	t.Helper()
 	var out []string
@@ -247,7 +248,7 @@ func TestTemplateFile(t *testing.T) {
 	}
 }
 
-// TestFormatIsDetected: without a format the first record says which it is.
+// TestFormatIsDetected: without a format, the first record determines it.
 func TestFormatIsDetected(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, row := range []struct{ name, first, format, problem string }{
@@ -283,8 +284,8 @@ func TestFormatIsDetected(t *testing.T) {
 	}
 }
 
-// TestNoEffect: what asks for nothing, or for what cannot matter here, is taken
-// with a warning that says so.
+// TestNoEffect: an option that requests nothing, or has no effect here, is accepted
+// with a warning.
 func TestNoEffect(t *testing.T) {
 	for _, row := range []struct {
 		argv []string

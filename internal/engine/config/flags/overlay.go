@@ -59,7 +59,7 @@ func (b *overlay) find(path string) *tree.Node {
 	return n
 }
 
-// set writes a node at an option's path and makes what is missing above it.
+// set writes a node at an option's path and creates missing parents.
 func (b *overlay) set(path string, occ *occurrence, value *tree.Node) {
 	canonical := b.resolve(path)
 	value.Place = b.place(occ, canonical)

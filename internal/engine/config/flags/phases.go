@@ -158,7 +158,7 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 }
 
 // burst reports whether a pattern is AIPerf's name for a closed loop, which goes
-// without a rate and without an option of its own.
+// without a rate and without an option for it.
 func (b phaseOptions) burst(pattern *occurrence, rate bool, rateFlag string) bool {
 	if pattern == nil || suggest.Fold(pattern.values[0]) != suggest.Fold("concurrency_burst") {
 		return false
@@ -170,7 +170,7 @@ func (b phaseOptions) burst(pattern *occurrence, rate bool, rateFlag string) boo
 	return true
 }
 
-// checkPattern refuses what is a type of phases but no pattern of arrivals.
+// checkPattern rejects types of phases that are no pattern of arrivals.
 func (b phaseOptions) checkPattern(pattern *occurrence) {
 	choices := config.ChoiceNames(b.flags.Options.Choices.Arrivals)
 	if pattern == nil || slices.ContainsFunc(choices, func(c string) bool { return suggest.Fold(c) == suggest.Fold(pattern.values[0]) }) {

@@ -108,7 +108,7 @@ func Usage(w io.Writer) error {
 	return nil
 }
 
-// usageText is what an option means, with its default.
+// usageText describes an option, with its default.
 func usageText(o option) string {
 	if o.def == "" {
 		return o.help
@@ -120,7 +120,7 @@ func usageText(o option) string {
 func wrapText(text string, width int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case line == "":
 			line = word

@@ -11,12 +11,13 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/unsupported"
 )
 
 // FieldKind is the type of a field's value in a document.
 type FieldKind string
 
-// The kinds. Durations, distributions and JSON objects have forms of their own,
+// The kinds. Durations, distributions and JSON objects have special forms,
 // see docs/document.md.
 const (
 	KindObject       FieldKind = "object"
@@ -33,7 +34,7 @@ const (
 
 // Field describes a member of the document, for reference pages and schemas. It
 // is made from the Go types, their validate tags, the flag table and
-// [fieldTexts], so that nothing is said twice.
+// [fieldTexts], so that nothing is written twice.
 type Field struct {
 	Name    string // camelCase; snake_case is accepted too
 	Path    string // canonical, with * for an index; "" = the document
@@ -57,7 +58,7 @@ type Field struct {
 	Infinite  bool // a duration that may be "inf"
 	Numeric   bool // a version, which may be written as a number
 
-	Element *Field  // Of a list or map
+	Element *Field  // of a list or map
 	Fields  []Field // Of an object
 
 	Short       []Field // further members that are short for this one
@@ -70,12 +71,12 @@ type Form uint8
 
 // The short forms.
 const (
-	FormElement Form = iota // Of a list: its only element
+	FormElement Form = iota // of a list: its only element
 	FormList                // Of an object with the member items: the list itself
 	FormName                // Of an object: its member name
 	FormSwitch              // Of an object: true is the object with its defaults, false is none
-	FormScalar              // Of a text: a number or a boolean
-	FormBoolean             // Of a choice: true and false, see the text
+	FormScalar              // of a text: a number or a boolean
+	FormBoolean             // of a choice: true and false, see the text
 )
 
 // Unsupported is a member that AIPerf's document has and this one accepts only with
@@ -157,7 +158,7 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 	f.Infinite = tag.Get("form") == "infinite"
 	f.Forms = forms(path)
 	f.Required = slices.Contains(required(), path)
-	for _, x := range config.UnsupportedFields(path) {
+	for _, x := range unsupported.Fields(path) {
 		lack := Unsupported{Name: x.Name, Off: json.RawMessage(x.Off), What: x.What, Any: x.Inert}
 		if x.Alt != "" {
 			lack.Alt = json.RawMessage(x.Alt)
@@ -168,7 +169,7 @@ func (r *referrer) field(t reflect.Type, tag reflect.StructTag, path string, fil
 	return f
 }
 
-// Shape sets the kind and what is inside.
+// shape sets the kind and the parts.
 func (r *referrer) shape(f *Field, t reflect.Type, filled reflect.Value) {
 	switch t {
 	case reflect.TypeFor[config.Seconds]():

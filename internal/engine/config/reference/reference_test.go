@@ -8,6 +8,8 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/suggest"
 )
@@ -20,7 +22,7 @@ func TestReferenceTexts(t *testing.T) {
 		all := append([]Field{*f}, f.Short...)
 		for i, m := range all {
 			if strings.HasSuffix(m.Path, ".*") && m.Kind != KindObject {
-				continue // the list says what its elements are
+				continue // the text of the list describes its elements
 			}
 			switch {
 			case m.Text == "":
@@ -38,8 +40,8 @@ func TestReferenceTexts(t *testing.T) {
 	})
 }
 
-// TestReferenceRows: every row says something of a field that exists, and nothing
-// that the flag table says.
+// TestReferenceRows: every row describes a field that exists, and repeats nothing
+// of the flag table.
 func TestReferenceRows(t *testing.T) {
 	fields := map[string]bool{}
 	root := Document(new(plan.Choices()))
@@ -75,7 +77,7 @@ func TestReferenceDefaults(t *testing.T) {
 	inferred := map[string]bool{}
 	for _, d := range filledDocument().Defaulted() {
 		path := strings.ReplaceAll(strings.TrimPrefix(d.Pointer, "#/"), "/", ".")
-		inferred[config.Generic(path)] = true
+		inferred[tree.GenericPath(path)] = true
 	}
 	if len(inferred) < 4 {
 		t.Fatalf("only %d defaults were inferred", len(inferred))
@@ -102,13 +104,13 @@ func TestReferenceDefaults(t *testing.T) {
 	}
 }
 
-// TestLackingValues: a choice that is refused as AIPerf's is not among those that
+// TestUnsupportedValues: a choice that is refused as AIPerf's is not among those that
 // are accepted.
-func TestLackingValues(t *testing.T) {
+func TestUnsupportedValues(t *testing.T) {
 	lacks := 0
 	root := Document(new(plan.Choices()))
 	root.Walk(func(f *Field) {
-		for _, name := range config.UnsupportedValues(f.Path) {
+		for _, name := range unsupported.Values(f.Path) {
 			lacks++
 			if slices.ContainsFunc(append(f.Choices, f.Aliases...), func(c string) bool { return suggest.Fold(c) == suggest.Fold(name) }) {
 				t.Errorf("%s has %s, and unsupportedValues lists it", f.Path, name)
@@ -116,7 +118,7 @@ func TestLackingValues(t *testing.T) {
 		}
 	})
 	if lacks < 10 {
-		t.Errorf("only %d choices are lacking", lacks)
+		t.Errorf("only %d choices are unsupported", lacks)
 	}
 }
 

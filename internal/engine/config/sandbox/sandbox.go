@@ -1,5 +1,5 @@
 // Package sandbox opens the files, directories and sockets that a document names.
-// With roots, it opens only what lies under one of them, whatever links the name
+// With roots, it opens only files under one of them, even if links in the name
 // contains.
 package sandbox
 

@@ -33,5 +33,5 @@ func Socket(name string, roots []string) (string, error) {
 	return "", err
 }
 
-// errNotSocket is for names that lead to anything but sockets.
+// errNotSocket is the error for names of files that are not sockets.
 var errNotSocket = errors.New("not a socket")

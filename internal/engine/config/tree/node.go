@@ -1,17 +1,18 @@
 // Package tree reads JSON and YAML into trees of nodes that keep the position, the
-// order and the spelling of what was written.
+// order and the spelling of the text.
 package tree
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/plainjson"
 )
 
-// Shape is what a node is.
+// Shape is the kind of a node.
 type Shape uint8
 
 // The shapes. Those of scalars come before List.
@@ -29,7 +30,7 @@ func (s Shape) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}[s]
 }
 
-// Place is where something was written: in a file, or in a flag.
+// Place is the position of a node: in a file, or in a flag.
 type Place struct {
 	Pointer      string // JSON pointer as a URI fragment, in the user's spelling
 	Line, Column int    // 1-based; 0 = not from a file
@@ -72,8 +73,8 @@ func (n *Node) IsText() bool { return n.Shape == Text || n.Substituted && n.Shap
 // snake_case, or -1. The last one wins; duplicates are reported elsewhere.
 func (n *Node) Index(name string) int {
 	snake := SnakeCase(name)
-	for i := len(n.Members) - 1; i >= 0; i-- {
-		if n.Members[i].Name == name || n.Members[i].Name == snake {
+	for i, m := range slices.Backward(n.Members) {
+		if m.Name == name || m.Name == snake {
 			return i
 		}
 	}
@@ -222,4 +223,15 @@ func (n *Node) Walk(f func(*Node)) {
 	for _, item := range n.Items {
 		item.Walk(f)
 	}
+}
+
+// GenericPath replaces the indexes in a canonical path by *.
+func GenericPath(path string) string {
+	parts := strings.Split(path, ".")
+	for i, p := range parts {
+		if p != "" && p[0] >= '0' && p[0] <= '9' {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, ".")
 }

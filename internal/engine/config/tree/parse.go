@@ -99,8 +99,7 @@ func (p *jsonParser) start() int {
 }
 
 func (p *jsonParser) malformed(err error) error {
-	var m *Malformed
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*Malformed](err); ok {
 		return m
 	}
 	// Where the bad token begins: the offset in a *json.SyntaxError does not

@@ -222,7 +222,7 @@ func (n *Node) Named(name string) (*Node, bool) {
 }
 
 // anchor reads an anchored node. The name is known only behind the node, so an
-// alias cannot refer to what it is part of.
+// alias cannot refer to a node that contains it.
 func (p *yamlParser) anchor(y *ast.AnchorNode, depth int) (*Node, error) {
 	n, err := p.node(y.Value, depth)
 	if err != nil {

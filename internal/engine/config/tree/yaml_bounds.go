@@ -14,7 +14,7 @@ const (
 	maxKeyWork   = 4_000_000
 )
 
-// boundTokens refuses what would make the parser recurse too deep. Block
+// boundTokens rejects text that would make the parser recurse too deep. Block
 // nesting needs deeper indentation on every line, save for indicators that
 // follow each other on one line.
 func boundTokens(tokens token.Tokens) error {

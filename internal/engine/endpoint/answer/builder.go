@@ -30,7 +30,7 @@ type Builder struct {
 	Valid    int  // JSON documents that were read
 	bad      int  // events that could not be read
 	Answered bool // a document of an answer was read
-	Terminal bool // … which says that it is the last one
+	Terminal bool // … which marks the end
 
 	At       time.Duration // time of the current event
 	Read     int32         // number of its read
@@ -141,7 +141,7 @@ func (b *Builder) Choice(v *fastjson.Value, position int) *Choice {
 // OnlyChoice returns the choice of an answer that has one.
 func (b *Builder) OnlyChoice() *Choice { return b.Choice(nil, 0) }
 
-// position returns where the choice with an index is in choices; -1 = it is new.
+// position returns the position in choices of the choice with an index; -1 = it is new.
 func (b *Builder) position(index int) int {
 	for i := range b.choices {
 		if b.choices[i].index == index {

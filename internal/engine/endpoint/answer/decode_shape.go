@@ -20,7 +20,7 @@ type effect struct {
 	index    int    // hole with the index of the choice; -1 = it is always choice
 	choice   int    // position in Builder.Choices; -1 = none is touched
 	call     int    // index of the tool call
-	checked  []int  // holes with strings that say nothing, but must be good ones
+	checked  []int  // holes with strings that have no effect, but must be valid
 	constant []byte // the text
 }
 
@@ -40,7 +40,7 @@ type Role uint8
 
 // The roles of places.
 const (
-	RoleNone  Role = iota // nobody looks there
+	RoleNone  Role = iota // no effect
 	RoleText              // Text of some kind
 	roleIndex             // index of a choice
 	roleID                // response id: only the first counts
@@ -48,7 +48,7 @@ const (
 	RoleOther             // anything else
 )
 
-// roleOf says what the string or number at a place of a chunk means.
+// roleOf returns the meaning of the string or number at a place of a chunk.
 func roleOf(p Place) Role {
 	top := func(names ...string) bool { return slices.Contains(names, p[0]) }
 	switch {
@@ -107,11 +107,11 @@ func (d *Decoder) learnFrom(events *eventlog.Log, shape, chunks int) {
 		return
 	}
 	if chunks == 0 || d.Terminal {
-		return // the next one may say more
+		return // the next one may have more
 	}
 	e := d.learn(events, shape)
 	if e.state == effectKnown && !e.emits {
-		e.state = effectAny // the event's name says what it is, not its data
+		e.state = effectAny // the event's name determines its kind, not its data
 	}
 	d.effects[shape] = e
 }
@@ -147,7 +147,7 @@ func (d *Decoder) learn(events *eventlog.Log, shape int) effect {
 	return e
 }
 
-// roles tells which holes matter; ok = false when one does that we cannot follow.
+// roles returns the holes with an effect; ok = false when the effect of one is unknown.
 func (d *Decoder) roles(places []Place, events *eventlog.Log, shape int) (e effect, ok bool) {
 	e = effect{text: noHole, index: noHole, choice: -1}
 	of := d.grammar.Role
@@ -219,7 +219,7 @@ func (d *Decoder) effectOn(e *effect, p *Decoder, v *fastjson.Value) bool {
 		(e.text == noHole || string(text) == mark(e.text, false))
 }
 
-// hasCallIndex reports whether the one tool call of a chunk says which it is.
+// hasCallIndex reports whether the only tool call of a chunk has an index.
 func hasCallIndex(v *fastjson.Value) bool {
 	for _, name := range []string{"delta", "message"} {
 		calls := v.GetArray("choices", "0", name, "tool_calls")

@@ -46,8 +46,8 @@ func overflowPhrases() []string {
 	}
 }
 
-// SaysOverflow reports whether any text says that the prompt is too long.
-func SaysOverflow(texts ...string) bool {
+// IsOverflow reports whether any text is a message about a prompt that is too long.
+func IsOverflow(texts ...string) bool {
 	for _, text := range texts {
 		text = strings.ToLower(text)
 		for _, phrase := range overflowPhrases() {
@@ -76,7 +76,7 @@ func StatusFailure(resp *bench.Response) *bench.Failure {
 		Code: d.Code, Type: d.Kind, Message: d.Message,
 		RetryAfter: retryAfter(resp.Header),
 	}
-	if MayOverflow(status) && SaysOverflow(string(resp.Body), d.Message) {
+	if MayOverflow(status) && IsOverflow(string(resp.Body), d.Message) {
 		f.Class = bench.ContextOverflow
 	}
 	if location := resp.Header.Get("Location"); f.Class == bench.Redirect && location != "" {
@@ -100,7 +100,7 @@ func ErrorInBody(body []byte, status int) *bench.Failure {
 	if isStatus {
 		f.Class = statusClass(named)
 	}
-	if (!isStatus || MayOverflow(named)) && SaysOverflow(string(body), d.Message) {
+	if (!isStatus || MayOverflow(named)) && IsOverflow(string(body), d.Message) {
 		f.Class = bench.ContextOverflow
 	}
 	return f
@@ -112,13 +112,13 @@ func ErrorInStream(d Detail, status int) *bench.Failure {
 		Class: bench.StreamError, Step: bench.StepBody, Status: status,
 		Code: d.Code, Type: d.Kind, Message: d.Message,
 	}
-	if SaysOverflow(d.Message, d.Code) {
+	if IsOverflow(d.Message, d.Code) {
 		f.Class = bench.ContextOverflow
 	}
 	return f
 }
 
-// maxRetryAfter bounds what we believe of a Retry-After.
+// maxRetryAfter bounds an accepted Retry-After.
 const maxRetryAfter = 10 * 365 * 24 * time.Hour
 
 // retryAfter reads retry-after-ms (OpenAI, Azure) or Retry-After (RFC 9110,
@@ -173,7 +173,7 @@ func modelError(body []byte) (status int, message string, ok bool) {
 // exception completes a failure that the transport found: an error of the
 // server may mean that the prompt is too long.
 func exception(f *bench.Failure) *bench.Failure {
-	if f.Class != bench.StreamError || !SaysOverflow(f.Message, f.Code) {
+	if f.Class != bench.StreamError || !IsOverflow(f.Message, f.Code) {
 		return f
 	}
 	overflow := *f

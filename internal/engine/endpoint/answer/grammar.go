@@ -20,7 +20,7 @@ type Grammar struct {
 	Shapes  bool // events of one shape do the same; see [Decoder.learn]
 	// Role returns the meaning of the string or number at a place of an event, if the
 	// API is not OpenAI's. Effects are then learned from events that have emitted
-	// something, because reading those also notes what they belong to.
+	// something, because reading those also records what they belong to.
 	Role func(Place) Role
 	End  EndSignal // how a complete stream ends
 }

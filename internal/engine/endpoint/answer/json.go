@@ -54,7 +54,7 @@ func (p *Parser) Parse(data []byte) *fastjson.Value {
 	return v
 }
 
-// strict parses data and checks what fastjson lets pass: control characters in
+// strict parses data and checks what fastjson accepts: control characters in
 // strings, odd numbers and escapes. Parsing goes first because it bounds depth.
 func (p *Parser) strict(data []byte) *fastjson.Value {
 	if len(data) > bigDocument {

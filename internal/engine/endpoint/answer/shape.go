@@ -32,7 +32,7 @@ func appendMarked(dst []byte, events *eventlog.Log, shape int) []byte {
 	})
 }
 
-// Place is where a value lies in a document: the names of members from the
+// Place is the position of a value in a document: the names of members from the
 // outside in, "[]" for the elements of a list.
 type Place []string
 
@@ -83,7 +83,7 @@ func walk(v *fastjson.Value, at Place, visit func(Place, *fastjson.Value)) {
 	}
 }
 
-// isPlain reports whether the inside of a JSON string means what it says: no
+// isPlain reports whether the inside of a JSON string is the text itself: no
 // escapes, and UTF-8.
 func isPlain(inside []byte) bool {
 	for _, c := range inside {

@@ -8,15 +8,15 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// TokenCredit says how many tokens a chunk carried, from a cumulative usage on
+// TokenCredit computes how many tokens a chunk carried, from a cumulative usage on
 // every chunk. Tokens of chunks without content count for the next one with.
 type TokenCredit struct {
 	OnChunk bool  // the current chunk has a usage
 	broken  bool  // content came without usage: the usage is not cumulative
-	grew    bool  // the usage said more than the first time
+	grew    bool  // the usage was larger than the first one
 	last    int64 // Output tokens so far
 	open    int64 // of these, not credited yet
-	tail    int64 // of these, said by an event of a choice: a usage block that ends the stream is no such event
+	tail    int64 // of these, reported by an event of a choice: a usage block that ends the stream is no such event
 }
 
 // Usage takes the output tokens of the usage of a chunk.
@@ -43,8 +43,8 @@ func (c *TokenCredit) take(choice *Choice) int32 {
 	return n
 }
 
-// Note says that an event of a choice has been read, with or without content.
-func (c *TokenCredit) Note() {
+// Event counts an event of a choice, with or without content.
+func (c *TokenCredit) Event() {
 	if c.OnChunk {
 		c.tail = c.open
 	}
@@ -64,7 +64,7 @@ func (c *TokenCredit) left(choices []Choice) bench.Tokens {
 }
 
 // repeated reports whether all of several content events had the same usage: the
-// server repeats the final one, which says nothing of the event that it is on.
+// server repeats the final one, which does not describe the event that it is on.
 func (c *TokenCredit) repeated(events int) bool {
 	return events > 1 && !c.broken && c.last > 0 && !c.grew
 }

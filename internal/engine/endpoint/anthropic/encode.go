@@ -15,7 +15,7 @@ import (
 	"aiperfd/internal/engine/endpoint/codec"
 )
 
-// anthropicMaxTokens is the length limit where a turn has none: the API demands
+// anthropicMaxTokens is the length limit if a turn has none: the API demands
 // one.
 const anthropicMaxTokens = 1024
 
@@ -195,7 +195,7 @@ func appendDialogue(dst []byte, list []anthropicMessage) []byte {
 		dst = append(dst, `{"role":"`...)
 		dst = append(dst, m.role...)
 		dst = append(dst, `","content":`...)
-		blocks := spoken(m.blocks)
+		blocks := nonEmpty(m.blocks)
 		switch {
 		case len(blocks) == 0:
 			dst = append(dst, `""`...)
@@ -219,8 +219,8 @@ func appendDialogue(dst []byte, list []anthropicMessage) []byte {
 // isPlain reports whether a block is text and nothing else.
 func (b *messageBlock) isPlain() bool { return b.image == nil && b.call == nil && b.of == "" }
 
-// spoken returns the blocks without empty texts, which the API refuses.
-func spoken(blocks []messageBlock) []messageBlock {
+// nonEmpty returns the blocks without empty texts, which the API refuses.
+func nonEmpty(blocks []messageBlock) []messageBlock {
 	return slices.DeleteFunc(slices.Clone(blocks), func(b messageBlock) bool { return b.isPlain() && b.text == "" })
 }
 

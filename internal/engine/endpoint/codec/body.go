@@ -129,7 +129,7 @@ func (b *Body) MergeUser(r *Request) error { return eachExtra(r, b.merge) }
 // Append appends the body as it is; members without value are left out.
 func (b *Body) Append(dst []byte) []byte { return AppendObject(dst, b.Fields) }
 
-// SetStreamOptions asks for usage where the body streams and the user did not
+// SetStreamOptions requests usage if the body streams and the user did not
 // decide otherwise. Servers refuse stream_options in a body that does not stream.
 func (b *Body) SetStreamOptions(s *Settings) {
 	if string(bytes.TrimSpace(b.Get(FieldStream))) != "true" {

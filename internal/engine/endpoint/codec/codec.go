@@ -82,7 +82,7 @@ func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
 	return k.Encode(dst, r)
 }
 
-// DefaultPath returns the path of requests where the user names none.
+// DefaultPath returns the path of requests if the user gives none.
 func (k *Kind) DefaultPath(streaming bool) string {
 	if streaming && k.StreamPath != "" {
 		return k.StreamPath

@@ -9,14 +9,14 @@ import (
 
 // Contents returns what media a request contains, with its history: the number of
 // images, and the playing time of its audio. 0 = none, or unknown.
-func (r *Request) Contents() (images int, sound time.Duration) {
+func (r *Request) Contents() (images int, audio time.Duration) {
 	known := true
 	add := func(t *bench.Turn) {
 		images += len(t.Images)
 		for i := range t.Audios {
 			w, ok := wav.Read(t.Audios[i].Data)
 			if known = known && ok; ok {
-				sound += w.Length(int64(len(t.Audios[i].Data)))
+				audio += w.Length(int64(len(t.Audios[i].Data)))
 			}
 		}
 	}
@@ -25,7 +25,7 @@ func (r *Request) Contents() (images int, sound time.Duration) {
 	}
 	add(&r.Turn)
 	if !known {
-		sound = 0
+		audio = 0
 	}
-	return images, sound
+	return images, audio
 }

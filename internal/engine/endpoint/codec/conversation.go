@@ -257,11 +257,12 @@ func ResultOf(texts []string, i, n int) string {
 	if i >= len(texts) {
 		return ""
 	}
-	out := texts[i]
+	var out strings.Builder
+	out.WriteString(texts[i])
 	if i == n-1 {
 		for _, s := range texts[n:] {
-			out += "\n" + s
+			out.WriteString("\n" + s)
 		}
 	}
-	return out
+	return out.String()
 }

@@ -65,7 +65,7 @@ func (f *Form) content(name string, data []byte) {
 }
 
 // Fields adds JSON values as fields: texts as they are, numbers, booleans and
-// objects as JSON, the elements of lists as fields of their own whose names end
+// objects as JSON, the elements of lists as separate fields whose names end
 // in []. A form knows no null; such a field is left out.
 func (f *Form) Fields(fields []Field) {
 	for _, x := range fields {

@@ -17,7 +17,7 @@ func mediaSize(media []bench.Media) int {
 	return n
 }
 
-// AppendMediaURL appends where media is, as a JSON string: its URL, or a data URI
+// AppendMediaURL appends the location of media, as a JSON string: its URL, or a data URI
 // (RFC 2397) with what it holds.
 func AppendMediaURL(dst []byte, m *bench.Media) []byte {
 	if m.URL != "" {
@@ -54,7 +54,7 @@ func audioFormat(mime string) string {
 	return name
 }
 
-// MediaURI is where media is: its URL, or a data URI with what it holds.
+// MediaURI returns the location of media: its URL, or a data URI with its content.
 func MediaURI(m *bench.Media) []byte {
 	if m.URL != "" {
 		return []byte(m.URL)

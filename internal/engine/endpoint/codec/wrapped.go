@@ -7,13 +7,13 @@ import (
 )
 
 // Wrapped is a request body that is being built for a dialect that keeps most members in
-// an object of their own, as TGI, Ollama and SGLang do.
+// a separate object, as TGI, Ollama and SGLang do.
 type Wrapped struct {
 	Object string   // Name of that object: "parameters", "options", "sampling_params"
 	Top    []string // names of the user's members that belong beside it
 	Outer  []Field  // what stands beside it; the user's members of these names too
 	Inner  []Field  // what is in it
-	// replace is the object by the user, where that is something else than an object.
+	// replace is the user's value for the object, if it is not an object.
 	replace json.RawMessage
 }
 
@@ -58,7 +58,7 @@ func AppendMerged(dst []byte, fields []Field, r *Request) ([]byte, error) {
 	return AppendObject(dst, fields), nil
 }
 
-// merge puts a member where it belongs. The object itself is merged key by
+// merge puts a member into the body or the object. The object itself is merged key by
 // key, so that a user who names one of its members keeps the others.
 func (n *Wrapped) merge(f Field) {
 	isTop := slices.Contains(n.Top, f.Name) ||

@@ -43,7 +43,7 @@ func encodeKServe(dst []byte, r *codec.Request) ([]byte, error) {
 	}, r)
 }
 
-// readKServe takes an answer: text, or else whatever numbers came.
+// readKServe takes an answer: text, or else its numbers.
 func readKServe(d *answer.Builder, doc *answer.Document) bool {
 	v := doc.Value
 	if answer.Truthy(v.Get("error")) {

@@ -1,4 +1,4 @@
-// Package native has the codecs of the APIs for text that servers have of their own.
+// Package native has the codecs of servers' own APIs for text.
 package native
 
 import (

@@ -114,12 +114,12 @@ func (d Dialect) readChoice(v *fastjson.Value, position int, data []byte) {
 	if len(d.Answer.Chunks) == before {
 		d.Emit(c, bench.Text, answer.Str(text))
 	}
-	d.Credit.Note()
+	d.Credit.Event()
 	d.Finish(c, finish, err, data)
 }
 
 // readMessage reads a delta or a message: reasoning, text, refusal, tool calls and
-// audio, each as a chunk of its own, in this order.
+// audio, each as a separate chunk, in this order.
 func (d Dialect) readMessage(c *answer.Choice, object *fastjson.Object) {
 	var content, thoughts, reasoning, refusal, tools, function, audio *fastjson.Value
 	object.Visit(func(key []byte, v *fastjson.Value) {

@@ -44,7 +44,7 @@ func encodeResponses(dst []byte, r *codec.Request) ([]byte, error) {
 // inputItems appends the items of a conversation, separated by commas.
 type inputItems struct {
 	dst   []byte
-	first int              // where the list begins
+	first int              // offset of the list
 	calls []bench.ToolCall // of the last answer: what a tool's turn is about
 }
 

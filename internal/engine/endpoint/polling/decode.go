@@ -160,7 +160,7 @@ func (j *Decoder) failJob(class bench.Class, otherwise string) {
 		Class: class, Step: bench.StepPoll, Status: j.Status,
 		Code: j.why.Code, Type: j.why.Kind, Message: answer.Clip(cmp.Or(j.why.Message, otherwise)),
 	}
-	if class == bench.JobFailed && answer.SaysOverflow(f.Message, f.Code) {
+	if class == bench.JobFailed && answer.IsOverflow(f.Message, f.Code) {
 		f.Class = bench.ContextOverflow
 	}
 	j.Fail(f)

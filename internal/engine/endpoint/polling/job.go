@@ -50,7 +50,7 @@ type Settings struct {
 	Input    string        // type runpod: messages, prompt, openai or route
 	Interval time.Duration // before each poll; 0 = as the type does it
 	Timeout  time.Duration // from the start of the request to the last answer; > 0
-	Download bool          // fetch what was made, where that is not in the answer itself
+	Download bool          // fetch the result, if it is not in the answer itself
 	JSON     bool          // bodies are JSON, if the type makes forms by default
 }
 
@@ -202,7 +202,7 @@ func (t *Tracker) Take(resp *bench.Response, received bench.Bytes) (next Call, m
 	return *s.Call, true, false
 }
 
-// keep makes an event of an answer. It returns false where that is more than can
+// keep makes an event of an answer. It returns false if that is more than can
 // be kept.
 func (t *Tracker) keep(resp *bench.Response, name string, data []byte) bool {
 	t.resp.EndAt = resp.EndAt

@@ -43,7 +43,7 @@ func encodeChatEmbeddings(dst []byte, r *codec.Request) ([]byte, error) {
 	return codec.Object(dst, r, codec.ModelField(r), codec.Message(r))
 }
 
-// Pooling is vLLM's API for what a pooling model makes of a text, in any nest of
+// Pooling is vLLM's API for the output of a pooling model for a text, in nested
 // lists.
 func Pooling() codec.Kind {
 	return codec.Kind{

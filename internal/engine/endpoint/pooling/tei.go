@@ -41,7 +41,7 @@ func TEIEmbed() codec.Kind {
 	}
 }
 
-// encodeTEIEmbed writes a body for POST /embed (TEI API), or for /similarity where
+// encodeTEIEmbed writes a body for POST /embed (TEI API), or for /similarity if
 // the turn has a query.
 func encodeTEIEmbed(dst []byte, r *codec.Request) ([]byte, error) {
 	if len(codec.NamedTexts(&r.Turn, codec.QueryNames())) > 0 {

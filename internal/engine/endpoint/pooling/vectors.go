@@ -50,7 +50,7 @@ func (d *vectorDialect) Document(doc *answer.Document) bool {
 		for i, item := range data.GetArray() {
 			d.vectorItem(item, i)
 		}
-	case answer.Truthy(data): // the answer of a plugin, whatever it is
+	case answer.Truthy(data): // the answer of a plugin, of any form
 		d.Answer.Vectors = append(d.Answer.Vectors, bench.Vector{Rows: 1})
 	case many != nil && many.Type() == fastjson.TypeArray:
 		for i, item := range many.GetArray() {
@@ -119,7 +119,7 @@ func (d *vectorDialect) vectorItem(v *fastjson.Value, position int) {
 	d.vector(content, index)
 }
 
-// vector keeps the size of a vector: a list of numbers, a nest of such lists, or
+// vector keeps the size of a vector: a list of numbers, nested lists of numbers, or
 // base64.
 func (d *vectorDialect) vector(v *fastjson.Value, index int) {
 	dim, rows, ok := d.sizeOf(v)

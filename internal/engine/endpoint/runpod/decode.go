@@ -77,7 +77,7 @@ func (d *runpodDialect) put(v *fastjson.Value) {
 	}
 }
 
-// putOne takes one output, whatever shape the worker gives it.
+// putOne takes one output, of any shape.
 func (d *runpodDialect) putOne(v *fastjson.Value) {
 	d.At, d.Read = d.Now, d.Poll
 	switch v.Type() {
@@ -182,7 +182,7 @@ func (d *runpodDialect) putCounted(v, text *fastjson.Value) {
 		d.Credit.Usage(d.sum.Output)
 	}
 	d.Emit(d.OnlyChoice(), bench.Text, joined(text))
-	d.Credit.Note()
+	d.Credit.Event()
 }
 
 // joined joins a list of strings; a string is itself.
@@ -216,7 +216,7 @@ func (d *runpodDialect) putError(v *fastjson.Value) {
 		why = answer.Describe(m[2], status)
 		why.Code = cmp.Or(why.Code, string(m[1]))
 	}
-	if (status < 400 || answer.MayOverflow(status)) && answer.SaysOverflow(why.Message, why.Code) {
+	if (status < 400 || answer.MayOverflow(status)) && answer.IsOverflow(why.Message, why.Code) {
 		class = bench.ContextOverflow
 	}
 	d.Fail(&bench.Failure{

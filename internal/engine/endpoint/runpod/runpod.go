@@ -40,7 +40,7 @@ const (
 
 // Kind is the queue of Runpod Serverless, with the worker for vLLM behind it
 // (Runpod documentation, "Send requests", "Operation reference"; worker-vllm's
-// README). The OpenAI routes of an endpoint need no type of their own: chat,
+// README). The OpenAI routes of an endpoint need no separate type: chat,
 // completions and others work with the base URL …/openai/v1.
 func Kind() codec.Kind {
 	return codec.Kind{
@@ -315,7 +315,7 @@ func (e *runpodExtra) place(name string, workers bool) *[]codec.Field {
 	return &e.rest
 }
 
-// objectOrNone returns an object of fields; nil where none has a value.
+// objectOrNone returns an object of fields; nil if none has a value.
 func objectOrNone(fields []codec.Field) json.RawMessage {
 	if !slices.ContainsFunc(fields, func(f codec.Field) bool { return f.Value != nil }) {
 		return nil

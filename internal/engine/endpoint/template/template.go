@@ -47,7 +47,7 @@ func genericCaps() bench.Caps {
 
 // New returns the type template for a body in Jinja's language and the
 // place of the output in an answer: a JMESPath, a JSONPath where it starts with $,
-// or empty or "text" where the decoder is to find it. The name of a built-in
+// or empty or "text" if the decoder is to find it. The name of a built-in
 // template (nv-embedqa) may stand for the body.
 //
 // A body may use text, texts, image, images, audio, audios, video, videos (data

@@ -11,9 +11,9 @@ import (
 
 // Header is the header of a WAV file (RIFF, "WAVE").
 type Header struct {
-	Data int    // where the samples begin
+	Data int    // offset of the samples
 	Size uint32 // of the samples in bytes, as the header has it; streams write 0 or the largest number
-	rate uint32 // bytes a second
+	rate uint32 // bytes per second
 }
 
 // Read reads the header at the start of a WAV file; ok = false when it is none,
@@ -49,12 +49,12 @@ func (w *Header) Length(total int64) time.Duration {
 	return Playing(samples, int64(w.rate))
 }
 
-// Playing returns how long bytes play at a rate in bytes a second.
+// Playing returns how long bytes play at a rate in bytes per second.
 func Playing(bytes, rate int64) time.Duration {
 	return time.Duration(bytes/rate)*time.Second + time.Duration(bytes%rate)*time.Second/time.Duration(rate)
 }
 
-// PCMRate is the rate in bytes a second of samples without a header, by their
+// PCMRate is the rate in bytes per second of samples without a header, by their
 // content type: audio/pcm is what OpenAI's speech API calls 16 bits, one channel,
 // 24,000 times per second; audio/l16 names its rate (RFC 2586). 0 = it is another.
 func PCMRate(contentType string) int64 {

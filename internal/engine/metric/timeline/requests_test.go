@@ -17,7 +17,7 @@ func TestRequestsOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() })
+	t.Cleanup(func() { _ = f.Close() })
 	var disk values.Disk
 	disk.Use(f)
 	gaps := values.On(&disk)

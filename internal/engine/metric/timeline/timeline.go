@@ -18,7 +18,7 @@ type Request struct {
 	First      time.Duration // first content event; 0 = none, or the request failed
 	ISL, OSL   float64       // tokens; NaN = unknown
 	Gaps       int           // between content events; 0 = none, or they are not stored
-	gapsAt     int           // where its gaps begin in the column
+	gapsAt     int           // index of its first gap in the column
 }
 
 // The memory that a timeline takes, in bytes.
@@ -191,5 +191,5 @@ func (f *facts) add(r *Request) {
 	f.osl = f.osl || r.First != 0 && !math.IsNaN(r.OSL)
 }
 
-// or returns what one of the two knows.
+// or returns the known one of two values.
 func (f facts) or(g facts) facts { return facts{f.first || g.first, f.isl || g.isl, f.osl || g.osl} }

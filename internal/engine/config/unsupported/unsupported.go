@@ -1,6 +1,9 @@
-package config
+// Package unsupported lists the fields and values of AIPerf's document that aiperfd
+// does not support.
+package unsupported
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -8,28 +11,28 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// Feature is a field of AIPerf's document whose feature aiperfd does not have.
-// The value that switches it off is accepted, so that a resolved document can be
-// posted back; anything else is refused by name.
-type Feature struct {
+// Field is a field of AIPerf's document whose feature aiperfd does not support. The
+// value that switches the feature off is accepted, so that a resolved document can
+// be posted again; any other value is an error.
+type Field struct {
 	Name string
-	Off  string // AIPerf's value for "off" or "default", as JSON; it is also what Compat shows
+	Off  string // AIPerf's value for "off" or "default", as JSON; resolved documents show it
 	Alt  string // another accepted value; "" = none
 	What string // the feature, in words
 	// Inert fields have no effect in one process; other values are accepted with a
 	// warning.
 	Inert bool
-	// strict fields do something by default, so that false and empty are not
-	// the same as off.
-	strict bool
+	// Strict fields have an effect by default, so that false and empty do not switch
+	// them off.
+	Strict bool
 }
 
-// lacking returns the fields that the object at a canonical path has in AIPerf
-// and not here, in AIPerf's order.
-func UnsupportedFields(path string) []Feature {
-	switch Generic(path) {
+// Fields returns the unsupported fields of the object at a canonical path, in
+// AIPerf's order.
+func Fields(path string) []Field {
+	switch tree.GenericPath(path) {
 	case "":
-		return []Feature{
+		return []Field{
 			{Name: "variables", Off: `{}`, What: "template variables"},
 			{Name: "sweep", Off: `null`, What: "sweeps"},
 			{Name: "multiRun", Off: multiRunOff, What: "repeated runs"},
@@ -40,7 +43,7 @@ func UnsupportedFields(path string) []Feature {
 			{Name: "spec", Off: `null`, What: "Kubernetes resources"},
 		}
 	case "metadata":
-		return []Feature{
+		return []Field{
 			{Name: "priority", Off: `0`, What: "priority"},
 			{Name: "ttl", Off: `null`, What: "a time to live"},
 			{Name: "deadline", Off: `null`, What: "a deadline"},
@@ -49,7 +52,7 @@ func UnsupportedFields(path string) []Feature {
 	case "benchmark":
 		return benchmarkFeatures()
 	case "benchmark.models.items.*":
-		return []Feature{
+		return []Field{
 			{Name: "lora", Off: `null`, What: "LoRA selection"},
 			{Name: "modalities", Off: `null`, What: "modalities of a model"},
 			{Name: "tokenizer", Off: `null`, What: "one tokenizer per model"},
@@ -65,7 +68,7 @@ func UnsupportedFields(path string) []Feature {
 	case "benchmark.artifacts":
 		return artifactFeatures()
 	case "benchmark.tokenizer":
-		return []Feature{
+		return []Field{
 			{Name: "trustRemoteCode", Off: `false`, What: "running code from a tokenizer repository"},
 		}
 	case "benchmark.runtime":
@@ -77,8 +80,8 @@ func UnsupportedFields(path string) []Feature {
 const multiRunOff = `{"numRuns":1,"cooldownSeconds":0,"confidenceLevel":0.95,"disableWarmupAfterFirst":true,` +
 	`"setConsistentSeed":true,"varySeedPerTrial":false,"convergence":null}`
 
-func benchmarkFeatures() []Feature {
-	return []Feature{
+func benchmarkFeatures() []Field {
+	return []Field{
 		{Name: "gpuTelemetry", What: "GPU telemetry",
 			Off: `{"enabled":false,"urls":[],"metricsFile":null,"collector":"dcgm","mode":"summary"}`},
 		{Name: "serverMetrics", What: "scraping of server metrics",
@@ -98,15 +101,15 @@ func benchmarkFeatures() []Feature {
 	}
 }
 
-func endpointFeatures() []Feature {
-	return []Feature{
+func endpointFeatures() []Field {
+	return []Field{
 		{Name: "transport", Off: `null`, Alt: `"http"`, What: "a transport other than http"},
 		{Name: "uuidAndStrip", Off: `false`, What: "stripping of images"},
 	}
 }
 
-func datasetFeatures() []Feature {
-	fields := []Feature{
+func datasetFeatures() []Field {
+	fields := []Field{
 		{Name: "video", Off: `null`, What: "generated video"},
 		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
 		{Name: "dataset", Off: `null`, What: "public datasets"},
@@ -115,13 +118,13 @@ func datasetFeatures() []Feature {
 	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds replaySpeedup openLoopReplay openLoopStrict omitKvHints" +
 		" forceMinTokens traceIdleGapCapSeconds blockSize") {
-		fields = append(fields, Feature{Name: name, Off: `null`, What: "replay of traces and public datasets"})
+		fields = append(fields, Field{Name: name, Off: `null`, What: "replay of traces and public datasets"})
 	}
 	return fields
 }
 
-func promptFeatures() []Feature {
-	return []Feature{
+func promptFeatures() []Field {
+	return []Field{
 		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
 		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
 		{Name: "sequenceDistribution", Off: `null`, What: "pairs of lengths"},
@@ -130,8 +133,8 @@ func promptFeatures() []Feature {
 	}
 }
 
-func phaseFeatures() []Feature {
-	return []Feature{
+func phaseFeatures() []Field {
+	return []Field{
 		{Name: "concurrencyRamp", Off: `null`, What: "ramping"},
 		{Name: "prefillConcurrency", Off: `null`, What: "a prefill limit"},
 		{Name: "prefillRamp", Off: `null`, What: "ramping"},
@@ -166,9 +169,9 @@ func phaseFeatures() []Feature {
 	}
 }
 
-func artifactFeatures() []Feature {
-	return []Feature{
-		{Name: "summary", Off: `["json"]`, strict: true, What: "selecting summary files"},
+func artifactFeatures() []Field {
+	return []Field{
+		{Name: "summary", Off: `["json"]`, Strict: true, What: "selecting summary files"},
 		{Name: "trace", Off: `false`, What: "export of HTTP traces"},
 		{Name: "sliceDuration", Off: `null`, What: "time slices"},
 		{Name: "showTraceTiming", Off: `false`, What: "printing of HTTP timing"},
@@ -178,51 +181,40 @@ func artifactFeatures() []Feature {
 	}
 }
 
-func runtimeFeatures() []Feature {
-	fields := []Feature{{Name: "serviceRunType", Off: `"multiprocessing"`, Inert: true}}
+func runtimeFeatures() []Field {
+	fields := []Field{{Name: "serviceRunType", Off: `"multiprocessing"`, Inert: true}}
 	for name := range strings.FieldsSeq("workers recordProcessors communication datasetApiBaseUrl workersPerPod" +
 		" recordProcessorsPerPod workersMin") {
-		fields = append(fields, Feature{Name: name, Off: `null`, Inert: true})
+		fields = append(fields, Field{Name: name, Off: `null`, Inert: true})
 	}
 	return fields
 }
 
-// refuse accepts the value that switches f off and reports any other.
-func (d *decoder) refuse(n *tree.Node, f Feature) {
+// Difference returns the first part of n that neither switches f off nor is the other
+// accepted value; nil if there is none.
+func (f Field) Difference(n *tree.Node) *tree.Node {
 	off, _, err := tree.ParseJSON([]byte(f.Off))
 	if err != nil {
-		panic("bad default in the table of lacking features: " + f.Name) // a test reads every row
+		panic("bad default in the table of unsupported fields: " + f.Name) // a test reads every row
 	}
-	bad := differs(n, off)
+	if f.Strict && n.Shape != off.Shape {
+		return n
+	}
 	if f.Alt != "" && string(n.JSON()) == f.Alt {
-		bad = nil
+		return nil
 	}
-	if f.strict && n.Shape != off.Shape {
-		bad = n
-	}
-	switch {
-	case bad == nil:
-		if on := n.Get("enabled"); on != nil && on.Scalar == "true" {
-			d.Warn(n.Place, CodeNoEffect, "%s is not supported by aiperfd yet; no data is collected", f.What)
-		}
-	case f.Inert:
-		d.Warn(n.Place, CodeNoEffect, "%s has no effect: aiperfd is a single process without a message bus", Label(n.Place))
-	case f.Name == "userFiles" && d.options.Untrusted, f.Name == "trustRemoteCode" && d.options.Untrusted:
-		d.Fail(bad.Place, CodeNotAllowed, "%s: %s is not allowed here", Label(bad.Place), f.What)
-	default:
-		d.Fail(bad.Place, CodeUnsupported, "%s: not supported by aiperfd yet: %s", Label(bad.Place), f.What)
-	}
+	return difference(n, off)
 }
 
-// differs returns the first part of n that differs from off, or nil. Null, false,
-// empty and disabled values do not differ; nor do the switches
-// enabled of collectors that AIPerf has on by default and that have no target.
-func differs(n, off *tree.Node) *tree.Node {
+// difference returns the first part of n that differs from off, or nil. Null, false,
+// empty and disabled values do not differ; nor does the member enabled of collectors
+// that AIPerf enables by default and that have no target.
+func difference(n, off *tree.Node) *tree.Node {
 	switch {
 	case n.Shape == tree.Null, n.Shape == tree.Boolean && n.Scalar == "false":
 		return nil
 	case n.Shape == tree.Object && (off.Shape == tree.Object || len(n.Members) == 0 || disabled(n)):
-		return memberDiffers(n, off)
+		return memberDifference(n, off)
 	case n.Shape == tree.List && len(n.Items) == 0:
 		return nil
 	case n.Shape == tree.Text && n.Scalar == "":
@@ -230,7 +222,7 @@ func differs(n, off *tree.Node) *tree.Node {
 	case n.Shape != off.Shape:
 		return n
 	case n.Shape == tree.List:
-		return listDiffers(n, off)
+		return listDifference(n, off)
 	case n.Shape == tree.Number:
 		a, _ := strconv.ParseFloat(n.Scalar, 64)
 		b, _ := strconv.ParseFloat(off.Scalar, 64)
@@ -244,7 +236,7 @@ func differs(n, off *tree.Node) *tree.Node {
 	return n
 }
 
-func memberDiffers(n, off *tree.Node) *tree.Node {
+func memberDifference(n, off *tree.Node) *tree.Node {
 	if off.Shape != tree.Object {
 		return nil
 	}
@@ -263,7 +255,7 @@ func memberDiffers(n, off *tree.Node) *tree.Node {
 		if m.Name == "enabled" && m.Value.Shape == tree.Boolean && collects {
 			continue
 		}
-		if bad := differs(m.Value, want); bad != nil {
+		if bad := difference(m.Value, want); bad != nil {
 			return bad
 		}
 	}
@@ -276,14 +268,43 @@ func disabled(n *tree.Node) bool {
 	return len(n.Members) == 1 && on != nil && on.Shape == tree.Boolean && on.Scalar == "false"
 }
 
-func listDiffers(n, off *tree.Node) *tree.Node {
+func listDifference(n, off *tree.Node) *tree.Node {
 	if len(n.Items) != len(off.Items) {
 		return n
 	}
 	for i, item := range n.Items {
-		if differs(item, off.Items[i]) != nil {
+		if difference(item, off.Items[i]) != nil {
 			return n
 		}
 	}
 	return nil
+}
+
+// HasValue reports whether value is an unsupported choice of the field at a canonical
+// path.
+func HasValue(path, value string) bool {
+	return slices.ContainsFunc(Values(tree.GenericPath(path)), func(name string) bool {
+		family, isFamily := strings.CutSuffix(name, "*")
+		return suggest.Fold(name) == suggest.Fold(value) || isFamily && strings.HasPrefix(suggest.Fold(value), suggest.Fold(family))
+	})
+}
+
+// Values returns the choices of AIPerf that the field at a generic path does not
+// support. A name that ends in * is a prefix.
+func Values(path string) []string {
+	var names string
+	switch path {
+	case "benchmark.endpoint.type":
+		names = "solido_rag"
+	case "benchmark.datasets.*.type":
+		names = "public"
+	case "benchmark.datasets.*.format":
+		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
+			" inputs_json sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_*"
+	case "benchmark.datasets.*.audio.format":
+		names = "mp3"
+	case "benchmark.phases.*.type":
+		names = "user_centric fixed_schedule agentic_replay"
+	}
+	return strings.Fields(names)
 }

@@ -1,4 +1,5 @@
-package config
+// Package shorthand rewrites the short forms of a benchmark document as the long ones.
+package shorthand
 
 import (
 	"slices"
@@ -13,38 +14,48 @@ var envelopeKeys = [...]string{
 	"apiVersion", "kind", "spec",
 }
 
-// shorthand replaces the short forms of a document by the long ones, and reports
-// those that contradict each other.
-type shorthand struct{ *Report }
+// Reporter collects problems and warnings.
+type Reporter interface {
+	// Conflict adds a problem: two forms that cannot be combined.
+	Conflict(at tree.Place, format string, args ...any)
+	// Deprecated adds a warning about an old form.
+	Deprecated(at tree.Place, format string, args ...any)
+}
 
-// normalise brings the short forms of a document into the long one: afterwards
-// there is a benchmark section with models.items, endpoint.urls, datasets and
-// phases as lists. Nodes keep the places where the user wrote them. What does
-// not have the expected type is left as it is, for the decoder to report.
-func (s shorthand) normalise(root *tree.Node) *tree.Node {
+// Expand rewrites the short forms below root and returns the root of the result,
+// which has a benchmark section with models.items, endpoint.urls, datasets and
+// phases as lists. Nodes keep their places in the user's text. A value of an
+// unexpected type is left unchanged, for the decoder to report.
+func Expand(root *tree.Node, r Reporter) *tree.Node {
+	return expander{r}.expand(root)
+}
+
+type expander struct{ Reporter }
+
+func (e expander) expand(root *tree.Node) *tree.Node {
 	benchmark := root.Get("benchmark")
 	if benchmark == nil && root.Index("benchmark") < 0 {
-		root = s.wrap(root)
+		root = e.wrap(root)
 		benchmark = root.Get("benchmark")
 	}
 	if benchmark == nil || benchmark.Shape != tree.Object {
 		return root
 	}
-	s.renameOnly(benchmark, "model", "models")
+	e.renameOnly(benchmark, "model", "models")
 	normaliseModels(benchmark)
-	s.normaliseEndpoint(benchmark.Get("endpoint"))
+	e.normaliseEndpoint(benchmark.Get("endpoint"))
 	normaliseClient(benchmark.Get("client"))
 	if d := benchmark.Get("dataset"); d != nil && d.Shape == tree.Object && d.Index("name") < 0 {
 		d.Set("name", &tree.Node{Place: d.Place, Shape: tree.Text, Scalar: "default"})
 	}
-	s.normaliseDatasets(benchmark)
-	s.normalisePhases(benchmark)
+	e.normaliseDatasets(benchmark)
+	e.normalisePhases(benchmark)
 	return root
 }
 
 // wrap makes a document of a benchmark section that stands alone, or of an old
 // flat file that mixes it with the keys around it.
-func (s shorthand) wrap(root *tree.Node) *tree.Node {
+func (e expander) wrap(root *tree.Node) *tree.Node {
 	section, outer := tree.ObjectNode(), tree.ObjectNode()
 	section.Place, outer.Place = root.Place, root.Place
 	old := false
@@ -59,7 +70,7 @@ func (s shorthand) wrap(root *tree.Node) *tree.Node {
 		}
 	}
 	if old && len(section.Members) > 0 {
-		s.Warn(root.Place, CodeDeprecated, "flat layout: move everything except schemaVersion, randomSeed and metadata into \"benchmark\"")
+		e.Deprecated(root.Place, "flat layout: move everything except schemaVersion, randomSeed and metadata into \"benchmark\"")
 	}
 	if d := section.Get("dataset"); d != nil && d.Shape == tree.Object && d.Index("name") < 0 {
 		d.Set("name", &tree.Node{Place: d.Place, Shape: tree.Text, Scalar: "main"})
@@ -69,13 +80,13 @@ func (s shorthand) wrap(root *tree.Node) *tree.Node {
 }
 
 // renameOnly gives the member short its long name; both together are an error.
-func (s shorthand) renameOnly(n *tree.Node, short, long string) {
+func (e expander) renameOnly(n *tree.Node, short, long string) {
 	i := n.Index(short)
 	if i < 0 {
 		return
 	}
 	if n.Index(long) >= 0 {
-		s.Fail(n.Members[i].Place, CodeConflict, "%q and %q set the same value; give only one", short, long)
+		e.Conflict(n.Members[i].Place, "%q and %q set the same value; give only one", short, long)
 		n.Drop(short)
 		return
 	}
@@ -117,11 +128,11 @@ func normaliseModels(benchmark *tree.Node) {
 	}
 }
 
-func (s shorthand) normaliseEndpoint(endpoint *tree.Node) {
+func (e expander) normaliseEndpoint(endpoint *tree.Node) {
 	if endpoint == nil || endpoint.Shape != tree.Object {
 		return
 	}
-	s.renameOnly(endpoint, "url", "urls")
+	e.renameOnly(endpoint, "url", "urls")
 	if urls := endpoint.Get("urls"); urls != nil && urls.IsText() {
 		endpoint.Set("urls", asList(urls))
 	}
@@ -179,8 +190,8 @@ func normaliseClient(client *tree.Node) {
 
 // normaliseDatasets makes a list of one dataset, and moves isl and osl that
 // stand beside type: synthetic into prompts.
-func (s shorthand) normaliseDatasets(benchmark *tree.Node) {
-	s.renameOnly(benchmark, "dataset", "datasets")
+func (e expander) normaliseDatasets(benchmark *tree.Node) {
+	e.renameOnly(benchmark, "dataset", "datasets")
 	datasets := benchmark.Get("datasets")
 	if datasets == nil {
 		return
@@ -194,12 +205,12 @@ func (s shorthand) normaliseDatasets(benchmark *tree.Node) {
 		if kind := d.Get("type"); kind != nil && suggest.Fold(kind.Scalar) != "synthetic" {
 			continue
 		}
-		s.moveInto(d, "prompts", "isl", "osl")
+		e.moveInto(d, "prompts", "isl", "osl")
 	}
 }
 
 // moveInto moves members of n into its member group.
-func (s shorthand) moveInto(n *tree.Node, group string, names ...string) {
+func (e expander) moveInto(n *tree.Node, group string, names ...string) {
 	for _, name := range names {
 		i := n.Index(name)
 		if i < 0 {
@@ -215,9 +226,9 @@ func (s shorthand) moveInto(n *tree.Node, group string, names ...string) {
 		}
 		switch {
 		case inner.Shape != tree.Object:
-			s.Fail(at, CodeConflict, "%q cannot be combined with %q, which is not an object", name, group)
+			e.Conflict(at, "%q cannot be combined with %q, which is not an object", name, group)
 		case inner.Index(name) >= 0:
-			s.Fail(at, CodeConflict, "%q is given both here and in %q", name, group)
+			e.Conflict(at, "%q is given both here and in %q", name, group)
 		default:
 			inner.Members = append(inner.Members, tree.Member{Place: at, Name: name, Value: value})
 		}
@@ -226,7 +237,7 @@ func (s shorthand) moveInto(n *tree.Node, group string, names ...string) {
 
 // normalisePhases makes a list of one phase, or of the warmup and profiling
 // members.
-func (s shorthand) normalisePhases(benchmark *tree.Node) {
+func (e expander) normalisePhases(benchmark *tree.Node) {
 	var named []*tree.Node
 	for _, name := range []string{"warmup", "profiling"} {
 		i := benchmark.Index(name)
@@ -237,7 +248,7 @@ func (s shorthand) normalisePhases(benchmark *tree.Node) {
 		value := benchmark.Drop(name)
 		switch {
 		case benchmark.Index("phases") >= 0:
-			s.Fail(at, CodeConflict, "%q cannot be combined with \"phases\"", name)
+			e.Conflict(at, "%q cannot be combined with \"phases\"", name)
 		case value.Shape == tree.Object:
 			if value.Index("name") < 0 {
 				value.Set("name", &tree.Node{Place: value.Place, Shape: tree.Text, Scalar: name})

@@ -1,4 +1,5 @@
-package config
+// Package compat shows resolved documents in the forms of AIPerf.
+package compat
 
 import (
 	"bytes"
@@ -9,6 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/unsupported"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/redact"
 )
@@ -51,48 +55,56 @@ const (
 	restOrder             = "metrics accuracy scenario unsafeOverride"
 )
 
-// Compat returns the resolved benchmark section as AIPerf's API shows it:
+// Resolved returns the resolved benchmark section as AIPerf's API shows it:
 // camelCase, every key, nulls kept, secrets redacted, apiKey absent. Fields that
-// only aiperfd has follow AIPerf's, where they differ from their defaults. What
-// it returns marshals to JSON (encode without HTML escaping to keep
-// "<redacted>" readable) and, without secrets, loads again to the same
-// benchmark. A dataset without a seed of its own shows the run's.
-func Compat(d *Document) any { return compat(d) }
+// only aiperfd has follow AIPerf's if they differ from their defaults. The result
+// marshals to JSON (encode without HTML escaping to keep "<redacted>" readable)
+// and, without secrets, loads again to the same benchmark. A dataset without a
+// seed shows the seed of the run.
+func Resolved(d *config.Document) any { return resolved(d) }
 
-func compat(d *Document) Object {
+func resolved(d *config.Document) config.Object {
 	b := &d.Benchmark
-	var plain Benchmark
-	prefill(&plain)
-	var out Object
-	out.put("models", modelsView(b.Models))
+	plain := defaults().Benchmark
+	var out config.Object
+	put(&out, "models", modelsView(b.Models))
 	endpoint := view(b.Endpoint, "benchmark.endpoint", endpointOrder)
-	endpoint.putOwn(b.Endpoint, plain.Endpoint, endpointOwn)
-	out.put("endpoint", endpoint)
-	out.put("datasets", each(b.Datasets, func(x Dataset) Object { return datasetView(x, d.RandomSeed) }))
-	out.put("phases", each(b.Phases, phaseView))
-	out.put("artifacts", artifactsView(b.Artifacts))
-	out.put("slos", sortedOrNull(b.SLOs))
+	putOwn(&endpoint, b.Endpoint, plain.Endpoint, endpointOwn)
+	put(&out, "endpoint", endpoint)
+	put(&out, "datasets", each(b.Datasets, func(x config.Dataset) config.Object { return datasetView(x, d.RandomSeed) }))
+	put(&out, "phases", each(b.Phases, phaseView))
+	put(&out, "artifacts", artifactsView(b.Artifacts))
+	put(&out, "slos", sortedOrNull(b.SLOs))
 	tokenizer := view(b.Tokenizer, "benchmark.tokenizer", tokenizerOrder)
-	tokenizer.putOwn(b.Tokenizer, plain.Tokenizer, "allowDownload")
-	out.put("tokenizer", tokenizer)
-	for _, m := range view(struct{}{}, "benchmark", benchmarkFeatureOrder).members {
-		out.set(m)
+	putOwn(&tokenizer, b.Tokenizer, plain.Tokenizer, "allowDownload")
+	put(&out, "tokenizer", tokenizer)
+	for _, m := range view(struct{}{}, "benchmark", benchmarkFeatureOrder).Members() {
+		out.Set(m)
 	}
 	runtime := view(b.Runtime, "benchmark.runtime", runtimeOrder)
-	runtime.putOwn(b.Runtime, plain.Runtime, "report")
-	out.put("runtime", runtime)
-	out.put("logging", view(b.Logging, "benchmark.logging", "level"))
-	for _, m := range view(struct{}{}, "benchmark", restOrder).members {
-		out.set(m)
+	putOwn(&runtime, b.Runtime, plain.Runtime, "report")
+	put(&out, "runtime", runtime)
+	put(&out, "logging", view(b.Logging, "benchmark.logging", "level"))
+	for _, m := range view(struct{}{}, "benchmark", restOrder).Members() {
+		out.Set(m)
 	}
 	if b.Client != plain.Client {
-		out.put("client", view(b.Client, "benchmark.client", "strict certify"))
+		put(&out, "client", view(b.Client, "benchmark.client", "strict certify"))
 	}
 	return out
 }
 
+// defaults returns what a document with one empty phase resolves to.
+func defaults() *config.Document {
+	draft := config.NewDraft(config.LoadOptions{})
+	draft.Root.Get("benchmark").Set("phases", tree.ListNode(tree.ObjectNode()))
+	return draft.Defaults()
+}
+
 // put adds a member; v must be encodable.
-func (o *Object) put(name string, v any) { o.set(Member{Name: name, Value: encode(v)}) }
+func put(o *config.Object, name string, v any) {
+	o.Set(config.Member{Name: name, Value: encode(v)})
+}
 
 // encode writes JSON without HTML escaping.
 func encode(v any) json.RawMessage {
@@ -104,84 +116,84 @@ func encode(v any) json.RawMessage {
 	return out
 }
 
-func each[T any](items []T, f func(T) Object) []Object {
-	out := make([]Object, len(items))
+func each[T any](items []T, f func(T) config.Object) []config.Object {
+	out := make([]config.Object, len(items))
 	for i, item := range items {
 		out[i] = f(item)
 	}
 	return out
 }
 
-// view shows the fields of a struct in an order, and between them AIPerf's
-// fields that aiperfd lacks, switched off.
-func view(v any, path, order string) Object {
-	var out Object
-	features := UnsupportedFields(path)
+// view shows the fields of a struct in an order, and between them the unsupported
+// fields of AIPerf, switched off.
+func view(v any, path, order string) config.Object {
+	var out config.Object
+	features := unsupported.Fields(path)
 	for name := range strings.FieldsSeq(order) {
-		i := slices.IndexFunc(features, func(f Feature) bool { return f.Name == name })
+		i := slices.IndexFunc(features, func(f unsupported.Field) bool { return f.Name == name })
 		if i >= 0 {
-			out.set(Member{Name: name, Value: json.RawMessage(features[i].Off)})
+			out.Set(config.Member{Name: name, Value: json.RawMessage(features[i].Off)})
 			continue
 		}
-		out.put(name, shown(reflect.ValueOf(v), name))
+		put(&out, name, shown(reflect.ValueOf(v), name))
 	}
 	return out
 }
 
-// putOwn adds fields that only aiperfd has, where they are not the default.
-func (o *Object) putOwn(v, plain any, order string) {
+// putOwn adds fields that only aiperfd has if they are not the default.
+func putOwn(o *config.Object, v, plain any, order string) {
 	for name := range strings.FieldsSeq(order) {
 		value := encode(shown(reflect.ValueOf(v), name))
 		if !bytes.Equal(value, encode(shown(reflect.ValueOf(plain), name))) {
-			o.set(Member{Name: name, Value: value})
+			o.Set(config.Member{Name: name, Value: value})
 		}
 	}
 }
 
 // shown returns the field called name in the form in which it is shown.
 func shown(v reflect.Value, name string) any {
-	f, _, ok := fieldNamed(v.Type(), name)
+	f, _, ok := config.FieldNamed(v.Type(), name)
 	if !ok {
 		panic("no field " + name + " in " + v.Type().Name()) // a test reads every layout
 	}
 	switch value := v.FieldByIndex(f.Index).Interface().(type) {
-	case Distribution:
+	case config.Distribution:
 		return distributionView(value)
-	case *Template:
+	case *config.Template:
 		if value == nil {
 			return nil
 		}
 		return view(*value, "benchmark.endpoint.template", "body responseField")
-	case Params:
+	case config.Params:
 		return paramsView(value)
-	case Headers:
+	case config.Headers:
 		return headersView(value)
-	case Object:
+	case config.Object:
 		return redacted(value)
-	case []Object:
+	case []config.Object:
 		if len(value) == 0 {
 			return nil
 		}
 		return each(value, redacted)
-	case Prompts:
+	case config.Prompts:
 		return view(value, "benchmark.datasets.*.prompts", promptOrder)
-	case *Images:
+	case *config.Images:
 		if value == nil {
 			return nil
 		}
 		return view(*value, "benchmark.datasets.*.images", imageOrder)
-	case *Audio:
+	case *config.Audio:
 		if value == nil {
 			return nil
 		}
 		return view(*value, "benchmark.datasets.*.audio", audioOrder)
-	case *Rankings:
+	case *config.Rankings:
 		if value == nil {
 			return nil
 		}
 		return view(*value, "benchmark.datasets.*.rankings", rankingOrder)
-	case PrefixPrompts:
-		if value == (PrefixPrompts{}) {
+	case config.PrefixPrompts:
+		if value == (config.PrefixPrompts{}) {
 			return nil
 		}
 		return view(value, "benchmark.datasets.*.prefixPrompts", prefixOrder)
@@ -190,16 +202,16 @@ func shown(v reflect.Value, name string) any {
 	}
 }
 
-func modelsView(m Models) Object {
-	var out Object
-	out.put("strategy", m.Strategy)
-	out.put("items", each(m.Items, func(item Model) Object {
+func modelsView(m config.Models) config.Object {
+	var out config.Object
+	put(&out, "strategy", m.Strategy)
+	put(&out, "items", each(m.Items, func(item config.Model) config.Object {
 		return view(item, "benchmark.models.items.*", "name weight lora modalities tokenizer")
 	}))
 	return out
 }
 
-func datasetView(d Dataset, seed *int64) Object {
+func datasetView(d config.Dataset, seed *int64) config.Object {
 	if d.RandomSeed == nil {
 		d.RandomSeed = seed
 	}
@@ -210,17 +222,17 @@ func datasetView(d Dataset, seed *int64) Object {
 	out := view(d, "benchmark.datasets.*", order)
 	if d.Type == "file" {
 		if d.Entries == 0 {
-			out.put("entries", nil)
+			put(&out, "entries", nil)
 		}
 		if d.Path == "" {
-			out.put("path", nil)
+			put(&out, "path", nil)
 		}
 	}
-	out.putOwn(d, Dataset{}, datasetOwn)
+	putOwn(&out, d, config.Dataset{}, datasetOwn)
 	return out
 }
 
-func phaseView(p Phase) Object {
+func phaseView(p config.Phase) config.Object {
 	// Without a duration there is no grace period; JSON has no infinity.
 	if p.Duration == nil && p.GracePeriod != nil && math.IsInf(float64(*p.GracePeriod), 1) {
 		p.GracePeriod = nil
@@ -235,8 +247,8 @@ func phaseView(p Phase) Object {
 	return view(p, "benchmark.phases.*", order)
 }
 
-func artifactsView(a Artifacts) Object {
-	var out Object
+func artifactsView(a config.Artifacts) config.Object {
+	var out config.Object
 	for name := range strings.FieldsSeq(artifactOrder) {
 		switch name {
 		case "records":
@@ -244,70 +256,70 @@ func artifactsView(a Artifacts) Object {
 			if a.Level == "summary" {
 				records = false
 			}
-			out.put(name, records)
+			put(&out, name, records)
 		case "raw":
-			out.put(name, a.Level == "raw")
+			put(&out, name, a.Level == "raw")
 		default:
-			for _, m := range view(a, "benchmark.artifacts", name).members {
-				out.set(m)
+			for _, m := range view(a, "benchmark.artifacts", name).Members() {
+				out.Set(m)
 			}
 		}
 	}
 	return out
 }
 
-func distributionView(d Distribution) any {
+func distributionView(d config.Distribution) any {
 	if !d.Given() {
 		return nil
 	}
-	var out Object
-	out.put("min", d.Min)
-	out.put("max", d.Max)
+	var out config.Object
+	put(&out, "min", d.Min)
+	put(&out, "max", d.Max)
 	switch {
 	case len(d.Peaks) > 0:
-		out.put("peaks", d.Peaks)
+		put(&out, "peaks", d.Peaks)
 	case len(d.Points) > 0:
-		out.put("points", d.Points)
+		put(&out, "points", d.Points)
 	case d.Median != nil:
-		out.put("mean", d.Mean)
-		out.put("median", d.Median)
+		put(&out, "mean", d.Mean)
+		put(&out, "median", d.Median)
 	default:
-		out.put("mean", d.Mean)
-		out.put("stddev", d.Stddev)
+		put(&out, "mean", d.Mean)
+		put(&out, "stddev", d.Stddev)
 	}
 	return out
 }
 
 // headersView shows the values of headers that hold no secret.
-func headersView(headers map[string]Secret) Object {
-	var out Object
+func headersView(headers map[string]config.Secret) config.Object {
+	var out config.Object
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		value := headers[name].Reveal()
 		if redact.SensitiveHeader(name) {
 			value = redact.Placeholder
 		}
-		out.put(name, redact.Text(value))
+		put(&out, name, redact.Text(value))
 	}
 	return out
 }
 
 // paramsView shows the values of URL parameters that hold no secret.
-func paramsView(params map[string]Secret) Object {
-	var out Object
+func paramsView(params map[string]config.Secret) config.Object {
+	var out config.Object
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		value := params[name].Reveal()
-		if sensitiveParam(name, value) {
+		if config.SensitiveParam(name, value) {
 			value = redact.Placeholder
 		}
-		out.put(name, redact.Text(value))
+		put(&out, name, redact.Text(value))
 	}
 	return out
 }
 
 // redacted returns a copy without secrets.
-func redacted(o Object) Object {
-	var out Object
-	for _, m := range o.members {
+func redacted(o config.Object) config.Object {
+	var out config.Object
+	for _, m := range o.Members() {
 		d := json.NewDecoder(bytes.NewReader(m.Value))
 		d.UseNumber()
 		var value any
@@ -316,10 +328,10 @@ func redacted(o Object) Object {
 		}
 		clean, _ := redact.Value(map[string]any{m.Name: value}).(map[string]any)
 		if reflect.DeepEqual(clean[m.Name], value) {
-			out.set(m) // untouched, with the order of its members
+			out.Set(m) // untouched, with the order of its members
 			continue
 		}
-		out.put(m.Name, clean[m.Name])
+		put(&out, m.Name, clean[m.Name])
 	}
 	return out
 }
@@ -328,9 +340,9 @@ func sortedOrNull(m map[string]float64) any {
 	if len(m) == 0 {
 		return nil
 	}
-	var out Object
+	var out config.Object
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		out.put(name, m[name])
+		put(&out, name, m[name])
 	}
 	return out
 }

@@ -1,25 +1,21 @@
-package config
+package compat
 
 import (
 	"bytes"
 	"strings"
 
+	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/tree"
 )
 
 // Keys that are shown even with their default values.
 const alwaysShown = " name type kind urls entries concurrency enabled otel mlflow wandb ui "
 
-// InputConfig returns the benchmark section as AIPerf's result files show it
-// under input_config: snake_case keys, and only what is not at its default,
-// redacted like [Compat].
-func InputConfig(d *Document) any {
-	full := reread(compat(d))
-	l := newLoader(&Report{}, LoadOptions{})
-	prefill(&l.doc.Benchmark)
-	l.doc.Benchmark.Phases = []Phase{{}}
-	filler{l}.fill()
-	base := reread(compat(l.doc))
+// Input returns the benchmark section as AIPerf's result files show it under
+// input_config: snake_case keys, without the values that are defaults, redacted
+// like [Resolved].
+func Input(d *config.Document) any {
+	full, base := reread(resolved(d)), reread(resolved(defaults()))
 	for _, name := range []string{"datasets", "phases"} {
 		// Every dataset and phase is compared with the plain one.
 		want := base.Get(name).Items[0]
@@ -27,11 +23,11 @@ func InputConfig(d *Document) any {
 			full.Get(name).Items[i] = trim(item, want)
 		}
 	}
-	return objectOf(trim(full, base))
+	return config.ObjectOf(trim(full, base))
 }
 
 // reread reads an object that was just written.
-func reread(o Object) *tree.Node {
+func reread(o config.Object) *tree.Node {
 	n, _, err := tree.ParseJSON(encode(o))
 	if err != nil {
 		panic("read configuration back: " + err.Error())
