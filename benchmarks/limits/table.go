@@ -127,11 +127,12 @@ func (v verdict) cells() []string {
 func printTable(w io.Writer, verdicts []verdict, markdown bool) error {
 	if markdown {
 		line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
-		text := line(heads()) + strings.Repeat("|---", len(heads())) + "|\n"
+		var text strings.Builder
+		text.WriteString(line(heads()) + strings.Repeat("|---", len(heads())) + "|\n")
 		for _, v := range verdicts {
-			text += line(v.cells())
+			text.WriteString(line(v.cells()))
 		}
-		_, err := io.WriteString(w, text)
+		_, err := io.WriteString(w, text.String())
 		return err
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -23,12 +24,12 @@ const (
 func submits(p api.JobProtocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
 		x := newHandlerExchange(s, p, w, r)
-		x.end(x.submit(p))
+		x.end(x.submit(r.Context(), p))
 	}
 }
 
-// submit starts the work, waits for it if the request says so, and returns its state.
-func (x *exchange) submit(p api.JobProtocol) error {
+// submit starts the work, waits for it if the request sets a wait, and sends its state.
+func (x *exchange) submit(ctx context.Context, p api.JobProtocol) error {
 	refusal, err := x.read()
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func (x *exchange) submit(p api.JobProtocol) error {
 		return full
 	}
 	if wait := p.Wait(x.HTTP); wait > 0 {
-		err := p.Jobs().Await(x.HTTP.Context(), x.s.stopping, j.ID, j.Submitted+int64(wait))
+		err := p.Jobs().Await(ctx, x.s.stopping, j.ID, j.Submitted+int64(wait))
 		if errors.Is(err, jobs.ErrStopped) {
 			return errShutdown
 		}

@@ -138,8 +138,8 @@ func (c *Choice) piece(i int) *token.Piece {
 	return &p.Pieces[(p.Start+i)%len(p.Pieces)]
 }
 
-// Said returns the text of token i as the client gets it.
-func (c *Choice) Said(i int) string {
+// TokenText returns the text of token i as the client gets it.
+func (c *Choice) TokenText(i int) string {
 	text := c.piece(i).Text
 	if first := i == 0 || i == c.Reasoning; first && len(text) > 1 && text[0] == ' ' {
 		return text[1:]
@@ -154,10 +154,10 @@ func (c *Choice) Alternatives(i, n int, each func(k int, text string, logprob fl
 		return
 	}
 	base := c.Logprob(i)
-	each(0, c.Said(i), base)
+	each(0, c.TokenText(i), base)
 	for k := 1; k < n; k++ {
 		// Marked, so that no alternative equals another.
-		each(k, c.Said(i)+strconv.Itoa(k), base-float64(k)*0.75)
+		each(k, c.TokenText(i)+strconv.Itoa(k), base-float64(k)*0.75)
 	}
 }
 
@@ -200,16 +200,16 @@ func (m *Model) apply(q *Request, c *Choice, salt uint64, limit int) {
 	switch {
 	case q.Chat && random.Float64() < m.Options.RefusalRate:
 		c.Refused = true
-		m.say(c, limit, token.Cut(m.Options.Tokenizer, RefusalText))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, RefusalText))
 	case w == nil:
 	case len(w.Tools) > 0 && (w.MustCall || random.Float64() < *m.Options.ToolRate):
 		m.call(c, w, random, limit)
 	case w.choices != nil:
-		m.say(c, limit, token.Cut(m.Options.Tokenizer, w.choices[random.IntN(len(w.choices))]))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, w.choices[random.IntN(len(w.choices))]))
 	case w.Structured != nil:
-		m.say(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform(w.Structured, random))))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform(w.Structured, random))))
 	case w.AnyObject:
-		m.say(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform([]byte(anyObjectSchema), random))))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform([]byte(anyObjectSchema), random))))
 	}
 }
 
@@ -220,8 +220,8 @@ const RefusalText = "I'm sorry, but I can't help with that request."
 const anyObjectSchema = `{"type":"object","properties":{"answer":{"type":"string"},"confidence":{"type":"number","minimum":0,` +
 	`"maximum":1},"sources":{"type":"array","items":{"type":"string"}}}}`
 
-// say makes the text of a choice these pieces, as far as there is room.
-func (m *Model) say(c *Choice, limit int, pieces []token.Piece) {
+// setText makes the text of a choice these pieces, as far as there is room.
+func (m *Model) setText(c *Choice, limit int, pieces []token.Piece) {
 	c.text = token.Passage{Pieces: pieces}
 	c.Finish = "stop"
 	c.Total = c.Reasoning + len(pieces)
@@ -253,7 +253,7 @@ func (m *Model) call(c *Choice, w *Constraints, random *rand.Rand, limit int) {
 		id := "call_" + strconv.FormatUint(random.Uint64(), 36)
 		c.Calls = append(c.Calls, ToolCall{ID: id, From: from, To: len(pieces)})
 	}
-	m.say(c, limit, pieces)
+	m.setText(c, limit, pieces)
 	if c.Finish == "stop" {
 		c.Finish = "tool_calls"
 	}

@@ -127,8 +127,7 @@ func (f *Fields) Integer(name string) (int, bool) {
 // ReadBody reads the whole body into buf.
 func (m *Model) ReadBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer) error {
 	_, err := io.Copy(buf, http.MaxBytesReader(w, r.Body, m.Options.MaxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		status := http.StatusRequestEntityTooLarge
 		return apierror.New(status, fmt.Sprintf("Request body is larger than %d bytes.", tooLarge.Limit), "")
 	}

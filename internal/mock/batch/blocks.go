@@ -95,10 +95,10 @@ func (p *pool) key(prefix uint64, tokens []uint32) uint64 {
 	h.SetSeed(p.seed)
 	var word [8]byte
 	binary.LittleEndian.PutUint64(word[:], prefix)
-	h.Write(word[:])
+	_, _ = h.Write(word[:]) // never fails
 	for _, t := range tokens {
 		binary.LittleEndian.PutUint32(word[:4], t)
-		h.Write(word[:4])
+		_, _ = h.Write(word[:4])
 	}
 	return max(1, h.Sum64())
 }

@@ -77,7 +77,7 @@ const (
 // the last second, relative to the best second so far.
 type Cards struct {
 	model model
-	open  func() int64 // tokens sent so far; nil with an accelerator
+	sent  func() int64 // tokens sent so far; nil with an accelerator
 
 	mu      sync.Mutex
 	at      int64 // the server's clock up to which the cards are computed
@@ -107,7 +107,7 @@ type card struct {
 // far; it is nil with an accelerator, which reports its steps to Spend.
 func NewCards(m model, n int, base uint64, now int64, open func() int64) *Cards {
 	g := &Cards{
-		model: m, at: now, open: open, cards: make([]card, n),
+		model: m, at: now, sent: open, cards: make([]card, n),
 		powerBy: 1 - math.Exp(-gpuTick.Seconds()/powerLag.Seconds()),
 		heatBy:  1 - math.Exp(-gpuTick.Seconds()/heatLag.Seconds()),
 	}
@@ -131,7 +131,7 @@ func (g *Cards) Spend(to int64, took time.Duration, fill float64) {
 func (g *Cards) look(now int64) (cards []card, load float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open != nil {
+	if g.sent != nil {
 		g.follow(now)
 	} else {
 		g.advance(now)
@@ -151,7 +151,7 @@ func (g *Cards) follow(now int64) {
 	if ticks <= 0 {
 		return
 	}
-	sent := g.open()
+	sent := g.sent()
 	each := float64(sent-g.tokens) / float64(ticks)
 	g.tokens = sent
 	for range ticks {
@@ -171,7 +171,7 @@ func (g *Cards) advance(now int64) {
 		for _, w := range g.window {
 			sum += w
 		}
-		if g.open != nil {
+		if g.sent != nil {
 			if g.best = max(g.best, sum); g.best > 0 {
 				sum /= g.best
 			}

@@ -10,10 +10,10 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// readMessageWishes reads tools and tool_choice of a Messages request; nil means that
+// readMessageConstraints reads tools and tool_choice of a Messages request; nil means that
 // nothing is to be called. Tools of the server itself (web search and the like) are
 // never called.
-func readMessageWishes(f *api.Fields) *api.Constraints {
+func readMessageConstraints(f *api.Fields) *api.Constraints {
 	list, ok := f.Get("tools")
 	if !ok {
 		return nil

@@ -43,11 +43,11 @@ func NewImages(edits bool) *images {
 func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
 	q, size, format := &api.Request{}, "", ""
 	job, hash := &imageRequest{width: maxSide, height: maxSide}, uint32(0)
-	var said string
+	var text string
 	var refusal *apierror.Error
 	if p.edits {
 		f := api.ReadForm(r, body)
-		said, q.Model, q.Stream, q.N = f.Need("prompt"), f.Text("model"), f.Boolean("stream"), f.Integer("n", 1, 10, 1)
+		text, q.Model, q.Stream, q.N = f.Need("prompt"), f.Text("model"), f.Boolean("stream"), f.Integer("n", 1, 10, 1)
 		size, format, job.partials = f.Text("size"), f.Text("response_format"), f.Integer("partial_images", 0, 3, 0)
 		hash = originals(f, job)
 		refusal = f.Err
@@ -56,7 +56,7 @@ func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request,
 			if v := f.Text("prompt"); v == "" {
 				f.Fail("prompt", "string")
 			}
-			said, q.Model, q.Stream = f.Text("prompt"), f.Text("model"), f.Boolean("stream")
+			text, q.Model, q.Stream = f.Text("prompt"), f.Text("model"), f.Boolean("stream")
 			q.N, job.partials = f.Within("n", 1, 10, 1), f.Within("partial_images", 0, 3, 0)
 			size, format = f.Text("size"), f.Text("response_format")
 		})
@@ -67,7 +67,7 @@ func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request,
 	if refusal == nil {
 		refusal = m.CheckRequest(q)
 	}
-	q.Prompts = []api.Prompt{{Tokens: m.Options.Tokenizer.Count(said), Hash: seed.Hash(hash, []byte(said))}}
+	q.Prompts = []api.Prompt{{Tokens: m.Options.Tokenizer.Count(text), Hash: seed.Hash(hash, []byte(text))}}
 	q.Payload = job
 	if q.NoOutput = !q.Stream; q.Stream {
 		q.Length = job.partials + 1

@@ -78,8 +78,8 @@ func (t *transcription) Read(m *api.Model, r *http.Request, body []byte) (*api.R
 	}
 	audio.seconds = AudioSeconds(files[0])
 	p := api.Prompt{Tokens: int(math.Ceil(audio.seconds * audioTokensPerSecond)), Hash: seed.Hash(0, files[0])}
-	if said := f.Text("prompt"); said != "" {
-		p.Tokens += m.Options.Tokenizer.Count(said)
+	if text := f.Text("prompt"); text != "" {
+		p.Tokens += m.Options.Tokenizer.Count(text)
 	}
 	q.Prompts, q.Payload = []api.Prompt{p}, audio
 	q.Length = max(1, int(math.Ceil(audio.seconds*wordsPerSecond)))

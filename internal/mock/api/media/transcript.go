@@ -15,7 +15,7 @@ func (t *transcription) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	c := &x.Choices[0]
 	switch audioRequestOf(x).format {
 	case "text":
-		return append(append(dst, said(c, 0, c.Total)...), '\n'), plain
+		return append(append(dst, plainText(c, 0, c.Total)...), '\n'), plain
 	case "srt":
 		return t.appendSubtitles(dst, x, ","), plain
 	case "vtt":
@@ -134,13 +134,13 @@ func (*transcription) appendSubtitles(dst []byte, x *api.Answer, point string) [
 		if point == "," {
 			dst = append(strconv.AppendInt(dst, int64(i+1), 10), '\n')
 		}
-		dst = append(dst, stamp(wordAt(x, from))+" --> "+stamp(wordAt(x, to))+"\n"+said(c, from, to)+"\n\n"...)
+		dst = append(dst, stamp(wordAt(x, from))+" --> "+stamp(wordAt(x, to))+"\n"+plainText(c, from, to)+"\n\n"...)
 	}
 	return dst
 }
 
-// said returns words of a choice as plain text.
-func said(c *api.Choice, from, to int) string {
+// plainText returns words of a choice as plain text.
+func plainText(c *api.Choice, from, to int) string {
 	var text string
 	inside := append(c.AppendTokens([]byte{'"'}, from, to), '"')
 	if json.Unmarshal(inside, &text) != nil {

@@ -118,7 +118,7 @@ func (p *ollama) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	if p.chat {
 		dst = append(dst, `"message":{"role":"assistant",`...)
 	}
-	dst = p.said(dst, c, c.Reasoning, c.Total)
+	dst = p.appendAnswer(dst, c, c.Reasoning, c.Total)
 	if c.Reasoning > 0 {
 		dst = api.AppendText(append(dst, `,"thinking":`...), c, 0, c.Reasoning)
 	}
@@ -136,8 +136,8 @@ func (*ollama) open(dst []byte, x *api.Answer) []byte {
 	return append(dst, `",`...)
 }
 
-// said appends the member with the answer's own text.
-func (p *ollama) said(dst []byte, c *api.Choice, from, to int) []byte {
+// appendAnswer appends the member with the answer's own text.
+func (p *ollama) appendAnswer(dst []byte, c *api.Choice, from, to int) []byte {
 	name := `"response":`
 	if p.chat {
 		name = `"content":`
@@ -178,10 +178,10 @@ func (p *ollama) content(e *api.Events, c *api.Choice, from, to int, _ bool) err
 		e.B = append(e.B, `"message":{"role":"assistant",`...)
 	}
 	if isThought {
-		e.B = p.said(e.B, c, 0, 0)
+		e.B = p.appendAnswer(e.B, c, 0, 0)
 		e.B = api.AppendText(append(e.B, `,"thinking":`...), c, from, to)
 	} else {
-		e.B = p.said(e.B, c, from, to)
+		e.B = p.appendAnswer(e.B, c, from, to)
 	}
 	if p.chat {
 		e.B = append(e.B, '}')
@@ -197,7 +197,7 @@ func (p *ollama) close(e *api.Events) error {
 	if p.chat {
 		e.B = append(e.B, `"message":{"role":"assistant",`...)
 	}
-	e.B = p.said(e.B, c, 0, 0)
+	e.B = p.appendAnswer(e.B, c, 0, 0)
 	if p.chat {
 		e.B = append(e.B, '}')
 	}

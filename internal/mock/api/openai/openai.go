@@ -62,12 +62,12 @@ func newText(d dialect) *text {
 }
 
 func (p *text) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	var wish *api.Constraints
+	var constraints *api.Constraints
 	q, refusal := m.ParseText(body, func(m *api.Model, f *api.Fields) []api.Prompt {
-		wish = p.constraints(f)
+		constraints = p.constraints(f)
 		return p.prompts(m, f)
 	})
-	q.Constraints, q.Chat = wish, p.hasRole()
+	q.Constraints, q.Chat = constraints, p.hasRole()
 	return q, refusal
 }
 

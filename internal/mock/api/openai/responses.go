@@ -37,24 +37,24 @@ type responsesRequest struct {
 	instructions string
 	previous     string // id of the response that is continued; "" = none
 	store        bool
-	said         map[string][]byte // members that answers repeat as they came; nil = none
+	repeated     map[string][]byte // members that answers repeat as they came; nil = none
 }
 
 // repeats reads the members that answers repeat as they came.
 func (r *responsesRequest) repeats(f *api.Fields) {
 	for _, name := range [...]string{"metadata", "parallel_tool_calls", "reasoning", "temperature", "text", "tool_choice", "tools", "top_p", "truncation", "user"} {
 		if v, ok := f.Get(name); ok {
-			if r.said == nil {
-				r.said = map[string][]byte{}
+			if r.repeated == nil {
+				r.repeated = map[string][]byte{}
 			}
-			r.said[name] = v.MarshalTo(nil)
+			r.repeated[name] = v.MarshalTo(nil)
 		}
 	}
 }
 
-// readResponseWishes reads tools and the form of the answer; nil means that nothing
+// readResponseConstraints reads tools and the form of the answer; nil means that nothing
 // was asked for.
-func readResponseWishes(f *api.Fields) *api.Constraints {
+func readResponseConstraints(f *api.Fields) *api.Constraints {
 	w := readFormat(f)
 	if w == nil {
 		w = &api.Constraints{}
@@ -115,10 +115,10 @@ func (a *responses) Read(m *api.Model, _ *http.Request, body []byte) (*api.Reque
 			extra.store = f.Boolean("store")
 		}
 		extra.repeats(f)
-		q.Constraints = readResponseWishes(f)
+		q.Constraints = readResponseConstraints(f)
 		a.resume(f, extra.previous, &p)
-		var said strings.Builder
-		api.ReadText(m, []byte(extra.instructions), &p, &said)
+		var echo strings.Builder
+		api.ReadText(m, []byte(extra.instructions), &p, &echo)
 		readInput(m, f, &p)
 		q.Prompts, q.Payload = []api.Prompt{p}, extra
 		if f.Err == nil {
@@ -177,9 +177,9 @@ func readInput(m *api.Model, f *api.Fields, p *api.Prompt) {
 		return
 	}
 	if v.Type() == fastjson.TypeString {
-		var said strings.Builder
-		api.ReadText(m, v.GetStringBytes(), p, &said)
-		p.Echo = said.String()
+		var echo strings.Builder
+		api.ReadText(m, v.GetStringBytes(), p, &echo)
+		p.Echo = echo.String()
 		return
 	}
 	list, err := v.Array()
@@ -200,10 +200,10 @@ func readInput(m *api.Model, f *api.Fields, p *api.Prompt) {
 func readItem(m *api.Model, f *api.Fields, item *fastjson.Value, p *api.Prompt) {
 	in := &api.Fields{Value: item, Err: f.Err}
 	defer func() { f.Err = in.Err }()
-	var said strings.Builder
+	var echo strings.Builder
 	add := func(names ...string) {
 		for _, name := range names {
-			api.ReadText(m, []byte(in.Text(name)), p, &said)
+			api.ReadText(m, []byte(in.Text(name)), p, &echo)
 		}
 	}
 	switch kind := in.Text("type"); kind {
@@ -219,7 +219,7 @@ func readItem(m *api.Model, f *api.Fields, item *fastjson.Value, p *api.Prompt) 
 		need(in, "call_id")
 		if v, ok := in.Get("output"); ok && v.Type() == fastjson.TypeArray {
 			for _, part := range v.GetArray() {
-				api.ReadPart(m, in, part, p, &said)
+				api.ReadPart(m, in, part, p, &echo)
 			}
 			return
 		}

@@ -14,14 +14,14 @@ import (
 func (p *responses) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	output, reasoning := api.Tokens(x.Choices)
 	begin := len(dst)
-	dst = appendResponse(dst, x, &standing{said: &x.Choices[0], output: output, reasoning: reasoning})
+	dst = appendResponse(dst, x, &standing{choice: &x.Choices[0], output: output, reasoning: reasoning})
 	p.keep(x, output, dst[begin:])
 	return dst, "application/json"
 }
 
 // standing is how far a response is.
 type standing struct {
-	said              *api.Choice     // what was said in it; nil while it is in progress, or when it failed
+	choice            *api.Choice     // what was said in it; nil while it is in progress, or when it failed
 	failure           *apierror.Error // why it failed; nil = it did not
 	output, reasoning int             // tokens
 }
@@ -30,9 +30,9 @@ func (st *standing) status() (status, why string) {
 	switch {
 	case st.failure != nil:
 		return "failed", "null"
-	case st.said == nil:
+	case st.choice == nil:
 		return "in_progress", "null"
-	case st.said.Finish == "length":
+	case st.choice.Finish == "length":
 		return "incomplete", `{"reason":"max_output_tokens"}`
 	}
 	return "completed", "null"
@@ -65,8 +65,8 @@ func appendResponse(dst []byte, x *api.Answer, st *standing) []byte {
 	dst = append(dst, `,"model":`...)
 	dst = jsonappend.String(dst, q.Model)
 	dst = append(dst, `,"output":[`...)
-	if st.said != nil {
-		dst = appendOutput(dst, x, st.said)
+	if st.choice != nil {
+		dst = appendOutput(dst, x, st.choice)
 	}
 	dst = extra.appendMember(append(dst, ']'), "parallel_tool_calls", "true")
 	dst = appendTextOrNull(append(dst, `,"previous_response_id":`...), extra.previous)
@@ -79,7 +79,7 @@ func appendResponse(dst []byte, x *api.Answer, st *standing) []byte {
 	dst = extra.appendMember(dst, "top_p", "1.0")
 	dst = extra.appendMember(dst, "truncation", `"disabled"`)
 	dst = append(dst, `,"usage":`...)
-	if st.said == nil || x.Options.Usage == options.UsageNever {
+	if st.choice == nil || x.Options.Usage == options.UsageNever {
 		dst = append(dst, "null"...)
 	} else {
 		dst = appendUsageOf(dst, x, st.output, st.reasoning)
@@ -187,7 +187,7 @@ func appendItemID(dst []byte, x *api.Answer, of api.Side) []byte {
 // appendMember appends a member with what the request said, else with a default.
 func (r *responsesRequest) appendMember(dst []byte, name, otherwise string) []byte {
 	dst = append(append(append(dst, ',', '"'), name...), '"', ':')
-	if v, ok := r.said[name]; ok {
+	if v, ok := r.repeated[name]; ok {
 		return append(dst, v...)
 	}
 	return append(dst, otherwise...)

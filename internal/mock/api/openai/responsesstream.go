@@ -150,7 +150,7 @@ func (p *responses) finish(e *api.Events, c *api.Choice) error {
 
 func (p *responses) close(e *api.Events) error {
 	object := appendResponse(nil, e.Answer, &standing{
-		said: &e.Answer.Choices[0], output: e.Answer.Truth.OutputTokens, reasoning: e.Answer.Truth.ReasoningTokens,
+		choice: &e.Answer.Choices[0], output: e.Answer.Truth.OutputTokens, reasoning: e.Answer.Truth.ReasoningTokens,
 	})
 	p.keep(e.Answer, e.Answer.Truth.OutputTokens, object)
 	if e.Answer.Options.FinishChunk == options.FinishMissing {
