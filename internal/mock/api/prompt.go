@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/mock/token"
 )
 
-// ChatPrompts reads the messages: they make one prompt.
+// ChatPrompts reads the messages, which form one prompt.
 func ChatPrompts(m *Model, f *Fields) []Prompt {
 	v, ok := f.Get("messages")
 	if !ok || v.Type() != fastjson.TypeArray {
@@ -155,7 +155,7 @@ func CompletionPrompts(m *Model, f *Fields) []Prompt {
 	return prompts
 }
 
-// TextPrompt returns the prompt that consists of a text.
+// TextPrompt returns a prompt that consists of a text.
 func TextPrompt(m *Model, b []byte) Prompt {
 	var p Prompt
 	var echo strings.Builder
@@ -164,7 +164,7 @@ func TextPrompt(m *Model, b []byte) Prompt {
 	return p
 }
 
-// TokenPrompt counts token ids as they are; they cannot be echoed as text.
+// TokenPrompt returns a prompt of token ids, which cannot be echoed as text.
 func TokenPrompt(f *Fields, ids []*fastjson.Value) Prompt {
 	p := Prompt{Tokens: len(ids)}
 	var b [8]byte

@@ -1,4 +1,4 @@
-// Package anthropic has the Messages API.
+// Package anthropic implements the Messages API.
 package anthropic
 
 import (
@@ -17,12 +17,12 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// messages is POST /v1/messages, Anthropic's API, as vLLM serves it too.
+// messages is POST /v1/messages, Anthropic's API, which vLLM serves too.
 type messages struct{ streams api.Script }
 
 var _ api.Protocol = (*messages)(nil)
 
-// NewMessages returns POST /v1/messages.
+// NewMessages returns the protocol of POST /v1/messages.
 func NewMessages() *messages {
 	p := &messages{}
 	p.streams = api.Script{
@@ -88,7 +88,7 @@ func (*messages) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request,
 	return q, refusal
 }
 
-// readAnthropic reads system and messages: they make one prompt.
+// readAnthropic reads system and messages, which form one prompt.
 func readAnthropic(m *api.Model, f *api.Fields) api.Prompt {
 	var p api.Prompt
 	if v, ok := f.Get("system"); ok {
@@ -121,7 +121,7 @@ func readAnthropic(m *api.Model, f *api.Fields) api.Prompt {
 	return p
 }
 
-// readBlocks adds a text or a list of blocks to p and returns what it says.
+// readBlocks adds a text or a list of blocks to p and returns its text.
 func readBlocks(m *api.Model, f *api.Fields, v *fastjson.Value, name string, p *api.Prompt) string {
 	var echo strings.Builder
 	switch v.Type() {
@@ -163,12 +163,12 @@ func readBlock(m *api.Model, f *api.Fields, block *fastjson.Value, p *api.Prompt
 	}
 }
 
-// ServeCountTokens is POST /v1/messages/count_tokens.
+// ServeCountTokens handles POST /v1/messages/count_tokens.
 func ServeCountTokens(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	buf := new(bytes.Buffer)
 	var refusal *apierror.Error
 	if err := m.ReadBody(w, r, buf); err != nil && !errors.As(err, &refusal) {
-		return // nobody waits for an answer
+		return // the client has disconnected
 	}
 	q := &api.Request{N: 1}
 	if refusal == nil {
@@ -214,7 +214,7 @@ func (*messages) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	return append(dst, '}'), "application/json"
 }
 
-// appendMessageHead opens a message, up to its content.
+// appendMessageHead appends a message up to its content.
 func appendMessageHead(dst []byte, x *api.Answer) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = jsonappend.String(dst, "msg_"+x.RequestID())
