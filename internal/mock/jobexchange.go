@@ -14,13 +14,13 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// How long results of Runpod's jobs are kept.
+// The time that results of Runpod's jobs are kept.
 const (
 	asyncExpiry = 30 * time.Minute
 )
 
-// submits returns the handler of a route that starts work. Faults act on the
-// answer to the submission, or on the work itself.
+// submits returns the handler of a route that starts a job. Faults apply to the response
+// to the submission, or to the job itself.
 func submits(p api.JobProtocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
 		x := newHandlerExchange(s, p, w, r)
@@ -28,7 +28,7 @@ func submits(p api.JobProtocol) func(*Server, http.ResponseWriter, *http.Request
 	}
 }
 
-// submit starts the work, waits for it if the request sets a wait, and sends its state.
+// submit starts the job, waits for it if the request sets a wait, and sends its state.
 func (x *exchange) submit(ctx context.Context, p api.JobProtocol) error {
 	refusal, err := x.read()
 	if err != nil {
@@ -77,7 +77,7 @@ func (x *exchange) submit(ctx context.Context, p api.JobProtocol) error {
 	return d.sendNow()
 }
 
-// jobID is the same for the same seed and number of the request.
+// jobID returns an id that depends only on the seed and the number of the request.
 func (x *exchange) jobID() string {
 	const hex = 16
 	return strconv.FormatUint(seed.Mix(x.Options.Seed^0x6a6f62, uint64(x.Truth.Seq)), hex) + "-u1"

@@ -126,7 +126,7 @@ func (c *Choice) Logprob(i int) float64 {
 	return -float64(seed.Mix(uint64(c.piece(i).ID), uint64(i))%1500) / 1000
 }
 
-// Piece returns token i, reasoning included.
+// piece returns token i, reasoning included.
 func (c *Choice) piece(i int) *token.Piece {
 	p := &c.text
 	if i < c.Reasoning {

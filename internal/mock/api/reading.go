@@ -141,8 +141,7 @@ func (f *Fields) Texts(name string) (texts []string, list bool) {
 	return texts, true
 }
 
-// TextOf returns the text that v is or contains. A list of token ids is returned as
-// JSON.
+// TextOf returns the text that v is or contains. Token ids become words.
 func TextOf(v *fastjson.Value) (string, bool) {
 	switch v.Type() {
 	case fastjson.TypeString:

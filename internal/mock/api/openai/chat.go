@@ -69,7 +69,7 @@ func (chat) appendMessage(dst []byte, c *api.Choice, reasoningField string) []by
 	return append(dst, `","refusal":null,"tool_calls":[]}`...)
 }
 
-// Constraints reads tools, structured output and logprobs.
+// constraints reads tools, structured output and logprobs.
 func (chat) constraints(f *api.Fields) *api.Constraints {
 	w := api.ReadStructured(f)
 	if w == nil {
