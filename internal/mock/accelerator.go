@@ -10,10 +10,10 @@ import (
 	"aiperfd/internal/mock/truth"
 )
 
-// accelerator lets time pass for the model of a server that batches: one
-// goroutine computes a step, sleeps for as long as the step takes, and notifies the
-// requests which of their tokens have come out. Steps follow each other without a
-// gap: a step begins when the one before it was to end.
+// accelerator runs the model of a server that batches in the time of the server: one
+// goroutine computes a step, sleeps for the duration of the step, and notifies the
+// requests of their new tokens. Steps follow each other without a gap: a step begins
+// at the planned end of the previous one.
 type accelerator struct {
 	s      *Server
 	params batch.Params
@@ -22,13 +22,13 @@ type accelerator struct {
 
 	mu      sync.Mutex
 	engine  *batch.Engine
-	slots   map[*batch.Sequence]slot // of what is in the engine
-	emitted []*batch.Sequence        // by the step that is being waited for
-	began   int64                    // when that step began
-	working bool                     // a step is being waited for
+	slots   map[*batch.Sequence]slot // of the sequences in the engine
+	emitted []*batch.Sequence        // by the current step
+	began   int64                    // start of the current step
+	working bool                     // there is a current step
 }
 
-// slot is where the tokens of a sequence go.
+// slot is the destination of the tokens of a sequence.
 type slot struct {
 	ticket *ticket
 	choice int
@@ -72,7 +72,7 @@ func (a *accelerator) run() {
 	}
 }
 
-// step computes what comes out next. ok is false when there is nothing to do.
+// step computes the next step. ok is false if there is nothing to do.
 func (a *accelerator) step(at int64) (took time.Duration, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,7 +90,7 @@ func (a *accelerator) step(at int64) (took time.Duration, ok bool) {
 	return took, true
 }
 
-// deliver ends a step: its tokens go to their requests.
+// deliver ends a step and delivers its tokens to their requests.
 func (a *accelerator) deliver(at int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,12 +127,12 @@ func (a *accelerator) submit(t *ticket) error {
 	}
 	select {
 	case a.wake <- struct{}{}:
-	default: // it knows
+	default: // it will wake up already
 	}
 	return nil
 }
 
-// leave takes out what is left of a ticket.
+// leave removes the remaining sequences of a ticket.
 func (a *accelerator) leave(t *ticket) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -145,7 +145,7 @@ func (a *accelerator) leave(t *ticket) {
 	}
 }
 
-// stats returns the present state; what a step has finished counts until its end.
+// stats returns the current state; sequences that a step finishes count until its end.
 func (a *accelerator) stats() batch.Stats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,9 +163,9 @@ func (a *accelerator) resetPrefixCache() {
 	a.engine.ResetPrefixCache()
 }
 
-// ticket is the place of one request in the accelerator.
+// ticket represents one request in the accelerator.
 type ticket struct {
-	sequences []*batch.Sequence // one a choice
+	sequences []*batch.Sequence // one per choice
 	queuedNs  int64
 	news      chan struct{} // buffered 1: tokens have come out
 
@@ -173,8 +173,8 @@ type ticket struct {
 	generated []int // tokens of each choice
 	cached    []int // prompt tokens of each choice that were in the prefix cache
 	truth     truth.Batch
-	steps     int // that gave a token
-	batches   int // their sizes added up
+	steps     int // that generated a token
+	batches   int // sum of their sizes
 	firstNs   int64
 	lastNs    int64
 }
@@ -186,7 +186,7 @@ func newTicket(sequences []*batch.Sequence, queuedNs int64) *ticket {
 	}
 }
 
-// admit notes that a sequence was taken from the queue.
+// admit records that a sequence was taken from the queue.
 func (t *ticket) admit(choice int, at int64, cached int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,7 +198,7 @@ func (t *ticket) admit(choice int, at int64, cached int) {
 	t.truth.CachedTokens += cached
 }
 
-// emit notes a token that a batch of size sequences has given to a choice.
+// emit records a token of a choice that a batch of size sequences has generated.
 func (t *ticket) emit(choice, size int, at int64) {
 	t.mu.Lock()
 	t.generated[choice]++
@@ -211,7 +211,7 @@ func (t *ticket) emit(choice, size int, at int64) {
 	t.mu.Unlock()
 	select {
 	case t.news <- struct{}{}:
-	default: // unread news cover these
+	default: // an unread notification covers these
 	}
 }
 
@@ -221,14 +221,14 @@ func (t *ticket) preempted(times int) {
 	t.truth.Preemptions += times
 }
 
-// progress copies how many tokens each choice has into dst.
+// progress copies the number of tokens of each choice into dst.
 func (t *ticket) progress(dst []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	copy(dst, t.generated)
 }
 
-// result returns what is known of the request.
+// result returns the record of the request.
 func (t *ticket) result() truth.Batch {
 	t.mu.Lock()
 	defer t.mu.Unlock()

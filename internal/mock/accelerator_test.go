@@ -156,9 +156,9 @@ func TestAcceleratorConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Accelerator: tiny(t)})
 		first := r.post(chatPath, `{"messages":[{"role":"user","content":"`+words(1, 40)+`"}],"max_tokens":56}`)
-		_, said, _ := strings.Cut(first.body, `"content":"`)
-		said, _, _ = strings.Cut(said, `","refusal"`)
-		r.post(chatPath, `{"messages":[{"role":"user","content":"`+words(1, 40)+`"},{"role":"assistant","content":"`+said+
+		_, text, _ := strings.Cut(first.body, `"content":"`)
+		text, _, _ = strings.Cut(text, `","refusal"`)
+		r.post(chatPath, `{"messages":[{"role":"user","content":"`+words(1, 40)+`"},{"role":"assistant","content":"`+text+
 			`"},{"role":"user","content":"and now?"}],"max_tokens":2}`)
 		record := r.lastTruth()
 		// 96 tokens were said; the last one was never computed: five whole blocks are cached.

@@ -11,8 +11,8 @@ import (
 // speaksAnthropic reports whether a route is one of Anthropic's.
 func speaksAnthropic(pattern string) bool { return strings.HasPrefix(pattern, "/v1/messages") }
 
-// admitAnthropic checks the key of a request, which may be in the header x-api-key,
-// and that the server is ready.
+// admitAnthropic checks the key of a request, which may be in the header x-api-key, and
+// whether the server is ready.
 func admitAnthropic(s *Server, r *http.Request) *apierror.Error {
 	key := subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Api-Key")), []byte(s.opt.APIKey)) == 1
 	switch {

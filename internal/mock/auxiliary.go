@@ -8,7 +8,7 @@ import (
 	"aiperfd/internal/mock/apierror"
 )
 
-// State is what GET /mock/state answers.
+// State is the response to GET /mock/state.
 type State struct {
 	Requests       int64 `json:"requests"` // inference requests since the start
 	Running        int   `json:"running"`
@@ -16,13 +16,13 @@ type State struct {
 	MaxConcurrency int64 `json:"max_concurrency"`
 	SleepLevel     int64 `json:"sleep_level"` // 0 = awake
 	Profiling      bool  `json:"profiling"`
-	Profiles       int64 `json:"profiles"`            // that were started
+	Profiles       int64 `json:"profiles"`            // started
 	CacheResets    int64 `json:"prefix_cache_resets"` // requested by clients
 
 	Accelerator *AcceleratorState `json:"accelerator"` // null without one
 }
 
-// AcceleratorState is the part of [State] that an accelerator has.
+// AcceleratorState is the part of [State] about the accelerator.
 type AcceleratorState struct {
 	Blocks         int     `json:"blocks"`
 	BlocksUsed     int     `json:"blocks_used"`
@@ -34,7 +34,7 @@ type AcceleratorState struct {
 	Steps          int64   `json:"steps"`
 }
 
-// State returns what the server is at.
+// State returns the current state of the server.
 func (s *Server) State() State {
 	stats := s.engineStats()
 	out := State{
@@ -59,12 +59,12 @@ func (s *Server) State() State {
 
 func serveState(s *Server, w http.ResponseWriter, _ *http.Request) { writeDocument(w, s.State()) }
 
-// serveLoad answers as vLLM does with --enable-server-load-tracking.
+// serveLoad responds as vLLM does with --enable-server-load-tracking.
 func serveLoad(s *Server, w http.ResponseWriter, _ *http.Request) {
 	_ = apierror.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{"server_load":%d}`, s.running.Load()))
 }
 
-// serveServerInfo returns the configuration that matters to a client.
+// serveServerInfo responds with the configuration that is relevant to clients.
 func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
 	config := map[string]any{"model": s.model.Models()[0], "served_model_name": s.model.Models(), "max_model_len": s.opt.MaxModelLen}
 	if p := s.opt.Accelerator; p != nil {
@@ -74,18 +74,17 @@ func serveServerInfo(s *Server, w http.ResponseWriter, _ *http.Request) {
 	writeDocument(w, map[string]any{"vllm_config": config})
 }
 
-// serveResetPrefixCache forgets cached prefixes; without an accelerator there are
-// none to forget.
+// serveResetPrefixCache removes cached prefixes; without an accelerator there are none.
 func serveResetPrefixCache(s *Server, w http.ResponseWriter, _ *http.Request) {
 	forgetPrefixes(s)
 	w.WriteHeader(http.StatusOK)
 }
 
-// serveFlushCache is the same as SGLang names and words it.
+// serveFlushCache is the same under SGLang's name, with SGLang's response.
 func serveFlushCache(s *Server, w http.ResponseWriter, _ *http.Request) {
 	forgetPrefixes(s)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte("Cache flushed.\n")) // errors of a dead connection have no reader
+	_, _ = w.Write([]byte("Cache flushed.\n")) // the client has disconnected
 }
 
 func forgetPrefixes(s *Server) {
@@ -107,8 +106,8 @@ func serveStopProfile(s *Server, w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// serveSleep puts the engine to sleep: its cache is lost, and inference requests
-// are answered 503 until it wakes up. Requests in service go on.
+// serveSleep puts the engine to sleep: its cache is lost, and inference requests are
+// answered with 503 until it wakes up. Requests in service continue.
 func serveSleep(s *Server, w http.ResponseWriter, r *http.Request) {
 	level := int64(1)
 	if text := r.URL.Query().Get("level"); text != "" {

@@ -2,8 +2,8 @@ package mock
 
 import "aiperfd/internal/mock/api"
 
-// cadence says when the next tokens of a stream are due, and sends them. Calls
-// of next and emit alternate until over.
+// cadence determines when the tokens of a stream are due, and sends them. Calls of next
+// and emit alternate until over returns true.
 type cadence struct {
 	st      *stream
 	longest int   // tokens of the longest choice
@@ -17,10 +17,10 @@ func newCadence(st *stream) cadence {
 	return cadence{st: st, longest: api.LongestChoice(st.x.Choices)}
 }
 
-// over says that all tokens were sent; an answer without any takes one emit too.
+// over reports whether all tokens were sent. An answer without tokens also needs one emit.
 func (c *cadence) over() bool { return c.begun && c.sent == c.longest }
 
-// next draws what comes next and returns when it is due.
+// next draws the next tokens and returns their due time.
 func (c *cadence) next() int64 {
 	x := c.st.x
 	c.size = c.chunkSize()
@@ -32,7 +32,7 @@ func (c *cadence) next() int64 {
 	return x.FirstNs + c.offset
 }
 
-// emit sends what next has drawn.
+// emit sends the tokens that next has drawn.
 func (c *cadence) emit() error {
 	c.begun = true
 	if c.sent == 0 {
@@ -47,8 +47,8 @@ func (c *cadence) emit() error {
 	return nil
 }
 
-// chunkSize draws how many tokens the next events carry; an event never mixes
-// parts of an answer.
+// chunkSize draws the number of tokens of the next events. An event belongs to one part
+// of an answer.
 func (c *cadence) chunkSize() int {
 	x := c.st.x
 	k := min(x.Options.TokensPerChunk.Draw(x.Rand), c.longest-c.sent)

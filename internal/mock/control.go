@@ -10,16 +10,16 @@ import (
 	"aiperfd/internal/mock/random"
 )
 
-// Headers by which a request controls its own answer.
+// Headers with which a request controls its own answer.
 const (
 	headerStatus = "X-Mock-Status" // answer with this error
-	headerAction = "X-Mock-Action" // A fault rule as of Parse
-	headerTTFT   = "X-Mock-Ttft"   // a distribution as of ParseDelay
+	headerAction = "X-Mock-Action" // a fault rule, see fault.Parse
+	headerTTFT   = "X-Mock-Ttft"   // a distribution, see random.ParseDelay
 	headerITL    = "X-Mock-Itl"
 	headerTokens = "X-Mock-Tokens" // length of the answer
 )
 
-// control obeys the control headers of a request. Problems become a refusal.
+// control applies the control headers of a request. Errors become an error response.
 func (x *exchange) control(h http.Header) *apierror.Error {
 	if x.Options.NoControlHeaders {
 		return nil

@@ -1,8 +1,7 @@
 // Package mock is a simulated inference server that speaks the APIs of OpenAI and
-// Anthropic, as vLLM does, with timing that is configured instead of computed. It
-// lets a user try every feature without a GPU, and lets tests prove that what a
-// client measured is what the server did: every request leaves a [Truth] with the
-// server's own time stamps.
+// Anthropic, as vLLM does, with timing that is configured instead of computed. With
+// it users can try every feature without a GPU, and tests can compare the measurements
+// of a client with the server's own time stamps: every request leaves a [Truth].
 //
 // A [Server] is an http.Handler. Requests are independent of each other (open
 // loop): the first token is due TTFT after the body was read, every further
@@ -17,14 +16,14 @@
 // of the truth file and the steps of the accelerator, both of which
 // [Server.Close] waits for.
 //
-// [Serve] puts package front before the handler if it can: one thread that serves plain
+// [Serve] puts package front before the handler if possible: one thread that serves plain
 // requests of a TCP listener on Linux, so that the simulated server can share two cores
-// with the client that measures it. It sends the same bytes by the same code, and gives
+// with the client that measures it. It sends the same bytes by the same code, and passes
 // every connection with another request to net/http. A server with an accelerator, fault
 // rules, comments or byte by byte writes is served by net/http alone.
 //
 // The APIs are packages below api, one per family; the table of routes in this package is
 // the only list of them. A request becomes an exchange: it is read by its protocol, waits
-// for its due times, lets its fault rule act, and records its truth. What it sends is a
-// document or a stream.
+// for its due times, applies its fault rule, sends a document or a stream, and records its
+// truth.
 package mock

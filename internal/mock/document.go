@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/mock/fault"
 )
 
-// Document is the response of an exchange in one piece. It belongs to the goroutine of
+// document is the response of an exchange in one piece. It belongs to the goroutine of
 // the exchange.
 type document struct {
 	x   *exchange
@@ -23,7 +23,7 @@ func newDocument(x *exchange) *document {
 
 func (d *document) release() { d.x.s.putFrame(d.buf) }
 
-// Run sends the document when its last token is due.
+// run sends the document when its last token is due.
 func (d *document) run() error {
 	x := d.x
 	longest := api.LongestChoice(x.Choices)
@@ -36,21 +36,21 @@ func (d *document) run() error {
 	return d.sendNow()
 }
 
-// sendNow sends the whole document.
+// sendNow sends the whole document at once.
 func (d *document) sendNow() error {
 	d.render()
 	return d.send(len(d.buf.B))
 }
 
-// render makes the document, and names its type in the head.
+// render renders the document and sets its type in the head.
 func (d *document) render() {
 	var kind string
 	d.buf.B, kind = d.x.api.Document(d.buf.B[:0], &d.x.Answer)
 	d.x.Header.Set("Content-Type", kind)
 }
 
-// runFault lets a rule act after its number of tokens: a cut or a stall comes
-// in the middle of the body, a stream error becomes a 500.
+// runFault applies a rule after its number of tokens: a cut or a stall in the middle of
+// the body; a stream error becomes a 500.
 func (d *document) runFault(longest int) error {
 	x, rule := d.x, d.x.fault.rule
 	n := rule.Tokens
@@ -79,8 +79,8 @@ func (d *document) runFault(longest int) error {
 	return d.send(len(d.buf.B) / 2)
 }
 
-// send writes the document. With upTo below its length it stops there for
-// the rule to act, then writes the rest.
+// send writes the document. If upTo is below its length, it applies the rule after upTo
+// bytes, then writes the rest.
 func (d *document) send(upTo int) error {
 	x, body := d.x, d.buf.B
 	f := &x.fault
@@ -133,7 +133,7 @@ func (d *document) write(body []byte) error {
 	return nil
 }
 
-// awaitRest waits for the tokens behind the first n.
+// awaitRest waits for the tokens after the first n.
 func (d *document) awaitRest(n int) error {
 	x := d.x
 	longest := api.LongestChoice(x.Choices)
@@ -143,7 +143,7 @@ func (d *document) awaitRest(n int) error {
 	return x.hold(x.ITL.DrawSum(x.Rand, longest-n))
 }
 
-// Done stamps a document that was sent whole.
+// done records that the whole document was sent.
 func (d *document) done() {
 	x, t := d.x, &d.x.Truth
 	t.FirstWriteEndNs = x.Now()

@@ -22,12 +22,12 @@ type exchange struct {
 	s       *Server
 	w       http.ResponseWriter
 	api     api.Protocol
-	whole   bool // the request came whole with its first bytes
+	whole   bool // the request arrived whole with its first bytes
 	wait    waiter
 	fault   injector
-	misuse  *apierror.Error // what is wrong with the control headers
+	misuse  *apierror.Error // error of the control headers; nil = none
 	ticket  *ticket         // at the accelerator; nil without one
-	metrics *modelMetrics   // nil = it never reached the engine
+	metrics *modelMetrics   // nil = the request has not reached the engine
 
 	ownTTFT   random.Delay // the request's own; unset = the server's
 	ownITL    random.Delay
@@ -53,7 +53,7 @@ func newHandlerExchange(s *Server, p api.Protocol, w http.ResponseWriter, r *htt
 	return x
 }
 
-// End is finish in a handler.
+// end calls finish in a handler.
 func (x *exchange) end(err error) {
 	x.finish(err)
 	if x.fault.panics {
@@ -61,7 +61,7 @@ func (x *exchange) end(err error) {
 	}
 }
 
-// origin is what an exchange keeps of the head of its request.
+// origin has the fields of the request head that an exchange needs.
 type origin struct {
 	path          string
 	requestID     string
@@ -70,8 +70,8 @@ type origin struct {
 	whole         bool  // with its body
 }
 
-// newExchange counts a request and picks the rule that is to act on it. p may be nil if
-// the answer is no protocol's.
+// newExchange counts a request and selects its fault rule. p is nil if the answer is not
+// that of a protocol.
 func newExchange(s *Server, p api.Protocol, w http.ResponseWriter, o origin) *exchange {
 	seq := s.begin()
 	x := &exchange{
@@ -95,8 +95,8 @@ func newExchange(s *Server, p api.Protocol, w http.ResponseWriter, o origin) *ex
 	return x
 }
 
-// Run answers the request. The error is errClientGone, errShutdown or errFaulted, or an
-// [apierror.Error] that was sent already.
+// run answers the request. The error is api.ErrClientGone, errShutdown or errFaulted, or
+// an [apierror.Error] that was sent already.
 func (x *exchange) run() error {
 	refusal, err := x.read()
 	if err != nil {
@@ -128,8 +128,8 @@ func (x *exchange) run() error {
 	return d.run()
 }
 
-// read takes the body and parses it. A refusal is not sent yet: a fault rule
-// comes first.
+// read reads the body and parses it. An error response is not sent yet, because a fault
+// rule has precedence.
 func (x *exchange) read() (refusal *apierror.Error, err error) {
 	buf := x.s.body()
 	defer x.s.putBody(buf)
@@ -146,7 +146,7 @@ func (x *exchange) read() (refusal *apierror.Error, err error) {
 	return refusal, nil
 }
 
-// parse reads the body, which has just come in whole.
+// parse parses the body, whose last byte has just been read.
 func (x *exchange) parse(body []byte) (refusal *apierror.Error) {
 	x.Truth.BodyReadNs = x.Now()
 	if c, ok := x.api.(api.Chooser); ok {
@@ -187,7 +187,7 @@ func (x *exchange) prepare() {
 		x.ITL = random.ConstDelay(x.ITL.Draw(x.Rand))
 	}
 	if opt.Accelerator != nil && !x.Request.NoModel {
-		return // which gives the times, once the request is in
+		return // it determines the times once the request is queued
 	}
 	if x.metrics != nil {
 		x.metrics.promptTokens.Add(float64(x.Truth.PromptTokens))
@@ -201,17 +201,17 @@ func (x *exchange) prepare() {
 	if x.whole {
 		arrived = x.Truth.AcceptNs
 	}
-	x.FirstNs += arrived + int64(ttft) // on top of what was held already
+	x.FirstNs += arrived + int64(ttft) // FirstNs has the delays so far
 }
 
-// refuse sends an error body.
+// refuse sends an error response.
 func (x *exchange) refuse(e *apierror.Error) {
 	x.head(e.Status)
-	// The outcome is the refusal; a client that left meanwhile changes nothing.
+	// The outcome is the error response, even if the client has disconnected.
 	_ = apierror.WriteJSON(x.w, e.Status, x.api.Refusal(nil, e))
 }
 
-// head stamps the response head, which the caller writes next.
+// head records the time of the response head, which the caller writes next.
 func (x *exchange) head(status int) {
 	x.Truth.HeadersNs, x.Truth.Status = x.Now(), status
 	if x.Options.RequestIDHeaders {
@@ -219,7 +219,7 @@ func (x *exchange) head(status int) {
 	}
 }
 
-// hold waits for d, for ever when d is negative, and moves all later due times.
+// hold waits for d, forever if d is negative, and delays all later due times.
 func (x *exchange) hold(d time.Duration) error {
 	if d < 0 {
 		return x.wait.forever()
@@ -228,7 +228,7 @@ func (x *exchange) hold(d time.Duration) error {
 	return x.wait.until(x.Now() + int64(d))
 }
 
-// tokenDue draws the time at which n tokens are there.
+// tokenDue draws the due time of the n-th token.
 func (x *exchange) tokenDue(n int) int64 {
 	return x.FirstNs + int64(x.ITL.DrawSum(x.Rand, max(n-1, 0)))
 }
@@ -274,7 +274,7 @@ func (x *exchange) outcome(err error) string {
 func (x *exchange) countEnd(err error) {
 	m := x.metrics
 	if m == nil {
-		return // it never reached the engine
+		return // the request has not reached the engine
 	}
 	t := &x.Truth
 	m.generationTokens.Add(float64(t.OutputTokens))

@@ -11,8 +11,8 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// frontServes reports whether the front may serve: it knows no accelerator, and no options that
-// make a response wait within its writes.
+// frontServes reports whether the front may serve: not with an accelerator or with
+// options that delay parts of a response.
 func frontServes(s *Server) bool {
 	return s.accelerator == nil && len(s.opt.Faults) == 0 && s.opt.Comments == 0 && s.opt.Split == options.SplitNone
 }
@@ -58,7 +58,7 @@ func (h *frontHandler) Begin(r front.Request, w http.ResponseWriter) front.Excha
 	})}
 }
 
-// frontExchange is an exchange whose due times the front waits for.
+// frontExchange is an exchange that the front performs.
 type frontExchange struct {
 	x       *exchange
 	st      *stream // nil unless it is streamed
@@ -109,8 +109,8 @@ func (f *frontExchange) Step() (dueNs int64, more bool) {
 	return f.cadence.next(), true
 }
 
-// Resume implements front.Exchange. What was due meanwhile goes out now, as after a write
-// that blocks.
+// Resume implements front.Exchange. Writes that became due meanwhile are performed now,
+// as after a write that blocked.
 func (f *frontExchange) Resume() {
 	f.st.e.LastNs = f.x.Now()
 	f.x.Truth.LastWriteEndNs = f.st.e.LastNs

@@ -11,7 +11,7 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// serveModels lists the models as vLLM does.
+// serveModels responds with the list of models in vLLM's form.
 func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 	dst := append([]byte(nil), `{"object":"list","data":[`...)
 	for i, name := range s.model.Models() {
@@ -22,7 +22,7 @@ func serveModels(s *Server, w http.ResponseWriter, _ *http.Request) {
 	}
 	dst = append(dst, ']')
 	if len(s.opt.ServedModels) == 0 {
-		dst = append(dst, `,"has_more":true`...) // any name is answered; Anthropic's member
+		dst = append(dst, `,"has_more":true`...) // Anthropic's member; every name is served
 	}
 	_ = apierror.WriteJSON(w, http.StatusOK, append(dst, '}'))
 }
@@ -40,7 +40,7 @@ func appendModel(dst []byte, s *Server, name string) []byte {
 	return append(dst, `,"permission":[]}`...)
 }
 
-// serveModel is GET /v1/models/NAME; names may have slashes.
+// serveModel handles GET /v1/models/NAME; names may contain slashes.
 func serveModel(s *Server, w http.ResponseWriter, r *http.Request) {
 	_, name, _ := strings.Cut(r.URL.Path, "/v1/models/")
 	if !s.model.Serves(name) {

@@ -10,14 +10,14 @@ import (
 	"aiperfd/internal/mock/fault"
 )
 
-// injector lets the fault rule of an exchange act.
+// injector applies the fault rule of an exchange.
 type injector struct {
 	x      *exchange
-	rule   *fault.Rule // the rule that is to act, or nil
-	panics bool        // the connection must be cut, and only net/http can do it
+	rule   *fault.Rule // nil = none
+	panics bool        // the connection must be aborted, and only net/http can do that
 }
 
-// beforeHeaders lets the rule act before anything is sent.
+// beforeHeaders applies a rule that acts before anything is sent.
 func (f *injector) beforeHeaders() error {
 	x := f.x
 	if f.rule == nil {
@@ -44,14 +44,14 @@ func (f *injector) beforeHeaders() error {
 	return f.checkpoint(fault.PosBeforeHeaders, 0)
 }
 
-// held waits while counting as waiting instead of running.
+// held waits; meanwhile the request counts as waiting, not as running.
 func (f *injector) held(d time.Duration) error {
 	f.x.s.waiting.Add(1)
 	defer f.x.s.waiting.Add(-1)
 	return f.x.hold(d)
 }
 
-// status answers with the rule's error.
+// status responds with the error of the rule.
 func (f *injector) status() error {
 	x, rule := f.x, f.rule
 	body := fault.Body{ContentType: rule.FixedType, Data: []byte(rule.Fixed)}
@@ -70,22 +70,22 @@ func (f *injector) status() error {
 	}
 	x.Header.Set("Content-Length", strconv.Itoa(len(body.Data)))
 	x.w.WriteHeader(rule.Status)
-	// The outcome is the fault; a client that left meanwhile changes nothing.
+	// The outcome is the fault, even if the client has disconnected.
 	_, _ = x.w.Write(body.Data)
 	return errFaulted
 }
 
-// empties reports whether the rule takes the given part of the answer away.
+// empties reports whether the rule removes the given part of the answer.
 func (f *injector) empties(kind string) bool {
 	return f.rule != nil && f.rule.Action == fault.ActEmpty && f.rule.Kind == kind
 }
 
-// due reports whether the rule is to act at pos, after tokens tokens of every choice.
+// due reports whether the rule acts at pos, after tokens tokens of every choice.
 func (f *injector) due(pos fault.Position, tokens int) bool {
 	return f.rule != nil && !f.x.Acted && f.rule.Pos == pos && tokens >= f.rule.Tokens
 }
 
-// checkpoint lets a reset, close or stall rule act at a position.
+// checkpoint applies a reset, close or stall rule at a position.
 func (f *injector) checkpoint(pos fault.Position, tokens int) error {
 	if !f.due(pos, tokens) {
 		return nil
@@ -114,7 +114,8 @@ func (f *injector) checkpoint(pos fault.Position, tokens int) error {
 	return nil
 }
 
-// hijack takes the connection over. It is nil if only net/http can end the connection.
+// hijack takes over the connection. It returns nil if only net/http can end the
+// connection.
 func (f *injector) hijack() net.Conn {
 	conn, _, err := http.NewResponseController(f.x.w).Hijack()
 	if err != nil {
@@ -124,7 +125,7 @@ func (f *injector) hijack() net.Conn {
 	return conn
 }
 
-// cut ends the connection without the end of the response: by a reset if wanted and
+// cut ends the connection before the end of the response: by a reset if requested and
 // possible, otherwise by closing it.
 func (f *injector) cut(reset bool) {
 	conn := f.hijack()
@@ -134,7 +135,7 @@ func (f *injector) cut(reset bool) {
 	if reset {
 		abortOnClose(conn)
 	}
-	_ = conn.Close() // the connection is given up either way
+	_ = conn.Close() // the connection ends in any case
 }
 
 // abortOnClose makes a later Close send RST instead of FIN. Connections without
@@ -151,18 +152,19 @@ func (f *injector) breakChunk() {
 	if conn == nil {
 		return
 	}
-	// The connection is given up either way.
+	// The connection ends in any case.
 	_, _ = conn.Write([]byte("not-a-size\r\nrubbish\r\n"))
 	_ = conn.Close()
 }
 
-// dripEvery is how often a slow body gets its next bytes, unless one byte takes longer.
+// dripEvery is the interval between the writes of a slow body, unless one byte takes
+// longer.
 const dripEvery = 50 * time.Millisecond
 
 // slow reports whether bodies are sent slowly.
 func (f *injector) slow() bool { return f.rule != nil && f.rule.Action == fault.ActSlowBody }
 
-// drip writes b as slowly as the rule says.
+// drip writes b at the rate of the rule.
 func (f *injector) drip(b []byte) error {
 	x := f.x
 	x.Acted = true

@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -13,22 +14,22 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// How long results of Runpod's jobs are kept.
+// The time that results of Runpod's jobs are kept.
 const (
 	asyncExpiry = 30 * time.Minute
 )
 
-// submits returns the handler of a route that starts work. Faults act on the
-// answer to the submission, or on the work itself.
+// submits returns the handler of a route that starts a job. Faults apply to the response
+// to the submission, or to the job itself.
 func submits(p api.JobProtocol) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) {
 		x := newHandlerExchange(s, p, w, r)
-		x.end(x.submit(p))
+		x.end(x.submit(r.Context(), p))
 	}
 }
 
-// submit starts the work, waits for it if the request says so, and returns its state.
-func (x *exchange) submit(p api.JobProtocol) error {
+// submit starts the job, waits for it if the request sets a wait, and sends its state.
+func (x *exchange) submit(ctx context.Context, p api.JobProtocol) error {
 	refusal, err := x.read()
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func (x *exchange) submit(p api.JobProtocol) error {
 		return full
 	}
 	if wait := p.Wait(x.HTTP); wait > 0 {
-		err := p.Jobs().Await(x.HTTP.Context(), x.s.stopping, j.ID, j.Submitted+int64(wait))
+		err := p.Jobs().Await(ctx, x.s.stopping, j.ID, j.Submitted+int64(wait))
 		if errors.Is(err, jobs.ErrStopped) {
 			return errShutdown
 		}
@@ -76,7 +77,7 @@ func (x *exchange) submit(p api.JobProtocol) error {
 	return d.sendNow()
 }
 
-// jobID is the same for the same seed and number of the request.
+// jobID returns an id that depends only on the seed and the number of the request.
 func (x *exchange) jobID() string {
 	const hex = 16
 	return strconv.FormatUint(seed.Mix(x.Options.Seed^0x6a6f62, uint64(x.Truth.Seq)), hex) + "-u1"

@@ -17,7 +17,7 @@ func newRelay(st *stream) *relay {
 	return &relay{st: st, have: make([]int, n), sent: make([]int, n), size: make([]int, n), done: make([]bool, n), left: n}
 }
 
-// Run sends the tokens, from the beginning of the stream to its end.
+// run sends the tokens, from the beginning of the stream to its end.
 func (r *relay) run() error {
 	st := r.st
 	for begun := false; ; {

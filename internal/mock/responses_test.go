@@ -380,14 +380,14 @@ func TestResponsesFormat(t *testing.T) {
 		City  *string
 		Count *int
 	}
-	if said := text(`{"type":"json_schema","name":"n","schema":` + schema + `}`); json.Unmarshal([]byte(said), &asked) != nil || asked.City == nil || asked.Count == nil {
-		t.Errorf("%q does not follow the schema", said)
+	if text := text(`{"type":"json_schema","name":"n","schema":` + schema + `}`); json.Unmarshal([]byte(text), &asked) != nil || asked.City == nil || asked.Count == nil {
+		t.Errorf("%q does not follow the schema", text)
 	}
-	if said := text(`{"type":"json_object"}`); !strings.HasPrefix(said, "{") || !json.Valid([]byte(said)) {
-		t.Errorf("%q is no JSON object", said)
+	if text := text(`{"type":"json_object"}`); !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
+		t.Errorf("%q is no JSON object", text)
 	}
-	if said := text(`{"type":"text"}`); json.Valid([]byte(said)) {
-		t.Errorf("%q is JSON, which was not asked for", said)
+	if text := text(`{"type":"text"}`); json.Valid([]byte(text)) {
+		t.Errorf("%q is JSON, which was not asked for", text)
 	}
 }
 

@@ -40,7 +40,7 @@ func newQueue(s *Server, salt uint64) *jobs.Queue {
 	return jobs.NewQueue(s.opt.Jobs.Workers, s.now, func() time.Duration { return s.opt.Jobs.ColdStart.Draw(rng) })
 }
 
-// About returns the handler of a route that answers from what the model is.
+// about returns the handler of a route that answers from what the model is.
 func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { serve(s.model, w, r) }
 }

@@ -91,7 +91,7 @@ func await(ctx context.Context, s *Server, servers []httpServer, failed <-chan e
 		err = fmt.Errorf("serve mock: %w", failure)
 	case <-ctx.Done():
 	}
-	if stopErr := drain(servers, s); stopErr != nil {
+	if stopErr := drain(ctx, servers, s); stopErr != nil {
 		err = errors.Join(err, fmt.Errorf("stop mock: %w", stopErr))
 	}
 	for range running {
@@ -102,15 +102,15 @@ func await(ctx context.Context, s *Server, servers []httpServer, failed <-chan e
 	return err
 }
 
-// drain ends servers in three steps: by themselves, by stopping s, by closing
-// connections.
-func drain(servers []httpServer, s *Server) error {
-	err := shutdown(servers, DrainTimeout)
+// drain stops servers in three steps: it waits for the requests in service, then stops
+// s, then closes the connections.
+func drain(ctx context.Context, servers []httpServer, s *Server) error {
+	err := shutdown(ctx, servers, DrainTimeout)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	s.Stop()
-	if err := shutdown(servers, endTimeout); !errors.Is(err, context.DeadlineExceeded) {
+	if err := shutdown(ctx, servers, endTimeout); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	err = nil
@@ -120,9 +120,10 @@ func drain(servers []httpServer, s *Server) error {
 	return err
 }
 
-// shutdown lets servers end one after the other, within the limit for all.
-func shutdown(servers []httpServer, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+// shutdown shuts servers down one after the other, within one limit for all. ctx may
+// have ended already.
+func shutdown(ctx context.Context, servers []httpServer, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	var err error
 	for _, srv := range servers {

@@ -9,7 +9,7 @@ import (
 	"aiperfd/internal/mock/fault"
 )
 
-// Stream is the streamed response of an exchange. It belongs to the goroutine of the
+// stream is the streamed response of an exchange. It belongs to the goroutine of the
 // exchange.
 type stream struct {
 	x       *exchange
@@ -42,7 +42,7 @@ func openStream(x *exchange) (*stream, error) {
 
 func (st *stream) release() { st.x.s.putFrame(st.e.Release()) }
 
-// Run sends the stream when its tokens are due.
+// run sends the stream when its tokens are due.
 func (st *stream) run() error {
 	x, e := st.x, st.e
 	if err := x.fault.checkpoint(fault.PosAfterHeaders, 0); err != nil {
@@ -113,7 +113,7 @@ func (st *stream) breakDown(message string) error {
 	return errFaulted
 }
 
-// End sends what comes after the last token.
+// end sends what comes after the last token.
 func (st *stream) end() error {
 	e, f := st.e, &st.x.fault
 	if f.due(fault.PosAfterFinish, 0) {

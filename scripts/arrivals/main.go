@@ -92,29 +92,29 @@ func run(args []string, out io.Writer) (bool, error) {
 		return false, err
 	}
 	defer file.Close()
-	dues, starts, err := read(file, o.phase)
+	dueTimes, starts, err := read(file, o.phase)
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", o.file, err)
 	}
 	if len(starts) < 3 {
 		return false, fmt.Errorf("%s has %d requests of an open loop; at least 3 are needed", o.file, len(starts))
 	}
-	return o.report(dues, starts, out), nil
+	return o.report(dueTimes, starts, out), nil
 }
 
 // report compares due times and starts, in nanoseconds and in the same order,
 // with the process.
-func (o *options) report(dues, starts []float64, out io.Writer) bool {
+func (o *options) report(dueTimes, starts []float64, out io.Writer) bool {
 	lags := make([]float64, len(starts))
 	for i := range starts {
-		lags[i] = (starts[i] - dues[i]) / 1e6
+		lags[i] = (starts[i] - dueTimes[i]) / 1e6
 	}
 	slices.Sort(lags)
-	slices.Sort(dues)
+	slices.Sort(dueTimes)
 	slices.Sort(starts)
 	n := len(starts)
 	achieved := float64(n-1) / (starts[n-1] - starts[0]) * 1e9
-	scheduled := float64(n-1) / (dues[n-1] - dues[0]) * 1e9
+	scheduled := float64(n-1) / (dueTimes[n-1] - dueTimes[0]) * 1e9
 	at := func(q float64) float64 { return stat.Quantile(lags, q) }
 	fmt.Fprintf(out, "%d requests, asked %g/s, scheduled %.2f/s, achieved %.2f/s\n", n, o.rate, scheduled, achieved)
 	fmt.Fprintf(out, "schedule lag: p50 %.4f ms, p90 %.4f ms, p99 %.4f ms, max %.4f ms\n", at(0.5), at(0.9), at(0.99), lags[n-1])
@@ -122,8 +122,8 @@ func (o *options) report(dues, starts []float64, out io.Writer) bool {
 	ok := math.Abs(achieved/scheduled-1) <= rateSlack
 	if o.process == "constant" {
 		worst := 0.0
-		for i := range dues {
-			worst = max(worst, math.Abs(dues[i]-dues[0]-float64(i)*1e9/o.rate))
+		for i := range dueTimes {
+			worst = max(worst, math.Abs(dueTimes[i]-dueTimes[0]-float64(i)*1e9/o.rate))
 		}
 		fmt.Fprintf(out, "due times: at most %.1f ns from where they should be\n", worst)
 		return ok && worst <= dueSlack
@@ -132,7 +132,7 @@ func (o *options) report(dues, starts []float64, out io.Writer) bool {
 	for _, s := range []struct {
 		name string
 		at   []float64
-	}{{"due times", dues}, {"starts", starts}} {
+	}{{"due times", dueTimes}, {"starts", starts}} {
 		a2, p := stat.AndersonDarling(gaps(s.at), shape)
 		fmt.Fprintf(out, "gaps of the %s: A² = %.3f, p = %.4f\n", s.name, a2, p)
 		ok = ok && p >= leastP
@@ -159,7 +159,7 @@ func gaps(at []float64) []float64 {
 
 // read returns when the requests of a phase were due and when they started, in
 // nanoseconds from the first start of the file.
-func read(r io.Reader, phase string) (dues, starts []float64, err error) {
+func read(r io.Reader, phase string) (dueTimes, starts []float64, err error) {
 	type line struct {
 		Metadata struct {
 			Kind    string `json:"phase_kind"`
@@ -187,7 +187,7 @@ func read(r io.Reader, phase string) (dues, starts []float64, err error) {
 		}
 		start := float64(l.Metadata.StartNs - epoch)
 		starts = append(starts, start)
-		dues = append(dues, start-math.Round(l.Metrics.Lag.Value*1e6))
+		dueTimes = append(dueTimes, start-math.Round(l.Metrics.Lag.Value*1e6))
 	}
-	return dues, starts, lines.Err()
+	return dueTimes, starts, lines.Err()
 }

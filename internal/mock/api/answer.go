@@ -12,8 +12,8 @@ import (
 	"aiperfd/internal/mock/truth"
 )
 
-// Answer is a response in the making: what a protocol renders. It belongs to the
-// goroutine of its request.
+// Answer is a planned response, which a protocol renders. It belongs to the goroutine
+// of its request.
 type Answer struct {
 	Model   *Model
 	Options *options.Options
@@ -28,14 +28,14 @@ type Answer struct {
 	Truth   truth.Record
 	Cached  func() int // Prompt tokens of the request that were in the prefix cache
 
-	// What a fault rule makes of it.
-	Acted    bool   // the rule has acted
+	// The effects of a fault rule.
+	Acted    bool   // the rule was applied
 	Hidden   bool   // the answer has no choices at all
 	NoItems  bool   // lists in the answer are empty
-	JobFault string // what becomes of the job; "" = nothing
+	JobFault string // fault of the job; "" = none
 }
 
-// RequestID is the client's X-Request-ID, else one made from seed and number.
+// RequestID returns the client's X-Request-ID, else an id derived from seed and number.
 func (x *Answer) RequestID() string {
 	if x.Truth.RequestID != "" {
 		return x.Truth.RequestID
@@ -44,14 +44,14 @@ func (x *Answer) RequestID() string {
 	return fmt.Sprintf("%016x%016x", seed.Mix(x.Options.Seed, seq), seed.Mix(seq, x.Options.Seed+1))
 }
 
-// Now reads the server's clock.
+// Now returns the time of the server's clock.
 func (x *Answer) Now() int64 { return x.Model.Now() }
 
-// Elapsed returns how long ago the request arrived.
+// Elapsed returns the time since the request arrived.
 func (x *Answer) Elapsed() time.Duration { return time.Duration(x.Now() - x.Truth.AcceptNs) }
 
-// Items returns how many of n items an answer holds: none if a fault rule takes its
-// output away.
+// Items returns how many of n items an answer contains: none if a fault rule removes
+// its output.
 func (x *Answer) Items(n int) int {
 	if x.NoItems {
 		return 0

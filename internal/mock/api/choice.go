@@ -34,8 +34,8 @@ func (c *Choice) AppendTokens(dst []byte, from, to int) []byte {
 	return dst
 }
 
-// Plan decides lengths and texts of all choices. It depends on the seeds and the
-// request only.
+// Plan draws the lengths and texts of all choices. It depends only on the seeds and the
+// request.
 func (m *Model) Plan(q *Request, reasoning bool) []Choice {
 	choices := make([]Choice, 0, len(q.Prompts)*q.N)
 	for i := range q.Prompts {
@@ -88,7 +88,7 @@ func (m *Model) outputLength(q *Request, salt uint64, thoughts, room int) (int, 
 	return n, "stop"
 }
 
-// LongestChoice returns the tokens of the longest choice.
+// LongestChoice returns the number of tokens of the longest choice.
 func LongestChoice(choices []Choice) int {
 	longest := 0
 	for i := range choices {
@@ -97,7 +97,7 @@ func LongestChoice(choices []Choice) int {
 	return longest
 }
 
-// Tokens sums up output and reasoning tokens over choices.
+// Tokens returns the output and reasoning tokens of all choices.
 func Tokens(choices []Choice) (output, reasoning int) {
 	for i := range choices {
 		output += choices[i].Total
@@ -106,7 +106,7 @@ func Tokens(choices []Choice) (output, reasoning int) {
 	return output, reasoning
 }
 
-// passageFor picks the text of an answer: the same for the same seed and prompt.
+// passageFor selects the text of an answer: the same for the same seed and prompt.
 func (m *Model) passageFor(p *Prompt, salt uint64) token.Passage {
 	if m.Options.Content == options.ContentEcho && p.Echo != "" {
 		return token.Passage{Pieces: token.Cut(m.Options.Tokenizer, p.Echo)}
@@ -121,13 +121,12 @@ func (m *Model) proseFor(salt uint64) token.Passage {
 	return token.Passage{Pieces: m.prose.Pieces, Start: m.prose.Starts[salt%uint64(len(m.prose.Starts))]}
 }
 
-// Logprob is a plausible log-probability of token i of a choice: the same each
-// time that it is asked for.
+// Logprob returns a plausible log-probability of token i, the same for every call.
 func (c *Choice) Logprob(i int) float64 {
 	return -float64(seed.Mix(uint64(c.piece(i).ID), uint64(i))%1500) / 1000
 }
 
-// Piece returns token i, reasoning included.
+// piece returns token i, reasoning included.
 func (c *Choice) piece(i int) *token.Piece {
 	p := &c.text
 	if i < c.Reasoning {
@@ -138,8 +137,8 @@ func (c *Choice) piece(i int) *token.Piece {
 	return &p.Pieces[(p.Start+i)%len(p.Pieces)]
 }
 
-// Said returns the text of token i as the client gets it.
-func (c *Choice) Said(i int) string {
+// TokenText returns the text of token i as the client receives it.
+func (c *Choice) TokenText(i int) string {
 	text := c.piece(i).Text
 	if first := i == 0 || i == c.Reasoning; first && len(text) > 1 && text[0] == ' ' {
 		return text[1:]
@@ -147,17 +146,17 @@ func (c *Choice) Said(i int) string {
 	return text
 }
 
-// Alternatives calls each with the n most likely tokens at place i, the one that
-// was taken first.
+// Alternatives calls each with the n most likely tokens at position i, the chosen one
+// first.
 func (c *Choice) Alternatives(i, n int, each func(k int, text string, logprob float64)) {
 	if n < 1 {
 		return
 	}
 	base := c.Logprob(i)
-	each(0, c.Said(i), base)
+	each(0, c.TokenText(i), base)
 	for k := 1; k < n; k++ {
-		// Marked, so that no alternative equals another.
-		each(k, c.Said(i)+strconv.Itoa(k), base-float64(k)*0.75)
+		// The number makes alternatives distinct.
+		each(k, c.TokenText(i)+strconv.Itoa(k), base-float64(k)*0.75)
 	}
 }
 
@@ -189,44 +188,44 @@ func (c *Choice) Identify() []uint32 {
 	return ids
 }
 
-// ofRole distinguishes the tokens of one role from the same ones of another.
+// ofRole makes equal tokens of different roles distinct.
 func ofRole(role string, id uint32) uint32 { return id ^ seed.Checksum(role) }
 
-// apply makes a planned choice what the request wishes. limit is how many tokens
-// it may have, reasoning included. It depends on seeds and the request only.
+// apply applies the constraints of the request to a planned choice. limit is the maximum
+// number of tokens, reasoning included. It depends only on seeds and the request.
 func (m *Model) apply(q *Request, c *Choice, salt uint64, limit int) {
 	random := rand.New(rand.NewPCG(salt, seed.Mix(m.Options.Seed, 2)))
 	w := q.Constraints
 	switch {
 	case q.Chat && random.Float64() < m.Options.RefusalRate:
 		c.Refused = true
-		m.say(c, limit, token.Cut(m.Options.Tokenizer, RefusalText))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, RefusalText))
 	case w == nil:
 	case len(w.Tools) > 0 && (w.MustCall || random.Float64() < *m.Options.ToolRate):
 		m.call(c, w, random, limit)
 	case w.choices != nil:
-		m.say(c, limit, token.Cut(m.Options.Tokenizer, w.choices[random.IntN(len(w.choices))]))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, w.choices[random.IntN(len(w.choices))]))
 	case w.Structured != nil:
-		m.say(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform(w.Structured, random))))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform(w.Structured, random))))
 	case w.AnyObject:
-		m.say(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform([]byte(anyObjectSchema), random))))
+		m.setText(c, limit, token.Cut(m.Options.Tokenizer, string(m.Conform([]byte(anyObjectSchema), random))))
 	}
 }
 
-// RefusalText is the answer to a refused request.
+// RefusalText is the text of a refusal.
 const RefusalText = "I'm sorry, but I can't help with that request."
 
-// anyObjectSchema is what a request for any JSON object gets.
+// anyObjectSchema is the schema of the answer to a request for any JSON object.
 const anyObjectSchema = `{"type":"object","properties":{"answer":{"type":"string"},"confidence":{"type":"number","minimum":0,` +
 	`"maximum":1},"sources":{"type":"array","items":{"type":"string"}}}}`
 
-// say makes the text of a choice these pieces, as far as there is room.
-func (m *Model) say(c *Choice, limit int, pieces []token.Piece) {
+// setText replaces the text of a choice with pieces, truncated to limit tokens.
+func (m *Model) setText(c *Choice, limit int, pieces []token.Piece) {
 	c.text = token.Passage{Pieces: pieces}
 	c.Finish = "stop"
 	c.Total = c.Reasoning + len(pieces)
 	if len(pieces) == 0 {
-		c.text = token.Passage{Pieces: []token.Piece{{}}} // never looked at, never empty
+		c.text = token.Passage{Pieces: []token.Piece{{}}} // not read, but a passage must not be empty
 	}
 	if c.Total > limit {
 		c.Total, c.Finish = limit, "length"
@@ -234,7 +233,7 @@ func (m *Model) say(c *Choice, limit int, pieces []token.Piece) {
 	}
 }
 
-// call makes the choice call tools.
+// call replaces the text of a choice with tool calls.
 func (m *Model) call(c *Choice, w *Constraints, random *rand.Rand, limit int) {
 	calls := m.Options.ParallelTools
 	if w.OneCall {
@@ -253,7 +252,7 @@ func (m *Model) call(c *Choice, w *Constraints, random *rand.Rand, limit int) {
 		id := "call_" + strconv.FormatUint(random.Uint64(), 36)
 		c.Calls = append(c.Calls, ToolCall{ID: id, From: from, To: len(pieces)})
 	}
-	m.say(c, limit, pieces)
+	m.setText(c, limit, pieces)
 	if c.Finish == "stop" {
 		c.Finish = "tool_calls"
 	}

@@ -9,14 +9,14 @@ import (
 	"aiperfd/internal/mock/apierror"
 )
 
-// maxLogprobs bounds the alternatives of a token.
+// maxLogprobs is the maximum number of alternatives of a token.
 const maxLogprobs = 20
 
-// Constraints is what a request demands of the answer beyond its length.
+// Constraints are the requirements of a request on its answer, beyond the length.
 type Constraints struct {
-	Tools      []Tool // to call; empty = none are to be called
+	Tools      []Tool // to call; empty = no calls
 	MustCall   bool
-	OneCall    bool     // not more than one
+	OneCall    bool     // at most one call
 	Structured []byte   // a JSON schema that the answer has to follow; nil = any text
 	AnyObject  bool     // the answer is a JSON object
 	choices    []string // the answer is one of these; nil = any
@@ -37,8 +37,8 @@ type ToolCall struct {
 	From, To int
 }
 
-// ReadStructured reads what OpenAI and vLLM offer for structured output; nil
-// means that nothing was asked for.
+// ReadStructured reads the members of OpenAI and vLLM for structured output; nil means
+// that there are none.
 func ReadStructured(f *Fields) *Constraints {
 	w := &Constraints{}
 	if v, ok := f.Member("response_format"); ok {
@@ -68,7 +68,7 @@ func ReadStructured(f *Fields) *Constraints {
 	return w
 }
 
-// guided reads vLLM's own members; the schema may be a text too.
+// guided reads vLLM's own members; the schema may be a string too.
 func (w *Constraints) guided(schema, choice *fastjson.Value) {
 	if schema != nil {
 		switch schema.Type() {
@@ -106,17 +106,17 @@ func (f *Fields) Refuse(param, message string) {
 	}
 }
 
-// ToolShape is where an API keeps the name and the parameters of a function: in this
-// member of a tool and of tool_choice.
+// ToolShape is the member of a tool and of tool_choice that contains the name and the
+// parameters of a function.
 type ToolShape string
 
 // Shapes of tools.
 const (
 	NestedTools ToolShape = "function" // chat completions
-	FlatTools   ToolShape = ""         // Responses: in the tool itself, and tools of other types stand beside it
+	FlatTools   ToolShape = ""         // Responses: the tool itself, which may also be of another type
 )
 
-// function returns what holds the name.
+// function returns the object that contains the name.
 func (shape ToolShape) function(v *fastjson.Value) *fastjson.Value {
 	if shape == FlatTools {
 		return v
@@ -130,7 +130,7 @@ func (shape ToolShape) skips(v *fastjson.Value) bool {
 	return shape == FlatTools && kind != "" && kind != "function"
 }
 
-// nameParam names the member that a tool without a name lacks.
+// nameParam returns the path of the missing name of a tool.
 func (shape ToolShape) nameParam() string {
 	if shape == FlatTools {
 		return "tools.name"
@@ -199,7 +199,7 @@ func (w *Constraints) readToolChoice(f *Fields, shape ToolShape) {
 	}
 }
 
-// Only makes the tool of a name the one that is called.
+// Only restricts the calls to the tool with a name.
 func (w *Constraints) Only(f *Fields, name string) {
 	for _, t := range w.Tools {
 		if t.Name == name {
@@ -215,7 +215,7 @@ func LastIs(list []*fastjson.Value, member string, values ...string) bool {
 	return len(list) > 0 && slices.Contains(values, string(list[len(list)-1].GetStringBytes(member)))
 }
 
-// Empty says that nothing special is wished.
+// Empty reports whether there are no constraints.
 func (w *Constraints) Empty() bool {
 	return len(w.Tools) == 0 && w.Structured == nil && w.choices == nil && !w.AnyObject && !w.Logprobs
 }
@@ -233,8 +233,8 @@ func (w *Constraints) ReadTop(f *Fields, name string) {
 	w.Top = n
 }
 
-// Bound keeps an event that begins behind the first sent tokens within one part
-// of the choice: reasoning, the answer, the name of a call, its arguments.
+// Bound limits an event that begins after the first sent tokens to one part of the
+// choice: reasoning, the answer, the name of a call, or its arguments.
 func (c *Choice) Bound(sent, k int) int {
 	if sent < c.Reasoning {
 		return min(k, c.Reasoning-sent)
@@ -257,7 +257,7 @@ func (c *Choice) Span(n int) (from, to int) {
 	return min(c.Reasoning+call.From, c.Total), min(c.Reasoning+call.To, c.Total)
 }
 
-// CallAt returns the call that token i, reasoning included, belongs to; −1 = none.
+// CallAt returns the index of the call of token i, reasoning included; −1 = none.
 func (c *Choice) CallAt(i int) int {
 	for n := range c.Calls {
 		if at := i - c.Reasoning; at >= c.Calls[n].From && at < c.Calls[n].To {

@@ -7,8 +7,8 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// decorate changes the event that is being rendered, as the options say; its
-// meaning stays.
+// decorate changes the form of the event that is being rendered, according to the
+// options. Its meaning stays the same.
 func (e *Events) decorate() {
 	opt := e.Answer.Options
 	event := bytes.Clone(e.B[e.start:])
@@ -25,7 +25,7 @@ func (e *Events) decorate() {
 		e.B = append(append(e.B, "x-unknown: 1"...), e.EOL...)
 	}
 	if opt.MultiLine {
-		// The first comma between two members lies outside of all texts.
+		// The first comma between two members is outside of all strings.
 		event = bytes.Replace(event, []byte(`,"`), []byte(`,`+e.EOL+`data: "`), 1)
 	}
 	if opt.NoSpace {
@@ -37,14 +37,14 @@ func (e *Events) decorate() {
 	e.B = append(e.B, event...)
 }
 
-// nextLineEnd changes line ends from event to event when they are mixed.
+// nextLineEnd changes the line ends after every event if they are mixed.
 func (e *Events) nextLineEnd() {
 	if e.Answer.Options.LineEnd == options.LineMixed {
 		e.EOL = map[string]string{"\n": "\r\n", "\r\n": "\r", "\r": "\n"}[e.EOL]
 	}
 }
 
-// Done writes [DONE] as the option says.
+// Done writes [DONE] in the form of the option.
 func (e *Events) Done() error {
 	const marker = "data: [DONE]"
 	switch e.Answer.Options.Done {

@@ -24,12 +24,12 @@ type Events struct {
 	Script    *Script
 	B         []byte // events that are not written yet; a part of frame.b
 	start     int    // of the event that is being rendered
-	Gathered  int    // how many
-	content   int    // how many of them are content events
+	Gathered  int    // number of these events
+	content   int    // number of content events among them
 	LastNs    int64  // end of the last write
 	serial    int    // of the last event with extra fields
 	shown     int    // content events so far
-	BreakNext string // how the next content event is to be malformed; "" = it is not
+	BreakNext string // how the next content event is malformed; "" = it is not
 
 	Number int // of the next event, where a protocol numbers them
 
@@ -58,15 +58,15 @@ func NewEvents(x *Answer, s *Script, f *Buffer, out func(b []byte) error) *Event
 	return e
 }
 
-// Release returns the buffer, for the next stream.
+// Release returns the buffer to its pool.
 func (e *Events) Release() *Buffer {
 	if cap(e.B) > cap(e.Buffer.B) {
-		e.Buffer.B = e.B // it has grown out of the old one
+		e.Buffer.B = e.B // appending may have reallocated it
 	}
 	return e.Buffer
 }
 
-// Run calls a function of the script that may be missing.
+// Run calls a function of the script, which may be nil.
 func (e *Events) Run(step func(*Events) error) error {
 	if step == nil {
 		return nil
@@ -100,7 +100,7 @@ func (e *Events) Tokens(c *Choice, from, to int) error {
 	return e.Script.Finish(e, c)
 }
 
-// End puts the blank line behind an event and writes when enough are gathered.
+// End completes an event with a blank line, and writes if enough events are buffered.
 func (e *Events) End(content bool) error {
 	if e.BreakNext != "" && content {
 		begin := e.start + max(0, bytes.IndexByte(e.B[e.start:], '{'))
@@ -124,7 +124,7 @@ func (e *Events) End(content bool) error {
 	return e.Sealed(content)
 }
 
-// Sealed counts an event that is as it goes out, and writes when enough are gathered.
+// Sealed counts an event that is complete, and writes if enough events are buffered.
 func (e *Events) Sealed(content bool) error {
 	e.start = len(e.B)
 	e.Gathered++
@@ -138,7 +138,7 @@ func (e *Events) Sealed(content bool) error {
 	return nil
 }
 
-// Comment writes a keep-alive comment, with whatever is gathered.
+// Comment writes a keep-alive comment together with the buffered events.
 func (e *Events) Comment() error {
 	if e.Script.Lines {
 		e.LastNs = e.Answer.Now()
@@ -151,7 +151,7 @@ func (e *Events) Comment() error {
 	return e.Flush()
 }
 
-// Flush writes what is gathered and stamps the write.
+// Flush writes the buffered events and records the time of the write.
 func (e *Events) Flush() error {
 	if e.Gathered == 0 {
 		return nil

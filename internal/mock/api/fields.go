@@ -25,7 +25,7 @@ func (f *Fields) Object(name string) *Fields {
 	return &Fields{Value: v, Err: f.Err}
 }
 
-// Count reads a whole number of at least least; 0 = it is not given.
+// Count reads an integer of at least least; 0 if it is missing.
 func (f *Fields) Count(name string, least int) int {
 	n, ok := f.Integer(name)
 	if !ok {
@@ -37,7 +37,7 @@ func (f *Fields) Count(name string, least int) int {
 	return n
 }
 
-// Seed reads a seed under the first of the names that is there.
+// Seed reads a seed under the first of the names that is present.
 func (f *Fields) Seed(names ...string) uint64 {
 	for _, name := range names {
 		if n, ok := f.Integer(name); ok {
@@ -47,7 +47,7 @@ func (f *Fields) Seed(names ...string) uint64 {
 	return 0
 }
 
-// Required reads a text that must be there.
+// Required reads a required string.
 func (f *Fields) Required(m *Model, name string) []Prompt {
 	v, ok := f.Get(name)
 	if !ok || v.Type() != fastjson.TypeString {
@@ -63,13 +63,13 @@ func AppendText(dst []byte, c *Choice, from, to int) []byte {
 	return append(dst, '"')
 }
 
-// AppendSimpleError appends {"error": message}, as TGI, Ollama and Triton say it.
+// AppendSimpleError appends {"error": message}, the form of TGI, Ollama and Triton.
 func AppendSimpleError(dst []byte, message string) []byte {
 	dst = jsonappend.String(append(dst, `{"error":`...), message)
 	return append(dst, '}')
 }
 
-// SetMillis says in a header how many milliseconds something took.
+// SetMillis sets a header to a duration in milliseconds.
 func SetMillis(h http.Header, name string, d time.Duration) {
 	h.Set(name, strconv.FormatInt(d.Milliseconds(), 10))
 }
@@ -79,7 +79,7 @@ func AppendSeconds(dst []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(dst, math.Round(d.Seconds()*1e6)/1e6, 'f', -1, 64)
 }
 
-// Within returns a whole number of a range; other is for one that is not there.
+// Within reads an integer within a range; other is the value of a missing one.
 func (f *Fields) Within(name string, low, high, other int) int {
 	n, ok := f.Integer(name)
 	if !ok {
@@ -91,10 +91,10 @@ func (f *Fields) Within(name string, low, high, other int) int {
 	return n
 }
 
-// maxDimensions bounds the dimensions of a request.
+// maxDimensions is the maximum number of dimensions of a request.
 const maxDimensions = 8192
 
-// Dimensions reads the length of the vectors.
+// Dimensions reads the number of dimensions of the vectors.
 func (f *Fields) Dimensions(otherwise int) int {
 	n, ok := f.Integer("dimensions")
 	if !ok {
@@ -107,7 +107,7 @@ func (f *Fields) Dimensions(otherwise int) int {
 	return n
 }
 
-// Base64 reports whether vectors are to be encoded in base64.
+// Base64 reports whether vectors are encoded in base64.
 func (f *Fields) Base64() bool {
 	switch format := f.Text("encoding_format"); format {
 	case "", "float":

@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/mock/apierror"
 )
 
-// maxParts bounds the parts of one form.
+// maxParts is the maximum number of parts of a form.
 const maxParts = 1000
 
 // upload is a file of a form.
@@ -22,15 +22,15 @@ type upload struct {
 	Data []byte // a part of the body
 }
 
-// Form reads typed fields of a form and keeps the first problem.
+// Form reads typed fields of a form and keeps the first error.
 type Form struct {
 	Values map[string][]string
 	Files  []upload
 	Err    *apierror.Error
 }
 
-// ReadForm reads a form (RFC 7578) that came in whole. Files keep no memory of
-// body alive.
+// ReadForm reads a form (RFC 7578) from a complete body. Files do not keep the memory
+// of body alive.
 func ReadForm(r *http.Request, body []byte) *Form {
 	f := &Form{Values: make(map[string][]string)}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -69,7 +69,7 @@ func (f *Form) Fail(name, message string) {
 	}
 }
 
-// Text returns the last value of a field; empty = it is not there.
+// Text returns the last value of a field; "" if it is missing.
 func (f *Form) Text(name string) string {
 	if v := f.Values[name]; len(v) > 0 {
 		return v[len(v)-1]
@@ -77,7 +77,7 @@ func (f *Form) Text(name string) string {
 	return ""
 }
 
-// Need is text of a field that must be there.
+// Need returns the value of a required field.
 func (f *Form) Need(name string) string {
 	v := f.Text(name)
 	if v == "" {
@@ -86,7 +86,7 @@ func (f *Form) Need(name string) string {
 	return v
 }
 
-// Boolean returns a field that is a boolean; false if it is missing.
+// Boolean reads a boolean field; false if it is missing.
 func (f *Form) Boolean(name string) bool {
 	switch strings.ToLower(f.Text(name)) {
 	case "", "false", "0", "off", "no":
@@ -98,8 +98,7 @@ func (f *Form) Boolean(name string) bool {
 	return false
 }
 
-// Integer returns a whole number from low to high; other is for a field that is
-// not there.
+// Integer reads an integer from low to high; other is the value of a missing field.
 func (f *Form) Integer(name string, low, high, other int) int {
 	text := f.Text(name)
 	if text == "" {
@@ -113,7 +112,7 @@ func (f *Form) Integer(name string, low, high, other int) int {
 	return n
 }
 
-// NeedFiles returns what the fields of these names hold, at least one.
+// NeedFiles returns the files of the fields with these names, at least one.
 func (f *Form) NeedFiles(names ...string) [][]byte {
 	var out [][]byte
 	for _, u := range f.Files {

@@ -1,6 +1,6 @@
-// Package api has what the APIs of the simulated server share: a model that reads
+// Package api is the common base of the APIs of the simulated server: a model that reads
 // requests and plans their answers, and the events of a stream. An API is a [Protocol];
-// each family of APIs is a package below this one, and knows nothing of the server.
+// each family of APIs is a package below this one and does not depend on the server.
 package api
 
 import (
@@ -13,9 +13,8 @@ import (
 	"aiperfd/internal/mock/token"
 )
 
-// Model is what the server simulates: the names under which it is served, its limits,
-// its tokenizer and its texts. It reads requests and plans their answers. Safe for
-// concurrent use.
+// Model is the simulated model: its names, its limits, its tokenizer and its texts. It
+// reads requests and plans their answers. It is safe for concurrent use.
 type Model struct {
 	Options    *options.Options
 	prose      token.Corpus
@@ -27,8 +26,8 @@ type Model struct {
 	Ready func() bool
 }
 
-// NewModel returns the model of complete options. now reads the server's clock, and
-// ready reports whether the server takes requests.
+// NewModel returns a model for complete options. now reads the server's clock, and ready
+// reports whether the server accepts requests.
 func NewModel(opt *options.Options, now func() int64, ready func() bool) *Model {
 	prose := token.NewCorpus(opt.Tokenizer, token.Prose)
 	return &Model{
@@ -37,7 +36,7 @@ func NewModel(opt *options.Options, now func() int64, ready func() bool) *Model 
 	}
 }
 
-// Models lists the served names, at least one.
+// Models returns the served names, at least one.
 func (m *Model) Models() []string {
 	if len(m.Options.ServedModels) == 0 {
 		return []string{options.DefaultModel}
@@ -45,15 +44,15 @@ func (m *Model) Models() []string {
 	return m.Options.ServedModels
 }
 
-// Serves reports whether requests may name the model so.
+// Serves reports whether the model is served under a name.
 func (m *Model) Serves(model string) bool {
 	return len(m.Options.ServedModels) == 0 || slices.Contains(m.Options.ServedModels, model)
 }
 
-// Version is the version of the server; it parses as one and is no real release.
+// Version is the version of the server, which is not that of a real release.
 const Version = "0.0.0+mock"
 
-// ServeHealth answers 200 without a body, 503 until the server is ready.
+// ServeHealth responds with 200 without a body, or with 503 until the server is ready.
 func ServeHealth(m *Model, w http.ResponseWriter, _ *http.Request) {
 	if !m.Ready() {
 		w.WriteHeader(http.StatusServiceUnavailable)

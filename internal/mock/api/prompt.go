@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/mock/token"
 )
 
-// ChatPrompts reads the messages: they make one prompt.
+// ChatPrompts reads the messages, which form one prompt.
 func ChatPrompts(m *Model, f *Fields) []Prompt {
 	v, ok := f.Get("messages")
 	if !ok || v.Type() != fastjson.TypeArray {
@@ -48,24 +48,24 @@ func ReadMessage(m *Model, f *Fields, message *fastjson.Value, p *Prompt) {
 	if !ok {
 		return
 	}
-	var said strings.Builder
+	var echo strings.Builder
 	switch content.Type() {
 	case fastjson.TypeString:
-		ReadText(m, content.GetStringBytes(), p, &said)
+		ReadText(m, content.GetStringBytes(), p, &echo)
 	case fastjson.TypeArray:
 		for _, part := range content.GetArray() {
-			ReadPart(m, msg, part, p, &said)
+			ReadPart(m, msg, part, p, &echo)
 		}
 	case fastjson.TypeNull, fastjson.TypeObject, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 		msg.Fail("messages.content", "string or list of parts")
 	}
 	if m.Options.Content == options.ContentEcho && role == "user" {
-		p.Echo = said.String()
+		p.Echo = echo.String()
 	}
 }
 
-// ReadText adds a text to p. It is also written to said if the answer is to repeat it.
-func ReadText(m *Model, b []byte, p *Prompt, said *strings.Builder) {
+// ReadText adds a text to p. It is also written to echo if the answer is to repeat it.
+func ReadText(m *Model, b []byte, p *Prompt, echo *strings.Builder) {
 	p.Hash = seed.Hash(p.Hash, b)
 	text := string(b)
 	if m.Options.Accelerator != nil {
@@ -79,12 +79,12 @@ func ReadText(m *Model, b []byte, p *Prompt, said *strings.Builder) {
 		p.Tokens += m.Options.Tokenizer.Count(text)
 	}
 	if m.Options.Content == options.ContentEcho {
-		said.WriteString(text)
+		echo.WriteString(text)
 	}
 }
 
 // ReadPart adds one element of a list content.
-func ReadPart(m *Model, msg *Fields, part *fastjson.Value, p *Prompt, said *strings.Builder) {
+func ReadPart(m *Model, msg *Fields, part *fastjson.Value, p *Prompt, echo *strings.Builder) {
 	kind := string(part.GetStringBytes("type"))
 	switch kind {
 	case "text", "input_text", "output_text", "refusal", "thinking":
@@ -97,7 +97,7 @@ func ReadPart(m *Model, msg *Fields, part *fastjson.Value, p *Prompt, said *stri
 			msg.Fail("messages.content."+key, "string")
 			return
 		}
-		ReadText(m, v.GetStringBytes(), p, said)
+		ReadText(m, v.GetStringBytes(), p, echo)
 	case "image_url", "input_image", "image", "input_audio", "audio_url", "video_url", "video", "file", "input_file":
 		p.addMedia(m, part.MarshalTo(nil))
 	default:
@@ -155,16 +155,16 @@ func CompletionPrompts(m *Model, f *Fields) []Prompt {
 	return prompts
 }
 
-// TextPrompt returns the prompt that consists of a text.
+// TextPrompt returns a prompt that consists of a text.
 func TextPrompt(m *Model, b []byte) Prompt {
 	var p Prompt
-	var said strings.Builder
-	ReadText(m, b, &p, &said)
-	p.Echo = said.String()
+	var echo strings.Builder
+	ReadText(m, b, &p, &echo)
+	p.Echo = echo.String()
 	return p
 }
 
-// TokenPrompt counts token ids as they are; they cannot be echoed as text.
+// TokenPrompt returns a prompt of token ids, which cannot be echoed as text.
 func TokenPrompt(f *Fields, ids []*fastjson.Value) Prompt {
 	p := Prompt{Tokens: len(ids)}
 	var b [8]byte

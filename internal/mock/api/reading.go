@@ -15,20 +15,20 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// MaxInputs bounds the texts of one request, as OpenAI does.
+// MaxInputs is the maximum number of texts of a request, which is that of OpenAI.
 const MaxInputs = 2048
 
-// Reading is the protocol of an API that reads texts and generates none: its answer
-// is one document, ready before it is due. T is what the request comes to.
+// Reading is the protocol of an API that reads texts and generates none. The answer is
+// one document, which is computed before it is due. T is the content of the answer.
 type Reading[T any] struct {
-	// Accept reads the members of a request. It returns what the answer is made of,
-	// and what the model reads, each by itself; nothing is possible.
+	// Accept reads the members of a request. It returns the content of the answer, and
+	// the inputs of the model, of which there may be none.
 	Accept func(m *Model, f *Fields) (T, []Prompt)
-	// Answer appends the document. It is not to keep items beyond x.items.
+	// Answer appends the document, with as many items as x.Items allows.
 	Answer func(dst []byte, x *Answer, in T) []byte
 	// Refuse appends an error; nil = in vLLM's shape.
 	Refuse func(dst []byte, e *apierror.Error) []byte
-	// NoModel requests are answered without the model.
+	// NoModel means that requests are answered without the model.
 	NoModel bool
 }
 
@@ -74,8 +74,8 @@ func (p Reading[T]) Refusal(dst []byte, e *apierror.Error) []byte {
 	return p.Refuse(dst, e)
 }
 
-// AppendListHead opens a list object as vLLM writes it, up to and including the
-// bracket of data.
+// AppendListHead appends the beginning of a list object in vLLM's form, up to and
+// including the bracket of data.
 func (x *Answer) AppendListHead(dst []byte, prefix string) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = jsonappend.String(dst, prefix+x.RequestID())
@@ -86,7 +86,7 @@ func (x *Answer) AppendListHead(dst []byte, prefix string) []byte {
 	return append(dst, `,"data":[`...)
 }
 
-// AppendListEnd closes a list object, with its usage.
+// AppendListEnd appends the end of a list object, with its usage.
 func (x *Answer) AppendListEnd(dst []byte) []byte {
 	dst = append(dst, ']')
 	if x.Options.Usage != options.UsageNever {
@@ -105,7 +105,7 @@ func (x *Answer) AppendInputUsage(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// OneOf reads the first of several members that the request has; "" if it has none.
+// OneOf reads the first of several members that is present; "" if none is.
 func (f *Fields) OneOf(names ...string) string {
 	for _, name := range names {
 		if _, ok := f.Get(name); ok {
@@ -115,9 +115,9 @@ func (f *Fields) OneOf(names ...string) string {
 	return ""
 }
 
-// Texts reads a member that is a text or a list of texts; list tells which. A text
-// may be an object around one: {"text": …}, or {"content": parts}, whose media
-// become words of their own.
+// Texts reads a member that is a text or a list of texts; list reports which. A text may
+// be wrapped in an object: {"text": …}, or {"content": parts}, whose media become
+// separate words.
 func (f *Fields) Texts(name string) (texts []string, list bool) {
 	v, ok := f.Get(name)
 	if !ok {
@@ -141,8 +141,7 @@ func (f *Fields) Texts(name string) (texts []string, list bool) {
 	return texts, true
 }
 
-// TextOf returns the text that v is, or holds; a list of token ids stands for
-// itself.
+// TextOf returns the text that v is or contains. Token ids become words.
 func TextOf(v *fastjson.Value) (string, bool) {
 	switch v.Type() {
 	case fastjson.TypeString:
@@ -183,13 +182,13 @@ func joined(items []*fastjson.Value) (string, bool) {
 	return b.String(), true
 }
 
-// mediaWord is the word that stands for an image, an audio clip or a video.
+// mediaWord returns a word that represents an image, an audio clip or a video.
 func mediaWord(v *fastjson.Value) string {
 	return fmt.Sprintf("media%08x", seed.Hash(0, v.MarshalTo(nil)))
 }
 
-// Inputs reads what embeddings are made of: input, or the messages of a chat, which
-// are one text.
+// Inputs reads the inputs of embeddings: the member input, or the messages of a chat,
+// which are one text.
 func Inputs(m *Model, f *Fields) ([]string, []Prompt) {
 	if _, ok := f.Get("messages"); ok {
 		read := ChatPrompts(m, f)

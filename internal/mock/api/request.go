@@ -15,16 +15,16 @@ import (
 )
 
 // ErrClientGone is the error of reads and writes of a connection that the client has
-// left.
+// closed.
 var ErrClientGone = errors.New("client is gone")
 
-// maxChoices bounds n times the number of prompts of one request.
+// maxChoices is the maximum of n times the number of prompts of a request.
 const maxChoices = 1024
 
-// MediaTokens is what an image, audio or video part counts.
+// MediaTokens is the number of tokens of an image, audio or video part.
 const MediaTokens = 256
 
-// Request is what requests of all protocols have in common.
+// Request is the common content of the requests of all protocols.
 type Request struct {
 	Model           string
 	Stream          bool
@@ -35,27 +35,27 @@ type Request struct {
 	MinTokens       int
 	N               int // ≥ 1
 	Seed            uint64
-	NoOutput        bool         // there are no output tokens
-	NoModel         bool         // the model has no part in it: it is not in the engine's metrics
-	Length          int          // output tokens that the request itself decides; 0 = it does not
+	NoOutput        bool         // the answer has no output tokens
+	NoModel         bool         // the model is not used, so the engine's metrics do not count it
+	Length          int          // output tokens if the request determines them; 0 = it does not
 	Chat            bool         // it is a conversation
-	Constraints     *Constraints // nil = an ordinary answer
-	Payload         any          // what else the protocol has read
+	Constraints     *Constraints // nil = none
+	Payload         any          // further parameters of the protocol
 	Priority        int          // with an accelerator: lower is served first
 	CacheSalt       string       // with an accelerator: prefixes are shared only with the same
 	Prompts         []Prompt     // at least one; each gets n choices
 }
 
-// Prompt is what is kept of one input text.
+// Prompt is the stored part of one input text.
 type Prompt struct {
 	Tokens int
 	Hash   uint32
 	Echo   string   // only filled when the content is ContentEcho
-	role   string   // whose text readText adds; only for ids
-	ids    []uint32 // of the tokens, as far as they were read; only with an accelerator
+	role   string   // of the text that ReadText adds; only for ids
+	ids    []uint32 // of the tokens that were read; only with an accelerator
 }
 
-// PromptTokens returns the tokens of all prompts.
+// PromptTokens returns the number of tokens of all prompts.
 func (q *Request) PromptTokens() int {
 	sum := 0
 	for i := range q.Prompts {
@@ -64,8 +64,8 @@ func (q *Request) PromptTokens() int {
 	return sum
 }
 
-// Fields reads typed members of a JSON object and keeps the first problem.
-// Absent and null are the same.
+// Fields reads typed members of a JSON object and keeps the first error. A null member
+// counts as missing.
 type Fields struct {
 	Value *fastjson.Value
 	Err   *apierror.Error
@@ -84,7 +84,7 @@ func (f *Fields) Get(name string) (*fastjson.Value, bool) {
 	return v, v != nil && v.Type() != fastjson.TypeNull
 }
 
-// Boolean returns a member that is a boolean; false if it is missing.
+// Boolean reads a boolean member; false if it is missing.
 func (f *Fields) Boolean(name string) bool {
 	v, ok := f.Get(name)
 	if !ok {
@@ -97,7 +97,7 @@ func (f *Fields) Boolean(name string) bool {
 	return b
 }
 
-// Text returns a member that is a string; "" if it is missing.
+// Text reads a string member; "" if it is missing.
 func (f *Fields) Text(name string) string {
 	v, ok := f.Get(name)
 	if !ok {
@@ -110,7 +110,7 @@ func (f *Fields) Text(name string) string {
 	return string(b)
 }
 
-// Integer returns a member that is a whole number; ok is false if it is missing.
+// Integer reads an integer member; ok is false if it is missing.
 func (f *Fields) Integer(name string) (int, bool) {
 	v, ok := f.Get(name)
 	if !ok {
@@ -127,8 +127,7 @@ func (f *Fields) Integer(name string) (int, bool) {
 // ReadBody reads the whole body into buf.
 func (m *Model) ReadBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer) error {
 	_, err := io.Copy(buf, http.MaxBytesReader(w, r.Body, m.Options.MaxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		status := http.StatusRequestEntityTooLarge
 		return apierror.New(status, fmt.Sprintf("Request body is larger than %d bytes.", tooLarge.Limit), "")
 	}
@@ -138,7 +137,7 @@ func (m *Model) ReadBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buff
 	return nil
 }
 
-// ParseJSON hands a JSON object to read, which must keep nothing of it.
+// ParseJSON passes a JSON object to read, which must not retain it.
 func (m *Model) ParseJSON(body []byte, read func(*Fields)) *apierror.Error {
 	if err := fastjson.ValidateBytes(body); err != nil {
 		return apierror.BadRequest("", "JSON decode error: "+firstLine(err))
@@ -157,7 +156,7 @@ func (m *Model) ParseJSON(body []byte, read func(*Fields)) *apierror.Error {
 	return f.Err
 }
 
-// ParseText reads the members that OpenAI's text routes share, then the prompts.
+// ParseText reads the common members of OpenAI's text routes, then the prompts.
 func (m *Model) ParseText(body []byte, prompts func(*Model, *Fields) []Prompt) (*Request, *apierror.Error) {
 	q := &Request{}
 	refusal := m.ParseJSON(body, func(f *Fields) {
@@ -179,7 +178,7 @@ func (m *Model) ParseText(body []byte, prompts func(*Model, *Fields) []Prompt) (
 	return q, refusal
 }
 
-// firstLine shortens a parser's error, which quotes the input.
+// firstLine shortens the error of a parser, which quotes the input.
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return text[:min(len(text), 200)]
@@ -239,13 +238,13 @@ func (q *Request) ReadStreamOptions(f *Fields) {
 	f.Err = o.Err
 }
 
-// NoModel is the refusal of a model that is not served.
+// NoModel returns the error for a model that is not served.
 func NoModel(name string) *apierror.Error {
 	status := http.StatusNotFound
 	return apierror.New(status, fmt.Sprintf("The model `%s` does not exist.", name), "model")
 }
 
-// CheckRequest compares a well-formed request with the server's limits.
+// CheckRequest checks a well-formed request against the server's limits.
 func (m *Model) CheckRequest(q *Request) *apierror.Error {
 	if q.Model == "" {
 		q.Model = m.Models()[0]
@@ -273,10 +272,10 @@ func (q *Request) ReadLimit(f *Fields, name string) {
 	q.MaxTokens = v
 }
 
-// Members says which members a body has; none where it is no JSON object.
+// Members returns the members of a body; none if it is not a JSON object.
 func (m *Model) Members(body []byte, names ...string) []bool {
 	has := make([]bool, len(names))
-	_ = m.ParseJSON(body, func(f *Fields) { // the protocol that is chosen refuses what is wrong
+	_ = m.ParseJSON(body, func(f *Fields) { // the selected protocol reports the error
 		for i, name := range names {
 			has[i] = f.Value.Exists(name)
 		}
@@ -284,7 +283,7 @@ func (m *Model) Members(body []byte, names ...string) []bool {
 	return has
 }
 
-// Admit checks what a protocol has read into q, and keeps the first problem.
+// Admit checks the request that a protocol has read, and keeps the first error.
 func (m *Model) Admit(f *Fields, q *Request) {
 	if q.N == 0 {
 		q.N = 1
@@ -300,7 +299,7 @@ func (m *Model) Admit(f *Fields, q *Request) {
 	}
 }
 
-// Read returns texts as what a model reads.
+// Read returns the prompts of texts.
 func (m *Model) Read(texts []string) []Prompt {
 	prompts := make([]Prompt, len(texts))
 	for i, text := range texts {

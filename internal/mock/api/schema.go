@@ -23,10 +23,10 @@ const (
 	schemaText = 64 << 10
 )
 
-// Conform makes a JSON text of the shape that a JSON schema asks for. Types,
+// Conform generates a JSON text that conforms to a JSON schema. Types,
 // properties, items, enum, const, bounds, common formats, references within the
 // schema and alternatives are followed; patterns and conditions are not. A schema
-// that is no JSON gives an empty object.
+// that is not valid JSON gives an empty object.
 func (m *Model) Conform(schema []byte, random *rand.Rand) []byte {
 	root, err := fastjson.ParseBytes(schema)
 	if err != nil {
@@ -36,7 +36,7 @@ func (m *Model) Conform(schema []byte, random *rand.Rand) []byte {
 	return g.value(nil, root, 0)
 }
 
-// generator makes values of one schema.
+// generator generates values of one schema.
 type generator struct {
 	prose  []token.Piece
 	root   *fastjson.Value
@@ -71,8 +71,8 @@ func (g *generator) value(dst []byte, v *fastjson.Value, depth int) []byte {
 	return g.text(dst, v)
 }
 
-// resolve follows references and alternatives to a schema that says something
-// itself; nil = there is none.
+// resolve follows references and alternatives to a schema that is neither; nil = there
+// is none.
 func (g *generator) resolve(v *fastjson.Value, depth int) *fastjson.Value {
 	for hops := 0; v != nil && v.Type() == fastjson.TypeObject && hops < schemaDepth; hops++ {
 		if ref := string(v.GetStringBytes("$ref")); ref != "" {
@@ -97,7 +97,7 @@ func (g *generator) resolve(v *fastjson.Value, depth int) *fastjson.Value {
 		v = next
 	}
 	if v != nil && v.Get("$ref") != nil {
-		return nil // it goes round in circles
+		return nil // a cycle of references
 	}
 	if v != nil && v.Type() != fastjson.TypeObject {
 		return fastjson.MustParse("{}") // "true": anything goes
@@ -105,7 +105,7 @@ func (g *generator) resolve(v *fastjson.Value, depth int) *fastjson.Value {
 	return v
 }
 
-// lookUp finds #/a/b.
+// lookUp returns the schema at a reference such as #/a/b.
 func (g *generator) lookUp(ref string) *fastjson.Value {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -120,7 +120,7 @@ func (g *generator) lookUp(ref string) *fastjson.Value {
 	return v
 }
 
-// kind returns the type that a value is to have.
+// kind returns the type of the value.
 func (g *generator) kind(v *fastjson.Value) string {
 	t := v.Get("type")
 	switch {
@@ -188,7 +188,7 @@ func (g *generator) array(dst []byte, v *fastjson.Value, depth int) []byte {
 	return append(dst, ']')
 }
 
-// number draws within the bounds, else from 0 to 100.
+// number draws a number within the bounds, else from 0 to 100.
 func (g *generator) number(dst []byte, v *fastjson.Value, whole bool) []byte {
 	bound := func(name string) (float64, bool) {
 		b := v.Get(name)
@@ -230,7 +230,7 @@ func (g *generator) number(dst []byte, v *fastjson.Value, whole bool) []byte {
 	return strconv.AppendFloat(dst, n*grain, 'f', digits, 64)
 }
 
-// text draws words, or what the format asks for, within the bounds of length.
+// text draws words, or a text of the format, within the bounds of length.
 func (g *generator) text(dst []byte, v *fastjson.Value) []byte {
 	text := g.format(string(v.GetStringBytes("format")))
 	if text == "" {
@@ -261,7 +261,7 @@ func (g *generator) words(low, high int) string {
 	return text[:min(len(text), high)] // the prose is ASCII
 }
 
-// format returns a text of a common format; "" = none that is known.
+// format returns a text of a common format; "" if the format is unknown.
 func (g *generator) format(name string) string {
 	day := time.Unix(1_700_000_000+int64(g.random.IntN(50_000_000)), 0).UTC()
 	a, b := g.random.Uint64(), g.random.Uint64()

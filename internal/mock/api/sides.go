@@ -13,7 +13,7 @@ const (
 	Text
 )
 
-// SideOf returns the side that a token of c belongs to.
+// SideOf returns the side of a token of c.
 func (c *Choice) SideOf(token int) Side {
 	if token < c.Reasoning {
 		return Reasoning
@@ -29,7 +29,7 @@ func AppendSide(dst []byte, c *Choice, of Side) []byte {
 	return c.AppendTokens(dst, c.Reasoning, c.Total)
 }
 
-// ItemIndex returns the digit of an item's place in the output.
+// ItemIndex returns the digit of an item's index in the output.
 func ItemIndex(c *Choice, of Side) byte {
 	if of == Text && c.Reasoning > 0 {
 		return '1'
@@ -37,7 +37,7 @@ func ItemIndex(c *Choice, of Side) byte {
 	return '0'
 }
 
-// AppendCallIndex appends the place of call n in the output.
+// AppendCallIndex appends the index of call n in the output.
 func AppendCallIndex(dst []byte, c *Choice, n int) []byte {
 	if c.Reasoning > 0 {
 		n++

@@ -1,4 +1,4 @@
-// Package apierror has the errors that the simulated server sends, as vLLM writes them.
+// Package apierror has the errors of the simulated server, in vLLM's form.
 package apierror
 
 import (
@@ -8,7 +8,7 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// Error is a refusal in vLLM's shape.
+// Error is an error response in vLLM's form.
 type Error struct {
 	Status  int
 	Message string
@@ -49,7 +49,7 @@ func Kind(status int) string {
 	return "APIError"
 }
 
-// Append appends {"error":{…}} as vLLM writes it since 2025.
+// Append appends {"error":{…}}, vLLM's form since 2025.
 func Append(dst []byte, e *Error) []byte {
 	dst = append(dst, `{"error":{"message":`...)
 	dst = jsonappend.String(dst, e.Message)
@@ -66,7 +66,7 @@ func Append(dst []byte, e *Error) []byte {
 	return append(dst, "}}"...)
 }
 
-// WriteJSON sends a whole answer. The error is that of the connection.
+// WriteJSON sends a whole response. The error is that of the connection.
 func WriteJSON(w http.ResponseWriter, status int, body []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -6,19 +6,18 @@ import (
 	"hash/maphash"
 )
 
-// pool is the key-value cache: a fixed number of blocks. A block that holds only
-// computed tokens of one prefix can be found again by that prefix, for as long
-// as nobody needs the room.
+// pool is the key-value cache: a fixed number of blocks. A full block of computed tokens
+// can be found by its prefix until it is evicted.
 type pool struct {
 	size  int // tokens in a block
-	free  int // blocks that hold nothing
+	free  int // empty blocks
 	seed  maphash.Seed
 	known map[uint64]*block // full blocks by the key of their prefix; nil = no prefix cache
 	idle  *list.List        // of *block: known, unreferenced; least recently used first
 }
 
 type block struct {
-	key  uint64 // 0 = cannot be found again
+	key  uint64 // 0 = cannot be found
 	refs int
 	idle *list.Element // in pool.idle; nil while referenced
 }
@@ -31,11 +30,11 @@ func newPool(p Params) *pool {
 	return b
 }
 
-// available is how many blocks can be had without taking one from a sequence.
+// available returns the number of blocks that are not held by sequences.
 func (p *pool) available() int { return p.free + p.idle.Len() }
 
-// take returns an empty block, throwing out the least recently used cached one
-// if it must; nil = there is none.
+// take returns an empty block and evicts the least recently used cached one if
+// necessary; nil = there is none.
 func (p *pool) take() *block {
 	if p.free > 0 {
 		p.free--
@@ -50,7 +49,7 @@ func (p *pool) take() *block {
 	return &block{refs: 1}
 }
 
-// share returns the block with this prefix and holds it; nil = not cached.
+// share returns the block with a prefix and adds a reference; nil = not cached.
 func (p *pool) share(key uint64) *block {
 	b := p.known[key]
 	if b == nil {
@@ -68,7 +67,7 @@ func (p *pool) hold(b *block) {
 	b.refs++
 }
 
-// publish makes a full block findable, unless its prefix is known already.
+// publish adds a full block to the prefix cache, unless its prefix is cached already.
 func (p *pool) publish(b *block, key uint64) {
 	if p.known == nil || b.key != 0 || p.known[key] != nil {
 		return
@@ -77,7 +76,7 @@ func (p *pool) publish(b *block, key uint64) {
 	p.known[key] = b
 }
 
-// release gives one reference back.
+// release removes one reference.
 func (p *pool) release(b *block) {
 	b.refs--
 	switch {
@@ -89,21 +88,21 @@ func (p *pool) release(b *block) {
 	}
 }
 
-// key continues the key of a prefix by the tokens of one more block. It is never 0.
+// key extends the key of a prefix by the tokens of one more block. It is never 0.
 func (p *pool) key(prefix uint64, tokens []uint32) uint64 {
 	var h maphash.Hash
 	h.SetSeed(p.seed)
 	var word [8]byte
 	binary.LittleEndian.PutUint64(word[:], prefix)
-	h.Write(word[:])
+	_, _ = h.Write(word[:]) // never fails
 	for _, t := range tokens {
 		binary.LittleEndian.PutUint32(word[:4], t)
-		h.Write(word[:4])
+		_, _ = h.Write(word[:4])
 	}
 	return max(1, h.Sum64())
 }
 
-// clear forgets every cached prefix that no sequence holds.
+// clear evicts every cached prefix that no sequence holds.
 func (p *pool) clear() {
 	for e := p.idle.Front(); e != nil; e = p.idle.Front() {
 		p.idle.Remove(e)

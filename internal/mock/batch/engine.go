@@ -8,39 +8,38 @@ import (
 	"time"
 )
 
-// ErrFull is returned for a sequence that finds the waiting queue full.
+// ErrFull is returned for a sequence if the waiting queue is full.
 var ErrFull = errors.New("the waiting queue is full")
 
-// Sequence is one request to the accelerator. The caller fills in the exported
-// fields, does not change them while the sequence is in an [Engine], and never
-// puts one sequence into two engines.
+// Sequence is one request to the accelerator. The caller sets the exported fields, must
+// not change them while the sequence is in an [Engine], and must not submit one sequence
+// to two engines.
 type Sequence struct {
 	Prompt   []uint32 // token ids
 	Answer   []uint32 // token ids that will be generated, at least one
 	Priority int      // lower is served first; equal ones in order of arrival
-	Salt     uint64   // sequences share cached prefixes only with the same salt
+	Salt     uint64   // only sequences with the same salt share cached prefixes
 
 	generated int
-	computed  int // tokens of prompt and answer whose keys and values are in the cache
+	computed  int // tokens of prompt and answer in the cache
 	cached    int // prompt tokens found in the prefix cache at first admission
 	admitted  bool
 	preempted int // how often
 	blocks    []*block
 	last      uint64 // key of the prefix that the full blocks hold
-	full      int    // blocks that count into last
+	full      int    // number of these blocks
 }
 
-// Generated returns how many tokens of Answer have come out.
+// Generated returns the number of generated tokens of Answer.
 func (s *Sequence) Generated() int { return s.generated }
 
-// Cached returns how many prompt tokens were found in the prefix cache.
+// Cached returns the number of prompt tokens that were found in the prefix cache.
 func (s *Sequence) Cached() int { return s.cached }
 
-// Preemptions returns how often the sequence lost its blocks and had to start
-// again.
+// Preemptions returns how often the sequence lost its blocks and was restarted.
 func (s *Sequence) Preemptions() int { return s.preempted }
 
-// Done reports whether the whole answer has come out.
+// Done reports whether the whole answer was generated.
 func (s *Sequence) Done() bool { return s.generated >= len(s.Answer) }
 
 // tokens returns n tokens of prompt and answer from index i.
@@ -54,10 +53,10 @@ func (s *Sequence) tokens(i, n int) []uint32 {
 	return slices.Concat(s.Prompt[i:], s.Answer[:i+n-len(s.Prompt)])
 }
 
-// need is how many tokens are still to be computed before the next one comes.
+// need returns the number of tokens to compute before the next token is generated.
 func (s *Sequence) need() int { return len(s.Prompt) + s.generated - s.computed }
 
-// Stats are running totals and the present state of an [Engine].
+// Stats are running totals and the current state of an [Engine].
 type Stats struct {
 	Running, Waiting int
 	BlocksUsed       int   // held by sequences
@@ -65,9 +64,9 @@ type Stats struct {
 	StepRunning      int   // sequences in the last step
 	StepTokens       int   // tokens that the last step computed
 	StepBlocks       int   // held by sequences during the last step
-	Preemptions      int64 // since the beginning
+	Preemptions      int64 // total
 	PrefixQueries    int64 // prompt tokens looked up in the prefix cache
-	PrefixHits       int64 // of these found
+	PrefixHits       int64 // of these, found
 	Steps            int64
 }
 
@@ -83,13 +82,13 @@ type Engine struct {
 	stats   Stats
 }
 
-// New returns an idle accelerator; random draws the jitter.
+// New returns an idle accelerator. random is the source of jitter.
 func New(p Params, random *rand.Rand) *Engine {
 	return &Engine{params: p, random: random, pool: newPool(p)}
 }
 
-// Submit puts a sequence into the waiting queue. A sequence that could never
-// fit into the cache is refused with an error that says so.
+// Submit puts a sequence into the waiting queue. It is an error if the sequence could
+// never fit into the cache.
 func (e *Engine) Submit(s *Sequence) error {
 	if e.params.MaxWaiting > 0 && len(e.waiting) >= e.params.MaxWaiting {
 		return ErrFull
@@ -108,17 +107,17 @@ func (e *Engine) Submit(s *Sequence) error {
 	return nil
 }
 
-// Remove takes a sequence out, wherever it is; its blocks become free.
+// Remove removes a sequence, queued or running, and frees its blocks.
 func (e *Engine) Remove(s *Sequence) {
 	e.waiting = remove(e.waiting, s)
 	e.running = remove(e.running, s)
 	e.drop(s)
 }
 
-// ResetPrefixCache forgets every cached prefix that no running sequence uses.
+// ResetPrefixCache evicts every cached prefix that no running sequence uses.
 func (e *Engine) ResetPrefixCache() { e.pool.clear() }
 
-// Stats returns the present state.
+// Stats returns the current state.
 func (e *Engine) Stats() Stats {
 	s := e.stats
 	s.Running, s.Waiting = len(e.running), len(e.waiting)
@@ -130,7 +129,7 @@ func (e *Engine) Stats() Stats {
 // first time. The slice is valid until the next step.
 func (e *Engine) Admitted() []*Sequence { return e.fresh }
 
-// work adds up what a step computes.
+// work is the sum of the computations of a step.
 type work struct {
 	budget    int
 	prefill   int
@@ -140,10 +139,9 @@ type work struct {
 	preempted bool
 }
 
-// Step computes one step. It returns how long the step takes and the sequences
-// that have a new token at its end; ok is false if there is nothing to do.
-// Finished sequences leave by themselves. The slice is valid until the next
-// call.
+// Step computes one step. It returns the duration of the step and the sequences that
+// have a new token at its end; ok is false if there is nothing to do. Finished sequences
+// are removed. The slice is valid until the next call.
 func (e *Engine) Step() (took time.Duration, emitted []*Sequence, ok bool) {
 	w := work{budget: e.params.MaxBatched}
 	e.fresh = e.fresh[:0]
@@ -176,9 +174,9 @@ func (e *Engine) Step() (took time.Duration, emitted []*Sequence, ok bool) {
 	return e.duration(&w), e.emitted, true
 }
 
-// advanceRunning gives every running sequence, in order of admission, what the
-// token budget and the cache allow. Where the cache is full, the sequence that
-// was admitted last goes back to the head of the queue.
+// advanceRunning computes tokens of every running sequence, in order of admission, within
+// the token budget and the cache. If the cache is full, the sequence that was admitted
+// last returns to the head of the queue.
 func (e *Engine) advanceRunning(w *work) {
 	for i := 0; i < len(e.running); i++ {
 		s := e.running[i]
@@ -198,7 +196,7 @@ func (e *Engine) advanceRunning(w *work) {
 	}
 }
 
-// preempt takes everything from the sequence that was admitted last.
+// preempt frees all blocks of the sequence that was admitted last.
 func (e *Engine) preempt(s *Sequence) {
 	e.running = e.running[:len(e.running)-1]
 	e.drop(s)
@@ -207,7 +205,7 @@ func (e *Engine) preempt(s *Sequence) {
 	e.stats.Preemptions++
 }
 
-// admit lets waiting sequences in, first come, first served.
+// admit admits waiting sequences, first come, first served.
 func (e *Engine) admit(w *work) {
 	for len(e.waiting) > 0 && w.budget > 0 && len(e.running) < e.params.MaxSequences {
 		s := e.waiting[0]
@@ -230,8 +228,8 @@ func (e *Engine) admit(w *work) {
 	}
 }
 
-// lookUp takes over the longest cached prefix in whole blocks. At least one
-// token is always left to be computed, since the next one comes out of it.
+// lookUp reuses the longest cached prefix in whole blocks. At least one token is left to
+// compute, because its computation generates the next one.
 func (e *Engine) lookUp(s *Sequence) {
 	size := e.params.BlockSize
 	s.last = s.Salt
@@ -248,7 +246,7 @@ func (e *Engine) lookUp(s *Sequence) {
 	}
 }
 
-// compute books n more tokens of a sequence; the blocks for them are there.
+// compute adds n tokens of a sequence to the step. Their blocks must be allocated.
 func (e *Engine) compute(s *Sequence, n int, w *work) {
 	for missing := e.blocksFor(s.computed+n) - len(s.blocks); missing > 0; missing-- {
 		s.blocks = append(s.blocks, e.pool.take())
@@ -264,7 +262,7 @@ func (e *Engine) compute(s *Sequence, n int, w *work) {
 	w.budget -= n
 }
 
-// publish makes the blocks that have become full findable.
+// publish adds the blocks that have become full to the prefix cache.
 func (e *Engine) publish(s *Sequence) {
 	for size := e.params.BlockSize; e.pool.known != nil && (s.full+1)*size <= s.computed; s.full++ {
 		s.last = e.pool.key(s.last, s.tokens(s.full*size, size))
@@ -272,9 +270,9 @@ func (e *Engine) publish(s *Sequence) {
 	}
 }
 
-// drop gives the blocks of a sequence back.
+// drop frees the blocks of a sequence.
 func (e *Engine) drop(s *Sequence) {
-	for _, b := range slices.Backward(s.blocks) { // the end of a prefix is the first to be thrown out
+	for _, b := range slices.Backward(s.blocks) { // the end of a prefix is evicted first
 		e.pool.release(b)
 	}
 	clear(s.blocks)
@@ -285,7 +283,7 @@ func (e *Engine) blocksFor(tokens int) int {
 	return (tokens + e.params.BlockSize - 1) / e.params.BlockSize
 }
 
-// duration is what the work of a step costs.
+// duration returns the duration of a step.
 func (e *Engine) duration(w *work) time.Duration {
 	p := &e.params
 	ms := p.Base + p.Prefill*float64(w.prefill) + p.Decode*float64(w.decoding) +

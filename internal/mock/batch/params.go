@@ -65,9 +65,9 @@ type Preset struct {
 	Params Params
 }
 
-// Presets returns the built-in accelerators, the default first. The figures are
-// of the right order of magnitude, estimated from weights, memory bandwidth and
-// arithmetic; they are no vendor's claims.
+// Presets returns the built-in accelerators, the default first. The figures are estimates
+// of the right order of magnitude from weights, memory bandwidth and arithmetic, not
+// claims of a vendor.
 func Presets() []Preset {
 	const jitter = 0.03
 	return []Preset{

@@ -1,4 +1,4 @@
-// Package cases reads recorded responses that the simulated server can send again.
+// Package cases reads recorded responses for the simulated server to replay.
 package cases
 
 import (
@@ -13,17 +13,17 @@ import (
 
 // Ends of a [Case].
 const (
-	EndEOF   = "eof"   // the answer ends as HTTP says
-	EndReset = "reset" // the connection is cut with RST
-	EndStall = "stall" // nothing more comes until the client leaves
+	EndEOF   = "eof"   // the answer ends regularly
+	EndReset = "reset" // the connection is reset
+	EndStall = "stall" // nothing more is sent until the client disconnects
 )
 
-// Case is a recorded answer, sent again byte by byte on request. Its JSON is that
-// of conformance files: a list of cases is one file.
+// Case is a recorded answer, which is replayed byte for byte on request. Its JSON is that
+// of conformance files, which contain a list of cases.
 type Case struct {
 	ID        string            `json:"id"`
 	Title     string            `json:"title"`
-	Type      string            `json:"type"` // of endpoint, as the client names it; not looked at
+	Type      string            `json:"type"` // of endpoint, as the client names it; ignored
 	Streaming bool              `json:"streaming"`
 	Polled    bool              `json:"polled"` // each read is the whole answer to one request, in turn
 	Status    int               `json:"status"`
@@ -32,16 +32,16 @@ type Case struct {
 	End       Tail              `json:"end"`
 }
 
-// Read are bytes that reach the client together. Either Text or Base64 is
-// set; both may be empty.
+// Read is a chunk of bytes that the client receives together. At most one of Text and
+// Base64 is set.
 type Read struct {
-	At     float64 `json:"t_ms"` // milliseconds after the request; never less than of the read before
+	At     float64 `json:"t_ms"` // milliseconds after the request; not before the previous read
 	Text   string  `json:"text,omitempty"`
 	Base64 string  `json:"b64,omitempty"`
 	Data   []byte
 }
 
-// Bytes returns what is received; the error is that of Base64.
+// Bytes returns the bytes; the error is that of Base64.
 func (r *Read) Bytes() ([]byte, error) {
 	if r.Base64 == "" {
 		return []byte(r.Text), nil
@@ -49,7 +49,7 @@ func (r *Read) Bytes() ([]byte, error) {
 	return base64.StdEncoding.DecodeString(r.Base64)
 }
 
-// Tail is what follows the last read.
+// Tail is the end after the last read.
 type Tail struct {
 	At  float64 `json:"t_ms"` // milliseconds after the request
 	How string  `json:"how"`  // EndEOF, EndReset or EndStall
@@ -68,8 +68,7 @@ func Load(path string) ([]Case, error) {
 	return cases, nil
 }
 
-// Index returns cases by their ids, ready to be sent, or the first problem
-// of each.
+// Index returns decoded cases by their ids, or the first error of each.
 func Index(cases []Case) (map[string]*Case, []error) {
 	byID := make(map[string]*Case, len(cases))
 	var errs []error
@@ -87,7 +86,7 @@ func Index(cases []Case) (map[string]*Case, []error) {
 	return byID, errs
 }
 
-// decode checks the case and fills in the bytes of its reads.
+// decode checks the case and decodes the bytes of its reads.
 func (c *Case) decode() error {
 	if c.ID == "" || strings.ContainsAny(c.ID, "/?# ") {
 		return fmt.Errorf("id is %q, want a word without slashes", c.ID)

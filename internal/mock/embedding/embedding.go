@@ -1,7 +1,6 @@
-// Package embedding makes vectors of texts by arithmetic alone: texts that share
-// words, or parts of words, get vectors that point the same way. It stands in for an
-// embedding model in the simulated server. It is pure: the same text always gives
-// the same vector.
+// Package embedding computes vectors of texts without a model: texts that share words, or
+// parts of words, get similar vectors. It replaces an embedding model in the simulated
+// server. It is pure: the same text always gives the same vector.
 package embedding
 
 import (
@@ -11,25 +10,24 @@ import (
 	"unicode"
 )
 
-// DefaultDim is the length of vectors unless told otherwise, that of small
-// embedding models.
+// DefaultDim is the default dimension of vectors, that of small embedding models.
 const DefaultDim = 384
 
-// longestWeight is what the longest words count for. A word counts for more the
-// longer it is, because long words say more.
+// longestWeight is the weight of the longest words. Longer words have more weight,
+// because they carry more information.
 const longestWeight = 8 // letters
 
-// places is how many numbers of a vector a feature touches, so that vectors of short
-// texts are not nearly all zeros.
+// places is the number of elements of a vector that a feature changes, so that vectors
+// of short texts are not nearly all zeros.
 const places = 16
 
 // Vector returns the features of a text as a vector of length dim ≥ 1, of unit
-// length: each feature is hashed to some places and a sign for each (the hashing trick
+// length: each feature is hashed to some elements and a sign for each (the hashing trick
 // of Weinberger and others, 2009). A text without letters, digits or ideographs is one
 // feature as a whole.
 //
 // The features are the words, and the trigrams of each word, which together weigh as
-// much as the word itself and find words that are nearly the same.
+// much as the word itself and match similar words.
 func Vector(text string, dim int) []float32 {
 	sum := make([]float64, dim)
 	add := func(h uint64, weight float64) {
@@ -58,8 +56,8 @@ func Vector(text string, dim int) []float32 {
 	return unit(sum)
 }
 
-// count returns each word once, in order of its first place, and how often it is
-// there.
+// count returns each word once, in order of first occurrence, and its number of
+// occurrences.
 func count(all []string) (words []string, counts []int) {
 	index := make(map[string]int, len(all))
 	for _, w := range all {
@@ -113,17 +111,17 @@ func Words(text string) []string {
 	return words
 }
 
-// border stands before and behind a word in its trigrams.
+// border marks the start and the end of a word in its trigrams.
 const border = ' '
 
-// trigram is the hash of three characters.
+// trigram returns the hash of three characters.
 func trigram(r []rune) uint64 {
 	const bits = 21 // of a character
 	return mix(uint64(r[0]) | uint64(r[1])<<bits | uint64(r[2])<<(2*bits))
 }
 
-// unit scales a vector to length 1. Features that cancel each other out to nothing
-// leave a vector along the first axis.
+// unit scales a vector to length 1. A zero vector, whose features cancel each other out,
+// becomes the first axis.
 func unit(sum []float64) []float32 {
 	squares := 0.0
 	for _, x := range sum {
@@ -147,7 +145,7 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// mix goes from one state to the next of SplitMix64, and spreads its bits.
+// mix returns the next state of SplitMix64 with its bits mixed.
 func mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

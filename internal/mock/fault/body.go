@@ -10,16 +10,16 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// hugeBody is the size in bytes of the body kind "huge".
+// hugeBody is the size of the body kind "huge", in bytes.
 const hugeBody = 1 << 20
 
-// bodyKinds lists the kinds of errorBody.
+// bodyKinds lists the kinds of ErrorBody.
 func bodyKinds() []string {
 	return []string{"vllm", "openai", "fastapi", "sglang", "text", "html", "empty", "json_string", "huge", "echo_headers"}
 }
 
-// ErrorBody renders the body of an error answer. r is what echo_headers repeats;
-// it may be nil when only the kind is to be checked. ok is false for an unknown
+// ErrorBody renders the body of an error response. r is the request whose headers
+// echo_headers repeats; it may be nil to check only the kind. ok is false for an unknown
 // kind.
 func ErrorBody(kind string, status int, r *http.Request) (body Body, ok bool) {
 	text := http.StatusText(status)
@@ -63,8 +63,8 @@ func jsonBody(data []byte) Body { return Body{"application/json", data} }
 
 func quote(s string) []byte { return jsonappend.String(nil, s) }
 
-// echoBody imitates servers that repeat in their errors what they were sent,
-// credentials included. It exists to test that clients keep secrets.
+// echoBody imitates servers that repeat the request in their errors, credentials
+// included, to test that clients redact secrets.
 func echoBody(status int, r *http.Request) Body {
 	var message strings.Builder
 	message.WriteString("request refused")
@@ -79,12 +79,12 @@ func echoBody(status int, r *http.Request) Body {
 	return jsonBody(apierror.Append(nil, apierror.New(status, message.String(), "")))
 }
 
-// malformedKinds lists the ways of corrupt.
+// malformedKinds lists the kinds of Corrupt.
 func malformedKinds() []string {
 	return []string{badJSON, truncatedJSON, nanNumber, invalidUTF8, rawNewline, wrongTypes, notSSE, twoObjects}
 }
 
-// Corrupt breaks the JSON text data[start:] in the given way and returns data.
+// Corrupt makes the JSON text data[start:] invalid in the given way and returns data.
 func Corrupt(data []byte, start int, kind string) []byte {
 	doc := data[start:]
 	switch kind {

@@ -9,7 +9,7 @@ import (
 	"aiperfd/internal/mock/apierror"
 )
 
-// refusalKind is a shorthand for an error answer as well-known servers word it.
+// refusalKind is a shorthand for an error response of a well-known server.
 type refusalKind struct {
 	name   string
 	status int
@@ -17,7 +17,7 @@ type refusalKind struct {
 	retry  string // Retry-After
 }
 
-// refusalKinds is what kind:NAME accepts.
+// refusalKinds are the names that kind:NAME accepts.
 func refusalKinds() []refusalKind {
 	openAIBody := func(message, kind, code string) Body {
 		return jsonBody(fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`, quote(message), quote(kind), quote(code)))
@@ -25,7 +25,7 @@ func refusalKinds() []refusalKind {
 	vllm := func(status int, message string) Body {
 		return jsonBody(apierror.Append(nil, apierror.New(status, message, "")))
 	}
-	gateway, _ := ErrorBody("html", http.StatusBadGateway, nil) // is one of its kinds
+	gateway, _ := ErrorBody("html", http.StatusBadGateway, nil) // a valid kind
 	return []refusalKind{
 		{"rate_limit", 429, openAIBody("Rate limit reached for requests.", "requests", "rate_limit_exceeded"), "1"},
 		{"invalid_api_key", 401, openAIBody("Incorrect API key provided.", "invalid_request_error", "invalid_api_key"), ""},
@@ -38,7 +38,7 @@ func refusalKinds() []refusalKind {
 	}
 }
 
-// parseKind turns kind:NAME into an error answer.
+// parseKind turns kind:NAME into an error response.
 func (f *Rule) parseKind(args []string) error {
 	var names []string
 	for _, k := range refusalKinds() {
@@ -52,7 +52,7 @@ func (f *Rule) parseKind(args []string) error {
 	return fmt.Errorf("unknown kind %q, accepted: %s", strings.Join(args, ":"), strings.Join(names, ", "))
 }
 
-// parseRedirect turns redirect:CODE into an answer that points to the same path.
+// parseRedirect turns redirect:CODE into a redirect to the same path.
 func (f *Rule) parseRedirect(args []string) error {
 	status, err := oneInt(args, "301, 302, 303, 307 or 308, as in redirect:307")
 	if err == nil && !slices.Contains([]int{301, 302, 303, 307, 308}, status) {
@@ -62,7 +62,7 @@ func (f *Rule) parseRedirect(args []string) error {
 	return err
 }
 
-// parseRate reads the bytes per second of slow_body.
+// parseRate reads the rate of slow_body in bytes per second.
 func (f *Rule) parseRate(args []string) error {
 	rate, err := oneInt(args, "bytes per second, as in slow_body:100")
 	if err == nil && (rate < 1 || rate > 1<<30) {

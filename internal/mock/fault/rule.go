@@ -1,5 +1,5 @@
-// Package fault reads fault rules: which requests fail, where, and how. It also has the
-// bodies of error responses and the ways to break a response.
+// Package fault parses fault rules: which requests fail, where, and how. It also has the
+// bodies of error responses and the ways to corrupt a response.
 package fault
 
 import (
@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// Help describes the language of Parse.
+// Help describes the syntax of rules.
 const Help = `ACTION[:ARGUMENT][,KEY=VALUE…]
 actions
   status:CODE              error response; keys retry_after=SECONDS and
@@ -64,7 +64,7 @@ examples
 Requests are counted from 1 in order of arrival.
 The first matching rule applies.`
 
-// Action is what a rule does.
+// Action is the effect of a rule.
 type Action string
 
 // Actions.
@@ -82,7 +82,7 @@ const (
 	ActBadChunk    Action = "bad_chunk"
 )
 
-// Shorthands: rules that become actStatus.
+// Shorthands for rules with ActStatus.
 const (
 	shortKind     = "kind"
 	shortHTML     = "html_200"
@@ -123,23 +123,23 @@ const (
 	twoObjects    = "two_objects"
 )
 
-// Rule is one rule of misbehaviour: which requests, and what happens to them.
-// Make it with Parse; the zero value matches nothing. It is immutable.
+// Rule is a fault and the requests that it applies to. Make it with Parse; the zero
+// value matches nothing. It is immutable.
 type Rule struct {
 	Text       string
 	Action     Action
 	Pos        Position
-	Tokens     int           // of posAfterTokens
-	Status     int           // of actStatus
-	Body       string        // of actStatus
-	Fixed      string        // body of actStatus; "" = as body says
+	Tokens     int           // of PosAfterTokens
+	Status     int           // of ActStatus
+	Body       string        // of ActStatus
+	Fixed      string        // body of ActStatus; "" = by Body
 	FixedType  string        // its content type
-	Redirects  bool          // actStatus with a Location
-	PerSecond  int           // of actSlowBody, bytes
+	Redirects  bool          // ActStatus with a Location
+	PerSecond  int           // of ActSlowBody, bytes
 	RetryAfter string        // header value, "" = none
-	Kind       string        // of actMalformed, actEmpty and actJob
-	Message    string        // of actStreamError
-	Hold       time.Duration // of actStall and actSlowHeaders; < 0 = for ever
+	Kind       string        // of ActMalformed, ActEmpty and ActJob
+	Message    string        // of ActStreamError
+	Hold       time.Duration // of ActStall and ActSlowHeaders; < 0 = forever
 
 	rate     float64 // 0–1
 	every    int64   // 0 = any
@@ -149,8 +149,8 @@ type Rule struct {
 // String returns the rule as it was written.
 func (f Rule) String() string { return f.Text }
 
-// Matches says whether the rule, which stands at index in its list, acts on
-// request seq. It depends on its arguments only.
+// Matches reports whether the rule, which is at index in its list, applies to request
+// seq. It depends only on its arguments.
 func (f *Rule) Matches(base uint64, index int, seq int64) bool {
 	if f.Action == "" || seq < f.from || seq > f.to {
 		return false
@@ -166,7 +166,7 @@ func (f *Rule) Matches(base uint64, index int, seq int64) bool {
 	return draw < f.rate
 }
 
-// Parse reads a rule as Help describes it.
+// Parse parses a rule; see Help.
 func Parse(text string) (Rule, error) {
 	parts := strings.Split(strings.TrimSpace(text), ",")
 	f := Rule{Text: strings.TrimSpace(text), rate: 1, from: 1, to: 1<<63 - 1}
@@ -313,7 +313,7 @@ func (f *Rule) parseRange(value string) error {
 	return nil
 }
 
-// parseActionKey reads the keys that belong to one action only.
+// parseActionKey parses the keys that belong to one action.
 func (f *Rule) parseActionKey(key, value string) error {
 	switch {
 	case key == "body" && f.Action == ActStatus:

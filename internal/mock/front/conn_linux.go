@@ -21,24 +21,24 @@ const (
 type conn struct {
 	f     *Front
 	fd    int
-	wants uint32 // what epoll waits for
+	wants uint32 // events that epoll waits for
 	slot  int    // in front.due; −1 = not there
 
-	in      []byte // bytes that were read and not served; usually none
+	in      []byte // bytes that were read but not served; usually none
 	inAt    int64  // when the last of them arrived
-	headed  bool   // the head of the request is whole, its body not
+	headed  bool   // the head of the request is complete, its body is not
 	pending []byte // bytes of the response that the socket has not taken yet
 
 	w        responseWriter
 	x        Exchange // nil between requests
-	parked   bool     // a response that waits for pending to go out
+	parked   bool     // the response waits until pending is sent
 	resumeAt int64    // when its next event is due
 }
 
-// busy says that a response is not out yet.
+// busy reports whether a response is not sent completely.
 func (c *conn) busy() bool { return c.x != nil || len(c.pending) > 0 }
 
-// readable reads once. Level-triggered epoll brings it back for the rest.
+// readable reads once. Level-triggered epoll reports the rest again.
 func (c *conn) readable() {
 	n, oobn, _, _, err := unix.Recvmsg(c.fd, c.f.buf, c.f.oob[:], unix.MSG_DONTWAIT)
 	switch {
@@ -61,18 +61,18 @@ func (c *conn) readable() {
 	}
 }
 
-// A client that begins with TLS waits for an answer of TLS; a whole HTTP request
-// will never come. plainOnly is the kind of answer that servers of plain HTTP give.
+// A client that begins with TLS waits for a TLS response and never sends an HTTP
+// request. plainOnly is the usual response of servers of plain HTTP.
 const (
 	tlsHandshake = 0x16 // type of the first record, RFC 8446, section 5.1
 	plainOnly    = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nthis port speaks plain HTTP"
 )
 
-// take looks at what a connection between requests has received. data is c.in or
-// the front's buffer.
+// take handles the bytes that a connection has received between requests. data is c.in
+// or the front's buffer.
 func (c *conn) take(data []byte) {
 	if len(data) > 0 && data[0] == tlsHandshake {
-		_, _ = unix.Write(c.fd, []byte(plainOnly)) // as far as it goes: the connection ends in any case
+		_, _ = unix.Write(c.fd, []byte(plainOnly)) // best effort: the connection is closed in any case
 		c.close()
 		return
 	}
@@ -88,7 +88,7 @@ func (c *conn) take(data []byte) {
 			c.f.due.push(c, c.f.opt.Now()+int64(c.f.opt.ReadHeader))
 		}
 		if c.headed {
-			c.f.due.remove(c) // only heads have a limit
+			c.f.due.remove(c) // only heads have a time limit
 		}
 	case unusual:
 		c.handOver(data)
@@ -102,13 +102,13 @@ func (c *conn) take(data []byte) {
 		c.f.due.remove(c)
 		c.headed = false
 		end := head.size + head.length
-		c.in = append([]byte(nil), data[end:]...) // what a client sends that does not wait
+		c.in = append([]byte(nil), data[end:]...) // of a client that pipelines
 		c.next(c.x.Start(data[head.size:end]))
 	}
 }
 
-// next calls tick at a time of the clock, at once if that has passed; without more, the
-// response is complete.
+// next schedules tick for a time of the clock, or calls it at once if that has passed.
+// Without more, the response is complete.
 func (c *conn) next(dueNs int64, more bool) {
 	switch {
 	case !more:
@@ -120,8 +120,8 @@ func (c *conn) next(dueNs int64, more bool) {
 	}
 }
 
-// tick does what is due: the next writes of a response, or the end of a
-// connection that was idle for too long.
+// tick performs what is due: the next writes of a response, or the end of a connection
+// that was idle for too long.
 func (c *conn) tick() {
 	if c.x == nil {
 		c.close()
@@ -162,7 +162,7 @@ func (c *conn) finish(end End) {
 	}
 }
 
-// idle makes a connection wait for its next request.
+// idle lets a connection wait for its next request.
 func (c *conn) idle() {
 	switch {
 	case c.f.draining.Load():
@@ -177,7 +177,7 @@ func (c *conn) idle() {
 	}
 }
 
-// send writes b, or keeps what the socket does not take.
+// send writes b and stores what the socket does not accept.
 func (c *conn) send(b []byte) error {
 	if len(c.pending) == 0 {
 		n, err := unix.Write(c.fd, b)
@@ -193,7 +193,7 @@ func (c *conn) send(b []byte) error {
 	return nil
 }
 
-// writable writes what is pending and goes on with the response.
+// writable writes the pending bytes and continues the response.
 func (c *conn) writable() {
 	n, err := unix.Write(c.fd, c.pending)
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) {
@@ -226,7 +226,7 @@ func (c *conn) want(events uint32) {
 	_ = c.f.watch(unix.EPOLL_CTL_MOD, c.fd, events) // cannot fail for a descriptor in the set
 }
 
-// gone ends a connection that the client has left.
+// gone ends a connection that the client has closed.
 func (c *conn) gone() {
 	c.pending = nil
 	if c.x != nil {
@@ -236,7 +236,7 @@ func (c *conn) gone() {
 	c.close()
 }
 
-// handOver gives the connection to net/http, with what was read of it.
+// handOver passes the connection to net/http, with the bytes that were read.
 func (c *conn) handOver(data []byte) {
 	head := append([]byte(nil), data...)
 	fd := c.fd
@@ -244,7 +244,7 @@ func (c *conn) handOver(data []byte) {
 	c.forget()
 	conn, err := newHanded(fd, head, c.f.opt.Time(c.inAt))
 	if err != nil {
-		return // descriptors are short; the connection is closed
+		return // too few descriptors; the connection is closed
 	}
 	c.f.rest.put(conn)
 }
@@ -256,7 +256,7 @@ func (c *conn) close() {
 	_ = unix.Close(fd)
 }
 
-// forget takes the connection out of the front.
+// forget removes the connection from the front.
 func (c *conn) forget() {
 	c.f.due.remove(c)
 	c.f.conns[c.fd] = nil
@@ -265,9 +265,9 @@ func (c *conn) forget() {
 	c.in, c.pending = nil, nil
 }
 
-// arrival returns when bytes arrived that were read now, by the kernel's
-// stamp (SO_TIMESTAMPNS, socket(7)) where there is one that can be believed. Only
-// the age of the stamp counts: it is on another clock.
+// arrival returns when the bytes that were just read arrived, from the kernel's stamp
+// (SO_TIMESTAMPNS, socket(7)) if there is a plausible one. Only the age of the stamp is
+// used, because it is from another clock.
 func arrival(now int64, control []byte) int64 {
 	wall := time.Now().UnixNano()
 	const header, stamp = unix.SizeofCmsghdr, 16 // struct timespec of two 64-bit fields

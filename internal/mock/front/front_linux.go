@@ -25,12 +25,12 @@ const (
 	acceptPause = 50 * time.Millisecond
 )
 
-// Front is the server of the common case: one thread that reads requests and
-// writes answers of all its connections when they are due. A thread that sleeps
-// in the kernel until the next due time is late by microseconds where timers of
-// the runtime are late by hundreds, and an event costs one system call and no
-// switch of goroutines. A connection with a request that is not plain goes to
-// net/http, with everything that was read of it, and stays there.
+// Front is the server of the common case: one thread that reads the requests of all its
+// connections and writes responses when they are due. A thread that sleeps in the kernel
+// until the next due time is late by microseconds; timers of the runtime are late by
+// hundreds. An event costs one system call and no goroutine switch. A connection with a
+// request that is not plain is passed to net/http, with all bytes that were read, and
+// stays there.
 type Front struct {
 	handler Handler
 	opt     Options
@@ -39,14 +39,14 @@ type Front struct {
 	listener net.Listener
 	accepts  int // the listener's descriptor, ours
 	epoll    int
-	alarm    int // an eventfd: wake has news
+	alarm    int // an eventfd that wake signals
 	buf      []byte
 	oob      [64]byte
 
 	conns    []*conn // by descriptor
 	open     int
 	due      timerHeap
-	resumeAt int64 // when to accept again; 0 = accepting, or done with it
+	resumeAt int64 // when to accept again; 0 = accepting, or stopped for good
 
 	draining atomic.Bool // no further requests
 	killed   atomic.Bool // no further bytes
@@ -56,7 +56,7 @@ type Front struct {
 	closed bool // the descriptors are closed
 }
 
-// New takes a TCP listener over, or returns nil for another kind of listener.
+// New takes over a TCP listener; it returns nil for another kind of listener.
 // Connections with requests that are not plain are put into rest.
 func New(ln net.Listener, h Handler, rest *Handover, opt Options) (*Front, error) {
 	tcp, ok := ln.(*net.TCPListener)
@@ -111,18 +111,18 @@ func (f *Front) closeDescriptors() {
 	}
 }
 
-// watch adds a descriptor to the epoll set, or changes what is waited for.
+// watch adds a descriptor to the epoll set, or changes its events.
 func (f *Front) watch(op, fd int, events uint32) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(f.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}))
 }
 
-// wake makes the thread check its flags and whether the exchanges are to stop.
+// wake makes the thread check its flags and Options.Stopping.
 func (f *Front) wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.closed {
 		one := [8]byte{1}
-		_, _ = unix.Write(f.alarm, one[:]) // full means that it rings already
+		_, _ = unix.Write(f.alarm, one[:]) // if it is full, it is signalled already
 	}
 }
 
@@ -147,8 +147,8 @@ func (f *Front) Close() error {
 	return nil
 }
 
-// Serve serves until Shutdown or Close, and returns http.ErrServerClosed, or what
-// keeps it from serving.
+// Serve serves until Shutdown or Close and returns http.ErrServerClosed, or until it
+// fails and returns the error.
 func (f *Front) Serve() error {
 	go func() { // ends with Serve
 		select {
@@ -176,7 +176,8 @@ func (f *Front) Serve() error {
 	}
 }
 
-// handleCommands does what other goroutines have requested; stop says that nothing is left to do.
+// handleCommands performs the requests of other goroutines; stop reports that the thread
+// can end.
 func (f *Front) handleCommands() (stop bool) {
 	if f.killed.Load() {
 		return true
@@ -202,7 +203,7 @@ func (f *Front) handleCommands() (stop bool) {
 	return f.open == 0
 }
 
-// turn writes what is due, then waits for sockets until the next due time.
+// turn performs the due writes, then waits for sockets until the next due time.
 func (f *Front) turn(ready []unix.EpollEvent) error {
 	wait := f.runDue()
 	if wait != 0 {
@@ -233,8 +234,8 @@ func (f *Front) turn(ready []unix.EpollEvent) error {
 	return nil
 }
 
-// runDue writes what is due, up to dueBatch, and returns the nanoseconds to the
-// next due time: 0 when there is more, negative when nothing is planned.
+// runDue performs up to dueBatch due writes and returns the nanoseconds to the next due
+// time: 0 if more writes are due, negative if none is planned.
 func (f *Front) runDue() int64 {
 	for range dueBatch {
 		c, at, ok := f.due.first()
@@ -264,7 +265,7 @@ func (f *Front) handle(fd int, events uint32) {
 		f.accept()
 	case f.alarm:
 		var count [8]byte
-		_, _ = unix.Read(f.alarm, count[:]) // only to silence it
+		_, _ = unix.Read(f.alarm, count[:]) // to reset it
 	default:
 		// A connection may have been closed by an earlier event of the same batch.
 		if c := f.conns[fd]; c != nil && events&unix.EPOLLOUT != 0 {
@@ -276,19 +277,19 @@ func (f *Front) handle(fd int, events uint32) {
 	}
 }
 
-// stopListening makes new connections be refused.
+// stopListening closes the listener.
 func (f *Front) stopListening() {
 	if f.accepts < 0 {
 		return
 	}
 	f.resumeAt = 0
-	_ = unix.Close(f.accepts) // which takes it out of the epoll set
+	_ = unix.Close(f.accepts) // also removes it from the epoll set
 	f.accepts = -1
-	_ = f.listener.Close() // its error would be that it is closed
+	_ = f.listener.Close() // the only error is that it is closed already
 }
 
 func (f *Front) stopAccepting() {
-	_ = unix.EpollCtl(f.epoll, unix.EPOLL_CTL_DEL, f.accepts, nil) // or it is out already
+	_ = unix.EpollCtl(f.epoll, unix.EPOLL_CTL_DEL, f.accepts, nil) // it may not be in the set
 }
 
 // accept takes new connections, a few at a time.
@@ -301,7 +302,7 @@ func (f *Front) accept() {
 		case errors.Is(err, syscall.EINTR), errors.Is(err, syscall.ECONNABORTED):
 		case errors.Is(err, syscall.EAGAIN):
 			return
-		default: // descriptors or memory are short
+		default: // too few descriptors or too little memory
 			f.stopAccepting()
 			f.resumeAt = f.opt.Now() + int64(acceptPause)
 			return

@@ -1,6 +1,6 @@
 // Package front serves the plain requests of a TCP listener on Linux with one thread, and
-// gives every connection with another request to net/http. It decides what is due when
-// for all connections and knows nothing of the answers: those are a [Handler]'s.
+// passes every connection with another request to net/http. It schedules the writes of
+// all connections; their content comes from a [Handler].
 package front
 
 import (

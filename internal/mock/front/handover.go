@@ -9,7 +9,7 @@ import (
 	"aiperfd/internal/engine/sockstamp"
 )
 
-// Handover is a listener whose connections are put into it.
+// Handover is a listener that accepts the connections that are put into it.
 type Handover struct {
 	addr   net.Addr
 	conns  chan net.Conn
@@ -25,7 +25,7 @@ func NewHandover(addr net.Addr) *Handover {
 	return &Handover{addr: addr, conns: make(chan net.Conn, 128), closed: make(chan struct{})}
 }
 
-// put hands a connection on; a closed listener closes it.
+// put adds a connection; a closed listener closes it.
 func (h *Handover) put(c net.Conn) {
 	select {
 	case h.conns <- c:
@@ -44,7 +44,7 @@ func (h *Handover) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. It closes connections that nobody took.
+// Close implements net.Listener. It closes connections that were not accepted.
 func (h *Handover) Close() error {
 	h.once.Do(func() { close(h.closed) })
 	for {
@@ -60,8 +60,8 @@ func (h *Handover) Close() error {
 // Addr implements net.Listener.
 func (h *Handover) Addr() net.Addr { return h.addr }
 
-// handed is a connection of which some bytes were read already. One goroutine
-// reads at a time.
+// handed is a connection some bytes of which were read already. It supports one reader
+// at a time.
 type handed struct {
 	*sockstamp.Conn
 	mu   sync.Mutex
@@ -69,8 +69,8 @@ type handed struct {
 	at   time.Time // when it arrived
 }
 
-// newHanded makes a connection of a socket, which it takes over: it closes fd
-// also when it fails.
+// newHanded returns a connection for a socket. It takes over fd, which it also closes on
+// an error.
 func newHanded(fd int, head []byte, at time.Time) (*handed, error) {
 	f := os.NewFile(uintptr(fd), "")
 	c, err := net.FileConn(f) // duplicates the descriptor
@@ -81,7 +81,7 @@ func newHanded(fd int, head []byte, at time.Time) (*handed, error) {
 	return &handed{Conn: sockstamp.New(c), head: head, at: at}, nil
 }
 
-// Read returns what was read before, then reads the connection.
+// Read returns the bytes that were read before, then reads the connection.
 func (h *handed) Read(b []byte) (int, error) {
 	h.mu.Lock()
 	if n := copy(b, h.head); n > 0 {

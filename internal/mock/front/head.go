@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Limits of what the front serves itself, in bytes.
+// Limits of the requests that the front serves, in bytes.
 const (
 	headLimit = 16 << 10
 	bodyLimit = 1 << 20
 )
 
-// verdict is what the front makes of the bytes of a connection.
+// verdict is the decision about the bytes of a connection.
 type verdict int
 
 const (
-	needMore verdict = iota // the request is not whole
+	needMore verdict = iota // the request is not complete
 	ours                    // a request that the front serves
-	unusual                 // for net/http, which also words every refusal
+	unusual                 // for net/http, which also writes all error responses
 )
 
 // head is the head of a request that the front serves.
@@ -28,9 +28,9 @@ type head struct {
 }
 
 // parseHead reads the head of a request at the start of data. It accepts a
-// plain subset of HTTP/1.1 (RFC 9112): a known path without a query, a
-// Content-Length, a Host, and no header that asks for more than an answer. All
-// else, wrong requests included, is unusual.
+// plain subset of HTTP/1.1 (RFC 9112): a known path without a query, a Content-Length, a
+// Host, and no header that needs more than a response. All other requests, invalid ones
+// included, are unusual.
 func parseHead(data []byte, serves func(path string) bool) (head, verdict) {
 	var h head
 	end := bytes.Index(data[:min(len(data), headLimit)], []byte("\r\n\r\n"))
@@ -72,7 +72,7 @@ func parseHead(data []byte, serves func(path string) bool) (head, verdict) {
 	return h, ours
 }
 
-// field takes one header field; ok is false when it makes the request unusual.
+// field parses one header field; ok is false if it makes the request unusual.
 func (h *head) field(name, value []byte) (ok bool) {
 	switch {
 	case isName(name, "Content-Length"):
@@ -97,7 +97,7 @@ func (h *head) field(name, value []byte) (ok bool) {
 	return true
 }
 
-// setOnce keeps a value; ok is false when there is one already.
+// setOnce sets a value; ok is false if it is set already.
 func setOnce(to *string, value []byte) (ok bool) {
 	if *to != "" {
 		return false
@@ -106,7 +106,7 @@ func setOnce(to *string, value []byte) (ok bool) {
 	return true
 }
 
-// bodyLength reads a Content-Length up to bodyLimit.
+// bodyLength parses a Content-Length up to bodyLimit.
 func bodyLength(value []byte) (n int, ok bool) {
 	if len(value) == 0 {
 		return 0, false
@@ -159,7 +159,7 @@ func isFieldValue(value []byte) bool {
 	return true
 }
 
-// isControl reports whether a header field is for the simulator. Such requests are
+// isControl reports whether a header field controls the simulator. Such requests are
 // unusual.
 func isControl(name []byte) bool {
 	const prefix = "X-Mock-"

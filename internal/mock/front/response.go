@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// maxBuffer is the largest buffer that is kept between responses, in bytes. It bounds
-// what an idle connection holds.
+// maxBuffer is the largest buffer that is kept between responses, in bytes. It limits the
+// memory of idle connections.
 const maxBuffer = 16 << 10
 
 // responseWriter writes responses of a connection as net/http's server does: the same
-// bytes, cut into the same writes. What is written goes out with Flush. It
-// belongs to the front's thread.
+// bytes in the same writes. Data is buffered until Flush. It belongs to the front's
+// thread.
 type responseWriter struct {
-	send    func(b []byte) error // takes all of b, or fails for good
+	send    func(b []byte) error // accepts all of b, or fails permanently
 	now     func() int64         // Unix nanoseconds
-	last    func() bool          // the connection ends with this response
+	last    func() bool          // reports whether this is the last response of the connection
 	header  http.Header
 	b       []byte // not sent yet; kept for reuse
 	begun   bool   // the head is in b, or was sent
@@ -44,7 +44,7 @@ func (w *responseWriter) WriteHeader(status int) {
 	w.b = append(w.b, "\r\n"...)
 	names := make([]string, 0, 4)
 	for name := range w.header {
-		// net/http sorts what the handler has set and puts its own behind it.
+		// net/http sorts the headers of the handler and appends its own.
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -90,7 +90,7 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FlushError sends what is there. http.ResponseController calls it.
+// FlushError sends the buffered data. http.ResponseController calls it.
 func (w *responseWriter) FlushError() error {
 	if len(w.b) == 0 {
 		return nil
@@ -103,10 +103,10 @@ func (w *responseWriter) FlushError() error {
 	return err
 }
 
-// end completes the response and makes w ready for the next one.
+// end completes the response and prepares w for the next one.
 func (w *responseWriter) end() error {
 	switch {
-	case !w.begun: // nothing was said: net/http says that all is well
+	case !w.begun: // nothing was written: net/http sends 200
 		w.Header()["Content-Length"] = []string{"0"}
 		w.WriteHeader(http.StatusOK)
 	case w.chunked:

@@ -9,7 +9,7 @@ type timer struct {
 	c  *conn // c.slot is the item's index
 }
 
-// push adds a connection, or moves it to another time.
+// push adds a connection or changes its time.
 func (d *timerHeap) push(c *conn, at int64) {
 	if c.slot < 0 {
 		c.slot = len(d.items)
@@ -25,7 +25,7 @@ func (d *timerHeap) push(c *conn, at int64) {
 	}
 }
 
-// remove takes a connection out, if it is in.
+// remove removes a connection if it is in the heap.
 func (d *timerHeap) remove(c *conn) {
 	i := c.slot
 	if i < 0 {
@@ -46,7 +46,7 @@ func (d *timerHeap) remove(c *conn) {
 	}
 }
 
-// first returns the earliest item; ok is false when there is none.
+// first returns the earliest item; ok is false if there is none.
 func (d *timerHeap) first() (c *conn, at int64, ok bool) {
 	if len(d.items) == 0 {
 		return nil, 0, false

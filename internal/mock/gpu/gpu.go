@@ -1,5 +1,5 @@
-// Package gpu simulates the cards of a server: load, power, heat and memory, shown as
-// NVIDIA's DCGM exporter shows them.
+// Package gpu simulates the GPUs of a server: load, power, temperature and memory, with
+// the metrics of NVIDIA's DCGM exporter.
 package gpu
 
 import (
@@ -13,13 +13,13 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// Default is the card whose metrics the server shows by default.
+// Default is the default card.
 const Default = "h100-sxm"
 
-// MaxCards bounds how many cards are shown.
+// MaxCards is the maximum number of cards.
 const MaxCards = 64
 
-// model is a card; the figures are of its data sheet, rounded.
+// model is a model of a card; the figures are rounded from its data sheet.
 type model struct {
 	name, title      string
 	memory           float64 // GiB
@@ -41,7 +41,7 @@ func models() []model {
 	}
 }
 
-// Names lists the names of cards for Options.GPU.
+// Names returns the names of cards for Options.GPU.
 func Names() []string {
 	var names []string
 	for _, m := range models() {
@@ -50,7 +50,7 @@ func Names() []string {
 	return names
 }
 
-// Find returns the model of a name of [Names].
+// Find returns the model with a name of [Names].
 func Find(name string) (model, error) {
 	models := models()
 	if i := slices.IndexFunc(models, func(m model) bool { return m.name == name }); i >= 0 {
@@ -60,7 +60,7 @@ func Find(name string) (model, error) {
 }
 
 const (
-	gpuTick      = 100 * time.Millisecond // what the cards are computed by
+	gpuTick      = 100 * time.Millisecond // step of the simulation
 	gpuWindow    = 10                     // ticks over which load is averaged
 	powerLag     = 500 * time.Millisecond
 	heatLag      = 20 * time.Second
@@ -70,25 +70,24 @@ const (
 	nvlinkRate   = 400_000.0 // MB/s at full load
 )
 
-// Cards are the cards that the work of the server would keep busy. They follow its
-// load with the lags of real ones, and are computed when somebody looks. With an
-// accelerator the load is the share of the last second in which it was in a step,
-// weighted by how full the batch was; without one it is the rate of tokens in
-// the last second, relative to the best second so far.
+// Cards are the simulated cards of the server. They follow its load with the lags of real
+// cards, and are computed when they are read. With an accelerator the load is the share of
+// the last second in which it computed a step, weighted by the fill of the batch; without
+// one it is the rate of tokens in the last second, relative to the highest rate so far.
 type Cards struct {
 	model model
-	open  func() int64 // tokens sent so far; nil with an accelerator
+	sent  func() int64 // tokens sent so far; nil with an accelerator
 
 	mu      sync.Mutex
 	at      int64 // the server's clock up to which the cards are computed
 	window  [gpuWindow]float64
 	oldest  int     // index of the oldest tick of the window
-	work    float64 // of the tick that is not over
-	tokens  int64   // that open has said before
+	work    float64 // of the current tick
+	tokens  int64   // last result of sent
 	best    float64 // most tokens in a window
 	load    float64 // 0–1
 	cards   []card
-	powerBy float64 // how far power follows its target in a tick, 0–1
+	powerBy float64 // share of the difference to its target that power changes per tick, 0–1
 	heatBy  float64
 }
 
@@ -107,7 +106,7 @@ type card struct {
 // far; it is nil with an accelerator, which reports its steps to Spend.
 func NewCards(m model, n int, base uint64, now int64, open func() int64) *Cards {
 	g := &Cards{
-		model: m, at: now, open: open, cards: make([]card, n),
+		model: m, at: now, sent: open, cards: make([]card, n),
 		powerBy: 1 - math.Exp(-gpuTick.Seconds()/powerLag.Seconds()),
 		heatBy:  1 - math.Exp(-gpuTick.Seconds()/heatLag.Seconds()),
 	}
@@ -118,8 +117,8 @@ func NewCards(m model, n int, base uint64, now int64, open func() int64) *Cards 
 	return g
 }
 
-// Spend books a step of an accelerator that ends at to and takes took; fill is
-// how full its batch was, 0–1.
+// Spend records a step of an accelerator that ends at to and takes took; fill is the fill
+// of its batch, 0–1.
 func (g *Cards) Spend(to int64, took time.Duration, fill float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,17 +126,17 @@ func (g *Cards) Spend(to int64, took time.Duration, fill float64) {
 	g.work += took.Seconds() * (0.4 + 0.6*fill)
 }
 
-// look brings the cards up to now and returns them, with what they share.
+// look advances the cards to now and returns them with their load.
 func (g *Cards) look(now int64) (cards []card, load float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open != nil {
+	if g.sent != nil {
 		g.follow(now)
 	} else {
 		g.advance(now)
 	}
 	cards = slices.Clone(g.cards)
-	rest := time.Duration(now - g.at).Seconds() // of a tick; power is taken as constant in it
+	rest := time.Duration(now - g.at).Seconds() // of a tick, in which power is constant
 	for i := range cards {
 		cards[i].energy += cards[i].power * rest
 	}
@@ -151,7 +150,7 @@ func (g *Cards) follow(now int64) {
 	if ticks <= 0 {
 		return
 	}
-	sent := g.open()
+	sent := g.sent()
 	each := float64(sent-g.tokens) / float64(ticks)
 	g.tokens = sent
 	for range ticks {
@@ -171,7 +170,7 @@ func (g *Cards) advance(now int64) {
 		for _, w := range g.window {
 			sum += w
 		}
-		if g.open != nil {
+		if g.sent != nil {
 			if g.best = max(g.best, sum); g.best > 0 {
 				sum /= g.best
 			}
@@ -183,7 +182,7 @@ func (g *Cards) advance(now int64) {
 	}
 }
 
-// tick lets one tick pass for a card.
+// tick advances a card by one tick.
 func (g *Cards) tick(c *card) {
 	m := &g.model
 	load := min(1, g.load*c.factor)

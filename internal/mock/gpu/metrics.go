@@ -11,7 +11,7 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// driverVersion is what the label of that name says; it is no real one.
+// driverVersion is the value of the label of that name, not a real version.
 const driverVersion = "0.0.0-mock"
 
 // metric is one row of the exporter's table. Names, units and types are those
@@ -23,7 +23,7 @@ type metric struct {
 	value func(v *view) float64
 }
 
-// view is a card at one moment, with what its metrics are computed from.
+// view is the state of a card at an instant, from which its metrics are computed.
 type view struct {
 	card
 	model *model
@@ -69,7 +69,7 @@ func metrics() []metric {
 	}
 }
 
-// exporter shows the metrics of cards. It is immutable.
+// exporter collects the metrics of cards. It is immutable.
 type exporter struct {
 	cards *Cards
 	seed  uint64
@@ -81,8 +81,8 @@ type exporter struct {
 
 var _ prometheus.Collector = (*exporter)(nil)
 
-// NewHandler returns the exporter of cards. now reads the server's clock, and cache
-// returns the use of the key-value cache, 0 to 1.
+// NewHandler returns a handler for the metrics of cards. now reads the server's clock, and
+// cache returns the use of the key-value cache, 0 to 1.
 func NewHandler(cards *Cards, seed uint64, now func() int64, cache func() float64) http.Handler {
 	c := &exporter{cards: cards, seed: seed, now: now, cache: cache, rows: metrics()}
 	labels := []string{"gpu", "UUID", "pci_bus_id", "device", "modelName", "Hostname", "DCGM_FI_DRIVER_VERSION"}

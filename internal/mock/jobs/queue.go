@@ -1,5 +1,5 @@
-// Package jobs is a queue of work that clients poll for, in the time of the server's
-// clock. It starts no goroutine: what has happened is computed when a client asks.
+// Package jobs is a queue of jobs that clients poll, in the time of the server's clock. It
+// starts no goroutine: the state is computed when it is read.
 package jobs
 
 import (
@@ -13,10 +13,10 @@ import (
 	"aiperfd/internal/mock/fault"
 )
 
-// maxJobs bounds the jobs that are remembered.
+// maxJobs is the maximum number of jobs that are kept.
 const maxJobs = 20_000
 
-// State is how a job is at one moment.
+// State is the state of a job.
 type State uint8
 
 // States of a job, in their order.
@@ -29,27 +29,27 @@ const (
 	TimedOut
 )
 
-// Over reports whether nothing changes any more.
+// Over reports whether the state is final.
 func (s State) Over() bool { return s >= Done }
 
-// Never is a time that does not come.
+// Never is a time that is never reached.
 const Never = math.MaxInt64
 
-// Job is one piece of work. Its queue guards it.
+// Job is one job. The lock of its queue guards it.
 type Job struct {
 	ID        string
 	Submitted int64 // stamps of the server's clock
-	Started   int64 // may lie ahead, when a worker is starting up; 0 = it waits
-	Ended     int64 // planned, until it is over
+	Started   int64 // in the future while a worker starts up; 0 = it waits
+	Ended     int64 // planned end until the job is over
 	Needs     time.Duration
-	End       State // what it will come to
+	End       State // the final state
 	Expiry    time.Duration
 	Worker    int
 
-	Payload any // what the API keeps of it
+	Payload any // of the API
 }
 
-// at returns how the job is.
+// at returns the state of the job at a time.
 func (j *Job) at(now int64) State {
 	switch {
 	case j.End == Cancelled && now >= j.Ended:
@@ -62,10 +62,10 @@ func (j *Job) at(now int64) State {
 	return j.End
 }
 
-// expired reports whether the result is not kept any more.
+// expired reports whether the result is no longer kept.
 func (j *Job) expired(now int64) bool { return j.at(now).Over() && now >= j.Ended+int64(j.Expiry) }
 
-// Apply makes the job end as a fault rule says.
+// Apply applies a fault to the job.
 func (j *Job) Apply(kind string) {
 	switch kind {
 	case fault.JobFail:
@@ -79,8 +79,8 @@ func (j *Job) Apply(kind string) {
 	}
 }
 
-// Queue is work in the order of its submission, and workers. What happens is
-// found out when somebody looks: nothing runs in the background.
+// Queue has jobs in the order of submission, and workers. Nothing runs in the background:
+// methods compute the state when they are called.
 type Queue struct {
 	now  func() int64 // the server's clock
 	cold func() time.Duration
@@ -90,7 +90,7 @@ type Queue struct {
 	order   []*Job
 	waiting []*Job
 	workers []worker
-	changed chan struct{} // closed, and replaced, when somebody interferes
+	changed chan struct{} // closed and replaced when times have changed
 	counts  struct{ done, failed, retried int }
 }
 
@@ -100,15 +100,15 @@ type worker struct {
 	warm   bool
 }
 
-// NewQueue returns an empty queue. now reads the server's clock, and cold draws how
-// long a worker starts up.
+// NewQueue returns an empty queue. now reads the server's clock, and cold draws the
+// startup time of a worker.
 func NewQueue(workers int, now func() int64, cold func() time.Duration) *Queue {
 	return &Queue{
 		now: now, cold: cold, byID: map[string]*Job{}, workers: make([]worker, workers), changed: make(chan struct{}),
 	}
 }
 
-// Submit adds a job; ok = false when there are too many that are not over.
+// Submit adds a job; ok is false if too many jobs are not over.
 func (q *Queue) Submit(j *Job) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -127,8 +127,8 @@ func (q *Queue) Submit(j *Job) (ok bool) {
 	return true
 }
 
-// Look calls see with a job as it is now, under the queue's lock; ok = false if
-// there is no such job, or no more.
+// Look calls see with a job and its state, under the queue's lock; ok is false if the job
+// does not exist or was removed.
 func (q *Queue) Look(id string, now int64, see func(j *Job, s State)) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,7 +141,7 @@ func (q *Queue) Look(id string, now int64, see func(j *Job, s State)) (ok bool) 
 	return true
 }
 
-// See is look for who has the job, whether it is forgotten or not.
+// See is Look for callers that have the job, which may have been removed.
 func (q *Queue) See(j *Job, now int64, see func(s State)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -149,7 +149,7 @@ func (q *Queue) See(j *Job, now int64, see func(s State)) {
 	see(j.at(now))
 }
 
-// advance gives waiting jobs to workers, and forgets results that have expired.
+// advance assigns waiting jobs to workers and removes results that have expired.
 func (q *Queue) advance(now int64) {
 	for len(q.waiting) > 0 {
 		next := 0
@@ -179,7 +179,7 @@ func (q *Queue) advance(now int64) {
 	}
 }
 
-// forget drops a job that is over.
+// forget removes a job that is over.
 func (q *Queue) forget(i int) {
 	j := q.order[i]
 	switch j.End {
@@ -193,7 +193,7 @@ func (q *Queue) forget(i int) {
 	q.order = slices.Delete(q.order, i, i+1)
 }
 
-// Cancel ends a job that is not over; ok = false if there is none.
+// Cancel ends a job that is not over; ok is false if there is none.
 func (q *Queue) Cancel(id string, now int64) (ok bool) {
 	return q.Look(id, now, func(j *Job, s State) {
 		if s.Over() {
@@ -209,7 +209,7 @@ func (q *Queue) Cancel(id string, now int64) (ok bool) {
 	})
 }
 
-// Remove cancels a job and forgets it; ok = false if there is none.
+// Remove cancels and removes a job; ok is false if there is none.
 func (q *Queue) Remove(id string, now int64) (ok bool) {
 	if !q.Cancel(id, now) {
 		return false
@@ -222,7 +222,7 @@ func (q *Queue) Remove(id string, now int64) (ok bool) {
 	return true
 }
 
-// Retry queues a job once more that failed or timed out.
+// Retry queues a job again that failed or timed out.
 func (q *Queue) Retry(id string, now int64) (found, ok bool) {
 	found = q.Look(id, now, func(j *Job, s State) {
 		if s != Failed && s != TimedOut {
@@ -237,7 +237,7 @@ func (q *Queue) Retry(id string, now int64) (found, ok bool) {
 	return found, ok
 }
 
-// Purge forgets the jobs that wait and returns how many they were.
+// Purge removes the waiting jobs and returns their number.
 func (q *Queue) Purge(now int64) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -252,16 +252,16 @@ func (q *Queue) Purge(now int64) int {
 	return len(gone)
 }
 
-// wake notifies those who wait that times have changed. Call with mu held.
+// wake notifies waiting goroutines that times have changed. q.mu must be held.
 func (q *Queue) wake() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// Census counts jobs and workers.
+// Census has the numbers of jobs and workers.
 type Census struct{ Queued, Running, Done, Failed, Retried, Busy, Starting int }
 
-// Census counts the jobs and workers at a time.
+// Census returns the numbers of jobs and workers at a time.
 func (q *Queue) Census(now int64) Census {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -290,7 +290,7 @@ func (q *Queue) Census(now int64) Census {
 // ErrStopped is the error of a wait that ended because the server stopped.
 var ErrStopped = errors.New("the server has stopped")
 
-// Await waits until a job is over, at most until deadline. The error is errStopped once
+// Await waits until a job is over, at most until deadline. The error is ErrStopped if
 // stopping is closed, or that of ctx.
 func (q *Queue) Await(ctx context.Context, stopping <-chan struct{}, id string, deadline int64) error {
 	for {

@@ -10,10 +10,9 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// readMessageWishes reads tools and tool_choice of a Messages request; nil means that
-// nothing is to be called. Tools of the server itself (web search and the like) are
-// never called.
-func readMessageWishes(f *api.Fields) *api.Constraints {
+// readMessageConstraints reads tools and tool_choice of a Messages request; nil means
+// that no tool is called. Server tools (such as web search) are never called.
+func readMessageConstraints(f *api.Fields) *api.Constraints {
 	list, ok := f.Get("tools")
 	if !ok {
 		return nil
@@ -64,8 +63,8 @@ func readMessageChoice(w *api.Constraints, f *api.Fields) {
 	}
 }
 
-// hasResult reports whether the last message brings what a tool returned: the call was
-// made, and now the answer is wanted.
+// hasResult reports whether the last message contains the result of a tool, so that the
+// answer must be text.
 func hasResult(messages []*fastjson.Value) bool {
 	if len(messages) == 0 {
 		return false
@@ -78,13 +77,13 @@ func hasResult(messages []*fastjson.Value) bool {
 	return false
 }
 
-// A call of a tool in a message is a block of its own (Anthropic API reference,
+// A tool call in a message is a separate block (Anthropic API reference,
 // "Streaming messages"): it starts with its name and an empty input, gets the input as
 // pieces of JSON, and stops. The event that starts it is content: the name is its
 // first token.
 
-// callContent adds the tokens from … to−1, which are of call n: its name, or a part of
-// its input.
+// callContent adds the tokens from … to−1, which belong to call n: its name, or a part
+// of its input.
 func (p *messages) callContent(e *api.Events, c *api.Choice, n, from, to int) error {
 	if start, _ := c.Span(n); from > start {
 		p.callBlock(e, c, "content_block_delta", n)
@@ -103,7 +102,7 @@ func (p *messages) callContent(e *api.Events, c *api.Choice, n, from, to int) er
 	return p.stop(e, true)
 }
 
-// closeAt adds the end of the block that token i belongs to.
+// closeAt adds the end of the block of token i.
 func (p *messages) closeAt(e *api.Events, c *api.Choice, i int) error {
 	if n := c.CallAt(i); n >= 0 {
 		p.callBlock(e, c, "content_block_stop", n)
@@ -128,8 +127,8 @@ func appendToolUse(dst []byte, c *api.Choice, n int) []byte {
 	return append(c.AppendTokens(dst, from, from+1), '"')
 }
 
-// toolInput returns the object that the beginning of a JSON string, with its opening
-// quote, holds; empty if that is none.
+// toolInput returns the object in an unterminated JSON string that includes its opening
+// quote, or an empty object if the string is not complete JSON.
 func toolInput(quoted []byte) []byte {
 	v, err := fastjson.ParseBytes(append(quoted, '"'))
 	if err == nil && fastjson.ValidateBytes(v.GetStringBytes()) == nil {
@@ -138,8 +137,8 @@ func toolInput(quoted []byte) []byte {
 	return []byte("{}")
 }
 
-// appendToolUses appends the blocks of all calls that have begun. The input of one
-// that was cut short is no JSON, and empty.
+// appendToolUses appends the blocks of all calls that have begun. The input of a
+// truncated call is not valid JSON and is sent as an empty object.
 func appendToolUses(dst []byte, c *api.Choice) []byte {
 	for n := range c.Calls {
 		from, to := c.Span(n)

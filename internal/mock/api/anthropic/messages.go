@@ -1,4 +1,4 @@
-// Package anthropic has the Messages API.
+// Package anthropic implements the Messages API.
 package anthropic
 
 import (
@@ -17,12 +17,12 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// messages is POST /v1/messages, Anthropic's API, as vLLM serves it too.
+// messages is POST /v1/messages, Anthropic's API, which vLLM serves too.
 type messages struct{ streams api.Script }
 
 var _ api.Protocol = (*messages)(nil)
 
-// NewMessages returns POST /v1/messages.
+// NewMessages returns the protocol of POST /v1/messages.
 func NewMessages() *messages {
 	p := &messages{}
 	p.streams = api.Script{
@@ -80,7 +80,7 @@ func (*messages) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request,
 			f.Err = apierror.BadRequest("max_tokens", "max_tokens: Field required")
 		}
 		q.Prompts = []api.Prompt{readAnthropic(m, f)}
-		q.Constraints = readMessageWishes(f)
+		q.Constraints = readMessageConstraints(f)
 		if f.Err == nil {
 			f.Err = m.CheckRequest(q)
 		}
@@ -88,7 +88,7 @@ func (*messages) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request,
 	return q, refusal
 }
 
-// readAnthropic reads system and messages: they make one prompt.
+// readAnthropic reads system and messages, which form one prompt.
 func readAnthropic(m *api.Model, f *api.Fields) api.Prompt {
 	var p api.Prompt
 	if v, ok := f.Get("system"); ok {
@@ -107,54 +107,54 @@ func readAnthropic(m *api.Model, f *api.Fields) api.Prompt {
 			in.Err = apierror.BadRequest("messages", "messages: Unexpected role \""+role[:min(len(role), 100)]+"\". The Messages API accepts \"user\" and \"assistant\".")
 		}
 		p.Hash = seed.Hash(p.Hash, []byte(role))
-		said := ""
+		echo := ""
 		if content, ok := in.Get("content"); ok {
-			said = readBlocks(m, in, content, "messages.content", &p)
+			echo = readBlocks(m, in, content, "messages.content", &p)
 		} else {
 			in.Fail("messages.content", "string or list of blocks")
 		}
 		if m.Options.Content == options.ContentEcho && role == "user" {
-			p.Echo = said
+			p.Echo = echo
 		}
 		f.Err = in.Err
 	}
 	return p
 }
 
-// readBlocks adds a text or a list of blocks to p and returns what it says.
+// readBlocks adds a text or a list of blocks to p and returns its text.
 func readBlocks(m *api.Model, f *api.Fields, v *fastjson.Value, name string, p *api.Prompt) string {
-	var said strings.Builder
+	var echo strings.Builder
 	switch v.Type() {
 	case fastjson.TypeString:
-		api.ReadText(m, v.GetStringBytes(), p, &said)
+		api.ReadText(m, v.GetStringBytes(), p, &echo)
 	case fastjson.TypeArray:
 		for _, block := range v.GetArray() {
-			readBlock(m, f, block, p, &said)
+			readBlock(m, f, block, p, &echo)
 		}
 	case fastjson.TypeNull, fastjson.TypeObject, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 		f.Fail(name, "string or list of blocks")
 	}
-	return said.String()
+	return echo.String()
 }
 
 // readBlock adds one content block to p.
-func readBlock(m *api.Model, f *api.Fields, block *fastjson.Value, p *api.Prompt, said *strings.Builder) {
+func readBlock(m *api.Model, f *api.Fields, block *fastjson.Value, p *api.Prompt, echo *strings.Builder) {
 	kind := string(block.GetStringBytes("type"))
 	switch kind {
 	case "tool_use":
-		api.ReadText(m, block.GetStringBytes("name"), p, said)
+		api.ReadText(m, block.GetStringBytes("name"), p, echo)
 		if input := block.Get("input"); input != nil {
-			api.ReadText(m, input.MarshalTo(nil), p, said)
+			api.ReadText(m, input.MarshalTo(nil), p, echo)
 		}
 	case "tool_result":
 		if content := block.Get("content"); content != nil {
-			said.WriteString(readBlocks(m, f, content, "messages.content.content", p))
+			echo.WriteString(readBlocks(m, f, content, "messages.content.content", p))
 		}
 	case "document":
 		p.Hash = seed.Hash(p.Hash, block.MarshalTo(nil))
 		p.Tokens += api.MediaTokens
 	case "text", "thinking", "image":
-		api.ReadPart(m, f, block, p, said)
+		api.ReadPart(m, f, block, p, echo)
 	case "redacted_thinking":
 	default:
 		if f.Err == nil {
@@ -163,12 +163,12 @@ func readBlock(m *api.Model, f *api.Fields, block *fastjson.Value, p *api.Prompt
 	}
 }
 
-// ServeCountTokens is POST /v1/messages/count_tokens.
+// ServeCountTokens handles POST /v1/messages/count_tokens.
 func ServeCountTokens(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	buf := new(bytes.Buffer)
 	var refusal *apierror.Error
 	if err := m.ReadBody(w, r, buf); err != nil && !errors.As(err, &refusal) {
-		return // nobody waits for an answer
+		return // the client has disconnected
 	}
 	q := &api.Request{N: 1}
 	if refusal == nil {
@@ -214,7 +214,7 @@ func (*messages) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	return append(dst, '}'), "application/json"
 }
 
-// appendMessageHead opens a message, up to its content.
+// appendMessageHead appends a message up to its content.
 func appendMessageHead(dst []byte, x *api.Answer) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = jsonappend.String(dst, "msg_"+x.RequestID())

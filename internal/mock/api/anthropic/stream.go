@@ -5,7 +5,7 @@ import (
 	"aiperfd/internal/mock/apierror"
 )
 
-// Signature stands for what Anthropic signs thoughts with.
+// Signature is a placeholder for Anthropic's signature of thinking blocks.
 const Signature = "c2lnbmF0dXJl"
 
 // start starts an event of the given kind, which the caller completes.
@@ -42,13 +42,13 @@ func (p *messages) begin(e *api.Events) error {
 
 func (p *messages) first(e *api.Events) error {
 	c := &e.Answer.Choices[0]
-	if c.Total == 0 || c.CallAt(0) >= 0 { // a call is opened by its name, which is content
+	if c.Total == 0 || c.CallAt(0) >= 0 { // the block of a call starts with its name, which is content
 		return nil
 	}
 	return p.openBlock(e, c, c.SideOf(0))
 }
 
-// openBlock adds the start of the block of thoughts or of text.
+// openBlock adds the start of the thinking block or of the text block.
 func (p *messages) openBlock(e *api.Events, c *api.Choice, of api.Side) error {
 	p.block(e, c, "content_block_start", of)
 	if of == api.Reasoning {
@@ -59,7 +59,7 @@ func (p *messages) openBlock(e *api.Events, c *api.Choice, of api.Side) error {
 	return p.stop(e, false)
 }
 
-// block starts an event about a block.
+// block starts an event of a block.
 func (p *messages) block(e *api.Events, c *api.Choice, kind string, of api.Side) {
 	p.start(e, kind)
 	e.B = append(e.B, `,"index":`...)
@@ -89,7 +89,7 @@ func (p *messages) content(e *api.Events, c *api.Choice, from, to int, _ bool) e
 	return p.stop(e, true)
 }
 
-// closeBlock adds the end of a block; thoughts are signed.
+// closeBlock adds the end of a block; thinking blocks are signed.
 func (p *messages) closeBlock(e *api.Events, c *api.Choice, of api.Side) error {
 	if of == api.Reasoning {
 		p.block(e, c, "content_block_delta", api.Reasoning)
@@ -122,10 +122,10 @@ func (p *messages) close(e *api.Events) error {
 	return p.stop(e, false)
 }
 
-func (p *messages) fail(e *api.Events, apology *apierror.Error) error {
+func (p *messages) fail(e *api.Events, failure *apierror.Error) error {
 	e.B = append(e.B, "event: error"...)
 	e.B = append(e.B, e.EOL...)
 	e.B = append(e.B, "data: "...)
-	e.B = AppendError(e.B, apology)
+	e.B = AppendError(e.B, failure)
 	return e.End(false)
 }

@@ -1,4 +1,4 @@
-// Package media has the APIs of OpenAI for images, audio and videos.
+// Package media implements OpenAI's APIs for images, audio and videos.
 package media
 
 import (
@@ -15,25 +15,26 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// images is POST /v1/images/generations and /v1/images/edits. Images are
-// small and of one colour, which the request decides. The first one is there after
-// the time of a first token; in a stream every preview, and then the image, takes
-// the time of another token.
+// images is POST /v1/images/generations and /v1/images/edits. Images are small and of
+// one colour, which depends on the request. The first one is ready after the time of a
+// first token; in a stream every preview, and then the image, takes the time of another
+// token.
 type images struct {
 	edits   bool
 	streams api.Script
 }
 
-// imageRequest is what is kept of a request for images.
+// imageRequest has the parameters of a request for images.
 type imageRequest struct {
 	width, height int
 	partials      int  // previews of each image of a stream
-	url           bool // images are named, not sent
+	url           bool // the answer contains URLs, not images
 }
 
 var _ api.Protocol = (*images)(nil)
 
-// NewImages returns POST /v1/images/generations, or /v1/images/edits with edits.
+// NewImages returns the protocol of POST /v1/images/generations, or with edits of
+// POST /v1/images/edits.
 func NewImages(edits bool) *images {
 	p := &images{edits: edits}
 	p.streams = api.Script{ContentType: api.EventStream, Content: p.content, Fail: openai.FailStream}
@@ -43,11 +44,11 @@ func NewImages(edits bool) *images {
 func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
 	q, size, format := &api.Request{}, "", ""
 	job, hash := &imageRequest{width: maxSide, height: maxSide}, uint32(0)
-	var said string
+	var text string
 	var refusal *apierror.Error
 	if p.edits {
 		f := api.ReadForm(r, body)
-		said, q.Model, q.Stream, q.N = f.Need("prompt"), f.Text("model"), f.Boolean("stream"), f.Integer("n", 1, 10, 1)
+		text, q.Model, q.Stream, q.N = f.Need("prompt"), f.Text("model"), f.Boolean("stream"), f.Integer("n", 1, 10, 1)
 		size, format, job.partials = f.Text("size"), f.Text("response_format"), f.Integer("partial_images", 0, 3, 0)
 		hash = originals(f, job)
 		refusal = f.Err
@@ -56,7 +57,7 @@ func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request,
 			if v := f.Text("prompt"); v == "" {
 				f.Fail("prompt", "string")
 			}
-			said, q.Model, q.Stream = f.Text("prompt"), f.Text("model"), f.Boolean("stream")
+			text, q.Model, q.Stream = f.Text("prompt"), f.Text("model"), f.Boolean("stream")
 			q.N, job.partials = f.Within("n", 1, 10, 1), f.Within("partial_images", 0, 3, 0)
 			size, format = f.Text("size"), f.Text("response_format")
 		})
@@ -67,7 +68,7 @@ func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request,
 	if refusal == nil {
 		refusal = m.CheckRequest(q)
 	}
-	q.Prompts = []api.Prompt{{Tokens: m.Options.Tokenizer.Count(said), Hash: seed.Hash(hash, []byte(said))}}
+	q.Prompts = []api.Prompt{{Tokens: m.Options.Tokenizer.Count(text), Hash: seed.Hash(hash, []byte(text))}}
 	q.Payload = job
 	if q.NoOutput = !q.Stream; q.Stream {
 		q.Length = job.partials + 1
@@ -75,8 +76,8 @@ func (p *images) Read(m *api.Model, r *http.Request, body []byte) (*api.Request,
 	return q, refusal
 }
 
-// originals checks the images of an edit, which decide the size of the answer,
-// and returns what stands for them.
+// originals checks the images of an edit, which determine the size of the answer, and
+// returns their hash.
 func originals(f *api.Form, job *imageRequest) (hash uint32) {
 	if url := f.Text("url"); url != "" {
 		return seed.Hash(0, []byte(url))
@@ -127,7 +128,7 @@ func imageRequestOf(x *api.Answer) *imageRequest {
 	return job
 }
 
-// imageOf returns the picture of a choice; stage counts down to 0, the finished one.
+// imageOf returns the image of a choice; stage counts down to 0, the finished image.
 func imageOf(x *api.Answer, c *api.Choice, stage int) Image {
 	job := imageRequestOf(x)
 	return Image{hash: x.Request.Prompts[0].Hash + uint32(c.Index), Width: job.width, Height: job.height, stage: stage}
@@ -154,7 +155,7 @@ func (p *images) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	return append(p.appendUsage(dst, x, len(x.Choices)), '}'), "application/json"
 }
 
-// address is where an image can be fetched from this server.
+// address returns the URL of an image on this server.
 func address(x *api.Answer, p Image) string {
 	scheme := "http"
 	if x.HTTP.TLS != nil {
@@ -194,7 +195,7 @@ func (p *images) content(e *api.Events, c *api.Choice, from, to int, _ bool) err
 	return nil
 }
 
-// appendUsage appends the member "usage" for some pictures of an answer.
+// appendUsage appends the member "usage" for some images of an answer.
 func (p *images) appendUsage(dst []byte, x *api.Answer, count int) []byte {
 	text, given, made := x.Request.Prompts[0].Tokens, 0, count*api.MediaTokens
 	if p.edits {

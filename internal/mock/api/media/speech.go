@@ -16,22 +16,22 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// The sound of speech: 16 bits, one channel.
+// The audio format of speech: 16 bits, one channel.
 const (
 	sampleRate = 24_000
 	WordSize   = sampleRate * 2 * 10 / 25 // bytes of a word, which takes 0.4 s
 )
 
-// speech is POST /v1/audio/speech. The answer is a tone as long as its text takes
-// to be spoken, sent word by word at the pace of tokens: bytes, or OpenAI's events
-// where stream_format asks for them. Only with "stream": false does it come whole.
+// speech is POST /v1/audio/speech. The answer is a tone with the duration of the spoken
+// text, sent word by word at the rate of tokens: as bytes, or as OpenAI's events if
+// stream_format is "sse". With "stream": false it is sent in one piece.
 type speech struct {
-	word  []byte // samples of one word: whole periods, so that words follow each other without a click
+	word  []byte // samples of one word: whole periods, so that words join without a click
 	bytes api.Script
 	sse   api.Script
 }
 
-// speechRequest is what a speech keeps of its request.
+// speechRequest has the parameters of a request for speech.
 type speechRequest struct {
 	format string // "wav" or "pcm"
 	events bool   // server-sent events
@@ -39,7 +39,7 @@ type speechRequest struct {
 
 var _ api.Protocol = (*speech)(nil)
 
-// NewSpeech returns POST /v1/audio/speech.
+// NewSpeech returns the protocol of POST /v1/audio/speech.
 func NewSpeech() *speech {
 	const pitch, loudness = 440, 0.3 // Hz; 176 periods in a word
 	p := &speech{word: make([]byte, 0, WordSize)}
@@ -90,7 +90,7 @@ func speechRequestOf(x *api.Answer) *speechRequest {
 	return v
 }
 
-// Document is the whole file.
+// Document appends the whole file.
 func (p *speech) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	dst = p.appendHeader(dst, x)
 	for range x.Choices[0].Total {
@@ -99,7 +99,7 @@ func (p *speech) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	return dst, "audio/" + speechRequestOf(x).format
 }
 
-// open chooses how the audio is sent.
+// open selects how the audio is sent.
 func (p *speech) open(e *api.Events) {
 	switch v := speechRequestOf(e.Answer); {
 	case v.events:
@@ -113,7 +113,7 @@ func (p *speech) open(e *api.Events) {
 	}
 }
 
-// begin sends the header of a WAV file long before there is sound, as servers do.
+// begin sends the header of a WAV file before the first audio, as servers do.
 func (p *speech) begin(e *api.Events) error {
 	if speechRequestOf(e.Answer).format != "wav" {
 		return nil
@@ -132,7 +132,7 @@ func (p *speech) samples(e *api.Events, _ *api.Choice, from, to int, _ bool) err
 	return e.End(true)
 }
 
-// delta adds an event with sound, the first one with the file's header.
+// delta adds an event with audio; the first one includes the header of the file.
 func (p *speech) delta(e *api.Events, _ *api.Choice, from, to int, _ bool) error {
 	var sound []byte
 	if from == 0 {

@@ -15,7 +15,7 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// What a transcript is made of: a token stands for a word.
+// The parameters of transcripts, in which a token represents a word.
 const (
 	wordsPerSecond       = 2.5
 	audioTokensPerSecond = 10       // of the prompt
@@ -24,7 +24,7 @@ const (
 )
 
 // transcription is POST /v1/audio/transcriptions and /v1/audio/translations.
-// Streams are vLLM's, unless the model is one of OpenAI's own, whose names begin
+// Streams have vLLM's events, unless the model is one of OpenAI's, whose names begin
 // with "gpt-": these have other events and count tokens, not seconds.
 type transcription struct {
 	task   string // "transcribe" or "translate"
@@ -33,7 +33,7 @@ type transcription struct {
 	openai api.Script
 }
 
-// audioRequest is what a transcription keeps of its request.
+// audioRequest has the parameters of a request for a transcription.
 type audioRequest struct {
 	seconds float64
 	format  string // of the answer
@@ -42,8 +42,8 @@ type audioRequest struct {
 
 var _ api.Protocol = (*transcription)(nil)
 
-// NewTranscription returns POST /v1/audio/transcriptions or /v1/audio/translations. task
-// and object are the names in documents and in events.
+// NewTranscription returns the protocol of POST /v1/audio/transcriptions or
+// /v1/audio/translations. task and object are the names in documents and in events.
 func NewTranscription(task, object string) *transcription {
 	t := &transcription{task: task, object: object}
 	t.vllm = api.Script{
@@ -78,8 +78,8 @@ func (t *transcription) Read(m *api.Model, r *http.Request, body []byte) (*api.R
 	}
 	audio.seconds = AudioSeconds(files[0])
 	p := api.Prompt{Tokens: int(math.Ceil(audio.seconds * audioTokensPerSecond)), Hash: seed.Hash(0, files[0])}
-	if said := f.Text("prompt"); said != "" {
-		p.Tokens += m.Options.Tokenizer.Count(said)
+	if text := f.Text("prompt"); text != "" {
+		p.Tokens += m.Options.Tokenizer.Count(text)
 	}
 	q.Prompts, q.Payload = []api.Prompt{p}, audio
 	q.Length = max(1, int(math.Ceil(audio.seconds*wordsPerSecond)))
@@ -95,7 +95,7 @@ func (t *transcription) Script() *api.Script { return &t.vllm }
 // ownModel reports whether a model is one of OpenAI's.
 func ownModel(q *api.Request) bool { return strings.HasPrefix(q.Model, "gpt-") }
 
-// open chooses the dialect.
+// open selects the dialect.
 func (t *transcription) open(e *api.Events) {
 	if ownModel(e.Answer.Request) {
 		e.Script = &t.openai
@@ -174,10 +174,10 @@ func appendAudioUsage(dst []byte, x *api.Answer) []byte {
 	return append(strconv.AppendInt(dst, int64(in+out), 10), '}')
 }
 
-// AudioSeconds returns how long a file plays: by its header if it is a WAV file,
-// else as one of 128 kbit/s.
+// AudioSeconds returns the duration of a file: from its header if it is a WAV file, else
+// assuming 128 kbit/s.
 func AudioSeconds(b []byte) float64 {
-	const compressed = 16_000 // bytes a second
+	const compressed = 16_000 // bytes per second
 	rate, size := uint32(compressed), len(b)
 	if len(b) >= 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WAVE" {
 		for at := 12; at+8 <= len(b); {

@@ -9,13 +9,13 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// Document writes a transcript in the format that was asked for.
+// Document appends a transcript in the requested format.
 func (t *transcription) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	const plain = "text/plain; charset=utf-8"
 	c := &x.Choices[0]
 	switch audioRequestOf(x).format {
 	case "text":
-		return append(append(dst, said(c, 0, c.Total)...), '\n'), plain
+		return append(append(dst, plainText(c, 0, c.Total)...), '\n'), plain
 	case "srt":
 		return t.appendSubtitles(dst, x, ","), plain
 	case "vtt":
@@ -61,20 +61,20 @@ func (*transcription) appendSegments(dst []byte, x *api.Answer, one func([]byte,
 	return append(dst, ']')
 }
 
-// segments is the number of segments of a transcript.
+// segments returns the number of segments of a transcript.
 func segments(c *api.Choice) int { return (c.Total + segmentWords - 1) / segmentWords }
 
-// bounds returns the words of a segment.
+// bounds returns the range of the words of a segment.
 func bounds(c *api.Choice, segment int) (from, to int) {
 	return segment * segmentWords, min((segment+1)*segmentWords, c.Total)
 }
 
-// wordAt returns when a word is said.
+// wordAt returns the time of a word in the audio.
 func wordAt(x *api.Answer, word int) float64 {
 	return audioRequestOf(x).seconds * float64(word) / float64(max(1, x.Choices[0].Total))
 }
 
-// appendSegment appends a segment as Whisper has them.
+// appendSegment appends a segment in Whisper's form.
 func (*transcription) appendSegment(dst []byte, x *api.Answer, i int) []byte {
 	c := &x.Choices[0]
 	from, to := bounds(c, i)
@@ -89,7 +89,7 @@ func (*transcription) appendSegment(dst []byte, x *api.Answer, i int) []byte {
 	return append(dst, `","tokens":[],"temperature":0.0,"avg_logprob":-0.2,"compression_ratio":1.5,"no_speech_prob":0.01}`...)
 }
 
-// appendSpeech appends a segment with its speaker; two take turns.
+// appendSpeech appends a segment with its speaker, one of two who alternate.
 func (*transcription) appendSpeech(dst []byte, x *api.Answer, i int) []byte {
 	c := &x.Choices[0]
 	from, to := bounds(c, i)
@@ -121,8 +121,8 @@ func (*transcription) appendWords(dst []byte, x *api.Answer) []byte {
 	return append(dst, ']')
 }
 
-// appendSubtitles appends numbered (SRT) or plain (WebVTT) subtitles; point is what
-// stands before the milliseconds.
+// appendSubtitles appends numbered (SRT) or plain (WebVTT) subtitles; point separates
+// seconds and milliseconds.
 func (*transcription) appendSubtitles(dst []byte, x *api.Answer, point string) []byte {
 	c := &x.Choices[0]
 	stamp := func(seconds float64) string {
@@ -134,17 +134,17 @@ func (*transcription) appendSubtitles(dst []byte, x *api.Answer, point string) [
 		if point == "," {
 			dst = append(strconv.AppendInt(dst, int64(i+1), 10), '\n')
 		}
-		dst = append(dst, stamp(wordAt(x, from))+" --> "+stamp(wordAt(x, to))+"\n"+said(c, from, to)+"\n\n"...)
+		dst = append(dst, stamp(wordAt(x, from))+" --> "+stamp(wordAt(x, to))+"\n"+plainText(c, from, to)+"\n\n"...)
 	}
 	return dst
 }
 
-// said returns words of a choice as plain text.
-func said(c *api.Choice, from, to int) string {
+// plainText returns words of a choice as plain text.
+func plainText(c *api.Choice, from, to int) string {
 	var text string
 	inside := append(c.AppendTokens([]byte{'"'}, from, to), '"')
 	if json.Unmarshal(inside, &text) != nil {
-		return string(inside) // the tokens of a choice are always good JSON
+		return string(inside) // the tokens of a choice are always valid JSON
 	}
 	return text
 }

@@ -43,11 +43,11 @@ func (*Videos) Refusal(dst []byte, e *apierror.Error) []byte { return apierror.A
 // Wait implements api.JobProtocol.
 func (*Videos) Wait(*http.Request) time.Duration { return 0 }
 
-// videoJob is what is known of a video.
+// videoJob is the state of a video.
 type videoJob struct {
 	model, size, seconds string
 	stuck                bool
-	hash                 uint32 // of what was asked for
+	hash                 uint32 // of the request
 }
 
 // videoOf returns the video of a job.
@@ -130,10 +130,10 @@ func (v *Videos) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	return dst, "application/json"
 }
 
-// stuckAt is the progress at which a video that makes none any more stays.
+// stuckAt is the progress, in percent, at which a stuck video stops.
 const stuckAt = 42
 
-// appendVideo writes the object about a video.
+// appendVideo appends the object of a video.
 func appendVideo(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 	video, progress := videoOf(j), 0
 	switch {
@@ -163,7 +163,7 @@ func appendVideo(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 	return append(dst, '}')
 }
 
-// Serve is GET /v1/videos/{id}.
+// Serve handles GET /v1/videos/{id}.
 func (v *Videos) Serve(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	now := m.Now()
 	var body []byte
@@ -180,7 +180,7 @@ func noVideo(w http.ResponseWriter, r *http.Request) {
 		apierror.New(status, fmt.Sprintf("Video with id %q not found.", chi.URLParam(r, "id")), "")))
 }
 
-// ServeDelete is DELETE /v1/videos/{id}; work on it ends.
+// ServeDelete handles DELETE /v1/videos/{id}, which also cancels the work.
 func (v *Videos) ServeDelete(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
 	if !v.queue.Remove(id, m.Now()) {
@@ -194,8 +194,8 @@ func (v *Videos) ServeDelete(m *api.Model, w http.ResponseWriter, r *http.Reques
 // VideoSize is the length of every video, in bytes.
 const VideoSize = 64 << 10
 
-// ServeContent is GET /v1/videos/{id}/content: a file that begins like MP4
-// and goes on with noise.
+// ServeContent handles GET /v1/videos/{id}/content. The file has the beginning of an
+// MP4 file, followed by noise.
 func (v *Videos) ServeContent(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	state, hash := jobs.Queued, uint32(0)
 	if !v.queue.Look(chi.URLParam(r, "id"), m.Now(), func(j *jobs.Job, now jobs.State) { state, hash = now, videoOf(j).hash }) {

@@ -61,7 +61,7 @@ func (p *ollama) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request,
 	return q, refusal
 }
 
-// ollamaMessages reads the messages: they make one prompt.
+// ollamaMessages reads the messages, which form one prompt.
 func ollamaMessages(m *api.Model, f *api.Fields) []api.Prompt {
 	v, ok := f.Get("messages")
 	if !ok || v.Type() != fastjson.TypeArray || len(v.GetArray()) == 0 {
@@ -85,8 +85,8 @@ func ollamaMessages(m *api.Model, f *api.Fields) []api.Prompt {
 	return []api.Prompt{p}
 }
 
-// readImages checks that images are a list of base64 texts and returns what they
-// count.
+// readImages checks that images are a list of base64 strings and returns their number
+// of tokens.
 func readImages(f *api.Fields) int {
 	v, ok := f.Get("images")
 	if !ok {
@@ -118,7 +118,7 @@ func (p *ollama) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	if p.chat {
 		dst = append(dst, `"message":{"role":"assistant",`...)
 	}
-	dst = p.said(dst, c, c.Reasoning, c.Total)
+	dst = p.appendAnswer(dst, c, c.Reasoning, c.Total)
 	if c.Reasoning > 0 {
 		dst = api.AppendText(append(dst, `,"thinking":`...), c, 0, c.Reasoning)
 	}
@@ -136,8 +136,8 @@ func (*ollama) open(dst []byte, x *api.Answer) []byte {
 	return append(dst, `",`...)
 }
 
-// said appends the member with the answer's own text.
-func (p *ollama) said(dst []byte, c *api.Choice, from, to int) []byte {
+// appendAnswer appends the member with the text of the answer, without reasoning.
+func (p *ollama) appendAnswer(dst []byte, c *api.Choice, from, to int) []byte {
 	name := `"response":`
 	if p.chat {
 		name = `"content":`
@@ -145,7 +145,7 @@ func (p *ollama) said(dst []byte, c *api.Choice, from, to int) []byte {
 	return api.AppendText(append(dst, name...), c, from, to)
 }
 
-// appendOllamaDone appends what an answer ends with, after sent tokens.
+// appendOllamaDone appends the members that end an answer, after sent tokens.
 func appendOllamaDone(dst []byte, x *api.Answer, c *api.Choice, sent int) []byte {
 	dst = append(dst, `,"done":true`...)
 	if x.Options.FinishChunk != options.FinishMissing {
@@ -178,10 +178,10 @@ func (p *ollama) content(e *api.Events, c *api.Choice, from, to int, _ bool) err
 		e.B = append(e.B, `"message":{"role":"assistant",`...)
 	}
 	if isThought {
-		e.B = p.said(e.B, c, 0, 0)
+		e.B = p.appendAnswer(e.B, c, 0, 0)
 		e.B = api.AppendText(append(e.B, `,"thinking":`...), c, from, to)
 	} else {
-		e.B = p.said(e.B, c, from, to)
+		e.B = p.appendAnswer(e.B, c, from, to)
 	}
 	if p.chat {
 		e.B = append(e.B, '}')
@@ -197,7 +197,7 @@ func (p *ollama) close(e *api.Events) error {
 	if p.chat {
 		e.B = append(e.B, `"message":{"role":"assistant",`...)
 	}
-	e.B = p.said(e.B, c, 0, 0)
+	e.B = p.appendAnswer(e.B, c, 0, 0)
 	if p.chat {
 		e.B = append(e.B, '}')
 	}
@@ -205,12 +205,12 @@ func (p *ollama) close(e *api.Events) error {
 	return e.End(false)
 }
 
-func (*ollama) fail(e *api.Events, apology *apierror.Error) error {
-	e.B = api.AppendSimpleError(e.B, apology.Message)
+func (*ollama) fail(e *api.Events, failure *apierror.Error) error {
+	e.B = api.AppendSimpleError(e.B, failure.Message)
 	return e.End(false)
 }
 
-// ServeOllamaModels answers GET /api/tags and /api/ps.
+// ServeOllamaModels handles GET /api/tags and /api/ps.
 func ServeOllamaModels(m *api.Model, w http.ResponseWriter, _ *http.Request) {
 	dst := []byte(`{"models":[`)
 	for i, name := range m.Models() {

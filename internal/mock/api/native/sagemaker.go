@@ -13,7 +13,7 @@ import (
 // AmazonStream is the content type of AWS event streams.
 const AmazonStream = "application/vnd.amazon.eventstream"
 
-// invocations is POST /invocations, behind which containers serve several APIs.
+// invocations is POST /invocations, under which containers serve several APIs.
 type invocations struct {
 	api.Protocol
 	byMember map[string]api.Protocol
@@ -21,7 +21,7 @@ type invocations struct {
 
 var _ api.Chooser = invocations{}
 
-// NewInvocations returns the container's route; framed wraps its streams as AWS
+// NewInvocations returns the protocol of a container; framed wraps its streams as AWS
 // does.
 func NewInvocations(framed bool) invocations {
 	all := map[string]api.Protocol{
@@ -35,7 +35,8 @@ func NewInvocations(framed bool) invocations {
 	return invocations{Protocol: all["messages"], byMember: all}
 }
 
-// Choose decides by the member that has the text. Without any, chat refuses.
+// Choose selects the protocol by the member with the text. If there is none, chat rejects
+// the request.
 func (p invocations) Choose(m *api.Model, body []byte) api.Protocol {
 	names := []string{"messages", "prompt", "inputs"}
 	for i, has := range m.Members(body, names...) {
@@ -46,7 +47,7 @@ func (p invocations) Choose(m *api.Model, body []byte) api.Protocol {
 	return p.Protocol
 }
 
-// amazon is a protocol whose answers are carried by an AWS event stream.
+// amazon wraps the answers of a protocol in an AWS event stream.
 type amazon struct {
 	api.Protocol
 	streams api.Script
@@ -60,8 +61,8 @@ func newAmazon(p api.Protocol) *amazon {
 		return appendMessage(b[:start], payload,
 			":message-type", "event", ":event-type", "PayloadPart", ":content-type", "application/octet-stream")
 	}
-	a.streams.Fail = func(e *api.Events, apology *apierror.Error) error {
-		body := jsonappend.String([]byte(`{"Message":`), apology.Message)
+	a.streams.Fail = func(e *api.Events, failure *apierror.Error) error {
+		body := jsonappend.String([]byte(`{"Message":`), failure.Message)
 		body = append(body, `,"ErrorCode":"ModelStreamError"}`...)
 		e.B = appendMessage(e.B, body, ":message-type", "exception", ":exception-type", "ModelStreamError")
 		return e.Sealed(false)
@@ -71,7 +72,7 @@ func newAmazon(p api.Protocol) *amazon {
 
 func (a *amazon) Script() *api.Script { return &a.streams }
 
-// Document carries the answer in one piece.
+// Document appends the answer as one message.
 func (a *amazon) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	dst, _ = a.Protocol.Document(dst, x)
 	return a.streams.Wrap(dst, 0), AmazonStream
@@ -86,7 +87,7 @@ func appendMessage(dst, payload []byte, headers ...string) []byte {
 		head = binary.BigEndian.AppendUint16(append(head, 7), uint16(len(headers[i+1])))
 		head = append(head, headers[i+1]...)
 	}
-	const around = 16 // both lengths and both checksums
+	const around = 16 // bytes of both lengths and both checksums
 	start := len(dst)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(around+len(head)+len(payload)))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(head)))

@@ -12,11 +12,11 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// sglangDefaultTokens is SGLang's limit where a request names none.
+// sglangDefaultTokens is SGLang's default limit of tokens.
 const sglangDefaultTokens = 128
 
-// sglang is SGLang's native API, POST /generate. Streams hold all the text so far
-// in every event.
+// sglang is SGLang's native API, POST /generate. Every event of a stream contains the
+// whole text so far.
 type sglang struct{ streams api.Script }
 
 var _ api.Protocol = (*sglang)(nil)
@@ -35,7 +35,7 @@ func newSGLang() *sglang {
 	return p
 }
 
-// sglangRequest is what SGLang's answers depend on.
+// sglangRequest has the parameters of SGLang's answers.
 type sglangRequest struct{ list bool }
 
 func (*sglang) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
@@ -58,7 +58,7 @@ func (*sglang) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *
 	return q, refusal
 }
 
-// sglangPrompts reads text or input_ids; list says that there may be several.
+// sglangPrompts reads text or input_ids; list reports whether they are lists.
 func sglangPrompts(m *api.Model, f *api.Fields) (prompts []api.Prompt, list bool) {
 	text, ok := f.Get("text")
 	if !ok {
@@ -113,8 +113,8 @@ func (p *sglang) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	return dst, "application/json"
 }
 
-// members appends the members of an object with the first sent tokens of c, and
-// the bracket that closes it.
+// members appends the members of an object with the first sent tokens of c, and its
+// closing brace.
 func (*sglang) members(dst []byte, x *api.Answer, c *api.Choice, sent int) []byte {
 	dst = api.AppendText(append(dst, `"text":`...), c, 0, sent)
 	dst = jsonappend.String(append(dst, `,"meta_info":{"id":`...), x.RequestID())
@@ -157,7 +157,7 @@ func (p *sglang) event(e *api.Events, c *api.Choice, sent int) {
 	e.B = p.members(e.B, e.Answer, c, sent)
 }
 
-// finish ends an answer without tokens; others end with their last event.
+// finish ends an answer without tokens; other answers end with their last event.
 func (p *sglang) finish(e *api.Events, c *api.Choice) error {
 	if c.Total > 0 {
 		return nil
@@ -166,8 +166,8 @@ func (p *sglang) finish(e *api.Events, c *api.Choice) error {
 	return e.End(false)
 }
 
-func (p *sglang) fail(e *api.Events, apology *apierror.Error) error {
-	e.B = p.Refusal(append(e.B, "data: "...), apology)
+func (p *sglang) fail(e *api.Events, failure *apierror.Error) error {
+	e.B = p.Refusal(append(e.B, "data: "...), failure)
 	if err := e.End(false); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package native has the APIs of Ollama, Text Generation Inference, SGLang, Triton and
-// SageMaker for text.
+// Package native implements the text APIs of Ollama, Text Generation Inference, SGLang,
+// Triton and SageMaker.
 package native
 
 import (
@@ -11,17 +11,17 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// tgiDefaultTokens is TGI's limit where a request names none.
+// tgiDefaultTokens is TGI's default limit of tokens.
 const tgiDefaultTokens = 100
 
-// tgiStreams says what decides whether TGI streams.
+// tgiStreams determines when TGI streams.
 type tgiStreams uint8
 
-// What makes TGI stream.
+// When TGI streams.
 const (
 	tgiNever  tgiStreams = iota // POST /generate
 	TGIAlways                   // POST /generate_stream
-	TGIAsked                    // POST / and /invocations: the body does; answers are lists
+	TGIAsked                    // POST / and /invocations: if the body requests it; answers are lists
 )
 
 // tgi is the native API of Text Generation Inference.
@@ -32,14 +32,14 @@ type tgi struct {
 
 var _ api.Protocol = (*tgi)(nil)
 
-// NewTGI returns the API of Text Generation Inference.
+// NewTGI returns a protocol of Text Generation Inference.
 func NewTGI(when tgiStreams) *tgi {
 	p := &tgi{when: when}
 	p.streams = api.Script{ContentType: api.EventStream, Content: p.content, Finish: p.finish, Fail: p.fail}
 	return p
 }
 
-// tgiRequest is what TGI's answers depend on.
+// tgiRequest has the parameters of TGI's answers.
 type tgiRequest struct{ details bool }
 
 func (p *tgi) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
@@ -106,7 +106,7 @@ func (p *tgi) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	return dst, "application/json"
 }
 
-// tgiReason is TGI's word for why a choice ended.
+// tgiReason returns TGI's name of the finish reason of a choice.
 func tgiReason(c *api.Choice) string {
 	if c.Finish == "stop" {
 		return "eos_token"
@@ -123,8 +123,8 @@ func appendTGIToken(dst []byte, c *api.Choice, i int) []byte {
 
 func (p *tgi) Script() *api.Script { return &p.streams }
 
-// content adds one event a token; the last one holds the whole text and, where it
-// was asked for, the details.
+// content adds one event per token; the last one contains the whole text and, if
+// requested, the details.
 func (p *tgi) content(e *api.Events, c *api.Choice, from, to int, last bool) error {
 	for i := from; i < to; i++ {
 		e.B = append(e.B, `data:{"index":`...)
@@ -138,7 +138,7 @@ func (p *tgi) content(e *api.Events, c *api.Choice, from, to int, last bool) err
 	return nil
 }
 
-// finish ends an answer without tokens of its own: the end of sequence is one.
+// finish ends an answer without tokens with an end-of-sequence token.
 func (p *tgi) finish(e *api.Events, c *api.Choice) error {
 	if c.Total > 0 {
 		return nil
@@ -148,7 +148,7 @@ func (p *tgi) finish(e *api.Events, c *api.Choice) error {
 	return e.End(false)
 }
 
-// end completes an event; with last the answer ends with it.
+// end completes an event; last is true for the last event of the answer.
 func (*tgi) end(e *api.Events, c *api.Choice, last bool) {
 	if !last {
 		e.B = append(e.B, `,"generated_text":null,"details":null}`...)
@@ -169,8 +169,8 @@ func (*tgi) end(e *api.Events, c *api.Choice, last bool) {
 	e.B = append(e.B, "}}"...)
 }
 
-func (*tgi) fail(e *api.Events, apology *apierror.Error) error {
-	e.B = appendTGIError(append(e.B, "data:"...), apology, "generation")
+func (*tgi) fail(e *api.Events, failure *apierror.Error) error {
+	e.B = appendTGIError(append(e.B, "data:"...), failure, "generation")
 	return e.End(false)
 }
 
@@ -182,10 +182,10 @@ type generate struct {
 
 var _ api.Chooser = generate{}
 
-// NewGenerate returns POST /generate, which TGI and SGLang share.
+// NewGenerate returns the protocol of POST /generate, which TGI and SGLang share.
 func NewGenerate() generate { return generate{NewTGI(tgiNever), newSGLang()} }
 
-// Choose takes a body without inputs and with a text, or token ids, for SGLang's.
+// Choose selects SGLang for a body without inputs and with a text or token ids.
 func (g generate) Choose(m *api.Model, body []byte) api.Protocol {
 	if has := m.Members(body, "inputs", "text", "input_ids"); !has[0] && (has[1] || has[2]) {
 		return g.sglang
@@ -193,7 +193,7 @@ func (g generate) Choose(m *api.Model, body []byte) api.Protocol {
 	return g.tgi
 }
 
-// ServeTGIInfo answers GET /info.
+// ServeTGIInfo handles GET /info.
 func ServeTGIInfo(m *api.Model, w http.ResponseWriter, _ *http.Request) {
 	dst := jsonappend.String([]byte(`{"model_id":`), m.Models()[0])
 	dst = append(dst, `,"max_input_tokens":`...)

@@ -28,13 +28,13 @@ func NewTriton(streaming bool) *triton {
 	return p
 }
 
-// tritonRequest is what Triton's answers depend on.
+// tritonRequest has the parameters of Triton's answers.
 type tritonRequest struct {
 	vllm   bool
-	before []byte // text in front of an answer in one piece, escaped for JSON
+	before []byte // text before an answer in one piece, escaped for JSON
 }
 
-// pathModel returns the model that a path names.
+// pathModel returns the name of the model in a path.
 func pathModel(r *http.Request) string { return chi.URLParam(r, "model") }
 
 func (p *triton) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
@@ -81,7 +81,7 @@ func appendTriton(dst []byte, x *api.Answer, c *api.Choice, from, to int) []byte
 	return append(c.AppendTokens(appendTritonHead(dst, x), from, to), `"}`...)
 }
 
-// appendTritonHead opens an answer, up to and including the quote before its text.
+// appendTritonHead appends an answer up to and including the quote before its text.
 func appendTritonHead(dst []byte, x *api.Answer) []byte {
 	dst = append(dst, '{')
 	q, _ := x.Request.Payload.(tritonRequest)
@@ -103,7 +103,7 @@ func (*triton) content(e *api.Events, c *api.Choice, from, to int, _ bool) error
 	return e.End(true)
 }
 
-// finish answers if there are no tokens; nothing else tells the end.
+// finish adds an event if there are no tokens; nothing else marks the end of a stream.
 func (*triton) finish(e *api.Events, c *api.Choice) error {
 	if c.Total > 0 {
 		return nil
@@ -112,8 +112,8 @@ func (*triton) finish(e *api.Events, c *api.Choice) error {
 	return e.End(false)
 }
 
-func (*triton) fail(e *api.Events, apology *apierror.Error) error {
-	e.B = api.AppendSimpleError(append(e.B, "data: "...), apology.Message)
+func (*triton) fail(e *api.Events, failure *apierror.Error) error {
+	e.B = api.AppendSimpleError(append(e.B, "data: "...), failure.Message)
 	return e.End(false)
 }
 
@@ -122,10 +122,10 @@ type infer struct{}
 
 var _ api.Protocol = infer{}
 
-// NewInfer returns POST /infer of a model.
+// NewInfer returns the protocol of POST /infer of a model.
 func NewInfer() api.Protocol { return infer{} }
 
-// inferRequest is what answers repeat.
+// inferRequest has the members that answers repeat.
 type inferRequest struct{ id string }
 
 func (infer) Read(m *api.Model, r *http.Request, body []byte) (*api.Request, *apierror.Error) {
@@ -197,7 +197,7 @@ func (infer) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	return append(dst, "]}]}"...), "application/json"
 }
 
-// ServeTritonReady answers the health routes of Triton and KServe.
+// ServeTritonReady handles the health routes of Triton and KServe.
 func ServeTritonReady(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	if model := pathModel(r); model != "" && !m.Serves(model) {
 		w.WriteHeader(http.StatusNotFound)
@@ -206,7 +206,7 @@ func ServeTritonReady(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	api.ServeHealth(m, w, r)
 }
 
-// ServeTritonModel answers with the metadata of a model.
+// ServeTritonModel responds with the metadata of a model.
 func ServeTritonModel(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	model := pathModel(r)
 	if !m.Serves(model) {

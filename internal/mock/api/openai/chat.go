@@ -69,7 +69,7 @@ func (chat) appendMessage(dst []byte, c *api.Choice, reasoningField string) []by
 	return append(dst, `","refusal":null,"tool_calls":[]}`...)
 }
 
-// Constraints reads tools, structured output and logprobs.
+// constraints reads tools, structured output and logprobs.
 func (chat) constraints(f *api.Fields) *api.Constraints {
 	w := api.ReadStructured(f)
 	if w == nil {
@@ -83,12 +83,12 @@ func (chat) constraints(f *api.Fields) *api.Constraints {
 		return nil
 	}
 	if api.LastIs(f.Value.GetArray("messages"), "role", "tool") {
-		w.Tools = nil // the call was made; now the answer is wanted
+		w.Tools = nil // the call was made, so the answer is text
 	}
 	return w
 }
 
-// appendCalls appends the calls of a whole answer, as far as they have come.
+// appendCalls appends the calls of an answer in one piece, up to the sent tokens.
 func appendCalls(dst []byte, c *api.Choice) []byte {
 	for i := range c.Calls {
 		from, to := c.Span(i)
@@ -109,8 +109,8 @@ func appendCalls(dst []byte, c *api.Choice) []byte {
 	return dst
 }
 
-// appendCallDelta appends the delta with the tokens from … to−1, which are of call
-// n: its name, or a part of its arguments.
+// appendCallDelta appends the delta with the tokens from … to−1, which belong to call n:
+// its name, or a part of its arguments.
 func appendCallDelta(dst []byte, role bool, c *api.Choice, n, from, to int) []byte {
 	dst = append(dst, `,"delta":{`...)
 	if role {

@@ -29,7 +29,7 @@ func (completions) appendMessage(dst []byte, c *api.Choice, _ string) []byte {
 	return append(dst, '"')
 }
 
-// Constraints reads structured output and logprobs.
+// constraints reads structured output and logprobs.
 func (completions) constraints(f *api.Fields) *api.Constraints {
 	w := api.ReadStructured(f)
 	if w == nil {

@@ -16,7 +16,7 @@ func (chat) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) []byte 
 		if i > from {
 			dst = append(dst, ',')
 		}
-		dst = appendTokenLogprob(dst, c.Said(i), c.Logprob(i))
+		dst = appendTokenLogprob(dst, c.TokenText(i), c.Logprob(i))
 		dst = append(dst, `,"top_logprobs":[`...)
 		c.Alternatives(i, top, func(k int, text string, logprob float64) {
 			if k > 0 {
@@ -59,16 +59,16 @@ func (completions) appendLogprobs(dst []byte, c *api.Choice, from, to, top int) 
 	}
 	offset := 0
 	for i := range from {
-		offset += len(c.Said(i))
+		offset += len(c.TokenText(i))
 	}
 	list(func(i int) {
 		dst = strconv.AppendInt(dst, int64(offset), 10)
-		offset += len(c.Said(i))
+		offset += len(c.TokenText(i))
 	})
 	dst = append(dst, `],"token_logprobs":[`...)
 	list(func(i int) { dst = appendLogprob(dst, c.Logprob(i)) })
 	dst = append(dst, `],"tokens":[`...)
-	list(func(i int) { dst = jsonappend.String(dst, c.Said(i)) })
+	list(func(i int) { dst = jsonappend.String(dst, c.TokenText(i)) })
 	dst = append(dst, `],"top_logprobs":[`...)
 	list(func(i int) {
 		dst = append(dst, '{')

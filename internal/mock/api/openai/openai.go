@@ -1,4 +1,4 @@
-// Package openai has the APIs of OpenAI for text, as vLLM serves them: chat completions,
+// Package openai implements OpenAI's text APIs as vLLM serves them: chat completions,
 // completions and responses.
 package openai
 
@@ -13,8 +13,8 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// dialect is what distinguishes OpenAI's two older text routes, as vLLM serves
-// them. Implementations are stateless.
+// dialect is the difference between OpenAI's two older text routes, as vLLM serves them.
+// Implementations are stateless.
 type dialect interface {
 	// names returns the prefix of ids and the object names of plain answers and
 	// of stream events.
@@ -29,7 +29,7 @@ type dialect interface {
 	// field means an event without text.
 	openDelta(dst []byte, role bool, field string) []byte
 	closeDelta(dst []byte, role bool, field string) []byte
-	// constraints reads what is asked of the answer; nil = nothing special.
+	// constraints reads the constraints on the answer; nil = none.
 	constraints(f *api.Fields) *api.Constraints
 	// appendLogprobs appends the object with the probabilities of the tokens
 	// from … to−1 and of top tokens in each place.
@@ -62,12 +62,12 @@ func newText(d dialect) *text {
 }
 
 func (p *text) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request, *apierror.Error) {
-	var wish *api.Constraints
+	var constraints *api.Constraints
 	q, refusal := m.ParseText(body, func(m *api.Model, f *api.Fields) []api.Prompt {
-		wish = p.constraints(f)
+		constraints = p.constraints(f)
 		return p.prompts(m, f)
 	})
-	q.Constraints, q.Chat = wish, p.hasRole()
+	q.Constraints, q.Chat = constraints, p.hasRole()
 	return q, refusal
 }
 
@@ -105,8 +105,8 @@ func (p *text) Document(dst []byte, x *api.Answer) ([]byte, string) {
 
 func (p *text) Script() *api.Script { return &p.streams }
 
-// open renders the head of all events. It stays at the front of the buffer,
-// events are rendered behind it.
+// open renders the head of all events. It stays at the front of the buffer; events are
+// rendered after it.
 func (p *text) open(e *api.Events) {
 	prefix, _, object := p.names()
 	e.Buffer.B = AppendHead(append(e.Buffer.B[:0], "data: "...), e.Answer, prefix, object)
@@ -227,7 +227,7 @@ func (p *text) stop(e *api.Events, finish *api.Choice) {
 	p.stopChoice(e, finish)
 }
 
-// stopChoice is stop from the value of finish_reason on.
+// stopChoice is stop without the name of finish_reason.
 func (*text) stopChoice(e *api.Events, finish *api.Choice) {
 	if finish == nil {
 		e.B = append(e.B, "null}]"...)
@@ -251,7 +251,7 @@ func (p *text) appendProbabilities(dst []byte, w *api.Constraints, c *api.Choice
 	return p.appendLogprobs(dst, c, from, to, w.Top)
 }
 
-// CloseStream adds the event with the usage, if it is wanted, and the end of the stream.
+// CloseStream adds the event with the usage, if it is enabled, and the end of the stream.
 func CloseStream(e *api.Events) error {
 	if e.FinalUsage {
 		// The event with choices [].
@@ -270,17 +270,17 @@ func CloseStream(e *api.Events) error {
 }
 
 // FailStream adds vLLM's error event and the end of the stream.
-func FailStream(e *api.Events, apology *apierror.Error) error {
+func FailStream(e *api.Events, failure *apierror.Error) error {
 	e.B = append(e.B, "data: "...)
-	e.B = apierror.Append(e.B, apology)
+	e.B = apierror.Append(e.B, failure)
 	if err := e.End(false); err != nil {
 		return err
 	}
 	return e.Done()
 }
 
-// AppendHead opens the object that documents and events have in common, up to
-// and including the bracket of choices.
+// AppendHead appends the common beginning of documents and events, up to and including
+// the bracket of choices.
 func AppendHead(dst []byte, x *api.Answer, prefix, object string) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = jsonappend.String(dst, prefix+x.RequestID())

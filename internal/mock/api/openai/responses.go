@@ -22,7 +22,7 @@ type responses struct {
 
 var _ api.Protocol = (*responses)(nil)
 
-// NewResponses returns POST /v1/responses, with responses of its own.
+// NewResponses returns the protocol of POST /v1/responses, with its own store.
 func NewResponses() *responses {
 	p := &responses{}
 	p.streams = api.Script{
@@ -32,36 +32,36 @@ func NewResponses() *responses {
 	return p
 }
 
-// responsesRequest is what answers repeat of a request.
+// responsesRequest has the members of a request that answers repeat.
 type responsesRequest struct {
 	instructions string
 	previous     string // id of the response that is continued; "" = none
 	store        bool
-	said         map[string][]byte // members that answers repeat as they came; nil = none
+	repeated     map[string][]byte // members that answers repeat unchanged; nil = none
 }
 
-// repeats reads the members that answers repeat as they came.
+// repeats reads the members that answers repeat unchanged.
 func (r *responsesRequest) repeats(f *api.Fields) {
 	for _, name := range [...]string{"metadata", "parallel_tool_calls", "reasoning", "temperature", "text", "tool_choice", "tools", "top_p", "truncation", "user"} {
 		if v, ok := f.Get(name); ok {
-			if r.said == nil {
-				r.said = map[string][]byte{}
+			if r.repeated == nil {
+				r.repeated = map[string][]byte{}
 			}
-			r.said[name] = v.MarshalTo(nil)
+			r.repeated[name] = v.MarshalTo(nil)
 		}
 	}
 }
 
-// readResponseWishes reads tools and the form of the answer; nil means that nothing
-// was asked for.
-func readResponseWishes(f *api.Fields) *api.Constraints {
+// readResponseConstraints reads tools and the form of the answer; nil means that there
+// are none.
+func readResponseConstraints(f *api.Fields) *api.Constraints {
 	w := readFormat(f)
 	if w == nil {
 		w = &api.Constraints{}
 	}
 	w.ReadTools(f, api.FlatTools)
 	if api.LastIs(f.Value.GetArray("input"), "type", "function_call_output", "custom_tool_call_output") {
-		w.Tools = nil // the call was made; now the answer is wanted
+		w.Tools = nil // the call was made, so the answer is text
 	}
 	if w.Empty() {
 		return nil
@@ -69,7 +69,7 @@ func readResponseWishes(f *api.Fields) *api.Constraints {
 	return w
 }
 
-// readFormat reads the form of the answer, which is the member text.format.
+// readFormat reads text.format, the form of the answer.
 func readFormat(f *api.Fields) *api.Constraints {
 	text, ok := f.Member("text")
 	if !ok {
@@ -115,10 +115,10 @@ func (a *responses) Read(m *api.Model, _ *http.Request, body []byte) (*api.Reque
 			extra.store = f.Boolean("store")
 		}
 		extra.repeats(f)
-		q.Constraints = readResponseWishes(f)
+		q.Constraints = readResponseConstraints(f)
 		a.resume(f, extra.previous, &p)
-		var said strings.Builder
-		api.ReadText(m, []byte(extra.instructions), &p, &said)
+		var echo strings.Builder
+		api.ReadText(m, []byte(extra.instructions), &p, &echo)
 		readInput(m, f, &p)
 		q.Prompts, q.Payload = []api.Prompt{p}, extra
 		if f.Err == nil {
@@ -128,7 +128,7 @@ func (a *responses) Read(m *api.Model, _ *http.Request, body []byte) (*api.Reque
 	return q, refusal
 }
 
-// resume starts p with the conversation that ended with a stored response.
+// resume starts p with the conversation up to a stored response.
 func (a *responses) resume(f *api.Fields, previous string, p *api.Prompt) {
 	if previous == "" || f.Err != nil {
 		return
@@ -141,7 +141,7 @@ func (a *responses) resume(f *api.Fields, previous string, p *api.Prompt) {
 	p.Tokens, p.Hash = stored.Tokens, stored.hash
 }
 
-// noResponse is the refusal of a response that is not stored.
+// noResponse is the error for a response that is not stored.
 func noResponse(id, param string) *apierror.Error {
 	status := http.StatusNotFound
 	return apierror.New(status, fmt.Sprintf("Response with id '%s' not found.", id[:min(len(id), 100)]), param)
@@ -155,7 +155,7 @@ func (a *responses) keep(x *api.Answer, output int, object []byte) {
 	}
 }
 
-// Serve is GET /v1/responses/ID.
+// Serve handles GET /v1/responses/ID.
 func (a *responses) Serve(_ *api.Model, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
 	stored, ok := a.stored.Get(id)
@@ -169,7 +169,7 @@ func (a *responses) Serve(_ *api.Model, w http.ResponseWriter, r *http.Request) 
 
 func responseID(x *api.Answer) string { return "resp_" + x.RequestID() }
 
-// readInput reads a text or a list of items: they make one prompt.
+// readInput reads a text or a list of items, which form one prompt.
 func readInput(m *api.Model, f *api.Fields, p *api.Prompt) {
 	v, ok := f.Get("input")
 	if !ok {
@@ -177,9 +177,9 @@ func readInput(m *api.Model, f *api.Fields, p *api.Prompt) {
 		return
 	}
 	if v.Type() == fastjson.TypeString {
-		var said strings.Builder
-		api.ReadText(m, v.GetStringBytes(), p, &said)
-		p.Echo = said.String()
+		var echo strings.Builder
+		api.ReadText(m, v.GetStringBytes(), p, &echo)
+		p.Echo = echo.String()
 		return
 	}
 	list, err := v.Array()
@@ -200,10 +200,10 @@ func readInput(m *api.Model, f *api.Fields, p *api.Prompt) {
 func readItem(m *api.Model, f *api.Fields, item *fastjson.Value, p *api.Prompt) {
 	in := &api.Fields{Value: item, Err: f.Err}
 	defer func() { f.Err = in.Err }()
-	var said strings.Builder
+	var echo strings.Builder
 	add := func(names ...string) {
 		for _, name := range names {
-			api.ReadText(m, []byte(in.Text(name)), p, &said)
+			api.ReadText(m, []byte(in.Text(name)), p, &echo)
 		}
 	}
 	switch kind := in.Text("type"); kind {
@@ -219,12 +219,12 @@ func readItem(m *api.Model, f *api.Fields, item *fastjson.Value, p *api.Prompt) 
 		need(in, "call_id")
 		if v, ok := in.Get("output"); ok && v.Type() == fastjson.TypeArray {
 			for _, part := range v.GetArray() {
-				api.ReadPart(m, in, part, p, &said)
+				api.ReadPart(m, in, part, p, &echo)
 			}
 			return
 		}
 		add("output")
-	case "reasoning", "item_reference": // not told to the model again
+	case "reasoning", "item_reference": // not part of the model's input
 	default:
 		if in.Err == nil {
 			in.Err = apierror.BadRequest("input", "Unknown item type: "+kind[:min(len(kind), 100)])
@@ -232,7 +232,7 @@ func readItem(m *api.Model, f *api.Fields, item *fastjson.Value, p *api.Prompt) 
 	}
 }
 
-// need refuses an object without a text that it must have.
+// need reads a required string of an object.
 func need(f *api.Fields, name string) {
 	if f.Text(name) == "" {
 		f.Fail(name, "string")

@@ -7,13 +7,13 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// A call of a tool in a response is an item of its own (OpenAI API reference,
-// "Function calling" and "Streaming events"): it is added with its name and without
-// arguments, gets the pieces of them, and is done. Like the name event of a chat, the
-// event that adds it is content: the name is its first token.
+// A tool call in a response is a separate item (OpenAI API reference, "Function calling"
+// and "Streaming events"): it is added with its name and without arguments, receives them
+// in pieces, and is done. Like the name event of a chat, the event that adds it is
+// content: the name is its first token.
 
-// callContent adds the tokens from … to−1, which are of call n: its name, or a part of
-// its arguments.
+// callContent adds the tokens from … to−1, which belong to call n: its name, or a part
+// of its arguments.
 func (p *responses) callContent(e *api.Events, c *api.Choice, n, from, to int) error {
 	if start, _ := c.Span(n); from > start {
 		startEvent(e, "response.function_call_arguments.delta")
@@ -30,7 +30,7 @@ func (p *responses) callContent(e *api.Events, c *api.Choice, n, from, to int) e
 	return p.callItem(e, c, n, begun)
 }
 
-// closeAt adds the end of the item that token i belongs to.
+// closeAt adds the end of the item of token i.
 func (p *responses) closeAt(e *api.Events, c *api.Choice, i int) error {
 	if n := c.CallAt(i); n >= 0 {
 		return p.closeCall(e, c, n)
@@ -38,7 +38,7 @@ func (p *responses) closeAt(e *api.Events, c *api.Choice, i int) error {
 	return p.closeItem(e, c, c.SideOf(i))
 }
 
-// closeCall adds the ends of the arguments and of the call: each repeats all of them.
+// closeCall adds the ends of the arguments and of the call; both repeat all arguments.
 func (p *responses) closeCall(e *api.Events, c *api.Choice, n int) error {
 	startEvent(e, "response.function_call_arguments.done")
 	placeCall(e, c, n)
@@ -50,7 +50,7 @@ func (p *responses) closeCall(e *api.Events, c *api.Choice, n int) error {
 	return p.callItem(e, c, n, whole)
 }
 
-// callItem adds the event with which the item of call n begins or ends.
+// callItem adds the first or the last event of the item of call n.
 func (p *responses) callItem(e *api.Events, c *api.Choice, n int, part extent) error {
 	kind := "response.output_item.added"
 	if part == whole {
@@ -64,7 +64,7 @@ func (p *responses) callItem(e *api.Events, c *api.Choice, n int, part extent) e
 	return endEvent(e, part == begun)
 }
 
-// placeCall appends where an event about the arguments of call n belongs.
+// placeCall appends the position of an event of the arguments of call n.
 func placeCall(e *api.Events, c *api.Choice, n int) {
 	e.B = append(e.B, `,"item_id":`...)
 	e.B = appendCallID(e.B, c, n)
@@ -72,12 +72,12 @@ func placeCall(e *api.Events, c *api.Choice, n int) {
 	e.B = api.AppendCallIndex(e.B, c, n)
 }
 
-// appendCallID appends the id of the item of call n, which is not that of the call.
+// appendCallID appends the id of the item of call n, which differs from that of the call.
 func appendCallID(dst []byte, c *api.Choice, n int) []byte {
 	return jsonappend.String(dst, "fc_"+strings.TrimPrefix(c.Calls[n].ID, "call_"))
 }
 
-// appendCall appends the item of call n; without its arguments it has just begun.
+// appendCall appends the item of call n, without arguments if it has just begun.
 func appendCall(dst []byte, c *api.Choice, n int, part extent) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendCallID(dst, c, n)

@@ -14,15 +14,15 @@ import (
 func (p *responses) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	output, reasoning := api.Tokens(x.Choices)
 	begin := len(dst)
-	dst = appendResponse(dst, x, &standing{said: &x.Choices[0], output: output, reasoning: reasoning})
+	dst = appendResponse(dst, x, &standing{choice: &x.Choices[0], output: output, reasoning: reasoning})
 	p.keep(x, output, dst[begin:])
 	return dst, "application/json"
 }
 
-// standing is how far a response is.
+// standing is the state of a response.
 type standing struct {
-	said              *api.Choice     // what was said in it; nil while it is in progress, or when it failed
-	failure           *apierror.Error // why it failed; nil = it did not
+	choice            *api.Choice     // its text; nil while it is in progress and if it failed
+	failure           *apierror.Error // nil = none
 	output, reasoning int             // tokens
 }
 
@@ -30,9 +30,9 @@ func (st *standing) status() (status, why string) {
 	switch {
 	case st.failure != nil:
 		return "failed", "null"
-	case st.said == nil:
+	case st.choice == nil:
 		return "in_progress", "null"
-	case st.said.Finish == "length":
+	case st.choice.Finish == "length":
 		return "incomplete", `{"reason":"max_output_tokens"}`
 	}
 	return "completed", "null"
@@ -65,8 +65,8 @@ func appendResponse(dst []byte, x *api.Answer, st *standing) []byte {
 	dst = append(dst, `,"model":`...)
 	dst = jsonappend.String(dst, q.Model)
 	dst = append(dst, `,"output":[`...)
-	if st.said != nil {
-		dst = appendOutput(dst, x, st.said)
+	if st.choice != nil {
+		dst = appendOutput(dst, x, st.choice)
 	}
 	dst = extra.appendMember(append(dst, ']'), "parallel_tool_calls", "true")
 	dst = appendTextOrNull(append(dst, `,"previous_response_id":`...), extra.previous)
@@ -79,7 +79,7 @@ func appendResponse(dst []byte, x *api.Answer, st *standing) []byte {
 	dst = extra.appendMember(dst, "top_p", "1.0")
 	dst = extra.appendMember(dst, "truncation", `"disabled"`)
 	dst = append(dst, `,"usage":`...)
-	if st.said == nil || x.Options.Usage == options.UsageNever {
+	if st.choice == nil || x.Options.Usage == options.UsageNever {
 		dst = append(dst, "null"...)
 	} else {
 		dst = appendUsageOf(dst, x, st.output, st.reasoning)
@@ -96,7 +96,7 @@ func appendTextOrNull(dst []byte, s string) []byte {
 	return jsonappend.String(dst, s)
 }
 
-// extent says how much of something is there.
+// extent is the part of an item that an event contains.
 type extent uint8
 
 const (
@@ -117,7 +117,7 @@ func appendUsageOf(dst []byte, x *api.Answer, output, reasoning int) []byte {
 	return append(dst, '}')
 }
 
-// appendOutput appends the items of an answer, which are complete.
+// appendOutput appends the complete items of an answer.
 func appendOutput(dst []byte, x *api.Answer, c *api.Choice) []byte {
 	if c.Reasoning > 0 {
 		dst = appendItem(dst, x, c, api.Reasoning, whole)
@@ -140,8 +140,8 @@ func appendOutput(dst []byte, x *api.Answer, c *api.Choice) []byte {
 	return dst
 }
 
-// appendItem appends the item of the reasoning or of the answer; without its
-// content it has just begun.
+// appendItem appends the item of the reasoning or of the answer, without content if it
+// has just begun.
 func appendItem(dst []byte, x *api.Answer, c *api.Choice, of api.Side, part extent) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendItemID(dst, x, of)
@@ -163,7 +163,7 @@ func appendItem(dst []byte, x *api.Answer, c *api.Choice, of api.Side, part exte
 	return append(append(dst, status...), '"', '}')
 }
 
-// appendPart appends the one part of an item; without its text it has just begun.
+// appendPart appends the only part of an item, without text if it has just begun.
 func appendPart(dst []byte, c *api.Choice, of api.Side, part extent) []byte {
 	if of == api.Reasoning {
 		dst = append(dst, `{"type":"reasoning_text","text":"`...)
@@ -184,10 +184,10 @@ func appendItemID(dst []byte, x *api.Answer, of api.Side) []byte {
 	return jsonappend.String(dst, prefix+x.RequestID())
 }
 
-// appendMember appends a member with what the request said, else with a default.
+// appendMember appends a member with the value from the request, else with a default.
 func (r *responsesRequest) appendMember(dst []byte, name, otherwise string) []byte {
 	dst = append(append(append(dst, ',', '"'), name...), '"', ':')
-	if v, ok := r.said[name]; ok {
+	if v, ok := r.repeated[name]; ok {
 		return append(dst, v...)
 	}
 	return append(dst, otherwise...)

@@ -8,11 +8,11 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// The life of a streamed response (OpenAI API reference, "Streaming events"):
-// created and in_progress come with the head; every item is added, gets its part,
-// the pieces of it, and is done; calls of tools have no part (responsescall.go). As
-// with vLLM the last event is always called completed, and the response in it says
-// whether that is so.
+// The events of a streamed response (OpenAI API reference, "Streaming events"):
+// created and in_progress are sent with the head. Every item is added, then its part,
+// then the deltas of the part; then both are done. Tool calls have no part
+// (responsescall.go). As in vLLM the last event is always of type completed; the status
+// of the response in it may differ.
 
 // startEvent starts an event of the given kind, which the caller completes.
 func startEvent(e *api.Events, kind string) {
@@ -32,7 +32,7 @@ func endEvent(e *api.Events, content bool) error {
 	return e.End(content)
 }
 
-// placePart appends where an event belongs: the item, and its one part.
+// placePart appends the position of an event: the item and its only part.
 func placePart(e *api.Events, c *api.Choice, of api.Side) {
 	e.B = append(e.B, `,"item_id":`...)
 	e.B = appendItemID(e.B, e.Answer, of)
@@ -55,7 +55,7 @@ func (p *responses) begin(e *api.Events) error {
 
 func (p *responses) first(e *api.Events) error {
 	c := &e.Answer.Choices[0]
-	if c.Total == 0 || c.CallAt(0) >= 0 { // a call is opened by its name, which is content
+	if c.Total == 0 || c.CallAt(0) >= 0 { // the item of a call starts with its name, which is content
 		return nil
 	}
 	return p.openItem(e, c, c.SideOf(0))
@@ -73,7 +73,7 @@ func (p *responses) openItem(e *api.Events, c *api.Choice, of api.Side) error {
 	return p.part(e, c, of, begun)
 }
 
-// part adds the beginning or the end of the one part of an item.
+// part adds the beginning or the end of the only part of an item.
 func (p *responses) part(e *api.Events, c *api.Choice, of api.Side, part extent) error {
 	kind := "response.content_part.added"
 	if part == whole {
@@ -117,8 +117,8 @@ func textEvent(of api.Side) string {
 	return "response.output_text"
 }
 
-// closeItem adds the ends of the text, of its part and of its item: each repeats
-// all of it.
+// closeItem adds the ends of the text, of its part and of its item, which all repeat
+// the text.
 func (p *responses) closeItem(e *api.Events, c *api.Choice, of api.Side) error {
 	startEvent(e, textEvent(of)+".done")
 	placePart(e, c, of)
@@ -150,7 +150,7 @@ func (p *responses) finish(e *api.Events, c *api.Choice) error {
 
 func (p *responses) close(e *api.Events) error {
 	object := appendResponse(nil, e.Answer, &standing{
-		said: &e.Answer.Choices[0], output: e.Answer.Truth.OutputTokens, reasoning: e.Answer.Truth.ReasoningTokens,
+		choice: &e.Answer.Choices[0], output: e.Answer.Truth.OutputTokens, reasoning: e.Answer.Truth.ReasoningTokens,
 	})
 	p.keep(e.Answer, e.Answer.Truth.OutputTokens, object)
 	if e.Answer.Options.FinishChunk == options.FinishMissing {
@@ -162,9 +162,9 @@ func (p *responses) close(e *api.Events) error {
 	return endEvent(e, false)
 }
 
-func (p *responses) fail(e *api.Events, apology *apierror.Error) error {
+func (p *responses) fail(e *api.Events, failure *apierror.Error) error {
 	startEvent(e, "response.failed")
 	e.B = append(e.B, `,"response":`...)
-	e.B = appendResponse(e.B, e.Answer, &standing{failure: apology})
+	e.B = appendResponse(e.B, e.Answer, &standing{failure: failure})
 	return endEvent(e, false)
 }

@@ -2,15 +2,15 @@ package openai
 
 import "sync"
 
-// MaxStored is how many responses are kept for requests that continue them; the
-// oldest go first.
+// MaxStored is the number of responses that requests can continue; the oldest are
+// removed first.
 const MaxStored = 10_000
 
-// MaxObjects is how many of them, the newest, can be had again.
+// MaxObjects is the number of the newest responses that can be retrieved.
 const MaxObjects = 1000
 
-// StoredResponses is what is kept of responses. The zero value is ready; it is safe
-// for concurrent use.
+// StoredResponses stores responses. The zero value is ready to use. It is safe for
+// concurrent use.
 type StoredResponses struct {
 	mu    sync.Mutex
 	ByID  map[string]StoredResponse
@@ -18,14 +18,14 @@ type StoredResponses struct {
 	next  int      // of the ring: the oldest
 }
 
-// StoredResponse is a conversation as it stands after an answer.
+// StoredResponse is a conversation up to and including an answer.
 type StoredResponse struct {
 	Tokens int
 	hash   uint32
-	Object []byte // the response as it was sent; nil = forgotten
+	Object []byte // the response as it was sent; nil = removed
 }
 
-// Put stores a response; the oldest is forgotten if there are too many.
+// Put stores a response and removes the oldest if there are too many.
 func (s *StoredResponses) Put(id string, r StoredResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,8 @@ func (s *StoredResponses) Put(id string, r StoredResponse) {
 	s.ByID[id] = r
 }
 
-// forget drops the object of a response; it can still be continued. s.mu is held.
+// forget removes the object of a response, which can still be continued. s.mu must be
+// held.
 func (s *StoredResponses) forget(id string) {
 	r := s.ByID[id]
 	r.Object = nil

@@ -1,5 +1,5 @@
-// Package runpod has the API of a serverless endpoint of Endpoint, with the worker for
-// vLLM behind it.
+// Package runpod implements the API of a serverless endpoint of Runpod with Runpod's
+// worker for vLLM.
 package runpod
 
 import (
@@ -17,11 +17,10 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// syncExpiry is how long results of /runsync are kept.
+// syncExpiry is the time that results of /runsync are kept.
 const syncExpiry = time.Minute
 
-// Submission is Endpoint's API of a serverless endpoint, with the worker for vLLM
-// behind it: /run and /runsync.
+// Submission is the protocol of /run and /runsync.
 type Submission struct {
 	*Endpoint
 	Sync bool
@@ -29,7 +28,7 @@ type Submission struct {
 
 var _ api.JobProtocol = Submission{}
 
-// Endpoint is an endpoint and its queue.
+// Endpoint is a serverless endpoint and its queue.
 type Endpoint struct{ queue *jobs.Queue }
 
 // New returns an endpoint whose jobs wait in queue.
@@ -44,14 +43,14 @@ func (Submission) Script() *api.Script { return nil }
 // Jobs implements api.JobProtocol.
 func (p Submission) Jobs() *jobs.Queue { return p.queue }
 
-// Refusal is as Endpoint's gateway writes it.
+// Refusal appends an error in the form of Runpod's gateway.
 func (Submission) Refusal(dst []byte, e *apierror.Error) []byte {
 	dst = append(dst, `{"error":`...)
 	dst = jsonappend.String(dst, e.Message)
 	return append(dst, '}')
 }
 
-// The bounds of ?wait, and what holds without it.
+// The bounds of ?wait, and its default.
 const (
 	leastWait   = time.Second
 	mostWait    = 300 * time.Second
@@ -70,7 +69,7 @@ func (p Submission) Wait(r *http.Request) time.Duration {
 	return max(leastWait, min(mostWait, time.Duration(ms)*time.Millisecond))
 }
 
-// textJob is what a job of a language model puts out.
+// textJob is the output of a job of a language model.
 type textJob struct {
 	q         *api.Request
 	choice    api.Choice
@@ -78,19 +77,19 @@ type textJob struct {
 	chat      bool
 	batches   []parcel
 	delivered int    // batches
-	held      []byte // of a stream's text, for the next batch
-	problem   string // what the worker says in place of output; "" = nothing
+	held      []byte // part of a stream's text for the next batch
+	problem   string // the worker's error message in place of output; "" = none
 	output    string // one of the options
 	limit     time.Duration
 }
 
-// parcel is output that becomes available at once.
+// parcel is a part of the output that becomes available at once.
 type parcel struct {
 	from, to int // tokens
 	after    int64
 }
 
-// batching is how a worker gathers tokens.
+// batching is how a worker batches tokens.
 type batching struct{ least, most, growth int }
 
 // Read parses {"input":{…}}: messages, a prompt, or a body of OpenAI's API.
@@ -118,7 +117,7 @@ func (Submission) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request
 			return
 		}
 		if err := m.CheckRequest(q); err != nil {
-			// The gateway takes everything; it is the worker who complains.
+			// The gateway accepts everything; the worker reports the error.
 			t.problem = fmt.Sprintf("vLLM returned HTTP %d: %s", err.Status, apierror.Append(nil, err))
 			if len(q.Prompts) == 0 {
 				q.Prompts = []api.Prompt{{}}
@@ -130,13 +129,13 @@ func (Submission) Read(m *api.Model, _ *http.Request, body []byte) (*api.Request
 	return q, refusal
 }
 
-// plannedText is a text job on its way from read to plan.
+// plannedText is a text job that Read has read, for Plan.
 type plannedText struct {
 	text   *textJob
 	gather batching
 }
 
-// readInput reads what is asked of the model.
+// readInput reads the request to the model.
 func (t *textJob) readInput(m *api.Model, input *api.Fields, q *api.Request) {
 	body, path := input, ""
 	for _, names := range [][2]string{{"openai_route", "openai_input"}, {"route", "body"}} {
@@ -182,7 +181,7 @@ func (t *textJob) readInput(m *api.Model, input *api.Fields, q *api.Request) {
 	}
 }
 
-// read reads the worker's own options.
+// read reads the options of the worker.
 func (b *batching) read(input *api.Fields) {
 	for _, o := range []struct {
 		name string
@@ -194,7 +193,7 @@ func (b *batching) read(input *api.Fields) {
 	}
 }
 
-// Plan draws when which token will be there.
+// Plan draws the times of the tokens.
 func (p Submission) Plan(x *api.Answer, j *jobs.Job) {
 	planned := x.Request.Payload.(*plannedText)
 	t := planned.text
@@ -222,7 +221,7 @@ func (p Submission) Plan(x *api.Answer, j *jobs.Job) {
 	}
 }
 
-// Document says how the job is, after its submission.
+// Document appends the state of the job after its submission.
 func (p Submission) Document(dst []byte, x *api.Answer) ([]byte, string) {
 	j, _ := x.Request.Payload.(*jobs.Job)
 	now := x.Now()
@@ -230,25 +229,25 @@ func (p Submission) Document(dst []byte, x *api.Answer) ([]byte, string) {
 		if p.Sync {
 			dst = appendRunpodStatus(dst, j, s, now)
 		} else {
-			dst = appendRunpodHead(dst, j, jobs.Queued, now) // whatever has become of it already
+			dst = appendRunpodHead(dst, j, jobs.Queued, now) // even if its state has changed already
 			dst = append(dst, '}')
 		}
 	})
 	return dst, "application/json"
 }
 
-// textJobOf returns what the queue keeps of a job.
+// textJobOf returns the payload of a job.
 func textJobOf(j *jobs.Job) *textJob {
 	t, _ := j.Payload.(*textJob)
 	return t
 }
 
-// runpodStates are Endpoint's words, in the order of the states.
+// runpodStates are Runpod's names of the states, in their order.
 func runpodStates() [6]string {
 	return [...]string{"IN_QUEUE", "IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"}
 }
 
-// appendRunpodHead opens the object about a job.
+// appendRunpodHead appends the beginning of the object of a job.
 func appendRunpodHead(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 	dst = append(dst, '{')
 	if j.Started != 0 && s != jobs.Queued {
@@ -270,11 +269,11 @@ func appendRunpodHead(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 	return append(dst, '"')
 }
 
-// jobError is what a worker says that breaks down.
+// jobError is the error of a worker that fails.
 const jobError = `{"error_type":"<class 'RuntimeError'>","error_message":"The engine died while the answer was being generated.",` +
 	`"error_traceback":"Traceback (most recent call last): simulated","hostname":"mock","worker_id":"mock"}`
 
-// appendRunpodStatus writes the whole object about a job.
+// appendRunpodStatus appends the whole object of a job.
 func appendRunpodStatus(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte {
 	dst = appendRunpodHead(dst, j, s, now)
 	switch s {
@@ -289,7 +288,8 @@ func appendRunpodStatus(dst []byte, j *jobs.Job, s jobs.State, now int64) []byte
 	return append(dst, '}')
 }
 
-// About answers a request about one job with what write appends.
+// About returns a handler that responds to a request for one job with the output of
+// write.
 func (*Endpoint) About(write func(dst []byte, id string, now int64) ([]byte, bool)) func(*api.Model, http.ResponseWriter, *http.Request) {
 	return func(m *api.Model, w http.ResponseWriter, r *http.Request) {
 		body, ok := write(nil, chi.URLParam(r, "id"), m.Now())
@@ -301,7 +301,7 @@ func (*Endpoint) About(write func(dst []byte, id string, now int64) ([]byte, boo
 	}
 }
 
-// AppendStatus is GET /status/{id}.
+// AppendStatus appends the response to GET /status/{id}.
 func (p *Endpoint) AppendStatus(dst []byte, id string, now int64) ([]byte, bool) {
 	ok := p.queue.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = appendRunpodStatus(dst, j, state, now)
@@ -309,7 +309,7 @@ func (p *Endpoint) AppendStatus(dst []byte, id string, now int64) ([]byte, bool)
 	return dst, ok
 }
 
-// AppendCancel is POST /cancel/{id}.
+// AppendCancel appends the response to POST /cancel/{id}.
 func (p *Endpoint) AppendCancel(dst []byte, id string, now int64) ([]byte, bool) {
 	if !p.queue.Cancel(id, now) {
 		return nil, false
@@ -320,7 +320,7 @@ func (p *Endpoint) AppendCancel(dst []byte, id string, now int64) ([]byte, bool)
 	return dst, ok
 }
 
-// AppendStream is /stream/{id}: what has become available since the last call.
+// AppendStream appends the response to /stream/{id}: the output since the last call.
 func (p *Endpoint) AppendStream(dst []byte, id string, now int64) ([]byte, bool) {
 	ok := p.queue.Look(id, now, func(j *jobs.Job, state jobs.State) {
 		dst = append(dst, `{"status":"`...)
@@ -334,7 +334,7 @@ func (p *Endpoint) AppendStream(dst []byte, id string, now int64) ([]byte, bool)
 	return dst, ok
 }
 
-// ServeRetry is POST /retry/{id}.
+// ServeRetry handles POST /retry/{id}.
 func (p *Endpoint) ServeRetry(m *api.Model, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
 	found, ok := p.queue.Retry(id, m.Now())
@@ -349,13 +349,13 @@ func (p *Endpoint) ServeRetry(m *api.Model, w http.ResponseWriter, r *http.Reque
 	}
 }
 
-// ServePurge is POST /purge-queue.
+// ServePurge handles POST /purge-queue.
 func (p *Endpoint) ServePurge(m *api.Model, w http.ResponseWriter, _ *http.Request) {
 	body := strconv.AppendInt([]byte(`{"removed":`), int64(p.queue.Purge(m.Now())), 10)
 	_ = apierror.WriteJSON(w, http.StatusOK, append(body, `,"status":"completed"}`...))
 }
 
-// ServeHealth is GET /health below an endpoint.
+// ServeHealth handles GET /health of an endpoint.
 func (p *Endpoint) ServeHealth(m *api.Model, w http.ResponseWriter, _ *http.Request) {
 	c := p.queue.Census(m.Now())
 	workers := m.Options.Jobs.Workers

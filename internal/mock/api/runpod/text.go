@@ -7,8 +7,8 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// appendNews appends the items that have become available since the last call;
-// elapsed is nanoseconds since the start of the work.
+// appendNews appends the items that have become available since the last call; elapsed
+// is the time since the start of the job, in nanoseconds.
 func (t *textJob) appendNews(dst []byte, elapsed int64, done bool) []byte {
 	if t.problem != "" && t.delivered == 0 {
 		t.delivered = 1
@@ -30,7 +30,7 @@ func (t *textJob) appendNews(dst []byte, elapsed int64, done bool) []byte {
 	return dst
 }
 
-// appendProblem appends what the worker puts out when the engine refuses.
+// appendProblem appends the worker's output for an error of the engine.
 func (t *textJob) appendProblem(dst []byte) []byte {
 	dst = append(dst, `{"error":`...)
 	dst = jsonappend.String(dst, t.problem)
@@ -51,11 +51,11 @@ func (t *textJob) appendItem(dst []byte, i int, last bool) []byte {
 	if last {
 		text = t.appendTail(text)
 	} else {
-		// Workers hand on what their socket gave them: the end of an event may
-		// come with the next piece.
+		// Workers forward what they have read from their socket, so the end of an
+		// event may be in the next piece.
 		cut := len(text) - min(len(text)/2, 7+5*i%23)
 		for cut < len(text) && text[cut]&0xc0 == 0x80 {
-			cut++ // not within a character
+			cut++ // do not split a character
 		}
 		t.held = append([]byte(nil), text[cut:]...)
 		text = text[:cut]
@@ -63,7 +63,7 @@ func (t *textJob) appendItem(dst []byte, i int, last bool) []byte {
 	return jsonappend.String(dst, string(text))
 }
 
-// appendTokens appends tokens as older workers do.
+// appendTokens appends tokens in the form of older workers.
 func (t *textJob) appendTokens(dst []byte, from, to int) []byte {
 	dst = append(dst, `{"choices":[{"tokens":["`...)
 	dst = t.choice.AppendTokens(dst, from, to)
@@ -74,7 +74,8 @@ func (t *textJob) appendTokens(dst []byte, from, to int) []byte {
 	return append(dst, "}}"...)
 }
 
-// appendDocumentHead opens an object of OpenAI's API, up to the bracket of choices.
+// appendDocumentHead appends the beginning of an object of OpenAI's API, up to the
+// bracket of choices.
 func (t *textJob) appendDocumentHead(dst []byte, object string) []byte {
 	prefix := "cmpl-"
 	if t.chat {
@@ -129,7 +130,7 @@ func (t *textJob) appendUsage(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendOutput appends the whole output of a job that is done.
+// appendOutput appends the whole output of a finished job.
 func (t *textJob) appendOutput(dst []byte) []byte {
 	dst = append(dst, '[')
 	switch {
@@ -137,7 +138,7 @@ func (t *textJob) appendOutput(dst []byte) []byte {
 		dst = t.appendProblem(dst)
 	case t.output == options.OutputTokens:
 		dst = t.appendTokens(dst, 0, t.choice.Total)
-	case t.q.Stream: // all pieces of the stream, once more
+	case t.q.Stream: // all pieces of the stream again
 		var text []byte
 		for n := range t.choice.Total {
 			text = t.appendEvent(text, n)

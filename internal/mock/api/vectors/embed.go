@@ -1,5 +1,5 @@
-// Package vectors has APIs that answer with vectors, scores and tokens: those of OpenAI,
-// vLLM, Jina, Cohere, Text Embeddings Inference, NVIDIA and Ollama.
+// Package vectors implements the APIs of OpenAI, vLLM, Jina, Cohere, Text Embeddings
+// Inference, NVIDIA and Ollama whose answers are vectors, scores and tokens.
 package vectors
 
 import (
@@ -16,7 +16,7 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// tokenDim is the dimension of the vectors of single tokens unless told otherwise:
+// tokenDim is the default dimension of the vectors of single tokens. It is small because
 // there may be many of them.
 const tokenDim = 16
 
@@ -27,7 +27,7 @@ type vectorReply struct {
 	base64  bool
 }
 
-// NewEmbeddings is POST /v1/embeddings, as vLLM serves it.
+// NewEmbeddings returns the protocol of POST /v1/embeddings, as vLLM serves it.
 func NewEmbeddings() api.Protocol {
 	return api.Reading[vectorReply]{
 		Accept: func(m *api.Model, f *api.Fields) (vectorReply, []api.Prompt) {
@@ -40,8 +40,8 @@ func NewEmbeddings() api.Protocol {
 	}
 }
 
-// NewPooling is POST /pooling: a vector for each token, unless the task asks for one
-// for all of a text.
+// NewPooling returns the protocol of POST /pooling: a vector for each token or, depending
+// on the task, for each text.
 func NewPooling() api.Protocol {
 	return api.Reading[vectorReply]{
 		Accept: func(m *api.Model, f *api.Fields) (vectorReply, []api.Prompt) {
@@ -86,7 +86,7 @@ func rowsOf(m *api.Model, texts []string, dim int) [][][]float32 {
 	return out
 }
 
-// append writes the answer of vLLM's routes; member is where the vector goes.
+// append appends the answer of vLLM's routes; member is the name of the vector.
 func (in *vectorReply) append(dst []byte, x *api.Answer, prefix, object, member string) []byte {
 	dst = x.AppendListHead(dst, prefix)
 	for i := range x.Items(max(len(in.vectors), len(in.rows))) {
@@ -134,7 +134,8 @@ func appendFloat32s(dst []byte, rows ...[]float32) []byte {
 	return append(base64.StdEncoding.AppendEncode(dst, raw), '"')
 }
 
-// NewOllamaEmbed is POST /api/embed, and /api/embeddings with old = true.
+// NewOllamaEmbed returns the protocol of POST /api/embed, or of /api/embeddings if old is
+// true.
 func NewOllamaEmbed(old bool) api.Protocol {
 	return api.Reading[vectorReply]{
 		Accept: func(m *api.Model, f *api.Fields) (vectorReply, []api.Prompt) {

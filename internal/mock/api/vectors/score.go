@@ -17,20 +17,20 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// scored is one text with how well it fits.
+// scored is a text with its score.
 type scored struct {
 	index int
 	text  string
 	score float64 // 0 to 1
 }
 
-// similarity is how well two texts go together: the cosine of their vectors, those
-// that /v1/embeddings gives out, but never less than 0.
+// similarity returns the similarity of two texts: the cosine of the vectors that
+// /v1/embeddings returns for them, but at least 0.
 func similarity(a, b string) float64 {
 	return max(0, embedding.Cosine(embedding.Vector(a, embedding.DefaultDim), embedding.Vector(b, embedding.DefaultDim)))
 }
 
-// rankBy scores texts by their likeness to a query, the best first.
+// rankBy scores texts by their similarity to a query, the best first.
 func rankBy(query string, texts []string) []scored {
 	about := embedding.Vector(query, embedding.DefaultDim)
 	out := make([]scored, len(texts))
@@ -41,7 +41,7 @@ func rankBy(query string, texts []string) []scored {
 	return out
 }
 
-// pairTexts returns what a model reads of a query and texts: each with the query.
+// pairTexts returns the inputs of a model that scores texts: each text with the query.
 func pairTexts(query string, texts []string) []string {
 	out := make([]string, len(texts))
 	for i, text := range texts {
@@ -50,7 +50,8 @@ func pairTexts(query string, texts []string) []string {
 	return out
 }
 
-// NewScore is POST /score, as vLLM serves it, under all names of its members.
+// NewScore returns the protocol of POST /score, as vLLM serves it, with all names of its
+// members.
 func NewScore() api.Protocol {
 	return api.Reading[[]scored]{
 		Accept: func(m *api.Model, f *api.Fields) ([]scored, []api.Prompt) {
@@ -85,8 +86,8 @@ func NewScore() api.Protocol {
 	}
 }
 
-// appendIndex opens the object of an item with its index, after a comma unless it
-// is the first.
+// appendIndex appends the beginning of the object of an item with its index, after a
+// comma unless it is the first.
 func appendIndex(dst []byte, position, index int) []byte {
 	if position > 0 {
 		dst = append(dst, ',')
@@ -103,8 +104,8 @@ type ranked struct {
 	items []scored
 }
 
-// NewRerank is POST /rerank, /v1/rerank and /v2/rerank: a body with texts speaks
-// TEI's API, one with documents that of vLLM, Jina and Cohere.
+// NewRerank returns the protocol of POST /rerank, /v1/rerank and /v2/rerank: TEI's API
+// for a body with texts, that of vLLM, Jina and Cohere for one with documents.
 func NewRerank() api.Protocol {
 	return api.Reading[ranked]{Accept: acceptRerank, Answer: appendRanked}
 }
@@ -173,15 +174,15 @@ func appendRanked(dst []byte, x *api.Answer, in ranked) []byte {
 	return append(dst, "]}"...)
 }
 
-// logit is what a model gives before the sigmoid that makes a score of it, to four
-// digits.
+// logit returns the output of a model before the sigmoid that turns it into a score, to
+// four digits.
 func logit(score float64) float64 {
 	const edge = 1e-4
 	score = min(1-edge, max(edge, score))
 	return math.Round(math.Log(score/(1-score))*1e4) / 1e4
 }
 
-// NewNIMRanking is POST /v1/ranking, as NVIDIA's NIMs serve it.
+// NewNIMRanking returns the protocol of POST /v1/ranking, as NVIDIA's NIMs serve it.
 func NewNIMRanking() api.Protocol {
 	return api.Reading[[]scored]{
 		Accept: func(m *api.Model, f *api.Fields) ([]scored, []api.Prompt) {
@@ -213,8 +214,8 @@ func NewNIMRanking() api.Protocol {
 	}
 }
 
-// classesOf returns the probabilities of two classes: how near a text is to words
-// that are praise and to words that are none.
+// classesOf returns the probabilities of two classes: the similarity of a text to
+// positive and to negative words.
 func classesOf(text string) []float32 {
 	const sharpness = 8
 	bad, good := similarity(text, "bad poor wrong awful terrible broken worst hate"), similarity(text, "good great right lovely excellent working best love")
@@ -222,7 +223,7 @@ func classesOf(text string) []float32 {
 	return []float32{float32(1 - p), float32(p)}
 }
 
-// NewClassify is POST /classify, as vLLM serves it.
+// NewClassify returns the protocol of POST /classify, as vLLM serves it.
 func NewClassify() api.Protocol {
 	return api.Reading[[][]float32]{
 		Accept: func(m *api.Model, f *api.Fields) ([][]float32, []api.Prompt) {
@@ -246,7 +247,7 @@ func NewClassify() api.Protocol {
 	}
 }
 
-// label names the more probable of two classes.
+// label returns the name of the more probable of two classes.
 func label(probs []float32) string {
 	if probs[1] > probs[0] {
 		return "LABEL_1"
@@ -254,8 +255,8 @@ func label(probs []float32) string {
 	return "LABEL_0"
 }
 
-// NewInfer is POST /v1/infer, as NVIDIA's NIMs for images serve it: one box in each
-// image, which depends on what the image holds.
+// NewInfer returns the protocol of POST /v1/infer, as NVIDIA's NIMs for images serve it:
+// one box in each image, which depends on the bytes of the image.
 func NewInfer() api.Protocol {
 	return api.Reading[[]string]{
 		Accept: func(m *api.Model, f *api.Fields) ([]string, []api.Prompt) {

@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/mock/jsonappend"
 )
 
-// teiHead adds what TEI says about a request in the head of its response.
+// teiHead adds TEI's headers about a request to the response.
 func teiHead(x *api.Answer) {
 	h := x.Header
 	ms := strconv.FormatInt(int64(x.Elapsed()/time.Millisecond), 10)
@@ -25,7 +25,7 @@ func teiHead(x *api.Answer) {
 	}
 }
 
-// refuseTEI appends an error as TEI writes it.
+// refuseTEI appends an error in TEI's form.
 func refuseTEI(dst []byte, e *apierror.Error) []byte {
 	kind := "Validation"
 	if e.Status >= http.StatusInternalServerError {
@@ -36,7 +36,8 @@ func refuseTEI(dst []byte, e *apierror.Error) []byte {
 	return append(dst, '}')
 }
 
-// NewTEI is a route of TEI that answers with a list: an item for each input.
+// NewTEI returns the protocol of a route of TEI that responds with a list: an item for
+// each input.
 func NewTEI(item func(dst []byte, m *api.Model, text string, dim int) []byte) api.Protocol {
 	return api.Reading[[][]byte]{
 		Accept: func(m *api.Model, f *api.Fields) ([][]byte, []api.Prompt) {
@@ -77,7 +78,7 @@ func TEIRows(dst []byte, m *api.Model, text string, dim int) []byte {
 	return appendRows(dst, vectorsOf(m.Options.Tokenizer.Pieces(text), dim))
 }
 
-// TEISparse is an item of /embed_sparse: the places of the vector that hold something.
+// TEISparse is an item of /embed_sparse: the nonzero elements of the vector.
 func TEISparse(dst []byte, _ *api.Model, text string, dim int) []byte {
 	dst = append(dst, '[')
 	found := 0
@@ -93,8 +94,8 @@ func TEISparse(dst []byte, _ *api.Model, text string, dim int) []byte {
 	return append(dst, ']')
 }
 
-// NewTEIPredict is POST /predict: the labels of a text, or of a pair, or of each of
-// several.
+// NewTEIPredict returns the protocol of POST /predict: the labels of a text, of a pair,
+// or of each of several.
 func NewTEIPredict() api.Protocol {
 	return api.Reading[[][]byte]{
 		Accept: func(m *api.Model, f *api.Fields) ([][]byte, []api.Prompt) {
@@ -124,7 +125,7 @@ func NewTEIPredict() api.Protocol {
 	}
 }
 
-// labelItems writes two classes, the more probable first.
+// labelItems appends two classes, the more probable first.
 func labelItems(probs []float32) [][]byte {
 	order := []int{0, 1}
 	if probs[1] > probs[0] {
@@ -137,7 +138,7 @@ func labelItems(probs []float32) [][]byte {
 	return items
 }
 
-// NewTEISimilarity is POST /similarity.
+// NewTEISimilarity returns the protocol of POST /similarity.
 func NewTEISimilarity() api.Protocol {
 	return api.Reading[[][]byte]{
 		Accept: func(m *api.Model, f *api.Fields) ([][]byte, []api.Prompt) {

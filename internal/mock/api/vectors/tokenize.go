@@ -20,8 +20,8 @@ type tokenized struct {
 	batch bool // several texts were given
 }
 
-// NewTokenize is POST /tokenize: a body with inputs speaks TEI's API, another one
-// that of vLLM, or SGLang's with a list of prompts.
+// NewTokenize returns the protocol of POST /tokenize: TEI's API for a body with inputs,
+// else that of vLLM, or SGLang's for a list of prompts.
 func NewTokenize() api.Protocol {
 	return api.Reading[tokenized]{Accept: acceptTokenize, Answer: appendTokenized, NoModel: true}
 }
@@ -88,7 +88,7 @@ func (in *tokenized) appendBatch(dst []byte, x *api.Answer) []byte {
 	return append(dst, '}')
 }
 
-// appendTEI answers with every token and where it stands.
+// appendTEI appends every token with its position.
 func (in *tokenized) appendTEI(dst []byte, m *api.Model) []byte {
 	dst = append(dst, '[')
 	for i, ids := range in.ids {
@@ -112,14 +112,14 @@ func (in *tokenized) appendTEI(dst []byte, m *api.Model) []byte {
 	return append(dst, ']')
 }
 
-// detokenized is the answer to a request for texts.
+// detokenized is a request for the texts of tokens, with its answer.
 type detokenized struct {
 	texts []string
 	batch bool // several lists were given
 }
 
-// NewDetokenize is POST /detokenize as vLLM serves it, with texts for lists of lists as
-// SGLang does.
+// NewDetokenize returns the protocol of POST /detokenize, as vLLM serves it; for lists of
+// lists it responds with texts, as SGLang does.
 func NewDetokenize() api.Protocol {
 	return api.Reading[detokenized]{
 		Accept: func(m *api.Model, f *api.Fields) (in detokenized, read []api.Prompt) {
@@ -141,7 +141,7 @@ func NewDetokenize() api.Protocol {
 	}
 }
 
-// NewTEIDecode is POST /decode.
+// NewTEIDecode returns the protocol of POST /decode.
 func NewTEIDecode() api.Protocol {
 	return api.Reading[[][]byte]{
 		Accept: func(m *api.Model, f *api.Fields) ([][]byte, []api.Prompt) {
@@ -160,8 +160,7 @@ func NewTEIDecode() api.Protocol {
 	}
 }
 
-// decodeLists returns the text of a list of ids, or the texts of a list of such
-// lists, which is nested then.
+// decodeLists returns the text of a list of ids, or the texts of a nested list.
 func decodeLists(m *api.Model, v *fastjson.Value) (texts []string, nested, ok bool) {
 	if v == nil || v.Type() != fastjson.TypeArray {
 		return nil, false, false

@@ -20,12 +20,12 @@ import (
 // maxSide is the longest side of an image, in pixels.
 const maxSide = 64
 
-// Image is a square of one colour. Its name says all there is to know about it,
-// so that none needs to be kept.
+// Image is a square of one colour. Its name contains all its properties, so images need
+// not be stored.
 type Image struct {
-	hash          uint32 // decides the colour
+	hash          uint32 // determines the colour
 	Width, Height int
-	stage         int // 0 = finished; a preview is the paler the larger it is
+	stage         int // 0 = finished; previews of larger stages are paler
 }
 
 func (p Image) name() string { return fmt.Sprintf("%08x-%dx%d.png", p.hash, p.Width, p.Height) }
@@ -41,13 +41,13 @@ func (p Image) PNG() []byte {
 	}
 	colour := color.NRGBA{R: pale(0), G: pale(8), B: pale(16), A: 0xff}
 	var b bytes.Buffer
-	// The writer is a buffer and the size is positive: there is no error.
+	// Writing to a buffer cannot fail, and the size is positive.
 	_ = png.Encode(&b, image.NewPaletted(image.Rect(0, 0, p.Width, p.Height), color.Palette{colour}))
 	return b.Bytes()
 }
 
-// imageSize returns the size of a PNG or JPEG file, 0 for other images; ok =
-// false when it is no image.
+// imageSize returns the size of a PNG or JPEG file, 0 for other images; ok is false if
+// the file is not an image.
 func imageSize(data []byte) (width, height int, ok bool) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -62,17 +62,17 @@ func imageSize(data []byte) (width, height int, ok bool) {
 	return 0, 0, len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
 }
 
-// ServeFile serves the images that answers name.
+// ServeFile serves the images whose URLs answers contain.
 func ServeFile(_ *api.Model, w http.ResponseWriter, r *http.Request) {
 	var p Image
 	name := chi.URLParam(r, "id")
 	n, err := fmt.Sscanf(name, "%08x-%dx%d.png", &p.hash, &p.Width, &p.Height)
 	if err != nil || n != 3 || p.name() != name || min(p.Width, p.Height) < 1 || max(p.Width, p.Height) > maxSide {
-		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // a dead connection has no reader
+		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`)) // the client has disconnected
 		return
 	}
 	data := p.PNG()
 	w.Header().Set("Content-Type", "image/png")
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-	_, _ = w.Write(data) // the same
+	_, _ = w.Write(data) // as above
 }

@@ -12,8 +12,8 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// enqueue queues the request at the accelerator. The error is a refusal that was
-// sent, or says why waiting ended.
+// enqueue queues the request at the accelerator. The error is an error response that was
+// sent, or the reason why waiting ended.
 func (x *exchange) enqueue() error {
 	a := x.s.accelerator
 	if err := x.wait.until(x.Truth.BodyReadNs + int64(a.params.Frontend)); err != nil {
@@ -36,8 +36,8 @@ func (x *exchange) enqueue() error {
 	return refusal
 }
 
-// cachedTokens returns how many of the request's prompt tokens were in the prefix
-// cache, each prompt once; 0 without an accelerator.
+// cachedTokens returns the number of the request's prompt tokens that were in the prefix
+// cache, each prompt counted once; 0 without an accelerator.
 func (x *exchange) cachedTokens() int {
 	if x.ticket == nil {
 		return 0
@@ -51,7 +51,7 @@ func (x *exchange) cachedTokens() int {
 	return sum
 }
 
-// sequences makes the work of the request, one sequence a choice.
+// sequences returns the sequences of the request, one per choice.
 func (x *exchange) sequences() []*batch.Sequence {
 	q := x.Request
 	out := make([]*batch.Sequence, 0, len(x.Choices))
@@ -65,7 +65,7 @@ func (x *exchange) sequences() []*batch.Sequence {
 	return out
 }
 
-// awaitTokens waits until every choice has n tokens, or as many as it will have.
+// awaitTokens waits until every choice has n tokens, or all its tokens if fewer.
 func (x *exchange) awaitTokens(n int) error {
 	if x.ticket == nil {
 		return x.wait.until(x.tokenDue(n))

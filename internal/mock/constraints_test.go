@@ -143,7 +143,7 @@ func TestToolChoice(t *testing.T) {
 	})
 }
 
-func TestWishErrors(t *testing.T) {
+func TestConstraintErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{})
 		tools := `,"tools":[` + weatherTool + `]`
