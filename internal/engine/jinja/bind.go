@@ -46,8 +46,7 @@ func number(n int) *nodes.Integer {
 
 // fields walks the fields of a struct.
 func (w *binder) fields(v reflect.Value) error {
-	for i := range v.NumField() {
-		f := v.Field(i)
+	for _, f := range v.Fields() {
 		if !f.CanSet() {
 			f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 		}
