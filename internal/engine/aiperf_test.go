@@ -58,11 +58,11 @@ func TestAIPerfCommands(t *testing.T) {
 			case "+":
 				// Under the race detector one in ten: each run takes a second there, and
 				// its runtime crashes now and then in bubbles of synctest (see race.sh).
-				if !raced || seen%10 == 0 {
+				if !raceEnabled || seen%10 == 0 {
 					commandRuns(t, words(t, args))
 				}
 			case "-":
-				commandLacks(t, words(t, args), strings.Split(want, ", "))
+				checkUnsupported(t, words(t, args), strings.Split(want, ", "))
 			case "!":
 				if err := refusal(words(t, args)); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s\nerror: %v\nwant: %s", args, err, want)
@@ -118,9 +118,9 @@ func refusal(argv []string) error {
 	return err
 }
 
-// commandLacks: every problem is an option, or an option with a value, that does
+// checkUnsupported: every problem is an option, or an option with a value, that does
 // not exist yet, and the options are these.
-func commandLacks(t *testing.T, argv, want []string) {
+func checkUnsupported(t *testing.T, argv, want []string) {
 	t.Helper()
 	flags, err := flags.Parse(argv, nil)
 	flags.Options.Choices = plan.Choices()
@@ -233,9 +233,9 @@ func TestAIPerfDocuments(t *testing.T) {
 	seen := 0
 	for line := range strings.Lines(string(text)) {
 		var row struct {
-			Name     string
-			Lacks    []string
-			Document json.RawMessage
+			Name        string
+			Unsupported []string `json:"lacks"`
+			Document    json.RawMessage
 		}
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
@@ -255,9 +255,9 @@ func TestAIPerfDocuments(t *testing.T) {
 				got = append(got, value)
 			}
 			slices.Sort(got)
-			slices.Sort(row.Lacks)
-			if got = slices.Compact(got); !slices.Equal(got, row.Lacks) {
-				t.Errorf("refused for %q, want %q", got, row.Lacks)
+			slices.Sort(row.Unsupported)
+			if got = slices.Compact(got); !slices.Equal(got, row.Unsupported) {
+				t.Errorf("refused for %q, want %q", got, row.Unsupported)
 			}
 			if err == nil {
 				if _, err := plan.Compile(doc); err != nil {

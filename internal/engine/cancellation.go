@@ -20,10 +20,10 @@ const defaultCancelGrace = 30 * time.Second
 // cancellation is the request to stop a run, and what it has to stop. Safe for
 // concurrent use.
 type cancellation struct {
-	requested chan struct{} // closed when the run was asked to stop
+	requested chan struct{} // closed by the first cancel
 
 	mu            sync.Mutex
-	request       *run.CancelRequest      // guarded by mu; nil = the run was not asked to stop
+	request       *run.CancelRequest      // guarded by mu; nil = the run was not cancelled
 	phase         *load.Phase             // guarded by mu; nil between phases
 	force         context.CancelCauseFunc // guarded by mu; nil before the first phase
 	stopPreparing context.CancelFunc      // guarded by mu; nil while phases are performed
@@ -33,8 +33,8 @@ var _ load.Stop = (*cancellation)(nil)
 
 func newCancellation() *cancellation { return &cancellation{requested: make(chan struct{})} }
 
-// cancel asks the run to stop. A second call can only make it harder: force
-// after graceful, or another grace period. first reports whether it is the first call.
+// cancel stops the run. A second call can only escalate: force after graceful, or
+// another grace period. first reports whether it is the first call.
 func (c *cancellation) cancel(r run.CancelRequest) (first bool) {
 	c.mu.Lock()
 	first = c.request == nil
@@ -68,14 +68,14 @@ func (c *cancellation) cancel(r run.CancelRequest) (first bool) {
 	return first
 }
 
-// cancelled reports whether the run was asked to stop.
+// cancelled reports whether the run was cancelled.
 func (c *cancellation) cancelled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.request != nil
 }
 
-// onCancel registers what a cancel has to stop while no phase is performed.
+// onCancel registers the function that stops the run while no phase is performed.
 func (c *cancellation) onCancel(stop context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *cancellation) onCancel(stop context.CancelFunc) {
 	}
 }
 
-// onForce registers what cuts the requests in flight.
+// onForce registers the function that aborts the requests in flight.
 func (c *cancellation) onForce(force context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,12 +11,12 @@ import (
 	"aiperfd/internal/engine/transport"
 )
 
-// certification has the client of a run measure itself.
+// certification measures the error of the client in a run.
 type certification struct{ *execution }
 
-// run has the client measure itself at the load of the run, if the plan says
-// that it is the time for that. A failure is a warning, not the end of the run; a
-// cancel of the run ends it.
+// run certifies the client at the load of the run if the plan requests it for this
+// moment. A failure is a warning and does not end the run; a cancel of the run ends
+// the certification.
 func (x *certification) run(ctx context.Context, when string, network func() (net.Listener, certify.Dial, error)) {
 	if x.plan.Certify != when || x.cancel.cancelled() {
 		return
@@ -36,7 +36,7 @@ func (x *certification) run(ctx context.Context, when string, network func() (ne
 	}
 }
 
-// reference says what load to certify for: that of the heaviest phase that enters
+// reference returns the load to certify for: that of the heaviest phase that enters
 // the result.
 func (x *certification) reference() certify.Options {
 	o := certify.Options{Transport: x.transport(bench.Clock{}), Pacer: x.system.pacer, RequestBytes: x.requestBytes()}
@@ -52,12 +52,12 @@ func (x *certification) reference() certify.Options {
 		}
 	}
 	if o.Rate == 0 {
-		o.Concurrency = max(o.Concurrency, 1) // a run of nothing but warm-up
+		o.Concurrency = max(o.Concurrency, 1) // a run with only a warm-up
 	}
 	if o.Transport.Dial == nil && len(x.plan.Targets) > 0 && (x.plan.Targets[0].URL.Scheme != "http" || x.plan.Indirect()) {
-		o.Transport.Dial = (&net.Dialer{}).DialContext // as to such a target: over net/http
+		o.Transport.Dial = (&net.Dialer{}).DialContext // a target like this one is reached over net/http
 	}
-	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the way to the server is not the client's
+	o.Transport.Sockets, o.Transport.Proxy, o.Transport.EnvProxy, o.Transport.TLS = nil, nil, false, nil // the path to the server is not part of the client
 	o.Transport.Version = transport.HTTP1
 	var chunks, received int64
 	for i := range x.finished {
@@ -72,7 +72,7 @@ func (x *certification) reference() certify.Options {
 	return o
 }
 
-// requestBytes is the mean size of a first request, by a few of them.
+// requestBytes returns the mean size of the first requests of a few conversations.
 func (x *certification) requestBytes() int {
 	const most = 16
 	total, count, tokenIDs := 0, 0, x.tokenIDs()

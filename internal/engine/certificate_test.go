@@ -116,7 +116,7 @@ func TestCancelOfACertificate(t *testing.T) {
 		}
 		for _, w := range r.Warnings {
 			if w.Code == "not-certified" {
-				t.Errorf("a cancel is no doubt: %s", w.Detail)
+				t.Errorf("a cancel caused a warning: %s", w.Detail)
 			}
 		}
 	})

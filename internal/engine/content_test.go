@@ -27,10 +27,10 @@ import (
 	"aiperfd/internal/run"
 )
 
-// heard keeps the bodies that a server gets, in order.
-type heard struct{ bodies []string }
+// bodyRecorder keeps the bodies that a server gets, in order.
+type bodyRecorder struct{ bodies []string }
 
-func (h *heard) wrap(next http.Handler) http.Handler {
+func (h *bodyRecorder) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -75,20 +75,20 @@ func (b *bed) payloads(id string) []string {
 // records show exactly what was sent.
 func TestMediaOfFiles(t *testing.T) {
 	dir := t.TempDir()
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
+	var img bytes.Buffer
+	if err := png.Encode(&img, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
 		t.Fatal(err)
 	}
 	clip, err := media.Audio(media.Clip{Length: 10 * time.Millisecond, SampleRate: 8000, Depth: 8, Channels: 1}, bench.Seed(1).Rand("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	shot, sound := base64.StdEncoding.EncodeToString(picture.Bytes()), base64.StdEncoding.EncodeToString(clip.Data)
+	shot, audio := base64.StdEncoding.EncodeToString(img.Bytes()), base64.StdEncoding.EncodeToString(clip.Data)
 	records := `{"text": "one", "image": "shots/a.png", "output_length": 3}
-{"text": "two", "images": ["https://h/x.png", "data:image/png;base64,` + shot + `"], "audio": "wav,` + sound + `", "video": "https://h/v.mp4", "output_length": 3}
+{"text": "two", "images": ["https://h/x.png", "data:image/png;base64,` + shot + `"], "audio": "wav,` + audio + `", "video": "https://h/v.mp4", "output_length": 3}
 {"audio": "` + filepath.Join(dir, "shots", "b.wav") + `", "output_length": 3}
 `
-	for name, data := range map[string][]byte{"shots/a.png": picture.Bytes(), "shots/b.wav": clip.Data, "in.jsonl": []byte(records)} {
+	for name, data := range map[string][]byte{"shots/a.png": img.Bytes(), "shots/b.wav": clip.Data, "in.jsonl": []byte(records)} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
 			t.Fatal(err)
@@ -97,15 +97,15 @@ func TestMediaOfFiles(t *testing.T) {
 	body := func(content string) string {
 		return `{"model":"m","messages":[{"role":"user","content":[` + content + `]}],"stream":true,"max_completion_tokens":3,"stream_options":{"include_usage":true}}`
 	}
-	pictured := `{"type":"image_url","image_url":{"url":"data:image/png;base64,` + shot + `"}}`
-	heardSound := `{"type":"input_audio","input_audio":{"data":"` + sound + `","format":"wav"}}`
+	imagePart := `{"type":"image_url","image_url":{"url":"data:image/png;base64,` + shot + `"}}`
+	audioPart := `{"type":"input_audio","input_audio":{"data":"` + audio + `","format":"wav"}}`
 	want := []string{
-		body(`{"type":"text","text":"one"},` + pictured),
-		body(`{"type":"text","text":"two"},{"type":"image_url","image_url":{"url":"https://h/x.png"}},` + pictured + "," + heardSound + `,{"type":"video_url","video_url":{"url":"https://h/v.mp4"}}`),
-		body(heardSound),
+		body(`{"type":"text","text":"one"},` + imagePart),
+		body(`{"type":"text","text":"two"},{"type":"image_url","image_url":{"url":"https://h/x.png"}},` + imagePart + "," + audioPart + `,{"type":"video_url","video_url":{"url":"https://h/v.mp4"}}`),
+		body(audioPart),
 	}
 	synctest.Test(t, func(t *testing.T) {
-		var h heard
+		var h bodyRecorder
 		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), h.wrap)
 		r := b.run(document("type: concurrency, concurrency: 1, requests: 3",
 			fmt.Sprintf("  dataset: {type: file, path: %q}\n  artifacts: {level: raw}", filepath.Join(dir, "in.jsonl"))))
@@ -131,12 +131,12 @@ func TestMediaOfFiles(t *testing.T) {
 	})
 }
 
-// Generated pictures and sounds: the client counts the text alone, the server
+// Generated images and audio: the client counts the text alone, the server
 // what it makes of all parts, and a repeated seed sends the same bytes.
 func TestGeneratedMedia(t *testing.T) {
 	run := func(t *testing.T, seed int) (bodies []string) {
 		synctest.Test(t, func(t *testing.T) {
-			var h heard
+			var h bodyRecorder
 			b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), h.wrap)
 			r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 4", fmt.Sprintf(`
   dataset: {entries: 4, randomSeed: %d, prompts: {isl: 12, osl: 3}, images: {width: 8, height: 6, batchSize: 2}, audio: {length: 0.02}}
@@ -161,10 +161,10 @@ func TestGeneratedMedia(t *testing.T) {
 	bodies := run(t, 1)
 	for i, body := range bodies {
 		if n := strings.Count(body, `{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,/9j/`); n != 2 {
-			t.Errorf("body %d has %d pictures, want 2", i, n)
+			t.Errorf("body %d has %d images, want 2", i, n)
 		}
 		if n := strings.Count(body, `{"type":"input_audio","input_audio":{"data":"UklGR`); n != 1 || !strings.Contains(body, `"format":"wav"`) {
-			t.Errorf("body %d has %d sounds, want 1", i, n)
+			t.Errorf("body %d has %d audio clips, want 1", i, n)
 		}
 	}
 	if diff := cmp.Diff(bodies, run(t, 1)); diff != "" || len(bodies) != 4 {
@@ -200,12 +200,12 @@ func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
 // In a daemon, records name only files under its data directories.
 func TestMediaOfUntrustedDocuments(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
+	var img bytes.Buffer
+	if err := png.Encode(&img, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
 		t.Fatal(err)
 	}
 	files := map[string]string{
-		filepath.Join(root, "set", "a.png"): picture.String(), filepath.Join(outside, "b.png"): picture.String(),
+		filepath.Join(root, "set", "a.png"): img.String(), filepath.Join(outside, "b.png"): img.String(),
 		filepath.Join(root, "set", "in.jsonl"): `{"text": "one", "image": "a.png"}`,
 	}
 	for path, data := range files {
@@ -250,7 +250,7 @@ func TestMediaOfUntrustedDocuments(t *testing.T) {
 			case tt.want == "" && err != nil:
 				t.Error(err)
 			case tt.want == "":
-				if got := source.At(0).Turns[0].Images; len(got) != 1 || !bytes.Equal(got[0].Data, picture.Bytes()) {
+				if got := source.At(0).Turns[0].Images; len(got) != 1 || !bytes.Equal(got[0].Data, img.Bytes()) {
 					t.Errorf("images = %+v", got)
 				}
 			}

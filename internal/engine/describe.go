@@ -15,7 +15,7 @@ import (
 	"aiperfd/internal/run"
 )
 
-// describe makes the public face of a submission. Everything in it is redacted.
+// describe returns the public description of a submission, redacted.
 func describe(s run.Submission, plan *plan.Plan) (run.Run, error) {
 	d := s.Document
 	b := &d.Benchmark

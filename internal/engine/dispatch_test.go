@@ -20,7 +20,7 @@ func tenTexts() string {
 // Sessions are built ahead, but they are the same in the same order: one is
 // neither lost at the end of a phase nor drawn twice when more are started at
 // once than were built.
-func TestSessionsBuiltAheadKeepTheirOrder(t *testing.T) {
+func TestPreparedSessionsKeepTheirOrder(t *testing.T) {
 	tests := []struct {
 		name, warmup, load string
 		warm, measured     int

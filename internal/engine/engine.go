@@ -40,27 +40,27 @@ const (
 // Options configure an [Engine].
 type Options struct {
 	Store     run.Store
-	Publisher run.Publisher // nil = nobody listens
+	Publisher run.Publisher // nil = events are discarded
 	Log       zerolog.Logger
 	Version   string
 	MaxRuns   int // runs at a time; 0 = 1, because load generators disturb each other
 	MaxQueued int // 0 = 100
-	// Load is how documents are read back that an earlier process queued.
+	// Load configures the loading of documents that an earlier process queued.
 	Load config.LoadOptions
-	// Dial opens connections to targets; nil = the system's. Tests give an
+	// Dial opens connections to targets; nil = the system's. Tests use an
 	// in-memory network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Reference opens the network between the client and its reference server when
-	// it certifies itself; nil = the loopback interface. Tests give one in memory.
+	// it certifies itself; nil = the loopback interface. Tests use one in memory.
 	Reference func() (net.Listener, certify.Dial, error)
-	// Pacer makes what open loops wait for due times with; nil = [pace.Timers].
-	// [pace.Precise] is for real time only.
+	// Pacer returns the pacer with which open loops wait for due times; nil =
+	// [pace.Timers]. [pace.Precise] is for real time only.
 	Pacer func() pace.Waiter
-	// Hub says where tokenizers of models are; the zero value knows no place.
+	// Hub locates the tokenizers of models; with the zero value, none is found.
 	Hub hub.Options
-	// Monitor says how the engine watches itself during a run; the zero value is
-	// this process in real time. Tests in virtual time give a timer and a host of
-	// their own.
+	// Monitor configures how the engine monitors its process during a run; the zero
+	// value monitors this process in real time. Tests in virtual time replace the
+	// timer and the host.
 	Monitor monitor.Options
 }
 
@@ -68,8 +68,8 @@ type Options struct {
 type Engine struct {
 	opts Options
 	wake chan struct{} // buffered 1: the queue changed
-	open chan struct{} // closed when runs of an earlier process are settled
-	// memory bounds what the responses of all runs keep together.
+	open chan struct{} // closed when the runs of an earlier process are recovered
+	// memory bounds the memory of the responses of all runs together.
 	memory *transport.Memory
 	health *health
 
@@ -105,9 +105,9 @@ type nobody struct{}
 func (nobody) Publish(run.Event) {}
 
 // Submit compiles a document and queues the run. The run is durable when Submit
-// returns. It waits until [Engine.Run] has settled what an earlier process left.
-// Errors are *config.Invalid for what the user can mend, ErrQueueFull,
-// ErrStopping, or ErrStore.
+// returns. It waits until [Engine.Run] has recovered the runs of an earlier process.
+// The error is *config.Invalid if the document is wrong, ErrQueueFull, ErrStopping,
+// or ErrStore.
 func (e *Engine) Submit(ctx context.Context, s run.Submission) (*run.Run, error) {
 	j, err := e.newJob(s)
 	if err != nil {
@@ -161,7 +161,7 @@ func (e *Engine) newJob(s run.Submission) (*job, error) {
 	return j, nil
 }
 
-// enqueue makes a stored job eligible.
+// enqueue appends a stored job to the queue.
 func (e *Engine) enqueue(j *job) {
 	e.mu.Lock()
 	e.jobs[j.run.ID] = j
@@ -180,7 +180,7 @@ func (e *Engine) wakeLoop() {
 }
 
 // Run executes the queue until ctx ends. Then it stops active runs gracefully,
-// cuts what is left after ten seconds, exports what was measured, and returns.
+// aborts the remaining requests after ten seconds, exports the results, and returns.
 // Queued runs stay queued in the store.
 func (e *Engine) Run(ctx context.Context) error {
 	if err := (&recovery{e}).run(ctx); err != nil {
@@ -209,9 +209,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// freeIdleMemory gives memory back to the system when no run is active: a daemon waits most
-// of its life, and the runtime would keep for minutes what a run needed. A run is
-// not disturbed, and one that starts meanwhile is only being prepared.
+// freeIdleMemory returns memory to the system when no run is active: a daemon is idle
+// most of the time, and the runtime would keep the memory of a run for minutes. No
+// run is disturbed: one that starts meanwhile is still being prepared.
 func (e *Engine) freeIdleMemory() {
 	e.mu.Lock()
 	idle := len(e.active) == 0 && len(e.queue) == 0 && !e.stopping
@@ -239,8 +239,8 @@ func (e *Engine) next() *job {
 	return nil
 }
 
-// retire takes a terminal job off the active ones and keeps only the newest of
-// them in memory.
+// retire removes a terminal job from the active ones. Only the newest terminal jobs
+// stay in memory.
 func (e *Engine) retire(j *job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -261,7 +261,7 @@ func (e *Engine) retire(j *job) {
 	close(j.done)
 }
 
-// stop refuses new work and ends what is active.
+// stop refuses new runs and stops the active ones.
 func (e *Engine) stop() {
 	e.mu.Lock()
 	e.stopping = true
@@ -276,9 +276,9 @@ func (e *Engine) stop() {
 	}
 }
 
-// Cancel stops a run; one that is queued is cancelled at once. changed is false
-// if there was nothing left to do: the run was already stopping or cancelled. ErrAlreadyFinished says that it completed
-// or failed before.
+// Cancel stops a run; a queued one is cancelled at once. changed is false if the run
+// was already stopping or cancelled. The error is ErrAlreadyFinished if the run
+// completed or failed before.
 func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r *run.Run, changed bool, err error) {
 	e.mu.Lock()
 	j := e.jobs[id]
@@ -329,14 +329,14 @@ func (e *Engine) Get(ctx context.Context, id string) (*run.Run, error) {
 	return e.opts.Store.Get(ctx, id)
 }
 
-// List returns runs without their configurations. The state of those that are
-// active is as it was last stored, which is at every change of state.
+// List returns runs without their configurations. The state of active runs is the
+// one stored last; every change of state is stored.
 func (e *Engine) List(ctx context.Context, q run.Query) (run.Page, error) {
 	return e.opts.Store.List(ctx, q)
 }
 
-// Delete forgets a terminal run and removes its files. With force, an active
-// run is cancelled first.
+// Delete removes a terminal run and its files. With force, an active run is
+// cancelled first.
 func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 	if j := e.job(id); j != nil && !j.view().State.Terminal() {
 		if !force {
@@ -364,8 +364,8 @@ func (e *Engine) Delete(ctx context.Context, id string, force bool) error {
 	return nil
 }
 
-// Selected returns the run that routes without an id speak of: the active run
-// that started last, else the run that finished last.
+// Selected returns the run for routes without an id: the active run that started
+// last, or the run that finished last if none is active.
 func (e *Engine) Selected(ctx context.Context) (id string, ok bool) {
 	e.mu.Lock()
 	if n := len(e.active); n > 0 {
@@ -402,8 +402,8 @@ func (e *Engine) Snapshot(ctx context.Context, id string) (*run.Snapshot, error)
 	return loadSnapshot(e.opts.Store.Dir(id), r.State)
 }
 
-// Report returns the results of the run that finished last, without secrets; nil
-// for any other run, and for one that measured nothing.
+// Report returns the results of the run that finished last, without secrets. It is
+// nil for every other run, and for a run without measurements.
 func (e *Engine) Report(id string) *export.Report {
 	j := e.job(id)
 	if j == nil {
@@ -455,7 +455,7 @@ func (e *Engine) job(id string) *job {
 	return e.jobs[id]
 }
 
-// CancelAll cuts every active run by force.
+// CancelAll cancels every active run by force.
 func (e *Engine) CancelAll() {
 	e.mu.Lock()
 	active := slices.Clone(e.active)

@@ -247,7 +247,7 @@ func TestCancel(t *testing.T) {
 		{"gracefully: requests in flight may end", run.CancelRequest{}, `
 profiling s0.0 0s-4s
 profiling s1.0 4s-8s`},
-		{"with a short grace period", run.CancelRequest{Grace: ptr(time.Second)}, `
+		{"with a short grace period", run.CancelRequest{Grace: new(time.Second)}, `
 profiling s0.0 0s-4s
 profiling s1.0 4s-6s !RequestCancellationError`},
 		{"by force", run.CancelRequest{Force: true}, `
@@ -277,8 +277,6 @@ profiling s1.0 4s-5s !RequestCancellationError`},
 		})
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

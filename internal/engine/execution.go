@@ -29,7 +29,7 @@ import (
 )
 
 // execution is one run while it is active. Its supervisor goroutine calls its
-// methods in order; cancel and latest may be called from anywhere.
+// methods in order; cancel and latest may be called from any goroutine.
 type execution struct {
 	plan    *plan.Plan // replaced when the server has named the model
 	secrets *redact.Set
@@ -41,7 +41,7 @@ type execution struct {
 
 	clock   bench.Clock
 	client  *transport.Client
-	servers *target.Servers // for requests that are not load; nil before prepare
+	servers *target.Servers // for requests that are not load; nil before the preparation
 	data    datasets
 	tokens  *collect.Tokens
 	files   *collect.Files
@@ -55,31 +55,31 @@ type execution struct {
 	state    atomic.Value // bench.State
 }
 
-// system is what a run uses of the engine's options.
+// system holds the options of the engine that a run uses.
 type system struct {
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil = the system's
 	memory *transport.Memory                                                 // of responses; nil = without bound
 	pacer  func() pace.Waiter
-	hub    hub.Options // where tokenizers of models are
+	hub    hub.Options // locates the tokenizers of models
 }
 
 // notifications are how a run reports to the engine. None blocks.
 type notifications struct {
 	log           zerolog.Logger
 	publish       func(run.EventType, *run.Snapshot)
-	status        func(text string) // what the run is waiting for, for people; empty = nothing any more
+	status        func(text string) // what the run is waiting for, for users; empty = it no longer waits
 	alarm         func(text string) // status, as a warning
 	modelResolved func(*plan.Plan)  // the server has named the model
 }
 
-// datasets are those of a run: one for each tokenizer.
+// datasets holds the datasets of a run, one per tokenizer.
 type datasets struct {
 	first   dataset.Source
 	byModel map[string]dataset.Source // nil = the first is every model's
 	sampler *dataset.Sampler
 }
 
-// observation is what is known of the load generator.
+// observation is the state of the load generator.
 type observation struct {
 	monitor     *monitor.Monitor     // while phases are performed
 	certificate *verdict.Certificate // nil = none was requested, or not yet made
@@ -95,8 +95,8 @@ type finishedPhase struct {
 	chunks int64 // content events of all responses
 }
 
-// perform performs all phases. ctx ends everything at once; cancel is the gentle
-// way.
+// perform performs all phases. The end of ctx aborts them at once; cancel stops them
+// gracefully.
 func (x *execution) perform(ctx context.Context) {
 	ctx, force := context.WithCancelCause(ctx)
 	defer force(nil)
@@ -115,7 +115,7 @@ func (x *execution) perform(ctx context.Context) {
 	}
 }
 
-// phase performs one phase and keeps what it measured.
+// phase performs one phase and keeps its measurements.
 func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 	set, err := metric.NewSet(x.plan.Metrics)
 	if err != nil {
@@ -169,7 +169,7 @@ func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 }
 
 // silence returns the observer of the servers' silence in the next phase. The first
-// phase goes on with the silence that the preparation has met, if any.
+// phase continues the silence that the preparation observed, if any.
 func (x *execution) silence() *collect.Silence {
 	o := collect.SilenceOptions{
 		First:   collect.FirstSilence + x.plan.Settings.Job.Interval, // between polls nothing is requested
@@ -181,13 +181,13 @@ func (x *execution) silence() *collect.Silence {
 	return collect.NewSilence(o)
 }
 
-// received counts what servers have sent so far.
+// received returns the number of reads from the servers so far.
 func (x *execution) received() uint64 {
 	lag := x.client.Lag()
 	return lag.Kernel + lag.Read
 }
 
-// baseSnapshot is what is known without the phase that is running.
+// baseSnapshot returns a snapshot without the phase that is running.
 func (x *execution) baseSnapshot() *run.Snapshot {
 	snap := &run.Snapshot{
 		Wall: time.Now().UTC(), State: x.state.Load().(bench.State), Cancelled: x.cancel.cancelled(),
@@ -202,7 +202,7 @@ func (x *execution) baseSnapshot() *run.Snapshot {
 	return snap
 }
 
-// liveSnapshot describes the run while a phase is performed.
+// liveSnapshot returns a snapshot of the run while a phase is performed.
 func (x *execution) liveSnapshot(m *report.Measured, l *collect.Live) *run.Snapshot {
 	snap := x.baseSnapshot()
 	snap.Phases = append(snap.Phases, x.public(m, l))
@@ -214,7 +214,7 @@ func (x *execution) liveSnapshot(m *report.Measured, l *collect.Live) *run.Snaps
 	return snap
 }
 
-// public is a phase as the API shows it.
+// public returns a phase as the API shows it.
 func (x *execution) public(m *report.Measured, l *collect.Live) run.Phase {
 	out := m.Public(x.clock)
 	out.Counters.BytesSent, out.Counters.BytesReceived = l.Sent, l.Received
@@ -242,7 +242,7 @@ func (x *execution) announce(what run.EventType, snap *run.Snapshot) {
 	x.notify.publish(what, snap)
 }
 
-// watched performs work while the process watches itself.
+// watched calls work while the process monitors itself.
 func (x *execution) watched(o monitor.Options, work func()) {
 	x.observed.monitor = monitor.Start(o)
 	stop := sync.OnceFunc(x.observed.monitor.Stop)

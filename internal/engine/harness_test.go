@@ -47,8 +47,8 @@ func newBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler) 
 	return newBedWith(t, o, wrap, func(*engine.Options) {})
 }
 
-// newWatchedBed is newBed with a client that is watched in another way.
-func newWatchedBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler, m monitor.Options) *bed {
+// newMonitoredBed is newBed with a client that is watched in another way.
+func newMonitoredBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler, m monitor.Options) *bed {
 	t.Helper()
 	return newBedWith(t, o, wrap, func(e *engine.Options) { e.Monitor = m })
 }

@@ -8,7 +8,7 @@ import (
 	"aiperfd/internal/run"
 )
 
-// health is what the probes report. Safe for concurrent use.
+// health is the state that the probes report. Safe for concurrent use.
 type health struct {
 	mu      sync.Mutex
 	current run.Health // guarded by mu
@@ -27,7 +27,7 @@ func (h *health) get() run.Health {
 	return out
 }
 
-// set changes the state, and what is known of one part.
+// set changes the state, and the check of one part.
 func (h *health) set(state, check, value string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -37,11 +37,11 @@ func (h *health) set(state, check, value string) {
 	h.current.Checks[check] = value
 }
 
-// Health returns what the probes report.
+// Health returns the state that the probes report.
 func (e *Engine) Health() run.Health { return e.health.get() }
 
-// Finish reports to the probes that a service of one run has done its work, and whether
-// that failed. The service still answers.
+// Finish reports to the probes that a service for one run has finished, and whether
+// the run failed. The service still answers.
 func (e *Engine) Finish(failed bool) {
 	if failed {
 		e.health.set(run.HealthFailed, "run", "failed")

@@ -109,7 +109,7 @@ func TestHostileAnswers(t *testing.T) {
 		{"a job's status of 10 GiB", `url: "http://mem/v2/EP", type: runpod, jobs: {runpodMode: async}`, func(w http.ResponseWriter, r *http.Request) {
 			submitted(w, r, func() { huge(w) })
 		}, bench.EventTooLarge, "body is larger than 268435456 bytes"},
-		{"a film's status of 10 GiB", `url: "http://mem", type: video_generation`, func(w http.ResponseWriter, r *http.Request) {
+		{"a video status of 10 GiB", `url: "http://mem", type: video_generation`, func(w http.ResponseWriter, r *http.Request) {
 			submitted(w, r, func() { huge(w) })
 		}, bench.EventTooLarge, "body is larger than 268435456 bytes"},
 	} {

@@ -22,11 +22,11 @@ import (
 	"aiperfd/internal/run"
 )
 
-// job is a run that this process knows.
+// job is a run of this process.
 type job struct {
 	opts    *Options   // of the engine
 	health  *health    // of the engine
-	plan    *plan.Plan // as it was submitted; exec's plan has the model, too
+	plan    *plan.Plan // as submitted; the plan of exec has the resolved model, too
 	secrets *redact.Set
 	exec    *execution
 	done    chan struct{} // closed when the run is terminal and durable
@@ -84,7 +84,7 @@ func (j *job) emit(what run.EventType, snap *run.Snapshot) {
 	j.opts.Publisher.Publish(ev)
 }
 
-// supervise takes one run from its start to its end. It owns every goroutine of
+// supervise performs one run from its start to its end. It owns every goroutine of
 // the run.
 func (j *job) supervise() {
 	defer func() {
@@ -124,11 +124,11 @@ func (j *job) supervise() {
 	x.cancel.onCancel(nil)
 	j.enter(bench.StateExporting)
 	j.conclude(x.export(j.view(), j.opts.Store.Dir(j.run.ID)))
-	x.forget()
+	x.releaseInputs()
 }
 
-// setStatus shows what the run is waiting for; empty = nothing any more. The reason of
-// a run that is stopping stays.
+// setStatus shows what the run is waiting for; empty = it no longer waits. The reason
+// of a run that is stopping stays.
 func (j *job) setStatus(level zerolog.Level, text string) {
 	waits := func(r *run.Run) bool { return r.State == bench.StateStarting || r.State == bench.StateRunning }
 	r := j.view()
@@ -148,7 +148,7 @@ func (j *job) setStatus(level zerolog.Level, text string) {
 	}))
 }
 
-// modelResolved shows the model that the server has named.
+// modelResolved records the model that the server has named.
 func (j *job) modelResolved(p *plan.Plan) {
 	shown, err := plainjson.Marshal(compat.Resolved(p.Document))
 	if err != nil {
@@ -166,7 +166,7 @@ func (j *job) modelResolved(p *plan.Plan) {
 func (j *job) enter(s bench.State) {
 	j.warn(j.change(func(r *run.Run) {
 		if s == bench.StateRunning && r.State == bench.StateStopping {
-			return // cancelled in between
+			return // cancelled meanwhile
 		}
 		r.State = s
 		j.exec.state.Store(s)
@@ -183,8 +183,7 @@ func (j *job) abandon(err error) {
 			return
 		}
 		cause := &run.Error{Code: run.Internal, Message: x.secrets.String(err.Error())}
-		var p *prepareError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*prepareError](err); ok {
 			cause.Code = p.code
 		}
 		failRun(r, cause)

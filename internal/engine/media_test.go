@@ -18,7 +18,7 @@ import (
 	"aiperfd/internal/run"
 )
 
-// wav is a file of 8-bit samples, 1000 a second.
+// wav is a file of 8-bit samples, 1000 per second.
 func wav(length time.Duration) bench.Media {
 	samples := int(length / time.Millisecond)
 	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
@@ -29,7 +29,7 @@ func wav(length time.Duration) bench.Media {
 	return bench.Media{MIME: "audio/wav", Data: append(b, make([]byte, samples)...)}
 }
 
-// gif is a picture whose size the simulated server does not read.
+// gif is an image whose size the simulated server does not read.
 func gif() bench.Media { return bench.Media{MIME: "image/gif", Data: []byte("GIF89a")} }
 
 // mediaRun sends turns to an endpoint and waits for the end.
@@ -65,11 +65,11 @@ func (b *bed) file(id, name string) string {
 }
 
 // TestMediaEndpoints measures the simulated server through every endpoint type
-// about sound and pictures, to the nanosecond.
+// for audio and images, to the nanosecond.
 func TestMediaEndpoints(t *testing.T) {
 	const streamed = ", streaming: true"
 	speak := bench.Turn{Texts: []string{"one two three"}}
-	sound := bench.Turn{Audios: []bench.Media{wav(800 * time.Millisecond)}} // 2 words
+	audio := bench.Turn{Audios: []bench.Media{wav(800 * time.Millisecond)}} // 2 words
 	draw := bench.Turn{Texts: []string{"a cat"}}
 	edit := bench.Turn{Texts: []string{"blue"}, Images: []bench.Media{gif(), gif()}}
 	for _, tt := range []struct {
@@ -81,21 +81,21 @@ func TestMediaEndpoints(t *testing.T) {
 		hidden   []string
 	}{
 		{
-			"type: audio_transcription", sound,
+			"type: audio_transcription", audio,
 			[]string{"request_latency", "audio_duration", "rtfx", "usage_prompt_audio_seconds"}, "0s-110ms 110 0.8 7.2727272727 1",
 			[]string{"rtfx"}, []string{"time_to_first_token", "num_images", "input_sequence_length", "generated_images"},
 		},
 		{
-			"type: audio_transcription" + streamed, sound,
+			"type: audio_transcription" + streamed, audio,
 			[]string{"time_to_first_token", "request_latency", "output_sequence_length", "inter_token_latency", "usage_prompt_tokens"}, "0s-110ms 100 110 2 10 -",
 			[]string{"time_to_first_token", "rtfx", "output_token_throughput"}, []string{"num_images", "input_sequence_length"},
 		},
 		{
-			"type: transcriptions" + streamed + `, extra: {model: gpt-4o-transcribe, response_format: diarized_json}`, sound,
+			"type: transcriptions" + streamed + `, extra: {model: gpt-4o-transcribe, response_format: diarized_json}`, audio,
 			[]string{"time_to_first_token", "request_latency", "usage_prompt_audio_tokens", "output_sequence_length"}, "0s-110ms 100 110 8 2", nil, nil,
 		},
 		{
-			"type: audio_translation, extra: {response_format: srt}", sound,
+			"type: audio_translation, extra: {response_format: srt}", audio,
 			[]string{"request_latency", "rtfx"}, "0s-110ms 110 7.2727272727", nil, []string{"usage_prompt_audio_seconds"},
 		},
 		{
@@ -147,7 +147,7 @@ func TestMediaEndpoints(t *testing.T) {
 				summary, table, console := b.file(r.ID, "profile_export_aiperf.json"), b.file(r.ID, "profile_export_aiperf.csv"), b.file(r.ID, "profile_export_console.txt")
 				for _, tag := range tt.shown {
 					if !strings.Contains(summary, `"`+tag+`"`) {
-						t.Errorf("the summary lacks %s", tag)
+						t.Errorf("%s is missing in the summary", tag)
 					}
 				}
 				for _, tag := range tt.hidden {
@@ -185,8 +185,8 @@ func shorten(line string) string {
 	return strings.Join(words, " ")
 }
 
-// TestFormsInFiles: files show what a form holds without its bytes, and say which
-// extra inputs were not sent.
+// TestFormsInFiles: files show the fields of a form without the bytes of its files, and
+// list the extra inputs that were not sent.
 func TestFormsInFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), nil)
@@ -224,12 +224,12 @@ func TestFormsInFiles(t *testing.T) {
 	})
 }
 
-// TestMediaThatCannotBeSent: what an API does not take fails each request with the
-// reason, and is no fault of the server.
+// TestMediaThatCannotBeSent: input that an API does not accept fails each request with
+// the reason; the failure is not attributed to the server.
 func TestMediaThatCannotBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, time.Millisecond, 0), nil)
-		r := b.mediaRun("type: audio_transcription", "", bench.Turn{Texts: []string{"no sound"}})
+		r := b.mediaRun("type: audio_transcription", "", bench.Turn{Texts: []string{"no audio"}})
 		if r.State != bench.StateFailed || r.Error == nil || !strings.Contains(r.Error.Message, "exactly one audio clip") {
 			t.Errorf("run is %s: %+v", r.State, r.Error)
 		}
@@ -237,11 +237,10 @@ func TestMediaThatCannotBeSent(t *testing.T) {
 	})
 }
 
-// TestMediaFaults: answers that break off in the middle are failures, never short
-// successes.
+// TestMediaFaults: truncated responses are failures, never short successes.
 func TestMediaFaults(t *testing.T) {
 	speak := bench.Turn{Texts: []string{"one two three"}}
-	sound := bench.Turn{Audios: []bench.Media{wav(2 * time.Second)}}
+	audio := bench.Turn{Audios: []bench.Media{wav(2 * time.Second)}}
 	for _, tt := range []struct {
 		endpoint, fault string
 		turn            bench.Turn
@@ -249,8 +248,8 @@ func TestMediaFaults(t *testing.T) {
 	}{
 		{"type: audio_speech, streaming: true", "reset:after_tokens:2,requests=2", speak, "connection_reset"},
 		{"type: audio_speech", "reset:after_tokens:2,requests=2", speak, "connection_reset"},
-		{"type: audio_transcription, streaming: true", "close:after_tokens:2,requests=2", sound, "connection_reset"},
-		{"type: audio_transcription, streaming: true", "stream_error:after_tokens:2,requests=2", sound, "stream_error"},
+		{"type: audio_transcription, streaming: true", "close:after_tokens:2,requests=2", audio, "connection_reset"},
+		{"type: audio_transcription, streaming: true", "stream_error:after_tokens:2,requests=2", audio, "stream_error"},
 		{"type: image_generation, streaming: true, extra: {partial_images: 2}", "stream_error:after_tokens:1,requests=2", speak, "stream_error"},
 		{"type: image_generation", "status:503,requests=2", speak, "overloaded"},
 	} {

@@ -2,5 +2,5 @@
 
 package engine_test
 
-// raced says that the race detector watches.
-const raced = false
+// raceEnabled says that the race detector watches.
+const raceEnabled = false

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// warnOfPolls says what polling does to the numbers.
+// warnOfPolls warns how polling affects the numbers.
 func (x *preparation) warnOfPolls() {
 	if x.plan.Kind.Job == nil {
 		return
@@ -19,12 +19,12 @@ func (x *preparation) warnOfPolls() {
 	x.warnOfQuota()
 }
 
-// warnOfQuota says when polls alone would use up what Runpod allows.
+// warnOfQuota warns if polls alone would use up the quota of Runpod.
 func (x *preparation) warnOfQuota() {
 	const perSecond = 200 // 2,000 calls in 10 s of /status and /stream together
 	every := x.plan.Settings.Job.Interval
 	if every == 0 {
-		every = time.Second // the longest that polls wait by themselves
+		every = time.Second // the longest default interval of polls
 	}
 	for _, target := range x.plan.Targets {
 		if !strings.HasSuffix("."+target.URL.Hostname(), ".runpod.ai") {

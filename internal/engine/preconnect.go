@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"net/url"
+	"slices"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -13,18 +14,17 @@ import (
 )
 
 const (
-	// assumedLatency is how long requests are expected to take while none has been
-	// answered.
+	// assumedLatency is the expected latency before the first response.
 	assumedLatency = 2 * time.Second
-	// maxAhead is the most connections that are opened ahead of an open loop, whose
+	// maxPreconnect is the most connections that are opened before an open loop, whose
 	// need is an estimate.
-	maxAhead = 1000
+	maxPreconnect = 1000
 )
 
 // preconnect opens the connections that the requests of a phase will need at the same
-// time, as far as the pool lacks them, and returns what each has cost. It takes the
-// connect timeout at most, and stops when the run is cancelled. Nothing of it is
-// inside a timed window.
+// time and the pool does not have, and returns how long each took. It takes the
+// connect timeout at most, and stops when the run is cancelled. It runs outside the
+// timed windows.
 func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup {
 	if !x.plan.Preconnect || x.cancel.cancelled() {
 		return nil
@@ -41,14 +41,14 @@ func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup
 	return x.client.Preconnect(ctx, urls)
 }
 
-// atOnce returns how many requests of a phase are expected to be under way at the same
-// time: what a closed loop keeps under way, or the rate of an open loop times the
-// time that 90 % of the requests of the phase before took at most.
+// atOnce returns how many requests of a phase are expected to be in flight at the same
+// time: the concurrency of a closed loop, or the rate of an open loop times the 90th
+// percentile of the latency in the phase before.
 func atOnce(p *plan.Phase, latency time.Duration) int {
 	n := p.Concurrency
 	if p.Arrivals != nil {
-		need := maxAhead
-		if want := math.Ceil(p.Rate * latency.Seconds()); want < maxAhead {
+		need := maxPreconnect
+		if want := math.Ceil(p.Rate * latency.Seconds()); want < maxPreconnect {
 			need = int(want)
 		}
 		n = min(need, cmp.Or(n, need))
@@ -61,10 +61,11 @@ func atOnce(p *plan.Phase, latency time.Duration) int {
 	return n
 }
 
-// usualLatency is the 90th percentile of the latency in the last phase with an answer.
+// usualLatency returns the 90th percentile of the latency in the last phase with a
+// response.
 func usualLatency(finished []finishedPhase) time.Duration {
-	for i := len(finished) - 1; i >= 0; i-- {
-		if h, ok := finished[i].Set.Histogram("request_latency"); ok && h.Count() > 0 {
+	for _, f := range slices.Backward(finished) {
+		if h, ok := f.Set.Histogram("request_latency"); ok && h.Count() > 0 {
 			return time.Duration(h.Quantile(0.9) * float64(time.Second))
 		}
 	}

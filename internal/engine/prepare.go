@@ -24,7 +24,7 @@ import (
 	"aiperfd/internal/run"
 )
 
-// prepareError says which part of the preparation failed.
+// prepareError names the part of the preparation that failed.
 type prepareError struct {
 	code run.ErrorCode
 	err  error
@@ -46,11 +46,11 @@ func newExecution(p *plan.Plan, secrets *redact.Set) *execution {
 	return x
 }
 
-// preparation is what a run does before its first request.
+// preparation performs the steps before the first request of a run.
 type preparation struct{ *execution }
 
-// run does everything that may be slow before the first request: the servers,
-// tokenizer, dataset, files. Nothing of it is inside a timed window.
+// run performs everything that may be slow before the first request: the servers,
+// tokenizer, dataset, files. It runs outside the timed windows.
 func (x *preparation) run(ctx context.Context, dir string) error {
 	x.warnings = append(x.warnings, x.plan.Warnings...)
 	x.warnReserved()
@@ -122,8 +122,8 @@ func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error)
 	return models, nil
 }
 
-// openFiles writes what is known before the first request and starts the writers of
-// what grows.
+// openFiles writes the files that do not depend on responses, and starts the writers
+// of the record files.
 func (x *preparation) openFiles(dir string) error {
 	if err := collect.WriteInputs(&collect.InputOptions{
 		Dir: dir, Plan: x.plan, Source: x.data.first, Secrets: x.secrets, TokenIDs: x.tokenIDs(), Warn: x.warn,
@@ -135,7 +135,8 @@ func (x *preparation) openFiles(dir string) error {
 	return err
 }
 
-// tokenIDs returns what makes tokens of texts; nil = the API takes texts.
+// tokenIDs returns the function that encodes texts as tokens; nil = the API takes
+// texts.
 func (x *execution) tokenIDs() func(t *bench.Turn, model string) []int {
 	if !x.plan.Kind.Caps.TokenIDs {
 		return nil
@@ -143,14 +144,14 @@ func (x *execution) tokenIDs() func(t *bench.Turn, model string) []int {
 	return x.tokens.Encode
 }
 
-// transport returns how the connections of this run are made.
+// transport returns the options of the connections of the run.
 func (x *execution) transport(clock bench.Clock) transport.Options {
 	o := x.plan.Transport
 	o.Dial, o.Memory, o.Clock = x.system.dial, x.system.memory, clock
 	return o
 }
 
-// warnOfConnections adds to the result what a reader must know of the connections.
+// warnOfConnections adds the warnings about connections to the result.
 func (x *preparation) warnOfConnections() {
 	o := &x.plan.Transport
 	if o.SkipTLSVerify && slices.ContainsFunc(x.plan.Targets, func(t plan.Target) bool { return t.URL.Scheme == "https" }) {
@@ -166,8 +167,8 @@ func (x *preparation) warnOfConnections() {
 	}
 }
 
-// openDataset opens the dataset for each tokenizer: models with tokenizers of their
-// own get prompts of their own.
+// openDataset opens a dataset per tokenizer: models with different tokenizers get
+// different prompts.
 func (x *preparation) openDataset(ctx context.Context) error {
 	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
 		o := x.plan.Dataset.Options
@@ -189,7 +190,7 @@ func (x *preparation) openDataset(ctx context.Context) error {
 	return err
 }
 
-// add adds the dataset of some models; no models = it is that of all.
+// add adds the dataset of some models; no models = all.
 func (d *datasets) add(source dataset.Source, models []string) {
 	if d.first == nil {
 		d.first = source
@@ -226,7 +227,7 @@ func (d *datasets) hash(models []string) string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// warnReserved tells of extra inputs that cannot be sent.
+// warnReserved warns of extra inputs that cannot be sent.
 func (x *preparation) warnReserved() {
 	for _, f := range x.plan.Settings.Extra {
 		if slices.Contains(x.plan.Kind.Reserved, f.Name) {
@@ -236,7 +237,7 @@ func (x *preparation) warnReserved() {
 	}
 }
 
-// takes reports the first turn that carries what an endpoint type does not take.
+// takes reports the first turn with content that the endpoint type does not accept.
 func takes(kind *endpoint.Kind, source dataset.Source) error {
 	for i := range source.Len() {
 		conversation := source.At(i)
@@ -260,12 +261,12 @@ func takes(kind *endpoint.Kind, source dataset.Source) error {
 	return nil
 }
 
-// warn keeps a doubt for the result.
+// warn adds a warning to the result.
 func (x *execution) warn(code, detail string) {
 	x.warnings = append(x.warnings, bench.Warning{Code: code, Detail: detail})
 }
 
-// close ends what prepare opened.
+// close releases the resources that the preparation opened.
 func (x *execution) close() {
 	if x.work != nil {
 		x.work.Wait()
@@ -280,15 +281,15 @@ func (x *execution) close() {
 	}
 }
 
-// release removes what only the computation of the results needs.
+// release removes the files that only the computation of the results needs.
 func (x *execution) release() {
 	if x.files != nil {
 		x.files.Release()
 	}
 }
 
-// forget lets go of what only a run that goes on needs; the snapshot stays.
-func (x *execution) forget() {
+// releaseInputs drops the references that only an active run needs; the snapshot stays.
+func (x *execution) releaseInputs() {
 	x.data, x.finished, x.client, x.tokens, x.records, x.work = datasets{}, nil, nil, nil, nil, nil
 }
 

@@ -11,18 +11,17 @@ import (
 	"aiperfd/internal/run"
 )
 
-// processMeter reads what this process uses. Safe for concurrent use.
+// processMeter measures the resources that this process uses. Safe for concurrent use.
 type processMeter struct {
 	mu   sync.Mutex
 	last run.Process // guarded by mu
 	at   time.Time   // guarded by mu
 }
 
-// freshness is how old a reading may be; asking the system more often than this
-// would itself be load.
+// freshness is how old a reading may be: more frequent readings would add load.
 const freshness = 500 * time.Millisecond
 
-// read returns the present use; CPU as the share since the reading before.
+// read returns the current usage. CPUPercent is since the previous reading.
 func (m *processMeter) read() run.Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,5 +2,5 @@
 
 package engine_test
 
-// raced says that the race detector watches.
-const raced = true
+// raceEnabled says that the race detector watches.
+const raceEnabled = true

@@ -145,7 +145,7 @@ func TestWaitForModel(t *testing.T) {
 }
 
 // While a run waits it says for what; a cancel ends it at once.
-func TestWaitingIsSaid(t *testing.T) {
+func TestWaitingIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		s.from(time.Hour, 503)
@@ -238,7 +238,7 @@ func TestModelOfTheServer(t *testing.T) {
 	})
 }
 
-func TestModelDoubts(t *testing.T) {
+func TestModelWarnings(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		models  []string

@@ -17,15 +17,14 @@ import (
 	"aiperfd/internal/run"
 )
 
-// interruptedReason is shown with runs that the end of the process interrupted.
+// interruptedReason is the state reason of runs that the end of the process interrupted.
 const interruptedReason = "interrupted: the process ended while the run was active; the summary covers the requests that were recorded"
 
-// recovery settles what an earlier process left behind.
+// recovery recovers the runs of an earlier process.
 type recovery struct{ engine *Engine }
 
-// run settles what an earlier process left behind: interrupted runs get a
-// summary from their record file, queued ones go back into the queue unless
-// they needed secrets.
+// run recovers the runs of an earlier process: interrupted runs get a summary from
+// their record file, and queued ones return to the queue unless they need secrets.
 func (v *recovery) run(ctx context.Context) error {
 	for _, s := range []bench.State{bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting} {
 		if err := v.each(ctx, s, v.interrupted); err != nil {
@@ -60,7 +59,7 @@ func (v *recovery) each(ctx context.Context, s bench.State, f func(context.Conte
 	return nil
 }
 
-// interrupted ends a run whose process died, with what its record file holds.
+// interrupted ends a run whose process died, with the results from its record file.
 func (v *recovery) interrupted(ctx context.Context, r *run.Run) error {
 	r.Error = &run.Error{Code: run.Interrupted, Message: interruptedReason}
 	finishRun(r, bench.StateFailed, interruptedReason)
@@ -103,8 +102,8 @@ func (v *recovery) rebuild(r *run.Run) error {
 	return storeSnapshot(dir, snap)
 }
 
-// requeue puts a queued run of an earlier process back into the queue. One that
-// needed secrets cannot run: they are never stored.
+// requeue returns a queued run of an earlier process to the queue. A run with secrets
+// cannot be performed, because they are never stored.
 func (v *recovery) requeue(ctx context.Context, r *run.Run) error {
 	d, _, err := config.Load(r.Config, v.engine.opts.Load)
 	if r.Credentials.Any() || err != nil {

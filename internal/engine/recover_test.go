@@ -79,13 +79,13 @@ benchmark:
 // documentFiles makes the files that documents of this test name.
 func documentFiles(t *testing.T) string {
 	t.Helper()
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+	var img bytes.Buffer
+	if err := png.Encode(&img, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	for name, data := range map[string]string{
-		"prompt.txt": "Answer in one word.", "data.jsonl": strings.Repeat(`{"text": "a b c"}`+"\n", 4), "images/a.png": picture.String(),
+		"prompt.txt": "Answer in one word.", "data.jsonl": strings.Repeat(`{"text": "a b c"}`+"\n", 4), "images/a.png": img.String(),
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

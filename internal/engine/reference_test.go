@@ -16,20 +16,20 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// one is a dataset of one conversation.
-type one struct{ dataset.Source }
+// singleSource is a dataset of one conversation.
+type singleSource struct{ dataset.Source }
 
-func (one) Len() int { return 1 }
+func (singleSource) Len() int { return 1 }
 
-func (one) At(int) *bench.Conversation {
+func (singleSource) At(int) *bench.Conversation {
 	return &bench.Conversation{Turns: []bench.Turn{{Texts: []string{"hello"}}}}
 }
 
-// A certificate that cannot be made is a doubt, not the end of the run.
+// A certificate that cannot be made is a warning, and does not end the run.
 func TestNoCertificate(t *testing.T) {
 	x := newExecution(&plan.Plan{Certify: "before", Measure: plan.Measure{Phases: []plan.Phase{{Kind: bench.Profiling, Concurrency: 1}}}}, nil)
-	x.data.first = one{}
-	x.plan.Kind.Encode = nobodyEncodes
+	x.data.first = singleSource{}
+	x.plan.Kind.Encode = encodeNothing
 	(&certification{x}).run(t.Context(), "after", nil)
 	if len(x.warnings) != 0 || x.observed.certificate != nil {
 		t.Errorf("not its time: warnings %v, certificate %v", x.warnings, x.observed.certificate)
@@ -47,7 +47,7 @@ func TestReference(t *testing.T) {
 	phase := func(kind bench.PhaseKind, streams int, rate float64, excluded bool) plan.Phase {
 		p := plan.Phase{Kind: kind, Concurrency: streams, Rate: rate, Excluded: excluded}
 		if rate > 0 {
-			p.Arrivals = nobodyArrives
+			p.Arrivals = noArrivals
 		}
 		return p
 	}
@@ -70,8 +70,8 @@ func TestReference(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			x := newExecution(&plan.Plan{Measure: plan.Measure{Phases: tt.phases}, Targets: []plan.Target{{URL: &url.URL{Scheme: tt.scheme}}}}, nil)
-			x.data.first = one{}
-			x.plan.Kind.Encode = nobodyEncodes
+			x.data.first = singleSource{}
+			x.plan.Kind.Encode = encodeNothing
 			o := (&certification{x}).reference()
 			if o.Concurrency != tt.streams || o.Rate != tt.rate || (o.Transport.Dial != nil) != tt.std {
 				t.Errorf("%d streams, %v/s, over net/http %t; want %d, %v, %t",
@@ -84,6 +84,6 @@ func TestReference(t *testing.T) {
 	}
 }
 
-func nobodyEncodes([]byte, *endpoint.Request) ([]byte, error) { return []byte("seven b"), nil }
+func encodeNothing([]byte, *endpoint.Request) ([]byte, error) { return []byte("seven b"), nil }
 
-func nobodyArrives(func(time.Duration) bool) {}
+func noArrivals(func(time.Duration) bool) {}

@@ -31,7 +31,7 @@ func (x *execution) export(r *run.Run, dir string) report.Outcome {
 	return o
 }
 
-// results collects what the outcome of the run depends on.
+// results collects the input of the outcome of the run.
 func (x *execution) results(r *run.Run) *report.Input {
 	in := &report.Input{
 		Run: r, Plan: x.plan, Clock: x.clock, Phases: x.measured(), Cancelled: x.cancel.cancelled(), Certificate: x.observed.certificate,

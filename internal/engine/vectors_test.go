@@ -71,12 +71,12 @@ benchmark:
 				if r.State != bench.StateCompleted || r.Summary.Requests != 6 || r.Summary.Errors != 0 || r.Streaming {
 					t.Fatalf("state %s, %+v, streaming %v, error %+v\n%s", r.State, r.Summary, r.Streaming, r.Error, b.transcript(id))
 				}
-				doubts := []string{"not-streaming"}
+				warnings := []string{"not-streaming"}
 				if tt.kind == "detokenize" { // its tokens are made by a tokenizer that is not the model's
-					doubts = append(doubts, "tokenizer-substituted")
+					warnings = append(warnings, "tokenizer-substituted")
 				}
-				if got := warningCodes(r); !slices.Equal(got, doubts) {
-					t.Errorf("warnings %+v, want %v", r.Warnings, doubts)
+				if got := warningCodes(r); !slices.Equal(got, warnings) {
+					t.Errorf("warnings %+v, want %v", r.Warnings, warnings)
 				}
 				want := map[string]float64{"request_latency": 50, "request_count": 6, "request_throughput": 40, "total_isl": tt.tokens}
 				if items := tt.items; items > 0 {
@@ -128,9 +128,9 @@ func (b *bed) metrics(id string) map[string]json.RawMessage {
 	return all
 }
 
-// TestSpareTokenizer: that the client's tokenizer is not the model's matters where the
+// TestFallbackTokenizer: that the client's tokenizer is not the model's matters where the
 // server counts nothing, and is said there alone.
-func TestSpareTokenizer(t *testing.T) {
+func TestFallbackTokenizer(t *testing.T) {
 	for usage, want := range map[string][]string{"": nil, options.UsageNever: {"tokenizer-substituted"}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := timing(t, 50*time.Millisecond, time.Millisecond)
@@ -181,8 +181,8 @@ benchmark:
 // round.
 func TestImageRetrieval(t *testing.T) {
 	k, _ := endpoint.Lookup("image_retrieval")
-	picture := bench.Media{MIME: "image/png", Data: []byte("not really")}
-	body, err := k.Body(nil, &endpoint.Request{Turn: bench.Turn{Images: []bench.Media{picture, picture}}, Settings: &endpoint.Settings{}})
+	img := bench.Media{MIME: "image/png", Data: []byte("not really")}
+	body, err := k.Body(nil, &endpoint.Request{Turn: bench.Turn{Images: []bench.Media{img, img}}, Settings: &endpoint.Settings{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newWatchedBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil, tt.options)
+				b := newMonitoredBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil, tt.options)
 				r := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData))
 				if r.State != bench.StateCompleted || r.Client.Verdict != tt.level || r.Client.Reasons[0].Code != tt.reason {
 					t.Errorf("run %s, client %+v", r.State, r.Client)
@@ -155,7 +155,7 @@ func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 // Processors in full use are no damage by themselves: no number is wrong.
 func TestBusyIsEvidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newWatchedBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil, monitor.Options{Host: burning{}, Ticker: monitor.NewTimer})
+		b := newMonitoredBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil, monitor.Options{Host: burning{}, Ticker: monitor.NewTimer})
 		r := b.run(document("type: concurrency, concurrency: 2, requests: 10", fileData))
 		if r.Client.Verdict != verdict.OK || len(r.Client.Evidence) != 1 || r.Client.Evidence[0].Code != "cpu-share" {
 			t.Errorf("client %+v", r.Client)
@@ -181,7 +181,7 @@ func TestVerdictOfAQuietMachine(t *testing.T) {
 		for _, load := range loads {
 			t.Run(fmt.Sprintf("%v, %s", service, load), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					b := newWatchedBed(t, timing(t, service/2, service/4), nil, quiet)
+					b := newMonitoredBed(t, timing(t, service/2, service/4), nil, quiet)
 					counts := []int{1, 2, 3, 4, 10, 100}
 					if service == 20*time.Millisecond {
 						counts = append(counts, 1000)

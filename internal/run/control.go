@@ -10,35 +10,35 @@ import (
 // Submission is a request to queue one run.
 type Submission struct {
 	Document   *config.Document // loaded and without problems; owned by the engine from now on
-	Warnings   []bench.Warning  // doubts found while loading; kept with the run
+	Warnings   []bench.Warning  // found while loading; kept with the run
 	Via        string           // "api" or "cli"
 	CLICommand string           // redacted; empty for runs submitted over the API
 }
 
-// CancelRequest says how to stop a run. The zero value stops it gracefully with
+// CancelRequest describes how to stop a run. The zero value stops it gracefully with
 // the grace period of its phase.
 type CancelRequest struct {
-	Force  bool           // cut the requests in flight now; escalates an earlier graceful stop
+	Force  bool           // abort the requests in flight now; escalates an earlier graceful stop
 	Grace  *time.Duration // ≥ 0, replaces the grace period of the phase; nil = that period
 	Reason string         // for people; may be empty
-	// Patience ends the grace period as soon as nothing has come from a server for
-	// so long; 0 = it lasts whatever comes.
+	// Patience ends the grace period early when nothing has been received for this
+	// long; 0 = the grace period never ends early.
 	Patience time.Duration
 }
 
 // Queue is the state of the queue at one instant.
 type Queue struct {
 	IDs     []string // queued runs, the next to start first
-	Running []string // runs that hold the engine, in the order of their start
+	Running []string // active runs, in the order of their start
 	Max     int      // queued runs allowed, ≥ 1
 	MaxRuns int      // runs allowed at the same time, ≥ 1
 }
 
-// Health is what the probes report. A run that failed does not change it.
+// Health is the state that the probes report. A run that failed does not change it.
 type Health struct {
 	State  string            // one of the Health constants
 	Since  time.Time         // when State last changed
-	Checks map[string]string // by name of the part: "ok", or what is wrong
+	Checks map[string]string // by name of the part: "ok", or the fault
 }
 
 // The states of a service.

@@ -6,7 +6,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// EventType says what happened to a run.
+// EventType is the kind of an [Event].
 type EventType string
 
 // The events of a run, in the order in which they can happen. Complete is the
@@ -35,9 +35,9 @@ type Event struct {
 	State    bench.State
 }
 
-// Publisher takes events. Publish is called from the goroutines of a run in
-// order for each run, must not block, and must not keep references that it
-// changes.
+// Publisher receives events. Publish is called in order for each run, from the
+// goroutines of the run. It must not block, and must not change what the event
+// refers to.
 type Publisher interface {
 	Publish(Event)
 }

@@ -8,16 +8,16 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// Run is what the outside may know about one run: identity, state, and the
-// redacted configuration. Values of this type are copies; changing one changes
-// nothing. It is stored as JSON, so that a run's folder stands alone.
+// Run is the public description of one run: identity, state, and the redacted
+// configuration. Values of this type are copies. It is stored as JSON, so that the
+// folder of a run is self-contained.
 type Run struct {
 	ID          string            `json:"id"` // 32 lower-case hex digits, ordered by time
 	Name        string            `json:"name"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Notes       string            `json:"notes,omitempty"`
 	State       bench.State       `json:"state"`
-	StateReason string            `json:"state_reason"` // for people; empty when there is nothing to say
+	StateReason string            `json:"state_reason"` // for users; may be empty
 	CreatedAt   time.Time         `json:"created_at"`
 	StartedAt   *time.Time        `json:"started_at"`
 	EndedAt     *time.Time        `json:"ended_at"`
@@ -42,7 +42,7 @@ type Run struct {
 	Config json.RawMessage `json:"-"`
 }
 
-// Credentials says which secrets a run has, never what they are.
+// Credentials names the secrets of a run, without their values.
 type Credentials struct {
 	APIKey      bool     `json:"api_key"`
 	Headers     []string `json:"headers"` // names of headers with secret values
@@ -86,8 +86,8 @@ type ClientVerdict struct {
 	Certificate *verdict.Certificate `json:"certificate,omitempty"`
 }
 
-// NewClientVerdict returns what resources of runs show of a report; nil for nil. It
-// shares the slices of the report, which nobody changes.
+// NewClientVerdict returns the public part of a report; nil for nil. It shares the
+// slices of the report, which is immutable.
 func NewClientVerdict(r *verdict.Report) *ClientVerdict {
 	if r == nil {
 		return nil
@@ -111,11 +111,11 @@ const (
 	ErrorThreshold  ErrorCode = "error-threshold"  // failedRequestThreshold was crossed
 	TokenizerFailed ErrorCode = "tokenizer"        // the tokenizer could not be loaded
 	DatasetFailed   ErrorCode = "dataset"          // the dataset could not be opened or built
-	NotReady        ErrorCode = "model-not-ready"  // the server did not serve the model in time, or refuses us
+	NotReady        ErrorCode = "model-not-ready"  // the server did not serve the model in time, or refused the credentials
 	ModelUnknown    ErrorCode = "model"            // no model is given, and the server does not name the only one
 	CacheReset      ErrorCode = "cache-reset"      // the server's cache could not be emptied
 	ExportFailed    ErrorCode = "export"           // results could not be written
-	Internal        ErrorCode = "internal"         // a fault of ours
+	Internal        ErrorCode = "internal"         // a defect of aiperfd
 	Interrupted     ErrorCode = "daemon-restarted" // the process ended while the run was active
 	SecretLost      ErrorCode = "secret-lost"      // queued with secrets, which are never stored
 )

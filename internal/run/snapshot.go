@@ -9,17 +9,16 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// Snapshot is what a run looked like at one instant. It is immutable: readers
-// share it without locks, and the run publishes a new one at least four times a
-// second while it is active. The last one of a terminal run is Final and is kept
-// with the run's files.
+// Snapshot is the state of a run at one instant. It is immutable: readers share it
+// without locks. An active run publishes a new one at least four times per second.
+// The last one of a terminal run is Final and is kept with the files of the run.
 type Snapshot struct {
 	Wall      time.Time           `json:"wall"`
 	Elapsed   time.Duration       `json:"elapsed_ns"` // since the first phase started; 0 before
 	State     bench.State         `json:"state"`
 	Final     bool                `json:"final"`     // results are exact and exported
 	Exported  bool                `json:"exported"`  // files are complete and durable
-	Cancelled bool                `json:"cancelled"` // somebody asked to stop
+	Cancelled bool                `json:"cancelled"` // a cancel was requested
 	Phases    []Phase             `json:"phases"`    // those that started, in order
 	Metrics   metric.Results      `json:"metrics"`   // profiling only; at most one second old
 	MetricsAt time.Time           `json:"metrics_at"`
@@ -28,8 +27,8 @@ type Snapshot struct {
 	Process   Process             `json:"process"`
 	Client    *verdict.Report     `json:"client"` // whether the load generator itself kept up; nil before a profiling phase
 	Stream    *verdict.Stream     `json:"stream"` // how answers came; nil without streams
-	// Saturation says whether the servers keep up with the rate; nil without an open
-	// loop.
+	// Saturation describes whether the servers keep up with the rate; nil without an
+	// open loop.
 	Saturation *verdict.Saturation `json:"saturation"`
 	Start      time.Time           `json:"start"` // profiling window; zero before it opens
 	End        time.Time           `json:"end"`
@@ -77,7 +76,7 @@ type Counters struct {
 	Histograms map[string]*sketch.Sketch `json:"-"`
 }
 
-// Process is what the load generator itself uses.
+// Process describes the resources that the load generator uses.
 type Process struct {
 	PID                 int           `json:"pid"`
 	Created             time.Time     `json:"created"`
@@ -89,7 +88,7 @@ type Process struct {
 	Goroutines          int           `json:"goroutines"`
 	VoluntarySwitches   int64         `json:"voluntary_switches"`
 	InvoluntarySwitches int64         `json:"involuntary_switches"`
-	IO                  *IO           `json:"io"` // nil where the platform does not tell
+	IO                  *IO           `json:"io"` // nil if the platform does not provide it
 }
 
 // IO are the I/O totals of the process.

@@ -8,7 +8,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Store remembers runs. Every method is safe for concurrent use, and a change
+// Store stores runs. Every method is safe for concurrent use, and a change
 // is durable when the method returns. Folders hold a run's artifacts.
 type Store interface {
 	// Put inserts or replaces a run, its configuration included.
@@ -17,8 +17,7 @@ type Store interface {
 	Get(ctx context.Context, id string) (*Run, error)
 	// List returns runs without their configurations.
 	List(ctx context.Context, q Query) (Page, error)
-	// Delete forgets a run and removes its folder. Deleting what does not exist
-	// is ErrNotFound.
+	// Delete removes a run and its folder; ErrNotFound if it does not exist.
 	Delete(ctx context.Context, id string) error
 	// Dir returns the folder of a run's artifacts as an absolute path. The
 	// folder exists once the run was Put.
@@ -43,7 +42,7 @@ type Query struct {
 }
 
 // Sort names the order of a list. The zero value sorts by creation time,
-// newest first, whatever Descending says.
+// newest first, regardless of Descending.
 type Sort string
 
 // The orders.
@@ -71,7 +70,7 @@ type Page struct {
 	Total int    // runs that match, on all pages
 }
 
-// Decisions that callers make by errors.Is.
+// Errors to be tested with errors.Is.
 var (
 	ErrNotFound        = errors.New("run not found")
 	ErrActive          = errors.New("run is not terminal")

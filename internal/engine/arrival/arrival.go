@@ -3,7 +3,7 @@
 // does not depend on clocks, servers or slots, so that slow responses never move a due
 // time, and the same seed gives the same schedule on every machine.
 //
-// The closed loop has no arrivals of its own; it is the nil sequence.
+// The closed loop has no arrivals: it is the nil sequence.
 package arrival
 
 import (
@@ -16,7 +16,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Options describe one arrival process.
+// Options configure one arrival process.
 type Options struct {
 	Rate       float64    // mean arrivals per second; finite, > 0
 	Smoothness float64    // gamma only: shape of the gaps; finite, > 0; 1 = Poisson
@@ -72,11 +72,11 @@ func checked(rate, smoothness float64, seq iter.Seq[time.Duration]) (iter.Seq[ti
 	return seq, nil
 }
 
-// horizon is where every sequence ends: 290 years, just below the largest
+// horizon is the end of every sequence: 290 years, just below the largest
 // time.Duration, so that neither a sum nor a conversion can overflow.
 const horizon = 290 * 365 * 24 * time.Hour
 
-// nanos is a second in the unit of time.Duration.
+// nanos is one second in the unit of time.Duration.
 const nanos = float64(time.Second)
 
 // Constant yields k/rate for k = 1, 2, …, rounded to the nearest nanosecond.

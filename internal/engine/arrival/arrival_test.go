@@ -46,7 +46,7 @@ func TestConstant(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Constant(3) (-want +got):\n%s", diff)
 	}
-	// No drift: the millionth arrival of 7 a second is exact to the nanosecond.
+	// No drift: the millionth arrival of 7 per second is exact to the nanosecond.
 	at := take(t, Constant(7), 1_000_000)
 	if got, want := at[len(at)-1], time.Duration(142857142857143); got != want {
 		t.Errorf("arrival 1,000,000 at %d ns, want %d ns", got, want)
@@ -139,15 +139,15 @@ func TestKSRejectsTheWrongShape(t *testing.T) {
 // The gaps of every process come from its distribution, tails included; the
 // seeds are fixed, so the outcome is, too.
 func TestAndersonDarling(t *testing.T) {
-	const n = 60_000 // half a minute at 2,000 a second
+	const n = 60_000 // half a minute at 2,000 per second
 	for i, c := range cases() {
 		if c.cdf == nil {
 			continue
 		}
 		at := take(t, c.seq(t, bench.Seed(2000+i)), n)
-		// Arrivals are given in nanoseconds; a gap near that size has lost its
-		// distribution, which a bursty process notices (a seventh of the gaps of
-		// smoothness 0.1). Of what is longer than that, all must fit.
+		// Arrivals are whole nanoseconds, so gaps of about that size have lost their
+		// distribution. A bursty process has many of them (a seventh of the gaps of
+		// smoothness 0.1). All longer gaps must fit.
 		const least = 1e-6
 		long := slices.DeleteFunc(gaps(at), func(gap float64) bool { return gap < least })
 		below := c.cdf(least)

@@ -16,7 +16,7 @@ import (
 type gamma struct {
 	r     *rand.Rand
 	d, c  float64 // constants of the method
-	boost float64 // 1/shape where the shape is below 1; 0 = none
+	boost float64 // 1/shape if the shape is below 1; 0 = none
 }
 
 func newGamma(shape float64, r *rand.Rand) *gamma {

@@ -1,13 +1,14 @@
-// Package chattemplate writes conversations as the chat templates of models do:
-// the text that a server makes of the messages of a request before it counts
-// their tokens. Templates come from the repositories of models; they are
-// rendered within bounds (package jinja) and reach nothing.
+// Package chattemplate renders conversations with the chat templates of models: the
+// result is the text that a server builds from the messages of a request and counts.
+// Templates come from the repositories of models; they are rendered within bounds
+// (package jinja) and have no access to anything else.
 package chattemplate
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -26,20 +27,20 @@ type Template struct {
 	special  map[string]any // bos_token and the like
 }
 
-// ErrNone says that a model has no chat template.
+// ErrNone means that a model has no chat template.
 var ErrNone = errors.New("the model has no chat template")
 
-// maxSource bounds a template, in bytes. The largest of today have some 25 KB.
+// maxSource bounds a template, in bytes. The largest known ones have some 25 KB.
 const maxSource = 256 << 10
 
-// tokenizerConfig is what is read of a tokenizer_config.json.
+// tokenizerConfig holds the members of a tokenizer_config.json that are used.
 type tokenizerConfig struct {
 	Template json.RawMessage `json:"chat_template"`
 }
 
 // Parse reads a chat template: source is the content of chat_template.jinja, or
-// config, that of tokenizer_config.json, holds it; both may be empty. now gives
-// the date to templates that state it.
+// config, that of tokenizer_config.json, contains it; both may be empty. now returns
+// the date for templates that print it.
 func Parse(config, source []byte, now func() time.Time) (*Template, error) {
 	var c tokenizerConfig
 	names := map[string]json.RawMessage{}
@@ -62,8 +63,8 @@ func Parse(config, source []byte, now func() time.Time) (*Template, error) {
 		}
 	}
 	var err error
-	// Python's library drops one line break at the end of a template, and one behind
-	// a backslash, which only stands in the middle of a text.
+	// Python's library drops one line break at the end of a template, and one after
+	// a backslash, which only occurs in the middle of a text.
 	text = strings.ReplaceAll(text, "\\\n", "")
 	t.template, err = jinja.Parse(strings.TrimSuffix(text, "\n"), jinja.Options{
 		Functions: true, Lenient: true, TrimBlocks: true, MaxSource: maxSource,
@@ -84,8 +85,8 @@ func Parse(config, source []byte, now func() time.Time) (*Template, error) {
 	return t, nil
 }
 
-// named returns the template of a tokenizer_config.json: a text, or of several
-// with names the one that is called default.
+// named returns the template of a tokenizer_config.json: a text, or the one called
+// default of several named ones.
 func named(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -103,7 +104,8 @@ func named(raw json.RawMessage) string {
 	return ""
 }
 
-// special returns a token of a tokenizer_config.json: a text, or an object with it.
+// special returns a token of a tokenizer_config.json: a text, or an object that
+// contains it.
 func special(raw json.RawMessage) (string, bool) {
 	var text *string
 	if json.Unmarshal(raw, &text) == nil && text != nil {
@@ -116,7 +118,7 @@ func special(raw json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// raise is raise_exception: a template refuses the conversation.
+// raise is raise_exception, with which a template refuses the conversation.
 func raise(_ *exec.Evaluator, args *exec.VarArgs) (string, error) {
 	reason := "the template refuses the conversation"
 	if len(args.Args) > 0 {
@@ -137,7 +139,7 @@ func toJSON(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
 	return exec.AsSafeValue(string(out))
 }
 
-// strftime formats a time; it knows the directives that templates use.
+// strftime formats a time. It supports the directives that templates use.
 func strftime(format string, at time.Time) (string, error) {
 	layouts := map[byte]string{
 		'd': "02", 'm': "01", 'Y': "2006", 'y': "06", 'b': "Jan", 'B': "January", 'a': "Mon", 'A': "Monday",
@@ -159,17 +161,15 @@ func strftime(format string, at time.Time) (string, error) {
 	return out.String(), nil
 }
 
-// Render returns the text of a conversation, up to where the model's answer
-// begins. The error says why the template refuses it.
+// Render returns the text of a conversation, up to the beginning of the model's
+// answer. The error is the reason if the template refuses it.
 func (t *Template) Render(messages []Message) (string, error) {
 	list := make([]any, len(messages))
 	for i, m := range messages {
 		list[i] = map[string]any{"role": m.Role, "content": m.Content}
 	}
 	variables := map[string]any{"messages": list, "add_generation_prompt": true, "tools": nil, "documents": nil}
-	for name, token := range t.special {
-		variables[name] = token
-	}
+	maps.Copy(variables, t.special)
 	text, err := t.template.Render(variables)
 	return string(text), err
 }

@@ -95,7 +95,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestBudget: a template of a strange repository cannot take the process down.
+// TestBudget: a template of an untrusted repository cannot exhaust the process.
 func TestBudget(t *testing.T) {
 	for _, source := range []string{
 		`{% for a in range(100000000) %}{% endfor %}`, `{{ "x" * 900000000 }}`,

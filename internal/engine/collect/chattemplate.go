@@ -17,17 +17,17 @@ const (
 	chatTemplateFile    = "chat_template.jinja"
 )
 
-// maxBeside bounds the files beside a tokenizer, in bytes.
+// maxBeside bounds the other files in the folder of a tokenizer, in bytes.
 const maxBeside = 16 << 20
 
-// chat is a tokenizer's chat template with what it costs.
+// chat is the chat template of a tokenizer with its overhead.
 type chat struct {
 	template *chattemplate.Template
 	overhead int // tokens that it adds to a request of one message
 }
 
-// newChat reads the chat template that lies beside a tokenizer; beside reads a file
-// there.
+// newChat reads the chat template in the folder of a tokenizer. beside reads a file of
+// that folder.
 func newChat(tok tokenizer.Tokenizer, beside func(file string) ([]byte, error)) (*chat, error) {
 	if beside == nil {
 		return nil, chattemplate.ErrNone
@@ -53,8 +53,8 @@ func newChat(tok tokenizer.Tokenizer, beside func(file string) ([]byte, error)) 
 	return &chat{t, overhead}, nil
 }
 
-// openChat takes the chat template into account if the user asks for it. Without
-// one lengths are those of the texts, and the result says so.
+// openChat opens the chat templates if the user requested them. Without a template,
+// lengths are those of the texts, and the result has a warning.
 func (x *tokenOpener) openChat(all *tokenizers) {
 	if !x.Plan.Tokens.Template {
 		return
@@ -65,7 +65,7 @@ func (x *tokenOpener) openChat(all *tokenizers) {
 	}
 	for _, tok := range all.distinct(x.Plan.Models.Names) {
 		if tok == nil || tok.missing != "" {
-			continue // another note says so
+			continue // another warning covers it
 		}
 		var err error
 		if tok.chat, err = newChat(tok.Tokenizer, tok.beside); err != nil {
@@ -74,8 +74,8 @@ func (x *tokenOpener) openChat(all *tokenizers) {
 	}
 }
 
-// SpecialTokensToAdd implements tokenizer.Tokenizer: with a chat template it is what
-// the template adds, special tokens included.
+// SpecialTokensToAdd implements tokenizer.Tokenizer: with a chat template, it is the
+// number of tokens that the template adds, special tokens included.
 func (n *named) SpecialTokensToAdd() int {
 	if n.chat != nil {
 		return n.chat.overhead
@@ -83,7 +83,7 @@ func (n *named) SpecialTokensToAdd() int {
 	return n.Tokenizer.SpecialTokensToAdd()
 }
 
-// messages are those of a request in the order in which they were sent.
+// messages returns the messages of a request in the order in which they were sent.
 func messages(f *load.Finished) []chattemplate.Message {
 	var out []chattemplate.Message
 	add := func(role, content string) {

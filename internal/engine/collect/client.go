@@ -11,16 +11,16 @@ import (
 )
 
 // Client observes whether the load generator keeps up with a phase. The results of its
-// last look are in its fields; they are read from the recorder's goroutine, or after it
-// has ended.
+// last look are in its fields, which may be read by the recorder's goroutine, or after
+// it has ended.
 type Client struct {
 	Tally      verdict.Tally
 	Self       *verdict.Self
 	Report     *verdict.Report     // nil without a success
-	Saturation *verdict.Saturation // nil of a closed loop
+	Saturation *verdict.Saturation // nil for a closed loop
 
 	options ClientOptions
-	mark    *monitor.Mark // nil = a phase that does not enter the result
+	mark    *monitor.Mark // nil = the phase does not enter the result
 	stamps  verdict.Histogram
 }
 
@@ -39,8 +39,8 @@ var _ Observer = (*Client)(nil)
 // NewClient returns the observer of a phase.
 func NewClient(o ClientOptions) *Client { return &Client{options: o} }
 
-// Counted reports whether the phase enters the result, so that the client must have
-// kept up with it.
+// Counted reports whether the phase enters the result, so that the client must keep up
+// with it.
 func (c *Client) Counted() bool { return c.mark != nil }
 
 // Begin implements [Observer]: it opens the window.
@@ -60,8 +60,8 @@ func (c *Client) Begin(p Load) {
 // Observe implements [Observer].
 func (c *Client) Observe(rec *bench.Record) { c.Tally.Observe(rec) }
 
-// Look implements [Observer]: it judges the window so far. The last look closes it.
-// Without a success there is no judgement.
+// Look implements [Observer]: it judges the window so far. The last look closes the
+// window. Without a successful request there is no judgement.
 func (c *Client) Look(l *Look) {
 	o := &c.options
 	if c.mark == nil || !l.Fresh {

@@ -11,13 +11,12 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// idle is a host that tells nothing.
+// idle is a host without any readings.
 type idle struct{}
 
 func (idle) Read() monitor.Totals { return monitor.Totals{} }
 
-// What the transport says about receive stamps is judged by phase: what came
-// before the phase does not count.
+// The lag of receive stamps is judged by phase: earlier lag does not count.
 func TestStampLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lag verdict.Histogram

@@ -1,7 +1,8 @@
-// Package collect takes the finished requests of a run to its metrics and files: it
+// Package collect turns the finished requests of a run into metrics and files: it
 // decodes responses, counts tokens, folds records into metric sets, writes record files,
 // and publishes what a phase has measured so far.
 //
-// A [Recorder] has goroutines for decoding and one that everything of a phase passes
-// through in order; [Observer]s see each record there. A record file has one writer.
+// A [Recorder] has a pool of goroutines for decoding, and one goroutine that processes
+// the records of a phase in order and passes each to its [Observer]s. A record file
+// has one writer.
 package collect

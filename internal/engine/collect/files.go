@@ -18,12 +18,12 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// flushEvery bounds what a crash of the process can lose of the record file.
+// flushEvery bounds how much of the record file a crash of the process can lose.
 const flushEvery = time.Second
 
-// recordFile is a file that grows while a run goes, one line a request. Others
-// hand lines over; one goroutine of its own encodes and appends them, and ends
-// when close is called. The zero recordFile swallows everything.
+// recordFile is a file with one line per request. One goroutine encodes the lines that
+// write hands over and appends them; it ends when close is called. The zero recordFile
+// discards everything.
 type recordFile[T any] struct {
 	in     chan T
 	room   *semaphore.Weighted // for the bytes of waiting lines; nil = they are small
@@ -43,16 +43,15 @@ func (f *recordFile[T]) open(path string, o export.RecordOptions, encode func(*e
 	return nil
 }
 
-// maxWaiting bounds the bytes of lines that wait for the disk, where lines may
-// be large.
+// maxWaiting bounds the bytes of lines that wait for the disk, if lines may be large.
 const maxWaiting = 128 << 20
 
-// bounded makes lines wait for room by their size. Call it before open.
+// bounded limits the bytes of the lines that wait to be written. Call it before open.
 func (f *recordFile[T]) bounded(size func(T) int) {
 	f.size, f.room = size, semaphore.NewWeighted(maxWaiting)
 }
 
-// weight is the part of the room that a line takes.
+// weight returns the part of the room that a line takes.
 func (f *recordFile[T]) weight(line T) int64 { return min(int64(f.size(line)), maxWaiting) }
 
 // write hands a line over; it blocks while the disk is behind.
@@ -61,13 +60,13 @@ func (f *recordFile[T]) write(line T) {
 		return
 	}
 	if f.room != nil {
-		// Without a deadline, as the channel below: the writer never stops receiving.
+		// Without a deadline, like the send below: the writer never stops receiving.
 		_ = f.room.Acquire(context.Background(), f.weight(line))
 	}
 	f.in <- line
 }
 
-// close waits until everything is on disk.
+// close waits until all lines are on disk.
 func (f *recordFile[T]) close() error {
 	if f.in != nil {
 		close(f.in)
@@ -77,8 +76,8 @@ func (f *recordFile[T]) close() error {
 	return f.err
 }
 
-// append writes lines until the channel is closed. After an error it goes on
-// receiving, so that the run is not held up.
+// append writes lines until the channel is closed. After an error it continues to
+// receive, so that the run is not blocked.
 func (f *recordFile[T]) append(file *os.File, o export.RecordOptions, encode func(*export.RecordWriter, T) error) error {
 	out := export.NewRecordWriter(file, o)
 	tick := time.NewTicker(flushEvery)
@@ -108,18 +107,18 @@ func (f *recordFile[T]) append(file *os.File, o export.RecordOptions, encode fun
 	}
 }
 
-// valueNames are the names that value files have until they are removed.
+// valueNames is the pattern of the names of value files.
 const valueNames = ".values-*"
 
-// valueFiles are where the sets of phases leave their values until the results are
-// computed. They are removed while they are open, so that a crash leaves nothing
-// behind; on systems without that, when they are closed or the run is recovered.
+// valueFiles store the values of the sets of phases until the results are computed.
+// They are removed while they are open, so that a crash leaves nothing behind; on
+// systems that do not allow this, when they are closed or the run is recovered.
 type valueFiles struct {
 	dir   string
 	files []*os.File
 }
 
-// keep gives a set a file of its own. After an error the values stay in memory.
+// keep assigns a new file to a set. After an error the values stay in memory.
 func (v *valueFiles) keep(set *metric.Set) error {
 	f, err := os.CreateTemp(v.dir, valueNames)
 	if err != nil {
@@ -131,7 +130,7 @@ func (v *valueFiles) keep(set *metric.Set) error {
 	return nil
 }
 
-// close lets go of all values.
+// close releases all values.
 func (v *valueFiles) close() {
 	for _, f := range v.files {
 		_, _ = f.Close(), os.Remove(f.Name())
@@ -139,16 +138,16 @@ func (v *valueFiles) close() {
 	v.files = nil
 }
 
-// RemoveValues removes the value files that a run of a dead process has left.
+// RemoveValues removes the value files that a run of an earlier process has left.
 func RemoveValues(dir string) {
-	names, _ := filepath.Glob(filepath.Join(dir, valueNames)) // the pattern is a good one
+	names, _ := filepath.Glob(filepath.Join(dir, valueNames)) // the pattern is valid
 	for _, name := range names {
 		_ = os.Remove(name)
 	}
 }
 
-// Files are what a run writes while it goes. Safe for concurrent use between
-// OpenFiles and Close.
+// Files are the files that a run writes while it is active. Safe for concurrent use
+// between OpenFiles and Close.
 type Files struct {
 	records recordFile[*bench.Record]
 	raws    recordFile[*export.Raw]
@@ -163,8 +162,8 @@ type FileOptions struct {
 	Secrets *redact.Set
 }
 
-// OpenFiles starts the writers of the record files that the plan has. After an error the
-// files are to be closed, too.
+// OpenFiles starts the writers of the record files of the plan. The files must be
+// closed, even after an error.
 func OpenFiles(o FileOptions) (*Files, error) {
 	f := &Files{values: valueFiles{dir: o.Dir}}
 	names, lines := export.NamesFor(o.Plan.Files.Prefix), recordOptions(&o)
@@ -180,7 +179,8 @@ func OpenFiles(o FileOptions) (*Files, error) {
 	return f, nil
 }
 
-// Keep gives a metric set a file for its values. After an error they stay in memory.
+// Keep assigns a file to the values of a metric set. After an error the values stay in
+// memory.
 func (f *Files) Keep(set *metric.Set) error { return f.values.keep(set) }
 
 // Close returns when all lines are on disk. A second call returns the same error.
@@ -189,10 +189,10 @@ func (f *Files) Close() error { return errors.Join(f.records.close(), f.raws.clo
 // Release removes the values of all sets.
 func (f *Files) Release() { f.values.close() }
 
-// write takes a record. A file that cannot be written is reported once, by Close.
+// write writes a record. A file that cannot be written is reported once, by Close.
 func (f *Files) write(rec *bench.Record) { f.records.write(rec) }
 
-// writeRaw takes a raw record, if there is one.
+// writeRaw writes a raw record, if there is one.
 func (f *Files) writeRaw(raw *export.Raw) {
 	if raw != nil {
 		f.raws.write(raw)

@@ -10,8 +10,8 @@ import (
 	"aiperfd/internal/engine/metric"
 )
 
-// TestValueFiles checks that nothing of the files is left in a folder, whatever
-// becomes of the process.
+// TestValueFiles checks that no value file stays in a folder, however the process
+// ends.
 func TestValueFiles(t *testing.T) {
 	set, err := metric.NewSet(metric.Options{Streaming: true})
 	if err != nil {

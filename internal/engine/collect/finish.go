@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/engine/redact"
 )
 
-// Run is what the recorders of one run share.
+// Run is the state that the recorders of one run share.
 type Run struct {
 	Plan    *plan.Plan
 	Clock   bench.Clock
@@ -39,7 +39,7 @@ func (r *Run) MalformedEvent() string {
 // warnMalformedEvent is the warning on a stream with events that could not be read.
 const warnMalformedEvent = "malformed_event"
 
-// unreadable returns the first event of a response that is no JSON, clipped.
+// unreadable returns the first event of a response that is not JSON, clipped.
 func unreadable(r *bench.Response) string {
 	const shown = 120 // bytes
 	for e := range r.Events.All() {
@@ -89,7 +89,7 @@ func (r *Run) decode(f *load.Finished) (raw *export.Raw) {
 	return raw
 }
 
-// redact takes secrets out of the texts that a server chose.
+// redact removes secrets from the texts of a server.
 func (r *Run) redact(rec *bench.Record) {
 	a := &rec.Answer
 	a.ResponseID, a.Model = r.Secrets.String(a.ResponseID), r.Secrets.String(a.Model)

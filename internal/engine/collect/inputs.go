@@ -24,7 +24,7 @@ type InputOptions struct {
 	Source   dataset.Source
 	Secrets  *redact.Set
 	TokenIDs func(t *bench.Turn, model string) []int // nil = the API takes none
-	Warn     func(code, detail string)               // for the result
+	Warn     func(code, detail string)               // adds a warning to the result
 }
 
 func (o *InputOptions) tokenIDs(t *bench.Turn, model string) []int {
@@ -34,8 +34,8 @@ func (o *InputOptions) tokenIDs(t *bench.Turn, model string) []int {
 	return o.TokenIDs(t, model)
 }
 
-// WriteInputs writes the request bodies of the dataset, each turn without the
-// history that it carries when it is sent.
+// WriteInputs writes the request bodies of the dataset. Turns do not contain the
+// history with which they are sent.
 func WriteInputs(o *InputOptions) (err error) {
 	path := filepath.Join(o.Dir, export.NamesFor(o.Plan.Files.Prefix).Inputs)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, export.FileMode)
@@ -51,13 +51,12 @@ func WriteInputs(o *InputOptions) (err error) {
 	return errors.Join(fault, buffer.Flush())
 }
 
-// maxInputs bounds the bodies in inputs.json. Pictures and sounds can make a
-// dataset of many gigabytes out of less memory.
+// maxInputs bounds the bodies in inputs.json. Bodies with images and audio can take
+// many gigabytes, more than the dataset in memory.
 const maxInputs = 512 << 20
 
-// inputs encodes the dataset; the first turn that cannot be encoded is reported
-// in fault and ends the sequence, and so does what is beyond the bound, with a
-// warning.
+// inputs encodes the dataset. The first turn that cannot be encoded is reported in
+// fault and ends the sequence. The bound ends it with a warning.
 func (o *InputOptions) inputs(bound int, fault *error) iter.Seq2[string, []json.RawMessage] {
 	return func(yield func(string, []json.RawMessage) bool) {
 		size := 0

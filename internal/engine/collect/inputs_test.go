@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// inputs.json ends behind its bound, with a warning that says so.
+// inputs.json ends at its bound, with a warning.
 func TestInputsBound(t *testing.T) {
 	var records []json.RawMessage
 	for i := range 5 {
@@ -45,7 +45,7 @@ func TestInputsBound(t *testing.T) {
 	}
 }
 
-// Large lines wait for room, and the room is given back.
+// Large lines wait for room and release it.
 func TestRecordFileRoom(t *testing.T) {
 	var f recordFile[*export.Raw]
 	f.bounded(func(*export.Raw) int { return maxWaiting }) // each takes all of it

@@ -44,7 +44,7 @@ type Look struct {
 	Last    bool           // all records are in
 }
 
-// Live is what a phase has measured so far.
+// Live holds the measurements of a phase so far.
 type Live struct {
 	Stats     bench.PhaseStats
 	Sent      int64          // bytes of request bodies
@@ -65,7 +65,7 @@ type Recorder struct {
 
 	finishers, recording sync.WaitGroup
 	counts               recordCounts
-	bytes                struct{ sent, received, chunks int64 } // below here: only the recorder's goroutine, until it has ended
+	bytes                struct{ sent, received, chunks int64 } // this field and those below belong to the recorder's goroutine until it has ended
 	computed             time.Duration                          // when live was computed
 	live                 metric.Results
 	sendingComplete      bool // was published
@@ -95,13 +95,13 @@ func NewRecorder(o RecorderOptions) *Recorder {
 	return &Recorder{
 		RecorderOptions: o,
 		finish:          make(chan load.Finished, finishRoom(o.Phase)),
-		in:              make(chan *bench.Record, 256), // rides out a slow disk, of record and value files, without holding finishers up
+		in:              make(chan *bench.Record, 256), // a slow disk does not block finishers at once
 	}
 }
 
-// finishRoom is how many responses may wait for the finish pool: all that can be
-// in flight may end at once, and their successors must not wait until the tokens
-// of all of them are counted.
+// finishRoom returns how many responses may wait for the finish pool: all requests in
+// flight may end at once, and their successors must not wait until the tokens of all
+// of them are counted.
 func finishRoom(p *plan.Phase) int {
 	const least, most = 256, 8192
 	if p.Concurrency == 0 {
@@ -124,8 +124,8 @@ func (r *Recorder) Begin(p Load) {
 // Finished implements load.Sink.
 func (r *Recorder) Finished(f load.Finished) { r.finish <- f }
 
-// Close returns when everything that was finished is recorded. Nothing may finish any
-// more.
+// Close returns when all finished requests are recorded. Finished must not be called
+// afterwards.
 func (r *Recorder) Close() {
 	close(r.finish)
 	r.finishers.Wait()
@@ -152,7 +152,7 @@ func (r *Recorder) loop() {
 	}
 }
 
-// record takes one record in.
+// record processes one record.
 func (r *Recorder) record(rec *bench.Record) {
 	r.Set.Observe(rec)
 	for _, o := range r.Observers {
@@ -172,8 +172,8 @@ func (r *Recorder) record(rec *bench.Record) {
 	r.judge()
 }
 
-// judge ends a phase of which more requests have failed than the user allows.
-// Without such a limit failures do not end a phase: the server may recover.
+// judge ends a phase if more of its requests have failed than the user allows.
+// Without such a limit, failures do not end a phase: the server may recover.
 func (r *Recorder) judge() {
 	ok, failed := r.counts.success.Load(), r.counts.errors.Load()
 	if ok+failed >= r.Phase.Enough() && r.Phase.TooMany(failed, ok) {
@@ -190,8 +190,8 @@ func (r *Recorder) Stats() bench.PhaseStats {
 	return s
 }
 
-// publish makes the present state visible; the metrics of the phase at most
-// once a second, and at its end.
+// publish publishes the current state. It computes the metrics of the phase at most
+// once per second, and at its end.
 func (r *Recorder) publish(last bool) {
 	l := Look{Stats: r.Stats(), Last: last}
 	now := l.Stats.LastUpdate
@@ -216,8 +216,8 @@ func (r *Recorder) publish(last bool) {
 	r.Publish(r.Live(), events...)
 }
 
-// Live returns what the phase has measured so far. After Close it is called from one
-// goroutine; before, only from the recorder's own.
+// Live returns the measurements of the phase so far. Before Close, only the recorder's
+// goroutine may call it; afterwards, one goroutine at a time.
 func (r *Recorder) Live() *Live {
 	l := &Live{Stats: r.Stats(), Sent: r.bytes.sent, Received: r.bytes.received}
 	if r.Phase.Kind == bench.Profiling {
@@ -226,5 +226,5 @@ func (r *Recorder) Live() *Live {
 	return l
 }
 
-// Chunks returns the content events of all responses. It is called after Close.
+// Chunks returns the number of content events of all responses. Call it after Close.
 func (r *Recorder) Chunks() int64 { return r.bytes.chunks }

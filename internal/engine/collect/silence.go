@@ -7,29 +7,29 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// FirstSilence is how long servers may send nothing before users are told. They are
-// told again whenever that time has doubled.
+// FirstSilence is how long servers may send nothing before the first alarm. The next
+// alarms follow each time the silence has doubled.
 const FirstSilence = 10 * time.Second
 
-// Silence observes whether anything comes from the servers of a phase.
+// Silence observes how long the servers of a phase send nothing.
 type Silence struct {
 	options  SilenceOptions
 	received uint64        // reads so far
 	failed   int64         // requests, when the silence began
-	since    time.Time     // the last sign of a server
-	next     time.Duration // length at which users are told
-	longest  time.Duration // that users were told of
+	since    time.Time     // of the last read from a server
+	next     time.Duration // length at which Alarm is called
+	longest  time.Duration // for which Alarm was called
 }
 
 // SilenceOptions configure a [Silence].
 type SilenceOptions struct {
-	First    time.Duration // length at which users are told first
-	Since    time.Time     // when the silence began, if the preparation has met one; zero = now
-	Next     time.Duration // length of that silence at which users are told
+	First    time.Duration // length at which Alarm is called first
+	Since    time.Time     // when the silence began, if it began in the preparation; zero = now
+	Next     time.Duration // length of that silence at the next alarm
 	Servers  string        // their names, for users
 	Received func() uint64 // reads from servers so far
 	Alarm    func(text string)
-	Clear    func() // takes back what Alarm has shown
+	Clear    func() // withdraws the alarm
 }
 
 var _ Observer = (*Silence)(nil)
@@ -51,8 +51,8 @@ func (s *Silence) Begin(Load) {
 // Observe implements [Observer].
 func (s *Silence) Observe(*bench.Record) {}
 
-// Look implements [Observer]: it tells users what waits. A server that has nothing to
-// answer is not silent.
+// Look implements [Observer]: it calls Alarm if the servers are silent. A server
+// without requests is not silent.
 func (s *Silence) Look(l *Look) {
 	o, now := &s.options, time.Now()
 	if l.Last {
@@ -73,15 +73,15 @@ func (s *Silence) Look(l *Look) {
 	s.next *= 2
 }
 
-// end takes back what was shown, if anything was.
+// end withdraws the alarm, if there is one.
 func (s *Silence) end() {
 	if s.next > s.options.First {
 		s.options.Clear()
 	}
 }
 
-// Text describes for the result how long the servers were silent; empty = never for
-// long.
+// Text describes for the result how long the servers were silent; empty = there was no
+// alarm.
 func (s *Silence) Text() string {
 	if s.longest == 0 {
 		return ""
@@ -89,12 +89,12 @@ func (s *Silence) Text() string {
 	return fmt.Sprintf("the server sent nothing for %.0f s or more while requests were waiting", s.longest.Seconds())
 }
 
-// Unanswered is the text about requests without an answer.
+// Unanswered returns the text about requests without a response.
 func Unanswered(length time.Duration, what string, since time.Time) string {
 	return fmt.Sprintf("no answer for %.0f s: %s since %s", length.Seconds(), what, since.Format(time.TimeOnly))
 }
 
-// waits counts the requests that wait and those that were given up.
+// waits returns the number of requests that wait, and of those that have timed out.
 func waits(waiting, failed int64) string {
 	text := fmt.Sprintf("%d requests are waiting", waiting)
 	switch waiting {

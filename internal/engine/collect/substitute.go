@@ -8,21 +8,20 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// substitute is what is known of the built-in tokenizer that stands in for
-// others.
+// substitute describes the built-in tokenizer that replaces missing ones.
 type substitute struct {
 	names    string // of the tokenizers that are missing, quoted
 	first    string // the first of the names
 	reason   string // why they are missing
 	explicit bool   // the user named it
-	fetch    bool   // it was tried to download them
-	broken   bool   // one is there and cannot be read
+	fetch    bool   // downloads were tried
+	broken   bool   // one exists and cannot be read
 
 	// Prompts that both sides counted, and their tokens.
 	prompts, client, server atomic.Int64
 }
 
-// compare notes a prompt that both sides have counted.
+// compare adds a prompt that both sides have counted.
 func (s *substitute) compare(client, server *bench.Tokens) {
 	if client == nil || server == nil || *client == 0 {
 		return
@@ -32,9 +31,8 @@ func (s *substitute) compare(client, server *bench.Tokens) {
 	s.server.Add(int64(*server))
 }
 
-// warning says in one line what counts instead, how far lengths may be off, or by
-// how much they are, and how to count exactly. outputs says that it counts
-// responses, too.
+// warning returns one line: which tokenizer counts instead, how far lengths are or may
+// be off, and how to count exactly. outputs = it counts responses, too.
 func (s *substitute) warning(outputs bool) bench.Warning {
 	missing := "no local tokenizer for " + s.names
 	if s.explicit || s.fetch || s.broken {
@@ -55,8 +53,8 @@ func (s *substitute) warning(outputs bool) bench.Warning {
 	return bench.Warning{Code: "tokenizer-substituted", Detail: missing + "; " + s.advice()}
 }
 
-// lengths compares the lengths of prompts with the server's count, which is off by
-// so many percent. The text is empty if the server has counted none.
+// lengths describes the difference between the lengths of prompts and the counts of
+// the server, and returns it in percent. The text is empty without such counts.
 func (s *substitute) lengths() (text string, off float64) {
 	n := float64(s.prompts.Load())
 	if n == 0 {

@@ -19,20 +19,20 @@ import (
 	"aiperfd/internal/engine/tokenizer"
 )
 
-// named is the tokenizer of a name, or what stands in for it.
+// named is the tokenizer of a name, or its substitute.
 type named struct {
 	tokenizer.Tokenizer
-	method  string // how it counts, for people
-	commit  string // of a model on the hub; empty = it is none
-	missing string // why it is not the one that was named; empty = it is
-	broken  bool   // that one is there and cannot be read
+	method  string // how it counts, for users
+	commit  string // of a model on the hub; empty = not from the hub
+	missing string // why it is a substitute; empty = it is the named one
+	broken  bool   // the named one exists and cannot be read
 	chat    *chat  // nil = prompts are counted without a chat template
 	beside  func(file string) ([]byte, error)
 }
 
-// tokenizers are those of a run.
+// tokenizers holds the tokenizers of a run.
 type tokenizers struct {
-	first   *named            // nil = nothing needs one
+	first   *named            // nil = no tokenizer is needed
 	byModel map[string]*named // nil = the first is every model's
 }
 
@@ -58,15 +58,14 @@ func (t *tokenizers) distinct(models []string) []*named {
 // TokenOptions configure [OpenTokens].
 type TokenOptions struct {
 	Plan   *plan.Plan
-	Hub    hub.Options // where tokenizers of models are
+	Hub    hub.Options // locates the tokenizers of models
 	Log    zerolog.Logger
-	Status func(text string)         // what it waits for, for people; empty = nothing any more
+	Status func(text string)         // what it waits for, for users; empty = it no longer waits
 	Warn   func(code, detail string) // for the result
 }
 
-// OpenTokens finds the tokenizers of the run if anything needs them. If none can be
-// had, the built-in one stands in; only a path that the user gave must lead to a
-// tokenizer.
+// OpenTokens finds the tokenizers of the run if they are needed. The built-in one
+// replaces a tokenizer that cannot be found, unless the user gave its path.
 func OpenTokens(ctx context.Context, o TokenOptions) (*Tokens, error) {
 	t := &o.Plan.Tokens
 	out := &Tokens{plan: *t, caps: o.Plan.Kind.Caps, noInput: !o.Plan.Kind.Caps.TokenizesInput}
@@ -120,7 +119,7 @@ func (x *tokenOpener) open(ctx context.Context) (*tokenizers, error) {
 	return all, nil
 }
 
-// substitute returns what stands in for tokenizers that are missing; nil = none is.
+// substitute describes the replacement of missing tokenizers; nil = none is missing.
 func (x *tokenOpener) substitute(all *tokenizers) *substitute {
 	var names, reasons []string
 	broken := false
@@ -150,7 +149,8 @@ func (x *tokenOpener) substitute(all *tokenizers) *substitute {
 }
 
 // findTokenizer finds the tokenizer of a name: built in, a file, a model in the
-// Hugging Face cache, a model of OpenAI, or a model on the hub if it may be asked.
+// Hugging Face cache, a model of OpenAI, or a model on the hub if downloads are
+// allowed.
 func (x *tokenOpener) findTokenizer(ctx context.Context, name string) (*named, error) {
 	if tok, ok := tokenizer.Encoding(name); ok {
 		return &named{Tokenizer: tok, method: tok.Method()}, nil
@@ -191,13 +191,13 @@ func (x *tokenOpener) findTokenizer(ctx context.Context, name string) (*named, e
 	}, nil
 }
 
-// standIn is the built-in tokenizer in place of one that is missing.
+// standIn returns the built-in tokenizer as the substitute of a missing one.
 func standIn(why string, broken bool) *named {
 	tok := tokenizer.Builtin()
 	return &named{Tokenizer: tok, method: tok.Method(), missing: why, broken: broken}
 }
 
-// tokenizerFiles are what is fetched of a model, with their bounds in bytes.
+// tokenizerFiles returns the files of a model to download, with their bounds in bytes.
 func tokenizerFiles() []hub.File {
 	return []hub.File{
 		{Name: tokenizer.FileName, Most: tokenizer.MaxFile},
@@ -207,7 +207,7 @@ func tokenizerFiles() []hub.File {
 }
 
 // fetchTokenizer downloads a tokenizer into the cache, if the user allows it. The
-// error says where it was looked for.
+// error lists the places that were searched.
 func (x *tokenOpener) fetchTokenizer(ctx context.Context, name string) (hub.Snapshot, error) {
 	t := &x.Plan.Tokens
 	switch {
@@ -225,7 +225,7 @@ func (x *tokenOpener) fetchTokenizer(ctx context.Context, name string) (hub.Snap
 	return s, nil
 }
 
-// searched says where a tokenizer was looked for.
+// searched lists the places where a tokenizer was searched for.
 func searched(t *plan.Tokens, cache string) string {
 	at := ""
 	if t.Revision != plan.MainRevision {
@@ -237,9 +237,9 @@ func searched(t *plan.Tokens, cache string) string {
 	return fmt.Sprintf("not in %s%s", cache, at)
 }
 
-// localTokenizer opens a tokenizer that is a file or a folder of that name; nil without an
-// error = the name is not that of one. A folder without a tokenizer.json, as
-// there are of checkpoints, counts only if the name can be nothing but a path.
+// localTokenizer opens a tokenizer from a file or folder of that name; nil without an
+// error = there is none. A folder without a tokenizer.json, such as that of a
+// checkpoint, is an error only if the name can only be a path.
 func localTokenizer(t *plan.Tokens, name string) (tokenizer.Tokenizer, error) {
 	isPath := tokenizer.IsPath(name)
 	if t.Open != nil {
@@ -257,7 +257,7 @@ func localTokenizer(t *plan.Tokens, name string) (tokenizer.Tokenizer, error) {
 		file = filepath.Join(name, tokenizer.FileName)
 		info, err = os.Stat(file)
 	} else if !t.Explicit {
-		return nil, nil // a file that happens to have the model's name
+		return nil, nil // a file that has the model's name by chance
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil
@@ -265,7 +265,8 @@ func localTokenizer(t *plan.Tokens, name string) (tokenizer.Tokenizer, error) {
 	return tokenizer.ReadFile(name, file)
 }
 
-// filesBeside returns what reads the files beside a tokenizer that is a file or a folder.
+// filesBeside returns a function that reads the other files in the folder of a
+// tokenizer.
 func filesBeside(t *plan.Tokens, name string) func(file string) ([]byte, error) {
 	open := t.Open
 	if open == nil {
@@ -305,7 +306,7 @@ func tokenizerWithin(t *plan.Tokens, name string, isPath bool) (tokenizer.Tokeni
 	return tokenizer.Read(name, content)
 }
 
-// methods says how the tokenizers count.
+// methods describes how the tokenizers count.
 func (t *tokenizers) methods() string {
 	out := []string{t.first.method}
 	for _, own := range t.byModel {

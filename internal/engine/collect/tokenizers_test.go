@@ -37,7 +37,7 @@ func put(t *testing.T, name, content string) {
 	}
 }
 
-// wordLevel is a tokenizer.json that knows the first n words of "a b c d".
+// wordLevel is a tokenizer.json with the first n words of "a b c d".
 func wordLevel(n int) string {
 	vocab := []string{`"?":0`, `"a":1`, `"b":2`, `"c":3`, `"d":4`}
 	return `{"model":{"type":"WordLevel","vocab":{` + strings.Join(vocab[:n+1], ",") + `},"unk_token":"?"},"pre_tokenizer":{"type":"WhitespaceSplit"}}`
@@ -63,7 +63,7 @@ func hubCache(t *testing.T) (cache string) {
 	return cache
 }
 
-// TestFindTokenizer: what a name means, in the order in which places are searched.
+// TestFindTokenizer: places are searched in a fixed order for a name.
 func TestFindTokenizer(t *testing.T) {
 	const standsIn = "built-in o200k_base"
 	tests := []struct {
@@ -136,7 +136,7 @@ func options(p *plan.Plan, h hub.Options, warnings *[]string) TokenOptions {
 	}}
 }
 
-// TestTokenizersOfUntrustedDocuments: files only within their bounds.
+// TestTokenizersOfUntrustedDocuments: files are opened only within the bounds.
 func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 	cache := hubCache(t)
 	open := func(name string) (io.ReadCloser, error) {
@@ -166,7 +166,7 @@ func TestTokenizersOfUntrustedDocuments(t *testing.T) {
 	}
 }
 
-// TestTokenizerOfEachModel: several models count each with its own tokenizer.
+// TestTokenizerOfEachModel: the prompts of each model are counted with its tokenizer.
 func TestTokenizerOfEachModel(t *testing.T) {
 	cache := hubCache(t)
 	plan := &plan.Plan{
@@ -212,7 +212,7 @@ func TestRevisionWithoutEffect(t *testing.T) {
 	}
 }
 
-// TestSubstituteText: one line says what counts, how far it is off, and what to do.
+// TestSubstituteText: one line with the substitute, the difference, and the remedy.
 func TestSubstituteText(t *testing.T) {
 	tokens := func(n bench.Tokens) *bench.Tokens { return &n }
 	s := &substitute{names: `"org/m"`, first: "org/m", reason: "not in /c/hub", explicit: true}
@@ -243,8 +243,8 @@ func TestSubstituteText(t *testing.T) {
 	}
 }
 
-// TestFetchTokenizer: the network is used only if the user allows it, and what
-// goes wrong there is a reason and no error.
+// TestFetchTokenizer: the network is used only if the user allows it, and a failed
+// download is a reason, not an error.
 func TestFetchTokenizer(t *testing.T) {
 	for _, tt := range []struct {
 		fetch   bool
@@ -290,8 +290,8 @@ func TestFetchTokenizer(t *testing.T) {
 	}
 }
 
-// TestChatTemplate: prompt lengths include the template that lies beside the
-// tokenizer, and the result says if they cannot.
+// TestChatTemplate: prompt lengths include the template in the folder of the
+// tokenizer; if they cannot, the result has a warning.
 func TestChatTemplate(t *testing.T) {
 	const words = `{"model":{"type":"WordLevel","vocab":{"?":0},"unk_token":"?"},"pre_tokenizer":{"type":"WhitespaceSplit"}}`
 	const template = `{"chat_template": "{{ bos_token }} {% for m in messages %}{{ m.role }} : {{ m.content }} end {% endfor %}go", "bos_token": "<s>"}`

@@ -15,20 +15,20 @@ type Tokens struct {
 	plan plan.Tokens
 	caps bench.Caps
 
-	all        tokenizers // as they were found; empty = nothing needs one
+	all        tokenizers // as found; empty = no tokenizer is needed
 	tokenizers tokenizers // empty = the client does not count
 
 	answers    atomic.Int64 // that carry the server's count
-	substitute *substitute  // tokenizers are missing; nil = none is
-	counted    atomic.Bool  // the client's count stands in a record
+	substitute *substitute  // of missing tokenizers; nil = none is missing
+	counted    atomic.Bool  // a record has a count of the client
 	refused    atomic.Int64 // requests that a chat template refuses
 	refusal    atomic.Pointer[error]
-	noInput    bool // requests carry no text, whatever the dataset has
+	noInput    bool // requests carry no text, even if the dataset has some
 }
 
-// ByTokenizer returns the tokenizers of the run without repetition, each with the
-// models that have it, in the order of the models given. Models with tokenizers of
-// their own get prompts of their own. A tokenizer is nil if nothing needs one.
+// ByTokenizer returns the tokenizers of the run without repetition, each with its
+// models, in the order of the given models. Models with different tokenizers get
+// different prompts. A tokenizer is nil if none is needed.
 func (c *Tokens) ByTokenizer(models []string) []ModelTokenizer {
 	var out []ModelTokenizer
 	for _, tok := range c.all.distinct(models) {
@@ -46,8 +46,7 @@ func (c *Tokens) ByTokenizer(models []string) []ModelTokenizer {
 	return out
 }
 
-// ModelTokenizer is a tokenizer with the models that have it; no models = it is that of
-// all.
+// ModelTokenizer is a tokenizer with its models; no models = all.
 type ModelTokenizer struct {
 	Tokenizer tokenizer.Tokenizer
 	Models    []string
@@ -76,20 +75,21 @@ func (c *Tokens) Count(text string) bench.Tokens {
 	return bench.Tokens(c.tokenizers.first.Count(text))
 }
 
-// Substituted reports whether the built-in tokenizer stands in for others.
+// Substituted reports whether the built-in tokenizer replaces a missing one.
 func (c *Tokens) Substituted() bool { return c.substitute != nil }
 
-// SubstituteWarning describes the tokenizer that stood in for others, and how far
-// lengths may be off; false = none did, or it made no difference.
+// SubstituteWarning describes the tokenizer that replaced a missing one, and how far
+// lengths may be off; false = none was replaced, or it made no difference.
 func (c *Tokens) SubstituteWarning() (bench.Warning, bool) {
 	counted := c.counted.Load()
-	if c.substitute == nil || c.plan.Spare && !counted {
+	if c.substitute == nil || c.plan.Fallback && !counted {
 		return bench.Warning{}, false
 	}
 	return c.substitute.warning(counted && c.caps.ProducesTokens), true
 }
 
-// Refused returns how many requests a chat template refused, and an example of why.
+// Refused returns how many requests a chat template refused, and an example of the
+// reasons.
 func (c *Tokens) Refused() (n int64, example error) {
 	if n = c.refused.Load(); n > 0 {
 		example = *c.refusal.Load()
@@ -97,7 +97,7 @@ func (c *Tokens) Refused() (n int64, example error) {
 	return n, example
 }
 
-// Method says who counts, for the report.
+// Method describes who counts, for the report.
 func (c *Tokens) Method() string {
 	switch {
 	case c.plan.Server:
@@ -111,9 +111,9 @@ func (c *Tokens) Method() string {
 	return ""
 }
 
-// count fills the token fields of a record: from the server's usage block where
-// it says something, else from the client's own count. With server counts
-// asked for, what the server leaves out stays unknown.
+// count fills the token fields of a record: from the usage block of the server, or
+// from the client's count if the server sent none. If the user wants server counts
+// only, missing ones stay unknown.
 func (c *Tokens) count(f *load.Finished) {
 	rec := f.Record
 	tok := c.tokenizers.of(rec.Model)
@@ -158,7 +158,7 @@ func (c *Tokens) count(f *load.Finished) {
 	}
 }
 
-// byClient takes the client's counts.
+// byClient fills the token fields with the client's counts.
 func (c *Tokens) byClient(rec *bench.Record) {
 	c.counted.Store(true)
 	rec.TokenSource = bench.TokensClient
@@ -201,7 +201,7 @@ func (c *Tokens) templated(f *load.Finished, tok *named) *bench.Tokens {
 	return &n
 }
 
-// answerLengths counts what came back.
+// answerLengths counts the tokens of the response.
 func answerLengths(rec *bench.Record, tok tokenizer.Tokenizer) {
 	var output, reasoning strings.Builder
 	for i := range rec.Answer.Choices {
@@ -224,9 +224,9 @@ func answerLengths(rec *bench.Record, tok tokenizer.Tokenizer) {
 	}
 }
 
-// The client's count of an answer that carries the server's is there to be compared
-// with it: of the first comparedAll such answers, and of every comparedEvery-th
-// from then on. To count them all would be a tenth of the client's work.
+// The client counts answers with a server count only for comparison: the first
+// comparedAll of them, and then every comparedEvery-th. Counting all would be a tenth
+// of the client's work.
 const (
 	comparedAll   = 1000
 	comparedEvery = 8
@@ -237,7 +237,7 @@ func (c *Tokens) compares() bool {
 	return n <= comparedAll || n%comparedEvery == 0
 }
 
-// texts lists the text of a request in the order in which it was sent.
+// texts returns the texts of a request in the order in which they were sent.
 func texts(f *load.Finished, caps *bench.Caps) []string {
 	var out []string
 	if caps.System {

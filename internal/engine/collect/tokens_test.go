@@ -8,8 +8,8 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// The client counts every answer whose length nobody else says. Where the server
-// says it, the client compares the first thousand and then one in eight.
+// The client counts every answer without a server count. With server counts, it
+// compares the first thousand answers and then one in eight.
 func TestComparedCounts(t *testing.T) {
 	const answers = 1100
 	tests := []struct {

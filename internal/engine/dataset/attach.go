@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/engine/media"
 )
 
-// maxReadBytes bounds the memory of all media that the records of a file hold or
+// maxReadBytes bounds the memory of all media that the records of a file contain or
 // name.
 const maxReadBytes = 1 << 30
 
@@ -25,7 +25,7 @@ type reference struct {
 	text string
 }
 
-// attachment is what a member of a record holds.
+// attachment is the value of a media member of a record.
 type attachment struct {
 	member string // image or images and so on, as the record spells it; empty = not given
 	list   []reference
@@ -133,12 +133,12 @@ func (a *attacher) one(c media.Class, text string) (bench.Media, error) {
 	case "data":
 		return a.dataURI(c, rest)
 	}
-	if c == media.Sound {
+	if c == media.ClassAudio {
 		if format, body, ok := strings.Cut(text, ","); ok && isFormat(format) {
 			return a.pair(format, body)
 		}
 	}
-	const least = 64 // bytes of an image or clip; what is shorter is a path
+	const least = 64 // bytes of an image or clip; a shorter text is a path
 	if data, err := base64.StdEncoding.DecodeString(text); err == nil && len(data) >= least {
 		if kind, ok := c.Detect(data); ok {
 			return a.keep(kind, data)
@@ -147,8 +147,8 @@ func (a *attacher) one(c media.Class, text string) (bench.Media, error) {
 	return a.file(c, text)
 }
 
-// dataURI reads what follows "data:" (RFC 2397). The bytes say what they are;
-// where they do not, the type in the URI counts.
+// dataURI reads the part after "data:" (RFC 2397). The media type is detected from
+// the bytes; if it is unknown, the type in the URI counts.
 func (a *attacher) dataURI(c media.Class, rest string) (bench.Media, error) {
 	head, body, ok := strings.Cut(rest, ",")
 	declared, coded := strings.CutSuffix(head, ";base64")
@@ -162,7 +162,7 @@ func (a *attacher) dataURI(c media.Class, rest string) (bench.Media, error) {
 	kind, ok := c.Detect(data)
 	if !ok {
 		declared, _, _ = strings.Cut(strings.ToLower(declared), ";")
-		class := map[media.Class]string{media.Picture: "image/", media.Sound: "audio/", media.Film: "video/"}[c]
+		class := map[media.Class]string{media.ClassImage: "image/", media.ClassAudio: "audio/", media.ClassVideo: "video/"}[c]
 		if !strings.HasPrefix(declared, class) || kind != "application/octet-stream" {
 			return bench.Media{}, wrongClass("the data URI", c, kind)
 		}
@@ -171,13 +171,13 @@ func (a *attacher) dataURI(c media.Class, rest string) (bench.Media, error) {
 	return a.keep(kind, data)
 }
 
-// pair reads AIPerf's form of sounds, "wav,<base64>".
+// pair reads AIPerf's form of audio, "wav,<base64>".
 func (a *attacher) pair(format, body string) (bench.Media, error) {
 	data, err := decodeBase64(body)
 	if err != nil {
 		return bench.Media{}, err
 	}
-	kind, ok := media.Sound.Detect(data)
+	kind, ok := media.ClassAudio.Detect(data)
 	if !ok {
 		kind = "audio/" + strings.ToLower(format)
 	}
@@ -234,7 +234,7 @@ func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
 	return m, err
 }
 
-// pathless takes the path out of an error; the message has it.
+// pathless removes the path from an error whose message already has it.
 func pathless(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -246,7 +246,7 @@ func wrongClass(what string, c media.Class, kind string) error {
 	return fmt.Errorf("%s holds %s; accepted for %s: %s", what, kind, c, c.Accepted())
 }
 
-// keep counts what is held in memory.
+// keep counts media against the bound of memory.
 func (a *attacher) keep(kind string, data []byte) (bench.Media, error) {
 	if a.total += len(data); a.total > maxReadBytes {
 		return bench.Media{}, fmt.Errorf("all media together take more than %d MiB of memory; use URLs or fewer of them", maxReadBytes>>20)

@@ -84,7 +84,7 @@ func TestSingleTurnMedia(t *testing.T) {
 		object{"text": "two", "images": []any{"https://h.example/x.png?y=1", "data:image/jpeg;base64," + b64(s.jpeg), b64(s.png)}},
 		object{"text": "three", "image": object{"name": "mask", "contents": []string{"shots/a.png"}}, "audio": "c.wav", "video": "e.mp4"},
 		object{"audios": []string{"wav," + b64(s.wav), "d.mp3", "data:audio/x-odd;base64,AAEC/w=="}},
-		// The bytes win over what the data URI says.
+		// The bytes override the type in the data URI.
 		object{"text": "five", "images": []string{"data:image/png;base64," + b64(s.jpeg)}, "videos": "http://h/v.webm"},
 	))
 	var opened map[string]int
@@ -163,7 +163,7 @@ chats.jsonl:1: audio: "c.wav" is neither a URL, a data URI nor base64-encoded au
 	}
 }
 
-// The memory for what files hold is bounded.
+// The memory for the content of files is bounded.
 func TestAttacherBound(t *testing.T) {
 	a := attacher{total: maxReadBytes - 3}
 	if _, err := a.keep("image/png", make([]byte, 3)); err != nil {

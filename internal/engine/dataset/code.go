@@ -2,8 +2,8 @@ package dataset
 
 import "strings"
 
-// codeSnippets are the shapes of the coding corpus: functions in several
-// languages, and what surrounds them in a working day.
+// codeSnippets are the templates of the coding corpus: functions in several languages,
+// and texts around code, such as logs and messages.
 func codeSnippets() []string {
 	return []string{
 		`// $Verb1$Thing1 returns the $adj1 $thing1 of $field1.

@@ -16,18 +16,18 @@ type Corpus struct {
 	Name string // as documents write it
 	Doc  string // one sentence for the documentation
 	text func(tokenizer.Tokenizer) string
-	// ring holds the same cut into tokens by the built-in tokenizer; nil = not kept.
+	// ring holds its tokens of the built-in tokenizer; nil = not embedded.
 	ring []byte
 }
 
-// proseRing is what the built-in tokenizer makes of the prose: most runs need it,
-// and to make it takes longer than all else before their first request. A test
-// writes it.
+// proseRing is the prose as tokens of the built-in tokenizer: most runs need it, and
+// encoding it would take longer than all other steps before their first request. A
+// test writes it.
 //
 //go:embed data/prose.ring
 var proseRing []byte
 
-// open returns the corpus as the tokenizer cuts it.
+// open returns the corpus as tokens of the tokenizer.
 func (c *Corpus) open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
 	if c.ring != nil && tokenizer.IsBuiltin(t.Name()) {
 		return tokenizer.OpenRing(t, c.ring)
@@ -40,8 +40,8 @@ func (c *Corpus) open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
 }
 
 // Corpora lists the texts in the order of the documentation; the first is the
-// default. They are made by generators with a fixed seed, so every run on every
-// platform has the same ones.
+// default. They are generated with a fixed seed, so they are equal in every run on
+// every platform.
 func Corpora() []Corpus {
 	return []Corpus{
 		{Name: "sonnet", Doc: "English prose.", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing},
@@ -117,7 +117,7 @@ func randomText(t tokenizer.Tokenizer) string {
 }
 
 // ordinary reports whether a token's text may stand in a prompt: complete
-// characters, and nothing that looks like a special token (<|end|>, <s>, [PAD]),
+// characters, and no text that looks like a special token (<|end|>, <s>, [PAD]),
 // which a server could take for one.
 func ordinary(text string) bool {
 	if text == "" || !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {

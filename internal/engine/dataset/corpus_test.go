@@ -14,7 +14,7 @@ import (
 
 var updateRing = flag.Bool("update-ring", false, "write the ring of the prose to data/")
 
-// TestProseRing: the embedded ring is what the corpus and the tokenizer give.
+// TestProseRing: the embedded ring equals the encoded corpus.
 func TestProseRing(t *testing.T) {
 	ring := tokenizer.NewRing(tokenizer.Builtin(), proseText()).Append(nil)
 	if *updateRing {

@@ -1,10 +1,10 @@
-// Package dataset makes what a run sends: conversations, generated or read from
-// files, and the order in which sessions play them. Everything is built before
-// load starts; an opened dataset is frozen and known by the hash of its content.
+// Package dataset provides the conversations that a run sends, generated or read from
+// files, and the order in which sessions use them. Everything is built before load
+// starts; an opened dataset is immutable and identified by the hash of its content.
 //
-// Building is split over the processors, but every draw is seeded by entry, so
-// the result depends on the options alone. The worker goroutines are started and
-// waited for in parallel.go.
+// Building uses all processors, but every draw is seeded by entry, so the result
+// depends only on the options. The worker goroutines are started and waited for in
+// parallel.go.
 package dataset
 
 import (
@@ -23,22 +23,22 @@ import (
 type Source interface {
 	Len() int                     // number of conversations, ≥ 1
 	At(i int) *bench.Conversation // 0 ≤ i < Len; shared, never modified
-	Hash() string                 // SHA-256 of everything that is sent, in hexadecimal
+	Hash() string                 // SHA-256 of all content that is sent, in hexadecimal
 	Describe() Description        // a copy
 }
 
-// Description is what there is to say about an opened dataset.
+// Description describes an opened dataset.
 type Description struct {
-	Kind        string       // name of the kind that made it
+	Kind        string       // name of its kind
 	Path        string       // the file it was read from; empty = none
 	Entries     int          // conversations
 	Turns       int          // turns of all conversations
 	InputTokens bench.Tokens // texts of all turns together; 0 = not counted
 	Inexact     int          // generated texts that missed their length; their real length is recorded
-	Warnings    []string     // doubts for the report
+	Warnings    []string     // warnings for the report
 }
 
-// Options say what to open. Every kind reads the common part and its own.
+// Options configure [Open]. Every kind reads the common part and its own.
 type Options struct {
 	// Entries is the number of conversations: to make, 1 to 10,000,000
 	// (synthetic), or to keep, the first ones, 0 = all (files).
@@ -57,9 +57,9 @@ type Kind struct {
 	File   bool    // reads [Options.File]
 	Doc    string  // a sentence or two for the documentation
 	Fields []Field // members of a record or options, for the documentation
-	// Open builds the dataset. It blocks for as long as that takes and returns
-	// early with the context's error. The other errors are the user's to mend:
-	// bad options, a file that cannot be read, or a [*FileError].
+	// Open builds the dataset. It blocks until the dataset is complete, and returns
+	// early with the context's error. The other errors are mistakes of the user: bad
+	// options, a file that cannot be read, or a [*FileError].
 	Open func(context.Context, Options) (Source, error)
 }
 
@@ -107,7 +107,7 @@ func Open(ctx context.Context, kind string, o Options) (Source, error) {
 	return nil, fmt.Errorf("unknown dataset kind %q; accepted: %s", kind, strings.Join(names, ", "))
 }
 
-// memory is a dataset that lies in memory.
+// memory is a dataset in memory.
 type memory struct {
 	entries []*bench.Conversation
 	hash    string
@@ -116,7 +116,7 @@ type memory struct {
 
 var _ Source = (*memory)(nil)
 
-// newMemory freezes the conversations and completes the description.
+// newMemory returns a dataset of the conversations and completes the description.
 func newMemory(entries []*bench.Conversation, about Description) (*memory, error) {
 	if len(entries) == 0 {
 		return nil, errors.New("the dataset has no entries")
@@ -141,8 +141,8 @@ func (m *memory) Describe() Description {
 	return d
 }
 
-// milliseconds turns a think time into a duration, bounded by limit (nil = only
-// by what a duration can hold).
+// milliseconds converts a think time to a duration of at most limit (nil = the largest
+// duration).
 func milliseconds(ms float64, limit *time.Duration) time.Duration {
 	const most = 100 * 365 * 24 * time.Hour
 	d := most

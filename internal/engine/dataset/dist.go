@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 )
 
-// Bounds of what a distribution may be made of. They keep a slip of the keyboard
-// from asking for more memory than there is.
+// Bounds of the parameters of a distribution. They prevent a typing error from
+// exhausting the memory.
 const (
 	maxDistValue = 1e9 // mean, median, points, clamps
 	maxDistDepth = 4   // mixtures of mixtures
@@ -51,7 +51,7 @@ const (
 )
 
 // Dist is a distribution of non-negative numbers. The zero value means "not
-// given" and draws 0; make others with [NewDist] or [Fixed]. A Dist is immutable
+// given" and draws 0; [NewDist] and [Fixed] return others. A Dist is immutable
 // and safe for concurrent use.
 type Dist struct {
 	kind     distKind
@@ -67,8 +67,8 @@ func Fixed(v float64) Dist {
 	return Dist{kind: distConstant, a: min(max(v, 0), maxDistValue), max: math.Inf(1)}
 }
 
-// NewDist checks a description and returns the distribution. The error names
-// everything that is wrong with it.
+// NewDist checks a description and returns the distribution. The error lists all
+// problems.
 func NewDist(s DistSpec) (Dist, error) { return newDist(s, maxDistDepth) }
 
 func newDist(s DistSpec, depth int) (Dist, error) {
@@ -103,7 +103,7 @@ func newDist(s DistSpec, depth int) (Dist, error) {
 	return d, nil
 }
 
-// check tests everything that does not need the parts of a mixture.
+// check checks everything except the parts of a mixture.
 func (s DistSpec) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -178,11 +178,11 @@ func (d *Dist) addWeight(list string, i int, w float64) error {
 	return nil
 }
 
-// Given reports whether there is anything to draw.
+// Given reports whether d is not the zero value.
 func (d Dist) Given() bool { return d.kind != distNone }
 
-// Draw returns one value, ≥ 0, clamped to min and max. A constant takes nothing
-// from r, which may then be nil.
+// Draw returns one value, ≥ 0, clamped to min and max. A constant does not use r,
+// which may then be nil.
 func (d Dist) Draw(r *rand.Rand) float64 {
 	return min(max(d.draw(r), d.min), d.max)
 }
@@ -225,7 +225,7 @@ func (d Dist) pick(r *rand.Rand) int {
 }
 
 // DrawInt returns one value rounded half to even, from 1 to 10⁹. AIPerf 0.13
-// rounds up instead, which moves the mean by about +0.5; we do not.
+// rounds up instead, which moves the mean by about +0.5.
 func (d Dist) DrawInt(r *rand.Rand) int {
 	return int(max(1, math.RoundToEven(min(d.Draw(r), maxDistValue))))
 }

@@ -11,7 +11,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// draw takes n values with a fixed seed.
+// draw returns n values with a fixed seed.
 func draw(d Dist, n int) []float64 {
 	r := bench.Seed(11).Rand("test")
 	out := make([]float64, n)

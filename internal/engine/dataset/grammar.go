@@ -14,9 +14,9 @@ import (
 //	$noun1   a word that stays the same within one expansion; so does $Noun1
 //	$num     a number from 2 to 999; $year from 1700 to 1999; $hex: 8 digits
 //
-// Any other dollar sign stands for itself. An article "a" before a placeholder becomes "an" where the word wants it. A
-// template whose placeholder has no list is a mistake of ours and panics; the
-// tests expand every template.
+// Any other dollar sign stands for itself. An article "a" before a placeholder becomes
+// "an" if the word begins with a vowel. A placeholder without a list panics; the tests
+// expand every template.
 type grammar struct {
 	rand      *rand.Rand
 	lists     map[string][]string
@@ -30,7 +30,7 @@ func (g *grammar) expand(dst []byte) []byte {
 
 // fill appends one template.
 func (g *grammar) fill(dst []byte, template string) []byte {
-	var bound map[string]string // made for the templates that bind words
+	var bound map[string]string // allocated for templates that bind words
 	for {
 		before, rest, found := strings.Cut(template, "$")
 		dst = append(dst, before...)

@@ -10,13 +10,12 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// hashVersion begins every hashed dataset; it changes with the form below.
+// hashVersion begins the input of every hash; it changes with the encoding below.
 const hashVersion = "aiperfd dataset 1"
 
-// contentHash identifies what a dataset sends: SHA-256 over all fields in order,
-// numbers as eight bytes, texts and lists preceded by their length. Counted
-// input tokens stay out, since they say how the texts were measured, not what
-// they are.
+// contentHash identifies the content of a dataset: SHA-256 over all fields in order,
+// numbers as eight bytes, texts and lists preceded by their length. Counted input
+// tokens are not hashed, since they depend on the tokenizer.
 func contentHash(entries []*bench.Conversation) string {
 	sum := sha256.New()
 	w := bufio.NewWriterSize(sum, 1<<16)
@@ -26,14 +25,14 @@ func contentHash(entries []*bench.Conversation) string {
 	for _, c := range entries {
 		h.conversation(c)
 	}
-	// Neither a bytes buffer nor a hash can refuse a write.
+	// Writes to a bytes buffer or a hash never fail.
 	_ = w.Flush()
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
 type hasher struct {
 	w *bufio.Writer
-	// seen holds the hashes of media by where they lie: turns share them.
+	// seen holds the hashes of media by their address: turns share media.
 	seen map[*byte][sha256.Size]byte
 }
 
@@ -92,8 +91,8 @@ func (h hasher) named(parts []bench.NamedTexts) {
 	}
 }
 
-// media adds what a turn carries beside text; a turn without it has the hash
-// that it had before there were any.
+// media adds the media of a turn. A turn without media adds nothing, so that its hash
+// equals that of versions without media.
 func (h hasher) media(kind string, list []bench.Media) {
 	if len(list) == 0 {
 		return

@@ -15,11 +15,11 @@ import (
 )
 
 // maxMadeBytes bounds the memory of all generated images and audio clips of a
-// dataset. What needs more sends the same ones again.
+// dataset. Datasets that need more repeat them.
 const maxMadeBytes = 256 << 20
 
-// manyBytes of media in one request, on average, are doubtful: the network may
-// be measured and not the model.
+// manyBytes is the mean number of media bytes per request above which a warning is
+// due: the network may be measured and not the model.
 const manyBytes = 1 << 20
 
 // Images describes generated images.
@@ -46,7 +46,7 @@ type Audio struct {
 // ImageFormats lists how generated images are encoded.
 func ImageFormats() []string { return []string{"jpeg", "png", "random"} }
 
-// check returns everything that is wrong with the options.
+// check returns all problems of the options.
 func (o *Images) check() error {
 	if o.BatchSize == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (o *Images) check() error {
 	return errors.Join(errs...)
 }
 
-// check returns everything that is wrong with the options.
+// check returns all problems of the options.
 func (o *Audio) check() error {
 	if o.BatchSize == 0 {
 		return nil
@@ -92,18 +92,19 @@ func (o *Audio) check() error {
 	return errors.Join(errs...)
 }
 
-// shelf holds generated media in the order in which turns take them. It is
-// immutable once stocked.
-type shelf struct {
+// mediaPool holds generated media in the order in which turns take them. It is
+// immutable once filled.
+type mediaPool struct {
 	items []bench.Media
 	batch int   // items of one turn
 	first []int // of every entry: its first item, counted through
 	need  int   // items of all turns together
 }
 
-// newShelf counts what the entries need. turns is the number of turns of an entry.
-func newShelf(entries, batch int, turns func(i int) int) *shelf {
-	s := &shelf{batch: batch, first: make([]int, entries)}
+// newMediaPool counts the items that the entries need. turns is the number of turns of
+// an entry.
+func newMediaPool(entries, batch int, turns func(i int) int) *mediaPool {
+	s := &mediaPool{batch: batch, first: make([]int, entries)}
 	for i := range entries {
 		s.first[i] = s.need
 		s.need += batch * min(turns(i), maxTurns) // more are refused
@@ -111,9 +112,9 @@ func newShelf(entries, batch int, turns func(i int) int) *shelf {
 	return s
 }
 
-// stock makes as many items as are needed and fit into the bound of memory, at
-// least one. size says how many bytes item k will take.
-func (s *shelf) stock(ctx context.Context, bound int, size func(k int) int, produce func(k int) (bench.Media, error)) error {
+// fill generates as many items as are needed and fit into the bound of memory, at
+// least one. size returns how many bytes item k will take.
+func (s *mediaPool) fill(ctx context.Context, bound int, size func(k int) int, produce func(k int) (bench.Media, error)) error {
 	n := 0
 	const overhead = 256 // of the object around the bytes
 	for total := 0; n < s.need; n++ {
@@ -128,9 +129,9 @@ func (s *shelf) stock(ctx context.Context, bound int, size func(k int) int, prod
 	})
 }
 
-// take returns the items of turn k of entry i. Where not all fit into memory
-// the stock is gone through again.
-func (s *shelf) take(i, k int) []bench.Media {
+// take returns the items of turn k of entry i. If not all fit into memory, items
+// repeat in their order.
+func (s *mediaPool) take(i, k int) []bench.Media {
 	if s == nil {
 		return nil
 	}
@@ -141,8 +142,8 @@ func (s *shelf) take(i, k int) []bench.Media {
 	return out
 }
 
-// doubts says what to know about a stock of things.
-func (s *shelf) doubts(things, advice string) []string {
+// warnings returns the warnings about a pool of images or audio clips.
+func (s *mediaPool) warnings(things, advice string) []string {
 	if s == nil || len(s.items) == 0 {
 		return nil
 	}
@@ -164,22 +165,22 @@ func (s *shelf) doubts(things, advice string) []string {
 	return out
 }
 
-// picture is what is drawn before a picture is made.
-type picture struct {
+// imageSize holds the random properties of an image that is not yet generated.
+type imageSize struct {
 	width, height int
 	format        media.ImageFormat
 }
 
-// pictures makes pictures; picture k depends on the seed and k alone.
-type pictures struct {
+// imageGenerator generates images; image k depends only on the seed and k.
+type imageGenerator struct {
 	Images
 	seed  bench.Seed
 	order func(k, n int, seed bench.Seed) int // source files
 }
 
-func (p *pictures) draw(k int) picture {
+func (p *imageGenerator) draw(k int) imageSize {
 	r := p.seed.Index(bench.StreamImageSize, k)
-	pic := picture{width: p.Width.DrawInt(r), height: p.Height.DrawInt(r)}
+	pic := imageSize{width: p.Width.DrawInt(r), height: p.Height.DrawInt(r)}
 	switch p.Format {
 	case "jpeg":
 		pic.format = media.JPEG
@@ -191,15 +192,15 @@ func (p *pictures) draw(k int) picture {
 	return pic
 }
 
-func (p *pictures) size(k int) int {
+func (p *imageGenerator) size(k int) int {
 	pic := p.draw(k)
 	if pic.width > media.MaxSide || pic.height > media.MaxSide {
-		return 0 // it is refused when it is made
+		return 0 // produce refuses it
 	}
 	return media.Bytes(pic.width, pic.height, pic.format)
 }
 
-func (p *pictures) produce(k int) (bench.Media, error) {
+func (p *imageGenerator) produce(k int) (bench.Media, error) {
 	pic := p.draw(k)
 	var made media.Object
 	var err error
@@ -222,8 +223,8 @@ func (p *pictures) produce(k int) (bench.Media, error) {
 	return bench.Media{MIME: made.Type, Data: made.Data}, err
 }
 
-// fileOrder returns the rule by which image k is made of one of n files; nil =
-// there is no rule of that name.
+// fileOrder returns the function that chooses one of n files for image k; nil = there
+// is no sampling of that name.
 func fileOrder(sampling string) func(k, n int, seed bench.Seed) int {
 	switch sampling {
 	case "random-with-replacement":
@@ -236,13 +237,13 @@ func fileOrder(sampling string) func(k, n int, seed bench.Seed) int {
 	return nil
 }
 
-// sounds makes clips; clip k depends on the seed and k alone.
-type sounds struct {
+// audioGenerator generates clips; clip k depends only on the seed and k.
+type audioGenerator struct {
 	Audio
 	seed bench.Seed
 }
 
-func (s *sounds) draw(k int) media.Clip {
+func (s *audioGenerator) draw(k int) media.Clip {
 	r := s.seed.Index(bench.StreamAudioFormat, k)
 	clip := media.Clip{
 		SampleRate: s.SampleRates[below(r, len(s.SampleRates))], Depth: s.Depths[below(r, len(s.Depths))], Channels: s.Channels,
@@ -259,12 +260,12 @@ func (s *sounds) draw(k int) media.Clip {
 	return clip
 }
 
-func (s *sounds) size(k int) int {
+func (s *audioGenerator) size(k int) int {
 	c := s.draw(k)
 	return int(c.Length.Seconds()*float64(c.SampleRate)) * c.Channels * c.Depth / 8
 }
 
-func (s *sounds) produce(k int) (bench.Media, error) {
+func (s *audioGenerator) produce(k int) (bench.Media, error) {
 	c := s.draw(k)
 	made, err := media.Audio(c, s.seed.Index(bench.StreamAudioData, k))
 	return bench.Media{MIME: made.Type, Data: made.Data}, err

@@ -21,7 +21,7 @@ import (
 	"aiperfd/internal/engine/tokenizer"
 )
 
-// withMedia returns options that make small images and clips.
+// withMedia returns options for small images and clips.
 func withMedia(t testing.TB) Options {
 	o := basic()
 	o.Synthetic.ISL = Fixed(5)
@@ -54,7 +54,7 @@ func TestSyntheticMedia(t *testing.T) {
 			formats[format]++
 			widths[got.Width]++
 			if seen[string(m.Data)] {
-				t.Errorf("%s: a picture occurs twice", where)
+				t.Errorf("%s: an image occurs twice", where)
 			}
 			seen[string(m.Data)] = true
 		}
@@ -108,7 +108,7 @@ func TestSyntheticMediaSeeds(t *testing.T) {
 	}
 }
 
-// Each option must be visible in what is sent.
+// Each option must change the dataset.
 func TestSyntheticMediaOptionsMatter(t *testing.T) {
 	set := map[string]func(*Synthetic){
 		"no images":    func(s *Synthetic) { s.Images.BatchSize = 0 },
@@ -141,11 +141,11 @@ func TestSyntheticMediaOptionsMatter(t *testing.T) {
 	}
 }
 
-// What does not fit into the bound of memory is sent again.
-func TestShelfBound(t *testing.T) {
-	s := newShelf(4, 2, func(i int) int { return i + 1 })
+// Items beyond the bound of memory repeat earlier ones.
+func TestMediaPoolBound(t *testing.T) {
+	s := newMediaPool(4, 2, func(i int) int { return i + 1 })
 	made := make([]int, 20)
-	err := s.stock(t.Context(), 7*(100+256), func(int) int { return 100 }, func(k int) (bench.Media, error) {
+	err := s.fill(t.Context(), 7*(100+256), func(int) int { return 100 }, func(k int) (bench.Media, error) {
 		made[k]++
 		return bench.Media{Data: fmt.Append(nil, k)}, nil
 	})
@@ -167,35 +167,35 @@ func TestShelfBound(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 1, 1, 1, 1, 1, 1}, made[:7]); diff != "" || made[7] != 0 {
 		t.Errorf("made (-want +got):\n%s", diff)
 	}
-	doubts := s.doubts("images", "")
-	if len(doubts) != 1 || !strings.HasPrefix(doubts[0], "7 distinct generated images are sent in turn, where 20 would be needed") {
-		t.Errorf("doubts = %q", doubts)
+	warnings := s.warnings("images", "")
+	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "7 distinct generated images are sent in turn, where 20 would be needed") {
+		t.Errorf("warnings = %q", warnings)
 	}
 	s.items[0].Data = make([]byte, 7<<20)
-	if doubts = s.doubts("images", "; advice"); len(doubts) != 2 ||
-		doubts[1] != "a request carries 2.0 MiB of generated images on average, a third more in base64: the network may be measured and not the model; advice" {
-		t.Errorf("doubts = %q", doubts)
+	if warnings = s.warnings("images", "; advice"); len(warnings) != 2 ||
+		warnings[1] != "a request carries 2.0 MiB of generated images on average, a third more in base64: the network may be measured and not the model; advice" {
+		t.Errorf("warnings = %q", warnings)
 	}
-	one := newShelf(1, 1, func(int) int { return 1 })
-	if err := one.stock(t.Context(), 1, func(int) int { return 100 }, func(int) (bench.Media, error) { return bench.Media{}, nil }); err != nil || len(one.items) != 1 {
+	one := newMediaPool(1, 1, func(int) int { return 1 })
+	if err := one.fill(t.Context(), 1, func(int) int { return 100 }, func(int) (bench.Media, error) { return bench.Media{}, nil }); err != nil || len(one.items) != 1 {
 		t.Errorf("%d items: %v; want one at least", len(one.items), err)
 	}
 }
 
-// What is planned for an image or clip is at least nearly what it takes.
+// The planned size of an image or clip is at least nearly its real size.
 func TestMediaSizes(t *testing.T) {
 	o := withMedia(t).Synthetic
 	for _, format := range []string{"png", "jpeg"} {
 		for _, source := range []string{"noise", "noise-smooth"} {
 			o.Images.Format, o.Images.Source, o.Images.Width, o.Images.Height = format, source, Fixed(300), Fixed(200)
-			p := &pictures{Images: o.Images, seed: 1}
+			p := &imageGenerator{Images: o.Images, seed: 1}
 			m, err := p.produce(0)
 			if planned := p.size(0); err != nil || len(m.Data) > planned*105/100 {
 				t.Errorf("%s %s: %d bytes, planned %d: %v", source, format, len(m.Data), planned, err)
 			}
 		}
 	}
-	c := &sounds{Audio: o.Audio, seed: 1}
+	c := &audioGenerator{Audio: o.Audio, seed: 1}
 	m, err := c.produce(0)
 	if planned := c.size(0); err != nil || len(m.Data)-planned > 64 || planned > len(m.Data) {
 		t.Errorf("audio: %d bytes, planned %d: %v", len(m.Data), planned, err)
@@ -214,10 +214,10 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 		{"source", func(s *Synthetic) { s.Images.Source = "x" }, `image source "x"; accepted: noise, noise-smooth, files`},
 		{"no files", func(s *Synthetic) { s.Images.Source = "files" }, "no files to take images from"},
 		{"sampling", func(s *Synthetic) { s.Images = ofFiles(t, "x", "a.png") }, `image sampling "x"; accepted: random-with-replacement, shuffle-cycle, sequential-cycle`},
-		{"no pictures", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "notes.png", "none.png") },
+		{"no images", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "notes.png", "none.png") },
 			"none of 2 files is a readable image: notes.png holds text/plain, not an image (PNG, JPEG, GIF or WebP); none.png open none.png: file does not exist"},
-		{"broken picture", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "cut.png") }, "make images: image cut.png: "},
-		{"huge picture", func(s *Synthetic) { s.Images.Width = Fixed(20000) }, "make images: image of 20000 × 12 pixels"},
+		{"broken image", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "cut.png") }, "make images: image cut.png: "},
+		{"huge image", func(s *Synthetic) { s.Images.Width = Fixed(20000) }, "make images: image of 20000 × 12 pixels"},
 		{"audio batch", func(s *Synthetic) { s.Audio.BatchSize = 10_001 }, "audio batch size 10001: must be from 0 to 10000"},
 		{"no length", func(s *Synthetic) { s.Audio.Length = Dist{} }, "length of audio is missing"},
 		{"no depth", func(s *Synthetic) { s.Audio.Depths = nil }, "audio needs at least one depth and one sample rate"},
@@ -238,17 +238,17 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 	}
 }
 
-// colours are the files that images are taken from, each of one colour.
+// colours returns the source files of images, each of one colour.
 func colours(t testing.TB) fstest.MapFS {
 	t.Helper()
-	files := fstest.MapFS{"notes.png": {Data: []byte("not a picture")}}
+	files := fstest.MapFS{"notes.png": {Data: []byte("not an image")}}
 	for i, name := range []string{"a.png", "b.png", "c.png"} {
-		picture := image.NewGray(image.Rect(0, 0, 40, 20))
-		for k := range picture.Pix {
-			picture.Pix[k] = uint8(100 * i)
+		img := image.NewGray(image.Rect(0, 0, 40, 20))
+		for k := range img.Pix {
+			img.Pix[k] = uint8(100 * i)
 		}
 		var out bytes.Buffer
-		if err := png.Encode(&out, picture); err != nil {
+		if err := png.Encode(&out, img); err != nil {
 			t.Fatal(err)
 		}
 		files[name] = &fstest.MapFile{Data: out.Bytes()}
@@ -279,11 +279,11 @@ func TestImagesOfFiles(t *testing.T) {
 		}
 		var order strings.Builder
 		turns(s, func(where string, _ *bench.Conversation, _ int, turn bench.Turn) {
-			picture, err := png.Decode(bytes.NewReader(turn.Images[0].Data))
-			if err != nil || picture.Bounds().Size() != image.Pt(7, 9) {
-				t.Fatalf("%s: %v: %v", where, picture.Bounds(), err)
+			img, err := png.Decode(bytes.NewReader(turn.Images[0].Data))
+			if err != nil || img.Bounds().Size() != image.Pt(7, 9) {
+				t.Fatalf("%s: %v: %v", where, img.Bounds(), err)
 			}
-			grey := color.GrayModel.Convert(picture.At(3, 3)).(color.Gray).Y
+			grey := color.GrayModel.Convert(img.At(3, 3)).(color.Gray).Y
 			order.WriteByte("abc"[grey/100])
 		})
 		return order.String()
@@ -295,7 +295,7 @@ func TestImagesOfFiles(t *testing.T) {
 	for i := 0; i < 12; i += 3 {
 		for _, c := range "abc" {
 			if !strings.ContainsRune(shuffled[i:i+3], c) {
-				t.Errorf("shuffle-cycle = %s: a cycle lacks %c", shuffled, c)
+				t.Errorf("shuffle-cycle = %s: a cycle without %c", shuffled, c)
 			}
 		}
 	}

@@ -8,19 +8,19 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// partNames are the names of texts that say which part a text plays in a request
-// that ranks or compares. Any other name is a label, which is not sent.
+// partNames are the names of texts that identify the part of a text in a ranking or
+// comparing request. Any other name is a label, which is not sent.
 func partNames() []string {
 	return []string{"query", "queries", "passages", "passage", "documents", "document", "text_1", "text_2"}
 }
 
-// labelled is what one {name, contents} object holds.
+// labelled is one {name, contents} object.
 type labelled struct {
 	name  string // empty = none was given
 	texts []string
 }
 
-// setTexts keeps the texts of a record: those with a part to play apart.
+// setTexts sets the texts of a record; those with a part name become named texts.
 func (r *row) setTexts(all []labelled) {
 	for _, l := range all {
 		if slices.Contains(partNames(), l.name) {

@@ -8,17 +8,17 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// maxProblems is how many problems of a file are listed at once.
+// maxProblems is the most problems of a file that are listed at once.
 const maxProblems = 20
 
-// Problem is one thing that is wrong with a record.
+// Problem is one fault of a record.
 type Problem struct {
 	Where   string // "chats.jsonl:12" or "records[3]"
-	Message string // what is wrong and what is accepted
+	Message string // the fault and the accepted values
 }
 
-// FileError lists what is wrong with the records of a file, in their order, at
-// least one and at most twenty problems.
+// FileError lists the problems of the records of a file in their order, from one to
+// twenty.
 type FileError struct {
 	Problems []Problem
 	More     bool // reading stopped at the twentieth; there may be more

@@ -8,8 +8,8 @@ import (
 	"aiperfd/internal/engine/tokenizer"
 )
 
-// How hard a text of the right length is tried for, before one of another length
-// is taken.
+// The limits of the search for a text of the right length. If it fails, a text of
+// another length is used.
 const (
 	promptTries = 4 // each tries its neighbours, too
 	promptSlack = 8 // tokens more or less
@@ -48,8 +48,8 @@ type prompt struct {
 func newPrompter(ring ring, tok tokenizer.Tokenizer, r *rand.Rand) *prompter {
 	n := ring.Len()
 	p := &prompter{ring: ring, tok: tok, step: 1, shift: below(r, n)}
-	// A step of about a quarter to three quarters of the ring keeps neighbouring
-	// entries apart. Almost two of three numbers are coprime to n.
+	// A step of about a quarter to three quarters of the ring separates neighbouring
+	// entries. Almost two of three numbers are coprime to n.
 	for try := n/4 + below(r, n/2+1); try > 1; try-- {
 		if gcd(try, n) == 1 {
 			p.step = try
@@ -66,22 +66,22 @@ func gcd(a, b int) int {
 	return a
 }
 
-// spread returns the start of prompt k. It visits every place of the ring once
-// before it visits one again, so that no two prompts begin alike, and a server's
-// prefix cache is not fed by chance, while there are fewer prompts than places.
+// spread returns the start of prompt k. It visits every place of the ring once before
+// it repeats one. So while there are fewer prompts than places, no two prompts have
+// the same beginning, and the prefix cache of a server has no accidental hits.
 func (p *prompter) spread(k int) int {
 	n := uint64(p.ring.Len())
 	return int((uint64(p.shift) + uint64(k)%n*uint64(p.step)) % n)
 }
 
-// text makes n tokens from a random place.
+// text returns n tokens from a random place.
 func (p *prompter) text(r *rand.Rand, n int) (prompt, error) {
 	return p.at(r, n, below(r, p.ring.Len()))
 }
 
-// at makes n tokens from the given place, or from a random one where that does
-// not give exactly n. If no place does, the nearest length that can be made is
-// taken and counted as inexact; if there is none nearby, it is an error.
+// at returns n tokens from the given place, or from a random one if that place does
+// not yield exactly n. If no place does, it returns the nearest possible length and
+// counts the text as inexact; without a near one, it returns an error.
 func (p *prompter) at(r *rand.Rand, n, start int) (prompt, error) {
 	for range promptTries {
 		if text, ok := p.ring.Prompt(start, n); ok {
@@ -100,8 +100,8 @@ func (p *prompter) at(r *rand.Rand, n, start int) (prompt, error) {
 	return prompt{}, fmt.Errorf("no text of %d tokens (± %d) could be generated with this tokenizer", n, promptSlack)
 }
 
-// after makes n tokens that follow a prefix. The seam may cost or save a token;
-// places are tried until it does not, and the last one is taken if it always does.
+// after returns n tokens that follow a prefix. Joining may add or remove a token;
+// after tries several places until it does not, and returns the last text otherwise.
 func (p *prompter) after(r *rand.Rand, prefix prompt, n, start int) (prompt, error) {
 	var joined prompt
 	for range prefixTries {

@@ -2,7 +2,7 @@ package dataset
 
 import "strings"
 
-// proseSentences are the shapes of the sentences of the prose corpus.
+// proseSentences are the templates of the sentences of the prose corpus.
 func proseSentences() []string {
 	return []string{
 		"The $adj $noun $verbed the $noun $where.",

@@ -17,12 +17,12 @@ type Rankings struct {
 	QueryTokens   Dist // length of the query
 }
 
-// Given reports whether ranking requests are asked for.
+// Given reports whether ranking requests are configured.
 func (o *Rankings) Given() bool {
 	return o.Passages.Given() || o.PassageTokens.Given() || o.QueryTokens.Given()
 }
 
-// check returns everything that is wrong with the options.
+// check returns all problems of the options.
 func (o *Rankings) check() error {
 	if !o.Given() {
 		return nil
@@ -42,7 +42,7 @@ const (
 	namePassages = "passages"
 )
 
-// ranking makes the query and the passages of turn k of entry i.
+// ranking generates the query and the passages of turn k of entry i.
 func (b *builder) ranking(t *bench.Turn, i, k int, d draws) error {
 	o := &b.Synthetic.Rankings
 	n := o.Passages.DrawInt(d.ranks)
@@ -64,7 +64,7 @@ func (b *builder) ranking(t *bench.Turn, i, k int, d draws) error {
 	return nil
 }
 
-// queryStart spreads the queries of first turns over the ring, as prompts are.
+// queryStart spreads the queries of first turns over the ring, like prompts.
 func (b *builder) queryStart(i, k int, r *rand.Rand) int {
 	if k > 0 {
 		return below(r, b.prompts.ring.Len())
@@ -72,7 +72,7 @@ func (b *builder) queryStart(i, k int, r *rand.Rand) int {
 	return b.prompts.spread(i)
 }
 
-// ranked makes one text of n tokens and counts it.
+// ranked generates one text of n tokens and counts it.
 func (b *builder) ranked(t *bench.Turn, n, start int, r *rand.Rand) (string, error) {
 	if err := b.spend(n); err != nil {
 		return "", err

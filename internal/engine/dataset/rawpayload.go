@@ -28,7 +28,7 @@ func openRawPayload(ctx context.Context, o Options) (Source, error) {
 	return newMemory(b.entries, Description{Kind: "raw_payload", Path: o.File.Path})
 }
 
-// payloadBuilder makes a conversation of one turn of each body.
+// payloadBuilder turns each body into a conversation of one turn.
 type payloadBuilder struct {
 	Options
 	entries []*bench.Conversation
@@ -69,8 +69,8 @@ func (b *payloadBuilder) read(ctx context.Context) error {
 	return nil
 }
 
-// count measures the texts of a body: what messages say, and the members that
-// other APIs have for input.
+// count counts the tokens of a body: of its messages, and of the input members of
+// other APIs.
 func (b *payloadBuilder) count(t *bench.Turn) {
 	var body struct {
 		Messages []struct {

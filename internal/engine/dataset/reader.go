@@ -20,11 +20,11 @@ import (
 // The bounds of files.
 const (
 	maxLineBytes = 64 << 20
-	// DefaultMaxBytes bounds an unpacked file where [File.MaxBytes] is 0.
+	// DefaultMaxBytes bounds an unpacked file if [File.MaxBytes] is 0.
 	DefaultMaxBytes int64 = 4 << 30
 )
 
-// File says where records come from: a path, or the records themselves.
+// File is the source of records: a path, or the records themselves.
 type File struct {
 	Path string
 	// FS holds Path, which then must be a slash-separated relative path without
@@ -33,13 +33,13 @@ type File struct {
 	FS       fs.FS
 	Records  []json.RawMessage // inline records instead of Path
 	MaxBytes int64             // bound of the unpacked file; 0 = [DefaultMaxBytes]
-	OSL      Dist              // output cap where a record has none; not given = none is sent
+	OSL      Dist              // output cap of records without one; not given = none is sent
 	// Open opens an image, audio clip or video that a record names; nil = files may
 	// not be read. Only regular files may be opened.
 	Open func(name string) (io.ReadCloser, error)
 }
 
-// check tests what can be said without opening anything.
+// check checks the options without opening a file.
 func (f File) check() error {
 	switch {
 	case f.Path == "" && len(f.Records) == 0:
@@ -71,7 +71,7 @@ func (f File) open() (io.ReadCloser, error) {
 }
 
 // each calls do for every record in order with its place, until do returns
-// false. Blank lines are skipped. The record is valid only during the call.
+// false. It skips blank lines. The record is valid only during the call.
 func (f File) each(ctx context.Context, do func(where string, record []byte) bool) error {
 	if f.Path == "" {
 		for i, r := range f.Records {
@@ -98,7 +98,7 @@ func (f File) each(ctx context.Context, do func(where string, record []byte) boo
 	return f.lines(ctx, &limited{r: plain, left: limit, limit: limit}, do)
 }
 
-// lines cuts a plain file into records.
+// lines splits a plain file into records.
 func (f File) lines(ctx context.Context, r io.Reader, do func(string, []byte) bool) error {
 	scan := bufio.NewScanner(r)
 	scan.Buffer(make([]byte, 64<<10), maxLineBytes)
@@ -128,8 +128,8 @@ func (f File) lines(ctx context.Context, r io.Reader, do func(string, []byte) bo
 	return nil
 }
 
-// unpack recognises gzip (RFC 1952) and zstd (RFC 8878) by their first bytes;
-// anything else is plain. Closing the result does not close r.
+// unpack detects gzip (RFC 1952) and zstd (RFC 8878) by their first bytes; other
+// files are plain. Closing the result does not close r.
 func unpack(r io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	// A short or empty file is no error here; it has no magic number.
@@ -141,8 +141,8 @@ func unpack(r io.Reader) (io.ReadCloser, error) {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		return gzip.NewReader(b)
 	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		// One at a time means no goroutines, and the window is what a frame may
-		// make us allocate.
+		// Concurrency 1 starts no goroutines. The window bounds the memory that a
+		// frame may request.
 		d, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return nil, err
@@ -152,8 +152,8 @@ func unpack(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(b), nil
 }
 
-// limited fails when more than its limit is read, unlike io.LimitReader, which
-// would cut the file in silence.
+// limited returns an error when more than its limit is read. io.LimitReader would
+// truncate the file silently.
 type limited struct {
 	r           io.Reader
 	left, limit int64

@@ -18,18 +18,18 @@ import (
 // row is one decoded record of format single_turn.
 type row struct {
 	texts   []string
-	named   []bench.NamedTexts // texts with a part to play
+	named   []bench.NamedTexts // texts with a part name
 	role    string
-	session string   // empty = a conversation of its own
+	session string   // empty = a separate conversation
 	delay   *float64 // milliseconds; nil = not given
 	output  int64    // 0 = not given
 	extra   json.RawMessage
 	media   [3]attachment // by class
 }
 
-// hasMedia reports whether the record has anything but text.
+// hasMedia reports whether the record has images, audio or videos.
 func (r *row) hasMedia() bool {
-	return r.media[media.Picture].list != nil || r.media[media.Sound].list != nil || r.media[media.Film].list != nil
+	return r.media[media.ClassImage].list != nil || r.media[media.ClassAudio].list != nil || r.media[media.ClassVideo].list != nil
 }
 
 // member is one row of the table of members a record may have.
@@ -85,12 +85,12 @@ func singleTurnMembers() []member {
 			}
 			return nil
 		}},
-		attached("image", media.Picture, "Images (PNG, JPEG, GIF or WebP), "+forms),
-		attached("images", media.Picture, "Alias of `image`."),
-		attached("audio", media.Sound, "Audio (WAV, MP3 and others), "+forms+" `wav,BASE64` is accepted too."),
-		attached("audios", media.Sound, "Alias of `audio`."),
-		attached("video", media.Film, "Videos (MP4, WebM and others), "+forms),
-		attached("videos", media.Film, "Alias of `video`."),
+		attached("image", media.ClassImage, "Images (PNG, JPEG, GIF or WebP), "+forms),
+		attached("images", media.ClassImage, "Alias of `image`."),
+		attached("audio", media.ClassAudio, "Audio (WAV, MP3 and others), "+forms+" `wav,BASE64` is accepted too."),
+		attached("audios", media.ClassAudio, "Alias of `audio`."),
+		attached("video", media.ClassVideo, "Videos (MP4, WebM and others), "+forms),
+		attached("videos", media.ClassVideo, "Alias of `video`."),
 		refused("timestamp"), refused("image_uuids"),
 	}
 }
@@ -119,8 +119,7 @@ func newRowDecoder() *rowDecoder {
 	return d
 }
 
-// decode reads one record and returns everything that is wrong with it. The row
-// keeps nothing of raw.
+// decode reads one record and returns all its problems. The row does not refer to raw.
 func (d *rowDecoder) decode(raw []byte) (row, []string) {
 	var r row
 	var problems []string
@@ -153,7 +152,7 @@ func (d *rowDecoder) decode(raw []byte) (row, []string) {
 	return r, problems
 }
 
-// apply sets one member and returns what is wrong with it; empty = nothing.
+// apply sets one member and returns its problem; empty = none.
 func (d *rowDecoder) apply(r *row, name string, v json.RawMessage) string {
 	m, known := d.members[name]
 	switch {

@@ -8,14 +8,14 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Sampler says which entry of a dataset the next session plays. It belongs to
-// one goroutine. One sampler serves all phases of a run, so that a warm-up
-// consumes the first entries.
+// Sampler chooses the entry of a dataset for the next session. Only one goroutine may
+// use it. One sampler serves all phases of a run, so that a warm-up consumes the first
+// entries.
 type Sampler struct {
 	n     int
 	draw  func() int
 	order []int // shuffle: the current permutation
-	at    int   // entries given out of the current pass
+	at    int   // entries returned in the current pass
 }
 
 // SamplerKind is one row of the table of sampling strategies.
@@ -90,5 +90,5 @@ func newShuffle(n int, seed bench.Seed) *Sampler {
 	return s
 }
 
-// below draws uniformly from 0 to n-1 by one rule on 32- and 64-bit platforms.
+// below draws uniformly from 0 to n-1, equally on 32- and 64-bit platforms.
 func below(r *rand.Rand, n int) int { return int(r.Uint64N(uint64(n))) }

@@ -90,7 +90,7 @@ func TestSamplerSeeds(t *testing.T) {
 			t.Errorf("%s: seeds 7 and 8 give the same order", kind)
 		}
 	}
-	// These orders are part of what a recorded seed promises.
+	// A recorded seed must always give these orders.
 	if diff := cmp.Diff([]int{2, 3, 4, 0, 1, 0, 3, 2, 1, 4}, sample(t, "shuffle", 5, 10, 42)); diff != "" {
 		t.Errorf("shuffle (-want +got):\n%s", diff)
 	}

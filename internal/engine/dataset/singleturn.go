@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/engine/media"
 )
 
-// longDelay is a think time that is probably a mistake of unit.
+// longDelay is a think time that is probably in the wrong unit.
 const longDelay = time.Minute
 
 // manyRecords is how many inline records a document should have at most.
@@ -41,7 +41,7 @@ func openSingleTurn(ctx context.Context, o Options) (Source, error) {
 type rowBuilder struct {
 	Options
 	entries []*bench.Conversation
-	byID    map[string]*bench.Conversation // sessions that are kept
+	byID    map[string]*bench.Conversation // sessions of the dataset
 	ids     map[string]bool                // every session id of the file
 	rows    int
 	longest time.Duration // largest think time before the cap
@@ -82,8 +82,8 @@ func (b *rowBuilder) read(ctx context.Context) error {
 	return nil
 }
 
-// add appends a record to its conversation, unless that is beyond the number of
-// entries asked for. It returns what is wrong with the record's media.
+// add appends a record to its conversation, unless that is beyond the requested number
+// of entries. It returns the problems of the media of the record.
 func (b *rowBuilder) add(r row) (problems []string) {
 	index := b.rows
 	b.rows++
@@ -115,9 +115,9 @@ func (b *rowBuilder) add(r row) (problems []string) {
 	return problems
 }
 
-// attach gives a turn what its record has beside text.
+// attach adds the media of a record to its turn.
 func (b *rowBuilder) attach(t *bench.Turn, r *row) (problems []string) {
-	for class, to := range [...]*[]bench.Media{media.Picture: &t.Images, media.Sound: &t.Audios, media.Film: &t.Videos} {
+	for class, to := range [...]*[]bench.Media{media.ClassImage: &t.Images, media.ClassAudio: &t.Audios, media.ClassVideo: &t.Videos} {
 		var err error
 		if *to, err = b.attacher.attach(media.Class(class), r.media[class].list); err != nil {
 			problems = append(problems, r.media[class].member+": "+err.Error())
@@ -126,7 +126,7 @@ func (b *rowBuilder) attach(t *bench.Turn, r *row) (problems []string) {
 	return problems
 }
 
-// name gives every conversation without a session id one that no record uses.
+// name assigns an unused session id to every conversation without one.
 func (b *rowBuilder) name() {
 	next := 0
 	for _, c := range b.entries {
@@ -139,7 +139,7 @@ func (b *rowBuilder) name() {
 	}
 }
 
-// count measures the texts where there is a tokenizer.
+// count counts the tokens of the texts, if there is a tokenizer.
 func (b *rowBuilder) count(ctx context.Context) error {
 	if b.Tokenizer == nil {
 		return nil

@@ -19,8 +19,8 @@ func readMedia(open func(string) (io.ReadCloser, error), name string) ([]byte, e
 	return readHead(open, name, maxMediaFile, fmt.Errorf("is larger than %d MiB", maxMediaFile>>20))
 }
 
-// readHead reads at most so many bytes of a file. more is the error of a file
-// that has more; nil = the rest does not matter.
+// readHead reads at most most bytes of a file. more is the error for a larger file;
+// nil = the rest is ignored.
 func readHead(open func(string) (io.ReadCloser, error), name string, most int, more error) ([]byte, error) {
 	file, err := open(name)
 	if err != nil {
@@ -36,10 +36,10 @@ func readHead(open func(string) (io.ReadCloser, error), name string, most int, m
 	return data, nil
 }
 
-// readable returns the files that are images, in their order, and a doubt
-// about the others.
-func (o *Images) readable(ctx context.Context) (good []string, doubt string, err error) {
-	const head = 64 << 10 // where the size of an image stands, nearly always
+// readable returns the files that are images, in their order, and a warning about the
+// others.
+func (o *Images) readable(ctx context.Context) (good []string, warning string, err error) {
+	const head = 64 << 10 // contains the size of nearly every image
 	wrong := make([]error, len(o.Files))
 	err = parallel(ctx, len(o.Files), func(i int) error {
 		data, err := readHead(o.Open, o.Files[i], head, nil)
@@ -71,7 +71,7 @@ func (o *Images) readable(ctx context.Context) (good []string, doubt string, err
 	case len(good) == 0:
 		return nil, "", fmt.Errorf("none of %d files is a readable image: %s", len(o.Files), listed)
 	case len(bad) > 0:
-		doubt = fmt.Sprintf("%d of %d files are ignored because they are not readable images: %s", len(bad), len(o.Files), listed)
+		warning = fmt.Sprintf("%d of %d files are ignored because they are not readable images: %s", len(bad), len(o.Files), listed)
 	}
-	return slices.Clip(good), doubt, nil
+	return slices.Clip(good), warning, nil
 }

@@ -11,22 +11,21 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Bounds that keep a slip of the keyboard from asking for more memory than
-// there is.
+// Bounds that prevent a typing error from exhausting the memory.
 const (
 	maxEntries      = 10_000_000
 	maxTurns        = 100_000 // of one conversation
 	maxPromptTokens = 1 << 24 // of one text
 	maxTotalTokens  = 1 << 30 // of the dataset
 	maxBatch        = 10_000
-	turnCost        = 32 // tokens whose text takes as much memory as a turn without text, or as a place for one image
+	turnCost        = 32 // a turn without text, or a reference to an image, takes as much memory as this many tokens
 	maxPool         = 1_000_000
 )
 
 // Synthetic describes generated conversations. Lengths are in tokens of the
 // run's tokenizer. ISL is the size of the generated user text of one turn:
-// prefixes, system prompts, user contexts and the history of earlier turns come
-// on top of it.
+// prefixes, system prompts, user contexts and the history of earlier turns are
+// additional.
 type Synthetic struct {
 	ISL        Dist    // input length of each text; required
 	OSL        Dist    // output cap of each turn; not given = none is sent
@@ -37,7 +36,7 @@ type Synthetic struct {
 	Corpus     string  // name of the corpus, see [Corpora]
 
 	SharedSystem int // length of one system message for all conversations; 0 = none
-	UserContext  int // length of a context message, another one for each conversation; 0 = none
+	UserContext  int // length of the context message of each conversation, all different; 0 = none
 	PrefixPool   int // number of prefixes, of which each conversation draws one; 0 = none
 	PrefixLength int // length of each prefix; 0 = none
 
@@ -81,7 +80,7 @@ func syntheticFields() []Field {
 	}
 }
 
-// check returns everything that is wrong with the options.
+// check returns all problems of the options.
 func (o Options) checkSynthetic() error {
 	var errs []error
 	s := o.Synthetic
@@ -145,21 +144,21 @@ func openSynthetic(ctx context.Context, o Options) (Source, error) {
 			"%d generated texts missed their length, because this tokenizer does not reproduce its own tokens; "+
 				"their real lengths are used", about.Inexact))
 	}
-	about.Warnings = append(about.Warnings, b.doubts...)
+	about.Warnings = append(about.Warnings, b.warnings...)
 	return newMemory(entries, about)
 }
 
-// builder holds what the entries of one dataset share.
+// builder holds the state that the entries of one dataset share.
 type builder struct {
 	Options
 	prompts  *prompter
 	system   string
 	prefixes []prompt
 	special  int          // tokens the server adds to a text
-	total    atomic.Int64 // tokens asked for so far
+	total    atomic.Int64 // tokens requested so far
 
-	images, audios *shelf // nil = none
-	doubts         []string
+	images, audios *mediaPool // nil = none
+	warnings       []string
 }
 
 func newBuilder(ctx context.Context, o Options) (*builder, error) {
@@ -199,7 +198,7 @@ func newBuilder(ctx context.Context, o Options) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b, b.stock(ctx)
+	return b, b.fillMedia(ctx)
 }
 
 // spend counts tokens against the bound of the whole dataset.
@@ -221,7 +220,7 @@ func (b *builder) turns(i int) int {
 	return b.Synthetic.Turns.DrawInt(b.Seed.Index(bench.StreamTurnCount, i))
 }
 
-// conversation builds entry i. All of its draws come from streams of its own.
+// conversation builds entry i. Its draws come from streams that no other entry uses.
 func (b *builder) conversation(i int) (*bench.Conversation, error) {
 	s := &b.Synthetic
 	turns := b.turns(i)
@@ -289,7 +288,7 @@ func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 	return nil
 }
 
-// texts makes the prompts of turn k of entry i.
+// texts generates the prompts of turn k of entry i.
 func (b *builder) texts(t *bench.Turn, i, k int, d draws) error {
 	t.Texts = make([]string, b.Synthetic.BatchSize)
 	for j := range t.Texts {
@@ -307,8 +306,8 @@ func (b *builder) texts(t *bench.Turn, i, k int, d draws) error {
 	return nil
 }
 
-// prompt makes text j of turn k of entry i. Only first turns are spread over the
-// ring: the others follow a history, which is different already.
+// prompt generates text j of turn k of entry i. Only first turns are spread over the
+// ring: the others follow a history that is already different.
 func (b *builder) prompt(i, k, j, n int, r *rand.Rand) (prompt, error) {
 	if k > 0 {
 		return b.prompts.text(r, n)

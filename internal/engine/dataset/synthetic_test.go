@@ -168,7 +168,7 @@ func TestSyntheticPromptsBeginDifferently(t *testing.T) {
 	}
 }
 
-// special is a tokenizer whose server adds tokens to every sequence.
+// special is a tokenizer with tokens that a server adds to every sequence.
 type special struct {
 	tokenizer.Tokenizer
 	n int
@@ -187,7 +187,7 @@ func TestSyntheticSubtractsSpecialTokens(t *testing.T) {
 	}
 }
 
-// lossy is a tokenizer that finds one token more than it was asked for.
+// lossy is a tokenizer that counts one token more than requested.
 type lossy struct{ tokenizer.Tokenizer }
 
 func (l lossy) Count(s string) int { return 2*l.Tokenizer.Count(s) + 1 }
@@ -239,7 +239,7 @@ func TestSyntheticSeeds(t *testing.T) {
 	}
 }
 
-// Each option must be visible in what is sent.
+// Each option must change the dataset.
 func TestSyntheticOptionsMatter(t *testing.T) {
 	set := map[string]func(*Options){
 		"entries":        func(o *Options) { o.Entries++ },
@@ -358,7 +358,7 @@ func TestParallelReturnsTheFirstError(t *testing.T) {
 }
 
 // The hash is part of what users compare across machines and versions: a change
-// of this value must be deliberate and told in the change log.
+// of this value must be deliberate and listed in the change log.
 func TestHashGolden(t *testing.T) {
 	o := basic()
 	o.Synthetic = Synthetic{

@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// File is one file to fetch.
+// File is one file to download.
 type File struct {
 	Name     string
 	Most     int64 // bytes
-	Optional bool  // it is no error that the model has none
+	Optional bool  // it is not an error if the model has none
 }
 
 // Bounds of fetching.
@@ -33,8 +33,8 @@ const (
 
 // Fetch downloads files of a revision into the cache, in huggingface_hub's
 // layout, and returns the snapshot. Each file appears whole or not at all. The
-// token is sent to the endpoint alone. Errors name the hub's host and the
-// likely reason; they never hold the token or a redirected URL.
+// token is sent only to the endpoint. Errors name the hub's host and the likely
+// reason; they never contain the token or a redirected URL.
 func (o *Options) Fetch(ctx context.Context, id, revision string, files []File) (Snapshot, error) {
 	switch {
 	case o.Offline != "":
@@ -82,7 +82,7 @@ func (o *Options) Fetch(ctx context.Context, id, revision string, files []File) 
 	return s, nil
 }
 
-// fetcher asks one hub.
+// fetcher sends requests to one hub.
 type fetcher struct {
 	base   *url.URL
 	token  Token
@@ -91,7 +91,7 @@ type fetcher struct {
 
 func newFetcher(base *url.URL, token Token) *fetcher {
 	return &fetcher{base: base, token: token, client: &http.Client{
-		// Redirects are followed by get, which keeps the token from other hosts.
+		// get follows redirects, and does not send the token to other hosts.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: answerTimeout}).DialContext,
@@ -100,7 +100,7 @@ func newFetcher(base *url.URL, token Token) *fetcher {
 	}}
 }
 
-// fetched is a file with what the hub says about it.
+// fetched is a file with its metadata from the hub.
 type fetched struct {
 	content      []byte
 	commit, etag string
@@ -111,8 +111,8 @@ var (
 	etags     = regexp.MustCompile(`^[0-9A-Za-z_-]{8,128}$`)
 )
 
-// get fetches one file. The first answer names the commit and the file's hash,
-// also if it redirects to where large files are.
+// get downloads one file. The first response names the commit and the file's hash,
+// even if it redirects to the storage of large files.
 func (f *fetcher) get(ctx context.Context, id, revision string, file File) (*fetched, error) {
 	at := f.base.JoinPath(id, "resolve", url.PathEscape(revision), file.Name)
 	got := &fetched{}
@@ -141,7 +141,7 @@ func (f *fetcher) get(ctx context.Context, id, revision string, file File) (*fet
 	}
 }
 
-// read takes the content of an answer, or the address that it redirects to.
+// read reads the content of a response, or the address to which it redirects.
 func (f *fetcher) read(resp *http.Response, file File, got *fetched) (next *url.URL, err error) {
 	defer resp.Body.Close()
 	if got.commit == "" {
@@ -169,7 +169,7 @@ func (f *fetcher) read(resp *http.Response, file File, got *fetched) (next *url.
 	return nil, nil
 }
 
-// ask sends one request; the token goes to the hub alone.
+// ask sends one request. Only requests to the hub carry the token.
 func (f *fetcher) ask(ctx context.Context, at *url.URL) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -188,7 +188,7 @@ func (f *fetcher) ask(ctx context.Context, at *url.URL) (*http.Response, error) 
 
 func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
 
-// plain takes the URL out of an error: a redirected one is signed.
+// plain removes the URL from an error, because redirected URLs are signed.
 func plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -196,7 +196,7 @@ func plain(err error) error {
 	return err
 }
 
-// refusal says why there is no file.
+// refusal returns the reason for a response without the file.
 func refusal(resp *http.Response) error {
 	code := resp.Header.Get("X-Error-Code")
 	switch {
@@ -212,7 +212,7 @@ func refusal(resp *http.Response) error {
 	return fmt.Errorf("HTTP %d", resp.StatusCode)
 }
 
-// etagOf returns the hash that the hub states for a file.
+// etagOf returns the hash of a file from the headers of the hub.
 func etagOf(h http.Header) string {
 	etag := h.Get("X-Linked-Etag")
 	if etag == "" {
@@ -221,8 +221,8 @@ func etagOf(h http.Header) string {
 	return strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 }
 
-// intact compares a content with its hash: SHA-256 of large files, else git's
-// SHA-1 of a blob. A hash of another form says nothing.
+// intact compares a content with its hash: SHA-256 for large files, git's SHA-1 of a
+// blob for others. Hashes of another form are not checked.
 func intact(content []byte, etag string) bool {
 	switch len(etag) {
 	case hex.EncodedLen(sha256.Size):
@@ -234,7 +234,7 @@ func intact(content []byte, etag string) bool {
 	return true
 }
 
-// keep writes a file under its hash and links the snapshot to it.
+// keep writes a file under its hash, and a link in the snapshot.
 func (o *Options) keep(s *Snapshot, name string, got *fetched) error {
 	blob := filepath.Join(o.repo(s.ID), "blobs", got.etag)
 	if err := write(blob, got.content); err != nil {
@@ -257,7 +257,7 @@ func (o *Options) keep(s *Snapshot, name string, got *fetched) error {
 	return write(link, got.content) // a file system without links
 }
 
-// write writes a whole file beside its place and renames it.
+// write writes a file atomically, by renaming a temporary one.
 func write(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

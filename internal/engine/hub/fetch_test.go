@@ -17,7 +17,7 @@ import (
 )
 
 // fakeHub answers as the hub does: small files itself, "large" ones by a redirect
-// to another host. It notes who got which Authorization header.
+// to another host. It records which host received which Authorization header.
 type fakeHub struct {
 	files    map[string]string // by path below /org/name/resolve/main/
 	private  bool
@@ -74,8 +74,8 @@ func wanted() []File {
 	return []File{{Name: "tokenizer.json", Most: 1000}, {Name: "tokenizer_config.json", Most: 1000, Optional: true}, {Name: "chat_template.jinja", Most: 1000, Optional: true}}
 }
 
-// TestFetch: what was fetched is found without the network, in the layout of
-// Python's library, and the token went to the hub alone.
+// TestFetch: downloaded files are found without the network, in the layout of
+// Python's library, and only the hub receives the token.
 func TestFetch(t *testing.T) {
 	h := newFakeHub(t, map[string]string{"tokenizer.json": "large tokenizer", "tokenizer_config.json": "{}"})
 	h.private = true
@@ -134,7 +134,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// TestFetchFaults: nothing half done stays, and no message tells a secret.
+// TestFetchFaults: no partial file stays, and no message contains a secret.
 func TestFetchFaults(t *testing.T) {
 	small := map[string]string{"tokenizer.json": "small"}
 	tests := []struct {

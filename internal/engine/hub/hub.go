@@ -1,6 +1,6 @@
-// Package hub finds files of models where Python's huggingface_hub keeps them on
-// this machine, and fetches them from the hub into the same place. It has no
-// state and starts no goroutine; fetching is the only thing that uses the network.
+// Package hub finds files of models in the cache of Python's huggingface_hub on this
+// machine, and downloads files from the hub into that cache. It has no state and
+// starts no goroutines. Only downloads use the network.
 package hub
 
 import (
@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// Options say where files are. The zero value knows no place and forbids the
-// network.
+// Options locate the files of models. With the zero value nothing is found, and the
+// network is not used.
 type Options struct {
 	Cache    string // folder with models--org--name; empty = there is none
-	Endpoint string // base URL of the hub; empty = it may not be asked
-	Token    Token  // for the endpoint alone; may be empty
+	Endpoint string // base URL of the hub; empty = downloads are not allowed
+	Token    Token  // sent only to the endpoint; may be empty
 	Offline  string // name of the environment variable that forbids the network; empty = none does
 }
 
@@ -86,8 +86,8 @@ var (
 	commitPattern   = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )
 
-// IsID reports whether a name can be that of a model on the hub: "org/name", or
-// "name" as of some old models.
+// IsID reports whether a name can be that of a model on the hub: "org/name", or "name"
+// for some old models.
 func IsID(name string) bool {
 	return len(name) <= 192 && idPattern.MatchString(name) && !strings.Contains(name, "..") && !strings.Contains(name, "--") &&
 		!strings.HasSuffix(name, ".git")
@@ -101,11 +101,11 @@ func IsRevision(name string) bool {
 // Snapshot is a model at one commit in the cache.
 type Snapshot struct {
 	ID     string // org/name
-	Commit string // as a rule 40 hexadecimal digits
+	Commit string // usually 40 hexadecimal digits
 	dir    string
 }
 
-// Find looks for a revision of a model that has a file. A name without an
+// Find finds a revision of a model that has a file. A name without an
 // organisation also finds the only model of that name in the cache. It does not
 // use the network.
 func (o *Options) Find(id, revision, file string) (Snapshot, bool) {

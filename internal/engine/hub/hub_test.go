@@ -60,7 +60,7 @@ const (
 )
 
 // layout writes a cache as Python's huggingface_hub does; members are files of a
-// repository folder, or links where the content begins with "->".
+// repository folder, or links if the content begins with "->".
 func layout(t *testing.T, repos map[string]map[string]string) Options {
 	t.Helper()
 	dir := t.TempDir()

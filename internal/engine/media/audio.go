@@ -17,7 +17,7 @@ const (
 // loudness is the standard deviation of the samples; full scale is 1.
 const loudness = 0.3
 
-// Clip says how an audio clip is made.
+// Clip describes an audio clip to generate.
 type Clip struct {
 	Length     time.Duration
 	SampleRate int // Hz
@@ -25,7 +25,7 @@ type Clip struct {
 	Channels   int // 1 or 2
 }
 
-// Audio makes a clip of noise as a WAV file with PCM samples (RIFF, "WAVE",
+// Audio generates a clip of noise as a WAV file with PCM samples (RIFF, "WAVE",
 // format 1).
 func Audio(c Clip, random *rand.Rand) (Object, error) {
 	frames := int(math.Round(c.Length.Seconds() * float64(c.SampleRate)))
@@ -52,7 +52,7 @@ func Audio(c Clip, random *rand.Rand) (Object, error) {
 	return Object{Type: "audio/wav", Data: out}, nil
 }
 
-// wavHeader is everything in front of so many bytes of samples.
+// wavHeader returns the header of a file with size bytes of samples.
 func wavHeader(c Clip, size int) []byte {
 	const head = 44
 	little := binary.LittleEndian

@@ -22,23 +22,23 @@ func TestDetect(t *testing.T) {
 		want  string
 		ok    bool
 	}{
-		{"png", Picture, "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "image/png", true},
-		{"jpeg", Picture, "\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg", true},
-		{"gif", Picture, "GIF89a\x01\x00\x01\x00", "image/gif", true},
-		{"webp", Picture, tinyWebP, "image/webp", true},
-		{"bmp", Picture, "BM\x00\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00", "image/bmp", false},
-		{"wav as a picture", Picture, "RIFF\x00\x00\x00\x00WAVEfmt ", "audio/wav", false},
-		{"wav", Sound, "RIFF\x00\x00\x00\x00WAVEfmt ", "audio/wav", true},
-		{"mp3", Sound, "\xff\xfb\x90\x00" + strings.Repeat("\x00", 32), "audio/mpeg", true},
-		{"flac", Sound, "fLaC\x00\x00\x00\x22", "audio/flac", true},
-		{"ogg", Sound, "OggS" + strings.Repeat("\x00", 24) + "OpusHead\x01", "audio/ogg", true},
-		{"m4a", Sound, "\x00\x00\x00\x18ftypM4A \x00\x00\x00\x00M4A mp42", "audio/mp4", true},
-		{"mp4 of sound", Sound, "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom", "audio/mp4", true},
-		{"webm of sound", Sound, "\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm", "audio/webm", true},
-		{"mp4", Film, "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom", "video/mp4", true},
-		{"webm", Film, "\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm", "video/webm", true},
-		{"text", Film, "a text", "text/plain", false},
-		{"nothing", Sound, "", "text/plain", false},
+		{"png", ClassImage, "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "image/png", true},
+		{"jpeg", ClassImage, "\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg", true},
+		{"gif", ClassImage, "GIF89a\x01\x00\x01\x00", "image/gif", true},
+		{"webp", ClassImage, tinyWebP, "image/webp", true},
+		{"bmp", ClassImage, "BM\x00\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00", "image/bmp", false},
+		{"wav as an image", ClassImage, "RIFF\x00\x00\x00\x00WAVEfmt ", "audio/wav", false},
+		{"wav", ClassAudio, "RIFF\x00\x00\x00\x00WAVEfmt ", "audio/wav", true},
+		{"mp3", ClassAudio, "\xff\xfb\x90\x00" + strings.Repeat("\x00", 32), "audio/mpeg", true},
+		{"flac", ClassAudio, "fLaC\x00\x00\x00\x22", "audio/flac", true},
+		{"ogg", ClassAudio, "OggS" + strings.Repeat("\x00", 24) + "OpusHead\x01", "audio/ogg", true},
+		{"m4a", ClassAudio, "\x00\x00\x00\x18ftypM4A \x00\x00\x00\x00M4A mp42", "audio/mp4", true},
+		{"mp4 of audio", ClassAudio, "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom", "audio/mp4", true},
+		{"webm of audio", ClassAudio, "\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm", "audio/webm", true},
+		{"mp4", ClassVideo, "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom", "video/mp4", true},
+		{"webm", ClassVideo, "\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm", "video/webm", true},
+		{"text", ClassVideo, "a text", "text/plain", false},
+		{"nothing", ClassAudio, "", "text/plain", false},
 	}
 	for _, tt := range tests {
 		if got, ok := tt.class.Detect([]byte(tt.data)); got != tt.want || ok != tt.ok {
@@ -47,7 +47,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// An image of every format becomes one of the size and format that are asked for.
+// Images of every format are converted to the requested size and format.
 func TestResized(t *testing.T) {
 	half := image.NewPaletted(image.Rect(0, 0, 8, 4), color.Palette{color.Black, color.White})
 	for x := range 4 {
@@ -114,7 +114,7 @@ func TestResizedRefuses(t *testing.T) {
 		{"size", o.Data, 0, 4, "image of 0 × 4 pixels"},
 		{"bomb", bomb, 4, 4, "image of 60000 × 8 pixels"},
 		{"half a head", o.Data[:20], 4, 4, "read head of image/png: unexpected EOF"},
-		{"half a picture", o.Data[:80], 4, 4, "not enough pixel data"},
+		{"half an image", o.Data[:80], 4, 4, "not enough pixel data"},
 	}
 	for _, tt := range tests {
 		if _, err := Resized(tt.file, tt.width, tt.height, PNG); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzResized: no image file crashes, and what comes out has the size that was
-// asked for.
+// FuzzResized: no image file crashes, and the result has the requested size.
 func FuzzResized(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, format := range []ImageFormat{PNG, JPEG} {

@@ -15,23 +15,22 @@ const (
 	MaxPixels = 64 << 20
 )
 
-// JPEGQuality is AIPerf's.
+// JPEGQuality is the quality that AIPerf uses.
 const JPEGQuality = 85
 
-// Pattern says what a made image shows.
+// Pattern is the content of a generated image.
 type Pattern uint8
 
 // The patterns.
 const (
 	// Noise is independent uniform pixels. It cannot be compressed: a PNG of it
-	// is about three bytes a pixel.
+	// is about three bytes per pixel.
 	Noise Pattern = iota
-	// SmoothNoise is noise of low frequency, with the entropy of a photograph
-	// rather than of a dice.
+	// SmoothNoise is noise of low frequency, with the entropy of a photograph.
 	SmoothNoise
 )
 
-// ImageFormat is how an image is encoded.
+// ImageFormat is the encoding of an image.
 type ImageFormat uint8
 
 // The formats.
@@ -40,30 +39,30 @@ const (
 	JPEG                    // quality 85, chroma halved in both directions
 )
 
-// Image makes an image of exactly width × height pixels.
+// Image generates an image of exactly width × height pixels.
 func Image(width, height int, p Pattern, f ImageFormat, random *rand.Rand) (Object, error) {
 	if err := checkSize(width, height); err != nil {
 		return Object{}, err
 	}
-	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
 	switch p {
 	case Noise:
-		fill(picture.Pix, random)
-		for i := 3; i < len(picture.Pix); i += 4 {
-			picture.Pix[i] = 0xff
+		fill(img.Pix, random)
+		for i := 3; i < len(img.Pix); i += 4 {
+			img.Pix[i] = 0xff
 		}
 		if f == PNG {
-			// To compress it would take twenty times as long and save nothing.
-			return encodePNG(picture, png.NoCompression)
+			// Compression would take twenty times as long and save nothing.
+			return encodePNG(img, png.NoCompression)
 		}
 	case SmoothNoise:
-		smooth(picture, random)
+		smooth(img, random)
 	}
-	return Encode(picture, f)
+	return Encode(img, f)
 }
 
-// Bytes returns about how many bytes an image takes, at least nearly as many as
-// it does.
+// Bytes estimates the number of bytes of an image. The real number is hardly ever
+// larger.
 func Bytes(width, height int, f ImageFormat) int {
 	pixels := width * height
 	if f == JPEG {
@@ -80,24 +79,24 @@ func checkSize(width, height int) error {
 }
 
 // Encode writes an image in a format.
-func Encode(picture image.Image, f ImageFormat) (Object, error) {
+func Encode(img image.Image, f ImageFormat) (Object, error) {
 	if f == PNG {
-		return encodePNG(picture, png.DefaultCompression)
+		return encodePNG(img, png.DefaultCompression)
 	}
-	if n, ok := picture.(*image.NRGBA); ok && n.Opaque() {
-		// The same bytes; the encoder has a short way for this type only.
-		picture = &image.RGBA{Pix: n.Pix, Stride: n.Stride, Rect: n.Rect}
+	if n, ok := img.(*image.NRGBA); ok && n.Opaque() {
+		// The same bytes; the encoder is faster for this type.
+		img = &image.RGBA{Pix: n.Pix, Stride: n.Stride, Rect: n.Rect}
 	}
 	var out bytes.Buffer
-	err := jpeg.Encode(&out, picture, &jpeg.Options{Quality: JPEGQuality})
+	err := jpeg.Encode(&out, img, &jpeg.Options{Quality: JPEGQuality})
 	return Object{Type: "image/jpeg", Data: bytes.Clone(out.Bytes())}, err
 }
 
-// encodePNG returns an image that takes no more memory than its bytes.
-func encodePNG(picture image.Image, level png.CompressionLevel) (Object, error) {
+// encodePNG returns an image without spare capacity.
+func encodePNG(img image.Image, level png.CompressionLevel) (Object, error) {
 	var out bytes.Buffer
 	e := png.Encoder{CompressionLevel: level}
-	err := e.Encode(&out, picture)
+	err := e.Encode(&out, img)
 	return Object{Type: "image/png", Data: bytes.Clone(out.Bytes())}, err
 }
 
@@ -105,8 +104,8 @@ func encodePNG(picture image.Image, level png.CompressionLevel) (Object, error) 
 const cell = 32
 
 // smooth fills an image with interpolated noise and a little grain.
-func smooth(picture *image.NRGBA, random *rand.Rand) {
-	size := picture.Rect.Size()
+func smooth(img *image.NRGBA, random *rand.Rand) {
+	size := img.Rect.Size()
 	columns, rows := size.X/cell+2, size.Y/cell+2
 	points := make([]byte, columns*rows*3)
 	fill(points, random)
@@ -116,7 +115,7 @@ func smooth(picture *image.NRGBA, random *rand.Rand) {
 		top := points[y/cell*columns*3:]
 		bottom := top[columns*3:]
 		v := y % cell
-		row := picture.Pix[y*picture.Stride:]
+		row := img.Pix[y*img.Stride:]
 		for x := range size.X {
 			at, u := x/cell*3, x%cell
 			for c := range 3 {

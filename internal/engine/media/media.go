@@ -1,6 +1,5 @@
-// Package media makes images and audio: what multimodal requests carry when
-// the user has no files of their own. Equal parameters and an equal random
-// source give equal bytes.
+// Package media generates images and audio for multimodal requests, scales images, and
+// detects media types. Equal parameters and an equal random source give equal bytes.
 package media
 
 import (

@@ -38,7 +38,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestEntropy: noise fills the link, smooth noise does not.
+// TestEntropy: noise cannot be compressed, smooth noise can.
 func TestEntropy(t *testing.T) {
 	const side = 256
 	noise, err := Image(side, side, Noise, PNG, source(1))

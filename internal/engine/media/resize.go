@@ -12,12 +12,12 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// Size returns the size of an image in a file, which is enough to know that it
-// is one, and refuses what would take too much memory.
+// Size returns the size of the image in a file. It returns an error if the file is not
+// an image, or if the image would take too much memory.
 func Size(file []byte) (image.Point, error) {
 	var c image.Config
 	var err error
-	kind, _ := Picture.Detect(file)
+	kind, _ := ClassImage.Detect(file)
 	switch r := bytes.NewReader(file); kind {
 	case "image/png":
 		c, err = png.DecodeConfig(r)
@@ -28,7 +28,7 @@ func Size(file []byte) (image.Point, error) {
 	case "image/webp":
 		c, err = webp.DecodeConfig(r)
 	default:
-		return image.Point{}, fmt.Errorf("holds %s, not an image (%s)", kind, Picture.Accepted())
+		return image.Point{}, fmt.Errorf("holds %s, not an image (%s)", kind, ClassImage.Accepted())
 	}
 	if err != nil {
 		return image.Point{}, fmt.Errorf("read head of %s: %w", kind, err)
@@ -36,8 +36,8 @@ func Size(file []byte) (image.Point, error) {
 	return image.Pt(c.Width, c.Height), checkSize(c.Width, c.Height)
 }
 
-// Resized makes an image of exactly width × height pixels of one in a file. The
-// ratio of its sides is not kept.
+// Resized scales the image in a file to exactly width × height pixels. It does not
+// preserve the aspect ratio.
 func Resized(file []byte, width, height int, f ImageFormat) (Object, error) {
 	if err := checkSize(width, height); err != nil {
 		return Object{}, err
@@ -49,14 +49,14 @@ func Resized(file []byte, width, height int, f ImageFormat) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
-	draw.ApproxBiLinear.Scale(picture, picture.Rect, source, source.Bounds(), draw.Src, nil)
-	return Encode(picture, f)
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
+	draw.ApproxBiLinear.Scale(img, img.Rect, source, source.Bounds(), draw.Src, nil)
+	return Encode(img, f)
 }
 
-// decode reads an image; the first one of an animation.
+// decode decodes an image, or the first frame of an animation.
 func decode(file []byte) (image.Image, error) {
-	kind, _ := Picture.Detect(file)
+	kind, _ := ClassImage.Detect(file)
 	switch r := bytes.NewReader(file); kind {
 	case "image/png":
 		return png.Decode(r)
@@ -67,5 +67,5 @@ func decode(file []byte) (image.Image, error) {
 	case "image/webp":
 		return webp.Decode(r)
 	}
-	return nil, fmt.Errorf("holds %s, not an image (%s)", kind, Picture.Accepted())
+	return nil, fmt.Errorf("holds %s, not an image (%s)", kind, ClassImage.Accepted())
 }

@@ -11,8 +11,8 @@ import (
 	"aiperfd/internal/engine/metric"
 )
 
-// Choices returns the closed lists of values of documents, as the tables of the
-// packages that implement them have them.
+// Choices returns the closed lists of values of documents, from the tables of the
+// packages that implement them.
 func Choices() config.Choices {
 	var c config.Choices
 	add := func(list *[]config.Choice, name string, aliases ...string) {

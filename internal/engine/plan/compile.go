@@ -15,14 +15,14 @@ import (
 	"aiperfd/internal/engine/metric"
 )
 
-// userAgent names us to servers; no version, so that requests of two releases
-// are the same.
+// userAgent identifies aiperfd to servers. It has no version, so that the requests of
+// two releases are equal.
 const userAgent = "aiperfd"
 
 // Compile resolves a document to a plan. The document must come from
 // config.Load or config flags, which apply defaults and check everything that
-// can be checked without looking at a plan; what is left is reported as
-// *config.Invalid with all problems at once.
+// can be checked without a plan; the other problems are returned together as
+// *config.Invalid.
 func Compile(d *config.Document) (*Plan, error) {
 	c := newCompiler(d)
 	p := &Plan{}
@@ -41,7 +41,7 @@ func Compile(d *config.Document) (*Plan, error) {
 	return p, nil
 }
 
-// CompileMeasure resolves the part of a document that says what is measured.
+// CompileMeasure resolves the part of a document that determines what is measured.
 func CompileMeasure(d *config.Document) (*Measure, error) {
 	c := newCompiler(d)
 	p := &Plan{}
@@ -69,7 +69,7 @@ func (c *compiler) err() error {
 	return &config.Invalid{Problems: c.problems}
 }
 
-// measure fills the part of a plan that needs nothing but the document.
+// measure fills the part of a plan that needs only the document.
 func (c *compiler) measure(p *Plan) {
 	if c.doc.RandomSeed == nil {
 		seed := drawSeed()
@@ -107,7 +107,7 @@ func (c *compiler) endpoint(p *Plan) {
 	p.Kind = kind
 	p.Settings = endpoint.Settings{
 		Streaming: e.Streaming && kind.Caps.Streams,
-		// An API that sends usage unasked is asked only if usage is all that counts.
+		// An API that sends usage by default gets the option only if only usage counts.
 		StreamUsage:   e.StreamUsage && (!kind.Caps.UsageUnasked || e.UseServerTokenCount),
 		PerChunkUsage: e.PerChunkUsage, LegacyMaxTokens: e.UseLegacyMaxTokens,
 		OwnPath: e.Path != nil, LengthHint: e.DynamoOSLHint,
@@ -127,7 +127,7 @@ func (c *compiler) endpoint(p *Plan) {
 	}
 }
 
-// dialect checks that the endpoint type has the dialect, if one is named.
+// dialect checks that the endpoint type has the dialect, if one is given.
 func (c *compiler) dialect(p *Plan) {
 	name := c.b.Endpoint.Dialect
 	switch {
@@ -142,7 +142,7 @@ func (c *compiler) dialect(p *Plan) {
 	}
 }
 
-// pathModel notes the model that the path names. There can be only one, since all
+// pathModel sets the model that the path names. There can be only one, since all
 // requests have the same path.
 func (c *compiler) pathModel(p *Plan) {
 	path, items := p.Kind.DefaultPath(p.Settings.Streaming), c.b.Models.Items
@@ -158,8 +158,8 @@ func (c *compiler) pathModel(p *Plan) {
 	}
 }
 
-// tokens says who counts. Without a tokenizer of that name in the document each
-// model has its own.
+// tokens compiles who counts tokens. Without a tokenizer in the document, each model
+// has its own.
 func (c *compiler) tokens(p *Plan) {
 	t := &c.b.Tokenizer
 	p.Tokens = Tokens{
@@ -175,8 +175,8 @@ func (c *compiler) tokens(p *Plan) {
 	}
 }
 
-// tokenizerFile opens files of tokenizers that an untrusted document names; nil =
-// every file may be read.
+// tokenizerFile returns the function that opens the tokenizer files of an untrusted
+// document; nil = every file may be read.
 func (c *compiler) tokenizerFile() func(string) (io.ReadCloser, error) {
 	if c.doc.Trusted() {
 		return nil
@@ -185,7 +185,7 @@ func (c *compiler) tokenizerFile() func(string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) { return doc.Open(name) }
 }
 
-// maxPrompt bounds a system prompt's file.
+// maxPrompt bounds the file of a system prompt.
 const maxPrompt = 16 << 20
 
 func (c *compiler) readFile(name string) ([]byte, error) {
@@ -283,6 +283,6 @@ func (c *compiler) metrics(p *Plan) {
 	}
 }
 
-// drawSeed returns a seed for a run that was given none: 53 bits of the clock's
-// and the system's randomness, so that it survives a JSON number.
+// drawSeed returns a random seed for a run without one: 53 bits, so that a JSON number
+// represents it exactly.
 func drawSeed() int64 { return int64(randomBits() >> 11) }

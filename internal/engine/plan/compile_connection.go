@@ -20,7 +20,7 @@ import (
 	"aiperfd/internal/engine/transport"
 )
 
-// transport compiles how connections are made.
+// transport compiles the options of connections.
 func (c *compiler) transport(p *Plan) {
 	e := &c.b.Endpoint
 	p.Transport = transport.Options{
@@ -79,8 +79,8 @@ func (c *compiler) socket(pointer, name string) string {
 	return path
 }
 
-// tls reads the certificates that the document names; nil = none of its options
-// is given.
+// tls reads the certificates that the document names; nil = the document has no TLS
+// options.
 func (c *compiler) tls() *tls.Config {
 	t := &c.b.Endpoint.TLS
 	if *t == (config.TLS{}) {
@@ -119,8 +119,8 @@ func (c *compiler) tls() *tls.Config {
 	return out
 }
 
-// targets compiles where requests are posted. It needs the model for paths that
-// name it, and may be called again when it is known.
+// targets compiles the URLs of requests. It needs the model for paths that name it,
+// and may be called again when the model is known.
 func (c *compiler) targets(p *Plan) {
 	e := &c.b.Endpoint
 	p.Targets = nil
@@ -178,8 +178,8 @@ func (c *compiler) target(p *Plan, i int, base config.URL) (Target, error) {
 	return t, nil
 }
 
-// root returns what is left of a URL without the path of the endpoint. Where it
-// does not end with that, only the origin is known.
+// root returns a URL without the path of the endpoint; the origin if the URL does not
+// end with that path.
 func root(joined, path string) string {
 	head, query, _ := strings.Cut(joined, "?")
 	bare, ok := strings.CutSuffix(head, "/"+strings.Trim(path, "/"))
@@ -200,8 +200,8 @@ func query(params map[string]config.Secret) string {
 	return strings.Join(pairs, "&")
 }
 
-// headers builds what every request carries. A header that the user gives wins
-// over ours; the identity headers are written last, by the execution.
+// headers compiles the headers of every request. Headers of the user override the
+// defaults; the identity headers are written last, by the execution.
 func (c *compiler) headers(p *Plan) {
 	e := &c.b.Endpoint
 	h := http.Header{
@@ -225,8 +225,8 @@ func (c *compiler) headers(p *Plan) {
 	}
 }
 
-// authorize sets the headers that say who asks: as the endpoint type has it, or
-// in the style that the user chose for a gateway.
+// authorize sets the headers with the credentials, in the style of the endpoint type,
+// or in the style that the user chose for a gateway.
 func authorize(h http.Header, kind endpoint.Kind, style, key string, hosts []string) {
 	const own = "type"
 	if kind.Authorize != nil {
@@ -305,8 +305,8 @@ func (p *Plan) Shares(other *Plan) bool {
 	return false
 }
 
-// WithModel returns the plan for the model that the server has named, and the
-// document that says so. The plan and its own document do not change.
+// WithModel returns the plan for the model that the server has named, and the document
+// with that model. The plan and its document do not change.
 func (p *Plan) WithModel(model string) (*Plan, error) {
 	doc, q := *p.Document, *p
 	doc.Benchmark.Models.Items = []config.Model{{Name: model}}

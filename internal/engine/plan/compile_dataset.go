@@ -18,7 +18,7 @@ import (
 // datasetCompiler compiles the dataset of a document.
 type datasetCompiler struct{ *compiler }
 
-// compile fills the dataset of a plan, and who counts its tokens.
+// compile fills the dataset of a plan, and its Tokens.
 func (c *datasetCompiler) compile(p *Plan) {
 	if len(c.b.Datasets) != 1 {
 		c.problem("datasets", "out-of-range", "%d datasets; exactly one is possible", len(c.b.Datasets))
@@ -43,7 +43,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 		o.File = c.file(d)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
-		p.Tokens.Spare = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
+		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic = c.synthetic(d)
 	}
@@ -55,8 +55,8 @@ func (c *datasetCompiler) compile(p *Plan) {
 	}
 }
 
-// sharedText names the member that gives all conversations a system message, or
-// each one a context; empty = there is none.
+// sharedText names the member that adds a system message to all conversations, or a
+// context to each one; empty = there is none.
 func sharedText(d *config.Dataset) string {
 	switch {
 	case d.SystemPrompt != nil:
@@ -71,8 +71,8 @@ func sharedText(d *config.Dataset) string {
 	return ""
 }
 
-// systemPrompt returns the literal system prompt, read from its file if it is
-// given as one.
+// systemPrompt returns the literal system prompt, read from its file if the document
+// names one.
 func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 	switch {
 	case d.SystemPrompt != nil:
@@ -122,8 +122,8 @@ func (c *datasetCompiler) synthetic(d *config.Dataset) dataset.Synthetic {
 // documentFile is the name of the one file of a documentFiles.
 const documentFile = "data"
 
-// documentFiles is a file system with one file: the one that an untrusted
-// document names, opened within the document's bounds.
+// documentFiles is a file system with one file, which an untrusted document names. It
+// is opened within the bounds of the document.
 type documentFiles struct {
 	doc  *config.Document
 	path string
@@ -137,7 +137,7 @@ func (d documentFiles) Open(name string) (fs.File, error) {
 	return d.doc.Open(d.path)
 }
 
-// dist compiles a distribution; one that is not given stays so.
+// dist compiles a distribution; an absent one compiles to the zero value.
 func (c *datasetCompiler) dist(pointer string, d config.Distribution) dataset.Dist {
 	if !d.Given() {
 		return dataset.Dist{}
@@ -160,7 +160,7 @@ func distSpec(d config.Distribution) dataset.DistSpec {
 	return s
 }
 
-// media compiles the generated pictures, sounds and rankings.
+// media compiles the generated images, audio clips and rankings.
 func (c *datasetCompiler) media(d *config.Dataset, s *dataset.Synthetic) {
 	kind, _ := endpoint.Lookup(c.b.Endpoint.Type)
 	if d.Images.On() {
@@ -185,8 +185,8 @@ func (c *datasetCompiler) media(d *config.Dataset, s *dataset.Synthetic) {
 	}
 }
 
-// requireMedia reports a synthetic dataset without what every request of the
-// endpoint type must have.
+// requireMedia reports a synthetic dataset without the media that every request of the
+// endpoint type needs.
 func (c *datasetCompiler) requireMedia(kind string, d *config.Dataset) {
 	switch kind {
 	case "audio_transcription", "audio_translation":
@@ -217,13 +217,13 @@ func (c *datasetCompiler) images(d *config.Images) dataset.Images {
 		if err == nil && len(out.Files) == 0 {
 			c.problem("datasets/0/images/source", "out-of-range", "there is no PNG, JPEG, GIF or WebP file in %s", dir)
 		}
-	case d.Source == "assets": // AIPerf's photographs; ours are made
+	case d.Source == "assets": // AIPerf ships photographs; aiperfd generates images
 		out.Source = "noise-smooth"
 	}
 	return out
 }
 
-// imageName reports whether a file is a picture by its name.
+// imageName reports whether the name of a file is that of an image.
 func imageName(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp"}, strings.ToLower(filepath.Ext(name)))
 }
@@ -248,9 +248,10 @@ func (c *datasetCompiler) open(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// mediaFiles opens the pictures, sounds and films that the records of a dataset
-// name, as all files that the document names: from the working directory, or in
-// a daemon from its data directories, or else from the folder of the input.
+// mediaFiles returns the function that opens the images, audio clips and videos that
+// the records of a dataset name. Like all files of the document, they are read from
+// the working directory, or in a daemon from its data directories; if they are not
+// there, from the folder of the input.
 func (c *datasetCompiler) mediaFiles(input string) func(name string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) {
 		f, err := c.open(name)

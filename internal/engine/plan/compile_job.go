@@ -6,8 +6,8 @@ import (
 	"aiperfd/internal/engine/endpoint"
 )
 
-// jobs settles how work is submitted and polled for, and adapts the endpoint type
-// to it.
+// jobs compiles how jobs are submitted and polled, and adapts the endpoint type to
+// that.
 func (c *compiler) jobs(p *Plan) {
 	e := &c.b.Endpoint
 	j := &p.Settings.Job

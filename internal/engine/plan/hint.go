@@ -7,8 +7,8 @@ import (
 )
 
 // Hint returns the message of a failed request, followed by what the user should
-// check if the message does not say it. The messages of failed connections have
-// hints of their own.
+// check unless the message already names it. The messages of failed connections
+// contain hints.
 func (p *Plan) Hint(class bench.Class, message string) string {
 	if check := p.check(class, message); check != "" {
 		return message + "; " + check

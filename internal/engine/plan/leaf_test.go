@@ -26,8 +26,8 @@ benchmark:
   slos: {request_latency: 100}
 `
 
-// changes says how to change each leaf of the document. A leaf that is not here
-// is an option that nobody checks: add it, or the test fails.
+// changes has a function per leaf of the document that changes it. The test fails if
+// one is missing.
 var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a table
 	"randomSeed":                   func(d *config.Document) { *d.RandomSeed = 2 },
 	"models.strategy":              func(d *config.Document) { d.Benchmark.Models.Strategy = "random" },
@@ -35,7 +35,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"models.items.weight":          func(d *config.Document) { *d.Benchmark.Models.Items[0].Weight = 0.4 },
 	"endpoint.urls":                func(d *config.Document) { d.Benchmark.Endpoint.URLs[0] = config.NewURL("http://h:2") },
 	"endpoint.type":                func(d *config.Document) { d.Benchmark.Endpoint.Type = "completions" },
-	"endpoint.path":                func(d *config.Document) { d.Benchmark.Endpoint.Path = ref("/x") },
+	"endpoint.path":                func(d *config.Document) { d.Benchmark.Endpoint.Path = new("/x") },
 	"endpoint.apiKey":              func(d *config.Document) { d.Benchmark.Endpoint.APIKey = config.NewSecret("k2") },
 	"endpoint.timeout":             func(d *config.Document) { d.Benchmark.Endpoint.Timeout = 7 },
 	"endpoint.connectTimeout":      func(d *config.Document) { d.Benchmark.Endpoint.ConnectTimeout = 7 },
@@ -50,7 +50,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.streamUsage":         func(d *config.Document) { d.Benchmark.Endpoint.StreamUsage = false },
 	"endpoint.headers":             func(d *config.Document) { d.Benchmark.Endpoint.Headers["X-A"] = config.NewSecret("2") },
 	"endpoint.extra":               func(d *config.Document) { d.Benchmark.Endpoint.Extra = config.Object{} },
-	"endpoint.sessionHeader":       func(d *config.Document) { d.Benchmark.Endpoint.SessionHeader = ref("X-S") },
+	"endpoint.sessionHeader":       func(d *config.Document) { d.Benchmark.Endpoint.SessionHeader = new("X-S") },
 	"endpoint.tlsVerify":           func(d *config.Document) { d.Benchmark.Endpoint.TLSVerify = false },
 	"endpoint.template.body": func(d *config.Document) {
 		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Template = "template", &config.Template{Body: `{"a":1}`}
@@ -63,63 +63,63 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.urlParams": func(d *config.Document) {
 		d.Benchmark.Endpoint.URLParams = map[string]config.Secret{"a": config.NewSecret("b")}
 	},
-	"endpoint.unixSocket":                    func(d *config.Document) { d.Benchmark.Endpoint.UnixSocket = ref("/s") },
+	"endpoint.unixSocket":                    func(d *config.Document) { d.Benchmark.Endpoint.UnixSocket = new("/s") },
 	"endpoint.authStyle":                     func(d *config.Document) { d.Benchmark.Endpoint.AuthStyle = "x-api-key" },
 	"endpoint.httpVersion":                   func(d *config.Document) { d.Benchmark.Endpoint.HTTPVersion = "h2c" },
 	"endpoint.affinityHeaders":               func(d *config.Document) { d.Benchmark.Endpoint.AffinityHeaders = []string{"X-Y"} },
-	"endpoint.tls.serverName":                func(d *config.Document) { d.Benchmark.Endpoint.TLS.ServerName = ref("n") },
+	"endpoint.tls.serverName":                func(d *config.Document) { d.Benchmark.Endpoint.TLS.ServerName = new("n") },
 	"endpoint.tls.minVersion":                func(d *config.Document) { d.Benchmark.Endpoint.TLS.MinVersion = "1.3" },
 	"endpoint.proxy":                         func(d *config.Document) { d.Benchmark.Endpoint.Proxy = config.NewURL("http://p:1") },
 	"endpoint.proxyFromEnv":                  func(d *config.Document) { d.Benchmark.Endpoint.ProxyFromEnv = true },
 	"endpoint.waitForModelTimeout":           func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelTimeout = 9 },
 	"endpoint.waitForModelInterval":          func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelInterval = 9 },
 	"endpoint.waitForModelMode":              func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelMode = "both" },
-	"endpoint.resetKvCache.timeoutSeconds":   resetCache(&config.ResetKVCache{Timeout: ref(config.Seconds(9))}),
-	"endpoint.resetKvCache.path":             resetCache(&config.ResetKVCache{Path: ref("/x")}),
-	"endpoint.serverProfiler.timeoutSeconds": profiler(&config.ServerProfiler{Timeout: ref(config.Seconds(9))}),
-	"endpoint.serverProfiler.startPath":      profiler(&config.ServerProfiler{StartPath: ref("/x")}),
-	"endpoint.serverProfiler.stopPath":       profiler(&config.ServerProfiler{StopPath: ref("/x")}),
+	"endpoint.resetKvCache.timeoutSeconds":   resetCache(&config.ResetKVCache{Timeout: new(config.Seconds(9))}),
+	"endpoint.resetKvCache.path":             resetCache(&config.ResetKVCache{Path: new("/x")}),
+	"endpoint.serverProfiler.timeoutSeconds": profiler(&config.ServerProfiler{Timeout: new(config.Seconds(9))}),
+	"endpoint.serverProfiler.startPath":      profiler(&config.ServerProfiler{StartPath: new("/x")}),
+	"endpoint.serverProfiler.stopPath":       profiler(&config.ServerProfiler{StopPath: new("/x")}),
 	"datasets.entries":                       func(d *config.Document) { d.Benchmark.Datasets[0].Entries = 11 },
-	"datasets.randomSeed":                    func(d *config.Document) { d.Benchmark.Datasets[0].RandomSeed = ref(int64(9)) },
+	"datasets.randomSeed":                    func(d *config.Document) { d.Benchmark.Datasets[0].RandomSeed = new(int64(9)) },
 	"datasets.sampling":                      func(d *config.Document) { d.Benchmark.Datasets[0].Sampling = "shuffle" },
-	"datasets.systemPrompt":                  func(d *config.Document) { d.Benchmark.Datasets[0].SystemPrompt = ref("s") },
-	"datasets.systemPromptFile":              func(d *config.Document) { d.Benchmark.Datasets[0].SystemPromptFile = ref("leaf_test.go") },
-	"datasets.prompts.isl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = ref(21.0) },
-	"datasets.prompts.osl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = ref(6.0) },
+	"datasets.systemPrompt":                  func(d *config.Document) { d.Benchmark.Datasets[0].SystemPrompt = new("s") },
+	"datasets.systemPromptFile":              func(d *config.Document) { d.Benchmark.Datasets[0].SystemPromptFile = new("leaf_test.go") },
+	"datasets.prompts.isl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = new(21.0) },
+	"datasets.prompts.osl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = new(6.0) },
 	"datasets.prompts.batchSize":             func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.BatchSize = 2 },
 	"datasets.prompts.corpus":                func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.Corpus = "coding" },
 	"datasets.prefixPrompts.poolSize":        func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.PoolSize = 3 },
 	"datasets.prefixPrompts.length":          func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.Length = 6 },
-	"datasets.turns":                         func(d *config.Document) { d.Benchmark.Datasets[0].Turns.Mean = ref(3.0) },
-	"datasets.turnDelay":                     func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelay.Mean = ref(11.0) },
+	"datasets.turns":                         func(d *config.Document) { d.Benchmark.Datasets[0].Turns.Mean = new(3.0) },
+	"datasets.turnDelay":                     func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelay.Mean = new(11.0) },
 	"datasets.turnDelayRatio":                func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelayRatio = 2 },
-	"datasets.interTurnDelayCapSeconds":      func(d *config.Document) { d.Benchmark.Datasets[0].DelayCap = ref(config.Seconds(1)) },
+	"datasets.interTurnDelayCapSeconds":      func(d *config.Document) { d.Benchmark.Datasets[0].DelayCap = new(config.Seconds(1)) },
 	"datasets.prefixPrompts.sharedSystemLength": func(d *config.Document) {
-		d.Benchmark.Datasets[0].PrefixPrompts.SharedSystemLength = ref(4)
+		d.Benchmark.Datasets[0].PrefixPrompts.SharedSystemLength = new(4)
 	},
 	"endpoint.dialect": func(d *config.Document) {
-		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Dialect = "sagemaker", ref("completions")
+		d.Benchmark.Endpoint.Type, d.Benchmark.Endpoint.Dialect = "sagemaker", new("completions")
 	},
 	"endpoint.dynamoOslHint": func(d *config.Document) {
 		d.Benchmark.Endpoint.DynamoOSLHint = true
 	},
 	"datasets.prefixPrompts.userContextLength": func(d *config.Document) {
-		d.Benchmark.Datasets[0].PrefixPrompts.UserContextLength = ref(4)
+		d.Benchmark.Datasets[0].PrefixPrompts.UserContextLength = new(4)
 	},
-	"datasets.images.batchSize":       func(d *config.Document) { d.Benchmark.Datasets[0].Images.BatchSize = ref(2) },
-	"datasets.images.width":           func(d *config.Document) { d.Benchmark.Datasets[0].Images.Width.Mean = ref(9.0) },
-	"datasets.images.height":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Height.Mean = ref(8.0) },
+	"datasets.images.batchSize":       func(d *config.Document) { d.Benchmark.Datasets[0].Images.BatchSize = new(2) },
+	"datasets.images.width":           func(d *config.Document) { d.Benchmark.Datasets[0].Images.Width.Mean = new(9.0) },
+	"datasets.images.height":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Height.Mean = new(8.0) },
 	"datasets.images.format":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Format = "png" },
 	"datasets.images.source":          func(d *config.Document) { d.Benchmark.Datasets[0].Images.Source = "assets" },
 	"datasets.images.sourceSampling":  func(d *config.Document) { d.Benchmark.Datasets[0].Images.SourceSampling = "shuffle-cycle" },
-	"datasets.audio.batchSize":        func(d *config.Document) { d.Benchmark.Datasets[0].Audio.BatchSize = ref(2) },
-	"datasets.audio.length":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Length.Mean = ref(3.0) },
+	"datasets.audio.batchSize":        func(d *config.Document) { d.Benchmark.Datasets[0].Audio.BatchSize = new(2) },
+	"datasets.audio.length":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Length.Mean = new(3.0) },
 	"datasets.audio.depths":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Depths[0] = 8 },
 	"datasets.audio.sampleRates":      func(d *config.Document) { d.Benchmark.Datasets[0].Audio.SampleRates[0] = 8 },
 	"datasets.audio.channels":         func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Channels = 2 },
-	"datasets.rankings.passages":      func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.Passages.Mean = ref(3.0) },
-	"datasets.rankings.passageTokens": func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.PassageTokens.Mean = ref(3.0) },
-	"datasets.rankings.queryTokens":   func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.QueryTokens.Mean = ref(3.0) },
+	"datasets.rankings.passages":      func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.Passages.Mean = new(3.0) },
+	"datasets.rankings.passageTokens": func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.PassageTokens.Mean = new(3.0) },
+	"datasets.rankings.queryTokens":   func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.QueryTokens.Mean = new(3.0) },
 	"datasets.type":                   toFile, "datasets.format": toFile, "datasets.path": toFile,
 	"datasets.records": func(d *config.Document) {
 		toFile(d)
@@ -128,21 +128,21 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	},
 	"datasets.osl": func(d *config.Document) {
 		toFile(d)
-		d.Benchmark.Datasets[0].OSL.Mean = ref(3.0)
+		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
 	},
 	"phases.name":                   func(d *config.Document) { d.Benchmark.Phases[0].Name = "p" },
 	"phases.kind":                   func(d *config.Document) { d.Benchmark.Phases[0].Kind = "warmup" },
 	"phases.type":                   func(d *config.Document) { d.Benchmark.Phases[0].Type = "constant" },
 	"phases.excludeFromResults":     func(d *config.Document) { d.Benchmark.Phases[0].ExcludeFromResults = true },
 	"phases.requests":               func(d *config.Document) { *d.Benchmark.Phases[0].Requests = 11 },
-	"phases.sessions":               func(d *config.Document) { d.Benchmark.Phases[0].Sessions = ref(int64(3)) },
-	"phases.duration":               func(d *config.Document) { d.Benchmark.Phases[0].Duration = ref(config.Seconds(3)) },
-	"phases.gracePeriod":            func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = ref(config.Seconds(3)) },
-	"phases.concurrency":            func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = ref(3) },
+	"phases.sessions":               func(d *config.Document) { d.Benchmark.Phases[0].Sessions = new(int64(3)) },
+	"phases.duration":               func(d *config.Document) { d.Benchmark.Phases[0].Duration = new(config.Seconds(3)) },
+	"phases.gracePeriod":            func(d *config.Document) { d.Benchmark.Phases[0].GracePeriod = new(config.Seconds(3)) },
+	"phases.concurrency":            func(d *config.Document) { d.Benchmark.Phases[0].Concurrency = new(3) },
 	"phases.rate":                   func(d *config.Document) { *d.Benchmark.Phases[0].Rate = 6 },
 	"phases.smoothness":             func(d *config.Document) { *d.Benchmark.Phases[0].Smoothness = 3 },
-	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = ref(0.5) },
-	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = ref("p") },
+	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
+	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
@@ -153,14 +153,14 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.useClientTokenCount":  func(d *config.Document) { d.Benchmark.Endpoint.UseClientTokenCount = true },
 
 	"endpoint.downloadVideoContent": func(d *config.Document) { d.Benchmark.Endpoint.DownloadVideoContent = true },
-	"endpoint.requestContentType":   func(d *config.Document) { d.Benchmark.Endpoint.RequestContentType = ref("application/json") },
-	"endpoint.jobs.pollInterval":    func(d *config.Document) { d.Benchmark.Endpoint.Jobs.PollInterval = ref(config.Seconds(3)) },
-	"endpoint.jobs.timeout":         func(d *config.Document) { d.Benchmark.Endpoint.Jobs.Timeout = ref(config.Seconds(3)) },
+	"endpoint.requestContentType":   func(d *config.Document) { d.Benchmark.Endpoint.RequestContentType = new("application/json") },
+	"endpoint.jobs.pollInterval":    func(d *config.Document) { d.Benchmark.Endpoint.Jobs.PollInterval = new(config.Seconds(3)) },
+	"endpoint.jobs.timeout":         func(d *config.Document) { d.Benchmark.Endpoint.Jobs.Timeout = new(config.Seconds(3)) },
 	"endpoint.jobs.runpodMode":      func(d *config.Document) { d.Benchmark.Endpoint.Jobs.RunpodMode = "async" },
 	"endpoint.jobs.runpodInput":     func(d *config.Document) { d.Benchmark.Endpoint.Jobs.RunpodInput = "prompt" },
 }
 
-// elsewhere are leaves that mean something to others than the plan.
+// elsewhere lists the leaves that do not affect the plan, with their use.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
 	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
@@ -177,14 +177,12 @@ var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"client.strict":               "the command line's exit code",
 }
 
-func ref[T any](v T) *T { return &v }
-
-// withContent adds what only some endpoint types take.
+// withContent adds content that only some endpoint types accept.
 func withContent(d *config.Document) {
-	few := func() config.Distribution { return config.Distribution{Mean: ref(2.0)} }
+	few := func() config.Distribution { return config.Distribution{Mean: new(2.0)} }
 	data := &d.Benchmark.Datasets[0]
-	data.Images = &config.Images{BatchSize: ref(1), Width: few(), Height: few(), Format: "jpeg", Source: "noise", SourceSampling: "random-with-replacement"}
-	data.Audio = &config.Audio{BatchSize: ref(1), Length: few(), Format: "wav", Depths: []int{16}, SampleRates: []float64{16}, Channels: 1}
+	data.Images = &config.Images{BatchSize: new(1), Width: few(), Height: few(), Format: "jpeg", Source: "noise", SourceSampling: "random-with-replacement"}
+	data.Audio = &config.Audio{BatchSize: new(1), Length: few(), Format: "wav", Depths: []int{16}, SampleRates: []float64{16}, Channels: 1}
 	data.Rankings = &config.Rankings{Passages: few(), PassageTokens: few(), QueryTokens: few()}
 }
 
@@ -261,11 +259,10 @@ func load(t *testing.T) *config.Document {
 // leaves yields the JSON paths of all values below a document, without indices.
 func leaves(typ reflect.Type, prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for i := range typ.NumField() {
-			f := typ.Field(i)
+		for f := range typ.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !f.IsExported() || name == "metadata" {
-				continue // what people say about a run never changes what is measured
+				continue // descriptions of a run do not change what is measured
 			}
 			path := strings.TrimPrefix(prefix+"."+name, ".")
 			path = strings.TrimPrefix(path, "benchmark.")
@@ -297,7 +294,7 @@ func structured(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct
 }
 
-// digest is a text of everything in a plan that can be compared.
+// digest returns a text with everything in a plan that can be compared.
 func digest(t *testing.T, d *config.Document) string {
 	t.Helper()
 	p, err := Compile(d)
@@ -330,7 +327,7 @@ func digest(t *testing.T, d *config.Document) string {
 		fmt.Fprintln(&out, c.ServerName, c.MinVersion, len(c.Certificates), c.RootCAs != nil)
 		p.Transport.TLS = nil
 	}
-	fmt.Fprintf(&out, "ahead %v\nproxy %s\nspread %+v\naffinity %v\nwait %+v\nreset %+v\nprofiler %+v\n",
+	fmt.Fprintf(&out, "preconnect %v\nproxy %s\nspread %+v\naffinity %v\nwait %+v\nreset %+v\nprofiler %+v\n",
 		p.Preconnect, p.Transport.Proxy, p.Spread, p.Affinity, p.Wait, deref(p.Reset), deref(p.Profiler))
 	p.Transport.Proxy = nil
 	p.Transport.Dial = nil

@@ -28,8 +28,7 @@ func newModels(m config.Models) Models {
 	return out
 }
 
-// Pick returns the model of session n; r is drawn from only where the strategy
-// is random.
+// Pick returns the model of session n. It draws from r only if the strategy is random.
 func (m *Models) Pick(n int64, r *mathrand.Rand) string {
 	switch {
 	case len(m.Names) == 1:

@@ -18,8 +18,8 @@ import (
 )
 
 // Plan is a compiled configuration: every name has become a value, and nothing
-// is looked up by string after this. It does not change after [Compile]. It holds
-// secrets (in headers and target URLs) and is never printed but by String.
+// is looked up by string afterwards. It does not change after [Compile]. It holds
+// secrets (in headers and target URLs) and is printed only by String.
 type Plan struct {
 	Measure
 	Models     Models
@@ -29,7 +29,7 @@ type Plan struct {
 	SessionID  string      // name of the session header
 	Affinity   []string    // names of more headers with the session's id
 	Wait       Readiness   // for the model
-	Reset      *CacheReset // of the servers' caches; nil = they are left alone
+	Reset      *CacheReset // of the servers' caches; nil = caches are not reset
 	Profiler   *Profiler
 	Transport  transport.Options
 	Preconnect bool // connections are opened before the phase that needs them
@@ -38,7 +38,7 @@ type Plan struct {
 	Certify    string // when the client certifies itself: none, before, after
 }
 
-// Measure is the part of a plan that says what is measured and reported. The
+// Measure is the part of a plan that determines what is measured and reported. The
 // document alone decides it: no file that the document names is read, so the
 // results of an interrupted run can be computed when these files are gone.
 type Measure struct {
@@ -48,49 +48,49 @@ type Measure struct {
 	Phases   []Phase
 	Metrics  metric.Options
 	Files    Files
-	Warnings []bench.Warning // about what was asked, for the result
+	Warnings []bench.Warning // about the document, for the result
 
-	Document *config.Document // what the plan was made of
+	Document *config.Document // from which the plan was compiled
 }
 
 // Target is one server under test.
 type Target struct {
-	URL     *url.URL // where requests are posted; holds secrets. The host of a unix socket is made up
+	URL     *url.URL // of the requests; holds secrets. The host of a unix socket is invented
 	Host    string   // for the Host header; empty = that of the URL
 	Basic   string   // value of Authorization for the URL's own user info; empty = none
-	Address string   // who answers there: host and port, or the path of a socket
+	Address string   // of the server: host and port, or the path of a socket
 	Shown   string   // the base URL, redacted
-	Root    string   // what the paths of the server's other functions are below; holds secrets
+	Root    string   // base URL of the server's other functions; holds secrets
 }
 
-// Readiness says how long to wait for the model, and for what.
+// Readiness describes how long to wait for the model, and for which sign of it.
 type Readiness struct {
-	Timeout   time.Duration // 0 = not at all
+	Timeout   time.Duration // 0 = do not wait
 	Interval  time.Duration // > 0
 	Models    bool          // the list of models must name it
 	Inference bool          // a short request must be answered
 }
 
-// CacheReset says how a server's cache is emptied.
+// CacheReset describes how the cache of a server is emptied.
 type CacheReset struct {
 	Timeout time.Duration // of one attempt
-	Paths   []string      // the next one where the server does not know one
+	Paths   []string      // tried in order until the server knows one
 }
 
-// Profiler says how a server's profiler is started and stopped.
+// Profiler describes how the profiler of a server is started and stopped.
 type Profiler struct {
 	Timeout     time.Duration // of one attempt
 	Start, Stop string        // paths
 }
 
-// Files says which artifacts a run leaves.
+// Files selects the artifacts of a run.
 type Files struct {
 	Prefix  string // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
 	Records bool   // profile_export.jsonl
 	Raw     bool   // profile_export_raw.jsonl
 }
 
-// Phase is one stretch of load.
+// Phase is one period of load.
 type Phase struct {
 	Index           int
 	ProfilingIndex  int // -1 for warm-up
@@ -114,7 +114,8 @@ type Phase struct {
 // client must have kept up with it.
 func (p *Phase) Counted() bool { return p.Kind == bench.Profiling && !p.Excluded }
 
-// Enough returns how many records of a phase say something about its failures.
+// Enough returns the least number of records of a phase with a meaningful share of
+// failures.
 func (p *Phase) Enough() int64 { return max(int64(p.Concurrency), 10) }
 
 // TooMany reports whether more requests have failed than the phase allows.
@@ -122,19 +123,19 @@ func (p *Phase) TooMany(failed, ok int64) bool {
 	return p.FailThreshold != nil && float64(failed) > *p.FailThreshold*float64(failed+ok)
 }
 
-// Dataset opens the dataset; opening may take long and is done by the run.
+// Dataset describes the dataset of a run. The run opens it, because that may take long.
 type Dataset struct {
 	Kind     dataset.Kind
 	Options  dataset.Options
 	Sampling string
 }
 
-// String is a summary without secrets.
+// String returns a summary without secrets.
 func (p *Plan) String() string {
 	return fmt.Sprintf("%s on %d target(s), %d phase(s)", p.Kind.Name, len(p.Targets), len(p.Phases))
 }
 
-// Servers names the servers of a run, three at most.
+// Servers names the servers of a run, at most three.
 func (p *Plan) Servers() string {
 	const most = 3
 	var names []string
@@ -154,8 +155,7 @@ func (p *Plan) Indirect() bool {
 	return o.Proxy != nil || o.EnvProxy || len(o.Sockets) > 0 || o.Version != transport.HTTP1
 }
 
-// ModelOf returns the model of a turn as far as it is known before a session
-// draws one.
+// ModelOf returns the model of a turn if it is known before a session draws one.
 func (p *Plan) ModelOf(conversation *bench.Conversation, turn int) string {
 	for _, name := range []string{conversation.Turns[turn].Model, conversation.Model} {
 		if name != "" {
@@ -165,17 +165,17 @@ func (p *Plan) ModelOf(conversation *bench.Conversation, turn int) string {
 	return p.Models.Names[0]
 }
 
-// Tokens says who counts tokens.
+// Tokens describes who counts tokens.
 type Tokens struct {
 	// Names are the tokenizers: one for all models, or each model's own in the order
 	// of the plan's models. A name is builtin, an encoding, a path or a model.
 	Names    []string
 	Revision string // of models on the hub
-	Explicit bool   // the user named it; it is not just the model's name
+	Explicit bool   // the user named it; otherwise it is the name of the model
 	Server   bool   // only the server's usage block counts
 	Client   bool   // only the tokenizer counts
 	Optional bool   // nothing needs a tokenizer
-	Spare    bool   // it only counts where the server does not
+	Fallback bool   // the tokenizer counts only if the server does not
 	Fetch    bool   // it may be downloaded
 	Template bool   // lengths of prompts include the chat template
 	// Open opens a file within the bounds of an untrusted document; nil = every file
@@ -183,5 +183,5 @@ type Tokens struct {
 	Open func(name string) (io.ReadCloser, error)
 }
 
-// MainRevision is the revision of models for which none is given.
+// MainRevision is the default revision of models.
 const MainRevision = "main"

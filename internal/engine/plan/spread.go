@@ -2,12 +2,12 @@ package plan
 
 import "aiperfd/internal/engine/bench"
 
-// spread chooses a target for each session or request. The choice depends on
-// nothing but the seed and the number, so that a run can be repeated.
+// spread chooses a target for each session or request. The choice depends only on the
+// seed and the number, so that a run can be repeated.
 type spread struct {
 	seed    bench.Seed
-	random  bool // else in turn
-	Request bool // each request for itself; else a session stays where it began
+	random  bool // false = in turn
+	Request bool // per request; false = per session
 	targets int
 }
 

@@ -3,6 +3,7 @@ package sketch
 import (
 	"iter"
 	"math"
+	"slices"
 )
 
 // Quantile estimates the quantile q (0 to 1) by the rule that position q·(n-1)
@@ -114,8 +115,8 @@ type Bucket struct {
 // Buckets yields the non-empty buckets in ascending order, without infinite values.
 func (s *Sketch) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
-		for i := len(s.neg.counts) - 1; i >= 0; i-- {
-			c, k := s.neg.counts[i], s.neg.base+i
+		for i, c := range slices.Backward(s.neg.counts) {
+			k := s.neg.base + i
 			if c > 0 && !yield(Bucket{Lower: -upper(k), Upper: -upper(k - 1), Count: c}) {
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,10 +122,8 @@ func hangs(_ http.ResponseWriter, r *http.Request) {
 // knows responds 200 to some paths and 404 to all others.
 func knows(paths ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		for _, path := range paths {
-			if r.URL.Path == path {
-				return
-			}
+		if slices.Contains(paths, r.URL.Path) {
+			return
 		}
 		http.Error(w, "gone", http.StatusNotFound)
 	}

@@ -28,7 +28,7 @@ type bpe struct {
 	// and tiktoken). Otherwise reach remembers, two bits a token, whether the
 	// merges really produce it.
 	takeWhole bool
-	reach     []atomic.Uint32
+	reachable []atomic.Uint32
 }
 
 const (
@@ -51,7 +51,7 @@ func (m *bpe) encode(sc *scratch, dst []uint32, piece string) []uint32 {
 	if m.takeWhole {
 		return append(dst, id)
 	}
-	word, shift := &m.reach[id/16], id%16*2
+	word, shift := &m.reachable[id/16], id%16*2
 	switch word.Load() >> shift & 3 {
 	case reachYes:
 		return append(dst, id)

@@ -137,7 +137,7 @@ func (p *parser) bpe(f modelFields, vocabJSON, merges json.RawMessage, byteLevel
 		fuseUnk:      f.FuseUnk,
 		byteFallback: f.ByteFallback,
 		takeWhole:    f.IgnoreMerges,
-		reach:        make([]atomic.Uint32, len(tokens)/16+1),
+		reachable:    make([]atomic.Uint32, len(tokens)/16+1),
 	}
 	if f.Prefix != nil {
 		m.prefix = *f.Prefix

@@ -17,7 +17,7 @@ func prose(t testing.TB, size int) string {
 	var inputs, words []string
 	readJSON(t, "strings.json", &inputs)
 	for _, s := range inputs {
-		for _, w := range strings.Fields(s) {
+		for w := range strings.FieldsSeq(s) {
 			if len(w) < 12 && strings.Trim(strings.ToLower(w), "abcdefghijklmnopqrstuvwxyz'.,;") == "" {
 				words = append(words, w)
 			}

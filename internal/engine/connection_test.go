@@ -280,8 +280,8 @@ func handler(t *testing.T) http.Handler {
 // patience is what waits for a server that comes.
 const patience = "waitForModelTimeout: 60, waitForModelMode: both, waitForModelInterval: 0.1, "
 
-// reaching is a document for a server that is reached in some way.
-func reaching(endpoint string) string {
+// connectionDocument is a document for a server that is reached in some way.
+func connectionDocument(endpoint string) string {
 	return `
 benchmark:
   model: m
@@ -308,7 +308,7 @@ func TestUnixSockets(t *testing.T) {
 		{"URL", `url: "http+unix://` + strings.ReplaceAll(path, "/", "%2F") + `/v1"`, "localhost"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := b.run(reaching(tt.endpoint))
+			r := b.run(connectionDocument(tt.endpoint))
 			if r.State != bench.StateCompleted || r.Summary.Requests != 12 || r.Summary.Errors != 0 {
 				t.Fatalf("run %s: %+v", r.State, r.Error)
 			}
@@ -353,7 +353,7 @@ func TestTLS(t *testing.T) {
 		{"no client certificate", mutual + ", tls: {" + ca + "}", "certificate required", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			document := reaching(tt.endpoint)
+			document := connectionDocument(tt.endpoint)
 			if tt.want != "" {
 				document = strings.Replace(document, patience, "", 1)
 			}
@@ -401,7 +401,7 @@ func TestHTTPVersions(t *testing.T) {
 		{"h2c", "url: " + plain.URL + ", httpVersion: h2c", "http2: requests shared connections of HTTP/2: 1 were opened in all, with 250 requests at a time on each at most, as the server allows"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := b.run(reaching(tt.endpoint))
+			r := b.run(connectionDocument(tt.endpoint))
 			if r.State != bench.StateCompleted || r.Summary.Errors != 0 || r.Summary.Requests != 12 {
 				t.Fatalf("run %s: %+v", r.State, r.Error)
 			}
@@ -441,7 +441,7 @@ func TestProxies(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &proxy{}
-			r := b.run(reaching("url: " + tt.url + ", proxy: " + tt.serve(t, p) + ", tls: {caFile: " + made.CAFile + "}"))
+			r := b.run(connectionDocument("url: " + tt.url + ", proxy: " + tt.serve(t, p) + ", tls: {caFile: " + made.CAFile + "}"))
 			if r.State != bench.StateCompleted || r.Summary.Errors != 0 || r.Summary.Requests != 12 {
 				t.Fatalf("run %s: %+v", r.State, r.Error)
 			}
@@ -459,7 +459,7 @@ func TestProxies(t *testing.T) {
 	t.Run("refusal", func(t *testing.T) {
 		p := &proxy{}
 		address := strings.Replace(httpProxy(t, p), "pass", "wrong", 1)
-		r := b.run(strings.Replace(reaching("url: "+secure.URL+", proxy: "+address), patience, "", 1))
+		r := b.run(strings.Replace(connectionDocument("url: "+secure.URL+", proxy: "+address), patience, "", 1))
 		if r.Error == nil || !strings.Contains(r.Error.Message, "Proxy Authentication Required") || strings.Contains(r.Error.Message, "word") {
 			t.Errorf("run %s: %+v", r.State, r.Error)
 		}
@@ -467,7 +467,7 @@ func TestProxies(t *testing.T) {
 	t.Run("environment is ignored", func(t *testing.T) {
 		p := &proxy{}
 		t.Setenv("HTTP_PROXY", httpProxy(t, p))
-		if r := b.run(reaching("url: " + plain.URL)); r.State != bench.StateCompleted || p.used != 0 {
+		if r := b.run(connectionDocument("url: " + plain.URL)); r.State != bench.StateCompleted || p.used != 0 {
 			t.Errorf("run %s, the proxy was used %d times", r.State, p.used)
 		}
 	})
