@@ -1,5 +1,5 @@
-// Command aiperfd benchmarks LLM inference servers: as a daemon with an API, or
-// once from the command line.
+// Command aiperfd benchmarks LLM inference servers; this package has its subcommands,
+// their flags and their exit codes.
 package main
 
 import (

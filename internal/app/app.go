@@ -1,5 +1,6 @@
-// Package app runs the engine and its HTTP API: as a daemon, for one benchmark in
-// the foreground, and as a demonstration. Tests start it in-process.
+// Package app is the life of the process: it starts the engine and its HTTP API as a
+// daemon, for one benchmark in the foreground or as a demonstration, and stops them on
+// signals. Tests start it in-process.
 package app
 
 import (

@@ -1,4 +1,5 @@
-// Package store keeps runs on disk. A [Store] is a folder with a SQLite
+// Package store keeps runs on disk: an index to list them by, and a folder for the files
+// of each. A [Store] is a folder with a SQLite
 // database, which is authoritative for the runs and their states, and one folder
 // per run with its artifacts. Each folder also contains a copy of the run, so that
 // it is complete without the database, and a lost database can be rebuilt. A [Single]

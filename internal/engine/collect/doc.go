@@ -1,5 +1,5 @@
 // Package collect turns the finished requests of a run into metrics and files: it
-// decodes responses, counts tokens, folds records into metric sets, writes record files,
+// decodes responses, counts tokens (by the server's usage or by a tokenizer), folds records into metric sets, writes record files,
 // and publishes what a phase has measured so far.
 //
 // A [Recorder] has a pool of goroutines for decoding, and one goroutine that processes

@@ -1,5 +1,4 @@
 // Package report computes the results of runs from what their phases have measured:
-// the report, its warnings and its summary, and how the run ended. The judgements on
-// a run in progress, and the results of an interrupted run, come from the same
-// functions. Nothing here performs I/O, except [Recover], which reads a record file.
+// the report, its warnings and its summary, and whether the run completed or failed; also
+// for runs in progress, and for those whose process died. Nothing here performs I/O, except [Recover], which reads a record file.
 package report

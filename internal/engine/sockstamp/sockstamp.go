@@ -1,6 +1,6 @@
-// Package sockstamp reports when the bytes of a read arrived. If the platform
-// gives it, that is the kernel's receive time: a goroutine that waits for a core
-// reads late, but the stamp is not late.
+// Package sockstamp takes the timestamp of the bytes of each read of a socket: the
+// kernel's receive time, if the platform has it, otherwise the time after the read. A
+// goroutine that waits for a core reads late, but the kernel's timestamp is not late.
 package sockstamp
 
 import (

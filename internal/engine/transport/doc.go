@@ -1,8 +1,9 @@
-// Package transport moves one request's bytes and stamps them: when a
-// connection was at hand, when the request was written, when the bytes of each
-// read arrived. It cuts bodies into events but understands none of them; what they
-// mean is the endpoint codecs' business.
+// Package transport sends HTTP requests, receives their responses, and records the
+// timestamps of both: of the connection, the end of the request, and each event of the
+// response. It splits bodies into events but does not interpret them; the codecs of
+// package endpoint do.
 //
-// There are two ways to a server: an event loop of ours for plain HTTP on Linux,
-// and net/http over stamping connections for everything else.
+// Plain HTTP on Linux goes over an event loop (package loop), everything else over
+// net/http with connections that record when the bytes of each read arrived (package
+// sockstamp).
 package transport

@@ -1,4 +1,5 @@
-// Package sandbox opens the files, directories and sockets that a document names.
+// Package sandbox opens the files, directories and sockets that a document names, if the
+// document may open them.
 // With roots, it opens only files under one of them, even if links in the name
 // contains.
 package sandbox

@@ -1,4 +1,4 @@
-// Package anthropic implements the Messages API.
+// Package anthropic implements the Messages API of Anthropic.
 package anthropic
 
 import (
