@@ -3,7 +3,7 @@ package bench
 // Caps are the capabilities of an endpoint type. They decide which documents are
 // valid, what a request may contain, and which metrics apply.
 type Caps struct {
-	Streams        bool // can be asked to stream
+	Streams        bool // can stream
 	ProducesTokens bool // generates text
 	ProducesItems  bool // answers with vectors or scores
 	ProducesImages bool // generates images

@@ -34,7 +34,7 @@ type Turn struct {
 	InputTokens Tokens          // exact length of Texts and Named with the run's tokenizer; 0 = not counted
 }
 
-// NamedTexts are texts of a turn that have a member of their own in the API.
+// NamedTexts are texts of a turn that have a separate member in the API.
 type NamedTexts struct {
 	Name  string
 	Texts []string

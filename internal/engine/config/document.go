@@ -15,7 +15,7 @@ type Document struct {
 	Benchmark     Benchmark `json:"benchmark"`
 	Metadata      Metadata  `json:"metadata,omitzero"`
 
-	defaulted []Default // what the loader chose because of other values
+	defaulted []Default // values that depend on other values
 	injected  []string  // values that substitutions put into secret places
 	untrusted bool      // files only under roots
 	roots     []string
@@ -54,13 +54,13 @@ type Model struct {
 	Weight *float64 `json:"weight" validate:"gte=0"` // strategy weighted only; all together 1 ± 0.01
 }
 
-// Endpoint is the server under test and how to talk to it.
+// Endpoint is the server under test and the connection to it.
 type Endpoint struct {
 	URLs                 []URL           `json:"urls" validate:"min=1"`                           // at least one; default http://localhost:8000
 	URLStrategy          string          `json:"urlStrategy" validate:"oneof=round_robin random"` // round_robin (default), random
 	URLAffinity          string          `json:"urlAffinity" validate:"oneof=session request"`    // what stays on one URL: session (default), request
 	URLParams            Params          `json:"urlParams"`                                       // for the query of every request
-	UnixSocket           *string         `json:"unixSocket" validate:"min=1"`                     // connect here, whatever host the URLs name
+	UnixSocket           *string         `json:"unixSocket" validate:"min=1"`                     // connect here instead of to the hosts of the URLs
 	Type                 string          `json:"type" choices:"endpointTypes"`                    // chat (default)
 	Path                 *string         `json:"path"`                                            // replaces the type's path; "" = post to the base URL as it is
 	APIKey               Secret          `json:"apiKey"`
@@ -77,7 +77,7 @@ type Endpoint struct {
 	UseServerTokenCount  bool            `json:"useServerTokenCount"`
 	PerChunkUsage        bool            `json:"perChunkUsage"`       // needs streaming, chat and useServerTokenCount
 	Preconnect           bool            `json:"preconnect"`          // default true: open connections before the phase that needs them
-	StreamUsage          bool            `json:"streamUsage"`         // default true: ask for usage in streams
+	StreamUsage          bool            `json:"streamUsage"`         // default true: request usage in streams
 	UseClientTokenCount  bool            `json:"useClientTokenCount"` // count with the tokenizer only, as AIPerf does by default
 	Headers              Headers         `json:"headers"`
 	Extra                Object          `json:"extra"`           // merged over every request body
@@ -102,7 +102,7 @@ type Endpoint struct {
 	Dialect *string `json:"dialect" choices:"dialects"`
 	// DownloadVideoContent fetches the videos that were made; video_generation only.
 	DownloadVideoContent bool `json:"downloadVideoContent"`
-	// RequestContentType is that of bodies, where an endpoint type takes both: nil = as
+	// RequestContentType is that of bodies, if an endpoint type takes both: nil = as
 	// the type has it.
 	RequestContentType *string `json:"requestContentType" validate:"oneof=application/json multipart/form-data"`
 	Jobs               Jobs    `json:"jobs,omitzero"`
@@ -124,12 +124,12 @@ type Template struct {
 }
 
 // TLS configures connections to https URLs. The zero value takes the
-// system's certificate authorities and shows no certificate of its own.
+// system's certificate authorities and sends no client certificate.
 type TLS struct {
 	CAFile     *string `json:"caFile,omitempty" validate:"min=1"`                            // PEM; replaces the system's authorities
 	CertFile   *string `json:"certFile,omitempty" validate:"min=1"`                          // PEM; needs keyFile
 	KeyFile    *string `json:"keyFile,omitempty" validate:"min=1"`                           // PEM, not encrypted; needs certFile
-	ServerName *string `json:"serverName,omitempty" validate:"min=1"`                        // to ask for and to verify, in place of the URL's host
+	ServerName *string `json:"serverName,omitempty" validate:"min=1"`                        // to request and to verify, instead of the URL's host
 	MinVersion string  `json:"minVersion,omitempty" form:"version" validate:"oneof=1.2 1.3"` // lowest version of TLS; default 1.2
 }
 
@@ -167,7 +167,7 @@ type Dataset struct {
 	Path             string        `json:"path,omitempty" validate:"min=1"`    // type file
 	Format           string        `json:"format,omitempty" choices:"formats"` // type file; default: what the first record looks like
 	Records          []Object      `json:"records,omitempty" validate:"min=1"` // type file: inline instead of path
-	OSL              Distribution  `json:"osl,omitzero" least:"1"`             // type file: used where a record has no output_length
+	OSL              Distribution  `json:"osl,omitzero" least:"1"`             // type file: used if a record has no output_length
 }
 
 // decode reads an object over the dataset's own fixed defaults.
@@ -190,7 +190,7 @@ type PrefixPrompts struct {
 	PoolSize           int  `json:"poolSize" validate:"gte=0"`           // number of prefixes to draw from; 0 = none
 	Length             int  `json:"length" validate:"gte=0"`             // tokens each
 	SharedSystemLength *int `json:"sharedSystemLength" validate:"gte=1"` // one system message for all conversations, tokens
-	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context a conversation, tokens
+	UserContextLength  *int `json:"userContextLength" validate:"gte=1"`  // one context per conversation, tokens
 }
 
 // Phase is one stretch of load.
@@ -224,7 +224,7 @@ type Runtime struct {
 	APIPort       *int     `json:"apiPort" validate:"gte=1,lte=65535"`
 	APIHost       *string  `json:"apiHost"`
 	StatsInterval *Seconds `json:"statsInterval" validate:"gte=0,lte=1000"`
-	Report        string   `json:"report,omitempty" validate:"oneof=brief aiperf full"` // what is printed at the end: brief (default), aiperf, full
+	Report        string   `json:"report,omitempty" validate:"oneof=brief aiperf full"` // printed at the end: brief (default), aiperf, full
 }
 
 // Logging holds the log level.

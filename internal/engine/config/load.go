@@ -41,7 +41,7 @@ type LoadOptions struct {
 	// AllowDownload permits untrusted documents to download tokenizers.
 	AllowDownload bool
 	// Stored is for documents that were stored redacted, to read back what a run
-	// measured: placeholders stand where secrets were, so it cannot run again.
+	// measured: placeholders replace the secrets, so it cannot run again.
 	Stored bool
 	// LookupEnv gives environment variables; nil = none is set.
 	LookupEnv func(name string) (string, bool)

@@ -45,7 +45,7 @@ type Problem struct {
 	Column  int    `json:"column,omitempty"` // 1-based, in bytes
 }
 
-// String is for terminals: where, then what. The detail may begin with the name of
+// String is for terminals: the place, then the detail. The detail may begin with the name of
 // the field, which the place has already named.
 func (p Problem) String() string {
 	detail := strings.TrimPrefix(p.Detail, p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:]+": ")

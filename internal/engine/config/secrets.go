@@ -42,7 +42,7 @@ func (d *Document) Secrets() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 }
 
-// urlSecrets returns what redact.URL hides in a URL.
+// urlSecrets returns the texts that redact.URL hides in a URL.
 func urlSecrets(raw string) []string {
 	u, err := url.Parse(raw)
 	if err != nil {

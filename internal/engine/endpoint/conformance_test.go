@@ -262,7 +262,7 @@ func concat(reads []read) []byte {
 	return body
 }
 
-// check compares an answer with what a vector expects.
+// check compares an answer with the expectation of a vector.
 func check(t *testing.T, v vector, a bench.Answer, times bool) {
 	t.Helper()
 	want := v.Expect

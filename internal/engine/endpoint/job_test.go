@@ -322,7 +322,7 @@ func TestJobIsBounded(t *testing.T) {
 }
 
 // FuzzRunpod gives the answers of a job line by line; nothing may break, and what
-// is said to be an answer must hold together.
+// is returned as an answer must be consistent.
 func FuzzRunpod(f *testing.F) {
 	f.Add("{\"id\":\"j\",\"status\":\"IN_QUEUE\"}\n{\"status\":\"IN_PROGRESS\",\"stream\":[{\"output\":\"data: {\\\"choices\\\":[{\\\"delta\\\":{\\\"content\\\":\\\"a\\\"}}]}\\n\\n\"}]}\n{\"status\":\"COMPLETED\",\"stream\":[]}", true)
 	f.Add("{\"id\":\"j\",\"status\":\"COMPLETED\",\"output\":[{\"choices\":[{\"tokens\":[\"a\"]}],\"usage\":{\"input\":1,\"output\":1}},{\"text\":[\"b\"],\"input_tokens\":1}],\"delayTime\":1e300}", false)

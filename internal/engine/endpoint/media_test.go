@@ -130,7 +130,7 @@ func TestDecodeSpeechEvents(t *testing.T) {
 	if got, want := describe(a), "audio 500@20 250ms streamed stream_truncated"; got != want {
 		t.Errorf("without its last event: %s, want %s", got, want)
 	}
-	big := make([]byte, 12<<10) // the header of a later delta would be past what is kept
+	big := make([]byte, 12<<10) // the header of a later delta would be past the bytes that are kept
 	a = streamedAnswer(t, "audio_speech", sse, true, bench.EndEOF, delta(append(header, big...)), delta(big), done)
 	if got, want := describe(a), "audio 12332@10 audio 12288@20 12.288s streamed"; got != want {
 		t.Errorf("large deltas: %s, want %s", got, want)

@@ -10,14 +10,14 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// Media of tests: an image by address, an image and an audio clip with what they hold.
+// Media of tests: an image by address, an image and an audio clip with their content.
 var (
 	photo = bench.Media{URL: "https://x/a.png"}
 	pixel = bench.Media{MIME: "image/png", Data: []byte("PNG")}
 	wave  = bench.Media{MIME: "audio/wav", Data: []byte("RIFF")}
 )
 
-// toolHistory is a history with calls of tools, and what they returned.
+// toolHistory is a history with calls of tools and their results.
 func toolHistory() []bench.Exchange {
 	return []bench.Exchange{
 		{Turn: user("1"), Answer: bench.Choice{Text: "A", Reasoning: "hidden"}},

@@ -231,7 +231,7 @@ func TestShapesProperty(t *testing.T) {
 }
 
 // FuzzStream feeds a body in two reads through the framer into the codec: it must
-// not panic, and mean what it means when every event is read in full.
+// not panic, and have the same result as when every event is read in full.
 func FuzzStream(f *testing.F) {
 	line := func(events []string) string {
 		return "data: " + strings.Join(append(events, stop, "[DONE]"), "\n\ndata: ") + "\n\n"

@@ -10,7 +10,7 @@ import (
 )
 
 // fuzzText checks that a codec takes any bytes, as a stream and as a document, that
-// its events and its texts tell the same, and that events may be read by their shape.
+// its events and its texts agree, and that events may be read by their shape.
 func fuzzText(f *testing.F, kind string, g *answer.Grammar, seeds ...string) {
 	f.Helper()
 	for _, seed := range seeds {

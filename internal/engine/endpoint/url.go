@@ -158,7 +158,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-// bracketed guesses what was meant by an IPv6 address without brackets: the
+// bracketed guesses the meaning of an IPv6 address without brackets: the
 // digits after the last colon are taken for a port.
 func bracketed(host string) string {
 	i := strings.LastIndexByte(host, ':')

@@ -245,7 +245,7 @@ func insideLength(b []byte) int {
 func startsNumber(c byte) bool { return c == '-' || c-'0' <= 9 }
 
 // NumberLength returns the length of the JSON number (RFC 8259, section 6) at the
-// start of b; 0 = there is none. The number ends where its syntax ends, whatever
+// start of b; 0 = there is none. The number ends at the end of its syntax, whatever
 // follows: it is 1 for "01" and for "1.x".
 func NumberLength(b []byte) int {
 	i := 0

@@ -108,7 +108,7 @@ func (c *Conn) Read(b []byte) (int, error) { return c.in.read(b) }
 // has gone fails with EPIPE.
 func (c *Conn) Write(b []byte) (int, error) { return c.out.write(b) }
 
-// Close ends both directions; the peer reads what is buffered, then io.EOF.
+// Close ends both directions; the peer reads the buffered bytes, then io.EOF.
 func (c *Conn) Close() error {
 	c.out.close(io.EOF)
 	c.in.close(net.ErrClosed)

@@ -42,7 +42,7 @@ func BenchmarkObserve(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/50, "ns/chunk")
 }
 
-// BenchmarkObserveEvents is what content events cost in long answers: while
+// BenchmarkObserveEvents measures the cost of content events in long answers: while
 // values are kept, and once nothing is kept any more. In plain answers the server
 // does not report how many tokens an event carries.
 func BenchmarkObserveEvents(b *testing.B) {

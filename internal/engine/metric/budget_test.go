@@ -108,7 +108,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetOrder checks what is dropped first.
+// TestBudgetOrder checks the order in which values are dropped.
 func TestBudgetOrder(t *testing.T) {
 	o := everything()
 	o.Budget = 4 << 20

@@ -40,7 +40,7 @@ var registryFlags = map[string]Flags{
 	"SUPPORTS_IMAGE_ONLY": SupportsImageOnly,
 }
 
-// def turns a registered metric into what our catalogue must say.
+// def turns a registered metric into the entry that our catalogue must have.
 func (m *registered) def(t *testing.T) Def {
 	t.Helper()
 	d := Def{Tag: m.Tag, Header: m.Header, Short: m.Short, Unit: m.Shown, Order: m.Order, Origin: aiperf}

@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// connectionRows are what it cost to open connections, ahead of a phase or by the
+// connectionRows are the costs of opening connections, before a phase or by the
 // request that needed one.
 func connectionRows() []row {
 	times := []row{
@@ -86,7 +86,7 @@ func connectionCounts() []row {
 	}
 }
 
-// opened returns what the connection cost that a request opened; NaN = it opened none.
+// opened returns the cost of the connection that a request opened; NaN = it opened none.
 func opened(r *bench.Record, setup func(bench.Setup) float64) float64 {
 	c := &r.Conn
 	if r.Stamps.Connected == 0 || c.Reused {

@@ -39,7 +39,7 @@ func observeMany(s *Set, n int) bench.PhaseStats {
 	return bench.PhaseStats{Start: time.Second, RequestsEnd: end, End: bench.PhaseCompleted}
 }
 
-// TestKeepIn checks that results do not depend on where values are.
+// TestKeepIn checks that results do not depend on the place of values.
 func TestKeepIn(t *testing.T) {
 	const n = 5000
 	memory, file := newSet(t, Options{Streaming: true}), newSet(t, Options{Streaming: true})

@@ -39,7 +39,7 @@ type ErrorGroup struct {
 	Last    time.Duration `json:"last_ns"`  // offset from the run's epoch
 }
 
-// groupKey is what the failures of a group have in common.
+// groupKey is the common part of the failures of a group.
 type groupKey struct {
 	class               bench.Class
 	status              int

@@ -97,7 +97,7 @@ func Pool(parts ...Part) (Results, error) {
 	}
 	o := parts[0].Set.opts
 	for _, p := range parts[1:] {
-		o.Budget += p.Set.opts.Budget // so that what was kept of each is kept of all
+		o.Budget += p.Set.opts.Budget // so that the values kept of each are kept of all
 	}
 	all, err := NewSet(o)
 	if err != nil {

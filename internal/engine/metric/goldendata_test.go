@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// goldenSummary is what AIPerf 0.13 wrote about a run of 60 streamed chat
+// goldenSummary is the summary that AIPerf 0.13 wrote of a run of 60 streamed chat
 // requests, six of which failed, cut down to the metrics.
 type goldenSummary struct {
 	Start   int64                     `json:"start_ns"`

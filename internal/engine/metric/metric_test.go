@@ -16,7 +16,7 @@ const ms = time.Millisecond
 // approx compares floats up to rounding.
 var approx = cmpopts.EquateApprox(1e-12, 1e-12)
 
-// everything is what a streaming chat endpoint under an open load can measure.
+// everything has the options of a streaming chat endpoint under an open loop.
 func everything() Options {
 	return Options{
 		Streaming: true, OpenLoop: true,
@@ -61,7 +61,7 @@ func failedRecord(class bench.Class) *bench.Record {
 	return r
 }
 
-// recordValues returns what a record's line holds.
+// recordValues returns the values of a record's line.
 func recordValues(r *bench.Record, o Options) map[string]float64 {
 	out := make(map[string]float64)
 	perRecord(r, o).Values(func(d *Def, v float64) { out[d.Tag] = v })

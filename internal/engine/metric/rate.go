@@ -2,7 +2,7 @@ package metric
 
 import "aiperfd/internal/engine/bench"
 
-// rateRows are what the whole phase achieved.
+// rateRows are the rates of the whole phase.
 func rateRows() []row {
 	return []row{
 		{

@@ -8,7 +8,7 @@ import (
 	"aiperfd/internal/engine/bench"
 )
 
-// TestEveryLatencyHasItsTwin checks by their definitions that whatever counts
+// TestEveryLatencyHasItsTwin checks by their definitions that every metric that counts
 // from the start of a request also counts from when it was due, and differs by
 // the schedule lag.
 func TestEveryLatencyHasItsTwin(t *testing.T) {

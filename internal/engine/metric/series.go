@@ -11,7 +11,7 @@ type series struct {
 	row    *row
 	sketch *sketch.Sketch // in seconds, bytes, tokens …
 	exact  values.Column  // in base units, in order of observation
-	// sequence is what remains of their order; nil = exact has all values.
+	// sequence summarizes their order; nil = exact has all values.
 	sequence *stat.Sequence
 }
 
@@ -75,7 +75,7 @@ func (s *series) merge(o *series) {
 	}
 }
 
-// size returns what the series takes in memory and on disk, in bytes.
+// size returns the size of the series in memory and on disk, in bytes.
 func (s *series) size() int64 {
 	n := s.sketch.Size() + s.exact.Size()
 	if s.sequence != nil {

@@ -36,7 +36,7 @@ type Set struct {
 	list   []float64 // scratch of Observe
 }
 
-// tally is what a set counts besides the values of metrics.
+// tally holds the counts of a set besides the values of metrics.
 type tally struct {
 	Counters
 	firstStart, lastContent time.Duration // of the successes

@@ -199,7 +199,7 @@ func mustSet(t *rapid.T, o Options) *Set {
 	return s
 }
 
-// fataler is what testing.T and rapid.T have in common.
+// fataler is the common part of testing.T and rapid.T.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)

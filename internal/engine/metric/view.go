@@ -120,7 +120,7 @@ func (v *view) itl() float64 {
 	return (v.last - v.first) / divisor
 }
 
-// firstTokens returns the tokens that had come with the first event that says
+// firstTokens returns the tokens that had come with the first event that reports
 // so; NaN if none does.
 func (v *view) firstTokens() float64 {
 	for i := range v.r.Answer.Chunks {
@@ -132,7 +132,7 @@ func (v *view) firstTokens() float64 {
 }
 
 // clientCount returns the run's own count of something, regardless of who counted the
-// record: own where both exist, otherwise the record's if the run counted it.
+// record: own if both exist, otherwise the record's if the run counted it.
 func (v *view) clientCount(own *bench.Tokens, recorded float64) float64 {
 	switch {
 	case own != nil:

@@ -6,7 +6,7 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// A Host reads what the system reports about this process and its machine. Read is
+// A Host reads the figures of the system about this process and its machine. Read is
 // called about once per second, never concurrently.
 type Host interface {
 	Read() Totals
@@ -90,7 +90,7 @@ func (s *sums) since(begin *sums) verdict.Self {
 	return out
 }
 
-// difference returns what was counted between two totals; nil if one is unknown.
+// difference returns the count between two totals; nil if one is unknown.
 func difference(now, then *verdict.Histogram) *verdict.Histogram {
 	if now == nil || then == nil {
 		return nil

@@ -2,7 +2,7 @@ package monitor
 
 import "time"
 
-// Usage is what this process has used since its start, as the system reports it.
+// Usage is the resource usage of this process since its start, as the system reports it.
 // Fields that the system does not report are zero.
 type Usage struct {
 	Started             time.Time

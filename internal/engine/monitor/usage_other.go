@@ -4,7 +4,7 @@ package monitor
 
 import "runtime"
 
-// ReadUsage returns what the Go runtime knows without the system.
+// ReadUsage returns the figures of the Go runtime, without those of the system.
 func ReadUsage() Usage {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)

@@ -17,7 +17,7 @@ func AndersonDarling(sample []float64, cdf func(float64) float64) (a2, p float64
 	if n == 0 {
 		return 0, 1
 	}
-	// Logarithms of 0 are avoided by what a double can tell from 1.
+	// Logarithms of 0 are avoided: the bound is the resolution of a double at 1.
 	const least = 1e-16
 	u := make([]float64, n)
 	for i, x := range sample {

@@ -45,7 +45,7 @@ var student975 = [...]float64{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2
 
 // studentQuantile returns the quantile 0.975 of Student's distribution: from the
 // table for up to 10 degrees of freedom, by the expansion in 1/v (Abramowitz and
-// Stegun 26.7.5) beyond, where it is good to 1e-4.
+// Stegun 26.7.5) beyond, with an error of 1e-4.
 func studentQuantile(v int) float64 {
 	if v <= len(student975) {
 		return student975[max(v, 1)-1]

@@ -13,7 +13,7 @@ type Observation struct {
 // pointers are unknown.
 type Self struct {
 	Window    time.Duration // duration of the observation
-	Ticks     Histogram     // how late a goroutine woke up that asked for it at regular intervals
+	Ticks     Histogram     // lateness of a goroutine that wakes up at regular intervals
 	Scheduler *Histogram    // how long goroutines were runnable before they ran
 	Pauses    *Histogram    // how long the garbage collector stopped all of them, each time
 	CPU       *CPU

@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/config"
 )
 
-// Complete returns what may stand in place of the word that a user is typing: the
+// Complete returns the completions of the word that a user is typing: the
 // spellings of options with their meaning behind a tab, or the values that the
 // option before takes. files = the word is the name of a file.
 func Complete(known *config.Choices, before []string, word string) (words []string, files bool) {

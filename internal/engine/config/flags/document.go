@@ -130,7 +130,7 @@ func (b plainOptions) option(occ *occurrence) {
 	case "endpoint.apiKey":
 		b.apiKey(occ)
 	case "endpoint.headers", "endpoint.extra", "endpoint.urlParams", "slos":
-		objectOptions{b.overlay}.lay(occ, path)
+		objectOptions(b).lay(occ, path)
 	case "dataset.audio.depths", "dataset.audio.sampleRates":
 		b.numbers(occ, path)
 	case "endpoint.resetKvCache", "endpoint.serverProfiler":
@@ -179,8 +179,8 @@ func (b plainOptions) models(occ *occurrence) {
 	b.set("models.items", occ, names)
 }
 
-// apiKey takes the key itself, or the file that holds it. It goes before what a
-// file says.
+// apiKey takes the key itself, or the file that holds it. It overrides the key of
+// the document.
 func (b plainOptions) apiKey(occ *occurrence) {
 	key := occ.values[0]
 	if occ.option.kind == optFile {

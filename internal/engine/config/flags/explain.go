@@ -22,7 +22,7 @@ func (f *Flags) Explain(err error) error {
 	return &config.Invalid{Problems: f.explain(invalid.Problems)}
 }
 
-// explain gives problems the option that they are about. Where there is none, and
+// explain gives problems the option that they are about. If there is none, and
 // no file either, the pointer means nothing to a user of flags and is left out.
 func (f *Flags) explain(problems []config.Problem) []config.Problem {
 	var out []config.Problem

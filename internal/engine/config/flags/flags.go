@@ -291,7 +291,7 @@ func (f *Flags) get(flag string) *occurrence {
 	return nil
 }
 
-// kind implements [redact.Flags]. flag comes without dashes.
+// Kind implements [redact.Flags]. flag comes without dashes.
 func (f *Flags) Kind(flag string) (kind redact.FlagKind, multi, ok bool) {
 	for _, dashes := range []string{"--", "-"} {
 		if o, ok := f.table[dashes+flag]; ok {

@@ -347,7 +347,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestAIPerfVariables: AIPerf's variables about requests do what they do there, or
+// TestAIPerfVariables: AIPerf's variables about requests have the same effect, or
 // are named as lacking.
 func TestAIPerfVariables(t *testing.T) {
 	for _, tt := range []struct {

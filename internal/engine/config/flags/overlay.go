@@ -79,7 +79,7 @@ func (b *overlay) set(path string, occ *occurrence, value *tree.Node) {
 }
 
 // descend returns the child of n called name, made if need be: a list before
-// "0", else an object. A plain number where an object is needed is a mean.
+// "0", else an object. A plain number in place of an object is a mean.
 func (b *overlay) descend(n *tree.Node, name, next string, occ *occurrence, ptr string) *tree.Node {
 	if name == "0" {
 		return n.Items[0]

@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// TestReferenceTexts: every field and every short form has a text of its own or
+// TestReferenceTexts: every field and every short form has its own text or
 // its flag's, which does not speak of flags.
 func TestReferenceTexts(t *testing.T) {
 	root := Document(new(plan.Choices()))

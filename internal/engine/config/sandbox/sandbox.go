@@ -15,7 +15,7 @@ import (
 var ErrNotRegular = errors.New("not a regular file")
 
 // Open opens a file that a document names. It must be a regular file. With
-// roots, it must also lie under one of them, whatever links it contains; a
+// roots, it must also lie under one of them after all links are followed; a
 // relative name is tried under each. The caller closes the file.
 func Open(name string, roots []string) (*os.File, error) {
 	if len(roots) == 0 {

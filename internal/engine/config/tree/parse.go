@@ -89,7 +89,7 @@ func ParseJSON(data []byte) (*Node, []Duplicate, error) {
 	return root, p.duplicates, nil
 }
 
-// start returns where the next token begins.
+// start returns the position of the next token.
 func (p *jsonParser) start() int {
 	at := int(p.dec.InputOffset())
 	for at < len(p.data) && bytes.IndexByte([]byte(" \t\r\n,:"), p.data[at]) >= 0 {
@@ -102,7 +102,7 @@ func (p *jsonParser) malformed(err error) error {
 	if m, ok := errors.AsType[*Malformed](err); ok {
 		return m
 	}
-	// Where the bad token begins: the offset in a *json.SyntaxError does not
+	// The start of the bad token: the offset in a *json.SyntaxError does not
 	// count what the decoder read as tokens.
 	line, col := p.lines.position(p.start())
 	detail := err.Error()

@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/engine/eventlog"
 )
 
-// effect is what every event of one shape does to an answer, once the first one
+// effect is the effect of every event of one shape on an answer, once the first one
 // was read in full.
 type effect struct {
 	state    effectState
@@ -35,7 +35,7 @@ const (
 // noHole stands for the number of a hole that is not there.
 const noHole = -1
 
-// Role is what a place in a chunk means to us.
+// Role is the meaning of a place in a chunk.
 type Role uint8
 
 // The roles of places.
@@ -99,7 +99,7 @@ func roleInChoice(p Place) Role {
 	return RoleNone
 }
 
-// learnFrom learns what a shape does from an event of it that was read just now and
+// learnFrom learns the effect of a shape from an event that was read just now and
 // has emitted so many chunks.
 func (d *Decoder) learnFrom(events *eventlog.Log, shape, chunks int) {
 	if d.grammar.Role == nil {

@@ -104,7 +104,7 @@ func (d *Decoder) Other(resp *bench.Response) bool {
 	return true
 }
 
-// FailStatus handles what is no success, or has no status at all.
+// FailStatus handles responses without success, or without any status.
 func (d *Decoder) FailStatus(resp *bench.Response) {
 	isError := resp.Status >= 400
 	switch {
@@ -294,7 +294,7 @@ func (d *Decoder) endStream(resp *bench.Response) {
 	d.CheckOutput()
 }
 
-// CheckOutput judges a complete answer by what it holds.
+// CheckOutput checks the content of a complete answer.
 func (d *Decoder) CheckOutput() {
 	if len(d.Answer.Chunks) > 0 || d.Answer.Failure != nil {
 		return

@@ -13,7 +13,7 @@ import (
 const bigDocument = 64 << 10
 
 // maxValues bounds the JSON values of one document. Each costs about 90 bytes of
-// memory, whatever it costs on the wire, and fastjson's list of them leaves up to
+// memory, regardless of its length on the wire, and fastjson's list of them leaves up to
 // four times that behind while it grows: half a gibibyte at most.
 const maxValues = 1 << 20
 

@@ -13,10 +13,10 @@ import (
 
 // Events of one shape (see [eventlog.Log]) are the same JSON but for what is in
 // the holes. What such an event does to the answer is found out once, with marks
-// in the holes, by the same code that reads any event: where the marks lie in the
+// in the holes, by the same code that reads any event: the places of the marks in the
 // document, and which of them come out. From then on only the holes are looked at.
 
-// mark returns what is put into a hole to recognise it: a text that nobody
+// mark returns the text that marks a hole: one that no server
 // writes, or a number that can be the index of something.
 func mark(hole int, number bool) string {
 	if number {
@@ -97,7 +97,7 @@ func isPlain(inside []byte) bool {
 	return true
 }
 
-// appendUnescaped appends what the inside of a JSON string means; ok = false when
+// appendUnescaped appends the text of the inside of a JSON string; ok = false when
 // it is not certain: bad escapes, half a surrogate pair, bytes that are no UTF-8.
 func appendUnescaped(dst, inside []byte) (text []byte, ok bool) {
 	if !utf8.Valid(inside) {
@@ -136,7 +136,7 @@ func appendUnescaped(dst, inside []byte) (text []byte, ok bool) {
 	}
 }
 
-// unescaped returns what an escape of two characters means; 0 = it is none.
+// unescaped returns the character of an escape of two characters; 0 = it is none.
 func unescaped(c byte) byte {
 	switch c {
 	case '"', '\\', '/':

@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/endpoint/answer"
 )
 
-// contentBlock is what is known of one content block of a Messages stream.
+// contentBlock is the state of one content block of a Messages stream.
 type contentBlock struct {
 	index int // in the content
 	kind  blockKind

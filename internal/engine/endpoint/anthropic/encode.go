@@ -72,7 +72,7 @@ func encodeMessages(dst []byte, r *codec.Request) ([]byte, error) {
 		return dst, err
 	}
 	renameStop(b)
-	b.SetStreamOptions(&codec.Settings{}) // Only what the user wants: usage comes unasked
+	b.SetStreamOptions(&codec.Settings{}) // only the user's options: usage comes by default
 	return b.Append(dst), nil
 }
 
@@ -254,7 +254,7 @@ func inputOf(call *bench.ToolCall) string {
 	return "{}"
 }
 
-// appendImageBlock appends an image by its URL or with what it holds.
+// appendImageBlock appends an image by its URL or with its content.
 func appendImageBlock(dst []byte, m *bench.Media) []byte {
 	dst = append(dst, `{"type":"image","source":{"type":`...)
 	if m.URL != "" {

@@ -7,7 +7,7 @@ import (
 	"aiperfd/internal/engine/endpoint/wav"
 )
 
-// Contents returns what media a request contains, with its history: the number of
+// Contents describes the media of a request, with its history: the number of
 // images, and the playing time of its audio. 0 = none, or unknown.
 func (r *Request) Contents() (images int, audio time.Duration) {
 	known := true

@@ -77,7 +77,7 @@ func withSystem(t bench.Turn, system string) bench.Turn {
 type messages struct {
 	dst   []byte
 	count int
-	calls []bench.ToolCall // of the last answer: what a tool's turn is about
+	calls []bench.ToolCall // of the last answer: the calls that a tool's turn returns
 }
 
 func (m *messages) open(role string) {
@@ -251,7 +251,7 @@ func FoldSystem(r *Request) (system string, taken int) {
 // HasMedia reports whether a turn has images, audio or video.
 func HasMedia(t *bench.Turn) bool { return len(t.Images)+len(t.Audios)+len(t.Videos) > 0 }
 
-// ResultOf returns what call number i of n returned: its text, and for the last
+// ResultOf returns the result of call number i of n: its text, and for the last
 // one all that are left.
 func ResultOf(texts []string, i, n int) string {
 	if i >= len(texts) {

@@ -86,7 +86,7 @@ func (f *Form) Fields(fields []Field) {
 	}
 }
 
-// formValue returns what a JSON value looks like in a form.
+// formValue returns the form of a JSON value in a form body.
 func formValue(v json.RawMessage) string {
 	var text string
 	if json.Unmarshal(v, &text) == nil {

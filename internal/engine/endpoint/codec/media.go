@@ -18,7 +18,7 @@ func mediaSize(media []bench.Media) int {
 }
 
 // AppendMediaURL appends the location of media, as a JSON string: its URL, or a data URI
-// (RFC 2397) with what it holds.
+// (RFC 2397) with its content.
 func AppendMediaURL(dst []byte, m *bench.Media) []byte {
 	if m.URL != "" {
 		return AppendString(dst, m.URL)

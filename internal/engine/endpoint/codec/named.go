@@ -37,7 +37,7 @@ func AllTexts(t *bench.Turn) []string {
 	return append(texts, t.Texts...)
 }
 
-// Ranking returns what a ranking request is about: one query, and documents, which
+// Ranking returns the parts of a ranking request: one query, and documents, which
 // may be none. kind names the endpoint type in errors.
 func Ranking(kind string, t *bench.Turn) (query string, documents []string, err error) {
 	queries := NamedTexts(t, QueryNames())
@@ -102,7 +102,7 @@ func CountTexts(r *Request) int {
 
 // Given reports whether the user merges a member of one of the names into the body.
 func Given(r *Request, names ...string) bool {
-	extra, _ := Fields(r.Turn.ExtraBody) // what is no object is refused elsewhere
+	extra, _ := Fields(r.Turn.ExtraBody) // other values are rejected elsewhere
 	for _, f := range append(extra, r.Settings.Extra...) {
 		if slices.Contains(names, f.Name) {
 			return true

@@ -11,8 +11,8 @@ import (
 type Wrapped struct {
 	Object string   // Name of that object: "parameters", "options", "sampling_params"
 	Top    []string // names of the user's members that belong beside it
-	Outer  []Field  // what stands beside it; the user's members of these names too
-	Inner  []Field  // what is in it
+	Outer  []Field  // the members beside it; the user's members of these names too
+	Inner  []Field  // its members
 	// replace is the user's value for the object, if it is not an object.
 	replace json.RawMessage
 }

@@ -88,7 +88,7 @@ func textTensor(outputs []*fastjson.Value) *fastjson.Value {
 	return first
 }
 
-// tensor is what is known of a tensor of numbers.
+// tensor describes a tensor of numbers.
 type tensor struct {
 	dim, rows int // Length of the last axis, and product of the others
 	size      int // bytes

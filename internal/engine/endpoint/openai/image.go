@@ -73,7 +73,7 @@ func encodeImageEdit(dst []byte, r *codec.Request) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	size := 1 << 10 // for what is around the files
+	size := 1 << 10 // for the text around the files
 	for i := range r.Turn.Images {
 		size += 256 + len(r.Turn.Images[i].Data)
 	}

@@ -45,7 +45,7 @@ func encodeResponses(dst []byte, r *codec.Request) ([]byte, error) {
 type inputItems struct {
 	dst   []byte
 	first int              // offset of the list
-	calls []bench.ToolCall // of the last answer: what a tool's turn is about
+	calls []bench.ToolCall // of the last answer: the calls that a tool's turn returns
 }
 
 // conversation appends the list of items: context, earlier turns with their

@@ -13,7 +13,7 @@ import (
 // unplaced is the index of an item whose place in the output is not known.
 const unplaced = -1
 
-// outputItem is what is known of one output item of a Responses stream. Items are
+// outputItem is the state of one output item of a Responses stream. Items are
 // identified by their place in the output and, if a server leaves that out, by
 // their ids.
 type outputItem struct {

@@ -39,7 +39,7 @@ type speechDialect struct {
 	Dialect
 
 	start []byte // first bytes of the audio
-	size  int64  // of what was received
+	size  int64  // bytes received
 }
 
 func newSpeech(b *answer.Builder) answer.Dialect { return &speechDialect{Dialect: Dialect{b}} }
@@ -74,7 +74,7 @@ func (d *speechDialect) piece(data []byte) {
 	size := base64.RawStdEncoding.DecodedLen(len(plain))
 	if room := maxAudioStart - len(d.start); room > 0 {
 		whole := min(len(plain), (room+2)/3*4)
-		decoded, _ := base64.RawStdEncoding.AppendDecode(nil, plain[:whole]) // what is wrong with it does not change its size
+		decoded, _ := base64.RawStdEncoding.AppendDecode(nil, plain[:whole]) // errors in it do not change its size
 		d.start = append(d.start, decoded...)
 	}
 	d.size += int64(size)

@@ -69,7 +69,7 @@ func encodeAudio(dst []byte, r *codec.Request) ([]byte, error) {
 			add("stream_continuous_usage_stats")
 		}
 	}
-	const head = 1 << 10 // for what is around the file
+	const head = 1 << 10 // for the text around the file
 	f := codec.Form{Dst: slices.Grow(dst, len(clip.Data)+head)}
 	filename, mime := codec.AudioFile(clip)
 	f.File("file", filename, mime, clip.Data)

@@ -52,7 +52,7 @@ func videoState(v *fastjson.Value) polling.State {
 	return polling.Unknown
 }
 
-// nextVideo returns what follows an answer.
+// nextVideo returns the next step after an answer.
 func nextVideo(t *polling.Tracker, v *fastjson.Value) polling.Step {
 	s := polling.Step{State: videoState(v.Get("status"))}
 	if t.ID == "" {

@@ -25,7 +25,7 @@ type Decoder struct {
 	Job     bench.Job
 	why     answer.Detail // of a failure
 	Output  bool          // content came when the work was over, not while it went on
-	Fetched int           // Size of what the job made, if it was downloaded
+	Fetched int           // size of the result, if it was downloaded
 }
 
 // Dialect reads the answers about jobs of one API.
@@ -109,7 +109,7 @@ func (j *Decoder) FailedWith(v *fastjson.Value) {
 	}
 }
 
-// end judges what the answers came to.
+// end evaluates the answers together.
 func (j *Decoder) end(resp *bench.Response, d Dialect, streaming bool) {
 	j.Answer.Job = &j.Job
 	switch j.State {

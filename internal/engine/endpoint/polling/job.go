@@ -20,7 +20,7 @@ import (
 // Job describes an API whose answers take more than one request: the first one
 // submits the work, further ones poll for its results. Use a [Tracker].
 type Job struct {
-	// Poller returns what decides the calls of one job.
+	// Poller returns the poller of one job.
 	Poller func() Poller
 	// Cancel cancels work.
 	Cancel func(id string) Call
@@ -71,7 +71,7 @@ const (
 // Over reports whether nothing will change any more.
 func (s State) Over() bool { return s >= Done }
 
-// Step is what follows an answer.
+// Step is the next step after an answer.
 type Step struct {
 	State State
 	Call  *Call  // the next request; nil = the work is over, and so is the fetching
@@ -82,7 +82,7 @@ type Step struct {
 type Call struct {
 	Method string
 	Now    bool   // there is nothing to wait for
-	Binary bool   // the answer is what was made
+	Binary bool   // the answer is the result itself
 	Path   string // from the path of the submission; escaped, "../" leads up
 }
 
@@ -121,13 +121,13 @@ func withoutKey(query, key string) string {
 	return strings.Join(keep, "&")
 }
 
-// The limits of what is believed and kept of a job.
+// The limits of a job.
 const (
 	maxJobID    = 512
 	maxJobBytes = 256 << 20 // of all answers that are kept
 )
 
-// JobID returns the id of submitted work as a part of a path; ok = false where it
+// JobID returns the id of submitted work as a part of a path; ok = false if it
 // cannot be one.
 func JobID(v *fastjson.Value) (id string, ok bool) {
 	id = string(answer.Str(v.Get("id")))
@@ -259,7 +259,7 @@ func (t *Tracker) Pause(elapsed time.Duration) time.Duration {
 	return t.waited
 }
 
-// Cancel returns the call that takes the work back; ok = false where there is
+// Cancel returns the call that cancels the job; ok = false if there is
 // nothing to be taken back.
 func (t *Tracker) Cancel() (c Call, ok bool) {
 	if t.ID == "" || t.State.Over() {

@@ -10,7 +10,7 @@ import (
 // itemBuilder collects answers of items: vectors, scores, tokens.
 type itemBuilder struct{ *answer.Builder }
 
-// envelope reads what answers have beside their content, and reports whether the
+// envelope reads the members beside the content of an answer, and reports whether the
 // answer is an error.
 func (d itemBuilder) envelope(doc *answer.Document) (failed bool) {
 	v := doc.Value

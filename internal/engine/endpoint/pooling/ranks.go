@@ -134,7 +134,7 @@ func classItem(v *fastjson.Value, position int) (bench.Rank, bool) {
 	return bench.Rank{Index: index, Score: best}, !math.IsInf(best, 0)
 }
 
-// foundItem reads what was found in an image: there is no score for all of it.
+// foundItem reads the objects found in an image: there is no overall score.
 func foundItem(v *fastjson.Value, position int) (bench.Rank, bool) {
 	index, ok := itemIndex(v, position)
 	return bench.Rank{Index: index, Score: math.NaN()}, ok && v.Type() == fastjson.TypeObject

@@ -54,7 +54,7 @@ func (d *runpodDialect) JobAnswer(v *fastjson.Value) {
 	}
 }
 
-// items takes what a poll has brought.
+// items takes the items of a poll.
 func (d *runpodDialect) items(list []*fastjson.Value) {
 	for _, item := range list {
 		if output := item.Get("output"); output != nil {

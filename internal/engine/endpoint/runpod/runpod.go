@@ -104,7 +104,7 @@ func runpodState(v *fastjson.Value) polling.State {
 	return polling.Unknown
 }
 
-// runpodItems returns what an answer of /stream brought: {"stream":[…]}, or the
+// runpodItems returns the items of an answer of /stream: {"stream":[…]}, or the
 // bare list.
 func runpodItems(v *fastjson.Value) []*fastjson.Value {
 	if v.Type() == fastjson.TypeArray {
@@ -239,7 +239,7 @@ func runpodInput(r *codec.Request) ([]codec.Field, error) {
 	return []codec.Field{codec.RawField("messages", codec.AppendMessages(make([]byte, 0, codec.MessagesSize(r)), r))}, nil
 }
 
-// runpodExtra is what users add to bodies, by the place where it belongs.
+// runpodExtra holds the user's additions to bodies, by their place.
 type runpodExtra struct {
 	job      []codec.Field // beside input
 	input    []codec.Field

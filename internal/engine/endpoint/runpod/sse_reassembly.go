@@ -16,7 +16,7 @@ type sseReassembly struct {
 	kind  reassemblyMode
 	held  []byte // not handed on yet
 	at    time.Duration
-	read  int32 // of what is held
+	read  int32 // of the buffered text
 	event eventlog.Event
 	lines int // of the event
 	cr    bool
@@ -33,7 +33,7 @@ const (
 // started reports whether any text has come.
 func (f *sseReassembly) started() bool { return f.kind != reassemblyUnknown || len(f.held) > 0 }
 
-// add takes the next text and hands on what is complete: events, or the text
+// add takes the next text and hands on its complete parts: events, or the text
 // itself. What put gets is valid during the call.
 func (f *sseReassembly) add(at time.Duration, read int32, text []byte, put func(e *eventlog.Event, isEvent bool)) {
 	if f.kind == reassemblyText {
@@ -78,7 +78,7 @@ func modeOf(start []byte) reassemblyMode {
 	return reassemblyText
 }
 
-// cut takes the whole lines off what is held.
+// cut removes the complete lines from the buffered text.
 func (f *sseReassembly) cut(put func(e *eventlog.Event, isEvent bool)) {
 	for {
 		end := bytes.IndexAny(f.held, "\r\n")
@@ -127,7 +127,7 @@ func (f *sseReassembly) dispatch(put func(e *eventlog.Event, isEvent bool)) {
 	f.event, f.lines = eventlog.Event{Data: f.event.Data[:0]}, 0
 }
 
-// end hands on what is left when no more comes: text that could have become a
+// end hands on the rest at the end of the stream: text that could have become a
 // stream, or a last event without its blank line, if it is whole.
 func (f *sseReassembly) end(put func(e *eventlog.Event, isEvent bool)) {
 	switch f.kind {

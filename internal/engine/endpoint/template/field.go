@@ -10,7 +10,7 @@ import (
 	"github.com/ohler55/ojg/jp"
 )
 
-// finder returns what stands at a place of a JSON value; nil = nothing does.
+// finder returns the value at a place of a JSON value; nil = none.
 type finder func(any) (any, error)
 
 // Bounds of the place of an output. Neither library bounds what an expression

@@ -78,7 +78,7 @@ func (d *genericDialect) usageOf(v *fastjson.Value) {
 	}
 }
 
-// output takes a value that is the output, by what it is.
+// output takes a value that is the output, by its type.
 func (d *genericDialect) output(v any) {
 	switch v := v.(type) {
 	case string:

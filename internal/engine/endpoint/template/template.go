@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/engine/jinja"
 )
 
-// Kind is an API that the user describes: a body with holes, and where in an
+// Kind is an API that the user describes: a body with variables, and the place in an
 // answer the output stands. As a row of [Kinds] it has neither; see [New].
 func Kind() codec.Kind {
 	return codec.Kind{
@@ -36,7 +36,7 @@ func Raw() codec.Kind {
 	}
 }
 
-// genericCaps is what an API may be able to do.
+// genericCaps are the capabilities that such an API may have.
 func genericCaps() bench.Caps {
 	return bench.Caps{
 		Named:   true,
@@ -46,7 +46,7 @@ func genericCaps() bench.Caps {
 }
 
 // New returns the type template for a body in Jinja's language and the
-// place of the output in an answer: a JMESPath, a JSONPath where it starts with $,
+// place of the output in an answer: a JMESPath, a JSONPath if it starts with $,
 // or empty or "text" if the decoder is to find it. The name of a built-in
 // template (nv-embedqa) may stand for the body.
 //
@@ -94,7 +94,7 @@ func encodeTemplate(t *jinja.Template, dst []byte, r *codec.Request) ([]byte, er
 	return b.Finish(dst, r, codec.FieldMaxTokens)
 }
 
-// variables are what a body may use of a request.
+// variables are the parts of a request that a body may use.
 func variables(r *codec.Request) map[string]any {
 	t := &r.Turn
 	role := t.Role

@@ -1,4 +1,4 @@
-// Package pattern reduces error messages to what those of one kind have in common.
+// Package pattern reduces error messages to their common parts.
 package pattern
 
 import "strings"
@@ -6,7 +6,7 @@ import "strings"
 // MaxLength bounds the part of a message that a pattern is made of, in bytes.
 const MaxLength = 512
 
-// Of returns what messages have in common that differ only in numbers and
+// Of returns the common part of messages that differ only in numbers and
 // identifiers: UUIDs become <uuid>, long hexadecimal words <hex>, long words of
 // letters and digits <id>, and other numbers <n>; white space becomes one blank.
 func Of(message string) string {

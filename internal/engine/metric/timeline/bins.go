@@ -29,12 +29,12 @@ const (
 	numLevels
 )
 
-// bin is what happened to each level in an interval of time. A step of height h
+// bin holds the change of each level in an interval of time. A step of height h
 // at time t adds h·(end of the bin - t) to the area and h to the change, so the
 // mean of a level over a bin is exact: what the level was before the bin, plus
 // area / width.
 type bin [numLevels]struct {
-	area   float64 // level · ns, without what was there before the bin
+	area   float64 // level · ns, without the level before the bin
 	change float64 // of the level in the course of the bin
 }
 
@@ -249,7 +249,7 @@ func (b *bins) idle(dst []Weight, c Curve, from, to time.Duration) []Weight {
 }
 
 // levelOf turns the means of a bin into a level, without the remainders that
-// adding and subtracting fractions leaves where nothing happens. Counts of
+// adding and subtracting fractions leaves if nothing happens. Counts of
 // requests are whole multiples of nanoseconds, so they have no remainders.
 func levelOf(mean *[numLevels]float64) level {
 	l := level{

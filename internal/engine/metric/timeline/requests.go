@@ -69,7 +69,7 @@ func (s *requests) all() iter.Seq[*Request] {
 }
 
 // bytesOf returns the memory of requests, which hold no pointers. Only this process
-// reads what it wrote.
+// reads its own data.
 func bytesOf(r []Request) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r))), len(r)*int(unsafe.Sizeof(Request{})))
 }

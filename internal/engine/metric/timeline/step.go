@@ -13,7 +13,7 @@ type Step struct {
 	What  Change
 }
 
-// Change is what a step changes.
+// Change is the change of a step.
 type Change uint8
 
 // The changes.

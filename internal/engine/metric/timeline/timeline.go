@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/metric/values"
 )
 
-// Request is what curves are computed from. Times are offsets from one epoch.
+// Request is the input of curves. Times are offsets from one epoch.
 type Request struct {
 	Start, End time.Duration
 	First      time.Duration // first content event; 0 = none, or the request failed
@@ -51,7 +51,7 @@ func New(budget int64, disk *values.Disk, gaps *values.Column) *Timeline {
 // Binned reports whether curves have the resolution of bins.
 func (t *Timeline) Binned() bool { return t.bins != nil }
 
-// Size returns what the timeline takes in memory and on disk, in bytes.
+// Size returns the size of the timeline in memory and on disk, in bytes.
 func (t *Timeline) Size() int64 {
 	n := requestBytes * int64(t.requests.len())
 	if t.bins != nil {
@@ -156,7 +156,7 @@ func (t *Timeline) Requests() iter.Seq2[*Request, []float64] {
 // gapReader returns the gaps of requests, in the order in which they were added.
 type gapReader struct {
 	next func() ([]float64, bool)
-	run  []float64 // what was read and not returned yet
+	run  []float64 // values that were read and not returned yet
 	at   int       // place of its first value in the series
 	own  []float64
 }
@@ -182,7 +182,7 @@ func (g *gapReader) of(r *Request) []float64 {
 	return g.own
 }
 
-// facts are what is known of any request.
+// facts are the known properties of a request.
 type facts struct{ first, isl, osl bool }
 
 func (f *facts) add(r *Request) {

@@ -31,7 +31,7 @@ type Column struct {
 // block is blockLen values.
 type block struct {
 	base  float64
-	width uint8  // bytes of a value: 0 = it is base, 2 and 4 = what is to be added to base, 8 = the value itself
+	width uint8  // bytes of a value: 0 = it is base, 2 and 4 = the difference from base, 8 = the value itself
 	data  []byte // in little endian; nil = it is on disk, at offset at
 	at    int64
 }
@@ -42,7 +42,7 @@ const blockBytes = 48
 // On returns an empty column whose full blocks go to a disk.
 func On(d *Disk) Column { return Column{disk: d} }
 
-// Size returns what the column takes in memory and on disk, in bytes.
+// Size returns the size of the column in memory and on disk, in bytes.
 func (c *Column) Size() int64 { return c.bytes }
 
 // Len returns the number of values.

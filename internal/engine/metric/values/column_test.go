@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestColumn checks that a column gives back what was put in, bit by bit,
+// TestColumn checks that a column returns its values, bit by bit,
 // however it was put in.
 func TestColumn(t *testing.T) {
 	kinds := []string{"constant", "small", "large", "huge", "fractions", "negative"}
@@ -50,7 +50,7 @@ func TestColumn(t *testing.T) {
 	})
 }
 
-// TestColumnPacks checks what values of each kind cost.
+// TestColumnPacks checks the size of values of each kind.
 func TestColumnPacks(t *testing.T) {
 	for name, test := range map[string]struct {
 		value func(i int) float64

@@ -47,7 +47,7 @@ func (d *Disk) Put(b []byte) (at int64, ok bool) {
 	return at, true
 }
 
-// Get reads what Put has written at an offset; false if it cannot be read.
+// Get reads a block that Put has written at an offset; false if it cannot be read.
 func (d *Disk) Get(b []byte, at int64) bool {
 	if _, err := d.file.ReadAt(b, at); err != nil {
 		d.lost = fmt.Errorf("read values back: %w", err)
