@@ -148,7 +148,7 @@ as JSON. ` + "`response_field`" + ` (` + "`endpoint.template.responseField`" + `
 JMESPath, or a JSONPath that begins with $; without it the usual places are searched.
 `
 
-// aboutMedia is what the table cannot say about audio and images.
+// aboutMedia is the text about audio and images that does not fit into the table.
 const aboutMedia = `
 ## Audio and images
 
@@ -200,7 +200,7 @@ func yes(b bool) string {
 	return "no"
 }
 
-// contents says what the reports hold; a format without a sentence here is an
+// contents describes the content of the reports; a format without a sentence here is an
 // error.
 func contents() map[string]string {
 	return map[string]string{
