@@ -380,14 +380,14 @@ func TestResponsesFormat(t *testing.T) {
 		City  *string
 		Count *int
 	}
-	if text := text(`{"type":"json_schema","name":"n","schema":` + schema + `}`); json.Unmarshal([]byte(text), &asked) != nil || asked.City == nil || asked.Count == nil {
-		t.Errorf("%q does not follow the schema", text)
+	if got := text(`{"type":"json_schema","name":"n","schema":` + schema + `}`); json.Unmarshal([]byte(got), &asked) != nil || asked.City == nil || asked.Count == nil {
+		t.Errorf("%q does not follow the schema", got)
 	}
-	if text := text(`{"type":"json_object"}`); !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
-		t.Errorf("%q is no JSON object", text)
+	if got := text(`{"type":"json_object"}`); !strings.HasPrefix(got, "{") || !json.Valid([]byte(got)) {
+		t.Errorf("%q is no JSON object", got)
 	}
-	if text := text(`{"type":"text"}`); json.Valid([]byte(text)) {
-		t.Errorf("%q is JSON, which was not asked for", text)
+	if got := text(`{"type":"text"}`); json.Valid([]byte(got)) {
+		t.Errorf("%q is JSON, which was not asked for", got)
 	}
 }
 
