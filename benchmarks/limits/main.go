@@ -1,14 +1,14 @@
 //go:build linux
 
-// Command limits measures what aiperfd costs and how far its numbers are from the
-// truth. It builds the raw epoll client of benchmarks/epoll and lets both measure
-// the same simulated server, in turn and in one run, so that what the machine does
-// meanwhile hits both. Run it from the root of the repository:
+// Command limits measures the CPU cost of aiperfd and the error of its numbers. It
+// builds the raw epoll client of benchmarks/epoll, and both measure the same simulated
+// server in turn, in one run, so that other load of the machine affects both. Run it
+// from the root of the repository:
 //
 //	go run ./benchmarks/limits --bin bin/aiperfd
 //
 // Every row goes to benchmarks/out as a line of JSON; the table has the medians.
-// It ends with 1 when a limit is missed or a run fails.
+// The exit code is 1 if a limit is missed or a run fails.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"time"
 )
 
-// settings is the command line.
+// settings are the flags.
 type settings struct {
 	binary   string
 	out      string
@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-// run does what the command line says; ok is false when a limit is missed.
+// run performs the scenarios; ok is false if a limit is missed.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (ok bool, err error) {
 	s, err := parse(args, stderr)
 	if err != nil {
@@ -115,7 +115,7 @@ func choose(names string) ([]scenario, error) {
 	return chosen, nil
 }
 
-// measureAll runs scenarios and keeps their rows.
+// measureAll runs scenarios and returns their rows.
 func measureAll(ctx context.Context, s settings, chosen []scenario, stderr io.Writer) (verdicts []verdict, err error) {
 	dir, err := os.MkdirTemp("", "limits")
 	if err != nil {

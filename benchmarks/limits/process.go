@@ -33,7 +33,7 @@ const (
 	ticksPerSecond = 100
 )
 
-// cost is what a process has used.
+// cost is the resources that a process has used.
 type cost struct {
 	cpu     time.Duration
 	rssMiB  float64
@@ -64,9 +64,9 @@ func execute(ctx context.Context, program string, args ...string) ([]byte, cost,
 	}, nil
 }
 
-// watchMemory waits for the end of a process and returns the most memory that it
-// had resident, as of its last look. The figure of wait4(2) is of no use: it
-// includes what this program had when it started the process.
+// watchMemory waits for the end of a process and returns its peak resident memory, as
+// read last. The figure of wait4(2) is unsuitable, because it includes the memory of
+// this program when it started the process.
 func watchMemory(pid int, ended <-chan error) (rssMiB float64, err error) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -75,7 +75,7 @@ func watchMemory(pid int, ended <-chan error) (rssMiB float64, err error) {
 		case err := <-ended:
 			return rssMiB, err
 		case <-tick.C:
-			// The process may end between the look and the next.
+			// The process may end between two readings.
 			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
 				rssMiB = max(rssMiB, peakMemory(b))
 			}
@@ -130,7 +130,7 @@ func startMock(ctx context.Context, binary, dir string, sc *scenario) (*mockServ
 	if err := m.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start mock: %w", err)
 	}
-	// A mock that says nothing is killed, which ends the decoder's read.
+	// A mock without output is killed, which ends the decoder's read.
 	timer := time.AfterFunc(startTimeout, func() { _ = m.cmd.Process.Kill() })
 	defer timer.Stop()
 	var hello struct {
@@ -182,8 +182,8 @@ func (m *mockServer) cpu() (time.Duration, error) {
 	return time.Duration(user+system) * time.Second / ticksPerSecond, nil
 }
 
-// loadAverage returns how many threads wanted to run over the last minute, as
-// /proc/loadavg has it; NaN where it cannot be read.
+// loadAverage returns the load average of the last minute from /proc/loadavg; NaN if it
+// cannot be read.
 func loadAverage() float64 {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -197,9 +197,9 @@ func loadAverage() float64 {
 	return v
 }
 
-// wakeLateness returns how late a machine without load wakes a thread, in ms at
-// p99 of short sleeps. What the host of a virtual machine does meanwhile is in it,
-// and in every time that is measured here.
+// wakeLateness returns how late a machine without load wakes a thread: the p99 of short
+// sleeps, in ms. It includes the effects of the host of a virtual machine, as does every
+// time that is measured here.
 func wakeLateness() float64 {
 	const sleeps, length = 2000, 500 * time.Microsecond
 	runtime.LockOSThread()

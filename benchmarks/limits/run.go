@@ -35,10 +35,10 @@ type runner struct {
 	raw    string // the raw client
 	dir    string // for files that do not matter afterwards
 	rounds int
-	keep   func(row) error // takes every row as it is made
+	keep   func(row) error // called with every new row
 }
 
-// run starts one server and lets the clients measure it in turn.
+// run starts one server, which the clients measure in turn.
 func (r *runner) run(ctx context.Context, sc *scenario) (rows []row, err error) {
 	dir, err := os.MkdirTemp(r.dir, sc.name)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *runner) run(ctx context.Context, sc *scenario) (rows []row, err error) 
 			if err := r.measure(ctx, m, sc, &out, dir); err != nil {
 				return nil, fmt.Errorf("%s, round %d, %s: %w", sc.name, round, client, err)
 			}
-			// JSON has no NaN; what could not be measured is left out.
+			// JSON has no NaN; measures without a value are omitted.
 			maps.DeleteFunc(out.M, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 			rows = append(rows, out)
 			if err := r.keep(out); err != nil {
@@ -113,8 +113,8 @@ func (r *runner) measure(ctx context.Context, m *mockServer, sc *scenario, out *
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// charge adds what a client has used for the answers in truths, the first ones
-// that open its connections included.
+// charge adds the resources that a client has used for the answers in truths, including
+// the first ones, which open its connections.
 func (r row) charge(c cost, truths []truth) {
 	events := 0
 	for i := range truths {
@@ -170,7 +170,7 @@ func (r *runner) runRaw(ctx context.Context, m *mockServer, sc *scenario, out *r
 	return truths, nil
 }
 
-// stats is what both clients say of a quantity.
+// stats are the statistics of a quantity that both clients report.
 type stats struct {
 	Avg float64 `json:"avg"`
 	P50 float64 `json:"p50"`
@@ -222,7 +222,7 @@ func (r *runner) runOurs(ctx context.Context, m *mockServer, sc *scenario, out *
 	return truths, os.RemoveAll(dir)
 }
 
-// failedOf counts answers that were not given whole.
+// failedOf counts incomplete answers.
 func failedOf(truths []truth) int {
 	n := 0
 	for i := range truths {
@@ -254,7 +254,7 @@ func readReport(dir string, out *row) error {
 	return nil
 }
 
-// record is what is needed of a line of profile_export.jsonl.
+// record has the required fields of a line of profile_export.jsonl.
 type record struct {
 	Metadata struct {
 		RequestID string `json:"x_request_id"`

@@ -4,7 +4,7 @@ package main
 
 import "time"
 
-// scenario is one load, and what must hold under it.
+// scenario is one load with its limits.
 type scenario struct {
 	name  string
 	about string
@@ -19,9 +19,9 @@ type scenario struct {
 
 	mock   []string // further flags of the simulated server
 	raw    bool     // the raw client runs as well
-	rate   int      // requests a second of an open loop; 0 = closed
-	chunks bool     // the truth of every event is needed
-	rounds int      // 0 = as the command line says
+	rate   int      // requests per second of an open loop; 0 = closed
+	chunks bool     // record the truth of every event
+	rounds int      // 0 = by the command line
 	checks []check
 }
 
@@ -29,7 +29,7 @@ type scenario struct {
 type check struct {
 	what    string
 	measure string // name of the measure
-	ratio   bool   // to the raw client's; else the measure itself counts
+	ratio   bool   // limits the ratio to the raw client's measure; else the measure itself
 	atLeast bool   // the limit is the least value; else the largest
 	limit   float64
 	unit    string
@@ -43,21 +43,21 @@ func atMost(what, measure string, limit float64, unit string) check {
 	return check{what: what, measure: measure, limit: limit, unit: unit}
 }
 
-// cpuAtMost limits the CPU time of an event, as a multiple of the raw client's.
+// cpuAtMost limits the CPU time per event, as a multiple of the raw client's.
 func cpuAtMost(limit float64) check {
 	return check{what: "CPU per event", measure: cpuPerEvent, ratio: true, limit: limit, unit: "×"}
 }
 
-// rateAtLeast demands a share of the raw client's requests a second.
+// rateAtLeast requires a share of the raw client's requests per second.
 func rateAtLeast(limit float64) check {
 	return check{what: "requests/s", measure: requestRate, ratio: true, atLeast: true, limit: limit, unit: "×"}
 }
 
-// scenarios lists all loads in the order in which they run. They last so long that
-// the start and the end of a run count for little. Where a thousand answers and more
-// end at once, the first token comes so late that their successors are all under way
-// before: two cores that take requests and stream at a time are late with both, and
-// what is measured then is the server's queue.
+// scenarios lists all loads in the order in which they run. They last so long that the
+// start and the end of a run have little weight. If a thousand or more answers end at
+// once, the time to the first token is so long that all following requests have arrived
+// before: two cores that accept requests and stream at the same time are late with both,
+// and the measurement would be that of the server's queue.
 func scenarios() []scenario {
 	fast := []string{"--fast"}
 	bursts := []string{"--fast", "--coalesce", "100000"}
@@ -110,7 +110,7 @@ func scenarios() []scenario {
 	}
 }
 
-// Names of measures, as they stand in the rows.
+// Names of measures in the rows.
 const (
 	cpuPerEvent       = "cpu_us_per_event"
 	cores             = "cpu_cores"

@@ -16,9 +16,9 @@ type verdict struct {
 	what     string
 	raw      string // median of the raw client
 	ours     string // median of aiperfd
-	result   string // what is compared with the limit
+	result   string // the value that is compared with the limit
 	limit    string
-	word     string // pass, FAIL, or – where there is no limit
+	word     string // pass, FAIL, or – without a limit
 }
 
 // judge compares the medians of a scenario's rows with its limits. A ratio is the
@@ -46,7 +46,7 @@ func judge(sc *scenario, rows []row) []verdict {
 	return append(out, background(sc, ours, raw)...)
 }
 
-// background adds what has no limit of its own but lets a reader judge the rest.
+// background adds measures without a limit that help to interpret the others.
 func background(sc *scenario, ours, raw map[string][]float64) []verdict {
 	type info struct{ what, measure string }
 	list := []info{{"requests/s", requestRate}, {"events/s", eventRate}, {"CPU per event (µs)", cpuPerEvent}, {"resident memory (MiB)", rss}}
@@ -100,7 +100,7 @@ func ratios(ours, raw []float64) []float64 {
 	return out
 }
 
-// number shortens a value for the table; – for NaN.
+// number formats a value for the table; – for NaN.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):

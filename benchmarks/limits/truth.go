@@ -18,7 +18,7 @@ import (
 	"aiperfd/internal/engine/stat"
 )
 
-// truth is what is needed of a line of the server's truth file.
+// truth has the required fields of a line of the server's truth file.
 type truth struct {
 	RequestID    string  `json:"request_id"`
 	Stream       bool    `json:"stream"`
@@ -33,7 +33,7 @@ type truth struct {
 	Outcome      string  `json:"outcome"`
 }
 
-// events counts what was sent.
+// events returns the number of events that were sent.
 func (t *truth) events() int {
 	if !t.Stream {
 		return 1
@@ -43,8 +43,8 @@ func (t *truth) events() int {
 
 func (t *truth) ttft() float64 { return float64(t.FirstWriteNs-t.AcceptNs) / 1e6 }
 
-// readTruths waits for n further lines of the truth file and returns all that
-// have come since the last call.
+// readTruths waits for n further lines of the truth file and returns all lines since the
+// last call.
 func (m *mockServer) readTruths(ctx context.Context, n int) ([]truth, error) {
 	deadline := time.Now().Add(truthTimeout)
 	for {
@@ -62,7 +62,7 @@ func (m *mockServer) readTruths(ctx context.Context, n int) ([]truth, error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(time.Second): // the server writes once a second
+		case <-time.After(time.Second): // the server writes once per second
 		}
 	}
 }

@@ -78,8 +78,8 @@ func canaryDocuments(base string) []string {
 	}
 }
 
-// echoServer answers every request with everything that it got, each time in
-// another way, and remembers what that was.
+// echoServer answers every request with its whole content, each time in another way, and
+// records it.
 type echoServer struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -87,7 +87,7 @@ type echoServer struct {
 	seen strings.Builder
 }
 
-// echoes are the ways in which servers repeat what they got.
+// echoes are the ways in which servers repeat a request.
 func echoes() []func(w http.ResponseWriter, all string) {
 	text := func(status int, encode func(string) string) func(http.ResponseWriter, string) {
 		return func(w http.ResponseWriter, all string) {
@@ -173,7 +173,7 @@ func newEchoServer(t *testing.T) *echoServer {
 	return e
 }
 
-// haystack is everything that left the program, by where it was found.
+// haystack is all output of the program, by its place.
 type haystack map[string][]byte
 
 // hits returns where a canary, or the start of one, can be read, plain or in an
@@ -262,9 +262,9 @@ func TestHaystack(t *testing.T) {
 	}
 }
 
-// TestCanaryDaemon puts a secret wherever a document can hold one, runs it
-// against a server that repeats everything it gets, and looks for the secrets in
-// all responses, logs and files of the daemon.
+// TestCanaryDaemon puts a secret into every field of a document that can contain one,
+// runs it against a server that repeats its requests, and searches for the secrets in all
+// responses, logs and files of the daemon.
 func TestCanaryDaemon(t *testing.T) {
 	server := newEchoServer(t)
 	d := startTestDaemon(t, map[string]string{"CANARY": canary("env")})
@@ -307,8 +307,7 @@ func TestCanaryDaemon(t *testing.T) {
 	found.check(t)
 }
 
-// refusals adds what the daemon answers to documents with secrets that it cannot
-// run.
+// refusals adds the responses to documents with secrets that the daemon cannot run.
 func (h haystack) refusals(d *testDaemon, document string) {
 	for i, broken := range []string{
 		document,
@@ -409,8 +408,7 @@ func followFeed(t *testing.T, d *testDaemon) func() []string {
 	return func() []string { return <-frames }
 }
 
-// TestCanaryProfile does the same with the command line: what it prints, and the
-// folder that it leaves.
+// TestCanaryProfile does the same with the command line: its output and its folder.
 func TestCanaryProfile(t *testing.T) {
 	server := newEchoServer(t)
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// goodDocument is what the generator of malformed documents starts from.
+// goodDocument is the base of the generator of malformed documents.
 const goodDocument = `{
 "schemaVersion":"2.0","randomSeed":7,"metadata":{"name":"n","labels":{"team":"blue"},"notes":"x"},
 "benchmark":{
@@ -225,7 +225,7 @@ func (g *generator) ranges() {
 	}
 }
 
-// conflicts are documents whose parts are right and do not fit together.
+// conflicts are documents whose parts are valid but contradict each other.
 func (g *generator) conflicts() {
 	bench := func(doc map[string]any) map[string]any { return doc["benchmark"].(map[string]any) }
 	phase := func(doc map[string]any, i int) map[string]any {
@@ -351,7 +351,7 @@ func (g *generator) syntax() {
 	}
 }
 
-// wrapping is about the request around the document.
+// wrapping adds requests whose media type or size is wrong.
 func (g *generator) wrapping() {
 	good := []byte(goodDocument)
 	for _, contentType := range []string{"", "text/plain", "application/xml", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "nonsense", "application/jsonx"} {

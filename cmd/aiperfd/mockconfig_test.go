@@ -35,9 +35,8 @@ func mockOutput(t *testing.T, config string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// TestMockConfigOrder: the command line wins over the environment, that over the
-// file, that over defaults. What is printed is a configuration with the same
-// meaning.
+// TestMockConfigOrder checks the precedence: command line, environment, file, defaults.
+// The printed configuration has the same meaning.
 func TestMockConfigOrder(t *testing.T) {
 	t.Setenv("AIPERFD_MOCK_ITL", "7ms")
 	t.Setenv("AIPERFD_MOCK_TTFT", "8ms")

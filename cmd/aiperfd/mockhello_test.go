@@ -20,8 +20,8 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// TestMockHello: who starts the simulator at a terminal reads where it is, what it
-// serves, and a command that works.
+// TestMockHello checks that the simulator prints its address, its APIs and a command that
+// works to a terminal.
 func TestMockHello(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -82,7 +82,7 @@ func TestRealDocuments(t *testing.T) {
 	}
 }
 
-// Secrets in a real document, wherever they stand, are in no answer.
+// No answer contains a secret of a real document.
 func TestCanaryOfDocument(t *testing.T) {
 	secrets := []string{"sk-key-c4n4ry", "hdr-c4n4ry", "usr-c4n4ry", "pw-c4n4ry", "qry-c4n4ry", "xtr-c4n4ry"}
 	body := fmt.Sprintf(`{"benchmark":{"models":["m"],"endpoint":{"urls":["http://%s:%s@127.0.0.1:9/?api_key=%s"],"apiKey":%q,
@@ -136,7 +136,7 @@ func TestValidateDefaults(t *testing.T) {
 	}
 }
 
-// Whatever is posted, the answer is one of the documented ones.
+// The response to any body is one of the documented ones.
 func FuzzSubmit(f *testing.F) {
 	for _, seed := range []string{"", "{}", "[]", `{"benchmark":{}}`, "a: &x [*x]", "models: [x]\nendpoint: {}\nphases: [{}]", `{"a":1,"a":2}`, "\x00"} {
 		f.Add(seed, true)

@@ -62,7 +62,7 @@ func TestDocumentHasRoutes(t *testing.T) {
 	}
 }
 
-// Real answers have the shapes that the document promises.
+// Responses match the schemas of the document.
 func TestAnswersMatchDocument(t *testing.T) {
 	doc := document(t)
 	router, err := legacy.NewRouter(doc)
@@ -157,7 +157,7 @@ func checkAnswer(t *testing.T, router routers.Router, method, target string, w *
 	}
 }
 
-// A secret that a request carried is in no answer.
+// No response contains a secret from a request.
 func TestCanary(t *testing.T) {
 	ts := newTestServer(t, nil)
 	answers := []*httptest.ResponseRecorder{

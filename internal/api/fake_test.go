@@ -204,8 +204,7 @@ func testRun(id string, state bench.State) *run.Run {
 	return r
 }
 
-// testMetrics are one record metric, two scalars and one that only developers
-// see.
+// testMetrics are one record metric, two scalars and one for developers only.
 func testMetrics() metric.Results {
 	ttft := metric.Result{Def: &metric.Def{Tag: "time_to_first_token", Header: "Time to First Token", Unit: "ms"}, Count: 480}
 	for stat, v := range map[metric.Stat]float64{
@@ -222,7 +221,7 @@ func testMetrics() metric.Results {
 	return metric.Results{count, ttft, rate, secret}
 }
 
-// testClient is the judgement of a client that was late at times.
+// testClient is the verdict on a client that was late at times.
 func testClient() *verdict.Report {
 	const msec = time.Millisecond
 	o := verdict.Observation{

@@ -98,7 +98,7 @@ func TestFiles(t *testing.T) {
 	if w := ts.do("GET", "/api/runs/"+idFailed+"/results/files/profile_export_aiperf.json", ""); w.Code != 404 || !strings.Contains(w.Body.String(), wantNotReady) {
 		t.Errorf("not ready = %d %s", w.Code, w.Body)
 	}
-	// The name is judged before readiness.
+	// The name is checked before readiness.
 	if w := ts.do("GET", "/api/runs/"+idFailed+"/results/files/..%2fx", ""); w.Code != 400 {
 		t.Errorf("traversal in a run that is not ready = %d", w.Code)
 	}
@@ -107,7 +107,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What is listed can be downloaded under its href, and nothing else is listed.
+// Every listed file can be downloaded under its href, and no other file is listed.
 func TestListedIsDownloadable(t *testing.T) {
 	ts := newTestServer(t, nil)
 	ts.fake.writeArtifacts(t, idDone, map[string]string{

@@ -52,8 +52,8 @@ type response struct {
 	status int
 }
 
-// WriteHeader notes the status. A body that was encoded on the way is not the
-// same bytes as the stored one, so its strong entity tag becomes a weak one.
+// WriteHeader records the status. The bytes of a compressed body differ from those of
+// the stored one, so its strong entity tag becomes a weak one.
 func (w *response) WriteHeader(status int) {
 	if w.status == 0 || w.status < http.StatusOK {
 		w.status = status

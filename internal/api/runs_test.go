@@ -48,7 +48,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// What is not a document is refused with the right status, whatever it is.
+// Every body that is not a document is rejected with the right status.
 func TestMalformedBodies(t *testing.T) {
 	const jsonType = "Content-Type: application/json"
 	tests := []struct {
@@ -265,7 +265,7 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// A terminal run is 304 for who has its revision; an active one changes without
+// A request with the revision of a terminal run gets 304; an active run changes without
 // a new revision.
 func TestRunTag(t *testing.T) {
 	ts := newTestServer(t, nil)

@@ -85,7 +85,7 @@ func (c *client) hear() string {
 	return string(data)
 }
 
-// event is what tests look at in a message.
+// event is the part of a message that tests check.
 type event struct {
 	Kind  string `json:"message_type"`
 	Run   string `json:"run_id"`
@@ -204,7 +204,7 @@ func TestFeedRun(t *testing.T) {
 			"process_all_results", "results_exported", "run_state_changed", "system_state_changed", "benchmark_complete",
 		}
 		var got []string
-		// run_queued has number 1; who follows the current run does not see it.
+		// run_queued has number 1; subscribers to the current run do not receive it.
 		seq := uint64(1)
 		for range want {
 			e := all.event()
@@ -382,7 +382,7 @@ func TestFeedCloses(t *testing.T) {
 }
 
 func TestFeedRefuses(t *testing.T) {
-	withFeed(t, nil, func(t *testing.T, ft *feedTest) { // with places for two
+	withFeed(t, nil, func(t *testing.T, ft *feedTest) { // with slots for two
 		refused := func(header http.Header, status int, name string) {
 			t.Helper()
 			_, resp, err := ft.dial(t, header)

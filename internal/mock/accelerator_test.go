@@ -27,7 +27,7 @@ func tiny(t testing.TB) *batch.Params {
 	return p
 }
 
-// words returns a prompt of n tokens of [Words], the first of which is number.
+// words returns a prompt of n tokens of token.Words, the first of which is number.
 func words(number, n int) string {
 	return fmt.Sprintf("%03d", number%1000) + strings.Repeat(" x", n-1)
 }
@@ -47,7 +47,7 @@ func contentTimes(lines []line) []time.Duration {
 	return at
 }
 
-// TestAcceleratorTimes: tokens come out when the steps of the model end.
+// TestAcceleratorTimes checks that tokens are sent when the steps of the model end.
 func TestAcceleratorTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Accelerator: tiny(t), TruthChunks: true})
@@ -82,7 +82,7 @@ func TestAcceleratorTimes(t *testing.T) {
 	})
 }
 
-// TestAcceleratorQueue: what does not fit into the batch waits for its turn.
+// TestAcceleratorQueue checks that requests that do not fit into the batch wait.
 func TestAcceleratorQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tiny(t)
@@ -151,7 +151,8 @@ func TestAcceleratorPrefixCache(t *testing.T) {
 	})
 }
 
-// TestAcceleratorConversation: the second turn finds what the first has said.
+// TestAcceleratorConversation checks that the second turn finds the answer of the first
+// in the prefix cache.
 func TestAcceleratorConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Accelerator: tiny(t)})
@@ -161,15 +162,15 @@ func TestAcceleratorConversation(t *testing.T) {
 		r.post(chatPath, `{"messages":[{"role":"user","content":"`+words(1, 40)+`"},{"role":"assistant","content":"`+text+
 			`"},{"role":"user","content":"and now?"}],"max_tokens":2}`)
 		record := r.lastTruth()
-		// 96 tokens were said; the last one was never computed: five whole blocks are cached.
+		// 96 tokens were generated; the last one was never computed: five whole blocks are cached.
 		if record.Batch.CachedTokens != 80 {
 			t.Errorf("%d of %d tokens were cached, want 80", record.Batch.CachedTokens, record.PromptTokens)
 		}
 	})
 }
 
-// TestAcceleratorPreemption: when the cache is full, somebody has to start again,
-// and everybody gets all tokens.
+// TestAcceleratorPreemption checks that a full cache restarts requests, and that every
+// request gets all its tokens.
 func TestAcceleratorPreemption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tiny(t)
@@ -200,7 +201,7 @@ func TestAcceleratorPreemption(t *testing.T) {
 	})
 }
 
-// TestAcceleratorLeave: a client that leaves gives its place back.
+// TestAcceleratorLeave checks that the slot of a client that disconnects is released.
 func TestAcceleratorLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Accelerator: tiny(t)})
@@ -326,13 +327,13 @@ func TestAcceleratorCurve(t *testing.T) {
 				wg.Wait()
 				synctest.Wait()
 				truths := r.server.Truth()
-				counted := truths[len(truths)/5 : len(truths)*4/5] // all clients are at it
+				counted := truths[len(truths)/5 : len(truths)*4/5] // all clients are active
 				var ttft, itl float64
 				for _, record := range counted {
 					ttft += *record.TTFTMs / float64(len(counted))
 					itl += *record.ITLMs / float64(len(counted))
 				}
-				// Which clients share the first step is chance, and they march in step from there.
+				// The first step is shared by random clients, which stay synchronised from then on.
 				if math.Abs(ttft-tt.ttft) > 0.15*tt.ttft || math.Abs(itl-tt.itl) > 0.03*tt.itl {
 					t.Errorf("TTFT %.4g ms, ITL %.4g ms, want %.4g and %.4g", ttft, itl, tt.ttft, tt.itl)
 				}

@@ -12,8 +12,8 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// TestSleep: a sleeping engine answers no requests, on either way to it, and has
-// forgotten its cache when it wakes up.
+// TestSleep checks that a sleeping engine answers no requests, over the front or
+// net/http, and has lost its cache when it wakes up.
 func TestSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Accelerator: tiny(t)})
@@ -63,7 +63,7 @@ func checkSleep(t *testing.T, r *rig) {
 	}
 }
 
-// TestState: what was asked of the server can be seen.
+// TestState checks that the state reflects the requests of clients.
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Accelerator: tiny(t), ServedModels: []string{"m"}})

@@ -74,7 +74,7 @@ func TestToolCalls(t *testing.T) {
 	})
 }
 
-// message is the part of a whole answer that tests look at.
+// message is the part of a whole answer that tests check.
 type message struct {
 	Content   *string
 	Refusal   *string
@@ -184,8 +184,8 @@ func TestRefusal(t *testing.T) {
 	})
 }
 
-// TestStructuredOutput: answers are JSON of the shape that was asked for, for chat
-// and completions, streamed or not, the same for the same request.
+// TestStructuredOutput checks that answers are JSON that conforms to the requested
+// schema, for chat and completions, streamed or not, the same for the same request.
 func TestStructuredOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{})
@@ -239,7 +239,7 @@ func TestStructuredOutput(t *testing.T) {
 	})
 }
 
-// TestConform: what is generated passes an independent validator.
+// TestConform checks generated texts with an independent validator.
 func TestConform(t *testing.T) {
 	s, err := New(options.Options{})
 	if err != nil {
@@ -371,7 +371,7 @@ func TestLogprobs(t *testing.T) {
 	})
 }
 
-// FuzzConform: no schema breaks the generator.
+// FuzzConform checks that no schema makes the generator fail.
 func FuzzConform(f *testing.F) {
 	for _, text := range []string{`{"type":"object","properties":{"a":{"$ref":"#"}}}`, `{"anyOf":[{"allOf":[true]}]}`, `{"type":"number","multipleOf":1e-300}`, `[1]`, `{"enum":[]}`} {
 		f.Add(text)

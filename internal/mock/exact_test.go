@@ -10,8 +10,8 @@ import (
 	"aiperfd/internal/mock/token"
 )
 
-// TestExactCounts: with a client's tokenizer, its count of the answer is the
-// number of tokens that was asked for.
+// TestExactCounts checks that with a client's tokenizer, its count of the answer is the
+// requested number of tokens.
 func TestExactCounts(t *testing.T) {
 	exact := tokenizer.Builtin()
 	synctest.Test(t, func(t *testing.T) {

@@ -22,14 +22,14 @@ type Fault = fault.Rule
 // Case is a recorded response.
 type Case = cases.Case
 
-// Truth is what happened to one request.
+// Truth is the record of one request.
 type Truth = truth.Record
 
-// OutcomeOK is the outcome of a request that was answered in full.
+// OutcomeOK is the outcome of a request that was answered completely.
 const OutcomeOK = truth.OutcomeOK
 
 // ConstDelay returns the delay that is always v; see [random.ConstDelay].
 func ConstDelay(v time.Duration) Delay { return random.ConstDelay(v) }
 
-// ParseFault reads a fault rule; see [fault.Parse].
+// ParseFault parses a fault rule; see [fault.Parse].
 func ParseFault(text string) (Fault, error) { return fault.Parse(text) }

@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// readTokens counts the events that a strict reader takes as content.
+// readTokens counts the events that a strict reader accepts as content.
 func readTokens(body string) (tokens int, done bool) {
 	in := bufio.NewScanner(strings.NewReader(body))
 	for in.Scan() {

@@ -14,8 +14,8 @@ import (
 	"aiperfd/internal/mock/random"
 )
 
-// A request that comes before its connection is accepted has the time of its
-// arrival, and its answer is due from then on.
+// A request that arrives before its connection is accepted has the time of its arrival,
+// and its answer is due relative to that.
 func TestFrontArrivalBeforeAccept(t *testing.T) {
 	const ttft = 50 * time.Millisecond
 	s, err := New(options.Options{TTFT: random.ConstDelay(ttft), ITL: random.ConstDelay(0)})
@@ -32,7 +32,7 @@ func TestFrontArrivalBeforeAccept(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := dialTest(t, ln.Addr().String())
-	// The kernel turns its stamps on a moment after it was asked to.
+	// The kernel enables its stamps with a short delay.
 	time.Sleep(20 * time.Millisecond)
 	if _, err := io.WriteString(c, post(chatPath, plainBody)); err != nil {
 		t.Fatal(err)

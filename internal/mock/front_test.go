@@ -22,8 +22,8 @@ import (
 	"aiperfd/internal/mock/truth"
 )
 
-// servedBy starts a server on a TCP port: by the front, where the platform has
-// one, or by net/http alone. It returns the address.
+// servedBy starts a server on a TCP port: with the front, if the platform has one, or
+// with net/http alone. It returns the address.
 func servedBy(t *testing.T, opt options.Options, serve ServeOptions, onlyNetHTTP bool) (*Server, string) {
 	t.Helper()
 	s, err := New(opt)
@@ -66,8 +66,8 @@ func dialTest(t *testing.T, addr string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// transcript sends requests one after the other over one connection and returns
-// all bytes that came back, without what depends on the time of day.
+// transcript sends requests one after the other over one connection and returns all
+// bytes of the responses except the parts that depend on the time of day.
 func transcript(t *testing.T, addr string, requests []string) string {
 	t.Helper()
 	c := dialTest(t, addr)
@@ -106,8 +106,8 @@ const (
 	textBody   = `{"model":"m","prompt":["one","two"],"stream":true,"max_tokens":3,"n":2}`
 )
 
-// TestFrontBytes: the front sends what net/http sends, byte for byte, and a
-// connection may go from one to the other.
+// TestFrontBytes checks that the front sends the same bytes as net/http, and that a
+// connection can be passed from one to the other.
 func TestFrontBytes(t *testing.T) {
 	stream := fmt.Sprintf(streamBody, "")
 	usage := fmt.Sprintf(streamBody, `,"stream_options":{"include_usage":true,"continuous_usage_stats":true}`)
@@ -170,8 +170,8 @@ func TestFrontBytes(t *testing.T) {
 	}
 }
 
-// outcomes renders what truths say, without stamps. A request ends in its truth
-// shortly after the client has its answer: it waits for that.
+// outcomes renders records without stamps. The record of a request is complete shortly
+// after the client has its answer; outcomes waits for that.
 func outcomes(t *testing.T, s *Server) []string {
 	t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
@@ -187,7 +187,7 @@ func outcomes(t *testing.T, s *Server) []string {
 	return out
 }
 
-// TestFrontCuts: a request that comes in pieces is the same request.
+// TestFrontCuts checks that a request in pieces is parsed like a whole one.
 func TestFrontCuts(t *testing.T) {
 	request := post(chatPath, fmt.Sprintf(streamBody, ""), "X-Request-Id: r")
 	_, addr := servedBy(t, options.Options{Fast: true}, ServeOptions{}, false)
@@ -200,7 +200,7 @@ func TestFrontCuts(t *testing.T) {
 		var raw bytes.Buffer
 		in := bufio.NewReader(io.TeeReader(c, &raw))
 		io.WriteString(c, request[:at])
-		// Another exchange on another connection shows that the front went on.
+		// An exchange on another connection shows that the front has continued.
 		transcript(t, addr, []string{request})
 		io.WriteString(c, request[at:])
 		resp, err := http.ReadResponse(in, nil)
@@ -215,9 +215,10 @@ func TestFrontCuts(t *testing.T) {
 	}
 }
 
-// TestFrontSlowReader: what a client does not read is neither lost nor sent twice.
+// TestFrontSlowReader checks that no bytes are lost or sent twice if a client does not
+// read.
 func TestFrontSlowReader(t *testing.T) {
-	const tokens = 60_000 // about 12 MB, more than sockets hold
+	const tokens = 60_000 // about 12 MB, more than the buffers of sockets
 	s, addr := servedBy(t, options.Options{Fast: true, RoleChunk: options.RoleNone}, ServeOptions{}, false)
 	slow := dialTest(t, addr)
 	io.WriteString(slow, post(chatPath, strings.Replace(fmt.Sprintf(streamBody, ""), `"max_tokens":4`, fmt.Sprintf(`"max_tokens":%d`, tokens), 1)))
@@ -241,7 +242,7 @@ func TestFrontSlowReader(t *testing.T) {
 	}
 }
 
-// TestFrontEnds: how exchanges end that do not end well.
+// TestFrontEnds checks the outcomes of exchanges that fail.
 func TestFrontEnds(t *testing.T) {
 	body := fmt.Sprintf(streamBody, "")
 	t.Run("the client leaves", func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"aiperfd/internal/mock/random"
 )
 
-// FuzzRequest: no body makes a route panic, and every accepted one leads to
-// choices, every other one to a refusal.
+// FuzzRequest checks that no body makes a route panic, and that every accepted one
+// results in choices, every other one in an error response.
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{
 		`{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"n":2}`,
@@ -44,8 +44,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// TestCutWithoutHijack: where the connection cannot be had, net/http is asked to
-// abort it.
+// TestCutWithoutHijack checks that net/http aborts a connection that cannot be hijacked.
 func TestCutWithoutHijack(t *testing.T) {
 	s, err := New(options.Options{Fast: true, Faults: mustFaults(t, "reset:after_tokens:1")})
 	if err != nil {
@@ -64,7 +63,7 @@ func TestCutWithoutHijack(t *testing.T) {
 	s.Handler().ServeHTTP(&countingWriter{header: http.Header{}}, chatRequest(t.Context(), 3))
 }
 
-// FuzzCases: no file of cases crashes.
+// FuzzCases checks that no file of cases causes a panic.
 func FuzzCases(f *testing.F) {
 	f.Add([]byte(`[{"id":"a","status":200,"reads":[{"t_ms":1,"text":"x"},{"t_ms":2,"b64":"eA=="}],"end":{"t_ms":3,"how":"eof"}}]`))
 	f.Add([]byte(`[{"id":"a"},{"id":"a"}]`))

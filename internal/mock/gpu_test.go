@@ -79,7 +79,7 @@ func TestGPUBusy(t *testing.T) {
 					t.Errorf("energy %v J, the integral of power is %v J", got, energy)
 				}
 				wg.Wait()
-				r.gpuValue("DEV_GPU_UTIL", 0) // which ends what independent tokens are spread over
+				r.gpuValue("DEV_GPU_UTIL", 0) // ends the interval over which independent tokens are spread
 				time.Sleep(6 * time.Second)
 				if util, power := r.gpuValue("DEV_GPU_UTIL", 0), r.gpuValue("DEV_POWER_USAGE", 0); util != 5 || !near(power, 70, 1) {
 					t.Errorf("afterwards: %v %% and %v W", util, power)
@@ -101,8 +101,8 @@ func TestGPUOptions(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAccelerator: the metrics of queue, cache and phases are what the
-// requests have seen.
+// TestMetricsOfAccelerator checks that the metrics of queue, cache and phases agree with
+// the requests.
 func TestMetricsOfAccelerator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tiny(t)

@@ -27,13 +27,13 @@ type rig struct {
 	base   string
 	start  time.Time
 	stop   func() // ends the server; the test's end does so too
-	// virtual: in a synctest bubble, so that one can wait for the server to be done
-	// with a request whose answer is in.
+	// virtual reports whether the rig is in a synctest bubble, so that tests can wait for
+	// the server to finish a request after its answer.
 	virtual bool
 }
 
-// newRig serves opt over an in-memory network until the test ends. It is to be
-// called inside a synctest bubble.
+// newRig serves opt over an in-memory network until the test ends. It must be called
+// in a synctest bubble.
 func newRig(t testing.TB, opt options.Options) *rig {
 	t.Helper()
 	ln := memnet.Listen()

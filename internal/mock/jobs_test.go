@@ -103,7 +103,7 @@ func TestRunpodStream(t *testing.T) {
 	})
 }
 
-// The text of a stream comes whole, however it is cut.
+// The text of a stream is complete for every size of its pieces.
 func TestRunpodFragments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := textJobs(t, options.Options{})

@@ -30,8 +30,8 @@ func (l *lifecycle) enter() (ok bool) {
 	return true
 }
 
-// Stop ends the requests in service, with outcome OutcomeShutdown, and lets no
-// new ones in. It does not wait. Repeated calls do nothing.
+// Stop ends the requests in service, with outcome OutcomeShutdown, and rejects new ones.
+// It does not wait. Repeated calls have no effect.
 func (l *lifecycle) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *lifecycle) close() (first bool) {
 type traffic struct {
 	seq     atomic.Int64 // of the last inference request
 	running atomic.Int64 // inference requests in service
-	waiting atomic.Int64 // those of them that are held before their head
+	waiting atomic.Int64 // of these, held before their head
 	peak    atomic.Int64 // largest running
 	sent    atomic.Int64 // output tokens
 }
@@ -75,16 +75,17 @@ func (t *traffic) begin() (seq int64) {
 	return seq
 }
 
-// controls is what clients have set by requests to the server. Safe for concurrent use.
+// controls is the state that clients set by requests to the server. It is safe for
+// concurrent use.
 type controls struct {
 	asleep      atomic.Int64 // level of sleep; 0 = awake
 	profiling   atomic.Bool
-	profiles    atomic.Int64 // profiles that were started
-	cacheResets atomic.Int64 // requests to forget the prefix cache
+	profiles    atomic.Int64 // started profiles
+	cacheResets atomic.Int64 // requests to reset the prefix cache
 }
 
-// Limits of what is kept for reuse, in bytes. That of frames bounds what an idle stream
-// holds.
+// Limits of the buffers that are kept for reuse, in bytes. That of frames limits the
+// memory of idle streams.
 const (
 	maxPooledBody  = 1 << 20
 	maxPooledFrame = 16 << 10

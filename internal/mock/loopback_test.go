@@ -47,7 +47,7 @@ func TestLoopbackEnds(t *testing.T) {
 }
 
 // TestLoopbackConcurrent has many clients at once on real sockets and compares
-// what they read with what the server says it sent.
+// what they read with the server's records.
 func TestLoopbackConcurrent(t *testing.T) {
 	const clients, rounds, tokens = 20, 5, 10
 	r := newTCPRig(t, options.Options{TTFT: random.ConstDelay(2 * ms), ITL: random.ConstDelay(0), TruthChunks: true})
@@ -86,15 +86,15 @@ func TestLoopbackConcurrent(t *testing.T) {
 	}
 }
 
-// TestWritesPerEvent counts what reaches the connection: one flush an event, one
-// for the head.
+// TestWritesPerEvent counts the writes to the connection: one flush per event, one for
+// the head.
 func TestWritesPerEvent(t *testing.T) {
 	tests := []struct {
 		name string
 		opt  options.Options
 		want int
 	}{
-		{"one an event", options.Options{}, 1 + 6}, // role, three tokens, finish, [DONE]
+		{"one per event", options.Options{}, 1 + 6}, // role, three tokens, finish, [DONE]
 		{"pairs", options.Options{Coalesce: 2}, 1 + 3},
 		{"all at once", options.Options{Coalesce: 100}, 1 + 1},
 	}
@@ -115,7 +115,7 @@ func TestWritesPerEvent(t *testing.T) {
 	}
 }
 
-// countingWriter is a ResponseWriter that throws everything away.
+// countingWriter is a ResponseWriter that discards everything.
 type countingWriter struct {
 	header          http.Header
 	writes, flushes int

@@ -49,7 +49,7 @@ func formOf(t testing.TB, pairs ...string) (body, contentType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-// wavOf returns a WAV file of 8-bit samples, 1000 a second.
+// wavOf returns a WAV file of 8-bit samples, 1000 per second.
 func wavOf(length time.Duration) string {
 	samples := int(length / time.Millisecond)
 	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
@@ -360,7 +360,7 @@ func TestMediaRefusals(t *testing.T) {
 	})
 }
 
-// FuzzForm: no form makes the routes panic.
+// FuzzForm checks that no form makes the routes panic.
 func FuzzForm(f *testing.F) {
 	body, kind := formOf(f, "@file", wavOf(time.Second), "model", "m", "prompt", "x", "@image", string(media.Image{Width: 1, Height: 1}.PNG()))
 	f.Add([]byte(body), kind)

@@ -28,8 +28,8 @@ func messageWith(more string) string {
 	return `{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"What now?"}]` + more + `}`
 }
 
-// TestMessageCallEvents: a tool is called in a block of its own, whose input comes in
-// pieces of JSON.
+// TestMessageCallEvents checks that a tool call is a separate block whose input is sent
+// in pieces of JSON.
 func TestMessageCallEvents(t *testing.T) {
 	ask := `,"stream":true,"tool_choice":{"type":"any"},"tools":[` + anyWeather + `]`
 	got := wireText(t, options.Options{ReasoningTokens: 1, TokensPerChunk: mustLength(t, "8")}, messagesPath, messageWith(ask))
@@ -69,7 +69,7 @@ func TestMessageCallTruth(t *testing.T) {
 	})
 }
 
-// block is a content block as tests look at it.
+// block has the members of a content block that tests check.
 type block struct {
 	Type, Name, Text, ID string
 	Input                json.RawMessage
@@ -130,8 +130,8 @@ func TestMessageToolChoice(t *testing.T) {
 	}
 }
 
-// TestMessageAfterCall: what a tool returned is answered in words; a call that is cut
-// short has no input.
+// TestMessageAfterCall checks that the result of a tool is answered with text, and that a
+// truncated call has no input.
 func TestMessageAfterCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{})

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// maxModelLabels bounds how many values the label model_name takes; requests for
+// maxModelLabels is the maximum number of values of the label model_name; requests for
 // further names count under otherModel.
 const maxModelLabels = 100
 
@@ -34,7 +34,7 @@ type metrics struct {
 	models map[string]*modelMetrics
 }
 
-// modelMetrics is the part of one model, looked up once a request.
+// modelMetrics are the metrics of one model, looked up once per request.
 type modelMetrics struct {
 	promptTokens     prometheus.Counter
 	generationTokens prometheus.Counter
@@ -90,14 +90,14 @@ func newMetrics(s *Server) *metrics {
 	m.addRequestHistograms(s.opt.MaxModelLen, histogram)
 	m.addEngine(s)
 	for _, name := range s.model.Models() {
-		m.forModel(name) // so that every series exists from the start
+		m.forModel(name) // makes every series exist from the start
 	}
 	return m
 }
 
 // forModel returns the metrics of a model.
 func (m *metrics) forModel(name string) *modelMetrics {
-	name = strings.ToValidUTF8(name, "\uFFFD") // a label must be UTF-8, a request need not
+	name = strings.ToValidUTF8(name, "\uFFFD") // labels must be UTF-8
 	m.mu.RLock()
 	found, ok := m.models[name]
 	full := len(m.models) >= maxModelLabels
@@ -135,7 +135,7 @@ func (m *metrics) forModel(name string) *modelMetrics {
 // finished counts one finished choice.
 func (m *modelMetrics) finished(reason string) {
 	if reason == "tool_calls" {
-		reason = "stop" // to the engine a call is text
+		reason = "stop" // the engine treats a call as text
 	}
 	m.ends[reason].Inc()
 }

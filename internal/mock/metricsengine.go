@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/mock/batch"
 )
 
-// Histograms that a request adds to when it has been answered.
+// Histograms to which a request adds when it was answered.
 const (
 	perOutputToken = iota
 	queueTime
@@ -66,7 +66,7 @@ func lengthBuckets(limit int) []float64 {
 	}
 }
 
-// addEngine registers what the state of the engine says.
+// addEngine registers the metrics of the state of the engine.
 func (m *metrics) addEngine(s *Server) {
 	labels := prometheus.Labels{"model_name": s.model.Models()[0], "engine": "0"}
 	gauge := func(name, help string, value func() float64) {
@@ -118,8 +118,8 @@ func (m *metrics) addEngine(s *Server) {
 	}
 }
 
-// engineStats returns the state of the accelerator; without one, how many
-// requests are in service and how many are held.
+// engineStats returns the state of the accelerator; without one, the numbers of requests
+// in service and of those held.
 func (s *Server) engineStats() batch.Stats {
 	if s.accelerator != nil {
 		return s.accelerator.stats()
@@ -128,8 +128,8 @@ func (s *Server) engineStats() batch.Stats {
 	return batch.Stats{Running: int(s.running.Load() - waiting), Waiting: int(waiting)}
 }
 
-// cacheUsage is the share of the key-value cache in use, 0 to 1; 0 without an
-// accelerator, which has none.
+// cacheUsage returns the share of the key-value cache in use, 0 to 1; 0 without an
+// accelerator.
 func (s *Server) cacheUsage() float64 {
 	stats := s.engineStats()
 	if stats.Blocks == 0 {
@@ -138,7 +138,7 @@ func (s *Server) cacheUsage() float64 {
 	return float64(stats.BlocksUsed) / float64(stats.Blocks)
 }
 
-// ended adds a request that was answered in full.
+// ended adds a request that was answered completely.
 func (m *modelMetrics) ended(x *exchange) {
 	t := &x.Truth
 	queued, scheduled, first, last := t.BodyReadNs, t.BodyReadNs, t.FirstWriteNs, t.LastWriteNs

@@ -18,14 +18,14 @@ import (
 	"aiperfd/internal/mock/truth"
 )
 
-// echoing answers with the words of the prompt, without delays but for these.
+// echoing answers with the words of the prompt, with no delays but these.
 func echoing(t testing.TB) options.Options {
 	t.Helper()
 	return options.Options{Content: options.ContentEcho, TTFT: mustDelay(t, "200ms"), ITL: mustDelay(t, "20ms")}
 }
 
-// TestNativeAnswers fixes the whole wire text of the other servers' APIs: a stream
-// is one line a line of it.
+// TestNativeAnswers checks the whole responses of the APIs of other servers; each line of
+// a stream is one line.
 func TestNativeAnswers(t *testing.T) {
 	const (
 		tgiBody  = `{"inputs":"Hi there","parameters":{"max_new_tokens":2,"details":true}}`
@@ -116,8 +116,8 @@ func TestNativeAnswers(t *testing.T) {
 	}
 }
 
-// TestNativeEmpty fixes the streams of answers without tokens, and Ollama's with
-// thoughts.
+// TestNativeEmpty checks the streams of answers without tokens, and Ollama's with
+// reasoning.
 func TestNativeEmpty(t *testing.T) {
 	const ollama = `{"model":"m","messages":[{"role":"user","content":"Hi"}],"options":{"num_predict":2}}`
 	nothing := options.Options{Fast: true, Faults: mustFaults(t, "empty:output")}
@@ -155,7 +155,7 @@ func TestNativeEmpty(t *testing.T) {
 	}
 }
 
-// TestNativeRefusals fixes what each API says about a request that it refuses.
+// TestNativeRefusals checks the error responses of each API.
 func TestNativeRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		path, body string
@@ -197,7 +197,7 @@ func TestNativeRefusals(t *testing.T) {
 	}
 }
 
-// TestNativeInfo fixes what the servers say about themselves.
+// TestNativeInfo checks the information routes of the servers.
 func TestNativeInfo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Fast: true, ServedModels: []string{"m"}, MaxModelLen: 100})
@@ -294,8 +294,8 @@ func TestAmazonStream(t *testing.T) {
 	}
 }
 
-// FuzzNativeRequest: no body makes a route panic, and every accepted one leads to
-// choices, every other one to a refusal.
+// FuzzNativeRequest checks that no body makes a route panic, and that every accepted one
+// results in choices, every other one in an error response.
 func FuzzNativeRequest(f *testing.F) {
 	for _, s := range []string{
 		`{"inputs":"a","parameters":{"max_new_tokens":3,"details":true},"stream":true}`,

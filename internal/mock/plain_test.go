@@ -135,8 +135,7 @@ func TestOutputLength(t *testing.T) {
 	}
 }
 
-// TestDeterminism: same seed and prompt, same text, streamed or not; another
-// seed or prompt, another text.
+// TestDeterminism checks that the text depends only on seed and prompt, streamed or not.
 func TestDeterminism(t *testing.T) {
 	text := func(seed uint64, prompt string) string {
 		var out string

@@ -26,7 +26,7 @@ import (
 	"aiperfd/internal/mock/truth"
 )
 
-// quick is a server that answers at once.
+// quick returns a server that answers at once.
 func quick(t testing.TB, opt options.Options) *Server {
 	t.Helper()
 	opt.Fast = true
@@ -59,8 +59,8 @@ func get(t testing.TB, s *Server, path, body string, v any) {
 	}
 }
 
-// TestReadingShapes compares whole answers with the documented shapes. Numbers that
-// come out of vectors are left out.
+// TestReadingShapes compares whole answers with the documented shapes, except for numbers
+// that are computed from vectors.
 func TestReadingShapes(t *testing.T) {
 	s := quick(t, options.Options{})
 	list := func(prefix, data string, tokens int) string {
@@ -122,7 +122,7 @@ func shape(want string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + p + `$`)
 }
 
-// TestReadingRefusals: bad requests get an error in the API's own form, and no answer.
+// TestReadingRefusals checks that invalid requests get an error in the form of the API.
 func TestReadingRefusals(t *testing.T) {
 	s := quick(t, options.Options{MaxModelLen: 8, ServedModels: []string{"m"}})
 	for _, tt := range []struct {
@@ -168,7 +168,7 @@ func TestReadingRefusals(t *testing.T) {
 	}
 }
 
-// listed is what tests read of lists of vectors and scores.
+// listed has the members of lists of vectors and scores that tests check.
 type listed struct {
 	Data []struct {
 		Index     int
@@ -242,8 +242,8 @@ func TestEmbeddingsAreArithmetic(t *testing.T) {
 	}
 }
 
-// TestTokensRoundTrip: detokenize gives back what tokenize took, and the ids of
-// other vocabularies have a text.
+// TestTokensRoundTrip checks that detokenize reverses tokenize, and that the ids of other
+// vocabularies have a text.
 func TestTokensRoundTrip(t *testing.T) {
 	s := quick(t, options.Options{})
 	for _, text := range []string{"Hello, wörld! 12345 \t\n" + strings.Repeat(" ", 100) + "世界 \U0001F600", "x"} {
@@ -273,7 +273,7 @@ func TestTokensRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTEIHead: TEI says how many tokens it read.
+// TestTEIHead checks that TEI reports the number of tokens.
 func TestTEIHead(t *testing.T) {
 	s := quick(t, options.Options{})
 	for _, path := range []string{"/embed", "/rerank"} {
@@ -284,7 +284,7 @@ func TestTEIHead(t *testing.T) {
 	}
 }
 
-// TestReadingFaults: the rules for streams hold for these answers too.
+// TestReadingFaults checks that the rules for streams apply to these answers too.
 func TestReadingFaults(t *testing.T) {
 	rule := func(text string) []fault.Rule {
 		f, err := fault.Parse(text)
@@ -309,7 +309,7 @@ func TestReadingFaults(t *testing.T) {
 	}
 }
 
-// TestReadingTime: an answer is due like the first token of a text.
+// TestReadingTime checks that an answer has the due time of a first token.
 func TestReadingTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{TTFT: random.ConstDelay(30 * time.Millisecond), PrefillPerToken: time.Millisecond})
@@ -326,7 +326,7 @@ func TestReadingTime(t *testing.T) {
 	})
 }
 
-// FuzzReading: no body makes a route panic, or answer with anything but JSON.
+// FuzzReading checks that no body makes a route panic, and that every response is JSON.
 func FuzzReading(f *testing.F) {
 	for _, body := range []string{
 		`{"input":["a"],"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`, `{"input":[[1]],"dimensions":3}`,

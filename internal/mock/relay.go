@@ -2,14 +2,14 @@ package mock
 
 import "slices"
 
-// relay sends the tokens of a stream as they come out of the accelerator.
+// relay sends the tokens of a stream when the accelerator has generated them.
 type relay struct {
 	st   *stream
-	have []int // tokens that have come out, by choice
+	have []int // generated tokens, by choice
 	sent []int
 	size []int // of the next event
 	done []bool
-	left int // closedLists that are not done
+	left int // choices that are not done
 }
 
 func newRelay(st *stream) *relay {
@@ -49,7 +49,7 @@ func (r *relay) run() error {
 	}
 }
 
-// ready draws the sizes of next events and says whether one can be sent.
+// ready draws the sizes of next events and reports whether one can be sent.
 func (r *relay) ready() bool {
 	any := false
 	for i := range r.st.x.Choices {
@@ -63,7 +63,7 @@ func (r *relay) ready() bool {
 	return any
 }
 
-// complete says that the next event of a choice can be sent.
+// complete reports whether the next event of a choice can be sent.
 func (r *relay) complete(i int) bool {
 	return !r.done[i] && r.have[i] >= max(1, r.sent[i]+r.size[i])
 }
@@ -93,7 +93,7 @@ func (r *relay) round() error {
 	return nil
 }
 
-// waitNews waits for tokens, sending comments into long silences.
+// waitNews waits for tokens and sends comments during long silences.
 func (st *stream) waitNews() error {
 	for {
 		due := int64(0)

@@ -30,8 +30,8 @@ const (
 // by its id.
 const OutcomeCase = "case:"
 
-// casePath is where cases are found by clients that cannot set headers; what
-// follows does not matter.
+// casePath is the prefix of the paths of cases, for clients that cannot set headers. The
+// rest of the path is ignored.
 const casePath = "/mock/case/{id}"
 
 // caseSet are the recorded answers of a server.
@@ -43,13 +43,13 @@ type caseSet struct {
 	polls map[string]poll // of polled cases
 }
 
-// poll is how far a polled case is.
+// poll is the progress of a polled case.
 type poll struct {
 	next    int   // read
 	startNs int64 // of the first request
 }
 
-// replaying answers requests that select a case, and passes the others on.
+// replaying handles requests that select a case, and passes on all others.
 func replaying(s *Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.opt.NoControlHeaders || r.Header.Get(headerCase) == "" {
@@ -65,7 +65,7 @@ func replaying(s *Server, next http.Handler) http.Handler {
 	})
 }
 
-// serveCase answers with the case that the header or the path names.
+// serveCase responds with the case that the header or the path names.
 func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(headerCase)
 	if id == "" {
@@ -98,17 +98,17 @@ func serveCase(s *Server, w http.ResponseWriter, r *http.Request) {
 	x.end(err)
 }
 
-// replay is one case on its way to a client.
+// replay is one case that is being sent to a client.
 type replay struct {
 	x       *exchange
 	c       *cases.Case
 	scale   float64
-	startNs int64 // what times are counted from
+	startNs int64 // time 0 of the case
 }
 
 func (p *replay) run() error {
 	x, c := p.x, p.c
-	// The whole request comes first, as for any answer.
+	// As for any answer, the whole request is read first.
 	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.HTTP.Body, x.Options.MaxBody)); err != nil {
 		return api.ErrClientGone
 	}
@@ -136,7 +136,7 @@ func (p *replay) run() error {
 	return p.end()
 }
 
-// poll takes the next read of a polled case, which begins again after its last.
+// poll takes the next read of a polled case, which restarts after its last read.
 func (p *replay) poll() []cases.Read {
 	all := p.x.s.cases
 	all.mu.Lock()
@@ -152,7 +152,7 @@ func (p *replay) poll() []cases.Read {
 	return reads
 }
 
-// due returns when something is due that is to happen ms after the request.
+// due returns the time that is ms milliseconds after the request.
 func (p *replay) due(ms float64) int64 {
 	return p.startNs + int64(ms*p.scale*float64(time.Millisecond))
 }
@@ -178,7 +178,7 @@ func (p *replay) send(r *cases.Read) error {
 	return nil
 }
 
-// end does what follows the last read.
+// end performs the end of the case.
 func (p *replay) end() error {
 	x := p.x
 	if p.c.Polled {
@@ -214,7 +214,7 @@ func serveCases(s *Server, w http.ResponseWriter, _ *http.Request) {
 	writeDocument(w, map[string]any{"cases": rows})
 }
 
-// writeDocument answers with v as JSON.
+// writeDocument responds with v as JSON.
 func writeDocument(w http.ResponseWriter, v any) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -226,7 +226,7 @@ func writeDocument(w http.ResponseWriter, v any) {
 	_ = apierror.WriteJSON(w, http.StatusOK, buf.Bytes())
 }
 
-// newCases takes the cases of the options, which were checked.
+// newCases returns the cases of the options, which are valid.
 func newCases(list []cases.Case) *caseSet {
 	byID, _ := cases.Index(list)
 	return &caseSet{byID: byID, order: slices.Sorted(maps.Keys(byID)), polls: map[string]poll{}}

@@ -41,7 +41,7 @@ func loadTestCases(t testing.TB) []cases.Case {
 	return list
 }
 
-// TestReplay: a case comes as it was recorded, on any path, in its times.
+// TestReplay checks that a case is replayed as recorded, on any path, with its times.
 func TestReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Cases: loadTestCases(t), TruthChunks: true, APIKey: "k"})
@@ -128,7 +128,8 @@ func TestReplayEnds(t *testing.T) {
 	})
 }
 
-// TestReplayOverSocket: the front leaves cases to the handler; a reset is a reset.
+// TestReplayOverSocket checks that the front passes cases to the handler, and that a
+// reset is a reset.
 func TestReplayOverSocket(t *testing.T) {
 	r := newTCPRig(t, options.Options{Cases: loadTestCases(t)})
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://"))

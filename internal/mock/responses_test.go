@@ -137,7 +137,7 @@ func TestMessagesBytes(t *testing.T) {
 	})
 }
 
-// TestNewerPromptTokens: what counts as input. A text of one short word is a token.
+// TestNewerPromptTokens checks which parts count as input. A short word is one token.
 func TestNewerPromptTokens(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, members string
@@ -209,7 +209,7 @@ func TestNewerRefusals(t *testing.T) {
 	}
 }
 
-// TestPreviousResponse: a request may go on with a response that was stored.
+// TestPreviousResponse checks that a request can continue a stored response.
 func TestPreviousResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{})
@@ -253,7 +253,7 @@ func TestAnthropicKey(t *testing.T) {
 	})
 }
 
-// TestNewerFaults: how these APIs say that they break down, and what is broken.
+// TestNewerFaults checks the error events of these APIs, and malformed events.
 func TestNewerFaults(t *testing.T) {
 	bodies := map[string]string{
 		responsesPath: `{"model":"m","input":"Hi","max_output_tokens":4,"stream":true}`,
@@ -279,7 +279,7 @@ func TestNewerFaults(t *testing.T) {
 	}
 }
 
-// TestNewerWithoutOutput: an answer without a token is whole all the same.
+// TestNewerWithoutOutput checks that an answer without tokens is complete.
 func TestNewerWithoutOutput(t *testing.T) {
 	o := options.Options{Faults: mustFaults(t, "empty:output"), Usage: options.UsageNever}
 	got := wireText(t, o, responsesPath, `{"model":"m","input":"Hi","stream":true}`)
@@ -312,7 +312,7 @@ func TestNewerShapes(t *testing.T) {
 	}
 }
 
-// FuzzNewerRequests: whatever is sent, the answer is one of the API's own.
+// FuzzNewerRequests checks that every response is in the form of the API.
 func FuzzNewerRequests(f *testing.F) {
 	for _, body := range []string{
 		`{"input":"Hi","max_output_tokens":2}`, `{"input":[{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_image"}]},{"type":"function_call","call_id":"c"}],"stream":true,"max_output_tokens":1}`,
@@ -342,7 +342,7 @@ func FuzzNewerRequests(f *testing.F) {
 	})
 }
 
-// What a request says of itself comes back in the answer, as it was.
+// Members of a request that answers repeat are unchanged.
 func TestResponsesRepeat(t *testing.T) {
 	members := map[string]string{
 		"metadata": `{"a":"b"}`, "parallel_tool_calls": `false`, "reasoning": `{"effort":"low"}`, "temperature": `0.25`,
@@ -380,14 +380,14 @@ func TestResponsesFormat(t *testing.T) {
 		City  *string
 		Count *int
 	}
-	if text := text(`{"type":"json_schema","name":"n","schema":` + schema + `}`); json.Unmarshal([]byte(text), &asked) != nil || asked.City == nil || asked.Count == nil {
-		t.Errorf("%q does not follow the schema", text)
+	if got := text(`{"type":"json_schema","name":"n","schema":` + schema + `}`); json.Unmarshal([]byte(got), &asked) != nil || asked.City == nil || asked.Count == nil {
+		t.Errorf("%q does not follow the schema", got)
 	}
-	if text := text(`{"type":"json_object"}`); !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
-		t.Errorf("%q is no JSON object", text)
+	if got := text(`{"type":"json_object"}`); !strings.HasPrefix(got, "{") || !json.Valid([]byte(got)) {
+		t.Errorf("%q is no JSON object", got)
 	}
-	if text := text(`{"type":"text"}`); json.Valid([]byte(text)) {
-		t.Errorf("%q is JSON, which was not asked for", text)
+	if got := text(`{"type":"text"}`); json.Valid([]byte(got)) {
+		t.Errorf("%q is JSON, which was not asked for", got)
 	}
 }
 

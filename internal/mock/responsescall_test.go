@@ -40,7 +40,7 @@ func numbered(text string) string {
 	})
 }
 
-// withoutResponses leaves the events out that hold a whole response.
+// withoutResponses removes the events that contain a whole response.
 func withoutResponses(text string) string {
 	var out strings.Builder
 	for event := range strings.SplitAfterSeq(text, "\n\n") {
@@ -135,7 +135,7 @@ func TestResponseCallTruth(t *testing.T) {
 	}
 }
 
-// callItem is an item of a response as tests look at it.
+// callItem has the members of an item of a response that tests check.
 type callItem struct {
 	ID, Type, Name, Arguments, Status string
 	CallID                            string `json:"call_id"`
@@ -204,8 +204,8 @@ func TestResponseToolChoice(t *testing.T) {
 	}
 }
 
-// TestResponseAfterCall: what a tool returned is answered in words; a call that is cut
-// short says so.
+// TestResponseAfterCall checks that the result of a tool is answered with text, and that
+// a truncated call is marked as incomplete.
 func TestResponseAfterCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{ParallelTools: 2})

@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/mock/token"
 )
 
-// TestRetrieve: stored responses and models can be had again.
+// TestRetrieve checks that stored responses and models can be retrieved.
 func TestRetrieve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{ServedModels: []string{"org/m"}})
@@ -40,7 +40,8 @@ func TestRetrieve(t *testing.T) {
 	})
 }
 
-// TestStoredObjects: the newest responses can be had again, older ones continued.
+// TestStoredObjects checks that the newest responses can be retrieved, and that older
+// ones can be continued.
 func TestStoredObjects(t *testing.T) {
 	var s openai.StoredResponses
 	for i := range openai.MaxStored + 5 {

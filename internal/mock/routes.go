@@ -23,11 +23,11 @@ import (
 // route is one row of the table of routes.
 type route struct {
 	method, pattern string
-	guarded         bool // needs the API key, and readiness
+	guarded         bool // requires the API key, and readiness
 	serve           func(*Server, http.ResponseWriter, *http.Request)
 }
 
-// newRoutes returns everything the server answers, in the order of the documentation.
+// newRoutes returns the routes of the server, in the order of the documentation.
 func newRoutes(s *Server) []route {
 	const runpodSalt, videoSalt = 1, 2
 	return slices.Concat(textRoutes(), vectorRoutes(), mediaRoutes(media.NewVideos(newQueue(s, videoSalt))),
@@ -40,12 +40,12 @@ func newQueue(s *Server, salt uint64) *jobs.Queue {
 	return jobs.NewQueue(s.opt.Jobs.Workers, s.now, func() time.Duration { return s.opt.Jobs.ColdStart.Draw(rng) })
 }
 
-// about returns the handler of a route that answers from what the model is.
+// about returns the handler of a route that responds with properties of the model.
 func about(serve func(*api.Model, http.ResponseWriter, *http.Request)) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) { serve(s.model, w, r) }
 }
 
-// textRoutes is what runs text models by OpenAI's and Anthropic's APIs.
+// textRoutes returns OpenAI's and Anthropic's APIs for text.
 func textRoutes() []route {
 	responses := openai.NewResponses()
 	return []route{
@@ -58,7 +58,7 @@ func textRoutes() []route {
 	}
 }
 
-// vectorRoutes is what answers with vectors, scores and tokens.
+// vectorRoutes returns the APIs for vectors, scores and tokens.
 func vectorRoutes() []route {
 	return []route{
 		{http.MethodPost, "/v1/embeddings", true, inference(vectors.NewEmbeddings())},
@@ -87,7 +87,7 @@ func vectorRoutes() []route {
 	}
 }
 
-// mediaRoutes is what takes or makes audio, images and videos.
+// mediaRoutes returns the APIs for audio, images and videos.
 func mediaRoutes(videos *media.Videos) []route {
 	return []route{
 		{http.MethodPost, "/v1/audio/transcriptions", true, inference(media.NewTranscription("transcribe", "transcription.chunk"))},
@@ -103,7 +103,7 @@ func mediaRoutes(videos *media.Videos) []route {
 	}
 }
 
-// queueRoutes is what is Runpod's queue of work.
+// queueRoutes returns the API of Runpod's job queue.
 func queueRoutes(p *runpod.Endpoint) []route {
 	return []route{
 		{http.MethodPost, "/v2/{endpoint}/run", true, submits(runpod.Submission{Endpoint: p})},
@@ -119,7 +119,7 @@ func queueRoutes(p *runpod.Endpoint) []route {
 	}
 }
 
-// serverRoutes returns the state of the server, and controls it.
+// serverRoutes returns the routes for the state and the control of the server.
 func serverRoutes() []route {
 	return []route{
 		{http.MethodGet, "/v1/models", true, serveModels},
@@ -152,10 +152,10 @@ func serverRoutes() []route {
 	}
 }
 
-// runpodPrefix is what Runpod puts in front of OpenAI's routes, for any endpoint.
+// runpodPrefix is Runpod's prefix of the OpenAI routes of an endpoint.
 const runpodPrefix = "/v2/{endpoint}/openai"
 
-// newHandler serves the table at the root and below the prefix.
+// newHandler serves the table at the root and under the prefix.
 func newHandler(s *Server) http.Handler {
 	r := chi.NewRouter()
 	for _, row := range s.routes {
@@ -171,7 +171,7 @@ func newHandler(s *Server) http.Handler {
 			r.Method(row.method, runpodPrefix+row.pattern, h) // an endpoint's own OpenAI routes
 		}
 	}
-	// The texts are FastAPI's. Errors of a dead connection have no reader.
+	// The texts are FastAPI's. Write errors mean that the client has disconnected.
 	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
 		_ = apierror.WriteJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	})
@@ -182,7 +182,7 @@ func newHandler(s *Server) http.Handler {
 	return replaying(s, r)
 }
 
-// allowed lists the methods of a path.
+// allowed returns the methods of a path.
 func allowed(routes []route, path string) []string {
 	var methods []string
 	for _, row := range routes {
@@ -193,7 +193,7 @@ func allowed(routes []route, path string) []string {
 	return methods
 }
 
-// wrap admits a request before its route serves it.
+// wrap checks whether a request is admitted before its route serves it.
 func wrap(s *Server, row route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -226,7 +226,7 @@ func unavailable(w http.ResponseWriter) {
 	_ = apierror.WriteJSON(w, status, apierror.Append(nil, apierror.New(status, "The server is not ready.", "")))
 }
 
-// nativeRoutes are the APIs of other servers than OpenAI's and vLLM's.
+// nativeRoutes returns the native APIs of other servers.
 func nativeRoutes() []route {
 	post, get := http.MethodPost, http.MethodGet
 	rows := []route{

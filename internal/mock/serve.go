@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// DrainTimeout is how long Serve lets streams finish after its context ended.
+	// DrainTimeout is the time that Serve gives streams to finish after the end of its context.
 	DrainTimeout = 2 * time.Second
 	// endTimeout is how long requests that were stopped may take to record
 	// themselves before their connections are closed.
@@ -24,19 +24,18 @@ const (
 	readHeaderTimeout = 30 * time.Second
 )
 
-// ServeOptions sets what belongs to the listener rather than to the answers.
+// ServeOptions are the options of the listener.
 type ServeOptions struct {
 	KeepAlive time.Duration // idle connections are closed after this; 0 = never
 	TLS       *tls.Config   // nil = plain HTTP
 }
 
-// Serve answers connections of ln until ctx ends. Then it stops accepting, lets
-// requests in service finish for up to DrainTimeout, stops the rest and returns
-// nil. It closes ln, but not s. TCP connections have TCP_NODELAY set, as Go's
-// always do.
+// Serve serves connections of ln until ctx ends. Then it stops accepting, waits up to
+// DrainTimeout for requests in service, stops the others and returns nil. It closes ln,
+// but not s. TCP connections have TCP_NODELAY set, as Go's always do.
 //
-// On Linux a TCP listener is served by one thread of its own ([front.Front]), which
-// hands what is not plain to net/http; elsewhere, and with TLS, net/http serves
+// On Linux a TCP listener is served by a separate thread ([front.Front]), which passes
+// requests that are not plain to net/http; elsewhere, and with TLS, net/http serves
 // everything. The bytes and their due times are the same.
 func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) error {
 	srv := &http.Server{
@@ -49,7 +48,7 @@ func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) er
 			}
 			return context.WithValue(ctx, connKey{}, c)
 		},
-		// Aborted connections are the business of this server, not news.
+		// This server aborts connections on purpose, so such errors are not logged.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	rest := front.NewHandover(ln.Addr())
@@ -75,13 +74,13 @@ func Serve(ctx context.Context, ln net.Listener, s *Server, opt ServeOptions) er
 	return await(ctx, s, servers, failed)
 }
 
-// httpServer is what [http.Server] and [front.Front] have in common.
+// httpServer is the common interface of [http.Server] and [front.Front].
 type httpServer interface {
 	Shutdown(ctx context.Context) error
 	Close() error
 }
 
-// await ends the servers when ctx ends or one of them fails, and waits for them.
+// await stops the servers when ctx ends or one of them fails, and waits for them.
 func await(ctx context.Context, s *Server, servers []httpServer, failed <-chan error) error {
 	running := len(servers)
 	var err error

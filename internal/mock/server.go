@@ -38,8 +38,8 @@ type Server struct {
 	lifecycle
 }
 
-// New returns a server for opt, or all problems of opt at once. It opens the
-// truth file and starts its writer, and the accelerator if there is one.
+// New returns a server for opt, or all errors of opt. It opens the truth file and starts
+// its writer, and the accelerator if there is one.
 func New(opt options.Options) (*Server, error) {
 	opt, err := opt.WithDefaults()
 	if err != nil {
@@ -70,17 +70,16 @@ func New(opt options.Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler returns the server's routes. After Close it answers 503.
+// Handler returns the server's routes. After Close it responds with 503.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Truth returns what happened to the last requests, in the order in which they
-// ended; at most Options.TruthLimit of them. ChunkNs slices are shared and must
-// not be changed.
+// Truth returns the records of the last requests, in the order in which they ended; at
+// most Options.TruthLimit. ChunkNs slices are shared and must not be changed.
 func (s *Server) Truth() []truth.Record { return s.truths.Last(s.opt.TruthLimit) }
 
-// Close stops the server, waits up to five seconds for its handlers and writes
-// the rest of the truth file. Errors are those of the file, and of handlers that
-// hang in a write: close their connections first. Repeated calls return nil.
+// Close stops the server, waits up to five seconds for its handlers and writes the rest
+// of the truth file. Errors are those of the file, and of handlers that are blocked in a
+// write: close their connections first. Repeated calls return nil.
 func (s *Server) Close() error {
 	if first := s.close(); !first {
 		return nil
@@ -109,7 +108,7 @@ func (s *Server) Close() error {
 
 func (s *Server) ready() bool { return s.since() >= s.opt.ReadyAfter }
 
-// record keeps a finished truth.
+// record stores the record of a finished request.
 func (s *Server) record(t *truth.Record) {
 	s.truths.Add(*t)
 	if s.file != nil {
@@ -119,7 +118,7 @@ func (s *Server) record(t *truth.Record) {
 
 // newGPUs returns the cards of the options.
 func newGPUs(s *Server) *gpu.Cards {
-	m, _ := gpu.Find(s.opt.GPU) // is one of them, as the options were checked
+	m, _ := gpu.Find(s.opt.GPU) // valid options name an existing card
 	open := s.sent.Load
 	if s.opt.Accelerator != nil {
 		open = nil

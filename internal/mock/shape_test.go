@@ -20,8 +20,8 @@ import (
 	"aiperfd/internal/mock/truth"
 )
 
-// dataOf reads a stream as the WHATWG's specification of server-sent events says,
-// and returns the data of its events.
+// dataOf parses a stream according to the WHATWG specification of server-sent events and
+// returns the data of its events.
 func dataOf(stream string) []string {
 	stream = strings.TrimPrefix(stream, "\ufeff")
 	stream = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(stream)
@@ -58,7 +58,7 @@ func serveOnce(t *testing.T, opt options.Options, w http.ResponseWriter) {
 	s.Handler().ServeHTTP(w, r)
 }
 
-// TestShapes: however a stream looks, it says the same.
+// TestShapes checks that the content of a stream does not depend on its form.
 func TestShapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plain := httptest.NewRecorder()
@@ -109,7 +109,7 @@ func TestShapes(t *testing.T) {
 	})
 }
 
-// writesRecorder keeps what was written, write by write.
+// writesRecorder records every write.
 type writesRecorder struct {
 	header http.Header
 	writes []string
@@ -123,7 +123,7 @@ func (w *writesRecorder) Write(b []byte) (int, error) {
 }
 func (w *writesRecorder) Flush() {}
 
-// TestSplits: writes are cut where the option says, and nothing is lost.
+// TestSplits checks that writes are split according to the option, and nothing is lost.
 func TestSplits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole := httptest.NewRecorder()
@@ -179,7 +179,7 @@ func TestStreamType(t *testing.T) {
 	}
 }
 
-// TestMoreFaults: the actions of faultkind.go.
+// TestMoreFaults checks the actions of fault/kind.go.
 func TestMoreFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
@@ -232,7 +232,7 @@ func TestMoreFaults(t *testing.T) {
 	})
 }
 
-// TestSlowBody: a body takes as long as its rate says, streamed or not.
+// TestSlowBody checks that the duration of a body matches its rate, streamed or not.
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{Fast: false, TTFT: random.ConstDelay(0), ITL: random.ConstDelay(0), Faults: mustFaults(t, "slow_body:1000")})
@@ -247,7 +247,7 @@ func TestSlowBody(t *testing.T) {
 	})
 }
 
-// TestControlHeaders: a request decides about its own answer.
+// TestControlHeaders checks that a request controls its own answer.
 func TestControlHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{})
@@ -289,7 +289,7 @@ func TestControlHeaders(t *testing.T) {
 	})
 }
 
-// TestChunkTokens: a truth tells the tokens of every event that was sent.
+// TestChunkTokens checks that a record has the tokens of every event that was sent.
 func TestChunkTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{TruthChunks: true, TokensPerChunk: random.ConstLength(4), Faults: mustFaults(t, "close:after_tokens:8,requests=2")})

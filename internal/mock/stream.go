@@ -16,11 +16,11 @@ type stream struct {
 	e       *api.Events
 	flusher *http.ResponseController
 	cut     cutter // nil = whole writes
-	unseen  int    // tokens that are gathered since the last content write
+	unseen  int    // buffered tokens since the last content write
 }
 
-// openStream sends the response head. The caller releases the stream, after an error
-// too.
+// openStream sends the response head. The caller must release the stream, also after an
+// error.
 func openStream(x *exchange) (*stream, error) {
 	st := &stream{x: x, flusher: http.NewResponseController(x.w), cut: newCutter(x.Options.Split, x.Rand)}
 	e := api.NewEvents(&x.Answer, x.api.Script(), x.s.frame(), st.write)
@@ -28,7 +28,7 @@ func openStream(x *exchange) (*stream, error) {
 	if kind, named := x.Options.ContentType(e.Script.ContentType); named {
 		x.Header.Set("Content-Type", kind)
 	} else {
-		x.Header["Content-Type"] = nil // which keeps net/http from guessing
+		x.Header["Content-Type"] = nil // prevents the detection of net/http
 	}
 	x.Header.Set("Cache-Control", "no-cache")
 	x.head(http.StatusOK)
@@ -42,7 +42,7 @@ func openStream(x *exchange) (*stream, error) {
 
 func (st *stream) release() { st.x.s.putFrame(st.e.Release()) }
 
-// run sends the stream when its tokens are due.
+// run sends the tokens of the stream when they are due.
 func (st *stream) run() error {
 	x, e := st.x, st.e
 	if err := x.fault.checkpoint(fault.PosAfterHeaders, 0); err != nil {
@@ -74,8 +74,8 @@ func (st *stream) run() error {
 	}
 }
 
-// tokenFault lets a rule with after_tokens act. What is still gathered goes out
-// first, so that the client has been sent what the rule says.
+// tokenFault applies a rule with after_tokens. Buffered events are sent first, so that
+// the client receives the number of tokens of the rule.
 func (st *stream) tokenFault(sent int) error {
 	f := &st.x.fault
 	if !f.due(fault.PosAfterTokens, sent) {
@@ -98,8 +98,7 @@ func (st *stream) tokenFault(sent int) error {
 	return f.checkpoint(fault.PosAfterTokens, sent)
 }
 
-// breakDown writes the error event of a server that breaks down, and the end of the
-// stream.
+// breakDown writes the error event of a server that fails, and the end of the stream.
 func (st *stream) breakDown(message string) error {
 	e := st.e
 	if e.Script.Fail != nil {
@@ -113,7 +112,7 @@ func (st *stream) breakDown(message string) error {
 	return errFaulted
 }
 
-// end sends what comes after the last token.
+// end sends the events after the last token.
 func (st *stream) end() error {
 	e, f := st.e, &st.x.fault
 	if f.due(fault.PosAfterFinish, 0) {
@@ -137,7 +136,7 @@ func (st *stream) end() error {
 	return f.checkpoint(fault.PosAfterDone, 0)
 }
 
-// waitUntil waits for a due time, sending comments into long silences.
+// waitUntil waits for a due time and sends comments during long silences.
 func (st *stream) waitUntil(dueNs int64) error {
 	e := st.e
 	pause := int64(e.Answer.Options.Comments)
@@ -155,8 +154,8 @@ func (st *stream) waitUntil(dueNs int64) error {
 	return st.x.wait.until(dueNs)
 }
 
-// step adds the tokens from … to−1 of every choice that has them, and the finish
-// of those that end there.
+// step adds the tokens from … to−1 of every choice that has them, and the finish of those
+// that end with them.
 func (st *stream) step(from, to int) error {
 	before := st.x.Truth.LastWriteNs
 	for i := range st.x.Choices {
@@ -176,7 +175,7 @@ func (st *stream) observe(before int64, tokens int) {
 	st.x.s.sent.Add(int64(tokens))
 	t, m := &st.x.Truth, st.x.metrics
 	switch {
-	case t.LastWriteNs == before: // still gathered
+	case t.LastWriteNs == before: // still buffered
 		st.unseen += tokens
 		return
 	case before == 0:
@@ -187,7 +186,7 @@ func (st *stream) observe(before int64, tokens int) {
 	st.unseen = 0
 }
 
-// write sends b in one write, or in the pieces that the options set.
+// write sends b in one write, or in the pieces that the options select.
 func (st *stream) write(b []byte) error {
 	if st.x.fault.slow() {
 		return st.x.fault.drip(b)

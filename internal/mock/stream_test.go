@@ -17,10 +17,10 @@ import (
 
 const ms = time.Millisecond
 
-// shortChat asks for three tokens with a fixed id.
+// shortChat requests three tokens with a fixed id.
 const shortChat = `{"model":"m","messages":[{"role":"user","content":"Hi"}],"stream":true,"max_tokens":3%s}`
 
-// TestStreamBytes fixes the whole wire text of every shape option.
+// TestStreamBytes checks the whole stream for every shape option.
 func TestStreamBytes(t *testing.T) {
 	const (
 		head   = `data: {"id":"chatcmpl-r1","object":"chat.completion.chunk","created":946684800,"model":"m","choices":[`
@@ -142,7 +142,7 @@ func TestStreamTimes(t *testing.T) {
 	}
 }
 
-// TestStreamTruth compares what a client sees with what the server wrote down.
+// TestStreamTruth compares the measurements of a client with the server's records.
 func TestStreamTruth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options.Options{ITL: mustDelay(t, "lognormal:10ms:0.8"), TTFT: mustDelay(t, "uniform:10ms:90ms"),
@@ -221,7 +221,7 @@ func TestReasoning(t *testing.T) {
 		opt    options.Options
 		path   string
 		body   string
-		fields string // one letter an event with text: r, R (renamed field), c
+		fields string // one letter per event with text: r, R (renamed field), c
 		usage  string
 	}{
 		{"before the answer", options.Options{ReasoningTokens: 2}, chatPath, `"max_tokens":5`, "rrccc",

@@ -10,11 +10,11 @@ import (
 	"aiperfd/internal/mock/truth"
 )
 
-// defaultRequestsLimit is how many truths GET /mock/requests returns unasked.
+// defaultRequestsLimit is the default number of records that GET /mock/requests returns.
 const defaultRequestsLimit = 100
 
-// Summary is what GET /mock/summary answers. Counts by path and outcome, tokens
-// and distributions cover the requests that Server.Record holds.
+// Summary is the response to GET /mock/summary. Counts by path and outcome, tokens and
+// distributions cover the requests that [Server.Truth] returns.
 type Summary struct {
 	Requests       int64          `json:"requests"` // inference requests since the start
 	Running        int64          `json:"running"`
@@ -29,7 +29,7 @@ type Summary struct {
 	LatencyMs      truth.Spread   `json:"latency_ms"`
 }
 
-// Summary counts what the server has done so far.
+// Summary summarises the requests so far.
 func (s *Server) Summary() Summary {
 	truths := s.Truth()
 	out := Summary{
@@ -62,7 +62,7 @@ func serveSummary(s *Server, w http.ResponseWriter, _ *http.Request) {
 	writeDocument(w, s.Summary())
 }
 
-// serveRequests answers with the last truths, oldest first, one JSON line each.
+// serveRequests responds with the last records, oldest first, as lines of JSON.
 func serveRequests(s *Server, w http.ResponseWriter, r *http.Request) {
 	limit := defaultRequestsLimit
 	if text := strings.TrimSpace(r.URL.Query().Get("limit")); text != "" {

@@ -6,8 +6,8 @@ import (
 	"aiperfd/internal/mock/api"
 )
 
-// waiter waits for times of the server's clock, until the client is gone or the server
-// stops. It belongs to the goroutine of one request.
+// waiter waits for times of the server's clock, until the client has disconnected or the
+// server stops. It belongs to the goroutine of one request.
 type waiter struct {
 	now      func() int64
 	gone     <-chan struct{} // closed when the client has left
@@ -15,8 +15,8 @@ type waiter struct {
 	timer    *time.Timer
 }
 
-// until waits for a time. It returns at once if that has passed, and otherwise the
-// reason why it ended early.
+// until waits for a time. It returns at once if that has passed. The error is the reason
+// to end early.
 func (w *waiter) until(dueNs int64) error {
 	d := time.Duration(dueNs - w.now())
 	if d <= 0 {
@@ -49,7 +49,7 @@ func (w *waiter) interrupted() error {
 	}
 }
 
-// forever waits until there is a reason to end.
+// forever waits until there is a reason to end, and returns it.
 func (w *waiter) forever() error {
 	select {
 	case <-w.gone:
@@ -59,7 +59,8 @@ func (w *waiter) forever() error {
 	}
 }
 
-// news waits for a value of ch. came is false if dueNs came first, which 0 never does.
+// news waits for a value of ch. came is false if dueNs was reached first; 0 means no due
+// time.
 func (w *waiter) news(ch <-chan struct{}, dueNs int64) (came bool, err error) {
 	var due <-chan time.Time
 	if dueNs > 0 {

@@ -8,7 +8,7 @@ import (
 	"aiperfd/internal/mock/options"
 )
 
-// cutter returns where a write is to be cut next: a length from 1 to len(b).
+// cutter returns the length of the next write, from 1 to len(b).
 type cutter func(b []byte) int
 
 // newCutter returns what the option split says; nil = whole writes.

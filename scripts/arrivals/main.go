@@ -1,5 +1,5 @@
-// Command arrivals says whether the requests of a run went out as the process of
-// an open loop asks.
+// Command arrivals tests whether the requests of a run were sent according to the
+// arrival process of an open loop.
 //
 //	go run ./scripts/arrivals artifacts/…/profile_export.jsonl --rate 2000 --process poisson
 //
@@ -7,8 +7,8 @@
 // between the due times and the gaps between the starts with the distribution of
 // the process, by the Anderson–Darling test, and prints the achieved rate and the
 // lag of the starts. It exits with 1 if the starts of a random process do not fit
-// (p below 0.01), if a due time of a constant one is not where it should be, or if
-// the rate is off by more than 0.5 %.
+// (p below 0.01), if a due time of a constant one is wrong, or if the rate differs by
+// more than 0.5 %.
 package main
 
 import (
@@ -31,7 +31,7 @@ import (
 const (
 	leastP    = 0.01
 	rateSlack = 0.005
-	dueSlack  = 2.0 // nanoseconds that rounding may cost a gap of a constant process
+	dueSlack  = 2.0 // rounding error of a gap of a constant process, in nanoseconds
 )
 
 func main() {
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// options are what the command line says.
+// options are the flags.
 type options struct {
 	file       string
 	process    string
@@ -81,7 +81,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// run prints the report; false = the arrivals are not what was asked for.
+// run prints the report; false = the arrivals do not match the process.
 func run(args []string, out io.Writer) (bool, error) {
 	o, err := parse(args)
 	if err != nil {
@@ -118,7 +118,7 @@ func (o *options) report(dueTimes, starts []float64, out io.Writer) bool {
 	at := func(q float64) float64 { return stat.Quantile(lags, q) }
 	fmt.Fprintf(out, "%d requests, asked %g/s, scheduled %.2f/s, achieved %.2f/s\n", n, o.rate, scheduled, achieved)
 	fmt.Fprintf(out, "schedule lag: p50 %.4f ms, p90 %.4f ms, p99 %.4f ms, max %.4f ms\n", at(0.5), at(0.9), at(0.99), lags[n-1])
-	// A random process of a finite run has a rate of its own.
+	// The rate of a finite sample of a random process differs from the nominal one.
 	ok := math.Abs(achieved/scheduled-1) <= rateSlack
 	if o.process == "constant" {
 		worst := 0.0
@@ -140,7 +140,7 @@ func (o *options) report(dueTimes, starts []float64, out io.Writer) bool {
 	return ok
 }
 
-// cdf is the distribution of the gaps in seconds.
+// cdf returns the cumulative distribution of the gaps in seconds.
 func (o *options) cdf() func(float64) float64 {
 	if o.process == "gamma" {
 		return distuv.Gamma{Alpha: o.smoothness, Beta: o.rate * o.smoothness}.CDF

@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// aboutDocument says what the tables of the document cannot.
+// aboutDocument is the text before the tables of the document.
 const aboutDocument = `- **Notation.** YAML or JSON. Names are camelCase as below or snake_case (` + "`urlStrategy`, `url_strategy`" + `). ` + "`null`" + ` is the same as absent. Choices are compared without regard to case, and ` + "`-` and `_`" + ` are the same. A field that is not listed is an error; the answer lists all errors of a document with place, value and what is accepted.
 - **Layout.** The benchmark section may stand alone, without ` + "`benchmark:`" + ` around it.
 - **Duration.** A number of seconds, or a string with a unit: ` + "`30`, `\"30s\"`, `\"5 min\"`, `\"2h\"`" + `.
@@ -80,7 +80,7 @@ func object(b *strings.Builder, f *reference.Field) {
 	}
 }
 
-// shown writes a canonical path as it is read.
+// shown returns the form of a canonical path for readers.
 func shown(path string) string { return strings.ReplaceAll(path, ".*", "[]") }
 
 // cell escapes text for a table.
@@ -119,7 +119,7 @@ func kind(f *reference.Field) string {
 	return name
 }
 
-// element names what may stand alone for a list.
+// element returns the type of a single value that is accepted in place of a list.
 func element(f *reference.Field) string {
 	if f.Element == nil {
 		return "name"
@@ -144,7 +144,7 @@ func defaultText(f *reference.Field) string {
 	return cell(f.Default)
 }
 
-// accepts says which values a field takes, beyond its type.
+// accepts describes the values of a field, beyond its type.
 func accepts(f *reference.Field) string {
 	of := f
 	if f.Element != nil && f.Element.Kind != reference.KindObject {

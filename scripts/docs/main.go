@@ -154,7 +154,7 @@ as JSON. ` + "`response_field`" + ` (` + "`endpoint.template.responseField`" + `
 JMESPath, or a JSONPath that begins with $; without it the usual places are searched.
 `
 
-// aboutMedia is what the table cannot say about audio and images.
+// aboutMedia is the text about audio and images that does not fit into the table.
 const aboutMedia = `
 ## Audio and images
 

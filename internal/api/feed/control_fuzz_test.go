@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzMessage: what a client sends is read or answered by an error in JSON.
+// FuzzMessage checks that every message of a client is accepted or answered by an error
+// in JSON.
 func FuzzMessage(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"ping"}`, `{"type":"subscribe","types":["*"],"run":"r","from_seq":1}`, `{"type":"unsubscribe"}`, `[]`, `{"type":1}`, "{", "",

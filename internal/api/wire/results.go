@@ -22,7 +22,7 @@ type Results struct {
 	Saturation *verdict.Saturation `json:"saturation"`
 }
 
-// ResultStatus says whether results are there.
+// ResultStatus reports whether results are available.
 type ResultStatus string
 
 // The result statuses. Everything before the exports are durable is running.

@@ -66,7 +66,7 @@ type ProcessHealth struct {
 	Threads    int        `json:"num_threads"`
 }
 
-// WorkerStatus sums up how a worker is.
+// WorkerStatus is the state of a worker.
 type WorkerStatus string
 
 // The statuses.
@@ -75,7 +75,7 @@ const (
 	HighLoad WorkerStatus = "high_load" // more than 85 % of the processors
 	InError  WorkerStatus = "error"     // at least half of the last ten seconds' requests failed
 	Idle     WorkerStatus = "idle"      // nothing in flight
-	Stale    WorkerStatus = "stale"     // not heard of for ten seconds
+	Stale    WorkerStatus = "stale"     // no update for ten seconds
 )
 
 const (

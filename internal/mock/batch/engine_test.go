@@ -185,7 +185,7 @@ func TestGolden(t *testing.T) {
 }
 
 // TestPoisson shows the knee: latency is flat far below the capacity of about 21
-// requests a second and grows without end above it.
+// requests per second and grows without bound above it.
 func TestPoisson(t *testing.T) {
 	ttft := map[float64]float64{}
 	for _, rate := range []float64{2, 8, 14, 24} {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSimilar: the nearer two texts are in words, the nearer are their vectors.
+// TestSimilar checks that texts with more common words have more similar vectors.
 func TestSimilar(t *testing.T) {
 	for _, tt := range []struct {
 		query string
@@ -45,8 +45,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestVectorProperty: vectors have unit length, the same text always gives the same
-// one, and it is like itself.
+// TestVectorProperty checks that vectors have unit length, that the same text always has
+// the same vector, and that its similarity to itself is 1.
 func TestVectorProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, dim := rapid.String().Draw(t, "text"), rapid.IntRange(1, 500).Draw(t, "dim")

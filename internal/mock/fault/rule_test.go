@@ -138,8 +138,8 @@ func TestCorruptLeavesTheFrontAlone(t *testing.T) {
 	}
 }
 
-// FuzzParseFault: no rule makes the parser panic, and an accepted rule is read
-// back from its text.
+// FuzzParseFault checks that no rule makes the parser panic, and that the text of an
+// accepted rule parses to the same rule.
 func FuzzParseFault(f *testing.F) {
 	for _, s := range []string{
 		"status:503,rate=0.1", "reset:after_tokens:5,every=10", "stall:after_headers,for=3s,requests=2-", "malformed:after_tokens:0,kind=nan",

@@ -139,8 +139,8 @@ func (c *conn) tick() {
 		}
 	}
 	if len(c.pending) > 0 {
-		// The client does not read: go on when it does. What was due meanwhile goes
-		// out then, as a write that blocks would have it.
+		// The client does not read. Continue when it does, with the writes that became
+		// due meanwhile, as after a write that blocked.
 		c.f.due.remove(c)
 		c.parked, c.resumeAt = true, at
 		return

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// dueBatch is how many due writes are done before sockets are looked at again.
+	// dueBatch is the number of due writes between two checks of the sockets.
 	dueBatch = 64
-	// readBatch is how many sockets are looked at before due writes are done again.
+	// readBatch is the number of sockets that are read between two checks for due writes.
 	readBatch = 128
-	// acceptPause is how long no connection is accepted when descriptors are short.
+	// acceptPause is the pause between attempts to accept if there are too few descriptors.
 	acceptPause = 50 * time.Millisecond
 )
 
@@ -88,8 +88,8 @@ func (f *Front) openDescriptors(ln *net.TCPListener) error {
 	if dupErr != nil {
 		return os.NewSyscallError("fcntl", dupErr)
 	}
-	// Connections inherit it: a request that comes before its connection is
-	// accepted has the time of its arrival, too.
+	// Connections inherit the option, so a request that arrives before its connection
+	// is accepted has the time of its arrival, too.
 	_ = unix.SetsockoptInt(f.accepts, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	if f.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return os.NewSyscallError("epoll_create1", err)

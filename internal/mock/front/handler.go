@@ -30,9 +30,9 @@ type Handler interface {
 // Exchange is one request in service. Its methods are called by the thread of the front
 // and must not block.
 type Exchange interface {
-	// Start reads the body, which it must not keep, and writes what does not have to
-	// wait. more is false if the response is complete, otherwise the next Step is due at
-	// dueNs.
+	// Start reads the body, which it must not retain, and writes the part of the response
+	// that is due. more is false if the response is complete, otherwise the next Step is
+	// due at dueNs.
 	Start(body []byte) (dueNs int64, more bool)
 	// Step writes what is due. Its results are those of Start.
 	Step() (dueNs int64, more bool)

@@ -53,8 +53,8 @@ func TestParseHead(t *testing.T) {
 	}
 }
 
-// FuzzParseHead: what the front takes for a request, net/http takes for the
-// same one.
+// FuzzParseHead checks that net/http parses every request that the front accepts to the
+// same request.
 func FuzzParseHead(f *testing.F) {
 	f.Add([]byte("POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nX-Request-Id: a\r\n\r\n{}"))
 	f.Add([]byte("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nAuthorization: Bearer x\r\n\r\n"))

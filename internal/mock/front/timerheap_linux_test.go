@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTimerHeap compares the queue with a search through all that is in it.
+// TestTimerHeap compares the heap with a linear search.
 func TestTimerHeap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var d timerHeap

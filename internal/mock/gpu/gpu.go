@@ -102,11 +102,11 @@ type card struct {
 	heatCapped  float64 // µs
 }
 
-// NewCards returns n cards of a model. open returns the tokens that the server has sent so
+// NewCards returns n cards of a model. sent returns the tokens that the server has sent so
 // far; it is nil with an accelerator, which reports its steps to Spend.
-func NewCards(m model, n int, base uint64, now int64, open func() int64) *Cards {
+func NewCards(m model, n int, base uint64, now int64, sent func() int64) *Cards {
 	g := &Cards{
-		model: m, at: now, sent: open, cards: make([]card, n),
+		model: m, at: now, sent: sent, cards: make([]card, n),
 		powerBy: 1 - math.Exp(-gpuTick.Seconds()/powerLag.Seconds()),
 		heatBy:  1 - math.Exp(-gpuTick.Seconds()/heatLag.Seconds()),
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What is remembered is bounded.
+// The number of stored jobs is bounded.
 func TestJobsAreForgotten(t *testing.T) {
 	q := NewQueue(1, nil, func() time.Duration { return 0 })
 	for i := range maxJobs {

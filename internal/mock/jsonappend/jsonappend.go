@@ -8,8 +8,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// Inner appends s escaped for the inside of a JSON string. Invalid
-// UTF-8 becomes U+FFFD; HTML characters stay as they are.
+// Inner appends s escaped for a JSON string, without quotes. Invalid UTF-8 becomes U+FFFD;
+// HTML characters are not escaped.
 func Inner(dst []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		c := s[i]

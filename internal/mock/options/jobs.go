@@ -15,23 +15,23 @@ const (
 	DefaultJobTime    = 2 * time.Second
 )
 
-// What the worker for vLLM puts out. The first is the default.
+// The forms of output of the worker for vLLM. The first is the default.
 const (
 	OutputEvents = "sse-fragments" // current workers: pieces of a stream's text, or OpenAI's documents
 	OutputTokens = "tokens"        // older ones: lists of tokens and counts
 )
 
-// JobOptions configure the queues of work that is polled for. The zero value of
-// every field means the documented default.
+// JobOptions configure the queues of jobs that clients poll. The zero value of every
+// field means the documented default.
 type JobOptions struct {
-	Workers   int           // jobs at a time, of each kind; DefaultJobWorkers
+	Workers   int           // concurrent jobs of each kind; DefaultJobWorkers
 	ColdStart random.Delay  // of each worker, before its first job; 0
-	Time      random.Delay  // that a video takes; const DefaultJobTime
-	Expiry    time.Duration // a result is forgotten this long after its job has ended; 1 min of /runsync, else 30 min
+	Time      random.Delay  // duration of the generation of a video; const DefaultJobTime
+	Expiry    time.Duration // a result is removed this long after the end of its job; 1 min of /runsync, else 30 min
 	Output    string        // of Runpod's workers; OutputEvents
 }
 
-// fill puts defaults in place of zero values.
+// fill replaces zero values by defaults.
 func (o *JobOptions) fill(fast bool) error {
 	if !o.ColdStart.IsSet() {
 		o.ColdStart = random.ConstDelay(0)

@@ -1,5 +1,5 @@
-// Package options has what can be set of the simulated server: its options, their
-// defaults and their limits.
+// Package options has the options of the simulated server, their defaults and their
+// limits.
 package options
 
 import (
@@ -17,7 +17,7 @@ import (
 	"aiperfd/internal/mock/token"
 )
 
-// Defaults that New puts in place of zero values.
+// Defaults for zero values.
 const (
 	DefaultTTFT           = 20 * time.Millisecond
 	DefaultITL            = 5 * time.Millisecond
@@ -37,8 +37,8 @@ func DefaultOutputTokens() random.Length {
 
 // Option values. The first of each list is the default.
 const (
-	OutputExact   = "exact"   // max_tokens, when given, is the length
-	OutputNatural = "natural" // an end of sequence is drawn; max_tokens caps it
+	OutputExact   = "exact"   // max_tokens, if set, is the length
+	OutputNatural = "natural" // the length is drawn; max_tokens limits it
 
 	ContentCorpus  = "corpus"  // prose, cycled
 	ContentEcho    = "echo"    // the last user message, cycled
@@ -49,12 +49,12 @@ const (
 	RoleNone      = "none"             // never
 	RoleEarly     = "early"            // a role event right after the headers
 
-	UsageOnRequest  = "on_request"  // when stream_options asks for it
+	UsageOnRequest  = "on_request"  // if stream_options requests it
 	UsageAlways     = "always"      // on every stream
-	UsageNever      = "never"       // nowhere, not even in plain answers
+	UsageNever      = "never"       // never, not even in plain answers
 	UsageEveryChunk = "every_chunk" // on every event and at the end
 
-	FinishSeparate = "separate"        // an own event without text
+	FinishSeparate = "separate"        // a separate event without text
 	FinishWithLast = "with_last_token" // on the last token's event
 	FinishMissing  = "missing"         // no finish_reason at all
 
@@ -63,8 +63,8 @@ const (
 	LineCR    = "cr"
 	LineMixed = "mixed" // each in turn, from event to event
 
-	SplitNone          = "none"           // one write an event; bytes:N is N bytes a write
-	SplitEveryByte     = "every-byte"     // one write and flush a byte
+	SplitNone          = "none"           // one write per event; bytes:N is N bytes per write
+	SplitEveryByte     = "every-byte"     // one write and flush per byte
 	SplitRandom        = "random"         // anywhere
 	SplitMidUTF8       = "mid-utf8"       // in the middle of characters
 	SplitBeforeNewline = "before-newline" // before every line feed
@@ -98,58 +98,57 @@ func closedLists() map[string][]string {
 	}
 }
 
-// Choices returns what the option with a closed list accepts, default first, nil
-// for any other option. Option names are those of the command line.
+// Choices returns the values of an option with a closed list, default first; nil for any
+// other option. Option names are those of the command line.
 func Choices(option string) []string { return closedLists()[option] }
 
-// Options configures a Server. The zero value of every field is valid and means
-// the documented default. New copies what it needs; slices must not be changed
-// afterwards.
+// Options configures a server. The zero value of every field is valid and means the
+// documented default. Slices must not be changed afterwards.
 type Options struct {
 	Prefix           string   // extra path prefix under which every route is served as well
-	ServedModels     []string // model names that are answered; empty = any name
+	ServedModels     []string // model names that are served; empty = any name
 	MaxModelLen      int      // tokens, prompt plus output; DefaultMaxModelLen
 	MaxBody          int64    // bytes; DefaultMaxBody
-	APIKey           string   // bearer token that /v1 routes demand; "" = open
-	RequestIDHeaders bool     // answer with X-Request-Id
+	APIKey           string   // bearer token that /v1 routes require; "" = none
+	RequestIDHeaders bool     // responses have X-Request-Id
 	ReadyAfter       time.Duration
 	NoModelsRoute    bool // GET /v1/models is 404
 
 	TTFT            random.Delay  // time from the body's last byte to the first token
 	ITL             random.Delay  // time from token to token
-	ITLPerRequest   bool          // draw ITL once a request instead of once a token
+	ITLPerRequest   bool          // draw ITL once per request instead of once per token
 	PrefillPerToken time.Duration // added to TTFT for every prompt token
 	Fast            bool          // no delays at all: TTFT, ITL and prefill are 0
 	// Accelerator computes the times of tokens instead: requests queue, share
 	// steps and memory. It excludes the options above. nil = independent requests.
 	Accelerator *batch.Params
-	Seed        uint64 // of everything random
+	Seed        uint64 // of all random numbers
 
-	Tokenizer       token.Tokenizer // nil = the package's own
+	Tokenizer       token.Tokenizer // nil = token.Words
 	OutputMode      string
-	OutputTokens    random.Length // when the request does not say; DefaultOutputTokens
+	OutputTokens    random.Length // if the request does not limit them; DefaultOutputTokens
 	Content         string
-	ReasoningTokens int      // tokens of reasoning before the answer, where an API tells them apart
+	ReasoningTokens int      // tokens of reasoning before the answer, if the API separates them
 	ReasoningField  string   // of chat; DefaultReasoningField
-	ToolRate        *float64 // share of requests with tools to choose from that are answered by a call; nil = DefaultToolRate
+	ToolRate        *float64 // share of requests with optional tools that are answered by a call; nil = DefaultToolRate
 	ParallelTools   int      // calls in an answer that calls tools; 1
 	RefusalRate     float64  // share of chats that are refused
 
 	TokensPerChunk random.Length // 1; a chunk is written when its last token is due
-	Coalesce       int           // events a network write, 1
+	Coalesce       int           // events per network write, 1
 	RoleChunk      string
 	Usage          string
 	FinishChunk    string
 	NoDone         bool          // leave out the [DONE] event; the same as DoneNo
-	Done           string        // how a stream says that it is over
+	Done           string        // form of the end of a stream
 	StreamType     string        // the content type of streams
 	BOM            bool          // streams begin with a byte order mark
-	NoSpace        bool          // "data:" without a space behind it
+	NoSpace        bool          // "data:" without a space after it
 	ExtraFields    bool          // id, retry and unknown fields in every event
-	MultiLine      bool          // events over several data lines
-	EmptyChunks    float64       // share of content events of OpenAI's text routes that come with an empty one before them
-	Trailing       string        // what follows the last event of a stream
-	Comments       time.Duration // comment after this much silence in a stream; 0 = never
+	MultiLine      bool          // events with several data lines
+	EmptyChunks    float64       // share of content events of OpenAI's text routes with an empty one before them
+	Trailing       string        // text after the last event of a stream
+	Comments       time.Duration // comment after a silence of this duration in a stream; 0 = never
 	Split          string
 	LineEnd        string
 
@@ -157,22 +156,22 @@ type Options struct {
 
 	Faults []fault.Rule // first match wins
 
-	NoControlHeaders bool // requests cannot control their own answers by X-Mock- headers
+	NoControlHeaders bool // ignore the X-Mock- headers with which requests control their answers
 
-	Cases     []cases.Case // recorded answers that requests can ask for by X-Mock-Case
+	Cases     []cases.Case // recorded answers that requests can select by X-Mock-Case
 	TimeScale float64      // factor of the times of cases; 0 = 1
 
-	GPU  string // the card of /dcgm/metrics, one of [Names]; Default
-	GPUs int    // how many; 1
+	GPU  string // the card of /dcgm/metrics, one of gpu.Names; gpu.Default
+	GPUs int    // number of cards; 1
 
 	OldMetricNames bool // /metrics has vLLM's old names as well: vllm:gpu_cache_usage_perc
 
-	TruthFile   string // JSONL file of Record, created or truncated; "" = none
-	TruthChunks bool   // record Record.ChunkNs
-	TruthLimit  int    // Truths kept in memory; DefaultTruthLimit
+	TruthFile   string // JSONL file of truth.Record, created or truncated; "" = none
+	TruthChunks bool   // record truth.Record.ChunkNs
+	TruthLimit  int    // records kept in memory; DefaultTruthLimit
 }
 
-// WithDefaults returns o with every zero value replaced, or all its problems.
+// WithDefaults returns o with defaults for zero values, or all its errors.
 func (o Options) WithDefaults() (Options, error) {
 	accelerated := o.fillAccelerator()
 	if !o.TTFT.IsSet() {
@@ -245,7 +244,7 @@ func (o *Options) fillNumbers() error {
 	return errors.Join(errs...)
 }
 
-// fillExtras completes what belongs to constraints, cases and cards.
+// fillExtras sets the defaults of constraints, cases and cards.
 func (o *Options) fillExtras() error {
 	var errs []error
 	if o.ToolRate == nil {
@@ -328,9 +327,9 @@ func (o *Options) checkPrefix() error {
 	return nil
 }
 
-// DefaultToolRate is the share of requests with tools to choose from that are
-// answered by a call.
+// DefaultToolRate is the share of requests with optional tools that are answered by a
+// call.
 const DefaultToolRate = 0.5
 
-// maxParallelTools bounds the calls of one answer.
+// maxParallelTools is the maximum number of calls of an answer.
 const maxParallelTools = 100

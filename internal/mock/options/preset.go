@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/mock/batch"
 )
 
-// SplitSize reads bytes:N.
+// SplitSize parses bytes:N.
 func SplitSize(split string) (int, error) {
 	text, ok := strings.CutPrefix(split, "bytes:")
 	n, err := strconv.Atoi(text)
@@ -20,12 +20,12 @@ func SplitSize(split string) (int, error) {
 	return n, nil
 }
 
-// Shaped says whether events change before they are written.
+// Shaped reports whether events are changed before they are written.
 func (o *Options) Shaped() bool {
 	return o.NoSpace || o.ExtraFields || o.MultiLine || o.LineEnd == LineMixed
 }
 
-// ContentType returns the content type of streams and whether to name it.
+// ContentType returns the content type of streams and whether to send it.
 func (o *Options) ContentType(right string) (kind string, named bool) {
 	switch o.StreamType {
 	case StreamTypePlain:
@@ -38,8 +38,8 @@ func (o *Options) ContentType(right string) (kind string, named bool) {
 	return right, true
 }
 
-// Preset returns the parameters of a built-in accelerator, for
-// Options.Accelerator. They are the caller's.
+// Preset returns the parameters of a built-in accelerator, for Options.Accelerator. The
+// caller owns them.
 func Preset(name string) (*batch.Params, error) {
 	names := Presets()
 	i := slices.Index(names, name)
@@ -58,14 +58,14 @@ func Presets() []string {
 	return names
 }
 
-// fillAccelerator checks the accelerator and what it excludes, and fits the
-// context length into its cache.
+// fillAccelerator checks the accelerator and the options that it excludes, and limits the
+// context length to the size of its cache.
 func (o *Options) fillAccelerator() error {
 	if o.Accelerator == nil {
 		return nil
 	}
 	var errs []error
-	p := *o.Accelerator // New copies what it needs
+	p := *o.Accelerator // the caller keeps its own
 	o.Accelerator = &p
 	for _, f := range []struct {
 		name string

@@ -1,5 +1,5 @@
-// Package random has distributions of durations and of token counts, as flags and
-// headers of requests name them.
+// Package random has distributions of durations and of token counts, in the syntax of
+// flags and of request headers.
 package random
 
 import (
@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// distForms lists what the parsers accept; it closes every parse error.
+// distForms lists the forms that the parsers accept; it ends every parse error.
 const distForms = "accepted: VALUE, const:V, uniform:LOW:HIGH, normal:MEAN:SD, " +
 	"lognormal:MEAN:CV, exp:MEAN, gamma:MEAN:CV, bimodal:P:DIST:DIST"
 
-// maxDistDepth bounds nested bimodal distributions.
+// maxDistDepth is the maximum depth of nested bimodal distributions.
 const maxDistDepth = 4
 
 type distKind uint8
@@ -37,7 +37,7 @@ const (
 type distSpec struct {
 	name  string
 	kind  distKind
-	units []bool // one element an argument: true = carries the unit
+	units []bool // one element per argument: true = has the unit
 }
 
 // distSpecs is the table of kinds, in the order of the documentation.
@@ -61,7 +61,7 @@ type distribution struct {
 	Text string           // as written by the user
 }
 
-// sample draws one value, ≥ 0. Unset draws 0.
+// sample draws one value, ≥ 0. The unset distribution draws 0.
 func (d *distribution) sample(r *rand.Rand) float64 {
 	switch d.Kind {
 	case distUnset:
@@ -90,7 +90,7 @@ func (d *distribution) sample(r *rand.Rand) float64 {
 }
 
 // sampleNormal truncates at 0.3 and 1.7 times the mean, so that a delay is never
-// negative and its mean stays the stated one (the cut is symmetric).
+// negative and its mean is unchanged (the truncation is symmetric).
 func sampleNormal(r *rand.Rand, mean, sd float64) float64 {
 	lo, hi := 0.3*mean, 1.7*mean
 	for range 64 {
@@ -217,17 +217,17 @@ func ParseRatio(s string) (float64, error) {
 	return v, nil
 }
 
-// Delay is a distribution of durations. The zero value is unset and makes [New]
-// take the default. It is immutable; drawing needs a generator of the caller's.
+// Delay is a distribution of durations. The zero value is unset and means the default of
+// an option. It is immutable.
 type Delay struct{ d distribution }
 
-// ConstDelay returns the distribution that always draws v. Negative is taken as 0.
+// ConstDelay returns the distribution that always draws v. A negative v counts as 0.
 func ConstDelay(v time.Duration) Delay {
 	v = max(v, 0)
 	return Delay{distribution{Kind: distConst, A: float64(v), Text: "const:" + v.String()}}
 }
 
-// ParseDelay reads "20ms", "const:20ms", "uniform:10ms:30ms", "normal:20ms:5ms"
+// ParseDelay parses "20ms", "const:20ms", "uniform:10ms:30ms", "normal:20ms:5ms"
 // (mean and standard deviation, truncated at 0.3 and 1.7 times the mean),
 // "lognormal:20ms:0.5" and "gamma:20ms:0.5" (mean and coefficient of variation),
 // "exp:20ms" (mean) or "bimodal:0.01:const:20ms:const:2s" (the second with
@@ -243,7 +243,7 @@ func ParseDelay(s string) (Delay, error) {
 	return Delay{d}, err
 }
 
-// String returns the text that ParseDelay reads back, "" when unset.
+// String returns the text that ParseDelay parses, "" if unset.
 func (d Delay) String() string { return d.d.Text }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -267,7 +267,7 @@ func (d *Delay) Draw(r *rand.Rand) time.Duration {
 	return time.Duration(min(d.d.sample(r), float64(365*24*time.Hour)))
 }
 
-// DrawSum adds up n draws.
+// DrawSum returns the sum of n draws.
 func (d *Delay) DrawSum(r *rand.Rand, n int) time.Duration {
 	if d.d.Kind == distConst {
 		return time.Duration(min(d.d.A*float64(n), float64(365*24*time.Hour)))
@@ -279,8 +279,8 @@ func (d *Delay) DrawSum(r *rand.Rand, n int) time.Duration {
 	return sum
 }
 
-// Length is a distribution of token counts. The zero value is unset and makes
-// [New] take the default. It is immutable.
+// Length is a distribution of token counts. The zero value is unset and means the default
+// of an option. It is immutable.
 type Length struct{ d distribution }
 
 // ConstLength returns the distribution that always draws n. Values below 1 are
@@ -290,14 +290,14 @@ func ConstLength(n int) Length {
 	return Length{distribution{Kind: distConst, A: float64(n), Text: "const:" + strconv.Itoa(n)}}
 }
 
-// ParseLength reads the forms of ParseDelay with plain numbers: "128",
+// ParseLength parses the forms of ParseDelay with plain numbers: "128",
 // "lognormal:128:0.5", "uniform:1:4". Draws are rounded and at least 1.
 func ParseLength(s string) (Length, error) {
 	d, err := parse(s, ParseRatio)
 	return Length{d}, err
 }
 
-// String returns the text that ParseLength reads back, "" when unset.
+// String returns the text that ParseLength parses, "" if unset.
 func (l Length) String() string { return l.d.Text }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -315,7 +315,7 @@ func (l *Length) UnmarshalText(b []byte) error {
 // IsSet reports whether the length is not the zero value.
 func (l *Length) IsSet() bool { return l.d.Kind != distUnset }
 
-// maxDraw caps a drawn length, so that a heavy tail stays an int everywhere.
+// maxDraw is the maximum drawn length, so that a heavy tail fits into an int everywhere.
 const maxDraw = 1 << 30
 
 // Draw draws one count, at least 1.

@@ -103,7 +103,8 @@ func TestLengthDraw(t *testing.T) {
 	}
 }
 
-// FuzzParseDelay: an accepted distribution is read back and draws no negative.
+// FuzzParseDelay checks that the text of an accepted distribution parses again, and that
+// no draw is negative.
 func FuzzParseDelay(f *testing.F) {
 	for _, s := range []string{"20ms", "uniform:1ms:2ms", "gamma:1ms:0.5", "bimodal:0.1:1ms:exp:2s"} {
 		f.Add(s)

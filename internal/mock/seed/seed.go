@@ -14,12 +14,12 @@ func Mix(a, b uint64) uint64 {
 	return z ^ (z >> 31)
 }
 
-// Hash continues a checksum that stands for a prompt.
+// Hash extends the hash of a prompt.
 func Hash(h uint32, text []byte) uint32 {
 	return crc32.Update(h, crc32.MakeTable(crc32.Castagnoli), text)
 }
 
-// Checksum returns a number for a text. Equal texts have equal numbers.
+// Checksum returns a hash of a text.
 func Checksum(text string) uint32 {
 	return crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
 }

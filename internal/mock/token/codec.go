@@ -6,18 +6,18 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// Codec is a model's tokenizer as other packages offer it. All methods must be
-// safe for concurrent use.
+// Codec is the interface of a tokenizer of another package. All methods must be safe for
+// concurrent use.
 type Codec interface {
 	Count(text string) int
 	Encode(text string) []int
 	Decode(ids []int) string
 }
 
-// FromCodec makes a Tokenizer that counts as c does.
+// FromCodec returns a Tokenizer that uses c.
 //
-// A character that takes several tokens is the text of the last of them; the
-// others are empty, as when a server holds back incomplete characters.
+// A character of several tokens is the text of the last one; the others are empty, as if
+// a server held back incomplete characters.
 func FromCodec(c Codec) Tokenizer { return codecTokenizer{c} }
 
 type codecTokenizer struct{ codec Codec }
@@ -26,8 +26,8 @@ var _ Tokenizer = codecTokenizer{}
 
 func (t codecTokenizer) Count(text string) int { return t.codec.Count(text) }
 
-// Pieces decodes token by token, each behind the one before it, because some
-// decoders drop the space in front of the first token that they are given.
+// Pieces decodes token by token, each after the previous one, because some decoders drop
+// the space before the first token.
 func (t codecTokenizer) Pieces(text string) []string {
 	const incomplete = "\uFFFD"
 	ids := t.codec.Encode(text)
@@ -44,7 +44,7 @@ func (t codecTokenizer) Pieces(text string) []string {
 	return pieces
 }
 
-// identifier is a Tokenizer that has numbers for its tokens.
+// identifier is a Tokenizer with token ids.
 type identifier interface {
 	// identify returns one number for each token of text.
 	identify(text string) []uint32
@@ -61,8 +61,8 @@ func (t codecTokenizer) identify(text string) []uint32 {
 	return out
 }
 
-// Identify appends one number for each token of text: equal tokens have equal
-// numbers. A tokenizer without numbers of its own gets checksums.
+// Identify appends one number for each token of text: equal tokens have equal numbers.
+// They are the ids of the tokenizer if it has any, else checksums.
 func Identify(dst []uint32, t Tokenizer, text string) []uint32 {
 	if n, ok := t.(identifier); ok {
 		return append(dst, n.identify(text)...)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// byteCodec has one token a byte, and a decoder that drops a leading space, as
-// those of SentencePiece models do.
+// byteCodec has one token per byte, and a decoder that drops a leading space, as those of
+// SentencePiece models do.
 type byteCodec struct{}
 
 func (byteCodec) Count(text string) int { return len(text) }

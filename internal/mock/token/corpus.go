@@ -7,8 +7,8 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// Prose is what answers are made of when the content is ContentCorpus. It ends
-// in a paragraph break, so that cycling through it reads on.
+// Prose is the text of answers with the content ContentCorpus. It ends in a paragraph
+// break, so that it can be repeated.
 const Prose = `A lighthouse keeper keeps two books. In the first he writes the weather, the ships and the oil that was burned. In the second he writes what he thought the weather would be. After a year he lays them side by side, and the difference between the two is everything he has learned.
 
 The river does not hurry, and yet the mill never stops. Water that came from the hills in the morning turns the wheel at noon and reaches the sea by night. A miller who counts only the sacks at his door will believe that the mill is fast; a farmer who waits for his flour knows better.
@@ -35,8 +35,8 @@ The caravan carried salt to the south and came back with gold. It was said that 
 
 `
 
-// Scripts is what answers are made of when the content is ContentUnicode: text of
-// two, three and four bytes a character, combining and right-to-left ones.
+// Scripts is the text of answers with the content ContentUnicode: characters of two,
+// three and four bytes, combining and right-to-left ones.
 const Scripts = `Ein Müller zählt Säcke. Der Fluß eilt nicht. Łódź płynie dalej. Река не спешит. Η ζύμη θέλει χρόνο. ` +
 	`السفينة تبحر مع الفجر. הנהר אינו ממהר. नदी जल्दी नहीं करती। 河は急がない。 强の強さ。 강은 서두르지 않는다. ` +
 	`สายน้ำไม่รีบ. Café 👩‍🚀🚀 🏳️‍🌈 😀😃 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𐍈. Ñandú, œuvre, ﬁn. ` + "\U0001F9ED\n\n"
@@ -44,7 +44,7 @@ const Scripts = `Ein Müller zählt Säcke. Der Fluß eilt nicht. Łódź płyni
 // Piece is one token of output.
 type Piece struct {
 	Text string
-	JSON string // text as the inside of a JSON string
+	JSON string // text escaped for a JSON string
 	ID   uint32
 }
 
@@ -85,8 +85,8 @@ func Cut(t Tokenizer, text string) []Piece {
 	return pieces
 }
 
-// Passage is an endless text that begins somewhere in a list of pieces and cycles
-// through it. The list is not empty.
+// Passage is an endless text that begins at some index of a list of pieces and repeats
+// them. The list must not be empty.
 type Passage struct {
 	Pieces []Piece
 	Start  int

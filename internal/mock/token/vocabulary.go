@@ -6,16 +6,16 @@ import (
 	"aiperfd/internal/mock/seed"
 )
 
-// Sizes of the vocabulary: the first ids are single bytes, as in models that fall
-// back to bytes; the others go to the pieces that were asked for.
+// Sizes of the vocabulary: the first ids are single bytes, as in models with byte
+// fallback; the others are assigned to pieces on demand.
 const (
 	byteIDs     = 256
 	vocabSize   = 128_000
-	longestWord = 32 // bytes; longer pieces (runs of blanks) are spelt in bytes
+	longestWord = 32 // bytes; longer pieces (runs of blanks) are encoded as bytes
 )
 
-// Vocabulary gives pieces of text ids, the same ones as long as no two pieces meet at
-// one place, and knows them again. Its size is bounded. Safe for concurrent use.
+// Vocabulary assigns ids to pieces of text, the same ones in every run unless hashes of
+// pieces collide, and decodes them. Its size is bounded. It is safe for concurrent use.
 type Vocabulary struct {
 	tokenizer Tokenizer
 	prose     Corpus
@@ -25,8 +25,8 @@ type Vocabulary struct {
 	pieces map[int]string // guarded by mu
 }
 
-// NewVocabulary returns the vocabulary of a tokenizer. The words of prose stand for ids
-// that were never given out.
+// NewVocabulary returns the vocabulary of a tokenizer. Ids that are not assigned decode
+// to words of prose.
 func NewVocabulary(t Tokenizer, prose Corpus) *Vocabulary {
 	return &Vocabulary{tokenizer: t, prose: prose}
 }
@@ -44,8 +44,8 @@ func (v *Vocabulary) Encode(text string) []int {
 	return ids
 }
 
-// Decode returns the text of ids. An id that was never given out stands for a word of
-// the prose, so that the tokens of any model have a text.
+// Decode returns the text of ids. An id that is not assigned decodes to a word of the
+// prose, so that the tokens of any model have a text.
 func (v *Vocabulary) Decode(ids []int) string {
 	if own, ok := v.tokenizer.(codecTokenizer); ok {
 		return own.codec.Decode(ids)
@@ -61,7 +61,7 @@ func (v *Vocabulary) Decode(ids []int) string {
 	return string(text)
 }
 
-// Piece returns the text of one id; "" = it was never given out.
+// Piece returns the text of one id; "" if it is not assigned.
 func (v *Vocabulary) Piece(id int) string {
 	if own, ok := v.tokenizer.(codecTokenizer); ok {
 		return own.codec.Decode([]int{id})
@@ -69,8 +69,8 @@ func (v *Vocabulary) Piece(id int) string {
 	return v.own(id)
 }
 
-// appendIDs appends the ids of a piece: one, or one a byte where the piece is too
-// long or no id is left.
+// appendIDs appends the ids of a piece: one, or one per byte if the piece is too long or
+// no id is left.
 func (v *Vocabulary) appendIDs(ids []int, piece string) []int {
 	if len(piece) > 1 && len(piece) <= longestWord {
 		if id, ok := v.id(piece); ok {
@@ -90,7 +90,7 @@ func (v *Vocabulary) id(piece string) (int, bool) {
 		return id, true
 	}
 	const room = vocabSize - byteIDs
-	if len(v.ids) >= room/2 { // beyond it the search for a free place takes long
+	if len(v.ids) >= room/2 { // above, the search for a free id takes long
 		return 0, false
 	}
 	if v.ids == nil {
@@ -105,7 +105,7 @@ func (v *Vocabulary) id(piece string) (int, bool) {
 	return id, true
 }
 
-// own returns what an id of the vocabulary stands for; "" = it was never given out.
+// own returns the text of an id of the vocabulary; "" if it is not assigned.
 func (v *Vocabulary) own(id int) string {
 	if id < byteIDs {
 		return string([]byte{byte(id)})

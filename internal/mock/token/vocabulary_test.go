@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestVocabularyIsBounded: pieces beyond its room are spelt in bytes.
+// TestVocabularyIsBounded checks that pieces beyond its size are encoded as bytes.
 func TestVocabularyIsBounded(t *testing.T) {
 	var v Vocabulary
 	seen := map[int]bool{}

@@ -1,5 +1,4 @@
-// Package token has the tokenizers of the simulated server, and the texts from which it
-// makes the tokens of its answers.
+// Package token has the tokenizers of the simulated server and the texts of its answers.
 package token
 
 import (
@@ -16,8 +15,8 @@ const (
 // Words is the built-in tokenizer: a token is a word of up to six letters with
 // the space before it, a further part of a longer word, up to three digits, one
 // ideograph, one other character, or a run of white space. English prose has
-// about 1.3 tokens a word. It is stateless; pieces joined give the text back,
-// invalid UTF-8 included.
+// about 1.3 tokens per word. It is stateless; the joined pieces equal the text, invalid
+// UTF-8 included.
 type Words struct{}
 
 var _ Tokenizer = Words{}
@@ -63,7 +62,7 @@ func nextPiece(s string) int {
 			return end
 		}
 		if end > 1 {
-			return end - 1 // the last space belongs to the word behind it
+			return end - 1 // the last space belongs to the next word
 		}
 		class, size = classify(s[1:])
 		return 1 + wordRun(s[1:], class, size)
@@ -105,7 +104,8 @@ func spaceRun(s string) int {
 	return end
 }
 
-// classify looks at the first character of s, which is not empty.
+// classify returns the class and size of the first character of s, which must not be
+// empty.
 func classify(s string) (charClass, int) {
 	switch c := s[0]; {
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
@@ -131,8 +131,8 @@ func classify(s string) (charClass, int) {
 	return classOther, size
 }
 
-// Tokenizer counts and cuts text. Both methods must be safe for concurrent use
-// and agree: Count(t) equals len(Pieces(t)), and the pieces joined are t.
+// Tokenizer counts and splits text. Both methods must be safe for concurrent use and
+// consistent: Count(t) equals len(Pieces(t)), and the joined pieces equal t.
 type Tokenizer interface {
 	Count(text string) int
 	Pieces(text string) []string

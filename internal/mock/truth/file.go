@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// FlushEvery is how long a record waits at most before it is written.
+// FlushEvery is the maximum delay before a record is written.
 const FlushEvery = time.Second
 
 const (
@@ -19,8 +19,8 @@ const (
 	maxBacklog = 8 << 20
 )
 
-// File appends lines to a file. One goroutine owns the file; write is safe
-// for concurrent use and blocks while the backlog is full.
+// File appends lines to a file. One goroutine owns the file; Write is safe for concurrent
+// use and blocks while the backlog is full.
 type File struct {
 	mu     sync.Mutex
 	room   sync.Cond // the backlog was taken, or the file is closed
@@ -28,7 +28,7 @@ type File struct {
 	closed bool
 
 	full chan struct{} // buffered 1; lines has a batch
-	stop chan struct{} // closed by close: write what is there and end
+	stop chan struct{} // closed by Close: write the queued lines and end
 	done chan error    // buffered 1; the result of the writer
 }
 
@@ -44,8 +44,7 @@ func Open(path string) (*File, error) {
 	return t, nil
 }
 
-// Write queues the line of a truth; it is dropped when the file is closed
-// already.
+// Write queues the line of a record. It drops the line if the file is closed.
 func (t *File) Write(truth *Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,12 +58,12 @@ func (t *File) Write(truth *Record) {
 	if len(t.lines) >= batchSize {
 		select {
 		case t.full <- struct{}{}:
-		default: // the writer knows
+		default: // the writer will wake up already
 		}
 	}
 }
 
-// take returns what is queued and leaves the empty buffer spare in its place.
+// take returns the queued lines and replaces them by the empty buffer spare.
 func (t *File) take(spare []byte) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,8 +73,8 @@ func (t *File) take(spare []byte) []byte {
 	return lines
 }
 
-// run writes lines until stop. After an error it goes on to take lines, so that
-// no request hangs, and reports the first error at the end.
+// run writes lines until stop is closed. After an error it continues to take lines, so
+// that no request blocks, and reports the first error at the end.
 func (t *File) run(f *os.File) error {
 	tick := time.NewTicker(FlushEvery)
 	defer tick.Stop()
@@ -95,7 +94,7 @@ func (t *File) run(f *os.File) error {
 	return errors.Join(failed, f.Close())
 }
 
-// Close writes what is queued and waits for the writer. Call it once.
+// Close writes the queued lines and waits for the writer. It must be called once.
 func (t *File) Close() error {
 	t.mu.Lock()
 	t.closed = true

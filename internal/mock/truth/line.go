@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendLine appends t as one line of JSON, as package json would. It is
-// written by hand because it is part of the cost of every request.
+// AppendLine appends t as one line of JSON, as package json would. It does not use that
+// package because it is part of the cost of every request.
 func AppendLine(dst []byte, t *Record) []byte {
 	l := line{dst}
 	l.integer(`{"seq":`, t.Seq)
@@ -68,7 +68,7 @@ func AppendLine(dst []byte, t *Record) []byte {
 	return append(l.b, "}\n"...)
 }
 
-// line is a line in the making. Names come with their punctuation.
+// line is a line that is being built. Names include their punctuation.
 type line struct{ b []byte }
 
 func (l *line) integer(name string, v int64) {
@@ -100,11 +100,11 @@ func (l *line) text(name, v string) {
 	l.b = append(l.b, '"')
 }
 
-// appendAsJSON appends a string that needs escapes, which are package json's.
+// appendAsJSON appends a string that needs escapes, with those of package json.
 func appendAsJSON(dst []byte, v string) []byte {
 	quoted, err := json.Marshal(v)
 	if err != nil {
-		return append(dst, `""`...) // a string can always be marshalled
+		return append(dst, `""`...) // marshalling a string cannot fail
 	}
 	return append(dst, quoted...)
 }

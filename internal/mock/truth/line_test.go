@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTruthLine: the line is package json's.
+// TestTruthLine checks that the line equals that of package json.
 func TestTruthLine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {

@@ -1,4 +1,4 @@
-// Package truth records what the server did with each request, by its own clock: in
+// Package truth records the processing of each request, by the clock of the server: in
 // memory, as a file of JSON lines, and as a summary.
 package truth
 
@@ -14,7 +14,7 @@ const (
 	OutcomeShutdown   = "shutdown"
 )
 
-// Record is what really happened to one inference request, by the server's clock.
+// Record is the ground truth about one inference request, by the server's clock.
 //
 // Stamps are Unix nanoseconds that advance with the monotonic clock; 0 means that
 // the moment was never reached. A content event is one that carries text of the
@@ -55,7 +55,7 @@ type Record struct {
 	Outcome string `json:"outcome"`
 }
 
-// Batch is what happened to a request at the accelerator. It is immutable.
+// Batch is the part of a record about the accelerator. It is immutable.
 type Batch struct {
 	QueuedNs     int64   `json:"queued_ns"`     // the request entered the queue
 	AdmittedNs   int64   `json:"admitted_ns"`   // the first step with one of its sequences began; 0 = never
@@ -65,7 +65,7 @@ type Batch struct {
 	MeanBatch    float64 `json:"mean_batch"`    // sequences in the steps that gave it tokens, on average
 }
 
-// NoteTokens notes the tokens of events content events that were rendered.
+// NoteTokens records the tokens of a number of rendered content events.
 func (t *Record) NoteTokens(tokens, events int) {
 	for i := range events {
 		if i > 0 {
@@ -75,7 +75,7 @@ func (t *Record) NoteTokens(tokens, events int) {
 	}
 }
 
-// Derive fills the members that are computed from stamps.
+// Derive sets the fields that are computed from stamps.
 func (t *Record) Derive() {
 	if len(t.ChunkTokens) > len(t.ChunkNs) {
 		t.ChunkTokens = t.ChunkTokens[:len(t.ChunkNs)] // the others were never sent
@@ -105,7 +105,7 @@ type Ring struct {
 
 	mu    sync.Mutex
 	items []Record
-	next  int // where the oldest is, once the ring is full
+	next  int // index of the oldest record once the ring is full
 }
 
 // Add adds a record in place of the oldest, if the ring is full.
