@@ -118,8 +118,8 @@ func refusal(argv []string) error {
 	return err
 }
 
-// checkUnsupported: every problem is an option, or an option with a value, that does
-// not exist yet, and the options are these.
+// checkUnsupported checks that every problem is an option, or an option with a value,
+// that does not exist yet, and that these are the wanted ones.
 func checkUnsupported(t *testing.T, argv, want []string) {
 	t.Helper()
 	flags, err := flags.Parse(argv, nil)
@@ -156,7 +156,7 @@ func problemsOf(t *testing.T, err error) []config.Problem {
 	return invalid.Problems
 }
 
-// commandRuns runs a command line, with less load and at a server in memory.
+// commandRuns runs a command line with less load, against a server in memory.
 func commandRuns(t *testing.T, argv []string) {
 	t.Helper()
 	flags, err := flags.Parse(argv, nil)
@@ -194,7 +194,7 @@ func commandRuns(t *testing.T, argv []string) {
 	})
 }
 
-// cutShort leaves of a benchmark what its command line asks for, but less of it.
+// cutShort reduces the load of a benchmark, and keeps its other options.
 func cutShort(b *config.Benchmark) {
 	for i := range b.Phases {
 		p := &b.Phases[i]
@@ -221,9 +221,9 @@ func anyPath(h http.Handler) http.Handler {
 	})
 }
 
-// TestAIPerfDocuments takes the documents that AIPerf 0.13 brings along, from
-// testdata/aiperf/documents.jsonl: each is accepted, or refused for the features
-// named beside it alone.
+// TestAIPerfDocuments loads the documents that AIPerf 0.13 ships, from
+// testdata/aiperf/documents.jsonl: each is accepted, or refused only for the features
+// listed with it.
 func TestAIPerfDocuments(t *testing.T) {
 	t.Chdir("testdata/aiperf")
 	text, err := os.ReadFile("documents.jsonl")

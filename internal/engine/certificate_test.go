@@ -34,9 +34,8 @@ func (b *bed) certificate(id string) *verdict.Certificate {
 	return s.Client.Certificate
 }
 
-// TestCertificate: a run that asks for it has a certificate for its own load, made
-// outside its phases, in the file and in the run. In virtual time there is no
-// error.
+// TestCertificate: a run that requests a certificate has one for its load, made
+// outside its phases, in the file and in the run. In virtual time the error is 0.
 func TestCertificate(t *testing.T) {
 	const closed, open = "type: concurrency, concurrency: 12, requests: 30", "type: poisson, rate: 200, requests: 30"
 	tests := []struct {

@@ -44,8 +44,8 @@ benchmark:
 `
 }
 
-// calls counts the inference requests of each host, and remembers which hosts
-// each session saw.
+// calls counts the inference requests of each host, and records the hosts of each
+// session.
 type calls struct {
 	mu       sync.Mutex
 	hosts    map[string]int
@@ -96,7 +96,7 @@ func TestSpread(t *testing.T) {
 	const phases = `{name: warmup, type: concurrency, concurrency: 4, requests: 7}, ` + load
 	for _, tt := range []struct {
 		name, members, dataset, phases string
-		want                           map[string]int // nil = no host is left out
+		want                           map[string]int // nil = every host is used
 		several                        bool           // sessions see several hosts
 	}{
 		{"in turn", "", single, load, map[string]int{"a": 17, "b": 17, "c": 16}, false},
@@ -152,7 +152,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// capture remembers the inference requests that a server gets.
+// capture records the inference requests that a server receives.
 type capture struct {
 	mu   sync.Mutex
 	seen []*http.Request
@@ -277,10 +277,10 @@ func handler(t *testing.T) http.Handler {
 	return server.Handler()
 }
 
-// patience is what waits for a server that comes.
+// patience is an endpoint section that waits for a server.
 const patience = "waitForModelTimeout: 60, waitForModelMode: both, waitForModelInterval: 0.1, "
 
-// connectionDocument is a document for a server that is reached in some way.
+// connectionDocument returns a document with members of the endpoint section.
 func connectionDocument(endpoint string) string {
 	return `
 benchmark:
@@ -371,8 +371,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 requests share connections, as many as the server's limit asks for,
-// and the result says so.
+// Over HTTP/2 requests share connections. Their number follows from the limit of the
+// server, and the result has it.
 func TestHTTPVersions(t *testing.T) {
 	made := testcert.New(t, "127.0.0.1")
 	start := func(two bool, limit int) string {
@@ -418,7 +418,7 @@ func TestHTTPVersions(t *testing.T) {
 	}
 }
 
-// A proxy is used where it is named, for http and https; what it gets is counted.
+// A configured proxy is used for http and https; its requests are counted.
 func TestProxies(t *testing.T) {
 	made := testcert.New(t, "127.0.0.1")
 	plain := httptest.NewServer(handler(t))
@@ -473,7 +473,7 @@ func TestProxies(t *testing.T) {
 	})
 }
 
-// proxy counts what goes through it.
+// proxy counts the requests through it.
 type proxy struct {
 	mu            sync.Mutex
 	used, refused int // guarded by mu
@@ -585,7 +585,7 @@ func socksProxy(t *testing.T, p *proxy) string {
 	return "socks5://" + proxyUser + "@" + ln.Addr().String()
 }
 
-// socks answers the handshake and connects to the address that is asked for.
+// socks answers the handshake and connects to the requested address.
 func socks(c net.Conn) (net.Conn, error) {
 	read := func(n byte) []byte {
 		b := make([]byte, n)

@@ -27,7 +27,7 @@ import (
 	"aiperfd/internal/run"
 )
 
-// bodyRecorder keeps the bodies that a server gets, in order.
+// bodyRecorder records the bodies that a server receives, in order.
 type bodyRecorder struct{ bodies []string }
 
 func (h *bodyRecorder) wrap(next http.Handler) http.Handler {
@@ -37,7 +37,7 @@ func (h *bodyRecorder) wrap(next http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		if r.Method == http.MethodPost { // the list of models is asked for without one
+		if r.Method == http.MethodPost { // requests for the list of models have no body
 			h.bodies = append(h.bodies, string(body))
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -71,8 +71,8 @@ func (b *bed) payloads(id string) []string {
 	return out
 }
 
-// Media of a file go out as the API documents them, and inputs.json and raw
-// records show exactly what was sent.
+// Media of a file are sent as the API documents them, and inputs.json and raw records
+// have exactly the bodies that were sent.
 func TestMediaOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	var img bytes.Buffer
@@ -131,8 +131,8 @@ func TestMediaOfFiles(t *testing.T) {
 	})
 }
 
-// Generated images and audio: the client counts the text alone, the server
-// what it makes of all parts, and a repeated seed sends the same bytes.
+// Generated images and audio: the client counts only the text, the server counts all
+// parts, and a repeated seed sends the same bytes.
 func TestGeneratedMedia(t *testing.T) {
 	run := func(t *testing.T, seed int) (bodies []string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestMediaOfUntrustedDocuments(t *testing.T) {
 	}
 }
 
-// What the document says of media reaches the dataset in the units of the dataset.
+// The options of media reach the dataset in its units.
 func TestMediaInThePlan(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b.JPG", "a.png", "notes.txt", "c.webp"} {

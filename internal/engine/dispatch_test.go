@@ -68,8 +68,8 @@ func TestPreparedSessionsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// A turn that continues a session takes an arrival of its own; the bound holds in
-// the middle of sessions, and whatever was permitted is sent.
+// Each later turn of a session takes its own arrival; the bound applies in the middle
+// of sessions, and every permitted request is sent.
 func TestOpenLoopConversations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 0), nil)

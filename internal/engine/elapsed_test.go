@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A run has an age from its first phase on, not only from its second.
+// The elapsed time of a run starts with its first phase, not with its second.
 func TestElapsedInTheFirstPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 0), nil)

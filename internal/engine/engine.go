@@ -194,7 +194,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	for {
 		for j := e.next(); j != nil; j = e.next() {
 			supervisors.Go(func() {
-				j.supervise()
+				j.supervise(ctx)
 				e.retire(j)
 				e.freeIdleMemory()
 				e.wakeLoop()
@@ -203,7 +203,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		select {
 		case <-e.wake:
 		case <-ctx.Done():
-			e.stop()
+			e.stop(ctx)
 			return nil
 		}
 	}
@@ -262,7 +262,7 @@ func (e *Engine) retire(j *job) {
 }
 
 // stop refuses new runs and stops the active ones.
-func (e *Engine) stop() {
+func (e *Engine) stop(ctx context.Context) {
 	e.mu.Lock()
 	e.stopping = true
 	active := slices.Clone(e.active)
@@ -272,7 +272,7 @@ func (e *Engine) stop() {
 	}
 	grace := shutdownGrace
 	for _, j := range active {
-		e.cancelActive(j, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})
+		e.cancelActive(ctx, j, run.CancelRequest{Grace: &grace, Reason: "process is stopping"})
 	}
 }
 
@@ -291,13 +291,13 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 	}
 	e.mu.Unlock()
 	if at >= 0 {
-		err := j.change(func(r *run.Run) { finishRun(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
+		err := j.change(ctx, func(r *run.Run) { finishRun(r, bench.StateCancelled, cmp.Or(c.Reason, "cancelled while queued")) })
 		e.retire(j)
 		j.emit(run.EventComplete, nil)
 		return j.view(), true, err
 	}
 	if j != nil && !j.view().State.Terminal() {
-		first := e.cancelActive(j, c)
+		first := e.cancelActive(ctx, j, c)
 		return j.view(), first || c.Force, nil
 	}
 	r, err = e.Get(ctx, id)
@@ -308,10 +308,10 @@ func (e *Engine) Cancel(ctx context.Context, id string, c run.CancelRequest) (r 
 }
 
 // cancelActive passes a cancel on to the run's execution.
-func (e *Engine) cancelActive(j *job, c run.CancelRequest) (first bool) {
+func (e *Engine) cancelActive(ctx context.Context, j *job, c run.CancelRequest) (first bool) {
 	first = j.exec.cancel.cancel(c)
 	if first {
-		j.warn(j.change(func(r *run.Run) {
+		j.warn(j.change(ctx, func(r *run.Run) {
 			if r.State == bench.StateStarting || r.State == bench.StateRunning {
 				r.State, r.StateReason = bench.StateStopping, cmp.Or(c.Reason, "cancelled")
 				j.exec.state.Store(bench.StateStopping)
@@ -461,6 +461,6 @@ func (e *Engine) CancelAll() {
 	active := slices.Clone(e.active)
 	e.mu.Unlock()
 	for _, j := range active {
-		e.cancelActive(j, run.CancelRequest{Force: true})
+		e.cancelActive(context.Background(), j, run.CancelRequest{Force: true})
 	}
 }

@@ -88,7 +88,7 @@ profiling s3.0 1.2s-1.6s 600 400 1000`)
 
 // The trap of closed-loop thinking on an open schedule, worked out by hand: a
 // server with one place needs 100 ms a request and stalls for 3 s once. Asked 5
-// times a second, the requests behind the stall report 100 ms each, while their
+// times per second, the requests behind the stall report 100 ms each, while their
 // users waited up to 3 s.
 func TestCoordinatedOmissionIsVisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -347,7 +347,7 @@ func TestFailedRuns(t *testing.T) {
 	}
 }
 
-// A failed turn ends its session; what was not sent is counted, not hidden.
+// A failed turn ends its session; the turns that were not sent are counted.
 func TestFailedTurnEndsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := timing(t, 100*time.Millisecond, 0)

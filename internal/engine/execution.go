@@ -151,7 +151,7 @@ func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 	phase = load.NewPhase(x.work, p, rec)
 	x.cancel.enter(phase)
 	phase.Begin()
-	rec.Begin(phase)
+	rec.Begin(phase) //nolint:contextcheck // a record waits for the disk even if ctx has ended
 	phase.Run(ctx)
 	rec.Close()
 	x.cancel.enter(nil)

@@ -55,7 +55,7 @@ func virtual(log *logged, dial func(context.Context, string, string) (net.Conn, 
 	return engine.Options{Log: zerolog.New(log), Dial: dial, Monitor: monitor.Options{Ticker: monitor.NewTimer, Host: still{}}}
 }
 
-// refuse is a port that nobody listens on.
+// refuse is a port without a listener.
 func refuse(context.Context, string, string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 }
@@ -80,7 +80,7 @@ func mute(t *testing.T) func(context.Context, string, string) (net.Conn, error) 
 	return ln.DialContext
 }
 
-// A server that fails at first is measured all the same.
+// A server that fails at first is measured nevertheless.
 func TestFailuresDoNotEndARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fault, err := mock.ParseFault("status:503,first=15")
@@ -165,7 +165,7 @@ func TestDeadPort(t *testing.T) {
 	}
 }
 
-// After ten seconds without an answer people are told, then at doubling intervals.
+// Users are notified after ten seconds without a response, then at doubling intervals.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &logged{}
@@ -200,7 +200,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// An answer ends the silence, and the reason goes with it.
+// A response ends the silence and clears the reason.
 func TestSilenceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &logged{}
@@ -215,7 +215,7 @@ func TestSilenceEnds(t *testing.T) {
 				serving.Go(func() {
 					defer c.Close()
 					c.Read(make([]byte, 1<<16))
-					time.Sleep(14 * time.Second) // before people are told again
+					time.Sleep(14 * time.Second) // before the next notification
 					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
 					for range 30 { // a slow stream is no silence
 						time.Sleep(time.Second)
@@ -241,7 +241,7 @@ func TestSilenceEnds(t *testing.T) {
 	})
 }
 
-// The preparation says what it waits for from the beginning, and warns too.
+// The preparation shows what it waits for from the beginning, and warns, too.
 func TestSilenceOfThePreparation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &logged{}
@@ -267,7 +267,7 @@ func TestSilenceOfThePreparation(t *testing.T) {
 	})
 }
 
-// After a cancel a server that sends nothing is not waited for.
+// After a cancel, a silent server is not waited for.
 func TestCancelOfASilentServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newDialBed(t, virtual(&logged{}, mute(t)))
@@ -286,7 +286,7 @@ func TestCancelOfASilentServer(t *testing.T) {
 	})
 }
 
-// A stream that goes on is waited for after a cancel, however long it takes.
+// After a cancel, an active stream is waited for, however long it takes.
 func TestCancelWaitsForStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, time.Second, time.Second), nil)
@@ -301,7 +301,7 @@ func TestCancelWaitsForStreams(t *testing.T) {
 	})
 }
 
-// The message of a run in which nothing succeeded says what to look at.
+// The message of a run without a success names what to check.
 func TestHints(t *testing.T) {
 	for _, tt := range []struct {
 		name, body, want string
@@ -327,7 +327,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// Events that cannot be read are skipped, and the result says so.
+// Events that cannot be read are skipped, and the result has a warning.
 func TestMalformedEventsAreSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fault, err := mock.ParseFault("malformed:after_tokens:1")

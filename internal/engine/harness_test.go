@@ -47,7 +47,7 @@ func newBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler) 
 	return newBedWith(t, o, wrap, func(*engine.Options) {})
 }
 
-// newMonitoredBed is newBed with a client that is watched in another way.
+// newMonitoredBed is newBed with other options of the client's monitor.
 func newMonitoredBed(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handler, m monitor.Options) *bed {
 	t.Helper()
 	return newBedWith(t, o, wrap, func(e *engine.Options) { e.Monitor = m })
@@ -86,7 +86,7 @@ func newBedWith(t testing.TB, o mock.Options, wrap func(http.Handler) http.Handl
 	return b
 }
 
-// newDialBed is a bed with no server: whatever answers is behind the options' Dial.
+// newDialBed is a bed without a server: the options' Dial leads to one.
 func newDialBed(t testing.TB, o engine.Options) *bed {
 	t.Helper()
 	store := &memStore{dir: t.TempDir(), runs: map[string]run.Run{}}
@@ -117,8 +117,8 @@ func reference() (net.Listener, certify.Dial, error) {
 	return ln, ln.DialContext, nil
 }
 
-// still is a host that uses nothing: what real processors do has no place in
-// virtual time.
+// still is a host without load: the load of real processors is meaningless in virtual
+// time.
 type still struct{}
 
 func (still) Read() monitor.Totals {
@@ -160,7 +160,7 @@ func (b *bed) wait(id string) *run.Run {
 	return r
 }
 
-// line is what tests read of one line of the record file.
+// line holds the members of one line of the record file that tests read.
 type line struct {
 	Metadata struct {
 		SessionNum     int64  `json:"session_num"`
@@ -212,7 +212,7 @@ func (b *bed) records(id string) []line {
 	return out
 }
 
-// transcript is one line a request: session, turn, when it started and ended
+// transcript returns one line per request: session, turn, when it started and ended
 // (from the first start), and some metrics.
 func (b *bed) transcript(id string, tags ...string) string {
 	b.t.Helper()

@@ -14,7 +14,7 @@ import (
 	"aiperfd/internal/run"
 )
 
-// pour writes a head and then the same block until nobody reads any more.
+// pour writes a head and then the same block until the reader is gone.
 func pour(w http.ResponseWriter, status int, header, start, block string, pause func()) {
 	name, value, _ := strings.Cut(header, ": ")
 	w.Header().Set(name, value)
@@ -45,8 +45,8 @@ const (
 	typeSSE  = "Content-Type: text/event-stream"
 )
 
-// What a hostile server answers becomes the error of its record, with the limit
-// that it ran into; the run goes on.
+// The response of a hostile server becomes the error of its record, which names the
+// exceeded limit; the run continues.
 func TestHostileAnswers(t *testing.T) {
 	nested := strings.Repeat("[", 1_000_000)
 	x := strings.Repeat("x", 64<<10)
@@ -190,7 +190,7 @@ func TestHostileControl(t *testing.T) {
 	})
 }
 
-// The message of a server reaches the error whatever the body is labelled as.
+// The message of a server reaches the error, regardless of the content type.
 func TestMislabelledAnswers(t *testing.T) {
 	for _, tt := range []struct{ body, want string }{
 		{`{"error":{"message":"the model is asleep","type":"server_error","code":500}}`, "the model is asleep"},

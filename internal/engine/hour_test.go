@@ -19,9 +19,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A run of an hour grows on disk alone: what is in memory after it is no more than
-// what was there after half of it, but for the values of its exact percentiles,
-// which have a budget.
+// A run of an hour grows only on disk: it uses no more memory at its end than after
+// half of it, except for the values of its exact percentiles, which have a budget.
 func TestAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, mock.Options{TTFT: mock.ConstDelay(time.Second), ITL: mock.ConstDelay(100 * time.Millisecond)}, nil)
@@ -39,7 +38,7 @@ benchmark:
 		time.Sleep(29 * time.Minute)
 		whole := heap()
 		r := b.wait(id)
-		// Two seconds a request: 2 × 1800 of them.
+		// Two seconds per request: 2 × 1800 of them.
 		if got := r.Summary.Requests; r.State != bench.StateCompleted || got < 3598 || got > 3602 {
 			t.Fatalf("run = %s with %d requests, want completed with 3600", r.State, got)
 		}

@@ -54,9 +54,9 @@ func (j *job) warn(err error) {
 	}
 }
 
-// change applies a change to a run, stores it and publishes it. Changes of
-// one run happen one after the other, in the same order in the store.
-func (j *job) change(apply func(*run.Run)) error {
+// change applies a change to a run, stores it and publishes it, even if ctx has ended.
+// Changes of one run happen one after the other, in the same order in the store.
+func (j *job) change(ctx context.Context, apply func(*run.Run)) error {
 	j.save.Lock()
 	defer j.save.Unlock()
 	j.mu.Lock()
@@ -64,7 +64,7 @@ func (j *job) change(apply func(*run.Run)) error {
 	j.run.Revision++
 	r := j.run
 	j.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	err := j.opts.Store.Put(ctx, &r)
 	j.emit(run.EventStateChanged, j.exec.latest())
@@ -85,51 +85,52 @@ func (j *job) emit(what run.EventType, snap *run.Snapshot) {
 }
 
 // supervise performs one run from its start to its end. It owns every goroutine of
-// the run.
-func (j *job) supervise() {
+// the run. Only a cancel of the run stops it: the end of ctx does not.
+func (j *job) supervise(ctx context.Context) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			j.opts.Log.Error().Interface("panic", fault).Bytes("stack", debug.Stack()).Str("run", j.run.ID).Msg("run crashed")
-			j.warn(j.change(func(r *run.Run) { failRun(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
+			j.warn(j.change(ctx, func(r *run.Run) { failRun(r, &run.Error{Code: run.Internal, Message: "internal error; see the log"}) }))
 		}
 	}()
+	ctx = context.WithoutCancel(ctx)
 	x := j.exec
 	defer x.release()
-	j.warn(j.change(func(r *run.Run) {
+	j.warn(j.change(ctx, func(r *run.Run) {
 		now := time.Now().UTC()
 		r.State, r.StartedAt = bench.StateStarting, &now
 	}))
 	x.state.Store(bench.StateStarting)
 	x.notify.publish = j.emit
 	x.notify.log = j.opts.Log.With().Str("run", j.run.ID).Logger()
-	x.notify.status = func(text string) { j.setStatus(zerolog.InfoLevel, text) }
-	x.notify.alarm = func(text string) { j.setStatus(zerolog.WarnLevel, text) }
-	x.notify.modelResolved = j.modelResolved
+	x.notify.status = func(text string) { j.setStatus(ctx, zerolog.InfoLevel, text) }
+	x.notify.alarm = func(text string) { j.setStatus(ctx, zerolog.WarnLevel, text) }
+	x.notify.modelResolved = func(p *plan.Plan) { j.modelResolved(ctx, p) }
 
-	ctx, cancel := context.WithCancel(context.Background())
+	stoppable, cancel := context.WithCancel(ctx)
 	defer cancel()
 	x.cancel.onCancel(cancel)
-	if err := (&preparation{x}).run(ctx, j.opts.Store.Dir(j.run.ID)); err != nil {
-		j.abandon(err)
+	if err := (&preparation{x}).run(stoppable, j.opts.Store.Dir(j.run.ID)); err != nil {
+		j.abandon(ctx, err)
 		return
 	}
-	(&certification{x}).run(ctx, "before", j.opts.Reference)
+	(&certification{x}).run(stoppable, "before", j.opts.Reference)
 	x.cancel.onCancel(nil)
 	if !x.cancel.cancelled() {
-		j.enter(bench.StateRunning)
+		j.enter(ctx, bench.StateRunning)
 	}
-	x.watched(j.opts.Monitor, func() { x.perform(context.Background()) })
+	x.watched(j.opts.Monitor, func() { x.perform(ctx) })
 	x.cancel.onCancel(cancel)
-	(&certification{x}).run(ctx, "after", j.opts.Reference)
+	(&certification{x}).run(stoppable, "after", j.opts.Reference)
 	x.cancel.onCancel(nil)
-	j.enter(bench.StateExporting)
-	j.conclude(x.export(j.view(), j.opts.Store.Dir(j.run.ID)))
+	j.enter(ctx, bench.StateExporting)
+	j.conclude(ctx, x.export(j.view(), j.opts.Store.Dir(j.run.ID)))
 	x.releaseInputs()
 }
 
 // setStatus shows what the run is waiting for; empty = it no longer waits. The reason
 // of a run that is stopping stays.
-func (j *job) setStatus(level zerolog.Level, text string) {
+func (j *job) setStatus(ctx context.Context, level zerolog.Level, text string) {
 	waits := func(r *run.Run) bool { return r.State == bench.StateStarting || r.State == bench.StateRunning }
 	r := j.view()
 	if r.State.Terminal() || r.StateReason == text {
@@ -141,7 +142,7 @@ func (j *job) setStatus(level zerolog.Level, text string) {
 	if !waits(r) {
 		return
 	}
-	j.warn(j.change(func(r *run.Run) {
+	j.warn(j.change(ctx, func(r *run.Run) {
 		if waits(r) {
 			r.StateReason = text
 		}
@@ -149,12 +150,12 @@ func (j *job) setStatus(level zerolog.Level, text string) {
 }
 
 // modelResolved records the model that the server has named.
-func (j *job) modelResolved(p *plan.Plan) {
+func (j *job) modelResolved(ctx context.Context, p *plan.Plan) {
 	shown, err := plainjson.Marshal(compat.Resolved(p.Document))
 	if err != nil {
 		j.opts.Log.Error().Err(err).Msg("encode configuration")
 	}
-	j.warn(j.change(func(r *run.Run) {
+	j.warn(j.change(ctx, func(r *run.Run) {
 		r.Models = p.Models.Names
 		if err == nil {
 			r.Config = shown
@@ -163,8 +164,8 @@ func (j *job) modelResolved(p *plan.Plan) {
 }
 
 // enter moves an active run to its next state.
-func (j *job) enter(s bench.State) {
-	j.warn(j.change(func(r *run.Run) {
+func (j *job) enter(ctx context.Context, s bench.State) {
+	j.warn(j.change(ctx, func(r *run.Run) {
 		if s == bench.StateRunning && r.State == bench.StateStopping {
 			return // cancelled meanwhile
 		}
@@ -174,10 +175,10 @@ func (j *job) enter(s bench.State) {
 }
 
 // abandon ends a run that could not be prepared.
-func (j *job) abandon(err error) {
+func (j *job) abandon(ctx context.Context, err error) {
 	x := j.exec
 	x.close()
-	j.warn(j.change(func(r *run.Run) {
+	j.warn(j.change(ctx, func(r *run.Run) {
 		if x.cancel.cancelled() {
 			finishRun(r, bench.StateCancelled, cmp.Or(r.StateReason, "cancelled before the first request"))
 			return
@@ -193,14 +194,14 @@ func (j *job) abandon(err error) {
 }
 
 // conclude makes the outcome durable and announces it.
-func (j *job) conclude(o report.Outcome) {
+func (j *job) conclude(ctx context.Context, o report.Outcome) {
 	x := j.exec
 	j.mu.Lock()
 	j.report = o.Report
 	j.mu.Unlock()
 	j.warn(x.finalSnapshot(o.State, j.opts.Store.Dir(j.run.ID), o.Report))
 	j.emit(run.EventExported, x.latest())
-	j.warn(j.change(func(r *run.Run) {
+	j.warn(j.change(ctx, func(r *run.Run) {
 		r.Summary, r.Warnings = o.Summary, append(slices.Clip(r.Warnings), o.Warnings...)
 		r.Client = run.NewClientVerdict(o.Report.Client)
 		if o.Err != nil {

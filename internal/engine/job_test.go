@@ -36,7 +36,7 @@ const (
 	oneByOne  = "type: concurrency, concurrency: 1, requests: 2"
 )
 
-// visits records the requests that a server gets, headers left out.
+// visits records the requests that a server receives, without headers.
 type visits struct {
 	mu   sync.Mutex
 	list []string
@@ -53,7 +53,7 @@ func (v *visits) wrap(h http.Handler) http.Handler {
 	})
 }
 
-// paths lists the requests with the ids of jobs taken out.
+// paths lists the requests without the ids of jobs.
 func (v *visits) paths() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -127,8 +127,8 @@ profiling s1.0 500ms-1s TTFT 500 3 3`,
 	}
 }
 
-// What the server says it took is measured, times between tokens are not: they
-// would be those of polls. The result says so.
+// The processing time that the server reports is measured. Times between tokens are
+// not, since they would be those of polls; the result has a warning.
 func TestRunpodMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := timing(t, 200*time.Millisecond, 150*time.Millisecond)
@@ -227,7 +227,7 @@ func TestJobFailures(t *testing.T) {
 	}
 }
 
-// Work that nobody waits for any more is taken back, whoever gave up.
+// Jobs are cancelled when the client stops waiting for them, for any reason.
 func TestJobIsTakenBack(t *testing.T) {
 	fault, err := mock.ParseFault("job:never_finish")
 	if err != nil {
@@ -302,7 +302,7 @@ func faulty(status func(poll int) int) func(http.Handler) http.Handler {
 	}
 }
 
-// A poll that fails may be repeated: the job may be well. Requests never are.
+// A failed poll is repeated, because the job may still succeed. Requests never are.
 func TestPollsAreRepeated(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -30,12 +30,12 @@ benchmark:
 
 // TestNativeAPIs runs a benchmark of every API of TGI, Ollama, SGLang, Triton,
 // KServe and SageMaker against the simulator: no errors, the times that the
-// simulator was told, and the counts of the server where it gives any.
+// simulator was configured with, and the server's counts if it sends any.
 func TestNativeAPIs(t *testing.T) {
 	for _, tt := range []struct {
 		kind, more, path string // path is the one that streams use
 		plain            string // path without a stream, if it is another
-		counts           bool   // the server says how many tokens a stream had
+		counts           bool   // the server reports the number of tokens of a stream
 	}{
 		{kind: "huggingface_generate", path: "/generate_stream", plain: "/generate", counts: true},
 		{kind: "tgi_generate", more: `, path: "/"`, path: "/", counts: true},
@@ -90,8 +90,8 @@ func TestNativeAPIs(t *testing.T) {
 	}
 }
 
-// TestNativeFaults: what goes wrong in the middle of a stream is an error of its
-// class in every API.
+// TestNativeFaults: a fault in the middle of a stream is an error of its class in
+// every API.
 func TestNativeFaults(t *testing.T) {
 	for _, tt := range []struct{ kind, more, fault, want string }{
 		{"huggingface_generate", "", "stream_error:after_tokens:1", "stream_error"},
@@ -143,7 +143,7 @@ func TestPromptInAnswer(t *testing.T) {
 	})
 }
 
-// TestModelInPath: where the path names the model, there can be only one.
+// TestModelInPath: if the path names the model, there can be only one.
 func TestModelInPath(t *testing.T) {
 	two := strings.Replace(nativeRun("triton_generate", false, ""), "model: m", "models: [m, n]", 1)
 	d, _, err := config.Load([]byte(two), config.LoadOptions{Choices: plan.Choices()})

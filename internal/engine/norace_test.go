@@ -2,5 +2,5 @@
 
 package engine_test
 
-// raceEnabled says that the race detector watches.
+// raceEnabled reports whether the race detector is on.
 const raceEnabled = false

@@ -11,7 +11,7 @@ import (
 	"aiperfd/internal/mock"
 )
 
-// What a slot waits for through the fault of the server is no lack of the client.
+// The lag of a slot that waits for a slow server is not attributed to the client.
 func TestVerdictOnOddServers(t *testing.T) {
 	var calls atomic.Int64
 	for _, tt := range []struct {
@@ -52,7 +52,7 @@ func TestVerdictOnOddServers(t *testing.T) {
 	}
 }
 
-// A server is not silent that is not asked.
+// A server without requests is not silent.
 func TestPollsAreNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, mock.Options{}, nil)

@@ -17,14 +17,14 @@ import (
 	"aiperfd/internal/run"
 )
 
-// The first wave is not measured as connecting, unless the cold way is asked for; what
-// connecting cost is in the result either way.
+// The first requests do not measure connection setup, unless the user disables
+// preconnecting; the setup time is in the result either way.
 func TestPreconnect(t *testing.T) {
 	const connecting = 30 * time.Millisecond
 	for _, tt := range []struct {
 		name, phase, endpoint string
 		ttft                  time.Duration // of the slowest request
-		opened, ahead         float64
+		opened, early         float64
 	}{
 		{"closed loop", "type: concurrency, concurrency: 8, requests: 24", "", 200 * time.Millisecond, 8, 8},
 		{"fewer requests than slots", "type: concurrency, concurrency: 8, requests: 5", "", 200 * time.Millisecond, 5, 5},
@@ -44,14 +44,14 @@ func TestPreconnect(t *testing.T) {
 				})
 				doc := strings.Replace(document(tt.phase, fileData), "endpoint: {", "endpoint: {"+tt.endpoint, 1)
 				r := b.run(doc)
-				type result struct{ ttft, opened, ahead, setup float64 }
+				type result struct{ ttft, opened, early, setup float64 }
 				got := result{
 					b.value(r.ID, "time_to_first_token", "max"), b.value(r.ID, "http_connection_count", "avg"),
 					b.value(r.ID, "http_preconnected_count", "avg"), b.value(r.ID, "http_connection_time", "max"),
 				}
-				want := result{float64(tt.ttft.Milliseconds()), tt.opened, tt.ahead, float64(connecting.Milliseconds())}
-				if tt.ahead == 0 {
-					want.setup = 0 // tests' connections report no times of their own
+				want := result{float64(tt.ttft.Milliseconds()), tt.opened, tt.early, float64(connecting.Milliseconds())}
+				if tt.early == 0 {
+					want.setup = 0 // the connections of tests report no times
 				}
 				if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
@@ -62,8 +62,8 @@ func TestPreconnect(t *testing.T) {
 	}
 }
 
-// A phase after another one opens only what is missing, as many as the latency of the
-// phase before says.
+// A later phase opens only the missing connections, whose number follows from the
+// latency of the phase before.
 func TestPreconnectAfterWarmup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 200*time.Millisecond, 0), nil)
@@ -76,7 +76,7 @@ func TestPreconnectAfterWarmup(t *testing.T) {
 	})
 }
 
-// A server that accepts nothing: the requests say so, and a cancel does not wait.
+// A server that accepts no connections: the requests fail, and a cancel does not wait.
 func TestPreconnectNobodyThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBedWith(t, timing(t, 0, 0), nil, func(o *engine.Options) {
@@ -103,7 +103,7 @@ func TestPreconnectNobodyThere(t *testing.T) {
 	})
 }
 
-// A request that was sent again is no failure, and the result says how many there were.
+// A retried request is not a failure, and the result has the number of retries.
 func TestRetriesAreInTheResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBedWith(t, timing(t, 10*time.Millisecond, 0), nil, func(o *engine.Options) {
@@ -122,7 +122,7 @@ func TestRetriesAreInTheResult(t *testing.T) {
 	})
 }
 
-// forgetful is a connection whose peer is gone at the second request.
+// forgetful is a connection whose peer closes it at the second request.
 type forgetful struct {
 	net.Conn
 	writes int

@@ -32,8 +32,7 @@ benchmark:
 `
 }
 
-// server answers by path and remembers what was asked, with the time since it was
-// made.
+// server answers by path and records the requests, with the time since its creation.
 type server struct {
 	mu     sync.Mutex
 	began  time.Time
@@ -80,8 +79,7 @@ func (s *server) from(ready time.Duration, status int, models ...string) {
 	}
 }
 
-// The server is looked at in intervals until it is ready, and the load begins
-// only then.
+// The server is probed in intervals until it is ready; the load begins only then.
 func TestWaitForModel(t *testing.T) {
 	for _, tt := range []struct {
 		name, options string
@@ -144,7 +142,7 @@ func TestWaitForModel(t *testing.T) {
 	}
 }
 
-// While a run waits it says for what; a cancel ends it at once.
+// A waiting run shows the reason of the wait; a cancel ends it at once.
 func TestWaitingIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -269,7 +267,7 @@ func TestModelWarnings(t *testing.T) {
 func TestResetAndProfile(t *testing.T) {
 	for _, tt := range []struct {
 		name, options string
-		missing       string // paths that the server does not know
+		missing       string // paths that the server does not have
 		want          string
 		warnings      string
 	}{

@@ -21,8 +21,8 @@ import (
 	"aiperfd/internal/run"
 )
 
-// TestRecoverWithoutFiles: the results of an interrupted run need its record file
-// and nothing else. Files that its document names may be gone.
+// TestRecoverWithoutFiles: the results of an interrupted run need only its record
+// file. Files that its document names may be missing.
 func TestRecoverWithoutFiles(t *testing.T) {
 	for name, dataset := range map[string]string{
 		"prompts": "{type: file, format: single_turn, path: DIR/data.jsonl, systemPromptFile: DIR/prompt.txt}",
@@ -76,7 +76,7 @@ benchmark:
 	}
 }
 
-// documentFiles makes the files that documents of this test name.
+// documentFiles creates the files that the documents of this test name.
 func documentFiles(t *testing.T) string {
 	t.Helper()
 	var img bytes.Buffer

@@ -41,8 +41,8 @@ func TestNoCertificate(t *testing.T) {
 	}
 }
 
-// TestReference: the heaviest phase that enters the result is certified, over the
-// way on which its target is reached.
+// TestReference: the heaviest phase that enters the result is certified, with the
+// transport of its target.
 func TestReference(t *testing.T) {
 	phase := func(kind bench.PhaseKind, streams int, rate float64, excluded bool) plan.Phase {
 		p := plan.Phase{Kind: kind, Concurrency: streams, Rate: rate, Excluded: excluded}

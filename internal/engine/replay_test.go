@@ -49,10 +49,10 @@ func recorded(t testing.TB) []mock.Case {
 	return all
 }
 
-// stallTimeout is the client's patience where a recorded answer stalls.
+// stallTimeout is the client's timeout for recorded answers that stall.
 const stallTimeout = 5 * time.Second
 
-// exchange asks a simulated server at base for a case and decodes what comes.
+// exchange requests a case from a simulated server at base and decodes the response.
 func exchange(t testing.TB, client *transport.Client, base string, c *mock.Case, scale string) (bench.Answer, time.Duration) {
 	t.Helper()
 	kind, _ := endpoint.Lookup(c.Type)
@@ -99,11 +99,11 @@ func expected(t testing.TB, c *mock.Case) bench.Answer {
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// texts ignores what transports say in words of their own.
+// texts ignores messages that differ between transports.
 func texts() cmp.Option { return cmpopts.IgnoreFields(bench.Failure{}, "Message", "Code", "Step") }
 
-// TestReplayedVectors: over real sockets, by both ways that the client has, every
-// recorded answer means what it means to the codec alone.
+// TestReplayedVectors: over real sockets and with both transports, the client decodes
+// every recorded answer like the codec alone.
 func TestReplayedVectors(t *testing.T) {
 	all := recorded(t)
 	server, err := mock.New(mock.Options{Cases: all})
@@ -155,8 +155,8 @@ func TestReplayedVectors(t *testing.T) {
 	}
 }
 
-// TestReplayedVectorTimes: in virtual time, where nothing is late, the stamps of
-// all content are those of the recording.
+// TestReplayedVectorTimes: in virtual time, the stamps of all content are those of the
+// recording.
 func TestReplayedVectorTimes(t *testing.T) {
 	for _, c := range recorded(t) {
 		t.Run(c.ID, func(t *testing.T) {

@@ -63,8 +63,8 @@ func saturation(t *testing.T, slots int, load string) (r *run.Run, s *verdict.Sa
 	return r, s
 }
 
-// Two requests a second can be served: the sentence says what was asked, what was
-// served, and what the percentiles are worth.
+// The server can serve two requests per second: the sentence names the rate requested,
+// the rate served, and the limits of the percentiles.
 func TestSaturationInWords(t *testing.T) {
 	tests := map[string]struct {
 		slots     int
@@ -104,8 +104,8 @@ func TestSaturationInWords(t *testing.T) {
 	}
 }
 
-// Where most requests are cut off, a server that is too slow looks like a run that
-// is too short: both are named, with the rates and the queue.
+// If most requests are aborted, a server that is too slow looks like a run that is too
+// short: the warning names both, with the rates and the queue.
 func TestCutOffInWords(t *testing.T) {
 	r, s := saturation(t, 200, "type: constant, rate: 100, duration: 0.995, gracePeriod: 0")
 	const want = "asked 100/s, served 49.2/s, the queue grew to 51: 51 % of the requests were cut off when the grace period ended, " +
@@ -115,8 +115,8 @@ func TestCutOffInWords(t *testing.T) {
 	}
 }
 
-// A queue that comes and goes is none that grows: at 60 % of what the server can do
-// nothing is said, neither of bursts nor of short runs.
+// A queue that comes and goes does not grow: at 60 % of the server's capacity there is
+// no warning, neither with bursts nor in short runs.
 func TestNoSaturationBelowCapacity(t *testing.T) {
 	for _, load := range []string{
 		"type: constant, rate: 60", "type: poisson, rate: 60", "type: gamma, rate: 60, smoothness: 0.2", "type: poisson, rate: 60, concurrency: 50",
@@ -132,7 +132,7 @@ func TestNoSaturationBelowCapacity(t *testing.T) {
 	}
 }
 
-// The load says how bursty its arrivals are.
+// The description of the load includes the burstiness of its arrivals.
 func TestLoadNamesSmoothness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, time.Millisecond, 0), nil)
@@ -168,7 +168,7 @@ func TestSummaryNamesUnsupportedPercentiles(t *testing.T) {
 	})
 }
 
-// A closed loop asks for no rate; what the grace period cuts is said once.
+// A closed loop has no rate; requests cut by the grace period cause one warning.
 func TestSaturationOfAClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 400*time.Millisecond, 50*time.Millisecond), serving(1))

@@ -9,7 +9,7 @@ import (
 // The figures of a public report about a benchmark with a cap on concurrency
 // (vllm-project/vllm#54101): p99 of 508 ms as reported, 3,330 ms from the
 // schedule. A server that takes 508 ms for each request, 17 at a time, serves
-// 33.5 a second of the 40 that are due. Request i starts 508 ms after request
+// 33.5 per second of the 40 that are due. Request i starts 508 ms after request
 // i-17, which was due 425 ms before it, so it is 83·⌊i/17⌋ ms late. Of 600
 // requests, p99 lies between the 594th and the 595th; both have ⌊i/17⌋ = 34 and
 // took 508 + 83·34 = 3,330 ms for their users.

@@ -55,7 +55,7 @@ func newLoopbackBed(t testing.TB, o mock.Options) (b *bed, url string) {
 	return b, "http://" + ln.Addr().String()
 }
 
-// load is a closed loop over loopback: so many requests of so many tokens.
+// load is a closed loop over loopback with a number of requests and tokens.
 func load(url string, streaming bool, concurrency, requests, tokens int) string {
 	return fmt.Sprintf(`
 randomSeed: 7
@@ -78,7 +78,7 @@ func (b *bed) complete(document string, requests int64) *run.Run {
 	return r
 }
 
-// TestRunAllocations: what a whole run allocates does not grow with every event.
+// TestRunAllocations: the allocations of a run do not grow with every event.
 // It counts everything in the process, the server included, and subtracts a run
 // with few events from one with many.
 func TestRunAllocations(t *testing.T) {
@@ -92,7 +92,7 @@ func TestRunAllocations(t *testing.T) {
 	low := count(few)
 	perEvent := (count(many) - low) / (requests * (many - few))
 	t.Logf("%.3f allocations an event", perEvent)
-	// Buffers that grow with an answer are what is left.
+	// The remaining allocations are buffers that grow with an answer.
 	if perEvent > 0.2 {
 		t.Errorf("%.3f allocations an event, want at most 0.2", perEvent)
 	}
@@ -110,8 +110,8 @@ func BenchmarkDispatch(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*requests), "ns/request")
 }
 
-// BenchmarkEndToEnd is the cost of a streamed event, server included: one event a
-// write, and a whole answer in one write.
+// BenchmarkEndToEnd is the cost of a streamed event, server included: one event
+// per write, and a whole answer in one write.
 func BenchmarkEndToEnd(b *testing.B) {
 	const requests, tokens = 200, 200
 	for _, bc := range []struct {
@@ -129,8 +129,7 @@ func BenchmarkEndToEnd(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshot is the cost of reading what a run looks like, with all its
-// metrics.
+// BenchmarkSnapshot is the cost of a snapshot of a run with all its metrics.
 func BenchmarkSnapshot(b *testing.B) {
 	bed, url := newLoopbackBed(b, mock.Options{Fast: true})
 	r := bed.complete(load(url, true, 4, 100, 10), 100)

@@ -16,8 +16,8 @@ import (
 	"aiperfd/internal/mock"
 )
 
-// TestTextAPIs drives each API of text against the simulator: what goes out is
-// exactly the documented shape, and what comes back is timed to the nanosecond.
+// TestTextAPIs drives each API of text against the simulator: requests have exactly the
+// documented shape, and responses are timed to the nanosecond.
 func TestTextAPIs(t *testing.T) {
 	const bearer = "Authorization: Bearer sk-1"
 	for _, tt := range []struct {
@@ -157,7 +157,7 @@ benchmark:
 `
 }
 
-// sentBodies keeps what a server is sent.
+// sentBodies records the bodies that a server receives.
 type sentBodies struct {
 	mu     sync.Mutex
 	bodies []string
@@ -170,7 +170,7 @@ func (s *sentBodies) wrap(next http.Handler) http.Handler {
 		if err != nil {
 			return
 		}
-		if r.Method == http.MethodPost { // the list of models is asked for as well
+		if r.Method == http.MethodPost { // requests for the list of models have another method
 			s.mu.Lock()
 			s.bodies = append(s.bodies, r.URL.Path+" "+string(body))
 			s.header = r.Header.Clone()

@@ -128,8 +128,8 @@ func (b *bed) metrics(id string) map[string]json.RawMessage {
 	return all
 }
 
-// TestFallbackTokenizer: that the client's tokenizer is not the model's matters where the
-// server counts nothing, and is said there alone.
+// TestFallbackTokenizer: there is a warning about a substituted tokenizer only if the
+// server does not count.
 func TestFallbackTokenizer(t *testing.T) {
 	for usage, want := range map[string][]string{"": nil, options.UsageNever: {"tokenizer-substituted"}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -153,7 +153,7 @@ benchmark:
 	}
 }
 
-// TestCountMismatch: answers with too little in them count as successes, and are told.
+// TestCountMismatch: answers with too few items count as successes, with a warning.
 func TestCountMismatch(t *testing.T) {
 	forgetful := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -177,8 +177,8 @@ benchmark:
 	})
 }
 
-// TestImageRetrieval: the simulator understands what the type says, and the other way
-// round.
+// TestImageRetrieval: the simulator understands the requests of the type, and the type
+// its responses.
 func TestImageRetrieval(t *testing.T) {
 	k, _ := endpoint.Lookup("image_retrieval")
 	img := bench.Media{MIME: "image/png", Data: []byte("not really")}
@@ -199,7 +199,7 @@ func TestImageRetrieval(t *testing.T) {
 	}
 }
 
-// TestNoSystemMessage: a system message that the type cannot say is refused.
+// TestNoSystemMessage: a system message that the type does not support is refused.
 func TestNoSystemMessage(t *testing.T) {
 	for member, value := range map[string]string{"systemPrompt": "S", "prefixPrompts": "{sharedSystemLength: 5}"} {
 		d, _, err := config.Load([]byte(fmt.Sprintf(`
@@ -219,7 +219,7 @@ benchmark:
 	}
 }
 
-// TestMissingQuery: data that cannot be said in the API ends the run before it begins.
+// TestMissingQuery: data that the API cannot express ends the run before it begins.
 func TestMissingQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, mock.Options{}, nil)

@@ -116,8 +116,8 @@ func (burning) Read() monitor.Totals {
 	return monitor.Totals{At: now, Cores: 1, CPU: &now}
 }
 
-// A client that could not keep up does not fail the run: the verdict says it. In
-// memory there are no kernel's stamps, so that late wake-ups are late stamps.
+// A client that could not keep up does not fail the run, but affects the verdict. In
+// memory there are no kernel stamps, so late wake-ups are late stamps.
 func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 	tests := map[string]struct {
 		options monitor.Options
@@ -152,7 +152,7 @@ func TestVerdictOfAClientThatCouldNotKeepUp(t *testing.T) {
 	}
 }
 
-// Processors in full use are no damage by themselves: no number is wrong.
+// Fully used processors alone do not affect a number.
 func TestBusyIsEvidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newMonitoredBed(t, timing(t, 200*time.Millisecond, 20*time.Millisecond), nil, monitor.Options{Host: burning{}, Ticker: monitor.NewTimer})
@@ -228,7 +228,7 @@ func TestNoVerdictWithoutSuccess(t *testing.T) {
 	})
 }
 
-// Each profiling phase has a window of its own; warm-up has none.
+// Each profiling phase has its own window; a warm-up has none.
 func TestVerdictByPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 0), nil)
@@ -246,8 +246,8 @@ func TestVerdictByPhase(t *testing.T) {
 	})
 }
 
-// A server that holds everything back is named, and per-token percentiles are
-// withheld; AIPerf's own members of the file stay.
+// A server that buffers its stream is named, and per-token percentiles are withheld;
+// the members of the file that AIPerf has stay.
 func TestBufferedStreamsAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, time.Second, 0), nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// bind puts the charges of the budget into a parsed template: filters of ours
+// bind puts the charges of the budget into a parsed template: filters of this package
 // around every part whose cost depends on data.
 func bind(root *nodes.Template) error {
 	w := &binder{done: map[any]nodes.Expression{}, chains: map[nodes.Node]int{}, call: number(0)}
@@ -34,7 +34,7 @@ type binder struct {
 	call    *nodes.Integer           // steps of one call
 }
 
-// charge is an expression within a filter of ours.
+// charge returns an expression within a filter of this package.
 func charge(name string, expr nodes.Expression, args ...nodes.Expression) nodes.Expression {
 	return &nodes.FilteredExpression{Expression: expr, Filters: []*nodes.FilterCall{{Name: name, Args: args}}}
 }
@@ -96,7 +96,7 @@ func (w *binder) value(v reflect.Value) error {
 	return nil
 }
 
-// node walks a node. It returns what has to stand in its place, nil = nothing else.
+// node walks a node. It returns the replacement of the node; nil = none.
 func (w *binder) node(n any) (nodes.Expression, error) {
 	v := reflect.ValueOf(n)
 	if _, ok := n.(*tokens.Token); ok || v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -144,7 +144,7 @@ func (w *binder) bound(n any, weight int) (nodes.Expression, error) {
 		n.Node = charge(chargePart, n.Node)
 		for _, bound := range []*nodes.Node{&n.Start, &n.End, &n.Step} {
 			if *bound != nil {
-				*bound = charge(chargeRead, *bound) // one that is no number is quoted in the error
+				*bound = charge(chargeRead, *bound) // the error quotes an argument that is not a number
 			}
 		}
 	case *nodes.Call:
@@ -207,7 +207,7 @@ func (w *binder) called(n *nodes.Call) (nodes.Expression, error) {
 	return whole, nil
 }
 
-// cheapTest reports whether a test costs the same whatever it is about.
+// cheapTest reports whether the cost of a test does not depend on its input.
 func cheapTest(name string) bool {
 	switch name {
 	case "defined", "undefined", "none", "string", "number", "integer", "float", "boolean", "mapping", "iterable",

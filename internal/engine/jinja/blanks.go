@@ -41,7 +41,7 @@ func keepBlanks(source string) string {
 }
 
 // tagLength is the length of the block, output or comment that a text starts with,
-// its quoted texts included; 1 if it starts with a brace and nothing else.
+// its quoted texts included; 1 if it starts with only a brace.
 func tagLength(s string) int {
 	ends := map[byte]string{'%': "%}", '{': "}}", '#': "#}"}
 	if len(s) < 2 || ends[s[1]] == "" {

@@ -11,7 +11,7 @@ import (
 // it.
 const budgetName = "\x00budget"
 
-// budget is what one rendering may still take.
+// budget is the time and memory that one rendering may still use.
 type budget struct {
 	made  int // bytes of texts
 	steps int
@@ -25,7 +25,7 @@ func of(e *exec.Evaluator) *budget {
 	return v.(*budget) //nolint:forcetypeassert // Render has set it
 }
 
-// make takes bytes of a text that is about to be made.
+// make charges the bytes of a text that is about to be created.
 func (b *budget) make(bytes int) error {
 	if bytes < 0 || bytes > b.made {
 		return b.exceed(fmt.Sprintf("it makes more than %d MiB of text", maxMade>>20))
@@ -34,7 +34,7 @@ func (b *budget) make(bytes int) error {
 	return nil
 }
 
-// step takes steps.
+// step charges steps.
 func (b *budget) step(n int) error {
 	if n < 0 || n > b.steps {
 		return b.exceed(fmt.Sprintf("it takes more than %d steps", maxSteps))

@@ -20,7 +20,7 @@ const (
 	chargeItem   = "\x00item"   // for taking one item of the value
 	chargeLoop   = "\x00loop"   // for a loop over the value whose body has a weight
 	chargeCall   = "\x00call"   // for a call on the value; it is true
-	chargeResult = "\x00result" // for what a call has made
+	chargeResult = "\x00result" // for the result of a call
 	chargeTimes  = "\x00times"  // the operator *
 )
 
@@ -86,7 +86,7 @@ func (b *budget) cheapFilter(name string, in *exec.Value, params *exec.VarArgs) 
 	case "attr", "d", "default", "safe": // the input as it is
 	case "count", "first", "last", "length":
 		err = b.look(in)
-	case "abs", "float", "int", "round": // the input as a text, if it is no number
+	case "abs", "float", "int", "round": // the input as a text, if it is not a number
 		_, err = b.size(in)
 	default:
 		return false, nil
@@ -242,7 +242,7 @@ func (b *budget) grown(name string, in *exec.Value, size, most int) (int, error)
 	return size*growth + size/lines*most, nil
 }
 
-// formatted bounds a text made by %: a directive may ask for a width.
+// formatted bounds a text made by %, because a directive may have a large width.
 func (b *budget) formatted(layout string, size int) (int, error) {
 	digits := 0
 	for _, c := range layout {
@@ -303,7 +303,7 @@ func times(e *exec.Evaluator, in *exec.Value, params *exec.VarArgs) *exec.Value 
 	case in.IsFloat() || n.IsFloat():
 		return exec.AsValue(in.Float() * n.Float())
 	case !in.IsString():
-		for _, v := range []*exec.Value{in, n} { // the library makes numbers of texts
+		for _, v := range []*exec.Value{in, n} { // the library converts texts to numbers
 			if _, err := of(e).size(v); err != nil {
 				return exec.AsValue(err)
 			}

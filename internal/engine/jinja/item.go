@@ -7,7 +7,7 @@ import (
 )
 
 // item pays for a part of a value that is taken by its index. Of lists and texts it
-// returns one whose items are Python's: the library knows no -n in a list of n (the
+// returns one whose items are Python's: the library does not support -n in a list of n (the
 // last of one message is not found) and takes bytes of texts, not characters.
 func item(e *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
 	if in.IsError() {

@@ -19,7 +19,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestMethodsMakePlainTexts: what methods return equals other texts.
+// TestMethodsMakePlainTexts: the results of methods equal other texts.
 func TestMethodsMakePlainTexts(t *testing.T) {
 	for source, want := range map[string]string{
 		`{{ " x ".strip() == "x" }}`: "True", `{{ "a,b".split(",") == ["a", "b"] }}`: "True", `{{ "x".upper() in ["X"] }}`: "True",

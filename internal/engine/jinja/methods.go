@@ -11,9 +11,9 @@ import (
 	"github.com/nikolalohinski/gonja/v2/exec"
 )
 
-// methods are those of the library, but for those of texts that make a text of
-// any size out of a number. A method does not know the budget: what it makes is
-// paid for afterwards, and is bounded by what went in.
+// methods returns the methods of the library, except those that return a text of any
+// size for a number. Methods have no access to the budget: their results are charged
+// afterwards, and are bounded by their input.
 func methods() exec.Methods {
 	own := builtins.Methods
 	texts := map[string]exec.Method[string]{}

@@ -1,6 +1,6 @@
 // Package jinja renders templates in Jinja's language within bounds. A template
-// may come from anybody (a submitted document, a model's repository), and the
-// language can ask for any amount of memory and time in a few bytes. Every
+// may be untrusted (a submitted document, a model's repository), and the
+// language can request any amount of memory and time in a few bytes. Every
 // operation therefore takes its cost from a budget before it is performed, and a
 // template can reach neither files nor functions that it was not given.
 package jinja
@@ -20,7 +20,7 @@ import (
 
 // Bounds of a template and of one rendering.
 const (
-	MaxSource   = 16 << 10  // bytes of a template, unless Options say otherwise
+	MaxSource   = 16 << 10  // bytes of a template, by default
 	MaxRendered = 64 << 20  // bytes of the result
 	maxMade     = 128 << 20 // bytes of all texts made on the way, the result included
 	maxSteps    = 2_000_000 // elements looked at and parts of loop bodies performed
@@ -28,14 +28,14 @@ const (
 	maxDepth    = 64        // of values in values, and of calls in calls
 )
 
-// ErrBudget says that a template asks for more time or memory than it may have.
+// ErrBudget means that a template needs more time or memory than it may use.
 var ErrBudget = errors.New("the template exceeds the limits of time and memory")
 
 // Options configure a template. The zero value has no functions, and refuses
 // names that have no value.
 type Options struct {
-	// Filters are added to those of the language, or stand in their place. Their
-	// result may be at most six times as large as what they are given.
+	// Filters are added to those of the language, or replace them. Their result may be
+	// at most six times as large as their input.
 	Filters map[string]exec.FilterFunction
 	// Functions adds macros and the functions namespace and range.
 	Functions bool
@@ -128,7 +128,7 @@ func structures(functions bool) *exec.ControlStructureSet {
 
 // Render fills a template in. The error is [ErrBudget] if it exceeds the limits.
 func (t *Template) Render(variables map[string]any) (rendered []byte, err error) {
-	defer func() { // the library lets faults of arithmetic through, a division by zero for one
+	defer func() { // the library does not recover from arithmetic errors, such as a division by zero
 		if fault := recover(); fault != nil {
 			rendered, err = nil, fmt.Errorf("render template: %v", fault)
 		}
@@ -165,7 +165,7 @@ func (w *bounded) WriteString(s string) (int, error) {
 }
 
 // cause is the innermost error: the library wraps one for every part of an
-// expression, and quotes that part, our charges included, each time.
+// expression, and quotes that part, including the charges, each time.
 func cause(err error) error {
 	for {
 		var inner error

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// render returns what a template makes of some texts.
+// render returns the output of a template for some texts.
 func render(source string, o Options) (string, error) {
 	t, err := Parse(source, o)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestFaultsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// bombs are small templates that ask for too much.
+// bombs are small templates that exceed the budget.
 func bombs() []string {
 	// As a text this list has many GiB.
 	heavy := `{% set a = ["a"] %}` + strings.Repeat(`{% set a = [a, a] %}`, 50)

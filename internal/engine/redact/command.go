@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// FlagKind says how the value of a flag is to be treated.
+// FlagKind is the way in which the value of a flag is redacted.
 type FlagKind int
 
 const (
-	// Plain values are printed; only what looks like a credential is replaced.
+	// Plain values are printed; only parts that look like credentials are replaced.
 	Plain FlagKind = iota
 	// Bool flags take no value from the next token.
 	Bool
-	// Secret values are replaced, whatever they are.
+	// Secret values are always replaced.
 	Secret
 	// Header values are "Name: value" or a JSON object; with a sensitive name
 	// the value as a whole is replaced, name included.
@@ -32,7 +32,7 @@ type Flags interface {
 	// Kind returns how values of flag are treated, and whether it takes all
 	// tokens up to the next flag; ok is false for an unknown flag. flag comes
 	// without dashes, in lower case, with '-' for '_'; only flags of one letter
-	// keep their case, since -H and -h differ, and are asked for in lower case
+	// keep their case, since -H and -h differ, and are looked up in lower case
 	// too if that is unknown.
 	Kind(flag string) (k FlagKind, multi bool, ok bool)
 }
@@ -63,7 +63,7 @@ func CommandLine(program string, argv []string, flags Flags) string {
 	return string(c.out)
 }
 
-// pending says what the tokens behind the last one are.
+// pending is the kind of the tokens after the last one.
 type pending uint8
 
 const (
@@ -113,7 +113,7 @@ func (c *commandLine) flag(token string) {
 	}
 }
 
-// lookup asks the table for a flag by the name it was typed with.
+// lookup looks up a flag by the name on the command line.
 func (c *commandLine) lookup(typed string) (k FlagKind, multi, ok bool) {
 	if c.flags == nil || typed == "" {
 		return Plain, false, false
@@ -174,7 +174,7 @@ func (c *commandLine) value(prefix, value string) {
 	c.print(prefix, clean, clean != value)
 }
 
-// isPair reports whether a value has a name of its own and so ends a window of
+// isPair reports whether a value has its own name and so ends a window of
 // secrets.
 func (c *commandLine) isPair(value string) bool {
 	switch c.kind {
@@ -225,7 +225,7 @@ func jsonHeaders(value string) string {
 }
 
 // keyValues redacts the values of sensitive keys in "k:v", "k=v", comma lists
-// of these, or JSON. A comma separates only where a key follows.
+// of these, or JSON. A comma separates only if a key follows.
 func (c *commandLine) keyValues(value string) string {
 	c.pending = nothing
 	if clean, ok := jsonValue(value); ok {

@@ -177,7 +177,7 @@ func TestCommandLineWithoutTable(t *testing.T) {
 	}
 }
 
-// shellSplit reads a line as a shell does that knows blanks, single quotes and
+// shellSplit reads a line like a shell that supports blanks, single quotes and
 // backslashes.
 func shellSplit(tb testing.TB, line string) []string {
 	tb.Helper()

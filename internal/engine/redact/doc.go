@@ -1,24 +1,24 @@
-// Package redact is the one place that knows what a secret looks like.
+// Package redact recognizes secrets. No other package does.
 //
 // Redaction works in four layers, from the most to the least certain:
 //
 //  1. Structure: a command line ([CommandLine]), a URL ([URL]) or a decoded
 //     document ([Value]) is taken apart and its secret parts are replaced.
 //  2. Names: [SensitiveName] and [SensitiveHeader] decide from a name alone
-//     that what it names is a secret.
+//     that its value is a secret.
 //  3. Exact values: a [Set] holds the secrets of one run, in every form in
 //     which a server or an error message may hand them back.
 //  4. Patterns: [Text] finds credentials in prose as a safety net.
 //
 // Every function replaces a secret by [Placeholder], is idempotent, and gives
 // text without secrets back unchanged. Running time is linear in the input.
-// What may be a secret is replaced when the name or the position says so; free
-// text is changed only where a value also looks like a credential, because
+// A value is replaced if its name or position indicates a secret; free
+// text is changed only if a value also looks like a credential, because
 // "output tokens" and "cookie monster" must survive.
 package redact
 
-// Placeholder stands wherever a secret stood. A document that holds it where a
-// secret belongs is not fit to be run again.
+// Placeholder replaces secrets. A document that contains it in place of a secret
+// cannot be run again.
 const Placeholder = "<redacted>"
 
 // span is a byte range [from, to) of a text.

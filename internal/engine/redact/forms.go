@@ -10,12 +10,12 @@ import (
 )
 
 // maxEscapes is how many escapings, one around the other, are undone in a text:
-// JSON in JSON in a query, say.
+// for example JSON in JSON in a query.
 const maxEscapes = 3
 
-// forms lists what is searched for to find secret. Encodings are undone in the
-// text (see [search]), so these are the secret itself and what is left of it
-// where a reader unescapes more than a writer has escaped, keeps \n as it is,
+// forms lists the texts to search for to find secret. Encodings are undone in the
+// text (see [search]), so these are the secret itself and what remains of it
+// if a reader unescapes more than a writer has escaped, keeps \n as it is,
 // repairs the encoding or joins blanks. The usual escapes of the secret are there
 // too: a stray mark in front of them, as in 100%ab%21, would make them read
 // differently. It may repeat itself.

@@ -35,7 +35,7 @@ func (b *buffer) reset() { b.text, b.at = b.text[:0], b.at[:0] }
 // the buffer is reset.
 func (b *buffer) layer(end int, tail bool) layer {
 	b.at = append(b.at, int32(end))
-	// The string shares b's memory; nobody keeps it beyond the next reset.
+	// The string shares b's memory; it must not be used after the next reset.
 	return layer{text: unsafe.String(unsafe.SliceData(b.text), len(b.text)), at: b.at, tail: tail}
 }
 
@@ -62,7 +62,7 @@ func (b *buffer) unescape(l layer) (out layer, ok bool) {
 			b.copy(l, i, end)
 			i = end
 			continue
-		case c < 0: // one byte, whatever it is a part of
+		case c < 0: // one byte, possibly of a longer character
 			b.text = append(b.text, byte(^c))
 		default:
 			b.text = utf8.AppendRune(b.text, c)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// class says how strongly a name suggests a secret. The order is by strength.
+// class is how strongly a name suggests a secret, in increasing order.
 type class uint8
 
 const (
@@ -29,7 +29,7 @@ const (
 // camel case; "api_key", "X-API-Key" and "apiKey" are one name. Names that end
 // in file, path, dir or env refer to a secret and are not one; names that
 // count tokens or name a special token ("time_to_first_token") are not either,
-// nor are keys that only tell things apart ("Idempotency-Key").
+// nor are keys that only identify requests ("Idempotency-Key").
 func SensitiveName(name string) bool { return classify(name) != harmless }
 
 // SensitiveHeader reports whether the header called name holds a secret. It is
@@ -214,7 +214,7 @@ func isAlnum(c byte) bool { return isLower(c|0x20) || isDigit(c) }
 // bytes belong to letters.
 func isSeparator(c byte) bool { return c < 0x80 && !isAlnum(c) }
 
-// isReference reports whether value only says where a secret is to be found:
+// isReference reports whether value only names the place of a secret:
 // ${NAME}, ${env:NAME}, ${secret:NAME} or ${file:PATH}. With a default value
 // behind the name it is no mere reference.
 func isReference(value string) bool {

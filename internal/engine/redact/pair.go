@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// assignment is "name = value" in a text: what is known before the value.
+// assignment is the part of "name = value" in a text before the value.
 type assignment struct {
 	class  class
 	equals bool   // '=' and not ':'
@@ -11,7 +11,7 @@ type assignment struct {
 }
 
 // pair redacts the value if text[from:to] is the name in front of one, and
-// returns where to go on.
+// returns the position at which to continue.
 func (s *scanner) pair(from, to int) int {
 	i, quote := s.closingQuote(from, to)
 	i = skipBlanks(s.text, i)
@@ -89,7 +89,7 @@ func (s *scanner) parameter(from, to int) int {
 }
 
 // nameClass classifies the name text[from:to], together with the word in
-// front of it where the two make one name ("API key: …").
+// front of it if the two form one name ("API key: …").
 func (s *scanner) nameClass(from, to int) class {
 	name := s.text[max(from, to-maxName):to]
 	best := classify(name)
@@ -137,7 +137,7 @@ func (s *scanner) value(i int, a assignment) int {
 	return s.bareValue(i, a)
 }
 
-// quotedValue redacts what stands between quotes.
+// quotedValue redacts the text between quotes.
 func (s *scanner) quotedValue(i int, quote string, a assignment) int {
 	i += len(quote)
 	mayClose := a.quote == "" || a.quote == `\"` && quote == `"` // of the JSON string around it all

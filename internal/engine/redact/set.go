@@ -18,7 +18,7 @@ const (
 	maxRounds = 4
 )
 
-// Set holds the secrets of one run and removes them from whatever leaves it.
+// Set holds the secrets of one run and removes them from all its output.
 // The zero value and nil redact by patterns only. All methods may be called at
 // the same time; text that is redacted while a secret is added may or may not
 // still hold it.
@@ -28,7 +28,7 @@ type Set struct {
 	built    atomic.Pointer[machine] // nil: patterns changed since
 }
 
-// machine is the automaton over the patterns of a Set, nil where it has none.
+// machine is the automaton over the patterns of a Set; nil if there are none.
 type machine struct{ automaton *automaton }
 
 // NewSet returns a Set of secrets, each as by [Set.Add].
@@ -145,7 +145,7 @@ func (s *Set) Exact(text string) string {
 }
 
 // Bytes is [Set.String] for bodies, files and frames. It never changes b; it
-// returns b itself where there is nothing to redact, else a new slice.
+// returns b itself if there is nothing to redact, otherwise a new slice.
 func (s *Set) Bytes(b []byte) []byte {
 	// The string shares b's memory, lives in this call only, and b is not
 	// written meanwhile.

@@ -17,7 +17,7 @@ const (
 // credential: user info of URLs, Bearer and Basic tokens, keys with well-known
 // prefixes, and "name=value", "name: value" or "name": "value" with a
 // sensitive name. JSON stays JSON. Names that are common words (token, key,
-// signature) count only where the value looks like a credential; session names
+// signature) count only if the value looks like a credential; session names
 // never do, because conversations are sessions too.
 func Text(text string) string {
 	s := scanner{text: text}

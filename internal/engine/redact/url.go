@@ -23,7 +23,7 @@ func URL(raw string) string {
 	return replaceSpans(raw, spans)
 }
 
-// urlList redacts a comma list of URLs. A comma separates where a scheme
+// urlList redacts a comma list of URLs. A comma separates if a scheme
 // follows, and elsewhere only when no '@' or '?' makes it part of a secret.
 func urlList(list string) string {
 	var parts []string

@@ -9,16 +9,16 @@ import (
 // map[string]any, map[any]any, []any, maps and slices of strings, and scalars;
 // v is not changed, and values of other types are returned as they are.
 //
-// What a sensitive key holds is replaced, down to the leaves. Empty strings,
-// null, booleans and references (${NAME}) are no secrets, nor are numbers under a key that is a
-// common word (token, key, auth, session). Below a key that ends in "headers"
+// The value of a sensitive key is replaced, down to the leaves. Empty strings,
+// null, booleans and references (${NAME}) are not secrets, nor are numbers under a key
+// that is a common word (token, key, auth, session). Below a key that ends in "headers"
 // names are headers ([SensitiveHeader]); below one that ends in "url" or "uri"
 // strings are redacted by [URL]. Elsewhere strings are changed only if they are
 // a URL or "name=value" as a whole. Of an object {"name": …, "value": …} the
 // name decides.
 func Value(v any) any { return node(v, plainNode, 0) }
 
-// place says what a node of a tree is, judging by the key above it.
+// place is the kind of a node of a tree, judged by the key above it.
 type place uint8
 
 const (
@@ -104,7 +104,7 @@ func texts(list []string, at place) []string {
 	return out
 }
 
-// placeOf says what the child of a node at place up, under key, is.
+// placeOf returns the place of the child of a node at place up, under key.
 func placeOf(key string, up place) place {
 	if up == strongNode {
 		return strongNode

@@ -9,7 +9,8 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// missingUsage warns that the server did not count tokens, although nobody else does.
+// missingUsage warns that the server did not count tokens, although the client does not
+// count either.
 func missingUsage(in *Input, rep *export.Report) []bench.Warning {
 	requests := average(rep.Results, "request_count")
 	if requests == 0 || !in.Plan.Tokens.Server || !in.Plan.Kind.Caps.ProducesTokens {
@@ -65,7 +66,7 @@ func count(rs metric.Results, tag string) int64 {
 	return 0
 }
 
-// usageAdvice says how to get token counts.
+// usageAdvice describes how to get token counts.
 func usageAdvice(plan *plan.Plan) string {
 	if plan.Settings.Streaming && !plan.Settings.StreamUsage && !plan.Kind.Caps.UsageUnasked {
 		return "; streams contain usage only if stream_options requests it"
@@ -79,7 +80,7 @@ func usageAdvice(plan *plan.Plan) string {
 // a word.
 const otherUnit = 100
 
-// discrepancyReasons says why two counts may differ. diff is their difference for the
+// discrepancyReasons lists why two counts may differ. diff is their difference for the
 // input, in percent.
 func discrepancyReasons(plan *plan.Plan, diff float64) string {
 	if plan.Kind.Caps.ProducesTokens {
@@ -92,7 +93,7 @@ func discrepancyReasons(plan *plan.Plan, diff float64) string {
 	return reasons + "; lengths and token rates use the server's counts"
 }
 
-// lengthForcing says how to get responses of the length requested, if the API has a
+// lengthForcing describes how to get responses of the length requested, if the API has a
 // way that was not tried.
 func lengthForcing(plan *plan.Plan) string {
 	for _, f := range plan.Settings.Extra {

@@ -8,8 +8,8 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// TestLengthAdvice: what to do about responses of the wrong length depends on the
-// API, and is not to do again what was done.
+// TestLengthAdvice: the advice about responses of the wrong length depends on the API,
+// and does not repeat what the user has already tried.
 func TestLengthAdvice(t *testing.T) {
 	extra := func(name, value string) []endpoint.Field {
 		return []endpoint.Field{{Name: name, Value: json.RawMessage(value)}}

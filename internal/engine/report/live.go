@@ -8,7 +8,7 @@ import (
 )
 
 // Client returns the judgement on the client over the phases of a run; the last one
-// may still be running. It is nil if there is nothing to judge, and no certificate.
+// may still be running. It is nil if there is neither a judgement nor a certificate.
 func Client(phases []Measured, certificate *verdict.Certificate) *verdict.Report {
 	var reports []verdict.Report
 	for i := range phases {
@@ -36,9 +36,9 @@ func Stream(phases []Measured) *verdict.Stream {
 	return verdict.Streams(tallies...)
 }
 
-// Saturation reports whether the servers kept up with the open loops: it is of the
-// first phase with which they did not, or else of the last one; nil without an open
-// loop.
+// Saturation reports whether the servers kept up with the open loops: the judgement is
+// that of the first phase with which they did not, or of the last one if there is none;
+// nil without an open loop.
 func Saturation(phases []Measured) *verdict.Saturation {
 	var last *verdict.Saturation
 	for i := range phases {

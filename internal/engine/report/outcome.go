@@ -30,9 +30,9 @@ type Input struct {
 
 // Tokens describes how tokens were counted.
 type Tokens struct {
-	Method      string         // for people; empty = nothing was counted
-	Substituted bool           // the built-in tokenizer stands in for the model's
-	Warning     *bench.Warning // about the substitute; nil = there is nothing to say
+	Method      string         // for users; empty = nothing was counted
+	Substituted bool           // the built-in tokenizer replaces that of the model
+	Warning     *bench.Warning // about the substitute; nil = none
 	Refused     int64          // conversations that the chat template cannot render
 	Refusal     error          // the first reason; nil = none was refused
 }
@@ -54,7 +54,7 @@ type Sharing struct {
 // Outcome is how a run ended, with its results.
 type Outcome struct {
 	State    bench.State
-	Reason   string     // for people; empty if the run completed
+	Reason   string     // for users; empty if the run completed
 	Err      *run.Error // nil = the run did not fail
 	Report   *export.Report
 	Summary  *run.Summary
@@ -123,8 +123,8 @@ func (in *Input) totals() totals {
 	return n
 }
 
-// overThreshold says that too many requests of a phase failed, and, if that ended
-// the phase, after how many.
+// overThreshold returns the message that too many requests of a phase failed, and, if
+// that ended the phase, after how many.
 func overThreshold(r *run.Run, m *Measured) string {
 	count, st := m.Set.Counters(), &m.Stats
 	setting := "failedRequestThreshold"

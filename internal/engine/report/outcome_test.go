@@ -145,7 +145,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("outcome and report differ:\n%s", diff)
 	}
 
-	// Saturation comes first, and makes the warning about the grace period needless.
+	// Saturation comes first, and replaces the warning about the grace period.
 	in.Phases[1].Saturation = &verdict.Saturation{Saturated: true, Message: "the server is saturated"}
 	want = slices.Concat([]string{"saturated: the server is saturated"}, want[:5], want[6:])
 	if diff := cmp.Diff(want, codes(Conclude(in))); diff != "" {

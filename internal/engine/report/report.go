@@ -13,7 +13,7 @@ import (
 	"aiperfd/internal/run"
 )
 
-// Measured is a phase with what was measured in it.
+// Measured is a phase with its measurements.
 type Measured struct {
 	Plan  *plan.Phase
 	Set   *metric.Set
@@ -21,13 +21,13 @@ type Measured struct {
 	Tally *verdict.Tally
 
 	Self       *verdict.Self       // nil = the client was not monitored
-	Client     *verdict.Report     // on the client; nil = there is nothing to judge
-	Saturation *verdict.Saturation // nil = a closed loop, or there is nothing to judge
+	Client     *verdict.Report     // on the client; nil = there is no judgement
+	Saturation *verdict.Saturation // nil = a closed loop, or there is no judgement
 	Silence    string              // how long the servers sent nothing, as a sentence; empty = never for long
 }
 
-// Build computes the exact results of phases. The state of the run, and what is not
-// measured in its phases, is left to the caller.
+// Build computes the exact results of phases. The caller sets the state of the run and
+// everything else that is not measured in its phases.
 func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *export.Report {
 	rep := describe(r, m)
 	var profiling, warmup []metric.Part
@@ -61,7 +61,7 @@ func Build(r *run.Run, m *plan.Measure, clock bench.Clock, phases []Measured) *e
 	return rep
 }
 
-// describe returns a report of what does not depend on any measurement.
+// describe returns a report with the fields that do not depend on measurements.
 func describe(r *run.Run, m *plan.Measure) *export.Report {
 	rep := &export.Report{
 		RunID: r.ID, Version: r.Version, Seed: r.Seed, Name: r.Name, Labels: r.Labels, CLICommand: r.CLICommand,

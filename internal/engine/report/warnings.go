@@ -10,8 +10,8 @@ import (
 	"aiperfd/internal/engine/verdict"
 )
 
-// The warnings of a result come from three tables of checks, by what a check needs to
-// know. A check returns nil if it has nothing to say; warnings appear in the order of
+// The warnings of a result come from three tables of checks, by the input of a check.
+// A check returns nil if there is nothing to warn of; warnings appear in the order of
 // the tables. A new one is a function and a row.
 var (
 	// runChecks are of a run that has ended.
@@ -41,7 +41,7 @@ var (
 		warmupErrors,
 		cutByGrace,
 	}
-	// reportChecks are of the report alone, so they apply to interrupted runs, too.
+	// reportChecks need only the report, so they apply to interrupted runs, too.
 	reportChecks = [...]func(*export.Report) []bench.Warning{
 		clientReasons,
 		clientEvidence,
@@ -71,7 +71,7 @@ func phaseWarnings(in *Input, _ *export.Report) []bench.Warning {
 	return out
 }
 
-// reportWarnings performs the checks that need the report alone.
+// reportWarnings performs the checks that need only the report.
 func reportWarnings(rep *export.Report) []bench.Warning {
 	var out []bench.Warning
 	for _, check := range reportChecks {

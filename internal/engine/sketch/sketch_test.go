@@ -194,7 +194,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMerge checks that a sketch cannot tell in which pieces and in which order
+// TestMerge checks that a sketch does not depend on the pieces and the order in which
 // its values came.
 func TestMerge(t *testing.T) {
 	value := rapid.OneOf(

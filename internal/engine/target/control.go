@@ -12,7 +12,7 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// ResetCaches empties the prefix cache of every server, if the plan says so. It
+// ResetCaches empties the prefix cache of every server, if the plan requests it. It
 // fails if a server does not: a run that should start cold must not start warm.
 func (s *Servers) ResetCaches(ctx context.Context) error {
 	if s.plan.Reset == nil {
@@ -48,13 +48,13 @@ func (s *Servers) resetCache(ctx context.Context, t *plan.Target) error {
 }
 
 // Profile starts or stops the profilers of all servers before or after a profiling
-// phase, if the plan says so. It returns a warning for each server that did not.
+// phase, if the plan requests it. It returns a warning for each server that did not.
 func (s *Servers) Profile(ctx context.Context, phase *plan.Phase, start bool) (warnings []bench.Warning) {
 	profiler := s.plan.Profiler
 	if profiler == nil || phase.Kind != bench.Profiling {
 		return nil
 	}
-	defer s.Close() // nothing stays open during the phase
+	defer s.Close() // no connection stays open during the phase
 	path, what := profiler.Stop, "stopped"
 	if start {
 		path, what = profiler.Start, "started"

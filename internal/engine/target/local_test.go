@@ -22,7 +22,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// A machine knows its own loopback address.
+// The loopback address is an address of the machine.
 func TestMachine(t *testing.T) {
 	if got := Local([]plan.Target{{Address: "[::1]:1"}}); got == "" {
 		t.Error("the loopback address is not of this machine")

@@ -13,9 +13,9 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// Models is what the lists of the servers say about the models of a run.
+// Models is the result of comparing the models of a run with the lists of the servers.
 type Models struct {
-	Plan     *plan.Plan   // for the model of the server if it was not given; else the same plan
+	Plan     *plan.Plan   // for the model of the server if none was given; otherwise the same plan
 	Context  bench.Tokens // the shortest context of the models; 0 = unknown
 	Warnings []bench.Warning
 }

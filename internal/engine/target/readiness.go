@@ -20,7 +20,7 @@ const probeTimeout = 60 * time.Second
 // errRefused means that waiting is useless.
 var errRefused = errors.New("the server refuses the credentials")
 
-// Await waits until every server is ready for the model, if the plan says so. The
+// Await waits until every server is ready for the model, if the plan requests it. The
 // error has the last reason why a server was not.
 func (s *Servers) Await(ctx context.Context) error {
 	w := &s.plan.Wait
@@ -101,7 +101,7 @@ func (s *Servers) probeList(ctx context.Context, t *plan.Target) error {
 }
 
 // probeInference sends a request of the run's endpoint type with one short text,
-// and asks for one token. Every status below 500 shows that the server is up, except
+// and requests one token. Every status below 500 shows that the server is up, except
 // 404, 408 and 429.
 func (s *Servers) probeInference(ctx context.Context, t *plan.Target) error {
 	model, err := s.probeModel(ctx, t)

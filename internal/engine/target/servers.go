@@ -30,7 +30,7 @@ type Options struct {
 	Secrets   *redact.Set       // removed from every text that a server sent
 	Log       zerolog.Logger
 
-	// Status is called with what the run waits for; empty if it no longer waits.
+	// Status is called with a description of the wait; empty if the run no longer waits.
 	Status func(text string)
 	// Silence is how long requests may wait for the servers before Unanswered is
 	// called. The next calls follow each time this length has doubled.

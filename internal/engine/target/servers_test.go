@@ -166,7 +166,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAwaitFails: the error says what a server answered last, and waiting ends at
+// TestAwaitFails: the error has the last response of a server, and waiting ends at
 // once if it is useless.
 func TestAwaitFails(t *testing.T) {
 	for _, tt := range []struct {

@@ -47,7 +47,7 @@ type found struct {
 }
 
 // find returns the added tokens of s from left to right, the longest first
-// where several begin.
+// if several begin.
 func (a *addedSet) find(dst []found, s string) []found {
 	done := 0
 	for i := 0; i < len(s); {

@@ -19,22 +19,22 @@ type bpe struct {
 	// In character mode characters outside the vocabulary become byte tokens
 	// (byteFallback), the unknown token, or nothing.
 	byteFallback   bool
-	fallback       [256]uint32 // noValue where <0xNN> is not in the vocabulary
+	fallback       [256]uint32 // noValue if <0xNN> is not in the vocabulary
 	unk            uint32      // noValue: none
 	fuseUnk        bool
 	prefix, suffix string // continuing_subword_prefix, end_of_word_suffix
 
-	// takeWhole says that a piece that is a token is that token (ignore_merges
-	// and tiktoken). Otherwise reach remembers, two bits a token, whether the
+	// takeWhole reports whether a piece that is a token is that token (ignore_merges
+	// and tiktoken). Otherwise reachable records, two bits per token, whether the
 	// merges really produce it.
 	takeWhole bool
 	reachable []atomic.Uint32
 }
 
 const (
-	reachUnknown = iota
-	reachNo
-	reachYes
+	reachableUnknown = iota
+	reachableNo
+	reachableYes
 )
 
 var _ model = (*bpe)(nil)
@@ -53,14 +53,14 @@ func (m *bpe) encode(sc *scratch, dst []uint32, piece string) []uint32 {
 	}
 	word, shift := &m.reachable[id/16], id%16*2
 	switch word.Load() >> shift & 3 {
-	case reachYes:
+	case reachableYes:
 		return append(dst, id)
-	case reachUnknown:
+	case reachableUnknown:
 		from := len(dst)
 		dst = m.encodeByMerges(sc, dst, piece)
-		state := uint32(reachNo)
+		state := uint32(reachableNo)
 		if len(dst) == from+1 && dst[from] == id {
-			state = reachYes
+			state = reachableYes
 		}
 		word.Or(state << shift)
 		return dst
@@ -218,7 +218,7 @@ func (m *bpe) mergeLarge(sc *scratch, ids []uint32) []uint32 {
 	return ids[:out]
 }
 
-// fallbackIDs returns the ids of the byte tokens <0x00> to <0xFF>, noValue where absent.
+// fallbackIDs returns the ids of the byte tokens <0x00> to <0xFF>, noValue if absent.
 func fallbackIDs(v *vocab) (ids [256]uint32) {
 	for b := range ids {
 		id, ok := v.lookup(fmt.Sprintf("<0x%02X>", b))

@@ -166,7 +166,7 @@ func (p *parser) replacer(data json.RawMessage) (replacer, error) {
 	return replacer{m, j.Content}, err
 }
 
-// preTokenizerSteps returns the steps of a pre-tokenizer, itself if it is no sequence.
+// preTokenizerSteps returns the steps of a pre-tokenizer, itself if it is not a sequence.
 func preTokenizerSteps(data json.RawMessage) []json.RawMessage {
 	var j struct {
 		Type  string            `json:"type"`
@@ -291,7 +291,7 @@ func plainPreTokenizer(kind string) preTokenizer {
 	return nil
 }
 
-// scanWhitespace matches \w+|[^\w\s]+, what the Whitespace pre-tokenizer keeps.
+// scanWhitespace matches \w+|[^\w\s]+, the pieces of the Whitespace pre-tokenizer.
 func scanWhitespace(c *classes.Table, s string, i int) int {
 	p, _ := c.At(s, i)
 	switch {
@@ -336,7 +336,7 @@ func behaviorOf(name string) (behavior, error) {
 	return 0, fmt.Errorf("unsupported behavior %q", name)
 }
 
-// byteLevelJSON is shared by the components named ByteLevel; offsets do not concern us.
+// byteLevelJSON is shared by the components named ByteLevel; offsets are ignored.
 type byteLevelJSON struct {
 	AddPrefixSpace bool  `json:"add_prefix_space"`
 	TrimOffsets    bool  `json:"trim_offsets"`

@@ -102,7 +102,7 @@ func (p *parser) decoder(data json.RawMessage) (decoder, error) {
 	return nil, fmt.Errorf("unsupported type %q", kind)
 }
 
-// specialTokensToAdd counts what a post-processor adds to a single sequence.
+// specialTokensToAdd counts the tokens that a post-processor adds to a single sequence.
 func specialTokensToAdd(data json.RawMessage) (int, error) {
 	if data == nil {
 		return 0, nil

@@ -121,7 +121,7 @@ func (c *cursor) skipAtom() []byte {
 	return c.data[start:c.pos]
 }
 
-// value returns the JSON text of the next value, whatever it is.
+// value returns the JSON text of the next value of any type.
 func (c *cursor) value() json.RawMessage {
 	c.peek()
 	start, depth := c.pos, 0

@@ -21,7 +21,7 @@ func (d sequenceDec) decode(tokens []string) []string {
 	return tokens
 }
 
-// joinDec is what happens without a decoder: tokens are words.
+// joinDec is the default without a decoder: tokens are words.
 type joinDec struct{}
 
 func (joinDec) decode(tokens []string) []string { return []string{strings.Join(tokens, " ")} }

@@ -17,7 +17,7 @@ import (
 var packed = []string{o200kName, "cl100k_base", "p50k_base", "r50k_base"}
 
 // fixtures are the tokenizers of testdata; scripts/tokenizer/fixtures.py
-// trains them and records what the reference makes of strings.json.
+// trains them and records how the reference encodes strings.json.
 var fixtures = []string{
 	"byte_level_llama3", "byte_level_gpt2", "wordpiece_bert", "unigram_t5", "unigram_bytes",
 	"bpe_llama2", "bpe_unk", "wordlevel", "generic_pattern",
@@ -156,7 +156,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// FuzzEncodeDecode checks what byte-level tokenizers promise: no text is lost.
+// FuzzEncodeDecode checks that byte-level tokenizers lose no text.
 func FuzzEncodeDecode(f *testing.F) {
 	var inputs []string
 	readJSON(f, "strings.json", &inputs)

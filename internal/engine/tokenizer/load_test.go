@@ -43,7 +43,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestEncodingOf holds what tiktoken's encoding_name_for_model gives.
+// TestEncodingOf compares with tiktoken's encoding_name_for_model.
 func TestEncodingOf(t *testing.T) {
 	for model, want := range map[string]string{
 		"gpt-4o": "o200k_base", "gpt-4o-2024-05-13": "o200k_base", "gpt-4": "cl100k_base", "gpt-4-32k": "cl100k_base",
@@ -100,7 +100,7 @@ func TestMethodNamesGenericEngine(t *testing.T) {
 	}
 }
 
-// TestUnsupported: what we cannot do exactly is refused, by name.
+// TestUnsupported: components that are not supported exactly are refused by name.
 func TestUnsupported(t *testing.T) {
 	const wl = `"model":{"type":"WordLevel","vocab":{"a":0,"?":1},"unk_token":"?"}`
 	split := func(pattern string) string {

@@ -25,7 +25,7 @@ type scratch struct {
 	nodes   []latticeNode
 }
 
-// maxScratch bounds, in pieces, what is kept between calls.
+// maxScratch bounds the memory that is kept between calls, in pieces.
 const maxScratch = 1 << 16
 
 // forget drops the references to texts. It reports whether the buffers are

@@ -37,7 +37,7 @@ func newPairTable(n int, second, value uint8) pairTable {
 	return pairTable{make([]byte, slotBytes*(n+n/2+8)), second, value}
 }
 
-// key returns what the slot of (a, b) holds above its value.
+// key returns the upper bits of the slot of (a, b), above its value.
 func (t *pairTable) key(a, b uint32) uint64 {
 	return usedSlot>>(t.value&63) | uint64(a)<<(t.second&63) | uint64(b)
 }
@@ -65,7 +65,7 @@ func (t *pairTable) put(a, b, v uint32) {
 	}
 }
 
-// noValue is what get returns for a pair that is not in the table.
+// noValue is the result of get for a pair that is not in the table.
 const noValue = ^uint32(0)
 
 // get returns the value of (a, b), or noValue.

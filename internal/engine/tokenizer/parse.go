@@ -9,7 +9,7 @@ import (
 )
 
 // document is a tokenizer.json without its model. Truncation and padding
-// limit what is fed to a model; they are no part of counting, so they are not read.
+// limit the input of a model; they do not affect counts, so they are not read.
 type document struct {
 	added         []addedToken
 	normalizer    json.RawMessage
@@ -18,7 +18,7 @@ type document struct {
 	decoder       json.RawMessage
 }
 
-// parser turns a document into a pipeline and remembers what it met on the way.
+// parser turns a document into a pipeline and records the components that it found.
 type parser struct {
 	alphabet *byteAlphabet
 	rawBytes bool            // the model takes raw bytes after the byte-level pre-tokenizer
@@ -66,7 +66,7 @@ func parse(name string, data []byte) (*pipeline, error) {
 	return t, nil
 }
 
-// decodeInto decodes strictly: a member that we do not know may change the
+// decodeInto decodes strictly: an unknown member may change the
 // result, so it is an error. Absent data leaves v alone.
 func decodeInto(data json.RawMessage, v any) error {
 	if data == nil {

@@ -24,11 +24,11 @@ type modelFields struct {
 	MaxChars     int      `json:"max_input_chars_per_word"`
 }
 
-// maxID bounds ids, so that a broken file cannot ask for all memory and merges fit
+// maxID bounds ids, so that a broken file cannot exhaust the memory and merges fit
 // their table.
 const maxID = 1<<mergeBits - 1
 
-// model builds the model. byteLevel says that pieces come out of a byte-level
+// model builds the model. byteLevel reports whether pieces come from a byte-level
 // pre-tokenizer.
 func (p *parser) model(all map[string]json.RawMessage, byteLevel bool) (model, error) {
 	vocabJSON, merges := all["vocab"], all["merges"]

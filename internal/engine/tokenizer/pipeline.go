@@ -90,7 +90,7 @@ func (t *pipeline) encode(sc *scratch, dst []uint32, text string) []uint32 {
 	return dst
 }
 
-// encodeRaw encodes text between added tokens; head says that it starts the input.
+// encodeRaw encodes text between added tokens; head reports whether it starts the input.
 func (t *pipeline) encodeRaw(sc *scratch, dst []uint32, text string, head bool) []uint32 {
 	if t.normalizer != nil {
 		var cut bool
@@ -201,7 +201,7 @@ func (t *pipeline) token(id int) (string, bool) {
 	return s, s != ""
 }
 
-// isSpecial reports whether id is no ordinary text: an added token or the
+// isSpecial reports whether id is not ordinary text: an added token or the
 // unknown token.
 func (t *pipeline) isSpecial(id int) bool {
 	return id < 0 || t.special[uint32(id)]

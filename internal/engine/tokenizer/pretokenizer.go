@@ -19,7 +19,7 @@ type preTokenizer interface {
 	split(sc *scratch, dst []piece, p piece) []piece
 }
 
-// behavior says what becomes of the matches of a split.
+// behavior is how the matches of a split are treated.
 type behavior int
 
 const (
@@ -34,7 +34,7 @@ const (
 type splitter struct {
 	matcher  pattern.Matcher
 	behavior behavior
-	invert   bool // what does not match counts as match
+	invert   bool // text between matches counts as match
 }
 
 func (t splitter) split(sc *scratch, dst []piece, p piece) []piece {

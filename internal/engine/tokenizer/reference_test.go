@@ -9,7 +9,7 @@ import (
 )
 
 // TestWordsInClasses: outside a class \w has the fractions and superscripts of
-// Latin-1, inside it has not. What is wanted is what tokenizers 0.23.3 makes of it.
+// Latin-1, inside it has not. The expected tokens are those of tokenizers 0.23.3.
 func TestWordsInClasses(t *testing.T) {
 	for expr, want := range map[string][]string{
 		`\w+`:      {"a½b²c_9Ⅷ", "①", "़"},

@@ -12,7 +12,7 @@ import (
 // Ring is a corpus as a ring of token ids, from which prompts of an exact
 // length are cut. It is immutable and safe for concurrent use.
 //
-// A prompt is a stretch of the ring, decoded. Where its tokens do not survive
+// A prompt is a decoded section of the ring. If its tokens do not survive
 // decoding and encoding (words cut in two, blanks at the ends, normalization)
 // its length is corrected, see Prompt.
 type Ring struct {
@@ -84,7 +84,7 @@ func chunksOf(corpus string) []string {
 }
 
 // fillers returns short ways to make a text longer: blank and word, the most
-// frequent words first, then words without blank. What each adds depends on
+// frequent words first, then words without blank. The length of each depends on
 // the tokenizer and on the text before it, so Prompt measures it.
 func fillers(t Tokenizer, corpus string) []string {
 	counts := make(map[string]int)

@@ -11,7 +11,7 @@ import (
 
 var updateTables = flag.Bool("update-tables", false, "write the tables of o200k_base to data/")
 
-// TestTables: the embedded tables are what the vocabulary gives.
+// TestTables: the embedded tables equal those of the vocabulary.
 func TestTables(t *testing.T) {
 	packed, err := os.ReadFile("testdata/o200k_base.pairs.zst")
 	if err != nil {

@@ -28,7 +28,7 @@ type encoding struct {
 	size    int // largest id plus one
 }
 
-// r50kTokens is where r50k_base ends; p50k_base goes on from there.
+// r50kTokens is the size of r50k_base; p50k_base continues from there.
 const r50kTokens = 50256
 
 // encodings lists tiktoken's encodings but the built-in one, as tiktoken 0.14
@@ -53,7 +53,7 @@ func encodings() []encoding {
 	return append(all, gpt2)
 }
 
-// harmony is what o200k_harmony adds to o200k_base.
+// harmony lists the tokens that o200k_harmony adds to o200k_base.
 func harmony() map[uint32]string {
 	const first, last = 200000, 201087
 	special := map[uint32]string{
@@ -96,7 +96,7 @@ func Encoding(name string) (t Tokenizer, ok bool) {
 }
 
 // EncodingOf returns the name of the encoding that tiktoken uses for a model of
-// OpenAI, with or without the prefix "openai/"; empty = tiktoken does not know it.
+// OpenAI, with or without the prefix "openai/"; empty = tiktoken does not support it.
 func EncodingOf(model string) string {
 	model = strings.TrimPrefix(model, "openai/")
 	for _, e := range modelEncodings() {

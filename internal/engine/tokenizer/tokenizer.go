@@ -3,7 +3,7 @@
 //
 // It reads tokenizer.json files (BPE, WordPiece, Unigram, WordLevel) and has
 // tiktoken's encodings built in. It never touches the network, and it
-// refuses a file that asks for something it does not know rather than count
+// refuses a file with unsupported components rather than count
 // wrongly. Its Unicode classes are generated from the reference implementation
 // (Python package tokenizers 0.23.3; see scripts/tokenizer), not taken from Go.
 package tokenizer
@@ -21,11 +21,11 @@ import (
 // Text that is not valid UTF-8 is encoded as if every maximal invalid part
 // were U+FFFD.
 type Tokenizer interface {
-	// Name is what the user asked for: "builtin", an encoding, a model or a path.
+	// Name is the name that the user gave: "builtin", an encoding, a model or a path.
 	Name() string
-	// Method says how tokens are counted, to be stated with the results:
+	// Method describes how tokens are counted, to be stated with the results:
 	// "tokenizer.json bpe sha256:0123456789ab". It names the generic regular
-	// expression engine if the file's pattern has no scanner of our own.
+	// expression engine if the file's pattern has no hand-written scanner.
 	Method() string
 	// Encode returns the ids of text without the special tokens that a
 	// post-processor would add. It is empty, not nil, for "".
@@ -55,7 +55,7 @@ func Load(name string) (Tokenizer, error) {
 }
 
 // ReadFile returns the tokenizer of a tokenizer.json, or of the one in a folder.
-// name is what the user asked for.
+// name is the name that the user gave.
 func ReadFile(name, path string) (Tokenizer, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
@@ -75,8 +75,8 @@ func ReadFile(name, path string) (Tokenizer, error) {
 // IsBuiltin reports whether a name is that of an embedded vocabulary.
 func IsBuiltin(name string) bool { return name == builtinName || name == o200kName }
 
-// Read returns the tokenizer of a tokenizer.json's content. name is what the
-// user asked for.
+// Read returns the tokenizer of a tokenizer.json's content. name is the name
+// that the user gave.
 func Read(name string, content []byte) (Tokenizer, error) {
 	t, err := parse(name, content)
 	if err != nil {

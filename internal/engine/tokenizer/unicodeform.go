@@ -18,8 +18,8 @@ const (
 	nfkd = norm.NFKD
 )
 
-// unicodeForm is one of the normalization forms, as the reference knows it:
-// characters newer than its tables stay as they are and stand in nobody's way.
+// unicodeForm is one of the normalization forms of the reference: characters newer
+// than its tables do not change, and do not block compositions.
 type unicodeForm struct {
 	form    norm.Form
 	classes *classes.Table

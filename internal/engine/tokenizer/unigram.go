@@ -161,7 +161,7 @@ func (m *wordPiece) encode(_ *scratch, dst []uint32, piece string) []uint32 {
 	return dst
 }
 
-// wordLevel knows whole words only.
+// wordLevel has only whole words.
 type wordLevel struct {
 	vocab *vocab
 	unk   uint32

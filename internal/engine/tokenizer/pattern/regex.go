@@ -1,5 +1,5 @@
 // Package pattern finds the matches of the patterns by which pre-tokenizers split
-// text. Patterns of well-known vocabularies have scanners of our own; all others
+// text. Patterns of well-known vocabularies have hand-written scanners; all others
 // use regexp2.
 package pattern
 
@@ -14,7 +14,7 @@ import (
 )
 
 // generic is a matcher for patterns without a hand-written scanner. Its class
-// escapes are expanded from our own tables; the rest is regexp2's.
+// escapes are expanded from package classes; the rest is left to regexp2.
 type generic struct{ re *regexp2.Regexp }
 
 // Find implements [Matcher].
@@ -90,7 +90,7 @@ func Compile(pattern string) (m Matcher, isGeneric bool, err error) {
 	return generic{re}, true, nil
 }
 
-// classMasks are the class escapes that expandClasses knows.
+// classMasks are the class escapes that expandClasses supports.
 var classMasks = []struct {
 	escape string
 	mask   uint32
@@ -107,7 +107,7 @@ var classMasks = []struct {
 }
 
 // expandClasses writes the class escapes of a pattern as explicit ranges, so
-// that they mean what they mean to the reference whatever Unicode version
+// that they have the meaning of the reference, regardless of the Unicode version
 // regexp2 and Go have.
 func expandClasses(pattern string) string {
 	var b strings.Builder

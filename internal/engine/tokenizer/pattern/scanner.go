@@ -15,7 +15,7 @@ type Matcher interface {
 	Find(dst []Span, s string) []Span
 }
 
-// Func returns where the match that begins at s[i] ends, or i if none begins there.
+// Func returns the end of the match that begins at s[i], or i if none begins there.
 type Func func(c *classes.Table, s string, i int) int
 
 // Scanner is a hand-written matcher for one well-known pattern. Make one with
@@ -67,7 +67,7 @@ var knownPatterns = []struct {
 	{"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+", scanDeepSeek},
 }
 
-// gpt2Pattern is what a ByteLevel pre-tokenizer with use_regex splits by.
+// gpt2Pattern is the pattern of a ByteLevel pre-tokenizer with use_regex.
 const gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
 // contraction returns the length of an English contraction ('s, 't, 're, 've,
