@@ -59,7 +59,10 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stopMock()) }()
+	defer func() {
+		cancel() // the simulated server ends with the context
+		err = errors.Join(err, stopMock())
+	}()
 	daemon, err := OpenDaemon(ctx, DaemonOptions{
 		Host: "127.0.0.1", Port: d.Port, DataDir: d.DataDir, Version: d.Version,
 		Log: terminal.NewLogger(os.Stderr, zerolog.WarnLevel, terminal.Colored(os.Stderr)),

@@ -91,8 +91,8 @@ func TestForbiddenText(t *testing.T) {
 		}
 		text := strings.ToLower(all[name])
 		for _, w := range words {
-			if i := strings.Index(text, w); i >= 0 {
-				t.Errorf("%s:%d: contains %q", name, 1+strings.Count(text[:i], "\n"), w)
+			if before, _, found := strings.Cut(text, w); found {
+				t.Errorf("%s:%d: contains %q", name, 1+strings.Count(before, "\n"), w)
 			}
 		}
 	}

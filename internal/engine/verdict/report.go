@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -77,13 +78,7 @@ func Overall(phases []Report) Report {
 	if len(phases) == 0 {
 		return Report{Verdict: Unknown, Reasons: []Reason{}, Evidence: []Sign{}, Bias: []Bias{}}
 	}
-	worst := 0
-	for i := range phases {
-		if phases[i].Verdict.rank() > phases[worst].Verdict.rank() {
-			worst = i
-		}
-	}
-	r := phases[worst]
+	r := slices.MaxFunc(phases, func(a, b Report) int { return cmp.Compare(a.Verdict.rank(), b.Verdict.rank()) })
 	if len(phases) == 1 {
 		return r
 	}
