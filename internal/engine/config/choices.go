@@ -22,6 +22,7 @@ type Choices struct {
 	EndpointTypes []Choice
 	Dialects      []Choice // Of all endpoint types
 	Arrivals      []Choice // types of phases, beside concurrency
+	Shaped        []string // those of Arrivals that have a smoothness
 	Formats       []Choice // Of the files of datasets
 	Corpora       []Choice // texts of synthetic prompts
 	Samplings     []Choice // orders in which conversations are drawn
@@ -47,6 +48,12 @@ func (c *Choices) list(name string) []Choice {
 	return nil
 }
 
+// IsShaped reports whether name, in any spelling, is a type of phases that has a
+// smoothness.
+func (c *Choices) IsShaped(name string) bool {
+	return slices.ContainsFunc(c.Shaped, func(s string) bool { return suggest.Fold(s) == suggest.Fold(name) })
+}
+
 // Of returns the closed list of a field with these tags; nil = it has none.
 func (c *Choices) Of(tag reflect.StructTag) []Choice {
 	if name := tag.Get("choices"); name != "" {
@@ -59,6 +66,16 @@ func (c *Choices) Of(tag reflect.StructTag) []Choice {
 		}
 	}
 	return list
+}
+
+// Expand replaces the names of closed lists in braces, as {arrivals}, by their values.
+// It is for texts about fields whose values other packages define.
+func (c *Choices) Expand(text string) string {
+	names := func(list []Choice) string { return ChoiceList(ChoiceNames(list)) }
+	return strings.NewReplacer(
+		"{arrivals}", names(c.Arrivals), "{shaped}", ChoiceList(c.Shaped), "{formats}", names(c.Formats),
+		"{corpora}", names(c.Corpora), "{samplings}", names(c.Samplings),
+	).Replace(text)
 }
 
 // ChoiceNames returns the names of choices, without aliases.

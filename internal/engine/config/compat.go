@@ -229,7 +229,7 @@ func phaseView(p Phase) Object {
 	if p.Type != "concurrency" {
 		order += rateOrder
 	}
-	if p.Type == "gamma" {
+	if p.Smoothness != nil {
 		order += " smoothness"
 	}
 	return view(p, "benchmark.phases.*", order)

@@ -21,6 +21,7 @@ func someChoices() Choices {
 			" triton_generate runpod=runpod_native video_generation audio_transcription audio_translation image_generation"),
 		Dialects:   list("chat completions tgi trtllm vllm"),
 		Arrivals:   list("constant poisson gamma"),
+		Shaped:     []string{"gamma"},
 		Formats:    list("single_turn raw_payload"),
 		Corpora:    list("sonnet coding random"),
 		Samplings:  list("sequential random shuffle"),

@@ -29,6 +29,9 @@ func Choices() config.Choices {
 	slices.SortFunc(c.Dialects, func(a, b config.Choice) int { return strings.Compare(a.Name, b.Name) })
 	for _, k := range arrival.Kinds() {
 		add(&c.Arrivals, k.Name)
+		if k.Shaped {
+			c.Shaped = append(c.Shaped, k.Name)
+		}
 	}
 	for _, k := range dataset.Kinds() {
 		if k.File {

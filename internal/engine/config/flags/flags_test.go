@@ -514,7 +514,7 @@ func TestFlagKinds(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	var all, short bytes.Buffer
-	if err := errors.Join(Usage(&all), UsageShort(&short)); err != nil {
+	if err := errors.Join(Usage(&all, new(plan.Choices())), UsageShort(&short, new(plan.Choices()))); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
