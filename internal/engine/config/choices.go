@@ -20,10 +20,12 @@ type Choice struct {
 // have none.
 type Choices struct {
 	EndpointTypes []Choice
-	Dialects      []Choice // Of all endpoint types
+	Ranking       []string // those of EndpointTypes that take a query and passages
+	Forms         []string // those of EndpointTypes whose request bodies are always forms
+	Dialects      []Choice // of all endpoint types
 	Arrivals      []Choice // types of phases, beside concurrency
 	Shaped        []string // those of Arrivals that have a smoothness
-	Formats       []Choice // Of the files of datasets
+	Formats       []Choice // of the files of datasets
 	Corpora       []Choice // texts of synthetic prompts
 	Samplings     []Choice // orders in which conversations are drawn
 	Objectives    []string // tags of the metrics that can have an objective

@@ -20,6 +20,12 @@ func Choices() config.Choices {
 	}
 	for _, k := range endpoint.Kinds() {
 		add(&c.EndpointTypes, k.Name, k.Aliases...)
+		if k.Caps.Ranks {
+			c.Ranking = append(c.Ranking, k.Name)
+		}
+		if strings.HasPrefix(k.ContentType, "multipart/form-data") {
+			c.Forms = append(c.Forms, k.Name)
+		}
 		for _, name := range k.Dialects {
 			if !slices.ContainsFunc(c.Dialects, func(d config.Choice) bool { return d.Name == name }) {
 				add(&c.Dialects, name)
