@@ -28,11 +28,11 @@ func newProfileCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case slices.Contains(args, "--help-all"):
-				return flags.Usage(cmd.OutOrStdout())
+				return flags.Usage(cmd.OutOrStdout(), new(plan.Choices()))
 			case slices.Contains(args, "--help") || slices.Contains(args, "-h"):
-				return flags.UsageShort(cmd.OutOrStdout())
+				return flags.UsageShort(cmd.OutOrStdout(), new(plan.Choices()))
 			case len(args) == 0:
-				if err := flags.UsageShort(cmd.ErrOrStderr()); err != nil {
+				if err := flags.UsageShort(cmd.ErrOrStderr(), new(plan.Choices())); err != nil {
 					return err
 				}
 				return exitError{exitUsage, errors.New("no flags; to benchmark the only model of http://localhost:8000, give --url localhost:8000")}
@@ -49,7 +49,7 @@ func newProfileCommand() *cobra.Command {
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if err := flags.UsageShort(cmd.OutOrStdout()); err != nil {
+		if err := flags.UsageShort(cmd.OutOrStdout(), new(plan.Choices())); err != nil {
 			terminal.PrintError(cmd.ErrOrStderr(), err)
 		}
 	})

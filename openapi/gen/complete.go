@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -39,6 +40,9 @@ func complete(doc *openapi3.T, examples string) error {
 		for method, op := range item.Operations() {
 			op.OperationID = operationID(method, path)
 			op.Parameters = slices.DeleteFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return misplaced(path, p.Value) })
+			if err := refined(op, seen); err != nil {
+				return err
+			}
 			problems(op)
 			plainTexts(op)
 			if err := addExample(op, examples); err != nil {
@@ -79,6 +83,24 @@ func refine(doc *openapi3.T, t reflect.Type, seen map[reflect.Type]bool) error {
 		ref.Value.Properties[name] = refineMember(member, f, optional)
 		if err := refine(doc, f.Type, seen); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// refined checks that the schemas of the answers of an operation have been refined. One
+// that is not in [bodies] would have no required members.
+func refined(op *openapi3.Operation, seen map[reflect.Type]bool) error {
+	for _, response := range op.Responses.Map() {
+		for _, media := range response.Value.Content {
+			name, isRef := "", media.Schema != nil
+			if isRef {
+				name, isRef = strings.CutPrefix(media.Schema.Ref, "#/components/schemas/")
+			}
+			known := slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(t reflect.Type) bool { return t.String() == name })
+			if isRef && !known {
+				return fmt.Errorf("%s answers with %s, which is not in the list of bodies", op.OperationID, name)
+			}
 		}
 	}
 	return nil

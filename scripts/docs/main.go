@@ -19,6 +19,7 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
 )
 
 func main() {
@@ -232,7 +233,7 @@ func formats(w io.Writer) error {
 // usage writes the help text of the flags.
 func usage(w io.Writer) error {
 	var b strings.Builder
-	if err := flags.Usage(&b); err != nil {
+	if err := flags.Usage(&b, new(plan.Choices())); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "```text\n%s\n```\n", strings.Trim(b.String(), "\n"))

@@ -19,16 +19,17 @@ import (
 // Options configure one arrival process.
 type Options struct {
 	Rate       float64    // mean arrivals per second; finite, > 0
-	Smoothness float64    // gamma only: shape of the gaps; finite, > 0; 1 = Poisson
+	Smoothness float64    // shape of the gaps, for kinds that are Shaped; finite, > 0; 1 = Poisson
 	Seed       bench.Seed // root of the random streams; not used by constant
 }
 
 // Kind is one row of the table of arrival processes.
 type Kind struct {
-	Name string // the phase's type in documents
-	Doc  string // one sentence for the documentation
-	Mean string // mean gap as a formula
-	CV   string // coefficient of variation of the gaps as a formula
+	Name   string // the phase's type in documents
+	Doc    string // one sentence for the documentation
+	Mean   string // mean gap as a formula
+	CV     string // coefficient of variation of the gaps as a formula
+	Shaped bool   // uses Options.Smoothness; the others ignore it
 	// New checks the options and returns the process. Each iteration over it
 	// starts again at the first arrival and yields the same offsets.
 	New func(Options) (iter.Seq[time.Duration], error)
@@ -52,7 +53,7 @@ func Kinds() []Kind {
 			},
 		},
 		{
-			Name: "gamma", Mean: "1/rate", CV: "1/√smoothness",
+			Name: "gamma", Mean: "1/rate", CV: "1/√smoothness", Shaped: true,
 			Doc: "Gamma-distributed gaps with shape `smoothness`: below 1, arrivals come in bursts; 1 is Poisson; " +
 				"above 1, arrivals are more regular. vLLM calls this quantity burstiness.",
 			New: func(o Options) (iter.Seq[time.Duration], error) {

@@ -16,7 +16,10 @@ type Caps struct {
 	Images         bool // takes images
 	Audio          bool // takes audio
 	Video          bool // takes videos
+	NeedsImages    bool // takes no request without an image
+	NeedsAudio     bool // takes no request without audio
 	Named          bool // takes named texts; elsewhere their names have no meaning
+	Ranks          bool // takes a query and passages, as named texts
 	TokenIDs       bool // takes the token ids of the text
 	Hints          bool // takes NVIDIA Dynamo's hints
 	UsageUnasked   bool // its streams contain usage without a request for it

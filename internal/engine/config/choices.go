@@ -21,8 +21,11 @@ type Choice struct {
 // have none.
 type Choices struct {
 	EndpointTypes []Choice
+	Ranking       []string // those of EndpointTypes that take a query and passages
+	Forms         []string // those of EndpointTypes whose request bodies are always forms
 	Dialects      []Choice // of all endpoint types
 	Arrivals      []Choice // types of phases, beside concurrency
+	Shaped        []string // those of Arrivals that have a smoothness
 	Formats       []Choice // of the files of datasets
 	Corpora       []Choice // texts of synthetic prompts
 	Samplings     []Choice // orders in which conversations are drawn
@@ -48,6 +51,12 @@ func (c *Choices) list(name string) []Choice {
 	return nil
 }
 
+// IsShaped reports whether name, in any spelling, is a type of phases that has a
+// smoothness.
+func (c *Choices) IsShaped(name string) bool {
+	return slices.ContainsFunc(c.Shaped, func(s string) bool { return suggest.Fold(s) == suggest.Fold(name) })
+}
+
 // Of returns the closed list of a field with these tags; nil = it has none.
 func (c *Choices) Of(tag reflect.StructTag) []Choice {
 	if name := tag.Get("choices"); name != "" {
@@ -60,6 +69,16 @@ func (c *Choices) Of(tag reflect.StructTag) []Choice {
 		}
 	}
 	return list
+}
+
+// Expand replaces the names of closed lists in braces, as {arrivals}, by their values.
+// It is for texts about fields whose values other packages define.
+func (c *Choices) Expand(text string) string {
+	names := func(list []Choice) string { return ChoiceList(ChoiceNames(list)) }
+	return strings.NewReplacer(
+		"{arrivals}", names(c.Arrivals), "{shaped}", ChoiceList(c.Shaped), "{formats}", names(c.Formats),
+		"{corpora}", names(c.Corpora), "{samplings}", names(c.Samplings),
+	).Replace(text)
 }
 
 // ChoiceNames returns the names of choices, without aliases.

@@ -207,10 +207,10 @@ func (f filler) phaseDefaults(p *Phase, path string) {
 		p.Concurrency = &one
 		f.infer(path+".concurrency", 1, "a phase without a rate is driven by its concurrency")
 	}
-	if p.Type == "gamma" && p.Smoothness == nil {
+	if p.Smoothness == nil && f.options.Choices.IsShaped(p.Type) {
 		one := 1.0
 		p.Smoothness = &one
-		f.infer(path+".smoothness", 1.0, "a gamma process needs a shape; 1 is Poisson")
+		f.infer(path+".smoothness", 1.0, "a "+p.Type+" process needs a shape; 1 is Poisson")
 	}
 	if p.GracePeriod == nil {
 		grace, reason := Seconds(math.Inf(1)), "the phase has no duration: it waits for all responses"

@@ -205,7 +205,7 @@ type Phase struct {
 	GracePeriod            *Seconds `json:"gracePeriod" form:"infinite" validate:"gte=0"`  // ≥ 0 or inf; needs a duration; default 30 for profiling with a duration, else inf
 	Concurrency            *int     `json:"concurrency" validate:"gte=1"`                  // ≥ 1; closed loop: default 1; rates: nil = without limit
 	Rate                   *float64 `json:"rate" validate:"gt=0"`                          // requests per second, > 0; rate types only
-	Smoothness             *float64 `json:"smoothness" validate:"gt=0"`                    // gamma only, > 0; 1 = Poisson
+	Smoothness             *float64 `json:"smoothness" validate:"gt=0"`                    // of the types that have one, > 0; 1 = Poisson
 	FailedRequestThreshold *float64 `json:"failedRequestThreshold" validate:"gte=0,lte=1"` // 0 to 1
 }
 

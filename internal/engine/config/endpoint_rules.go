@@ -58,7 +58,7 @@ func (c endpointRules) checkJobs() {
 	isRunpod, isVideo := strings.HasPrefix(e.Type, "runpod"), e.Type == "video_generation"
 	if t := e.RequestContentType; t != nil && !isVideo {
 		form := "multipart/form-data"
-		isForm := e.Type == "image_edit" || e.Type == "audio_transcription" || e.Type == "audio_translation"
+		isForm := slices.Contains(c.options.Choices.Forms, e.Type)
 		if isForm && *t != form {
 			c.conflict(path+".requestContentType", "bodies of "+e.Type+" are always "+form)
 		} else if !isForm && *t == form {

@@ -19,8 +19,11 @@ func someChoices() Choices {
 		EndpointTypes: list("chat=openai-chat completions=openai raw template responses messages=anthropic embeddings=openai-embeddings" +
 			" rerank=vllm-rerank cohere_rankings nim_rankings hf_tei_rankings score image_retrieval image_edit sagemaker" +
 			" triton_generate runpod=runpod_native video_generation audio_transcription audio_translation image_generation"),
+		Ranking:    []string{"rerank", "cohere_rankings", "nim_rankings", "hf_tei_rankings", "score"},
+		Forms:      []string{"image_edit", "audio_transcription", "audio_translation"},
 		Dialects:   list("chat completions tgi trtllm vllm"),
 		Arrivals:   list("constant poisson gamma"),
+		Shaped:     []string{"gamma"},
 		Formats:    list("single_turn raw_payload"),
 		Corpora:    list("sonnet coding random"),
 		Samplings:  list("sequential random shuffle"),

@@ -1,10 +1,6 @@
 package config
 
-import (
-	"slices"
-
-	"aiperfd/internal/engine/suggest"
-)
+import "slices"
 
 // Images are the generated images of a synthetic dataset.
 type Images struct {
@@ -83,15 +79,6 @@ func Hertz(rate float64) float64 {
 		return rate
 	}
 	return rate * 1000
-}
-
-// rankingTypes lists the endpoint types that take a query and passages.
-func rankingTypes() []string {
-	return []string{"rerank", "cohere_rankings", "nim_rankings", "hf_tei_rankings", "score"}
-}
-
-func ranks(endpointType string) bool {
-	return slices.ContainsFunc(rankingTypes(), func(name string) bool { return suggest.Fold(name) == suggest.Fold(endpointType) })
 }
 
 // nothing reports whether a distribution is not given, or only draws 0, which

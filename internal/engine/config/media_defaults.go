@@ -1,5 +1,7 @@
 package config
 
+import "slices"
+
 // mediaDefaults fills in the images, audio and rankings of a synthetic dataset.
 func (f filler) mediaDefaults(d *Dataset, path string) {
 	if d.Images != nil {
@@ -8,7 +10,7 @@ func (f filler) mediaDefaults(d *Dataset, path string) {
 	if d.Audio != nil {
 		f.audioDefaults(d.Audio, path+".audio")
 	}
-	if d.Rankings == nil && ranks(f.doc.Benchmark.Endpoint.Type) {
+	if d.Rankings == nil && slices.Contains(f.options.Choices.Ranking, f.doc.Benchmark.Endpoint.Type) {
 		d.Rankings = &Rankings{}
 		f.infer(path+".rankings", d.Rankings, "the endpoint type ranks passages")
 	}

@@ -21,12 +21,13 @@ func (c datasetRules) checkMedia() {
 	if c.failed["benchmark.endpoint.type"] {
 		return
 	}
-	if c.has(path+".rankings") && !ranks(kind) {
+	ranks := slices.Contains(c.options.Choices.Ranking, kind)
+	if c.has(path+".rankings") && !ranks {
 		for _, at := range c.deepest(path + ".rankings") {
-			c.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, ChoiceList(rankingTypes())))
+			c.conflict(at, fmt.Sprintf("the endpoint type %s has no rankings; they are for %s", kind, ChoiceList(c.options.Choices.Ranking)))
 		}
 	}
-	if prompts := path + ".prompts.isl"; ranks(kind) && c.has(prompts) {
+	if prompts := path + ".prompts.isl"; ranks && c.has(prompts) {
 		at := c.where(prompts)
 		c.Warn(at, CodeNoEffect, "%s has no effect: the endpoint type %s sends queries and passages, whose lengths are set by rankings", Label(at), kind)
 	}

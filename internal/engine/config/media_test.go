@@ -15,7 +15,7 @@ import (
 // An endpoint type that ranks gets queries and passages, whether or not their
 // shape is given.
 func TestRankingDefaults(t *testing.T) {
-	l := filler{newLoader(&Report{}, LoadOptions{})}
+	l := filler{newLoader(&Report{}, LoadOptions{Choices: someChoices()})}
 	l.doc.Benchmark.Endpoint.Type = "cohere_rankings"
 	mean := 3.0
 	for _, tt := range []struct {

@@ -104,11 +104,11 @@ func (c phaseRules) checkArrival() {
 		c.conflict(path+".smoothness", "needs a rate")
 	case p.Type == "":
 	case p.Type == "concurrency" && hasRate:
-		c.conflict(path+".rate", "a phase of type concurrency has no rate; use the type constant, poisson or gamma")
+		c.conflict(path+".rate", "a phase of type concurrency has no rate; use the type "+ChoiceList(ChoiceNames(c.options.Choices.Arrivals)))
 	case p.Type != "concurrency" && !hasRate:
 		c.require(path+".rate", "rate: a phase of type "+p.Type+" needs a rate")
 	}
-	if p.Type != "" && p.Type != "gamma" && hasShape {
-		c.conflict(path+".smoothness", "only valid for the type gamma")
+	if p.Type != "" && !c.options.Choices.IsShaped(p.Type) && hasShape {
+		c.conflict(path+".smoothness", "only valid for the type "+ChoiceList(c.options.Choices.Shaped))
 	}
 }

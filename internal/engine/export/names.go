@@ -28,12 +28,20 @@ type Names struct {
 // Summary returns the name of a summary in a format whose files end with ext.
 func (n Names) Summary(ext string) string { return strings.TrimSuffix(n.JSON, ".json") + ext }
 
-// nameSuffixes are stripped off a prefix, so that the name of any file of a run
-// stands for all of them. A suffix that ends like another comes before it.
-var nameSuffixes = [...]string{
-	"_timeslices.json", "_timeslices.csv", "_console.txt", "_raw.jsonl", "_gpu_telemetry.jsonl",
-	"_network_latency.jsonl", "_accuracy.jsonl", "_server_metrics.jsonl", "_server_metrics.json",
-	"_server_metrics.csv", "_server_metrics.parquet", ".jsonl", ".json", ".csv",
+// nameSuffixes returns what is stripped off a prefix, so that the name of any file of
+// a run stands for all of them: the suffixes of AIPerf's files and of every format. A
+// suffix that ends like another comes before it.
+func nameSuffixes() []string {
+	all := []string{
+		"_timeslices.json", "_timeslices.csv", "_console.txt", "_raw.jsonl", "_gpu_telemetry.jsonl",
+		"_network_latency.jsonl", "_accuracy.jsonl", "_server_metrics.jsonl", "_server_metrics.json",
+		"_server_metrics.csv", "_server_metrics.parquet", ".jsonl",
+	}
+	bare := Names{JSON: ".json", CSV: ".csv", Console: "_console.txt"}
+	for _, f := range Formats() {
+		all = append(all, f.File(bare))
+	}
+	return all
 }
 
 // NamesFor returns the names that begin with prefix. Its folders and known
@@ -49,7 +57,7 @@ func NamesFor(prefix string) Names {
 		return n
 	}
 	base := filepath.Base(filepath.ToSlash(prefix))
-	for _, s := range nameSuffixes {
+	for _, s := range nameSuffixes() {
 		if short, found := strings.CutSuffix(base, s); found {
 			base = short
 			break

@@ -47,6 +47,15 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
+// everyFormat returns the names of the files of all formats, as [files] does.
+func everyFormat(n Names) map[string]string {
+	out := map[string]string{}
+	for _, f := range Formats() {
+		out[f.File(n)] = ""
+	}
+	return out
+}
+
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, ".profile_export_aiperf.csv.123.tmp")
@@ -58,10 +67,8 @@ func TestWrite(t *testing.T) {
 		if err != nil || len(failed) > 0 {
 			t.Fatalf("Write = %q, %v", failed, err)
 		}
-		want := map[string]string{
-			"profile_export_aiperf.json": "", "profile_export_aiperf.csv": "", "profile_export_console.txt": "",
-			ReadyMarker: `{"ready":true,"was_cancelled":true,"partial":false,"failed_exporters":[]}` + "\n",
-		}
+		want := everyFormat(NamesFor(""))
+		want[ReadyMarker] = `{"ready":true,"was_cancelled":true,"partial":false,"failed_exporters":[]}` + "\n"
 		if diff := cmp.Diff(want, files(t, dir)); diff != "" {
 			t.Errorf("files (-want +got):\n%s", diff)
 		}
@@ -88,10 +95,8 @@ func TestWriteOneFails(t *testing.T) {
 	if len(failed) != 1 || !strings.HasPrefix(failed[0], "csv: rename: ") || strings.Contains(failed[0], dir) {
 		t.Errorf("failed = %q, want the cause of csv without a path", failed)
 	}
-	want := map[string]string{
-		"p.json": "", "p.csv": "", "p_console.txt": "",
-		ReadyMarker: `{"ready":true,"was_cancelled":false,"partial":true,"failed_exporters":["csv"]}` + "\n",
-	}
+	want := everyFormat(n)
+	want[ReadyMarker] = `{"ready":true,"was_cancelled":false,"partial":true,"failed_exporters":["csv"]}` + "\n"
 	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}

@@ -20,6 +20,12 @@ func Choices() config.Choices {
 	}
 	for _, k := range endpoint.Kinds() {
 		add(&c.EndpointTypes, k.Name, k.Aliases...)
+		if k.Caps.Ranks {
+			c.Ranking = append(c.Ranking, k.Name)
+		}
+		if strings.HasPrefix(k.ContentType, "multipart/form-data") {
+			c.Forms = append(c.Forms, k.Name)
+		}
 		for _, name := range k.Dialects {
 			if !slices.ContainsFunc(c.Dialects, func(d config.Choice) bool { return d.Name == name }) {
 				add(&c.Dialects, name)
@@ -29,6 +35,9 @@ func Choices() config.Choices {
 	slices.SortFunc(c.Dialects, func(a, b config.Choice) int { return strings.Compare(a.Name, b.Name) })
 	for _, k := range arrival.Kinds() {
 		add(&c.Arrivals, k.Name)
+		if k.Shaped {
+			c.Shaped = append(c.Shaped, k.Name)
+		}
 	}
 	for _, k := range dataset.Kinds() {
 		if k.File {

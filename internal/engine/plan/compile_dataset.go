@@ -175,7 +175,7 @@ func (c *datasetCompiler) media(d *config.Dataset, s *dataset.Synthetic) {
 		}
 		s.Audio = c.audio(d.Audio)
 	}
-	c.requireMedia(kind.Name, d)
+	c.requireMedia(&kind, d)
 	if r := d.Rankings; r != nil {
 		s.Rankings = dataset.Rankings{
 			Passages:      c.dist("datasets/0/rankings/passages", r.Passages),
@@ -185,18 +185,14 @@ func (c *datasetCompiler) media(d *config.Dataset, s *dataset.Synthetic) {
 	}
 }
 
-// requireMedia reports a synthetic dataset without the media that every request of the
-// endpoint type needs.
-func (c *datasetCompiler) requireMedia(kind string, d *config.Dataset) {
-	switch kind {
-	case "audio_transcription", "audio_translation":
-		if !d.Audio.On() {
-			c.problem("datasets/0/audio", "required", "the endpoint type %s needs audio: set audio.length (--audio-length-mean 5) or use a file with audio (--input-file)", kind)
-		}
-	case "image_edit", "image_retrieval":
-		if !d.Images.On() {
-			c.problem("datasets/0/images", "required", "the endpoint type %s needs images: set images.width (--image-width-mean 512) or use a file with images (--input-file)", kind)
-		}
+// requireMedia reports a synthetic dataset without what every request of the
+// endpoint type must have.
+func (c *datasetCompiler) requireMedia(kind *endpoint.Kind, d *config.Dataset) {
+	if kind.Caps.NeedsAudio && !d.Audio.On() {
+		c.problem("datasets/0/audio", "required", "the endpoint type %s needs audio: set audio.length (--audio-length-mean 5) or use a file with audio (--input-file)", kind.Name)
+	}
+	if kind.Caps.NeedsImages && !d.Images.On() {
+		c.problem("datasets/0/images", "required", "the endpoint type %s needs images: set images.width (--image-width-mean 512) or use a file with images (--input-file)", kind.Name)
 	}
 }
 

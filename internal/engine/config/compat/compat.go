@@ -241,7 +241,7 @@ func phaseView(p config.Phase) config.Object {
 	if p.Type != "concurrency" {
 		order += rateOrder
 	}
-	if p.Type == "gamma" {
+	if p.Smoothness != nil {
 		order += " smoothness"
 	}
 	return view(p, "benchmark.phases.*", order)

@@ -21,11 +21,11 @@ func Complete(known *config.Choices, before []string, word string) (words []stri
 		return words, table[name].kind == optFile
 	}
 	if strings.HasPrefix(word, "-") || len(before) == 0 {
-		return spellingsWith(word), false
+		return spellingsWith(known, word), false
 	}
 	o, ok := table[before[len(before)-1]]
 	if !ok || o.kind == optBool {
-		return spellingsWith(word), false
+		return spellingsWith(known, word), false
 	}
 	for _, c := range choices(o, known) {
 		if strings.HasPrefix(c, word) {
@@ -36,7 +36,7 @@ func Complete(known *config.Choices, before []string, word string) (words []stri
 }
 
 // spellingsWith lists the spellings that begin so.
-func spellingsWith(word string) []string {
+func spellingsWith(known *config.Choices, word string) []string {
 	var words []string
 	for _, o := range options() {
 		if o.status != supported {
@@ -44,7 +44,7 @@ func spellingsWith(word string) []string {
 		}
 		for _, name := range o.spellings() {
 			if strings.HasPrefix(name, word) {
-				words = append(words, name+"\t"+o.help)
+				words = append(words, name+"\t"+known.Expand(o.help))
 			}
 		}
 	}

@@ -135,7 +135,7 @@ func TestFlagProblems(t *testing.T) {
 		{"rate", []string{"--request-rate", "-5"}, "--request-rate -5: must be greater than 0"},
 		{"type", []string{"--concurrency", "many"}, "--concurrency many: must be a whole number"},
 		{"fraction", []string{"--concurrency", "1.5"}, "--concurrency 1.5: must be a whole number"},
-		{"enum", []string{"--arrival-pattern", "poison", "--request-rate", "1"}, `--arrival-pattern poison: must be constant, poisson or gamma; did you mean "poisson"?`},
+		{"enum", []string{"--arrival-pattern", "poison", "--request-rate", "1"}, `--arrival-pattern poison: must be {arrivals}; did you mean "poisson"?`},
 		{"warm-up grace", []string{"--warmup-grace-period", "5"}, "--warmup-grace-period: needs --warmup-request-count, --warmup-duration or --num-warmup-sessions"},
 		{"grace", []string{"--benchmark-grace-period", "5"}, "--benchmark-grace-period: needs a duration"},
 		{"lacking", []string{"--num-users", "4"}, "--num-users: not supported by aiperfd yet"},
@@ -143,7 +143,7 @@ func TestFlagProblems(t *testing.T) {
 		{"sweep", []string{"--concurrency", "1,2"}, "--concurrency: sweeps (lists of values) are not supported yet; run once per value"},
 		{"pattern alone", []string{"--arrival-pattern", "constant"}, "--arrival-pattern: needs --request-rate"},
 		{"smoothness alone", []string{"--vllm-burstiness", "2"}, "--vllm-burstiness: needs --request-rate"},
-		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type gamma"},
+		{"smoothness of poisson", []string{"--request-rate", "2", "--arrival-smoothness", "3", "--arrival-pattern", "poisson"}, "--arrival-smoothness: only valid for the type {shaped}"},
 		{"twice", []string{"--isl", "100", "--synthetic-input-tokens-mean", "5"}, "--synthetic-input-tokens-mean: given twice, first as --isl"},
 		{"twice the same", []string{"--concurrency", "1", "--concurrency", "1"}, "--concurrency: given twice"},
 		{"goodput twice", []string{"--goodput", "request_latency:1", "--goodput", "b:2"}, "--goodput: given twice"},
@@ -194,8 +194,8 @@ func TestFlagProblems(t *testing.T) {
 				t.Fatalf("error = %v, want *Invalid", err)
 			}
 			// The base gives --url and others; only the added ones are at fault.
-			if got := err.Error(); got != row.want {
-				t.Errorf("problems:\n%s\nwant:\n%s", got, row.want)
+			if got, want := err.Error(), new(plan.Choices()).Expand(row.want); got != want {
+				t.Errorf("problems:\n%s\nwant:\n%s", got, want)
 			}
 		})
 	}
@@ -514,7 +514,7 @@ func TestFlagKinds(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	var all, short bytes.Buffer
-	if err := errors.Join(Usage(&all), UsageShort(&short)); err != nil {
+	if err := errors.Join(Usage(&all, new(plan.Choices())), UsageShort(&short, new(plan.Choices()))); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

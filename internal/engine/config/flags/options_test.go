@@ -180,7 +180,7 @@ func TestMediaProblems(t *testing.T) {
 		{"--audio-format mp3", "--audio-format mp3: not supported by aiperfd yet; use wav"},
 		{"--audio-length-mean 1e6", "--audio-length-mean 1e6: must be at most 14400 seconds"},
 		{"--video-width 64", "--video-width: not supported by aiperfd yet"},
-		{"--rankings-passages-mean 5", "--rankings-passages-mean: the endpoint type chat has no rankings; they are for rerank, cohere_rankings, nim_rankings, hf_tei_rankings or score"},
+		{"--rankings-passages-mean 5", "--rankings-passages-mean: the endpoint type chat has no rankings; they are for " + config.ChoiceList(plan.Choices().Ranking)},
 		{"--input-file testdata/prompts.jsonl --image-width-mean 5 --audio-batch-size 2", "--image-width-mean: only valid for datasets of type synthetic\n--audio-batch-size: only valid for datasets of type synthetic"},
 	}
 	for _, row := range rows {

@@ -150,7 +150,7 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 	}
 	b.checkPattern(pattern)
 	switch {
-	case pattern != nil && shape == nil && suggest.Fold(pattern.values[0]) != "gamma":
+	case pattern != nil && shape == nil && !b.flags.Options.Choices.IsShaped(pattern.values[0]):
 		phase.Drop("smoothness")
 	case pattern == nil && shape != nil:
 		phase.Drop("type")

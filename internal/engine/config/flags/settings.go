@@ -1,5 +1,7 @@
 package flags
 
+import "aiperfd/internal/engine/config"
+
 // Setting describes a flag that sets a field of the document.
 type Setting struct {
 	Flag    string // main spelling, with dashes
@@ -10,11 +12,11 @@ type Setting struct {
 }
 
 // Settings lists the supported flags that set fields, in the order of the help.
-func Settings() []Setting {
+func Settings(known *config.Choices) []Setting {
 	var all []Setting
 	for _, o := range options() {
 		if o.status == supported && o.path != "" {
-			all = append(all, Setting{Flag: o.spellings()[0], Path: o.path, Help: o.help, Default: o.def, Switch: o.kind == optBool})
+			all = append(all, Setting{Flag: o.spellings()[0], Path: o.path, Help: known.Expand(o.help), Default: o.def, Switch: o.kind == optBool})
 		}
 	}
 	return all

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"aiperfd/internal/engine/config"
 )
 
 // usageWidth is the width of help texts in columns.
@@ -40,7 +42,7 @@ func commonFlags() []string {
 }
 
 // UsageShort writes examples and the flags that most runs need.
-func UsageShort(w io.Writer) error {
+func UsageShort(w io.Writer, known *config.Choices) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s\nCommon flags:\n", usageExamples)
 	table := flagTable()
@@ -53,7 +55,7 @@ func UsageShort(w io.Writer) error {
 			}
 		}
 		const indent = 32
-		lines := wrapText(usageText(o), usageWidth-indent)
+		lines := wrapText(o.usage(known), usageWidth-indent)
 		if len(title) > indent-4 {
 			fmt.Fprintf(out, "  %s\n", title)
 			title = ""
@@ -84,7 +86,7 @@ func countSupported() int {
 
 // Usage writes the help of all options that do something, in AIPerf's groups: the
 // load and the output first.
-func Usage(w io.Writer) error {
+func Usage(w io.Writer, known *config.Choices) error {
 	rows := slices.DeleteFunc(options(), func(o option) bool { return o.status != supported })
 	rank := func(o option) int { return slices.Index([]string{"Output", "Load Generator"}, o.group) }
 	slices.SortStableFunc(rows, func(a, b option) int { return rank(b) - rank(a) })
@@ -98,7 +100,7 @@ func Usage(w io.Writer) error {
 		for _, line := range wrapText(strings.Join(o.spellings(), ", ")+placeholder(o), usageWidth-2) {
 			fmt.Fprintf(out, "  %s\n", line)
 		}
-		for _, line := range wrapText(usageText(o), usageWidth-6) {
+		for _, line := range wrapText(o.usage(known), usageWidth-6) {
 			fmt.Fprintf(out, "      %s\n", line)
 		}
 	}
@@ -108,12 +110,13 @@ func Usage(w io.Writer) error {
 	return nil
 }
 
-// usageText describes an option, with its default.
-func usageText(o option) string {
+// usage returns what an option means, with its default.
+func (o option) usage(known *config.Choices) string {
+	help := known.Expand(o.help)
 	if o.def == "" {
-		return o.help
+		return help
 	}
-	return o.help + " (default: " + o.def + ")"
+	return help + " (default: " + o.def + ")"
 }
 
 // wrapText breaks text at blanks into lines of at most width bytes.

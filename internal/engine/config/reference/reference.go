@@ -96,7 +96,7 @@ func Document(known *config.Choices) Field {
 	for _, row := range fieldTexts() {
 		r.texts[row.path] = row
 	}
-	for _, s := range flags.Settings() {
+	for _, s := range flags.Settings(known) {
 		path := fieldOfFlag(s.Path)
 		r.flags[path] = append(r.flags[path], s)
 	}
@@ -254,7 +254,7 @@ func (r *referrer) describe(f *Field, filled reflect.Value) {
 		f.Unit = row.unit
 	}
 	if row.def != "" {
-		f.Default = row.def
+		f.Default = r.choices.Expand(row.def)
 	}
 }
 

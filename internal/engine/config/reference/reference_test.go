@@ -52,7 +52,7 @@ func TestReferenceRows(t *testing.T) {
 		}
 	})
 	help := map[string]string{}
-	for _, o := range flags.Settings() {
+	for _, o := range flags.Settings(new(plan.Choices())) {
 		if help[fieldOfFlag(o.Path)] == "" {
 			help[fieldOfFlag(o.Path)] = o.Help
 		}
@@ -92,7 +92,7 @@ func TestReferenceDefaults(t *testing.T) {
 			t.Errorf("%s: the default %q depends on other fields: add it in words to fieldTexts", f.Path, f.Default)
 		}
 	})
-	for _, o := range flags.Settings() {
+	for _, o := range flags.Settings(new(plan.Choices())) {
 		value, ok := values[fieldOfFlag(o.Path)]
 		if !ok || o.Default == "" || strings.HasPrefix(o.Path, "warmup.") || strings.HasSuffix(o.Path, ".stddev") {
 			continue

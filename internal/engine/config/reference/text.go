@@ -111,7 +111,7 @@ func fieldTexts() []fieldText {
 		{path: p + "gracePeriod", text: "Time to wait for in-flight requests after the duration. Needs a duration.", def: "30 for profiling with a duration, else inf"},
 		{path: p + "concurrency", text: "Sessions in flight; with a rate, the maximum.", def: "1 without a rate, no limit with one"},
 		{path: p + "rate", text: "Arrivals per second. Needed by all types but `concurrency`.", unit: "1/s"},
-		{path: p + "smoothness", def: "1 with type gamma"},
+		{path: p + "smoothness", def: "1 with type {shaped}"},
 
 		{path: "benchmark.artifacts", text: "Files of the run."},
 		{path: "benchmark.artifacts.dir", text: "Folder for all files of a run. The daemon has its own and ignores it with a warning."},

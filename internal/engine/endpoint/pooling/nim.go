@@ -18,7 +18,7 @@ func NIMRankings() codec.Kind {
 	return codec.Kind{
 		Name: "nim_rankings", Aliases: []string{"nim_ranking"},
 		Path: "/v1/ranking", Title: "Ranking Metrics",
-		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true, Images: true},
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true, Ranks: true, Images: true},
 		Encode: encodeNIMRankings, Decode: answer.Decode(ranks(rankedItem)),
 	}
 }
@@ -55,7 +55,7 @@ func ImageRetrieval() codec.Kind {
 	return codec.Kind{
 		Name: "image_retrieval",
 		Path: "/v1/infer", Title: "Image Retrieval Metrics",
-		Caps:   bench.Caps{ProducesItems: true, Images: true},
+		Caps:   bench.Caps{ProducesItems: true, Images: true, NeedsImages: true},
 		Encode: encodeImageRetrieval, Decode: answer.Decode(ranks(foundItem)),
 	}
 }

@@ -12,7 +12,7 @@ func Rerank() codec.Kind {
 	return codec.Kind{
 		Name: "rerank", Aliases: []string{"vllm-rerank", "jina_rerank"},
 		Path: "/v1/rerank", Title: "Ranking Metrics",
-		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true},
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true, Ranks: true},
 		Encode: encodeRerank("rerank"), Decode: answer.Decode(ranks(rankedItem)),
 	}
 }

@@ -14,7 +14,7 @@ func Score() codec.Kind {
 	return codec.Kind{
 		Name: "score",
 		Path: "/score", RootPath: true, Title: "Ranking Metrics",
-		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true},
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true, Ranks: true},
 		Encode: encodeScore, Items: countPairs, Decode: answer.Decode(ranks(scoredItem)),
 	}
 }

@@ -15,7 +15,7 @@ func TEIRankings() codec.Kind {
 	return codec.Kind{
 		Name: "hf_tei_rankings", Aliases: []string{"tei_rerank"},
 		Path: "/rerank", RootPath: true, Title: "Ranking Metrics",
-		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true},
+		Caps:   bench.Caps{TokenizesInput: true, ProducesItems: true, Named: true, Ranks: true},
 		Encode: encodeTEIRankings, Decode: answer.Decode(rankGrammar(newTEIRanks)),
 	}
 }
