@@ -16,8 +16,7 @@ type Caps struct {
 	Images         bool // takes images
 	Audio          bool // takes audio
 	Video          bool // takes videos
-	NeedsImages    bool // takes no request without an image
-	NeedsAudio     bool // takes no request without audio
+	Needs          Needs
 	Named          bool // takes named texts; elsewhere their names have no meaning
 	Ranks          bool // takes a query and passages, as named texts
 	TokenIDs       bool // takes the token ids of the text
@@ -25,3 +24,6 @@ type Caps struct {
 	UsageUnasked   bool // its streams contain usage without a request for it
 	Jobs           bool // answers are fetched by polling
 }
+
+// Needs lists what no request of an endpoint type is without.
+type Needs struct{ Images, Audio bool }

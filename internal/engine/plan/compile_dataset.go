@@ -188,10 +188,10 @@ func (c *datasetCompiler) media(d *config.Dataset, s *dataset.Synthetic) {
 // requireMedia reports a synthetic dataset without what every request of the
 // endpoint type must have.
 func (c *datasetCompiler) requireMedia(kind *endpoint.Kind, d *config.Dataset) {
-	if kind.Caps.NeedsAudio && !d.Audio.On() {
+	if kind.Caps.Needs.Audio && !d.Audio.On() {
 		c.problem("datasets/0/audio", "required", "the endpoint type %s needs audio: set audio.length (--audio-length-mean 5) or use a file with audio (--input-file)", kind.Name)
 	}
-	if kind.Caps.NeedsImages && !d.Images.On() {
+	if kind.Caps.Needs.Images && !d.Images.On() {
 		c.problem("datasets/0/images", "required", "the endpoint type %s needs images: set images.width (--image-width-mean 512) or use a file with images (--input-file)", kind.Name)
 	}
 }

@@ -24,7 +24,7 @@ func someChoices() config.Choices {
 		return out
 	}
 	return config.Choices{
-		EndpointTypes: list("chat completions template"), Dialects: list("chat completions"), Arrivals: list("constant poisson gamma"),
+		EndpointTypes: list("chat completions template"), Dialects: list("chat completions"), Arrivals: list("constant poisson gamma"), Shaped: []string{"gamma"},
 		Formats: list("single_turn raw_payload"), Corpora: list("sonnet"), Samplings: list("sequential random shuffle"),
 		Objectives: []string{"time_to_first_token", "a"},
 	}

@@ -29,7 +29,7 @@ func ImageEdit() codec.Kind {
 	return codec.Kind{
 		Name: "image_edit", Path: "/v1/images/edits", Title: "Image Edit Metrics",
 		ContentType: codec.FormType, Reserved: reservedInEdits(),
-		Caps:   bench.Caps{Streams: true, TokenizesInput: true, Images: true, NeedsImages: true, ProducesImages: true},
+		Caps:   bench.Caps{Streams: true, TokenizesInput: true, Images: true, Needs: bench.Needs{Images: true}, ProducesImages: true},
 		Encode: encodeImageEdit, Decode: answer.Decode(images()),
 	}
 }

@@ -30,7 +30,7 @@ func AudioTranslation() codec.Kind {
 func overAudio(path, title string) codec.Kind {
 	return codec.Kind{
 		Path: path, Title: title, ContentType: codec.FormType, Reserved: []string{"file"},
-		Caps:   bench.Caps{Streams: true, ProducesTokens: true, Audio: true, NeedsAudio: true},
+		Caps:   bench.Caps{Streams: true, ProducesTokens: true, Audio: true, Needs: bench.Needs{Audio: true}},
 		Encode: encodeAudio,
 		Decode: answer.Decode(&answer.Grammar{Dialect: newTranscripts, Strings: true, End: answer.EndMarker}),
 	}

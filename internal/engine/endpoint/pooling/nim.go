@@ -55,7 +55,7 @@ func ImageRetrieval() codec.Kind {
 	return codec.Kind{
 		Name: "image_retrieval",
 		Path: "/v1/infer", Title: "Image Retrieval Metrics",
-		Caps:   bench.Caps{ProducesItems: true, Images: true, NeedsImages: true},
+		Caps:   bench.Caps{ProducesItems: true, Images: true, Needs: bench.Needs{Images: true}},
 		Encode: encodeImageRetrieval, Decode: answer.Decode(ranks(foundItem)),
 	}
 }
