@@ -42,7 +42,7 @@ type sections struct {
 	}
 	Consistency struct {
 		Checked  []string
-		Warnings []verdict.Warning
+		Warnings []verdict.Discrepancy
 	}
 	Notes []bench.Warning
 }

@@ -25,12 +25,12 @@ type Account struct {
 // Checks are the relations between the numbers of a result that were checked, and
 // those that do not hold.
 type Checks struct {
-	Checked  []string  `json:"checked"`  // codes, in a fixed order; never null
-	Warnings []Warning `json:"warnings"` // never null
+	Checked  []string      `json:"checked"`  // codes, in a fixed order; never null
+	Warnings []Discrepancy `json:"warnings"` // never null
 }
 
-// Warning is a relation that does not hold.
-type Warning struct {
+// Discrepancy is a relation that does not hold.
+type Discrepancy struct {
 	Code      string  `json:"code"` // kebab-case, stable
 	Phase     string  `json:"phase"`
 	Expected  float64 `json:"expected"`
@@ -67,7 +67,7 @@ func relations() []relation {
 
 // Check checks the relations between the numbers of a result.
 func Check(a *Account) Checks {
-	out := Checks{Checked: []string{}, Warnings: []Warning{}}
+	out := Checks{Checked: []string{}, Warnings: []Discrepancy{}}
 	for _, r := range relations() {
 		expected, observed, tolerance, ok := r.compare(a)
 		if !ok {
@@ -77,7 +77,7 @@ func Check(a *Account) Checks {
 		if math.Abs(observed-expected) <= tolerance {
 			continue
 		}
-		out.Warnings = append(out.Warnings, Warning{
+		out.Warnings = append(out.Warnings, Discrepancy{
 			Code: r.code, Phase: a.Stats.Name, Expected: round(expected), Observed: round(observed), Tolerance: round(tolerance),
 			Unit: r.unit, Detail: fmt.Sprintf("%s: %.6g and %.6g %s", r.text, expected, observed, r.unit),
 		})
@@ -87,7 +87,7 @@ func Check(a *Account) Checks {
 
 // JoinChecks combines the checks of several phases.
 func JoinChecks(phases []Checks) Checks {
-	out := Checks{Checked: []string{}, Warnings: []Warning{}}
+	out := Checks{Checked: []string{}, Warnings: []Discrepancy{}}
 	seen := map[string]bool{}
 	for _, c := range phases {
 		for _, code := range c.Checked {

@@ -154,7 +154,7 @@ func TestChecked(t *testing.T) {
 	if d := cmp.Diff([]string{"requests-conserved", "records-conserved"}, empty.Checked); d != "" {
 		t.Errorf("checked of nothing (-want +got):\n%s", d)
 	}
-	joined := JoinChecks([]Checks{empty, got, {Warnings: []Warning{{Code: "window"}}}})
+	joined := JoinChecks([]Checks{empty, got, {Warnings: []Discrepancy{{Code: "window"}}}})
 	if !slices.Equal(joined.Checked, all) || len(joined.Warnings) != 1 {
 		t.Errorf("joined: %+v", joined)
 	}
