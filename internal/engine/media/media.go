@@ -2,23 +2,12 @@
 // detects media types. Equal parameters and an equal random source give equal bytes.
 package media
 
-import (
-	"encoding/base64"
-	"math/rand/v2"
-)
+import "math/rand/v2"
 
 // Object is one encoded image or clip.
 type Object struct {
 	Type string // media type, for example "image/png"
 	Data []byte
-}
-
-// DataURL returns the object as a URL (RFC 2397).
-func (o Object) DataURL() string {
-	head := "data:" + o.Type + ";base64,"
-	out := make([]byte, len(head), len(head)+base64.StdEncoding.EncodedLen(len(o.Data)))
-	copy(out, head)
-	return string(base64.StdEncoding.AppendEncode(out, o.Data))
 }
 
 // fill writes random bytes, eight at a time.

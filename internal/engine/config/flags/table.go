@@ -75,7 +75,7 @@ func options() []option {
 		{names: "--hf-subset", group: "Input", kind: optText, status: refused, help: "Overrides the HF config name of a public dataset."},
 		{names: "--hf-weka-dataset", group: "Input", kind: optText, status: refused, help: "HF repo for the generic Weka loader; selects weka_hf."},
 		{names: "--dataset-filter", group: "Input", kind: optWords, status: refused, help: "Key=value filters for datasets that declare them (exgentic*)."},
-		{names: "--custom-dataset-type", group: "Input", kind: optText, path: "dataset.format", def: "what the first record looks like", help: "Format of the input file: {formats}; docs/datasets.md describes them."},
+		{names: "--custom-dataset-type", group: "Input", kind: optText, path: "dataset.format", def: "what the first record looks like", help: "Format of the input file: {formats}; raw_payload holds complete request bodies."},
 		{names: "--ignore-trace-delays", group: "Input", kind: optBool, status: refused, redact: redact.Bool, help: "Drop recorded timestamps and delays."},
 		{names: "--use-think-time-only", group: "Input", kind: optBool, status: refused, redact: redact.Bool, help: "Weka: delay = recorded think time only."},
 		{names: "--max-context-length", group: "Input", kind: optText, status: refused, help: "Drop Weka traces whose recorded peak context is larger (before the entry cap)."},
