@@ -100,7 +100,8 @@ func TestFailuresDoNotEndARun(t *testing.T) {
 
 func TestThresholdSaysWhatItDid(t *testing.T) {
 	for _, tt := range []struct{ name, fault, load, want string }{
-		{"stopped early", "status:503,first=100", "concurrency: 1, requests: 100, failedRequestThreshold: 0.05",
+		// Every second request takes a second, in which the failures are counted.
+		{"stopped early", "status:503,every=2", "concurrency: 1, requests: 100, failedRequestThreshold: 0.05",
 			`stopped after [0-9]+ of 100 requests: [0-9]+ failed, more than the 5 % that failedRequestThreshold allows: overloaded, HTTP 503`},
 		{"without a count of requests", "status:503,first=100", "concurrency: 1, duration: 100s, failedRequestThreshold: 0.05",
 			`stopped after [0-9]+ requests: [0-9]+ failed, more than the 5 % that failedRequestThreshold allows: overloaded, HTTP 503`},
