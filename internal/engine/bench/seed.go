@@ -66,3 +66,6 @@ func (s Seed) Rand(stream string) *rand.Rand {
 func (s Seed) Index(stream string, i int) *rand.Rand {
 	return s.Child(stream).Rand(strconv.Itoa(i))
 }
+
+// Below draws uniformly from 0 to n-1, equally on 32- and 64-bit platforms.
+func Below(r *rand.Rand, n int) int { return int(r.Uint64N(uint64(n))) }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plan"
@@ -20,7 +21,7 @@ func TestInputsBound(t *testing.T) {
 	for i := range 5 {
 		records = append(records, fmt.Appendf(nil, `{"text": "%s%d"}`, strings.Repeat("x", 1000), i))
 	}
-	source, err := dataset.Open(t.Context(), "single_turn", dataset.Options{File: dataset.File{Records: records}})
+	source, err := dataset.Open(t.Context(), "single_turn", dataset.Options{File: file.File{Records: records}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/media"
 )
 
@@ -146,11 +147,11 @@ func TestSingleTurnMediaProblems(t *testing.T) {
 			o := fromText("{\"text\": \"fine\"}\n" + tt.record + "\n")
 			o.File.Open, _ = folder(s)
 			_, err := Open(t.Context(), "single_turn", o)
-			var wrong *FileError
+			var wrong *file.FileError
 			if !errors.As(err, &wrong) {
 				t.Fatalf("error = %v, want a FileError", err)
 			}
-			if diff := cmp.Diff([]Problem{{"chats.jsonl:2", tt.want}}, wrong.Problems); diff != "" {
+			if diff := cmp.Diff([]file.Problem{{"chats.jsonl:2", tt.want}}, wrong.Problems); diff != "" {
 				t.Errorf("problems of %s (-want +got):\n%s", tt.record, diff)
 			}
 		})

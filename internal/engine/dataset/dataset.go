@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/tokenizer"
 )
 
@@ -48,7 +49,7 @@ type Options struct {
 	System    string              // literal system message, put before any other; empty = none
 	DelayCap  *time.Duration      // upper bound of every think time; nil = none
 	Synthetic Synthetic           // kind synthetic
-	File      File                // kinds that read files
+	File      file.File           // kinds that read files
 }
 
 // Kind is one row of the table of datasets.

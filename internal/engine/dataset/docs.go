@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"aiperfd/internal/engine/dataset/text"
 )
 
 // WriteDocs writes the kinds of datasets, the corpora and the sampling
@@ -27,7 +29,7 @@ func WriteDocs(w io.Writer) error {
 		b.WriteByte('\n')
 	}
 	b.WriteString("## Corpora\n\n| corpus | texts |\n|---|---|\n")
-	for _, c := range Corpora() {
+	for _, c := range text.Corpora() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, c.Doc)
 	}
 	b.WriteString("\n## Sampling\n\n| strategy | order |\n|---|---|\n")

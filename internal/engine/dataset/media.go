@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/media"
 )
 
@@ -24,8 +25,8 @@ const manyBytes = 1 << 20
 
 // Images describes generated images.
 type Images struct {
-	BatchSize     int  // images of one turn; 0 = none
-	Width, Height Dist // pixels
+	BatchSize     int         // images of one turn; 0 = none
+	Width, Height random.Dist // pixels
 	Format        string
 	Source        string   // noise, noise-smooth or files
 	Files         []string // source files: names for Open, not empty
@@ -36,17 +37,17 @@ type Images struct {
 
 // Audio describes generated audio clips: noise in WAV files.
 type Audio struct {
-	BatchSize   int   // clips of one turn; 0 = none
-	Length      Dist  // seconds; shorter than 0.01 is drawn again
-	Depths      []int // bits per sample, one is drawn
-	SampleRates []int // Hz, one is drawn
-	Channels    int   // 1 or 2
+	BatchSize   int         // clips of one turn; 0 = none
+	Length      random.Dist // seconds; shorter than 0.01 is drawn again
+	Depths      []int       // bits per sample, one is drawn
+	SampleRates []int       // Hz, one is drawn
+	Channels    int         // 1 or 2
 }
 
 // ImageFormats lists how generated images are encoded.
 func ImageFormats() []string { return []string{"jpeg", "png", "random"} }
 
-// check returns all problems of the options.
+// Check returns all problems of the options.
 func (o *Images) check() error {
 	if o.BatchSize == 0 {
 		return nil
@@ -73,7 +74,7 @@ func (o *Images) check() error {
 	return errors.Join(errs...)
 }
 
-// check returns all problems of the options.
+// Check returns all problems of the options.
 func (o *Audio) check() error {
 	if o.BatchSize == 0 {
 		return nil
@@ -185,7 +186,7 @@ func (p *imageGenerator) draw(k int) imageSize {
 	case "jpeg":
 		pic.format = media.JPEG
 	case "random":
-		if below(p.seed.Index(bench.StreamImageFormat, k), 2) == 1 {
+		if bench.Below(p.seed.Index(bench.StreamImageFormat, k), 2) == 1 {
 			pic.format = media.JPEG
 		}
 	}
@@ -228,7 +229,7 @@ func (p *imageGenerator) produce(k int) (bench.Media, error) {
 func fileOrder(sampling string) func(k, n int, seed bench.Seed) int {
 	switch sampling {
 	case "random-with-replacement":
-		return func(k, n int, seed bench.Seed) int { return below(seed.Index(bench.StreamImageSource, k), n) }
+		return func(k, n int, seed bench.Seed) int { return bench.Below(seed.Index(bench.StreamImageSource, k), n) }
 	case "shuffle-cycle":
 		return func(k, n int, seed bench.Seed) int { return seed.Index(bench.StreamImageSource, k/n).Perm(n)[k%n] }
 	case "sequential-cycle":
@@ -246,10 +247,10 @@ type audioGenerator struct {
 func (s *audioGenerator) draw(k int) media.Clip {
 	r := s.seed.Index(bench.StreamAudioFormat, k)
 	clip := media.Clip{
-		SampleRate: s.SampleRates[below(r, len(s.SampleRates))], Depth: s.Depths[below(r, len(s.Depths))], Channels: s.Channels,
+		SampleRate: s.SampleRates[bench.Below(r, len(s.SampleRates))], Depth: s.Depths[bench.Below(r, len(s.Depths))], Channels: s.Channels,
 	}
 	length := s.seed.Index(bench.StreamAudioDuration, k)
-	for range maxRejects {
+	for range random.MaxRejects {
 		seconds := min(s.Length.Draw(length), media.MaxClip.Seconds()+1)
 		clip.Length = time.Duration(math.Round(seconds * float64(time.Second)))
 		if clip.Length >= media.MinClip {

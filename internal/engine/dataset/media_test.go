@@ -18,15 +18,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/tokenizer"
 )
 
 // withMedia returns options for small images and clips.
 func withMedia(t testing.TB) Options {
 	o := basic()
-	o.Synthetic.ISL = Fixed(5)
+	o.Synthetic.ISL = random.Fixed(5)
 	o.Synthetic.Images = Images{
-		BatchSize: 1, Width: normal(t, 30, 8), Height: Fixed(12), Format: "random", Source: "noise",
+		BatchSize: 1, Width: normal(t, 30, 8), Height: random.Fixed(12), Format: "random", Source: "noise",
 	}
 	o.Synthetic.Audio = Audio{
 		BatchSize: 1, Length: normal(t, 0.05, 0.02), Depths: []int{8, 16}, SampleRates: []int{8000, 16000}, Channels: 1,
@@ -113,21 +114,21 @@ func TestSyntheticMediaOptionsMatter(t *testing.T) {
 	set := map[string]func(*Synthetic){
 		"no images":    func(s *Synthetic) { s.Images.BatchSize = 0 },
 		"more images":  func(s *Synthetic) { s.Images.BatchSize = 2 },
-		"width":        func(s *Synthetic) { s.Images.Width = Fixed(31) },
-		"height":       func(s *Synthetic) { s.Images.Height = Fixed(13) },
+		"width":        func(s *Synthetic) { s.Images.Width = random.Fixed(31) },
+		"height":       func(s *Synthetic) { s.Images.Height = random.Fixed(13) },
 		"png":          func(s *Synthetic) { s.Images.Format = "png" },
 		"jpeg":         func(s *Synthetic) { s.Images.Format = "jpeg" },
 		"source":       func(s *Synthetic) { s.Images.Source = "noise-smooth" },
 		"no audio":     func(s *Synthetic) { s.Audio.BatchSize = 0 },
 		"more audio":   func(s *Synthetic) { s.Audio.BatchSize = 2 },
-		"length":       func(s *Synthetic) { s.Audio.Length = Fixed(0.02) },
+		"length":       func(s *Synthetic) { s.Audio.Length = random.Fixed(0.02) },
 		"depths":       func(s *Synthetic) { s.Audio.Depths = []int{24} },
 		"sample rates": func(s *Synthetic) { s.Audio.SampleRates = []int{11025} },
 		"channels":     func(s *Synthetic) { s.Audio.Channels = 2 },
-		"rankings":     func(s *Synthetic) { s.Rankings = Rankings{Fixed(2), Fixed(4), Fixed(3)} },
-		"passages":     func(s *Synthetic) { s.Rankings = Rankings{Fixed(3), Fixed(4), Fixed(3)} },
-		"passage":      func(s *Synthetic) { s.Rankings = Rankings{Fixed(2), Fixed(5), Fixed(3)} },
-		"query":        func(s *Synthetic) { s.Rankings = Rankings{Fixed(2), Fixed(4), Fixed(4)} },
+		"rankings":     func(s *Synthetic) { s.Rankings = Rankings{random.Fixed(2), random.Fixed(4), random.Fixed(3)} },
+		"passages":     func(s *Synthetic) { s.Rankings = Rankings{random.Fixed(3), random.Fixed(4), random.Fixed(3)} },
+		"passage":      func(s *Synthetic) { s.Rankings = Rankings{random.Fixed(2), random.Fixed(5), random.Fixed(3)} },
+		"query":        func(s *Synthetic) { s.Rankings = Rankings{random.Fixed(2), random.Fixed(4), random.Fixed(4)} },
 	}
 	seen := map[string]string{mustOpen(t, "synthetic", withMedia(t)).Hash(): "nothing"}
 	for name, change := range set {
@@ -187,7 +188,7 @@ func TestMediaSizes(t *testing.T) {
 	o := withMedia(t).Synthetic
 	for _, format := range []string{"png", "jpeg"} {
 		for _, source := range []string{"noise", "noise-smooth"} {
-			o.Images.Format, o.Images.Source, o.Images.Width, o.Images.Height = format, source, Fixed(300), Fixed(200)
+			o.Images.Format, o.Images.Source, o.Images.Width, o.Images.Height = format, source, random.Fixed(300), random.Fixed(200)
 			p := &imageGenerator{Images: o.Images, seed: 1}
 			m, err := p.produce(0)
 			if planned := p.size(0); err != nil || len(m.Data) > planned*105/100 {
@@ -209,7 +210,7 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 		want   string
 	}{
 		{"batch", func(s *Synthetic) { s.Images.BatchSize = -1 }, "image batch size -1: must be from 0 to 10000"},
-		{"no width", func(s *Synthetic) { s.Images.Width = Dist{} }, "width or height of images is missing"},
+		{"no width", func(s *Synthetic) { s.Images.Width = random.Dist{} }, "width or height of images is missing"},
 		{"format", func(s *Synthetic) { s.Images.Format = "gif" }, `image format "gif"; accepted: jpeg, png, random`},
 		{"source", func(s *Synthetic) { s.Images.Source = "x" }, `image source "x"; accepted: noise, noise-smooth, files`},
 		{"no files", func(s *Synthetic) { s.Images.Source = "files" }, "no files to take images from"},
@@ -217,14 +218,14 @@ func TestSyntheticMediaRefuses(t *testing.T) {
 		{"no images", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "notes.png", "none.png") },
 			"none of 2 files is a readable image: notes.png holds text/plain, not an image (PNG, JPEG, GIF or WebP); none.png open none.png: file does not exist"},
 		{"broken image", func(s *Synthetic) { s.Images = ofFiles(t, "shuffle-cycle", "cut.png") }, "make images: image cut.png: "},
-		{"huge image", func(s *Synthetic) { s.Images.Width = Fixed(20000) }, "make images: image of 20000 × 12 pixels"},
+		{"huge image", func(s *Synthetic) { s.Images.Width = random.Fixed(20000) }, "make images: image of 20000 × 12 pixels"},
 		{"audio batch", func(s *Synthetic) { s.Audio.BatchSize = 10_001 }, "audio batch size 10001: must be from 0 to 10000"},
-		{"no length", func(s *Synthetic) { s.Audio.Length = Dist{} }, "length of audio is missing"},
+		{"no length", func(s *Synthetic) { s.Audio.Length = random.Dist{} }, "length of audio is missing"},
 		{"no depth", func(s *Synthetic) { s.Audio.Depths = nil }, "audio needs at least one depth and one sample rate"},
 		{"depth", func(s *Synthetic) { s.Audio.Depths = []int{12} }, "make audio: clip with 12 bits per sample"},
-		{"long clip", func(s *Synthetic) { s.Audio.Length = Fixed(1e6) }, "make audio: clip of "},
-		{"rankings", func(s *Synthetic) { s.Rankings.Passages = Fixed(3) }, "rankings: passage tokens are missing"},
-		{"passages", func(s *Synthetic) { s.Rankings = Rankings{Fixed(20_000), Fixed(1), Fixed(1)} }, "turn 0: 20000 passages: at most 10000 are accepted"},
+		{"long clip", func(s *Synthetic) { s.Audio.Length = random.Fixed(1e6) }, "make audio: clip of "},
+		{"rankings", func(s *Synthetic) { s.Rankings.Passages = random.Fixed(3) }, "rankings: passage tokens are missing"},
+		{"passages", func(s *Synthetic) { s.Rankings = Rankings{random.Fixed(20_000), random.Fixed(1), random.Fixed(1)} }, "turn 0: 20000 passages: at most 10000 are accepted"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -263,7 +264,7 @@ func opener(files fs.FS) func(string) (io.ReadCloser, error) {
 
 func ofFiles(t testing.TB, sampling string, names ...string) Images {
 	return Images{
-		BatchSize: 1, Width: Fixed(7), Height: Fixed(9), Format: "png", Source: "files",
+		BatchSize: 1, Width: random.Fixed(7), Height: random.Fixed(9), Format: "png", Source: "files",
 		Files: names, Open: opener(colours(t)), Sampling: sampling,
 	}
 }
@@ -271,7 +272,7 @@ func ofFiles(t testing.TB, sampling string, names ...string) Images {
 func TestImagesOfFiles(t *testing.T) {
 	drawn := func(sampling string) string {
 		o := basic()
-		o.Entries, o.Synthetic.ISL = 12, Fixed(3)
+		o.Entries, o.Synthetic.ISL = 12, random.Fixed(3)
 		o.Synthetic.Images = ofFiles(t, sampling, "a.png", "notes.png", "b.png", "c.png")
 		s := mustOpen(t, "synthetic", o)
 		if w := s.Describe().Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "1 of 4 files are ignored because they are not readable images: notes.png holds text/plain") {
@@ -308,7 +309,7 @@ func TestSyntheticRankings(t *testing.T) {
 	tok := tokenizer.Builtin()
 	o := basic()
 	o.Entries = 100
-	o.Synthetic.Rankings = Rankings{Passages: normal(t, 5, 2), PassageTokens: normal(t, 20, 5), QueryTokens: Fixed(8)}
+	o.Synthetic.Rankings = Rankings{Passages: normal(t, 5, 2), PassageTokens: normal(t, 20, 5), QueryTokens: random.Fixed(8)}
 	s := mustOpen(t, "synthetic", o)
 	queries, passages, tokens := map[string]bool{}, 0, 0
 	turns(s, func(where string, _ *bench.Conversation, _ int, turn bench.Turn) {
@@ -340,7 +341,7 @@ func TestSyntheticRankings(t *testing.T) {
 func BenchmarkSyntheticImages(b *testing.B) {
 	o := basic()
 	o.Entries = 100
-	o.Synthetic.Images = Images{BatchSize: 1, Width: Fixed(512), Height: Fixed(512), Format: "jpeg", Source: "noise"}
+	o.Synthetic.Images = Images{BatchSize: 1, Width: random.Fixed(512), Height: random.Fixed(512), Format: "jpeg", Source: "noise"}
 	b.ReportAllocs()
 	for b.Loop() {
 		mustOpen(b, "synthetic", o)

@@ -6,15 +6,16 @@ import (
 	"math/rand/v2"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/random"
 )
 
 // Rankings describes generated ranking requests: one query and passages that a
 // server puts into an order. Lengths are in tokens of the run's tokenizer. The
 // zero value means none.
 type Rankings struct {
-	Passages      Dist // passages of a request
-	PassageTokens Dist // length of each passage
-	QueryTokens   Dist // length of the query
+	Passages      random.Dist // passages of a request
+	PassageTokens random.Dist // length of each passage
+	QueryTokens   random.Dist // length of the query
 }
 
 // Given reports whether ranking requests are configured.
@@ -22,13 +23,13 @@ func (o *Rankings) Given() bool {
 	return o.Passages.Given() || o.PassageTokens.Given() || o.QueryTokens.Given()
 }
 
-// check returns all problems of the options.
+// Check returns all problems of the options.
 func (o *Rankings) check() error {
 	if !o.Given() {
 		return nil
 	}
 	var errs []error
-	for name, d := range map[string]Dist{"passages": o.Passages, "passage tokens": o.PassageTokens, "query tokens": o.QueryTokens} {
+	for name, d := range map[string]random.Dist{"passages": o.Passages, "passage tokens": o.PassageTokens, "query tokens": o.QueryTokens} {
 		if !d.Given() {
 			errs = append(errs, fmt.Errorf("rankings: %s are missing", name))
 		}
@@ -55,7 +56,7 @@ func (b *builder) ranking(t *bench.Turn, i, k int, d draws) error {
 	}
 	passages := make([]string, n)
 	for j := range passages {
-		start := below(d.start, b.prompts.ring.Len())
+		start := bench.Below(d.start, b.prompts.Ring.Len())
 		if passages[j], err = b.ranked(t, o.PassageTokens.DrawInt(d.ranks), start, d.start); err != nil {
 			return fmt.Errorf("passage %d: %w", j, err)
 		}
@@ -67,9 +68,9 @@ func (b *builder) ranking(t *bench.Turn, i, k int, d draws) error {
 // queryStart spreads the queries of first turns over the ring, like prompts.
 func (b *builder) queryStart(i, k int, r *rand.Rand) int {
 	if k > 0 {
-		return below(r, b.prompts.ring.Len())
+		return bench.Below(r, b.prompts.Ring.Len())
 	}
-	return b.prompts.spread(i)
+	return b.prompts.Spread(i)
 }
 
 // ranked generates one text of n tokens and counts it.
@@ -77,7 +78,7 @@ func (b *builder) ranked(t *bench.Turn, n, start int, r *rand.Rand) (string, err
 	if err := b.spend(n); err != nil {
 		return "", err
 	}
-	made, err := b.prompts.at(r, n, start)
-	t.InputTokens += bench.Tokens(made.tokens)
-	return made.text, err
+	made, err := b.prompts.At(r, n, start)
+	t.InputTokens += bench.Tokens(made.Tokens)
+	return made.Text, err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 )
 
 // openRawPayload reads a file of request bodies, each sent as it is.
@@ -38,14 +39,14 @@ func (b *payloadBuilder) read(ctx context.Context) error {
 	if b.Entries < 0 || b.Entries > maxEntries {
 		return fmt.Errorf("entries %d: must be from 0 to %d", b.Entries, maxEntries)
 	}
-	if err := b.File.check(); err != nil {
+	if err := b.File.Check(); err != nil {
 		return err
 	}
-	var wrong FileError
-	err := b.File.each(ctx, func(where string, record []byte) bool {
+	var wrong file.FileError
+	err := b.File.Each(ctx, func(where string, record []byte) bool {
 		body := bytes.TrimSpace(record)
 		if !json.Valid(body) || len(body) == 0 || body[0] != '{' {
-			return wrong.add(where, "a body must be a JSON object")
+			return wrong.Add(where, "a body must be a JSON object")
 		}
 		if b.Entries > 0 && len(b.entries) == b.Entries {
 			return true

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/tokenizer"
 )
 
@@ -16,7 +17,7 @@ func TestRawPayload(t *testing.T) {
 		[]byte(`{"prompt":["a b","c"],"n":1e400}`),
 		[]byte(`{"x":1}`),
 	}
-	source, err := Open(t.Context(), "raw_payload", Options{File: File{Records: records}, Tokenizer: tokenizer.Builtin()})
+	source, err := Open(t.Context(), "raw_payload", Options{File: file.File{Records: records}, Tokenizer: tokenizer.Builtin()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,12 +27,12 @@ func TestRawPayload(t *testing.T) {
 			t.Errorf("entry %d: %s with %d tokens, want %s with %d", i, turn.Payload, turn.InputTokens, records[i], want)
 		}
 	}
-	other, err := Open(t.Context(), "raw_payload", Options{File: File{Records: records[1:]}, Entries: 1})
+	other, err := Open(t.Context(), "raw_payload", Options{File: file.File{Records: records[1:]}, Entries: 1})
 	if err != nil || other.Len() != 1 || other.Hash() == source.Hash() {
 		t.Errorf("one entry of other bodies: %d, same hash %v, %v", other.Len(), other.Hash() == source.Hash(), err)
 	}
-	var wrong *FileError
-	if _, err := Open(context.Background(), "raw_payload", Options{File: File{Records: []json.RawMessage{[]byte(`[1]`), []byte(`{}`), []byte(`"x"`)}}}); !errors.As(err, &wrong) || len(wrong.Problems) != 2 {
+	var wrong *file.FileError
+	if _, err := Open(context.Background(), "raw_payload", Options{File: file.File{Records: []json.RawMessage{[]byte(`[1]`), []byte(`{}`), []byte(`"x"`)}}}); !errors.As(err, &wrong) || len(wrong.Problems) != 2 {
 		t.Errorf("bodies that are no objects: %v, want two problems", err)
 	}
 }

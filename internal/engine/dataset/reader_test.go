@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"aiperfd/internal/engine/dataset/file"
 )
 
 func TestSingleTurnFiles(t *testing.T) {
@@ -33,31 +35,31 @@ func TestSingleTurnFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	for name, file := range map[string]File{"system": {Path: good}, "root": {Path: "good.jsonl", FS: root.FS()}} {
+	for name, file := range map[string]file.File{"system": {Path: good}, "root": {Path: "good.jsonl", FS: root.FS()}} {
 		if s := mustOpen(t, "single_turn", Options{File: file}); s.Len() != 5 {
 			t.Errorf("%s: %d entries, want 5", name, s.Len())
 		}
 	}
 	tests := []struct {
 		name string
-		file File
+		file file.File
 		want string
 	}{
-		{"nothing", File{}, "neither a path nor records are given"},
-		{"both", File{Path: good, Records: []json.RawMessage{[]byte(`{}`)}}, "both a path and records are given"},
-		{"missing", File{Path: filepath.Join(dir, "x")}, "no such file"},
-		{"folder", File{Path: dir}, "is a directory"},
-		{"folder in a root", File{Path: ".", FS: root.FS()}, "not a regular file"},
-		{"above a root", File{Path: "../x", FS: root.FS()}, "must be relative, with slashes, and must not leave its root"},
-		{"absolute in a root", File{Path: good, FS: root.FS()}, "must be relative, with slashes, and must not leave its root"},
-		{"link out of a root", File{Path: "link.jsonl", FS: root.FS()}, "escapes"},
-		{"empty", File{Path: write("empty", "")}, "no records"},
-		{"blank", File{Path: write("blank", "\ufeff\n \r\n")}, "no records"},
-		{"broken gzip", File{Path: write("broken.gz", "\x1f\x8b"+strings.Repeat("\x00", 20))}, "gzip: invalid header"},
-		{"half a gzip", File{Path: write("half.gz", zipped(t)[:30])}, "unexpected EOF"},
-		{"broken zstd", File{Path: write("broken.zst", "\x28\xb5\x2f\xfd\xff\xff\xff\xff")}, "read broken.zst:1:"},
-		{"too large", File{Path: good, MaxBytes: 100}, "the unpacked file is larger than 100 bytes"},
-		{"negative limit", File{Path: good, MaxBytes: -1}, "size limit -1"},
+		{"nothing", file.File{}, "neither a path nor records are given"},
+		{"both", file.File{Path: good, Records: []json.RawMessage{[]byte(`{}`)}}, "both a path and records are given"},
+		{"missing", file.File{Path: filepath.Join(dir, "x")}, "no such file"},
+		{"folder", file.File{Path: dir}, "is a directory"},
+		{"folder in a root", file.File{Path: ".", FS: root.FS()}, "not a regular file"},
+		{"above a root", file.File{Path: "../x", FS: root.FS()}, "must be relative, with slashes, and must not leave its root"},
+		{"absolute in a root", file.File{Path: good, FS: root.FS()}, "must be relative, with slashes, and must not leave its root"},
+		{"link out of a root", file.File{Path: "link.jsonl", FS: root.FS()}, "escapes"},
+		{"empty", file.File{Path: write("empty", "")}, "no records"},
+		{"blank", file.File{Path: write("blank", "\ufeff\n \r\n")}, "no records"},
+		{"broken gzip", file.File{Path: write("broken.gz", "\x1f\x8b"+strings.Repeat("\x00", 20))}, "gzip: invalid header"},
+		{"half a gzip", file.File{Path: write("half.gz", zipped(t)[:30])}, "unexpected EOF"},
+		{"broken zstd", file.File{Path: write("broken.zst", "\x28\xb5\x2f\xfd\xff\xff\xff\xff")}, "read broken.zst:1:"},
+		{"too large", file.File{Path: good, MaxBytes: 100}, "the unpacked file is larger than 100 bytes"},
+		{"negative limit", file.File{Path: good, MaxBytes: -1}, "size limit -1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -67,10 +69,10 @@ func TestSingleTurnFiles(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(t.Context(), "single_turn", Options{File: File{Path: filepath.Join(dir, "x")}}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(t.Context(), "single_turn", Options{File: file.File{Path: filepath.Join(dir, "x")}}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error of a missing file = %v, want it to be fs.ErrNotExist", err)
 	}
-	if _, err := Open(t.Context(), "single_turn", Options{Entries: -1, File: File{Path: good}}); err == nil {
+	if _, err := Open(t.Context(), "single_turn", Options{Entries: -1, File: file.File{Path: good}}); err == nil {
 		t.Error("a negative number of entries was accepted")
 	}
 }
@@ -115,7 +117,7 @@ func TestSingleTurnEndlessLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	block := bytes.Repeat([]byte("x"), 1<<20)
-	for range maxLineBytes>>20 + 1 {
+	for range file.MaxLineBytes>>20 + 1 {
 		if _, err := w.Write(block); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/media"
 )
 
@@ -158,7 +160,7 @@ func (d *rowDecoder) apply(r *row, name string, v json.RawMessage) string {
 	switch {
 	case !known:
 		text := fmt.Sprintf("unknown member %q", clip(name))
-		if guess := nearest(name, d.names); guess != "" {
+		if guess := file.Nearest(name, d.names); guess != "" {
 			return fmt.Sprintf("%s; did you mean %q?", text, guess)
 		}
 		return text + "; accepted: " + strings.Join(d.accepted(), ", ")
@@ -309,8 +311,8 @@ func decodeDelay(r *row, v json.RawMessage) error {
 
 func decodeOutputLength(r *row, v json.RawMessage) error {
 	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil || n < 1 || n > maxDistValue {
-		return fmt.Errorf("must be a whole number of tokens from 1 to %g, not %s", maxDistValue, clip(string(v)))
+	if err != nil || n < 1 || n > random.MaxValue {
+		return fmt.Errorf("must be a whole number of tokens from 1 to %g, not %s", random.MaxValue, clip(string(v)))
 	}
 	r.output = n
 	return nil

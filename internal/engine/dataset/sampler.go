@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
@@ -67,7 +66,7 @@ func newSequential(n int, _ bench.Seed) *Sampler {
 
 func newRandom(n int, seed bench.Seed) *Sampler {
 	r := seed.Rand(bench.StreamSamplerRandom)
-	return &Sampler{n: n, draw: func() int { return below(r, n) }}
+	return &Sampler{n: n, draw: func() int { return bench.Below(r, n) }}
 }
 
 func newShuffle(n int, seed bench.Seed) *Sampler {
@@ -80,7 +79,7 @@ func newShuffle(n int, seed bench.Seed) *Sampler {
 		if s.at == s.n {
 			s.at = 0
 			for i := s.n - 1; i > 0; i-- {
-				j := below(r, i+1)
+				j := bench.Below(r, i+1)
 				s.order[i], s.order[j] = s.order[j], s.order[i]
 			}
 		}
@@ -89,6 +88,3 @@ func newShuffle(n int, seed bench.Seed) *Sampler {
 	}
 	return s
 }
-
-// below draws uniformly from 0 to n-1, equally on 32- and 64-bit platforms.
-func below(r *rand.Rand, n int) int { return int(r.Uint64N(uint64(n))) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/media"
 )
 
@@ -53,18 +54,18 @@ func (b *rowBuilder) read(ctx context.Context) error {
 	if b.Entries < 0 || b.Entries > maxEntries {
 		return fmt.Errorf("entries %d: must be from 0 to %d", b.Entries, maxEntries)
 	}
-	if err := b.File.check(); err != nil {
+	if err := b.File.Check(); err != nil {
 		return err
 	}
 	decoder := newRowDecoder()
-	var wrong FileError
-	err := b.File.each(ctx, func(where string, record []byte) bool {
+	var wrong file.FileError
+	err := b.File.Each(ctx, func(where string, record []byte) bool {
 		r, problems := decoder.decode(record)
 		if len(problems) > 0 {
-			return wrong.add(where, problems...)
+			return wrong.Add(where, problems...)
 		}
 		if problems = b.add(r); len(problems) > 0 {
-			return wrong.add(where, problems...)
+			return wrong.Add(where, problems...)
 		}
 		return true
 	})
@@ -82,7 +83,7 @@ func (b *rowBuilder) read(ctx context.Context) error {
 	return nil
 }
 
-// add appends a record to its conversation, unless that is beyond the requested number
+// Add appends a record to its conversation, unless that is beyond the requested number
 // of entries. It returns the problems of the media of the record.
 func (b *rowBuilder) add(r row) (problems []string) {
 	index := b.rows

@@ -14,12 +14,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/tokenizer"
 )
 
 // fromText returns options that read the text as file chats.jsonl.
 func fromText(text string) Options {
-	return Options{File: File{Path: "in/chats.jsonl", FS: fstest.MapFS{"in/chats.jsonl": {Data: []byte(text)}}}}
+	return Options{File: file.File{Path: "in/chats.jsonl", FS: fstest.MapFS{"in/chats.jsonl": {Data: []byte(text)}}}}
 }
 
 // entries copies the conversations of a source.
@@ -122,7 +124,7 @@ func TestSingleTurnOptions(t *testing.T) {
 		`{"text": "f", "session_id": "s", "delay": 90000}` + "\n"
 	o := fromText(text)
 	o.Entries, o.System, o.Tokenizer = 2, "Be brief.", tokenizer.Builtin()
-	o.File.OSL = dist(t, DistSpec{Points: []Point{{7, 1}}})
+	o.File.OSL = made(t, random.Spec{Points: []random.Point{{7, 1}}})
 	s := mustOpen(t, "single_turn", o)
 	want := []bench.Conversation{
 		{ID: "session_000000", System: "Be brief.", Independent: true, Turns: []bench.Turn{
@@ -203,11 +205,11 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.want, func(t *testing.T) {
 			_, err := Open(t.Context(), "single_turn", fromText("{\"text\": \"fine\"}\n"+tt.record+"\n"))
-			var wrong *FileError
+			var wrong *file.FileError
 			if !errors.As(err, &wrong) {
 				t.Fatalf("error = %v, want a FileError", err)
 			}
-			want := []Problem{{"chats.jsonl:2", tt.want}}
+			want := []file.Problem{{"chats.jsonl:2", tt.want}}
 			if diff := cmp.Diff(want, wrong.Problems); diff != "" {
 				t.Errorf("problems of %s (-want +got):\n%s", tt.record, diff)
 			}
@@ -227,7 +229,7 @@ chats.jsonl:3: text: must be a string, {name, contents}, or a list of either, no
 		t.Errorf("error = %v\nwant    %s", err, want)
 	}
 	_, err = Open(t.Context(), "single_turn", fromText(strings.Repeat("{}\n", 1000)))
-	var wrong *FileError
+	var wrong *file.FileError
 	if !errors.As(err, &wrong) || len(wrong.Problems) != 20 || !wrong.More ||
 		!strings.HasSuffix(err.Error(), "chats.jsonl:20: text is missing\nstopped after 20 problems") {
 		t.Errorf("error of 1000 bad records = %v, want 20 problems", err)
@@ -236,7 +238,7 @@ chats.jsonl:3: text: must be a string, {name, contents}, or a list of either, no
 	if !errors.As(err, &wrong) || len(wrong.Problems) != 20 || wrong.More {
 		t.Errorf("error of 20 bad records = %v, want 20 problems and no more", err)
 	}
-	o := Options{File: File{Records: []json.RawMessage{[]byte(`{"text":"a"}`), []byte(`7`), nil}}}
+	o := Options{File: file.File{Records: []json.RawMessage{[]byte(`{"text":"a"}`), []byte(`7`), nil}}}
 	_, err = Open(t.Context(), "single_turn", o)
 	if want := "open dataset inline records: records[1]: must be a JSON object, one on each line\n" +
 		"records[2]: the JSON object ends too early"; err == nil || err.Error() != want {
@@ -250,7 +252,7 @@ func TestNearest(t *testing.T) {
 		"txet": "text", "Text": "text", "sessionId": "session_id", "output_lenght": "output_length",
 		"": "", "zzz": "", "outputs": "", strings.Repeat("text", 20): "",
 	} {
-		if got := nearest(name, names); got != want {
+		if got := file.Nearest(name, names); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
 		}
 	}
@@ -269,8 +271,8 @@ func FuzzSingleTurn(f *testing.F) {
 		o.File.MaxBytes = 1 << 20
 		s, err := Open(t.Context(), "single_turn", o)
 		if err != nil {
-			var wrong *FileError
-			if errors.As(err, &wrong) && (len(wrong.Problems) == 0 || len(wrong.Problems) > maxProblems) {
+			var wrong *file.FileError
+			if errors.As(err, &wrong) && (len(wrong.Problems) == 0 || len(wrong.Problems) > file.MaxProblems) {
 				t.Fatalf("%d problems", len(wrong.Problems))
 			}
 			return

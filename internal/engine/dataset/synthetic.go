@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/random"
+	"aiperfd/internal/engine/dataset/text"
 )
 
 // Bounds that prevent a typing error from exhausting the memory.
@@ -27,13 +29,13 @@ const (
 // prefixes, system prompts, user contexts and the history of earlier turns are
 // additional.
 type Synthetic struct {
-	ISL        Dist    // input length of each text; required
-	OSL        Dist    // output cap of each turn; not given = none is sent
-	Turns      Dist    // turns of a conversation; not given = 1
-	TurnDelay  Dist    // think time before each turn but the first, milliseconds; not given = none
-	DelayRatio float64 // factor on think times, ≥ 0; 0 = no think time
-	BatchSize  int     // texts of one turn, ≥ 1
-	Corpus     string  // name of the corpus, see [Corpora]
+	ISL        random.Dist // input length of each text; required
+	OSL        random.Dist // output cap of each turn; not given = none is sent
+	Turns      random.Dist // turns of a conversation; not given = 1
+	TurnDelay  random.Dist // think time before each turn but the first, milliseconds; not given = none
+	DelayRatio float64     // factor on think times, ≥ 0; 0 = no think time
+	BatchSize  int         // texts of one turn, ≥ 1
+	Corpus     string      // name of the corpus, see [Corpora]
 
 	SharedSystem int // length of one system message for all conversations; 0 = none
 	UserContext  int // length of the context message of each conversation, all different; 0 = none
@@ -80,7 +82,7 @@ func syntheticFields() []Field {
 	}
 }
 
-// check returns all problems of the options.
+// Check returns all problems of the options.
 func (o Options) checkSynthetic() error {
 	var errs []error
 	s := o.Synthetic
@@ -102,8 +104,8 @@ func (o Options) checkSynthetic() error {
 	if !s.ISL.Given() {
 		errs = append(errs, errors.New("input length is missing"))
 	}
-	if !(s.DelayRatio >= 0 && s.DelayRatio <= maxDistValue) {
-		errs = append(errs, fmt.Errorf("turn delay ratio %v: must be a number from 0 to %g", s.DelayRatio, maxDistValue))
+	if !(s.DelayRatio >= 0 && s.DelayRatio <= random.MaxValue) {
+		errs = append(errs, fmt.Errorf("turn delay ratio %v: must be a number from 0 to %g", s.DelayRatio, random.MaxValue))
 	}
 	if o.Tokenizer == nil {
 		errs = append(errs, errors.New("a tokenizer is needed to make prompts of a given length"))
@@ -111,7 +113,7 @@ func (o Options) checkSynthetic() error {
 	if o.DelayCap != nil && *o.DelayCap < 0 {
 		errs = append(errs, fmt.Errorf("delay cap %v: must not be negative", *o.DelayCap))
 	}
-	if _, err := findCorpus(s.Corpus); err != nil {
+	if _, err := text.FindCorpus(s.Corpus); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, s.Images.check(), s.Audio.check(), s.Rankings.check())...)
@@ -138,7 +140,7 @@ func openSynthetic(ctx context.Context, o Options) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open synthetic dataset: %w", err)
 	}
-	about := Description{Kind: "synthetic", Inexact: int(b.prompts.inexact.Load())}
+	about := Description{Kind: "synthetic", Inexact: int(b.prompts.Inexact.Load())}
 	if about.Inexact > 0 {
 		about.Warnings = append(about.Warnings, fmt.Sprintf(
 			"%d generated texts missed their length, because this tokenizer does not reproduce its own tokens; "+
@@ -151,22 +153,22 @@ func openSynthetic(ctx context.Context, o Options) (Source, error) {
 // builder holds the state that the entries of one dataset share.
 type builder struct {
 	Options
-	prompts  *prompter
+	prompts  *text.Prompter
 	system   string
-	prefixes []prompt
-	special  int          // tokens the server adds to a text
-	total    atomic.Int64 // tokens requested so far
+	prefixes []text.Prompt
+	special  int          // Tokens the server adds to a text
+	total    atomic.Int64 // Tokens requested so far
 
 	images, audios *mediaPool // nil = none
 	warnings       []string
 }
 
 func newBuilder(ctx context.Context, o Options) (*builder, error) {
-	corpus, err := findCorpus(o.Synthetic.Corpus)
+	corpus, err := text.FindCorpus(o.Synthetic.Corpus)
 	if err != nil {
 		return nil, err
 	}
-	ring, err := corpus.open(o.Tokenizer)
+	ring, err := corpus.Open(o.Tokenizer)
 	if err != nil {
 		return nil, fmt.Errorf("open corpus %s: %w", corpus.Name, err)
 	}
@@ -174,21 +176,21 @@ func newBuilder(ctx context.Context, o Options) (*builder, error) {
 		return nil, err
 	}
 	b := &builder{Options: o, special: o.Tokenizer.SpecialTokensToAdd()}
-	b.prompts = newPrompter(ring, o.Tokenizer, o.Seed.Rand(bench.StreamPromptCorpus))
+	b.prompts = text.NewPrompter(ring, o.Tokenizer, o.Seed.Rand(bench.StreamPromptCorpus))
 	b.system = o.System
 	if n := o.Synthetic.SharedSystem; n > 0 {
-		shared, err := b.prompts.text(o.Seed.Rand(bench.StreamSystemPrompt), n)
+		shared, err := b.prompts.Text(o.Seed.Rand(bench.StreamSystemPrompt), n)
 		if err != nil {
 			return nil, fmt.Errorf("shared system prompt: %w", err)
 		}
-		b.system = strings.TrimPrefix(b.system+"\n\n"+shared.text, "\n\n")
+		b.system = strings.TrimPrefix(b.system+"\n\n"+shared.Text, "\n\n")
 	}
-	b.prefixes = make([]prompt, o.Synthetic.PrefixPool)
+	b.prefixes = make([]text.Prompt, o.Synthetic.PrefixPool)
 	seed := o.Seed.Child(bench.StreamPromptPrefix)
 	err = parallel(ctx, len(b.prefixes), func(k int) error {
 		err := b.spend(o.Synthetic.PrefixLength)
 		if err == nil {
-			b.prefixes[k], err = b.prompts.text(seed.Index("pool", k), o.Synthetic.PrefixLength)
+			b.prefixes[k], err = b.prompts.Text(seed.Index("pool", k), o.Synthetic.PrefixLength)
 		}
 		if err != nil {
 			return fmt.Errorf("prefix %d: %w", k, err)
@@ -239,11 +241,11 @@ func (b *builder) conversation(i int) (*bench.Conversation, error) {
 		if err := b.spend(s.UserContext); err != nil {
 			return nil, err
 		}
-		own, err := b.prompts.text(b.Seed.Index(bench.StreamUserContext, i), s.UserContext)
+		own, err := b.prompts.Text(b.Seed.Index(bench.StreamUserContext, i), s.UserContext)
 		if err != nil {
 			return nil, fmt.Errorf("user context: %w", err)
 		}
-		c.Context = own.text
+		c.Context = own.Text
 	}
 	d := draws{
 		length: b.Seed.Index(bench.StreamPromptLength, i),
@@ -300,23 +302,23 @@ func (b *builder) texts(t *bench.Turn, i, k int, d draws) error {
 		if err != nil {
 			return err
 		}
-		t.Texts[j] = made.text
-		t.InputTokens += bench.Tokens(made.tokens)
+		t.Texts[j] = made.Text
+		t.InputTokens += bench.Tokens(made.Tokens)
 	}
 	return nil
 }
 
-// prompt generates text j of turn k of entry i. Only first turns are spread over the
+// Prompt generates text j of turn k of entry i. Only first turns are spread over the
 // ring: the others follow a history that is already different.
-func (b *builder) prompt(i, k, j, n int, r *rand.Rand) (prompt, error) {
+func (b *builder) prompt(i, k, j, n int, r *rand.Rand) (text.Prompt, error) {
 	if k > 0 {
-		return b.prompts.text(r, n)
+		return b.prompts.Text(r, n)
 	}
-	start := b.prompts.spread(i*b.Synthetic.BatchSize + j)
+	start := b.prompts.Spread(i*b.Synthetic.BatchSize + j)
 	if j > 0 || len(b.prefixes) == 0 {
-		return b.prompts.at(r, n, start)
+		return b.prompts.At(r, n, start)
 	}
 	seed := b.Seed.Child(bench.StreamPromptPrefix)
-	prefix := b.prefixes[below(seed.Index("choice", i), len(b.prefixes))]
-	return b.prompts.after(r, prefix, n, start)
+	prefix := b.prefixes[bench.Below(seed.Index("choice", i), len(b.prefixes))]
+	return b.prompts.After(r, prefix, n, start)
 }

@@ -13,29 +13,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/random"
+	"aiperfd/internal/engine/dataset/text"
 	"aiperfd/internal/engine/tokenizer"
 )
 
-// dist returns a distribution that must be valid.
-func dist(t testing.TB, s DistSpec) Dist {
+// made returns a distribution that must be valid.
+func made(t testing.TB, s random.Spec) random.Dist {
 	t.Helper()
-	d, err := NewDist(s)
+	d, err := random.New(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func normal(t testing.TB, mean, sd float64) Dist {
+func normal(t testing.TB, mean, sd float64) random.Dist {
 	t.Helper()
-	return dist(t, DistSpec{Mean: &mean, Stddev: sd})
+	return made(t, random.Spec{Mean: &mean, Stddev: sd})
 }
 
 // basic returns small, valid options for kind synthetic.
 func basic() Options {
 	return Options{
 		Entries: 20, Seed: 42, Tokenizer: tokenizer.Builtin(),
-		Synthetic: Synthetic{ISL: Fixed(50), DelayRatio: 1, BatchSize: 1, Corpus: "sonnet"},
+		Synthetic: Synthetic{ISL: random.Fixed(50), DelayRatio: 1, BatchSize: 1, Corpus: "sonnet"},
 	}
 }
 
@@ -48,7 +50,7 @@ func mustOpen(t testing.TB, kind string, o Options) Source {
 	return s
 }
 
-// each turn of a source with its place.
+// Each turn of a source with its place.
 func turns(s Source, do func(where string, c *bench.Conversation, k int, turn bench.Turn)) {
 	for i := range s.Len() {
 		for k, turn := range s.At(i).Turns {
@@ -59,11 +61,11 @@ func turns(s Source, do func(where string, c *bench.Conversation, k int, turn be
 
 func TestSyntheticLengthsAreExact(t *testing.T) {
 	tok := tokenizer.Builtin()
-	for _, corpus := range Corpora() {
+	for _, corpus := range text.Corpora() {
 		for _, n := range []int{1, 7, 600} {
 			t.Run(fmt.Sprintf("%s %d", corpus.Name, n), func(t *testing.T) {
 				o := basic()
-				o.Synthetic.Corpus, o.Synthetic.ISL = corpus.Name, Fixed(float64(n))
+				o.Synthetic.Corpus, o.Synthetic.ISL = corpus.Name, random.Fixed(float64(n))
 				s := mustOpen(t, "synthetic", o)
 				seen := map[string]bool{}
 				turns(s, func(where string, _ *bench.Conversation, _ int, turn bench.Turn) {
@@ -151,7 +153,7 @@ func TestSyntheticPrefixSeamsAreExact(t *testing.T) {
 
 func TestSyntheticPromptsBeginDifferently(t *testing.T) {
 	o := basic()
-	o.Entries, o.Synthetic.ISL = 3000, Fixed(60)
+	o.Entries, o.Synthetic.ISL = 3000, random.Fixed(60)
 	s := mustOpen(t, "synthetic", o)
 	// A prefix cache works on blocks of 16 tokens or more.
 	seen, same := map[string]bool{}, 0
@@ -180,7 +182,7 @@ func TestSyntheticSubtractsSpecialTokens(t *testing.T) {
 	tests := []struct{ isl, special, want int }{{50, 0, 50}, {50, 2, 48}, {2, 2, 1}, {1, 3, 1}}
 	for _, tt := range tests {
 		o := basic()
-		o.Tokenizer, o.Synthetic.ISL = special{o.Tokenizer, tt.special}, Fixed(float64(tt.isl))
+		o.Tokenizer, o.Synthetic.ISL = special{o.Tokenizer, tt.special}, random.Fixed(float64(tt.isl))
 		if got := mustOpen(t, "synthetic", o).At(0).Turns[0].InputTokens; int(got) != tt.want {
 			t.Errorf("ISL %d with %d special tokens = %d tokens, want %d", tt.isl, tt.special, got, tt.want)
 		}
@@ -199,7 +201,7 @@ func (l lossy) Encode(s string) []int {
 func TestSyntheticSaysWhatIsInexact(t *testing.T) {
 	o := basic()
 	o.Tokenizer = lossy{o.Tokenizer}
-	o.Synthetic.ISL = Fixed(50) // an odd count is the only one that exists
+	o.Synthetic.ISL = random.Fixed(50) // an odd count is the only one that exists
 	s := mustOpen(t, "synthetic", o)
 	d := s.Describe()
 	if d.Inexact != 20 || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "20 generated texts missed their length") {
@@ -245,10 +247,10 @@ func TestSyntheticOptionsMatter(t *testing.T) {
 		"entries":        func(o *Options) { o.Entries++ },
 		"seed":           func(o *Options) { o.Seed++ },
 		"system":         func(o *Options) { o.System = "x" },
-		"isl":            func(o *Options) { o.Synthetic.ISL = Fixed(51) },
-		"osl":            func(o *Options) { o.Synthetic.OSL = Fixed(9) },
-		"turns":          func(o *Options) { o.Synthetic.Turns = Fixed(3) },
-		"delay":          func(o *Options) { o.Synthetic.TurnDelay = Fixed(70) },
+		"isl":            func(o *Options) { o.Synthetic.ISL = random.Fixed(51) },
+		"osl":            func(o *Options) { o.Synthetic.OSL = random.Fixed(9) },
+		"turns":          func(o *Options) { o.Synthetic.Turns = random.Fixed(3) },
+		"delay":          func(o *Options) { o.Synthetic.TurnDelay = random.Fixed(70) },
 		"delay ratio":    func(o *Options) { o.Synthetic.DelayRatio = 2 },
 		"delay cap":      func(o *Options) { o.DelayCap = new(time.Millisecond) },
 		"batch":          func(o *Options) { o.Synthetic.BatchSize = 2 },
@@ -262,7 +264,7 @@ func TestSyntheticOptionsMatter(t *testing.T) {
 	base := func() Options {
 		o := basic()
 		o.Entries = 6
-		o.Synthetic.Turns, o.Synthetic.TurnDelay = Fixed(2), Fixed(50)
+		o.Synthetic.Turns, o.Synthetic.TurnDelay = random.Fixed(2), random.Fixed(50)
 		return o
 	}
 	seen := map[string]string{mustOpen(t, "synthetic", base()).Hash(): "nothing"}
@@ -279,7 +281,7 @@ func TestSyntheticOptionsMatter(t *testing.T) {
 
 func TestSyntheticDelays(t *testing.T) {
 	o := basic()
-	o.Synthetic.Turns, o.Synthetic.TurnDelay, o.Synthetic.DelayRatio = Fixed(3), Fixed(1.5), 0.5
+	o.Synthetic.Turns, o.Synthetic.TurnDelay, o.Synthetic.DelayRatio = random.Fixed(3), random.Fixed(1.5), 0.5
 	got := mustOpen(t, "synthetic", o).At(0).Turns
 	if want := 750 * time.Microsecond; got[0].Delay != 0 || got[1].Delay != want || got[2].Delay != want {
 		t.Errorf("delays %v, %v, %v; want 0, %v, %v", got[0].Delay, got[1].Delay, got[2].Delay, want, want)
@@ -297,7 +299,7 @@ func TestSyntheticRefuses(t *testing.T) {
 		want   string
 	}{
 		{"no entries", func(o *Options) { o.Entries = 0 }, "entries 0: must be from 1 to 10000000"},
-		{"no input length", func(o *Options) { o.Synthetic.ISL = Dist{} }, "input length is missing"},
+		{"no input length", func(o *Options) { o.Synthetic.ISL = random.Dist{} }, "input length is missing"},
 		{"no batch", func(o *Options) { o.Synthetic.BatchSize = 0 }, "batch size 0: must be from 1 to 10000"},
 		{"no tokenizer", func(o *Options) { o.Tokenizer = nil }, "a tokenizer is needed"},
 		{"corpus", func(o *Options) { o.Synthetic.Corpus = "x" }, `unknown corpus "x"; accepted: sonnet, coding, random`},
@@ -308,8 +310,8 @@ func TestSyntheticRefuses(t *testing.T) {
 		{"negative ratio", func(o *Options) { o.Synthetic.DelayRatio = -1 }, "turn delay ratio -1"},
 		{"ratio NaN", func(o *Options) { o.Synthetic.DelayRatio = math.NaN() }, "turn delay ratio NaN"},
 		{"negative cap", func(o *Options) { o.DelayCap = new(-time.Second) }, "delay cap -1s"},
-		{"one huge prompt", func(o *Options) { o.Synthetic.ISL = Fixed(5e8) }, "entry 0: turn 0: a text of 500000000 tokens: at most"},
-		{"too many turns", func(o *Options) { o.Synthetic.Turns = Fixed(1e6) }, "entry 0: 1000000 turns: at most 100000"},
+		{"one huge prompt", func(o *Options) { o.Synthetic.ISL = random.Fixed(5e8) }, "entry 0: turn 0: a text of 500000000 tokens: at most"},
+		{"too many turns", func(o *Options) { o.Synthetic.Turns = random.Fixed(1e6) }, "entry 0: 1000000 turns: at most 100000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

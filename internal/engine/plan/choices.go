@@ -7,6 +7,7 @@ import (
 	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/dataset/text"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/metric"
 )
@@ -44,7 +45,7 @@ func Choices() config.Choices {
 			add(&c.Formats, k.Name)
 		}
 	}
-	for _, k := range dataset.Corpora() {
+	for _, k := range text.Corpora() {
 		add(&c.Corpora, k.Name)
 	}
 	for _, k := range dataset.Samplers() {

@@ -12,6 +12,8 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/endpoint"
 )
 
@@ -87,8 +89,8 @@ func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 	return ""
 }
 
-func (c *datasetCompiler) file(d *config.Dataset) dataset.File {
-	f := dataset.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL), Open: c.mediaFiles(d.Path)}
+func (c *datasetCompiler) file(d *config.Dataset) file.File {
+	f := file.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL), Open: c.mediaFiles(d.Path)}
 	if !c.doc.Trusted() && d.Path != "" {
 		f.FS, f.Path = documentFiles{c.doc, d.Path}, documentFile
 	}
@@ -138,24 +140,24 @@ func (d documentFiles) Open(name string) (fs.File, error) {
 }
 
 // dist compiles a distribution; an absent one compiles to the zero value.
-func (c *datasetCompiler) dist(pointer string, d config.Distribution) dataset.Dist {
+func (c *datasetCompiler) dist(pointer string, d config.Distribution) random.Dist {
 	if !d.Given() {
-		return dataset.Dist{}
+		return random.Dist{}
 	}
-	out, err := dataset.NewDist(distSpec(d))
+	out, err := random.New(distSpec(d))
 	if err != nil {
 		c.problem(pointer, "out-of-range", "%v", err)
 	}
 	return out
 }
 
-func distSpec(d config.Distribution) dataset.DistSpec {
-	s := dataset.DistSpec{Mean: d.Mean, Stddev: d.Stddev, Median: d.Median, Min: d.Min, Max: d.Max}
+func distSpec(d config.Distribution) random.Spec {
+	s := random.Spec{Mean: d.Mean, Stddev: d.Stddev, Median: d.Median, Min: d.Min, Max: d.Max}
 	for _, p := range d.Peaks {
-		s.Peaks = append(s.Peaks, dataset.Peak{DistSpec: distSpec(p.Distribution), Weight: p.Weight})
+		s.Peaks = append(s.Peaks, random.Peak{Spec: distSpec(p.Distribution), Weight: p.Weight})
 	}
 	for _, p := range d.Points {
-		s.Points = append(s.Points, dataset.Point{Value: p.Value, Weight: p.Weight})
+		s.Points = append(s.Points, random.Point{Value: p.Value, Weight: p.Weight})
 	}
 	return s
 }

@@ -1,4 +1,4 @@
-package dataset
+package file
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"aiperfd/internal/engine/suggest"
 )
 
-// maxProblems is the most problems of a file that are listed at once.
-const maxProblems = 20
+// MaxProblems is the most problems of a file that are listed at once.
+const MaxProblems = 20
 
 // Problem is one fault of a record.
 type Problem struct {
@@ -36,10 +36,10 @@ func (e *FileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// add appends problems of one place and reports whether there is room for more.
-func (e *FileError) add(where string, messages ...string) bool {
+// Add appends problems of one place and reports whether there is room for more.
+func (e *FileError) Add(where string, messages ...string) bool {
 	for _, m := range messages {
-		if len(e.Problems) == maxProblems {
+		if len(e.Problems) == MaxProblems {
 			e.More = true
 			return false
 		}
@@ -48,9 +48,9 @@ func (e *FileError) add(where string, messages ...string) bool {
 	return true
 }
 
-// nearest returns the accepted name that is most like the given one; empty =
+// Nearest returns the accepted name that is most like the given one; empty =
 // none is close enough to be meant.
-func nearest(name string, accepted []string) string {
+func Nearest(name string, accepted []string) string {
 	meant := map[string]string{"prompt": "text", "prompts": "texts", "content": "text", "question": "text", "system_prompt": "system", "max_tokens": "output_length"}[strings.ToLower(name)]
 	if slices.Contains(accepted, meant) {
 		return meant

@@ -1,4 +1,4 @@
-package dataset
+package random
 
 import (
 	"math"
@@ -43,26 +43,26 @@ func TestDistShapes(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		spec DistSpec
+		spec Spec
 		cdf  func(float64) float64
 	}{
-		{"normal", DistSpec{Mean: new(550.0), Stddev: 50}, truncated(550, 50)},
-		{"normal near 0", DistSpec{Mean: new(10.0), Stddev: 20}, truncated(10, 20)},
+		{"normal", Spec{Mean: new(550.0), Stddev: 50}, truncated(550, 50)},
+		{"normal near 0", Spec{Mean: new(10.0), Stddev: 20}, truncated(10, 20)},
 		// mean 400 and median 200: μ = ln 200, σ = √(2·ln 2).
-		{"log-normal", DistSpec{Mean: new(400.0), Median: new(200.0)},
+		{"log-normal", Spec{Mean: new(400.0), Median: new(200.0)},
 			distuv.LogNormal{Mu: math.Log(200), Sigma: math.Sqrt(2 * math.Ln2)}.CDF},
-		{"mixture", DistSpec{Peaks: []Peak{
-			{DistSpec{Mean: new(100.0), Stddev: 10}, 1}, {DistSpec{Mean: new(900.0), Stddev: 30}, 3},
+		{"mixture", Spec{Peaks: []Peak{
+			{Spec{Mean: new(100.0), Stddev: 10}, 1}, {Spec{Mean: new(900.0), Stddev: 30}, 3},
 		}}, func(x float64) float64 { return 0.25*truncated(100, 10)(x) + 0.75*truncated(900, 30)(x) }},
-		{"mixture within a mixture", DistSpec{Peaks: []Peak{
-			{DistSpec{Peaks: []Peak{{DistSpec{Mean: new(100.0), Stddev: 10}, 5}}}, 2},
-			{DistSpec{Mean: new(900.0), Stddev: 30}, 6},
+		{"mixture within a mixture", Spec{Peaks: []Peak{
+			{Spec{Peaks: []Peak{{Spec{Mean: new(100.0), Stddev: 10}, 5}}}, 2},
+			{Spec{Mean: new(900.0), Stddev: 30}, 6},
 		}}, func(x float64) float64 { return 0.25*truncated(100, 10)(x) + 0.75*truncated(900, 30)(x) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			// The 0.1 % point of the Kolmogorov–Smirnov distance is 1.949/√n.
-			if d, limit := ksDistance(draw(dist(t, tt.spec), n), tt.cdf), 1.949/math.Sqrt(n); d > limit {
+			if d, limit := ksDistance(draw(made(t, tt.spec), n), tt.cdf), 1.949/math.Sqrt(n); d > limit {
 				t.Errorf("KS distance = %v, want at most %v", d, limit)
 			}
 		})
@@ -71,7 +71,7 @@ func TestDistShapes(t *testing.T) {
 
 func TestDistEmpirical(t *testing.T) {
 	const n = 60_000
-	d := dist(t, DistSpec{Points: []Point{{10, 1}, {20, 2}, {30, 3}}})
+	d := made(t, Spec{Points: []Point{{10, 1}, {20, 2}, {30, 3}}})
 	counts := map[float64]float64{}
 	for _, v := range draw(d, n) {
 		counts[v]++
@@ -87,9 +87,9 @@ func TestDistEmpirical(t *testing.T) {
 }
 
 func TestDistClamp(t *testing.T) {
-	spec := DistSpec{Mean: new(100.0), Stddev: 50, Min: new(90.0), Max: new(110.0)}
+	spec := Spec{Mean: new(100.0), Stddev: 50, Min: new(90.0), Max: new(110.0)}
 	low, high, inside := 0, 0, 0
-	for _, v := range draw(dist(t, spec), 10_000) {
+	for _, v := range draw(made(t, spec), 10_000) {
 		switch {
 		case v == 90:
 			low++
@@ -105,10 +105,10 @@ func TestDistClamp(t *testing.T) {
 	if low < 3900 || high < 3900 || inside < 1300 {
 		t.Errorf("%d at min, %d at max, %d between; want about 4100, 4200, 1600", low, high, inside)
 	}
-	if got := dist(t, DistSpec{Mean: new(5.0), Min: new(7.0)}).Draw(nil); got != 7 {
+	if got := made(t, Spec{Mean: new(5.0), Min: new(7.0)}).Draw(nil); got != 7 {
 		t.Errorf("constant 5 with min 7 = %v, want 7", got)
 	}
-	if got := dist(t, DistSpec{Points: []Point{{9, 1}}, Max: new(7.0)}).Draw(bench.Seed(1).Rand("")); got != 7 {
+	if got := made(t, Spec{Points: []Point{{9, 1}}, Max: new(7.0)}).Draw(bench.Seed(1).Rand("")); got != 7 {
 		t.Errorf("point 9 with max 7 = %v, want 7", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestDrawInt(t *testing.T) {
 		}
 	}
 	// A log-normal tail must not overflow.
-	tail := dist(t, DistSpec{Mean: new(1e9), Median: new(1e-300)})
+	tail := made(t, Spec{Mean: new(1e9), Median: new(1e-300)})
 	r := bench.Seed(1).Rand("")
 	for range 1000 {
 		if got := tail.DrawInt(r); got < 1 || got > 1e9 {
@@ -137,7 +137,7 @@ func TestDistGiven(t *testing.T) {
 	if (Dist{}).Given() || (Dist{}).Draw(nil) != 0 {
 		t.Error("the zero value must mean: not given")
 	}
-	if !Fixed(0).Given() || !dist(t, DistSpec{Mean: new(0.0)}).Given() {
+	if !Fixed(0).Given() || !made(t, Spec{Mean: new(0.0)}).Given() {
 		t.Error("a constant 0 must be given")
 	}
 	if got := Fixed(-3).Draw(nil); got != 0 {
@@ -146,42 +146,52 @@ func TestDistGiven(t *testing.T) {
 }
 
 func TestNewDistRefuses(t *testing.T) {
-	peak := func(s DistSpec) DistSpec { return DistSpec{Peaks: []Peak{{s, 1}}} }
-	one := DistSpec{Mean: new(1.0)}
+	peak := func(s Spec) Spec { return Spec{Peaks: []Peak{{s, 1}}} }
+	one := Spec{Mean: new(1.0)}
 	tests := []struct {
 		name string
-		spec DistSpec
+		spec Spec
 		want string
 	}{
-		{"nothing", DistSpec{}, "exactly one of mean, peaks and points must be given, not 0"},
-		{"two forms", DistSpec{Mean: new(1.0), Points: []Point{{1, 1}}}, "not 2 of them"},
-		{"negative mean", DistSpec{Mean: new(-1.0)}, "mean -1: must be a number from 0 to 1e+09"},
-		{"NaN", DistSpec{Mean: new(math.NaN())}, "mean NaN"},
-		{"infinite", DistSpec{Mean: new(math.Inf(1))}, "mean +Inf"},
-		{"negative stddev", DistSpec{Mean: new(1.0), Stddev: -1}, "stddev -1"},
-		{"stddev NaN", DistSpec{Mean: new(1.0), Stddev: math.NaN()}, "stddev NaN"},
-		{"stddev alone", DistSpec{Stddev: 1, Points: []Point{{1, 1}}}, "stddev and median need a mean"},
-		{"median and stddev", DistSpec{Mean: new(2.0), Stddev: 1, Median: new(1.0)}, "exclude each other"},
-		{"median above mean", DistSpec{Mean: new(1.0), Median: new(2.0)}, "mean 1 must be above median 2"},
-		{"median equals mean", DistSpec{Mean: new(2.0), Median: new(2.0)}, "mean 2 must be above median 2"},
-		{"median 0", DistSpec{Mean: new(2.0), Median: new(0.0)}, "above median 0"},
-		{"min above max", DistSpec{Mean: new(1.0), Min: new(3.0), Max: new(2.0)}, "min 3 is above max 2"},
-		{"negative min", DistSpec{Mean: new(1.0), Min: new(-3.0)}, "min -3"},
-		{"point", DistSpec{Points: []Point{{1, 1}, {-1, 1}}}, "points[1]: value -1"},
-		{"point weight", DistSpec{Points: []Point{{1, 0}}}, "points[0]: weight 0: must be above 0"},
-		{"peak weight", DistSpec{Peaks: []Peak{{one, math.Inf(1)}}}, "peaks[0]: weight +Inf"},
-		{"peak", DistSpec{Peaks: []Peak{{one, 1}, {DistSpec{}, 1}}}, "peaks[1]: exactly one"},
+		{"nothing", Spec{}, "exactly one of mean, peaks and points must be given, not 0"},
+		{"two forms", Spec{Mean: new(1.0), Points: []Point{{1, 1}}}, "not 2 of them"},
+		{"negative mean", Spec{Mean: new(-1.0)}, "mean -1: must be a number from 0 to 1e+09"},
+		{"NaN", Spec{Mean: new(math.NaN())}, "mean NaN"},
+		{"infinite", Spec{Mean: new(math.Inf(1))}, "mean +Inf"},
+		{"negative stddev", Spec{Mean: new(1.0), Stddev: -1}, "stddev -1"},
+		{"stddev NaN", Spec{Mean: new(1.0), Stddev: math.NaN()}, "stddev NaN"},
+		{"stddev alone", Spec{Stddev: 1, Points: []Point{{1, 1}}}, "stddev and median need a mean"},
+		{"median and stddev", Spec{Mean: new(2.0), Stddev: 1, Median: new(1.0)}, "exclude each other"},
+		{"median above mean", Spec{Mean: new(1.0), Median: new(2.0)}, "mean 1 must be above median 2"},
+		{"median equals mean", Spec{Mean: new(2.0), Median: new(2.0)}, "mean 2 must be above median 2"},
+		{"median 0", Spec{Mean: new(2.0), Median: new(0.0)}, "above median 0"},
+		{"min above max", Spec{Mean: new(1.0), Min: new(3.0), Max: new(2.0)}, "min 3 is above max 2"},
+		{"negative min", Spec{Mean: new(1.0), Min: new(-3.0)}, "min -3"},
+		{"point", Spec{Points: []Point{{1, 1}, {-1, 1}}}, "points[1]: value -1"},
+		{"point weight", Spec{Points: []Point{{1, 0}}}, "points[0]: weight 0: must be above 0"},
+		{"peak weight", Spec{Peaks: []Peak{{one, math.Inf(1)}}}, "peaks[0]: weight +Inf"},
+		{"peak", Spec{Peaks: []Peak{{one, 1}, {Spec{}, 1}}}, "peaks[1]: exactly one"},
 		{"deep", peak(peak(peak(peak(peak(one))))), "peaks within peaks: at most 4"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := NewDist(tt.spec); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := New(tt.spec); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want one with %q", err, tt.want)
 			}
 		})
 	}
-	_, err := NewDist(DistSpec{Mean: new(-1.0), Stddev: -1, Min: new(-1.0)})
+	_, err := New(Spec{Mean: new(-1.0), Stddev: -1, Min: new(-1.0)})
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("error = %v, want three problems at once", err)
 	}
+}
+
+// made returns a distribution that must be valid.
+func made(t testing.TB, s Spec) Dist {
+	t.Helper()
+	d, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

@@ -1,4 +1,4 @@
-package dataset
+package random
 
 import (
 	"errors"
@@ -10,14 +10,14 @@ import (
 // Bounds of the parameters of a distribution. They prevent a typing error from
 // exhausting the memory.
 const (
-	maxDistValue = 1e9 // mean, median, points, clamps
+	MaxValue     = 1e9 // mean, median, points, clamps
 	maxDistDepth = 4   // mixtures of mixtures
-	maxRejects   = 10_000
+	MaxRejects   = 10_000
 )
 
-// DistSpec describes a distribution as documents do. Exactly one of Mean, Peaks
+// Spec describes a distribution as documents do. Exactly one of Mean, Peaks
 // and Points is given; Stddev and Median go with Mean and exclude each other.
-type DistSpec struct {
+type Spec struct {
 	Mean   *float64 // ≥ 0; alone: a constant
 	Stddev float64  // ≥ 0; normal, truncated at 0 by rejection
 	Median *float64 // > 0 and < Mean: log-normal
@@ -29,7 +29,7 @@ type DistSpec struct {
 
 // Peak is one component of a mixture.
 type Peak struct {
-	DistSpec
+	Spec
 	Weight float64 // > 0, relative to the other peaks
 }
 
@@ -51,7 +51,7 @@ const (
 )
 
 // Dist is a distribution of non-negative numbers. The zero value means "not
-// given" and draws 0; [NewDist] and [Fixed] return others. A Dist is immutable
+// given" and draws 0; [New] and [Fixed] return others. A Dist is immutable
 // and safe for concurrent use.
 type Dist struct {
 	kind     distKind
@@ -64,14 +64,14 @@ type Dist struct {
 
 // Fixed returns the distribution that always draws v, clamped to 0 … 10⁹.
 func Fixed(v float64) Dist {
-	return Dist{kind: distConstant, a: min(max(v, 0), maxDistValue), max: math.Inf(1)}
+	return Dist{kind: distConstant, a: min(max(v, 0), MaxValue), max: math.Inf(1)}
 }
 
-// NewDist checks a description and returns the distribution. The error lists all
+// New checks a description and returns the distribution. The error lists all
 // problems.
-func NewDist(s DistSpec) (Dist, error) { return newDist(s, maxDistDepth) }
+func New(s Spec) (Dist, error) { return newDist(s, maxDistDepth) }
 
-func newDist(s DistSpec, depth int) (Dist, error) {
+func newDist(s Spec, depth int) (Dist, error) {
 	if err := s.check(); err != nil {
 		return Dist{}, err
 	}
@@ -103,13 +103,13 @@ func newDist(s DistSpec, depth int) (Dist, error) {
 	return d, nil
 }
 
-// check checks everything except the parts of a mixture.
-func (s DistSpec) check() error {
+// Check checks everything except the parts of a mixture.
+func (s Spec) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	number := func(name string, v *float64) {
-		if v != nil && !(*v >= 0 && *v <= maxDistValue) {
-			bad("%s %v: must be a number from 0 to %g", name, *v, maxDistValue)
+		if v != nil && !(*v >= 0 && *v <= MaxValue) {
+			bad("%s %v: must be a number from 0 to %g", name, *v, MaxValue)
 		}
 	}
 	forms := 0
@@ -144,8 +144,8 @@ func (s DistSpec) check() error {
 func (d *Dist) addPoints(points []Point) error {
 	var errs []error
 	for i, p := range points {
-		if !(p.Value >= 0 && p.Value <= maxDistValue) {
-			errs = append(errs, fmt.Errorf("points[%d]: value %v: must be a number from 0 to %g", i, p.Value, maxDistValue))
+		if !(p.Value >= 0 && p.Value <= MaxValue) {
+			errs = append(errs, fmt.Errorf("points[%d]: value %v: must be a number from 0 to %g", i, p.Value, MaxValue))
 		}
 		errs = append(errs, d.addWeight("points", i, p.Weight))
 		d.values = append(d.values, p.Value)
@@ -156,7 +156,7 @@ func (d *Dist) addPoints(points []Point) error {
 func (d *Dist) addPeaks(peaks []Peak, depth int) error {
 	var errs []error
 	for i, p := range peaks {
-		part, err := newDist(p.DistSpec, depth)
+		part, err := newDist(p.Spec, depth)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("peaks[%d]: %w", i, err))
 		}
@@ -167,8 +167,8 @@ func (d *Dist) addPeaks(peaks []Peak, depth int) error {
 }
 
 func (d *Dist) addWeight(list string, i int, w float64) error {
-	if !(w > 0 && w <= maxDistValue) {
-		return fmt.Errorf("%s[%d]: weight %v: must be above 0 and at most %g", list, i, w, maxDistValue)
+	if !(w > 0 && w <= MaxValue) {
+		return fmt.Errorf("%s[%d]: weight %v: must be above 0 and at most %g", list, i, w, MaxValue)
 	}
 	total := 0.0
 	if n := len(d.sums); n > 0 {
@@ -196,7 +196,7 @@ func (d Dist) draw(r *rand.Rand) float64 {
 	case distConstant:
 		return d.a
 	case distNormal:
-		for range maxRejects {
+		for range MaxRejects {
 			if x := d.a + float64(d.b*r.NormFloat64()); x >= 0 {
 				return x
 			}
@@ -227,5 +227,5 @@ func (d Dist) pick(r *rand.Rand) int {
 // DrawInt returns one value rounded half to even, from 1 to 10⁹. AIPerf 0.13
 // rounds up instead, which moves the mean by about +0.5.
 func (d Dist) DrawInt(r *rand.Rand) int {
-	return int(max(1, math.RoundToEven(min(d.Draw(r), maxDistValue))))
+	return int(max(1, math.RoundToEven(min(d.Draw(r), MaxValue))))
 }

@@ -1,4 +1,4 @@
-package dataset
+package file
 
 import (
 	"bufio"
@@ -15,11 +15,13 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"aiperfd/internal/engine/dataset/random"
 )
 
 // The bounds of files.
 const (
-	maxLineBytes = 64 << 20
+	MaxLineBytes = 64 << 20
 	// DefaultMaxBytes bounds an unpacked file if [File.MaxBytes] is 0.
 	DefaultMaxBytes int64 = 4 << 30
 )
@@ -33,14 +35,14 @@ type File struct {
 	FS       fs.FS
 	Records  []json.RawMessage // inline records instead of Path
 	MaxBytes int64             // bound of the unpacked file; 0 = [DefaultMaxBytes]
-	OSL      Dist              // output cap of records without one; not given = none is sent
+	OSL      random.Dist       // output cap of records without one; not given = none is sent
 	// Open opens an image, audio clip or video that a record names; nil = files may
 	// not be read. Only regular files may be opened.
 	Open func(name string) (io.ReadCloser, error)
 }
 
-// check checks the options without opening a file.
-func (f File) check() error {
+// Check checks the options without opening a file.
+func (f File) Check() error {
 	switch {
 	case f.Path == "" && len(f.Records) == 0:
 		return errors.New("neither a path nor records are given")
@@ -54,7 +56,7 @@ func (f File) check() error {
 	return nil
 }
 
-// open opens the file; the caller closes it.
+// Open opens the file; the caller closes it.
 func (f File) open() (io.ReadCloser, error) {
 	if f.FS == nil {
 		return os.Open(f.Path)
@@ -70,9 +72,9 @@ func (f File) open() (io.ReadCloser, error) {
 	return f.FS.Open(f.Path)
 }
 
-// each calls do for every record in order with its place, until do returns
+// Each calls do for every record in order with its place, until do returns
 // false. It skips blank lines. The record is valid only during the call.
-func (f File) each(ctx context.Context, do func(where string, record []byte) bool) error {
+func (f File) Each(ctx context.Context, do func(where string, record []byte) bool) error {
 	if f.Path == "" {
 		for i, r := range f.Records {
 			if !do(fmt.Sprintf("records[%d]", i), r) {
@@ -101,7 +103,7 @@ func (f File) each(ctx context.Context, do func(where string, record []byte) boo
 // lines splits a plain file into records.
 func (f File) lines(ctx context.Context, r io.Reader, do func(string, []byte) bool) error {
 	scan := bufio.NewScanner(r)
-	scan.Buffer(make([]byte, 64<<10), maxLineBytes)
+	scan.Buffer(make([]byte, 64<<10), MaxLineBytes)
 	base := path.Base(strings.ReplaceAll(f.Path, "\\", "/"))
 	number := 0
 	for scan.Scan() {
@@ -121,7 +123,7 @@ func (f File) lines(ctx context.Context, r io.Reader, do func(string, []byte) bo
 		}
 	}
 	if err := scan.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("%s:%d: the line is longer than %d MiB", base, number+1, maxLineBytes>>20)
+		return fmt.Errorf("%s:%d: the line is longer than %d MiB", base, number+1, MaxLineBytes>>20)
 	} else if err != nil {
 		return fmt.Errorf("read %s:%d: %w", base, number+1, err)
 	}

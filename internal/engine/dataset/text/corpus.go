@@ -1,4 +1,4 @@
-package dataset
+package text
 
 import (
 	_ "embed"
@@ -16,7 +16,7 @@ type Corpus struct {
 	Name string // as documents write it
 	Doc  string // one sentence for the documentation
 	text func(tokenizer.Tokenizer) string
-	// ring holds its tokens of the built-in tokenizer; nil = not embedded.
+	// Ring holds its tokens of the built-in tokenizer; nil = not embedded.
 	ring []byte
 }
 
@@ -27,8 +27,8 @@ type Corpus struct {
 //go:embed data/prose.ring
 var proseRing []byte
 
-// open returns the corpus as tokens of the tokenizer.
-func (c *Corpus) open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
+// Open returns the corpus as tokens of the tokenizer.
+func (c *Corpus) Open(t tokenizer.Tokenizer) (*tokenizer.Ring, error) {
 	if c.ring != nil && tokenizer.IsBuiltin(t.Name()) {
 		return tokenizer.OpenRing(t, c.ring)
 	}
@@ -51,7 +51,7 @@ func Corpora() []Corpus {
 	}
 }
 
-func findCorpus(name string) (Corpus, error) {
+func FindCorpus(name string) (Corpus, error) {
 	var names []string
 	for _, c := range Corpora() {
 		if c.Name == name {
@@ -74,7 +74,7 @@ func proseText() string {
 	g := &grammar{rand: corpusSeed.Rand("corpus.prose"), lists: proseWords(), templates: proseSentences()}
 	b := make([]byte, 0, corpusBytes+4096)
 	for len(b) < corpusBytes {
-		for range 3 + below(g.rand, 5) {
+		for range 3 + bench.Below(g.rand, 5) {
 			b = append(g.expand(b), ' ')
 		}
 		b = append(b[:len(b)-1], "\n\n"...)
@@ -102,7 +102,7 @@ func randomText(t tokenizer.Tokenizer) string {
 	}
 	r := corpusSeed.Rand("corpus.random")
 	for i := len(ids) - 1; i > 0; i-- {
-		j := below(r, i+1)
+		j := bench.Below(r, i+1)
 		ids[i], ids[j] = ids[j], ids[i]
 	}
 	var b strings.Builder

@@ -1,10 +1,12 @@
-package dataset
+package text
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"aiperfd/internal/engine/bench"
 )
 
 // grammar fills templates with words. A template is a text with placeholders:
@@ -25,7 +27,7 @@ type grammar struct {
 
 // expand appends one randomly chosen template.
 func (g *grammar) expand(dst []byte) []byte {
-	return g.fill(dst, g.templates[below(g.rand, len(g.templates))])
+	return g.fill(dst, g.templates[bench.Below(g.rand, len(g.templates))])
 }
 
 // fill appends one template.
@@ -80,9 +82,9 @@ func (g *grammar) word(name, number string, bound map[string]string) string {
 func (g *grammar) pick(list string) string {
 	switch list {
 	case "num":
-		return strconv.Itoa(2 + below(g.rand, 998))
+		return strconv.Itoa(2 + bench.Below(g.rand, 998))
 	case "year":
-		return strconv.Itoa(1700 + below(g.rand, 300))
+		return strconv.Itoa(1700 + bench.Below(g.rand, 300))
 	case "hex":
 		return fmt.Sprintf("%08x", g.rand.Uint32())
 	}
@@ -90,7 +92,7 @@ func (g *grammar) pick(list string) string {
 	if len(words) == 0 {
 		panic("no word list " + strconv.Quote(list))
 	}
-	return words[below(g.rand, len(words))]
+	return words[bench.Below(g.rand, len(words))]
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
