@@ -41,7 +41,7 @@ func (x *preparation) length(conversation *bench.Conversation) bench.Tokens {
 		if input == 0 {
 			input = x.tokens.Count(strings.Join(t.Texts, " "))
 		}
-		if conversation.Independent {
+		if conversation.Mode == bench.MessageArrayWithResponses {
 			longest = max(longest, total+input+t.MaxTokens)
 			continue
 		}

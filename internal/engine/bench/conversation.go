@@ -2,20 +2,22 @@ package bench
 
 import (
 	"encoding/json"
+	"iter"
 	"time"
 )
 
-// Conversation is an entry of a dataset: a sequence of turns. It is immutable once
-// the dataset is open.
+// Conversation is an entry of a dataset: a sequence of turns, or an orchestrator, which
+// sends nothing itself and starts children in rounds. It is immutable once it is made.
 type Conversation struct {
 	ID      string // unique within the dataset
 	System  string // system message; empty = none
 	Context string // a user message before the first turn; empty = none
 	Model   string // model of all turns; empty = the run's
-	Turns   []Turn // at least one
-	// Independent means that turns are sent without history (single_turn rows that
-	// share a session id).
-	Independent bool
+	Mode    ContextMode
+	Turns   []Turn // at least one, unless there are rounds
+	// Before are children that start with the conversation. Nothing waits for them.
+	Before []*Conversation
+	Rounds []Round // of an orchestrator, which has no turns
 }
 
 // Turn is one request of a conversation.
@@ -25,13 +27,86 @@ type Turn struct {
 	Images      []Media
 	Audios      []Media
 	Videos      []Media
+	Messages    json.RawMessage // an array of chat messages, which replaces role, texts and media; nil = none
+	Tools       json.RawMessage // an array of tools as the chat API has them; nil = none
 	Payload     []byte          // replaces the whole request body; nil = none
 	Role        string          // empty = "user"
 	Model       string          // overrides the model of the conversation; empty = not set
 	MaxTokens   Tokens          // maximum output length; 0 = not sent
 	Delay       time.Duration   // think time after the previous response; 0 = none
+	At          time.Duration   // when the turn was sent originally, in the dataset's own time; see Timed
+	Timed       bool            // At is known
 	ExtraBody   json.RawMessage // a JSON object merged into the request body; nil = none
 	InputTokens Tokens          // exact length of Texts and Named with the run's tokenizer; 0 = not counted
+	Forks       []Fork          // start after a successful answer to the turn
+	Spawns      []Spawn         // start after a successful answer to the turn
+}
+
+// Fork is a child that continues the conversation: it has the history of its parent up
+// to the answer to the turn that forks. A fork that is not in the background ends its
+// parent, so that only the last turn may have one.
+type Fork struct {
+	Child      *Conversation
+	Background bool // the parent goes on
+}
+
+// Spawn is a group of children with a history of their own.
+type Spawn struct {
+	Children []*Conversation
+	// JoinAt is the number of the parent's turn that is sent once all children have
+	// ended; it is larger than that of the turn that spawns. 0 = nothing waits for them.
+	JoinAt int
+}
+
+// Round is one round of an orchestrator: after the think time the children start, and
+// the next round begins when all of them have ended.
+type Round struct {
+	Think    time.Duration
+	Children []*Conversation
+}
+
+// Requests returns the number of requests of the conversation and all its descendants,
+// without repetitions of turns that fail.
+func (c *Conversation) Requests() int64 {
+	n := int64(len(c.Turns))
+	for child := range c.Children() {
+		n += child.Requests()
+	}
+	return n
+}
+
+// Children yields the children of the conversation in the order of their places.
+func (c *Conversation) Children() iter.Seq[*Conversation] {
+	return func(yield func(*Conversation) bool) {
+		all := func(children []*Conversation) bool {
+			for _, child := range children {
+				if !yield(child) {
+					return false
+				}
+			}
+			return true
+		}
+		if !all(c.Before) {
+			return
+		}
+		for i := range c.Rounds {
+			if !all(c.Rounds[i].Children) {
+				return
+			}
+		}
+		for i := range c.Turns {
+			for _, fork := range c.Turns[i].Forks {
+				if !yield(fork.Child) {
+					return
+				}
+			}
+			for _, spawn := range c.Turns[i].Spawns {
+				if !all(spawn.Children) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // NamedTexts are texts of a turn that have a separate member in the API.
@@ -53,6 +128,7 @@ type Tokens int64
 
 // Exchange is a turn and its answer, as sent in the history of later turns.
 type Exchange struct {
-	Turn   Turn
-	Answer Choice // choice 0 of the answer
+	Turn       Turn
+	Answer     Choice // choice 0 of the answer
+	Unanswered bool   // no answer is sent after the turn
 }

@@ -104,7 +104,9 @@ func messages(f *load.Finished) []chattemplate.Message {
 	}
 	for i := range f.History {
 		turn(&f.History[i].Turn)
-		add("assistant", f.History[i].Answer.Text)
+		if !f.History[i].Unanswered {
+			add("assistant", f.History[i].Answer.Text)
+		}
 	}
 	turn(&f.Conversation.Turns[f.Record.Turn])
 	return out

@@ -53,7 +53,7 @@ func (h hasher) conversation(c *bench.Conversation) {
 	h.text(c.Context)
 	h.text(c.Model)
 	independent := int64(0)
-	if c.Independent {
+	if c.Mode == bench.MessageArrayWithResponses {
 		independent = 1
 	}
 	h.number(independent)

@@ -52,7 +52,7 @@ func (b *payloadBuilder) read(ctx context.Context) error {
 			return true
 		}
 		b.entries = append(b.entries, &bench.Conversation{
-			ID: fmt.Sprintf("session_%06d", len(b.entries)), Independent: true,
+			ID: fmt.Sprintf("session_%06d", len(b.entries)), Mode: bench.MessageArrayWithResponses,
 			Turns: []bench.Turn{{Payload: bytes.Clone(body)}},
 		})
 		return true

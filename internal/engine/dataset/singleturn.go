@@ -97,7 +97,7 @@ func (b *rowBuilder) add(r row) (problems []string) {
 		if b.Entries > 0 && len(b.entries) == b.Entries {
 			return nil
 		}
-		c = &bench.Conversation{ID: r.session, System: b.System, Independent: true}
+		c = &bench.Conversation{ID: r.session, System: b.System, Mode: bench.MessageArrayWithResponses}
 		b.entries = append(b.entries, c)
 		if r.session != "" {
 			b.byID[r.session] = c

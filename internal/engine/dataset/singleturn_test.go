@@ -44,7 +44,7 @@ const goodFile = `{"text": "List three rivers.", "output_length": 40}
 // goodEntries is what goodFile means.
 func goodEntries() []bench.Conversation {
 	one := func(id string, t ...bench.Turn) bench.Conversation {
-		return bench.Conversation{ID: id, Turns: t, Independent: true}
+		return bench.Conversation{ID: id, Turns: t, Mode: bench.MessageArrayWithResponses}
 	}
 	return []bench.Conversation{
 		one("session_000001", bench.Turn{Texts: []string{"List three rivers."}, MaxTokens: 40}),
@@ -127,10 +127,10 @@ func TestSingleTurnOptions(t *testing.T) {
 	o.File.OSL = made(t, random.Spec{Points: []random.Point{{7, 1}}})
 	s := mustOpen(t, "single_turn", o)
 	want := []bench.Conversation{
-		{ID: "session_000000", System: "Be brief.", Independent: true, Turns: []bench.Turn{
+		{ID: "session_000000", System: "Be brief.", Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{
 			{Texts: []string{"a b c"}, MaxTokens: 40, InputTokens: 3},
 		}},
-		{ID: "s", System: "Be brief.", Independent: true, Turns: []bench.Turn{
+		{ID: "s", System: "Be brief.", Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{
 			{Texts: []string{"d"}, MaxTokens: 7, InputTokens: 1},
 			{Texts: []string{"f"}, MaxTokens: 7, InputTokens: 1, Delay: 90 * time.Second},
 		}},

@@ -96,7 +96,7 @@ func (s *session) remember(turn int, a *bench.Answer) bool {
 	if a.Failure != nil {
 		return false
 	}
-	if !s.conversation.Independent {
+	if s.conversation.Mode != bench.MessageArrayWithResponses {
 		var answer bench.Choice
 		if len(a.Choices) > 0 {
 			answer = a.Choices[0]

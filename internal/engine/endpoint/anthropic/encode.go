@@ -136,6 +136,9 @@ func dialogue(r *codec.Request) (system string, list []anthropicMessage, err err
 			}
 		}
 		previous := &r.History[i].Answer
+		if calls = nil; r.History[i].Unanswered {
+			continue
+		}
 		add("assistant", answerBlocks(previous)...)
 		calls = previous.ToolCalls
 	}

@@ -51,6 +51,10 @@ func AppendMessages(dst []byte, r *Request) []byte {
 		if i > 0 || !systemFirst {
 			m.turn(history[i].Turn)
 		}
+		if history[i].Unanswered {
+			m.calls = nil
+			continue
+		}
 		m.answer(&history[i].Answer)
 	}
 	if len(history) > 0 || !systemFirst {

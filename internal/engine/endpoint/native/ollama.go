@@ -76,7 +76,9 @@ func encodeOllamaChat(dst []byte, r *codec.Request) ([]byte, error) {
 		if err := m.turn(&e.Turn); err != nil {
 			return dst, err
 		}
-		m.answer(&e.Answer)
+		if !e.Unanswered {
+			m.answer(&e.Answer)
+		}
 	}
 	if err := m.turn(&r.Turn); err != nil {
 		return dst, err

@@ -63,7 +63,9 @@ func (m *inputItems) conversation(r *codec.Request) (system string, err error) {
 				return "", err
 			}
 		}
-		m.answer(&r.History[i].Answer)
+		if m.calls = nil; !r.History[i].Unanswered {
+			m.answer(&r.History[i].Answer)
+		}
 	}
 	if err := m.turn(&r.Turn); err != nil {
 		return "", err
