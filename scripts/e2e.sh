@@ -125,7 +125,7 @@ stage_curl() {
   get /api/metrics | contains '"time_to_first_token":{' || die "no live metrics"
   eventually 60 is "$id" completed
   get "/api/runs/$id/results" | contains '"status":"complete"' || die "no results"
-  for file in profile_export_aiperf.json profile_export_aiperf.csv profile_export.jsonl profile_export_console.txt inputs.json; do
+  for file in profile_export_aiperf.json profile_export_aiperf.csv profile_export.jsonl profile_export_console.txt; do
     get "/api/runs/$id/results/list" | contains "\"name\":\"$file\"" || die "$file is not listed"
     get "/api/runs/$id/results/files/$file" >"$work/$file" && [[ -s $work/$file ]] || die "$file cannot be downloaded"
   done

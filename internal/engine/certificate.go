@@ -72,22 +72,26 @@ func (x *certification) reference() certify.Options {
 	return o
 }
 
-// requestBytes returns the mean size of the first requests of a few conversations.
+// requestBytes returns the mean size of the requests of the run, or before that of the
+// first requests of a few conversations.
 func (x *certification) requestBytes() int {
-	const most = 16
-	total, count, tokenIDs := 0, 0, x.tokenIDs()
-	if tokenIDs == nil {
-		tokenIDs = func(*bench.Turn, string) []int { return nil }
+	var sent, count int64
+	for i := range x.finished {
+		c := &x.finished[i].public.Counters
+		sent, count = sent+c.BytesSent, count+c.Sent
 	}
-	for i := range min(x.data.first.Len(), most) {
-		conversation := x.data.first.At(i)
-		body, err := x.plan.Kind.Body(nil, &endpoint.Request{
-			Model: conversation.Model, System: conversation.System, Context: conversation.Context, Turn: conversation.Turns[0],
-			TokenIDs: tokenIDs(&conversation.Turns[0], conversation.Model), Settings: &x.plan.Settings,
-		})
-		if err == nil {
-			total, count = total+len(body), count+1
+	if count > 0 {
+		return int(sent / count)
+	}
+	const most = 16
+	for _, c := range x.data.readers[0].Head(most) {
+		r := endpoint.Request{Model: c.Model, System: c.System, Context: c.Context, Turn: c.Turns[0], Settings: &x.plan.Settings}
+		if encode := x.tokenIDs(); encode != nil {
+			r.TokenIDs = encode(&c.Turns[0], c.Model)
+		}
+		if body, err := x.plan.Kind.Body(nil, &r); err == nil {
+			sent, count = sent+int64(len(body)), count+1
 		}
 	}
-	return total / max(count, 1)
+	return int(sent / max(count, 1))
 }

@@ -187,7 +187,7 @@ func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), nil)
-		r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 1",
+		r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 2",
 			`  dataset: {type: file, records: [{text: one}, {text: two, image: "http://h/a.png"}]}`), "type: chat", "type: completions", 1))
 		if r.State != bench.StateFailed || r.Error == nil || r.Error.Code != run.DatasetFailed ||
 			!strings.Contains(r.Error.Message, "turn 0 of conversation session_000001 has images; the endpoint type completions takes none") {
@@ -250,7 +250,15 @@ func TestMediaOfUntrustedDocuments(t *testing.T) {
 			case tt.want == "" && err != nil:
 				t.Error(err)
 			case tt.want == "":
-				if got := source.At(0).Turns[0].Images; len(got) != 1 || !bytes.Equal(got[0].Data, img.Bytes()) {
+				entry, err := source.Next(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				c, err := entry.Make()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := c.Turns[0].Images; len(got) != 1 || !bytes.Equal(got[0].Data, img.Bytes()) {
 					t.Errorf("images = %+v", got)
 				}
 			}

@@ -13,7 +13,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
-	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/metric"
@@ -70,13 +69,6 @@ type notifications struct {
 	status        func(text string) // what the run is waiting for, for users; empty = it no longer waits
 	alarm         func(text string) // status, as a warning
 	modelResolved func(*plan.Plan)  // the server has named the model
-}
-
-// datasets holds the datasets of a run, one per tokenizer.
-type datasets struct {
-	first   dataset.Source
-	byModel map[string]dataset.Source // nil = the first is every model's
-	sampler *dataset.Sampler
 }
 
 // observation is the state of the load generator.

@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -13,8 +10,6 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/collect"
-	"aiperfd/internal/engine/dataset"
-	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/redact"
@@ -69,10 +64,9 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	}); err != nil {
 		return &prepareError{run.TokenizerFailed, err}
 	}
-	if err := x.openDataset(ctx); err != nil {
+	if err := x.openDataset(ctx, dir, models.Context); err != nil {
 		return &prepareError{run.DatasetFailed, err}
 	}
-	x.checkLengths(models.Context)
 	if err := x.servers.ResetCaches(ctx); err != nil {
 		return &prepareError{run.CacheReset, err}
 	}
@@ -92,7 +86,7 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	x.records = &collect.Run{Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files}
 	x.work = load.NewWork(load.Options{
 		Plan: x.plan, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
-		Draw: x.data.draw, TokenIDs: x.tokenIDs(), Stop: x.cancel,
+		Draw: x.data.next, TokenIDs: x.tokenIDs(), Stop: x.cancel,
 	})
 	return nil
 }
@@ -122,15 +116,8 @@ func (x *preparation) resolveModels(ctx context.Context) (*target.Models, error)
 	return models, nil
 }
 
-// openFiles writes the files that do not depend on responses, and starts the writers
-// of the record files.
-func (x *preparation) openFiles(dir string) error {
-	if err := collect.WriteInputs(&collect.InputOptions{
-		Dir: dir, Plan: x.plan, Source: x.data.first, Secrets: x.secrets, TokenIDs: x.tokenIDs(), Warn: x.warn,
-	}); err != nil {
-		return err
-	}
-	var err error
+// openFiles starts the writers of the record files.
+func (x *preparation) openFiles(dir string) (err error) {
 	x.files, err = collect.OpenFiles(collect.FileOptions{Dir: dir, Plan: x.plan, Clock: x.clock, Secrets: x.secrets})
 	return err
 }
@@ -167,66 +154,6 @@ func (x *preparation) warnOfConnections() {
 	}
 }
 
-// openDataset opens a dataset per tokenizer: models with different tokenizers get
-// different prompts.
-func (x *preparation) openDataset(ctx context.Context) error {
-	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
-		o := x.plan.Dataset.Options
-		o.Tokenizer = tok.Tokenizer
-		source, err := x.plan.Dataset.Kind.Open(ctx, o)
-		if err != nil {
-			return err
-		}
-		if err := takes(&x.plan.Kind, source); err != nil {
-			return fmt.Errorf("open dataset: %w", err)
-		}
-		for _, warning := range source.Describe().Warnings {
-			x.warn("dataset", warning)
-		}
-		x.data.add(source, tok.Models)
-	}
-	var err error
-	x.data.sampler, err = dataset.NewSampler(cmp.Or(x.plan.Dataset.Sampling, "sequential"), x.data.first.Len(), x.plan.Seed)
-	return err
-}
-
-// add adds the dataset of some models; no models = all.
-func (d *datasets) add(source dataset.Source, models []string) {
-	if d.first == nil {
-		d.first = source
-	}
-	for _, model := range models {
-		if d.byModel == nil {
-			d.byModel = map[string]dataset.Source{}
-		}
-		d.byModel[model] = source
-	}
-}
-
-// of returns the dataset of a model.
-func (d *datasets) of(model string) dataset.Source {
-	if own := d.byModel[model]; own != nil {
-		return own
-	}
-	return d.first
-}
-
-// draw returns the next conversation for a model. Not safe for concurrent use.
-func (d *datasets) draw(model string) *bench.Conversation { return d.of(model).At(d.sampler.Next()) }
-
-// hash is the hash of everything that may be sent: of several datasets, in the order
-// of their models, that of their hashes.
-func (d *datasets) hash(models []string) string {
-	if len(d.byModel) == 0 {
-		return d.first.Hash()
-	}
-	all := sha256.New()
-	for _, model := range models {
-		fmt.Fprintln(all, d.of(model).Hash())
-	}
-	return hex.EncodeToString(all.Sum(nil))
-}
-
 // warnReserved warns of extra inputs that cannot be sent.
 func (x *preparation) warnReserved() {
 	for _, f := range x.plan.Settings.Extra {
@@ -235,30 +162,6 @@ func (x *preparation) warnReserved() {
 				"extra input %q is not sent: in requests of type %s this field is what the dataset says", f.Name, x.plan.Kind.Name))
 		}
 	}
-}
-
-// takes reports the first turn with content that the endpoint type does not accept.
-func takes(kind *endpoint.Kind, source dataset.Source) error {
-	for i := range source.Len() {
-		conversation := source.At(i)
-		for k := range conversation.Turns {
-			t := &conversation.Turns[k]
-			what := ""
-			switch {
-			case t.Payload != nil:
-			case len(t.Images) > 0 && !kind.Caps.Images:
-				what = "images"
-			case len(t.Audios) > 0 && !kind.Caps.Audio:
-				what = "audio"
-			case len(t.Videos) > 0 && !kind.Caps.Video:
-				what = "video"
-			}
-			if what != "" {
-				return fmt.Errorf("turn %d of conversation %s has %s; the endpoint type %s takes none", k, conversation.ID, what, kind.Name)
-			}
-		}
-	}
-	return nil
 }
 
 // warn adds a warning to the result.
@@ -270,6 +173,9 @@ func (x *execution) warn(code, detail string) {
 func (x *execution) close() {
 	if x.work != nil {
 		x.work.Wait()
+	}
+	if err := x.data.close(x.warn); err != nil {
+		x.warn("dataset", err.Error())
 	}
 	if x.client != nil {
 		x.client.Close()

@@ -16,19 +16,28 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// singleSource is a dataset of one conversation.
-type singleSource struct{ dataset.Source }
-
-func (singleSource) Len() int { return 1 }
-
-func (singleSource) At(int) *bench.Conversation {
-	return &bench.Conversation{Turns: []bench.Turn{{Texts: []string{"hello"}}}}
+// useTurns makes a run send conversations of one turn each.
+func useTurns(t *testing.T, x *execution, turns ...bench.Turn) {
+	t.Helper()
+	r, err := dataset.NewReader(t.Context(), dataset.ReaderOptions{Source: turnSource(turns), Sampling: "sequential", Ahead: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := r.Ready(); err != nil {
+		t.Fatal(err)
+	}
+	x.data.add(r, nil)
 }
 
 // A certificate that cannot be made is a warning, and does not end the run.
 func TestNoCertificate(t *testing.T) {
 	x := newExecution(&plan.Plan{Certify: "before", Measure: plan.Measure{Phases: []plan.Phase{{Kind: bench.Profiling, Concurrency: 1}}}}, nil)
-	x.data.first = singleSource{}
+	useTurns(t, x, bench.Turn{Texts: []string{"hello"}})
 	x.plan.Kind.Encode = encodeNothing
 	(&certification{x}).run(t.Context(), "after", nil)
 	if len(x.warnings) != 0 || x.observed.certificate != nil {
@@ -70,7 +79,7 @@ func TestReference(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			x := newExecution(&plan.Plan{Measure: plan.Measure{Phases: tt.phases}, Targets: []plan.Target{{URL: &url.URL{Scheme: tt.scheme}}}}, nil)
-			x.data.first = singleSource{}
+			useTurns(t, x, bench.Turn{Texts: []string{"hello"}})
 			x.plan.Kind.Encode = encodeNothing
 			o := (&certification{x}).reference()
 			if o.Concurrency != tt.streams || o.Rate != tt.rate || (o.Transport.Dial != nil) != tt.std {

@@ -17,7 +17,7 @@ import (
 
 // export closes the record files, computes the exact results and writes them.
 func (x *execution) export(r *run.Run, dir string) report.Outcome {
-	fileErr := x.files.Close()
+	fileErr := errors.Join(x.files.Close(), x.data.close(x.warn))
 	x.work.Wait()
 	x.client.Close()
 	o := report.Conclude(x.results(r))
@@ -41,9 +41,7 @@ func (x *execution) results(r *run.Run) *report.Input {
 		},
 		Sharing: report.Sharing(x.client.Shared()),
 	}
-	if x.data.first != nil {
-		in.Dataset = x.data.hash(x.plan.Models.Names)
-	}
+	in.Dataset = x.data.hash()
 	return in
 }
 

@@ -6,20 +6,9 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/run"
 )
-
-// turns is a dataset of conversations with one turn each.
-type turns []bench.Conversation
-
-var _ dataset.Source = turns(nil)
-
-func (s turns) Len() int                     { return len(s) }
-func (s turns) At(i int) *bench.Conversation { return &s[i] }
-func (s turns) Hash() string                 { return "turns" }
-func (s turns) Describe() dataset.Description {
-	return dataset.Description{Entries: len(s), Turns: len(s)}
-}
 
 // SubmitTurns is Submit with turns in place of the document's dataset, for tests of
 // content that no dataset makes.
@@ -28,11 +17,7 @@ func (e *Engine) SubmitTurns(ctx context.Context, s run.Submission, list ...benc
 	if err != nil {
 		return nil, err
 	}
-	source := make(turns, 0, len(list))
-	for i := range list {
-		source = append(source, bench.Conversation{ID: "turn" + strconv.Itoa(i), Turns: list[i : i+1]})
-	}
-	j.plan.Dataset.Kind.Open = func(context.Context, dataset.Options) (dataset.Source, error) { return source, nil }
+	j.plan.Dataset.Kind.Open = func(context.Context, dataset.Options) (source.Source, error) { return turnSource(list), nil }
 	select {
 	case <-e.open: // or the run is taken for one of an earlier process
 	case <-ctx.Done():
@@ -44,4 +29,13 @@ func (e *Engine) SubmitTurns(ctx context.Context, s run.Submission, list ...benc
 	created := j.view()
 	e.enqueue(j)
 	return created, nil
+}
+
+// turnSource is a dataset of conversations of one turn each.
+func turnSource(turns []bench.Turn) source.Source {
+	return source.NewIndexed(len(turns), func(i int) source.Entry {
+		return source.Entry{Number: i, Make: func() (*bench.Conversation, error) {
+			return &bench.Conversation{ID: "turn" + strconv.Itoa(i), Turns: turns[i : i+1]}, nil
+		}}
+	}, func() source.Description { return source.Description{} })
 }

@@ -1,15 +1,16 @@
 package collect
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
-	"aiperfd/internal/engine/dataset"
-	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plan"
@@ -17,31 +18,32 @@ import (
 
 // inputs.json ends at its bound, with a warning.
 func TestInputsBound(t *testing.T) {
-	var records []json.RawMessage
-	for i := range 5 {
-		records = append(records, fmt.Appendf(nil, `{"text": "%s%d"}`, strings.Repeat("x", 1000), i))
-	}
-	source, err := dataset.Open(t.Context(), "single_turn", dataset.Options{File: file.File{Records: records}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	kind, _ := endpoint.Lookup("chat")
 	for bound, want := range map[int]string{
 		1 << 30: "",
-		2500:    "inputs.json holds the first 3 of 5 conversations: it is bounded to 0 MiB",
+		2500:    "inputs.json holds the first 3 conversations: it is bounded to 0 MiB",
 	} {
-		got := ""
-		o := &InputOptions{
-			Plan: &plan.Plan{Measure: plan.Measure{Kind: kind}, Models: plan.Models{Names: []string{"m"}}}, Source: source,
-			Warn: func(_, detail string) { got += detail },
+		dir := t.TempDir()
+		w, err := OpenInputs(InputOptions{
+			Dir: dir, Plan: &plan.Plan{Measure: plan.Measure{Kind: kind}, Models: plan.Models{Names: []string{"m"}}},
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		var fault error
-		n := 0
-		for range o.inputs(bound, &fault) {
-			n++
+		w.bound = bound
+		for i := range 5 {
+			c := bench.Conversation{ID: strconv.Itoa(i), Turns: []bench.Turn{{Texts: []string{strings.Repeat("x", 1000)}}}}
+			if err := w.Add(&c); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if fault != nil || got != want || (want == "") != (n == 5) {
-			t.Errorf("bound %d: %d conversations, warnings %q: %v", bound, n, got, fault)
+		got, err := w.Close()
+		if err != nil || got != want {
+			t.Errorf("bound %d: warning %q, want %q: %v", bound, got, want, err)
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "inputs.json"))
+		if n := bytes.Count(data, []byte("session_id")); err != nil || !json.Valid(data) || (want == "") != (n == 5) {
+			t.Errorf("bound %d: %d conversations in %s: %v", bound, n, data, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ type Artifacts struct {
 	Prefix        *string `json:"prefix"`
 	Level         string  `json:"level" validate:"oneof=summary records raw"` // summary, records (default), raw
 	ExportOutputs bool    `json:"exportOutputsJson"`
+	ExportInputs  bool    `json:"exportInputs"`
 }
 
 // decode reads the section. AIPerf selects files by records and raw; both together

@@ -33,7 +33,7 @@ func WriteDocs(w io.Writer) error {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, c.Doc)
 	}
 	b.WriteString("\n## Sampling\n\n| strategy | order |\n|---|---|\n")
-	for _, s := range Samplers() {
+	for _, s := range Samplings() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", s.Name, s.Doc)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {

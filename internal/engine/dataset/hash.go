@@ -4,37 +4,31 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"io"
 
 	"aiperfd/internal/engine/bench"
 )
 
 // hashVersion begins the input of every hash; it changes with the encoding below.
-const hashVersion = "aiperfd dataset 1"
+const hashVersion = "aiperfd dataset 2"
 
-// contentHash identifies the content of a dataset: SHA-256 over all fields in order,
-// numbers as eight bytes, texts and lists preceded by their length. Counted input
-// tokens are not hashed, since they depend on the tokenizer.
-func contentHash(entries []*bench.Conversation) string {
+// contentDigest identifies the content of a conversation: SHA-256 over its number and all
+// fields in order, numbers as eight bytes, texts and lists preceded by their length.
+// Counted input tokens are not hashed, since they depend on the tokenizer.
+func contentDigest(number int, c *bench.Conversation) (out [sha256.Size]byte) {
 	sum := sha256.New()
-	w := bufio.NewWriterSize(sum, 1<<16)
-	h := hasher{w, map[*byte][sha256.Size]byte{}}
+	h := hasher{bufio.NewWriterSize(sum, 4<<10)}
 	h.text(hashVersion)
-	h.number(int64(len(entries)))
-	for _, c := range entries {
-		h.conversation(c)
-	}
-	// Writes to a bytes buffer or a hash never fail.
-	_ = w.Flush()
-	return hex.EncodeToString(sum.Sum(nil))
+	h.number(int64(number))
+	h.conversation(c)
+	// Writes to a hash never fail.
+	_ = h.w.Flush()
+	sum.Sum(out[:0])
+	return out
 }
 
-type hasher struct {
-	w *bufio.Writer
-	// seen holds the hashes of media by their address: turns share media.
-	seen map[*byte][sha256.Size]byte
-}
+// hasher writes values in a form that is different for different values.
+type hasher struct{ w *bufio.Writer }
 
 func (h hasher) number(n int64) {
 	var b [8]byte
@@ -52,11 +46,7 @@ func (h hasher) conversation(c *bench.Conversation) {
 	h.text(c.System)
 	h.text(c.Context)
 	h.text(c.Model)
-	independent := int64(0)
-	if c.Mode == bench.MessageArrayWithResponses {
-		independent = 1
-	}
-	h.number(independent)
+	h.number(int64(c.Mode))
 	h.number(int64(len(c.Turns)))
 	for i := range c.Turns {
 		t := &c.Turns[i]
@@ -69,9 +59,15 @@ func (h hasher) conversation(c *bench.Conversation) {
 		h.number(int64(t.MaxTokens))
 		h.number(int64(t.Delay))
 		h.text(string(t.ExtraBody))
-		if t.Payload != nil {
-			h.text("payload")
-			h.text(string(t.Payload))
+		for name, raw := range [...][]byte{t.Payload, t.Messages, t.Tools} {
+			if raw != nil {
+				h.number(int64(name))
+				h.text(string(raw))
+			}
+		}
+		if t.Timed {
+			h.text("at")
+			h.number(int64(t.At))
 		}
 		h.named(t.Named)
 		h.media("images", t.Images)
@@ -91,8 +87,7 @@ func (h hasher) named(parts []bench.NamedTexts) {
 	}
 }
 
-// media adds the media of a turn. A turn without media adds nothing, so that its hash
-// equals that of versions without media.
+// media adds the media of a turn.
 func (h hasher) media(kind string, list []bench.Media) {
 	if len(list) == 0 {
 		return
@@ -105,14 +100,6 @@ func (h hasher) media(kind string, list []bench.Media) {
 		h.text(m.URL)
 		h.text(m.MIME)
 		h.number(int64(len(m.Data)))
-		if len(m.Data) == 0 {
-			continue
-		}
-		sum, ok := h.seen[&m.Data[0]]
-		if !ok {
-			sum = sha256.Sum256(m.Data)
-			h.seen[&m.Data[0]] = sum
-		}
-		_, _ = h.w.Write(sum[:])
+		_, _ = h.w.Write(m.Data)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/tokenizer"
 )
 
@@ -17,22 +18,22 @@ func TestRawPayload(t *testing.T) {
 		[]byte(`{"prompt":["a b","c"],"n":1e400}`),
 		[]byte(`{"x":1}`),
 	}
-	source, err := Open(t.Context(), "raw_payload", Options{File: file.File{Records: records}, Tokenizer: tokenizer.Builtin()})
+	all, err := openAll(t.Context(), "raw_payload", Options{Options: source.Options{File: file.File{Records: records}, Tokenizer: tokenizer.Builtin()}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []bench.Tokens{3, 3, 0} {
-		turn := source.At(i).Turns[0]
+		turn := all.At(i).Turns[0]
 		if string(turn.Payload) != string(records[i]) || turn.InputTokens != want {
 			t.Errorf("entry %d: %s with %d tokens, want %s with %d", i, turn.Payload, turn.InputTokens, records[i], want)
 		}
 	}
-	other, err := Open(t.Context(), "raw_payload", Options{File: file.File{Records: records[1:]}, Entries: 1})
-	if err != nil || other.Len() != 1 || other.Hash() == source.Hash() {
-		t.Errorf("one entry of other bodies: %d, same hash %v, %v", other.Len(), other.Hash() == source.Hash(), err)
+	other, err := openAll(t.Context(), "raw_payload", Options{Options: source.Options{File: file.File{Records: records[1:]}, Entries: 1}})
+	if err != nil || other.Len() != 1 || other.Hash() == all.Hash() {
+		t.Errorf("one entry of other bodies: %d, same hash %v, %v", other.Len(), other.Hash() == all.Hash(), err)
 	}
 	var wrong *file.FileError
-	if _, err := Open(context.Background(), "raw_payload", Options{File: file.File{Records: []json.RawMessage{[]byte(`[1]`), []byte(`{}`), []byte(`"x"`)}}}); !errors.As(err, &wrong) || len(wrong.Problems) != 2 {
+	if _, err := Open(context.Background(), "raw_payload", Options{Options: source.Options{File: file.File{Records: []json.RawMessage{[]byte(`[1]`), []byte(`{}`), []byte(`"x"`)}}}}); !errors.As(err, &wrong) || len(wrong.Problems) != 2 {
 		t.Errorf("bodies that are no objects: %v, want two problems", err)
 	}
 }
@@ -44,7 +45,7 @@ func FuzzRawPayload(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o := fromText(string(data))
 		o.File.MaxBytes = 1 << 20
-		s, err := Open(t.Context(), "raw_payload", o)
+		s, err := openAll(t.Context(), "raw_payload", o)
 		if err != nil {
 			return
 		}

@@ -16,16 +16,17 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/random"
+	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/tokenizer"
 )
 
 // fromText returns options that read the text as file chats.jsonl.
 func fromText(text string) Options {
-	return Options{File: file.File{Path: "in/chats.jsonl", FS: fstest.MapFS{"in/chats.jsonl": {Data: []byte(text)}}}}
+	return Options{Options: source.Options{File: file.File{Path: "in/chats.jsonl", FS: fstest.MapFS{"in/chats.jsonl": {Data: []byte(text)}}}}}
 }
 
 // entries copies the conversations of a source.
-func entries(s Source) []bench.Conversation {
+func entries(s *opened) []bench.Conversation {
 	var out []bench.Conversation
 	for i := range s.Len() {
 		out = append(out, *s.At(i))
@@ -87,11 +88,11 @@ func TestSingleTurn(t *testing.T) {
 			if diff := cmp.Diff(goodEntries(), entries(s)); diff != "" {
 				t.Errorf("entries (-want +got):\n%s", diff)
 			}
-			want := Description{Kind: "single_turn", Path: "in/chats.jsonl", Entries: 5, Turns: 6}
+			want := source.Description{Path: "in/chats.jsonl", Entries: 5}
 			if diff := cmp.Diff(want, s.Describe()); diff != "" {
 				t.Errorf("Describe (-want +got):\n%s", diff)
 			}
-			if want := "a03647db5f9f0e255ec30ac3a7b604fc4381296b5a5bf08c80e0dd5967b006db"; s.Hash() != want {
+			if want := "cdd0e65d11bb49afd95e5160fb3e11c7a2afb07378ef567b91ec5740d9d87758"; s.Hash() != want {
 				t.Errorf("hash = %s, want %s", s.Hash(), want)
 			}
 		})
@@ -124,7 +125,7 @@ func TestSingleTurnOptions(t *testing.T) {
 		`{"text": "f", "session_id": "s", "delay": 90000}` + "\n"
 	o := fromText(text)
 	o.Entries, o.System, o.Tokenizer = 2, "Be brief.", tokenizer.Builtin()
-	o.File.OSL = made(t, random.Spec{Points: []random.Point{{7, 1}}})
+	o.OSL = made(t, random.Spec{Points: []random.Point{{7, 1}}})
 	s := mustOpen(t, "single_turn", o)
 	want := []bench.Conversation{
 		{ID: "session_000000", System: "Be brief.", Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{
@@ -150,7 +151,7 @@ func TestSingleTurnOptions(t *testing.T) {
 
 func TestSingleTurnSeeds(t *testing.T) {
 	o := fromText(strings.Repeat(`{"text": "x"}`+"\n", 20))
-	o.File.OSL = normal(t, 1000, 300)
+	o.OSL = normal(t, 1000, 300)
 	a, b := mustOpen(t, "single_turn", o), mustOpen(t, "single_turn", o)
 	if diff := cmp.Diff(entries(a), entries(b)); diff != "" || a.Hash() != b.Hash() {
 		t.Errorf("the same seed gives another dataset:\n%s", diff)
@@ -238,8 +239,8 @@ chats.jsonl:3: text: must be a string, {name, contents}, or a list of either, no
 	if !errors.As(err, &wrong) || len(wrong.Problems) != 20 || wrong.More {
 		t.Errorf("error of 20 bad records = %v, want 20 problems and no more", err)
 	}
-	o := Options{File: file.File{Records: []json.RawMessage{[]byte(`{"text":"a"}`), []byte(`7`), nil}}}
-	_, err = Open(t.Context(), "single_turn", o)
+	o := Options{Options: source.Options{File: file.File{Records: []json.RawMessage{[]byte(`{"text":"a"}`), []byte(`7`), nil}}}}
+	_, err = openAll(t.Context(), "single_turn", o)
 	if want := "open dataset inline records: records[1]: must be a JSON object, one on each line\n" +
 		"records[2]: the JSON object ends too early"; err == nil || err.Error() != want {
 		t.Errorf("error = %v\nwant    %s", err, want)
@@ -269,7 +270,7 @@ func FuzzSingleTurn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o := fromText(string(data))
 		o.File.MaxBytes = 1 << 20
-		s, err := Open(t.Context(), "single_turn", o)
+		s, err := openAll(t.Context(), "single_turn", o)
 		if err != nil {
 			var wrong *file.FileError
 			if errors.As(err, &wrong) && (len(wrong.Problems) == 0 || len(wrong.Problems) > file.MaxProblems) {

@@ -5,48 +5,69 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 
 	"aiperfd/internal/engine/redact"
 )
 
-// WriteInputs writes inputs.json: the request bodies of every conversation in
-// the order of the sequence. It holds one conversation at a time in memory and
-// does not keep the slices. Exact secrets are taken out of every string. It
-// writes in small pieces; w should buffer.
-func WriteInputs(w io.Writer, conversations iter.Seq2[string, []json.RawMessage], secrets *redact.Set) error {
-	var b bytes.Buffer
-	b.WriteString("{\n  \"data\": [")
-	first := true
-	for id, payloads := range conversations {
-		if !first {
-			b.WriteByte(',')
+// InputsWriter writes inputs.json: the request bodies of conversations, in the order in
+// which they are added. It writes in small pieces; the writer below should buffer.
+type InputsWriter struct {
+	w       io.Writer
+	secrets *redact.Set // exact secrets are taken out of every string
+	b       bytes.Buffer
+	count   int
+}
+
+// InputsSession is a conversation in inputs.json.
+type InputsSession struct {
+	ID       string
+	Payloads []json.RawMessage // one per turn
+	Mode     string            // context mode of a conversation whose later turns are sent with history; empty = none
+}
+
+// NewInputsWriter returns a writer.
+func NewInputsWriter(w io.Writer, secrets *redact.Set) *InputsWriter {
+	return &InputsWriter{w: w, secrets: secrets}
+}
+
+// Add writes a conversation. It does not keep the payloads.
+func (w *InputsWriter) Add(s *InputsSession) error {
+	if w.count > 0 {
+		w.b.WriteByte(',')
+	} else {
+		w.b.WriteString("{\n  \"data\": [")
+	}
+	w.count++
+	w.b.WriteString("\n    {\n      \"session_id\": ")
+	w.b.Write(appendText(nil, w.secrets.Exact(s.ID)))
+	if s.Mode != "" {
+		w.b.WriteString(",\n      \"context_mode\": \"" + s.Mode + "\"")
+	}
+	w.b.WriteString(",\n      \"payloads\": [")
+	for i, p := range s.Payloads {
+		if i > 0 {
+			w.b.WriteByte(',')
 		}
-		first = false
-		b.WriteString("\n    {\n      \"session_id\": ")
-		b.Write(appendText(nil, secrets.Exact(id)))
-		b.WriteString(",\n      \"payloads\": [")
-		for i, p := range payloads {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteString("\n        ")
-			if err := json.Indent(&b, redactJSON(p, secrets), "        ", "  "); err != nil {
-				return fmt.Errorf("indent payload %d of session %s: %w", i, id, err)
-			}
-		}
-		if len(payloads) > 0 {
-			b.WriteString("\n      ")
-		}
-		b.WriteString("]\n    }")
-		if _, err := b.WriteTo(w); err != nil {
-			return err
+		w.b.WriteString("\n        ")
+		if err := json.Indent(&w.b, redactJSON(p, w.secrets), "        ", "  "); err != nil {
+			return fmt.Errorf("indent payload %d of session %s: %w", i, s.ID, err)
 		}
 	}
-	if !first {
-		b.WriteString("\n  ")
+	if len(s.Payloads) > 0 {
+		w.b.WriteString("\n      ")
 	}
-	b.WriteString("]\n}\n")
-	_, err := b.WriteTo(w)
+	w.b.WriteString("]\n    }")
+	_, err := w.b.WriteTo(w.w)
+	return err
+}
+
+// Close writes the end. It does not close the writer below.
+func (w *InputsWriter) Close() error {
+	if w.count == 0 {
+		w.b.WriteString("{\n  \"data\": []\n}\n")
+	} else {
+		w.b.WriteString("\n  ]\n}\n")
+	}
+	_, err := w.b.WriteTo(w.w)
 	return err
 }

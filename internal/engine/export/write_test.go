@@ -230,31 +230,26 @@ func TestNamesFor(t *testing.T) {
 }
 
 func TestWriteInputs(t *testing.T) {
-	type conversation struct {
-		id       string
-		payloads []json.RawMessage
-	}
-	run := func(secrets *redact.Set, conversations ...conversation) string {
+	run := func(secrets *redact.Set, conversations ...InputsSession) string {
 		t.Helper()
 		var out bytes.Buffer
-		err := WriteInputs(&out, func(yield func(string, []json.RawMessage) bool) {
-			for _, x := range conversations {
-				if !yield(x.id, x.payloads) {
-					return
-				}
+		w := NewInputsWriter(&out, secrets)
+		for i := range conversations {
+			if err := w.Add(&conversations[i]); err != nil {
+				t.Fatal(err)
 			}
-		}, secrets)
-		if err != nil {
+		}
+		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
 	got := run(redact.NewSet("sk-hunter2", "123456"),
-		conversation{"session_000000", []json.RawMessage{
+		InputsSession{ID: "session_000000", Payloads: []json.RawMessage{
 			json.RawMessage(`{"messages":[{"role":"user","content":"a <b> \"sk-hunter2\"\n 123456"}],"n":123456,"extra":{}}`),
 			json.RawMessage(`{"model":"m"}`),
 		}},
-		conversation{"none", nil})
+		InputsSession{ID: "none"})
 	const want = `{
   "data": [
     {
@@ -288,11 +283,11 @@ func TestWriteInputs(t *testing.T) {
 	if got, want := run(nil), "{\n  \"data\": []\n}\n"; got != want {
 		t.Errorf("no inputs = %q, want %q", got, want)
 	}
-	one := func(yield func(string, []json.RawMessage) bool) { yield("s", []json.RawMessage{json.RawMessage("{")}) }
-	if err := WriteInputs(&bytes.Buffer{}, one, nil); err == nil || !strings.Contains(err.Error(), "payload 0 of session s") {
+	one := &InputsSession{ID: "s", Payloads: []json.RawMessage{json.RawMessage("{")}}
+	if err := NewInputsWriter(&bytes.Buffer{}, nil).Add(one); err == nil || !strings.Contains(err.Error(), "payload 0 of session s") {
 		t.Errorf("broken payload: %v, want an error that names it", err)
 	}
-	if err := WriteInputs(&brokenWriter{}, func(func(string, []json.RawMessage) bool) {}, nil); err == nil {
+	if err := NewInputsWriter(&brokenWriter{}, nil).Close(); err == nil {
 		t.Error("an error of the writer was lost")
 	}
 }

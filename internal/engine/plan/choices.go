@@ -48,7 +48,7 @@ func Choices() config.Choices {
 	for _, k := range text.Corpora() {
 		add(&c.Corpora, k.Name)
 	}
-	for _, k := range dataset.Samplers() {
+	for _, k := range dataset.Samplings() {
 		add(&c.Samplings, k.Name)
 	}
 	for _, d := range metric.Defs() {

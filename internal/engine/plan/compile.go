@@ -83,6 +83,7 @@ func (c *compiler) measure(p *Plan) {
 	p.Files = Files{
 		Records: c.b.Artifacts.Level != "summary",
 		Raw:     c.b.Artifacts.Level == "raw",
+		Inputs:  c.b.Artifacts.Level == "raw" || c.b.Artifacts.ExportInputs,
 	}
 	if prefix := c.b.Artifacts.Prefix; prefix != nil {
 		p.Files.Prefix = *prefix

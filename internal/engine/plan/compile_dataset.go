@@ -14,6 +14,8 @@ import (
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/random"
+	"aiperfd/internal/engine/dataset/source"
+	"aiperfd/internal/engine/dataset/synthetic"
 	"aiperfd/internal/engine/endpoint"
 )
 
@@ -28,7 +30,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 	}
 	d := &c.b.Datasets[0]
 	c.tokens(p)
-	o := dataset.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}
+	o := dataset.Options{Options: source.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}}
 	if d.RandomSeed != nil {
 		o.Seed = bench.Seed(*d.RandomSeed)
 	}
@@ -42,12 +44,12 @@ func (c *datasetCompiler) compile(p *Plan) {
 	name := d.Type
 	if d.Type == "file" {
 		name = d.Format
-		o.File = c.file(d)
+		o.File, o.OSL, o.Open = c.file(d), c.dist("datasets/0/osl", d.OSL), c.mediaFiles(d.Path)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
 		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
-		o.Synthetic = c.synthetic(d)
+		o.Synthetic, o.OSL = c.synthetic(d), c.dist("datasets/0/prompts/osl", d.Prompts.OSL)
 	}
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
@@ -89,9 +91,13 @@ func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 	return ""
 }
 
+// maxFileBytes bounds an unpacked file that an untrusted document names.
+const maxFileBytes = 4 << 30
+
 func (c *datasetCompiler) file(d *config.Dataset) file.File {
-	f := file.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL), Open: c.mediaFiles(d.Path)}
+	f := file.File{Path: d.Path}
 	if !c.doc.Trusted() && d.Path != "" {
+		f.MaxBytes = maxFileBytes
 		f.FS, f.Path = documentFiles{c.doc, d.Path}, documentFile
 	}
 	for _, r := range d.Records {
@@ -104,9 +110,9 @@ func (c *datasetCompiler) file(d *config.Dataset) file.File {
 	return f
 }
 
-func (c *datasetCompiler) synthetic(d *config.Dataset) dataset.Synthetic {
-	s := dataset.Synthetic{
-		ISL: c.dist("datasets/0/prompts/isl", d.Prompts.ISL), OSL: c.dist("datasets/0/prompts/osl", d.Prompts.OSL),
+func (c *datasetCompiler) synthetic(d *config.Dataset) synthetic.Spec {
+	s := synthetic.Spec{
+		ISL:   c.dist("datasets/0/prompts/isl", d.Prompts.ISL),
 		Turns: c.dist("datasets/0/turns", d.Turns), TurnDelay: c.dist("datasets/0/turnDelay", d.TurnDelay),
 		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
 		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
@@ -163,7 +169,7 @@ func distSpec(d config.Distribution) random.Spec {
 }
 
 // media compiles the generated images, audio clips and rankings.
-func (c *datasetCompiler) media(d *config.Dataset, s *dataset.Synthetic) {
+func (c *datasetCompiler) media(d *config.Dataset, s *synthetic.Spec) {
 	kind, _ := endpoint.Lookup(c.b.Endpoint.Type)
 	if d.Images.On() {
 		if !kind.Caps.Images {
@@ -179,7 +185,7 @@ func (c *datasetCompiler) media(d *config.Dataset, s *dataset.Synthetic) {
 	}
 	c.requireMedia(&kind, d)
 	if r := d.Rankings; r != nil {
-		s.Rankings = dataset.Rankings{
+		s.Rankings = synthetic.Rankings{
 			Passages:      c.dist("datasets/0/rankings/passages", r.Passages),
 			PassageTokens: c.dist("datasets/0/rankings/passageTokens", r.PassageTokens),
 			QueryTokens:   c.dist("datasets/0/rankings/queryTokens", r.QueryTokens),
@@ -198,8 +204,8 @@ func (c *datasetCompiler) requireMedia(kind *endpoint.Kind, d *config.Dataset) {
 	}
 }
 
-func (c *datasetCompiler) images(d *config.Images) dataset.Images {
-	out := dataset.Images{
+func (c *datasetCompiler) images(d *config.Images) synthetic.Images {
+	out := synthetic.Images{
 		BatchSize: *d.BatchSize, Format: d.Format, Source: d.Source, Sampling: d.SourceSampling,
 		Width: c.dist("datasets/0/images/width", d.Width), Height: c.dist("datasets/0/images/height", d.Height),
 	}
@@ -226,8 +232,8 @@ func imageName(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp"}, strings.ToLower(filepath.Ext(name)))
 }
 
-func (c *datasetCompiler) audio(d *config.Audio) dataset.Audio {
-	out := dataset.Audio{
+func (c *datasetCompiler) audio(d *config.Audio) synthetic.Audio {
+	out := synthetic.Audio{
 		BatchSize: *d.BatchSize, Length: c.dist("datasets/0/audio/length", d.Length),
 		Depths: d.Depths, Channels: d.Channels,
 	}

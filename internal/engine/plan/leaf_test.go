@@ -144,6 +144,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"phases.failedRequestThreshold": func(d *config.Document) { d.Benchmark.Phases[0].FailedRequestThreshold = new(0.5) },
 	"artifacts.prefix":              func(d *config.Document) { d.Benchmark.Artifacts.Prefix = new("p") },
 	"client.certify":                func(d *config.Document) { d.Benchmark.Client.Certify = "after" },
+	"artifacts.exportInputs":        func(d *config.Document) { d.Benchmark.Artifacts.ExportInputs = true },
 	"artifacts.level":               func(d *config.Document) { d.Benchmark.Artifacts.Level = "summary" },
 	"slos":                          func(d *config.Document) { d.Benchmark.SLOs["request_latency"] = 101 },
 	"tokenizer.name":                func(d *config.Document) { d.Benchmark.Tokenizer.Name = "builtin" },

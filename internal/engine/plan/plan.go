@@ -88,6 +88,7 @@ type Files struct {
 	Prefix  string // replaces profile_export_aiperf and its relatives; empty = AIPerf's names
 	Records bool   // profile_export.jsonl
 	Raw     bool   // profile_export_raw.jsonl
+	Inputs  bool   // inputs.json
 }
 
 // Phase is one period of load.

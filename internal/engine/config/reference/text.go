@@ -115,6 +115,7 @@ func fieldTexts() []fieldText {
 
 		{path: "benchmark.artifacts", text: "Files of the run."},
 		{path: "benchmark.artifacts.dir", text: "Folder for all files of a run. The daemon has its own and ignores it with a warning."},
+		{path: "benchmark.artifacts.exportInputs", text: "Write the request bodies of the dataset to `inputs.json`; always so with level raw."},
 		{path: "benchmark.artifacts.exportOutputsJson", text: "AIPerf's outputs.json; not supported yet, so true is rejected."},
 		{path: "benchmark.artifacts.records", text: "AIPerf's form of `level`: false is `summary`, [jsonl] is `records`."},
 		{path: "benchmark.artifacts.raw", text: "AIPerf's form of `level`: true is `raw`."},

@@ -15,16 +15,10 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
-
-	"aiperfd/internal/engine/dataset/random"
 )
 
-// The bounds of files.
-const (
-	MaxLineBytes = 64 << 20
-	// DefaultMaxBytes bounds an unpacked file if [File.MaxBytes] is 0.
-	DefaultMaxBytes int64 = 4 << 30
-)
+// maxLineBytes bounds a line.
+const maxLineBytes = 64 << 20
 
 // File is the source of records: a path, or the records themselves.
 type File struct {
@@ -34,11 +28,7 @@ type File struct {
 	// pipes included. A root that links cannot leave is os.Root's FS.
 	FS       fs.FS
 	Records  []json.RawMessage // inline records instead of Path
-	MaxBytes int64             // bound of the unpacked file; 0 = [DefaultMaxBytes]
-	OSL      random.Dist       // output cap of records without one; not given = none is sent
-	// Open opens an image, audio clip or video that a record names; nil = files may
-	// not be read. Only regular files may be opened.
-	Open func(name string) (io.ReadCloser, error)
+	MaxBytes int64             // bound of the unpacked file; 0 = without bound
 }
 
 // Check checks the options without opening a file.
@@ -56,7 +46,7 @@ func (f File) Check() error {
 	return nil
 }
 
-// Open opens the file; the caller closes it.
+// open opens the file; the caller closes it.
 func (f File) open() (io.ReadCloser, error) {
 	if f.FS == nil {
 		return os.Open(f.Path)
@@ -72,62 +62,116 @@ func (f File) open() (io.ReadCloser, error) {
 	return f.FS.Open(f.Path)
 }
 
-// Each calls do for every record in order with its place, until do returns
-// false. It skips blank lines. The record is valid only during the call.
-func (f File) Each(ctx context.Context, do func(where string, record []byte) bool) error {
-	if f.Path == "" {
-		for i, r := range f.Records {
-			if !do(fmt.Sprintf("records[%d]", i), r) {
-				return nil
-			}
-		}
-		return nil
-	}
-	file, err := f.open()
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	limit := f.MaxBytes
-	if limit == 0 {
-		limit = DefaultMaxBytes
-	}
-	plain, err := unpack(file)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", f.Path, err)
-	}
-	defer plain.Close()
-	return f.lines(ctx, &limited{r: plain, left: limit, limit: limit}, do)
+// Place is where a record stands.
+type Place struct {
+	File string // base name; empty = inline
+	Line int    // from 1; of inline records the index, from 0
 }
 
-// lines splits a plain file into records.
-func (f File) lines(ctx context.Context, r io.Reader, do func(string, []byte) bool) error {
-	scan := bufio.NewScanner(r)
-	scan.Buffer(make([]byte, 64<<10), MaxLineBytes)
-	base := path.Base(strings.ReplaceAll(f.Path, "\\", "/"))
-	number := 0
-	for scan.Scan() {
-		number++
-		line := scan.Bytes()
-		if number == 1 {
+// String returns "chats.jsonl:12" or "records[3]".
+func (p Place) String() string {
+	if p.File == "" {
+		return fmt.Sprintf("records[%d]", p.Line)
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+// Record is one JSON object of a file.
+type Record struct {
+	Place Place
+	Data  []byte // valid until the next record is read
+}
+
+// Reader reads the records of a file. Only one goroutine may use it.
+type Reader struct {
+	file   File
+	next   int
+	lines  *bufio.Scanner // nil = inline records
+	close  []io.Closer
+	cancel func() bool
+	number int
+	base   string
+}
+
+// Open opens a file. The end of ctx ends a read that waits.
+func Open(ctx context.Context, f File) (*Reader, error) {
+	r := &Reader{file: f}
+	if f.Path == "" {
+		return r, nil
+	}
+	opened, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	plain, err := unpack(opened)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", f.Path, err), opened.Close())
+	}
+	cancel := context.AfterFunc(ctx, func() { _ = opened.Close() })
+	r.close = []io.Closer{plain, opened}
+	r.cancel = cancel
+	var limit io.Reader = plain
+	if f.MaxBytes > 0 {
+		limit = &limited{r: plain, left: f.MaxBytes, limit: f.MaxBytes}
+	}
+	r.lines = bufio.NewScanner(limit)
+	r.lines.Buffer(make([]byte, 64<<10), maxLineBytes)
+	r.base = path.Base(strings.ReplaceAll(f.Path, "\\", "/"))
+	return r, nil
+}
+
+// Next returns the next record; io.EOF = there are no more. It skips blank lines.
+func (r *Reader) Next() (Record, error) {
+	if r.lines == nil {
+		if r.next == len(r.file.Records) {
+			return Record{}, io.EOF
+		}
+		r.next++
+		return Record{Place{Line: r.next - 1}, r.file.Records[r.next-1]}, nil
+	}
+	for r.lines.Scan() {
+		r.number++
+		line := r.lines.Bytes()
+		if r.number == 1 {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 		}
-		if number%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		if !do(fmt.Sprintf("%s:%d", base, number), line) {
-			return nil
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return Record{Place{r.base, r.number}, line}, nil
 		}
 	}
-	if err := scan.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("%s:%d: the line is longer than %d MiB", base, number+1, MaxLineBytes>>20)
+	if err := r.lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return Record{}, fmt.Errorf("%s:%d: the line is longer than %d MiB", r.base, r.number+1, maxLineBytes>>20)
 	} else if err != nil {
-		return fmt.Errorf("read %s:%d: %w", base, number+1, err)
+		return Record{}, fmt.Errorf("read %s:%d: %w", r.base, r.number+1, err)
 	}
-	return nil
+	return Record{}, io.EOF
+}
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	var errs []error
+	if r.cancel != nil && !r.cancel() {
+		return nil // closed already
+	}
+	for _, c := range r.close {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Size returns the size of a regular file, as it lies on disk.
+func (f File) Size() (size int64, ok bool) {
+	var info fs.FileInfo
+	var err error
+	if f.FS == nil {
+		info, err = os.Stat(f.Path)
+	} else {
+		info, err = fs.Stat(f.FS, f.Path)
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
 }
 
 // unpack detects gzip (RFC 1952) and zstd (RFC 8878) by their first bytes; other

@@ -103,7 +103,7 @@ func newDist(s Spec, depth int) (Dist, error) {
 	return d, nil
 }
 
-// Check checks everything except the parts of a mixture.
+// check checks everything except the parts of a mixture.
 func (s Spec) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -228,4 +228,13 @@ func (d Dist) pick(r *rand.Rand) int {
 // rounds up instead, which moves the mean by about +0.5.
 func (d Dist) DrawInt(r *rand.Rand) int {
 	return int(max(1, math.RoundToEven(min(d.Draw(r), MaxValue))))
+}
+
+// Constant returns the value of a constant as a count, at least 1, if every draw is
+// the same; else 0.
+func (d Dist) Constant() int {
+	if d.kind != distConstant {
+		return 0
+	}
+	return d.DrawInt(nil)
 }

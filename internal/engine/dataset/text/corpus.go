@@ -16,7 +16,7 @@ type Corpus struct {
 	Name string // as documents write it
 	Doc  string // one sentence for the documentation
 	text func(tokenizer.Tokenizer) string
-	// Ring holds its tokens of the built-in tokenizer; nil = not embedded.
+	// ring holds its tokens of the built-in tokenizer; nil = not embedded.
 	ring []byte
 }
 

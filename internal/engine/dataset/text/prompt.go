@@ -12,12 +12,12 @@ import (
 // The limits of the search for a text of the right length. If it fails, a text of
 // another length is used.
 const (
-	promptTries = 4 // Each tries its neighbours, too
-	promptSlack = 8 // Tokens more or less
+	promptTries = 4 // each tries its neighbours, too
+	promptSlack = 8 // tokens more or less
 	prefixTries = 16
 )
 
-// Ring is an encoded corpus whose end is joined to its beginning. It is safe for
+// ring is an encoded corpus whose end is joined to its beginning. It is safe for
 // concurrent use.
 type ring interface {
 	// Len returns the number of tokens.

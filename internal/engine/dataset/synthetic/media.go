@@ -1,16 +1,18 @@
-package dataset
+package synthetic
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/media"
 )
@@ -47,7 +49,7 @@ type Audio struct {
 // ImageFormats lists how generated images are encoded.
 func ImageFormats() []string { return []string{"jpeg", "png", "random"} }
 
-// Check returns all problems of the options.
+// check returns all problems of the options.
 func (o *Images) check() error {
 	if o.BatchSize == 0 {
 		return nil
@@ -74,7 +76,7 @@ func (o *Images) check() error {
 	return errors.Join(errs...)
 }
 
-// Check returns all problems of the options.
+// check returns all problems of the options.
 func (o *Audio) check() error {
 	if o.BatchSize == 0 {
 		return nil
@@ -93,72 +95,84 @@ func (o *Audio) check() error {
 	return errors.Join(errs...)
 }
 
-// mediaPool holds generated media in the order in which turns take them. It is
-// immutable once filled.
+// mediaPool generates the images or audio clips of turns when they are needed, and
+// keeps them. It is safe for concurrent use.
 type mediaPool struct {
-	items []bench.Media
-	batch int   // items of one turn
-	first []int // of every entry: its first item, counted through
-	need  int   // items of all turns together
+	items   []item
+	turns   int // of an entry that have items of their own
+	batch   int // items of one turn
+	produce func(k int) (bench.Media, error)
+	again   atomic.Bool  // items have been repeated
+	made    atomic.Int64 // items
+	bytes   atomic.Int64 // of them
 }
 
-// newMediaPool counts the items that the entries need. turns is the number of turns of
-// an entry.
-func newMediaPool(entries, batch int, turns func(i int) int) *mediaPool {
-	s := &mediaPool{batch: batch, first: make([]int, entries)}
-	for i := range entries {
-		s.first[i] = s.need
-		s.need += batch * min(turns(i), maxTurns) // more are refused
+// item is one image or clip.
+type item struct {
+	once  sync.Once
+	media bench.Media
+	err   error
+}
+
+// newMediaPool returns a pool of as many items as may be needed and fit into the bound
+// of memory, at least one. size returns how many bytes item k will take. turns is the
+// number of turns of an entry if it is the same for all, else 0.
+func newMediaPool(entries, turns, batch, bound int, size func(k int) int, produce func(k int) (bench.Media, error)) *mediaPool {
+	const (
+		overhead = 256     // of the object around the bytes
+		most     = 1 << 16 // items
+	)
+	if turns == 0 {
+		turns = 16
 	}
-	return s
-}
-
-// fill generates as many items as are needed and fit into the bound of memory, at
-// least one. size returns how many bytes item k will take.
-func (s *mediaPool) fill(ctx context.Context, bound int, size func(k int) int, produce func(k int) (bench.Media, error)) error {
-	n := 0
-	const overhead = 256 // of the object around the bytes
-	for total := 0; n < s.need; n++ {
+	n, total := 0, 0
+	for n < most && n < entries*turns*batch {
 		if total += size(n) + overhead; total > bound && n > 0 {
 			break
 		}
+		n++
 	}
-	s.items = make([]bench.Media, n)
-	return parallel(ctx, n, func(k int) (err error) {
-		s.items[k], err = produce(k)
-		return err
-	})
+	return &mediaPool{items: make([]item, n), turns: turns, batch: batch, produce: produce}
 }
 
 // take returns the items of turn k of entry i. If not all fit into memory, items
-// repeat in their order.
-func (s *mediaPool) take(i, k int) []bench.Media {
+// repeat.
+func (s *mediaPool) take(i, k int) ([]bench.Media, error) {
 	if s == nil {
-		return nil
+		return nil, nil
 	}
 	out := make([]bench.Media, s.batch)
 	for j := range out {
-		out[j] = s.items[(s.first[i]+k*s.batch+j)%len(s.items)]
+		at := (i*s.turns+k)*s.batch + j
+		if at >= len(s.items) {
+			s.again.Store(true)
+		}
+		it := &s.items[at%len(s.items)]
+		it.once.Do(func() {
+			it.media, it.err = s.produce(at % len(s.items))
+			s.made.Add(1)
+			s.bytes.Add(int64(len(it.media.Data)))
+		})
+		if it.err != nil {
+			return nil, it.err
+		}
+		out[j] = it.media
 	}
-	return out
+	return out, nil
 }
 
 // warnings returns the warnings about a pool of images or audio clips.
 func (s *mediaPool) warnings(things, advice string) []string {
-	if s == nil || len(s.items) == 0 {
+	if s == nil || s.made.Load() == 0 {
 		return nil
 	}
 	var out []string
-	if n := len(s.items); n < s.need {
+	if s.again.Load() {
 		out = append(out, fmt.Sprintf(
-			"%d distinct generated %s are sent in turn, where %d would be needed for all to differ and %d MiB of memory are the bound: "+
-				"a server that caches them answers faster than it would", n, things, s.need, maxMadeBytes>>20))
+			"%d distinct generated %s are sent in turn, because more do not fit into %d MiB of memory: "+
+				"a server that caches them answers faster than it would", len(s.items), things, maxMadeBytes>>20))
 	}
-	total := 0
-	for i := range s.items {
-		total += len(s.items[i].Data)
-	}
-	if mean := total / len(s.items) * s.batch; mean > manyBytes {
+	if mean := s.bytes.Load() / s.made.Load() * int64(s.batch); mean > manyBytes {
 		out = append(out, fmt.Sprintf(
 			"a request carries %.1f MiB of generated %s on average, a third more in base64: the network may be measured and not the model%s",
 			float64(mean)/(1<<20), things, advice))
@@ -207,9 +221,9 @@ func (p *imageGenerator) produce(k int) (bench.Media, error) {
 	var err error
 	if p.Source == "files" {
 		name := p.Files[p.order(k, len(p.Files), p.seed)]
-		var file []byte
-		if file, err = readMedia(p.Open, name); err == nil {
-			made, err = media.Resized(file, pic.width, pic.height, pic.format)
+		var data []byte
+		if data, err = file.ReadAll(p.Open, name); err == nil {
+			made, err = media.Resized(data, pic.width, pic.height, pic.format)
 		}
 		if err != nil {
 			err = fmt.Errorf("image %s: %w", name, err)

@@ -1,4 +1,4 @@
-package dataset
+package synthetic
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ func (o *Rankings) Given() bool {
 	return o.Passages.Given() || o.PassageTokens.Given() || o.QueryTokens.Given()
 }
 
-// Check returns all problems of the options.
+// check returns all problems of the options.
 func (o *Rankings) check() error {
 	if !o.Given() {
 		return nil
@@ -45,7 +45,7 @@ const (
 
 // ranking generates the query and the passages of turn k of entry i.
 func (b *builder) ranking(t *bench.Turn, i, k int, d draws) error {
-	o := &b.Synthetic.Rankings
+	o := &b.Rankings
 	n := o.Passages.DrawInt(d.ranks)
 	if n > maxBatch {
 		return fmt.Errorf("%d passages: at most %d are accepted", n, maxBatch)
@@ -75,8 +75,8 @@ func (b *builder) queryStart(i, k int, r *rand.Rand) int {
 
 // ranked generates one text of n tokens and counts it.
 func (b *builder) ranked(t *bench.Turn, n, start int, r *rand.Rand) (string, error) {
-	if err := b.spend(n); err != nil {
-		return "", err
+	if n > maxPromptTokens {
+		return "", fmt.Errorf("a text of %d tokens: at most %d are accepted", n, maxPromptTokens)
 	}
 	made, err := b.prompts.At(r, n, start)
 	t.InputTokens += bench.Tokens(made.Tokens)

@@ -1,4 +1,4 @@
-package dataset
+package format
 
 import (
 	"encoding/base64"
@@ -8,15 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/media"
 )
-
-// maxReadBytes bounds the memory of all media that the records of a file contain or
-// name.
-const maxReadBytes = 1 << 30
 
 // reference is one image, audio clip or video as a record gives it: a URL, a data
 // URI, base64, or the path of a file.
@@ -94,30 +92,49 @@ func decodeReference(v json.RawMessage) ([]reference, error) {
 	return list, nil
 }
 
-// attacher turns references into media. Files that several records name are
-// read once.
+// attacher turns references into media. It is safe for concurrent use.
 type attacher struct {
-	open  func(name string) (io.ReadCloser, error) // nil = no files may be read
-	files map[string]bench.Media                   // by class and path
-	total int
+	open func(name string) (io.ReadCloser, error) // nil = no files may be read
 }
 
-// attach resolves the references of a member of a record.
-func (a *attacher) attach(c media.Class, list []reference) ([]bench.Media, error) {
+func newAttacher(open func(name string) (io.ReadCloser, error)) *attacher { return &attacher{open} }
+
+// attach returns the media of a member of a record. files means that some are files:
+// their types are known, but they are not read yet.
+func (a *attacher) attach(c media.Class, list []reference) (out []bench.Media, files bool, err error) {
 	if list == nil {
-		return nil, nil
+		return nil, false, nil
 	}
-	out := make([]bench.Media, len(list))
+	out = make([]bench.Media, len(list))
 	for i, r := range list {
 		m, err := a.one(c, r.text)
 		if err != nil {
 			if len(list) > 1 {
 				err = fmt.Errorf("item %d: %w", i, err)
 			}
-			return nil, err
+			return nil, false, err
 		}
 		m.Name = r.name
-		out[i] = m
+		out[i], files = m, files || m.URL == "" && m.Data == nil
+	}
+	return out, files, nil
+}
+
+// whole returns a copy of the media of a member with the contents of its files.
+func (a *attacher) whole(c media.Class, list []reference, attached []bench.Media) ([]bench.Media, error) {
+	out := slices.Clone(attached)
+	for i := range out {
+		if out[i].URL != "" || out[i].Data != nil {
+			continue
+		}
+		data, err := file.ReadAll(a.open, list[i].text)
+		if err != nil {
+			return nil, fmt.Errorf("file %q: %w", clip(list[i].text), pathless(err))
+		}
+		if kind, ok := c.Detect(data); !ok {
+			return nil, wrongClass(fmt.Sprintf("file %q", clip(list[i].text)), c, kind)
+		}
+		out[i].Data = data
 	}
 	return out, nil
 }
@@ -141,7 +158,7 @@ func (a *attacher) one(c media.Class, text string) (bench.Media, error) {
 	const least = 64 // bytes of an image or clip; a shorter text is a path
 	if data, err := base64.StdEncoding.DecodeString(text); err == nil && len(data) >= least {
 		if kind, ok := c.Detect(data); ok {
-			return a.keep(kind, data)
+			return bench.Media{MIME: kind, Data: data}, nil
 		}
 	}
 	return a.file(c, text)
@@ -168,7 +185,7 @@ func (a *attacher) dataURI(c media.Class, rest string) (bench.Media, error) {
 		}
 		kind = declared
 	}
-	return a.keep(kind, data)
+	return bench.Media{MIME: kind, Data: data}, nil
 }
 
 // pair reads AIPerf's form of audio, "wav,<base64>".
@@ -181,7 +198,7 @@ func (a *attacher) pair(format, body string) (bench.Media, error) {
 	if !ok {
 		kind = "audio/" + strings.ToLower(format)
 	}
-	return a.keep(kind, data)
+	return bench.Media{MIME: kind, Data: data}, nil
 }
 
 // isFormat reports whether s can be the name of a format of audio.
@@ -206,17 +223,14 @@ func decodeBase64(body string) ([]byte, error) {
 	return data, nil
 }
 
-// file reads a local file.
+// file detects the type of a local file.
 func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
 	shown := clip(name)
 	if a.open == nil {
 		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI nor base64-encoded %s, and reading files is not allowed here", shown, c)
 	}
-	key := c.String() + " " + name
-	if m, ok := a.files[key]; ok {
-		return m, nil
-	}
-	data, err := readMedia(a.open, name)
+	const head = 4 << 10
+	data, err := file.ReadHead(a.open, name, head)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return bench.Media{}, fmt.Errorf("%q is neither a URL, a data URI, base64-encoded %s (%s) nor a file", shown, c, c.Accepted())
@@ -227,11 +241,7 @@ func (a *attacher) file(c media.Class, name string) (bench.Media, error) {
 	if !ok {
 		return bench.Media{}, wrongClass(fmt.Sprintf("file %q", shown), c, kind)
 	}
-	m, err := a.keep(kind, data)
-	if err == nil {
-		a.files[key] = m
-	}
-	return m, err
+	return bench.Media{MIME: kind}, nil
 }
 
 // pathless removes the path from an error whose message already has it.
@@ -244,12 +254,4 @@ func pathless(err error) error {
 
 func wrongClass(what string, c media.Class, kind string) error {
 	return fmt.Errorf("%s holds %s; accepted for %s: %s", what, kind, c, c.Accepted())
-}
-
-// keep counts media against the bound of memory.
-func (a *attacher) keep(kind string, data []byte) (bench.Media, error) {
-	if a.total += len(data); a.total > maxReadBytes {
-		return bench.Media{}, fmt.Errorf("all media together take more than %d MiB of memory; use URLs or fewer of them", maxReadBytes>>20)
-	}
-	return bench.Media{MIME: kind, Data: data}, nil
 }

@@ -1,4 +1,4 @@
-package dataset
+package format
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/random"
+	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/media"
 )
 
@@ -36,7 +37,7 @@ func (r *row) hasMedia() bool {
 
 // member is one row of the table of members a record may have.
 type member struct {
-	Field
+	source.Field
 	set func(*row, json.RawMessage) error // nil = known to AIPerf, refused by name here
 }
 
@@ -52,7 +53,7 @@ func singleTurnMembers() []member {
 		return err
 	}
 	attached := func(name string, class media.Class, doc string) member {
-		return member{Field{name, "string, list of strings, or {name, contents}", doc}, func(r *row, v json.RawMessage) (err error) {
+		return member{source.Field{name, "string, list of strings, or {name, contents}", doc}, func(r *row, v json.RawMessage) (err error) {
 			if before := r.media[class].member; before != "" {
 				return fmt.Errorf("%s and %s are both given; use one of them", before, name)
 			}
@@ -63,21 +64,21 @@ func singleTurnMembers() []member {
 	}
 	const forms = "each a URL, a data URI, base64, or the path of a file, relative to the working directory or to the folder of the input file."
 	refused := func(name string) member {
-		return member{Field: Field{Name: name, Doc: "Not supported; records with this member are rejected."}}
+		return member{Field: source.Field{Name: name, Doc: "Not supported; records with this member are rejected."}}
 	}
 	return []member{
-		{Field{"text", "string, list of strings, or {name, contents}", "The prompt, or several for a batch."}, text},
-		{Field{"texts", "as text, or a list of {name, contents}", "Alias of `text`. For endpoint types that rank or compare, the `name` of a text is its role: query and passages, or text_1 and text_2; other names are labels and are not sent."}, text},
-		{Field{"role", "string", "Role of the message; default user."}, func(r *row, v json.RawMessage) error {
+		{source.Field{"text", "string, list of strings, or {name, contents}", "The prompt, or several for a batch."}, text},
+		{source.Field{"texts", "as text, or a list of {name, contents}", "Alias of `text`. For endpoint types that rank or compare, the `name` of a text is its role: query and passages, or text_1 and text_2; other names are labels and are not sent."}, text},
+		{source.Field{"role", "string", "Role of the message; default user."}, func(r *row, v json.RawMessage) error {
 			return decodeString(v, &r.role)
 		}},
-		{Field{"session_id", "string", "Records with the same id form one conversation, in the order of the file."}, func(r *row, v json.RawMessage) error {
+		{source.Field{"session_id", "string", "Records with the same id form one conversation, in the order of the file."}, func(r *row, v json.RawMessage) error {
 			return decodeString(v, &r.session)
 		}},
-		{Field{"delay", "number", "Milliseconds to wait after the response to the previous record; requires session_id."}, decodeDelay},
-		{Field{"output_length", "integer", "Maximum output tokens, at least 1."}, decodeOutputLength},
-		{Field{"extra", "object", "Merged into the request body."}, decodeExtra},
-		{Field{"type", "string", "Name of the format, single_turn."}, func(_ *row, v json.RawMessage) error {
+		{source.Field{"delay", "number", "Milliseconds to wait after the response to the previous record; requires session_id."}, decodeDelay},
+		{source.Field{"output_length", "integer", "Maximum output tokens, at least 1."}, decodeOutputLength},
+		{source.Field{"extra", "object", "Merged into the request body."}, decodeExtra},
+		{source.Field{"type", "string", "Name of the format, single_turn."}, func(_ *row, v json.RawMessage) error {
 			var name string
 			if err := decodeString(v, &name); err != nil {
 				return err
@@ -98,8 +99,8 @@ func singleTurnMembers() []member {
 }
 
 // singleTurnDocs returns the table for the documentation.
-func singleTurnDocs() []Field {
-	var out []Field
+func singleTurnDocs() []source.Field {
+	var out []source.Field
 	for _, m := range singleTurnMembers() {
 		out = append(out, m.Field)
 	}

@@ -1,36 +1,35 @@
-package dataset
+// Package synthetic generates conversations: texts of exact lengths, images, audio and
+// ranking requests.
+package synthetic
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
-	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/random"
+	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/text"
 )
 
 // Bounds that prevent a typing error from exhausting the memory.
 const (
-	maxEntries      = 10_000_000
 	maxTurns        = 100_000 // of one conversation
 	maxPromptTokens = 1 << 24 // of one text
-	maxTotalTokens  = 1 << 30 // of the dataset
 	maxBatch        = 10_000
-	turnCost        = 32 // a turn without text, or a reference to an image, takes as much memory as this many tokens
 	maxPool         = 1_000_000
 )
 
-// Synthetic describes generated conversations. Lengths are in tokens of the
+// Spec describes generated conversations. Lengths are in tokens of the
 // run's tokenizer. ISL is the size of the generated user text of one turn:
 // prefixes, system prompts, user contexts and the history of earlier turns are
 // additional.
-type Synthetic struct {
+type Spec struct {
 	ISL        random.Dist // input length of each text; required
-	OSL        random.Dist // output cap of each turn; not given = none is sent
 	Turns      random.Dist // turns of a conversation; not given = 1
 	TurnDelay  random.Dist // think time before each turn but the first, milliseconds; not given = none
 	DelayRatio float64     // factor on think times, ≥ 0; 0 = no think time
@@ -47,9 +46,9 @@ type Synthetic struct {
 	Rankings Rankings // given = a query and passages in place of texts
 }
 
-// syntheticFields documents the options under the names of the document.
-func syntheticFields() []Field {
-	return []Field{
+// Fields documents the options under the names of the document.
+func Fields() []source.Field {
+	return []source.Field{
 		{"entries", "integer", "Distinct conversations."},
 		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template) are subtracted, to no less than 1."},
 		{"prompts.osl", "distribution", "Maximum output tokens of each turn; not sent if absent."},
@@ -82,166 +81,148 @@ func syntheticFields() []Field {
 	}
 }
 
-// Check returns all problems of the options.
-func (o Options) checkSynthetic() error {
+// check returns all problems of the options.
+func (b *builder) check() error {
 	var errs []error
-	s := o.Synthetic
 	whole := func(name string, v, low, high int) {
 		if v < low || v > high {
 			errs = append(errs, fmt.Errorf("%s %d: must be from %d to %d", name, v, low, high))
 		}
 	}
-	whole("entries", o.Entries, 1, maxEntries)
-	whole("batch size", s.BatchSize, 1, maxBatch)
-	whole("shared system length", s.SharedSystem, 0, maxPromptTokens)
-	whole("user context length", s.UserContext, 0, maxPromptTokens)
-	whole("prefix pool size", s.PrefixPool, 0, maxPool)
-	whole("prefix length", s.PrefixLength, 0, maxPromptTokens)
-	if (s.PrefixPool > 0) != (s.PrefixLength > 0) {
+	whole("entries", b.Entries, 1, source.MaxEntries)
+	whole("batch size", b.BatchSize, 1, maxBatch)
+	whole("shared system length", b.SharedSystem, 0, maxPromptTokens)
+	whole("user context length", b.UserContext, 0, maxPromptTokens)
+	whole("prefix pool size", b.PrefixPool, 0, maxPool)
+	whole("prefix length", b.PrefixLength, 0, maxPromptTokens)
+	if (b.PrefixPool > 0) != (b.PrefixLength > 0) {
 		errs = append(errs, fmt.Errorf("prefix pool size %d and prefix length %d: both or neither must be above 0",
-			s.PrefixPool, s.PrefixLength))
+			b.PrefixPool, b.PrefixLength))
 	}
-	if !s.ISL.Given() {
+	if !b.ISL.Given() {
 		errs = append(errs, errors.New("input length is missing"))
 	}
-	if !(s.DelayRatio >= 0 && s.DelayRatio <= random.MaxValue) {
-		errs = append(errs, fmt.Errorf("turn delay ratio %v: must be a number from 0 to %g", s.DelayRatio, random.MaxValue))
+	if !(b.DelayRatio >= 0 && b.DelayRatio <= random.MaxValue) {
+		errs = append(errs, fmt.Errorf("turn delay ratio %v: must be a number from 0 to %g", b.DelayRatio, random.MaxValue))
 	}
-	if o.Tokenizer == nil {
+	if b.Tokenizer == nil {
 		errs = append(errs, errors.New("a tokenizer is needed to make prompts of a given length"))
 	}
-	if o.DelayCap != nil && *o.DelayCap < 0 {
-		errs = append(errs, fmt.Errorf("delay cap %v: must not be negative", *o.DelayCap))
+	if b.DelayCap != nil && *b.DelayCap < 0 {
+		errs = append(errs, fmt.Errorf("delay cap %v: must not be negative", *b.DelayCap))
 	}
-	if _, err := text.FindCorpus(s.Corpus); err != nil {
+	if _, err := text.FindCorpus(b.Corpus); err != nil {
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, s.Images.check(), s.Audio.check(), s.Rankings.check())...)
+	return errors.Join(append(errs, b.Images.check(), b.Audio.check(), b.Rankings.check())...)
 }
 
-// openSynthetic builds the conversations of kind synthetic.
-func openSynthetic(ctx context.Context, o Options) (Source, error) {
-	if err := o.checkSynthetic(); err != nil {
-		return nil, fmt.Errorf("open synthetic dataset: %w", err)
+// Open returns the conversations of a specification. Each is generated when it is needed.
+func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, error) {
+	b := &builder{Options: o, Spec: spec}
+	err := b.check()
+	if err == nil {
+		err = b.prepare(ctx)
 	}
-	b, err := newBuilder(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("open synthetic dataset: %w", err)
 	}
-	entries := make([]*bench.Conversation, o.Entries)
-	err = parallel(ctx, o.Entries, func(i int) error {
-		c, err := b.conversation(i)
-		if err != nil {
-			return fmt.Errorf("entry %d: %w", i, err)
-		}
-		entries[i] = c
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open synthetic dataset: %w", err)
-	}
-	about := Description{Kind: "synthetic", Inexact: int(b.prompts.Inexact.Load())}
-	if about.Inexact > 0 {
-		about.Warnings = append(about.Warnings, fmt.Sprintf(
-			"%d generated texts missed their length, because this tokenizer does not reproduce its own tokens; "+
-				"their real lengths are used", about.Inexact))
-	}
-	about.Warnings = append(about.Warnings, b.warnings...)
-	return newMemory(entries, about)
+	return source.NewIndexed(o.Entries, func(i int) source.Entry {
+		return source.Entry{Number: i, Make: func() (*bench.Conversation, error) {
+			c, err := b.conversation(i)
+			if err != nil {
+				return nil, fmt.Errorf("synthetic dataset: entry %d: %w", i, err)
+			}
+			return c, nil
+		}}
+	}, b.describe), nil
 }
 
-// builder holds the state that the entries of one dataset share.
+// builder generates the entries of one dataset. It is safe for concurrent use once it
+// is prepared.
 type builder struct {
-	Options
+	source.Options
+	Spec
 	prompts  *text.Prompter
 	system   string
 	prefixes []text.Prompt
-	special  int          // Tokens the server adds to a text
-	total    atomic.Int64 // Tokens requested so far
+	special  int // tokens the server adds to a text
 
 	images, audios *mediaPool // nil = none
 	warnings       []string
 }
 
-func newBuilder(ctx context.Context, o Options) (*builder, error) {
-	corpus, err := text.FindCorpus(o.Synthetic.Corpus)
+// prepare generates what the entries share.
+func (b *builder) prepare(ctx context.Context) error {
+	corpus, err := text.FindCorpus(b.Corpus)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ring, err := corpus.Open(o.Tokenizer)
+	ring, err := corpus.Open(b.Tokenizer)
 	if err != nil {
-		return nil, fmt.Errorf("open corpus %s: %w", corpus.Name, err)
+		return fmt.Errorf("open corpus %s: %w", corpus.Name, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	b := &builder{Options: o, special: o.Tokenizer.SpecialTokensToAdd()}
-	b.prompts = text.NewPrompter(ring, o.Tokenizer, o.Seed.Rand(bench.StreamPromptCorpus))
-	b.system = o.System
-	if n := o.Synthetic.SharedSystem; n > 0 {
-		shared, err := b.prompts.Text(o.Seed.Rand(bench.StreamSystemPrompt), n)
+	b.special = b.Tokenizer.SpecialTokensToAdd()
+	b.prompts = text.NewPrompter(ring, b.Tokenizer, b.Seed.Rand(bench.StreamPromptCorpus))
+	b.system = b.System
+	if n := b.SharedSystem; n > 0 {
+		shared, err := b.prompts.Text(b.Seed.Rand(bench.StreamSystemPrompt), n)
 		if err != nil {
-			return nil, fmt.Errorf("shared system prompt: %w", err)
+			return fmt.Errorf("shared system prompt: %w", err)
 		}
 		b.system = strings.TrimPrefix(b.system+"\n\n"+shared.Text, "\n\n")
 	}
-	b.prefixes = make([]text.Prompt, o.Synthetic.PrefixPool)
-	seed := o.Seed.Child(bench.StreamPromptPrefix)
-	err = parallel(ctx, len(b.prefixes), func(k int) error {
-		err := b.spend(o.Synthetic.PrefixLength)
-		if err == nil {
-			b.prefixes[k], err = b.prompts.Text(seed.Index("pool", k), o.Synthetic.PrefixLength)
-		}
-		if err != nil {
+	b.prefixes = make([]text.Prompt, b.PrefixPool)
+	seed := b.Seed.Child(bench.StreamPromptPrefix)
+	err = parallel(ctx, len(b.prefixes), func(k int) (err error) {
+		if b.prefixes[k], err = b.prompts.Text(seed.Index("pool", k), b.PrefixLength); err != nil {
 			return fmt.Errorf("prefix %d: %w", k, err)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return b, b.fillMedia(ctx)
+	return b.openMedia(ctx)
 }
 
-// spend counts tokens against the bound of the whole dataset.
-func (b *builder) spend(n int) error {
-	if n > maxPromptTokens {
-		return fmt.Errorf("a text of %d tokens: at most %d are accepted", n, maxPromptTokens)
+// describe describes what was generated so far.
+func (b *builder) describe() source.Description {
+	d := source.Description{Inexact: int(b.prompts.Inexact.Load()), Warnings: slices.Clone(b.warnings)}
+	if d.Inexact > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf(
+			"%d generated texts missed their length, because this tokenizer does not reproduce its own tokens; "+
+				"their real lengths are used", d.Inexact))
 	}
-	if b.total.Add(int64(n)) > maxTotalTokens {
-		return fmt.Errorf("the dataset has more than %d tokens; use fewer entries or shorter prompts", maxTotalTokens)
-	}
-	return nil
+	d.Warnings = append(d.Warnings, b.images.warnings("images", b.advice())...)
+	d.Warnings = append(d.Warnings, b.audios.warnings("audio clips", "")...)
+	return d
 }
 
 // turns returns the number of turns of entry i.
 func (b *builder) turns(i int) int {
-	if !b.Synthetic.Turns.Given() {
+	if !b.Turns.Given() {
 		return 1
 	}
-	return b.Synthetic.Turns.DrawInt(b.Seed.Index(bench.StreamTurnCount, i))
+	return b.Turns.DrawInt(b.Seed.Index(bench.StreamTurnCount, i))
 }
 
 // conversation builds entry i. Its draws come from streams that no other entry uses.
 func (b *builder) conversation(i int) (*bench.Conversation, error) {
-	s := &b.Synthetic
 	turns := b.turns(i)
 	if turns > maxTurns {
 		return nil, fmt.Errorf("%d turns: at most %d are accepted", turns, maxTurns)
-	}
-	if err := b.spend(turns * turnCost); err != nil {
-		return nil, err
 	}
 	c := &bench.Conversation{
 		ID:     fmt.Sprintf("session_%06d", i),
 		System: b.system,
 		Turns:  make([]bench.Turn, turns),
 	}
-	if s.UserContext > 0 {
-		if err := b.spend(s.UserContext); err != nil {
-			return nil, err
-		}
-		own, err := b.prompts.Text(b.Seed.Index(bench.StreamUserContext, i), s.UserContext)
+	if b.UserContext > 0 {
+		own, err := b.prompts.Text(b.Seed.Index(bench.StreamUserContext, i), b.UserContext)
 		if err != nil {
 			return nil, fmt.Errorf("user context: %w", err)
 		}
@@ -267,9 +248,8 @@ type draws struct{ length, start, output, delay, ranks *rand.Rand }
 
 // turn fills turn k of entry i.
 func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
-	s := &b.Synthetic
 	err := error(nil)
-	if s.Rankings.Given() {
+	if b.Rankings.Given() {
 		err = b.ranking(t, i, k, d)
 	} else {
 		err = b.texts(t, i, k, d)
@@ -277,26 +257,28 @@ func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 	if err != nil {
 		return err
 	}
-	if err := b.spend((s.Images.BatchSize + s.Audio.BatchSize) * turnCost); err != nil {
-		return err
+	if t.Images, err = b.images.take(i, k); err != nil {
+		return fmt.Errorf("make images: %w", err)
 	}
-	t.Images, t.Audios = b.images.take(i, k), b.audios.take(i, k)
-	if s.OSL.Given() {
-		t.MaxTokens = bench.Tokens(s.OSL.DrawInt(d.output))
+	if t.Audios, err = b.audios.take(i, k); err != nil {
+		return fmt.Errorf("make audio: %w", err)
 	}
-	if k > 0 && s.TurnDelay.Given() {
-		t.Delay = milliseconds(s.TurnDelay.Draw(d.delay)*s.DelayRatio, b.DelayCap)
+	if b.OSL.Given() {
+		t.MaxTokens = bench.Tokens(b.OSL.DrawInt(d.output))
+	}
+	if k > 0 && b.TurnDelay.Given() {
+		t.Delay = source.Milliseconds(b.TurnDelay.Draw(d.delay)*b.DelayRatio, b.DelayCap)
 	}
 	return nil
 }
 
 // texts generates the prompts of turn k of entry i.
 func (b *builder) texts(t *bench.Turn, i, k int, d draws) error {
-	t.Texts = make([]string, b.Synthetic.BatchSize)
+	t.Texts = make([]string, b.BatchSize)
 	for j := range t.Texts {
-		n := max(1, b.Synthetic.ISL.DrawInt(d.length)-b.special)
-		if err := b.spend(n); err != nil {
-			return err
+		n := max(1, b.ISL.DrawInt(d.length)-b.special)
+		if n > maxPromptTokens {
+			return fmt.Errorf("a text of %d tokens: at most %d are accepted", n, maxPromptTokens)
 		}
 		made, err := b.prompt(i, k, j, n, d.start)
 		if err != nil {
@@ -314,7 +296,7 @@ func (b *builder) prompt(i, k, j, n int, r *rand.Rand) (text.Prompt, error) {
 	if k > 0 {
 		return b.prompts.Text(r, n)
 	}
-	start := b.prompts.Spread(i*b.Synthetic.BatchSize + j)
+	start := b.prompts.Spread(i*b.BatchSize + j)
 	if j > 0 || len(b.prefixes) == 0 {
 		return b.prompts.At(r, n, start)
 	}

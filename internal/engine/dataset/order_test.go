@@ -9,19 +9,67 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/source"
 )
+
+// numbered is a source of n entries without content.
+func numbered(n int) source.Indexed {
+	return source.NewIndexed(n, func(i int) source.Entry {
+		return source.Entry{Number: i, Size: 1, Make: func() (*bench.Conversation, error) { return &bench.Conversation{}, nil }}
+	}, func() source.Description { return source.Description{} })
+}
+
+// stream hides that a source is indexed.
+type stream struct{ source.Source }
 
 func sample(t *testing.T, kind string, n, count int, seed bench.Seed) []int {
 	t.Helper()
-	s, err := NewSampler(kind, n, seed)
+	return sampleOf(t, kind, numbered(n), count, seed)
+}
+
+func sampleOf(t *testing.T, kind string, s source.Source, count int, seed bench.Seed) []int {
+	t.Helper()
+	o, err := openOrder(kind, s, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := make([]int, count)
 	for i := range out {
-		out[i] = s.Next()
+		e, err := o.next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[i] = e.Number
 	}
 	return out
+}
+
+// A stream that fits into the window has the orders of an indexed source.
+func TestStreamInWindow(t *testing.T) {
+	for _, k := range Samplings() {
+		if diff := cmp.Diff(sample(t, k.Name, 100, 250, 7), sampleOf(t, k.Name, stream{numbered(100)}, 250, 7)); diff != "" {
+			t.Errorf("%s (-indexed +stream):\n%s", k.Name, diff)
+		}
+	}
+}
+
+// Of a longer stream, every pass returns each entry once, from within the window.
+func TestStreamBeyondWindow(t *testing.T) {
+	const n = windowEntries + 1000
+	for _, kind := range []string{"random", "shuffle"} {
+		got := sampleOf(t, kind, stream{numbered(n)}, 2*n, 7)
+		for pass := range slices.Chunk(got, n) {
+			for i, v := range pass {
+				if v >= i+windowEntries {
+					t.Fatalf("%s: entry %d at place %d, want one of the next %d", kind, v, i, windowEntries)
+				}
+			}
+			slices.Sort(pass)
+			if pass[0] != 0 || pass[n-1] != n-1 || len(slices.Compact(pass)) != n {
+				t.Errorf("%s: a pass is no permutation", kind)
+			}
+		}
+	}
 }
 
 func TestSequentialWraps(t *testing.T) {
@@ -100,18 +148,15 @@ func TestSamplerSeeds(t *testing.T) {
 }
 
 func TestSamplerOfOne(t *testing.T) {
-	for _, k := range Samplers() {
+	for _, k := range Samplings() {
 		if diff := cmp.Diff([]int{0, 0, 0}, sample(t, k.Name, 1, 3, 1)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", k.Name, diff)
 		}
 	}
 }
 
-func TestNewSamplerRefuses(t *testing.T) {
-	if _, err := NewSampler("zigzag", 1, 0); err == nil || !strings.Contains(err.Error(), "accepted: sequential, random, shuffle") {
+func TestUnknownSampling(t *testing.T) {
+	if _, err := openOrder("zigzag", numbered(1), 0); err == nil || !strings.Contains(err.Error(), "accepted: sequential, random, shuffle") {
 		t.Errorf("error of an unknown kind = %v", err)
-	}
-	if _, err := NewSampler("random", 0, 0); err == nil || !strings.Contains(err.Error(), "at least one") {
-		t.Errorf("error of no entries = %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package dataset
+package format
 
 import (
 	"encoding/json"

@@ -1,0 +1,318 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
+)
+
+// The bounds of what is read ahead of a conversation to find its other records, and, if
+// the conversations have times, those that are earlier.
+const (
+	windowBytes = 8 << 20 // of records
+	windowTimed = 4096    // conversations
+)
+
+// maxChecked bounds the files whose records are all checked before the first is used.
+// They stay in memory.
+const maxChecked = 4 << 20
+
+// manyRecords is how many inline records a document should have at most.
+const manyRecords = 500
+
+// longDelay is a think time that is probably in the wrong unit.
+const longDelay = time.Minute
+
+// Format is one row of the table of file formats.
+type Format struct {
+	Name   string
+	Doc    string  // a sentence or two for the documentation
+	Fields []Field // members of a record, for the documentation
+	// Timed means that conversations have times and are needed in their order.
+	Timed bool
+	// New returns the function that decodes the records of one pass. It returns the rows
+	// of a record, usually one, or its problems. Rows do not refer to the record.
+	New func(o *Options) func(record file.Record) (rows []Row, problems []string)
+}
+
+// Row is a conversation, or a part of one, as a record holds it.
+type Row struct {
+	// Session is the id of the conversation; rows with the same one are parts of it;
+	// empty = a conversation of its own.
+	Session string
+	// Conversation is what the record says of the conversation. Its turns are appended to
+	// those of earlier rows.
+	Conversation bench.Conversation
+	// Finish completes the turns when they are needed: it reads media and generates
+	// texts. nil = they are complete. It is safe for concurrent use.
+	Finish func(turns []bench.Turn) error
+}
+
+// OpenFile returns the conversations of a file. A small file is checked and kept as a
+// whole; of others the records are decoded when they are needed.
+func OpenFile(ctx context.Context, f *Format, o Options) (Source, error) {
+	name := "inline records"
+	if o.File.Path != "" {
+		name = o.File.Path
+	}
+	s, err := open(ctx, f, o)
+	if err != nil {
+		return nil, fmt.Errorf("open dataset %s: %w", name, err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, f *Format, o Options) (Source, error) {
+	if o.Entries < 0 || o.Entries > MaxEntries {
+		return nil, fmt.Errorf("entries %d: must be from 0 to %d", o.Entries, MaxEntries)
+	}
+	if err := o.File.Check(); err != nil {
+		return nil, err
+	}
+	s := &stream{format: f, o: o}
+	size, regular := o.File.Size()
+	s.once = o.File.Path != "" && !regular
+	if err := s.start(ctx); err != nil {
+		return nil, err
+	}
+	if s.once || size > maxChecked {
+		return s, nil
+	}
+	return s.keep(ctx)
+}
+
+// stream reads conversations from a file, pass after pass.
+type stream struct {
+	format *Format
+	o      Options
+	once   bool // the file cannot be read again
+
+	reader  *file.Reader // of this pass
+	decode  func(file.Record) ([]Row, []string)
+	ended   bool // the file
+	window  window
+	used    sessions // ids of conversations that have been returned
+	rows    int
+	entries int // returned
+	unnamed int // counts the names of conversations without an id
+
+	about findings
+}
+
+// findings are what the first pass has found.
+type findings struct {
+	complete bool // the pass has ended
+	entries  int
+	skipped  int           // records with problems
+	examples []string      // of their problems
+	longest  time.Duration // largest think time before the cap
+}
+
+// start opens the file for a pass.
+func (s *stream) start(ctx context.Context) (err error) {
+	if s.reader, err = file.Open(ctx, s.o.File); err != nil {
+		return err
+	}
+	s.decode = s.format.New(&s.o)
+	s.ended, s.window, s.used = false, newWindow(s.format.Timed), newSessions()
+	s.rows, s.entries, s.unnamed = 0, 0, 0
+	return nil
+}
+
+// Close closes the file.
+func (s *stream) Close() error {
+	if s.reader == nil {
+		return nil
+	}
+	r := s.reader
+	s.reader = nil
+	return r.Close()
+}
+
+// Rewind opens the file again.
+func (s *stream) Rewind(ctx context.Context) error {
+	if s.once {
+		return ErrOnce
+	}
+	return errors.Join(s.Close(), s.start(ctx))
+}
+
+// Next returns the next conversation as soon as its records are known.
+func (s *stream) Next(context.Context) (Entry, error) {
+	for {
+		if s.o.Entries > 0 && s.entries == s.o.Entries {
+			return s.end()
+		}
+		if p := s.window.take(s.ended); p != nil {
+			return s.entry(p), nil
+		}
+		if s.ended {
+			return s.end()
+		}
+		problems, err := s.read()
+		if err != nil {
+			return Entry{}, err
+		}
+		if len(problems.Problems) > 0 {
+			return Entry{}, &problems
+		}
+	}
+}
+
+// end ends the pass.
+func (s *stream) end() (Entry, error) {
+	if s.entries == 0 {
+		return Entry{}, errors.New("no records")
+	}
+	s.about.complete, s.about.entries = true, s.entries
+	return Entry{}, io.EOF
+}
+
+// read adds one record to the window and returns its problems.
+func (s *stream) read() (wrong file.FileError, err error) {
+	record, err := s.reader.Next()
+	if errors.Is(err, io.EOF) {
+		s.ended = true
+		return wrong, nil
+	}
+	if err != nil {
+		return wrong, err
+	}
+	rows, problems := s.decode(record)
+	if len(problems) == 0 {
+		problems = s.late(rows)
+	}
+	if len(problems) > 0 {
+		if s.skip(record.Place, problems) {
+			return wrong, nil
+		}
+		wrong.Add(record.Place.String(), problems...)
+		return wrong, nil
+	}
+	for i := range rows {
+		s.add(&rows[i], len(record.Data)/len(rows))
+	}
+	return wrong, nil
+}
+
+// late returns the problem of rows whose conversation has been returned without them.
+func (s *stream) late(rows []Row) []string {
+	for i := range rows {
+		if id := rows[i].Session; id != "" && s.window.sessions[id] == nil && s.used.has(id) {
+			return []string{fmt.Sprintf("session_id %q: its other records are more than %d MiB before this one; "+
+				"in a file of this size, the records of a session must be close together", id, windowBytes>>20)}
+		}
+	}
+	return nil
+}
+
+// skip reports whether a record with problems may be skipped.
+func (s *stream) skip(at file.Place, problems []string) bool {
+	const shown = 3
+	if s.about.complete { // it was skipped in the first pass
+		return true
+	}
+	if s.about.skipped == s.o.SkipBad {
+		return false
+	}
+	s.about.skipped++
+	if len(s.about.examples) < shown {
+		s.about.examples = append(s.about.examples, at.String()+": "+problems[0])
+	}
+	return true
+}
+
+// add adds a row to its conversation.
+func (s *stream) add(r *Row, size int) {
+	for i := range r.Conversation.Turns {
+		t := &r.Conversation.Turns[i]
+		s.about.longest = max(s.about.longest, t.Delay)
+		if s.o.DelayCap != nil {
+			t.Delay = min(t.Delay, *s.o.DelayCap)
+		}
+		if t.MaxTokens == 0 && t.Payload == nil && s.o.OSL.Given() {
+			t.MaxTokens = bench.Tokens(s.o.OSL.DrawInt(s.o.Seed.Index(bench.StreamMaxTokens, s.rows)))
+		}
+		s.rows++
+	}
+	s.window.add(r, size)
+}
+
+// entry returns a conversation whose records are all known.
+func (s *stream) entry(p *pending) Entry {
+	c := &p.conversation
+	for c.ID == "" {
+		if id := fmt.Sprintf("session_%06d", s.unnamed); s.window.sessions[id] == nil && !s.used.has(id) {
+			c.ID = id
+		}
+		s.unnamed++
+	}
+	s.used.add(c.ID)
+	if s.o.System != "" {
+		c.System = join(s.o.System, c.System)
+	}
+	s.entries++
+	return Entry{Number: s.entries - 1, Size: p.bytes, Make: func() (*bench.Conversation, error) { return p.finish(s.o.Tokenizer) }}
+}
+
+// join puts an empty line between two texts.
+func join(a, b string) string {
+	if b == "" {
+		return a
+	}
+	return a + "\n\n" + b
+}
+
+// keep reads the whole file and returns its conversations.
+func (s *stream) keep(ctx context.Context) (Source, error) {
+	var wrong file.FileError
+	var err error
+	for more := true; more && !s.ended && err == nil && ctx.Err() == nil; {
+		var problems file.FileError
+		problems, err = s.read()
+		for _, p := range problems.Problems {
+			more = wrong.Add(p.Where, p.Message)
+		}
+	}
+	if len(wrong.Problems) > 0 {
+		err = errors.Join(&wrong, err)
+	}
+	if err = errors.Join(err, ctx.Err(), s.Close()); err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for {
+		entry, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+	return NewIndexed(len(entries), func(i int) Entry { return entries[i] }, s.Describe), nil
+}
+
+// Describe describes what the first pass has found so far.
+func (s *stream) Describe() Description {
+	d := Description{Path: s.o.File.Path}
+	if s.about.complete {
+		d.Entries = s.about.entries
+	}
+	if n := s.about.skipped; n > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d records with problems were skipped, for example %s", n, s.about.examples[0]))
+	}
+	if s.about.longest > longDelay && s.o.DelayCap == nil {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("the longest delay is %v; delays are milliseconds, and no cap is set", s.about.longest))
+	}
+	if n := len(s.o.File.Records); n > manyRecords {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d inline records; a file is read faster and keeps the document small", n))
+	}
+	return d
+}

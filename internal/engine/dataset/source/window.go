@@ -1,0 +1,146 @@
+package source
+
+import (
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/tokenizer"
+)
+
+// window holds the conversations whose records are not all known, in the order of their
+// first records, or of their times.
+type window struct {
+	timed    bool
+	queue    []*pending
+	sessions map[string]*pending
+	bytes    int // of the records
+}
+
+// pending is a conversation in a window.
+type pending struct {
+	conversation bench.Conversation
+	session      bool // has an id, so that more records may follow
+	bytes        int
+	parts        []part
+}
+
+// part is a range of turns that have to be finished.
+type part struct {
+	from, to int
+	finish   func(turns []bench.Turn) error
+}
+
+func newWindow(timed bool) window {
+	return window{timed: timed, sessions: map[string]*pending{}}
+}
+
+// add adds a row to its conversation, or as a new one.
+func (w *window) add(r *Row, size int) {
+	w.bytes += size
+	p := w.sessions[r.Session]
+	if p == nil {
+		p = &pending{conversation: r.Conversation, session: r.Session != ""}
+		p.conversation.ID, p.conversation.Turns = r.Session, nil
+		if p.session {
+			w.sessions[r.Session] = p
+		}
+	}
+	c, from := &p.conversation, len(p.conversation.Turns)
+	c.Turns = append(c.Turns, r.Conversation.Turns...)
+	if r.Finish != nil {
+		p.parts = append(p.parts, part{from, len(c.Turns), r.Finish})
+	}
+	if p.bytes += size; from == 0 {
+		w.insert(p)
+	}
+}
+
+// insert adds a conversation to the queue.
+func (w *window) insert(p *pending) {
+	at := len(w.queue)
+	for w.timed && at > 0 && w.queue[at-1].at() > p.at() {
+		at--
+	}
+	w.queue = slices.Insert(w.queue, at, p)
+}
+
+// at returns the time of the first turn.
+func (p *pending) at() time.Duration { return p.conversation.Turns[0].At }
+
+// take removes the first conversation if no record of it, and none that is earlier, is
+// expected any more; nil = more records have to be read.
+func (w *window) take(ended bool) *pending {
+	if len(w.queue) == 0 {
+		return nil
+	}
+	p := w.queue[0]
+	full := w.bytes > windowBytes || w.timed && len(w.queue) > windowTimed
+	if !ended && !full && (w.timed || p.session) {
+		return nil
+	}
+	w.queue[0] = nil
+	w.queue = w.queue[1:]
+	w.bytes -= p.bytes
+	delete(w.sessions, p.conversation.ID)
+	return p
+}
+
+// finish returns the complete conversation.
+func (p *pending) finish(tok tokenizer.Tokenizer) (*bench.Conversation, error) {
+	c := p.conversation
+	c.Turns = slices.Clone(c.Turns)
+	for _, part := range p.parts {
+		if err := part.finish(c.Turns[part.from:part.to]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range c.Turns {
+		if t := &c.Turns[i]; tok != nil && t.InputTokens == 0 {
+			t.InputTokens = count(tok, t)
+		}
+	}
+	return &c, nil
+}
+
+// count counts the tokens of the texts of a turn.
+func count(tok tokenizer.Tokenizer, t *bench.Turn) (n bench.Tokens) {
+	for _, text := range t.Texts {
+		n += bench.Tokens(tok.Count(text))
+	}
+	for _, named := range t.Named {
+		for _, text := range named.Texts {
+			n += bench.Tokens(tok.Count(text))
+		}
+	}
+	return n
+}
+
+// sessions is a set of ids that remembers the last of them, at least [manySessions].
+type sessions struct {
+	seed     maphash.Seed
+	new, old map[uint64]struct{}
+}
+
+const manySessions = 1 << 17
+
+func newSessions() sessions {
+	return sessions{seed: maphash.MakeSeed(), new: map[uint64]struct{}{}}
+}
+
+func (s *sessions) add(id string) {
+	if len(s.new) == manySessions {
+		s.new, s.old = map[uint64]struct{}{}, s.new
+	}
+	s.new[maphash.String(s.seed, id)] = struct{}{}
+}
+
+func (s *sessions) has(id string) bool {
+	key := maphash.String(s.seed, id)
+	_, ok := s.new[key]
+	if !ok {
+		_, ok = s.old[key]
+	}
+	return ok
+}

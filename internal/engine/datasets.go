@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/collect"
+	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/plan"
+)
+
+// datasets are the conversations of a run. Models with different tokenizers have
+// datasets of their own, because their texts differ.
+type datasets struct {
+	readers []*dataset.Reader
+	byModel map[string]*dataset.Reader // nil = the first is every model's
+	inputs  *collect.Inputs            // nil = inputs.json was not requested
+	lengths lengths
+	last    *bench.Conversation
+}
+
+// openDataset opens a dataset per tokenizer and waits until its first conversations are
+// complete.
+func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.Tokens) error {
+	x.data.lengths.limit = limit
+	if x.plan.Files.Inputs {
+		var err error
+		if x.data.inputs, err = collect.OpenInputs(collect.InputOptions{
+			Dir: dir, Plan: x.plan, Secrets: x.secrets, TokenIDs: x.tokenIDs(),
+		}); err != nil {
+			return err
+		}
+	}
+	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
+		o := x.plan.Dataset.Options
+		o.Tokenizer = tok.Tokenizer
+		source, err := x.plan.Dataset.Kind.Open(ctx, o)
+		if err != nil {
+			return err
+		}
+		options := dataset.ReaderOptions{
+			Source: source, Sampling: cmp.Or(x.plan.Dataset.Sampling, "sequential"), Seed: x.plan.Seed,
+			Ahead: ahead(x.plan), Need: need(x.plan), Check: x.check,
+		}
+		if x.data.inputs != nil && len(x.data.readers) == 0 {
+			options.First = x.data.inputs.Add
+		}
+		r, err := dataset.NewReader(ctx, options)
+		if err != nil {
+			return err
+		}
+		x.data.add(r, tok.Models)
+		if err := r.Ready(); err != nil {
+			return fmt.Errorf("read dataset: %w", err)
+		}
+	}
+	return nil
+}
+
+// ahead returns how many conversations are completed before they are needed: those of
+// the first wave of a closed loop, or of about half a second of an open one.
+func ahead(p *plan.Plan) int {
+	const least, most = 256, 8192
+	n := least
+	for i := range p.Phases {
+		n = max(n, 2*p.Phases[i].Concurrency, int(p.Phases[i].Rate/2))
+	}
+	return min(n, most)
+}
+
+// need returns how many conversations the phases need at most; 0 = without bound.
+func need(p *plan.Plan) (n int64) {
+	for i := range p.Phases {
+		phase := &p.Phases[i]
+		bound := phase.Requests
+		if phase.Sessions > 0 && (bound == 0 || phase.Sessions < bound) {
+			bound = phase.Sessions
+		}
+		if bound == 0 {
+			return 0
+		}
+		n += bound
+	}
+	return n
+}
+
+// add adds the dataset of some models; no models = all.
+func (d *datasets) add(r *dataset.Reader, models []string) {
+	d.readers = append(d.readers, r)
+	for _, model := range models {
+		if d.byModel == nil {
+			d.byModel = map[string]*dataset.Reader{}
+		}
+		d.byModel[model] = r
+	}
+}
+
+// draw returns the next conversation for a model. Not safe for concurrent use.
+func (d *datasets) draw(model string) (*bench.Conversation, error) {
+	if own := d.byModel[model]; own != nil {
+		return own.Next()
+	}
+	return d.readers[0].Next()
+}
+
+// next is draw for a load that cannot end early: it repeats the last conversation.
+func (d *datasets) next(model string) *bench.Conversation {
+	if c, err := d.draw(model); err == nil {
+		d.last = c
+	} else if d.last == nil {
+		d.last = &bench.Conversation{Turns: make([]bench.Turn, 1)}
+	}
+	return d.last
+}
+
+// hash is the hash of everything that was sent: of several datasets, that of their
+// hashes. It is empty if there is no dataset.
+func (d *datasets) hash() string {
+	switch len(d.readers) {
+	case 0:
+		return ""
+	case 1:
+		return d.readers[0].Describe().Hash
+	}
+	all := sha256.New()
+	for _, r := range d.readers {
+		fmt.Fprintln(all, r.Describe().Hash)
+	}
+	return hex.EncodeToString(all.Sum(nil))
+}
+
+// close ends the reading and passes on the warnings.
+func (d *datasets) close(warn func(code, detail string)) error {
+	var errs []error
+	for _, r := range d.readers {
+		errs = append(errs, r.Close())
+		for _, warning := range r.Describe().Warnings {
+			warn("dataset", warning)
+		}
+	}
+	if warning := d.lengths.warning(); warning != "" {
+		warn("context-length", warning)
+	}
+	if d.inputs != nil {
+		warning, err := d.inputs.Close()
+		if errs = append(errs, err); warning != "" {
+			warn("inputs-cut", warning)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// check checks a conversation before it is used. It is safe for concurrent use.
+func (x *preparation) check(c *bench.Conversation) error {
+	if err := takes(&x.plan.Kind, c); err != nil {
+		return err
+	}
+	x.data.lengths.add(c, x.tokens.Count)
+	return nil
+}
+
+// takes returns an error if a conversation has content that the endpoint type does not
+// accept.
+func takes(kind *endpoint.Kind, c *bench.Conversation) error {
+	for k := range c.Turns {
+		t := &c.Turns[k]
+		what := ""
+		switch {
+		case t.Payload != nil:
+		case len(t.Images) > 0 && !kind.Caps.Images:
+			what = "images"
+		case len(t.Audios) > 0 && !kind.Caps.Audio:
+			what = "audio"
+		case len(t.Videos) > 0 && !kind.Caps.Video:
+			what = "video"
+		}
+		if what != "" {
+			return fmt.Errorf("turn %d of conversation %s has %s; the endpoint type %s takes none", k, c.ID, what, kind.Name)
+		}
+	}
+	return nil
+}
+
+// lengths compares the first 256 conversations with the context length of the model. It is safe for
+// concurrent use.
+type lengths struct {
+	limit bench.Tokens // 0 = unknown
+
+	checked atomic.Int64
+
+	mu             sync.Mutex
+	compared, over int          // guarded by mu
+	longest        bench.Tokens // guarded by mu
+}
+
+// add checks a conversation.
+func (l *lengths) add(c *bench.Conversation, count func(string) bench.Tokens) {
+	const most = 256
+	if l.limit == 0 || l.checked.Add(1) > most {
+		return
+	}
+	n := length(c, count)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.compared++
+	if l.longest = max(l.longest, n); n > l.limit {
+		l.over++
+	}
+}
+
+// warning returns the warning about conversations that do not fit; empty = all do.
+func (l *lengths) warning() string {
+	if l.over == 0 {
+		return ""
+	}
+	return fmt.Sprintf(
+		"%d of %d conversations checked need more tokens than the context length of %d (max_model_len), up to %d; expect errors or truncated responses",
+		l.over, l.compared, l.limit, l.longest)
+}
+
+// length returns how many tokens a conversation needs at its end: all texts, and
+// the longest responses that are requested. Texts count 0 without a tokenizer.
+func length(c *bench.Conversation, count func(string) bench.Tokens) bench.Tokens {
+	total := count(c.System) + count(c.Context)
+	longest := bench.Tokens(0)
+	for i := range c.Turns {
+		t := &c.Turns[i]
+		input := t.InputTokens
+		if input == 0 {
+			input = count(strings.Join(t.Texts, " "))
+		}
+		if c.Mode == bench.MessageArrayWithResponses {
+			longest = max(longest, total+input+t.MaxTokens)
+			continue
+		}
+		total += input + t.MaxTokens
+		longest = total
+	}
+	return longest
+}
