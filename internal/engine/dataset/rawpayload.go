@@ -43,7 +43,7 @@ func (b *payloadBuilder) read(ctx context.Context) error {
 		return err
 	}
 	var wrong file.FileError
-	err := b.File.Each(ctx, func(where string, record []byte) bool {
+	err := each(ctx, b.File, func(where string, record []byte) bool {
 		body := bytes.TrimSpace(record)
 		if !json.Valid(body) || len(body) == 0 || body[0] != '{' {
 			return wrong.Add(where, "a body must be a JSON object")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -59,7 +60,7 @@ func (b *rowBuilder) read(ctx context.Context) error {
 	}
 	decoder := newRowDecoder()
 	var wrong file.FileError
-	err := b.File.Each(ctx, func(where string, record []byte) bool {
+	err := each(ctx, b.File, func(where string, record []byte) bool {
 		r, problems := decoder.decode(record)
 		if len(problems) > 0 {
 			return wrong.Add(where, problems...)
@@ -170,4 +171,25 @@ func (b *rowBuilder) warnings() []string {
 		out = append(out, fmt.Sprintf("%d inline records; a file is read faster and keeps the document small", n))
 	}
 	return out
+}
+
+// each calls do for every record in order with its place, until do returns false.
+func each(ctx context.Context, f file.File, do func(where string, record []byte) bool) error {
+	r, err := file.Open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for {
+		record, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !do(record.Place.String(), record.Data) {
+			return nil
+		}
+	}
 }

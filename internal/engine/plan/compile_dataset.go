@@ -92,7 +92,7 @@ func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 func (c *datasetCompiler) file(d *config.Dataset) file.File {
 	f := file.File{Path: d.Path, OSL: c.dist("datasets/0/osl", d.OSL), Open: c.mediaFiles(d.Path)}
 	if !c.doc.Trusted() && d.Path != "" {
-		f.FS, f.Path = documentFiles{c.doc, d.Path}, documentFile
+		f.FS, f.Path, f.MaxBytes = documentFiles{c.doc, d.Path}, documentFile, file.UntrustedMaxBytes
 	}
 	for _, r := range d.Records {
 		raw, err := json.Marshal(r)
