@@ -91,14 +91,10 @@ func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 	return ""
 }
 
-// maxFileBytes bounds an unpacked file that an untrusted document names.
-const maxFileBytes = 4 << 30
-
 func (c *datasetCompiler) file(d *config.Dataset) file.File {
 	f := file.File{Path: d.Path}
 	if !c.doc.Trusted() && d.Path != "" {
-		f.MaxBytes = maxFileBytes
-		f.FS, f.Path = documentFiles{c.doc, d.Path}, documentFile
+		f.FS, f.Path, f.MaxBytes = documentFiles{c.doc, d.Path}, documentFile, file.UntrustedMaxBytes
 	}
 	for _, r := range d.Records {
 		raw, err := json.Marshal(r)

@@ -33,6 +33,10 @@ type Format struct {
 	Name   string
 	Doc    string  // a sentence or two for the documentation
 	Fields []Field // members of a record, for the documentation
+	// Folder, Key and Numbers are those of [file.File].
+	Folder  bool
+	Key     string
+	Numbers []string
 	// Timed means that conversations have times and are needed in their order.
 	Timed bool
 	// New returns the function that decodes the records of one pass. It returns the rows
@@ -75,15 +79,15 @@ func open(ctx context.Context, f *Format, o Options) (Source, error) {
 		return nil, err
 	}
 	s := &stream{format: f, o: o}
-	size, regular := o.File.Size()
-	s.once = o.File.Path != "" && !regular
+	s.o.File.Folder, s.o.File.Key, s.o.File.Numbers = f.Folder, f.Key, f.Numbers
+	s.once = !o.File.Rewindable()
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
-	if s.once || size > maxChecked {
-		return s, nil
+	if size, ok := o.File.Size(); o.File.Path == "" || ok && size <= maxChecked {
+		return s.keep(ctx)
 	}
-	return s.keep(ctx)
+	return s, nil
 }
 
 // stream reads conversations from a file, pass after pass.
@@ -180,11 +184,13 @@ func (s *stream) read() (wrong file.FileError, err error) {
 		s.ended = true
 		return wrong, nil
 	}
-	if err != nil {
+	var rows []Row
+	var problems []string
+	if broken, ok := errors.AsType[*file.RecordError](err); ok {
+		record.Place, problems = broken.Place, []string{broken.Err.Error()}
+	} else if err != nil {
 		return wrong, err
-	}
-	rows, problems := s.decode(record)
-	if len(problems) == 0 {
+	} else if rows, problems = s.decode(record); len(problems) == 0 {
 		problems = s.late(rows)
 	}
 	if len(problems) > 0 {
@@ -268,11 +274,16 @@ func join(a, b string) string {
 	return a + "\n\n" + b
 }
 
-// keep reads the whole file and returns its conversations.
+// keep reads the whole file and returns its conversations. A packed file may turn out to
+// be too large for that.
 func (s *stream) keep(ctx context.Context) (Source, error) {
 	var wrong file.FileError
 	var err error
 	for more := true; more && !s.ended && err == nil && ctx.Err() == nil; {
+		if s.window.bytes > 4*maxChecked {
+			s.about = findings{}
+			return s, s.Rewind(ctx)
+		}
 		var problems file.FileError
 		problems, err = s.read()
 		for _, p := range problems.Problems {

@@ -1,0 +1,126 @@
+package file
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// UntrustedMaxBytes is the value of [File.MaxBytes] for files that others may name.
+const UntrustedMaxBytes int64 = 4 << 30
+
+// File is the source of records: a path, or the records themselves.
+type File struct {
+	Path string
+	// FS holds Path, which then must be a slash-separated relative path without
+	// ".." that names a regular file; nil = Path is opened as the system does,
+	// pipes included. A root that links cannot leave is os.Root's FS.
+	FS      fs.FS
+	Records []json.RawMessage // inline records instead of Path
+	// MaxBytes bounds the unpacked content of a file; 0 = no bound. The records of
+	// Parquet and Arrow files count as JSON.
+	MaxBytes int64
+	// Folder allows Path to be a folder: its regular files are read one after the
+	// other in the order of their paths, folders below it included. Files and folders
+	// whose name begins with a dot are left out.
+	Folder bool
+	// Key allows a JSON document that is an object with an array of records in this
+	// member, like {"data": […]}; empty = it does not.
+	Key string
+	// Numbers names the columns of a CSV file whose values become JSON numbers if they
+	// look like them; all others become strings.
+	Numbers []string
+}
+
+// Check checks the options without opening a file.
+func (f File) Check() error {
+	switch {
+	case f.Path == "" && len(f.Records) == 0:
+		return errors.New("neither a path nor records are given")
+	case f.Path != "" && len(f.Records) > 0:
+		return errors.New("both a path and records are given; use one of them")
+	case f.FS != nil && f.Path != "" && !fs.ValidPath(f.Path):
+		return fmt.Errorf("path %q: must be relative, with slashes, and must not leave its root", f.Path)
+	case f.MaxBytes < 0:
+		return fmt.Errorf("size limit %d: must not be negative", f.MaxBytes)
+	}
+	return nil
+}
+
+// Rewindable reports whether opening the file again gives the same records: it is not a
+// pipe or a device. A file that is missing is not rewindable.
+func (f File) Rewindable() bool {
+	if f.Path == "" {
+		return true
+	}
+	info, err := f.stat()
+	return err == nil && (info.Mode().IsRegular() || info.IsDir())
+}
+
+// Size returns the size of a regular file in bytes, packed as it is.
+func (f File) Size() (size int64, ok bool) {
+	if f.Path == "" {
+		return 0, false
+	}
+	info, err := f.stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
+func (f File) stat() (fs.FileInfo, error) {
+	if f.FS != nil {
+		return fs.Stat(f.FS, f.Path)
+	}
+	return os.Stat(f.Path)
+}
+
+// list returns the files to read, and the name of each for messages.
+func (f File) list() (paths, names []string, err error) {
+	base := func(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
+	info, err := f.stat()
+	if err != nil || !info.IsDir() {
+		return []string{f.Path}, []string{base(f.Path)}, nil //nolint:nilerr // opening it reports the error
+	}
+	if !f.Folder {
+		return nil, nil, &fs.PathError{Op: "read", Path: f.Path, Err: errors.New("is a directory; this format is read from one file")}
+	}
+	visit := func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != f.Path && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+		case isRegular(f, path, entry):
+			paths = append(paths, path)
+			names = append(names, filepath.ToSlash(strings.TrimLeft(strings.TrimPrefix(path, f.Path), `/\`)))
+		}
+		return nil
+	}
+	if f.FS != nil {
+		err = fs.WalkDir(f.FS, f.Path, visit)
+	} else {
+		err = filepath.WalkDir(f.Path, visit)
+	}
+	if err == nil && len(paths) == 0 {
+		err = fmt.Errorf("folder %s has no files", f.Path)
+	}
+	return paths, names, err
+}
+
+// isRegular reports whether an entry of a folder is a regular file or a link to one.
+func isRegular(f File, path string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return entry.Type().IsRegular()
+	}
+	f.Path = path
+	info, err := f.stat()
+	return err == nil && info.Mode().IsRegular()
+}
