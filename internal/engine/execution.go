@@ -77,6 +77,8 @@ type datasets struct {
 	first   dataset.Source
 	byModel map[string]dataset.Source // nil = the first is every model's
 	sampler *dataset.Sampler
+	once    bool // draw ends after the last conversation
+	drawn   int  // conversations, if once
 }
 
 // observation is the state of the load generator.
@@ -158,6 +160,7 @@ func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 
 	l := rec.Live()
 	l.Stats.End = phase.End()
+	x.warnings = append(x.warnings, phase.Warnings()...)
 	m := measured(l)
 	x.finished = append(x.finished, finishedPhase{Measured: *m, public: x.public(m, l), chunks: rec.Chunks()})
 	snap := x.baseSnapshot()

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -92,7 +93,7 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	x.records = &collect.Run{Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files}
 	x.work = load.NewWork(load.Options{
 		Plan: x.plan, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
-		Draw: x.data.draw, TokenIDs: x.tokenIDs(), Stop: x.cancel,
+		Draw: x.data.draw, Restart: x.restart, TokenIDs: x.tokenIDs(), Stop: x.cancel,
 	})
 	return nil
 }
@@ -185,9 +186,7 @@ func (x *preparation) openDataset(ctx context.Context) error {
 		}
 		x.data.add(source, tok.Models)
 	}
-	var err error
-	x.data.sampler, err = dataset.NewSampler(cmp.Or(x.plan.Dataset.Sampling, "sequential"), x.data.first.Len(), x.plan.Seed)
-	return err
+	return x.restart(false)
 }
 
 // add adds the dataset of some models; no models = all.
@@ -212,7 +211,24 @@ func (d *datasets) of(model string) dataset.Source {
 }
 
 // draw returns the next conversation for a model. Not safe for concurrent use.
-func (d *datasets) draw(model string) *bench.Conversation { return d.of(model).At(d.sampler.Next()) }
+func (d *datasets) draw(model string) (*bench.Conversation, error) {
+	if d.once {
+		if d.drawn == d.first.Len() {
+			return nil, io.EOF
+		}
+		d.drawn++
+	}
+	return d.of(model).At(d.sampler.Next()), nil
+}
+
+// restart begins again with the first conversation, to read all of them once or
+// repeatedly.
+func (x *execution) restart(once bool) (err error) {
+	d := &x.data
+	d.once, d.drawn = once, 0
+	d.sampler, err = dataset.NewSampler(cmp.Or(x.plan.Dataset.Sampling, "sequential"), d.first.Len(), x.plan.Seed)
+	return err
+}
 
 // hash is the hash of everything that may be sent: of several datasets, in the order
 // of their models, that of their hashes.
