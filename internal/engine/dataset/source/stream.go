@@ -37,8 +37,6 @@ type Format struct {
 	Folder  bool
 	Key     string
 	Numbers []string
-	// Timed means that conversations have times and are needed in their order.
-	Timed bool
 	// New returns the function that decodes the records of one pass. It returns the rows
 	// of a record, usually one, or its problems. Rows do not refer to the record.
 	New func(o *Options) func(record file.Record) (rows []Row, problems []string)
@@ -123,7 +121,7 @@ func (s *stream) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.decode = s.format.New(&s.o)
-	s.ended, s.window, s.used = false, newWindow(s.format.Timed), newSessions()
+	s.ended, s.window, s.used = false, newWindow(s.o.Timed), newSessions()
 	s.rows, s.entries, s.unnamed = 0, 0, 0
 	return nil
 }
