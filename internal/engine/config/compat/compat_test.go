@@ -50,6 +50,9 @@ var roundTrips = []string{
 	`benchmark: {model: m, dataset: {type: file, records: [{text: "<a&b>", n: 1.0}], systemPrompt: x}, artifacts: {records: false}, profiling: {duration: 2h}}`,
 	`benchmark: {model: m, dataset: {images: {width: 30, height: {mean: 20, stddev: 5}, format: random, source: noise_smooth, batchSize: 2}, audio: {length: {points: [{value: 0.5, weight: 1}]}, depths: [8, 24], sampleRates: [8, 44100], channels: 2}}, profiling: {requests: 200}}`,
 	`benchmark: {model: m, dataset: {images: {source: ../testdata, sourceSampling: shuffle-cycle}, audio: {batchSize: 0}}, profiling: {requests: 200}}`,
+	`benchmark: {model: m, dataset: {video: {width: 30, height: 20}}, profiling: {requests: 200}}`,
+	`benchmark: {model: m, dataset: {video: {batchSize: 0, duration: 2}}, profiling: {requests: 200}}`,
+	`benchmark: {model: m, dataset: {video: {batch_size: 3, width: 30, height: 20, duration: 2.5, fps: 24, synth_type: grid-clock, format: MP4, codec: libx264, audio: {sample_rate: 48000, channels: 2, depth: 24}}}, profiling: {requests: 200}}`,
 	`benchmark: {model: m, dataset: {turns: {peaks: [{mean: 2, weight: 1}]}, turnDelay: {points: [{value: 3.5, weight: 2}]}, turnDelayRatio: 0, prefixPrompts: {sharedSystemLength: 4, userContextLength: 5}, sampling: random}, phases: {requests: 200, concurrency: 8}}`,
 }
 
