@@ -49,6 +49,9 @@ type preparation struct{ *execution }
 func (x *preparation) run(ctx context.Context, dir string) error {
 	x.warnings = append(x.warnings, x.plan.Warnings...)
 	x.warnReserved()
+	if _, err := x.plan.Dataset.Options.Synthetic.Videos.Encoder(ctx); err != nil {
+		return &prepareError{run.DatasetFailed, err}
+	}
 	x.servers = x.newServers()
 	defer x.servers.Close()
 	if err := x.servers.Await(ctx); err != nil {

@@ -159,6 +159,7 @@ type Dataset struct {
 	PrefixPrompts    PrefixPrompts `json:"prefixPrompts"`
 	Images           *Images       `json:"images"`                          // nil = none
 	Audio            *Audio        `json:"audio"`                           // nil = none
+	Video            *Video        `json:"video"`                           // nil = none
 	Rankings         *Rankings     `json:"rankings"`                        // endpoint types that rank; nil = none
 	Turns            Distribution  `json:"turns" least:"1"`                 // default 1
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0

@@ -110,7 +110,13 @@ var problemRows = []struct{ name, members, want string }{
 	{"prefix length alone", `dataset: {prefixPrompts: {length: 4}}`, "#/benchmark/dataset/prefixPrompts/length conflict"},
 	{"pool and shared", `dataset: {prefixPrompts: {length: 4, poolSize: 2, sharedSystemLength: 3}}`, "#/benchmark/dataset/prefixPrompts/sharedSystemLength conflict"},
 	{"system prompt twice", `dataset: {systemPrompt: a, systemPromptFile: testdata/prompts.jsonl}`, "#/benchmark/dataset/systemPromptFile conflict"},
-	{"video", `dataset: {video: {width: 64, height: 64}}`, "#/benchmark/dataset/video unsupported-feature"},
+	{"video", `dataset: {video: {width: 64, fps: 0, duration: -1, synthType: cat, format: avi, codec: "", audio: {sampleRate: 7, channels: 3, codec: mp3, depth: 12}}}`,
+		"#/benchmark/dataset/video/height required; #/benchmark/dataset/video/fps out-of-range; #/benchmark/dataset/video/duration out-of-range; #/benchmark/dataset/video/synthType bad-enum; " +
+			"#/benchmark/dataset/video/format bad-enum; #/benchmark/dataset/video/codec out-of-range; #/benchmark/dataset/video/audio/sampleRate out-of-range; " +
+			"#/benchmark/dataset/video/audio/channels out-of-range; #/benchmark/dataset/video/audio/codec bad-enum; #/benchmark/dataset/video/audio/depth bad-enum"},
+	{"video without frames", `dataset: {video: {width: 64, height: 64, duration: 0.2, audio: {codec: aac}}}`,
+		"#/benchmark/dataset/video/duration out-of-range; #/benchmark/dataset/video/audio/codec conflict"},
+	{"video without size", `dataset: {video: {batchSize: 1}}`, "#/benchmark/dataset/video/width required; #/benchmark/dataset/video/height required"},
 	{"sequence distribution", `dataset: {prompts: {sequenceDistribution: "1,2:100"}}`, "#/benchmark/dataset/prompts/sequenceDistribution unsupported-feature"},
 	{"cache busting", `dataset: {prompts: {cacheBust: {target: system_prefix}}}`, "#/benchmark/dataset/prompts/cacheBust/target unsupported-feature"},
 	{"unknown in an unsupported section", `dataset: {prompts: {cacheBust: {tarket: none}}}`, "#/benchmark/dataset/prompts/cacheBust/tarket unsupported-feature"},

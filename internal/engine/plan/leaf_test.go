@@ -117,6 +117,18 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.audio.depths":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Depths[0] = 8 },
 	"datasets.audio.sampleRates":      func(d *config.Document) { d.Benchmark.Datasets[0].Audio.SampleRates[0] = 8 },
 	"datasets.audio.channels":         func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Channels = 2 },
+	"datasets.video.batchSize":        func(d *config.Document) { d.Benchmark.Datasets[0].Video.BatchSize = new(2) },
+	"datasets.video.duration":         func(d *config.Document) { d.Benchmark.Datasets[0].Video.Duration = 3 },
+	"datasets.video.fps":              func(d *config.Document) { d.Benchmark.Datasets[0].Video.FPS = 2 },
+	"datasets.video.width":            func(d *config.Document) { d.Benchmark.Datasets[0].Video.Width = new(9) },
+	"datasets.video.height":           func(d *config.Document) { d.Benchmark.Datasets[0].Video.Height = new(8) },
+	"datasets.video.synthType":        func(d *config.Document) { d.Benchmark.Datasets[0].Video.SynthType = "noise" },
+	"datasets.video.format":           func(d *config.Document) { d.Benchmark.Datasets[0].Video.Format = "mp4" },
+	"datasets.video.codec":            func(d *config.Document) { d.Benchmark.Datasets[0].Video.Codec = "libx264" },
+	"datasets.video.audio.sampleRate": func(d *config.Document) { d.Benchmark.Datasets[0].Video.Audio.SampleRate = 8 },
+	"datasets.video.audio.channels":   func(d *config.Document) { d.Benchmark.Datasets[0].Video.Audio.Channels = 2 },
+	"datasets.video.audio.codec":      func(d *config.Document) { d.Benchmark.Datasets[0].Video.Audio.Codec = new("aac") },
+	"datasets.video.audio.depth":      func(d *config.Document) { d.Benchmark.Datasets[0].Video.Audio.Depth = 8 },
 	"datasets.rankings.passages":      func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.Passages.Mean = new(3.0) },
 	"datasets.rankings.passageTokens": func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.PassageTokens.Mean = new(3.0) },
 	"datasets.rankings.queryTokens":   func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.QueryTokens.Mean = new(3.0) },
@@ -190,6 +202,10 @@ func withContent(d *config.Document) {
 	data := &d.Benchmark.Datasets[0]
 	data.Images = &config.Images{BatchSize: new(1), Width: few(), Height: few(), Format: "jpeg", Source: "noise", SourceSampling: "random-with-replacement"}
 	data.Audio = &config.Audio{BatchSize: new(1), Length: few(), Format: "wav", Depths: []int{16}, SampleRates: []float64{16}, Channels: 1}
+	data.Video = &config.Video{
+		BatchSize: new(1), Duration: 1, FPS: 4, Width: new(2), Height: new(2), SynthType: "moving_shapes", Format: "webm", Codec: "libvpx-vp9",
+		Audio: config.VideoAudio{SampleRate: 44.1, Channels: 1, Codec: new("libvorbis"), Depth: 16},
+	}
 	data.Rankings = &config.Rankings{Passages: few(), PassageTokens: few(), QueryTokens: few()}
 }
 
@@ -243,7 +259,7 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 			continue
 		}
 		before, after := load(t), load(t)
-		if section := strings.Split(name, "."); len(section) == 3 && slices.Contains([]string{"images", "audio", "rankings"}, section[1]) {
+		if section := strings.Split(name, "."); len(section) >= 3 && slices.Contains([]string{"images", "audio", "video", "rankings"}, section[1]) {
 			withContent(before)
 			withContent(after)
 		}

@@ -35,6 +35,7 @@ const (
 
 	imageOrder   = "batchSize width height format source sourceSampling"
 	audioOrder   = "batchSize length format depths sampleRates channels"
+	videoOrder   = "batchSize duration fps width height format codec synthType audio"
 	rankingOrder = "passages passageTokens queryTokens"
 
 	phaseOrder = "name kind type excludeFromResults requests duration sessions concurrency concurrencyRamp" +
@@ -187,6 +188,13 @@ func shown(v reflect.Value, name string) any {
 			return nil
 		}
 		return view(*value, "benchmark.datasets.*.audio", audioOrder)
+	case *config.Video:
+		if value == nil {
+			return nil
+		}
+		return view(*value, "benchmark.datasets.*.video", videoOrder)
+	case config.VideoAudio:
+		return view(value, "benchmark.datasets.*.video.audio", "sampleRate channels codec depth")
 	case *config.Rankings:
 		if value == nil {
 			return nil

@@ -110,7 +110,6 @@ func endpointFeatures() []Field {
 
 func datasetFeatures() []Field {
 	fields := []Field{
-		{Name: "video", Off: `null`, What: "generated video"},
 		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
 		{Name: "dataset", Off: `null`, What: "public datasets"},
 		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},

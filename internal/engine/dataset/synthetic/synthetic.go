@@ -43,6 +43,7 @@ type Spec struct {
 
 	Images   Images
 	Audio    Audio
+	Videos   Videos
 	Rankings Rankings // given = a query and passages in place of texts
 }
 
@@ -75,6 +76,18 @@ func Fields() []source.Field {
 		{"audio.depths", "list of integers", "Bits per sample (8, 16, 24 or 32); one is drawn for each clip."},
 		{"audio.sampleRates", "list of numbers", "Sample rates in kHz, or in Hz if above 96; one is drawn for each clip."},
 		{"audio.channels", "integer", "1 or 2."},
+		{"video.batchSize", "integer", "Videos per turn; 0 = none. Default 1 if any other video option is set. " +
+			"Videos are encoded before the load starts, by the program `ffmpeg`, which must be in PATH. At most 64 different ones are made, with 64 MiB; they differ in where the movement starts."},
+		{"video.width, video.height", "integer", "Pixels; both are required."},
+		{"video.duration", "number", "Seconds; default 1. A video has duration × fps frames, rounded down."},
+		{"video.fps", "integer", "Frames per second; default 4."},
+		{"video.synthType", "string", "moving_shapes (three shapes on black), grid_clock (a grid, a clock with two hands and the number of the frame), or noise, which does not compress."},
+		{"video.format", "string", "webm or mp4, with the index at the start."},
+		{"video.codec", "string", "ffmpeg's name of the video encoder; default libvpx-vp9. libx264 makes MP4 files that all servers read; it needs an even width and height."},
+		{"video.audio.channels", "integer", "Channels of the audio track, which is noise: 1 or 2; 0 (default) = no track."},
+		{"video.audio.codec", "string", "ffmpeg's name of the audio encoder: aac, libvorbis (default for webm) or libopus (default for mp4; always 48 kHz)."},
+		{"video.audio.sampleRate", "number", "Sample rate of the audio track in kHz, or in Hz if above 96; default 44.1."},
+		{"video.audio.depth", "integer", "Bits per sample of the noise before encoding: 8, 16, 24 or 32."},
 		{"rankings.passages", "distribution", "Passages per request. Endpoint types that rank receive a query and passages instead of prompts."},
 		{"rankings.passageTokens", "distribution", "Tokens of each passage."},
 		{"rankings.queryTokens", "distribution", "Tokens of each query."},
@@ -114,7 +127,7 @@ func (b *builder) check() error {
 	if _, err := text.FindCorpus(b.Corpus); err != nil {
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, b.Images.check(), b.Audio.check(), b.Rankings.check())...)
+	return errors.Join(append(errs, b.Images.check(), b.Audio.check(), b.Videos.check(), b.Rankings.check())...)
 }
 
 // Open returns the conversations of a specification. Each is generated when it is needed.
@@ -148,8 +161,8 @@ type builder struct {
 	prefixes []text.Prompt
 	special  int // tokens the server adds to a text
 
-	images, audios *mediaPool // nil = none
-	warnings       []string
+	images, audios, videos *mediaPool // nil = none
+	warnings               []string
 }
 
 // prepare generates what the entries share.
@@ -199,6 +212,7 @@ func (b *builder) describe() source.Description {
 	}
 	d.Warnings = append(d.Warnings, b.images.warnings("images", b.advice())...)
 	d.Warnings = append(d.Warnings, b.audios.warnings("audio clips", "")...)
+	d.Warnings = append(d.Warnings, b.videos.warnings("videos", "")...)
 	return d
 }
 
@@ -262,6 +276,9 @@ func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 	}
 	if t.Audios, err = b.audios.take(i, k); err != nil {
 		return fmt.Errorf("make audio: %w", err)
+	}
+	if t.Videos, err = b.videos.take(i, k); err != nil {
+		return fmt.Errorf("make videos: %w", err)
 	}
 	if b.OSL.Given() {
 		t.MaxTokens = bench.Tokens(b.OSL.DrawInt(d.output))
