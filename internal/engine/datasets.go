@@ -161,7 +161,7 @@ func (d *datasets) close(warn func(code, detail string)) error {
 
 // check checks a conversation before it is used. It is safe for concurrent use.
 func (x *preparation) check(c *bench.Conversation) error {
-	if err := takes(&x.plan.Kind, c); err != nil {
+	if err := errors.Join(takes(&x.plan.Kind, c), x.plan.CacheBust.Check(c)); err != nil {
 		return err
 	}
 	x.data.lengths.add(c, x.tokens.Count)

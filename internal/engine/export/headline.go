@@ -30,6 +30,9 @@ func (p *page) headline(r *Report) {
 		p.throughput(r)
 		p.latencies(r)
 		p.goodput(r)
+		if c := verdict.NewCache(r.Results); c != nil {
+			p.entry("", "Cache", c.Message, 1)
+		}
 		p.clientReport(r)
 	} else {
 		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 2)

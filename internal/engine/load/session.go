@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -13,8 +14,10 @@ import (
 // goroutine.
 type session struct {
 	phase        *Phase
-	num          int64 // running number in the run
-	conversation *bench.Conversation
+	num          int64               // running number in the run
+	entry        *bench.Conversation // of the dataset
+	conversation *bench.Conversation // entry with the marker
+	marker       string              // in the conversation; empty = none
 	model        string
 	target       int
 	correlation  string
@@ -37,7 +40,7 @@ type turn struct {
 func newSession(p *Phase) *session {
 	s := p.work.session()
 	s.phase = p
-	if s.next.rec == nil {
+	if s.next.rec == nil || p.work.Plan.CacheBust.Warmup { // it may be of a warm-up that has ended
 		s.build(0)
 	}
 	return s
@@ -168,6 +171,7 @@ func (s *session) awaitArrival() (ok bool) {
 // build prepares a turn before it is due: body, headers and record.
 func (s *session) build(n int) {
 	w := s.phase.work
+	markErr := s.mark(n)
 	t := s.conversation.Turns[n]
 	model := s.model
 	if t.Model != "" {
@@ -176,14 +180,16 @@ func (s *session) build(n int) {
 	rec := &bench.Record{
 		SessionNum: s.num, Turn: n, Turns: len(s.conversation.Turns),
 		RequestID: w.ids.next(), CorrelationID: s.correlation, ConversationID: s.conversation.ID,
-		Model: model, RequestedTokens: t.MaxTokens,
+		Model: model, Content: bench.Content{RequestedTokens: t.MaxTokens, Blocks: t.BlockIDs, Marker: s.marker},
 	}
 	request := endpoint.Request{
 		Model: model, System: s.conversation.System, Context: s.conversation.Context, History: s.history,
 		Turn: t, TokenIDs: w.tokenIDs(&t, model), Settings: &w.Plan.Settings,
 	}
+	rec.Content.Prompt = w.fingerprint(&request)
 	rec.Images, rec.AudioLength = request.Contents()
 	body, err := w.Plan.Kind.Body(nil, &request)
+	err = errors.Join(markErr, err)
 	items := 0
 	if w.Plan.Kind.Items != nil {
 		items = w.Plan.Kind.Items(&request)

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -45,6 +46,7 @@ type Stop interface {
 // Options configure a [Work]. All fields are required unless noted otherwise.
 type Options struct {
 	Plan   *plan.Plan
+	RunID  string // part of the markers of sessions; not needed without them
 	Clock  bench.Clock
 	Client Sender
 	// Received returns how many reads from servers there were so far.
@@ -63,6 +65,7 @@ type Options struct {
 type Work struct {
 	Options
 	ids    identities
+	hash   maphash.Seed   // of fingerprints
 	choose *rand.Rand     // of models; guarded by lookahead.drawing
 	sent   atomic.Int64   // requests, if each chooses its target
 	drawn  int64          // sessions; guarded by lookahead.drawing
@@ -72,7 +75,7 @@ type Work struct {
 
 // NewWork returns the work of a run.
 func NewWork(o Options) *Work {
-	return &Work{Options: o, ids: newIdentities(), choose: o.Plan.Seed.Rand(bench.StreamModelSelection)}
+	return &Work{Options: o, ids: newIdentities(), hash: maphash.MakeSeed(), choose: o.Plan.Seed.Rand(bench.StreamModelSelection)}
 }
 
 // Wait waits for the requests that cancel jobs at the server.
@@ -106,8 +109,9 @@ func (w *Work) session() *session {
 		permits:     make(chan time.Duration, 1), // the sender never waits for the session
 	}
 	s.model = w.Plan.Models.Pick(w.drawn, w.choose)
-	s.conversation = w.Draw(s.model)
-	s.model = cmp.Or(s.conversation.Model, s.model)
+	s.entry = w.Draw(s.model)
+	s.conversation = s.entry
+	s.model = cmp.Or(s.entry.Model, s.model)
 	w.drawn++
 	return s
 }

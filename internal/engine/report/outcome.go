@@ -19,6 +19,7 @@ type Input struct {
 	Clock       bench.Clock
 	Phases      []Measured // those that started, in order
 	Cancelled   bool
+	Fault       *run.Error           // between the phases; nil = none
 	Certificate *verdict.Certificate // of the client; nil = there is none
 	Dataset     string               // hash; empty = no dataset was opened
 	SameHost    string               // address of a target on this machine; empty = there is none
@@ -85,6 +86,8 @@ func (in *Input) end() Outcome {
 	n := in.totals()
 	switch {
 	case o.Err != nil:
+	case in.Fault != nil && !in.Cancelled:
+		o = failed(in.Fault)
 	case in.Cancelled:
 		o.State, o.Reason = bench.StateCancelled, in.Run.StateReason
 	case n.success == 0:

@@ -17,6 +17,8 @@ var (
 	// runChecks are of a run that has ended.
 	runChecks = [...]func(*Input, *export.Report) []bench.Warning{
 		saturated, // explains the rest
+		cacheNotCold,
+		repeatedPrompts,
 		preparation,
 		phaseWarnings,
 		substituted,

@@ -188,7 +188,7 @@ func normaliseClient(client *tree.Node) {
 	client.Set("certify", when)
 }
 
-// normaliseDatasets makes a list of one dataset, and moves isl and osl that
+// normaliseDatasets makes a list of one dataset, and moves isl, osl and cacheBust that
 // stand beside type: synthetic into prompts.
 func (e expander) normaliseDatasets(benchmark *tree.Node) {
 	e.renameOnly(benchmark, "dataset", "datasets")
@@ -205,7 +205,7 @@ func (e expander) normaliseDatasets(benchmark *tree.Node) {
 		if kind := d.Get("type"); kind != nil && suggest.Fold(kind.Scalar) != "synthetic" {
 			continue
 		}
-		e.moveInto(d, "prompts", "isl", "osl")
+		e.moveInto(d, "prompts", "isl", "osl", "cacheBust")
 	}
 }
 

@@ -113,7 +113,6 @@ func datasetFeatures() []Field {
 		{Name: "video", Off: `null`, What: "generated video"},
 		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
 		{Name: "dataset", Off: `null`, What: "public datasets"},
-		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
 	}
 	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds replaySpeedup openLoopReplay openLoopStrict omitKvHints" +
@@ -126,7 +125,6 @@ func datasetFeatures() []Field {
 func promptFeatures() []Field {
 	return []Field{
 		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
-		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
 		{Name: "sequenceDistribution", Off: `null`, What: "pairs of lengths"},
 		{Name: "randomRangeRatio", Off: `null`, What: "range ratios"},
 		{Name: "randomCorpusStyle", Off: `"vllm"`, What: "other styles of the random corpus"},

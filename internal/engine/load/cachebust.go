@@ -1,0 +1,149 @@
+package load
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aiperfd/internal/engine/bench"
+)
+
+// warmupMarker is what separates the prompts of a warm-up from those that are measured.
+const warmupMarker = "[warmup]"
+
+// mark puts the marker of a turn into the conversation of the session, if the plan has
+// markers. The marker of a session stays, unless each request has its own.
+func (s *session) mark(turn int) error {
+	bust := s.phase.work.Plan.CacheBust
+	if !bust.On() || turn > 0 && !bust.EachRequest {
+		return nil
+	}
+	if err := bust.Check(s.entry); err != nil {
+		return err
+	}
+	s.conversation, s.marker = s.entry, ""
+	var text string
+	switch {
+	case !bust.Warmup:
+		text = s.sessionMarker(turn)
+	case s.phase.plan.Kind == bench.Warmup:
+		text = warmupMarker
+	default:
+		return nil
+	}
+	m := marker{text + "\n\n", bust.Suffix}
+	if bust.Suffix {
+		m.text = "\n\n" + text
+	}
+	s.marker = m.text
+	switch {
+	case bust.EachRequest:
+		s.conversation = m.first(s.entry)
+	case bust.System:
+		s.conversation = m.system(s.entry)
+	default:
+		s.conversation = m.user(s.entry)
+	}
+	if len(s.history) > 0 { // earlier requests still refer to the old one
+		s.history = slices.Clone(s.history)
+		for i := range s.history {
+			s.history[i].Turn = s.conversation.Turns[i]
+		}
+	}
+	return nil
+}
+
+// sessionMarker returns the marker of a session as AIPerf makes it: 12 digits of the
+// SHA-256 of "run:pass:lane:conversation". Here the lane is the number of the session,
+// so that no two sessions have the same, and the pass is the turn if each request has
+// its own marker, otherwise 0.
+func (s *session) sessionMarker(turn int) string {
+	digest := sha256.Sum256(fmt.Appendf(nil, "%s:%d:%d:%s", s.phase.work.RunID, turn, s.num, s.entry.ID))
+	return "[rid:" + hex.EncodeToString(digest[:6]) + "]"
+}
+
+// marker is a text that is put into a conversation. Its methods return a copy of the
+// conversation.
+type marker struct {
+	text   string // with the blank lines that separate it
+	suffix bool   // after the text it is put into
+}
+
+// first puts the marker in front of everything that the model reads.
+func (m marker) first(c *bench.Conversation) *bench.Conversation {
+	if c.System == "" && c.Turns[0].Role == "system" {
+		return m.turns(c, 0)
+	}
+	return m.system(c)
+}
+
+// system puts the marker into the system message: that of the conversation, or its first
+// turn. Without one, it goes into the first user message.
+func (m marker) system(c *bench.Conversation) *bench.Conversation {
+	switch {
+	case c.System != "":
+		out := *c
+		out.System = m.join(c.System)
+		return &out
+	case c.Turns[0].Role == "system":
+		return m.turns(c, 0)
+	}
+	return m.user(c)
+}
+
+// user puts the marker into the first user message: the context if there is one and the
+// marker comes first, otherwise the first turn of a user.
+func (m marker) user(c *bench.Conversation) *bench.Conversation {
+	if c.Context != "" && !m.suffix {
+		out := *c
+		out.Context = m.join(c.Context)
+		return &out
+	}
+	first := max(0, slices.IndexFunc(c.Turns, func(t bench.Turn) bool { return t.Role == "" || t.Role == "user" }))
+	return m.turns(c, first)
+}
+
+// turns puts the marker into one turn, and into all that are sent without history.
+func (m marker) turns(c *bench.Conversation, first int) *bench.Conversation {
+	out := *c
+	out.Turns = slices.Clone(c.Turns)
+	for i := range out.Turns {
+		if i == first || c.Mode == bench.MessageArrayWithResponses {
+			m.turn(&out.Turns[i])
+		}
+	}
+	return &out
+}
+
+// turn puts the marker into the first text of a turn, or into the last one.
+func (m marker) turn(t *bench.Turn) {
+	t.InputTokens = 0
+	texts := &t.Texts
+	if n := len(t.Named); n > 0 && (!m.suffix || len(t.Texts) == 0) { // they come first
+		t.Named = slices.Clone(t.Named)
+		texts = &t.Named[0].Texts
+		if m.suffix {
+			texts = &t.Named[n-1].Texts
+		}
+	}
+	if len(*texts) == 0 {
+		*texts = []string{strings.TrimSpace(m.text)}
+		return
+	}
+	*texts = slices.Clone(*texts)
+	at := 0
+	if m.suffix {
+		at = len(*texts) - 1
+	}
+	(*texts)[at] = m.join((*texts)[at])
+}
+
+// join puts the marker before a text, or after it.
+func (m marker) join(text string) string {
+	if m.suffix {
+		return text + m.text
+	}
+	return m.text + text
+}
