@@ -17,8 +17,6 @@ var (
 	// runChecks are of a run that has ended.
 	runChecks = [...]func(*Input, *export.Report) []bench.Warning{
 		saturated, // explains the rest
-		cacheNotCold,
-		repeatedPrompts,
 		preparation,
 		phaseWarnings,
 		substituted,
@@ -34,6 +32,8 @@ var (
 		outputLength,
 		usageDiscrepancy,
 		func(_ *Input, rep *export.Report) []bench.Warning { return reportWarnings(rep) },
+		cacheNotCold,
+		repeatedPrompts,
 		sameHost,
 	}
 	// phaseChecks are of one phase.
