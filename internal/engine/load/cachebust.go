@@ -14,45 +14,37 @@ import (
 const warmupMarker = "[warmup]"
 
 // mark puts the marker of a turn into the conversation of the session, if the plan has
-// markers. The marker of a session stays, unless each request has its own.
-func (s *session) mark(turn int) error {
-	bust := s.phase.work.Plan.CacheBust
-	if !bust.On() || turn > 0 && !bust.EachRequest {
-		return nil
-	}
-	if err := bust.Check(s.entry); err != nil {
-		return err
+// markers. The marker of a session stays, unless each request has its own. A session that
+// begins with the history of another one has the marker of that one in it.
+func (s *session) mark(turn int) {
+	bust := &s.phase.work.Plan.CacheBust
+	inherited := turn == 0 && len(s.history) > 0
+	if !bust.On() || len(s.entry.Turns) == 0 || (turn > 0 || inherited) && !bust.EachRequest {
+		return
 	}
 	s.conversation, s.marker = s.entry, ""
-	var text string
-	switch {
-	case !bust.Warmup:
-		text = s.sessionMarker(turn)
-	case s.phase.plan.Kind == bench.Warmup:
-		text = warmupMarker
-	default:
-		return nil
+	text := s.sessionMarker(turn)
+	if bust.Warmup {
+		if text = warmupMarker; s.phase.plan.Kind != bench.Warmup {
+			return
+		}
 	}
 	m := marker{text + "\n\n", bust.Suffix}
 	if bust.Suffix {
 		m.text = "\n\n" + text
 	}
 	s.marker = m.text
-	switch {
-	case bust.EachRequest:
-		s.conversation = m.first(s.entry)
-	case bust.System:
+	if bust.System {
 		s.conversation = m.system(s.entry)
-	default:
+	} else {
 		s.conversation = m.user(s.entry)
 	}
-	if len(s.history) > 0 { // earlier requests still refer to the old one
+	if turn > 0 && len(s.history) == turn { // earlier requests still refer to the old one
 		s.history = slices.Clone(s.history)
 		for i := range s.history {
 			s.history[i].Turn = s.conversation.Turns[i]
 		}
 	}
-	return nil
 }
 
 // sessionMarker returns the marker of a session as AIPerf makes it: 12 digits of the
@@ -71,24 +63,16 @@ type marker struct {
 	suffix bool   // after the text it is put into
 }
 
-// first puts the marker in front of everything that the model reads.
-func (m marker) first(c *bench.Conversation) *bench.Conversation {
-	if c.System == "" && c.Turns[0].Role == "system" {
-		return m.turns(c, 0)
-	}
-	return m.system(c)
-}
-
-// system puts the marker into the system message: that of the conversation, or its first
-// turn. Without one, it goes into the first user message.
+// system puts the marker into the system message: that of the conversation, or the one
+// that its first turn is or begins with. Without one, it goes into the first user message.
 func (m marker) system(c *bench.Conversation) *bench.Conversation {
 	switch {
 	case c.System != "":
 		out := *c
 		out.System = m.join(c.System)
 		return &out
-	case c.Turns[0].Role == "system":
-		return m.turns(c, 0)
+	case beginsWithSystem(&c.Turns[0]):
+		return m.turns(c, 0, isSystem)
 	}
 	return m.user(c)
 }
@@ -101,17 +85,27 @@ func (m marker) user(c *bench.Conversation) *bench.Conversation {
 		out.Context = m.join(c.Context)
 		return &out
 	}
-	first := max(0, slices.IndexFunc(c.Turns, func(t bench.Turn) bool { return t.Role == "" || t.Role == "user" }))
-	return m.turns(c, first)
+	first := slices.IndexFunc(c.Turns, func(t bench.Turn) bool { return isUser(t.Role) })
+	return m.turns(c, max(0, first), isUser)
 }
 
-// turns puts the marker into one turn, and into all that are sent without history.
-func (m marker) turns(c *bench.Conversation, first int) *bench.Conversation {
+func isSystem(role string) bool { return role == "system" || role == "developer" }
+
+// isUser reports whether a turn of a role is a user's; that is the default.
+func isUser(role string) bool { return role == "" || role == "user" }
+
+// turns puts the marker into one turn, and into all that are sent without history. wanted
+// selects the message in a turn of several.
+func (m marker) turns(c *bench.Conversation, first int, wanted func(role string) bool) *bench.Conversation {
 	out := *c
 	out.Turns = slices.Clone(c.Turns)
 	for i := range out.Turns {
-		if i == first || c.Mode == bench.MessageArrayWithResponses {
-			m.turn(&out.Turns[i])
+		switch t := &out.Turns[i]; {
+		case i != first && c.Mode != bench.MessageArrayWithResponses:
+		case t.Messages != nil:
+			t.Messages = m.messages(t.Messages, wanted)
+		default:
+			m.turn(t)
 		}
 	}
 	return &out

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -171,7 +170,7 @@ func (s *session) awaitArrival() (ok bool) {
 // build prepares a turn before it is due: body, headers and record.
 func (s *session) build(n int) {
 	w := s.phase.work
-	markErr := s.mark(n)
+	s.mark(n)
 	t := s.conversation.Turns[n]
 	model := s.model
 	if t.Model != "" {
@@ -189,7 +188,6 @@ func (s *session) build(n int) {
 	rec.Content.Prompt = w.fingerprint(&request)
 	rec.Images, rec.AudioLength = request.Contents()
 	body, err := w.Plan.Kind.Body(nil, &request)
-	err = errors.Join(markErr, err)
 	items := 0
 	if w.Plan.Kind.Items != nil {
 		items = w.Plan.Kind.Items(&request)
