@@ -114,7 +114,7 @@ func TestRepeatedPrompts(t *testing.T) {
 	if c.Cached == nil || math.Abs(*c.Cached-r.cached) > 1e-6 || math.Abs(*c.Cached-c.RepeatedInput) > 0.001 {
 		t.Errorf("cached: %v; the server says %v", deref(c.Cached), r.cached)
 	}
-	if c.State != verdict.Warm || c.Basis != "server" || !strings.HasPrefix(c.Message, "warm: 90 % of prompts repeated, server cached 89.") {
+	if c.State != verdict.Warm || c.Basis != "server" || !strings.HasPrefix(c.Message, "warm: 89.9 % of prompt tokens cached, 90 % of prompts repeated") {
 		t.Errorf("cache = %s by %s: %s", c.State, c.Basis, c.Message)
 	}
 	if got := codes(r.run.Warnings); !slices.Contains(got, "repeated-prompts") || slices.Contains(got, "cache-not-cold") {

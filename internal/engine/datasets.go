@@ -43,6 +43,9 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
 		o := x.plan.Dataset.Options
 		o.Tokenizer = tok.Tokenizer
+		if tok.Tokenizer != nil {
+			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
+		}
 		source, err := x.plan.Dataset.Kind.Open(ctx, o)
 		if err != nil {
 			return err

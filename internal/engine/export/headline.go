@@ -13,7 +13,7 @@ import (
 )
 
 // headlineLines is the maximum number of lines of the headline without the load.
-const headlineLines = 12
+const headlineLines = 13
 
 // SaturatedCode is the code of the warning that the server did not keep up with the
 // load. It is printed first.

@@ -1,21 +1,16 @@
 package load
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
 )
 
-// warmupMarker is what separates the prompts of a warm-up from those that are measured.
-const warmupMarker = "[warmup]"
-
 // mark puts the marker of a turn into the conversation of the session, if the plan has
 // markers. The marker of a session stays, unless each request has its own. A session that
-// begins with the history of another one has the marker of that one in it.
+// begins with the history of another one has the marker of that one in it. The lane of a
+// marker is the number of the session in the run, so that no two sessions have the same.
 func (s *session) mark(turn int) {
 	bust := &s.phase.work.Plan.CacheBust
 	inherited := turn == 0 && len(s.history) > 0
@@ -23,16 +18,14 @@ func (s *session) mark(turn int) {
 		return
 	}
 	s.conversation, s.marker = s.entry, ""
-	text := s.sessionMarker(turn)
-	if bust.Warmup {
-		if text = warmupMarker; s.phase.plan.Kind != bench.Warmup {
-			return
-		}
+	if bust.Warmup && s.phase.plan.Kind != bench.Warmup {
+		return
 	}
-	m := marker{text + "\n\n", bust.Suffix}
-	if bust.Suffix {
-		m.text = "\n\n" + text
+	pass := 0
+	if bust.EachRequest {
+		pass = turn
 	}
+	m := marker{bust.Marker(s.phase.work.RunID, pass, s.num, s.entry.ID), bust.Suffix}
 	s.marker = m.text
 	if bust.System {
 		s.conversation = m.system(s.entry)
@@ -45,15 +38,6 @@ func (s *session) mark(turn int) {
 			s.history[i].Turn = s.conversation.Turns[i]
 		}
 	}
-}
-
-// sessionMarker returns the marker of a session as AIPerf makes it: 12 digits of the
-// SHA-256 of "run:pass:lane:conversation". Here the lane is the number of the session,
-// so that no two sessions have the same, and the pass is the turn if each request has
-// its own marker, otherwise 0.
-func (s *session) sessionMarker(turn int) string {
-	digest := sha256.Sum256(fmt.Appendf(nil, "%s:%d:%d:%s", s.phase.work.RunID, turn, s.num, s.entry.ID))
-	return "[rid:" + hex.EncodeToString(digest[:6]) + "]"
 }
 
 // marker is a text that is put into a conversation. Its methods return a copy of the

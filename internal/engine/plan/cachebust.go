@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"aiperfd/internal/engine/bench"
@@ -47,6 +49,37 @@ func (b CacheBust) On() bool { return b.Target != "" }
 // finds the prompts of another one in a prefix cache.
 func (b CacheBust) Unshared() bool { return b.On() && !b.Suffix && !b.Warmup }
 
+// warmupMarker separates the prompts of a warm-up from those that are measured.
+const warmupMarker = "[warmup]"
+
+// Marker returns a marker with the blank line that separates it from the text. It is
+// AIPerf's: 12 digits of the SHA-256 of "run:pass:lane:conversation".
+func (b CacheBust) Marker(run string, pass int, lane int64, conversation string) string {
+	text := warmupMarker
+	if !b.Warmup {
+		digest := sha256.Sum256(fmt.Appendf(nil, "%s:%d:%d:%s", run, pass, lane, conversation))
+		text = "[rid:" + hex.EncodeToString(digest[:6]) + "]"
+	}
+	if b.Suffix {
+		return "\n\n" + text
+	}
+	return text + "\n\n"
+}
+
+// Tokens returns the mean number of tokens of a marker, from eight of them; 0 for one
+// that measured prompts do not have.
+func (b CacheBust) Tokens(count func(text string) int) int {
+	const samples = 8
+	if !b.On() || b.Warmup {
+		return 0
+	}
+	sum := 0
+	for i := range samples {
+		sum += count(b.Marker("sample", i, int64(i), "sample"))
+	}
+	return (sum + samples/2) / samples
+}
+
 // Check returns an error if a conversation cannot get a marker.
 func (b CacheBust) Check(c *bench.Conversation) error {
 	if !b.On() {
@@ -58,6 +91,19 @@ func (b CacheBust) Check(c *bench.Conversation) error {
 		}
 	}
 	return nil
+}
+
+// FirstTurnMarker returns how many tokens of a synthetic first turn are its marker, to
+// subtract them from the length of the prompt as those of the chat template; 0 without a
+// chat template, or if the marker goes elsewhere.
+func (p *Plan) FirstTurnMarker(count func(text string) int) int {
+	b, o := p.CacheBust, &p.Dataset.Options
+	inSystem := b.System && (o.System != "" || o.Synthetic.SharedSystem > 0)
+	inContext := !b.Suffix && o.Synthetic.UserContext > 0
+	if !p.Tokens.Template || inSystem || inContext {
+		return 0
+	}
+	return b.Tokens(count)
 }
 
 // cacheBust compiles where prompts get a marker.

@@ -91,19 +91,15 @@ func (c *Cache) judge() {
 
 // line describes the cache in one line.
 func (c *Cache) line() string {
-	parts := []string{percent(c.RepeatedPrompts) + " of prompts repeated"}
-	if c.Cached != nil {
-		parts = append(parts, "server cached "+percent(*c.Cached)+" of prompt tokens")
-	}
+	theory := ""
 	if c.Theoretical != nil {
-		parts = append(parts, "in theory "+percent(*c.Theoretical))
+		theory = ", " + percent(*c.Theoretical) + " in theory"
 	}
-	text := string(c.State)
-	if c.Basis == "workload" {
-		text = "expected " + text
-		parts = append(parts, "server reports no cached tokens")
+	repeated := percent(c.RepeatedPrompts) + " of prompts repeated"
+	if c.Cached == nil {
+		return "expected " + string(c.State) + ": " + repeated + theory + ", the server reports no cached tokens"
 	}
-	return text + ": " + strings.Join(parts, ", ")
+	return string(c.State) + ": " + percent(*c.Cached) + " of prompt tokens cached" + theory + ", " + repeated
 }
 
 // percent formats a share. Only 0 is formatted as 0, and only 1 as 100.
