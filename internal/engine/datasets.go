@@ -42,6 +42,9 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
 		o := x.plan.Dataset.Options
 		o.Tokenizer = tok.Tokenizer
+		if tok.Tokenizer != nil {
+			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
+		}
 		source, err := x.plan.Dataset.Kind.Open(ctx, o)
 		if err != nil {
 			return err
@@ -161,7 +164,7 @@ func (d *datasets) close(warn func(code, detail string)) error {
 
 // check checks a conversation before it is used. It is safe for concurrent use.
 func (x *preparation) check(c *bench.Conversation) error {
-	if err := takes(&x.plan.Kind, c); err != nil {
+	if err := errors.Join(takes(&x.plan.Kind, c), x.plan.CacheBust.Check(c)); err != nil {
 		return err
 	}
 	x.data.lengths.add(c, x.tokens.Count)

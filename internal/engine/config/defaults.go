@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -153,6 +154,7 @@ func (f filler) syntheticDefaults(d *Dataset, path string) {
 	if d.Prompts.Corpus == "" {
 		d.Prompts.Corpus = "sonnet"
 	}
+	d.Prompts.CacheBust.Target = cmp.Or(d.Prompts.CacheBust.Target, "none")
 	if !d.Turns.Given() {
 		d.Turns = constant(1)
 	}

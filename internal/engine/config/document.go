@@ -135,8 +135,9 @@ type TLS struct {
 
 // ResetKVCache resets the server's prefix cache before a run.
 type ResetKVCache struct {
-	Timeout *Seconds `json:"timeoutSeconds" validate:"gt=0"` // default 5
-	Path    *string  `json:"path" validate:"min=1"`          // default: vLLM's, then SGLang's
+	Timeout *Seconds `json:"timeoutSeconds" validate:"gt=0"`                       // default 5
+	Path    *string  `json:"path" validate:"min=1"`                                // default: vLLM's, then SGLang's
+	Before  string   `json:"before,omitempty" validate:"oneof=run profiling both"` // what the reset precedes: run (default), profiling (each phase of that kind), both
 }
 
 // ServerProfiler starts the server's profiler for each profiling phase.
@@ -172,8 +173,9 @@ type Dataset struct {
 	ReplaySpeedup    *float64      `json:"replaySpeedup" validate:"gt=0"`      // type file: divides timestamps and delays
 	// OnTurnError is what follows a turn that failed: end_session (default), continue with
 	// the next turn, or retry_turn.
-	OnTurnError string `json:"onTurnError,omitempty" validate:"oneof=end_session continue retry_turn"`
-	DAGFailFast bool   `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
+	OnTurnError string    `json:"onTurnError,omitempty" validate:"oneof=end_session continue retry_turn"`
+	DAGFailFast bool      `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
+	CacheBust   CacheBust `json:"cacheBust,omitzero"`    // type file
 }
 
 // decode reads an object over the dataset's own fixed defaults.
@@ -188,7 +190,13 @@ type Prompts struct {
 	ISL       Distribution `json:"isl" least:"1"`              // tokens; default 550
 	OSL       Distribution `json:"osl" least:"1"`              // tokens; zero value = no cap is sent
 	BatchSize int          `json:"batchSize" validate:"gte=1"` // texts per request; default 1
-	Corpus    string       `json:"corpus" choices:"corpora"`   // sonnet (default)
+	CacheBust CacheBust    `json:"cacheBust"`
+	Corpus    string       `json:"corpus" choices:"corpora"` // sonnet (default)
+}
+
+// CacheBust puts a marker into prompts, so that a prefix cache does not hit.
+type CacheBust struct {
+	Target string `json:"target" validate:"oneof=none system_prefix system_suffix first_turn_prefix first_turn_suffix per_request warmup_isolation_system warmup_isolation_first_turn"` // default none; of a file dataset also empty = none
 }
 
 // PrefixPrompts are texts that conversations share.

@@ -62,7 +62,7 @@ func (p *Phase) successor(due time.Duration) *session {
 	if s == nil {
 		return nil
 	}
-	if !decide(p, func(d *scheduler) bool { d.silent = s.silent(); return d.startSession() }) {
+	if !decide(p, func(d *scheduler) bool { d.silent = silent(s.conversation); return d.startSession() }) {
 		p.lookahead.putBack(s)
 		return nil
 	}

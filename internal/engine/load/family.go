@@ -119,6 +119,7 @@ func (s *session) child(c *bench.Conversation, g *group, inherits bool) *session
 			one.conversation = &heir
 		}
 	}
+	one.entry = one.conversation
 	s.unsent -= one.unsent
 	s.root.live.Add(1)
 	return one
@@ -129,7 +130,7 @@ func (s *session) child(c *bench.Conversation, g *group, inherits bool) *session
 func (s *session) begin(ctx context.Context, child *session, at time.Duration) {
 	s.phase.sessions.Go(func() {
 		child.due = at
-		if child.silent() || child.first(at) {
+		if silent(child.conversation) || child.first(at) {
 			child.perform(ctx)
 			return
 		}

@@ -102,7 +102,7 @@ func (o *openLoop) look() {
 	}
 	if len(o.drawn) > 0 {
 		p.mu.Lock()
-		p.scheduler.silent = o.drawn[0].silent()
+		p.scheduler.silent = silent(o.drawn[0].conversation)
 		p.mu.Unlock()
 	}
 }

@@ -14,8 +14,10 @@ import (
 // goroutine.
 type session struct {
 	phase        *Phase
-	num          int64 // running number in the run; that of the root for its descendants
-	conversation *bench.Conversation
+	num          int64               // running number in the run; that of the root for its descendants
+	entry        *bench.Conversation // of the dataset
+	conversation *bench.Conversation // entry with the marker
+	marker       string              // in the conversation; empty = none
 	model        string
 	target       int
 	correlation  string
@@ -40,13 +42,14 @@ type turn struct {
 // prepare builds the first turn of a session, so that this is done before it is due.
 func (s *session) prepare(p *Phase) {
 	s.phase = p
-	if s.next.rec == nil && !s.silent() {
+	// A prepared turn may be of a warm-up that has ended.
+	if (s.next.rec == nil || p.work.Plan.CacheBust.Warmup) && !silent(s.conversation) {
 		s.build(0)
 	}
 }
 
-// silent reports whether the session sends no request itself.
-func (s *session) silent() bool { return len(s.conversation.Turns) == 0 }
+// silent reports whether a conversation sends no request itself.
+func silent(c *bench.Conversation) bool { return len(c.Turns) == 0 }
 
 // admit accounts for a session that was allowed to start.
 func (s *session) admit(due time.Duration) {
@@ -71,7 +74,7 @@ func (s *session) perform(ctx context.Context) {
 // and counted after that. run returns the session that got the slot, if any.
 func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
 	s.launch(ctx, s.conversation.Before, s.due, nil)
-	if s.silent() {
+	if silent(s.conversation) {
 		return s.orchestrate(ctx)
 	}
 	for n := 0; ; {
@@ -248,6 +251,7 @@ func (s *session) awaitArrival() (ok bool) {
 // build prepares a turn before it is due: body, headers and record.
 func (s *session) build(n int) {
 	w := s.phase.work
+	s.mark(n)
 	t := s.conversation.Turns[n]
 	model := s.model
 	if t.Model != "" {
@@ -256,12 +260,13 @@ func (s *session) build(n int) {
 	rec := &bench.Record{
 		SessionNum: s.num, Turn: n, Turns: len(s.conversation.Turns),
 		RequestID: w.ids.next(), CorrelationID: s.correlation, ConversationID: s.conversation.ID,
-		Model: model, RequestedTokens: t.MaxTokens,
+		Model: model, Content: bench.Content{RequestedTokens: t.MaxTokens, Blocks: t.BlockIDs, Marker: s.marker},
 	}
 	request := endpoint.Request{
 		Model: model, System: s.conversation.System, Context: s.conversation.Context, History: s.history,
 		Turn: t, TokenIDs: w.tokenIDs(&t, model), Settings: &w.Plan.Settings,
 	}
+	rec.Content.Prompt = w.fingerprint(&request)
 	rec.Images, rec.AudioLength = request.Contents()
 	body, err := w.Plan.Kind.Body(nil, &request)
 	items := 0

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -45,6 +46,7 @@ type Stop interface {
 // Options configure a [Work]. All fields are required unless noted otherwise.
 type Options struct {
 	Plan   *plan.Plan
+	RunID  string // part of the markers of sessions; not needed without them
 	Clock  bench.Clock
 	Client Sender
 	// Received returns how many reads from servers there were so far.
@@ -68,6 +70,7 @@ type Options struct {
 type Work struct {
 	Options
 	ids    identities
+	hash   maphash.Seed          // of fingerprints
 	choose *rand.Rand            // of models; guarded by lookahead.drawing
 	sent   atomic.Int64          // requests, if each chooses its target
 	drawn  int64                 // sessions; guarded by lookahead.drawing
@@ -79,7 +82,7 @@ type Work struct {
 
 // NewWork returns the work of a run.
 func NewWork(o Options) *Work {
-	return &Work{Options: o, ids: newIdentities(), choose: o.Plan.Seed.Rand(bench.StreamModelSelection)}
+	return &Work{Options: o, ids: newIdentities(), hash: maphash.MakeSeed(), choose: o.Plan.Seed.Rand(bench.StreamModelSelection)}
 }
 
 // Err returns the error of the dataset that ended a phase.
@@ -132,6 +135,7 @@ func (w *Work) session() (*session, error) {
 	}
 	s := &session{
 		num:          w.drawn,
+		entry:        conversation,
 		conversation: conversation,
 		model:        cmp.Or(conversation.Model, model),
 		target:       w.Plan.Spread.Pick(w.drawn),

@@ -31,6 +31,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 	}
 	d := &c.b.Datasets[0]
 	c.tokens(p)
+	p.CacheBust = c.cacheBust(d, &p.Kind)
 	o := dataset.Options{Options: source.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}}
 	if d.RandomSeed != nil {
 		o.Seed = bench.Seed(*d.RandomSeed)

@@ -76,6 +76,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.waitForModelMode":              func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelMode = "both" },
 	"endpoint.resetKvCache.timeoutSeconds":   resetCache(&config.ResetKVCache{Timeout: new(config.Seconds(9))}),
 	"endpoint.resetKvCache.path":             resetCache(&config.ResetKVCache{Path: new("/x")}),
+	"endpoint.resetKvCache.before":           resetCache(&config.ResetKVCache{Before: "profiling"}),
 	"endpoint.serverProfiler.timeoutSeconds": profiler(&config.ServerProfiler{Timeout: new(config.Seconds(9))}),
 	"endpoint.serverProfiler.startPath":      profiler(&config.ServerProfiler{StartPath: new("/x")}),
 	"endpoint.serverProfiler.stopPath":       profiler(&config.ServerProfiler{StopPath: new("/x")}),
@@ -87,6 +88,8 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.prompts.isl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = new(21.0) },
 	"datasets.prompts.osl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = new(6.0) },
 	"datasets.prompts.batchSize":             func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.BatchSize = 2 },
+	"datasets.prompts.cacheBust.target":      func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.CacheBust.Target = "per_request" },
+	"datasets.cacheBust.target":              func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].CacheBust.Target = "system_suffix" },
 	"datasets.prompts.corpus":                func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.Corpus = "coding" },
 	"datasets.prefixPrompts.poolSize":        func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.PoolSize = 3 },
 	"datasets.prefixPrompts.length":          func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.Length = 6 },
@@ -370,6 +373,7 @@ func digest(t *testing.T, d *config.Document) string {
 	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v %s",
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
 		p.Dataset.Sampling, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
+	fmt.Fprintf(&out, "%+v", p.CacheBust)
 	return out.String()
 }
 

@@ -36,6 +36,7 @@ type Plan struct {
 	Preconnect bool // connections are opened before the phase that needs them
 	Dataset    Dataset
 	Sessions   Sessions
+	CacheBust  CacheBust
 	Tokens     Tokens
 	Certify    string // when the client certifies itself: none, before, after
 }
@@ -75,8 +76,10 @@ type Readiness struct {
 
 // CacheReset describes how the cache of a server is emptied.
 type CacheReset struct {
-	Timeout time.Duration // of one attempt
-	Paths   []string      // tried in order until the server knows one
+	Timeout   time.Duration // of one attempt
+	Paths     []string      // tried in order until the server knows one
+	Run       bool          // before the run
+	Profiling bool          // before each profiling phase
 }
 
 // Profiler describes how the profiler of a server is started and stopped.

@@ -77,7 +77,7 @@ func Conclude(in *Input) Outcome {
 // end decides how a run ended: a run fails if too many of its requests failed, or,
 // unless it was cancelled, if none succeeded.
 func (in *Input) end() Outcome {
-	if in.Fault != nil {
+	if in.Fault != nil && !in.Cancelled {
 		return failed(in.Fault)
 	}
 	o := Outcome{State: bench.StateCompleted}

@@ -112,7 +112,6 @@ func datasetFeatures() []Field {
 	fields := []Field{
 		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
 		{Name: "dataset", Off: `null`, What: "public datasets"},
-		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
 	}
 	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
@@ -125,7 +124,6 @@ func datasetFeatures() []Field {
 func promptFeatures() []Field {
 	return []Field{
 		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
-		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
 		{Name: "sequenceDistribution", Off: `null`, What: "pairs of lengths"},
 		{Name: "randomRangeRatio", Off: `null`, What: "range ratios"},
 		{Name: "randomCorpusStyle", Off: `"vllm"`, What: "other styles of the random corpus"},

@@ -35,6 +35,7 @@ type Spec struct {
 	DelayRatio float64     // factor on think times, ≥ 0; 0 = no think time
 	BatchSize  int         // texts of one turn, ≥ 1
 	Corpus     string      // name of the corpus, see [Corpora]
+	Marker     int         // tokens of a marker that first turns get later, subtracted from their length
 
 	SharedSystem int // length of one system message for all conversations; 0 = none
 	UserContext  int // length of the context message of each conversation, all different; 0 = none
@@ -51,10 +52,11 @@ type Spec struct {
 func Fields() []source.Field {
 	return []source.Field{
 		{"entries", "integer", "Distinct conversations."},
-		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template) are subtracted, to no less than 1."},
+		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template and, on first turns, of the marker of `cacheBust`) are subtracted, to no less than 1."},
 		{"prompts.osl", "distribution", "Maximum output tokens of each turn; not sent if absent."},
 		{"prompts.batchSize", "integer", "Texts per turn."},
 		{"prompts.corpus", "string", "Source of the texts, see below."},
+		{"prompts.cacheBust.target", "string", "Where prompts get a marker that keeps a prefix cache from hitting, see [prefix-caches.md](prefix-caches.md#cache-busting); files have `cacheBust.target`."},
 		{"turns", "distribution", "Turns per conversation."},
 		{"turnDelay", "distribution", "Think time before each turn except the first, in milliseconds."},
 		{"turnDelayRatio", "number", "Factor applied to think times."},
@@ -293,7 +295,11 @@ func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 func (b *builder) texts(t *bench.Turn, i, k int, d draws) error {
 	t.Texts = make([]string, b.BatchSize)
 	for j := range t.Texts {
-		n := max(1, b.ISL.DrawInt(d.length)-b.special)
+		n := b.ISL.DrawInt(d.length) - b.special
+		if k == 0 && j == 0 {
+			n -= b.Marker
+		}
+		n = max(1, n)
 		if n > maxPromptTokens {
 			return fmt.Errorf("a text of %d tokens: at most %d are accepted", n, maxPromptTokens)
 		}
