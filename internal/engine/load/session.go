@@ -267,6 +267,9 @@ func (s *session) build(n int) {
 		Turn: t, TokenIDs: w.tokenIDs(&t, model), Settings: &w.Plan.Settings,
 	}
 	rec.Content.Prompt = w.fingerprint(&request)
+	if s.depth > 0 {
+		rec.Lineage = &bench.Lineage{Depth: s.depth, Root: s.root.correlation}
+	}
 	rec.Images, rec.AudioLength = request.Contents()
 	body, err := w.Plan.Kind.Body(nil, &request)
 	items := 0
