@@ -25,7 +25,6 @@ type datasets struct {
 	byModel map[string]*dataset.Reader // nil = the first is every model's
 	inputs  *collect.Inputs            // nil = inputs.json was not requested
 	lengths lengths
-	last    *bench.Conversation
 }
 
 // openDataset opens a dataset per tokenizer and waits until its first conversations are
@@ -49,7 +48,7 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 		}
 		options := dataset.ReaderOptions{
 			Source: source, Sampling: cmp.Or(x.plan.Dataset.Sampling, "sequential"), Seed: x.plan.Seed,
-			Ahead: ahead(x.plan), Need: need(x.plan), Check: x.check,
+			Ahead: ahead(x.plan), Need: need(x.plan), Once: x.plan.Phases[0].Once, Check: x.check,
 		}
 		if x.data.inputs != nil && len(x.data.readers) == 0 {
 			options.First = x.data.inputs.Add
@@ -112,14 +111,15 @@ func (d *datasets) draw(model string) (*bench.Conversation, error) {
 	return d.readers[0].Next()
 }
 
-// next is draw for a load that cannot end early: it repeats the last conversation.
-func (d *datasets) next(model string) *bench.Conversation {
-	if c, err := d.draw(model); err == nil {
-		d.last = c
-	} else if d.last == nil {
-		d.last = &bench.Conversation{Turns: make([]bench.Turn, 1)}
+// restart begins again with the first conversation, to read all of them once or
+// repeatedly. It must not be called while draw is.
+func (d *datasets) restart(ctx context.Context, once bool) error {
+	for _, r := range d.readers {
+		if err := r.Restart(ctx, once); err != nil {
+			return err
+		}
 	}
-	return d.last
+	return nil
 }
 
 // hash is the hash of everything that was sent: of several datasets, that of their

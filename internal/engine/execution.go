@@ -150,6 +150,7 @@ func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 
 	l := rec.Live()
 	l.Stats.End = phase.End()
+	x.warnings = append(x.warnings, phase.Warnings()...)
 	m := measured(l)
 	x.finished = append(x.finished, finishedPhase{Measured: *m, public: x.public(m, l), chunks: rec.Chunks()})
 	snap := x.baseSnapshot()

@@ -86,7 +86,7 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	x.records = &collect.Run{Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files}
 	x.work = load.NewWork(load.Options{
 		Plan: x.plan, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
-		Draw: x.data.next, TokenIDs: x.tokenIDs(), Stop: x.cancel,
+		Draw: x.data.draw, Restart: func(once bool) error { return x.data.restart(ctx, once) }, TokenIDs: x.tokenIDs(), Stop: x.cancel,
 	})
 	return nil
 }

@@ -41,6 +41,9 @@ func (x *execution) results(r *run.Run) *report.Input {
 		},
 		Sharing: report.Sharing(x.client.Shared()),
 	}
+	if err := x.work.Err(); err != nil {
+		in.Fault = &run.Error{Code: run.DatasetFailed, Message: x.secrets.String(err.Error())}
+	}
 	in.Dataset = x.data.hash()
 	return in
 }

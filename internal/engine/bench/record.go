@@ -16,6 +16,7 @@ const (
 // request did not reach this point.
 type Stamps struct {
 	Due       time.Duration // when the request was due; in a closed loop, when its slot became free
+	Scheduled time.Duration // when the dataset says that it is sent, in a replay; 0 = the dataset does not
 	Permit    time.Duration // when it obtained a slot
 	Start     time.Duration // before its bytes are written or, without an open connection, before connecting; latencies start here
 	Connected time.Duration // a connection was available
