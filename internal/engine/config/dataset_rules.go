@@ -66,7 +66,7 @@ func (c datasetRules) checkFileDataset() {
 
 func (c datasetRules) checkSynthetic() {
 	d, path := c.dataset, c.path
-	c.only("file", "path format records osl")
+	c.only("file", "path format records osl replaySpeedup")
 	c.checkMedia()
 	if delay := path + ".turnDelay"; d.TurnDelay.Stddev > 0 && (d.TurnDelay.Mean == nil || *d.TurnDelay.Mean == 0) {
 		c.conflict(delay, "a standard deviation needs a mean above 0")

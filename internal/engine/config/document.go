@@ -168,6 +168,11 @@ type Dataset struct {
 	Format           string        `json:"format,omitempty" choices:"formats"` // type file; default: what the first record looks like
 	Records          []Object      `json:"records,omitempty" validate:"min=1"` // type file: inline instead of path
 	OSL              Distribution  `json:"osl,omitzero" least:"1"`             // type file: used if a record has no output_length
+	ReplaySpeedup    *float64      `json:"replaySpeedup" validate:"gt=0"`      // type file: divides timestamps and delays
+	// OnTurnError is what follows a turn that failed: end_session (default), continue with
+	// the next turn, or retry_turn.
+	OnTurnError string `json:"onTurnError,omitempty" validate:"oneof=end_session continue retry_turn"`
+	DAGFailFast bool   `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
 }
 
 // decode reads an object over the dataset's own fixed defaults.
@@ -197,7 +202,7 @@ type PrefixPrompts struct {
 type Phase struct {
 	Name                   string   `json:"name"`
 	Kind                   string   `json:"kind" validate:"oneof=warmup profiling"`        // warmup, profiling
-	Type                   string   `json:"type" choices:"phaseTypes"`                     // concurrency, or the kind of its arrivals
+	Type                   string   `json:"type" choices:"phaseTypes"`                     // concurrency, the kind of its arrivals, or fixed_schedule
 	ExcludeFromResults     bool     `json:"excludeFromResults"`                            // true for warm-up, false for profiling
 	Requests               *int64   `json:"requests" validate:"gte=1"`                     // ≥ 1
 	Sessions               *int64   `json:"sessions" validate:"gte=1"`                     // ≥ 1
@@ -207,6 +212,9 @@ type Phase struct {
 	Rate                   *float64 `json:"rate" validate:"gt=0"`                          // requests per second, > 0; rate types only
 	Smoothness             *float64 `json:"smoothness" validate:"gt=0"`                    // of the types that have one, > 0; 1 = Poisson
 	FailedRequestThreshold *float64 `json:"failedRequestThreshold" validate:"gte=0,lte=1"` // 0 to 1
+	AutoOffset             *bool    `json:"autoOffset"`                                    // fixed_schedule: the phase starts with the first timestamp; default true without a start offset
+	StartOffset            *int64   `json:"startOffset" validate:"gte=0"`                  // fixed_schedule, milliseconds: the timestamp at the start of the phase; earlier conversations are left out
+	EndOffset              *int64   `json:"endOffset" validate:"gte=0"`                    // fixed_schedule, milliseconds: later conversations are left out
 }
 
 // Tokenizer names the tokenizer of prompts and answers.

@@ -150,8 +150,8 @@ func TestLoadDefaults(t *testing.T) {
 	wantDefaulted := []string{
 		"#/benchmark/datasets/0/type=synthetic (no dataset is given)",
 		"#/benchmark/phases/0/name=profiling (the kind of the phase)",
-		"#/benchmark/phases/0/type=concurrency (no rate is given)",
 		"#/benchmark/datasets/0/entries=100 (no number of sessions or requests is given)",
+		"#/benchmark/phases/0/type=concurrency (no rate is given)",
 		"#/benchmark/phases/0/concurrency=1 (a phase without a rate is driven by its concurrency)",
 		"#/benchmark/phases/0/gracePeriod=30 (the phase has a duration)",
 		"#/benchmark/tokenizer/name=org/m (the name of the model)",

@@ -130,6 +130,12 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
 	},
+	"datasets.replaySpeedup":        func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
+	"datasets.onTurnError":          func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
+	"datasets.dagFailFast":          func(d *config.Document) { d.Benchmark.Datasets[0].DAGFailFast = true },
+	"phases.autoOffset":             replayed(func(p *config.Phase) { p.AutoOffset = new(false) }),
+	"phases.startOffset":            replayed(func(p *config.Phase) { p.StartOffset = new(int64(3)) }),
+	"phases.endOffset":              replayed(func(p *config.Phase) { p.EndOffset = new(int64(3)) }),
 	"phases.name":                   func(d *config.Document) { d.Benchmark.Phases[0].Name = "p" },
 	"phases.kind":                   func(d *config.Document) { d.Benchmark.Phases[0].Kind = "warmup" },
 	"phases.type":                   func(d *config.Document) { d.Benchmark.Phases[0].Type = "constant" },
@@ -212,6 +218,11 @@ func certificates(t *testing.T) map[string]func(*config.Document) {
 	}
 }
 
+// replayed changes how a dataset is replayed, not whether.
+func replayed(change func(*config.Phase)) func(*config.Document) {
+	return func(d *config.Document) { change(&d.Benchmark.Phases[0]) }
+}
+
 func toFile(d *config.Document) {
 	data := &d.Benchmark.Datasets[0]
 	data.Type, data.Format, data.Path = "file", "single_turn", "leaf_test.go"
@@ -235,6 +246,9 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 		if section := strings.Split(name, "."); len(section) == 3 && slices.Contains([]string{"images", "audio", "rankings"}, section[1]) {
 			withContent(before)
 			withContent(after)
+		}
+		if strings.HasSuffix(name, "Offset") {
+			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
 		}
 		change(after)
 		if a, b := digest(t, before), digest(t, after); a == b {
@@ -317,8 +331,13 @@ func digest(t *testing.T, d *config.Document) string {
 		}
 		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
 		ph.FailThreshold = nil
+		if ph.Replay != nil {
+			fmt.Fprintf(&out, "replay %+v\n", *ph.Replay)
+			ph.Replay = nil
+		}
 	}
 	o := p.Dataset.Options
+	fmt.Fprintf(&out, "%+v\n", p.Sessions)
 	fmt.Fprintf(&out, "cap %v\n", deref(o.DelayCap))
 	o.DelayCap = nil
 	for _, target := range p.Targets {

@@ -28,7 +28,7 @@ const (
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
 	fileOrder  = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
-	datasetOwn = "interTurnDelayCapSeconds"
+	datasetOwn = "interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
@@ -238,7 +238,11 @@ func phaseView(p config.Phase) config.Object {
 		p.GracePeriod = nil
 	}
 	order := phaseOrder
-	if p.Type != "concurrency" {
+	switch p.Type {
+	case "concurrency":
+	case config.FixedSchedule:
+		order += " autoOffset startOffset endOffset"
+	default:
 		order += rateOrder
 	}
 	if p.Smoothness != nil {

@@ -25,7 +25,7 @@ func someChoices() config.Choices {
 	}
 	return config.Choices{
 		EndpointTypes: list("chat completions template"), Dialects: list("chat completions"), Arrivals: list("constant poisson gamma"), Shaped: []string{"gamma"},
-		Formats: list("single_turn raw_payload"), Corpora: list("sonnet"), Samplings: list("sequential random shuffle"),
+		Formats: list("single_turn raw_payload mooncake_trace"), Corpora: list("sonnet"), Samplings: list("sequential random shuffle"),
 		Objectives: []string{"time_to_first_token", "a"},
 	}
 }
@@ -51,6 +51,8 @@ var roundTrips = []string{
 	`benchmark: {model: m, dataset: {images: {width: 30, height: {mean: 20, stddev: 5}, format: random, source: noise_smooth, batchSize: 2}, audio: {length: {points: [{value: 0.5, weight: 1}]}, depths: [8, 24], sampleRates: [8, 44100], channels: 2}}, profiling: {requests: 200}}`,
 	`benchmark: {model: m, dataset: {images: {source: ../testdata, sourceSampling: shuffle-cycle}, audio: {batchSize: 0}}, profiling: {requests: 200}}`,
 	`benchmark: {model: m, dataset: {turns: {peaks: [{mean: 2, weight: 1}]}, turnDelay: {points: [{value: 3.5, weight: 2}]}, turnDelayRatio: 0, prefixPrompts: {sharedSystemLength: 4, userContextLength: 5}, sampling: random}, phases: {requests: 200, concurrency: 8}}`,
+	`benchmark: {model: m, dataset: {type: file, format: mooncake_trace, records: [{timestamp: 1}], replaySpeedup: 2.5, onTurnError: retry_turn, dagFailFast: true}, phases: [{kind: warmup, requests: 200}, {endOffset: 9}]}`,
+	`benchmark: {model: m, dataset: {type: file, format: mooncake_trace, records: [{timestamp: 1}]}, phases: [{startOffset: 1}, {name: q, kind: profiling, type: poisson, rate: 3}]}`,
 }
 
 func TestResolvedLoadsAgain(t *testing.T) {
