@@ -64,6 +64,7 @@ type Record struct {
 	RequestID      string // sent as X-Request-ID
 	CorrelationID  string // sent as X-Correlation-ID; the same for all turns of a session
 	ConversationID string
+	Lineage        *Lineage // of a child of another conversation; nil = a root
 	Model          string
 	Target         int // index into the run's targets
 	Stamps         Stamps
@@ -85,6 +86,12 @@ type Record struct {
 	// ClientInput, ClientOutput and ClientReasoning are the counts of the run's
 	// tokenizer, if the server's exist too, for comparison.
 	ClientInput, ClientOutput, ClientReasoning *Tokens
+}
+
+// Lineage is the place of a session among those of its root.
+type Lineage struct {
+	Depth int    // 1 = a child of the root
+	Root  string // correlation id of the root
 }
 
 // OK reports whether the record counts towards latency and throughput metrics: it

@@ -262,6 +262,9 @@ func (s *session) build(n int) {
 		Model: model, System: s.conversation.System, Context: s.conversation.Context, History: s.history,
 		Turn: t, TokenIDs: w.tokenIDs(&t, model), Settings: &w.Plan.Settings,
 	}
+	if s.depth > 0 {
+		rec.Lineage = &bench.Lineage{Depth: s.depth, Root: s.root.correlation}
+	}
 	rec.Images, rec.AudioLength = request.Contents()
 	body, err := w.Plan.Kind.Body(nil, &request)
 	items := 0
