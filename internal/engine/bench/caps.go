@@ -16,6 +16,7 @@ type Caps struct {
 	Images         bool // takes images
 	Audio          bool // takes audio
 	Video          bool // takes videos
+	Messages       bool // takes chat messages and tools as the chat API has them
 	Needs          Needs
 	Named          bool // takes named texts; elsewhere their names have no meaning
 	Ranks          bool // takes a query and passages, as named texts
