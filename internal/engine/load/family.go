@@ -101,7 +101,7 @@ func (s *session) launch(ctx context.Context, children []*bench.Conversation, at
 func (s *session) child(c *bench.Conversation, g *group, inherits bool) *session {
 	p := s.phase
 	one := &session{
-		phase: p, num: s.num, conversation: c, target: s.target, zero: s.zero, unsent: c.Requests(),
+		phase: p, num: s.num, marker: s.marker, conversation: c, target: s.target, zero: s.zero, unsent: c.Requests(),
 		correlation: p.work.ids.next(), permits: make(chan time.Duration, 1),
 		family: family{root: s.root, depth: s.depth + 1, parent: s, group: g},
 	}
