@@ -184,6 +184,26 @@ type Prompts struct {
 	OSL       Distribution `json:"osl" least:"1"`              // tokens; zero value = no cap is sent
 	BatchSize int          `json:"batchSize" validate:"gte=1"` // texts per request; default 1
 	Corpus    string       `json:"corpus" choices:"corpora"`   // sonnet (default)
+	// SequenceDistribution draws both lengths of a turn together, in place of ISL and
+	// OSL; the probabilities add up to 99 to 101.
+	SequenceDistribution []LengthPair `json:"sequenceDistribution" validate:"min=1"`
+	// RandomRangeRatio draws lengths uniformly from a range around the means of ISL
+	// and OSL, in the order of the tool that RandomCorpusStyle names; nil = none.
+	RandomRangeRatio  *RangeRatio `json:"randomRangeRatio"`
+	RandomCorpusStyle string      `json:"randomCorpusStyle" validate:"oneof=vllm sglang"` // vllm (default), sglang
+}
+
+// LengthPair is a pair of lengths of a sequence distribution.
+type LengthPair struct {
+	ISL         Distribution `json:"isl" least:"1"`
+	OSL         Distribution `json:"osl" least:"1"`
+	Probability float64      `json:"probability" validate:"gt=0,lte=100"` // percent
+}
+
+// RangeRatio is the width of ranges of lengths, relative to their means.
+type RangeRatio struct {
+	Input  float64 `json:"input" validate:"gte=0,lte=1"`
+	Output float64 `json:"output" validate:"gte=0,lte=1"`
 }
 
 // PrefixPrompts are texts that conversations share.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
@@ -124,6 +125,10 @@ func (c *datasetCompiler) synthetic(d *config.Dataset) synthetic.Spec {
 		Turns: c.dist("datasets/0/turns", d.Turns), TurnDelay: c.dist("datasets/0/turnDelay", d.TurnDelay),
 		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
 		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
+		Pairs: c.pairs(d.Prompts.SequenceDistribution), Style: random.Style(d.Prompts.RandomCorpusStyle),
+	}
+	if r := d.Prompts.RandomRangeRatio; r != nil {
+		s.Ratio = synthetic.Ratio{Given: true, Input: r.Input, Output: r.Output}
 	}
 	if n := d.PrefixPrompts.SharedSystemLength; n != nil {
 		s.SharedSystem = *n
@@ -159,6 +164,24 @@ func (c *datasetCompiler) dist(pointer string, d config.Distribution) random.Dis
 		return random.Dist{}
 	}
 	out, err := random.New(distSpec(d))
+	if err != nil {
+		c.problem(pointer, "out-of-range", "%v", err)
+	}
+	return out
+}
+
+// pairs compiles pairs of lengths; none compile to the zero value.
+func (c *datasetCompiler) pairs(pairs []config.LengthPair) random.Pairs {
+	const pointer = "datasets/0/prompts/sequenceDistribution"
+	if len(pairs) == 0 {
+		return random.Pairs{}
+	}
+	list := make([]random.Pair, len(pairs))
+	for i, p := range pairs {
+		at := pointer + "/" + strconv.Itoa(i)
+		list[i] = random.Pair{Input: c.dist(at+"/isl", p.ISL), Output: c.dist(at+"/osl", p.OSL), Probability: p.Probability}
+	}
+	out, err := random.NewPairs(list)
 	if err != nil {
 		c.problem(pointer, "out-of-range", "%v", err)
 	}

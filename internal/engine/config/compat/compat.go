@@ -4,6 +4,7 @@ package compat
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"reflect"
@@ -28,7 +29,7 @@ const (
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
 	fileOrder  = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
-	datasetOwn = "interTurnDelayCapSeconds"
+	datasetOwn = "interTurnDelayCapSeconds blockSize"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
@@ -177,6 +178,15 @@ func shown(v reflect.Value, name string) any {
 		return each(value, redacted)
 	case config.Prompts:
 		return view(value, "benchmark.datasets.*.prompts", promptOrder)
+	case []config.LengthPair:
+		if len(value) == 0 {
+			return nil
+		}
+		return each(value, func(pair config.LengthPair) config.Object {
+			return view(pair, "benchmark.datasets.*.prompts.sequenceDistribution.*", "isl osl probability")
+		})
+	case *config.RangeRatio:
+		return rangeRatioView(value)
 	case *config.Images:
 		if value == nil {
 			return nil
@@ -288,6 +298,17 @@ func distributionView(d config.Distribution) any {
 		put(&out, "stddev", d.Stddev)
 	}
 	return out
+}
+
+// rangeRatioView shows a range ratio as the text that AIPerf has.
+func rangeRatioView(r *config.RangeRatio) any {
+	switch {
+	case r == nil:
+		return nil
+	case r.Input == r.Output:
+		return config.FormatNumber(r.Input)
+	}
+	return fmt.Sprintf(`{"input":%s,"output":%s}`, config.FormatNumber(r.Input), config.FormatNumber(r.Output))
 }
 
 // headersView shows the values of headers that hold no secret.

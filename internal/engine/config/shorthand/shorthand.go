@@ -206,6 +206,7 @@ func (e expander) normaliseDatasets(benchmark *tree.Node) {
 			continue
 		}
 		e.moveInto(d, "prompts", "isl", "osl")
+		e.normalisePrompts(d.Get("prompts"))
 	}
 }
 

@@ -127,9 +127,6 @@ func promptFeatures() []Field {
 	return []Field{
 		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
 		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
-		{Name: "sequenceDistribution", Off: `null`, What: "pairs of lengths"},
-		{Name: "randomRangeRatio", Off: `null`, What: "range ratios"},
-		{Name: "randomCorpusStyle", Off: `"vllm"`, What: "other styles of the random corpus"},
 	}
 }
 

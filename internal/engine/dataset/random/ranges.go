@@ -143,6 +143,12 @@ func (d *Draws) After() *Rest { return &Rest{d.offset.after()} }
 // Rest is a generator behind the arrays of a tool. Only one goroutine may use it.
 type Rest struct{ generator }
 
+// NewRest returns a generator with a seed of its own.
+func NewRest(seed uint64) *Rest {
+	g := NewPCG64(seed)
+	return &Rest{&g}
+}
+
 // Below returns the next count integers from 0 to n-1.
 func (r *Rest) Below(n, count int) []int {
 	out := make([]int, count)

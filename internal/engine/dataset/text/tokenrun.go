@@ -60,6 +60,23 @@ func (r *Runs) id(place int) int {
 	return place
 }
 
+var _ ring = (*Runs)(nil)
+
+// Len implements [ring].
+func (r *Runs) Len() int { return r.Allowed() }
+
+// Prompt implements [ring] for texts that the tools do not have, such as later turns:
+// missing tokens are those that follow the run.
+func (r *Runs) Prompt(start, n int) (string, bool) {
+	next := start + n
+	text, ids := r.correct(r.Run(nil, start, n), n, func(count int) []int {
+		added := r.Run(nil, next, count)
+		next += count
+		return added
+	})
+	return text, len(ids) == n
+}
+
 // Fit returns the text of ids, corrected until it encodes to n tokens, and these
 // tokens. more draws additional ids (count of them, each below [Runs.Vocab]) where
 // tokens are missing. After ten corrections, the text is returned as it is.
@@ -68,6 +85,10 @@ func (r *Runs) Fit(ids []int, n int, more func(count int) []int) (string, []int)
 		text := r.tok.Decode(ids)
 		return text, r.tok.Encode(text)
 	}
+	return r.correct(ids, n, more)
+}
+
+func (r *Runs) correct(ids []int, n int, more func(count int) []int) (string, []int) {
 	for left := runCorrections; ; left-- {
 		text := r.tok.Decode(ids)
 		ids = r.tok.Encode(text)
