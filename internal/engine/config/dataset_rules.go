@@ -115,6 +115,9 @@ func (c datasetRules) checkLengths() {
 			c.Fail(at, CodeOutOfRange, "%s: the probabilities add up to %s; they are percentages and must add up to 100", Label(at), FormatNumber(total))
 		}
 	}
+	if c.dataset.OSLExact && !c.has(path+".osl") && len(p.SequenceDistribution) == 0 {
+		c.conflict(c.path+".oslExact", "needs an output length (osl)")
+	}
 	if p.RandomRangeRatio != nil {
 		for _, name := range []string{"input", "output"} {
 			if !c.has(ratio + "." + name) {

@@ -167,6 +167,7 @@ type Dataset struct {
 	Path             string        `json:"path,omitempty" validate:"min=1"`    // type file
 	Format           string        `json:"format,omitempty" choices:"formats"` // type file; default: what the first record looks like
 	Records          []Object      `json:"records,omitempty" validate:"min=1"` // type file: inline instead of path
+	OSLExact         bool          `json:"oslExact"`                           // make the server generate as many tokens as requested
 	BlockSize        *int          `json:"blockSize" validate:"gte=1"`         // tokens per hash id; formats with hash ids; nil = the format's own
 	OSL              Distribution  `json:"osl,omitzero" least:"1"`             // type file: used if a record has no output_length
 }

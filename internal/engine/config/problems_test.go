@@ -124,6 +124,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"two ratios of sglang", `dataset: {prompts: {isl: 5, osl: 3, randomRangeRatio: {input: 1, output: 0}, randomCorpusStyle: sglang}}`, "#/benchmark/dataset/prompts/randomRangeRatio conflict"},
 	{"half a range ratio", `dataset: {prompts: {isl: 5, osl: 3, randomRangeRatio: {input: 0.5}}}`, "#/benchmark/dataset/prompts/randomRangeRatio/output required"},
 	{"style without use", `dataset: {prompts: {randomCorpusStyle: sglang}}`, "#/benchmark/dataset/prompts/randomCorpusStyle conflict"},
+	{"exact length without one", `dataset: {oslExact: true}`, "#/benchmark/dataset/oslExact conflict"},
 	{"unique prompts with a prefix", `dataset: {prompts: {corpus: unique}, prefixPrompts: {poolSize: 2, length: 3}}`, "#/benchmark/dataset/prefixPrompts conflict"},
 	{"cache busting", `dataset: {prompts: {cacheBust: {target: system_prefix}}}`, "#/benchmark/dataset/prompts/cacheBust/target unsupported-feature"},
 	{"unknown in an unsupported section", `dataset: {prompts: {cacheBust: {tarket: none}}}`, "#/benchmark/dataset/prompts/cacheBust/tarket unsupported-feature"},

@@ -42,6 +42,9 @@ func (c *datasetCompiler) compile(p *Plan) {
 	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
 		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
 	}
+	if p.Settings.ExactLength = d.OSLExact; d.OSLExact && !p.Kind.ExactLength {
+		c.problem("datasets/0/oslExact", "conflict", "the endpoint type %s has no fields that force a length; %s have", p.Kind.Name, exactKinds())
+	}
 	name := d.Type
 	if d.Type == "file" {
 		name = d.Format
@@ -59,6 +62,17 @@ func (c *datasetCompiler) compile(p *Plan) {
 			return
 		}
 	}
+}
+
+// exactKinds lists the endpoint types that can force a length.
+func exactKinds() string {
+	var names []string
+	for _, kind := range endpoint.Kinds() {
+		if kind.ExactLength {
+			names = append(names, kind.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // blockSize returns the number of tokens per hash id; 0 = the format has no hash ids.

@@ -132,6 +132,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		d.Benchmark.Datasets[0].Path = ""
 		d.Benchmark.Datasets[0].Records = []config.Object{config.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
 	},
+	"datasets.oslExact": func(d *config.Document) { d.Benchmark.Datasets[0].OSLExact = true },
 	"datasets.osl": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
