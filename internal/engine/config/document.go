@@ -192,6 +192,7 @@ type Prompts struct {
 	// and OSL, in the order of the tool that RandomCorpusStyle names; nil = none.
 	RandomRangeRatio  *RangeRatio `json:"randomRangeRatio"`
 	RandomCorpusStyle string      `json:"randomCorpusStyle" validate:"oneof=vllm sglang"` // vllm (default), sglang
+	ISLCalibrate      bool        `json:"islCalibrate"`                                   // subtract the tokens that the server adds
 }
 
 // LengthPair is a pair of lengths of a sequence distribution.

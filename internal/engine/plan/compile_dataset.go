@@ -54,13 +54,27 @@ func (c *datasetCompiler) compile(p *Plan) {
 		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic, o.OSL = c.synthetic(d), c.dist("datasets/0/prompts/osl", d.Prompts.OSL)
+		c.calibration(p, d)
 	}
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
 			o.BlockSize = c.blockSize(d, kind)
-			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling}
+			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate}
 			return
 		}
+	}
+}
+
+// calibration checks that the lengths of prompts can be compared with the server's
+// counts.
+func (c *datasetCompiler) calibration(p *Plan, d *config.Dataset) {
+	const pointer = "datasets/0/prompts/islCalibrate"
+	switch caps := &p.Kind.Caps; {
+	case !d.Prompts.ISLCalibrate:
+	case !caps.ProducesTokens || !caps.TokenizesInput || caps.TokenIDs || p.Kind.Name == "template":
+		c.problem(pointer, "conflict", "the endpoint type %s has no prompts whose tokens servers report", p.Kind.Name)
+	case p.Tokens.Template:
+		c.problem(pointer, "conflict", "excludes tokenizer.applyChatTemplate, which subtracts the chat template already")
 	}
 }
 

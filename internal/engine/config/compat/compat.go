@@ -177,7 +177,7 @@ func shown(v reflect.Value, name string) any {
 		}
 		return each(value, redacted)
 	case config.Prompts:
-		return view(value, "benchmark.datasets.*.prompts", promptOrder)
+		return promptsView(value)
 	case []config.LengthPair:
 		if len(value) == 0 {
 			return nil
@@ -210,6 +210,12 @@ func shown(v reflect.Value, name string) any {
 	default:
 		return value
 	}
+}
+
+func promptsView(p config.Prompts) config.Object {
+	out := view(p, "benchmark.datasets.*.prompts", promptOrder)
+	putOwn(&out, p, config.Prompts{}, "islCalibrate")
+	return out
 }
 
 func modelsView(m config.Models) config.Object {

@@ -83,6 +83,7 @@ func fieldTexts() []fieldText {
 		{path: d + "prompts.randomRangeRatio.input", text: "Ratio of the input length; style `vllm`: below 1."},
 		{path: d + "prompts.randomRangeRatio.output", text: "Ratio of the output length; style `sglang`: the same as `input`."},
 		{path: d + "prompts.randomCorpusStyle", text: "Tool whose random dataset `randomRangeRatio` and the corpus `random` reproduce: `vllm` or `sglang`."},
+		{path: d + "prompts.islCalibrate", text: "Before the run, measure how many tokens the server adds to each prompt (chat template, special tokens) and subtract them from `isl`, so that the server counts `isl` tokens. Two requests, which are not measured, compare the server's count (usage, or `/tokenize`) with the client's; the run fails if the server does not count, or counts with another tokenizer. A system message, prefixes and the history are not subtracted."},
 		{path: d + "prefixPrompts", text: "Text shared by conversations, so that a prefix cache can hit."},
 		{path: d + "prefixPrompts.length", text: "Length of each prefix in the pool.", unit: tokens},
 		{path: d + "prefixPrompts.sharedSystemLength", text: "Length of a generated system message shared by all conversations.", unit: tokens},
