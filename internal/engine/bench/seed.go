@@ -34,6 +34,8 @@ const (
 	StreamAudioDuration   = "dataset.audio.duration"           // durations
 	StreamAudioFormat     = "dataset.audio.format"             // choice of sample rate and depth
 	StreamAudioData       = "dataset.audio.data"               // samples
+	StreamVideoNoise      = "dataset.video.noise"              // frames
+	StreamVideoAudio      = "dataset.video.audio"              // samples of audio tracks
 	StreamRankings        = "dataset.prompt.rankings"          // ours: numbers and lengths of passages, lengths of queries
 )
 

@@ -43,7 +43,7 @@ func (c datasetRules) only(kind, fields string) {
 func (c datasetRules) checkFileDataset() {
 	d, path := c.dataset, c.path
 	if !c.failed[path+".format"] { // another format might have them
-		c.only("synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio rankings")
+		c.only("synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings")
 	}
 	hasPath, hasRecords := c.has(path+".path"), c.has(path+".records")
 	switch {
@@ -67,7 +67,8 @@ func (c datasetRules) checkFileDataset() {
 
 func (c datasetRules) checkSynthetic() {
 	d, path := c.dataset, c.path
-	c.only("file", "path format records osl")
+	c.only("file", "path format records osl replaySpeedup")
+	c.checkWarmupMarker()
 	c.checkMedia()
 	c.checkLengths()
 	if delay := path + ".turnDelay"; d.TurnDelay.Stddev > 0 && (d.TurnDelay.Mean == nil || *d.TurnDelay.Mean == 0) {
@@ -145,6 +146,16 @@ func (c datasetRules) needMean(path string, d Distribution, what string) {
 		c.require(path, path[strings.LastIndexByte(path, '.')+1:]+": "+what+" needs a mean length")
 	case d.Stddev != 0 || d.Median != nil || d.Min != nil || d.Max != nil || *d.Mean != float64(int64(*d.Mean)):
 		c.conflict(path, what+" needs a whole number without a spread")
+	}
+}
+
+// checkWarmupMarker checks that there is a system message if a marker goes into it during
+// the warm-up only: with the marker alone, the messages of the two phases would differ in
+// number.
+func (c datasetRules) checkWarmupMarker() {
+	d, at := c.dataset, c.path+".prompts.cacheBust.target"
+	if d.Prompts.CacheBust.Target == "warmup_isolation_system" && d.SystemPrompt == nil && d.SystemPromptFile == nil && d.PrefixPrompts.SharedSystemLength == nil {
+		c.conflict(at, "warmup_isolation_system needs a system message: set systemPrompt, systemPromptFile or sharedSystemLength")
 	}
 }
 

@@ -218,7 +218,7 @@ func (l *recordLine) record() *bench.Record {
 		},
 		Conn: bench.Connection(*c), Status: o.Status,
 		Images: o.Images, AudioLength: o.Audio,
-		Items: o.Items, RequestedTokens: o.RequestedTokens, TokenSource: o.TokenSource,
+		Items: o.Items, Content: bench.Content{RequestedTokens: o.RequestedTokens}, TokenSource: o.TokenSource,
 		InputTokens: o.Counts.Input, OutputTokens: o.Counts.Output, ReasoningTokens: o.Counts.Reasoning,
 		ClientInput: o.ClientCounts.Input, ClientOutput: o.ClientCounts.Output, ClientReasoning: o.ClientCounts.Reasoning,
 	}

@@ -46,7 +46,7 @@ func genRecord(t *rapid.T) *bench.Record {
 			Sent: bench.Bytes(rapid.Int64Range(0, 1e9).Draw(t, "sent")), Received: 9,
 		},
 		Images: rapid.IntRange(0, 3).Draw(t, "images"), AudioLength: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "sound")),
-		Items: rapid.IntRange(0, 3).Draw(t, "items"), RequestedTokens: bench.Tokens(rapid.Int64Range(0, 100).Draw(t, "requested")),
+		Items: rapid.IntRange(0, 3).Draw(t, "items"), Content: bench.Content{RequestedTokens: bench.Tokens(rapid.Int64Range(0, 100).Draw(t, "requested"))},
 		InputTokens: tokensGen(t, "isl"), OutputTokens: tokensGen(t, "osl"), ReasoningTokens: tokensGen(t, "reasoning"),
 		ClientInput: tokensGen(t, "client isl"), ClientOutput: tokensGen(t, "client osl"), ClientReasoning: tokensGen(t, "client reasoning"),
 		TokenSource: rapid.SampledFrom([]bench.TokenSource{bench.TokensNone, bench.TokensServer, bench.TokensClient}).Draw(t, "source"),

@@ -19,6 +19,7 @@ type row struct {
 	setup func(bench.Setup) float64        // of a connection; each is the same for the one that a request opened
 	list  func(*view, []float64) []float64 // appends the values
 	total func(*totals) float64
+	parts func(*totals) (count, sum float64) // of a total that is a share; nil = it has none
 	curve timeline.Curve
 	base  string // of an adj_ row: the metric that it adjusts
 	// fromStart: a time since the start of the request, so that in an open loop
@@ -94,7 +95,7 @@ var catalogue = buildCatalogue()
 func buildCatalogue() []row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
-		usageRows(), usageTotalRows(), traceRows(), connectionRows(), curveRows(),
+		usageRows(), usageTotalRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)
 	out := make([]row, 0, len(rows)+8)

@@ -159,6 +159,11 @@ func (f *finisher) fill(res *Result, r *row) {
 	switch {
 	case r.total != nil:
 		res.Set(Avg, r.total(f.totals))
+		if r.parts != nil && res.has != 0 {
+			count, sum := r.parts(f.totals)
+			res.Count = int64(math.Round(count))
+			res.Set(Sum, sum)
+		}
 	case r.curve != timeline.None:
 		if !f.live {
 			f.fillCurve(res, r.curve)

@@ -70,6 +70,7 @@ func (t *tally) merge(o *tally) {
 		t.SLOs[i].Met += o.SLOs[i].Met
 		t.SLOs[i].Missed += o.SLOs[i].Missed
 	}
+	t.reuse.add(&o.reuse)
 	t.goodTokens += o.goodTokens
 	t.oslMismatches += o.oslMismatches
 	t.compared += o.compared

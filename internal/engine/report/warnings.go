@@ -32,6 +32,8 @@ var (
 		outputLength,
 		usageDiscrepancy,
 		func(_ *Input, rep *export.Report) []bench.Warning { return reportWarnings(rep) },
+		cacheNotCold,
+		repeatedPrompts,
 		sameHost,
 	}
 	// phaseChecks are of one phase.

@@ -29,13 +29,14 @@ const (
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
 	fileOrder  = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
-	datasetOwn = "interTurnDelayCapSeconds oslExact blockSize"
+	datasetOwn = "interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust oslExact blockSize"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
 
 	imageOrder   = "batchSize width height format source sourceSampling"
 	audioOrder   = "batchSize length format depths sampleRates channels"
+	videoOrder   = "batchSize duration fps width height format codec synthType audio"
 	rankingOrder = "passages passageTokens queryTokens"
 
 	phaseOrder = "name kind type excludeFromResults requests duration sessions concurrency concurrencyRamp" +
@@ -161,10 +162,7 @@ func shown(v reflect.Value, name string) any {
 	case config.Distribution:
 		return distributionView(value)
 	case *config.Template:
-		if value == nil {
-			return nil
-		}
-		return view(*value, "benchmark.endpoint.template", "body responseField")
+		return optional(value, "benchmark.endpoint.template", "body responseField")
 	case config.Params:
 		return paramsView(value)
 	case config.Headers:
@@ -188,20 +186,15 @@ func shown(v reflect.Value, name string) any {
 	case *config.RangeRatio:
 		return rangeRatioView(value)
 	case *config.Images:
-		if value == nil {
-			return nil
-		}
-		return view(*value, "benchmark.datasets.*.images", imageOrder)
+		return optional(value, "benchmark.datasets.*.images", imageOrder)
 	case *config.Audio:
-		if value == nil {
-			return nil
-		}
-		return view(*value, "benchmark.datasets.*.audio", audioOrder)
+		return optional(value, "benchmark.datasets.*.audio", audioOrder)
+	case *config.Video:
+		return optional(value, "benchmark.datasets.*.video", videoOrder)
+	case config.VideoAudio:
+		return view(value, "benchmark.datasets.*.video.audio", "sampleRate channels codec depth")
 	case *config.Rankings:
-		if value == nil {
-			return nil
-		}
-		return view(*value, "benchmark.datasets.*.rankings", rankingOrder)
+		return optional(value, "benchmark.datasets.*.rankings", rankingOrder)
 	case config.PrefixPrompts:
 		if value == (config.PrefixPrompts{}) {
 			return nil
@@ -210,6 +203,14 @@ func shown(v reflect.Value, name string) any {
 	default:
 		return value
 	}
+}
+
+// optional shows a section that may be absent.
+func optional[T any](section *T, path, order string) any {
+	if section == nil {
+		return nil
+	}
+	return view(*section, path, order)
 }
 
 func promptsView(p config.Prompts) config.Object {
@@ -254,7 +255,11 @@ func phaseView(p config.Phase) config.Object {
 		p.GracePeriod = nil
 	}
 	order := phaseOrder
-	if p.Type != "concurrency" {
+	switch p.Type {
+	case "concurrency":
+	case config.FixedSchedule:
+		order += " autoOffset startOffset endOffset"
+	default:
 		order += rateOrder
 	}
 	if p.Smoothness != nil {

@@ -40,8 +40,6 @@ type Format struct {
 	// BlockSize is the number of tokens that a hash id stands for, unless the document
 	// has another one; 0 = records have no hash ids.
 	BlockSize int
-	// Timed means that conversations have times and are needed in their order.
-	Timed bool
 	// New returns the function that decodes the records of one pass. It returns the rows
 	// of a record, usually one, or its problems. Rows do not refer to the record.
 	New func(o *Options) func(record file.Record) (rows []Row, problems []string)
@@ -126,7 +124,7 @@ func (s *stream) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.decode = s.format.New(&s.o)
-	s.ended, s.window, s.used = false, newWindow(s.format.Timed), newSessions()
+	s.ended, s.window, s.used = false, newWindow(s.o.Timed), newSessions()
 	s.rows, s.entries, s.unnamed = 0, 0, 0
 	return nil
 }

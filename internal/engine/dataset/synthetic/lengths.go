@@ -24,7 +24,7 @@ type lengths struct{ input, output int }
 
 // drawLengths draws the lengths of turn k of an entry. All texts of the turn have the
 // same input length.
-func (b *builder) drawLengths(k int, d *draws) lengths {
+func drawLengths(b *builder, k int, d *draws) lengths {
 	switch {
 	case b.Pairs.Given():
 		input, output := b.Pairs.Draw(d.pair)
@@ -50,10 +50,10 @@ type tool struct {
 	rest         *random.Rest // behind the prefixes; it is only cloned
 }
 
-// openTool opens the tool whose draws the dataset reproduces, if any.
-func (b *builder) openTool() error {
+// openTool opens the tool whose draws a dataset reproduces; nil = there is none.
+func openTool(b *builder) (*tool, error) {
 	if !b.Ratio.Given && !b.corpus.Runs {
-		return nil
+		return nil, nil
 	}
 	t := &tool{}
 	ranges := random.Ranges{
@@ -73,8 +73,7 @@ func (b *builder) openTool() error {
 	}
 	var err error
 	t.draws, err = ranges.Draws()
-	b.tool = t
-	return err
+	return t, err
 }
 
 // fillPrefixes generates the pool of prefixes, one after the other.
@@ -103,7 +102,7 @@ func (t *tool) prompt(b *builder, i, n int, rest *random.Rest) text.Prompt {
 
 // toolRest returns the generator of missing tokens of an entry that is used in another
 // order than that of the dataset, and whose predecessors are therefore not known.
-func (b *builder) toolRest(i int) *random.Rest {
+func toolRest(b *builder, i int) *random.Rest {
 	return random.NewRest(uint64(b.Seed.Child(bench.StreamPromptCorpus).Child(strconv.Itoa(i))))
 }
 
@@ -122,10 +121,7 @@ func (s *toolSource) Next(ctx context.Context) (source.Entry, error) {
 		return e, err
 	}
 	d := s.b.draws(e.Number)
-	n := s.b.drawLengths(0, d).input
-	if n == 0 {
-		n = s.b.inputLength(d)
-	}
+	n := s.b.inputLength(place{i: e.Number}, drawLengths(s.b, 0, d).input, d)
 	if n > maxPromptTokens {
 		return e, nil // Make reports it
 	}

@@ -35,6 +35,7 @@ type Spec struct {
 	DelayRatio float64     // factor on think times, ≥ 0; 0 = no think time
 	BatchSize  int         // texts of one turn, ≥ 1
 	Corpus     string      // name of the corpus, see [Corpora]
+	Marker     int         // tokens of a marker that first turns get later, subtracted from their length
 
 	Pairs random.Pairs // both lengths of each turn in place of ISL and OSL; not given = none
 	Ratio Ratio        // lengths from a range around ISL and OSL
@@ -47,6 +48,7 @@ type Spec struct {
 
 	Images   Images
 	Audio    Audio
+	Videos   Videos
 	Rankings Rankings // given = a query and passages in place of texts
 }
 
@@ -54,13 +56,14 @@ type Spec struct {
 func Fields() []source.Field {
 	return []source.Field{
 		{"entries", "integer", "Distinct conversations."},
-		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template) are subtracted, to no less than 1."},
+		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template and, on first turns, of the marker of `cacheBust`) are subtracted, to no less than 1."},
 		{"prompts.osl", "distribution", "Maximum output tokens of each turn; not sent if absent."},
 		{"prompts.sequenceDistribution", "list", "Pairs of both lengths with probabilities in percent, in place of `isl` and `osl`. One pair is drawn for each turn; all texts of the turn have its input length."},
 		{"prompts.randomRangeRatio", "number or object", "Uniform lengths in a range around the means of `isl` and `osl`, drawn in the order of the tool `randomCorpusStyle` with `randomSeed` as its seed: the lengths of the first turns are those that the tool draws for `entries` requests. All lengths are drawn once before the first request, which takes about 10 ns per entry."},
 		{"prompts.randomCorpusStyle", "string", "vllm: range from mean·(1 − r) to mean·(1 + r), PCG64 of NumPy, no special tokens, texts corrected to their length. sglang: range from mean·r to mean, MT19937, all tokens of the vocabulary, texts as they are decoded (their counted length is used)."},
 		{"prompts.batchSize", "integer", "Texts per turn."},
 		{"prompts.corpus", "string", "Source of the texts, see below."},
+		{"prompts.cacheBust.target", "string", "Where prompts get a marker that keeps a prefix cache from hitting, see [prefix-caches.md](prefix-caches.md#cache-busting); files have `cacheBust.target`."},
 		{"turns", "distribution", "Turns per conversation."},
 		{"turnDelay", "distribution", "Think time before each turn except the first, in milliseconds."},
 		{"turnDelayRatio", "number", "Factor applied to think times."},
@@ -82,6 +85,18 @@ func Fields() []source.Field {
 		{"audio.depths", "list of integers", "Bits per sample (8, 16, 24 or 32); one is drawn for each clip."},
 		{"audio.sampleRates", "list of numbers", "Sample rates in kHz, or in Hz if above 96; one is drawn for each clip."},
 		{"audio.channels", "integer", "1 or 2."},
+		{"video.batchSize", "integer", "Videos per turn; 0 = none. Default 1 if any other video option is set. " +
+			"Videos are encoded before the load starts, by the program `ffmpeg`, which must be in PATH. At most 64 different ones are made, with 64 MiB; they differ in where the movement starts."},
+		{"video.width, video.height", "integer", "Pixels; both are required."},
+		{"video.duration", "number", "Seconds; default 1. A video has duration × fps frames, rounded down."},
+		{"video.fps", "integer", "Frames per second; default 4."},
+		{"video.synthType", "string", "moving_shapes (three shapes on black), grid_clock (a grid, a clock with two hands and the number of the frame), or noise, which does not compress."},
+		{"video.format", "string", "webm or mp4, with the index at the start."},
+		{"video.codec", "string", "ffmpeg's name of the video encoder; default libvpx-vp9. libx264 makes MP4 files that all servers read; it needs an even width and height."},
+		{"video.audio.channels", "integer", "Channels of the audio track, which is noise: 1 or 2; 0 (default) = no track."},
+		{"video.audio.codec", "string", "ffmpeg's name of the audio encoder: aac, libvorbis (default for webm) or libopus (default for mp4; always 48 kHz)."},
+		{"video.audio.sampleRate", "number", "Sample rate of the audio track in kHz, or in Hz if above 96; default 44.1."},
+		{"video.audio.depth", "integer", "Bits per sample of the noise before encoding: 8, 16, 24 or 32."},
 		{"rankings.passages", "distribution", "Passages per request. Endpoint types that rank receive a query and passages instead of prompts."},
 		{"rankings.passageTokens", "distribution", "Tokens of each passage."},
 		{"rankings.queryTokens", "distribution", "Tokens of each query."},
@@ -121,7 +136,7 @@ func (b *builder) check() error {
 	if _, err := text.FindCorpus(b.Corpus); err != nil {
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, b.Images.check(), b.Audio.check(), b.Rankings.check())...)
+	return errors.Join(append(errs, b.Images.check(), b.Audio.check(), b.Videos.check(), b.Rankings.check())...)
 }
 
 // Open returns the conversations of a specification. Each is generated when it is needed.
@@ -135,7 +150,7 @@ func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, erro
 		return nil, fmt.Errorf("open synthetic dataset: %w", err)
 	}
 	entries := source.NewIndexed(o.Entries, func(i int) source.Entry {
-		return b.entry(i, func(n int) text.Prompt { return b.tool.prompt(b, i, n, b.toolRest(i)) })
+		return b.entry(i, func(n int) text.Prompt { return b.tool.prompt(b, i, n, toolRest(b, i)) })
 	}, b.describe)
 	if b.corpus.Runs {
 		return &toolSource{Indexed: entries, b: b, rest: b.tool.rest.Clone()}, nil
@@ -167,8 +182,8 @@ type builder struct {
 	prefixes []text.Prompt
 	special  int // tokens the server adds to a text
 
-	images, audios *mediaPool // nil = none
-	warnings       []string
+	images, audios, videos *mediaPool // nil = none
+	warnings               []string
 }
 
 // prepare generates what the entries share.
@@ -178,7 +193,7 @@ func (b *builder) prepare(ctx context.Context) error {
 		return err
 	}
 	b.special = b.Tokenizer.SpecialTokensToAdd()
-	if err := b.openTool(); err != nil {
+	if b.tool, err = openTool(b); err != nil {
 		return err
 	}
 	if b.prompts, err = b.prompter(); err != nil {
@@ -240,6 +255,7 @@ func (b *builder) describe() source.Description {
 	}
 	d.Warnings = append(d.Warnings, b.images.warnings("images", b.advice())...)
 	d.Warnings = append(d.Warnings, b.audios.warnings("audio clips", "")...)
+	d.Warnings = append(d.Warnings, b.videos.warnings("videos", "")...)
 	return d
 }
 
@@ -316,6 +332,9 @@ func (b *builder) turn(t *bench.Turn, i, k int, d *draws) error {
 	if t.Audios, err = b.audios.take(i, k); err != nil {
 		return fmt.Errorf("make audio: %w", err)
 	}
+	if t.Videos, err = b.videos.take(i, k); err != nil {
+		return fmt.Errorf("make videos: %w", err)
+	}
 	if t.MaxTokens == 0 && b.OSL.Given() {
 		t.MaxTokens = bench.Tokens(b.OSL.DrawInt(d.output))
 	}
@@ -328,7 +347,7 @@ func (b *builder) turn(t *bench.Turn, i, k int, d *draws) error {
 // texts generates the prompts of turn k of entry i.
 func (b *builder) texts(t *bench.Turn, i, k int, d *draws) error {
 	t.Texts = make([]string, b.BatchSize)
-	together := b.drawLengths(k, d)
+	together := drawLengths(b, k, d)
 	t.MaxTokens = bench.Tokens(together.output)
 	for j := range t.Texts {
 		made, err := b.prompt(place{i, k, j}, together.input, d)
@@ -347,9 +366,7 @@ type place struct{ i, k, j int }
 // prompt generates a text of n tokens; 0 = the length is drawn. Only first turns are
 // spread over the ring: the others follow a history that is already different.
 func (b *builder) prompt(at place, n int, d *draws) (text.Prompt, error) {
-	if n == 0 {
-		n = b.inputLength(d)
-	}
+	n = b.inputLength(at, n, d)
 	number := at.i*b.BatchSize + at.j
 	switch {
 	case n > maxPromptTokens:
@@ -366,8 +383,16 @@ func (b *builder) prompt(at place, n int, d *draws) (text.Prompt, error) {
 	return b.prompts.After(d.start, b.prefixes[b.prefixOf(at.i, len(b.prefixes))], n, b.prompts.Spread(number))
 }
 
-// inputLength draws the length of one text.
-func (b *builder) inputLength(d *draws) int { return max(1, b.ISL.DrawInt(d.length)-b.special) }
+// inputLength returns the length of a text that is to have n tokens; 0 = it is drawn.
+func (b *builder) inputLength(at place, n int, d *draws) int {
+	if n == 0 {
+		n = b.ISL.DrawInt(d.length) - b.special
+	}
+	if at.k == 0 && at.j == 0 {
+		n -= b.Marker
+	}
+	return max(1, n)
+}
 
 // prefixOf returns which of n prefixes entry i has.
 func (b *builder) prefixOf(i, n int) int {
