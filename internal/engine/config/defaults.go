@@ -145,7 +145,7 @@ func (f filler) formatDefault(d *Dataset, path string) {
 }
 
 func (f filler) syntheticDefaults(d *Dataset, path string) {
-	if !d.Prompts.ISL.Given() {
+	if !d.Prompts.ISL.Given() && len(d.Prompts.SequenceDistribution) == 0 {
 		d.Prompts.ISL = constant(DefaultISL)
 	}
 	if d.Prompts.BatchSize == 0 {
@@ -153,6 +153,9 @@ func (f filler) syntheticDefaults(d *Dataset, path string) {
 	}
 	if d.Prompts.Corpus == "" {
 		d.Prompts.Corpus = "sonnet"
+	}
+	if d.Prompts.RandomCorpusStyle == "" {
+		d.Prompts.RandomCorpusStyle = "vllm"
 	}
 	d.Prompts.CacheBust.Target = cmp.Or(d.Prompts.CacheBust.Target, "none")
 	if !d.Turns.Given() {

@@ -25,7 +25,7 @@ func someChoices() Choices {
 		Arrivals:   list("constant poisson gamma"),
 		Shaped:     []string{"gamma"},
 		Formats:    list("single_turn raw_payload"),
-		Corpora:    list("sonnet coding random"),
+		Corpora:    list("sonnet coding random unique"),
 		Samplings:  list("sequential random shuffle"),
 		Objectives: []string{"time_to_first_token", "inter_token_latency", "request_latency", "rtfx", "goodness", "a", "x"},
 	}

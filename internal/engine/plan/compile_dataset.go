@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
@@ -43,6 +44,9 @@ func (c *datasetCompiler) compile(p *Plan) {
 	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
 		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
 	}
+	if p.Settings.ExactLength = d.OSLExact; d.OSLExact && !p.Kind.ExactLength {
+		c.problem("datasets/0/oslExact", "conflict", "the endpoint type %s has no fields that force a length; %s have", p.Kind.Name, exactKinds())
+	}
 	o.Timed = slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Replay != nil })
 	name := d.Type
 	if d.Type == "file" {
@@ -53,13 +57,50 @@ func (c *datasetCompiler) compile(p *Plan) {
 		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic, o.OSL = c.synthetic(d), c.dist("datasets/0/prompts/osl", d.Prompts.OSL)
+		c.calibration(p, d)
 	}
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
-			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling}
+			o.BlockSize = c.blockSize(d, kind)
+			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate}
 			return
 		}
 	}
+}
+
+// calibration checks that the lengths of prompts can be compared with the server's
+// counts.
+func (c *datasetCompiler) calibration(p *Plan, d *config.Dataset) {
+	const pointer = "datasets/0/prompts/islCalibrate"
+	switch caps := &p.Kind.Caps; {
+	case !d.Prompts.ISLCalibrate:
+	case !caps.ProducesTokens || !caps.TokenizesInput || caps.TokenIDs || p.Kind.Name == "template":
+		c.problem(pointer, "conflict", "the endpoint type %s has no prompts whose tokens servers report", p.Kind.Name)
+	case p.Tokens.Template:
+		c.problem(pointer, "conflict", "excludes tokenizer.applyChatTemplate, which subtracts the chat template already")
+	}
+}
+
+// exactKinds lists the endpoint types that can force a length.
+func exactKinds() string {
+	var names []string
+	for _, kind := range endpoint.Kinds() {
+		if kind.ExactLength {
+			names = append(names, kind.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// blockSize returns the number of tokens per hash id; 0 = the format has no hash ids.
+func (c *datasetCompiler) blockSize(d *config.Dataset, kind dataset.Kind) int {
+	switch {
+	case d.BlockSize == nil:
+		return kind.BlockSize
+	case kind.BlockSize == 0:
+		c.problem("datasets/0/blockSize", "conflict", "only formats of traces with hash ids have blocks, and %s is none", kind.Name)
+	}
+	return *d.BlockSize
 }
 
 // sharedText names the member that adds a system message to all conversations, or a
@@ -115,6 +156,10 @@ func (c *datasetCompiler) synthetic(d *config.Dataset) synthetic.Spec {
 		Turns: c.dist("datasets/0/turns", d.Turns), TurnDelay: c.dist("datasets/0/turnDelay", d.TurnDelay),
 		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
 		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
+		Pairs: c.pairs(d.Prompts.SequenceDistribution), Style: random.Style(d.Prompts.RandomCorpusStyle),
+	}
+	if r := d.Prompts.RandomRangeRatio; r != nil {
+		s.Ratio = synthetic.Ratio{Given: true, Input: r.Input, Output: r.Output}
 	}
 	if n := d.PrefixPrompts.SharedSystemLength; n != nil {
 		s.SharedSystem = *n
@@ -150,6 +195,24 @@ func (c *datasetCompiler) dist(pointer string, d config.Distribution) random.Dis
 		return random.Dist{}
 	}
 	out, err := random.New(distSpec(d))
+	if err != nil {
+		c.problem(pointer, "out-of-range", "%v", err)
+	}
+	return out
+}
+
+// pairs compiles pairs of lengths; none compile to the zero value.
+func (c *datasetCompiler) pairs(pairs []config.LengthPair) random.Pairs {
+	const pointer = "datasets/0/prompts/sequenceDistribution"
+	if len(pairs) == 0 {
+		return random.Pairs{}
+	}
+	list := make([]random.Pair, len(pairs))
+	for i, p := range pairs {
+		at := pointer + "/" + strconv.Itoa(i)
+		list[i] = random.Pair{Input: c.dist(at+"/isl", p.ISL), Output: c.dist(at+"/osl", p.OSL), Probability: p.Probability}
+	}
+	out, err := random.NewPairs(list)
 	if err != nil {
 		c.problem(pointer, "out-of-range", "%v", err)
 	}

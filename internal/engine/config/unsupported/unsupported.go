@@ -115,7 +115,7 @@ func datasetFeatures() []Field {
 	}
 	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
-		" forceMinTokens traceIdleGapCapSeconds blockSize") {
+		" forceMinTokens traceIdleGapCapSeconds") {
 		fields = append(fields, Field{Name: name, Off: `null`, What: "replay of traces and public datasets"})
 	}
 	return fields
@@ -124,9 +124,6 @@ func datasetFeatures() []Field {
 func promptFeatures() []Field {
 	return []Field{
 		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
-		{Name: "sequenceDistribution", Off: `null`, What: "pairs of lengths"},
-		{Name: "randomRangeRatio", Off: `null`, What: "range ratios"},
-		{Name: "randomCorpusStyle", Off: `"vllm"`, What: "other styles of the random corpus"},
 	}
 }
 
