@@ -169,6 +169,7 @@ type Dataset struct {
 	Path             string        `json:"path,omitempty" validate:"min=1"`    // type file
 	Format           string        `json:"format,omitempty" choices:"formats"` // type file; default: what the first record looks like
 	Records          []Object      `json:"records,omitempty" validate:"min=1"` // type file: inline instead of path
+	BlockSize        *int          `json:"blockSize" validate:"gte=1"`         // tokens per hash id; formats with hash ids; nil = the format's own
 	OSL              Distribution  `json:"osl,omitzero" least:"1"`             // type file: used if a record has no output_length
 	ReplaySpeedup    *float64      `json:"replaySpeedup" validate:"gt=0"`      // type file: divides timestamps and delays
 	// OnTurnError is what follows a turn that failed: end_session (default), continue with

@@ -56,10 +56,22 @@ func (c *datasetCompiler) compile(p *Plan) {
 	}
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
+			o.BlockSize = c.blockSize(d, kind)
 			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling}
 			return
 		}
 	}
+}
+
+// blockSize returns the number of tokens per hash id; 0 = the format has no hash ids.
+func (c *datasetCompiler) blockSize(d *config.Dataset, kind dataset.Kind) int {
+	switch {
+	case d.BlockSize == nil:
+		return kind.BlockSize
+	case kind.BlockSize == 0:
+		c.problem("datasets/0/blockSize", "conflict", "only formats of traces with hash ids have blocks, and %s is none", kind.Name)
+	}
+	return *d.BlockSize
 }
 
 // sharedText names the member that adds a system message to all conversations, or a

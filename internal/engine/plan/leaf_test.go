@@ -186,6 +186,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
 	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
+	"datasets.blockSize":          "refused by the plan until a format has hash ids",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",
 	"artifacts.dir":               "where the command line writes; the daemon owns its folders",

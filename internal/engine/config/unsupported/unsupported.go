@@ -115,7 +115,7 @@ func datasetFeatures() []Field {
 	}
 	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
-		" forceMinTokens traceIdleGapCapSeconds blockSize") {
+		" forceMinTokens traceIdleGapCapSeconds") {
 		fields = append(fields, Field{Name: name, Off: `null`, What: "replay of traces and public datasets"})
 	}
 	return fields

@@ -62,6 +62,7 @@ type Options struct {
 	System    string              // literal system message, put before any other; empty = none
 	DelayCap  *time.Duration      // upper bound of every think time; nil = none
 	File      file.File           // datasets that are read from files
+	BlockSize int                 // tokens per hash id; 0 = the format has no hash ids
 	OSL       random.Dist         // output cap of records without one; not given = none is sent
 	// Open opens an image, audio clip or video that a record names; nil = files may
 	// not be read. Only regular files may be opened.
