@@ -44,6 +44,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
 	}
 	o.Timed = slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Replay != nil })
+	window(p.Phases, &o.Options)
 	name := d.Type
 	if d.Type == "file" {
 		name = d.Format
@@ -57,9 +58,34 @@ func (c *datasetCompiler) compile(p *Plan) {
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
 			o.BlockSize = c.blockSize(d, kind)
+			// Traces may need generated prompts; their records are not known yet.
+			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace
 			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling}
 			return
 		}
+	}
+}
+
+// window leaves out what the only replay of a dataset leaves out, so that it is not
+// prepared.
+func window(phases []Phase, o *source.Options) {
+	var only *Replay
+	for i := range phases {
+		if r := phases[i].Replay; r != nil {
+			if only != nil {
+				return
+			}
+			only = r
+		}
+	}
+	if only == nil {
+		return
+	}
+	if !only.Auto {
+		o.From = only.Start
+	}
+	if only.End >= 0 {
+		o.Until = &only.End
 	}
 }
 
