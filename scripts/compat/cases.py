@@ -55,6 +55,8 @@ CASES = {
     "detected": Case("--input-file FILE/single_turn.jsonl --concurrency 1", text="same"),
     "detected_turns": Case("--input-file FILE/multi_turn.jsonl --concurrency 1", text="same"),
     "pool_of_images": file("pool.jsonl", "random_pool", "--conversation-num 200 --concurrency 4", text="law"),
+    "timed": file("timed.jsonl", "single_turn", TRACE, trace="timed.jsonl"),
+    "timed_window": file("timed.jsonl", "single_turn", "--fixed-schedule --fixed-schedule-start-offset 1500 --fixed-schedule-end-offset 2500"),
     "mooncake_window": file("mooncake.jsonl", "mooncake_trace",
                             "--fixed-schedule --fixed-schedule-start-offset 6000 --fixed-schedule-end-offset 8000", text="law"),
     "mooncake_fast": file("mooncake.jsonl", "mooncake_trace", TRACE + " --synthesis-speedup-ratio 10", text="law",

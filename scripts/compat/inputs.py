@@ -20,7 +20,7 @@ class Inputs:
         self.folder, self.random = folder, random.Random(7)
         os.makedirs(folder, exist_ok=True)
         for make in (self.single_turn, self.multi_turn, self.mooncake, self.random_pool, self.bailian, self.burst,
-                     self.bodies, self.sagemaker, self.sharegpt, self.baseten):
+                     self.bodies, self.sagemaker, self.sharegpt, self.baseten, self.timed):
             make()
 
     def text(self, low, high):
@@ -167,3 +167,9 @@ class Inputs:
         pyarrow.parquet.write_table(table, os.path.join(self.folder, "baseten.parquet"))
         with pyarrow.ipc.new_file(os.path.join(self.folder, "baseten.arrow"), table.schema) as out:
             out.write_table(table)
+
+    def timed(self):
+        """Every third row belongs to a session: its later rows have timestamps of their own."""
+        self.lines("timed.jsonl", [
+            {"timestamp": 1000 + i * 20, "text": f"t{i} {self.text(5, 12)}", "output_length": 5,
+             **({"session_id": f"s{i // 12}"} if i % 3 == 0 else {})} for i in range(120)])

@@ -15,6 +15,7 @@ import collections
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -31,6 +32,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 SHAREGPT = ".cache/aiperf/datasets/ShareGPT_V3_unfiltered_cleaned_split.json"
 ALPHA = 0.001  # of one two-sample test; there are about a hundred
+UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 TOOLS = ("aiperf", "aiperfd")
 
 
@@ -166,6 +168,8 @@ class Comparison:
         return len(self.count.encode(value, disallowed_special=()))
 
     def all(self):
+        if not self.a or not self.b:
+            return [f"requests: {len(self.a)} / {len(self.b)}"]
         self.equal("requests", len(self.a), len(self.b))
         self.equal("sessions", len(sessions(self.a)), len(sessions(self.b)))
         self.law("turns", lambda rows: [len(s) for s in sessions(rows).values()])
@@ -204,6 +208,16 @@ class Comparison:
         names = [sorted({name.lower() for r in rows for name in r["headers"]}) for rows in (self.a, self.b)]
         self.equal("headers", *([n for n in side if n != "accept-encoding"] for side in names), show=lambda x: " ".join(x))
         self.equal("paths", *(sorted({r["path"] for r in rows}) for rows in (self.a, self.b)))
+        self.equal("ids", *(self.ids(rows) for rows in (self.a, self.b)))
+
+    def ids(self, rows):
+        """The forms of the session's id, and whether the other headers relate to it as they should."""
+        forms = {re.sub(UUID, "UUID", r["headers"].get("X-Correlation-ID", "none")) for r in rows}
+        return {
+            "session": sorted(forms) if len(forms) < 3 else sorted({re.sub(r"[^-]*$", "NAME", f) for f in forms}),
+            "affinity is session": all(r["headers"].get("X-Session-Affinity") == r["headers"].get("X-Correlation-ID") for r in rows),
+            "requests differ": len({r["headers"].get("X-Request-ID") for r in rows}) == len(rows),
+        }
 
     def trace(self):
         with open(os.path.join(self.options.work, "inputs", self.case.trace)) as f:
