@@ -26,7 +26,7 @@ def file(name, kind, more, **rest):
 CASES = {
     # the five of the issue
     "synthetic": Case("--conversation-num 300 --conversation-turn-mean 3 --conversation-turn-stddev 1 --isl 128 --isl-stddev 32 "
-                      "--osl 32 --osl-stddev 8 --concurrency 8"),
+                      "--osl 32 --osl-stddev 8 --concurrency 8", differs=("requests", "turns", "isl_with_history")),
     "single_turn": file("single_turn.jsonl", "single_turn", "--concurrency 1 --osl 17 --request-count 240"),
     "multi_turn": file("multi_turn.jsonl", "multi_turn", "--concurrency 1 --request-count 300"),
     "mooncake": file("mooncake.jsonl", "mooncake_trace", TRACE, text="law", trace="mooncake.jsonl"),
@@ -39,7 +39,7 @@ CASES = {
     "vllm_completions": Case("--prompt-corpus random --random-range-ratio 0.25 --isl 40 --osl 20 --conversation-num 32 --concurrency 1",
                              endpoint="completions", text="same"),
     "sglang": Case("--prompt-corpus random --random-corpus-style sglang --random-range-ratio 0.25 --isl 40 --osl 20 "
-                   "--conversation-num 32 --concurrency 1", text="same"),
+                   "--conversation-num 32 --concurrency 1", text="same", differs=("bodies",)),
     "turn_delay": Case("--conversation-num 60 --conversation-turn-mean 3 --conversation-turn-delay-mean 80 "
                        "--conversation-turn-delay-stddev 20 --isl 20 --osl 4 --concurrency 30"),
     # prefixes and caches
@@ -56,7 +56,8 @@ CASES = {
     "detected_turns": Case("--input-file FILE/multi_turn.jsonl --concurrency 1", text="same"),
     "pool_of_images": file("pool.jsonl", "random_pool", "--conversation-num 200 --concurrency 4", text="law"),
     "timed": file("timed.jsonl", "single_turn", TRACE, trace="timed.jsonl"),
-    "timed_window": file("timed.jsonl", "single_turn", "--fixed-schedule --fixed-schedule-start-offset 1500 --fixed-schedule-end-offset 2500"),
+    "timed_window": file("timed.jsonl", "single_turn", "--fixed-schedule --fixed-schedule-start-offset 1500 --fixed-schedule-end-offset 2500",
+                         text="law", differs=("requests", "sessions", "turns")),
     "mooncake_window": file("mooncake.jsonl", "mooncake_trace",
                             "--fixed-schedule --fixed-schedule-start-offset 6000 --fixed-schedule-end-offset 8000", text="law"),
     "mooncake_fast": file("mooncake.jsonl", "mooncake_trace", TRACE + " --synthesis-speedup-ratio 10", text="law",
