@@ -253,6 +253,8 @@ func takes(kind *endpoint.Kind, c *bench.Conversation) error {
 		case t.Payload != nil:
 		case len(t.Images) > 0 && !kind.Caps.Images:
 			what = "images"
+		case kind.Name != "chat" && slices.ContainsFunc(t.Images, func(m bench.Media) bool { return m.UUID != "" }):
+			what = "image_uuids"
 		case len(t.Audios) > 0 && !kind.Caps.Audio:
 			what = "audio"
 		case len(t.Videos) > 0 && !kind.Caps.Video:

@@ -122,6 +122,7 @@ type Media struct {
 	Name string // role in the API, for example "mask"; usually empty
 	URL  string // http or https, fetched by the server; empty = Data is sent
 	MIME string // media type of Data, for example "image/png"
+	UUID string // key in the server's cache; empty = none. With neither URL nor Data, the key alone is sent
 	Data []byte
 }
 

@@ -64,6 +64,7 @@ type Record struct {
 	RequestID      string // sent as X-Request-ID
 	CorrelationID  string // sent as X-Correlation-ID; the same for all turns of a session
 	ConversationID string
+	Lineage        *Lineage // of a child of another conversation; nil = a root
 	Model          string
 	Target         int // index into the run's targets
 	Stamps         Stamps
@@ -93,6 +94,12 @@ type Content struct {
 	Prompt          uint64  // hash of the model and of everything that it reads; comparable within one process; 0 = not computed
 	Blocks          []int64 // the BlockIDs of the turn; nil = not known
 	Marker          string  // that keeps a prefix cache from hitting, with the blank lines around it; empty = none
+}
+
+// Lineage is the place of a session among those of its root.
+type Lineage struct {
+	Depth int    // 1 = a child of the root
+	Root  string // correlation id of the root
 }
 
 // OK reports whether the record counts towards latency and throughput metrics: it

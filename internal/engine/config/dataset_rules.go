@@ -62,7 +62,7 @@ func (c datasetRules) checkFileDataset() {
 		c.Fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: a folder of files", Label(at))
 		return
 	}
-	c.checkFile(path+".path", d.Path)
+	c.checkData(path+".path", d.Path)
 }
 
 func (c datasetRules) checkSynthetic() {

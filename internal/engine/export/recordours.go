@@ -72,7 +72,7 @@ func stamps(b []byte, r *bench.Record) []byte {
 		name string
 		at   time.Duration
 	}{
-		{"due", s.Due}, {"permit", s.Permit}, {"start", s.Start}, {"connected", s.Connected}, {"wrote", s.Wrote},
+		{"due", s.Due}, {"scheduled", s.Scheduled}, {"permit", s.Permit}, {"start", s.Start}, {"connected", s.Connected}, {"wrote", s.Wrote},
 		{"first_byte", s.FirstByte}, {"headers", s.Headers}, {"first_body", s.FirstBody}, {"first_event", r.Answer.FirstEvent}, {"end", s.End},
 	} {
 		b = some(b, x.name, int64(x.at))

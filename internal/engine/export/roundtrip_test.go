@@ -64,6 +64,12 @@ func genRecord(t *rapid.T) *bench.Record {
 		})
 	}
 	s.End = next("end")
+	if rapid.Bool().Draw(t, "replayed") {
+		s.Scheduled = s.Start + 1
+	}
+	if rapid.Bool().Draw(t, "child") {
+		r.Lineage = &bench.Lineage{Depth: rapid.IntRange(1, 5).Draw(t, "depth"), Root: word.Draw(t, "root")}
+	}
 	if rapid.Bool().Draw(t, "usage") {
 		a.Usage = &bench.Usage{
 			Input: tokensGen(t, "u.input"), Output: tokensGen(t, "u.output"), Total: tokensGen(t, "u.total"),
@@ -105,7 +111,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.SliceOfN(rapid.Custom(genRecord), 1, 20).Draw(t, "records")
 		o := testOptions()
-		o.Metrics.ServerTokens = rapid.Bool().Draw(t, "server tokens")
+		o.Metrics.ServerTokens, o.Metrics.Replay = rapid.Bool().Draw(t, "server tokens"), rapid.Bool().Draw(t, "replay")
 		var file bytes.Buffer
 		w := NewRecordWriter(&file, o)
 		for _, r := range records {

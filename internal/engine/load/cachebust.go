@@ -8,24 +8,24 @@ import (
 )
 
 // mark puts the marker of a turn into the conversation of the session, if the plan has
-// markers. The marker of a session stays, unless each request has its own. A session that
-// begins with the history of another one has the marker of that one in it. The lane of a
-// marker is the number of the session in the run, so that no two sessions have the same.
-func (s *session) mark(turn int) {
+// markers. The marker of a session stays, unless each request has its own; id is that of
+// the request. All sessions of a family have the same marker: a fork begins with the
+// history of its parent, which has it. The lane of a marker is the number of the session
+// in the run, so that no two families have the same.
+func (s *session) mark(turn int, id string) {
 	bust := &s.phase.work.Plan.CacheBust
-	inherited := turn == 0 && len(s.history) > 0
-	if !bust.On() || len(s.entry.Turns) == 0 || (turn > 0 || inherited) && !bust.EachRequest {
+	if !bust.On() || len(s.history) > turn || turn > 0 && !bust.EachRequest {
 		return
 	}
 	s.conversation, s.marker = s.entry, ""
 	if bust.Warmup && s.phase.plan.Kind != bench.Warmup {
 		return
 	}
-	pass := 0
+	pass, name := 0, s.root.entry.ID
 	if bust.EachRequest {
-		pass = turn
+		pass, name = turn, id
 	}
-	m := marker{bust.Marker(s.phase.work.RunID, pass, s.num, s.entry.ID), bust.Suffix}
+	m := marker{bust.Marker(s.phase.work.RunID, pass, s.num, name), bust.Suffix}
 	s.marker = m.text
 	if bust.System {
 		s.conversation = m.system(s.entry)

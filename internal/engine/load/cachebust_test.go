@@ -100,7 +100,8 @@ func TestCacheBust(t *testing.T) {
 				num: 4, entry: tt.data, conversation: tt.data,
 				phase: &Phase{plan: &plan.Phase{Kind: tt.kind}, work: &Work{Options: Options{RunID: "run", Plan: &plan.Plan{CacheBust: tt.bust}}}},
 			}
-			s.mark(0)
+			s.root = s
+			s.mark(0, "c")
 			if diff := cmp.Diff(tt.want, shown(s.conversation)); diff != "" {
 				t.Errorf("conversation (-want +got):\n%s", diff)
 			}
@@ -130,10 +131,11 @@ func TestCacheBustOfLaterTurns(t *testing.T) {
 			num: 4, entry: data, conversation: data,
 			phase: &Phase{plan: &plan.Phase{}, work: &Work{Options: Options{RunID: "run", Plan: &plan.Plan{CacheBust: plan.CacheBust{Target: "x", System: each, EachRequest: each}}}}},
 		}
-		s.mark(0)
+		s.root = s
+		s.mark(0, "c")
 		s.history = []bench.Exchange{{Turn: s.conversation.Turns[0]}, {Turn: s.conversation.Turns[1]}}
 		before := s.history
-		s.mark(2)
+		s.mark(2, "c")
 		want := first
 		if each {
 			want = third
@@ -144,5 +146,29 @@ func TestCacheBustOfLaterTurns(t *testing.T) {
 		if got := before[0].Turn.Texts[0]; got != first+"\n\na" {
 			t.Errorf("each %v: the history of the request before is now %q", each, got)
 		}
+	}
+}
+
+// TestCacheBustOfFamilies: the sessions of a family have the same marker, a fork in the
+// history that it begins with.
+func TestCacheBustOfFamilies(t *testing.T) {
+	const want = "[rid:0e79a9967755]\n\n"
+	data := &bench.Conversation{ID: "c", Turns: []bench.Turn{{Texts: []string{"a"}}}}
+	s := &session{
+		num: 4, entry: data, conversation: data,
+		phase: &Phase{plan: &plan.Phase{}, work: &Work{ids: newIdentities(), Options: Options{RunID: "run", Plan: &plan.Plan{CacheBust: plan.CacheBust{Target: "x"}}}}},
+	}
+	s.root = s
+	s.mark(0, "")
+	s.history = []bench.Exchange{{Turn: s.conversation.Turns[0]}}
+	fork := s.child(&bench.Conversation{ID: "f", Turns: []bench.Turn{{Texts: []string{"b"}}}}, nil, true)
+	spawn := s.child(&bench.Conversation{ID: "s", Turns: []bench.Turn{{Texts: []string{"d"}}}}, nil, false)
+	fork.mark(0, "")
+	spawn.mark(0, "")
+	if got := fork.history[0].Turn.Texts[0] + "|" + fork.conversation.Turns[0].Texts[0] + "|" + fork.marker; got != want+"a|b|"+want {
+		t.Errorf("fork: %q", got)
+	}
+	if got := spawn.conversation.Turns[0].Texts[0] + "|" + spawn.marker; got != want+"d|"+want {
+		t.Errorf("spawn: %q", got)
 	}
 }

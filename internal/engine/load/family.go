@@ -12,6 +12,7 @@ import (
 // descendants share one slot, which is free when the last of them has ended.
 type family struct {
 	root   *session
+	depth  int      // 0 = a root
 	parent *session // nil = a root
 	group  *group   // that the session belongs to; nil = nothing waits for it
 	joins  []join   // what later turns wait for
@@ -100,9 +101,9 @@ func (s *session) launch(ctx context.Context, children []*bench.Conversation, at
 func (s *session) child(c *bench.Conversation, g *group, inherits bool) *session {
 	p := s.phase
 	one := &session{
-		phase: p, num: s.num, conversation: c, target: s.target, zero: s.zero, unsent: c.Requests(),
+		phase: p, num: s.num, marker: s.marker, conversation: c, target: s.target, zero: s.zero, unsent: c.Requests(),
 		correlation: p.work.ids.next(), permits: make(chan time.Duration, 1),
-		family: family{root: s.root, parent: s, group: g},
+		family: family{root: s.root, depth: s.depth + 1, parent: s, group: g},
 	}
 	if p.replay != nil {
 		one.correlation = replayID(one.correlation, c)

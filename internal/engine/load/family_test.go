@@ -181,9 +181,15 @@ func TestFamilies(t *testing.T) {
 					t.Errorf("skipped %d, want %d; sent %d of %d; sessions %d: completed %d, cut %d",
 						st.SkippedTurns, tt.skip, st.Sent, st.SessionTurns, st.SentSessions, st.CompletedSessions, st.CancelledSessions)
 				}
-				last := time.Duration(0)
+				last, roots := time.Duration(0), map[string]bool{}
+				for _, c := range sc.data {
+					roots[c.ID] = true
+				}
 				for _, r := range sc.requests {
 					last = max(last, r.at)
+					if line := r.record.Lineage; (line == nil) != roots[r.record.ConversationID] || line != nil && (line.Depth < 1 || line.Root == r.record.CorrelationID) {
+						t.Errorf("%v: lineage %+v", r, line)
+					}
 				}
 				if end := st.SentEnd - st.Start; tt.skip == 0 && (end < last || st.SentEnd > st.RequestsEnd) {
 					t.Errorf("everything was sent at %v, the last request at %v", end, last)

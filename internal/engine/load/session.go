@@ -251,7 +251,8 @@ func (s *session) awaitArrival() (ok bool) {
 // build prepares a turn before it is due: body, headers and record.
 func (s *session) build(n int) {
 	w := s.phase.work
-	s.mark(n)
+	id := w.ids.next()
+	s.mark(n, id)
 	t := s.conversation.Turns[n]
 	model := s.model
 	if t.Model != "" {
@@ -259,7 +260,7 @@ func (s *session) build(n int) {
 	}
 	rec := &bench.Record{
 		SessionNum: s.num, Turn: n, Turns: len(s.conversation.Turns),
-		RequestID: w.ids.next(), CorrelationID: s.correlation, ConversationID: s.conversation.ID,
+		RequestID: id, CorrelationID: s.correlation, ConversationID: s.conversation.ID,
 		Model: model, Content: bench.Content{RequestedTokens: t.MaxTokens, Blocks: t.BlockIDs, Marker: s.marker},
 	}
 	request := endpoint.Request{
@@ -267,6 +268,9 @@ func (s *session) build(n int) {
 		Turn: t, TokenIDs: w.tokenIDs(&t, model), Settings: &w.Plan.Settings,
 	}
 	rec.Content.Prompt = w.fingerprint(&request)
+	if s.depth > 0 {
+		rec.Lineage = &bench.Lineage{Depth: s.depth, Root: s.root.correlation}
+	}
 	rec.Images, rec.AudioLength = request.Contents()
 	body, err := w.Plan.Kind.Body(nil, &request)
 	items := 0

@@ -75,7 +75,7 @@ type Work struct {
 	sent   atomic.Int64          // requests, if each chooses its target
 	drawn  int64                 // sessions; guarded by lookahead.drawing
 	unused []*session            // prepared for an earlier phase but not started, in order; guarded by lookahead.drawing
-	once   bool                  // the dataset is not repeated; only used between phases
+	once   *bool                 // the dataset is not repeated; nil = no phase has begun; only used between phases
 	failed atomic.Pointer[error] // of the dataset; nil = none
 	cancel sync.WaitGroup        // requests that cancel jobs at the server
 }
@@ -97,10 +97,12 @@ func (w *Work) Err() error {
 // conversation, and so does the phase after such a phase; every other phase goes on
 // where the one before it has ended.
 func (w *Work) begin(p *plan.Phase) error {
-	if !p.Once && !w.once {
+	before := w.once
+	w.once = &p.Once
+	if before == nil || !p.Once && !*before {
 		return nil
 	}
-	w.once, w.unused = p.Once, nil
+	w.unused = nil
 	return w.Restart(p.Once)
 }
 

@@ -123,7 +123,7 @@ var flagNames = [...]struct {
 	{HTTPTraceOnly, "connection"}, {DisabledOnAccuracy, "not when graded"},
 	{ProducesItemsOnly, "produces items"},
 	{SupportsAudioOnly, "audio"}, {SupportsImageOnly, "images"}, {ProducesImagesOnly, "produces images"},
-	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"},
+	{JobsOnly, "polled"}, {ProducesVideoOnly, "produces video"}, {ReplayOnly, "fixed schedule"},
 }
 
 // String lists the names of the flags, separated by commas; empty for none.

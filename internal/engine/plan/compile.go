@@ -321,6 +321,7 @@ func (c *compiler) metrics(p *Plan) {
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
 	for _, ph := range p.Phases {
+		p.Metrics.Replay = p.Metrics.Replay || (ph.Kind == bench.Profiling && ph.Replay != nil)
 		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Open())
 	}
 	if _, err := metric.NewSet(p.Metrics); err != nil {

@@ -28,6 +28,7 @@ type row struct {
 	output  int64    // 0 = not given
 	extra   json.RawMessage
 	media   [3]attachment // by class
+	uuids   []string      // of the images
 }
 
 // hasMedia reports whether the record has images, audio or videos.
@@ -94,7 +95,11 @@ func singleTurnMembers() []member {
 		attached("audios", media.ClassAudio, "Alias of `audio`."),
 		attached("video", media.ClassVideo, "Videos (MP4, WebM and others), "+forms),
 		attached("videos", media.ClassVideo, "Alias of `video`."),
-		refused("timestamp"), refused("image_uuids"),
+		{source.Field{"image_uuids", "list of strings", "Keys of the images in the server's cache, one for each image: `uuid` in vLLM's content parts. Without images, the keys alone are sent. Only for endpoint type chat."}, func(r *row, v json.RawMessage) (err error) {
+			r.uuids, err = decodeStrings(v)
+			return err
+		}},
+		refused("timestamp"),
 	}
 }
 
@@ -145,6 +150,9 @@ func (d *rowDecoder) decode(raw []byte) (row, []string) {
 	}
 	if len(problems) > 0 {
 		return r, problems
+	}
+	if problem := r.setUUIDs(); problem != "" {
+		problems = append(problems, problem)
 	}
 	if r.texts == nil && r.named == nil && !r.hasMedia() {
 		problems = append(problems, "text is missing")
@@ -277,17 +285,41 @@ func decodeText(v json.RawMessage) (labelled, error) {
 }
 
 func decodeContents(v json.RawMessage) ([]string, error) {
+	texts, err := decodeStrings(v)
+	if err != nil {
+		return nil, fmt.Errorf("contents: %w", err)
+	}
+	return texts, nil
+}
+
+// decodeStrings accepts a list of strings. Neither it nor a string may be empty.
+func decodeStrings(v json.RawMessage) ([]string, error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(v, &items); err != nil || len(items) == 0 {
-		return nil, fmt.Errorf("contents: must be a list of strings, not %s", clip(string(v)))
+		return nil, fmt.Errorf("must be a list of strings, not %s", clip(string(v)))
 	}
 	texts := make([]string, len(items))
 	for i, item := range items {
 		if err := decodeString(item, &texts[i]); err != nil {
-			return nil, fmt.Errorf("contents[%d]: %w", i, err)
+			return nil, fmt.Errorf("item %d: %w", i, err)
 		}
 	}
 	return texts, nil
+}
+
+// setUUIDs gives the images their keys and returns a problem, empty = none.
+func (r *row) setUUIDs() string {
+	images := &r.media[media.ClassImage]
+	if images.list == nil && r.uuids != nil {
+		*images = attachment{"image_uuids", make([]reference, len(r.uuids))}
+	}
+	if r.uuids != nil && len(r.uuids) != len(images.list) {
+		return fmt.Sprintf("image_uuids: %d keys for %d images; there must be one for each", len(r.uuids), len(images.list))
+	}
+	for i, uuid := range r.uuids {
+		images.list[i].uuid = uuid
+	}
+	return ""
 }
 
 // decodeString accepts a string that is not empty.
