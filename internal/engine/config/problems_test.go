@@ -84,7 +84,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"profiler", `endpoint: {serverProfiler: {start: /x}}`, "#/benchmark/endpoint/serverProfiler/start unknown-field"},
 	{"two datasets", `datasets: [{type: synthetic}, {type: synthetic}]`, "#/benchmark/datasets out-of-range"},
 	{"public dataset", `dataset: {type: public, dataset: sharegpt}`, "#/benchmark/dataset/type unsupported-feature; #/benchmark/dataset/dataset unsupported-feature"},
-	{"format of AIPerf", `dataset: {type: file, path: testdata/prompts.jsonl, format: mooncake_trace}`, "#/benchmark/dataset/format unsupported-feature"},
+	{"format of AIPerf", `dataset: {type: file, path: testdata/prompts.jsonl, format: tracelab}`, "#/benchmark/dataset/format unsupported-feature"},
 	{"file without a path", `dataset: {type: file}`, "#/benchmark/dataset/path required"},
 	{"file and records", `dataset: {type: file, path: testdata/prompts.jsonl, records: [{text: a}]}`, "#/benchmark/dataset/records conflict"},
 	{"missing file", `dataset: {type: file, path: testdata/none.jsonl}`, "#/benchmark/dataset/path file-not-allowed"},

@@ -159,6 +159,10 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
 	},
+	"datasets.blockSize": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)
+	},
 	"datasets.replaySpeedup":        func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
 	"datasets.onTurnError":          func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
 	"datasets.dagFailFast":          func(d *config.Document) { d.Benchmark.Datasets[0].DAGFailFast = true },
@@ -200,7 +204,6 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a table
 	"schemaVersion":               "checked by the loader, one value only",
 	"endpoint.apiKeyFile":         "read into apiKey when the document is loaded",
-	"datasets.blockSize":          "refused by the plan until a format has hash ids",
 	"datasets.name":               "names the only data set for error messages",
 	"datasets.audio.format":       "one value only, wav",
 	"artifacts.dir":               "where the command line writes; the daemon owns its folders",

@@ -71,7 +71,7 @@ func TestUnsupportedChoices(t *testing.T) {
 			t.Errorf("%s: error = %v, want %s", row.argv, err, row.want)
 		}
 	}
-	for format := range strings.FieldsSeq("multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace inputs_json" +
+	for format := range strings.FieldsSeq("multi_turn random_pool burst_gpt_trace baseten_trace inputs_json" +
 		" sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_qualitative speed_bench_throughput_8k_mixed") {
 		_, _, err := flagsDocument(t, nil, "--input-file", "x", "--custom-dataset-type", format)
 		if want := "--custom-dataset-type " + format + ": not supported by aiperfd yet"; !strings.Contains(errorText(err), want) {
@@ -283,7 +283,7 @@ func TestFormatIsDetected(t *testing.T) {
 		{"messages that are none", `{"messages": "a"}`, "single_turn", ""},
 		{"no JSON", "words", "single_turn", ""},
 		{"conversations", `{"session_id": "a", "turns": [{"text": "b"}]}`, "", "multi_turn"},
-		{"trace", `{"timestamp": 0, "input_length": 5}`, "", "mooncake_trace"},
+		{"trace", `{"timestamp": 0, "input_length": 5}`, "mooncake_trace", ""},
 		{"inputs.json", `{"data": [{"session_id": "a"}]}`, "", "inputs_json"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

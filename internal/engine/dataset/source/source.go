@@ -66,9 +66,19 @@ type Options struct {
 	OSL       random.Dist         // output cap of records without one; not given = none is sent
 	// Open opens an image, audio clip or video that a record names; nil = files may
 	// not be read. Only regular files may be opened.
-	Open    func(name string) (io.ReadCloser, error)
-	Timed   bool // conversations are needed in the order of their times
-	SkipBad int  // records with problems that are skipped before reading fails
+	Open  func(name string) (io.ReadCloser, error)
+	Timed bool // conversations are needed in the order of their times
+	// From and Until bound the times at which conversations with times begin, both
+	// included; Until nil = no bound.
+	From    time.Duration
+	Until   *time.Duration
+	SkipBad int // records with problems that are skipped before reading fails
+}
+
+// within reports whether a conversation begins within the bounds.
+func (o *Options) within(p *pending) bool {
+	t := &p.conversation.Turns[0]
+	return !t.Timed || t.At >= o.From && (o.Until == nil || t.At <= *o.Until)
 }
 
 // MaxEntries bounds the entries of a dataset that are numbered in memory.

@@ -43,6 +43,9 @@ type Format struct {
 	// New returns the function that decodes the records of one pass. It returns the rows
 	// of a record, usually one, or its problems. Rows do not refer to the record.
 	New func(o *Options) func(record file.Record) (rows []Row, problems []string)
+	// Note adds to the description what the rows have found when they were finished; nil =
+	// nothing.
+	Note func(*Description)
 }
 
 // Row is a conversation, or a part of one, as a record holds it.
@@ -113,6 +116,7 @@ type stream struct {
 type findings struct {
 	complete bool // the pass has ended
 	entries  int
+	outside  bool          // there are conversations outside of the times that are used
 	skipped  int           // records with problems
 	examples []string      // of their problems
 	longest  time.Duration // largest think time before the cap
@@ -154,6 +158,10 @@ func (s *stream) Next(context.Context) (Entry, error) {
 			return s.end()
 		}
 		if p := s.window.take(s.ended); p != nil {
+			if !s.o.within(p) {
+				s.about.outside = true
+				continue
+			}
 			return s.entry(p), nil
 		}
 		if s.ended {
@@ -171,6 +179,9 @@ func (s *stream) Next(context.Context) (Entry, error) {
 
 // end ends the pass.
 func (s *stream) end() (Entry, error) {
+	if s.entries == 0 && s.about.outside {
+		return Entry{}, errors.New("no conversation begins within the start and end offsets")
+	}
 	if s.entries == 0 {
 		return Entry{}, errors.New("no records")
 	}
@@ -322,6 +333,9 @@ func (s *stream) Describe() Description {
 	}
 	if s.about.longest > longDelay && s.o.DelayCap == nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("the longest delay is %v; delays are milliseconds, and no cap is set", s.about.longest))
+	}
+	if s.format.Note != nil {
+		s.format.Note(&d)
 	}
 	if n := len(s.o.File.Records); n > manyRecords {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%d inline records; a file is read faster and keeps the document small", n))
