@@ -19,6 +19,9 @@ type Kind struct {
 	Path    string   // default path, with a leading slash; may hold {model}
 	Title   string   // metrics title, for example "LLM Metrics"
 	Caps    bench.Caps
+	// Messages reports whether turns may hold chat messages and tools, as the chat API
+	// has them.
+	Messages bool
 	// RootPath reports whether Path belongs to the root, not under /v1.
 	RootPath bool
 	// StreamPath is the default path of requests for a stream; empty = Path.
@@ -76,6 +79,8 @@ func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
 		return dst, fmt.Errorf("endpoint type %s takes no audio", k.Name)
 	case len(t.Videos) > 0 && !k.Caps.Video:
 		return dst, fmt.Errorf("endpoint type %s takes no video", k.Name)
+	case (t.Messages != nil || t.Tools != nil) && !k.Messages:
+		return dst, fmt.Errorf("endpoint type %s takes no chat messages or tools", k.Name)
 	case len(t.Named) > 0 && !k.Caps.Named:
 		plain := *r
 		plain.Turn.Texts = AllTexts(t)

@@ -16,6 +16,7 @@ func Chat() codec.Kind {
 			System: true, History: true, Images: true, Audio: true, Video: true, Hints: true,
 		},
 		ExactLength: true,
+		Messages:    true,
 		Encode:      EncodeChat, Decode: answer.Decode(Grammar()),
 	}
 }
@@ -28,5 +29,9 @@ func EncodeChat(dst []byte, r *codec.Request) ([]byte, error) {
 		maxField = codec.FieldMaxTokens
 	}
 	messages := codec.AppendMessages(make([]byte, 0, codec.MessagesSize(r)), r)
-	return codec.NewBody(r, codec.RawField("messages", messages), maxField).Finish(dst, r, maxField)
+	b := codec.NewBody(r, codec.RawField("messages", messages), maxField)
+	if r.Turn.Tools != nil {
+		b.Set("tools", r.Turn.Tools)
+	}
+	return b.Finish(dst, r, maxField)
 }
