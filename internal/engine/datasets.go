@@ -117,7 +117,7 @@ func need(p *plan.Plan) (n int64) {
 		if phase.Sessions > 0 && (bound == 0 || phase.Sessions < bound) {
 			bound = phase.Sessions
 		}
-		if bound == 0 {
+		if bound == 0 || phase.Once { // which reads to the end, to see what its bounds cut
 			return 0
 		}
 		n += bound
