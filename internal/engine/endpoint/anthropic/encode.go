@@ -28,7 +28,7 @@ func Messages() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, UsageUnasked: true,
 		},
-		Messages:  true,
+		Optional:  codec.Optional{Messages: true},
 		Authorize: authorizeMessages,
 		Encode:    encodeMessages,
 		Decode:    answer.Decode(Grammar()),

@@ -19,9 +19,6 @@ type Kind struct {
 	Path    string   // default path, with a leading slash; may hold {model}
 	Title   string   // metrics title, for example "LLM Metrics"
 	Caps    bench.Caps
-	// Messages reports whether turns may hold chat messages and tools, as the chat API
-	// has them.
-	Messages bool
 	// RootPath reports whether Path belongs to the root, not under /v1.
 	RootPath bool
 	// StreamPath is the default path of requests for a stream; empty = Path.
@@ -31,8 +28,7 @@ type Kind struct {
 	Dialects []string
 	// ContentType is that of request bodies; empty = application/json.
 	ContentType string
-	// ExactLength reports whether bodies can force the requested length, see [Settings].
-	ExactLength bool
+	Optional
 	// Reserved are the fields that extra inputs cannot set, because the turn decides
 	// them; the dialect passes over them.
 	Reserved []string
@@ -62,6 +58,12 @@ type Kind struct {
 	// Job describes how the answer is fetched if the request only submits the work.
 	// Nil = the response is the answer.
 	Job *polling.Job
+}
+
+// Optional are abilities that few endpoint types have.
+type Optional struct {
+	Messages    bool // turns may hold chat messages and tools, as the chat API has them
+	ExactLength bool // bodies can force the requested length, see [Settings]
 }
 
 // Body appends the body of a request to dst: the payload of the turn, or what the

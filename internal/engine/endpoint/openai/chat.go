@@ -15,9 +15,8 @@ func Chat() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, Audio: true, Video: true, Hints: true,
 		},
-		ExactLength: true,
-		Messages:    true,
-		Encode:      EncodeChat, Decode: answer.Decode(Grammar()),
+		Optional: codec.Optional{Messages: true, ExactLength: true},
+		Encode:   EncodeChat, Decode: answer.Decode(Grammar()),
 	}
 }
 

@@ -18,7 +18,7 @@ func Responses() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, Audio: true, UsageUnasked: true,
 		},
-		Messages: true,
+		Optional: codec.Optional{Messages: true},
 		Encode:   encodeResponses,
 		Decode:   answer.Decode(ResponsesGrammar()),
 	}
