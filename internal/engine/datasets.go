@@ -150,7 +150,7 @@ func need(phases []*plan.Phase) (n int64) {
 		if phase.Sessions > 0 && (bound == 0 || phase.Sessions < bound) {
 			bound = phase.Sessions
 		}
-		if bound == 0 {
+		if bound == 0 || phase.Once { // which reads to the end, to see what its bounds cut
 			return 0
 		}
 		n += bound
@@ -243,14 +243,21 @@ func (x *preparation) check(c *bench.Conversation) error {
 	return nil
 }
 
-// takes returns an error if a conversation has content that the endpoint type does not
-// accept.
+// takes returns an error if a conversation, or one that it starts, has content that the
+// endpoint type does not accept.
 func takes(kind *endpoint.Kind, c *bench.Conversation) error {
+	for child := range c.Children() {
+		if err := takes(kind, child); err != nil {
+			return err
+		}
+	}
 	for k := range c.Turns {
 		t := &c.Turns[k]
 		what := ""
 		switch {
 		case t.Payload != nil:
+		case (t.Messages != nil || t.Tools != nil) && !kind.Messages:
+			what = "chat messages or tools"
 		case len(t.Images) > 0 && !kind.Caps.Images:
 			what = "images"
 		case kind.Name != "chat" && slices.ContainsFunc(t.Images, func(m bench.Media) bool { return m.UUID != "" }):

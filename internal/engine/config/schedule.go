@@ -17,24 +17,21 @@ const FixedSchedule = "fixed_schedule"
 // runs when the format of the dataset is known, and before the types of phases are set.
 func (f filler) followTrace() {
 	b := &f.doc.Benchmark
-	if len(b.Datasets) != 1 || b.Datasets[0].Type != "file" {
+	if !f.doc.isTrace() {
 		return
 	}
 	d := &b.Datasets[0]
-	if !detect.IsTrace(d.Format) {
-		return
-	}
-	timed := f.first(d).Timed(d.Format)
+	replayed := !f.noSchedule && f.first(d).Timed(d.Format)
 	for i := range b.Phases {
 		p, path := &b.Phases[i], PhasePath(i)
 		if p.Kind != "profiling" {
 			continue
 		}
-		if f.inferred(path + ".requests") {
+		if f.inferred(path+".requests") && (replayed || f.doc.isOnce()) {
 			f.forget(path + ".requests")
 			p.Requests = nil
 		}
-		if timed && !f.noSchedule {
+		if replayed {
 			f.replayTrace(p, path)
 		}
 	}
@@ -93,14 +90,19 @@ func (l *loader) forget(path string) {
 	delete(l.given, path)
 }
 
-// isTrace reports whether the dataset is a trace, over which a phase without a bound is
-// one pass.
+// isTrace reports whether the dataset is a trace.
 func (d *Document) isTrace() bool {
 	if len(d.Benchmark.Datasets) != 1 {
 		return false
 	}
 	set := &d.Benchmark.Datasets[0]
 	return set.Type == "file" && detect.IsTrace(set.Format)
+}
+
+// isOnce reports whether a phase without a bound is one pass over the dataset: a trace
+// that is read in its order.
+func (d *Document) isOnce() bool {
+	return d.isTrace() && d.Benchmark.Datasets[0].Sampling == "sequential"
 }
 
 // checkSchedule checks the fields of a replay, and that only a replay has them. It needs

@@ -73,6 +73,32 @@ func (h hasher) conversation(c *bench.Conversation) {
 		h.media("images", t.Images)
 		h.media("audios", t.Audios)
 		h.media("videos", t.Videos)
+		for _, fork := range t.Forks {
+			background := int64(0)
+			if fork.Background {
+				background = 1
+			}
+			h.children("fork", background, fork.Child)
+		}
+		for _, spawn := range t.Spawns {
+			h.children("spawn", int64(spawn.JoinAt), spawn.Children...)
+		}
+	}
+	if len(c.Before) > 0 {
+		h.children("before", 0, c.Before...)
+	}
+	for _, r := range c.Rounds {
+		h.children("round", int64(r.Think), r.Children...)
+	}
+}
+
+// children adds a group of children and what is said of it.
+func (h hasher) children(kind string, about int64, children ...*bench.Conversation) {
+	h.text(kind)
+	h.number(about)
+	h.number(int64(len(children)))
+	for _, c := range children {
+		h.conversation(c)
 	}
 }
 
