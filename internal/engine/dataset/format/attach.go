@@ -99,25 +99,25 @@ type attacher struct {
 
 func newAttacher(open func(name string) (io.ReadCloser, error)) *attacher { return &attacher{open} }
 
-// attach returns the media of a member of a record. files means that some are files:
-// their types are known, but they are not read yet.
-func (a *attacher) attach(c media.Class, list []reference) (out []bench.Media, files bool, err error) {
+// attach returns the media of a member of a record. The types of files are known, but
+// they are not read yet.
+func (a *attacher) attach(c media.Class, list []reference) ([]bench.Media, error) {
 	if list == nil {
-		return nil, false, nil
+		return nil, nil
 	}
-	out = make([]bench.Media, len(list))
+	out := make([]bench.Media, len(list))
 	for i, r := range list {
 		m, err := a.one(c, r.text)
 		if err != nil {
 			if len(list) > 1 {
 				err = fmt.Errorf("item %d: %w", i, err)
 			}
-			return nil, false, err
+			return nil, err
 		}
 		m.Name = r.name
-		out[i], files = m, files || m.URL == "" && m.Data == nil
+		out[i] = m
 	}
-	return out, files, nil
+	return out, nil
 }
 
 // whole returns a copy of the media of a member with the contents of its files.
