@@ -10,7 +10,7 @@ import (
 // The limits of size. Lines are those of files that are not tests.
 const (
 	maxFunction    = 60   // lines
-	maxPackage     = 4000 // lines
+	maxPackage     = 4500 // lines
 	maxMethods     = 25   // of a type
 	maxMethodFiles = 4    // with methods of a type
 	maxFields      = 20   // of a struct
@@ -24,7 +24,8 @@ func largeStructs() map[string]int {
 		"internal/api/wire.Phase":                43,
 		"internal/api/wire.Run":                  30,
 		"internal/engine/bench.PhaseStats":       30,
-		"internal/engine/bench.Record":           24,
+		"internal/engine/bench.Record":           25,
+		"internal/engine/config.Dataset":         25,
 		"internal/engine/config.Endpoint":        42,
 		"internal/engine/config/reference.Field": 24,
 		"internal/engine/export.Report":          33,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,11 @@ func TestAIPerfCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bin, err := filepath.Abs("bin") // has an ffmpeg
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	page, seen := "", 0
 	for number, text := range strings.Split(string(text), "\n") {
 		kind, rest, _ := strings.Cut(text, " ")

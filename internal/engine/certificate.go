@@ -45,7 +45,7 @@ func (x *certification) reference() certify.Options {
 		if !p.Counted() {
 			continue
 		}
-		if p.Arrivals == nil {
+		if !p.Open() {
 			o.Concurrency = max(o.Concurrency, p.Concurrency)
 		} else {
 			o.Rate = max(o.Rate, p.Rate)

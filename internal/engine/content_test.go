@@ -188,6 +188,14 @@ func TestMediaNeedAnEndpointThatTakesThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), nil)
 		r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 2",
+			`  dataset: {type: file, records: [{text: one}, {text: two, images: ["http://h/a.png"], image_uuids: [a]}]}`), "type: chat", "type: messages", 1))
+		if r.State != bench.StateFailed || r.Error == nil || !strings.Contains(r.Error.Message, "turn 0 of conversation session_000001 has image_uuids; the endpoint type messages takes none") {
+			t.Errorf("%s: %+v", r.State, r.Error)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, timing(t, 100*time.Millisecond, 10*time.Millisecond), nil)
+		r := b.run(strings.Replace(document("type: concurrency, concurrency: 1, requests: 2",
 			`  dataset: {type: file, records: [{text: one}, {text: two, image: "http://h/a.png"}]}`), "type: chat", "type: completions", 1))
 		if r.State != bench.StateFailed || r.Error == nil || r.Error.Code != run.DatasetFailed ||
 			!strings.Contains(r.Error.Message, "turn 0 of conversation session_000001 has images; the endpoint type completions takes none") {

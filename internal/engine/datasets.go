@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,6 @@ type datasets struct {
 	byModel map[string]*dataset.Reader // nil = the first is every model's
 	inputs  *collect.Inputs            // nil = inputs.json was not requested
 	lengths lengths
-	last    *bench.Conversation
 }
 
 // openDataset opens a dataset per tokenizer and waits until its first conversations are
@@ -43,13 +43,16 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
 		o := x.plan.Dataset.Options
 		o.Tokenizer = tok.Tokenizer
+		if tok.Tokenizer != nil {
+			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
+		}
 		source, err := x.plan.Dataset.Kind.Open(ctx, o)
 		if err != nil {
 			return err
 		}
 		options := dataset.ReaderOptions{
 			Source: source, Sampling: cmp.Or(x.plan.Dataset.Sampling, "sequential"), Seed: x.plan.Seed,
-			Ahead: ahead(x.plan), Need: need(x.plan), Check: x.check,
+			Ahead: ahead(x.plan), Need: need(x.plan), Once: x.plan.Phases[0].Once, Check: x.check,
 		}
 		if x.data.inputs != nil && len(x.data.readers) == 0 {
 			options.First = x.data.inputs.Add
@@ -112,14 +115,15 @@ func (d *datasets) draw(model string) (*bench.Conversation, error) {
 	return d.readers[0].Next()
 }
 
-// next is draw for a load that cannot end early: it repeats the last conversation.
-func (d *datasets) next(model string) *bench.Conversation {
-	if c, err := d.draw(model); err == nil {
-		d.last = c
-	} else if d.last == nil {
-		d.last = &bench.Conversation{Turns: make([]bench.Turn, 1)}
+// restart begins again with the first conversation. With once, the conversations are
+// drawn once, in the order of the dataset.
+func (d *datasets) restart(ctx context.Context, once bool) error {
+	for _, r := range d.readers {
+		if err := r.Restart(ctx, once); err != nil {
+			return err
+		}
 	}
-	return d.last
+	return nil
 }
 
 // hash is the hash of everything that was sent: of several datasets, that of their
@@ -161,7 +165,7 @@ func (d *datasets) close(warn func(code, detail string)) error {
 
 // check checks a conversation before it is used. It is safe for concurrent use.
 func (x *preparation) check(c *bench.Conversation) error {
-	if err := takes(&x.plan.Kind, c); err != nil {
+	if err := errors.Join(takes(&x.plan.Kind, c), x.plan.CacheBust.Check(c)); err != nil {
 		return err
 	}
 	x.data.lengths.add(c, x.tokens.Count)
@@ -178,6 +182,8 @@ func takes(kind *endpoint.Kind, c *bench.Conversation) error {
 		case t.Payload != nil:
 		case len(t.Images) > 0 && !kind.Caps.Images:
 			what = "images"
+		case kind.Name != "chat" && slices.ContainsFunc(t.Images, func(m bench.Media) bool { return m.UUID != "" }):
+			what = "image_uuids"
 		case len(t.Audios) > 0 && !kind.Caps.Audio:
 			what = "audio"
 		case len(t.Videos) > 0 && !kind.Caps.Video:

@@ -30,6 +30,7 @@ import (
 // execution is one run while it is active. Its supervisor goroutine calls its
 // methods in order; cancel and latest may be called from any goroutine.
 type execution struct {
+	id      string     // of the run
 	plan    *plan.Plan // replaced when the server has named the model
 	secrets *redact.Set
 	system  system
@@ -71,9 +72,10 @@ type notifications struct {
 	modelResolved func(*plan.Plan)  // the server has named the model
 }
 
-// observation is the state of the load generator.
+// observation is the state of the load generator, and what it has sent.
 type observation struct {
 	monitor     *monitor.Monitor     // while phases are performed
+	repeats     *collect.Repeats     // of prompts
 	certificate *verdict.Certificate // nil = none was requested, or not yet made
 	// stampLag returns how long received bytes waited for the client since the
 	// run began, by the kernel's stamps; nil = the transport does not measure it.
@@ -88,23 +90,27 @@ type finishedPhase struct {
 }
 
 // perform performs all phases. The end of ctx aborts them at once; cancel stops them
-// gracefully.
-func (x *execution) perform(ctx context.Context) {
+// gracefully. Its error is that of a call to a server between the phases.
+func (x *execution) perform(ctx context.Context) *run.Error {
 	ctx, force := context.WithCancelCause(ctx)
 	defer force(nil)
 	x.cancel.onForce(force)
 	for i := range x.plan.Phases {
 		if x.cancel.cancelled() || ctx.Err() != nil {
-			return
+			return nil
 		}
 		p := &x.plan.Phases[i]
+		if err := x.servers.ResetCaches(ctx, p); err != nil {
+			return &run.Error{Code: run.CacheReset, Phase: p.Name, Message: x.secrets.String(err.Error())}
+		}
 		x.warnings = append(x.warnings, x.servers.Profile(ctx, p, true)...)
 		end := x.phase(ctx, p)
 		x.warnings = append(x.warnings, x.servers.Profile(context.WithoutCancel(ctx), p, false)...)
 		if end == bench.PhaseFailed || end == bench.PhaseAborted {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // phase performs one phase and keeps its measurements.
@@ -132,7 +138,7 @@ func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 		}
 	}
 	rec := collect.NewRecorder(collect.RecorderOptions{
-		Run: x.records, Phase: p, Set: set, Observers: []collect.Observer{client, silence},
+		Run: x.records, Phase: p, Set: set, Observers: []collect.Observer{client, silence, x.observed.repeats.Phase(set)},
 		Publish: func(l *collect.Live, events ...run.EventType) {
 			snap := x.liveSnapshot(measured(l), l)
 			for _, e := range events {
@@ -150,6 +156,7 @@ func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 
 	l := rec.Live()
 	l.Stats.End = phase.End()
+	x.warnings = append(x.warnings, phase.Warnings()...)
 	m := measured(l)
 	x.finished = append(x.finished, finishedPhase{Measured: *m, public: x.public(m, l), chunks: rec.Chunks()})
 	snap := x.baseSnapshot()

@@ -101,6 +101,7 @@ func (j *job) supervise(ctx context.Context) {
 		r.State, r.StartedAt = bench.StateStarting, &now
 	}))
 	x.state.Store(bench.StateStarting)
+	x.id = j.run.ID
 	x.notify.publish = j.emit
 	x.notify.log = j.opts.Log.With().Str("run", j.run.ID).Logger()
 	x.notify.status = func(text string) { j.setStatus(ctx, zerolog.InfoLevel, text) }
@@ -119,12 +120,13 @@ func (j *job) supervise(ctx context.Context) {
 	if !x.cancel.cancelled() {
 		j.enter(ctx, bench.StateRunning)
 	}
-	x.watched(j.opts.Monitor, func() { x.perform(ctx) })
+	var fault *run.Error
+	x.watched(j.opts.Monitor, func() { fault = x.perform(ctx) })
 	x.cancel.onCancel(cancel)
 	(&certification{x}).run(stoppable, "after", j.opts.Reference)
 	x.cancel.onCancel(nil)
 	j.enter(ctx, bench.StateExporting)
-	j.conclude(ctx, x.export(j.view(), j.opts.Store.Dir(j.run.ID)))
+	j.conclude(ctx, x.export(j.view(), j.opts.Store.Dir(j.run.ID), fault))
 	x.releaseInputs()
 }
 

@@ -19,6 +19,8 @@ const (
 	// maxPreconnect is the most connections that are opened before an open loop, whose
 	// need is an estimate.
 	maxPreconnect = 1000
+	// replayConnections is the same before a replay, whose need is unknown.
+	replayConnections = 64
 )
 
 // preconnect opens the connections that the requests of a phase will need at the same
@@ -46,9 +48,12 @@ func (x *execution) preconnect(ctx context.Context, p *plan.Phase) []bench.Setup
 // percentile of the latency in the phase before.
 func atOnce(p *plan.Phase, latency time.Duration) int {
 	n := p.Concurrency
-	if p.Arrivals != nil {
+	if p.Open() {
 		need := maxPreconnect
-		if want := math.Ceil(p.Rate * latency.Seconds()); want < maxPreconnect {
+		if p.Replay != nil {
+			need = replayConnections
+		}
+		if want := math.Ceil(p.Rate * latency.Seconds()); p.Replay == nil && want < maxPreconnect {
 			need = int(want)
 		}
 		n = min(need, cmp.Or(n, need))

@@ -49,6 +49,9 @@ type preparation struct{ *execution }
 func (x *preparation) run(ctx context.Context, dir string) error {
 	x.warnings = append(x.warnings, x.plan.Warnings...)
 	x.warnReserved()
+	if _, err := x.plan.Dataset.Options.Synthetic.Videos.Encoder(ctx); err != nil {
+		return &prepareError{run.DatasetFailed, err}
+	}
 	x.servers = x.newServers()
 	defer x.servers.Close()
 	if err := x.servers.Await(ctx); err != nil {
@@ -67,7 +70,7 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	if err := x.openDataset(ctx, dir, models.Context); err != nil {
 		return &prepareError{run.DatasetFailed, err}
 	}
-	if err := x.servers.ResetCaches(ctx); err != nil {
+	if err := x.servers.ResetCaches(ctx, nil); err != nil {
 		return &prepareError{run.CacheReset, err}
 	}
 	x.clock = bench.NewClock()
@@ -83,10 +86,11 @@ func (x *preparation) run(ctx context.Context, dir string) error {
 	if err := x.openFiles(dir); err != nil {
 		return &prepareError{run.ExportFailed, fmt.Errorf("open result files: %w", err)}
 	}
+	x.observed.repeats = collect.NewRepeats(x.plan.CacheBust)
 	x.records = &collect.Run{Plan: x.plan, Clock: x.clock, Secrets: x.secrets, Tokens: x.tokens, Files: x.files}
 	x.work = load.NewWork(load.Options{
-		Plan: x.plan, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
-		Draw: x.data.next, TokenIDs: x.tokenIDs(), Stop: x.cancel,
+		Plan: x.plan, RunID: x.id, Clock: x.clock, Client: client, Received: x.received, Pacer: x.system.pacer,
+		Draw: x.data.draw, Restart: func(once bool) error { return x.data.restart(ctx, once) }, TokenIDs: x.tokenIDs(), Stop: x.cancel,
 	})
 	return nil
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,12 +16,15 @@ import (
 	"aiperfd/internal/run"
 )
 
-// export closes the record files, computes the exact results and writes them.
-func (x *execution) export(r *run.Run, dir string) report.Outcome {
+// export closes the record files, computes the exact results and writes them. fault is
+// why the run ended early; nil = nothing failed between its phases.
+func (x *execution) export(r *run.Run, dir string, fault *run.Error) report.Outcome {
 	fileErr := errors.Join(x.files.Close(), x.data.close(x.warn))
 	x.work.Wait()
 	x.client.Close()
-	o := report.Conclude(x.results(r))
+	in := x.results(r)
+	in.Fault = cmp.Or(fault, in.Fault)
+	o := report.Conclude(in)
 	failed, err := export.Write(dir, export.NamesFor(x.plan.Files.Prefix), o.Report, x.secrets)
 	if err = errors.Join(fileErr, err); err != nil {
 		o.Err = &run.Error{Code: run.ExportFailed, Message: x.secrets.String(fmt.Sprintf("write results: %v", err))}
@@ -40,6 +44,9 @@ func (x *execution) results(r *run.Run) *report.Input {
 			Mismatched: x.records.Mismatched.Load(), Malformed: x.records.Malformed.Load(), Example: x.records.MalformedEvent(),
 		},
 		Sharing: report.Sharing(x.client.Shared()),
+	}
+	if err := x.work.Err(); err != nil {
+		in.Fault = &run.Error{Code: run.DatasetFailed, Message: x.secrets.String(err.Error())}
 	}
 	in.Dataset = x.data.hash()
 	return in

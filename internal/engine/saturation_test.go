@@ -88,7 +88,7 @@ func TestSaturationInWords(t *testing.T) {
 				"corrected percentiles are lower bounds (90 % of the requests were cut off)", "saturated"},
 		"random": {100, "type: poisson, rate: 20, requests: 50", "",
 			"asked 20/s, sent 16.8/s", "offered-rate"},
-		"enough": {100, "type: constant, rate: 20, requests: 50", "", "asked 20/s, sent 20/s", ""},
+		"enough": {100, "type: constant, rate: 20, requests: 50", "", "asked 20/s, sent 20/s", "repeated-prompts"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -194,12 +194,16 @@ function showTiles() {
   const phase = profiling();
   const errors = phase ? phase.request_errors : 0;
   const share = phase && phase.requests_completed ? (100 * errors) / phase.requests_completed : 0;
+  const cached = of("overall_usage_prompt_cache_read_pct", "avg");
+  const unique = of("unique_prompt_ratio", "avg");
   el("tiles").replaceChildren(
     tile("Requests", format.number(of("request_throughput", "avg")), "req/s", phase ? format.count(phase.requests_completed) + " completed" : ""),
     tile("Output", format.number(of("output_token_throughput", "avg")), "tok/s", `${format.number(of("output_token_throughput_per_user", "p50"))} per user (median)`),
     tile("TTFT p50", format.number(of("time_to_first_token", "p50")), "ms", spread("time_to_first_token")),
     tile("ITL p50", format.number(of("inter_token_latency", "p50")), "ms", spread("inter_token_latency")),
     tile("Latency p50", format.number(of("request_latency", "p50")), "ms", spread("request_latency")),
+    tile("Prompts cached", format.number(cached), cached === undefined ? "" : "%",
+      unique === undefined ? "" : `${format.number(100 * (1 - unique))} % of prompts repeated`),
     tile("Errors", format.count(errors), "", `${format.number(share)} % of requests`, errors > 0),
   );
 }

@@ -73,6 +73,9 @@ type Metrics struct {
 	// Saturation reports whether the servers keep up with the rate; null without an
 	// open loop.
 	Saturation *verdict.Saturation `json:"saturation"`
+	// Cache reports how much of the prompts was repeated and cached; null while nothing
+	// was measured, and for endpoint types that take no text.
+	Cache *verdict.Cache `json:"cache"`
 }
 
 // NewMetrics returns the metrics of a run. Both arguments may be nil: no run, or
@@ -87,7 +90,7 @@ func NewMetrics(version string, r *run.Run, s *run.Snapshot) Metrics {
 		return m
 	}
 	m.SnapshotNS, m.Final, m.ElapsedSec = nanos(s.MetricsAt), s.Final, s.Elapsed.Seconds()
-	m.Saturation = s.Saturation
+	m.Saturation, m.Cache = s.Saturation, verdict.NewCache(s.Metrics)
 	for i := range s.Metrics {
 		if res := &s.Metrics[i]; Shown(res) {
 			m.Metrics[res.Def.Tag] = newStats(res)

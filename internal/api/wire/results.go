@@ -20,6 +20,9 @@ type Results struct {
 	// Saturation reports whether the servers kept up with the rate; null without an
 	// open loop.
 	Saturation *verdict.Saturation `json:"saturation"`
+	// Cache reports how much of the prompts was repeated and cached; null while nothing
+	// was measured, and for endpoint types that take no text.
+	Cache *verdict.Cache `json:"cache"`
 }
 
 // ResultStatus reports whether results are available.
@@ -82,7 +85,7 @@ type ErrorDetails struct {
 func NewResults(r *run.Run, s *run.Snapshot) Results {
 	out := Results{State: r.State, Error: r.Error}
 	if s != nil {
-		out.Client, out.Stream, out.Saturation = reportOf(s.Client), s.Stream, s.Saturation
+		out.Client, out.Stream, out.Saturation, out.Cache = reportOf(s.Client), s.Stream, s.Saturation, verdict.NewCache(s.Metrics)
 	}
 	switch r.State {
 	case bench.StateQueued, bench.StateStarting, bench.StateRunning, bench.StateStopping, bench.StateExporting:

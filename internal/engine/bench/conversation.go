@@ -38,6 +38,8 @@ type Turn struct {
 	Timed       bool            // At is known
 	ExtraBody   json.RawMessage // a JSON object merged into the request body; nil = none
 	InputTokens Tokens          // exact length of Texts and Named with the run's tokenizer; 0 = not counted
+	BlockIDs    []int64         // of the blocks of the whole prompt, in order, as a trace names them; nil = not known
+	BlockSize   int             // tokens of a block; 0 without BlockIDs
 	Forks       []Fork          // start after a successful answer to the turn
 	Spawns      []Spawn         // start after a successful answer to the turn
 }
@@ -120,6 +122,7 @@ type Media struct {
 	Name string // role in the API, for example "mask"; usually empty
 	URL  string // http or https, fetched by the server; empty = Data is sent
 	MIME string // media type of Data, for example "image/png"
+	UUID string // key in the server's cache; empty = none. With neither URL nor Data, the key alone is sent
 	Data []byte
 }
 

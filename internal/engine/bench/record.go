@@ -16,6 +16,7 @@ const (
 // request did not reach this point.
 type Stamps struct {
 	Due       time.Duration // when the request was due; in a closed loop, when its slot became free
+	Scheduled time.Duration // when the dataset says that it is sent, in a replay; 0 = the dataset does not
 	Permit    time.Duration // when it obtained a slot
 	Start     time.Duration // before its bytes are written or, without an open connection, before connecting; latencies start here
 	Connected time.Duration // a connection was available
@@ -63,6 +64,7 @@ type Record struct {
 	RequestID      string // sent as X-Request-ID
 	CorrelationID  string // sent as X-Correlation-ID; the same for all turns of a session
 	ConversationID string
+	Lineage        *Lineage // of a child of another conversation; nil = a root
 	Model          string
 	Target         int // index into the run's targets
 	Stamps         Stamps
@@ -76,7 +78,7 @@ type Record struct {
 	Images      int
 	AudioLength time.Duration
 
-	RequestedTokens Tokens  // requested maximum output length; 0 = none
+	Content         Content
 	InputTokens     *Tokens // input sequence length; nil = unknown
 	OutputTokens    *Tokens // visible output, including tool calls; nil = unknown
 	ReasoningTokens *Tokens // nil = unknown
@@ -84,6 +86,20 @@ type Record struct {
 	// ClientInput, ClientOutput and ClientReasoning are the counts of the run's
 	// tokenizer, if the server's exist too, for comparison.
 	ClientInput, ClientOutput, ClientReasoning *Tokens
+}
+
+// Content identifies what a request contained.
+type Content struct {
+	RequestedTokens Tokens  // requested maximum output length; 0 = none
+	Prompt          uint64  // hash of the model and of everything that it reads; comparable within one process; 0 = not computed
+	Blocks          []int64 // the BlockIDs of the turn; nil = not known
+	Marker          string  // that keeps a prefix cache from hitting, with the blank lines around it; empty = none
+}
+
+// Lineage is the place of a session among those of its root.
+type Lineage struct {
+	Depth int    // 1 = a child of the root
+	Root  string // correlation id of the root
 }
 
 // OK reports whether the record counts towards latency and throughput metrics: it

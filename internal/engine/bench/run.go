@@ -46,7 +46,7 @@ const (
 	PhaseCompleted    PhaseEnd = "completed"     // all requests returned
 	PhaseGraceTimeout PhaseEnd = "grace_timeout" // the grace period expired; the remaining requests were aborted
 	PhaseCancelled    PhaseEnd = "cancelled"     // by a signal or the API
-	PhaseFailed       PhaseEnd = "failed"        // too many requests failed
+	PhaseFailed       PhaseEnd = "failed"        // too many requests failed, or the dataset could not be read
 	PhaseAborted      PhaseEnd = "aborted"       // by an error of the engine
 )
 

@@ -17,7 +17,7 @@ type Client struct {
 	Tally      verdict.Tally
 	Self       *verdict.Self
 	Report     *verdict.Report     // nil without a success
-	Saturation *verdict.Saturation // nil for a closed loop
+	Saturation *verdict.Saturation // nil for a closed loop and for a replay
 
 	options ClientOptions
 	mark    *monitor.Mark // nil = the phase does not enter the result
@@ -73,11 +73,11 @@ func (c *Client) Look(l *Look) {
 	self := o.Monitor.Since(c.mark)
 	c.Self = &self
 	asked := verdict.Asked{
-		Open: o.Phase.Arrivals != nil, BacklogMax: l.Stats.BacklogMax,
+		Open: o.Phase.Open(), BacklogMax: l.Stats.BacklogMax,
 		TTFT: median(l.Metrics, "time_to_first_token"), Latency: median(l.Metrics, "request_latency"),
 	}
 	observed := verdict.Observation{Phase: o.Phase.Name, Self: self, Load: c.Tally.Load(asked)}
-	if asked.Open {
+	if asked.Open && o.Phase.Replay == nil {
 		c.Saturation = verdict.Saturate(&verdict.Demand{
 			Rate: o.Phase.Rate, Smoothness: o.Phase.Smoothness, Capped: observed.Load.Capped, Stats: &l.Stats, Tally: &c.Tally, Load: &observed.Load,
 		})

@@ -82,6 +82,9 @@ func (r *Run) decode(f *load.Finished) (raw *export.Raw) {
 	}
 	if r.Plan.Files.Raw && !f.Forced() {
 		raw = export.NewRaw(rec, f.Header, f.Body, f.Exchange.Response)
+		if rec.Content.Marker != "" {
+			raw.CacheBust = r.Plan.CacheBust.Target
+		}
 	}
 	f.Exchange.Release()
 	r.Tokens.count(f)

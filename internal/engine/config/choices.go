@@ -40,7 +40,7 @@ func (c *Choices) list(name string) []Choice {
 	case "dialects":
 		return c.Dialects
 	case "phaseTypes":
-		return append([]Choice{{Name: "concurrency"}}, c.Arrivals...)
+		return slices.Concat([]Choice{{Name: "concurrency"}}, c.Arrivals, []Choice{{Name: FixedSchedule}})
 	case "formats":
 		return c.Formats
 	case "corpora":

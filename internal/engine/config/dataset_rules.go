@@ -42,7 +42,7 @@ func (c datasetRules) only(kind, fields string) {
 func (c datasetRules) checkFileDataset() {
 	d, path := c.dataset, c.path
 	if !c.failed[path+".format"] { // another format might have them
-		c.only("synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio rankings")
+		c.only("synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings")
 	}
 	hasPath, hasRecords := c.has(path+".path"), c.has(path+".records")
 	switch {
@@ -66,7 +66,8 @@ func (c datasetRules) checkFileDataset() {
 
 func (c datasetRules) checkSynthetic() {
 	d, path := c.dataset, c.path
-	c.only("file", "path format records osl")
+	c.only("file", "path format records osl replaySpeedup")
+	c.checkWarmupMarker()
 	c.checkMedia()
 	if delay := path + ".turnDelay"; d.TurnDelay.Stddev > 0 && (d.TurnDelay.Mean == nil || *d.TurnDelay.Mean == 0) {
 		c.conflict(delay, "a standard deviation needs a mean above 0")
@@ -84,6 +85,16 @@ func (c datasetRules) checkSynthetic() {
 	}
 	if pooled && p.UserContextLength != nil {
 		c.conflict(prefix+".userContextLength", "excludes the pool of prefixes")
+	}
+}
+
+// checkWarmupMarker checks that there is a system message if a marker goes into it during
+// the warm-up only: with the marker alone, the messages of the two phases would differ in
+// number.
+func (c datasetRules) checkWarmupMarker() {
+	d, at := c.dataset, c.path+".prompts.cacheBust.target"
+	if d.Prompts.CacheBust.Target == "warmup_isolation_system" && d.SystemPrompt == nil && d.SystemPromptFile == nil && d.PrefixPrompts.SharedSystemLength == nil {
+		c.conflict(at, "warmup_isolation_system needs a system message: set systemPrompt, systemPromptFile or sharedSystemLength")
 	}
 }
 

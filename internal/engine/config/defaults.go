@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -84,7 +85,9 @@ func (f filler) fill() {
 	for i := range b.Datasets {
 		f.datasetDefaults(&b.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i))
 	}
+	f.followTrace()
 	for i := range b.Phases {
+		f.phaseType(&b.Phases[i], PhasePath(i))
 		f.phaseDefaults(&b.Phases[i], PhasePath(i))
 	}
 	if b.Tokenizer.Name == "" && len(b.Models.Items) == 1 && b.Models.Items[0].Name != "" {
@@ -130,7 +133,7 @@ func (f filler) datasetDefaults(d *Dataset, path string) {
 
 // formatDefault takes the format that the first record looks like.
 func (f filler) formatDefault(d *Dataset, path string) {
-	format := f.detectFormat(d)
+	format := f.first(d).Format()
 	if unsupported.HasValue(path+".format", format) {
 		at := f.where(path + ".path")
 		f.Fail(at, CodeUnsupported, "%s: the first record looks like the format %s, which is not supported by aiperfd yet; "+
@@ -151,6 +154,7 @@ func (f filler) syntheticDefaults(d *Dataset, path string) {
 	if d.Prompts.Corpus == "" {
 		d.Prompts.Corpus = "sonnet"
 	}
+	d.Prompts.CacheBust.Target = cmp.Or(d.Prompts.CacheBust.Target, "none")
 	if !d.Turns.Given() {
 		d.Turns = constant(1)
 	}
@@ -175,7 +179,7 @@ func (f filler) syntheticDefaults(d *Dataset, path string) {
 	f.infer(path+".entries", d.Entries, reason)
 }
 
-// phaseNames settles name, kind and type, which other defaults need.
+// phaseNames settles name and kind, which other defaults need.
 func (f filler) phaseNames(p *Phase, path string) {
 	if p.Kind == "" {
 		p.Kind = "profiling"
@@ -188,6 +192,10 @@ func (f filler) phaseNames(p *Phase, path string) {
 		f.infer(path+".name", p.Name, "the kind of the phase")
 	}
 	p.ExcludeFromResults = p.Kind == "warmup"
+}
+
+// phaseType settles the type of a phase.
+func (f filler) phaseType(p *Phase, path string) {
 	if p.Type == "" && !f.failed[path+".type"] {
 		p.Type = "concurrency"
 		reason := "no rate is given"
@@ -211,6 +219,15 @@ func (f filler) phaseDefaults(p *Phase, path string) {
 		one := 1.0
 		p.Smoothness = &one
 		f.infer(path+".smoothness", 1.0, "a "+p.Type+" process needs a shape; 1 is Poisson")
+	}
+	if p.Type == FixedSchedule && p.AutoOffset == nil {
+		auto := p.StartOffset == nil
+		p.AutoOffset = &auto
+		reason := "no start offset is given"
+		if !auto {
+			reason = "a start offset is given"
+		}
+		f.infer(path+".autoOffset", auto, reason)
 	}
 	if p.GracePeriod == nil {
 		grace, reason := Seconds(math.Inf(1)), "the phase has no duration: it waits for all responses"

@@ -135,8 +135,9 @@ type TLS struct {
 
 // ResetKVCache resets the server's prefix cache before a run.
 type ResetKVCache struct {
-	Timeout *Seconds `json:"timeoutSeconds" validate:"gt=0"` // default 5
-	Path    *string  `json:"path" validate:"min=1"`          // default: vLLM's, then SGLang's
+	Timeout *Seconds `json:"timeoutSeconds" validate:"gt=0"`                       // default 5
+	Path    *string  `json:"path" validate:"min=1"`                                // default: vLLM's, then SGLang's
+	Before  string   `json:"before,omitempty" validate:"oneof=run profiling both"` // what the reset precedes: run (default), profiling (each phase of that kind), both
 }
 
 // ServerProfiler starts the server's profiler for each profiling phase.
@@ -159,6 +160,7 @@ type Dataset struct {
 	PrefixPrompts    PrefixPrompts `json:"prefixPrompts"`
 	Images           *Images       `json:"images"`                          // nil = none
 	Audio            *Audio        `json:"audio"`                           // nil = none
+	Video            *Video        `json:"video"`                           // nil = none
 	Rankings         *Rankings     `json:"rankings"`                        // endpoint types that rank; nil = none
 	Turns            Distribution  `json:"turns" least:"1"`                 // default 1
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
@@ -168,6 +170,12 @@ type Dataset struct {
 	Format           string        `json:"format,omitempty" choices:"formats"` // type file; default: what the first record looks like
 	Records          []Object      `json:"records,omitempty" validate:"min=1"` // type file: inline instead of path
 	OSL              Distribution  `json:"osl,omitzero" least:"1"`             // type file: used if a record has no output_length
+	ReplaySpeedup    *float64      `json:"replaySpeedup" validate:"gt=0"`      // type file: divides timestamps and delays
+	// OnTurnError is what follows a turn that failed: end_session (default), continue with
+	// the next turn, or retry_turn.
+	OnTurnError string    `json:"onTurnError,omitempty" validate:"oneof=end_session continue retry_turn"`
+	DAGFailFast bool      `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
+	CacheBust   CacheBust `json:"cacheBust,omitzero"`    // type file
 }
 
 // decode reads an object over the dataset's own fixed defaults.
@@ -182,7 +190,13 @@ type Prompts struct {
 	ISL       Distribution `json:"isl" least:"1"`              // tokens; default 550
 	OSL       Distribution `json:"osl" least:"1"`              // tokens; zero value = no cap is sent
 	BatchSize int          `json:"batchSize" validate:"gte=1"` // texts per request; default 1
-	Corpus    string       `json:"corpus" choices:"corpora"`   // sonnet (default)
+	CacheBust CacheBust    `json:"cacheBust"`
+	Corpus    string       `json:"corpus" choices:"corpora"` // sonnet (default)
+}
+
+// CacheBust puts a marker into prompts, so that a prefix cache does not hit.
+type CacheBust struct {
+	Target string `json:"target" validate:"oneof=none system_prefix system_suffix first_turn_prefix first_turn_suffix per_request warmup_isolation_system warmup_isolation_first_turn"` // default none; of a file dataset also empty = none
 }
 
 // PrefixPrompts are texts that conversations share.
@@ -197,7 +211,7 @@ type PrefixPrompts struct {
 type Phase struct {
 	Name                   string   `json:"name"`
 	Kind                   string   `json:"kind" validate:"oneof=warmup profiling"`        // warmup, profiling
-	Type                   string   `json:"type" choices:"phaseTypes"`                     // concurrency, or the kind of its arrivals
+	Type                   string   `json:"type" choices:"phaseTypes"`                     // concurrency, the kind of its arrivals, or fixed_schedule
 	ExcludeFromResults     bool     `json:"excludeFromResults"`                            // true for warm-up, false for profiling
 	Requests               *int64   `json:"requests" validate:"gte=1"`                     // ≥ 1
 	Sessions               *int64   `json:"sessions" validate:"gte=1"`                     // ≥ 1
@@ -207,6 +221,9 @@ type Phase struct {
 	Rate                   *float64 `json:"rate" validate:"gt=0"`                          // requests per second, > 0; rate types only
 	Smoothness             *float64 `json:"smoothness" validate:"gt=0"`                    // of the types that have one, > 0; 1 = Poisson
 	FailedRequestThreshold *float64 `json:"failedRequestThreshold" validate:"gte=0,lte=1"` // 0 to 1
+	AutoOffset             *bool    `json:"autoOffset"`                                    // fixed_schedule: the phase starts with the first timestamp; default true without a start offset
+	StartOffset            *int64   `json:"startOffset" validate:"gte=0"`                  // fixed_schedule, milliseconds: the timestamp at the start of the phase; earlier conversations are left out
+	EndOffset              *int64   `json:"endOffset" validate:"gte=0"`                    // fixed_schedule, milliseconds: later conversations are left out
 }
 
 // Tokenizer names the tokenizer of prompts and answers.

@@ -107,7 +107,6 @@ func (c documentRules) checkPhases() {
 		rules := phaseRules{c.loader, p, at}
 		rules.checkName(names)
 		rules.checkKind()
-		rules.checkBounds()
 		rules.checkArrival()
 		profiling = profiling || phaseKind(p) != "warmup"
 	}
@@ -140,8 +139,14 @@ func (c documentRules) checkTokenizer() {
 	}
 }
 
-// checkFilled gives warnings that need the complete document.
+// checkFilled checks what needs the complete document.
 func (c documentRules) checkFilled() {
+	c.checkFixed()
+	c.warnShort()
+}
+
+// warnShort warns of phases with few requests.
+func (c documentRules) warnShort() {
 	const few = 100 // below it the 99th percentile is a single request
 	phases := c.doc.Benchmark.Phases
 	for i, p := range phases {

@@ -87,6 +87,8 @@ type Draft struct {
 	Root     *tree.Node // in the long form, see [shorthand.Expand]
 	options  LoadOptions
 	inferred []Default // values that were chosen while the draft was made
+	// NoSchedule means that timestamps of a trace do not make a phase a replay of them.
+	NoSchedule bool
 	// FlagFor returns the flag that gives a missing value, or "". It is nil unless
 	// the draft was made from flags alone.
 	FlagFor func(path string) string
@@ -160,7 +162,7 @@ func (d *Draft) Defaults() *Document {
 // decode reads the draft into a document over the fixed defaults.
 func (d *Draft) decode() *loader {
 	l := newLoader(&d.Report, d.options)
-	l.flagFor, l.doc.defaulted = d.FlagFor, d.inferred
+	l.flagFor, l.noSchedule, l.doc.defaulted = d.FlagFor, d.NoSchedule, d.inferred
 	prefill(&l.doc.Benchmark)
 	newDecoder(l).document(d.Root)
 	return l
@@ -180,6 +182,8 @@ type loader struct {
 	given   map[string]*tree.Node // canonical path → value, null values left out
 	failed  map[string]bool       // canonical paths whose value could not be read
 	flagFor func(path string) string
+
+	noSchedule bool
 }
 
 func newLoader(r *Report, o LoadOptions) *loader {

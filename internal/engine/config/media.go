@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Images are the generated images of a synthetic dataset.
 type Images struct {
@@ -39,6 +42,46 @@ type Audio struct {
 // On reports whether there are audio clips to make.
 func (a *Audio) On() bool { return a != nil && a.BatchSize != nil && *a.BatchSize > 0 }
 
+// Video are the generated videos of a synthetic dataset.
+type Video struct {
+	BatchSize *int       `json:"batchSize" validate:"gte=0"`                                // videos per request; 0 = none; 1 if anything else is given
+	Duration  Seconds    `json:"duration" validate:"gt=0"`                                  // default 1
+	FPS       int        `json:"fps" validate:"gte=1,lte=240"`                              // frames per second; default 4
+	Width     *int       `json:"width" validate:"gte=1,lte=8192"`                           // pixels; required
+	Height    *int       `json:"height" validate:"gte=1,lte=8192"`                          // pixels; required
+	SynthType string     `json:"synthType" validate:"oneof=moving_shapes grid_clock noise"` // moving_shapes (default), grid_clock, noise
+	Format    string     `json:"format" validate:"oneof=webm mp4"`                          // webm (default), mp4
+	Codec     string     `json:"codec" validate:"min=1"`                                    // ffmpeg's name of an encoder; default libvpx-vp9
+	Audio     VideoAudio `json:"audio"`
+}
+
+// VideoAudio is the audio track of generated videos: noise.
+type VideoAudio struct {
+	SampleRate float64 `json:"sampleRate" validate:"gt=0"`                   // kHz, above 96 Hz; default 44.1
+	Channels   int     `json:"channels" validate:"gte=0,lte=2"`              // 0 (default) = no track
+	Codec      *string `json:"codec" validate:"oneof=aac libvorbis libopus"` // default libvorbis for webm, libopus for mp4
+	Depth      int     `json:"depth" validate:"oneof=8 16 24 32"`            // bits; default 16
+}
+
+// On reports whether there are videos to make.
+func (v *Video) On() bool { return v != nil && v.BatchSize != nil && *v.BatchSize > 0 }
+
+// shaped reports whether anything but the number of videos is given.
+func (v Video) shaped() bool {
+	v.BatchSize = nil
+	return v != Video{}
+}
+
+// fill fills in the defaults that do not depend on other fields.
+func (v *Video) fill() {
+	v.Duration, v.FPS = cmp.Or(v.Duration, defaultDuration), cmp.Or(v.FPS, defaultFPS)
+	v.SynthType, v.Format, v.Codec = cmp.Or(v.SynthType, defaultSynthType), cmp.Or(v.Format, defaultVideoFormat), cmp.Or(v.Codec, defaultVideoCodec)
+	v.Audio.SampleRate, v.Audio.Depth = cmp.Or(v.Audio.SampleRate, defaultVideoRate), cmp.Or(v.Audio.Depth, defaultDepth)
+}
+
+// Frames is the number of frames of a video.
+func (v *Video) Frames() int { return int(float64(v.Duration) * float64(v.FPS)) }
+
 // Rankings are the queries and passages of a synthetic dataset for an endpoint
 // type that ranks.
 type Rankings struct {
@@ -53,9 +96,15 @@ const (
 	DefaultClip          = 10  // seconds
 	defaultDepth         = 16  // bits
 	defaultRate          = 16  // kHz
+	defaultDuration      = 1   // seconds
+	defaultFPS           = 4
+	defaultVideoRate     = 44.1 // kHz
 	DefaultPassages      = 10
 	DefaultPassageTokens = 128
 	DefaultQueryTokens   = 32
+	defaultSynthType     = "moving_shapes"
+	defaultVideoFormat   = "webm"
+	defaultVideoCodec    = "libvpx-vp9"
 	defaultImageFormat   = "jpeg"
 	defaultImageSampling = "random-with-replacement"
 )
@@ -66,6 +115,8 @@ const (
 	MaxClip = 4 * 60 * 60 // seconds
 	minRate = 1000        // Hz
 	MaxRate = 384_000     // Hz
+
+	minVideoRate, MaxVideoRate = 8000, 96_000 // Hz, of audio tracks
 )
 
 // Depths lists the bits that a sample may have.

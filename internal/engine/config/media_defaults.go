@@ -10,6 +10,9 @@ func (f filler) mediaDefaults(d *Dataset, path string) {
 	if d.Audio != nil {
 		f.audioDefaults(d.Audio, path+".audio")
 	}
+	if d.Video != nil {
+		f.videoDefaults(d.Video, path+".video")
+	}
 	if d.Rankings == nil && slices.Contains(f.options.Choices.Ranking, f.doc.Benchmark.Endpoint.Type) {
 		d.Rankings = &Rankings{}
 		f.infer(path+".rankings", d.Rankings, "the endpoint type ranks passages")
@@ -61,6 +64,20 @@ func (f filler) audioDefaults(a *Audio, path string) {
 	}
 	if a.On() && nothing(a.Length) {
 		a.Length = constant(DefaultClip)
+	}
+}
+
+func (f filler) videoDefaults(v *Video, path string) {
+	f.batchDefault(&v.BatchSize, v.shaped(), path)
+	v.fill()
+	a := &v.Audio
+	if a.Codec == nil && v.On() && a.Channels > 0 {
+		codec := "libvorbis"
+		if v.Format == "mp4" {
+			codec = "libopus"
+		}
+		a.Codec = &codec
+		f.infer(path+".audio.codec", codec, "the format is "+v.Format)
 	}
 }
 

@@ -17,6 +17,9 @@ func (c datasetRules) checkMedia() {
 	if d.Audio != nil {
 		c.checkAudio(d.Audio, path+".audio")
 	}
+	if d.Video != nil {
+		c.checkVideo(d.Video, path+".video")
+	}
 	kind := c.doc.Benchmark.Endpoint.Type
 	if c.failed["benchmark.endpoint.type"] {
 		return
@@ -62,6 +65,39 @@ func (c datasetRules) checkAudio(a *Audio, path string) {
 		}
 	}
 	c.atMost(path+".length", a.Length, MaxClip, "seconds")
+}
+
+func (c datasetRules) checkVideo(given *Video, path string) {
+	v := *given
+	v.fill()
+	for _, side := range []string{"width", "height"} {
+		if at := path + "." + side; !c.has(at) && (v.On() || v.BatchSize == nil && given.shaped()) {
+			c.require(at, side+": generated video needs a width and a height")
+		}
+	}
+	if at := path + ".duration"; c.has(at) && !c.failed[at] && !c.failed[path+".fps"] && v.Frames() < 1 {
+		c.failValue(c.at(at), CodeOutOfRange, fmt.Sprintf("with %d frames per second the video has no frame; must be at least %s", v.FPS, FormatNumber(1/float64(v.FPS))))
+	}
+	c.checkVideoAudio(v.Audio, path+".audio")
+}
+
+// checkVideoAudio checks an audio track with its defaults filled in.
+func (c datasetRules) checkVideoAudio(a VideoAudio, path string) {
+	rate, depth, codec := path+".sampleRate", path+".depth", path+".codec"
+	if hertz := Hertz(a.SampleRate); c.has(rate) && !c.failed[rate] && (hertz < minVideoRate || hertz > MaxVideoRate) {
+		c.failValue(c.at(rate), CodeOutOfRange, "must be from 8 to 96 kHz, or from 8000 to 96000 Hz")
+	}
+	if a.Channels > 0 || c.failed[path+".channels"] {
+		return
+	}
+	if c.has(codec) && !c.failed[codec] {
+		c.conflict(codec, "needs an audio track: 1 or 2 channels (--video-audio-num-channels)")
+	}
+	for at, differs := range map[string]bool{rate: a.SampleRate != defaultVideoRate, depth: a.Depth != defaultDepth} {
+		if c.has(at) && !c.failed[at] && differs {
+			c.Warn(c.where(at), CodeNoEffect, "%s has no effect: the videos have no audio track", Label(c.where(at)))
+		}
+	}
 }
 
 // atMost checks the mean of a distribution.

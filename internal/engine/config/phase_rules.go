@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/suggest"
 )
 
 // phaseRules checks that the fields of a phase agree with each other.
@@ -81,9 +80,8 @@ func phaseKind(p *Phase) string {
 
 func (c phaseRules) checkBounds() {
 	p, path := c.phase, c.path
-	kind := c.at(path + ".type")
-	scheduled := kind != nil && suggest.Fold(kind.Scalar) == suggest.Fold("fixed_schedule") // which the data bounds
-	if !scheduled && !c.has(path+".requests") && !c.has(path+".sessions") && !c.has(path+".duration") {
+	bounded := p.Type == FixedSchedule || p.Kind == "profiling" && c.doc.isTrace() // by the data
+	if !bounded && !c.has(path+".requests") && !c.has(path+".sessions") && !c.has(path+".duration") {
 		c.require(path+".requests", "needs a limit: requests, sessions or duration")
 	}
 	if c.has(path+".gracePeriod") && !c.has(path+".duration") &&
@@ -105,6 +103,7 @@ func (c phaseRules) checkArrival() {
 	case p.Type == "":
 	case p.Type == "concurrency" && hasRate:
 		c.conflict(path+".rate", "a phase of type concurrency has no rate; use the type "+ChoiceList(ChoiceNames(c.options.Choices.Arrivals)))
+	case p.Type == FixedSchedule: // checkSchedule
 	case p.Type != "concurrency" && !hasRate:
 		c.require(path+".rate", "rate: a phase of type "+p.Type+" needs a rate")
 	}

@@ -85,6 +85,8 @@ func TestSingleTurnMedia(t *testing.T) {
 		object{"audios": []string{"wav," + b64(s.wav), "d.mp3", "data:audio/x-odd;base64,AAEC/w=="}},
 		// The bytes override the type in the data URI.
 		object{"text": "five", "images": []string{"data:image/png;base64," + b64(s.jpeg)}, "videos": "http://h/v.webm"},
+		object{"images": []string{"shots/a.png", "http://h/a.png"}, "image_uuids": []string{"k1", "k2"}},
+		object{"text": "seven", "image_uuids": []string{"k1"}},
 	))
 	o.Open = folder(s)
 	source := mustOpen(t, "single_turn", o)
@@ -98,6 +100,8 @@ func TestSingleTurnMedia(t *testing.T) {
 		{Texts: []string{"three"}, Images: []bench.Media{mask}, Audios: []bench.Media{wav}, Videos: []bench.Media{{MIME: "video/mp4", Data: s.mp4}}},
 		{Audios: []bench.Media{wav, {MIME: "audio/mpeg", Data: s.mp3}, {MIME: "audio/x-odd", Data: []byte{0, 1, 2, 0xff}}}},
 		{Texts: []string{"five"}, Images: []bench.Media{jpeg}, Videos: []bench.Media{{URL: "http://h/v.webm"}}},
+		{Images: []bench.Media{{MIME: "image/png", Data: s.png, UUID: "k1"}, {URL: "http://h/a.png", UUID: "k2"}}},
+		{Texts: []string{"seven"}, Images: []bench.Media{{UUID: "k1"}}},
 	}
 	var got []bench.Turn
 	turns(source, func(_ string, _ *bench.Conversation, _ int, turn bench.Turn) { got = append(got, turn) })
@@ -106,6 +110,12 @@ func TestSingleTurnMedia(t *testing.T) {
 	}
 	if mustOpen(t, "single_turn", fromText(lines(t, object{"text": "one"}))).Hash() == source.Hash() {
 		t.Error("the media are not in the hash")
+	}
+	keyed := func(key string) string {
+		return mustOpen(t, "single_turn", fromText(lines(t, object{"text": "one", "image_uuids": []string{key}}))).Hash()
+	}
+	if keyed("a") == keyed("b") {
+		t.Error("the keys of images are not in the hash")
 	}
 }
 

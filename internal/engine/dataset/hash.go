@@ -125,5 +125,9 @@ func (h hasher) media(kind string, list []bench.Media) {
 		h.text(m.MIME)
 		h.number(int64(len(m.Data)))
 		_, _ = h.w.Write(m.Data)
+		if m.UUID != "" {
+			h.text("uuid")
+			h.text(m.UUID)
+		}
 	}
 }

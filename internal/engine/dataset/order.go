@@ -69,10 +69,10 @@ func (o sequential) next(ctx context.Context) (source.Entry, error) {
 	return o.source.Next(ctx)
 }
 
-// once is the order of the source, for one pass.
-type once struct{ source source.Source }
+// single is the order of the source, for one pass.
+type single struct{ source source.Source }
 
-func (o once) next(ctx context.Context) (source.Entry, error) { return o.source.Next(ctx) }
+func (o single) next(ctx context.Context) (source.Entry, error) { return o.source.Next(ctx) }
 
 func openRandom(s source.Source, seed bench.Seed) order {
 	r := seed.Rand(bench.StreamSamplerRandom)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -26,6 +27,7 @@ type ReaderOptions struct {
 	Seed     bench.Seed
 	Ahead    int   // conversations that are completed ahead, ≥ 1
 	Need     int64 // conversations that will be used at most; 0 = without bound
+	Once     bool  // there is one pass, in the order of the dataset
 	// Check is called for every conversation that is complete, by several goroutines;
 	// its error ends the reading. nil = nothing is checked.
 	Check func(*bench.Conversation) error
@@ -66,11 +68,10 @@ type slot struct {
 
 // NewReader returns a reader that has begun to read. The end of ctx ends the reading.
 func NewReader(ctx context.Context, o ReaderOptions) (*Reader, error) {
-	sampled, err := openOrder(o.Sampling, o.Source, o.Seed)
-	if err != nil {
+	r := &Reader{o: o, kept: map[int]*slot{}, left: -1}
+	if err := r.sample(); err != nil {
 		return nil, err
 	}
-	r := &Reader{o: o, order: sampled, kept: map[int]*slot{}, left: -1}
 	if o.Need > 0 {
 		r.left = o.Need
 	}
@@ -80,6 +81,15 @@ func NewReader(ctx context.Context, o ReaderOptions) (*Reader, error) {
 	r.changed.L = &r.mu
 	r.start(ctx)
 	return r, nil
+}
+
+// sample opens the order.
+func (r *Reader) sample() (err error) {
+	r.order = single{r.o.Source}
+	if !r.o.Once {
+		r.order, err = openOrder(r.o.Sampling, r.o.Source, r.o.Seed)
+	}
+	return err
 }
 
 // start starts the workers.
@@ -270,15 +280,21 @@ func (r *Reader) Head(n int) (out []*bench.Conversation) {
 	return out
 }
 
-// Restart begins again at the first conversation, in the order of the dataset. There is
-// one pass. It must not be called while Next is.
-func (r *Reader) Restart(ctx context.Context) error {
+// Restart begins again at the first conversation. With once, there is one pass, in the
+// order of the dataset. It must not be called while Next is.
+func (r *Reader) Restart(ctx context.Context, once bool) error {
+	if once && r.o.Once && r.used.drawn == 0 {
+		return nil // it is there
+	}
 	r.stop()
 	r.wg.Wait()
 	if err := r.o.Source.Rewind(ctx); err != nil {
+		return fmt.Errorf("read the dataset again: %w", err)
+	}
+	r.o.Once = once
+	if err := r.sample(); err != nil {
 		return err
 	}
-	r.order = once{r.o.Source}
 	r.queue, r.bytes, r.left, r.ended = nil, 0, -1, false
 	r.start(ctx)
 	return nil

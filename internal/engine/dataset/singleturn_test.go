@@ -175,7 +175,7 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 		{`{"text": "a", "texts": ["b"]}`, `texts: text and texts are both given; use one of them`},
 		{`{"text": {"name": "a"}}`, `text: contents is missing`},
 		{`{"text": {"contents": []}}`, `text: contents: must be a list of strings, not []`},
-		{`{"text": {"contents": [1]}}`, `text: contents[0]: must be a string, not 1`},
+		{`{"text": {"contents": [1]}}`, `text: contents: item 0: must be a string, not 1`},
 		{`{"text": {"contents": ["a"], "name": 1}}`, `text: name: must be a string, not 1`},
 		{`{"text": {"contents": ["a"], "nam": "x"}}`, `text: unknown member "nam"; accepted: name, contents`},
 		{`{"text": "a", "role": ""}`, `role: must not be empty`},
@@ -189,10 +189,12 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 		{`{"text": "a", "output_length": "9"}`, `output_length: must be a whole number of tokens from 1 to 1e+09, not "9"`},
 		{`{"text": "a", "extra": []}`, `extra: must be an object, not []`},
 		{`{"text": "a", "type": "multi_turn"}`, `type: "multi_turn": this file is read as single_turn`},
-		{`{"text": "a", "image_uuids": ["a"]}`, `image_uuids: not supported yet`},
+		{`{"text": "a", "image": ["http://h/a.png", "http://h/b.png"], "image_uuids": ["a"]}`, `image_uuids: 1 keys for 2 images; there must be one for each`},
+		{`{"text": "a", "image_uuids": "a"}`, `image_uuids: must be a list of strings, not "a"`},
+		{`{"text": "a", "image_uuids": ["a", ""]}`, `image_uuids: item 1: must not be empty`},
 		{`{"text": "a", "txet": "b"}`, `unknown member "txet"; did you mean "text"?`},
 		{`{"text": "a", "sessionid": "b"}`, `unknown member "sessionid"; did you mean "session_id"?`},
-		{`{"text": "a", "wholly_else": 1}`, `unknown member "wholly_else"; accepted: text, texts, role, timestamp, delay, output_length, extra, image, images, audio, audios, video, videos, session_id, type`},
+		{`{"text": "a", "wholly_else": 1}`, `unknown member "wholly_else"; accepted: text, texts, role, timestamp, delay, output_length, extra, image, images, audio, audios, video, videos, image_uuids, session_id, type`},
 		{`{"text": "a", "text": "b"}`, `text: given twice`},
 		{`["a"]`, `must be a JSON object, one on each line`},
 		{`"a"`, `must be a JSON object, one on each line`},
@@ -222,7 +224,7 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 
 func TestSingleTurnListsProblems(t *testing.T) {
 	_, err := Open(t.Context(), "single_turn", fromText(`{"foo_bar": 1, "role": 2}`+"\n\n"+`{"text": 1}`))
-	const want = `open dataset in/chats.jsonl: chats.jsonl:1: unknown member "foo_bar"; accepted: text, texts, role, timestamp, delay, output_length, extra, image, images, audio, audios, video, videos, session_id, type
+	const want = `open dataset in/chats.jsonl: chats.jsonl:1: unknown member "foo_bar"; accepted: text, texts, role, timestamp, delay, output_length, extra, image, images, audio, audios, video, videos, image_uuids, session_id, type
 chats.jsonl:1: role: must be a string, not 2
 chats.jsonl:3: text: must be a string, {name, contents}, or a list of either, not 1`
 	if err == nil || err.Error() != want {

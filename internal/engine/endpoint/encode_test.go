@@ -96,6 +96,12 @@ func TestEncodeChat(t *testing.T) {
 				`{"type":"video_url","video_url":{"url":"https://x/a.mp4"}},{"type":"video_url","video_url":{"url":"data:video/mp4;base64,TVA0"}}]}],"stream":false}`,
 		},
 		{
+			"keys of images",
+			Request{Settings: &Settings{}, Turn: bench.Turn{Images: []bench.Media{{URL: "https://x/a.png", UUID: "k\"1"}, {UUID: "k2"}}}},
+			`{"model":"M","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/a.png"},"uuid":"k\"1"},` +
+				`{"type":"image_url","image_url":{"url":""},"uuid":"k2"}]}],"stream":false}`,
+		},
+		{
 			"the data starts with a system message of its own",
 			Request{
 				System: "S", Context: "C", Settings: &Settings{},

@@ -13,7 +13,7 @@ import (
 )
 
 // headlineLines is the maximum number of lines of the headline without the load.
-const headlineLines = 12
+const headlineLines = 13
 
 // SaturatedCode is the code of the warning that the server did not keep up with the
 // load. It is printed first.
@@ -30,6 +30,9 @@ func (p *page) headline(r *Report) {
 		p.throughput(r)
 		p.latencies(r)
 		p.goodput(r)
+		if c := verdict.NewCache(r.Results); c != nil {
+			p.entry("", "Cache", c.Message, 1)
+		}
 		p.clientReport(r)
 	} else {
 		p.entry(red, "Result", "no latency or throughput to report: no request succeeded", 2)

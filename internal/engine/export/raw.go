@@ -19,6 +19,7 @@ type Raw struct {
 	Header    map[string]string // of the request, without secret values
 	Body      []byte            // of the request, as [Payload] shows it
 	Responses []RawResponse     // in order of arrival
+	CacheBust string            // target of the marker in the request; empty = it has none
 }
 
 // RawResponse is one event of a response, a whole body, or one read of a body that
@@ -120,9 +121,12 @@ func (w *RecordWriter) rawLine(raw *Raw) ([]byte, error) {
 		Response []RawResponse     `json:"responses"`
 		Payload  json.RawMessage   `json:"payload,omitempty"`
 		Error    *errorDetails     `json:"error,omitempty"`
+		Marker   string            `json:"cache_bust_marker,omitempty"`
+		Target   string            `json:"cache_bust_target,omitempty"`
 	}{
 		Metadata: append(w.metadata([]byte{'{'}, r), '}'), Start: int64(r.Stamps.Start),
 		Header: raw.Header, Status: r.Status, Response: w.cleanResponses(raw.Responses),
+		Marker: r.Content.Marker, Target: raw.CacheBust,
 	}
 	if json.Valid(raw.Body) {
 		out.Payload = raw.Body

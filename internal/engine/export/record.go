@@ -127,8 +127,12 @@ func (w *RecordWriter) metadata(b []byte, r *bench.Record) []byte {
 		b = w.wall(b, "cancellation_time_ns", s.End)
 	}
 	b = boolean(b, "context_overflow_skip", false) // no request of ours is skipped for that
-	b = field(b, "agent_depth", 0)
-	return w.text(b, "root_correlation_id", r.CorrelationID)
+	line := bench.Lineage{Root: r.CorrelationID}
+	if r.Lineage != nil {
+		line = *r.Lineage
+	}
+	b = field(b, "agent_depth", int64(line.Depth))
+	return w.text(b, "root_correlation_id", line.Root)
 }
 
 // metrics appends the values of a request in display units.

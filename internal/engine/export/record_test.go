@@ -58,7 +58,7 @@ func testRecord() *bench.Record {
 			Usage:    &bench.Usage{Input: new(bench.Tokens(9)), Output: new(bench.Tokens(4)), Reasoning: new(bench.Tokens(1))},
 			Warnings: map[string]int{"late-usage": 2},
 		},
-		RequestedTokens: 8, InputTokens: new(bench.Tokens(9)), OutputTokens: new(bench.Tokens(3)),
+		Content: bench.Content{RequestedTokens: 8}, InputTokens: new(bench.Tokens(9)), OutputTokens: new(bench.Tokens(3)),
 		ReasoningTokens: new(bench.Tokens(1)), TokenSource: bench.TokensServer,
 		ClientInput: new(bench.Tokens(10)), ClientOutput: new(bench.Tokens(3)),
 	}

@@ -21,7 +21,7 @@ func (w *RecordWriter) ours(b []byte, r *bench.Record) []byte {
 	b = stamps(b, r)
 	b = connection(b, &r.Conn)
 	b = some(b, "items", int64(r.Items))
-	b = some(b, "requested_tokens", int64(r.RequestedTokens))
+	b = some(b, "requested_tokens", int64(r.Content.RequestedTokens))
 	b = some(b, "images", int64(r.Images))
 	b = some(b, "audio_ns", int64(r.AudioLength))
 	b = some(b, "answer_audio_ns", int64(a.AudioLength))
@@ -72,7 +72,7 @@ func stamps(b []byte, r *bench.Record) []byte {
 		name string
 		at   time.Duration
 	}{
-		{"due", s.Due}, {"permit", s.Permit}, {"start", s.Start}, {"connected", s.Connected}, {"wrote", s.Wrote},
+		{"due", s.Due}, {"scheduled", s.Scheduled}, {"permit", s.Permit}, {"start", s.Start}, {"connected", s.Connected}, {"wrote", s.Wrote},
 		{"first_byte", s.FirstByte}, {"headers", s.Headers}, {"first_body", s.FirstBody}, {"first_event", r.Answer.FirstEvent}, {"end", s.End},
 	} {
 		b = some(b, x.name, int64(x.at))

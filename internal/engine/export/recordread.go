@@ -107,6 +107,8 @@ type recordLine struct {
 		ConversationID string `json:"conversation_id"`
 		Turn           int    `json:"turn_index"`
 		Phase          int    `json:"phase_index"`
+		Depth          int    `json:"agent_depth"`
+		Root           string `json:"root_correlation_id"`
 	} `json:"metadata"`
 	Ours struct {
 		Epoch           int64             `json:"epoch_ns"`
@@ -139,6 +141,7 @@ type recordLine struct {
 
 type lineStamps struct {
 	Due        time.Duration `json:"due"`
+	Scheduled  time.Duration `json:"scheduled"`
 	Permit     time.Duration `json:"permit"`
 	Start      time.Duration `json:"start"`
 	Connected  time.Duration `json:"connected"`
@@ -213,14 +216,17 @@ func (l *recordLine) record() *bench.Record {
 		Phase: m.Phase, SessionNum: m.SessionNum, Turn: m.Turn, Turns: o.Turns, RequestID: m.RequestID,
 		CorrelationID: m.CorrelationID, ConversationID: m.ConversationID, Model: o.Model, Target: o.Target,
 		Stamps: bench.Stamps{
-			Due: s.Due, Permit: s.Permit, Start: s.Start, Connected: s.Connected, Wrote: s.Wrote,
+			Due: s.Due, Scheduled: s.Scheduled, Permit: s.Permit, Start: s.Start, Connected: s.Connected, Wrote: s.Wrote,
 			FirstByte: s.FirstByte, Headers: s.Headers, FirstBody: s.FirstBody, End: s.End,
 		},
 		Conn: bench.Connection(*c), Status: o.Status,
 		Images: o.Images, AudioLength: o.Audio,
-		Items: o.Items, RequestedTokens: o.RequestedTokens, TokenSource: o.TokenSource,
+		Items: o.Items, Content: bench.Content{RequestedTokens: o.RequestedTokens}, TokenSource: o.TokenSource,
 		InputTokens: o.Counts.Input, OutputTokens: o.Counts.Output, ReasoningTokens: o.Counts.Reasoning,
 		ClientInput: o.ClientCounts.Input, ClientOutput: o.ClientCounts.Output, ClientReasoning: o.ClientCounts.Reasoning,
+	}
+	if m.Depth > 0 {
+		r.Lineage = &bench.Lineage{Depth: m.Depth, Root: m.Root}
 	}
 	a := &r.Answer
 	a.Streamed, a.ResponseID, a.Model = o.Streamed, o.ResponseID, o.ResponseModel

@@ -46,7 +46,7 @@ func genRecord(t *rapid.T) *bench.Record {
 			Sent: bench.Bytes(rapid.Int64Range(0, 1e9).Draw(t, "sent")), Received: 9,
 		},
 		Images: rapid.IntRange(0, 3).Draw(t, "images"), AudioLength: time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "sound")),
-		Items: rapid.IntRange(0, 3).Draw(t, "items"), RequestedTokens: bench.Tokens(rapid.Int64Range(0, 100).Draw(t, "requested")),
+		Items: rapid.IntRange(0, 3).Draw(t, "items"), Content: bench.Content{RequestedTokens: bench.Tokens(rapid.Int64Range(0, 100).Draw(t, "requested"))},
 		InputTokens: tokensGen(t, "isl"), OutputTokens: tokensGen(t, "osl"), ReasoningTokens: tokensGen(t, "reasoning"),
 		ClientInput: tokensGen(t, "client isl"), ClientOutput: tokensGen(t, "client osl"), ClientReasoning: tokensGen(t, "client reasoning"),
 		TokenSource: rapid.SampledFrom([]bench.TokenSource{bench.TokensNone, bench.TokensServer, bench.TokensClient}).Draw(t, "source"),
@@ -64,6 +64,12 @@ func genRecord(t *rapid.T) *bench.Record {
 		})
 	}
 	s.End = next("end")
+	if rapid.Bool().Draw(t, "replayed") {
+		s.Scheduled = s.Start + 1
+	}
+	if rapid.Bool().Draw(t, "child") {
+		r.Lineage = &bench.Lineage{Depth: rapid.IntRange(1, 5).Draw(t, "depth"), Root: word.Draw(t, "root")}
+	}
 	if rapid.Bool().Draw(t, "usage") {
 		a.Usage = &bench.Usage{
 			Input: tokensGen(t, "u.input"), Output: tokensGen(t, "u.output"), Total: tokensGen(t, "u.total"),
@@ -105,7 +111,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.SliceOfN(rapid.Custom(genRecord), 1, 20).Draw(t, "records")
 		o := testOptions()
-		o.Metrics.ServerTokens = rapid.Bool().Draw(t, "server tokens")
+		o.Metrics.ServerTokens, o.Metrics.Replay = rapid.Bool().Draw(t, "server tokens"), rapid.Bool().Draw(t, "replay")
 		var file bytes.Buffer
 		w := NewRecordWriter(&file, o)
 		for _, r := range records {

@@ -48,6 +48,9 @@ func busyReport(t *testing.T) *Report {
 			result(t, "request_error_rate", 0, scalar(1.7)),
 			result(t, "benchmark_duration", 0, scalar(90)),
 			result(t, "http_req_waiting", 1221, percentiles(12)),
+			result(t, "overall_usage_prompt_cache_read_pct", 0, scalar(62.5)),
+			result(t, "unique_prompt_ratio", 0, scalar(0.1)),
+			result(t, "repeated_input_pct", 0, scalar(88.25)),
 		},
 		Errors: []metric.ErrorGroup{
 			{Class: bench.RateLimited, Status: 429, Example: "rate limit reached for requests", Count: 20},
@@ -85,7 +88,7 @@ func vectorsReport(t *testing.T) *Report {
 }
 
 // What a terminal shows, at four widths: no line is wider than the terminal, and
-// the last twelve have what a reader looks for.
+// the last thirteen have what a reader looks for.
 func TestScreens(t *testing.T) {
 	for _, width := range []int{60, 80, 120, 200} {
 		var all strings.Builder
@@ -114,10 +117,10 @@ func TestScreens(t *testing.T) {
 			}
 			if c.report.Results.Find("time_to_first_token") != nil {
 				lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-				last := strings.Join(lines[max(0, len(lines)-12):], "\n")
+				last := strings.Join(lines[max(0, len(lines)-13):], "\n")
 				for _, want := range []string{"928", "13.6 req/s", "21 failed", "suspect", "saturated"} {
 					if !strings.Contains(last, want) {
-						t.Errorf("%s at %d columns: the last twelve lines lack %q:\n%s", c.name, width, want, last)
+						t.Errorf("%s at %d columns: the last thirteen lines lack %q:\n%s", c.name, width, want, last)
 					}
 				}
 			}

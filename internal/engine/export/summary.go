@@ -10,6 +10,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/plainjson"
+	"aiperfd/internal/engine/verdict"
 )
 
 // The versions that the summary claims.
@@ -71,18 +72,7 @@ func writeJSON(w io.Writer, r *Report) error {
 	if r.Tokenizer != "" {
 		s.value("token_counts", r.Tokenizer)
 	}
-	if r.Client != nil {
-		s.value("client", r.Client)
-	}
-	if r.Saturation != nil {
-		s.value("saturation", r.Saturation)
-	}
-	if r.Stream != nil {
-		s.value("stream", r.Stream)
-	}
-	if len(r.Checks.Checked) > 0 {
-		s.value("consistency", r.Checks)
-	}
+	s.verdicts(r)
 	if s.err != nil {
 		return s.err
 	}
@@ -93,6 +83,25 @@ func writeJSON(w io.Writer, r *Report) error {
 	out.WriteByte('\n')
 	_, err := out.WriteTo(w)
 	return err
+}
+
+// verdicts writes how far the numbers can be believed, and what affects them.
+func (s *summary) verdicts(r *Report) {
+	if r.Client != nil {
+		s.value("client", r.Client)
+	}
+	if r.Saturation != nil {
+		s.value("saturation", r.Saturation)
+	}
+	if r.Stream != nil {
+		s.value("stream", r.Stream)
+	}
+	if c := verdict.NewCache(r.Results); c != nil {
+		s.value("cache", c)
+	}
+	if len(r.Checks.Checked) > 0 {
+		s.value("consistency", r.Checks)
+	}
 }
 
 // runInfo is the run_info object.

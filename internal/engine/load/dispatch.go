@@ -2,7 +2,11 @@ package load
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
+
+	"aiperfd/internal/engine/bench"
 )
 
 // dispatch starts sessions until the bounds of the phase are reached, its duration is
@@ -51,12 +55,31 @@ func (p *Phase) wait(d time.Duration) bool {
 // successor returns the next session of a closed loop, due at the instant at
 // which its slot became free; nil = the bounds allow none.
 func (p *Phase) successor(due time.Duration) *session {
-	if !decide(p, (*scheduler).startSession) {
+	if decide(p, (*scheduler).closed) {
 		return nil
 	}
 	s := p.lookahead.take()
+	if s == nil {
+		return nil
+	}
+	if !decide(p, func(d *scheduler) bool { d.silent = silent(s.conversation); return d.startSession() }) {
+		p.lookahead.putBack(s)
+		return nil
+	}
 	s.admit(due)
 	return s
+}
+
+// dry ends the start of sessions, because none can be drawn any more.
+func (p *Phase) dry(why error) {
+	closed := decide(p, func(s *scheduler) bool { s.runDry(p.replay != nil); return s.closed() })
+	if closed && p.count.pendingTurns.Load() == 0 {
+		p.markSent()
+	}
+	if !errors.Is(why, io.EOF) {
+		p.work.failed.CompareAndSwap(nil, &why)
+		p.Stop(bench.PhaseFailed)
+	}
 }
 
 // decide calls a method of the phase's scheduler, one call at a time.

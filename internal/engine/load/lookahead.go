@@ -1,6 +1,13 @@
 package load
 
-import "sync"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+)
 
 // lookaheadSessions is how many sessions are drawn and encoded before they are due: the
 // arrivals of 30 ms at 2,000 sessions per second.
@@ -16,6 +23,7 @@ type lookahead struct {
 
 	drawing sync.Mutex // held across drawing and encoding, so that the order stays
 	left    int64      // guarded by drawing; sessions that the bounds leave room for; <0 = without bound
+	ended   error      // guarded by drawing; why no session can be drawn any more; io.EOF = the dataset has ended
 	filler  sync.WaitGroup
 }
 
@@ -53,11 +61,14 @@ func (a *lookahead) close() {
 	close(a.quit)
 	a.filler.Wait()
 	close(a.prepared)
-	var unused []*session
-	for s := range a.prepared {
-		unused = append(unused, s)
+	w := a.phase.work
+	if o := a.phase.open; o != nil {
+		w.unused = append(w.unused, o.drawn...)
 	}
-	a.phase.work.unused = append(unused, a.phase.work.unused...)
+	for s := range a.prepared {
+		w.unused = append(w.unused, s)
+	}
+	slices.SortFunc(w.unused, func(s, t *session) int { return cmp.Compare(s.num, t.num) })
 }
 
 // fill makes sessions until the pool is full or the bound is reached.
@@ -74,12 +85,16 @@ func (a *lookahead) add() bool {
 	if len(a.prepared) == cap(a.prepared) || a.left == 0 {
 		return false
 	}
-	a.prepared <- a.draw()
+	s := a.draw()
+	if s == nil {
+		return false
+	}
+	a.prepared <- s
 	return true
 }
 
 // take returns the next session. If the pool is empty, it waits for the one that is
-// being made, or makes one itself.
+// being made, or makes one itself. nil = there is none; the phase knows it then.
 func (a *lookahead) take() *session {
 	if s := a.pop(); s != nil {
 		return s
@@ -89,7 +104,26 @@ func (a *lookahead) take() *session {
 	if s := a.pop(); s != nil {
 		return s
 	}
-	return a.draw()
+	s := a.draw()
+	if s == nil {
+		a.phase.dry(a.ended)
+	}
+	return s
+}
+
+// putBack returns a session that was taken and not started, for the next phase.
+func (a *lookahead) putBack(s *session) {
+	a.drawing.Lock()
+	defer a.drawing.Unlock()
+	a.phase.work.unused = append(a.phase.work.unused, s)
+}
+
+// more reports whether there is another session, or could be if the dataset could be
+// read. The session is lost.
+func (a *lookahead) more() bool {
+	a.drawing.Lock()
+	defer a.drawing.Unlock()
+	return a.pop() != nil || a.draw() != nil || a.ended != io.EOF //nolint:errorlint // draw sets it
 }
 
 // pop removes a session from the pool; nil = it is empty.
@@ -108,8 +142,24 @@ func (a *lookahead) pop() *session {
 	}
 }
 
-// draw makes the next session. Call with drawing held.
+// draw makes the next session; nil = there is none. Call with drawing held.
 func (a *lookahead) draw() *session {
-	a.left--
-	return newSession(a.phase)
+	for a.ended == nil {
+		s, err := a.phase.work.session()
+		inside := true
+		if err == nil && a.phase.replay != nil {
+			inside, err = a.phase.replay.place(s)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			a.ended = io.EOF
+		case err != nil:
+			a.ended = fmt.Errorf("read the dataset: %w", err)
+		case inside:
+			a.left--
+			s.prepare(a.phase)
+			return s
+		}
+	}
+	return nil
 }

@@ -21,14 +21,24 @@ type openLoop struct {
 
 	mu      sync.Mutex     // held until a decision is carried out, so that sessions start in the order of their due times
 	waiting []*session     // guarded by mu; continuations that wait for an arrival, oldest first
+	drawn   []*session     // guarded by mu; taken from the lookahead and not started; of a replay, one for each arrival of the backlog
+	space   chan struct{}  // buffered 1: a session was taken from drawn
 	used    bench.Arrivals // guarded by mu
+}
+
+func newOpenLoop(p *Phase) *openLoop {
+	return &openLoop{phase: p, over: make(chan struct{}), watched: make(chan struct{}), space: make(chan struct{}, 1)}
 }
 
 // perform takes the arrivals at their due times, whatever the server does. It returns
 // when none is needed any more.
 func (o *openLoop) perform(ctx context.Context) {
-	next, stop := iter.Pull(o.phase.plan.Arrivals)
-	defer stop()
+	next := o.scheduled
+	if o.phase.replay == nil {
+		var stop func()
+		next, stop = iter.Pull(o.phase.plan.Arrivals)
+		defer stop()
+	}
 	wait := o.phase.work.Pacer()
 	defer wait.Close()
 	o.phase.sessions.Go(func() { o.watch(ctx, next, wait) })
@@ -64,6 +74,7 @@ func (o *openLoop) end() { o.overOnce.Do(func() { close(o.over) }) }
 func (o *openLoop) arrive(due time.Duration) *session {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.look()
 	d := decide(o.phase, func(s *scheduler) decision { return s.arrive(due) })
 	if d.action != drop && d.action != refuse {
 		o.used.Add(due, o.phase.inSystem())
@@ -76,17 +87,73 @@ func (o *openLoop) arrive(due time.Duration) *session {
 func (o *openLoop) ended() *session {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.look()
 	return o.carryOut(decide(o.phase, (*scheduler).ended))
 }
+
+// look tells the scheduler about the next session, which it takes from the lookahead
+// unless none may start any more. Call with mu held.
+func (o *openLoop) look() {
+	p := o.phase
+	if len(o.drawn) == 0 && p.replay == nil && !decide(p, (*scheduler).closed) {
+		if s := p.lookahead.take(); s != nil {
+			o.drawn = append(o.drawn, s)
+		}
+	}
+	if len(o.drawn) > 0 {
+		p.mu.Lock()
+		p.scheduler.silent = silent(o.drawn[0].conversation)
+		p.mu.Unlock()
+	}
+}
+
+// maxDrawn bounds the sessions of a replay that wait for a slot, since they hold their
+// requests. The dataset is read no further until one of them starts; due times stay
+// those of the dataset.
+const maxDrawn = 256
+
+// scheduled draws the next session of a replay and returns when it is due, from the
+// start of the phase; false = there is none.
+func (o *openLoop) scheduled() (offset time.Duration, more bool) {
+	for o.full() {
+		select {
+		case <-o.space:
+		case <-o.over:
+			return 0, false
+		}
+	}
+	s := o.phase.lookahead.take()
+	if s == nil {
+		return 0, false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drawn = append(o.drawn, s)
+	return s.offset, true
+}
+
+func (o *openLoop) full() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.drawn) >= maxDrawn
+}
+
+// left reports whether there is a session that was not started. It is called when all
+// sessions have ended.
+func (o *openLoop) left() bool { return len(o.drawn) > 0 || o.phase.lookahead.more() }
 
 // carryOut does what was decided and returns the session that starts, if any. Call with
 // mu held.
 func (o *openLoop) carryOut(d decision) (started *session) {
-	p := o.phase
 	switch d.action {
 	case none, drop:
 	case start:
-		started = p.lookahead.take()
+		started = o.drawn[0]
+		o.drawn = o.drawn[1:]
+		select {
+		case o.space <- struct{}{}:
+		default:
+		}
 		started.admit(d.due)
 	case proceed:
 		o.oldest().permits <- d.due

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,12 +25,14 @@ type Phase struct {
 	scheduler scheduler // guarded by mu
 
 	lookahead *lookahead
+	replay    *schedule // nil = the dataset does not say when sessions start
 	open      *openLoop // nil = closed loop
 
 	stopped  chan struct{} // closed when no more may be sent
 	stopOnce sync.Once
 	end      atomic.Pointer[bench.PhaseEnd] // why it was stopped early; nil = it was not
 	timedOut bool                           // the grace period ended before the requests
+	warnings []bench.Warning                // only after Run
 	sessions sync.WaitGroup                 // goroutines of sessions
 }
 
@@ -51,15 +54,18 @@ func NewPhase(w *Work, p *plan.Phase, out Sink) *Phase {
 		scheduler: scheduler{requests: p.Requests, sessions: p.Sessions, slots: p.Concurrency},
 		stopped:   make(chan struct{}),
 	}
-	ph.lookahead = newLookahead(ph)
-	if p.Arrivals != nil {
-		ph.open = &openLoop{phase: ph, over: make(chan struct{}), watched: make(chan struct{})}
+	ph.lookahead, ph.replay = newLookahead(ph), newSchedule(p, &w.Plan.Sessions)
+	if p.Open() {
+		ph.open = newOpenLoop(ph)
 	}
 	return ph
 }
 
 // Begin prepares the first sessions and starts the clock of the phase.
 func (p *Phase) Begin() {
+	if err := p.work.begin(p.plan); err != nil {
+		p.lookahead.ended = fmt.Errorf("read the dataset from its beginning: %w", err)
+	}
 	p.lookahead.start()
 	p.start = p.work.Clock.Now()
 }
@@ -73,6 +79,7 @@ func (p *Phase) Run(ctx context.Context) {
 	duration := p.durationTimer()
 	p.dispatch(inflight)
 	p.timedOut = p.drain(cut)
+	p.describe()
 	p.lookahead.close()
 	unwatch()
 	if duration != nil {
@@ -192,6 +199,31 @@ func (p *Phase) End() bench.PhaseEnd {
 	}
 	return bench.PhaseCompleted
 }
+
+// describe adds the warnings about how the dataset was read. Sessions are still drawn,
+// to see whether there are more.
+func (p *Phase) describe() {
+	if p.replay == nil {
+		return
+	}
+	if n := p.replay.early.Load(); n > 0 {
+		p.warnings = append(p.warnings, bench.Warning{Code: "replay-order", Detail: fmt.Sprintf(
+			"phase %s: %d conversations have a timestamp before that of the conversation in front of them; they were sent with it", p.plan.Name, n)})
+	}
+	bounded := p.plan.Requests > 0 || p.plan.Sessions > 0
+	if p.end.Load() != nil || p.count.durationReached.Load() || !bounded {
+		return
+	}
+	if p.count.skipped.Load() > 0 || p.open.left() {
+		p.warnings = append(p.warnings, bench.Warning{Code: "replay-cut", Detail: fmt.Sprintf(
+			"phase %s: the dataset was cut in the order of its timestamps after %d requests, which is the bound of the phase",
+			p.plan.Name, decide(p, (*scheduler).progress).sent)})
+	}
+}
+
+// Warnings returns what the user should know about how the phase read its dataset. It
+// is called after Run.
+func (p *Phase) Warnings() []bench.Warning { return p.warnings }
 
 // Start returns when the phase began.
 func (p *Phase) Start() time.Duration { return p.start }

@@ -13,9 +13,11 @@ import "time"
 type scheduler struct {
 	requests, sessions int64 // bounds; 0 = without bound
 	slots              int   // of an open loop; 0 = without limit
+	silent             bool  // the next session sends no request itself, since it only starts children
 
 	sent, started int64           // requests and sessions that were allowed
 	stopped       bool            // nothing is allowed any more
+	dry           bool            // the dataset has no session any more
 	live          int             // sessions of an open loop that have started and not ended
 	waiting       int             // continuations that wait for an arrival
 	backlog       []time.Duration // due times of arrivals that wait for a slot, oldest first
@@ -40,13 +42,15 @@ type decision struct {
 	finished bool          // no arrival is needed any more
 }
 
-// startSession allows one more session together with its first request.
+// startSession allows one more session together with its first request, if it sends one.
 func (s *scheduler) startSession() bool {
 	if s.closed() {
 		return false
 	}
 	s.started++
-	s.sent++
+	if !s.silent {
+		s.sent++
+	}
 	return true
 }
 
@@ -91,6 +95,15 @@ func (s *scheduler) await() { s.waiting++ }
 // stop ends all permission.
 func (s *scheduler) stop() { s.stopped = true }
 
+// runDry ends the arrivals, because the dataset has no session for them. In a replay
+// those of the backlog have one.
+func (s *scheduler) runDry(replay bool) {
+	s.dry = true
+	if !replay {
+		s.backlog = nil
+	}
+}
+
 // next starts a session for the oldest arrival of the backlog if there is one, a slot is
 // free and the bounds allow it.
 func (s *scheduler) next() (d decision) {
@@ -107,7 +120,7 @@ func (s *scheduler) next() (d decision) {
 // backlog.
 func (s *scheduler) room() bool {
 	n := int64(len(s.backlog))
-	return !s.stopped && (s.requests == 0 || s.sent+n < s.requests) && (s.sessions == 0 || s.started+n < s.sessions)
+	return !s.stopped && !s.dry && (s.requests == 0 || s.sent+n < s.requests) && (s.sessions == 0 || s.started+n < s.sessions)
 }
 
 // exhausted reports whether no request will ever be allowed again.
@@ -117,7 +130,7 @@ func (s *scheduler) exhausted() bool {
 
 // closed reports whether no session will ever be allowed again.
 func (s *scheduler) closed() bool {
-	return s.exhausted() || (s.sessions > 0 && s.started >= s.sessions)
+	return s.exhausted() || (s.dry && len(s.backlog) == 0) || (s.sessions > 0 && s.started >= s.sessions)
 }
 
 // finished reports whether no arrival is needed any more.

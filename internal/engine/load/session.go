@@ -6,6 +6,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/transport"
 )
 
@@ -13,8 +14,10 @@ import (
 // goroutine.
 type session struct {
 	phase        *Phase
-	num          int64 // running number in the run
-	conversation *bench.Conversation
+	num          int64               // running number in the run; that of the root for its descendants
+	entry        *bench.Conversation // of the dataset
+	conversation *bench.Conversation // entry with the marker
+	marker       string              // in the conversation; empty = none
 	model        string
 	target       int
 	correlation  string
@@ -22,6 +25,10 @@ type session struct {
 	next         turn               // built ahead
 	due, permit  time.Duration      // of the next turn
 	permits      chan time.Duration // open loop: due times of further turns; closed = no more
+	offset, zero time.Duration      // replay: when the session is due since the start of the phase, and the dataset's time at that start
+	unsent       int64              // requests of the conversation and of descendants that have not been started
+	retries      int                // of the turn
+	family
 }
 
 // turn is a request that needs only to be sent, and its record.
@@ -32,23 +39,25 @@ type turn struct {
 	err     error // it could not be encoded
 }
 
-// newSession draws the next conversation and builds its first turn, so that this is
-// done before the session is due.
-func newSession(p *Phase) *session {
-	s := p.work.session()
+// prepare builds the first turn of a session, so that this is done before it is due.
+func (s *session) prepare(p *Phase) {
 	s.phase = p
-	if s.next.rec == nil {
+	// A prepared turn may be of a warm-up that has ended.
+	if (s.next.rec == nil || p.work.Plan.CacheBust.Warmup) && !silent(s.conversation) {
 		s.build(0)
 	}
-	return s
 }
+
+// silent reports whether a conversation sends no request itself.
+func silent(c *bench.Conversation) bool { return len(c.Turns) == 0 }
 
 // admit accounts for a session that was allowed to start.
 func (s *session) admit(due time.Duration) {
 	p := s.phase
-	turns := int64(len(s.conversation.Turns))
-	p.count.turns.Add(turns)
-	p.count.pendingTurns.Add(turns)
+	s.unsent = s.conversation.Requests()
+	p.count.turns.Add(s.unsent)
+	p.count.pendingTurns.Add(s.unsent)
+	s.live.Store(1)
 	s.due, s.permit = due, p.work.Clock.Now()
 }
 
@@ -61,65 +70,124 @@ func (s *session) perform(ctx context.Context) {
 }
 
 // run performs the turns one after the other. The slot becomes free as soon as the last
-// byte has arrived; the last answer is decoded and counted after that. run returns the
-// session that got the slot, if any.
+// byte has arrived, unless something depends on the answer; the last answer is decoded
+// and counted after that. run returns the session that got the slot, if any.
 func (s *session) run(ctx context.Context, slot *outage) (successor *session) {
-	for n := 0; ; n++ {
+	s.launch(ctx, s.conversation.Before, s.due, nil)
+	if silent(s.conversation) {
+		return s.orchestrate(ctx)
+	}
+	for n := 0; ; {
 		s.countSent(1)
 		f := s.exchange(ctx)
-		if slot.met(f.Exchange.Response) {
-			s.phase.sink.Finished(f)
-			slot.pause(s.phase)
-			return s.leave(n+1, s.phase.work.Clock.Now())
-		}
 		ended := f.Record.Stamps.End + f.Record.Conn.Held
-		if n == len(s.conversation.Turns)-1 {
-			successor = s.leave(n+1, ended)
+		lost := slot.met(f.Exchange.Response)
+		if !lost && !s.decides(n) {
+			successor = s.leave(ended, false)
 			s.phase.sink.Finished(f)
 			return successor
 		}
-		f.Decode(s.phase.work.Plan) // the next turn needs the answer
-		ok := s.remember(n, &f.Record.Answer)
+		f.Decode(s.phase.work.Plan) // what follows needs the answer
+		failed := f.Record.Answer.Failure != nil
+		next := s.settle(n, &f.Record.Answer)
 		s.phase.sink.Finished(f) // which owns the record now
-		if !ok {
-			return s.leave(n+1, ended)
+		if lost {
+			slot.pause(s.phase)
+			ended = s.phase.work.Clock.Now()
 		}
-		if !s.proceed(n+1, ended) {
-			return s.leave(n+1, s.phase.work.Clock.Now())
+		if next > n || next == over && s.goesOn(failed) {
+			s.branch(ctx, n, ended)
 		}
+		switch {
+		case next == over:
+			return s.leave(ended, failed)
+		case !s.proceed(next, ended):
+			return s.leave(s.phase.work.Clock.Now(), false)
+		}
+		n = next
 	}
 }
 
-// remember adds an answer to the history and encodes the next turn. It returns false if
-// the turn failed, which ends the session.
-func (s *session) remember(turn int, a *bench.Answer) bool {
-	if a.Failure != nil {
-		return false
+// decides reports whether the answer to a turn decides what is sent next.
+func (s *session) decides(turn int) bool {
+	t, policy := &s.conversation.Turns[turn], &s.phase.work.Plan.Sessions
+	return turn < len(s.conversation.Turns)-1 || len(t.Forks)+len(t.Spawns) > 0 ||
+		s.parent != nil && policy.FailFast || policy.OnTurnError == plan.RetryTurn
+}
+
+// over is the turn after the last one.
+const over = -1
+
+// maxRetries is how often a turn that failed is sent again in a row.
+const maxRetries = 3
+
+// goesOn reports whether a turn leads to what comes after it.
+func (s *session) goesOn(failed bool) bool {
+	return !failed || s.phase.work.Plan.Sessions.OnTurnError == plan.Continue
+}
+
+// settle adds an answer to the history and encodes the turn to be sent next, whose
+// number it returns; over = there is none.
+func (s *session) settle(turn int, a *bench.Answer) (next int) {
+	failed := a.Failure != nil
+	next = turn + 1
+	switch {
+	case s.goesOn(failed):
+		s.retries = 0
+		s.remember(turn, a)
+		if next == len(s.conversation.Turns) || s.ends(turn) {
+			return over
+		}
+	case s.phase.work.Plan.Sessions.OnTurnError == plan.RetryTurn && s.retries < maxRetries:
+		s.retries++
+		s.unsent++
+		s.phase.count.pendingTurns.Add(1)
+		next = turn
+	default:
+		return over
 	}
-	if s.conversation.Mode != bench.MessageArrayWithResponses {
-		var answer bench.Choice
+	s.build(next)
+	return next
+}
+
+// remember adds a turn and its answer to the history, as the conversation wants it. An
+// answer that failed is kept as far as it was received.
+func (s *session) remember(turn int, a *bench.Answer) {
+	e := bench.Exchange{Turn: s.conversation.Turns[turn]}
+	switch s.conversation.Mode {
+	case bench.MessageArrayWithResponses:
+		return
+	case bench.DeltasWithResponses:
+		e.Unanswered = true
+	case bench.DeltasWithoutResponses:
 		if len(a.Choices) > 0 {
-			answer = a.Choices[0]
+			e.Answer = a.Choices[0]
 		}
-		s.history = append(s.history, bench.Exchange{Turn: s.conversation.Turns[turn], Answer: answer})
+		e.Unanswered = a.Failure != nil && e.Answer.Text == "" && len(e.Answer.ToolCalls) == 0
 	}
-	s.build(turn + 1)
-	return true
+	s.history = append(s.history, e)
 }
 
-// leave ends the session after so many requests and frees its slot. The slot counts as
-// free since the last byte, so that the lag of a client that reads it late shows in the
-// next request. leave returns the session that gets the slot, if any.
-func (s *session) leave(sent int, ended time.Duration) (successor *session) {
+// leave ends the session and, with the last session of its family, frees the slot. The
+// slot counts as free since the last byte, so that the lag of a client that reads it
+// late shows in the next request. leave returns the session that gets the slot, if any.
+func (s *session) leave(ended time.Duration, failed bool) (successor *session) {
 	p := s.phase
-	if missing := int64(len(s.conversation.Turns) - sent); missing > 0 {
+	if missing := s.unsent; missing > 0 {
 		p.count.skipped.Add(missing)
-		p.count.sessionsCut.Add(1)
+		s.root.cut.Store(true)
 		s.countSent(missing)
+	}
+	p.work.Client.EndSession(s.correlation)
+	s.tell(ended, failed)
+	if s.root.live.Add(-1) > 0 {
+		return nil
+	}
+	if s.root.cut.Load() {
+		p.count.sessionsCut.Add(1)
 	} else {
 		p.count.sessionsDone.Add(1)
 	}
-	p.work.Client.EndSession(s.correlation)
 	if p.open == nil {
 		return p.successor(ended)
 	}
@@ -130,22 +198,37 @@ func (s *session) leave(sent int, ended time.Duration) (successor *session) {
 // is left in the phase.
 func (s *session) countSent(turns int64) {
 	p := s.phase
+	s.unsent -= turns
 	if p.count.pendingTurns.Add(-turns) == 0 && decide(p, (*scheduler).closed) {
 		p.markSent()
 	}
 }
 
-// proceed waits for the think time of a turn and then for permission to send it.
+// proceed waits for the children that a turn needs, for its think time or its time in
+// the schedule, and then for permission to send it.
 func (s *session) proceed(turn int, answered time.Duration) (ok bool) {
 	p := s.phase
-	s.due = answered + s.conversation.Turns[turn].Delay
+	if answered, ok = s.join(turn, answered); !ok {
+		return false
+	}
+	s.due = answered
+	if at, timed := s.scheduled(turn); timed {
+		s.due = max(at, answered)
+	} else if s.retries == 0 {
+		s.due += p.work.Plan.Sessions.Scaled(s.conversation.Turns[turn].Delay)
+	}
 	if !p.wait(s.due - p.work.Clock.Now()) {
 		return false
 	}
-	if p.open == nil {
+	switch {
+	case p.open == nil:
 		ok = decide(p, (*scheduler).continueSession)
-	} else {
+	case p.replay == nil:
 		ok = s.awaitArrival()
+	default:
+		if ok = decide(p, (*scheduler).continueSession); decide(p, (*scheduler).exhausted) {
+			p.open.end()
+		}
 	}
 	s.permit = p.work.Clock.Now()
 	return ok
@@ -168,6 +251,8 @@ func (s *session) awaitArrival() (ok bool) {
 // build prepares a turn before it is due: body, headers and record.
 func (s *session) build(n int) {
 	w := s.phase.work
+	id := w.ids.next()
+	s.mark(n, id)
 	t := s.conversation.Turns[n]
 	model := s.model
 	if t.Model != "" {
@@ -175,12 +260,16 @@ func (s *session) build(n int) {
 	}
 	rec := &bench.Record{
 		SessionNum: s.num, Turn: n, Turns: len(s.conversation.Turns),
-		RequestID: w.ids.next(), CorrelationID: s.correlation, ConversationID: s.conversation.ID,
-		Model: model, RequestedTokens: t.MaxTokens,
+		RequestID: id, CorrelationID: s.correlation, ConversationID: s.conversation.ID,
+		Model: model, Content: bench.Content{RequestedTokens: t.MaxTokens, Blocks: t.BlockIDs, Marker: s.marker},
 	}
 	request := endpoint.Request{
 		Model: model, System: s.conversation.System, Context: s.conversation.Context, History: s.history,
 		Turn: t, TokenIDs: w.tokenIDs(&t, model), Settings: &w.Plan.Settings,
+	}
+	rec.Content.Prompt = w.fingerprint(&request)
+	if s.depth > 0 {
+		rec.Lineage = &bench.Lineage{Depth: s.depth, Root: s.root.correlation}
 	}
 	rec.Images, rec.AudioLength = request.Contents()
 	body, err := w.Plan.Kind.Body(nil, &request)
@@ -225,6 +314,7 @@ func (s *session) exchange(ctx context.Context) Finished {
 		rec.Stamps, rec.Conn, rec.Status = f.Exchange.Stamps, f.Exchange.Conn, f.Exchange.Response.Status
 	}
 	rec.Stamps.Due, rec.Stamps.Permit = s.due, s.permit
+	rec.Stamps.Scheduled, _ = s.scheduled(rec.Turn)
 	if failure := f.Exchange.Response.Failure; failure != nil && failure.Class == bench.Cancelled {
 		p.count.cancelled.Add(1)
 	} else {

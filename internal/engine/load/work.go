@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -45,6 +46,7 @@ type Stop interface {
 // Options configure a [Work]. All fields are required unless noted otherwise.
 type Options struct {
 	Plan   *plan.Plan
+	RunID  string // part of the markers of sessions; not needed without them
 	Clock  bench.Clock
 	Client Sender
 	// Received returns how many reads from servers there were so far.
@@ -52,8 +54,13 @@ type Options struct {
 	// Pacer returns what an open loop uses to wait for due times.
 	Pacer func() pace.Waiter
 	// Draw returns the next conversation for a model. It is called by one goroutine at
-	// a time.
-	Draw func(model string) *bench.Conversation
+	// a time. io.EOF means that the dataset has ended and is not repeated; another error
+	// ends the phase.
+	Draw func(model string) (*bench.Conversation, error)
+	// Restart makes Draw begin again with the first conversation. once = Draw returns
+	// io.EOF after the last one; otherwise the dataset is repeated. It is not called
+	// while Draw is. nil = no phase of the plan reads the dataset once.
+	Restart func(once bool) error
 	// TokenIDs returns the tokens of a turn's texts; nil = the API takes none.
 	TokenIDs func(t *bench.Turn, model string) []int
 	Stop     Stop
@@ -63,16 +70,40 @@ type Options struct {
 type Work struct {
 	Options
 	ids    identities
-	choose *rand.Rand     // of models; guarded by lookahead.drawing
-	sent   atomic.Int64   // requests, if each chooses its target
-	drawn  int64          // sessions; guarded by lookahead.drawing
-	unused []*session     // prepared for an earlier phase but not started, in order; guarded by lookahead.drawing
-	cancel sync.WaitGroup // requests that cancel jobs at the server
+	hash   maphash.Seed          // of fingerprints
+	choose *rand.Rand            // of models; guarded by lookahead.drawing
+	sent   atomic.Int64          // requests, if each chooses its target
+	drawn  int64                 // sessions; guarded by lookahead.drawing
+	unused []*session            // prepared for an earlier phase but not started, in order; guarded by lookahead.drawing
+	once   *bool                 // the dataset is not repeated; nil = no phase has begun; only used between phases
+	failed atomic.Pointer[error] // of the dataset; nil = none
+	cancel sync.WaitGroup        // requests that cancel jobs at the server
 }
 
 // NewWork returns the work of a run.
 func NewWork(o Options) *Work {
-	return &Work{Options: o, ids: newIdentities(), choose: o.Plan.Seed.Rand(bench.StreamModelSelection)}
+	return &Work{Options: o, ids: newIdentities(), hash: maphash.MakeSeed(), choose: o.Plan.Seed.Rand(bench.StreamModelSelection)}
+}
+
+// Err returns the error of the dataset that ended a phase.
+func (w *Work) Err() error {
+	if err := w.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// begin prepares the dataset for a phase. One that reads it once begins at its first
+// conversation, and so does the phase after such a phase; every other phase goes on
+// where the one before it has ended.
+func (w *Work) begin(p *plan.Phase) error {
+	before := w.once
+	w.once = &p.Once
+	if before == nil || !p.Once && !*before {
+		return nil
+	}
+	w.unused = nil
+	return w.Restart(p.Once)
 }
 
 // Wait waits for the requests that cancel jobs at the server.
@@ -93,23 +124,29 @@ func (w *Work) Target(n int64) int {
 
 // session returns the oldest session that an earlier phase prepared and did not start,
 // or draws a conversation, a model and a target for a new one.
-func (w *Work) session() *session {
+func (w *Work) session() (*session, error) {
 	if len(w.unused) > 0 {
 		s := w.unused[0]
 		w.unused = w.unused[1:]
-		return s
+		return s, nil
+	}
+	model := w.Plan.Models.Pick(w.drawn, w.choose)
+	conversation, err := w.Draw(model)
+	if err != nil {
+		return nil, err
 	}
 	s := &session{
-		num:         w.drawn,
-		target:      w.Plan.Spread.Pick(w.drawn),
-		correlation: w.ids.next(),
-		permits:     make(chan time.Duration, 1), // the sender never waits for the session
+		num:          w.drawn,
+		entry:        conversation,
+		conversation: conversation,
+		model:        cmp.Or(conversation.Model, model),
+		target:       w.Plan.Spread.Pick(w.drawn),
+		correlation:  w.ids.next(),
+		permits:      make(chan time.Duration, 1), // the sender never waits for the session
 	}
-	s.model = w.Plan.Models.Pick(w.drawn, w.choose)
-	s.conversation = w.Draw(s.model)
-	s.model = cmp.Or(s.conversation.Model, s.model)
+	s.root = s
 	w.drawn++
-	return s
+	return s, nil
 }
 
 // headers returns the headers of every request plus the ids of this one.

@@ -1,5 +1,6 @@
-// Package media generates images and audio for multimodal requests, scales images, and
-// detects media types. Equal parameters and an equal random source give equal bytes.
+// Package media generates images, audio and video for multimodal requests, scales images,
+// and detects media types. The program ffmpeg encodes videos. Equal parameters and an
+// equal random source give equal bytes.
 package media
 
 import "math/rand/v2"

@@ -9,7 +9,7 @@ import (
 )
 
 // row is one entry of the catalogue with the code behind it. Exactly one of
-// each, list, total and curve is set. Records are measured in base units:
+// each, list, total, curve, base and lag is set. Records are measured in base units:
 // nanoseconds, bytes, tokens; totals return display units. NaN means absent.
 type row struct {
 	Def
@@ -19,8 +19,10 @@ type row struct {
 	setup func(bench.Setup) float64        // of a connection; each is the same for the one that a request opened
 	list  func(*view, []float64) []float64 // appends the values
 	total func(*totals) float64
+	parts func(*totals) (count, sum float64) // of a total that is a share; nil = it has none
 	curve timeline.Curve
-	base  string // of an adj_ row: the metric that it adjusts
+	base  string                                         // of an adj_ row: the metric that it adjusts
+	lag   func(quantile func(p float64) float64) float64 // of the lags of a replay in milliseconds, see [finisher.fillLag]
 	// fromStart: a time since the start of the request, so that in an open loop
 	// there is one since the due time too.
 	fromStart bool
@@ -38,6 +40,7 @@ type unit struct {
 // The units. Times are kept in nanoseconds.
 var (
 	inMS         = unit{"ms", 1e6, 1e9}
+	inNS         = unit{"ns", 1, 1e9}
 	inMSPerToken = unit{"ms/token", 1e6, 1e9}
 	inKB         = unit{"KB", 1024, 1}
 	inTokens     = plain("tokens")
@@ -94,7 +97,7 @@ var catalogue = buildCatalogue()
 func buildCatalogue() []row {
 	rows := slices.Concat(
 		latencyRows(), scheduleRows(), throughputRows(), lengthRows(), rateRows(), outcomeRows(), mediaRows(),
-		usageRows(), usageTotalRows(), traceRows(), connectionRows(), curveRows(),
+		usageRows(), usageTotalRows(), reuseRows(), traceRows(), connectionRows(), curveRows(),
 		itemRows(), jobRows(),
 	)
 	out := make([]row, 0, len(rows)+8)
@@ -165,6 +168,7 @@ type Options struct {
 	SLOs         map[string]float64 // thresholds by tag of a per-record metric, in its display unit
 	ServerTokens bool               // tokens are counted by the server alone, so there is nothing to compare
 	OpenLoop     bool               // requests are due by a schedule
+	Replay       bool               // the schedule is that of the dataset
 	// Budget bounds the values that a set keeps, in memory and on disk, in bytes. While
 	// all values fit, percentiles are exact; see [Set.Size] for what happens beyond.
 	// 0 = [DefaultBudget]; negative = no values are kept.
@@ -203,6 +207,7 @@ func (o *Options) applies(f Flags) bool {
 		{GoodputOnly, len(o.SLOs) > 0},
 		{UsageDiffOnly, !o.ServerTokens},
 		{OpenLoopOnly, o.OpenLoop},
+		{ReplayOnly, o.Replay},
 	} {
 		if f&need.flag != 0 && !need.have {
 			return false

@@ -37,7 +37,7 @@ var registryFlags = map[string]Flags{
 	"EXPERIMENTAL": Experimental, "NO_INDIVIDUAL_RECORDS": NoIndividualRecords,
 	"LARGER_IS_BETTER": LargerIsBetter, "PERCENTILE_INCLUDES_FAILED_REQUESTS": IncludesFailed,
 	"DISABLE_ON_ACCURACY": DisabledOnAccuracy, "SUPPORTS_AUDIO_ONLY": SupportsAudioOnly,
-	"SUPPORTS_IMAGE_ONLY": SupportsImageOnly,
+	"SUPPORTS_IMAGE_ONLY": SupportsImageOnly, "FIXED_SCHEDULE_ONLY": ReplayOnly,
 }
 
 // def turns a registered metric into the entry that our catalogue must have.
@@ -68,14 +68,13 @@ func (m *registered) def(t *testing.T) Def {
 // notOurs are the registered metrics that the catalogue does not have.
 var notOurs = []string{
 	"credit_drop_latency", "http_req_chunks_sent",
-	"max_response_timestamp", "min_request_timestamp", "replay_sched_degraded",
-	"replay_sched_lag_p50", "replay_sched_lag_p90", "replay_sched_lag_p99", "replay_send_schedule_offset",
+	"max_response_timestamp", "min_request_timestamp",
 	"total_accepted_draft_tokens", "total_draft_tokens",
 	"total_usage_tool_use_prompt_tokens", "usage_tool_use_prompt_tokens", "total_spec_decode_steps",
 }
 
 // injected are AIPerf's metrics that are not in its registry.
-var injected = []string{"video_inference_time", "video_peak_memory", "credit_to_start_latency", "effective_latency", "tokens_in_flight"}
+var injected = []string{"video_inference_time", "video_peak_memory", "credit_to_start_latency", "effective_latency", "tokens_in_flight", "theoretical_prefix_cache_hit"}
 
 func TestRegistry(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "registry.json"))
@@ -120,7 +119,7 @@ func TestCatalogue(t *testing.T) {
 	seen := make(map[string]bool)
 	units := []string{
 		"ms", "ms/token", "KB", "tokens", "%", "ratio", "requests", "count", "sec", "tokens/sec", "tokens/sec/user",
-		"requests/sec", "items", "items/sec", "images", "images/sec", "ms/image", "MB",
+		"requests/sec", "items", "items/sec", "images", "images/sec", "ms/image", "MB", "ns",
 	}
 	for i := range catalogue {
 		r := &catalogue[i]
@@ -132,7 +131,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: header %q, unit %q, doc %q", r.Tag, r.Header, r.Unit, r.Doc)
 		}
 		code := 0
-		for _, has := range []bool{r.each != nil, r.list != nil, r.total != nil, r.curve != timeline.None, r.base != ""} {
+		for _, has := range []bool{r.each != nil, r.list != nil, r.total != nil, r.curve != timeline.None, r.base != "", r.lag != nil} {
 			if has {
 				code++
 			}

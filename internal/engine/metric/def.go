@@ -64,4 +64,5 @@ const (
 	ProducesImagesOnly // needs images in responses
 	JobsOnly           // needs answers that are polled for
 	ProducesVideoOnly  // needs an endpoint that makes videos
+	ReplayOnly         // needs a phase that replays timestamps
 )

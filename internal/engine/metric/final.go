@@ -159,10 +159,17 @@ func (f *finisher) fill(res *Result, r *row) {
 	switch {
 	case r.total != nil:
 		res.Set(Avg, r.total(f.totals))
+		if r.parts != nil && res.has != 0 {
+			count, sum := r.parts(f.totals)
+			res.Count = int64(math.Round(count))
+			res.Set(Sum, sum)
+		}
 	case r.curve != timeline.None:
 		if !f.live {
 			f.fillCurve(res, r.curve)
 		}
+	case r.lag != nil:
+		f.fillLag(res, r)
 	case r.base != "":
 		f.fillAdjusted(res, &f.set.series[f.set.byTag[r.base]])
 	default:
@@ -173,6 +180,25 @@ func (f *finisher) fill(res *Result, r *row) {
 			f.fromSketch(res, se)
 		}
 	}
+}
+
+// fillLag computes a metric about the lags of a replay: the offsets from the schedule
+// minus the smallest of them.
+func (f *finisher) fillLag(res *Result, r *row) {
+	se := &f.set.series[f.set.byTag[replayOffset]]
+	if se.sketch.Count() == 0 {
+		return
+	}
+	const ms = float64(time.Millisecond)
+	quantile := func(p float64) float64 {
+		return max(0, se.sketch.Quantile(p)-se.sketch.Min()) * se.row.unit.sketch / ms
+	}
+	if !f.live && !se.dropped() {
+		if sorted := f.sort(se); len(sorted) == se.exact.Len() {
+			quantile = func(p float64) float64 { return (stat.Quantile(sorted, p) - sorted[0]) / ms }
+		}
+	}
+	res.Set(Avg, r.lag(quantile))
 }
 
 // fromValues computes a metric from all its values; false if the disk has lost

@@ -127,7 +127,7 @@ func (g *goldenRecord) record(t *testing.T, offset func(int64) time.Duration) *b
 	r.InputTokens = g.tokens(t, "input_sequence_length")
 	r.OutputTokens = g.tokens(t, "output_token_count")
 	r.ReasoningTokens = g.tokens(t, "reasoning_token_count")
-	r.RequestedTokens = bench.Tokens(math.Round(g.value(t, "output_sequence_length") / (1 + g.value(t, "osl_mismatch_diff_pct")/100)))
+	r.Content.RequestedTokens = bench.Tokens(math.Round(g.value(t, "output_sequence_length") / (1 + g.value(t, "osl_mismatch_diff_pct")/100)))
 	r.Answer.Streamed = true
 	r.Answer.Usage = &bench.Usage{
 		Input: g.tokens(t, "usage_prompt_tokens"), Output: g.tokens(t, "usage_completion_tokens"),

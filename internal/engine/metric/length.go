@@ -131,7 +131,7 @@ func lengthRows() []row {
 }
 
 // requested is the requested output length.
-func requested(v *view) float64 { return positive(float64(v.r.RequestedTokens)) }
+func requested(v *view) float64 { return positive(float64(v.r.Content.RequestedTokens)) }
 
 // oslMismatched reports whether the output length is off the requested one by
 // more than 5 % or 50 tokens, whichever is less.

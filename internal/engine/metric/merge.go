@@ -48,7 +48,7 @@ func (s *Set) dropLike(o *Set) {
 // equal reports whether two sets measure the same things.
 func (o *Options) equal(p *Options) bool {
 	return o.Streaming == p.Streaming && o.Caps == p.Caps && o.ServerTokens == p.ServerTokens &&
-		o.OpenLoop == p.OpenLoop && maps.Equal(o.SLOs, p.SLOs)
+		o.OpenLoop == p.OpenLoop && o.Replay == p.Replay && maps.Equal(o.SLOs, p.SLOs)
 }
 
 // merge adds the counts of o.
@@ -70,6 +70,7 @@ func (t *tally) merge(o *tally) {
 		t.SLOs[i].Met += o.SLOs[i].Met
 		t.SLOs[i].Missed += o.SLOs[i].Missed
 	}
+	t.reuse.add(&o.reuse)
 	t.goodTokens += o.goodTokens
 	t.oslMismatches += o.oslMismatches
 	t.compared += o.compared

@@ -45,7 +45,7 @@ func handRecord() *bench.Record {
 			},
 			Usage: &bench.Usage{Input: new(bench.Tokens(52)), Output: new(bench.Tokens(10)), Total: new(bench.Tokens(62)), Cached: new(bench.Tokens(13))},
 		},
-		RequestedTokens: 8, InputTokens: new(bench.Tokens(50)), OutputTokens: new(bench.Tokens(6)), ReasoningTokens: new(bench.Tokens(4)),
+		Content: bench.Content{RequestedTokens: 8}, InputTokens: new(bench.Tokens(50)), OutputTokens: new(bench.Tokens(6)), ReasoningTokens: new(bench.Tokens(4)),
 		TokenSource: bench.TokensServer,
 		ClientInput: new(bench.Tokens(40)), ClientOutput: new(bench.Tokens(5)), ClientReasoning: new(bench.Tokens(5)),
 	}

@@ -1,6 +1,8 @@
 package metric
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,7 +15,7 @@ const LateAfter = time.Millisecond
 // scheduleRows are the times that count from the schedule instead of the start,
 // and how well the schedule was kept.
 func scheduleRows() []row {
-	rows := lagRows()
+	rows := slices.Concat(lagRows(), replayRows())
 	for _, r := range latencyRows() {
 		if r.fromStart {
 			rows = append(rows, corrected(r))
@@ -109,6 +111,41 @@ func lagRows() []row {
 			unit: inMS, each: func(v *view) float64 { return since(v.r.Stamps.End, v.r.Stamps.Due) },
 		},
 	}
+}
+
+// DegradedAfter is the lag in milliseconds, at the 99th percentile, above which a replay
+// has not kept its schedule. It is AIPerf's.
+const DegradedAfter = 500
+
+// replayOffset is the metric that the lags of a replay are computed from.
+const replayOffset = "replay_send_schedule_offset"
+
+// replayRows are how well the timestamps of a dataset were kept, as AIPerf has them. They
+// do not show a lateness that all requests have; schedule_lag does.
+func replayRows() []row {
+	rows := []row{{
+		Def: Def{
+			Tag: replayOffset, Header: "Replay Send Schedule Offset", Short: "Sched Offset", Flags: Internal | ReplayOnly,
+			Doc: "Start of the request minus the time at which the dataset's timestamp was due, for successful requests whose turn has a timestamp.",
+		},
+		unit: inNS, each: func(v *view) float64 { return since(v.r.Stamps.Start, v.r.Stamps.Scheduled) },
+	}}
+	for _, p := range []int{50, 90, 99} {
+		rows = append(rows, row{
+			Def: Def{
+				Tag: fmt.Sprintf("replay_sched_lag_p%d", p), Header: fmt.Sprintf("Replay Schedule Lag p%d", p), Short: fmt.Sprintf("Sched Lag p%d", p),
+				Flags: ReplayOnly, Doc: fmt.Sprintf("Percentile %d of %s minus its minimum.", p, replayOffset),
+			},
+			unit: inMS, lag: func(quantile func(float64) float64) float64 { return quantile(float64(p) / 100) },
+		})
+	}
+	return append(rows, row{
+		Def: Def{
+			Tag: "replay_sched_degraded", Header: "Replay Schedule Degraded", Short: "Sched Degraded", Flags: ReplayOnly,
+			Doc: "1 if replay_sched_lag_p99 is above 500 ms, else 0.",
+		},
+		unit: inCount, lag: func(quantile func(float64) float64) float64 { return float64(b2i(quantile(0.99) > DegradedAfter)) },
+	})
 }
 
 // throughputRows are the speeds of single requests.

@@ -86,3 +86,54 @@ func TestLateAndDropped(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayLag computes the lags of a replay by hand.
+func TestReplayLag(t *testing.T) {
+	replay := everything()
+	replay.Replay = true
+	sketched := replay
+	sketched.Budget = -1
+	even := func(n int, step time.Duration) (out []time.Duration) {
+		for i := range n {
+			out = append(out, 3*ms+time.Duration(i)*step)
+		}
+		return out
+	}
+	for _, test := range []struct {
+		name      string
+		opts      Options
+		offsets   []time.Duration // < 0 = the turn has no timestamp
+		want      [4]float64      // p50, p90, p99, degraded; -1 = absent
+		tolerance float64
+	}{
+		{"the least late request is the base", replay, even(101, ms), [4]float64{50, 90, 99, 0}, 1e-9},
+		{"turns without a timestamp do not count", replay, append(even(101, ms), -1, -1), [4]float64{50, 90, 99, 0}, 1e-9},
+		{"degraded", replay, even(101, 10*ms), [4]float64{500, 900, 990, 1}, 1e-9},
+		{"exactly 500 ms are not", replay, []time.Duration{0, 500 * ms, 500 * ms, 500 * ms}, [4]float64{500, 500, 500, 0}, 1e-9},
+		{"from a sketch", sketched, even(101, 10*ms), [4]float64{500, 900, 990, 1}, 0.01},
+		{"no timestamps", replay, []time.Duration{-1, -1}, [4]float64{-1, -1, -1, -1}, 0},
+		{"no replay", everything(), even(101, ms), [4]float64{-1, -1, -1, -1}, 0},
+	} {
+		set := newSet(t, test.opts)
+		for _, offset := range test.offsets {
+			r := handRecord()
+			if offset >= 0 {
+				r.Stamps.Scheduled = r.Stamps.Start - offset
+			}
+			set.Observe(r)
+		}
+		failed := failedRecord(bench.StreamTruncated)
+		failed.Stamps.Scheduled = 1
+		set.Observe(failed)
+		results := set.Final(time.Minute, bench.PhaseStats{})
+		for i, tag := range []string{"replay_sched_lag_p50", "replay_sched_lag_p90", "replay_sched_lag_p99", "replay_sched_degraded"} {
+			got := -1.0
+			if res := results.Find(tag); res != nil {
+				got, _ = res.Get(Avg)
+			}
+			if !near(got, test.want[i], test.tolerance) {
+				t.Errorf("%s: %s = %v, want %v", test.name, tag, got, test.want[i])
+			}
+		}
+	}
+}

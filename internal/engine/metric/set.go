@@ -44,6 +44,7 @@ type tally struct {
 	goodTokens              float64       // output tokens of good requests
 	oslMismatches           int64
 	compared, discrepancies int64 // records with two token counts, and those that disagree
+	reuse                   Reuse
 	preconnected            int64 // connections that were opened before the phase
 	late                    int64 // requests that started more than LateAfter after they were due
 }
@@ -148,6 +149,9 @@ func (s *Set) Connected(cost bench.Setup) {
 		}
 	}
 }
+
+// Reused sets how much of what the phase has sent so far is a repetition.
+func (s *Set) Reused(r Reuse) { s.tally.reuse = r }
 
 // measure adds the record's value to each series.
 func (s *Set) measure(v *view) {

@@ -28,7 +28,7 @@ func randomRecord(r *rand.Rand, i, chunks int) *bench.Record {
 		},
 		Conn:        bench.Connection{Reused: true, Reads: int32(chunks), Sent: 300, Received: 9000},
 		InputTokens: new(bench.Tokens(20 + r.IntN(200))), OutputTokens: new(bench.Tokens(chunks)),
-		ReasoningTokens: new(bench.Tokens(0)), RequestedTokens: 50, TokenSource: bench.TokensServer,
+		ReasoningTokens: new(bench.Tokens(0)), Content: bench.Content{RequestedTokens: 50}, TokenSource: bench.TokensServer,
 	}
 	rec.Answer = bench.Answer{Streamed: true, FirstEvent: at - 100, Usage: &bench.Usage{Input: rec.InputTokens, Output: rec.OutputTokens}}
 	for c := range chunks {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/bench"
@@ -33,6 +35,7 @@ func Compile(d *config.Document) (*Plan, error) {
 	c.headers(p)
 	c.serverCalls(p)
 	(&datasetCompiler{c}).compile(p)
+	c.sessions(p)
 	c.pool(p)
 	p.Certify = c.b.Client.Certify
 	if err := c.err(); err != nil {
@@ -232,13 +235,54 @@ func (c *compiler) phase(i int, seed bench.Seed) Phase {
 	if d.GracePeriod != nil && d.GracePeriod.Duration() != forever {
 		ph.Grace = d.GracePeriod.Duration()
 	}
-	if d.Type == "concurrency" {
+	ph.Once = ph.Requests == 0 && ph.Sessions == 0 && ph.Duration == 0
+	switch d.Type {
+	case config.FixedSchedule:
+		c.replay(d, &ph)
+		return ph
+	case "concurrency":
 		ph.Concurrency = max(1, ph.Concurrency)
 		ph.Load = fmt.Sprintf("concurrency %d", ph.Concurrency)
 		return ph
 	}
 	c.arrivals(i, d, seed, &ph)
 	return ph
+}
+
+// replay makes a phase that sends the dataset at its own times.
+func (c *compiler) replay(d *config.Phase, ph *Phase) {
+	ph.Once, ph.Load = true, "fixed schedule"
+	ph.Replay = &Replay{Auto: d.AutoOffset == nil || *d.AutoOffset, End: -1}
+	if d.StartOffset != nil {
+		ph.Replay.Start = milliseconds(*d.StartOffset)
+	}
+	if d.EndOffset != nil {
+		ph.Replay.End = milliseconds(*d.EndOffset)
+	}
+	if len(c.b.Datasets) == 1 && c.b.Datasets[0].ReplaySpeedup != nil {
+		ph.Load += fmt.Sprintf(", %v times as fast", *c.b.Datasets[0].ReplaySpeedup)
+	}
+	if ph.Concurrency > 0 {
+		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
+	}
+}
+
+// milliseconds returns a time of a document; one beyond 292 years is the longest there
+// is.
+func milliseconds(n int64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}
+
+// sessions compiles how conversations are carried out.
+func (c *compiler) sessions(p *Plan) {
+	if len(c.b.Datasets) != 1 {
+		return // it is reported
+	}
+	d := &c.b.Datasets[0]
+	p.Sessions = Sessions{OnTurnError: TurnError(max(0, slices.Index(TurnErrors(), d.OnTurnError))), FailFast: d.DAGFailFast}
+	if d.ReplaySpeedup != nil {
+		p.Sessions.Speedup = *d.ReplaySpeedup
+	}
 }
 
 func (c *compiler) arrivals(i int, d *config.Phase, seed bench.Seed, ph *Phase) {
@@ -277,7 +321,8 @@ func (c *compiler) metrics(p *Plan) {
 		Budget: metric.DefaultBudget / int64(max(1, len(p.Phases))), // each phase has a set until the run ends
 	}
 	for _, ph := range p.Phases {
-		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Arrivals != nil)
+		p.Metrics.Replay = p.Metrics.Replay || (ph.Kind == bench.Profiling && ph.Replay != nil)
+		p.Metrics.OpenLoop = p.Metrics.OpenLoop || (ph.Kind == bench.Profiling && ph.Open())
 	}
 	if _, err := metric.NewSet(p.Metrics); err != nil {
 		c.problem("slos", "bad-enum", "%v", errors.Unwrap(err))

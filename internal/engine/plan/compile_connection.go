@@ -271,6 +271,7 @@ func (c *compiler) serverCalls(p *Plan) {
 	}
 	if r := e.ResetKVCache; r != nil {
 		p.Reset = &CacheReset{Timeout: orCallTimeout(r.Timeout), Paths: []string{"/reset_prefix_cache", "/flush_cache"}}
+		p.Reset.Run, p.Reset.Profiling = r.Before != "profiling", r.Before == "profiling" || r.Before == "both"
 		if r.Path != nil {
 			p.Reset.Paths = []string{*r.Path}
 		}

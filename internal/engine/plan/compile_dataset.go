@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/media"
 )
 
 // datasetCompiler compiles the dataset of a document.
@@ -30,6 +31,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 	}
 	d := &c.b.Datasets[0]
 	c.tokens(p)
+	p.CacheBust = c.cacheBust(d, &p.Kind)
 	o := dataset.Options{Options: source.Options{Entries: d.Entries, Seed: p.Seed, System: c.systemPrompt(d)}}
 	if d.RandomSeed != nil {
 		o.Seed = bench.Seed(*d.RandomSeed)
@@ -41,6 +43,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
 		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
 	}
+	o.Timed = slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Replay != nil })
 	name := d.Type
 	if d.Type == "file" {
 		name = d.Format
@@ -164,7 +167,7 @@ func distSpec(d config.Distribution) random.Spec {
 	return s
 }
 
-// media compiles the generated images, audio clips and rankings.
+// media compiles the generated images, audio clips, videos and rankings.
 func (c *datasetCompiler) media(d *config.Dataset, s *synthetic.Spec) {
 	kind, _ := endpoint.Lookup(c.b.Endpoint.Type)
 	if d.Images.On() {
@@ -178,6 +181,12 @@ func (c *datasetCompiler) media(d *config.Dataset, s *synthetic.Spec) {
 			c.problem("datasets/0/audio", "conflict", "the endpoint type %s takes no audio", kind.Name)
 		}
 		s.Audio = c.audio(d.Audio)
+	}
+	if d.Video.On() {
+		if !kind.Caps.Video {
+			c.problem("datasets/0/video", "conflict", "the endpoint type %s takes no video", kind.Name)
+		}
+		s.Videos = c.videos(d.Video)
 	}
 	c.requireMedia(&kind, d)
 	if r := d.Rankings; r != nil {
@@ -235,6 +244,20 @@ func (c *datasetCompiler) audio(d *config.Audio) synthetic.Audio {
 	}
 	for _, rate := range d.SampleRates {
 		out.SampleRates = append(out.SampleRates, int(math.Round(config.Hertz(rate))))
+	}
+	return out
+}
+
+func (c *datasetCompiler) videos(d *config.Video) synthetic.Videos {
+	out := synthetic.Videos{BatchSize: *d.BatchSize, Clip: media.Video{
+		Width: *d.Width, Height: *d.Height, Frames: d.Frames(), FPS: d.FPS, Pattern: d.SynthType, Format: d.Format, Codec: d.Codec,
+	}}
+	if a := d.Audio; a.Channels > 0 {
+		out.Clip.Sound = &media.Clip{SampleRate: int(math.Round(config.Hertz(a.SampleRate))), Depth: a.Depth, Channels: a.Channels}
+		out.Clip.SoundCodec = *a.Codec
+	}
+	if err := out.Clip.Check(); err != nil {
+		c.problem("datasets/0/video", "out-of-range", "%v", err)
 	}
 	return out
 }

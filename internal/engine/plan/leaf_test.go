@@ -76,6 +76,7 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.waitForModelMode":              func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelMode = "both" },
 	"endpoint.resetKvCache.timeoutSeconds":   resetCache(&config.ResetKVCache{Timeout: new(config.Seconds(9))}),
 	"endpoint.resetKvCache.path":             resetCache(&config.ResetKVCache{Path: new("/x")}),
+	"endpoint.resetKvCache.before":           resetCache(&config.ResetKVCache{Before: "profiling"}),
 	"endpoint.serverProfiler.timeoutSeconds": profiler(&config.ServerProfiler{Timeout: new(config.Seconds(9))}),
 	"endpoint.serverProfiler.startPath":      profiler(&config.ServerProfiler{StartPath: new("/x")}),
 	"endpoint.serverProfiler.stopPath":       profiler(&config.ServerProfiler{StopPath: new("/x")}),
@@ -87,6 +88,8 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.prompts.isl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = new(21.0) },
 	"datasets.prompts.osl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = new(6.0) },
 	"datasets.prompts.batchSize":             func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.BatchSize = 2 },
+	"datasets.prompts.cacheBust.target":      func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.CacheBust.Target = "per_request" },
+	"datasets.cacheBust.target":              func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].CacheBust.Target = "system_suffix" },
 	"datasets.prompts.corpus":                func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.Corpus = "coding" },
 	"datasets.prefixPrompts.poolSize":        func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.PoolSize = 3 },
 	"datasets.prefixPrompts.length":          func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.Length = 6 },
@@ -117,6 +120,18 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.audio.depths":           func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Depths[0] = 8 },
 	"datasets.audio.sampleRates":      func(d *config.Document) { d.Benchmark.Datasets[0].Audio.SampleRates[0] = 8 },
 	"datasets.audio.channels":         func(d *config.Document) { d.Benchmark.Datasets[0].Audio.Channels = 2 },
+	"datasets.video.batchSize":        func(d *config.Document) { d.Benchmark.Datasets[0].Video.BatchSize = new(2) },
+	"datasets.video.duration":         func(d *config.Document) { d.Benchmark.Datasets[0].Video.Duration = 3 },
+	"datasets.video.fps":              func(d *config.Document) { d.Benchmark.Datasets[0].Video.FPS = 2 },
+	"datasets.video.width":            func(d *config.Document) { d.Benchmark.Datasets[0].Video.Width = new(9) },
+	"datasets.video.height":           func(d *config.Document) { d.Benchmark.Datasets[0].Video.Height = new(8) },
+	"datasets.video.synthType":        func(d *config.Document) { d.Benchmark.Datasets[0].Video.SynthType = "noise" },
+	"datasets.video.format":           func(d *config.Document) { d.Benchmark.Datasets[0].Video.Format = "mp4" },
+	"datasets.video.codec":            func(d *config.Document) { d.Benchmark.Datasets[0].Video.Codec = "libx264" },
+	"datasets.video.audio.sampleRate": func(d *config.Document) { d.Benchmark.Datasets[0].Video.Audio.SampleRate = 8 },
+	"datasets.video.audio.channels":   func(d *config.Document) { d.Benchmark.Datasets[0].Video.Audio.Channels = 2 },
+	"datasets.video.audio.codec":      func(d *config.Document) { d.Benchmark.Datasets[0].Video.Audio.Codec = new("aac") },
+	"datasets.video.audio.depth":      func(d *config.Document) { d.Benchmark.Datasets[0].Video.Audio.Depth = 8 },
 	"datasets.rankings.passages":      func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.Passages.Mean = new(3.0) },
 	"datasets.rankings.passageTokens": func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.PassageTokens.Mean = new(3.0) },
 	"datasets.rankings.queryTokens":   func(d *config.Document) { d.Benchmark.Datasets[0].Rankings.QueryTokens.Mean = new(3.0) },
@@ -130,6 +145,12 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
 	},
+	"datasets.replaySpeedup":        func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
+	"datasets.onTurnError":          func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
+	"datasets.dagFailFast":          func(d *config.Document) { d.Benchmark.Datasets[0].DAGFailFast = true },
+	"phases.autoOffset":             replayed(func(p *config.Phase) { p.AutoOffset = new(false) }),
+	"phases.startOffset":            replayed(func(p *config.Phase) { p.StartOffset = new(int64(3)) }),
+	"phases.endOffset":              replayed(func(p *config.Phase) { p.EndOffset = new(int64(3)) }),
 	"phases.name":                   func(d *config.Document) { d.Benchmark.Phases[0].Name = "p" },
 	"phases.kind":                   func(d *config.Document) { d.Benchmark.Phases[0].Kind = "warmup" },
 	"phases.type":                   func(d *config.Document) { d.Benchmark.Phases[0].Type = "constant" },
@@ -184,6 +205,10 @@ func withContent(d *config.Document) {
 	data := &d.Benchmark.Datasets[0]
 	data.Images = &config.Images{BatchSize: new(1), Width: few(), Height: few(), Format: "jpeg", Source: "noise", SourceSampling: "random-with-replacement"}
 	data.Audio = &config.Audio{BatchSize: new(1), Length: few(), Format: "wav", Depths: []int{16}, SampleRates: []float64{16}, Channels: 1}
+	data.Video = &config.Video{
+		BatchSize: new(1), Duration: 1, FPS: 4, Width: new(2), Height: new(2), SynthType: "moving_shapes", Format: "webm", Codec: "libvpx-vp9",
+		Audio: config.VideoAudio{SampleRate: 44.1, Channels: 1, Codec: new("libvorbis"), Depth: 16},
+	}
 	data.Rankings = &config.Rankings{Passages: few(), PassageTokens: few(), QueryTokens: few()}
 }
 
@@ -212,6 +237,11 @@ func certificates(t *testing.T) map[string]func(*config.Document) {
 	}
 }
 
+// replayed changes how a dataset is replayed, not whether.
+func replayed(change func(*config.Phase)) func(*config.Document) {
+	return func(d *config.Document) { change(&d.Benchmark.Phases[0]) }
+}
+
 func toFile(d *config.Document) {
 	data := &d.Benchmark.Datasets[0]
 	data.Type, data.Format, data.Path = "file", "single_turn", "leaf_test.go"
@@ -232,9 +262,12 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 			continue
 		}
 		before, after := load(t), load(t)
-		if section := strings.Split(name, "."); len(section) == 3 && slices.Contains([]string{"images", "audio", "rankings"}, section[1]) {
+		if section := strings.Split(name, "."); len(section) >= 3 && slices.Contains([]string{"images", "audio", "video", "rankings"}, section[1]) {
 			withContent(before)
 			withContent(after)
+		}
+		if strings.HasSuffix(name, "Offset") {
+			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
 		}
 		change(after)
 		if a, b := digest(t, before), digest(t, after); a == b {
@@ -317,8 +350,13 @@ func digest(t *testing.T, d *config.Document) string {
 		}
 		fmt.Fprintf(&out, "fail above %v\n", deref(ph.FailThreshold))
 		ph.FailThreshold = nil
+		if ph.Replay != nil {
+			fmt.Fprintf(&out, "replay %+v\n", *ph.Replay)
+			ph.Replay = nil
+		}
 	}
 	o := p.Dataset.Options
+	fmt.Fprintf(&out, "%+v\n", p.Sessions)
 	fmt.Fprintf(&out, "cap %v\n", deref(o.DelayCap))
 	o.DelayCap = nil
 	for _, target := range p.Targets {
@@ -335,6 +373,7 @@ func digest(t *testing.T, d *config.Document) string {
 	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v %s",
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
 		p.Dataset.Sampling, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
+	fmt.Fprintf(&out, "%+v", p.CacheBust)
 	return out.String()
 }
 

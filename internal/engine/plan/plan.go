@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,6 +35,8 @@ type Plan struct {
 	Transport  transport.Options
 	Preconnect bool // connections are opened before the phase that needs them
 	Dataset    Dataset
+	Sessions   Sessions
+	CacheBust  CacheBust
 	Tokens     Tokens
 	Certify    string // when the client certifies itself: none, before, after
 }
@@ -73,8 +76,10 @@ type Readiness struct {
 
 // CacheReset describes how the cache of a server is emptied.
 type CacheReset struct {
-	Timeout time.Duration // of one attempt
-	Paths   []string      // tried in order until the server knows one
+	Timeout   time.Duration // of one attempt
+	Paths     []string      // tried in order until the server knows one
+	Run       bool          // before the run
+	Profiling bool          // before each profiling phase
 }
 
 // Profiler describes how the profiler of a server is started and stopped.
@@ -97,7 +102,9 @@ type Phase struct {
 	ProfilingIndex  int // -1 for warm-up
 	Name            string
 	Kind            bench.PhaseKind
-	Arrivals        iter.Seq[time.Duration] // offsets from the phase's start; nil = closed loop
+	Arrivals        iter.Seq[time.Duration] // offsets from the phase's start; nil = closed loop, or a replay
+	Replay          *Replay                 // the dataset says when conversations start; nil = it does not
+	Once            bool                    // the dataset is read from its beginning to its end, once; always so in a replay
 	Concurrency     int                     // sessions at a time; 0 = without limit
 	ConcurrencyRamp time.Duration           // in which the slots of a closed loop open one by one, evenly; 0 = at once
 	Requests        int64                   // 0 = without bound
@@ -109,6 +116,47 @@ type Phase struct {
 	Excluded        bool                    // its records do not enter the result
 	FailThreshold   *float64                // share of failures that ends the phase; nil = none does
 	Load            string                  // for people: "concurrency 8", "poisson 12/s, cap 64"
+}
+
+// Replay is the schedule of a phase that sends conversations at the times that the
+// dataset has for them.
+type Replay struct {
+	Auto  bool          // the time of the first conversation is the start of the phase, in place of Start
+	Start time.Duration // the dataset's time at the start of the phase; earlier conversations are left out unless Auto
+	End   time.Duration // later conversations are left out; <0 = none is
+}
+
+// Open reports whether the phase is an open loop: requests are due at times that do
+// not depend on the server.
+func (p *Phase) Open() bool { return p.Arrivals != nil || p.Replay != nil }
+
+// Sessions describes how conversations are carried out.
+type Sessions struct {
+	OnTurnError TurnError
+	FailFast    bool    // a child that fails ends its parent
+	Speedup     float64 // divides the dataset's times and delays; 0 = 1
+}
+
+// TurnError says what happens after a turn that failed.
+type TurnError uint8
+
+// The policies. The names in documents are those of [TurnErrors].
+const (
+	EndSession TurnError = iota // the session ends
+	Continue                    // the next turn follows; the history has what was received of the answer
+	RetryTurn                   // the turn is sent again, a few times; then the session ends
+)
+
+// TurnErrors returns the names of the policies, in the order of their values.
+func TurnErrors() []string { return []string{"end_session", "continue", "retry_turn"} }
+
+// Scaled returns a time or a delay of the dataset in the time of the run.
+func (s *Sessions) Scaled(d time.Duration) time.Duration {
+	if s.Speedup == 0 || s.Speedup == 1 {
+		return d
+	}
+	const most = float64(100 * 365 * 24 * time.Hour) // neither a sum nor a conversion overflows
+	return time.Duration(math.RoundToEven(max(-most, min(float64(d)/s.Speedup, most))))
 }
 
 // Counted reports whether the records of a phase enter the result, so that the

@@ -84,9 +84,9 @@ const otherUnit = 100
 // input, in percent.
 func discrepancyReasons(plan *plan.Plan, diff float64) string {
 	if plan.Kind.Caps.ProducesTokens {
-		return "they use different tokenizers, the chat template adds to the prompt, or images and audio count as tokens"
+		return "they use different tokenizers, the chat template adds to the prompt, or images, audio or video count as tokens"
 	}
-	reasons := "they use different tokenizers, the server adds tokens to each text, or images and audio count as tokens"
+	reasons := "they use different tokenizers, the server adds tokens to each text, or images, audio or video count as tokens"
 	if caps := &plan.Kind.Caps; diff > otherUnit && !caps.Images && !caps.Audio && !caps.Video {
 		reasons = fmt.Sprintf("they are %.0f %% apart on average, as if the server counted something other than tokens, for example characters", diff)
 	}

@@ -19,6 +19,7 @@ type Input struct {
 	Clock       bench.Clock
 	Phases      []Measured // those that started, in order
 	Cancelled   bool
+	Fault       *run.Error           // that ended the load; nil = none
 	Certificate *verdict.Certificate // of the client; nil = there is none
 	Dataset     string               // hash; empty = no dataset was opened
 	SameHost    string               // address of a target on this machine; empty = there is none
@@ -76,6 +77,9 @@ func Conclude(in *Input) Outcome {
 // end decides how a run ended: a run fails if too many of its requests failed, or,
 // unless it was cancelled, if none succeeded.
 func (in *Input) end() Outcome {
+	if in.Fault != nil && !in.Cancelled {
+		return failed(in.Fault)
+	}
 	o := Outcome{State: bench.StateCompleted}
 	for i := range in.Phases {
 		if m := &in.Phases[i]; in.exceeded(m) {

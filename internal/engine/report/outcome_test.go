@@ -91,6 +91,42 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestFault: a dataset that could not be read fails the run, whatever it has measured.
+func TestFault(t *testing.T) {
+	phase := measured(t, plan.Phase{Name: "profiling", Kind: bench.Profiling}, 2, 1)
+	phase.Stats.End = bench.PhaseFailed
+	in := input(phase)
+	in.Fault = &run.Error{Code: run.DatasetFailed, Message: "read the dataset: line 3"}
+	o := Conclude(in)
+	if o.State != bench.StateFailed || o.Reason != "read the dataset: line 3" || o.Err != in.Fault || o.Report.Results.Find("request_latency") == nil {
+		t.Errorf("%s, %q, %+v", o.State, o.Reason, o.Err)
+	}
+}
+
+// TestReplayDegraded: a replay that is late is a warning.
+func TestReplayDegraded(t *testing.T) {
+	for _, late := range []time.Duration{400 * time.Millisecond, 600 * time.Millisecond} {
+		m, err := newMeasured(&plan.Phase{Name: "profiling", Kind: bench.Profiling}, metric.Options{Replay: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			at := time.Duration(i+1) * time.Second
+			rec := &bench.Record{Stamps: bench.Stamps{Scheduled: at, Due: at, Permit: at, Start: at + late*min(1, time.Duration(i)), End: at + time.Minute}}
+			rec.Answer.Chunks = []bench.Chunk{{At: at + 2*time.Second}}
+			m.add(rec)
+		}
+		rep := Build(&run.Run{}, &plan.Measure{Document: &config.Document{}, Metrics: metric.Options{Replay: true}}, bench.NewClock(), []Measured{m})
+		var want []bench.Warning
+		if late.Milliseconds() > metric.DegradedAfter {
+			want = warn("replay-degraded", "the timestamps of the dataset were not kept: 1 %% of the requests were sent 600 ms or more after their time, compared with the request that was least late")
+		}
+		if diff := cmp.Diff(want, replayDegraded(rep)); diff != "" {
+			t.Errorf("late by %v (-want +got):\n%s", late, diff)
+		}
+	}
+}
+
 // TestWarnings: warnings appear in the order of the tables, and a run without trouble
 // has none. Warnings about lengths, rates and streams are tested with a whole engine.
 func TestWarnings(t *testing.T) {

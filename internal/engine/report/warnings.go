@@ -7,6 +7,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/verdict"
 )
 
@@ -32,6 +33,8 @@ var (
 		outputLength,
 		usageDiscrepancy,
 		func(_ *Input, rep *export.Report) []bench.Warning { return reportWarnings(rep) },
+		cacheNotCold,
+		repeatedPrompts,
 		sameHost,
 	}
 	// phaseChecks are of one phase.
@@ -46,6 +49,7 @@ var (
 		clientReasons,
 		clientEvidence,
 		offeredRate,
+		replayDegraded,
 		streamClass,
 		inconsistentResults,
 	}
@@ -90,6 +94,19 @@ func saturated(_ *Input, rep *export.Report) []bench.Warning {
 		return warn("saturated", "%s", s.Message)
 	}
 	return nil
+}
+
+func replayDegraded(rep *export.Report) []bench.Warning {
+	degraded, lag := rep.Results.Find("replay_sched_degraded"), rep.Results.Find("replay_sched_lag_p99")
+	if degraded == nil || lag == nil {
+		return nil
+	}
+	if v, ok := degraded.Get(metric.Avg); !ok || v == 0 {
+		return nil
+	}
+	late, _ := lag.Get(metric.Avg)
+	return warn("replay-degraded", "the timestamps of the dataset were not kept: 1 %% of the requests were sent %.4g ms or more after their time, compared with the request that was least late",
+		late)
 }
 
 func preparation(in *Input, _ *export.Report) []bench.Warning { return in.Warnings }

@@ -12,11 +12,19 @@ import (
 	"aiperfd/internal/engine/plan"
 )
 
-// ResetCaches empties the prefix cache of every server, if the plan requests it. It
-// fails if a server does not: a run that should start cold must not start warm.
-func (s *Servers) ResetCaches(ctx context.Context) error {
-	if s.plan.Reset == nil {
+// ResetCaches empties the prefix cache of every server before a phase, if the plan
+// requests it; nil = before the run. It fails if a server does not: what should start
+// cold must not start warm.
+func (s *Servers) ResetCaches(ctx context.Context, before *plan.Phase) error {
+	reset := s.plan.Reset
+	switch {
+	case reset == nil, before == nil && !reset.Run:
 		return nil
+	case before != nil:
+		if !reset.Profiling || before.Kind != bench.Profiling {
+			return nil
+		}
+		defer s.Close() // no connection stays open during the phase
 	}
 	for i := range s.plan.Targets {
 		t := &s.plan.Targets[i]

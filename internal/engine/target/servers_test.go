@@ -237,7 +237,7 @@ func TestAwaitReports(t *testing.T) {
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, "resetKvCache: {timeoutSeconds: 15}", "model: m", hangs)
-		if err := b.ResetCaches(t.Context()); err == nil {
+		if err := b.ResetCaches(t.Context(), nil); err == nil {
 			t.Error("the reset succeeded without a response")
 		}
 		if since, next := b.Silence(); !since.Equal(b.began) || next != 20*time.Second {
@@ -317,7 +317,7 @@ func TestResetCaches(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed(t, tt.members, "model: m", tt.server)
-				if got := message(b.ResetCaches(t.Context())); got != tt.err {
+				if got := message(b.ResetCaches(t.Context(), nil)); got != tt.err {
 					t.Errorf("ResetCaches: %s\nwant: %s", got, tt.err)
 				}
 				if diff := cmp.Diff(tt.requests, b.transcript(&b.requests)); diff != "" {

@@ -28,13 +28,14 @@ const (
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
 	fileOrder  = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
-	datasetOwn = "interTurnDelayCapSeconds"
+	datasetOwn = "interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
 
 	imageOrder   = "batchSize width height format source sourceSampling"
 	audioOrder   = "batchSize length format depths sampleRates channels"
+	videoOrder   = "batchSize duration fps width height format codec synthType audio"
 	rankingOrder = "passages passageTokens queryTokens"
 
 	phaseOrder = "name kind type excludeFromResults requests duration sessions concurrency concurrencyRamp" +
@@ -187,6 +188,13 @@ func shown(v reflect.Value, name string) any {
 			return nil
 		}
 		return view(*value, "benchmark.datasets.*.audio", audioOrder)
+	case *config.Video:
+		if value == nil {
+			return nil
+		}
+		return view(*value, "benchmark.datasets.*.video", videoOrder)
+	case config.VideoAudio:
+		return view(value, "benchmark.datasets.*.video.audio", "sampleRate channels codec depth")
 	case *config.Rankings:
 		if value == nil {
 			return nil
@@ -238,7 +246,11 @@ func phaseView(p config.Phase) config.Object {
 		p.GracePeriod = nil
 	}
 	order := phaseOrder
-	if p.Type != "concurrency" {
+	switch p.Type {
+	case "concurrency":
+	case config.FixedSchedule:
+		order += " autoOffset startOffset endOffset"
+	default:
 		order += rateOrder
 	}
 	if p.Smoothness != nil {

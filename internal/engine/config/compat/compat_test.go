@@ -25,7 +25,7 @@ func someChoices() config.Choices {
 	}
 	return config.Choices{
 		EndpointTypes: list("chat completions template"), Dialects: list("chat completions"), Arrivals: list("constant poisson gamma"), Shaped: []string{"gamma"},
-		Formats: list("single_turn raw_payload"), Corpora: list("sonnet"), Samplings: list("sequential random shuffle"),
+		Formats: list("single_turn raw_payload mooncake_trace"), Corpora: list("sonnet"), Samplings: list("sequential random shuffle"),
 		Objectives: []string{"time_to_first_token", "a"},
 	}
 }
@@ -47,10 +47,16 @@ var roundTrips = []string{
 		phases: [{kind: warmup, duration: 5}, {type: gamma, rate: 3, smoothness: 2, duration: 60, gracePeriod: inf}]}`,
 	`benchmark: {model: m, dataset: {type: file, path: ../testdata/prompts.jsonl, osl: 5, entries: 3, interTurnDelayCapSeconds: 4, randomSeed: 0}, profiling: {type: constant, rate: 0.1, sessions: 200, concurrency: 4, failedRequestThreshold: 0},
 		artifacts: {raw: true, prefix: x, dir: y}, slos: {a: 1.5}, tokenizer: {name: builtin, revision: r}, runtime: {ui: simple, apiPort: 1, apiHost: "::", statsInterval: 3, report: aiperf}, logging: {level: ERROR}, client: {strict: true}}`,
-	`benchmark: {model: m, dataset: {type: file, records: [{text: "<a&b>", n: 1.0}], systemPrompt: x}, artifacts: {records: false}, profiling: {duration: 2h}}`,
+	`benchmark: {model: m, dataset: {cacheBust: {target: per_request}}, endpoint: {resetKvCache: {before: both}}, profiling: {requests: 200}}`,
+	`benchmark: {model: m, dataset: {type: file, records: [{text: "<a&b>", n: 1.0}], cacheBust: {target: system_suffix}, systemPrompt: x}, artifacts: {records: false}, profiling: {duration: 2h}}`,
 	`benchmark: {model: m, dataset: {images: {width: 30, height: {mean: 20, stddev: 5}, format: random, source: noise_smooth, batchSize: 2}, audio: {length: {points: [{value: 0.5, weight: 1}]}, depths: [8, 24], sampleRates: [8, 44100], channels: 2}}, profiling: {requests: 200}}`,
 	`benchmark: {model: m, dataset: {images: {source: ../testdata, sourceSampling: shuffle-cycle}, audio: {batchSize: 0}}, profiling: {requests: 200}}`,
+	`benchmark: {model: m, dataset: {video: {width: 30, height: 20}}, profiling: {requests: 200}}`,
+	`benchmark: {model: m, dataset: {video: {batchSize: 0, duration: 2}}, profiling: {requests: 200}}`,
+	`benchmark: {model: m, dataset: {video: {batch_size: 3, width: 30, height: 20, duration: 2.5, fps: 24, synth_type: grid-clock, format: MP4, codec: libx264, audio: {sample_rate: 48000, channels: 2, depth: 24}}}, profiling: {requests: 200}}`,
 	`benchmark: {model: m, dataset: {turns: {peaks: [{mean: 2, weight: 1}]}, turnDelay: {points: [{value: 3.5, weight: 2}]}, turnDelayRatio: 0, prefixPrompts: {sharedSystemLength: 4, userContextLength: 5}, sampling: random}, phases: {requests: 200, concurrency: 8}}`,
+	`benchmark: {model: m, dataset: {type: file, format: mooncake_trace, records: [{timestamp: 1}], replaySpeedup: 2.5, onTurnError: retry_turn, dagFailFast: true}, phases: [{kind: warmup, requests: 200}, {endOffset: 9}]}`,
+	`benchmark: {model: m, dataset: {type: file, format: mooncake_trace, records: [{timestamp: 1}]}, phases: [{startOffset: 1}, {name: q, kind: profiling, type: poisson, rate: 3}]}`,
 }
 
 func TestResolvedLoadsAgain(t *testing.T) {

@@ -474,11 +474,11 @@ func TestEverySpellingIsKnown(t *testing.T) {
 	}
 	for _, o := range options() {
 		seen += len(o.spellings())
-		if o.help == "" || o.status == supported && o.path == "" && o.names != "--config -f" && o.names != "--no-fixed-schedule" {
+		if o.help == "" || o.status == supported && o.path == "" && o.names != "--config -f" && o.group != "Fixed Schedule" {
 			t.Errorf("%s: no help or no path", o.names)
 		}
 	}
-	if len(rows) != 264 || spellings != 321 || seen != spellings+33 || len(table) != seen {
+	if len(rows) != 264 || spellings != 321 || seen != spellings+36 || len(table) != seen {
 		t.Errorf("%d options, %d spellings, %d in the table, %d distinct", len(rows), spellings, seen, len(table))
 	}
 }
@@ -494,7 +494,7 @@ func TestSystemPromptOfCompletions(t *testing.T) {
 
 func TestEverydayOptions(t *testing.T) {
 	table := flagTable()
-	lacking := map[string]bool{"--fixed-schedule": true, "--otel-url": true, "--mlflow-tracking-uri": true}
+	lacking := map[string]bool{"--otel-url": true, "--mlflow-tracking-uri": true}
 	for _, row := range aiperfFlags(t) {
 		name := strings.Fields(row[1])[0]
 		if row[3] == "P0" && (table[name].status == refused) != lacking[name] {

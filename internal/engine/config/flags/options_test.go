@@ -60,7 +60,8 @@ func TestUnsupportedChoices(t *testing.T) {
 		{"--model-selection-strategy weighted", "--model-selection-strategy: weighted needs a weight for every model, " +
 			"and no option gives weights; write models with weights into a file for --config"},
 		{"--num-profile-runs 2", "--num-profile-runs: not supported by aiperfd yet"},
-		{"--cache-bust system_prefix", "--cache-bust: not supported by aiperfd yet"},
+		{"--cache-bust prefix", "--cache-bust prefix: must be none, system_prefix, "},
+		{"--cache-bust warmup_isolation_system", "--cache-bust: warmup_isolation_system needs a system message: set --system-prompt, --system-prompt-file or --shared-system-prompt-length"},
 	} {
 		_, err := parseFlags(strings.Fields(row.argv), nil)
 		if err == nil {
@@ -169,6 +170,26 @@ func TestMediaFlags(t *testing.T) {
 	}
 }
 
+func TestVideoFlags(t *testing.T) {
+	const audio = `"audio":{"sampleRate":44.1,"channels":0,"codec":null,"depth":16}}`
+	for _, row := range []struct{ argv, want string }{
+		{"", "null"},
+		{"--video-width 320 --video-height 240", `{"batchSize":1,"duration":1,"fps":4,"width":320,"height":240,"format":"webm","codec":"libvpx-vp9","synthType":"moving_shapes",` + audio},
+		{"--batch-size-video 0", `{"batchSize":0,"duration":1,"fps":4,"width":null,"height":null,"format":"webm","codec":"libvpx-vp9","synthType":"moving_shapes",` + audio},
+		{"--video-batch-size 2 --video-width 64 --video-height 48 --video-duration 2.5 --video-fps 24 --video-synth-type GRID_CLOCK --video-format mp4 --video-codec libx264" +
+			" --video-audio-num-channels 2 --video-audio-sample-rate 48000 --video-audio-depth 24",
+			`{"batchSize":2,"duration":2.5,"fps":24,"width":64,"height":48,"format":"mp4","codec":"libx264","synthType":"grid_clock","audio":{"sampleRate":48000,"channels":2,"codec":"libopus","depth":24}}`},
+	} {
+		if diff := cmp.Diff(row.want, compatText(t, mustFlags(t, strings.Fields(row.argv)...), "datasets", "video")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.argv, diff)
+		}
+	}
+	d, warnings, err := flagsDocument(t, nil, strings.Fields("--video-width 9 --video-height 9 --video-audio-depth 8 --request-count 200")...)
+	if err != nil || d == nil || len(warnings) != 1 || warnings[0].Detail != "--video-audio-depth has no effect: the videos have no audio track" {
+		t.Errorf("warnings = %v, %v", warnings, err)
+	}
+}
+
 func TestMediaProblems(t *testing.T) {
 	rows := []struct{ argv, want string }{
 		{"--image-width-mean -1 --image-format gif --image-batch-size many", "--image-width-mean -1: must be at least 0\n--image-format gif: must be jpeg, png or random\n--image-batch-size many: must be a whole number"},
@@ -179,7 +200,12 @@ func TestMediaProblems(t *testing.T) {
 		{"--audio-depths 16,12 --audio-sample-rates 0.5,x --audio-num-channels 3", "--audio-depths 12: must be 8, 16, 24 or 32\n--audio-sample-rates x: must be a number\n--audio-sample-rates 0.5: must be from 1 to 96 kHz, or from 1000 to 384000 Hz\n--audio-num-channels 3: must be at most 2"},
 		{"--audio-format mp3", "--audio-format mp3: not supported by aiperfd yet; use wav"},
 		{"--audio-length-mean 1e6", "--audio-length-mean 1e6: must be at most 14400 seconds"},
-		{"--video-width 64", "--video-width: not supported by aiperfd yet"},
+		{"--video-width 64", "--video-height: generated video needs a width and a height"},
+		{"--video-fps 8", "--video-width: generated video needs a width and a height\n--video-height: generated video needs a width and a height"},
+		{"--video-width 9 --video-height 0 --video-fps 241 --video-synth-type x --video-audio-codec mp3 --video-audio-depth 9",
+			"--video-height 0: must be at least 1\n--video-fps 241: must be at most 240\n--video-synth-type x: must be moving_shapes, grid_clock or noise\n--video-audio-codec mp3: must be aac, libvorbis or libopus\n--video-audio-depth 9: must be 8, 16, 24 or 32"},
+		{"--video-width 9 --video-height 9 --video-duration 0.1 --video-audio-codec aac",
+			"--video-duration 0.1: with 4 frames per second the video has no frame; must be at least 0.25\n--video-audio-codec: needs an audio track: 1 or 2 channels (--video-audio-num-channels)"},
 		{"--rankings-passages-mean 5", "--rankings-passages-mean: the endpoint type chat has no rankings; they are for " + config.ChoiceList(plan.Choices().Ranking)},
 		{"--input-file testdata/prompts.jsonl --image-width-mean 5 --audio-batch-size 2", "--image-width-mean: only valid for datasets of type synthetic\n--audio-batch-size: only valid for datasets of type synthetic"},
 	}
@@ -297,7 +323,6 @@ func TestNoEffect(t *testing.T) {
 		{[]string{"--no-auto-plot"}, "--no-auto-plot has no effect: the feature is not supported yet"},
 		{[]string{"--show-trace-timing=false"}, "--show-trace-timing has no effect: the feature is not supported yet"},
 		{[]string{"--num-profile-runs", "1"}, "--num-profile-runs has no effect: the feature is not supported yet"},
-		{[]string{"--cache-bust", "NONE"}, "--cache-bust has no effect: the feature is not supported yet"},
 		{[]string{"--no-gpu-telemetry", "--no-server-metrics", "--no-fixed-schedule"}, ""},
 		{[]string{"--endpoint-type", "image_retrieval", "--image-width-mean", "9", "--isl", "5"},
 			"--tokenizer: requests of the endpoint type image_retrieval have no text, and nothing is counted in tokens\n" +

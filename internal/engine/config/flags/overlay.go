@@ -21,6 +21,9 @@ func (b *overlay) resolve(path string) string {
 	if length, ok := strings.CutPrefix(rest, "prompts.osl"); ok && b.isFile() {
 		rest = "osl" + length
 	}
+	if target, ok := strings.CutPrefix(rest, "prompts.cacheBust"); ok && b.isFile() {
+		rest = "cacheBust" + target
+	}
 	return "benchmark.datasets.0." + rest
 }
 

@@ -20,7 +20,7 @@ type phaseOptions struct {
 func (b phaseOptions) lay() {
 	profiling := b.typed("profiling.")
 	warmup := b.typed("warmup.")
-	if b.file && len(profiling)+len(warmup) == 0 {
+	if b.file && len(profiling)+len(warmup) == 0 && !b.flags.Given("--fixed-schedule") && !b.flags.Given("--no-fixed-schedule") {
 		return
 	}
 	all := b.benchmark.Get("phases")
@@ -37,7 +37,9 @@ func (b phaseOptions) lay() {
 		main = newPhase("profiling")
 		all.Items = append(all.Items, main)
 	}
-	b.arrivals(main, "profiling", "--request-rate")
+	if !b.schedule(main) {
+		b.arrivals(main, "profiling", "--request-rate")
+	}
 	b.fields(main, profiling)
 	if !b.file {
 		b.defaultBound(main)
@@ -48,6 +50,36 @@ func (b phaseOptions) lay() {
 			renumber(item, config.CanonicalPointer(config.PhasePath(i)))
 		}
 	}
+}
+
+// schedule makes the profiling phase a replay and reports true, or keeps a trace from
+// making it one.
+func (b phaseOptions) schedule(phase *tree.Node) bool {
+	on, off := b.flags.get("--fixed-schedule"), b.flags.get("--no-fixed-schedule")
+	if off != nil && off.on {
+		if b.file {
+			b.fail(off, config.CodeConflict, "needs a command line without --config; give the phase of the file a type")
+		}
+		if on != nil && on.on {
+			b.fail(off, config.CodeConflict, "conflicts with "+on.spelling)
+		}
+		b.draft.NoSchedule = true
+	}
+	if on == nil || !on.on {
+		return false
+	}
+	for _, field := range []string{"type", "rate", "smoothness"} {
+		phase.Drop(field) // of the file
+		if occ := b.typedAs("profiling." + field); occ != nil {
+			b.fail(occ, config.CodeConflict, "conflicts with "+on.spelling+", which takes the times from the dataset")
+			b.dropped[occ] = true
+		}
+	}
+	kind := tree.TextNode(config.FixedSchedule)
+	kind.Place = b.place(on, "")
+	kind.Pointer = phase.Pointer + "/type"
+	phase.Set("type", kind)
+	return true
 }
 
 // typed returns the options whose path begins with a prefix.
@@ -141,6 +173,11 @@ func (b phaseOptions) arrivals(phase *tree.Node, kind, rateFlag string) {
 		return
 	}
 	if rate != nil && !hadRate {
+		if isSchedule(phase) {
+			for _, field := range []string{"autoOffset", "startOffset", "endOffset"} {
+				phase.Drop(field)
+			}
+		}
 		phase.Drop("type")
 		if c := phase.Get("concurrency"); c != nil && c.Flag == "" && b.typedAs(kind+".concurrency") == nil {
 			phase.Drop("concurrency")
@@ -193,6 +230,9 @@ func (b phaseOptions) typedAs(path string) *occurrence {
 
 // defaultBound gives a command line without a bound AIPerf's ten requests.
 func (b phaseOptions) defaultBound(phase *tree.Node) {
+	if isSchedule(phase) {
+		return // the dataset bounds it
+	}
 	for _, field := range []string{"requests", "sessions", "duration"} {
 		if phase.Get(field) != nil {
 			return
@@ -209,6 +249,12 @@ func (b phaseOptions) defaultBound(phase *tree.Node) {
 		path = config.PhasePath(1)
 	}
 	b.draft.Infer(path+".requests", int64(config.DefaultFlagRequests), "no bound is given")
+}
+
+// isSchedule reports whether a phase is a replay.
+func isSchedule(phase *tree.Node) bool {
+	kind := phase.Get("type")
+	return kind != nil && suggest.Fold(kind.Scalar) == suggest.Fold(config.FixedSchedule)
 }
 
 // warmup merges onto the warm-up phase, or makes one in front if an option that
@@ -230,7 +276,7 @@ func (b phaseOptions) warmup(all, main *tree.Node, typed []*occurrence) {
 		}
 		phase = newPhase("warmup")
 		for _, field := range []string{"type", "concurrency", "rate", "smoothness"} {
-			if n := main.Get(field); n != nil {
+			if n := main.Get(field); n != nil && !(field == "type" && isSchedule(main)) {
 				inherited := *n
 				phase.Set(field, &inherited)
 			}

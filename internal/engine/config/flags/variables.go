@@ -24,6 +24,7 @@ func (b variables) lay() {
 		b.variable("AIPERF_API_SERVER_HOST", "runtime.apiHost")
 	}
 	b.variable("AIPERF_HTTP_SSL_VERIFY", "endpoint.tlsVerify")
+	b.variable("AIPERF_DAG_FAIL_FAST", "dataset.dagFailFast")
 	b.variable("AIPERF_UI_REALTIME_METRICS_INTERVAL", "runtime.statsInterval")
 	if b.find("endpoint.proxy") == nil && b.find("endpoint.unixSocket") == nil {
 		b.variable("AIPERF_HTTP_TRUST_ENV", "endpoint.proxyFromEnv")
@@ -131,7 +132,7 @@ func (b variables) variable(name, path string) {
 	switch path {
 	case "runtime.apiPort", "runtime.statsInterval":
 		n = b.number(occ)
-	case "endpoint.tlsVerify", "endpoint.proxyFromEnv":
+	case "endpoint.tlsVerify", "endpoint.proxyFromEnv", "dataset.dagFailFast":
 		if known := boolText(value); known != "" {
 			n = &tree.Node{Shape: tree.Boolean, Scalar: known}
 		}

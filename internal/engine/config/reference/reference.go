@@ -126,7 +126,7 @@ func fieldOfFlag(path string) string {
 // been left open.
 func filledDocument() *config.Document {
 	d, err := config.Read([]byte(`{"benchmark": {"phases": {},
-		"dataset": {"type": "synthetic", "images": {"batchSize": 1}, "audio": {"batchSize": 1}, "rankings": {}}}}`), config.LoadOptions{})
+		"dataset": {"type": "synthetic", "images": {"batchSize": 1}, "audio": {"batchSize": 1}, "video": {}, "rankings": {}}}}`), config.LoadOptions{})
 	if err != nil {
 		panic("read the document of defaults: " + err.Error()) // it is a constant
 	}

@@ -54,6 +54,8 @@ func checkedLimits(f *Field) {
 		for _, depth := range config.Depths() {
 			f.Choices = append(f.Choices, strconv.Itoa(depth))
 		}
+	case "benchmark.datasets.*.video.audio.sampleRate":
+		f.Least, f.Most = new(8.0), new(float64(config.MaxVideoRate))
 	case "benchmark.datasets.*.audio.sampleRates.*":
 		f.Least, f.Most = new(1.0), new(float64(config.MaxRate))
 	}

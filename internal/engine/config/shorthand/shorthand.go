@@ -188,8 +188,8 @@ func normaliseClient(client *tree.Node) {
 	client.Set("certify", when)
 }
 
-// normaliseDatasets makes a list of one dataset, and moves isl and osl that
-// stand beside type: synthetic into prompts.
+// normaliseDatasets makes a list of one dataset, and moves isl, osl and cacheBust that
+// stand in a synthetic dataset into prompts.
 func (e expander) normaliseDatasets(benchmark *tree.Node) {
 	e.renameOnly(benchmark, "dataset", "datasets")
 	datasets := benchmark.Get("datasets")
@@ -202,10 +202,13 @@ func (e expander) normaliseDatasets(benchmark *tree.Node) {
 		if d.Shape != tree.Object {
 			continue
 		}
-		if kind := d.Get("type"); kind != nil && suggest.Fold(kind.Scalar) != "synthetic" {
+		switch kind := d.Get("type"); {
+		case kind != nil && suggest.Fold(kind.Scalar) != "synthetic":
+			continue
+		case kind == nil && (d.Index("path") >= 0 || d.Index("records") >= 0): // a file
 			continue
 		}
-		e.moveInto(d, "prompts", "isl", "osl")
+		e.moveInto(d, "prompts", "isl", "osl", "cacheBust")
 	}
 }
 

@@ -110,13 +110,11 @@ func endpointFeatures() []Field {
 
 func datasetFeatures() []Field {
 	fields := []Field{
-		{Name: "video", Off: `null`, What: "generated video"},
 		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
 		{Name: "dataset", Off: `null`, What: "public datasets"},
-		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
 	}
 	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
-		" traceSessionSampleRatio maxIdleGapCapSeconds replaySpeedup openLoopReplay openLoopStrict omitKvHints" +
+		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
 		" forceMinTokens traceIdleGapCapSeconds blockSize") {
 		fields = append(fields, Field{Name: name, Off: `null`, What: "replay of traces and public datasets"})
 	}
@@ -126,7 +124,6 @@ func datasetFeatures() []Field {
 func promptFeatures() []Field {
 	return []Field{
 		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
-		{Name: "cacheBust", Off: `{"target":"none"}`, What: "cache busting"},
 		{Name: "sequenceDistribution", Off: `null`, What: "pairs of lengths"},
 		{Name: "randomRangeRatio", Off: `null`, What: "range ratios"},
 		{Name: "randomCorpusStyle", Off: `"vllm"`, What: "other styles of the random corpus"},
@@ -163,9 +160,6 @@ func phaseFeatures() []Field {
 		{Name: "rateRamp", Off: `null`, What: "ramping"},
 		{Name: "rateSeries", Off: `null`, What: "a series of rates"},
 		{Name: "users", Off: `null`, What: "user-centric load"},
-		{Name: "autoOffset", Off: `null`, What: "a fixed schedule"},
-		{Name: "startOffset", Off: `null`, What: "a fixed schedule"},
-		{Name: "endOffset", Off: `null`, What: "a fixed schedule"},
 	}
 }
 
@@ -304,7 +298,7 @@ func Values(path string) []string {
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"
 	case "benchmark.phases.*.type":
-		names = "user_centric fixed_schedule agentic_replay"
+		names = "user_centric agentic_replay"
 	}
 	return strings.Fields(names)
 }

@@ -21,6 +21,7 @@ import (
 type reference struct {
 	name string // label; empty = none
 	text string
+	uuid string // key in the server's cache; empty = none. The text may be empty then
 }
 
 // attachment is the value of a media member of a record.
@@ -87,10 +88,13 @@ func decodeReference(v json.RawMessage) ([]reference, error) {
 	}
 	list := make([]reference, len(contents))
 	for i, text := range contents {
-		list[i] = reference{label, text}
+		list[i] = reference{name: label, text: text}
 	}
 	return list, nil
 }
+
+// isFile reports whether m, which r was resolved to, has to be read from a file.
+func (r *reference) isFile(m *bench.Media) bool { return r.text != "" && m.URL == "" && m.Data == nil }
 
 // attacher turns references into media. It is safe for concurrent use.
 type attacher struct {
@@ -107,14 +111,17 @@ func (a *attacher) attach(c media.Class, list []reference) ([]bench.Media, error
 	}
 	out := make([]bench.Media, len(list))
 	for i, r := range list {
-		m, err := a.one(c, r.text)
+		m, err := bench.Media{}, error(nil)
+		if r.text != "" {
+			m, err = a.one(c, r.text)
+		}
 		if err != nil {
 			if len(list) > 1 {
 				err = fmt.Errorf("item %d: %w", i, err)
 			}
 			return nil, err
 		}
-		m.Name = r.name
+		m.Name, m.UUID = r.name, r.uuid
 		out[i] = m
 	}
 	return out, nil
@@ -124,7 +131,7 @@ func (a *attacher) attach(c media.Class, list []reference) ([]bench.Media, error
 func (a *attacher) whole(c media.Class, list []reference, attached []bench.Media) ([]bench.Media, error) {
 	out := slices.Clone(attached)
 	for i := range out {
-		if out[i].URL != "" || out[i].Data != nil {
+		if !list[i].isFile(&out[i]) {
 			continue
 		}
 		data, err := file.ReadAll(a.open, list[i].text)

@@ -79,14 +79,14 @@ func newDagTables() *dagTables {
 	}
 	t.spawn = []member[dagSpawn]{
 		{source.Field{Name: "children"}, func(s *dagSpawn, v json.RawMessage) (err error) {
-			s.children, err = decodeIDs(v)
+			s.children, err = decodeStrings(v)
 			return err
 		}},
 		{source.Field{Name: "join_at"}, func(s *dagSpawn, v json.RawMessage) error { return decodeCount(v, &s.joinAt) }},
 	}
 	t.round = []member[dagRound]{
 		{source.Field{Name: "spawns"}, func(r *dagRound, v json.RawMessage) (err error) {
-			r.spawns, err = decodeIDs(v)
+			r.spawns, err = decodeStrings(v)
 			return err
 		}},
 		{source.Field{Name: "think_time_ms"}, func(r *dagRound, v json.RawMessage) error { return decodeMilliseconds(v, &r.think) }},
@@ -111,14 +111,14 @@ func (t *dagTables) conversationMembers() []member[dagConversation] {
 			return err
 		}},
 		{source.Field{"pre_session_spawns", "list of strings", "Ids of children that start before the first turn. Nothing waits for them."}, func(c *c, v json.RawMessage) (err error) {
-			c.pre, err = decodeIDs(v)
+			c.pre, err = decodeStrings(v)
 			return err
 		}},
 		{source.Field{"orchestrator", "boolean", "The conversation has no turns: it sends nothing and starts children in rounds."}, func(c *c, v json.RawMessage) error {
 			return decodeBool(v, &c.orchestrator)
 		}},
 		{source.Field{"spawns", "list of strings", "Orchestrator: ids of the children of each round."}, func(c *c, v json.RawMessage) (err error) {
-			c.spawns, err = decodeIDs(v)
+			c.spawns, err = decodeStrings(v)
 			return err
 		}},
 		{source.Field{"rounds", "integer, or list of {spawns, think_time_ms}", "Orchestrator: number of rounds, default 1, or the children of each round. A round begins when all children of the one before have ended."}, t.decodeRounds},
@@ -263,18 +263,6 @@ func decodeEither[T any](v json.RawMessage, name string, table []member[T], of f
 		out[i] = of(id)
 	}
 	return out, all.all()
-}
-
-// decodeIDs accepts a list of ids.
-func decodeIDs(v json.RawMessage) ([]string, error) {
-	items, err := decodeList(v)
-	ids := make([]string, len(items))
-	for i, item := range items {
-		if err := decodeString(item, &ids[i]); err != nil {
-			return nil, fmt.Errorf("item %d: %w", i, err)
-		}
-	}
-	return ids, err
 }
 
 func decodeBool(v json.RawMessage, to *bool) error {

@@ -85,10 +85,12 @@ func same(t *testing.T, want, got []*bench.Conversation) {
 }
 
 func TestTimestamps(t *testing.T) {
-	got, _ := mustRead(t, "single_turn", of(`{"text": "b", "timestamp": 250.5, "session_id": "s"}
+	o := of(`{"text": "b", "timestamp": 250.5, "session_id": "s"}
 {"text": "a", "timestamp": 0}
 {"text": "c", "delay": 10, "session_id": "s"}
-{"text": "d", "timestamp": 250}`))
+{"text": "d", "timestamp": 250}`)
+	o.Timed = true
+	got, _ := mustRead(t, "single_turn", o)
 	one := func(id string, turns ...bench.Turn) *bench.Conversation {
 		return &bench.Conversation{ID: id, Mode: bench.MessageArrayWithResponses, Turns: turns}
 	}
@@ -194,7 +196,9 @@ func TestShareGPT(t *testing.T) {
 func TestSageMaker(t *testing.T) {
 	const text = `{"captureData":{"endpointInput":{"data":"{\"messages\":[{\"role\":\"user\",\"content\":\"late\"}],\"max_tokens\":7,\"model\":\"m\"}","encoding":"JSON"},"endpointOutput":{"data":"{\"usage\":{\"prompt_tokens\":12}}","encoding":"JSON"}},"eventMetadata":{"inferenceTime":"2026-01-31T12:00:01.5Z","eventId":"b"},"eventVersion":"0"}
 {"captureData":{"endpointInput":{"data":"eyJtZXNzYWdlcyI6W3sicm9sZSI6InVzZXIiLCJjb250ZW50IjoiZWFybHkifV19"},"endpointOutput":{"data":"event: x","encoding":"JSON"}},"eventMetadata":{"inferenceTime":"2026-01-31T13:00:01+01:00"}}`
-	got, _ := mustRead(t, "sagemaker_data_capture", of(text))
+	o := of(text)
+	o.Timed = true
+	got, _ := mustRead(t, "sagemaker_data_capture", o)
 	one := func(id string, turn bench.Turn) *bench.Conversation {
 		return &bench.Conversation{ID: id, Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{turn}}
 	}
@@ -279,12 +283,12 @@ func TestProblems(t *testing.T) {
 		{"multi_turn", `{"session_id": "a"}`, "data.jsonl:1: turns is missing"},
 		{"multi_turn", `{"turns": []}`, "data.jsonl:1: turns: the list is empty"},
 		{"multi_turn", `{"turns": [{"text": "a"}, {"text": "", "foo_bar": 1}, 3]}`, "data.jsonl:1: turns[1].text: must not be empty\n" +
-			"data.jsonl:1: turns[1]: unknown member \"foo_bar\"; accepted: text, texts, role, timestamp, delay, output_length, extra, image, images, audio, audios, video, videos\n" +
+			"data.jsonl:1: turns[1]: unknown member \"foo_bar\"; accepted: text, texts, role, timestamp, delay, output_length, extra, image, images, audio, audios, video, videos, image_uuids\n" +
 			"data.jsonl:1: turns[2]: must be a JSON object, one on each line"},
 		{"multi_turn", `{"turns": [{"text": "a"}], "context_mode": "all"}`, `data.jsonl:1: context_mode: "all": must be one of deltas_without_responses, deltas_with_responses, message_array_with_responses`},
 		{"multi_turn", "{\"session_id\": \"s\", \"turns\": [{\"text\": \"a\"}]}\n{\"session_id\": \"s\", \"turns\": [{\"text\": \"a\"}], \"context_mode\": \"deltas_with_responses\"}",
 			`data.jsonl:2: session_id "s": its earlier records have the context mode deltas_without_responses, this one has deltas_with_responses`},
-		{"random_pool", `{"text": "a"}` + "\n" + `{"text": "a", "delay": 1}`, `data.jsonl:2: unknown member "delay"; accepted: text, texts, role, output_length, extra, image, images, audio, audios, video, videos, pool, type`},
+		{"random_pool", `{"text": "a"}` + "\n" + `{"text": "a", "delay": 1}`, `data.jsonl:2: unknown member "delay"; accepted: text, texts, role, output_length, extra, image, images, audio, audios, video, videos, image_uuids, pool, type`},
 		{"raw_payload", "{}\n[]", "data.jsonl:2: a body must be a JSON object"},
 		{"inputs_json", `{"data": [{"session_id": "a", "payloads": [{}, 1]}]}`, "data.jsonl: record 1: payloads[1]: must be an object, not 1"},
 		{"inputs_json", `{"data": [{"payloads": [{"prompt": "a"}], "context_mode": "deltas_without_responses"}]}`, "data.jsonl: record 1: payloads[0]: messages: must be a list of messages"},

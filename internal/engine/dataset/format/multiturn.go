@@ -39,7 +39,6 @@ func multiTurn() source.Format {
 		Name:   name,
 		Doc:    "One conversation per line. Each turn is sent with the turns before it and the server's answers to them.",
 		Fields: docs(table),
-		Timed:  true,
 		Hoist:  true,
 		Needs:  "turns with text, image, audio or video",
 		Detect: func(h *source.Head) bool {
@@ -84,7 +83,7 @@ func (d *rowReader) session(decoder *object[session], raw []byte) ([]source.Row,
 	for i, v := range s.turns {
 		r, t, wrong := d.read(v)
 		all = append(all, wrong.below(fmt.Sprintf("turns[%d]", i))...)
-		if out.Conversation.Turns[i] = t; unread(&t) {
+		if out.Conversation.Turns[i] = t; r.hasFiles(&t) {
 			refs[i] = &r.media
 		}
 	}

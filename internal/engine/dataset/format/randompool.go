@@ -207,7 +207,7 @@ func (p *pools) flatten() error {
 			named = named || r.named != nil
 			for class, a := range r.media {
 				b.media[class] = append(b.media[class], a.list...)
-				named = named || slices.ContainsFunc(a.list, func(m reference) bool { return m.name != "" })
+				named = named || slices.ContainsFunc(a.list, func(m reference) bool { return m.name != "" || m.uuid != "" })
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func (p *pools) flatten() error {
 	case len(p.names) > 1:
 		return fmt.Errorf("a number of texts or media per request other than 1 needs one pool; there are %d: %s", len(p.names), strings.Join(p.names, ", "))
 	case named:
-		return errors.New("a number of texts or media per request other than 1 needs records without names")
+		return errors.New("a number of texts or media per request other than 1 needs records without names and image_uuids")
 	}
 	p.batch = b
 	return nil

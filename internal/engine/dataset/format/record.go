@@ -23,6 +23,7 @@ type row struct {
 	output  bench.Tokens
 	extra   json.RawMessage
 	media   [3]attachment // by class
+	uuids   []string      // of the images
 }
 
 // hasMedia reports whether the record has images, audio or videos.
@@ -80,7 +81,10 @@ func rowMembers() []member[row] {
 		attached("audios", media.ClassAudio, "Alias of `audio`."),
 		attached("video", media.ClassVideo, "Videos (MP4, WebM and others), "+forms),
 		attached("videos", media.ClassVideo, "Alias of `video`."),
-		{Field: source.Field{Name: "image_uuids", Doc: "Not supported; records with this member are rejected."}},
+		{source.Field{"image_uuids", "list of strings", "Keys of the images in the server's cache, one for each image: `uuid` in vLLM's content parts. Without images, the keys alone are sent. Only for endpoint type chat."}, func(r *row, v json.RawMessage) (err error) {
+			r.uuids, err = decodeStrings(v)
+			return err
+		}},
 	}
 }
 
@@ -94,6 +98,9 @@ type rowReader struct {
 func (d *rowReader) read(raw []byte) (r row, t bench.Turn, all problems) {
 	if all = d.object.decode(&r, raw); len(all) > 0 {
 		return r, t, all
+	}
+	if problem := r.setUUIDs(); problem != "" {
+		all = append(all, problem)
 	}
 	if !r.hasText() && !r.hasMedia() {
 		all = append(all, "text is missing")
@@ -123,11 +130,12 @@ func mediaOf(t *bench.Turn) [3]*[]bench.Media {
 	return [...]*[]bench.Media{media.ClassImage: &t.Images, media.ClassAudio: &t.Audios, media.ClassVideo: &t.Videos}
 }
 
-// unread reports whether a turn has media whose files have not been read.
-func unread(t *bench.Turn) bool {
-	for _, list := range mediaOf(t) {
+// hasFiles reports whether a turn of this record has media that have to be read from
+// files.
+func (r *row) hasFiles(t *bench.Turn) bool {
+	for class, list := range mediaOf(t) {
 		for i := range *list {
-			if m := &(*list)[i]; m.URL == "" && m.Data == nil {
+			if r.media[class].list[i].isFile(&(*list)[i]) {
 				return true
 			}
 		}
@@ -204,15 +212,39 @@ func decodeText(v json.RawMessage) (labelled, error) {
 }
 
 func decodeContents(v json.RawMessage) ([]string, error) {
+	texts, err := decodeStrings(v)
+	if err != nil {
+		return nil, fmt.Errorf("contents: %w", err)
+	}
+	return texts, nil
+}
+
+// decodeStrings accepts a list of strings. Neither it nor a string may be empty.
+func decodeStrings(v json.RawMessage) ([]string, error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(v, &items); err != nil || len(items) == 0 {
-		return nil, fmt.Errorf("contents: must be a list of strings, not %s", clip(string(v)))
+		return nil, fmt.Errorf("must be a list of strings, not %s", clip(string(v)))
 	}
 	texts := make([]string, len(items))
 	for i, item := range items {
 		if err := decodeString(item, &texts[i]); err != nil {
-			return nil, fmt.Errorf("contents[%d]: %w", i, err)
+			return nil, fmt.Errorf("item %d: %w", i, err)
 		}
 	}
 	return texts, nil
+}
+
+// setUUIDs gives the images their keys and returns a problem, empty = none.
+func (r *row) setUUIDs() string {
+	images := &r.media[media.ClassImage]
+	if images.list == nil && r.uuids != nil {
+		*images = attachment{"image_uuids", make([]reference, len(r.uuids))}
+	}
+	if r.uuids != nil && len(r.uuids) != len(images.list) {
+		return fmt.Sprintf("image_uuids: %d keys for %d images; there must be one for each", len(r.uuids), len(images.list))
+	}
+	for i, uuid := range r.uuids {
+		images.list[i].uuid = uuid
+	}
+	return ""
 }

@@ -22,7 +22,6 @@ func singleTurn() source.Format {
 		Doc: "One request per line (JSONL; gzip and zstd are recognised). Records with the same `session_id` are " +
 			"sent one after the other, each as a complete request without history.",
 		Fields: docs(table),
-		Timed:  true,
 		Needs:  "text, image, audio or video, and no turns",
 		Detect: func(h *source.Head) bool {
 			return !h.Folder && !h.Table() && h.HasAny("text", "texts", "image", "images", "audio", "audios", "video", "videos") &&
@@ -42,7 +41,7 @@ func singleTurn() source.Format {
 					Session:      r.session,
 					Conversation: bench.Conversation{Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t}},
 				}
-				if unread(&t) {
+				if r.hasFiles(&t) {
 					out.Finish = func(turns []bench.Turn) error { return d.media.finish(&turns[0], &r.media) }
 				}
 				return []source.Row{out}, nil

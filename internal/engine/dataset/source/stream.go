@@ -40,9 +40,11 @@ type Format struct {
 	Folder  bool
 	Key     string
 	Numbers []string
-	// Timed means that conversations may have times. If the first one has one, they are
-	// returned in the order of their times.
-	Timed bool
+	// Trace means that the records are requests that were recorded, which are replayed at
+	// their times unless something else is requested. Timed reports whether a record has
+	// a time.
+	Trace bool
+	Timed func(h *Head) bool
 	// Clock means that the times are those of a clock: they are counted from the first.
 	Clock bool
 	// Hoist means that a first turn with the role system is the system message of its
@@ -157,7 +159,7 @@ func (s *stream) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.decode = s.format.New(&s.o)
-	s.ended, s.window, s.used, s.zero = false, newWindow(), newSessions(), nil
+	s.ended, s.window, s.used, s.zero = false, newWindow(s.o.Timed), newSessions(), nil
 	s.rows, s.entries, s.skipped, s.unused, s.unnamed = 0, 0, 0, 0, 0
 	return nil
 }
@@ -311,9 +313,6 @@ func (s *stream) add(r *Row, size int) {
 			t.MaxTokens = bench.Tokens(s.o.OSL.DrawInt(s.o.Seed.Index(bench.StreamMaxTokens, s.rows)))
 		}
 		s.rows++
-	}
-	if s.rows == len(r.Conversation.Turns) { // the first row
-		s.window.timed = s.format.Timed && r.Conversation.Turns[0].Timed
 	}
 	s.window.add(r, size)
 }

@@ -34,7 +34,9 @@ type part struct {
 	finish   func(turns []bench.Turn) error
 }
 
-func newWindow() window { return window{sessions: map[string]*pending{}} }
+func newWindow(timed bool) window {
+	return window{timed: timed, sessions: map[string]*pending{}}
+}
 
 // add adds a row to its conversation, or as a new one.
 func (w *window) add(r *Row, size int) {

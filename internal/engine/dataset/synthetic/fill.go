@@ -10,7 +10,7 @@ import (
 	"aiperfd/internal/engine/media"
 )
 
-// openMedia prepares the images and audio clips of the entries.
+// openMedia prepares the images, audio clips and videos of the entries.
 func (b *builder) openMedia(ctx context.Context) error {
 	bound := maxMadeBytes
 	if b.Images.BatchSize > 0 && b.Audio.BatchSize > 0 {
@@ -32,6 +32,9 @@ func (b *builder) openMedia(ctx context.Context) error {
 	if b.Audio.BatchSize > 0 {
 		s := &audioGenerator{Audio: b.Audio, seed: b.Seed}
 		b.audios = newMediaPool(b.Entries, turns, s.BatchSize, bound, s.size, s.produce)
+	}
+	if err := b.openVideos(ctx, turns); err != nil {
+		return fmt.Errorf("make videos: %w", err)
 	}
 	return nil
 }

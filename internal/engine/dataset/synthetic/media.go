@@ -102,6 +102,7 @@ type mediaPool struct {
 	turns   int // of an entry that have items of their own
 	batch   int // items of one turn
 	produce func(k int) (bench.Media, error)
+	limit   string       // why there are not more items
 	again   atomic.Bool  // items have been repeated
 	made    atomic.Int64 // items
 	bytes   atomic.Int64 // of them
@@ -132,7 +133,8 @@ func newMediaPool(entries, turns, batch, bound int, size func(k int) int, produc
 		}
 		n++
 	}
-	return &mediaPool{items: make([]item, n), turns: turns, batch: batch, produce: produce}
+	limit := fmt.Sprintf("more do not fit into %d MiB of memory", maxMadeBytes>>20)
+	return &mediaPool{items: make([]item, n), turns: turns, batch: batch, produce: produce, limit: limit}
 }
 
 // take returns the items of turn k of entry i. If not all fit into memory, items
@@ -147,18 +149,23 @@ func (s *mediaPool) take(i, k int) ([]bench.Media, error) {
 		if at >= len(s.items) {
 			s.again.Store(true)
 		}
-		it := &s.items[at%len(s.items)]
-		it.once.Do(func() {
-			it.media, it.err = s.produce(at % len(s.items))
-			s.made.Add(1)
-			s.bytes.Add(int64(len(it.media.Data)))
-		})
-		if it.err != nil {
-			return nil, it.err
+		var err error
+		if out[j], err = s.item(at % len(s.items)); err != nil {
+			return nil, err
 		}
-		out[j] = it.media
 	}
 	return out, nil
+}
+
+// item returns item k, which is generated if it was not needed before.
+func (s *mediaPool) item(k int) (bench.Media, error) {
+	it := &s.items[k]
+	it.once.Do(func() {
+		it.media, it.err = s.produce(k)
+		s.made.Add(1)
+		s.bytes.Add(int64(len(it.media.Data)))
+	})
+	return it.media, it.err
 }
 
 // warnings returns the warnings about a pool of images or audio clips.
@@ -169,8 +176,8 @@ func (s *mediaPool) warnings(things, advice string) []string {
 	var out []string
 	if s.again.Load() {
 		out = append(out, fmt.Sprintf(
-			"%d distinct generated %s are sent in turn, because more do not fit into %d MiB of memory: "+
-				"a server that caches them answers faster than it would", len(s.items), things, maxMadeBytes>>20))
+			"%d distinct generated %s are sent in turn, because %s: "+
+				"a server that caches them answers faster than it would", len(s.items), things, s.limit))
 	}
 	if mean := s.bytes.Load() / s.made.Load() * int64(s.batch); mean > manyBytes {
 		out = append(out, fmt.Sprintf(

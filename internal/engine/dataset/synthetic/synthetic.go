@@ -35,6 +35,7 @@ type Spec struct {
 	DelayRatio float64     // factor on think times, ≥ 0; 0 = no think time
 	BatchSize  int         // texts of one turn, ≥ 1
 	Corpus     string      // name of the corpus, see [Corpora]
+	Marker     int         // tokens of a marker that first turns get later, subtracted from their length
 
 	SharedSystem int // length of one system message for all conversations; 0 = none
 	UserContext  int // length of the context message of each conversation, all different; 0 = none
@@ -43,6 +44,7 @@ type Spec struct {
 
 	Images   Images
 	Audio    Audio
+	Videos   Videos
 	Rankings Rankings // given = a query and passages in place of texts
 }
 
@@ -50,10 +52,11 @@ type Spec struct {
 func Fields() []source.Field {
 	return []source.Field{
 		{"entries", "integer", "Distinct conversations."},
-		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template) are subtracted, to no less than 1."},
+		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template and, on first turns, of the marker of `cacheBust`) are subtracted, to no less than 1."},
 		{"prompts.osl", "distribution", "Maximum output tokens of each turn; not sent if absent."},
 		{"prompts.batchSize", "integer", "Texts per turn."},
 		{"prompts.corpus", "string", "Source of the texts, see below."},
+		{"prompts.cacheBust.target", "string", "Where prompts get a marker that keeps a prefix cache from hitting, see [prefix-caches.md](prefix-caches.md#cache-busting); files have `cacheBust.target`."},
 		{"turns", "distribution", "Turns per conversation."},
 		{"turnDelay", "distribution", "Think time before each turn except the first, in milliseconds."},
 		{"turnDelayRatio", "number", "Factor applied to think times."},
@@ -75,6 +78,18 @@ func Fields() []source.Field {
 		{"audio.depths", "list of integers", "Bits per sample (8, 16, 24 or 32); one is drawn for each clip."},
 		{"audio.sampleRates", "list of numbers", "Sample rates in kHz, or in Hz if above 96; one is drawn for each clip."},
 		{"audio.channels", "integer", "1 or 2."},
+		{"video.batchSize", "integer", "Videos per turn; 0 = none. Default 1 if any other video option is set. " +
+			"Videos are encoded before the load starts, by the program `ffmpeg`, which must be in PATH. At most 64 different ones are made, with 64 MiB; they differ in where the movement starts."},
+		{"video.width, video.height", "integer", "Pixels; both are required."},
+		{"video.duration", "number", "Seconds; default 1. A video has duration × fps frames, rounded down."},
+		{"video.fps", "integer", "Frames per second; default 4."},
+		{"video.synthType", "string", "moving_shapes (three shapes on black), grid_clock (a grid, a clock with two hands and the number of the frame), or noise, which does not compress."},
+		{"video.format", "string", "webm or mp4, with the index at the start."},
+		{"video.codec", "string", "ffmpeg's name of the video encoder; default libvpx-vp9. libx264 makes MP4 files that all servers read; it needs an even width and height."},
+		{"video.audio.channels", "integer", "Channels of the audio track, which is noise: 1 or 2; 0 (default) = no track."},
+		{"video.audio.codec", "string", "ffmpeg's name of the audio encoder: aac, libvorbis (default for webm) or libopus (default for mp4; always 48 kHz)."},
+		{"video.audio.sampleRate", "number", "Sample rate of the audio track in kHz, or in Hz if above 96; default 44.1."},
+		{"video.audio.depth", "integer", "Bits per sample of the noise before encoding: 8, 16, 24 or 32."},
 		{"rankings.passages", "distribution", "Passages per request. Endpoint types that rank receive a query and passages instead of prompts."},
 		{"rankings.passageTokens", "distribution", "Tokens of each passage."},
 		{"rankings.queryTokens", "distribution", "Tokens of each query."},
@@ -114,7 +129,7 @@ func (b *builder) check() error {
 	if _, err := text.FindCorpus(b.Corpus); err != nil {
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, b.Images.check(), b.Audio.check(), b.Rankings.check())...)
+	return errors.Join(append(errs, b.Images.check(), b.Audio.check(), b.Videos.check(), b.Rankings.check())...)
 }
 
 // Open returns the conversations of a specification. Each is generated when it is needed.
@@ -148,8 +163,8 @@ type builder struct {
 	prefixes []text.Prompt
 	special  int // tokens the server adds to a text
 
-	images, audios *mediaPool // nil = none
-	warnings       []string
+	images, audios, videos *mediaPool // nil = none
+	warnings               []string
 }
 
 // prepare generates what the entries share.
@@ -199,6 +214,7 @@ func (b *builder) describe() source.Description {
 	}
 	d.Warnings = append(d.Warnings, b.images.warnings("images", b.advice())...)
 	d.Warnings = append(d.Warnings, b.audios.warnings("audio clips", "")...)
+	d.Warnings = append(d.Warnings, b.videos.warnings("videos", "")...)
 	return d
 }
 
@@ -263,6 +279,9 @@ func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 	if t.Audios, err = b.audios.take(i, k); err != nil {
 		return fmt.Errorf("make audio: %w", err)
 	}
+	if t.Videos, err = b.videos.take(i, k); err != nil {
+		return fmt.Errorf("make videos: %w", err)
+	}
 	if b.OSL.Given() {
 		t.MaxTokens = bench.Tokens(b.OSL.DrawInt(d.output))
 	}
@@ -276,7 +295,11 @@ func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 func (b *builder) texts(t *bench.Turn, i, k int, d draws) error {
 	t.Texts = make([]string, b.BatchSize)
 	for j := range t.Texts {
-		n := max(1, b.ISL.DrawInt(d.length)-b.special)
+		n := b.ISL.DrawInt(d.length) - b.special
+		if k == 0 && j == 0 {
+			n -= b.Marker
+		}
+		n = max(1, n)
 		if n > maxPromptTokens {
 			return fmt.Errorf("a text of %d tokens: at most %d are accepted", n, maxPromptTokens)
 		}

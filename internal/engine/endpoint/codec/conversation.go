@@ -148,7 +148,11 @@ func appendParts(dst []byte, t *bench.Turn) []byte {
 	}
 	for i := range t.Images {
 		part("image_url")
-		dst = append(AppendMediaURL(append(dst, `{"url":`...), &t.Images[i]), '}', '}')
+		dst = append(AppendMediaURL(append(dst, `{"url":`...), &t.Images[i]), '}')
+		if uuid := t.Images[i].UUID; uuid != "" {
+			dst = AppendString(append(dst, `,"uuid":`...), uuid)
+		}
+		dst = append(dst, '}')
 	}
 	for i := range t.Audios {
 		if a := &t.Audios[i]; a.URL != "" {

@@ -18,9 +18,9 @@ func mediaSize(media []bench.Media) int {
 }
 
 // AppendMediaURL appends the location of media, as a JSON string: its URL, or a data URI
-// (RFC 2397) with its content.
+// (RFC 2397) with its content. It is empty if only the UUID is sent.
 func AppendMediaURL(dst []byte, m *bench.Media) []byte {
-	if m.URL != "" {
+	if m.URL != "" || m.Data == nil && m.UUID != "" {
 		return AppendString(dst, m.URL)
 	}
 	dst = append(dst, `"data:`...)

@@ -1,0 +1,138 @@
+package collect
+
+import (
+	"hash/maphash"
+	"math"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
+)
+
+// Repeats counts which prompts of a run, and which blocks of the prompts of a trace, had
+// been sent before. It takes less than 16 MiB, however long the run is; [distinct] says
+// how exact it is.
+//
+// The order in which requests return does not matter: of the requests with one prompt, all
+// but one are repetitions.
+type Repeats struct {
+	bust    plan.CacheBust
+	seed    maphash.Seed
+	prompts distinct
+	blocks  distinct
+	unit    inputUnit
+}
+
+// inputUnit is what the input of requests is measured in.
+type inputUnit uint8
+
+const (
+	unitUnknown inputUnit = iota // no request has succeeded yet
+	unitTokens
+	unitBytes // tokens are not counted
+)
+
+// NewRepeats returns a Repeats for the phases of a run.
+func NewRepeats(bust plan.CacheBust) *Repeats {
+	return &Repeats{bust: bust, seed: maphash.MakeSeed()}
+}
+
+// Phase returns the observer of a phase. It adds what it finds to the metrics.
+func (r *Repeats) Phase(set *metric.Set) Observer {
+	return &phaseRepeats{
+		run: r, set: set,
+		uniqueBefore: r.prompts.count(), inputBefore: r.prompts.sum(), blocksBefore: r.blocks.count(),
+	}
+}
+
+// phaseRepeats counts the repetitions of one phase: what is different in the run now,
+// less what was before the phase, is new.
+type phaseRepeats struct {
+	run *Repeats
+	set *metric.Set
+
+	sum                                     metric.Reuse
+	uniqueBefore, inputBefore, blocksBefore float64
+}
+
+var _ Observer = (*phaseRepeats)(nil)
+
+// Begin implements [Observer].
+func (p *phaseRepeats) Begin(Load) {}
+
+// Look implements [Observer].
+func (p *phaseRepeats) Look(*Look) {}
+
+// Observe implements [Observer]. Requests that were not sent completely do not count.
+func (p *phaseRepeats) Observe(rec *bench.Record) {
+	if rec.Content.Prompt == 0 || rec.Stamps.Wrote == 0 {
+		return
+	}
+	r, s := p.run, &p.sum
+	input := r.input(rec)
+	r.prompts.add(rec.Content.Prompt, input)
+	s.Requests++
+	s.Input += float64(input)
+	s.Unique = between(0, r.prompts.count()-p.uniqueBefore, s.Requests)
+	s.UniqueInput = between(0, r.prompts.sum()-p.inputBefore, s.Input)
+	if n := len(rec.Content.Blocks); n > 0 {
+		r.addBlocks(rec)
+		s.Blocks += float64(n)
+		s.Hits = between(0, s.Blocks-(r.blocks.count()-p.blocksBefore), s.Blocks)
+	}
+	if u := rec.Answer.Usage; u != nil && u.Input != nil && rec.Turn == 0 && rec.OK() {
+		s.FirstInput += float64(*u.Input)
+		if u.Cached != nil {
+			s.FirstCached += float64(*u.Cached)
+			s.CachedReported = true
+		}
+	}
+	p.set.Reused(*s)
+}
+
+// between returns v, or the bound that it exceeds: estimates may.
+func between(least, v, most float64) float64 { return min(max(least, v), most) }
+
+// input returns the size of the input of a request. The first request that succeeds
+// decides for the run whether that is in tokens or in bytes.
+func (r *Repeats) input(rec *bench.Record) uint32 {
+	if r.unit == unitUnknown && rec.OK() {
+		r.unit = unitBytes
+		if rec.InputTokens != nil {
+			r.unit = unitTokens
+		}
+	}
+	var size int64
+	switch r.unit {
+	case unitUnknown:
+	case unitTokens:
+		if rec.InputTokens != nil {
+			size = int64(*rec.InputTokens)
+		}
+	case unitBytes:
+		size = int64(rec.Conn.Sent)
+	}
+	return uint32(min(max(0, size), math.MaxUint32))
+}
+
+// addBlocks adds the blocks of a prompt. A block is the same as another one if all blocks
+// before it are, too. Prompts that begin with different markers have none in common.
+func (r *Repeats) addBlocks(rec *bench.Record) {
+	begin := rec.Model
+	if !r.bust.Suffix {
+		begin += rec.Content.Marker
+	}
+	chain := maphash.String(r.seed, begin)
+	for _, id := range rec.Content.Blocks {
+		chain = mix(chain ^ mix(uint64(id)))
+		r.blocks.add(max(1, chain), 0)
+	}
+}
+
+// mix is the finalizer of SplitMix64, a bijection without visible structure.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/export"
+	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/plan"
+)
+
+func TestCacheWarnings(t *testing.T) {
+	type values map[string]float64
+	const unique, repeated, cached, first, theory = "unique_prompt_ratio", "repeated_input_pct", "overall_usage_prompt_cache_read_pct",
+		"first_turn_cache_read_pct", "theoretical_prefix_cache_hit"
+	const advice = "; send more distinct ones, or use --cache-bust per_request"
+	prefix := func(p *plan.Plan) { p.CacheBust = plan.CacheBust{Target: "first_turn_prefix"} }
+	each := func(p *plan.Plan) {
+		p.CacheBust = plan.CacheBust{Target: "per_request", System: true, EachRequest: true}
+	}
+	suffix := func(p *plan.Plan) { p.CacheBust = plan.CacheBust{Target: "first_turn_suffix", Suffix: true} }
+	reset := func(p *plan.Plan) { p.Reset = &plan.CacheReset{Run: true} }
+	unlike := func(p *plan.Plan) { p.Dataset.Options.Synthetic.Corpus = "unique" }
+	both := func(changes ...func(*plan.Plan)) func(*plan.Plan) {
+		return func(p *plan.Plan) {
+			for _, change := range changes {
+				change(p)
+			}
+		}
+	}
+	system := func(p *plan.Plan) { p.Dataset.Options.System = "s" }
+	plain := func(*plan.Plan) {}
+	tests := []struct {
+		name   string
+		change func(*plan.Plan)
+		values values
+		want   string
+	}{
+		{"nothing was sent", prefix, values{}, ""},
+		{"no repetition", plain, values{unique: 1, repeated: 0}, ""},
+		{"few repetitions", plain, values{unique: 0.995, repeated: 0.5}, ""},
+		{"repetitions", plain, values{unique: 0.1, repeated: 88},
+			"repeated-prompts: 90.0 % of prompts had been sent before in the run: a server with a prefix cache computes them faster; send more distinct ones (--num-dataset-entries), or use --cache-bust"},
+		{"repetitions that the user wants", func(p *plan.Plan) { p.Dataset.Options.Synthetic.PrefixPool = 2 }, values{unique: 0.1, repeated: 88}, ""},
+		{"repetitions of a trace", plain, values{unique: 0.1, repeated: 88, theory: 90}, ""},
+		{"repetitions of vectors", func(p *plan.Plan) { p.Kind.Caps.ProducesTokens = false }, values{unique: 0.1, repeated: 88}, ""},
+		{"marked and cold", prefix, values{unique: 1, repeated: 0, cached: 40, first: 1}, ""}, // later turns have a history
+		{"marked and warm", prefix, values{unique: 1, repeated: 0, cached: 40, first: 40},
+			"cache-not-cold: --cache-bust first_turn_prefix asks for a cold prefix cache, but the server had cached 40.0 % of the prompt tokens of first turns, and the run did not repeat prompts: they begin alike, or an earlier run has sent them"},
+		{"marked after a shared system message", both(prefix, system), values{unique: 1, repeated: 0, cached: 40, first: 40}, ""},
+		{"marked at the end", suffix, values{unique: 1, repeated: 0, cached: 40, first: 40}, ""},
+		{"every request marked, later turns warm", both(each, system), values{unique: 1, repeated: 0, cached: 40, first: 1},
+			"cache-not-cold: --cache-bust per_request asks for a cold prefix cache, but the server had cached 40.0 % of the prompt tokens, and the run did not repeat prompts: they begin alike, or an earlier run has sent them"},
+		{"unique corpus", unlike, values{unique: 1, repeated: 0, cached: 9, first: 9},
+			"cache-not-cold: --prompt-corpus unique asks for a cold prefix cache, but the server had cached 9.0 % of the prompt tokens of first turns, and the run did not repeat prompts: they begin alike, or an earlier run has sent them"},
+		{"reset and repeated", reset, values{unique: 0.25, repeated: 70, cached: 60, first: 60},
+			"cache-not-cold: --reset-kv-cache asks for a cold prefix cache, but the server had cached 60.0 % of the prompt tokens of first turns: 75.0 % of prompts had been sent before in the run" + advice},
+		{"reset and repeated, and the server says nothing", reset, values{unique: 0.25, repeated: 70},
+			"cache-not-cold: --reset-kv-cache asks for a cold prefix cache, but 75.0 % of prompts had been sent before in the run" + advice},
+		{"reset, and the server says nothing", reset, values{unique: 0.99, repeated: 1}, ""},
+		{"reset and cold", reset, values{unique: 0.25, repeated: 70, cached: 0, first: 0}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := &Input{Plan: &plan.Plan{Measure: plan.Measure{}}}
+			in.Plan.Kind.Caps = bench.Caps{ProducesTokens: true}
+			tt.change(in.Plan)
+			rep := &export.Report{}
+			for tag, v := range tt.values {
+				def, ok := metric.Lookup(tag)
+				if !ok {
+					t.Fatalf("there is no metric %s", tag)
+				}
+				r := metric.Result{Def: def}
+				r.Set(metric.Avg, v)
+				rep.Results = append(rep.Results, r)
+			}
+			got := ""
+			for _, w := range append(cacheNotCold(in, rep), repeatedPrompts(in, rep)...) {
+				got += w.Code + ": " + w.Detail
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
