@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/json"
 	"io"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -48,8 +47,10 @@ func (c *datasetCompiler) compile(p *Plan) {
 	if d.Type == "file" {
 		name = d.Format
 		o.File, o.OSL, o.Open = c.file(d), c.dist("datasets/0/osl", d.OSL), c.mediaFiles(d.Path)
+		o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+		p.Tokens.Optional = p.Tokens.Optional && !counts(name)
 		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic, o.OSL = c.synthetic(d), c.dist("datasets/0/prompts/osl", d.Prompts.OSL)
@@ -60,6 +61,30 @@ func (c *datasetCompiler) compile(p *Plan) {
 			return
 		}
 	}
+}
+
+// counts reports whether a format of files needs a tokenizer.
+func counts(name string) bool {
+	return slices.ContainsFunc(dataset.Kinds(), func(k dataset.Kind) bool { return k.Name == name && k.File && k.Format.Counts })
+}
+
+// batch returns the numbers of texts and media per request that a document gives for a
+// dataset of a file.
+func batch(d *config.Dataset) map[string]int {
+	n := map[string]int{}
+	if d.Prompts.BatchSize > 0 {
+		n["prompts"] = d.Prompts.BatchSize
+	}
+	if d.Images != nil && d.Images.BatchSize != nil {
+		n["images"] = *d.Images.BatchSize
+	}
+	if d.Audio != nil && d.Audio.BatchSize != nil {
+		n["audio"] = *d.Audio.BatchSize
+	}
+	if d.Video != nil && d.Video.BatchSize != nil {
+		n["video"] = *d.Video.BatchSize
+	}
+	return n
 }
 
 // sharedText names the member that adds a system message to all conversations, or a
@@ -97,7 +122,8 @@ func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 func (c *datasetCompiler) file(d *config.Dataset) file.File {
 	f := file.File{Path: d.Path}
 	if !c.doc.Trusted() && d.Path != "" {
-		f.FS, f.Path, f.MaxBytes = documentFiles{c.doc, d.Path}, documentFile, file.UntrustedMaxBytes
+		f.FS, f.Path = c.doc.DataFile(d.Path)
+		f.MaxBytes = file.UntrustedMaxBytes
 	}
 	for _, r := range d.Records {
 		raw, err := json.Marshal(r)
@@ -124,24 +150,6 @@ func (c *datasetCompiler) synthetic(d *config.Dataset) synthetic.Spec {
 	}
 	c.media(d, &s)
 	return s
-}
-
-// documentFile is the name of the one file of a documentFiles.
-const documentFile = "data"
-
-// documentFiles is a file system with one file, which an untrusted document names. It
-// is opened within the bounds of the document.
-type documentFiles struct {
-	doc  *config.Document
-	path string
-}
-
-// Open implements fs.FS.
-func (d documentFiles) Open(name string) (fs.File, error) {
-	if name != documentFile {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return d.doc.Open(d.path)
 }
 
 // dist compiles a distribution; an absent one compiles to the zero value.

@@ -145,6 +145,10 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
 	},
+	"datasets.skipBadLines": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].SkipBadLines = 3
+	},
 	"datasets.replaySpeedup":        func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
 	"datasets.onTurnError":          func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
 	"datasets.dagFailFast":          func(d *config.Document) { d.Benchmark.Datasets[0].DAGFailFast = true },
@@ -268,6 +272,9 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 		}
 		if strings.HasSuffix(name, "Offset") {
 			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
+		}
+		if name == "datasets.skipBadLines" || name == "datasets.osl" {
+			toFile(before)
 		}
 		change(after)
 		if a, b := digest(t, before), digest(t, after); a == b {
