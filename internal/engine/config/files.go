@@ -84,6 +84,18 @@ func (l *loader) checkFile(path, name string) {
 	}
 }
 
+// checkData reports the path of a dataset that cannot be read. A trusted document may
+// also name a folder, or a pipe, which is not opened: its data can be read only once.
+func (l *loader) checkData(path, name string) {
+	if !l.options.Untrusted {
+		const readable = fs.ModeDir | fs.ModeNamedPipe
+		if info, err := os.Stat(name); err == nil && info.Mode()&readable != 0 {
+			return
+		}
+	}
+	l.checkFile(path, name)
+}
+
 // fileComplaint returns why a file cannot be read, or "". With roots, it gives the
 // same reason for files that are missing and files outside of the roots.
 func fileComplaint(name string, roots []string) string {

@@ -313,6 +313,10 @@ func flagFor(path string) string {
 		return "--input-file"
 	case "benchmark.phases.*.rate":
 		return "--request-rate"
+	case "benchmark.datasets.*.prompts.isl":
+		return "--isl"
+	case "benchmark.datasets.*.prompts.osl":
+		return "--osl"
 	}
 	return ""
 }
