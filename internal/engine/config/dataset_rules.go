@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/config/tree"
@@ -43,7 +43,7 @@ func (c datasetRules) only(kind, fields string) {
 func (c datasetRules) checkFileDataset() {
 	d, path := c.dataset, c.path
 	if !c.failed[path+".format"] { // another format might have them
-		c.only("synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings warmup")
+		c.only("synthetic", "prefixPrompts turns turnDelay turnDelayRatio rankings warmup")
 	}
 	hasPath, hasRecords := c.has(path+".path"), c.has(path+".records")
 	switch {
@@ -56,18 +56,36 @@ func (c datasetRules) checkFileDataset() {
 	if len(d.Records) > many {
 		c.Warn(c.where(path+".records"), CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
 	}
-	if info, err := os.Stat(d.Path); err == nil && info.IsDir() && !c.options.Untrusted {
-		at := c.where(path + ".path")
-		c.failed[path+".path"] = true
-		c.Fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: a folder of files", Label(at))
+	c.checkData(path+".path", d.Path)
+}
+
+// checkBatches checks the fields of generated content in a dataset of a file: only
+// numbers of texts and media per request, and only if the format draws them.
+func (c datasetRules) checkBatches() {
+	d, path := c.dataset, c.path
+	if d.Type != "file" || c.failed[path+".format"] || d.Format == "" {
 		return
 	}
-	c.checkData(path+".path", d.Path)
+	if !slices.Contains(c.options.Choices.Drawn, d.Format) {
+		c.only("synthetic", "prompts images audio video")
+		return
+	}
+	for _, field := range []string{"prompts", "images", "audio", "video"} {
+		n := c.at(path + "." + field)
+		if n == nil || n.Shape != tree.Object {
+			continue
+		}
+		for _, m := range n.Members {
+			if m.Name != "batchSize" {
+				c.conflict(path+"."+field+"."+m.Name, "only valid for datasets of type synthetic")
+			}
+		}
+	}
 }
 
 func (c datasetRules) checkSynthetic() {
 	d, path := c.dataset, c.path
-	c.only("file", "path format records osl replaySpeedup")
+	c.only("file", "path format records osl replaySpeedup skipBadLines")
 	c.checkWarmupMarker()
 	c.checkMedia()
 	c.checkLengths()

@@ -168,6 +168,7 @@ type Dataset struct {
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
 	Path             string        `json:"path,omitempty" validate:"min=1"`                   // type file
 	Format           string        `json:"format,omitempty" choices:"formats"`                // type file; default: what the first record looks like
+	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"`           // type file: records with problems that are skipped; default 0
 	Records          []Object      `json:"records,omitempty" validate:"min=1"`                // type file: inline instead of path
 	Warmup           string        `json:"warmup,omitempty" validate:"oneof=shared separate"` // conversations of the warm-up: shared (default), separate; type synthetic
 	OSLExact         bool          `json:"oslExact"`                                          // make the server generate as many tokens as requested

@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 
-	"aiperfd/internal/engine/config/detect"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -17,17 +16,16 @@ const FixedSchedule = "fixed_schedule"
 // runs when the format of the dataset is known, and before the types of phases are set.
 func (f filler) followTrace() {
 	b := &f.doc.Benchmark
-	if !f.doc.isTrace() {
+	if !f.isTrace() {
 		return
 	}
-	d := &b.Datasets[0]
-	replayed := !f.noSchedule && f.first(d).Timed(d.Format)
+	replayed := f.timed && !f.noSchedule
 	for i := range b.Phases {
 		p, path := &b.Phases[i], PhasePath(i)
 		if p.Kind != "profiling" {
 			continue
 		}
-		if f.inferred(path+".requests") && (replayed || f.doc.isOnce()) {
+		if f.inferred(path+".requests") && (replayed || f.isOnce()) {
 			f.forget(path + ".requests")
 			p.Requests = nil
 		}
@@ -66,23 +64,6 @@ func (f filler) otherwise(path string) string {
 	return "give the phase another type than " + FixedSchedule
 }
 
-// first returns the first record of a dataset, as far as it can be read in advance.
-func (f filler) first(d *Dataset) detect.Record {
-	switch {
-	case len(d.Records) > 0:
-		record := make(detect.Record)
-		for _, m := range d.Records[0].Members() {
-			record[m.Name] = m.Value
-		}
-		return record
-	case d.Path != "" && !(f.options.Untrusted && len(f.options.DataRoots) == 0):
-		if start, err := f.head(d.Path, maxTemplate); err == nil {
-			return detect.First(start, maxTemplate)
-		}
-	}
-	return nil
-}
-
 // forget drops a value that was chosen.
 func (l *loader) forget(path string) {
 	at := CanonicalPointer(path)
@@ -91,18 +72,18 @@ func (l *loader) forget(path string) {
 }
 
 // isTrace reports whether the dataset is a trace.
-func (d *Document) isTrace() bool {
-	if len(d.Benchmark.Datasets) != 1 {
+func (l *loader) isTrace() bool {
+	if len(l.doc.Benchmark.Datasets) != 1 {
 		return false
 	}
-	set := &d.Benchmark.Datasets[0]
-	return set.Type == "file" && detect.IsTrace(set.Format)
+	set := &l.doc.Benchmark.Datasets[0]
+	return set.Type == "file" && slices.Contains(l.options.Choices.Traces, set.Format)
 }
 
 // isOnce reports whether a phase without a bound is one pass over the dataset: a trace
 // that is read in its order.
-func (d *Document) isOnce() bool {
-	return d.isTrace() && d.Benchmark.Datasets[0].Sampling == "sequential"
+func (l *loader) isOnce() bool {
+	return l.isTrace() && l.doc.Benchmark.Datasets[0].Sampling == "sequential"
 }
 
 // checkSchedule checks the fields of a replay, and that only a replay has them. It needs

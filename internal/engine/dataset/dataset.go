@@ -31,9 +31,7 @@ type Kind struct {
 	Trace  bool           // reads [Options.Trace]; generates prompts
 	Doc    string         // a sentence or two for the documentation
 	Fields []source.Field // members of a record or options, for the documentation
-	// BlockSize is the number of tokens that a hash id of a record stands for, unless
-	// the document has another one; 0 = records have no hash ids.
-	BlockSize int
+	Format *source.Format // of files
 	// Open opens the dataset. The errors are mistakes of the user: bad options, a file
 	// that cannot be read, or a [*file.FileError].
 	Open func(context.Context, Options) (source.Source, error)
@@ -52,7 +50,7 @@ func Kinds() []Kind {
 	}}
 	for _, f := range format.Formats() {
 		kinds = append(kinds, Kind{
-			Name: f.Name, File: true, Doc: f.Doc, Fields: f.Fields, BlockSize: f.BlockSize,
+			Name: f.Name, File: true, Doc: f.Doc, Fields: f.Fields, Format: &f,
 			Open: func(ctx context.Context, o Options) (source.Source, error) {
 				return source.OpenFile(ctx, &f, o.Options)
 			},
@@ -60,7 +58,7 @@ func Kinds() []Kind {
 	}
 	for _, f := range trace.Formats() {
 		kinds = append(kinds, Kind{
-			Name: f.Name, File: true, Trace: true, Doc: f.Doc, Fields: f.Fields, BlockSize: f.BlockSize,
+			Name: f.Name, File: true, Trace: true, Doc: f.Doc, Fields: f.Fields, Format: &f,
 			Open: func(ctx context.Context, o Options) (source.Source, error) {
 				return trace.Open(ctx, f.Name, o.Options, o.Trace)
 			},

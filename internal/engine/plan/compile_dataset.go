@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/json"
 	"io"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -56,6 +55,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 	if d.Type == "file" {
 		name = d.Format
 		o.File, o.OSL, o.Open = c.file(d), c.dist("datasets/0/osl", d.OSL), c.mediaFiles(d.Path)
+		o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
 		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
@@ -67,7 +67,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 		if kind.Name == name {
 			o.BlockSize = c.blockSize(d, kind)
 			// Traces may need generated prompts; their records are not known yet.
-			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace
+			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace && !(kind.File && kind.Format.Counts)
 			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate, SeparateWarmup: d.Warmup == "separate"}
 			return
 		}
@@ -123,13 +123,36 @@ func window(phases []Phase, o *source.Options) {
 
 // blockSize returns the number of tokens per hash id; 0 = the format has no hash ids.
 func (c *datasetCompiler) blockSize(d *config.Dataset, kind dataset.Kind) int {
+	block := 0
+	if kind.File {
+		block = kind.Format.BlockSize
+	}
 	switch {
 	case d.BlockSize == nil:
-		return kind.BlockSize
-	case kind.BlockSize == 0:
+		return block
+	case block == 0:
 		c.problem("datasets/0/blockSize", "conflict", "only formats of traces with hash ids have blocks, and %s is none", kind.Name)
 	}
 	return *d.BlockSize
+}
+
+// batch returns the numbers of texts and media per request that a document gives for a
+// dataset of a file.
+func batch(d *config.Dataset) map[string]int {
+	n := map[string]int{}
+	if d.Prompts.BatchSize > 0 {
+		n["prompts"] = d.Prompts.BatchSize
+	}
+	if d.Images != nil && d.Images.BatchSize != nil {
+		n["images"] = *d.Images.BatchSize
+	}
+	if d.Audio != nil && d.Audio.BatchSize != nil {
+		n["audio"] = *d.Audio.BatchSize
+	}
+	if d.Video != nil && d.Video.BatchSize != nil {
+		n["video"] = *d.Video.BatchSize
+	}
+	return n
 }
 
 // sharedText names the member that adds a system message to all conversations, or a
@@ -167,7 +190,8 @@ func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 func (c *datasetCompiler) file(d *config.Dataset) file.File {
 	f := file.File{Path: d.Path}
 	if !c.doc.Trusted() && d.Path != "" {
-		f.FS, f.Path, f.MaxBytes = documentFiles{c.doc, d.Path}, documentFile, file.UntrustedMaxBytes
+		f.FS, f.Path = c.doc.DataFile(d.Path)
+		f.MaxBytes = file.UntrustedMaxBytes
 	}
 	for _, r := range d.Records {
 		raw, err := json.Marshal(r)
@@ -198,24 +222,6 @@ func (c *datasetCompiler) synthetic(d *config.Dataset) synthetic.Spec {
 	}
 	c.media(d, &s)
 	return s
-}
-
-// documentFile is the name of the one file of a documentFiles.
-const documentFile = "data"
-
-// documentFiles is a file system with one file, which an untrusted document names. It
-// is opened within the bounds of the document.
-type documentFiles struct {
-	doc  *config.Document
-	path string
-}
-
-// Open implements fs.FS.
-func (d documentFiles) Open(name string) (fs.File, error) {
-	if name != documentFile {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return d.doc.Open(d.path)
 }
 
 // dist compiles a distribution; an absent one compiles to the zero value.

@@ -159,6 +159,10 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
 	},
+	"datasets.skipBadLines": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].SkipBadLines = 3
+	},
 	"datasets.blockSize": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)
@@ -303,6 +307,9 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 		}
 		if strings.HasSuffix(name, "Offset") {
 			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
+		}
+		if name == "datasets.skipBadLines" || name == "datasets.osl" {
+			toFile(before)
 		}
 		change(after)
 		if a, b := digest(t, before), digest(t, after); a == b {

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"aiperfd/internal/engine/config"
 )
 
 // TestSchedule: replays of traces, and traces that are not replayed.
@@ -70,7 +68,6 @@ func TestSchedule(t *testing.T) {
 				argv = append(argv, arg)
 			}
 			f, _ := parseFlags(argv, nil)
-			f.Options.Choices.Formats = append(f.Options.Choices.Formats, config.Choice{Name: "mooncake_trace"})
 			d, _, err := f.Document()
 			var got []string
 			if err != nil {

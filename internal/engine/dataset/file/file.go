@@ -51,6 +51,23 @@ func (f File) Check() error {
 	return nil
 }
 
+// Name returns the name of the file for messages.
+func (f File) Name() string {
+	if f.Path == "" {
+		return "inline records"
+	}
+	return f.Path
+}
+
+// IsFolder reports whether the path is that of a folder.
+func (f File) IsFolder() bool {
+	if f.Path == "" {
+		return false
+	}
+	info, err := f.stat()
+	return err == nil && info.IsDir()
+}
+
 // Rewindable reports whether opening the file again gives the same records: it is not a
 // pipe or a device. A file that is missing is not rewindable.
 func (f File) Rewindable() bool {

@@ -72,7 +72,11 @@ type Options struct {
 	// included; Until nil = no bound.
 	From    time.Duration
 	Until   *time.Duration
-	SkipBad int // records with problems that are skipped before reading fails
+	SkipBad int  // records with problems that are skipped before reading fails
+	Systems bool // the endpoint type takes system messages
+	// Batch is the number of texts, images, audio clips and videos per request of
+	// datasets that draw them; nil = those of the records.
+	Batch map[string]int
 }
 
 // within reports whether a conversation begins within the bounds.

@@ -21,6 +21,10 @@ func bailian() format {
 				"conversations along `parent_chat_id`, in the order of the file; a parent stands before its children. " +
 				"Each request has a complete prompt, so that no history is added to it. AIPerf 0.13 adds the history.",
 			BlockSize: 16,
+			Trace:     true,
+			Timed:     func(*source.Head) bool { return true },
+			Needs:     "chat_id and input_length",
+			Detect:    func(h *source.Head) bool { return !h.Folder && h.HasAny("chat_id") && h.HasAny("input_length") },
 			Fields: []source.Field{
 				{Name: "chat_id", Type: "integer", Doc: "Id of the request; required."},
 				{Name: "parent_chat_id", Type: "integer", Doc: "Id of the request before it in the conversation; -1 = none."},

@@ -20,6 +20,13 @@ func mooncake() format {
 				"conversation, whose records are all `messages`, all `payload`, or none of them; prompts are then sent with the history " +
 				"of the conversation, messages and payloads as they are. Unknown members are ignored.",
 			BlockSize: defaultBlockSize,
+			Trace:     true,
+			Timed:     func(h *source.Head) bool { return h.HasAny("timestamp") },
+			Needs:     "input_length, text_input or payload, or messages with timestamp, delay, session_id or output_length",
+			Detect: func(h *source.Head) bool {
+				return !h.Folder && !h.Table() && !h.HasAny("chat_id") && (h.HasAny("input_length", "text_input", "payload") ||
+					h.HasAny("messages") && h.HasAny("timestamp", "delay", "session_id", "output_length"))
+			},
 			Fields: []source.Field{
 				{Name: "input_length", Type: "integer", Doc: "Tokens of a prompt that is generated."},
 				{Name: "hash_ids", Type: "list of integers", Doc: "Ids of the blocks of the prompt, each of `blockSize` tokens (default 512): " +
