@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -97,7 +98,9 @@ func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 func (c *datasetCompiler) file(d *config.Dataset) file.File {
 	f := file.File{Path: d.Path}
 	if !c.doc.Trusted() && d.Path != "" {
-		f.FS, f.Path, f.MaxBytes = documentFiles{c.doc, d.Path}, documentFile, file.UntrustedMaxBytes
+		// The name without its folder is enough for messages and for the container.
+		f.Path, f.MaxBytes = path.Base(filepath.ToSlash(d.Path)), file.UntrustedMaxBytes
+		f.FS = documentFile{c.doc, f.Path, d.Path}
 	}
 	for _, r := range d.Records {
 		raw, err := json.Marshal(r)
@@ -126,19 +129,16 @@ func (c *datasetCompiler) synthetic(d *config.Dataset) synthetic.Spec {
 	return s
 }
 
-// documentFile is the name of the one file of a documentFiles.
-const documentFile = "data"
-
-// documentFiles is a file system with one file, which an untrusted document names. It
-// is opened within the bounds of the document.
-type documentFiles struct {
-	doc  *config.Document
-	path string
+// documentFile is a file system with one file, which an untrusted document names by its
+// path. It is opened within the bounds of the document.
+type documentFile struct {
+	doc        *config.Document
+	name, path string
 }
 
 // Open implements fs.FS.
-func (d documentFiles) Open(name string) (fs.File, error) {
-	if name != documentFile {
+func (d documentFile) Open(name string) (fs.File, error) {
+	if name != d.name {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return d.doc.Open(d.path)
