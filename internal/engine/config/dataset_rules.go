@@ -19,9 +19,19 @@ func (c datasetRules) check() {
 	if n := c.at(path); n == nil || n.Shape != tree.Object || c.failed[path+".type"] {
 		return
 	}
-	if d.Type == "file" || d.Type == "" && (c.has(path+".path") || c.has(path+".records")) {
+	switch {
+	case d.Type == "public" || d.Type == "" && c.has(path+".dataset"):
+		c.checkPublic()
+	case d.Type == "file" || d.Type == "" && (c.has(path+".path") || c.has(path+".records")):
+		c.only("public", "dataset hfSubset hfSplit hfRevision")
 		c.checkFileDataset()
-	} else {
+		if d.Format != "" && d.Format != "columns" && !c.failed[path+".format"] {
+			for _, at := range c.columns() {
+				c.conflict(at, "only valid for the format columns and for public datasets hf:ORG/NAME")
+			}
+		}
+	default:
+		c.only("public", "dataset hfSubset hfSplit hfRevision")
 		c.checkSynthetic()
 	}
 	c.checkSystemPrompt()
@@ -39,10 +49,41 @@ func (c datasetRules) only(kind, fields string) {
 	}
 }
 
+// columns returns the paths of the names of columns that are given.
+func (c datasetRules) columns() []string {
+	if !c.has(c.path + ".columns") {
+		return nil
+	}
+	return c.deepest(c.path + ".columns")
+}
+
+// checkPublic checks a public dataset. Its name is checked when the plan is made.
+func (c datasetRules) checkPublic() {
+	d, path := c.dataset, c.path
+	c.only("synthetic", syntheticFields)
+	c.only("file", "format records replaySpeedup")
+	hub := strings.HasPrefix(d.Dataset, "hf:")
+	switch {
+	case !c.has(path + ".dataset"):
+		c.require(path+".dataset", "dataset: a public dataset needs its name")
+	case hub && c.options.Untrusted && !c.options.AllowDownload:
+		c.failValue(c.at(path+".dataset"), CodeNotAllowed, "datasets by their id are allowed by: serve --allow-download")
+	}
+	if !hub {
+		for _, at := range c.columns() {
+			c.conflict(at, "only valid for the format columns and for public datasets hf:ORG/NAME")
+		}
+	}
+	c.checkFile(path+".path", d.Path)
+}
+
+// syntheticFields are the fields that only datasets of type synthetic have.
+const syntheticFields = "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings"
+
 func (c datasetRules) checkFileDataset() {
 	d, path := c.dataset, c.path
 	if !c.failed[path+".format"] { // another format might have them
-		c.only("synthetic", "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings")
+		c.only("synthetic", syntheticFields)
 	}
 	hasPath, hasRecords := c.has(path+".path"), c.has(path+".records")
 	switch {
@@ -66,7 +107,7 @@ func (c datasetRules) checkFileDataset() {
 
 func (c datasetRules) checkSynthetic() {
 	d, path := c.dataset, c.path
-	c.only("file", "path format records osl replaySpeedup")
+	c.only("file", "path format records columns osl replaySpeedup")
 	c.checkWarmupMarker()
 	c.checkMedia()
 	if delay := path + ".turnDelay"; d.TurnDelay.Stddev > 0 && (d.TurnDelay.Mean == nil || *d.TurnDelay.Mean == 0) {

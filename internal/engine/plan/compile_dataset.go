@@ -14,10 +14,12 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/public"
 	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/media"
 )
 
@@ -46,8 +48,17 @@ func (c *datasetCompiler) compile(p *Plan) {
 	}
 	o.Timed = slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Replay != nil })
 	name := d.Type
-	if d.Type == "file" {
-		name = d.Format
+	if d.Type == "public" {
+		o.Public = c.public(d)
+	}
+	if d.Type != "synthetic" {
+		if d.Type == "file" {
+			name = d.Format
+		}
+		o.Columns = source.Columns{
+			Prompt: column(d.Columns.Prompt), System: column(d.Columns.System),
+			OutputTokens: column(d.Columns.OutputTokens), Image: column(d.Columns.Image),
+		}
 		o.File, o.OSL, o.Open = c.file(d), c.dist("datasets/0/osl", d.OSL), c.mediaFiles(d.Path)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
@@ -61,6 +72,25 @@ func (c *datasetCompiler) compile(p *Plan) {
 			return
 		}
 	}
+}
+
+// public compiles the request for a public dataset.
+func (c *datasetCompiler) public(d *config.Dataset) public.Request {
+	if _, err := public.Find(d.Dataset); err != nil {
+		c.problem("datasets/0/dataset", "unsupported", "%v", err)
+	}
+	if d.HFRevision != "" && !hub.IsRevision(d.HFRevision) {
+		c.problem("datasets/0/hfRevision", "out-of-range", "%q is not the name of a branch, a tag or a commit", d.HFRevision)
+	}
+	return public.Request{Name: d.Dataset, Subset: d.HFSubset, Split: d.HFSplit, Revision: d.HFRevision, Fetch: c.b.Tokenizer.AllowDownload}
+}
+
+// column is a list of the name that is given.
+func column(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
 }
 
 // sharedText names the member that adds a system message to all conversations, or a

@@ -111,9 +111,8 @@ func endpointFeatures() []Field {
 func datasetFeatures() []Field {
 	fields := []Field{
 		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
-		{Name: "dataset", Off: `null`, What: "public datasets"},
 	}
-	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
+	for name := range strings.FieldsSeq("hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
 		" forceMinTokens traceIdleGapCapSeconds blockSize") {
 		fields = append(fields, Field{Name: name, Off: `null`, What: "replay of traces and public datasets"})
@@ -290,8 +289,6 @@ func Values(path string) []string {
 	switch path {
 	case "benchmark.endpoint.type":
 		names = "solido_rag"
-	case "benchmark.datasets.*.type":
-		names = "public"
 	case "benchmark.datasets.*.format":
 		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
 			" inputs_json sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_*"

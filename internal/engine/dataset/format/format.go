@@ -6,5 +6,5 @@ import "aiperfd/internal/engine/dataset/source"
 
 // Formats lists the formats in the order of the documentation.
 func Formats() []source.Format {
-	return []source.Format{singleTurn(), rawPayload()}
+	return []source.Format{singleTurn(), rawPayload(), columns(), shareGPT()}
 }

@@ -46,7 +46,8 @@ type Entry struct {
 
 // Description describes what was read of a source so far.
 type Description struct {
-	Path     string   // the file it was read from; empty = none
+	Path     string   // the file it was read from, or the id of a dataset of the hub; empty = none
+	Revision string   // commit of a dataset of the hub
 	Entries  int      // of a complete pass; 0 = unknown
 	Inexact  int      // generated texts that missed their length; their real length is recorded
 	Warnings []string // for the report
@@ -66,8 +67,9 @@ type Options struct {
 	// Open opens an image, audio clip or video that a record names; nil = files may
 	// not be read. Only regular files may be opened.
 	Open    func(name string) (io.ReadCloser, error)
-	Timed   bool // conversations are needed in the order of their times
-	SkipBad int  // records with problems that are skipped before reading fails
+	Timed   bool    // conversations are needed in the order of their times
+	SkipBad int     // records with problems that are skipped before reading fails
+	Columns Columns // of tables whose columns the user names
 }
 
 // MaxEntries bounds the entries of a dataset that are numbered in memory.

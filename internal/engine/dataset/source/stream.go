@@ -58,13 +58,9 @@ type Row struct {
 // OpenFile returns the conversations of a file. A small file is checked and kept as a
 // whole; of others the records are decoded when they are needed.
 func OpenFile(ctx context.Context, f *Format, o Options) (Source, error) {
-	name := "inline records"
-	if o.File.Path != "" {
-		name = o.File.Path
-	}
 	s, err := open(ctx, f, o)
 	if err != nil {
-		return nil, fmt.Errorf("open dataset %s: %w", name, err)
+		return nil, fmt.Errorf("open dataset %s: %w", o.File.Name(), err)
 	}
 	return s, nil
 }
@@ -82,7 +78,7 @@ func open(ctx context.Context, f *Format, o Options) (Source, error) {
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
-	if size, ok := o.File.Size(); o.File.Path == "" || ok && size <= maxChecked {
+	if size, ok := o.File.Size(); len(o.File.Records) > 0 || ok && size <= maxChecked {
 		return s.keep(ctx)
 	}
 	return s, nil
