@@ -32,6 +32,8 @@ const (
 	StreamAudioDuration   = "dataset.audio.duration"           // durations
 	StreamAudioFormat     = "dataset.audio.format"             // choice of sample rate and depth
 	StreamAudioData       = "dataset.audio.data"               // samples
+	StreamRandomPool      = "dataset.loader.random_pool"       // records of a pool
+	StreamThinkTime       = "ours.dataset.think_time"          // ours: think times of orchestrators
 	StreamVideoNoise      = "dataset.video.noise"              // frames
 	StreamVideoAudio      = "dataset.video.audio"              // samples of audio tracks
 	StreamRankings        = "dataset.prompt.rankings"          // ours: numbers and lengths of passages, lengths of queries

@@ -1,15 +1,10 @@
 package config
 
 import (
-	"io/fs"
-	"path"
-	"path/filepath"
 	"slices"
 
 	"aiperfd/internal/engine/config/detect"
-	"aiperfd/internal/engine/config/sandbox"
 	"aiperfd/internal/engine/config/tree"
-	"aiperfd/internal/engine/dataset/file"
 )
 
 // FixedSchedule is the type of phases that send conversations at the times of their
@@ -84,24 +79,12 @@ func (f filler) first(d *Dataset) detect.Record {
 		}
 		return record
 	case d.Path != "" && !(f.options.Untrusted && len(f.options.DataRoots) == 0):
-		return detect.First(firstFile{f.loader, d.Path}.file())
+		if start, err := f.head(d.Path, maxTemplate); err == nil {
+			return detect.First(start, maxTemplate)
+		}
 	}
 	return nil
 }
-
-// firstFile is a file system with one file, which the document may read.
-type firstFile struct {
-	*loader
-	path string
-}
-
-// file returns the file for its first record, of at most maxTemplate bytes.
-func (f firstFile) file() file.File {
-	return file.File{Path: path.Base(filepath.ToSlash(f.path)), FS: f, MaxBytes: maxTemplate}
-}
-
-// Open implements fs.FS.
-func (f firstFile) Open(string) (fs.File, error) { return sandbox.Open(f.path, f.roots()) }
 
 // forget drops a value that was chosen.
 func (l *loader) forget(path string) {

@@ -30,6 +30,7 @@ type Kind struct {
 	File   bool           // reads [source.Options.File]
 	Doc    string         // a sentence or two for the documentation
 	Fields []source.Field // members of a record or options, for the documentation
+	Format *source.Format // of files
 	// Open opens the dataset. The errors are mistakes of the user: bad options, a file
 	// that cannot be read, or a [*file.FileError].
 	Open func(context.Context, Options) (source.Source, error)
@@ -48,7 +49,7 @@ func Kinds() []Kind {
 	}}
 	for _, f := range format.Formats() {
 		kinds = append(kinds, Kind{
-			Name: f.Name, File: true, Doc: f.Doc, Fields: f.Fields,
+			Name: f.Name, File: true, Doc: f.Doc, Fields: f.Fields, Format: &f,
 			Open: func(ctx context.Context, o Options) (source.Source, error) {
 				return source.OpenFile(ctx, &f, o.Options)
 			},

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"io"
+	"strconv"
 
 	"aiperfd/internal/engine/bench"
 )
@@ -70,9 +71,32 @@ func (h hasher) conversation(c *bench.Conversation) {
 			h.number(int64(t.At))
 		}
 		h.named(t.Named)
+		for _, f := range t.Forks {
+			h.text("fork")
+			h.text(strconv.FormatBool(f.Background))
+		}
+		for _, s := range t.Spawns {
+			h.text("spawn")
+			h.number(int64(len(s.Children)))
+			h.number(int64(s.JoinAt))
+		}
 		h.media("images", t.Images)
 		h.media("audios", t.Audios)
 		h.media("videos", t.Videos)
+	}
+	h.children(c)
+}
+
+// children adds the descendants of a conversation; nothing if there are none.
+func (h hasher) children(c *bench.Conversation) {
+	for i := range c.Rounds {
+		h.text("round")
+		h.number(int64(c.Rounds[i].Think))
+		h.number(int64(len(c.Rounds[i].Children)))
+	}
+	for child := range c.Children() {
+		h.text("child")
+		h.conversation(child)
 	}
 }
 

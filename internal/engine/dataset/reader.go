@@ -327,5 +327,8 @@ func sizeOf(c *bench.Conversation) int {
 			}
 		}
 	}
+	for child := range c.Children() {
+		n += sizeOf(child)
+	}
 	return n
 }

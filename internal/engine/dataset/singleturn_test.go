@@ -192,10 +192,9 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 		{`{"text": "a", "image": ["http://h/a.png", "http://h/b.png"], "image_uuids": ["a"]}`, `image_uuids: 1 keys for 2 images; there must be one for each`},
 		{`{"text": "a", "image_uuids": "a"}`, `image_uuids: must be a list of strings, not "a"`},
 		{`{"text": "a", "image_uuids": ["a", ""]}`, `image_uuids: item 1: must not be empty`},
-		{`{"text": "a", "timestamp": 250}`, `timestamp: not supported yet; requests of a file are sent by the phase's own schedule`},
 		{`{"text": "a", "txet": "b"}`, `unknown member "txet"; did you mean "text"?`},
 		{`{"text": "a", "sessionid": "b"}`, `unknown member "sessionid"; did you mean "session_id"?`},
-		{`{"text": "a", "wholly_else": 1}`, `unknown member "wholly_else"; accepted: text, texts, role, session_id, delay, output_length, extra, type, image, images, audio, audios, video, videos, image_uuids`},
+		{`{"text": "a", "wholly_else": 1}`, `unknown member "wholly_else"; accepted: text, texts, role, timestamp, delay, output_length, extra, image, images, audio, audios, video, videos, image_uuids, session_id, type`},
 		{`{"text": "a", "text": "b"}`, `text: given twice`},
 		{`["a"]`, `must be a JSON object, one on each line`},
 		{`"a"`, `must be a JSON object, one on each line`},
@@ -225,7 +224,7 @@ func TestSingleTurnRecordProblems(t *testing.T) {
 
 func TestSingleTurnListsProblems(t *testing.T) {
 	_, err := Open(t.Context(), "single_turn", fromText(`{"foo_bar": 1, "role": 2}`+"\n\n"+`{"text": 1}`))
-	const want = `open dataset in/chats.jsonl: chats.jsonl:1: unknown member "foo_bar"; accepted: text, texts, role, session_id, delay, output_length, extra, type, image, images, audio, audios, video, videos, image_uuids
+	const want = `open dataset in/chats.jsonl: chats.jsonl:1: unknown member "foo_bar"; accepted: text, texts, role, timestamp, delay, output_length, extra, image, images, audio, audios, video, videos, image_uuids, session_id, type
 chats.jsonl:1: role: must be a string, not 2
 chats.jsonl:3: text: must be a string, {name, contents}, or a list of either, not 1`
 	if err == nil || err.Error() != want {

@@ -48,9 +48,6 @@ func (c *datasetCompiler) compile(p *Plan) {
 	}
 	o.Timed = slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Replay != nil })
 	name := d.Type
-	if d.Type == "public" {
-		o.Public = c.public(d)
-	}
 	if d.Type != "synthetic" {
 		if d.Type == "file" {
 			name = d.Format
@@ -62,6 +59,9 @@ func (c *datasetCompiler) compile(p *Plan) {
 		o.File, o.OSL, o.Open = c.file(d), c.dist("datasets/0/osl", d.OSL), c.mediaFiles(d.Path)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+		if d.Type == "public" && c.public(d, &o) {
+			p.Tokens.Optional = false
+		}
 		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic, o.OSL = c.synthetic(d), c.dist("datasets/0/prompts/osl", d.Prompts.OSL)
@@ -74,15 +74,18 @@ func (c *datasetCompiler) compile(p *Plan) {
 	}
 }
 
-// public compiles the request for a public dataset.
-func (c *datasetCompiler) public(d *config.Dataset) public.Request {
-	if _, err := public.Find(d.Dataset); err != nil {
+// public compiles the request for a public dataset and reports whether it needs a
+// tokenizer.
+func (c *datasetCompiler) public(d *config.Dataset, o *dataset.Options) (counts bool) {
+	set, err := public.Find(d.Dataset)
+	if err != nil {
 		c.problem("datasets/0/dataset", "unsupported", "%v", err)
 	}
 	if d.HFRevision != "" && !hub.IsRevision(d.HFRevision) {
 		c.problem("datasets/0/hfRevision", "out-of-range", "%q is not the name of a branch, a tag or a commit", d.HFRevision)
 	}
-	return public.Request{Name: d.Dataset, Subset: d.HFSubset, Split: d.HFSplit, Revision: d.HFRevision, Fetch: c.b.Tokenizer.AllowDownload}
+	o.Public = public.Request{Name: d.Dataset, Subset: d.HFSubset, Split: d.HFSplit, Revision: d.HFRevision, Fetch: c.b.Tokenizer.AllowDownload}
+	return set.Read.Counts
 }
 
 // column is a list of the name that is given.

@@ -2,11 +2,10 @@
 package detect
 
 import (
-	"context"
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"strings"
-
-	"aiperfd/internal/engine/dataset/file"
 )
 
 // Record is the first record of a dataset: its members, as JSON. Nil is a dataset whose
@@ -21,12 +20,11 @@ func signs() []struct{ member, format string } {
 		{"hash_ids", "mooncake_trace"},
 		{"input_length", "mooncake_trace"},
 		{"data", "inputs_json"},
-		{"conversations", "sharegpt"},
 	}
 }
 
-// Format returns the format that a record looks like; if nothing speaks for one, columns
-// for the rows of a table, and single_turn for other records.
+// Format returns the format that a record looks like; single_turn if nothing speaks for
+// another.
 func (r Record) Format() string {
 	for _, s := range signs() {
 		value, ok := r[s.member]
@@ -34,9 +32,6 @@ func (r Record) Format() string {
 		if ok && (isList || s.member == "input_length") {
 			return s.format
 		}
-	}
-	if _, ok := r[table]; ok {
-		return "columns"
 	}
 	return "single_turn"
 }
@@ -66,23 +61,18 @@ func (r Record) Timed(format string) bool {
 	return ok && string(stamp) != "null"
 }
 
-// table is the member that marks the first record of a table. No column has that name.
-const table = "\x00"
-
-// First returns the first record of a file; nil if it cannot be read or is no JSON object.
-func First(f file.File) (record Record) {
-	r, err := file.Open(context.Background(), f)
-	if err != nil {
-		return nil
+// First returns the record in the first line of text that is not empty, of at most so
+// many bytes; nil if it is no JSON object.
+func First(text []byte, most int) (record Record) {
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, most)
+	for lines.Scan() {
+		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
+			if json.Unmarshal(line, &record) != nil {
+				return nil
+			}
+			return record
+		}
 	}
-	defer r.Close()
-	first, err := r.Next()
-	if err != nil || json.Unmarshal(first.Data, &record) != nil {
-		return nil
-	}
-	switch r.Container() {
-	case "csv", "tsv", "parquet", "arrow":
-		record[table] = nil
-	}
-	return record
+	return nil
 }

@@ -290,8 +290,8 @@ func Values(path string) []string {
 	case "benchmark.endpoint.type":
 		names = "solido_rag"
 	case "benchmark.datasets.*.format":
-		names = "multi_turn random_pool mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
-			" inputs_json sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_*"
+		names = "mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
+			" weka_trace tracelab speed_bench_*"
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"
 	case "benchmark.phases.*.type":

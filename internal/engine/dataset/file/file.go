@@ -78,6 +78,15 @@ func (f File) Name() string {
 	return "inline records"
 }
 
+// IsFolder reports whether the path is that of a folder.
+func (f File) IsFolder() bool {
+	if f.Path == "" {
+		return false
+	}
+	info, err := f.stat(f.Path)
+	return err == nil && info.IsDir()
+}
+
 // Rewindable reports whether opening the file again gives the same records: it is not a
 // pipe or a device. A file that is missing is not rewindable.
 func (f File) Rewindable() bool {

@@ -103,13 +103,13 @@ type attacher struct {
 
 func newAttacher(open func(name string) (io.ReadCloser, error)) *attacher { return &attacher{open} }
 
-// attach returns the media of a member of a record. files means that some are files:
-// their types are known, but they are not read yet.
-func (a *attacher) attach(c media.Class, list []reference) (out []bench.Media, files bool, err error) {
+// attach returns the media of a member of a record. The types of files are known, but
+// they are not read yet.
+func (a *attacher) attach(c media.Class, list []reference) ([]bench.Media, error) {
 	if list == nil {
-		return nil, false, nil
+		return nil, nil
 	}
-	out = make([]bench.Media, len(list))
+	out := make([]bench.Media, len(list))
 	for i, r := range list {
 		m, err := bench.Media{}, error(nil)
 		if r.text != "" {
@@ -119,12 +119,12 @@ func (a *attacher) attach(c media.Class, list []reference) (out []bench.Media, f
 			if len(list) > 1 {
 				err = fmt.Errorf("item %d: %w", i, err)
 			}
-			return nil, false, err
+			return nil, err
 		}
 		m.Name, m.UUID = r.name, r.uuid
-		out[i], files = m, files || r.isFile(&m)
+		out[i] = m
 	}
-	return out, files, nil
+	return out, nil
 }
 
 // whole returns a copy of the media of a member with the contents of its files.

@@ -43,6 +43,10 @@ func columns() source.Format {
 			doc("outputTokens", "integer", "Maximum output tokens, at least 1; an empty value is none.", "--output-tokens-column", usual.OutputTokens),
 			doc("image", "string, {bytes, path}, or a list", "Image of the first turn: a URL, a data URI, base64, or the path of a file, or the bytes in a Parquet file.", "--image-column", usual.Image),
 		},
+		Needs: "a table: CSV, TSV, Parquet or Arrow",
+		Detect: func(h *source.Head) bool {
+			return h.Table() && !h.HasAny("Timestamp", "timestamp_start_unix_ms") // traces
+		},
 		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
 			return Table{Columns: o.Columns}.decoder(o)
 		},
@@ -82,8 +86,19 @@ type tableDecoder struct {
 	row      map[string]json.RawMessage
 }
 
-// errSkip leaves out a row.
-var errSkip = errors.New("the row is left out")
+// skipped is why a row is left out.
+type skipped string
+
+// Error implements error.
+func (s skipped) Error() string { return string(s) }
+
+// leaveOut returns the row that is left out because of an error of type skipped.
+func leaveOut(err error) []source.Row {
+	if why, ok := errors.AsType[skipped](err); ok {
+		return []source.Row{{Skip: string(why)}}
+	}
+	return nil
+}
 
 func (d *tableDecoder) decode(record file.Record) ([]source.Row, []string) {
 	d.row = nil
@@ -94,8 +109,8 @@ func (d *tableDecoder) decode(record file.Record) ([]source.Row, []string) {
 		return nil, []string{"a record must be a JSON object"}
 	}
 	turns, err := d.turns()
-	if errors.Is(err, errSkip) {
-		return nil, nil
+	if out := leaveOut(err); out != nil {
+		return out, nil
 	}
 	problems := appendProblem(nil, err)
 	if len(turns) == 0 {
@@ -110,8 +125,8 @@ func (d *tableDecoder) decode(record file.Record) ([]source.Row, []string) {
 		turns[i].MaxTokens = n
 	}
 	finish, err := d.media(&turns[0])
-	if errors.Is(err, errSkip) {
-		return nil, nil
+	if out := leaveOut(err); out != nil {
+		return out, nil
 	}
 	if problems = appendProblem(problems, err); len(problems) > 0 {
 		return nil, problems
@@ -205,7 +220,7 @@ func (d *tableDecoder) turns() ([]bench.Turn, error) {
 		turns = append(turns, bench.Turn{Texts: []string{p}})
 	}
 	if len(turns) == 0 {
-		return nil, errSkip
+		return nil, skipped("without a prompt")
 	}
 	return turns, nil
 }
@@ -322,23 +337,27 @@ func (d *tableDecoder) media(t *bench.Turn) (finish func([]bench.Turn) error, er
 			return nil, err
 		}
 	}
-	if d.Skip && (len(d.Columns.Image) > 0 && image.list == nil || d.Audio != "" && audio.list == nil) {
-		return nil, errSkip
-	}
-	if d.Skip && len(image.list) > 1 {
+	switch {
+	case d.Skip && len(d.Columns.Image) > 0 && image.list == nil:
+		return nil, skipped("without an image")
+	case d.Skip && d.Audio != "" && audio.list == nil:
+		return nil, skipped("without audio")
+	case d.Skip && len(image.list) > 1:
 		image.list = image.list[:1]
 	}
-	refs := [3]attachment{media.ClassImage: image, media.ClassAudio: audio}
-	r := row{media: refs}
-	attached, finish, problems := r.turn(d.attacher)
-	if len(problems) > 0 {
-		return nil, errors.New("column " + strings.Join(problems, "; column "))
+	r := row{media: [3]attachment{media.ClassImage: image, media.ClassAudio: audio}}
+	for class, to := range mediaOf(t) {
+		if *to, err = d.attacher.attach(media.Class(class), r.media[class].list); err != nil {
+			return nil, fmt.Errorf("column %s: %w", r.media[class].member, err)
+		}
 	}
-	if d.Seconds > 0 && len(attached.Audios) > 0 && media.Seconds(attached.Audios[0].Data) > d.Seconds {
-		return nil, errSkip
+	if d.Seconds > 0 && len(t.Audios) > 0 && media.Seconds(t.Audios[0].Data) > d.Seconds {
+		return nil, skipped(fmt.Sprintf("of more than %v s", d.Seconds))
 	}
-	t.Images, t.Audios = attached.Images, attached.Audios
-	return finish, nil
+	if !r.hasFiles(t) {
+		return nil, nil
+	}
+	return func(turns []bench.Turn) error { return d.attacher.finish(&turns[0], &r.media) }, nil
 }
 
 // attachment reads a column of media: references, or the structs of Hugging Face with

@@ -2,7 +2,6 @@ package format
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,9 +11,7 @@ import (
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
-	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/dataset/source"
-	"aiperfd/internal/engine/tokenizer"
 )
 
 // show returns what a row says in short.
@@ -22,8 +19,8 @@ func show(rows []source.Row, problems []string) string {
 	if len(problems) > 0 {
 		return "problems: " + strings.Join(problems, "; ")
 	}
-	if len(rows) == 0 {
-		return "left out"
+	if rows[0].Skip != "" {
+		return "left out: " + rows[0].Skip
 	}
 	c := rows[0].Conversation
 	out := ""
@@ -101,12 +98,12 @@ func TestTable(t *testing.T) {
 		{"template", Table{Template: "Do {b} with {a}.", Skip: true}, `{"a":"x","b":"y"}`, "Do y with x."},
 		{"template without a column", Table{Template: "Do {c}.", Skip: true}, `{"a":"x"}`, `problems: no column "c" for the prompt; the columns are a`},
 		{"first turn", Table{Columns: source.Columns{Prompt: []string{"t"}}, First: true, Skip: true}, `{"t":["a","b"]}`, "a"},
-		{"no prompt", Table{Columns: source.Columns{Prompt: []string{"t"}}, Skip: true}, `{"t":null}`, "left out"},
-		{"no image", Table{Columns: source.Columns{Prompt: []string{"t"}, Image: []string{"i"}}, Skip: true}, `{"t":"a","i":null}`, "left out"},
+		{"no prompt", Table{Columns: source.Columns{Prompt: []string{"t"}}, Skip: true}, `{"t":null}`, "left out: without a prompt"},
+		{"no image", Table{Columns: source.Columns{Prompt: []string{"t"}, Image: []string{"i"}}, Skip: true}, `{"t":"a","i":null}`, "left out: without an image"},
 		{"images", Table{Columns: source.Columns{Prompt: []string{"t"}, Image: []string{"i"}}, Skip: true}, `{"t":"a","i":["http://h/1","http://h/2"]}`, "a [http://h/1]"},
 		{"speech", speech, `{"audio":{"bytes":"` + wav(30) + `","path":null}}`, "Transcribe. [audio/wav]"},
-		{"long speech", speech, `{"audio":{"bytes":"` + wav(31) + `","path":null}}`, "left out"},
-		{"no speech", speech, `{"audio":{"bytes":null,"path":null}}`, "left out"},
+		{"long speech", speech, `{"audio":{"bytes":"` + wav(31) + `","path":null}}`, "left out: of more than 30 s"},
+		{"no speech", speech, `{"audio":{"bytes":null,"path":null}}`, "left out: without audio"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,61 +148,16 @@ func TestColumnsOfAFile(t *testing.T) {
 	}
 }
 
-func TestShareGPT(t *testing.T) {
-	words := func(n int) string { return strings.TrimSpace(strings.Repeat("hello ", n)) }
-	say := func(from, value string) map[string]string { return map[string]string{"from": from, "value": value} }
-	osl := random.Fixed(5)
-	tests := []struct {
-		name     string
-		messages []map[string]string
-		osl      random.Dist
-		want     string
-	}{
-		{"two pairs", []map[string]string{say("human", words(4)), say("gpt", words(7)), say("system", "x"), say("human", words(5)), say("gpt", words(4))}, random.Dist{}, words(4) + " ≤7 / " + words(5) + " ≤4"},
-		{"an answer first, two questions", []map[string]string{say("gpt", words(9)), say("human", words(5)), say("human", words(4)), say("gpt", words(6))}, random.Dist{}, words(4) + " ≤6"},
-		{"no roles", []map[string]string{say("", words(4)), say("", words(6)), say("", words(9))}, random.Dist{}, words(4) + " ≤6"},
-		{"a short prompt", []map[string]string{say("human", words(4)), say("gpt", words(7)), say("human", words(3)), say("gpt", words(4))}, random.Dist{}, "left out"},
-		{"a long prompt", []map[string]string{say("human", words(1025)), say("gpt", words(7))}, random.Dist{}, "left out"},
-		{"the longest prompt", []map[string]string{say("human", words(1024)), say("gpt", words(1024))}, random.Dist{}, words(1024) + " ≤1024"},
-		{"too long together", []map[string]string{say("human", words(1024)), say("gpt", words(1025))}, random.Dist{}, "left out"},
-		{"a short answer", []map[string]string{say("human", words(4)), say("gpt", words(3))}, random.Dist{}, "left out"},
-		{"a short answer, with an output length", []map[string]string{say("human", words(4)), say("gpt", words(3))}, osl, words(4) + " ≤3"},
-		{"no answer", []map[string]string{say("human", words(4))}, random.Dist{}, "left out"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			record, err := json.Marshal(map[string]any{"id": "a_1", "conversations": tt.messages})
-			if err != nil {
-				t.Fatal(err)
-			}
-			f := shareGPT()
-			if got := show(f.New(&source.Options{Tokenizer: tokenizer.Builtin(), OSL: tt.osl})(file.Record{Data: record})); got != tt.want {
-				t.Errorf("row = %s\nwant  %s", got, tt.want)
-			}
-		})
-	}
-	f := shareGPT()
-	for record, want := range map[string]string{`{"conversations":5}`: "problems: a record must be a JSON object with conversations", `[]`: "problems: a record must be"} {
-		if got := show(f.New(&source.Options{Tokenizer: tokenizer.Builtin()})(file.Record{Data: []byte(record)})); !strings.HasPrefix(got, want) {
-			t.Errorf("row = %s, want %s…", got, want)
-		}
-	}
-	if got := show(f.New(&source.Options{})(file.Record{Data: []byte(`{}`)})); !strings.Contains(got, "pass --tokenizer") {
-		t.Errorf("without a tokenizer: %s", got)
-	}
-}
-
 func FuzzColumns(f *testing.F) {
 	for _, seed := range []string{`{"prompt":"a","output_tokens_count":"3","image":{"bytes":"AA=="}}`, `{"conversations":[{"from":"human","value":"a"}]}`, `{"prompt":[["a"],[{"role":"user","content":"x"}]]}`, `{}`, `null`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, format := range []source.Format{columns(), shareGPT()} {
-			rows, problems := format.New(&source.Options{Tokenizer: tokenizer.Builtin()})(file.Record{Data: data})
-			for i := range rows {
-				if len(problems) > 0 || len(rows[i].Conversation.Turns) == 0 {
-					t.Errorf("%s: a row with problems %q or without turns", format.Name, problems)
-				}
+		format := columns()
+		rows, problems := format.New(&source.Options{})(file.Record{Data: data})
+		for i := range rows {
+			if len(problems) > 0 || rows[i].Skip == "" && len(rows[i].Conversation.Turns) == 0 {
+				t.Errorf("a row with problems %q or without turns", problems)
 			}
 		}
 	})

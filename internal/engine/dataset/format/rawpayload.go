@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
@@ -16,21 +17,40 @@ func rawPayload() source.Format {
 		Name: "raw_payload",
 		Doc: "One request body per line (JSONL of objects), sent byte for byte: `model`, `stream` and extra inputs are " +
 			"not added. It works with every endpoint type, which then determines how responses are read; the type " +
-			"`raw` requires it. The objects have no members of their own.",
+			"`raw` requires it. The objects have no members of their own. Of a folder, each file is a conversation and " +
+			"its lines are the turns.",
+		Folder: true,
+		Needs:  "a list of messages, and no member of another format",
+		Detect: func(h *source.Head) bool {
+			return strings.HasPrefix(string(h.Members["messages"]), "[") && !h.HasAny("timestamp", "delay", "session_id",
+				"conversation_id", "input_length", "output_length", "text_input", "hash_ids", "turns", "data")
+		},
 		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+			folder := o.File.IsFolder()
 			return func(record file.Record) ([]source.Row, []string) {
 				if !json.Valid(record.Data) || record.Data[0] != '{' {
 					return nil, []string{"a body must be a JSON object"}
 				}
-				return []source.Row{{
-					Conversation: bench.Conversation{
-						Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{{Payload: bytes.Clone(record.Data)}},
-					},
-					Finish: countPayloads(o.Tokenizer),
-				}}, nil
+				r := payloads(o.Tokenizer, bytes.Clone(record.Data))
+				if folder {
+					r.Session = record.Place.File
+				}
+				return []source.Row{r}, nil
 			}
 		},
 	}
+}
+
+// payloads returns a conversation of bodies.
+func payloads(tok tokenizer.Tokenizer, bodies ...json.RawMessage) source.Row {
+	r := source.Row{
+		Conversation: bench.Conversation{Mode: bench.MessageArrayWithResponses, Turns: make([]bench.Turn, len(bodies))},
+		Finish:       countPayloads(tok),
+	}
+	for i, body := range bodies {
+		r.Conversation.Turns[i].Payload = body
+	}
+	return r
 }
 
 // countPayloads returns the function that counts the tokens of bodies; nil = there is no
@@ -68,26 +88,7 @@ func countPayload(tok tokenizer.Tokenizer, payload []byte) (n bench.Tokens) {
 		parts = append(parts, m.Content)
 	}
 	for _, part := range parts {
-		var v any
-		if len(part) > 0 && json.Unmarshal(part, &v) == nil {
-			n += bench.Tokens(tokensIn(tok, v))
-		}
-	}
-	return n
-}
-
-// tokensIn counts a text, texts, or typed parts with text.
-func tokensIn(tok tokenizer.Tokenizer, v any) int {
-	n := 0
-	switch v := v.(type) {
-	case string:
-		n = tok.Count(v)
-	case []any:
-		for _, element := range v {
-			n += tokensIn(tok, element)
-		}
-	case map[string]any:
-		n = tokensIn(tok, v["text"]) + tokensIn(tok, v["content"])
+		n += source.CountJSON(tok, part)
 	}
 	return n
 }

@@ -1,31 +1,26 @@
 package format
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"aiperfd/internal/engine/bench"
-	"aiperfd/internal/engine/dataset/file"
-	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/media"
 )
 
-// row is one decoded record of format single_turn.
+// row is one decoded turn: a record of single_turn or random_pool, or an element of the
+// turns of multi_turn.
 type row struct {
 	texts   []string
 	named   []bench.NamedTexts // texts with a part name
 	role    string
 	session string   // empty = a separate conversation
+	pool    string   // empty = that of the file
 	delay   *float64 // milliseconds; nil = not given
-	output  int64    // 0 = not given
+	at      *float64 // milliseconds; nil = not given
+	output  bench.Tokens
 	extra   json.RawMessage
 	media   [3]attachment // by class
 	uuids   []string      // of the images
@@ -36,25 +31,21 @@ func (r *row) hasMedia() bool {
 	return r.media[media.ClassImage].list != nil || r.media[media.ClassAudio].list != nil || r.media[media.ClassVideo].list != nil
 }
 
-// member is one row of the table of members a record may have.
-type member struct {
-	source.Field
-	set func(*row, json.RawMessage) error // nil = known to AIPerf, refused by name here
-}
+// hasText reports whether the record has texts.
+func (r *row) hasText() bool { return r.texts != nil || r.named != nil }
 
-// singleTurnMembers lists the members of a single_turn record in the order of
-// the documentation.
-func singleTurnMembers() []member {
+// rowMembers lists the members of a turn in the order of the documentation.
+func rowMembers() []member[row] {
 	text := func(r *row, v json.RawMessage) error {
-		if r.texts != nil || r.named != nil {
+		if r.hasText() {
 			return errors.New("text and texts are both given; use one of them")
 		}
 		texts, err := decodeTexts(v)
 		r.setTexts(texts)
 		return err
 	}
-	attached := func(name string, class media.Class, doc string) member {
-		return member{source.Field{name, "string, list of strings, or {name, contents}", doc}, func(r *row, v json.RawMessage) (err error) {
+	attached := func(name string, class media.Class, doc string) member[row] {
+		return member[row]{source.Field{name, "string, list of strings, or {name, contents}", doc}, func(r *row, v json.RawMessage) (err error) {
 			if before := r.media[class].member; before != "" {
 				return fmt.Errorf("%s and %s are both given; use one of them", before, name)
 			}
@@ -64,30 +55,25 @@ func singleTurnMembers() []member {
 		}}
 	}
 	const forms = "each a URL, a data URI, base64, or the path of a file, relative to the working directory or to the folder of the input file."
-	refused := func(name string) member {
-		return member{Field: source.Field{Name: name, Doc: "Not supported; records with this member are rejected."}}
-	}
-	return []member{
+	return []member[row]{
 		{source.Field{"text", "string, list of strings, or {name, contents}", "The prompt, or several for a batch."}, text},
 		{source.Field{"texts", "as text, or a list of {name, contents}", "Alias of `text`. For endpoint types that rank or compare, the `name` of a text is its role: query and passages, or text_1 and text_2; other names are labels and are not sent."}, text},
 		{source.Field{"role", "string", "Role of the message; default user."}, func(r *row, v json.RawMessage) error {
 			return decodeString(v, &r.role)
 		}},
-		{source.Field{"session_id", "string", "Records with the same id form one conversation, in the order of the file."}, func(r *row, v json.RawMessage) error {
-			return decodeString(v, &r.session)
+		{source.Field{"timestamp", "number", "When the turn is sent in a phase of type fixed_schedule, in milliseconds of the dataset's own time. It excludes delay."}, func(r *row, v json.RawMessage) error {
+			return decodeMilliseconds(v, &r.at)
 		}},
-		{source.Field{"delay", "number", "Milliseconds to wait after the response to the previous record; requires session_id."}, decodeDelay},
-		{source.Field{"output_length", "integer", "Maximum output tokens, at least 1."}, decodeOutputLength},
-		{source.Field{"extra", "object", "Merged into the request body."}, decodeExtra},
-		{source.Field{"type", "string", "Name of the format, single_turn."}, func(_ *row, v json.RawMessage) error {
-			var name string
-			if err := decodeString(v, &name); err != nil {
-				return err
-			}
-			if name != "single_turn" {
-				return fmt.Errorf("%q: this file is read as single_turn", name)
-			}
-			return nil
+		{source.Field{"delay", "number", "Milliseconds to wait after the response to the previous turn."}, func(r *row, v json.RawMessage) error {
+			return decodeMilliseconds(v, &r.delay)
+		}},
+		{source.Field{"output_length", "integer", "Maximum output tokens, at least 1."}, func(r *row, v json.RawMessage) (err error) {
+			r.output, err = decodeTokens(v)
+			return err
+		}},
+		{source.Field{"extra", "object", "Merged into the request body."}, func(r *row, v json.RawMessage) (err error) {
+			r.extra, err = decodeObject(v)
+			return err
 		}},
 		attached("image", media.ClassImage, "Images (PNG, JPEG, GIF or WebP), "+forms),
 		attached("images", media.ClassImage, "Alias of `image`."),
@@ -99,133 +85,74 @@ func singleTurnMembers() []member {
 			r.uuids, err = decodeStrings(v)
 			return err
 		}},
-		refused("timestamp"),
 	}
 }
 
-// singleTurnDocs returns the table for the documentation.
-func singleTurnDocs() []source.Field {
-	var out []source.Field
-	for _, m := range singleTurnMembers() {
-		out = append(out, m.Field)
-	}
-	return out
+// rowReader decodes turns and finds their media. It is safe for concurrent use.
+type rowReader struct {
+	object *object[row]
+	media  *attacher
 }
 
-// rowDecoder reads records; it may be used for one after the other.
-type rowDecoder struct {
-	members map[string]member
-	names   []string
-}
-
-func newRowDecoder() *rowDecoder {
-	d := &rowDecoder{members: map[string]member{}}
-	for _, m := range singleTurnMembers() {
-		d.members[m.Name] = m
-		d.names = append(d.names, m.Name)
-	}
-	return d
-}
-
-// decode reads one record and returns all its problems. The row does not refer to raw.
-func (d *rowDecoder) decode(raw []byte) (row, []string) {
-	var r row
-	var problems []string
-	if !utf8.Valid(raw) {
-		return r, []string{"the record is not valid UTF-8"}
-	}
-	seen := map[string]bool{}
-	err := eachMember(raw, func(name string, v json.RawMessage) {
-		if seen[name] {
-			problems = append(problems, name+": given twice")
-			return
-		}
-		seen[name] = true
-		if problem := d.apply(&r, name, v); problem != "" {
-			problems = append(problems, problem)
-		}
-	})
-	if err != nil {
-		return r, append(problems, err.Error())
-	}
-	if len(problems) > 0 {
-		return r, problems
+// read decodes a turn and returns its problems.
+func (d *rowReader) read(raw []byte) (r row, t bench.Turn, all problems) {
+	if all = d.object.decode(&r, raw); len(all) > 0 {
+		return r, t, all
 	}
 	if problem := r.setUUIDs(); problem != "" {
-		problems = append(problems, problem)
+		all = append(all, problem)
 	}
-	if r.texts == nil && r.named == nil && !r.hasMedia() {
-		problems = append(problems, "text is missing")
+	if !r.hasText() && !r.hasMedia() {
+		all = append(all, "text is missing")
 	}
-	if r.delay != nil && r.session == "" {
-		problems = append(problems, "delay: needs a session_id, since a record of its own has no previous answer to wait after")
+	if r.delay != nil && r.at != nil {
+		all = append(all, "delay: timestamp and delay are both given; use one of them")
 	}
-	return r, problems
-}
-
-// apply sets one member and returns its problem; empty = none.
-func (d *rowDecoder) apply(r *row, name string, v json.RawMessage) string {
-	m, known := d.members[name]
-	switch {
-	case !known:
-		text := fmt.Sprintf("unknown member %q", clip(name))
-		if guess := file.Nearest(name, d.names); guess != "" {
-			return fmt.Sprintf("%s; did you mean %q?", text, guess)
-		}
-		return text + "; accepted: " + strings.Join(d.accepted(), ", ")
-	case string(v) == "null":
-		return ""
-	case m.set == nil && name == "timestamp":
-		return "timestamp: not supported yet; requests of a file are sent by the phase's own schedule"
-	case m.set == nil:
-		return name + ": not supported yet"
+	t = bench.Turn{Texts: r.texts, Named: r.named, Role: r.role, MaxTokens: r.output, ExtraBody: r.extra}
+	if r.delay != nil {
+		t.Delay = source.Milliseconds(*r.delay, nil)
 	}
-	if err := m.set(r, v); err != nil {
-		return name + ": " + err.Error()
+	if r.at != nil {
+		t.At, t.Timed = source.Milliseconds(*r.at, nil), true
 	}
-	return ""
-}
-
-func (d *rowDecoder) accepted() []string {
-	return slices.DeleteFunc(slices.Clone(d.names), func(n string) bool { return d.members[n].set == nil })
-}
-
-// eachMember calls do for the members of a JSON object in their order.
-func eachMember(raw []byte, do func(name string, v json.RawMessage)) error {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	start, err := dec.Token()
-	if err != nil {
-		return syntaxError(err)
-	}
-	if start != json.Delim('{') {
-		return errors.New("must be a JSON object, one on each line")
-	}
-	for dec.More() {
-		name, err := dec.Token()
+	for class, to := range mediaOf(&t) {
+		list, err := d.media.attach(media.Class(class), r.media[class].list)
 		if err != nil {
-			return syntaxError(err)
+			all = append(all, r.media[class].member+": "+err.Error())
 		}
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return syntaxError(err)
+		*to = list
+	}
+	return r, t, all
+}
+
+// mediaOf returns the media of a turn by class.
+func mediaOf(t *bench.Turn) [3]*[]bench.Media {
+	return [...]*[]bench.Media{media.ClassImage: &t.Images, media.ClassAudio: &t.Audios, media.ClassVideo: &t.Videos}
+}
+
+// hasFiles reports whether a turn of this record has media that have to be read from
+// files.
+func (r *row) hasFiles(t *bench.Turn) bool {
+	for class, list := range mediaOf(t) {
+		for i := range *list {
+			if r.media[class].list[i].isFile(&(*list)[i]) {
+				return true
+			}
 		}
-		// Within an object the decoder accepts only strings as names.
-		do(name.(string), v)
 	}
-	if _, err := dec.Token(); err != nil {
-		return syntaxError(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("unexpected text after the JSON object")
+	return false
+}
+
+// finish reads the files that the media of a turn name.
+func (a *attacher) finish(t *bench.Turn, refs *[3]attachment) error {
+	for class, to := range mediaOf(t) {
+		list, err := a.whole(media.Class(class), refs[class].list, *to)
+		if err != nil {
+			return fmt.Errorf("%s: %w", refs[class].member, err)
+		}
+		*to = list
 	}
 	return nil
-}
-
-func syntaxError(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the JSON object ends too early")
-	}
-	return fmt.Errorf("not valid JSON: %w", err)
 }
 
 // decodeTexts accepts a string, a {name, contents} object, or a list of either.
@@ -320,58 +247,4 @@ func (r *row) setUUIDs() string {
 		images.list[i].uuid = uuid
 	}
 	return ""
-}
-
-// decodeString accepts a string that is not empty.
-func decodeString(v json.RawMessage, to *string) error {
-	if err := json.Unmarshal(v, to); err != nil {
-		return fmt.Errorf("must be a string, not %s", clip(string(v)))
-	}
-	if *to == "" {
-		return errors.New("must not be empty")
-	}
-	return nil
-}
-
-func decodeDelay(r *row, v json.RawMessage) error {
-	var ms float64
-	if err := json.Unmarshal(v, &ms); err != nil || ms < 0 {
-		return fmt.Errorf("must be a number of milliseconds, not negative, not %s", clip(string(v)))
-	}
-	r.delay = &ms
-	return nil
-}
-
-func decodeOutputLength(r *row, v json.RawMessage) error {
-	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil || n < 1 || n > random.MaxValue {
-		return fmt.Errorf("must be a whole number of tokens from 1 to %g, not %s", random.MaxValue, clip(string(v)))
-	}
-	r.output = n
-	return nil
-}
-
-func decodeExtra(r *row, v json.RawMessage) error {
-	if v[0] != '{' {
-		return fmt.Errorf("must be an object, not %s", clip(string(v)))
-	}
-	var b bytes.Buffer
-	if err := json.Compact(&b, v); err != nil {
-		return err
-	}
-	r.extra = b.Bytes()
-	return nil
-}
-
-// clip shortens a text from a file for a message.
-func clip(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

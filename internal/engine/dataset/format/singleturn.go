@@ -1,72 +1,51 @@
 package format
 
 import (
-	"fmt"
+	"encoding/json"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/dataset/file"
 	"aiperfd/internal/engine/dataset/source"
-	"aiperfd/internal/engine/media"
 )
 
 // singleTurn reads independent requests, one per record.
 func singleTurn() source.Format {
+	const name = "single_turn"
+	table := append(rowMembers(),
+		member[row]{source.Field{"session_id", "string", "Records with the same id form one conversation, in the order of the file."}, func(r *row, v json.RawMessage) error {
+			return decodeString(v, &r.session)
+		}},
+		member[row]{source.Field{"type", "string", "Name of the format, single_turn."}, decodeName[row](name)},
+	)
 	return source.Format{
-		Name: "single_turn",
+		Name: name,
 		Doc: "One request per line (JSONL; gzip and zstd are recognised). Records with the same `session_id` are " +
 			"sent one after the other, each as a complete request without history.",
-		Fields: singleTurnDocs(),
+		Fields: docs(table),
+		Needs:  "text, image, audio or video, and no turns",
+		Detect: func(h *source.Head) bool {
+			return !h.Folder && !h.Table() && h.HasAny("text", "texts", "image", "images", "audio", "audios", "video", "videos") &&
+				!h.HasAny("turns", "messages")
+		},
 		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
-			d, a := newRowDecoder(), newAttacher(o.Open)
+			d := &rowReader{newObject(table), newAttacher(o.Open)}
 			return func(record file.Record) ([]source.Row, []string) {
-				r, problems := d.decode(record.Data)
-				if len(problems) > 0 {
-					return nil, problems
+				r, t, all := d.read(record.Data)
+				if r.delay != nil && r.session == "" {
+					all = append(all, "delay: needs a session_id, since a record of its own has no previous answer to wait after")
 				}
-				t, finish, problems := r.turn(a)
-				if len(problems) > 0 {
-					return nil, problems
+				if len(all) > 0 {
+					return nil, all
 				}
-				return []source.Row{{
+				out := source.Row{
 					Session:      r.session,
 					Conversation: bench.Conversation{Mode: bench.MessageArrayWithResponses, Turns: []bench.Turn{t}},
-					Finish:       finish,
-				}}, nil
+				}
+				if r.hasFiles(&t) {
+					out.Finish = func(turns []bench.Turn) error { return d.media.finish(&turns[0], &r.media) }
+				}
+				return []source.Row{out}, nil
 			}
 		},
 	}
-}
-
-// turn returns the turn of a record, the function that reads its files, nil if there are
-// none, and the problems of its media.
-func (r *row) turn(a *attacher) (t bench.Turn, finish func([]bench.Turn) error, problems []string) {
-	t = bench.Turn{Texts: r.texts, Named: r.named, Role: r.role, MaxTokens: bench.Tokens(r.output), ExtraBody: r.extra}
-	if r.delay != nil {
-		t.Delay = source.Milliseconds(*r.delay, nil)
-	}
-	files := false
-	for class, to := range [...]*[]bench.Media{media.ClassImage: &t.Images, media.ClassAudio: &t.Audios, media.ClassVideo: &t.Videos} {
-		list, named, err := a.attach(media.Class(class), r.media[class].list)
-		if err != nil {
-			problems = append(problems, r.media[class].member+": "+err.Error())
-		}
-		*to, files = list, files || named
-	}
-	if files {
-		refs := r.media
-		finish = func(turns []bench.Turn) error { return a.read(&turns[0], &refs) }
-	}
-	return t, finish, problems
-}
-
-// read reads the files that the media of a turn name.
-func (a *attacher) read(t *bench.Turn, refs *[3]attachment) error {
-	for class, to := range [...]*[]bench.Media{media.ClassImage: &t.Images, media.ClassAudio: &t.Audios, media.ClassVideo: &t.Videos} {
-		list, err := a.whole(media.Class(class), refs[class].list, *to)
-		if err != nil {
-			return fmt.Errorf("%s: %w", refs[class].member, err)
-		}
-		*to = list
-	}
-	return nil
 }

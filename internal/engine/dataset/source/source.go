@@ -67,9 +67,13 @@ type Options struct {
 	// Open opens an image, audio clip or video that a record names; nil = files may
 	// not be read. Only regular files may be opened.
 	Open    func(name string) (io.ReadCloser, error)
-	Timed   bool    // conversations are needed in the order of their times
-	SkipBad int     // records with problems that are skipped before reading fails
+	Timed   bool // conversations are needed in the order of their times
+	Systems bool // the endpoint type takes system messages
+	// Batch is the number of texts, images, audio clips and videos per request of
+	// datasets that draw them; nil = those of the records.
+	Batch   map[string]int
 	Columns Columns // of tables whose columns the user names
+	SkipBad int     // records with problems that are skipped before reading fails
 }
 
 // MaxEntries bounds the entries of a dataset that are numbered in memory.

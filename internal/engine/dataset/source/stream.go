@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -37,6 +40,29 @@ type Format struct {
 	Folder  bool
 	Key     string
 	Numbers []string
+	// Trace means that the records are requests that were recorded, which are replayed at
+	// their times unless something else is requested. Timed reports whether a record has
+	// a time.
+	Trace bool
+	Timed func(h *Head) bool
+	// Clock means that the times are those of a clock: they are counted from the first.
+	Clock bool
+	// Hoist means that a first turn with the role system is the system message of its
+	// conversation, if the endpoint type takes one.
+	Hoist bool
+	// Counts means that New needs a tokenizer.
+	Counts bool
+	// Detect reports whether a file that begins like this is of the format, and Needs
+	// says what it looks for, for messages. nil = the format must be named.
+	Detect func(h *Head) bool
+	Needs  string
+	// Sampling is the default order; empty = sequential.
+	Sampling string
+	// Draws means that conversations are made of drawn records, so that the option
+	// entries is their number.
+	Draws bool
+	// Open opens a dataset that is not a stream of records; nil = New decodes them.
+	Open func(ctx context.Context, o Options) (Source, error)
 	// New returns the function that decodes the records of one pass. It returns the rows
 	// of a record, usually one, or its problems. Rows do not refer to the record.
 	New func(o *Options) func(record file.Record) (rows []Row, problems []string)
@@ -44,6 +70,9 @@ type Format struct {
 
 // Row is a conversation, or a part of one, as a record holds it.
 type Row struct {
+	// Skip is why the record is not used, though it has no problem; empty = it is. Then
+	// the other fields have no meaning.
+	Skip string
 	// Session is the id of the conversation; rows with the same one are parts of it;
 	// empty = a conversation of its own.
 	Session string
@@ -72,9 +101,10 @@ func open(ctx context.Context, f *Format, o Options) (Source, error) {
 	if err := o.File.Check(); err != nil {
 		return nil, err
 	}
-	s := &stream{format: f, o: o}
-	s.o.File.Folder, s.o.File.Key, s.o.File.Numbers = f.Folder, f.Key, f.Numbers
-	s.once = !o.File.Rewindable()
+	if f.Open != nil {
+		return f.Open(ctx, o)
+	}
+	s := newStream(f, o)
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
@@ -82,6 +112,13 @@ func open(ctx context.Context, f *Format, o Options) (Source, error) {
 		return s.keep(ctx)
 	}
 	return s, nil
+}
+
+func newStream(f *Format, o Options) *stream {
+	s := &stream{format: f, o: o}
+	s.o.File.Folder, s.o.File.Key, s.o.File.Numbers = f.Folder, f.Key, f.Numbers
+	s.once = !o.File.Rewindable()
+	return s
 }
 
 // stream reads conversations from a file, pass after pass.
@@ -96,8 +133,11 @@ type stream struct {
 	window  window
 	used    sessions // ids of conversations that have been returned
 	rows    int
-	entries int // returned
-	unnamed int // counts the names of conversations without an id
+	entries int            // returned
+	skipped int            // records with problems
+	unused  int            // records that are not used
+	unnamed int            // counts the names of conversations without an id
+	zero    *time.Duration // what the clock showed at the first conversation
 
 	about findings
 }
@@ -106,9 +146,11 @@ type stream struct {
 type findings struct {
 	complete bool // the pass has ended
 	entries  int
-	skipped  int           // records with problems
-	examples []string      // of their problems
-	longest  time.Duration // largest think time before the cap
+	skipped  int            // records with problems
+	example  string         // the problem of the first of them
+	left     int            // records that are not used
+	unused   map[string]int // of them, by reason
+	longest  time.Duration  // largest think time before the cap
 }
 
 // start opens the file for a pass.
@@ -117,8 +159,8 @@ func (s *stream) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.decode = s.format.New(&s.o)
-	s.ended, s.window, s.used = false, newWindow(s.o.Timed), newSessions()
-	s.rows, s.entries, s.unnamed = 0, 0, 0
+	s.ended, s.window, s.used, s.zero = false, newWindow(s.o.Timed), newSessions(), nil
+	s.rows, s.entries, s.skipped, s.unused, s.unnamed = 0, 0, 0, 0, 0
 	return nil
 }
 
@@ -165,10 +207,21 @@ func (s *stream) Next(context.Context) (Entry, error) {
 // end ends the pass.
 func (s *stream) end() (Entry, error) {
 	if s.entries == 0 {
-		return Entry{}, errors.New("no records")
+		return Entry{}, s.nothing()
 	}
 	s.about.complete, s.about.entries = true, s.entries
 	return Entry{}, io.EOF
+}
+
+// nothing is the error of a pass without a conversation.
+func (s *stream) nothing() error {
+	switch {
+	case s.skipped > 0:
+		return fmt.Errorf("no records without problems; the first: %s", s.about.example)
+	case s.unused > 0:
+		return fmt.Errorf("none of %d records is used: %s", s.unused, s.about.reasons())
+	}
+	return errors.New("no records")
 }
 
 // read adds one record to the window and returns its problems.
@@ -185,7 +238,7 @@ func (s *stream) read() (wrong file.FileError, err error) {
 	} else if err != nil {
 		return wrong, err
 	} else if rows, problems = s.decode(record); len(problems) == 0 {
-		problems = s.late(rows)
+		problems = s.misplaced(rows)
 	}
 	if len(problems) > 0 {
 		if s.skip(record.Place, problems) {
@@ -195,17 +248,42 @@ func (s *stream) read() (wrong file.FileError, err error) {
 		return wrong, nil
 	}
 	for i := range rows {
+		if reason := rows[i].Skip; reason != "" {
+			s.leave(reason)
+			continue
+		}
 		s.add(&rows[i], len(record.Data)/len(rows))
 	}
 	return wrong, nil
 }
 
-// late returns the problem of rows whose conversation has been returned without them.
-func (s *stream) late(rows []Row) []string {
+// leave counts a record that is not used.
+func (s *stream) leave(reason string) {
+	if s.about.unused == nil {
+		s.about.unused = map[string]int{}
+	}
+	if s.unused++; s.unused > s.about.left {
+		s.about.left = s.unused
+		s.about.unused[reason]++
+	}
+}
+
+// misplaced returns the problem of rows that do not fit to earlier rows of their
+// conversations.
+func (s *stream) misplaced(rows []Row) []string {
 	for i := range rows {
-		if id := rows[i].Session; id != "" && s.window.sessions[id] == nil && s.used.has(id) {
+		id := rows[i].Session
+		if id == "" {
+			continue
+		}
+		earlier := s.window.sessions[id]
+		switch {
+		case earlier == nil && s.used.has(id):
 			return []string{fmt.Sprintf("session_id %q: its other records are more than %d MiB before this one; "+
 				"in a file of this size, the records of a session must be close together", id, windowBytes>>20)}
+		case earlier != nil && earlier.conversation.Mode != rows[i].Conversation.Mode:
+			return []string{fmt.Sprintf("session_id %q: its earlier records have the context mode %v, this one has %v",
+				id, earlier.conversation.Mode, rows[i].Conversation.Mode)}
 		}
 	}
 	return nil
@@ -213,16 +291,12 @@ func (s *stream) late(rows []Row) []string {
 
 // skip reports whether a record with problems may be skipped.
 func (s *stream) skip(at file.Place, problems []string) bool {
-	const shown = 3
-	if s.about.complete { // it was skipped in the first pass
-		return true
-	}
-	if s.about.skipped == s.o.SkipBad {
+	if s.skipped == s.o.SkipBad {
 		return false
 	}
-	s.about.skipped++
-	if len(s.about.examples) < shown {
-		s.about.examples = append(s.about.examples, at.String()+": "+problems[0])
+	s.skipped++
+	if s.about.skipped = max(s.about.skipped, s.skipped); s.about.example == "" {
+		s.about.example = at.String() + ": " + problems[0]
 	}
 	return true
 }
@@ -256,8 +330,23 @@ func (s *stream) entry(p *pending) Entry {
 	if s.o.System != "" {
 		c.System = join(s.o.System, c.System)
 	}
+	if s.format.Clock {
+		s.count(c)
+	}
 	s.entries++
-	return Entry{Number: s.entries - 1, Size: p.bytes, Make: func() (*bench.Conversation, error) { return p.finish(s.o.Tokenizer) }}
+	hoist := s.format.Hoist && s.o.Systems
+	return Entry{Number: s.entries - 1, Size: p.bytes, Make: func() (*bench.Conversation, error) { return p.finish(s.o.Tokenizer, hoist) }}
+}
+
+// count counts the times of a conversation from that of the first. One that is earlier
+// than the first, because it is outside of the window, has no time left.
+func (s *stream) count(c *bench.Conversation) {
+	if s.zero == nil {
+		s.zero = new(c.Turns[0].At)
+	}
+	for i := range c.Turns {
+		c.Turns[i].At = max(0, c.Turns[i].At-*s.zero)
+	}
 }
 
 // join puts an empty line between two texts.
@@ -304,6 +393,41 @@ func (s *stream) keep(ctx context.Context) (Source, error) {
 	return NewIndexed(len(entries), func(i int) Entry { return entries[i] }, s.Describe), nil
 }
 
+// Check reads all records of a file and returns their problems as a [*file.FileError],
+// in bounded memory. What records name, like images, is looked at, but not read as a
+// whole.
+func Check(ctx context.Context, f *Format, o Options) error {
+	if f.Open != nil {
+		_, err := OpenFile(ctx, f, o)
+		return err
+	}
+	s := newStream(f, o)
+	if err := errors.Join(o.File.Check(), s.start(ctx)); err != nil {
+		return fmt.Errorf("open dataset %s: %w", o.File.Name(), err)
+	}
+	var wrong file.FileError
+	var err error
+	for more := true; more && !s.ended && err == nil; {
+		var problems file.FileError
+		problems, err = s.read()
+		for _, p := range problems.Problems {
+			more = wrong.Add(p.Where, p.Message)
+		}
+		for p := s.window.take(s.ended); p != nil; p = s.window.take(s.ended) {
+			s.entry(p)
+		}
+	}
+	if len(wrong.Problems) > 0 {
+		err = errors.Join(&wrong, err)
+	} else if err == nil && s.entries == 0 {
+		err = s.nothing()
+	}
+	if err = errors.Join(err, s.Close()); err != nil {
+		return fmt.Errorf("check dataset %s: %w", o.File.Name(), err)
+	}
+	return nil
+}
+
 // Describe describes what the first pass has found so far.
 func (s *stream) Describe() Description {
 	d := Description{Path: s.o.File.Path}
@@ -311,7 +435,10 @@ func (s *stream) Describe() Description {
 		d.Entries = s.about.entries
 	}
 	if n := s.about.skipped; n > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d records with problems were skipped, for example %s", n, s.about.examples[0]))
+		d.Warnings = append(d.Warnings, skippedWarning(n, s.about.example))
+	}
+	if len(s.about.unused) > 0 {
+		d.Warnings = append(d.Warnings, "records that are not used: "+s.about.reasons())
 	}
 	if s.about.longest > longDelay && s.o.DelayCap == nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("the longest delay is %v; delays are milliseconds, and no cap is set", s.about.longest))
@@ -320,4 +447,13 @@ func (s *stream) Describe() Description {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%d inline records; a file is read faster and keeps the document small", n))
 	}
 	return d
+}
+
+// reasons lists why records are not used, with their numbers.
+func (f *findings) reasons() string {
+	var all []string
+	for _, reason := range slices.Sorted(maps.Keys(f.unused)) {
+		all = append(all, fmt.Sprintf("%d %s", f.unused[reason], reason))
+	}
+	return strings.Join(all, ", ")
 }

@@ -1,8 +1,10 @@
 package source
 
 import (
+	"encoding/json"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
@@ -12,7 +14,7 @@ import (
 // window holds the conversations whose records are not all known, in the order of their
 // first records, or of their times.
 type window struct {
-	timed    bool
+	timed    bool // in the order of their times
 	queue    []*pending
 	sessions map[string]*pending
 	bytes    int // of the records
@@ -87,8 +89,9 @@ func (w *window) take(ended bool) *pending {
 	return p
 }
 
-// finish returns the complete conversation.
-func (p *pending) finish(tok tokenizer.Tokenizer) (*bench.Conversation, error) {
+// finish returns the complete conversation. With hoist, a first turn of the system is
+// its system message.
+func (p *pending) finish(tok tokenizer.Tokenizer, hoist bool) (*bench.Conversation, error) {
 	c := p.conversation
 	c.Turns = slices.Clone(c.Turns)
 	for _, part := range p.parts {
@@ -96,16 +99,43 @@ func (p *pending) finish(tok tokenizer.Tokenizer) (*bench.Conversation, error) {
 			return nil, err
 		}
 	}
+	if hoist {
+		hoistSystem(&c)
+	}
 	for i := range c.Turns {
 		if t := &c.Turns[i]; tok != nil && t.InputTokens == 0 {
-			t.InputTokens = count(tok, t)
+			t.InputTokens = Count(tok, t)
 		}
 	}
 	return &c, nil
 }
 
-// count counts the tokens of the texts of a turn.
-func count(tok tokenizer.Tokenizer, t *bench.Turn) (n bench.Tokens) {
+// hoistSystem makes a first turn with the role system and only text the system message,
+// unless it is the only one or the next has that role too.
+func hoistSystem(c *bench.Conversation) {
+	const role = "system"
+	first := &c.Turns[0]
+	if len(c.Turns) < 2 || first.Role != role || c.Turns[1].Role == role || len(first.Texts) == 0 ||
+		len(first.Named)+len(first.Images)+len(first.Audios)+len(first.Videos) > 0 {
+		return
+	}
+	c.System = join(c.System, strings.Join(first.Texts, "\n\n"))
+	if next := &c.Turns[1]; first.Timed && !next.Timed {
+		next.At, next.Timed = first.At, true
+	}
+	c.Turns = c.Turns[1:]
+}
+
+// Count counts the tokens of the texts and messages of a turn.
+func Count(tok tokenizer.Tokenizer, t *bench.Turn) (n bench.Tokens) {
+	var messages []struct {
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(t.Messages, &messages) == nil {
+		for _, m := range messages {
+			n += CountJSON(tok, m.Content)
+		}
+	}
 	for _, text := range t.Texts {
 		n += bench.Tokens(tok.Count(text))
 	}
@@ -113,6 +143,30 @@ func count(tok tokenizer.Tokenizer, t *bench.Turn) (n bench.Tokens) {
 		for _, text := range named.Texts {
 			n += bench.Tokens(tok.Count(text))
 		}
+	}
+	return n
+}
+
+// CountJSON counts the tokens of a JSON text, of texts, or of typed parts with text.
+func CountJSON(tok tokenizer.Tokenizer, raw json.RawMessage) bench.Tokens {
+	var v any
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return 0
+	}
+	return bench.Tokens(tokensIn(tok, v))
+}
+
+func tokensIn(tok tokenizer.Tokenizer, v any) int {
+	n := 0
+	switch v := v.(type) {
+	case string:
+		n = tok.Count(v)
+	case []any:
+		for _, element := range v {
+			n += tokensIn(tok, element)
+		}
+	case map[string]any:
+		n = tokensIn(tok, v["text"]) + tokensIn(tok, v["content"])
 	}
 	return n
 }

@@ -1,0 +1,144 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/source"
+)
+
+// inputsSession is one decoded element of inputs.json.
+type inputsSession struct {
+	id       string
+	mode     bench.ContextMode
+	payloads []json.RawMessage
+}
+
+// inputsJSON reads the file inputs.json of a run.
+func inputsJSON() source.Format {
+	const otherwise = bench.MessageArrayWithResponses
+	table := []member[inputsSession]{
+		{source.Field{"session_id", "string", "Id of the conversation."}, func(s *inputsSession, v json.RawMessage) error {
+			return decodeString(v, &s.id)
+		}},
+		{source.Field{"payloads", "list of objects", "The request bodies of the turns."}, func(s *inputsSession, v json.RawMessage) (err error) {
+			s.payloads, err = decodeList(v)
+			return err
+		}},
+		{contextModeField(otherwise.String()), func(s *inputsSession, v json.RawMessage) (err error) {
+			s.mode, err = decodeMode(v)
+			return err
+		}},
+	}
+	return source.Format{
+		Name: "inputs_json",
+		Doc: "The file inputs.json of a run, of aiperfd or AIPerf: a JSON document `{\"data\": […]}` with one object per conversation. " +
+			"Bodies are sent byte for byte, like those of [raw_payload](#raw_payload), except those of conversations with a " +
+			"`context_mode` in which they do not contain the history: of these, messages, tools and other members are sent " +
+			"with the history, and model and stream are those of the run.",
+		Fields: docs(table),
+		Key:    "data",
+		Needs:  "an object with data, a list of objects with payloads",
+		Detect: func(h *source.Head) bool { return h.First("payloads") != nil },
+		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
+			d := newObject(table)
+			return func(record file.Record) ([]source.Row, []string) {
+				s := inputsSession{mode: otherwise}
+				all := d.decode(&s, record.Data)
+				if len(all) == 0 && s.payloads == nil {
+					all = append(all, "payloads is missing")
+				}
+				if len(all) == 0 {
+					all = s.compact()
+				}
+				if len(all) > 0 {
+					return nil, all
+				}
+				r, err := s.row(o)
+				if err != nil {
+					return nil, []string{err.Error()}
+				}
+				r.Session = s.id
+				return []source.Row{r}, nil
+			}
+		},
+	}
+}
+
+// compact removes the white space with which inputs.json is indented.
+func (s *inputsSession) compact() (all problems) {
+	for i, body := range s.payloads {
+		short, err := decodeObject(body)
+		if err != nil {
+			all = append(all, fmt.Sprintf("payloads[%d]: %v", i, err))
+		}
+		s.payloads[i] = short
+	}
+	return all
+}
+
+// row returns the conversation.
+func (s *inputsSession) row(o *source.Options) (source.Row, error) {
+	if s.mode == bench.MessageArrayWithResponses {
+		return payloads(o.Tokenizer, s.payloads...), nil
+	}
+	c := bench.Conversation{Mode: s.mode, Turns: make([]bench.Turn, len(s.payloads))}
+	var common []json.RawMessage // the messages that begin every body, which the history contains
+	for i, body := range s.payloads {
+		t, messages, err := chatTurn(body)
+		if err != nil {
+			return source.Row{}, fmt.Errorf("payloads[%d]: %w", i, err)
+		}
+		if i == 0 {
+			common = messages[:len(messages)-1]
+		} else if t.Messages, err = withoutPrefix(messages, common); err != nil {
+			return source.Row{}, fmt.Errorf("payloads[%d]: %w", i, err)
+		}
+		c.Turns[i] = t
+	}
+	return source.Row{Conversation: c}, nil
+}
+
+// chatTurn returns the turn of a chat request, and its messages.
+func chatTurn(body json.RawMessage) (t bench.Turn, messages []json.RawMessage, err error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return t, nil, err
+	}
+	if json.Unmarshal(members["messages"], &messages) != nil || len(messages) == 0 {
+		return t, nil, errors.New("messages: must be a list of messages")
+	}
+	t.Messages, t.Tools = members["messages"], members["tools"]
+	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
+		if v, ok := members[name]; ok && string(v) != "null" {
+			if t.MaxTokens, err = decodeTokens(v); err != nil {
+				return t, nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	for _, name := range []string{"messages", "tools", "max_completion_tokens", "max_tokens", "model", "stream", "stream_options"} {
+		delete(members, name)
+	}
+	if len(members) > 0 {
+		t.ExtraBody, err = json.Marshal(members)
+	}
+	return t, messages, err
+}
+
+// withoutPrefix returns messages without those with which they begin.
+func withoutPrefix(messages, prefix []json.RawMessage) (json.RawMessage, error) {
+	if len(messages) > len(prefix) {
+		same := 0
+		for same < len(prefix) && bytes.Equal(messages[same], prefix[same]) {
+			same++
+		}
+		if same == len(prefix) {
+			messages = messages[same:]
+		}
+	}
+	return json.Marshal(messages)
+}

@@ -1,0 +1,268 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/random"
+	"aiperfd/internal/engine/dataset/source"
+)
+
+// member is one row of the table of members that a JSON object may have.
+type member[T any] struct {
+	source.Field
+	set func(*T, json.RawMessage) error // nil = known to AIPerf, refused by name here
+}
+
+// object decodes JSON objects whose members are those of a table. It is safe for
+// concurrent use.
+type object[T any] struct {
+	members map[string]member[T]
+	names   []string
+}
+
+// newObject returns the decoder of a table without some of its members.
+func newObject[T any](table []member[T], without ...string) *object[T] {
+	o := &object[T]{members: map[string]member[T]{}}
+	for _, m := range table {
+		if !slices.Contains(without, m.Name) {
+			o.members[m.Name] = m
+			o.names = append(o.names, m.Name)
+		}
+	}
+	return o
+}
+
+// docs returns a table for the documentation.
+func docs[T any](table []member[T], without ...string) []source.Field {
+	var out []source.Field
+	for _, m := range table {
+		if !slices.Contains(without, m.Name) {
+			out = append(out, m.Field)
+		}
+	}
+	return out
+}
+
+// decode reads an object and returns all its problems. What it sets does not refer to
+// raw.
+func (o *object[T]) decode(to *T, raw []byte) problems {
+	if !utf8.Valid(raw) {
+		return problems{"the record is not valid UTF-8"}
+	}
+	var all problems
+	seen := map[string]bool{}
+	err := eachMember(raw, func(name string, v json.RawMessage) {
+		if seen[name] {
+			all = append(all, name+": given twice")
+			return
+		}
+		seen[name] = true
+		all = append(all, o.apply(to, name, v)...)
+	})
+	if err != nil {
+		all = append(all, err.Error())
+	}
+	return all
+}
+
+// apply sets one member and returns its problems.
+func (o *object[T]) apply(to *T, name string, v json.RawMessage) problems {
+	m, known := o.members[name]
+	switch {
+	case !known:
+		text := fmt.Sprintf("unknown member %q", clip(name))
+		if guess := file.Nearest(name, o.names); guess != "" {
+			return problems{fmt.Sprintf("%s; did you mean %q?", text, guess)}
+		}
+		return problems{text + "; accepted: " + strings.Join(o.accepted(), ", ")}
+	case string(v) == "null":
+		return nil
+	case m.set == nil:
+		return problems{name + ": not supported yet"}
+	}
+	err := m.set(to, v)
+	if below, ok := errors.AsType[problems](err); ok {
+		return below
+	}
+	if err != nil {
+		return problems{name + ": " + err.Error()}
+	}
+	return nil
+}
+
+func (o *object[T]) accepted() []string {
+	return slices.DeleteFunc(slices.Clone(o.names), func(n string) bool { return o.members[n].set == nil })
+}
+
+// problems are the problems of the members of an object, each with its path.
+type problems []string
+
+// Error returns all of them in one line.
+func (p problems) Error() string { return strings.Join(p, "; ") }
+
+// below returns the problems of an object that is at a path.
+func (p problems) below(path string) problems {
+	out := make(problems, len(p))
+	for i, problem := range p {
+		out[i] = path + ": " + problem
+		if name, _, ok := strings.Cut(problem, ":"); ok && !strings.ContainsAny(name, " \"") {
+			out[i] = path + "." + problem
+		}
+	}
+	return out
+}
+
+// all returns the problems as an error; nil = there are none.
+func (p problems) all() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
+// eachMember calls do for the members of a JSON object in their order.
+func eachMember(raw []byte, do func(name string, v json.RawMessage)) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	start, err := dec.Token()
+	if err != nil {
+		return syntaxError(err)
+	}
+	if start != json.Delim('{') {
+		return errNoObject
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return syntaxError(err)
+		}
+		var v json.RawMessage
+		if err := dec.Decode(&v); err != nil {
+			return syntaxError(err)
+		}
+		// Within an object the decoder accepts only strings as names.
+		do(name.(string), v)
+	}
+	if _, err := dec.Token(); err != nil {
+		return syntaxError(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("unexpected text after the JSON object")
+	}
+	return nil
+}
+
+// errNoObject is the error of a record that is not an object.
+var errNoObject = errors.New("must be a JSON object, one on each line")
+
+// wrongJSON is the error of encoding/json in the words of the other problems.
+func wrongJSON(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s: must not be a JSON %s", wrong.Field, wrong.Value)
+	}
+	if strings.HasSuffix(err.Error(), "unexpected end of JSON input") {
+		return errors.New("the JSON object ends too early")
+	}
+	return fmt.Errorf("not valid JSON: %w", err)
+}
+
+func syntaxError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the JSON object ends too early")
+	}
+	return fmt.Errorf("not valid JSON: %w", err)
+}
+
+// decodeString accepts a string that is not empty.
+func decodeString(v json.RawMessage, to *string) error {
+	if err := json.Unmarshal(v, to); err != nil {
+		return fmt.Errorf("must be a string, not %s", clip(string(v)))
+	}
+	if *to == "" {
+		return errors.New("must not be empty")
+	}
+	return nil
+}
+
+// decodeName returns a function that accepts the name of the format.
+func decodeName[T any](format string) func(*T, json.RawMessage) error {
+	return func(_ *T, v json.RawMessage) error {
+		var name string
+		if err := decodeString(v, &name); err != nil {
+			return err
+		}
+		if name != format {
+			return fmt.Errorf("%q: this file is read as %s", name, format)
+		}
+		return nil
+	}
+}
+
+// decodeList accepts a list of at least one element.
+func decodeList(v json.RawMessage) (items []json.RawMessage, err error) {
+	if json.Unmarshal(v, &items) != nil {
+		return nil, fmt.Errorf("must be a list, not %s", clip(string(v)))
+	}
+	if len(items) == 0 {
+		return nil, errors.New("the list is empty")
+	}
+	return items, nil
+}
+
+// decodeMilliseconds accepts a number of milliseconds that is not negative.
+func decodeMilliseconds(v json.RawMessage, to **float64) error {
+	var ms float64
+	if err := json.Unmarshal(v, &ms); err != nil || ms < 0 {
+		return fmt.Errorf("must be a number of milliseconds, not negative, not %s", clip(string(v)))
+	}
+	*to = &ms
+	return nil
+}
+
+// decodeTokens accepts a number of tokens of at least 1.
+func decodeTokens(v json.RawMessage) (bench.Tokens, error) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || n < 1 || n > random.MaxValue {
+		return 0, fmt.Errorf("must be a whole number of tokens from 1 to %g, not %s", random.MaxValue, clip(string(v)))
+	}
+	return bench.Tokens(n), nil
+}
+
+// decodeObject accepts an object and returns it without white space.
+func decodeObject(v json.RawMessage) (json.RawMessage, error) {
+	if v[0] != '{' {
+		return nil, fmt.Errorf("must be an object, not %s", clip(string(v)))
+	}
+	return compact(v)
+}
+
+// compact returns JSON without white space.
+func compact(v json.RawMessage) (json.RawMessage, error) {
+	var b bytes.Buffer
+	if err := json.Compact(&b, v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// clip shortens a text from a file for a message.
+func clip(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
