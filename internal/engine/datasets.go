@@ -27,6 +27,7 @@ type datasets struct {
 	byModel map[string]*dataset.Reader // nil = the first is every model's
 	inputs  *collect.Inputs            // nil = inputs.json was not requested
 	lengths lengths
+	bodies  bodies
 }
 
 // openDataset opens a dataset per tokenizer and waits until its first conversations are
@@ -162,6 +163,9 @@ func (d *datasets) close(warn func(code, detail string)) error {
 			warn("dataset", warning)
 		}
 	}
+	if warning := d.bodies.warning(); warning != "" {
+		warn("dataset", warning)
+	}
 	if warning := d.lengths.warning(); warning != "" {
 		warn("context-length", warning)
 	}
@@ -180,6 +184,7 @@ func (x *preparation) check(c *bench.Conversation) error {
 		return err
 	}
 	x.data.lengths.add(c, x.tokens.Count)
+	x.data.bodies.add(c, x.plan)
 	return nil
 }
 
@@ -202,6 +207,11 @@ func takes(kind *endpoint.Kind, c *bench.Conversation) error {
 		}
 		if what != "" {
 			return fmt.Errorf("turn %d of conversation %s has %s; the endpoint type %s takes none", k, c.ID, what, kind.Name)
+		}
+	}
+	for child := range c.Children() {
+		if err := takes(kind, child); err != nil {
+			return err
 		}
 	}
 	return nil

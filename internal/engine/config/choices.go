@@ -1,6 +1,8 @@
 package config
 
 import (
+	"encoding/json"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,15 +23,34 @@ type Choice struct {
 // have none.
 type Choices struct {
 	EndpointTypes []Choice
-	Ranking       []string // those of EndpointTypes that take a query and passages
-	Forms         []string // those of EndpointTypes whose request bodies are always forms
-	Dialects      []Choice // of all endpoint types
-	Arrivals      []Choice // types of phases, beside concurrency
-	Shaped        []string // those of Arrivals that have a smoothness
-	Formats       []Choice // of the files of datasets
-	Corpora       []Choice // texts of synthetic prompts
-	Samplings     []Choice // orders in which conversations are drawn
-	Objectives    []string // tags of the metrics that can have an objective
+	Ranking       []string          // those of EndpointTypes that take a query and passages
+	Forms         []string          // those of EndpointTypes whose request bodies are always forms
+	Dialects      []Choice          // of all endpoint types
+	Arrivals      []Choice          // types of phases, beside concurrency
+	Shaped        []string          // those of Arrivals that have a smoothness
+	Formats       []Choice          // of the files of datasets
+	Traces        []string          // those of Formats that are recordings, which are replayed at their times
+	Drawn         []string          // those of Formats whose conversations are drawn from the records
+	Orders        map[string]string // of Formats whose default order is not the first of Samplings
+	// Detect looks at the first record of a dataset. nil = formats must be given.
+	Detect     func(DatasetFile) (Detected, error)
+	Corpora    []Choice // texts of synthetic prompts
+	Samplings  []Choice // orders in which conversations are drawn
+	Objectives []string // tags of the metrics that can have an objective
+}
+
+// DatasetFile is a dataset whose first record is looked at.
+type DatasetFile struct {
+	FS      fs.FS // holds Path; nil = the system
+	Path    string
+	Records []json.RawMessage // instead of Path
+	Format  string            // empty = unknown
+}
+
+// Detected is what the first record says of a dataset.
+type Detected struct {
+	Format string
+	Timed  bool // it is a trace, and the record has a time
 }
 
 // list returns the list that a field's choices tag names.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/config/tree"
@@ -25,11 +26,6 @@ func (c datasetRules) check() {
 	case d.Type == "file" || d.Type == "" && (c.has(path+".path") || c.has(path+".records")):
 		c.only("public", "dataset hfSubset hfSplit hfRevision")
 		c.checkFileDataset()
-		if d.Format != "" && d.Format != "columns" && !c.failed[path+".format"] {
-			for _, at := range c.columns() {
-				c.conflict(at, "only valid for the format columns and for public datasets hf:ORG/NAME")
-			}
-		}
 	default:
 		c.only("public", "dataset hfSubset hfSplit hfRevision")
 		c.checkSynthetic()
@@ -49,12 +45,14 @@ func (c datasetRules) only(kind, fields string) {
 	}
 }
 
-// columns returns the paths of the names of columns that are given.
-func (c datasetRules) columns() []string {
+// noColumns reports names of columns in a dataset whose members have names of their own.
+func (c datasetRules) noColumns() {
 	if !c.has(c.path + ".columns") {
-		return nil
+		return
 	}
-	return c.deepest(c.path + ".columns")
+	for _, at := range c.deepest(c.path + ".columns") {
+		c.conflict(at, "only valid for the format columns and for public datasets hf:ORG/NAME")
+	}
 }
 
 // checkPublic checks a public dataset. Its name is checked when the plan is made.
@@ -70,9 +68,7 @@ func (c datasetRules) checkPublic() {
 		c.failValue(c.at(path+".dataset"), CodeNotAllowed, "datasets by their id are allowed by: serve --allow-download")
 	}
 	if !hub {
-		for _, at := range c.columns() {
-			c.conflict(at, "only valid for the format columns and for public datasets hf:ORG/NAME")
-		}
+		c.noColumns()
 	}
 	c.checkFile(path+".path", d.Path)
 }
@@ -83,7 +79,7 @@ const syntheticFields = "prompts prefixPrompts turns turnDelay turnDelayRatio im
 func (c datasetRules) checkFileDataset() {
 	d, path := c.dataset, c.path
 	if !c.failed[path+".format"] { // another format might have them
-		c.only("synthetic", syntheticFields)
+		c.only("synthetic", "prefixPrompts turns turnDelay turnDelayRatio rankings")
 	}
 	hasPath, hasRecords := c.has(path+".path"), c.has(path+".records")
 	switch {
@@ -96,18 +92,43 @@ func (c datasetRules) checkFileDataset() {
 	if len(d.Records) > many {
 		c.Warn(c.where(path+".records"), CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
 	}
-	if info, err := os.Stat(d.Path); err == nil && info.IsDir() && !c.options.Untrusted {
-		at := c.where(path + ".path")
-		c.failed[path+".path"] = true
-		c.Fail(at, CodeUnsupported, "%s: not supported by aiperfd yet: a folder of files", Label(at))
+	if info, err := os.Stat(d.Path); err == nil && !c.options.Untrusted && (info.IsDir() || isPipe(d.Path)) {
 		return
 	}
 	c.checkData(path+".path", d.Path)
 }
 
+// checkFormat checks the fields that only some formats have. Names of columns need the
+// format columns. Of the fields of generated content, a file has only numbers of texts and
+// media per request, and only if the format draws them.
+func (c datasetRules) checkFormat() {
+	d, path := c.dataset, c.path
+	if d.Type != "file" || c.failed[path+".format"] || d.Format == "" {
+		return
+	}
+	if d.Format != "columns" {
+		c.noColumns()
+	}
+	if !slices.Contains(c.options.Choices.Drawn, d.Format) {
+		c.only("synthetic", "prompts images audio video")
+		return
+	}
+	for _, field := range []string{"prompts", "images", "audio", "video"} {
+		n := c.at(path + "." + field)
+		if n == nil || n.Shape != tree.Object {
+			continue
+		}
+		for _, m := range n.Members {
+			if m.Name != "batchSize" {
+				c.conflict(path+"."+field+"."+m.Name, "only valid for datasets of type synthetic")
+			}
+		}
+	}
+}
+
 func (c datasetRules) checkSynthetic() {
 	d, path := c.dataset, c.path
-	c.only("file", "path format records columns osl replaySpeedup")
+	c.only("file", "path format records columns osl replaySpeedup skipBadLines")
 	c.checkWarmupMarker()
 	c.checkMedia()
 	if delay := path + ".turnDelay"; d.TurnDelay.Stddev > 0 && (d.TurnDelay.Mean == nil || *d.TurnDelay.Mean == 0) {

@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-
-	"aiperfd/internal/engine/config/unsupported"
+	"slices"
 )
 
 // The defaults that do not depend on anything else.
@@ -122,30 +121,28 @@ func (f filler) datasetDefaults(d *Dataset, path string) {
 			f.infer(path+".type", d.Type, "a path or records are given")
 		}
 	}
-	if d.Sampling == "" {
-		d.Sampling = "sequential"
-	}
 	switch d.Type {
 	case "file":
-		if d.Format == "" {
-			f.formatDefault(d, path)
-		}
+		f.fileDefaults(d, path)
 	case "synthetic":
 		f.syntheticDefaults(d, path)
 	}
+	if d.Sampling == "" {
+		d.Sampling = "sequential"
+	}
 }
 
-// formatDefault takes the format that the first record looks like.
-func (f filler) formatDefault(d *Dataset, path string) {
-	format := f.first(d).Format()
-	if unsupported.HasValue(path+".format", format) {
-		at := f.where(path + ".path")
-		f.Fail(at, CodeUnsupported, "%s: the first record looks like the format %s, which is not supported by aiperfd yet; "+
-			"if it is another one, set the format", Label(at), format)
-		return
+// fileDefaults takes the format that the first record looks like, and the defaults of
+// the format.
+func (f filler) fileDefaults(d *Dataset, path string) {
+	f.detect(d, path)
+	if order := f.options.Choices.Orders[d.Format]; order != "" && d.Sampling == "" {
+		d.Sampling = order
+		f.infer(path+".sampling", order, "the format "+d.Format+" is read in this order")
 	}
-	d.Format = format
-	f.infer(path+".format", format, "the first record looks like it")
+	if slices.Contains(f.options.Choices.Drawn, d.Format) {
+		f.entriesDefault(d, path)
+	}
 }
 
 func (f filler) syntheticDefaults(d *Dataset, path string) {
@@ -166,6 +163,11 @@ func (f filler) syntheticDefaults(d *Dataset, path string) {
 		d.TurnDelay = constant(0)
 	}
 	f.mediaDefaults(d, path)
+	f.entriesDefault(d, path)
+}
+
+// entriesDefault sets the number of conversations that are made.
+func (f filler) entriesDefault(d *Dataset, path string) {
 	if f.has(path + ".entries") {
 		return
 	}

@@ -166,11 +166,12 @@ type Dataset struct {
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
-	Path             string        `json:"path,omitempty" validate:"min=1"`    // type file
-	Format           string        `json:"format,omitempty" choices:"formats"` // type file; default: what the first record looks like
-	Records          []Object      `json:"records,omitempty" validate:"min=1"` // type file: inline instead of path
-	Columns          Columns       `json:"columns,omitzero"`                   // format columns, or a public dataset of the hub
-	Dataset          string        `json:"dataset,omitempty" validate:"min=1"` // type public: its name, or hf:ORG/NAME
+	Path             string        `json:"path,omitempty" validate:"min=1"`         // type file
+	Format           string        `json:"format,omitempty" choices:"formats"`      // type file; default: what the first record looks like
+	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"` // type file: records with problems that are skipped; default 0
+	Records          []Object      `json:"records,omitempty" validate:"min=1"`      // type file: inline instead of path
+	Columns          Columns       `json:"columns,omitzero"`                        // format columns, or a public dataset of the hub
+	Dataset          string        `json:"dataset,omitempty" validate:"min=1"`      // type public: its name, or hf:ORG/NAME
 	HFSubset         string        `json:"hfSubset,omitempty" validate:"min=1"`
 	HFSplit          string        `json:"hfSplit,omitempty" validate:"min=1"`
 	HFRevision       string        `json:"hfRevision,omitempty" validate:"min=1"` // branch, tag or commit; default main

@@ -141,6 +141,11 @@ func (c documentRules) checkTokenizer() {
 
 // checkFilled checks what needs the complete document.
 func (c documentRules) checkFilled() {
+	if n := c.at("benchmark.datasets"); n != nil && n.Shape == tree.List {
+		for i := range c.doc.Benchmark.Datasets {
+			datasetRules{c.loader, &c.doc.Benchmark.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i)}.checkFormat()
+		}
+	}
 	c.checkFixed()
 	c.warnShort()
 }

@@ -184,6 +184,7 @@ type loader struct {
 	flagFor func(path string) string
 
 	noSchedule bool
+	timed      bool // the dataset is a trace whose first record has a time
 }
 
 func newLoader(r *Report, o LoadOptions) *loader {

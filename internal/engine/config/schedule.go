@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 
-	"aiperfd/internal/engine/config/detect"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -21,10 +20,9 @@ func (f filler) followTrace() {
 		return
 	}
 	d := &b.Datasets[0]
-	if !detect.IsTrace(d.Format) {
+	if !slices.Contains(f.options.Choices.Traces, d.Format) {
 		return
 	}
-	timed := f.first(d).Timed(d.Format)
 	for i := range b.Phases {
 		p, path := &b.Phases[i], PhasePath(i)
 		if p.Kind != "profiling" {
@@ -34,7 +32,7 @@ func (f filler) followTrace() {
 			f.forget(path + ".requests")
 			p.Requests = nil
 		}
-		if timed && !f.noSchedule {
+		if f.timed && !f.noSchedule {
 			f.replayTrace(p, path)
 		}
 	}
@@ -69,23 +67,6 @@ func (f filler) otherwise(path string) string {
 	return "give the phase another type than " + FixedSchedule
 }
 
-// first returns the first record of a dataset, as far as it can be read in advance.
-func (f filler) first(d *Dataset) detect.Record {
-	switch {
-	case len(d.Records) > 0:
-		record := make(detect.Record)
-		for _, m := range d.Records[0].Members() {
-			record[m.Name] = m.Value
-		}
-		return record
-	case d.Path != "" && !(f.options.Untrusted && len(f.options.DataRoots) == 0):
-		if start, err := f.head(d.Path, maxTemplate); err == nil {
-			return detect.First(start, maxTemplate)
-		}
-	}
-	return nil
-}
-
 // forget drops a value that was chosen.
 func (l *loader) forget(path string) {
 	at := CanonicalPointer(path)
@@ -95,12 +76,12 @@ func (l *loader) forget(path string) {
 
 // isTrace reports whether the dataset is a trace, over which a phase without a bound is
 // one pass.
-func (d *Document) isTrace() bool {
-	if len(d.Benchmark.Datasets) != 1 {
+func (l *loader) isTrace() bool {
+	if len(l.doc.Benchmark.Datasets) != 1 {
 		return false
 	}
-	set := &d.Benchmark.Datasets[0]
-	return set.Type == "file" && detect.IsTrace(set.Format)
+	set := &l.doc.Benchmark.Datasets[0]
+	return set.Type == "file" && slices.Contains(l.options.Choices.Traces, set.Format)
 }
 
 // checkSchedule checks the fields of a replay, and that only a replay has them. It needs

@@ -1,12 +1,15 @@
 package plan
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"aiperfd/internal/engine/arrival"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/text"
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/metric"
@@ -15,7 +18,7 @@ import (
 // Choices returns the closed lists of values of documents, from the tables of the
 // packages that implement them.
 func Choices() config.Choices {
-	var c config.Choices
+	c := config.Choices{Orders: map[string]string{}}
 	add := func(list *[]config.Choice, name string, aliases ...string) {
 		*list = append(*list, config.Choice{Name: name, Aliases: aliases})
 	}
@@ -43,6 +46,7 @@ func Choices() config.Choices {
 	for _, k := range dataset.Kinds() {
 		if k.File {
 			add(&c.Formats, k.Name)
+			addFormat(&c, k.Format)
 		}
 	}
 	for _, k := range text.Corpora() {
@@ -56,5 +60,36 @@ func Choices() config.Choices {
 			c.Objectives = append(c.Objectives, d.Tag)
 		}
 	}
+	c.Detect = detect
 	return c
+}
+
+// addFormat adds what the defaults of datasets depend on.
+func addFormat(c *config.Choices, f *source.Format) {
+	if f.Trace {
+		c.Traces = append(c.Traces, f.Name)
+	}
+	if f.Draws {
+		c.Drawn = append(c.Drawn, f.Name)
+	}
+	if f.Sampling != "" {
+		c.Orders[f.Name] = f.Sampling
+	}
+}
+
+// detect looks at the first record of a dataset. It reads regular files only, so that it
+// does not wait.
+func detect(d config.DatasetFile) (config.Detected, error) {
+	var formats []source.Format
+	for _, k := range dataset.Kinds() {
+		if k.File {
+			formats = append(formats, *k.Format)
+		}
+	}
+	f := file.File{FS: d.FS, Path: d.Path, Records: d.Records}
+	if d.FS != nil {
+		f.MaxBytes = file.UntrustedMaxBytes
+	}
+	name, timed, err := source.Detect(context.Background(), f, d.Format, formats)
+	return config.Detected{Format: name, Timed: timed}, err
 }

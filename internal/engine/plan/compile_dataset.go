@@ -3,9 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"io"
-	"io/fs"
 	"math"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,8 +55,10 @@ func (c *datasetCompiler) compile(p *Plan) {
 			OutputTokens: column(d.Columns.OutputTokens), Image: column(d.Columns.Image),
 		}
 		o.File, o.OSL, o.Open = c.file(d), c.dist("datasets/0/osl", d.OSL), c.mediaFiles(d.Path)
+		o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+		p.Tokens.Optional = p.Tokens.Optional && !counts(name)
 		if d.Type == "public" && c.public(d, &o) {
 			p.Tokens.Optional = false
 		}
@@ -96,6 +96,30 @@ func column(name string) []string {
 	return []string{name}
 }
 
+// counts reports whether a format of files needs a tokenizer.
+func counts(name string) bool {
+	return slices.ContainsFunc(dataset.Kinds(), func(k dataset.Kind) bool { return k.Name == name && k.File && k.Format.Counts })
+}
+
+// batch returns the numbers of texts and media per request that a document gives for a
+// dataset of a file.
+func batch(d *config.Dataset) map[string]int {
+	n := map[string]int{}
+	if d.Prompts.BatchSize > 0 {
+		n["prompts"] = d.Prompts.BatchSize
+	}
+	if d.Images != nil && d.Images.BatchSize != nil {
+		n["images"] = *d.Images.BatchSize
+	}
+	if d.Audio != nil && d.Audio.BatchSize != nil {
+		n["audio"] = *d.Audio.BatchSize
+	}
+	if d.Video != nil && d.Video.BatchSize != nil {
+		n["video"] = *d.Video.BatchSize
+	}
+	return n
+}
+
 // sharedText names the member that adds a system message to all conversations, or a
 // context to each one; empty = there is none.
 func sharedText(d *config.Dataset) string {
@@ -131,9 +155,8 @@ func (c *datasetCompiler) systemPrompt(d *config.Dataset) string {
 func (c *datasetCompiler) file(d *config.Dataset) file.File {
 	f := file.File{Path: d.Path}
 	if !c.doc.Trusted() && d.Path != "" {
-		// The name without its folder is enough for messages and for the container.
-		f.Path, f.MaxBytes = path.Base(filepath.ToSlash(d.Path)), file.UntrustedMaxBytes
-		f.FS = documentFile{c.doc, f.Path, d.Path}
+		f.FS, f.Path = c.doc.DataFile(d.Path)
+		f.MaxBytes = file.UntrustedMaxBytes
 	}
 	for _, r := range d.Records {
 		raw, err := json.Marshal(r)
@@ -160,21 +183,6 @@ func (c *datasetCompiler) synthetic(d *config.Dataset) synthetic.Spec {
 	}
 	c.media(d, &s)
 	return s
-}
-
-// documentFile is a file system with one file, which an untrusted document names by its
-// path. It is opened within the bounds of the document.
-type documentFile struct {
-	doc        *config.Document
-	name, path string
-}
-
-// Open implements fs.FS.
-func (d documentFile) Open(name string) (fs.File, error) {
-	if name != d.name {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return d.doc.Open(d.path)
 }
 
 // dist compiles a distribution; an absent one compiles to the zero value.

@@ -153,6 +153,10 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.hfSubset":             func(d *config.Document) { toPublic(d); d.Benchmark.Datasets[0].HFSubset = "s" },
 	"datasets.hfSplit":              func(d *config.Document) { toPublic(d); d.Benchmark.Datasets[0].HFSplit = "test" },
 	"datasets.hfRevision":           func(d *config.Document) { toPublic(d); d.Benchmark.Datasets[0].HFRevision = "v1" },
+	"datasets.skipBadLines": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].SkipBadLines = 3
+	},
 	"datasets.replaySpeedup":        func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
 	"datasets.onTurnError":          func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
 	"datasets.dagFailFast":          func(d *config.Document) { d.Benchmark.Datasets[0].DAGFailFast = true },
@@ -281,6 +285,9 @@ func TestEveryLeafReachesThePlan(t *testing.T) {
 		}
 		if strings.HasSuffix(name, "Offset") {
 			before.Benchmark.Phases[0].Type, after.Benchmark.Phases[0].Type = config.FixedSchedule, config.FixedSchedule
+		}
+		if name == "datasets.skipBadLines" || name == "datasets.osl" {
+			toFile(before)
 		}
 		change(after)
 		if a, b := digest(t, before), digest(t, after); a == b {

@@ -26,7 +26,13 @@ func someChoices() config.Choices {
 	return config.Choices{
 		EndpointTypes: list("chat completions template"), Dialects: list("chat completions"), Arrivals: list("constant poisson gamma"), Shaped: []string{"gamma"},
 		Formats: list("single_turn raw_payload mooncake_trace"), Corpora: list("sonnet"), Samplings: list("sequential random shuffle"),
-		Objectives: []string{"time_to_first_token", "a"},
+		Objectives: []string{"time_to_first_token", "a"}, Traces: []string{"mooncake_trace"},
+		Detect: func(d config.DatasetFile) (config.Detected, error) {
+			if d.Format == "" {
+				d.Format = "single_turn"
+			}
+			return config.Detected{Format: d.Format, Timed: d.Format == "mooncake_trace"}, nil
+		},
 	}
 }
 

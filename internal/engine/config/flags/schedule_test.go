@@ -69,7 +69,13 @@ func TestSchedule(t *testing.T) {
 				argv = append(argv, arg)
 			}
 			f, _ := parseFlags(argv, nil)
-			f.Options.Choices.Formats = append(f.Options.Choices.Formats, config.Choice{Name: "mooncake_trace"})
+			c := &f.Options.Choices
+			c.Formats, c.Traces = append(c.Formats, config.Choice{Name: "mooncake_trace"}), append(c.Traces, "mooncake_trace")
+			c.Detect = func(d config.DatasetFile) (config.Detected, error) {
+				text, err := os.ReadFile(d.Path)
+				timed := strings.Contains(string(text), `"timestamp"`) && d.Format == "mooncake_trace"
+				return config.Detected{Format: d.Format, Timed: timed}, err
+			}
 			d, _, err := f.Document()
 			var got []string
 			if err != nil {

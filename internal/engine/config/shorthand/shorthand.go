@@ -190,6 +190,28 @@ func normaliseClient(client *tree.Node) {
 
 // normaliseDatasets makes a list of one dataset, and moves isl, osl and cacheBust that
 // stand in a synthetic dataset into prompts.
+// namePools makes a list of records of an object of pools: each gets the name of its
+// pool.
+func namePools(dataset *tree.Node) {
+	pools := dataset.Get("records")
+	if pools == nil || pools.Shape != tree.Object {
+		return
+	}
+	list := &tree.Node{Place: pools.Place, Shape: tree.List}
+	for _, pool := range pools.Members {
+		if pool.Value.Shape != tree.List {
+			return
+		}
+		for _, record := range pool.Value.Items {
+			if record.Shape == tree.Object && record.Index("pool") < 0 {
+				record.Set("pool", &tree.Node{Place: record.Place, Shape: tree.Text, Scalar: pool.Name})
+			}
+			list.Items = append(list.Items, record)
+		}
+	}
+	dataset.Set("records", list)
+}
+
 func (e expander) normaliseDatasets(benchmark *tree.Node) {
 	e.renameOnly(benchmark, "dataset", "datasets")
 	datasets := benchmark.Get("datasets")
@@ -202,6 +224,7 @@ func (e expander) normaliseDatasets(benchmark *tree.Node) {
 		if d.Shape != tree.Object {
 			continue
 		}
+		namePools(d)
 		switch kind := d.Get("type"); {
 		case kind != nil && suggest.Fold(kind.Scalar) != "synthetic":
 			continue

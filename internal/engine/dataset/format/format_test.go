@@ -233,7 +233,7 @@ func TestExamples(t *testing.T) {
 			o := source.Options{File: file.File{Path: path}, Open: func(name string) (io.ReadCloser, error) {
 				return os.Open(filepath.Join(filepath.Dir(path), name))
 			}}
-			got, err := source.Detect(t.Context(), o.File, Formats())
+			got, _, err := source.Detect(t.Context(), o.File, "", Formats())
 			if err != nil || got != name {
 				t.Errorf("Detect = %q, %v", got, err)
 			}
@@ -260,7 +260,7 @@ func TestDetect(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := source.Detect(t.Context(), of(tt.text).File, Formats())
+			got, _, err := source.Detect(t.Context(), of(tt.text).File, "", Formats())
 			if err != nil {
 				got = err.Error()
 			}
@@ -269,7 +269,7 @@ func TestDetect(t *testing.T) {
 			}
 		})
 	}
-	got, err := source.Detect(t.Context(), file.File{Path: os.DevNull}, Formats())
+	got, _, err := source.Detect(t.Context(), file.File{Path: os.DevNull}, "", Formats())
 	if err == nil || !strings.Contains(err.Error(), "cannot be detected, since it can be read only once: set the format (--custom-dataset-type)") {
 		t.Errorf("Detect of a device = %q, %v", got, err)
 	}

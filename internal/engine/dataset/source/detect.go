@@ -47,17 +47,33 @@ func (h *Head) First(name string) map[string]json.RawMessage {
 	return object
 }
 
-// Detect returns the format of a file by its first record. A member type that is the name
-// of a format decides; otherwise exactly one format must recognise the record. The error
+// Detect returns the format of a file by its first record, unless its name is given, and
+// whether it is a trace whose first record has a time. A member type that is the name of
+// a format decides; otherwise exactly one format must recognise the record. The error
 // lists the candidates.
-func Detect(ctx context.Context, f file.File, formats []Format) (string, error) {
+func Detect(ctx context.Context, f file.File, name string, formats []Format) (format string, timed bool, err error) {
 	if !f.Rewindable() {
-		return "", errors.New("its format cannot be detected, since it can be read only once: set the format (--custom-dataset-type)")
+		return "", false, errors.New("its format cannot be detected, since it can be read only once: set the format (--custom-dataset-type)")
 	}
 	h, err := readHead(ctx, f)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
+	if name == "" {
+		if name, err = h.format(formats); err != nil {
+			return "", false, err
+		}
+	}
+	for i := range formats {
+		if row := &formats[i]; row.Name == name && row.Trace {
+			timed = row.Timed(h)
+		}
+	}
+	return name, timed, nil
+}
+
+// format returns the format that the first record looks like.
+func (h *Head) format(formats []Format) (string, error) {
 	var name string
 	if json.Unmarshal(h.Members["type"], &name) == nil && slices.ContainsFunc(formats, func(f Format) bool { return f.Name == name }) {
 		return name, nil

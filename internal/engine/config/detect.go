@@ -1,0 +1,92 @@
+package config
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"aiperfd/internal/engine/config/sandbox"
+)
+
+// detect looks at the first record of a dataset: it sets the format if none is given,
+// and whether the dataset is a trace with times.
+func (f filler) detect(d *Dataset, path string) {
+	at := path + ".path"
+	if !f.has(at) {
+		at = path + ".records"
+	}
+	if f.options.Choices.Detect == nil || d.Path == "" && len(d.Records) == 0 || f.failed[at] || f.failed[path+".format"] ||
+		f.options.Untrusted && len(f.options.DataRoots) == 0 && d.Path != "" {
+		return
+	}
+	file := DatasetFile{Path: d.Path, Format: d.Format}
+	if f.options.Untrusted && d.Path != "" {
+		file.FS, file.Path = singleFile(d.Path, f.roots())
+	}
+	for i := range d.Records {
+		raw, err := json.Marshal(d.Records[i])
+		if err != nil {
+			return // it is reported by the decoder
+		}
+		file.Records = append(file.Records, raw)
+	}
+	found, err := f.options.Choices.Detect(file)
+	if err == nil {
+		f.timed = found.Timed
+	}
+	if d.Format != "" || f.options.Stored {
+		return // reading reports the error
+	}
+	if err != nil {
+		f.failed[path+".format"] = true
+		place := f.where(at)
+		f.Fail(place, CodeRequired, "%s: %v", Label(place), err)
+		return
+	}
+	d.Format = found.Format
+	f.infer(path+".format", d.Format, "the first record looks like it")
+}
+
+// DataFile returns the file system and the path in it by which a file that the document
+// names is opened within the bounds of the document. A nil file system means that of the
+// operating system.
+func (d *Document) DataFile(name string) (fs.FS, string) {
+	if d.Trusted() {
+		return nil, name
+	}
+	return singleFile(name, d.roots)
+}
+
+// oneFile is a file system with one file, which is opened if it is under one of the
+// roots.
+type oneFile struct {
+	name, path string
+	roots      []string
+}
+
+func singleFile(path string, roots []string) (fs.FS, string) {
+	name := filepath.Base(path)
+	if !fs.ValidPath(name) {
+		name = "data"
+	}
+	return oneFile{name, path, roots}, name
+}
+
+// Open implements fs.FS.
+func (o oneFile) Open(name string) (fs.File, error) {
+	if name != o.name || len(o.roots) == 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	f, err := sandbox.Open(o.path, o.roots)
+	if err != nil {
+		return nil, err // not a nil file in an interface
+	}
+	return f, nil
+}
+
+// isPipe reports whether a path leads to what can be read only once.
+func isPipe(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice|fs.ModeSocket) != 0
+}
