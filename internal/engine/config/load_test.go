@@ -335,8 +335,8 @@ func TestUnsupportedFields(t *testing.T) {
 			}
 		}
 	}
-	if rows < 87 {
-		t.Errorf("%d rows, want at least 87", rows)
+	if rows < 85 {
+		t.Errorf("%d rows, want at least 85", rows)
 	}
 }
 

@@ -159,6 +159,14 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
 	},
+	"datasets.columns.prompt":       func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].Columns.Prompt = "p" },
+	"datasets.columns.system":       func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].Columns.System = "s" },
+	"datasets.columns.outputTokens": func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].Columns.OutputTokens = "o" },
+	"datasets.columns.image":        func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].Columns.Image = "i" },
+	"datasets.dataset":              toPublic,
+	"datasets.hfSubset":             func(d *config.Document) { toPublic(d); d.Benchmark.Datasets[0].HFSubset = "s" },
+	"datasets.hfSplit":              func(d *config.Document) { toPublic(d); d.Benchmark.Datasets[0].HFSplit = "test" },
+	"datasets.hfRevision":           func(d *config.Document) { toPublic(d); d.Benchmark.Datasets[0].HFRevision = "v1" },
 	"datasets.skipBadLines": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].SkipBadLines = 3
@@ -284,6 +292,11 @@ func replayed(change func(*config.Phase)) func(*config.Document) {
 func toFile(d *config.Document) {
 	data := &d.Benchmark.Datasets[0]
 	data.Type, data.Format, data.Path = "file", "single_turn", "leaf_test.go"
+}
+
+func toPublic(d *config.Document) {
+	data := &d.Benchmark.Datasets[0]
+	data.Type, data.Dataset = "public", "aimo"
 }
 
 // No option is accepted and ignored: changing a leaf changes the plan.

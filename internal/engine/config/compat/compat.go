@@ -28,8 +28,9 @@ const (
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
-	fileOrder  = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
-	datasetOwn = "interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines"
+	fileOrder   = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
+	publicOrder = "name type dataset hfSubset filters entries randomSeed sampling systemPrompt systemPromptFile osl"
+	datasetOwn  = "columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
@@ -233,17 +234,21 @@ func datasetView(d config.Dataset, seed *int64) config.Object {
 		d.RandomSeed = seed
 	}
 	order := syntheticOrder
-	if d.Type == "file" {
+	switch d.Type {
+	case "file":
 		order = fileOrder
+	case "public":
+		order = publicOrder
 	}
 	out := view(d, "benchmark.datasets.*", order)
-	if d.Type == "file" {
-		if d.Entries == 0 {
-			put(&out, "entries", nil)
-		}
-		if d.Path == "" {
-			put(&out, "path", nil)
-		}
+	if d.Type != "synthetic" && d.Entries == 0 {
+		put(&out, "entries", nil)
+	}
+	if d.Type == "file" && d.Path == "" {
+		put(&out, "path", nil)
+	}
+	if d.Type == "public" && d.HFSubset == "" {
+		put(&out, "hfSubset", nil)
 	}
 	putOwn(&out, d, config.Dataset{}, datasetOwn)
 	return out

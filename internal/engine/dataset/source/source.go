@@ -46,7 +46,8 @@ type Entry struct {
 
 // Description describes what was read of a source so far.
 type Description struct {
-	Path     string   // the file it was read from; empty = none
+	Path     string   // the file it was read from, or the id of a dataset of the hub; empty = none
+	Revision string   // commit of a dataset of the hub
 	Entries  int      // of a complete pass; 0 = unknown
 	Inexact  int      // generated texts that missed their length; their real length is recorded
 	Warnings []string // for the report
@@ -76,7 +77,8 @@ type Options struct {
 	Systems bool // the endpoint type takes system messages
 	// Batch is the number of texts, images, audio clips and videos per request of
 	// datasets that draw them; nil = those of the records.
-	Batch map[string]int
+	Batch   map[string]int
+	Columns Columns // of tables whose columns the user names
 }
 
 // within reports whether a conversation begins within the bounds.

@@ -114,7 +114,7 @@ func open(ctx context.Context, f *Format, o Options) (Source, error) {
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
-	if size, ok := o.File.Size(); o.File.Path == "" || ok && size <= maxChecked {
+	if size, ok := o.File.Size(); len(o.File.Records) > 0 || ok && size <= maxChecked {
 		return s.keep(ctx)
 	}
 	return s, nil
