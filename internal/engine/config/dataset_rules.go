@@ -67,7 +67,7 @@ func (c datasetRules) checkFileDataset() {
 
 func (c datasetRules) checkSynthetic() {
 	d, path := c.dataset, c.path
-	c.only("file", "path format records osl replaySpeedup")
+	c.only("file", "path format records blockSize osl ignoreTraceDelays synthesis replaySpeedup")
 	c.checkWarmupMarker()
 	c.checkMedia()
 	c.checkLengths()

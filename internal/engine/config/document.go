@@ -179,6 +179,9 @@ type Dataset struct {
 	OnTurnError string    `json:"onTurnError,omitempty" validate:"oneof=end_session continue retry_turn"`
 	DAGFailFast bool      `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
 	CacheBust   CacheBust `json:"cacheBust,omitzero"`    // type file
+
+	Synthesis         *Synthesis `json:"synthesis"`                   // traces: changes of what was recorded; nil = none
+	IgnoreTraceDelays bool       `json:"ignoreTraceDelays,omitempty"` // traces: without their delays, and times of later turns
 }
 
 // decode reads an object over the dataset's own fixed defaults.

@@ -41,7 +41,7 @@ func (r Record) Format() string {
 func stamps() map[string]string {
 	return map[string]string{
 		"mooncake_trace": "timestamp", "bailian_trace": "timestamp",
-		"burst_gpt_trace": "", "sagemaker_data_capture": "", "tracelab": "",
+		"burst_gpt_trace": "", "baseten_trace": "", "sagemaker_data_capture": "", "tracelab": "",
 	}
 }
 

@@ -71,7 +71,7 @@ func TestUnsupportedChoices(t *testing.T) {
 			t.Errorf("%s: error = %v, want %s", row.argv, err, row.want)
 		}
 	}
-	for format := range strings.FieldsSeq("multi_turn random_pool burst_gpt_trace baseten_trace inputs_json" +
+	for format := range strings.FieldsSeq("multi_turn random_pool inputs_json" +
 		" sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_qualitative speed_bench_throughput_8k_mixed") {
 		_, _, err := flagsDocument(t, nil, "--input-file", "x", "--custom-dataset-type", format)
 		if want := "--custom-dataset-type " + format + ": not supported by aiperfd yet"; !strings.Contains(errorText(err), want) {

@@ -110,10 +110,9 @@ func endpointFeatures() []Field {
 
 func datasetFeatures() []Field {
 	fields := []Field{
-		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
 		{Name: "dataset", Off: `null`, What: "public datasets"},
 	}
-	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
+	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
 		" forceMinTokens traceIdleGapCapSeconds") {
 		fields = append(fields, Field{Name: name, Off: `null`, What: "replay of traces and public datasets"})
@@ -290,7 +289,7 @@ func Values(path string) []string {
 	case "benchmark.datasets.*.type":
 		names = "public"
 	case "benchmark.datasets.*.format":
-		names = "multi_turn random_pool burst_gpt_trace baseten_trace" +
+		names = "multi_turn random_pool" +
 			" inputs_json sagemaker_data_capture dag_jsonl weka_trace tracelab speed_bench_*"
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"

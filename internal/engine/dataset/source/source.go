@@ -69,16 +69,15 @@ type Options struct {
 	Open  func(name string) (io.ReadCloser, error)
 	Timed bool // conversations are needed in the order of their times
 	// From and Until bound the times at which conversations with times begin, both
-	// included; Until nil = no bound.
-	From    time.Duration
-	Until   *time.Duration
-	SkipBad int // records with problems that are skipped before reading fails
+	// included; nil = no bound.
+	From, Until *time.Duration
+	SkipBad     int // records with problems that are skipped before reading fails
 }
 
 // within reports whether a conversation begins within the bounds.
 func (o *Options) within(p *pending) bool {
 	t := &p.conversation.Turns[0]
-	return !t.Timed || t.At >= o.From && (o.Until == nil || t.At <= *o.Until)
+	return !t.Timed || (o.From == nil || t.At >= *o.From) && (o.Until == nil || t.At <= *o.Until)
 }
 
 // MaxEntries bounds the entries of a dataset that are numbered in memory.

@@ -40,6 +40,8 @@ type Format struct {
 	// BlockSize is the number of tokens that a hash id stands for, unless the document
 	// has another one; 0 = records have no hash ids.
 	BlockSize int
+	// Adds names the members that the format adds to bodies.
+	Adds []string
 	// New returns the function that decodes the records of one pass. It returns the rows
 	// of a record, usually one, or its problems. Rows do not refer to the record.
 	New func(o *Options) func(record file.Record) (rows []Row, problems []string)
