@@ -125,7 +125,7 @@ func (c datasetRules) checkFormat() {
 
 func (c datasetRules) checkSynthetic() {
 	d, path := c.dataset, c.path
-	c.only("file", "path format records columns osl replaySpeedup skipBadLines")
+	c.only("file", "path format records columns blockSize osl ignoreTraceDelays synthesis replaySpeedup skipBadLines")
 	c.checkWarmupMarker()
 	c.checkMedia()
 	c.checkLengths()

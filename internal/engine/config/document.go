@@ -185,6 +185,9 @@ type Dataset struct {
 	OnTurnError string    `json:"onTurnError,omitempty" validate:"oneof=end_session continue retry_turn"`
 	DAGFailFast bool      `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
 	CacheBust   CacheBust `json:"cacheBust,omitzero"`    // type file
+
+	Synthesis         *Synthesis `json:"synthesis"`                   // traces: changes of what was recorded; nil = none
+	IgnoreTraceDelays bool       `json:"ignoreTraceDelays,omitempty"` // traces: without their delays, and times of later turns
 }
 
 // Columns names the columns of a table; empty = the first of those that are usual.

@@ -31,6 +31,7 @@ type Kind struct {
 	Name   string         // synthetic, or the name of a file format
 	File   bool           // reads [source.Options.File]
 	Trace  bool           // reads [Options.Trace]; generates prompts
+	Adds   []string       // members of the body that it adds
 	Doc    string         // a sentence or two for the documentation
 	Fields []source.Field // members of a record or options, for the documentation
 	Format *source.Format // of files
@@ -60,7 +61,7 @@ func Kinds() []Kind {
 	}
 	for _, f := range trace.Formats() {
 		kinds = append(kinds, Kind{
-			Name: f.Name, File: true, Trace: true, Doc: f.Doc, Fields: f.Fields, Format: &f,
+			Name: f.Name, File: true, Trace: true, Adds: f.Adds, Doc: f.Doc, Fields: f.Fields, Format: &f,
 			Open: func(ctx context.Context, o Options) (source.Source, error) {
 				return trace.Open(ctx, f.Name, o.Options, o.Trace)
 			},

@@ -77,6 +77,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
 			o.BlockSize = c.blockSize(d, kind)
+			o.Trace = c.trace(d, p, kind)
 			// Traces may need generated prompts; their records are not known yet.
 			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace && !(kind.File && kind.Format.Counts)
 			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate, SeparateWarmup: d.Warmup == "separate"}
@@ -107,29 +108,6 @@ func exactKinds() string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// window leaves out what the only replay of a dataset leaves out, so that it is not
-// prepared.
-func window(phases []Phase, o *source.Options) {
-	var only *Replay
-	for i := range phases {
-		if r := phases[i].Replay; r != nil {
-			if only != nil {
-				return
-			}
-			only = r
-		}
-	}
-	if only == nil {
-		return
-	}
-	if !only.Auto {
-		o.From = only.Start
-	}
-	if only.End >= 0 {
-		o.Until = &only.End
-	}
 }
 
 // blockSize returns the number of tokens per hash id; 0 = the format has no hash ids.

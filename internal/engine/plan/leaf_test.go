@@ -171,6 +171,17 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].SkipBadLines = 3
 	},
+	"datasets.synthesis.speedupRatio":         synthesized(config.Synthesis{SpeedupRatio: new(2.0)}),
+	"datasets.synthesis.prefixLenMultiplier":  synthesized(config.Synthesis{PrefixLenMultiplier: new(2.0)}),
+	"datasets.synthesis.prefixRootMultiplier": synthesized(config.Synthesis{PrefixRootMultiplier: new(2)}),
+	"datasets.synthesis.promptLenMultiplier":  synthesized(config.Synthesis{PromptLenMultiplier: new(2.0)}),
+	"datasets.synthesis.outputLenMultiplier":  synthesized(config.Synthesis{OutputLenMultiplier: new(2.0)}),
+	"datasets.synthesis.maxIsl":               synthesized(config.Synthesis{MaxISL: new(9)}),
+	"datasets.synthesis.maxOsl":               synthesized(config.Synthesis{MaxOSL: new(9)}),
+	"datasets.ignoreTraceDelays": func(d *config.Document) {
+		synthesized(config.Synthesis{})(d)
+		d.Benchmark.Datasets[0].Synthesis, d.Benchmark.Datasets[0].IgnoreTraceDelays = nil, true
+	},
 	"datasets.blockSize": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)
@@ -437,4 +448,12 @@ func deref[T any](p *T) any {
 		return "none"
 	}
 	return *p
+}
+
+// synthesized makes the dataset a trace that is changed.
+func synthesized(s config.Synthesis) func(*config.Document) {
+	return func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].Synthesis = "mooncake_trace", &s
+	}
 }

@@ -30,7 +30,7 @@ const (
 		" turns turnDelay turnDelayRatio images audio video rankings"
 	fileOrder   = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
 	publicOrder = "name type dataset hfSubset filters entries randomSeed sampling systemPrompt systemPromptFile osl"
-	datasetOwn  = "columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines"
+	datasetOwn  = "ignoreTraceDelays columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
@@ -39,6 +39,8 @@ const (
 	audioOrder   = "batchSize length format depths sampleRates channels"
 	videoOrder   = "batchSize duration fps width height format codec synthType audio"
 	rankingOrder = "passages passageTokens queryTokens"
+
+	synthesisOrder = "speedupRatio prefixLenMultiplier prefixRootMultiplier promptLenMultiplier outputLenMultiplier maxIsl maxOsl"
 
 	phaseOrder = "name kind type excludeFromResults requests duration sessions concurrency concurrencyRamp" +
 		" prefillConcurrency prefillRamp gracePeriod cancellation sla seamless timingMode failedRequestThreshold" +
@@ -196,6 +198,8 @@ func shown(v reflect.Value, name string) any {
 		return view(value, "benchmark.datasets.*.video.audio", "sampleRate channels codec depth")
 	case *config.Rankings:
 		return optional(value, "benchmark.datasets.*.rankings", rankingOrder)
+	case *config.Synthesis:
+		return optional(value, "benchmark.datasets.*.synthesis", synthesisOrder)
 	case config.PrefixPrompts:
 		if value == (config.PrefixPrompts{}) {
 			return nil

@@ -109,10 +109,8 @@ func endpointFeatures() []Field {
 }
 
 func datasetFeatures() []Field {
-	fields := []Field{
-		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
-	}
-	for name := range strings.FieldsSeq("hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
+	var fields []Field
+	for name := range strings.FieldsSeq("hfWekaDataset filters useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
 		" forceMinTokens traceIdleGapCapSeconds") {
 		fields = append(fields, Field{Name: name, Off: `null`, What: "replay of traces and public datasets"})
@@ -287,8 +285,7 @@ func Values(path string) []string {
 	case "benchmark.endpoint.type":
 		names = "solido_rag"
 	case "benchmark.datasets.*.format":
-		names = "burst_gpt_trace baseten_trace" +
-			" weka_trace tracelab speed_bench_*"
+		names = "weka_trace tracelab speed_bench_*"
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"
 	case "benchmark.phases.*.type":

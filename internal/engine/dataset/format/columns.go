@@ -45,7 +45,7 @@ func columns() source.Format {
 		},
 		Needs: "a table: CSV, TSV, Parquet or Arrow",
 		Detect: func(h *source.Head) bool {
-			return h.Table() && !h.HasAny("Timestamp", "timestamp_start_unix_ms") // traces
+			return h.Table() && !h.HasAny("Request tokens", "timestamp_start_unix_ms") // traces
 		},
 		New: func(o *source.Options) func(file.Record) ([]source.Row, []string) {
 			return Table{Columns: o.Columns}.decoder(o)

@@ -70,11 +70,10 @@ type Options struct {
 	Open  func(name string) (io.ReadCloser, error)
 	Timed bool // conversations are needed in the order of their times
 	// From and Until bound the times at which conversations with times begin, both
-	// included; Until nil = no bound.
-	From    time.Duration
-	Until   *time.Duration
-	SkipBad int  // records with problems that are skipped before reading fails
-	Systems bool // the endpoint type takes system messages
+	// included; nil = no bound.
+	From, Until *time.Duration
+	SkipBad     int  // records with problems that are skipped before reading fails
+	Systems     bool // the endpoint type takes system messages
 	// Batch is the number of texts, images, audio clips and videos per request of
 	// datasets that draw them; nil = those of the records.
 	Batch   map[string]int
@@ -84,7 +83,7 @@ type Options struct {
 // within reports whether a conversation begins within the bounds.
 func (o *Options) within(p *pending) bool {
 	t := &p.conversation.Turns[0]
-	return !t.Timed || t.At >= o.From && (o.Until == nil || t.At <= *o.Until)
+	return !t.Timed || (o.From == nil || t.At >= *o.From) && (o.Until == nil || t.At <= *o.Until)
 }
 
 // MaxEntries bounds the entries of a dataset that are numbered in memory.
