@@ -78,6 +78,16 @@ func (f File) Rewindable() bool {
 	return err == nil && (info.Mode().IsRegular() || info.IsDir())
 }
 
+// IsPipe reports whether the path leads to a pipe or a device, which can be read only
+// once.
+func (f File) IsPipe() bool {
+	if f.Path == "" {
+		return false
+	}
+	info, err := f.stat()
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
 // Size returns the size of a regular file in bytes, packed as it is.
 func (f File) Size() (size int64, ok bool) {
 	if f.Path == "" {
