@@ -43,7 +43,7 @@ func (c datasetRules) only(kind, fields string) {
 func (c datasetRules) checkFileDataset() {
 	d, path := c.dataset, c.path
 	if !c.failed[path+".format"] { // another format might have them
-		c.only("synthetic", "prefixPrompts turns turnDelay turnDelayRatio rankings")
+		c.only("synthetic", "prefixPrompts turns turnDelay turnDelayRatio rankings warmup")
 	}
 	hasPath, hasRecords := c.has(path+".path"), c.has(path+".records")
 	switch {

@@ -166,14 +166,15 @@ type Dataset struct {
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
-	Path             string        `json:"path,omitempty" validate:"min=1"`         // type file
-	Format           string        `json:"format,omitempty" choices:"formats"`      // type file; default: what the first record looks like
-	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"` // type file: records with problems that are skipped; default 0
-	Records          []Object      `json:"records,omitempty" validate:"min=1"`      // type file: inline instead of path
-	OSLExact         bool          `json:"oslExact"`                                // make the server generate as many tokens as requested
-	BlockSize        *int          `json:"blockSize" validate:"gte=1"`              // tokens per hash id; formats with hash ids; nil = the format's own
-	OSL              Distribution  `json:"osl,omitzero" least:"1"`                  // type file: used if a record has no output_length
-	ReplaySpeedup    *float64      `json:"replaySpeedup" validate:"gt=0"`           // type file: divides timestamps and delays
+	Path             string        `json:"path,omitempty" validate:"min=1"`                   // type file
+	Format           string        `json:"format,omitempty" choices:"formats"`                // type file; default: what the first record looks like
+	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"`           // type file: records with problems that are skipped; default 0
+	Records          []Object      `json:"records,omitempty" validate:"min=1"`                // type file: inline instead of path
+	Warmup           string        `json:"warmup,omitempty" validate:"oneof=shared separate"` // conversations of the warm-up: shared (default), separate; type synthetic
+	OSLExact         bool          `json:"oslExact"`                                          // make the server generate as many tokens as requested
+	BlockSize        *int          `json:"blockSize" validate:"gte=1"`                        // tokens per hash id; formats with hash ids; nil = the format's own
+	OSL              Distribution  `json:"osl,omitzero" least:"1"`                            // type file: used if a record has no output_length
+	ReplaySpeedup    *float64      `json:"replaySpeedup" validate:"gt=0"`                     // type file: divides timestamps and delays
 	// OnTurnError is what follows a turn that failed: end_session (default), continue with
 	// the next turn, or retry_turn.
 	OnTurnError string    `json:"onTurnError,omitempty" validate:"oneof=end_session continue retry_turn"`

@@ -29,7 +29,7 @@ const (
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
 	fileOrder  = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
-	datasetOwn = "interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust oslExact blockSize skipBadLines"
+	datasetOwn = "interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
