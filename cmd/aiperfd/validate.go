@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,22 +14,33 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/compat"
+	"aiperfd/internal/engine/dataset"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/plainjson"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/tokenizer"
 )
 
 func newValidateCommand() *cobra.Command {
 	showDefaults := false
 	cmd := &cobra.Command{
-		Use:   "validate FILE",
-		Short: "Check a benchmark document and print it with all defaults",
+		Use:   "validate [FORMAT] FILE",
+		Short: "Check a benchmark document, or a dataset",
 		Long: `Check a benchmark document (JSON or YAML; - reads standard input). All problems
 are listed with their location, and the exit code is 2. A valid document is
 printed as it would run, with all defaults and without secrets. --show-defaults
 lists the defaults that depend on other values, with the reason, on standard
-error.`,
-		Args: cobra.ExactArgs(1),
+error. The records of the dataset are checked too, all of them, up to 20 problems.
+
+With a FORMAT, as mooncake-trace, FILE is a dataset of that format. Without one, a
+folder and a file whose name ends with .jsonl, .csv, .tsv, .parquet or .arrow, with
+.gz or .zst after it, is a dataset, whose format is detected.`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if name := args[len(args)-1]; len(args) == 2 || isDataset(name) {
+				return validateDataset(cmd, strings.Join(args[:len(args)-1], ""), name)
+			}
 			data, err := readInput(cmd.InOrStdin(), args[0])
 			if err != nil {
 				return exitError{exitUsage, err}
@@ -36,11 +49,17 @@ error.`,
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
+			var p *plan.Plan
 			if err == nil {
-				_, err = plan.Compile(doc)
+				p, err = plan.Compile(doc)
 			}
 			if err != nil {
 				return exitError{exitUsage, problemList(err)}
+			}
+			if p.Dataset.Kind.File && p.Dataset.Options.File.Rewindable() {
+				if _, err := checkDataset(cmd, p.Dataset.Kind, p.Dataset.Options); err != nil {
+					return err
+				}
 			}
 			if showDefaults {
 				for _, d := range doc.Defaulted() {
@@ -52,6 +71,60 @@ error.`,
 	}
 	cmd.Flags().BoolVar(&showDefaults, "show-defaults", false, "list the defaults that depend on other values, with the reason")
 	return cmd
+}
+
+// isDataset reports whether the name of a file, or a folder, is that of a dataset.
+func isDataset(name string) bool {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return true
+	}
+	name = strings.ToLower(name)
+	for _, packed := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return slices.Contains([]string{".jsonl", ".csv", ".tsv", ".parquet", ".arrow"}, filepath.Ext(name))
+}
+
+// validateDataset checks a dataset; an empty format is detected.
+func validateDataset(cmd *cobra.Command, format, name string) error {
+	f := file.File{Path: name}
+	if f.IsPipe() {
+		return exitError{exitUsage, fmt.Errorf("%s: can be read only once, so that nothing is left for a run", name)}
+	}
+	format, _, err := source.Detect(cmd.Context(), f, strings.ReplaceAll(format, "-", "_"), dataset.Formats())
+	if err != nil {
+		return exitError{exitUsage, fmt.Errorf("%s: %w", name, err)}
+	}
+	for _, kind := range dataset.Kinds() {
+		if kind.Name != format || !kind.File {
+			continue
+		}
+		open := func(name string) (io.ReadCloser, error) { return os.Open(name) }
+		d, err := checkDataset(cmd, kind, dataset.Options{Options: source.Options{File: f, Open: open}})
+		if err == nil {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of format %s\n", name, terminal.Plural(int64(d.Entries), "conversation"), format)
+		}
+		return err
+	}
+	var names []string
+	for _, f := range dataset.Formats() {
+		names = append(names, f.Name)
+	}
+	return exitError{exitUsage, fmt.Errorf("unknown format %q; accepted: %s", format, strings.Join(names, ", "))}
+}
+
+// checkDataset checks the records of a dataset. Lengths are those of the built-in
+// tokenizer, which does not change whether a record has a problem.
+func checkDataset(cmd *cobra.Command, kind dataset.Kind, o dataset.Options) (source.Description, error) {
+	o.Tokenizer = tokenizer.Builtin()
+	d, err := dataset.Check(cmd.Context(), kind, o)
+	for _, w := range d.Warnings {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+	}
+	if err != nil {
+		return d, exitError{exitUsage, err}
+	}
+	return d, nil
 }
 
 func readInput(stdin io.Reader, name string) ([]byte, error) {

@@ -81,6 +81,27 @@ func Kinds() []Kind {
 	})
 }
 
+// Check reads all records of a dataset of a file and returns their problems, in bounded
+// memory. What records name, like images, is looked at, but not read as a whole.
+func Check(ctx context.Context, kind Kind, o Options) (source.Description, error) {
+	o.Whole = true
+	s, err := kind.Open(ctx, o)
+	if err != nil {
+		return source.Description{}, err
+	}
+	return s.Describe(), s.Close()
+}
+
+// Formats lists the file formats in the order of the documentation.
+func Formats() (out []source.Format) {
+	for _, k := range Kinds() {
+		if k.File {
+			out = append(out, *k.Format)
+		}
+	}
+	return out
+}
+
 // Open opens a dataset of the named kind. The error names the kinds that exist.
 func Open(ctx context.Context, kind string, o Options) (source.Source, error) {
 	var names []string

@@ -80,16 +80,10 @@ func addFormat(c *config.Choices, f *source.Format) {
 // detect looks at the first record of a dataset. It reads regular files only, so that it
 // does not wait.
 func detect(d config.DatasetFile) (config.Detected, error) {
-	var formats []source.Format
-	for _, k := range dataset.Kinds() {
-		if k.File {
-			formats = append(formats, *k.Format)
-		}
-	}
 	f := file.File{FS: d.FS, Path: d.Path, Records: d.Records}
 	if d.FS != nil {
 		f.MaxBytes = file.UntrustedMaxBytes
 	}
-	name, timed, err := source.Detect(context.Background(), f, d.Format, formats)
+	name, timed, err := source.Detect(context.Background(), f, d.Format, dataset.Formats())
 	return config.Detected{Format: name, Timed: timed}, err
 }

@@ -99,6 +99,16 @@ func (f File) Rewindable() bool {
 	return true
 }
 
+// IsPipe reports whether a path leads to a pipe or a device, which can be read only once.
+func (f File) IsPipe() bool {
+	for _, path := range f.paths() {
+		if info, err := f.stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
 // Size returns the size of regular files in bytes, packed as they are; inline records
 // have none.
 func (f File) Size() (size int64, ok bool) {

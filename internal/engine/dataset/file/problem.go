@@ -48,6 +48,14 @@ func (e *FileError) Add(where string, messages ...string) bool {
 	return true
 }
 
+// OrNil returns the error, or nil if there are no problems.
+func (e *FileError) OrNil() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	return e
+}
+
 // Nearest returns the accepted name that is most like the given one; empty =
 // none is close enough to be meant.
 func Nearest(name string, accepted []string) string {

@@ -225,10 +225,7 @@ func (d *dag) link() error {
 		}
 		d.checkTrees(&wrong)
 	}
-	if len(wrong.Problems) > 0 {
-		return &wrong
-	}
-	return nil
+	return wrong.OrNil()
 }
 
 // refer records that a conversation has a child and returns the problem of that.

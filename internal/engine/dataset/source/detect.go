@@ -52,7 +52,7 @@ func (h *Head) First(name string) map[string]json.RawMessage {
 // a format decides; otherwise exactly one format must recognise the record. The error
 // lists the candidates.
 func Detect(ctx context.Context, f file.File, name string, formats []Format) (format string, timed bool, err error) {
-	if !f.Rewindable() {
+	if f.IsPipe() {
 		return "", false, errors.New("its format cannot be detected, since it can be read only once: set the format (--custom-dataset-type)")
 	}
 	h, err := readHead(ctx, f)

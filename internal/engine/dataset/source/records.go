@@ -46,10 +46,7 @@ func EachRecord(ctx context.Context, f file.File, skip int, about *Description, 
 	if err := r.Close(); err != nil {
 		return err
 	}
-	if len(wrong.Problems) > 0 {
-		return &wrong
-	}
-	return nil
+	return wrong.OrNil()
 }
 
 // skippedWarning says that records were skipped.

@@ -73,6 +73,7 @@ type Options struct {
 	// included; nil = no bound.
 	From, Until *time.Duration
 	SkipBad     int  // records with problems that are skipped before reading fails
+	Whole       bool // all records are checked before the first is used, if the file can be read again
 	Systems     bool // the endpoint type takes system messages
 	// Batch is the number of texts, images, audio clips and videos per request of
 	// datasets that draw them; nil = those of the records.

@@ -116,6 +116,12 @@ func open(ctx context.Context, f *Format, o Options) (Source, error) {
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
+	if o.Whole && !s.once {
+		if err := s.check(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		return s, s.Rewind(ctx)
+	}
 	if size, ok := o.File.Size(); len(o.File.Records) > 0 || ok && size <= maxChecked {
 		return s.keep(ctx)
 	}
@@ -388,10 +394,7 @@ func (s *stream) keep(ctx context.Context) (Source, error) {
 			more = wrong.Add(p.Where, p.Message)
 		}
 	}
-	if len(wrong.Problems) > 0 {
-		err = errors.Join(&wrong, err)
-	}
-	if err = errors.Join(err, ctx.Err(), s.Close()); err != nil {
+	if err = errors.Join(wrong.OrNil(), err, ctx.Err(), s.Close()); err != nil {
 		return nil, err
 	}
 	var entries []Entry
@@ -408,23 +411,15 @@ func (s *stream) keep(ctx context.Context) (Source, error) {
 	return NewIndexed(len(entries), func(i int) Entry { return entries[i] }, s.Describe), nil
 }
 
-// Check reads all records of a file and returns their problems as a [*file.FileError],
-// in bounded memory. What records name, like images, is looked at, but not read as a
-// whole.
-func Check(ctx context.Context, f *Format, o Options) error {
-	if f.Open != nil {
-		_, err := OpenFile(ctx, f, o)
-		return err
-	}
-	s := newStream(f, o)
-	if err := errors.Join(o.File.Check(), s.start(ctx)); err != nil {
-		return fmt.Errorf("open dataset %s: %w", o.File.Name(), err)
-	}
+// check reads a whole pass and returns all its problems as a [*file.FileError], in
+// bounded memory.
+func (s *stream) check(ctx context.Context) error {
 	var wrong file.FileError
-	var err error
-	for more := true; more && !s.ended && err == nil; {
-		var problems file.FileError
-		problems, err = s.read()
+	for more := true; more && !s.ended; {
+		problems, err := s.read()
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return errors.Join(wrong.OrNil(), err)
+		}
 		for _, p := range problems.Problems {
 			more = wrong.Add(p.Where, p.Message)
 		}
@@ -432,13 +427,11 @@ func Check(ctx context.Context, f *Format, o Options) error {
 			s.entry(p)
 		}
 	}
-	if len(wrong.Problems) > 0 {
-		err = errors.Join(&wrong, err)
-	} else if err == nil && s.entries == 0 {
-		err = s.nothing()
+	if err := wrong.OrNil(); err != nil {
+		return err
 	}
-	if err = errors.Join(err, s.Close()); err != nil {
-		return fmt.Errorf("check dataset %s: %w", o.File.Name(), err)
+	if _, err := s.end(); !errors.Is(err, io.EOF) {
+		return err
 	}
 	return nil
 }
