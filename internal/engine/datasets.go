@@ -18,6 +18,8 @@ import (
 	"aiperfd/internal/engine/endpoint"
 	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plan"
+	"aiperfd/internal/engine/target"
+	"aiperfd/internal/engine/tokenizer"
 )
 
 // datasets are the conversations of a run. Models with different tokenizers have
@@ -44,7 +46,11 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 	}
 	for _, tok := range x.tokens.ByTokenizer(x.plan.Models.Names) {
 		o := x.plan.Dataset.Options
-		o.Tokenizer, o.Public.Hub = tok.Tokenizer, x.system.hub
+		o.Public.Hub = x.system.hub
+		var err error
+		if o.Tokenizer, err = x.calibrated(ctx, &tok); err != nil {
+			return err
+		}
 		if tok.Tokenizer != nil {
 			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
 		}
@@ -70,6 +76,30 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 	}
 	return nil
 }
+
+// calibrated returns a tokenizer of the run. If the plan requests it, the tokens that
+// the server adds to texts are measured.
+func (x *preparation) calibrated(ctx context.Context, tok *collect.ModelTokenizer) (tokenizer.Tokenizer, error) {
+	if !x.plan.Dataset.Calibrate || tok.Tokenizer == nil {
+		return tok.Tokenizer, nil
+	}
+	model := slices.Concat(tok.Models, x.plan.Models.Names)[0]
+	measured, err := target.Calibrate(ctx, x.servers, model, tok.Tokenizer.Count)
+	if err != nil {
+		return nil, err
+	}
+	x.notify.log.Info().Str("model", model).Msg(measured.String())
+	x.warn("isl-calibrated", measured.String()+"; prompts are shorter by that, so that the server counts the requested length")
+	return withOverhead{tok.Tokenizer, measured.Tokens}, nil
+}
+
+// withOverhead is a tokenizer of a server that adds tokens to every text.
+type withOverhead struct {
+	tokenizer.Tokenizer
+	tokens int
+}
+
+func (t withOverhead) SpecialTokensToAdd() int { return t.tokens }
 
 // ahead returns how many conversations are completed before they are needed: those of
 // the first wave of a closed loop, or of about half a second of an open one.

@@ -39,7 +39,7 @@ func TestLengthWarnings(t *testing.T) {
 			"server-usage-missing": "4 of 4 responses had no usage block",
 		}},
 		{"too long", "", "", making("9"), map[string]string{"output-length": "--use-legacy-max-tokens"}},
-		{"too short", "", "", making("1"), map[string]string{"output-length": "--extra-inputs ignore_eos:true"}},
+		{"too short", "", "", making("1"), map[string]string{"output-length": "--osl-exact"}},
 		{"too short although it was told", "", "ignore_eos: true", making("1"), map[string]string{"output-length": "ignore_eos is set: the server ignores it"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

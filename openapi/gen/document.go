@@ -219,8 +219,11 @@ func (g *schemaWriter) objects(f *reference.Field) openapi3.SchemaRefs {
 	if f.Has(reference.FormSwitch) {
 		values = append(values, inline(&openapi3.Schema{Type: types("boolean")}), ref(substitution))
 	}
-	if f.Has(reference.FormName) {
+	if f.Has(reference.FormName) || f.Has(reference.FormNumber) {
 		values = append(values, inline(&openapi3.Schema{Type: types("string")}))
+	}
+	if f.Has(reference.FormNumber) {
+		values = append(values, inline(&openapi3.Schema{Type: types("number")}))
 	}
 	if !f.Has(reference.FormList) {
 		return values
@@ -304,7 +307,7 @@ func (g *schemaWriter) short(f, short *reference.Field) *openapi3.SchemaRef {
 		}
 	case short.Name == "raw":
 		values = openapi3.SchemaRefs{inline(&openapi3.Schema{Type: types("boolean")}), inline(&openapi3.Schema{Type: types("array"), MaxItems: new(uint64(0)), Items: inline(&openapi3.Schema{})})}
-	case short.Kind == reference.KindDistribution:
+	case short.Kind == reference.KindDistribution, short.Kind == reference.KindNumber:
 		values = g.values(short)
 	case short.Kind == reference.KindObject:
 		values = openapi3.SchemaRefs{ref("config." + short.Type)}

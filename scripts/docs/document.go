@@ -107,7 +107,7 @@ func kind(f *reference.Field) string {
 		{f.Element != nil && f.Element.Has(reference.FormName), " or name"},
 		{f.Element != nil && f.Element.Has(reference.FormScalar), ", number or boolean"},
 		{f.Has(reference.FormSwitch) || f.Has(reference.FormBoolean), ", or boolean"},
-		{f.Numeric, ", or number"},
+		{f.Numeric || f.Has(reference.FormNumber), ", or number"},
 	} {
 		if form.has {
 			name += form.text

@@ -16,6 +16,8 @@ const (
 	StreamPromptPrefix    = "dataset.prompt.prefix"            // pool of prefixes, and their assignment
 	StreamTurnCount       = "composer.conversation.turn_count" // turns of a conversation
 	StreamTurnDelay       = "composer.conversation.turn_delay" // think times
+	StreamSequence        = "models.sequence.distribution"     // pairs of lengths
+	StreamRangeRatio      = "models.range_ratio.distribution"  // lengths of turns that vLLM and SGLang do not have
 	StreamMaxTokens       = "composer.turn.max_tokens"         // output lengths
 	StreamModelSelection  = "composer.turn.model_selection"    // random choice of a model
 	StreamTargetSelection = "ours.target.selection"            // ours: random choice of a URL

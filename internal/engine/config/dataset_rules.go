@@ -1,7 +1,7 @@
 package config
 
 import (
-	"os"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -92,9 +92,6 @@ func (c datasetRules) checkFileDataset() {
 	if len(d.Records) > many {
 		c.Warn(c.where(path+".records"), CodeNoEffect, "records: %d inline records; use a file for large datasets", len(d.Records))
 	}
-	if info, err := os.Stat(d.Path); err == nil && !c.options.Untrusted && (info.IsDir() || isPipe(d.Path)) {
-		return
-	}
 	c.checkData(path+".path", d.Path)
 }
 
@@ -131,6 +128,7 @@ func (c datasetRules) checkSynthetic() {
 	c.only("file", "path format records columns osl replaySpeedup skipBadLines")
 	c.checkWarmupMarker()
 	c.checkMedia()
+	c.checkLengths()
 	if delay := path + ".turnDelay"; d.TurnDelay.Stddev > 0 && (d.TurnDelay.Mean == nil || *d.TurnDelay.Mean == 0) {
 		c.conflict(delay, "a standard deviation needs a mean above 0")
 	}
@@ -145,8 +143,67 @@ func (c datasetRules) checkSynthetic() {
 	if pooled && p.SharedSystemLength != nil {
 		c.conflict(prefix+".sharedSystemLength", "excludes the pool of prefixes")
 	}
+	if pooled && d.Prompts.Corpus == "unique" {
+		c.conflict(prefix, "the corpus unique excludes a pool of prefixes: they would be shared")
+	}
 	if pooled && p.UserContextLength != nil {
 		c.conflict(prefix+".userContextLength", "excludes the pool of prefixes")
+	}
+}
+
+// checkLengths checks that lengths are drawn in one way only.
+func (c datasetRules) checkLengths() {
+	p, path := &c.dataset.Prompts, c.path+".prompts"
+	pairs, ratio, style := path+".sequenceDistribution", path+".randomRangeRatio", path+".randomCorpusStyle"
+	if len(p.SequenceDistribution) > 0 {
+		for _, other := range []string{path + ".isl", path + ".osl", ratio} {
+			if c.has(other) {
+				c.conflict(other, "excludes a sequence distribution, which draws both lengths")
+			}
+		}
+		total := 0.0
+		for i, pair := range p.SequenceDistribution {
+			total += pair.Probability
+			for _, name := range []string{"isl", "osl", "probability"} {
+				if at := fmt.Sprintf("%s.%d", pairs, i); !c.has(at + "." + name) {
+					c.require(at, name+": required in every pair of lengths")
+				}
+			}
+		}
+		if at := c.where(pairs); total < 99 || total > 101 {
+			c.Fail(at, CodeOutOfRange, "%s: the probabilities add up to %s; they are percentages and must add up to 100", Label(at), FormatNumber(total))
+		}
+	}
+	if c.dataset.OSLExact && !c.has(path+".osl") && len(p.SequenceDistribution) == 0 {
+		c.conflict(c.path+".oslExact", "needs an output length (osl)")
+	}
+	if p.RandomRangeRatio != nil {
+		for _, name := range []string{"input", "output"} {
+			if !c.has(ratio + "." + name) {
+				c.require(ratio+"."+name, name+": required beside the other ratio")
+			}
+		}
+		if p.RandomCorpusStyle == "sglang" && p.RandomRangeRatio.Input != p.RandomRangeRatio.Output {
+			c.conflict(ratio, "the style sglang has one ratio for both lengths")
+		}
+		if top := max(p.RandomRangeRatio.Input, p.RandomRangeRatio.Output); top >= 1 && p.RandomCorpusStyle != "sglang" {
+			c.conflict(ratio, "must be below 1 (up to 1 with the style sglang)")
+		}
+		c.needMean(path+".isl", p.ISL, "a range ratio")
+		c.needMean(path+".osl", p.OSL, "a range ratio")
+	} else if c.has(style) && p.Corpus != "random" && p.RandomCorpusStyle == "sglang" {
+		c.conflict(style, "needs the corpus random or a range ratio")
+	}
+}
+
+// needMean reports a length that is not a plain whole number.
+func (c datasetRules) needMean(path string, d Distribution, what string) {
+	switch {
+	case c.failed[path]:
+	case d.Mean == nil || !c.has(path):
+		c.require(path, path[strings.LastIndexByte(path, '.')+1:]+": "+what+" needs a mean length")
+	case d.Stddev != 0 || d.Median != nil || d.Min != nil || d.Max != nil || *d.Mean != float64(int64(*d.Mean)):
+		c.conflict(path, what+" needs a whole number without a spread")
 	}
 }
 

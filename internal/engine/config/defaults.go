@@ -146,7 +146,7 @@ func (f filler) fileDefaults(d *Dataset, path string) {
 }
 
 func (f filler) syntheticDefaults(d *Dataset, path string) {
-	if !d.Prompts.ISL.Given() {
+	if !d.Prompts.ISL.Given() && len(d.Prompts.SequenceDistribution) == 0 {
 		d.Prompts.ISL = constant(DefaultISL)
 	}
 	if d.Prompts.BatchSize == 0 {
@@ -154,6 +154,9 @@ func (f filler) syntheticDefaults(d *Dataset, path string) {
 	}
 	if d.Prompts.Corpus == "" {
 		d.Prompts.Corpus = "sonnet"
+	}
+	if d.Prompts.RandomCorpusStyle == "" {
+		d.Prompts.RandomCorpusStyle = "vllm"
 	}
 	d.Prompts.CacheBust.Target = cmp.Or(d.Prompts.CacheBust.Target, "none")
 	if !d.Turns.Given() {

@@ -3,7 +3,6 @@ package config
 import (
 	"encoding/json"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"aiperfd/internal/engine/config/sandbox"
@@ -83,10 +82,4 @@ func (o oneFile) Open(name string) (fs.File, error) {
 		return nil, err // not a nil file in an interface
 	}
 	return f, nil
-}
-
-// isPipe reports whether a path leads to what can be read only once.
-func isPipe(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice|fs.ModeSocket) != 0
 }

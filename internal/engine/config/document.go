@@ -175,6 +175,8 @@ type Dataset struct {
 	HFSubset         string        `json:"hfSubset,omitempty" validate:"min=1"`
 	HFSplit          string        `json:"hfSplit,omitempty" validate:"min=1"`
 	HFRevision       string        `json:"hfRevision,omitempty" validate:"min=1"` // branch, tag or commit; default main
+	OSLExact         bool          `json:"oslExact"`                              // make the server generate as many tokens as requested
+	BlockSize        *int          `json:"blockSize" validate:"gte=1"`            // tokens per hash id; formats with hash ids; nil = the format's own
 	OSL              Distribution  `json:"osl,omitzero" least:"1"`                // type file: used if a record has no output_length
 	ReplaySpeedup    *float64      `json:"replaySpeedup" validate:"gt=0"`         // type file: divides timestamps and delays
 	// OnTurnError is what follows a turn that failed: end_session (default), continue with
@@ -206,6 +208,27 @@ type Prompts struct {
 	BatchSize int          `json:"batchSize" validate:"gte=1"` // texts per request; default 1
 	CacheBust CacheBust    `json:"cacheBust"`
 	Corpus    string       `json:"corpus" choices:"corpora"` // sonnet (default)
+	// SequenceDistribution draws both lengths of a turn together, in place of ISL and
+	// OSL; the probabilities add up to 99 to 101.
+	SequenceDistribution []LengthPair `json:"sequenceDistribution" validate:"min=1"`
+	// RandomRangeRatio draws lengths uniformly from a range around the means of ISL
+	// and OSL, in the order of the tool that RandomCorpusStyle names; nil = none.
+	RandomRangeRatio  *RangeRatio `json:"randomRangeRatio"`
+	RandomCorpusStyle string      `json:"randomCorpusStyle" validate:"oneof=vllm sglang"` // vllm (default), sglang
+	ISLCalibrate      bool        `json:"islCalibrate"`                                   // subtract the tokens that the server adds
+}
+
+// LengthPair is a pair of lengths of a sequence distribution.
+type LengthPair struct {
+	ISL         Distribution `json:"isl" least:"1"`
+	OSL         Distribution `json:"osl" least:"1"`
+	Probability float64      `json:"probability" validate:"gt=0,lte=100"` // percent
+}
+
+// RangeRatio is the width of ranges of lengths, relative to their means.
+type RangeRatio struct {
+	Input  float64 `json:"input" validate:"gte=0,lte=1"`
+	Output float64 `json:"output" validate:"gte=0,lte=1"`
 }
 
 // CacheBust puts a marker into prompts, so that a prefix cache does not hit.

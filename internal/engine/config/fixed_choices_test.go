@@ -29,7 +29,7 @@ func someChoices() Choices {
 		Shaped:   []string{"gamma"},
 		Formats:  list("single_turn raw_payload random_pool"),
 		Traces:   []string{"mooncake_trace", "burst_gpt_trace"}, Detect: likeRecords, Drawn: []string{"random_pool"},
-		Corpora:    list("sonnet coding random"),
+		Corpora:    list("sonnet coding random unique"),
 		Samplings:  list("sequential random shuffle"),
 		Objectives: []string{"time_to_first_token", "inter_token_latency", "request_latency", "rtfx", "goodness", "a", "x"},
 	}

@@ -94,7 +94,7 @@ benchmark:
 				Prompts: Prompts{
 					ISL:       Distribution{Mean: new(100.0), Median: new(80.0), Max: new(400.0)},
 					OSL:       Distribution{Points: []Point{{8, 1}, {9, 3}}},
-					BatchSize: 2, Corpus: "random", CacheBust: CacheBust{"none"},
+					BatchSize: 2, Corpus: "random", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm",
 				},
 				PrefixPrompts: PrefixPrompts{PoolSize: 2, Length: 30},
 				Turns:         Distribution{Min: new(1.0), Peaks: []Peak{{Distribution{Mean: new(1.0), Stddev: 0.5}, 1}, {Distribution{Mean: new(6.0)}, 2}}},
@@ -131,7 +131,7 @@ func TestLoadDefaults(t *testing.T) {
 			WaitForModelInterval: 5, WaitForModelMode: "inference",
 			ConnectTimeout: 10, ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true},
 		Datasets: []Dataset{{Name: "main", Type: "synthetic", Entries: 100, Sampling: "sequential", TurnDelayRatio: 1,
-			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet", CacheBust: CacheBust{"none"}}, Turns: constant(1), TurnDelay: constant(0)}},
+			Prompts: Prompts{ISL: constant(550), BatchSize: 1, Corpus: "sonnet", CacheBust: CacheBust{"none"}, RandomCorpusStyle: "vllm"}, Turns: constant(1), TurnDelay: constant(0)}},
 		Phases: []Phase{{Name: "profiling", Kind: "profiling", Type: "concurrency", Duration: new(Seconds(60)),
 			GracePeriod: new(Seconds(30)), Concurrency: new(1)}},
 		Artifacts: Artifacts{Dir: "artifacts", Level: "records"},
@@ -335,8 +335,8 @@ func TestUnsupportedFields(t *testing.T) {
 			}
 		}
 	}
-	if rows < 89 {
-		t.Errorf("%d rows, want at least 89", rows)
+	if rows < 85 {
+		t.Errorf("%d rows, want at least 85", rows)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"aiperfd/internal/engine/dataset/public"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
+	"aiperfd/internal/engine/dataset/trace"
 )
 
 // Options configure [Open]. Every kind reads the common part and its own.
@@ -22,12 +23,14 @@ type Options struct {
 	source.Options
 	Synthetic synthetic.Spec // kind synthetic
 	Public    public.Request // kind public
+	Trace     trace.Spec     // traces
 }
 
 // Kind is one row of the table of datasets.
 type Kind struct {
 	Name   string         // synthetic, or the name of a file format
 	File   bool           // reads [source.Options.File]
+	Trace  bool           // reads [Options.Trace]; generates prompts
 	Doc    string         // a sentence or two for the documentation
 	Fields []source.Field // members of a record or options, for the documentation
 	Format *source.Format // of files
@@ -52,6 +55,14 @@ func Kinds() []Kind {
 			Name: f.Name, File: true, Doc: f.Doc, Fields: f.Fields, Format: &f,
 			Open: func(ctx context.Context, o Options) (source.Source, error) {
 				return source.OpenFile(ctx, &f, o.Options)
+			},
+		})
+	}
+	for _, f := range trace.Formats() {
+		kinds = append(kinds, Kind{
+			Name: f.Name, File: true, Trace: true, Doc: f.Doc, Fields: f.Fields, Format: &f,
+			Open: func(ctx context.Context, o Options) (source.Source, error) {
+				return trace.Open(ctx, f.Name, o.Options, o.Trace)
 			},
 		})
 	}

@@ -413,7 +413,7 @@ func TestHashGolden(t *testing.T) {
 	want := map[string]string{
 		"sonnet": "eaa352a0cca978f2f747245469ed1769962c3f4ad3f4d4bb766276f14733214d",
 		"coding": "857dc6296a0cb63f01663b7d9e7cfeb68dfe8397b170d3726ad3f5f2cb5673fd",
-		"random": "571895a70196a9c9c0b2ab676de4b81f0262b5152dfb9260e0cc677f8f455ca9",
+		"random": "a033f3ae1dc3a441f682d03c010d688c1c103119c606a3e4762492ed0d904696",
 	}
 	for corpus, hash := range want {
 		o.Synthetic.Corpus = corpus

@@ -109,6 +109,19 @@ func TestEncodeNative(t *testing.T) {
 			"no place for a hint", "completions", Request{Turn: seven, Settings: withExtra(t, &Settings{LengthHint: true}, `{"nvext":{"agent_hints":null}}`)},
 			`{"model":"M","prompt":"Hi","stream":false,"max_tokens":7,"nvext":{"agent_hints":null}}`,
 		},
+		{
+			"an exact length", "chat", Request{Turn: seven, Settings: &Settings{ExactLength: true}},
+			`{"model":"M","messages":[{"role":"user","content":"Hi"}],"stream":false,"max_completion_tokens":7,"ignore_eos":true,"min_tokens":7}`,
+		},
+		{
+			"an exact length beside the user's", "completions", Request{Turn: seven, Settings: withExtra(t, &Settings{ExactLength: true}, `{"min_tokens":3}`)},
+			`{"model":"M","prompt":"Hi","stream":false,"max_tokens":7,"min_tokens":3,"ignore_eos":true}`,
+		},
+		{
+			"an exact length for SGLang", "sglang_generate", Request{Turn: seven, Settings: withExtra(t, &Settings{ExactLength: true}, `{"temperature":0}`)},
+			`{"text":"Hi","stream":false,"sampling_params":{"max_new_tokens":7,"ignore_eos":true,"min_new_tokens":7,"temperature":0}}`,
+		},
+		{"no length to be exact", "completions", Request{Turn: user("Hi"), Settings: &Settings{ExactLength: true}}, `{"model":"M","prompt":"Hi","stream":false}`},
 		{"nothing to hint at", "completions", Request{Turn: user("Hi"), Settings: &Settings{LengthHint: true}}, `{"model":"M","prompt":"Hi","stream":false}`},
 		{
 			"one length alone for TensorRT-LLM", "chat", Request{Turn: seven, Settings: withExtra(t, &Settings{}, `{"max_tokens":9,"ignore_eos":true}`)},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"aiperfd/internal/engine/bench"
@@ -44,7 +45,11 @@ func (c *datasetCompiler) compile(p *Plan) {
 	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
 		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
 	}
+	if p.Settings.ExactLength = d.OSLExact; d.OSLExact && !p.Kind.ExactLength {
+		c.problem("datasets/0/oslExact", "conflict", "the endpoint type %s has no fields that force a length; %s have", p.Kind.Name, exactKinds())
+	}
 	o.Timed = slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Replay != nil })
+	window(p.Phases, &o.Options)
 	name := d.Type
 	if d.Type != "synthetic" {
 		if d.Type == "file" {
@@ -58,17 +63,20 @@ func (c *datasetCompiler) compile(p *Plan) {
 		o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
-		p.Tokens.Optional = p.Tokens.Optional && !counts(name)
 		if d.Type == "public" && c.public(d, &o) {
 			p.Tokens.Optional = false
 		}
 		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic, o.OSL = c.synthetic(d), c.dist("datasets/0/prompts/osl", d.Prompts.OSL)
+		c.calibration(p, d)
 	}
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
-			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling}
+			o.BlockSize = c.blockSize(d, kind)
+			// Traces may need generated prompts; their records are not known yet.
+			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace && !(kind.File && kind.Format.Counts)
+			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate}
 			return
 		}
 	}
@@ -96,9 +104,66 @@ func column(name string) []string {
 	return []string{name}
 }
 
-// counts reports whether a format of files needs a tokenizer.
-func counts(name string) bool {
-	return slices.ContainsFunc(dataset.Kinds(), func(k dataset.Kind) bool { return k.Name == name && k.File && k.Format.Counts })
+// calibration checks that the lengths of prompts can be compared with the server's
+// counts.
+func (c *datasetCompiler) calibration(p *Plan, d *config.Dataset) {
+	const pointer = "datasets/0/prompts/islCalibrate"
+	switch caps := &p.Kind.Caps; {
+	case !d.Prompts.ISLCalibrate:
+	case !caps.ProducesTokens || !caps.TokenizesInput || caps.TokenIDs || p.Kind.Name == "template":
+		c.problem(pointer, "conflict", "the endpoint type %s has no prompts whose tokens servers report", p.Kind.Name)
+	case p.Tokens.Template:
+		c.problem(pointer, "conflict", "excludes tokenizer.applyChatTemplate, which subtracts the chat template already")
+	}
+}
+
+// exactKinds lists the endpoint types that can force a length.
+func exactKinds() string {
+	var names []string
+	for _, kind := range endpoint.Kinds() {
+		if kind.ExactLength {
+			names = append(names, kind.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// window leaves out what the only replay of a dataset leaves out, so that it is not
+// prepared.
+func window(phases []Phase, o *source.Options) {
+	var only *Replay
+	for i := range phases {
+		if r := phases[i].Replay; r != nil {
+			if only != nil {
+				return
+			}
+			only = r
+		}
+	}
+	if only == nil {
+		return
+	}
+	if !only.Auto {
+		o.From = only.Start
+	}
+	if only.End >= 0 {
+		o.Until = &only.End
+	}
+}
+
+// blockSize returns the number of tokens per hash id; 0 = the format has no hash ids.
+func (c *datasetCompiler) blockSize(d *config.Dataset, kind dataset.Kind) int {
+	block := 0
+	if kind.File {
+		block = kind.Format.BlockSize
+	}
+	switch {
+	case d.BlockSize == nil:
+		return block
+	case block == 0:
+		c.problem("datasets/0/blockSize", "conflict", "only formats of traces with hash ids have blocks, and %s is none", kind.Name)
+	}
+	return *d.BlockSize
 }
 
 // batch returns the numbers of texts and media per request that a document gives for a
@@ -174,6 +239,10 @@ func (c *datasetCompiler) synthetic(d *config.Dataset) synthetic.Spec {
 		Turns: c.dist("datasets/0/turns", d.Turns), TurnDelay: c.dist("datasets/0/turnDelay", d.TurnDelay),
 		DelayRatio: d.TurnDelayRatio, BatchSize: d.Prompts.BatchSize, Corpus: d.Prompts.Corpus,
 		PrefixPool: d.PrefixPrompts.PoolSize, PrefixLength: d.PrefixPrompts.Length,
+		Pairs: c.pairs(d.Prompts.SequenceDistribution), Style: random.Style(d.Prompts.RandomCorpusStyle),
+	}
+	if r := d.Prompts.RandomRangeRatio; r != nil {
+		s.Ratio = synthetic.Ratio{Given: true, Input: r.Input, Output: r.Output}
 	}
 	if n := d.PrefixPrompts.SharedSystemLength; n != nil {
 		s.SharedSystem = *n
@@ -191,6 +260,24 @@ func (c *datasetCompiler) dist(pointer string, d config.Distribution) random.Dis
 		return random.Dist{}
 	}
 	out, err := random.New(distSpec(d))
+	if err != nil {
+		c.problem(pointer, "out-of-range", "%v", err)
+	}
+	return out
+}
+
+// pairs compiles pairs of lengths; none compile to the zero value.
+func (c *datasetCompiler) pairs(pairs []config.LengthPair) random.Pairs {
+	const pointer = "datasets/0/prompts/sequenceDistribution"
+	if len(pairs) == 0 {
+		return random.Pairs{}
+	}
+	list := make([]random.Pair, len(pairs))
+	for i, p := range pairs {
+		at := pointer + "/" + strconv.Itoa(i)
+		list[i] = random.Pair{Input: c.dist(at+"/isl", p.ISL), Output: c.dist(at+"/osl", p.OSL), Probability: p.Probability}
+	}
+	out, err := random.NewPairs(list)
 	if err != nil {
 		c.problem(pointer, "out-of-range", "%v", err)
 	}

@@ -63,40 +63,46 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"endpoint.urlParams": func(d *config.Document) {
 		d.Benchmark.Endpoint.URLParams = map[string]config.Secret{"a": config.NewSecret("b")}
 	},
-	"endpoint.unixSocket":                    func(d *config.Document) { d.Benchmark.Endpoint.UnixSocket = new("/s") },
-	"endpoint.authStyle":                     func(d *config.Document) { d.Benchmark.Endpoint.AuthStyle = "x-api-key" },
-	"endpoint.httpVersion":                   func(d *config.Document) { d.Benchmark.Endpoint.HTTPVersion = "h2c" },
-	"endpoint.affinityHeaders":               func(d *config.Document) { d.Benchmark.Endpoint.AffinityHeaders = []string{"X-Y"} },
-	"endpoint.tls.serverName":                func(d *config.Document) { d.Benchmark.Endpoint.TLS.ServerName = new("n") },
-	"endpoint.tls.minVersion":                func(d *config.Document) { d.Benchmark.Endpoint.TLS.MinVersion = "1.3" },
-	"endpoint.proxy":                         func(d *config.Document) { d.Benchmark.Endpoint.Proxy = config.NewURL("http://p:1") },
-	"endpoint.proxyFromEnv":                  func(d *config.Document) { d.Benchmark.Endpoint.ProxyFromEnv = true },
-	"endpoint.waitForModelTimeout":           func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelTimeout = 9 },
-	"endpoint.waitForModelInterval":          func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelInterval = 9 },
-	"endpoint.waitForModelMode":              func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelMode = "both" },
-	"endpoint.resetKvCache.timeoutSeconds":   resetCache(&config.ResetKVCache{Timeout: new(config.Seconds(9))}),
-	"endpoint.resetKvCache.path":             resetCache(&config.ResetKVCache{Path: new("/x")}),
-	"endpoint.resetKvCache.before":           resetCache(&config.ResetKVCache{Before: "profiling"}),
-	"endpoint.serverProfiler.timeoutSeconds": profiler(&config.ServerProfiler{Timeout: new(config.Seconds(9))}),
-	"endpoint.serverProfiler.startPath":      profiler(&config.ServerProfiler{StartPath: new("/x")}),
-	"endpoint.serverProfiler.stopPath":       profiler(&config.ServerProfiler{StopPath: new("/x")}),
-	"datasets.entries":                       func(d *config.Document) { d.Benchmark.Datasets[0].Entries = 11 },
-	"datasets.randomSeed":                    func(d *config.Document) { d.Benchmark.Datasets[0].RandomSeed = new(int64(9)) },
-	"datasets.sampling":                      func(d *config.Document) { d.Benchmark.Datasets[0].Sampling = "shuffle" },
-	"datasets.systemPrompt":                  func(d *config.Document) { d.Benchmark.Datasets[0].SystemPrompt = new("s") },
-	"datasets.systemPromptFile":              func(d *config.Document) { d.Benchmark.Datasets[0].SystemPromptFile = new("leaf_test.go") },
-	"datasets.prompts.isl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = new(21.0) },
-	"datasets.prompts.osl":                   func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = new(6.0) },
-	"datasets.prompts.batchSize":             func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.BatchSize = 2 },
-	"datasets.prompts.cacheBust.target":      func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.CacheBust.Target = "per_request" },
-	"datasets.cacheBust.target":              func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].CacheBust.Target = "system_suffix" },
-	"datasets.prompts.corpus":                func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.Corpus = "coding" },
-	"datasets.prefixPrompts.poolSize":        func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.PoolSize = 3 },
-	"datasets.prefixPrompts.length":          func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.Length = 6 },
-	"datasets.turns":                         func(d *config.Document) { d.Benchmark.Datasets[0].Turns.Mean = new(3.0) },
-	"datasets.turnDelay":                     func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelay.Mean = new(11.0) },
-	"datasets.turnDelayRatio":                func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelayRatio = 2 },
-	"datasets.interTurnDelayCapSeconds":      func(d *config.Document) { d.Benchmark.Datasets[0].DelayCap = new(config.Seconds(1)) },
+	"endpoint.unixSocket":                               func(d *config.Document) { d.Benchmark.Endpoint.UnixSocket = new("/s") },
+	"endpoint.authStyle":                                func(d *config.Document) { d.Benchmark.Endpoint.AuthStyle = "x-api-key" },
+	"endpoint.httpVersion":                              func(d *config.Document) { d.Benchmark.Endpoint.HTTPVersion = "h2c" },
+	"endpoint.affinityHeaders":                          func(d *config.Document) { d.Benchmark.Endpoint.AffinityHeaders = []string{"X-Y"} },
+	"endpoint.tls.serverName":                           func(d *config.Document) { d.Benchmark.Endpoint.TLS.ServerName = new("n") },
+	"endpoint.tls.minVersion":                           func(d *config.Document) { d.Benchmark.Endpoint.TLS.MinVersion = "1.3" },
+	"endpoint.proxy":                                    func(d *config.Document) { d.Benchmark.Endpoint.Proxy = config.NewURL("http://p:1") },
+	"endpoint.proxyFromEnv":                             func(d *config.Document) { d.Benchmark.Endpoint.ProxyFromEnv = true },
+	"endpoint.waitForModelTimeout":                      func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelTimeout = 9 },
+	"endpoint.waitForModelInterval":                     func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelInterval = 9 },
+	"endpoint.waitForModelMode":                         func(d *config.Document) { d.Benchmark.Endpoint.WaitForModelMode = "both" },
+	"endpoint.resetKvCache.timeoutSeconds":              resetCache(&config.ResetKVCache{Timeout: new(config.Seconds(9))}),
+	"endpoint.resetKvCache.path":                        resetCache(&config.ResetKVCache{Path: new("/x")}),
+	"endpoint.resetKvCache.before":                      resetCache(&config.ResetKVCache{Before: "profiling"}),
+	"endpoint.serverProfiler.timeoutSeconds":            profiler(&config.ServerProfiler{Timeout: new(config.Seconds(9))}),
+	"endpoint.serverProfiler.startPath":                 profiler(&config.ServerProfiler{StartPath: new("/x")}),
+	"endpoint.serverProfiler.stopPath":                  profiler(&config.ServerProfiler{StopPath: new("/x")}),
+	"datasets.entries":                                  func(d *config.Document) { d.Benchmark.Datasets[0].Entries = 11 },
+	"datasets.randomSeed":                               func(d *config.Document) { d.Benchmark.Datasets[0].RandomSeed = new(int64(9)) },
+	"datasets.sampling":                                 func(d *config.Document) { d.Benchmark.Datasets[0].Sampling = "shuffle" },
+	"datasets.systemPrompt":                             func(d *config.Document) { d.Benchmark.Datasets[0].SystemPrompt = new("s") },
+	"datasets.systemPromptFile":                         func(d *config.Document) { d.Benchmark.Datasets[0].SystemPromptFile = new("leaf_test.go") },
+	"datasets.prompts.isl":                              func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISL.Mean = new(21.0) },
+	"datasets.prompts.osl":                              func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.OSL.Mean = new(6.0) },
+	"datasets.prompts.batchSize":                        func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.BatchSize = 2 },
+	"datasets.prompts.cacheBust.target":                 func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.CacheBust.Target = "per_request" },
+	"datasets.cacheBust.target":                         func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].CacheBust.Target = "system_suffix" },
+	"datasets.prompts.corpus":                           func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.Corpus = "coding" },
+	"datasets.prefixPrompts.poolSize":                   func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.PoolSize = 3 },
+	"datasets.prefixPrompts.length":                     func(d *config.Document) { d.Benchmark.Datasets[0].PrefixPrompts.Length = 6 },
+	"datasets.turns":                                    func(d *config.Document) { d.Benchmark.Datasets[0].Turns.Mean = new(3.0) },
+	"datasets.turnDelay":                                func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelay.Mean = new(11.0) },
+	"datasets.turnDelayRatio":                           func(d *config.Document) { d.Benchmark.Datasets[0].TurnDelayRatio = 2 },
+	"datasets.interTurnDelayCapSeconds":                 func(d *config.Document) { d.Benchmark.Datasets[0].DelayCap = new(config.Seconds(1)) },
+	"datasets.prompts.sequenceDistribution.isl":         pairs(func(p *config.LengthPair) { p.ISL.Mean = new(4.0) }),
+	"datasets.prompts.sequenceDistribution.osl":         pairs(func(p *config.LengthPair) { p.OSL.Mean = new(4.0) }),
+	"datasets.prompts.sequenceDistribution.probability": pairs(func(p *config.LengthPair) { p.Probability = 100.5 }),
+	"datasets.prompts.randomRangeRatio.input":           ratio(0.2, 0.1),
+	"datasets.prompts.randomRangeRatio.output":          ratio(0.1, 0.2),
+	"datasets.prompts.randomCorpusStyle":                func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.RandomCorpusStyle = "sglang" },
 	"datasets.prefixPrompts.sharedSystemLength": func(d *config.Document) {
 		d.Benchmark.Datasets[0].PrefixPrompts.SharedSystemLength = new(4)
 	},
@@ -141,6 +147,8 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		d.Benchmark.Datasets[0].Path = ""
 		d.Benchmark.Datasets[0].Records = []config.Object{config.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
 	},
+	"datasets.prompts.islCalibrate": func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISLCalibrate = true },
+	"datasets.oslExact":             func(d *config.Document) { d.Benchmark.Datasets[0].OSLExact = true },
 	"datasets.osl": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
@@ -156,6 +164,10 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 	"datasets.skipBadLines": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].SkipBadLines = 3
+	},
+	"datasets.blockSize": func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].BlockSize = "mooncake_trace", new(3)
 	},
 	"datasets.replaySpeedup":        func(d *config.Document) { d.Benchmark.Datasets[0].ReplaySpeedup = new(2.0) },
 	"datasets.onTurnError":          func(d *config.Document) { d.Benchmark.Datasets[0].OnTurnError = "continue" },
@@ -232,6 +244,23 @@ func resetCache(to *config.ResetKVCache) func(*config.Document) {
 // profiler changes how the profiler is used, not whether.
 func profiler(to *config.ServerProfiler) func(*config.Document) {
 	return func(d *config.Document) { d.Benchmark.Endpoint.ServerProfiler = to }
+}
+
+// pairs changes a pair of lengths.
+func pairs(change func(*config.LengthPair)) func(*config.Document) {
+	return func(d *config.Document) {
+		two := config.Distribution{Mean: new(2.0)}
+		pair := config.LengthPair{ISL: two, OSL: two, Probability: 100}
+		change(&pair)
+		d.Benchmark.Datasets[0].Prompts.SequenceDistribution = []config.LengthPair{pair}
+	}
+}
+
+// ratio changes the range of lengths.
+func ratio(input, output float64) func(*config.Document) {
+	return func(d *config.Document) {
+		d.Benchmark.Datasets[0].Prompts.RandomRangeRatio = &config.RangeRatio{Input: input, Output: output}
+	}
 }
 
 // certificates are the changes that need files.
@@ -390,9 +419,9 @@ func digest(t *testing.T, d *config.Document) string {
 		p.Preconnect, p.Transport.Proxy, p.Spread, p.Affinity, p.Wait, deref(p.Reset), deref(p.Profiler))
 	p.Transport.Proxy = nil
 	p.Transport.Dial = nil
-	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %+v %+v %+v %+v %s",
+	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %v %+v %+v %+v %+v %s",
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
-		p.Dataset.Sampling, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
+		p.Dataset.Sampling, p.Dataset.Calibrate, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
 	fmt.Fprintf(&out, "%+v", p.CacheBust)
 	return out.String()
 }

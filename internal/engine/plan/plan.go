@@ -177,6 +177,8 @@ type Dataset struct {
 	Kind     dataset.Kind
 	Options  dataset.Options
 	Sampling string
+	// Calibrate subtracts the tokens that the server adds to prompts from their lengths.
+	Calibrate bool
 }
 
 // String returns a summary without secrets.

@@ -96,14 +96,19 @@ func discrepancyReasons(plan *plan.Plan, diff float64) string {
 // lengthForcing describes how to get responses of the length requested, if the API has a
 // way that was not tried.
 func lengthForcing(plan *plan.Plan) string {
+	if plan.Settings.ExactLength {
+		return ", although --osl-exact (ignore_eos and a minimum length) is set: the server ignores it, or the context of the model was full"
+	}
 	for _, f := range plan.Settings.Extra {
 		if f.Name == "ignore_eos" && string(f.Value) == "true" || f.Name == "min_tokens" {
 			return ", although " + f.Name + " is set: the server ignores it, or the context of the model was full"
 		}
 	}
-	switch plan.Kind.Name {
-	case "chat", "completions", "responses": // vLLM and SGLang add it to OpenAI's APIs
-		return "; to get the length requested, use --extra-inputs ignore_eos:true or min_tokens:N (vLLM, SGLang)"
+	switch {
+	case plan.Kind.ExactLength:
+		return "; to get the length requested, use --osl-exact (vLLM, SGLang)"
+	case plan.Kind.Name == "responses": // vLLM and SGLang add it to OpenAI's API
+		return "; to get the length requested, use --extra-inputs ignore_eos:true (vLLM, SGLang)"
 	}
 	return ""
 }

@@ -79,7 +79,7 @@ type call struct {
 	target  *plan.Target
 	method  string
 	url     *url.URL
-	body    []byte // a request to the model; nil = one to another function
+	body    []byte // JSON; nil = none
 	timeout time.Duration
 }
 
@@ -133,7 +133,7 @@ func (s *Servers) request(k *call) *transport.Request {
 		r.MaxBody = maxBody
 		delete(h, "Content-Type")
 	} else {
-		r.Streaming = s.plan.Settings.Streaming
+		r.Streaming = s.plan.Settings.Streaming && k.url == k.target.URL
 	}
 	if k.target.Basic != "" && h["Authorization"] == nil {
 		h["Authorization"] = []string{k.target.Basic}

@@ -40,6 +40,31 @@ func (t *pipeline) Method() string          { return t.method }
 func (t *pipeline) VocabSize() int          { return t.size }
 func (t *pipeline) SpecialTokensToAdd() int { return t.toAdd }
 
+// Base implements [Tokenizer] with the numbers that Transformers and tiktoken have as
+// vocab_size and all_special_ids, if all special tokens are marked in tokenizer.json.
+func (t *pipeline) Base() (size int, reserved []int) {
+	v := t.model.vocabulary()
+	marked := map[int]bool{}
+	for _, set := range []*addedSet{t.added, t.addedNormed} {
+		if set == nil {
+			continue
+		}
+		size = v.count
+		for _, a := range set.tokens {
+			marked[int(a.ID)] = a.Special
+		}
+	}
+	if size == 0 {
+		size = t.size
+	}
+	for id := range size {
+		if marked[id] || id >= v.size() || v.text(uint32(id)) == "" {
+			reserved = append(reserved, id)
+		}
+	}
+	return size, reserved
+}
+
 func (t *pipeline) Encode(text string) []int {
 	sc := t.scratch()
 	defer t.release(sc)

@@ -37,6 +37,10 @@ type Tokenizer interface {
 	Decode(ids []int) string
 	// VocabSize is the largest id plus one.
 	VocabSize() int
+	// Base returns the size of the vocabulary without added tokens (of tiktoken's
+	// encodings, with them) and the ids below it that are special or no token,
+	// ascending. Callers do not change them.
+	Base() (size int, reserved []int)
 	// SpecialTokensToAdd is how many tokens (BOS, EOS, …) the post-processor
 	// adds to a single sequence.
 	SpecialTokensToAdd() int

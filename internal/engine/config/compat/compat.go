@@ -4,6 +4,7 @@ package compat
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"reflect"
@@ -29,7 +30,7 @@ const (
 		" turns turnDelay turnDelayRatio images audio video rankings"
 	fileOrder   = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
 	publicOrder = "name type dataset hfSubset filters entries randomSeed sampling systemPrompt systemPromptFile osl"
-	datasetOwn  = "columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust skipBadLines"
+	datasetOwn  = "columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust oslExact blockSize skipBadLines"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
@@ -162,10 +163,7 @@ func shown(v reflect.Value, name string) any {
 	case config.Distribution:
 		return distributionView(value)
 	case *config.Template:
-		if value == nil {
-			return nil
-		}
-		return view(*value, "benchmark.endpoint.template", "body responseField")
+		return optional(value, "benchmark.endpoint.template", "body responseField")
 	case config.Params:
 		return paramsView(value)
 	case config.Headers:
@@ -178,29 +176,26 @@ func shown(v reflect.Value, name string) any {
 		}
 		return each(value, redacted)
 	case config.Prompts:
-		return view(value, "benchmark.datasets.*.prompts", promptOrder)
+		return promptsView(value)
+	case []config.LengthPair:
+		if len(value) == 0 {
+			return nil
+		}
+		return each(value, func(pair config.LengthPair) config.Object {
+			return view(pair, "benchmark.datasets.*.prompts.sequenceDistribution.*", "isl osl probability")
+		})
+	case *config.RangeRatio:
+		return rangeRatioView(value)
 	case *config.Images:
-		if value == nil {
-			return nil
-		}
-		return view(*value, "benchmark.datasets.*.images", imageOrder)
+		return optional(value, "benchmark.datasets.*.images", imageOrder)
 	case *config.Audio:
-		if value == nil {
-			return nil
-		}
-		return view(*value, "benchmark.datasets.*.audio", audioOrder)
+		return optional(value, "benchmark.datasets.*.audio", audioOrder)
 	case *config.Video:
-		if value == nil {
-			return nil
-		}
-		return view(*value, "benchmark.datasets.*.video", videoOrder)
+		return optional(value, "benchmark.datasets.*.video", videoOrder)
 	case config.VideoAudio:
 		return view(value, "benchmark.datasets.*.video.audio", "sampleRate channels codec depth")
 	case *config.Rankings:
-		if value == nil {
-			return nil
-		}
-		return view(*value, "benchmark.datasets.*.rankings", rankingOrder)
+		return optional(value, "benchmark.datasets.*.rankings", rankingOrder)
 	case config.PrefixPrompts:
 		if value == (config.PrefixPrompts{}) {
 			return nil
@@ -209,6 +204,20 @@ func shown(v reflect.Value, name string) any {
 	default:
 		return value
 	}
+}
+
+// optional shows a section that may be absent.
+func optional[T any](section *T, path, order string) any {
+	if section == nil {
+		return nil
+	}
+	return view(*section, path, order)
+}
+
+func promptsView(p config.Prompts) config.Object {
+	out := view(p, "benchmark.datasets.*.prompts", promptOrder)
+	putOwn(&out, p, config.Prompts{}, "islCalibrate")
+	return out
 }
 
 func modelsView(m config.Models) config.Object {
@@ -305,6 +314,17 @@ func distributionView(d config.Distribution) any {
 		put(&out, "stddev", d.Stddev)
 	}
 	return out
+}
+
+// rangeRatioView shows a range ratio as the text that AIPerf has.
+func rangeRatioView(r *config.RangeRatio) any {
+	switch {
+	case r == nil:
+		return nil
+	case r.Input == r.Output:
+		return config.FormatNumber(r.Input)
+	}
+	return fmt.Sprintf(`{"input":%s,"output":%s}`, config.FormatNumber(r.Input), config.FormatNumber(r.Output))
 }
 
 // headersView shows the values of headers that hold no secret.

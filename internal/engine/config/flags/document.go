@@ -133,6 +133,10 @@ func (b plainOptions) option(occ *occurrence) {
 		objectOptions(b).lay(occ, path)
 	case "dataset.audio.depths", "dataset.audio.sampleRates":
 		b.numbers(occ, path)
+	case "dataset.prompts.randomRangeRatio":
+		b.ratio(occ, path)
+	case "dataset.prompts.sequenceDistribution":
+		b.pairs(occ, path)
 	case "endpoint.resetKvCache", "endpoint.serverProfiler":
 		b.section(path, occ)
 	case "endpoint.affinityHeaders":

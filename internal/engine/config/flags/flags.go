@@ -315,6 +315,10 @@ func flagFor(path string) string {
 		return "--public-dataset"
 	case "benchmark.phases.*.rate":
 		return "--request-rate"
+	case "benchmark.datasets.*.prompts.isl":
+		return "--isl"
+	case "benchmark.datasets.*.prompts.osl":
+		return "--osl"
 	}
 	return ""
 }

@@ -71,7 +71,7 @@ func TestUnsupportedChoices(t *testing.T) {
 			t.Errorf("%s: error = %v, want %s", row.argv, err, row.want)
 		}
 	}
-	for format := range strings.FieldsSeq("mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
+	for format := range strings.FieldsSeq("burst_gpt_trace baseten_trace" +
 		" weka_trace tracelab speed_bench_qualitative speed_bench_throughput_8k_mixed") {
 		_, _, err := flagsDocument(t, nil, "--input-file", "x", "--custom-dataset-type", format)
 		if want := "--custom-dataset-type " + format + ": not supported by aiperfd yet"; !strings.Contains(errorText(err), want) {
@@ -284,6 +284,7 @@ func TestFormatIsDetected(t *testing.T) {
 		{"no JSON", "words", "", "in.jsonl:1: must be a JSON object"},
 		{"conversations", `{"session_id": "a", "turns": [{"text": "b"}]}`, "multi_turn", ""},
 		{"inputs.json", `{"data": [{"session_id": "a", "payloads": [{}]}]}`, "inputs_json", ""},
+		{"trace", `{"timestamp": 0, "input_length": 5}`, "mooncake_trace", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if err := os.WriteFile("in.jsonl", []byte(row.first+"\n"), 0o600); err != nil {

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"aiperfd/internal/engine/config"
 )
 
 // TestSchedule: replays of traces, and traces that are not replayed.
@@ -69,13 +67,6 @@ func TestSchedule(t *testing.T) {
 				argv = append(argv, arg)
 			}
 			f, _ := parseFlags(argv, nil)
-			c := &f.Options.Choices
-			c.Formats, c.Traces = append(c.Formats, config.Choice{Name: "mooncake_trace"}), append(c.Traces, "mooncake_trace")
-			c.Detect = func(d config.DatasetFile) (config.Detected, error) {
-				text, err := os.ReadFile(d.Path)
-				timed := strings.Contains(string(text), `"timestamp"`) && d.Format == "mooncake_trace"
-				return config.Detected{Format: d.Format, Timed: timed}, err
-			}
 			d, _, err := f.Document()
 			var got []string
 			if err != nil {

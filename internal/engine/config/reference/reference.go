@@ -77,6 +77,7 @@ const (
 	FormSwitch              // Of an object: true is the object with its defaults, false is none
 	FormScalar              // of a text: a number or a boolean
 	FormBoolean             // of a choice: true and false, see the text
+	FormNumber              // of an object: a number or its text
 )
 
 // Unsupported is a member that AIPerf's document has and this one accepts only with

@@ -63,7 +63,9 @@ func checkedLimits(f *Field) {
 
 // required lists the members that have no default and no other spelling.
 func required() []string {
-	return []string{"benchmark.models.items.*.name", "benchmark.endpoint.template.body"}
+	const pair, ratio = "benchmark.datasets.*.prompts.sequenceDistribution.*.", "benchmark.datasets.*.prompts.randomRangeRatio."
+	return []string{"benchmark.models.items.*.name", "benchmark.endpoint.template.body",
+		pair + "isl", pair + "osl", pair + "probability", ratio + "input", ratio + "output"}
 }
 
 // forms lists the short forms of a value, see [shorthand].
@@ -77,6 +79,8 @@ func forms(path string) []Form {
 		return []Form{FormElement}
 	case "benchmark.endpoint.resetKvCache", "benchmark.endpoint.serverProfiler":
 		return []Form{FormSwitch}
+	case "benchmark.datasets.*.prompts.randomRangeRatio":
+		return []Form{FormNumber}
 	case "benchmark.endpoint.urlParams.*":
 		return []Form{FormScalar}
 	case "benchmark.client.certify":
@@ -99,6 +103,10 @@ func shortMembers(path string) []Field {
 		return []Field{{Name: "warmup", Kind: KindObject, Type: "Phase"}, {Name: "profiling", Kind: KindObject, Type: "Phase"}}
 	case "benchmark.datasets.*.prompts":
 		return []Field{{Name: "isl", Kind: KindDistribution, Least: new(1.0)}} // osl is a field of files too
+	case "benchmark.datasets.*.prompts.sequenceDistribution.*.isl":
+		return []Field{{Name: "islStddev", Kind: KindNumber, Least: new(0.0)}}
+	case "benchmark.datasets.*.prompts.sequenceDistribution.*.osl":
+		return []Field{{Name: "oslStddev", Kind: KindNumber, Least: new(0.0)}}
 	case "benchmark.artifacts.level":
 		return []Field{{Name: "records"}, {Name: "raw"}}
 	}

@@ -232,6 +232,7 @@ func (e expander) normaliseDatasets(benchmark *tree.Node) {
 			continue
 		}
 		e.moveInto(d, "prompts", "isl", "osl", "cacheBust")
+		e.normalisePrompts(d.Get("prompts"))
 	}
 }
 

@@ -114,7 +114,7 @@ func datasetFeatures() []Field {
 	}
 	for name := range strings.FieldsSeq("hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
-		" forceMinTokens traceIdleGapCapSeconds blockSize") {
+		" forceMinTokens traceIdleGapCapSeconds") {
 		fields = append(fields, Field{Name: name, Off: `null`, What: "replay of traces and public datasets"})
 	}
 	return fields
@@ -123,9 +123,6 @@ func datasetFeatures() []Field {
 func promptFeatures() []Field {
 	return []Field{
 		{Name: "blockSize", Off: `null`, What: "hash-id blocks"},
-		{Name: "sequenceDistribution", Off: `null`, What: "pairs of lengths"},
-		{Name: "randomRangeRatio", Off: `null`, What: "range ratios"},
-		{Name: "randomCorpusStyle", Off: `"vllm"`, What: "other styles of the random corpus"},
 	}
 }
 
@@ -290,7 +287,7 @@ func Values(path string) []string {
 	case "benchmark.endpoint.type":
 		names = "solido_rag"
 	case "benchmark.datasets.*.format":
-		names = "mooncake_trace bailian_trace burst_gpt_trace baseten_trace" +
+		names = "burst_gpt_trace baseten_trace" +
 			" weka_trace tracelab speed_bench_*"
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"

@@ -63,17 +63,28 @@ type Options struct {
 	System    string              // literal system message, put before any other; empty = none
 	DelayCap  *time.Duration      // upper bound of every think time; nil = none
 	File      file.File           // datasets that are read from files
+	BlockSize int                 // tokens per hash id; 0 = the format has no hash ids
 	OSL       random.Dist         // output cap of records without one; not given = none is sent
 	// Open opens an image, audio clip or video that a record names; nil = files may
 	// not be read. Only regular files may be opened.
-	Open    func(name string) (io.ReadCloser, error)
-	Timed   bool // conversations are needed in the order of their times
+	Open  func(name string) (io.ReadCloser, error)
+	Timed bool // conversations are needed in the order of their times
+	// From and Until bound the times at which conversations with times begin, both
+	// included; Until nil = no bound.
+	From    time.Duration
+	Until   *time.Duration
+	SkipBad int  // records with problems that are skipped before reading fails
 	Systems bool // the endpoint type takes system messages
 	// Batch is the number of texts, images, audio clips and videos per request of
 	// datasets that draw them; nil = those of the records.
 	Batch   map[string]int
 	Columns Columns // of tables whose columns the user names
-	SkipBad int     // records with problems that are skipped before reading fails
+}
+
+// within reports whether a conversation begins within the bounds.
+func (o *Options) within(p *pending) bool {
+	t := &p.conversation.Turns[0]
+	return !t.Timed || t.At >= o.From && (o.Until == nil || t.At <= *o.Until)
 }
 
 // MaxEntries bounds the entries of a dataset that are numbered in memory.

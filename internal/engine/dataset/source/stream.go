@@ -40,6 +40,9 @@ type Format struct {
 	Folder  bool
 	Key     string
 	Numbers []string
+	// BlockSize is the number of tokens that a hash id stands for, unless the document
+	// has another one; 0 = records have no hash ids.
+	BlockSize int
 	// Trace means that the records are requests that were recorded, which are replayed at
 	// their times unless something else is requested. Timed reports whether a record has
 	// a time.
@@ -66,6 +69,9 @@ type Format struct {
 	// New returns the function that decodes the records of one pass. It returns the rows
 	// of a record, usually one, or its problems. Rows do not refer to the record.
 	New func(o *Options) func(record file.Record) (rows []Row, problems []string)
+	// Note adds to the description what the rows have found when they were finished; nil =
+	// nothing.
+	Note func(*Description)
 }
 
 // Row is a conversation, or a part of one, as a record holds it.
@@ -146,6 +152,7 @@ type stream struct {
 type findings struct {
 	complete bool // the pass has ended
 	entries  int
+	outside  bool           // there are conversations outside of the times that are used
 	skipped  int            // records with problems
 	example  string         // the problem of the first of them
 	left     int            // records that are not used
@@ -189,6 +196,13 @@ func (s *stream) Next(context.Context) (Entry, error) {
 			return s.end()
 		}
 		if p := s.window.take(s.ended); p != nil {
+			if s.format.Clock {
+				s.count(&p.conversation)
+			}
+			if !s.o.within(p) {
+				s.about.outside = true
+				continue
+			}
 			return s.entry(p), nil
 		}
 		if s.ended {
@@ -216,6 +230,8 @@ func (s *stream) end() (Entry, error) {
 // nothing is the error of a pass without a conversation.
 func (s *stream) nothing() error {
 	switch {
+	case s.about.outside:
+		return errors.New("no conversation begins within the start and end offsets")
 	case s.skipped > 0:
 		return fmt.Errorf("no records without problems; the first: %s", s.about.example)
 	case s.unused > 0:
@@ -330,9 +346,6 @@ func (s *stream) entry(p *pending) Entry {
 	if s.o.System != "" {
 		c.System = join(s.o.System, c.System)
 	}
-	if s.format.Clock {
-		s.count(c)
-	}
 	s.entries++
 	hoist := s.format.Hoist && s.o.Systems
 	return Entry{Number: s.entries - 1, Size: p.bytes, Make: func() (*bench.Conversation, error) { return p.finish(s.o.Tokenizer, hoist) }}
@@ -442,6 +455,9 @@ func (s *stream) Describe() Description {
 	}
 	if s.about.longest > longDelay && s.o.DelayCap == nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("the longest delay is %v; delays are milliseconds, and no cap is set", s.about.longest))
+	}
+	if s.format.Note != nil {
+		s.format.Note(&d)
 	}
 	if n := len(s.o.File.Records); n > manyRecords {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%d inline records; a file is read faster and keeps the document small", n))

@@ -44,7 +44,7 @@ const (
 )
 
 // ranking generates the query and the passages of turn k of entry i.
-func (b *builder) ranking(t *bench.Turn, i, k int, d draws) error {
+func (b *builder) ranking(t *bench.Turn, i, k int, d *draws) error {
 	o := &b.Rankings
 	n := o.Passages.DrawInt(d.ranks)
 	if n > maxBatch {

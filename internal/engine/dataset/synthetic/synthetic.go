@@ -29,13 +29,17 @@ const (
 // prefixes, system prompts, user contexts and the history of earlier turns are
 // additional.
 type Spec struct {
-	ISL        random.Dist // input length of each text; required
+	ISL        random.Dist // input length of each text; required without Pairs
 	Turns      random.Dist // turns of a conversation; not given = 1
 	TurnDelay  random.Dist // think time before each turn but the first, milliseconds; not given = none
 	DelayRatio float64     // factor on think times, ≥ 0; 0 = no think time
 	BatchSize  int         // texts of one turn, ≥ 1
 	Corpus     string      // name of the corpus, see [Corpora]
 	Marker     int         // tokens of a marker that first turns get later, subtracted from their length
+
+	Pairs random.Pairs // both lengths of each turn in place of ISL and OSL; not given = none
+	Ratio Ratio        // lengths from a range around ISL and OSL
+	Style random.Style // the tool whose draws Ratio and the corpus random reproduce; empty = vllm
 
 	SharedSystem int // length of one system message for all conversations; 0 = none
 	UserContext  int // length of the context message of each conversation, all different; 0 = none
@@ -54,6 +58,9 @@ func Fields() []source.Field {
 		{"entries", "integer", "Distinct conversations."},
 		{"prompts.isl", "distribution", "Tokens of each generated text. The tokens that the server adds to every sequence (with `applyChatTemplate`, those of the chat template and, on first turns, of the marker of `cacheBust`) are subtracted, to no less than 1."},
 		{"prompts.osl", "distribution", "Maximum output tokens of each turn; not sent if absent."},
+		{"prompts.sequenceDistribution", "list", "Pairs of both lengths with probabilities in percent, in place of `isl` and `osl`. One pair is drawn for each turn; all texts of the turn have its input length."},
+		{"prompts.randomRangeRatio", "number or object", "Uniform lengths in a range around the means of `isl` and `osl`, drawn in the order of the tool `randomCorpusStyle` with `randomSeed` as its seed: the lengths of the first turns are those that the tool draws for `entries` requests. All lengths are drawn once before the first request, which takes about 10 ns per entry."},
+		{"prompts.randomCorpusStyle", "string", "vllm: range from mean·(1 − r) to mean·(1 + r), PCG64 of NumPy, no special tokens, texts corrected to their length. sglang: range from mean·r to mean, MT19937, all tokens of the vocabulary, texts as they are decoded (their counted length is used)."},
 		{"prompts.batchSize", "integer", "Texts per turn."},
 		{"prompts.corpus", "string", "Source of the texts, see below."},
 		{"prompts.cacheBust.target", "string", "Where prompts get a marker that keeps a prefix cache from hitting, see [prefix-caches.md](prefix-caches.md#cache-busting); files have `cacheBust.target`."},
@@ -114,7 +121,7 @@ func (b *builder) check() error {
 		errs = append(errs, fmt.Errorf("prefix pool size %d and prefix length %d: both or neither must be above 0",
 			b.PrefixPool, b.PrefixLength))
 	}
-	if !b.ISL.Given() {
+	if !b.ISL.Given() && !b.Pairs.Given() {
 		errs = append(errs, errors.New("input length is missing"))
 	}
 	if !(b.DelayRatio >= 0 && b.DelayRatio <= random.MaxValue) {
@@ -142,15 +149,25 @@ func Open(ctx context.Context, o source.Options, spec Spec) (source.Source, erro
 	if err != nil {
 		return nil, fmt.Errorf("open synthetic dataset: %w", err)
 	}
-	return source.NewIndexed(o.Entries, func(i int) source.Entry {
-		return source.Entry{Number: i, Make: func() (*bench.Conversation, error) {
-			c, err := b.conversation(i)
-			if err != nil {
-				return nil, fmt.Errorf("synthetic dataset: entry %d: %w", i, err)
-			}
-			return c, nil
-		}}
-	}, b.describe), nil
+	entries := source.NewIndexed(o.Entries, func(i int) source.Entry {
+		return b.entry(i, func(n int) text.Prompt { return b.tool.prompt(b, i, n, toolRest(b, i)) })
+	}, b.describe)
+	if b.corpus.Runs {
+		return &toolSource{Indexed: entries, b: b, rest: b.tool.rest.Clone()}, nil
+	}
+	return entries, nil
+}
+
+// entry returns entry i. first generates its first text, of n tokens, if that is one of
+// a tool.
+func (b *builder) entry(i int, first func(n int) text.Prompt) source.Entry {
+	return source.Entry{Number: i, Make: func() (*bench.Conversation, error) {
+		c, err := b.conversation(i, first)
+		if err != nil {
+			return nil, fmt.Errorf("synthetic dataset: entry %d: %w", i, err)
+		}
+		return c, nil
+	}}
 }
 
 // builder generates the entries of one dataset. It is safe for concurrent use once it
@@ -159,6 +176,8 @@ type builder struct {
 	source.Options
 	Spec
 	prompts  *text.Prompter
+	corpus   text.Corpus
+	tool     *tool // nil = lengths and prompts are not those of vLLM or SGLang
 	system   string
 	prefixes []text.Prompt
 	special  int // tokens the server adds to a text
@@ -169,19 +188,20 @@ type builder struct {
 
 // prepare generates what the entries share.
 func (b *builder) prepare(ctx context.Context) error {
-	corpus, err := text.FindCorpus(b.Corpus)
-	if err != nil {
+	var err error
+	if b.corpus, err = text.FindCorpus(b.Corpus); err != nil {
 		return err
 	}
-	ring, err := corpus.Open(b.Tokenizer)
-	if err != nil {
-		return fmt.Errorf("open corpus %s: %w", corpus.Name, err)
+	b.special = b.Tokenizer.SpecialTokensToAdd()
+	if b.tool, err = openTool(b); err != nil {
+		return err
+	}
+	if b.prompts, err = b.prompter(); err != nil {
+		return fmt.Errorf("open corpus %s: %w", b.corpus.Name, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b.special = b.Tokenizer.SpecialTokensToAdd()
-	b.prompts = text.NewPrompter(ring, b.Tokenizer, b.Seed.Rand(bench.StreamPromptCorpus))
 	b.system = b.System
 	if n := b.SharedSystem; n > 0 {
 		shared, err := b.prompts.Text(b.Seed.Rand(bench.StreamSystemPrompt), n)
@@ -190,18 +210,39 @@ func (b *builder) prepare(ctx context.Context) error {
 		}
 		b.system = strings.TrimPrefix(b.system+"\n\n"+shared.Text, "\n\n")
 	}
+	if err := b.fillPrefixes(ctx); err != nil {
+		return err
+	}
+	return b.openMedia(ctx)
+}
+
+// prompter returns the generator of texts.
+func (b *builder) prompter() (*text.Prompter, error) {
+	start := b.Seed.Rand(bench.StreamPromptCorpus)
+	if b.corpus.Runs {
+		return text.NewPrompter(b.tool.runs, b.Tokenizer, start), nil
+	}
+	ring, err := b.corpus.Open(b.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	return text.NewPrompter(ring, b.Tokenizer, start), nil
+}
+
+// fillPrefixes generates the pool of prefixes.
+func (b *builder) fillPrefixes(ctx context.Context) error {
+	if b.corpus.Runs {
+		b.tool.fillPrefixes(b.PrefixPool, b.PrefixLength)
+		return nil
+	}
 	b.prefixes = make([]text.Prompt, b.PrefixPool)
 	seed := b.Seed.Child(bench.StreamPromptPrefix)
-	err = parallel(ctx, len(b.prefixes), func(k int) (err error) {
+	return parallel(ctx, len(b.prefixes), func(k int) (err error) {
 		if b.prefixes[k], err = b.prompts.Text(seed.Index("pool", k), b.PrefixLength); err != nil {
 			return fmt.Errorf("prefix %d: %w", k, err)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return b.openMedia(ctx)
 }
 
 // describe describes what was generated so far.
@@ -227,7 +268,7 @@ func (b *builder) turns(i int) int {
 }
 
 // conversation builds entry i. Its draws come from streams that no other entry uses.
-func (b *builder) conversation(i int) (*bench.Conversation, error) {
+func (b *builder) conversation(i int, first func(n int) text.Prompt) (*bench.Conversation, error) {
 	turns := b.turns(i)
 	if turns > maxTurns {
 		return nil, fmt.Errorf("%d turns: at most %d are accepted", turns, maxTurns)
@@ -244,13 +285,8 @@ func (b *builder) conversation(i int) (*bench.Conversation, error) {
 		}
 		c.Context = own.Text
 	}
-	d := draws{
-		length: b.Seed.Index(bench.StreamPromptLength, i),
-		start:  b.Seed.Index(bench.StreamPromptCorpus, i),
-		output: b.Seed.Index(bench.StreamMaxTokens, i),
-		delay:  b.Seed.Index(bench.StreamTurnDelay, i),
-		ranks:  b.Seed.Index(bench.StreamRankings, i),
-	}
+	d := b.draws(i)
+	d.first = first
 	for k := range c.Turns {
 		if err := b.turn(&c.Turns[k], i, k, d); err != nil {
 			return nil, fmt.Errorf("turn %d: %w", k, err)
@@ -260,10 +296,27 @@ func (b *builder) conversation(i int) (*bench.Conversation, error) {
 }
 
 // draws are the random streams of one entry.
-type draws struct{ length, start, output, delay, ranks *rand.Rand }
+type draws struct {
+	entry                                            int
+	length, start, output, pair, ratio, delay, ranks *rand.Rand
+	first                                            func(n int) text.Prompt // see [builder.entry]
+}
+
+func (b *builder) draws(i int) *draws {
+	return &draws{
+		entry:  i,
+		length: b.Seed.Index(bench.StreamPromptLength, i),
+		start:  b.Seed.Index(bench.StreamPromptCorpus, i),
+		output: b.Seed.Index(bench.StreamMaxTokens, i),
+		pair:   b.Seed.Index(bench.StreamSequence, i),
+		ratio:  b.Seed.Index(bench.StreamRangeRatio, i),
+		delay:  b.Seed.Index(bench.StreamTurnDelay, i),
+		ranks:  b.Seed.Index(bench.StreamRankings, i),
+	}
+}
 
 // turn fills turn k of entry i.
-func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
+func (b *builder) turn(t *bench.Turn, i, k int, d *draws) error {
 	err := error(nil)
 	if b.Rankings.Given() {
 		err = b.ranking(t, i, k, d)
@@ -282,7 +335,7 @@ func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 	if t.Videos, err = b.videos.take(i, k); err != nil {
 		return fmt.Errorf("make videos: %w", err)
 	}
-	if b.OSL.Given() {
+	if t.MaxTokens == 0 && b.OSL.Given() {
 		t.MaxTokens = bench.Tokens(b.OSL.DrawInt(d.output))
 	}
 	if k > 0 && b.TurnDelay.Given() {
@@ -292,18 +345,12 @@ func (b *builder) turn(t *bench.Turn, i, k int, d draws) error {
 }
 
 // texts generates the prompts of turn k of entry i.
-func (b *builder) texts(t *bench.Turn, i, k int, d draws) error {
+func (b *builder) texts(t *bench.Turn, i, k int, d *draws) error {
 	t.Texts = make([]string, b.BatchSize)
+	together := drawLengths(b, k, d)
+	t.MaxTokens = bench.Tokens(together.output)
 	for j := range t.Texts {
-		n := b.ISL.DrawInt(d.length) - b.special
-		if k == 0 && j == 0 {
-			n -= b.Marker
-		}
-		n = max(1, n)
-		if n > maxPromptTokens {
-			return fmt.Errorf("a text of %d tokens: at most %d are accepted", n, maxPromptTokens)
-		}
-		made, err := b.prompt(i, k, j, n, d.start)
+		made, err := b.prompt(place{i, k, j}, together.input, d)
 		if err != nil {
 			return err
 		}
@@ -313,17 +360,41 @@ func (b *builder) texts(t *bench.Turn, i, k int, d draws) error {
 	return nil
 }
 
-// Prompt generates text j of turn k of entry i. Only first turns are spread over the
-// ring: the others follow a history that is already different.
-func (b *builder) prompt(i, k, j, n int, r *rand.Rand) (text.Prompt, error) {
-	if k > 0 {
-		return b.prompts.Text(r, n)
+// place is text j of turn k of entry i.
+type place struct{ i, k, j int }
+
+// prompt generates a text of n tokens; 0 = the length is drawn. Only first turns are
+// spread over the ring: the others follow a history that is already different.
+func (b *builder) prompt(at place, n int, d *draws) (text.Prompt, error) {
+	n = b.inputLength(at, n, d)
+	number := at.i*b.BatchSize + at.j
+	switch {
+	case n > maxPromptTokens:
+		return text.Prompt{}, fmt.Errorf("a text of %d tokens: at most %d are accepted", n, maxPromptTokens)
+	case b.corpus.Runs && at.k == 0 && at.j == 0:
+		return d.first(n), nil
+	case at.k > 0:
+		return b.prompts.Text(d.start, n)
+	case b.corpus.Unique:
+		return b.prompts.Unique(d.start, b.Seed.Child(bench.StreamPromptCorpus), number, n)
+	case at.j > 0 || len(b.prefixes) == 0:
+		return b.prompts.At(d.start, n, b.prompts.Spread(number))
 	}
-	start := b.prompts.Spread(i*b.BatchSize + j)
-	if j > 0 || len(b.prefixes) == 0 {
-		return b.prompts.At(r, n, start)
+	return b.prompts.After(d.start, b.prefixes[b.prefixOf(at.i, len(b.prefixes))], n, b.prompts.Spread(number))
+}
+
+// inputLength returns the length of a text that is to have n tokens; 0 = it is drawn.
+func (b *builder) inputLength(at place, n int, d *draws) int {
+	if n == 0 {
+		n = b.ISL.DrawInt(d.length) - b.special
 	}
-	seed := b.Seed.Child(bench.StreamPromptPrefix)
-	prefix := b.prefixes[bench.Below(seed.Index("choice", i), len(b.prefixes))]
-	return b.prompts.After(r, prefix, n, start)
+	if at.k == 0 && at.j == 0 {
+		n -= b.Marker
+	}
+	return max(1, n)
+}
+
+// prefixOf returns which of n prefixes entry i has.
+func (b *builder) prefixOf(i, n int) int {
+	return bench.Below(b.Seed.Child(bench.StreamPromptPrefix).Index("choice", i), n)
 }

@@ -18,6 +18,9 @@ type Corpus struct {
 	text func(tokenizer.Tokenizer) string
 	// ring holds its tokens of the built-in tokenizer; nil = not embedded.
 	ring []byte
+
+	Runs   bool // prompts are [Runs] instead
+	Unique bool // prompts begin with a line of their own, see [Prompter.Unique]
 }
 
 // proseRing is the prose as tokens of the built-in tokenizer: most runs need it, and
@@ -47,7 +50,11 @@ func Corpora() []Corpus {
 		{Name: "sonnet", Doc: "English prose.", text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing},
 		{Name: "coding", Doc: "Source code in several languages, JSON, logs, shell sessions, diffs and stack traces.",
 			text: func(tokenizer.Tokenizer) string { return codeText() }},
-		{Name: "random", Doc: "Ordinary tokens of the vocabulary in random order.", text: randomText},
+		{Name: "random", Doc: "Tokens whose ids follow one another, from a random one on: the prompts of the random datasets of vLLM " +
+			"or SGLang (`prompts.randomCorpusStyle`), byte for byte, for the same seed, lengths and tokenizer. Traces use ordinary tokens in random order.", text: randomText, Runs: true},
+		{Name: "unique", Doc: "English prose after a line of 12 hexadecimal digits that no other entry has, so that no two entries share a prefix. " +
+			"An entry that is sent again is the same text; use at least as many entries as requests. A text that is shorter than the line (about 9 tokens) has its beginning only.",
+			text: func(tokenizer.Tokenizer) string { return proseText() }, ring: proseRing, Unique: true},
 	}
 }
 

@@ -119,6 +119,7 @@ func (b *Body) Finish(dst []byte, r *Request, maxField string) ([]byte, error) {
 		b.Set(maxField, nil) // two length fields contradict each other: the user's stays
 	}
 	b.SetStreamOptions(r.Settings)
+	b.setExactLength(r)
 	b.setLengthHint(r)
 	return b.Append(dst), nil
 }

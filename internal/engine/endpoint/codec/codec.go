@@ -28,6 +28,8 @@ type Kind struct {
 	Dialects []string
 	// ContentType is that of request bodies; empty = application/json.
 	ContentType string
+	// ExactLength reports whether bodies can force the requested length, see [Settings].
+	ExactLength bool
 	// Reserved are the fields that extra inputs cannot set, because the turn decides
 	// them; the dialect passes over them.
 	Reserved []string
@@ -108,6 +110,7 @@ type Settings struct {
 	PerChunkUsage   bool    // request usage on every chunk
 	LegacyMaxTokens bool    // max_tokens instead of max_completion_tokens
 	LengthHint      bool    // send the length of the answer as a hint to NVIDIA Dynamo
+	ExactLength     bool    // tell the server to generate as many tokens as requested
 	Dialect         string  // one of the kind's; empty = the first
 	PathModel       string  // model that the path of requests names; empty = it names none
 	OwnPath         bool    // the user gave the path, so that it may not decide whether to stream

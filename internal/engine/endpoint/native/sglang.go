@@ -17,9 +17,10 @@ const nameSGLang = "sglang_generate"
 func SGLang() codec.Kind {
 	return codec.Kind{
 		Name: nameSGLang, Path: "/generate", RootPath: true, Title: "LLM Metrics",
-		Caps:   bench.Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true},
-		Encode: encodeSGLang,
-		Decode: answer.Decode(&answer.Grammar{Dialect: newSGLang, Lists: true, End: answer.EndMarker}),
+		Caps:        bench.Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true},
+		ExactLength: true,
+		Encode:      encodeSGLang,
+		Decode:      answer.Decode(&answer.Grammar{Dialect: newSGLang, Lists: true, End: answer.EndMarker}),
 	}
 }
 
@@ -42,6 +43,7 @@ func encodeSGLang(dst []byte, r *codec.Request) ([]byte, error) {
 		Outer: []codec.Field{codec.TextField("text", prompt), codec.RawField(codec.FieldStream, codec.JSONBool(r.Settings.Streaming))},
 		Inner: []codec.Field{codec.RawField("max_new_tokens", codec.AppendMax(r.Turn.MaxTokens))},
 	}
+	n.ForceLength(r, "min_new_tokens")
 	return n.Finish(dst, r)
 }
 

@@ -15,7 +15,8 @@ func Chat() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, Audio: true, Video: true, Hints: true,
 		},
-		Encode: EncodeChat, Decode: answer.Decode(Grammar()),
+		ExactLength: true,
+		Encode:      EncodeChat, Decode: answer.Decode(Grammar()),
 	}
 }
 

@@ -15,7 +15,8 @@ func Completions() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true,
 			System: true, History: true, Hints: true,
 		},
-		Encode: EncodeCompletions, Decode: answer.Decode(Grammar()),
+		ExactLength: true,
+		Encode:      EncodeCompletions, Decode: answer.Decode(Grammar()),
 	}
 }
 

@@ -1,0 +1,93 @@
+package trace
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/source"
+)
+
+// bailian is the format of the usage traces of Alibaba Cloud Bailian
+// (github.com/alibaba-edu/qwen-bailian-usagetraces-anon).
+func bailian() format {
+	return format{
+		Format: source.Format{
+			Name: "bailian_trace",
+			Doc: "A usage trace of Alibaba Cloud Bailian, with one request per line (JSONL). Requests are united to " +
+				"conversations along `parent_chat_id`, in the order of the file; a parent stands before its children. " +
+				"Each request has a complete prompt, so that no history is added to it. AIPerf 0.13 adds the history.",
+			BlockSize: 16,
+			Trace:     true,
+			Timed:     func(*source.Head) bool { return true },
+			Needs:     "chat_id and input_length",
+			Detect:    func(h *source.Head) bool { return !h.Folder && h.HasAny("chat_id") && h.HasAny("input_length") },
+			Fields: []source.Field{
+				{Name: "chat_id", Type: "integer", Doc: "Id of the request; required."},
+				{Name: "parent_chat_id", Type: "integer", Doc: "Id of the request before it in the conversation; -1 = none."},
+				{Name: "timestamp", Type: "number", Doc: "Seconds; when the request was sent; required."},
+				{Name: "input_length", Type: "integer", Doc: "Tokens of the prompt; required."},
+				{Name: "output_length", Type: "integer", Doc: "Maximum output tokens; required; 0 becomes 1."},
+				{Name: "turn", Type: "integer", Doc: "Number of the turn; not used, since the order of the file counts."},
+				{Name: "type", Type: "string", Doc: "Type of the request; not used."},
+				{Name: "hash_ids", Type: "list of integers", Doc: "Ids of the blocks of the prompt, each of `blockSize` tokens (default 16)."},
+			},
+		},
+		decoder: func() decoder {
+			roots := newRecent[int64, int64]()
+			return func(data []byte) (Request, []string) { return decodeBailian(data, &roots) }
+		},
+	}
+}
+
+// decodeBailian decodes a record. roots has the first chat of the conversation of each.
+func decodeBailian(data []byte, roots *recent[int64, int64]) (r Request, problems []string) {
+	var m struct {
+		Chat      json.RawMessage `json:"chat_id"`
+		Parent    json.RawMessage `json:"parent_chat_id"`
+		Timestamp json.RawMessage `json:"timestamp"`
+		Input     json.RawMessage `json:"input_length"`
+		Output    json.RawMessage `json:"output_length"`
+		IDs       json.RawMessage `json:"hash_ids"`
+	}
+	var f fields
+	if !f.object(data, &m) {
+		return r, f.problems
+	}
+	for _, member := range []struct {
+		name  string
+		value json.RawMessage
+	}{{"chat_id", m.Chat}, {"timestamp", m.Timestamp}, {"input_length", m.Input}, {"output_length", m.Output}} {
+		if !given(member.value) {
+			f.problems = append(f.problems, member.name+" is missing")
+		}
+	}
+	if len(f.problems) > 0 {
+		return r, f.problems
+	}
+	chat, parent := f.whole("chat_id", m.Chat, 0, math.MaxInt64), int64(-1)
+	if given(m.Parent) {
+		parent = f.whole("parent_chat_id", m.Parent, -1, math.MaxInt64)
+	}
+	r.At, r.Timed = f.time("timestamp", m.Timestamp, time.Second), true
+	r.Input = int(f.whole("input_length", m.Input, 1, maxTokens))
+	r.Output = f.output("output_length", m.Output)
+	if given(m.IDs) {
+		r.IDs = f.ids("hash_ids", m.IDs)
+	}
+	root := chat
+	if parent >= 0 {
+		var ok bool
+		if root, ok = roots.get(parent); !ok {
+			f.problems = append(f.problems, fmt.Sprintf("parent_chat_id: no record with the chat_id %d is among the last %d before this one", parent, manyRecent))
+		}
+	}
+	if len(f.problems) == 0 {
+		roots.set(chat, root)
+	}
+	r.Session, r.mode = strconv.FormatInt(root, 10), bench.MessageArrayWithResponses
+	return r, f.problems
+}

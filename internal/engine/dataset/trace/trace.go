@@ -1,0 +1,222 @@
+// Package trace reads recorded requests: their times, lengths and the hash ids of the
+// blocks of their prompts. Prompts that were not recorded are generated so that they
+// share exactly the blocks that the trace says they share.
+package trace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/source"
+)
+
+// Spec are the options that only traces have.
+type Spec struct {
+	Synthesis Synthesis
+	// IgnoreDelays drops the times and delays of the trace, except when conversations
+	// begin.
+	IgnoreDelays bool
+}
+
+// decoder decodes the records of one pass, in their order. A record has a request or
+// problems.
+type decoder func(data []byte) (Request, []string)
+
+// format is one row of the table of formats of traces.
+type format struct {
+	source.Format
+	recorded bool // prompts were recorded, so that no multiplier changes them
+	decoder  func() decoder
+}
+
+// formats lists the formats in the order of the documentation.
+func formats() []format {
+	return []format{mooncake(), bailian()}
+}
+
+// Formats lists the formats in the order of the documentation. They are opened by [Open].
+func Formats() []source.Format {
+	var out []source.Format
+	for _, f := range formats() {
+		out = append(out, f.Format)
+	}
+	return out
+}
+
+func find(name string) (format, error) {
+	for _, f := range formats() {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	return format{}, fmt.Errorf("format %q is no trace", name)
+}
+
+// Open returns the conversations of a trace.
+func Open(ctx context.Context, name string, o source.Options, spec Spec) (source.Source, error) {
+	f, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	t := &trace{format: &f, spec: spec, blockSize: cmp.Or(o.BlockSize, f.BlockSize, defaultBlockSize)}
+	o.File.Numbers = f.Numbers
+	if err := t.check(&o); err != nil {
+		return nil, err
+	}
+	if spec.Synthesis.reshapes() {
+		if t.shared, err = countIDs(ctx, &f, o.File); err != nil {
+			return nil, fmt.Errorf("open dataset %s: count hash ids: %w", o.File.Path, err)
+		}
+		if err := spec.Synthesis.fits(t.shared.most, t.blockSize); err != nil {
+			return nil, fmt.Errorf("open dataset %s: %w", o.File.Path, err)
+		}
+	}
+	t.texts = sync.OnceValues(func() (*prompts, error) { return newPrompts(&o, t.blockSize, &t.inexact) })
+	row := f.Format
+	row.New, row.Note = t.pass, t.note
+	return source.OpenFile(ctx, &row, o)
+}
+
+// trace makes conversations of the records of one format.
+type trace struct {
+	format    *format
+	spec      Spec
+	blockSize int
+	shared    *idCounts                // nil = prompts are not reshaped
+	texts     func() (*prompts, error) // made when the first prompt is generated
+	inexact   atomic.Int64             // prompts that missed their length
+}
+
+// note adds what the generated prompts have found.
+func (t *trace) note(d *source.Description) {
+	if d.Inexact = int(t.inexact.Load()); d.Inexact > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf(
+			"%d generated prompts missed their length, because this tokenizer joins the end of a block with the beginning of the next; "+
+				"their real lengths are used", d.Inexact))
+	}
+}
+
+// check returns the options that exclude each other.
+func (t *trace) check(o *source.Options) error {
+	var errs []error
+	if t.spec.Synthesis.reshapes() && t.format.recorded {
+		errs = append(errs, fmt.Errorf("%s has recorded prompts, which multipliers of prefixes and prompts do not change", t.format.Name))
+	}
+	if t.spec.Synthesis.reshapes() && !o.File.Rewindable() {
+		errs = append(errs, errors.New("multipliers of prefixes and prompts need a file that can be read twice, to find the hash ids that occur more than once"))
+	}
+	return errors.Join(append(errs, t.spec.Synthesis.check())...)
+}
+
+// pass returns the function that decodes the records of one pass.
+func (t *trace) pass(o *source.Options) func(file.Record) ([]source.Row, []string) {
+	p := &pass{trace: t, tokenizer: o.Tokenizer != nil, seed: o.Seed, decode: t.format.decoder(), sizes: newRecent[int64, int32](), kinds: newRecent[string, kind]()}
+	if t.shared != nil {
+		p.synthesis = &synthesizer{Synthesis: t.spec.Synthesis, shared: t.shared, blockSize: t.blockSize, seed: o.Seed}
+	}
+	return p.rows
+}
+
+// pass is what is known of the records of one pass so far.
+type pass struct {
+	*trace
+	synthesis *synthesizer // nil = prompts are not reshaped
+	tokenizer bool
+	seed      bench.Seed
+	decode    decoder
+	sizes     recent[int64, int32] // tokens of the blocks
+	kinds     recent[string, kind] // of the sessions
+	requests  int
+}
+
+// rows returns the conversation, or the part of one, that a record describes. A record
+// that is filtered out has no row and no problem.
+func (p *pass) rows(record file.Record) ([]source.Row, []string) {
+	r, problems := p.decode(record.Data)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	r.number = p.requests
+	p.requests++
+	if most := p.spec.Synthesis.MaxISL; most > 0 && r.Input > most {
+		return nil, nil
+	}
+	known := false
+	if r.Session != "" {
+		var k kind
+		if k, known = p.kinds.get(r.Session); known && k.literal() != r.kind.literal() {
+			return nil, []string{fmt.Sprintf("session %q has %s, but its records before have %s; a session has one kind", clip(r.Session), r.kind, k)}
+		}
+		p.kinds.set(r.Session, r.kind)
+	}
+	if problems := p.sized(&r); len(problems) > 0 {
+		return nil, problems
+	}
+	if p.synthesis != nil && r.kind == generated {
+		p.synthesis.reshape(&r)
+	}
+	return []source.Row{p.row(&r, known)}, nil
+}
+
+// sized checks that the ids fit the length, and that no id has two sizes.
+func (p *pass) sized(r *Request) []string {
+	if r.kind != generated {
+		return nil
+	}
+	if !p.tokenizer {
+		return []string{"input_length: a tokenizer is needed to generate prompts"}
+	}
+	for i, id := range r.IDs {
+		size := min(p.blockSize, r.Input-i*p.blockSize)
+		if size <= 0 {
+			return []string{fmt.Sprintf("hash_ids: %d blocks of %d tokens are more than an input_length of %d; the trace may have another block size (--isl-block-size)",
+				len(r.IDs), p.blockSize, r.Input)}
+		}
+		if before, ok := p.sizes.get(id); ok && before != int32(size) {
+			return []string{fmt.Sprintf("hash_ids: %d is a block of %d tokens here and one of %d tokens before; the trace may have another block size (--isl-block-size)", id, size, before)}
+		}
+		p.sizes.set(id, int32(size))
+	}
+	return nil
+}
+
+// row returns the row of a request. known means that the conversation has earlier turns.
+func (p *pass) row(r *Request, known bool) source.Row {
+	t := r.turn
+	s := &p.spec.Synthesis
+	t.MaxTokens = s.output(r.Output)
+	if !p.spec.IgnoreDelays || !known {
+		t.At, t.Timed = r.At, r.Timed
+	}
+	if !p.spec.IgnoreDelays {
+		t.Delay = r.delay
+	}
+	row := source.Row{Session: r.Session, Conversation: bench.Conversation{Mode: r.mode, Turns: []bench.Turn{t}}}
+	if r.kind != generated {
+		return row
+	}
+	// With a history before it, a prompt has more than these blocks.
+	if turn := &row.Conversation.Turns[0]; len(r.IDs) > 0 && !(known && r.mode == bench.DeltasWithoutResponses) {
+		turn.BlockIDs, turn.BlockSize = r.IDs, p.blockSize
+	}
+	number, length, ids := r.number, r.Input, r.IDs
+	row.Finish = func(turns []bench.Turn) error {
+		texts, err := p.texts()
+		if err != nil {
+			return err
+		}
+		text, tokens, err := texts.prompt(number, length, ids)
+		if err != nil {
+			return fmt.Errorf("request %d of the trace: %w", number+1, err)
+		}
+		turns[0].Texts, turns[0].InputTokens = []string{text}, bench.Tokens(tokens)
+		return nil
+	}
+	return row
+}
