@@ -17,6 +17,7 @@ func TestDocuments(t *testing.T) {
 	}{
 		{"bench.yaml", 1, 200},
 		{"bench-full.yaml", 3, 1000},
+		{"lengths.yaml", 2, 1000},
 		{"video.yaml", 1, 200},
 	}
 	for _, tt := range tests {

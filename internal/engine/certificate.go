@@ -85,6 +85,9 @@ func (x *certification) requestBytes() int {
 	}
 	const most = 16
 	for _, c := range x.data.readers[0].Head(most) {
+		if len(c.Turns) == 0 {
+			continue
+		}
 		r := endpoint.Request{Model: c.Model, System: c.System, Context: c.Context, Turn: c.Turns[0], Settings: &x.plan.Settings}
 		if encode := x.tokenIDs(); encode != nil {
 			r.TokenIDs = encode(&c.Turns[0], c.Model)

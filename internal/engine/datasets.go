@@ -30,6 +30,9 @@ type datasets struct {
 	inputs  *collect.Inputs            // nil = inputs.json was not requested
 	lengths lengths
 	bodies  bodies
+
+	warmup  *datasets // of the phases of the warm-up; nil = they use this one
+	warming bool      // a phase of the warm-up is running
 }
 
 // openDataset opens a dataset per tokenizer and waits until its first conversations are
@@ -54,27 +57,58 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 		if tok.Tokenizer != nil {
 			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
 		}
-		source, err := x.plan.Dataset.Kind.Open(ctx, o)
-		if err != nil {
+		if err := x.openReader(ctx, &x.data, o, tok.Models); err != nil {
 			return err
 		}
-		options := dataset.ReaderOptions{
-			Source: source, Sampling: cmp.Or(x.plan.Dataset.Sampling, "sequential"), Seed: x.plan.Seed,
-			Ahead: ahead(x.plan), Need: need(x.plan), Once: x.plan.Phases[0].Once, Check: x.check,
+		if !x.plan.Dataset.SeparateWarmup {
+			continue
 		}
-		if x.data.inputs != nil && len(x.data.readers) == 0 {
-			options.First = x.data.inputs.Add
+		if x.data.warmup == nil {
+			x.data.warmup = &datasets{}
 		}
-		r, err := dataset.NewReader(ctx, options)
-		if err != nil {
+		o.Seed = o.Seed.Child(bench.StreamWarmup)
+		if err := x.openReader(ctx, x.data.warmup, o, tok.Models); err != nil {
 			return err
-		}
-		x.data.add(r, tok.Models)
-		if err := r.Ready(); err != nil {
-			return fmt.Errorf("read dataset: %w", err)
 		}
 	}
 	return nil
+}
+
+// openReader opens a dataset of some models, of all phases or of those that it serves.
+func (x *preparation) openReader(ctx context.Context, into *datasets, o dataset.Options, models []string) error {
+	source, err := x.plan.Dataset.Kind.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	phases := served(x.plan, into == x.data.warmup)
+	options := dataset.ReaderOptions{
+		Source: source, Sampling: cmp.Or(x.plan.Dataset.Sampling, "sequential"), Seed: x.plan.Seed,
+		Ahead: ahead(x.plan), Need: need(phases), Once: phases[0].Once, Check: x.check,
+	}
+	if x.data.inputs != nil && into == &x.data && len(into.readers) == 0 {
+		options.First = x.data.inputs.Add
+	}
+	r, err := dataset.NewReader(ctx, options)
+	if err != nil {
+		return err
+	}
+	into.add(r, models)
+	if err := r.Ready(); err != nil {
+		return fmt.Errorf("read dataset: %w", err)
+	}
+	return nil
+}
+
+// served returns the phases that a dataset serves: all, or if the warm-up has one of
+// its own, only those of the warm-up or only the others.
+func served(p *plan.Plan, warmup bool) []*plan.Phase {
+	var out []*plan.Phase
+	for i := range p.Phases {
+		if !p.Dataset.SeparateWarmup || warmup == (p.Phases[i].Kind == bench.Warmup) {
+			out = append(out, &p.Phases[i])
+		}
+	}
+	return out
 }
 
 // calibrated returns a tokenizer of the run. If the plan requests it, the tokens that
@@ -113,14 +147,13 @@ func ahead(p *plan.Plan) int {
 }
 
 // need returns how many conversations the phases need at most; 0 = without bound.
-func need(p *plan.Plan) (n int64) {
-	for i := range p.Phases {
-		phase := &p.Phases[i]
+func need(phases []*plan.Phase) (n int64) {
+	for _, phase := range phases {
 		bound := phase.Requests
 		if phase.Sessions > 0 && (bound == 0 || phase.Sessions < bound) {
 			bound = phase.Sessions
 		}
-		if bound == 0 {
+		if bound == 0 || phase.Once { // which reads to the end, to see what its bounds cut
 			return 0
 		}
 		n += bound
@@ -141,6 +174,9 @@ func (d *datasets) add(r *dataset.Reader, models []string) {
 
 // draw returns the next conversation for a model. Not safe for concurrent use.
 func (d *datasets) draw(model string) (*bench.Conversation, error) {
+	if d.warming && d.warmup != nil {
+		return d.warmup.draw(model)
+	}
 	if own := d.byModel[model]; own != nil {
 		return own.Next()
 	}
@@ -150,6 +186,9 @@ func (d *datasets) draw(model string) (*bench.Conversation, error) {
 // restart begins again with the first conversation. With once, the conversations are
 // drawn once, in the order of the dataset.
 func (d *datasets) restart(ctx context.Context, once bool) error {
+	if d.warming && d.warmup != nil {
+		return d.warmup.restart(ctx, once)
+	}
 	for _, r := range d.readers {
 		if err := r.Restart(ctx, once); err != nil {
 			return err
@@ -187,6 +226,9 @@ func (d *datasets) describe() export.Dataset {
 // close ends the reading and passes on the warnings.
 func (d *datasets) close(warn func(code, detail string)) error {
 	var errs []error
+	if d.warmup != nil {
+		errs = append(errs, d.warmup.close(warn))
+	}
 	for _, r := range d.readers {
 		errs = append(errs, r.Close())
 		for _, warning := range r.Describe().Warnings {
@@ -218,14 +260,21 @@ func (x *preparation) check(c *bench.Conversation) error {
 	return nil
 }
 
-// takes returns an error if a conversation has content that the endpoint type does not
-// accept.
+// takes returns an error if a conversation, or one that it starts, has content that the
+// endpoint type does not accept.
 func takes(kind *endpoint.Kind, c *bench.Conversation) error {
+	for child := range c.Children() {
+		if err := takes(kind, child); err != nil {
+			return err
+		}
+	}
 	for k := range c.Turns {
 		t := &c.Turns[k]
 		what := ""
 		switch {
 		case t.Payload != nil:
+		case (t.Messages != nil || t.Tools != nil) && !kind.Messages:
+			what = "chat messages or tools"
 		case len(t.Images) > 0 && !kind.Caps.Images:
 			what = "images"
 		case kind.Name != "chat" && slices.ContainsFunc(t.Images, func(m bench.Media) bool { return m.UUID != "" }):

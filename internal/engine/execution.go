@@ -125,6 +125,7 @@ func (x *execution) phase(ctx context.Context, p *plan.Phase) bench.PhaseEnd {
 	for _, cost := range x.preconnect(ctx, p) {
 		set.Connected(cost)
 	}
+	x.data.warming = p.Kind == bench.Warmup
 	var phase *load.Phase
 	client := collect.NewClient(collect.ClientOptions{
 		Phase: p, Monitor: x.observed.monitor, StampLag: x.observed.stampLag,

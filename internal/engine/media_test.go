@@ -44,6 +44,12 @@ benchmark:
   artifacts: {level: raw}
   phases: [{name: profiling, kind: profiling, type: concurrency, concurrency: 1, requests: 3}]
 ` + rest
+	return b.submitTurns(document, list...)
+}
+
+// submitTurns performs a run with these turns in place of the document's dataset.
+func (b *bed) submitTurns(document string, list ...bench.Turn) *run.Run {
+	b.t.Helper()
 	d, _, err := config.Load([]byte(document), config.LoadOptions{Choices: plan.Choices()})
 	if err != nil {
 		b.t.Fatal(err)

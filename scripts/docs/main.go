@@ -74,7 +74,7 @@ func pages() []page {
 				"`aiperfd profile --help` prints the most common ones, `--help-all` this page.\n\n" +
 				"These environment variables of AIPerf replace flags that are not given: `AIPERF_API_SERVER_PORT` and " +
 				"`AIPERF_API_SERVER_HOST`, `AIPERF_HTTP_SSL_VERIFY`, `AIPERF_HTTP_TRUST_ENV` (`--proxy-from-env`), " +
-				"`AIPERF_UI_REALTIME_METRICS_INTERVAL` (`--stats-interval`), and `AIPERF_HTTP_X_…_FROM_CORRELATION_ID` for " +
+				"`AIPERF_UI_REALTIME_METRICS_INTERVAL` (`--stats-interval`), `AIPERF_DAG_FAIL_FAST` (`--dag-fail-fast`), and `AIPERF_HTTP_X_…_FROM_CORRELATION_ID` for " +
 				"`SESSION_AFFINITY`, `SESSION_ID`, `SMG_ROUTING_KEY` and `DYNAMO_SESSION_ID` (`--affinity-header`). Others that " +
 				"change what AIPerf measures or sends are named in a warning.",
 			body: usage,

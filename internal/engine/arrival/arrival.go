@@ -8,7 +8,6 @@ package arrival
 
 import (
 	"fmt"
-	"io"
 	"iter"
 	"math"
 	"time"
@@ -140,18 +139,4 @@ func sum(gap func() float64, yield func(time.Duration) bool) {
 			return
 		}
 	}
-}
-
-// WriteDocs writes the table of processes as Markdown.
-func WriteDocs(w io.Writer) error {
-	const head = "| type | mean gap | CV of the gaps | description |\n|---|---|---|---|\n"
-	if _, err := io.WriteString(w, head); err != nil {
-		return fmt.Errorf("write arrival docs: %w", err)
-	}
-	for _, k := range Kinds() {
-		if _, err := fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", k.Name, k.Mean, k.CV, k.Doc); err != nil {
-			return fmt.Errorf("write arrival docs: %w", err)
-		}
-	}
-	return nil
 }

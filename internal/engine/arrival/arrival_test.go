@@ -273,7 +273,11 @@ func TestWriteDocs(t *testing.T) {
 	if err := WriteDocs(&b); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	table, rest, _ := strings.Cut(b.String(), "\n\n")
+	if !strings.HasPrefix(rest, "## Fixed schedule\n") {
+		t.Errorf("after the table: %.40q", rest)
+	}
+	lines := strings.Split(table, "\n")
 	if got, want := len(lines), 2+len(Kinds()); got != want {
 		t.Fatalf("%d lines, want %d:\n%s", got, want, b.String())
 	}

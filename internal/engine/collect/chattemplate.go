@@ -1,12 +1,14 @@
 package collect
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
 
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/chattemplate"
+	"aiperfd/internal/engine/endpoint/codec"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/tokenizer"
 )
@@ -90,11 +92,9 @@ func messages(f *load.Finished) []chattemplate.Message {
 		out = append(out, chattemplate.Message{Role: role, Content: content})
 	}
 	turn := func(t *bench.Turn) {
-		role := t.Role
-		if role == "" {
-			role = "user"
+		for _, m := range codec.MessagesOf(t) {
+			add(cmp.Or(m.Role, "user"), strings.Join(m.Texts, "\n"))
 		}
-		add(role, strings.Join(t.Texts, "\n"))
 	}
 	if f.Conversation.System != "" {
 		add("system", f.Conversation.System)

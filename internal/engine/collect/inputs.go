@@ -51,11 +51,26 @@ func OpenInputs(o InputOptions) (*Inputs, error) {
 	return w, nil
 }
 
-// Add writes the request bodies of a conversation, unless the bound is reached. Turns do
-// not contain the history with which they are sent.
+// Add writes the request bodies of a conversation and of those that it starts, unless the
+// bound is reached. Turns do not contain the history with which they are sent.
 func (w *Inputs) Add(c *bench.Conversation) error {
+	if err := w.add(c); err != nil {
+		return err
+	}
+	for child := range c.Children() {
+		if err := w.Add(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Inputs) add(c *bench.Conversation) error {
 	if w.size > w.bound {
 		w.cut = true
+		return nil
+	}
+	if len(c.Turns) == 0 {
 		return nil
 	}
 	s := export.InputsSession{ID: c.ID}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/endpoint/codec"
 	"aiperfd/internal/engine/load"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/tokenizer"
@@ -249,7 +250,7 @@ func texts(f *load.Finished, caps *bench.Caps) []string {
 	}
 	if caps.History {
 		for i := range f.History {
-			out = append(out, f.History[i].Turn.Texts...)
+			out = appendTexts(out, &f.History[i].Turn)
 			out = append(out, f.History[i].Answer.Text)
 		}
 	}
@@ -257,5 +258,13 @@ func texts(f *load.Finished, caps *bench.Caps) []string {
 	for _, named := range turn.Named {
 		out = append(out, named.Texts...)
 	}
-	return append(out, turn.Texts...)
+	return appendTexts(out, turn)
+}
+
+// appendTexts appends the texts of a turn.
+func appendTexts(out []string, t *bench.Turn) []string {
+	for _, m := range codec.MessagesOf(t) {
+		out = append(out, m.Texts...)
+	}
+	return out
 }

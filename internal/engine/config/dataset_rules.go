@@ -74,12 +74,12 @@ func (c datasetRules) checkPublic() {
 }
 
 // syntheticFields are the fields that only datasets of type synthetic have.
-const syntheticFields = "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings"
+const syntheticFields = "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings warmup"
 
 func (c datasetRules) checkFileDataset() {
 	d, path := c.dataset, c.path
 	if !c.failed[path+".format"] { // another format might have them
-		c.only("synthetic", "prefixPrompts turns turnDelay turnDelayRatio rankings")
+		c.only("synthetic", "prefixPrompts turns turnDelay turnDelayRatio rankings warmup")
 	}
 	hasPath, hasRecords := c.has(path+".path"), c.has(path+".records")
 	switch {

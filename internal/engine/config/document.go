@@ -174,11 +174,12 @@ type Dataset struct {
 	Dataset          string        `json:"dataset,omitempty" validate:"min=1"`      // type public: its name, or hf:ORG/NAME
 	HFSubset         string        `json:"hfSubset,omitempty" validate:"min=1"`
 	HFSplit          string        `json:"hfSplit,omitempty" validate:"min=1"`
-	HFRevision       string        `json:"hfRevision,omitempty" validate:"min=1"` // branch, tag or commit; default main
-	OSLExact         bool          `json:"oslExact"`                              // make the server generate as many tokens as requested
-	BlockSize        *int          `json:"blockSize" validate:"gte=1"`            // tokens per hash id; formats with hash ids; nil = the format's own
-	OSL              Distribution  `json:"osl,omitzero" least:"1"`                // type file: used if a record has no output_length
-	ReplaySpeedup    *float64      `json:"replaySpeedup" validate:"gt=0"`         // type file: divides timestamps and delays
+	HFRevision       string        `json:"hfRevision,omitempty" validate:"min=1"`             // branch, tag or commit; default main
+	Warmup           string        `json:"warmup,omitempty" validate:"oneof=shared separate"` // conversations of the warm-up: shared (default), separate; type synthetic
+	OSLExact         bool          `json:"oslExact"`                                          // make the server generate as many tokens as requested
+	BlockSize        *int          `json:"blockSize" validate:"gte=1"`                        // tokens per hash id; formats with hash ids; nil = the format's own
+	OSL              Distribution  `json:"osl,omitzero" least:"1"`                            // type file: used if a record has no output_length
+	ReplaySpeedup    *float64      `json:"replaySpeedup" validate:"gt=0"`                     // type file: divides timestamps and delays
 	// OnTurnError is what follows a turn that failed: end_session (default), continue with
 	// the next turn, or retry_turn.
 	OnTurnError string    `json:"onTurnError,omitempty" validate:"oneof=end_session continue retry_turn"`

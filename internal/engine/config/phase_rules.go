@@ -80,7 +80,7 @@ func phaseKind(p *Phase) string {
 
 func (c phaseRules) checkBounds() {
 	p, path := c.phase, c.path
-	bounded := p.Type == FixedSchedule || p.Kind == "profiling" && c.isTrace() // by the data
+	bounded := p.Type == FixedSchedule || p.Kind == "profiling" && c.isOnce() // by the data
 	if !bounded && !c.has(path+".requests") && !c.has(path+".sessions") && !c.has(path+".duration") {
 		c.require(path+".requests", "needs a limit: requests, sessions or duration")
 	}

@@ -133,6 +133,8 @@ var problemRows = []struct{ name, members, want string }{
 	{"two ratios of sglang", `dataset: {prompts: {isl: 5, osl: 3, randomRangeRatio: {input: 1, output: 0}, randomCorpusStyle: sglang}}`, "#/benchmark/dataset/prompts/randomRangeRatio conflict"},
 	{"half a range ratio", `dataset: {prompts: {isl: 5, osl: 3, randomRangeRatio: {input: 0.5}}}`, "#/benchmark/dataset/prompts/randomRangeRatio/output required"},
 	{"style without use", `dataset: {prompts: {randomCorpusStyle: sglang}}`, "#/benchmark/dataset/prompts/randomCorpusStyle conflict"},
+	{"separate warm-up of a file", `dataset: {path: testdata/prompts.jsonl, warmup: separate}`, "#/benchmark/phases required; #/benchmark/dataset/warmup conflict"},
+	{"warm-up data", `dataset: {warmup: other}`, "#/benchmark/phases required; #/benchmark/dataset/warmup bad-enum"},
 	{"exact length without one", `dataset: {oslExact: true}`, "#/benchmark/dataset/oslExact conflict"},
 	{"unique prompts with a prefix", `dataset: {prompts: {corpus: unique}, prefixPrompts: {poolSize: 2, length: 3}}`, "#/benchmark/dataset/prefixPrompts conflict"},
 	{"video", `dataset: {video: {width: 64, fps: 0, duration: -1, synthType: cat, format: avi, codec: "", audio: {sampleRate: 7, channels: 3, codec: mp3, depth: 12}}}`,

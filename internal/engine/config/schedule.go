@@ -16,23 +16,20 @@ const FixedSchedule = "fixed_schedule"
 // runs when the format of the dataset is known, and before the types of phases are set.
 func (f filler) followTrace() {
 	b := &f.doc.Benchmark
-	if len(b.Datasets) != 1 || b.Datasets[0].Type != "file" {
+	if !f.isTrace() {
 		return
 	}
-	d := &b.Datasets[0]
-	if !slices.Contains(f.options.Choices.Traces, d.Format) {
-		return
-	}
+	replayed := f.timed && !f.noSchedule
 	for i := range b.Phases {
 		p, path := &b.Phases[i], PhasePath(i)
 		if p.Kind != "profiling" {
 			continue
 		}
-		if f.inferred(path + ".requests") {
+		if f.inferred(path+".requests") && (replayed || f.isOnce()) {
 			f.forget(path + ".requests")
 			p.Requests = nil
 		}
-		if f.timed && !f.noSchedule {
+		if replayed {
 			f.replayTrace(p, path)
 		}
 	}
@@ -74,14 +71,19 @@ func (l *loader) forget(path string) {
 	delete(l.given, path)
 }
 
-// isTrace reports whether the dataset is a trace, over which a phase without a bound is
-// one pass.
+// isTrace reports whether the dataset is a trace.
 func (l *loader) isTrace() bool {
 	if len(l.doc.Benchmark.Datasets) != 1 {
 		return false
 	}
 	set := &l.doc.Benchmark.Datasets[0]
 	return set.Type == "file" && slices.Contains(l.options.Choices.Traces, set.Format)
+}
+
+// isOnce reports whether a phase without a bound is one pass over the dataset: a trace
+// that is read in its order.
+func (l *loader) isOnce() bool {
+	return l.isTrace() && l.doc.Benchmark.Datasets[0].Sampling == "sequential"
 }
 
 // checkSchedule checks the fields of a replay, and that only a replay has them. It needs

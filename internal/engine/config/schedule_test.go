@@ -56,6 +56,7 @@ func TestSchedule(t *testing.T) {
 		{"speed of synthetic data", `{requests: 5}`, `type: synthetic, records: null, format: null, replaySpeedup: 2`, "#/benchmark/datasets/0/replaySpeedup conflict"},
 		{"no speed", `{}`, `replay_speedup: 0`, "#/benchmark/datasets/0/replay_speedup out-of-range"},
 		{"an unknown policy", `{}`, `on_turn_error: stop`, "#/benchmark/datasets/0/on_turn_error bad-enum"},
+		{"no bound over a trace in a random order", `{type: concurrency}`, `sampling: random`, "#/benchmark/phases/0/requests required"},
 		{"no bound over a file of prompts", `{}`, `format: single_turn, records: [{text: a}]`, "#/benchmark/phases/0/requests required"},
 	}
 	for _, tt := range tests {

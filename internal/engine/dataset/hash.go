@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"io"
-	"strconv"
 
 	"aiperfd/internal/engine/bench"
 )
@@ -71,32 +70,35 @@ func (h hasher) conversation(c *bench.Conversation) {
 			h.number(int64(t.At))
 		}
 		h.named(t.Named)
-		for _, f := range t.Forks {
-			h.text("fork")
-			h.text(strconv.FormatBool(f.Background))
-		}
-		for _, s := range t.Spawns {
-			h.text("spawn")
-			h.number(int64(len(s.Children)))
-			h.number(int64(s.JoinAt))
-		}
 		h.media("images", t.Images)
 		h.media("audios", t.Audios)
 		h.media("videos", t.Videos)
+		for _, fork := range t.Forks {
+			background := int64(0)
+			if fork.Background {
+				background = 1
+			}
+			h.children("fork", background, fork.Child)
+		}
+		for _, spawn := range t.Spawns {
+			h.children("spawn", int64(spawn.JoinAt), spawn.Children...)
+		}
 	}
-	h.children(c)
+	if len(c.Before) > 0 {
+		h.children("before", 0, c.Before...)
+	}
+	for _, r := range c.Rounds {
+		h.children("round", int64(r.Think), r.Children...)
+	}
 }
 
-// children adds the descendants of a conversation; nothing if there are none.
-func (h hasher) children(c *bench.Conversation) {
-	for i := range c.Rounds {
-		h.text("round")
-		h.number(int64(c.Rounds[i].Think))
-		h.number(int64(len(c.Rounds[i].Children)))
-	}
-	for child := range c.Children() {
-		h.text("child")
-		h.conversation(child)
+// children adds a group of children and what is said of it.
+func (h hasher) children(kind string, about int64, children ...*bench.Conversation) {
+	h.text(kind)
+	h.number(about)
+	h.number(int64(len(children)))
+	for _, c := range children {
+		h.conversation(c)
 	}
 }
 

@@ -310,6 +310,9 @@ func (r *Reader) Describe() Description {
 func sizeOf(c *bench.Conversation) int {
 	const overhead = 256 // of a turn
 	n := len(c.System) + len(c.Context) + overhead
+	for child := range c.Children() {
+		n += sizeOf(child)
+	}
 	for i := range c.Turns {
 		t := &c.Turns[i]
 		n += overhead + len(t.Payload) + len(t.Messages) + len(t.Tools) + len(t.ExtraBody)

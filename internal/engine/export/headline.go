@@ -337,7 +337,7 @@ const (
 var noteOrder = [...]string{SaturatedCode, cutCode, incompleteCode, cancelledNote}
 
 // remarks lists the warnings that do not affect results.
-var remarks = [...]string{"same-host", "offered-rate", "http2", "tokenizer-builtin"}
+var remarks = [...]string{"same-host", "offered-rate", "http2", "tokenizer-builtin", "isl-calibrated"}
 
 // remarkRank is the rank of remarks: they come last.
 const remarkRank = len(noteOrder) + 1

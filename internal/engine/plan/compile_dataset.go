@@ -45,6 +45,9 @@ func (c *datasetCompiler) compile(p *Plan) {
 	if given := sharedText(d); given != "" && !p.Kind.Caps.System {
 		c.problem("datasets/0/"+given, "conflict", "the endpoint type %s takes neither a system message nor a context", p.Kind.Name)
 	}
+	if d.Warmup == "separate" && !slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Kind == bench.Warmup }) {
+		c.problem("datasets/0/warmup", "conflict", "there is no warm-up that could have data of its own (--warmup-request-count)")
+	}
 	if p.Settings.ExactLength = d.OSLExact; d.OSLExact && !p.Kind.ExactLength {
 		c.problem("datasets/0/oslExact", "conflict", "the endpoint type %s has no fields that force a length; %s have", p.Kind.Name, exactKinds())
 	}
@@ -76,7 +79,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 			o.BlockSize = c.blockSize(d, kind)
 			// Traces may need generated prompts; their records are not known yet.
 			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace && !(kind.File && kind.Format.Counts)
-			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate}
+			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate, SeparateWarmup: d.Warmup == "separate"}
 			return
 		}
 	}

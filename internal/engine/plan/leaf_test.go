@@ -148,7 +148,13 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		d.Benchmark.Datasets[0].Records = []config.Object{config.NewObject(config.Member{Name: "text", Value: []byte(`"x"`)})}
 	},
 	"datasets.prompts.islCalibrate": func(d *config.Document) { d.Benchmark.Datasets[0].Prompts.ISLCalibrate = true },
-	"datasets.oslExact":             func(d *config.Document) { d.Benchmark.Datasets[0].OSLExact = true },
+	"datasets.warmup": func(d *config.Document) {
+		first := d.Benchmark.Phases[0]
+		first.Name, first.Kind = "warmup", "warmup"
+		d.Benchmark.Phases = append([]config.Phase{first}, d.Benchmark.Phases...)
+		d.Benchmark.Datasets[0].Warmup = "separate"
+	},
+	"datasets.oslExact": func(d *config.Document) { d.Benchmark.Datasets[0].OSLExact = true },
 	"datasets.osl": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
@@ -419,9 +425,9 @@ func digest(t *testing.T, d *config.Document) string {
 		p.Preconnect, p.Transport.Proxy, p.Spread, p.Affinity, p.Wait, deref(p.Reset), deref(p.Profiler))
 	p.Transport.Proxy = nil
 	p.Transport.Dial = nil
-	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %v %+v %+v %+v %+v %s",
+	fmt.Fprintf(&out, "%v %+v %s %+v %+v %s %+v %s %+v %s %v %v %+v %+v %+v %+v %s",
 		p.Seed, p.Models, p.Kind.Name, p.Settings, p.Header, p.SessionID, p.Transport, p.Dataset.Kind.Name, o,
-		p.Dataset.Sampling, p.Dataset.Calibrate, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
+		p.Dataset.Sampling, p.Dataset.Calibrate, p.Dataset.SeparateWarmup, p.Tokens, p.Phases, p.Metrics, p.Files, p.Certify)
 	fmt.Fprintf(&out, "%+v", p.CacheBust)
 	return out.String()
 }

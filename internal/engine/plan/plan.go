@@ -179,6 +179,8 @@ type Dataset struct {
 	Sampling string
 	// Calibrate subtracts the tokens that the server adds to prompts from their lengths.
 	Calibrate bool
+	// SeparateWarmup gives the warm-up conversations of its own.
+	SeparateWarmup bool
 }
 
 // String returns a summary without secrets.

@@ -30,7 +30,7 @@ const (
 		" turns turnDelay turnDelayRatio images audio video rankings"
 	fileOrder   = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
 	publicOrder = "name type dataset hfSubset filters entries randomSeed sampling systemPrompt systemPromptFile osl"
-	datasetOwn  = "columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust oslExact blockSize skipBadLines"
+	datasetOwn  = "columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"

@@ -31,6 +31,7 @@ func TestSchedule(t *testing.T) {
 		{timed + "--no-fixed-schedule", "kind profiling, type concurrency, concurrency 1, gracePeriod inf"},
 		{timed + "--no-fixed-schedule --concurrency 2", "kind profiling, type concurrency, concurrency 2, gracePeriod inf"},
 		{timed + "--no-fixed-schedule --request-rate 5 --request-count 30", "kind profiling, type poisson, rate 5, requests 30, gracePeriod inf"},
+		{timed + "--no-fixed-schedule --dataset-sampling-strategy random", "kind profiling, type concurrency, concurrency 1, requests 10, gracePeriod inf"},
 		{untimed, "kind profiling, type concurrency, concurrency 1, gracePeriod inf"},
 		{prompts + "--fixed-schedule", replay},
 		{prompts, "kind profiling, type concurrency, concurrency 1, requests 10, gracePeriod inf"},

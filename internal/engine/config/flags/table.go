@@ -194,6 +194,7 @@ func options() []option {
 		{names: "--scenario", group: "Scenario", kind: optText, status: refused, help: "Lock all settings of a named benchmark (inferencex-agentx-mvp)."},
 		{names: "--unsafe-override", group: "Scenario", kind: optBool, status: refused, redact: redact.Bool, help: "Downgrade lock violations to warnings and mark the result invalid."},
 		{names: "--warmup-request-count --num-warmup-requests", group: "Warmup", kind: optNumber, path: "warmup.requests", help: "Number of warm-up requests."},
+		{names: "--warmup-dataset", group: "Warmup", kind: optText, path: "dataset.warmup", def: "shared", help: "Conversations of the warm-up: shared (the warm-up uses the first ones of the dataset) or separate (generated for it, so that the server's cache has seen none of those that are measured). Synthetic data only."},
 		{names: "--warmup-duration", group: "Warmup", kind: optNumber, path: "warmup.duration", help: "Duration of the warm-up, in seconds."},
 		{names: "--agentic-cache-warmup-duration", group: "Warmup", kind: optText, status: refused, help: "Agentic replay: extra one-token cache-pressure stage."},
 		{names: "--agentic-warmup-grace-period", group: "Warmup", kind: optText, status: refused, help: "Agentic replay: warm-up drain budget."},

@@ -119,6 +119,7 @@ func fieldTexts() []fieldText {
 		{path: d + "turns", text: "Turns per conversation.", unit: "turns"},
 		{path: d + "turnDelay", text: "Think time before each further turn.", unit: "ms"},
 		{path: d + "interTurnDelayCapSeconds", text: "Longest think time.", def: inf},
+		{path: d + "warmup", text: "Conversations of the warm-up. `shared`: the warm-up uses the first ones of the dataset, and the other phases those after them. `separate`: the warm-up has conversations of its own, generated with another seed, so that the server's cache has seen none of those that are measured; they do not enter the hash of the dataset. Only for type `synthetic`.", def: "shared"},
 		{path: d + "oslExact", text: "Make the server generate as many tokens as requested: requests with a maximum length also carry `ignore_eos` and `min_tokens` (`min_new_tokens` with the type `sglang_generate`). For the types `chat`, `completions` and `sglang_generate` on vLLM, SGLang and servers that take their fields. Needs `osl`, or a file with output lengths."},
 		{path: d + "path", text: "File to read, for type `file`; for type `public`, a local copy of the dataset."},
 		{path: d + "format", text: "Format of the file; docs/datasets.md lists them. A pipe needs it.", def: "what the first record looks like"},

@@ -28,6 +28,7 @@ func Messages() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, UsageUnasked: true,
 		},
+		Optional:  codec.Optional{Messages: true},
 		Authorize: authorizeMessages,
 		Encode:    encodeMessages,
 		Decode:    answer.Decode(Grammar()),
@@ -56,6 +57,10 @@ func isAnthropic(host string) bool {
 // encodeMessages writes a body for POST /v1/messages (Anthropic API reference,
 // "Create a message").
 func encodeMessages(dst []byte, r *codec.Request) ([]byte, error) {
+	r, err := codec.WithoutMessages(r)
+	if err != nil {
+		return dst, err
+	}
 	system, list, err := dialogue(r)
 	if err != nil {
 		return dst, err
@@ -68,12 +73,41 @@ func encodeMessages(dst []byte, r *codec.Request) ([]byte, error) {
 	if system != "" {
 		b.Set("system", codec.AppendString(nil, system))
 	}
+	if r.Turn.Tools != nil {
+		tools, err := inputTools(r.Turn.Tools)
+		if err != nil {
+			return dst, err
+		}
+		b.Set("tools", tools)
+	}
 	if err := b.MergeUser(r); err != nil {
 		return dst, err
 	}
 	renameStop(b)
 	b.SetStreamOptions(&codec.Settings{}) // only the user's options: usage comes by default
 	return b.Append(dst), nil
+}
+
+// inputTools returns the tools of the chat API as this API has them: a schema of the
+// input in place of parameters.
+func inputTools(tools json.RawMessage) (json.RawMessage, error) {
+	list, err := codec.Functions(tools)
+	if err != nil {
+		return nil, err
+	}
+	out := json.RawMessage{'['}
+	for i, function := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		for k := range function {
+			if function[k].Name == "parameters" {
+				function[k].Name = "input_schema"
+			}
+		}
+		out = codec.AppendObject(out, function)
+	}
+	return append(out, ']'), nil
 }
 
 // renameStop gives the user's stop strings the name that they have here.

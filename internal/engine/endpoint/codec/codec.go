@@ -28,8 +28,7 @@ type Kind struct {
 	Dialects []string
 	// ContentType is that of request bodies; empty = application/json.
 	ContentType string
-	// ExactLength reports whether bodies can force the requested length, see [Settings].
-	ExactLength bool
+	Optional
 	// Reserved are the fields that extra inputs cannot set, because the turn decides
 	// them; the dialect passes over them.
 	Reserved []string
@@ -61,6 +60,12 @@ type Kind struct {
 	Job *polling.Job
 }
 
+// Optional are abilities that few endpoint types have.
+type Optional struct {
+	Messages    bool // turns may hold chat messages and tools, as the chat API has them
+	ExactLength bool // bodies can force the requested length, see [Settings]
+}
+
 // Body appends the body of a request to dst: the payload of the turn, or what the
 // dialect makes of it. The error means that the turn cannot be expressed in it.
 func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
@@ -76,6 +81,8 @@ func (k *Kind) Body(dst []byte, r *Request) ([]byte, error) {
 		return dst, fmt.Errorf("endpoint type %s takes no audio", k.Name)
 	case len(t.Videos) > 0 && !k.Caps.Video:
 		return dst, fmt.Errorf("endpoint type %s takes no video", k.Name)
+	case (t.Messages != nil || t.Tools != nil) && !k.Messages:
+		return dst, fmt.Errorf("endpoint type %s takes no chat messages or tools", k.Name)
 	case len(t.Named) > 0 && !k.Caps.Named:
 		plain := *r
 		plain.Turn.Texts = AllTexts(t)

@@ -1,7 +1,9 @@
 package codec
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +23,7 @@ func MessagesSize(r *Request) int {
 }
 
 func textSize(t bench.Turn) int {
-	n := 0
+	n := len(t.Messages)
 	for _, s := range t.Texts {
 		n += len(s) + 32
 	}
@@ -103,6 +105,8 @@ func (m *messages) turn(t bench.Turn) {
 	role := cmp.Or(t.Role, "user")
 	media := len(t.Images) + len(t.Audios) + len(t.Videos)
 	switch {
+	case t.Messages != nil:
+		m.raw(t.Messages)
 	case role == "tool" && len(m.calls) > 0 && media == 0:
 		m.results(t.Texts)
 	case len(t.Texts)+media == 0:
@@ -113,6 +117,18 @@ func (m *messages) turn(t bench.Turn) {
 		m.open(role)
 		m.dst = append(appendParts(append(m.dst, '['), &t), ']', '}')
 	}
+}
+
+// raw appends the messages of a list as they are.
+func (m *messages) raw(list json.RawMessage) {
+	list = bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimPrefix(bytes.TrimSpace(list), []byte("[")), []byte("]")))
+	if len(list) == 0 {
+		return
+	}
+	if m.count++; m.count > 1 {
+		m.dst = append(m.dst, ',')
+	}
+	m.dst = append(m.dst, list...)
 }
 
 // results appends what tools returned, a message for each call in their order. The

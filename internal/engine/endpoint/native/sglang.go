@@ -17,10 +17,10 @@ const nameSGLang = "sglang_generate"
 func SGLang() codec.Kind {
 	return codec.Kind{
 		Name: nameSGLang, Path: "/generate", RootPath: true, Title: "LLM Metrics",
-		Caps:        bench.Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true},
-		ExactLength: true,
-		Encode:      encodeSGLang,
-		Decode:      answer.Decode(&answer.Grammar{Dialect: newSGLang, Lists: true, End: answer.EndMarker}),
+		Caps:     bench.Caps{Streams: true, ProducesTokens: true, TokenizesInput: true, System: true},
+		Optional: codec.Optional{ExactLength: true},
+		Encode:   encodeSGLang,
+		Decode:   answer.Decode(&answer.Grammar{Dialect: newSGLang, Lists: true, End: answer.EndMarker}),
 	}
 }
 

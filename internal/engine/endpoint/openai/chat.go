@@ -15,8 +15,8 @@ func Chat() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, Audio: true, Video: true, Hints: true,
 		},
-		ExactLength: true,
-		Encode:      EncodeChat, Decode: answer.Decode(Grammar()),
+		Optional: codec.Optional{Messages: true, ExactLength: true},
+		Encode:   EncodeChat, Decode: answer.Decode(Grammar()),
 	}
 }
 
@@ -28,5 +28,9 @@ func EncodeChat(dst []byte, r *codec.Request) ([]byte, error) {
 		maxField = codec.FieldMaxTokens
 	}
 	messages := codec.AppendMessages(make([]byte, 0, codec.MessagesSize(r)), r)
-	return codec.NewBody(r, codec.RawField("messages", messages), maxField).Finish(dst, r, maxField)
+	b := codec.NewBody(r, codec.RawField("messages", messages), maxField)
+	if r.Turn.Tools != nil {
+		b.Set("tools", r.Turn.Tools)
+	}
+	return b.Finish(dst, r, maxField)
 }

@@ -15,8 +15,8 @@ func Completions() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true,
 			System: true, History: true, Hints: true,
 		},
-		ExactLength: true,
-		Encode:      EncodeCompletions, Decode: answer.Decode(Grammar()),
+		Optional: codec.Optional{ExactLength: true},
+		Encode:   EncodeCompletions, Decode: answer.Decode(Grammar()),
 	}
 }
 

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 
 	"aiperfd/internal/engine/bench"
@@ -17,14 +18,19 @@ func Responses() codec.Kind {
 			Streams: true, ProducesTokens: true, TokenizesInput: true, Reasoning: true,
 			System: true, History: true, Images: true, Audio: true, UsageUnasked: true,
 		},
-		Encode: encodeResponses,
-		Decode: answer.Decode(ResponsesGrammar()),
+		Optional: codec.Optional{Messages: true},
+		Encode:   encodeResponses,
+		Decode:   answer.Decode(ResponsesGrammar()),
 	}
 }
 
 // encodeResponses writes a body for POST /v1/responses (OpenAI API reference,
 // "Create a model response"). System messages are its instructions.
 func encodeResponses(dst []byte, r *codec.Request) ([]byte, error) {
+	r, err := codec.WithoutMessages(r)
+	if err != nil {
+		return dst, err
+	}
 	in := inputItems{dst: make([]byte, 0, codec.MessagesSize(r))}
 	system, err := in.conversation(r)
 	if err != nil {
@@ -34,11 +40,35 @@ func encodeResponses(dst []byte, r *codec.Request) ([]byte, error) {
 	if system != "" {
 		b.Set("instructions", codec.AppendString(nil, system))
 	}
+	if r.Turn.Tools != nil {
+		tools, err := responseTools(r.Turn.Tools)
+		if err != nil {
+			return dst, err
+		}
+		b.Set("tools", tools)
+	}
 	if err := b.MergeUser(r); err != nil {
 		return dst, err
 	}
 	b.SetStreamOptions(r.Settings)
 	return b.Append(dst), nil
+}
+
+// responseTools returns the tools of the chat API as this API has them: the members of
+// the function stand beside the type.
+func responseTools(tools json.RawMessage) (json.RawMessage, error) {
+	list, err := codec.Functions(tools)
+	if err != nil {
+		return nil, err
+	}
+	out := json.RawMessage{'['}
+	for i, function := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = codec.AppendObject(out, append([]codec.Field{codec.TextField("type", "function")}, function...))
+	}
+	return append(out, ']'), nil
 }
 
 // inputItems appends the items of a conversation, separated by commas.
