@@ -259,7 +259,7 @@ func refused() []string {
 		in("schemaVersion: \"3.0\""), in("schemaVersion: 3.0"), in("models: {strategy: first, items: [m]}"), in("endpoint: {type: chatty}"),
 		in("endpoint: {urlStrategy: least}"), in("endpoint: {connectionReuse: some}"), in("endpoint: {httpVersion: 3}"),
 		in("endpoint: {httpVersion: \"3\"}"), in("endpoint: {authStyle: basic}"), in("endpoint: {waitForModelMode: all}"),
-		in("endpoint: {tls: {minVersion: 1.1}}"), in("endpoint: {jobs: {runpodMode: fast}}"), in("dataset: {type: public}"),
+		in("endpoint: {tls: {minVersion: 1.1}}"), in("endpoint: {jobs: {runpodMode: fast}}"), in("dataset: {type: private}"),
 		in("dataset: {sampling: best}"), in("dataset: {prompts: {corpus: poems}}"), in("dataset: {images: {format: gif}}"),
 		in("dataset: {audio: {format: mp3}}"), in("dataset: {audio: {depths: [12]}}"), "{phases: {type: burst, requests: 5}}",
 		"{phases: {kind: cooldown, name: c, requests: 5}}", in("artifacts: {level: most}"), in("artifacts: {records: [csv]}"),

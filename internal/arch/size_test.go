@@ -25,7 +25,7 @@ func largeStructs() map[string]int {
 		"internal/api/wire.Run":                  30,
 		"internal/engine/bench.PhaseStats":       30,
 		"internal/engine/bench.Record":           25,
-		"internal/engine/config.Dataset":         29,
+		"internal/engine/config.Dataset":         36,
 		"internal/engine/config.Endpoint":        42,
 		"internal/engine/config/reference.Field": 24,
 		"internal/engine/export.Report":          33,

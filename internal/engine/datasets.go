@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/collect"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/export"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/engine/target"
 	"aiperfd/internal/engine/tokenizer"
@@ -52,6 +53,7 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 		if o.Tokenizer, err = x.calibrated(ctx, &tok); err != nil {
 			return err
 		}
+		o.Public.Hub = x.system.hub
 		if tok.Tokenizer != nil {
 			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
 		}
@@ -209,6 +211,16 @@ func (d *datasets) hash() string {
 		fmt.Fprintln(all, r.Describe().Hash)
 	}
 	return hex.EncodeToString(all.Sum(nil))
+}
+
+// describe identifies what was sent.
+func (d *datasets) describe() export.Dataset {
+	out := export.Dataset{Hash: d.hash()}
+	if len(d.readers) > 0 {
+		about := d.readers[0].Describe()
+		out.Source, out.Revision = about.Path, about.Revision
+	}
+	return out
 }
 
 // close ends the reading and passes on the warnings.

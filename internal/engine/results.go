@@ -48,7 +48,7 @@ func (x *execution) results(r *run.Run) *report.Input {
 	if err := x.work.Err(); err != nil {
 		in.Fault = &run.Error{Code: run.DatasetFailed, Message: x.secrets.String(err.Error())}
 	}
-	in.Dataset = x.data.hash()
+	in.Dataset = x.data.describe()
 	return in
 }
 

@@ -20,9 +20,14 @@ func (c datasetRules) check() {
 	if n := c.at(path); n == nil || n.Shape != tree.Object || c.failed[path+".type"] {
 		return
 	}
-	if d.Type == "file" || d.Type == "" && (c.has(path+".path") || c.has(path+".records")) {
+	switch {
+	case d.Type == "public" || d.Type == "" && c.has(path+".dataset"):
+		c.checkPublic()
+	case d.Type == "file" || d.Type == "" && (c.has(path+".path") || c.has(path+".records")):
+		c.only("public", "dataset hfSubset hfSplit hfRevision")
 		c.checkFileDataset()
-	} else {
+	default:
+		c.only("public", "dataset hfSubset hfSplit hfRevision")
 		c.checkSynthetic()
 	}
 	c.checkSystemPrompt()
@@ -39,6 +44,37 @@ func (c datasetRules) only(kind, fields string) {
 		}
 	}
 }
+
+// noColumns reports names of columns in a dataset whose members have names of their own.
+func (c datasetRules) noColumns() {
+	if !c.has(c.path + ".columns") {
+		return
+	}
+	for _, at := range c.deepest(c.path + ".columns") {
+		c.conflict(at, "only valid for the format columns and for public datasets hf:ORG/NAME")
+	}
+}
+
+// checkPublic checks a public dataset. Its name is checked when the plan is made.
+func (c datasetRules) checkPublic() {
+	d, path := c.dataset, c.path
+	c.only("synthetic", syntheticFields)
+	c.only("file", "format records replaySpeedup")
+	hub := strings.HasPrefix(d.Dataset, "hf:")
+	switch {
+	case !c.has(path + ".dataset"):
+		c.require(path+".dataset", "dataset: a public dataset needs its name")
+	case hub && c.options.Untrusted && !c.options.AllowDownload:
+		c.failValue(c.at(path+".dataset"), CodeNotAllowed, "datasets by their id are allowed by: serve --allow-download")
+	}
+	if !hub {
+		c.noColumns()
+	}
+	c.checkFile(path+".path", d.Path)
+}
+
+// syntheticFields are the fields that only datasets of type synthetic have.
+const syntheticFields = "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings"
 
 func (c datasetRules) checkFileDataset() {
 	d, path := c.dataset, c.path
@@ -59,12 +95,16 @@ func (c datasetRules) checkFileDataset() {
 	c.checkData(path+".path", d.Path)
 }
 
-// checkBatches checks the fields of generated content in a dataset of a file: only
-// numbers of texts and media per request, and only if the format draws them.
-func (c datasetRules) checkBatches() {
+// checkFormat checks the fields that only some formats have. Names of columns need the
+// format columns. Of the fields of generated content, a file has only numbers of texts and
+// media per request, and only if the format draws them.
+func (c datasetRules) checkFormat() {
 	d, path := c.dataset, c.path
 	if d.Type != "file" || c.failed[path+".format"] || d.Format == "" {
 		return
+	}
+	if d.Format != "columns" {
+		c.noColumns()
 	}
 	if !slices.Contains(c.options.Choices.Drawn, d.Format) {
 		c.only("synthetic", "prompts images audio video")
@@ -85,7 +125,7 @@ func (c datasetRules) checkBatches() {
 
 func (c datasetRules) checkSynthetic() {
 	d, path := c.dataset, c.path
-	c.only("file", "path format records osl replaySpeedup skipBadLines")
+	c.only("file", "path format records columns blockSize osl ignoreTraceDelays synthesis replaySpeedup skipBadLines")
 	c.checkWarmupMarker()
 	c.checkMedia()
 	c.checkLengths()

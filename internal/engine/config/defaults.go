@@ -112,7 +112,11 @@ func (f filler) datasetDefaults(d *Dataset, path string) {
 	}
 	if d.Type == "" {
 		d.Type = "synthetic"
-		if d.Path != "" || len(d.Records) > 0 {
+		switch {
+		case d.Dataset != "":
+			d.Type = "public"
+			f.infer(path+".type", d.Type, "a public dataset is given")
+		case d.Path != "" || len(d.Records) > 0:
 			d.Type = "file"
 			f.infer(path+".type", d.Type, "a path or records are given")
 		}

@@ -149,9 +149,9 @@ type ServerProfiler struct {
 
 // Dataset is the content of the requests.
 type Dataset struct {
-	Name             string        `json:"name" validate:"min=1"`                // "main" when implicit
-	Type             string        `json:"type" validate:"oneof=synthetic file"` // synthetic (default), file
-	Entries          int           `json:"entries" validate:"gte=1"`             // distinct conversations, ≥ 1; type file: 0 = all of the file
+	Name             string        `json:"name" validate:"min=1"`                       // "main" when implicit
+	Type             string        `json:"type" validate:"oneof=synthetic file public"` // synthetic (default), file, public
+	Entries          int           `json:"entries" validate:"gte=1"`                    // distinct conversations, ≥ 1; type file: 0 = all of the file
 	RandomSeed       *int64        `json:"randomSeed" validate:"gte=0"`
 	Sampling         string        `json:"sampling" choices:"samplings"` // sequential (default), random, shuffle
 	SystemPrompt     *string       `json:"systemPrompt" validate:"min=1"`
@@ -166,10 +166,15 @@ type Dataset struct {
 	TurnDelay        Distribution  `json:"turnDelay"`                       // milliseconds; default 0
 	TurnDelayRatio   float64       `json:"turnDelayRatio" validate:"gte=0"` // ≥ 0; default 1
 	DelayCap         *Seconds      `json:"interTurnDelayCapSeconds" validate:"gte=0"`
-	Path             string        `json:"path,omitempty" validate:"min=1"`                   // type file
-	Format           string        `json:"format,omitempty" choices:"formats"`                // type file; default: what the first record looks like
-	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"`           // type file: records with problems that are skipped; default 0
-	Records          []Object      `json:"records,omitempty" validate:"min=1"`                // type file: inline instead of path
+	Path             string        `json:"path,omitempty" validate:"min=1"`         // type file
+	Format           string        `json:"format,omitempty" choices:"formats"`      // type file; default: what the first record looks like
+	SkipBadLines     int           `json:"skipBadLines,omitempty" validate:"gte=0"` // type file: records with problems that are skipped; default 0
+	Records          []Object      `json:"records,omitempty" validate:"min=1"`      // type file: inline instead of path
+	Columns          Columns       `json:"columns,omitzero"`                        // format columns, or a public dataset of the hub
+	Dataset          string        `json:"dataset,omitempty" validate:"min=1"`      // type public: its name, or hf:ORG/NAME
+	HFSubset         string        `json:"hfSubset,omitempty" validate:"min=1"`
+	HFSplit          string        `json:"hfSplit,omitempty" validate:"min=1"`
+	HFRevision       string        `json:"hfRevision,omitempty" validate:"min=1"`             // branch, tag or commit; default main
 	Warmup           string        `json:"warmup,omitempty" validate:"oneof=shared separate"` // conversations of the warm-up: shared (default), separate; type synthetic
 	OSLExact         bool          `json:"oslExact"`                                          // make the server generate as many tokens as requested
 	BlockSize        *int          `json:"blockSize" validate:"gte=1"`                        // tokens per hash id; formats with hash ids; nil = the format's own
@@ -180,6 +185,17 @@ type Dataset struct {
 	OnTurnError string    `json:"onTurnError,omitempty" validate:"oneof=end_session continue retry_turn"`
 	DAGFailFast bool      `json:"dagFailFast,omitempty"` // a child conversation that fails ends its parent
 	CacheBust   CacheBust `json:"cacheBust,omitzero"`    // type file
+
+	Synthesis         *Synthesis `json:"synthesis"`                   // traces: changes of what was recorded; nil = none
+	IgnoreTraceDelays bool       `json:"ignoreTraceDelays,omitempty"` // traces: without their delays, and times of later turns
+}
+
+// Columns names the columns of a table; empty = the first of those that are usual.
+type Columns struct {
+	Prompt       string `json:"prompt,omitempty" validate:"min=1"`
+	System       string `json:"system,omitempty" validate:"min=1"`
+	OutputTokens string `json:"outputTokens,omitempty" validate:"min=1"`
+	Image        string `json:"image,omitempty" validate:"min=1"`
 }
 
 // decode reads an object over the dataset's own fixed defaults.

@@ -143,7 +143,7 @@ func (c documentRules) checkTokenizer() {
 func (c documentRules) checkFilled() {
 	if n := c.at("benchmark.datasets"); n != nil && n.Shape == tree.List {
 		for i := range c.doc.Benchmark.Datasets {
-			datasetRules{c.loader, &c.doc.Benchmark.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i)}.checkBatches()
+			datasetRules{c.loader, &c.doc.Benchmark.Datasets[i], fmt.Sprintf("benchmark.datasets.%d", i)}.checkFormat()
 		}
 	}
 	c.checkFixed()

@@ -335,8 +335,8 @@ func TestUnsupportedFields(t *testing.T) {
 			}
 		}
 	}
-	if rows < 87 {
-		t.Errorf("%d rows, want at least 87", rows)
+	if rows < 70 {
+		t.Errorf("%d rows, want at least 70", rows)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/dataset/format"
+	"aiperfd/internal/engine/dataset/public"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
 	"aiperfd/internal/engine/dataset/trace"
@@ -22,6 +23,7 @@ type Options struct {
 	source.Options
 	Synthetic synthetic.Spec // kind synthetic
 	Trace     trace.Spec     // traces
+	Public    public.Request // kind public
 }
 
 // Kind is one row of the table of datasets.
@@ -29,6 +31,7 @@ type Kind struct {
 	Name   string         // synthetic, or the name of a file format
 	File   bool           // reads [source.Options.File]
 	Trace  bool           // reads [Options.Trace]; generates prompts
+	Adds   []string       // members of the body that it adds
 	Doc    string         // a sentence or two for the documentation
 	Fields []source.Field // members of a record or options, for the documentation
 	Format *source.Format // of files
@@ -58,13 +61,24 @@ func Kinds() []Kind {
 	}
 	for _, f := range trace.Formats() {
 		kinds = append(kinds, Kind{
-			Name: f.Name, File: true, Trace: true, Doc: f.Doc, Fields: f.Fields, Format: &f,
+			Name: f.Name, File: true, Trace: true, Adds: f.Adds, Doc: f.Doc, Fields: f.Fields, Format: &f,
 			Open: func(ctx context.Context, o Options) (source.Source, error) {
 				return trace.Open(ctx, f.Name, o.Options, o.Trace)
 			},
 		})
 	}
-	return kinds
+	return append(kinds, Kind{
+		Name: "public",
+		Doc: "Public datasets by name (`--public-dataset`, `dataset`), or any dataset of the Hugging Face hub with files of the " +
+			"containers above as `hf:ORG/NAME`, whose columns are found as in the format `columns`. They are read from the " +
+			"Hugging Face cache; nothing is downloaded without `--allow-download`. A path (`--input-file`) is a local copy, " +
+			"which is read instead. Rows without a prompt are left out, and images after the first. Audio keeps its encoding; " +
+			"WAV and FLAC of more than 30 s are left out. The result has the commit of the dataset.",
+		Fields: public.Docs(),
+		Open: func(ctx context.Context, o Options) (source.Source, error) {
+			return public.Open(ctx, o.Options, o.Public)
+		},
+	})
 }
 
 // Check reads all records of a dataset of a file and returns their problems, in bounded

@@ -32,7 +32,7 @@ type Report struct {
 	Streaming   bool
 	Load        string // for people, for example "concurrency 64" or "poisson 12/s, cap 64"
 	Tokenizer   string // who counted tokens, and how; empty = nobody
-	Dataset     string // hash of the dataset; may be empty
+	Dataset     Dataset
 
 	Start, End time.Time     // profiling window, wall clock
 	Duration   time.Duration // profiling phase window W that rates divide by
@@ -59,4 +59,11 @@ type PhaseReport struct {
 	End     time.Time
 	Results metric.Results
 	Errors  []metric.ErrorGroup
+}
+
+// Dataset identifies the conversations that were used.
+type Dataset struct {
+	Hash     string `json:"hash"` // empty = no dataset was opened
+	Source   string `json:"source,omitempty"`
+	Revision string `json:"revision,omitempty"` // commit of a dataset of the Hugging Face hub
 }

@@ -72,6 +72,9 @@ func writeJSON(w io.Writer, r *Report) error {
 	if r.Tokenizer != "" {
 		s.value("token_counts", r.Tokenizer)
 	}
+	if r.Dataset.Hash != "" {
+		s.value("dataset", r.Dataset)
+	}
 	s.verdicts(r)
 	if s.err != nil {
 		return s.err

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,90 +33,100 @@ const (
 	maxRedirects  = 5
 )
 
-// Fetch downloads files of a revision into the cache, in huggingface_hub's
+// Fetch downloads files of a revision of a model into the cache, in huggingface_hub's
 // layout, and returns the snapshot. Each file appears whole or not at all. The
 // token is sent only to the endpoint. Errors name the hub's host and the likely
 // reason; they never contain the token or a redirected URL.
 func (o *Options) Fetch(ctx context.Context, id, revision string, files []File) (Snapshot, error) {
-	switch {
-	case o.Offline != "":
-		return Snapshot{}, fmt.Errorf("%s is set", o.Offline)
-	case o.Cache == "":
-		return Snapshot{}, errors.New("there is no folder for the cache: set HF_HOME")
-	case !IsID(id) || !IsRevision(revision):
-		return Snapshot{}, fmt.Errorf("%q at revision %q is not the name of a model on the hub", id, revision)
-	}
-	base, err := url.Parse(o.Endpoint)
-	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" {
-		return Snapshot{}, errors.New("HF_ENDPOINT is not an http or https URL")
-	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	f := newFetcher(base, o.Token)
+	f, err := o.newFetcher(models, id, revision)
+	if err != nil {
+		return Snapshot{}, err
+	}
 	defer f.client.CloseIdleConnections()
-	s := Snapshot{ID: id}
-	for _, file := range files {
-		at := revision
-		if s.Commit != "" {
-			at = s.Commit // all files of one commit
-		}
-		got, err := f.get(ctx, id, at, file)
-		if errors.Is(err, errAbsent) && file.Optional {
-			continue
-		}
-		if err != nil {
-			return Snapshot{}, fmt.Errorf("fetch %s of %s from %s: %w", file.Name, id, base.Host, err)
-		}
-		if s.Commit == "" {
-			s.Commit = got.commit
-			s.dir = filepath.Join(o.repo(id), "snapshots", s.Commit)
-		}
-		if err := o.keep(&s, file.Name, got); err != nil {
-			return Snapshot{}, fmt.Errorf("write %s of %s to the cache: %w", file.Name, id, err)
-		}
-	}
-	if s.Commit != revision {
-		ref := filepath.Join(o.repo(id), "refs", filepath.FromSlash(revision))
-		if err := write(ref, []byte(s.Commit)); err != nil {
-			return Snapshot{}, fmt.Errorf("write the revision of %s to the cache: %w", id, err)
-		}
-	}
-	return s, nil
+	return f.fetch(ctx, revision, files)
 }
 
-// fetcher sends requests to one hub.
+// fetcher downloads files of one model or dataset.
 type fetcher struct {
-	base   *url.URL
-	token  Token
+	*Options
+	kind   kind
+	id     string
+	base   *url.URL // of the hub
 	client *http.Client
 }
 
-func newFetcher(base *url.URL, token Token) *fetcher {
-	return &fetcher{base: base, token: token, client: &http.Client{
+// newFetcher checks the options.
+func (o *Options) newFetcher(kind kind, id, revision string) (*fetcher, error) {
+	switch {
+	case o.Offline != "":
+		return nil, fmt.Errorf("%s is set", o.Offline)
+	case o.Cache == "":
+		return nil, errors.New("there is no folder for the cache: set HF_HOME")
+	case !IsID(id) || !IsRevision(revision):
+		return nil, fmt.Errorf("%q at revision %q is not the name of a %s on the hub", id, revision, kind)
+	}
+	base, err := url.Parse(o.Endpoint)
+	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" {
+		return nil, errors.New("HF_ENDPOINT is not an http or https URL")
+	}
+	return &fetcher{Options: o, kind: kind, id: id, base: base, client: &http.Client{
 		// get follows redirects, and does not send the token to other hosts.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: answerTimeout}).DialContext,
 			TLSHandshakeTimeout: answerTimeout, ResponseHeaderTimeout: answerTimeout, DisableCompression: true,
 		},
-	}}
+	}}, nil
 }
 
-// fetched is a file with its metadata from the hub.
+// fetch downloads files that are not in the cache.
+func (f *fetcher) fetch(ctx context.Context, revision string, files []File) (Snapshot, error) {
+	s := Snapshot{ID: f.id}
+	for _, file := range files {
+		at := revision
+		if s.Commit != "" {
+			at = s.Commit // all files of one commit
+		}
+		got, err := f.get(ctx, at, file)
+		if errors.Is(err, errAbsent) && file.Optional {
+			continue
+		}
+		if err != nil {
+			return Snapshot{}, fmt.Errorf("fetch %s of %s from %s: %w", file.Name, f.id, f.base.Host, err)
+		}
+		if s.Commit == "" {
+			s = f.snapshot(f.kind, f.id, got.commit)
+		}
+		if err := f.keep(&s, file.Name, got); err != nil {
+			return Snapshot{}, fmt.Errorf("write %s of %s to the cache: %w", file.Name, f.id, err)
+		}
+	}
+	if s.Commit != revision {
+		ref := filepath.Join(f.repo(f.kind, f.id), "refs", filepath.FromSlash(revision))
+		if err := write(ref, []byte(s.Commit)); err != nil {
+			return Snapshot{}, fmt.Errorf("write the revision of %s to the cache: %w", f.id, err)
+		}
+	}
+	return s, nil
+}
+
+// fetched is a downloaded file with its metadata from the hub.
 type fetched struct {
-	content      []byte
+	temporary    string // path of the content, in the folder of blobs
 	commit, etag string
 }
 
 var (
-	errAbsent = errors.New("the model has no such file")
+	errAbsent = errors.New("there is no such file")
 	etags     = regexp.MustCompile(`^[0-9A-Za-z_-]{8,128}$`)
 )
 
 // get downloads one file. The first response names the commit and the file's hash,
 // even if it redirects to the storage of large files.
-func (f *fetcher) get(ctx context.Context, id, revision string, file File) (*fetched, error) {
-	at := f.base.JoinPath(id, "resolve", url.PathEscape(revision), file.Name)
+func (f *fetcher) get(ctx context.Context, revision string, file File) (*fetched, error) {
+	at := f.kind.page(f.base).JoinPath(f.id, "resolve", url.PathEscape(revision), file.Name)
 	got := &fetched{}
 	for hop := 0; ; hop++ {
 		resp, err := f.ask(ctx, at)
@@ -157,16 +169,39 @@ func (f *fetcher) read(resp *http.Response, file File, got *fetched) (next *url.
 	case code != http.StatusOK:
 		return nil, refusal(resp)
 	}
-	if got.content, err = readAtMost(resp.Body, file.Most); err != nil {
-		return nil, plain(err)
-	}
-	switch {
-	case !commitPattern.MatchString(got.commit) || !etags.MatchString(got.etag):
+	if !commitPattern.MatchString(got.commit) || !etags.MatchString(got.etag) {
 		return nil, errors.New("the server does not answer like a Hugging Face hub (X-Repo-Commit and ETag)")
-	case !intact(got.content, got.etag):
-		return nil, errors.New("the content does not match its hash")
 	}
-	return nil, nil
+	timer := time.AfterFunc(stallTimeout, func() { resp.Body.Close() })
+	got.temporary, err = f.save(&stalling{resp.Body, timer}, file.Most, got.etag)
+	if !timer.Stop() && err != nil {
+		err = fmt.Errorf("nothing arrived for %v", stallTimeout)
+	}
+	return nil, plain(err)
+}
+
+// save writes a content of at most so many bytes to a temporary file, and compares it
+// with its hash.
+func (f *fetcher) save(content io.Reader, most int64, etag string) (path string, err error) {
+	blobs := filepath.Join(f.repo(f.kind, f.id), "blobs")
+	if err := os.MkdirAll(blobs, 0o755); err != nil {
+		return "", err
+	}
+	t, err := os.CreateTemp(blobs, ".aiperfd-*.incomplete")
+	if err != nil {
+		return "", err
+	}
+	size, err := io.Copy(t, io.LimitReader(content, most+1))
+	if err == nil && size > most {
+		err = errTooLarge
+	}
+	if err == nil {
+		err = intact(t, size, etag)
+	}
+	if err = errors.Join(err, t.Chmod(0o644), t.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(t.Name()))
+	}
+	return t.Name(), nil
 }
 
 // ask sends one request. Only requests to the hub carry the token.
@@ -176,8 +211,8 @@ func (f *fetcher) ask(ctx context.Context, at *url.URL) (*http.Response, error) 
 		return nil, plain(err)
 	}
 	req.Header.Set("User-Agent", "aiperfd")
-	if f.token != "" && sameOrigin(at, f.base) {
-		req.Header.Set("Authorization", "Bearer "+string(f.token))
+	if f.Token != "" && sameOrigin(at, f.base) {
+		req.Header.Set("Authorization", "Bearer "+string(f.Token))
 	}
 	resp, err := f.client.Do(req)
 	if err != nil {
@@ -203,9 +238,9 @@ func refusal(resp *http.Response) error {
 	case code == "EntryNotFound":
 		return errAbsent
 	case code == "RevisionNotFound":
-		return errors.New("the model has no such revision")
+		return errors.New("there is no such revision")
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("HTTP %d: the model does not exist, is private or is gated; set HF_TOKEN to a token that may read it", resp.StatusCode)
+		return fmt.Errorf("HTTP %d: it does not exist, is private or is gated; set HF_TOKEN to a token that may read it", resp.StatusCode)
 	case resp.StatusCode == http.StatusNotFound:
 		return errAbsent
 	}
@@ -221,30 +256,42 @@ func etagOf(h http.Header) string {
 	return strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 }
 
-// intact compares a content with its hash: SHA-256 for large files, git's SHA-1 of a
-// blob for others. Hashes of another form are not checked.
-func intact(content []byte, etag string) bool {
+// intact compares a content of a size with its hash: SHA-256 for large files, git's
+// SHA-1 of a blob for others. Hashes of another form are not checked.
+func intact(content io.ReadSeeker, size int64, etag string) error {
+	var sum hash.Hash
 	switch len(etag) {
 	case hex.EncodedLen(sha256.Size):
-		return fmt.Sprintf("%x", sha256.Sum256(content)) == etag
+		sum = sha256.New()
 	case hex.EncodedLen(sha1.Size):
-		blob := append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)
-		return fmt.Sprintf("%x", sha1.Sum(blob)) == etag //nolint:gosec // see the import
+		sum = sha1.New() //nolint:gosec // see the import
+		fmt.Fprintf(sum, "blob %d\x00", size)
+	default:
+		return nil
 	}
-	return true
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.Copy(sum, content); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != etag {
+		return errors.New("the content does not match its hash")
+	}
+	return nil
 }
 
-// keep writes a file under its hash, and a link in the snapshot.
-func (o *Options) keep(s *Snapshot, name string, got *fetched) error {
-	blob := filepath.Join(o.repo(s.ID), "blobs", got.etag)
-	if err := write(blob, got.content); err != nil {
+// keep puts a file under its hash, and a link in the snapshot.
+func (f *fetcher) keep(s *Snapshot, name string, got *fetched) error {
+	blob := filepath.Join(filepath.Dir(got.temporary), got.etag)
+	if err := os.Rename(got.temporary, blob); err != nil {
+		return errors.Join(err, os.Remove(got.temporary))
+	}
+	link := s.Path(name)
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return err
-	}
-	link := filepath.Join(s.dir, name)
-	rel, err := filepath.Rel(s.dir, blob)
+	rel, err := filepath.Rel(filepath.Dir(link), blob)
 	if err != nil {
 		return err
 	}
@@ -254,7 +301,7 @@ func (o *Options) keep(s *Snapshot, name string, got *fetched) error {
 	if os.Symlink(rel, link) == nil {
 		return nil
 	}
-	return write(link, got.content) // a file system without links
+	return os.Rename(blob, link) // a file system without links
 }
 
 // write writes a file atomically, by renaming a temporary one.

@@ -143,8 +143,8 @@ func TestFetchFaults(t *testing.T) {
 		set   func(*fakeHub, *Options)
 		want  string
 	}{
-		{"no tokenizer", nil, func(*fakeHub, *Options) {}, "the model has no such file"},
-		{"gated", small, func(h *fakeHub, o *Options) { h.private, o.Token = true, "" }, "HTTP 401: the model does not exist, is private or is gated; set HF_TOKEN"},
+		{"no tokenizer", nil, func(*fakeHub, *Options) {}, "there is no such file"},
+		{"gated", small, func(h *fakeHub, o *Options) { h.private, o.Token = true, "" }, "HTTP 401: it does not exist, is private or is gated; set HF_TOKEN"},
 		{"offline", small, func(_ *fakeHub, o *Options) { o.Offline = "HF_HUB_OFFLINE" }, "HF_HUB_OFFLINE is set"},
 		{"no cache", small, func(_ *fakeHub, o *Options) { o.Cache = "" }, "set HF_HOME"},
 		{"endpoint", small, func(_ *fakeHub, o *Options) { o.Endpoint = "ftp://x" }, "HF_ENDPOINT is not an http or https URL"},

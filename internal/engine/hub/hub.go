@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -98,7 +99,7 @@ func IsRevision(name string) bool {
 	return len(name) <= 192 && revisionPattern.MatchString(name) && filepath.IsLocal(name)
 }
 
-// Snapshot is a model at one commit in the cache.
+// Snapshot is a model or a dataset at one commit in the cache.
 type Snapshot struct {
 	ID     string // org/name
 	Commit string // usually 40 hexadecimal digits
@@ -112,7 +113,7 @@ func (o *Options) Find(id, revision, file string) (Snapshot, bool) {
 	if o.Cache == "" || !IsID(id) || !IsRevision(revision) {
 		return Snapshot{}, false
 	}
-	if s, ok := o.cached(id, revision, file); ok || strings.Contains(id, "/") {
+	if s, ok := o.cached(models, id, revision, file); ok || strings.Contains(id, "/") {
 		return s, ok
 	}
 	var found []Snapshot
@@ -125,7 +126,7 @@ func (o *Options) Find(id, revision, file string) (Snapshot, bool) {
 		if !ok || !strings.HasPrefix(f.Name(), "models--") || !strings.EqualFold(name, id) {
 			continue
 		}
-		if s, ok := o.cached(org+"/"+name, revision, file); ok {
+		if s, ok := o.cached(models, org+"/"+name, revision, file); ok {
 			found = append(found, s)
 		}
 	}
@@ -135,8 +136,9 @@ func (o *Options) Find(id, revision, file string) (Snapshot, bool) {
 	return found[0], true
 }
 
-func (o *Options) cached(id, revision, file string) (Snapshot, bool) {
-	repo := o.repo(id)
+// cached finds a revision that has a file, or, with an empty name, any.
+func (o *Options) cached(kind kind, id, revision, file string) (Snapshot, bool) {
+	repo := o.repo(kind, id)
 	commit := revision
 	const most = 256 // bytes of a file with the name of a commit
 	if ref, err := readFile(filepath.Join(repo, "refs", filepath.FromSlash(revision)), most); err == nil {
@@ -145,18 +147,45 @@ func (o *Options) cached(id, revision, file string) (Snapshot, bool) {
 	if !IsRevision(commit) {
 		return Snapshot{}, false
 	}
-	s := Snapshot{ID: id, Commit: commit, dir: filepath.Join(repo, "snapshots", filepath.FromSlash(commit))}
-	info, err := os.Stat(filepath.Join(s.dir, file))
-	return s, err == nil && info.Mode().IsRegular()
+	s := o.snapshot(kind, id, commit)
+	info, err := os.Stat(s.Path(file))
+	return s, err == nil && info.Mode().IsRegular() == (file != "")
 }
 
-func (o *Options) repo(id string) string {
-	return filepath.Join(o.Cache, "models--"+strings.ReplaceAll(id, "/", "--"))
+// kind is a kind of repository on the hub, as it is spelled in the cache.
+type kind string
+
+// The kinds of repositories.
+const (
+	models   kind = "models"
+	datasets kind = "datasets"
+)
+
+// String returns the word for one of the kind.
+func (k kind) String() string { return strings.TrimSuffix(string(k), "s") }
+
+// page returns the address below which repositories of the kind are.
+func (k kind) page(base *url.URL) *url.URL {
+	if k == models {
+		return base
+	}
+	return base.JoinPath(string(k))
 }
+
+func (o *Options) repo(kind kind, id string) string {
+	return filepath.Join(o.Cache, string(kind)+"--"+strings.ReplaceAll(id, "/", "--"))
+}
+
+func (o *Options) snapshot(kind kind, id, commit string) Snapshot {
+	return Snapshot{ID: id, Commit: commit, dir: filepath.Join(o.repo(kind, id), "snapshots", filepath.FromSlash(commit))}
+}
+
+// Path returns the path of a file of a snapshot, which has a slash-separated name.
+func (s *Snapshot) Path(file string) string { return filepath.Join(s.dir, filepath.FromSlash(file)) }
 
 // Read returns a file of a snapshot, of at most so many bytes.
 func (s *Snapshot) Read(file string, most int64) ([]byte, error) {
-	return readFile(filepath.Join(s.dir, file), most)
+	return readFile(s.Path(file), most)
 }
 
 var (

@@ -138,14 +138,6 @@ func (o *openLoop) full() bool {
 	return len(o.drawn) >= maxDrawn
 }
 
-// close returns the sessions that were not started. It is called when all others have
-// ended.
-func (o *openLoop) close() {
-	for _, s := range o.drawn {
-		o.phase.lookahead.putBack(s)
-	}
-}
-
 // left reports whether there is a session that was not started. It is called when all
 // sessions have ended.
 func (o *openLoop) left() bool { return len(o.drawn) > 0 || o.phase.lookahead.more() }

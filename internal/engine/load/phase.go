@@ -80,9 +80,6 @@ func (p *Phase) Run(ctx context.Context) {
 	p.dispatch(inflight)
 	p.timedOut = p.drain(cut)
 	p.describe()
-	if p.open != nil {
-		p.open.close()
-	}
 	p.lookahead.close()
 	unwatch()
 	if duration != nil {

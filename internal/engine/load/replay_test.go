@@ -247,3 +247,38 @@ func TestRestart(t *testing.T) {
 		}
 	})
 }
+
+// TestUnusedSessions: what a phase has drawn and not started is there for the next one,
+// once and in its order, whatever drives the phases.
+func TestUnusedSessions(t *testing.T) {
+	every := func(yield func(time.Duration) bool) {
+		for i := 0; yield(time.Duration(i) * 100 * ms); i++ {
+			continue
+		}
+	}
+	phases := []plan.Phase{
+		{Arrivals: every, Concurrency: 1, Duration: 2500 * ms, Grace: -1}, {Concurrency: 3, Duration: 1500 * ms, Grace: -1},
+		{Arrivals: every, Requests: 70}, {Arrivals: every, Concurrency: 2, Requests: 5}, {Concurrency: 80, Requests: 90},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		sc := &scenario{phase: phases[0]}
+		for i := range 1000 {
+			sc.data = append(sc.data, talk(fmt.Sprint(i), said("x")))
+		}
+		sc.start()
+		for i := range phases {
+			if i > 0 {
+				sc.loaded = NewPhase(sc.work, &phases[i], sc)
+				sc.loaded.Begin()
+			}
+			sc.loaded.Run(t.Context())
+		}
+		seen := map[int64]bool{}
+		for _, r := range sc.requests {
+			if n := r.record.SessionNum; seen[n] || n >= int64(len(sc.requests)) || r.record.ConversationID != fmt.Sprint(n) {
+				t.Errorf("session %d of %d has conversation %s, seen before: %v", n, len(sc.requests), r.record.ConversationID, seen[n])
+			}
+			seen[r.record.SessionNum] = true
+		}
+	})
+}

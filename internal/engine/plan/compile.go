@@ -259,8 +259,8 @@ func (c *compiler) replay(d *config.Phase, ph *Phase) {
 	if d.EndOffset != nil {
 		ph.Replay.End = milliseconds(*d.EndOffset)
 	}
-	if len(c.b.Datasets) == 1 && c.b.Datasets[0].ReplaySpeedup != nil {
-		ph.Load += fmt.Sprintf(", %v times as fast", *c.b.Datasets[0].ReplaySpeedup)
+	if len(c.b.Datasets) == 1 && c.b.Datasets[0].Speedup() != 1 {
+		ph.Load += fmt.Sprintf(", %v times as fast", c.b.Datasets[0].Speedup())
 	}
 	if ph.Concurrency > 0 {
 		ph.Load += fmt.Sprintf(", at most %d at a time", ph.Concurrency)
@@ -280,8 +280,8 @@ func (c *compiler) sessions(p *Plan) {
 	}
 	d := &c.b.Datasets[0]
 	p.Sessions = Sessions{OnTurnError: TurnError(max(0, slices.Index(TurnErrors(), d.OnTurnError))), FailFast: d.DAGFailFast}
-	if d.ReplaySpeedup != nil {
-		p.Sessions.Speedup = *d.ReplaySpeedup
+	if speedup := d.Speedup(); speedup != 1 {
+		p.Sessions.Speedup = speedup
 	}
 }
 

@@ -13,10 +13,12 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/dataset"
 	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/public"
 	"aiperfd/internal/engine/dataset/random"
 	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/synthetic"
 	"aiperfd/internal/engine/endpoint"
+	"aiperfd/internal/engine/hub"
 	"aiperfd/internal/engine/media"
 )
 
@@ -52,12 +54,21 @@ func (c *datasetCompiler) compile(p *Plan) {
 	o.Timed = slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.Replay != nil })
 	window(p.Phases, &o.Options)
 	name := d.Type
-	if d.Type == "file" {
-		name = d.Format
+	if d.Type != "synthetic" {
+		if d.Type == "file" {
+			name = d.Format
+		}
+		o.Columns = source.Columns{
+			Prompt: column(d.Columns.Prompt), System: column(d.Columns.System),
+			OutputTokens: column(d.Columns.OutputTokens), Image: column(d.Columns.Image),
+		}
 		o.File, o.OSL, o.Open = c.file(d), c.dist("datasets/0/osl", d.OSL), c.mediaFiles(d.Path)
 		o.SkipBad, o.Systems, o.Batch = d.SkipBadLines, p.Kind.Caps.System, batch(d)
 		needed := p.Kind.Caps.ProducesTokens || p.Kind.Caps.TokenizesInput || p.Kind.Caps.TokenIDs
 		p.Tokens.Optional = (p.Tokens.Server || !needed) && !p.Kind.Caps.TokenIDs
+		if d.Type == "public" && c.public(d, &o) {
+			p.Tokens.Optional = false
+		}
 		p.Tokens.Fallback = !p.Tokens.Client && !p.Kind.Caps.ProducesTokens && !p.Kind.Caps.TokenIDs
 	} else {
 		o.Synthetic, o.OSL = c.synthetic(d), c.dist("datasets/0/prompts/osl", d.Prompts.OSL)
@@ -66,6 +77,7 @@ func (c *datasetCompiler) compile(p *Plan) {
 	for _, kind := range dataset.Kinds() {
 		if kind.Name == name {
 			o.BlockSize = c.blockSize(d, kind)
+			o.Trace = c.trace(d, p, kind)
 			// Traces may need generated prompts; their records are not known yet.
 			p.Tokens.Optional = p.Tokens.Optional && !kind.Trace && !(kind.File && kind.Format.Counts)
 			p.Dataset = Dataset{Kind: kind, Options: o, Sampling: d.Sampling, Calibrate: d.Prompts.ISLCalibrate, SeparateWarmup: d.Warmup == "separate"}
@@ -98,29 +110,6 @@ func exactKinds() string {
 	return strings.Join(names, ", ")
 }
 
-// window leaves out what the only replay of a dataset leaves out, so that it is not
-// prepared.
-func window(phases []Phase, o *source.Options) {
-	var only *Replay
-	for i := range phases {
-		if r := phases[i].Replay; r != nil {
-			if only != nil {
-				return
-			}
-			only = r
-		}
-	}
-	if only == nil {
-		return
-	}
-	if !only.Auto {
-		o.From = only.Start
-	}
-	if only.End >= 0 {
-		o.Until = &only.End
-	}
-}
-
 // blockSize returns the number of tokens per hash id; 0 = the format has no hash ids.
 func (c *datasetCompiler) blockSize(d *config.Dataset, kind dataset.Kind) int {
 	block := 0
@@ -134,6 +123,28 @@ func (c *datasetCompiler) blockSize(d *config.Dataset, kind dataset.Kind) int {
 		c.problem("datasets/0/blockSize", "conflict", "only formats of traces with hash ids have blocks, and %s is none", kind.Name)
 	}
 	return *d.BlockSize
+}
+
+// public compiles the request for a public dataset and reports whether it needs a
+// tokenizer.
+func (c *datasetCompiler) public(d *config.Dataset, o *dataset.Options) (counts bool) {
+	set, err := public.Find(d.Dataset)
+	if err != nil {
+		c.problem("datasets/0/dataset", "unsupported", "%v", err)
+	}
+	if d.HFRevision != "" && !hub.IsRevision(d.HFRevision) {
+		c.problem("datasets/0/hfRevision", "out-of-range", "%q is not the name of a branch, a tag or a commit", d.HFRevision)
+	}
+	o.Public = public.Request{Name: d.Dataset, Subset: d.HFSubset, Split: d.HFSplit, Revision: d.HFRevision, Fetch: c.b.Tokenizer.AllowDownload}
+	return set.Read.Counts
+}
+
+// column is a list of the name that is given.
+func column(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
 }
 
 // batch returns the numbers of texts and media per request that a document gives for a

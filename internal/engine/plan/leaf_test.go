@@ -159,9 +159,28 @@ var changes = map[string]func(*config.Document){ //nolint:gochecknoglobals // a 
 		toFile(d)
 		d.Benchmark.Datasets[0].OSL.Mean = new(3.0)
 	},
+	"datasets.columns.prompt":       func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].Columns.Prompt = "p" },
+	"datasets.columns.system":       func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].Columns.System = "s" },
+	"datasets.columns.outputTokens": func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].Columns.OutputTokens = "o" },
+	"datasets.columns.image":        func(d *config.Document) { toFile(d); d.Benchmark.Datasets[0].Columns.Image = "i" },
+	"datasets.dataset":              toPublic,
+	"datasets.hfSubset":             func(d *config.Document) { toPublic(d); d.Benchmark.Datasets[0].HFSubset = "s" },
+	"datasets.hfSplit":              func(d *config.Document) { toPublic(d); d.Benchmark.Datasets[0].HFSplit = "test" },
+	"datasets.hfRevision":           func(d *config.Document) { toPublic(d); d.Benchmark.Datasets[0].HFRevision = "v1" },
 	"datasets.skipBadLines": func(d *config.Document) {
 		toFile(d)
 		d.Benchmark.Datasets[0].SkipBadLines = 3
+	},
+	"datasets.synthesis.speedupRatio":         synthesized(config.Synthesis{SpeedupRatio: new(2.0)}),
+	"datasets.synthesis.prefixLenMultiplier":  synthesized(config.Synthesis{PrefixLenMultiplier: new(2.0)}),
+	"datasets.synthesis.prefixRootMultiplier": synthesized(config.Synthesis{PrefixRootMultiplier: new(2)}),
+	"datasets.synthesis.promptLenMultiplier":  synthesized(config.Synthesis{PromptLenMultiplier: new(2.0)}),
+	"datasets.synthesis.outputLenMultiplier":  synthesized(config.Synthesis{OutputLenMultiplier: new(2.0)}),
+	"datasets.synthesis.maxIsl":               synthesized(config.Synthesis{MaxISL: new(9)}),
+	"datasets.synthesis.maxOsl":               synthesized(config.Synthesis{MaxOSL: new(9)}),
+	"datasets.ignoreTraceDelays": func(d *config.Document) {
+		synthesized(config.Synthesis{})(d)
+		d.Benchmark.Datasets[0].Synthesis, d.Benchmark.Datasets[0].IgnoreTraceDelays = nil, true
 	},
 	"datasets.blockSize": func(d *config.Document) {
 		toFile(d)
@@ -284,6 +303,11 @@ func replayed(change func(*config.Phase)) func(*config.Document) {
 func toFile(d *config.Document) {
 	data := &d.Benchmark.Datasets[0]
 	data.Type, data.Format, data.Path = "file", "single_turn", "leaf_test.go"
+}
+
+func toPublic(d *config.Document) {
+	data := &d.Benchmark.Datasets[0]
+	data.Type, data.Dataset = "public", "aimo"
 }
 
 // No option is accepted and ignored: changing a leaf changes the plan.
@@ -424,4 +448,12 @@ func deref[T any](p *T) any {
 		return "none"
 	}
 	return *p
+}
+
+// synthesized makes the dataset a trace that is changed.
+func synthesized(s config.Synthesis) func(*config.Document) {
+	return func(d *config.Document) {
+		toFile(d)
+		d.Benchmark.Datasets[0].Format, d.Benchmark.Datasets[0].Synthesis = "mooncake_trace", &s
+	}
 }

@@ -21,9 +21,9 @@ type Input struct {
 	Cancelled   bool
 	Fault       *run.Error           // that ended the load; nil = none
 	Certificate *verdict.Certificate // of the client; nil = there is none
-	Dataset     string               // hash; empty = no dataset was opened
-	SameHost    string               // address of a target on this machine; empty = there is none
-	Warnings    []bench.Warning      // of the preparation
+	Dataset     export.Dataset
+	SameHost    string          // address of a target on this machine; empty = there is none
+	Warnings    []bench.Warning // of the preparation
 	Tokens      Tokens
 	Responses   Responses
 	Sharing     Sharing

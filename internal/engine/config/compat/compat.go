@@ -28,8 +28,9 @@ const (
 
 	syntheticOrder = "name type entries randomSeed sampling systemPrompt systemPromptFile prompts prefixPrompts" +
 		" turns turnDelay turnDelayRatio images audio video rankings"
-	fileOrder  = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
-	datasetOwn = "interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines"
+	fileOrder   = "name type path records format entries randomSeed sampling systemPrompt systemPromptFile osl synthesis"
+	publicOrder = "name type dataset hfSubset filters entries randomSeed sampling systemPrompt systemPromptFile osl"
+	datasetOwn  = "ignoreTraceDelays columns path hfSplit hfRevision interTurnDelayCapSeconds replaySpeedup onTurnError dagFailFast cacheBust warmup oslExact blockSize skipBadLines"
 
 	promptOrder = "isl osl blockSize batchSize cacheBust corpus sequenceDistribution randomRangeRatio randomCorpusStyle"
 	prefixOrder = "poolSize length sharedSystemLength userContextLength"
@@ -38,6 +39,8 @@ const (
 	audioOrder   = "batchSize length format depths sampleRates channels"
 	videoOrder   = "batchSize duration fps width height format codec synthType audio"
 	rankingOrder = "passages passageTokens queryTokens"
+
+	synthesisOrder = "speedupRatio prefixLenMultiplier prefixRootMultiplier promptLenMultiplier outputLenMultiplier maxIsl maxOsl"
 
 	phaseOrder = "name kind type excludeFromResults requests duration sessions concurrency concurrencyRamp" +
 		" prefillConcurrency prefillRamp gracePeriod cancellation sla seamless timingMode failedRequestThreshold" +
@@ -195,6 +198,8 @@ func shown(v reflect.Value, name string) any {
 		return view(value, "benchmark.datasets.*.video.audio", "sampleRate channels codec depth")
 	case *config.Rankings:
 		return optional(value, "benchmark.datasets.*.rankings", rankingOrder)
+	case *config.Synthesis:
+		return optional(value, "benchmark.datasets.*.synthesis", synthesisOrder)
 	case config.PrefixPrompts:
 		if value == (config.PrefixPrompts{}) {
 			return nil
@@ -233,17 +238,21 @@ func datasetView(d config.Dataset, seed *int64) config.Object {
 		d.RandomSeed = seed
 	}
 	order := syntheticOrder
-	if d.Type == "file" {
+	switch d.Type {
+	case "file":
 		order = fileOrder
+	case "public":
+		order = publicOrder
 	}
 	out := view(d, "benchmark.datasets.*", order)
-	if d.Type == "file" {
-		if d.Entries == 0 {
-			put(&out, "entries", nil)
-		}
-		if d.Path == "" {
-			put(&out, "path", nil)
-		}
+	if d.Type != "synthetic" && d.Entries == 0 {
+		put(&out, "entries", nil)
+	}
+	if d.Type == "file" && d.Path == "" {
+		put(&out, "path", nil)
+	}
+	if d.Type == "public" && d.HFSubset == "" {
+		put(&out, "hfSubset", nil)
 	}
 	putOwn(&out, d, config.Dataset{}, datasetOwn)
 	return out

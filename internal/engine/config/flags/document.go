@@ -258,18 +258,22 @@ func (b plainOptions) verbose(occ *occurrence) {
 	}
 }
 
-// fileDataset sets the type that --input-file implies.
+// fileDataset sets the type that --input-file and --public-dataset imply; both together
+// are a local copy of a public dataset.
 func (b plainOptions) fileDataset() {
-	input := b.flags.get("--input-file")
+	input, name := b.flags.get("--input-file"), "file"
+	if public := b.flags.get("--public-dataset"); public != nil {
+		input, name = public, "public"
+	}
 	if input == nil {
 		return
 	}
 	kind := b.find("dataset.type")
-	if kind != nil && kind.Scalar != "file" || kind == nil && b.file && b.find("dataset.prompts") != nil {
-		b.fail(input, config.CodeConflict, "the dataset of the configuration file is not of type file")
+	if kind != nil && kind.Scalar != name || kind == nil && b.file && b.find("dataset.prompts") != nil {
+		b.fail(input, config.CodeConflict, "the dataset of the configuration file is not of type "+name)
 		return
 	}
-	b.set("dataset.type", input, tree.TextNode("file"))
+	b.set("dataset.type", input, tree.TextNode(name))
 	if d := b.find("dataset"); d != nil {
 		d.Drop("records")
 	}

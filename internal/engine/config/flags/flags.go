@@ -311,6 +311,8 @@ func flagFor(path string) string {
 		return "--model"
 	case "benchmark.datasets.*.path":
 		return "--input-file"
+	case "benchmark.datasets.*.dataset":
+		return "--public-dataset"
 	case "benchmark.phases.*.rate":
 		return "--request-rate"
 	case "benchmark.datasets.*.prompts.isl":

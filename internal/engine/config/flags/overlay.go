@@ -29,11 +29,11 @@ func (b *overlay) resolve(path string) string {
 
 // isFile reports whether the dataset is or becomes a file.
 func (b *overlay) isFile() bool {
-	if b.flags.Given("--input-file") {
+	if b.flags.Given("--input-file") || b.flags.Given("--public-dataset") {
 		return true
 	}
 	kind := b.find("dataset.type")
-	return kind != nil && kind.Scalar == "file"
+	return kind != nil && (kind.Scalar == "file" || kind.Scalar == "public")
 }
 
 // find returns the node at an option's path, or nil.

@@ -127,7 +127,7 @@ func fieldOfFlag(path string) string {
 // been left open.
 func filledDocument() *config.Document {
 	d, err := config.Read([]byte(`{"benchmark": {"phases": {},
-		"dataset": {"type": "synthetic", "images": {"batchSize": 1}, "audio": {"batchSize": 1}, "video": {}, "rankings": {}}}}`), config.LoadOptions{})
+		"dataset": {"type": "synthetic", "images": {"batchSize": 1}, "audio": {"batchSize": 1}, "video": {}, "rankings": {}, "synthesis": {}}}}`), config.LoadOptions{})
 	if err != nil {
 		panic("read the document of defaults: " + err.Error()) // it is a constant
 	}

@@ -109,11 +109,8 @@ func endpointFeatures() []Field {
 }
 
 func datasetFeatures() []Field {
-	fields := []Field{
-		{Name: "synthesis", Off: `null`, What: "trace synthesis"},
-		{Name: "dataset", Off: `null`, What: "public datasets"},
-	}
-	for name := range strings.FieldsSeq("hfSubset hfWekaDataset filters ignoreTraceDelays useThinkTimeOnly maxContextLength" +
+	var fields []Field
+	for name := range strings.FieldsSeq("hfWekaDataset filters useThinkTimeOnly maxContextLength" +
 		" traceSessionSampleRatio maxIdleGapCapSeconds openLoopReplay openLoopStrict omitKvHints" +
 		" forceMinTokens traceIdleGapCapSeconds") {
 		fields = append(fields, Field{Name: name, Off: `null`, What: "replay of traces and public datasets"})
@@ -287,11 +284,8 @@ func Values(path string) []string {
 	switch path {
 	case "benchmark.endpoint.type":
 		names = "solido_rag"
-	case "benchmark.datasets.*.type":
-		names = "public"
 	case "benchmark.datasets.*.format":
-		names = "burst_gpt_trace baseten_trace" +
-			" weka_trace tracelab speed_bench_*"
+		names = "weka_trace tracelab speed_bench_*"
 	case "benchmark.datasets.*.audio.format":
 		names = "mp3"
 	case "benchmark.phases.*.type":

@@ -20,6 +20,7 @@ type File struct {
 	// ".." that names a regular file; nil = Path is opened as the system does,
 	// pipes included. A root that links cannot leave is os.Root's FS.
 	FS      fs.FS
+	Files   []string          // several files instead of Path, which are read one after the other
 	Records []json.RawMessage // inline records instead of Path
 	// MaxBytes bounds the unpacked content of a file; 0 = no bound. The records of
 	// Parquet and Arrow files count as JSON.
@@ -39,24 +40,42 @@ type File struct {
 // Check checks the options without opening a file.
 func (f File) Check() error {
 	switch {
-	case f.Path == "" && len(f.Records) == 0:
+	case f.Path == "" && len(f.Files) == 0 && len(f.Records) == 0:
 		return errors.New("neither a path nor records are given")
 	case f.Path != "" && len(f.Records) > 0:
 		return errors.New("both a path and records are given; use one of them")
-	case f.FS != nil && f.Path != "" && !fs.ValidPath(f.Path):
-		return fmt.Errorf("path %q: must be relative, with slashes, and must not leave its root", f.Path)
+	case len(f.Files) > 0 && (f.Path != "" || len(f.Records) > 0):
+		return errors.New("several files are given beside a path or records; use one of them")
 	case f.MaxBytes < 0:
 		return fmt.Errorf("size limit %d: must not be negative", f.MaxBytes)
+	}
+	for _, path := range f.paths() {
+		if f.FS != nil && !fs.ValidPath(path) {
+			return fmt.Errorf("path %q: must be relative, with slashes, and must not leave its root", path)
+		}
 	}
 	return nil
 }
 
-// Name returns the name of the file for messages.
-func (f File) Name() string {
-	if f.Path == "" {
-		return "inline records"
+// paths returns the paths that are given.
+func (f File) paths() []string {
+	if f.Path != "" {
+		return []string{f.Path}
 	}
-	return f.Path
+	return f.Files
+}
+
+// Name returns the path for messages: of several files, the first.
+func (f File) Name() string {
+	switch {
+	case f.Path != "":
+		return f.Path
+	case len(f.Files) == 1:
+		return f.Files[0]
+	case len(f.Files) > 1:
+		return fmt.Sprintf("%s and %d more", f.Files[0], len(f.Files)-1)
+	}
+	return "inline records"
 }
 
 // IsFolder reports whether the path is that of a folder.
@@ -64,53 +83,62 @@ func (f File) IsFolder() bool {
 	if f.Path == "" {
 		return false
 	}
-	info, err := f.stat()
+	info, err := f.stat(f.Path)
 	return err == nil && info.IsDir()
 }
 
 // Rewindable reports whether opening the file again gives the same records: it is not a
 // pipe or a device. A file that is missing is not rewindable.
 func (f File) Rewindable() bool {
-	if f.Path == "" {
-		return true
+	for _, path := range f.paths() {
+		info, err := f.stat(path)
+		if err != nil || !info.Mode().IsRegular() && !info.IsDir() {
+			return false
+		}
 	}
-	info, err := f.stat()
-	return err == nil && (info.Mode().IsRegular() || info.IsDir())
+	return true
 }
 
-// IsPipe reports whether the path leads to a pipe or a device, which can be read only
-// once.
+// IsPipe reports whether a path leads to a pipe or a device, which can be read only once.
 func (f File) IsPipe() bool {
-	if f.Path == "" {
-		return false
+	for _, path := range f.paths() {
+		if info, err := f.stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return true
+		}
 	}
-	info, err := f.stat()
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+	return false
 }
 
-// Size returns the size of a regular file in bytes, packed as it is.
+// Size returns the size of regular files in bytes, packed as they are; inline records
+// have none.
 func (f File) Size() (size int64, ok bool) {
-	if f.Path == "" {
-		return 0, false
+	for _, path := range f.paths() {
+		info, err := f.stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			return 0, false
+		}
+		size += info.Size()
 	}
-	info, err := f.stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, false
-	}
-	return info.Size(), true
+	return size, len(f.Records) == 0
 }
 
-func (f File) stat() (fs.FileInfo, error) {
+func (f File) stat(path string) (fs.FileInfo, error) {
 	if f.FS != nil {
-		return fs.Stat(f.FS, f.Path)
+		return fs.Stat(f.FS, path)
 	}
-	return os.Stat(f.Path)
+	return os.Stat(path)
 }
 
 // list returns the files to read, and the name of each for messages.
 func (f File) list() (paths, names []string, err error) {
 	base := func(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
-	info, err := f.stat()
+	if len(f.Files) > 0 {
+		for _, path := range f.Files {
+			names = append(names, base(path))
+		}
+		return f.Files, names, nil
+	}
+	info, err := f.stat(f.Path)
 	if err != nil || !info.IsDir() {
 		return []string{f.Path}, []string{base(f.Path)}, nil //nolint:nilerr // opening it reports the error
 	}
@@ -147,7 +175,6 @@ func isRegular(f File, path string, entry fs.DirEntry) bool {
 	if entry.Type()&fs.ModeSymlink == 0 {
 		return entry.Type().IsRegular()
 	}
-	f.Path = path
-	info, err := f.stat()
+	info, err := f.stat(path)
 	return err == nil && info.Mode().IsRegular()
 }

@@ -43,7 +43,7 @@ func Open(ctx context.Context, f File) (*Reader, error) {
 	}
 	r := &Reader{file: f, interrupted: ctx.Err}
 	r.open = func(path string) (fs.File, error) { return r.openFile(ctx, path) }
-	if f.Path == "" {
+	if len(f.Records) > 0 {
 		return r, nil
 	}
 	var err error
@@ -76,7 +76,7 @@ func (r *Reader) Next() (Record, error) {
 	if r.err != nil {
 		return Record{}, r.err
 	}
-	if r.file.Path == "" {
+	if len(r.file.Records) > 0 {
 		if r.inline == len(r.file.Records) {
 			return Record{}, io.EOF
 		}

@@ -215,7 +215,7 @@ func examples(t testing.TB) map[string]string {
 	for _, f := range Formats() {
 		path := filepath.Join("..", "..", "..", "..", "examples", "data", f.Name)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			for _, extension := range []string{".jsonl", ".json"} {
+			for _, extension := range []string{".jsonl", ".json", ".csv"} {
 				if _, err := os.Stat(path + extension); err == nil {
 					path += extension
 				}

@@ -46,7 +46,8 @@ type Entry struct {
 
 // Description describes what was read of a source so far.
 type Description struct {
-	Path     string   // the file it was read from; empty = none
+	Path     string   // the file it was read from, or the id of a dataset of the hub; empty = none
+	Revision string   // commit of a dataset of the hub
 	Entries  int      // of a complete pass; 0 = unknown
 	Inexact  int      // generated texts that missed their length; their real length is recorded
 	Warnings []string // for the report
@@ -69,21 +70,21 @@ type Options struct {
 	Open  func(name string) (io.ReadCloser, error)
 	Timed bool // conversations are needed in the order of their times
 	// From and Until bound the times at which conversations with times begin, both
-	// included; Until nil = no bound.
-	From    time.Duration
-	Until   *time.Duration
-	SkipBad int  // records with problems that are skipped before reading fails
-	Whole   bool // all records are checked before the first is used, if the file can be read again
-	Systems bool // the endpoint type takes system messages
+	// included; nil = no bound.
+	From, Until *time.Duration
+	SkipBad     int  // records with problems that are skipped before reading fails
+	Whole       bool // all records are checked before the first is used, if the file can be read again
+	Systems     bool // the endpoint type takes system messages
 	// Batch is the number of texts, images, audio clips and videos per request of
 	// datasets that draw them; nil = those of the records.
-	Batch map[string]int
+	Batch   map[string]int
+	Columns Columns // of tables whose columns the user names
 }
 
 // within reports whether a conversation begins within the bounds.
 func (o *Options) within(p *pending) bool {
 	t := &p.conversation.Turns[0]
-	return !t.Timed || t.At >= o.From && (o.Until == nil || t.At <= *o.Until)
+	return !t.Timed || (o.From == nil || t.At >= *o.From) && (o.Until == nil || t.At <= *o.Until)
 }
 
 // MaxEntries bounds the entries of a dataset that are numbered in memory.

@@ -66,6 +66,8 @@ type Format struct {
 	Draws bool
 	// Open opens a dataset that is not a stream of records; nil = New decodes them.
 	Open func(ctx context.Context, o Options) (Source, error)
+	// Adds names the members that the format adds to bodies.
+	Adds []string
 	// New returns the function that decodes the records of one pass. It returns the rows
 	// of a record, usually one, or its problems. Rows do not refer to the record.
 	New func(o *Options) func(record file.Record) (rows []Row, problems []string)
@@ -120,7 +122,7 @@ func open(ctx context.Context, f *Format, o Options) (Source, error) {
 		}
 		return s, s.Rewind(ctx)
 	}
-	if size, ok := o.File.Size(); o.File.Path == "" || ok && size <= maxChecked {
+	if size, ok := o.File.Size(); len(o.File.Records) > 0 || ok && size <= maxChecked {
 		return s.keep(ctx)
 	}
 	return s, nil

@@ -57,24 +57,14 @@ func decodeBailian(data []byte, roots *recent[int64, int64]) (r Request, problem
 	if !f.object(data, &m) {
 		return r, f.problems
 	}
-	for _, member := range []struct {
-		name  string
-		value json.RawMessage
-	}{{"chat_id", m.Chat}, {"timestamp", m.Timestamp}, {"input_length", m.Input}, {"output_length", m.Output}} {
-		if !given(member.value) {
-			f.problems = append(f.problems, member.name+" is missing")
-		}
-	}
-	if len(f.problems) > 0 {
-		return r, f.problems
-	}
-	chat, parent := f.whole("chat_id", m.Chat, 0, math.MaxInt64), int64(-1)
+	chat, parent := int64(0), int64(-1)
+	f.required("chat_id", m.Chat, func() { chat = f.whole("chat_id", m.Chat, 0, math.MaxInt64) })
 	if given(m.Parent) {
 		parent = f.whole("parent_chat_id", m.Parent, -1, math.MaxInt64)
 	}
-	r.At, r.Timed = f.time("timestamp", m.Timestamp, time.Second), true
-	r.Input = int(f.whole("input_length", m.Input, 1, maxTokens))
-	r.Output = f.output("output_length", m.Output)
+	f.required("timestamp", m.Timestamp, func() { r.At, r.Timed = f.time("timestamp", m.Timestamp, time.Second), true })
+	f.required("input_length", m.Input, func() { r.Input = int(f.whole("input_length", m.Input, 1, maxTokens)) })
+	f.required("output_length", m.Output, func() { r.Output = f.output("output_length", m.Output) })
 	if given(m.IDs) {
 		r.IDs = f.ids("hash_ids", m.IDs)
 	}

@@ -34,6 +34,8 @@ type Request struct {
 	kind   kind
 	mode   bench.ContextMode
 	turn   bench.Turn // the literal content
+
+	hints *hints // nil = none
 }
 
 // kind is what a request consists of.
@@ -98,6 +100,15 @@ func (f *fields) whole(name string, v json.RawMessage, least, most int64) int64 
 	return n
 }
 
+// required decodes a member that must be given.
+func (f *fields) required(name string, v json.RawMessage, decode func()) {
+	if !given(v) {
+		f.problems = append(f.problems, name+" is missing")
+		return
+	}
+	decode()
+}
+
 // output decodes the length of an answer, which is at least 1.
 func (f *fields) output(name string, v json.RawMessage) int {
 	return max(1, int(f.whole(name, v, 0, maxTokens)))
@@ -125,8 +136,16 @@ func (f *fields) text(name string, v json.RawMessage) (s string) {
 
 // ids decodes a list of integers.
 func (f *fields) ids(name string, v json.RawMessage) (ids []int64) {
-	if err := json.Unmarshal(v, &ids); err != nil {
-		f.fail(name, "must be a list of integers, not %s", clip(string(v)))
+	if json.Unmarshal(v, &ids) == nil {
+		return ids
+	}
+	var hashes []uint64
+	if err := json.Unmarshal(v, &hashes); err != nil {
+		f.fail(name, "must be a list of integers of 64 bits, not %s", clip(string(v)))
+	}
+	ids = make([]int64, len(hashes))
+	for i, hash := range hashes {
+		ids[i] = int64(hash)
 	}
 	return ids
 }

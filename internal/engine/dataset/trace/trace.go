@@ -37,7 +37,7 @@ type format struct {
 
 // formats lists the formats in the order of the documentation.
 func formats() []format {
-	return []format{mooncake(), bailian()}
+	return []format{mooncake(), bailian(), burstGPT(), baseten()}
 }
 
 // Formats lists the formats in the order of the documentation. They are opened by [Open].
@@ -199,6 +199,9 @@ func (p *pass) row(r *Request, known bool) source.Row {
 	}
 	row := source.Row{Session: r.Session, Conversation: bench.Conversation{Mode: r.mode, Turns: []bench.Turn{t}}}
 	if r.kind != generated {
+		if r.hints != nil {
+			r.hints.apply(&row.Conversation.Turns[0], r.IDs)
+		}
 		return row
 	}
 	// With a history before it, a prompt has more than these blocks.

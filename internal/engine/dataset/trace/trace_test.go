@@ -133,6 +133,40 @@ func TestBailian(t *testing.T) {
 	}
 }
 
+func TestBurstGPT(t *testing.T) {
+	const text = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n45.5,GPT-4,0,0,0,API log\n"
+	o := from(text)
+	o.File = file.File{Path: "trace.csv", FS: fstest.MapFS{"trace.csv": {Data: []byte(text)}}}
+	got, err := read(t.Context(), "burst_gpt_trace", o, Spec{})
+	want := []string{
+		"session_000000 deltas_without_responses: [at 5s isl 472 osl 18]",
+		"session_000001 deltas_without_responses: [at 45.5s isl 1 osl 1",
+	}
+	if err != nil || len(got) != 2 || describe(got)[0] != want[0] || !strings.HasPrefix(describe(got)[1], want[1]) {
+		t.Errorf("%q, %v; want %q", describe(got), err, want)
+	}
+}
+
+func TestBaseten(t *testing.T) {
+	const text = `{"timestamp_start_unix_ms": 1700000000100, "prompt": "one", "input_tokens": 1, "output_tokens": 8, "provided_session_id": "a", "total_hashes": [18446744073709551615, 2], "block_size": 64}
+{"timestamp_start_unix_ms": 1700000000400, "prompt": "two", "input_tokens": 90, "output_tokens": 0, "provided_session_id": 7}
+{"timestamp_start_unix_ms": 1700000000090, "prompt": "three", "input_tokens": 1, "output_tokens": 4, "provided_session_id": null, "poor_man_session_id": 9, "total_hashes": null}
+{"timestamp_start_unix_ms": 1700000000900, "prompt": "four", "input_tokens": 1, "output_tokens": 20, "provided_session_id": "a"}`
+	got := describe(mustRead(t, "baseten_trace", text, Spec{Synthesis: Synthesis{MaxISL: 80, MaxOSL: 10}}))
+	want := []string{
+		`a message_array_with_responses: [at 0s isl 1 osl 8 blocks [-1 2] of 64 {"min_tokens":8,"hash_ids":[18446744073709551615,2],"block_size":64}] ` +
+			`[at 800ms isl 1 osl 10 {"min_tokens":10} four]`,
+		`9 message_array_with_responses: [at -10ms isl 1 osl 4 {"min_tokens":4} three]`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := Open(t.Context(), "baseten_trace", from(text), Spec{Synthesis: Synthesis{Roots: 2}}); err == nil ||
+		!strings.Contains(err.Error(), "baseten_trace has recorded prompts, which multipliers of prefixes and prompts do not change") {
+		t.Errorf("error of a multiplier: %v", err)
+	}
+}
+
 // TestProblems: the message of a bad record names the file, the line and what is accepted.
 func TestProblems(t *testing.T) {
 	const kinds = "exactly one of input_length, text_input, messages and payload must be given"
@@ -149,7 +183,7 @@ func TestProblems(t *testing.T) {
 		{"mooncake_trace", `{"input_length": 5, "session_id": 7}`, "session_id: must be a string, not 7"},
 		{"mooncake_trace", `{"input_length": 5, "extra": []}`, "extra: must be an object, not empty, not []"},
 		{"mooncake_trace", `{"input_length": 5, "type": "x"}`, `type: "x": this file is read as mooncake_trace`},
-		{"mooncake_trace", `{"input_length": 5, "hash_ids": [1.5]}`, "hash_ids: must be a list of integers, not [1.5]"},
+		{"mooncake_trace", `{"input_length": 5, "hash_ids": [1.5]}`, "hash_ids: must be a list of integers of 64 bits, not [1.5]"},
 		{"mooncake_trace", `{"input_length": 512, "hash_ids": [1, 2]}`, "hash_ids: 2 blocks of 512 tokens are more than an input_length of 512" + other},
 		{"mooncake_trace", `{"text_input": "x", "hash_ids": [1]}`, "hash_ids: needs input_length"},
 		{"mooncake_trace", `{"text_input": "x", "tools": [{}]}`, "tools: needs messages"},
@@ -161,13 +195,21 @@ func TestProblems(t *testing.T) {
 		{"mooncake_trace", `{"input_length": 5`, "not valid JSON: unexpected end of JSON input"},
 		{"mooncake_trace", "{\"text_input\": \"\xff\"}", "the record is not valid UTF-8"},
 		{"bailian_trace", `{}`, "chat_id is missing"},
+		{"burst_gpt_trace", `{"Timestamp": 3, "Request tokens": "x", "Response tokens": 2}`, `Request tokens: must be an integer from 0 to 16777216, not "x"`},
+		{"burst_gpt_trace", `{"Timestamp": 3, "Response tokens": 2}`, "Request tokens is missing"},
+		{"baseten_trace", `{"timestamp_start_unix_ms": 3, "prompt": 5, "input_tokens": 2, "output_tokens": 3}`, "prompt: must be a string, not 5"},
+		{"baseten_trace", `{"timestamp_start_unix_ms": 3, "prompt": "x", "input_tokens": 2}`, "output_tokens is missing"},
+		{"baseten_trace", `{"timestamp_start_unix_ms": 3, "prompt": "x", "input_tokens": 2, "output_tokens": 3, "block_size": 0}`,
+			"block_size: must be an integer from 1 to 16777216, not 0"},
 		{"bailian_trace", `{"chat_id": 1, "timestamp": true, "input_length": 5, "output_length": 5}`, "timestamp: must be a number of seconds, not negative, not true"},
 		{"bailian_trace", `{"chat_id": 2, "parent_chat_id": 1, "timestamp": 0, "input_length": 5, "output_length": 5}`,
 			"parent_chat_id: no record with the chat_id 1 is among the last 131072 before this one"},
 	}
 	good := map[string]string{
-		"mooncake_trace": `{"input_length": 5}`,
-		"bailian_trace":  `{"chat_id": 0, "timestamp": 0, "input_length": 5, "output_length": 5}`,
+		"mooncake_trace":  `{"input_length": 5}`,
+		"burst_gpt_trace": `{"Timestamp": 3, "Request tokens": 4, "Response tokens": 2}`,
+		"baseten_trace":   `{"timestamp_start_unix_ms": 3, "prompt": "x", "input_tokens": 2, "output_tokens": 3}`,
+		"bailian_trace":   `{"chat_id": 0, "timestamp": 0, "input_length": 5, "output_length": 5}`,
 	}
 	for _, tt := range tests {
 		_, err := read(t.Context(), tt.format, from(good[tt.format]+"\n\n"+tt.text+"\n"), Spec{})
@@ -257,14 +299,12 @@ func TestOffsets(t *testing.T) {
 {"timestamp": 30, "text_input": "c"}
 {"timestamp": 40, "text_input": "d", "session_id": "s"}`
 	o := from(text)
-	o.Timed, o.From = true, 15*time.Millisecond
-	until := 25 * time.Millisecond
-	o.Until = &until
+	o.Timed, o.From, o.Until = true, new(15*time.Millisecond), new(25*time.Millisecond)
 	got, err := read(t.Context(), "mooncake_trace", o, Spec{})
 	if err != nil || len(got) != 1 || len(got[0].Turns) != 2 {
 		t.Errorf("%v, %v; want one conversation of two turns", describe(got), err)
 	}
-	o.From = time.Second
+	o.From = new(time.Second)
 	if _, err := read(t.Context(), "mooncake_trace", o, Spec{}); err == nil || !strings.Contains(err.Error(), "no conversation begins within the start and end offsets") {
 		t.Errorf("error %v for offsets behind the trace", err)
 	}
@@ -274,6 +314,8 @@ func FuzzRecords(f *testing.F) {
 	f.Add(`{"timestamp": 0, "input_length": 1300, "output_length": 64, "hash_ids": [10, 11, 12], "delay": 3}`)
 	f.Add(`{"messages": [{"role": "user"}], "tools": [{}], "extra": {"a": 1}, "session_id": "s"}`)
 	f.Add(`{"chat_id": 159, "parent_chat_id": -1, "timestamp": 61.114, "input_length": 40, "output_length": 132, "hash_ids": [1]}`)
+	f.Add(`{"timestamp_start_unix_ms": 3, "prompt": "x", "input_tokens": 2, "output_tokens": 3, "total_hashes": [1], "block_size": 4}`)
+	f.Add(`{"Timestamp": 3.5, "Request tokens": 4, "Response tokens": 2}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, format := range formats() {
 			r, problems := format.decoder()([]byte(text))

@@ -1,0 +1,110 @@
+package trace
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+
+	"aiperfd/internal/engine/bench"
+	"aiperfd/internal/engine/dataset/source"
+)
+
+// baseten is the format of the completion traces of Baseten.
+func baseten() format {
+	return format{
+		Format: source.Format{
+			Name: "baseten_trace",
+			Doc: "A trace of completions as Baseten exports it: Parquet, Arrow, or one object per line (JSONL). Recorded prompts are " +
+				"sent as they are; later requests of a session are sent at their times, but not before the response to the one before. " +
+				"`min_tokens` is the recorded length, `hash_ids` and `block_size` are hints for the server. Multipliers of prefixes and prompts " +
+				"are refused. Of AIPerf's variants of the replay, this one is supported.",
+			Fields: []source.Field{
+				{Name: "timestamp_start_unix_ms", Type: "integer", Doc: "Milliseconds; when the request was sent, counted from the first record; required."},
+				{Name: "prompt", Type: "string", Doc: "The prompt; required."},
+				{Name: "input_tokens", Type: "integer", Doc: "Recorded tokens of the prompt, which `synthesis.maxIsl` is compared with; required."},
+				{Name: "output_tokens", Type: "integer", Doc: "Maximum and minimum output tokens; 0 becomes 1; required."},
+				{Name: "provided_session_id", Type: "string or integer", Doc: "Records with the same id are the turns of one conversation, in the order of the file."},
+				{Name: "poor_man_session_id", Type: "integer", Doc: "Used if there is no `provided_session_id`."},
+				{Name: "total_hashes", Type: "list of integers", Doc: "Sent as `hash_ids`."},
+				{Name: "block_size", Type: "integer", Doc: "Sent as it is."},
+			},
+			Trace:  true,
+			Timed:  func(*source.Head) bool { return true },
+			Needs:  "timestamp_start_unix_ms and prompt",
+			Detect: func(h *source.Head) bool { return h.HasAny("timestamp_start_unix_ms") && h.HasAny("prompt") },
+
+			Adds: []string{"min_tokens", "hash_ids", "block_size"},
+		},
+		recorded: true,
+
+		decoder: func() decoder {
+			begun, zero := false, time.Duration(0)
+			return func(data []byte) (Request, []string) {
+				r, problems := decodeBaseten(data)
+				if !begun && len(problems) == 0 {
+					begun, zero = true, r.At
+				}
+				r.At -= zero
+				return r, problems
+			}
+		},
+	}
+}
+
+func decodeBaseten(data []byte) (r Request, problems []string) {
+	var m struct {
+		Start    json.RawMessage `json:"timestamp_start_unix_ms"`
+		Prompt   json.RawMessage `json:"prompt"`
+		Input    json.RawMessage `json:"input_tokens"`
+		Output   json.RawMessage `json:"output_tokens"`
+		Provided json.RawMessage `json:"provided_session_id"`
+		Derived  json.RawMessage `json:"poor_man_session_id"`
+		IDs      json.RawMessage `json:"total_hashes"`
+		Size     json.RawMessage `json:"block_size"`
+	}
+	var f fields
+	if !f.object(data, &m) {
+		return r, f.problems
+	}
+	r.kind, r.mode = text, bench.MessageArrayWithResponses
+	f.required("timestamp_start_unix_ms", m.Start, func() {
+		r.At, r.Timed = time.Duration(f.whole("timestamp_start_unix_ms", m.Start, 0, math.MaxInt64/int64(time.Millisecond)))*time.Millisecond, true
+	})
+	f.required("prompt", m.Prompt, func() { r.turn.Texts = []string{f.text("prompt", m.Prompt)} })
+	f.required("input_tokens", m.Input, func() { r.Input = int(f.whole("input_tokens", m.Input, 0, maxTokens)) })
+	f.required("output_tokens", m.Output, func() { r.Output = f.output("output_tokens", m.Output) })
+	r.hints = &hints{}
+	if given(m.IDs) {
+		r.IDs = f.ids("total_hashes", m.IDs)
+		r.hints.IDs = compact(m.IDs)
+	}
+	if given(m.Size) {
+		r.hints.BlockSize = f.whole("block_size", m.Size, 1, maxTokens)
+	}
+	switch {
+	case given(m.Provided) && m.Provided[0] == '"':
+		r.Session = f.text("provided_session_id", m.Provided)
+	case given(m.Provided):
+		r.Session = strconv.FormatInt(f.whole("provided_session_id", m.Provided, 0, math.MaxInt64), 10)
+	case given(m.Derived):
+		r.Session = strconv.FormatInt(f.whole("poor_man_session_id", m.Derived, 0, math.MaxInt64), 10)
+	}
+	return r, f.problems
+}
+
+// hints are members of the body that a format adds.
+type hints struct {
+	MinTokens bench.Tokens    `json:"min_tokens"`
+	IDs       json.RawMessage `json:"hash_ids,omitempty"`
+	BlockSize int64           `json:"block_size,omitempty"`
+}
+
+// apply adds the hints to a turn whose length is known.
+func (h *hints) apply(t *bench.Turn, ids []int64) {
+	h.MinTokens = t.MaxTokens
+	t.ExtraBody, _ = json.Marshal(h) // numbers, and a valid list
+	if h.BlockSize > 0 {
+		t.BlockIDs, t.BlockSize = ids, int(h.BlockSize)
+	}
+}
