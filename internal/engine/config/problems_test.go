@@ -85,6 +85,7 @@ var problemRows = []struct{ name, members, want string }{
 	{"two datasets", `datasets: [{type: synthetic}, {type: synthetic}]`, "#/benchmark/datasets out-of-range"},
 	{"public dataset without a name", `dataset: {type: public}`, "#/benchmark/dataset/dataset required"},
 	{"public dataset with lengths", `dataset: {dataset: sharegpt, prompts: {isl: 3}}`, "#/benchmark/dataset/prompts conflict"},
+	{"public dataset with a warm-up of its own", `dataset: {dataset: sharegpt, warmup: separate}`, "#/benchmark/phases required; #/benchmark/dataset/warmup conflict"},
 	{"public dataset with a format", `dataset: {dataset: sharegpt, format: single_turn}`, "#/benchmark/dataset/format conflict"},
 	{"columns of a named dataset", `dataset: {dataset: sharegpt, columns: {prompt: a}}`, "#/benchmark/dataset/columns conflict"},
 	{"columns of a format with fixed members", `dataset: {path: testdata/prompts.jsonl, format: single_turn, columns: {image: a}}`, "#/benchmark/dataset/columns conflict"},
