@@ -74,7 +74,7 @@ func (c datasetRules) checkPublic() {
 }
 
 // syntheticFields are the fields that only datasets of type synthetic have.
-const syntheticFields = "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings"
+const syntheticFields = "prompts prefixPrompts turns turnDelay turnDelayRatio images audio video rankings warmup"
 
 func (c datasetRules) checkFileDataset() {
 	d, path := c.dataset, c.path

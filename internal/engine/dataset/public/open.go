@@ -114,7 +114,7 @@ func (s *Set) locate(ctx context.Context, r Request) (located, error) {
 func (s *Set) cached(r Request, revision string) (located, error) {
 	snapshot, ok := r.Hub.FindDataset(s.Repo, revision)
 	if !ok {
-		return located{}, fmt.Errorf("%s is not in the cache %s", s.Repo, r.Hub.Cache)
+		return located{}, fmt.Errorf("%s is not in the Hugging Face cache (%s)", s.Repo, cmp.Or(r.Hub.Cache, "HF_HOME is not set"))
 	}
 	return s.chosen(snapshot)
 }

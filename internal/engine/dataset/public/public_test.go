@@ -130,7 +130,7 @@ func TestRefused(t *testing.T) {
 		{"no id", Request{Name: "hf:set"}, nil, `"hf:set" is not the id of a dataset: must be hf:ORG/NAME`},
 		{"an id that leads out", Request{Name: "hf:../set"}, nil, "is not the id of a dataset"},
 		{"elsewhere", Request{Name: "spec_bench"}, nil, "it is not on the Hugging Face hub: download https://raw.githubusercontent.com/"},
-		{"not there", Request{Name: "aimo"}, nil, "AI-MO/NuminaMath-TIR is not in the cache"},
+		{"not there", Request{Name: "aimo"}, nil, "AI-MO/NuminaMath-TIR is not in the Hugging Face cache (/"},
 		{"how to get it", Request{Name: "aimo"}, nil, "pass --allow-download, or download it: hf download --repo-type dataset AI-MO/NuminaMath-TIR"},
 		{"not allowed there", Request{Name: "aimo", Fetch: true}, nil, "HF_HUB_OFFLINE is set"},
 		{"no split", Request{Name: "hf:org/set", Split: "validation"}, two, `no split "validation"; there are train`},
