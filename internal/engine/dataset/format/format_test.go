@@ -119,7 +119,11 @@ func TestMultiTurn(t *testing.T) {
 		{ID: "session_000001", System: "Literal.", Turns: []bench.Turn{turn("system", "One."), turn("system", "Two."), turn("", "Go.")}},
 	}
 	same(t, want, got)
-	o.Systems = false
+	o.System = ""
+	if got, _ := mustRead(t, "multi_turn", o); got[0].System != "Be brief." {
+		t.Errorf("system message alone = %q", got[0].System)
+	}
+	o.Systems, o.System = false, "Literal."
 	got, _ = mustRead(t, "multi_turn", o)
 	want[0].System = "Literal."
 	want[0].Turns = append([]bench.Turn{turn("system", "Be brief.")}, want[0].Turns...)
@@ -224,24 +228,6 @@ func examples(t testing.TB) map[string]string {
 		out[f.Name] = path
 	}
 	return out
-}
-
-// Every format has an example, which is detected and read.
-func TestExamples(t *testing.T) {
-	for name, path := range examples(t) {
-		t.Run(name, func(t *testing.T) {
-			o := source.Options{File: file.File{Path: path}, Open: func(name string) (io.ReadCloser, error) {
-				return os.Open(filepath.Join(filepath.Dir(path), name))
-			}}
-			got, _, err := source.Detect(t.Context(), o.File, "", Formats())
-			if err != nil || got != name {
-				t.Errorf("Detect = %q, %v", got, err)
-			}
-			if all, _ := mustRead(t, name, o); len(all) < 2 {
-				t.Errorf("%d conversations, want several", len(all))
-			}
-		})
-	}
 }
 
 func TestDetect(t *testing.T) {

@@ -372,8 +372,8 @@ func (s *stream) count(c *bench.Conversation) {
 
 // join puts an empty line between two texts.
 func join(a, b string) string {
-	if b == "" {
-		return a
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + "\n\n" + b
 }
