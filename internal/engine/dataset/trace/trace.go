@@ -147,13 +147,9 @@ func (p *pass) rows(record file.Record) ([]source.Row, []string) {
 	if most := p.spec.Synthesis.MaxISL; most > 0 && r.Input > most {
 		return nil, nil
 	}
-	known := false
-	if r.Session != "" {
-		var k kind
-		if k, known = p.kinds.get(r.Session); known && k.literal() != r.kind.literal() {
-			return nil, []string{fmt.Sprintf("session %q has %s, but its records before have %s; a session has one kind", clip(r.Session), r.kind, k)}
-		}
-		p.kinds.set(r.Session, r.kind)
+	known, problems := p.joined(&r)
+	if len(problems) > 0 {
+		return nil, problems
 	}
 	if problems := p.sized(&r); len(problems) > 0 {
 		return nil, problems
@@ -162,6 +158,20 @@ func (p *pass) rows(record file.Record) ([]source.Row, []string) {
 		p.synthesis.reshape(&r)
 	}
 	return []source.Row{p.row(&r, known)}, nil
+}
+
+// joined reports whether the conversation of a request has earlier turns, which have to be
+// of the same kind.
+func (p *pass) joined(r *Request) (known bool, problems []string) {
+	if r.Session == "" {
+		return false, nil
+	}
+	k, known := p.kinds.get(r.Session)
+	if known && k.literal() != r.kind.literal() {
+		return known, []string{fmt.Sprintf("session %q has %s, but its records before have %s; a session has one kind", clip(r.Session), r.kind, k)}
+	}
+	p.kinds.set(r.Session, r.kind)
+	return known, nil
 }
 
 // sized checks that the ids fit the length, and that no id has two sizes.
