@@ -69,6 +69,7 @@ folder and a file whose name ends with .jsonl, .csv, .tsv, .parquet or .arrow, w
 			return plainjson.WriteIndent(cmd.OutOrStdout(), compat.Resolved(doc))
 		},
 	}
+	cmd.AddCommand(newValidateTraceCommand())
 	cmd.Flags().BoolVar(&showDefaults, "show-defaults", false, "list the defaults that depend on other values, with the reason")
 	return cmd
 }

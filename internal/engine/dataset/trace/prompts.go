@@ -23,7 +23,7 @@ import (
 )
 
 // keptBytes bounds the texts of blocks that are kept.
-const keptBytes = 16 << 20
+const keptBytes = 6 << 20
 
 // The limits of the search for the text of a block.
 const (
@@ -246,7 +246,8 @@ func (p *prompts) cut(r *rand.Rand, n int) (string, bool) {
 	for range blockTries {
 		at := start
 		start += 1 + bench.Below(r, 97)
-		if first, ok := p.ring.Prompt(at, 1); !ok || !isLetter(first[len(first)-1]) {
+		// Two tokens are cheaper to look at than all.
+		if !p.ends(at, false) || !p.ends(at+n-1, true) {
 			continue
 		}
 		text, ok := p.ring.Prompt(at, n)
@@ -265,6 +266,19 @@ func (p *prompts) cut(r *rand.Rand, n int) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// ends reports whether the token at a place of the corpus begins a word or, if it is the
+// last one of a text, ends with a letter.
+func (p *prompts) ends(at int, last bool) bool {
+	text, ok := p.ring.Prompt(at, 1)
+	switch {
+	case !ok:
+		return false
+	case last:
+		return isLetter(text[len(text)-1])
+	}
+	return isLetter(text[0]) || len(text) > 1 && text[0] == ' ' && isLetter(text[1])
 }
 
 // isLetter reports whether a byte is an ASCII letter.

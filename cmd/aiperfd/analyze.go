@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"aiperfd/internal/app/terminal"
+	"aiperfd/internal/engine/dataset/analysis"
+	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/trace"
+	"aiperfd/internal/engine/plainjson"
+)
+
+const analyzeLong = `Analyze a trace: lengths of prompts and answers, arrivals, sessions, and what a
+prefix cache without limits would save. FILE is in a format of a trace that
+docs/datasets.md lists; gzip and zstd are recognised. It is read once, and a
+second time if it has hash ids.
+
+The result is printed as text. --output-file writes it as JSON as well, with the
+names of AIPerf; - prints only that.
+
+Memory does not depend on the size of the file. Prefixes are analyzed until
+there are three million different ones; the result says of how many requests
+that was. Up to 524,288 sessions are told apart.`
+
+func newAnalyzeCommand() *cobra.Command {
+	var format, output string
+	blockSize := 0
+	cmd := &cobra.Command{
+		Use:     "analyze-trace FILE",
+		Short:   "Analyze lengths, arrivals and shared prefixes of a trace",
+		Long:    analyzeLong,
+		Example: "  aiperfd analyze-trace trace.jsonl\n  aiperfd analyze-trace trace.jsonl --block-size 16 --output-file analysis.json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("block-size") && blockSize < 1 {
+				return exitError{exitUsage, fmt.Errorf("--block-size %d: must be at least 1", blockSize)}
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			report, err := analysis.Analyze(ctx, file.File{Path: args[0]}, format, blockSize)
+			switch {
+			case ctx.Err() != nil:
+				return exitError{exitCancelled, errors.New("cancelled")}
+			case err != nil:
+				return exitError{exitUsage, fmt.Errorf("analyze %s: %w", args[0], err)}
+			case output == "-":
+				return plainjson.WriteIndent(cmd.OutOrStdout(), report)
+			case output != "":
+				if err := writeAnalysis(output, report); err != nil {
+					return err
+				}
+			}
+			return printAnalysis(cmd.OutOrStdout(), report)
+		},
+	}
+	fs := cmd.Flags()
+	fs.IntVar(&blockSize, "block-size", 0, "`tokens` per hash id (default: that of the format, 512 of mooncake_trace)")
+	fs.StringVar(&format, "format", "", "format of the trace (default: what the first record looks like)")
+	fs.StringVar(&output, "output-file", "", "write the analysis as JSON to this `file`; - = standard output")
+	return cmd
+}
+
+func writeAnalysis(name string, report *analysis.Report) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(plainjson.WriteIndent(f, report), f.Close())
+}
+
+// printAnalysis prints an analysis for people.
+func printAnalysis(out io.Writer, r *analysis.Report) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(out, "%s of %s, %s", terminal.Plural(r.Requests, "request"), r.Format, terminal.Plural(r.Sessions.Count, "session"))
+	fmt.Fprintf(out, " of %.2f requests on average and %d at most\n", r.Sessions.MeanTurns, r.Sessions.MaxTurns)
+	if !r.Sessions.Exact {
+		fmt.Fprintln(out, "There are more sessions; these were told apart.")
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(out, "%s with problems left out; aiperfd validate lists them\n", terminal.Plural(int64(r.Skipped), "record"))
+	}
+	fmt.Fprintln(w, "\n\tmean\tsd\tmin\tp25\tp50\tp75\tmax\t")
+	for _, row := range []struct {
+		name  string
+		stats *analysis.Stats
+		unit  float64
+	}{{"input tokens", r.ISL, 1}, {"output tokens", r.OSL, 1}, {"shared tokens", r.Context, 1}, {"other tokens", r.Unique, 1}, {"hit rate, %", r.HitRates, 100}} {
+		if s := row.stats; s != nil {
+			fmt.Fprintf(w, "%s\t", row.name)
+			for _, v := range []float64{s.Mean, s.StdDev, s.Min, s.P25, s.Median, s.P75, s.Max} {
+				fmt.Fprintf(w, "%.1f\t", v*row.unit)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if r.HitRates != nil {
+		fmt.Fprintf(out, "\nPrefix cache without limits: %.1f %% of input tokens in it, hit rate %.1f %%\n", 100*r.CacheableShare, 100*r.HitRate)
+		fmt.Fprintf(out, "Prefixes: %d different ones of blocks of %d tokens; %.1f %% of all occurrences are repeated; %s shared\n",
+			r.UniquePrefixes, r.BlockSize, 100*r.PrefixReuse, terminal.Plural(int64(r.PrefixGroups), "first block"))
+		if r.PrefixRequests < r.Requests {
+			fmt.Fprintf(out, "These are of the first %d requests, since there are more prefixes than are compared.\n", r.PrefixRequests)
+		}
+	}
+	a := r.Arrivals
+	if a == nil {
+		_, err := fmt.Fprintln(out, "\nThe trace has no times.")
+		return err
+	}
+	fmt.Fprintf(out, "\nArrivals: %.2f per second for %.1f s; gaps of %.1f ms on average\n", a.Rate, a.Seconds, a.GapMean)
+	fmt.Fprintf(out, "Index of dispersion of gaps %.2f (Poisson 1), burstiness %.2f (constant -1, Poisson 0)\n", a.GapDispersion, a.Burstiness)
+	for _, c := range a.Counts {
+		fmt.Fprintf(out, "Index of dispersion of counts in %v s: %.2f (Poisson 1)\n", c.Seconds, c.Dispersion)
+	}
+	if a.Disorder > 0 {
+		fmt.Fprintf(out, "%s before those of more than 4,096 records earlier\n", terminal.Plural(a.Disorder, "time"))
+	}
+	return nil
+}
+
+// newValidateTraceCommand checks a file of a trace.
+func newValidateTraceCommand() *cobra.Command {
+	blockSize := 0
+	cmd := &cobra.Command{
+		Use:   "mooncake-trace FILE",
+		Short: "Check a trace in the format of Mooncake",
+		Long: `Check a trace in the format mooncake_trace. All problems are listed with file and
+line, and the exit code is 2 if there are any.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			s, err := trace.NewScanner(cmd.Context(), "mooncake_trace", file.File{Path: args[0]}, blockSize)
+			if err != nil {
+				return exitError{exitUsage, err}
+			}
+			defer func() { err = errors.Join(err, s.Close()) }()
+			out := cmd.OutOrStdout()
+			s.Problem = func(at file.Place, problem string) { fmt.Fprintf(out, "%v: %s\n", at, problem) }
+			var requests int64
+			for {
+				_, err := s.Next()
+				switch {
+				case err == nil:
+					requests++
+				case !errors.Is(err, io.EOF):
+					return exitError{exitUsage, err}
+				case s.Skipped > 0:
+					return exitError{exitUsage, fmt.Errorf("%s with problems, %s without", terminal.Plural(int64(s.Skipped), "record"), terminal.Plural(requests, "record"))}
+				case requests == 0:
+					return exitError{exitUsage, errors.New("no records")}
+				default:
+					_, err := fmt.Fprintf(out, "%s valid\n", terminal.Plural(requests, "record"))
+					return err
+				}
+			}
+		},
+	}
+	cmd.Flags().IntVar(&blockSize, "block-size", 0, "`tokens` per hash id (default 512)")
+	return cmd
+}
