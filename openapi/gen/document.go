@@ -183,6 +183,10 @@ func (g *schemaWriter) values(f *reference.Field) openapi3.SchemaRefs {
 	case reference.KindList:
 		element := g.element(f.Element)
 		list := &openapi3.Schema{Type: types("array"), Items: element, MinItems: uint64(f.MinLength), MaxItems: limit(f.MaxLength)}
+		if f.Has(reference.FormGroups) {
+			groups := &openapi3.Schema{Type: types("object"), AdditionalProperties: openapi3.AdditionalProperties{Schema: inline(list)}}
+			return openapi3.SchemaRefs{inline(list), inline(groups)}
+		}
 		if f.Has(reference.FormElement) {
 			return append(openapi3.SchemaRefs{inline(list)}, g.values(f.Element)...)
 		}

@@ -77,6 +77,8 @@ func forms(path string) []Form {
 		return []Form{FormName}
 	case "benchmark.endpoint.urls", "benchmark.datasets", "benchmark.phases":
 		return []Form{FormElement}
+	case "benchmark.datasets.*.records":
+		return []Form{FormGroups}
 	case "benchmark.endpoint.resetKvCache", "benchmark.endpoint.serverProfiler":
 		return []Form{FormSwitch}
 	case "benchmark.datasets.*.prompts.randomRangeRatio":
