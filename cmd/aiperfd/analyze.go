@@ -27,7 +27,7 @@ The result is printed as text. --output-file writes it as JSON as well, with the
 names of AIPerf; - prints only that.
 
 Memory does not depend on the size of the file. Prefixes are analyzed until
-there are three million different ones; the result says of how many requests
+there are one and a half million different ones; the result says of how many requests
 that was. Up to 524,288 sessions are told apart.`
 
 func newAnalyzeCommand() *cobra.Command {

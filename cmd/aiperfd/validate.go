@@ -31,11 +31,12 @@ func newValidateCommand() *cobra.Command {
 are listed with their location, and the exit code is 2. A valid document is
 printed as it would run, with all defaults and without secrets. --show-defaults
 lists the defaults that depend on other values, with the reason, on standard
-error. The records of the dataset are checked too, all of them, up to 20 problems.
+error. All records of the dataset are checked too; at most 20 problems are
+listed.
 
-With a FORMAT, as mooncake-trace, FILE is a dataset of that format. Without one, a
-folder and a file whose name ends with .jsonl, .csv, .tsv, .parquet or .arrow, with
-.gz or .zst after it, is a dataset, whose format is detected.`,
+With a FORMAT, for example mooncake-trace, FILE is a dataset of that format.
+Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
+.parquet or .arrow (and .gz or .zst), is a dataset whose format is detected.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if name := args[len(args)-1]; len(args) == 2 || isDataset(name) {

@@ -116,7 +116,7 @@ func fieldTexts() []fieldText {
 		{path: d + "rankings.passages", text: "Passages per request."},
 		{path: d + "rankings.passageTokens", text: "Length of a passage.", unit: tokens},
 		{path: d + "rankings.queryTokens", text: "Length of a query.", unit: tokens},
-		{path: d + "synthesis", text: "Changes of a trace. Absent = none."},
+		{path: d + "synthesis", text: "Changes of a trace. Absent = none. The multipliers of prefixes, roots and prompts read the file once more before the run begins, to find the blocks that prompts share."},
 		{path: d + "synthesis.speedupRatio", text: "Factor that divides the timestamps and delays of a trace, together with `replaySpeedup`; 0 is 1.", def: "1"},
 		{path: d + "synthesis.prefixLenMultiplier", def: "1"},
 		{path: d + "synthesis.prefixRootMultiplier", def: "1"},

@@ -51,9 +51,9 @@ type Sessions struct {
 }
 
 // maxPrefixes bounds each of the sets of prefixes, of blocks and of ids, which then takes
-// 32 MiB; maxSessions bounds the sessions that are told apart.
+// 16 MiB; maxSessions bounds the sessions that are told apart.
 const (
-	maxPrefixes = 3 << 20
+	maxPrefixes = 3 << 19
 	maxSessions = 1 << 19
 )
 
