@@ -23,7 +23,7 @@ import (
 )
 
 // keptBytes bounds the texts of blocks that are kept.
-const keptBytes = 6 << 20
+const keptBytes = 4 << 20
 
 // The limits of the search for the text of a block.
 const (

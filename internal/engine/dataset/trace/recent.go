@@ -1,7 +1,7 @@
 package trace
 
 // manyRecent is how many keys a [recent] remembers at least.
-const manyRecent = 1 << 16
+const manyRecent = 1 << 15
 
 // recent is a map that remembers the last keys that were set: at least [manyRecent], at
 // most twice as many.

@@ -203,7 +203,7 @@ func TestProblems(t *testing.T) {
 			"block_size: must be an integer from 1 to 16777216, not 0"},
 		{"bailian_trace", `{"chat_id": 1, "timestamp": true, "input_length": 5, "output_length": 5}`, "timestamp: must be a number of seconds, not negative, not true"},
 		{"bailian_trace", `{"chat_id": 2, "parent_chat_id": 1, "timestamp": 0, "input_length": 5, "output_length": 5}`,
-			"parent_chat_id: no record with the chat_id 1 is among the last 65536 before this one"},
+			"parent_chat_id: no record with the chat_id 1 is among the last 32768 before this one"},
 	}
 	good := map[string]string{
 		"mooncake_trace":  `{"input_length": 5}`,
