@@ -56,6 +56,9 @@ func (x *preparation) openDataset(ctx context.Context, dir string, limit bench.T
 		o.Public.Hub = x.system.hub
 		if tok.Tokenizer != nil {
 			o.Synthetic.Marker = x.plan.FirstTurnMarker(tok.Tokenizer.Count)
+			if n := o.Synthetic.SharedSystem; n > 0 {
+				o.Synthetic.SharedSystem = max(1, n-x.plan.SystemMarker(tok.Tokenizer.Count))
+			}
 		}
 		if err := x.openReader(ctx, &x.data, o, tok.Models); err != nil {
 			return err

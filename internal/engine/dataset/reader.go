@@ -16,8 +16,8 @@ import (
 
 // The bounds of what a reader holds.
 const (
-	aheadBytes = 16 << 20 // conversations that are complete but not yet used
-	keptBytes  = 16 << 20 // conversations that are kept for the next pass
+	aheadBytes = 8 << 20 // conversations that are complete but not yet used
+	keptBytes  = 8 << 20 // conversations that are kept for the next pass
 )
 
 // ReaderOptions configure a [Reader]. Source and Sampling are required.
@@ -36,8 +36,8 @@ type ReaderOptions struct {
 	First func(*bench.Conversation) error
 }
 
-// Reader reads a dataset ahead of its use. It completes conversations on all processors
-// and returns them in their order.
+// Reader reads a dataset ahead of its use. It completes conversations on half of the
+// processors and returns them in their order.
 type Reader struct {
 	o     ReaderOptions
 	used  usage // by the caller of Next
@@ -95,7 +95,7 @@ func (r *Reader) sample() (err error) {
 // start starts the workers.
 func (r *Reader) start(ctx context.Context) {
 	ctx, r.stop = context.WithCancel(ctx)
-	for range runtime.GOMAXPROCS(0) {
+	for range max(1, runtime.GOMAXPROCS(0)/2) { // the others send
 		r.wg.Go(func() { r.work(ctx) })
 	}
 	r.wg.Go(func() {
@@ -237,10 +237,10 @@ func (r *Reader) take() *slot {
 
 // readyTime bounds how long a run waits before it begins until conversations have been
 // read ahead.
-const readyTime = 50 * time.Millisecond
+const readyTime = 25 * time.Millisecond
 
 // Ready waits until as many conversations have been read as are read ahead, but not
-// longer than 50 ms. It returns the first error.
+// longer than 25 ms. It returns the first error.
 func (r *Reader) Ready() error {
 	late := false
 	timer := time.AfterFunc(readyTime, func() {

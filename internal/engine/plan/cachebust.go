@@ -94,16 +94,24 @@ func (b CacheBust) Check(c *bench.Conversation) error {
 }
 
 // FirstTurnMarker returns how many tokens of a synthetic first turn are its marker, to
-// subtract them from the length of the prompt as those of the chat template; 0 without a
-// chat template, or if the marker goes elsewhere.
+// subtract them from the length of the prompt; 0 if the marker goes elsewhere.
 func (p *Plan) FirstTurnMarker(count func(text string) int) int {
 	b, o := p.CacheBust, &p.Dataset.Options
 	inSystem := b.System && (o.System != "" || o.Synthetic.SharedSystem > 0)
 	inContext := !b.Suffix && o.Synthetic.UserContext > 0
-	if !p.Tokens.Template || inSystem || inContext {
+	if inSystem || inContext {
 		return 0
 	}
 	return b.Tokens(count)
+}
+
+// SystemMarker returns how many tokens of a generated system message are its marker, to
+// subtract them from its length; 0 if the marker goes elsewhere.
+func (p *Plan) SystemMarker(count func(text string) int) int {
+	if o := &p.Dataset.Options; !p.CacheBust.System || o.Synthetic.SharedSystem == 0 {
+		return 0
+	}
+	return p.CacheBust.Tokens(count)
 }
 
 // cacheBust compiles where prompts get a marker.

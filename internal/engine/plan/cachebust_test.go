@@ -23,8 +23,7 @@ func TestMarker(t *testing.T) {
 	}
 }
 
-// TestFirstTurnMarker: the length of a marker is subtracted only if the chat template is,
-// and if the first turn has the marker.
+// TestFirstTurnMarker: the length of a marker is subtracted if the first turn has it.
 func TestFirstTurnMarker(t *testing.T) {
 	lengths := []int{11, 11, 11, 12, 12, 12, 12, 12} // mean 11.6
 	for _, tt := range []struct {
@@ -34,7 +33,6 @@ func TestFirstTurnMarker(t *testing.T) {
 		want   int
 	}{
 		{"first turn", "first_turn_prefix", func(*Plan) {}, 12},
-		{"no template", "first_turn_prefix", func(p *Plan) { p.Tokens.Template = false }, 0},
 		{"none", "none", func(*Plan) {}, 0},
 		{"warm-up only", "warmup_isolation_first_turn", func(*Plan) {}, 0},
 		{"no system message", "system_prefix", func(*Plan) {}, 12},
@@ -44,7 +42,7 @@ func TestFirstTurnMarker(t *testing.T) {
 		{"context", "first_turn_prefix", func(p *Plan) { p.Dataset.Options.Synthetic.UserContext = 3 }, 0},
 		{"end of the first turn after a context", "first_turn_suffix", func(p *Plan) { p.Dataset.Options.Synthetic.UserContext = 3 }, 12},
 	} {
-		p := &Plan{CacheBust: newCacheBust(tt.target), Tokens: Tokens{Template: true}}
+		p := &Plan{CacheBust: newCacheBust(tt.target)}
 		tt.change(p)
 		var seen []string
 		got := p.FirstTurnMarker(func(text string) int {
