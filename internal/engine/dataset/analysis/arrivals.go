@@ -20,7 +20,7 @@ type Arrivals struct {
 	// Counts are indices of dispersion of counts: the variance of the arrivals per window
 	// divided by their mean. There are at least ten windows.
 	Counts   []CountDispersion `json:"count_dispersion"`
-	Disorder int64             `json:"out_of_order"` // times before those of more than 4,096 records earlier
+	Disorder int64             `json:"out_of_order"` // times before those of more than 1,024 records earlier
 }
 
 // CountDispersion is the index of dispersion of counts of one length of windows.
@@ -31,7 +31,7 @@ type CountDispersion struct {
 }
 
 // ordered is how many times are held to bring them into order.
-const ordered = 4096
+const ordered = 1024
 
 // windows are the lengths of windows in which arrivals are counted.
 func windows() []time.Duration { return []time.Duration{time.Second, 10 * time.Second, time.Minute} }

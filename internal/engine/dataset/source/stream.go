@@ -18,7 +18,7 @@ import (
 // the conversations have times, those that are earlier.
 const (
 	windowBytes = 8 << 20 // of records
-	windowTimed = 4096    // conversations
+	windowTimed = 1024    // conversations
 )
 
 // maxChecked bounds the files whose records are all checked before the first is used.
