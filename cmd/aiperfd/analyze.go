@@ -14,7 +14,6 @@ import (
 	"aiperfd/internal/app/terminal"
 	"aiperfd/internal/engine/dataset/analysis"
 	"aiperfd/internal/engine/dataset/file"
-	"aiperfd/internal/engine/dataset/trace"
 	"aiperfd/internal/engine/plainjson"
 )
 
@@ -123,47 +122,7 @@ func printAnalysis(out io.Writer, r *analysis.Report) error {
 		fmt.Fprintf(out, "Index of dispersion of counts in %v s: %.2f (Poisson 1)\n", c.Seconds, c.Dispersion)
 	}
 	if a.Disorder > 0 {
-		fmt.Fprintf(out, "%s before those of more than 4,096 records earlier\n", terminal.Plural(a.Disorder, "time"))
+		fmt.Fprintf(out, "%s before those of more than 1,024 records earlier\n", terminal.Plural(a.Disorder, "time"))
 	}
 	return nil
-}
-
-// newValidateTraceCommand checks a file of a trace.
-func newValidateTraceCommand() *cobra.Command {
-	blockSize := 0
-	cmd := &cobra.Command{
-		Use:   "mooncake-trace FILE",
-		Short: "Check a trace in the format of Mooncake",
-		Long: `Check a trace in the format mooncake_trace. All problems are listed with file and
-line, and the exit code is 2 if there are any.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			s, err := trace.NewScanner(cmd.Context(), "mooncake_trace", file.File{Path: args[0]}, blockSize)
-			if err != nil {
-				return exitError{exitUsage, err}
-			}
-			defer func() { err = errors.Join(err, s.Close()) }()
-			out := cmd.OutOrStdout()
-			s.Problem = func(at file.Place, problem string) { fmt.Fprintf(out, "%v: %s\n", at, problem) }
-			var requests int64
-			for {
-				_, err := s.Next()
-				switch {
-				case err == nil:
-					requests++
-				case !errors.Is(err, io.EOF):
-					return exitError{exitUsage, err}
-				case s.Skipped > 0:
-					return exitError{exitUsage, fmt.Errorf("%s with problems, %s without", terminal.Plural(int64(s.Skipped), "record"), terminal.Plural(requests, "record"))}
-				case requests == 0:
-					return exitError{exitUsage, errors.New("no records")}
-				default:
-					_, err := fmt.Fprintf(out, "%s valid\n", terminal.Plural(requests, "record"))
-					return err
-				}
-			}
-		},
-	}
-	cmd.Flags().IntVar(&blockSize, "block-size", 0, "`tokens` per hash id (default 512)")
-	return cmd
 }

@@ -23,7 +23,7 @@ import (
 )
 
 func newValidateCommand() *cobra.Command {
-	showDefaults := false
+	showDefaults, blockSize := false, 0
 	cmd := &cobra.Command{
 		Use:   "validate [FORMAT] FILE",
 		Short: "Check a benchmark document, or a dataset",
@@ -40,7 +40,7 @@ Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if name := args[len(args)-1]; len(args) == 2 || isDataset(name) {
-				return validateDataset(cmd, strings.Join(args[:len(args)-1], ""), name)
+				return validateDataset(cmd, strings.Join(args[:len(args)-1], ""), name, blockSize)
 			}
 			data, err := readInput(cmd.InOrStdin(), args[0])
 			if err != nil {
@@ -70,7 +70,7 @@ Without one, a folder, or a file whose name ends with .jsonl, .csv, .tsv,
 			return plainjson.WriteIndent(cmd.OutOrStdout(), compat.Resolved(doc))
 		},
 	}
-	cmd.AddCommand(newValidateTraceCommand())
+	cmd.Flags().IntVar(&blockSize, "block-size", 0, "`tokens` per hash id of a trace (default: that of the format)")
 	cmd.Flags().BoolVar(&showDefaults, "show-defaults", false, "list the defaults that depend on other values, with the reason")
 	return cmd
 }
@@ -88,7 +88,7 @@ func isDataset(name string) bool {
 }
 
 // validateDataset checks a dataset; an empty format is detected.
-func validateDataset(cmd *cobra.Command, format, name string) error {
+func validateDataset(cmd *cobra.Command, format, name string, blockSize int) error {
 	f := file.File{Path: name}
 	if f.IsPipe() {
 		return exitError{exitUsage, fmt.Errorf("%s: can be read only once, so that nothing is left for a run", name)}
@@ -102,7 +102,7 @@ func validateDataset(cmd *cobra.Command, format, name string) error {
 			continue
 		}
 		open := func(name string) (io.ReadCloser, error) { return os.Open(name) }
-		d, err := checkDataset(cmd, kind, dataset.Options{Options: source.Options{File: f, Open: open}})
+		d, err := checkDataset(cmd, kind, dataset.Options{Options: source.Options{File: f, Open: open, BlockSize: blockSize}})
 		if err == nil {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of format %s\n", name, terminal.Plural(int64(d.Entries), "conversation"), format)
 		}

@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"aiperfd/internal/engine/dataset/file"
+	"aiperfd/internal/engine/dataset/source"
 	"aiperfd/internal/engine/dataset/trace"
 )
 
@@ -85,7 +86,7 @@ const rateSteps = 60_000
 func Analyze(ctx context.Context, in file.File, format string, blockSize int) (*Report, error) {
 	if format == "" {
 		var err error
-		if format, err = trace.Detect(ctx, in); err != nil {
+		if format, _, err = source.Detect(ctx, in, "", trace.Formats()); err != nil {
 			return nil, err
 		}
 	}

@@ -112,8 +112,8 @@ func TestHistogram(t *testing.T) {
 func TestProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                   "no records",
-		`{"text": "x"}`:      "the first record is not one of a known format; name it: mooncake_trace, bailian_trace, burst_gpt_trace, baseten_trace",
-		`{"input_length": 5`: "the first record is not one of a known format",
+		`{"text": "x"}`:      "looks like none of mooncake_trace (",
+		`{"input_length": 5`: "t.jsonl:1: must be a JSON object",
 	} {
 		_, err := Analyze(t.Context(), file.File{Path: "t.jsonl", FS: fstest.MapFS{"t.jsonl": {Data: []byte(text)}}}, "", 0)
 		if err == nil || !strings.Contains(err.Error(), want) {
