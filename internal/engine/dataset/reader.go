@@ -75,7 +75,7 @@ func NewReader(ctx context.Context, o ReaderOptions) (*Reader, error) {
 	if o.Need > 0 {
 		r.left = o.Need
 	}
-	if indexed, ok := o.Source.(source.Indexed); !ok || o.Need == 0 || o.Need > int64(indexed.Len()) || o.Sampling == "random" {
+	if indexed, ok := o.Source.(source.Indexed); !o.Once && (!ok || o.Need == 0 || o.Need > int64(indexed.Len()) || o.Sampling == "random") {
 		r.room = keptBytes
 	}
 	r.changed.L = &r.mu
