@@ -26,7 +26,7 @@ type ReaderOptions struct {
 	Sampling string // name of a row of [Samplings]
 	Seed     bench.Seed
 	Ahead    int   // conversations that are completed ahead, ≥ 1
-	Need     int64 // conversations that will be used at most; 0 = without bound
+	Need     int64 // conversations that will probably be used; more are read only when they are; 0 = unknown
 	Once     bool  // there is one pass, in the order of the dataset
 	// Check is called for every conversation that is complete, by several goroutines;
 	// its error ends the reading. nil = nothing is checked.
@@ -51,7 +51,7 @@ type Reader struct {
 	bytes   int           // guarded by mu; of the complete ones in the queue
 	kept    map[int]*slot // guarded by mu; by number
 	room    int           // guarded by mu; bytes that kept may grow by
-	left    int64         // guarded by mu; conversations that are still needed; <0 = without bound
+	left    int64         // guarded by mu; conversations to read without being asked; <0 = without bound
 	reading bool          // guarded by mu; a worker reads the next entry
 	ended   bool          // guarded by mu; no more entries are read
 }
@@ -144,16 +144,10 @@ func (r *Reader) work(ctx context.Context) {
 func (r *Reader) claim(ctx context.Context) (*slot, source.Entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for !r.ended && (r.reading || len(r.queue) >= r.o.Ahead || r.bytes >= aheadBytes && len(r.queue) > 0) {
+	for !r.ended && (r.reading || r.left == 0 || len(r.queue) >= r.o.Ahead || r.bytes >= aheadBytes && len(r.queue) > 0) {
 		r.changed.Wait()
 	}
 	if r.ended {
-		return nil, source.Entry{}, false
-	}
-	if r.left == 0 {
-		r.ended = true
-		r.queue = append(r.queue, &slot{err: io.EOF, complete: true})
-		r.changed.Broadcast()
 		return nil, source.Entry{}, false
 	}
 	r.reading = true
@@ -221,6 +215,10 @@ func (r *Reader) take() *slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.queue) == 0 || !r.queue[0].complete {
+		if len(r.queue) == 0 && r.left == 0 && !r.reading {
+			r.left = 1
+			r.changed.Broadcast()
+		}
 		r.changed.Wait()
 	}
 	s := r.queue[0]
@@ -260,7 +258,7 @@ func (r *Reader) Ready() error {
 			}
 			complete++
 		}
-		if late || complete == len(r.queue) && (r.ended || complete >= r.o.Ahead || r.bytes >= aheadBytes) {
+		if late || complete == len(r.queue) && (r.ended || r.left == 0 || complete >= r.o.Ahead || r.bytes >= aheadBytes) {
 			return nil
 		}
 		r.changed.Wait()

@@ -134,19 +134,17 @@ func TestReaderKeeps(t *testing.T) {
 	})
 }
 
-// With a known need, reading ends after it.
+// With a known need, only what is used beyond it is read.
 func TestReaderNeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCounted(100, 1)
 		r := openReader(t, t.Context(), ReaderOptions{Source: s, Ahead: 50, Need: 7})
-		ids(t, r, 7)
-		for range 2 {
-			if _, err := r.Next(); !errors.Is(err, io.EOF) {
-				t.Errorf("error after the last = %v, want EOF", err)
+		for used := range int64(10) {
+			time.Sleep(time.Second)
+			if n := s.made.Load(); n != max(7, used) {
+				t.Errorf("after %d: %d conversations were made, want %d", used, n, max(7, used))
 			}
-		}
-		if n := s.made.Load(); n != 7 {
-			t.Errorf("%d conversations were made, want 7", n)
+			ids(t, r, 1)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)

@@ -44,7 +44,7 @@ type decision struct {
 
 // startSession allows one more session together with its first request, if it sends one.
 func (s *scheduler) startSession() bool {
-	if s.closed() {
+	if s.exhausted() || s.enough() { // the last session may be in hand when the dataset has run dry
 		return false
 	}
 	s.started++
@@ -130,8 +130,11 @@ func (s *scheduler) exhausted() bool {
 
 // closed reports whether no session will ever be allowed again.
 func (s *scheduler) closed() bool {
-	return s.exhausted() || (s.dry && len(s.backlog) == 0) || (s.sessions > 0 && s.started >= s.sessions)
+	return s.exhausted() || (s.dry && len(s.backlog) == 0) || s.enough()
 }
+
+// enough reports whether the bound of sessions is reached.
+func (s *scheduler) enough() bool { return s.sessions > 0 && s.started >= s.sessions }
 
 // finished reports whether no arrival is needed any more.
 func (s *scheduler) finished() bool {

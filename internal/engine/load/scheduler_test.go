@@ -132,3 +132,15 @@ func describe(s *scheduler, d decision) string {
 	}
 	return text
 }
+
+// A session that was drawn before the dataset ran dry may still start.
+func TestLastSession(t *testing.T) {
+	s := scheduler{requests: 5}
+	if !s.startSession() {
+		t.Fatal("the first session was refused")
+	}
+	s.runDry(false)
+	if !s.closed() || !s.startSession() || s.started != 2 {
+		t.Errorf("closed %t, %d sessions started; want 2", s.closed(), s.started)
+	}
+}
