@@ -16,6 +16,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
@@ -138,7 +139,7 @@ func checkUnsupported(t *testing.T, argv, want []string) {
 	var got []string
 	for _, p := range problems {
 		named, _, ok := strings.Cut(p.Detail, ": ")
-		if p.Code != config.CodeUnsupported || !ok || !strings.Contains(p.Detail, "not supported") {
+		if p.Code != problem.CodeUnsupported || !ok || !strings.Contains(p.Detail, "not supported") {
 			t.Errorf("refused for another reason: %+v", p)
 		}
 		got = append(got, named)
@@ -150,9 +151,9 @@ func checkUnsupported(t *testing.T, argv, want []string) {
 	}
 }
 
-func problemsOf(t *testing.T, err error) []config.Problem {
+func problemsOf(t *testing.T, err error) []problem.Problem {
 	t.Helper()
-	var invalid *config.Invalid
+	var invalid *problem.Invalid
 	if err != nil && !errors.As(err, &invalid) {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func TestAIPerfDocuments(t *testing.T) {
 			doc, _, err := config.Load(row.Document, config.LoadOptions{Choices: plan.Choices(), LookupEnv: func(string) (string, bool) { return "", false }})
 			var got []string
 			for _, p := range problemsOf(t, err) {
-				if p.Code != config.CodeUnsupported {
+				if p.Code != problem.CodeUnsupported {
 					t.Errorf("refused for another reason: %+v", p)
 				}
 				value, feature, _ := strings.Cut(p.Detail, ": not supported by aiperfd yet")

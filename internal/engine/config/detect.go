@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
 )
 
@@ -40,7 +41,7 @@ func (f filler) detect(d *Dataset, path string) {
 	if err != nil {
 		f.failed[path+".format"] = true
 		place := f.where(at)
-		f.Fail(place, CodeRequired, "%s: %v", Label(place), err)
+		f.Fail(place, problem.CodeRequired, "%s: %v", problem.Label(place), err)
 		return
 	}
 	d.Format = found.Format

@@ -4,6 +4,7 @@ import (
 	"net/textproto"
 	"strings"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -25,13 +26,13 @@ func (h *Headers) decode(f field, n *tree.Node) bool {
 		switch {
 		case !ok:
 		case !validHeaderName(m.Name):
-			f.Fail(m.Place, CodeOutOfRange, "%q is not a header name", Clip(m.Name))
+			f.Fail(m.Place, problem.CodeOutOfRange, "%q is not a header name", problem.Clip(m.Name))
 		case !validHeaderValue(value):
-			f.Fail(m.Place, CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
+			f.Fail(m.Place, problem.CodeOutOfRange, "%s: the value contains characters that are not allowed in a header", m.Name)
 		case seen[name]:
-			f.Fail(m.Place, CodeConflict, "the header %s is given twice", m.Name)
+			f.Fail(m.Place, problem.CodeConflict, "the header %s is given twice", m.Name)
 		case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection":
-			f.Fail(m.Place, CodeNotAllowed, "the header %s is set by the HTTP client", name)
+			f.Fail(m.Place, problem.CodeNotAllowed, "the header %s is set by the HTTP client", name)
 		default:
 			(*h)[m.Name] = NewSecret(value)
 		}
@@ -74,7 +75,7 @@ func (p *Params) decode(f field, n *tree.Node) bool {
 		switch {
 		case !ok:
 		case m.Name == "":
-			f.Fail(m.Place, CodeOutOfRange, "a URL parameter needs a name")
+			f.Fail(m.Place, problem.CodeOutOfRange, "a URL parameter needs a name")
 		case value == "":
 			(*p)[m.Name] = Secret{} // "name=" is sent
 		default:

@@ -14,13 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
 )
 
 var compareDocuments = cmp.Options{cmpopts.IgnoreUnexported(Document{}), cmpopts.EquateEmpty()}
 
-func mustLoad(t testing.TB, doc string, o LoadOptions) (*Document, []Problem) {
+func mustLoad(t testing.TB, doc string, o LoadOptions) (*Document, []problem.Problem) {
 	t.Helper()
 	d, warnings, err := Load([]byte(doc), o)
 	if err != nil {
@@ -324,13 +325,14 @@ func TestUnsupportedFields(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s.%s: %v", path, f.Name, err)
 			}
-			l := newDecoder(newLoader(&Report{}, LoadOptions{}))
+			l := newDecoder(newLoader(&problem.Report{}, LoadOptions{}))
 			l.unsupported(off, f)
-			if len(l.problems)+len(l.warnings) > 0 {
-				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.Name, l.problems, l.warnings)
+			if err := l.Err(); err != nil || len(l.Warnings()) > 0 {
+				t.Errorf("%s.%s: its own default is refused: %v %v", path, f.Name, err, l.Warnings())
 			}
 			l.unsupported(&tree.Node{Shape: tree.Number, Scalar: "977"}, f)
-			if len(l.problems)+len(l.warnings) != 1 {
+			invalid, _ := errors.AsType[*problem.Invalid](l.Err())
+			if found := len(l.Warnings()); invalid == nil && found != 1 || invalid != nil && found+len(invalid.Problems) != 1 {
 				t.Errorf("%s.%s: 977 is accepted without a problem", path, f.Name)
 			}
 		}
@@ -354,7 +356,7 @@ func TestMalformedIsNotInvalid(t *testing.T) {
 	if err == nil || err.Error() != "read configuration: line 1, column 15: unexpected end of the document" {
 		t.Errorf("error = %v", err)
 	}
-	if _, ok := errors.AsType[*Invalid](err); ok {
+	if _, ok := errors.AsType[*problem.Invalid](err); ok {
 		t.Error("a syntax error is *Invalid")
 	}
 }

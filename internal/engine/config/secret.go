@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/redact"
 )
@@ -92,7 +93,7 @@ func (s *Secret) decode(f field, n *tree.Node) bool {
 func (d *decoder) secretText(n *tree.Node, path string) (string, bool) {
 	if !n.IsText() {
 		d.failed[path] = true
-		d.Fail(n.Place, CodeWrongType, "%s: must be a string", Label(n.Place))
+		d.Fail(n.Place, problem.CodeWrongType, "%s: must be a string", problem.Label(n.Place))
 		return "", false
 	}
 	if d.options.Stored {
@@ -100,7 +101,7 @@ func (d *decoder) secretText(n *tree.Node, path string) (string, bool) {
 	}
 	if strings.Contains(n.Scalar, redact.Placeholder) || strings.Contains(strings.ToLower(n.Scalar), "%3credacted%3e") {
 		d.failed[path] = true
-		d.Fail(n.Place, CodeRedacted, "%s: contains a redaction placeholder; give the actual value", Label(n.Place))
+		d.Fail(n.Place, problem.CodeRedacted, "%s: contains a redaction placeholder; give the actual value", problem.Label(n.Place))
 		return "", false
 	}
 	d.doc.injected = append(d.doc.injected, n.Secrets...)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/config"
+	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -36,7 +37,7 @@ func someChoices() config.Choices {
 	}
 }
 
-func mustLoad(t testing.TB, doc string, o config.LoadOptions) (*config.Document, []config.Problem) {
+func mustLoad(t testing.TB, doc string, o config.LoadOptions) (*config.Document, []problem.Problem) {
 	t.Helper()
 	d, warnings, err := config.Load([]byte(doc), o)
 	if err != nil {
@@ -78,7 +79,7 @@ func TestResolvedLoadsAgain(t *testing.T) {
 				t.Errorf("Resolved changed:\n%s\n%s", shown, again)
 			}
 			for _, w := range warnings {
-				if w.Code != config.CodeShortRun {
+				if w.Code != problem.CodeShortRun {
 					t.Errorf("warning %v", w)
 				}
 			}
