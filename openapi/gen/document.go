@@ -186,6 +186,11 @@ func (g *schemaWriter) values(f *reference.Field) openapi3.SchemaRefs {
 		if f.Has(reference.FormElement) {
 			return append(openapi3.SchemaRefs{inline(list)}, g.values(f.Element)...)
 		}
+		if f.Has(reference.FormPools) {
+			pool := inline(&openapi3.Schema{Type: types("array"), Items: element})
+			pools := &openapi3.Schema{Type: types("object"), AdditionalProperties: openapi3.AdditionalProperties{Schema: pool}}
+			return openapi3.SchemaRefs{inline(list), inline(pools)}
+		}
 		return openapi3.SchemaRefs{inline(list)}
 	case reference.KindMap:
 		return openapi3.SchemaRefs{inline(&openapi3.Schema{

@@ -104,6 +104,7 @@ func kind(f *reference.Field) string {
 	}{
 		{f.Has(reference.FormList), ", or its items"},
 		{f.Has(reference.FormElement), ", or one " + element(f)},
+		{f.Has(reference.FormPools), ", or object of lists"},
 		{f.Element != nil && f.Element.Has(reference.FormName), " or name"},
 		{f.Element != nil && f.Element.Has(reference.FormScalar), ", number or boolean"},
 		{f.Has(reference.FormSwitch) || f.Has(reference.FormBoolean), ", or boolean"},
@@ -152,8 +153,10 @@ func accepts(f *reference.Field) string {
 	}
 	var parts []string
 	switch {
-	case len(of.Choices) > 12:
+	case of.Path == "benchmark.endpoint.type":
 		parts = append(parts, "a type of [endpoints](endpoints.md)")
+	case of.Path == "benchmark.datasets.*.format":
+		parts = append(parts, "a format of [datasets](datasets.md)")
 	case len(of.Choices) > 0:
 		parts = append(parts, codes(of.Choices))
 	}

@@ -78,6 +78,7 @@ const (
 	FormScalar              // of a text: a number or a boolean
 	FormBoolean             // of a choice: true and false, see the text
 	FormNumber              // of an object: a number or its text
+	FormPools               // of a list: an object of such lists
 )
 
 // Unsupported is a member that AIPerf's document has and this one accepts only with

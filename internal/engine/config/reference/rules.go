@@ -85,6 +85,8 @@ func forms(path string) []Form {
 		return []Form{FormScalar}
 	case "benchmark.client.certify":
 		return []Form{FormBoolean}
+	case "benchmark.datasets.*.records":
+		return []Form{FormPools}
 	}
 	return nil
 }
