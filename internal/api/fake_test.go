@@ -18,6 +18,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/metric"
+	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/sketch"
 	"aiperfd/internal/engine/verdict"
 	"aiperfd/internal/run"
@@ -272,7 +273,7 @@ func testSnapshot(final bool) *run.Snapshot {
 		st.SentEnd, st.RequestsEnd, st.RecordsEnd = 40*time.Second, 43*time.Second, 43*time.Second
 		counters.Success, counters.Errors = 497, map[bench.Class]int64{bench.Overloaded: 3}
 		s.Wall, s.State, s.Final, s.Exported, s.End = epoch.Add(44*time.Second), bench.StateCompleted, true, true, epoch.Add(43*time.Second)
-		s.Errors = []metric.ErrorGroup{{Class: bench.Overloaded, Status: 503, Type: "Service Unavailable", Example: "overloaded", Count: 3}}
+		s.Errors = []errorgroup.Group{{Class: bench.Overloaded, Status: 503, Type: "Service Unavailable", Example: "overloaded", Count: 3}}
 	}
 	s.Client, s.Stream = testClient(), &verdict.Stream{
 		Class: verdict.PerToken, Message: "about one token an event", Streams: 119, Events: 2000, Gaps: 1881, EventsPerRead: 1,
