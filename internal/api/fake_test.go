@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/bench"
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/metric"
 	"aiperfd/internal/engine/metric/errorgroup"
 	"aiperfd/internal/engine/sketch"
@@ -328,7 +329,7 @@ func fakeLoad(data []byte, format config.Format) (*config.Document, []problem.Pr
 		}}
 	}
 	doc := &config.Document{Metadata: config.Metadata{Name: string(format)}}
-	doc.Benchmark.Endpoint.APIKey = config.NewSecret(canary)
+	doc.Benchmark.Endpoint.APIKey = secret.New(canary)
 	return doc, []problem.Problem{{Pointer: "#/benchmark/artifacts/dir", Code: "server-owned", Detail: "ignored"}}, nil
 }
 

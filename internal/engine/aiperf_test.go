@@ -17,6 +17,7 @@ import (
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/flags"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/plan"
 	"aiperfd/internal/run"
 )
@@ -219,7 +220,7 @@ func cutShort(b *config.Benchmark) {
 	}
 	b.Datasets[0].Entries = min(b.Datasets[0].Entries, 2)
 	for i, u := range b.Endpoint.URLs { // certificates are no part of this
-		b.Endpoint.URLs[i] = config.NewURL(strings.Replace(u.Reveal(), "https://", "http://", 1))
+		b.Endpoint.URLs[i] = secret.NewURL(strings.Replace(u.Reveal(), "https://", "http://", 1))
 	}
 }
 

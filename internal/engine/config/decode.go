@@ -8,8 +8,10 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
+	"aiperfd/internal/engine/redact"
 	"aiperfd/internal/engine/suggest"
 )
 
@@ -174,9 +176,14 @@ func (d *decoder) value(n *tree.Node, v reflect.Value, tag reflect.StructTag, pa
 	}
 	f := field{d, path, tag}
 	ok := false
-	if own, is := reflect.TypeAssert[decodable](v.Addr()); is {
-		ok = own.decode(f, n)
-	} else {
+	switch to := v.Addr().Interface().(type) {
+	case decodable:
+		ok = to.decode(f, n)
+	case *secret.Text:
+		ok = f.secret(n, to)
+	case *secret.URL:
+		ok = f.url(n, to)
+	default:
 		ok = f.plain(n, v)
 	}
 	if ok {
@@ -229,6 +236,50 @@ func (f field) list(n *tree.Node, v reflect.Value) bool {
 		f.value(item, v.Index(i), "", at) // the rules in the tag are for the list
 	}
 	return true
+}
+
+// secret reads a text.
+func (f field) secret(n *tree.Node, to *secret.Text) bool {
+	v, ok := f.secretText(n, f.path)
+	*to = secret.New(v)
+	return ok
+}
+
+// url reads a base URL, or the URL of a proxy if that is the form of the field.
+func (f field) url(n *tree.Node, to *secret.URL) bool {
+	raw, ok := f.secretText(n, f.path)
+	if !ok {
+		return false
+	}
+	parse := secret.ParseURL
+	if f.tag.Get("form") == "proxy" {
+		parse = secret.ParseProxy
+	}
+	u, requirement := parse(raw)
+	if requirement != "" {
+		return f.invalid(n, requirement)
+	}
+	*to = u
+	return true
+}
+
+// secretText reads a text that may be secret and is not a placeholder.
+func (d *decoder) secretText(n *tree.Node, path string) (string, bool) {
+	if !n.IsText() {
+		d.failed[path] = true
+		d.Fail(n.Place, problem.CodeWrongType, "%s: must be a string", problem.Label(n.Place))
+		return "", false
+	}
+	if d.options.Stored {
+		return strings.ReplaceAll(n.Scalar, redact.Placeholder, "redacted"), true
+	}
+	if strings.Contains(n.Scalar, redact.Placeholder) || strings.Contains(strings.ToLower(n.Scalar), "%3credacted%3e") {
+		d.failed[path] = true
+		d.Fail(n.Place, problem.CodeRedacted, "%s: contains a redaction placeholder; give the actual value", problem.Label(n.Place))
+		return "", false
+	}
+	d.doc.injected = append(d.doc.injected, n.Secrets...)
+	return n.Scalar, true
 }
 
 // integer accepts 10, 10.0 and 1e1.

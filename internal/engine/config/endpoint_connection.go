@@ -9,6 +9,7 @@ import (
 
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/sandbox"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -83,7 +84,7 @@ func (c endpointRules) readKey() {
 	case key == "":
 		c.FailValue(c.at(path), problem.CodeRequired, "the file contains no key")
 	default:
-		e.APIKey = NewSecret(key)
+		e.APIKey = secret.New(key)
 	}
 }
 
@@ -122,7 +123,7 @@ func (c endpointRules) checkTLS() {
 	if t.ServerName != nil && strings.ContainsFunc(*t.ServerName, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) {
 		c.FailValue(c.at(path+".serverName"), problem.CodeOutOfRange, "must be a host name")
 	}
-	if secure := slices.ContainsFunc(e.URLs, func(u URL) bool { return hasScheme(u, "https") }); *t != (TLS{}) && !secure {
+	if secure := slices.ContainsFunc(e.URLs, func(u secret.URL) bool { return hasScheme(u, "https") }); *t != (TLS{}) && !secure {
 		at := c.where(path)
 		c.Warn(at, problem.CodeNoEffect, "%s: no URL is https", problem.Label(at))
 	}
@@ -135,7 +136,7 @@ func (c endpointRules) checkRoute() {
 	if socket {
 		c.checkSocket(c.at(endpointPath+".unixSocket"), *e.UnixSocket)
 	}
-	proxied := !e.Proxy.Equal(URL{}) || e.ProxyFromEnv
+	proxied := !e.Proxy.Equal(secret.URL{}) || e.ProxyFromEnv
 	for i, u := range e.URLs {
 		if !hasScheme(u, "http+unix") {
 			continue
@@ -155,7 +156,7 @@ func (c endpointRules) checkRoute() {
 		socket = true
 	}
 	switch proxy := endpointPath + ".proxy"; {
-	case e.ProxyFromEnv && !e.Proxy.Equal(URL{}):
+	case e.ProxyFromEnv && !e.Proxy.Equal(secret.URL{}):
 		c.conflict(proxy, "conflicts with proxyFromEnv; use only one of them")
 	case proxied && socket:
 		c.conflict(proxy, "a Unix socket cannot be reached through a proxy")
@@ -173,8 +174,8 @@ func (c endpointRules) checkRoute() {
 func (c endpointRules) checkVersion() {
 	e := c.endpoint
 	const path = endpointPath + ".httpVersion"
-	secure := slices.ContainsFunc(e.URLs, func(u URL) bool { return hasScheme(u, "https") })
-	plain := slices.ContainsFunc(e.URLs, func(u URL) bool { return !hasScheme(u, "https") })
+	secure := slices.ContainsFunc(e.URLs, func(u secret.URL) bool { return hasScheme(u, "https") })
+	plain := slices.ContainsFunc(e.URLs, func(u secret.URL) bool { return !hasScheme(u, "https") })
 	switch {
 	case e.HTTPVersion == "h2c" && secure:
 		c.conflict(path, "h2c is HTTP/2 without TLS; for https URLs use 2")
@@ -197,7 +198,7 @@ func (c endpointRules) environmentProxies() {
 	}
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
 		if value, ok := c.options.LookupEnv(name); ok && value != "" {
-			c.doc.injected = append(c.doc.injected, urlSecrets(value)...)
+			c.doc.injected = append(c.doc.injected, secret.NewURL(value).Secrets()...)
 		}
 	}
 }
@@ -227,7 +228,7 @@ func (c endpointRules) checkServerCalls() {
 	}
 }
 
-func hasScheme(u URL, scheme string) bool {
+func hasScheme(u secret.URL, scheme string) bool {
 	s, _, _ := strings.Cut(u.Reveal(), "://")
 	return strings.EqualFold(s, scheme)
 }

@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
 
 // Headers are the headers of every request: name, as the user wrote it → value.
-type Headers map[string]Secret
+type Headers map[string]secret.Text
 
 // decode reads an object; names are kept as written.
 func (h *Headers) decode(f field, n *tree.Node) bool {
@@ -34,7 +35,7 @@ func (h *Headers) decode(f field, n *tree.Node) bool {
 		case name == "Host" || name == "Content-Length" || name == "Transfer-Encoding" || name == "Connection":
 			f.Fail(m.Place, problem.CodeNotAllowed, "the header %s is set by the HTTP client", name)
 		default:
-			(*h)[m.Name] = NewSecret(value)
+			(*h)[m.Name] = secret.New(value)
 		}
 		seen[name] = true
 	}
@@ -57,7 +58,7 @@ func validHeaderValue(s string) bool {
 }
 
 // Params are the query parameters of every request: name → value.
-type Params map[string]Secret
+type Params map[string]secret.Text
 
 // decode reads an object; values may be numbers and booleans too.
 func (p *Params) decode(f field, n *tree.Node) bool {
@@ -77,9 +78,9 @@ func (p *Params) decode(f field, n *tree.Node) bool {
 		case m.Name == "":
 			f.Fail(m.Place, problem.CodeOutOfRange, "a URL parameter needs a name")
 		case value == "":
-			(*p)[m.Name] = Secret{} // "name=" is sent
+			(*p)[m.Name] = secret.Text{} // "name=" is sent
 		default:
-			(*p)[m.Name] = NewSecret(value)
+			(*p)[m.Name] = secret.New(value)
 		}
 	}
 	return true

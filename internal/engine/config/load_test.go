@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 	"aiperfd/internal/engine/config/unsupported"
 )
@@ -82,12 +83,12 @@ benchmark:
 		Benchmark: Benchmark{
 			Models: Models{Strategy: "weighted", Items: []Model{{"a", new(0.25)}, {"b", new(0.75)}}},
 			Endpoint: Endpoint{
-				URLs: []URL{NewURL("http://h1"), NewURL("https://h2/v1")}, URLStrategy: "round_robin", Type: "completions", Path: new(""),
-				APIKey: NewSecret("k"), Timeout: 300, ConnectTimeout: 3, FirstByteTimeout: 60, IdleTimeout: 2, Streaming: true,
+				URLs: []secret.URL{secret.NewURL("http://h1"), secret.NewURL("https://h2/v1")}, URLStrategy: "round_robin", Type: "completions", Path: new(""),
+				APIKey: secret.New("k"), Timeout: 300, ConnectTimeout: 3, FirstByteTimeout: 60, IdleTimeout: 2, Streaming: true,
 				URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
 				WaitForModelInterval: 5, WaitForModelMode: "inference",
 				ConnectionReuse: "sticky-user-sessions", UseLegacyMaxTokens: true, UseServerTokenCount: true, Preconnect: true, StreamUsage: true,
-				Headers: map[string]Secret{"X-Tenant": NewSecret("blue")}, SessionHeader: new("X-S"),
+				Headers: map[string]secret.Text{"X-Tenant": secret.New("blue")}, SessionHeader: new("X-S"),
 				Extra: NewObject(Member{"z", json.RawMessage("1.50")}, Member{"a", json.RawMessage(`{"c":[1,null],"b":"x"}`)}),
 			},
 			Datasets: []Dataset{{
@@ -127,7 +128,7 @@ func TestLoadDefaults(t *testing.T) {
 	got, _ := mustLoad(t, `{"benchmark": {"model": "org/m", "phases": {"duration": 60}}}`, LoadOptions{Choices: someChoices()})
 	want := Benchmark{
 		Models: Models{Strategy: "round_robin", Items: []Model{{Name: "org/m"}}},
-		Endpoint: Endpoint{URLs: []URL{NewURL("http://localhost:8000")}, URLStrategy: "round_robin", Type: "chat", Timeout: 21600,
+		Endpoint: Endpoint{URLs: []secret.URL{secret.NewURL("http://localhost:8000")}, URLStrategy: "round_robin", Type: "chat", Timeout: 21600,
 			URLAffinity: "session", AuthStyle: "type", HTTPVersion: "1.1", AffinityHeaders: []string{"X-Session-Affinity"},
 			WaitForModelInterval: 5, WaitForModelMode: "inference",
 			ConnectTimeout: 10, ConnectionReuse: "pooled", Preconnect: true, StreamUsage: true, TLSVerify: true},

@@ -11,6 +11,7 @@ import (
 
 	"aiperfd/internal/engine/config"
 	"aiperfd/internal/engine/config/problem"
+	"aiperfd/internal/engine/config/secret"
 	"aiperfd/internal/engine/config/tree"
 )
 
@@ -174,7 +175,7 @@ func TestConnectionRoundTrip(t *testing.T) {
 	d, _ := mustLoad(t, document, config.LoadOptions{Choices: someChoices()})
 	again, _ := mustLoad(t, `{"benchmark": `+string(encode(Resolved(d)))+`}`, config.LoadOptions{Choices: someChoices()})
 	again.Benchmark.Endpoint.Headers = nil // an empty object
-	if diff := cmp.Diff(d.Benchmark.Endpoint, again.Benchmark.Endpoint, cmp.Comparer(config.Secret.Equal), cmp.Comparer(config.URL.Equal), cmp.AllowUnexported(config.Object{})); diff != "" {
+	if diff := cmp.Diff(d.Benchmark.Endpoint, again.Benchmark.Endpoint, cmp.Comparer(secret.Text.Equal), cmp.Comparer(secret.URL.Equal), cmp.AllowUnexported(config.Object{})); diff != "" {
 		t.Errorf("read again (-first +second):\n%s", diff)
 	}
 	if e := d.Benchmark.Endpoint; e.ResetKVCache == nil || e.ServerProfiler == nil || e.HTTPVersion != "2" || e.TLS.MinVersion != "1.3" || len(e.AffinityHeaders) != 0 {
