@@ -8,6 +8,7 @@ import (
 	"aiperfd/internal/engine/config/problem"
 	"aiperfd/internal/engine/config/shorthand"
 	"aiperfd/internal/engine/config/tree"
+	"aiperfd/internal/engine/config/variable"
 	"aiperfd/internal/engine/plainjson"
 )
 
@@ -118,7 +119,9 @@ func Read(data []byte, o LoadOptions) (*Draft, error) {
 	if root.Shape != tree.Object {
 		return nil, &Malformed{Line: root.Line, Column: root.Column, Detail: "a document must be an object, not " + root.Shape.String()}
 	}
-	substitute(root, o, &d.Report)
+	variable.Expand(root, variable.Options{
+		Untrusted: o.Untrusted, AllowEnv: o.AllowEnv, LookupEnv: o.LookupEnv, LookupSecret: o.LookupSecret,
+	}, &d.Report)
 	d.Root = shorthand.Expand(root, shorthandReporter{&d.Report})
 	return d, nil
 }

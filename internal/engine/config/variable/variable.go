@@ -1,4 +1,5 @@
-package config
+// Package variable replaces references to environment variables and secrets in a document.
+package variable
 
 import (
 	"slices"
@@ -9,12 +10,22 @@ import (
 	"aiperfd/internal/engine/config/tree"
 )
 
-// substitute replaces ${NAME}, ${NAME:default} and ${secret:NAME} in every text
+// Options say what a reference can stand for.
+type Options struct {
+	Untrusted bool     // only the variables of AllowEnv
+	AllowEnv  []string // names
+	// LookupEnv gives environment variables; nil = none is set.
+	LookupEnv func(name string) (string, bool)
+	// LookupSecret gives secrets for ${secret:NAME}; nil = not supported.
+	LookupSecret func(name string) (string, bool)
+}
+
+// Expand replaces ${NAME}, ${NAME:default} and ${secret:NAME} in every text
 // below root. A text that is one substitution as a whole takes the type of what
 // it becomes: boolean, number or text. Texts with {{ … }} are refused: there is
 // no template engine, and sending them as they are would be wrong. The template of
 // request bodies is left as it is.
-func substitute(root *tree.Node, o LoadOptions, r *problem.Report) {
+func Expand(root *tree.Node, o Options, r *problem.Report) {
 	root.Walk(func(n *tree.Node) {
 		if n.Shape != tree.Text || strings.HasSuffix(n.Pointer, "/endpoint/template/body") {
 			return
@@ -30,7 +41,7 @@ func substitute(root *tree.Node, o LoadOptions, r *problem.Report) {
 }
 
 // expand replaces the substitutions of one text.
-func expand(n *tree.Node, o LoadOptions, r *problem.Report) {
+func expand(n *tree.Node, o Options, r *problem.Report) {
 	var out strings.Builder
 	rest := n.Scalar
 	whole := strings.HasPrefix(rest, "${") && strings.IndexByte(rest, '}') == len(rest)-1
@@ -63,7 +74,7 @@ func expand(n *tree.Node, o LoadOptions, r *problem.Report) {
 
 // lookup finds the value of one substitution; secret means that it came from
 // outside of the document.
-func lookup(n *tree.Node, expression string, o LoadOptions, r *problem.Report) (value string, secret, ok bool) {
+func lookup(n *tree.Node, expression string, o Options, r *problem.Report) (value string, secret, ok bool) {
 	name, fallback, hasFallback := strings.Cut(expression, ":")
 	switch {
 	case name == "secret" && hasFallback:
@@ -86,7 +97,7 @@ func lookup(n *tree.Node, expression string, o LoadOptions, r *problem.Report) (
 	return fallback, false, hasFallback
 }
 
-func lookupSecret(n *tree.Node, name string, o LoadOptions, r *problem.Report) (value string, secret, ok bool) {
+func lookupSecret(n *tree.Node, name string, o Options, r *problem.Report) (value string, secret, ok bool) {
 	if o.LookupSecret == nil {
 		r.Fail(n.Place, problem.CodeUnsupported, "%s: references to secrets are not supported", problem.Label(n.Place))
 		return "", false, false
